@@ -1,0 +1,18 @@
+package pipeline
+
+import "github.com/sluicegate/sluice/internal/definition"
+
+// API is one API definition, compiled. Published, it never changes; a reload
+// that leaves the definition as it was carries the same *API over.
+type API struct {
+	Definition *definition.API
+	Hash       [16]byte // of the definition's content; equal hashes compile to equal APIs
+	Request    []Stage  // in the gateway's stage order; a stage with nothing to do is absent
+	Forward    Stage    // answers: calls the upstream
+	Response   []Stage  // what is done to an answer on its way back
+	Meter      Meter    // counts the API's traffic
+}
+
+// A Meter records finished exchanges. Done runs on every request and does not
+// allocate.
+type Meter interface{ Done(ex *Exchange) }

@@ -1,0 +1,88 @@
+package pipeline
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/valyala/fasthttp"
+)
+
+// Exchange is one request on its way through an API. It is pooled: it and every
+// slice reached through it are dead once the handler returns.
+type Exchange struct {
+	Ctx      *fasthttp.RequestCtx
+	API      *API                  // nil until one matched
+	Policies *definition.PolicySet // those of the snapshot that serves the request
+
+	// Path is the decoded path below the listen path; it starts with "/".
+	// Rest is the same part as the client wrote it. Both alias buffers of the
+	// exchange or of Ctx.
+	Path, Rest []byte
+
+	Client  netip.Addr // the caller, behind trusted proxies
+	ID      [32]byte   // request id, lower-case hex
+	Started time.Time
+
+	KeyHash string              // identity of the key; "" when keyless or not yet known
+	Session *definition.Session // nil when keyless; shared, so never written to
+	Grant   *Grant              // what the key may do with API; nil when keyless
+
+	Outgoing  Outgoing
+	Counts    [MaxLimits]counter.Count // what Grant.Limits had left, once Counted
+	Counted   bool
+	Rejection *Rejection // set by Reject
+
+	Upstream Upstream
+	Buf      []byte // scratch that keeps its capacity between requests; a stage may use it within one Handle
+	PathBuf  []byte // holds Path
+}
+
+// Outgoing is how the request that goes upstream differs from the one that came.
+type Outgoing struct {
+	Drop  []string // canonical names of request headers that are not forwarded; compiled, shared, never appended to
+	Extra []byte   // whole header lines added, each ended by CRLF; a line that replaces one needs its name in Drop too
+	Query []byte   // query string in place of the client's, when HasQuery
+
+	HasQuery bool
+}
+
+// Upstream is what the call upstream came to.
+type Upstream struct {
+	Address  string        // host:port that answered or failed; "" when none was called
+	Status   int           // 0 without an answer
+	Duration time.Duration // from the first byte sent to the head of the answer
+	Retries  uint8
+}
+
+var exchanges = sync.Pool{New: func() any { return new(Exchange) }}
+
+// Acquire takes an exchange for ctx from the pool. The caller gives it back
+// with Release before its handler returns.
+func Acquire(ctx *fasthttp.RequestCtx) *Exchange {
+	ex := exchanges.Get().(*Exchange)
+	ex.Ctx = ctx
+	ex.Started = ctx.Time()
+	return ex
+}
+
+// maxKept bounds the scratch that a pooled exchange keeps, in bytes.
+const maxKept = 16 << 10
+
+// Release returns the exchange to the pool; it must not be used afterwards.
+func (ex *Exchange) Release() {
+	buf, path, extra, query := ex.Buf[:0], ex.PathBuf[:0], ex.Outgoing.Extra[:0], ex.Outgoing.Query[:0]
+	if cap(buf)+cap(path)+cap(extra)+cap(query) > maxKept {
+		buf, path, extra, query = nil, nil, nil, nil
+	}
+	*ex = Exchange{Buf: buf, PathBuf: path, Outgoing: Outgoing{Extra: extra, Query: query}}
+	exchanges.Put(ex)
+}
+
+// Reject lets a stage end with "return ex.Reject(r)".
+func (ex *Exchange) Reject(r *Rejection) Verdict {
+	ex.Rejection = r
+	return Rejected
+}

@@ -1,0 +1,122 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+
+	"github.com/sluicegate/sluice/internal/event"
+)
+
+// Reason says why a request was refused or failed. It is one closed list, shared by
+// metrics, access log and response header.
+type Reason uint8
+
+// The reasons.
+const (
+	ReasonNone Reason = iota
+	ReasonRouteNotFound
+	ReasonBadRequest // framing, path or header that could be read two ways
+	ReasonHeaderTooLarge
+	ReasonURLTooLong
+	ReasonBodyTooLarge
+	ReasonRequestTimeout
+	ReasonOverloaded
+	ReasonAuthMissing
+	ReasonAuthUnknown
+	ReasonAuthInactive
+	ReasonAuthExpired
+	ReasonAccessDenied
+	ReasonURLDenied
+	ReasonRateLimit
+	ReasonQuotaExceeded
+	ReasonCounterUnavailable
+	ReasonKeyStoreUnavailable
+	ReasonUpstreamLookup
+	ReasonUpstreamConnect
+	ReasonUpstreamTLS
+	ReasonUpstreamReset
+	ReasonUpstreamMalformed
+	ReasonUpstreamTimeout
+	ReasonUpstreamBusy
+	ReasonClientGone
+	ReasonNotServed // the definition has never compiled here
+	reasons
+)
+
+var reasonNames = [reasons]string{
+	"", "route_not_found", "bad_request", "header_too_large", "url_too_long", "body_too_large",
+	"request_timeout", "overloaded", "auth_missing", "auth_unknown", "auth_inactive", "auth_expired",
+	"access_denied", "url_denied", "rate_limit", "quota_exceeded", "counter_unavailable",
+	"key_store_unavailable", "upstream_lookup", "upstream_connect", "upstream_tls", "upstream_reset",
+	"upstream_malformed", "upstream_timeout", "upstream_busy", "client_gone", "not_served",
+}
+
+// String returns the reason's name on the wire, "" for ReasonNone.
+func (r Reason) String() string {
+	if r >= reasons {
+		return "unknown"
+	}
+	return reasonNames[r]
+}
+
+// Reasons returns every reason but ReasonNone.
+func Reasons() []Reason {
+	all := make([]Reason, 0, reasons-1)
+	for r := Reason(1); r < reasons; r++ {
+		all = append(all, r)
+	}
+	return all
+}
+
+// A Rejection is a refusal made at load time, so that refusing costs nothing.
+// Make one with NewRejection.
+type Rejection struct {
+	Reason    Reason     // why, for logs and metrics
+	Status    int        // HTTP status
+	Message   string     // what the client reads
+	Event     event.Name // raised on refusal; "" for none
+	Close     bool       // the connection ends with the answer
+	PlainText bool       // the body is Message itself, as text/plain
+	RetryHint bool       // Retry-After is sent, from the limit that refused
+
+	json, xml []byte
+}
+
+// NewRejection returns a rejection with its bodies rendered.
+func NewRejection(reason Reason, status int, message string) *Rejection {
+	r := &Rejection{Reason: reason, Status: status, Message: message}
+	r.json = renderJSON(message)
+	r.xml = renderXML(message)
+	return r
+}
+
+// Raising returns r after setting the event that it raises.
+func (r *Rejection) Raising(name event.Name) *Rejection {
+	r.Event = name
+	return r
+}
+
+// JSON returns the body for most clients. The caller must not change it.
+func (r *Rejection) JSON() []byte { return r.json }
+
+// XML returns the body for clients that sent XML. The caller must not change it.
+func (r *Rejection) XML() []byte { return r.xml }
+
+func renderJSON(message string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "    ")
+	_ = enc.Encode(struct { // a struct of one string always encodes
+		Error string `json:"error"`
+	}{message})
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+func renderXML(message string) []byte {
+	b := bytes.NewBufferString(xml.Header + "<error>")
+	_ = xml.EscapeText(b, []byte(message)) // a buffer's Write never errs
+	b.WriteString("</error>")
+	return b.Bytes()
+}

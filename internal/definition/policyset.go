@@ -1,0 +1,34 @@
+package definition
+
+// PolicySet is an immutable set of policies. Two requests that see the same
+// *PolicySet see the same policies, so what was derived from one may be kept
+// for as long as the pointer stays the same.
+type PolicySet struct{ byID map[string]*Policy }
+
+// NewPolicySet returns the set of policies, found by Policy.Key. Of two with
+// one id the first stays.
+func NewPolicySet(policies []*Policy) *PolicySet {
+	set := &PolicySet{byID: make(map[string]*Policy, len(policies))}
+	for _, p := range policies {
+		if _, taken := set.byID[p.Key()]; !taken {
+			set.byID[p.Key()] = p
+		}
+	}
+	return set
+}
+
+// Get returns the policy of that id, or nil. The caller must not change it.
+func (s *PolicySet) Get(id string) *Policy {
+	if s == nil {
+		return nil
+	}
+	return s.byID[id]
+}
+
+// Len returns how many policies the set holds.
+func (s *PolicySet) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.byID)
+}

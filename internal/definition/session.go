@@ -1,0 +1,64 @@
+package definition
+
+import "encoding/json"
+
+// Session is what is known about one key. The key itself is not part of it:
+// a session is found by the key's hash.
+type Session struct {
+	OrgID     string  `json:"org_id,omitempty"`
+	Alias     string  `json:"alias,omitempty"`
+	Allowance float64 `json:"allowance,omitempty"` // legacy, without effect
+	Limits
+	QuotaRenews    int64 `json:"quota_renews"`    // unix seconds; filled in
+	QuotaRemaining int64 `json:"quota_remaining"` // filled in
+	Expires        int64 `json:"expires"`         // unix seconds; 0 and -1 are never
+
+	DateCreated string `json:"date_created,omitempty"` // RFC 3339
+	LastUpdated string `json:"last_updated,omitempty"` // unix seconds; a change starts a fresh rate window
+
+	AccessRights  map[string]*Access `json:"access_rights,omitempty"` // by API id
+	ApplyPolicies []string           `json:"apply_policies,omitempty"`
+	ApplyPolicyID string             `json:"apply_policy_id,omitempty"` // used only when ApplyPolicies is empty
+	IsInactive    bool               `json:"is_inactive,omitempty"`
+
+	MetaData              map[string]json.RawMessage `json:"meta_data,omitempty"`
+	Tags                  []string                   `json:"tags,omitempty"`
+	BasicAuth             *BasicAuth                 `json:"basic_auth_data,omitempty"`
+	JWT                   json.RawMessage            `json:"jwt_data,omitempty"`
+	HMACEnabled           bool                       `json:"hmac_enabled,omitempty"`
+	HMACString            string                     `json:"hmac_string,omitempty"`
+	Certificate           string                     `json:"certificate,omitempty"`
+	CertificateBindings   []string                   `json:"mtls_static_certificate_bindings,omitempty"`
+	OAuthClientID         string                     `json:"oauth_client_id,omitempty"`
+	OAuthKeys             json.RawMessage            `json:"oauth_keys,omitempty"`
+	Monitor               *Monitor                   `json:"monitor,omitempty"`
+	SessionLifetime       int64                      `json:"session_lifetime,omitempty"`
+	DataExpires           int64                      `json:"data_expires,omitempty"`
+	DetailedRecording     bool                       `json:"enable_detailed_recording,omitempty"`
+	Smoothing             json.RawMessage            `json:"smoothing,omitempty"`
+	IDExtractorDeadline   int64                      `json:"id_extractor_deadline,omitempty"`
+	PostExpiryAction      string                     `json:"post_expiry_action,omitempty"`
+	PostExpiryGracePeriod int64                      `json:"post_expiry_grace_period,omitempty"`
+	Unknown               Unknown                    `json:"-"`
+}
+
+// BasicAuth holds a user's password, hashed at rest and never returned.
+type BasicAuth struct {
+	Password string  `json:"password"`
+	HashType string  `json:"hash_type,omitempty"`
+	Unknown  Unknown `json:"-"`
+}
+
+// Monitor sets a key's own quota thresholds.
+type Monitor struct {
+	TriggerLimits []float64 `json:"trigger_limits"` // percent of the quota
+	Unknown       Unknown   `json:"-"`
+}
+
+// Policies returns the ids of the policies that the key carries, in order.
+func (s *Session) Policies() []string {
+	if len(s.ApplyPolicies) > 0 || s.ApplyPolicyID == "" {
+		return s.ApplyPolicies
+	}
+	return []string{s.ApplyPolicyID}
+}
