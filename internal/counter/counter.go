@@ -1,0 +1,130 @@
+// Package counter admits calls against rates and quotas, exactly: in the
+// memory of one process, or in a Valkey or Redis store that gateways share.
+//
+// A rate holds in every window of its period, wherever the window begins. A
+// quota is a number of calls in a period that its first call opens. A call that
+// is refused changes no counter, so that raising a maximum by n admits exactly
+// n more calls.
+package counter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Kind tells how a limit forgets the calls it counted.
+type Kind uint8
+
+const (
+	Quota Kind = iota // Quota forgets all calls when the period that the first one opened is over.
+	Rate              // Rate forgets each call one period after it: any window of Period holds at most Max.
+)
+
+// Bounds of what one call may ask for. Check tells whether a list keeps them.
+const (
+	MaxLimits = 16        // MaxLimits is how many limits one call may fall under.
+	MaxRate   = 1<<31 - 1 // MaxRate is the largest Max of a rate.
+	MaxQuota  = 1<<53 - 1 // MaxQuota is the largest Max of a quota: beyond, a script's numbers are no longer exact.
+	maxPeriod = 200 * 365 * 24 * time.Hour
+)
+
+var (
+	// ErrUnavailable says that the shared store could not be asked and that the
+	// policy for that case is to refuse. The cause is wrapped beside it.
+	ErrUnavailable = errors.New("counter store unavailable")
+
+	// ErrNotCounter says that a key holds something that is no counter of the
+	// limit's kind. Nothing was counted.
+	ErrNotCounter = errors.New("not a counter of this kind")
+
+	// ErrTooMany says that a call has more limits than MaxLimits, or fewer
+	// counts than limits. Check finds the first when configuration loads.
+	ErrTooMany = errors.New("more limits than one call may have")
+)
+
+// A Limit admits Max calls per Period under Key. Key must not change after it
+// was passed to a Counter: it may be kept.
+type Limit struct {
+	Key    string
+	Kind   Kind
+	Max    int64         // 0 or less admits nothing; a limit that does not apply is left out of the list
+	Period time.Duration // whole milliseconds; 0 on a quota: it never renews
+}
+
+// A Count is what is left of a limit.
+type Count struct {
+	Remaining int64 // calls still free after this one, never below 0
+	ResetAt   int64 // unix milliseconds: a quota's renewal, a rate's next freed call; 0 when none is open or it never renews
+}
+
+// A Counter admits calls against limits that callers share. It is safe for
+// concurrent use. No key may stand twice in one list.
+type Counter interface {
+	// Take counts one call under every limit, all or nothing, and fills
+	// counts, which must be at least as long as limits. It returns -1 when the
+	// call is admitted, else the index of the first limit that is used up; then
+	// no counter has changed. With an error nothing is known and counts is
+	// undefined.
+	Take(ctx context.Context, limits []Limit, counts []Count) (refused int, err error)
+
+	// Peek fills counts with what is free now, counting nothing.
+	Peek(ctx context.Context, limits []Limit, counts []Count) error
+
+	// Reset forgets what was counted under keys. Keys without a counter are
+	// no error.
+	Reset(ctx context.Context, keys ...string) error
+}
+
+// Check tells whether a list of limits can be counted, naming the first entry
+// that cannot and what would be right. It is meant for the time when
+// configuration loads: Take does not repeat it.
+func Check(limits []Limit) error {
+	if len(limits) > MaxLimits {
+		return fmt.Errorf("%d limits on one call: at most %d: %w", len(limits), MaxLimits, ErrTooMany)
+	}
+	for i, l := range limits {
+		if err := l.check(); err != nil {
+			return fmt.Errorf("limit %d (%q): %w", i, l.Key, err)
+		}
+		for j := range i {
+			if limits[j].Key == l.Key {
+				return fmt.Errorf("limit %d (%q): key is also that of limit %d", i, l.Key, j)
+			}
+		}
+	}
+	return nil
+}
+
+func (l Limit) check() error {
+	most := int64(MaxQuota)
+	if l.Kind == Rate {
+		most = MaxRate
+	}
+	switch {
+	case l.Key == "":
+		return errors.New("key is empty")
+	case l.Kind > Rate:
+		return fmt.Errorf("kind %d is neither Quota nor Rate", l.Kind)
+	case l.Max < 0 || l.Max > most:
+		return fmt.Errorf("max %d is not in 0..%d", l.Max, most)
+	case l.Period < 0 || l.Period > maxPeriod || l.Period%time.Millisecond != 0:
+		return fmt.Errorf("period %s is not a whole number of milliseconds in 0..%s", l.Period, maxPeriod)
+	case l.Kind == Rate && l.Period == 0:
+		return errors.New("period of a rate is 0: at least 1ms")
+	}
+	return nil
+}
+
+// fits is the part of Check that keeps a wrong call from doing harm.
+func fits(limits []Limit, counts []Count) error {
+	if len(limits) > MaxLimits || len(counts) < len(limits) {
+		return ErrTooMany
+	}
+	return nil
+}
+
+// micros is the unit in which counters keep time: exact in a script's numbers
+// until the year 2255.
+func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }
