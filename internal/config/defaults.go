@@ -1,0 +1,87 @@
+package config
+
+import (
+	"path/filepath"
+	"time"
+)
+
+// Default returns the configuration of a process that is told nothing. Its
+// DataDir is that of root; Load finds the one of the user who runs it.
+func Default() *Config {
+	return &Config{
+		DataDir:   rootDataDir,
+		Gateway:   defaultGateway(),
+		Upstream:  defaultUpstream(),
+		Keys:      defaultKeys(),
+		Quota:     Quota{OnStoreError: "local"},
+		Rate:      Rate{OnStoreError: "local"},
+		Database:  Database{MaxConns: 20, StatementTimeout: 10 * time.Second},
+		Postgres:  Postgres{SharedBuffers: 64 << 20},
+		Valkey:    Valkey{Timeout: 200 * time.Millisecond},
+		Admin:     Admin{Listen: "127.0.0.1:8081", LoginRate: 5, PageSize: 10},
+		Telemetry: Telemetry{Metrics: true, Listen: "127.0.0.1:8082"},
+		Log:       Log{Level: "info", Format: "json", Access: "stdout", SampleOK: 1},
+	}
+}
+
+func defaultGateway() Gateway {
+	return Gateway{
+		Listen:         ":8080",
+		Group:          "default",
+		DrainTimeout:   15 * time.Second,
+		ReadTimeout:    15 * time.Second,
+		WriteTimeout:   60 * time.Second,
+		IdleTimeout:    75 * time.Second,
+		MaxRequestBody: 4 << 20,
+		MaxHeader:      16 << 10,
+		MaxURL:         8 << 10,
+		RatelimitHeaders: RatelimitHeaders{
+			Limit:     "X-RateLimit-Limit",
+			Remaining: "X-RateLimit-Remaining",
+			Reset:     "X-RateLimit-Reset",
+		},
+		ErrorDetail: "reason",
+	}
+}
+
+func defaultUpstream() Upstream {
+	return Upstream{
+		DialTimeout:     3 * time.Second,
+		ResponseTimeout: 30 * time.Second,
+		MaxConnsPerHost: 512,
+		MaxConnWait:     time.Second,
+		IdleConnTimeout: 60 * time.Second,
+		Retries:         1,
+	}
+}
+
+func defaultKeys() Keys {
+	return Keys{
+		Hash:         "sha256",
+		CacheSize:    200_000,
+		CacheTTL:     60 * time.Second,
+		StaleTTL:     60 * time.Second,
+		NegativeSize: 100_000,
+		NegativeTTL:  2 * time.Second,
+		Prefix:       "slk_",
+		MinLength:    3,
+	}
+}
+
+const rootDataDir = "/var/lib/sluice"
+
+// dataDir is where state goes when nobody says: the system's place for root, the
+// user's place for others, "" for a user without a home.
+func dataDir(uid int, lookup func(string) (string, bool)) string {
+	if uid == 0 {
+		return rootDataDir
+	}
+	// The XDG rules have relative paths ignored.
+	if dir, _ := lookup("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "sluice")
+	}
+	if home, _ := lookup("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "sluice")
+	}
+	return ""
+}

@@ -1,0 +1,262 @@
+package config
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/secret"
+)
+
+// The comments on the fields below are the reference that users read: `sluice
+// config reference` prints them. The tags say what is checked:
+//
+//	range:"1s..5m"      the bounds of a number, a duration or a size, both allowed
+//	oneof:"a b"         the values allowed; for a list, of each element
+//	form:"address"      the shape of a text: address, url, header, postgres, valkey, name, token
+//	required:"true"     the text may not be empty
+//
+// An empty text skips oneof and form.
+
+// Config is the configuration of one process, checked and complete. It does not
+// change after Load.
+type Config struct {
+	// Secret of the gateway API, sent by its callers in X-Svc-Authorization.
+	// Without one the gateway API is not served; `up` generates one and keeps it
+	// in data_dir.
+	Secret secret.Value `yaml:"secret"`
+	// Directory for what must survive a restart: the private database, counters,
+	// generated keys, the last good configuration. Default: /var/lib/sluice for
+	// root, else $XDG_STATE_HOME/sluice or ~/.local/state/sluice.
+	DataDir string `yaml:"data_dir" required:"true"`
+
+	Gateway   Gateway   `yaml:"gateway"`
+	Upstream  Upstream  `yaml:"upstream"`
+	Keys      Keys      `yaml:"keys"`
+	Quota     Quota     `yaml:"quota"`
+	Rate      Rate      `yaml:"rate"`
+	Database  Database  `yaml:"database"`
+	Postgres  Postgres  `yaml:"postgres"`
+	Valkey    Valkey    `yaml:"valkey"`
+	Admin     Admin     `yaml:"admin"`
+	Telemetry Telemetry `yaml:"telemetry"`
+	Log       Log       `yaml:"log"`
+}
+
+// Gateway holds the settings of the traffic side.
+type Gateway struct {
+	// Address for traffic.
+	Listen string `yaml:"listen" form:"address" required:"true"`
+	// Address of its own for the gateway API (/svc/). Empty: the gateway API is
+	// on gateway.listen. With an address, /svc/ answers 404 there.
+	ControlListen string `yaml:"control_listen" form:"address"`
+	// Address of the admin that supplies the configuration, such as
+	// https://admin.internal:8081. Excludes gateway.apps_dir.
+	AdminURL string `yaml:"admin_url" form:"url"`
+	// Token that a gateway shows to its admin: the same on both sides. It also
+	// seals the last good configuration on disk.
+	Token secret.Value `yaml:"token"`
+	// Group of this gateway. A reload of a group reaches all its gateways.
+	Group string `yaml:"group" form:"name" required:"true"`
+	// Folder of API definitions (*.json), for a gateway without an admin.
+	AppsDir string `yaml:"apps_dir"`
+	// JSON file with an object from policy id to policy, beside gateway.apps_dir.
+	PoliciesFile string `yaml:"policies_file"`
+	// Reload when a file in gateway.apps_dir or the policies file changes.
+	Watch bool `yaml:"watch"`
+	// How long a stop waits for requests in flight.
+	DrainTimeout time.Duration `yaml:"drain_timeout" range:"0s..10m"`
+	// Time for a client to send head and body of one request; 408 when it passes.
+	ReadTimeout time.Duration `yaml:"read_timeout" range:"100ms..1h"`
+	// Time for a client to take an answer; the connection is closed when it passes.
+	WriteTimeout time.Duration `yaml:"write_timeout" range:"100ms..1h"`
+	// How long an idle keep-alive connection stays open.
+	IdleTimeout time.Duration `yaml:"idle_timeout" range:"100ms..1h"`
+	// Largest request body; larger ones get 413. An API may set its own limit.
+	MaxRequestBody Bytes `yaml:"max_request_body" range:"1KiB..16GiB"`
+	// Largest request head, request line included; larger ones get 431.
+	MaxHeader Bytes `yaml:"max_header" range:"1KiB..1MiB"`
+	// Longest request target (path and query); longer ones get 414. At most
+	// gateway.max_header.
+	MaxURL Bytes `yaml:"max_url" range:"64B..1MiB"`
+	// Open client connections; further ones get 503. 0: no limit.
+	MaxConnections int `yaml:"max_connections" range:"0..10000000"`
+	// Open connections of one client address; further ones get 503. 0: no limit.
+	MaxConnectionsPerIP int `yaml:"max_connections_per_ip" range:"0..10000000"`
+	// Networks, as CIDRs, whose X-Forwarded-* headers are believed.
+	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
+	// Honour the domain of API definitions. Off: every API answers on every host.
+	CustomDomains bool `yaml:"custom_domains"`
+	// Names of the response headers that tell a client its limits.
+	RatelimitHeaders RatelimitHeaders `yaml:"ratelimit_headers"`
+	// Leave out the header that names Sluice on answers of the gateway itself.
+	HideGenerator bool `yaml:"hide_generator"`
+	// What a refusal tells beyond its message: none, or reason (adds the header
+	// X-Sluice-Reason).
+	ErrorDetail string `yaml:"error_detail" oneof:"none reason" required:"true"`
+}
+
+// RatelimitHeaders names the response headers that tell a client its limits.
+type RatelimitHeaders struct {
+	// Header with the limit. Empty: not sent.
+	Limit string `yaml:"limit" form:"header"`
+	// Header with the calls left. Empty: not sent.
+	Remaining string `yaml:"remaining" form:"header"`
+	// Header with the time of renewal, in Unix seconds. Empty: not sent.
+	Reset string `yaml:"reset" form:"header"`
+}
+
+// Upstream holds the settings of connections towards upstreams. An API may set
+// its own.
+type Upstream struct {
+	// Time to connect, TLS handshake included; 502 when it passes.
+	DialTimeout time.Duration `yaml:"dial_timeout" range:"10ms..5m"`
+	// Time from sending a request to the end of the head of its answer; 504 when
+	// it passes.
+	ResponseTimeout time.Duration `yaml:"response_timeout" range:"10ms..1h"`
+	// Connections to one upstream address.
+	MaxConnsPerHost int `yaml:"max_conns_per_host" range:"1..100000"`
+	// How long a request waits for a free connection when all are busy; 503 when
+	// it passes. 0s: it does not wait.
+	MaxConnWait time.Duration `yaml:"max_conn_wait" range:"0s..1m"`
+	// How long an idle connection is kept. Shorter than what the upstream keeps.
+	IdleConnTimeout time.Duration `yaml:"idle_conn_timeout" range:"100ms..1h"`
+	// Further attempts for an idempotent request whose connection broke before
+	// the first byte of the answer. 0: none.
+	Retries int `yaml:"retries" range:"0..5"`
+	// PEM file with the authorities trusted for upstreams. Empty: the system's.
+	CAFile string `yaml:"ca_file"`
+}
+
+// Keys holds the settings of API keys and of the cache of their sessions.
+type Keys struct {
+	// How keys are stored: sha256, or none (in clear; for a migration only).
+	Hash string `yaml:"hash" oneof:"sha256 none" required:"true"`
+	// Older hashes under which imported keys may be stored; each costs a second
+	// look-up for a key that is not found.
+	LegacyHashes []string `yaml:"legacy_hashes" oneof:"murmur32 murmur64 murmur128"`
+	// Sessions kept in memory.
+	CacheSize int `yaml:"cache_size" range:"1..10000000"`
+	// How long a session in memory is used before the store is asked again.
+	CacheTTL time.Duration `yaml:"cache_ttl" range:"100ms..24h"`
+	// How long beyond keys.cache_ttl a session in memory is used while the store
+	// is away.
+	StaleTTL time.Duration `yaml:"stale_ttl" range:"0s..24h"`
+	// Unknown keys kept in memory, so that a flood of them does not reach the store.
+	NegativeSize int `yaml:"negative_size" range:"1..10000000"`
+	// How long an unknown key is refused without asking the store.
+	NegativeTTL time.Duration `yaml:"negative_ttl" range:"0s..1m"`
+	// What generated keys begin with, so that people and scanners recognise them.
+	// Empty: nothing.
+	Prefix string `yaml:"prefix" form:"token"`
+	// Shortest credential that is looked up at all; shorter ones are refused.
+	MinLength int `yaml:"min_length" range:"1..256"`
+	// Accept keys without access rights, which may call every API.
+	AllowMasterKeys bool `yaml:"allow_master_keys"`
+	// Let the gateway API list the hashes of keys.
+	ListHashed bool `yaml:"list_hashed"`
+}
+
+// Quota holds the settings of quotas.
+type Quota struct {
+	// While the counter store is away: local (go on from what this gateway last
+	// knew, reconcile after), open (admit), or closed (refuse with 503).
+	OnStoreError string `yaml:"on_store_error" oneof:"local open closed" required:"true"`
+}
+
+// Rate holds the settings of rate limits.
+type Rate struct {
+	// While the counter store is away: local (go on from what this gateway last
+	// knew, reconcile after), open (admit), or closed (refuse with 503).
+	OnStoreError string `yaml:"on_store_error" oneof:"local open closed" required:"true"`
+}
+
+// Database holds the settings of the admin's PostgreSQL.
+type Database struct {
+	// PostgreSQL to use, such as postgres://sluice@db.internal/sluice. Empty: `up`
+	// runs a private one; `admin` and `migrate` need an address.
+	URL secret.Value `yaml:"url" form:"postgres"`
+	// Connections of this process.
+	MaxConns int `yaml:"max_conns" range:"2..1000"`
+	// Longest time for one statement.
+	StatementTimeout time.Duration `yaml:"statement_timeout" range:"100ms..10m"`
+}
+
+// Postgres holds the settings of the private PostgreSQL that `up` runs.
+type Postgres struct {
+	// Directory of initdb and postgres. Empty: found on PATH or where
+	// distributions put it, newest first.
+	BinDir string `yaml:"bin_dir"`
+	// Directory of the database files. Empty: pg in data_dir.
+	DataDir string `yaml:"data_dir"`
+	// Memory for the database's page cache.
+	SharedBuffers Bytes `yaml:"shared_buffers" range:"1MiB..64GiB"`
+}
+
+// Valkey holds the settings of the shared store of counters and sessions, a
+// Valkey or Redis.
+type Valkey struct {
+	// Store to use: redis://user:password@host:6379/0, rediss:// for TLS, several
+	// servers as redis://one:6379,two:6379, or unix:///path/to/socket. Empty:
+	// counters and sessions stay in this process.
+	URL secret.Value `yaml:"url" form:"valkey"`
+	// User, when it is not in valkey.url.
+	Username string `yaml:"username"`
+	// Password, when it is not in valkey.url.
+	Password secret.Value `yaml:"password"`
+	// Name of the master to ask Sentinel for. With a name, the servers of
+	// valkey.url are Sentinels.
+	SentinelMaster string `yaml:"sentinel_master" form:"name"`
+	// User for the Sentinels.
+	SentinelUsername string `yaml:"sentinel_username"`
+	// Password for the Sentinels.
+	SentinelPassword secret.Value `yaml:"sentinel_password"`
+	// The servers form a cluster.
+	Cluster bool `yaml:"cluster"`
+	// Use TLS, as rediss:// does.
+	TLS bool `yaml:"tls"`
+	// PEM file with the authorities trusted for the store. Empty: the system's.
+	CAFile string `yaml:"ca_file"`
+	// Time for one exchange with the store; when it passes, the store counts as away.
+	Timeout time.Duration `yaml:"timeout" range:"5ms..30s"`
+}
+
+// Admin holds the settings of the management side.
+type Admin struct {
+	// Address of the admin's REST. Beyond loopback it needs admin.insecure.
+	Listen string `yaml:"listen" form:"address" required:"true"`
+	// Permit plain HTTP beyond loopback: something in front terminates TLS.
+	Insecure bool `yaml:"insecure"`
+	// Sign-in attempts per minute from one address; further ones get 429.
+	LoginRate int `yaml:"login_rate" range:"1..10000"`
+	// Objects on one page of a list.
+	PageSize int `yaml:"page_size" range:"1..1000"`
+	// Key that seals secrets at rest, 64 hexadecimal digits. Empty: generated,
+	// kept in data_dir as master.key with mode 0600.
+	MasterKey secret.Value `yaml:"master_key" form:"key"`
+}
+
+// Telemetry holds the settings of metrics and health.
+type Telemetry struct {
+	// Serve Prometheus metrics at /metrics.
+	Metrics bool `yaml:"metrics"`
+	// Address of metrics and health for a gateway without an admin in its
+	// process. Empty: none. With an admin they are on admin.listen.
+	Listen string `yaml:"listen" form:"address"`
+	// Bearer token that /metrics asks for. Empty: none is asked for.
+	Token secret.Value `yaml:"token"`
+}
+
+// Log holds the settings of the log and of the access log.
+type Log struct {
+	// Least important message that is written: debug, info, warn or error.
+	Level string `yaml:"level" oneof:"debug info warn error" required:"true"`
+	// Shape of the log on standard error: text or json.
+	Format string `yaml:"format" oneof:"text json" required:"true"`
+	// Where the access log goes, one JSON line per request: stdout, file or off.
+	Access string `yaml:"access" oneof:"stdout file off" required:"true"`
+	// File of the access log, for log.access file. It is opened again on SIGHUP.
+	AccessFile string `yaml:"access_file"`
+	// Share of successful requests in the access log. Refusals and errors are
+	// always in it.
+	SampleOK float64 `yaml:"sample_ok" range:"0..1"`
+}
