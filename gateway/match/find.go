@@ -1,0 +1,101 @@
+package match
+
+import "bytes"
+
+// Find returns the value that answers for host and path, and how many leading
+// segments of the path its listen path covers (see [Rest]). The host is that of
+// the request, port and all; path is what [Decode] made. The parameters of the
+// listen path go into params, unless that is nil. Find does not allocate.
+//
+// Entries of the host's own domain come first; only when none of them matches,
+// those without a domain are asked. Among them the longest listen path wins,
+// parameters counting as their slash alone. Between equally long ones decides
+// the first segment in which they differ in kind: fixed text goes before a
+// parameter with an expression, and that before one without; two expressions go
+// by the order of their text.
+//
+// The cost follows the length of the path, not the number of entries, and is
+// bounded by the listen paths: a look-up enters each node at most once, and only
+// below parameters more than one node per segment.
+func (t *Tree[T]) Find(host, path []byte, params *Params) (value T, segments int, ok bool) {
+	if params != nil {
+		params.Reset()
+	}
+	if len(path) == 0 || path[0] != '/' {
+		return value, 0, false
+	}
+	hit := t.search(host, path)
+	if hit.route < 0 {
+		return value, 0, false
+	}
+	r := &t.routes[hit.route]
+	if params != nil && len(r.names) > 0 {
+		params.fill(r.names, r.at, path)
+	}
+	return r.value, r.segments, true
+}
+
+// A hit is the heaviest route found so far.
+type hit struct {
+	route  int
+	weight int
+}
+
+func (t *Tree[T]) search(host, path []byte) hit {
+	none := hit{route: -1, weight: -1}
+	if t.domains != nil {
+		var lowered [maxHost]byte
+		if root := t.domains[string(normalHost(&lowered, host))]; root != nil {
+			if found := root.search(path, none); found.route >= 0 {
+				return found
+			}
+		}
+	}
+	return t.anywhere.search(path, none)
+}
+
+// search returns the heaviest route at or below n for what is left of the path,
+// or best when none is heavier. It tries the kinds of segments in their order of
+// precedence and replaces a hit only by a heavier one, which settles ties.
+func (n *node) search(path []byte, best hit) hit {
+	for {
+		if n.weight > best.weight {
+			best = hit{route: n.route, weight: n.weight}
+		}
+		if n.heaviest <= best.weight || len(path) < 2 {
+			return best
+		}
+		text, rest := path[1:], []byte(nil)
+		if end := bytes.IndexByte(text, '/'); end >= 0 {
+			text, rest = text[:end], text[end:]
+		}
+		if len(text) == 0 {
+			return best // no listen path holds an empty segment
+		}
+		next := n.fixed[string(text)]
+		if n.patterned == nil && n.free == nil {
+			if next == nil {
+				return best
+			}
+			n, path = next, rest
+			continue
+		}
+		if next != nil {
+			best = next.search(rest, best)
+		}
+		return n.searchParameters(text, rest, best)
+	}
+}
+
+func (n *node) searchParameters(text, rest []byte, best hit) hit {
+	for i := range n.patterned {
+		p := &n.patterned[i]
+		if p.to.heaviest > best.weight && p.match.Match(text) {
+			best = p.to.search(rest, best)
+		}
+	}
+	if n.free != nil {
+		best = n.free.search(rest, best)
+	}
+	return best
+}

@@ -1,0 +1,85 @@
+package match
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// A Target is the URL of an upstream, taken apart so that requests can be joined
+// to it. It never changes.
+type Target struct {
+	TLS     bool   // whether the upstream is spoken to over TLS
+	Host    string // as the URL has it, for the Host header
+	Address string // host and port to connect to; an IPv6 address in brackets
+
+	path  []byte // as the URL has it, escapes included; "" or beginning with a slash
+	base  []byte // path without the slashes at its end
+	query []byte // without the question mark
+}
+
+// CompileTarget reads an upstream's URL: scheme http or https (ws and wss mean
+// the same two), host, and as one likes port, path and query. The error says
+// what is wrong and never repeats the URL, which may hold a password.
+func CompileTarget(raw string) (*Target, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		// The outer error quotes the URL; the inner one has the reason.
+		if inner, ok := errors.AsType[*url.Error](err); ok {
+			err = inner.Err
+		}
+		return nil, fmt.Errorf("is not a URL: %w", err)
+	}
+	t := &Target{Host: strings.TrimSuffix(u.Host, ":")}
+	var port string
+	switch u.Scheme {
+	case "http", "ws":
+		port = "80"
+	case "https", "wss":
+		t.TLS, port = true, "443"
+	case "":
+		return nil, errors.New("must begin with http:// or https://")
+	default:
+		return nil, fmt.Errorf("scheme %q: use http or https", u.Scheme)
+	}
+	if err := checkTarget(u); err != nil {
+		return nil, err
+	}
+	t.Address = t.Host
+	if u.Port() == "" {
+		t.Address += ":" + port
+	}
+	t.path = []byte(u.EscapedPath())
+	t.base = []byte(strings.TrimRight(u.EscapedPath(), "/"))
+	t.query = []byte(u.RawQuery)
+	return t, nil
+}
+
+// checkTarget refuses what a URL may have and a target may not.
+func checkTarget(u *url.URL) error {
+	switch {
+	case u.Opaque != "":
+		return errors.New("must have // after the scheme")
+	case u.User != nil:
+		return errors.New("must not hold a user or password; set an Authorization header instead")
+	case u.Fragment != "":
+		return errors.New("must not hold a fragment (#), which is never sent")
+	case u.Hostname() == "":
+		return errors.New("has no host")
+	case strings.ContainsAny(u.RawQuery, " \"<>\\^`{|}"):
+		return errors.New("query holds a character that must be percent-encoded")
+	}
+	if p := u.Port(); p != "" {
+		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
+			return fmt.Errorf("port %q: use 1 to 65535", p)
+		}
+	}
+	for _, c := range []byte(u.Host) {
+		if !isHostByte(c) {
+			return fmt.Errorf("host must not hold %q; international names are written in their xn-- form", c)
+		}
+	}
+	return nil
+}
