@@ -1,10 +1,17 @@
 package testenv_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -74,5 +81,55 @@ func TestTestsInParallelCopyOneTemplate(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestHelperOwner is not a test: it is the process that the next test kills.
+func TestHelperOwner(t *testing.T) {
+	if os.Getenv("TESTENV_OWNER") != "1" {
+		return
+	}
+	config, err := pgx.ParseConfig(testenv.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("\nsocket %s\n", config.Host)
+	select {}
+}
+
+func TestAKilledTestProcessLeavesNothingBehind(t *testing.T) {
+	testenv.Postgres(t) // skips where there is no server
+	owner := exec.Command(os.Args[0], "-test.run=^TestHelperOwner$", "-test.v")
+	owner.Env = append(os.Environ(), "TESTENV_OWNER=1")
+	out, err := owner.StdoutPipe()
+	if err == nil {
+		err = owner.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dir string
+	for lines := bufio.NewScanner(out); dir == "" && lines.Scan(); {
+		if socket, ok := strings.CutPrefix(lines.Text(), "socket "); ok {
+			dir = filepath.Dir(socket)
+		}
+	}
+	err = owner.Process.Kill()
+	_ = owner.Wait() // killed, which is not news
+	if dir == "" || err != nil {
+		t.Fatalf("the owner said no socket (%v)", err)
+	}
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%s is still there", dir)
+		case <-tick.C:
+		}
 	}
 }
