@@ -1,0 +1,231 @@
+package layers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What others wrote, by the names that the table uses.
+const (
+	amqp       = "github.com/rabbitmq/amqp091-go"
+	cobra      = "github.com/spf13/cobra"
+	crypto     = "golang.org/x/crypto"
+	fasthttp   = "github.com/valyala/fasthttp"
+	fasthttpWS = "github.com/fasthttp/websocket"
+	goose      = "github.com/pressly/goose/v3"
+	graphql    = "github.com/wundergraph/graphql-go-tools"
+	huma       = "github.com/danielgtaylor/huma/v2"
+	kafka      = "github.com/twmb/franz-go"
+	mapping    = "github.com/redpanda-data/benthos/v4"
+	pgx        = "github.com/jackc/pgx/v5"
+	prometheus = "github.com/prometheus/client_golang"
+	router     = "github.com/fasthttp/router"
+	valkey     = "github.com/valkey-io/valkey-go"
+	yaml       = "github.com/goccy/go-yaml"
+)
+
+// A room is a package: what it may import of ours, by path below the module, and
+// of others. "x/..." stands for x and all below it, "..." for everything. The
+// standard library is always allowed.
+type room struct {
+	path   string
+	ours   []string
+	others []string
+}
+
+// kit is what every stage of the gateway may use.
+var kit = []string{
+	"gateway/pipeline", "gateway/vars", "gateway/match", "gateway/upstream",
+	"internal/definition", "internal/event",
+}
+
+// rooms is the table. Its order is that of the house: contract, shared rooms,
+// gateway, admin, wiring, tests.
+var rooms = []room{
+	{"internal/definition", nil, nil},
+	{"internal/rights", []string{"internal/definition"}, nil},
+	{"internal/secret", nil, nil},
+	{"internal/config", []string{"internal/secret"}, []string{yaml}},
+	{"internal/event", []string{"internal/definition"}, []string{fasthttp}},
+	{"internal/keystore", []string{"internal/definition"}, []string{valkey}},
+	{"internal/counter", nil, []string{valkey}},
+	{"internal/schema", []string{"internal/definition"}, []string{graphql}},
+	{"internal/introspect", []string{"internal/schema", "internal/secret"}, []string{fasthttp}},
+	{"internal/federation", []string{"internal/schema"}, []string{graphql}},
+	{"internal/playground", nil, nil},
+	{"internal/embedded", nil, nil},
+
+	{"gateway/wire", nil, []string{fasthttp}},
+	{"gateway/match", nil, nil},
+	{"gateway/pipeline", []string{"internal/definition", "internal/counter", "internal/event"}, []string{fasthttp}},
+	{"gateway/vars", []string{"gateway/pipeline", "internal/definition"}, []string{fasthttp}},
+	{"gateway/upstream", []string{"gateway/pipeline", "gateway/vars", "gateway/match", "internal/definition", "internal/secret"}, []string{fasthttp, fasthttpWS}},
+	{"gateway/subscription", nil, nil},
+	{"gateway/version", kit, []string{fasthttp}},
+	{"gateway/auth", with(kit, "internal/keystore", "internal/secret"), []string{fasthttp}},
+	{"gateway/access", with(kit, "internal/counter", "internal/rights"), []string{fasthttp}},
+	{"gateway/limit", with(kit, "internal/counter"), []string{fasthttp}},
+	{"gateway/transform", kit, []string{fasthttp}},
+	{"gateway/graphql", with(kit, "gateway/subscription", "internal/schema", "internal/federation", "internal/playground"), []string{fasthttp, fasthttpWS, graphql}},
+	{"gateway/stream/mapping", nil, []string{mapping}},
+	{"gateway/stream", with(kit, "gateway/stream/mapping", "internal/secret"), []string{fasthttp, fasthttpWS, amqp, kafka}},
+	{"gateway/observe", []string{"gateway/pipeline", "internal/definition", "internal/event"}, []string{fasthttp, prometheus}},
+	{"gateway/control", []string{"internal/definition", "internal/keystore", "internal/counter", "internal/event", "internal/rights"}, []string{fasthttp, router}},
+	{"gateway/source", []string{"internal/definition", "internal/secret"}, []string{fasthttp}},
+	{"gateway", with(kit, "gateway/...", "internal/keystore", "internal/counter", "internal/secret", "internal/rights"), []string{fasthttp}},
+
+	{"sql", nil, nil},
+	{"admin/store/db", nil, []string{pgx}},
+	{"admin/store", []string{"internal/definition", "admin/store/db", "sql"}, []string{pgx, goose}},
+	{"admin/keyrequest", []string{"internal/definition", "internal/event"}, nil},
+	{"admin/mail", []string{"internal/definition", "internal/event"}, nil},
+	{"admin/portal", []string{"internal/definition", "internal/event", "admin/store", "admin/keyrequest", "admin/mail"}, []string{fasthttp, router}},
+	{"admin/ui", nil, nil},
+	{"admin", []string{
+		"admin/store", "admin/keyrequest", "admin/mail", "admin/portal", "admin/ui",
+		"internal/definition", "internal/rights", "internal/keystore", "internal/counter", "internal/schema",
+		"internal/federation", "internal/introspect", "internal/event", "internal/secret", "internal/playground",
+	}, []string{fasthttp, router, huma, crypto, prometheus}},
+
+	{".", []string{"internal/cli"}, nil},
+	{"internal/cli", []string{"internal/app", "internal/config", "internal/definition"}, []string{cobra}},
+	{"internal/app", []string{"..."}, []string{"..."}},
+
+	{"internal/layers", nil, nil},
+	{"internal/testenv", []string{"..."}, []string{"..."}},
+	{"internal/e2e", []string{"..."}, []string{"..."}},
+	{"bench", []string{"..."}, []string{"..."}},
+	{"loadtest/...", []string{"..."}, []string{"..."}},
+}
+
+func with(some []string, more ...string) []string { return slices.Concat(some, more) }
+
+const where = "internal/layers/layers_test.go"
+
+// broken lists every import of a package that the table does not allow.
+func broken(path string, imports []string) []string {
+	i := slices.IndexFunc(rooms, func(r room) bool { return covers(r.path, path) })
+	if i < 0 {
+		return []string{fmt.Sprintf("package %s has no row: add one to rooms in %s, with what it may import", path, where)}
+	}
+	var problems []string
+	for _, imported := range imports {
+		if reason := forbidden(rooms[i], path, imported); reason != "" {
+			problems = append(problems, fmt.Sprintf("%s imports %s: %s", path, imported, reason))
+		}
+	}
+	return problems
+}
+
+// forbidden says why a room may not import a package, or "" if it may.
+func forbidden(r room, path, imported string) string {
+	inside := imported == module || strings.HasPrefix(imported, module+"/")
+	if !inside {
+		return forbiddenOther(r, imported)
+	}
+	below := strings.TrimPrefix(strings.TrimPrefix(imported, module), "/")
+	if isTestRoom(below) && !isTestRoom(path) {
+		return "only tests may import it"
+	}
+	if gateway, admin := under("gateway", path), under("admin", path); gateway && under("admin", below) || admin && under("gateway", below) {
+		return "the gateway and the admin meet in internal/definition only"
+	}
+	if !slices.ContainsFunc(r.ours, func(allowed string) bool { return covers(allowed, below) }) {
+		return "its row in " + where + " does not allow that; move the code, or widen the row and say why in the commit"
+	}
+	return ""
+}
+
+func forbiddenOther(r room, imported string) string {
+	first, _, _ := strings.Cut(imported, "/")
+	if !strings.Contains(first, ".") {
+		return "" // standard library
+	}
+	if under(pgx, imported) && r.path != "admin/store" && r.path != "admin/store/db" && r.path != "internal/testenv" {
+		return "SQL lives in admin/store alone"
+	}
+	if !slices.ContainsFunc(r.others, func(allowed string) bool { return allowed == "..." || under(allowed, imported) }) {
+		return "its row in " + where + " does not name that module; use what the room has, or widen the row and say why in the commit"
+	}
+	return ""
+}
+
+// isTestRoom reports whether a package exists for tests and measurements.
+func isTestRoom(path string) bool {
+	return slices.ContainsFunc([]string{"internal/testenv", "internal/e2e", "bench", "loadtest"}, func(r string) bool { return under(r, path) })
+}
+
+// under reports whether path is tree or lies in it.
+func under(tree, path string) bool { return path == tree || strings.HasPrefix(path, tree+"/") }
+
+// covers reports whether path is what an entry of the table stands for.
+func covers(entry, path string) bool {
+	if tree, ok := strings.CutSuffix(entry, "/..."); ok {
+		return under(tree, path)
+	}
+	return entry == path || entry == "..."
+}
+
+func TestImportsFollowTheTable(t *testing.T) {
+	for _, f := range source(t) {
+		for _, problem := range broken(f.path, f.imports()) {
+			t.Error(problem)
+		}
+	}
+}
+
+func TestOnlyAppKnowsBothHalves(t *testing.T) {
+	for _, r := range rooms {
+		knows := func(half string) bool {
+			return slices.ContainsFunc(r.ours, func(allowed string) bool { return allowed == "..." || under(half, strings.TrimSuffix(allowed, "/...")) })
+		}
+		if knows("gateway") && knows("admin") && r.path != "internal/app" && !isTestRoom(strings.TrimSuffix(r.path, "/...")) {
+			t.Errorf("the row of %s lets it import both the gateway and the admin", r.path)
+		}
+	}
+}
+
+func TestTableNamesEachRoomOnce(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, r := range rooms {
+		if seen[r.path] {
+			t.Errorf("%s has two rows", r.path)
+		}
+		seen[r.path] = true
+	}
+}
+
+func TestForbiddenImportsAreFound(t *testing.T) {
+	for _, c := range []struct{ path, imported, want string }{
+		{"gateway/match", "bytes", ""},
+		{"gateway/match", "net/http", ""},
+		{"gateway/match", fasthttp, "does not name that module"},
+		{"gateway/pipeline", fasthttp, ""},
+		{"gateway/pipeline", fasthttp + "/fasthttputil", ""},
+		{"gateway/pipeline", fasthttp + "x", "does not name that module"},
+		{"gateway/limit", module + "/internal/counter", ""},
+		{"gateway/limit", module + "/gateway/auth", "does not allow"},
+		{"gateway/limit", module + "/admin", "meet in internal/definition"},
+		{"admin/store", module + "/gateway/match", "meet in internal/definition"},
+		{"admin", pgx, "SQL lives in"},
+		{"internal/app", pgx + "/pgxpool", "SQL lives in"},
+		{"admin/store", pgx + "/pgxpool", ""},
+		{"internal/app", module + "/admin", ""},
+		{"internal/app", module + "/gateway", ""},
+		{"internal/app", module + "/internal/testenv", "only tests"},
+		{"internal/e2e", module + "/internal/testenv", ""},
+		{"gateway", module + "/gateway/auth", ""},
+		{"gateway", module + "/internal/config", "does not allow"},
+		{"loadtest/origin", module + "/gateway", ""},
+		{"gateway/nowhere", "bytes", "has no row"},
+		{".", module + "/internal/cli", ""},
+		{"internal/cli", module, "does not allow"},
+	} {
+		got := strings.Join(broken(c.path, []string{c.imported}), "; ")
+		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s importing %s: %q, want %q", c.path, c.imported, got, c.want)
+		}
+	}
+}
