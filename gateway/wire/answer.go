@@ -1,0 +1,178 @@
+package wire
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Answer is an answer whose head goes to the client as it is written here. The
+// server adds what frames the body; Lines must not. An Answer with Status 0 is
+// unused.
+type Answer struct {
+	Status int
+	Phrase []byte // reason phrase; empty: the status's own
+	Lines  []byte // header lines, each ended by CRLF, none of them about framing or the connection
+	Body   []byte // whole body, unless Stream is set
+
+	// Stream is the body when it is not at hand. It is read to its end and
+	// closed, or closed early when the client is gone. An error other than
+	// io.EOF cuts the connection, so that no client takes a part for the whole.
+	Stream io.ReadCloser
+	Length int64 // of Stream, -1 when unknown; of the body left out, when NoBody
+
+	NoBody bool // no body follows, as for HEAD, 204 and 304; Length -1: say nothing of its length
+}
+
+// Remove takes out the lines of a header, whatever their case. name is in
+// lower case.
+func (a *Answer) Remove(name string) {
+	kept := a.Lines[:0]
+	for rest := a.Lines; len(rest) > 0; {
+		end := bytes.IndexByte(rest, '\n') + 1
+		if end == 0 {
+			end = len(rest)
+		}
+		if line := rest[:end]; len(line) <= len(name) || line[len(name)] != ':' || !equalFold(line[:len(name)], name) {
+			kept = append(kept, line...)
+		}
+		rest = rest[end:]
+	}
+	a.Lines = kept
+}
+
+// Append adds a header line. The caller vouches that value has no line break.
+func (a *Answer) Append(name string, value []byte) {
+	a.Lines = append(a.Lines, name...)
+	a.Lines = append(a.Lines, ": "...)
+	a.Lines = append(a.Lines, value...)
+	a.Lines = append(a.Lines, "\r\n"...)
+}
+
+// maxGather is the largest body that is copied behind its head, to be sent
+// with one call; in bytes.
+const maxGather = 32 << 10
+
+// streamPiece is how much of a stream is read at once, in bytes.
+const streamPiece = 32 << 10
+
+// chunkRoom is kept free before a piece for its chunk size line.
+const chunkRoom = 10
+
+var lastChunk = []byte("0\r\n\r\n")
+
+var (
+	outBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
+	pieces     = sync.Pool{New: func() any { b := make([]byte, chunkRoom+streamPiece+2); return &b }}
+)
+
+// write sends the answer and tells whether the connection can go on.
+func (c *conn) writeAnswer(a *Answer, keep bool) bool {
+	buf := outBuffers.Get().(*[]byte)
+	out := c.appendHead((*buf)[:0], a, &keep)
+	whole := a.Stream == nil && !a.NoBody
+	if whole && len(a.Body) <= maxGather {
+		out = append(out, a.Body...)
+	}
+	_, err := c.sock.Write(out)
+	if cap(out) <= maxGather {
+		*buf = out[:0]
+	}
+	outBuffers.Put(buf)
+	switch {
+	case err != nil:
+		keep = false
+	case whole && len(a.Body) > maxGather:
+		_, err = c.sock.Write(a.Body)
+	case a.Stream != nil && !a.NoBody:
+		err = c.writeStream(a)
+	}
+	if a.Stream != nil {
+		_ = a.Stream.Close() // what it could say was said by Read
+		a.Stream = nil
+	}
+	return keep && err == nil
+}
+
+// appendHead appends status line and header lines. It clears keep when only
+// the end of the connection can end the body.
+func (c *conn) appendHead(dst []byte, a *Answer, keep *bool) []byte {
+	dst = append(dst, "HTTP/1.1 "...)
+	dst = strconv.AppendInt(dst, int64(a.Status), 10)
+	dst = append(dst, ' ')
+	if len(a.Phrase) > 0 {
+		dst = append(dst, a.Phrase...)
+	} else {
+		dst = append(dst, fasthttp.StatusMessage(a.Status)...)
+	}
+	dst = append(dst, "\r\n"...)
+	dst = append(dst, a.Lines...)
+	length := a.Length
+	if a.Stream == nil && !a.NoBody {
+		length = int64(len(a.Body))
+	}
+	switch {
+	case length >= 0:
+		dst = append(dst, "Content-Length: "...)
+		dst = strconv.AppendInt(dst, length, 10)
+		dst = append(dst, "\r\n"...)
+	case a.NoBody:
+	case c.call.HTTP10:
+		*keep = false
+	default:
+		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
+	}
+	if !*keep {
+		dst = append(dst, "Connection: close\r\n"...)
+	} else if c.call.HTTP10 {
+		dst = append(dst, "Connection: keep-alive\r\n"...)
+	}
+	return append(dst, "\r\n"...)
+}
+
+// writeStream passes a stream on piece by piece, as the client takes them.
+func (c *conn) writeStream(a *Answer) error {
+	buf := pieces.Get().(*[]byte)
+	defer pieces.Put(buf)
+	chunked := a.Length < 0 && !c.call.HTTP10
+	for sent := int64(0); ; {
+		n, err := a.Stream.Read((*buf)[chunkRoom : chunkRoom+streamPiece])
+		if n > 0 {
+			sent += int64(n)
+			if a.Length >= 0 && sent > a.Length {
+				return io.ErrShortWrite // the stream lied about its length
+			}
+			if werr := c.writePiece(*buf, n, chunked); werr != nil {
+				return werr
+			}
+		}
+		switch {
+		case err == io.EOF && a.Length >= 0 && sent < a.Length:
+			return io.ErrUnexpectedEOF
+		case err == io.EOF && chunked:
+			_, err = c.sock.Write(lastChunk)
+			return err
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// writePiece sends buf[chunkRoom:chunkRoom+n], framed as a chunk if asked.
+func (c *conn) writePiece(buf []byte, n int, chunked bool) error {
+	start, end := chunkRoom, chunkRoom+n
+	if chunked {
+		var line [chunkRoom]byte
+		size := append(strconv.AppendInt(line[:0], int64(n), 16), "\r\n"...)
+		start -= len(size)
+		copy(buf[start:], size)
+		end += copy(buf[end:], "\r\n")
+	}
+	_, err := c.sock.Write(buf[start:end])
+	return err
+}

@@ -1,0 +1,298 @@
+package wire
+
+import (
+	"bufio"
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// conn serves one client connection on its own goroutine.
+type conn struct {
+	srv  *Server
+	sock sock
+	idle atomic.Bool // parked between two requests; Shutdown may interrupt it
+
+	// Held from a request's first byte to its end, not while idle.
+	br   *bufio.Reader
+	call *Call
+
+	head   head
+	body   body
+	inline int // bytes of a body that lies in br as a whole
+	peer   netip.Addr
+	tls    bool
+	since  time.Time // end of the last request
+}
+
+// inlineBody is the largest body that is handed over as bytes rather than as a
+// stream. It fits every read buffer beside nothing else.
+const inlineBody = 8 << 10
+
+// lingerBytes and lingerTime bound how long a connection is read on after its
+// last answer, so that the answer is not lost to a reset.
+const (
+	lingerBytes = 256 << 10
+	lingerTime  = time.Second
+)
+
+// patience is granted for each KiB of a body, on top of ReadTimeout.
+const patience = time.Second
+
+func newConn(s *Server, c net.Conn, peer netip.Addr) *conn {
+	n := &conn{srv: s, peer: peer, since: time.Now()}
+	n.sock.init(c, &s.conf)
+	_, n.tls = c.(*tls.Conn)
+	return n
+}
+
+// serve answers requests until the connection ends.
+func (c *conn) serve() {
+	for c.await() && c.one() {
+	}
+	c.release()
+	c.sock.drop()
+}
+
+// await returns true once the first bytes of a request are there. The buffers
+// are given back before it waits.
+func (c *conn) await() bool {
+	if c.br != nil && c.br.Buffered() > 0 {
+		return true
+	}
+	c.release()
+	c.sock.readBy = c.since.Add(c.srv.conf.IdleTimeout)
+	c.idle.Store(true)
+	// After idle is visible: either Shutdown interrupts the wait, or this sees
+	// that it has begun.
+	if c.srv.stopping.Load() {
+		return false
+	}
+	err := c.sock.fill()
+	c.idle.Store(false)
+	if err != nil {
+		return false
+	}
+	c.br = c.srv.readers.Get().(*bufio.Reader)
+	c.br.Reset(&c.sock)
+	return true
+}
+
+// release gives the request's buffers back.
+func (c *conn) release() {
+	if c.call != nil {
+		c.srv.putCall(c.call)
+		c.call = nil
+	}
+	if c.br != nil {
+		c.srv.readers.Put(c.br)
+		c.br = nil
+	}
+}
+
+// one reads a request, has it answered, and tells whether another may follow.
+func (c *conn) one() bool {
+	if c.call == nil {
+		c.call = c.srv.getCall(c.sock.Conn)
+	}
+	call := c.call
+	call.Started = time.Now()
+	call.Peer, call.TLS = c.peer, c.tls
+	c.sock.readBy = call.Started.Add(c.srv.conf.ReadTimeout)
+	fault := c.readHead()
+	if fault == nil {
+		fault = c.readBody()
+	}
+	if fault != nil {
+		c.refuse(fault)
+		return false
+	}
+	c.srv.handler.Serve(call)
+	keep := !c.head.close && c.settle() && !c.srv.stopping.Load()
+	keep = c.respond(keep)
+	c.since = time.Now()
+	if !keep {
+		c.linger()
+		return false
+	}
+	call.reset()
+	return true
+}
+
+// readHead reads and checks a head, and lets fasthttp parse it.
+func (c *conn) readHead() *Fault {
+	end, fault := c.wholeHead()
+	if fault != nil {
+		return fault
+	}
+	raw, err := c.br.Peek(end)
+	if err != nil {
+		return faultGone
+	}
+	if fault := c.head.parse(raw, &c.srv.conf); fault != nil {
+		return fault
+	}
+	c.call.HTTP10 = c.head.http10
+	c.call.keep(&c.head) // first: fasthttp's parser writes to what it reads
+	if err := c.call.Ctx.Request.Header.Read(c.br); err != nil {
+		return faultStart
+	}
+	return nil
+}
+
+// wholeHead waits until a head is buffered and returns its length. An empty
+// line before a request is skipped, as RFC 9112 section 2.2 asks.
+func (c *conn) wholeHead() (int, *Fault) {
+	for searched := 0; ; {
+		b, _ := c.br.Peek(c.br.Buffered())
+		if searched == 0 && len(b) >= 2 && b[0] == '\r' && b[1] == '\n' {
+			_, _ = c.br.Discard(2)
+			searched = -1
+			continue
+		}
+		if end := headEnd(b[max(0, searched-3):]); end > 0 {
+			return end + max(0, searched-3), nil
+		}
+		if len(b) >= c.srv.conf.MaxHeader {
+			return 0, c.tooLarge(b)
+		}
+		searched = max(searched, len(b))
+		if _, err := c.br.Peek(len(b) + 1); err != nil {
+			return 0, c.unread(err, len(b))
+		}
+	}
+}
+
+// tooLarge tells a URL that is too long from a head that is.
+func (c *conn) tooLarge(b []byte) *Fault {
+	if _, _, ok := cutLine(b); !ok {
+		return faultURL
+	}
+	return faultHead
+}
+
+// unread is why a head did not arrive, after n bytes of it.
+func (c *conn) unread(err error, n int) *Fault {
+	if n > 0 && isTimeout(err) {
+		return faultSlow
+	}
+	return faultGone
+}
+
+// readBody makes a body available to the handler. A small one is read at once:
+// it can then be sent twice, and costs no stream.
+func (c *conn) readBody() *Fault {
+	c.inline = 0
+	c.body.reset(c, c.head.length, c.head.expect)
+	req := &c.call.Ctx.Request
+	switch {
+	case c.head.length == 0:
+		return nil
+	case c.head.length > inlineBody || c.head.length < 0 || c.head.expect:
+		req.SetBodyStream(&c.body, int(c.head.length))
+		return nil
+	}
+	c.inline = int(c.head.length)
+	b, err := c.br.Peek(c.inline)
+	if err != nil {
+		return c.unread(err, 1)
+	}
+	req.SetBodyRaw(b)
+	return nil
+}
+
+// allowBody sets the deadline for a body's next bytes: a client must keep up
+// one KiB a second on the average.
+func (c *conn) allowBody(received int64) {
+	granted := time.Duration(received>>10) * patience
+	c.sock.readBy = c.call.Started.Add(c.srv.conf.ReadTimeout + granted)
+}
+
+// settle makes sure that no byte of this request can be read as the next one.
+func (c *conn) settle() bool {
+	if c.inline > 0 {
+		_, err := c.br.Discard(c.inline)
+		c.inline = 0
+		return err == nil
+	}
+	return c.body.settle()
+}
+
+// sendContinue tells a client that waits for it to send its body.
+func (c *conn) sendContinue() error {
+	_, err := c.sock.Write(continueLine)
+	return err
+}
+
+var continueLine = []byte("HTTP/1.1 100 Continue\r\n\r\n")
+
+// respond writes the answer and tells whether the connection can go on.
+func (c *conn) respond(keep bool) bool {
+	if c.call.Answer.Status != 0 {
+		keep = c.writeAnswer(&c.call.Answer, keep)
+	} else {
+		keep = c.writeResponse(keep)
+	}
+	c.body.c = nil // a reader that outlives its call finds nothing
+	return keep
+}
+
+// writeResponse sends what a handler left in fasthttp's response.
+func (c *conn) writeResponse(keep bool) bool {
+	resp := &c.call.Ctx.Response
+	if c.call.Ctx.IsHead() {
+		resp.SkipBody = true
+	}
+	keep = keep && !resp.Header.ConnectionClose()
+	switch {
+	case !keep:
+		resp.Header.SetConnectionClose()
+	case c.call.HTTP10:
+		resp.Header.Set(fasthttp.HeaderConnection, "keep-alive")
+	}
+	w := c.srv.writers.Get().(*bufio.Writer)
+	w.Reset(&c.sock)
+	err := resp.Write(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	w.Reset(nil)
+	c.srv.writers.Put(w)
+	return keep && err == nil
+}
+
+// refuse answers what was not a request, where there is somebody to answer.
+func (c *conn) refuse(fault *Fault) {
+	if fault.Status == 0 {
+		return
+	}
+	c.call.HTTP10 = c.head.http10
+	c.srv.handler.Refuse(c.call, fault)
+	c.respond(false)
+	c.linger()
+}
+
+// linger reads on for a little while after the last answer. A connection that
+// is closed with unread bytes is reset, and a reset can overtake the answer.
+func (c *conn) linger() {
+	half, ok := c.sock.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	if c.sock.Conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
+	buf := chunks.Get().(*[]byte)
+	defer chunks.Put(buf)
+	for left := lingerBytes; left > 0; {
+		n, err := c.sock.Conn.Read(*buf)
+		if err != nil {
+			return
+		}
+		left -= n
+	}
+}

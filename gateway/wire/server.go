@@ -1,0 +1,199 @@
+package wire
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// ErrStopped is returned by Serve after Shutdown.
+var ErrStopped = errors.New("server stopped")
+
+// Server accepts connections and serves requests on them.
+type Server struct {
+	conf    Config
+	handler Handler
+	log     fasthttp.Logger
+
+	readers, writers, calls sync.Pool
+
+	stopping atomic.Bool
+	refused  atomic.Uint64
+	panics   atomic.Uint64
+
+	mu        sync.Mutex
+	listeners map[net.Listener]struct{}
+	conns     map[*conn]struct{}
+	perIP     map[netip.Addr]int
+	gone      sync.WaitGroup
+}
+
+// New returns a server. log takes fasthttp's own rare messages.
+func New(conf Config, handler Handler, log fasthttp.Logger) *Server {
+	s := &Server{
+		conf: conf, handler: handler, log: log,
+		listeners: make(map[net.Listener]struct{}),
+		conns:     make(map[*conn]struct{}),
+		perIP:     make(map[netip.Addr]int),
+	}
+	size := max(conf.MaxHeader, inlineBody)
+	s.readers.New = func() any { return bufio.NewReaderSize(nil, size) }
+	s.writers.New = func() any { return bufio.NewWriterSize(nil, 4<<10) }
+	s.calls.New = func() any { return &Call{Ctx: new(fasthttp.RequestCtx)} }
+	return s
+}
+
+// Serve accepts connections until the listener fails or Shutdown, which gives
+// ErrStopped.
+func (s *Server) Serve(ln net.Listener) error {
+	s.mu.Lock()
+	s.listeners[ln] = struct{}{}
+	s.mu.Unlock()
+	for wait := time.Duration(0); ; {
+		c, err := ln.Accept()
+		switch {
+		case err == nil:
+			wait = 0
+			s.admit(c)
+		case s.stopping.Load():
+			return ErrStopped
+		case !isTemporary(err):
+			return err
+		default:
+			// Most likely out of descriptors: let some connections end.
+			wait = min(wait*2+5*time.Millisecond, time.Second)
+			time.Sleep(wait)
+		}
+	}
+}
+
+func isTemporary(err error) bool {
+	t, ok := errors.AsType[*net.OpError](err)
+	return ok && !errors.Is(t, net.ErrClosed)
+}
+
+// admit starts serving c, or turns it away when a limit is reached.
+func (s *Server) admit(c net.Conn) {
+	peer := peerOf(c)
+	n := newConn(s, c, peer)
+	s.mu.Lock()
+	full := s.conf.MaxConns > 0 && len(s.conns) >= s.conf.MaxConns ||
+		s.conf.MaxConnsPerIP > 0 && s.perIP[peer] >= s.conf.MaxConnsPerIP
+	if full || s.stopping.Load() {
+		s.mu.Unlock()
+		s.turnAway(c)
+		return
+	}
+	s.conns[n] = struct{}{}
+	s.perIP[peer]++
+	s.gone.Add(1)
+	s.mu.Unlock()
+	go s.run(n)
+}
+
+// turnAway answers 503 as far as that costs nothing.
+func (s *Server) turnAway(c net.Conn) {
+	s.refused.Add(1)
+	_ = c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+	_, _ = c.Write(fullAnswer)
+	_ = c.Close()
+}
+
+const fullBody = "{\n    \"error\": \"too many connections\"\n}"
+
+var fullAnswer = []byte("HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n" +
+	"Retry-After: 1\r\nConnection: close\r\nContent-Length: " + strconv.Itoa(len(fullBody)) + "\r\n\r\n" + fullBody)
+
+func (s *Server) run(n *conn) {
+	defer s.leave(n)
+	defer s.survive()
+	n.serve()
+}
+
+// survive keeps a fault in one call from taking the others down with it. The
+// connection that it happened on ends.
+func (s *Server) survive() {
+	if fault := recover(); fault != nil {
+		s.panics.Add(1)
+		s.log.Printf("panic while serving a request: %v\n%s", fault, debug.Stack())
+	}
+}
+
+func (s *Server) leave(n *conn) {
+	_ = n.sock.Conn.Close()
+	s.mu.Lock()
+	delete(s.conns, n)
+	if s.perIP[n.peer]--; s.perIP[n.peer] <= 0 {
+		delete(s.perIP, n.peer)
+	}
+	s.mu.Unlock()
+	s.gone.Done()
+}
+
+// Shutdown stops accepting, ends idle connections and lets calls in flight
+// finish. When ctx ends first it cuts them off and returns ctx's error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.stopping.Store(true)
+	for ln := range s.listeners {
+		_ = ln.Close()
+	}
+	for n := range s.conns {
+		if n.idle.Load() {
+			n.sock.interrupt()
+		}
+	}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() { s.gone.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	cut := len(s.conns)
+	for n := range s.conns {
+		_ = n.sock.Conn.Close()
+	}
+	s.mu.Unlock()
+	select {
+	case <-done:
+	case <-time.After(time.Second): // a handler that waits for somebody else
+	}
+	if cut > 0 {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// Stats is what a server is doing.
+type Stats struct {
+	Open    int    // connections
+	Refused uint64 // connections turned away by a limit
+	Panics  uint64 // calls that ended in a fault of ours
+}
+
+// Stats returns current numbers.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Stats{Open: len(s.conns), Refused: s.refused.Load(), Panics: s.panics.Load()}
+}
+
+// peerOf returns the address of the other end, or the zero Addr when it has none.
+func peerOf(c net.Conn) netip.Addr {
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}

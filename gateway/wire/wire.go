@@ -1,0 +1,56 @@
+// Package wire is HTTP/1.1 on client connections: it accepts them within
+// limits, frames requests strictly, hands them to a handler as fasthttp
+// requests, and writes answers.
+//
+// It stands in for fasthttp's own server, whose parser and buffers it keeps
+// using, because that server accepts requests whose length can be read two
+// ways, serves what an early answer left unread as further requests, and holds
+// its read buffer on every idle connection once bodies are streamed.
+package wire
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Config sets a server's limits. Every one of them is required.
+type Config struct {
+	MaxHeader     int           // bytes of one request head, at least 1 KiB; more is 431
+	MaxURL        int           // bytes of the request target; more is 414
+	MaxHeaders    int           // header lines of one request; more is 431
+	MaxBody       int64         // bytes of one request body; more is 413
+	ReadTimeout   time.Duration // for a whole head; for a body, plus a second for each KiB received
+	WriteTimeout  time.Duration // for the client to take each piece of an answer
+	IdleTimeout   time.Duration // between two requests
+	MaxConns      int           // open connections; 0: as many as the process may have
+	MaxConnsPerIP int           // open connections of one address; 0: as many as MaxConns
+}
+
+// A Handler answers one call. The call and all it reaches are the server's
+// again once the handler has returned.
+type Handler interface {
+	// Serve fills call.Answer, or call.Ctx.Response when it leaves the answer
+	// unused. call.Ctx.Request has the body as bytes or as a stream.
+	Serve(call *Call)
+
+	// Refuse writes the answer to what could not be read as a request into
+	// call.Ctx.Response. The connection ends after it.
+	Refuse(call *Call, fault *Fault)
+}
+
+// Call is one request and its answer.
+type Call struct {
+	Ctx     *fasthttp.RequestCtx
+	Host    []byte     // effective host as the client wrote it, with port
+	Path    []byte     // path as the client wrote it; starts with "/", or is "*"
+	Query   []byte     // what follows "?", without it
+	Peer    netip.Addr // address of the other end, unmapped
+	TLS     bool
+	HTTP10  bool // the client speaks HTTP/1.0
+	Started time.Time
+	Answer  Answer
+
+	text []byte // holds Host, Path and Query
+}
