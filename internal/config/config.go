@@ -2,3 +2,233 @@
 // files, environment variables and command-line flags, strictly. Everything that
 // is wrong is reported at once, each with its place and what would be right.
 package config
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Sources says where the configuration of a process comes from. A later source
+// wins: files in their order, then the environment, then flags.
+type Sources struct {
+	Files []string // paths of YAML files
+	Env   []string // NAME=value, as os.Environ returns them
+	Flags []Flag
+	Role  Role // what the configuration must suffice for
+}
+
+// A Flag is a setting given on the command line.
+type Flag struct {
+	Name  string // as the user wrote it, such as --listen
+	Key   string // such as gateway.listen
+	Value string // lists are separated by commas
+}
+
+// Role is what a process is about to do with its configuration.
+type Role uint8
+
+// The roles. Each but AnyRole demands the settings that it cannot do without.
+const (
+	AnyRole Role = iota
+	UpRole
+	GatewayRole
+	AdminRole
+	MigrateRole
+)
+
+// Load reads the configuration from its sources on top of the defaults and
+// checks it. The error is a *Problems with everything that is wrong; then the
+// configuration is nil.
+func Load(src Sources) (*Config, Origins, error) {
+	env := splitEnv(src.Env)
+	lookup := func(name string) (string, bool) {
+		v, ok := env[name]
+		return v, ok
+	}
+	cfg := Default()
+	cfg.DataDir = dataDir(os.Geteuid(), lookup)
+	l := newLoader(cfg, lookup)
+	for _, path := range src.Files {
+		l.readFile(path)
+	}
+	l.readEnv(env)
+	for _, flag := range src.Flags {
+		l.setFlag(flag)
+	}
+	l.check(src.Role)
+	if len(l.problems) > 0 {
+		return nil, nil, &Problems{List: inOrder(l.problems, src.Files)}
+	}
+	return cfg, l.origins(), nil
+}
+
+// inOrder sorts problems as a reader goes about them: files line by line, then
+// the environment, flags, and what was nowhere said.
+func inOrder(problems []Problem, files []string) []Problem {
+	rank := map[Kind]int{FromFile: 0, FromEnv: 1, FromFlag: 2, FromDefault: 3}
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(
+			cmp.Compare(rank[a.Origin.Kind], rank[b.Origin.Kind]),
+			cmp.Compare(slices.Index(files, a.Origin.Name), slices.Index(files, b.Origin.Name)),
+			cmp.Compare(a.Origin.Line, b.Origin.Line),
+		)
+	})
+	return problems
+}
+
+// splitEnv makes a map of NAME=value pairs.
+func splitEnv(pairs []string) map[string]string {
+	env := make(map[string]string, len(pairs))
+	for _, pair := range pairs {
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// A loader fills a Config from its sources.
+type loader struct {
+	cfg      *Config
+	lookup   func(name string) (string, bool)
+	fields   []field
+	byKey    map[string]field
+	groups   map[string][]string // names inside each group, by its key; "" is the top
+	places   map[string]place    // where each setting that is not at its default was set
+	broken   map[string]bool     // settings with a problem: no further complaints about them
+	problems []Problem
+}
+
+// A place is an origin and what the file says there.
+type place struct {
+	origin  Origin
+	excerpt string
+}
+
+func newLoader(cfg *Config, lookup func(string) (string, bool)) *loader {
+	l := &loader{
+		cfg:    cfg,
+		lookup: lookup,
+		fields: fieldsOf(cfg),
+		byKey:  make(map[string]field),
+		groups: make(map[string][]string),
+		places: make(map[string]place),
+		broken: make(map[string]bool),
+	}
+	for _, f := range l.fields {
+		l.byKey[f.key] = f
+		l.addToGroups(f.key)
+	}
+	return l
+}
+
+// addToGroups makes every group on the way to key know its next name.
+func (l *loader) addToGroups(key string) {
+	group, rest := "", key
+	for rest != "" {
+		name, after, _ := strings.Cut(rest, ".")
+		names := l.groups[group]
+		if len(names) == 0 || names[len(names)-1] != name { // a group's names are declared together
+			l.groups[group] = append(names, name)
+		}
+		group, rest = join(group, name), after
+	}
+}
+
+func join(group, name string) string {
+	if group == "" {
+		return name
+	}
+	return group + "." + name
+}
+
+// set records the outcome of setting f at a place.
+func (l *loader) set(f field, at place, err error) {
+	if err != nil {
+		l.broken[f.key] = true
+		l.problem(at, f.key, err.Error())
+		return
+	}
+	l.places[f.key] = at
+}
+
+func (l *loader) problem(at place, key, message string) {
+	l.problems = append(l.problems, Problem{Origin: at.origin, Key: key, Message: message, Excerpt: at.excerpt})
+}
+
+// setFlag sets what a flag gives. Flags that name no setting are a slip of the
+// program, not of its user, but say so all the same.
+func (l *loader) setFlag(flag Flag) {
+	at := place{origin: Origin{Kind: FromFlag, Name: flag.Name}}
+	f, ok := l.byKey[flag.Key]
+	if !ok {
+		l.problem(at, flag.Key, l.unknown("", flag.Key))
+		return
+	}
+	l.set(f, at, f.setText(flag.Value))
+}
+
+func (l *loader) origins() Origins {
+	origins := make(Origins, len(l.places))
+	for key, at := range l.places {
+		origins[key] = at.origin
+	}
+	return origins
+}
+
+// unknown says that a group has no such name, and which one was probably meant.
+func (l *loader) unknown(group, name string) string {
+	const unknown = "unknown key; "
+	if _, ok := l.byKey[join(group, name)]; ok {
+		return unknown + "write it nested: " + strings.ReplaceAll(name, ".", ": {") + ": …" + strings.Repeat("}", strings.Count(name, "."))
+	}
+	if near := nearest(name, l.groups[group]); near != "" {
+		return unknown + "did you mean " + join(group, near) + "?"
+	}
+	if now := renamed[join(group, name)]; now != "" {
+		return unknown + "it is " + now + " here"
+	}
+	if near := l.elsewhere(name); near != "" {
+		return unknown + "did you mean " + near + "?"
+	}
+	return unknown + "known here: " + strings.Join(l.groups[group], ", ")
+}
+
+// renamed holds what settings of other gateways that read the same definitions
+// are called here.
+var renamed = map[string]string{
+	"listen_address":                "gateway.listen",
+	"listen_port":                   "gateway.listen",
+	"control_api_hostname":          "gateway.control_listen",
+	"control_api_port":              "gateway.control_listen",
+	"app_path":                      "gateway.apps_dir",
+	"policies":                      "gateway.policies_file",
+	"enable_custom_domains":         "gateway.custom_domains",
+	"hide_generator_header":         "gateway.hide_generator",
+	"rate_limit_response_headers":   "gateway.ratelimit_headers",
+	"http_server_options":           "gateway.read_timeout and its neighbours",
+	"hash_keys":                     "keys.hash",
+	"hash_key_function":             "keys.hash",
+	"enable_hashed_keys_listing":    "keys.list_hashed",
+	"min_token_length":              "keys.min_length",
+	"allow_master_keys":             "keys.allow_master_keys",
+	"local_session_cache":           "keys.cache_ttl",
+	"proxy_default_timeout":         "upstream.response_timeout",
+	"max_idle_connections_per_host": "upstream.max_conns_per_host",
+	"storage":                       "valkey.url",
+}
+
+// elsewhere finds the key in all of the configuration whose end, or whole, is
+// most like name.
+func (l *loader) elsewhere(name string) string {
+	keys := make([]string, 0, len(l.fields))
+	for _, f := range l.fields {
+		if strings.HasSuffix(f.key, "."+plainName(name)) {
+			return f.key
+		}
+		keys = append(keys, f.key)
+	}
+	return nearest(strings.ReplaceAll(name, "_", "."), keys)
+}

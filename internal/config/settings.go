@@ -25,9 +25,9 @@ type Config struct {
 	// in data_dir.
 	Secret secret.Value `yaml:"secret"`
 	// Directory for what must survive a restart: the private database, counters,
-	// generated keys, the last good configuration. Default: /var/lib/sluice for
-	// root, else $XDG_STATE_HOME/sluice or ~/.local/state/sluice.
-	DataDir string `yaml:"data_dir" required:"true"`
+	// generated keys, the last good configuration. The default is that of root;
+	// other users have $XDG_STATE_HOME/sluice or ~/.local/state/sluice.
+	DataDir string `yaml:"data_dir"`
 
 	Gateway   Gateway   `yaml:"gateway"`
 	Upstream  Upstream  `yaml:"upstream"`
@@ -47,7 +47,7 @@ type Gateway struct {
 	// Address for traffic.
 	Listen string `yaml:"listen" form:"address" required:"true"`
 	// Address of its own for the gateway API (/svc/). Empty: the gateway API is
-	// on gateway.listen. With an address, /svc/ answers 404 there.
+	// on gateway.listen. With an address, gateway.listen answers /svc/ with 404.
 	ControlListen string `yaml:"control_listen" form:"address"`
 	// Address of the admin that supplies the configuration, such as
 	// https://admin.internal:8081. Excludes gateway.apps_dir.

@@ -1,0 +1,242 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/secret"
+)
+
+// check reports every value that is not allowed, then what does not go together.
+func (l *loader) check(role Role) {
+	for _, f := range l.fields {
+		if l.broken[f.key] {
+			continue
+		}
+		if err := f.check(); err != nil {
+			l.wrong(f.key, err.Error())
+		}
+	}
+	for _, rule := range rules {
+		key, message := rule(l.cfg)
+		if key != "" && !l.broken[key] {
+			l.wrong(key, message)
+		}
+	}
+	for _, need := range needs {
+		if slices.Contains(need.roles, role) && !l.broken[need.key] && need.missing(l.cfg) {
+			l.wrong(need.key, need.message)
+		}
+	}
+}
+
+// wrong reports a problem where the value was set.
+func (l *loader) wrong(key, message string) {
+	l.broken[key] = true
+	l.problem(l.places[key], key, message)
+}
+
+// check reports what the tags of f do not allow.
+func (f field) check() error {
+	if bounds := f.tag.Get("range"); bounds != "" {
+		return f.checkRange(bounds)
+	}
+	if list, ok := f.value.Interface().([]string); ok {
+		for _, item := range list {
+			if err := f.checkText(item); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	switch v := f.value.Interface().(type) {
+	case string:
+		return f.checkText(v)
+	case secret.Value:
+		return f.checkText(v.Reveal())
+	}
+	return nil
+}
+
+// checkRange compares the value with "least..most".
+func (f field) checkRange(bounds string) error {
+	least, most, err := f.bounds(bounds)
+	if err != nil {
+		return err
+	}
+	out := false
+	if f.value.Kind() == reflect.Float64 {
+		out = f.value.Float() < least.Float() || f.value.Float() > most.Float()
+	} else {
+		out = f.value.Int() < least.Int() || f.value.Int() > most.Int()
+	}
+	if out {
+		low, high, _ := strings.Cut(bounds, "..")
+		return fmt.Errorf("%s is out of range; want %s to %s", f, low, high)
+	}
+	return nil
+}
+
+func (f field) bounds(bounds string) (least, most reflect.Value, err error) {
+	low, high, _ := strings.Cut(bounds, "..")
+	bound := field{value: reflect.New(f.value.Type()).Elem()}
+	if err := bound.setText(low); err != nil {
+		return least, most, fmt.Errorf("lower bound: %w", err)
+	}
+	least = bound.value
+	bound = field{value: reflect.New(f.value.Type()).Elem()}
+	if err := bound.setText(high); err != nil {
+		return least, most, fmt.Errorf("upper bound: %w", err)
+	}
+	return least, bound.value, nil
+}
+
+// checkText checks a text, which may be a secret: no message of a form that
+// secrets have quotes it.
+func (f field) checkText(text string) error {
+	if text == "" {
+		if f.tag.Get("required") == "true" {
+			return fmt.Errorf("is empty; %s", f.hint())
+		}
+		return nil
+	}
+	if allowed := strings.Fields(f.tag.Get("oneof")); len(allowed) > 0 && !slices.Contains(allowed, text) {
+		return notOneOf(text, allowed)
+	}
+	if form := f.tag.Get("form"); form != "" {
+		return forms[form].check(text)
+	}
+	return nil
+}
+
+func notOneOf(text string, allowed []string) error {
+	if near := nearest(text, allowed); near != "" {
+		return fmt.Errorf("%s is unknown; did you mean %s?", quote(text), near)
+	}
+	return fmt.Errorf("%s is unknown; want %s", quote(text), oneOf(allowed))
+}
+
+// oneOf writes a, b or c.
+func oneOf(allowed []string) string {
+	last := len(allowed) - 1
+	if last == 0 {
+		return allowed[0]
+	}
+	return strings.Join(allowed[:last], ", ") + " or " + allowed[last]
+}
+
+func (f field) hint() string {
+	if allowed := strings.Fields(f.tag.Get("oneof")); len(allowed) > 0 {
+		return "want " + oneOf(allowed)
+	}
+	if form := f.tag.Get("form"); form != "" {
+		return "want " + forms[form].example
+	}
+	return "want a text"
+}
+
+// rules are checks of what does not go together. Each returns the key to blame,
+// or "".
+var rules = []func(*Config) (key, message string){
+	func(c *Config) (string, string) {
+		if c.Gateway.MaxURL <= c.Gateway.MaxHeader {
+			return "", ""
+		}
+		return "gateway.max_url", fmt.Sprintf("%s is more than gateway.max_header (%s), which holds the request line too", c.Gateway.MaxURL, c.Gateway.MaxHeader)
+	},
+	func(c *Config) (string, string) {
+		if c.Gateway.AppsDir == "" || c.Gateway.AdminURL == "" {
+			return "", ""
+		}
+		return "gateway.apps_dir", "excludes gateway.admin_url: the configuration comes from files or from an admin; remove one"
+	},
+	func(c *Config) (string, string) {
+		if c.Gateway.PoliciesFile == "" || c.Gateway.AppsDir != "" {
+			return "", ""
+		}
+		return "gateway.policies_file", "is read beside gateway.apps_dir only, which is empty"
+	},
+	func(c *Config) (string, string) {
+		if !sameAddress(c.Gateway.Listen, c.Gateway.ControlListen) {
+			return "", ""
+		}
+		return "gateway.control_listen", "is the same as gateway.listen; leave it empty to serve both there"
+	},
+	func(c *Config) (string, string) {
+		names := c.Gateway.RatelimitHeaders
+		switch {
+		case sameName(names.Limit, names.Remaining), sameName(names.Remaining, names.Reset):
+			return "gateway.ratelimit_headers.remaining", "is the name of another of the three headers"
+		case sameName(names.Limit, names.Reset):
+			return "gateway.ratelimit_headers.reset", "is the name of another of the three headers"
+		}
+		return "", ""
+	},
+	func(c *Config) (string, string) {
+		if c.Admin.Insecure || isLoopback(c.Admin.Listen) {
+			return "", ""
+		}
+		return "admin.listen", "goes beyond loopback with plain HTTP; use 127.0.0.1 or, when something in front terminates TLS, set admin.insecure to true"
+	},
+	func(c *Config) (string, string) {
+		if c.Log.Access != "file" || c.Log.AccessFile != "" {
+			return "", ""
+		}
+		return "log.access_file", "is empty; with log.access file, say which file"
+	},
+	checkValkey,
+}
+
+func sameName(a, b string) bool { return a != "" && strings.EqualFold(a, b) }
+
+// sameAddress reports whether two listeners would collide. Port 0 never does.
+func sameAddress(a, b string) bool {
+	return a == b && a != "" && !strings.HasSuffix(a, ":0")
+}
+
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}
+
+// A need is a setting that some roles cannot do without.
+type need struct {
+	roles   []Role
+	key     string
+	missing func(*Config) bool
+	message string
+}
+
+var needs = []need{
+	{
+		[]Role{GatewayRole}, "gateway.apps_dir",
+		func(c *Config) bool { return c.Gateway.AppsDir == "" && c.Gateway.AdminURL == "" },
+		"is empty, and so is gateway.admin_url; say where the configuration comes from: a folder (--apps) or an admin (--admin-url)",
+	},
+	{
+		[]Role{GatewayRole}, "gateway.token",
+		func(c *Config) bool { return c.Gateway.AdminURL != "" && c.Gateway.Token.Empty() },
+		"is empty; with gateway.admin_url, give the token that the admin has as its gateway.token",
+	},
+	{
+		[]Role{AdminRole, MigrateRole}, "database.url",
+		func(c *Config) bool { return c.Database.URL.Empty() },
+		"is empty; give the PostgreSQL to use, such as postgres://sluice@127.0.0.1/sluice",
+	},
+	{
+		[]Role{UpRole, GatewayRole, AdminRole}, "data_dir",
+		func(c *Config) bool { return c.DataDir == "" },
+		"is empty, and this user has no home directory; give a directory for state",
+	},
+}

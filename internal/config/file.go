@@ -1,0 +1,211 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// maxFile bounds a configuration file: larger ones are something else.
+const maxFile = 256 << 10
+
+// readFile sets what a YAML file gives.
+func (l *loader) readFile(path string) {
+	text, err := readText(path)
+	if err != nil {
+		l.problem(place{origin: Origin{Kind: FromFile, Name: path}}, "", err.Error())
+		return
+	}
+	l.readYAML(newSource(path, text), text)
+}
+
+func readText(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", bareCause(err))
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", bareCause(err))
+	}
+	if len(text) > maxFile {
+		return nil, errors.New("is larger than 256 KiB; is it a configuration?")
+	}
+	return text, nil
+}
+
+// bareCause drops the path from an error: it stands before it already.
+func bareCause(err error) error {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathErr.Err
+	}
+	return err
+}
+
+// readYAML sets what a YAML text gives.
+func (l *loader) readYAML(src source, text []byte) {
+	file, err := parse(text)
+	if err != nil {
+		l.problem(syntaxPlace(src, err), "", syntaxMessage(err))
+		return
+	}
+	w := walker{loader: l, src: src}
+	for i, doc := range file.Docs {
+		if i > 0 && doc.Body != nil {
+			l.problem(w.place(doc.Body, false), "", "a second document begins here; give it a file of its own")
+			return
+		}
+		w.document(doc.Body)
+	}
+}
+
+// parse wraps the YAML parser, which answers some malformed texts by a panic.
+func parse(text []byte) (file *ast.File, err error) {
+	defer func() {
+		if recover() != nil {
+			file, err = nil, errors.New("not valid YAML")
+		}
+	}()
+	// Duplicates are allowed here because the parser stops at the first.
+	return parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
+}
+
+func syntaxPlace(src source, err error) place {
+	broken, ok := errors.AsType[yaml.Error](err)
+	if !ok || broken.GetToken() == nil || broken.GetToken().Position == nil {
+		return place{origin: Origin{Kind: FromFile, Name: src.name}}
+	}
+	at := broken.GetToken().Position
+	return place{origin: src.at(at.Line, at.Column), excerpt: src.excerpt(at.Line, at.Column, false)}
+}
+
+func syntaxMessage(err error) string {
+	if broken, ok := errors.AsType[yaml.Error](err); ok {
+		return "not valid YAML: " + broken.GetMessage()
+	}
+	return "not valid YAML"
+}
+
+// A walker goes through the tree of one file.
+type walker struct {
+	*loader
+	src source
+}
+
+func (w walker) place(n ast.Node, keyOnly bool) place {
+	tk := n.GetToken()
+	if tk == nil || tk.Position == nil {
+		return place{origin: Origin{Kind: FromFile, Name: w.src.name}}
+	}
+	at := tk.Position
+	return place{origin: w.src.at(at.Line, at.Column), excerpt: w.src.excerpt(at.Line, at.Column, keyOnly)}
+}
+
+// document walks the top of a file. An empty file and one of comments only
+// change nothing.
+func (w walker) document(body ast.Node) {
+	switch body := body.(type) {
+	case nil, *ast.NullNode, *ast.CommentGroupNode:
+		return
+	default:
+		w.group("", body)
+	}
+}
+
+// group walks the mapping of a group of settings.
+func (w walker) group(key string, n ast.Node) {
+	entries, ok := mapping(n)
+	if !ok {
+		w.problem(w.place(n, false), key, "is "+describe(n)+"; want keys and values below it: "+firstNames(w.groups[key]))
+		return
+	}
+	seen := make(map[string]int, len(entries))
+	for _, entry := range entries {
+		w.entry(key, entry, seen)
+	}
+}
+
+// entry sets one setting or walks one group. seen holds the lines of the names
+// met so far.
+func (w walker) entry(group string, entry *ast.MappingValueNode, seen map[string]int) {
+	name := entry.Key.GetToken().Value
+	key := join(group, name)
+	if entry.Key.IsMergeKey() {
+		w.problem(w.place(entry.Key, true), "", "merge keys are not supported; write the values out")
+		return
+	}
+	if line, twice := seen[name]; twice {
+		w.problem(w.place(entry.Key, true), key, fmt.Sprintf("given twice; first on line %d", line))
+		return
+	}
+	seen[name] = w.place(entry.Key, true).origin.Line
+	nested := !strings.Contains(name, ".") // a dotted name would hide duplicates
+	if f, ok := w.byKey[key]; ok && nested {
+		w.setNode(f, entry.Value)
+		return
+	}
+	if _, ok := w.groups[key]; !ok || !nested || name == "" {
+		w.problem(w.place(entry.Key, true), key, w.unknown(group, name))
+		return
+	}
+	if _, empty := entry.Value.(*ast.NullNode); !empty { // all below it is commented out
+		w.group(key, entry.Value)
+	}
+}
+
+func firstNames(names []string) string {
+	const most = 3
+	shown := ""
+	for i, name := range names {
+		switch {
+		case i == most:
+			return shown + ", …"
+		case i > 0:
+			shown += ", "
+		}
+		shown += name
+	}
+	return shown
+}
+
+// mapping returns the entries of a mapping; the parser has two forms of it.
+func mapping(n ast.Node) ([]*ast.MappingValueNode, bool) {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return n.Values, true
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}, true
+	}
+	return nil, false
+}
+
+// describe names what a node is, in the words of somebody who writes YAML.
+func describe(n ast.Node) string {
+	switch n.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "a mapping"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.StringNode, *ast.LiteralNode:
+		return "a text"
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return "a number"
+	case *ast.BoolNode:
+		return "a truth value"
+	case *ast.NullNode:
+		return "empty"
+	case *ast.AnchorNode, *ast.AliasNode:
+		return "an anchor or alias, which is not supported"
+	case *ast.TagNode:
+		return "a YAML tag, which is not supported"
+	}
+	return "something else"
+}

@@ -1,0 +1,134 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/secret"
+)
+
+// A form is a shape of text, named in the form tag.
+type form struct {
+	example string
+	check   func(text string) error
+}
+
+// forms holds every form by name. The checks of postgres, valkey and key see
+// secrets and never quote them.
+var forms = map[string]form{
+	"address":  {"an address such as :8080 or 127.0.0.1:8080", checkAddress},
+	"url":      {"an address such as https://admin.internal:8081", checkURL},
+	"header":   {"a header name such as X-RateLimit-Limit", checkHeader},
+	"name":     {"a name of letters, digits, ., _ and -", checkName},
+	"token":    {"up to 32 letters, digits, _ and -", checkToken},
+	"postgres": {"an address such as postgres://sluice@127.0.0.1/sluice", checkPostgres},
+	"valkey":   {"an address such as redis://127.0.0.1:6379", checkValkeyURL},
+	"key":      {"64 hexadecimal digits", checkKey},
+}
+
+var (
+	headerForm = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$") // RFC 9110, section 5.6.2
+	nameForm   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+	tokenForm  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+	hostForm   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
+)
+
+// checkAddress checks what a listener takes: host, which may be empty, and port.
+func checkAddress(text string) error {
+	if strings.Trim(text, "0123456789") == "" {
+		return fmt.Errorf("%s is not an address; did you mean :%s?", quote(text), text)
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return fmt.Errorf("%s is not an address; want host and port, such as :8080, 127.0.0.1:8080 or [::1]:8080", quote(text))
+	}
+	if _, err := netip.ParseAddr(host); host != "" && err != nil && !isHostname(host) {
+		return fmt.Errorf("%s has the host %s, which is neither an IP address nor a host name", quote(text), quote(host))
+	}
+	return checkPort(text, port)
+}
+
+func checkPort(text, port string) error {
+	if n, err := strconv.ParseUint(port, 10, 32); err != nil || n > 65535 {
+		return fmt.Errorf("%s has the port %s; want a number from 0 to 65535", quote(text), quote(port))
+	}
+	return nil
+}
+
+// isHostname reports whether host has the shape of a name. What has only digits
+// and dots was meant to be an IP address.
+func isHostname(host string) bool {
+	return hostForm.MatchString(host) && strings.Trim(host, "0123456789.") != ""
+}
+
+// checkURL checks the base address of another Sluice. User data is refused: such
+// addresses are logged.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return fmt.Errorf("%s is not a web address; want such as https://admin.internal:8081", quoteURL(text))
+	case u.User != nil:
+		return errors.New("has a user or password in it; use gateway.token instead")
+	case u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("%s has a query or fragment; want only scheme, host and perhaps a path", quote(text))
+	}
+	return nil
+}
+
+// quoteURL quotes an address unless it might hold a password.
+func quoteURL(text string) string {
+	if strings.Contains(text, "@") {
+		return "the address"
+	}
+	return quote(text)
+}
+
+func checkHeader(text string) error {
+	if !headerForm.MatchString(text) {
+		return fmt.Errorf("%s is not a header name; want letters, digits and -, such as X-RateLimit-Limit", quote(text))
+	}
+	return nil
+}
+
+func checkName(text string) error {
+	if !nameForm.MatchString(text) {
+		return fmt.Errorf("%s is not a name; want up to 128 letters, digits, ., _ and -", quote(text))
+	}
+	return nil
+}
+
+func checkToken(text string) error {
+	if !tokenForm.MatchString(text) {
+		return fmt.Errorf("%s has other characters or is too long; want up to 32 letters, digits, _ and -", quote(text))
+	}
+	return nil
+}
+
+// checkPostgres catches what is plainly no address; the driver knows the rest.
+func checkPostgres(text string) error {
+	if scheme, rest, ok := strings.Cut(text, "://"); ok {
+		if rest != "" && (scheme == "postgres" || scheme == "postgresql") {
+			return nil
+		}
+	} else if strings.Contains(text, "=") { // host=… dbname=…
+		return nil
+	}
+	return errors.New("is not the address of a PostgreSQL; want such as postgres://sluice@127.0.0.1/sluice")
+}
+
+func checkValkeyURL(text string) error {
+	_, err := parseValkeyURL(text)
+	return err
+}
+
+func checkKey(text string) error {
+	_, err := secret.ParseKey(secret.New(text))
+	return err
+}

@@ -1,0 +1,48 @@
+package config
+
+import "strings"
+
+// nearest returns the candidate that is most like name, or "" when none is
+// close enough to have been meant. Upper and lower case do not count, nor do -
+// and _.
+func nearest(name string, candidates []string) string {
+	name = plainName(name)
+	best, least := "", max(len(name)/3, 1)+1
+	for _, c := range candidates {
+		if d := distance(name, plainName(c)); d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+func plainName(name string) string {
+	if len(name) > 100 { // no name is that long, and distance takes the product of lengths
+		name = name[:100]
+	}
+	return strings.ReplaceAll(strings.ToLower(name), "-", "_")
+}
+
+// distance counts the letters to insert, drop, change or swap to turn a into b.
+func distance(a, b string) int {
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row := make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(row[j]+1, last[j+1]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}
