@@ -31,8 +31,8 @@ func withoutPort(host []byte) []byte {
 	if len(host) > 0 && host[0] == '[' {
 		return host[:bytes.IndexByte(host, ']')+1]
 	}
-	if colon := bytes.IndexByte(host, ':'); colon >= 0 {
-		return host[:colon]
+	if before, _, ok := bytes.Cut(host, []byte{':'}); ok {
+		return before
 	}
 	return host
 }

@@ -89,8 +89,13 @@ func TestExpressionsAreFoundAnywhere(t *testing.T) {
 
 func TestMalformedPatternsAreRefused(t *testing.T) {
 	for _, c := range []struct{ pattern, want string }{
-		{"", "is empty"}, {"/" + strings.Repeat("x", 5000), "at most 4096"}, {"/a/{x", "without a closing one"}, {"/a[", "missing closing ]"},
-		{"/c++", "nested repetition"}, {"*", "repetition operator"}, {"/{x:a)|(b}", "{x}: "},
+		{"", "is empty"},
+		{"/" + strings.Repeat("x", 5000), "at most 4096"},
+		{"/a/{x", "without a closing one"},
+		{"/a[", "missing closing ]"},
+		{"/c++", "nested repetition"},
+		{"*", "repetition operator"},
+		{"/{x:a)|(b}", "{x}: "},
 	} {
 		if p, err := CompilePattern(c.pattern, PatternOptions{}); p != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, %v; want %q", c.pattern, p, err, c.want)

@@ -212,8 +212,14 @@ func TestConflictsWithReservedPaths(t *testing.T) {
 		listen, reserved string
 		want             bool
 	}{
-		{"/svc", "/svc", true}, {"/svc/", "/svc", true}, {"/svc/apis", "/svc/", true}, {"/%73vc", "/svc", true},
-		{"/", "/svc", false}, {"/{x}", "/svc", false}, {"/svcx", "/svc", false}, {"svc", "/svc", false},
+		{"/svc", "/svc", true},
+		{"/svc/", "/svc", true},
+		{"/svc/apis", "/svc/", true},
+		{"/%73vc", "/svc", true},
+		{"/", "/svc", false},
+		{"/{x}", "/svc", false},
+		{"/svcx", "/svc", false},
+		{"svc", "/svc", false},
 	} {
 		if got := Conflicts(c.listen, c.reserved); got != c.want {
 			t.Errorf("Conflicts(%q, %q) = %v", c.listen, c.reserved, got)
@@ -355,15 +361,15 @@ func TestFindDoesNotAllocate(t *testing.T) {
 func BenchmarkFindWorstCase(b *testing.B) {
 	var entries []Entry[int]
 	for mixture := range 1 << 12 {
-		listen := ""
+		var listen strings.Builder
 		for bit := range 12 {
 			if mixture>>bit&1 == 0 {
-				listen += "/a"
+				listen.WriteString("/a")
 			} else {
-				listen += fmt.Sprintf("/{p%d}", bit)
+				fmt.Fprintf(&listen, "/{p%d}", bit)
 			}
 		}
-		entries = append(entries, Entry[int]{ListenPath: listen + "/end"})
+		entries = append(entries, Entry[int]{ListenPath: listen.String() + "/end"})
 	}
 	tree, _ := New(entries)
 	path := bytes.Repeat([]byte("/a"), 2000)
