@@ -35,15 +35,25 @@ const (
 // ParseKey, KeepKey or DeriveKey; the zero Key must not be used, and sealing or
 // opening with it is an error.
 type Key struct {
-	content *[keySize]byte // behind a pointer for the same reason as Value's content
+	// 32 bytes, behind a pointer for the same reason as Value's content. A pointer
+	// to an array would not do: fmt follows one when the verb does not fit.
+	content *string
 	_       [0]func()
 }
 
+// keyOf takes the first 32 bytes of raw.
+func keyOf(raw []byte) Key {
+	content := string(raw[:keySize])
+	return Key{content: &content}
+}
+
+func (k Key) bytes() []byte { return []byte(*k.content) }
+
 // NewKey returns a random key.
 func NewKey() Key {
-	var content [keySize]byte
-	_, _ = rand.Read(content[:]) // documented never to fail
-	return Key{content: &content}
+	raw := make([]byte, keySize)
+	_, _ = rand.Read(raw) // documented never to fail
+	return keyOf(raw)
 }
 
 // ParseKey reads a key from the 64 hexadecimal digits that Text writes.
@@ -52,7 +62,7 @@ func ParseKey(text Value) (Key, error) {
 	if err != nil || len(raw) != keySize {
 		return Key{}, fmt.Errorf("key: want 64 hexadecimal digits (32 bytes, as openssl rand -hex 32 prints them), got %d characters", len(text.Reveal()))
 	}
-	return Key{content: (*[keySize]byte)(raw)}, nil
+	return keyOf(raw), nil
 }
 
 // KeepKey returns the key kept in the file at path, and makes the file with a
@@ -80,7 +90,7 @@ func DeriveKey(from Value, purpose string) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("deriving a key: %w", err)
 	}
-	return Key{content: (*[keySize]byte)(raw)}, nil
+	return keyOf(raw), nil
 }
 
 // Text returns the key as 64 hexadecimal digits, for ParseKey.
@@ -88,7 +98,7 @@ func (k Key) Text() Value {
 	if k.content == nil {
 		return Value{}
 	}
-	return New(hex.EncodeToString(k.content[:]))
+	return New(hex.EncodeToString(k.bytes()))
 }
 
 // ID returns 8 hexadecimal digits that tell keys apart and reveal nothing of k.
@@ -105,7 +115,7 @@ func (k Key) id() ([]byte, error) {
 	if k.content == nil {
 		return nil, errors.New("no key is set")
 	}
-	return hkdf.Key(sha256.New, k.content[:], nil, "sluice key id", idSize)
+	return hkdf.Key(sha256.New, k.bytes(), nil, "sluice key id", idSize)
 }
 
 // Seal encrypts and authenticates plain, 49 bytes longer. Open needs the same
@@ -153,7 +163,7 @@ func (k Key) Open(sealed, associated []byte) ([]byte, error) {
 // box derives the cipher of one sealed value from its salt. With one cipher for
 // all values, random 96-bit nonces would bound how many a key may seal (2^32).
 func (k Key) box(salt []byte) (cipher.AEAD, error) {
-	raw, err := hkdf.Key(sha256.New, k.content[:], salt, "sluice seal", keySize)
+	raw, err := hkdf.Key(sha256.New, k.bytes(), salt, "sluice seal", keySize)
 	if err != nil {
 		return nil, err
 	}
