@@ -1,0 +1,225 @@
+package testenv
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// storeWithin bounds a start, an answer and a cluster's agreement.
+const storeWithin = 20 * time.Second
+
+// Store is a private Valkey or Redis server. It keeps its address over Restart,
+// and its data only if it was started to.
+type Store struct {
+	Addr string // host:port on the loopback interface
+
+	t      testing.TB
+	binary string
+	args   []string
+	run    *exec.Cmd
+	log    string
+}
+
+// Valkey starts a server for t, which is killed when t or its process ends.
+// settings are directives as on the server's command line, such as
+// "--appendonly", "yes": without one of those it forgets everything when it
+// ends. Without a server on the machine t is skipped, or fails under
+// SLUICE_TEST_REQUIRE_SERVERS=1.
+func Valkey(t testing.TB, settings ...string) *Store {
+	t.Helper()
+	port := freePort(t)
+	s := newStore(t, port)
+	s.args = append([]string{
+		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", t.TempDir(),
+		"--save", "", "--appendonly", "no", "--loglevel", "notice",
+	}, settings...)
+	s.Restart()
+	return s
+}
+
+func newStore(t testing.TB, port int) *Store {
+	t.Helper()
+	return &Store{t: t, binary: storeBinary(t), Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+}
+
+func storeBinary(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"valkey-server", "redis-server"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	unavailable(t, fmt.Errorf("neither valkey-server nor redis-server is installed: try apt-get install redis-server"))
+	return ""
+}
+
+// Restart starts the server again, after Kill, and waits until it answers.
+func (s *Store) Restart() {
+	s.t.Helper()
+	s.start()
+	s.t.Cleanup(func() { s.end() })
+	s.Await("PONG", "PING")
+}
+
+// start runs the binary; it dies with this process, whatever ends that.
+func (s *Store) start() {
+	s.t.Helper()
+	s.run = exec.Command(s.binary, s.args...)
+	s.run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	s.log = filepath.Join(s.t.TempDir(), "log")
+	out, err := os.Create(s.log)
+	if err != nil {
+		s.t.Fatalf("log of %s: %v", s.binary, err)
+	}
+	defer out.Close()
+	s.run.Stdout, s.run.Stderr = out, out
+	if err := s.run.Start(); err != nil {
+		s.t.Fatalf("starting %s: %v", s.binary, err)
+	}
+}
+
+// Kill ends the server as a crash would: nothing is saved.
+func (s *Store) Kill() {
+	s.t.Helper()
+	if s.run == nil {
+		s.t.Fatal("Kill of a store that does not run")
+	}
+	s.end()
+}
+
+func (s *Store) end() {
+	if s.run == nil {
+		return
+	}
+	_ = s.run.Process.Kill() // it may have ended by itself
+	_ = s.run.Wait()
+	s.run = nil
+}
+
+// Pid is the server's process.
+func (s *Store) Pid() int { return s.run.Process.Pid }
+
+// Stop freezes the server: it accepts connections and answers nothing.
+func (s *Store) Stop() { s.signal(syscall.SIGSTOP) }
+
+// Cont has a frozen server go on.
+func (s *Store) Cont() { s.signal(syscall.SIGCONT) }
+
+func (s *Store) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.run.Process.Signal(sig); err != nil {
+		s.t.Fatalf("%s to store: %v", sig, err)
+	}
+}
+
+// Do runs one command on a connection of its own and returns the answer, an
+// array's elements on a line each. An answer that is an error fails t.
+func (s *Store) Do(command ...string) string {
+	s.t.Helper()
+	answer, err := s.Try(command...)
+	if err != nil {
+		s.t.Fatalf("store %s: %q: %v", s.Addr, command, err)
+	}
+	return answer
+}
+
+// Try is Do with the error returned.
+func (s *Store) Try(command ...string) (string, error) {
+	conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(storeWithin)); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(command))
+	for _, word := range command {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(word), word)
+	}
+	if _, err := io.WriteString(conn, b.String()); err != nil {
+		return "", err
+	}
+	return readAnswer(bufio.NewReader(conn))
+}
+
+// readAnswer reads one value of the protocol.
+func readAnswer(r *bufio.Reader) (string, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	kind, rest := line[0], strings.TrimRight(line[1:], "\r\n")
+	switch kind {
+	case '-':
+		return "", fmt.Errorf("store answers %q", rest)
+	case '$', '*':
+		n, err := strconv.Atoi(rest)
+		if err != nil || n < 0 {
+			return "", err
+		}
+		if kind == '*' {
+			return readArray(r, n)
+		}
+		text := make([]byte, n+2)
+		_, err = io.ReadFull(r, text)
+		return string(text[:n]), err
+	}
+	return rest, nil
+}
+
+func readArray(r *bufio.Reader, n int) (string, error) {
+	lines := make([]string, n)
+	for i := range lines {
+		line, err := readAnswer(r)
+		if err != nil {
+			return "", err
+		}
+		lines[i] = line
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// Await repeats a command until its answer contains want.
+func (s *Store) Await(want string, command ...string) {
+	s.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	var answer string
+	var err error
+	for end := time.Now().Add(storeWithin); time.Now().Before(end); <-tick.C {
+		if answer, err = s.Try(command...); err == nil && strings.Contains(answer, want) {
+			return
+		}
+	}
+	said, _ := os.ReadFile(s.log)
+	s.t.Fatalf("store %s: %q answered %q, %v; want %q; its log:\n%s", s.Addr, command, answer, err, want, said)
+}
+
+// freePort finds a port below those that the kernel gives to clients, so that
+// none of them takes it while a server is restarted.
+func freePort(t testing.TB) int {
+	t.Helper()
+	for range 1000 {
+		port := 10_000 + rand.IntN(20_000)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+	t.Fatal("no free port in 10000..29999")
+	return 0
+}
