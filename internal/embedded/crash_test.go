@@ -78,6 +78,7 @@ func (s *supervisor) finish() string {
 }
 
 func TestAKilledServerComesBackWithItsRows(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	s := startWithRow(t, dir)
 	for range 2 {
@@ -89,6 +90,7 @@ func TestAKilledServerComesBackWithItsRows(t *testing.T) {
 }
 
 func TestAServerWhoseEveryProcessWasKilledComesBack(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	s := startWithRow(t, dir)
 	pid := postmasterPID(t, dir)
@@ -109,6 +111,7 @@ func TestAServerWhoseEveryProcessWasKilledComesBack(t *testing.T) {
 // A backend that computes does not notice that its postmaster died. No new
 // server may write beside it.
 func TestNoServerStartsBesideASurvivor(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	s := startWithRow(t, dir)
 	busy := make(chan error, 1)
@@ -152,6 +155,7 @@ func state(pid int) string {
 }
 
 func TestAStopWhileTheServerIsAwayLeavesNothing(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	s := start(t, dir)
 	kill(t, postmasterPID(t, dir))
@@ -160,6 +164,7 @@ func TestAStopWhileTheServerIsAwayLeavesNothing(t *testing.T) {
 }
 
 func TestAKilledSupervisorIsFollowedByAnother(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	stop(t, startWithRow(t, dir))
 	for range 2 {
@@ -178,6 +183,7 @@ func TestAKilledSupervisorIsFollowedByAnother(t *testing.T) {
 }
 
 func TestAKilledSupervisorTakesItsServerAlong(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	stop(t, start(t, dir))
 	s := startSupervisor(t, osexec.Command(os.Args[0]), dir)
@@ -223,6 +229,7 @@ func startOrphan(t *testing.T, dir, socketDir string) *osexec.Cmd {
 }
 
 func TestAnOrphanIsTakenOverWatchedAndStopped(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	stop(t, startWithRow(t, dir))
 	orphan := startOrphan(t, dir, filepath.Join(dir, "run"))
@@ -241,6 +248,7 @@ func TestAnOrphanIsTakenOverWatchedAndStopped(t *testing.T) {
 }
 
 func TestAnOrphanIsStoppedWithUs(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	stop(t, start(t, dir))
 	orphan := startOrphan(t, dir, filepath.Join(dir, "run"))
@@ -255,6 +263,7 @@ func TestAnOrphanIsStoppedWithUs(t *testing.T) {
 }
 
 func TestAnOrphanOnAnotherSocketIsReplaced(t *testing.T) {
+	t.Parallel()
 	dir, elsewhere := shortDir(t), shortDir(t)
 	stop(t, startWithRow(t, dir))
 	if err := os.Chmod(elsewhere, 0o777); err != nil {
@@ -274,6 +283,7 @@ func TestAnOrphanOnAnotherSocketIsReplaced(t *testing.T) {
 // PostgreSQL itself refuses to start while the process that its files name
 // exists, though it be a zombie or somebody else's.
 func TestStaleFilesThatNameAnotherProcessDoNotPreventAStart(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	stop(t, startWithRow(t, dir))
 	zombie := osexec.Command("/bin/true")
@@ -300,6 +310,7 @@ func TestStaleFilesThatNameAnotherProcessDoNotPreventAStart(t *testing.T) {
 }
 
 func TestAnInterruptedStartLeavesAUsableDirectory(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	made := make(chan error, 1)
@@ -342,6 +353,7 @@ func asUser(t *testing.T, uid, gid uint32, env ...string) *osexec.Cmd {
 }
 
 func TestAnOrdinaryUserRunsAServerOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		return // every other test here shows it
 	}
@@ -370,6 +382,7 @@ func TestAnOrdinaryUserRunsAServerOfTheirOwn(t *testing.T) {
 }
 
 func TestAUserWithoutANameIsToldSo(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		return // only root can become such a user
 	}

@@ -39,7 +39,12 @@ func shortDir(t *testing.T) string {
 // start runs a server on dir until t ends.
 func start(t *testing.T, dir string) *embedded.Server {
 	t.Helper()
-	s, err := embedded.Start(t.Context(), options(t, dir))
+	return startWith(t, options(t, dir))
+}
+
+func startWith(t *testing.T, o embedded.Options) *embedded.Server {
+	t.Helper()
+	s, err := embedded.Start(t.Context(), o)
 	if err != nil {
 		skipIfMissing(t, err)
 		t.Fatal(err)
@@ -48,10 +53,17 @@ func start(t *testing.T, dir string) *embedded.Server {
 	return s
 }
 
-// startWithRow is start and a row to be found again by keptRow.
+func startDurable(t *testing.T, dir string) *embedded.Server {
+	t.Helper()
+	o := options(t, dir)
+	o.Disposable = false
+	return startWith(t, o)
+}
+
+// startWithRow is startDurable and a row to be found again by wantKeptRow.
 func startWithRow(t *testing.T, dir string) *embedded.Server {
 	t.Helper()
-	s := start(t, dir)
+	s := startDurable(t, dir)
 	exec(t, s.DSN(), "create table kept (n int)")
 	exec(t, s.DSN(), "insert into kept values (7)")
 	return s
@@ -66,7 +78,7 @@ func wantKeptRow(t *testing.T, s *embedded.Server) {
 
 func options(t *testing.T, dir string) embedded.Options {
 	return embedded.Options{
-		BaseDir: dir, SharedBuffers: "16MB", MaxConnections: 20,
+		BaseDir: dir, SharedBuffers: "16MB", MaxConnections: 20, Disposable: true,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 }
@@ -157,6 +169,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 func TestRowsOutliveAStopAndAStart(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	first := startWithRow(t, dir)
 	stop(t, first)
@@ -171,8 +184,9 @@ func TestRowsOutliveAStopAndAStart(t *testing.T) {
 }
 
 func TestTheServerIsDurableAndPrivate(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
-	s := start(t, dir)
+	s := startDurable(t, dir)
 	conn, err := pgx.Connect(t.Context(), s.DSN())
 	if err != nil {
 		t.Fatal(err)
@@ -204,6 +218,7 @@ func TestTheServerIsDurableAndPrivate(t *testing.T) {
 }
 
 func TestABaseDirectoryCanBeMoved(t *testing.T) {
+	t.Parallel()
 	parent := shortDir(t)
 	stop(t, startWithRow(t, filepath.Join(parent, "old")))
 	if err := os.Rename(filepath.Join(parent, "old"), filepath.Join(parent, "new")); err != nil {
@@ -213,11 +228,11 @@ func TestABaseDirectoryCanBeMoved(t *testing.T) {
 }
 
 func TestALongBaseDirectoryGetsAShortSocket(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(shortDir(t), strings.Repeat("long/", 30))
 	s := startWithRow(t, dir)
 	wantKeptRow(t, s)
 	socketDir, _, _ := strings.Cut(strings.TrimPrefix(s.DSN(), "host='"), "'")
-	t.Cleanup(func() { _ = os.Remove(socketDir) })
 	if strings.HasPrefix(socketDir, dir) || len(socketDir) > 93 {
 		t.Errorf("socket directory %s", socketDir)
 	}
@@ -230,16 +245,21 @@ func TestALongBaseDirectoryGetsAShortSocket(t *testing.T) {
 }
 
 func TestAnAwkwardBaseDirectoryWorks(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(shortDir(t), `it's a "base", really`)
 	s := start(t, dir)
 	if got := number(t, s.DSN(), "select 7"); got != 7 {
 		t.Errorf("got %d", got)
 	}
+	stop(t, s)
 	socketDir, _, _ := strings.Cut(strings.TrimPrefix(s.DSN(), "host='"), "'")
-	t.Cleanup(func() { _ = os.Remove(socketDir) })
+	if _, err := os.Stat(socketDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the short socket directory %s was left behind: %v", socketDir, err)
+	}
 }
 
 func TestASecondStartNamesTheProcessThatRuns(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	start(t, dir)
 	_, err := embedded.Start(t.Context(), options(t, dir))
@@ -250,6 +270,7 @@ func TestASecondStartNamesTheProcessThatRuns(t *testing.T) {
 }
 
 func TestAParentThatBlocksTheServerIsNamed(t *testing.T) {
+	t.Parallel()
 	parent := shortDir(t)
 	blocked := filepath.Join(parent, "closed")
 	if err := os.Mkdir(blocked, 0o600); err != nil {
@@ -263,6 +284,7 @@ func TestAParentThatBlocksTheServerIsNamed(t *testing.T) {
 }
 
 func TestAHalfMadeClusterIsSetAsideAndAWholeOneMade(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	half := filepath.Join(dir, "pg.new")
 	if err := os.MkdirAll(filepath.Join(half, "base"), 0o700); err != nil {
@@ -282,6 +304,7 @@ func TestAHalfMadeClusterIsSetAsideAndAWholeOneMade(t *testing.T) {
 }
 
 func TestDamagedDataIsNeverReplacedByAnEmptyCluster(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	stop(t, start(t, dir))
 	control := filepath.Join(dir, "pg", "global", "pg_control")
@@ -295,6 +318,7 @@ func TestDamagedDataIsNeverReplacedByAnEmptyCluster(t *testing.T) {
 }
 
 func TestDataOfAnotherMajorIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	stop(t, start(t, dir))
 	if err := os.WriteFile(filepath.Join(dir, "pg", "PG_VERSION"), []byte("9\n"), 0o600); err != nil {
@@ -307,6 +331,7 @@ func TestDataOfAnotherMajorIsRefused(t *testing.T) {
 }
 
 func TestWithoutPostgreSQLTheErrorNamesThreeWaysOut(t *testing.T) {
+	t.Parallel()
 	old := shortDir(t)
 	for name, script := range map[string]string{"initdb": "#!/bin/sh\n", "postgres": "#!/bin/sh\necho 'postgres (PostgreSQL) 12.22'\n"} {
 		if err := os.WriteFile(filepath.Join(old, name), []byte(script), 0o755); err != nil {
@@ -330,6 +355,7 @@ func TestWithoutPostgreSQLTheErrorNamesThreeWaysOut(t *testing.T) {
 }
 
 func TestOptionsThatPostgreSQLWouldRefuseAreRefusedByName(t *testing.T) {
+	t.Parallel()
 	for want, change := range map[string]func(*embedded.Options){
 		"postgres.shared_buffers":  func(o *embedded.Options) { o.SharedBuffers = "lots'" },
 		"postgres.max_connections": func(o *embedded.Options) { o.MaxConnections = 2 },
@@ -343,6 +369,7 @@ func TestOptionsThatPostgreSQLWouldRefuseAreRefusedByName(t *testing.T) {
 }
 
 func TestAServerThatCannotStartSaysWhatItLogged(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	stop(t, start(t, dir))
 	auto := filepath.Join(dir, "pg", "postgresql.auto.conf")
@@ -360,6 +387,7 @@ func TestAServerThatCannotStartSaysWhatItLogged(t *testing.T) {
 }
 
 func TestALinkInTheDataDirectoryLeadsNobodyOut(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	stop(t, start(t, dir))
 	outside := filepath.Join(dir, "outside")

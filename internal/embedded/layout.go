@@ -134,6 +134,14 @@ func (l layout) shortSocketDir(a account) string {
 	return filepath.Join("/tmp", name)
 }
 
+// leave removes a socket directory that is not in the base directory, unless
+// something is still in it.
+func (l layout) leave() {
+	if filepath.Dir(l.socketDir) != l.base {
+		_ = os.Remove(l.socketDir)
+	}
+}
+
 // checkSocketDir refuses a directory that somebody else made: whoever owns it
 // could put a socket of their own in the place of ours.
 func (l layout) checkSocketDir(a account) error {

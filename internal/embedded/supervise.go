@@ -118,6 +118,7 @@ func sameFile(a, b string) bool {
 // supervise keeps a server running until lifetime ends, and stops it then.
 func (s *Server) supervise(lifetime context.Context, p *postmaster) {
 	defer close(s.done)
+	defer s.layout.leave()
 	backOff := firstBackOff
 	for p != nil {
 		began := time.Now()
