@@ -78,7 +78,8 @@ type Counter interface {
 }
 
 // Check tells whether a list of limits can be counted, naming the first entry
-// that cannot and what would be right. It is meant for the time when
+// that cannot and what would be right, but never its key, which may be what a
+// client authenticates with. It is meant for the time when
 // configuration loads: Take does not repeat it.
 func Check(limits []Limit) error {
 	if len(limits) > MaxLimits {
@@ -86,11 +87,11 @@ func Check(limits []Limit) error {
 	}
 	for i, l := range limits {
 		if err := l.check(); err != nil {
-			return fmt.Errorf("limit %d (%q): %w", i, l.Key, err)
+			return fmt.Errorf("limit %d: %w", i, err)
 		}
 		for j := range i {
 			if limits[j].Key == l.Key {
-				return fmt.Errorf("limit %d (%q): key is also that of limit %d", i, l.Key, j)
+				return fmt.Errorf("limit %d: key is also that of limit %d", i, j)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package counter
 
 import (
 	"context"
-	"fmt"
 	"hash/maphash"
 	"sync"
 	"time"
@@ -141,7 +140,7 @@ func (c *call) look(now int64, limits []Limit, counts []Count) (int, error) {
 		l := &limits[i]
 		found := c.shard[i].cells[l.Key]
 		if found != nil && found.kind != l.Kind {
-			return 0, fmt.Errorf("key %q: %w", l.Key, ErrNotCounter)
+			return 0, ErrNotCounter
 		}
 		if found != nil && found.kind == Quota && found.end != 0 && found.end <= now {
 			found.used, found.end, found.period = 0, 0, 0
@@ -231,4 +230,31 @@ func (m *Memory) Len() int {
 		s.mu.Unlock()
 	}
 	return n
+}
+
+// begin opens a quota's period that ends at a known time, in unix
+// microseconds, 0 for never, unless one is open.
+func (m *Memory) begin(key string, end int64) {
+	s := &m.shard[m.shardOf(key)]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := m.clock().UnixMicro()
+	c := s.cells[key]
+	if c == nil {
+		c = s.open(&Limit{Key: key, Kind: Quota}, now)
+	}
+	if c.kind == Quota && (c.used == 0 || c.over(now)) {
+		c.used, c.end, c.period = 0, end, 0
+	}
+}
+
+// uncount takes one call back from a quota.
+func (m *Memory) uncount(key string) {
+	s := &m.shard[m.shardOf(key)]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.cells[key]; c != nil && c.kind == Quota && c.used > 0 {
+		c.used--
+		s.note(key, c)
+	}
 }

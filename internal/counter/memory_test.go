@@ -110,14 +110,14 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 	}{
 		{[]counter.Limit{good}, ""},
 		{change(func(l *counter.Limit) { l.Kind, l.Period = counter.Quota, 0 }), ""},
-		{change(func(l *counter.Limit) { l.Key = "" }), `limit 0 (""): key is empty`},
-		{change(func(l *counter.Limit) { l.Kind = 9 }), `limit 0 ("a"): kind 9 is neither Quota nor Rate`},
-		{change(func(l *counter.Limit) { l.Max = -1 }), `limit 0 ("a"): max -1 is not in 0..2147483647`},
-		{change(func(l *counter.Limit) { l.Max = 1 << 31 }), `limit 0 ("a"): max 2147483648 is not in 0..2147483647`},
-		{change(func(l *counter.Limit) { l.Kind, l.Max = counter.Quota, 1<<53 }), `limit 0 ("a"): max 9007199254740992 is not in 0..9007199254740991`},
-		{change(func(l *counter.Limit) { l.Period = 0 }), `limit 0 ("a"): period of a rate is 0: at least 1ms`},
-		{change(func(l *counter.Limit) { l.Period = time.Microsecond }), `limit 0 ("a"): period 1µs is not a whole number of milliseconds in 0..1752000h0m0s`},
-		{[]counter.Limit{good, good}, `limit 1 ("a"): key is also that of limit 0`},
+		{change(func(l *counter.Limit) { l.Key = "" }), `limit 0: key is empty`},
+		{change(func(l *counter.Limit) { l.Kind = 9 }), `limit 0: kind 9 is neither Quota nor Rate`},
+		{change(func(l *counter.Limit) { l.Max = -1 }), `limit 0: max -1 is not in 0..2147483647`},
+		{change(func(l *counter.Limit) { l.Max = 1 << 31 }), `limit 0: max 2147483648 is not in 0..2147483647`},
+		{change(func(l *counter.Limit) { l.Kind, l.Max = counter.Quota, 1<<53 }), `limit 0: max 9007199254740992 is not in 0..9007199254740991`},
+		{change(func(l *counter.Limit) { l.Period = 0 }), `limit 0: period of a rate is 0: at least 1ms`},
+		{change(func(l *counter.Limit) { l.Period = time.Microsecond }), `limit 0: period 1µs is not a whole number of milliseconds in 0..1752000h0m0s`},
+		{[]counter.Limit{good, good}, `limit 1: key is also that of limit 0`},
 		{make([]counter.Limit, 17), `17 limits on one call: at most 16: more limits than one call may have`},
 	} {
 		got := ""

@@ -27,5 +27,5 @@ func (s *shard) sweep(now int64) {
 
 // over tells whether a cell counts nothing any more.
 func (c *cell) over(now int64) bool {
-	return c.end != 0 && c.end <= now || c.kind == Quota && c.used == 0
+	return c.end != 0 && c.end <= now || c.kind == Quota && c.used == 0 && c.end == 0
 }

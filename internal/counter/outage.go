@@ -1,0 +1,221 @@
+package counter
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Policy is what a gateway does with calls that the store did not count.
+type Policy uint8
+
+const (
+	Local  Policy = iota // Local goes on counting here, from what the store said last, in this gateway's share.
+	Open                 // Open admits them uncounted.
+	Closed               // Closed refuses them with ErrUnavailable.
+)
+
+// ParsePolicy reads "local", "open" or "closed".
+func ParsePolicy(s string) (Policy, error) {
+	for p := Local; p <= Closed; p++ {
+		if p.String() == s {
+			return p, nil
+		}
+	}
+	return Local, fmt.Errorf("outage policy %q: want local, open or closed", s)
+}
+
+// String is the policy's name in configuration.
+func (p Policy) String() string {
+	switch p {
+	case Local:
+		return "local"
+	case Open:
+		return "open"
+	case Closed:
+		return "closed"
+	}
+	return fmt.Sprintf("policy(%d)", uint8(p))
+}
+
+// debtsMost bounds what is remembered of calls that the store has yet to hear of.
+const debtsMost = 1_000_000
+
+// A standby counts for a lane while the store does not. It admits this
+// gateway's share of what was free when the store last spoke, and keeps the
+// admitted calls of quotas as debts, to be told to the store afterwards.
+type standby struct {
+	policy   Policy
+	gateways func() int
+	recall   *recall
+	stats    *Stats
+
+	mu     sync.Mutex
+	memory *Memory
+	debts  map[string]debt
+}
+
+// A debt is the calls that a quota owes the store.
+type debt struct {
+	calls  int64
+	reset  int64 // unix milliseconds when its period ends; 0 never
+	opened bool  // the period was opened here: the store's may end at another time
+}
+
+func newStandby(o *ValkeyOptions, r *recall, stats *Stats) *standby {
+	return &standby{
+		policy: o.Outage, gateways: o.Gateways, recall: r, stats: stats,
+		memory: NewMemory(nil), debts: make(map[string]debt),
+	}
+}
+
+// take decides a call that the store did not answer. One that it may have
+// counted is no debt.
+func (s *standby) take(limits []Limit, counts []Count, o *outage) (int, error) {
+	s.stats.Standby.Add(1)
+	switch s.policy {
+	case Closed:
+		return 0, o
+	case Open:
+		uncounted(limits, counts)
+		return -1, nil
+	}
+	var shares [MaxLimits]Limit
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now().UnixMilli()
+	opened := s.share(now, limits, shares[:])
+	refused, err := s.memory.Take(context.Background(), shares[:len(limits)], counts)
+	if refused < 0 && err == nil && !o.unknown {
+		for i := range limits {
+			if limits[i].Kind == Quota {
+				s.owe(limits[i].Key, counts[i].ResetAt, opened&(1<<i) != 0)
+			}
+		}
+	}
+	return refused, err
+}
+
+func (s *standby) peek(limits []Limit, counts []Count, o *outage) error {
+	switch s.policy {
+	case Closed:
+		return o
+	case Open:
+		uncounted(limits, counts)
+		return nil
+	}
+	var shares [MaxLimits]Limit
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.share(time.Now().UnixMilli(), limits, shares[:])
+	return s.memory.Peek(context.Background(), shares[:len(limits)], counts)
+}
+
+func uncounted(limits []Limit, counts []Count) {
+	for i := range limits {
+		counts[i] = Count{Remaining: max(limits[i].Max, 0)}
+	}
+}
+
+// share turns limits into this gateway's part of them: of a quota whose period
+// the store opened, a part of what was free, until that period ends; else a
+// part of the whole. Parts are rounded up. The result has bit i set when the
+// period of limit i is not the store's.
+func (s *standby) share(now int64, limits, shares []Limit) (opened uint32) {
+	among := int64(max(s.among(), 1))
+	for i := range limits {
+		l := limits[i]
+		if l.Kind == Rate {
+			l.Max = ceil(l.Max, among)
+		} else if used, reset, ok := s.recall.find(l.Key, now); ok {
+			s.memory.begin(l.Key, reset*1000)
+			l.Max = ceil(l.Max-used, among)
+		} else {
+			l.Max = ceil(l.Max, among)
+			opened |= 1 << i
+		}
+		shares[i] = l
+	}
+	return opened
+}
+
+func (s *standby) among() int {
+	if s.gateways == nil {
+		return 1
+	}
+	return s.gateways()
+}
+
+func ceil(n, parts int64) int64 {
+	if n <= 0 {
+		return 0
+	}
+	return (n + parts - 1) / parts
+}
+
+// owe adds a call to a key's debt. A debt of a period that is over is void.
+func (s *standby) owe(key string, reset int64, opened bool) {
+	d, ok := s.debts[key]
+	if !ok && len(s.debts) >= debtsMost {
+		s.stats.DebtsDropped.Add(1)
+		return
+	}
+	if d.reset != reset {
+		d = debt{}
+	}
+	s.debts[key] = debt{calls: d.calls + 1, reset: reset, opened: opened}
+}
+
+// refund takes back a call that take admitted: a later part refused it.
+func (s *standby) refund(limits []Limit) {
+	if s.policy != Local {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range limits {
+		if limits[i].Kind != Quota {
+			continue
+		}
+		s.memory.uncount(limits[i].Key)
+		if d, ok := s.debts[limits[i].Key]; ok && d.calls > 0 {
+			d.calls--
+			s.debts[limits[i].Key] = d
+		}
+	}
+}
+
+// forget drops a key that was reset.
+func (s *standby) forget(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.debts, key)
+	_ = s.memory.Reset(context.Background(), key) // memory's never fails
+}
+
+func (s *standby) owes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.debts) > 0
+}
+
+// settle hands over all debts.
+func (s *standby) settle() map[string]debt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	debts := s.debts
+	if len(debts) > 0 {
+		s.debts = make(map[string]debt)
+	}
+	return debts
+}
+
+// clear forgets what was counted here, once the store knows of it.
+func (s *standby) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.memory.Len() > 0 {
+		s.memory = NewMemory(nil)
+	}
+}

@@ -1,0 +1,134 @@
+package counter
+
+import "context"
+
+// refundsAway bounds the refunds under way: beyond it they are dropped, rather
+// than let a flood of refused calls fill the client's queue.
+const refundsAway = 64
+
+// A part is the limits of a call that share a slot, in their order.
+type part struct {
+	slot   int
+	n      int
+	limits [MaxLimits]Limit
+	counts [MaxLimits]Count
+	index  [MaxLimits]uint8 // where each stood in the call's list
+	local  bool             // the outage policy decided it
+}
+
+func (p *part) all() ([]Limit, []Count) { return p.limits[:p.n], p.counts[:p.n] }
+
+// give copies the part's counts to where its limits stood.
+func (p *part) give(counts []Count) {
+	for i := range p.n {
+		counts[p.index[i]] = p.counts[i]
+	}
+}
+
+// divide splits a call's limits by slot, in the order in which slots appear.
+func divide(limits []Limit) []part {
+	parts := make([]part, 0, 2)
+	for i := range limits {
+		s := slot(limits[i].Key)
+		at := 0
+		for at < len(parts) && parts[at].slot != s {
+			at++
+		}
+		if at == len(parts) {
+			parts = append(parts, part{slot: s})
+		}
+		p := &parts[at]
+		p.limits[p.n], p.index[p.n] = limits[i], uint8(i)
+		p.n++
+	}
+	return parts
+}
+
+func (v *Valkey) laneOfSlot(s int) *lane { return v.lanes[s*clusterLanes/slots] }
+
+// single tells whether all limits share a slot, the usual case.
+func single(limits []Limit) (int, bool) {
+	first := slot(limits[0].Key)
+	for i := 1; i < len(limits); i++ {
+		if slot(limits[i].Key) != first {
+			return first, false
+		}
+	}
+	return first, true
+}
+
+// takeParts counts slot after slot. An earlier slot's counts for a call that a
+// later one refuses, or gives no answer to, are given back.
+func (v *Valkey) takeParts(ctx context.Context, limits []Limit, counts []Count) (int, error) {
+	if s, ok := single(limits); ok {
+		refused, _, err := v.laneOfSlot(s).take(ctx, limits, counts)
+		return refused, err
+	}
+	clear(counts[:len(limits)])
+	parts := divide(limits)
+	for i := range parts {
+		p := &parts[i]
+		some, left := p.all()
+		refused, local, err := v.laneOfSlot(p.slot).take(ctx, some, left)
+		if err == nil {
+			p.give(counts)
+		}
+		if refused < 0 && err == nil {
+			p.local = local
+			continue
+		}
+		for j := range i {
+			v.refund(ctx, &parts[j])
+			parts[j].give(counts)
+		}
+		if err != nil {
+			return 0, err
+		}
+		return int(p.index[refused]), nil
+	}
+	return -1, nil
+}
+
+func (v *Valkey) peekParts(ctx context.Context, limits []Limit, counts []Count) error {
+	parts := divide(limits)
+	for i := range parts {
+		some, left := parts[i].all()
+		if err := v.laneOfSlot(parts[i].slot).peek(ctx, some, left); err != nil {
+			return err
+		}
+		parts[i].give(counts)
+	}
+	return nil
+}
+
+// refund gives back the quota calls of a part, if the period that counted them
+// is still open. Rates heal by themselves within their period. A refund that is
+// lost leaves its quota one call too strict.
+func (v *Valkey) refund(ctx context.Context, p *part) {
+	l := v.laneOfSlot(p.slot)
+	some, counts := p.all()
+	var batch []adjustment
+	for i := range some {
+		if some[i].Kind == Quota {
+			batch = append(batch, adjustment{what: adjustRefund, key: some[i].Key, calls: 1, reset: counts[i].ResetAt})
+			counts[i].Remaining++
+		}
+	}
+	if p.local {
+		l.standby.refund(some)
+		return
+	}
+	c := v.client.Load()
+	if len(batch) == 0 || c == nil {
+		return
+	}
+	done := 0
+	select {
+	case v.refunds <- struct{}{}:
+		done, _ = v.adjust(context.WithoutCancel(ctx), *c, batch) // what failed is counted as lost
+		<-v.refunds
+	default:
+	}
+	v.stats.Refunds.Add(int64(done))
+	v.stats.RefundsLost.Add(int64(len(batch) - done))
+}

@@ -1,0 +1,42 @@
+package counter
+
+import "strings"
+
+// slots is how many a cluster spreads its keys over.
+const slots = 16384
+
+// hashTag is the part of a key that decides its slot: what stands in the first
+// pair of braces, or all of it when there is none or it is empty.
+func hashTag(key string) string {
+	if open := strings.IndexByte(key, '{'); open >= 0 {
+		if end := strings.IndexByte(key[open+1:], '}'); end > 0 {
+			return key[open+1 : open+1+end]
+		}
+	}
+	return key
+}
+
+// slot is where a cluster keeps a key: CRC-16/XMODEM of its hash tag.
+func slot(key string) int {
+	var crc uint16
+	tag := hashTag(key)
+	for i := range len(tag) {
+		crc = crc<<8 ^ crcTable[byte(crc>>8)^tag[i]]
+	}
+	return int(crc) % slots
+}
+
+var crcTable = func() (table [256]uint16) {
+	for i := range table {
+		crc := uint16(i) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+		table[i] = crc
+	}
+	return table
+}()

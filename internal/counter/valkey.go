@@ -1,0 +1,378 @@
+package counter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valkey-io/valkey-go"
+)
+
+// clusterLanes is how many lanes a cluster's slots are spread over.
+const clusterLanes = 16
+
+// Valkey counts in a store that gateways share: a Valkey or Redis server, with
+// or without sentinels, or a cluster. Commands are never repeated: an answer
+// that did not come is left to the outage policy.
+type Valkey struct {
+	clustered bool
+	alone     bool // one server without sentinels
+	timeout   time.Duration
+	taking    script
+	adjusting script
+	client    atomic.Pointer[valkey.Client] // nil until the store was reached for the first time
+	lanes     []*lane
+	refunds   chan struct{} // places for refunds under way
+
+	stats     Stats
+	changed   func(State)
+	reporting sync.Mutex
+	reported  bool // the Away that Changed was told last
+	quiet     bool // while opening: the outcome is told, not the way there
+
+	stop   context.CancelFunc
+	group  sync.WaitGroup // lanes' tend, and connect
+	flying sync.WaitGroup // flights that no caller flies
+}
+
+// OpenValkey connects to the store. One that is away is no error: the outage
+// policy applies until it is there. One that refuses us or is unfit is.
+// ctx bounds the first attempt alone. The caller must Close.
+func OpenValkey(ctx context.Context, o ValkeyOptions) (*Valkey, error) {
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("counter store: %w", err)
+	}
+	v := newValkey(&o)
+	err := v.connect(ctx, &o)
+	if refusesUs(err) {
+		return nil, fmt.Errorf("counter store: %w", err)
+	}
+	if err == nil {
+		v.reviveAll(ctx)
+	} else {
+		v.tripAll(err)
+	}
+	v.speak()
+	lifetime, stop := context.WithCancel(context.Background())
+	v.stop = stop
+	if err != nil {
+		v.group.Go(func() { v.connectLater(lifetime, &o) })
+	} else {
+		v.tend(lifetime)
+	}
+	return v, nil
+}
+
+func (v *Valkey) tend(ctx context.Context) {
+	for _, l := range v.lanes {
+		v.group.Go(func() { l.tend(ctx) })
+	}
+}
+
+func newValkey(o *ValkeyOptions) *Valkey {
+	v := &Valkey{
+		clustered: o.Cluster,
+		alone:     !o.Cluster && o.SentinelMaster == "",
+		quiet:     true,
+		timeout:   o.Timeout,
+		taking:    newScript(takeSource),
+		adjusting: newScript(adjustSource),
+		lanes:     make([]*lane, 1),
+		refunds:   make(chan struct{}, refundsAway),
+		changed:   o.Changed,
+	}
+	if v.timeout == 0 {
+		v.timeout = defaultTimeout
+	}
+	if o.Cluster {
+		v.lanes = make([]*lane, clusterLanes)
+	}
+	for i := range v.lanes {
+		r := newRecall(recallMost / len(v.lanes))
+		v.lanes[i] = &lane{
+			v: v, epoch: v.epochKey(i), down: &outage{cause: errConnecting},
+			wake: make(chan struct{}, 1), recall: r, standby: newStandby(o, r, &v.stats),
+		}
+	}
+	return v
+}
+
+// epochKey names the epoch of a lane, so that it lies among the lane's keys.
+func (v *Valkey) epochKey(lane int) string {
+	if !v.clustered {
+		return "sluice:counter:epoch"
+	}
+	for i := 0; ; i++ {
+		key := "sluice:counter:epoch:{" + strconv.Itoa(i) + "}"
+		if slot(key)*clusterLanes/slots == lane {
+			return key
+		}
+	}
+}
+
+func (v *Valkey) connect(ctx context.Context, o *ValkeyOptions) error {
+	c, err := valkey.NewClient(v.clientOption(o))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(time.Second, v.timeout))
+	defer cancel()
+	if err := examine(ctx, c, o.Cluster); err != nil {
+		c.Close()
+		return err
+	}
+	v.client.Store(&c)
+	return nil
+}
+
+// connectLater goes on trying to reach a store that was away at the start.
+func (v *Valkey) connectLater(ctx context.Context, o *ValkeyOptions) {
+	for wait := probeFirst; pause(ctx, jitter(wait)); wait = min(2*wait, probeMost) {
+		err := v.connect(ctx, o)
+		if err == nil {
+			v.tend(ctx) // the lanes are shut and nudged
+			return
+		}
+		v.tripAll(err)
+	}
+}
+
+// reviveAll opens the lanes of a store that was reached at once.
+func (v *Valkey) reviveAll(ctx context.Context) {
+	var group sync.WaitGroup
+	for _, l := range v.lanes {
+		group.Go(func() {
+			if err := l.revive(ctx); err != nil {
+				l.trip(outageOf(err))
+			}
+		})
+	}
+	group.Wait()
+}
+
+func (v *Valkey) tripAll(err error) {
+	for _, l := range v.lanes {
+		l.trip(outageOf(err))
+	}
+}
+
+// reconnected has the lanes look whether the store still has its data. A single
+// server does not count in the meantime. With several, new connections are too
+// common for that, and what is counted before the lane has looked may be early.
+func (v *Valkey) reconnected() {
+	if v.client.Load() == nil {
+		return
+	}
+	for _, l := range v.lanes {
+		if v.alone {
+			l.trip(&outage{cause: errNewConn})
+		}
+		l.nudge()
+	}
+}
+
+// Close ends all connections. Calls after it fail, or follow the outage policy.
+func (v *Valkey) Close() {
+	for _, l := range v.lanes {
+		l.trip(&outage{cause: errClosed})
+	}
+	v.stop()
+	v.group.Wait()
+	v.flying.Wait()
+	if c := v.client.Load(); c != nil {
+		(*c).Close()
+	}
+}
+
+// Take implements Counter. In a cluster, list the limits of the caller's
+// credential before those it shares with others: limits in different slots are
+// counted one after the other, so that an exhausted key costs the others
+// nothing. What an earlier slot counted for a call that a later one refuses is
+// refunded; limits after the refused one's slot are left out, their counts zero.
+func (v *Valkey) Take(ctx context.Context, limits []Limit, counts []Count) (int, error) {
+	if err := fits(limits, counts); err != nil {
+		return 0, err
+	}
+	switch {
+	case len(limits) == 0:
+		return -1, nil
+	case !v.clustered:
+		refused, _, err := v.lanes[0].take(ctx, limits, counts)
+		return refused, err
+	}
+	return v.takeParts(ctx, limits, counts)
+}
+
+// Peek implements Counter.
+func (v *Valkey) Peek(ctx context.Context, limits []Limit, counts []Count) error {
+	if err := fits(limits, counts); err != nil {
+		return err
+	}
+	switch {
+	case len(limits) == 0:
+		return nil
+	case !v.clustered:
+		return v.lanes[0].peek(ctx, limits, counts)
+	}
+	return v.peekParts(ctx, limits, counts)
+}
+
+// Reset implements Counter. With the store away it fails with ErrUnavailable,
+// whatever the outage policy: nothing would be forgotten where it counts.
+func (v *Valkey) Reset(ctx context.Context, keys ...string) error {
+	c := v.client.Load()
+	if c == nil {
+		return &outage{cause: errConnecting}
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(v.timeout, time.Second))
+	defer cancel()
+	for _, key := range keys {
+		l := v.laneOf(key)
+		if err := (*c).Do(ctx, (*c).B().Del().Key(key).Build()).Error(); err != nil {
+			return outageOf(err)
+		}
+		l.recall.forget(key)
+		l.standby.forget(key)
+	}
+	return nil
+}
+
+func (v *Valkey) laneOf(key string) *lane {
+	if !v.clustered {
+		return v.lanes[0]
+	}
+	return v.lanes[slot(key)*clusterLanes/slots]
+}
+
+// take asks the store, or the outage policy in its place. local tells that the
+// policy decided.
+func (l *lane) take(ctx context.Context, limits []Limit, counts []Count) (refused int, local bool, err error) {
+	refused, err = l.ask(ctx, limits, counts, 1)
+	o, away := err.(*outage) //nolint:errorlint // ask returns it bare, and this is the hot path
+	if !away {
+		return refused, false, err
+	}
+	if errors.Is(o.cause, ErrBusy) {
+		l.v.stats.Busy.Add(1)
+		l.nudge() // what is admitted here is to be told to the store
+	}
+	refused, err = l.standby.take(limits, counts, o)
+	return refused, true, err
+}
+
+func (l *lane) peek(ctx context.Context, limits []Limit, counts []Count) error {
+	_, err := l.ask(ctx, limits, counts, 0)
+	if o, away := err.(*outage); away { //nolint:errorlint // as in take
+		return l.standby.peek(limits, counts, o)
+	}
+	return err
+}
+
+// send runs the script for all items of a flight and notes what it said. The
+// result is why the lane must shut, if it must.
+func (l *lane) send(ctx context.Context, f *flight) *outage {
+	c := l.v.client.Load()
+	if c == nil {
+		f.err = &outage{cause: errConnecting}
+		return f.err
+	}
+	number := l.flights.Add(1)
+	var failed *outage
+	if l.v.clustered {
+		failed = l.sendEach(ctx, *c, f)
+	} else {
+		failed = l.sendAll(ctx, *c, f)
+	}
+	for i := range f.items {
+		if it := &f.items[i]; f.err == nil && it.err == nil {
+			l.remember(f, it, number)
+		}
+	}
+	return failed
+}
+
+// sendAll sends one command for all items: their keys are on one node.
+func (l *lane) sendAll(ctx context.Context, c valkey.Client, f *flight) *outage {
+	all, err := l.v.taking.run(ctx, c, f.keys, string(f.args))
+	if err == nil {
+		err = f.divide(all)
+	}
+	if err != nil {
+		f.err = outageOf(err)
+	}
+	return f.err
+}
+
+var errReply = errors.New("reply of the counting script has a wrong length")
+
+// divide gives each item its part of the reply.
+func (f *flight) divide(all string) error {
+	for i := range f.items {
+		size := replySize(int(f.items[i].keys))
+		if len(all) < size {
+			return errReply
+		}
+		f.items[i].reply, all = reply(all[:size]), all[size:]
+	}
+	if all != "" {
+		return errReply
+	}
+	return nil
+}
+
+// sendEach sends a command for each item: their keys may be on different nodes.
+func (l *lane) sendEach(ctx context.Context, c valkey.Client, f *flight) *outage {
+	commands := make([]valkey.Completed, len(f.items))
+	for i := range f.items {
+		it := &f.items[i]
+		commands[i] = l.v.taking.command(c, f.itemKeys(it), string(f.packed(it)))
+	}
+	var failed *outage
+	for i, result := range c.DoMulti(ctx, commands...) {
+		it := &f.items[i]
+		answer, err := result.ToString()
+		if missing(err) {
+			answer, err = l.v.taking.send(ctx, c, f.itemKeys(it), string(f.packed(it)))
+		}
+		if err == nil && len(answer) != replySize(int(it.keys)) {
+			err = errReply
+		}
+		if it.reply = reply(answer); err != nil {
+			it.err = outageOf(err)
+			failed = it.err
+			l.blame(f.keys[it.keyAt])
+		}
+	}
+	return failed
+}
+
+func (f *flight) itemKeys(it *item) []string {
+	return f.keys[it.keyAt : it.keyAt+it.keys : it.keyAt+it.keys]
+}
+
+// blame has the next probe try the slot of a key that failed.
+func (l *lane) blame(key string) {
+	l.mu.Lock()
+	l.suspect = key
+	l.mu.Unlock()
+}
+
+// remember notes what the store said about an item's quotas.
+func (l *lane) remember(f *flight, it *item, number uint64) {
+	packed := f.packed(it)
+	if it.reply.refused() == refusedForeign {
+		return
+	}
+	for i := range int(it.keys) {
+		kind, most := limitOf(packed, i)
+		free, reset := it.reply.limit(i)
+		used := most - free + int64(it.reply.granted())
+		if kind == Quota && used > 0 && reset != -2 {
+			l.recall.note(f.keys[int(it.keyAt)+i], used, max(reset, 0), number)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package counter_test
+
+import (
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/testenv"
+)
+
+func openValkey(t testing.TB, o counter.ValkeyOptions) *counter.Valkey {
+	t.Helper()
+	v, err := counter.OpenValkey(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(v.Close)
+	return v
+}
+
+func TestValkey(t *testing.T) {
+	store := testenv.Valkey(t)
+	suite(t, func(t *testing.T) subject {
+		return subject{Counter: openValkey(t, counter.ValkeyOptions{Addresses: []string{store.Addr}, Outage: counter.Closed})}
+	})
+}
+
+func TestValkeyCluster(t *testing.T) {
+	store := testenv.ValkeyCluster(t)
+	suite(t, func(t *testing.T) subject {
+		return subject{
+			Counter: openValkey(t, counter.ValkeyOptions{Addresses: store.Addresses(), Cluster: true, Outage: counter.Closed}),
+			naming:  counter.Naming{Tagged: true},
+		}
+	})
+}
