@@ -9,7 +9,8 @@ type API struct {
 	Hash       [16]byte // of the definition's content; equal hashes compile to equal APIs
 	Request    []Stage  // in the gateway's stage order; a stage with nothing to do is absent
 	Forward    Stage    // answers: calls the upstream
-	Response   []Stage  // what is done to an answer on its way back
+	Response   []Stage  // what is done to an upstream's answer on its way back
+	Refused    []Stage  // what is done to a refusal's answer
 	Meter      Meter    // counts the API's traffic
 }
 

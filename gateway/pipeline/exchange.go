@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/valyala/fasthttp"
@@ -14,6 +15,8 @@ import (
 // slice reached through it are dead once the handler returns.
 type Exchange struct {
 	Ctx      *fasthttp.RequestCtx
+	Call     *wire.Call            // the request as it came; its Answer is what goes back
+	Answer   *wire.Answer          // Call's
 	API      *API                  // nil until one matched
 	Policies *definition.PolicySet // those of the snapshot that serves the request
 
@@ -34,6 +37,8 @@ type Exchange struct {
 	Counts    [MaxLimits]counter.Count // what Grant.Limits had left, once Counted
 	Counted   bool
 	Rejection *Rejection // set by Reject
+
+	RetryAfter int // seconds, sent with a rejection; 0: not sent
 
 	Upstream Upstream
 	Buf      []byte // scratch that keeps its capacity between requests; a stage may use it within one Handle
@@ -65,6 +70,15 @@ func Acquire(ctx *fasthttp.RequestCtx) *Exchange {
 	ex := exchanges.Get().(*Exchange)
 	ex.Ctx = ctx
 	ex.Started = ctx.Time()
+	return ex
+}
+
+// For takes an exchange for a call from the pool. The caller gives it back with
+// Release before its handler returns.
+func For(call *wire.Call) *Exchange {
+	ex := exchanges.Get().(*Exchange)
+	ex.Ctx, ex.Call, ex.Answer = call.Ctx, call, &call.Answer
+	ex.Started = call.Started
 	return ex
 }
 

@@ -11,7 +11,7 @@ type Grant struct {
 	Rate    int8            // index of the rate in Limits, -1 without one
 	Quota   int8            // index of the quota in Limits, -1 without one
 
-	QuotaMax int64 // what X-RateLimit-Limit shows: -1 unlimited, 0 none set
+	QuotaMax int64  // what X-RateLimit-Limit shows: -1 unlimited, 0 none set
 	Policy   string // id of the first policy that took part; "" for none
 }
 

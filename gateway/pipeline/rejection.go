@@ -78,9 +78,8 @@ type Rejection struct {
 	Event     event.Name // raised on refusal; "" for none
 	Close     bool       // the connection ends with the answer
 	PlainText bool       // the body is Message itself, as text/plain
-	RetryHint bool       // Retry-After is sent, from the limit that refused
 
-	json, xml []byte
+	json, xml, text []byte
 }
 
 // NewRejection returns a rejection with its bodies rendered.
@@ -88,6 +87,7 @@ func NewRejection(reason Reason, status int, message string) *Rejection {
 	r := &Rejection{Reason: reason, Status: status, Message: message}
 	r.json = renderJSON(message)
 	r.xml = renderXML(message)
+	r.text = []byte(message)
 	return r
 }
 
@@ -102,6 +102,9 @@ func (r *Rejection) JSON() []byte { return r.json }
 
 // XML returns the body for clients that sent XML. The caller must not change it.
 func (r *Rejection) XML() []byte { return r.xml }
+
+// Text returns the message. The caller must not change it.
+func (r *Rejection) Text() []byte { return r.text }
 
 func renderJSON(message string) []byte {
 	var b bytes.Buffer

@@ -111,7 +111,7 @@ func (c *conn) one() bool {
 		c.refuse(fault)
 		return false
 	}
-	c.srv.handler.Serve(call)
+	c.srv.handler.Handle(call)
 	keep := !c.head.close && c.settle() && !c.srv.stopping.Load()
 	keep = c.respond(keep)
 	c.since = time.Now()

@@ -31,9 +31,9 @@ type Config struct {
 // A Handler answers one call. The call and all it reaches are the server's
 // again once the handler has returned.
 type Handler interface {
-	// Serve fills call.Answer, or call.Ctx.Response when it leaves the answer
+	// Handle fills call.Answer, or call.Ctx.Response when it leaves the answer
 	// unused. call.Ctx.Request has the body as bytes or as a stream.
-	Serve(call *Call)
+	Handle(call *Call)
 
 	// Refuse writes the answer to what could not be read as a request into
 	// call.Ctx.Response. The connection ends after it.

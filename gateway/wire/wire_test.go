@@ -22,7 +22,7 @@ type echo struct {
 	seen     chan string
 }
 
-func (e *echo) Serve(call *Call) {
+func (e *echo) Handle(call *Call) {
 	req := &call.Ctx.Request
 	var body []byte
 	switch {
@@ -304,7 +304,7 @@ func TestShutdownEndsIdleConnectionsAndLetsCallsFinish(t *testing.T) {
 
 type holding struct{ entered, leave chan struct{} }
 
-func (h *holding) Serve(call *Call) {
+func (h *holding) Handle(call *Call) {
 	h.entered <- struct{}{}
 	<-h.leave
 	call.Answer.Status, call.Answer.Body = 200, []byte("done")

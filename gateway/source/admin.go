@@ -1,0 +1,255 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/secret"
+)
+
+// AdminOptions says where a gateway gets its bundles.
+type AdminOptions struct {
+	URL       string            // of the admin
+	Token     secret.Value      // shown to the admin
+	Transport http.RoundTripper // nil: Go's own
+	Gateway   string            // name of this gateway, for the admin's list
+	Group     string
+	Version   string
+	StateDir  string // for the last good copy; "" keeps none
+	Log       *slog.Logger
+}
+
+// Admin takes bundles from the admin by long-poll. While the admin is away the
+// last bundle stays in force, also across a restart of the gateway.
+type Admin struct {
+	opts   AdminOptions
+	client *http.Client
+	copy   *lastGood // nil: none kept
+	etag   string    // of the last answer; "" asks for whatever there is
+	tried  bool      // the copy on disk was looked at
+	away   bool      // the admin did not answer last time
+
+	mu     sync.Mutex
+	status status
+	origin atomic.Int32
+}
+
+// status is what the admin is told with each poll.
+type status struct {
+	revision string
+	failed   int
+	err      string
+}
+
+// The origins of what is in force.
+const (
+	FromNowhere int32 = iota
+	FromAdmin
+	FromDisk
+)
+
+// pollFor is how long the admin may hold a poll.
+const pollFor = 30 * time.Second
+
+// answerWithin is how long an admin may be silent where it has nothing to wait
+// for: a gateway that starts then takes its copy from disk.
+const answerWithin = 5 * time.Second
+
+// transferWithin bounds the transfer of one bundle.
+const transferWithin = time.Minute
+
+// maxBundle bounds what is read of one bundle, in bytes.
+const maxBundle = 1 << 30
+
+// NewAdmin returns the source. It fails when the URL is none, or the copy on
+// disk cannot be sealed.
+func NewAdmin(opts AdminOptions) (*Admin, error) {
+	u, err := url.Parse(opts.URL)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("gateway.admin_url: %q is not a URL such as http://admin:8081", opts.URL)
+	}
+	if opts.Transport == nil {
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		own.DialContext = (&net.Dialer{Timeout: answerWithin}).DialContext
+		opts.Transport = own
+	}
+	a := &Admin{opts: opts, client: &http.Client{Transport: opts.Transport}}
+	if opts.StateDir != "" && !opts.Token.Empty() {
+		if a.copy, err = newLastGood(opts.StateDir, opts.Token); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// Origin returns where the bundle in force came from.
+func (a *Admin) Origin() int32 { return a.origin.Load() }
+
+// Next polls until the admin has a bundle of another revision. Before the first
+// one it falls back on the copy on disk as soon as the admin does not answer.
+func (a *Admin) Next(ctx context.Context, have string) (*definition.Bundle, error) {
+	for wait := time.Duration(0); ; {
+		b, err := a.poll(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			a.fail(err)
+			if have == "" && !a.tried {
+				if b := a.fromDisk(); b != nil {
+					return b, nil
+				}
+			}
+			wait = min(wait*2+100*time.Millisecond, 5*time.Second)
+			if err := pause(ctx, wait/2+rand.N(wait/2)); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		a.back()
+		a.origin.Store(FromAdmin)
+		wait = 0
+		if b != nil && b.Revision != have {
+			return b, nil
+		}
+	}
+}
+
+func (a *Admin) fail(err error) {
+	if !a.away {
+		a.opts.Log.Warn("admin does not answer; what is in force stays so", "admin", a.opts.URL, "err", err)
+	}
+	a.away = true
+}
+
+func (a *Admin) back() {
+	if a.away {
+		a.opts.Log.Info("admin answers again", "admin", a.opts.URL)
+	}
+	a.away = false
+}
+
+// fromDisk returns the last good copy, once.
+func (a *Admin) fromDisk() *definition.Bundle {
+	a.tried = true
+	if a.copy == nil {
+		return nil
+	}
+	b, err := a.copy.load()
+	if err != nil {
+		a.opts.Log.Error("last good configuration cannot be used", "err", err)
+		return nil
+	}
+	if b != nil {
+		a.origin.Store(FromDisk)
+		a.opts.Log.Warn("serving the last good configuration from disk", "revision", b.Revision)
+	}
+	return b
+}
+
+// poll asks the admin once. It returns nil when nothing changed.
+func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
+	patience := answerWithin
+	if a.etag != "" {
+		patience += pollFor
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience+transferWithin)
+	defer cancel()
+	silent := time.AfterFunc(patience, cancel)
+	address := strings.TrimSuffix(a.opts.URL, "/") + "/api/gateway/bundle?wait=" + pollFor.String()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+a.opts.Token.Reveal())
+	if a.etag != "" {
+		req.Header.Set("If-None-Match", a.etag)
+	}
+	a.tell(req.Header)
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	silent.Stop()
+	switch resp.StatusCode {
+	case http.StatusNotModified:
+		return nil, nil
+	case http.StatusOK:
+	default:
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // only to show
+		return nil, fmt.Errorf("admin answered %s: %s", resp.Status, said)
+	}
+	b := new(definition.Bundle)
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxBundle)).Decode(b); err != nil {
+		return nil, fmt.Errorf("reading the bundle: %w", err)
+	}
+	a.etag = resp.Header.Get("ETag")
+	return b, nil
+}
+
+// tell adds what became of the last bundle.
+func (a *Admin) tell(h http.Header) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	h.Set("X-Sluice-Gateway", a.opts.Gateway)
+	h.Set("X-Sluice-Group", a.opts.Group)
+	h.Set("X-Sluice-Version", a.opts.Version)
+	h.Set("X-Sluice-Revision", a.status.revision)
+	if a.status.failed > 0 {
+		h.Set("X-Sluice-Failed", strconv.Itoa(a.status.failed))
+		h.Set("X-Sluice-Error", a.status.err)
+	}
+}
+
+// Applied keeps a bundle that is in force as a whole.
+func (a *Admin) Applied(b *definition.Bundle, failed map[string]error) {
+	a.mu.Lock()
+	a.status = status{revision: b.Revision, failed: len(failed)}
+	for id, err := range failed {
+		a.status.err = headerText(id + ": " + err.Error())
+		break
+	}
+	a.mu.Unlock()
+	if a.copy == nil || len(failed) > 0 || a.origin.Load() == FromDisk {
+		return
+	}
+	if err := a.copy.save(b); err != nil {
+		a.opts.Log.Error("keeping the last good configuration", "err", err)
+	}
+}
+
+// headerText makes a text fit for a header value.
+func headerText(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, s)
+	return s[:min(len(s), 500)]
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
