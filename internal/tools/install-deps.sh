@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Installs the programs that Sluice and its tests need, as far as they are
+# missing, and says so. What is there is left alone.
+#
+#   install-deps.sh postgres   the PostgreSQL server, for "sluice up"
+#   install-deps.sh store      a Redis or Valkey server, for the tests
+#   install-deps.sh compiler   a C compiler, for the race detector
+set -euo pipefail
+
+# have_postgres looks where Sluice looks: initdb and postgres, side by side, of
+# version 13 or later.
+have_postgres() {
+	local initdb dir major
+	initdb=$(command -v initdb || echo /nonexistent/initdb)
+	for dir in "$(dirname "$initdb")" "$(dirname "$(readlink -f "$initdb")")" \
+		/usr/lib/postgresql/*/bin /usr/pgsql-*/bin /usr/local/pgsql/bin \
+		/opt/homebrew/opt/postgresql@*/bin /usr/local/opt/postgresql@*/bin; do
+		if [ ! -x "$dir/initdb" ] || [ ! -x "$dir/postgres" ]; then
+			continue
+		fi
+		major=$("$dir/postgres" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+		[ "${major:-0}" -ge 13 ] && return 0
+	done
+	return 1
+}
+
+have_store() { command -v redis-server >/dev/null || command -v valkey-server >/dev/null; }
+
+have_compiler() { command -v "${CC:-gcc}" >/dev/null || command -v clang >/dev/null; }
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		echo "This needs root, and there is no sudo. Run as root: $*" >&2
+		exit 1
+	fi
+}
+
+updated=
+
+# need what description package...
+need() {
+	local what=$1 description=$2
+	shift 2
+	if "have_$what"; then
+		return
+	fi
+	if ! command -v apt-get >/dev/null; then
+		echo "$description is missing, and there is no apt-get here to install it with. Install it with your system's package manager, its programs on the PATH, and try again." >&2
+		exit 1
+	fi
+	echo "$description is missing: installing $* (apt)"
+	# The lock may be held by an unattended upgrade for a while.
+	local options=(-q -o DPkg::Lock::Timeout=300)
+	if [ -z "$updated" ]; then
+		as_root apt-get "${options[@]}" update </dev/null
+		updated=yes
+	fi
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" install -y --no-install-recommends "$@" </dev/null
+	if ! "have_$what"; then
+		echo "$* is installed, but its programs are not where they were looked for" >&2
+		exit 1
+	fi
+}
+
+for what in "$@"; do
+	case $what in
+	postgres)
+		# The cluster and service that the package sets up are neither used nor touched.
+		need postgres "a PostgreSQL server, 13 or later," postgresql
+		;;
+	store)
+		# The service that the package starts on loopback is not used.
+		need store "a Redis or Valkey server" redis-server
+		;;
+	compiler)
+		need compiler "a C compiler, for the race detector," gcc libc6-dev
+		;;
+	*)
+		echo "install-deps.sh: unknown item \"$what\": use postgres, store or compiler" >&2
+		exit 2
+		;;
+	esac
+done
