@@ -195,30 +195,45 @@ func TestAKilledSupervisorTakesItsServerAlong(t *testing.T) {
 	eventually(t, "the server has gone", func() bool { st := state(pid); return st == "" || st == "Z" })
 }
 
-// startOrphan runs the server as an earlier run would have left it: nobody's
-// child that we know of, and deaf to our death.
-func startOrphan(t *testing.T, dir, socketDir string) *osexec.Cmd {
+// asOwner makes cmd run as the user that owns the data below dir.
+func asOwner(t *testing.T, dir string, cmd *osexec.Cmd) *osexec.Cmd {
 	t.Helper()
-	initdb, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
-	if err != nil || len(initdb) == 0 {
-		t.Fatalf("no server binary: %v", err)
-	}
 	info, err := os.Stat(filepath.Join(dir, "pg"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	owner := info.Sys().(*syscall.Stat_t)
-	cmd := osexec.Command(initdb[len(initdb)-1], "-D", filepath.Join(dir, "pg"), "-k", socketDir)
 	cmd.Dir = "/"
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}}
 	}
+	return cmd
+}
+
+// startOrphan runs the server as an earlier run would have left it: nobody's
+// child that we know of, and deaf to our death.
+func startOrphan(t *testing.T, dir, socketDir string) *osexec.Cmd {
+	t.Helper()
+	reap := make(chan struct{})
+	close(reap)
+	return startUnreaped(t, dir, socketDir, reap)
+}
+
+// startUnreaped is startOrphan for one that stays a zombie until reap is closed.
+func startUnreaped(t *testing.T, dir, socketDir string, reap <-chan struct{}) *osexec.Cmd {
+	t.Helper()
+	binaries, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	if err != nil || len(binaries) == 0 {
+		t.Fatalf("no server binary: %v", err)
+	}
+	cmd := asOwner(t, dir, osexec.Command(binaries[len(binaries)-1], "-D", filepath.Join(dir, "pg"), "-k", socketDir))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+		<-reap
 		_ = cmd.Wait() // how it ended is for the tests to see
 	}()
 	t.Cleanup(func() {
@@ -233,10 +248,7 @@ func TestAnOrphanIsTakenOverWatchedAndStopped(t *testing.T) {
 	dir := shortDir(t)
 	stop(t, startWithRow(t, dir))
 	orphan := startOrphan(t, dir, filepath.Join(dir, "run"))
-	eventually(t, "the orphan has said who it is", func() bool {
-		_, err := os.Stat(filepath.Join(dir, "run", ".s.PGSQL.5432"))
-		return err == nil
-	})
+	awaitSocket(t, filepath.Join(dir, "run"))
 	s := start(t, dir)
 	if pid := postmasterPID(t, dir); pid != orphan.Process.Pid {
 		t.Fatalf("process %d serves, want the orphan %d", pid, orphan.Process.Pid)
@@ -247,15 +259,34 @@ func TestAnOrphanIsTakenOverWatchedAndStopped(t *testing.T) {
 	wantKeptRow(t, s)
 }
 
+// The first process of many containers reaps nobody.
+func TestAKilledOrphanThatNobodyReapsIsReplaced(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	stop(t, startWithRow(t, dir))
+	reap := make(chan struct{})
+	orphan := startUnreaped(t, dir, filepath.Join(dir, "run"), reap)
+	defer close(reap)
+	awaitSocket(t, filepath.Join(dir, "run"))
+	kill(t, orphan.Process.Pid)
+	eventually(t, "the orphan is a zombie", func() bool { return state(orphan.Process.Pid) == "Z" })
+	wantKeptRow(t, start(t, dir))
+}
+
+func awaitSocket(t *testing.T, dir string) {
+	t.Helper()
+	eventually(t, "there is a socket in "+dir, func() bool {
+		_, err := os.Stat(filepath.Join(dir, ".s.PGSQL.5432"))
+		return err == nil
+	})
+}
+
 func TestAnOrphanIsStoppedWithUs(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	stop(t, start(t, dir))
 	orphan := startOrphan(t, dir, filepath.Join(dir, "run"))
-	eventually(t, "the orphan has said who it is", func() bool {
-		_, err := os.Stat(filepath.Join(dir, "run", ".s.PGSQL.5432"))
-		return err == nil
-	})
+	awaitSocket(t, filepath.Join(dir, "run"))
 	stop(t, start(t, dir))
 	if st := state(orphan.Process.Pid); st != "" && st != "Z" {
 		t.Errorf("the orphan is in state %s after Stop", st)
@@ -270,10 +301,7 @@ func TestAnOrphanOnAnotherSocketIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	orphan := startOrphan(t, dir, elsewhere)
-	eventually(t, "the orphan serves", func() bool {
-		_, err := os.Stat(filepath.Join(elsewhere, ".s.PGSQL.5432"))
-		return err == nil
-	})
+	awaitSocket(t, elsewhere)
 	wantKeptRow(t, start(t, dir))
 	if pid := postmasterPID(t, dir); pid == orphan.Process.Pid {
 		t.Error("the orphan still serves")
@@ -286,8 +314,9 @@ func TestStaleFilesThatNameAnotherProcessDoNotPreventAStart(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	stop(t, startWithRow(t, dir))
-	zombie := osexec.Command("/bin/true")
-	stranger := osexec.Command("/bin/cat")
+	// As the server's user: of other users' processes PostgreSQL knows that they are not its own.
+	zombie := asOwner(t, dir, osexec.Command("/bin/true"))
+	stranger := asOwner(t, dir, osexec.Command("/bin/cat"))
 	input, err := stranger.StdinPipe()
 	if err := errors.Join(err, zombie.Start(), stranger.Start()); err != nil {
 		t.Fatal(err)
