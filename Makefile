@@ -58,11 +58,12 @@ fmt-check: go ## fail when the code is not formatted
 
 .PHONY: generate
 generate: go ## write admin/store/db from sql (building sqlc takes a minute or two the first time)
+	rm -f admin/store/db/*.sql.go
 	$(TOOL) sqlc generate -f sql/sqlc.yaml
 
 .PHONY: generate-check
 generate-check: go ## fail when generated code is not what generate would write
-	$(TOOL) sqlc diff -f sql/sqlc.yaml
+	@internal/tools/generate-check.sh
 
 .PHONY: bench
 bench: go install-deps ## measure whole requests (BENCH=regexp, COUNT=runs)
