@@ -59,7 +59,7 @@ var rooms = []room{
 
 	{"gateway/wire", nil, []string{fasthttp}},
 	{"gateway/match", nil, nil},
-	{"gateway/pipeline", []string{"internal/definition", "internal/counter", "internal/event"}, []string{fasthttp}},
+	{"gateway/pipeline", []string{"gateway/wire", "internal/definition", "internal/counter", "internal/event"}, []string{fasthttp}},
 	{"gateway/vars", []string{"gateway/pipeline", "internal/definition"}, []string{fasthttp}},
 	{"gateway/upstream", []string{"gateway/pipeline", "gateway/vars", "gateway/match", "internal/definition", "internal/secret"}, []string{fasthttp, fasthttpWS}},
 	{"gateway/subscription", nil, nil},
