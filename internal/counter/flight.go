@@ -188,9 +188,9 @@ func (l *lane) board(limits []Limit, calls int32) (boarding, *outage) {
 // fly runs a flight, tells its boarders, and sends the next one off. A failure
 // closes the lane and fails everybody who waits, none of whom was sent.
 func (l *lane) fly(f *flight) {
-	ctx, cancel := context.WithTimeout(context.Background(), l.v.timeout)
+	ctx := within(l.v.timeout) // its own: callers come and go, and a flight is for all of them
 	failed := l.send(ctx, f)
-	cancel()
+	ctx.end()
 	f.now = time.Now().UnixMilli()
 	l.v.stats.Flights.Add(1)
 	l.v.stats.Commands.Add(int64(len(f.items)))

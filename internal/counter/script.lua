@@ -56,7 +56,7 @@ while pos <= #a do
       local add = min(rest, l.size - c) -- the newest group fills first
       if add > 0 then s, rest = sub(s, 1, #s - 12) .. put('<dI4', now, c + add), rest - add end
       while rest > 0 do add = min(rest, l.size); s, rest = s .. put('<dI4', now, add), rest - add end
-      if grant > 0 or l.dirty and #s > 0 then
+      if grant > 0 or l.dirty then
         call('SET', key, put('<I4', l.used + grant) .. s, 'PX', math.ceil(per / 1000) + 1)
       end
       if #s > 0 then reset = (get('<d', s) + per - now) / 1000 end
