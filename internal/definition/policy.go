@@ -92,12 +92,16 @@ type TypeFields struct {
 
 // FieldAccess limits one GraphQL field.
 type FieldAccess struct {
-	TypeName  string `json:"type_name"`
-	FieldName string `json:"field_name"`
-	Limits    struct {
-		MaxQueryDepth int `json:"max_query_depth"`
-	} `json:"limits"`
-	Unknown Unknown `json:"-"`
+	TypeName  string      `json:"type_name"`
+	FieldName string      `json:"field_name"`
+	Limits    FieldLimits `json:"limits"`
+	Unknown   Unknown     `json:"-"`
+}
+
+// FieldLimits are the limits of one GraphQL field.
+type FieldLimits struct {
+	MaxQueryDepth int     `json:"max_query_depth"` // 0 sets nothing, -1 is unlimited
+	Unknown       Unknown `json:"-"`
 }
 
 // Endpoint limits calls of one path, method by method.

@@ -1,0 +1,325 @@
+package definition
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// A decoder reads valid JSON into the structs of this package. Unlike
+// encoding/json it compares member names exactly, goes on after a problem, says
+// where each is, and keeps what it does not know.
+type decoder struct {
+	data     []byte
+	pos      int
+	path     []step
+	problems Problems
+}
+
+// A step is one part of a path: a member, an element by name or by position.
+type step struct {
+	name string
+	kind stepKind
+	at   int
+}
+
+type stepKind uint8
+
+const (
+	stepMember stepKind = iota
+	stepEntry
+	stepItem
+)
+
+// unmarshal replaces *into, a struct of this package, by what data says.
+func unmarshal[T any](data []byte, into *T) error {
+	if p := checkSyntax(data, maxObject); p != nil {
+		return &Problems{*p}
+	}
+	return decode(data, into)
+}
+
+// decode is unmarshal for data that checkSyntax has passed.
+func decode[T any](data []byte, into *T) error {
+	*into = *new(T)
+	d := &decoder{data: data}
+	d.space()
+	d.value(reflect.ValueOf(into).Elem())
+	return d.problems.err()
+}
+
+func (d *decoder) where() string {
+	path := ""
+	for _, s := range d.path {
+		switch s.kind {
+		case stepMember:
+			path = within(path, s.name)
+		case stepEntry:
+			path = entry(path, s.name)
+		default:
+			path = item(path, s.at)
+		}
+	}
+	return path
+}
+
+func (d *decoder) space() {
+	for d.pos < len(d.data) && strings.IndexByte(" \t\r\n", d.data[d.pos]) >= 0 {
+		d.pos++
+	}
+}
+
+// raw steps over a value and returns it.
+func (d *decoder) raw() []byte {
+	start := d.pos
+	d.pos = valueEnd(d.data, start)
+	return d.data[start:d.pos]
+}
+
+// refuse steps over a value that is of another type than wanted.
+func (d *decoder) refuse(wanted string) {
+	d.problems.addf(d.where(), "must be %s, not %s", wanted, typeName(d.data[d.pos]))
+	d.raw()
+}
+
+// typeName is what JSON calls a value that begins with c.
+func typeName(c byte) string {
+	switch c {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+var rawType = reflect.TypeFor[json.RawMessage]()
+
+// value reads the value at pos into v. A null that stands for a whole member
+// never gets here.
+func (d *decoder) value(v reflect.Value) {
+	c := d.data[d.pos]
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.value(v.Elem())
+	case reflect.Struct:
+		d.object(v, c)
+	case reflect.Map:
+		d.entries(v, c)
+	case reflect.Slice:
+		if v.Type() == rawType {
+			v.SetBytes(compact(d.raw()))
+			return
+		}
+		d.items(v, c)
+	case reflect.String:
+		if c != '"' {
+			d.refuse("a string")
+			return
+		}
+		v.SetString(unquote(d.raw()))
+	case reflect.Bool:
+		if c != 't' && c != 'f' {
+			d.refuse("true or false")
+			return
+		}
+		v.SetBool(d.raw()[0] == 't')
+	default:
+		d.number(v, c)
+	}
+}
+
+// unquote reads a valid JSON string.
+func unquote(quoted []byte) string {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	var s string
+	_ = json.Unmarshal(quoted, &s) // valid, as checkSyntax found
+	return s
+}
+
+// compact copies a valid JSON value without the white space around its parts,
+// so that what is kept neither holds on to the whole input nor depends on its
+// layout.
+func compact(raw []byte) json.RawMessage {
+	var b bytes.Buffer
+	b.Grow(len(raw))
+	_ = json.Compact(&b, raw) // valid, as checkSyntax found
+	return bytes.Clone(b.Bytes())
+}
+
+// number reads a number into a float or an integer; an integer may be written
+// with a fraction or an exponent that leave it whole.
+func (d *decoder) number(v reflect.Value, c byte) {
+	wanted := "a number"
+	if v.Kind() != reflect.Float64 {
+		wanted = "a whole number"
+	}
+	if typeName(c) != "a number" {
+		d.refuse(wanted)
+		return
+	}
+	text := string(d.raw())
+	if v.CanInt() {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			v.SetInt(n)
+			return
+		}
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil || v.CanInt() && (f >= 1<<63 || f < -1<<63):
+		d.problems.addf(d.where(), "is a number too large to be read")
+	case v.CanFloat():
+		v.SetFloat(f)
+	case f != float64(int64(f)):
+		d.problems.addf(d.where(), "must be a whole number, not %s", text)
+	default:
+		v.SetInt(int64(f))
+	}
+}
+
+// object reads the members of a struct.
+func (d *decoder) object(v reflect.Value, c byte) {
+	if c != '{' {
+		d.refuse("an object")
+		return
+	}
+	l := layoutOf(v.Type())
+	var unknown *Unknown
+	if l.unknown >= 0 {
+		unknown = v.Field(l.unknown).Addr().Interface().(*Unknown)
+	}
+	var seen uint64
+	d.each(stepMember, func(name string) {
+		i, known := l.byName[name]
+		switch {
+		case known && seen&(1<<i) != 0, !known && unknown != nil && unknown.Get(name) != nil:
+			d.problems.addf(d.where(), "stands twice; leave one of them out")
+			d.raw()
+		case known:
+			seen |= 1 << i
+			d.member(v, &l.members[i], unknown, i)
+		case unknown != nil:
+			unknown.set(name, compact(d.raw()))
+		default:
+			d.raw()
+		}
+	})
+}
+
+// member reads one known member. Null leaves its zero value.
+func (d *decoder) member(v reflect.Value, m *member, unknown *Unknown, bit int) {
+	field := v.FieldByIndex(m.index)
+	if d.data[d.pos] == 'n' {
+		d.raw()
+	} else {
+		d.value(field)
+	}
+	if m.omitEmpty && unknown != nil && isEmpty(field) {
+		unknown.empty |= 1 << bit
+	}
+}
+
+// isEmpty tells whether "omitempty" leaves a field out.
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Map, reflect.Slice:
+		return v.Len() == 0
+	case reflect.Struct:
+		return false
+	}
+	return v.IsZero()
+}
+
+// entries reads the elements of a map by name.
+func (d *decoder) entries(v reflect.Value, c byte) {
+	if c != '{' {
+		d.refuse("an object")
+		return
+	}
+	t := v.Type()
+	v.Set(reflect.MakeMap(t))
+	d.each(stepEntry, func(name string) {
+		key := reflect.ValueOf(name)
+		if v.MapIndex(key).IsValid() {
+			d.problems.addf(d.where(), "stands twice; leave one of them out")
+			d.raw()
+			return
+		}
+		element := reflect.New(t.Elem()).Elem()
+		d.value(element)
+		v.SetMapIndex(key, element)
+	})
+}
+
+// each calls read at every value of an object, which read must step over.
+func (d *decoder) each(kind stepKind, read func(name string)) {
+	for d.pos++; ; {
+		d.space()
+		switch d.data[d.pos] {
+		case '}':
+			d.pos++
+			return
+		case ',':
+			d.pos++
+			continue
+		}
+		end := stringEnd(d.data, d.pos)
+		name := unquote(d.data[d.pos:end])
+		d.pos = end
+		d.space()
+		d.pos++ // the colon
+		d.space()
+		d.path = append(d.path, step{kind: kind, name: name})
+		read(name)
+		d.path = d.path[:len(d.path)-1]
+	}
+}
+
+// items reads the elements of an array.
+func (d *decoder) items(v reflect.Value, c byte) {
+	if c != '[' {
+		d.refuse("an array")
+		return
+	}
+	read := reflect.MakeSlice(v.Type(), 0, 0)
+	zero := reflect.Zero(v.Type().Elem())
+	for d.pos++; ; {
+		d.space()
+		switch d.data[d.pos] {
+		case ']':
+			d.pos++
+			v.Set(clip(read))
+			return
+		case ',':
+			d.pos++
+			continue
+		}
+		n := read.Len()
+		read = reflect.Append(read, zero)
+		d.path = append(d.path, step{kind: stepItem, at: n})
+		d.value(read.Index(n))
+		d.path = d.path[:len(d.path)-1]
+	}
+}
+
+// clip returns s without spare capacity, for what is kept for long.
+func clip(s reflect.Value) reflect.Value {
+	if s.Len() == s.Cap() {
+		return s
+	}
+	exact := reflect.MakeSlice(s.Type(), s.Len(), s.Len())
+	reflect.Copy(exact, s)
+	return exact
+}

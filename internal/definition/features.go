@@ -1,0 +1,128 @@
+package definition
+
+import "encoding/json"
+
+// A feature is something that a definition can ask for and that this release
+// does not have. Such a definition is refused, so that nothing is ever served
+// as if it had what it lacks; deleting a row here is part of adding a feature.
+type feature[T any] struct {
+	path string // of the member that asks, below the object
+	name string
+	asks func(T) bool
+}
+
+// missing lists what an API definition can ask for in vain.
+var missing = []feature[*API]{
+	{"use_basic_auth", "basic authentication", func(a *API) bool { return a.UseBasicAuth }},
+	{"enable_jwt", "JWT authentication", func(a *API) bool { return a.EnableJWT }},
+	{"use_oauth2", "OAuth 2.0 authentication", func(a *API) bool { return a.UseOAuth2 }},
+	{"use_mutual_tls_auth", "mutual TLS authentication", func(a *API) bool { return a.UseMutualTLS }},
+	{"enable_signature_checking", "HMAC request signatures", func(a *API) bool { return a.SignatureChecking }},
+	{"version_data.not_versioned", "API versions", (*API).Versioned},
+	{"proxy.target_url", "internal svc:// targets", func(a *API) bool { return isInternal(a.Proxy.TargetURL) }},
+	{"proxy.enable_load_balancing", "load balancing", func(a *API) bool { return a.Proxy.EnableLoadBalancing }},
+	{"global_rate_limit", "API rate limit", func(a *API) bool { return a.GlobalRateLimit.limits() }},
+	{"enable_ip_whitelisting", "IP allow list", func(a *API) bool { return a.EnableIPAllowList }},
+	{"enable_ip_blacklisting", "IP block list", func(a *API) bool { return a.EnableIPBlockList }},
+	{"CORS.enable", "CORS", func(a *API) bool { return isOn(a.CORS, "enable") }},
+	{"cache_options.enable_cache", "response cache", func(a *API) bool { return isOn(a.CacheOptions, "enable_cache") }},
+	{"event_handlers.events", "event handlers", func(a *API) bool { return says(part(a.EventHandlers, "events")) }},
+	{"graphql.enabled", "GraphQL", func(a *API) bool { return isOn(a.GraphQL, "enabled") }},
+	{"x-svc-streaming.streams", "event streams", func(a *API) bool { return says(part(a.Streaming, "streams")) }},
+}
+
+// missingTokens lists what the place of a token can ask for in vain. An API
+// without authentication asks for none of it.
+var missingTokens = []feature[*Auth]{
+	{"disable_header", "tokens from elsewhere than a header", func(a *Auth) bool { return a.DisableHeader }},
+	{"use_param", "tokens in query parameters", func(a *Auth) bool { return a.UseParam }},
+	{"use_cookie", "tokens in cookies", func(a *Auth) bool { return a.UseCookie }},
+	{"use_certificate", "client certificates as tokens", func(a *Auth) bool { return a.UseCertificate }},
+	{"validate_signature", "request signatures", func(a *Auth) bool { return a.ValidateSignature }},
+}
+
+// missingVersions lists what an entry of version_data can ask for in vain.
+var missingVersions = []feature[*Version]{
+	{"expires", "version expiry", func(v *Version) bool { return v.Expires != "" && v.Expires != "-1" }},
+	{"paths.ignored", "ignored paths", func(v *Version) bool { return v.Paths != nil && len(v.Paths.Ignored) > 0 }},
+	{"paths.white_list", "path allow list", func(v *Version) bool { return v.Paths != nil && len(v.Paths.White) > 0 }},
+	{"paths.black_list", "path block list", func(v *Version) bool { return v.Paths != nil && len(v.Paths.Black) > 0 }},
+	{"global_headers", "request header rules", func(v *Version) bool {
+		return len(v.GlobalHeaders) > 0 && !v.GlobalHeadersDisabled
+	}},
+	{"global_headers_remove", "request header rules", func(v *Version) bool {
+		return len(v.GlobalHeadersRemove) > 0 && !v.GlobalHeadersDisabled
+	}},
+	{"global_response_headers", "response header rules", func(v *Version) bool {
+		return len(v.GlobalResponseHeaders) > 0 && !v.GlobalResponseHeadersDisabled
+	}},
+	{"global_response_headers_remove", "response header rules", func(v *Version) bool {
+		return len(v.GlobalResponseHeadersRemove) > 0 && !v.GlobalResponseHeadersDisabled
+	}},
+	{"global_size_limit", "request size limit", func(v *Version) bool { return v.GlobalSizeLimit > 0 }},
+	{"override_target", "target override", func(v *Version) bool { return v.OverrideTarget != "" }},
+}
+
+func isInternal(target string) bool { return len(target) >= 6 && target[:6] == "svc://" }
+
+// limits tells whether r holds callers back.
+func (r *RateLimit) limits() bool { return r != nil && !r.Disabled && r.Rate > 0 }
+
+// checkFeatures refuses every feature that a asks for and that does not exist.
+func (p *Problems) checkFeatures(a *API) {
+	refuse(p, "", missing, a)
+	if path := a.tokenPath(); path != "" && !a.UseKeyless {
+		refuse(p, path, missingTokens, a.Token())
+	}
+	if a.VersionData == nil {
+		return
+	}
+	for _, name := range sortedKeys(a.VersionData.Versions) {
+		v, at := a.VersionData.Versions[name], entry("version_data.versions", name)
+		if v == nil {
+			continue
+		}
+		refuse(p, at, missingVersions, v)
+		lists := parts(v.ExtendedPaths)
+		for _, list := range sortedKeys(lists) {
+			if asksFor(lists[list]) {
+				p.refuse(within(at+".extended_paths", list), "path rules ("+list+")")
+			}
+		}
+	}
+}
+
+// tokenPath is where the settings that Token returns stand, "" when nowhere.
+func (a *API) tokenPath() string {
+	switch {
+	case a.AuthConfigs["authToken"] != nil:
+		return entry("auth_configs", "authToken")
+	case a.Auth != nil:
+		return "auth"
+	}
+	return ""
+}
+
+// asksFor tells whether a list of path rules holds one that is not disabled.
+func asksFor(list json.RawMessage) bool {
+	rules := elements(list)
+	for _, rule := range rules {
+		if !isOn(rule, "disabled") {
+			return true
+		}
+	}
+	return len(rules) == 0 && says(list)
+}
+
+func refuse[T any](p *Problems, path string, features []feature[T], object T) {
+	for _, f := range features {
+		if f.asks(object) {
+			p.refuse(within(path, f.path), f.name)
+		}
+	}
+}
+
+// refuse notes that a feature is asked for at path.
+func (p *Problems) refuse(path, feature string) {
+	p.add(Problem{Path: path, Feature: feature, Message: "asks for a feature that this release does not have: " + feature + "; leave it out or turn it off"})
+}

@@ -1,0 +1,131 @@
+package definition
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestMissingFeaturesAreRefusedByName(t *testing.T) {
+	version := func(body string) string {
+		return `"version_data": {"not_versioned": true, "versions": {"v": {` + body + `}}}`
+	}
+	const at = `version_data.versions["v"].`
+	token := func(body string) string { return `"auth_configs": {"authToken": {` + body + `}}` }
+	asked := make(map[string]bool)
+	for _, c := range []struct{ kind, body, path, name string }{
+		{"api", `"use_basic_auth": true`, "use_basic_auth", "basic authentication"},
+		{"api", `"enable_jwt": true`, "enable_jwt", "JWT authentication"},
+		{"api", `"use_oauth2": true`, "use_oauth2", "OAuth 2.0 authentication"},
+		{"api", `"use_mutual_tls_auth": true`, "use_mutual_tls_auth", "mutual TLS authentication"},
+		{"api", `"enable_signature_checking": true`, "enable_signature_checking", "HMAC request signatures"},
+		{"api", `"version_data": {"versions": {"v1": {}}}`, "version_data.not_versioned", "API versions"},
+		{"api", `"global_rate_limit": {"rate": 5, "per": 1}`, "global_rate_limit", "API rate limit"},
+		{"api", `"enable_ip_whitelisting": true`, "enable_ip_whitelisting", "IP allow list"},
+		{"api", `"enable_ip_blacklisting": true`, "enable_ip_blacklisting", "IP block list"},
+		{"api", `"CORS": {"enable": true}`, "CORS.enable", "CORS"},
+		{"api", `"cache_options": {"enable_cache": true}`, "cache_options.enable_cache", "response cache"},
+		{"api", `"event_handlers": {"events": {"QuotaExceeded": []}}`, "event_handlers.events", "event handlers"},
+		{"api", `"graphql": {"enabled": true}`, "graphql.enabled", "GraphQL"},
+		{"api", `"x-svc-streaming": {"streams": {"a": {}}}`, "x-svc-streaming.streams", "event streams"},
+		{"api", token(`"disable_header": true`), `auth_configs["authToken"].disable_header`, "tokens from elsewhere than a header"},
+		{"api", token(`"use_param": true`), `auth_configs["authToken"].use_param`, "tokens in query parameters"},
+		{"api", token(`"use_cookie": true`), `auth_configs["authToken"].use_cookie`, "tokens in cookies"},
+		{"api", `"auth": {"use_certificate": true}`, "auth.use_certificate", "client certificates as tokens"},
+		{"api", `"auth": {"validate_signature": true}`, "auth.validate_signature", "request signatures"},
+		{"api", version(`"expires": "2020-01-01 00:00"`), at + "expires", "version expiry"},
+		{"api", version(`"paths": {"ignored": ["/a"]}`), at + "paths.ignored", "ignored paths"},
+		{"api", version(`"paths": {"white_list": ["/a"]}`), at + "paths.white_list", "path allow list"},
+		{"api", version(`"paths": {"black_list": ["/a"]}`), at + "paths.black_list", "path block list"},
+		{"api", version(`"global_headers": {"a": "b"}`), at + "global_headers", "request header rules"},
+		{"api", version(`"global_headers_remove": ["a"]`), at + "global_headers_remove", "request header rules"},
+		{"api", version(`"global_response_headers": {"a": "b"}`), at + "global_response_headers", "response header rules"},
+		{"api", version(`"global_response_headers_remove": ["a"]`), at + "global_response_headers_remove", "response header rules"},
+		{"api", version(`"global_size_limit": 5`), at + "global_size_limit", "request size limit"},
+		{"api", version(`"override_target": "http://c"`), at + "override_target", "target override"},
+		{"api", version(`"extended_paths": {"persist_graphql": [{"path": "/a"}]}`), at + "extended_paths.persist_graphql", "path rules (persist_graphql)"},
+		{"api", version(`"extended_paths": {"new": {"a": 1}}`), at + "extended_paths.new", "path rules (new)"},
+		{"api", `"proxy": {"listen_path": "/a", "target_url": "http://b", "enable_load_balancing": true}`, "proxy.enable_load_balancing", "load balancing"},
+		{"api", `"proxy": {"listen_path": "/a", "target_url": "svc://b"}`, "proxy.target_url", "internal svc:// targets"},
+
+		{"policy", `"throttle_retry_limit": 1, "throttle_interval": 1`, "throttle_retry_limit", "throttling"},
+		{"policy", `"hmac_enabled": true`, "hmac_enabled", "HMAC request signatures"},
+		{"policy", `"enable_http_signature_validation": true`, "enable_http_signature_validation", "HTTP message signatures"},
+		{"policy", `"smoothing": {"enabled": true}`, "smoothing.enabled", "rate limit smoothing"},
+		{"policy", `"post_expiry_action": "delete"`, "post_expiry_action", "deletion of expired keys"},
+		{"policy", `"meta_data": {"rate_limit_pattern": "a"}`, "meta_data.rate_limit_pattern", "custom counters"},
+
+		{"session", `"access_rights": {"a": {"limit": {"throttle_retry_limit": 1, "throttle_interval": 1}}}`, `access_rights["a"].limit.throttle_retry_limit`, "throttling"},
+		{"session", `"access_rights": {"a": {"endpoints": [{}, {"path": "/", "methods": [{"name": "GET", "limit": {"rate": 1, "per": 1}}]}]}}`, `access_rights["a"].endpoints[1]`, "endpoint rate limits"},
+		{"session", `"basic_auth_data": {"password": "secret"}`, "basic_auth_data.password", "basic authentication"},
+		{"session", `"jwt_data": {"secret": "secret"}`, "jwt_data.secret", "JWT authentication"},
+		{"session", `"hmac_enabled": true`, "hmac_enabled", "HMAC request signatures"},
+		{"session", `"certificate": "a"`, "certificate", "client certificates as tokens"},
+		{"session", `"mtls_static_certificate_bindings": ["a"]`, "mtls_static_certificate_bindings", "certificate bindings"},
+		{"session", `"oauth_client_id": "a"`, "oauth_client_id", "OAuth 2.0 authentication"},
+		{"session", `"oauth_keys": {"a": "b"}`, "oauth_keys", "OAuth 2.0 authentication"},
+		{"session", `"monitor": {"trigger_limits": [80]}`, "monitor.trigger_limits", "quota monitors"},
+		{"session", `"smoothing": {"enabled": true}`, "smoothing.enabled", "rate limit smoothing"},
+		{"session", `"session_lifetime": 5`, "session_lifetime", "removal of keys after a time; use expires"},
+		{"session", `"post_expiry_action": "delete"`, "post_expiry_action", "deletion of expired keys"},
+		{"session", `"meta_data": {"rate_limit_pattern": "a"}`, "meta_data.rate_limit_pattern", "custom counters"},
+	} {
+		data := "{" + c.body + "}"
+		if c.kind == "api" && !strings.Contains(c.body, `"proxy"`) {
+			data = `{"proxy": {"listen_path": "/a", "target_url": "http://b"}, ` + c.body + "}"
+		}
+		want := fmt.Sprintf("%s: asks for a feature that this release does not have: %s; leave it out or turn it off", c.path, c.name)
+		if got := problemsOf(t, c.kind, data); len(got) != 1 || got[0] != want {
+			t.Errorf("%s\n got %q\nwant %q", data, got, want)
+		}
+		asked[c.name] = true
+	}
+	for _, name := range featureNames() {
+		if !asked[name] {
+			t.Errorf("no case asks for %q", name)
+		}
+	}
+}
+
+func featureNames() []string {
+	var names []string
+	names = appendNames(names, missing)
+	names = appendNames(names, missingTokens)
+	names = appendNames(names, missingVersions)
+	names = appendNames(names, missingLimits)
+	names = appendNames(names, missingPolicies)
+	return appendNames(names, missingSessions)
+}
+
+func appendNames[T any](names []string, features []feature[T]) []string {
+	for _, f := range features {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+func TestFeaturesThatAreOffAreAccepted(t *testing.T) {
+	for _, body := range []string{
+		`"graphql": {"enabled": false, "schema": "type Query {a: Int}", "execution_mode": "proxyOnly"}`,
+		`"graphql": null`,
+		`"x-svc-streaming": {}`,
+		`"CORS": {"enable": false, "allowed_origins": ["*"]}`,
+		`"global_rate_limit": {"rate": 5, "per": 1, "disabled": true}`,
+		`"global_rate_limit": {"rate": 0, "per": 0}`,
+		`"allowed_ips": ["10.0.0.1"]`,
+		`"client_certificates": ["a"]`,
+		`"enable_context_vars": true`,
+		`"use_standard_auth": true`,
+		`"auth_configs": {"basic": {"disable_header": true, "use_cookie": true}}`,
+		`"use_keyless": true, "auth": {"use_param": true, "disable_header": true}`,
+		`"version_data": {"not_versioned": false, "versions": {}}`,
+		`"version_data": {"not_versioned": true, "versions": {"v": {"expires": "-1", "global_headers": {"a": "b"}, "global_headers_disabled": true}}}`,
+		`"version_data": {"not_versioned": true, "versions": {"v": {"extended_paths": {"white_list": [], "new": {}, "ignored": [{"path": "/a", "disabled": true}]}}}}`,
+		`"enable_new_thing": true, "new_thing": {"enabled": true}`,
+	} {
+		data := `{"proxy": {"listen_path": "/a", "target_url": "http://b", "target_list": ["http://c"]}, ` + body + "}"
+		if got := problemsOf(t, "api", data); got != nil {
+			t.Errorf("%s: %q", body, got)
+		}
+	}
+}

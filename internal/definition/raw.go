@@ -1,0 +1,48 @@
+package definition
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// part returns a member of a JSON object that is kept as it is, or nil.
+func part(raw json.RawMessage, name string) json.RawMessage {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil
+	}
+	return parts(raw)[name]
+}
+
+// parts returns the members of a JSON object that is kept as it is; none when it
+// is something else.
+func parts(raw json.RawMessage) map[string]json.RawMessage {
+	var members map[string]json.RawMessage
+	if len(raw) > 0 && raw[0] == '{' {
+		_ = json.Unmarshal(raw, &members) // valid JSON, as decode found
+	}
+	return members
+}
+
+// elements returns the elements of a JSON array that is kept as it is.
+func elements(raw json.RawMessage) []json.RawMessage {
+	var all []json.RawMessage
+	if len(raw) > 0 && raw[0] == '[' {
+		_ = json.Unmarshal(raw, &all) // valid JSON, as decode found
+	}
+	return all
+}
+
+// isOn tells whether a member of an object is true.
+func isOn(raw json.RawMessage, name string) bool { return bytes.Equal(part(raw, name), []byte("true")) }
+
+func isNull(raw json.RawMessage) bool { return bytes.Equal(raw, []byte("null")) }
+
+// says tells whether raw holds anything at all: not null, false, 0 nor an empty
+// string, array or object.
+func says(raw json.RawMessage) bool {
+	switch string(raw) {
+	case "", "null", "false", "0", `""`, "[]", "{}":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,242 @@
+package definition
+
+import (
+	"encoding/json"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+const idMessage = `must consist of letters, digits, "-", "_" and ".", begin with none of the dots, and have at most 128 characters`
+
+// Validate tells everything that is wrong with a definition, and every feature
+// that it asks for and that this release does not have. The error is *Problems.
+func (a *API) Validate() error {
+	var p Problems
+	p.checkID("api_id", a.ID)
+	if strings.HasSuffix(a.ID, "-oas") {
+		p.addf("api_id", `must not end in "-oas": a file of that name is the companion of another definition`)
+	}
+	p.checkID("org_id", a.OrgID)
+	p.checkText("name", a.Name)
+	p.checkDomain(a.Domain)
+	p.checkTexts("tags", a.Tags)
+	for _, source := range sortedKeys(a.AuthConfigs) {
+		if auth := a.AuthConfigs[source]; auth != nil {
+			p.checkHeader(entry("auth_configs", source)+".auth_header_name", auth.HeaderName)
+		}
+	}
+	if a.Auth != nil {
+		p.checkHeader("auth.auth_header_name", a.Auth.HeaderName)
+	}
+	p.checkListen(a)
+	p.checkTarget(a.Proxy.TargetURL)
+	p.checkTransport(a.Proxy.Transport)
+	p.checkVersions(a)
+	for _, host := range sortedKeys(a.UpstreamCertificates) {
+		if a.UpstreamCertificates[host] == "" {
+			p.addf(entry("upstream_certificates", host), "must be a certificate id or the path of a PEM file")
+		}
+	}
+	p.checkRaw(a)
+	p.checkFeatures(a)
+	return p.err()
+}
+
+func (p *Problems) checkID(path, id string) {
+	if id != "" && !isID(id) {
+		p.addf(path, idMessage)
+	}
+}
+
+// isID tells whether id can be part of a file name, a path and a counter's name
+// as it stands.
+func isID(id string) bool {
+	if id == "" || len(id) > maxID || id[0] == '.' {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if !isAlnum(c) && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+func isAlnum(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+func (p *Problems) checkText(path, text string) {
+	if len(text) > maxText {
+		p.addf(path, "has %d bytes; at most %d are allowed", len(text), maxText)
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
+		p.addf(path, "must not hold control characters")
+	}
+}
+
+func (p *Problems) checkTexts(path string, texts []string) {
+	p.checkCount(path, len(texts), maxTags)
+	for i, t := range texts {
+		p.checkText(item(path, i), t)
+	}
+}
+
+func (p *Problems) checkCount(path string, n, most int) {
+	if n > most {
+		p.addf(path, "has %d entries; at most %d are allowed", n, most)
+	}
+}
+
+// checkHeader accepts what RFC 9110 calls a token; "" is the default.
+func (p *Problems) checkHeader(path, name string) {
+	if name != "" && !isToken(name) {
+		p.addf(path, "must be a header name, such as Authorization or X-Api-Key")
+	}
+}
+
+func isToken(s string) bool {
+	for _, c := range []byte(s) {
+		if !isAlnum(c) && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (p *Problems) checkDomain(domain string) {
+	if domain == "" {
+		return
+	}
+	bracketed := strings.HasPrefix(domain, "[") && strings.HasSuffix(domain, "]")
+	switch {
+	case strings.ContainsAny(domain, "/?#@"):
+		p.addf("domain", "must be a host name alone, without scheme or path")
+	case !bracketed && strings.Contains(domain, ":"):
+		p.addf("domain", "must be a host name without a port; an IPv6 address stands in brackets")
+	case len(domain) > 253 || !isHost(domain):
+		p.addf("domain", "must be a host name of at most 253 letters, digits, dots and dashes; international names are written in their xn-- form")
+	}
+}
+
+func isHost(host string) bool {
+	for _, c := range []byte(host) {
+		if !isAlnum(c) && strings.IndexByte("-._[]:", c) < 0 {
+			return false
+		}
+	}
+	return strings.Trim(host, ".") != ""
+}
+
+// checkTarget never repeats the URL: it may hold a password.
+func (p *Problems) checkTarget(target string) {
+	const path = "proxy.target_url"
+	u, err := url.Parse(target)
+	switch {
+	case target == "":
+		p.addf(path, "is required: an address such as https://upstream.example:8443/base")
+	case err != nil:
+		p.addf(path, "must be a URL such as https://upstream.example:8443/base")
+	case u.Scheme == "svc":
+		// A feature of its own; see features.go.
+	case u.Scheme != "http" && u.Scheme != "https":
+		p.addf(path, "must begin with http:// or https://")
+	case u.Opaque != "" || u.Hostname() == "" || !isHost(u.Host):
+		p.addf(path, "must name a host, as in https://upstream.example; international names are written in their xn-- form")
+	case u.User != nil:
+		p.addf(path, "must not hold a user or password")
+	case u.Fragment != "" || strings.HasSuffix(target, "#"):
+		p.addf(path, "must not hold a fragment (#), which is never sent")
+	case strings.ContainsAny(u.RawQuery, " \"<>\\^`{|}"):
+		p.addf(path, "holds a character in its query that must be percent-encoded")
+	case u.Port() != "" && !isPort(u.Port()):
+		p.addf(path, "must have a port from 1 to 65535, or none")
+	}
+}
+
+func isPort(port string) bool {
+	n, err := strconv.Atoi(port)
+	return err == nil && 1 <= n && n <= 65535
+}
+
+func (p *Problems) checkTransport(t *Transport) {
+	if t == nil {
+		return
+	}
+	const path = "proxy.transport."
+	p.checkSeconds(path+"dial_timeout", t.DialTimeout)
+	p.checkSeconds(path+"response_timeout", t.ResponseTimeout)
+	if t.MaxConns < 0 {
+		p.addf(path+"max_conns", "must not be negative; 0 is the gateway's default")
+	}
+	if t.MinVersion != "" && t.MinVersion != "1.2" && t.MinVersion != "1.3" {
+		p.addf(path+"ssl_min_version", `must be "1.2" or "1.3"`)
+	}
+	if (t.CertificateFile == "") != (t.KeyFile == "") {
+		p.addf(path+"ssl_certificate_file", "and ssl_key_file must both be set, or neither")
+	}
+	if t.ServerName != "" && !isHost(t.ServerName) {
+		p.addf(path+"ssl_server_name", "must be a host name")
+	}
+}
+
+func (p *Problems) checkSeconds(path string, seconds float64) {
+	const day = 86400
+	if seconds < 0 || seconds > day || math.IsNaN(seconds) {
+		p.addf(path, "must be from 0 to %d seconds; 0 is the gateway's default", day)
+	}
+}
+
+func (p *Problems) checkVersions(a *API) {
+	d := a.VersionData
+	if d == nil {
+		return
+	}
+	const path = "version_data.versions"
+	p.checkCount(path, len(d.Versions), maxVersions)
+	if len(d.Versions) > 1 && d.NotVersioned && d.Versions["Default"] == nil {
+		p.addf(path, `is ambiguous: an API that is not versioned uses the entry "Default", or the only one`)
+	}
+	for _, name := range sortedKeys(d.Versions) {
+		v, at := d.Versions[name], entry(path, name)
+		if v == nil {
+			p.addf(at, "must be an object")
+			continue
+		}
+		if v.GlobalSizeLimit < 0 {
+			p.addf(at+".global_size_limit", "must not be negative; 0 is no limit")
+		}
+		p.checkObject(at+".extended_paths", v.ExtendedPaths)
+	}
+}
+
+// checkRaw checks as much of the parts that are kept as they are as it takes to
+// tell whether they ask for something.
+func (p *Problems) checkRaw(a *API) {
+	p.checkSwitch("graphql", a.GraphQL, "enabled")
+	p.checkSwitch("CORS", a.CORS, "enable")
+	p.checkSwitch("cache_options", a.CacheOptions, "enable_cache")
+	p.checkObject("event_handlers", a.EventHandlers)
+	p.checkObject("x-svc-streaming", a.Streaming)
+}
+
+// checkSwitch checks an object that a boolean member turns on.
+func (p *Problems) checkSwitch(path string, raw json.RawMessage, name string) {
+	if !p.checkObject(path, raw) {
+		return
+	}
+	if on := part(raw, name); len(on) > 0 && !isNull(on) && typeName(on[0]) != "a boolean" {
+		p.addf(within(path, name), "must be true or false, not %s", typeName(on[0]))
+	}
+}
+
+// checkObject accepts an object, null, or nothing.
+func (p *Problems) checkObject(path string, raw json.RawMessage) bool {
+	if len(raw) > 0 && raw[0] != '{' && !isNull(raw) {
+		p.addf(path, "must be an object, not %s", typeName(raw[0]))
+		return false
+	}
+	return true
+}
