@@ -247,7 +247,9 @@ func TestAnOrphanIsTakenOverWatchedAndStopped(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	stop(t, startWithRow(t, dir))
-	orphan := startOrphan(t, dir, filepath.Join(dir, "run"))
+	reap := make(chan struct{})
+	orphan := startUnreaped(t, dir, filepath.Join(dir, "run"), reap) // killed, it still takes signals
+	defer close(reap)
 	awaitSocket(t, filepath.Join(dir, "run"))
 	s := start(t, dir)
 	if pid := postmasterPID(t, dir); pid != orphan.Process.Pid {
