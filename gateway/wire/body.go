@@ -103,17 +103,8 @@ func (b *body) nextChunk() error {
 		b.remaining = size
 		return nil
 	}
-	for left := b.c.srv.conf.MaxHeader; ; {
-		line, err := readLine(b.c.br, left)
-		if err != nil {
-			return err
-		}
-		if line == 0 {
-			b.done = true
-			return nil
-		}
-		left -= line + 2
-	}
+	b.done, err = true, skipTrailers(b.c.br, b.c.srv.conf.MaxHeader)
+	return err
 }
 
 func (b *body) fail(err error) error {
@@ -180,25 +171,27 @@ func endChunkLine(br *bufio.Reader, c byte) error {
 	return ErrBodyMalformed
 }
 
-// readLine skips one line of at most limit bytes and returns its length
-// without CRLF.
-func readLine(br *bufio.Reader, limit int) (int, error) {
-	for n := 0; n <= limit; n++ {
-		c, err := br.ReadByte()
+// skipTrailers reads trailers, of at most limit bytes, and the empty line that
+// ends them. They must be well-formed even though nobody looks at them.
+func skipTrailers(br *bufio.Reader, limit int) error {
+	var checked head
+	for limit > 0 {
+		line, err := br.ReadSlice('\n')
 		if err != nil {
-			return 0, err
+			return err
 		}
+		limit -= len(line)
+		line, _, ok := cutLine(line)
 		switch {
-		case c == '\r':
-			if c, err = br.ReadByte(); err == nil && c != '\n' {
-				err = ErrBodyMalformed
-			}
-			return n, err
-		case c < ' ' && c != '\t':
-			return 0, ErrBodyMalformed
+		case !ok:
+			return ErrBodyMalformed
+		case len(line) == 0:
+			return nil
+		case checked.parseLine(line) != nil:
+			return ErrBodyMalformed
 		}
 	}
-	return 0, ErrBodyMalformed
+	return ErrBodyMalformed
 }
 
 func expectCRLF(br *bufio.Reader) error {
