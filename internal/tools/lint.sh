@@ -16,7 +16,8 @@ check() {
 check "go vet" go vet ./...
 check "staticcheck" tool staticcheck ./...
 # What serves tests may drop errors as tests do.
-mapfile -t packages < <(go list ./... | grep -vE '/(internal/testenv|internal/e2e|bench|loadtest)(/|$)')
-check "errcheck" tool errcheck -ignoretests -exclude internal/tools/errcheck.txt "${packages[@]}"
+packages=$(go list ./... | grep -vE '/(internal/testenv|internal/e2e|bench|loadtest)(/|$)')
+# shellcheck disable=SC2086 # one word each
+check "errcheck" tool errcheck -ignoretests -exclude internal/tools/errcheck.txt $packages
 check "go fix" go fix -diff ./...
 exit "$failed"
