@@ -21,9 +21,11 @@ func (l *loader) check(role Role) {
 			l.wrong(f.key, err.Error())
 		}
 	}
-	for _, rule := range rules {
-		key, message := rule(l.cfg)
-		if key != "" && !l.broken[key] {
+	for _, r := range rules {
+		if slices.ContainsFunc(r.keys, func(key string) bool { return l.broken[key] }) {
+			continue
+		}
+		if key, message := r.check(l.cfg); key != "" {
 			l.wrong(key, message)
 		}
 	}
@@ -139,56 +141,69 @@ func (f field) hint() string {
 	return "want a text"
 }
 
-// rules are checks of what does not go together. Each returns the key to blame,
-// or "".
-var rules = []func(*Config) (key, message string){
-	func(c *Config) (string, string) {
-		if c.Gateway.MaxURL <= c.Gateway.MaxHeader {
-			return "", ""
-		}
-		return "gateway.max_url", fmt.Sprintf("%s is more than gateway.max_header (%s), which holds the request line too", c.Gateway.MaxURL, c.Gateway.MaxHeader)
-	},
-	func(c *Config) (string, string) {
-		if c.Gateway.AppsDir == "" || c.Gateway.AdminURL == "" {
-			return "", ""
-		}
-		return "gateway.apps_dir", "excludes gateway.admin_url: the configuration comes from files or from an admin; remove one"
-	},
-	func(c *Config) (string, string) {
-		if c.Gateway.PoliciesFile == "" || c.Gateway.AppsDir != "" {
-			return "", ""
-		}
-		return "gateway.policies_file", "is read beside gateway.apps_dir only, which is empty"
-	},
-	func(c *Config) (string, string) {
-		if !sameAddress(c.Gateway.Listen, c.Gateway.ControlListen) {
-			return "", ""
-		}
-		return "gateway.control_listen", "is the same as gateway.listen; leave it empty to serve both there"
-	},
-	func(c *Config) (string, string) {
-		names := c.Gateway.RatelimitHeaders
-		switch {
-		case sameName(names.Limit, names.Remaining), sameName(names.Remaining, names.Reset):
-			return "gateway.ratelimit_headers.remaining", "is the name of another of the three headers"
-		case sameName(names.Limit, names.Reset):
-			return "gateway.ratelimit_headers.reset", "is the name of another of the three headers"
-		}
+// A rule checks what must go together.
+type rule struct {
+	keys  []string                            // looked at; when one is broken, the rule says nothing
+	check func(*Config) (key, message string) // the key to blame, or ""
+}
+
+var rules = []rule{
+	{[]string{"gateway.max_url", "gateway.max_header"}, checkMaxURL},
+	{[]string{"gateway.apps_dir", "gateway.admin_url", "gateway.policies_file"}, checkBundleSource},
+	{[]string{"gateway.listen", "gateway.control_listen"}, checkListeners},
+	{[]string{"gateway.ratelimit_headers.limit", "gateway.ratelimit_headers.remaining", "gateway.ratelimit_headers.reset"}, checkHeaderNames},
+	{[]string{"admin.listen", "admin.insecure"}, checkPlainHTTP},
+	{[]string{"log.access", "log.access_file"}, checkAccessFile},
+	{[]string{"valkey.url", "valkey.cluster", "valkey.sentinel_master", "valkey.username", "valkey.password"}, checkValkey},
+}
+
+func checkMaxURL(c *Config) (key, message string) {
+	if c.Gateway.MaxURL <= c.Gateway.MaxHeader {
 		return "", ""
-	},
-	func(c *Config) (string, string) {
-		if c.Admin.Insecure || isLoopback(c.Admin.Listen) {
-			return "", ""
-		}
-		return "admin.listen", "goes beyond loopback with plain HTTP; use 127.0.0.1 or, when something in front terminates TLS, set admin.insecure to true"
-	},
-	func(c *Config) (string, string) {
-		if c.Log.Access != "file" || c.Log.AccessFile != "" {
-			return "", ""
-		}
-		return "log.access_file", "is empty; with log.access file, say which file"
-	},
-	checkValkey,
+	}
+	return "gateway.max_url", fmt.Sprintf("%s is more than gateway.max_header (%s), which holds the request line too", c.Gateway.MaxURL, c.Gateway.MaxHeader)
+}
+
+func checkBundleSource(c *Config) (key, message string) {
+	switch g := c.Gateway; {
+	case g.AppsDir != "" && g.AdminURL != "":
+		return "gateway.apps_dir", "excludes gateway.admin_url: the configuration comes from files or from an admin; remove one"
+	case g.PoliciesFile != "" && g.AppsDir == "":
+		return "gateway.policies_file", "is read beside gateway.apps_dir only, which is empty"
+	}
+	return "", ""
+}
+
+func checkListeners(c *Config) (key, message string) {
+	if !sameAddress(c.Gateway.Listen, c.Gateway.ControlListen) {
+		return "", ""
+	}
+	return "gateway.control_listen", "is the same as gateway.listen; leave it empty to serve both there"
+}
+
+func checkHeaderNames(c *Config) (key, message string) {
+	names := c.Gateway.RatelimitHeaders
+	switch {
+	case sameName(names.Limit, names.Remaining), sameName(names.Remaining, names.Reset):
+		return "gateway.ratelimit_headers.remaining", "is the name of another of the three headers"
+	case sameName(names.Limit, names.Reset):
+		return "gateway.ratelimit_headers.reset", "is the name of another of the three headers"
+	}
+	return "", ""
+}
+
+func checkPlainHTTP(c *Config) (key, message string) {
+	if c.Admin.Insecure || isLoopback(c.Admin.Listen) {
+		return "", ""
+	}
+	return "admin.listen", "goes beyond loopback with plain HTTP; use 127.0.0.1 or, when something in front terminates TLS, set admin.insecure to true"
+}
+
+func checkAccessFile(c *Config) (key, message string) {
+	if c.Log.Access != "file" || c.Log.AccessFile != "" {
+		return "", ""
+	}
+	return "log.access_file", "is empty; with log.access file, say which file"
 }
 
 func sameName(a, b string) bool { return a != "" && strings.EqualFold(a, b) }

@@ -59,7 +59,7 @@ func Load(src Sources) (*Config, Origins, error) {
 	}
 	l.check(src.Role)
 	if len(l.problems) > 0 {
-		return nil, nil, &Problems{List: inOrder(l.problems, src.Files)}
+		return nil, nil, &Problems{List: inOrder(l.problems, src.Files), More: l.more}
 	}
 	return cfg, l.origins(), nil
 }
@@ -99,13 +99,18 @@ type loader struct {
 	places   map[string]place    // where each setting that is not at its default was set
 	broken   map[string]bool     // settings with a problem: no further complaints about them
 	problems []Problem
+	more     int // problems beyond mostProblems
 }
 
-// A place is an origin and what the file says there.
+// A place is an origin and, in a file, how to show what it says there.
 type place struct {
 	origin  Origin
-	excerpt string
+	src     source // the zero source outside files
+	keyOnly bool   // nothing behind the key may be shown
 }
+
+// mostProblems bounds a report: whoever has more of them reads the first.
+const mostProblems = 50
 
 func newLoader(cfg *Config, lookup func(string) (string, bool)) *loader {
 	l := &loader{
@@ -155,7 +160,12 @@ func (l *loader) set(f field, at place, err error) {
 }
 
 func (l *loader) problem(at place, key, message string) {
-	l.problems = append(l.problems, Problem{Origin: at.origin, Key: key, Message: message, Excerpt: at.excerpt})
+	if len(l.problems) == mostProblems {
+		l.more++
+		return
+	}
+	excerpt := at.src.excerpt(at.origin.Line, at.origin.Col, at.keyOnly)
+	l.problems = append(l.problems, Problem{Origin: at.origin, Key: key, Message: message, Excerpt: excerpt})
 }
 
 // setFlag sets what a flag gives. Flags that name no setting are a slip of the

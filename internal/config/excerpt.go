@@ -15,8 +15,38 @@ var (
 	keyed = regexp.MustCompile(`^\s*(?:-\s+)?["']?[\w.-]+["']?\s*:(?:\s|$)`)
 	// secretive matches a key that holds a secret or looks as if it did, also in
 	// the middle of a line and when misspelt at its end.
-	secretive = regexp.MustCompile(`(?i)[\w.-]*(?:secret|token|passw|_key|url|dsn|credential)[\w.-]*["']?\s*:`)
+	secretive = regexp.MustCompile(`(?i)([\w.-]*(?:secret|token|passw|_key|url|dsn|credential)[\w.-]*)["']?\s*:`)
+	// userInfo matches the beginning of an address with a user or a password in it.
+	userInfo = regexp.MustCompile(`://[^\s/@]*@`)
 )
+
+// harmless holds the names of settings that look secretive and are not.
+var harmless = harmlessNames()
+
+func harmlessNames() map[string]bool {
+	names := make(map[string]bool)
+	for _, f := range fieldsOf(Default()) {
+		leaf := f.key[strings.LastIndexByte(f.key, '.')+1:]
+		if !f.isSecret() && secretive.MatchString(leaf+":") {
+			names[leaf] = true
+		}
+	}
+	return names
+}
+
+// secretAt returns where the value of the first secretive key on a line
+// begins, or -1.
+func secretAt(text string) int {
+	for _, m := range secretive.FindAllStringSubmatchIndex(text, -1) {
+		if !harmless[text[m[2]:m[3]]] {
+			return m[1]
+		}
+	}
+	if m := userInfo.FindStringIndex(text); m != nil {
+		return m[0] + len("://")
+	}
+	return -1
+}
 
 // A source is the text of one configuration file.
 type source struct {
@@ -68,11 +98,11 @@ func printable(r rune) rune {
 // key on it, and all of it when it is the continuation of one.
 func (s source) masked(line int) string {
 	text := s.lines[line-1]
-	if at := secretive.FindStringIndex(text); at != nil {
-		if rest := strings.TrimSpace(text[at[1]:]); rest != "" {
-			return text[:at[1]] + " ***"
+	if at := secretAt(text); at >= 0 {
+		if strings.TrimSpace(text[at:]) == "" {
+			return text
 		}
-		return text
+		return text[:at] + " ***"
 	}
 	if s.continuesSecret(line) {
 		return indentOf(text) + "***"
@@ -93,7 +123,7 @@ func (s source) continuesSecret(line int) bool {
 		}
 		parent := len(indentOf(above)) < indent
 		isKeyed := keyed.MatchString(above)
-		if (parent || nearest && isKeyed) && secretive.MatchString(above) {
+		if (parent || nearest && isKeyed) && secretAt(above) >= 0 {
 			return true
 		}
 		if parent {

@@ -10,11 +10,13 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // maxFile bounds a configuration file: larger ones are something else.
-const maxFile = 256 << 10
+const maxFile = 64 << 10
 
 // readFile sets what a YAML file gives.
 func (l *loader) readFile(path string) {
@@ -37,7 +39,7 @@ func readText(path string) ([]byte, error) {
 		return nil, fmt.Errorf("cannot be read: %w", bareCause(err))
 	}
 	if len(text) > maxFile {
-		return nil, errors.New("is larger than 256 KiB; is it a configuration?")
+		return nil, errors.New("is larger than 64 KiB; is it a configuration?")
 	}
 	return text, nil
 }
@@ -67,15 +69,44 @@ func (l *loader) readYAML(src source, text []byte) {
 	}
 }
 
-// parse wraps the YAML parser, which answers some malformed texts by a panic.
+// parse wraps the YAML parser, which answers some malformed texts by a panic and
+// takes memory by the square of the depth.
 func parse(text []byte) (file *ast.File, err error) {
 	defer func() {
 		if recover() != nil {
 			file, err = nil, errors.New("not valid YAML")
 		}
 	}()
+	tokens := lexer.Tokenize(string(text))
+	if deep := tooDeep(tokens); deep != nil {
+		return nil, &yaml.SyntaxError{Message: "nested too deeply", Token: deep}
+	}
 	// Duplicates are allowed here because the parser stops at the first.
-	return parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
+	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+}
+
+// tooDeep returns the token at which a text nests deeper than any configuration
+// does, or nil. Only what nests without a new line for each level is counted;
+// the size of a file bounds the rest.
+func tooDeep(tokens token.Tokens) *token.Token {
+	const deepest = 16
+	braces, row := 0, 0
+	for _, tk := range tokens {
+		switch tk.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			braces++
+		case token.MappingEndType, token.SequenceEndType:
+			braces--
+		case token.SequenceEntryType, token.MappingKeyType, token.TagType, token.AnchorType:
+			row++
+		default:
+			row = 0
+		}
+		if braces > deepest || row > deepest {
+			return tk
+		}
+	}
+	return nil
 }
 
 func syntaxPlace(src source, err error) place {
@@ -84,7 +115,7 @@ func syntaxPlace(src source, err error) place {
 		return place{origin: Origin{Kind: FromFile, Name: src.name}}
 	}
 	at := broken.GetToken().Position
-	return place{origin: src.at(at.Line, at.Column), excerpt: src.excerpt(at.Line, at.Column, false)}
+	return place{origin: src.at(at.Line, at.Column), src: src}
 }
 
 func syntaxMessage(err error) string {
@@ -101,12 +132,15 @@ type walker struct {
 }
 
 func (w walker) place(n ast.Node, keyOnly bool) place {
+	if entries, ok := mapping(n); ok && len(entries) > 0 && n.GetToken().Value == ":" {
+		n = entries[0].Key // a mapping without braces has its first colon for a token
+	}
 	tk := n.GetToken()
 	if tk == nil || tk.Position == nil {
 		return place{origin: Origin{Kind: FromFile, Name: w.src.name}}
 	}
 	at := tk.Position
-	return place{origin: w.src.at(at.Line, at.Column), excerpt: w.src.excerpt(at.Line, at.Column, keyOnly)}
+	return place{origin: w.src.at(at.Line, at.Column), src: w.src, keyOnly: keyOnly}
 }
 
 // document walks the top of a file. An empty file and one of comments only

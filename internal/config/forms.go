@@ -129,6 +129,8 @@ func checkValkeyURL(text string) error {
 }
 
 func checkKey(text string) error {
-	_, err := secret.ParseKey(secret.New(text))
-	return err
+	if _, err := secret.ParseKey(secret.New(text)); err != nil {
+		return errors.New("is not a key; want 64 hexadecimal digits, as openssl rand -hex 32 prints them")
+	}
+	return nil
 }

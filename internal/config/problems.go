@@ -74,18 +74,22 @@ func (p Problem) String() string {
 // that is wrong with it.
 type Problems struct {
 	List []Problem // at least one, files first, in the order they were read
+	More int       // how many there are beyond List
 }
 
 // Error lists all problems, one below the other.
 func (p *Problems) Error() string {
 	lines := make([]string, 0, len(p.List)+1)
-	if n := len(p.List); n == 1 {
+	if n := len(p.List) + p.More; n == 1 {
 		lines = append(lines, "configuration: 1 problem")
 	} else {
 		lines = append(lines, fmt.Sprintf("configuration: %d problems", n))
 	}
 	for _, problem := range p.List {
 		lines = append(lines, problem.String())
+	}
+	if p.More > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more", p.More))
 	}
 	return strings.Join(lines, "\n")
 }

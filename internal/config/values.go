@@ -82,6 +82,10 @@ func (f field) setFloat(text string) error {
 }
 
 func (f field) setList(items []string) error {
+	if len(items) == 0 { // one form of "none", so that configurations compare
+		f.value.SetZero()
+		return nil
+	}
 	if f.value.Type() == stringsType {
 		f.value.Set(reflect.ValueOf(items))
 		return nil

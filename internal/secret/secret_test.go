@@ -38,7 +38,7 @@ func TestNoWayOfPrintingShowsASecret(t *testing.T) {
 		}
 		out.Write(data)
 	}
-	for _, clear := range []string{planted, k.Text().Reveal(), fmt.Sprintf("%x", planted), fmt.Sprint(k.bytes()[:4])[1:10]} {
+	for _, clear := range []string{planted, k.Text().Reveal(), fmt.Sprintf("%x", planted), strings.Trim(fmt.Sprint(k.bytes()[:6]), "[]")} {
 		if strings.Contains(out.String(), clear) {
 			t.Errorf("the output holds a secret in clear: %s", out.String())
 		}

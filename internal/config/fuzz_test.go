@@ -1,0 +1,165 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+func TestSizes(t *testing.T) {
+	for text, want := range map[string]Bytes{
+		"0B": 0, "1B": 1, "1KiB": 1024, "10MiB": 10 << 20, "3GiB": 3 << 30, "2TiB": 2 << 40, "1536KiB": 1536 << 10, "8388607TiB": 8388607 << 40,
+	} {
+		got, err := ParseBytes(text)
+		if err != nil || got != want || got.String() != text {
+			t.Errorf("%s: %d as %s, %v", text, got, got, err)
+		}
+		var b Bytes
+		if err := b.UnmarshalText([]byte(text)); err != nil || b != want {
+			t.Errorf("%s: unmarshalled as %d, %v", text, b, err)
+		}
+	}
+	for text, meant := range map[string]string{"1mb": "1MiB", "2M": "2MiB", "3Mi": "3MiB", "4mib": "4MiB", "5kB": "5KiB", "6g": "6GiB", "7TB": "7TiB", "8b": "8B"} {
+		if _, err := ParseBytes(text); err == nil || !strings.HasSuffix(err.Error(), "did you mean "+meant+"?") {
+			t.Errorf("%s: %v, want %s proposed", text, err, meant)
+		}
+	}
+	for _, text := range []string{"8388608TiB", "99999999999999999999B", "-1B", "B", "1 B", "1BB", "0x1B", "1e3B"} {
+		var b Bytes = 5
+		if err := b.UnmarshalText([]byte(text)); err == nil || b != 5 {
+			t.Errorf("%s was taken for %d", text, b)
+		}
+	}
+}
+
+func TestDurationsAreWrittenShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", time.Minute: "1m", time.Hour: "1h", 90 * time.Minute: "1h30m", 90 * time.Second: "1m30s",
+		200 * time.Millisecond: "200ms", 10 * time.Second: "10s", 10 * time.Minute: "10m", 20 * time.Hour: "20h", time.Hour + time.Second: "1h0m1s",
+	} {
+		got := formatDuration(d)
+		if back, err := parseDuration(got); got != want || err != nil || back != d {
+			t.Errorf("%v is written %s and read %v, %v; want %s", d, got, back, err, want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"listen", "read_timeout", "write_timeout", "rate", "max_url"}
+	for name, want := range map[string]string{
+		"listne": "listen", "LISTEN": "listen", "read-timeout": "read_timeout", "readtimeout": "read_timeout", "wirte_timeout": "write_timeout",
+		"rat": "rate", "tare": "", "zzz": "", "": "", "x": "", "max_ulr": "max_url", strings.Repeat("x", 5000): "",
+	} {
+		if got := nearest(name, names); got != want {
+			t.Errorf("nearest to %.20q is %q, want %q", name, got, want)
+		}
+	}
+}
+
+func FuzzBytes(f *testing.F) {
+	for _, seed := range []string{"", "0B", "10MiB", "10MB", "16kb", "1.5MiB", "99999999999999999999B", "MiB", "5"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		b, err := ParseBytes(text)
+		if err != nil {
+			if b != 0 || err.Error() == "" {
+				t.Errorf("%q: %d, %v", text, b, err)
+			}
+			return
+		}
+		if again, err := ParseBytes(b.String()); b < 0 || err != nil || again != b {
+			t.Errorf("%q is %d, written %s, read as %d, %v", text, b, b, again, err)
+		}
+	})
+}
+
+func FuzzDuration(f *testing.F) {
+	for _, seed := range []string{"", "0", "1s", "1h30m", "-5s", "1d", "1.5h", "9999999h", "1 s"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := parseDuration(text)
+		if err != nil {
+			return
+		}
+		if again, err := parseDuration(formatDuration(d)); d < 0 || err != nil || again != d {
+			t.Errorf("%q is %v, written %s, read as %v, %v", text, d, formatDuration(d), again, err)
+		}
+	})
+}
+
+func FuzzValkeyURL(f *testing.F) {
+	for _, seed := range []string{"redis://u:p@a:1,b/2", "rediss://[::1]", "unix:///x", "redis://@@/", "redis://a:b:c"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		target, err := parseValkeyURL(text)
+		if err == nil && (len(target.Addresses) == 0 || target.Addresses[0] == "") {
+			t.Errorf("%q gives no address: %+v", text, target)
+		}
+	})
+}
+
+func FuzzYAML(f *testing.F) {
+	for _, c := range problemCases {
+		for _, text := range c.files {
+			if len(text) < 4096 {
+				f.Add([]byte(text))
+			}
+		}
+	}
+	f.Add([]byte(Default().YAML(nil)))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		cfg := Default()
+		l := newLoader(cfg, func(string) (string, bool) { return "", false })
+		l.readYAML(newSource("f.yaml", text), text)
+		l.check(AnyRole)
+		if len(l.problems) == 0 {
+			return
+		}
+		message := (&Problems{List: l.problems}).Error()
+		if !utf8.ValidString(message) && utf8.Valid(text) {
+			t.Errorf("the message is not UTF-8: %q", message)
+		}
+		for _, p := range l.problems {
+			if p.Message == "" || p.Origin.Kind == FromFile && p.Origin.Name == "" {
+				t.Errorf("a problem without words: %+v", p)
+			}
+		}
+	})
+}
+
+func TestHostileTextsAreRefusedWithinMemory(t *testing.T) {
+	staircase := ""
+	for i := 0; len(staircase) < maxFile-400; i++ {
+		staircase += strings.Repeat(" ", i) + "a:\n"
+	}
+	for _, text := range []string{
+		strings.Repeat("[", maxFile), strings.Repeat("{a: ", maxFile/4), strings.Repeat("- ", maxFile/2), strings.Repeat("? ", maxFile/2),
+		strings.Repeat("!!a ", maxFile/4), strings.Repeat("&a ", maxFile/3), strings.Repeat("a: ", maxFile/3), strings.Repeat("a:\n", 2000),
+		strings.Repeat("a\n", 2000), strings.Repeat("\"", maxFile), strings.Repeat("-\n", 2000), strings.Repeat("a: [b]\n", 2000), staircase,
+		"secret: |\n" + strings.Repeat("  x\n", maxFile/5) + "y: [",
+	} {
+		l := newLoader(Default(), func(string) (string, bool) { return "", false })
+		l.readYAML(newSource("f.yaml", []byte(text)), []byte(text))
+		if len(l.problems) == 0 {
+			t.Errorf("%.10q… was accepted", text)
+		}
+	}
+}
+
+func TestALongReportIsCutAndSaysSo(t *testing.T) {
+	text := ""
+	for i := range 70 {
+		text += fmt.Sprintf("zzz%d: 1\n", i)
+	}
+	_, _, err := load(t, Sources{}, text)
+	var problems *Problems
+	if !errors.As(err, &problems) || len(problems.List) != mostProblems || !strings.HasPrefix(err.Error(), "configuration: 70 problems\n") || !strings.HasSuffix(err.Error(), "\n… and 20 more") {
+		t.Errorf("%v", err)
+	}
+}
