@@ -19,6 +19,7 @@ type Exchange struct {
 	Answer   *wire.Answer          // Call's
 	API      *API                  // nil until one matched
 	Policies *definition.PolicySet // those of the snapshot that serves the request
+	Revision string                // of that snapshot
 
 	// Path is the decoded path below the listen path; it starts with "/".
 	// Rest is the same part as the client wrote it. Both alias buffers of the
@@ -32,6 +33,8 @@ type Exchange struct {
 	KeyHash string              // identity of the key; "" when keyless or not yet known
 	Session *definition.Session // nil when keyless; shared, so never written to
 	Grant   *Grant              // what the key may do with API; nil when keyless
+	Grants  *Grants             // where grants of the key are kept; nil when keyless
+	KeyName string              // what logs and events call the key: the beginning of a hash, even when KeyHash is the key itself
 
 	Outgoing  Outgoing
 	Counts    [MaxLimits]counter.Count // what Grant.Limits had left, once Counted

@@ -1,0 +1,66 @@
+package pipeline
+
+import (
+	"sync"
+	"sync/atomic"
+	"weak"
+
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// GrantScope names what a grant was compiled for, besides its key. It holds its
+// objects weakly: the grants of keys that are rarely used must not keep
+// configurations alive that are long replaced.
+type GrantScope struct {
+	API      weak.Pointer[definition.API]
+	Policies weak.Pointer[definition.PolicySet]
+}
+
+// Grants keeps what one key may do, for each API that it was used with, under
+// the policies that it was last used with. The zero value is empty. It is safe
+// for concurrent use; a grant that is lost to a race is compiled again.
+type Grants struct {
+	first atomic.Pointer[granted] // most keys are used with one API
+	more  atomic.Pointer[grantTable]
+}
+
+type granted struct {
+	scope GrantScope
+	grant *Grant
+}
+
+type grantTable struct {
+	policies weak.Pointer[definition.PolicySet]
+	byAPI    sync.Map // weak.Pointer[definition.API] to *Grant
+}
+
+// Find returns the grant for a scope, or nil. It does not allocate.
+func (g *Grants) Find(scope GrantScope) *Grant {
+	if first := g.first.Load(); first != nil && first.scope == scope {
+		return first.grant
+	}
+	table := g.more.Load()
+	if table == nil || table.policies != scope.Policies {
+		return nil
+	}
+	if found, ok := table.byAPI.Load(scope.API); ok {
+		return found.(*Grant)
+	}
+	return nil
+}
+
+// Keep remembers the grant for a scope, and forgets those of other policies
+// when it comes upon them.
+func (g *Grants) Keep(scope GrantScope, grant *Grant) {
+	first := g.first.Load()
+	if first == nil || first.scope.Policies != scope.Policies || first.scope.API == scope.API {
+		g.first.Store(&granted{scope, grant})
+		return
+	}
+	table := g.more.Load()
+	if table == nil || table.policies != scope.Policies {
+		table = &grantTable{policies: scope.Policies}
+		g.more.Store(table)
+	}
+	table.byAPI.Store(scope.API, grant)
+}

@@ -1,0 +1,76 @@
+package event
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// Event is one thing that happened. It holds no secret: a key is named by the
+// beginning of its hash.
+type Event struct {
+	Name   Name
+	At     time.Time
+	API    string // id; "" when it concerns none
+	Key    string // what logs call the key; "" when it concerns none
+	Detail string // in words, for people; may be empty
+}
+
+// A Sink takes events, one at a time, from one goroutine.
+type Sink interface{ Handle(e Event) }
+
+// Bus passes events on to sinks without ever holding up who raises them. It is
+// safe for concurrent use.
+type Bus struct {
+	queue   chan Event
+	sinks   []Sink
+	dropped atomic.Uint64
+}
+
+// NewBus returns a bus that holds up to size events which no sink has taken yet.
+func NewBus(size int, sinks ...Sink) *Bus {
+	return &Bus{queue: make(chan Event, size), sinks: sinks}
+}
+
+// Raise hands e to the sinks, or drops and counts it when they are too far
+// behind. It neither waits nor allocates.
+func (b *Bus) Raise(e Event) {
+	select {
+	case b.queue <- e:
+	default:
+		b.dropped.Add(1)
+	}
+}
+
+// Dropped returns how many events no sink was told of.
+func (b *Bus) Dropped() uint64 { return b.dropped.Load() }
+
+// Run passes events on until ctx ends, and then those that are still queued.
+func (b *Bus) Run(ctx context.Context) {
+	for {
+		select {
+		case e := <-b.queue:
+			b.deliver(e)
+		case <-ctx.Done():
+			b.drain()
+			return
+		}
+	}
+}
+
+func (b *Bus) drain() {
+	for {
+		select {
+		case e := <-b.queue:
+			b.deliver(e)
+		default:
+			return
+		}
+	}
+}
+
+func (b *Bus) deliver(e Event) {
+	for _, s := range b.sinks {
+		s.Handle(e)
+	}
+}
