@@ -403,3 +403,31 @@ func TestALinkInTheDataDirectoryLeadsNobodyOut(t *testing.T) {
 		t.Errorf("outside holds %q, %v", text, err)
 	}
 }
+
+func TestALogThatHasGrownLargeIsPutAside(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	log := filepath.Join(dir, "postgres.log")
+	if err := errors.Join(os.WriteFile(log, nil, 0o600), os.Truncate(log, 11<<20)); err != nil {
+		t.Fatal(err)
+	}
+	start(t, dir)
+	old, errOld := os.Stat(log + ".1")
+	now, errNow := os.Stat(log)
+	if err := errors.Join(errOld, errNow); err != nil || old.Size() != 11<<20 || now.Size() > 1<<20 {
+		t.Errorf("old %v, new %v (%v)", old, now, err)
+	}
+}
+
+func TestAStopThatMayNotWaitSaysSoAndGoesOn(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	s := start(t, dir)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Stop(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	stop(t, s)
+	stop(t, start(t, dir))
+}
