@@ -1,0 +1,50 @@
+package store
+
+import (
+	"context"
+
+	"github.com/sluicegate/sluice/admin/store/db"
+)
+
+// Deed is one entry of the audit log, seen from the object it was done to.
+type Deed struct {
+	Action        string // created, updated, deleted, …
+	Kind, ID      string // of the object
+	Before, After []byte // JSON or nil; secrets in it are masked before it is stored
+	Revision      int64  // of the configuration; 0 when it did not change
+}
+
+// AuditRow is one entry of the audit log.
+type AuditRow = db.AuditLog
+
+// AuditFilter says which entries a list holds. Empty members do not restrict.
+type AuditFilter struct{ Kind, ID, Actor string }
+
+// audit adds an entry. Entries are never changed nor removed.
+func audit(ctx context.Context, q *db.Queries, by Author, d Deed) error {
+	row := db.InsertAuditParams{
+		OrgID: by.Org, Actor: by.Name, ActorKind: by.Kind, IP: by.IP,
+		Action: d.Action, ObjectKind: d.Kind, ObjectID: d.ID,
+		Before: mask(d.Before), After: mask(d.After),
+	}
+	if d.Revision != 0 {
+		row.Revision = &d.Revision
+	}
+	return q.InsertAudit(ctx, row)
+}
+
+// ListAudit returns one page of an organisation's audit log, newest first, and
+// how many entries there are in all. A page has at most 1,000.
+func (s *Store) ListAudit(ctx context.Context, org string, f AuditFilter, page Page) ([]AuditRow, int64, error) {
+	total, err := s.queries.CountAudit(ctx, db.CountAuditParams{
+		OrgID: org, ObjectKind: f.Kind, ObjectID: f.ID, Actor: f.Actor,
+	})
+	if err != nil {
+		return nil, 0, translate(err)
+	}
+	rows, err := s.queries.ListAudit(ctx, db.ListAuditParams{
+		OrgID: org, ObjectKind: f.Kind, ObjectID: f.ID, Actor: f.Actor,
+		Skip: page.offset(), Max: page.bounded(),
+	})
+	return rows, total, translate(err)
+}

@@ -1,0 +1,131 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+var (
+	// ErrNotFound says that the organisation has no such object.
+	ErrNotFound = errors.New("not found")
+
+	// ErrUnavailable says that the database could not be asked or did not answer
+	// in time. The cause is wrapped beside it. A transaction that was about to
+	// commit may have happened or not, but never in part.
+	ErrUnavailable = errors.New("database unavailable")
+
+	// ErrUnstorable says that a text holds a character that the database cannot
+	// keep, which is U+0000.
+	ErrUnstorable = errors.New("text holds the character U+0000")
+)
+
+// ConflictKind says what a change collides with.
+type ConflictKind string
+
+// The kinds of conflict.
+const (
+	Stale      ConflictKind = "stale"       // the object is not at the version that the caller saw
+	TakenID    ConflictKind = "taken id"    // another object has the id
+	TakenRoute ConflictKind = "taken route" // another API has the domain and listen path
+	TakenName  ConflictKind = "taken name"  // another object has the name
+	InUse      ConflictKind = "in use"      // others name the object
+	LastAdmin  ConflictKind = "last admin"  // nobody would be left to manage the organisation
+)
+
+// ConflictError is a change that collides with what is stored.
+type ConflictError struct {
+	Kind    ConflictKind
+	Current int64    // the object's version, for Stale
+	With    []string // what it collides with, as far as the organisation may know
+}
+
+// Error says what the conflict is.
+func (e *ConflictError) Error() string {
+	text := "conflict: " + string(e.Kind)
+	if e.Kind == Stale {
+		text += ", the current version is " + strconv.FormatInt(e.Current, 10)
+	}
+	if len(e.With) > 0 {
+		text += ": " + strings.Join(e.With, ", ")
+	}
+	return text
+}
+
+// UnknownAPIsError is a policy that names APIs which the organisation does not
+// have.
+type UnknownAPIsError struct{ IDs []string }
+
+// Error names the APIs.
+func (e *UnknownAPIsError) Error() string { return "unknown APIs: " + strings.Join(e.IDs, ", ") }
+
+// translate turns what the driver says into what callers branch on.
+func translate(err error) error {
+	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnavailable) {
+		return err
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ErrNotFound
+	}
+	if answer, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return translateAnswer(answer, err)
+	}
+	if isTransport(err) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}
+
+// translateAnswer is translate for what the server itself says.
+func translateAnswer(answer *pgconn.PgError, err error) error {
+	switch answer.Code {
+	case "23505":
+		return duplicate(answer)
+	case "22021", "22P05": // not in the repertoire: U+0000
+		return ErrUnstorable
+	case "57014", "57P01", "57P02", "57P03", "25006", "25P03", "42P01":
+		// Timed out, shutting down, starting up, a standby, idle too long, tables
+		// not there yet.
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	switch answer.Code[:2] {
+	case "08", "28", "3D", "53", "58", "40":
+		// Connection, authorisation, no such database, out of resources, system,
+		// rolled back for another transaction's sake.
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}
+
+// duplicate names what a unique index found: a race that a look beforehand
+// could not see.
+func duplicate(answer *pgconn.PgError) error {
+	kind := TakenID
+	switch answer.ConstraintName {
+	case "apis_route":
+		kind = TakenRoute
+	case "policies_name", "users_email":
+		kind = TakenName
+	}
+	return &ConflictError{Kind: kind}
+}
+
+func isTransport(err error) bool {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	return pgconn.SafeToRetry(err) || pgconn.Timeout(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "closed pool")
+}

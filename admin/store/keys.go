@@ -1,0 +1,192 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluicegate/sluice/admin/store/db"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// Key is a stored key: the hash, the session as JSON, and what the store keeps
+// beside it.
+type Key = db.Key
+
+// KeyChange is what becomes of one key.
+type KeyChange struct {
+	Hash    string
+	Session *definition.Session // nil: the key is deleted
+	Reset   []string            // counters to forget
+	New     bool                // the key must not exist yet; otherwise it must
+	Action  string              // for the audit log; "": created, updated or deleted
+}
+
+// KeyFilter says which keys a list holds. Empty members do not restrict.
+type KeyFilter struct {
+	Prefix   string   // begins the alias, in any case, or the hash
+	API      string   // named by the key itself, or by one of Policies
+	Policies []string // those that name API
+}
+
+// now is the time that rows are stamped with where the database does not.
+func now() time.Time { return time.Now().UTC() }
+
+// KeyByHash returns an organisation's key.
+func (s *Store) KeyByHash(ctx context.Context, org, hash string) (Key, error) {
+	row, err := s.queries.KeyByHash(ctx, db.KeyByHashParams{OrgID: org, KeyHash: hash})
+	return row, translate(err)
+}
+
+// SessionAnywhere returns the session of a key of any organisation.
+func (s *Store) SessionAnywhere(ctx context.Context, hash string) (*definition.Session, error) {
+	body, err := s.queries.KeyAnywhere(ctx, hash)
+	if err != nil {
+		return nil, translate(err)
+	}
+	return decodeSession(hash, body)
+}
+
+func decodeSession(hash string, body []byte) (*definition.Session, error) {
+	session := new(definition.Session)
+	if err := json.Unmarshal(body, session); err != nil {
+		return nil, fmt.Errorf("reading the session of key %.12s: %w", hash, err)
+	}
+	return session, nil
+}
+
+// ListKeys returns one page of an organisation's keys, by hash, and how many
+// there are in all. A page has at most 1,000.
+func (s *Store) ListKeys(ctx context.Context, org string, f KeyFilter, page Page) ([]Key, int64, error) {
+	prefix := ""
+	if f.Prefix != "" {
+		prefix = likeEscapes.Replace(strings.ToLower(f.Prefix)) + "%"
+	}
+	if f.Policies == nil {
+		f.Policies = []string{}
+	}
+	total, err := s.queries.CountKeys(ctx, db.CountKeysParams{OrgID: org, Prefix: prefix, API: f.API, Policies: f.Policies})
+	if err != nil {
+		return nil, 0, translate(err)
+	}
+	rows, err := s.queries.ListKeys(ctx, db.ListKeysParams{
+		OrgID: org, Prefix: prefix, API: f.API, Policies: f.Policies, Skip: page.offset(), Max: page.bounded(),
+	})
+	return rows, total, translate(err)
+}
+
+// likeEscapes makes a text stand for itself in a LIKE pattern.
+var likeEscapes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// PoliciesNaming returns the ids of an organisation's policies that name an API.
+func (s *Store) PoliciesNaming(ctx context.Context, org, api string) ([]string, error) {
+	rows, err := s.queries.PoliciesNaming(ctx, db.PoliciesNamingParams{OrgID: org, API: api})
+	if err != nil {
+		return nil, translate(err)
+	}
+	ids := make([]string, 0, len(rows))
+	for _, row := range rows {
+		ids = append(ids, row.ID)
+	}
+	return ids, nil
+}
+
+// KeyHashes returns up to count hashes of an organisation, in order, that come
+// after another.
+func (s *Store) KeyHashes(ctx context.Context, org, after string, count int) ([]string, error) {
+	hashes, err := s.queries.KeyHashes(ctx, db.KeyHashesParams{
+		OrgID: org, After: after, Max: Page{Max: count}.bounded(),
+	})
+	return hashes, translate(err)
+}
+
+// CommitKey carries out a change of one key: the row, the audit log and the
+// note that the key store is behind happen together or not at all.
+func (s *Store) CommitKey(ctx context.Context, by Author, c KeyChange) error {
+	return s.inTx(ctx, func(q *db.Queries) error {
+		old, err := q.LockKey(ctx, db.LockKeyParams{OrgID: by.Org, KeyHash: c.Hash})
+		absent := errors.Is(err, pgx.ErrNoRows)
+		switch {
+		case err != nil && !absent:
+			return err
+		case absent && !c.New:
+			return ErrNotFound
+		case !absent && c.New:
+			return &ConflictError{Kind: TakenID}
+		}
+		deed, err := writeKey(ctx, q, by, c)
+		if err != nil {
+			return err
+		}
+		deed.Before = old.Body
+		if c.Action != "" {
+			deed.Action = c.Action
+		}
+		if err := audit(ctx, q, by, deed); err != nil {
+			return err
+		}
+		reset := slices.Clone(c.Reset)
+		if reset == nil {
+			reset = []string{}
+		}
+		return q.PutOutbox(ctx, db.PutOutboxParams{ID: c.Hash, Reset: reset})
+	})
+}
+
+// writeKey writes the row of a key that is known to be there or not, as New
+// says.
+func writeKey(ctx context.Context, q *db.Queries, by Author, c KeyChange) (Deed, error) {
+	deed := Deed{Action: deleted, Kind: "key", ID: c.Hash}
+	if c.Session == nil {
+		return deed, q.DeleteKey(ctx, db.DeleteKeyParams{OrgID: by.Org, KeyHash: c.Hash})
+	}
+	row, err := keyRow(by.Org, c.Hash, c.Session)
+	if err != nil {
+		return deed, err
+	}
+	deed.After, deed.Action = row.Body, updated
+	if c.New {
+		deed.Action = created
+		return deed, q.InsertKey(ctx, db.InsertKeyParams{
+			KeyHash: row.KeyHash, OrgID: row.OrgID, Alias: row.Alias, Active: row.Active,
+			ExpiresAt: row.ExpiresAt, APIs: row.APIs, Policies: row.Policies, Body: row.Body,
+		})
+	}
+	_, err = q.UpdateKey(ctx, db.UpdateKeyParams{
+		KeyHash: row.KeyHash, OrgID: row.OrgID, Alias: row.Alias, Active: row.Active,
+		ExpiresAt: row.ExpiresAt, APIs: row.APIs, Policies: row.Policies, Body: row.Body,
+	})
+	return deed, err
+}
+
+// keyRow derives a key's columns from its session.
+func keyRow(org, hash string, session *definition.Session) (db.Key, error) {
+	stored := *session
+	stored.OrgID = org
+	body, err := encode(&stored)
+	if err != nil {
+		return db.Key{}, err
+	}
+	row := db.Key{
+		KeyHash: hash, OrgID: org, Alias: session.Alias, Active: !session.IsInactive,
+		APIs: sortedNames(session.AccessRights), Policies: session.Policies(), Body: body,
+	}
+	if row.Policies == nil {
+		row.Policies = []string{}
+	}
+	if session.Expires > 0 {
+		at := time.Unix(min(session.Expires, latest), 0).UTC()
+		row.ExpiresAt = &at
+	}
+	return row, nil
+}
+
+// latest is the end of the year 9999 in unix seconds: what is later is as good
+// as never, and the column could not hold all of it.
+const latest = 253402300799

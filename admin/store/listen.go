@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluicegate/sluice/admin/store/db"
+)
+
+// pollEvery is how often the state is read although nothing was announced.
+const pollEvery = 5 * time.Second
+
+// Listen calls changed with the state at first and after each change, one call
+// at a time, until ctx ends. It has a connection of its own and makes it again
+// when it breaks; what was announced meanwhile is not lost, because the state
+// itself is what it reads.
+func (s *Store) Listen(ctx context.Context, changed func(State)) {
+	l := listener{store: s, changed: changed, last: State{Revision: -1}}
+	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
+		heard, err := l.session(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if heard {
+			pause = firstPause
+		}
+		s.log.Warn("listening for changes of configuration was interrupted", "err", err, "again_in", pause)
+		sleep(ctx, pause)
+	}
+}
+
+// Pauses between attempts to connect.
+const (
+	firstPause   = 50 * time.Millisecond
+	longestPause = 2 * time.Second
+)
+
+// sleep waits, or less when ctx ends.
+func sleep(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+type listener struct {
+	store   *Store
+	changed func(State)
+	last    State
+}
+
+// session listens on one connection until it breaks, and tells whether it ever
+// worked.
+func (l *listener) session(ctx context.Context) (heard bool, err error) {
+	conn, err := pgx.ConnectConfig(ctx, l.store.dialing.Copy())
+	if err != nil {
+		return false, translate(err)
+	}
+	defer hangUp(conn)
+	// Before the state is read: a change between the two is then announced.
+	if _, err := conn.Exec(ctx, "LISTEN sluice_config"); err != nil {
+		return false, translate(err)
+	}
+	queries := db.New(conn)
+	for {
+		if err := l.read(ctx, queries); err != nil {
+			return heard, err
+		}
+		heard = true
+		if err := await(ctx, conn); err != nil {
+			return heard, err
+		}
+	}
+}
+
+func (l *listener) read(ctx context.Context, q *db.Queries) error {
+	state, err := stateOf(ctx, q)
+	if err != nil {
+		return fmt.Errorf("reading the state of the configuration: %w", err)
+	}
+	if state != l.last {
+		l.last = state
+		l.changed(state)
+	}
+	return nil
+}
+
+// await returns after an announcement or when it is time to look without one.
+func await(ctx context.Context, conn *pgx.Conn) error {
+	waiting, cancel := context.WithTimeout(ctx, pollEvery)
+	defer cancel()
+	_, err := conn.WaitForNotification(waiting)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil && !conn.IsClosed() {
+		return nil
+	}
+	return translate(err)
+}
+
+// hangUp closes a connection that may be dead.
+func hangUp(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = conn.Close(ctx) // nothing is left to lose
+}

@@ -1,0 +1,262 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// listening runs Listen until t ends and returns what it was told.
+func listening(t *testing.T, s *Store) <-chan State {
+	told := make(chan State, 1000)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Listen(ctx, func(state State) { told <- state })
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return told
+}
+
+func next(t *testing.T, told <-chan State) State {
+	t.Helper()
+	select {
+	case state := <-told:
+		return state
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing was told")
+		return State{}
+	}
+}
+
+func TestListenerHearsOfChangesAtOnce(t *testing.T) {
+	s, url := fresh(t)
+	other := open(t, url)
+	told := listening(t, other)
+	if first := next(t, told); first.Revision != 0 {
+		t.Fatalf("first told of %+v", first)
+	}
+	slowest := time.Duration(0)
+	for i := range 20 {
+		created := create(t, s, "one", simple(t, fmt.Sprint("a", i), fmt.Sprint("/a", i)))
+		started := time.Now()
+		if state := next(t, told); state.Revision != created {
+			t.Fatalf("told of %+v, want revision %d", state, created)
+		}
+		slowest = max(slowest, time.Since(started))
+	}
+	t.Logf("slowest announcement %v", slowest)
+	if slowest > time.Second {
+		t.Errorf("an announcement took %v", slowest)
+	}
+	if err := s.Reload(t.Context(), by("one")); err != nil {
+		t.Fatal(err)
+	}
+	if state := next(t, told); state != (State{Revision: 20, Generation: 1}) {
+		t.Errorf("after a reload told of %+v", state)
+	}
+}
+
+func TestListenerReadsAgainAfterItsConnectionBroke(t *testing.T) {
+	s, url := fresh(t)
+	told := listening(t, s)
+	next(t, told)
+	for i := range 3 {
+		sqlExec(t, url, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+		var created int64
+		eventually(t, "the pool connects again", func() bool {
+			var err error
+			created, err = s.Publish(t.Context(), by("one"), func(ctx context.Context, c *Change) error {
+				return c.CreateAPI(ctx, simple(t, fmt.Sprint("a", i), fmt.Sprint("/a", i)))
+			})
+			if err != nil && !errors.Is(err, ErrUnavailable) {
+				t.Fatal(err)
+			}
+			return err == nil
+		})
+		for state := next(t, told); state.Revision != created; state = next(t, told) {
+		}
+	}
+}
+
+func newKey(t testing.TB, s *Store, org, hash string) {
+	t.Helper()
+	session := &definition.Session{Alias: "Key " + hash, AccessRights: map[string]*definition.Access{"a": {APIID: "a"}}}
+	if err := s.CommitKey(t.Context(), by(org), KeyChange{Hash: hash, Session: session, New: true, Reset: []string{"quota-" + hash}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestKeysAreCommittedWithTheirDelivery(t *testing.T) {
+	s, url := fresh(t)
+	ctx := t.Context()
+	newKey(t, s, "one", "h1")
+	conflict(t, s.CommitKey(ctx, by("two"), KeyChange{Hash: "h1", Session: &definition.Session{}, New: true}), TakenID)
+	if err := s.CommitKey(ctx, by("two"), KeyChange{Hash: "h1"}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("deleting another organisation's key: %v", err)
+	}
+	changed := &definition.Session{Alias: "changed", Expires: 1<<63 - 1, ApplyPolicies: []string{"p"}, IsInactive: true}
+	if err := s.CommitKey(ctx, by("one"), KeyChange{Hash: "h1", Session: changed, Reset: []string{"rate-h1"}}); err != nil {
+		t.Fatal(err)
+	}
+	var got []Delivery
+	err := s.DeliverKey(ctx, "h1", func(list []Delivery) []error { got = list; return make([]error, len(list)) })
+	if err != nil || len(got) != 1 || got[0].Session.Alias != "changed" || fmt.Sprint(got[0].Reset) != "[quota-h1 rate-h1]" {
+		t.Fatalf("delivered %+v: %v", got, err)
+	}
+	if n := one[int](t, url, "select count(*) from outbox"); n != 0 {
+		t.Errorf("%d rows are left in the outbox", n)
+	}
+	if err := s.CommitKey(ctx, by("one"), KeyChange{Hash: "h1"}); err != nil {
+		t.Fatal(err)
+	}
+	taken, failed, err := s.Deliver(ctx, 10, func(list []Delivery) []error {
+		if len(list) != 1 || list[0].Session != nil {
+			t.Errorf("delivered %+v, want a deletion", list)
+		}
+		return []error{errors.New("away")}
+	})
+	if taken != 1 || failed != 1 || err != nil {
+		t.Fatalf("taken %d, failed %d: %v", taken, failed, err)
+	}
+	if n := one[int](t, url, "select attempts from outbox where next_at > now()"); n != 1 {
+		t.Errorf("%d attempts", n)
+	}
+	if waiting, _, err := s.Backlog(ctx); err != nil || waiting != 1 {
+		t.Errorf("%d are waiting: %v", waiting, err)
+	}
+}
+
+func TestListOfKeysFindsThemByAliasHashAndAPI(t *testing.T) {
+	s, _ := fresh(t)
+	for _, h := range []string{"abc1", "abd2", "x_%3"} {
+		newKey(t, s, "one", h)
+	}
+	newKey(t, s, "two", "abe4")
+	if err := s.CommitKey(t.Context(), by("one"), KeyChange{Hash: "viapolicy", New: true, Session: &definition.Session{ApplyPolicies: []string{"p"}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		filter KeyFilter
+		want   int64
+	}{
+		{KeyFilter{}, 4},
+		{KeyFilter{Prefix: "ab"}, 2},
+		{KeyFilter{Prefix: "KEY A"}, 2},
+		{KeyFilter{Prefix: "x_%"}, 1},
+		{KeyFilter{Prefix: "%"}, 0},
+		{KeyFilter{API: "a"}, 3},
+		{KeyFilter{API: "a", Policies: []string{"p"}}, 4},
+		{KeyFilter{API: "b"}, 0},
+	} {
+		rows, total, err := s.ListKeys(t.Context(), "one", c.filter, Page{Max: 1})
+		if err != nil || total != c.want || len(rows) != int(min(total, 1)) {
+			t.Errorf("%+v: %d of %d keys, want %d: %v", c.filter, len(rows), total, c.want, err)
+		}
+	}
+}
+
+// copies is a key store that takes its time.
+type copies struct {
+	mu    sync.Mutex
+	alias map[string]string
+}
+
+func (c *copies) put(list []Delivery) []error {
+	<-time.After(time.Millisecond) // makes overtaking likely, decides nothing
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, d := range list {
+		if d.Session == nil {
+			delete(c.alias, d.Hash)
+		} else {
+			c.alias[d.Hash] = d.Session.Alias
+		}
+	}
+	return make([]error, len(list))
+}
+
+func TestDeliveriesOfOneKeyNeverOvertakeEachOther(t *testing.T) {
+	s, url := fresh(t)
+	other := open(t, url)
+	kept := &copies{alias: map[string]string{}}
+	for i := range 5 {
+		newKey(t, s, "one", fmt.Sprint("h", i))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var workers, writers sync.WaitGroup
+	for _, on := range []*Store{s, other} {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				if _, _, err := on.Deliver(ctx, 3, kept.put); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := on.Refill(ctx, "", func(list []Delivery) error { kept.put(list); return nil }); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range 5 {
+		writers.Go(func() {
+			hash := fmt.Sprint("h", i)
+			for n := range 40 {
+				change := KeyChange{Hash: hash, Session: &definition.Session{Alias: fmt.Sprint(n)}}
+				if err := s.CommitKey(ctx, by("one"), change); err != nil {
+					t.Error(err)
+				}
+				if err := other.DeliverKey(ctx, hash, kept.put); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	eventually(t, "nothing waits", func() bool { n, _, err := s.Backlog(ctx); return err == nil && n == 0 })
+	cancel()
+	workers.Wait()
+	for i := range 5 {
+		if got := kept.alias[fmt.Sprint("h", i)]; got != "39" {
+			t.Errorf("the copy of h%d is at %q, want the last write", i, got)
+		}
+	}
+}
+
+func TestRefillWalksAllKeysOfAllOrganisations(t *testing.T) {
+	s, url := fresh(t)
+	sqlExec(t, url, `insert into keys (key_hash, org_id, active, apis, policies, body)
+		select 'h' || lpad(n::text, 5, '0'), case when n % 2 = 0 then 'one' else 'two' end, true, '{}', '{}', '{"alias":"x"}' from generate_series(1, 2500) n`)
+	seen := map[string]bool{}
+	batches := 0
+	failing := errors.New("away")
+	last, err := s.Refill(t.Context(), "", func(list []Delivery) error {
+		if batches++; batches == 2 {
+			return failing
+		}
+		for _, d := range list {
+			seen[d.Hash] = true
+		}
+		return nil
+	})
+	if !errors.Is(err, failing) || last != "h01000" {
+		t.Fatalf("stopped at %q: %v", last, err)
+	}
+	if _, err = s.Refill(t.Context(), last, func(list []Delivery) error {
+		for _, d := range list {
+			seen[d.Hash] = true
+		}
+		return nil
+	}); err != nil || len(seen) != 2500 {
+		t.Errorf("%d keys: %v", len(seen), err)
+	}
+}

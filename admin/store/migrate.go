@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	stdsql "database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/sluicegate/sluice/sql"
+)
+
+// migrationLock is the advisory lock under which one process at a time migrates.
+const migrationLock = 7209770
+
+// Migration is the state of one migration.
+type Migration struct {
+	Version int64
+	Name    string // file name
+	Applied bool
+}
+
+// Migrate brings the database at url to this program's tables and returns how
+// many migrations it applied. Several programs may do so at once: the others
+// wait for the first, up to five minutes.
+func Migrate(ctx context.Context, url string) (applied int, err error) {
+	err = withMigrations(ctx, url, func(p *goose.Provider) error {
+		results, err := p.Up(ctx)
+		applied = len(results)
+		return err
+	})
+	return applied, err
+}
+
+// MigrateTo moves the database up or down to a version; 0 removes every table
+// with all its data.
+func MigrateTo(ctx context.Context, url string, version int64) error {
+	return withMigrations(ctx, url, func(p *goose.Provider) error {
+		current, err := p.GetDBVersion(ctx)
+		if err != nil {
+			return err
+		}
+		if current < version {
+			_, err = p.UpTo(ctx, version)
+		} else {
+			_, err = p.DownTo(ctx, version)
+		}
+		return err
+	})
+}
+
+// Migrations lists all migrations, oldest first, and whether each is applied.
+func Migrations(ctx context.Context, url string) ([]Migration, error) {
+	var list []Migration
+	err := withMigrations(ctx, url, func(p *goose.Provider) error {
+		states, err := p.Status(ctx)
+		for _, s := range states {
+			list = append(list, Migration{Version: s.Source.Version, Name: s.Source.Path, Applied: s.State == goose.StateApplied})
+		}
+		return err
+	})
+	return list, err
+}
+
+// withMigrations runs work on connections of its own, without the pool's
+// statement timeout: a migration takes as long as it takes.
+func withMigrations(ctx context.Context, url string, work func(*goose.Provider) error) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("reading the database address: %w", err)
+	}
+	conns := stdlib.OpenDB(*config)
+	provider, err := migrations(conns)
+	if err == nil {
+		err = work(provider)
+	}
+	if err = errors.Join(err, conns.Close()); err != nil {
+		return fmt.Errorf("migrating the database: %w", translate(err))
+	}
+	return nil
+}
+
+func migrations(conns *stdsql.DB) (*goose.Provider, error) {
+	files, err := fs.Sub(sql.Migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(migrationLock), lock.WithLockTimeout(1, 300))
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectPostgres, conns, files,
+		goose.WithSessionLocker(locker),
+		goose.WithDisableGlobalRegistry(true),
+		goose.WithSlog(slog.New(slog.DiscardHandler)))
+}

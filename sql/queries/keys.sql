@@ -1,0 +1,75 @@
+-- name: KeyByHash :one
+SELECT * FROM keys WHERE org_id = $1 AND key_hash = $2;
+
+-- KeyAnywhere finds a key in any organisation: for gateways and their store.
+-- name: KeyAnywhere :one
+SELECT body FROM keys WHERE key_hash = $1;
+
+-- name: LockKey :one
+SELECT * FROM keys WHERE org_id = $1 AND key_hash = $2 FOR UPDATE;
+
+-- name: InsertKey :exec
+INSERT INTO keys (key_hash, org_id, alias, active, expires_at, apis, policies, body)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- name: UpdateKey :one
+UPDATE keys SET alias = $3, active = $4, expires_at = $5, apis = $6, policies = $7, body = $8,
+    version = version + 1, updated_at = now()
+WHERE org_id = $1 AND key_hash = $2
+RETURNING version;
+
+-- name: DeleteKey :exec
+DELETE FROM keys WHERE org_id = $1 AND key_hash = $2;
+
+-- KeyHashes walks all hashes of an organisation in order.
+-- name: KeyHashes :many
+SELECT key_hash FROM keys WHERE org_id = @org_id AND key_hash > @after ORDER BY key_hash LIMIT @max;
+
+-- name: CountKeys :one
+SELECT count(*) FROM keys
+WHERE org_id = @org_id
+    AND (@prefix::text = '' OR lower(alias) LIKE @prefix OR key_hash LIKE @prefix)
+    AND (@api::text = '' OR apis @> ARRAY[@api] OR policies && @policies::text[]);
+
+-- name: ListKeys :many
+SELECT * FROM keys
+WHERE org_id = @org_id
+    AND (@prefix::text = '' OR lower(alias) LIKE @prefix OR key_hash LIKE @prefix)
+    AND (@api::text = '' OR apis @> ARRAY[@api] OR policies && @policies::text[])
+ORDER BY key_hash
+LIMIT @max OFFSET @skip;
+
+-- ShareKeys walks the keys of all organisations in order. Until the transaction
+-- ends nobody changes the keys it returned.
+-- name: ShareKeys :many
+SELECT key_hash, body FROM keys WHERE key_hash > @after ORDER BY key_hash LIMIT @max FOR SHARE;
+
+-- PutOutbox notes that the store copy of a key is behind, with the counters to
+-- forget. What an earlier row for the key still had to do is kept.
+-- name: PutOutbox :exec
+INSERT INTO outbox (topic, id, payload) VALUES ('key', @id, jsonb_build_object('reset', @reset::text[]))
+ON CONFLICT (topic, id) DO UPDATE SET attempts = 0, next_at = now(),
+    payload = jsonb_build_object('reset', (outbox.payload -> 'reset') || (excluded.payload -> 'reset'));
+
+-- TakeOutbox locks rows that are due and that nobody else holds.
+-- name: TakeOutbox :many
+SELECT id, payload, attempts FROM outbox WHERE topic = 'key' AND next_at <= now()
+ORDER BY next_at LIMIT @max FOR UPDATE SKIP LOCKED;
+
+-- TakeOutboxOf locks the row of one key, waiting for whoever holds it.
+-- name: TakeOutboxOf :many
+SELECT id, payload, attempts FROM outbox WHERE topic = 'key' AND id = @id FOR UPDATE;
+
+-- name: DeleteOutbox :exec
+DELETE FROM outbox WHERE topic = 'key' AND id = ANY(@ids::text[]);
+
+-- DelayOutbox puts off what could not be done: twice as long each time, up to a
+-- minute.
+-- name: DelayOutbox :exec
+UPDATE outbox SET attempts = attempts + 1,
+    next_at = now() + least(interval '1 minute', interval '100 milliseconds' * power(2, least(attempts, 12)))
+WHERE topic = 'key' AND id = ANY(@ids::text[]);
+
+-- OutboxBacklog returns how many keys wait and for how many seconds the longest has.
+-- name: OutboxBacklog :one
+SELECT count(*) AS waiting, coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS seconds FROM outbox;

@@ -1,0 +1,31 @@
+-- name: InsertAudit :exec
+INSERT INTO audit_log (org_id, actor, actor_kind, ip, action, object_kind, object_id, before, after, revision)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
+
+-- name: CountAudit :one
+SELECT count(*) FROM audit_log
+WHERE org_id = @org_id
+    AND (@object_kind::text = '' OR object_kind = @object_kind)
+    AND (@object_id::text = '' OR object_id = @object_id)
+    AND (@actor::text = '' OR actor = @actor);
+
+-- name: ListAudit :many
+SELECT * FROM audit_log
+WHERE org_id = @org_id
+    AND (@object_kind::text = '' OR object_kind = @object_kind)
+    AND (@object_id::text = '' OR object_id = @object_id)
+    AND (@actor::text = '' OR actor = @actor)
+ORDER BY id DESC
+LIMIT @max OFFSET @skip;
+
+-- name: PutGateway :exec
+INSERT INTO gateways (name, group_name, build, revision, error, ip) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (name) DO UPDATE SET group_name = excluded.group_name, build = excluded.build,
+    revision = excluded.revision, error = excluded.error, ip = excluded.ip, seen_at = now();
+
+-- name: ListGateways :many
+SELECT * FROM gateways WHERE seen_at > now() - interval '1 day' ORDER BY name LIMIT 1000;
+
+-- DropGateways forgets gateways that have been silent for a day.
+-- name: DropGateways :exec
+DELETE FROM gateways WHERE seen_at < now() - interval '1 day';
