@@ -48,8 +48,10 @@ func (s *Server) ensureCluster(ctx context.Context) error {
 }
 
 func (s *Server) initdb(ctx context.Context) error {
-	args := []string{"-D", s.layout.fresh, "-U", role, "-A", "peer", "-E", "UTF8",
-		"--locale=C", "--no-instructions", "-k"}
+	args := []string{
+		"-D", s.layout.fresh, "-U", role, "-A", "peer", "-E", "UTF8",
+		"--locale=C", "--no-instructions", "-k",
+	}
 	if s.options.Disposable {
 		args = append(args, "--no-sync", "--wal-segsize=1")
 	}

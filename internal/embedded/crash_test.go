@@ -98,7 +98,7 @@ func TestAServerWhoseEveryProcessWasKilledComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, child := range strings.Fields(string(children)) {
+	for child := range strings.FieldsSeq(string(children)) {
 		if n, err := strconv.Atoi(child); err == nil {
 			_ = syscall.Kill(n, syscall.SIGKILL) // may have ended with the one before
 		}
