@@ -1,0 +1,91 @@
+// Package limit holds calls against the rate and the quota of their key, and
+// tells clients in headers how they stand.
+package limit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/event"
+)
+
+var (
+	rateExceeded  = pipeline.NewRejection(pipeline.ReasonRateLimit, 429, "Rate Limit Exceeded").Raising(event.RatelimitExceeded)
+	quotaExceeded = pipeline.NewRejection(pipeline.ReasonQuotaExceeded, 403, "Quota exceeded").Raising(event.QuotaExceeded)
+	uncounted     = pipeline.NewRejection(pipeline.ReasonCounterUnavailable, 503, "Calls cannot be counted at the moment, please try again")
+)
+
+// Limiter counts the calls of all APIs.
+type Limiter struct {
+	counter counter.Counter
+	log     *slog.Logger
+	lastLog atomic.Int64 // unix seconds of the last line about a counter that errs
+}
+
+// New returns a limiter that counts with c.
+func New(c counter.Counter, log *slog.Logger) *Limiter {
+	return &Limiter{counter: c, log: log}
+}
+
+// Compile returns the stage that counts calls of an API, or nil when no call of
+// it is ever counted.
+func (l *Limiter) Compile(def *definition.API) pipeline.Stage {
+	if def.UseKeyless || def.DisableRateLimit && def.QuotaOff() {
+		return nil
+	}
+	return stage{l}
+}
+
+type stage struct{ *Limiter }
+
+// Handle takes one call from every limit of the key, or none at all: a call
+// that the rate refuses costs no quota, and the other way round.
+func (s stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+	g := ex.Grant
+	if g == nil || len(g.Limits) == 0 {
+		return pipeline.Next
+	}
+	refused, err := s.counter.Take(context.Background(), g.Limits, ex.Counts[:]) // the counter bounds its own waiting
+	if err != nil {
+		return s.fail(ex, err)
+	}
+	ex.Counted = true
+	switch {
+	case refused < 0:
+		return pipeline.Next
+	case refused == int(g.Quota):
+		return ex.Reject(quotaExceeded)
+	default:
+		ex.RetryAfter = retryAfter(ex.Counts[refused].ResetAt, ex.Started.UnixMilli(), g.Limits[refused].Period.Milliseconds())
+		return ex.Reject(rateExceeded)
+	}
+}
+
+// retryAfter returns how many whole seconds there are between two times in unix
+// milliseconds: at least one, and not more than the period takes, whatever the
+// clock of the counter's store shows.
+func retryAfter(reset, now, period int64) int {
+	wait := period
+	if reset > 0 {
+		wait = min(reset-now, period)
+	}
+	return int(max((wait+999)/1000, 1))
+}
+
+// fail refuses a call that could not be counted. That the store is away is said
+// elsewhere, once; any other cause is logged here, at most once a second.
+func (s stage) fail(ex *pipeline.Exchange, err error) pipeline.Verdict {
+	if !errors.Is(err, counter.ErrUnavailable) {
+		last, now := s.lastLog.Load(), ex.Started.Unix()
+		if now != last && s.lastLog.CompareAndSwap(last, now) {
+			s.log.Error("calls cannot be counted", "api", ex.API.Definition.ID, "key", ex.KeyName, "err", err)
+		}
+	}
+	ex.RetryAfter = 1
+	return ex.Reject(uncounted)
+}

@@ -1,0 +1,220 @@
+package limit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/event"
+	"github.com/valyala/fasthttp"
+)
+
+// start is when every call of these tests comes in.
+var start = time.Unix(1_700_000_000, 250_000_000)
+
+func exchange(grant *pipeline.Grant) *pipeline.Exchange {
+	ex := pipeline.For(&wire.Call{Ctx: &fasthttp.RequestCtx{}, Started: start})
+	ex.API = &pipeline.API{Definition: &definition.API{ID: "sample"}}
+	ex.Grant = grant
+	return ex
+}
+
+func grantOf(rate, quota int64) *pipeline.Grant {
+	g := &pipeline.Grant{Rate: -1, Quota: -1, QuotaMax: quota}
+	if rate > 0 {
+		g.Rate = int8(len(g.Limits))
+		g.Limits = append(g.Limits, counter.Limit{Key: "rate-k", Kind: counter.Rate, Max: rate, Period: 10 * time.Second})
+	}
+	if quota > 0 {
+		g.Quota = int8(len(g.Limits))
+		g.Limits = append(g.Limits, counter.Limit{Key: "quota-k", Kind: counter.Quota, Max: quota, Period: time.Minute})
+	}
+	return g
+}
+
+func memoryAtStart() *counter.Memory { return counter.NewMemory(func() time.Time { return start }) }
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func compiled(t testing.TB, c counter.Counter) pipeline.Stage {
+	t.Helper()
+	s := New(c, quiet()).Compile(&definition.API{})
+	if s == nil {
+		t.Fatal("an API with keys has no limits")
+	}
+	return s
+}
+
+func TestStageIsLeftOutWhereNothingIsCounted(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		def  definition.API
+		want bool
+	}{
+		{"with keys", definition.API{}, true},
+		{"keyless", definition.API{UseKeyless: true}, false},
+		{"rate off", definition.API{DisableRateLimit: true}, true},
+		{"quota off", definition.API{DisableQuota: true}, true},
+		{"both off", definition.API{DisableRateLimit: true, DisableQuota: true}, false},
+		{"rate off, quota skipped", definition.API{DisableRateLimit: true, SkipQuota: true}, false},
+	} {
+		if got := New(memoryAtStart(), quiet()).Compile(&c.def) != nil; got != c.want {
+			t.Errorf("%s: there is a stage: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestCallsBeyondALimitAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		grant    *pipeline.Grant
+		admitted int
+		status   int
+		message  string
+		reason   string
+		event    event.Name
+		retry    int
+	}{
+		{"rate", grantOf(3, 0), 3, 429, "Rate Limit Exceeded", "rate_limit", event.RatelimitExceeded, 10},
+		{"quota", grantOf(0, 4), 4, 403, "Quota exceeded", "quota_exceeded", event.QuotaExceeded, 0},
+		{"rate before quota", grantOf(2, 4), 2, 429, "Rate Limit Exceeded", "rate_limit", event.RatelimitExceeded, 10},
+		{"quota below rate", grantOf(9, 4), 4, 403, "Quota exceeded", "quota_exceeded", event.QuotaExceeded, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := compiled(t, memoryAtStart())
+			for i := range c.admitted {
+				if v := s.Handle(exchange(c.grant)); v != pipeline.Next {
+					t.Fatalf("call %d: verdict %d", i+1, v)
+				}
+			}
+			ex := exchange(c.grant)
+			if v := s.Handle(ex); v != pipeline.Rejected {
+				t.Fatalf("call beyond: verdict %d", v)
+			}
+			r := ex.Rejection
+			if r.Status != c.status || r.Message != c.message || r.Reason.String() != c.reason || r.Event != c.event {
+				t.Errorf("refused with %d %q %s %s", r.Status, r.Message, r.Reason, r.Event)
+			}
+			if ex.RetryAfter != c.retry {
+				t.Errorf("Retry-After %d, want %d", ex.RetryAfter, c.retry)
+			}
+		})
+	}
+}
+
+func TestACallRefusedByTheRateCostsNoQuota(t *testing.T) {
+	grant, memory := grantOf(2, 10), memoryAtStart()
+	s := compiled(t, memory)
+	for range 50 {
+		s.Handle(exchange(grant))
+	}
+	var left [2]counter.Count
+	if err := memory.Peek(t.Context(), grant.Limits, left[:]); err != nil {
+		t.Fatal(err)
+	}
+	if left[grant.Quota].Remaining != 8 {
+		t.Errorf("%d of the quota are left, want 8", left[grant.Quota].Remaining)
+	}
+}
+
+func TestCallsWithoutLimitsPass(t *testing.T) {
+	s := compiled(t, broken{errors.New("asked")})
+	for name, grant := range map[string]*pipeline.Grant{"no key": nil, "no limit": grantOf(0, 0)} {
+		ex := exchange(grant)
+		if v := s.Handle(ex); v != pipeline.Next || ex.Counted {
+			t.Errorf("%s: verdict %d, counted %v", name, v, ex.Counted)
+		}
+	}
+}
+
+// broken is a counter that errs.
+type broken struct{ err error }
+
+func (b broken) Take(context.Context, []counter.Limit, []counter.Count) (int, error) {
+	return 0, b.err
+}
+func (b broken) Peek(context.Context, []counter.Limit, []counter.Count) error { return b.err }
+func (b broken) Reset(context.Context, ...string) error                       { return b.err }
+
+func TestCallsThatCannotBeCountedAreRefusedAsAnOutage(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		lines int
+	}{
+		{fmt.Errorf("%w: dial: refused", counter.ErrUnavailable), 0}, // said once where the outage is seen
+		{counter.ErrNotCounter, 1},
+	} {
+		var log bytes.Buffer
+		s := New(broken{c.err}, slog.New(slog.NewTextHandler(&log, nil))).Compile(&definition.API{})
+		for range 20 {
+			ex := exchange(grantOf(5, 5))
+			ex.KeyName = "0123456789ab"
+			if v := s.Handle(ex); v != pipeline.Rejected {
+				t.Fatalf("%v: verdict %d", c.err, v)
+			}
+			if r := ex.Rejection; r.Status != 503 || r.Reason != pipeline.ReasonCounterUnavailable || ex.RetryAfter != 1 || ex.Counted {
+				t.Fatalf("%v: refused with %d %s, Retry-After %d, counted %v", c.err, r.Status, r.Reason, ex.RetryAfter, ex.Counted)
+			}
+		}
+		if got := strings.Count(log.String(), "\n"); got != c.lines {
+			t.Errorf("%v: %d log lines, want %d:\n%s", c.err, got, c.lines, log.String())
+		}
+		if strings.Contains(log.String(), "quota-k") || c.lines > 0 && !strings.Contains(log.String(), "0123456789ab") {
+			t.Errorf("%v: logged\n%s", c.err, log.String())
+		}
+	}
+}
+
+func TestRetryAfterIsWholeSecondsWithinThePeriod(t *testing.T) {
+	for _, c := range []struct {
+		reset, now, period int64
+		want               int
+	}{
+		{10_000, 9_999, 60_000, 1},
+		{10_000, 9_000, 60_000, 1},
+		{10_000, 8_999, 60_000, 2},
+		{10_000, 10_000, 60_000, 1},
+		{10_000, 12_000, 60_000, 1},   // already over
+		{900_000, 10_000, 60_000, 60}, // the store's clock is ahead
+		{0, 10_000, 30_000, 30},       // nothing is ever freed: a rate of none
+		{10_000, 9_900, 500, 1},
+	} {
+		if got := retryAfter(c.reset, c.now, c.period); got != c.want {
+			t.Errorf("reset %d, now %d, period %d: %d, want %d", c.reset, c.now, c.period, got, c.want)
+		}
+	}
+}
+
+func TestCountingDoesNotAllocate(t *testing.T) {
+	s := compiled(t, memoryAtStart())
+	for name, grant := range map[string]*pipeline.Grant{"admitted": grantOf(1<<30, 1<<40), "refused": grantOf(1, 1<<40)} {
+		ex := exchange(grant)
+		if n := testing.AllocsPerRun(1000, func() { s.Handle(ex) }); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+func BenchmarkLimit(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		grant *pipeline.Grant
+	}{{"rate and quota", grantOf(1<<30, 1<<40)}, {"quota", grantOf(0, 1<<40)}, {"refused", grantOf(1, 5)}} {
+		b.Run(c.name, func(b *testing.B) {
+			s, ex := compiled(b, memoryAtStart()), exchange(c.grant)
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Handle(ex)
+			}
+		})
+	}
+}
