@@ -60,8 +60,8 @@ func outageOf(err error) *outage {
 // has one; a cluster has one for each range of slots, so that a node that is
 // away, or slow, holds up nobody else.
 type lane struct {
-	v     *Valkey
-	epoch string // the key that tells whether the store lost its data
+	v      *Valkey
+	epochs []string // keys that tell whether the store lost its data
 
 	mu      sync.Mutex
 	away    int       // flights under way
@@ -70,7 +70,7 @@ type lane struct {
 	suspect string    // a key that failed last
 
 	wake    chan struct{} // asks tend to probe and reconcile; holds one
-	known   string        // the epoch seen last; tend's own
+	known   string        // the epochs seen last, one after the other; tend's own
 	flights atomic.Uint64 // how many have left
 	recall  *recall
 	standby *standby
@@ -164,7 +164,7 @@ func (l *lane) revive(ctx context.Context) error {
 	return nil
 }
 
-// probe reads the lane's epoch, making one when there is none. It is a write,
+// probe reads the lane's epochs, making those that are not there. It is a write,
 // so that a store that is read-only or out of memory does not pass; and it also
 // tries the slot that failed last, whose node may be another one.
 func (l *lane) probe(ctx context.Context, c valkey.Client) (string, error) {
@@ -179,12 +179,19 @@ func (l *lane) probe(ctx context.Context, c valkey.Client) (string, error) {
 			return "", err
 		}
 	}
-	fresh := newEpoch()
-	old, err := c.Do(ctx, c.B().Set().Key(l.epoch).Value(fresh).Nx().Get().Build()).ToString()
-	if valkey.IsValkeyNil(err) {
-		return fresh, nil
+	var epoch string
+	for _, key := range l.epochs {
+		fresh := newEpoch()
+		old, err := c.Do(ctx, c.B().Set().Key(key).Value(fresh).Nx().Get().Build()).ToString()
+		if valkey.IsValkeyNil(err) {
+			old, err = fresh, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		epoch += old
 	}
-	return old, err
+	return epoch, nil
 }
 
 // jitter keeps gateways that lost the store together from probing together.

@@ -94,24 +94,32 @@ func newValkey(o *ValkeyOptions) *Valkey {
 	for i := range v.lanes {
 		r := newRecall(recallMost / len(v.lanes))
 		v.lanes[i] = &lane{
-			v: v, epoch: v.epochKey(i), down: &outage{cause: errConnecting},
+			v: v, epochs: v.epochKeys(i), down: &outage{cause: errConnecting},
 			wake: make(chan struct{}, 1), recall: r, standby: newStandby(o, r, &v.stats),
 		}
 	}
 	return v
 }
 
-// epochKey names the epoch of a lane, so that it lies among the lane's keys.
-func (v *Valkey) epochKey(lane int) string {
+// epochKeys names the epochs of a lane, so that they lie among the lane's keys.
+// In a cluster a range of slots may lie on two nodes, so both its ends have one.
+func (v *Valkey) epochKeys(lane int) []string {
+	const name = "sluice:counter:epoch"
 	if !v.clustered {
-		return "sluice:counter:epoch"
+		return []string{name}
 	}
-	for i := 0; ; i++ {
-		key := "sluice:counter:epoch:{" + strconv.Itoa(i) + "}"
-		if slot(key)*clusterLanes/slots == lane {
-			return key
+	const size, end = slots / clusterLanes, 16 // 16 slots of either end: names are found soon
+	keys := make([]string, 2)
+	for i := 0; keys[0] == "" || keys[1] == ""; i++ {
+		key := name + ":{" + strconv.Itoa(i) + "}"
+		switch at := slot(key) - lane*size; {
+		case at >= 0 && at < end:
+			keys[0] = key
+		case at >= size-end && at < size:
+			keys[1] = key
 		}
 	}
+	return keys
 }
 
 func (v *Valkey) connect(ctx context.Context, o *ValkeyOptions) error {

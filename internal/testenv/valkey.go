@@ -69,7 +69,10 @@ func (s *Store) Restart() {
 	s.t.Helper()
 	s.start()
 	s.t.Cleanup(func() { s.end() })
-	s.Await("PONG", "PING")
+	s.await("an answer to PING", func() (bool, string, error) {
+		answer, err := s.Try("PING")
+		return err == nil || strings.Contains(err.Error(), "NOAUTH"), answer, err
+	})
 }
 
 // start runs the binary; it dies with this process, whatever ends that.
@@ -195,17 +198,26 @@ func readArray(r *bufio.Reader, n int) (string, error) {
 // Await repeats a command until its answer contains want.
 func (s *Store) Await(want string, command ...string) {
 	s.t.Helper()
+	s.await(fmt.Sprintf("%q of %q", want, command), func() (bool, string, error) {
+		answer, err := s.Try(command...)
+		return err == nil && strings.Contains(answer, want), answer, err
+	})
+}
+
+func (s *Store) await(what string, try func() (bool, string, error)) {
+	s.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	var answer string
 	var err error
 	for end := time.Now().Add(storeWithin); time.Now().Before(end); <-tick.C {
-		if answer, err = s.Try(command...); err == nil && strings.Contains(answer, want) {
+		var ok bool
+		if ok, answer, err = try(); ok {
 			return
 		}
 	}
-	said, _ := os.ReadFile(s.log)
-	s.t.Fatalf("store %s: %q answered %q, %v; want %q; its log:\n%s", s.Addr, command, answer, err, want, said)
+	said, _ := os.ReadFile(s.log) // only to explain
+	s.t.Fatalf("store %s: no %s within %s; last answer %q, %v; its log:\n%s", s.Addr, what, storeWithin, answer, err, said)
 }
 
 // freePort finds a port below those that the kernel gives to clients, so that

@@ -33,7 +33,7 @@ func TestClusterKnowsTheOwnerOfAKey(t *testing.T) {
 	}
 }
 
-func TestSentinelsPromoteTheReplica(t *testing.T) {
+func TestSentinelPromotesTheReplica(t *testing.T) {
 	s := testenv.ValkeySentinel(t)
 	s.Primary.Do("SET", "k", "v")
 	s.Replica.Await("v", "GET", "k")

@@ -70,39 +70,26 @@ func ValkeyCluster(t testing.TB, settings ...string) *StoreCluster {
 	return c
 }
 
-// StoreSentinels is a primary with a replica, and sentinels that promote the
-// replica when the primary is away for a second.
-type StoreSentinels struct {
-	Master    string // the name that sentinels know the primary by
-	Primary   *Store
-	Replica   *Store
-	Sentinels []*Store
+// StoreSentinel is a primary with a replica, and a sentinel that promotes the
+// replica when the primary is away for a second. It is alone: several that
+// start together often vote for different leaders, and try again seconds later.
+type StoreSentinel struct {
+	Master   string // the name that the sentinel knows the primary by
+	Primary  *Store
+	Replica  *Store
+	Sentinel *Store
 }
 
-// Addresses are those of the sentinels.
-func (s *StoreSentinels) Addresses() []string {
-	all := make([]string, len(s.Sentinels))
-	for i, n := range s.Sentinels {
-		all[i] = n.Addr
-	}
-	return all
-}
-
-// ValkeySentinel starts a primary, a replica and three sentinels for t, as
-// Valkey starts a server, and returns when the replica is in step.
-func ValkeySentinel(t testing.TB, settings ...string) *StoreSentinels {
+// ValkeySentinel starts a primary, a replica and a sentinel for t, as Valkey
+// starts a server, and returns when the replica is in step.
+func ValkeySentinel(t testing.TB, settings ...string) *StoreSentinel {
 	t.Helper()
-	s := &StoreSentinels{Master: "counters", Primary: Valkey(t, settings...)}
+	s := &StoreSentinel{Master: "counters", Primary: Valkey(t, append([]string{"--repl-diskless-sync-delay", "0"}, settings...)...)}
 	host, port, _ := net.SplitHostPort(s.Primary.Addr)
-	s.Replica = Valkey(t, append([]string{"--replicaof", host + " " + port, "--repl-diskless-sync-delay", "0"}, settings...)...)
+	s.Replica = Valkey(t, append([]string{"--replicaof", host + " " + port}, settings...)...)
 	s.Replica.Await("master_link_status:up", "INFO", "replication")
-	for range 3 {
-		s.Sentinels = append(s.Sentinels, sentinel(t, s.Master, host, port))
-	}
-	for _, n := range s.Sentinels {
-		n.Await("num-other-sentinels\n2", "SENTINEL", "MASTER", s.Master)
-		n.Await("num-slaves\n1", "SENTINEL", "MASTER", s.Master)
-	}
+	s.Sentinel = sentinel(t, s.Master, host, port)
+	s.Sentinel.Await("num-slaves\n1", "SENTINEL", "MASTER", s.Master)
 	return s
 }
 
@@ -113,15 +100,15 @@ func sentinel(t testing.TB, master, host, port string) *Store {
 	path := filepath.Join(t.TempDir(), "sentinel.conf") // sentinels rewrite theirs
 	lines := []string{
 		"port " + strconv.Itoa(own), "bind 127.0.0.1", "dir " + filepath.Dir(path),
-		"sentinel monitor " + strings.Join([]string{master, host, port, "2"}, " "),
+		"sentinel monitor " + strings.Join([]string{master, host, port, "1"}, " "),
 		"sentinel down-after-milliseconds " + master + " 1000",
-		"sentinel failover-timeout " + master + " 5000",
+		"sentinel failover-timeout " + master + " 1000",
 	}
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatalf("configuration of a sentinel: %v", err)
 	}
 	s.args = []string{path, "--sentinel"}
 	s.Restart()
-	s.Do("SENTINEL", "DEBUG", "info-period", "100", "publish-period", "100", "ping-period", "100") // they find each other within a second
+	s.Do("SENTINEL", "DEBUG", "info-period", "100") // it sees the replica's state at once
 	return s
 }
