@@ -116,7 +116,7 @@ func (f field) checkText(text string) error {
 }
 
 func notOneOf(text string, allowed []string) error {
-	if near := nearest(text, allowed); near != "" {
+	if near := Nearest(text, allowed); near != "" {
 		return fmt.Errorf("%s is unknown; did you mean %s?", quote(text), near)
 	}
 	return fmt.Errorf("%s is unknown; want %s", quote(text), oneOf(allowed))

@@ -194,7 +194,7 @@ func (l *loader) unknown(group, name string) string {
 	if _, ok := l.byKey[join(group, name)]; ok {
 		return unknown + "write it nested: " + strings.ReplaceAll(name, ".", ": {") + ": …" + strings.Repeat("}", strings.Count(name, "."))
 	}
-	if near := nearest(name, l.groups[group]); near != "" {
+	if near := Nearest(name, l.groups[group]); near != "" {
 		return unknown + "did you mean " + join(group, near) + "?"
 	}
 	if now := renamed[join(group, name)]; now != "" {
@@ -240,5 +240,5 @@ func (l *loader) elsewhere(name string) string {
 		}
 		keys = append(keys, f.key)
 	}
-	return nearest(strings.ReplaceAll(name, "_", "."), keys)
+	return Nearest(strings.ReplaceAll(name, "_", "."), keys)
 }

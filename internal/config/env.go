@@ -77,7 +77,7 @@ func unknownVariable(name string, byEnv map[string]field) string {
 			names = append(names, n+fileSuffix)
 		}
 	}
-	if near := nearest(name, names); near != "" {
+	if near := Nearest(name, names); near != "" {
 		return "unknown variable; did you mean " + near + "?"
 	}
 	return "unknown variable; sluice config reference lists those there are"

@@ -33,7 +33,7 @@ func readText(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", bareCause(err))
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", bareCause(err))

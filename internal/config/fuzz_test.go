@@ -53,7 +53,7 @@ func TestNearest(t *testing.T) {
 		"listne": "listen", "LISTEN": "listen", "read-timeout": "read_timeout", "readtimeout": "read_timeout", "wirte_timeout": "write_timeout",
 		"rat": "rate", "tare": "", "zzz": "", "": "", "x": "", "max_ulr": "max_url", strings.Repeat("x", 5000): "",
 	} {
-		if got := nearest(name, names); got != want {
+		if got := Nearest(name, names); got != want {
 			t.Errorf("nearest to %.20q is %q, want %q", name, got, want)
 		}
 	}

@@ -2,10 +2,10 @@ package config
 
 import "strings"
 
-// nearest returns the candidate that is most like name, or "" when none is
+// Nearest returns the candidate that is most like name, or "" when none is
 // close enough to have been meant. Upper and lower case do not count, nor do -
 // and _.
-func nearest(name string, candidates []string) string {
+func Nearest(name string, candidates []string) string {
 	name = plainName(name)
 	best, least := "", max(len(name)/3, 1)+1
 	for _, c := range candidates {

@@ -44,7 +44,7 @@ func load(t *testing.T, src Sources, texts ...string) (*Config, Origins, error) 
 	if err := os.Chdir(dir); err != nil { // so that messages hold bare names
 		t.Fatal(err)
 	}
-	defer os.Chdir(here) //nolint:errcheck // the next test fails
+	defer os.Chdir(here)
 	for i, text := range texts {
 		name := string(rune('a'+i)) + ".yaml"
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {

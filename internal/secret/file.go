@@ -47,7 +47,7 @@ func readPrivate(path string) (Value, error) {
 	if err != nil {
 		return Value{}, fmt.Errorf("reading a secret: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	if info, err = f.Stat(); err != nil {
 		return Value{}, fmt.Errorf("reading a secret: %w", err)
 	}
@@ -66,7 +66,7 @@ func createPrivate(path, content string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // a leftover is private and harmless
+	defer os.Remove(tmp.Name())
 	if err := writeSynced(tmp, content); err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func ReadFile(path string) (Value, error) {
 	if err != nil {
 		return Value{}, fmt.Errorf("reading a secret: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	return readSecret(f, path)
 }
 

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/config"
+)
+
+// roles are the commands whose demands "config check --for" can check.
+var roles = map[string]config.Role{
+	"":        config.AnyRole,
+	"up":      config.UpRole,
+	"gateway": config.GatewayRole,
+	"admin":   config.AdminRole,
+	"migrate": config.MigrateRole,
+}
+
+func (s *session) configCommand() *cobra.Command {
+	printing := &cobra.Command{
+		Use:   "print",
+		Short: "Print the effective configuration and where each value comes from",
+		Long: `Prints every setting with its value and its origin: a line of a file, a variable
+of the environment, a flag, or the default. Secrets are ***. With -o yaml it is a
+configuration file.`,
+		Args: noArgs,
+		RunE: s.printConfig,
+	}
+	role := ""
+	check := &cobra.Command{
+		Use:   "check",
+		Short: "Check the configuration without starting anything",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return s.checkConfig(cmd, role) },
+	}
+	check.Flags().StringVar(&role, "for", "", "also demand what this `COMMAND` cannot do without: up, gateway, admin or migrate")
+	reference := &cobra.Command{
+		Use:   "reference",
+		Short: "Print the documentation of every setting as Markdown",
+		Args:  noArgs,
+		RunE:  s.printReference,
+	}
+	return group("config", "Print, check or explain the configuration", printing, check, reference)
+}
+
+func (s *session) printConfig(cmd *cobra.Command, _ []string) error {
+	cfg, origins, err := s.load(cmd, config.AnyRole)
+	if err != nil {
+		return err
+	}
+	if s.output == "yaml" {
+		return s.write(cfg.YAML(origins))
+	}
+	data := rows{columns: []string{"key", "value", "origin"}}
+	for _, one := range cfg.Settings(origins) {
+		data.cells = append(data.cells, []any{one.Key, one.Value, one.Origin})
+	}
+	return s.print(data)
+}
+
+func (s *session) checkConfig(cmd *cobra.Command, name string) error {
+	role, ok := roles[name]
+	if !ok {
+		return &usageError{err: fmt.Errorf("--for %q is unknown; want up, gateway, admin or migrate", name), command: cmd.CommandPath()}
+	}
+	if _, _, err := s.load(cmd, role); err != nil {
+		return err
+	}
+	return s.remark("the configuration is fine")
+}
+
+func (s *session) printReference(*cobra.Command, []string) error {
+	text, err := config.Reference()
+	if err != nil {
+		return err
+	}
+	return s.write(text)
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func (s *session) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			info, _ := debug.ReadBuildInfo()
+			return s.print(versionRows(info))
+		},
+	}
+}
+
+// version is the version alone.
+func version() string {
+	info, _ := debug.ReadBuildInfo()
+	return fmt.Sprint(versionRows(info).cells[0][0])
+}
+
+// versionRows tells what is known of a build; info may be nil.
+func versionRows(info *debug.BuildInfo) rows {
+	name, commit, modified := "unknown", "unknown", false
+	if info != nil {
+		name = info.Main.Version
+		for _, one := range info.Settings {
+			switch one.Key {
+			case "vcs.revision":
+				commit = one.Value
+			case "vcs.modified":
+				modified = one.Value == "true"
+			}
+		}
+	}
+	return rows{
+		single:  true,
+		columns: []string{"version", "commit", "modified", "go", "platform"},
+		cells:   [][]any{{name, commit, modified, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}},
+	}
+}

@@ -1,0 +1,6 @@
+package cli
+
+// Wired returns the commands as this program has them.
+func Wired() Commands {
+	return Commands{}
+}
