@@ -1,0 +1,116 @@
+package credential
+
+import (
+	"bytes"
+	"encoding/base64"
+)
+
+// maxForm is the length up to which a token is looked at for the base64 form.
+const maxForm = 512
+
+// ownAlgorithm tells whether token is the base64 of {"org":…,"id":…,"h":…}, the
+// form of keys made under an older setting, and which algorithm it names: keys
+// of that form keep it whatever is set now. A missing name means murmur32 and an
+// unknown one murmur64, as they did when such keys were made. It does not
+// allocate.
+func ownAlgorithm(token []byte) (Algorithm, bool) {
+	if len(token) < 4 || len(token) > maxForm || token[0] != 'e' { // '{' begins with e
+		return 0, false
+	}
+	var buf [maxForm]byte
+	n, err := base64.StdEncoding.Decode(buf[:], token)
+	if err != nil {
+		if n, err = base64.RawStdEncoding.Decode(buf[:], token); err != nil {
+			return 0, false
+		}
+	}
+	f, ok := parseForm(buf[:n])
+	if !ok {
+		return 0, false
+	}
+	switch string(f.hash) {
+	case "", "murmur32":
+		return Murmur32, true
+	case "murmur128":
+		return Murmur128, true
+	case "sha256":
+		return SHA256, true
+	}
+	return Murmur64, true
+}
+
+// A form is what the base64 form of a key holds; it aliases what was parsed.
+type form struct{ org, id, hash []byte }
+
+// parseForm reads a JSON object of strings without escapes, which is all that
+// keys of this form ever were; id must be there. It does not allocate: its
+// result is assigned here and nowhere deeper, or data would escape.
+func parseForm(data []byte) (f form, ok bool) {
+	rest, ok := token(data, '{')
+	for first := true; ok; first = false {
+		if end, closed := token(rest, '}'); closed {
+			return f, len(space(end)) == 0 && len(f.id) > 0
+		}
+		if !first {
+			rest, ok = token(rest, ',')
+		}
+		var name, value []byte
+		if ok {
+			name, value, rest, ok = member(rest)
+		}
+		switch string(name) {
+		case "org":
+			ok = ok && f.org == nil
+			f.org = value
+		case "id":
+			ok = ok && f.id == nil
+			f.id = value
+		case "h":
+			ok = ok && f.hash == nil
+			f.hash = value
+		default:
+			return form{}, false
+		}
+	}
+	return form{}, false
+}
+
+// member steps over a member whose value is a string.
+func member(data []byte) (name, value, rest []byte, ok bool) {
+	if name, rest, ok = text(data); !ok {
+		return nil, nil, rest, false
+	}
+	if rest, ok = token(rest, ':'); !ok {
+		return nil, nil, rest, false
+	}
+	value, rest, ok = text(rest)
+	return name, value, rest, ok
+}
+
+func space(data []byte) []byte { return bytes.TrimLeft(data, " \t\r\n") }
+
+// token steps over c and the white space before it.
+func token(data []byte, c byte) (rest []byte, ok bool) {
+	data = space(data)
+	if len(data) == 0 || data[0] != c {
+		return data, false
+	}
+	return data[1:], true
+}
+
+// text steps over a string.
+func text(data []byte) (value, rest []byte, ok bool) {
+	data, ok = token(data, '"')
+	if !ok {
+		return nil, data, false
+	}
+	for i, c := range data {
+		switch {
+		case c == '"':
+			return data[:i:i], data[i+1:], true
+		case c == '\\' || c < 0x20:
+			return nil, data, false
+		}
+	}
+	return nil, data, false
+}

@@ -1,0 +1,181 @@
+package credential
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+)
+
+// Algorithm is how a key becomes the identity under which its session is stored.
+type Algorithm uint8
+
+const (
+	SHA256    Algorithm = iota // SHA256 gives 64 hex digits.
+	None                       // None keeps the key in clear: for a migration only.
+	Murmur32                   // Murmur32 gives 8 hex digits, which collide; imported keys only.
+	Murmur64                   // Murmur64 gives 16 hex digits; imported keys only.
+	Murmur128                  // Murmur128 gives 32 hex digits; imported keys only.
+)
+
+var names = [...]string{"sha256", "none", "murmur32", "murmur64", "murmur128"}
+
+// ParseAlgorithm returns the algorithm of that name.
+func ParseAlgorithm(name string) (Algorithm, error) {
+	for i, n := range names {
+		if n == name {
+			return Algorithm(i), nil
+		}
+	}
+	return 0, fmt.Errorf("hash algorithm %q: use sha256 or none, or murmur32, murmur64 or murmur128 for imported keys", name)
+}
+
+// String returns the algorithm's name.
+func (a Algorithm) String() string {
+	if int(a) < len(names) {
+		return names[a]
+	}
+	return fmt.Sprintf("Algorithm(%d)", uint8(a))
+}
+
+// A Hasher turns keys into identities. Its zero value uses SHA-256 and knows no
+// older keys. It does not change while it is in use and is safe for concurrent
+// use.
+type Hasher struct {
+	Algorithm Algorithm   // for keys made now
+	Prefix    string      // what generated keys begin with; "" when they have none
+	Legacy    []Algorithm // under which imported keys may be stored as well
+}
+
+// Hash returns the identity of a key in its full form: as Generate or Custom
+// returned it, or as it was imported. A key in the base64 form names its own
+// algorithm, unless keys are stored in clear.
+func (h *Hasher) Hash(key string) string {
+	token := []byte(key)
+	return string(appendHash(nil, h.algorithmOf(token), token))
+}
+
+// Custom returns the full form of a key that someone named by hand: its id
+// behind the organisation. Clients may show either.
+func (h *Hasher) Custom(org, id string) string { return org + id }
+
+// Candidates returns every identity under which the session of token may be
+// stored, the likeliest first; at least one.
+func (h *Hasher) Candidates(token []byte, org string) []string {
+	var all []string
+	for i := 0; ; i++ {
+		identity, ok := h.Candidate(nil, token, org, i)
+		if !ok {
+			return all
+		}
+		all = append(all, string(identity))
+	}
+}
+
+// Candidate writes the i-th of the Candidates over dst, and returns whether there
+// is one. A caller counts i up from 0 until an identity is found in its store or
+// Candidate returns false; it needs those after the first for few keys. With room
+// in dst for the token, org and 64 bytes it does not allocate.
+//
+// A token is tried as it is and behind the organisation, since a key that was
+// named by hand may be shown either way; then both, and the base64 form of the
+// second, under each older algorithm. What names its own algorithm, and what was
+// generated here, can be stored in one way only.
+func (h *Hasher) Candidate(dst, token []byte, org string, i int) ([]byte, bool) {
+	own := h.algorithmOf(token)
+	_, single := ownAlgorithm(token)
+	if i == 0 {
+		return appendHash(dst[:0], own, token), true
+	}
+	if single || HasPrefix(h.Prefix, token) {
+		return dst, false
+	}
+	if org == "" {
+		if i > len(h.Legacy) {
+			return dst, false
+		}
+		return appendHash(dst[:0], h.Legacy[i-1], token), true
+	}
+	if i == 1 {
+		return behind(dst, own, org, token), true
+	}
+	legacy, form := (i-2)/3, (i-2)%3
+	if legacy >= len(h.Legacy) {
+		return dst, false
+	}
+	a := h.Legacy[legacy]
+	switch form {
+	case 0:
+		return appendHash(dst[:0], a, token), true
+	case 1:
+		return behind(dst, a, org, token), true
+	}
+	return based(dst, a, org, token), true
+}
+
+// algorithmOf is what turns a full key into its identity.
+func (h *Hasher) algorithmOf(token []byte) Algorithm {
+	if h.Algorithm == None {
+		return None
+	}
+	if a, ok := ownAlgorithm(token); ok {
+		return a
+	}
+	return h.Algorithm
+}
+
+// behind is the identity of token written behind org.
+func behind(dst []byte, a Algorithm, org string, token []byte) []byte {
+	full := append(append(dst[:0], org...), token...)
+	return hashInPlace(full, a, 0)
+}
+
+// based is the identity of the base64 form of a key named by hand.
+func based(dst []byte, a Algorithm, org string, token []byte) []byte {
+	form := append(dst[:0], `{"org":"`...)
+	form = append(form, org...)
+	form = append(form, `","id":"`...)
+	form = append(form, token...)
+	form = append(form, `","h":"`...)
+	form = append(form, a.String()...)
+	form = append(form, `"}`...)
+	n := len(form)
+	form = base64.StdEncoding.AppendEncode(form, form)
+	return hashInPlace(form, a, n)
+}
+
+// hashInPlace replaces all of full by the identity of full[from:].
+func hashInPlace(full []byte, a Algorithm, from int) []byte {
+	if a == None {
+		return append(full[:0], full[from:]...)
+	}
+	var out [2 * sha256.Size]byte
+	return append(full[:0], appendHash(out[:0], a, full[from:])...)
+}
+
+// appendHash appends the identity of a full key.
+func appendHash(dst []byte, a Algorithm, key []byte) []byte {
+	var sum [sha256.Size]byte
+	n := 0
+	switch a {
+	case None:
+		return append(dst, key...)
+	case Murmur32:
+		binary.BigEndian.PutUint32(sum[:], murmur32(key))
+		n = 4
+	case Murmur64:
+		first, _ := murmur128(key)
+		binary.BigEndian.PutUint64(sum[:], first)
+		n = 8
+	case Murmur128:
+		first, second := murmur128(key)
+		binary.BigEndian.PutUint64(sum[:], first)
+		binary.BigEndian.PutUint64(sum[8:], second)
+		n = 16
+	default:
+		sum = sha256.Sum256(key)
+		n = len(sum)
+	}
+	return hex.AppendEncode(dst, sum[:n])
+}
