@@ -75,9 +75,6 @@ func Run(ctx context.Context, p Process) int {
 	s := &session{process: p}
 	root := s.rootCommand()
 	root.SetArgs(append([]string{}, p.Args...)) // never nil: cobra would take os.Args
-	root.SetIn(p.Stdin)
-	root.SetOut(p.Stdout)
-	root.SetErr(p.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return ExitOK

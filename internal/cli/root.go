@@ -31,6 +31,9 @@ API definitions.`,
 		SilenceUsage:      true,
 	}
 	root.SetVersionTemplate("sluice {{.Version}}\n")
+	root.SetIn(s.process.Stdin)
+	root.SetOut(s.process.Stdout) // before the completion commands are made, which keep it
+	root.SetErr(s.process.Stderr)
 	flags := root.PersistentFlags()
 	flags.StringArrayVar(&s.configFiles, "config", nil, "YAML `FILE` with the configuration; may be repeated, later files win")
 	flags.String("log-level", "", "least `LEVEL` to log: debug, info, warn or error (log.level)")
@@ -73,6 +76,8 @@ func needsCommand(cmd *cobra.Command, args []string) error {
 		message = fmt.Sprintf("unknown command %q", args[0])
 		if near := config.Nearest(args[0], names); near != "" {
 			message += "; did you mean " + near + "?"
+		} else if cmd.HasParent() {
+			message += "; want " + strings.Join(names, ", ")
 		}
 	}
 	return &usageError{err: errors.New(message), command: cmd.CommandPath()}

@@ -1,0 +1,303 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/config"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares got with a file under testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("differs from %s (see -update):\n%s", path, got)
+	}
+}
+
+// codedError is what a command returns to choose the exit code.
+type codedError struct{ code int }
+
+func (e codedError) Error() string { return fmt.Sprintf("no postgres found (code %d)", e.code) }
+func (e codedError) ExitCode() int { return e.code }
+
+// said records the calls that a command line leads to.
+type said struct{ calls []string }
+
+// commands returns commands that record how they are called and return err.
+func (s *said) commands(err error) Commands {
+	serve := func(name string) func(context.Context, *config.Config, Options) error {
+		return func(_ context.Context, cfg *config.Config, o Options) error {
+			s.calls = append(s.calls, fmt.Sprintf("%s listen=%s admin=%s apps=%q policies=%q admin_url=%q group=%s data=%s db=%v level=%s format=%s demo=%v quiet=%v",
+				name, cfg.Gateway.Listen, cfg.Admin.Listen, cfg.Gateway.AppsDir, cfg.Gateway.PoliciesFile, cfg.Gateway.AdminURL, cfg.Gateway.Group,
+				cfg.DataDir, !cfg.Database.URL.Empty(), cfg.Log.Level, cfg.Log.Format, o.Demo, o.Quiet))
+			return err
+		}
+	}
+	migrations := []Migration{{1, "first", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, {2, "second", time.Time{}}}
+	return Commands{
+		Up: serve("up"), Gateway: serve("gateway"), Admin: serve("admin"),
+		MigrateStatus: func(context.Context, *config.Config) ([]Migration, error) { return migrations, err },
+		MigrateUp: func(_ context.Context, cfg *config.Config) ([]Migration, error) {
+			if strings.Contains(cfg.Database.URL.Reveal(), "current") {
+				return nil, err
+			}
+			return migrations[:1], err
+		},
+	}
+}
+
+// run executes a command line and writes down all that comes of it.
+func run(line string, env []string, commandErr error) string {
+	var out, stderr bytes.Buffer
+	s := &said{}
+	code := Run(context.Background(), Process{
+		Args: strings.Fields(line), Env: append([]string{"SLUICE_DATA_DIR=/data"}, env...), Stdin: strings.NewReader(""),
+		Stdout: &out, Stderr: &stderr, Commands: s.commands(commandErr),
+	})
+	var b strings.Builder
+	fmt.Fprintf(&b, "$ sluice %s\nexit %d\n", line, code)
+	for _, part := range []struct{ name, text string }{{"call", strings.Join(s.calls, "\n")}, {"stdout", out.String()}, {"stderr", stderr.String()}} {
+		for l := range strings.SplitSeq(strings.TrimSuffix(part.text, "\n"), "\n") {
+			if part.text != "" {
+				fmt.Fprintf(&b, "%s| %s\n", part.name, strings.TrimRight(l, " "))
+			}
+		}
+	}
+	return b.String() + "\n"
+}
+
+func TestCommandLines(t *testing.T) {
+	db := []string{"SLUICE_DATABASE_URL=postgres://u:hunter2@h/d"}
+	var all strings.Builder
+	for _, c := range []struct {
+		line string
+		env  []string
+		err  error
+	}{
+		{line: "up"},
+		{line: "up --demo -q --data-dir /d --listen :1 --admin-listen 127.0.0.1:2 --log-level debug --log-format text"},
+		{line: "--config testdata/sluice.yaml up --listen :1"},
+		{line: "up --config testdata/sluice.yaml --config testdata/over.yaml"},
+		{line: "up --config testdata/missing.yaml"},
+		{line: "up --listen 8080 --log-level loud"},
+		{line: "up --lisen :1"},
+		{line: "up --listen"},
+		{line: "up --unheard-of"},
+		{line: "up now"},
+		{line: "up -x"},
+		{line: "up -o xml"},
+		{line: "up", env: []string{"SLUICE_GATEWAY_LISTN=:1"}},
+		{line: "up", err: errors.New("starting: broken")},
+		{line: "up", err: fmt.Errorf("starting: %w", codedError{ExitMissing})},
+		{line: "up", err: fmt.Errorf("starting: %w", codedError{ExitRunning})},
+		{line: "gateway --apps a --policies p.json --group g --listen :1"},
+		{line: "gateway --admin-url https://admin:8081", env: []string{"SLUICE_GATEWAY_TOKEN=hunter2"}},
+		{line: "gateway --admin-url https://admin:8081"},
+		{line: "gateway"},
+		{line: "admin --listen 127.0.0.1:5 --database-url postgres://h/d"},
+		{line: "admin", env: db},
+		{line: "admin"},
+		{line: "migrate"},
+		{line: "migrate stat"},
+		{line: "migrate status", env: db},
+		{line: "migrate status -o json", env: db},
+		{line: "migrate status -o yaml", env: db},
+		{line: "migrate status"},
+		{line: "migrate status", env: db, err: codedError{ExitUnreachable}},
+		{line: "migrate up --database-url postgres://h/d"},
+		{line: "migrate up --database-url postgres://h/current"},
+		{line: "migrate up -q --database-url postgres://h/current"},
+		{line: "migrate up -o json --database-url postgres://h/current"},
+		{line: "migrate up", env: db, err: codedError{ExitFailed}},
+		{line: "config"},
+		{line: "config check"},
+		{line: "config check -q"},
+		{line: "config check --for gateway"},
+		{line: "config check --for nothing"},
+		{line: "config check --config testdata/wrong.yaml"},
+		{line: "gatway"},
+		{line: "frobnicate"},
+		{line: "completion"},
+		{line: "completion tcsh"},
+		{line: "validate"},
+	} {
+		all.WriteString(run(c.line, c.env, c.err))
+	}
+	if strings.Contains(all.String(), "hunter2") {
+		t.Error("a secret was printed")
+	}
+	golden(t, "commands.golden", all.String())
+}
+
+func TestHelp(t *testing.T) {
+	var all strings.Builder
+	for _, line := range []string{"", "up --help", "gateway -h", "help admin", "migrate --help", "migrate up --help", "validate --help", "config --help", "config check --help", "config print --help"} {
+		all.WriteString(run(line, nil, nil))
+	}
+	golden(t, "help.golden", all.String())
+}
+
+func TestConfigIsPrintedInEveryForm(t *testing.T) {
+	env := []string{"SLUICE_SECRET=hunter2", "SLUICE_GATEWAY_LISTEN=:9"}
+	var all strings.Builder
+	for _, form := range outputs {
+		text := run("config print --log-level warn --config testdata/sluice.yaml -o "+form, env, nil)
+		for line := range strings.SplitSeq(text, "\n") {
+			if !strings.Contains(line, "default") { // those are golden in package config
+				all.WriteString(line + "\n")
+			}
+		}
+	}
+	if strings.Contains(all.String(), "hunter2") {
+		t.Error("a secret was printed")
+	}
+	golden(t, "config.golden", all.String())
+	if text := run("config reference", nil, nil); !strings.Contains(text, "exit 0\nstdout| # Configuration") {
+		t.Errorf("the reference: %.200s", text)
+	}
+}
+
+func TestValidation(t *testing.T) {
+	t.Chdir("testdata")
+	var all strings.Builder
+	for _, line := range []string{
+		"validate good policies.json", "validate -q good", "validate good/orders.json -o json", "validate bad", "validate -o yaml bad/cut.json", "validate good bad/orders.json",
+		"validate bad-policies.json", "validate odd odd-policies.json", "validate --strict odd odd-policies.json", "validate --strict -o json odd",
+		"validate --strict bad/cut.json odd", "validate empty-of-apis", "validate good nowhere", "validate good/notes.txt", "validate good good",
+	} {
+		all.WriteString(run(line, nil, nil))
+	}
+	t.Chdir("..")
+	golden(t, "validate.golden", all.String())
+}
+
+func TestValidationOfFilesThatAreTooLargeOrMarked(t *testing.T) {
+	dir := t.TempDir()
+	large, marked := filepath.Join(dir, "large.json"), filepath.Join(dir, "marked.json")
+	good, err := os.ReadFile("testdata/good/orders.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, data := range map[string][]byte{large: append(good, bytes.Repeat([]byte(" "), maxAPIFile)...), marked: append([]byte("\xef\xbb\xbf"), good...)} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text := run("validate "+marked, nil, nil); !strings.Contains(text, "exit 0") {
+		t.Errorf("with a byte order mark: %s", text)
+	}
+	if text := run("validate "+large, nil, nil); !strings.Contains(text, "exit 6") || !strings.Contains(text, "large.json: is larger than 4 MiB") {
+		t.Errorf("too large: %s", text)
+	}
+	if text := run("validate "+marked+" "+dir, nil, nil); !strings.Contains(text, "exit 6") {
+		t.Errorf("file and folder: %s", text)
+	}
+}
+
+func TestAStopThatWasAskedForIsNoFailure(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	skip := make(chan struct{})
+	var stderr bytes.Buffer
+	code := Run(ctx, Process{
+		Args: []string{"up"}, Env: []string{"SLUICE_DATA_DIR=/data"}, Stdout: io.Discard, Stderr: &stderr, SkipDrain: skip,
+		Commands: Commands{Up: func(ctx context.Context, _ *config.Config, o Options) error {
+			if o.SkipDrain != (<-chan struct{})(skip) {
+				t.Error("the command does not learn of the second signal")
+			}
+			cancel()
+			<-ctx.Done()
+			return fmt.Errorf("serving: %w", ctx.Err())
+		}},
+	})
+	if code != ExitOK || stderr.Len() > 0 {
+		t.Errorf("exit %d, %s", code, stderr.String())
+	}
+}
+
+func TestAFailureWhileStoppingIsAFailure(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var stderr bytes.Buffer
+	code := Run(ctx, Process{
+		Args: []string{"up"}, Env: []string{"SLUICE_DATA_DIR=/data"}, Stdout: io.Discard, Stderr: &stderr,
+		Commands: Commands{Up: func(context.Context, *config.Config, Options) error { return errors.New("the database did not stop") }},
+	})
+	if code != ExitFailed || stderr.String() != "sluice: the database did not stop\n" {
+		t.Errorf("exit %d, %s", code, stderr.String())
+	}
+}
+
+func TestTheCodeOfAChildProcessIsNotOurs(t *testing.T) {
+	child := exec.Command("sh", "-c", "exit 4").Run()
+	if code := exitCode(fmt.Errorf("initdb: %w", child)); code != ExitFailed {
+		t.Errorf("exit %d, want %d", code, ExitFailed)
+	}
+	if code := exitCode(fmt.Errorf("x: %w", codedError{ExitRunning})); code != ExitRunning {
+		t.Errorf("exit %d, want %d", code, ExitRunning)
+	}
+}
+
+func TestVersionTellsWhatIsKnownOfTheBuild(t *testing.T) {
+	info := &debug.BuildInfo{Main: debug.Module{Version: "v0.1.0"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}}}
+	for _, c := range []struct {
+		info *debug.BuildInfo
+		want string
+	}{{info, "v0.1.0 abc true"}, {nil, "unknown unknown false"}} {
+		cells := versionRows(c.info).cells[0]
+		if got := fmt.Sprint(cells[0], " ", cells[1], " ", cells[2]); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+	for line, want := range map[string]string{"version": "stdout| VERSION", "version -o json": `stdout| {"version": "`, "version -o yaml": `stdout| version: "`, "--version": "stdout| sluice "} {
+		if text := run(line, nil, nil); !strings.Contains(text, "exit 0\n"+want) {
+			t.Errorf("%s: %s", line, text)
+		}
+	}
+}
+
+func TestCompletionScriptsExist(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if text := run("completion "+shell, nil, nil); !strings.Contains(text, "exit 0") || len(text) < 1000 {
+			t.Errorf("%s: %.300s", shell, text)
+		}
+	}
+}
+
+// brokenPipe is a standard output that nobody reads.
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
+	for _, line := range []string{"version", "config print", "config reference", "config check", "validate testdata/good", "validate testdata/bad"} {
+		var stderr bytes.Buffer
+		code := Run(context.Background(), Process{Args: strings.Fields(line), Stdout: brokenPipe{}, Stderr: &stderr})
+		if code != ExitFailed || !strings.Contains(stderr.String(), "writing to standard output") {
+			t.Errorf("%s: exit %d, %s", line, code, stderr.String())
+		}
+	}
+}
