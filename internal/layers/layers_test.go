@@ -37,7 +37,7 @@ type room struct {
 
 // kit is what every stage of the gateway may use.
 var kit = []string{
-	"gateway/pipeline", "gateway/vars", "gateway/match", "gateway/upstream",
+	"gateway/wire", "gateway/pipeline", "gateway/vars", "gateway/match", "gateway/upstream",
 	"internal/definition", "internal/event",
 }
 
@@ -45,7 +45,8 @@ var kit = []string{
 // gateway, admin, wiring, tests.
 var rooms = []room{
 	{"internal/definition", nil, nil},
-	{"internal/rights", []string{"internal/definition"}, nil},
+	{"internal/credential", nil, nil},
+	{"internal/rights", []string{"internal/definition", "internal/counter"}, nil},
 	{"internal/secret", nil, nil},
 	{"internal/config", []string{"internal/secret"}, []string{yaml}},
 	{"internal/event", []string{"internal/definition"}, []string{fasthttp}},
@@ -61,20 +62,20 @@ var rooms = []room{
 	{"gateway/match", nil, nil},
 	{"gateway/pipeline", []string{"gateway/wire", "internal/definition", "internal/counter", "internal/event"}, []string{fasthttp}},
 	{"gateway/vars", []string{"gateway/pipeline", "internal/definition"}, []string{fasthttp}},
-	{"gateway/upstream", []string{"gateway/pipeline", "gateway/vars", "gateway/match", "internal/definition", "internal/secret"}, []string{fasthttp, fasthttpWS}},
+	{"gateway/upstream", []string{"gateway/wire", "gateway/pipeline", "gateway/vars", "gateway/match", "internal/definition", "internal/secret"}, []string{fasthttp, fasthttpWS}},
 	{"gateway/subscription", nil, nil},
 	{"gateway/version", kit, []string{fasthttp}},
-	{"gateway/auth", with(kit, "internal/keystore", "internal/secret"), []string{fasthttp}},
+	{"gateway/auth", with(kit, "internal/keystore", "internal/credential", "internal/secret"), []string{fasthttp}},
 	{"gateway/access", with(kit, "internal/counter", "internal/rights"), []string{fasthttp}},
 	{"gateway/limit", with(kit, "internal/counter"), []string{fasthttp}},
 	{"gateway/transform", kit, []string{fasthttp}},
 	{"gateway/graphql", with(kit, "gateway/subscription", "internal/schema", "internal/federation", "internal/playground"), []string{fasthttp, fasthttpWS, graphql}},
 	{"gateway/stream/mapping", nil, []string{mapping}},
 	{"gateway/stream", with(kit, "gateway/stream/mapping", "internal/secret"), []string{fasthttp, fasthttpWS, amqp, kafka}},
-	{"gateway/observe", []string{"gateway/pipeline", "internal/definition", "internal/event"}, []string{fasthttp, prometheus}},
-	{"gateway/control", []string{"internal/definition", "internal/keystore", "internal/counter", "internal/event", "internal/rights"}, []string{fasthttp, router}},
+	{"gateway/observe", []string{"gateway/wire", "gateway/pipeline", "internal/definition", "internal/event"}, []string{fasthttp, prometheus}},
+	{"gateway/control", []string{"internal/definition", "internal/keystore", "internal/counter", "internal/event", "internal/rights", "internal/credential"}, []string{fasthttp, router}},
 	{"gateway/source", []string{"internal/definition", "internal/secret"}, []string{fasthttp}},
-	{"gateway", with(kit, "gateway/...", "internal/keystore", "internal/counter", "internal/secret", "internal/rights"), []string{fasthttp}},
+	{"gateway", with(kit, "gateway/...", "internal/keystore", "internal/counter", "internal/secret", "internal/rights", "internal/credential"), []string{fasthttp}},
 
 	{"sql", nil, nil},
 	{"admin/store/db", nil, []string{pgx}},
@@ -85,7 +86,7 @@ var rooms = []room{
 	{"admin/ui", nil, nil},
 	{"admin", []string{
 		"admin/store", "admin/keyrequest", "admin/mail", "admin/portal", "admin/ui",
-		"internal/definition", "internal/rights", "internal/keystore", "internal/counter", "internal/schema",
+		"internal/definition", "internal/rights", "internal/credential", "internal/keystore", "internal/counter", "internal/schema",
 		"internal/federation", "internal/introspect", "internal/event", "internal/secret", "internal/playground",
 	}, []string{fasthttp, router, huma, crypto, prometheus}},
 
