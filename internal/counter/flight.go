@@ -138,6 +138,9 @@ type boarding struct {
 // until it has landed, at most while ctx lasts; one that leaves has been
 // counted all the same.
 func (l *lane) ask(ctx context.Context, limits []Limit, counts []Count, calls int32) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
 	b, refusal := l.board(limits, calls)
 	if refusal != nil {
 		return 0, refusal

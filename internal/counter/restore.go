@@ -1,0 +1,69 @@
+package counter
+
+// keep has the shard note changes for a Saver, all it holds now being saved by
+// the full save that follows.
+func (s *shard) keep() {
+	s.mu.Lock()
+	s.keeps = true
+	s.mu.Unlock()
+}
+
+// worth tells whether a cell is saved: not when its key does not fit a record,
+// and not a rate that will be over soon anyway.
+func (c *cell) worth(key string) bool {
+	return len(key) <= 1<<16-1 && (c.kind == Quota || c.period >= micros(savedRate))
+}
+
+// takeChanged appends the cells that changed since the last save.
+func (s *shard) takeChanged(b []byte) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range s.changed {
+		c := s.cells[key]
+		if c != nil {
+			c.dirty = false
+			if !c.worth(key) {
+				continue
+			}
+		}
+		if len(key) <= 1<<16-1 {
+			b = appendRecord(b, key, c)
+		}
+	}
+	clear(s.changed)
+	s.changed = s.changed[:0]
+	return b
+}
+
+// takeAll appends all cells that still count.
+func (s *shard) takeAll(b []byte, now int64) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, c := range s.cells {
+		c.dirty = false
+		if c.worth(key) && !c.over(now) {
+			b = appendRecord(b, key, c)
+		}
+	}
+	clear(s.changed)
+	s.changed = s.changed[:0]
+	return b
+}
+
+// restore takes in a saved cell. One that is over, or gone, is dropped; one that
+// would last longer than its period from now, since the clock was set back
+// meanwhile, ends then.
+func (m *Memory) restore(key string, c *cell, now int64) {
+	s := &m.shard[m.shardOf(key)]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.kind == savedGone || c.over(now) {
+		delete(s.cells, key)
+		return
+	}
+	if c.period > 0 {
+		c.end = min(c.end, now+c.period)
+	}
+	s.cells[key] = c
+	s.sweepAt = max(s.sweepAt, 2*len(s.cells))
+}

@@ -1,0 +1,318 @@
+package counter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const (
+	fullName    = "counters"
+	journalGlob = "journal-*"
+	damagedEnd  = ".damaged"
+
+	saveEvery    = time.Second
+	savedRate    = time.Minute // rates of shorter periods are not worth saving
+	journalLeast = 1 << 20     // a journal below it is never folded into the full file
+	frameAim     = 1 << 20
+)
+
+// SaverOptions say where and how often a Saver saves.
+type SaverOptions struct {
+	Dir   string        // made when it is missing; of one process at a time
+	Every time.Duration // 0 means one second
+	Log   *slog.Logger
+}
+
+// A Saver keeps a Memory's counters in a directory: a full file, and a journal
+// of what changed since. A process that stops cleanly loses nothing; a crash
+// forgets what was counted since the last save, about one second. Rates of less
+// than a minute are not saved.
+type Saver struct {
+	memory *Memory
+	dir    string
+	every  time.Duration
+	log    *slog.Logger
+	lock   *os.File
+
+	generation  uint64
+	journal     *os.File
+	journalSize int64
+	fullSize    int64
+	unsaved     bool // a save failed: only a full one makes up for it
+}
+
+// OpenSaver loads what the directory holds into m, which must be new, and makes
+// it ready to save to. Counters whose period is over are dropped, and none lasts
+// longer than one period from now. A damaged file is reported, used as far as
+// its checksums hold, and set aside. The caller must call Run.
+func OpenSaver(m *Memory, o SaverOptions) (*Saver, error) {
+	if o.Every <= 0 {
+		o.Every = saveEvery
+	}
+	s := &Saver{memory: m, dir: o.Dir, every: o.Every, log: o.Log}
+	if err := s.open(); err != nil {
+		if s.lock != nil {
+			_ = s.lock.Close() // gives the directory free; the first error tells more
+		}
+		return nil, fmt.Errorf("counters in %s: %w", o.Dir, err)
+	}
+	return s, nil
+}
+
+func (s *Saver) open() error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	var err error
+	if s.lock, err = os.OpenFile(filepath.Join(s.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return err
+	}
+	if err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("lock: another process uses it: %w", err)
+	}
+	if err := s.load(); err != nil {
+		return err
+	}
+	for i := range s.memory.shard {
+		s.memory.shard[i].keep()
+	}
+	return s.saveFull() // also shows now, not in a second, whether it can be written
+}
+
+// Run saves what changed every second until ctx ends, then everything. End ctx
+// when no more calls are counted. The error is that of the last save: those
+// before are logged, and made up for by the next one.
+func (s *Saver) Run(ctx context.Context) error {
+	tick := time.NewTicker(s.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.saveAndReport()
+		case <-ctx.Done():
+			err := s.saveFull()
+			err = errors.Join(err, s.journal.Close(), s.lock.Close())
+			if err != nil {
+				return fmt.Errorf("save counters in %s: %w", s.dir, err)
+			}
+			return nil
+		}
+	}
+}
+
+// saveAndReport logs when saving begins to fail and when it works again.
+func (s *Saver) saveAndReport() {
+	failed := s.unsaved
+	err := s.save()
+	s.unsaved = err != nil
+	switch {
+	case err != nil && !failed:
+		s.log.Error("counters not saved, trying again every second", "dir", s.dir, "err", err)
+	case err == nil && failed:
+		s.log.Info("counters saved again", "dir", s.dir)
+	}
+}
+
+func (s *Saver) save() error {
+	if s.unsaved || s.journalSize > max(2*s.fullSize, journalLeast) {
+		return s.saveFull()
+	}
+	frames := s.changes()
+	if len(frames) == 0 {
+		return nil
+	}
+	n, err := s.journal.Write(frames)
+	s.journalSize += int64(n)
+	if err != nil {
+		return err
+	}
+	return s.journal.Sync()
+}
+
+// changes packs the cells that changed since the last save, shard by shard.
+func (s *Saver) changes() []byte {
+	var frames, records []byte
+	for i := range s.memory.shard {
+		records = s.memory.shard[i].takeChanged(records)
+		if len(records) >= frameAim || i == shards-1 && len(records) > 0 {
+			frames = appendFrame(frames, records)
+			records = records[:0]
+		}
+	}
+	return frames
+}
+
+// saveFull writes everything to a new file, puts it in the place of the old one,
+// and begins a new journal. A crash at any point leaves one of the two whole.
+func (s *Saver) saveFull() error {
+	path := filepath.Join(s.dir, fullName)
+	size, err := s.writeFull(path + ".tmp")
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return err
+	}
+	if err := syncDir(s.dir); err != nil {
+		return err
+	}
+	s.generation++
+	s.fullSize = size
+	return s.beginJournal()
+}
+
+func (s *Saver) writeFull(path string) (size int64, err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	now := s.memory.clock().UnixMicro()
+	b := appendHead(nil, s.generation+1)
+	var records []byte
+	for i := range s.memory.shard {
+		records = s.memory.shard[i].takeAll(records, now)
+		if len(records) >= frameAim || i == shards-1 && len(records) > 0 {
+			b = appendFrame(b, records)
+			records = records[:0]
+		}
+		if len(b) >= frameAim || i == shards-1 {
+			if i == shards-1 {
+				b = appendFrame(b, nil)
+			}
+			n, err := f.Write(b)
+			size += int64(n)
+			if err != nil {
+				return size, err
+			}
+			b = b[:0]
+		}
+	}
+	return size, f.Sync()
+}
+
+// beginJournal replaces the journal by an empty one of this generation. Those of
+// others are of no use beside the full file.
+func (s *Saver) beginJournal() error {
+	if s.journal != nil {
+		_ = s.journal.Close() // its content is in the full file
+	}
+	name := journalName(s.generation)
+	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	s.journal = f
+	n, err := f.Write(appendHead(nil, s.generation))
+	s.journalSize = int64(n)
+	if err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	for _, old := range s.journals() {
+		if filepath.Base(old) != name {
+			_ = os.Remove(old) // one that stays is ignored: its generation is not the full file's
+		}
+	}
+	return syncDir(s.dir)
+}
+
+func journalName(generation uint64) string { return fmt.Sprintf("journal-%020d", generation) }
+
+// journals lists all journals, oldest first.
+func (s *Saver) journals() []string {
+	found, _ := filepath.Glob(filepath.Join(s.dir, journalGlob)) // fails on a bad pattern only
+	kept := found[:0]
+	for _, path := range found {
+		if filepath.Ext(path) == "" {
+			kept = append(kept, path)
+		}
+	}
+	return kept
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// load reads the full file and the journals that follow it.
+func (s *Saver) load() error {
+	full := filepath.Join(s.dir, fullName)
+	generation, err := s.loadFile(full, true)
+	if err != nil {
+		return err
+	}
+	s.generation = generation
+	for _, path := range s.journals() {
+		if filepath.Base(path) < journalName(generation) {
+			continue
+		}
+		newest, err := s.loadFile(path, false)
+		if err != nil {
+			return err
+		}
+		s.generation = max(s.generation, newest)
+	}
+	return nil
+}
+
+// loadFile takes in a file's counters, as far as it is whole. Damage is reported
+// and the file set aside; only a file that cannot be read at all is an error.
+func (s *Saver) loadFile(path string, full bool) (uint64, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	generation, cells, damage := s.read(f, full)
+	if damage == nil {
+		return generation, nil
+	}
+	s.log.Error("saved counters are damaged: used as far as they are whole, and set aside",
+		"file", path, "counters", cells, "err", damage)
+	return generation, os.Rename(path, path+damagedEnd)
+}
+
+// read takes in what it can, and returns why it stopped early if it did.
+func (s *Saver) read(r io.Reader, full bool) (generation uint64, cells int, damage error) {
+	if generation, damage = readHead(r); damage != nil {
+		return 0, 0, damage
+	}
+	now := s.memory.clock().UnixMicro()
+	var frame []byte
+	for {
+		frame, damage = readFrame(r, frame)
+		switch {
+		case damage == io.EOF && full:
+			return generation, cells, errTorn // its last frame is missing
+		case damage == io.EOF, damage == nil && len(frame) == 0:
+			return generation, cells, nil
+		case damage != nil:
+			return generation, cells, damage
+		}
+		for rest := frame; len(rest) > 0; cells++ {
+			var key string
+			var c *cell
+			if key, c, rest, damage = readRecord(rest); damage != nil {
+				return generation, cells, damage
+			}
+			s.memory.restore(key, c, now)
+		}
+	}
+}
