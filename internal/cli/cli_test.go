@@ -34,8 +34,19 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("differs from %s (see -update):\n%s", path, got)
+		t.Errorf("differs from %s (see -update)\n%s", path, firstDifference(got, string(want)))
 	}
+}
+
+// firstDifference shows the first lines at which two texts part.
+func firstDifference(got, want string) string {
+	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(gotLines), len(wantLines)) {
+		if gotLines[i] != wantLines[i] {
+			return fmt.Sprintf("line %d\n got  %s\n want %s", i+1, gotLines[i], wantLines[i])
+		}
+	}
+	return fmt.Sprintf("got %d lines, want %d", len(gotLines), len(wantLines))
 }
 
 // codedError is what a command returns to choose the exit code.

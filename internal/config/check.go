@@ -235,22 +235,26 @@ type need struct {
 
 var needs = []need{
 	{
-		[]Role{GatewayRole}, "gateway.apps_dir",
+		[]Role{GatewayRole},
+		"gateway.apps_dir",
 		func(c *Config) bool { return c.Gateway.AppsDir == "" && c.Gateway.AdminURL == "" },
 		"is empty, and so is gateway.admin_url; say where the configuration comes from: a folder (--apps) or an admin (--admin-url)",
 	},
 	{
-		[]Role{GatewayRole}, "gateway.token",
+		[]Role{GatewayRole},
+		"gateway.token",
 		func(c *Config) bool { return c.Gateway.AdminURL != "" && c.Gateway.Token.Empty() },
 		"is empty; with gateway.admin_url, give the token that the admin has as its gateway.token",
 	},
 	{
-		[]Role{AdminRole, MigrateRole}, "database.url",
+		[]Role{AdminRole, MigrateRole},
+		"database.url",
 		func(c *Config) bool { return c.Database.URL.Empty() },
 		"is empty; give the PostgreSQL to use, such as postgres://sluice@127.0.0.1/sluice",
 	},
 	{
-		[]Role{UpRole, GatewayRole, AdminRole}, "data_dir",
+		[]Role{UpRole, GatewayRole, AdminRole},
+		"data_dir",
 		func(c *Config) bool { return c.DataDir == "" },
 		"is empty, and this user has no home directory; give a directory for state",
 	},

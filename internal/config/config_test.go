@@ -119,13 +119,13 @@ func sample(f field) string {
 	case reflect.Float64:
 		return "0.25"
 	}
-	for _, word := range strings.Fields(f.tag.Get("oneof")) {
+	for word := range strings.FieldsSeq(f.tag.Get("oneof")) {
 		if word != f.String() && word != "file" {
 			return word
 		}
 	}
 	forms := map[string]string{
-		"address": "127.0.0.1:0", "url": "http://a", "postgres": "postgres://a/b", "valkey": "redis://a:1", "key": strings.Repeat("ab", 32),
+		"address": "127.0.0.1:0", "url": "http://a", "postgres": "postgres://a/b", "valkey": "redis://a:1",
 	}
 	if text := forms[f.tag.Get("form")]; text != "" {
 		return text

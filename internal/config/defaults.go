@@ -34,6 +34,7 @@ func defaultGateway() Gateway {
 		IdleTimeout:    75 * time.Second,
 		MaxRequestBody: 4 << 20,
 		MaxHeader:      16 << 10,
+		MaxHeaderCount: 100,
 		MaxURL:         8 << 10,
 		RatelimitHeaders: RatelimitHeaders{
 			Limit:     "X-RateLimit-Limit",

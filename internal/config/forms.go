@@ -9,8 +9,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/sluicegate/sluice/internal/secret"
 )
 
 // A form is a shape of text, named in the form tag.
@@ -19,8 +17,8 @@ type form struct {
 	check   func(text string) error
 }
 
-// forms holds every form by name. The checks of postgres, valkey and key see
-// secrets and never quote them.
+// forms holds every form by name. The checks of postgres and valkey see secrets
+// and never quote them.
 var forms = map[string]form{
 	"address":  {"an address such as :8080 or 127.0.0.1:8080", checkAddress},
 	"url":      {"an address such as https://admin.internal:8081", checkURL},
@@ -29,7 +27,6 @@ var forms = map[string]form{
 	"token":    {"up to 32 letters, digits, _ and -", checkToken},
 	"postgres": {"an address such as postgres://sluice@127.0.0.1/sluice", checkPostgres},
 	"valkey":   {"an address such as redis://127.0.0.1:6379", checkValkeyURL},
-	"key":      {"64 hexadecimal digits", checkKey},
 }
 
 var (
@@ -126,11 +123,4 @@ func checkPostgres(text string) error {
 func checkValkeyURL(text string) error {
 	_, err := parseValkeyURL(text)
 	return err
-}
-
-func checkKey(text string) error {
-	if _, err := secret.ParseKey(secret.New(text)); err != nil {
-		return errors.New("is not a key; want 64 hexadecimal digits, as openssl rand -hex 32 prints them")
-	}
-	return nil
 }

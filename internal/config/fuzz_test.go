@@ -153,11 +153,11 @@ func TestHostileTextsAreRefusedWithinMemory(t *testing.T) {
 }
 
 func TestALongReportIsCutAndSaysSo(t *testing.T) {
-	text := ""
+	var text strings.Builder
 	for i := range 70 {
-		text += fmt.Sprintf("zzz%d: 1\n", i)
+		text.WriteString(fmt.Sprintf("zzz%d: 1\n", i))
 	}
-	_, _, err := load(t, Sources{}, text)
+	_, _, err := load(t, Sources{}, text.String())
 	var problems *Problems
 	if !errors.As(err, &problems) || len(problems.List) != mostProblems || !strings.HasPrefix(err.Error(), "configuration: 70 problems\n") || !strings.HasSuffix(err.Error(), "\n… and 20 more") {
 		t.Errorf("%v", err)

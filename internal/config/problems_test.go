@@ -26,8 +26,19 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("differs from %s (see -update):\n%s", path, got)
+		t.Errorf("differs from %s (see -update)\n%s", path, firstDifference(got, string(want)))
 	}
+}
+
+// firstDifference shows the first lines at which two texts part.
+func firstDifference(got, want string) string {
+	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(gotLines), len(wantLines)) {
+		if gotLines[i] != wantLines[i] {
+			return fmt.Sprintf("line %d\n got  %s\n want %s", i+1, gotLines[i], wantLines[i])
+		}
+	}
+	return fmt.Sprintf("got %d lines, want %d", len(gotLines), len(wantLines))
 }
 
 // load loads files with the given texts, named a.yaml, b.yaml, …
@@ -162,30 +173,31 @@ telemetry: {listen: "127.0.0.1:70000"}
 `, `gateway: {listen: "[::1", control_listen: "a_b:1", admin_url: "https://u:pass@host"}
 telemetry: {listen: "::1:80"}
 `, `gateway: {admin_url: "https://host/?a=b"}`}},
-	{name: "secrets stay secret", files: []string{`secret: 123456789
+	{
+		name: "secrets stay secret", files: []string{`secret: 123456789
 gateway:
   token: [hunter2]
 database:
   url: hunter2://u:hunter2@host
 valkey: {password: 5.5, url: hunter2}
-admin:
-  master_key: |
-    hunter2
+telemetry:
+  token:
+    env: UNSET
+  tokn: |
     hunter2
 secrett: hunter2
-telemetry:
-  tokn: hunter2
-`, "gateway: {token: {value: hunter2}, listn: hunter2}\nadmin: {master_key: {env: UNSET}}\ntelemetry: {token: {file: missing.txt}}\nsecret: {file: empty.txt}\n"},
-		env: []string{"SLUICE_DATABASE_URL=hunter2", "SLUICE_ADMIN_MASTER_KEY=hunter2"}, flags: []Flag{{"--token", "gateway.tken", "hunter2"}}},
+`, "gateway: {token: {value: hunter2}, listn: hunter2}\nvalkey: {password: {env: UNSET}}\ntelemetry: {token: {file: missing.txt}}\nsecret: {file: empty.txt}\n"},
+		env: []string{"SLUICE_DATABASE_URL=hunter2", "SLUICE_VALKEY_URL=hunter2"}, flags: []Flag{{"--token", "gateway.tken", "hunter2"}},
+	},
 	{name: "syntax around a secret", files: []string{"gateway:\n  token: \"hunter2\n"}},
-	{name: "syntax inside a secret", files: []string{"admin:\n  master_key:\n    hunter2\n   hunter2: [\n"}},
+	{name: "syntax inside a secret", files: []string{"telemetry:\n  token:\n    hunter2\n   hunter2: [\n"}},
 	{name: "syntax", files: []string{"gateway:\n  listen: [\n", "gateway:\n\tlisten: x\n", "a: b: c\n", "gateway: {listen: \":1\"\n", "- a\n- b\n", "just text", "\x00\x01"}},
 	{name: "anchors, aliases, tags and documents", files: []string{"gateway: &g\n  listen: ':1'\nadmin: *g\nlog: {level: !!str info, format: &f text, access: *f}\n---\nlog: {level: info}\n"}},
 	{name: "files that cannot be read", more: []string{"missing.yaml", "."}, files: []string{strings.Repeat("# large\n", maxFile/8+1)}},
 	{name: "environment", env: []string{
 		"SLUICE_GATEWAY_READ_TIMEOUT=15", "SLUICE_GATEWAY_WATCH=1", "SLUICE_GATEWAY_MAX_HEADER=", "SLUICE_KEYS_CACHE_SIZE=many",
 		"SLUICE_LOG_SAMPLE_OK=NaN", "SLUICE_GATEWAY_TRUSTED_PROXIES=10.0.0.0/8,10.0.0.1", "SLUICE_GATEWAY_LISTN=:1", "SLUICE_NOTHING_LIKE_IT=1",
-		"SLUICE_LOG_LEVEL_FILE=x", "SLUICE_SECRET=a", "SLUICE_SECRET_FILE=token.txt", "SLUICE_ADMIN_MASTER_KEY_FILE=missing.txt", "SLUICE_VALKEY_URL_FILE=empty.txt",
+		"SLUICE_LOG_LEVEL_FILE=x", "SLUICE_SECRET=a", "SLUICE_SECRET_FILE=token.txt", "SLUICE_VALKEY_PASSWORD_FILE=missing.txt", "SLUICE_VALKEY_URL_FILE=empty.txt",
 		"SLUICE_TELEMETRY_TOKN_FILE=x", "SLUICE_KEYS_HASH=md5", "SLUICE_KEYS_LEGACY_HASHES=md5",
 	}},
 	{name: "flags", flags: []Flag{{"--listen", "gateway.listen", "8080"}, {"--log-level", "log.level", "inof"}, {"--x", "gateway.listne", "1"}}},

@@ -65,9 +65,11 @@ type Gateway struct {
 	Watch bool `yaml:"watch"`
 	// How long a stop waits for requests in flight.
 	DrainTimeout time.Duration `yaml:"drain_timeout" range:"0s..10m"`
-	// Time for a client to send head and body of one request; 408 when it passes.
+	// Time for a client to send the head of a request; then the same for its body,
+	// and a second more for each KiB of it that came. 408 when it passes.
 	ReadTimeout time.Duration `yaml:"read_timeout" range:"100ms..1h"`
-	// Time for a client to take an answer; the connection is closed when it passes.
+	// Time for a client to take each piece of an answer; the connection is closed
+	// when it passes.
 	WriteTimeout time.Duration `yaml:"write_timeout" range:"100ms..1h"`
 	// How long an idle keep-alive connection stays open.
 	IdleTimeout time.Duration `yaml:"idle_timeout" range:"100ms..1h"`
@@ -75,6 +77,8 @@ type Gateway struct {
 	MaxRequestBody Bytes `yaml:"max_request_body" range:"1KiB..16GiB"`
 	// Largest request head, request line included; larger ones get 431.
 	MaxHeader Bytes `yaml:"max_header" range:"1KiB..1MiB"`
+	// Most header lines in one request; more get 431.
+	MaxHeaderCount int `yaml:"max_header_count" range:"1..1000"`
 	// Longest request target (path and query); longer ones get 414. At most
 	// gateway.max_header.
 	MaxURL Bytes `yaml:"max_url" range:"64B..1MiB"`
@@ -110,8 +114,8 @@ type RatelimitHeaders struct {
 type Upstream struct {
 	// Time to connect, TLS handshake included; 502 when it passes.
 	DialTimeout time.Duration `yaml:"dial_timeout" range:"10ms..5m"`
-	// Time from sending a request to the end of the head of its answer; 504 when
-	// it passes.
+	// Time from sending a request to the end of the head of its answer, then for
+	// each piece of its body; 504 when it passes before the head.
 	ResponseTimeout time.Duration `yaml:"response_timeout" range:"10ms..1h"`
 	// Connections to one upstream address.
 	MaxConnsPerHost int `yaml:"max_conns_per_host" range:"1..100000"`
@@ -186,7 +190,8 @@ type Postgres struct {
 	// Directory of initdb and postgres. Empty: found on PATH or where
 	// distributions put it, newest first.
 	BinDir string `yaml:"bin_dir"`
-	// Directory of the database files. Empty: pg in data_dir.
+	// Directory for the private database: its files, socket and log. Empty:
+	// data_dir.
 	DataDir string `yaml:"data_dir"`
 	// Memory for the database's page cache.
 	SharedBuffers Bytes `yaml:"shared_buffers" range:"1MiB..64GiB"`
@@ -226,13 +231,10 @@ type Admin struct {
 	Listen string `yaml:"listen" form:"address" required:"true"`
 	// Permit plain HTTP beyond loopback: something in front terminates TLS.
 	Insecure bool `yaml:"insecure"`
-	// Sign-in attempts per minute from one address; further ones get 429.
+	// Failed authentications per minute from one address; further ones get 429.
 	LoginRate int `yaml:"login_rate" range:"1..10000"`
-	// Objects on one page of a list.
-	PageSize int `yaml:"page_size" range:"1..1000"`
-	// Key that seals secrets at rest, 64 hexadecimal digits. Empty: generated,
-	// kept in data_dir as master.key with mode 0600.
-	MasterKey secret.Value `yaml:"master_key" form:"key"`
+	// Objects on one page of a list when the caller does not say.
+	PageSize int `yaml:"page_size" range:"1..500"`
 }
 
 // Telemetry holds the settings of metrics and health.
