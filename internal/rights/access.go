@@ -1,0 +1,212 @@
+package rights
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// Access is what a key may do with one API.
+type Access struct {
+	API      string     `json:"api_id"`
+	Rate     Rate       `json:"rate"`
+	Quota    Quota      `json:"quota"`
+	Throttle Throttle   `json:"throttle"`
+	Depth    Value[int] `json:"max_query_depth"` // 0 or -1: unlimited
+
+	Versions             []Item[string]                  `json:"versions"`
+	AllowedURLs          []Item[definition.AllowedURL]   `json:"allowed_urls"` // empty: every path
+	RestrictedTypes      []Item[definition.TypeFields]   `json:"restricted_types"`
+	AllowedTypes         []Item[definition.TypeFields]   `json:"allowed_types"`
+	FieldAccess          []Value[definition.FieldAccess] `json:"field_access_rights"`
+	Endpoints            []EndpointRate                  `json:"endpoints"`
+	DisableIntrospection Value[bool]                     `json:"disable_introspection"`
+
+	stamp string
+}
+
+// EndpointRate is the rate of one method of one path.
+type EndpointRate struct {
+	Path   string `json:"path"`
+	Method string `json:"method"`
+	Rate   Rate   `json:"rate"`
+}
+
+// APIs returns the ids of the APIs that the key may call, in order; none for a
+// master key.
+func (r *Rights) APIs() []string {
+	if r.lists == 0 {
+		return slices.Sorted(maps.Keys(r.Session.AccessRights))
+	}
+	all := make(map[string]bool)
+	for _, p := range r.applied {
+		if group(acl).written(p) {
+			for id := range p.AccessRights {
+				all[id] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// For returns what the key may do with an API, or false when it may not call it.
+func (r *Rights) For(api string) (*Access, bool) {
+	a := &Access{API: api, stamp: r.Session.LastUpdated}
+	if !r.lend(a) {
+		return nil, false
+	}
+	a.Rate = r.rate(api)
+	a.Quota = r.quota(api)
+	a.Throttle = r.throttle(api)
+	a.Depth = r.depth(api)
+	return a, true
+}
+
+// lend fills in what access entries say, beside their limits, and tells whether
+// there is one for the API.
+func (r *Rights) lend(a *Access) bool {
+	a.DisableIntrospection.From = Origin{Kind: Default}
+	if r.Master {
+		return true
+	}
+	var m lists
+	found := false
+	if r.lists == 0 {
+		if e := r.Session.AccessRights[a.API]; e != nil {
+			m.add(e, Origin{Kind: KeyEntry})
+			found = true
+		}
+	}
+	for _, p := range r.applied {
+		if e := p.AccessRights[a.API]; e != nil && group(acl).written(p) {
+			m.add(e, Origin{Kind: PolicyEntry, ID: p.Key()})
+			found = true
+		}
+	}
+	m.fill(a)
+	return found
+}
+
+// A lists unites what several access entries for one API say.
+type lists struct {
+	versions   union[string, string]
+	urls       union[string, definition.AllowedURL]
+	restricted union[string, definition.TypeFields]
+	allowed    union[string, definition.TypeFields]
+	fields     best[[2]string, definition.FieldAccess]
+	endpoints  best[[2]string, EndpointRate]
+	hidden     Value[bool]
+}
+
+func (m *lists) add(e *definition.Access, from Origin) {
+	m.versions.addAll(e.Versions, self, from, nil)
+	m.urls.addAll(e.AllowedURLs, func(u definition.AllowedURL) string { return u.URL }, from, uniteMethods)
+	m.restricted.addAll(e.RestrictedTypes, typeName, from, uniteFields)
+	m.allowed.addAll(e.AllowedTypes, typeName, from, uniteFields)
+	for _, f := range e.FieldAccessRights {
+		m.fields.add([2]string{f.TypeName, f.FieldName}, Value[definition.FieldAccess]{Value: f, From: from}, deeper)
+	}
+	for _, endpoint := range e.Endpoints {
+		for _, method := range endpoint.Methods {
+			limit := method.Limit
+			if limit.Disabled || !sets(limit.Rate, limit.Per) {
+				continue
+			}
+			rate := Rate{Calls: limit.Rate, Per: limit.Per, From: from}
+			one := EndpointRate{Path: endpoint.Path, Method: method.Name, Rate: rate}
+			m.endpoints.add([2]string{one.Path, one.Method}, Value[EndpointRate]{Value: one, From: from}, freer)
+		}
+	}
+	if e.DisableIntrospection && !m.hidden.Value {
+		m.hidden = Value[bool]{Value: true, From: from}
+	}
+}
+
+func (m *lists) fill(a *Access) {
+	a.Versions, a.AllowedURLs = m.versions.items, m.urls.items
+	a.RestrictedTypes, a.AllowedTypes = m.restricted.items, m.allowed.items
+	a.FieldAccess = m.fields.values
+	for _, e := range m.endpoints.values {
+		a.Endpoints = append(a.Endpoints, e.Value)
+	}
+	if m.hidden.Value {
+		a.DisableIntrospection = m.hidden
+	}
+}
+
+func self(s string) string                    { return s }
+func typeName(t definition.TypeFields) string { return t.Name }
+func deeper(a, b definition.FieldAccess) bool {
+	return larger(a.Limits.MaxQueryDepth, b.Limits.MaxQueryDepth)
+}
+func freer(a, b EndpointRate) bool { return a.Rate.freer(b.Rate) }
+func uniteMethods(a, b definition.AllowedURL) definition.AllowedURL {
+	a.Methods = unite(a.Methods, b.Methods)
+	return a
+}
+
+func uniteFields(a, b definition.TypeFields) definition.TypeFields {
+	a.Fields = unite(a.Fields, b.Fields)
+	return a
+}
+
+// unite returns the elements of both, each once, leaving both as they are.
+func unite(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// A union collects elements in the order they come, each once by its key.
+type union[K comparable, T any] struct {
+	items []Item[T]
+	at    map[K]int
+}
+
+// addAll adds elements; one that is there gains an origin and, with join, what
+// the other has more.
+func (u *union[K, T]) addAll(more []T, key func(T) K, from Origin, join func(a, b T) T) {
+	if u.at == nil && len(more) > 0 {
+		u.at = make(map[K]int, len(more))
+	}
+	for _, one := range more {
+		i, known := u.at[key(one)]
+		if !known {
+			u.at[key(one)] = len(u.items)
+			u.items = append(u.items, Item[T]{Value: one, From: []Origin{from}})
+			continue
+		}
+		if join != nil {
+			u.items[i].Value = join(u.items[i].Value, one)
+		}
+		if !slices.Contains(u.items[i].From, from) {
+			u.items[i].From = append(u.items[i].From, from)
+		}
+	}
+}
+
+// A best collects elements in the order they come, keeping the better of two
+// with one key.
+type best[K comparable, T any] struct {
+	values []Value[T]
+	at     map[K]int
+}
+
+func (b *best[K, T]) add(key K, one Value[T], better func(a, b T) bool) {
+	if b.at == nil {
+		b.at = make(map[K]int)
+	}
+	i, known := b.at[key]
+	switch {
+	case !known:
+		b.at[key] = len(b.values)
+		b.values = append(b.values, one)
+	case better(one.Value, b.values[i].Value):
+		b.values[i] = one
+	}
+}

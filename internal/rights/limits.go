@@ -1,0 +1,211 @@
+package rights
+
+import "github.com/sluicegate/sluice/internal/definition"
+
+// Rate admits Calls in Per seconds.
+type Rate struct {
+	Calls float64 `json:"rate"` // 0: none is set; -1: unlimited
+	Per   float64 `json:"per"`  // seconds
+	Scope string  `json:"scope"`
+	From  Origin  `json:"from"`
+}
+
+// Quota admits Max calls in a period. Values of one Scope are counted together,
+// those of different scopes apart: "" is the key, else the id of an API or of a
+// policy.
+type Quota struct {
+	Max         int64  `json:"quota_max"`          // 0: none is set; -1: unlimited
+	Renewal     int64  `json:"quota_renewal_rate"` // seconds; 0: it never renews
+	Scope       string `json:"scope"`
+	From        Origin `json:"from"`
+	RenewalFrom Origin `json:"renewal_from"`
+}
+
+// Throttle is how a call over its rate waits and tries again.
+type Throttle struct {
+	Interval     float64 `json:"throttle_interval"` // seconds
+	Retries      int     `json:"throttle_retry_limit"`
+	IntervalFrom Origin  `json:"interval_from"`
+	RetriesFrom  Origin  `json:"retries_from"`
+}
+
+// A group is a part of a session that a policy writes as a whole.
+type group uint8
+
+const (
+	acl group = iota
+	rates
+	quotas
+	complexity
+)
+
+// partitioned tells whether a policy writes some groups only.
+func partitioned(p *definition.Policy) bool {
+	parts := p.Partitions
+	return parts.Quota || parts.RateLimit || parts.Complexity || parts.ACL
+}
+
+// written tells whether a policy writes the group.
+func (g group) written(p *definition.Policy) bool {
+	if !partitioned(p) {
+		return true
+	}
+	switch g {
+	case acl:
+		return p.Partitions.ACL
+	case rates:
+		return p.Partitions.RateLimit
+	case quotas:
+		return p.Partitions.Quota
+	}
+	return p.Partitions.Complexity
+}
+
+// A claim is what one place says about the limits of calls to an API.
+type claim struct {
+	*definition.Limits
+	scope string
+	from  Origin
+}
+
+// claims returns what every place that has a say in a group says about an API,
+// in order. set tells whether limits say anything about the group.
+//
+// A policy has a say when it writes the group and lists the API, or lists none
+// at all. Where policies write the group but none has a say, as beside a policy
+// that only lists APIs, the numbers of all of them hold. The key is heard when
+// no policy writes the group.
+func (r *Rights) claims(g group, api string, set func(*definition.Limits) bool) []claim {
+	var direct, all []claim
+	written, heard := false, false
+	for _, p := range r.applied {
+		if !g.written(p) {
+			continue
+		}
+		written = true
+		if set(&p.Limits) {
+			all = append(all, claim{Limits: &p.Limits, from: Origin{Kind: Policy, ID: p.Key()}})
+		}
+		entry, listed := p.AccessRights[api]
+		if !listed && len(p.AccessRights) > 0 {
+			continue
+		}
+		heard = true
+		if c, ok := r.ofPolicy(p, entry, api, set); ok {
+			direct = append(direct, c)
+		}
+	}
+	switch {
+	case heard:
+		return direct
+	case written:
+		return all
+	}
+	return r.ofKey(api, set)
+}
+
+// ofPolicy is what a policy says: its entry for the API before its own numbers.
+// Limits of an entry are counted for that API alone. Those of the policy are
+// counted under its id when they are meant per API, or when several policies
+// bring their own list of APIs; otherwise for the key as a whole.
+func (r *Rights) ofPolicy(p *definition.Policy, entry *definition.Access, api string, set func(*definition.Limits) bool) (claim, bool) {
+	id := p.Key()
+	if entry != nil && entry.Limit != nil && set(&entry.Limit.Limits) {
+		return claim{Limits: &entry.Limit.Limits, scope: api, from: Origin{Kind: PolicyEntry, ID: id}}, true
+	}
+	c := claim{Limits: &p.Limits, from: Origin{Kind: Policy, ID: id}}
+	ownList := r.lists > 1 && group(acl).written(p) && len(p.AccessRights) > 0
+	if p.Partitions.PerAPI || ownList {
+		c.scope = id
+	}
+	return c, set(&p.Limits)
+}
+
+// ofKey is what the key says: its entry for the API, unless policies brought the
+// entries, before its own numbers.
+func (r *Rights) ofKey(api string, set func(*definition.Limits) bool) []claim {
+	if r.lists == 0 {
+		if e := r.Session.AccessRights[api]; e != nil && e.Limit != nil && set(&e.Limit.Limits) {
+			return []claim{{Limits: &e.Limit.Limits, scope: api, from: Origin{Kind: KeyEntry}}}
+		}
+	}
+	if set(&r.Session.Limits) {
+		return []claim{{Limits: &r.Session.Limits, from: Origin{Kind: Key}}}
+	}
+	return nil
+}
+
+// sets tells whether a rate limits, or says that it does not.
+func sets(rate, per float64) bool { return rate < 0 || rate > 0 && per > 0 }
+
+// freer tells whether r admits more calls in the long run than other.
+func (r Rate) freer(other Rate) bool {
+	switch {
+	case other.Calls < 0:
+		return false
+	case r.Calls < 0:
+		return true
+	}
+	return r.Per*other.Calls < other.Per*r.Calls
+}
+
+func (r *Rights) rate(api string) Rate {
+	won := Rate{From: Origin{Kind: Default}}
+	for i, c := range r.claims(rates, api, func(l *definition.Limits) bool { return sets(l.Rate, l.Per) }) {
+		one := Rate{Calls: c.Rate, Per: c.Per, Scope: c.scope, From: c.from}
+		if i == 0 || one.freer(won) {
+			won = one
+		}
+	}
+	if won.Calls < 0 {
+		won.Calls, won.Per = -1, 0
+	}
+	return won
+}
+
+func (r *Rights) quota(api string) Quota {
+	won := Quota{From: Origin{Kind: Default}, RenewalFrom: Origin{Kind: Default}}
+	for _, c := range r.claims(quotas, api, func(l *definition.Limits) bool { return l.QuotaMax != 0 }) {
+		// Of equal ones the lesser id decides, so that which counter is used does
+		// not depend on the order of policies.
+		tie := c.QuotaMax == won.Max && c.from.ID < won.From.ID
+		if tie || larger(c.QuotaMax, won.Max) {
+			won.Max, won.Scope, won.From = c.QuotaMax, c.scope, c.from
+		}
+		if c.QuotaRenewalRate > won.Renewal {
+			won.Renewal, won.RenewalFrom = c.QuotaRenewalRate, c.from
+		}
+	}
+	if won.Max < 0 { // a quota that nothing uses up has nothing to renew
+		won.Max, won.Renewal, won.RenewalFrom = -1, 0, won.From
+	}
+	return won
+}
+
+func (r *Rights) depth(api string) Value[int] {
+	won := Value[int]{From: Origin{Kind: Default}}
+	for _, c := range r.claims(complexity, api, func(l *definition.Limits) bool { return l.MaxQueryDepth != 0 }) {
+		if larger(c.MaxQueryDepth, won.Value) {
+			won = Value[int]{Value: max(c.MaxQueryDepth, -1), From: c.from}
+		}
+	}
+	return won
+}
+
+func (r *Rights) throttle(api string) Throttle {
+	won := Throttle{IntervalFrom: Origin{Kind: Default}, RetriesFrom: Origin{Kind: Default}}
+	set := func(l *definition.Limits) bool { return l.ThrottleInterval != 0 || l.ThrottleRetryLimit != 0 }
+	for i, c := range r.claims(rates, api, set) {
+		if i == 0 || c.ThrottleInterval > won.Interval {
+			won.Interval, won.IntervalFrom = c.ThrottleInterval, c.from
+		}
+		if i == 0 || c.ThrottleRetryLimit > won.Retries {
+			won.Retries, won.RetriesFrom = c.ThrottleRetryLimit, c.from
+		}
+	}
+	return won
+}
+
+// larger compares limits: a negative one is unlimited and so the largest, 0 is
+// none and so the smallest.
+func larger[T int | int64](a, b T) bool { return b >= 0 && (a < 0 || a > b) }
