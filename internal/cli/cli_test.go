@@ -298,6 +298,26 @@ func TestCompletionScriptsExist(t *testing.T) {
 	}
 }
 
+func TestFlagsCompleteTheirValues(t *testing.T) {
+	for args, want := range map[string]string{
+		"version -o ":         "stdout| table\nstdout| json\nstdout| yaml\nstdout| :4",
+		"up --log-level ":     "stdout| warn",
+		"config check --for ": "stdout| gateway",
+		"gateway --apps ":     "stdout| :16",
+		"gateway --policies ": "stdout| json\nstdout| :8",
+		"up --config ":        "stdout| yaml\nstdout| yml\nstdout| :8",
+		"migrate ":            "stdout| status",
+	} {
+		var out bytes.Buffer
+		fields := append([]string{"__complete"}, strings.Split(args, " ")...)
+		code := Run(context.Background(), Process{Args: fields, Stdout: &out, Stderr: io.Discard})
+		got := "stdout| " + strings.ReplaceAll(out.String(), "\n", "\nstdout| ")
+		if code != ExitOK || !strings.Contains(got, want) {
+			t.Errorf("%s: exit %d, %s", args, code, got)
+		}
+	}
+}
+
 // brokenPipe is a standard output that nobody reads.
 type brokenPipe struct{}
 

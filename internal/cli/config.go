@@ -35,6 +35,7 @@ configuration file.`,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return s.checkConfig(cmd, role) },
 	}
 	check.Flags().StringVar(&role, "for", "", "also demand what this `COMMAND` cannot do without: up, gateway, admin or migrate")
+	must(check.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"up", "gateway", "admin", "migrate"}, cobra.ShellCompDirectiveNoFileComp)))
 	reference := &cobra.Command{
 		Use:   "reference",
 		Short: "Print the documentation of every setting as Markdown",

@@ -41,6 +41,13 @@ API definitions.`,
 	flags.StringVarP(&s.output, "output", "o", "table", "`FORM` of printed data: table, json or yaml")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "print no banner and no remarks")
 	flags.BoolVar(&s.noColor, "no-color", false, "print without colour, as the variable NO_COLOR does")
+	fixed := func(choices ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)
+	}
+	must(root.RegisterFlagCompletionFunc("output", fixed(outputs...)))
+	must(root.RegisterFlagCompletionFunc("log-level", fixed("debug", "info", "warn", "error")))
+	must(root.RegisterFlagCompletionFunc("log-format", fixed("text", "json")))
+	must(root.MarkPersistentFlagFilename("config", "yaml", "yml"))
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(s.upCommand(), s.gatewayCommand(), s.adminCommand(), s.migrateCommand(),
 		s.validateCommand(), s.configCommand(), s.versionCommand())
@@ -49,6 +56,14 @@ API definitions.`,
 		completion.Args, completion.RunE = cobra.ArbitraryArgs, needsCommand // its own answers any word by help
 	}
 	return root
+}
+
+// must takes the errors of completions, which have one cause: a flag without
+// such a name, which the first test would meet.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
 
 // begin runs before every command, when its arguments are known to be fine.

@@ -68,6 +68,7 @@ Counters stay in the process unless valkey.url names a store to share them.`,
 		},
 	}
 	addSettings(cmd, settings)
+	must(cmd.MarkFlagDirname("data-dir"))
 	cmd.Flags().BoolVar(&demo, "demo", false, "seed an empty database with a sample upstream, two APIs, a policy and a key")
 	return cmd
 }
@@ -92,6 +93,8 @@ func (s *session) gatewayCommand() *cobra.Command {
 		},
 	}
 	addSettings(cmd, settings)
+	must(cmd.MarkFlagDirname("apps"))
+	must(cmd.MarkFlagFilename("policies", "json"))
 	return cmd
 }
 
