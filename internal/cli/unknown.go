@@ -26,13 +26,11 @@ func (v *validation) unknownBelow(file, path string, object any, raw json.RawMes
 }
 
 // unknownWalk goes through an object and the JSON that it was read from, side by
-// side: the object knows what it does not know, the JSON has the names.
+// side: what the JSON names and the object has no field for is unknown.
 type unknownWalk struct {
 	file  string
 	found *[]finding
 }
-
-var unknownType = reflect.TypeFor[definition.Unknown]()
 
 func (w unknownWalk) value(v reflect.Value, raw json.RawMessage, path string) {
 	switch v.Kind() {
@@ -54,15 +52,12 @@ func (w unknownWalk) object(v reflect.Value, raw json.RawMessage, path string) {
 	if json.Unmarshal(raw, &members) != nil {
 		return
 	}
-	fields, unknown := membersOf(v)
+	fields := membersOf(v)
 	known := slices.Sorted(maps.Keys(fields))
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		below := strings.TrimPrefix(path+"."+name, ".")
 		if field, ok := fields[name]; ok {
 			w.value(field, members[name], below)
-			continue
-		}
-		if unknown == nil || unknown.Get(name) == nil {
 			continue
 		}
 		message := "is not known to this release and has no effect"
@@ -74,25 +69,20 @@ func (w unknownWalk) object(v reflect.Value, raw json.RawMessage, path string) {
 }
 
 // membersOf returns the fields of a struct by their JSON names, those of
-// embedded structs included, and the struct's Unknown, or nil.
-func membersOf(v reflect.Value) (map[string]reflect.Value, *definition.Unknown) {
+// embedded structs included.
+func membersOf(v reflect.Value) map[string]reflect.Value {
 	fields := make(map[string]reflect.Value)
-	var unknown *definition.Unknown
 	for i := range v.NumField() {
 		declared := v.Type().Field(i)
 		name, _, _ := strings.Cut(declared.Tag.Get("json"), ",")
 		switch {
-		case declared.Type == unknownType:
-			copied := v.Field(i).Interface().(definition.Unknown)
-			unknown = &copied
 		case declared.Anonymous && name == "":
-			embedded, _ := membersOf(v.Field(i))
-			maps.Copy(fields, embedded)
+			maps.Copy(fields, membersOf(v.Field(i)))
 		case name != "" && name != "-":
 			fields[name] = v.Field(i)
 		}
 	}
-	return fields, unknown
+	return fields
 }
 
 func (w unknownWalk) entries(v reflect.Value, raw json.RawMessage, path string) {
