@@ -1,0 +1,230 @@
+package observe
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// AccessOptions says where the access log goes.
+type AccessOptions struct {
+	Target   string  // stdout, file or off
+	File     string  // path, for file; appended to
+	SampleOK float64 // share of successful requests that are written, in [0, 1]; refusals and errors always are
+}
+
+const (
+	blockSize  = 64 << 10 // bytes that are written at once
+	maxBlocks  = 64       // blocks that wait to be written; beyond, lines are dropped
+	flushEvery = 250 * time.Millisecond
+)
+
+// AccessLog writes one JSON line for each request. Who adds a line never waits
+// for the disk: lines gather in blocks, and when those cannot be written fast
+// enough, lines are dropped and counted.
+type AccessLog struct {
+	log      *slog.Logger
+	path     string // "" unless it is a file
+	out      io.WriteCloser
+	sample   uint64 // a success is written when a random number is not above
+	failing  bool   // the last write failed; used by Run alone
+	reopened chan struct{}
+
+	mu    sync.Mutex
+	block []byte
+
+	full    chan []byte
+	spare   chan []byte
+	dropped atomic.Uint64
+	clock   dateCache
+}
+
+// OpenAccessLog opens the access log, or returns nil when it is off. Run writes
+// it.
+func OpenAccessLog(o AccessOptions, log *slog.Logger) (*AccessLog, error) {
+	switch o.Target {
+	case "off":
+		return nil, nil
+	case "stdout":
+		return newAccessLog(keepOpen{os.Stdout}, o, log), nil
+	case "file":
+		f, err := openLog(o.File)
+		if err != nil {
+			return nil, fmt.Errorf("opening the access log: %w", err)
+		}
+		return newAccessLog(f, o, log), nil
+	}
+	return nil, fmt.Errorf("access log: target %q: want stdout, file or off", o.Target)
+}
+
+func openLog(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
+}
+
+// keepOpen is a stream that is not ours to close.
+type keepOpen struct{ io.Writer }
+
+// Close does nothing.
+func (keepOpen) Close() error { return nil }
+
+func newAccessLog(out io.WriteCloser, o AccessOptions, log *slog.Logger) *AccessLog {
+	l := &AccessLog{
+		log: log, out: out,
+		reopened: make(chan struct{}, 1),
+		block:    make([]byte, 0, blockSize),
+		full:     make(chan []byte, maxBlocks),
+		spare:    make(chan []byte, 4),
+	}
+	if o.Target == "file" {
+		l.path = o.File
+	}
+	l.sample = math.MaxUint64
+	if o.SampleOK < 1 {
+		l.sample = uint64(max(o.SampleOK, 0) * math.MaxUint64)
+	}
+	return l
+}
+
+// Dropped returns how many lines could not be written.
+func (l *AccessLog) Dropped() uint64 { return l.dropped.Load() }
+
+// Reopen makes Run open the file again, after something has moved it away. It
+// does nothing for other targets.
+func (l *AccessLog) Reopen() {
+	select {
+	case l.reopened <- struct{}{}:
+	default: // asked already
+	}
+}
+
+// Run writes what is added until ctx ends, and then the rest. It must run once.
+func (l *AccessLog) Run(ctx context.Context) {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case b := <-l.full:
+			l.write(b)
+		case <-tick.C:
+			l.flush()
+		case <-l.reopened:
+			l.reopen()
+		case <-ctx.Done():
+			l.finish()
+			return
+		}
+	}
+}
+
+// add writes a request's line, unless it is one of the successes that are left
+// out.
+func (l *AccessLog) add(m *meter, o *observed) {
+	success := o.ex.Rejection == nil && o.status < 400
+	if success && l.sample != math.MaxUint64 && rand.Uint64() >= l.sample {
+		return
+	}
+	line := l.appendLine(o.ex.Buf[:0], m, o)
+	o.ex.Buf = line
+	l.mu.Lock()
+	if len(l.block)+len(line) > blockSize && !l.rotate() {
+		l.mu.Unlock()
+		l.dropped.Add(1)
+		return
+	}
+	l.block = append(l.block, line...)
+	l.mu.Unlock()
+}
+
+// rotate begins a new block, unless too many are waiting. The caller holds mu.
+func (l *AccessLog) rotate() bool {
+	if len(l.block) == 0 {
+		return true
+	}
+	select {
+	case l.full <- l.block:
+	default:
+		return false
+	}
+	select {
+	case l.block = <-l.spare:
+	default:
+		l.block = make([]byte, 0, blockSize)
+	}
+	return true
+}
+
+// flush sends the block at hand on its way, behind those before it.
+func (l *AccessLog) flush() {
+	l.mu.Lock()
+	l.rotate()
+	l.mu.Unlock()
+}
+
+func (l *AccessLog) finish() {
+	for l.drain(); ; l.drain() {
+		l.flush()
+		if len(l.full) == 0 {
+			break
+		}
+	}
+	if err := l.out.Close(); err != nil {
+		l.log.Error("closing the access log", "err", err)
+	}
+}
+
+func (l *AccessLog) drain() {
+	for {
+		select {
+		case b := <-l.full:
+			l.write(b)
+		default:
+			return
+		}
+	}
+}
+
+// write writes a block, and says once when that begins to fail and when it works
+// again.
+func (l *AccessLog) write(block []byte) {
+	n, err := l.out.Write(block)
+	switch {
+	case err != nil:
+		l.dropped.Add(uint64(bytes.Count(block[n:], []byte{'\n'})))
+		if !l.failing {
+			l.log.Error("writing the access log; lines are dropped until it works again", "err", err)
+		}
+	case l.failing:
+		l.log.Info("writing the access log works again", "dropped", l.Dropped())
+	}
+	l.failing = err != nil
+	select {
+	case l.spare <- block[:0]:
+	default:
+	}
+}
+
+// reopen changes over to a new file; when there cannot be one, the old goes on.
+func (l *AccessLog) reopen() {
+	if l.path == "" {
+		return
+	}
+	l.flush()
+	l.drain()
+	f, err := openLog(l.path)
+	if err != nil {
+		l.log.Error("reopening the access log; it goes on in the file that was open", "err", err)
+		return
+	}
+	if err := l.out.Close(); err != nil {
+		l.log.Error("closing the access log that was replaced", "err", err)
+	}
+	l.out = f
+}

@@ -1,0 +1,93 @@
+package observe
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/event"
+)
+
+// A meter sees the requests of one API. It is small until the first comes in:
+// most of a hundred thousand APIs are rarely called.
+type meter struct {
+	observer *Observer
+	api      string
+	field    []byte // the API's part of an access-log line
+	counts   atomic.Pointer[series]
+}
+
+// Done records a finished exchange. It reads the clock once.
+func (m *meter) Done(ex *pipeline.Exchange) {
+	o := observed{ex: ex, total: max(time.Since(ex.Started), 0), status: ex.Answer.Status}
+	if o.status == 0 {
+		o.status = ex.Ctx.Response.StatusCode()
+	}
+	o.own = max(o.total-ex.Upstream.Duration, 0)
+	s := m.counts.Load()
+	if s == nil {
+		s = m.open()
+	}
+	s.count(&o)
+	if m.observer.access != nil {
+		m.observer.access.add(m, &o)
+	}
+	if r := ex.Rejection; r != nil && r.Event != "" && m.observer.events != nil {
+		m.observer.events.Raise(event.Event{Name: r.Event, At: ex.Started, API: m.api, Key: ex.KeyName, Detail: r.Message})
+	}
+}
+
+// open makes the series of an API that has its first request.
+func (m *meter) open() *series {
+	m.counts.CompareAndSwap(nil, newSeries())
+	return m.counts.Load()
+}
+
+// observed is an exchange with what is known at its end.
+type observed struct {
+	ex     *pipeline.Exchange
+	status int           // 0 when nothing was answered
+	total  time.Duration // from the request's first byte to its answer
+	own    time.Duration // total without the upstream's part
+}
+
+// meters holds the meters of all APIs by id.
+type meters struct {
+	mu   sync.Mutex
+	byID map[string]*meter
+}
+
+func (ms *meters) meter(api string, make func(string) *meter) *meter {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	m := ms.byID[api]
+	if m == nil {
+		m = make(api)
+		ms.byID[api] = m
+	}
+	return m
+}
+
+func (ms *meters) keep(live map[string]bool) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	for id := range ms.byID {
+		if !live[id] {
+			delete(ms.byID, id)
+		}
+	}
+}
+
+// all returns the meters that have seen a request.
+func (ms *meters) all() []*meter {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	var seen []*meter
+	for _, m := range ms.byID {
+		if m.counts.Load() != nil {
+			seen = append(seen, m)
+		}
+	}
+	return seen
+}

@@ -1,0 +1,74 @@
+// Package observe tells what traffic came to: in metrics, in the access log and
+// in events. What it does for a request costs a clock read and a few atomic
+// additions.
+package observe
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/event"
+)
+
+// Events takes what happens, without waiting.
+type Events interface{ Raise(e event.Event) }
+
+// Options says what an Observer is made of.
+type Options struct {
+	Version string     // of the program, for sluice_build_info
+	Sources Sources    // what other rooms know
+	Access  *AccessLog // nil: there is no access log
+	Events  Events     // nil: nobody listens
+	Log     *slog.Logger
+}
+
+// Observer watches all traffic of a gateway. It is safe for concurrent use.
+type Observer struct {
+	metrics   *metrics
+	access    *AccessLog
+	events    Events
+	unmatched *meter
+}
+
+// New returns an observer that has seen nothing.
+func New(o Options) *Observer {
+	obs := &Observer{metrics: newMetrics(o), access: o.Access, events: o.Events}
+	obs.unmatched = obs.metrics.apis.meter("", obs.meter)
+	return obs
+}
+
+// NewMeter returns what meters an API, for its compiled form. An API that is
+// compiled again goes on counting where it was.
+func (o *Observer) NewMeter(api string) pipeline.Meter {
+	return o.metrics.apis.meter(api, o.meter)
+}
+
+// Unmatched meters the requests that no API took; their api label is empty.
+func (o *Observer) Unmatched() pipeline.Meter { return o.unmatched }
+
+// Keep drops the metrics of every API but these.
+func (o *Observer) Keep(apis []*pipeline.API) {
+	live := map[string]bool{"": true}
+	for _, api := range apis {
+		live[api.Definition.ID] = true
+	}
+	o.metrics.apis.keep(live)
+}
+
+// Applied reports a bundle that was put in force, how long that took, and how
+// many of its definitions are not served as written.
+func (o *Observer) Applied(revision string, took time.Duration, failed int) {
+	o.metrics.config.applied(revision, took, failed)
+}
+
+// Refused reports a bundle that was not put in force at all.
+func (o *Observer) Refused(string) { o.metrics.config.rejected.Add(1) }
+
+func (o *Observer) meter(api string) *meter {
+	m := &meter{observer: o, api: api}
+	if api != "" {
+		m.field = appendText([]byte(`,"api":`), api)
+	}
+	return m
+}

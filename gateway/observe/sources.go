@@ -1,0 +1,128 @@
+package observe
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Sources are asked at every scrape for what other rooms know. One that is nil
+// leaves its metrics out. They must be safe for concurrent use.
+type Sources struct {
+	Clients       func() Clients
+	Upstreams     func() Upstreams
+	KeyCache      func() KeyCache
+	Counters      func() Store  // where calls are counted
+	Keys          func() Store  // where sessions are kept
+	ConfigSource  func() string // where the configuration in force came from, such as "admin" or "disk"
+	DroppedEvents func() uint64
+}
+
+// Clients are the connections of clients.
+type Clients struct {
+	Open    int
+	Refused uint64 // turned away by a limit
+	Panics  uint64 // requests that ended in a fault of the gateway's
+}
+
+// Upstreams are the connections to upstreams.
+type Upstreams struct{ Open, Idle int }
+
+// KeyCache is what the cache of sessions did.
+type KeyCache struct {
+	Hits, Misses uint64
+	Unknown      uint64 // refused from memory, without a look-up
+	Malformed    uint64 // refused by their checksum
+	Stale        uint64 // served past their age while the store was away
+	Entries      int
+	Unknowns     int // unknown keys that are remembered
+}
+
+// Store is how a shared store is.
+type Store struct {
+	Away    bool
+	Outages uint64 // times it went away
+	Without uint64 // decisions that were made without it
+}
+
+var (
+	clientConns   = describe("client_connections", "Open connections of clients.")
+	clientRefused = describe("client_connections_refused_total", "Connections of clients that a limit turned away.")
+	panicsTotal   = describe("panics_total", "Requests that ended in a fault of the gateway's.")
+	upstreamConns = describe("upstream_connections", "Connections to upstreams.", "state")
+	keyCacheTotal = describe("key_cache_total", "Look-ups of keys, by what became of them.", "result")
+	keyCacheSize  = describe("key_cache_entries", "Keys in memory.", "kind")
+	storeUp       = describe("store_up", "Whether a shared store answers: 1 or 0.", "store")
+	storeOutages  = describe("store_outages_total", "How often a shared store went away.", "store")
+	storeWithout  = describe("store_decisions_without_total", "Decisions that were made while a shared store was away.", "store")
+	configSource  = describe("config_source", "Where the configuration in force came from; always 1.", "source")
+	logDropped    = describe("log_dropped_total", "Access-log lines that could not be written.")
+	eventsDropped = describe("events_dropped_total", "Events that no sink was told of.")
+	sourceMetrics = []*prometheus.Desc{
+		clientConns, clientRefused, panicsTotal, upstreamConns, keyCacheTotal, keyCacheSize,
+		storeUp, storeOutages, storeWithout, configSource, logDropped, eventsDropped,
+	}
+)
+
+// sourceCollector asks the sources.
+type sourceCollector struct {
+	sources Sources
+	access  *AccessLog
+}
+
+// Describe implements prometheus.Collector.
+func (c *sourceCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range sourceMetrics {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
+	s := c.sources
+	if s.Clients != nil {
+		v := s.Clients()
+		ch <- gauge(clientConns, float64(v.Open))
+		ch <- total(clientRefused, v.Refused)
+		ch <- total(panicsTotal, v.Panics)
+	}
+	if s.Upstreams != nil {
+		v := s.Upstreams()
+		ch <- gauge(upstreamConns, float64(v.Open-v.Idle), "busy")
+		ch <- gauge(upstreamConns, float64(v.Idle), "idle")
+	}
+	if s.KeyCache != nil {
+		s.KeyCache().collect(ch)
+	}
+	if s.Counters != nil {
+		s.Counters().collect(ch, "counters")
+	}
+	if s.Keys != nil {
+		s.Keys().collect(ch, "keys")
+	}
+	if s.ConfigSource != nil {
+		ch <- gauge(configSource, 1, validLabel(s.ConfigSource()))
+	}
+	if s.DroppedEvents != nil {
+		ch <- total(eventsDropped, s.DroppedEvents())
+	}
+	if c.access != nil {
+		ch <- total(logDropped, c.access.Dropped())
+	}
+}
+
+func (k KeyCache) collect(ch chan<- prometheus.Metric) {
+	ch <- total(keyCacheTotal, k.Hits, "hit")
+	ch <- total(keyCacheTotal, k.Misses, "miss")
+	ch <- total(keyCacheTotal, k.Unknown, "unknown")
+	ch <- total(keyCacheTotal, k.Malformed, "malformed")
+	ch <- total(keyCacheTotal, k.Stale, "stale")
+	ch <- gauge(keyCacheSize, float64(k.Entries), "session")
+	ch <- gauge(keyCacheSize, float64(k.Unknowns), "unknown")
+}
+
+func (s Store) collect(ch chan<- prometheus.Metric, name string) {
+	up := 1.0
+	if s.Away {
+		up = 0
+	}
+	ch <- gauge(storeUp, up, name)
+	ch <- total(storeOutages, s.Outages, name)
+	ch <- total(storeWithout, s.Without, name)
+}
