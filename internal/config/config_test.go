@@ -90,6 +90,13 @@ func TestFilesThatSayNothingChangeNothing(t *testing.T) {
 	}
 }
 
+func TestFilesOfOtherEditorsAreRead(t *testing.T) {
+	cfg, origins, err := load(t, Sources{}, "\xef\xbb\xbfgateway:\r\n  group: win\r\n")
+	if err != nil || cfg.Gateway.Group != "win" || origins["gateway.group"].Line != 2 {
+		t.Errorf("%v, %v", origins, err)
+	}
+}
+
 func TestVariablesOfContainerLinksAreNotSettings(t *testing.T) {
 	_, origins, err := load(t, Sources{Env: []string{
 		"SLUICE_SERVICE_HOST=10.0.0.1", "SLUICE_SERVICE_PORT=80", "SLUICE_SERVICE_PORT_HTTP=80", "SLUICE_PORT=tcp://10.0.0.1:80",

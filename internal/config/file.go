@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,7 @@ func readText(path string) ([]byte, error) {
 	if len(text) > maxFile {
 		return nil, errors.New("is larger than 64 KiB; is it a configuration?")
 	}
-	return text, nil
+	return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), nil // a byte order mark, as some editors write
 }
 
 // bareCause drops the path from an error: it stands before it already.
