@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -154,7 +155,8 @@ func (c *Change) plainPolicyRow(p *definition.Policy) (db.Policy, error) {
 		return db.Policy{}, err
 	}
 	return db.Policy{
-		ID: p.Key(), OrgID: c.by.Org, Name: p.Name, State: policyState(p),
+		// Names are unique, and one without a name is known by its id.
+		ID: p.Key(), OrgID: c.by.Org, Name: cmp.Or(p.Name, p.Key()), State: policyState(p),
 		APIs: sortedNames(p.AccessRights), Body: body,
 	}, nil
 }

@@ -1,0 +1,163 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// listedAPI is an API in a list.
+type listedAPI struct {
+	ID         string          `json:"api_id"`
+	Name       string          `json:"name"`
+	Version    int64           `json:"version" doc:"for If-Match"`
+	CreatedAt  time.Time       `json:"created_at"`
+	UpdatedAt  time.Time       `json:"updated_at"`
+	Definition json.RawMessage `json:"api_definition"`
+}
+
+// apiList is one page of APIs.
+type apiList struct {
+	APIs  []listedAPI `json:"apis"`
+	Pages int64       `json:"pages"`
+}
+
+func (s *Server) listAPIs(ctx context.Context, c *call) (any, error) {
+	page, err := s.page(c, true)
+	if err != nil {
+		return nil, err
+	}
+	sort, err := c.sort()
+	if err != nil {
+		return nil, err
+	}
+	rows, total, err := s.deps.Store.ListAPIs(ctx, c.who.org, c.query("q"), sort, page)
+	if err != nil {
+		return nil, err
+	}
+	list := apiList{APIs: make([]listedAPI, 0, len(rows)), Pages: pages(total, page)}
+	for _, row := range rows {
+		list.APIs = append(list.APIs, listedAPI{
+			ID: row.ID, Name: row.Name, Version: row.Version,
+			CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, Definition: row.Definition,
+		})
+	}
+	return list, nil
+}
+
+func (s *Server) getAPI(ctx context.Context, c *call) (any, error) {
+	row, err := s.deps.Store.APIByID(ctx, c.who.org, c.param("id"))
+	if err != nil {
+		return nil, missing(err, "Could not retrieve API detail")
+	}
+	c.setVersion(row.Version)
+	return json.RawMessage(row.Definition), nil
+}
+
+func (s *Server) createAPI(ctx context.Context, c *call) (any, error) {
+	api, err := c.api()
+	if err != nil {
+		return nil, err
+	}
+	if api.ID == "" {
+		api.ID = newID()
+	}
+	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error { return change.CreateAPI(ctx, api) })
+	if err != nil {
+		return nil, err
+	}
+	c.setVersion(1)
+	answer := done("API created", api.ID)
+	answer.ID = api.ID
+	return answer, nil
+}
+
+func (s *Server) updateAPI(ctx context.Context, c *call) (any, error) {
+	have, err := c.ifMatch()
+	if err != nil {
+		return nil, err
+	}
+	api, err := c.api()
+	if err != nil {
+		return nil, err
+	}
+	if id := c.param("id"); api.ID == "" {
+		api.ID = id
+	} else if api.ID != id {
+		return nil, badRequest("api_id: must be " + id + ", as in the path, or be left out")
+	}
+	var version int64
+	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
+		version, err = change.UpdateAPI(ctx, api, have)
+		return err
+	})
+	if err != nil {
+		return nil, missing(err, "API definition does not exist")
+	}
+	c.setVersion(version)
+	return done("API updated", nil), nil
+}
+
+func (s *Server) deleteAPI(ctx context.Context, c *call) (any, error) {
+	have, err := c.ifMatch()
+	if err != nil {
+		return nil, err
+	}
+	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
+		return change.DeleteAPI(ctx, c.param("id"), have, c.flag("force"))
+	})
+	if err != nil {
+		return nil, missing(err, "Could not retrieve API detail")
+	}
+	return done("API deleted", nil), nil
+}
+
+// validateAPI says what saving a definition would say, but for what it may
+// collide with.
+func (s *Server) validateAPI(_ context.Context, c *call) (any, error) {
+	if _, err := c.api(); err != nil {
+		return nil, err
+	}
+	return done("API definition is valid", map[string]any{"warnings": []string{}}), nil
+}
+
+// api reads a definition from the body, bare or wrapped in "api_definition".
+func (c *call) api() (*definition.API, error) {
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	api, err := definition.ParseAPI(unwrap(body, "api_definition"))
+	if err != nil {
+		return nil, err
+	}
+	return api, nil
+}
+
+// unwrap returns the member of an object that holds what is meant, if there is
+// one. What is not JSON stays as it is, for the parser to complain about.
+func unwrap(body []byte, name string) []byte {
+	if !strings.Contains(string(body[:min(len(body), 1<<10)]), name) {
+		return body // the usual case, decided without decoding everything
+	}
+	var outer map[string]json.RawMessage
+	if json.Unmarshal(body, &outer) == nil && len(outer[name]) > 0 && outer[name][0] == '{' {
+		return outer[name]
+	}
+	return body
+}
+
+// publish makes a change of configuration and tells of it in the log.
+func (s *Server) publish(ctx context.Context, c *call, change func(context.Context, *store.Change) error) error {
+	by := c.author(c.source())
+	revision, err := s.deps.Store.Publish(ctx, by, change)
+	if err != nil {
+		return err
+	}
+	s.log.Info("configuration changed", "revision", revision, "by", by.Name, "route", c.route.name())
+	return nil
+}

@@ -1,0 +1,158 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"unicode"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/store"
+)
+
+// A role says what a user may do. Each of viewer, editor and admin may do what
+// the one before may; gateway stands beside them.
+type role string
+
+// The roles.
+const (
+	roleNone    role = "" // a route that asks for nothing
+	roleViewer  role = "viewer"
+	roleEditor  role = "editor"
+	roleAdmin   role = "admin"
+	roleGateway role = "gateway"
+)
+
+// rank orders the roles of people.
+func (r role) rank() int {
+	switch r {
+	case roleViewer:
+		return 1
+	case roleEditor:
+		return 2
+	case roleAdmin:
+		return 3
+	}
+	return 0
+}
+
+func (r role) known() bool { return r.rank() > 0 || r == roleGateway }
+
+// A principal is who makes a call.
+type principal struct {
+	org  string
+	id   string // of the user; "" for the gateways' common token
+	name string
+	kind string // user or gateway
+	role role
+}
+
+// authorise finds out who calls and whether they may.
+func (s *Server) authorise(ctx context.Context, c *call) (principal, error) {
+	if c.route.role == roleNone {
+		return principal{}, nil
+	}
+	credential := credentialOf(c.http)
+	if len(credential) == 0 {
+		return principal{}, refuse(fasthttp.StatusUnauthorized, "Not authorised")
+	}
+	who, err := s.identify(ctx, credential)
+	if errors.Is(err, store.ErrNotFound) {
+		return principal{}, s.guard.refuse(c.http.RemoteIP())
+	}
+	if err != nil {
+		return principal{}, err
+	}
+	if !c.route.allows(who.role) {
+		path := truncate(string(c.http.Path()), maxText)
+		return principal{}, refuse(fasthttp.StatusForbidden, "access denied: You do not have permission to access  "+path)
+	}
+	return who, nil
+}
+
+// credentialOf returns what the caller shows, bare or as a bearer token.
+func credentialOf(ctx *fasthttp.RequestCtx) []byte {
+	shown := strings.TrimSpace(string(ctx.Request.Header.Peek(fasthttp.HeaderAuthorization)))
+	if scheme, rest, found := strings.Cut(shown, " "); found && strings.EqualFold(scheme, "Bearer") {
+		shown = strings.TrimSpace(rest)
+	}
+	return []byte(shown)
+}
+
+// identify returns who has a credential; store.ErrNotFound is nobody.
+func (s *Server) identify(ctx context.Context, credential []byte) (principal, error) {
+	if s.deps.GatewayToken.Equal(credential) {
+		org, err := s.deps.Store.FirstOrg(ctx)
+		if errors.Is(err, store.ErrNotFound) {
+			err = nil // before the first start is complete there is nothing to own
+		}
+		return principal{org: org, name: "gateway", kind: "gateway", role: roleGateway}, err
+	}
+	user, err := s.deps.Store.UserByKey(ctx, hashOf(credential))
+	if err != nil {
+		return principal{}, err
+	}
+	who := principal{org: user.OrgID, id: user.ID, name: user.Email, kind: "user", role: role(user.Role)}
+	if who.role == roleGateway {
+		who.kind = "gateway"
+	}
+	return who, nil
+}
+
+// hashOf is how an access key is stored. The key has 256 random bits, so that
+// neither salt nor cost would add anything.
+func hashOf(credential []byte) []byte {
+	sum := sha256.Sum256(credential)
+	return sum[:]
+}
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// newAccessKey returns a key that people and scanners recognise, with 256
+// random bits.
+func newAccessKey() string {
+	key := []byte("sla_")
+	var random [64]byte
+	for len(key) < len("sla_")+43 {
+		_, _ = rand.Read(random[:]) // documented never to fail
+		for _, b := range random {
+			// Beyond the last multiple of 62 some letters would come more often.
+			if b < 62*4 && len(key) < len("sla_")+43 {
+				key = append(key, alphabet[b%62])
+			}
+		}
+	}
+	return string(key)
+}
+
+// newID returns an identifier of 32 hexadecimal digits.
+func newID() string {
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // documented never to fail
+	return hex.EncodeToString(random[:])
+}
+
+// Bootstrap makes the first organisation with an admin, on a database that has
+// none, and returns the admin's access key: it is kept nowhere. Otherwise
+// created is false.
+func (s *Server) Bootstrap(ctx context.Context) (key string, created bool, err error) {
+	key = newAccessKey()
+	created, err = s.deps.Store.Bootstrap(ctx, "default", store.User{
+		OrgID: newID(), ID: newID(), Email: "admin@localhost", FirstName: "First", LastName: "Admin",
+		Role: string(roleAdmin), Active: true, AccessKeyHash: hashOf([]byte(key)),
+	})
+	if err != nil || !created {
+		return "", false, err
+	}
+	s.log.Info("first organisation and admin were created", "user", "admin@localhost")
+	return key, true, nil
+}
+
+// printable tells whether a text can stand in a list or a letter.
+func printable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar })
+}

@@ -1,0 +1,166 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// parameters documents every query parameter, by name.
+var parameters = map[string]*huma.Param{
+	"p":           {Description: "page, from 1; negative: everything, where the list permits it", Schema: &huma.Schema{Type: "integer", Default: 1}},
+	"page_size":   {Description: "objects on a page", Schema: &huma.Schema{Type: "integer", Minimum: bound(1), Maximum: bound(maxPageSize)}},
+	"q":           {Description: "part of a name in any case, or a whole id; for keys the beginning of alias or hash", Schema: text()},
+	"sort":        {Description: "order; - is descending", Schema: &huma.Schema{Type: "string", Enum: enum(sorts), Default: "name"}},
+	"active":      {Description: "true: only active ones; false: only refused ones", Schema: &huma.Schema{Type: "boolean"}},
+	"policy_ids":  {Description: "ids, separated by commas", Schema: text()},
+	"state":       {Description: "only those in this state", Schema: &huma.Schema{Type: "string", Enum: []any{"active", "draft", "deny"}}},
+	"api_id":      {Description: "only those that name this API", Schema: text()},
+	"force":       {Description: "delete although policies name it", Schema: &huma.Schema{Type: "boolean"}},
+	"against":     {Description: "revision to compare with; default: the one before", Schema: &huma.Schema{Type: "integer"}},
+	"object_kind": {Description: "only what was done to objects of this kind", Schema: text()},
+	"object_id":   {Description: "only what was done to this object", Schema: text()},
+	"actor":       {Description: "only what this actor did", Schema: text()},
+	"wait":        {Description: "how long to wait for a change, at most 1m", Schema: &huma.Schema{Type: "string", Examples: []any{"30s"}}},
+
+	"suppress_reset": {Description: "keep the key's used quota", Schema: &huma.Schema{Type: "boolean"}},
+}
+
+func text() *huma.Schema { return &huma.Schema{Type: "string"} }
+
+func bound(n float64) *float64 { return &n }
+
+func enum(values []string) []any {
+	list := make([]any, len(values))
+	for i, v := range values {
+		list[i] = v
+	}
+	return list
+}
+
+const schemaPrefix = "#/components/schemas/"
+
+// describe writes the OpenAPI 3.1 document of the routes.
+func describe(routes []route, version string) ([]byte, error) {
+	registry := huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)
+	doc := &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{
+			Title: "Sluice admin", Version: version,
+			Description: "Management of APIs, policies, keys and users. Every path is also served with a final slash.",
+		},
+		Paths: make(map[string]*huma.PathItem),
+		Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
+			"key": {Type: "apiKey", In: "header", Name: "Authorization", Description: "a user's access key, bare or behind Bearer"},
+		}},
+	}
+	for _, r := range routes {
+		op, err := operation(&r, registry)
+		if err != nil {
+			return nil, err
+		}
+		item := doc.Paths[r.path]
+		if item == nil {
+			item = new(huma.PathItem)
+			doc.Paths[r.path] = item
+		}
+		if err := place(item, r.method, op); err != nil {
+			return nil, err
+		}
+	}
+	for _, schema := range registry.Map() {
+		loosen(schema)
+	}
+	return json.Marshal(doc)
+}
+
+// loosen permits what definitions do not name, and asks for nothing: members
+// that are left out have their zero value.
+func loosen(s *huma.Schema) {
+	if s.Type == huma.TypeObject && s.Properties != nil {
+		s.AdditionalProperties, s.Required = true, nil
+	}
+}
+
+func place(item *huma.PathItem, method string, op *huma.Operation) error {
+	switch method {
+	case http.MethodGet:
+		item.Get = op
+	case http.MethodPost:
+		item.Post = op
+	case http.MethodPut:
+		item.Put = op
+	case http.MethodDelete:
+		item.Delete = op
+	default:
+		return fmt.Errorf("%s %s: no such method in a description", method, op.Path)
+	}
+	return nil
+}
+
+func operation(r *route, registry huma.Registry) (*huma.Operation, error) {
+	op := &huma.Operation{
+		Method: r.method, Path: r.path, OperationID: operationID(r), Summary: r.summary, Tags: []string{r.tag},
+		Responses: map[string]*huma.Response{"200": response("", r.reply, registry)},
+	}
+	for _, name := range pathParameters.FindAllStringSubmatch(r.path, -1) {
+		op.Parameters = append(op.Parameters, &huma.Param{Name: name[1], In: "path", Required: true, Schema: text()})
+	}
+	for _, name := range r.query {
+		known := parameters[name]
+		if known == nil {
+			return nil, fmt.Errorf("%s: query parameter %s is not documented", r.name(), name)
+		}
+		p := *known
+		p.Name, p.In = name, "query"
+		op.Parameters = append(op.Parameters, &p)
+	}
+	if r.body != nil {
+		op.RequestBody = &huma.RequestBody{Content: content(r.body, registry), Required: !r.empty}
+	}
+	wrong := append([]int{}, r.wrong...)
+	if r.role != roleNone {
+		op.Security = []map[string][]string{{"key": {}}}
+		op.Description = "Needs the role " + string(r.role) + "."
+		if r.gateway {
+			op.Description += " Gateways may call it."
+		}
+		wrong = append(wrong, 401, 403, 429, 503)
+	}
+	for _, status := range wrong {
+		op.Responses[strconv.Itoa(status)] = failure(status, registry)
+	}
+	return op, nil
+}
+
+var pathParameters = regexp.MustCompile(`\{(\w+)\}`)
+
+// operationID names an operation by method and path: get-api-apis-id.
+func operationID(r *route) string {
+	return strings.ToLower(r.method) + strings.NewReplacer("/", "-", "{", "", "}", "", ".", "-").Replace(r.path)
+}
+
+func failure(status int, registry huma.Registry) *huma.Response {
+	if status == http.StatusNotModified {
+		return &huma.Response{Description: http.StatusText(status)}
+	}
+	return response(http.StatusText(status), envelope{}, registry)
+}
+
+func response(description string, reply any, registry huma.Registry) *huma.Response {
+	if description == "" {
+		description = http.StatusText(http.StatusOK)
+	}
+	return &huma.Response{Description: description, Content: content(reply, registry)}
+}
+
+func content(value any, registry huma.Registry) map[string]*huma.MediaType {
+	t := reflect.TypeOf(value)
+	return map[string]*huma.MediaType{"application/json": {Schema: registry.Schema(t, true, t.Name())}}
+}

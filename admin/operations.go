@@ -1,0 +1,92 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/store"
+)
+
+// auditEntry is one entry of the audit log.
+type auditEntry struct {
+	ID         int64           `json:"id"`
+	At         time.Time       `json:"at"`
+	Actor      string          `json:"actor"`
+	ActorKind  string          `json:"actor_kind" enum:"user,gateway,system"`
+	IP         string          `json:"ip"`
+	Action     string          `json:"action"`
+	ObjectKind string          `json:"object_kind"`
+	ObjectID   string          `json:"object_id"`
+	Revision   *int64          `json:"revision" doc:"of the configuration, when it changed"`
+	Before     json.RawMessage `json:"before" doc:"secrets are masked"`
+	After      json.RawMessage `json:"after" doc:"secrets are masked"`
+}
+
+// auditList is one page of the audit log, newest first.
+type auditList struct {
+	Audit []auditEntry `json:"audit"`
+	Pages int64        `json:"pages"`
+}
+
+func (s *Server) listAudit(ctx context.Context, c *call) (any, error) {
+	page, err := s.page(c, false)
+	if err != nil {
+		return nil, err
+	}
+	filter := store.AuditFilter{Kind: c.query("object_kind"), ID: c.query("object_id"), Actor: c.query("actor")}
+	rows, total, err := s.deps.Store.ListAudit(ctx, c.who.org, filter, page)
+	if err != nil {
+		return nil, err
+	}
+	list := auditList{Audit: make([]auditEntry, 0, len(rows)), Pages: pages(total, page)}
+	for _, row := range rows {
+		list.Audit = append(list.Audit, auditEntry{
+			ID: row.ID, At: row.At, Actor: row.Actor, ActorKind: row.ActorKind, IP: row.IP, Action: row.Action,
+			ObjectKind: row.ObjectKind, ObjectID: row.ObjectID, Revision: row.Revision,
+			Before: row.Before, After: row.After,
+		})
+	}
+	return list, nil
+}
+
+// health is the answer to whoever watches over the process.
+type health struct {
+	Status  string            `json:"status" enum:"pass,fail"`
+	Version string            `json:"version"`
+	Checks  map[string]string `json:"checks,omitempty" doc:"ok, or what is wrong, by part"`
+}
+
+// getHealth tells that the process lives. It asks nobody: a restart would not
+// bring back what others lack.
+func (s *Server) getHealth(context.Context, *call) (any, error) {
+	return health{Status: "pass", Version: s.deps.Version}, nil
+}
+
+// getReady tells whether the process can do its work.
+func (s *Server) getReady(ctx context.Context, c *call) (any, error) {
+	h := health{Status: "pass", Version: s.deps.Version, Checks: map[string]string{"database": "ok", "bundle": "ok"}}
+	if err := s.deps.Store.Ping(ctx); err != nil {
+		h.Status, h.Checks["database"] = "fail", "unavailable"
+	}
+	if s.shelf.now() == nil {
+		h.Status, h.Checks["bundle"] = "fail", "no configuration was read yet"
+	}
+	if h.Status == "pass" {
+		return h, nil
+	}
+	body, err := encode(h)
+	if err != nil {
+		return nil, err
+	}
+	writeJSON(c.http, fasthttp.StatusServiceUnavailable, body)
+	c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+	return nil, nil
+}
+
+// getDescription answers with the OpenAPI document.
+func (s *Server) getDescription(context.Context, *call) (any, error) {
+	return json.RawMessage(s.openapi), nil
+}

@@ -1,0 +1,191 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// policyList is one page of policies.
+type policyList struct {
+	Data  []json.RawMessage `json:"Data"`
+	Pages int64             `json:"Pages"`
+}
+
+func (s *Server) listPolicies(ctx context.Context, c *call) (any, error) {
+	filter := store.PolicyFilter{Search: c.query("q"), State: c.query("state"), API: c.query("api_id")}
+	switch c.query("active") {
+	case "":
+	case "true":
+		filter.State = "active"
+	case "false":
+		filter.State = "deny"
+	default:
+		return nil, badRequest("active must be true or false")
+	}
+	for _, list := range c.http.QueryArgs().PeekMulti("policy_ids") {
+		filter.IDs = append(filter.IDs, strings.Split(string(list), ",")...)
+	}
+	page, err := s.page(c, true)
+	if err != nil {
+		return nil, err
+	}
+	sort, err := c.sort()
+	if err != nil {
+		return nil, err
+	}
+	rows, total, err := s.deps.Store.ListPolicies(ctx, c.who.org, filter, sort, page)
+	if err != nil {
+		return nil, err
+	}
+	list := policyList{Data: make([]json.RawMessage, 0, len(rows)), Pages: pages(total, page)}
+	for _, row := range rows {
+		shown, err := showPolicy(row)
+		if err != nil {
+			return nil, err
+		}
+		list.Data = append(list.Data, shown)
+	}
+	return list, nil
+}
+
+func (s *Server) getPolicy(ctx context.Context, c *call) (any, error) {
+	row, err := s.deps.Store.PolicyByID(ctx, c.who.org, c.param("id"))
+	if err != nil {
+		return nil, missing(err, "Could not retrieve portal object.")
+	}
+	c.setVersion(row.Version)
+	return showPolicy(row)
+}
+
+func (s *Server) createPolicy(ctx context.Context, c *call) (any, error) {
+	p, err := c.policy()
+	if err != nil {
+		return nil, err
+	}
+	if p.ID == "" {
+		p.ID = newID()
+	}
+	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error { return change.CreatePolicy(ctx, p) })
+	if err != nil {
+		return nil, nameTaken(err)
+	}
+	c.setVersion(1)
+	return done(p.ID, nil), nil
+}
+
+func (s *Server) updatePolicy(ctx context.Context, c *call) (any, error) {
+	have, err := c.ifMatch()
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.policy()
+	if err != nil {
+		return nil, err
+	}
+	if id := c.param("id"); p.ID == "" {
+		p.ID = id
+	} else if p.ID != id {
+		return nil, badRequest("id: must be " + id + ", as in the path, or be left out")
+	}
+	var version int64
+	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
+		version, err = change.UpdatePolicy(ctx, p, have)
+		return err
+	})
+	if err != nil {
+		return nil, nameTaken(missing(err, "Could not retrieve portal object."))
+	}
+	c.setVersion(version)
+	return done("Data updated", nil), nil
+}
+
+func (s *Server) deletePolicy(ctx context.Context, c *call) (any, error) {
+	have, err := c.ifMatch()
+	if err != nil {
+		return nil, err
+	}
+	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
+		return change.DeletePolicy(ctx, c.param("id"), have)
+	})
+	if err != nil {
+		return nil, missing(err, "Could not retrieve object for deletion")
+	}
+	return done("Data deleted", nil), nil
+}
+
+// nameTaken gives a taken name the answer that policies have for it: 400.
+func nameTaken(err error) error {
+	if conflict, ok := errors.AsType[*store.ConflictError](err); ok && conflict.Kind == store.TakenName {
+		return badRequest("This policy name has already been used. Enter a unique policy name.")
+	}
+	return err
+}
+
+// policy reads a policy from the body. Its id, under either name, is in ID, and
+// its rights are in AccessRights alone.
+func (c *call) policy() (*definition.Policy, error) {
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	p, err := definition.ParsePolicy(body)
+	if err != nil {
+		return nil, err
+	}
+	p.ID, p.StoreID = p.Key(), ""
+	if p.AccessRights, err = rightsOf(p.AccessRights, p.AccessList); err != nil {
+		return nil, err
+	}
+	p.AccessList = nil
+	return p, nil
+}
+
+// rightsOf returns the rights by API: the map, or without one what the array
+// says.
+func rightsOf(rights map[string]*definition.Access, list []*definition.Access) (map[string]*definition.Access, error) {
+	if len(rights) > 0 || len(list) == 0 {
+		return rights, nil
+	}
+	rights = make(map[string]*definition.Access, len(list))
+	var problems []string
+	for i, access := range list {
+		switch {
+		case access == nil || access.APIID == "":
+			problems = append(problems, fmt.Sprintf("access_rights_array[%d].api_id: must be the id of an API", i))
+		case rights[access.APIID] != nil:
+			problems = append(problems, fmt.Sprintf("access_rights_array[%d].api_id: %q stands twice", i, access.APIID))
+		default:
+			rights[access.APIID] = access
+		}
+	}
+	if problems != nil {
+		return nil, badRequest("Validation failed", problems...)
+	}
+	return rights, nil
+}
+
+// showPolicy is a policy as it is given out: under both names of its id, with
+// its rights as map and as array.
+func showPolicy(row store.Policy) (json.RawMessage, error) {
+	p := new(definition.Policy)
+	if err := json.Unmarshal(row.Body, p); err != nil {
+		return nil, fmt.Errorf("reading policy %s: %w", row.ID, err)
+	}
+	p.ID, p.StoreID = row.ID, row.ID
+	for _, id := range slices.Sorted(maps.Keys(p.AccessRights)) {
+		access := p.AccessRights[id].Clone()
+		if access.APIID == "" {
+			access.APIID = id
+		}
+		p.AccessList = append(p.AccessList, access)
+	}
+	return encode(p)
+}

@@ -1,0 +1,175 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/keystore"
+)
+
+// How keys are delivered to the key store.
+const (
+	deliverWithin = time.Second            // before a call that changes a key is answered all the same
+	deliverEvery  = 500 * time.Millisecond // looks for deliveries that are due, or that another admin left behind
+	deliverAtOnce = 50                     // keys locked at a time
+	putAtOnce     = 16                     // writes to the key store in flight
+)
+
+// deliver brings one key's copy up to date before its change is answered, when
+// that is possible soon; otherwise drain does it.
+func (s *Server) deliver(hash string) {
+	ctx, cancel := context.WithTimeout(s.lifetime, deliverWithin)
+	defer cancel()
+	if err := s.deps.Store.DeliverKey(ctx, hash, s.putter(ctx)); err != nil {
+		poke(s.late)
+		s.log.Warn("a changed key reaches the gateways later", "key", short(hash), "err", err)
+	}
+}
+
+// short is as much of a hash as logs show.
+func short(hash string) string { return truncate(hash, 12) }
+
+// drain delivers what could not be delivered at once, here or in a process that
+// is gone.
+func (s *Server) drain() {
+	failing := false
+	for {
+		taken, failed, err := s.drainSome()
+		switch {
+		case s.lifetime.Err() != nil:
+			return
+		case (err != nil || failed > 0) && !failing:
+			s.log.Warn("changed keys wait for the key store", "failed", failed, "err", err)
+		case failing && err == nil && taken > failed:
+			s.log.Info("changed keys reach the key store again")
+		}
+		failing = err != nil || failed > 0 || failing && taken == 0
+		if err == nil && taken == deliverAtOnce && failed == 0 {
+			continue // there is more
+		}
+		select {
+		case <-s.late:
+			if !pause(s.lifetime, deliverEvery/5) {
+				return
+			}
+		case <-time.After(deliverEvery):
+		case <-s.lifetime.Done():
+			return
+		}
+	}
+}
+
+func (s *Server) drainSome() (taken, failed int, err error) {
+	ctx, cancel := context.WithTimeout(s.lifetime, answerWithin)
+	defer cancel()
+	return s.deps.Store.Deliver(ctx, deliverAtOnce, s.putter(ctx))
+}
+
+// putter writes deliveries to the key store, some at a time.
+func (s *Server) putter(ctx context.Context) func([]store.Delivery) []error {
+	return func(list []store.Delivery) []error {
+		ctx, cancel := context.WithTimeout(ctx, deliverWithin)
+		defer cancel()
+		results := make([]error, len(list))
+		slots := make(chan struct{}, putAtOnce)
+		var all sync.WaitGroup
+		for i, d := range list {
+			slots <- struct{}{}
+			all.Go(func() {
+				results[i] = s.put(ctx, d)
+				<-slots
+			})
+		}
+		all.Wait()
+		return results
+	}
+}
+
+// put brings one key's copy up to date and then forgets its counters.
+func (s *Server) put(ctx context.Context, d store.Delivery) error {
+	var err error
+	if d.Session == nil {
+		if err = s.deps.Keys.Delete(ctx, d.Hash); errors.Is(err, keystore.ErrNotFound) {
+			err = nil
+		}
+	} else {
+		err = s.deps.Keys.Put(ctx, d.Hash, d.Session)
+	}
+	if err != nil {
+		return fmt.Errorf("writing key %s to the key store: %w", short(d.Hash), err)
+	}
+	if len(d.Reset) == 0 || s.deps.Counters == nil {
+		return nil
+	}
+	if err := s.deps.Counters.Reset(ctx, d.Reset...); err != nil {
+		return fmt.Errorf("resetting the counters of key %s: %w", short(d.Hash), err)
+	}
+	return nil
+}
+
+// Refill puts every key into the key store. Where that lives in the gateway's
+// process it is empty at first: the caller waits for Refill before it lets
+// traffic in.
+func (s *Server) Refill(ctx context.Context) error {
+	started, count := time.Now(), 0
+	_, err := s.deps.Store.Refill(ctx, "", func(batch []store.Delivery) error {
+		put := s.putter(ctx)
+		for len(batch) > 0 {
+			n := min(len(batch), 200)
+			if err := errors.Join(put(batch[:n])...); err != nil {
+				return err
+			}
+			batch = batch[n:]
+			count += n
+			s.meters.refilled.Add(float64(n))
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("filling the key store, after %d keys: %w", count, err)
+	}
+	s.log.Info("key store filled", "keys", count, "seconds", time.Since(started).Seconds())
+	return nil
+}
+
+// watchEpoch fills a shared key store that lost its data, or never had any.
+func (s *Server) watchEpoch() {
+	if s.deps.Epoch == nil {
+		return
+	}
+	failing := false
+	for {
+		err := s.checkEpoch()
+		if s.lifetime.Err() != nil {
+			return
+		}
+		if err != nil && !failing {
+			s.log.Warn("the key store may lack keys", "err", err)
+		}
+		failing = err != nil
+		if !pause(s.lifetime, epochEvery) {
+			return
+		}
+	}
+}
+
+// epochEvery is how often the key store is asked whether it lost its data.
+const epochEvery = 2 * time.Second
+
+func (s *Server) checkEpoch() error {
+	ctx, cancel := context.WithTimeout(s.lifetime, answerWithin)
+	defer cancel()
+	filled, err := s.deps.Epoch.Filled(ctx)
+	if err != nil || filled {
+		return err
+	}
+	s.log.Warn("the key store has no data; it is filled again")
+	if err := s.Refill(s.lifetime); err != nil {
+		return err
+	}
+	return s.deps.Epoch.MarkFilled(s.lifetime)
+}

@@ -1,0 +1,457 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAPIsLiveTheirLife(t *testing.T) {
+	b := start(t)
+	r := b.call("POST", "/api/apis", b.editor, `{"name":"one","use_keyless":true,"x-own":{"n":1.50},"proxy":{"listen_path":"/one/","target_url":"http://up.example"}}`).want(200)
+	id := r.text("Meta")
+	if len(id) != 32 || r.text("ID") != id || r.text("Message") != "API created" || r.header.Get("ETag") != `"1"` {
+		t.Errorf("created %s with ETag %s", r.body, r.header.Get("ETag"))
+	}
+	r = b.call("GET", "/api/apis/"+id, b.viewer, "").want(200).says(`"x-own":{"n":1.50}`, `"api_id":"`+id+`"`, `"listen_path":"/one/"`)
+	if r.header.Get("ETag") != `"1"` {
+		t.Errorf("ETag %s", r.header.Get("ETag"))
+	}
+	changed := strings.Replace(string(r.body), "/one/", "/uno/", 1)
+	b.call("PUT", "/api/apis/"+id+"/", b.editor, `{"api_definition":`+changed+`}`, "If-Match", `"1"`).want(200).says(`"Message":"API updated"`, `"Meta":null`)
+	stale := b.call("PUT", "/api/apis/"+id, b.editor, changed, "If-Match", `"1"`).want(409)
+	if stale.header.Get("ETag") != `"2"` {
+		t.Errorf("a stale write learns ETag %q", stale.header.Get("ETag"))
+	}
+	b.call("GET", "/api/apis/"+id, "Bearer "+b.viewer, "").want(200).says("/uno/")
+	b.call("DELETE", "/api/apis/"+id, b.editor, "", "If-Match", `"1"`).want(409)
+	b.call("DELETE", "/api/apis/"+id, b.editor, "").want(200).says("API deleted")
+	b.call("DELETE", "/api/apis/"+id, b.editor, "").want(404).says("Could not retrieve API detail")
+	b.call("GET", "/api/apis/"+id, b.editor, "").want(404)
+	b.call("PUT", "/api/apis/"+id, b.editor, changed).want(404).says("API definition does not exist")
+}
+
+func TestAllProblemsOfADefinitionComeAtOnce(t *testing.T) {
+	b := start(t)
+	bad := `{"name":"","use_keyless":true,"graphql":{"enabled":true},"proxy":{"listen_path":"nope","target_url":"ftp://x"}}`
+	for _, path := range []string{"/api/apis", "/api/apis/validate"} {
+		errors, _ := b.call("POST", path, b.editor, bad).want(400).object()["Errors"].([]any)
+		if all := fmt.Sprint(errors); len(errors) < 3 || !strings.Contains(all, "proxy.listen_path") ||
+			!strings.Contains(all, "proxy.target_url") || !strings.Contains(all, "GraphQL") {
+			t.Errorf("%s: problems %v", path, errors)
+		}
+	}
+	b.call("POST", "/api/apis/validate", b.viewer, anAPI("a", "/a")).want(200).says(`"warnings":[]`)
+	b.call("GET", "/api/apis", b.viewer, "").want(200).says(`"apis":[]`, `"pages":0`)
+}
+
+func TestConflictsOfAPIs(t *testing.T) {
+	b := start(t)
+	b.createAPI(b.editor, "a", "/a")
+	b.call("POST", "/api/apis", b.editor, anAPI("a", "/b")).want(409).says("same ID")
+	b.call("POST", "/api/apis", b.editor, anAPI("b", "/a/")).want(409).says("listen path: a")
+	b.call("POST", "/api/apis", b.other, anAPI("b", "/a/")).want(409).says(`listen path"`)
+	b.call("PUT", "/api/apis/a", b.editor, anAPI("c", "/a")).want(400).says("api_id")
+	b.call("POST", "/api/portal/policies/", b.editor, `{"id":"p","name":"gold","access_rights":{"a":{"api_id":"a"}}}`).want(200)
+	b.call("DELETE", "/api/apis/a", b.editor, "").want(409).says(`"Errors":["p"]`)
+	b.call("DELETE", "/api/apis/a?force=true", b.editor, "").want(200)
+}
+
+func TestListsOfAPIsHavePagesOrderAndSearch(t *testing.T) {
+	b := start(t)
+	for i := range 23 {
+		b.createAPI(b.editor, fmt.Sprintf("a%02d", i), fmt.Sprintf("/a%02d", i))
+	}
+	b.createAPI(b.other, "foreign", "/foreign")
+	for _, c := range []struct {
+		query       string
+		first, last string
+		n, pages    int
+	}{
+		{"", "a00", "a09", 10, 3},
+		{"?p=0", "a00", "a09", 10, 3},
+		{"?p=3", "a20", "a22", 3, 3},
+		{"?p=4", "", "", 0, 3},
+		{"?p=-1", "a00", "a22", 23, 1},
+		{"?page_size=5&p=2&sort=-name", "a17", "a13", 5, 5},
+		{"?sort=-created_at&page_size=1", "a22", "a22", 1, 23},
+		{"?sort=updated&page_size=500", "a00", "a22", 23, 1},
+		{"?q=API+A1", "a10", "a19", 10, 1},
+		{"?q=a07", "a07", "a07", 1, 1},
+		{"?q=%25", "", "", 0, 0},
+	} {
+		for _, path := range []string{"/api/apis", "/api/apis/search/"} {
+			var list apiList
+			r := b.call("GET", path+c.query, b.viewer, "").want(200)
+			if err := json.Unmarshal(r.body, &list); err != nil {
+				t.Fatal(err)
+			}
+			if len(list.APIs) != c.n || list.Pages != int64(c.pages) {
+				t.Errorf("%s: %d APIs, %d pages; want %d, %d", c.query, len(list.APIs), list.Pages, c.n, c.pages)
+			} else if c.n > 0 && (list.APIs[0].ID != c.first || list.APIs[c.n-1].ID != c.last) {
+				t.Errorf("%s: %s…%s, want %s…%s", c.query, list.APIs[0].ID, list.APIs[c.n-1].ID, c.first, c.last)
+			}
+		}
+	}
+	for _, query := range []string{"?p=x", "?p=1.5", "?p=99999999999", "?page_size=0", "?page_size=501", "?page_size=-1", "?sort=owner", "?q=" + strings.Repeat("x", 3000), "?q=%ff"} {
+		b.call("GET", "/api/apis"+query, b.viewer, "").want(400)
+	}
+}
+
+func TestPoliciesLiveTheirLife(t *testing.T) {
+	b := start(t)
+	b.createAPI(b.editor, "a", "/a")
+	r := b.call("POST", "/api/portal/policies", b.editor, `{"name":"gold","rate":5,"per":1,"own":{"x":[1]},"access_rights_array":[{"api_id":"a","versions":["v1"]}]}`).want(200)
+	id := r.text("Message")
+	if id == "" || !strings.Contains(string(r.body), `"Meta":null`) {
+		t.Fatalf("created: %s", r.body)
+	}
+	path := "/api/portal/policies/" + id
+	r = b.call("GET", path, b.viewer, "").want(200).says(`"_id":"`+id+`"`, `"id":"`+id+`"`, `"own":{"x":[1]}`, `"access_rights":{"a":{`, `"access_rights_array":[{`)
+	b.call("PUT", path+"/", b.editor, strings.Replace(string(r.body), `"rate":5`, `"rate":6`, 1), "If-Match", r.header.Get("ETag")).want(200).says("Data updated")
+	b.call("PUT", path, b.editor, `{"name":"gold"}`, "If-Match", `"1"`).want(409)
+	b.call("PUT", path, b.editor, `{"id":"else","name":"gold"}`).want(400)
+	b.call("POST", "/api/portal/policies", b.editor, `{"name":"gold"}`).want(400).says("This policy name has already been used. Enter a unique policy name.")
+	b.call("POST", "/api/portal/policies", b.other, `{"name":"gold"}`).want(200)
+	b.call("POST", "/api/portal/policies", b.editor, `{"id":"`+id+`","name":"else"}`).want(409)
+	b.call("POST", "/api/portal/policies", b.editor, `{"name":"x","access_rights":{"zz":{"api_id":"zz"}}}`).want(400).says(`access_rights[\"zz\"]`)
+	b.call("POST", "/api/portal/policies", b.editor, `{"name":"x","access_rights_array":[{"api_name":"zz"},{"api_id":"a"},{"api_id":"a"}]}`).want(400).says("access_rights_array[0].api_id", "access_rights_array[2].api_id")
+	b.call("POST", "/api/portal/policies", b.editor, `{"id":"draft","name":"d","state":"draft"}`).want(200)
+	for query, want := range map[string]string{
+		"": `"Pages":1`, "?active=true": id, "/search?q=GOL": id, "/search?state=draft": `"id":"draft"`,
+		"/search?policy_ids=draft,none": `"id":"draft"`, "/search?api_id=a": id, "/search?q=none": `"Data":[],"Pages":0`,
+	} {
+		b.call("GET", "/api/portal/policies"+query, b.viewer, "").want(200).says(want)
+	}
+	b.call("GET", "/api/portal/policies?active=perhaps", b.viewer, "").want(400)
+	b.call("DELETE", path, b.editor, "").want(200).says("Data deleted")
+	b.call("DELETE", path, b.editor, "").want(404).says("Could not retrieve object for deletion")
+	b.call("GET", path, b.editor, "").want(404).says("Could not retrieve portal object.")
+}
+
+func TestUsersLiveTheirLife(t *testing.T) {
+	b := start(t)
+	r := b.call("POST", "/api/users", b.admin, `{"email_address":"eve@example.com","first_name":"Eve"}`).want(200).says("User and session have been created")
+	id, key := r.text("Meta"), r.text("access_key")
+	if !strings.HasPrefix(key, "sla_") || len(key) != 47 {
+		t.Errorf("access key %q", key)
+	}
+	b.call("GET", "/api/users/me", key, "").want(200).says(`"role":"viewer"`, `"first_name":"Eve"`)
+	shown := b.call("GET", "/api/users/"+id, b.admin, "").want(200)
+	if strings.Contains(string(shown.body), key) || strings.Contains(string(shown.body), "hash") {
+		t.Errorf("a user shows secrets: %s", shown.body)
+	}
+	b.call("PUT", "/api/users/"+id, b.admin, strings.Replace(string(shown.body), `"viewer"`, `"editor"`, 1), "If-Match", `"1"`).want(200)
+	b.createAPI(key, "made-by-eve", "/eve")
+	b.call("PUT", "/api/users/"+id, b.admin, `{"email_address":"eve@example.com","role":"editor"}`, "If-Match", `"1"`).want(409)
+	b.call("POST", "/api/users", b.admin, `{"email_address":"EVE@example.com"}`).want(403)
+	next := b.call("PUT", "/api/users/"+id+"/actions/key/reset", b.admin, "").want(200).text("access_key")
+	b.call("GET", "/api/users/me", key, "").want(401)
+	b.call("GET", "/api/users/me", next, "").want(200)
+	b.call("PUT", "/api/users/"+id, b.admin, `{"email_address":"eve@example.com","role":"editor","active":false}`).want(200)
+	b.call("GET", "/api/users/me", next, "").want(401)
+	b.call("DELETE", "/api/users/"+id, b.admin, "").want(200)
+	b.call("GET", "/api/users/"+id, b.admin, "").want(404)
+	b.call("GET", "/api/users?q=admin@", b.admin, "").want(200).says(`"pages":1`, `"IsAdmin":"admin"`)
+	me := b.call("GET", "/api/users/me", b.admin, "").want(200).text("id")
+	b.call("DELETE", "/api/users/"+me, b.admin, "").want(409).says("last active admin")
+	b.call("PUT", "/api/users/"+me, b.admin, `{"email_address":"admin@localhost","role":"viewer"}`).want(409)
+	for body, part := range map[string]string{
+		`{"email_address":"x"}`:                                   "email_address",
+		`{"email_address":"X <x@example.com>"}`:                   "email_address",
+		`{"email_address":"x@example.com","role":"god"}`:          "role",
+		`{"email_address":"x@example.com","rolle":"admin"}`:       "rolle",
+		`{"email_address":"x@example.com","active":"yes"}`:        "active",
+		`{"email_address":"x@example.com","last_name":"\n"}`:      "last_name",
+		`{"email_address":"x@example.com"}{}`:                     "follows",
+		`{"email_address":"x@example.com"`:                        "malformed",
+		`[]`:                                                      "malformed",
+		`{"email_address":"x@example.com","last_name":"a\u0000"}`: "last_name",
+	} {
+		b.call("POST", "/api/users", b.admin, body).want(400).says(part)
+	}
+}
+
+// TestEveryRouteAsksForItsRole goes through the routes as they are registered,
+// so that a new one is covered from the start.
+func TestEveryRouteAsksForItsRole(t *testing.T) {
+	b := start(t)
+	path := strings.NewReplacer("{id}", "none", "{n}", "1", "{key}", "none", "{api}", "none")
+	for _, r := range b.server.routes() {
+		if r.role == roleNone {
+			b.call(r.method, path.Replace(r.path), "", "").want(200)
+			continue
+		}
+		b.call(r.method, path.Replace(r.path), "", "").want(401).says("Not authorised")
+		b.call(r.method, path.Replace(r.path), "Bearer wrong", "").want(401).says("Not authorised")
+		b.call(r.method, path.Replace(r.path), "Bearer ", "").want(401)
+		for role, key := range map[role]string{roleViewer: b.viewer, roleEditor: b.editor, roleAdmin: b.admin, roleGateway: gatewayToken} {
+			if r.waits && r.allows(role) {
+				continue // tested on its own
+			}
+			got := b.call(r.method, path.Replace(r.path), key, "")
+			if allowed := got.status != 403; allowed != r.allows(role) {
+				t.Errorf("%s as %s: %d %s", r.name(), role, got.status, got.body)
+			}
+			if got.status >= 500 {
+				t.Errorf("%s as %s: %d %s", r.name(), role, got.status, got.body)
+			}
+		}
+	}
+	b.call("POST", "/api/apis", b.viewer, "{}").want(403).says("access denied: You do not have permission to access  /api/apis")
+	b.call("POST", "/api/apis", b.robot, anAPI("r", "/r")).want(200)
+	b.call("GET", "/api/users", b.robot, "").want(403)
+}
+
+func TestOtherOrganisationsActAsUnknown(t *testing.T) {
+	b := start(t)
+	b.createAPI(b.other, "theirs", "/theirs")
+	b.call("POST", "/api/portal/policies", b.other, `{"id":"tp","name":"theirs"}`).want(200)
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/api/apis/theirs", ""},
+		{"PUT", "/api/apis/theirs", anAPI("theirs", "/mine")},
+		{"DELETE", "/api/apis/theirs?force=true", ""},
+		{"GET", "/api/portal/policies/tp", ""},
+		{"PUT", "/api/portal/policies/tp", `{"name":"mine"}`},
+		{"DELETE", "/api/portal/policies/tp", ""},
+		{"GET", "/api/users/u2", ""},
+		{"PUT", "/api/users/u2", `{"email_address":"mine@example.com","role":"viewer"}`},
+		{"DELETE", "/api/users/u2", ""},
+		{"PUT", "/api/users/u2/actions/key/reset", ""},
+		{"GET", "/api/config/revisions/1", ""},
+		{"GET", "/api/config/revisions/1/diff", ""},
+		{"POST", "/api/config/revisions/1/rollback", ""},
+	} {
+		b.call(c.method, c.path, b.admin, c.body).want(404)
+	}
+	b.call("GET", "/api/apis", b.admin, "").want(200).says(`"apis":[]`)
+	b.call("GET", "/api/portal/policies", b.admin, "").want(200).says(`"Data":[]`)
+	b.call("GET", "/api/audit?object_kind=api", b.admin, "").want(200).says(`"audit":[]`)
+	b.call("POST", "/api/portal/policies", b.admin, `{"name":"x","access_rights":{"theirs":{"api_id":"theirs"}}}`).want(400)
+	b.call("GET", "/api/apis/theirs", b.other, "").want(200).says(`"org_id":"second"`)
+}
+
+func TestBrokenRequestsGetAnAnswerThatSaysWhatIsWrong(t *testing.T) {
+	b := start(t)
+	for _, c := range []struct {
+		method, path, body string
+		headers            []string
+		status             int
+		says               string
+	}{
+		{"POST", "/api/apis", `{"name":`, nil, 400, "not JSON"},
+		{"POST", "/api/apis", "\xff", nil, 400, "UTF-8"},
+		{"POST", "/api/apis", `[]`, nil, 400, "object"},
+		{"POST", "/api/apis", `{"name":7}`, nil, 400, "name"},
+		{"POST", "/api/apis", ``, nil, 400, "empty"},
+		{"POST", "/api/apis", strings.Repeat("[", 100_000), nil, 400, ""},
+		{"POST", "/api/apis", `{"api_id":"../../x","name":"x","use_keyless":true,"proxy":{"listen_path":"/x","target_url":"http://x"}}`, nil, 400, "api_id"},
+		{"POST", "/api/apis", anAPI("a", "/a"), []string{"Content-Type", "text/xml"}, 415, "application/json"},
+		{"POST", "/api/apis", `{"x":"` + strings.Repeat("x", maxBody) + `"}`, nil, 413, "4194304"},
+		{"POST", "/api/portal/policies", `{"rate":"x"}`, nil, 400, "rate"},
+		{"PUT", "/api/apis/a", anAPI("a", "/a"), []string{"If-Match", "abc"}, 400, "If-Match"},
+		{"GET", "/api/nothing", "", nil, 404, ""},
+		{"HEAD", "/api/nothing", "", nil, 404, ""},
+		{"GET", "/", "", nil, 404, ""},
+		{"GET", "/api/apis/" + strings.Repeat("x", 600), "", nil, 404, ""},
+		{"PATCH", "/api/apis", "{}", nil, 405, "Allow"},
+		{"OPTIONS", "/api/apis", "", nil, 405, "Allow"},
+		{"DELETE", "/api/apis/", "", nil, 405, ""},
+		{"GET", "/api/apis", "", []string{"X-Long", strings.Repeat("x", 20_000)}, 431, "16 KiB"},
+		{"GET", "/api/config/revisions/x", "", nil, 404, ""},
+		{"GET", "/api/config/revisions/99", "", nil, 404, ""},
+		{"GET", "/api/config/revisions/-1/diff", "", nil, 404, ""},
+		{"GET", "/api/audit?p=-1", "", nil, 400, "p must"},
+	} {
+		r, err := b.try(c.method, c.path, b.admin, c.body, c.headers...)
+		if err != nil && c.status == 413 {
+			continue // the answer may come before the body is sent, which ends the connection
+		}
+		if err != nil {
+			t.Errorf("%s %.60s: %v", c.method, c.path, err)
+			continue
+		}
+		r.what = c.method + " " + c.path[:min(len(c.path), 60)]
+		r.want(c.status).says(c.says)
+		if c.status == 405 && r.header.Get("Allow") == "" {
+			t.Errorf("%s %s: no Allow", c.method, c.path)
+		}
+	}
+	if n := count(t, b.dsn, "select count(*) from config_revisions"); n != 0 {
+		t.Errorf("%d revisions from refused calls", n)
+	}
+}
+
+func TestIDsThatBeginLikeAWordOfThePathAreFound(t *testing.T) {
+	b := start(t)
+	for _, id := range []string{"search2", "keystone", "validated", "key", "s"} {
+		b.createAPI(b.editor, id, "/"+id)
+		b.call("GET", "/api/apis/"+id, b.viewer, "").want(200)
+		r := b.call("HEAD", "/api/apis/"+id+"/", b.viewer, "")
+		if r.status != 200 || len(r.body) != 0 {
+			t.Errorf("HEAD: %d %s", r.status, r.body)
+		}
+	}
+}
+
+func TestAmbiguousLengthIsRefused(t *testing.T) {
+	b := start(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	fmt.Fprintf(conn, "POST /api/apis HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", b.admin)
+	all, err := io.ReadAll(conn)
+	if err != nil || strings.Count(string(all), "HTTP/1.1 ") != 1 || !strings.HasPrefix(string(all), "HTTP/1.1 400") {
+		t.Errorf("answered %s: %v", all, err)
+	}
+}
+
+func TestFailedAuthenticationsAreLimitedByAddress(t *testing.T) {
+	b := start(t, func(d *Deps) { d.LoginRate = 3 })
+	statuses := make([]int, 6)
+	for i := range statuses {
+		r := b.call("GET", "/api/apis", "wrong", "")
+		if statuses[i] = r.status; r.status == 429 && r.header.Get("Retry-After") == "" {
+			t.Error("429 without Retry-After")
+		}
+	}
+	if !slices.Equal(statuses, []int{401, 401, 401, 429, 429, 429}) {
+		t.Errorf("statuses %v", statuses)
+	}
+	b.call("GET", "/api/apis", b.viewer, "").want(200)
+}
+
+func TestGuardForgetsWithTimeAndKeepsABound(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	g := newGuard(2, func() time.Time { return now })
+	status := func(ip string) int { return g.refuse(net.ParseIP(ip)).status }
+	for i, want := range []int{401, 401, 429, 429} {
+		if got := status("192.0.2.1"); got != want {
+			t.Errorf("attempt %d: %d, want %d", i, got, want)
+		}
+	}
+	if status("192.0.2.2") != 401 {
+		t.Error("another address pays for the first")
+	}
+	now = now.Add(31 * time.Second)
+	if status("192.0.2.1") != 401 || status("192.0.2.1") != 429 {
+		t.Error("half a minute gives back one of two attempts")
+	}
+	status("2001:db8::1")
+	status("2001:db8::2")
+	if status("2001:db8::3") != 429 {
+		t.Error("one network of IPv6 counts as many addresses")
+	}
+	for i := range 3 * maxAddresses {
+		status(fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255))
+	}
+	if len(g.fails) > maxAddresses {
+		t.Errorf("%d addresses are kept", len(g.fails))
+	}
+}
+
+func TestRevisionsCanBeListedComparedAndRolledBack(t *testing.T) {
+	b := start(t)
+	b.createAPI(b.editor, "a", "/a")
+	b.call("PUT", "/api/apis/a?reason=because", b.editor, anAPI("a", "/changed")).want(200)
+	b.call("DELETE", "/api/apis/a", b.editor, "").want(200)
+	b.call("GET", "/api/config", b.viewer, "").want(200).says(`"revision":3`)
+	b.call("GET", "/api/config/revisions?page_size=2", b.viewer, "").want(200).says(`"revision":3`, `"pages":2`, `"reason":"because"`, `"author":"editor@example.com"`)
+	b.call("GET", "/api/config/revisions/2", b.viewer, "").want(200).says(`"/changed"`, `"action":"updated"`)
+	b.call("GET", "/api/config/revisions/2/diff", b.viewer, "").want(200).says(`{"path":"proxy.listen_path","before":"/a","after":"/changed"}`, `"from":1`)
+	b.call("GET", "/api/config/revisions/1/diff", b.viewer, "").want(200).says(`"action":"created"`, `"from":0`)
+	b.call("GET", "/api/config/revisions/3/diff?against=1", b.viewer, "").want(200).says(`"action":"deleted"`)
+	b.call("GET", "/api/config/revisions/1/diff?against=3", b.viewer, "").want(200).says(`"action":"created"`)
+	b.call("GET", "/api/config/revisions/1/diff?against=x", b.viewer, "").want(400)
+	b.call("POST", "/api/config/revisions/2/rollback", b.editor, "").want(403)
+	b.call("POST", "/api/config/revisions/2/rollback", b.admin, `{"reason":"it broke"}`).want(200).says(`"Meta":4`)
+	b.call("GET", "/api/apis/a", b.viewer, "").want(200).says("/changed", `"later":{"kept":1.50}`)
+	b.call("GET", "/api/config/revisions/4", b.viewer, "").want(200).says(`"source":"rollback"`, `"reason":"it broke"`)
+	b.call("GET", "/api/audit?object_kind=api&object_id=a&actor=editor@example.com", b.admin, "").want(200).says(`"action":"deleted"`, `"ip":"127.0.0.1"`, `"pages":1`)
+}
+
+func TestDescriptionIsOpenAPIAndListsEveryRoute(t *testing.T) {
+	b := start(t)
+	r := b.call("GET", "/api/openapi.json", "", "").want(200)
+	var doc struct {
+		OpenAPI string
+		Paths   map[string]map[string]struct {
+			OperationID string `json:"operationId"`
+			Responses   map[string]any
+		}
+		Components struct{ Schemas map[string]any }
+	}
+	if err := json.Unmarshal(r.body, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(doc.OpenAPI, "3.1.") || doc.Components.Schemas["API"] == nil {
+		t.Errorf("version %q, schemas %d", doc.OpenAPI, len(doc.Components.Schemas))
+	}
+	var listed []string
+	ids := map[string]bool{}
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			listed = append(listed, strings.ToUpper(method)+" "+path)
+			if ids[op.OperationID] || op.OperationID == "" || op.Responses["200"] == nil {
+				t.Errorf("%s %s: id %q, responses %v", method, path, op.OperationID, op.Responses)
+			}
+			ids[op.OperationID] = true
+		}
+	}
+	slices.Sort(listed)
+	for _, ref := range strings.Split(string(r.body), `"$ref":"`)[1:] {
+		name := strings.TrimPrefix(ref[:strings.IndexByte(ref, '"')], schemaPrefix)
+		if doc.Components.Schemas[name] == nil {
+			t.Errorf("schema %s is named but not there", name)
+		}
+	}
+	golden(t, "routes.txt", strings.Join(listed, "\n")+"\n")
+}
+
+// golden compares with a file in testdata; SLUICE_UPDATE=1 writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("SLUICE_UPDATE") == "1" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || string(want) != got {
+		t.Errorf("%s differs (SLUICE_UPDATE=1 rewrites it): %v\n%s", path, err, got)
+	}
+}
+
+func TestPanicIsAnsweredAndLogged(t *testing.T) {
+	b := start(t)
+	b.server.shelf = nil // makes the handler of readyz panic
+	b.call("GET", "/readyz", "", "").want(500)
+	if log := b.log.String(); !strings.Contains(log, "a handler panicked") || !strings.Contains(log, "stack=") {
+		t.Errorf("log: %s", log)
+	}
+	b.server.shelf = newShelf()
+	b.call("GET", "/healthz", "", "").want(200)
+}
+
+func TestAnswersAreNotKeptByCaches(t *testing.T) {
+	b := start(t)
+	r := b.call("GET", "/api/apis", b.viewer, "").want(200)
+	if r.header.Get("Cache-Control") != "no-store" || r.header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("headers %v", r.header)
+	}
+	if _, found := r.header[http.CanonicalHeaderKey("Server")]; found {
+		t.Errorf("server %q", r.header.Get("Server"))
+	}
+}
