@@ -74,6 +74,10 @@ func translate(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrNotFound
 	}
+	// Whatever a server says to a connection that it does not take, it is not ours.
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
 	if answer, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return translateAnswer(answer, err)
 	}
@@ -118,9 +122,6 @@ func duplicate(answer *pgconn.PgError) error {
 }
 
 func isTransport(err error) bool {
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return true
-	}
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
