@@ -1,0 +1,302 @@
+package upstream
+
+import (
+	"io"
+	"slices"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/valyala/fasthttp"
+)
+
+// maxWhole is the largest body that is read before the answer goes out, with
+// its head in one piece. Larger ones, and those of unknown length, are passed
+// on as they arrive. In bytes.
+const maxWhole = 32 << 10
+
+// eventPatience is the longest silence on an event stream. Those keep silent
+// for as long as nothing happens, though most send comments meanwhile.
+const eventPatience = 15 * time.Minute
+
+// try is one request and the attempts to have it answered.
+type try struct {
+	f      *forward
+	ex     *pipeline.Exchange
+	start  time.Duration // by the pool's clock
+	until  time.Duration // when the head must be there
+	upload *upload       // nil: the body went with the head
+	head   head
+}
+
+// begin starts the clock.
+func (t *try) begin() {
+	t.start = t.f.pool.now()
+	t.until = t.start + t.f.timeout
+}
+
+// run sends the request and takes the answer. Without an error the connection
+// is no longer the caller's.
+func (t *try) run(c *conn) error {
+	c.begin()
+	if err := c.arm(t.until, t.f.slack); err != nil {
+		return err
+	}
+	req := &t.ex.Ctx.Request
+	streamed := req.IsBodyStream()
+	if err := c.send(t.ex.Buf, !streamed); err != nil {
+		return err
+	}
+	if streamed {
+		t.upload = startUpload(c, t.ex.Ctx, t.f.timeout)
+	}
+	a := t.ex.Answer
+	lines, err := c.readHead(&t.head, a.Lines)
+	if t.upload != nil {
+		err = t.upload.settle(err, t.head.status)
+	}
+	if err != nil {
+		return err
+	}
+	a.Lines = lines
+	t.ex.Upstream.Status = t.head.status
+	now := t.f.pool.now()
+	t.ex.Upstream.Duration = now - t.start
+	t.until = now + t.f.timeout
+	t.phrase()
+	return t.deliver(c)
+}
+
+// phrase keeps a reason phrase that is not the usual one.
+func (t *try) phrase() {
+	phrase := t.head.phrase
+	if len(phrase) == 0 || string(phrase) == fasthttp.StatusMessage(t.head.status) {
+		return
+	}
+	header := &t.ex.Ctx.Response.Header // the phrase must outlive the connection's buffer
+	header.SetStatusMessage(phrase)
+	t.ex.Answer.Phrase = header.StatusMessage()
+}
+
+// deliver makes the answer of head and body.
+func (t *try) deliver(c *conn) error {
+	h, a := &t.head, t.ex.Answer
+	keep := h.reusable() && (t.upload == nil || t.upload.complete())
+	bodyless := h.bodyless(t.ex.Ctx.Request.Header.Method())
+	switch {
+	case bodyless:
+		a.NoBody, a.Length = true, -1
+		if h.status == 204 {
+			keep = keep && h.length <= 0 && !h.chunked // something may still come that is no answer
+		} else if !h.chunked {
+			a.Length = h.length
+		}
+		c.finish(keep)
+	case h.chunked:
+		return t.deliverChunks(c, keep)
+	case h.length >= 0 && h.length <= maxWhole && !h.events:
+		return t.deliverWhole(c, keep)
+	default:
+		t.stream(c, keep && h.length >= 0)
+	}
+	a.Status = h.status
+	return nil
+}
+
+// deliverWhole reads a body of known, small length.
+func (t *try) deliverWhole(c *conn, keep bool) error {
+	resp := &t.ex.Ctx.Response
+	length := int(t.head.length)
+	body := slices.Grow(resp.SwapBody(nil)[:0], length)[:length]
+	n := copy(body, c.buf[c.r:c.w])
+	c.r += n
+	if n < length {
+		if err := c.arm(t.until, t.f.slack); err != nil {
+			return err
+		}
+	}
+	for n < length {
+		m, err := c.read(body[n:])
+		if n += m; m == 0 {
+			resp.SwapBody(body[:0])
+			return endedEarly(err)
+		}
+	}
+	t.body(body)
+	c.finish(keep)
+	return nil
+}
+
+// deliverChunks joins chunks that have arrived already, and streams others.
+func (t *try) deliverChunks(c *conn, keep bool) error {
+	var k chunks
+	body := t.ex.Ctx.Response.SwapBody(nil)[:0]
+	at := c.r
+	for at < c.w && !k.done() {
+		data, used, err := k.next(c.buf[at:c.w], maxHead)
+		if err != nil {
+			return err
+		}
+		body = append(body, data...)
+		at += used
+	}
+	if !k.done() {
+		t.ex.Ctx.Response.SwapBody(body[:0])
+		t.head.length = -1
+		t.stream(c, keep)
+		t.ex.Answer.Status = t.head.status
+		return nil
+	}
+	c.r = at
+	t.body(body)
+	c.finish(keep)
+	return nil
+}
+
+// body keeps body where it lives until the answer is sent.
+func (t *try) body(body []byte) {
+	resp, a := &t.ex.Ctx.Response, t.ex.Answer
+	resp.SwapBody(body)
+	a.Body = resp.Body()
+	a.Status = t.head.status
+}
+
+// stream hands the rest of the connection's answer over to whoever writes it.
+func (t *try) stream(c *conn, keep bool) {
+	s := &stream{c: c, keep: keep, chunked: t.head.chunked, left: t.head.length, patience: t.f.timeout}
+	if t.head.events {
+		s.patience = eventPatience
+	}
+	t.ex.Answer.Stream, t.ex.Answer.Length = s, t.head.length
+}
+
+// endedEarly makes an end that is too early look like one.
+func endedEarly(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// stream is the body of an answer, read as it arrives. It holds the connection,
+// which goes back to its pool only once the body has been read to its end.
+type stream struct {
+	c        *conn // nil: done with
+	keep     bool
+	chunked  bool
+	chunks   chunks
+	left     int64 // of the body; -1: until the connection ends, or chunked
+	patience time.Duration
+	err      error // what Read returns when c is nil
+}
+
+// Read returns what has arrived, and waits only when nothing has.
+func (s *stream) Read(p []byte) (int, error) {
+	switch {
+	case s.c == nil:
+		return 0, s.err
+	case len(p) == 0:
+		return 0, nil
+	case s.chunked:
+		return s.readChunks(p)
+	case s.left == 0:
+		return 0, s.end(io.EOF)
+	case s.left > 0 && int64(len(p)) > s.left:
+		p = p[:s.left]
+	}
+	n, err := s.readSome(p)
+	if err == io.EOF && s.left < 0 {
+		return n, s.end(io.EOF)
+	}
+	if err != nil {
+		return n, s.fail(err)
+	}
+	if s.left > 0 {
+		if s.left -= int64(n); s.left == 0 {
+			return n, s.end(io.EOF)
+		}
+	}
+	return n, nil
+}
+
+// readSome takes what is buffered, or reads.
+func (s *stream) readSome(p []byte) (int, error) {
+	c := s.c
+	if c.r < c.w {
+		n := copy(p, c.buf[c.r:c.w])
+		c.r += n
+		return n, nil
+	}
+	if c.buf != nil && !s.chunked {
+		c.letGo() // from here on everything goes straight to the reader
+	}
+	if err := s.arm(); err != nil {
+		return 0, err
+	}
+	return c.read(p)
+}
+
+func (s *stream) arm() error {
+	return s.c.arm(s.c.pool.now()+s.patience, s.patience/4)
+}
+
+// readChunks returns the data of as many chunks as have arrived.
+func (s *stream) readChunks(p []byte) (n int, err error) {
+	c := s.c
+	for n == 0 {
+		for c.r < c.w && n < len(p) && !s.chunks.done() {
+			data, used, err := s.chunks.next(c.buf[c.r:c.w], len(p)-n)
+			if err != nil {
+				return n, s.fail(err)
+			}
+			n += copy(p[n:], data)
+			c.r += used
+		}
+		switch {
+		case s.chunks.done():
+			return n, s.end(io.EOF)
+		case n > 0:
+		case s.chunks.state == chunkData && s.chunks.left >= bufferSize:
+			n, err = s.readData(p)
+		default:
+			c.r, c.w = 0, 0
+			if err = s.arm(); err == nil {
+				err = c.fill()
+			}
+		}
+		if err != nil {
+			return n, s.fail(err)
+		}
+	}
+	return n, nil
+}
+
+// readData reads from within a large chunk, past the buffer.
+func (s *stream) readData(p []byte) (int, error) {
+	n, err := s.readSome(p[:min(int64(len(p)), s.chunks.left)])
+	if s.chunks.left -= int64(n); s.chunks.left == 0 {
+		s.chunks.state = chunkDataCR
+	}
+	return n, err
+}
+
+// end lets go of a connection whose answer is complete.
+func (s *stream) end(err error) error {
+	c := s.c
+	s.c, s.err = nil, err
+	c.finish(s.keep)
+	return err
+}
+
+// fail closes the connection; the answer remains a part.
+func (s *stream) fail(err error) error {
+	s.keep = false
+	return s.end(endedEarly(err))
+}
+
+// Close gives up an answer that has not been read to its end.
+func (s *stream) Close() error {
+	if s.c != nil {
+		_ = s.fail(io.ErrClosedPipe)
+	}
+	return nil
+}

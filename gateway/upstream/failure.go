@@ -1,0 +1,147 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
+)
+
+// What clients read.
+const (
+	textProblem = "There was a problem proxying the request"
+	textLookup  = "Upstream host lookup failed"
+	textTimeout = "Upstream service reached hard timeout."
+	textBusy    = "Service temporarily unavailable."
+	textBody    = "There was a problem with reading Body of the Request."
+)
+
+var (
+	rejectLookup    = pipeline.NewRejection(pipeline.ReasonUpstreamLookup, 502, textLookup)
+	rejectConnect   = pipeline.NewRejection(pipeline.ReasonUpstreamConnect, 502, textProblem)
+	rejectTLS       = pipeline.NewRejection(pipeline.ReasonUpstreamTLS, 502, textProblem)
+	rejectReset     = pipeline.NewRejection(pipeline.ReasonUpstreamReset, 502, textProblem)
+	rejectMalformed = pipeline.NewRejection(pipeline.ReasonUpstreamMalformed, 502, textProblem)
+	rejectTimeout   = pipeline.NewRejection(pipeline.ReasonUpstreamTimeout, 504, textTimeout)
+	rejectBusy      = pipeline.NewRejection(pipeline.ReasonUpstreamBusy, 503, textBusy)
+
+	rejectBody   = pipeline.NewRejection(pipeline.ReasonBadRequest, 400, textBody)
+	rejectLarge  = pipeline.NewRejection(pipeline.ReasonBodyTooLarge, 413, "request body too large")
+	rejectSlow   = pipeline.NewRejection(pipeline.ReasonRequestTimeout, 408, "request took too long")
+	rejectGone   = pipeline.NewRejection(pipeline.ReasonClientGone, 499, "Client closed request")
+	rejectHeader = pipeline.NewRejection(pipeline.ReasonBadRequest, 400, "malformed request header")
+)
+
+var (
+	errStale   = errors.New("the pooled connection had ended or held bytes that nobody asked for")
+	errBusy    = errors.New("all connections are busy")
+	errStopped = errors.New("connections are closed for good")
+	errHeader  = errors.New("request header with too many Connection lines or a NUL")
+)
+
+// malformed is what was wrong with an answer.
+type malformed string
+
+func (m malformed) Error() string { return "malformed answer: " + string(m) }
+
+// dialError is a connection that did not come about.
+type dialError struct{ error }
+
+func (e dialError) Unwrap() error { return e.error }
+
+// handshakeError is a TLS handshake that failed.
+type handshakeError struct{ error }
+
+func (e handshakeError) Unwrap() error { return e.error }
+
+// clientError is trouble with the body that the client sends.
+type clientError struct{ error }
+
+func (e clientError) Unwrap() error { return e.error }
+
+// rejectionFor says what the client is told of err.
+func rejectionFor(err error) *pipeline.Rejection {
+	if _, ok := errors.AsType[clientError](err); ok {
+		return rejectionForClient(err)
+	}
+	if _, ok := errors.AsType[handshakeError](err); ok {
+		return rejectTLS
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return rejectLookup
+	}
+	if _, ok := errors.AsType[dialError](err); ok {
+		return rejectConnect
+	}
+	if _, ok := errors.AsType[malformed](err); ok {
+		return rejectMalformed
+	}
+	switch {
+	case err == errBusy || err == errStopped:
+		return rejectBusy
+	case err == errHeader:
+		return rejectHeader
+	case isTimeout(err):
+		return rejectTimeout
+	}
+	return rejectReset
+}
+
+func rejectionForClient(err error) *pipeline.Rejection {
+	switch {
+	case errors.Is(err, wire.ErrBodyTooLarge):
+		return rejectLarge
+	case errors.Is(err, wire.ErrBodyMalformed):
+		return rejectBody
+	case isTimeout(err):
+		return rejectSlow
+	}
+	return rejectGone
+}
+
+// isTimeout tells whether a deadline ended a read or write.
+func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+
+// isDisconnect tells whether the other end went away.
+func isDisconnect(err error) bool {
+	return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// failureLog tells the operator why calls to one API's upstream fail, without
+// drowning the log when all of them do.
+type failureLog struct {
+	log     *slog.Logger
+	api     string
+	address string
+	next    atomic.Int64 // unix nanoseconds from which on the next line may be written
+	unsaid  atomic.Int64 // failures since the last line
+}
+
+func newFailureLog(log *slog.Logger, api, address string) *failureLog {
+	return &failureLog{log: log, api: api, address: address}
+}
+
+// report writes at most one line a second.
+func (l *failureLog) report(reason pipeline.Reason, err error) {
+	if l.log == nil || reason == pipeline.ReasonClientGone {
+		return
+	}
+	now := time.Now().UnixNano()
+	next := l.next.Load()
+	if now < next || !l.next.CompareAndSwap(next, now+int64(time.Second)) {
+		l.unsaid.Add(1)
+		return
+	}
+	l.log.LogAttrs(context.Background(), slog.LevelWarn, "call upstream failed",
+		slog.String("api", l.api), slog.String("upstream", l.address), slog.String("reason", reason.String()),
+		slog.Int64("unsaid", l.unsaid.Swap(0)), slog.Any("err", err))
+}

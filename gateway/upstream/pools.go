@@ -1,0 +1,138 @@
+package upstream
+
+import (
+	"crypto/tls"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+)
+
+// Pools holds the connections to all upstreams, for one configuration after the
+// other. It is safe for concurrent use.
+type Pools struct {
+	epoch time.Time
+	stop  chan struct{}
+	swept sync.WaitGroup
+	roots rootCache
+
+	mu      sync.Mutex
+	byKey   map[poolKey]*pool
+	leaving []*pool // retired, may still have calls in flight
+	closed  bool
+}
+
+// sweepEvery is how often idle connections are looked through.
+const sweepEvery = time.Second
+
+// NewPools returns empty pools. Close ends them.
+func NewPools() *Pools {
+	s := &Pools{
+		epoch: time.Now().Add(-time.Hour), // so that 0 lies well in the past
+		stop:  make(chan struct{}),
+		byKey: make(map[poolKey]*pool),
+	}
+	s.swept.Go(s.sweep)
+	return s
+}
+
+// get returns the pool for key, which is made when there is none yet.
+func (s *Pools) get(key poolKey, conf *tls.Config) *pool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.byKey[key]; p != nil {
+		return p
+	}
+	p := newPool(key, conf, s.epoch)
+	p.stopped = s.closed
+	s.byKey[key] = p
+	return p
+}
+
+// Keep lets go of all connections but those of the APIs given. Requests in
+// flight are not disturbed. It must not run while APIs are compiled that are
+// not among those given.
+func (s *Pools) Keep(apis []*pipeline.API) {
+	live := make(map[*pool]bool, len(apis))
+	for _, api := range apis {
+		if f, ok := api.Forward.(*forward); ok {
+			live[f.pool] = true
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, p := range s.byKey {
+		if !live[p] {
+			p.retire()
+			delete(s.byKey, key)
+			s.leaving = append(s.leaving, p)
+		}
+	}
+	s.leaving = slices.DeleteFunc(s.leaving, (*pool).empty)
+}
+
+// Close cuts every connection, those in use too, and fails all later calls.
+func (s *Pools) Close() {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.closed = true
+	close(s.stop)
+	all := s.list()
+	s.mu.Unlock()
+	for _, p := range all {
+		p.stop()
+	}
+	s.swept.Wait()
+}
+
+// list needs mu.
+func (s *Pools) list() []*pool {
+	all := make([]*pool, 0, len(s.byKey))
+	for _, p := range s.byKey {
+		all = append(all, p)
+	}
+	return append(all, s.leaving...)
+}
+
+func (s *Pools) sweep() {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-tick.C:
+		}
+		s.mu.Lock()
+		all := s.list()
+		s.mu.Unlock()
+		for _, p := range all {
+			p.sweep(p.now() - p.key.idle)
+		}
+	}
+}
+
+// Stats is how connections to upstreams are used.
+type Stats struct {
+	Open int // connections, those being made included
+	Idle int // of them waiting for a request
+}
+
+// Stats returns current numbers over all upstreams.
+func (s *Pools) Stats() Stats {
+	s.mu.Lock()
+	all := s.list()
+	s.mu.Unlock()
+	var sum Stats
+	for _, p := range all {
+		p.mu.Lock()
+		sum.Open += p.open
+		sum.Idle += len(p.idle)
+		p.mu.Unlock()
+	}
+	return sum
+}

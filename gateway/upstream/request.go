@@ -1,0 +1,100 @@
+package upstream
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+)
+
+// appendRequest appends the head of the request that goes upstream, and its
+// body when that is at hand.
+func (f *forward) appendRequest(dst []byte, ex *pipeline.Exchange) ([]byte, error) {
+	req := &ex.Ctx.Request
+	method := req.Header.Method()
+	dst = append(dst, method...)
+	dst = append(dst, ' ')
+	dst = f.appendTarget(dst, ex)
+	dst = append(dst, " HTTP/1.1\r\nHost: "...)
+	if f.preserveHost && len(ex.Call.Host) > 0 {
+		dst = append(dst, ex.Call.Host...)
+	} else {
+		dst = append(dst, f.target.Host...)
+	}
+	dst = append(dst, "\r\n"...)
+
+	sent := forwarded{trusted: isTrusted(ex.Call.Peer, f.trusted)}
+	dst, err := sent.copyLines(dst, req.Header.RawHeaders(), ex.Outgoing.Drop)
+	if err != nil {
+		return dst, err
+	}
+	dst = sent.appendOwn(dst, ex)
+	dst = append(dst, ex.Outgoing.Extra...)
+
+	if req.IsBodyStream() {
+		return append(appendFraming(dst, int64(req.Header.ContentLength())), "\r\n"...), nil
+	}
+	body := req.Body()
+	if len(body) > 0 || expectsBody(method) {
+		dst = appendFraming(dst, int64(len(body)))
+	}
+	dst = append(dst, "\r\n"...)
+	return append(dst, body...), nil
+}
+
+// appendFraming says how long the body is; a negative length is unknown.
+func appendFraming(dst []byte, length int64) []byte {
+	if length < 0 {
+		return append(dst, "Transfer-Encoding: chunked\r\n"...)
+	}
+	dst = append(dst, "Content-Length: "...)
+	dst = strconv.AppendInt(dst, length, 10)
+	return append(dst, "\r\n"...)
+}
+
+// expectsBody lists the methods whose empty body is worth a Content-Length.
+func expectsBody(method []byte) bool {
+	switch string(method) {
+	case "POST", "PUT", "PATCH":
+		return true
+	}
+	return false
+}
+
+func (f *forward) appendTarget(dst []byte, ex *pipeline.Exchange) []byte {
+	rest, query := ex.Call.Path, ex.Call.Query
+	if f.strip {
+		rest = ex.Rest
+	}
+	if ex.Outgoing.HasQuery {
+		query = ex.Outgoing.Query
+	}
+	start := len(dst)
+	dst = f.target.Join(dst, rest, query, f.join)
+	return escapeTarget(dst, start)
+}
+
+// escapeTarget makes sure that nothing in dst[start:] can end the request
+// target. What comes from clients was checked; this holds for stages as well.
+func escapeTarget(dst []byte, start int) []byte {
+	clean := start
+	for clean < len(dst) && inTarget(dst[clean]) {
+		clean++
+	}
+	if clean == len(dst) {
+		return dst
+	}
+	const hex = "0123456789ABCDEF"
+	rest := bytes.Clone(dst[clean:])
+	dst = dst[:clean]
+	for _, c := range rest {
+		if inTarget(c) {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return dst
+}
+
+func inTarget(c byte) bool { return c > ' ' && c < 0x7f && c != '#' }

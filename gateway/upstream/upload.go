@@ -1,0 +1,162 @@
+package upstream
+
+import (
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// upload sends a body that the client is still sending. It runs beside the wait
+// for the answer: an upstream may answer, and stop reading, at any time.
+type upload struct {
+	c       *conn
+	client  net.Conn
+	body    io.Reader
+	left    int64 // of the body; -1: unknown, sent in chunks
+	timeout time.Duration
+	done    chan struct{}
+
+	// Set before done is closed.
+	err   error // why not all was sent
+	fault any   // a panic of body's
+
+	halted bool // by settle: whatever went wrong was our doing
+}
+
+// uploadPiece is how much of a body is read at once, and uploadRoom what is
+// kept free before it for a chunk's size line. In bytes.
+const (
+	uploadPiece = 32 << 10
+	uploadRoom  = 10
+)
+
+var uploadBuffers = sync.Pool{New: func() any { b := make([]byte, uploadRoom+uploadPiece+2); return &b }}
+
+// startUpload begins to send the body of a request whose head has been sent.
+// The caller ends it with settle.
+func startUpload(c *conn, ctx *fasthttp.RequestCtx, timeout time.Duration) *upload {
+	u := &upload{
+		c: c, client: ctx.Conn(), body: ctx.Request.BodyStream(), left: int64(ctx.Request.Header.ContentLength()),
+		timeout: timeout, done: make(chan struct{}),
+	}
+	// The answer is given its time once the body has been sent.
+	_ = c.sock.SetReadDeadline(time.Time{})
+	c.armed = 0
+	go u.run()
+	return u
+}
+
+func (u *upload) run() {
+	defer func() {
+		u.fault = recover() // settle goes on with it where it can be dealt with
+		wait := u.timeout
+		if u.fault != nil || u.err != nil && (isClientError(u.err) || isTimeout(u.err)) {
+			wait = 0 // no answer is to be expected
+		}
+		_ = u.c.sock.SetReadDeadline(time.Now().Add(wait))
+		close(u.done)
+	}()
+	u.err = u.send()
+}
+
+func (u *upload) send() error {
+	buf := uploadBuffers.Get().(*[]byte)
+	defer uploadBuffers.Put(buf)
+	for u.left != 0 {
+		room := (*buf)[uploadRoom : uploadRoom+uploadPiece]
+		if u.left > 0 {
+			room = room[:min(int64(len(room)), u.left)]
+		}
+		n, err := u.body.Read(room)
+		if n > 0 {
+			if werr := u.write(*buf, n); werr != nil {
+				return werr
+			}
+		}
+		switch {
+		case err == io.EOF && u.left < 0:
+			return u.push([]byte("0\r\n\r\n"))
+		case err == io.EOF && u.left > 0:
+			return clientError{io.ErrUnexpectedEOF}
+		case err != nil && err != io.EOF:
+			return clientError{err}
+		}
+	}
+	return nil
+}
+
+// write sends buf[uploadRoom:uploadRoom+n], as a chunk when that is needed.
+func (u *upload) write(buf []byte, n int) error {
+	start, end := uploadRoom, uploadRoom+n
+	if u.left < 0 {
+		var line [uploadRoom]byte
+		size := append(strconv.AppendInt(line[:0], int64(n), 16), "\r\n"...)
+		start -= len(size)
+		copy(buf[start:], size)
+		end += copy(buf[end:], "\r\n")
+	} else {
+		u.left -= int64(n)
+	}
+	return u.push(buf[start:end])
+}
+
+func (u *upload) push(p []byte) error {
+	if err := u.c.sock.SetWriteDeadline(time.Now().Add(u.timeout)); err != nil {
+		return err
+	}
+	_, err := u.c.sock.Write(p)
+	return err
+}
+
+// settle ends the upload and says what has become of the call: err is how
+// waiting for the answer went. An upstream that accepts is given all of the
+// body; one that refuses early gets no more of it.
+func (u *upload) settle(err error, status int) error {
+	if err == nil && status < 300 {
+		<-u.done
+	} else {
+		u.halt()
+	}
+	if u.fault != nil {
+		panic(u.fault)
+	}
+	early := err == nil && status >= 300
+	if isClientError(u.err) && !u.halted && !early {
+		return u.err
+	}
+	return err
+}
+
+// halt stops the upload wherever it waits. That takes the client's connection
+// down with it, unless its body was complete.
+func (u *upload) halt() {
+	select {
+	case <-u.done:
+		return
+	default:
+	}
+	u.halted = true
+	again := time.NewTicker(10 * time.Millisecond) // a deadline of its own may come after ours
+	defer again.Stop()
+	for {
+		_ = u.client.SetReadDeadline(time.Unix(1, 0))
+		_ = u.c.sock.SetWriteDeadline(time.Unix(1, 0))
+		select {
+		case <-u.done:
+			return
+		case <-again.C:
+		}
+	}
+}
+
+// complete tells, after settle, whether all of the body was sent.
+func (u *upload) complete() bool { return u.err == nil && !u.halted }
+
+func isClientError(err error) bool {
+	_, ok := err.(clientError)
+	return ok
+}

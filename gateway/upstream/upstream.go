@@ -1,0 +1,175 @@
+// Package upstream forwards exchanges to upstreams over pooled HTTP/1.1
+// connections of its own.
+//
+// It stands in for fasthttp's client, which hands what an upstream sent on an
+// idle connection to the next caller, accepts answers whose length can be read
+// two ways, repeats requests that are not safe to repeat, and can either buffer
+// every answer or stream every answer, but not choose by length.
+package upstream
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/match"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// Config holds what applies to every API that does not set its own. All of it
+// but Trusted, MaxConnWait, Retries, CAFile, Log and PlainIO is required.
+type Config struct {
+	Trusted         []netip.Prefix // proxies whose X-Forwarded-* are believed
+	DialTimeout     time.Duration  // to connect, look-up and TLS handshake included
+	ResponseTimeout time.Duration  // from sending a request to the end of its answer's head; then for each piece of the body
+	MaxConns        int            // to one upstream address
+	MaxConnWait     time.Duration  // for a free connection when all are busy; 0: none
+	IdleTimeout     time.Duration  // how long an unused connection is kept
+	Retries         int            // further tries of a request whose reused connection died before the answer; 0: none
+	CAFile          string         // PEM roots in place of the system's; "" for those
+	Log             *slog.Logger   // told why calls failed, once a second for each upstream; nil: nobody is
+
+	// PlainIO turns raw system calls off, which is how connections work where
+	// there are none.
+	PlainIO bool
+}
+
+// forward is the stage that calls one API's upstream.
+type forward struct {
+	target  *match.Target
+	pool    *pool
+	trusted []netip.Prefix
+	join    match.JoinOptions
+	log     *failureLog
+
+	dialTimeout time.Duration
+	timeout     time.Duration // for the head of an answer
+	slack       time.Duration // how much later than timeout it may be noticed
+	retries     int
+
+	strip        bool // the listen path is taken off
+	preserveHost bool
+}
+
+// exactBelow is the response timeout below which it is kept to exactly, at the
+// cost of arming a timer for every request.
+const exactBelow = time.Second
+
+// Compile makes the stage that forwards to def's target over connections from
+// pools. The error names the field that is wrong.
+func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, error) {
+	target, err := match.CompileTarget(def.Proxy.TargetURL)
+	if err != nil {
+		return nil, fmt.Errorf("proxy.target_url: %w", err)
+	}
+	if err := checkAddress(target.Address); err != nil {
+		return nil, fmt.Errorf("proxy.target_url: %w", err)
+	}
+	var own definition.Transport
+	if def.Proxy.Transport != nil {
+		own = *def.Proxy.Transport
+	}
+	id, err := pools.identity(def, target, conf.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	key := poolKey{
+		address: target.Address, identity: id.sum, tls: target.TLS, plain: conf.PlainIO,
+		max: conf.MaxConns, wait: conf.MaxConnWait, idle: conf.IdleTimeout,
+	}
+	if own.MaxConns > 0 {
+		key.max = own.MaxConns
+	}
+	f := &forward{
+		target: target, pool: pools.get(key, id.config), trusted: conf.Trusted,
+		join:        match.JoinOptions{DisableStripSlash: def.Proxy.DisableStripSlash},
+		log:         newFailureLog(conf.Log, def.ID, target.Address),
+		dialTimeout: seconds(own.DialTimeout, conf.DialTimeout),
+		timeout:     seconds(own.ResponseTimeout, conf.ResponseTimeout),
+		retries:     conf.Retries,
+		strip:       def.Proxy.StripListenPath, preserveHost: def.Proxy.PreserveHostHeader,
+	}
+	if f.timeout >= exactBelow {
+		f.slack = f.timeout / 4
+	}
+	return f, nil
+}
+
+// seconds is a definition's own duration, or the default when it is 0.
+func seconds(own float64, otherwise time.Duration) time.Duration {
+	if own <= 0 {
+		return otherwise
+	}
+	return max(time.Duration(own*float64(time.Second)), time.Millisecond)
+}
+
+// Handle sends the exchange's request upstream and makes ex.Answer of what
+// comes back.
+func (f *forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+	ex.Upstream.Address = f.target.Address
+	req, err := f.appendRequest(ex.Buf[:0], ex)
+	ex.Buf = req
+	if err == nil {
+		err = f.call(ex)
+	}
+	if err != nil {
+		r := rejectionFor(err)
+		f.log.report(r.Reason, err)
+		return ex.Reject(r)
+	}
+	return pipeline.Answered
+}
+
+// call tries connections until one gives an answer, or the request must not be
+// sent again.
+func (f *forward) call(ex *pipeline.Exchange) error {
+	c, err := f.pool.take(f.dialTimeout)
+	t := try{f: f, ex: ex}
+	stale := 0
+	for sent := false; err == nil; {
+		if !sent {
+			t.begin()
+		}
+		if err = t.run(c); err == nil {
+			return nil
+		}
+		fresh := false
+		switch {
+		case err == errStale && c.reused:
+			stale++
+			fresh = stale >= maxStale
+		case t.repeatable(c, err):
+			sent = true
+			ex.Upstream.Retries++
+			fresh = int(ex.Upstream.Retries) >= f.retries
+		default:
+			c.drop()
+			return err
+		}
+		c, err = f.pool.replace(c, fresh, f.dialTimeout)
+	}
+	return err
+}
+
+// maxStale is how many pooled connections may turn out dead before a new one is
+// made rather than another of them tried.
+const maxStale = 8
+
+// repeatable tells whether a failed request may be sent once more: it asks for
+// nothing that twice is worse than once, its body is still at hand, and the
+// connection, which had idled, died without a byte of an answer.
+func (t *try) repeatable(c *conn, err error) bool {
+	return c.reused && !c.answered && t.upload == nil && int(t.ex.Upstream.Retries) < t.f.retries &&
+		isDisconnect(err) && isIdempotent(t.ex.Ctx.Request.Header.Method())
+}
+
+// isIdempotent lists RFC 9110 section 9.2.2's methods.
+func isIdempotent(method []byte) bool {
+	switch string(method) {
+	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+		return true
+	}
+	return false
+}
