@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -228,20 +227,17 @@ func (f *Files) readAPI(b *definition.Bundle, sum hash.Hash, from map[string]str
 		}
 	}
 	if err != nil {
-		b.Skipped = append(b.Skipped, definition.Skipped{Source: filepath.Base(file), APIID: f.lastID(file, data), Reason: err.Error()})
+		b.Skipped = append(b.Skipped, definition.Skipped{Source: filepath.Base(file), APIID: f.lastID(file, api), Reason: err.Error()})
 		return
 	}
 	from[api.ID], f.idOf[file] = file, api.ID
 	b.APIs = append(b.APIs, api)
 }
 
-// lastID finds out which API a file was about that no longer parses.
-func (f *Files) lastID(file string, data []byte) string {
-	var named struct {
-		ID string `json:"api_id"`
-	}
-	if json.Unmarshal(data, &named) == nil && named.ID != "" {
-		return named.ID
+// lastID finds out which API a file is about that cannot be used.
+func (f *Files) lastID(file string, api *definition.API) string {
+	if api != nil && api.ID != "" {
+		return api.ID
 	}
 	return f.idOf[file]
 }

@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
+)
+
+// reject writes ex.Rejection as the answer: the one place that turns a refusal
+// into bytes.
+func (g *Gateway) reject(ex *pipeline.Exchange) {
+	r, a := ex.Rejection, ex.Answer
+	a.Status, a.Phrase = r.Status, nil
+	a.Lines, a.Body = a.Lines[:0], r.JSON()
+	switch {
+	case r.PlainText:
+		a.Lines = append(a.Lines, "Content-Type: text/plain; charset=utf-8\r\n"...)
+		a.Body = r.Text()
+	case wantsXML(ex):
+		a.Lines = append(a.Lines, "Content-Type: "...)
+		a.Lines = append(a.Lines, mediaType(ex.Ctx.Request.Header.ContentType())...)
+		a.Lines = append(a.Lines, "\r\n"...)
+		a.Body = r.XML()
+	default:
+		a.Lines = append(a.Lines, "Content-Type: application/json\r\n"...)
+	}
+	if !g.conf.HideGenerator {
+		a.Lines = append(a.Lines, "X-Generator: sluice\r\n"...)
+	}
+	if g.conf.ShowReason {
+		a.Lines = append(a.Lines, "X-Sluice-Reason: "...)
+		a.Lines = append(a.Lines, r.Reason.String()...)
+		a.Lines = append(a.Lines, "\r\n"...)
+	}
+	a.Lines = append(a.Lines, "X-Request-Id: "...)
+	a.Lines = append(a.Lines, ex.ID[:]...)
+	a.Lines = append(a.Lines, "\r\n"...)
+	if ex.RetryAfter > 0 {
+		a.Lines = append(a.Lines, "Retry-After: "...)
+		a.Lines = strconv.AppendInt(a.Lines, int64(ex.RetryAfter), 10)
+		a.Lines = append(a.Lines, "\r\n"...)
+	}
+	if ex.API != nil {
+		pipeline.Run(ex.API.Refused, ex)
+	}
+	if ex.Ctx.IsHead() {
+		a.NoBody, a.Length = true, int64(len(a.Body))
+	}
+}
+
+// xmlTypes are the request types whose senders read errors as XML.
+var xmlTypes = [...]string{"application/xml", "text/xml", "application/soap+xml"}
+
+func wantsXML(ex *pipeline.Exchange) bool {
+	sent := mediaType(ex.Ctx.Request.Header.ContentType())
+	for _, xml := range xmlTypes {
+		if string(sent) == xml {
+			return true
+		}
+	}
+	return false
+}
+
+// mediaType returns a Content-Type without its parameters.
+func mediaType(contentType []byte) []byte {
+	kind, _, _ := bytes.Cut(contentType, []byte{';'})
+	return bytes.TrimRight(kind, " \t")
+}
+
+var reasonOf = [...]pipeline.Reason{
+	wire.Malformed:      pipeline.ReasonBadRequest,
+	wire.HeaderTooLarge: pipeline.ReasonHeaderTooLarge,
+	wire.URLTooLong:     pipeline.ReasonURLTooLong,
+	wire.BodyTooLarge:   pipeline.ReasonBodyTooLarge,
+	wire.TooSlow:        pipeline.ReasonRequestTimeout,
+	wire.Unsupported:    pipeline.ReasonBadRequest,
+}
+
+// rejectionOf returns the rejection for a fault, made at its first occurrence.
+func (g *Gateway) rejectionOf(fault *wire.Fault) *pipeline.Rejection {
+	if known, ok := g.faults.Load(fault); ok {
+		return known.(*pipeline.Rejection)
+	}
+	made := pipeline.NewRejection(reasonOf[fault.Kind], fault.Status, fault.Text)
+	known, _ := g.faults.LoadOrStore(fault, made)
+	return known.(*pipeline.Rejection)
+}

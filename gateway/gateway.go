@@ -1,0 +1,168 @@
+// Package gateway answers traffic: it listens, serves requests from an
+// immutable snapshot, and swaps that for the next one when configuration
+// changes.
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/match"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/valyala/fasthttp"
+)
+
+// Config is how a gateway serves, apart from what its bundles say.
+type Config struct {
+	Wire          wire.Config
+	Trusted       []netip.Prefix // proxies whose X-Forwarded-For counts
+	CustomDomains bool           // domains of definitions are compared with Host
+	HideGenerator bool           // the gateway's own answers do not say whose they are
+	ShowReason    bool           // the gateway's own answers carry X-Sluice-Reason
+}
+
+// Deps is what a gateway is built of.
+type Deps struct {
+	Config  Config
+	Stages  Stages
+	Observe Observer
+	Control fasthttp.RequestHandler // serves /svc/ and the health paths; nil: they are not on this port
+	Log     *slog.Logger
+}
+
+// An Observer is told about requests and reloads.
+type Observer interface {
+	// Unmatched meters the requests that no API took.
+	Unmatched() pipeline.Meter
+
+	// Applied reports a bundle that was put in force, and what of it was not.
+	Applied(revision string, took time.Duration, failed int)
+
+	// Refused reports a bundle that was not put in force at all.
+	Refused(revision string)
+
+	// Keep drops what is held for APIs other than these.
+	Keep(apis []*pipeline.API)
+}
+
+// Gateway serves requests from its current snapshot.
+type Gateway struct {
+	conf      Config
+	stages    Stages
+	observe   Observer
+	unmatched pipeline.Meter
+	control   fasthttp.RequestHandler
+	log       *slog.Logger
+	server    *wire.Server
+	faults    sync.Map // *wire.Fault to *pipeline.Rejection
+
+	current atomic.Pointer[Snapshot]
+}
+
+// New returns a gateway that answers 503 until its first bundle is applied.
+func New(deps Deps) *Gateway {
+	g := &Gateway{
+		conf: deps.Config, stages: deps.Stages, observe: deps.Observe,
+		unmatched: deps.Observe.Unmatched(), control: deps.Control, log: deps.Log,
+	}
+	g.server = wire.New(deps.Config.Wire, g, slog.NewLogLogger(deps.Log.Handler(), slog.LevelWarn))
+	return g
+}
+
+// Serve accepts connections until Shutdown, or until the listener fails.
+func (g *Gateway) Serve(ln net.Listener) error { return g.server.Serve(ln) }
+
+// Shutdown lets calls in flight finish, until ctx ends.
+func (g *Gateway) Shutdown(ctx context.Context) error { return g.server.Shutdown(ctx) }
+
+// Connections returns what the client side is doing.
+func (g *Gateway) Connections() wire.Stats { return g.server.Stats() }
+
+// Current returns the snapshot in force, or nil before the first.
+func (g *Gateway) Current() *Snapshot { return g.current.Load() }
+
+var (
+	noRoute    = plain(pipeline.NewRejection(pipeline.ReasonRouteNotFound, 404, "Not Found"))
+	badPath    = pipeline.NewRejection(pipeline.ReasonBadRequest, 400, "The request path is ambiguous or malformed")
+	notStarted = pipeline.NewRejection(pipeline.ReasonNotServed, 503, "Configuration is not loaded yet")
+	notServed  = pipeline.NewRejection(pipeline.ReasonNotServed, 503, "This API's definition could not be loaded")
+)
+
+func plain(r *pipeline.Rejection) *pipeline.Rejection {
+	r.PlainText = true
+	return r
+}
+
+// Handle answers one call. It implements wire.Handler.
+func (g *Gateway) Handle(call *wire.Call) {
+	if g.control != nil && isControl(call.Path) {
+		g.control(call.Ctx)
+		return
+	}
+	ex := pipeline.For(call)
+	setID(&ex.ID)
+	ex.Client = upstream.ClientAddress(call.Ctx, call.Peer, g.conf.Trusted)
+	meter := g.unmatched
+	if g.find(ex) {
+		meter = ex.API.Meter
+		g.run(ex)
+	} else {
+		g.reject(ex)
+	}
+	meter.Done(ex)
+	ex.Release()
+}
+
+// find chooses the API, or the rejection when there is none.
+func (g *Gateway) find(ex *pipeline.Exchange) bool {
+	snapshot := g.current.Load()
+	if snapshot == nil {
+		ex.Rejection = notStarted
+		return false
+	}
+	path, err := match.Decode(ex.PathBuf[:0], ex.Call.Path)
+	if err != nil {
+		ex.Rejection = badPath
+		return false
+	}
+	ex.PathBuf = path
+	api, segments, ok := snapshot.routes.Find(ex.Call.Host, path, nil)
+	if !ok {
+		ex.Rejection = noRoute
+		return false
+	}
+	ex.API, ex.Policies = api, snapshot.policies
+	ex.Path, ex.Rest = match.Rest(path, segments), match.Rest(ex.Call.Path, segments)
+	return true
+}
+
+// run walks the API's stages.
+func (g *Gateway) run(ex *pipeline.Exchange) {
+	verdict := pipeline.Run(ex.API.Request, ex)
+	if verdict == pipeline.Next {
+		verdict = ex.API.Forward.Handle(ex)
+	}
+	if verdict == pipeline.Rejected {
+		g.reject(ex)
+		return
+	}
+	pipeline.Run(ex.API.Response, ex)
+}
+
+// Refuse answers what was not a request. It implements wire.Handler.
+func (g *Gateway) Refuse(call *wire.Call, fault *wire.Fault) {
+	ex := pipeline.For(call)
+	setID(&ex.ID)
+	ex.Client = call.Peer
+	ex.Rejection = g.rejectionOf(fault)
+	g.reject(ex)
+	g.unmatched.Done(ex)
+	ex.Release()
+}

@@ -1,0 +1,58 @@
+package gateway
+
+import (
+	"fmt"
+
+	"github.com/sluicegate/sluice/gateway/auth"
+	"github.com/sluicegate/sluice/gateway/limit"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// Stages is what the stages of every API are compiled with.
+type Stages struct {
+	Auth     *auth.Auth
+	Limit    *limit.Limiter
+	Headers  *limit.Headers // nil: clients are not told their quota
+	Pools    *upstream.Pools
+	Upstream upstream.Config
+	Meter    func(api string) pipeline.Meter
+}
+
+// A stageMaker makes one request stage for an API, or nil when the API does not
+// ask for it.
+type stageMaker struct {
+	name    string
+	compile func(*Stages, *definition.API) pipeline.Stage
+}
+
+// requestStages lists every request stage, in the order that requests meet
+// them. The order decides which error a client sees when several apply.
+var requestStages = []stageMaker{
+	{"auth", func(s *Stages, def *definition.API) pipeline.Stage { return s.Auth.Compile(def) }},
+	{"limit", func(s *Stages, def *definition.API) pipeline.Stage { return s.Limit.Compile(def) }},
+}
+
+// compile makes an API of its definition.
+func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
+	api := &pipeline.API{Definition: def, Meter: s.Meter(def.ID)}
+	for _, m := range requestStages {
+		if stage := m.compile(s, def); stage != nil {
+			api.Request = append(api.Request, stage)
+		}
+	}
+	forward, err := upstream.Compile(def, s.Pools, s.Upstream)
+	if err != nil {
+		return nil, fmt.Errorf("api %s: %w", def.ID, err)
+	}
+	api.Forward = forward
+	if s.Headers != nil && !def.UseKeyless {
+		api.Response = []pipeline.Stage{s.Headers.Answer()}
+		api.Refused = []pipeline.Stage{s.Headers.Refusal()}
+	}
+	return api, nil
+}
+
+// keep lets go of what no API in service uses.
+func (s *Stages) keep(live []*pipeline.API) { s.Pools.Keep(live) }
