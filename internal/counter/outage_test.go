@@ -165,7 +165,7 @@ func TestUnreachableUnderClosedRefusesWithUnavailable(t *testing.T) {
 }
 
 // Bound: over 0; the calls in flight, at most one per caller, are counted and
-// not served. Nobody waits longer than two time-outs.
+// not served. Nobody waits longer than one time-out.
 func TestStalledStoreHoldsUpOnlyTheCallsInFlight(t *testing.T) {
 	store := testenv.Valkey(t)
 	g := gatewayAt(t, counter.ValkeyOptions{Addresses: []string{store.Addr}, Outage: counter.Closed})
@@ -214,7 +214,7 @@ func TestStalledStoreHoldsUpOnlyTheCallsInFlight(t *testing.T) {
 	if over := used(t, store, q) - admitted.Load(); over < 0 || over > callers {
 		t.Errorf("counted %d more than admitted, want 0..%d", over, callers)
 	}
-	if slowest.Load() > 500 {
+	if slowest.Load() > 350 {
 		t.Errorf("a caller waited %d ms with a time-out of 200", slowest.Load())
 	}
 	if late.Load() > callers {
@@ -292,6 +292,32 @@ func TestRestartedEmptyGetsItsCountsBack(t *testing.T) {
 	want(t, "admitted afterwards, remembered by nobody", g.admitted(t, 20, unseen), int64(10))
 }
 
+// Bound: the calls in flight when the lost connection is noticed, here one.
+func TestRestartedEmptyWhileIdleIsNoticedByTheNewConnection(t *testing.T) {
+	store := testenv.Valkey(t)
+	g := gatewayAt(t, counter.ValkeyOptions{Addresses: []string{store.Addr}, Outage: counter.Closed})
+	q := g.quota("k", 100, time.Minute)
+	want(t, "admitted before", g.admitted(t, 90, q), int64(90))
+	store.Kill()
+	store.Restart()
+	admitted := 0
+	until(t, "the quota is used up", 10*time.Second, func() bool {
+		for range 1000 {
+			refused, err := g.Take(t.Context(), []counter.Limit{q}, make([]counter.Count, 1))
+			if err == nil && refused >= 0 {
+				return true
+			}
+			if err == nil {
+				admitted++
+			}
+		}
+		return false
+	})
+	if admitted < 10 || admitted > 11 {
+		t.Errorf("%d calls admitted after 90 of 100, want 10, and 1 that found the store empty", admitted)
+	}
+}
+
 // awaitCounting makes calls until the store counts them again.
 func (g *gateway) awaitCounting(t *testing.T) {
 	t.Helper()
@@ -366,16 +392,26 @@ func TestStoreThatRefusesWritesIsAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gatewayAt(t, counter.ValkeyOptions{Addresses: []string{store.Addr}})
+			closed := gatewayAt(t, counter.ValkeyOptions{Addresses: []string{store.Addr}, Outage: counter.Closed})
 			q := g.quota(unique(t), 10, time.Minute)
 			want(t, "admitted before", g.admitted(t, 4, q), int64(4))
 			store.Do(c.spoil...)
+			closed.lose(t)
 			want(t, "admitted while away", g.admitted(t, 3, q), int64(3))
 			want(t, "calls the store knows", used(t, store, q), int64(4))
+			probed := time.Now().Add(150 * time.Millisecond)
+			until(t, "probes were refused too", 5*time.Second, func() bool {
+				_, err := closed.Take(t.Context(), []counter.Limit{q}, make([]counter.Count, 1))
+				return err == nil || time.Now().After(probed)
+			})
 			want(t, "away", g.State().Away, true)
 			store.Do(c.mend...)
 			g.awaitState(t, false)
+			closed.awaitState(t, false)
+			want(t, "states told under closed", closed.changes.all(), "[true false]")
 			want(t, "calls the store knows afterwards", used(t, store, q), int64(7))
 			want(t, "admitted afterwards", g.admitted(t, 10, q), int64(3))
+			want(t, "states told", g.changes.all(), "[true false]")
 		})
 	}
 }
@@ -410,10 +446,12 @@ func TestDebtsOfAPeriodThatIsOverAreDropped(t *testing.T) {
 	store := persistent(t)
 	g := gatewayAt(t, counter.ValkeyOptions{Addresses: []string{store.Addr}})
 	short, reset := g.quota("short", 10, 400*time.Millisecond), g.quota("reset", 10, time.Minute)
+	other := g.quota("other", 10, time.Minute)
 	g.take(t, short)
 	g.take(t, reset)
+	g.take(t, other)
 	store.Do("CONFIG", "SET", "maxmemory", "1") // away, and another client can still delete
-	want(t, "admitted while away", g.admitted(t, 2, reset), int64(2))
+	want(t, "admitted while away", g.admitted(t, 2, reset, other), int64(2))
 	until(t, "the short period is over", 5*time.Second, func() bool {
 		_, counts := g.take(t, short)
 		return counts[0].Remaining == 9 // renewed here
@@ -422,11 +460,13 @@ func TestDebtsOfAPeriodThatIsOverAreDropped(t *testing.T) {
 		return g.peek(t, short)[0].ResetAt == 0
 	})
 	store.Do("DEL", reset.Key)
+	store.Do("PEXPIRE", other.Key, "30000") // as if reset, and opened again by another gateway
 	store.Do("CONFIG", "SET", "maxmemory", "0")
 	g.awaitState(t, false)
 	want(t, "calls of a period that is over", used(t, store, short), int64(0))
 	want(t, "calls of a quota that was reset", used(t, store, reset), int64(0))
-	want(t, "debts dropped", g.Stats().DebtsDropped.Load(), int64(1))
+	want(t, "calls of a quota whose period is another one", used(t, store, other), int64(1))
+	want(t, "debts dropped", g.Stats().DebtsDropped.Load(), int64(2))
 }
 
 func TestStartingWhileTheStoreIsAwayFollowsThePolicy(t *testing.T) {
@@ -454,7 +494,7 @@ func TestOneNodeOfAClusterAwayLeavesTheOthersCounting(t *testing.T) {
 		byNode[owner] = append(byNode[owner], q)
 		g.take(t, q)
 	}
-	dead := cluster.Nodes[0]
+	dead := cluster.Nodes[1] // the one in the middle shares a lane with either of the others
 	dead.Kill()
 	for range 2 {
 		for _, all := range byNode {
@@ -468,7 +508,7 @@ func TestOneNodeOfAClusterAwayLeavesTheOthersCounting(t *testing.T) {
 		}
 	}
 	counting, living := 0, 0
-	for _, n := range cluster.Nodes[1:] {
+	for _, n := range []*testenv.Store{cluster.Nodes[0], cluster.Nodes[2]} {
 		for _, q := range byNode[n] {
 			living++
 			if used(t, n, q) == 3 {
@@ -476,7 +516,7 @@ func TestOneNodeOfAClusterAwayLeavesTheOthersCounting(t *testing.T) {
 			}
 		}
 	}
-	if counting < living*9/10 { // slots are watched in sixteenths: one of them is half the dead node's
+	if counting < living*8/10 { // slots are watched in sixteenths: two of them are in part the dead node's
 		t.Errorf("%d of %d keys of living nodes went on counting there", counting, living)
 	}
 	dead.Restart()
@@ -541,37 +581,6 @@ func TestFullQueueIsBusy(t *testing.T) {
 	group.Wait()
 	want(t, "admitted and refused", admitted.Load()+refusedBusy.Load(), int64(1800))
 	want(t, "counted", store.Do("DBSIZE"), fmt.Sprint(16*admitted.Load()+1)) // and the epoch
-}
-
-// A caller that leaves is answered at once; it was counted all the same.
-func TestCallerThatLeavesWasCounted(t *testing.T) {
-	store := testenv.Valkey(t)
-	g := gatewayAt(t, counter.ValkeyOptions{Addresses: []string{store.Addr}, Outage: counter.Closed, Timeout: 10 * time.Second})
-	q := g.quota("k", 100, time.Minute)
-	store.Stop()
-	ctx, leave := context.WithCancel(t.Context())
-	var left, served atomic.Int64
-	var group sync.WaitGroup
-	for i := range 20 {
-		limit := q
-		if i < 4 { // these fly, and wait for the store
-			limit = g.quota(fmt.Sprint("flies", i), 5, time.Minute)
-		}
-		group.Go(func() {
-			_, err := g.Take(ctx, []counter.Limit{limit}, make([]counter.Count, 1))
-			if errors.Is(err, context.Canceled) {
-				left.Add(1)
-			} else if err == nil {
-				served.Add(1)
-			}
-		})
-	}
-	leave()
-	until(t, "those who wait have left", 5*time.Second, func() bool { return left.Load() == 16 })
-	store.Cont()
-	group.Wait()
-	want(t, "those who flew", served.Load(), int64(4))
-	until(t, "all calls are counted", 5*time.Second, func() bool { return store.Do("DBSIZE") == "6" || store.Do("DBSIZE") == "5" })
 }
 
 func TestOpenValkeyRefusesWhatWaitingCannotMend(t *testing.T) {

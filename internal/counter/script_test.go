@@ -201,30 +201,3 @@ func TestSlotsAreTheStores(t *testing.T) {
 		}
 	}
 }
-
-// A flight takes no more than it may, merges equal calls, and gives every
-// boarder its own place.
-func TestFlightMergesCallsUnderTheSameLimits(t *testing.T) {
-	f := newFlight()
-	a := []Limit{{Key: "a", Max: 5}, {Key: "r", Kind: Rate, Max: 2, Period: time.Second}}
-	raised := []Limit{{Key: "a", Max: 6}, a[1]}
-	for i, c := range []struct {
-		limits      []Limit
-		calls       int32
-		item, place int32
-	}{{a, 1, 0, 0}, {a, 1, 0, 1}, {a[:1], 1, 1, 0}, {raised, 1, 2, 0}, {raised, 1, 2, 1}, {raised, 0, 2, 2}, {a[1:], 1, 3, 0}, {a, 1, 4, 0}, {a, 1, 4, 1}} {
-		if item, place := f.add(c.limits, c.calls); item != c.item || place != c.place {
-			t.Errorf("call %d: item %d place %d, want %d and %d", i, item, place, c.item, c.place)
-		}
-	}
-	if got := string(f.packed(&f.items[2])); got != string(appendItem(nil, 2, raised)) {
-		t.Errorf("packed item %q", got)
-	}
-	full := newFlight()
-	for i := 0; full.room(1); i++ {
-		full.add([]Limit{{Key: fmt.Sprint(i), Max: 1}}, 1)
-	}
-	if len(full.items) != flightItems {
-		t.Errorf("a flight takes %d items, want %d", len(full.items), flightItems)
-	}
-}

@@ -134,6 +134,7 @@ func quotaRenews(t *testing.T, s subject) {
 	if at := first[0].ResetAt; at < before+290 || at > time.Now().UnixMilli()+310 {
 		t.Fatalf("reset at %d, first call at %d: want the period of the first call", at, before)
 	}
+	until(t, "some of the period passed", time.Second, func() bool { return time.Now().UnixMilli() > before+20 })
 	_, second := s.take(t, q)
 	want(t, "reset of the second call", second[0].ResetAt, first[0].ResetAt)
 	refused, _ := s.take(t, q)

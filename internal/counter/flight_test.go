@@ -1,0 +1,116 @@
+package counter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/testenv"
+)
+
+// A flight takes no more than it may, merges equal calls, and gives every
+// boarder its own place.
+func TestFlightMergesCallsUnderTheSameLimits(t *testing.T) {
+	f := newFlight()
+	a := []Limit{{Key: "a", Max: 5}, {Key: "r", Kind: Rate, Max: 2, Period: time.Second}}
+	raised := []Limit{{Key: "a", Max: 6}, a[1]}
+	for i, c := range []struct {
+		limits      []Limit
+		calls       int32
+		item, place int32
+	}{{a, 1, 0, 0}, {a, 1, 0, 1}, {a[:1], 1, 1, 0}, {raised, 1, 2, 0}, {raised, 1, 2, 1}, {raised, 0, 2, 2}, {a[1:], 1, 3, 0}, {a, 1, 4, 0}, {a, 1, 4, 1}} {
+		if item, place := f.add(c.limits, c.calls); item != c.item || place != c.place {
+			t.Errorf("call %d: item %d place %d, want %d and %d", i, item, place, c.item, c.place)
+		}
+	}
+	if got := string(f.packed(&f.items[2])); got != string(appendItem(nil, 2, raised)) {
+		t.Errorf("packed item %q", got)
+	}
+	full := newFlight()
+	for i := 0; full.room(1); i++ {
+		full.add([]Limit{{Key: fmt.Sprint(i), Max: 1}}, 1)
+	}
+	if len(full.items) != flightItems {
+		t.Errorf("a flight takes %d items, want %d", len(full.items), flightItems)
+	}
+}
+
+// boarded waits until so many calls wait in the lane's queue.
+func boarded(t *testing.T, l *lane, calls int32) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); <-tick.C {
+		waiting := int32(0)
+		l.mu.Lock()
+		for _, f := range l.queue {
+			for i := range f.items {
+				waiting += f.items[i].calls
+			}
+		}
+		l.mu.Unlock()
+		if waiting == calls {
+			return
+		}
+	}
+	t.Fatalf("not %d calls in the queue within 5s", calls)
+}
+
+// A caller that leaves is answered at once; it was counted all the same. One
+// that had left before it came was not.
+func TestCallerThatLeavesWasCounted(t *testing.T) {
+	store := testenv.Valkey(t)
+	v, err := OpenValkey(t.Context(), ValkeyOptions{Addresses: []string{store.Addr}, Outage: Closed, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	store.Stop()
+	ctx, leave := context.WithCancel(t.Context())
+	var left, served atomic.Int64
+	var group sync.WaitGroup
+	take := func(key string) {
+		group.Go(func() {
+			_, err := v.Take(ctx, []Limit{{Key: key, Max: 100}}, make([]Count, 1))
+			switch {
+			case errors.Is(err, context.Canceled):
+				left.Add(1)
+			case err == nil:
+				served.Add(1)
+			}
+		})
+	}
+	for i := range flightsAway {
+		take(fmt.Sprint("flies", i))
+		for away := 0; away <= i; {
+			v.lanes[0].mu.Lock()
+			away = v.lanes[0].away
+			v.lanes[0].mu.Unlock()
+		}
+	}
+	for range 16 {
+		take("waits")
+	}
+	boarded(t, v.lanes[0], 16)
+	leave()
+	for left.Load() < 16 {
+		runtime.Gosched()
+	}
+	store.Cont()
+	group.Wait()
+	if left.Load() != 16 || served.Load() != flightsAway {
+		t.Errorf("%d left and %d were served, want 16 and %d", left.Load(), served.Load(), flightsAway)
+	}
+	store.Await("16", "GET", "waits")
+	if _, err := v.Take(ctx, []Limit{{Key: "late", Max: 5}}, make([]Count, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("take by a caller that had left: %v", err)
+	}
+	if got := store.Do("EXISTS", "late"); got != "0" {
+		t.Errorf("a caller that had left was counted")
+	}
+}
