@@ -1,0 +1,178 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/credential"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keystore"
+)
+
+// lookupsAtOnce is how many credentials of a lane are looked up in the store at
+// once. It bounds what a flood of different credentials that nobody ever issued
+// can ask of the store: the others wait their turn, first come first served, and
+// are told after a while that keys cannot be checked. Credentials whose checksum
+// shows that they were issued here have a lane of their own, so that such a
+// flood does not even delay the first request of a new key.
+const lookupsAtOnce = 64
+
+// The lanes.
+const (
+	issuedLane = iota
+	otherLane
+)
+
+// attempts is how often a session is read that changes while it is read.
+const attempts = 3
+
+var errBusy = fmt.Errorf("%w: too many look-ups at once", keystore.ErrUnavailable)
+
+// flight is a look-up that several requests wait for.
+type flight struct {
+	done  chan struct{}
+	entry *entry
+	err   error
+	seen  trail // what entry, or that there is none, relies on
+}
+
+// join looks a credential up, once for all requests that want it now. A request
+// that came when the look-up was almost over may know of a change that this one
+// missed: it looks again.
+func (s *Sessions) join(sh *shard, w *wanted, check uint64) (*entry, error) {
+	key := w.org + "\x00" + string(w.token)
+	for attempt := 1; ; attempt++ {
+		sh.mu.Lock()
+		f := sh.flights[key]
+		if f == nil {
+			break
+		}
+		sh.mu.Unlock()
+		<-f.done
+		if attempt == attempts || f.seen.holds(&s.epochs) {
+			return f.entry, f.err
+		}
+	}
+	f := &flight{done: make(chan struct{}), err: keystore.ErrUnavailable}
+	sh.flights[key] = f
+	sh.mu.Unlock()
+	defer func() {
+		sh.mu.Lock()
+		delete(sh.flights, key)
+		sh.mu.Unlock()
+		close(f.done)
+	}()
+	f.entry, f.seen, f.err = s.load(w)
+	if f.seen.holds(&s.epochs) {
+		s.remember(sh, w, f, check)
+	}
+	return f.entry, f.err
+}
+
+// load looks a credential up, again when it changes meanwhile.
+func (s *Sessions) load(w *wanted) (*entry, trail, error) {
+	if !s.away.mayTry(w.now) {
+		return nil, trail{}, keystore.ErrUnavailable
+	}
+	lane := s.laneOf(w.token)
+	if err := s.enter(lane); err != nil {
+		return nil, trail{}, err
+	}
+	defer func() { <-lane }()
+	s.stats.misses.Add(1)
+	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		e, seen, err := s.ask(ctx, w)
+		if attempt == attempts || err != nil && !errors.Is(err, keystore.ErrNotFound) || seen.holds(&s.epochs) {
+			s.settle(w, err)
+			return e, seen, err
+		}
+	}
+}
+
+// laneOf returns the lane of a credential.
+func (s *Sessions) laneOf(token []byte) chan struct{} {
+	if credential.HasPrefix(s.opts.Hasher.Prefix, token) { // its checksum is right, or it would not come here
+		return s.lanes[issuedLane]
+	}
+	return s.lanes[otherLane]
+}
+
+// enter waits for a turn in a lane.
+func (s *Sessions) enter(lane chan struct{}) error {
+	select {
+	case lane <- struct{}{}:
+		return nil
+	default:
+	}
+	timeout := time.NewTimer(s.opts.Timeout)
+	defer timeout.Stop()
+	select {
+	case lane <- struct{}{}:
+		return nil
+	case <-timeout.C:
+		s.stats.busy.Add(1)
+		return errBusy
+	}
+}
+
+// ask tries every identity of a credential. With keystore.ErrNotFound all of
+// them are absent.
+func (s *Sessions) ask(ctx context.Context, w *wanted) (*entry, trail, error) {
+	var seen trail
+	for i := 0; i < maxCandidates; i++ {
+		text, ok := s.opts.Hasher.Candidate(nil, w.token, w.org, i)
+		if !ok {
+			break
+		}
+		identity := string(text)
+		slot := s.slotOf(identity)
+		m := s.epochs.mark(slot)
+		seen.add(slot, m)
+		session, err := s.opts.Store.Get(ctx, identity)
+		switch {
+		case err == nil:
+			found := trail{}
+			found.add(slot, m)
+			return s.newEntry(w, identity, session, m), found, nil
+		case !errors.Is(err, keystore.ErrNotFound):
+			return nil, seen, fmt.Errorf("looking up a key: %w", err)
+		}
+	}
+	return nil, seen, keystore.ErrNotFound
+}
+
+func (s *Sessions) newEntry(w *wanted, identity string, session *definition.Session, m mark) *entry {
+	e := &entry{
+		hash: w.hash, token: string(w.token), scope: w.scope, text: identity, session: session,
+		loaded: w.now, mark: m, slot: s.slotOf(identity),
+	}
+	if s.opts.Hasher.Algorithm == credential.None {
+		e.clear, e.text = true, identity+nameOfClear(identity)
+	}
+	return e
+}
+
+// nameOfClear returns what logs call a key that is stored in clear.
+func nameOfClear(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:nameLength/2])
+}
+
+// remember keeps what a look-up found, or that it found nothing.
+func (s *Sessions) remember(sh *shard, w *wanted, f *flight, check uint64) {
+	switch {
+	case f.entry != nil:
+		sh.put(f.entry)
+	case errors.Is(f.err, keystore.ErrNotFound):
+		sh.forget(w.hash)
+		if s.opts.UnknownTTL > 0 {
+			sh.markUnknown(w.hash, unknownKey{check: check, until: w.now + s.opts.UnknownTTL, seen: f.seen})
+		}
+	}
+}

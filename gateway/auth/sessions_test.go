@@ -1,0 +1,589 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/credential"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keystore"
+)
+
+func TestASessionIsReadOnceAndAgainAfterItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		key := issue(t, st, &definition.Session{})
+		for range 10 {
+			if _, err := find(s, key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if st.looked() != 1 {
+			t.Errorf("%d look-ups, want 1", st.looked())
+		}
+		time.Sleep(time.Minute)
+		if _, err := find(s, key); err != nil || st.looked() != 2 {
+			t.Errorf("%v, %d look-ups, want 2", err, st.looked())
+		}
+		if got := s.Stats(); got.Hits != 9 || got.Misses != 2 || got.Entries != 1 {
+			t.Errorf("stats %+v", got)
+		}
+	})
+}
+
+func TestAChangeIsSeenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		key := issue(t, st, &definition.Session{Alias: "before"})
+		other := issue(t, st, &definition.Session{})
+		find(s, key)
+		find(s, other)
+		if err := st.Put(t.Context(), hasher.Hash(key), &definition.Session{Alias: "after"}); err != nil {
+			t.Fatal(err)
+		}
+		if e, err := find(s, key); err != nil || e.session.Alias != "after" {
+			t.Fatalf("after a write: %+v, %v", e, err)
+		}
+		if err := st.Delete(t.Context(), hasher.Hash(key)); err != nil {
+			t.Fatal(err)
+		}
+		if e, err := find(s, key); !errors.Is(err, keystore.ErrNotFound) {
+			t.Fatalf("after a deletion: %+v, %v", e, err)
+		}
+		if s.Stats().Entries != 1 {
+			t.Errorf("%d entries, want 1", s.Stats().Entries)
+		}
+		before := st.looked()
+		if err := st.Put(t.Context(), hasher.Hash(key), &definition.Session{Alias: "again"}); err != nil {
+			t.Fatal(err)
+		}
+		if e, err := find(s, key); err != nil || e.session.Alias != "again" {
+			t.Fatalf("after it was made again: %+v, %v", e, err)
+		}
+		if find(s, other); st.looked() != before+1 {
+			t.Error("another key was read again")
+		}
+	})
+}
+
+func TestAnUnknownKeyThatIsMadeIsKnownAtOnce(t *testing.T) {
+	for _, stored := range []string{"bob", "org1bob"} {
+		synctest.Test(t, func(t *testing.T) {
+			st := newStore()
+			s := watched(t, st, nil)
+			sc := s.scopeOf("org1")
+			for range 3 {
+				if _, err := s.find(&sc, []byte("bob"), time.Now()); !errors.Is(err, keystore.ErrNotFound) {
+					t.Fatal(err)
+				}
+			}
+			if st.looked() != 2 { // bare, and behind the organisation
+				t.Errorf("%d look-ups, want 2", st.looked())
+			}
+			if err := st.Put(t.Context(), hasher.Hash(stored), &definition.Session{Alias: stored}); err != nil {
+				t.Fatal(err)
+			}
+			if e, err := s.find(&sc, []byte("bob"), time.Now()); err != nil || e.session.Alias != stored {
+				t.Errorf("%s: %+v, %v", stored, e, err)
+			}
+		})
+	}
+}
+
+func TestAKeyNamedByHandBelongsToItsOrganisation(t *testing.T) {
+	st := newStore()
+	for _, org := range []string{"one", "two"} {
+		if err := st.Put(t.Context(), hasher.Hash(org+"bob"), &definition.Session{Alias: org}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := NewSessions(options(st))
+	for range 2 {
+		for _, org := range []string{"one", "two"} {
+			sc := s.scopeOf(org)
+			if e, err := s.find(&sc, []byte("bob"), time.Now()); err != nil || e.session.Alias != org {
+				t.Errorf("%s: %+v, %v", org, e, err)
+			}
+		}
+	}
+}
+
+func TestWhatWasReadBeforeAChangeIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		key := issue(t, st, &definition.Session{Alias: "before"})
+		st.during = sync.OnceFunc(func() {
+			if err := st.Put(context.Background(), hasher.Hash(key), &definition.Session{Alias: "after"}); err != nil {
+				t.Error(err)
+			}
+		})
+		for range 2 {
+			if e, err := find(s, key); err != nil || e.session.Alias != "after" {
+				t.Fatalf("%+v, %v", e, err)
+			}
+		}
+		if st.looked() != 2 {
+			t.Errorf("%d look-ups, want 2", st.looked())
+		}
+	})
+}
+
+func TestAKeyMadeWhileItWasLookedForIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		key := credential.Generate(hasher.Prefix)
+		st.during = sync.OnceFunc(func() {
+			if err := st.Put(context.Background(), hasher.Hash(key), &definition.Session{}); err != nil {
+				t.Error(err)
+			}
+		})
+		if _, err := find(s, key); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestASessionThatNeverRestsIsServedAndNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		key := issue(t, st, &definition.Session{})
+		st.during = func() { s.changed(hasher.Hash(key)) }
+		for i := range 3 {
+			if _, err := find(s, key); err != nil || st.looked() != (i+1)*attempts {
+				t.Errorf("%v, %d look-ups", err, st.looked())
+			}
+		}
+		if s.Stats().Entries != 0 {
+			t.Error("it was kept")
+		}
+	})
+}
+
+func TestRequestsForOneKeyShareOneLookUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		key := issue(t, st, &definition.Session{})
+		st.gate = make(chan struct{})
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				if _, err := find(s, key); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(st.gate)
+		wg.Wait()
+		if st.looked() != 1 {
+			t.Errorf("%d look-ups, want 1", st.looked())
+		}
+	})
+}
+
+func TestSessionsInMemoryOutliveTheStoreForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		st := newStore()
+		s := watched(t, st, func(o *SessionOptions) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		key := issue(t, st, &definition.Session{})
+		changed := issue(t, st, &definition.Session{})
+		fresh := issue(t, st, &definition.Session{})
+		find(s, key)
+		find(s, changed)
+		st.set(func() { st.err = keystore.ErrUnavailable })
+		s.changed("") // as a lost connection does
+		s.changed(hasher.Hash(changed))
+		if _, err := find(s, key); err != nil {
+			t.Errorf("in memory: %v", err)
+		}
+		if _, err := find(s, changed); !errors.Is(err, keystore.ErrUnavailable) {
+			t.Errorf("known to have changed: %v", err)
+		}
+		if _, err := find(s, fresh); !errors.Is(err, keystore.ErrUnavailable) {
+			t.Errorf("not in memory: %v", err)
+		}
+		time.Sleep(2*time.Minute - time.Second)
+		if _, err := find(s, key); err != nil {
+			t.Errorf("within the stale time: %v", err)
+		}
+		time.Sleep(time.Second)
+		if _, err := find(s, key); !errors.Is(err, keystore.ErrUnavailable) {
+			t.Errorf("after the stale time: %v", err)
+		}
+		st.set(func() { st.err = nil })
+		time.Sleep(retryEvery)
+		for _, k := range []string{key, changed, fresh} {
+			if _, err := find(s, k); err != nil {
+				t.Errorf("after the store is back: %v", err)
+			}
+		}
+		if got := log.String(); strings.Count(got, "is away") != 1 || strings.Count(got, "is back") != 1 {
+			t.Errorf("logged\n%s", got)
+		}
+		if s.Stats().Stale != 2 {
+			t.Errorf("%d were served stale, want 2", s.Stats().Stale)
+		}
+	})
+}
+
+func TestAStoreThatIsAwayIsAskedByOneRequestInAnInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		st.set(func() { st.err = keystore.ErrUnavailable })
+		for range 100 {
+			for range 10 {
+				if _, err := find(s, credential.Generate(hasher.Prefix)); !errors.Is(err, keystore.ErrUnavailable) {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if got := st.looked(); got < 4 || got > 5 {
+			t.Errorf("%d look-ups in a second, want one in %s", got, retryEvery)
+		}
+	})
+}
+
+func TestAStoreThatHangsIsGivenUpOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		key := issue(t, st, &definition.Session{})
+		find(s, key)
+		time.Sleep(time.Minute)
+		st.set(func() { st.gate = make(chan struct{}) })
+		began := time.Now()
+		if _, err := find(s, key); err != nil {
+			t.Errorf("in memory: %v", err)
+		}
+		if took := time.Since(began); took != 200*time.Millisecond {
+			t.Errorf("took %s", took)
+		}
+		began = time.Now()
+		for range 100 {
+			find(s, key)
+			if _, err := find(s, credential.Generate(hasher.Prefix)); !errors.Is(err, keystore.ErrUnavailable) {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("the next ones took %s although the store was known to be away", took)
+		}
+	})
+}
+
+func TestAFloodOfUnknownKeysIsHeldBackAndDelaysNoIssuedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		st.gate = make(chan struct{})
+		var wg sync.WaitGroup
+		for i := range 500 {
+			wg.Go(func() {
+				if _, err := find(s, "guess-"+text(i)); !errors.Is(err, keystore.ErrNotFound) {
+					t.Errorf("guess %d: %v", i, err)
+				}
+			})
+		}
+		synctest.Wait()
+		if st.most != lookupsAtOnce {
+			t.Errorf("%d look-ups at once, want %d", st.most, lookupsAtOnce)
+		}
+		key := issue(t, st, &definition.Session{})
+		wg.Go(func() {
+			if _, err := find(s, key); err != nil {
+				t.Errorf("first request of a new key: %v", err)
+			}
+		})
+		synctest.Wait()
+		if st.most != lookupsAtOnce+1 {
+			t.Error("a new key waits behind the flood")
+		}
+		close(st.gate)
+		wg.Wait()
+	})
+}
+
+func TestWhoWaitsTooLongForATurnIsNotToldThatTheKeyIsWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		for range lookupsAtOnce {
+			s.lanes[otherLane] <- struct{}{} // others, who stay
+		}
+		began := time.Now()
+		_, err := find(s, "one more")
+		if !errors.Is(err, keystore.ErrUnavailable) || time.Since(began) != 200*time.Millisecond {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		if s.Stats().Busy != 1 || s.away.until.Load() != 0 {
+			t.Error("a busy lane is taken for a store that is away")
+		}
+	})
+}
+
+func TestAFloodCostsTheStoreNothingWhereItCanBeTold(t *testing.T) {
+	st := newStore()
+	s := NewSessions(options(st))
+	for i := range 1000 {
+		find(s, hasher.Prefix+"guess"+text(i))
+	}
+	if st.looked() != 0 || s.Stats().Malformed != 1000 {
+		t.Errorf("%d look-ups for keys with a wrong checksum", st.looked())
+	}
+	for range 1000 {
+		find(s, "the same unknown key")
+	}
+	if st.looked() != 1 || s.Stats().Unknown != 999 {
+		t.Errorf("%d look-ups for one unknown key", st.looked())
+	}
+}
+
+func TestUnknownKeysAreForgottenByTimeAndNumber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, func(o *SessionOptions) { o.UnknownSize, o.Size = 10, 10 })
+		for i := range 100 {
+			find(s, "guess-"+text(i))
+		}
+		if got := s.Stats().Unknowns; got != 10 {
+			t.Errorf("%d are remembered, want 10", got)
+		}
+		find(s, "guess-99")
+		if st.looked() != 100 {
+			t.Errorf("%d look-ups, want 100", st.looked())
+		}
+		time.Sleep(2 * time.Second)
+		find(s, "guess-99")
+		if st.looked() != 101 {
+			t.Errorf("%d look-ups, want 101", st.looked())
+		}
+	})
+}
+
+func TestUnknownKeysMayNotBeRemembered(t *testing.T) {
+	st := newStore()
+	o := options(st)
+	o.UnknownTTL = 0
+	s := NewSessions(o)
+	for range 5 {
+		find(s, "nobody-knows-me")
+	}
+	if st.looked() != 5 || s.Stats().Unknowns != 0 {
+		t.Errorf("%d look-ups, %d remembered", st.looked(), s.Stats().Unknowns)
+	}
+}
+
+func TestMemoryIsBoundedAndKeepsWhatIsUsed(t *testing.T) {
+	st := newStore()
+	o := options(st)
+	o.Size = 100
+	s := NewSessions(o)
+	hot := issue(t, st, &definition.Session{})
+	for range 1000 {
+		find(s, issue(t, st, &definition.Session{}))
+		find(s, hot)
+	}
+	if got := s.Stats(); got.Entries != 100 {
+		t.Errorf("%d entries, want 100", got.Entries)
+	}
+	if st.looked() != 1001 {
+		t.Errorf("%d look-ups, want 1001: a key in use was dropped", st.looked())
+	}
+}
+
+func TestSizesAreKeptForAnyNumberOfShards(t *testing.T) {
+	for _, size := range []int{1, 2, 255, 256, 1000, 100_000} {
+		st := newStore()
+		o := options(st)
+		o.Size = size
+		s := NewSessions(o)
+		for range min(3*size, 3000) {
+			find(s, issue(t, st, &definition.Session{}))
+		}
+		if got := s.Stats().Entries; got > size+len(s.shards) {
+			t.Errorf("size %d: %d entries in %d shards", size, got, len(s.shards))
+		}
+	}
+}
+
+func TestOldSessionsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		for range 100 {
+			find(s, issue(t, st, &definition.Session{}))
+		}
+		time.Sleep(2*time.Minute - time.Second)
+		late := issue(t, st, &definition.Session{})
+		find(s, late)
+		time.Sleep(sweepEvery + time.Second)
+		synctest.Wait()
+		if got := s.Stats().Entries; got != 1 {
+			t.Errorf("%d entries, want 1", got)
+		}
+		before := st.looked()
+		if find(s, late); st.looked() != before {
+			t.Error("a session in use was forgotten")
+		}
+	})
+}
+
+func TestAWatchThatEndsIsBegunAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		key := issue(t, st, &definition.Session{Alias: "before"})
+		find(s, key)
+		st.unwatch <- errors.New("connection reset")
+		st.set(func() { st.sessions[hasher.Hash(key)] = &definition.Session{Alias: "after"} }) // nobody is told
+		synctest.Wait()
+		if e, err := find(s, key); err != nil || e.session.Alias != "after" {
+			t.Errorf("%+v, %v", e, err)
+		}
+		<-st.watching
+	})
+}
+
+func TestManyKeysAtOnce(t *testing.T) {
+	st := newStore()
+	o := options(st)
+	o.Size = 50
+	s := NewSessions(o)
+	st.watcher = s.changed
+	keys := make([]string, 100)
+	for i := range keys {
+		keys[i] = issue(t, st, &definition.Session{Alias: text(i)})
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 5000 {
+				n := i * 7 % len(keys)
+				if e, err := find(s, keys[n]); err != nil || e.session.Alias != text(n) {
+					t.Errorf("key %d: %+v, %v", n, e, err)
+					return
+				}
+				if i%50 == 0 {
+					_ = st.Put(context.Background(), hasher.Hash(keys[n]), &definition.Session{Alias: text(n)})
+				}
+				if i%500 == 0 {
+					s.changed("")
+					s.shards[0].sweep(0)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for n := range s.shards {
+		sh := &s.shards[n]
+		for i, e := range sh.ring {
+			if int(e.place) != i || sh.entries[e.hash] != e {
+				t.Fatalf("place %d holds the entry of place %d", i, e.place)
+			}
+		}
+		if len(sh.ring) != len(sh.entries) {
+			t.Errorf("%d in the ring, %d in the map", len(sh.ring), len(sh.entries))
+		}
+	}
+}
+
+// decoding hands out a session of its own for each look-up, as a store does that
+// decodes.
+type decoding struct{ *store }
+
+func (decoding) Get(_ context.Context, identity string) (*definition.Session, error) {
+	return &definition.Session{
+		OrgID: strings.Clone("org1"), ApplyPolicies: []string{strings.Clone("gold")}, LastUpdated: strings.Clone("1700000000"),
+	}, nil
+}
+
+func TestASessionInMemoryTakesAtMostAKibibyte(t *testing.T) {
+	n := 100_000
+	if many, err := strconv.Atoi(os.Getenv("SLUICE_TEST_SESSIONS")); err == nil {
+		n = many
+	}
+	o := options(decoding{newStore()})
+	o.Size, o.TTL = n, time.Hour
+	s := NewSessions(o)
+	before := heap()
+	for range n {
+		if _, err := find(s, credential.Generate(hasher.Prefix)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries := s.Stats().Entries
+	per := (heap() - before) / entries
+	if per > 1024 {
+		t.Errorf("%d bytes, want at most 1024", per)
+	}
+	for i := range s.shards {
+		for _, e := range s.shards[i].ring {
+			e.grants.Keep(pipeline.GrantScope{}, grantOf(e))
+		}
+	}
+	t.Logf("%d sessions in memory: %d bytes for each, %d with a grant", entries, per, (heap()-before)/entries)
+	runtime.KeepAlive(s)
+}
+
+// grantOf is a grant with a rate and a quota, as most are.
+func grantOf(e *entry) *pipeline.Grant {
+	var n counter.Naming
+	return &pipeline.Grant{Policy: "gold", Limits: []counter.Limit{
+		{Key: n.Rate("", e.identity(), e.session.LastUpdated)}, {Key: n.Quota("", e.identity())},
+	}}
+}
+
+func heap() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+func BenchmarkFind(b *testing.B) {
+	for _, n := range []int{1, 1000, 100_000} {
+		b.Run(text(n), func(b *testing.B) {
+			st := newStore()
+			o := options(st)
+			o.Size, o.TTL = 2*n, time.Hour
+			s := NewSessions(o)
+			keys := make([][]byte, n)
+			for i := range keys {
+				keys[i] = []byte(issue(b, st, &definition.Session{}))
+				find(s, string(keys[i]))
+			}
+			sc, at, i := s.scopeOf(""), time.Now(), 0
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.find(&sc, keys[i], at); err != nil {
+					b.Fatal(err)
+				}
+				if i += 7919; i >= n {
+					i %= n
+				}
+			}
+		})
+	}
+}

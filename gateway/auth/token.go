@@ -1,0 +1,39 @@
+package auth
+
+import (
+	"bytes"
+	"net/textproto"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// token is a credential in a header, with or without "Bearer" before it.
+type token struct{ header string }
+
+func newToken(conf *definition.Auth) *token { return &token{header: headerOf(conf)} }
+
+// headerOf returns the canonical name of the header that holds the credential.
+func headerOf(conf *definition.Auth) string { return textproto.CanonicalMIMEHeaderKey(conf.Header()) }
+
+func (t *token) credential(ex *pipeline.Exchange) []byte {
+	return withoutScheme(ex.Ctx.Request.Header.Peek(t.header))
+}
+
+var bearer = []byte("bearer")
+
+// withoutScheme returns a header's value without surrounding blanks and without
+// a leading "Bearer" in any case. A scheme alone is no credential.
+func withoutScheme(value []byte) []byte {
+	value = trim(value)
+	if len(value) < len(bearer) || !bytes.EqualFold(value[:len(bearer)], bearer) {
+		return value
+	}
+	rest := value[len(bearer):]
+	if len(rest) > 0 && rest[0] != ' ' && rest[0] != '\t' {
+		return value // the key itself begins that way
+	}
+	return trim(rest)
+}
+
+func trim(value []byte) []byte { return bytes.Trim(value, " \t") }
