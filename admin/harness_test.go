@@ -116,8 +116,8 @@ func (b *bench) user(role string) string {
 func (b *bench) secondOrg() string {
 	b.t.Helper()
 	key := newAccessKey()
-	exec(b.t, b.dsn, "insert into orgs (id, name) values ('second', 'second')")
-	exec(b.t, b.dsn, "insert into users (id, org_id, email, role, access_key_hash) values ('u2', 'second', 'two@example.com', 'admin', $1)", hashOf([]byte(key)))
+	sqlExec(b.t, b.dsn, "insert into orgs (id, name) values ('second', 'second')")
+	sqlExec(b.t, b.dsn, "insert into users (id, org_id, email, role, access_key_hash) values ('u2', 'second', 'two@example.com', 'admin', $1)", hashOf([]byte(key)))
 	return key
 }
 

@@ -202,11 +202,11 @@ func (b *bench) block() (allow func()) {
 	b.t.Helper()
 	name := b.dsn[strings.LastIndex(b.dsn, "=")+1:]
 	beside := b.dsn + " dbname=postgres"
-	exec(b.t, beside, "alter database "+name+" allow_connections false")
-	exec(b.t, beside, "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
+	sqlExec(b.t, beside, "alter database "+name+" allow_connections false")
+	sqlExec(b.t, beside, "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
 	return func() {
 		b.t.Helper()
-		exec(b.t, beside, "alter database "+name+" allow_connections true")
+		sqlExec(b.t, beside, "alter database "+name+" allow_connections true")
 	}
 }
 
@@ -248,7 +248,7 @@ func TestNothingIsHalfWrittenWhenConnectionsBreak(t *testing.T) {
 	var killer, writers sync.WaitGroup
 	killer.Go(func() {
 		for ctx.Err() == nil {
-			exec(t, b.dsn+" dbname=postgres", "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", b.dsn[strings.LastIndex(b.dsn, "=")+1:])
+			sqlExec(t, b.dsn+" dbname=postgres", "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", b.dsn[strings.LastIndex(b.dsn, "=")+1:])
 			<-time.After(15 * time.Millisecond)
 		}
 	})

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// exec runs a statement beside the store, as an operator might.
-func exec(t testing.TB, dsn, statement string, args ...any) {
+// sqlExec runs a statement beside the store, as an operator might.
+func sqlExec(t testing.TB, dsn, statement string, args ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {

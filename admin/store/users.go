@@ -79,7 +79,7 @@ func insertUser(ctx context.Context, q *db.Queries, by Author, u *User) error {
 		return err
 	}
 	*u = row
-	return auditUser(ctx, q, by, created, nil, u)
+	return auditUser(ctx, q, by, nil, u)
 }
 
 // UpdateUser replaces a user's names, address, role and state, at version have
@@ -101,7 +101,7 @@ func (s *Store) UpdateUser(ctx context.Context, by Author, u *User, have int64) 
 			return err
 		}
 		*u = row
-		return auditUser(ctx, q, by, updated, &old, u)
+		return auditUser(ctx, q, by, &old, u)
 	})
 }
 
@@ -128,7 +128,7 @@ func (s *Store) DeleteUser(ctx context.Context, by Author, id string) error {
 		if err := q.DeleteUser(ctx, db.DeleteUserParams{OrgID: by.Org, ID: id}); err != nil {
 			return err
 		}
-		return auditUser(ctx, q, by, deleted, &old, nil)
+		return auditUser(ctx, q, by, &old, nil)
 	})
 }
 
@@ -149,9 +149,16 @@ func lockUser(ctx context.Context, q *db.Queries, org, id string, staysAdmin boo
 	return old, err
 }
 
-// auditUser writes what people may see of a user into the audit log.
-func auditUser(ctx context.Context, q *db.Queries, by Author, action string, before, after *User) error {
-	deed := Deed{Action: action, Kind: "user"}
+// auditUser writes what people may see of a user into the audit log. Nil is a
+// user that is not there.
+func auditUser(ctx context.Context, q *db.Queries, by Author, before, after *User) error {
+	deed := Deed{Action: updated, Kind: "user"}
+	switch {
+	case before == nil:
+		deed.Action = created
+	case after == nil:
+		deed.Action = deleted
+	}
 	var err error
 	if deed.Before, err = userFacts(&deed, before); err != nil {
 		return err
