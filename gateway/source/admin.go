@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -72,7 +71,7 @@ const answerWithin = 5 * time.Second
 const transferWithin = time.Minute
 
 // maxBundle bounds what is read of one bundle, in bytes.
-const maxBundle = 1 << 30
+const maxBundle = 1 << 29
 
 // NewAdmin returns the source. It fails when the URL is none, or the copy on
 // disk cannot be sealed.
@@ -193,9 +192,13 @@ func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // only to show
 		return nil, fmt.Errorf("admin answered %s: %s", resp.Status, said)
 	}
-	b := new(definition.Bundle)
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxBundle)).Decode(b); err != nil {
-		return nil, fmt.Errorf("reading the bundle: %w", err)
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxBundle))
+	if err != nil {
+		return nil, fmt.Errorf("reading a bundle: %w", err)
+	}
+	b, err := definition.ParseBundle(data)
+	if err != nil {
+		return nil, err
 	}
 	a.etag = resp.Header.Get("ETag")
 	return b, nil

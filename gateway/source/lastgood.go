@@ -75,8 +75,8 @@ func (l *lastGood) load() (*definition.Bundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.path, err)
 	}
-	b := new(definition.Bundle)
-	if err := json.Unmarshal(plain, b); err != nil {
+	b, err := definition.ParseBundle(plain)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.path, err)
 	}
 	return b, nil

@@ -14,7 +14,6 @@ func Default() *Config {
 		Upstream:  defaultUpstream(),
 		Keys:      defaultKeys(),
 		Quota:     Quota{OnStoreError: "local"},
-		Rate:      Rate{OnStoreError: "local"},
 		Database:  Database{MaxConns: 20, StatementTimeout: 10 * time.Second},
 		Postgres:  Postgres{SharedBuffers: 64 << 20},
 		Valkey:    Valkey{Timeout: 200 * time.Millisecond},

@@ -33,7 +33,6 @@ type Config struct {
 	Upstream  Upstream  `yaml:"upstream"`
 	Keys      Keys      `yaml:"keys"`
 	Quota     Quota     `yaml:"quota"`
-	Rate      Rate      `yaml:"rate"`
 	Database  Database  `yaml:"database"`
 	Postgres  Postgres  `yaml:"postgres"`
 	Valkey    Valkey    `yaml:"valkey"`
@@ -160,17 +159,11 @@ type Keys struct {
 	ListHashed bool `yaml:"list_hashed"`
 }
 
-// Quota holds the settings of quotas.
+// Quota holds the settings of quotas and rates.
 type Quota struct {
-	// While the counter store is away: local (go on from what this gateway last
-	// knew, reconcile after), open (admit), or closed (refuse with 503).
-	OnStoreError string `yaml:"on_store_error" oneof:"local open closed" required:"true"`
-}
-
-// Rate holds the settings of rate limits.
-type Rate struct {
-	// While the counter store is away: local (go on from what this gateway last
-	// knew, reconcile after), open (admit), or closed (refuse with 503).
+	// While the counter store is away, for quotas and rates alike: local (go on
+	// from what this gateway last knew, reconcile after), open (admit), or closed
+	// (refuse with 503).
 	OnStoreError string `yaml:"on_store_error" oneof:"local open closed" required:"true"`
 }
 
