@@ -25,6 +25,18 @@ func (s *PolicySet) Get(id string) *Policy {
 	return s.byID[id]
 }
 
+// All returns the policies, ordered by id. The caller must not change them.
+func (s *PolicySet) All() []*Policy {
+	if s == nil {
+		return nil
+	}
+	all := make([]*Policy, 0, len(s.byID))
+	for _, id := range sortedKeys(s.byID) {
+		all = append(all, s.byID[id])
+	}
+	return all
+}
+
 // Len returns how many policies the set holds.
 func (s *PolicySet) Len() int {
 	if s == nil {

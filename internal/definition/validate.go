@@ -50,6 +50,10 @@ func (p *Problems) checkID(path, id string) {
 	}
 }
 
+// ValidID tells whether id can be that of an API, a policy or an organisation. A
+// valid one is safe as a file name.
+func ValidID(id string) bool { return isID(id) }
+
 // isID tells whether id can be part of a file name, a path and a counter's name
 // as it stands.
 func isID(id string) bool {
