@@ -3,6 +3,8 @@ package counter_test
 import (
 	"fmt"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,6 +30,7 @@ func BenchmarkValkeyTake(b *testing.B) {
 				var turn atomic.Int64
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
+				busy := storeCPU(b, store)
 				b.RunParallel(func(pb *testing.PB) {
 					counts := make([]counter.Count, 2)
 					for pb.Next() {
@@ -39,8 +42,25 @@ func BenchmarkValkeyTake(b *testing.B) {
 				})
 				runtime.ReadMemStats(&after)
 				b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(b.N), "mallocs/op")
+				b.ReportMetric((storeCPU(b, store)-busy)*1e6/float64(b.N), "store-µs/op")
 				b.ReportMetric(float64(v.Stats().Flights.Load())/float64(b.N), "flights/op")
 			})
 		}
 	}
+}
+
+// storeCPU is the processor time that the store used, in seconds.
+func storeCPU(b *testing.B, s *testenv.Store) (seconds float64) {
+	b.Helper()
+	for line := range strings.Lines(s.Do("INFO", "cpu")) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "used_cpu_user" || name == "used_cpu_sys" {
+			n, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			seconds += n
+		}
+	}
+	return seconds
 }

@@ -196,7 +196,7 @@ func (l *lane) probe(ctx context.Context, c valkey.Client) (string, error) {
 
 // jitter keeps gateways that lost the store together from probing together.
 func jitter(d time.Duration) time.Duration {
-	return d/2 + rand.N(d) //nolint:gosec // no secret
+	return d/2 + rand.N(d)
 }
 
 // pause waits, and tells whether the whole time passed.

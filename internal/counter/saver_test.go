@@ -286,7 +286,7 @@ func countUntilKilled(dir string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	go s.Run(context.Background()) //nolint:errcheck // it ends with the process
+	go s.Run(context.Background())
 	limits := []counter.Limit{{Key: "q", Max: 1 << 40}}
 	counts := make([]counter.Count, 1)
 	tick := time.NewTicker(100 * time.Microsecond)

@@ -260,7 +260,7 @@ func (v *Valkey) laneOf(key string) *lane {
 // policy decided.
 func (l *lane) take(ctx context.Context, limits []Limit, counts []Count) (refused int, local bool, err error) {
 	refused, err = l.ask(ctx, limits, counts, 1)
-	o, away := err.(*outage) //nolint:errorlint // ask returns it bare, and this is the hot path
+	o, away := err.(*outage) // ask never wraps it
 	if !away {
 		return refused, false, err
 	}
@@ -274,7 +274,7 @@ func (l *lane) take(ctx context.Context, limits []Limit, counts []Count) (refuse
 
 func (l *lane) peek(ctx context.Context, limits []Limit, counts []Count) error {
 	_, err := l.ask(ctx, limits, counts, 0)
-	if o, away := err.(*outage); away { //nolint:errorlint // as in take
+	if o, away := err.(*outage); away {
 		return l.standby.peek(limits, counts, o)
 	}
 	return err

@@ -217,7 +217,7 @@ func (s *Store) await(what string, try func() (bool, string, error)) {
 		}
 	}
 	said, _ := os.ReadFile(s.log) // only to explain
-	s.t.Fatalf("store %s: no %s within %s; last answer %q, %v; its log:\n%s", s.Addr, what, storeWithin, answer, err, said)
+	s.t.Fatalf("store %s: waited for %s for %s; last answer %q, %v; its log:\n%s", s.Addr, what, storeWithin, answer, err, said)
 }
 
 // freePort finds a port below those that the kernel gives to clients, so that
