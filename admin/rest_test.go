@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 func TestAPIsLiveTheirLife(t *testing.T) {
@@ -236,6 +238,8 @@ func TestOtherOrganisationsActAsUnknown(t *testing.T) {
 	b.call("GET", "/api/portal/policies", b.admin, "").want(200).says(`"Data":[]`)
 	b.call("GET", "/api/audit?object_kind=api", b.admin, "").want(200).says(`"audit":[]`)
 	b.call("POST", "/api/portal/policies", b.admin, `{"name":"x","access_rights":{"theirs":{"api_id":"theirs"}}}`).want(400)
+	b.call("POST", "/api/users", b.other, `{"email_address":"spy@example.com","role":"gateway"}`).want(403)
+	b.call("PUT", "/api/users/u2", b.other, `{"email_address":"two@example.com","role":"gateway"}`).want(403)
 	b.call("GET", "/api/apis/theirs", b.other, "").want(200).says(`"org_id":"second"`)
 }
 
@@ -435,13 +439,11 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestPanicIsAnsweredAndLogged(t *testing.T) {
-	b := start(t)
-	b.server.shelf = nil // makes the handler of readyz panic
-	b.call("GET", "/readyz", "", "").want(500)
+	b := start(t, func(d *Deps) { d.Scrape = func(*fasthttp.RequestCtx) { panic("at the disco") } })
+	b.call("GET", "/metrics", "", "").want(500)
 	if log := b.log.String(); !strings.Contains(log, "a handler panicked") || !strings.Contains(log, "stack=") {
 		t.Errorf("log: %s", log)
 	}
-	b.server.shelf = newShelf()
 	b.call("GET", "/healthz", "", "").want(200)
 }
 

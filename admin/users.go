@@ -70,6 +70,9 @@ func (s *Server) createUser(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkGatewayRole(ctx, c, row.Role); err != nil {
+		return nil, err
+	}
 	key := newAccessKey()
 	row.ID, row.AccessKeyHash = newID(), hashOf([]byte(key))
 	if err := s.deps.Store.CreateUser(ctx, c.author(c.source()), row); err != nil {
@@ -88,6 +91,9 @@ func (s *Server) updateUser(ctx context.Context, c *call) (any, error) {
 	}
 	row, err := c.user("")
 	if err != nil {
+		return nil, err
+	}
+	if err := s.checkGatewayRole(ctx, c, row.Role); err != nil {
 		return nil, err
 	}
 	row.ID = c.param("id")
@@ -113,6 +119,20 @@ func (s *Server) resetUserKey(ctx context.Context, c *call) (any, error) {
 	answer := done("Access key has been reset; the old one has ended", c.param("id"))
 	answer.AccessKey = key
 	return answer, nil
+}
+
+// checkGatewayRole keeps the role gateway to the first organisation: gateways
+// serve all organisations, so that who has the role can read what all of them
+// configured.
+func (s *Server) checkGatewayRole(ctx context.Context, c *call, wanted string) error {
+	if role(wanted) != roleGateway {
+		return nil
+	}
+	first, err := s.deps.Store.FirstOrg(ctx)
+	if err == nil && first != c.who.org {
+		err = refuse(fasthttp.StatusForbidden, "access denied: only the first organisation has users with the role gateway")
+	}
+	return err
 }
 
 // addressTaken gives a taken e-mail address the answer that users have for it:
