@@ -3,6 +3,7 @@ package upstream
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/testenv"
 )
 
 // gate is the least of a gateway: a server whose every request goes upstream.
@@ -199,10 +201,66 @@ func eventually(t testing.TB, what string, true func() bool) {
 	}
 }
 
-// routes runs a test on raw system calls and on the ordinary route.
-func routes(t *testing.T, test func(t *testing.T, change func(g *gate))) {
-	t.Run("raw", func(t *testing.T) { test(t, nil) })
-	t.Run("plain", func(t *testing.T) { test(t, func(g *gate) { g.conf.PlainIO = true }) })
+// route is a way to an upstream.
+type route struct {
+	name   string
+	origin func(t testing.TB, serve func(conn net.Conn, n int)) (target string)
+	change func(g *gate)
+}
+
+func plainOrigin(t testing.TB, serve func(conn net.Conn, n int)) string {
+	return "http://" + testenv.RawOrigin(t, serve)
+}
+
+// tlsOrigin is plainOrigin behind TLS. serve's connection is a *tls.Conn.
+func tlsOrigin(t testing.TB, serve func(conn net.Conn, n int)) string {
+	conf := &tls.Config{Certificates: []tls.Certificate{authority(t).server}}
+	return "https://" + testenv.RawOrigin(t, func(conn net.Conn, n int) {
+		secure := tls.Server(conn, conf)
+		if secure.Handshake() == nil {
+			serve(secure, n)
+			_ = secure.Close()
+		}
+	})
+}
+
+// routes runs a test on raw system calls, on the ordinary route and on TLS,
+// which all have to behave alike.
+func routes(t *testing.T, test func(t *testing.T, r route)) {
+	for _, r := range []route{
+		{"raw", plainOrigin, func(*gate) {}},
+		{"plain", plainOrigin, func(g *gate) { g.conf.PlainIO = true }},
+		{"tls", tlsOrigin, func(g *gate) { g.conf.CAFile = authority(t).file }},
+	} {
+		t.Run(r.name, func(t *testing.T) { test(t, r) })
+	}
+}
+
+// gate starts a gate to an upstream over the route.
+func (r route) gate(t testing.TB, serve func(conn net.Conn, n int), change func(g *gate)) *gate {
+	t.Helper()
+	return newGate(t, r.origin(t, serve), func(g *gate) {
+		r.change(g)
+		if change != nil {
+			change(g)
+		}
+	})
+}
+
+// halfClose ends one direction of a connection to a gate.
+func halfClose(conn net.Conn) {
+	_ = conn.(interface{ CloseWrite() error }).CloseWrite()
+}
+
+// reset ends a connection with RST.
+func reset(conn net.Conn) {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	if tcp, ok := conn.(interface{ SetLinger(int) error }); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
 }
 
 // readRequest takes one request off an upstream's connection and returns its
