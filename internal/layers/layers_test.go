@@ -73,7 +73,7 @@ var rooms = []room{
 	{"gateway/stream/mapping", nil, []string{mapping}},
 	{"gateway/stream", with(kit, "gateway/stream/mapping", "internal/secret"), []string{fasthttp, fasthttpWS, amqp, kafka}},
 	{"gateway/observe", []string{"gateway/wire", "gateway/pipeline", "internal/definition", "internal/event"}, []string{fasthttp, prometheus}},
-	{"gateway/control", []string{"internal/definition", "internal/keystore", "internal/counter", "internal/event", "internal/rights", "internal/credential"}, []string{fasthttp, router}},
+	{"gateway/control", []string{"internal/definition", "internal/keystore", "internal/counter", "internal/event", "internal/rights", "internal/credential", "internal/secret"}, []string{fasthttp, router}},
 	{"gateway/source", []string{"internal/definition", "internal/secret"}, []string{fasthttp}},
 	{"gateway", with(kit, "gateway/...", "internal/keystore", "internal/counter", "internal/secret", "internal/rights", "internal/credential"), []string{fasthttp}},
 
