@@ -10,8 +10,7 @@ TOOL := go tool -modfile=internal/tools/go.mod
 BENCH ?= .
 COUNT ?= 1
 FUZZTIME ?= 10s
-# Whole processes and allocation budgets have nothing to gain from the detector.
-RACE ?= $$(go list ./... | grep -vE '/(internal/e2e|bench|loadtest)(/|$$)')
+RACE ?=
 
 .PHONY: help
 help: ## list the targets
@@ -42,7 +41,9 @@ test: go install-deps ## run all tests, against real servers
 .PHONY: race
 race: go install-deps ## run the tests under the race detector (RACE=./gateway/... for some)
 	@internal/tools/install-deps.sh compiler
-	SLUICE_TEST_REQUIRE_SERVERS=1 CGO_ENABLED=1 go test -race $(RACE)
+	@# Whole processes and allocation budgets have nothing to gain from the detector.
+	packages="$(or $(RACE),$$(go list ./... | grep -vE '/(internal/e2e|bench|loadtest)(/|$$)'))" && \
+	SLUICE_TEST_REQUIRE_SERVERS=1 CGO_ENABLED=1 go test -race $$packages
 
 .PHONY: lint
 lint: go ## vet, staticcheck, errcheck, and what go fix would modernise
