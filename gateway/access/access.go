@@ -1,0 +1,121 @@
+// Package access decides what the key of a request may do with the API: it
+// compiles session and policies into a grant once, and holds requests against
+// it.
+package access
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"weak"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/event"
+)
+
+const noAccess = "Access to this API has been disallowed"
+
+var (
+	unusable  = pipeline.NewRejection(pipeline.ReasonAccessDenied, 403, noAccess).Raising(event.AuthFailure)
+	denied    = pipeline.NewRejection(pipeline.ReasonAccessDenied, 403, noAccess)
+	inactive  = pipeline.NewRejection(pipeline.ReasonAuthInactive, 403, "Key is inactive, please renew").Raising(event.KeyExpired)
+	urlDenied = pipeline.NewRejection(pipeline.ReasonURLDenied, 403, "Access to this resource has been disallowed")
+)
+
+// Options says how grants are made.
+type Options struct {
+	Naming     counter.Naming // of the counters that keys are counted under
+	MasterKeys bool           // keys with neither policies nor access rights may call every API
+	Log        *slog.Logger
+}
+
+// Access makes and keeps the grants of all APIs.
+type Access struct {
+	opts     Options
+	urls     urlTable
+	policies atomic.Pointer[policies]
+	reported reports
+}
+
+// policies is a set of policies with the name that grants know it by.
+type policies struct {
+	set  *definition.PolicySet
+	name weak.Pointer[definition.PolicySet]
+}
+
+// New returns what makes grants.
+func New(o Options) *Access {
+	return &Access{opts: o, urls: urlTable{known: make(map[digest]weak.Pointer[urlRules])}}
+}
+
+// Compile returns the stage for an API, or nil when no keys are asked for.
+func (a *Access) Compile(def *definition.API) pipeline.Stage {
+	if def.UseKeyless {
+		return nil
+	}
+	return &stage{Access: a, def: def, api: weak.Make(def)}
+}
+
+type stage struct {
+	*Access
+	def *definition.API
+	api weak.Pointer[definition.API]
+}
+
+// Handle holds a request against its key's grant. What the grant says is found
+// out at the key's first request, and again when policies, API or session change.
+func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+	scope := pipeline.GrantScope{API: s.api, Policies: s.nameOf(ex.Policies)}
+	grant := ex.Grants.Find(scope)
+	if grant == nil {
+		grant = s.grantFor(ex, s.def)
+		ex.Grants.Keep(scope, grant)
+	}
+	ex.Grant = grant
+	if grant.Refusal != nil {
+		return ex.Reject(grant.Refusal)
+	}
+	if grant.URLs != nil && !grant.URLs.Allows(ex.Ctx.Method(), ex.Path) {
+		return ex.Reject(urlDenied)
+	}
+	return pipeline.Next
+}
+
+// nameOf returns the name of a set of policies, which is made only once for
+// those in force: it costs more than all the rest.
+func (a *Access) nameOf(set *definition.PolicySet) weak.Pointer[definition.PolicySet] {
+	if p := a.policies.Load(); p != nil && p.set == set {
+		return p.name
+	}
+	p := &policies{set: set, name: weak.Make(set)}
+	a.policies.Store(p)
+	return p.name
+}
+
+// maxReports bounds how many kinds of trouble are reported for one set of
+// policies.
+const maxReports = 100
+
+// reports knows what has been logged since the policies last changed: a policy
+// that is missing concerns all its keys, and is told once.
+type reports struct {
+	mu   sync.Mutex
+	set  *definition.PolicySet
+	told map[string]bool
+}
+
+// first tells whether text is told for the first time under these policies.
+func (r *reports) first(set *definition.PolicySet, text string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.set != set || r.told == nil {
+		r.set, r.told = set, make(map[string]bool)
+	}
+	if r.told[text] || len(r.told) >= maxReports {
+		return false
+	}
+	r.told[text] = true
+	return true
+}

@@ -1,0 +1,120 @@
+package access
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"runtime"
+	"sync"
+	"weak"
+
+	"github.com/sluicegate/sluice/gateway/match"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/rights"
+)
+
+// urlRules are the methods and paths that a key may use. It implements
+// pipeline.URLRules.
+type urlRules struct{ rules []urlRule }
+
+type urlRule struct {
+	methods []string
+	path    *match.Pattern
+}
+
+// Allows tells whether one rule lists the method and matches the path.
+func (u *urlRules) Allows(method, path []byte) bool {
+	for i := range u.rules {
+		if u.rules[i].lists(method) && u.rules[i].path.Match(path) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *urlRule) lists(method []byte) bool {
+	for _, m := range r.methods {
+		if m == string(method) {
+			return true
+		}
+	}
+	return false
+}
+
+type digest [sha256.Size]byte
+
+// urlTable shares rules between keys that have the same ones, as all keys of a
+// policy do. It holds rules weakly: they go with the last grant that uses them.
+type urlTable struct {
+	mu    sync.Mutex
+	known map[digest]weak.Pointer[urlRules]
+}
+
+// of returns the rules for a list, or nil when it is empty: then every path is
+// allowed.
+func (t *urlTable) of(list []rights.Item[definition.AllowedURL]) (*urlRules, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	id := digestOf(list)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known := t.known[id].Value(); known != nil {
+		return known, nil
+	}
+	made, err := compileURLs(list)
+	if err != nil {
+		return nil, err
+	}
+	t.known[id] = weak.Make(made)
+	runtime.AddCleanup(made, t.forget, id)
+	return made, nil
+}
+
+// forget drops rules that are gone, unless they have been made again.
+func (t *urlTable) forget(id digest) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known[id].Value() == nil {
+		delete(t.known, id)
+	}
+}
+
+func compileURLs(list []rights.Item[definition.AllowedURL]) (*urlRules, error) {
+	u := &urlRules{rules: make([]urlRule, 0, len(list))}
+	for _, item := range list {
+		path, err := match.CompileExpression(item.Value.URL)
+		if err != nil {
+			return nil, fmt.Errorf("allowed_urls: url %q: %w", item.Value.URL, err)
+		}
+		u.rules = append(u.rules, urlRule{methods: item.Value.Methods, path: path})
+	}
+	return u, nil
+}
+
+// digestOf tells lists apart by what their rules say.
+func digestOf(list []rights.Item[definition.AllowedURL]) (sum digest) {
+	h := sha256.New()
+	for _, item := range list {
+		write(h, item.Value.URL)
+		writeNumber(h, len(item.Value.Methods))
+		for _, method := range item.Value.Methods {
+			write(h, method)
+		}
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
+// write adds a text with its length, so that no two lists read alike.
+func write(h hash.Hash, text string) {
+	writeNumber(h, len(text))
+	h.Write([]byte(text))
+}
+
+func writeNumber(h hash.Hash, n int) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(n))
+	h.Write(b[:])
+}
