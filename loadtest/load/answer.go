@@ -1,0 +1,104 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+var (
+	headEnd       = []byte("\r\n\r\n")
+	contentLength = []byte("content-length:")
+)
+
+// A reader takes answers off one connection.
+type reader struct {
+	from io.Reader
+	buf  []byte
+	have int // bytes of buf that are filled
+}
+
+// next reads one answer and checks it. Bytes behind it are an error: nothing
+// else was asked for.
+func (r *reader) next(want *Want) error {
+	r.have = 0
+	body, length := -1, 0
+	for body < 0 || r.have < body+length {
+		if r.have == len(r.buf) {
+			r.buf = append(r.buf, make([]byte, len(r.buf))...)
+		}
+		n, err := r.from.Read(r.buf[r.have:])
+		r.have += n
+		if n == 0 {
+			return fmt.Errorf("reading an answer after %d bytes: %w", r.have, err)
+		}
+		if body < 0 {
+			body, length, err = head(r.buf[:r.have], want.Status)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return want.check(r.buf[body:r.have], length)
+}
+
+// head checks the head in b. body is where the body begins, -1 as long as the
+// head is not complete.
+func head(b []byte, status int) (body, length int, err error) {
+	end := bytes.Index(b, headEnd)
+	if end < 0 {
+		return -1, 0, nil
+	}
+	if got := statusOf(b); got != status {
+		return 0, 0, fmt.Errorf("status %d, want %d", got, status)
+	}
+	length = -1
+	for rest := b[:end]; len(rest) > 0; {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, headEnd[:2])
+		if len(line) > len(contentLength) && bytes.EqualFold(line[:len(contentLength)], contentLength) {
+			length = number(bytes.TrimSpace(line[len(contentLength):]))
+		}
+	}
+	if length < 0 {
+		return 0, 0, errors.New("answer without a Content-Length")
+	}
+	return end + len(headEnd), length, nil
+}
+
+func statusOf(b []byte) int {
+	const version = "HTTP/1.1 "
+	if len(b) < len(version)+3 || string(b[:len(version)]) != version {
+		return -1
+	}
+	return number(b[len(version) : len(version)+3])
+}
+
+// number reads decimal digits; it returns -1 for anything else.
+func number(b []byte) int {
+	n := 0
+	for _, c := range b {
+		if c < '0' || c > '9' || n > 1<<30 {
+			return -1
+		}
+		n = n*10 + int(c-'0')
+	}
+	if len(b) == 0 {
+		return -1
+	}
+	return n
+}
+
+// check holds a body against what is wanted.
+func (w *Want) check(body []byte, length int) error {
+	switch {
+	case len(body) > length:
+		return fmt.Errorf("%d bytes behind the answer", len(body)-length)
+	case w.Body != nil && length != len(w.Body):
+		return fmt.Errorf("body of %d bytes, want %d", length, len(w.Body))
+	case w.Body != nil && !bytes.Equal(body, w.Body):
+		return errors.New("body differs from the one that the origin sent")
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Want is what every answer must be.
+type Want struct {
+	Status int
+	Body   []byte // nil: any
+}
+
+// Plan says what is asked of one server.
+type Plan struct {
+	Addr  string // host:port
+	Conns int    // keep-alive connections, each with one request at a time
+
+	// Request appends the n-th request to dst, whole. Each n is used once.
+	Request func(dst []byte, n uint64) []byte
+	Want    Want
+}
+
+// Stats is what came back so far.
+type Stats struct {
+	Good uint64 // answers that were as wanted
+	Bad  uint64 // those that were not, and connections that broke
+}
+
+// A Client keeps a server's connections busy in a closed loop. The connections
+// stay open between runs. It is used by one goroutine; Stats by any.
+type Client struct {
+	plan  Plan
+	conns []*connection
+	asked atomic.Uint64
+	until time.Time // when the run under way gives up on answers
+	mu    sync.Mutex
+	first error
+}
+
+// connection is one of a client's, padded so that counting on one does not slow
+// its neighbour.
+type connection struct {
+	net    net.Conn
+	reader reader
+	out    []byte
+	good   atomic.Uint64
+	bad    atomic.Uint64
+	_      [64]byte
+}
+
+// New returns a client for a plan. Close ends it.
+func New(plan Plan) *Client {
+	c := &Client{plan: plan, conns: make([]*connection, plan.Conns)}
+	for i := range c.conns {
+		c.conns[i] = &connection{reader: reader{buf: make([]byte, 4096)}}
+	}
+	return c
+}
+
+// patience is how long an answer may take once a run has ended.
+const patience = 10 * time.Second
+
+// Run keeps all connections busy for a while, and returns when the last answer
+// is there.
+func (c *Client) Run(ctx context.Context, long time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, long)
+	defer cancel()
+	c.until = time.Now().Add(long + patience)
+	var running sync.WaitGroup
+	for _, conn := range c.conns {
+		running.Go(func() { c.loop(ctx, conn) })
+	}
+	running.Wait()
+}
+
+// Once sends one request on every connection, few at a time, and leaves them
+// open.
+func (c *Client) Once() {
+	c.until = time.Now().Add(time.Minute)
+	var running sync.WaitGroup
+	turn := make(chan struct{}, 16)
+	for _, conn := range c.conns {
+		turn <- struct{}{}
+		running.Go(func() {
+			c.one(conn)
+			<-turn
+		})
+	}
+	running.Wait()
+}
+
+// retryAfter keeps a client from spinning on a server that is gone.
+const retryAfter = 10 * time.Millisecond
+
+func (c *Client) loop(ctx context.Context, conn *connection) {
+	if conn.net != nil {
+		_ = conn.net.SetDeadline(c.until) // a connection that is closed says so when it is used
+	}
+	for ctx.Err() == nil {
+		if c.one(conn) {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryAfter):
+		}
+	}
+}
+
+// one has one request answered, and tells whether all went well.
+func (c *Client) one(conn *connection) bool {
+	err := c.exchange(conn)
+	if err == nil {
+		conn.good.Add(1)
+		return true
+	}
+	conn.bad.Add(1)
+	c.note(err)
+	if conn.net != nil {
+		_ = conn.net.Close()
+		conn.net = nil
+	}
+	return false
+}
+
+func (c *Client) exchange(conn *connection) error {
+	if conn.net == nil {
+		dialled, err := net.DialTimeout("tcp", c.plan.Addr, patience)
+		if err != nil {
+			return err
+		}
+		conn.net, conn.reader.from = dialled, dialled
+		_ = dialled.SetDeadline(c.until)
+	}
+	conn.out = c.plan.Request(conn.out[:0], c.asked.Add(1)-1)
+	if _, err := conn.net.Write(conn.out); err != nil {
+		return fmt.Errorf("sending a request: %w", err)
+	}
+	return conn.reader.next(&c.plan.Want)
+}
+
+func (c *Client) note(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.first == nil {
+		c.first = err
+	}
+}
+
+// Stats returns what came back so far.
+func (c *Client) Stats() Stats {
+	var s Stats
+	for _, conn := range c.conns {
+		s.Good += conn.good.Load()
+		s.Bad += conn.bad.Load()
+	}
+	return s
+}
+
+// FirstError returns the first thing that went wrong, or nil.
+func (c *Client) FirstError() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.first
+}
+
+// Close closes all connections.
+func (c *Client) Close() {
+	for _, conn := range c.conns {
+		if conn.net != nil {
+			_ = conn.net.Close()
+			conn.net = nil
+		}
+	}
+}
