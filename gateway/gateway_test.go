@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
@@ -45,7 +46,7 @@ func serve(t *testing.T) (*gateway.Gateway, string) {
 			ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: 30 * time.Second,
 		}, CustomDomains: true},
 		Stages: gateway.Stages{
-			Auth: auth.New(sessions, 3), Limit: limit.New(counter.NewMemory(nil), log), Pools: pools,
+			Auth: auth.New(sessions, 3), Access: access.New(access.Options{Log: log}), Limit: limit.New(counter.NewMemory(nil), log), Pools: pools,
 			Upstream: upstream.Config{DialTimeout: time.Second, ResponseTimeout: 5 * time.Second, MaxConns: 100, IdleTimeout: time.Minute, Retries: 1},
 			Meter:    watch.NewMeter,
 		},

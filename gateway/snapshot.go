@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluicegate/sluice/gateway/match"
 	"github.com/sluicegate/sluice/gateway/pipeline"
@@ -17,6 +18,7 @@ import (
 // request keeps the snapshot that it began with.
 type Snapshot struct {
 	Revision string
+	Since    time.Time
 	Failed   map[string]error // by API id: why it is not served as its definition says
 
 	routes     *match.Tree[*pipeline.API]
@@ -63,6 +65,7 @@ func build(conf *Config, compile func(*definition.API) (*pipeline.API, error), p
 	}
 	bl := builder{conf: conf, compile: compile, prev: prev, next: &Snapshot{
 		Revision: b.Revision,
+		Since:    time.Now(),
 		Failed:   make(map[string]error),
 		apis:     make(map[string]*pipeline.API, len(b.APIs)),
 	}}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 
+	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/pipeline"
@@ -13,6 +14,7 @@ import (
 // Stages is what the stages of every API are compiled with.
 type Stages struct {
 	Auth     *auth.Auth
+	Access   *access.Access
 	Limit    *limit.Limiter
 	Headers  *limit.Headers // nil: clients are not told their quota
 	Pools    *upstream.Pools
@@ -31,6 +33,7 @@ type stageMaker struct {
 // them. The order decides which error a client sees when several apply.
 var requestStages = []stageMaker{
 	{"auth", func(s *Stages, def *definition.API) pipeline.Stage { return s.Auth.Compile(def) }},
+	{"access", func(s *Stages, def *definition.API) pipeline.Stage { return s.Access.Compile(def) }},
 	{"limit", func(s *Stages, def *definition.API) pipeline.Stage { return s.Limit.Compile(def) }},
 }
 

@@ -39,11 +39,11 @@ type Admin struct {
 	copy   *lastGood // nil: none kept
 	etag   string    // of the last answer; "" asks for whatever there is
 	tried  bool      // the copy on disk was looked at
-	away   bool      // the admin did not answer last time
+	away   atomic.Bool
 
 	mu     sync.Mutex
 	status status
-	origin atomic.Int32
+	origin atomic.Int32 // of the bundle in force
 }
 
 // status is what the admin is told with each poll.
@@ -97,6 +97,9 @@ func NewAdmin(opts AdminOptions) (*Admin, error) {
 // Origin returns where the bundle in force came from.
 func (a *Admin) Origin() int32 { return a.origin.Load() }
 
+// Away tells whether the admin did not answer when last asked.
+func (a *Admin) Away() bool { return a.away.Load() }
+
 // Next polls until the admin has a bundle of another revision. Before the first
 // one it falls back on the copy on disk as soon as the admin does not answer.
 func (a *Admin) Next(ctx context.Context, have string) (*definition.Bundle, error) {
@@ -128,17 +131,17 @@ func (a *Admin) Next(ctx context.Context, have string) (*definition.Bundle, erro
 }
 
 func (a *Admin) fail(err error) {
-	if !a.away {
+	if !a.away.Load() {
 		a.opts.Log.Warn("admin does not answer; what is in force stays so", "admin", a.opts.URL, "err", err)
 	}
-	a.away = true
+	a.away.Store(true)
 }
 
 func (a *Admin) back() {
-	if a.away {
+	if a.away.Load() {
 		a.opts.Log.Info("admin answers again", "admin", a.opts.URL)
 	}
-	a.away = false
+	a.away.Store(false)
 }
 
 // fromDisk returns the last good copy, once.
