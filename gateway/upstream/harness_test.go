@@ -31,6 +31,8 @@ type gate struct {
 	conf    Config
 	prepare func(ex *pipeline.Exchange)
 
+	readTimeout time.Duration // of clients; 0: the usual
+
 	mu    sync.Mutex
 	stage pipeline.Stage
 	seen  []pipeline.Upstream // of every exchange, in the order of their end
@@ -57,6 +59,9 @@ func newGate(t testing.TB, target string, change func(g *gate)) *gate {
 	limits := wireConfig()
 	if change != nil {
 		change(g)
+	}
+	if g.readTimeout > 0 {
+		limits.ReadTimeout = g.readTimeout
 	}
 	stage, err := Compile(g.def, g.pools, g.conf)
 	if err != nil {
