@@ -171,6 +171,19 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
+func TestCustomKeysStandBehindTheirOrganisation(t *testing.T) {
+	h := Hasher{Prefix: DefaultPrefix}
+	key := Generate(DefaultPrefix)
+	form := base64.StdEncoding.EncodeToString([]byte(`{"org":"o","id":"me","h":"murmur64"}`))
+	for _, c := range []struct{ org, id, want string }{
+		{"acme", "me", "acmeme"}, {"acme", "acmeme", "acmeme"}, {"", "me", "me"}, {"acme", key, key}, {"acme", form, form},
+	} {
+		if got := h.Custom(c.org, c.id); got != c.want {
+			t.Errorf("%s of %s is %s, want %s", c.id, c.org, got, c.want)
+		}
+	}
+}
+
 func TestRequestPathDoesNotAllocate(t *testing.T) {
 	h := Hasher{Prefix: DefaultPrefix, Legacy: []Algorithm{Murmur32, Murmur64, Murmur128}}
 	key, form := []byte(Generate(DefaultPrefix)), []byte("eyJvcmciOiJvIiwiaWQiOiJtZSIsImgiOiJtdXJtdXIzMiJ9")

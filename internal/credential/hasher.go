@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strings"
 )
 
 // Algorithm is how a key becomes the identity under which its session is stored.
@@ -57,8 +58,16 @@ func (h *Hasher) Hash(key string) string {
 }
 
 // Custom returns the full form of a key that someone named by hand: its id
-// behind the organisation. Clients may show either.
-func (h *Hasher) Custom(org, id string) string { return org + id }
+// behind the organisation. Clients may show either. What is a full form already
+// stays as it is: an id that begins with the organisation, a key that Generate
+// made, and one in the base64 form.
+func (h *Hasher) Custom(org, id string) string {
+	_, based := ownAlgorithm([]byte(id))
+	if based || strings.HasPrefix(id, org) || HasPrefix(h.Prefix, []byte(id)) {
+		return id
+	}
+	return org + id
+}
 
 // Candidates returns every identity under which the session of token may be
 // stored, the likeliest first; at least one.
