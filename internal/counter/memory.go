@@ -55,6 +55,16 @@ func NewMemory(clock func() time.Time) *Memory {
 // Take implements Counter. It never waits for anything but other calls' short
 // critical sections, and does not look at ctx.
 func (m *Memory) Take(_ context.Context, limits []Limit, counts []Count) (int, error) {
+	return m.ask(limits, counts, true)
+}
+
+// Peek implements Counter.
+func (m *Memory) Peek(_ context.Context, limits []Limit, counts []Count) error {
+	_, err := m.ask(limits, counts, false)
+	return err
+}
+
+func (m *Memory) ask(limits []Limit, counts []Count, take bool) (int, error) {
 	if err := fits(limits, counts); err != nil {
 		return 0, err
 	}
@@ -62,24 +72,11 @@ func (m *Memory) Take(_ context.Context, limits []Limit, counts []Count) (int, e
 	m.lock(&c, limits)
 	now := m.clock().UnixMicro() // under the locks: an older time than a neighbour's would look like a clock set back
 	refused, err := c.look(now, limits, counts)
-	if refused < 0 && err == nil {
+	if take && refused < 0 && err == nil {
 		c.count(now, limits, counts)
 	}
 	m.unlock(&c, limits)
 	return refused, err
-}
-
-// Peek implements Counter.
-func (m *Memory) Peek(_ context.Context, limits []Limit, counts []Count) error {
-	if err := fits(limits, counts); err != nil {
-		return err
-	}
-	var c call
-	m.lock(&c, limits)
-	now := m.clock().UnixMicro() // under the locks: an older time than a neighbour's would look like a clock set back
-	_, err := c.look(now, limits, counts)
-	m.unlock(&c, limits)
-	return err
 }
 
 // Reset implements Counter.

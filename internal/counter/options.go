@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -164,13 +165,7 @@ func refusesUs(err error) bool {
 		return true
 	}
 	refusal, ok := valkey.IsValkeyErr(err)
-	if !ok {
-		return false
-	}
-	for _, prefix := range []string{"NOAUTH", "WRONGPASS", "NOPERM", "ERR AUTH", "ERR This instance has cluster support disabled"} {
-		if strings.HasPrefix(refusal.Error(), prefix) {
-			return true
-		}
-	}
-	return false
+	return ok && slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "NOPERM", "ERR AUTH", "ERR This instance has cluster support"}, func(prefix string) bool {
+		return strings.HasPrefix(refusal.Error(), prefix)
+	})
 }

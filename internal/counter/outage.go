@@ -3,6 +3,7 @@ package counter
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -16,25 +17,20 @@ const (
 	Closed               // Closed refuses them with ErrUnavailable.
 )
 
+var policyNames = [...]string{Local: "local", Open: "open", Closed: "closed"}
+
 // ParsePolicy reads "local", "open" or "closed".
 func ParsePolicy(s string) (Policy, error) {
-	for p := Local; p <= Closed; p++ {
-		if p.String() == s {
-			return p, nil
-		}
+	if p := slices.Index(policyNames[:], s); p >= 0 {
+		return Policy(p), nil
 	}
 	return Local, fmt.Errorf("outage policy %q: want local, open or closed", s)
 }
 
 // String is the policy's name in configuration.
 func (p Policy) String() string {
-	switch p {
-	case Local:
-		return "local"
-	case Open:
-		return "open"
-	case Closed:
-		return "closed"
+	if int(p) < len(policyNames) {
+		return policyNames[p]
 	}
 	return fmt.Sprintf("policy(%d)", uint8(p))
 }
@@ -70,24 +66,25 @@ func newStandby(o *ValkeyOptions, r *recall, stats *Stats) *standby {
 	}
 }
 
-// take decides a call that the store did not answer. One that it may have
-// counted is no debt.
-func (s *standby) take(limits []Limit, counts []Count, o *outage) (int, error) {
-	s.stats.Standby.Add(1)
+// ask decides a call, or with calls 0 a look, that the store did not answer. A
+// call that it may have counted is no debt.
+func (s *standby) ask(limits []Limit, counts []Count, calls int32, o *outage) (int, error) {
+	s.stats.Standby.Add(int64(calls))
 	switch s.policy {
 	case Closed:
 		return 0, o
 	case Open:
-		uncounted(limits, counts)
+		for i := range limits {
+			counts[i] = Count{Remaining: max(limits[i].Max, 0)}
+		}
 		return -1, nil
 	}
 	var shares [MaxLimits]Limit
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now().UnixMilli()
-	opened := s.share(now, limits, shares[:])
-	refused, err := s.memory.Take(context.Background(), shares[:len(limits)], counts)
-	if refused < 0 && err == nil && !o.unknown {
+	opened := s.share(time.Now().UnixMilli(), limits, shares[:])
+	refused, err := s.memory.ask(shares[:len(limits)], counts, calls > 0)
+	if calls > 0 && refused < 0 && err == nil && !o.unknown {
 		for i := range limits {
 			if limits[i].Kind == Quota {
 				s.owe(limits[i].Key, counts[i].ResetAt, opened&(1<<i) != 0)
@@ -97,33 +94,15 @@ func (s *standby) take(limits []Limit, counts []Count, o *outage) (int, error) {
 	return refused, err
 }
 
-func (s *standby) peek(limits []Limit, counts []Count, o *outage) error {
-	switch s.policy {
-	case Closed:
-		return o
-	case Open:
-		uncounted(limits, counts)
-		return nil
-	}
-	var shares [MaxLimits]Limit
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.share(time.Now().UnixMilli(), limits, shares[:])
-	return s.memory.Peek(context.Background(), shares[:len(limits)], counts)
-}
-
-func uncounted(limits []Limit, counts []Count) {
-	for i := range limits {
-		counts[i] = Count{Remaining: max(limits[i].Max, 0)}
-	}
-}
-
 // share turns limits into this gateway's part of them: of a quota whose period
 // the store opened, a part of what was free, until that period ends; else a
 // part of the whole. Parts are rounded up. The result has bit i set when the
 // period of limit i is not the store's.
 func (s *standby) share(now int64, limits, shares []Limit) (opened uint32) {
-	among := int64(max(s.among(), 1))
+	among := int64(1)
+	if s.gateways != nil {
+		among = int64(max(s.gateways(), 1))
+	}
 	for i := range limits {
 		l := limits[i]
 		if l.Kind == Rate {
@@ -138,13 +117,6 @@ func (s *standby) share(now int64, limits, shares []Limit) (opened uint32) {
 		shares[i] = l
 	}
 	return opened
-}
-
-func (s *standby) among() int {
-	if s.gateways == nil {
-		return 1
-	}
-	return s.gateways()
 }
 
 func ceil(n, parts int64) int64 {

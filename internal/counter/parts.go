@@ -44,32 +44,29 @@ func divide(limits []Limit) []part {
 	return parts
 }
 
-func (v *Valkey) laneOfSlot(s int) *lane { return v.lanes[s*clusterLanes/slots] }
-
-// single tells whether all limits share a slot, the usual case.
-func single(limits []Limit) (int, bool) {
+// shared returns the lane of limits that one command can count: the usual case.
+func (v *Valkey) shared(limits []Limit) (*lane, bool) {
+	if !v.clustered {
+		return v.lanes[0], true
+	}
 	first := slot(limits[0].Key)
 	for i := 1; i < len(limits); i++ {
 		if slot(limits[i].Key) != first {
-			return first, false
+			return nil, false
 		}
 	}
-	return first, true
+	return v.laneOf(first), true
 }
 
-// takeParts counts slot after slot. An earlier slot's counts for a call that a
+// askParts counts slot after slot. An earlier slot's counts for a call that a
 // later one refuses, or gives no answer to, are given back.
-func (v *Valkey) takeParts(ctx context.Context, limits []Limit, counts []Count) (int, error) {
-	if s, ok := single(limits); ok {
-		refused, _, err := v.laneOfSlot(s).take(ctx, limits, counts)
-		return refused, err
-	}
+func (v *Valkey) askParts(ctx context.Context, limits []Limit, counts []Count, calls int32) (int, error) {
 	clear(counts[:len(limits)])
 	parts := divide(limits)
 	for i := range parts {
 		p := &parts[i]
 		some, left := p.all()
-		refused, local, err := v.laneOfSlot(p.slot).take(ctx, some, left)
+		refused, local, err := v.laneOf(p.slot).decide(ctx, some, left, calls)
 		if err == nil {
 			p.give(counts)
 		}
@@ -77,7 +74,7 @@ func (v *Valkey) takeParts(ctx context.Context, limits []Limit, counts []Count) 
 			p.local = local
 			continue
 		}
-		for j := range i {
+		for j := range i * int(calls) {
 			v.refund(ctx, &parts[j])
 			parts[j].give(counts)
 		}
@@ -89,23 +86,11 @@ func (v *Valkey) takeParts(ctx context.Context, limits []Limit, counts []Count) 
 	return -1, nil
 }
 
-func (v *Valkey) peekParts(ctx context.Context, limits []Limit, counts []Count) error {
-	parts := divide(limits)
-	for i := range parts {
-		some, left := parts[i].all()
-		if err := v.laneOfSlot(parts[i].slot).peek(ctx, some, left); err != nil {
-			return err
-		}
-		parts[i].give(counts)
-	}
-	return nil
-}
-
 // refund gives back the quota calls of a part, if the period that counted them
 // is still open. Rates heal by themselves within their period. A refund that is
 // lost leaves its quota one call too strict.
 func (v *Valkey) refund(ctx context.Context, p *part) {
-	l := v.laneOfSlot(p.slot)
+	l := v.laneOf(p.slot)
 	some, counts := p.all()
 	var batch []adjustment
 	for i := range some {

@@ -52,10 +52,7 @@ func (r *recall) note(key string, used, reset int64, flight uint64) {
 	p := r.of(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e := p.entries[key]
-	if e == nil {
-		e = p.place(key, r.most)
-	}
+	e := p.entry(key, r.most)
 	if flight >= e.flight {
 		e.used, e.reset, e.flight = used, reset, flight
 	}
@@ -67,19 +64,19 @@ func (r *recall) add(key string, calls, reset int64) {
 	p := r.of(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e := p.entries[key]
-	if e == nil {
-		e = p.place(key, r.most)
-	}
+	e := p.entry(key, r.most)
 	if e.reset != reset {
 		e.used, e.reset = 0, reset
 	}
 	e.used += calls
 }
 
-// place makes an entry, in the room of the one that was not used for longest,
-// about, when there is no other.
-func (p *recallPart) place(key string, most int) *known {
+// entry returns a key's entry. A new one takes the room of the one that was not
+// used for longest, about, when there is no other.
+func (p *recallPart) entry(key string, most int) *known {
+	if e := p.entries[key]; e != nil {
+		return e
+	}
 	e := &known{key: key}
 	p.entries[key] = e
 	if len(p.ring) < most {

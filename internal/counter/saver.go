@@ -14,7 +14,7 @@ import (
 
 const (
 	fullName    = "counters"
-	journalGlob = "journal-*"
+	journalGlob = "journal-????????????????????" // twenty digits: not one set aside
 	damagedEnd  = ".damaged"
 
 	saveEvery    = time.Second
@@ -231,13 +231,7 @@ func journalName(generation uint64) string { return fmt.Sprintf("journal-%020d",
 // journals lists all journals, oldest first.
 func (s *Saver) journals() []string {
 	found, _ := filepath.Glob(filepath.Join(s.dir, journalGlob)) // fails on a bad pattern only
-	kept := found[:0]
-	for _, path := range found {
-		if filepath.Ext(path) == "" {
-			kept = append(kept, path)
-		}
-	}
-	return kept
+	return found
 }
 
 func syncDir(dir string) error {

@@ -8,13 +8,14 @@
 --          milliseconds until a call is freed
 -- An error inside a script does not undo what it wrote, so an item reads and
 -- checks all its keys before it writes the first.
-local call, get, put, sub, find, min = redis.call, struct.unpack, struct.pack, string.sub, string.find, math.min
-local a, pos, base, now, out, plan = ARGV[1], 1, 0, nil, {}, {}
+local call, try, get, put, sub, find, min = redis.call, redis.pcall, struct.unpack, struct.pack, string.sub, string.find, math.min
+local a, pos, base, now, out, KEYS = ARGV[1], 1, 0, nil, {}, KEYS
+local kinds, maxs, pers, sizes, values, useds, moved = {}, {}, {}, {}, {}, {}, {} -- what the reading half found, by limit
 while pos <= #a do
   local refused, grant, count = 255
   grant, count, pos = get('<HB', a, pos)
   for i = 1, count do
-    local s, used, dirty, kind, max, per, size = redis.pcall('GET', KEYS[base + i]), 0, false
+    local s, used, dirty, kind, max, per, size = try('GET', KEYS[base + i]), 0, false
     kind, max, per, size, pos = get('<Bddd', a, pos)
     if kind == 1 and not now then local t = call('TIME'); now = t[1] * 1e6 + t[2] end
     if kind == 0 then -- a quota: an integer that expires
@@ -40,28 +41,29 @@ while pos <= #a do
     if not used then grant, refused, used, s = 0, 254, max, '' end
     local free = math.max(max - used, 0)
     if free < grant then grant, refused = free, i - 1 end
-    plan[i] = { kind = kind, max = max, per = per, size = size, s = s, used = used, dirty = dirty }
+    kinds[i], maxs[i], pers[i], sizes[i], values[i], useds[i], moved[i] = kind, max, per, size, s, used, dirty
   end
   out[#out + 1] = put('<HB', grant, refused)
   for i = 1, count do
-    local key, l, s, per, reset = KEYS[base + i], plan[i], plan[i].s, plan[i].per, 0
-    if l.kind == 0 then
+    local key, s, per, reset = KEYS[base + i], values[i], pers[i], 0
+    if kinds[i] == 0 then
       if grant > 0 and s then call('INCRBY', key, grant)
       elseif grant > 0 and per > 0 then call('SET', key, grant, 'PX', per / 1000)
       elseif grant > 0 then call('SET', key, grant) end
       reset = call('PEXPIRETIME', key)
     else
-      local rest, c = grant, l.size
+      local size, rest = sizes[i], grant
+      local c = size
       if #s > 0 then c = get('<I4', s, #s - 3) end
-      local add = min(rest, l.size - c) -- the newest group fills first
+      local add = min(rest, size - c) -- the newest group fills first
       if add > 0 then s, rest = sub(s, 1, #s - 12) .. put('<dI4', now, c + add), rest - add end
-      while rest > 0 do add = min(rest, l.size); s, rest = s .. put('<dI4', now, add), rest - add end
-      if grant > 0 or l.dirty then
-        call('SET', key, put('<I4', l.used + grant) .. s, 'PX', math.ceil(per / 1000) + 1)
+      while rest > 0 do add = min(rest, size); s, rest = s .. put('<dI4', now, add), rest - add end
+      if grant > 0 or moved[i] then
+        call('SET', key, put('<I4', useds[i] + grant) .. s, 'PX', math.ceil(per / 1000) + 1)
       end
       if #s > 0 then reset = (get('<d', s) + per - now) / 1000 end
     end
-    out[#out + 1] = put('<dd', l.max - l.used, reset)
+    out[#out + 1] = put('<dd', maxs[i] - useds[i], reset)
   end
   base = base + count
 end

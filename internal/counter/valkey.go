@@ -202,31 +202,27 @@ func (v *Valkey) Close() {
 // nothing. What an earlier slot counted for a call that a later one refuses is
 // refunded; limits after the refused one's slot are left out, their counts zero.
 func (v *Valkey) Take(ctx context.Context, limits []Limit, counts []Count) (int, error) {
-	if err := fits(limits, counts); err != nil {
-		return 0, err
-	}
-	switch {
-	case len(limits) == 0:
-		return -1, nil
-	case !v.clustered:
-		refused, _, err := v.lanes[0].take(ctx, limits, counts)
-		return refused, err
-	}
-	return v.takeParts(ctx, limits, counts)
+	return v.ask(ctx, limits, counts, 1)
 }
 
 // Peek implements Counter.
 func (v *Valkey) Peek(ctx context.Context, limits []Limit, counts []Count) error {
+	_, err := v.ask(ctx, limits, counts, 0)
+	return err
+}
+
+func (v *Valkey) ask(ctx context.Context, limits []Limit, counts []Count, calls int32) (int, error) {
 	if err := fits(limits, counts); err != nil {
-		return err
+		return 0, err
 	}
-	switch {
-	case len(limits) == 0:
-		return nil
-	case !v.clustered:
-		return v.lanes[0].peek(ctx, limits, counts)
+	if len(limits) == 0 {
+		return -1, nil
 	}
-	return v.peekParts(ctx, limits, counts)
+	if l, ok := v.shared(limits); ok {
+		refused, _, err := l.decide(ctx, limits, counts, calls)
+		return refused, err
+	}
+	return v.askParts(ctx, limits, counts, calls)
 }
 
 // Reset implements Counter. With the store away it fails with ErrUnavailable,
@@ -239,7 +235,7 @@ func (v *Valkey) Reset(ctx context.Context, keys ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, max(v.timeout, time.Second))
 	defer cancel()
 	for _, key := range keys {
-		l := v.laneOf(key)
+		l := v.laneOf(slot(key))
 		if err := (*c).Do(ctx, (*c).B().Del().Key(key).Build()).Error(); err != nil {
 			return outageOf(err)
 		}
@@ -249,17 +245,13 @@ func (v *Valkey) Reset(ctx context.Context, keys ...string) error {
 	return nil
 }
 
-func (v *Valkey) laneOf(key string) *lane {
-	if !v.clustered {
-		return v.lanes[0]
-	}
-	return v.lanes[slot(key)*clusterLanes/slots]
-}
+// laneOf returns the lane of a slot.
+func (v *Valkey) laneOf(slot int) *lane { return v.lanes[slot*len(v.lanes)/slots] }
 
-// take asks the store, or the outage policy in its place. local tells that the
+// decide asks the store, or the outage policy in its place. local tells that the
 // policy decided.
-func (l *lane) take(ctx context.Context, limits []Limit, counts []Count) (refused int, local bool, err error) {
-	refused, err = l.ask(ctx, limits, counts, 1)
+func (l *lane) decide(ctx context.Context, limits []Limit, counts []Count, calls int32) (refused int, local bool, err error) {
+	refused, err = l.ask(ctx, limits, counts, calls)
 	o, away := err.(*outage) // ask never wraps it
 	if !away {
 		return refused, false, err
@@ -268,16 +260,8 @@ func (l *lane) take(ctx context.Context, limits []Limit, counts []Count) (refuse
 		l.v.stats.Busy.Add(1)
 		l.nudge() // what is admitted here is to be told to the store
 	}
-	refused, err = l.standby.take(limits, counts, o)
+	refused, err = l.standby.ask(limits, counts, calls, o)
 	return refused, true, err
-}
-
-func (l *lane) peek(ctx context.Context, limits []Limit, counts []Count) error {
-	_, err := l.ask(ctx, limits, counts, 0)
-	if o, away := err.(*outage); away {
-		return l.standby.peek(limits, counts, o)
-	}
-	return err
 }
 
 // send runs the script for all items of a flight and notes what it said. The

@@ -19,16 +19,9 @@ type window struct {
 	groups []group
 }
 
-// groupSize is how many calls share a group under a rate of max.
-func groupSize(max int64) int64 {
-	return min(max, MaxRate)/windowGroups + b2i(max%windowGroups > 0 || max <= 0)
-}
-
-func b2i(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
+// groupSize is how many calls share a group under a rate of most.
+func groupSize(most int64) int64 {
+	return max((min(most, MaxRate)+windowGroups-1)/windowGroups, 1)
 }
 
 // age forgets the groups that are one period old. When the clock stepped back it
