@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/supply"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/secret"
@@ -25,7 +25,7 @@ type Deps struct {
 	Store    *store.Store
 	Keys     keystore.Store  // where gateways find sessions; required
 	Counters counter.Counter // whose counters a key's change resets; nil: none
-	Epoch    Epoch           // nil: Keys lives in this process, and Refill fills it
+	Epoch    supply.Epoch    // nil: Keys lives in this process, and Refill fills it
 
 	GatewayToken secret.Value // what gateways show; empty: only users with the role gateway are let in as such
 
@@ -38,33 +38,18 @@ type Deps struct {
 	Log     *slog.Logger            // nil: discarded
 }
 
-// An Epoch tells whether a shared key store still holds what was put there.
-type Epoch interface {
-	// Filled reports whether the mark of MarkFilled is there: a store that lost
-	// its data lost the mark as well.
-	Filled(ctx context.Context) (bool, error)
-
-	// MarkFilled sets the mark.
-	MarkFilled(ctx context.Context) error
-}
-
 // Server is the management server. Make one with New.
 type Server struct {
 	deps    Deps
 	log     *slog.Logger
 	http    *fasthttp.Server
-	shelf   *shelf
-	fleet   *fleet
+	supply  *supply.Supply
 	guard   *guard
 	meters  *meters
 	openapi []byte
 
-	dirty chan struct{} // the configuration is to be rendered again; holds one
-	late  chan struct{} // a key could not be delivered at once; holds one
-
 	lifetime context.Context // ends with Shutdown
 	end      context.CancelFunc
-	workers  sync.WaitGroup
 }
 
 // New returns a server that follows the store's configuration and delivers keys
@@ -82,24 +67,22 @@ func New(d Deps) (*Server, error) {
 	if d.LoginRate <= 0 {
 		d.LoginRate = 5
 	}
-	s := &Server{
-		deps: d, log: d.Log, shelf: newShelf(), fleet: newFleet(), guard: newGuard(d.LoginRate, time.Now),
-		dirty: make(chan struct{}, 1), late: make(chan struct{}, 1),
-	}
+	s := &Server{deps: d, log: d.Log, guard: newGuard(d.LoginRate, time.Now)}
 	var err error
 	if s.openapi, err = describe(s.routes(), d.Version); err != nil {
 		return nil, fmt.Errorf("describing the API: %w", err)
 	}
-	if s.meters, err = newMeters(d.Metrics, s); err != nil {
+	if s.meters, err = newMeters(d.Metrics); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	s.supply, err = supply.Start(supply.Deps{
+		Store: d.Store, Keys: d.Keys, Counters: d.Counters, Epoch: d.Epoch, Metrics: d.Metrics, Log: d.Log,
+	})
+	if err != nil {
+		return nil, err
 	}
 	s.http = s.newHTTP()
 	s.lifetime, s.end = context.WithCancel(context.Background())
-	s.workers.Go(func() { d.Store.Listen(s.lifetime, func(store.State) { poke(s.dirty) }) })
-	s.workers.Go(s.follow)
-	s.workers.Go(s.drain)
-	s.workers.Go(s.watchEpoch)
-	s.workers.Go(s.reportFleet)
 	return s, nil
 }
 
@@ -138,32 +121,24 @@ func (s *Server) Serve(ln net.Listener) error {
 // Shutdown releases waiting gateways, lets requests in flight finish until ctx
 // ends, and stops all work in the background.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.shelf.close()
+	s.supply.Release()
 	err := s.http.ShutdownWithContext(ctx)
 	s.end()
-	s.workers.Wait()
+	s.supply.Stop()
 	if err != nil {
 		return fmt.Errorf("stopping the admin: %w", err)
 	}
 	return nil
 }
 
-// poke wakes whoever waits on a channel that holds one, or will.
-func poke(wake chan<- struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
-}
+// Refill puts every key into the key store. Where that lives in the gateway's
+// process it is empty at first: the caller waits for Refill before it lets
+// traffic in.
+func (s *Server) Refill(ctx context.Context) error { return s.supply.Refill(ctx) }
 
-// pause waits, or less when ctx ends; it tells whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+// NextBundle waits until there is a bundle with another entity tag than have,
+// and returns it. It returns the one with that tag, or nil when there is none at
+// all, once ctx ends or the server shuts down.
+func (s *Server) NextBundle(ctx context.Context, have string) *supply.Bundle {
+	return s.supply.Next(ctx, have)
 }

@@ -121,6 +121,11 @@ func operation(r *route, registry huma.Registry) (*huma.Operation, error) {
 		p.Name, p.In = name, "query"
 		op.Parameters = append(op.Parameters, &p)
 	}
+	if r.match {
+		op.Parameters = append(op.Parameters, &huma.Param{
+			Name: "If-Match", In: "header", Schema: text(), Description: "ETag of the object as the caller saw it; another version is answered with 409",
+		})
+	}
 	if r.body != nil {
 		op.RequestBody = &huma.RequestBody{Content: content(r.body, registry), Required: !r.empty}
 	}

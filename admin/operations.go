@@ -71,7 +71,7 @@ func (s *Server) getReady(ctx context.Context, c *call) (any, error) {
 	if err := s.deps.Store.Ping(ctx); err != nil {
 		h.Status, h.Checks["database"] = "fail", "unavailable"
 	}
-	if s.shelf.now() == nil {
+	if s.supply.Current() == nil {
 		h.Status, h.Checks["bundle"] = "fail", "no configuration was read yet"
 	}
 	if h.Status == "pass" {

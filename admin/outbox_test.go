@@ -22,14 +22,14 @@ func TestChangedKeyReachesTheKeyStoreOnceItIsBack(t *testing.T) {
 	b := start(t)
 	b.keys.breakWith(errors.New("away"))
 	b.commit("h1", &definition.Session{Alias: "old"}, true)
-	b.server.deliver("h1")
+	b.server.supply.Deliver("h1")
 	b.commit("h1", &definition.Session{Alias: "new"}, false)
 	eventually(t, "a delivery has failed", func() bool { return count(t, b.dsn, "select max(attempts) from outbox") > 0 })
 	b.keys.breakWith(nil)
 	eventually(t, "the key arrived", func() bool { s, err := b.keys.Get(t.Context(), "h1"); return err == nil && s.Alias == "new" })
 	eventually(t, "the outbox is empty", func() bool { return count(t, b.dsn, "select count(*) from outbox") == 0 })
 	b.commit("h1", nil, false)
-	b.server.deliver("h1")
+	b.server.supply.Deliver("h1")
 	if _, err := b.keys.Get(t.Context(), "h1"); err == nil {
 		t.Error("a deleted key is still in the key store after its delivery")
 	}

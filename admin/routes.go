@@ -20,6 +20,7 @@ type route struct {
 	query []string // parameters, documented in openapi.go
 	body  any      // zero value of what is sent; nil: nothing
 	empty bool     // the body may be left out
+	match bool     // If-Match is heeded
 	reply any      // zero value of what is answered
 	wrong []int    // statuses of failures, beside those of every route
 
@@ -47,7 +48,7 @@ var (
 func (s *Server) routes() []route {
 	var all []route
 	for _, group := range [][]route{
-		s.apiRoutes(), s.policyRoutes(), s.userRoutes(),
+		s.apiRoutes(), s.policyRoutes(), s.keyRoutes(), s.userRoutes(),
 		s.configRoutes(), s.gatewayRoutes(), s.openRoutes(),
 	} {
 		all = append(all, group...)
@@ -79,11 +80,11 @@ func (s *Server) apiRoutes() []route {
 		},
 		{
 			method: "PUT", path: "/api/apis/{id}", summary: "Replace an API's definition", tag: "APIs", role: roleEditor, gateway: true,
-			body: definition.API{}, reply: envelope{}, wrong: []int{400, 404, 409, 413, 415}, handle: s.updateAPI,
+			body: definition.API{}, reply: envelope{}, wrong: []int{400, 404, 409, 413, 415}, match: true, handle: s.updateAPI,
 		},
 		{
 			method: "DELETE", path: "/api/apis/{id}", summary: "Delete an API", tag: "APIs", role: roleEditor, gateway: true,
-			query: []string{"force"}, reply: envelope{}, wrong: []int{404, 409}, handle: s.deleteAPI,
+			query: []string{"force"}, reply: envelope{}, wrong: []int{404, 409}, match: true, handle: s.deleteAPI,
 		},
 	}
 }
@@ -108,11 +109,37 @@ func (s *Server) policyRoutes() []route {
 		},
 		{
 			method: "PUT", path: "/api/portal/policies/{id}", summary: "Replace a policy", tag: "Policies", role: roleEditor, gateway: true,
-			body: definition.Policy{}, reply: envelope{}, wrong: []int{400, 404, 409, 413, 415}, handle: s.updatePolicy,
+			body: definition.Policy{}, reply: envelope{}, wrong: []int{400, 404, 409, 413, 415}, match: true, handle: s.updatePolicy,
 		},
 		{
 			method: "DELETE", path: "/api/portal/policies/{id}", summary: "Delete a policy", tag: "Policies", role: roleEditor, gateway: true,
-			reply: envelope{}, wrong: []int{404, 409}, handle: s.deletePolicy,
+			reply: envelope{}, wrong: []int{404, 409}, match: true, handle: s.deletePolicy,
+		},
+	}
+}
+
+func (s *Server) keyRoutes() []route {
+	lists := []string{"p", "page_size", "q", "api_id"}
+	return []route{
+		{
+			method: "GET", path: "/api/keys", summary: "List keys by their hashes", tag: "Keys", role: roleViewer, gateway: true,
+			query: lists, reply: keyList{}, handle: s.listKeys,
+		},
+		{
+			method: "GET", path: "/api/apis/keys", summary: "List keys by their hashes", tag: "Keys", role: roleViewer, gateway: true,
+			query: lists, reply: keyList{}, handle: s.listKeys,
+		},
+		{
+			method: "GET", path: "/api/apis/{id}/keys", summary: "List the keys that may call an API", tag: "Keys", role: roleViewer, gateway: true,
+			query: []string{"p", "page_size", "q"}, reply: keyList{}, handle: s.listKeys,
+		},
+		{
+			method: "GET", path: "/api/keys/detailed", summary: "List keys with their sessions", tag: "Keys", role: roleViewer, gateway: true,
+			query: lists, reply: detailedKeys{}, handle: s.listDetailedKeys,
+		},
+		{
+			method: "POST", path: "/api/gateway/keys/lookup", summary: "Find a key's session for a gateway whose key store may have lost it", tag: "Gateways", role: roleGateway,
+			body: keyLookup{}, reply: keyDetail{}, wrong: []int{400, 404, 413, 415}, handle: s.lookupKey,
 		},
 	}
 }
@@ -137,7 +164,7 @@ func (s *Server) userRoutes() []route {
 		},
 		{
 			method: "PUT", path: "/api/users/{id}", summary: "Replace a user's names, address, role and state", tag: "Users", role: roleAdmin,
-			body: user{}, reply: envelope{}, wrong: []int{400, 404, 409, 413, 415}, handle: s.updateUser,
+			body: user{}, reply: envelope{}, wrong: []int{400, 404, 409, 413, 415}, match: true, handle: s.updateUser,
 		},
 		{
 			method: "DELETE", path: "/api/users/{id}", summary: "Delete a user", tag: "Users", role: roleAdmin,

@@ -1,11 +1,10 @@
-package admin
+package supply
 
 import (
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,9 +12,6 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 )
-
-// maxWait is the longest that a gateway may wait for a change in one call.
-const maxWait = time.Minute
 
 // Bundle is the configuration as gateways take it. It does not change; the
 // holder must not either.
@@ -26,6 +22,12 @@ type Bundle struct {
 	gzip func() []byte
 	zstd func() []byte
 }
+
+// Gzip returns JSON compressed. It is made once.
+func (b *Bundle) Gzip() []byte { return b.gzip() }
+
+// Zstd returns JSON compressed. It is made once.
+func (b *Bundle) Zstd() []byte { return b.zstd() }
 
 // render writes a configuration as a bundle. The stored definitions go in as
 // they are: they were checked when they were saved, and a gateway checks again.
@@ -68,12 +70,6 @@ type shelf struct {
 
 func newShelf() *shelf { return &shelf{changed: make(chan struct{})} }
 
-// now returns the current bundle, nil before the first.
-func (s *shelf) now() *Bundle {
-	b, _ := s.look()
-	return b
-}
-
 // look returns the current bundle and what closes when there is another.
 func (s *shelf) look() (*Bundle, <-chan struct{}) {
 	s.mu.Lock()
@@ -109,10 +105,18 @@ func (s *shelf) isClosed() bool {
 	return s.closed
 }
 
-// NextBundle waits until there is a bundle with another entity tag than have,
-// and returns it. It returns the one with that tag, or nil when there is none
-// at all, once ctx ends or the server shuts down.
-func (s *Server) NextBundle(ctx context.Context, have string) *Bundle {
+// Current returns the newest bundle, nil before the first.
+func (s *Supply) Current() *Bundle {
+	b, _ := s.shelf.look()
+	return b
+}
+
+// Next waits until there is a bundle with another entity tag than have, and
+// returns it. It returns the one with that tag, or nil when there is none at
+// all, once ctx ends or after Release.
+func (s *Supply) Next(ctx context.Context, have string) *Bundle {
+	s.meters.waiting.Inc()
+	defer s.meters.waiting.Dec()
 	for {
 		b, changed := s.shelf.look()
 		if b != nil && b.ETag != have || ctx.Err() != nil || s.shelf.isClosed() {
@@ -125,91 +129,8 @@ func (s *Server) NextBundle(ctx context.Context, have string) *Bundle {
 	}
 }
 
-// getBundle hands the configuration to a gateway, at once or, when the gateway
-// has it already, as soon as it changes.
-func (s *Server) getBundle(_ context.Context, c *call) (any, error) {
-	wait, err := c.wait()
-	if err != nil {
-		return nil, err
-	}
-	s.fleet.heard(c, time.Now())
-	have := strings.TrimPrefix(string(c.http.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)), "W/")
-	s.meters.waiting.Inc()
-	// Not the call's own context: its time is for work, and this is waiting.
-	ctx, cancel := context.WithTimeout(s.lifetime, wait)
-	b := s.NextBundle(ctx, have)
-	cancel()
-	s.meters.waiting.Dec()
-	switch {
-	case b == nil:
-		return nil, unavailable("The configuration was not read from the database yet; try again")
-	case b.ETag == have:
-		c.http.Response.Header.Set(fasthttp.HeaderETag, b.ETag)
-		c.http.Response.SetStatusCode(fasthttp.StatusNotModified)
-	default:
-		c.writeBundle(b)
-	}
-	return nil, nil
-}
-
-// wait reads how long a gateway is ready to wait.
-func (c *call) wait() (time.Duration, error) {
-	text := c.query("wait")
-	if text == "" {
-		return 0, nil
-	}
-	wait, err := time.ParseDuration(text)
-	if err != nil || wait < 0 {
-		return 0, badRequest(fmt.Sprintf("wait must be a duration such as 30s, not %.40q", text))
-	}
-	return min(wait, maxWait), nil
-}
-
-// writeBundle sends a bundle in the best encoding that the gateway takes. The
-// entity tag is that of the content in any encoding.
-func (c *call) writeBundle(b *Bundle) {
-	body, encoding := b.JSON, ""
-	accepted := string(c.http.Request.Header.Peek(fasthttp.HeaderAcceptEncoding))
-	switch {
-	case accepts(accepted, "zstd"):
-		body, encoding = b.zstd(), "zstd"
-	case accepts(accepted, "gzip"):
-		body, encoding = b.gzip(), "gzip"
-	}
-	h := &c.http.Response.Header
-	h.Set(fasthttp.HeaderETag, b.ETag)
-	h.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
-	h.Set(fasthttp.HeaderCacheControl, "no-store")
-	h.SetContentType("application/json")
-	if encoding != "" {
-		h.Set(fasthttp.HeaderContentEncoding, encoding)
-	}
-	c.http.Response.SetBodyRaw(body) // shared, and only read from here on
-}
-
-// accepts tells whether an Accept-Encoding names an encoding without refusing
-// it.
-func accepts(accepted, encoding string) bool {
-	for part := range strings.SplitSeq(accepted, ",") {
-		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if strings.EqualFold(strings.TrimSpace(name), encoding) {
-			weight = strings.TrimSpace(weight)
-			return !strings.HasPrefix(weight, "q=0") || strings.ContainsAny(strings.TrimPrefix(weight, "q=0"), "123456789")
-		}
-	}
-	return false
-}
-
-// reload has every gateway of the installation take its configuration anew.
-func (s *Server) reload(ctx context.Context, c *call) (any, error) {
-	if err := s.deps.Store.Reload(ctx, c.author(c.source())); err != nil {
-		return nil, err
-	}
-	return done("Reload announced", nil), nil
-}
-
 // follow renders the configuration whenever it may have changed.
-func (s *Server) follow() {
+func (s *Supply) follow() {
 	for {
 		select {
 		case <-s.lifetime.Done():
@@ -225,8 +146,8 @@ func (s *Server) follow() {
 }
 
 // refresh tells whether the configuration was read.
-func (s *Server) refresh() bool {
-	ctx, cancel := context.WithTimeout(s.lifetime, 2*answerWithin)
+func (s *Supply) refresh() bool {
+	ctx, cancel := context.WithTimeout(s.lifetime, 2*workWithin)
 	defer cancel()
 	configuration, err := s.deps.Store.Configuration(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-package admin
+package supply
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 
 // How keys are delivered to the key store.
 const (
-	deliverWithin = time.Second            // before a call that changes a key is answered all the same
+	deliverWithin = time.Second            // before whoever changed a key goes on without
 	deliverEvery  = 500 * time.Millisecond // looks for deliveries that are due, or that another admin left behind
 	deliverAtOnce = 50                     // keys locked at a time
 	putAtOnce     = 16                     // writes to the key store in flight
 )
 
-// deliver brings one key's copy up to date before its change is answered, when
-// that is possible soon; otherwise drain does it.
-func (s *Server) deliver(hash string) {
+// Deliver brings one key's copy up to date, when that is possible within a
+// second; otherwise it happens later, in the background.
+func (s *Supply) Deliver(hash string) {
 	ctx, cancel := context.WithTimeout(s.lifetime, deliverWithin)
 	defer cancel()
 	if err := s.deps.Store.DeliverKey(ctx, hash, s.putter(ctx)); err != nil {
@@ -31,11 +31,11 @@ func (s *Server) deliver(hash string) {
 }
 
 // short is as much of a hash as logs show.
-func short(hash string) string { return truncate(hash, 12) }
+func short(hash string) string { return hash[:min(len(hash), 12)] }
 
 // drain delivers what could not be delivered at once, here or in a process that
 // is gone.
-func (s *Server) drain() {
+func (s *Supply) drain() {
 	failing := false
 	for {
 		taken, failed, err := s.drainSome()
@@ -63,14 +63,14 @@ func (s *Server) drain() {
 	}
 }
 
-func (s *Server) drainSome() (taken, failed int, err error) {
-	ctx, cancel := context.WithTimeout(s.lifetime, answerWithin)
+func (s *Supply) drainSome() (taken, failed int, err error) {
+	ctx, cancel := context.WithTimeout(s.lifetime, workWithin)
 	defer cancel()
 	return s.deps.Store.Deliver(ctx, deliverAtOnce, s.putter(ctx))
 }
 
 // putter writes deliveries to the key store, some at a time.
-func (s *Server) putter(ctx context.Context) func([]store.Delivery) []error {
+func (s *Supply) putter(ctx context.Context) func([]store.Delivery) []error {
 	return func(list []store.Delivery) []error {
 		ctx, cancel := context.WithTimeout(ctx, deliverWithin)
 		defer cancel()
@@ -90,7 +90,7 @@ func (s *Server) putter(ctx context.Context) func([]store.Delivery) []error {
 }
 
 // put brings one key's copy up to date and then forgets its counters.
-func (s *Server) put(ctx context.Context, d store.Delivery) error {
+func (s *Supply) put(ctx context.Context, d store.Delivery) error {
 	var err error
 	if d.Session == nil {
 		if err = s.deps.Keys.Delete(ctx, d.Hash); errors.Is(err, keystore.ErrNotFound) {
@@ -114,7 +114,7 @@ func (s *Server) put(ctx context.Context, d store.Delivery) error {
 // Refill puts every key into the key store. Where that lives in the gateway's
 // process it is empty at first: the caller waits for Refill before it lets
 // traffic in.
-func (s *Server) Refill(ctx context.Context) error {
+func (s *Supply) Refill(ctx context.Context) error {
 	started, count := time.Now(), 0
 	_, err := s.deps.Store.Refill(ctx, "", func(batch []store.Delivery) error {
 		put := s.putter(ctx)
@@ -137,7 +137,7 @@ func (s *Server) Refill(ctx context.Context) error {
 }
 
 // watchEpoch fills a shared key store that lost its data, or never had any.
-func (s *Server) watchEpoch() {
+func (s *Supply) watchEpoch() {
 	if s.deps.Epoch == nil {
 		return
 	}
@@ -160,8 +160,8 @@ func (s *Server) watchEpoch() {
 // epochEvery is how often the key store is asked whether it lost its data.
 const epochEvery = 2 * time.Second
 
-func (s *Server) checkEpoch() error {
-	ctx, cancel := context.WithTimeout(s.lifetime, answerWithin)
+func (s *Supply) checkEpoch() error {
+	ctx, cancel := context.WithTimeout(s.lifetime, workWithin)
 	defer cancel()
 	filled, err := s.deps.Epoch.Filled(ctx)
 	if err != nil || filled {

@@ -1,0 +1,158 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/supply"
+)
+
+// maxWait is the longest that a gateway may wait for a change in one call.
+const maxWait = time.Minute
+
+// quietAfter is when a gateway that polls every 30 s is no longer counted.
+const quietAfter = 2 * time.Minute
+
+// gatewayStatus is what a gateway last said of itself.
+type gatewayStatus struct {
+	Name     string    `json:"name"`
+	Group    string    `json:"group"`
+	Version  string    `json:"version"`
+	Revision string    `json:"revision" doc:"that it serves"`
+	Error    string    `json:"error" doc:"why it does not serve the newest as written"`
+	IP       string    `json:"ip"`
+	SeenAt   time.Time `json:"seen_at"`
+	UpToDate bool      `json:"up_to_date"`
+}
+
+// gatewayList is every gateway heard of within a day.
+type gatewayList struct {
+	Gateways []gatewayStatus `json:"gateways"`
+	Revision string          `json:"revision" doc:"that they should serve"`
+}
+
+func (s *Server) listGateways(ctx context.Context, _ *call) (any, error) {
+	state, err := s.deps.Store.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.deps.Store.ListGateways(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := gatewayList{Gateways: make([]gatewayStatus, 0, len(rows)), Revision: strconv.FormatInt(state.Revision, 10)}
+	for _, row := range rows {
+		list.Gateways = append(list.Gateways, gatewayStatus{
+			Name: row.Name, Group: row.GroupName, Version: row.Build, Revision: row.Revision, Error: row.Error,
+			IP: row.IP, SeenAt: row.SeenAt,
+			UpToDate: row.Revision == list.Revision && row.Error == "" && time.Since(row.SeenAt) < quietAfter,
+		})
+	}
+	return list, nil
+}
+
+// getBundle hands the configuration to a gateway, at once or, when the gateway
+// has it already, as soon as it changes.
+func (s *Server) getBundle(_ context.Context, c *call) (any, error) {
+	wait, err := c.wait()
+	if err != nil {
+		return nil, err
+	}
+	s.supply.Heard(c.report(), time.Now())
+	have := strings.TrimPrefix(string(c.http.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)), "W/")
+	// Not the call's own context: its time is for work, and this is waiting.
+	ctx, cancel := context.WithTimeout(s.lifetime, wait)
+	b := s.supply.Next(ctx, have)
+	cancel()
+	switch {
+	case b == nil:
+		return nil, unavailable("The configuration was not read from the database yet; try again")
+	case b.ETag == have:
+		c.http.Response.Header.Set(fasthttp.HeaderETag, b.ETag)
+		c.http.Response.SetStatusCode(fasthttp.StatusNotModified)
+	default:
+		c.writeBundle(b)
+	}
+	return nil, nil
+}
+
+// wait reads how long a gateway is ready to wait.
+func (c *call) wait() (time.Duration, error) {
+	text := c.query("wait")
+	if text == "" {
+		return 0, nil
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait < 0 {
+		return 0, badRequest(fmt.Sprintf("wait must be a duration such as 30s, not %.40q", text))
+	}
+	return min(wait, maxWait), nil
+}
+
+// writeBundle sends a bundle in the best encoding that the gateway takes. The
+// entity tag is that of the content in any encoding.
+func (c *call) writeBundle(b *supply.Bundle) {
+	body, encoding := b.JSON, ""
+	accepted := string(c.http.Request.Header.Peek(fasthttp.HeaderAcceptEncoding))
+	switch {
+	case accepts(accepted, "zstd"):
+		body, encoding = b.Zstd(), "zstd"
+	case accepts(accepted, "gzip"):
+		body, encoding = b.Gzip(), "gzip"
+	}
+	h := &c.http.Response.Header
+	h.Set(fasthttp.HeaderETag, b.ETag)
+	h.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
+	h.Set(fasthttp.HeaderCacheControl, "no-store")
+	h.SetContentType("application/json")
+	if encoding != "" {
+		h.Set(fasthttp.HeaderContentEncoding, encoding)
+	}
+	c.http.Response.SetBodyRaw(body) // shared, and only read from here on
+}
+
+// accepts tells whether an Accept-Encoding names an encoding without refusing
+// it.
+func accepts(accepted, encoding string) bool {
+	for part := range strings.SplitSeq(accepted, ",") {
+		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if strings.EqualFold(strings.TrimSpace(name), encoding) {
+			weight = strings.TrimSpace(weight)
+			return !strings.HasPrefix(weight, "q=0") || strings.ContainsAny(strings.TrimPrefix(weight, "q=0"), "123456789")
+		}
+	}
+	return false
+}
+
+// reload has every gateway of the installation take its configuration anew.
+func (s *Server) reload(ctx context.Context, c *call) (any, error) {
+	if err := s.deps.Store.Reload(ctx, c.author(c.source())); err != nil {
+		return nil, err
+	}
+	return done("Reload announced", nil), nil
+}
+
+// report is what a gateway says of itself with its poll.
+func (c *call) report() store.Gateway {
+	header := func(name string, size int) string {
+		text := truncate(string(c.http.Request.Header.Peek(name)), size)
+		if !printable(text) {
+			return ""
+		}
+		return text
+	}
+	g := store.Gateway{
+		Name: header("X-Sluice-Gateway", 128), GroupName: header("X-Sluice-Group", 128), Build: header("X-Sluice-Version", 128),
+		Revision: header("X-Sluice-Revision", 64), Error: header("X-Sluice-Error", maxText), IP: c.address(),
+	}
+	if failed := header("X-Sluice-Failed", 16); failed != "" && failed != "0" {
+		g.Error = truncate(failed+" not served as written: "+g.Error, maxText)
+	}
+	return g
+}

@@ -1,0 +1,125 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// keyHashes is the list of keys without their sessions.
+type keyHashes struct {
+	Keys []string `json:"keys" doc:"hashes; the keys themselves are kept nowhere"`
+}
+
+// keyList is one page of keys.
+type keyList struct {
+	Data  keyHashes `json:"data"`
+	Pages int64     `json:"pages"`
+}
+
+// keyDetail is a key with its session.
+type keyDetail struct {
+	Model   struct{}            `json:"api_model"`
+	ID      string              `json:"key_id" doc:"the key when it was made with this call, else its hash"`
+	Key     string              `json:"key,omitempty" doc:"shown this once"`
+	Hash    string              `json:"key_hash"`
+	Session *definition.Session `json:"data"`
+}
+
+// detailedKeys is one page of keys with their sessions.
+type detailedKeys struct {
+	Keys  []keyDetail `json:"keys"`
+	Pages int64       `json:"pages"`
+}
+
+// listKeys lists the hashes of an organisation's keys.
+func (s *Server) listKeys(ctx context.Context, c *call) (any, error) {
+	rows, pages, err := s.keyPage(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	list := keyList{Data: keyHashes{Keys: make([]string, 0, len(rows))}, Pages: pages}
+	for _, row := range rows {
+		list.Data.Keys = append(list.Data.Keys, row.KeyHash)
+	}
+	return list, nil
+}
+
+// listDetailedKeys lists an organisation's keys with their sessions, as they are
+// stored: what is left of quotas is shown for a single key.
+func (s *Server) listDetailedKeys(ctx context.Context, c *call) (any, error) {
+	rows, pages, err := s.keyPage(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	list := detailedKeys{Keys: make([]keyDetail, 0, len(rows)), Pages: pages}
+	for _, row := range rows {
+		session, err := sessionOf(row)
+		if err != nil {
+			return nil, err
+		}
+		list.Keys = append(list.Keys, keyDetail{ID: row.KeyHash, Hash: row.KeyHash, Session: withoutPassword(session)})
+	}
+	return list, nil
+}
+
+func (s *Server) keyPage(ctx context.Context, c *call) ([]store.Key, int64, error) {
+	page, err := s.page(c, false)
+	if err != nil {
+		return nil, 0, err
+	}
+	filter := store.KeyFilter{Prefix: c.query("q"), API: c.query("api_id")}
+	if api := c.param("id"); api != "" {
+		filter.API = api
+	}
+	if filter.API != "" {
+		if filter.Policies, err = s.deps.Store.PoliciesNaming(ctx, c.who.org, filter.API); err != nil {
+			return nil, 0, err
+		}
+	}
+	rows, total, err := s.deps.Store.ListKeys(ctx, c.who.org, filter, page)
+	return rows, pages(total, page), err
+}
+
+func sessionOf(row store.Key) (*definition.Session, error) {
+	session := new(definition.Session)
+	if err := json.Unmarshal(row.Body, session); err != nil {
+		return nil, fmt.Errorf("reading the session of key %s: %w", truncate(row.KeyHash, 12), err)
+	}
+	return session, nil
+}
+
+// withoutPassword is a session as it is given out.
+func withoutPassword(session *definition.Session) *definition.Session {
+	if session.BasicAuth == nil || session.BasicAuth.Password == "" {
+		return session
+	}
+	shown := session.Clone()
+	shown.BasicAuth.Password = ""
+	return shown
+}
+
+// keyLookup asks for the session of a key of any organisation.
+type keyLookup struct {
+	Hash string `json:"key_hash"`
+}
+
+// lookupKey gives a gateway the session of a key that its key store may have
+// lost.
+func (s *Server) lookupKey(ctx context.Context, c *call) (any, error) {
+	var asked keyLookup
+	if err := c.decode(&asked); err != nil {
+		return nil, err
+	}
+	if asked.Hash == "" || len(asked.Hash) > 4*maxText {
+		return nil, badRequest("key_hash: must be the hash of a key")
+	}
+	session, err := s.deps.Store.SessionAnywhere(ctx, asked.Hash)
+	if err != nil {
+		return nil, missing(err, "Key not found")
+	}
+	return keyDetail{ID: asked.Hash, Hash: asked.Hash, Session: session}, nil
+}

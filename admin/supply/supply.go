@@ -1,0 +1,108 @@
+// Package supply keeps gateways supplied: it renders the configuration as a
+// bundle that many can wait for, brings changed keys to the key store, and
+// records what gateways say of themselves.
+package supply
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/keystore"
+)
+
+// Deps are what a Supply works with. All but Counters, Epoch and Metrics are
+// required.
+type Deps struct {
+	Store    *store.Store
+	Keys     keystore.Store        // where gateways find sessions
+	Counters counter.Counter       // whose counters a key's change resets; nil: none
+	Epoch    Epoch                 // nil: Keys lives in this process, and Refill fills it
+	Metrics  prometheus.Registerer // nil: not measured
+	Log      *slog.Logger
+}
+
+// An Epoch tells whether a shared key store still holds what was put there.
+type Epoch interface {
+	// Filled reports whether the mark of MarkFilled is there: a store that lost
+	// its data lost the mark as well.
+	Filled(ctx context.Context) (bool, error)
+
+	// MarkFilled sets the mark.
+	MarkFilled(ctx context.Context) error
+}
+
+// Supply is the supply of one admin. It is safe for concurrent use.
+type Supply struct {
+	deps   Deps
+	log    *slog.Logger
+	shelf  *shelf
+	fleet  *fleet
+	meters *meters
+
+	dirty chan struct{} // the configuration is to be rendered again; holds one
+	late  chan struct{} // a key could not be delivered at once; holds one
+
+	lifetime context.Context // ends with Stop
+	end      context.CancelFunc
+	workers  sync.WaitGroup
+}
+
+// workWithin bounds the work on one thing in the background.
+const workWithin = 10 * time.Second
+
+// Start returns a Supply that follows the store's configuration and delivers
+// keys from now on, until Stop. The database may be away.
+func Start(d Deps) (*Supply, error) {
+	s := &Supply{
+		deps: d, log: d.Log, shelf: newShelf(), fleet: newFleet(),
+		dirty: make(chan struct{}, 1), late: make(chan struct{}, 1),
+	}
+	var err error
+	if s.meters, err = newMeters(d.Metrics, d.Store); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	s.lifetime, s.end = context.WithCancel(context.Background())
+	s.workers.Go(func() { d.Store.Listen(s.lifetime, func(store.State) { poke(s.dirty) }) })
+	s.workers.Go(s.follow)
+	s.workers.Go(s.drain)
+	s.workers.Go(s.watchEpoch)
+	s.workers.Go(s.reportFleet)
+	return s, nil
+}
+
+// Release lets everybody go who waits for a bundle, now and later.
+func (s *Supply) Release() { s.shelf.close() }
+
+// Stop releases everybody who waits and ends all work in the background.
+func (s *Supply) Stop() {
+	s.Release()
+	s.end()
+	s.workers.Wait()
+}
+
+// poke wakes whoever waits on a channel that holds one, or will.
+func poke(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// pause waits, or less when ctx ends; it tells whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
