@@ -135,9 +135,17 @@ func TestMethodsAndPathsAreHeldAgainstTheList(t *testing.T) {
 		method, path string
 		want         bool
 	}{
-		{"GET", "/things", true}, {"HEAD", "/things/7", true}, {"GET", "/things7", false}, {"POST", "/things", false},
-		{"GET", "/x/things", false}, {"POST", "/x/comments/1", true}, {"GET", "/x/comments/1", false},
-		{"GET", "/nothing", false}, {"get", "/things", false}, {"", "/things", false}, {"GET", "/", false},
+		{"GET", "/things", true},
+		{"HEAD", "/things/7", true},
+		{"GET", "/things7", false},
+		{"POST", "/things", false},
+		{"GET", "/x/things", false},
+		{"POST", "/x/comments/1", true},
+		{"GET", "/x/comments/1", false},
+		{"GET", "/nothing", false},
+		{"get", "/things", false},
+		{"", "/things", false},
+		{"GET", "/", false},
 	} {
 		ex := exchange(limited, nil, nil)
 		ex.Ctx.Request.Header.SetMethod(c.method)
@@ -336,7 +344,7 @@ func TestListsThatReadAlikeAreToldApart(t *testing.T) {
 	} {
 		ex := exchange(&definition.Session{AccessRights: map[string]*definition.Access{"sample": {AllowedURLs: list}}}, nil, nil)
 		s.Handle(ex)
-		if got := ex.Grant.URLs.(*urlRules).rules; len(got) != len(list) || fmt.Sprint(got[0].methods) != fmt.Sprint(list[0].Methods) || got[0].path.String() != list[0].URL {
+		if got := ex.Grant.URLs.(*urlRules).rules; len(got) != len(list) || string(bytes.Join(got[0].methods, []byte(" "))) != strings.Join(list[0].Methods, " ") || got[0].path.String() != list[0].URL {
 			t.Errorf("%v: got %v", list, got)
 		}
 	}
@@ -353,7 +361,8 @@ func TestHoldingARequestAgainstItsGrantDoesNotAllocate(t *testing.T) {
 		"list":    exchange(limited, set, nil),
 		"refused": exchange(&definition.Session{AccessRights: to("other")}, set, nil),
 	} {
-		if n := testing.AllocsPerRun(1000, func() { s.Handle(ex) }); n != 0 {
+		n := testing.AllocsPerRun(1000, func() { s.Handle(ex) })
+		if n != 0 && !raceEnabled { // with the race detector on, pools drop what they hold at random
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}

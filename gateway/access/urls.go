@@ -1,6 +1,7 @@
 package access
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 type urlRules struct{ rules []urlRule }
 
 type urlRule struct {
-	methods []string
+	methods [][]byte
 	path    *match.Pattern
 }
 
@@ -35,7 +36,7 @@ func (u *urlRules) Allows(method, path []byte) bool {
 
 func (r *urlRule) lists(method []byte) bool {
 	for _, m := range r.methods {
-		if m == string(method) {
+		if bytes.Equal(m, method) {
 			return true
 		}
 	}
@@ -88,7 +89,11 @@ func compileURLs(list []rights.Item[definition.AllowedURL]) (*urlRules, error) {
 		if err != nil {
 			return nil, fmt.Errorf("allowed_urls: url %q: %w", item.Value.URL, err)
 		}
-		u.rules = append(u.rules, urlRule{methods: item.Value.Methods, path: path})
+		rule := urlRule{path: path}
+		for _, method := range item.Value.Methods {
+			rule.methods = append(rule.methods, []byte(method))
+		}
+		u.rules = append(u.rules, rule)
 	}
 	return u, nil
 }

@@ -125,7 +125,7 @@ func (s *Sessions) enter(lane chan struct{}) error {
 // them are absent.
 func (s *Sessions) ask(ctx context.Context, w *wanted) (*entry, trail, error) {
 	var seen trail
-	for i := 0; i < maxCandidates; i++ {
+	for i := range maxCandidates {
 		text, ok := s.opts.Hasher.Candidate(nil, w.token, w.org, i)
 		if !ok {
 			break

@@ -519,7 +519,7 @@ func (decoding) Get(_ context.Context, identity string) (*definition.Session, er
 }
 
 func TestASessionInMemoryTakesAtMostAKibibyte(t *testing.T) {
-	n := 100_000
+	n := 20_000
 	if many, err := strconv.Atoi(os.Getenv("SLUICE_TEST_SESSIONS")); err == nil {
 		n = many
 	}
