@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-const large = 64 << 20
+const large = 24 << 20
 
 // allocated runs f and returns how many bytes were allocated meanwhile, by
 // everybody.
@@ -137,7 +137,7 @@ func TestSlowClientHoldsTheUpstreamBack(t *testing.T) {
 		}, nil)
 		cl := g.dial()
 		cl.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-		if sent := <-stuck; sent > 64<<20 {
+		if sent := <-stuck; sent > 32<<20 {
 			t.Errorf("%d bytes were taken for a client that reads none", sent)
 		}
 		_ = cl.conn.Close()
