@@ -165,7 +165,7 @@ func refusesUs(err error) bool {
 		return true
 	}
 	refusal, ok := valkey.IsValkeyErr(err)
-	return ok && slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "NOPERM", "ERR AUTH", "ERR This instance has cluster support"}, func(prefix string) bool {
+	return ok && slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "NOPERM", "This instance has cluster support"}, func(prefix string) bool {
 		return strings.HasPrefix(refusal.Error(), prefix)
 	})
 }

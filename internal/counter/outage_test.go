@@ -600,7 +600,7 @@ func TestOpenValkeyRefusesWhatWaitingCannotMend(t *testing.T) {
 		{"no password", counter.ValkeyOptions{Addresses: []string{locked.Addr}}, "counter store: NOAUTH"},
 		{"wrong password", counter.ValkeyOptions{Addresses: []string{locked.Addr}, Password: "wrong"}, "counter store: WRONGPASS"},
 		{"a cluster's node", counter.ValkeyOptions{Addresses: []string{node.Addr}}, `counter store: store cannot be used: its mode is "cluster" but cluster is set to false`},
-		{"several, not a cluster", counter.ValkeyOptions{Addresses: []string{locked.Addr, locked.Addr}, Password: "right", Cluster: true}, "counter store: ERR This instance has cluster support disabled"},
+		{"several, not a cluster", counter.ValkeyOptions{Addresses: []string{locked.Addr, locked.Addr}, Password: "right", Cluster: true}, "counter store: This instance has cluster support disabled"},
 		{"not a cluster", counter.ValkeyOptions{Addresses: []string{locked.Addr}, Password: "right", Cluster: true}, `counter store: store cannot be used: its mode is "standalone" but cluster is set to true`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
