@@ -7,10 +7,9 @@ import "bytes"
 // the request, port and all; path is what [Decode] made. The parameters of the
 // listen path go into params, unless that is nil. Find does not allocate.
 //
-// Entries of the host's own domain come first; only when none of them matches,
-// those without a domain are asked. Among them the longest listen path wins,
-// parameters counting as their slash alone. Between equally long ones decides
-// the first segment in which they differ in kind: fixed text goes before a
+// The longest listen path wins among the entries of the host's own domain and
+// those without one, parameters counting as their slash alone. Between equally
+// long ones goes the one with the domain, and else decides the first segment in which they differ in kind: fixed text goes before a
 // parameter with an expression, and that before one without; two expressions go
 // by the order of their text.
 //
@@ -42,16 +41,14 @@ type hit struct {
 }
 
 func (t *Tree[T]) search(host, path []byte) hit {
-	none := hit{route: -1, weight: -1}
+	best := hit{route: -1, weight: -1}
 	if t.domains != nil {
 		var lowered [maxHost]byte
 		if root := t.domains[string(normalHost(&lowered, host))]; root != nil {
-			if found := root.search(path, none); found.route >= 0 {
-				return found
-			}
+			best = root.search(path, best)
 		}
 	}
-	return t.anywhere.search(path, none)
+	return t.anywhere.search(path, best)
 }
 
 // search returns the heaviest route at or below n for what is left of the path,

@@ -85,7 +85,7 @@ func TestLongestListenPathWins(t *testing.T) {
 	}
 }
 
-func TestDomainsAreAskedBeforeEntriesWithoutOne(t *testing.T) {
+func TestDomainsGoBeforeEntriesOfTheirLengthWithoutOne(t *testing.T) {
 	tree := build(t,
 		Entry[string]{Domain: "API.example.com", ListenPath: "/a", Value: "domain"},
 		Entry[string]{Domain: "[2001:DB8::1]", ListenPath: "/", Value: "v6"},
@@ -95,7 +95,8 @@ func TestDomainsAreAskedBeforeEntriesWithoutOne(t *testing.T) {
 	)
 	for _, c := range []struct{ host, path, want string }{
 		{"api.example.com", "/a", "domain"},
-		{"Api.Example.COM:8080", "/a/longer", "domain"},
+		{"Api.Example.COM:8080", "/a/longer", "anywhere"},
+		{"Api.Example.COM:8080", "/a/b", "domain"},
 		{"api.example.com.", "/a", "domain"},
 		{"api.example.com.:80", "/d", "dot"},
 		{"api.example.com", "/b", "anywhere"},
@@ -232,21 +233,28 @@ func reference(entries []Entry[int], host, path string) (value int, ok bool) {
 	if i := strings.LastIndexByte(host, ':'); i >= 0 {
 		host = host[:i]
 	}
-	for _, domain := range []string{strings.ToLower(host), ""} {
-		best := -1
-		for i, e := range entries {
-			if strings.ToLower(e.Domain) == domain && covers(e.ListenPath, path) && (best < 0 || precedes(e.ListenPath, entries[best].ListenPath)) {
-				best = i
-			}
+	best := -1
+	for i, e := range entries {
+		if domain := strings.ToLower(e.Domain); domain != "" && domain != strings.ToLower(host) || !covers(e.ListenPath, path) {
+			continue
 		}
-		if best >= 0 {
-			return entries[best].Value, true
-		}
-		if domain == "" {
-			break
+		if best < 0 || goesBefore(e, entries[best]) {
+			best = i
 		}
 	}
-	return 0, false
+	if best < 0 {
+		return 0, false
+	}
+	return entries[best].Value, true
+}
+
+// goesBefore is by length, then for the one with a domain, then by segments.
+func goesBefore(a, b Entry[int]) bool {
+	la, lb := lengthOf(a.ListenPath), lengthOf(b.ListenPath)
+	if la != lb || (a.Domain == "") != (b.Domain == "") {
+		return la > lb || la == lb && a.Domain != ""
+	}
+	return precedes(a.ListenPath, b.ListenPath)
 }
 
 func covers(listen, path string) bool {

@@ -151,17 +151,21 @@ func readChunkSize(br *bufio.Reader) (int64, error) {
 	}
 }
 
-// endChunkLine reads on from c, the first byte behind the size, to the line's end.
+// endChunkLine reads on from c, the first byte behind the size, to the line's
+// end. Blanks may stand there, and extensions, which begin with a semicolon.
 func endChunkLine(br *bufio.Reader, c byte) error {
 	var err error
-	for n := 0; n < maxChunkLine; n++ {
+	extended := false
+	for range maxChunkLine {
 		switch {
 		case c == '\r':
 			if c, err = br.ReadByte(); err == nil && c != '\n' {
 				err = ErrBodyMalformed
 			}
 			return err
-		case n == 0 && c != ';' && c != ' ' && c != '\t', c < ' ' && c != '\t', c == 0x7f:
+		case c == ';':
+			extended = true
+		case c != ' ' && c != '\t' && !extended, c < ' ' && c != '\t', c == 0x7f:
 			return ErrBodyMalformed
 		}
 		if c, err = br.ReadByte(); err != nil {

@@ -162,6 +162,7 @@ func TestFramingIsReadOneWayOnly(t *testing.T) {
 		{"many headers", "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: y\r\n", 100) + "\r\n", "431 too many header lines"},
 		{"chunk size is not hex", "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n-3\r\nabc\r\n0\r\n\r\n", `200 POST /x? host=a body=" error: malformed chunked request body"`},
 		{"chunk size overflows", "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000003\r\nabc\r\n0\r\n\r\n", `200 POST /x? host=a body=" error: malformed chunked request body"`},
+		{"chunk size of two words", "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3 3\r\nabc\r\n0\r\n\r\n", `200 POST /x? host=a body=" error: malformed chunked request body"`},
 		{"chunk ends with LF", "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n", `200 POST /x? host=a body=" error: malformed chunked request body"`},
 		{"chunk longer than said", "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", `200 POST /x? host=a body="abc error: malformed chunked request body"`},
 		{"chunks above the limit", "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n", `200 POST /x? host=a body=" error: request body too large"`},
