@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/event"
+	"github.com/sluicegate/sluice/internal/rights"
 	"github.com/valyala/fasthttp"
 )
 
@@ -333,12 +334,26 @@ func TestKeysWithTheSameListShareItsExpressions(t *testing.T) {
 	}
 }
 
+func TestACleanupThatComesLateForgetsNoRulesMadeAgain(t *testing.T) {
+	a := New(Options{Log: quiet()})
+	list := []rights.Item[definition.AllowedURL]{{Value: definition.AllowedURL{URL: "/a"}}}
+	made, err := a.urls.of(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.urls.forget(digestOf(list))
+	if again, err := a.urls.of(list); err != nil || again != made {
+		t.Errorf("made anew: %v", err)
+	}
+}
+
 func TestListsThatReadAlikeAreToldApart(t *testing.T) {
 	a := New(Options{Log: quiet()})
 	s := a.Compile(sample)
 	for _, list := range [][]definition.AllowedURL{
 		{{URL: "/a", Methods: []string{"GET", "POST"}}},
 		{{URL: "/a", Methods: []string{"GETPOST"}}},
+		{{URL: "/a", Methods: []string{"GETP", "OST"}}},
 		{{URL: "/a", Methods: []string{"GET"}}, {URL: "POST"}},
 		{{URL: "/aGET", Methods: []string{"POST"}}},
 	} {

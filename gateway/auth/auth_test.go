@@ -52,6 +52,7 @@ func TestEachKindOfCredentialGetsItsAnswer(t *testing.T) {
 		{"named by hand, bare", "bob", nil, "bob"},
 		{"named by hand, whole", "org1bob", nil, "bob"},
 	} {
+		before := st.looked()
 		for _, again := range []string{"", " again"} { // the second time from memory
 			ex := exchange("Authorization", c.header)
 			v := s.Handle(ex)
@@ -61,6 +62,9 @@ func TestEachKindOfCredentialGetsItsAnswer(t *testing.T) {
 			if c.alias != "" && (ex.Session == nil || ex.Session.Alias != c.alias || ex.Grants == nil || len(ex.KeyHash) != 64 || ex.KeyName != ex.KeyHash[:12]) {
 				t.Errorf("%s%s: session %+v, key %q %q", c.name, again, ex.Session, ex.KeyHash, ex.KeyName)
 			}
+		}
+		if asks := st.looked() > before; asks && (len(c.header) < 3 || len(c.header) > maxToken) {
+			t.Errorf("%s: the store was asked", c.name)
 		}
 	}
 }

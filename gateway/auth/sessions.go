@@ -152,7 +152,7 @@ func (s *Sessions) scopeOf(org string) scope {
 func (s *Sessions) find(sc *scope, token []byte, at time.Time) (*entry, error) {
 	now := at.Sub(s.base)
 	hash := maphash.Bytes(s.seed, token) ^ sc.salt
-	sh := &s.shards[hash>>32&uint64(len(s.shards)-1)]
+	sh := s.shardOf(hash)
 	old := sh.get(hash, token, sc)
 	if old != nil && s.isFresh(old, now) {
 		sh.hits.Add(1)
@@ -169,6 +169,10 @@ func (s *Sessions) find(sc *scope, token []byte, at time.Time) (*entry, error) {
 		return old, nil
 	}
 	return e, err
+}
+
+func (s *Sessions) shardOf(hash uint64) *shard {
+	return &s.shards[hash>>32&uint64(len(s.shards)-1)]
 }
 
 // isFresh tells whether e may be used without asking the store.

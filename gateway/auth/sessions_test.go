@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"os"
 	"runtime"
@@ -119,6 +120,9 @@ func TestAKeyNamedByHandBelongsToItsOrganisation(t *testing.T) {
 				t.Errorf("%s: %+v, %v", org, e, err)
 			}
 		}
+	}
+	if st.looked() != 4 { // bare and whole, for each
+		t.Errorf("%d look-ups, want 4: one is kept in the other's place", st.looked())
 	}
 }
 
@@ -243,6 +247,88 @@ func TestSessionsInMemoryOutliveTheStoreForAWhile(t *testing.T) {
 			t.Errorf("%d were served stale, want 2", s.Stats().Stale)
 		}
 	})
+}
+
+func TestServingWithoutTheStoreDoesNotAllocate(t *testing.T) {
+	st := newStore()
+	s := NewSessions(options(st))
+	key := []byte(issue(t, st, &definition.Session{}))
+	find(s, string(key))
+	st.err = keystore.ErrUnavailable
+	s.changed("")
+	sc, at := s.scopeOf(""), time.Now()
+	if _, err := s.find(&sc, key, at); err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(1000, func() { _, _ = s.find(&sc, key, at) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestCredentialsWithTheSameHashAreToldApart(t *testing.T) {
+	s := NewSessions(options(newStore()))
+	sh, one, two := &s.shards[0], s.scopeOf("one"), s.scopeOf("two")
+	again := s.scopeOf("one") // of another API of the organisation
+	if one.salt == two.salt || one.salt != again.salt {
+		t.Error("salts do not go by organisation")
+	}
+	kept := &entry{hash: 7, token: "bob", scope: &one}
+	sh.put(kept)
+	if sh.get(7, []byte("bob"), &one) != kept || sh.get(7, []byte("bob"), &again) != kept {
+		t.Error("not found")
+	}
+	if sh.get(7, []byte("eve"), &one) != nil {
+		t.Error("found by another credential")
+	}
+	if sh.get(7, []byte("bob"), &two) != nil {
+		t.Error("found in another organisation")
+	}
+	sh.markUnknown(8, unknownKey{check: 1, until: time.Minute})
+	if !sh.isUnknown(&s.epochs, 8, 1, 0) || sh.isUnknown(&s.epochs, 8, 2, 0) {
+		t.Error("one that shares a hash with an unknown credential is taken for it")
+	}
+}
+
+func TestWhatALateLookUpMissedIsLookedUpAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		key := credential.Generate(hasher.Prefix)
+		sc := s.scopeOf("")
+		sh := s.shardOf(maphash.String(s.seed, key) ^ sc.salt)
+		slot := s.slotOf(hasher.Hash(key))
+		late := &flight{done: make(chan struct{}), err: keystore.ErrNotFound} // is over but for telling
+		late.seen.add(slot, s.epochs.mark(slot))
+		name := sc.org + "\x00" + key
+		sh.flights[name] = late
+		if err := st.Put(t.Context(), hasher.Hash(key), &definition.Session{}); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := find(s, key); err != nil {
+				t.Errorf("a key that was made before the request: %v", err)
+			}
+		})
+		synctest.Wait()
+		sh.mu.Lock()
+		delete(sh.flights, name)
+		sh.mu.Unlock()
+		close(late.done)
+		wg.Wait()
+	})
+}
+
+func TestUnknownKeysAreAskedForAgainWhenChangesMayHaveBeenMissed(t *testing.T) {
+	st := newStore()
+	s := NewSessions(options(st))
+	for range 3 {
+		find(s, "nobody-knows-me")
+		s.changed("")
+	}
+	if st.looked() != 3 {
+		t.Errorf("%d look-ups, want 3", st.looked())
+	}
 }
 
 func TestAStoreThatIsAwayIsAskedByOneRequestInAnInterval(t *testing.T) {
@@ -495,6 +581,12 @@ func TestManyKeysAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	checkRings(t, s)
+}
+
+// checkRings tells whether ring and map of every shard hold the same.
+func checkRings(t *testing.T, s *Sessions) {
+	t.Helper()
 	for n := range s.shards {
 		sh := &s.shards[n]
 		for i, e := range sh.ring {
@@ -505,6 +597,33 @@ func TestManyKeysAtOnce(t *testing.T) {
 		if len(sh.ring) != len(sh.entries) {
 			t.Errorf("%d in the ring, %d in the map", len(sh.ring), len(sh.entries))
 		}
+	}
+}
+
+func TestDeletedKeysLeaveNoGap(t *testing.T) {
+	st := newStore()
+	o := options(st)
+	o.Size = 10
+	s := NewSessions(o)
+	st.watcher = s.changed
+	var keys []string
+	for range 10 {
+		keys = append(keys, issue(t, st, &definition.Session{}))
+		find(s, keys[len(keys)-1])
+	}
+	for left, i := range []int{3, 0, 9, 5} {
+		if err := st.Delete(t.Context(), hasher.Hash(keys[i])); err != nil {
+			t.Fatal(err)
+		}
+		find(s, keys[i])
+		if got := s.Stats().Entries; got != 9-left {
+			t.Errorf("%d entries, want %d", got, 9-left)
+		}
+		checkRings(t, s)
+	}
+	for range 20 {
+		find(s, issue(t, st, &definition.Session{}))
+		checkRings(t, s)
 	}
 }
 

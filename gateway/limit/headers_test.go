@@ -25,7 +25,7 @@ func TestHeadersTellHowTheQuotaStands(t *testing.T) {
 		{"unlimited", &pipeline.Grant{Rate: -1, Quota: -1, QuotaMax: -1}, false, counter.Count{}, "-1 0 0"},
 		{"unlimited beside a rate", &pipeline.Grant{Rate: 0, Quota: -1, QuotaMax: -1}, true, counter.Count{Remaining: 3, ResetAt: 99}, "-1 0 0"},
 		{"none set", &pipeline.Grant{Rate: -1, Quota: -1}, false, counter.Count{}, "0 0 0"},
-		{"never asked", grantOf(0, 10), false, counter.Count{}, "10 0 0"},
+		{"could not be asked", grantOf(0, 10), false, counter.Count{Remaining: 9, ResetAt: 99}, "10 0 0"},
 	} {
 		ex := exchange(c.grant)
 		ex.Counted = c.counted

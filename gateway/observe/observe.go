@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/event"
 )
@@ -37,6 +39,9 @@ func New(o Options) *Observer {
 	obs.unmatched = obs.metrics.apis.meter("", obs.meter)
 	return obs
 }
+
+// Registry is where other rooms of the process add their metrics.
+func (o *Observer) Registry() prometheus.Registerer { return o.metrics.registry }
 
 // NewMeter returns what meters an API, for its compiled form. An API that is
 // compiled again goes on counting where it was.

@@ -99,6 +99,25 @@ func TestRequestsAreCountedByAPIMethodAndClass(t *testing.T) {
 	)
 }
 
+func TestTheUpstreamsTimeIsNotTheGateways(t *testing.T) {
+	o := New(Options{Log: quiet()})
+	m := o.NewMeter("sample")
+	for _, upstream := range []time.Duration{time.Hour - time.Minute, 2 * time.Hour} { // the second as if clocks had jumped
+		ex := exchange("GET", "/", 200)
+		ex.Started = ex.Started.Add(-time.Hour)
+		ex.Upstream.Duration = upstream
+		m.Done(ex)
+	}
+	expect(t, scrape(t, o),
+		`sluice_gateway_seconds_bucket{api="sample",le="0.0001"} 1`,
+		`sluice_gateway_seconds_bucket{api="sample",le="+Inf"} 2`,
+		`sluice_request_seconds_bucket{api="sample",le="3.2768"} 0`,
+	)
+	if !strings.Contains(scrape(t, o), `sluice_gateway_seconds_sum{api="sample"} 60.`) {
+		t.Error("the gateway's part is not a minute")
+	}
+}
+
 func TestUnmatchedRequestsAreCounted(t *testing.T) {
 	o := New(Options{Log: quiet()})
 	o.Unmatched().Done(rejected(pipeline.ReasonRouteNotFound, 404, ""))
