@@ -12,16 +12,19 @@ var (
 	contentLength = []byte("content-length:")
 )
 
-// A reader takes answers off one connection.
-type reader struct {
+// A Reader takes answers off one connection. Its buffer grows with the longest.
+type Reader struct {
 	from io.Reader
 	buf  []byte
 	have int // bytes of buf that are filled
 }
 
-// next reads one answer and checks it. Bytes behind it are an error: nothing
+// NewReader returns what reads answers from a connection.
+func NewReader(from io.Reader) *Reader { return &Reader{from: from, buf: make([]byte, 4096)} }
+
+// Next reads one answer and checks it. Bytes behind it are an error: nothing
 // else was asked for.
-func (r *reader) next(want *Want) error {
+func (r *Reader) Next(want *Want) error {
 	r.have = 0
 	body, length := -1, 0
 	for body < 0 || r.have < body+length {
@@ -34,7 +37,7 @@ func (r *reader) next(want *Want) error {
 			return fmt.Errorf("reading an answer after %d bytes: %w", r.have, err)
 		}
 		if body < 0 {
-			body, length, err = head(r.buf[:r.have], want.Status)
+			body, length, err = want.head(r.buf[:r.have])
 			if err != nil {
 				return err
 			}
@@ -45,13 +48,16 @@ func (r *reader) next(want *Want) error {
 
 // head checks the head in b. body is where the body begins, -1 as long as the
 // head is not complete.
-func head(b []byte, status int) (body, length int, err error) {
+func (w *Want) head(b []byte) (body, length int, err error) {
 	end := bytes.Index(b, headEnd)
 	if end < 0 {
 		return -1, 0, nil
 	}
-	if got := statusOf(b); got != status {
-		return 0, 0, fmt.Errorf("status %d, want %d", got, status)
+	if got := statusOf(b); got != w.Status {
+		return 0, 0, fmt.Errorf("status %d, want %d", got, w.Status)
+	}
+	if w.Line != nil && !bytes.Contains(b[:end+2], w.Line) {
+		return 0, 0, fmt.Errorf("answer without the line %q", w.Line)
 	}
 	length = -1
 	for rest := b[:end]; len(rest) > 0; {

@@ -12,6 +12,7 @@ import (
 // Want is what every answer must be.
 type Want struct {
 	Status int
+	Line   []byte // a header line that must be there, without its end; nil: none
 	Body   []byte // nil: any
 }
 
@@ -46,7 +47,7 @@ type Client struct {
 // its neighbour.
 type connection struct {
 	net    net.Conn
-	reader reader
+	reader *Reader
 	out    []byte
 	good   atomic.Uint64
 	bad    atomic.Uint64
@@ -57,7 +58,7 @@ type connection struct {
 func New(plan Plan) *Client {
 	c := &Client{plan: plan, conns: make([]*connection, plan.Conns)}
 	for i := range c.conns {
-		c.conns[i] = &connection{reader: reader{buf: make([]byte, 4096)}}
+		c.conns[i] = &connection{reader: NewReader(nil)}
 	}
 	return c
 }
@@ -141,7 +142,7 @@ func (c *Client) exchange(conn *connection) error {
 	if _, err := conn.net.Write(conn.out); err != nil {
 		return fmt.Errorf("sending a request: %w", err)
 	}
-	return conn.reader.next(&c.plan.Want)
+	return conn.reader.Next(&c.plan.Want)
 }
 
 func (c *Client) note(err error) {

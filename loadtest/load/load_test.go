@@ -36,14 +36,14 @@ func TestOnlyTheWantedAnswerIsGood(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, slow := range []bool{false, true} {
-				r := reader{from: strings.NewReader(c.answer), buf: make([]byte, 4096)}
+				r := NewReader(strings.NewReader(c.answer))
 				if slow {
 					if c.name == "bytes behind" {
 						continue // they come after the answer is complete
 					}
 					r.from = iotest.OneByteReader(r.from)
 				}
-				err := r.next(&Want{Status: 200, Body: body})
+				err := r.Next(&Want{Status: 200, Body: body})
 				if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 					t.Errorf("one byte at a time %v: %v, want %q", slow, err, c.want)
 				}

@@ -1,0 +1,153 @@
+package bench
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/loadtest/load"
+)
+
+// A request is one case: what is sent, and what is wanted. Definitions, policies
+// and keys are those of shop.
+type request struct {
+	name   string
+	path   string
+	key    string   // name of one of shop's keys; "" sends none
+	header []string // further header lines
+	body   string   // sent with POST when it is not empty
+	status int
+	reason string // of a refusal
+}
+
+// requests are the cases, each beside those that it is to be compared with.
+var requests = []request{
+	{name: "no route", path: "/nowhere/at/all", status: 404, reason: "route_not_found"},
+	{name: "refused path", path: "/open/%2e%2e/etc", status: 400, reason: "bad_request"},
+
+	{name: "keyless", path: "/open/some/path?a=b", status: 200},
+	{name: "keyless, POST", path: "/open/some/path", body: `{"some":true}`, status: 200},
+	{name: "keyless, behind a trusted proxy", path: "/open/some/path", header: []string{"X-Forwarded-For: 203.0.113.7, 127.0.0.9", "X-Forwarded-Proto: https"}, status: 200},
+	{name: "keyless, hop-by-hop headers", path: "/open/some/path", header: []string{"Connection: keep-alive, X-Drop", "X-Drop: 1", "Keep-Alive: timeout=5", "TE: trailers"}, status: 200},
+
+	{name: "token", path: "/plain/some/path", key: "plain", status: 200},
+	{name: "token, Bearer", path: "/plain/some/path", key: "Bearer plain", status: 200},
+	{name: "token, strip authorization data", path: "/strip/some/path", key: "plain", status: 200},
+	{name: "token, allowed URLs", path: "/urls/orders/17", key: "urls", status: 200},
+	{name: "token, rate", path: "/plain/some/path", key: "rate", status: 200},
+	{name: "token, policy, rate and quota", path: "/plain/some/path", key: "both", status: 200},
+
+	{name: "refused, no key", path: "/plain/x", status: 401, reason: "auth_missing"},
+	{name: "refused, unknown key", path: "/plain/x", key: "unknown", status: 403, reason: "auth_unknown"},
+	{name: "refused, mistyped key", path: "/plain/x", key: "mistyped", status: 403, reason: "auth_unknown"},
+	{name: "refused, inactive key", path: "/plain/x", key: "inactive", status: 403, reason: "auth_inactive"},
+	{name: "refused, expired key", path: "/plain/x", key: "expired", status: 401, reason: "auth_expired"},
+	{name: "refused, API not in the rights", path: "/plain/x", key: "elsewhere", status: 403, reason: "access_denied"},
+	{name: "refused, URL not allowed", path: "/urls/users/1", key: "urls", status: 403, reason: "url_denied"},
+	{name: "refused, rate", path: "/plain/x", key: "slow", status: 429, reason: "rate_limit"},
+	{name: "refused, quota", path: "/plain/x", key: "spent", status: 403, reason: "quota_exceeded"},
+}
+
+// rights lets a key call an API, some URLs of it only if they are named.
+func rights(api string, urls ...definition.AllowedURL) map[string]*definition.Access {
+	return map[string]*definition.Access{api: {APIID: api, Versions: []string{"Default"}, AllowedURLs: urls}}
+}
+
+// Numbers that are counted but never reached, and such that one call reaches.
+var (
+	plenty   = definition.Limits{Rate: 1e6, Per: 60, QuotaMax: 1e12, QuotaRenewalRate: 3600}
+	rateOnly = definition.Limits{Rate: 1e6, Per: 60, QuotaMax: -1}
+	slow     = definition.Limits{Rate: 1, Per: 3600, QuotaMax: -1}
+	spent    = definition.Limits{QuotaMax: 1, QuotaRenewalRate: 36000}
+	none     = definition.Limits{QuotaMax: -1}
+)
+
+// shop fills a world with what requests asks for, and returns the keys by name.
+func shop(w *world) map[string]string {
+	target := origin(w.tb)
+	api := func(id string, change func(*definition.API)) {
+		a := &definition.API{
+			ID: id, Name: id, OrgID: "bench", UseKeyless: id == "open",
+			Proxy: definition.Proxy{ListenPath: "/" + id + "/", TargetURL: target, StripListenPath: true},
+		}
+		change(a)
+		w.add(a)
+	}
+	api("open", func(*definition.API) {})
+	api("plain", func(*definition.API) {})
+	api("strip", func(a *definition.API) { a.StripAuthData = true })
+	api("urls", func(*definition.API) {})
+	w.bundle.Policies = append(w.bundle.Policies,
+		&definition.Policy{ID: "both", OrgID: "bench", Limits: plenty, AccessRights: rights("plain")},
+		&definition.Policy{ID: "plain", OrgID: "bench", Limits: none, AccessRights: rights("plain")},
+	)
+	w.apply()
+
+	both := rights("plain")
+	both["strip"] = rights("strip")["strip"]
+	keys := map[string]string{
+		"plain":     w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: both}),
+		"urls":      w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: rights("urls", definition.AllowedURL{URL: "/orders/[0-9]+", Methods: []string{"GET"}})}),
+		"rate":      w.key(&definition.Session{OrgID: "bench", Limits: rateOnly, AccessRights: rights("plain")}),
+		"both":      w.key(&definition.Session{OrgID: "bench", ApplyPolicies: []string{"both"}}),
+		"inactive":  w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: rights("plain"), IsInactive: true}),
+		"expired":   w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: rights("plain"), Expires: 1000}),
+		"elsewhere": w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: rights("urls")}),
+		"slow":      w.key(&definition.Session{OrgID: "bench", Limits: slow, AccessRights: rights("plain")}),
+		"spent":     w.key(&definition.Session{OrgID: "bench", Limits: spent, AccessRights: rights("plain")}),
+		"unknown":   "no-such-key-0123456789",
+	}
+	good := keys["plain"]
+	keys["mistyped"] = good[:len(good)-1] + string('a'+(good[len(good)-1]-'a'+1)%26)
+	return keys
+}
+
+// bytes writes a request as a client sends it.
+func (r request) bytes(keys map[string]string) []byte {
+	method, rest := "GET", "\r\n"
+	if r.body != "" {
+		method, rest = "POST", "Content-Type: application/json\r\nContent-Length: "+itoa(len(r.body))+"\r\n\r\n"+r.body
+	}
+	head := []string{method + " " + r.path + " HTTP/1.1", "Host: gate.test", "User-Agent: bench", "Accept: */*", "Accept-Encoding: gzip"}
+	if r.key != "" {
+		scheme, name, found := strings.Cut(r.key, " ")
+		if !found {
+			scheme, name = "", r.key
+		}
+		head = append(head, "Authorization: "+strings.TrimSpace(scheme+" "+keys[name]))
+	}
+	head = append(head, r.header...)
+	return []byte(strings.Join(head, "\r\n") + "\r\n" + rest)
+}
+
+func itoa(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return itoa(n/10) + itoa(n%10)
+}
+
+// want is what the answer must be.
+func (r request) want() *load.Want {
+	w := &load.Want{Status: r.status}
+	if r.reason != "" {
+		w.Line = []byte("\r\nX-Sluice-Reason: " + r.reason + "\r\n")
+	}
+	if r.status == 200 {
+		w.Body, _ = load.Body([]byte("1k"))
+	}
+	return w
+}
+
+// warmed returns a round of the case, after the first rounds, in which caches,
+// pools and buffers are filled and limits used up.
+func (r request) warmed(tb testing.TB, w *world, keys map[string]string) func() {
+	c, sent, want := w.client(), r.bytes(keys), r.want()
+	if strings.HasPrefix(r.name, "refused, rate") || strings.HasPrefix(r.name, "refused, quota") {
+		c.round(sent, &load.Want{Status: 200})
+	}
+	for range 500 {
+		c.round(sent, want)
+	}
+	return func() { c.round(sent, want) }
+}

@@ -1,0 +1,199 @@
+// Package bench measures whole requests: over connections in memory, through the
+// real server, gateway, stages and stores, to an upstream on loopback and back.
+// What a request may allocate is a test; what it costs in time is a benchmark.
+package bench
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/auth"
+	"github.com/sluicegate/sluice/gateway/limit"
+	"github.com/sluicegate/sluice/gateway/observe"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/credential"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/event"
+	"github.com/sluicegate/sluice/internal/keystore"
+	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/loadtest/load"
+	"github.com/valyala/fasthttp"
+)
+
+// world is a gateway with everything on that a production one has: framing
+// guard, timeouts, forwarded headers, metrics, events, and an access log to a
+// file.
+type world struct {
+	tb       testing.TB
+	gateway  *gateway.Gateway
+	sessions *auth.Sessions
+	store    keystore.Store
+	hasher   *credential.Hasher
+	bundle   *definition.Bundle
+	ln       *listener
+}
+
+// settings are what of a world differs from case to case.
+type settings struct {
+	counter counter.Counter // nil: in this process
+	store   keystore.Store  // nil: in this process
+	cache   int             // sessions in memory; 0: 10,000
+}
+
+// newWorld starts a gateway without definitions. It ends with the test.
+func newWorld(tb testing.TB, s settings) *world {
+	tb.Helper()
+	w := &world{
+		tb: tb, store: s.store, ln: newListener(), bundle: &definition.Bundle{Revision: "0"},
+		hasher: &credential.Hasher{Algorithm: credential.SHA256, Prefix: credential.DefaultPrefix},
+	}
+	if w.store == nil {
+		w.store = keystore.NewMemory()
+	}
+	if s.counter == nil {
+		s.counter = counter.NewMemory(nil)
+	}
+	if s.cache == 0 {
+		s.cache = 10_000
+	}
+	log := slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError}))
+	w.sessions = auth.NewSessions(auth.SessionOptions{
+		Store: w.store, Hasher: w.hasher, Log: log, Size: s.cache, TTL: time.Hour, StaleTTL: time.Hour,
+		UnknownSize: 1000, UnknownTTL: time.Hour, Timeout: time.Second,
+	})
+	lines, err := observe.OpenAccessLog(observe.AccessOptions{
+		Target: "file", File: filepath.Join(tb.TempDir(), "access.log"), SampleOK: 1,
+	}, log)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	bus := event.NewBus(1024)
+	observer := observe.New(observe.Options{Version: "bench", Access: lines, Events: bus, Log: log})
+	pools := upstream.NewPools()
+	trusted := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	w.gateway = gateway.New(gateway.Deps{
+		Config: gateway.Config{Wire: wireConfig(), Trusted: trusted, ShowReason: true},
+		Stages: gateway.Stages{
+			Auth:    auth.New(w.sessions, 3),
+			Access:  access.New(access.Options{Log: log}),
+			Limit:   limit.New(s.counter, log),
+			Headers: limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}),
+			Pools:   pools, Upstream: upstreamConfig(trusted), Meter: observer.NewMeter,
+		},
+		Observe: observer, Log: log,
+	})
+	w.serve(pools, lines, bus)
+	return w
+}
+
+func wireConfig() wire.Config {
+	return wire.Config{
+		MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 4 << 20,
+		ReadTimeout: 15 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 75 * time.Second,
+	}
+}
+
+func upstreamConfig(trusted []netip.Prefix) upstream.Config {
+	return upstream.Config{
+		Trusted: trusted, DialTimeout: 3 * time.Second, ResponseTimeout: 30 * time.Second,
+		MaxConns: 512, MaxConnWait: time.Second, IdleTimeout: time.Minute, Retries: 1,
+	}
+}
+
+// serve runs the world until the test ends.
+func (w *world) serve(pools *upstream.Pools, lines *observe.AccessLog, bus *event.Bus) {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{}, 4)
+	for _, job := range []func(){
+		func() { w.sessions.Run(ctx) },
+		func() { lines.Run(ctx) },
+		func() { bus.Run(ctx) },
+		func() {
+			if err := w.gateway.Serve(w.ln); !errors.Is(err, wire.ErrStopped) {
+				w.tb.Errorf("serving: %v", err)
+			}
+		},
+	} {
+		go func() {
+			job()
+			ended <- struct{}{}
+		}()
+	}
+	w.tb.Cleanup(func() {
+		late, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		pools.Close()
+		if err := w.gateway.Shutdown(late); err != nil {
+			w.tb.Errorf("stopping: %v", err)
+		}
+		stop()
+		for range cap(ended) {
+			<-ended
+		}
+	})
+}
+
+// add puts an API into the bundle; apply serves it.
+func (w *world) add(api *definition.API) { w.bundle.APIs = append(w.bundle.APIs, api) }
+
+// apply serves the bundle as it is now.
+func (w *world) apply() {
+	w.tb.Helper()
+	w.bundle.Revision += "+"
+	for id, err := range w.gateway.Apply(w.bundle) {
+		w.tb.Fatalf("%s is not served: %v", id, err)
+	}
+}
+
+// key makes a key with a session.
+func (w *world) key(s *definition.Session) string {
+	w.tb.Helper()
+	key := credential.Generate(credential.DefaultPrefix)
+	if err := w.store.Put(context.Background(), w.hasher.Hash(key), s); err != nil {
+		w.tb.Fatal(err)
+	}
+	return key
+}
+
+// origin answers every request with a kilobyte.
+func origin(tb testing.TB) string {
+	body, _ := load.Body([]byte("1k"))
+	return "http://" + testenv.Origin(tb, func(ctx *fasthttp.RequestCtx) {
+		ctx.Response.Header.SetNoDefaultContentType(true)
+		ctx.Response.SetBodyRaw(body)
+	})
+}
+
+// client is one connection to a world.
+type client struct {
+	tb    testing.TB
+	conn  net.Conn
+	reads *load.Reader
+}
+
+func (w *world) client() *client {
+	c := w.ln.dial()
+	w.tb.Cleanup(func() { _ = c.Close() })
+	return &client{tb: w.tb, conn: c, reads: load.NewReader(c)}
+}
+
+// round has one request answered, as wanted.
+func (c *client) round(request []byte, want *load.Want) {
+	if _, err := c.conn.Write(request); err != nil {
+		c.tb.Fatalf("sending a request: %v", err)
+	}
+	if err := c.reads.Next(want); err != nil {
+		c.tb.Fatalf("%v\n%s", err, request)
+	}
+}

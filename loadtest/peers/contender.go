@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/sluicegate/sluice/loadtest/load"
+	"github.com/sluicegate/sluice/loadtest/rig"
+)
+
+// A contender is a proxy that takes part, and how it is asked.
+type contender struct {
+	name  string
+	start func(ctx context.Context, b *bench) (*running, error)
+}
+
+// running is a contender that has been started.
+type running struct {
+	name    string
+	process *rig.Process
+	store   *rig.Process // nil without a shared store
+	addr    string
+	request func(dst []byte, n uint64) []byte // nil: a plain GET
+}
+
+// errAbsent says that a contender's program is not installed.
+var errAbsent = errors.New("not installed")
+
+// contenders are all that take part, the first being what the others are
+// compared with.
+func contenders() []contender {
+	return []contender{
+		{"bare fasthttp", startBare},
+		{"bare fasthttp, again", startBare},
+		{"nginx", startNginx},
+		{"HAProxy", startHAProxy},
+		{"Sluice, keyless", startSluice(setup{})},
+		{"Sluice, token + policy + rate + quota", startSluice(setup{keys: 1000})},
+		{"Sluice, the same, one hot key", startSluice(setup{keys: 1})},
+		{"Sluice, the same with a shared store", startSluice(setup{keys: 1000, shared: true})},
+		{"Sluice, shared store, one hot key", startSluice(setup{keys: 1, shared: true})},
+	}
+}
+
+// chosen is what -only leaves, with the yardstick.
+func (b *bench) chosen(all []contender) []contender {
+	some := all[:1:1]
+	for _, c := range all[1:] {
+		if strings.Contains(strings.ToLower(c.name), strings.ToLower(b.only)) {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+// startAll starts contenders, and reports those that are not installed.
+func (b *bench) startAll(ctx context.Context, all []contender) ([]*running, error) {
+	var started []*running
+	for _, c := range all {
+		r, err := c.start(ctx, b)
+		if errors.Is(err, errAbsent) {
+			b.printf("%s is absent: %v\n\n", c.name, err)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+		r.name = c.name
+		started = append(started, r)
+	}
+	return started, nil
+}
+
+// stop ends what was started for a contender.
+func (r *running) stop() {
+	r.process.Stop()
+	if r.store != nil {
+		r.store.Stop()
+	}
+}
+
+// path is the path that every request asks for. Sluice's API listens on /bench/.
+func (b *bench) path() string { return "/bench/" + b.body }
+
+// plan is what the client asks of a contender.
+func (b *bench) plan(r *running, conns int) load.Plan {
+	body, _ := load.Body([]byte(b.path()))
+	p := load.Plan{Addr: r.addr, Conns: conns, Request: r.request, Want: load.Want{Status: 200, Body: body}}
+	if p.Request == nil {
+		plain := []byte(b.head(r.addr) + "\r\n")
+		p.Request = func(dst []byte, _ uint64) []byte { return append(dst, plain...) }
+	}
+	return p
+}
+
+// head is a request's head without its last line.
+func (b *bench) head(addr string) string {
+	return "GET " + b.path() + " HTTP/1.1\r\nHost: " + addr +
+		"\r\nUser-Agent: loadtest/1.0\r\nAccept: */*\r\nAccept-Encoding: gzip\r\n"
+}
+
+// goEnv is the environment of the Go programs.
+func (b *bench) goEnv() []string { return []string{fmt.Sprintf("GOMAXPROCS=%d", b.procs)} }
+
+func startBare(ctx context.Context, b *bench) (*running, error) {
+	addr, err := rig.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	p, err := b.rig.Start(ctx, rig.Command{
+		Name: "bare", Path: b.bin + "/bare", Args: []string{"-addr", addr, "-origin", b.origin}, Env: b.goEnv(), Ready: addr,
+	})
+	return &running{process: p, addr: addr}, err
+}
+
+// installed finds a program, also where only root's PATH has it.
+func installed(name string) (string, error) {
+	for _, candidate := range []string{name, "/usr/sbin/" + name} {
+		if path, err := exec.LookPath(candidate); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s: %w", name, errAbsent)
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/sluicegate/sluice/loadtest/load"
+)
+
+// settle is how long memory is left alone before it is read.
+const settle = 3 * time.Second
+
+// measureIdle reads what kept connections cost in memory that each had one
+// answer and now wait.
+func measureIdle(ctx context.Context, b *bench) error {
+	if err := b.enoughFiles(); err != nil {
+		return err
+	}
+	b.printf("### Memory, resident and shared fairly (PSS)\n\n| | at rest MiB | with %d idle connections MiB | KiB per connection |\n|---|---|---|---|\n", b.idle)
+	for _, c := range b.chosen(contenders()) {
+		started, err := b.startAll(ctx, []contender{c})
+		if err != nil {
+			return err
+		}
+		if len(started) == 0 {
+			continue
+		}
+		err = b.idleOf(ctx, started[0])
+		started[0].stop()
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	b.printf("\n")
+	return nil
+}
+
+func (b *bench) idleOf(ctx context.Context, r *running) error {
+	before := load.New(b.plan(r, b.conns))
+	defer before.Close()
+	before.Run(ctx, settle/3) // what it needs at work does not count as the connections'
+	before.Close()
+	rest, err := pssOf(ctx, r)
+	if err != nil {
+		return err
+	}
+	client := load.New(b.plan(r, b.idle))
+	defer client.Close()
+	client.Once()
+	if s := client.Stats(); s.Bad > 0 {
+		return fmt.Errorf("%d of %d connections failed: %w", s.Bad, b.idle, client.FirstError())
+	}
+	full, err := pssOf(ctx, r)
+	if err != nil {
+		return err
+	}
+	const mib = 1 << 20
+	b.printf("| %s | %.1f | %.1f | **%.1f** |\n", r.name, float64(rest)/mib, float64(full)/mib, float64(full-rest)/1024/float64(b.idle))
+	return nil
+}
+
+func pssOf(ctx context.Context, r *running) (int64, error) {
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-time.After(settle):
+	}
+	return r.process.PSS()
+}
+
+// enoughFiles tells before the start whether this process may have as many
+// connections as it is to make.
+func (b *bench) enoughFiles() error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("reading the limit of open files: %w", err)
+	}
+	if need := uint64(b.idle + 256); limit.Cur < need {
+		return fmt.Errorf("%d open files are allowed, %d are needed: raise it with ulimit -n, or have fewer with -idle", limit.Cur, need)
+	}
+	return nil
+}
