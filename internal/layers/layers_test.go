@@ -52,6 +52,7 @@ var rooms = []room{
 	{"internal/event", []string{"internal/definition"}, []string{fasthttp}},
 	{"internal/keystore", []string{"internal/definition"}, []string{valkey}},
 	{"internal/counter", nil, []string{valkey}},
+	{"internal/keys", []string{"internal/definition", "internal/credential", "internal/rights", "internal/keystore", "internal/counter"}, nil},
 	{"internal/schema", []string{"internal/definition"}, []string{graphql}},
 	{"internal/introspect", []string{"internal/schema", "internal/secret"}, []string{fasthttp}},
 	{"internal/federation", []string{"internal/schema"}, []string{graphql}},
@@ -73,7 +74,7 @@ var rooms = []room{
 	{"gateway/stream/mapping", nil, []string{mapping}},
 	{"gateway/stream", with(kit, "gateway/stream/mapping", "internal/secret"), []string{fasthttp, fasthttpWS, amqp, kafka}},
 	{"gateway/observe", []string{"gateway/wire", "gateway/pipeline", "internal/definition", "internal/event"}, []string{fasthttp, prometheus}},
-	{"gateway/control", []string{"internal/definition", "internal/keystore", "internal/counter", "internal/event", "internal/rights", "internal/credential", "internal/secret"}, []string{fasthttp, router}},
+	{"gateway/control", []string{"internal/definition", "internal/keystore", "internal/counter", "internal/event", "internal/rights", "internal/keys", "internal/credential", "internal/secret"}, []string{fasthttp, router}},
 	{"gateway/source", []string{"internal/definition", "internal/secret"}, []string{fasthttp}},
 	{"gateway", with(kit, "gateway/...", "internal/keystore", "internal/counter", "internal/secret", "internal/rights", "internal/credential"), []string{fasthttp}},
 
@@ -87,7 +88,7 @@ var rooms = []room{
 	{"admin/ui", nil, nil},
 	{"admin", []string{
 		"admin/store", "admin/supply", "admin/keyrequest", "admin/mail", "admin/portal", "admin/ui",
-		"internal/definition", "internal/rights", "internal/credential", "internal/keystore", "internal/counter", "internal/schema",
+		"internal/definition", "internal/rights", "internal/keys", "internal/credential", "internal/keystore", "internal/counter", "internal/schema",
 		"internal/federation", "internal/introspect", "internal/event", "internal/secret", "internal/playground",
 	}, []string{fasthttp, router, huma, crypto, prometheus}},
 

@@ -1,0 +1,114 @@
+package keys
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// Update replaces the session of a key by s, which it leaves as it is. What s
+// cannot know is kept: when the key was made, an end in the future where s has
+// one in the past, a password that s leaves out. With suppressReset the quota
+// counters and stamps of the key stay as they are too.
+func (k *Service) Update(ctx context.Context, ref Ref, s *definition.Session, suppressReset bool) (Issued, error) {
+	old, hash, err := k.find(ctx, ref)
+	if err != nil {
+		return Issued{}, err
+	}
+	session, may, err := k.accept(s)
+	if err != nil {
+		return Issued{}, err
+	}
+	session.DateCreated = old.DateCreated
+	if session.Expires > 0 && session.Expires < k.Now().Unix() {
+		session.Expires = old.Expires
+	}
+	if old.BasicAuth != nil && (session.BasicAuth == nil || session.BasicAuth.Password == "") {
+		session.BasicAuth = old.Clone().BasicAuth
+	}
+	c := Change{Hash: hash, Session: session, Reset: k.stamp(hash, session, old, suppressReset, may)}
+	if err := k.Store.Commit(ctx, c); err != nil {
+		return Issued{}, err
+	}
+	return k.named(ref, hash), nil
+}
+
+// keepPeriods takes over what is noted of quota periods.
+func keepPeriods(session, old *definition.Session) {
+	session.QuotaRenews, session.QuotaRemaining = old.QuotaRenews, old.QuotaRemaining
+	for id, e := range session.AccessRights {
+		if before := old.AccessRights[id]; e.Limit != nil && before != nil && before.Limit != nil {
+			e.Limit.QuotaRenews, e.Limit.QuotaRemaining = before.Limit.QuotaRenews, before.Limit.QuotaRemaining
+		}
+	}
+}
+
+// SetPolicies replaces the policies of a key and leaves its used quota.
+func (k *Service) SetPolicies(ctx context.Context, ref Ref, policies []string) (Issued, error) {
+	old, hash, err := k.find(ctx, ref)
+	if err != nil {
+		return Issued{}, err
+	}
+	wanted := old.Clone()
+	wanted.ApplyPolicies, wanted.ApplyPolicyID = slices.Clone(policies), ""
+	session, _, err := k.accept(wanted)
+	if err != nil {
+		return Issued{}, err
+	}
+	session.LastUpdated = stampAfter(old.LastUpdated, k.Now())
+	if err := k.Store.Commit(ctx, Change{Hash: hash, Session: session}); err != nil {
+		return Issued{}, err
+	}
+	return k.named(ref, hash), nil
+}
+
+// Delete removes a key and its quota counters.
+func (k *Service) Delete(ctx context.Context, ref Ref) (Issued, error) {
+	old, hash, err := k.find(ctx, ref)
+	if err != nil {
+		return Issued{}, err
+	}
+	if err := k.Store.Commit(ctx, Change{Hash: hash, Reset: k.counters(hash, old)}); err != nil {
+		return Issued{}, err
+	}
+	return k.named(ref, hash), nil
+}
+
+// ResetQuota forgets the used quotas of a key. Its rate is left as it is.
+func (k *Service) ResetQuota(ctx context.Context, ref Ref) (Issued, error) {
+	old, hash, err := k.find(ctx, ref)
+	if err != nil {
+		return Issued{}, err
+	}
+	session := old.Clone()
+	open(session, k.Now())
+	if err := k.Store.Commit(ctx, Change{Hash: hash, Session: session, Reset: k.counters(hash, old)}); err != nil {
+		return Issued{}, err
+	}
+	return k.named(ref, hash), nil
+}
+
+// named is the key that a caller named.
+func (k *Service) named(ref Ref, hash string) Issued {
+	if ref.Hashed {
+		return Issued{Hash: hash}
+	}
+	return k.issued(ref.ID, hash)
+}
+
+// stampAfter returns the time in seconds as sessions have it, but always another
+// than before: a key that was changed twice in a second begins a fresh rate
+// twice.
+func stampAfter(before string, now time.Time) string {
+	stamp := now.Unix()
+	if last, err := strconv.ParseInt(before, 10, 64); err == nil && last >= stamp {
+		stamp = last + 1
+	}
+	return strconv.FormatInt(stamp, 10)
+}
+
+func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,65 @@
+package keys
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keystore"
+)
+
+// Direct is a Store over a key store and a counter, where no database is the
+// truth.
+type Direct struct {
+	Keys     keystore.Store
+	Counters counter.Counter
+}
+
+// Get implements Store.
+func (d Direct) Get(ctx context.Context, hash string) (*definition.Session, error) {
+	return d.Keys.Get(ctx, hash)
+}
+
+// List implements Store.
+func (d Direct) List(ctx context.Context, cursor string, count int) (hashes []string, next string, err error) {
+	return d.Keys.List(ctx, cursor, count)
+}
+
+// Commit implements Store, in two steps that can be repeated: counters are reset
+// after a key has changed, so that no call counts under what it was, and before
+// one is deleted. An error that names the counters says that only they are left
+// to do. Of two who make one key at once the later wins.
+func (d Direct) Commit(ctx context.Context, c Change) error {
+	_, err := d.Keys.Get(ctx, c.Hash)
+	switch {
+	case err != nil && !isAbsent(err):
+		return err
+	case err == nil && c.New:
+		return ErrExists
+	case err != nil && !c.New:
+		return ErrNotFound
+	case c.Session == nil:
+		if err := d.reset(ctx, c.Reset); err != nil {
+			return fmt.Errorf("the key is not deleted: %w", err)
+		}
+		return d.Keys.Delete(ctx, c.Hash)
+	}
+	if err := d.Keys.Put(ctx, c.Hash, c.Session); err != nil {
+		return err
+	}
+	if err := d.reset(ctx, c.Reset); err != nil {
+		return fmt.Errorf("the key is stored: %w", err)
+	}
+	return nil
+}
+
+func (d Direct) reset(ctx context.Context, counters []string) error {
+	if len(counters) == 0 {
+		return nil
+	}
+	if err := d.Counters.Reset(ctx, counters...); err != nil {
+		return fmt.Errorf("resetting its quota counters: %w", err)
+	}
+	return nil
+}

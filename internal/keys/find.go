@@ -1,0 +1,106 @@
+package keys
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/credential"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/rights"
+)
+
+// find returns the session that ref names, and its hash, or ErrNotFound.
+func (k *Service) find(ctx context.Context, ref Ref) (*definition.Session, string, error) {
+	h := k.Options.Hasher
+	if ref.Hashed {
+		if h.Algorithm == credential.None {
+			return nil, "", ErrNotHashed
+		}
+		found, err := k.Store.Get(ctx, ref.ID)
+		return found, ref.ID, err
+	}
+	token := []byte(ref.ID)
+	if !credential.Check(h.Prefix, token) {
+		return nil, "", ErrNotFound
+	}
+	orgs := []string{ref.Org}
+	if ref.Org == "" && k.Orgs != nil {
+		orgs = append(orgs, k.Orgs()...)
+	}
+	var tried []string
+	for _, org := range orgs {
+		for _, hash := range h.Candidates(token, org) {
+			if slices.Contains(tried, hash) {
+				continue
+			}
+			tried = append(tried, hash)
+			found, err := k.Store.Get(ctx, hash)
+			if err == nil || !isAbsent(err) {
+				return found, hash, err
+			}
+		}
+	}
+	return nil, "", ErrNotFound
+}
+
+// List returns about count hashes and the cursor to go on from.
+func (k *Service) List(ctx context.Context, cursor string, count int) (hashes []string, next string, err error) {
+	return k.Store.List(ctx, cursor, count)
+}
+
+// A Filter says which keys are looked for. Empty members do not restrict.
+type Filter struct {
+	Prefix string // begins the hash
+	API    string // the key may call it
+}
+
+const findPage = 1000
+
+// Find returns the hashes of all keys that fit the filter, in order. It reads
+// every key, or with API every session, and so takes its time with many.
+func (k *Service) Find(ctx context.Context, f Filter) ([]string, error) {
+	var found []string
+	for cursor := ""; ; {
+		page, next, err := k.Store.List(ctx, cursor, findPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, hash := range page {
+			fits, err := k.fits(ctx, hash, f)
+			if err != nil {
+				return nil, err
+			}
+			if fits {
+				found = append(found, hash)
+			}
+		}
+		if next == "" {
+			slices.Sort(found)
+			return slices.Compact(found), nil
+		}
+		cursor = next
+	}
+}
+
+func (k *Service) fits(ctx context.Context, hash string, f Filter) (bool, error) {
+	if !strings.HasPrefix(hash, f.Prefix) {
+		return false, nil
+	}
+	if f.API == "" {
+		return true, nil
+	}
+	session, err := k.Store.Get(ctx, hash)
+	if err != nil {
+		if isAbsent(err) {
+			err = nil // deleted since it was listed
+		}
+		return false, err
+	}
+	may, err := rights.Effective(session, k.Policies())
+	if err != nil {
+		return false, nil // a key that cannot be used can call nothing
+	}
+	_, calls := may.For(f.API)
+	return calls, nil
+}

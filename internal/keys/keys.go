@@ -1,0 +1,262 @@
+// Package keys is the life of a key: made, shown, changed, reset, deleted. It
+// keeps the rules; where keys and counters are stored is its caller's choice.
+package keys
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/credential"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/rights"
+)
+
+// A Change is what becomes of one key.
+type Change struct {
+	Hash    string
+	Session *definition.Session // nil: the key is deleted
+	Reset   []string            // counters to forget
+	New     bool                // the key must not exist yet; otherwise it must
+}
+
+// A Store holds sessions by hash.
+type Store interface {
+	// Get returns a session, which the caller does not change, or ErrNotFound.
+	Get(ctx context.Context, hash string) (*definition.Session, error)
+
+	// List returns about count hashes and the cursor to go on from; "" starts,
+	// and "" returned ends.
+	List(ctx context.Context, cursor string, count int) (hashes []string, next string, err error)
+
+	// Commit carries out a change in one step; once it returned nil, the change
+	// is durable. It returns ErrExists or ErrNotFound when New does not fit.
+	Commit(ctx context.Context, c Change) error
+}
+
+// Options are what an operator may choose.
+type Options struct {
+	Hasher      *credential.Hasher // required
+	MinLength   int                // shortest custom id; 0 means 3
+	AllowMaster bool               // keys without access rights, which may call every API, may be made
+}
+
+// Service keeps the rules of keys. All fields are required unless they say
+// otherwise, and none changes while it is in use. It is safe for concurrent use;
+// of two changes to one key at once the later wins.
+type Service struct {
+	Store    Store
+	Counter  counter.Counter // only looked at; counters are reset by Store
+	Naming   counter.Naming
+	Policies func() *definition.PolicySet
+	API      func(id string) *definition.API // nil for an unknown one
+	Orgs     func() []string                 // tried for a custom id when its organisation is not said; nil: none
+	Options  Options
+	Now      func() time.Time
+}
+
+// A Ref names a key.
+type Ref struct {
+	ID     string // the key as clients show it, its custom id, or its hash
+	Hashed bool   // ID is a hash
+	Org    string // organisation of a custom id; "" when it is not said
+}
+
+// Issued is a key that was made or changed.
+type Issued struct {
+	Key  string // in its full form where that is known, else as it was named
+	Hash string // identity under which it is stored; "" when keys are stored in clear
+}
+
+// Create makes a key from s, which it leaves as it is: a random one, or, with a
+// custom id, one that a person named; an existing one of that name is replaced.
+// With suppressReset a replaced key's quota counters and stamps stay.
+func (k *Service) Create(ctx context.Context, customID string, s *definition.Session, suppressReset bool) (Issued, error) {
+	session, may, err := k.accept(s)
+	if err != nil {
+		return Issued{}, err
+	}
+	now := k.Now()
+	session.DateCreated = now.UTC().Format(time.RFC3339)
+	k.expire(session, may, now)
+	if customID != "" {
+		return k.createCustom(ctx, customID, session, may, suppressReset)
+	}
+	session.LastUpdated = stampAfter("", now)
+	open(session, now)
+	key := credential.Generate(k.Options.Hasher.Prefix)
+	hash := k.Options.Hasher.Hash(key)
+	if err := k.Store.Commit(ctx, Change{Hash: hash, Session: session, New: true}); err != nil {
+		return Issued{}, err
+	}
+	return k.issued(key, hash), nil
+}
+
+// createCustom stores a session, which is ours, under an id that a person chose.
+// There may be counters under that name even when there is no key.
+func (k *Service) createCustom(ctx context.Context, id string, session *definition.Session, may *rights.Rights, suppressReset bool) (Issued, error) {
+	if err := k.checkCustom(id); err != nil {
+		return Issued{}, err
+	}
+	key := k.Options.Hasher.Custom(session.OrgID, id)
+	hash := k.Options.Hasher.Hash(key)
+	old, err := k.Store.Get(ctx, hash)
+	if err != nil && !isAbsent(err) {
+		return Issued{}, err
+	}
+	c := Change{Hash: hash, Session: session, New: err != nil}
+	if c.New {
+		old = session
+	}
+	c.Reset = k.stamp(hash, session, old, suppressReset, may)
+	if err := k.Store.Commit(ctx, c); err != nil {
+		return Issued{}, err
+	}
+	return k.issued(key, hash), nil
+}
+
+// stamp notes that a session takes the place of old, and returns the counters
+// that are to be forgotten for that.
+func (k *Service) stamp(hash string, session, old *definition.Session, suppressReset bool, may *rights.Rights) []string {
+	now := k.Now()
+	if !suppressReset || old.LastUpdated == "" {
+		session.LastUpdated = stampAfter(old.LastUpdated, now)
+	} else {
+		session.LastUpdated = old.LastUpdated
+	}
+	if suppressReset || !k.resets(may) {
+		keepPeriods(session, old)
+		return nil
+	}
+	open(session, now)
+	return k.counters(hash, old, session)
+}
+
+// accept checks what a caller wants a session to be and returns a copy of it,
+// and what it may do.
+func (k *Service) accept(s *definition.Session) (*definition.Session, *rights.Rights, error) {
+	if err := s.Validate(); err != nil {
+		return nil, nil, err
+	}
+	session := s.Clone()
+	may, err := rights.Effective(session, k.Policies())
+	switch {
+	case err != nil:
+		return nil, nil, &PolicyError{Cause: err}
+	case may.Master && !k.Options.AllowMaster:
+		return nil, nil, ErrMaster
+	}
+	return session, may, nil
+}
+
+// checkCustom refuses ids that could not be told from generated keys, or that
+// could not be written where keys are written.
+func (k *Service) checkCustom(id string) error {
+	least := k.Options.MinLength
+	if least == 0 {
+		least = 3
+	}
+	const most = 512
+	generated := credential.HasPrefix(k.Options.Hasher.Prefix, []byte(id))
+	switch {
+	case len(id) < least:
+		return &CustomError{Reason: fmt.Sprintf("must have %d characters at least", least)}
+	case len(id) > most:
+		return &CustomError{Reason: fmt.Sprintf("must have %d characters at most", most)}
+	case generated && !credential.Check(k.Options.Hasher.Prefix, []byte(id)):
+		return &CustomError{Reason: fmt.Sprintf("must not begin with %s, as generated keys do", k.Options.Hasher.Prefix)}
+	case strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"\/?#%`, r) }):
+		return &CustomError{Reason: `must consist of visible ASCII characters other than " \ / ? # %`}
+	}
+	return nil
+}
+
+func (k *Service) issued(key, hash string) Issued {
+	if k.Options.Hasher.Algorithm == credential.None {
+		return Issued{Key: key}
+	}
+	return Issued{Key: key, Hash: hash}
+}
+
+// expire sets when a new key ends, where a policy says how long keys live; of
+// several the shortest life counts.
+func (k *Service) expire(session *definition.Session, may *rights.Rights, now time.Time) {
+	shortest := int64(0)
+	policies := k.Policies()
+	for _, id := range may.Policies {
+		p := policies.Get(id)
+		if p != nil && p.KeyExpiresIn > 0 && (shortest == 0 || p.KeyExpiresIn < shortest) {
+			shortest = p.KeyExpiresIn
+		}
+	}
+	if shortest > 0 {
+		session.Expires = now.Unix() + shortest
+	}
+}
+
+// resets tells whether making or changing a key forgets its used quota: one of
+// its APIs that does not keep it is enough.
+func (k *Service) resets(may *rights.Rights) bool {
+	keeps := false
+	for _, id := range may.APIs() {
+		api := k.API(id)
+		switch {
+		case api == nil:
+		case !api.KeepsQuota():
+			return true
+		default:
+			keeps = true
+		}
+	}
+	return !keeps
+}
+
+// open notes that quotas begin afresh.
+func open(session *definition.Session, now time.Time) {
+	begin := func(l *definition.Limits, remaining, renews *int64) {
+		*remaining, *renews = max(l.QuotaMax, 0), 0
+		if l.QuotaMax > 0 && l.QuotaRenewalRate > 0 {
+			*renews = now.Unix() + l.QuotaRenewalRate
+		}
+	}
+	begin(&session.Limits, &session.QuotaRemaining, &session.QuotaRenews)
+	for _, e := range session.AccessRights {
+		if e.Limit != nil {
+			begin(&e.Limit.Limits, &e.Limit.QuotaRemaining, &e.Limit.QuotaRenews)
+		}
+	}
+}
+
+// counters names every quota counter that a key may have had under sessions: for
+// itself, for its APIs and for its policies. What its policies said earlier is
+// not known any more, so all scopes that there can be are named.
+func (k *Service) counters(hash string, sessions ...*definition.Session) []string {
+	scopes := []string{""}
+	seen := map[string]bool{"": true}
+	add := func(scope string) {
+		if !seen[scope] {
+			seen[scope] = true
+			scopes = append(scopes, scope)
+		}
+	}
+	policies := k.Policies()
+	for _, s := range sessions {
+		for _, id := range sortedKeys(s.AccessRights) {
+			add(id)
+		}
+		for _, id := range s.Policies() {
+			add(id)
+			if p := policies.Get(id); p != nil {
+				for _, api := range sortedKeys(p.AccessRights) {
+					add(api)
+				}
+			}
+		}
+	}
+	for i, scope := range scopes {
+		scopes[i] = k.Naming.Quota(scope, hash)
+	}
+	return scopes
+}

@@ -1,0 +1,195 @@
+package keys
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/rights"
+)
+
+// Get returns the session of a key, and its hash. The session is the caller's
+// own: as it was stored, but with what is left of its quotas, and, for a key with
+// policies, with the numbers that hold for all of its calls in place of its own,
+// which have no effect. Passwords are left out.
+func (k *Service) Get(ctx context.Context, ref Ref) (*definition.Session, string, error) {
+	found, hash, err := k.find(ctx, ref)
+	if err != nil {
+		return nil, "", err
+	}
+	session := found.Clone()
+	if session.BasicAuth != nil {
+		session.BasicAuth.Password = ""
+	}
+	may, err := rights.Effective(found, k.Policies())
+	if err != nil {
+		return session, hash, nil // a key that cannot be used has used nothing
+	}
+	return session, hash, k.fill(ctx, session, may, hash)
+}
+
+// Preview returns what a session would be with its policies applied. Nothing is
+// stored, and s stays as it is.
+func (k *Service) Preview(s *definition.Session) (*definition.Session, error) {
+	session, may, err := k.accept(s)
+	if err != nil {
+		return nil, err
+	}
+	k.general(session, may)
+	session.IsInactive = may.Inactive.Value
+	session.Tags = values(may.Tags)
+	if len(may.Meta) > 0 {
+		session.MetaData = make(map[string]json.RawMessage, len(may.Meta))
+		for name, v := range may.Meta {
+			session.MetaData[name] = v.Value
+		}
+	}
+	if len(may.Policies) > 0 {
+		session.AccessRights = make(map[string]*definition.Access)
+		for _, id := range may.APIs() {
+			if a, ok := may.For(id); ok {
+				session.AccessRights[id] = entryOf(a)
+			}
+		}
+	}
+	return session, nil
+}
+
+// entryOf writes what a key may do with an API as an access entry.
+func entryOf(a *rights.Access) *definition.Access {
+	e := &definition.Access{
+		APIID: a.API, Versions: values(a.Versions), AllowedURLs: values(a.AllowedURLs),
+		RestrictedTypes: values(a.RestrictedTypes), AllowedTypes: values(a.AllowedTypes),
+		DisableIntrospection: a.DisableIntrospection.Value, AllowanceScope: a.Quota.Scope,
+	}
+	for _, f := range a.FieldAccess {
+		e.FieldAccessRights = append(e.FieldAccessRights, f.Value)
+	}
+	e.Limit = &definition.AccessLimit{Limits: limitsOf(a), QuotaRemaining: max(a.Quota.Max, 0)}
+	return e
+}
+
+func limitsOf(a *rights.Access) definition.Limits {
+	return definition.Limits{
+		Rate: a.Rate.Calls, Per: a.Rate.Per,
+		ThrottleInterval: a.Throttle.Interval, ThrottleRetryLimit: a.Throttle.Retries,
+		MaxQueryDepth: a.Depth.Value, QuotaMax: a.Quota.Max, QuotaRenewalRate: a.Quota.Renewal,
+	}
+}
+
+func values[T any](items []rights.Item[T]) []T {
+	var all []T
+	for _, i := range items {
+		all = append(all, i.Value)
+	}
+	return all
+}
+
+// general puts the numbers that hold for all calls of a key with policies into
+// its session: those of its APIs, where they are counted together. It returns the
+// quota among them, or false when there is none.
+func (k *Service) general(session *definition.Session, may *rights.Rights) (rights.Quota, bool) {
+	apis := may.APIs()
+	if len(may.Policies) == 0 || len(apis) == 0 {
+		own := rights.Quota{Max: session.QuotaMax, Renewal: session.QuotaRenewalRate}
+		return own, own.Max > 0
+	}
+	first, _ := may.For(apis[0])
+	l := limitsOf(first)
+	sameRate, sameQuota, sameDepth := true, true, true
+	for _, id := range apis[1:] {
+		a, _ := may.For(id)
+		sameRate = sameRate && a.Rate == first.Rate
+		sameQuota = sameQuota && a.Quota == first.Quota
+		sameDepth = sameDepth && a.Depth.Value == first.Depth.Value
+	}
+	if sameRate {
+		session.Rate, session.Per = l.Rate, l.Per
+		session.ThrottleInterval, session.ThrottleRetryLimit = l.ThrottleInterval, l.ThrottleRetryLimit
+	}
+	if sameQuota {
+		session.QuotaMax, session.QuotaRenewalRate = l.QuotaMax, l.QuotaRenewalRate
+	}
+	if sameDepth {
+		session.MaxQueryDepth = l.MaxQueryDepth
+	}
+	return first.Quota, sameQuota && first.Quota.Max > 0
+}
+
+// A gauge is a quota whose counter is looked at, and where what is left goes.
+type gauge struct {
+	limit counter.Limit
+	into  []reading
+}
+
+type reading struct{ remaining, renews *int64 }
+
+type gauges []gauge
+
+// add has a counter looked at, once however often it is added.
+func (all *gauges) add(limit counter.Limit, into reading) {
+	for i := range *all {
+		if one := &(*all)[i]; one.limit.Key == limit.Key {
+			one.into = append(one.into, into)
+			return
+		}
+	}
+	*all = append(*all, gauge{limit, []reading{into}})
+}
+
+// fill asks the counters what is left of a key's quotas.
+func (k *Service) fill(ctx context.Context, session *definition.Session, may *rights.Rights, hash string) error {
+	var all gauges
+	session.QuotaRemaining = 0
+	if q, ok := k.general(session, may); ok {
+		whole := rights.Access{Quota: q}
+		limit, _ := whole.QuotaLimit(k.Naming, hash)
+		all.add(limit, reading{&session.QuotaRemaining, &session.QuotaRenews})
+	}
+	for _, id := range sortedKeys(session.AccessRights) {
+		e := session.AccessRights[id]
+		a, ok := may.For(id)
+		if !ok {
+			continue
+		}
+		e.AllowanceScope = a.Quota.Scope
+		if e.Limit == nil {
+			continue
+		}
+		e.Limit.QuotaRemaining = 0
+		limit, ok := a.QuotaLimit(k.Naming, hash)
+		if ok && a.Quota.From.Kind == rights.KeyEntry {
+			all.add(limit, reading{&e.Limit.QuotaRemaining, &e.Limit.QuotaRenews})
+		}
+	}
+	for some := range slices.Chunk(all, counter.MaxLimits) {
+		if err := k.read(ctx, some); err != nil {
+			return fmt.Errorf("reading the quotas of a key: %w", err)
+		}
+	}
+	return nil
+}
+
+// read looks at counters. A period that has not begun renews as the session says.
+func (k *Service) read(ctx context.Context, some gauges) error {
+	limits := make([]counter.Limit, len(some))
+	for i, g := range some {
+		limits[i] = g.limit
+	}
+	counts := make([]counter.Count, len(some))
+	if err := k.Counter.Peek(ctx, limits, counts); err != nil {
+		return err
+	}
+	for i, g := range some {
+		for _, into := range g.into {
+			*into.remaining = counts[i].Remaining
+			if counts[i].ResetAt > 0 {
+				*into.renews = counts[i].ResetAt / 1000
+			}
+		}
+	}
+	return nil
+}
