@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -525,6 +527,66 @@ func TestOneNodeOfAClusterAwayLeavesTheOthersCounting(t *testing.T) {
 		for _, q := range all {
 			want(t, "calls the store knows of "+q.Key, used(t, n, q), int64(3))
 		}
+	}
+}
+
+// Bound: none, and nobody notices: a node that no longer has a slot says so
+// before it runs anything.
+func TestMovingSlotsLosesNoCall(t *testing.T) {
+	cluster := testenv.ValkeyCluster(t)
+	g := gatewayAt(t, counter.ValkeyOptions{Addresses: cluster.Addresses(), Cluster: true, Outage: counter.Closed})
+	const keys = 8
+	var limits [keys]counter.Limit
+	var admitted [keys]atomic.Int64
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	for i := range limits {
+		limits[i] = g.quota(fmt.Sprint("moved", i), 1<<40, time.Minute)
+		group.Go(func() {
+			counts := make([]counter.Count, 1)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := g.Take(t.Context(), limits[i:i+1], counts); err != nil {
+					t.Errorf("take: %v", err)
+					return
+				}
+				admitted[i].Add(1)
+			}
+		})
+	}
+	var now [keys]*testenv.Store
+	for i, q := range limits {
+		before := admitted[i].Load()
+		until(t, "traffic flows", 5*time.Second, func() bool { return admitted[i].Load() > before+100 || t.Failed() })
+		from := cluster.Owner(q.Key)
+		now[i] = cluster.Nodes[(slices.Index(cluster.Nodes, from)+1)%len(cluster.Nodes)]
+		moveSlot(cluster, from, now[i], q.Key)
+		before = admitted[i].Load()
+		until(t, "traffic flows", 5*time.Second, func() bool { return admitted[i].Load() > before+100 || t.Failed() })
+	}
+	close(stop)
+	group.Wait()
+	for i, q := range limits {
+		want(t, "calls the store knows", used(t, now[i], q), admitted[i].Load())
+	}
+}
+
+// moveSlot moves the slot of key, and key, as an operator does.
+func moveSlot(c *testenv.StoreCluster, from, to *testenv.Store, key string) {
+	slot := from.Do("CLUSTER", "KEYSLOT", key)
+	host, port, _ := net.SplitHostPort(to.Addr)
+	to.Do("CLUSTER", "SETSLOT", slot, "IMPORTING", from.Do("CLUSTER", "MYID"))
+	from.Do("CLUSTER", "SETSLOT", slot, "MIGRATING", to.Do("CLUSTER", "MYID"))
+	from.Do("MIGRATE", host, port, key, "0", "5000")
+	for _, n := range []*testenv.Store{to, from} {
+		n.Do("CLUSTER", "SETSLOT", slot, "NODE", to.Do("CLUSTER", "MYID"))
+	}
+	for _, n := range c.Nodes {
+		n.Do("CLUSTER", "SETSLOT", slot, "NODE", to.Do("CLUSTER", "MYID"))
 	}
 }
 

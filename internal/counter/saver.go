@@ -27,7 +27,7 @@ const (
 type SaverOptions struct {
 	Dir   string        // made when it is missing; of one process at a time
 	Every time.Duration // 0 means one second
-	Log   *slog.Logger
+	Log   *slog.Logger  // nil: silent
 }
 
 // A Saver keeps a Memory's counters in a directory: a full file, and a journal
@@ -55,6 +55,9 @@ type Saver struct {
 func OpenSaver(m *Memory, o SaverOptions) (*Saver, error) {
 	if o.Every <= 0 {
 		o.Every = saveEvery
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Saver{memory: m, dir: o.Dir, every: o.Every, log: o.Log}
 	if err := s.open(); err != nil {
