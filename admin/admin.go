@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/supply"
 	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/keys"
 	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/secret"
 )
@@ -24,8 +25,11 @@ import (
 type Deps struct {
 	Store    *store.Store
 	Keys     keystore.Store  // where gateways find sessions; required
-	Counters counter.Counter // whose counters a key's change resets; nil: none
-	Epoch    supply.Epoch    // nil: Keys lives in this process, and Refill fills it
+	Shared   supply.Shared   // Keys once more, where it is shared; nil: it lives in this process, and Refill fills it
+	Counters counter.Counter // of the keys' quotas; required
+	Naming   counter.Naming  // of Counters
+
+	KeyOptions keys.Options // how keys are made and found; its Hasher is required
 
 	GatewayToken secret.Value // what gateways show; empty: only users with the role gateway are let in as such
 
@@ -55,8 +59,8 @@ type Server struct {
 // New returns a server that follows the store's configuration and delivers keys
 // from now on, until Shutdown. The database may be away.
 func New(d Deps) (*Server, error) {
-	if d.Store == nil || d.Keys == nil {
-		return nil, errors.New("admin: Store and Keys are required")
+	if d.Store == nil || d.Keys == nil || d.Counters == nil || d.KeyOptions.Hasher == nil {
+		return nil, errors.New("admin: Store, Keys, Counters and KeyOptions.Hasher are required")
 	}
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
@@ -76,7 +80,7 @@ func New(d Deps) (*Server, error) {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	s.supply, err = supply.Start(supply.Deps{
-		Store: d.Store, Keys: d.Keys, Counters: d.Counters, Epoch: d.Epoch, Metrics: d.Metrics, Log: d.Log,
+		Store: d.Store, Keys: d.Keys, Counters: d.Counters, Shared: d.Shared, Metrics: d.Metrics, Log: d.Log,
 	})
 	if err != nil {
 		return nil, err

@@ -6,12 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/secret"
 )
 
 // A role says what a user may do. Each of viewer, editor and admin may do what
@@ -112,9 +114,9 @@ func hashOf(credential []byte) []byte {
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// newAccessKey returns a key that people and scanners recognise, with 256
-// random bits.
-func newAccessKey() string {
+// NewAccessKey returns an access key for a user, which people and scanners
+// recognise: "sla_" and 43 letters and digits, 256 random bits.
+func NewAccessKey() string {
 	key := []byte("sla_")
 	var random [64]byte
 	for len(key) < len("sla_")+43 {
@@ -136,20 +138,20 @@ func newID() string {
 	return hex.EncodeToString(random[:])
 }
 
-// Bootstrap makes the first organisation with an admin, on a database that has
-// none, and returns the admin's access key: it is kept nowhere. Otherwise
-// created is false.
-func (s *Server) Bootstrap(ctx context.Context) (key string, created bool, err error) {
-	key = newAccessKey()
+// Bootstrap makes the first organisation with an admin who has that access key,
+// on a database that has none; created tells.
+func (s *Server) Bootstrap(ctx context.Context, key secret.Value) (created bool, err error) {
 	created, err = s.deps.Store.Bootstrap(ctx, "default", store.User{
 		OrgID: newID(), ID: newID(), Email: "admin@localhost", FirstName: "First", LastName: "Admin",
-		Role: string(roleAdmin), Active: true, AccessKeyHash: hashOf([]byte(key)),
+		Role: string(roleAdmin), Active: true, AccessKeyHash: hashOf([]byte(key.Reveal())),
 	})
-	if err != nil || !created {
-		return "", false, err
+	if err != nil {
+		return false, fmt.Errorf("making the first organisation and its admin: %w", err)
 	}
-	s.log.Info("first organisation and admin were created", "user", "admin@localhost")
-	return key, true, nil
+	if created {
+		s.log.Info("first organisation and admin were created", "user", "admin@localhost")
+	}
+	return created, nil
 }
 
 // printable tells whether a text can stand in a list or a letter.

@@ -105,8 +105,8 @@ func (s *Server) recover(ctx *fasthttp.RequestCtx) {
 	if cause == nil {
 		return
 	}
-	s.log.Error("a handler panicked", "method", string(ctx.Method()), "path", string(ctx.Path()),
-		"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	// Not the path: it may hold a key. The stack names the handler.
+	s.log.Error("a handler panicked", "method", string(ctx.Method()), "err", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	ctx.Response.Reset()
 	refuse(fasthttp.StatusInternalServerError, "Internal error; the log of the admin has the cause").write(ctx)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
@@ -37,7 +38,10 @@ func runChild(dsn string) error {
 	if err != nil {
 		return err
 	}
-	server, err := New(Deps{Store: st, Keys: newShelfOfKeys(), GatewayToken: secret.New(gatewayToken)})
+	server, err := New(Deps{
+		Store: st, Keys: newShelfOfKeys(), Counters: counter.NewMemory(nil), KeyOptions: keyOptions(),
+		GatewayToken: secret.New(gatewayToken),
+	})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keys"
 	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/secret"
 	"github.com/sluicegate/sluice/internal/testenv"
@@ -28,19 +31,20 @@ const gatewayToken = "token-of-the-gateways"
 
 // bench is a running admin with two organisations.
 type bench struct {
-	t      testing.TB
-	dsn    string
-	store  *store.Store
-	server *Server
-	keys   *shelfOfKeys
-	url    string
-	client *http.Client
-	admin  string // access keys of the first organisation
-	editor string
-	viewer string
-	robot  string // role gateway
-	other  string // admin of the second organisation
-	log    *logged
+	t        testing.TB
+	dsn      string
+	store    *store.Store
+	server   *Server
+	keys     *shelfOfKeys
+	counters *counter.Memory
+	url      string
+	client   *http.Client
+	admin    string // access keys of the first organisation
+	editor   string
+	viewer   string
+	robot    string // role gateway
+	other    string // admin of the second organisation
+	log      *logged
 }
 
 func migrate(ctx context.Context, dsn string) error {
@@ -50,19 +54,25 @@ func migrate(ctx context.Context, dsn string) error {
 
 func start(t testing.TB, change ...func(*Deps)) *bench {
 	t.Helper()
-	b := &bench{t: t, dsn: testenv.Database(t, migrate, "admin"), keys: newShelfOfKeys(), log: new(logged)}
+	b := &bench{t: t, dsn: testenv.Database(t, migrate, "admin"), keys: newShelfOfKeys(), counters: counter.NewMemory(nil), log: new(logged)}
 	b.store = openStore(t, b.dsn)
 	b.server, b.url = b.serve(b.store, change...)
 	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second}
 	t.Cleanup(b.client.CloseIdleConnections)
-	key, created, err := b.server.Bootstrap(t.Context())
-	if err != nil || !created {
-		t.Fatalf("bootstrap: %v, %v", created, err)
+	b.admin = NewAccessKey()
+	for _, first := range []bool{true, false} {
+		created, err := b.server.Bootstrap(t.Context(), secret.New(b.admin))
+		if err != nil || created != first {
+			t.Fatalf("bootstrap: %v, %v", created, err)
+		}
 	}
-	b.admin = key
 	b.editor, b.viewer, b.robot = b.user("editor"), b.user("viewer"), b.user("gateway")
 	b.other = b.secondOrg()
 	return b
+}
+
+func keyOptions() keys.Options {
+	return keys.Options{Hasher: &credential.Hasher{Prefix: credential.DefaultPrefix}}
 }
 
 func openStore(t testing.TB, dsn string) *store.Store {
@@ -79,7 +89,7 @@ func openStore(t testing.TB, dsn string) *store.Store {
 func (b *bench) serve(st *store.Store, change ...func(*Deps)) (*Server, string) {
 	b.t.Helper()
 	deps := Deps{
-		Store: st, Keys: b.keys, GatewayToken: secret.New(gatewayToken), Version: "test",
+		Store: st, Keys: b.keys, Counters: b.counters, KeyOptions: keyOptions(), GatewayToken: secret.New(gatewayToken), Version: "test",
 		LoginRate: 1000, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(b.log, nil)),
 	}
 	for _, c := range change {
@@ -115,7 +125,7 @@ func (b *bench) user(role string) string {
 // secondOrg makes another organisation, for which there is no route yet.
 func (b *bench) secondOrg() string {
 	b.t.Helper()
-	key := newAccessKey()
+	key := NewAccessKey()
 	sqlExec(b.t, b.dsn, "insert into orgs (id, name) values ('second', 'second')")
 	sqlExec(b.t, b.dsn, "insert into users (id, org_id, email, role, access_key_hash) values ('u2', 'second', 'two@example.com', 'admin', $1)", hashOf([]byte(key)))
 	return key

@@ -22,11 +22,11 @@ type keyList struct {
 
 // keyDetail is a key with its session.
 type keyDetail struct {
-	Model   struct{}            `json:"api_model"`
-	ID      string              `json:"key_id" doc:"the key when it was made with this call, else its hash"`
-	Key     string              `json:"key,omitempty" doc:"shown this once"`
-	Hash    string              `json:"key_hash"`
-	Session *definition.Session `json:"data"`
+	Model   struct{}      `json:"api_model"`
+	ID      string        `json:"key_id" doc:"the key when it was made with this call, else its hash"`
+	Key     string        `json:"key,omitempty" doc:"shown this once"`
+	Hash    string        `json:"key_hash"`
+	Session *shownSession `json:"data"`
 }
 
 // detailedKeys is one page of keys with their sessions.
@@ -61,7 +61,7 @@ func (s *Server) listDetailedKeys(ctx context.Context, c *call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		list.Keys = append(list.Keys, keyDetail{ID: row.KeyHash, Hash: row.KeyHash, Session: withoutPassword(session)})
+		list.Keys = append(list.Keys, keyDetail{ID: row.KeyHash, Hash: row.KeyHash, Session: showSession(session)})
 	}
 	return list, nil
 }
@@ -87,24 +87,20 @@ func (s *Server) keyPage(ctx context.Context, c *call) ([]store.Key, int64, erro
 func sessionOf(row store.Key) (*definition.Session, error) {
 	session := new(definition.Session)
 	if err := json.Unmarshal(row.Body, session); err != nil {
-		return nil, fmt.Errorf("reading the session of key %s: %w", truncate(row.KeyHash, 12), err)
+		return nil, fmt.Errorf("reading the session of key %s: %w", short(row.KeyHash), err)
 	}
 	return session, nil
-}
-
-// withoutPassword is a session as it is given out.
-func withoutPassword(session *definition.Session) *definition.Session {
-	if session.BasicAuth == nil || session.BasicAuth.Password == "" {
-		return session
-	}
-	shown := session.Clone()
-	shown.BasicAuth.Password = ""
-	return shown
 }
 
 // keyLookup asks for the session of a key of any organisation.
 type keyLookup struct {
 	Hash string `json:"key_hash"`
+}
+
+// foundKey is a key's session as gateways need it.
+type foundKey struct {
+	Hash    string              `json:"key_hash"`
+	Session *definition.Session `json:"session"`
 }
 
 // lookupKey gives a gateway the session of a key that its key store may have
@@ -121,5 +117,5 @@ func (s *Server) lookupKey(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, missing(err, "Key not found")
 	}
-	return keyDetail{ID: asked.Hash, Hash: asked.Hash, Session: session}, nil
+	return foundKey{Hash: asked.Hash, Session: session}, nil
 }

@@ -29,6 +29,7 @@ var parameters = map[string]*huma.Param{
 	"actor":       {Description: "only what this actor did", Schema: text()},
 	"wait":        {Description: "how long to wait for a change, at most 1m", Schema: &huma.Schema{Type: "string", Examples: []any{"30s"}}},
 
+	"hashed":         {Description: "the path holds the hash and nothing else", Schema: &huma.Schema{Type: "boolean"}},
 	"suppress_reset": {Description: "keep the key's used quota", Schema: &huma.Schema{Type: "boolean"}},
 }
 

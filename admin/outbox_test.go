@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"testing"
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keystore"
 )
 
 func (b *bench) commit(hash string, session *definition.Session, isNew bool) {
@@ -56,29 +58,36 @@ func TestRefillPutsEveryKey(t *testing.T) {
 	}
 }
 
-// epoch is the mark of a key store.
-type epoch struct{ keys *shelfOfKeys }
+// shared makes a key store one that many share.
+type shared struct{ keys *shelfOfKeys }
 
-func (e epoch) Filled(context.Context) (bool, error) {
-	e.keys.mu.Lock()
-	defer e.keys.mu.Unlock()
-	return e.keys.sessions["mark"] != nil, e.keys.broken
+func (s shared) Filled(context.Context) (bool, error) {
+	s.keys.mu.Lock()
+	defer s.keys.mu.Unlock()
+	return s.keys.sessions["mark"] != nil, s.keys.broken
 }
 
-func (e epoch) MarkFilled(ctx context.Context) error {
-	return e.keys.Put(ctx, "mark", &definition.Session{})
+func (s shared) Fill(ctx context.Context, all iter.Seq2[keystore.Entry, error]) (n int, err error) {
+	for e, err := range all {
+		if err != nil {
+			return n, err
+		}
+		if err := s.keys.Put(ctx, e.Hash, e.Session); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, s.keys.Put(ctx, "mark", &definition.Session{})
 }
 
 func TestKeyStoreThatLostItsDataIsFilledAgain(t *testing.T) {
-	var b *bench
-	keys := newShelfOfKeys()
-	b = start(t, func(d *Deps) { d.Keys, d.Epoch = keys, epoch{keys} })
-	b.keys = keys
+	kept := newShelfOfKeys()
+	b := start(t, func(d *Deps) { d.Keys, d.Shared = kept, shared{kept} })
 	b.commit("h1", &definition.Session{}, true)
 	b.commit("h2", &definition.Session{}, true)
-	eventually(t, "both keys and the mark are there", func() bool { return keys.len() == 3 })
-	keys.mu.Lock()
-	clear(keys.sessions)
-	keys.mu.Unlock()
-	eventually(t, "they are there again", func() bool { return keys.len() == 3 })
+	eventually(t, "both keys and the mark are there", func() bool { return kept.len() == 3 })
+	kept.mu.Lock()
+	clear(kept.sessions)
+	kept.mu.Unlock()
+	eventually(t, "they are there again", func() bool { return kept.len() == 3 })
 }

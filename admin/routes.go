@@ -120,7 +120,7 @@ func (s *Server) policyRoutes() []route {
 
 func (s *Server) keyRoutes() []route {
 	lists := []string{"p", "page_size", "q", "api_id"}
-	return []route{
+	all := []route{
 		{
 			method: "GET", path: "/api/keys", summary: "List keys by their hashes", tag: "Keys", role: roleViewer, gateway: true,
 			query: lists, reply: keyList{}, handle: s.listKeys,
@@ -139,7 +139,49 @@ func (s *Server) keyRoutes() []route {
 		},
 		{
 			method: "POST", path: "/api/gateway/keys/lookup", summary: "Find a key's session for a gateway whose key store may have lost it", tag: "Gateways", role: roleGateway,
-			body: keyLookup{}, reply: keyDetail{}, wrong: []int{400, 404, 413, 415}, handle: s.lookupKey,
+			body: keyLookup{}, reply: foundKey{}, wrong: []int{400, 404, 413, 415}, handle: s.lookupKey,
+		},
+		{
+			method: "POST", path: "/api/keys", summary: "Create a key; the answer shows it this once", tag: "Keys", role: roleEditor, gateway: true,
+			query: []string{"suppress_reset"}, body: definition.Session{}, reply: keyDetail{}, wrong: []int{400, 409, 413, 415}, handle: s.createKey,
+		},
+		{
+			method: "POST", path: "/api/keys/preview", summary: "Show a session with its policies applied; nothing is stored", tag: "Keys", role: roleViewer, gateway: true,
+			body: definition.Session{}, reply: definition.Session{}, wrong: []int{400, 413, 415}, handle: s.previewKey,
+		},
+		{
+			method: "POST", path: "/api/keys/{key}", summary: "Create or replace a key that has a custom id", tag: "Keys", role: roleEditor, gateway: true,
+			query: []string{"suppress_reset"}, body: definition.Session{}, reply: keyDetail{}, wrong: []int{400, 409, 413, 415}, handle: s.createKey,
+		},
+		{
+			method: "POST", path: "/api/keys/{key}/reset_quota", summary: "Forget a key's used quota", tag: "Keys", role: roleEditor, gateway: true,
+			query: []string{"hashed"}, reply: envelope{}, wrong: []int{404}, handle: s.resetKeyQuota,
+		},
+		{
+			method: "PUT", path: "/api/keys/{key}/policies", summary: "Replace a key's policies; its used quota stays", tag: "Keys", role: roleEditor, gateway: true,
+			query: []string{"hashed"}, body: keyPolicies{}, reply: keyDetail{}, wrong: []int{400, 404, 413, 415}, handle: s.setKeyPolicies,
+		},
+	}
+	for _, path := range []string{"/api/keys/{key}", "/api/apis/{id}/keys/{key}"} {
+		all = append(all, s.oneKeyRoutes(path)...)
+	}
+	return all
+}
+
+// oneKeyRoutes are the routes on one key, which has two paths.
+func (s *Server) oneKeyRoutes(path string) []route {
+	return []route{
+		{
+			method: "GET", path: path, summary: "Get a key, with what is left of its quotas", tag: "Keys", role: roleViewer, gateway: true,
+			query: []string{"hashed"}, reply: keyDetail{}, wrong: []int{404}, handle: s.getKey,
+		},
+		{
+			method: "PUT", path: path, summary: "Replace a key's session", tag: "Keys", role: roleEditor, gateway: true,
+			query: []string{"hashed", "suppress_reset"}, body: definition.Session{}, reply: keyDetail{}, wrong: []int{400, 404, 413, 415}, handle: s.updateKey,
+		},
+		{
+			method: "DELETE", path: path, summary: "Delete a key", tag: "Keys", role: roleEditor, gateway: true,
+			query: []string{"hashed"}, reply: envelope{}, wrong: []int{404}, handle: s.deleteKey,
 		},
 	}
 }

@@ -73,7 +73,7 @@ func (s *Server) createUser(ctx context.Context, c *call) (any, error) {
 	if err := s.checkGatewayRole(ctx, c, row.Role); err != nil {
 		return nil, err
 	}
-	key := newAccessKey()
+	key := NewAccessKey()
 	row.ID, row.AccessKeyHash = newID(), hashOf([]byte(key))
 	if err := s.deps.Store.CreateUser(ctx, c.author(c.source()), row); err != nil {
 		return nil, addressTaken(err)
@@ -112,7 +112,7 @@ func (s *Server) deleteUser(ctx context.Context, c *call) (any, error) {
 }
 
 func (s *Server) resetUserKey(ctx context.Context, c *call) (any, error) {
-	key := newAccessKey()
+	key := NewAccessKey()
 	if err := s.deps.Store.ResetUserKey(ctx, c.author(c.source()), c.param("id"), hashOf([]byte(key))); err != nil {
 		return nil, missing(err, "User not found")
 	}

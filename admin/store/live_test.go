@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"testing"
 	"time"
@@ -182,6 +183,19 @@ func (c *copies) put(list []Delivery) []error {
 	return make([]error, len(list))
 }
 
+// fill writes all that it read only at the end.
+func (c *copies) fill(all iter.Seq2[Delivery, error]) error {
+	var read []Delivery
+	for d, err := range all {
+		if err != nil {
+			return err
+		}
+		read = append(read, d)
+	}
+	c.put(read)
+	return nil
+}
+
 func TestDeliveriesOfOneKeyNeverOvertakeEachOther(t *testing.T) {
 	s, url := fresh(t)
 	other := open(t, url)
@@ -194,16 +208,17 @@ func TestDeliveriesOfOneKeyNeverOvertakeEachOther(t *testing.T) {
 	for _, on := range []*Store{s, other} {
 		workers.Go(func() {
 			for ctx.Err() == nil {
-				if _, _, err := on.Deliver(ctx, 3, kept.put); err != nil && ctx.Err() == nil {
+				if _, _, err := on.Deliver(ctx, 3, kept.put); err != nil && !errors.Is(err, ErrFilling) && ctx.Err() == nil {
 					t.Error(err)
 				}
 			}
 		})
 		workers.Go(func() {
 			for ctx.Err() == nil {
-				if _, err := on.Refill(ctx, "", func(list []Delivery) error { kept.put(list); return nil }); err != nil && ctx.Err() == nil {
+				if _, err := on.FillKeys(ctx, kept.fill); err != nil && ctx.Err() == nil {
 					t.Error(err)
 				}
+				tick(t)
 			}
 		})
 	}
@@ -215,7 +230,7 @@ func TestDeliveriesOfOneKeyNeverOvertakeEachOther(t *testing.T) {
 				if err := s.CommitKey(ctx, by("one"), change); err != nil {
 					t.Error(err)
 				}
-				if err := other.DeliverKey(ctx, hash, kept.put); err != nil {
+				if err := other.DeliverKey(ctx, hash, kept.put); err != nil && !errors.Is(err, ErrFilling) {
 					t.Error(err)
 				}
 			}
@@ -232,31 +247,32 @@ func TestDeliveriesOfOneKeyNeverOvertakeEachOther(t *testing.T) {
 	}
 }
 
-func TestRefillWalksAllKeysOfAllOrganisations(t *testing.T) {
+func TestFillingWalksAllKeysOfAllOrganisations(t *testing.T) {
 	s, url := fresh(t)
 	sqlExec(t, url, `insert into keys (key_hash, org_id, active, apis, policies, body)
 		select 'h' || lpad(n::text, 5, '0'), case when n % 2 = 0 then 'one' else 'two' end, true, '{}', '{}', '{"alias":"x"}' from generate_series(1, 2500) n`)
-	seen := map[string]bool{}
-	batches := 0
-	failing := errors.New("away")
-	last, err := s.Refill(t.Context(), "", func(list []Delivery) error {
-		if batches++; batches == 2 {
-			return failing
+	for _, stopAfter := range []int{1200, 3000} {
+		seen := map[string]bool{}
+		failing := errors.New("away")
+		ran, err := s.FillKeys(t.Context(), func(all iter.Seq2[Delivery, error]) error {
+			if again, err := s.FillKeys(t.Context(), nil); again || err != nil {
+				t.Errorf("filled twice at a time: %v", err)
+			}
+			if _, _, err := s.Deliver(t.Context(), 1, nil); !errors.Is(err, ErrFilling) {
+				t.Errorf("delivered while it is filled: %v", err)
+			}
+			for d, err := range all {
+				if err != nil {
+					return err
+				}
+				if seen[d.Hash] = true; len(seen) == stopAfter {
+					return failing
+				}
+			}
+			return nil
+		})
+		if !ran || len(seen) != min(stopAfter, 2500) || errors.Is(err, failing) != (stopAfter < 2500) {
+			t.Errorf("%d keys, ran %v: %v", len(seen), ran, err)
 		}
-		for _, d := range list {
-			seen[d.Hash] = true
-		}
-		return nil
-	})
-	if !errors.Is(err, failing) || last != "h01000" {
-		t.Fatalf("stopped at %q: %v", last, err)
-	}
-	if _, err = s.Refill(t.Context(), last, func(list []Delivery) error {
-		for _, d := range list {
-			seen[d.Hash] = true
-		}
-		return nil
-	}); err != nil || len(seen) != 2500 {
-		t.Errorf("%d keys: %v", len(seen), err)
 	}
 }

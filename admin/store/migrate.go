@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -22,8 +23,8 @@ const migrationLock = 7209770
 // Migration is the state of one migration.
 type Migration struct {
 	Version int64
-	Name    string // file name
-	Applied bool
+	Name    string    // file name
+	Applied time.Time // zero: not yet
 }
 
 // Migrate brings the database at url to this program's tables and returns how
@@ -55,13 +56,13 @@ func MigrateTo(ctx context.Context, url string, version int64) error {
 	})
 }
 
-// Migrations lists all migrations, oldest first, and whether each is applied.
+// Migrations lists all migrations, oldest first, and when each was applied.
 func Migrations(ctx context.Context, url string) ([]Migration, error) {
 	var list []Migration
 	err := withMigrations(ctx, url, func(p *goose.Provider) error {
 		states, err := p.Status(ctx)
 		for _, s := range states {
-			list = append(list, Migration{Version: s.Source.Version, Name: s.Source.Path, Applied: s.State == goose.StateApplied})
+			list = append(list, Migration{Version: s.Source.Version, Name: s.Source.Path, Applied: s.AppliedAt})
 		}
 		return err
 	})

@@ -5,12 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluicegate/sluice/admin/store/db"
 	"github.com/sluicegate/sluice/internal/definition"
 )
+
+// ErrFilling says that deliveries wait until the key store is filled.
+var ErrFilling = errors.New("the key store is being filled")
 
 // Delivery is a key whose copy in the key store is behind.
 type Delivery struct {
@@ -53,6 +57,13 @@ func (s *Store) deliver(ctx context.Context, deliver func([]Delivery) []error,
 	take func(*db.Queries) ([]db.TakeOutboxRow, error),
 ) (taken, failed int, err error) {
 	err = s.inTx(ctx, func(q *db.Queries) error {
+		free, err := q.TryDeliverLock(ctx)
+		if err != nil {
+			return err
+		}
+		if !free {
+			return ErrFilling
+		}
 		rows, err := take(q)
 		if err != nil || len(rows) == 0 {
 			return err
@@ -110,33 +121,46 @@ func (s *Store) deliveries(ctx context.Context, q *db.Queries, rows []db.TakeOut
 	return list, nil
 }
 
-// Refill hands all keys of all organisations to put, in batches of at most
-// 1,000 and in order, from the first after another hash on. Nobody changes the
-// keys of a batch until put returned. It stops at the first error and returns
-// the last hash that put took.
-func (s *Store) Refill(ctx context.Context, after string, put func([]Delivery) error) (last string, err error) {
-	for {
-		next := ""
-		err = s.inTx(ctx, func(q *db.Queries) error {
-			rows, err := q.ShareKeys(ctx, db.ShareKeysParams{After: after, Max: 1000})
-			if err != nil || len(rows) == 0 {
-				return err
+// fillBatch is how many keys are read at once.
+const fillBatch = 1000
+
+// FillKeys hands all keys of all organisations to fill, in order. Until it
+// returns nobody delivers: what changes meanwhile is delivered afterwards, so
+// that fill may write what it was handed late. ran is false when somebody else
+// fills or delivers just now.
+func (s *Store) FillKeys(ctx context.Context, fill func(iter.Seq2[Delivery, error]) error) (ran bool, err error) {
+	err = s.inTx(ctx, func(q *db.Queries) error {
+		if ran, err = q.TryFillLock(ctx); err != nil || !ran {
+			return err
+		}
+		if err := q.AllowIdleTransaction(ctx); err != nil {
+			return err
+		}
+		return fill(walk(ctx, q))
+	})
+	return ran, err
+}
+
+// walk yields all keys; after an error it ends.
+func walk(ctx context.Context, q *db.Queries) iter.Seq2[Delivery, error] {
+	return func(yield func(Delivery, error) bool) {
+		for after := ""; ; {
+			rows, err := q.WalkKeys(ctx, db.WalkKeysParams{After: after, Max: fillBatch})
+			if err != nil {
+				yield(Delivery{}, translate(err))
+				return
 			}
-			batch := make([]Delivery, 0, len(rows))
 			for _, row := range rows {
 				session, err := decodeSession(row.KeyHash, row.Body)
-				if err != nil {
-					return err
+				if !yield(Delivery{Hash: row.KeyHash, Session: session}, err) || err != nil {
+					return
 				}
-				batch = append(batch, Delivery{Hash: row.KeyHash, Session: session})
+				after = row.KeyHash
 			}
-			next = rows[len(rows)-1].KeyHash
-			return put(batch)
-		})
-		if err != nil || next == "" {
-			return after, err
+			if len(rows) < fillBatch {
+				return
+			}
 		}
-		after = next
 	}
 }
 

@@ -41,6 +41,12 @@ func (s *Store) FirstOrg(ctx context.Context) (string, error) {
 	return id, translate(err)
 }
 
+// IsEmpty tells whether there is no organisation yet.
+func (s *Store) IsEmpty(ctx context.Context) (bool, error) {
+	orgs, err := s.queries.CountOrgs(ctx)
+	return orgs == 0, translate(err)
+}
+
 // Bootstrap makes the first organisation and its first user, unless there is
 // one already; done tells.
 func (s *Store) Bootstrap(ctx context.Context, orgName string, first User) (done bool, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -115,35 +116,67 @@ func (s *Supply) put(ctx context.Context, d store.Delivery) error {
 // process it is empty at first: the caller waits for Refill before it lets
 // traffic in.
 func (s *Supply) Refill(ctx context.Context) error {
-	started, count := time.Now(), 0
-	_, err := s.deps.Store.Refill(ctx, "", func(batch []store.Delivery) error {
-		put := s.putter(ctx)
-		for len(batch) > 0 {
-			n := min(len(batch), 200)
-			if err := errors.Join(put(batch[:n])...); err != nil {
-				return err
-			}
-			batch = batch[n:]
-			count += n
-			s.meters.refilled.Add(float64(n))
+	for {
+		ran, err := s.fill(ctx, s.putAll)
+		if err != nil || ran {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("filling the key store, after %d keys: %w", count, err)
+		if !pause(ctx, epochEvery/20) { // somebody else is at it, or was a moment ago
+			return fmt.Errorf("filling the key store: %w", ctx.Err())
+		}
 	}
-	s.log.Info("key store filled", "keys", count, "seconds", time.Since(started).Seconds())
-	return nil
 }
 
-// watchEpoch fills a shared key store that lost its data, or never had any.
-func (s *Supply) watchEpoch() {
-	if s.deps.Epoch == nil {
+// fill has put write all keys, and tells of it in the log.
+func (s *Supply) fill(ctx context.Context, put func(context.Context, iter.Seq2[keystore.Entry, error]) (int, error)) (ran bool, err error) {
+	started, count := time.Now(), 0
+	ran, err = s.deps.Store.FillKeys(ctx, func(all iter.Seq2[store.Delivery, error]) (err error) {
+		count, err = put(ctx, entries(all))
+		return err
+	})
+	s.meters.refilled.Add(float64(count))
+	if err != nil {
+		return ran, fmt.Errorf("filling the key store, after %d keys: %w", count, err)
+	}
+	if ran {
+		s.log.Info("key store filled", "keys", count, "seconds", time.Since(started).Seconds())
+	}
+	return ran, nil
+}
+
+// entries are deliveries as the key store has them.
+func entries(all iter.Seq2[store.Delivery, error]) iter.Seq2[keystore.Entry, error] {
+	return func(yield func(keystore.Entry, error) bool) {
+		for d, err := range all {
+			if !yield(keystore.Entry{Hash: d.Hash, Session: d.Session}, err) {
+				return
+			}
+		}
+	}
+}
+
+// putAll writes entries one by one: in this process that is quick.
+func (s *Supply) putAll(ctx context.Context, all iter.Seq2[keystore.Entry, error]) (count int, err error) {
+	for e, err := range all {
+		if err != nil {
+			return count, err
+		}
+		if err := s.deps.Keys.Put(ctx, e.Hash, e.Session); err != nil {
+			return count, err
+		}
+		count++
+	}
+	return count, nil
+}
+
+// watchShared fills a shared key store that lost its data, or never had any.
+func (s *Supply) watchShared() {
+	if s.deps.Shared == nil {
 		return
 	}
 	failing := false
 	for {
-		err := s.checkEpoch()
+		err := s.checkShared()
 		if s.lifetime.Err() != nil {
 			return
 		}
@@ -160,16 +193,14 @@ func (s *Supply) watchEpoch() {
 // epochEvery is how often the key store is asked whether it lost its data.
 const epochEvery = 2 * time.Second
 
-func (s *Supply) checkEpoch() error {
+func (s *Supply) checkShared() error {
 	ctx, cancel := context.WithTimeout(s.lifetime, workWithin)
 	defer cancel()
-	filled, err := s.deps.Epoch.Filled(ctx)
+	filled, err := s.deps.Shared.Filled(ctx)
 	if err != nil || filled {
 		return err
 	}
-	s.log.Warn("the key store has no data; it is filled again")
-	if err := s.Refill(s.lifetime); err != nil {
-		return err
-	}
-	return s.deps.Epoch.MarkFilled(s.lifetime)
+	s.log.Warn("the key store lacks keys; it is filled")
+	_, err = s.fill(s.lifetime, s.deps.Shared.Fill)
+	return err
 }

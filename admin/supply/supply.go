@@ -6,6 +6,7 @@ package supply
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"sync"
 	"time"
@@ -17,25 +18,26 @@ import (
 	"github.com/sluicegate/sluice/internal/keystore"
 )
 
-// Deps are what a Supply works with. All but Counters, Epoch and Metrics are
+// Deps are what a Supply works with. All but Counters, Shared and Metrics are
 // required.
 type Deps struct {
 	Store    *store.Store
 	Keys     keystore.Store        // where gateways find sessions
 	Counters counter.Counter       // whose counters a key's change resets; nil: none
-	Epoch    Epoch                 // nil: Keys lives in this process, and Refill fills it
+	Shared   Shared                // Keys once more, where it is shared; nil: Keys lives in this process, and Refill fills it
 	Metrics  prometheus.Registerer // nil: not measured
 	Log      *slog.Logger
 }
 
-// An Epoch tells whether a shared key store still holds what was put there.
-type Epoch interface {
-	// Filled reports whether the mark of MarkFilled is there: a store that lost
-	// its data lost the mark as well.
+// Shared is a key store that many processes share, and that may lose its data.
+type Shared interface {
+	// Filled reports whether the store holds all keys: whether Fill has ended
+	// since it last lost some.
 	Filled(ctx context.Context) (bool, error)
 
-	// MarkFilled sets the mark.
-	MarkFilled(ctx context.Context) error
+	// Fill writes all keys, notes that the store is complete, and returns how
+	// many it wrote.
+	Fill(ctx context.Context, entries iter.Seq2[keystore.Entry, error]) (int, error)
 }
 
 // Supply is the supply of one admin. It is safe for concurrent use.
@@ -72,7 +74,7 @@ func Start(d Deps) (*Supply, error) {
 	s.workers.Go(func() { d.Store.Listen(s.lifetime, func(store.State) { poke(s.dirty) }) })
 	s.workers.Go(s.follow)
 	s.workers.Go(s.drain)
-	s.workers.Go(s.watchEpoch)
+	s.workers.Go(s.watchShared)
 	s.workers.Go(s.reportFleet)
 	return s, nil
 }

@@ -39,10 +39,23 @@ WHERE org_id = @org_id
 ORDER BY key_hash
 LIMIT @max OFFSET @skip;
 
--- ShareKeys walks the keys of all organisations in order. Until the transaction
--- ends nobody changes the keys it returned.
--- name: ShareKeys :many
-SELECT key_hash, body FROM keys WHERE key_hash > @after ORDER BY key_hash LIMIT @max FOR SHARE;
+-- WalkKeys walks the keys of all organisations in order.
+-- name: WalkKeys :many
+SELECT key_hash, body FROM keys WHERE key_hash > @after ORDER BY key_hash LIMIT @max;
+
+-- TryFillLock takes the right to fill the key store until the transaction ends,
+-- unless somebody fills it or delivers to it.
+-- name: TryFillLock :one
+SELECT pg_try_advisory_xact_lock(7209772);
+
+-- TryDeliverLock takes the right to deliver to the key store until the
+-- transaction ends, together with others, unless somebody fills it.
+-- name: TryDeliverLock :one
+SELECT pg_try_advisory_xact_lock_shared(7209772);
+
+-- AllowIdleTransaction lets this transaction take its time between statements.
+-- name: AllowIdleTransaction :exec
+SELECT set_config('idle_in_transaction_session_timeout', '0', true);
 
 -- PutOutbox notes that the store copy of a key is behind, with the counters to
 -- forget. What an earlier row for the key still had to do is kept.

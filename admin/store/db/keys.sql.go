@@ -10,6 +10,16 @@ import (
 	"time"
 )
 
+const allowIdleTransaction = `-- name: AllowIdleTransaction :exec
+SELECT set_config('idle_in_transaction_session_timeout', '0', true)
+`
+
+// AllowIdleTransaction lets this transaction take its time between statements.
+func (q *Queries) AllowIdleTransaction(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, allowIdleTransaction)
+	return err
+}
+
 const countKeys = `-- name: CountKeys :one
 SELECT count(*) FROM keys
 WHERE org_id = $1
@@ -293,42 +303,6 @@ func (q *Queries) PutOutbox(ctx context.Context, arg PutOutboxParams) error {
 	return err
 }
 
-const shareKeys = `-- name: ShareKeys :many
-SELECT key_hash, body FROM keys WHERE key_hash > $1 ORDER BY key_hash LIMIT $2 FOR SHARE
-`
-
-type ShareKeysParams struct {
-	After string
-	Max   int32
-}
-
-type ShareKeysRow struct {
-	KeyHash string
-	Body    []byte
-}
-
-// ShareKeys walks the keys of all organisations in order. Until the transaction
-// ends nobody changes the keys it returned.
-func (q *Queries) ShareKeys(ctx context.Context, arg ShareKeysParams) ([]ShareKeysRow, error) {
-	rows, err := q.db.Query(ctx, shareKeys, arg.After, arg.Max)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ShareKeysRow{}
-	for rows.Next() {
-		var i ShareKeysRow
-		if err := rows.Scan(&i.KeyHash, &i.Body); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const takeOutbox = `-- name: TakeOutbox :many
 SELECT id, payload, attempts FROM outbox WHERE topic = 'key' AND next_at <= now()
 ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -392,6 +366,32 @@ func (q *Queries) TakeOutboxOf(ctx context.Context, id string) ([]TakeOutboxOfRo
 	return items, nil
 }
 
+const tryDeliverLock = `-- name: TryDeliverLock :one
+SELECT pg_try_advisory_xact_lock_shared(7209772)
+`
+
+// TryDeliverLock takes the right to deliver to the key store until the
+// transaction ends, together with others, unless somebody fills it.
+func (q *Queries) TryDeliverLock(ctx context.Context) (bool, error) {
+	row := q.db.QueryRow(ctx, tryDeliverLock)
+	var pg_try_advisory_xact_lock_shared bool
+	err := row.Scan(&pg_try_advisory_xact_lock_shared)
+	return pg_try_advisory_xact_lock_shared, err
+}
+
+const tryFillLock = `-- name: TryFillLock :one
+SELECT pg_try_advisory_xact_lock(7209772)
+`
+
+// TryFillLock takes the right to fill the key store until the transaction ends,
+// unless somebody fills it or delivers to it.
+func (q *Queries) TryFillLock(ctx context.Context) (bool, error) {
+	row := q.db.QueryRow(ctx, tryFillLock)
+	var pg_try_advisory_xact_lock bool
+	err := row.Scan(&pg_try_advisory_xact_lock)
+	return pg_try_advisory_xact_lock, err
+}
+
 const updateKey = `-- name: UpdateKey :one
 UPDATE keys SET alias = $3, active = $4, expires_at = $5, apis = $6, policies = $7, body = $8,
     version = version + 1, updated_at = now()
@@ -424,4 +424,39 @@ func (q *Queries) UpdateKey(ctx context.Context, arg UpdateKeyParams) (int64, er
 	var version int64
 	err := row.Scan(&version)
 	return version, err
+}
+
+const walkKeys = `-- name: WalkKeys :many
+SELECT key_hash, body FROM keys WHERE key_hash > $1 ORDER BY key_hash LIMIT $2
+`
+
+type WalkKeysParams struct {
+	After string
+	Max   int32
+}
+
+type WalkKeysRow struct {
+	KeyHash string
+	Body    []byte
+}
+
+// WalkKeys walks the keys of all organisations in order.
+func (q *Queries) WalkKeys(ctx context.Context, arg WalkKeysParams) ([]WalkKeysRow, error) {
+	rows, err := q.db.Query(ctx, walkKeys, arg.After, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []WalkKeysRow{}
+	for rows.Next() {
+		var i WalkKeysRow
+		if err := rows.Scan(&i.KeyHash, &i.Body); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

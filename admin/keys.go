@@ -1,0 +1,417 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/credential"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keys"
+)
+
+// keyMissing is the answer about a key that is not there.
+const keyMissing = "Could not retrieve key detail."
+
+// keyWork is what the life of one organisation's keys needs during one call.
+type keyWork struct {
+	server *Server
+	by     store.Author
+	failed error // of a look that could not return an error of its own
+}
+
+// service returns the rules of keys over the database. It knows the policies
+// that the sessions carry, and looks for APIs as it goes.
+func (s *Server) service(ctx context.Context, c *call, sessions ...*definition.Session) (*keys.Service, error) {
+	var ids []string
+	for _, session := range sessions {
+		ids = append(ids, session.Policies()...)
+	}
+	policies, err := s.policySet(ctx, c.who.org, ids)
+	if err != nil {
+		return nil, err
+	}
+	work := &keyWork{server: s, by: c.author(c.source())}
+	return &keys.Service{
+		Store: work, Counter: s.deps.Counters, Naming: s.deps.Naming, Options: s.deps.KeyOptions, Now: time.Now,
+		Policies: func() *definition.PolicySet { return policies },
+		API:      func(id string) *definition.API { return work.api(ctx, id) },
+	}, nil
+}
+
+func (s *Server) policySet(ctx context.Context, org string, ids []string) (*definition.PolicySet, error) {
+	if len(ids) == 0 {
+		return definition.NewPolicySet(nil), nil
+	}
+	bodies, err := s.deps.Store.PolicyBodies(ctx, org, ids)
+	if err != nil {
+		return nil, err
+	}
+	policies := make([]*definition.Policy, 0, len(bodies))
+	for _, body := range bodies {
+		p := new(definition.Policy)
+		if err := json.Unmarshal(body, p); err != nil {
+			return nil, fmt.Errorf("reading a policy: %w", err)
+		}
+		policies = append(policies, p)
+	}
+	return definition.NewPolicySet(policies), nil
+}
+
+// api returns an API, or nil for an unknown one. When the database fails that is
+// kept, and nothing is committed.
+func (w *keyWork) api(ctx context.Context, id string) *definition.API {
+	row, err := w.server.deps.Store.APIByID(ctx, w.by.Org, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	api := new(definition.API)
+	if err == nil {
+		err = json.Unmarshal(row.Definition, api)
+	}
+	if err != nil {
+		w.failed = fmt.Errorf("reading API %s: %w", id, err)
+		return nil
+	}
+	return api
+}
+
+// Get implements keys.Store.
+func (w *keyWork) Get(ctx context.Context, hash string) (*definition.Session, error) {
+	row, err := w.server.deps.Store.KeyByHash(ctx, w.by.Org, hash)
+	if err != nil {
+		return nil, keyError(err)
+	}
+	return sessionOf(row)
+}
+
+// List implements keys.Store: a cursor is the last hash before.
+func (w *keyWork) List(ctx context.Context, cursor string, count int) (hashes []string, next string, err error) {
+	hashes, err = w.server.deps.Store.KeyHashes(ctx, w.by.Org, cursor, count)
+	if err == nil && len(hashes) == count {
+		next = hashes[len(hashes)-1]
+	}
+	return hashes, next, err
+}
+
+// Commit implements keys.Store, and lets the gateways know.
+func (w *keyWork) Commit(ctx context.Context, c keys.Change) error {
+	if w.failed != nil {
+		return w.failed
+	}
+	change := store.KeyChange{Hash: c.Hash, Session: c.Session, Reset: c.Reset, New: c.New}
+	if err := w.server.deps.Store.CommitKey(ctx, w.by, change); err != nil {
+		return keyError(err)
+	}
+	w.server.supply.Deliver(c.Hash)
+	return nil
+}
+
+// keyError is an error of the database as the rules of keys know it.
+func keyError(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return keys.ErrNotFound
+	}
+	if conflict, ok := errors.AsType[*store.ConflictError](err); ok && conflict.Kind == store.TakenID {
+		return keys.ErrExists
+	}
+	return err
+}
+
+// keyFault turns what the rules of keys refuse into an answer.
+func keyFault(err error) error {
+	if policy, ok := errors.AsType[*keys.PolicyError](err); ok {
+		return badRequest("Validation failed", "apply_policies: "+policy.Error())
+	}
+	if custom, ok := errors.AsType[*keys.CustomError](err); ok {
+		return badRequest(custom.Error())
+	}
+	switch {
+	case errors.Is(err, keys.ErrNotFound):
+		return notFound(keyMissing)
+	case errors.Is(err, keys.ErrExists):
+		return refuse(fasthttp.StatusConflict, "There is such a key already")
+	case errors.Is(err, keys.ErrMaster):
+		return badRequest("Failed to create key, keys must have at least one Access Rights record set.")
+	}
+	return err
+}
+
+// A namedKey is the key that a call's path names.
+type namedKey struct {
+	ref     keys.Ref
+	hash    string
+	session *definition.Session
+}
+
+// key finds the key that the path names: by its hash, as clients show it, or by
+// its custom id.
+func (s *Server) key(ctx context.Context, c *call) (*namedKey, error) {
+	id := c.param("key")
+	hasher := s.deps.KeyOptions.Hasher
+	tries := []string{id}
+	if !c.flag("hashed") && credential.Check(hasher.Prefix, []byte(id)) {
+		tries = append(tries, hasher.Candidates([]byte(id), c.who.org)...)
+	}
+	for _, hash := range tries {
+		row, err := s.deps.Store.KeyByHash(ctx, c.who.org, hash)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		session, err := sessionOf(row)
+		if err != nil {
+			return nil, err
+		}
+		// A key that is stored in clear is its own identity.
+		ref := keys.Ref{ID: hash, Hashed: hasher.Algorithm != credential.None, Org: c.who.org}
+		return &namedKey{ref: ref, hash: hash, session: session}, nil
+	}
+	return nil, notFound(keyMissing)
+}
+
+func (s *Server) createKey(ctx context.Context, c *call) (any, error) {
+	session, err := c.session()
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.service(ctx, c, session)
+	if err != nil {
+		return nil, err
+	}
+	issued, err := service.Create(ctx, c.param("key"), session, c.flag("suppress_reset"))
+	if err != nil {
+		return nil, keyFault(err)
+	}
+	hash := issued.Hash
+	if hash == "" {
+		hash = issued.Key
+	}
+	made, _, err := service.Get(ctx, keys.Ref{ID: issued.Key, Org: c.who.org})
+	if err != nil {
+		made = session // it is made; only what is left of its quota is not known
+		s.log.Warn("a new key's quota could not be looked at", "key", short(issued.Hash), "err", err)
+	}
+	s.log.Info("key created", "key", short(issued.Hash), "by", c.who.name)
+	return keyDetail{ID: issued.Key, Key: issued.Key, Hash: hash, Session: showSession(made)}, nil
+}
+
+func (s *Server) getKey(ctx context.Context, c *call) (any, error) {
+	found, err := s.key(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return s.showKey(ctx, c, found)
+}
+
+// showKey is a key with what is left of its quotas, or without when the counters
+// are away: then the rest of it matters all the more.
+func (s *Server) showKey(ctx context.Context, c *call, found *namedKey) (any, error) {
+	service, err := s.service(ctx, c, found.session)
+	if err != nil {
+		return nil, err
+	}
+	session, _, err := service.Get(ctx, found.ref)
+	switch {
+	case errors.Is(err, counter.ErrUnavailable):
+		s.log.Warn("a key's quota could not be looked at", "key", short(found.hash), "err", err)
+		session = found.session
+	case err != nil:
+		return nil, keyFault(err)
+	}
+	return keyDetail{ID: c.param("key"), Hash: found.hash, Session: showSession(session)}, nil
+}
+
+func (s *Server) updateKey(ctx context.Context, c *call) (any, error) {
+	session, err := c.session()
+	if err != nil {
+		return nil, err
+	}
+	return s.changeKey(ctx, c, session, func(service *keys.Service, ref keys.Ref) error {
+		_, err := service.Update(ctx, ref, session, c.flag("suppress_reset"))
+		return err
+	})
+}
+
+// keyPolicies names the policies that a key is to carry.
+type keyPolicies struct {
+	Policy   string   `json:"policy,omitempty" doc:"a single one"`
+	Policies []string `json:"apply_policies,omitempty"`
+}
+
+func (s *Server) setKeyPolicies(ctx context.Context, c *call) (any, error) {
+	var wanted keyPolicies
+	if err := c.decode(&wanted); err != nil {
+		return nil, err
+	}
+	if wanted.Policy != "" {
+		wanted.Policies = append(wanted.Policies, wanted.Policy)
+	}
+	with := &definition.Session{ApplyPolicies: wanted.Policies}
+	return s.changeKey(ctx, c, with, func(service *keys.Service, ref keys.Ref) error {
+		_, err := service.SetPolicies(ctx, ref, wanted.Policies)
+		return err
+	})
+}
+
+func (s *Server) resetKeyQuota(ctx context.Context, c *call) (any, error) {
+	_, err := s.changeKey(ctx, c, new(definition.Session), func(service *keys.Service, ref keys.Ref) error {
+		_, err := service.ResetQuota(ctx, ref)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return done("Quota reset", nil), nil
+}
+
+func (s *Server) deleteKey(ctx context.Context, c *call) (any, error) {
+	found, err := s.key(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.service(ctx, c, found.session)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := service.Delete(ctx, found.ref); err != nil {
+		return nil, keyFault(err)
+	}
+	s.log.Info("key deleted", "key", short(found.hash), "by", c.who.name)
+	return done("Key deleted successfully.", nil), nil
+}
+
+// changeKey changes the key that the path names and answers with it as it is
+// then. The rules know the policies of the key and of the session with.
+func (s *Server) changeKey(ctx context.Context, c *call, with *definition.Session, change func(*keys.Service, keys.Ref) error) (any, error) {
+	found, err := s.key(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.service(ctx, c, found.session, with)
+	if err != nil {
+		return nil, err
+	}
+	if err := change(service, found.ref); err != nil {
+		return nil, keyFault(err)
+	}
+	s.log.Info("key changed", "key", short(found.hash), "by", c.who.name, "route", c.route.name())
+	if found, err = s.key(ctx, c); err != nil {
+		return nil, err
+	}
+	return s.showKey(ctx, c, found)
+}
+
+// previewKey answers with what a session would be with its policies applied.
+func (s *Server) previewKey(ctx context.Context, c *call) (any, error) {
+	session, err := c.session()
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.service(ctx, c, session)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := service.Preview(session)
+	if err != nil {
+		return nil, keyFault(err)
+	}
+	return showSession(applied), nil
+}
+
+// session reads a session from the body. It belongs to the caller's
+// organisation, and its rights may stand in an array.
+func (c *call) session() (*definition.Session, error) {
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	body, list := cutMember(body, "access_rights_array")
+	session, err := definition.ParseSession(body)
+	if err != nil {
+		return nil, err
+	}
+	session.OrgID = c.who.org
+	if list == nil {
+		return session, nil
+	}
+	var array []*definition.Access
+	if err := json.Unmarshal(list, &array); err != nil {
+		return nil, badRequest("Validation failed", "access_rights_array: "+err.Error())
+	}
+	if session.AccessRights, err = rightsOf(session.AccessRights, array); err != nil {
+		return nil, err
+	}
+	if err := session.Validate(); err != nil {
+		return nil, err
+	}
+	return session, nil
+}
+
+// cutMember takes a member out of an object. What is not an object, or has no
+// such member, stays as it is.
+func cutMember(body []byte, name string) (rest, value []byte) {
+	if !strings.Contains(string(body), `"`+name+`"`) {
+		return body, nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil || members[name] == nil {
+		return body, nil
+	}
+	value = members[name]
+	delete(members, name)
+	rest, err := encode(members)
+	if err != nil {
+		return body, nil
+	}
+	return rest, value
+}
+
+// shownSession is a session as it is given out, with its rights as map and as
+// array, and without a password.
+type shownSession struct {
+	*definition.Session
+	Array []*definition.Access `json:"access_rights_array"`
+}
+
+func showSession(session *definition.Session) *shownSession {
+	shown := &shownSession{Session: session.Clone(), Array: []*definition.Access{}}
+	if shown.BasicAuth != nil {
+		shown.BasicAuth.Password = ""
+	}
+	for _, id := range slices.Sorted(maps.Keys(shown.AccessRights)) {
+		access := shown.AccessRights[id].Clone()
+		if access.APIID == "" {
+			access.APIID = id
+		}
+		shown.Array = append(shown.Array, access)
+	}
+	return shown
+}
+
+// MarshalJSON writes the session's own members, known and unknown, and the array.
+func (s *shownSession) MarshalJSON() ([]byte, error) {
+	own, err := s.Session.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	array, err := encode(s.Array)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(own[:len(own)-1], []byte(`,"access_rights_array":`), array, []byte{'}'}), nil
+}
+
+// short is as much of a hash as logs show.
+func short(hash string) string { return truncate(hash, 12) }
