@@ -55,8 +55,10 @@ func seed(f *testing.F, kind string) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	for _, s := range []string{`{}`, `null`, `[`, `{"a":1,"a":2}`, `{"limit":null}`, `{"access_rights":{"a":null}}`,
-		`{"proxy":{"listen_path":"/a","target_url":"http://b"}}`, `{"rate":1e5,"\ud800":1,"tags":["\u2028<"]}`} {
+	for _, s := range []string{
+		`{}`, `null`, `[`, `{"a":1,"a":2}`, `{"limit":null}`, `{"access_rights":{"a":null}}`,
+		`{"proxy":{"listen_path":"/a","target_url":"http://b"}}`, `{"rate":1e5,"\ud800":1,"tags":["\u2028<"]}`,
+	} {
 		f.Add([]byte(s))
 	}
 }

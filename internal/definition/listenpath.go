@@ -2,12 +2,14 @@ package definition
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
 const (
 	maxListen   = 4096 // bytes of a listen path
 	maxSegments = 64
+	maxParams   = 16
 )
 
 // reserved are the paths that the gateway answers itself, before any API.
@@ -33,11 +35,6 @@ func (p *Problems) checkListen(a *API) {
 		p.addf(path, "has %d bytes; at most %d are allowed", len(listen), maxListen)
 		return
 	}
-	for _, r := range reserved {
-		if whole := strings.TrimSuffix(listen, "/"); whole == r.path || r.below && strings.HasPrefix(listen, r.path+"/") {
-			p.addf(path, "%s is reserved for the gateway itself; choose another path", r.path)
-		}
-	}
 	parts, balanced := segments(listen)
 	switch {
 	case !balanced:
@@ -48,18 +45,29 @@ func (p *Problems) checkListen(a *API) {
 		return
 	}
 	names := make(map[string]bool)
+	whole := "" // decoded, since that is what is compared
 	for _, part := range parts {
 		p.checkSegment(path, part, names)
+		decoded, _ := decodeSegment(part)
+		whole += "/" + decoded
+	}
+	if len(names) > maxParams {
+		p.addf(path, "has %d parameters; at most %d are allowed", len(names), maxParams)
+	}
+	for _, r := range reserved {
+		if whole == r.path || r.below && strings.HasPrefix(whole, r.path+"/") {
+			p.addf(path, "%s is reserved for the gateway itself; choose another path", r.path)
+		}
 	}
 }
 
 // segments splits at the slashes that stand outside braces: the expression of a
 // parameter may hold some. A slash at the end begins no segment.
 func segments(listen string) (parts []string, balanced bool) {
-	rest := strings.TrimSuffix(listen[1:], "/")
-	if rest == "" {
+	if listen == "/" {
 		return nil, true
 	}
+	rest := strings.TrimSuffix(listen[1:], "/")
 	depth, start := 0, 0
 	for i := 0; i < len(rest); i++ {
 		switch rest[i] {
@@ -81,11 +89,10 @@ func segments(listen string) (parts []string, balanced bool) {
 }
 
 func (p *Problems) checkSegment(path, part string, names map[string]bool) {
+	decoded, ok := decodeSegment(part)
 	switch {
 	case part == "":
 		p.addf(path, "has two slashes in a row; write one")
-	case part == "." || part == "..":
-		p.addf(path, "must not hold the segment %q: paths are compared without such segments", part)
 	case part == "*":
 		p.addf(path, "must not hold *: a listen path takes everything below it by itself; {name} stands for one segment")
 	case part[0] == '{' && strings.HasSuffix(part, "}"):
@@ -94,7 +101,53 @@ func (p *Problems) checkSegment(path, part string, names map[string]bool) {
 		p.addf(path, "segment %q: a parameter must be the whole segment, as in /{name}/", part)
 	case strings.ContainsFunc(part, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' || r == '\\' }):
 		p.addf(path, "segment %q: must not hold spaces, control characters, ?, # or \\", part)
+	case !ok:
+		p.addf(path, "segment %q: %% must begin an escape of two hexadecimal digits, other than %%00", part)
+	case hasDots(decoded):
+		p.addf(path, "segment %q: must not be . or .., also not in part or encoded: paths are compared without such segments", part)
 	}
+}
+
+// decodeSegment decodes the percent escapes of a segment, or returns false when
+// one is broken or stands for NUL. Those that would separate segments then, and
+// encoded percent signs, stay, in upper case.
+func decodeSegment(part string) (string, bool) {
+	if !strings.Contains(part, "%") {
+		return part, true
+	}
+	var b strings.Builder
+	for i := 0; i < len(part); i++ {
+		if part[i] != '%' {
+			b.WriteByte(part[i])
+			continue
+		}
+		if i+2 >= len(part) {
+			return "", false
+		}
+		octet, err := strconv.ParseUint(part[i+1:i+3], 16, 8)
+		if err != nil || octet == 0 {
+			return "", false
+		}
+		if strings.IndexByte(`/\%`, byte(octet)) >= 0 {
+			b.WriteString("%" + strings.ToUpper(part[i+1:i+3]))
+		} else {
+			b.WriteByte(byte(octet))
+		}
+		i += 2
+	}
+	return b.String(), true
+}
+
+// hasDots tells whether a decoded segment is, or some upstream could read it as,
+// a dot segment: encoded slashes may separate, and what follows a semicolon may
+// be left out.
+func hasDots(decoded string) bool {
+	for piece := range strings.SplitSeq(strings.ReplaceAll(decoded, "%5C", "%2F"), "%2F") {
+		if name, _, _ := strings.Cut(piece, ";"); name == "." || name == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *Problems) checkParameter(path, inner string, names map[string]bool) {

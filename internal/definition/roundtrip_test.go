@@ -111,8 +111,8 @@ func objectTypes() []reflect.Type {
 			}
 			seen[t] = true
 			all = append(all, t)
-			for i := range t.NumField() {
-				walk(t.Field(i).Type)
+			for field := range t.Fields() {
+				walk(field.Type)
 			}
 		}
 	}

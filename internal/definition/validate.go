@@ -3,6 +3,7 @@ package definition
 import (
 	"encoding/json"
 	"math"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -111,27 +112,31 @@ func isToken(s string) bool {
 }
 
 func (p *Problems) checkDomain(domain string) {
-	if domain == "" {
-		return
-	}
-	bracketed := strings.HasPrefix(domain, "[") && strings.HasSuffix(domain, "]")
 	switch {
+	case domain == "" || isHost(domain):
 	case strings.ContainsAny(domain, "/?#@"):
 		p.addf("domain", "must be a host name alone, without scheme or path")
-	case !bracketed && strings.Contains(domain, ":"):
+	case strings.Contains(domain, ":"):
 		p.addf("domain", "must be a host name without a port; an IPv6 address stands in brackets")
-	case len(domain) > 253 || !isHost(domain):
+	default:
 		p.addf("domain", "must be a host name of at most 253 letters, digits, dots and dashes; international names are written in their xn-- form")
 	}
 }
 
+// isHost tells whether host is a name, an IPv4 address, or an IPv6 address in
+// brackets; without a port.
 func isHost(host string) bool {
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		inner, ok = strings.CutSuffix(inner, "]")
+		address, err := netip.ParseAddr(inner)
+		return ok && err == nil && address.Is6() && address.Zone() == ""
+	}
 	for _, c := range []byte(host) {
-		if !isAlnum(c) && strings.IndexByte("-._[]:", c) < 0 {
+		if !isAlnum(c) && c != '-' && c != '.' && c != '_' {
 			return false
 		}
 	}
-	return strings.Trim(host, ".") != ""
+	return len(host) <= 253 && strings.Trim(host, ".") != ""
 }
 
 // checkTarget never repeats the URL: it may hold a password.
@@ -147,7 +152,7 @@ func (p *Problems) checkTarget(target string) {
 		// A feature of its own; see features.go.
 	case u.Scheme != "http" && u.Scheme != "https":
 		p.addf(path, "must begin with http:// or https://")
-	case u.Opaque != "" || u.Hostname() == "" || !isHost(u.Host):
+	case u.Opaque != "" || !isHost(strings.TrimSuffix(strings.TrimSuffix(u.Host, u.Port()), ":")):
 		p.addf(path, "must name a host, as in https://upstream.example; international names are written in their xn-- form")
 	case u.User != nil:
 		p.addf(path, "must not hold a user or password")

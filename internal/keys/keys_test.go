@@ -538,6 +538,7 @@ func (away) Reset(context.Context, ...string) error { return counter.ErrUnavaila
 func (away) Peek(context.Context, []counter.Limit, []counter.Count) error {
 	return counter.ErrUnavailable
 }
+
 func (away) Get(context.Context, string) (*definition.Session, error) {
 	return nil, keystore.ErrUnavailable
 }

@@ -65,21 +65,31 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 		{"its only policy does not exist", `{"apply_policies": ["a"]}`, nil, `policy not found: "a"`},
 		{"its only policy, in the older form, does not exist", `{"apply_policy_id": "a"}`, nil, `policy not found: "a"`},
 		{"none of its policies exists", two, nil, `key has no valid policies to be applied`},
-		{"limits per API and a partition in one policy", `{"apply_policies": ["a"]}`,
+		{
+			"limits per API and a partition in one policy", `{"apply_policies": ["a"]}`,
 			[]string{`{"id": "a", "partitions": {"per_api": true, "acl": true}, "access_rights": {"x": {}}}`},
-			`cannot apply policy "a", which has per_api set and is partitioned`},
-		{"limits per API beside a partitioned policy", two,
+			`cannot apply policy "a", which has per_api set and is partitioned`,
+		},
+		{
+			"limits per API beside a partitioned policy", two,
 			[]string{`{"id": "a", "partitions": {"per_api": true}, "access_rights": {"x": {}}}`, `{"id": "b", "partitions": {"quota": true}}`},
-			`cannot apply multiple policies when some have per_api set and some are partitioned`},
-		{"a partitioned policy beside limits per API", `{"apply_policies": ["b", "a"]}`,
+			`cannot apply multiple policies when some have per_api set and some are partitioned`,
+		},
+		{
+			"a partitioned policy beside limits per API", `{"apply_policies": ["b", "a"]}`,
 			[]string{`{"id": "a", "partitions": {"per_api": true}, "access_rights": {"x": {}}}`, `{"id": "b", "partitions": {"quota": true}}`},
-			`cannot apply multiple policies when some have per_api set and some are partitioned`},
-		{"a policy of another organisation", two,
+			`cannot apply multiple policies when some have per_api set and some are partitioned`,
+		},
+		{
+			"a policy of another organisation", two,
 			[]string{`{"id": "a", "access_rights": {"x": {}}}`, `{"id": "b", "org_id": "other", "access_rights": {"x": {}}}`},
-			`policy "b" belongs to another organisation than the key`},
-		{"policies that bring no access rights", two,
+			`policy "b" belongs to another organisation than the key`,
+		},
+		{
+			"policies that bring no access rights", two,
 			[]string{`{"id": "a", "rate": 1, "per": 1}`, `{"id": "b", "partitions": {"acl": true}}`},
-			`key has no valid policies to be applied`},
+			`key has no valid policies to be applied`,
+		},
 	} {
 		_, err := Effective(world(t, c.session, c.policies...))
 		if err == nil || err.Error() != c.want {
@@ -148,44 +158,94 @@ func TestLimits(t *testing.T) {
 		{"rate_limit writes the rate", carries, []string{`{"id": "a", "partitions": {"rate_limit": true}, ` + allOf + `}`}, "2/1<a 50/60<key 5<key"},
 		{"complexity writes the depth", carries, []string{`{"id": "a", "partitions": {"complexity": true}, ` + allOf + `}`}, "5/1<key 50/60<key 2<a"},
 		{"acl writes no number", carries, []string{`{"id": "a", "partitions": {"acl": true}, ` + allOf + `, "access_rights": {"x": {"limit": {"rate": 9, "per": 9}}}}`}, "5/1<key 50/60<key 5<key"},
-		{"a list without limits inherits those of other policies", both,
-			[]string{`{"id": "a", "partitions": {"acl": true}, "access_rights": {"x": {}}}`, `{"id": "b", "partitions": {"quota": true, "rate_limit": true}, ` + allOf + `, "access_rights": {"y": {}}}`}, "2/1<b 20/20<b 5<key"},
+		{
+			"a list without limits inherits those of other policies", both,
+			[]string{`{"id": "a", "partitions": {"acl": true}, "access_rights": {"x": {}}}`, `{"id": "b", "partitions": {"quota": true, "rate_limit": true}, ` + allOf + `, "access_rights": {"y": {}}}`},
+			"2/1<b 20/20<b 5<key",
+		},
 		{"a policy in master form changes limits only", carries, []string{`{"id": "a", ` + allOf + `}`}, "2/1<a 20/20<a 2<a"},
-		{"a policy's numbers win over those of the key's entry", `{"apply_policies": ["a"], "access_rights": {"x": {"limit": {"rate": 9, "per": 1, "quota_max": 9}}}}`,
-			[]string{`{"id": "a", "partitions": {"rate_limit": true}, "rate": 2, "per": 1}`}, "2/1<a 9/0@x<entry 0<default"},
+		{
+			"a policy's numbers win over those of the key's entry", `{"apply_policies": ["a"], "access_rights": {"x": {"limit": {"rate": 9, "per": 1, "quota_max": 9}}}}`,
+			[]string{`{"id": "a", "partitions": {"rate_limit": true}, "rate": 2, "per": 1}`},
+			"2/1<a 9/0@x<entry 0<default",
+		},
 
 		// Limits per API.
-		{"per API, an entry with limits has its own counter", carries,
-			[]string{`{"id": "a", "partitions": {"per_api": true}, ` + allOf + `, "access_rights": {"x": {"limit": {"rate": 3, "per": 1, "quota_max": 30, "quota_renewal_rate": 30, "max_query_depth": 3}}}}`}, "3/1@x<a.entry 30/30@x<a.entry 3<a.entry"},
-		{"per API, an entry without limits shares one counter under the policy", carries,
-			[]string{`{"id": "a", "partitions": {"per_api": true}, ` + allOf + `, "access_rights": {"x": {}}}`}, "2/1@a<a 20/20@a<a 2<a"},
-		{"per API, an entry inherits by group", carries,
-			[]string{`{"id": "a", "partitions": {"per_api": true}, ` + allOf + `, "access_rights": {"x": {"limit": {"quota_max": 30}}}}`}, "2/1@a<a 30/0@x<a.entry 2<a"},
-		{"per API, the larger of two entries wins", both,
-			[]string{`{"id": "a", "partitions": {"per_api": true}, "access_rights": {"x": {"limit": {"quota_max": 30, "quota_renewal_rate": 90}}}}`,
-				`{"id": "b", "partitions": {"per_api": true}, "access_rights": {"x": {"limit": {"quota_max": -1, "quota_renewal_rate": 30}}}}`}, "0/0<default -1/0@x<b.entry 0<default"},
+		{
+			"per API, an entry with limits has its own counter", carries,
+			[]string{`{"id": "a", "partitions": {"per_api": true}, ` + allOf + `, "access_rights": {"x": {"limit": {"rate": 3, "per": 1, "quota_max": 30, "quota_renewal_rate": 30, "max_query_depth": 3}}}}`},
+			"3/1@x<a.entry 30/30@x<a.entry 3<a.entry",
+		},
+		{
+			"per API, an entry without limits shares one counter under the policy", carries,
+			[]string{`{"id": "a", "partitions": {"per_api": true}, ` + allOf + `, "access_rights": {"x": {}}}`},
+			"2/1@a<a 20/20@a<a 2<a",
+		},
+		{
+			"per API, an entry inherits by group", carries,
+			[]string{`{"id": "a", "partitions": {"per_api": true}, ` + allOf + `, "access_rights": {"x": {"limit": {"quota_max": 30}}}}`},
+			"2/1@a<a 30/0@x<a.entry 2<a",
+		},
+		{
+			"per API, the larger of two entries wins", both,
+			[]string{
+				`{"id": "a", "partitions": {"per_api": true}, "access_rights": {"x": {"limit": {"quota_max": 30, "quota_renewal_rate": 90}}}}`,
+				`{"id": "b", "partitions": {"per_api": true}, "access_rights": {"x": {"limit": {"quota_max": -1, "quota_renewal_rate": 30}}}}`,
+			},
+			"0/0<default -1/0@x<b.entry 0<default",
+		},
 
 		// Several policies.
-		{"the higher throughput wins", both,
-			[]string{`{"id": "a", "rate": 10, "per": 1, "access_rights": {"x": {}}}`, `{"id": "b", "rate": 100, "per": 20, "access_rights": {"x": {}}}`}, "10/1@a<a 0/0<default 0<default"},
-		{"of equal throughputs the first wins", both,
-			[]string{`{"id": "a", "rate": 600, "per": 60, "access_rights": {"x": {}}}`, `{"id": "b", "rate": 10, "per": 1, "access_rights": {"x": {}}}`}, "600/60@a<a 0/0<default 0<default"},
-		{"a rate of 0, or per 0, takes no part", both,
-			[]string{`{"id": "a", "rate": 0, "per": 1, "access_rights": {"x": {}}}`, `{"id": "b", "rate": 1, "per": 5, "access_rights": {"x": {}}}`}, "1/5@b<b 0/0<default 0<default"},
-		{"a rate of -1 is the highest throughput", both,
-			[]string{`{"id": "a", "rate": 1e6, "per": 1, "access_rights": {"x": {}}}`, `{"id": "b", "rate": -1, "per": -1, "access_rights": {"x": {}}}`}, "-1/0@b<b 0/0<default 0<default"},
-		{"the larger quota and the larger renewal win, each for itself", both,
-			[]string{`{"id": "a", "quota_max": 10, "quota_renewal_rate": 60, "access_rights": {"x": {}}}`, `{"id": "b", "quota_max": 20, "quota_renewal_rate": 30, "access_rights": {"x": {}}}`}, "0/0<default 20/60@b<b<a 0<default"},
-		{"a quota of -1 is the largest and renews nothing", both,
-			[]string{`{"id": "a", "quota_max": -1, "quota_renewal_rate": 60, "access_rights": {"x": {}}}`, `{"id": "b", "quota_max": 20, "quota_renewal_rate": 90, "access_rights": {"x": {}}}`}, "0/0<default -1/0@a<a 0<default"},
-		{"the larger depth wins", both,
-			[]string{`{"id": "a", "max_query_depth": 3, "access_rights": {"x": {}}}`, `{"id": "b", "max_query_depth": 4, "access_rights": {"x": {}}}`}, "0/0<default 0/0<default 4<b"},
-		{"a depth of -1 is the largest", both,
-			[]string{`{"id": "a", "max_query_depth": -1, "access_rights": {"x": {}}}`, `{"id": "b", "max_query_depth": 4, "access_rights": {"x": {}}}`}, "0/0<default 0/0<default -1<a"},
-		{"policies with lists of their own count apart", both,
-			[]string{`{"id": "a", ` + allOf + `, "access_rights": {"x": {}}}`, `{"id": "b", "rate": 9, "per": 1, "quota_max": 90, "access_rights": {"y": {}}}`}, "2/1@a<a 20/20@a<a 2<a"},
-		{"a policy in master form takes part for every API, counted for the key", both,
-			[]string{`{"id": "a", ` + allOf + `, "access_rights": {"x": {}}}`, `{"id": "b", "rate": 9, "per": 1, "quota_max": 90, "quota_renewal_rate": 1}`}, "9/1<b 90/20<b<a 2<a"},
+		{
+			"the higher throughput wins", both,
+			[]string{`{"id": "a", "rate": 10, "per": 1, "access_rights": {"x": {}}}`, `{"id": "b", "rate": 100, "per": 20, "access_rights": {"x": {}}}`},
+			"10/1@a<a 0/0<default 0<default",
+		},
+		{
+			"of equal throughputs the first wins", both,
+			[]string{`{"id": "a", "rate": 600, "per": 60, "access_rights": {"x": {}}}`, `{"id": "b", "rate": 10, "per": 1, "access_rights": {"x": {}}}`},
+			"600/60@a<a 0/0<default 0<default",
+		},
+		{
+			"a rate of 0, or per 0, takes no part", both,
+			[]string{`{"id": "a", "rate": 0, "per": 1, "access_rights": {"x": {}}}`, `{"id": "b", "rate": 1, "per": 5, "access_rights": {"x": {}}}`},
+			"1/5@b<b 0/0<default 0<default",
+		},
+		{
+			"a rate of -1 is the highest throughput", both,
+			[]string{`{"id": "a", "rate": 1e6, "per": 1, "access_rights": {"x": {}}}`, `{"id": "b", "rate": -1, "per": -1, "access_rights": {"x": {}}}`},
+			"-1/0@b<b 0/0<default 0<default",
+		},
+		{
+			"the larger quota and the larger renewal win, each for itself", both,
+			[]string{`{"id": "a", "quota_max": 10, "quota_renewal_rate": 60, "access_rights": {"x": {}}}`, `{"id": "b", "quota_max": 20, "quota_renewal_rate": 30, "access_rights": {"x": {}}}`},
+			"0/0<default 20/60@b<b<a 0<default",
+		},
+		{
+			"a quota of -1 is the largest and renews nothing", both,
+			[]string{`{"id": "a", "quota_max": -1, "quota_renewal_rate": 60, "access_rights": {"x": {}}}`, `{"id": "b", "quota_max": 20, "quota_renewal_rate": 90, "access_rights": {"x": {}}}`},
+			"0/0<default -1/0@a<a 0<default",
+		},
+		{
+			"the larger depth wins", both,
+			[]string{`{"id": "a", "max_query_depth": 3, "access_rights": {"x": {}}}`, `{"id": "b", "max_query_depth": 4, "access_rights": {"x": {}}}`},
+			"0/0<default 0/0<default 4<b",
+		},
+		{
+			"a depth of -1 is the largest", both,
+			[]string{`{"id": "a", "max_query_depth": -1, "access_rights": {"x": {}}}`, `{"id": "b", "max_query_depth": 4, "access_rights": {"x": {}}}`},
+			"0/0<default 0/0<default -1<a",
+		},
+		{
+			"policies with lists of their own count apart", both,
+			[]string{`{"id": "a", ` + allOf + `, "access_rights": {"x": {}}}`, `{"id": "b", "rate": 9, "per": 1, "quota_max": 90, "access_rights": {"y": {}}}`},
+			"2/1@a<a 20/20@a<a 2<a",
+		},
+		{
+			"a policy in master form takes part for every API, counted for the key", both,
+			[]string{`{"id": "a", ` + allOf + `, "access_rights": {"x": {}}}`, `{"id": "b", "rate": 9, "per": 1, "quota_max": 90, "quota_renewal_rate": 1}`},
+			"9/1<b 90/20<b<a 2<a",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := access(t, effective(t, c.session, c.policies...), "x")
