@@ -45,7 +45,7 @@ type Sessions struct {
 	lanes  [2]chan struct{}
 	away   breaker
 
-	lastLog atomic.Int64 // seconds since base of the last line about a session that cannot be read
+	lastLog atomic.Int64 // when a key that cannot be looked up was last logged, in seconds since base, from 1
 	stats   struct{ misses, malformed, stale, busy atomic.Uint64 }
 }
 

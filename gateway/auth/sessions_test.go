@@ -233,6 +233,9 @@ func TestSessionsInMemoryOutliveTheStoreForAWhile(t *testing.T) {
 		if _, err := find(s, key); !errors.Is(err, keystore.ErrUnavailable) {
 			t.Errorf("after the stale time: %v", err)
 		}
+		if _, err := find(s, fresh); !errors.Is(err, keystore.ErrUnavailable) {
+			t.Errorf("not in memory: %v", err)
+		}
 		st.set(func() { st.err = nil })
 		time.Sleep(retryEvery)
 		for _, k := range []string{key, changed, fresh} {
@@ -257,8 +260,10 @@ func TestServingWithoutTheStoreDoesNotAllocate(t *testing.T) {
 	st.err = keystore.ErrUnavailable
 	s.changed("")
 	sc, at := s.scopeOf(""), time.Now()
-	if _, err := s.find(&sc, key, at); err != nil {
-		t.Fatal(err)
+	for range tolerated + 1 {
+		if _, err := s.find(&sc, key, at); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if n := testing.AllocsPerRun(1000, func() { _, _ = s.find(&sc, key, at) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -331,6 +336,34 @@ func TestUnknownKeysAreAskedForAgainWhenChangesMayHaveBeenMissed(t *testing.T) {
 	}
 }
 
+func TestASessionThatCannotBeReadConcernsNoOther(t *testing.T) {
+	for _, err := range []error{keystore.ErrUnreadable, keystore.ErrRefilling, errors.New("torn")} {
+		var log bytes.Buffer
+		st := newStore()
+		o := options(st)
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		s := NewSessions(o)
+		torn, good := credential.Generate(hasher.Prefix), issue(t, st, &definition.Session{})
+		for range 10 {
+			st.set(func() { st.err = err })
+			for range 3 {
+				if _, got := find(s, torn); got == nil || errors.Is(got, keystore.ErrNotFound) {
+					t.Fatal(got)
+				}
+			}
+			st.set(func() { st.err = nil })
+			s.changed(hasher.Hash(good))
+			if _, err := find(s, good); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := log.String()
+		if n := strings.Count(got, "\n"); n < 1 || n > 2 || !strings.Contains(got, "key="+hasher.Hash(torn)[:12]) {
+			t.Errorf("%v: logged\n%s", err, got)
+		}
+	}
+}
+
 func TestAStoreThatIsAwayIsAskedByOneRequestInAnInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStore()
@@ -344,7 +377,7 @@ func TestAStoreThatIsAwayIsAskedByOneRequestInAnInterval(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		if got := st.looked(); got < 4 || got > 5 {
+		if got := st.looked() - tolerated; got < 4 || got > 5 {
 			t.Errorf("%d look-ups in a second, want one in %s", got, retryEvery)
 		}
 	})
@@ -359,10 +392,12 @@ func TestAStoreThatHangsIsGivenUpOn(t *testing.T) {
 		time.Sleep(time.Minute)
 		st.set(func() { st.gate = make(chan struct{}) })
 		began := time.Now()
-		if _, err := find(s, key); err != nil {
-			t.Errorf("in memory: %v", err)
+		for range tolerated + 1 {
+			if _, err := find(s, key); err != nil {
+				t.Errorf("in memory: %v", err)
+			}
 		}
-		if took := time.Since(began); took != 200*time.Millisecond {
+		if took := time.Since(began); took != (tolerated+1)*200*time.Millisecond {
 			t.Errorf("took %s", took)
 		}
 		began = time.Now()

@@ -22,6 +22,10 @@ var (
 	// ErrRefilling says that nothing is known because the store lost its data
 	// and an admin has not yet filled it again. It is an ErrUnavailable.
 	ErrRefilling = fmt.Errorf("%w: it lost its data and is being filled again", ErrUnavailable)
+
+	// ErrUnreadable says that the store answers, and that what it holds for one
+	// key is no session. It is an ErrUnavailable.
+	ErrUnreadable = fmt.Errorf("%w: what it holds is no session", ErrUnavailable)
 )
 
 // A Store holds sessions by key hash. Sessions are shared: neither the store

@@ -162,7 +162,7 @@ func (v *Valkey) Get(ctx context.Context, keyHash string) (*definition.Session, 
 	}
 	session := new(definition.Session)
 	if err := json.Unmarshal([]byte(text), session); err != nil {
-		return nil, fmt.Errorf("%w: session of key %.12s: %w", ErrUnavailable, keyHash, err)
+		return nil, fmt.Errorf("%w: session of key %.12s: %w", ErrUnreadable, keyHash, err)
 	}
 	return session, nil
 }
