@@ -138,7 +138,7 @@ func (g *Gateway) find(ex *pipeline.Exchange) bool {
 		ex.Rejection = noRoute
 		return false
 	}
-	ex.API, ex.Policies = api, snapshot.policies
+	ex.API, ex.Policies, ex.Revision = api, snapshot.policies, snapshot.Revision
 	ex.Path, ex.Rest = match.Rest(path, segments), match.Rest(ex.Call.Path, segments)
 	return true
 }
