@@ -415,7 +415,7 @@ func TestDescriptionIsOpenAPIAndListsEveryRoute(t *testing.T) {
 	}
 	slices.Sort(listed)
 	for _, ref := range strings.Split(string(r.body), `"$ref":"`)[1:] {
-		name := strings.TrimPrefix(ref[:strings.IndexByte(ref, '"')], schemaPrefix)
+		name := strings.TrimPrefix(ref[:strings.IndexByte(ref, '"')], "#/components/schemas/")
 		if doc.Components.Schemas[name] == nil {
 			t.Errorf("schema %s is named but not there", name)
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/diff"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
@@ -47,10 +48,10 @@ type revisionDiff struct {
 
 // objectDiff is one object that differs.
 type objectDiff struct {
-	Kind    string       `json:"kind" enum:"api,policy"`
-	ID      string       `json:"id"`
-	Action  string       `json:"action" enum:"created,updated,deleted"`
-	Changes []memberDiff `json:"changes"`
+	Kind    string        `json:"kind" enum:"api,policy"`
+	ID      string        `json:"id"`
+	Action  string        `json:"action" enum:"created,updated,deleted"`
+	Changes []diff.Member `json:"changes"`
 }
 
 func (s *Server) getConfig(ctx context.Context, _ *call) (any, error) {
@@ -150,15 +151,15 @@ func (s *Server) diffRevision(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	diff := revisionDiff{From: from, To: row.Revision, Objects: make([]objectDiff, 0, len(differences))}
+	shown := revisionDiff{From: from, To: row.Revision, Objects: make([]objectDiff, 0, len(differences))}
 	for _, d := range differences {
 		one, err := diffObject(d)
 		if err != nil {
 			return nil, err
 		}
-		diff.Objects = append(diff.Objects, one)
+		shown.Objects = append(shown.Objects, one)
 	}
-	return diff, nil
+	return shown, nil
 }
 
 func (s *Server) against(ctx context.Context, c *call, revision int64) (int64, error) {
@@ -183,7 +184,7 @@ func diffObject(d store.Difference) (objectDiff, error) {
 		one.Action = "deleted"
 	}
 	var err error
-	if one.Changes, err = diffJSON(d.Before, d.After); err != nil {
+	if one.Changes, err = diff.JSON(d.Before, d.After); err != nil {
 		return one, fmt.Errorf("comparing %s %s: %w", d.Kind, d.ID, err)
 	}
 	return one, nil

@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 
+	"github.com/sluicegate/sluice/admin/openapi"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -17,7 +18,7 @@ type route struct {
 	gateway bool // the role gateway may call it as well
 	waits   bool // a long-poll
 
-	query []string // parameters, documented in openapi.go
+	query []string // parameters, documented in package openapi
 	body  any      // zero value of what is sent; nil: nothing
 	empty bool     // the body may be left out
 	match bool     // If-Match is heeded
@@ -36,6 +37,26 @@ func (r *route) allows(who role) bool {
 		return r.gateway || r.role == roleGateway
 	}
 	return r.role != roleGateway && who.rank() >= r.role.rank()
+}
+
+// describe writes the OpenAPI document of the routes.
+func describe(routes []route, version string) ([]byte, error) {
+	described := make([]openapi.Route, 0, len(routes))
+	for _, r := range routes {
+		d := openapi.Route{
+			Method: r.method, Path: r.path, Summary: r.summary, Tag: r.tag, Query: r.query, Match: r.match,
+			Body: r.body, Optional: r.empty, Reply: r.reply, Failure: envelope{}, Wrong: r.wrong,
+		}
+		if r.role != roleNone {
+			d.Access = "Needs the role " + string(r.role) + "."
+			d.Wrong = append([]int{401, 403, 429, 503}, r.wrong...)
+		}
+		if r.gateway {
+			d.Access += " Gateways may call it."
+		}
+		described = append(described, d)
+	}
+	return openapi.Describe(described, version)
 }
 
 // Parameters that several lists have.

@@ -86,11 +86,13 @@ var rooms = []room{
 	{"admin/mail", []string{"internal/definition", "internal/event"}, nil},
 	{"admin/portal", []string{"internal/definition", "internal/event", "admin/store", "admin/keyrequest", "admin/mail"}, []string{fasthttp, router}},
 	{"admin/ui", nil, nil},
+	{"admin/openapi", nil, []string{huma}},
+	{"admin/diff", nil, nil},
 	{"admin", []string{
-		"admin/store", "admin/supply", "admin/keyrequest", "admin/mail", "admin/portal", "admin/ui",
+		"admin/store", "admin/supply", "admin/openapi", "admin/diff", "admin/keyrequest", "admin/mail", "admin/portal", "admin/ui",
 		"internal/definition", "internal/rights", "internal/keys", "internal/credential", "internal/keystore", "internal/counter", "internal/schema",
 		"internal/federation", "internal/introspect", "internal/event", "internal/secret", "internal/playground",
-	}, []string{fasthttp, router, huma, crypto, prometheus}},
+	}, []string{fasthttp, router, crypto, prometheus}},
 
 	{".", []string{"internal/cli"}, nil},
 	{"internal/cli", []string{"internal/app", "internal/config", "internal/definition"}, []string{cobra}},

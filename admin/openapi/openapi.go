@@ -1,4 +1,5 @@
-package admin
+// Package openapi describes the admin's routes as an OpenAPI 3.1 document.
+package openapi
 
 import (
 	"encoding/json"
@@ -15,9 +16,9 @@ import (
 // parameters documents every query parameter, by name.
 var parameters = map[string]*huma.Param{
 	"p":           {Description: "page, from 1; negative: everything, where the list permits it", Schema: &huma.Schema{Type: "integer", Default: 1}},
-	"page_size":   {Description: "objects on a page", Schema: &huma.Schema{Type: "integer", Minimum: bound(1), Maximum: bound(maxPageSize)}},
+	"page_size":   {Description: "objects on a page", Schema: &huma.Schema{Type: "integer", Minimum: bound(1), Maximum: bound(500)}},
 	"q":           {Description: "part of a name in any case, or a whole id; for keys the beginning of alias or hash", Schema: text()},
-	"sort":        {Description: "order; - is descending", Schema: &huma.Schema{Type: "string", Enum: enum(sorts), Default: "name"}},
+	"sort":        {Description: "order; - is descending", Schema: &huma.Schema{Type: "string", Enum: []any{"name", "-name", "created_at", "-created_at", "updated_at", "-updated_at"}, Default: "name"}},
 	"active":      {Description: "true: only active ones; false: only refused ones", Schema: &huma.Schema{Type: "boolean"}},
 	"policy_ids":  {Description: "ids, separated by commas", Schema: text()},
 	"state":       {Description: "only those in this state", Schema: &huma.Schema{Type: "string", Enum: []any{"active", "draft", "deny"}}},
@@ -37,18 +38,27 @@ func text() *huma.Schema { return &huma.Schema{Type: "string"} }
 
 func bound(n float64) *float64 { return &n }
 
-func enum(values []string) []any {
-	list := make([]any, len(values))
-	for i, v := range values {
-		list[i] = v
-	}
-	return list
-}
-
 const schemaPrefix = "#/components/schemas/"
 
-// describe writes the OpenAPI 3.1 document of the routes.
-func describe(routes []route, version string) ([]byte, error) {
+// Route is what a description says of one route.
+type Route struct {
+	Method, Path string // braces in the path hold names of parameters
+	Summary, Tag string
+
+	Access string   // who may call it, as a sentence; "" asks for no credential
+	Query  []string // names of parameters that this package knows
+	Match  bool     // If-Match is heeded
+
+	Body     any // zero value of what is sent; nil: nothing
+	Optional bool
+	Reply    any   // zero value of what is answered
+	Failure  any   // zero value of what is answered to a call that went wrong
+	Wrong    []int // statuses of failures
+}
+
+// Describe writes the document. No two routes may have a method and path in
+// common.
+func Describe(routes []Route, version string) ([]byte, error) {
 	registry := huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)
 	doc := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
@@ -66,12 +76,12 @@ func describe(routes []route, version string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		item := doc.Paths[r.path]
+		item := doc.Paths[r.Path]
 		if item == nil {
 			item = new(huma.PathItem)
-			doc.Paths[r.path] = item
+			doc.Paths[r.Path] = item
 		}
-		if err := place(item, r.method, op); err != nil {
+		if err := place(item, r.Method, op); err != nil {
 			return nil, err
 		}
 	}
@@ -105,42 +115,37 @@ func place(item *huma.PathItem, method string, op *huma.Operation) error {
 	return nil
 }
 
-func operation(r *route, registry huma.Registry) (*huma.Operation, error) {
+func operation(r *Route, registry huma.Registry) (*huma.Operation, error) {
 	op := &huma.Operation{
-		Method: r.method, Path: r.path, OperationID: operationID(r), Summary: r.summary, Tags: []string{r.tag},
-		Responses: map[string]*huma.Response{"200": response("", r.reply, registry)},
+		Method: r.Method, Path: r.Path, OperationID: operationID(r), Summary: r.Summary, Tags: []string{r.Tag},
+		Responses: map[string]*huma.Response{"200": response("", r.Reply, registry)},
 	}
-	for _, name := range pathParameters.FindAllStringSubmatch(r.path, -1) {
+	for _, name := range pathParameters.FindAllStringSubmatch(r.Path, -1) {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: name[1], In: "path", Required: true, Schema: text()})
 	}
-	for _, name := range r.query {
+	for _, name := range r.Query {
 		known := parameters[name]
 		if known == nil {
-			return nil, fmt.Errorf("%s: query parameter %s is not documented", r.name(), name)
+			return nil, fmt.Errorf("%s %s: query parameter %s is not documented", r.Method, r.Path, name)
 		}
 		p := *known
 		p.Name, p.In = name, "query"
 		op.Parameters = append(op.Parameters, &p)
 	}
-	if r.match {
+	if r.Match {
 		op.Parameters = append(op.Parameters, &huma.Param{
 			Name: "If-Match", In: "header", Schema: text(), Description: "ETag of the object as the caller saw it; another version is answered with 409",
 		})
 	}
-	if r.body != nil {
-		op.RequestBody = &huma.RequestBody{Content: content(r.body, registry), Required: !r.empty}
+	if r.Body != nil {
+		op.RequestBody = &huma.RequestBody{Content: content(r.Body, registry), Required: !r.Optional}
 	}
-	wrong := append([]int{}, r.wrong...)
-	if r.role != roleNone {
+	if r.Access != "" {
 		op.Security = []map[string][]string{{"key": {}}}
-		op.Description = "Needs the role " + string(r.role) + "."
-		if r.gateway {
-			op.Description += " Gateways may call it."
-		}
-		wrong = append(wrong, 401, 403, 429, 503)
+		op.Description = r.Access
 	}
-	for _, status := range wrong {
-		op.Responses[strconv.Itoa(status)] = failure(status, registry)
+	for _, status := range r.Wrong {
+		op.Responses[strconv.Itoa(status)] = failure(r, status, registry)
 	}
 	return op, nil
 }
@@ -148,15 +153,15 @@ func operation(r *route, registry huma.Registry) (*huma.Operation, error) {
 var pathParameters = regexp.MustCompile(`\{(\w+)\}`)
 
 // operationID names an operation by method and path: get-api-apis-id.
-func operationID(r *route) string {
-	return strings.ToLower(r.method) + strings.NewReplacer("/", "-", "{", "", "}", "", ".", "-").Replace(r.path)
+func operationID(r *Route) string {
+	return strings.ToLower(r.Method) + strings.NewReplacer("/", "-", "{", "", "}", "", ".", "-").Replace(r.Path)
 }
 
-func failure(status int, registry huma.Registry) *huma.Response {
+func failure(r *Route, status int, registry huma.Registry) *huma.Response {
 	if status == http.StatusNotModified {
 		return &huma.Response{Description: http.StatusText(status)}
 	}
-	return response(http.StatusText(status), envelope{}, registry)
+	return response(http.StatusText(status), r.Failure, registry)
 }
 
 func response(description string, reply any, registry huma.Registry) *huma.Response {

@@ -1,4 +1,5 @@
-package admin
+// Package diff says where two JSON values differ.
+package diff
 
 import (
 	"bytes"
@@ -8,16 +9,16 @@ import (
 	"slices"
 )
 
-// memberDiff is a part of an object that differs.
-type memberDiff struct {
+// Member is a part of a value that differs.
+type Member struct {
 	Path   string `json:"path" doc:"such as proxy.listen_path; empty is the whole object"`
 	Before any    `json:"before,omitempty" doc:"absent: was not there"`
 	After  any    `json:"after,omitempty" doc:"absent: is no longer there"`
 }
 
-// diffJSON compares two values part by part; nil is an absent one. Arrays are
+// JSON compares two values part by part; nil is an absent one. Arrays are
 // compared as a whole: positions say little about what moved.
-func diffJSON(before, after []byte) ([]memberDiff, error) {
+func JSON(before, after []byte) ([]Member, error) {
 	b, err := decodeAny(before)
 	if err != nil {
 		return nil, err
@@ -26,7 +27,7 @@ func diffJSON(before, after []byte) ([]memberDiff, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes := []memberDiff{}
+	changes := []Member{}
 	compare("", b, a, &changes)
 	return changes, nil
 }
@@ -41,12 +42,12 @@ func decodeAny(text []byte) (value any, err error) {
 	return value, err
 }
 
-func compare(path string, before, after any, changes *[]memberDiff) {
+func compare(path string, before, after any, changes *[]Member) {
 	was, isObject := before.(map[string]any)
 	is, stillObject := after.(map[string]any)
 	if !isObject || !stillObject {
 		if !same(before, after) {
-			*changes = append(*changes, memberDiff{Path: path, Before: before, After: after})
+			*changes = append(*changes, Member{Path: path, Before: before, After: after})
 		}
 		return
 	}
