@@ -85,3 +85,20 @@ func BenchmarkParseSession(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkParseBundleOf10000(b *testing.B) {
+	data := []byte(`{"revision": "1", "apis": [`)
+	for i := range 10_000 {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = fmt.Appendf(data, plainDefinition, i, i, i)
+	}
+	data = append(data, "]}"...)
+	b.ReportAllocs()
+	for b.Loop() {
+		if bundle, err := ParseBundle(data); err != nil || len(bundle.APIs) != 10_000 {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package keystore_test
 
 import (
@@ -9,9 +11,11 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/keystore"
@@ -21,11 +25,116 @@ import (
 // killed, printing each key once its write was acknowledged.
 const writerEnv = "SLUICE_TEST_KEY_JOURNAL"
 
+// limitEnv makes the test binary a process that may write little.
+const limitEnv = "SLUICE_TEST_KEY_JOURNAL_LIMITED"
+
 func TestMain(m *testing.M) {
 	if path := os.Getenv(writerEnv); path != "" {
 		writeUntilKilled(path)
 	}
+	if path := os.Getenv(limitEnv); path != "" {
+		if err := writeUntilFull(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
+}
+
+// writeUntilFull fills a journal up to a limit of the process, which fails as a
+// full disk does, and goes on when there is room again.
+func writeUntilFull(path string) error {
+	signal.Ignore(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	limit.Cur = 64 << 10
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	f, err := keystore.OpenFile(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	written := 0
+	for ; err == nil; written++ {
+		err = f.Put(ctx, fmt.Sprint(written), alias(strings.Repeat("x", 5000)))
+	}
+	last := fmt.Sprint(written - 1)
+	if _, gone := f.Get(ctx, last); !errors.Is(err, keystore.ErrUnavailable) || !errors.Is(gone, keystore.ErrNotFound) || written < 5 {
+		return fmt.Errorf("after %d writes: put: %w, get: %w", written, err, gone)
+	}
+	limit.Cur = limit.Max
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	if err := f.Put(ctx, "later", alias("x")); err != nil {
+		return fmt.Errorf("with room again: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	again, err := keystore.OpenFile(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	if again.Len() != written {
+		return fmt.Errorf("%d sessions, want %d", again.Len(), written)
+	}
+	return again.Close()
+}
+
+func TestWriteThatDoesNotFitCostsNoOther(t *testing.T) {
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), limitEnv+"="+filepath.Join(t.TempDir(), "keys"))
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// FuzzJournal holds that no file makes OpenFile panic, and that what it could
+// read, it can read again.
+func FuzzJournal(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "seed")
+	seed, err := keystore.OpenFile(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		f.Fatal(err)
+	}
+	put(f, seed, "a", alias("a"))
+	put(f, seed, "b", alias("b"))
+	if err := errors.Join(seed.Delete(f.Context(), "a"), seed.Close()); err != nil {
+		f.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add(data[:len(data)-3])
+	f.Add(append(bytes.Clone(data), data...))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "keys")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var there [2]int
+		for i := range there {
+			f, err := keystore.OpenFile(path, slog.New(slog.DiscardHandler))
+			if err != nil {
+				return
+			}
+			there[i] = f.Len()
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if there[0] != there[1] {
+			t.Errorf("%d sessions, then %d", there[0], there[1])
+		}
+	})
 }
 
 func writeUntilKilled(path string) {
