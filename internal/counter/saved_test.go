@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"testing"
+
+	"github.com/sluicegate/sluice/internal/counter/frames"
 )
 
 // Whatever a file holds, reading it ends, and takes in only what is framed.
@@ -12,11 +14,11 @@ func FuzzReadSavedCounters(f *testing.F) {
 	quota := appendRecord(nil, "q", &cell{kind: Quota, used: 3, end: 1 << 60, period: 1000})
 	rate := appendRecord(nil, "r", &cell{kind: Rate, end: 1 << 60, period: 1000, window: window{total: 2, groups: []group{{1, 2}}}})
 	gone := appendRecord(nil, "q", nil)
-	whole := appendFrame(appendFrame(appendFrame(appendHead(nil, 7), append(quota, rate...)), gone), nil)
+	whole := frames.AppendFrame(frames.AppendFrame(frames.AppendFrame(frames.AppendHead(nil, 7), append(quota, rate...)), gone), nil)
 	f.Add(whole, true)
 	f.Add(whole[:len(whole)-3], false)
-	f.Add(appendFrame(appendHead(nil, 0), []byte{1, 255, 255}), false)
-	f.Add(appendFrame(appendHead(nil, 0), rate[:len(rate)-4]), false)
+	f.Add(frames.AppendFrame(frames.AppendHead(nil, 0), []byte{1, 255, 255}), false)
+	f.Add(frames.AppendFrame(frames.AppendHead(nil, 0), rate[:len(rate)-4]), false)
 	f.Fuzz(func(t *testing.T, file []byte, full bool) {
 		m := NewMemory(nil)
 		s := &Saver{memory: m, log: slog.New(slog.DiscardHandler)}

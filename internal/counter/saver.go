@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/counter/frames"
 )
 
 const (
@@ -40,6 +42,7 @@ type Saver struct {
 	every  time.Duration
 	log    *slog.Logger
 	lock   *os.File
+	asked  chan chan error // saves that somebody waits for
 
 	generation  uint64
 	journal     *os.File
@@ -59,7 +62,7 @@ func OpenSaver(m *Memory, o SaverOptions) (*Saver, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Saver{memory: m, dir: o.Dir, every: o.Every, log: o.Log}
+	s := &Saver{memory: m, dir: o.Dir, every: o.Every, log: o.Log, asked: make(chan chan error)}
 	if err := s.open(); err != nil {
 		if s.lock != nil {
 			_ = s.lock.Close() // gives the directory free; the first error tells more
@@ -98,7 +101,9 @@ func (s *Saver) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-			s.saveAndReport()
+			_ = s.saveAndReport() // reported, and tried again
+		case done := <-s.asked:
+			done <- s.saveAndReport()
 		case <-ctx.Done():
 			err := s.saveFull()
 			err = errors.Join(err, s.journal.Close(), s.lock.Close())
@@ -111,7 +116,7 @@ func (s *Saver) Run(ctx context.Context) error {
 }
 
 // saveAndReport logs when saving begins to fail and when it works again.
-func (s *Saver) saveAndReport() {
+func (s *Saver) saveAndReport() error {
 	failed := s.unsaved
 	err := s.save()
 	s.unsaved = err != nil
@@ -121,17 +126,33 @@ func (s *Saver) saveAndReport() {
 	case err == nil && failed:
 		s.log.Info("counters saved again", "dir", s.dir)
 	}
+	return err
+}
+
+// Reset is Memory's, but saved when it returns: people reset, and no crash may
+// undo what they were told is done. It works only while Run does.
+func (s *Saver) Reset(ctx context.Context, keys ...string) error {
+	done := make(chan error, 1)
+	if err := s.memory.Reset(ctx, keys...); err != nil {
+		return err
+	}
+	select {
+	case s.asked <- done:
+		return <-done
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (s *Saver) save() error {
 	if s.unsaved || s.journalSize > max(2*s.fullSize, journalLeast) {
 		return s.saveFull()
 	}
-	frames := s.changes()
-	if len(frames) == 0 {
+	packed := s.changes()
+	if len(packed) == 0 {
 		return nil
 	}
-	n, err := s.journal.Write(frames)
+	n, err := s.journal.Write(packed)
 	s.journalSize += int64(n)
 	if err != nil {
 		return err
@@ -141,15 +162,15 @@ func (s *Saver) save() error {
 
 // changes packs the cells that changed since the last save, shard by shard.
 func (s *Saver) changes() []byte {
-	var frames, records []byte
+	var packed, records []byte
 	for i := range s.memory.shard {
 		records = s.memory.shard[i].takeChanged(records)
 		if len(records) >= frameAim || i == shards-1 && len(records) > 0 {
-			frames = appendFrame(frames, records)
+			packed = frames.AppendFrame(packed, records)
 			records = records[:0]
 		}
 	}
-	return frames
+	return packed
 }
 
 // saveFull writes everything to a new file, puts it in the place of the old one,
@@ -178,17 +199,17 @@ func (s *Saver) writeFull(path string) (size int64, err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	now := s.memory.clock().UnixMicro()
-	b := appendHead(nil, s.generation+1)
+	b := frames.AppendHead(nil, s.generation+1)
 	var records []byte
 	for i := range s.memory.shard {
 		records = s.memory.shard[i].takeAll(records, now)
 		if len(records) >= frameAim || i == shards-1 && len(records) > 0 {
-			b = appendFrame(b, records)
+			b = frames.AppendFrame(b, records)
 			records = records[:0]
 		}
 		if len(b) >= frameAim || i == shards-1 {
 			if i == shards-1 {
-				b = appendFrame(b, nil)
+				b = frames.AppendFrame(b, nil)
 			}
 			n, err := f.Write(b)
 			size += int64(n)
@@ -213,7 +234,7 @@ func (s *Saver) beginJournal() error {
 		return err
 	}
 	s.journal = f
-	n, err := f.Write(appendHead(nil, s.generation))
+	n, err := f.Write(frames.AppendHead(nil, s.generation))
 	s.journalSize = int64(n)
 	if err != nil {
 		return err
@@ -288,16 +309,16 @@ func (s *Saver) loadFile(path string, full bool) (uint64, error) {
 
 // read takes in what it can, and returns why it stopped early if it did.
 func (s *Saver) read(r io.Reader, full bool) (generation uint64, cells int, damage error) {
-	if generation, damage = readHead(r); damage != nil {
+	if generation, damage = frames.ReadHead(r); damage != nil {
 		return 0, 0, damage
 	}
 	now := s.memory.clock().UnixMicro()
 	var frame []byte
 	for {
-		frame, damage = readFrame(r, frame)
+		frame, damage = frames.ReadFrame(r, frame)
 		switch {
 		case damage == io.EOF && full:
-			return generation, cells, errTorn // its last frame is missing
+			return generation, cells, frames.ErrTorn // its last frame is missing
 		case damage == io.EOF, damage == nil && len(frame) == 0:
 			return generation, cells, nil
 		case damage != nil:

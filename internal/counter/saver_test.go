@@ -352,3 +352,43 @@ func runChild(t *testing.T, dir string, life time.Duration) (counted, secondBefo
 	}
 	return len(times) + 1, secondBefore // one may be admitted and not told
 }
+
+func TestResetIsSavedWhenItReturns(t *testing.T) {
+	dir, ctx := t.TempDir(), t.Context()
+	m := counter.NewMemory(nil)
+	s, err := counter.OpenSaver(m, counter.SaverOptions{Dir: dir, Every: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(running) }()
+	limits, counts := []counter.Limit{{Key: "quota-k", Kind: counter.Quota, Max: 5, Period: time.Hour}}, make([]counter.Count, 1)
+	for range 3 {
+		if _, err := m.Take(ctx, limits, counts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Reset(ctx, "other"); err != nil { // saves the count
+		t.Fatal(err)
+	}
+	if err := s.Reset(ctx, "quota-k"); err != nil {
+		t.Fatal(err)
+	}
+	// What is on the disk now is what a crash would leave.
+	left := t.TempDir()
+	if err := os.CopyFS(left, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	again := counter.NewMemory(nil)
+	if _, err := counter.OpenSaver(again, counter.SaverOptions{Dir: left}); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Peek(ctx, limits, counts); err != nil || counts[0].Remaining != 5 {
+		t.Errorf("after the crash: %+v, %v", counts[0], err)
+	}
+}
