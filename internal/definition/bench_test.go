@@ -15,6 +15,10 @@ const plainDefinition = `{"api_id":"api-%06d","name":"API %d","org_id":"default"
 const plainSession = `{"org_id":"default","alias":"client %d","rate":0,"per":0,"quota_max":0,"quota_renewal_rate":0,
 	"expires":0,"date_created":"2024-01-02T03:04:05Z","last_updated":"1700000000","apply_policies":["gold-%d"]}`
 
+const listedSession = `{"org_id":"default","alias":"client %d","rate":5,"per":1,"quota_max":10,"quota_renewal_rate":60,
+	"date_created":"2024-01-02T03:04:05Z","last_updated":"1700000000",
+	"access_rights":{"api-%d":{"api_id":"api-%d","api_name":"x","versions":["Default"]}}}`
+
 // heapOf returns the bytes that n objects made by one leave on the heap, each.
 func heapOf[T any](n int, one func(i int) T) int {
 	var before, after runtime.MemStats
@@ -45,6 +49,17 @@ func TestObjectsAreLean(t *testing.T) {
 		}
 		return s
 	})
+	listed := heapOf(2000, func(i int) *Session {
+		s, err := ParseSession(fmt.Appendf(nil, listedSession, i, i, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})
+	t.Logf("session with an access entry %d", listed)
+	if listed > 1024 {
+		t.Errorf("a session with an access entry takes %d bytes, more than 1024", listed)
+	}
 	t.Logf("API %d bytes (struct %d), session %d (struct %d), access entry struct %d", api,
 		unsafe.Sizeof(API{}), session, unsafe.Sizeof(Session{}), unsafe.Sizeof(Access{}))
 	if api > 2048 {

@@ -220,7 +220,19 @@ func (d *decoder) object(v reflect.Value, c byte) {
 
 // member reads one known member. Null leaves its zero value.
 func (d *decoder) member(v reflect.Value, m *member, unknown *Unknown, bit int) {
-	field := v.FieldByIndex(m.index)
+	field, there := m.in(v)
+	if !there {
+		// The struct that the pointer stands for is needed only if there is
+		// something to put in it.
+		inline := v.FieldByIndex(m.index[:len(m.index)-1])
+		inline.Set(reflect.New(inline.Type().Elem()))
+		field, _ = m.in(v)
+		defer func() {
+			if isEmpty(field) {
+				inline.SetZero()
+			}
+		}()
+	}
 	if d.data[d.pos] == 'n' {
 		d.raw()
 	} else {

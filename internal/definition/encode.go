@@ -54,7 +54,10 @@ func appendObject(b []byte, v reflect.Value) ([]byte, error) {
 	var err error
 	for i := range l.members {
 		m := &l.members[i]
-		field := v.FieldByIndex(m.index)
+		field, there := m.in(v)
+		if !there {
+			field = reflect.Zero(v.Type().FieldByIndex(m.index).Type)
+		}
 		if m.omitEmpty && isEmpty(field) && unknown.empty&(1<<i) == 0 {
 			continue
 		}

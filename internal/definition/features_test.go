@@ -94,7 +94,8 @@ func featureNames() []string {
 	names = appendNames(names, missingVersions)
 	names = appendNames(names, missingLimits)
 	names = appendNames(names, missingPolicies)
-	return appendNames(names, missingSessions)
+	names = appendNames(names, missingSessions)
+	return appendNames(names, missingExtras)
 }
 
 func appendNames[T any](names []string, features []feature[T]) []string {

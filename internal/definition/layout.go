@@ -16,8 +16,15 @@ type layout struct {
 // A member is one field that has a JSON name.
 type member struct {
 	name      string
-	index     []int // for reflect.Value.FieldByIndex: longer than one in an embedded struct
-	omitEmpty bool
+	index     []int // of the field; longer than one in a struct that is written inline
+	omitEmpty bool  // always, where a pointer leads to the inline struct
+}
+
+// in returns the member's field in a struct, or nothing where a nil pointer is on
+// the way.
+func (m *member) in(v reflect.Value) (field reflect.Value, there bool) {
+	field, err := v.FieldByIndexErr(m.index)
+	return field, err == nil
 }
 
 var unknownType = reflect.TypeFor[Unknown]()
@@ -35,7 +42,8 @@ func layoutOf(t reflect.Type) *layout {
 	return found.(*layout)
 }
 
-// collect adds the fields of t, and of the structs it embeds in their place.
+// collect adds the fields of t, and in their place those of the structs that it
+// embeds and those that it points to with the tag ",inline".
 func (l *layout) collect(t reflect.Type, outer []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -47,6 +55,8 @@ func (l *layout) collect(t reflect.Type, outer []int) {
 			l.unknown = i
 		case f.Anonymous && name == "":
 			l.collect(f.Type, index)
+		case options == "inline":
+			l.collect(f.Type.Elem(), index)
 		case name != "" && name != "-":
 			l.byName[name] = len(l.members)
 			l.members = append(l.members, member{name: name, index: index, omitEmpty: options == "omitempty"})

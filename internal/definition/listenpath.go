@@ -45,17 +45,17 @@ func (p *Problems) checkListen(a *API) {
 		return
 	}
 	names := make(map[string]bool)
-	whole := "" // decoded, since that is what is compared
+	var whole strings.Builder // decoded, since that is what is compared
 	for _, part := range parts {
 		p.checkSegment(path, part, names)
 		decoded, _ := decodeSegment(part)
-		whole += "/" + decoded
+		whole.WriteString("/" + decoded)
 	}
 	if len(names) > maxParams {
 		p.addf(path, "has %d parameters; at most %d are allowed", len(names), maxParams)
 	}
 	for _, r := range reserved {
-		if whole == r.path || r.below && strings.HasPrefix(whole, r.path+"/") {
+		if whole.String() == r.path || r.below && strings.HasPrefix(whole.String(), r.path+"/") {
 			p.addf(path, "%s is reserved for the gateway itself; choose another path", r.path)
 		}
 	}

@@ -98,7 +98,7 @@ func TestNullOfAnyMemberIsItsZeroValue(t *testing.T) {
 
 // objectTypes is every struct type that API, Policy and Session consist of.
 func objectTypes() []reflect.Type {
-	seen := map[reflect.Type]bool{unknownType: true, reflect.TypeFor[Limits](): true}
+	seen := map[reflect.Type]bool{unknownType: true, reflect.TypeFor[Limits](): true, reflect.TypeFor[Extra](): true}
 	var all []reflect.Type
 	var walk func(t reflect.Type)
 	walk = func(t reflect.Type) {
@@ -162,6 +162,25 @@ func TestLiteralsSurviveAsTheyAre(t *testing.T) {
 	}
 	if !reflect.DeepEqual(a, back) {
 		t.Fatalf("got %+v\nwant %+v", back, a)
+	}
+}
+
+func TestExtraIsThereOnlyWhenItHoldsSomething(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{}`: false, `{"hmac_enabled": false, "smoothing": null, "oauth_client_id": "", "tags": []}`: false,
+		`{"oauth_client_id": "", "certificate": "c", "hmac_string": ""}`: true, `{"certificate": "c"}`: true, `{"smoothing": {}}`: true,
+	} {
+		s := new(Session)
+		if err := json.Unmarshal([]byte(text), s); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Extra != nil; got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+		const numbers = `"rate":0,"per":0,"throttle_interval":0,"throttle_retry_limit":0,"max_query_depth":0,
+			"quota_max":0,"quota_renewal_rate":0,"quota_renews":0,"quota_remaining":0,"expires":0}`
+		all := strings.TrimSuffix(text, "}") + "," + numbers
+		same(t, through[Session](t, []byte(text)), []byte(strings.Replace(all, "{,", "{", 1)))
 	}
 }
 

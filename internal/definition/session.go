@@ -21,25 +21,31 @@ type Session struct {
 	ApplyPolicyID string             `json:"apply_policy_id,omitempty"` // used only when ApplyPolicies is empty
 	IsInactive    bool               `json:"is_inactive,omitempty"`
 
-	MetaData              map[string]json.RawMessage `json:"meta_data,omitempty"`
-	Tags                  []string                   `json:"tags,omitempty"`
-	BasicAuth             *BasicAuth                 `json:"basic_auth_data,omitempty"`
-	JWT                   json.RawMessage            `json:"jwt_data,omitempty"`
-	HMACEnabled           bool                       `json:"hmac_enabled,omitempty"`
-	HMACString            string                     `json:"hmac_string,omitempty"`
-	Certificate           string                     `json:"certificate,omitempty"`
-	CertificateBindings   []string                   `json:"mtls_static_certificate_bindings,omitempty"`
-	OAuthClientID         string                     `json:"oauth_client_id,omitempty"`
-	OAuthKeys             json.RawMessage            `json:"oauth_keys,omitempty"`
-	Monitor               *Monitor                   `json:"monitor,omitempty"`
-	SessionLifetime       int64                      `json:"session_lifetime,omitempty"`
-	DataExpires           int64                      `json:"data_expires,omitempty"`
-	DetailedRecording     bool                       `json:"enable_detailed_recording,omitempty"`
-	Smoothing             json.RawMessage            `json:"smoothing,omitempty"`
-	IDExtractorDeadline   int64                      `json:"id_extractor_deadline,omitempty"`
-	PostExpiryAction      string                     `json:"post_expiry_action,omitempty"`
-	PostExpiryGracePeriod int64                      `json:"post_expiry_grace_period,omitempty"`
-	Unknown               Unknown                    `json:"-"`
+	MetaData  map[string]json.RawMessage `json:"meta_data,omitempty"`
+	Tags      []string                   `json:"tags,omitempty"`
+	BasicAuth *BasicAuth                 `json:"basic_auth_data,omitempty"`
+	Monitor   *Monitor                   `json:"monitor,omitempty"`
+	Extra     *Extra                     `json:",inline"` // nil when none of its members is set
+	Unknown   Unknown                    `json:"-"`
+}
+
+// Extra holds the members of a session that few keys have, so that the others,
+// of which a gateway keeps many, are small.
+type Extra struct {
+	JWT                   json.RawMessage `json:"jwt_data,omitempty"`
+	HMACEnabled           bool            `json:"hmac_enabled,omitempty"`
+	HMACString            string          `json:"hmac_string,omitempty"`
+	Certificate           string          `json:"certificate,omitempty"`
+	CertificateBindings   []string        `json:"mtls_static_certificate_bindings,omitempty"`
+	OAuthClientID         string          `json:"oauth_client_id,omitempty"`
+	OAuthKeys             json.RawMessage `json:"oauth_keys,omitempty"`
+	SessionLifetime       int64           `json:"session_lifetime,omitempty"`
+	DataExpires           int64           `json:"data_expires,omitempty"`
+	DetailedRecording     bool            `json:"enable_detailed_recording,omitempty"`
+	Smoothing             json.RawMessage `json:"smoothing,omitempty"`
+	IDExtractorDeadline   int64           `json:"id_extractor_deadline,omitempty"`
+	PostExpiryAction      string          `json:"post_expiry_action,omitempty"`
+	PostExpiryGracePeriod int64           `json:"post_expiry_grace_period,omitempty"`
 }
 
 // BasicAuth holds a user's password, hashed at rest and never returned.

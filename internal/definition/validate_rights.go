@@ -52,9 +52,12 @@ func (s *Session) Validate() error {
 		}
 	}
 	all.checkID("apply_policy_id", s.ApplyPolicyID)
-	all.checkObject("jwt_data", s.JWT)
-	all.checkObject("smoothing", s.Smoothing)
 	refuse(&all, "", missingSessions, s)
+	if s.Extra != nil {
+		all.checkObject("jwt_data", s.Extra.JWT)
+		all.checkObject("smoothing", s.Extra.Smoothing)
+		refuse(&all, "", missingExtras, s.Extra)
+	}
 	return all.err()
 }
 
@@ -162,17 +165,21 @@ var missingPolicies = []feature[*Policy]{
 // missingSessions lists what a key can ask for in vain.
 var missingSessions = []feature[*Session]{
 	{"basic_auth_data.password", "basic authentication", func(s *Session) bool { return s.BasicAuth != nil && s.BasicAuth.Password != "" }},
-	{"jwt_data.secret", "JWT authentication", func(s *Session) bool { return says(part(s.JWT, "secret")) }},
-	{"hmac_enabled", "HMAC request signatures", func(s *Session) bool { return s.HMACEnabled }},
-	{"certificate", "client certificates as tokens", func(s *Session) bool { return s.Certificate != "" }},
-	{"mtls_static_certificate_bindings", "certificate bindings", func(s *Session) bool { return len(s.CertificateBindings) > 0 }},
-	{"oauth_client_id", "OAuth 2.0 authentication", func(s *Session) bool { return s.OAuthClientID != "" }},
-	{"oauth_keys", "OAuth 2.0 authentication", func(s *Session) bool { return says(s.OAuthKeys) }},
 	{"monitor.trigger_limits", "quota monitors", func(s *Session) bool { return s.Monitor != nil && len(s.Monitor.TriggerLimits) > 0 }},
-	{"smoothing.enabled", "rate limit smoothing", func(s *Session) bool { return isOn(s.Smoothing, "enabled") }},
-	{"session_lifetime", "removal of keys after a time; use expires", func(s *Session) bool { return s.SessionLifetime > 0 }},
-	{"post_expiry_action", "deletion of expired keys", func(s *Session) bool { return s.PostExpiryAction == "delete" }},
 	{"meta_data.rate_limit_pattern", "custom counters", func(s *Session) bool { return hasPattern(s.MetaData) }},
+}
+
+// missingExtras lists what the rarer members of a key can ask for in vain.
+var missingExtras = []feature[*Extra]{
+	{"jwt_data.secret", "JWT authentication", func(e *Extra) bool { return says(part(e.JWT, "secret")) }},
+	{"hmac_enabled", "HMAC request signatures", func(e *Extra) bool { return e.HMACEnabled }},
+	{"certificate", "client certificates as tokens", func(e *Extra) bool { return e.Certificate != "" }},
+	{"mtls_static_certificate_bindings", "certificate bindings", func(e *Extra) bool { return len(e.CertificateBindings) > 0 }},
+	{"oauth_client_id", "OAuth 2.0 authentication", func(e *Extra) bool { return e.OAuthClientID != "" }},
+	{"oauth_keys", "OAuth 2.0 authentication", func(e *Extra) bool { return says(e.OAuthKeys) }},
+	{"smoothing.enabled", "rate limit smoothing", func(e *Extra) bool { return isOn(e.Smoothing, "enabled") }},
+	{"session_lifetime", "removal of keys after a time; use expires", func(e *Extra) bool { return e.SessionLifetime > 0 }},
+	{"post_expiry_action", "deletion of expired keys", func(e *Extra) bool { return e.PostExpiryAction == "delete" }},
 }
 
 // hasPattern tells whether meta data names counters after something else than
