@@ -19,7 +19,7 @@ func Default() *Config {
 		Valkey:    Valkey{Timeout: 200 * time.Millisecond},
 		Admin:     Admin{Listen: "127.0.0.1:8081", LoginRate: 5, PageSize: 10},
 		Telemetry: Telemetry{Metrics: true, Listen: "127.0.0.1:8082"},
-		Log:       Log{Level: "info", Format: "json", Access: "stdout", SampleOK: 1},
+		Log:       Log{Level: "info", Format: "auto", Access: "stdout", SampleOK: 1},
 	}
 }
 

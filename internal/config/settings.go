@@ -81,9 +81,11 @@ type Gateway struct {
 	// Longest request target (path and query); longer ones get 414. At most
 	// gateway.max_header.
 	MaxURL Bytes `yaml:"max_url" range:"64B..1MiB"`
-	// Open client connections; further ones get 503. 0: no limit.
+	// Open client connections; further ones get 503. 0: four fifths of the files
+	// that the process may have open.
 	MaxConnections int `yaml:"max_connections" range:"0..10000000"`
-	// Open connections of one client address; further ones get 503. 0: no limit.
+	// Open connections of one client address; further ones get 503. 0: no limit of
+	// its own, since many callers may share the address of a proxy.
 	MaxConnectionsPerIP int `yaml:"max_connections_per_ip" range:"0..10000000"`
 	// Networks, as CIDRs, whose X-Forwarded-* headers are believed.
 	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
@@ -245,8 +247,9 @@ type Telemetry struct {
 type Log struct {
 	// Least important message that is written: debug, info, warn or error.
 	Level string `yaml:"level" oneof:"debug info warn error" required:"true"`
-	// Shape of the log on standard error: text or json.
-	Format string `yaml:"format" oneof:"text json" required:"true"`
+	// Shape of the log on standard error: text, json, or auto (text where people
+	// read it on a terminal, else json).
+	Format string `yaml:"format" oneof:"auto text json" required:"true"`
 	// Where the access log goes, one JSON line per request: stdout, file or off.
 	Access string `yaml:"access" oneof:"stdout file off" required:"true"`
 	// File of the access log, for log.access file. It is opened again on SIGHUP.
