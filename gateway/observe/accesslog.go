@@ -25,6 +25,7 @@ const (
 	blockSize  = 64 << 10 // bytes that are written at once
 	maxBlocks  = 64       // blocks that wait to be written; beyond, lines are dropped
 	flushEvery = 250 * time.Millisecond
+	lastWrites = 3 * time.Second // for what is left when the log ends
 )
 
 // AccessLog writes one JSON line for each request. Who adds a line never waits
@@ -105,8 +106,23 @@ func (l *AccessLog) Reopen() {
 	}
 }
 
-// Run writes what is added until ctx ends, and then the rest. It must run once.
+// Run writes what is added until ctx ends, and then the rest, for which it takes
+// no longer than a few seconds: whoever reads a pipe may have stopped. It must
+// run once.
 func (l *AccessLog) Run(ctx context.Context) {
+	done := make(chan struct{})
+	go func() { l.serve(ctx); close(done) }()
+	<-ctx.Done()
+	patience := time.NewTimer(lastWrites)
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-patience.C:
+		l.log.Error("the access log takes nothing any more; its last lines are lost")
+	}
+}
+
+func (l *AccessLog) serve(ctx context.Context) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	for {

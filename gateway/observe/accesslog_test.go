@@ -222,6 +222,24 @@ func TestAStalledLogHoldsNobodyUpAndCountsWhatItDrops(t *testing.T) {
 	})
 }
 
+func TestALogThatNobodyReadsKeepsNobodyFromStopping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		out := &sink{gate: make(chan struct{})}
+		l := newAccessLog(out, AccessOptions{SampleOK: 1}, slog.New(slog.NewTextHandler(&log, nil)))
+		m := New(Options{Log: quiet(), Access: l}).NewMeter("sample")
+		stop := running(t, l)
+		m.Done(exchange("GET", "/", 200))
+		time.Sleep(2 * flushEvery) // on the test's clock
+		began := time.Now()
+		stop()
+		if took := time.Since(began); took != lastWrites || !strings.Contains(log.String(), "last lines are lost") {
+			t.Errorf("took %s, logged %q", took, log.String())
+		}
+		close(out.gate)
+	})
+}
+
 func TestAFailingLogSaysSoOnceAndCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -277,7 +277,7 @@ func TestSourcesAreShown(t *testing.T) {
 		Clients:   func() Clients { return Clients{Open: 3, Refused: 4, Panics: 5} },
 		Upstreams: func() Upstreams { return Upstreams{Open: 9, Idle: 7} },
 		KeyCache: func() KeyCache {
-			return KeyCache{Hits: 1, Misses: 2, Unknown: 3, Malformed: 4, Stale: 5, Entries: 6, Unknowns: 7}
+			return KeyCache{Hits: 1, Misses: 2, Unknown: 3, Malformed: 4, Stale: 5, Busy: 9, Entries: 6, Unknowns: 7}
 		},
 		Counters:      func() Store { return Store{Away: true, Outages: 2, Without: 8} },
 		Keys:          func() Store { return Store{} },
@@ -289,7 +289,7 @@ func TestSourcesAreShown(t *testing.T) {
 		`sluice_upstream_connections{state="busy"} 2`, `sluice_upstream_connections{state="idle"} 7`,
 		`sluice_key_cache_total{result="hit"} 1`, `sluice_key_cache_total{result="miss"} 2`,
 		`sluice_key_cache_total{result="unknown"} 3`, `sluice_key_cache_total{result="malformed"} 4`,
-		`sluice_key_cache_total{result="stale"} 5`,
+		`sluice_key_cache_total{result="stale"} 5`, `sluice_key_cache_total{result="busy"} 9`,
 		`sluice_key_cache_entries{kind="session"} 6`, `sluice_key_cache_entries{kind="unknown"} 7`,
 		`sluice_store_up{store="counters"} 0`, `sluice_store_up{store="keys"} 1`,
 		`sluice_store_outages_total{store="counters"} 2`, `sluice_store_decisions_without_total{store="counters"} 8`,

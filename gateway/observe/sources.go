@@ -30,6 +30,7 @@ type KeyCache struct {
 	Unknown      uint64 // refused from memory, without a look-up
 	Malformed    uint64 // refused by their checksum
 	Stale        uint64 // served past their age while the store was away
+	Busy         uint64 // not looked up in time, since too many others were
 	Entries      int
 	Unknowns     int // unknown keys that are remembered
 }
@@ -113,6 +114,7 @@ func (k KeyCache) collect(ch chan<- prometheus.Metric) {
 	ch <- total(keyCacheTotal, k.Unknown, "unknown")
 	ch <- total(keyCacheTotal, k.Malformed, "malformed")
 	ch <- total(keyCacheTotal, k.Stale, "stale")
+	ch <- total(keyCacheTotal, k.Busy, "busy")
 	ch <- gauge(keyCacheSize, float64(k.Entries), "session")
 	ch <- gauge(keyCacheSize, float64(k.Unknowns), "unknown")
 }
