@@ -1,0 +1,152 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Health is how a part of the gateway is.
+type Health string
+
+// The grades of health.
+const (
+	Pass Health = "pass"
+	Warn Health = "warn" // the gateway serves, perhaps with what it remembers
+	Fail Health = "fail" // the gateway cannot serve
+)
+
+// worse returns the worse of two.
+func (h Health) worse(other Health) Health {
+	if h == Fail || other == Fail {
+		return Fail
+	}
+	if h == Warn || other == Warn {
+		return Warn
+	}
+	return Pass
+}
+
+// A Component is something that a gateway needs in order to serve.
+type Component struct {
+	Name string // such as key_store
+	Kind string // such as datastore
+
+	// Check says how the component is, and why when it is not well. The text is
+	// shown to everybody: it names no address and no id. It must return soon
+	// after ctx ends.
+	Check func(ctx context.Context) (Health, string)
+}
+
+// finding is a component's entry in /hello.
+type finding struct {
+	Status        Health `json:"status"`
+	ComponentType string `json:"componentType"`
+	Output        string `json:"output,omitempty"`
+	Time          string `json:"time"`
+}
+
+// report is the answer of /hello.
+type report struct {
+	Status      Health             `json:"status"`
+	Version     string             `json:"version"`
+	Description string             `json:"description"`
+	Details     map[string]finding `json:"details"`
+}
+
+// Bounds on checks, which anybody can ask for.
+const (
+	checkWithin = time.Second // what takes longer is not well
+	checkEvery  = time.Second // callers in between get the last findings
+)
+
+// health remembers findings for a while, so that asking costs the components
+// nothing.
+type health struct {
+	components []Component
+
+	mu      sync.Mutex
+	at      time.Time
+	details map[string]finding
+	overall Health
+}
+
+func newHealth(components []Component) *health { return &health{components: components} }
+
+// check returns findings that are at most checkEvery old.
+func (h *health) check() (Health, map[string]finding) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.details == nil || time.Since(h.at) >= checkEvery {
+		h.overall, h.details = h.ask()
+		h.at = time.Now()
+	}
+	return h.overall, h.details
+}
+
+func (h *health) ask() (Health, map[string]finding) {
+	ctx, cancel := context.WithTimeout(context.Background(), checkWithin)
+	defer cancel()
+	found := make([]finding, len(h.components))
+	var all sync.WaitGroup
+	for i, c := range h.components {
+		all.Go(func() {
+			status, output := c.Check(ctx)
+			found[i] = finding{Status: status, ComponentType: c.Kind, Output: output, Time: time.Now().UTC().Format(time.RFC3339)}
+		})
+	}
+	all.Wait()
+	overall, details := Pass, make(map[string]finding, len(found))
+	for i, f := range found {
+		overall = overall.worse(f.Status)
+		details[h.components[i].Name] = f
+	}
+	return overall, details
+}
+
+// configuration is the component that every gateway has.
+func (a *API) configuration() Component {
+	return Component{Name: "configuration", Kind: "system", Check: func(context.Context) (Health, string) {
+		if a.deps.Live.Revision() == "" {
+			return Fail, "no configuration was loaded yet"
+		}
+		origin := a.deps.Live.Origin()
+		text := fmt.Sprintf("from %s, in force for %s", origin.Source, time.Since(origin.Since).Round(time.Second))
+		switch failed := len(a.deps.Live.Failed()); {
+		case failed > 0:
+			return Warn, fmt.Sprintf("%s; %d definitions are not served as written", text, failed)
+		case origin.Stale:
+			return Warn, text + "; its source is away"
+		}
+		return Pass, text
+	}}
+}
+
+func (a *API) hello(rc *fasthttp.RequestCtx) {
+	overall, details := a.health.check()
+	a.answer(rc, fasthttp.StatusOK, &report{
+		Status: overall, Version: a.deps.Version, Description: "Sluice gateway", Details: details,
+	})
+}
+
+func (a *API) ready(rc *fasthttp.RequestCtx) {
+	overall, details := a.health.check()
+	if overall != Fail {
+		a.answer(rc, fasthttp.StatusOK, &outcome{Status: "ok", Message: "ready"})
+		return
+	}
+	message := "not ready"
+	for _, c := range a.health.components {
+		if f := details[c.Name]; f.Status == Fail {
+			message += "; " + c.Name + ": " + f.Output
+		}
+	}
+	a.answer(rc, fasthttp.StatusServiceUnavailable, &outcome{Status: "error", Message: message})
+}
+
+func (a *API) live(rc *fasthttp.RequestCtx) {
+	a.answer(rc, fasthttp.StatusOK, &outcome{Status: "ok", Message: "alive"})
+}

@@ -1,0 +1,267 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/event"
+	"github.com/sluicegate/sluice/internal/keys"
+	"github.com/valyala/fasthttp"
+)
+
+// Keys makes, shows and changes keys. Its errors are those of package keys; one
+// of type *Error is answered as it is.
+type Keys interface {
+	// Create makes a key and returns it; custom is an id that somebody chose, or
+	// "". With keepQuota a key that is replaced keeps its used quota.
+	Create(ctx context.Context, custom string, s *definition.Session, keepQuota bool) (keys.Issued, error)
+
+	// Update replaces a key's session.
+	Update(ctx context.Context, ref keys.Ref, s *definition.Session, keepQuota bool) (keys.Issued, error)
+
+	// Get returns a key's session with what is left of its quotas, and its hash.
+	Get(ctx context.Context, ref keys.Ref) (*definition.Session, string, error)
+
+	// Delete removes a key.
+	Delete(ctx context.Context, ref keys.Ref) (keys.Issued, error)
+
+	// ResetQuota forgets the used quotas of a key.
+	ResetQuota(ctx context.Context, ref keys.Ref) (keys.Issued, error)
+
+	// SetPolicies replaces the policies of a key.
+	SetPolicies(ctx context.Context, ref keys.Ref, policies []string) (keys.Issued, error)
+
+	// Find returns the hashes of the keys that fit, or, where keys are stored in
+	// clear, the keys.
+	Find(ctx context.Context, f keys.Filter) ([]string, error)
+
+	// Preview returns what a session would be with its policies applied.
+	Preview(ctx context.Context, s *definition.Session) (*definition.Session, error)
+}
+
+// LocalKeys are keys that no admin owns.
+type LocalKeys struct{ *keys.Service }
+
+// Preview implements Keys.
+func (l LocalKeys) Preview(_ context.Context, s *definition.Session) (*definition.Session, error) {
+	return l.Service.Preview(s)
+}
+
+// The kinds of bodies that hold a session: they differ in what is said when they
+// are not JSON.
+var (
+	keyKind    = sessionKind(refuse(fasthttp.StatusBadRequest, "Request malformed"))
+	createKind = sessionKind(refuse(fasthttp.StatusInternalServerError, "Unmarshalling failed"))
+)
+
+func sessionKind(malformed *Error) kind[*definition.Session] {
+	return kind[*definition.Session]{parse: definition.ParseSession, name: "Key", malformed: malformed}
+}
+
+// ref is the key that a call names.
+func (c *call) ref() (keys.Ref, error) {
+	hashed, err := c.flag("hashed")
+	if err != nil {
+		return keys.Ref{}, err
+	}
+	named, err := c.flag("username")
+	if err != nil {
+		return keys.Ref{}, err
+	}
+	if named {
+		return keys.Ref{}, refuse(fasthttp.StatusBadRequest, "username=true names keys of basic authentication, which this release does not have")
+	}
+	return keys.Ref{ID: c.id, Hashed: hashed, Org: c.query["org_id"]}, nil
+}
+
+// change reads what makes or changes a key: which, its session, and whether its
+// used quota stays.
+func (c *call) change(k kind[*definition.Session]) (ref keys.Ref, s *definition.Session, keepQuota bool, err error) {
+	if ref, err = c.ref(); err != nil {
+		return ref, nil, false, err
+	}
+	if keepQuota, err = c.flag("suppress_reset"); err != nil {
+		return ref, nil, false, err
+	}
+	s, err = read(c, k)
+	return ref, s, keepQuota, err
+}
+
+func (a *API) createKey(ctx context.Context, c *call) (any, error) {
+	return a.create(ctx, c, createKind, creating)
+}
+
+func (a *API) addKey(ctx context.Context, c *call) (any, error) {
+	return a.create(ctx, c, keyKind, creating)
+}
+
+// nameKey makes a key with the id in the path.
+func (a *API) nameKey(ctx context.Context, c *call) (any, error) {
+	return a.create(ctx, c, keyKind, naming)
+}
+
+func (a *API) create(ctx context.Context, c *call, k kind[*definition.Session], words keyWords) (any, error) {
+	ref, session, keep, err := c.change(k)
+	if err != nil {
+		return nil, err
+	}
+	if session.OrgID == "" {
+		session.OrgID = ref.Org
+	} else if ref.Org != "" && ref.Org != session.OrgID {
+		return nil, refuse(fasthttp.StatusBadRequest, "org_id in the query does not match that in the session")
+	}
+	issued, err := a.deps.Keys.Create(ctx, c.id, session, keep)
+	if err != nil {
+		return nil, words.fault(err)
+	}
+	a.raise(event.TokenCreated, issued)
+	return &change{Key: issued.Key, Status: "ok", Action: added, KeyHash: issued.Hash}, nil
+}
+
+func (a *API) getKey(ctx context.Context, c *call) (any, error) {
+	ref, err := c.ref()
+	if err != nil {
+		return nil, err
+	}
+	session, _, err := a.deps.Keys.Get(ctx, ref)
+	if err != nil {
+		return nil, looking.fault(err)
+	}
+	return session, nil
+}
+
+func (a *API) updateKey(ctx context.Context, c *call) (any, error) {
+	ref, session, keep, err := c.change(keyKind)
+	if err != nil {
+		return nil, err
+	}
+	issued, err := a.deps.Keys.Update(ctx, ref, session, keep)
+	if err != nil {
+		return nil, updating.fault(err)
+	}
+	a.raise(event.TokenUpdated, issued)
+	answer := changed(ref.ID, modified)
+	if !ref.Hashed {
+		answer.KeyHash = issued.Hash
+	}
+	return answer, nil
+}
+
+func (a *API) deleteKey(ctx context.Context, c *call) (any, error) {
+	ref, err := c.ref()
+	if err != nil {
+		return nil, err
+	}
+	gone, err := a.deps.Keys.Delete(ctx, ref)
+	if err != nil {
+		return nil, deleting.fault(err)
+	}
+	a.raise(event.TokenDeleted, gone)
+	return changed(ref.ID, deleted), nil
+}
+
+func (a *API) resetQuota(ctx context.Context, c *call) (any, error) {
+	ref, err := c.ref()
+	if err != nil {
+		return nil, err
+	}
+	issued, err := a.deps.Keys.ResetQuota(ctx, ref)
+	if err != nil {
+		return nil, looking.fault(err)
+	}
+	a.raise(event.TokenUpdated, issued)
+	return &outcome{Status: "ok", Message: "quota reset"}, nil
+}
+
+func (a *API) previewKey(ctx context.Context, c *call) (any, error) {
+	_, session, _, err := c.change(createKind)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := a.deps.Keys.Preview(ctx, session)
+	if err != nil {
+		return nil, creating.fault(err)
+	}
+	return applied, nil
+}
+
+// keyList is the answer that lists keys.
+type keyList struct {
+	Keys []string `json:"keys"`
+}
+
+func (a *API) listKeys(ctx context.Context, c *call) (any, error) {
+	if !a.deps.ListKeys {
+		return nil, refuse(fasthttp.StatusNotFound, "Hashed key listing is disabled in config (enable_hashed_keys_listing)")
+	}
+	if _, err := c.ref(); err != nil {
+		return nil, err
+	}
+	found, err := a.deps.Keys.Find(ctx, keys.Filter{Prefix: c.query["filter"], API: c.query["api_id"]})
+	if err != nil {
+		return nil, looking.fault(err)
+	}
+	if found == nil {
+		found = []string{}
+	}
+	return &keyList{Keys: found}, nil
+}
+
+// swap is the body that replaces the policies of a key.
+type swap struct {
+	Policy   string   `json:"policy"`
+	Policies []string `json:"apply_policies"`
+}
+
+var swapKind = kind[swap]{
+	parse: parseSwap, name: "Request",
+	malformed: refuse(fasthttp.StatusBadRequest, "Request malformed"),
+}
+
+func parseSwap(body []byte) (swap, error) {
+	var s swap
+	dec := json.NewDecoder(strings.NewReader(string(body)))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(&s)
+	if err == nil && dec.More() {
+		err = errors.New("something follows the object")
+	}
+	if err != nil {
+		return s, errors.New(`must be {"policy": "<id>"} or {"apply_policies": ["<id>", …]}: ` + strings.TrimPrefix(err.Error(), "json: "))
+	}
+	switch {
+	case s.Policy == "" && len(s.Policies) == 0:
+		return s, errors.New(`policy: must be the id of a policy; without it apply_policies must have one at least`)
+	case s.Policy != "" && len(s.Policies) > 0:
+		return s, errors.New("policy: must be left out when apply_policies is given")
+	case s.Policy != "":
+		s.Policies = []string{s.Policy}
+	}
+	return s, nil
+}
+
+// swapPolicies names a key by its hash, whatever the query says.
+func (a *API) swapPolicies(ctx context.Context, c *call) (any, error) {
+	wanted, err := read(c, swapKind)
+	if err != nil {
+		return nil, err
+	}
+	issued, err := a.deps.Keys.SetPolicies(ctx, keys.Ref{ID: c.id, Hashed: true}, wanted.Policies)
+	if err != nil {
+		return nil, swapping.fault(err)
+	}
+	a.raise(event.TokenUpdated, issued)
+	return changed(c.id, updated), nil
+}
+
+// raise tells what happened to a key, which is named by the beginning of its
+// hash. A key that is stored in clear has none, and is not named.
+func (a *API) raise(name event.Name, key keys.Issued) {
+	if a.deps.Events != nil {
+		a.deps.Events.Raise(event.Event{Name: name, At: time.Now(), Key: key.Hash[:min(len(key.Hash), 12)]})
+	}
+}

@@ -1,0 +1,168 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAReloadIsAnsweredAtOnceAndHappens(t *testing.T) {
+	b := onFiles(t)
+	b.write("weather.json", definitionOf("weather", ""))
+	b.want("GET", "/svc/reload", "", 200, `{"status":"ok","message":""}`)
+	until(t, "the API is live", func() bool { return b.live.API("weather") != nil })
+	b.write("pets.json", definitionOf("pets", ""))
+	b.want("GET", "/svc/reload/group?block=false", "", 200, `{"status":"ok","message":""}`)
+	until(t, "the API is live", func() bool { return b.live.API("pets") != nil })
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not in time", what)
+		}
+	}
+}
+
+func TestABlockingReloadAnswersWhenItIsDone(t *testing.T) {
+	for _, path := range []string{"/svc/reload?block=true", "/svc/reload/group?block=1"} {
+		b := onFiles(t)
+		b.write("weather.json", definitionOf("weather", ""))
+		got := b.call("GET", path, "")
+		if b.live.API("weather") == nil {
+			t.Errorf("%s answered before the API was live", path)
+		}
+		if want := `{"status":"ok","message":"","Meta":{"revision":"` + b.live.Revision() + `"}}`; got.status != 200 || got.body != want {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+}
+
+func TestAReloadNamesWhatIsNotServedAsWritten(t *testing.T) {
+	b := onFiles(t)
+	b.write("weather.json", definitionOf("weather", ""))
+	b.write("broken.json", `{"api_id":"broken","proxy":{}}`)
+	got := b.call("GET", "/svc/reload?block=true", "")
+	said := decoded[struct {
+		Status, Message string
+		Meta            revision
+	}](t, got)
+	if got.status != 200 || said.Status != "ok" || !strings.HasPrefix(said.Message, "Not everything is served as written: broken.json: ") ||
+		!strings.Contains(said.Meta.Errors["broken.json"], "listen_path") {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if b.live.API("weather") == nil {
+		t.Error("the other API is not live")
+	}
+}
+
+func TestAReloadThatCannotReadAnythingFails(t *testing.T) {
+	b := onFiles(t)
+	b.write("weather.json", definitionOf("weather", ""))
+	b.reload()
+	if err := os.Rename(b.apps, b.apps+".away"); err != nil {
+		t.Fatal(err)
+	}
+	got := b.call("GET", "/svc/reload?block=true", "")
+	if got.status != 500 || !strings.Contains(got.body, "Reload failed, what was in force stays: apps folder") {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if b.live.API("weather") == nil {
+		t.Error("the API is gone")
+	}
+}
+
+func TestReloadsCloseTogetherAreOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var began, done atomic.Int64
+		r := newReloads(func(context.Context) error {
+			began.Add(1)
+			time.Sleep(100 * time.Millisecond)
+			done.Add(1)
+			return nil
+		}, time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		go r.run(ctx, slog.New(slog.DiscardHandler))
+		r.schedule()
+		synctest.Wait()
+		for range 50 {
+			r.schedule()
+			go func() {
+				if err := r.wait(ctx); err != nil || done.Load() != 2 {
+					t.Errorf("%v after %d reloads", err, done.Load())
+				}
+			}()
+		}
+		time.Sleep(90 * time.Millisecond)
+		if began.Load() != 1 {
+			t.Errorf("%d reloads at a time", began.Load())
+		}
+		time.Sleep(time.Minute)
+		if done.Load() != 2 {
+			t.Errorf("%d reloads, want 2", done.Load())
+		}
+		cancel()
+		synctest.Wait()
+		if err := r.wait(t.Context()); !errors.Is(err, errStopping) {
+			t.Errorf("after the end: %v", err)
+		}
+	})
+}
+
+func TestAReloadThatTakesTooLongIsNotWaitedForForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReloads(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go r.run(ctx, slog.New(slog.DiscardHandler))
+		waiting, stop := context.WithTimeout(ctx, answerWithin)
+		defer stop()
+		err := r.wait(waiting)
+		if e, ok := errors.AsType[*Error](err); !ok || e.Status != 503 {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// group stands for gateways that share a store.
+type group struct {
+	told  atomic.Int64
+	err   error
+	watch chan func()
+}
+
+func (g *group) ReloadGroup(context.Context) error { g.told.Add(1); return g.err }
+
+func (g *group) Watch(ctx context.Context, reload func()) {
+	g.watch <- reload
+	<-ctx.Done()
+}
+
+func TestAReloadOfTheGroupReachesTheOthersAndThisOne(t *testing.T) {
+	g := &group{watch: make(chan func(), 1)}
+	b := onFiles(t, func(d *Deps) { d.Group = g })
+	b.write("weather.json", definitionOf("weather", ""))
+	if got := b.call("GET", "/svc/reload/group?block=true", ""); got.status != 200 || b.live.API("weather") == nil || g.told.Load() != 1 {
+		t.Errorf("%d %s, %d told", got.status, got.body, g.told.Load())
+	}
+	b.write("pets.json", definitionOf("pets", ""))
+	(<-g.watch)() // another gateway told us
+	until(t, "the API is live", func() bool { return b.live.API("pets") != nil })
+	b.want("GET", "/svc/reload", "", 200, `{"status":"ok","message":""}`)
+	if g.told.Load() != 1 {
+		t.Error("a reload of this gateway reached the others")
+	}
+	g.err = errors.New("store 10.0.0.1 is away")
+	got := b.want("GET", "/svc/reload/group", "", 503, failed("The gateways of the group could not be told to reload"))
+	if got.header.Get("Retry-After") != "1" || !strings.Contains(b.log.String(), "10.0.0.1") {
+		t.Errorf("headers %v, log %s", got.header, b.log)
+	}
+}

@@ -1,0 +1,161 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+)
+
+// answerWithin bounds the work on one call, a reload that is waited for
+// included.
+const answerWithin = 30 * time.Second
+
+// A handler answers a call with what is sent as JSON, or with an error.
+type handler func(ctx context.Context, c *call) (answer any, err error)
+
+// A route is one method on one path, which may as well end in a slash.
+type route struct {
+	method, path string
+	params       []string // of the query; others are refused
+	handle       handler
+}
+
+// prefix is what all paths begin with that need the secret.
+const prefix = "/svc"
+
+// routes lists every route below prefix.
+func (a *API) routes() []route {
+	block := []string{"block"}
+	key := []string{"hashed", "api_id", "org_id", "username", "suppress_reset"}
+	list := append([]string{"filter"}, key...)
+	return []route{
+		{"GET", "/svc/apis", nil, a.listAPIs},
+		{"POST", "/svc/apis", nil, a.createAPI},
+		{"GET", "/svc/apis/{id}", nil, a.getAPI},
+		{"PUT", "/svc/apis/{id}", nil, a.updateAPI},
+		{"DELETE", "/svc/apis/{id}", nil, a.deleteAPI},
+		{"GET", "/svc/apis/{id}/versions", nil, a.listVersions},
+
+		{"GET", "/svc/policies", nil, a.listPolicies},
+		{"POST", "/svc/policies", nil, a.createPolicy},
+		{"GET", "/svc/policies/{id}", nil, a.getPolicy},
+		{"PUT", "/svc/policies/{id}", nil, a.updatePolicy},
+		{"DELETE", "/svc/policies/{id}", nil, a.deletePolicy},
+
+		{"GET", "/svc/keys", list, a.listKeys},
+		{"POST", "/svc/keys", key, a.addKey},
+		{"POST", "/svc/keys/create", key, a.createKey},
+		{"POST", "/svc/keys/preview", key, a.previewKey},
+		{"POST", "/svc/keys/reset/{id}", key, a.resetQuota},
+		{"POST", "/svc/keys/policy/{id}", key, a.swapPolicies},
+		{"POST", "/svc/keys/{id}", key, a.nameKey},
+		{"GET", "/svc/keys/{id}", key, a.getKey},
+		{"PUT", "/svc/keys/{id}", key, a.updateKey},
+		{"DELETE", "/svc/keys/{id}", key, a.deleteKey},
+
+		{"GET", "/svc/reload", block, a.reload},
+		{"GET", "/svc/reload/group", block, a.reloadGroup},
+	}
+}
+
+// routed routes everything that Handle answers.
+func (a *API) routed() fasthttp.RequestHandler {
+	r := newRouter(a)
+	for _, route := range a.routes() {
+		r.Handle(route.method, route.path, a.serve(route))
+	}
+	r.GET("/hello", a.hello)
+	r.GET("/ready", a.ready)
+	r.GET("/live", a.live)
+	return func(rc *fasthttp.RequestCtx) {
+		dropFinalSlash(rc.URI())
+		r.Handler(rc)
+	}
+}
+
+// dropFinalSlash makes both spellings of a path one. The router cannot hold them
+// both: it takes the second for a redirection to the first.
+func dropFinalSlash(uri *fasthttp.URI) {
+	if path := uri.PathOriginal(); len(path) > 1 && path[len(path)-1] == '/' {
+		uri.SetPathBytes(slices.Clone(path[:len(path)-1]))
+	}
+}
+
+func newRouter(a *API) *router.Router {
+	r := router.New()
+	r.RedirectTrailingSlash, r.RedirectFixedPath, r.HandleOPTIONS = false, false, false
+	r.NotFound = func(rc *fasthttp.RequestCtx) {
+		a.fail(rc, refuse(fasthttp.StatusNotFound, "Not found"))
+	}
+	r.MethodNotAllowed = func(rc *fasthttp.RequestCtx) {
+		// The router adds OPTIONS, which nothing here answers.
+		allowed := strings.Split(string(rc.Response.Header.Peek(fasthttp.HeaderAllow)), ", ")
+		a.fail(rc, refuse(fasthttp.StatusMethodNotAllowed, "Method not allowed"))
+		rc.Response.Header.Set(fasthttp.HeaderAllow, strings.Join(slices.DeleteFunc(allowed, isOptions), ", "))
+	}
+	r.PanicHandler = func(rc *fasthttp.RequestCtx, cause any) {
+		rc.Response.Reset()
+		a.fail(rc, &Error{Status: fasthttp.StatusInternalServerError, Message: "Internal error",
+			Cause: fmt.Errorf("panic: %v\n%s", cause, debug.Stack())})
+	}
+	return r
+}
+
+// Handle answers everything: calls below /svc/ from those who know the secret,
+// and the health paths for all.
+func (a *API) Handle(rc *fasthttp.RequestCtx) {
+	if isBelow(prefix, rc.URI().PathOriginal()) && !a.authorised(rc) {
+		a.fail(rc, refuse(fasthttp.StatusForbidden, "Attempted administrative access with invalid or missing key!"))
+		return
+	}
+	a.handler(rc)
+}
+
+// HandleHealth answers the health paths alone, for a port that does not have the
+// rest.
+func (a *API) HandleHealth(rc *fasthttp.RequestCtx) {
+	if isBelow(prefix, rc.URI().PathOriginal()) {
+		a.fail(rc, refuse(fasthttp.StatusNotFound, "Not found"))
+		return
+	}
+	a.handler(rc)
+}
+
+// authorised tells whether the caller knows the secret. Of two different headers
+// neither counts.
+func (a *API) authorised(rc *fasthttp.RequestCtx) bool {
+	shown := rc.Request.Header.PeekAll("X-Svc-Authorization")
+	return len(shown) == 1 && a.deps.Secret.Equal(shown[0])
+}
+
+// isBelow tells whether path is tree or below it.
+func isBelow(tree string, path []byte) bool {
+	rest, ok := strings.CutPrefix(string(path), tree)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+func isOptions(method string) bool { return method == fasthttp.MethodOptions }
+
+// serve has a route answer a call.
+func (a *API) serve(r route) fasthttp.RequestHandler {
+	return func(rc *fasthttp.RequestCtx) {
+		ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
+		defer cancel()
+		c, err := newCall(rc, r.params)
+		var answer any
+		if err == nil {
+			answer, err = r.handle(ctx, c)
+		}
+		if err != nil {
+			a.fail(rc, err)
+		} else {
+			a.answer(rc, fasthttp.StatusOK, answer)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package keystore
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/testenv"
+)
+
+// member watches a group and counts how often it was told to reload.
+type member struct{ told atomic.Int64 }
+
+func join(t *testing.T, addr, group string) (*member, *Group) {
+	t.Helper()
+	v, err := OpenValkey(ValkeyOptions{Addresses: []string{addr}, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, m := v.Group(group), new(member)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); g.Watch(ctx, func() { m.told.Add(1) }) }()
+	t.Cleanup(func() { cancel(); <-ended; v.Close() })
+	return m, g
+}
+
+// awaitListeners waits until n members are subscribed.
+func awaitListeners(t *testing.T, store *testenv.Store, group, want string) {
+	t.Helper()
+	awaitTrue(t, "subscribers", func() bool {
+		return store.Do("PUBSUB", "NUMSUB", "sluice:reload:"+group) == "sluice:reload:"+group+"\n"+want
+	})
+}
+
+func awaitTrue(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not in time", what)
+		}
+	}
+}
+
+func TestEveryGatewayOfAGroupIsToldAndNoOther(t *testing.T) {
+	store := testenv.Valkey(t)
+	first, group := join(t, store.Addr, "blue")
+	second, _ := join(t, store.Addr, "blue")
+	other, _ := join(t, store.Addr, "green")
+	awaitListeners(t, store, "blue", "2")
+	awaitListeners(t, store, "green", "1")
+	for range 3 {
+		if err := group.ReloadGroup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitTrue(t, "messages", func() bool { return first.told.Load() == 3 && second.told.Load() == 3 })
+	if n := other.told.Load(); n != 0 {
+		t.Errorf("another group was told %d times", n)
+	}
+}
+
+func TestAGatewayThatMayHaveMissedAReloadReloads(t *testing.T) {
+	store := testenv.Valkey(t)
+	m, group := join(t, store.Addr, "blue")
+	awaitListeners(t, store, "blue", "1")
+	store.Kill()
+	if err := group.ReloadGroup(t.Context()); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("without a store: %v", err)
+	}
+	store.Restart()
+	awaitTrue(t, "reload after the store was away", func() bool { return m.told.Load() >= 1 })
+	awaitListeners(t, store, "blue", "1")
+	before := m.told.Load()
+	awaitTrue(t, "publishing", func() bool { return group.ReloadGroup(t.Context()) == nil })
+	awaitTrue(t, "a message after the store came back", func() bool { return m.told.Load() > before })
+}
+
+func TestAGatewayThatStartsBeforeItsStoreReloadsOnceThatIsThere(t *testing.T) {
+	store := testenv.Valkey(t)
+	store.Kill()
+	m, _ := join(t, store.Addr, "blue")
+	store.Restart()
+	awaitTrue(t, "reload", func() bool { return m.told.Load() >= 1 })
+}
