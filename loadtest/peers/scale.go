@@ -5,7 +5,7 @@ import "context"
 // The sizes that cost per request must not depend on.
 const (
 	manyAPIs = 100_000
-	manyKeys = 100_000
+	manyKeys = 1_000_000
 )
 
 // measureScale compares gateways that have little loaded with such that have
@@ -21,7 +21,7 @@ func measureScale(ctx context.Context, b *bench) error {
 		},
 		{
 			"keys", contender{"Sluice, 1 key", startSluice(setup{keys: 1, apis: 1})},
-			contender{"Sluice, 100,000 keys in turn", startSluice(setup{keys: manyKeys, apis: 1})},
+			contender{"Sluice, 1,000,000 keys in turn", startSluice(setup{keys: manyKeys, apis: 1})},
 		},
 	} {
 		started, err := b.startAll(ctx, []contender{pair.few, pair.many})

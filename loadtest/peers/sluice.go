@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/sluicegate/sluice/loadtest/rig"
@@ -43,13 +41,16 @@ func startSluice(s setup) func(context.Context, *bench) (*running, error) {
 			return nil, err
 		}
 		r := &running{addr: addr}
-		store := ""
+		store, keys := "", []string(nil)
 		if s.shared {
 			if r.store, store, err = b.startStore(ctx, dir); err != nil {
 				return nil, err
 			}
 		}
 		if err := b.writeSluice(s, dir, addr, store); err != nil {
+			return nil, err
+		}
+		if keys, err = makeKeys(ctx, filepath.Join(dir, "data"), store, s.keys); err != nil {
 			return nil, err
 		}
 		r.process, err = b.rig.Start(ctx, rig.Command{
@@ -62,9 +63,9 @@ func startSluice(s setup) func(context.Context, *bench) (*running, error) {
 			return nil, fmt.Errorf("%w\n%s", err, r.process.Log())
 		}
 		if s.keys > 0 {
-			r.request, err = b.keyed(ctx, addr, s.keys)
+			r.request = b.keyed(addr, keys)
 		}
-		return r, err
+		return r, nil
 	}
 }
 
@@ -177,63 +178,4 @@ func awaitAPI(ctx context.Context, addr string) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-}
-
-// keyed makes keys and returns requests that show them in turn.
-func (b *bench) keyed(ctx context.Context, addr string, n int) (func(dst []byte, n uint64) []byte, error) {
-	keys, err := makeKeys(ctx, addr, n)
-	if err != nil {
-		return nil, err
-	}
-	head := b.head(addr) + "Authorization: "
-	return func(dst []byte, i uint64) []byte {
-		dst = append(dst, head...)
-		dst = append(dst, keys[i%uint64(len(keys))]...)
-		return append(dst, "\r\n\r\n"...)
-	}, nil
-}
-
-// makers is how many keys are made at a time: they reach the disk together.
-const makers = 32
-
-func makeKeys(ctx context.Context, addr string, n int) ([]string, error) {
-	keys, errs := make([]string, n), make([]error, makers)
-	var running sync.WaitGroup
-	for m := range makers {
-		running.Go(func() {
-			for i := m; i < n && errs[m] == nil; i += makers {
-				keys[i], errs[m] = makeKey(ctx, addr)
-			}
-		})
-	}
-	running.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("making keys: %w", err)
-		}
-	}
-	return keys, nil
-}
-
-func makeKey(ctx context.Context, addr string) (string, error) {
-	session := []byte(`{"org_id": "loadtest", "apply_policies": ["` + policy + `"]}`)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/svc/keys/create", bytes.NewReader(session))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("X-Svc-Authorization", secret)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	var made struct{ Key, Message string }
-	if err := json.NewDecoder(resp.Body).Decode(&made); err != nil {
-		return "", fmt.Errorf("status %d: %w", resp.StatusCode, err)
-	}
-	if resp.StatusCode != http.StatusOK || made.Key == "" {
-		return "", fmt.Errorf("status %d: %s", resp.StatusCode, made.Message)
-	}
-	return made.Key, nil
 }
