@@ -247,6 +247,60 @@ func TestDeliveriesOfOneKeyNeverOvertakeEachOther(t *testing.T) {
 	}
 }
 
+func TestWhoDeliversAKeyHoldsItAgainstOthers(t *testing.T) {
+	s, url := fresh(t)
+	other := open(t, url)
+	newKey(t, s, "one", "h1")
+	newKey(t, s, "one", "h2")
+	entered, release := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		_, _, err := s.Deliver(t.Context(), 1, func(list []Delivery) []error {
+			if list[0].Hash != "h1" {
+				t.Errorf("%s is the oldest", list[0].Hash)
+			}
+			close(entered)
+			<-release
+			return []error{nil}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-entered
+	if taken, _, err := other.Deliver(t.Context(), 10, func(list []Delivery) []error {
+		if len(list) != 1 || list[0].Hash != "h2" {
+			t.Errorf("another delivers %+v", list)
+		}
+		return []error{nil}
+	}); taken != 1 || err != nil {
+		t.Errorf("another delivered %d: %v", taken, err)
+	}
+	released := false
+	all.Go(func() {
+		err := other.DeliverKey(t.Context(), "h1", func(list []Delivery) []error {
+			if !released || list[0].Session.Alias != "changed" {
+				t.Errorf("delivered beside the one who holds the key: %+v", list)
+			}
+			return []error{nil}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	all.Go(func() {
+		if err := s.CommitKey(t.Context(), by("one"), KeyChange{Hash: "h1", Session: &definition.Session{Alias: "changed"}}); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "both wait for the key", func() bool {
+		return one[int](t, url, "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'") == 2
+	})
+	released = true
+	close(release)
+	all.Wait()
+}
+
 func TestFillingWalksAllKeysOfAllOrganisations(t *testing.T) {
 	s, url := fresh(t)
 	sqlExec(t, url, `insert into keys (key_hash, org_id, active, apis, policies, body)
