@@ -1,0 +1,296 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/control"
+	"github.com/sluicegate/sluice/gateway/observe"
+	"github.com/sluicegate/sluice/gateway/source"
+	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/keys"
+	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/valyala/fasthttp"
+)
+
+// Gateway runs a gateway that is configured by an admin or by files, until ctx
+// ends.
+func Gateway(ctx context.Context, cfg *config.Config, o Options) error {
+	base, err := newCommon(cfg, o, 0o700)
+	if err != nil {
+		return err
+	}
+	home := keysInFile
+	if cfg.Gateway.AdminURL != "" {
+		home = keysInValkey
+	}
+	st, err := openStores(ctx, base, home)
+	if err != nil {
+		return err
+	}
+	n, err := newNode(nodeParts{common: base, stores: st, adminURL: cfg.Gateway.AdminURL, token: cfg.Gateway.Token, secret: cfg.Secret})
+	if err != nil {
+		return errors.Join(err, st.close())
+	}
+	if err := n.listen(); err != nil {
+		return errors.Join(err, st.close())
+	}
+	if !o.Quiet {
+		n.banner(o.Stdout, st.describe(cfg))
+	}
+	return n.run(ctx, o.SkipDrain, st.close)
+}
+
+// nodeParts is what a node is made of.
+type nodeParts struct {
+	common
+	stores   *stores
+	adminURL string            // "" for files
+	admin    http.RoundTripper // nil: over the network
+	token    secret.Value      // shown to the admin
+	secret   secret.Value      // of the gateway API; empty: it is not served
+	inUp     bool              // telemetry is on the admin's address
+}
+
+// node is a gateway with its configuration source, gateway API and telemetry.
+type node struct {
+	nodeParts
+	plane   *plane
+	source  source.Source
+	live    *live
+	control *control.API // nil: no secret
+
+	traffic, controlLn, telemetryLn net.Listener
+	side                            []*fasthttp.Server // control and telemetry
+}
+
+func newNode(p nodeParts) (*node, error) {
+	n := &node{nodeParts: p, live: &live{}}
+	backend, err := n.connect()
+	if err != nil {
+		return nil, err
+	}
+	if p.secret.Empty() {
+		p.log.Warn("the gateway API is not served: set secret to turn it on")
+	} else if n.control, err = n.newControl(backend); err != nil {
+		return nil, err
+	}
+	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source}
+	if n.control != nil && p.cfg.Gateway.ControlListen == "" {
+		parts.control = n.control.Handle
+	}
+	if n.plane, err = newPlane(parts); err != nil {
+		return nil, err
+	}
+	n.live.gateway.Store(n.plane.gateway)
+	return n, nil
+}
+
+// backend is what the gateway API changes things with.
+type backend struct {
+	definitions control.Definitions
+	keys        control.Keys
+	reloader    control.Reloader
+	group       control.GroupReloader
+}
+
+// connect makes the source, and the backend that goes with it.
+func (n *node) connect() (b backend, err error) {
+	if n.adminURL == "" {
+		return n.connectFiles()
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "gateway"
+	}
+	src, err := source.NewAdmin(source.AdminOptions{
+		URL: n.adminURL, Token: n.token, Transport: n.admin, Gateway: host + n.cfg.Gateway.Listen,
+		Group: n.cfg.Gateway.Group, Version: Version(), StateDir: n.cfg.DataDir, Log: n.log,
+	})
+	if err != nil {
+		return b, err
+	}
+	n.source, n.live.admin = src, src
+	a, err := control.NewAdmin(control.AdminOptions{URL: n.adminURL, Token: n.token, Transport: n.admin, Live: n.live})
+	if err != nil {
+		return b, err
+	}
+	return backend{a, a, a, a}, nil
+}
+
+func (n *node) connectFiles() (b backend, err error) {
+	g := n.cfg.Gateway
+	src := source.NewFiles(source.FilesOptions{AppsDir: g.AppsDir, PoliciesFile: g.PoliciesFile, Watch: g.Watch, Log: n.log})
+	n.source = src
+	files, err := control.NewFiles(control.FilesOptions{AppsDir: g.AppsDir, PoliciesFile: g.PoliciesFile, Live: n.live})
+	if err != nil {
+		return b, err
+	}
+	hasher, err := newHasher(n.cfg.Keys)
+	if err != nil {
+		return b, err
+	}
+	service := &keys.Service{
+		Store: keys.Direct{Keys: n.stores.keys, Counters: n.stores.counters}, Counter: n.stores.counters, Naming: n.stores.naming,
+		Policies: n.live.Policies, API: n.live.API, Orgs: n.live.orgs, Options: keyOptions(n.cfg.Keys, hasher), Now: time.Now,
+	}
+	b = backend{definitions: files, keys: ownKeys{service}, reloader: src}
+	if n.stores.sharedKeys != nil {
+		b.group = n.stores.sharedKeys.Group(g.Group)
+	}
+	return b, nil
+}
+
+func (n *node) newControl(b backend) (*control.API, error) {
+	health := []control.Component{control.KeyStore(n.stores.keys, func() bool { return n.plane.sessions.Stats().Entries > 0 })}
+	if n.stores.sharedCounts != nil {
+		health = append(health, control.CounterStore(n.stores.sharedCounts.State))
+	}
+	return control.New(control.Deps{
+		Secret: n.secret, Live: n.live, Definitions: b.definitions, Keys: b.keys, Reloader: b.reloader, Group: b.group,
+		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Events: n.events, Health: health, Version: Version(), Log: n.log,
+	})
+}
+
+// telemetry serves metrics and health.
+func (n *node) telemetry() fasthttp.RequestHandler {
+	return n.plane.observer.Handler(observe.HandlerOptions{
+		Metrics: n.cfg.Telemetry.Metrics, Token: n.cfg.Telemetry.Token.Reveal(), Ready: n.live.ready,
+	})
+}
+
+// listen opens every address, so that a port in use is told before anything
+// else happens.
+func (n *node) listen() (err error) {
+	if n.traffic, err = listen("gateway.listen", n.cfg.Gateway.Listen); err != nil {
+		return err
+	}
+	if n.control != nil && n.cfg.Gateway.ControlListen != "" {
+		if n.controlLn, err = listen("gateway.control_listen", n.cfg.Gateway.ControlListen); err != nil {
+			return errors.Join(err, n.traffic.Close())
+		}
+	}
+	if !n.inUp && n.cfg.Telemetry.Listen != "" {
+		if n.telemetryLn, err = listen("telemetry.listen", n.cfg.Telemetry.Listen); err != nil {
+			return errors.Join(err, n.traffic.Close())
+		}
+	}
+	return nil
+}
+
+func listen(key, address string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return ln, nil
+}
+
+// run serves until ctx ends, and then stops in order: traffic drains first, what
+// it needs ends after it.
+func (n *node) run(ctx context.Context, skipDrain <-chan struct{}, closeStores func() error) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer endWork()
+	background := &tasks{fail: fail}
+	n.startWork(work, background)
+	serving := &tasks{fail: fail}
+	serving.start("traffic", func() error { return n.plane.serve(n.traffic) })
+	n.serveSide(serving)
+
+	<-ctx.Done()
+	n.log.Info("stopping", "cause", context.Cause(ctx))
+	n.drain(skipDrain)
+	serving.wait()
+	endWork()
+	background.wait()
+	n.plane.pools.Close()
+	err := closeStores()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return errors.Join(cause, err)
+	}
+	return err
+}
+
+func (n *node) startWork(ctx context.Context, t *tasks) {
+	n.plane.run(ctx, t, n.source)
+	t.start("events", func() error { n.events.Run(ctx); return nil })
+	if n.control != nil {
+		t.start("gateway API", func() error { n.control.Run(ctx); return nil })
+	}
+	if n.stores.saver != nil {
+		t.start("counters", func() error { return n.stores.saver.Run(ctx) })
+	}
+	t.start("signals", func() error { n.onHangup(ctx); return nil })
+}
+
+// onHangup reads files again and opens the access log anew at SIGHUP.
+func (n *node) onHangup(ctx context.Context) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+		}
+		if n.plane.access != nil {
+			n.plane.access.Reopen()
+		}
+		if files, ok := n.source.(*source.Files); ok {
+			if err := files.Reload(ctx); err != nil {
+				n.log.Error("reload at SIGHUP", "err", err)
+			}
+		}
+	}
+}
+
+// serveSide serves what has a port of its own.
+func (n *node) serveSide(t *tasks) {
+	if n.controlLn != nil {
+		n.side = append(n.side, serveOn(t, "gateway API", n.controlLn, n.control.Handle))
+	}
+	if n.telemetryLn != nil {
+		n.side = append(n.side, serveOn(t, "telemetry", n.telemetryLn, n.telemetry()))
+	}
+}
+
+func serveOn(t *tasks, name string, ln net.Listener, h fasthttp.RequestHandler) *fasthttp.Server {
+	s := &fasthttp.Server{
+		Handler: h, NoDefaultServerHeader: true, StreamRequestBody: true, MaxRequestBodySize: 8 << 20,
+		ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 75 * time.Second, Concurrency: 1000,
+		CloseOnShutdown: true,
+	}
+	t.start(name, func() error { return s.Serve(ln) })
+	return s
+}
+
+// drain lets calls in flight finish, for as long as configured.
+func (n *node) drain(skip <-chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), n.cfg.Gateway.DrainTimeout)
+	defer cancel()
+	go func() {
+		select {
+		case <-skip:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := n.plane.gateway.Shutdown(ctx); err != nil {
+		n.log.Warn("calls were cut off by the stop", "err", err)
+	}
+	for _, s := range n.side {
+		if err := s.ShutdownWithContext(ctx); err != nil {
+			n.log.Warn("stopping", "err", err)
+		}
+	}
+}

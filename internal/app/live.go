@@ -1,0 +1,119 @@
+package app
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/control"
+	"github.com/sluicegate/sluice/gateway/source"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keys"
+)
+
+// live shows the gateway API what is in force. The gateway is known only after
+// the API was made, which the gateway needs.
+type live struct {
+	gateway atomic.Pointer[gateway.Gateway]
+	admin   *source.Admin // nil: files
+}
+
+func (l *live) snapshot() *gateway.Snapshot {
+	if g := l.gateway.Load(); g != nil {
+		return g.Current()
+	}
+	return nil
+}
+
+// Revision implements control.Live.
+func (l *live) Revision() string {
+	if s := l.snapshot(); s != nil {
+		return s.Revision
+	}
+	return ""
+}
+
+// APIs implements control.Live.
+func (l *live) APIs() []*definition.API {
+	if s := l.snapshot(); s != nil {
+		return s.APIs()
+	}
+	return nil
+}
+
+// API implements control.Live.
+func (l *live) API(id string) *definition.API {
+	if s := l.snapshot(); s != nil {
+		return s.API(id)
+	}
+	return nil
+}
+
+// Policies implements control.Live.
+func (l *live) Policies() *definition.PolicySet {
+	if s := l.snapshot(); s != nil {
+		return s.Policies()
+	}
+	return nil
+}
+
+// Failed implements control.Live.
+func (l *live) Failed() map[string]error {
+	if s := l.snapshot(); s != nil {
+		return s.Failed
+	}
+	return nil
+}
+
+// source names where the configuration in force came from.
+func (l *live) source() string {
+	switch {
+	case l.admin == nil:
+		return "files"
+	case l.admin.Origin() == source.FromDisk:
+		return "disk"
+	}
+	return "admin"
+}
+
+// Origin implements control.Live.
+func (l *live) Origin() control.Origin {
+	o := control.Origin{Source: l.source(), Stale: l.admin != nil && l.admin.Away()}
+	if s := l.snapshot(); s != nil {
+		o.Since = s.Since
+	}
+	return o
+}
+
+// ready tells whether traffic can be served.
+func (l *live) ready() (ready bool, detail string) {
+	s := l.snapshot()
+	switch {
+	case s == nil:
+		return false, "no configuration was loaded yet"
+	case len(s.Failed) > 0:
+		return true, "some definitions are not served as written"
+	case l.admin != nil && l.admin.Away():
+		return true, "the admin does not answer"
+	}
+	return true, ""
+}
+
+// orgs are the organisations of the APIs in service.
+func (l *live) orgs() []string {
+	seen := map[string]bool{}
+	for _, api := range l.APIs() {
+		seen[api.OrgID] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// ownKeys are the keys of a gateway without an admin.
+type ownKeys struct{ *keys.Service }
+
+// Preview returns what a session would be with its policies applied.
+func (k ownKeys) Preview(_ context.Context, s *definition.Session) (*definition.Session, error) {
+	return k.Service.Preview(s)
+}

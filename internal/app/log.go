@@ -1,0 +1,31 @@
+package app
+
+import (
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/sluicegate/sluice/internal/config"
+)
+
+// newLog makes the process's log as configured.
+func newLog(w io.Writer, conf config.Log) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(conf.Level)); err != nil {
+		level = slog.LevelInfo // the configuration was checked when it was read
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if conf.Format == "text" || conf.Format == "auto" && isTerminal(w) {
+		return slog.New(slog.NewTextHandler(w, opts))
+	}
+	return slog.New(slog.NewJSONHandler(w, opts))
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,41 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"net"
+)
+
+// Options is what a command is told beside its configuration.
+type Options struct {
+	Demo      bool            // up only: seed an empty database with sample objects
+	Quiet     bool            // print no banner
+	Stdout    io.Writer       // banner
+	Stderr    io.Writer       // log
+	SkipDrain <-chan struct{} // closed when the stop shall no longer wait for requests in flight
+}
+
+// banner prints what serves where.
+func (n *node) banner(w io.Writer, counters string) {
+	from := "files             " + n.cfg.Gateway.AppsDir
+	if n.adminURL != "" {
+		from = "admin             " + n.adminURL
+	}
+	fmt.Fprintf(w, "configuration  %s\ncounters       %s\ngateway        %s\n", from, counters, urlOf(n.traffic))
+	if n.telemetryLn != nil {
+		fmt.Fprintf(w, "telemetry      %s/metrics\n", urlOf(n.telemetryLn))
+	}
+}
+
+// urlOf is where people reach a listener from this machine.
+func urlOf(ln net.Listener) string {
+	tcp, ok := ln.Addr().(*net.TCPAddr)
+	if !ok {
+		return ln.Addr().String()
+	}
+	host := tcp.IP.String()
+	if tcp.IP.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, fmt.Sprint(tcp.Port))
+}

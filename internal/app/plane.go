@@ -1,0 +1,137 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/auth"
+	"github.com/sluicegate/sluice/gateway/limit"
+	"github.com/sluicegate/sluice/gateway/observe"
+	"github.com/sluicegate/sluice/gateway/source"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/config"
+	"github.com/valyala/fasthttp"
+)
+
+// plane is a gateway with everything that it works with but its stores.
+type plane struct {
+	gateway  *gateway.Gateway
+	observer *observe.Observer
+	access   *observe.AccessLog // nil: off
+	sessions *auth.Sessions
+	pools    *upstream.Pools
+	log      *slog.Logger
+}
+
+// planeParts is what a plane is made of.
+type planeParts struct {
+	common
+	stores  *stores
+	control fasthttp.RequestHandler // nil: not on the traffic port
+	origin  func() string           // where the configuration in force came from
+}
+
+func newPlane(p planeParts) (*plane, error) {
+	hasher, err := newHasher(p.cfg.Keys)
+	if err != nil {
+		return nil, err
+	}
+	pl := &plane{log: p.log, pools: upstream.NewPools()}
+	pl.access, err = observe.OpenAccessLog(observe.AccessOptions{
+		Target: p.cfg.Log.Access, File: p.cfg.Log.AccessFile, SampleOK: p.cfg.Log.SampleOK,
+	}, p.log)
+	if err != nil {
+		return nil, err
+	}
+	pl.sessions = auth.NewSessions(auth.SessionOptions{
+		Store: p.stores.keys, Hasher: hasher, Log: p.log,
+		Size: p.cfg.Keys.CacheSize, TTL: p.cfg.Keys.CacheTTL, StaleTTL: p.cfg.Keys.StaleTTL,
+		UnknownSize: p.cfg.Keys.NegativeSize, UnknownTTL: p.cfg.Keys.NegativeTTL,
+		Timeout: time.Second,
+	})
+	pl.observer = observe.New(observe.Options{
+		Version: Version(), Access: pl.access, Events: p.events, Log: p.log,
+		Sources: pl.sources(p),
+	})
+	pl.gateway = gateway.New(gateway.Deps{
+		Config: gatewayConfig(p.cfg), Stages: pl.stages(p), Observe: pl.observer, Control: p.control, Log: p.log,
+	})
+	return pl, nil
+}
+
+func (pl *plane) stages(p planeParts) gateway.Stages {
+	g, u := p.cfg.Gateway, p.cfg.Upstream
+	return gateway.Stages{
+		Auth:    auth.New(pl.sessions, p.cfg.Keys.MinLength),
+		Access:  access.New(access.Options{Naming: p.stores.naming, MasterKeys: p.cfg.Keys.AllowMasterKeys, Log: p.log}),
+		Limit:   limit.New(p.stores.counters, p.log),
+		Headers: limit.NewHeaders(limit.Names(g.RatelimitHeaders)),
+		Pools:   pl.pools,
+		Upstream: upstream.Config{
+			Trusted: g.TrustedProxies, DialTimeout: u.DialTimeout, ResponseTimeout: u.ResponseTimeout,
+			MaxConns: u.MaxConnsPerHost, MaxConnWait: u.MaxConnWait, IdleTimeout: u.IdleConnTimeout,
+			Retries: u.Retries, CAFile: u.CAFile, Log: p.log,
+		},
+		Meter: pl.observer.NewMeter,
+	}
+}
+
+func gatewayConfig(cfg *config.Config) gateway.Config {
+	g := cfg.Gateway
+	return gateway.Config{
+		Wire: wire.Config{
+			MaxHeader: int(g.MaxHeader), MaxURL: int(g.MaxURL), MaxHeaders: g.MaxHeaderCount, MaxBody: int64(g.MaxRequestBody),
+			ReadTimeout: g.ReadTimeout, WriteTimeout: g.WriteTimeout, IdleTimeout: g.IdleTimeout,
+			MaxConns: maxConnections(g.MaxConnections), MaxConnsPerIP: g.MaxConnectionsPerIP,
+		},
+		Trusted:       g.TrustedProxies,
+		CustomDomains: g.CustomDomains,
+		HideGenerator: g.HideGenerator,
+		ShowReason:    g.ErrorDetail == "reason",
+	}
+}
+
+// sources tells metrics where to ask. They are asked after newPlane returned.
+func (pl *plane) sources(p planeParts) observe.Sources {
+	s := observe.Sources{
+		Clients: func() observe.Clients {
+			now := pl.gateway.Connections()
+			return observe.Clients{Open: now.Open, Refused: now.Refused, Panics: now.Panics}
+		},
+		Upstreams: func() observe.Upstreams { return observe.Upstreams(pl.pools.Stats()) },
+		KeyCache: func() observe.KeyCache {
+			now := pl.sessions.Stats()
+			return observe.KeyCache{
+				Hits: now.Hits, Misses: now.Misses, Unknown: now.Unknown, Malformed: now.Malformed,
+				Stale: now.Stale, Entries: now.Entries, Unknowns: now.Unknowns,
+			}
+		},
+		Counters:      p.stores.counterState,
+		DroppedEvents: p.events.Dropped,
+		ConfigSource:  p.origin,
+	}
+	return s
+}
+
+// serve accepts traffic until the listener fails or the plane is drained.
+func (pl *plane) serve(ln net.Listener) error {
+	if err := pl.gateway.Serve(ln); !errors.Is(err, wire.ErrStopped) {
+		return err
+	}
+	return nil
+}
+
+// run does the plane's work in the background until ctx ends.
+func (pl *plane) run(ctx context.Context, t *tasks, src source.Source) {
+	t.start("configuration", func() error { pl.gateway.Follow(ctx, src); return nil })
+	t.start("sessions", func() error { pl.sessions.Run(ctx); return nil })
+	if pl.access != nil {
+		t.start("access log", func() error { pl.access.Run(ctx); return nil })
+	}
+}

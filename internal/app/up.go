@@ -1,0 +1,242 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/embedded"
+	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/valyala/fasthttp/fasthttputil"
+)
+
+// Up runs admin, gateway and, unless database.url names another, a private
+// PostgreSQL in this process, until ctx ends.
+func Up(ctx context.Context, cfg *config.Config, o Options) error {
+	base, err := newCommon(cfg, o, 0o711) // the database's user passes through
+	if err != nil {
+		return err
+	}
+	u := &allInOne{common: base, options: o}
+	err = u.build(ctx)
+	if err == nil {
+		err = u.run(ctx)
+	}
+	return errors.Join(err, u.stopDatabase())
+}
+
+// allInOne is everything that one process runs.
+type allInOne struct {
+	common
+	options Options
+
+	database   *embedded.Server // nil: not ours
+	stores     *stores
+	management *management
+	node       *node
+	adminLn    net.Listener
+	memory     *fasthttputil.InmemoryListener // the admin's, for the gateway beside it
+	demo       *demo                          // nil: not asked for
+}
+
+// inMemoryURL is how the admin is called on connections in memory; the host is
+// never looked up.
+const inMemoryURL = "http://admin.invalid"
+
+func (u *allInOne) build(ctx context.Context) (err error) {
+	if u.adminLn, err = listen("admin.listen", u.cfg.Admin.Listen); err != nil {
+		return err
+	}
+	url, err := u.startDatabase(ctx)
+	if err != nil {
+		return err
+	}
+	if u.stores, err = openStores(ctx, u.common, keysFromAdmin); err != nil {
+		return err
+	}
+	token, err := u.kept(u.cfg.Gateway.Token, "gateway.token")
+	if err != nil {
+		return err
+	}
+	control, err := u.kept(u.cfg.Secret, "gateway.secret")
+	if err != nil {
+		return err
+	}
+	u.memory = fasthttputil.NewInmemoryListener()
+	if u.node, err = newNode(nodeParts{
+		common: u.common, stores: u.stores, adminURL: inMemoryURL, admin: overMemory(u.memory),
+		token: token, secret: control, inUp: true,
+	}); err != nil {
+		return err
+	}
+	if err := u.node.listen(); err != nil {
+		return err
+	}
+	u.management, err = newManagement(ctx, managementParts{
+		cfg: u.cfg, database: url, stores: u.stores, token: token, log: u.log,
+		metrics: u.node.plane.observer.Registry(), scrape: u.node.telemetry(),
+	})
+	if err != nil {
+		return err
+	}
+	if u.stores.sharedKeys == nil {
+		return u.management.server.Refill(ctx)
+	}
+	return nil
+}
+
+// startDatabase returns the address of the database, after starting it where it
+// is ours.
+func (u *allInOne) startDatabase(ctx context.Context) (secret.Value, error) {
+	if !u.cfg.Database.URL.Empty() {
+		return u.cfg.Database.URL, nil
+	}
+	base := u.cfg.Postgres.DataDir
+	if base == "" {
+		base = u.cfg.DataDir
+	}
+	server, err := embedded.Start(ctx, embedded.Options{
+		BaseDir: base, BinDir: u.cfg.Postgres.BinDir, Log: u.log,
+		SharedBuffers: fmt.Sprintf("%dkB", u.cfg.Postgres.SharedBuffers/1024),
+	})
+	if err != nil {
+		return secret.Value{}, exitWith(err)
+	}
+	u.database = server
+	return secret.New(server.DSN()), nil
+}
+
+// kept returns a secret of the configuration, or one of its own that it keeps.
+func (u *allInOne) kept(configured secret.Value, file string) (secret.Value, error) {
+	if !configured.Empty() {
+		return configured, nil
+	}
+	v, _, err := secret.KeepFile(filepath.Join(u.cfg.DataDir, file), func() string {
+		var random [24]byte
+		_, _ = rand.Read(random[:]) // documented never to fail
+		return hex.EncodeToString(random[:])
+	})
+	return v, err
+}
+
+// overMemory is a transport whose every connection leads to ln.
+func overMemory(ln *fasthttputil.InmemoryListener) http.RoundTripper {
+	return &http.Transport{
+		DialContext:     func(context.Context, string, string) (net.Conn, error) { return ln.Dial() },
+		IdleConnTimeout: time.Minute,
+	}
+}
+
+// run serves until ctx ends. The admin stops first, then the gateway drains.
+func (u *allInOne) run(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	t := &tasks{fail: fail}
+	t.start("admin", func() error { return u.management.server.Serve(u.adminLn) })
+	u.management.serveBeside(t, u.memory)
+	if u.options.Demo {
+		if err := u.seed(ctx); err != nil {
+			fail(fmt.Errorf("demo: %w", err))
+		}
+	}
+	t.start("banner", func() error { u.announce(ctx); return nil })
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		stopped <- u.management.stop(u.cfg.Gateway.DrainTimeout)
+	}()
+	err := u.node.run(ctx, u.options.SkipDrain, u.stores.close)
+	fail(nil)
+	err = errors.Join(err, <-stopped)
+	t.wait()
+	if u.demo != nil {
+		u.demo.upstream.stop(context.Background())
+	}
+	return err
+}
+
+func (u *allInOne) stopDatabase() error {
+	if u.database == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	return u.database.Stop(ctx)
+}
+
+// announce prints the banner once what it says is true.
+func (u *allInOne) announce(ctx context.Context) {
+	if u.options.Quiet {
+		return
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !u.isServing() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	u.banner(u.options.Stdout)
+}
+
+// isServing tells whether the gateway has taken what the admin has.
+func (u *allInOne) isServing() bool {
+	live := u.node.live
+	return live.snapshot() != nil && (u.demo == nil || live.API(demoKeyed) != nil && live.Policies().Get(demoPolicy) != nil)
+}
+
+func (u *allInOne) banner(w io.Writer) {
+	database := "external"
+	if u.database != nil {
+		database = "embedded PostgreSQL " + u.database.Version() + ", " + filepath.Join(u.cfg.DataDir, "pg") + " (unix socket, no TCP port)"
+	}
+	fmt.Fprintf(w, "database       %s\ncounters       %s\n", database, u.stores.describe(u.cfg))
+	fmt.Fprintf(w, "gateway        %s\nadmin          %s\n", urlOf(u.node.traffic), urlOf(u.adminLn))
+	u.management.tellKey(w)
+	if u.stores.saver != nil {
+		fmt.Fprintln(w, "limits         one process; counters are kept in memory and saved every second (a crash forgets\n"+
+			"               at most that second); a second gateway would count separately: set valkey.url to share them")
+	}
+	if u.demo != nil {
+		u.demo.tell(w, urlOf(u.node.traffic))
+	}
+}
+
+// exit is an error with the exit code of the process.
+type exit struct {
+	error
+	code int
+}
+
+// ExitCode is the exit code that the error stands for.
+func (e exit) ExitCode() int { return e.code }
+
+// Unwrap returns the error itself.
+func (e exit) Unwrap() error { return e.error }
+
+// Exit codes that scripts branch on.
+const (
+	exitMissing = 3
+	exitRunning = 4
+)
+
+// exitWith gives an error of the private database its exit code.
+func exitWith(err error) error {
+	if _, ok := errors.AsType[*embedded.MissingError](err); ok {
+		return exit{err, exitMissing}
+	}
+	if _, ok := errors.AsType[*embedded.RunningError](err); ok {
+		return exit{err, exitRunning}
+	}
+	return err
+}
