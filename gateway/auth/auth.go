@@ -64,12 +64,11 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	if err != nil {
 		return refuse(ex, err)
 	}
-	session := e.session
-	ex.KeyHash, ex.KeyName, ex.Session, ex.Grants = e.identity(), e.name(), session, &e.grants
+	ex.KeyHash, ex.KeyName, ex.Session, ex.Grants = e.identity(), e.name(), e.session, &e.grants
 	switch {
-	case session.IsInactive && len(session.Policies()) == 0: // with policies, those alone decide
+	case e.off:
 		return ex.Reject(inactive)
-	case session.Expires > 0 && ex.Started.Unix() >= session.Expires:
+	case e.expires > 0 && ex.Started.Unix() >= e.expires:
 		return ex.Reject(expired)
 	}
 	if s.strip != nil {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keystore"
 )
 
@@ -85,5 +86,5 @@ func isAbsence(err error) bool {
 // identities.
 func (s *Sessions) nameOf(w *wanted) string {
 	identity, _ := s.opts.Hasher.Candidate(nil, w.token, w.org, 0)
-	return s.newEntry(w, string(identity), nil, mark{}).name()
+	return s.newEntry(w, string(identity), &definition.Session{}, mark{}).name()
 }

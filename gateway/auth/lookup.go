@@ -150,7 +150,8 @@ func (s *Sessions) ask(ctx context.Context, w *wanted) (*entry, trail, error) {
 func (s *Sessions) newEntry(w *wanted, identity string, session *definition.Session, m mark) *entry {
 	e := &entry{
 		hash: w.hash, token: string(w.token), scope: w.scope, text: identity, session: session,
-		loaded: w.now, mark: m, slot: s.slotOf(identity),
+		loaded: w.now, expires: session.Expires, mark: m, slot: s.slotOf(identity),
+		off: session.IsInactive && len(session.Policies()) == 0, // with policies, those alone decide
 	}
 	if s.opts.Hasher.Algorithm == credential.None {
 		e.clear, e.text = true, identity+nameOfClear(identity)

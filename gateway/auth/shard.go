@@ -20,9 +20,11 @@ type entry struct {
 	session *definition.Session
 	grants  pipeline.Grants
 	loaded  time.Duration // since Sessions.base
+	expires int64         // the session's, which with many keys would be one more trip to main memory
 	mark    mark
 	place   int32 // in the shard's ring
 	slot    uint16
+	off     bool        // the session is inactive of itself
 	clear   bool        // the identity is the key itself
 	used    atomic.Bool // since the hand of the clock last passed
 }
