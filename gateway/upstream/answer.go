@@ -53,6 +53,10 @@ func (t *try) run(c *conn) error {
 	lines, err := c.readHead(&t.head, a.Lines)
 	if t.upload != nil {
 		err = t.upload.settle(err, t.head.status)
+		if t.upload.fault != nil {
+			c.drop()
+			panic(t.upload.fault)
+		}
 	}
 	if err != nil {
 		return err

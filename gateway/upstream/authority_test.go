@@ -96,7 +96,9 @@ func (a *ca) make() error {
 		name string
 		pem  []byte
 	}{
-		{&a.file, "ca.pem", rootPEM}, {&a.certFile, "client.crt", cert}, {&a.keyFile, "client.key", key},
+		{&a.file, "ca.pem", rootPEM},
+		{&a.certFile, "client.crt", cert},
+		{&a.keyFile, "client.key", key},
 		{&a.clientFile, "client.pem", append(append([]byte{}, cert...), key...)},
 	} {
 		*f.path = filepath.Join(dir, f.name)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
 )
 
 const large = 24 << 20
@@ -51,6 +53,10 @@ func sumOf(r io.Reader) (int64, uint64, error) {
 func TestLargeBodiesPassInBoundedMemory(t *testing.T) {
 	routes(t, func(t *testing.T, r route) {
 		_, want, _ := sumOf(&pattern{end: large})
+		bound := int64(large / 8)
+		if raceEnabled {
+			bound = large / 2 // the race detector drops pooled buffers at random
+		}
 		for _, chunked := range []bool{false, true} {
 			t.Run(fmt.Sprintf("up, chunked=%t", chunked), func(t *testing.T) {
 				g := r.gate(t, func(conn net.Conn, _ int) {
@@ -80,7 +86,7 @@ func TestLargeBodiesPassInBoundedMemory(t *testing.T) {
 						t.Errorf("got %v", a)
 					}
 				})
-				if used > large/8 {
+				if used > bound {
 					t.Errorf("%d bytes were allocated for a body of %d", used, large)
 				}
 			})
@@ -107,7 +113,7 @@ func TestLargeBodiesPassInBoundedMemory(t *testing.T) {
 						t.Errorf("got %d bytes, right sum %t, error %v", n, sum == want, err)
 					}
 				})
-				if used > large/8 {
+				if used > bound {
 					t.Errorf("%d bytes were allocated for a body of %d", used, large)
 				}
 			})
@@ -304,12 +310,18 @@ func TestSlowUploadIsNotATimeoutOfTheUpstream(t *testing.T) {
 
 // TestPanicOfABodyEndsOneCallOnly has the body's reader fail in the worst way.
 func TestPanicOfABodyEndsOneCallOnly(t *testing.T) {
-	u := &upload{done: make(chan struct{}), fault: "boom"}
-	close(u.done)
-	defer func() {
-		if recover() != "boom" {
-			t.Error("the panic did not reach the goroutine that can deal with it")
-		}
-	}()
-	_ = u.settle(nil, 200)
+	caught := make(chan any, 1)
+	g := newGate(t, plainOrigin(t, func(conn net.Conn, _ int) { _, _ = io.Copy(io.Discard, conn) }), nil)
+	g.recovered = caught
+	g.prepare = func(ex *pipeline.Exchange) { ex.Ctx.Request.SetBodyStream(panics{}, -1) }
+	cl := g.dial()
+	cl.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	if got := <-caught; got != "boom" {
+		t.Errorf("caught %v", got)
+	}
+	eventually(t, "the connection is given up", func() bool { return g.pools.Stats() == Stats{} })
 }
+
+type panics struct{}
+
+func (panics) Read([]byte) (int, error) { panic("boom") }

@@ -59,6 +59,7 @@ func (p *pool) connect(deadline time.Time) (sock, tcp net.Conn, err error) {
 // asks from inside.
 var guarded = [...]netip.Prefix{
 	netip.MustParsePrefix("169.254.0.0/16"),
+	netip.MustParsePrefix("64:ff9b::a9fe:0/112"), // the same behind NAT64
 	netip.MustParsePrefix("fe80::/10"),
 	netip.MustParsePrefix("fd00:ec2::254/128"),
 	netip.MustParsePrefix("fd20:ce::254/128"),

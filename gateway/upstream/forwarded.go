@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 )
@@ -19,7 +20,23 @@ type forwarded struct {
 	links             int
 	proto, host, port []byte
 
-	dropFor, dropHost, dropProto, dropPort, dropReal, dropAgent, dropID bool
+	unwanted uint8 // bits of own lines that a stage drops: it wants none, or sends its own
+}
+
+// The lines that are made here, as bits of forwarded.unwanted.
+const (
+	ownFor uint8 = 1 << iota
+	ownHost
+	ownProto
+	ownPort
+	ownReal
+	ownID
+	ownAgent
+)
+
+// ownNames are the lines' names in the order of their bits.
+var ownNames = [...]string{
+	"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Real-IP", "X-Request-Id", "User-Agent",
 }
 
 // copyLines appends the client's header lines but those that are for one
@@ -55,7 +72,11 @@ func (s *forwarded) copyLines(dst, lines []byte, drop []string) ([]byte, error) 
 		}
 	}
 	for _, name := range drop {
-		s.dropOwn(name)
+		for i, own := range ownNames {
+			if strings.EqualFold(name, own) {
+				s.unwanted |= 1 << i
+			}
+		}
 	}
 	return dst[:start+len(s.connection.strip(dst[start:]))], nil
 }
@@ -152,15 +173,15 @@ func isHost(b []byte) bool {
 
 func isDropped(name []byte, drop []string) bool {
 	for _, d := range drop {
-		if len(d) == len(name) && equalFoldString(name, d) {
+		if len(d) == len(name) && equalNames(name, d) {
 			return true
 		}
 	}
 	return false
 }
 
-// equalFoldString compares two names of one length.
-func equalFoldString(a []byte, b string) bool {
+// equalNames compares two names of one length.
+func equalNames(a []byte, b string) bool {
 	for i := range len(b) {
 		if lower(a[i]) != lower(b[i]) {
 			return false
@@ -176,39 +197,20 @@ func lower(c byte) byte {
 	return c
 }
 
-// dropOwn keeps a line that is made here from being sent: a stage that drops
-// its name does not want it, or sends its own.
-func (s *forwarded) dropOwn(name string) {
-	switch name {
-	case "X-Forwarded-For":
-		s.dropFor = true
-	case "X-Forwarded-Host":
-		s.dropHost = true
-	case "X-Forwarded-Proto":
-		s.dropProto = true
-	case "X-Forwarded-Port":
-		s.dropPort = true
-	case "X-Real-Ip", "X-Real-IP":
-		s.dropReal = true
-	case "X-Request-Id":
-		s.dropID = true
-	case "User-Agent":
-		s.dropAgent = true
-	}
-}
-
 var (
 	schemeHTTP  = []byte("http")
 	schemeHTTPS = []byte("https")
 )
 
+func (s *forwarded) wants(line uint8) bool { return s.unwanted&line == 0 }
+
 // appendOwn appends the lines that tell the upstream where the request comes
 // from.
 func (s *forwarded) appendOwn(dst []byte, ex *pipeline.Exchange) []byte {
-	if !s.dropFor {
+	if s.wants(ownFor) {
 		dst = s.appendChain(dst, ex.Call.Peer)
 	}
-	if !s.dropReal && ex.Client.IsValid() {
+	if s.wants(ownReal) && ex.Client.IsValid() {
 		dst = append(dst, "X-Real-IP: "...)
 		dst = ex.Client.WithZone("").AppendTo(dst)
 		dst = append(dst, "\r\n"...)
@@ -224,19 +226,19 @@ func (s *forwarded) appendOwn(dst []byte, ex *pipeline.Exchange) []byte {
 	if len(host) == 0 {
 		host = ex.Call.Host
 	}
-	if !s.dropProto {
+	if s.wants(ownProto) {
 		dst = appendLine(dst, "X-Forwarded-Proto: ", proto)
 	}
-	if !s.dropHost && len(host) > 0 {
+	if s.wants(ownHost) && len(host) > 0 {
 		dst = appendLine(dst, "X-Forwarded-Host: ", host)
 	}
-	if !s.dropPort {
+	if s.wants(ownPort) {
 		dst = appendLine(dst, "X-Forwarded-Port: ", s.portOf(host, proto))
 	}
-	if !s.dropID {
+	if s.wants(ownID) {
 		dst = appendLine(dst, "X-Request-Id: ", ex.ID[:])
 	}
-	if !s.userAgent && !s.dropAgent {
+	if !s.userAgent && s.wants(ownAgent) {
 		dst = append(dst, "User-Agent: sluice\r\n"...)
 	}
 	return dst

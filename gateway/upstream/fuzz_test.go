@@ -16,12 +16,10 @@ import (
 // parsed is a request with these header lines.
 func parsed(t testing.TB, lines []string) *fasthttp.RequestCtx {
 	t.Helper()
-	raw := "GET / HTTP/1.1\r\nHost: x\r\n"
-	for _, line := range lines {
-		raw += line + "\r\n"
-	}
+	lines = append([]string{"GET / HTTP/1.1", "Host: x"}, lines...)
+	raw := strings.Join(lines, "\r\n") + "\r\n\r\n"
 	ctx := new(fasthttp.RequestCtx)
-	if err := ctx.Request.Header.Read(bufio.NewReader(strings.NewReader(raw + "\r\n"))); err != nil {
+	if err := ctx.Request.Header.Read(bufio.NewReader(strings.NewReader(raw))); err != nil {
 		t.Fatal(err)
 	}
 	return ctx

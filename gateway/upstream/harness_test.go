@@ -31,10 +31,12 @@ type gate struct {
 	conf    Config
 	prepare func(ex *pipeline.Exchange)
 
+	recovered chan any // takes what the stage panicked with; nil: it does not
+
 	readTimeout time.Duration // of clients; 0: the usual
 
-	mu    sync.Mutex
 	stage pipeline.Stage
+	mu    sync.Mutex
 	seen  []pipeline.Upstream // of every exchange, in the order of their end
 }
 
@@ -109,10 +111,8 @@ func (g *gate) Handle(call *wire.Call) {
 	if g.prepare != nil {
 		g.prepare(ex)
 	}
-	g.mu.Lock()
-	stage := g.stage
-	g.mu.Unlock()
-	if stage.Handle(ex) == pipeline.Rejected {
+	verdict := g.forward(ex)
+	if verdict == pipeline.Rejected {
 		r := ex.Rejection
 		ex.Answer.Status, ex.Answer.Body = r.Status, r.JSON()
 		ex.Answer.Lines = append(ex.Answer.Lines[:0], "X-Reason: "+r.Reason.String()+"\r\n"...)
@@ -123,6 +123,16 @@ func (g *gate) Handle(call *wire.Call) {
 		g.mu.Unlock()
 	}
 	ex.Release()
+}
+
+func (g *gate) forward(ex *pipeline.Exchange) (verdict pipeline.Verdict) {
+	if g.recovered != nil {
+		defer func() {
+			g.recovered <- recover()
+			verdict = pipeline.Answered
+		}()
+	}
+	return g.stage.Handle(ex)
 }
 
 // Refuse implements wire.Handler.

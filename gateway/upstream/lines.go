@@ -37,12 +37,11 @@ func trim(b []byte) []byte {
 
 // cutElement splits the first element off a comma-separated list.
 func cutElement(list []byte) (element, rest []byte) {
-	i := bytes.IndexByte(list, ',')
-	if i < 0 {
-		return trim(list), nil
-	}
-	return trim(list[:i]), list[i+1:]
+	element, rest, _ = bytes.Cut(list, comma)
+	return trim(element), rest
 }
+
+var comma = []byte{','}
 
 // connectionLists gathers the values of a message's Connection lines, which
 // name further lines that are for one connection only. They alias the message.

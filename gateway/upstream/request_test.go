@@ -23,8 +23,8 @@ type requestCase struct {
 }
 
 const (
-	ownID    = "X-Request-Id: 0123456789abcdef0123456789abcdef\r\n"
-	ownLines = "X-Forwarded-For: 127.0.0.1\r\nX-Real-IP: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: gate.test\r\nX-Forwarded-Port: 80\r\n" + ownID
+	idLine   = "X-Request-Id: 0123456789abcdef0123456789abcdef\r\n"
+	ownLines = "X-Forwarded-For: 127.0.0.1\r\nX-Real-IP: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: gate.test\r\nX-Forwarded-Port: 80\r\n" + idLine
 	agent    = "User-Agent: sluice\r\n"
 )
 
@@ -33,8 +33,10 @@ var requestCases = []requestCase{
 	{name: "target with path and query", path: "/base/?k=v", raw: "GET /a?c=d HTTP/1.1\r\nHost: gate.test\r\n\r\n", want: "GET /base/a?k=v&c=d HTTP/1.1\r\nHost: HOST\r\n" + ownLines + agent + "\r\n"},
 	{name: "escapes stay", raw: "GET /a%2Fb/%7e//x HTTP/1.1\r\nHost: gate.test\r\n\r\n", want: "GET /a%2Fb/%7e//x HTTP/1.1\r\nHost: HOST\r\n" + ownLines + agent + "\r\n"},
 	{name: "preserved host", change: func(g *gate) { g.def.Proxy.PreserveHostHeader = true }, raw: "GET / HTTP/1.1\r\nHost: gate.test\r\n\r\n", want: "GET / HTTP/1.1\r\nHost: gate.test\r\n" + ownLines + agent + "\r\n"},
-	{name: "lines as they are", raw: "GET / HTTP/1.1\r\nHost: gate.test\r\nx-odd-CASE:  v \r\nAccept: a\r\nAccept: b\r\nCookie: c=d; e=f\r\nAuthorization: Bearer x\r\n\r\n",
-		want: "GET / HTTP/1.1\r\nHost: HOST\r\nx-odd-CASE:  v \r\nAccept: a\r\nAccept: b\r\nCookie: c=d; e=f\r\nAuthorization: Bearer x\r\n" + ownLines + agent + "\r\n"},
+	{
+		name: "lines as they are", raw: "GET / HTTP/1.1\r\nHost: gate.test\r\nx-odd-CASE:  v \r\nAccept: a\r\nAccept: b\r\nCookie: c=d; e=f\r\nAuthorization: Bearer x\r\n\r\n",
+		want: "GET / HTTP/1.1\r\nHost: HOST\r\nx-odd-CASE:  v \r\nAccept: a\r\nAccept: b\r\nCookie: c=d; e=f\r\nAuthorization: Bearer x\r\n" + ownLines + agent + "\r\n",
+	},
 	{name: "own user agent", raw: "GET / HTTP/1.1\r\nHost: gate.test\r\nUser-Agent: mine\r\n\r\n", want: "GET / HTTP/1.1\r\nHost: HOST\r\nUser-Agent: mine\r\n" + ownLines + "\r\n"},
 	{name: "empty user agent", raw: "GET / HTTP/1.1\r\nHost: gate.test\r\nUser-Agent:\r\n\r\n", want: "GET / HTTP/1.1\r\nHost: HOST\r\nUser-Agent:\r\n" + ownLines + "\r\n"},
 	{name: "hop by hop", raw: "GET / HTTP/1.1\r\nHost: gate.test\r\nX-Named: 1\r\nConnection: keep-alive, x-NAMED , X-Other\r\nX-other: 2\r\nX-Otherwise: 3\r\nKeep-Alive: 5\r\nProxy-Connection: x\r\nProxy-Authenticate: x\r\n" +
@@ -42,14 +44,20 @@ var requestCases = []requestCase{
 	{name: "own lines cannot be named away", raw: "GET / HTTP/1.1\r\nHost: gate.test\r\nConnection: X-Real-IP, X-Forwarded-For, Host, X-Request-Id\r\n\r\n", want: "GET / HTTP/1.1\r\nHost: HOST\r\n" + ownLines + agent + "\r\n"},
 	{name: "nobody untrusted says where from", raw: "GET / HTTP/1.1\r\nHost: gate.test\r\nX-Forwarded-For: 6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nX-Forwarded-Proto: https\r\nx-forwarded-host: evil\r\n" +
 		"X-Forwarded-Port: 6\r\nX-Forwarded-User: root\r\nX-Request-Id: mine\r\n\r\n", want: "GET / HTTP/1.1\r\nHost: HOST\r\n" + ownLines + agent + "\r\n"},
-	{name: "a trusted proxy does", trusted: true, raw: "GET / HTTP/1.1\r\nHost: gate.test\r\nX-Forwarded-For: 203.0.113.9, 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2\r\nX-Real-IP: 6.6.6.6\r\nForwarded: for=203.0.113.9\r\n" +
-		"X-Forwarded-Proto: HTTPS\r\nX-Forwarded-Host: shop.test\r\nX-Forwarded-User: root\r\n\r\n",
+	{
+		name: "a trusted proxy does", trusted: true, raw: "GET / HTTP/1.1\r\nHost: gate.test\r\nX-Forwarded-For: 203.0.113.9, 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2\r\nX-Real-IP: 6.6.6.6\r\nForwarded: for=203.0.113.9\r\n" +
+			"X-Forwarded-Proto: HTTPS\r\nX-Forwarded-Host: shop.test\r\nX-Forwarded-User: root\r\n\r\n",
 		want: "GET / HTTP/1.1\r\nHost: HOST\r\nForwarded: for=203.0.113.9\r\nX-Forwarded-User: root\r\nX-Forwarded-For: 203.0.113.9, 10.0.0.1, 10.0.0.2, 127.0.0.1\r\nX-Real-IP: 10.0.0.2\r\n" +
-			"X-Forwarded-Proto: HTTPS\r\nX-Forwarded-Host: shop.test\r\nX-Forwarded-Port: 443\r\n" + ownID + agent + "\r\n"},
-	{name: "a trusted proxy's nonsense", trusted: true, raw: "GET / HTTP/1.1\r\nHost: gate.test:8080\r\nX-Forwarded-Proto: gopher\r\nX-Forwarded-Host: a b\r\nX-Forwarded-Port: 99999\r\n\r\n",
-		want: "GET / HTTP/1.1\r\nHost: HOST\r\nX-Forwarded-For: 127.0.0.1\r\nX-Real-IP: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: gate.test:8080\r\nX-Forwarded-Port: 8080\r\n" + ownID + agent + "\r\n"},
-	{name: "long chain keeps its end", trusted: true, raw: "GET / HTTP/1.1\r\nHost: gate.test\r\n" + strings.Repeat("X-Forwarded-For: 1.1.1.1\r\n", 20) + "X-Forwarded-For: 2.2.2.2\r\n\r\n",
-		want: "GET / HTTP/1.1\r\nHost: HOST\r\nX-Forwarded-For: " + strings.Repeat("1.1.1.1, ", 7) + "2.2.2.2, 127.0.0.1\r\nX-Real-IP: 2.2.2.2\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: gate.test\r\nX-Forwarded-Port: 80\r\n" + ownID + agent + "\r\n"},
+			"X-Forwarded-Proto: HTTPS\r\nX-Forwarded-Host: shop.test\r\nX-Forwarded-Port: 443\r\n" + idLine + agent + "\r\n",
+	},
+	{
+		name: "a trusted proxy's nonsense", trusted: true, raw: "GET / HTTP/1.1\r\nHost: gate.test:8080\r\nX-Forwarded-Proto: gopher\r\nX-Forwarded-Host: a b\r\nX-Forwarded-Port: 99999\r\n\r\n",
+		want: "GET / HTTP/1.1\r\nHost: HOST\r\nX-Forwarded-For: 127.0.0.1\r\nX-Real-IP: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: gate.test:8080\r\nX-Forwarded-Port: 8080\r\n" + idLine + agent + "\r\n",
+	},
+	{
+		name: "long chain keeps its end", trusted: true, raw: "GET / HTTP/1.1\r\nHost: gate.test\r\n" + strings.Repeat("X-Forwarded-For: 1.1.1.1\r\n", 20) + "X-Forwarded-For: 2.2.2.2\r\n\r\n",
+		want: "GET / HTTP/1.1\r\nHost: HOST\r\nX-Forwarded-For: " + strings.Repeat("1.1.1.1, ", 7) + "2.2.2.2, 127.0.0.1\r\nX-Real-IP: 2.2.2.2\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: gate.test\r\nX-Forwarded-Port: 80\r\n" + idLine + agent + "\r\n",
+	},
 	{name: "body with a length", raw: "POST / HTTP/1.1\r\nHost: gate.test\r\nContent-Length: 2\r\nContent-Type: text/plain\r\n\r\nhi", want: "POST / HTTP/1.1\r\nHost: HOST\r\nContent-Type: text/plain\r\n" + ownLines + agent + "Content-Length: 2\r\n\r\nhi"},
 	{name: "empty body", raw: "POST / HTTP/1.1\r\nHost: gate.test\r\n\r\n", want: "POST / HTTP/1.1\r\nHost: HOST\r\n" + ownLines + agent + "Content-Length: 0\r\n\r\n"},
 	{name: "chunked body", raw: "POST / HTTP/1.1\r\nHost: gate.test\r\nTransfer-Encoding: chunked\r\n\r\n2;ext\r\nhi\r\n0\r\nTrail: er\r\n\r\n", want: "POST / HTTP/1.1\r\nHost: HOST\r\n" + ownLines + agent + "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n"},
@@ -58,7 +66,7 @@ var requestCases = []requestCase{
 		ex.Outgoing.Drop = []string{"Authorization", "X-A", "X-Forwarded-For", "User-Agent"}
 		ex.Outgoing.Extra = append(ex.Outgoing.Extra, "X-A: new\r\n"...)
 		ex.Outgoing.HasQuery = true
-	}, want: "GET / HTTP/1.1\r\nHost: HOST\r\nX-Real-IP: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: gate.test\r\nX-Forwarded-Port: 80\r\n" + ownID + "X-A: new\r\n\r\n"},
+	}, want: "GET / HTTP/1.1\r\nHost: HOST\r\nX-Real-IP: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: gate.test\r\nX-Forwarded-Port: 80\r\n" + idLine + "X-A: new\r\n\r\n"},
 	{name: "query of a stage cannot end the line", raw: "GET / HTTP/1.1\r\nHost: gate.test\r\n\r\n", prepare: func(ex *pipeline.Exchange) {
 		ex.Outgoing.HasQuery, ex.Outgoing.Query = true, []byte("a=b HTTP/1.1\r\nX: y#z\xff")
 	}, want: "GET /?a=b%20HTTP/1.1%0D%0AX:%20y%23z%FF HTTP/1.1\r\nHost: HOST\r\n" + ownLines + agent + "\r\n"},

@@ -22,7 +22,7 @@ type upload struct {
 
 	// Set before done is closed.
 	err   error // why not all was sent
-	fault any   // a panic of body's
+	fault any   // what body panicked with
 
 	halted bool // by settle: whatever went wrong was our doing
 }
@@ -52,7 +52,7 @@ func startUpload(c *conn, ctx *fasthttp.RequestCtx, timeout time.Duration) *uplo
 
 func (u *upload) run() {
 	defer func() {
-		u.fault = recover() // settle goes on with it where it can be dealt with
+		u.fault = recover() // goes on in the goroutine that serves the call
 		wait := u.timeout
 		if u.fault != nil || u.err != nil && (isClientError(u.err) || isTimeout(u.err)) {
 			wait = 0 // no answer is to be expected
@@ -121,9 +121,6 @@ func (u *upload) settle(err error, status int) error {
 	} else {
 		u.halt()
 	}
-	if u.fault != nil {
-		panic(u.fault)
-	}
 	early := err == nil && status >= 300
 	if isClientError(u.err) && !u.halted && !early {
 		return u.err
@@ -131,13 +128,19 @@ func (u *upload) settle(err error, status int) error {
 	return err
 }
 
+// grace is how long an upload may go on once it is of no more use. One that has
+// just sent its last byte ends by itself.
+const grace = 5 * time.Millisecond
+
 // halt stops the upload wherever it waits. That takes the client's connection
 // down with it, unless its body was complete.
 func (u *upload) halt() {
+	wait := time.NewTimer(grace)
+	defer wait.Stop()
 	select {
 	case <-u.done:
 		return
-	default:
+	case <-wait.C:
 	}
 	u.halted = true
 	again := time.NewTicker(10 * time.Millisecond) // a deadline of its own may come after ours
