@@ -40,6 +40,13 @@ type flight struct {
 	seen  trail // what entry, or that there is none, relies on
 }
 
+// isCurrent tells whether nothing has changed that the outcome relies on. That
+// the store could not be asked relies on nothing.
+func (f *flight) isCurrent(e *epochs) bool {
+	failed := f.err != nil && !errors.Is(f.err, keystore.ErrNotFound)
+	return failed || f.seen.holds(e)
+}
+
 // join looks a credential up, once for all requests that want it now. A request
 // that came when the look-up was almost over may know of a change that this one
 // missed: it looks again.
@@ -53,7 +60,7 @@ func (s *Sessions) join(sh *shard, w *wanted, check uint64) (*entry, error) {
 		}
 		sh.mu.Unlock()
 		<-f.done
-		if attempt == attempts || f.seen.holds(&s.epochs) {
+		if attempt == attempts || f.isCurrent(&s.epochs) {
 			return f.entry, f.err
 		}
 	}
@@ -67,7 +74,7 @@ func (s *Sessions) join(sh *shard, w *wanted, check uint64) (*entry, error) {
 		close(f.done)
 	}()
 	f.entry, f.seen, f.err = s.load(w)
-	if f.seen.holds(&s.epochs) {
+	if f.isCurrent(&s.epochs) {
 		s.remember(sh, w, f, check)
 	}
 	return f.entry, f.err

@@ -430,6 +430,28 @@ func TestAStoreThatHangsIsGivenUpOn(t *testing.T) {
 	})
 }
 
+func TestRequestsThatShareAFailedLookUpDoNotRepeatIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		s.changed("")
+		st.gate = make(chan struct{})
+		began := time.Now()
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				if _, err := find(s, "a key"); err == nil || errors.Is(err, keystore.ErrNotFound) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if took := time.Since(began); took != 200*time.Millisecond || st.looked() != 1 {
+			t.Errorf("took %s and %d look-ups", took, st.looked())
+		}
+	})
+}
+
 func TestAFloodOfUnknownKeysIsHeldBackAndDelaysNoIssuedKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStore()
