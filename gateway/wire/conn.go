@@ -67,15 +67,20 @@ func (c *conn) await() bool {
 	c.release()
 	c.sock.readBy = c.since.Add(c.srv.conf.IdleTimeout)
 	c.idle.Store(true)
-	// After idle is visible: either Shutdown interrupts the wait, or this sees
-	// that it has begun.
-	if c.srv.stopping.Load() {
+	// In this order: either this sees that Shutdown has begun, or Shutdown sees
+	// that the connection is idle, and its interruption comes after the deadline
+	// that is set here.
+	if c.sock.armRead() != nil || c.srv.stopping.Load() {
 		return false
 	}
 	err := c.sock.fill()
 	c.idle.Store(false)
 	if err != nil {
 		return false
+	}
+	if c.srv.stopping.Load() {
+		c.srv.letInterrupt()
+		c.sock.readArmed = time.Time{} // the interruption was for a wait that is over
 	}
 	c.br = c.srv.readers.Get().(*bufio.Reader)
 	c.br.Reset(&c.sock)
@@ -112,6 +117,9 @@ func (c *conn) one() bool {
 		return false
 	}
 	c.srv.handler.Handle(call)
+	if call.Ctx.Request.IsBodyStream() {
+		c.sock.readArmed = time.Time{} // who read the body may have moved the deadline
+	}
 	keep := !c.head.close && c.settle() && !c.srv.stopping.Load()
 	keep = c.respond(keep)
 	c.since = time.Now()
@@ -125,6 +133,7 @@ func (c *conn) one() bool {
 
 // readHead reads and checks a head, and lets fasthttp parse it.
 func (c *conn) readHead() *Fault {
+	c.head = head{}
 	end, fault := c.wholeHead()
 	if fault != nil {
 		return fault
@@ -144,23 +153,26 @@ func (c *conn) readHead() *Fault {
 	return nil
 }
 
-// wholeHead waits until a head is buffered and returns its length. An empty
-// line before a request is skipped, as RFC 9112 section 2.2 asks.
+// wholeHead waits until a head is buffered and returns its length. Empty lines
+// before a request are skipped, as RFC 9112 section 2.2 asks.
 func (c *conn) wholeHead() (int, *Fault) {
+	limit := c.srv.conf.MaxHeader
 	for searched := 0; ; {
 		b, _ := c.br.Peek(c.br.Buffered())
-		if searched == 0 && len(b) >= 2 && b[0] == '\r' && b[1] == '\n' {
+		if len(b) >= 2 && b[0] == '\r' && b[1] == '\n' {
 			_, _ = c.br.Discard(2)
-			searched = -1
+			searched = 0
 			continue
 		}
-		if end := headEnd(b[max(0, searched-3):]); end > 0 {
-			return end + max(0, searched-3), nil
-		}
-		if len(b) >= c.srv.conf.MaxHeader {
+		from := max(0, searched-3)
+		end := headEnd(b[from:])
+		switch {
+		case end > 0 && from+end <= limit:
+			return from + end, nil
+		case end > 0 || len(b) >= limit:
 			return 0, c.tooLarge(b)
 		}
-		searched = max(searched, len(b))
+		searched = len(b)
 		if _, err := c.br.Peek(len(b) + 1); err != nil {
 			return 0, c.unread(err, len(b))
 		}
@@ -206,10 +218,16 @@ func (c *conn) readBody() *Fault {
 }
 
 // allowBody sets the deadline for a body's next bytes: a client must keep up
-// one KiB a second on the average.
+// one KiB a second on the average, and may not stall, however fast it was
+// before.
 func (c *conn) allowBody(received int64) {
-	granted := time.Duration(received>>10) * patience
-	c.sock.readBy = c.call.Started.Add(c.srv.conf.ReadTimeout + granted)
+	patient := c.srv.conf.ReadTimeout
+	c.sock.readBy = c.call.Started.Add(patient + time.Duration(received>>10)*patience)
+	if received > 0 {
+		if stalled := time.Now().Add(patient); stalled.Before(c.sock.readBy) {
+			c.sock.readBy = stalled
+		}
+	}
 }
 
 // settle makes sure that no byte of this request can be read as the next one.
@@ -271,6 +289,9 @@ func (c *conn) refuse(fault *Fault) {
 		return
 	}
 	c.call.HTTP10 = c.head.http10
+	if c.head.bodyless {
+		c.call.Ctx.Request.Header.SetMethod(fasthttp.MethodHead)
+	}
 	c.srv.handler.Refuse(c.call, fault)
 	c.respond(false)
 	c.linger()

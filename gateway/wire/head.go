@@ -5,16 +5,17 @@ import "bytes"
 // head is what the framing of a request was read from. Its slices alias the
 // bytes that were parsed.
 type head struct {
-	length  int64 // of the body; -1: chunked
-	close   bool  // the client wants no further request
-	http10  bool
-	expect  bool // 100-continue
-	target  []byte
-	host    []byte
-	path    []byte
-	query   []byte
-	lines   []byte // all header lines
-	headers int
+	length   int64 // of the body; -1: chunked
+	close    bool  // the client wants no further request
+	http10   bool
+	expect   bool // 100-continue
+	bodyless bool // HEAD: its answer has no body, a refusal neither
+	target   []byte
+	host     []byte
+	path     []byte
+	query    []byte
+	lines    []byte // all header lines
+	headers  int
 
 	lengths, codings, hosts int
 	keepAlive               bool
@@ -72,6 +73,7 @@ func (h *head) parseStart(line []byte, conf *Config) *Fault {
 		return faultStart
 	}
 	method, line := line[:sp], line[sp+1:]
+	h.bodyless = string(method) == "HEAD"
 	sp = bytes.IndexByte(line, ' ')
 	if sp <= 0 {
 		return faultStart
@@ -193,7 +195,7 @@ func (h *head) settle(conf *Config) *Fault {
 	if h.length > conf.MaxBody {
 		return faultBody
 	}
-	if h.hosts > 1 || h.hosts == 0 && !h.http10 {
+	if h.hosts > 1 || len(h.host) == 0 && !h.http10 {
 		return faultNoHost
 	}
 	for _, c := range h.host {

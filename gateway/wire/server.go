@@ -56,6 +56,11 @@ func New(conf Config, handler Handler, log fasthttp.Logger) *Server {
 // ErrStopped.
 func (s *Server) Serve(ln net.Listener) error {
 	s.mu.Lock()
+	if s.stopping.Load() {
+		s.mu.Unlock()
+		_ = ln.Close()
+		return ErrStopped
+	}
 	s.listeners[ln] = struct{}{}
 	s.mu.Unlock()
 	for wait := time.Duration(0); ; {
@@ -70,6 +75,9 @@ func (s *Server) Serve(ln net.Listener) error {
 			return err
 		default:
 			// Most likely out of descriptors: let some connections end.
+			if wait == 0 {
+				s.log.Printf("accepting connections: %v", err)
+			}
 			wait = min(wait*2+5*time.Millisecond, time.Second)
 			time.Sleep(wait)
 		}
@@ -174,6 +182,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return ctx.Err()
 	}
 	return nil
+}
+
+// letInterrupt returns once Shutdown has interrupted what it saw idle.
+func (s *Server) letInterrupt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 }
 
 // Stats is what a server is doing.
