@@ -9,6 +9,8 @@ TOOL := go tool -modfile=internal/tools/go.mod
 
 BENCH ?= .
 COUNT ?= 1
+K6 ?= 0
+LOADTEST ?=
 FUZZTIME ?= 10s
 RACE ?=
 
@@ -68,12 +70,14 @@ generate-check: go ## fail when generated code is not what generate would write
 	@internal/tools/generate-check.sh
 
 .PHONY: bench
-bench: go install-deps ## measure whole requests (BENCH=regexp, COUNT=runs)
-	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./bench/...
+bench: go install-deps ## measure whole requests, with benchstat when it is installed (BENCH=regexp, COUNT=runs)
+	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 60m ./bench/... | tee "$$out"; \
+	if command -v benchstat >/dev/null; then benchstat "$$out"; fi
 
 .PHONY: loadtest
-loadtest: build ## measure under load, beside other proxies
-	loadtest/run
+loadtest: go ## measure under load, beside other proxies (K6=1 adds k6; LOADTEST=flags, see loadtest/README.md)
+	@K6=$(K6) loadtest/run $(LOADTEST)
 
 .PHONY: fuzz
 fuzz: go ## run each fuzz target for FUZZTIME

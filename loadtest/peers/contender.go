@@ -23,6 +23,8 @@ type running struct {
 	process *rig.Process
 	store   *rig.Process // nil without a shared store
 	addr    string
+	shared  string                            // address of the shared store, "" without one
+	keys    []string                          // that it knows
 	request func(dst []byte, n uint64) []byte // nil: a plain GET
 }
 

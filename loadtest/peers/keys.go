@@ -16,14 +16,17 @@ import (
 // makers is how many keys are written at a time: they reach the disk together.
 const makers = 256
 
-// makeKeys writes keys to where a gateway will look for them: its folder, or the
-// shared store when that has an address. Writing them through the gateway would
-// take long for a million.
-func makeKeys(ctx context.Context, dir, shared string, n int) ([]string, error) {
+// A place is where a gateway looks for keys: in its folder, or in the shared
+// store when that has an address.
+type place struct{ dir, shared string }
+
+// makeKeys writes n keys that carry a policy. Writing them through the gateway
+// would take long for a million.
+func makeKeys(ctx context.Context, at place, policy string, n int) ([]string, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	store, closeStore, err := openKeys(dir, shared)
+	store, closeStore, err := openKeys(at)
 	if err != nil {
 		return nil, fmt.Errorf("making keys: %w", err)
 	}
@@ -49,18 +52,18 @@ func makeKeys(ctx context.Context, dir, shared string, n int) ([]string, error) 
 	return keys, nil
 }
 
-func openKeys(dir, shared string) (keystore.Store, func() error, error) {
-	if shared != "" {
-		s, err := keystore.OpenValkey(keystore.ValkeyOptions{Addresses: []string{shared}})
+func openKeys(at place) (keystore.Store, func() error, error) {
+	if at.shared != "" {
+		s, err := keystore.OpenValkey(keystore.ValkeyOptions{Addresses: []string{at.shared}})
 		if err != nil {
 			return nil, nil, err
 		}
 		return s, func() error { s.Close(); return nil }, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(at.dir, 0o700); err != nil {
 		return nil, nil, err
 	}
-	s, err := keystore.OpenFile(filepath.Join(dir, "keys.journal"), slog.New(slog.DiscardHandler))
+	s, err := keystore.OpenFile(filepath.Join(at.dir, "keys.journal"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, nil, err
 	}

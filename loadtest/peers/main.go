@@ -25,6 +25,7 @@ import (
 // options are the command line.
 type options struct {
 	bin    string // folder of the programs
+	files  string // folder of the scenarios
 	what   []string
 	only   string
 	conns  int
@@ -41,7 +42,8 @@ func main() {
 	var o options
 	what, rates := "", ""
 	flag.StringVar(&o.bin, "bin", "", "`folder` of sluice, origin, bare and vegeta, built")
-	flag.StringVar(&what, "what", "cpu,idle,openloop", "`measurements`: cpu, idle, openloop, scale")
+	flag.StringVar(&o.files, "files", "loadtest", "`folder` that holds vegeta and k6")
+	flag.StringVar(&what, "what", "cpu,idle,openloop,scenarios", "`measurements`: cpu, idle, openloop, scenarios, scale")
 	flag.StringVar(&o.only, "only", "", "`text` that a contender's name must contain; the bare proxy always takes part")
 	flag.IntVar(&o.conns, "conns", 64, "keep-alive connections of the client")
 	flag.IntVar(&o.rounds, "rounds", 11, "rounds of each contender")
@@ -73,10 +75,11 @@ func main() {
 
 // measurements are what -what names.
 var measurements = map[string]func(context.Context, *bench) error{
-	"cpu":      measureCPU,
-	"idle":     measureIdle,
-	"openloop": measureOpenLoop,
-	"scale":    measureScale,
+	"cpu":       measureCPU,
+	"idle":      measureIdle,
+	"openloop":  measureOpenLoop,
+	"scenarios": measureScenarios,
+	"scale":     measureScale,
 }
 
 // bench is one run of this command.
@@ -90,7 +93,7 @@ type bench struct {
 func run(ctx context.Context, o options, out io.Writer) error {
 	for _, what := range o.what {
 		if measurements[what] == nil {
-			return fmt.Errorf("-what %s: want some of cpu, idle, openloop, scale", what)
+			return fmt.Errorf("-what %s: want some of cpu, idle, openloop, scenarios, scale", what)
 		}
 	}
 	r, err := rig.New()

@@ -58,14 +58,18 @@ func measureOpenLoop(ctx context.Context, b *bench) error {
 }
 
 func (b *bench) openLoop(ctx context.Context, r *running, rate int) error {
-	if _, err := b.attack(ctx, r, rate, time.Second); err != nil { // connections and caches
+	targets, err := b.targets(r)
+	if err != nil {
+		return err
+	}
+	if _, err := b.attack(ctx, onslaught{targets, "json", rate, time.Second}); err != nil { // connections and caches
 		return err
 	}
 	before, err := r.process.CPU()
 	if err != nil {
 		return err
 	}
-	got, err := b.attack(ctx, r, rate, openLoopFor)
+	got, err := b.attack(ctx, onslaught{targets, "json", rate, openLoopFor})
 	if err != nil {
 		return err
 	}
@@ -73,11 +77,7 @@ func (b *bench) openLoop(ctx context.Context, r *running, rate int) error {
 	if err != nil {
 		return err
 	}
-	asked := 0
-	for _, n := range got.Codes {
-		asked += n
-	}
-	if asked == 0 {
+	if got.asked() == 0 {
 		return errors.New("no answers")
 	}
 	body, _ := load.Body([]byte(b.path()))
@@ -86,19 +86,23 @@ func (b *bench) openLoop(ctx context.Context, r *running, rate int) error {
 		wanted = "all"
 	}
 	b.printf("| %s | %.0f | %.2f | %.2f | %.1f | %s |\n", r.name, got.Rate,
-		float64(got.Latencies.P50)/1e6, float64(got.Latencies.P99)/1e6, micros(after-before)/float64(asked), wanted)
+		float64(got.Latencies.P50)/1e6, float64(got.Latencies.P99)/1e6, micros(after-before)/float64(got.asked()), wanted)
 	return nil
 }
 
+// An onslaught is what vegeta is told.
+type onslaught struct {
+	targets []byte // in the form that format names
+	format  string // json or http
+	rate    int    // requests per second
+	long    time.Duration
+}
+
 // attack runs vegeta and its report.
-func (b *bench) attack(ctx context.Context, r *running, rate int, long time.Duration) (*latencies, error) {
-	attack := exec.CommandContext(ctx, b.bin+"/vegeta", "attack", "-format=json", "-rate", fmt.Sprint(rate), "-duration", long.String(),
+func (b *bench) attack(ctx context.Context, o onslaught) (*latencies, error) {
+	attack := exec.CommandContext(ctx, b.bin+"/vegeta", "attack", "-format="+o.format, "-rate", fmt.Sprint(o.rate), "-duration", o.long.String(),
 		"-timeout", "5s", "-workers", "32", "-max-workers", "512", "-connections", "512", "-http2=false")
-	targets, err := b.targets(r)
-	if err != nil {
-		return nil, err
-	}
-	attack.Stdin = bytes.NewReader(targets)
+	attack.Stdin = bytes.NewReader(o.targets)
 	results, err := attack.Output()
 	if err != nil {
 		return nil, fmt.Errorf("vegeta attack: %w", err)
@@ -114,6 +118,15 @@ func (b *bench) attack(ctx context.Context, r *running, rate int, long time.Dura
 		return nil, fmt.Errorf("vegeta report: %w", err)
 	}
 	return &l, nil
+}
+
+// asked is how many requests were made.
+func (l *latencies) asked() int {
+	n := 0
+	for _, times := range l.Codes {
+		n += times
+	}
+	return n
 }
 
 // targets writes requests like the closed loop's in vegeta's form.

@@ -20,11 +20,17 @@ type setup struct {
 	keys   int  // 0: the API is keyless
 	shared bool // counters and sessions are in a store that gateways share
 	apis   int  // 0: as many as -apis says
+
+	policy string   // of the keys; "": the one whose limits are never reached
+	beside *running // share the store and the keys of this one
 }
 
+// The policies: one whose limits are counted but never reached, and one with a
+// quota that is.
 const (
-	secret = "loadtest-4f1c2ab95d"
-	policy = "loadtest"
+	plenty    = "plenty"
+	race      = "race"
+	raceQuota = 1000
 )
 
 func startSluice(s setup) func(context.Context, *bench) (*running, error) {
@@ -41,16 +47,7 @@ func startSluice(s setup) func(context.Context, *bench) (*running, error) {
 			return nil, err
 		}
 		r := &running{addr: addr}
-		store, keys := "", []string(nil)
-		if s.shared {
-			if r.store, store, err = b.startStore(ctx, dir); err != nil {
-				return nil, err
-			}
-		}
-		if err := b.writeSluice(s, dir, addr, store); err != nil {
-			return nil, err
-		}
-		if keys, err = makeKeys(ctx, filepath.Join(dir, "data"), store, s.keys); err != nil {
+		if err := b.fill(ctx, s, r, dir); err != nil {
 			return nil, err
 		}
 		r.process, err = b.rig.Start(ctx, rig.Command{
@@ -62,11 +59,34 @@ func startSluice(s setup) func(context.Context, *bench) (*running, error) {
 		if err := awaitAPI(ctx, addr); err != nil {
 			return nil, fmt.Errorf("%w\n%s", err, r.process.Log())
 		}
-		if s.keys > 0 {
-			r.request = b.keyed(addr, keys)
+		if len(r.keys) > 0 {
+			r.request = b.keyed(addr, r.keys)
 		}
 		return r, nil
 	}
+}
+
+// fill makes all that a gateway will find when it starts: its store, the keys in
+// it, and its files.
+func (b *bench) fill(ctx context.Context, s setup, r *running, dir string) (err error) {
+	switch {
+	case s.beside != nil:
+		r.shared, r.keys = s.beside.shared, s.beside.keys
+	case s.shared:
+		if r.store, r.shared, err = b.startStore(ctx, dir); err != nil {
+			return err
+		}
+	}
+	if r.keys == nil {
+		of := s.policy
+		if of == "" {
+			of = plenty
+		}
+		if r.keys, err = makeKeys(ctx, place{dir: filepath.Join(dir, "data"), shared: r.shared}, of, s.keys); err != nil {
+			return err
+		}
+	}
+	return b.writeSluice(s, dir, r.addr, r.shared)
 }
 
 func (b *bench) startStore(ctx context.Context, dir string) (*rig.Process, string, error) {
@@ -92,8 +112,7 @@ func (b *bench) writeSluice(s setup, dir, addr, store string) error {
 		return err
 	}
 	apps := filepath.Join(dir, "apps")
-	conf := fmt.Sprintf(`secret: %s
-data_dir: %s
+	conf := fmt.Sprintf(`data_dir: %s
 gateway:
   listen: %s
   apps_dir: %s
@@ -106,13 +125,16 @@ log:
   level: warn
   access: file
   access_file: %s
-`, secret, filepath.Join(dir, "data"), addr, apps, filepath.Join(dir, "policies.json"), telemetry, filepath.Join(dir, "access.log"))
+`, filepath.Join(dir, "data"), addr, apps, filepath.Join(dir, "policies.json"), telemetry, filepath.Join(dir, "access.log"))
 	if store != "" {
 		conf += "valkey:\n  url: redis://" + store + "\n"
 	}
-	err = os.WriteFile(filepath.Join(dir, "sluice.yaml"), []byte(conf), 0o600)
+	file, err := policies()
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "policies.json"), []byte(policies), 0o600)
+		err = os.WriteFile(filepath.Join(dir, "policies.json"), file, 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "sluice.yaml"), []byte(conf), 0o600)
 	}
 	if err == nil {
 		err = b.writeAPIs(s, apps)
@@ -123,12 +145,18 @@ log:
 	return nil
 }
 
-// policies is one policy with numbers that are counted but never reached.
-const policies = `{"` + policy + `": {
-  "id": "` + policy + `", "org_id": "loadtest", "active": true,
-  "rate": 100000000, "per": 60, "quota_max": 1000000000, "quota_renewal_rate": 3600,
-  "access_rights": {"bench": {"api_id": "bench", "versions": ["Default"]}}
-}}`
+// policies returns the policies file.
+func policies() ([]byte, error) {
+	of := func(id string, numbers map[string]any) map[string]any {
+		numbers["id"], numbers["org_id"], numbers["active"] = id, "loadtest", true
+		numbers["access_rights"] = map[string]any{"bench": map[string]any{"api_id": "bench", "versions": []string{"Default"}}}
+		return numbers
+	}
+	return json.Marshal(map[string]any{
+		plenty: of(plenty, map[string]any{"rate": 100_000_000, "per": 60, "quota_max": 1_000_000_000, "quota_renewal_rate": 3600}),
+		race:   of(race, map[string]any{"quota_max": raceQuota, "quota_renewal_rate": 3600}),
+	})
+}
 
 // writeAPIs writes the API that is measured, and others until there are enough.
 func (b *bench) writeAPIs(s setup, apps string) error {
