@@ -257,9 +257,16 @@ func TestTornEndIsCutOffAndToldOf(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
-		again := openFile(t, path)
+		log.Reset()
+		again, err := keystore.OpenFile(path, slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
 		get(t, again, "f")
 		get(t, again, "a")
+		if err := again.Close(); err != nil || log.Len() > 0 {
+			t.Errorf("%s: %v; opened again, it logged %q", name, err, log.String())
+		}
 	}
 }
 
