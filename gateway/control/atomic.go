@@ -80,7 +80,7 @@ const abandonedAfter = time.Minute
 
 // sweep removes what writers left behind that were killed.
 func sweep(dir string) {
-	left, _ := filepath.Glob(filepath.Join(dir, tempPattern)) // the pattern is well-formed
+	left, _ := filepath.Glob(filepath.Join(literal(dir), tempPattern)) // the pattern is well-formed
 	for _, name := range left {
 		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > abandonedAfter {
 			_ = os.Remove(name) // the next start tries again

@@ -89,8 +89,9 @@ func (s *served) Origin() Origin {
 	return Origin{Source: "files", Since: time.Now(), Stale: s.stale.Load()}
 }
 
-// follow serves what a source supplies until t ends.
-func (s *served) follow(t *testing.T, src source.Source) {
+// follow serves what a source supplies until t ends. With steps it asks for a
+// bundle only when there is one of those.
+func (s *served) follow(t *testing.T, src source.Source, steps <-chan struct{}) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -102,9 +103,25 @@ func (s *served) follow(t *testing.T, src source.Source) {
 			}
 			have = b.Revision
 			src.Applied(b, s.put(b))
+			select {
+			case <-steps:
+			case <-ctx.Done():
+				return
+			}
 		}
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
+}
+
+// stepped reads files when a reload is asked for and at no other time.
+type stepped struct {
+	*source.Files
+	steps chan struct{}
+}
+
+func (s stepped) Reload(ctx context.Context) error {
+	s.steps <- struct{}{}
+	return s.Files.Reload(ctx)
 }
 
 // heard keeps the events.
@@ -127,6 +144,24 @@ func (h *heard) take() []event.Event {
 	return taken
 }
 
+// logged is a log that may be read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // A bench is a gateway API on files, with a client.
 type bench struct {
 	t        *testing.T
@@ -135,7 +170,7 @@ type bench struct {
 	apps     string
 	policies string
 	events   *heard
-	log      *bytes.Buffer
+	log      *logged
 	dial     func() (net.Conn, error)
 	client   *http.Client
 
@@ -148,21 +183,22 @@ type bench struct {
 // what it is made of.
 func onFiles(t *testing.T, adjust ...func(*Deps)) *bench {
 	t.Helper()
-	b := &bench{t: t, live: new(served), events: new(heard), log: new(bytes.Buffer)}
+	b := &bench{t: t, live: new(served), events: new(heard), log: new(logged)}
 	dir := t.TempDir()
 	b.apps, b.policies = filepath.Join(dir, "apps"), filepath.Join(dir, "policies.json")
 	if err := os.Mkdir(b.apps, 0o750); err != nil {
 		t.Fatal(err)
 	}
 	src := source.NewFiles(source.FilesOptions{AppsDir: b.apps, PoliciesFile: b.policies, Log: slog.New(slog.DiscardHandler)})
-	b.live.follow(t, src)
+	steps := make(chan struct{}, 1)
+	b.live.follow(t, src, steps)
 	files, err := NewFiles(FilesOptions{AppsDir: b.apps, PoliciesFile: b.policies, Live: b.live})
 	if err != nil {
 		t.Fatal(err)
 	}
 	deps := Deps{
 		Secret: secret.New(testSecret), Live: b.live, Definitions: files, Keys: b.localKeys(), ListKeys: true,
-		Reloader: src, Events: b.events, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(b.log, nil)),
+		Reloader: stepped{src, steps}, Events: b.events, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(b.log, nil)),
 	}
 	for _, change := range adjust {
 		change(&deps)
