@@ -89,6 +89,7 @@ func (c *conn) writeAnswer(a *Answer, keep bool) bool {
 		_, err = c.sock.Write(a.Body)
 	case a.Stream != nil && !a.NoBody:
 		err = c.writeStream(a)
+		c.torn = err != nil && a.Length < 0 && c.call.HTTP10
 	}
 	if a.Stream != nil {
 		_ = a.Stream.Close() // what it could say was said by Read

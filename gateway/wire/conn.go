@@ -23,7 +23,8 @@ type conn struct {
 
 	head   head
 	body   body
-	inline int // bytes of a body that lies in br as a whole
+	inline int  // bytes of a body that lies in br as a whole
+	torn   bool // the last answer is a part that only a reset tells from a whole
 	peer   netip.Addr
 	tls    bool
 	since  time.Time // end of the last request
@@ -300,6 +301,12 @@ func (c *conn) refuse(fault *Fault) {
 // linger reads on for a little while after the last answer. A connection that
 // is closed with unread bytes is reset, and a reset can overtake the answer.
 func (c *conn) linger() {
+	c.release()
+	c.sock.drop()
+	if c.torn || c.sock.broken {
+		c.sock.reset()
+		return
+	}
 	half, ok := c.sock.Conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
 		return

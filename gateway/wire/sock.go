@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -25,6 +26,7 @@ type sock struct {
 	n                   int
 	err                 error
 	wait                bool // writeStep may ask to be called again
+	broken              bool // the last write failed: nothing can be said any more
 
 	chunk   *[]byte // holds pending; given back once that is empty
 	pending []byte  // received, not yet read
@@ -168,12 +170,14 @@ func (s *sock) Write(p []byte) (int, error) {
 		if err := s.armWrite(); err != nil {
 			return 0, err
 		}
-		return s.Conn.Write(p)
+		n, err := s.Conn.Write(p)
+		s.broken = err != nil
+		return n, err
 	}
 	s.out, s.wait = p, false
 	err := s.send()
 	sent := len(p) - len(s.out)
-	s.out = nil
+	s.out, s.broken = nil, err != nil
 	return sent, err
 }
 
@@ -215,6 +219,18 @@ func (s *sock) stepWrite(fd uintptr) bool {
 		}
 	}
 	return true
+}
+
+// reset ends the connection so that the other end sees it broken off.
+func (s *sock) reset() {
+	c := s.Conn
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn() // no goodbye from TLS either
+	}
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
 }
 
 // isTimeout tells whether a deadline ended a read or write.
