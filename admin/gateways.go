@@ -70,6 +70,7 @@ func (s *Server) getBundle(_ context.Context, c *call) (any, error) {
 	ctx, cancel := context.WithTimeout(s.lifetime, wait)
 	b := s.supply.Next(ctx, have)
 	cancel()
+	c.http.Response.Header.Set("X-Sluice-Gateways", strconv.Itoa(s.supply.Gateways()))
 	switch {
 	case b == nil:
 		return nil, unavailable("The configuration was not read from the database yet; try again")

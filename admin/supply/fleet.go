@@ -3,6 +3,7 @@ package supply
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
@@ -20,6 +21,8 @@ type fleet struct {
 	mu      sync.Mutex
 	known   map[string]heardOf
 	pending map[string]store.Gateway
+
+	alive atomic.Int64 // gateways that some admin heard of lately
 }
 
 // heardOf is what was last handed on about a gateway.
@@ -72,10 +75,37 @@ func (s *Supply) reportFleet() {
 		for _, g := range s.fleet.take() {
 			s.putGateway(g)
 		}
+		if n%10 == 0 {
+			s.countFleet()
+		}
 		if n%600 == 60 {
 			s.dropGateways()
 		}
 	}
+}
+
+// aliveFor is how recent a gateway's record must be for the gateway to count:
+// it polls every half minute, and its record may lag behind by rewriteAfter.
+const aliveFor = 90 * time.Second
+
+// Gateways is how many gateways serve at the moment, at least 1. Each of them
+// takes its share of a limit from that while the counter store is away.
+func (s *Supply) Gateways() int { return int(max(1, s.fleet.alive.Load())) }
+
+func (s *Supply) countFleet() {
+	ctx, cancel := context.WithTimeout(s.lifetime, workWithin)
+	defer cancel()
+	list, err := s.deps.Store.ListGateways(ctx)
+	if err != nil {
+		return // the last count is better than none
+	}
+	alive := int64(0)
+	for _, g := range list {
+		if time.Since(g.SeenAt) < aliveFor {
+			alive++
+		}
+	}
+	s.fleet.alive.Store(alive)
 }
 
 func (s *Supply) putGateway(g store.Gateway) {

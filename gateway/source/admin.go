@@ -44,6 +44,7 @@ type Admin struct {
 	mu     sync.Mutex
 	status status
 	origin atomic.Int32 // of the bundle in force
+	fleet  atomic.Int64 // gateways that the admin knows
 }
 
 // status is what the admin is told with each poll.
@@ -99,6 +100,9 @@ func (a *Admin) Origin() int32 { return a.origin.Load() }
 
 // Away tells whether the admin did not answer when last asked.
 func (a *Admin) Away() bool { return a.away.Load() }
+
+// Gateways returns how many gateways the admin hears of, at least 1.
+func (a *Admin) Gateways() int { return int(max(1, a.fleet.Load())) }
 
 // Next polls until the admin has a bundle of another revision. Before the first
 // one it falls back on the copy on disk as soon as the admin does not answer.
@@ -187,6 +191,9 @@ func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
 	}
 	defer resp.Body.Close()
 	silent.Stop()
+	if n, err := strconv.ParseInt(resp.Header.Get("X-Sluice-Gateways"), 10, 32); err == nil {
+		a.fleet.Store(n)
+	}
 	switch resp.StatusCode {
 	case http.StatusNotModified:
 		return nil, nil

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,8 +29,15 @@ func Gateway(ctx context.Context, cfg *config.Config, o Options) error {
 		return err
 	}
 	home := keysInFile
+	var admin atomic.Pointer[source.Admin]
 	if cfg.Gateway.AdminURL != "" {
 		home = keysInValkey
+		base.gateways = func() int {
+			if a := admin.Load(); a != nil {
+				return a.Gateways()
+			}
+			return 1
+		}
 	}
 	st, err := openStores(ctx, base, home)
 	if err != nil {
@@ -39,6 +47,7 @@ func Gateway(ctx context.Context, cfg *config.Config, o Options) error {
 	if err != nil {
 		return errors.Join(err, st.close())
 	}
+	admin.Store(n.live.admin)
 	if err := n.listen(); err != nil {
 		return errors.Join(err, st.close())
 	}

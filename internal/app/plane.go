@@ -109,7 +109,7 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 			now := pl.sessions.Stats()
 			return observe.KeyCache{
 				Hits: now.Hits, Misses: now.Misses, Unknown: now.Unknown, Malformed: now.Malformed,
-				Stale: now.Stale, Entries: now.Entries, Unknowns: now.Unknowns,
+				Stale: now.Stale, Busy: now.Busy, Entries: now.Entries, Unknowns: now.Unknowns,
 			}
 		},
 		Counters:      p.stores.counterState,

@@ -1,0 +1,158 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+const goodAPI = `{"api_id":"a","name":"A","use_keyless":true,"x-mine":{"b":1},"proxy":{"listen_path":"/a/","target_url":"http://127.0.0.1:9"}}`
+
+// folder is an apps folder and a policies file with a source on them.
+type folder struct {
+	t   *testing.T
+	dir string
+	src *Files
+}
+
+func newFolder(t *testing.T, watch bool) *folder {
+	f := &folder{t: t, dir: t.TempDir()}
+	f.src = NewFiles(FilesOptions{
+		AppsDir: f.dir, PoliciesFile: filepath.Join(f.dir, "policies", "p.json"), Watch: watch, Log: slog.New(slog.DiscardHandler),
+	})
+	if err := os.Mkdir(filepath.Join(f.dir, "policies"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f *folder) write(name, content string) {
+	f.t.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(content), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *folder) next(have string) *definition.Bundle {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
+	defer cancel()
+	b, err := f.src.Next(ctx, have)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return b
+}
+
+func TestFolderBecomesABundle(t *testing.T) {
+	f := newFolder(t, false)
+	f.write("one.json", goodAPI)
+	f.write("unnamed.json", strings.Replace(goodAPI, `"api_id":"a",`, "", 1))
+	f.write("a-oas.json", `{"openapi":"3.0.0"}`)
+	f.write("notes.txt", "nothing")
+	f.write("policies/p.json", `{"gold":{"name":"Gold","rate":5,"per":1}}`)
+	b := f.next("")
+	if len(b.APIs) != 2 || b.APIs[0].ID != "a" || b.APIs[1].ID != "unnamed" || len(b.Skipped) > 0 {
+		t.Errorf("APIs %v, skipped %v", b.APIs, b.Skipped)
+	}
+	if len(b.Policies) != 1 || b.Policies[0].ID != "gold" {
+		t.Errorf("policies %v", b.Policies)
+	}
+}
+
+func TestBrokenFilesAreSkippedByNameAndKeepTheirAPI(t *testing.T) {
+	f := newFolder(t, false)
+	f.write("one.json", goodAPI)
+	f.write("policies/p.json", `{"gold":{"name":"Gold"}}`)
+	first := f.next("")
+	f.write("one.json", `{"api_id":"a",`)
+	f.write("twin.json", strings.Replace(goodAPI, `"a"`, `"b"`, 1))
+	f.write("twin2.json", strings.Replace(goodAPI, `"a"`, `"b"`, 1))
+	f.write("policies/p.json", `[]`)
+	go func() { _ = f.src.Reload(t.Context()) }()
+	b := f.next(first.Revision)
+	if len(b.Skipped) != 3 {
+		t.Fatalf("skipped %v", b.Skipped)
+	}
+	if s := b.Skipped[0]; s.Source != "one.json" || s.APIID != "a" || s.Reason == "" {
+		t.Errorf("broken file: %+v", s)
+	}
+	if s := b.Skipped[1]; s.Source != "twin2.json" || s.APIID != "b" || !strings.Contains(s.Reason, "twin.json") {
+		t.Errorf("second file of one API: %+v", s)
+	}
+	if len(b.Policies) != 1 || b.Policies[0].ID != "gold" {
+		t.Errorf("a broken policies file replaced the good one: %v", b.Policies)
+	}
+	f.src.Applied(b, nil)
+}
+
+func TestReloadReturnsWhatIsNotInForce(t *testing.T) {
+	f := newFolder(t, false)
+	f.write("one.json", goodAPI)
+	have := f.next("").Revision
+	for _, failed := range []map[string]error{nil, {"a": errors.New("no such file")}} {
+		answer := make(chan error, 1)
+		go func() { answer <- f.src.Reload(t.Context()) }()
+		b := f.next(have) // also when nothing changed: the caller waits for an answer
+		f.src.Applied(b, failed)
+		err := <-answer
+		if (err == nil) != (failed == nil) || err != nil && err.Error() != "a: no such file" {
+			t.Errorf("reload: %v", err)
+		}
+	}
+}
+
+func TestEmptyFolderIsConfirmedOnlyByAReload(t *testing.T) {
+	f := newFolder(t, true)
+	f.write("one.json", goodAPI)
+	have := f.next("").Revision
+	if err := os.Remove(filepath.Join(f.dir, "one.json")); err != nil {
+		t.Fatal(err)
+	}
+	if b := f.next(have); len(b.APIs) != 0 || b.ConfirmedEmpty {
+		t.Errorf("noticed by watching: %+v", b)
+	}
+	go func() { _ = f.src.Reload(t.Context()) }()
+	b := f.next("")
+	for !b.ConfirmedEmpty {
+		b = f.next(b.Revision)
+	}
+	f.src.Applied(b, nil)
+}
+
+func TestWatchingNoticesAChange(t *testing.T) {
+	f := newFolder(t, true)
+	f.write("one.json", goodAPI)
+	have := f.next("").Revision
+	changed := make(chan *definition.Bundle, 1)
+	go func() { changed <- f.next(have) }()
+	f.write("two.json", strings.Replace(goodAPI, `"a"`, `"b"`, 1))
+	if b := <-changed; len(b.APIs) != 2 {
+		t.Errorf("got %v", b.APIs)
+	}
+}
+
+func TestMissingFolderIsAnEmptyStartNotAnEnd(t *testing.T) {
+	f := newFolder(t, false)
+	f.src.opts.AppsDir = filepath.Join(f.dir, "none")
+	if b := f.next(""); len(b.Skipped) != 1 || len(b.APIs) != 0 {
+		t.Errorf("got %+v", b)
+	}
+	if err := os.Mkdir(f.src.opts.AppsDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f.write("none/one.json", goodAPI)
+	go func() { _ = f.src.Reload(t.Context()) }()
+	b := f.next("none")
+	if len(b.APIs) != 1 {
+		t.Errorf("got %+v", b)
+	}
+	f.src.Applied(b, nil)
+}
