@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/testenv"
 )
 
 const hello = ok + "Content-Length: 5\r\n\r\nhello"
@@ -422,4 +424,81 @@ func TestIdleConnectionsHoldNoBuffer(t *testing.T) {
 	if c := p.idle[0]; c.buf != nil || c.spare != nil || c.in != nil || c.out != nil {
 		t.Error("an idle connection holds a buffer")
 	}
+}
+
+// batch keeps what is written until it is flushed, so that several TLS records
+// travel together.
+type batch struct {
+	net.Conn
+	held []byte
+	hold bool
+}
+
+func (b *batch) Write(p []byte) (int, error) {
+	if !b.hold {
+		return b.Conn.Write(p)
+	}
+	b.held = append(b.held, p...)
+	return len(p), nil
+}
+
+// TestBytesThatTLSHasTakenAreNotTheNextAnswer has junk arrive with the answer
+// in a TLS record of its own: nothing is left on the connection to find.
+func TestBytesThatTLSHasTakenAreNotTheNextAnswer(t *testing.T) {
+	ca := authority(t)
+	addr := testenv.RawOrigin(t, func(conn net.Conn, n int) {
+		b := &batch{Conn: conn}
+		secure := tls.Server(b, &tls.Config{Certificates: []tls.Certificate{ca.server}})
+		br := bufio.NewReader(secure)
+		readRequest(br)
+		b.hold = n == 0
+		_, _ = io.WriteString(secure, hello)
+		if n > 0 {
+			return
+		}
+		_, _ = io.WriteString(secure, ok+"Content-Length: 4\r\n\r\nevil")
+		_, _ = conn.Write(b.held)
+		b.hold = false
+		readRequest(br)
+	})
+	g := newGate(t, "https://"+addr, func(g *gate) { g.conf.CAFile = ca.file })
+	cl := g.dial()
+	for i := range 2 {
+		if a := cl.get("/"); a.StatusCode != 200 || a.body != "hello" {
+			t.Errorf("request %d: %v", i, a)
+		}
+	}
+}
+
+// TestEachRequestHasItsOwnTimeout has APIs of different patience share a
+// connection.
+func TestEachRequestHasItsOwnTimeout(t *testing.T) {
+	routes(t, func(t *testing.T, r route) {
+		g := r.gate(t, func(conn net.Conn, _ int) {
+			br := bufio.NewReader(conn)
+			readRequest(br)
+			_, _ = io.WriteString(conn, hello)
+			readRequest(br)
+			readRequest(br) // silent until it is closed
+		}, func(g *gate) { g.conf.ResponseTimeout = 40 * time.Second })
+		cl := g.dial()
+		cl.get("/")
+		conf := g.conf
+		conf.ResponseTimeout = 100 * time.Millisecond
+		hasty, err := Compile(g.def, g.pools, conf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hasty.(*forward).pool != g.stage.(*forward).pool {
+			t.Fatal("they do not share connections")
+		}
+		g.stage = hasty
+		start := time.Now()
+		if a := cl.get("/"); a.StatusCode != 504 {
+			t.Errorf("got %v", a)
+		}
+		if took := time.Since(start); took < 100*time.Millisecond || took > 5*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
 }
