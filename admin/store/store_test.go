@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -138,17 +137,6 @@ func conflict(t testing.TB, err error, kind ConflictKind) *ConflictError {
 		t.Fatalf("error %v, want conflict %q", err, kind)
 	}
 	return c
-}
-
-func sameJSON(t testing.TB, a, b []byte) bool {
-	t.Helper()
-	var x, y any
-	if err := errors.Join(json.Unmarshal(a, &x), json.Unmarshal(b, &y)); err != nil {
-		t.Fatal(err)
-	}
-	x1, _ := json.Marshal(x)
-	y1, _ := json.Marshal(y)
-	return string(x1) == string(y1)
 }
 
 func TestMigrationsGoUpDownAndUpAgainOnData(t *testing.T) {
