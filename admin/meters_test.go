@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,13 +18,14 @@ func gather(t testing.TB, s *Server) map[string]string {
 	}
 	texts := map[string]string{}
 	for _, f := range families {
+		var text strings.Builder
 		for _, m := range f.GetMetric() {
-			line := ""
 			for _, l := range m.GetLabel() {
-				line += fmt.Sprintf("%s:%s ", l.GetName(), l.GetValue())
+				fmt.Fprintf(&text, "%s:%s ", l.GetName(), l.GetValue())
 			}
-			texts[f.GetName()] += line + fmt.Sprintln(m.GetGauge().GetValue()+m.GetCounter().GetValue())
+			fmt.Fprintln(&text, m.GetGauge().GetValue()+m.GetCounter().GetValue())
 		}
+		texts[f.GetName()] = text.String()
 	}
 	return texts
 }

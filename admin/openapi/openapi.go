@@ -16,7 +16,7 @@ import (
 // parameters documents every query parameter, by name.
 var parameters = map[string]*huma.Param{
 	"p":           {Description: "page, from 1; negative: everything, where the list permits it", Schema: &huma.Schema{Type: "integer", Default: 1}},
-	"page_size":   {Description: "objects on a page", Schema: &huma.Schema{Type: "integer", Minimum: bound(1), Maximum: bound(500)}},
+	"page_size":   {Description: "objects on a page", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0), Maximum: new(500.0)}},
 	"q":           {Description: "part of a name in any case, or a whole id; for keys the beginning of alias or hash", Schema: text()},
 	"sort":        {Description: "order; - is descending", Schema: &huma.Schema{Type: "string", Enum: []any{"name", "-name", "created_at", "-created_at", "updated_at", "-updated_at"}, Default: "name"}},
 	"active":      {Description: "true: only active ones; false: only refused ones", Schema: &huma.Schema{Type: "boolean"}},
@@ -35,8 +35,6 @@ var parameters = map[string]*huma.Param{
 }
 
 func text() *huma.Schema { return &huma.Schema{Type: "string"} }
-
-func bound(n float64) *float64 { return &n }
 
 const schemaPrefix = "#/components/schemas/"
 
