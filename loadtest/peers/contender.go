@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/sluicegate/sluice/loadtest/load"
@@ -32,19 +33,32 @@ type running struct {
 var errAbsent = errors.New("not installed")
 
 // contenders are all that take part, the first being what the others are
-// compared with.
-func contenders() []contender {
-	return []contender{
+// compared with. Other builds of Sluice take part in every setup, to be compared
+// with this one.
+func (b *bench) contenders() []contender {
+	all := []contender{
 		{"bare fasthttp", startBare},
 		{"bare fasthttp, again", startBare},
 		{"nginx", startNginx},
 		{"HAProxy", startHAProxy},
-		{"Sluice, keyless", startSluice(setup{})},
-		{"Sluice, token + policy + rate + quota", startSluice(setup{keys: 1000})},
-		{"Sluice, the same, one hot key", startSluice(setup{keys: 1})},
-		{"Sluice, the same with a shared store", startSluice(setup{keys: 1000, shared: true})},
-		{"Sluice, shared store, one hot key", startSluice(setup{keys: 1, shared: true})},
 	}
+	for _, s := range []struct {
+		name string
+		as   setup
+	}{
+		{"Sluice, keyless", setup{}},
+		{"Sluice, token + policy + rate + quota", setup{keys: 1000}},
+		{"Sluice, the same, one hot key", setup{keys: 1}},
+		{"Sluice, the same with a shared store", setup{keys: 1000, shared: true}},
+		{"Sluice, shared store, one hot key", setup{keys: 1, shared: true}},
+	} {
+		all = append(all, contender{s.name, startSluice(s.as)})
+		for _, build := range b.others {
+			s.as.build = build
+			all = append(all, contender{s.name + ", " + filepath.Base(build), startSluice(s.as)})
+		}
+	}
+	return all
 }
 
 // chosen is what -only leaves, with the yardstick.

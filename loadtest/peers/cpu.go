@@ -27,7 +27,7 @@ type series struct {
 const warmUp = 150 * time.Millisecond
 
 func measureCPU(ctx context.Context, b *bench) error {
-	started, err := b.startAll(ctx, b.chosen(contenders()))
+	started, err := b.startAll(ctx, b.chosen(b.contenders()))
 	if err != nil {
 		return err
 	}

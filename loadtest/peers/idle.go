@@ -19,7 +19,7 @@ func measureIdle(ctx context.Context, b *bench) error {
 		return err
 	}
 	b.printf("### Memory, resident and shared fairly (PSS)\n\n| | at rest MiB | with %d idle connections MiB | KiB per connection |\n|---|---|---|---|\n", b.idle)
-	for _, c := range b.chosen(contenders()) {
+	for _, c := range b.chosen(b.contenders()) {
 		started, err := b.startAll(ctx, []contender{c})
 		if err != nil {
 			return err

@@ -24,8 +24,9 @@ import (
 
 // options are the command line.
 type options struct {
-	bin    string // folder of the programs
-	files  string // folder of the scenarios
+	bin    string   // folder of the programs
+	files  string   // folder of the scenarios
+	others []string // programs
 	what   []string
 	only   string
 	conns  int
@@ -40,8 +41,9 @@ type options struct {
 
 func main() {
 	var o options
-	what, rates := "", ""
+	what, rates, others := "", "", ""
 	flag.StringVar(&o.bin, "bin", "", "`folder` of sluice, origin, bare and vegeta, built")
+	flag.StringVar(&others, "others", "", "other builds of sluice, `paths` with commas between, that take part as well")
 	flag.StringVar(&o.files, "files", "loadtest", "`folder` that holds vegeta and k6")
 	flag.StringVar(&what, "what", "cpu,idle,openloop,scenarios", "`measurements`: cpu, idle, openloop, scenarios, scale")
 	flag.StringVar(&o.only, "only", "", "`text` that a contender's name must contain; the bare proxy always takes part")
@@ -55,6 +57,9 @@ func main() {
 	flag.IntVar(&o.procs, "procs", 1, "GOMAXPROCS of the Go programs, and threads of the others")
 	flag.Parse()
 	o.what = strings.Split(what, ",")
+	if others != "" {
+		o.others = strings.Split(others, ",")
+	}
 	for rate := range strings.SplitSeq(rates, ",") {
 		n := 0
 		if _, err := fmt.Sscanf(rate, "%d", &n); err != nil || n <= 0 {

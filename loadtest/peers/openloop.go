@@ -39,7 +39,7 @@ func measureOpenLoop(ctx context.Context, b *bench) error {
 		return nil
 	}
 	b.printf("### Open loop, %v at each rate\n\n| | requests/s | p50 ms | p99 ms | CPU µs | as wanted |\n|---|---|---|---|---|---|\n", openLoopFor)
-	started, err := b.startAll(ctx, b.chosen(contenders()))
+	started, err := b.startAll(ctx, b.chosen(b.contenders()))
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func TestScenariosUseAllKeysAndTokensOnce(t *testing.T) {
 func TestContendersAreChosenByName(t *testing.T) {
 	b := &bench{options: options{only: "Shared"}}
 	var names []string
-	for _, c := range b.chosen(contenders()) {
+	for _, c := range b.chosen(b.contenders()) {
 		names = append(names, c.name)
 	}
 	if got := strings.Join(names, "; "); got != "bare fasthttp; Sluice, the same with a shared store; Sluice, shared store, one hot key" {

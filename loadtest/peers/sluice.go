@@ -21,6 +21,7 @@ type setup struct {
 	shared bool // counters and sessions are in a store that gateways share
 	apis   int  // 0: as many as -apis says
 
+	build  string   // program; "": that of -bin
 	policy string   // of the keys; "": the one whose limits are never reached
 	beside *running // share the store and the keys of this one
 }
@@ -46,12 +47,15 @@ func startSluice(s setup) func(context.Context, *bench) (*running, error) {
 		if err != nil {
 			return nil, err
 		}
+		if s.build == "" {
+			s.build = b.bin + "/sluice"
+		}
 		r := &running{addr: addr}
 		if err := b.fill(ctx, s, r, dir); err != nil {
 			return nil, err
 		}
 		r.process, err = b.rig.Start(ctx, rig.Command{
-			Name: "sluice", Path: b.bin + "/sluice", Args: []string{"gateway", "--config", filepath.Join(dir, "sluice.yaml")}, Env: b.goEnv(), Ready: addr,
+			Name: "sluice", Path: s.build, Args: []string{"gateway", "--config", filepath.Join(dir, "sluice.yaml")}, Env: b.goEnv(), Ready: addr,
 		})
 		if err != nil {
 			return nil, err
