@@ -17,6 +17,9 @@ import (
 // echo answers with the path that was asked for.
 func echo(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("origin " + string(ctx.Path())) }
 
+// echoOther is another upstream.
+func echoOther(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("other " + string(ctx.Path())) }
+
 // demoKeyOf reads the demo's key off the lines to copy.
 func demoKeyOf(t *testing.T, banner string) string {
 	t.Helper()
