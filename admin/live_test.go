@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -239,6 +240,24 @@ func TestDatabaseAwayIsTemporary(t *testing.T) {
 	b.createAPI(b.editor, "c", "/c")
 	if r := <-released; r.status != 200 {
 		t.Errorf("the bundle after the database came back: %d", r.status)
+	}
+}
+
+func TestStuckDatabaseIsAnsweredInTime(t *testing.T) {
+	b := start(t)
+	quick, err := store.Open(t.Context(), store.Options{URL: b.dsn, StatementTimeout: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(quick.Close)
+	_, b.url = b.serve(quick)
+	release := holdLock(t, b.dsn, "select 1 from config_state for update")
+	b.call("POST", "/api/apis", b.editor, anAPI("a", "/a")).want(503)
+	b.call("GET", "/api/apis", b.editor, "").want(200).says(`"apis":[]`)
+	release()
+	b.createAPI(b.editor, "a", "/a")
+	if n := count(t, b.dsn, "select revision from config_state"); n != 1 {
+		t.Errorf("revision %d: the refused call left a gap", n)
 	}
 }
 

@@ -32,3 +32,24 @@ func count(t testing.TB, dsn, query string, args ...any) (n int) {
 	}
 	return n
 }
+
+// holdLock runs a statement and keeps what it locks until release is called.
+func holdLock(t testing.TB, dsn, statement string) (release func()) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := conn.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+}
