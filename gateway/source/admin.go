@@ -104,10 +104,13 @@ func (a *Admin) Away() bool { return a.away.Load() }
 // Gateways returns how many gateways the admin hears of, at least 1.
 func (a *Admin) Gateways() int { return int(max(1, a.fleet.Load())) }
 
-// Next polls until the admin has a bundle of another revision. Before the first
+// Next polls until the admin has a bundle of another revision, or asks for the
+// same one to be loaded again: what failed for a reason of this machine's is then
+// tried again. Before the first
 // one it falls back on the copy on disk as soon as the admin does not answer.
 func (a *Admin) Next(ctx context.Context, have string) (*definition.Bundle, error) {
 	for wait := time.Duration(0); ; {
+		reloaded := a.etag != "" // then an answer is a change, or somebody asked for a reload
 		b, err := a.poll(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -128,7 +131,7 @@ func (a *Admin) Next(ctx context.Context, have string) (*definition.Bundle, erro
 		a.back()
 		a.origin.Store(FromAdmin)
 		wait = 0
-		if b != nil && b.Revision != have {
+		if b != nil && (b.Revision != have || reloaded) {
 			return b, nil
 		}
 	}

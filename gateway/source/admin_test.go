@@ -98,6 +98,16 @@ func TestBundlesComeFromTheAdmin(t *testing.T) {
 	}
 }
 
+func TestReloadHandsOutTheSameRevisionAgain(t *testing.T) {
+	admin, url := startAdmin(t)
+	a := fromAdmin(t, url, "")
+	next(t, a, "")
+	admin.set("1", goodAPI+" ") // another entity tag, the same revision
+	if b := next(t, a, "1"); b.Revision != "1" {
+		t.Errorf("got %+v", b)
+	}
+}
+
 func TestLastGoodCopyOutlivesAdminAndGateway(t *testing.T) {
 	admin, url := startAdmin(t)
 	dir := t.TempDir()
