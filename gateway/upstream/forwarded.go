@@ -235,7 +235,7 @@ func (s *forwarded) appendOwn(dst []byte, ex *pipeline.Exchange) []byte {
 	if s.wants(ownPort) {
 		dst = appendLine(dst, "X-Forwarded-Port: ", s.portOf(host, proto))
 	}
-	if s.wants(ownID) {
+	if s.wants(ownID) && ex.ID[0] != 0 {
 		dst = appendLine(dst, "X-Request-Id: ", ex.ID[:])
 	}
 	if !s.userAgent && s.wants(ownAgent) {

@@ -132,7 +132,10 @@ func (g *gate) forward(ex *pipeline.Exchange) (verdict pipeline.Verdict) {
 			verdict = pipeline.Answered
 		}()
 	}
-	return g.stage.Handle(ex)
+	g.mu.Lock()
+	stage := g.stage
+	g.mu.Unlock()
+	return stage.Handle(ex)
 }
 
 // Refuse implements wire.Handler.

@@ -492,7 +492,9 @@ func TestEachRequestHasItsOwnTimeout(t *testing.T) {
 		if hasty.(*forward).pool != g.stage.(*forward).pool {
 			t.Fatal("they do not share connections")
 		}
+		g.mu.Lock()
 		g.stage = hasty
+		g.mu.Unlock()
 		start := time.Now()
 		if a := cl.get("/"); a.StatusCode != 504 {
 			t.Errorf("got %v", a)
