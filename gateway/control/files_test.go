@@ -122,6 +122,36 @@ func TestWhatWasAcknowledgedSurvivesACrash(t *testing.T) {
 	}
 }
 
+func TestNobodyReadsHalfAFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.json")
+	contents := []string{strings.Repeat("a", 1<<20), strings.Repeat("b", 1<<19)}
+	if err := replaceFile(name, []byte(contents[0])); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() {
+		var err error
+		for i := 0; i < 30 && err == nil; i++ {
+			err = replaceFile(name, []byte(contents[i%2]))
+		}
+		written <- err
+	}()
+	for {
+		data, err := os.ReadFile(name)
+		if text := string(data); err != nil || text != contents[0] && text != contents[1] {
+			t.Fatalf("read %d bytes, %v", len(data), err)
+		}
+		select {
+		case err := <-written:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+		}
+	}
+}
+
 func TestWritersOfOneProcessLoseNothing(t *testing.T) {
 	b := onFiles(t)
 	var all sync.WaitGroup

@@ -105,6 +105,10 @@ func TestReloadsCloseTogetherAreOne(t *testing.T) {
 		if began.Load() != 1 {
 			t.Errorf("%d reloads at a time", began.Load())
 		}
+		time.Sleep(time.Second)
+		if began.Load() != 1 || done.Load() != 1 {
+			t.Errorf("%d reloads in the first second", began.Load())
+		}
 		time.Sleep(time.Minute)
 		if done.Load() != 2 {
 			t.Errorf("%d reloads, want 2", done.Load())
