@@ -13,6 +13,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	// The program, so that a change of it makes an earlier result of these tests
+	// stale.
+	_ "github.com/sluicegate/sluice/internal/cli"
 )
 
 // patience bounds whatever a test waits for: a start, a recovery, an end.

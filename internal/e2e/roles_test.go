@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -102,4 +103,25 @@ func (s *server) readState(name string) string {
 		s.t.Fatal(err)
 	}
 	return strings.TrimSpace(string(data))
+}
+
+// saveJSON writes a file as JSON, at once: no reader sees a half.
+func saveJSON(t testing.TB, path string, v any) {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saveText(t, path, string(data))
+}
+
+// saveText writes a file at once: no reader sees a half.
+func saveText(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/sluicegate/sluice/internal/embedded"
+)
+
+// database is a PostgreSQL server of a test's own that can be killed. Nobody
+// restarts it but the test.
+type database struct {
+	t    *testing.T
+	dir  string // the cluster
+	dsn  string
+	bin  string
+	user *syscall.Credential // nil: as this process
+	cmd  *exec.Cmd
+}
+
+// newDatabase makes a cluster and starts its server. Without PostgreSQL on the
+// machine t is skipped, or fails under SLUICE_TEST_REQUIRE_SERVERS=1.
+func newDatabase(t *testing.T) *database {
+	t.Helper()
+	base := dataDir(t)
+	made, err := embedded.Start(t.Context(), embedded.Options{BaseDir: base})
+	if missing, ok := errors.AsType[*embedded.MissingError](err); ok {
+		if os.Getenv("SLUICE_TEST_REQUIRE_SERVERS") == "1" {
+			t.Fatal(missing)
+		}
+		t.Skip(missing)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &database{t: t, dir: filepath.Join(base, "pg"), dsn: made.DSN()}
+	if d.bin, err = os.Readlink(fmt.Sprintf("/proc/%s/exe", firstLine(filepath.Join(d.dir, "postmaster.pid")))); err != nil {
+		t.Fatal(err)
+	}
+	if err := made.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(d.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
+		d.user = &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}
+	}
+	t.Cleanup(d.kill)
+	d.start()
+	return d
+}
+
+// start runs the server and waits until it answers. After a crash it may have to
+// wait for processes of the last one to be gone.
+func (d *database) start() {
+	d.t.Helper()
+	eventually(d.t, "the database's server", func() error {
+		if d.cmd == nil {
+			d.cmd = exec.Command(d.bin, "-D", d.dir)
+			d.cmd.Dir, d.cmd.Env = "/", []string{"PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}
+			d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGINT, Setpgid: true, Credential: d.user}
+			if err := d.cmd.Start(); err != nil {
+				return err
+			}
+		}
+		conn, err := pgx.Connect(d.t.Context(), d.dsn)
+		if err != nil {
+			if ended := d.cmd.Process.Signal(syscall.Signal(0)); ended != nil || isZombie(d.cmd.Process.Pid) {
+				_ = d.cmd.Wait()
+				d.cmd = nil
+			}
+			return err
+		}
+		return conn.Close(d.t.Context())
+	})
+}
+
+func isZombie(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	var name string
+	var state rune
+	if err == nil {
+		_, err = fmt.Sscanf(string(stat), "%d %s %c", &pid, &name, &state)
+	}
+	return err == nil && state == 'Z'
+}
+
+// kill ends the server as a crash does, and leaves nothing that says it runs.
+func (d *database) kill() {
+	if d.cmd == nil {
+		return
+	}
+	_ = d.cmd.Process.Kill() // it may have ended by itself
+	_ = d.cmd.Wait()
+	d.cmd = nil
+	_ = os.Remove(filepath.Join(d.dir, "postmaster.pid")) // a number that another process may get
+}
+
+// query runs a statement and returns its first value.
+func (d *database) query(sql string) string {
+	d.t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, d.dsn)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	var value string
+	if err := conn.QueryRow(ctx, sql).Scan(&value); err != nil {
+		d.t.Fatalf("%s: %v", sql, err)
+	}
+	return value
+}
+
+func firstLine(path string) string {
+	data, _ := os.ReadFile(path) // "" shows in what is made of it
+	for i, c := range data {
+		if c == '\n' {
+			return string(data[:i])
+		}
+	}
+	return string(data)
+}
