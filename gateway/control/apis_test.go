@@ -102,15 +102,18 @@ func TestWhatIsWrongWithADefinitionIsSaidAllAtOnce(t *testing.T) {
 		},
 		{
 			"path characters", strings.Replace(definitionOf("x", ""), `"x"`, `"../../etc/passwd"`, 1),
-			"Validation of API Definition failed. Reason: api_id: must consist of", []string{"api_id"},
+			"Validation of API Definition failed. Reason: api_id: must consist of",
+			[]string{"api_id"},
 		},
 		{
 			"companion", strings.Replace(definitionOf("x", ""), `"x"`, `"x-oas"`, 1),
-			"Validation of API Definition failed. Reason: api_id: must not end in", []string{"api_id"},
+			"Validation of API Definition failed. Reason: api_id: must not end in",
+			[]string{"api_id"},
 		},
 		{
 			"several", `{"api_id":"x","use_jwt":true,"enable_jwt":true,"proxy":{"listen_path":"x","target_url":"ftp://u"}}`,
-			"Validation of API Definition failed. Reason: ", []string{"proxy.listen_path", "proxy.target_url", "enable_jwt"},
+			"Validation of API Definition failed. Reason: ",
+			[]string{"proxy.listen_path", "proxy.target_url", "enable_jwt"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -242,7 +242,7 @@ func (b *bench) start(deps Deps) {
 		cancel()
 		<-ended
 		_ = ln.Close()
-		<-stopped
+		_ = <-stopped
 	})
 }
 

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -138,13 +139,14 @@ func (a *API) ready(rc *fasthttp.RequestCtx) {
 		a.answer(rc, fasthttp.StatusOK, &outcome{Status: "ok", Message: "ready"})
 		return
 	}
-	message := "not ready"
+	var message strings.Builder
+	message.WriteString("not ready")
 	for _, c := range a.health.components {
 		if f := details[c.Name]; f.Status == Fail {
-			message += "; " + c.Name + ": " + f.Output
+			message.WriteString("; " + c.Name + ": " + f.Output)
 		}
 	}
-	a.answer(rc, fasthttp.StatusServiceUnavailable, &outcome{Status: "error", Message: message})
+	a.answer(rc, fasthttp.StatusServiceUnavailable, &outcome{Status: "error", Message: message.String()})
 }
 
 func (a *API) live(rc *fasthttp.RequestCtx) {

@@ -101,8 +101,10 @@ func newRouter(a *API) *router.Router {
 	}
 	r.PanicHandler = func(rc *fasthttp.RequestCtx, cause any) {
 		rc.Response.Reset()
-		a.fail(rc, &Error{Status: fasthttp.StatusInternalServerError, Message: "Internal error",
-			Cause: fmt.Errorf("panic: %v\n%s", cause, debug.Stack())})
+		a.fail(rc, &Error{
+			Status: fasthttp.StatusInternalServerError, Message: "Internal error",
+			Cause: fmt.Errorf("panic: %v\n%s", cause, debug.Stack()),
+		})
 	}
 	return r
 }
