@@ -12,7 +12,7 @@ import (
 // maxWhole is the largest body that is read before the answer goes out, with
 // its head in one piece. Larger ones, and those of unknown length, are passed
 // on as they arrive. In bytes.
-const maxWhole = 32 << 10
+const maxWhole = 64 << 10
 
 // eventPatience is the longest silence on an event stream. Those keep silent
 // for as long as nothing happens, though most send comments meanwhile.

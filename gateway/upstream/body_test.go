@@ -311,9 +311,10 @@ func TestSlowUploadIsNotATimeoutOfTheUpstream(t *testing.T) {
 // TestPanicOfABodyEndsOneCallOnly has the body's reader fail in the worst way.
 func TestPanicOfABodyEndsOneCallOnly(t *testing.T) {
 	caught := make(chan any, 1)
-	g := newGate(t, plainOrigin(t, func(conn net.Conn, _ int) { _, _ = io.Copy(io.Discard, conn) }), nil)
-	g.recovered = caught
-	g.prepare = func(ex *pipeline.Exchange) { ex.Ctx.Request.SetBodyStream(panics{}, -1) }
+	g := newGate(t, plainOrigin(t, func(conn net.Conn, _ int) { _, _ = io.Copy(io.Discard, conn) }), func(g *gate) {
+		g.recovered = caught
+		g.prepare = func(ex *pipeline.Exchange) { ex.Ctx.Request.SetBodyStream(panics{}, -1) }
+	})
 	cl := g.dial()
 	cl.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	if got := <-caught; got != "boom" {
