@@ -38,6 +38,7 @@ type Files struct {
 
 	policies []*definition.Policy // the last good ones
 	idOf     map[string]string    // file to the api_id last read from it
+	seen     string               // what the files looked like when they were last read
 
 	mu      sync.Mutex
 	waiting []chan error  // callers of Reload whose turn has not come
@@ -82,27 +83,41 @@ func (f *Files) wake() {
 	}
 }
 
-// Next returns the bundle once it differs from have.
+// Next returns the first bundle at once, and others when somebody asks for a
+// reload or, when watching, a file changed.
 func (f *Files) Next(ctx context.Context, have string) (*definition.Bundle, error) {
-	for {
+	for due := have == ""; ; {
 		f.take()
-		b, err := f.read()
-		switch {
-		case err != nil && have == "":
-			// An empty start beats none: the control API can fill the folder.
-			f.opts.Log.Error("reading definitions", "err", err)
-			b = &definition.Bundle{Revision: "none", Skipped: []definition.Skipped{{Source: f.opts.AppsDir, Reason: err.Error()}}}
-		case err != nil:
-			f.opts.Log.Error("reading definitions; the last good ones stay in force", "err", err)
-			f.answer(err)
+		if !due && len(f.asked) == 0 {
+			changed, err := f.wait(ctx)
+			if err != nil {
+				return nil, err
+			}
+			due = changed
+			continue
 		}
-		if b != nil && (b.Revision != have || len(f.asked) > 0) {
+		due = false
+		if b := f.load(have); b != nil && (b.Revision != have || len(f.asked) > 0) {
 			return b, nil
 		}
-		if err := f.wait(ctx); err != nil {
-			return nil, err
-		}
 	}
+}
+
+// load reads the files, or returns nil where what is in force has to do.
+func (f *Files) load(have string) *definition.Bundle {
+	f.seen = f.look()
+	b, err := f.read()
+	switch {
+	case err == nil:
+	case have == "":
+		// An empty start beats none: the control API can fill the folder.
+		f.opts.Log.Error("reading definitions", "err", err)
+		b = &definition.Bundle{Revision: "none", Skipped: []definition.Skipped{{Source: f.opts.AppsDir, Reason: err.Error()}}}
+	default:
+		f.opts.Log.Error("reading definitions; the last good ones stay in force", "err", err)
+		f.answer(err)
+	}
+	return b
 }
 
 // take moves the waiting callers to those whom the next bundle answers.
@@ -134,24 +149,24 @@ func (f *Files) Applied(_ *definition.Bundle, failed map[string]error) {
 	f.answer(errors.Join(errs...))
 }
 
-// wait returns when somebody asks for a reload or, when watching, a file changed.
-func (f *Files) wait(ctx context.Context) error {
+// wait returns when somebody asks for a reload or, when watching, true once a
+// file changed since it was read.
+func (f *Files) wait(ctx context.Context) (changed bool, err error) {
 	var tick <-chan time.Time
-	seen := ""
 	if f.opts.Watch {
 		ticker := time.NewTicker(watchEvery)
 		defer ticker.Stop()
-		tick, seen = ticker.C, f.look()
+		tick = ticker.C
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return false, ctx.Err()
 		case <-f.poke:
-			return nil
+			return false, nil
 		case <-tick:
-			if f.look() != seen {
-				return nil
+			if f.look() != f.seen {
+				return true, nil
 			}
 		}
 	}
@@ -159,6 +174,9 @@ func (f *Files) wait(ctx context.Context) error {
 
 // look returns a text that changes when a file does.
 func (f *Files) look() string {
+	if !f.opts.Watch {
+		return ""
+	}
 	var b strings.Builder
 	files, err := f.list()
 	if err != nil {

@@ -116,15 +116,14 @@ func TestEmptyFolderIsConfirmedOnlyByAReload(t *testing.T) {
 	if err := os.Remove(filepath.Join(f.dir, "one.json")); err != nil {
 		t.Fatal(err)
 	}
-	if b := f.next(have); len(b.APIs) != 0 || b.ConfirmedEmpty {
+	if b := f.next(have); len(b.APIs) != 0 || b.ConfirmedEmpty { // within a second or two
 		t.Errorf("noticed by watching: %+v", b)
 	}
 	go func() { _ = f.src.Reload(t.Context()) }()
-	b := f.next("")
-	for !b.ConfirmedEmpty {
-		b = f.next(b.Revision)
+	if b := f.next(have); !b.ConfirmedEmpty {
+		t.Errorf("asked for: %+v", b)
 	}
-	f.src.Applied(b, nil)
+	f.src.Applied(nil, nil)
 }
 
 func TestWatchingNoticesAChange(t *testing.T) {
@@ -155,4 +154,16 @@ func TestMissingFolderIsAnEmptyStartNotAnEnd(t *testing.T) {
 		t.Errorf("got %+v", b)
 	}
 	f.src.Applied(b, nil)
+}
+
+func TestWritesAreNotLiveBeforeAReload(t *testing.T) {
+	f := newFolder(t, false)
+	f.write("one.json", goodAPI)
+	have := f.next("").Revision
+	f.write("two.json", strings.Replace(goodAPI, `"a"`, `"b"`, 1))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if b, err := f.src.Next(ctx, have); err == nil {
+		t.Errorf("went live unasked: %v", b.APIs)
+	}
 }

@@ -92,8 +92,12 @@ func newNode(p nodeParts) (*node, error) {
 		return nil, err
 	}
 	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source}
-	if n.control != nil && p.cfg.Gateway.ControlListen == "" {
+	switch {
+	case n.control == nil:
+	case p.cfg.Gateway.ControlListen == "":
 		parts.control = n.control.Handle
+	default:
+		parts.control = n.control.HandleHealth
 	}
 	if n.plane, err = newPlane(parts); err != nil {
 		return nil, err
@@ -127,7 +131,7 @@ func (n *node) connect() (b backend, err error) {
 		return b, err
 	}
 	n.source, n.live.admin = src, src
-	a, err := control.NewAdmin(control.AdminOptions{URL: n.adminURL, Token: n.token, Transport: n.admin, Live: n.live})
+	a, err := control.NewAdmin(control.AdminOptions{URL: n.adminURL, Token: n.token, Transport: n.admin, Live: n.live, ClearKeys: n.cfg.Keys.Hash == "none"})
 	if err != nil {
 		return b, err
 	}
@@ -150,7 +154,7 @@ func (n *node) connectFiles() (b backend, err error) {
 		Store: keys.Direct{Keys: n.stores.keys, Counters: n.stores.counters}, Counter: n.stores.counters, Naming: n.stores.naming,
 		Policies: n.live.Policies, API: n.live.API, Orgs: n.live.orgs, Options: keyOptions(n.cfg.Keys, hasher), Now: time.Now,
 	}
-	b = backend{definitions: files, keys: ownKeys{service}, reloader: src}
+	b = backend{definitions: files, keys: control.LocalKeys{Service: service}, reloader: src}
 	if n.stores.sharedKeys != nil {
 		b.group = n.stores.sharedKeys.Group(g.Group)
 	}

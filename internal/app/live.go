@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -10,7 +9,6 @@ import (
 	"github.com/sluicegate/sluice/gateway/control"
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/keys"
 )
 
 // live shows the gateway API what is in force. The gateway is known only after
@@ -108,12 +106,4 @@ func (l *live) orgs() []string {
 		seen[api.OrgID] = true
 	}
 	return slices.Sorted(maps.Keys(seen))
-}
-
-// ownKeys are the keys of a gateway without an admin.
-type ownKeys struct{ *keys.Service }
-
-// Preview returns what a session would be with its policies applied.
-func (k ownKeys) Preview(_ context.Context, s *definition.Session) (*definition.Session, error) {
-	return k.Service.Preview(s)
 }
