@@ -226,17 +226,24 @@ func (s *seen) readRequest(br *bufio.Reader) (*request, error) {
 
 // drain reads the body to its end, and not a byte further.
 func (r *request) drain() ([]byte, error) {
+	var body bytes.Buffer
+	err := r.drainTo(&body)
+	return body.Bytes(), err
+}
+
+// drainTo is drain for bodies of any size.
+func (r *request) drainTo(w io.Writer) error {
 	if r.length >= 0 {
-		return io.ReadAll(&io.LimitedReader{R: r.br, N: r.length})
+		_, err := io.CopyN(w, r.br, r.length)
+		return err
 	}
-	body, err := io.ReadAll(httputil.NewChunkedReader(r.br))
-	if err != nil {
-		return body, err
+	if _, err := io.Copy(w, httputil.NewChunkedReader(r.br)); err != nil {
+		return err
 	}
 	for { // trailers, of which there should be none, and the empty line
 		line, err := r.br.ReadString('\n')
 		if err != nil || line == "\r\n" {
-			return body, err
+			return err
 		}
 	}
 }
