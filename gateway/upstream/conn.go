@@ -5,6 +5,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sluicegate/sluice/gateway/rawio"
 )
 
 // conn is one connection to an upstream. It belongs to one exchange at a time.
@@ -53,7 +55,7 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return 
 func newConn(p *pool, sock, tcp net.Conn) *conn {
 	c := &conn{pool: p, sock: sock, tcp: tcp, born: p.now()}
 	c.sendStep, c.readStep, c.quietStep = c.stepSend, c.stepRead, c.stepQuiet
-	if raw := rawConn(tcp); rawIO && p.tls == nil && !p.key.plain {
+	if raw := rawio.Conn(tcp); rawio.Supported && p.tls == nil && !p.key.plain {
 		c.raw = raw
 	} else {
 		c.below = raw
@@ -131,7 +133,7 @@ func (c *conn) send(req []byte, await bool) error {
 	switch {
 	case err != nil:
 		return err
-	case c.err == errAgain: // the socket takes no more for now
+	case c.err == rawio.ErrAgain: // the socket takes no more for now
 		if _, err = c.sock.Write(rest); err == nil && await {
 			err = c.fill()
 		}
@@ -151,7 +153,7 @@ func (c *conn) send(req []byte, await bool) error {
 // or having found nothing to read would miss what came before.
 func (c *conn) stepSend(fd uintptr) bool {
 	if c.phase == probing {
-		if _, err := rawRead(fd, c.buf[:1]); err != errAgain {
+		if _, err := rawio.Read(fd, c.buf[:1]); err != rawio.ErrAgain {
 			c.err = errStale
 			return true
 		}
@@ -159,7 +161,7 @@ func (c *conn) stepSend(fd uintptr) bool {
 	}
 	if c.phase == sending {
 		for len(c.out) > 0 {
-			n, err := rawWrite(fd, c.out)
+			n, err := rawio.Write(fd, c.out)
 			if err != nil {
 				c.err = err
 				return true
@@ -169,8 +171,8 @@ func (c *conn) stepSend(fd uintptr) bool {
 		c.phase = receiving
 		return !c.await
 	}
-	c.n, c.err = rawRead(fd, c.buf[c.w:])
-	return c.err != errAgain
+	c.n, c.err = rawio.Read(fd, c.buf[c.w:])
+	return c.err != rawio.ErrAgain
 }
 
 // fill reads once behind what is buffered; there must be room.
@@ -206,8 +208,8 @@ func (c *conn) read(p []byte) (int, error) {
 }
 
 func (c *conn) stepRead(fd uintptr) bool {
-	c.n, c.err = rawRead(fd, c.in)
-	return c.err != errAgain
+	c.n, c.err = rawio.Read(fd, c.in)
+	return c.err != rawio.ErrAgain
 }
 
 // sendPlain is send by the ordinary route.
@@ -245,6 +247,6 @@ func (c *conn) holdsSecret() bool {
 }
 
 func (c *conn) stepQuiet(fd uintptr) bool {
-	c.quiet = rawQuiet(fd)
+	c.quiet = rawio.Quiet(fd)
 	return true
 }

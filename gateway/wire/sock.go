@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sluicegate/sluice/gateway/rawio"
 )
 
 // sock reads and writes one client connection.
@@ -51,7 +53,9 @@ func (s *sock) init(c net.Conn, conf *Config) {
 	s.Conn = c
 	s.writeTimeout = conf.WriteTimeout
 	s.slack = min(maxSlack, conf.ReadTimeout/4, conf.WriteTimeout/4)
-	s.raw = rawConn(c)
+	if rawio.Supported {
+		s.raw = rawio.Conn(c)
+	}
 	s.readStep, s.writeStep = s.stepRead, s.stepWrite
 }
 
@@ -126,8 +130,8 @@ func (s *sock) stepRead(fd uintptr) bool {
 		s.take()
 		into = *s.chunk
 	}
-	s.n, s.err = rawRead(fd, into)
-	if s.err != errAgain {
+	s.n, s.err = rawio.Read(fd, into)
+	if s.err != rawio.ErrAgain {
 		return true
 	}
 	if s.in == nil {
@@ -198,7 +202,7 @@ func (s *sock) send() error {
 		switch {
 		case len(s.out) == 0:
 			return nil
-		case s.err != errAgain && len(s.out) == left:
+		case s.err != rawio.ErrAgain && len(s.out) == left:
 			return s.err
 		}
 		s.wait = true
@@ -209,9 +213,9 @@ func (s *sock) send() error {
 // waited, it returns after each piece, so that the next wait is timed anew.
 func (s *sock) stepWrite(fd uintptr) bool {
 	for len(s.out) > 0 {
-		s.n, s.err = rawWrite(fd, s.out)
+		s.n, s.err = rawio.Write(fd, s.out)
 		if s.err != nil {
-			return s.err != errAgain || !s.wait
+			return s.err != rawio.ErrAgain || !s.wait
 		}
 		s.out = s.out[s.n:]
 		if s.wait {
