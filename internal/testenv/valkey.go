@@ -79,7 +79,7 @@ func (s *Store) Restart() {
 func (s *Store) start() {
 	s.t.Helper()
 	s.run = exec.Command(s.binary, s.args...)
-	s.run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	s.run.SysProcAttr = dieWithUs()
 	s.log = filepath.Join(s.t.TempDir(), "log")
 	out, err := os.Create(s.log)
 	if err != nil {
