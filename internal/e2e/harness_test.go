@@ -3,7 +3,6 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -31,7 +30,7 @@ var root struct {
 }
 
 func TestMain(m *testing.M) {
-	if err := makeRoot(); err != nil {
+	if err := errors.Join(makeRoot(), takePorts()); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(1)
 	}
@@ -89,17 +88,22 @@ func dataDir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		eventually(t, "the database's server to end", func() error {
-			if _, err := os.Stat(filepath.Join(dir, "state", "pg", "postmaster.pid")); !errors.Is(err, os.ErrNotExist) {
-				return errors.New("postmaster.pid is there")
-			}
-			return nil
-		})
+		eventually(t, "the database's server to end", func() error { return noServer(filepath.Join(dir, "state", "pg")) })
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
 	})
 	return filepath.Join(dir, "state")
+}
+
+// noServer returns an error while a PostgreSQL serves a cluster. A file that says
+// so may be left over from a crash.
+func noServer(cluster string) error {
+	pid := firstLine(filepath.Join(cluster, "postmaster.pid"))
+	if at, err := os.Readlink(filepath.Join("/proc", pid, "cwd")); pid != "" && err == nil && at == cluster {
+		return fmt.Errorf("process %s serves it", pid)
+	}
+	return nil
 }
 
 // binary is the program, built once for the test process.
@@ -114,33 +118,66 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
+// ports is a range that this process has for itself: a program that is started
+// again must find its port free. It lies between the ports that other tests take
+// by chance and those that the kernel gives to clients.
 var ports struct {
 	mu    sync.Mutex
-	given map[int]bool
+	first int
+	lock  *os.File
+	given [portsEach]bool
+	next  int
+}
+
+const (
+	firstPort = 30_000
+	lastPort  = 32_699
+	portsEach = 300
+)
+
+// takePorts finds a range that no other process of these tests has.
+func takePorts() error {
+	for first := firstPort; first+portsEach-1 <= lastPort; first += portsEach {
+		lock, err := os.OpenFile(fmt.Sprintf("/tmp/sluice-e2e-ports-%d.lock", first), os.O_CREATE|os.O_RDWR, 0o666)
+		if err != nil {
+			continue // another user's
+		}
+		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			ports.first, ports.lock = first, lock
+			return nil
+		}
+		_ = lock.Close()
+	}
+	return fmt.Errorf("all ports from %d to %d are taken by other runs of these tests", firstPort, lastPort)
 }
 
 // freeAddress returns an address on the loopback interface that nobody listens
-// on, below the ports that the kernel gives to clients, and never the same twice.
+// on, and that nobody else gets before t ends.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	ports.mu.Lock()
 	defer ports.mu.Unlock()
-	if ports.given == nil {
-		ports.given = make(map[int]bool)
-	}
-	for range 1000 {
-		port := 10_000 + rand.IntN(20_000)
-		if ports.given[port] {
+	for range portsEach {
+		i := ports.next
+		ports.next = (ports.next + 1) % portsEach
+		if ports.given[i] {
 			continue
 		}
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		if l, err := net.Listen("tcp", address); err == nil {
-			_ = l.Close()
-			ports.given[port] = true
-			return address
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(ports.first+i))
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
 		}
+		_ = l.Close()
+		ports.given[i] = true
+		t.Cleanup(func() {
+			ports.mu.Lock()
+			defer ports.mu.Unlock()
+			ports.given[i] = false
+		})
+		return address
 	}
-	t.Fatal("no free port in 10000..29999")
+	t.Fatalf("no free port from %d on", ports.first)
 	return ""
 }
 
