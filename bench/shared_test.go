@@ -9,8 +9,9 @@ import (
 )
 
 // sharedCeiling is what a request may allocate whose rate and quota are counted
-// in a shared store: what the store's client needs for one command.
-const sharedCeiling = 4
+// in a shared store: the two allocations that the store's client makes for one
+// command, when no other request shares it, and what its background work adds.
+const sharedCeiling = 2.25
 
 func sharedWorld(tb testing.TB) *world {
 	store := testenv.Valkey(tb)
@@ -43,7 +44,7 @@ func TestSharedCountersAllocateLittle(t *testing.T) {
 	n := allocations(counted(t).warmed(t, w, shop(w)))
 	t.Logf("%.2f allocations per request", n)
 	if n > sharedCeiling {
-		t.Errorf("%.2f allocations per request, at most %d were needed once", n, sharedCeiling)
+		t.Errorf("%.2f allocations per request, at most %v", n, sharedCeiling)
 	}
 }
 

@@ -35,7 +35,7 @@ func measureCPU(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	b.printf("### CPU time per request, closed loop, %d rounds of %v\n\n", b.rounds, b.round)
+	b.printf("### CPU time per request, closed loop, %d rounds of %v; the ratio is to bare\n\n", b.rounds, b.round)
 	b.printCPU(all)
 	return nil
 }
@@ -119,7 +119,7 @@ func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsec
 
 // printCPU compares everybody with the first.
 func (b *bench) printCPU(all []*series) {
-	b.printf("| | CPU µs | ratio to bare | of rounds, least – most | store CPU µs | requests/s | answered | wrong |\n|---|---|---|---|---|---|---|---|\n")
+	b.printf("| | CPU µs | ratio | of rounds, least – most | store CPU µs | requests/s | answered | wrong |\n|---|---|---|---|---|---|---|---|\n")
 	for _, s := range all {
 		ratios, own, store, rate := make([]float64, 0, b.rounds), column(s, cpuOf), "", column(s, rateOf)
 		for i, round := range s.samples {
