@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/control"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/source"
+	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/keys"
 	"github.com/sluicegate/sluice/internal/secret"
@@ -77,7 +78,7 @@ type node struct {
 	control *control.API // nil: no secret
 
 	traffic, controlLn, telemetryLn net.Listener
-	side                            []*fasthttp.Server // control and telemetry
+	side                            []*wire.Server // control and telemetry
 }
 
 func newNode(p nodeParts) (*node, error) {
@@ -267,26 +268,6 @@ func (n *node) onHangup(ctx context.Context) {
 	}
 }
 
-// serveSide serves what has a port of its own.
-func (n *node) serveSide(t *tasks) {
-	if n.controlLn != nil {
-		n.side = append(n.side, serveOn(t, "gateway API", n.controlLn, n.control.Handle))
-	}
-	if n.telemetryLn != nil {
-		n.side = append(n.side, serveOn(t, "telemetry", n.telemetryLn, n.telemetry()))
-	}
-}
-
-func serveOn(t *tasks, name string, ln net.Listener, h fasthttp.RequestHandler) *fasthttp.Server {
-	s := &fasthttp.Server{
-		Handler: h, NoDefaultServerHeader: true, StreamRequestBody: true, MaxRequestBodySize: 8 << 20,
-		ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 75 * time.Second, Concurrency: 1000,
-		CloseOnShutdown: true,
-	}
-	t.start(name, func() error { return s.Serve(ln) })
-	return s
-}
-
 // drain lets calls in flight finish, for as long as configured.
 func (n *node) drain(skip <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), n.cfg.Gateway.DrainTimeout)
@@ -302,7 +283,7 @@ func (n *node) drain(skip <-chan struct{}) {
 		n.log.Warn("calls were cut off by the stop", "err", err)
 	}
 	for _, s := range n.side {
-		if err := s.ShutdownWithContext(ctx); err != nil {
+		if err := s.Shutdown(ctx); err != nil {
 			n.log.Warn("stopping", "err", err)
 		}
 	}

@@ -261,3 +261,52 @@ func TestAmbiguousRequestsAreRefused(t *testing.T) {
 		t.Errorf("the access log has %d hidden requests", n)
 	}
 }
+
+// The ports of the gateway API and of telemetry frame requests as strictly.
+func TestNoBodyBecomesARequestOnOtherPorts(t *testing.T) {
+	t.Parallel()
+	asked := &seen{}
+	g := newTraffic(t, settings{"gateway.control_listen": freeAddress(t)}, nil, apiDef("open", honest(t, asked), true))
+	secret := "X-Svc-Authorization: " + testSecret + "\r\n"
+	for _, port := range []struct {
+		url   string
+		kinds []early
+	}{
+		{g.control, []early{
+			{"list", "GET", "/svc/apis", secret, 200},
+			{"no secret", "POST", "/svc/keys", "", 403},
+			{"no such path", "POST", "/svc/nothing", secret, 404},
+			{"method", "PATCH", "/svc/keys", secret, 405},
+			{"health", "GET", "/hello", "", 200},
+			{"HEAD", "HEAD", "/svc/apis", secret, 0},
+		}},
+		{g.telemetry, []early{
+			{"metrics", "GET", "/metrics", "", 200},
+			{"live", "GET", "/livez", "", 200},
+			{"method", "POST", "/livez", "", 0},
+			{"no such path", "GET", "/nothing", "", 404},
+		}},
+	} {
+		address := strings.TrimPrefix(port.url, "http://")
+		for _, kind := range port.kinds {
+			for _, form := range bodyForms() {
+				headers, body := form.frame()
+				raw := kind.method + " " + kind.path + " HTTP/1.1\r\nHost: a\r\n" + kind.headers + headers + "\r\n" + body + form.behind
+				got := parse(t, conversation(t, address, raw), kind.method)
+				limit := 1
+				if form.behind != "" {
+					limit = 2
+				}
+				if len(got) > limit || len(got) > 0 && !form.alters && kind.status != 0 && got[0].status != kind.status {
+					t.Errorf("%s%s, %s, %s: %d answers, the first is %.200s", port.url, kind.path, kind.name, form.name, len(got), got[0])
+				}
+			}
+		}
+		for _, lengths := range []string{"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", "Content-Length: 4\r\nContent-Length: 5\r\n", "Content-Length : 4\r\n"} {
+			got := parse(t, conversation(t, address, "POST /hello HTTP/1.1\r\nHost: a\r\n"+lengths+"\r\n0\r\n\r\n"+hidden))
+			if len(got) != 1 || got[0].status != 400 {
+				t.Errorf("%s, %q: %d answers, %v", port.url, lengths, len(got), got)
+			}
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/valyala/fasthttp"
+)
+
+// sideLimits are those of ports that people and their tools call, not traffic.
+var sideLimits = wire.Config{
+	MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 8 << 20,
+	ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 75 * time.Second, MaxConns: 1000,
+}
+
+// serveSide serves what has a port of its own.
+func (n *node) serveSide(t *tasks) {
+	if n.controlLn != nil {
+		n.serveOn(t, "gateway API", n.controlLn, n.control.Handle)
+	}
+	if n.telemetryLn != nil {
+		n.serveOn(t, "telemetry", n.telemetryLn, n.telemetry())
+	}
+}
+
+func (n *node) serveOn(t *tasks, name string, ln net.Listener, h fasthttp.RequestHandler) {
+	s := wire.New(sideLimits, side(h), slog.NewLogLogger(n.log.Handler(), slog.LevelWarn))
+	n.side = append(n.side, s)
+	t.start(name, func() error {
+		if err := s.Serve(ln); !errors.Is(err, wire.ErrStopped) {
+			return err
+		}
+		return nil
+	})
+}
+
+// side has a plain handler answer on connections that are framed as strictly as
+// those of traffic.
+type side fasthttp.RequestHandler
+
+// Handle implements wire.Handler.
+func (h side) Handle(call *wire.Call) { h(call.Ctx) }
+
+// Refuse implements wire.Handler.
+func (side) Refuse(call *wire.Call, fault *wire.Fault) {
+	body, _ := json.Marshal(struct { // a struct of texts always encodes
+		Status  string `json:"status"`
+		Message string `json:"message"`
+	}{"error", fault.Text})
+	resp := &call.Ctx.Response
+	resp.SetStatusCode(fault.Status)
+	resp.Header.SetContentType("application/json")
+	resp.SetBodyRaw(body)
+}
