@@ -20,6 +20,7 @@ type setup struct {
 	keys   int  // 0: the API is keyless
 	shared bool // counters and sessions are in a store that gateways share
 	apis   int  // 0: as many as -apis says
+	asked  int  // keys that requests show, of those that there are; 0: all
 
 	build  string   // program; "": that of -bin
 	policy string   // of the keys; "": the one whose limits are never reached
@@ -64,6 +65,9 @@ func startSluice(s setup) func(context.Context, *bench) (*running, error) {
 			return nil, fmt.Errorf("%w\n%s", err, r.process.Log())
 		}
 		if len(r.keys) > 0 {
+			if s.asked > 0 {
+				r.keys = r.keys[:s.asked]
+			}
 			r.request = b.keyed(addr, r.keys)
 		}
 		return r, nil
@@ -130,6 +134,9 @@ log:
   access: file
   access_file: %s
 `, filepath.Join(dir, "data"), addr, apps, filepath.Join(dir, "policies.json"), telemetry, filepath.Join(dir, "access.log"))
+	if s.keys > someKeys { // asking for all of them in turn takes longer than a session may be used
+		conf = strings.Replace(conf, "cache_size", "cache_ttl: 24h\n  cache_size", 1)
+	}
 	if store != "" {
 		conf += "valkey:\n  url: redis://" + store + "\n"
 	}
