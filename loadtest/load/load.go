@@ -11,7 +11,7 @@ import (
 
 // Want is what every answer must be.
 type Want struct {
-	Status int
+	Status int    // 0: any
 	Line   []byte // a header line that must be there, without its end; nil: none
 	Body   []byte // nil: any
 }
