@@ -67,7 +67,8 @@ func (d *database) start() {
 		if d.cmd == nil {
 			d.cmd = exec.Command(d.bin, "-D", d.dir)
 			d.cmd.Dir, d.cmd.Env = "/", []string{"PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}
-			d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGINT, Setpgid: true, Credential: d.user}
+			d.cmd.SysProcAttr = child(syscall.SIGINT)
+			d.cmd.SysProcAttr.Credential = d.user
 			if err := d.cmd.Start(); err != nil {
 				return err
 			}

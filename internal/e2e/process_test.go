@@ -89,7 +89,7 @@ func (p *process) start() {
 	r.cmd.Dir = "/"
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
 	r.cmd.WaitDelay = 5 * time.Second // a child of it may hold the output open
-	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	r.cmd.SysProcAttr = child(syscall.SIGKILL)
 	if err := r.cmd.Start(); err != nil {
 		p.t.Fatalf("starting %s: %v", p, err)
 	}
