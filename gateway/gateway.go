@@ -111,7 +111,9 @@ func (g *Gateway) Handle(call *wire.Call) {
 	ex.Client = upstream.ClientAddress(call.Ctx, call.Peer, g.conf.Trusted)
 	meter := g.unmatched
 	if g.find(ex) {
-		meter = ex.API.Meter
+		if ex.API.Meter != nil {
+			meter = ex.API.Meter
+		}
 		g.run(ex)
 	} else {
 		g.reject(ex)

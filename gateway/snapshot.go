@@ -173,18 +173,24 @@ func (bl *builder) refuse(def *definition.API) {
 	if def.Internal {
 		return
 	}
-	bl.enter(def, &pipeline.API{Definition: def, Request: []pipeline.Stage{refusal{notServed}}, Meter: noMeter{}})
+	bl.enter(def, &pipeline.API{Definition: def, Request: []pipeline.Stage{refusal{notServed}}})
 }
 
-// skip keeps the last good form of an API whose definition could not be read.
+// skip keeps the last good form of an API whose definition could not be read,
+// and refuses its requests when there is none.
 func (bl *builder) skip(skipped definition.Skipped) {
 	name := skipped.APIID
 	if name == "" {
 		name = skipped.Source
 	}
 	bl.next.Failed[name] = errors.New(skipped.Reason)
-	if old := bl.prev.apis[skipped.APIID]; old != nil && bl.next.apis[skipped.APIID] == nil {
+	old := bl.prev.apis[skipped.APIID]
+	switch {
+	case bl.next.apis[skipped.APIID] != nil: // the name is taken, not the API broken
+	case old != nil:
 		bl.serve(old)
+	case skipped.ListenPath != "":
+		bl.refuse(&definition.API{ID: name, Domain: skipped.Domain, Proxy: definition.Proxy{ListenPath: skipped.ListenPath}})
 	}
 }
 
@@ -197,7 +203,9 @@ func (bl *builder) route() {
 		if p.First >= 0 {
 			err = fmt.Errorf("%w: API %s has it already", p, bl.entries[p.First].Value.Definition.ID)
 		}
-		bl.next.Failed[def.ID] = err
+		if bl.next.Failed[def.ID] == nil {
+			bl.next.Failed[def.ID] = err
+		}
 		delete(bl.next.apis, def.ID)
 	}
 }
@@ -207,9 +215,3 @@ type refusal struct{ with *pipeline.Rejection }
 
 // Handle refuses.
 func (r refusal) Handle(ex *pipeline.Exchange) pipeline.Verdict { return ex.Reject(r.with) }
-
-// noMeter counts nothing.
-type noMeter struct{}
-
-// Done does nothing.
-func (noMeter) Done(*pipeline.Exchange) {}

@@ -11,7 +11,7 @@ type API struct {
 	Forward    Stage    // answers: calls the upstream
 	Response   []Stage  // what is done to an upstream's answer on its way back
 	Refused    []Stage  // what is done to a refusal's answer
-	Meter      Meter    // counts the API's traffic
+	Meter      Meter    // counts the API's traffic; nil: it counts as nobody's
 }
 
 // A Meter records finished exchanges. Done runs on every request and does not

@@ -232,7 +232,7 @@ func (f *Files) readAPI(b *definition.Bundle, sum hash.Hash, from map[string]str
 	}
 	fmt.Fprintf(sum, "%s %d\n", filepath.Base(file), len(data))
 	_, _ = sum.Write(data) // a hash takes everything
-	var api *definition.API
+	api := new(definition.API)
 	if err == nil {
 		api, err = definition.ParseAPI(data)
 	}
@@ -245,7 +245,8 @@ func (f *Files) readAPI(b *definition.Bundle, sum hash.Hash, from map[string]str
 		}
 	}
 	if err != nil {
-		b.Skipped = append(b.Skipped, definition.Skipped{Source: filepath.Base(file), APIID: f.lastID(file, api), Reason: err.Error()})
+		api.ID = f.lastID(file, api)
+		b.Skipped = append(b.Skipped, definition.SkippedAPI(filepath.Base(file), api, err))
 		return
 	}
 	from[api.ID], f.idOf[file] = file, api.ID
@@ -254,7 +255,7 @@ func (f *Files) readAPI(b *definition.Bundle, sum hash.Hash, from map[string]str
 
 // lastID finds out which API a file is about that cannot be used.
 func (f *Files) lastID(file string, api *definition.API) string {
-	if api != nil && api.ID != "" {
+	if api.ID != "" {
 		return api.ID
 	}
 	return f.idOf[file]

@@ -20,4 +20,18 @@ type Skipped struct {
 	Source string `json:"source"`           // file or row
 	APIID  string `json:"api_id,omitempty"` // where it is known
 	Reason string `json:"reason"`
+
+	// ListenPath and Domain, where they are known and requests would come that
+	// way: nobody else may answer them.
+	ListenPath string `json:"listen_path,omitempty"`
+	Domain     string `json:"domain,omitempty"`
+}
+
+// SkippedAPI says that a definition, as far as it could be read, is left out.
+func SkippedAPI(source string, a *API, reason error) Skipped {
+	s := Skipped{Source: source, APIID: a.ID, Reason: reason.Error()}
+	if a.IsActive() && !a.Internal {
+		s.ListenPath, s.Domain = a.Proxy.ListenPath, a.Domain
+	}
+	return s
 }

@@ -130,7 +130,7 @@ func ParseBundle(data []byte) (*Bundle, error) {
 	for i, one := range raw.APIs {
 		a, err := ParseAPI(one)
 		if err != nil {
-			b.Skipped = append(b.Skipped, Skipped{Source: item("apis", i), APIID: a.ID, Reason: err.Error()})
+			b.Skipped = append(b.Skipped, SkippedAPI(item("apis", i), a, err))
 			continue
 		}
 		b.APIs = append(b.APIs, a)

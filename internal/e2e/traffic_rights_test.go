@@ -274,7 +274,7 @@ func asked(before, after map[string]int) (sum int, which []string) {
 func TestUnknownKeysDoNotReachTheStore(t *testing.T) {
 	t.Parallel()
 	store := testenv.Valkey(t)
-	g, _ := rights(t, settings{"valkey.url": "redis://" + store.Addr, "keys.negative_ttl": "60s"})
+	g, _ := rights(t, settings{"valkey.url": "redis://" + store.Addr, "valkey.timeout": "5s", "keys.negative_ttl": "60s"})
 	good := g.newKey(object{"access_rights": accessTo("one")})
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -308,4 +308,27 @@ func TestUnknownKeysDoNotReachTheStore(t *testing.T) {
 		t.Errorf("the store was asked %d times about 300 different keys: %q", n, which)
 	}
 	ask(good, 200)
+}
+
+// What cannot be served as it is written is refused, by name, and not left to an
+// API whose listen path is shorter.
+func TestABrokenDefinitionIsServedByNobody(t *testing.T) {
+	t.Parallel()
+	up, address := newScripted(t, noContent)
+	all := apiDef("all", "http://"+address, true)
+	all["proxy"].(object)["listen_path"] = "/"
+	later := apiDef("later", "http://"+address, false)
+	later["enable_jwt"] = true
+	g := newTraffic(t, nil, nil, all, later)
+	got := call(t, "GET", g.traffic+"/later/x", nil)
+	if got.status != 503 || got.reason() != "not_served" || len(up.with("")) != 0 {
+		t.Errorf("%s; the upstream was asked %q", got, up.with(""))
+	}
+	if got := call(t, "GET", g.traffic+"/x", nil); got.status != 200 {
+		t.Errorf("the other API: %s", got)
+	}
+	if err := lacks(g.logged(), `"reason":"not_served"`); err != nil {
+		t.Errorf("the access log does not tell of the refusal")
+	}
+	g.awaitLog("enable_jwt")
 }
