@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -90,4 +92,40 @@ func TestKeyStoreThatLostItsDataIsFilledAgain(t *testing.T) {
 	clear(kept.sessions)
 	kept.mu.Unlock()
 	eventually(t, "they are there again", func() bool { return kept.len() == 3 })
+}
+
+// counted counts how often the key store is asked whether it has all keys.
+type counted struct {
+	shared
+	asked *atomic.Int64
+}
+
+func (c counted) Filled(ctx context.Context) (bool, error) {
+	c.asked.Add(1)
+	return c.shared.Filled(ctx)
+}
+
+// Deliveries hold a filling back. Under many of them a look every two seconds
+// might never find a gap, and unknown keys would be answered 503 meanwhile.
+func TestFillingThatADeliveryHoldsBackIsTriedAgainSoon(t *testing.T) {
+	kept, asked := newShelfOfKeys(), new(atomic.Int64)
+	b := start(t, func(d *Deps) { d.Keys, d.Shared = kept, counted{shared{kept}, asked} })
+	b.commit("h1", &definition.Session{}, true)
+	eventually(t, "the key and the mark are there", func() bool { return kept.len() == 2 })
+	release := holdLock(t, b.dsn, "select pg_advisory_xact_lock_shared(7209772)")
+	kept.mu.Lock()
+	clear(kept.sessions)
+	kept.mu.Unlock()
+	before := asked.Load()
+	eventually(t, "the first look", func() bool { return asked.Load() > before })
+	began := time.Now()
+	eventually(t, "five further looks", func() bool { return asked.Load() > before+5 })
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("five looks took %s, want one every 100 ms", took)
+	}
+	if kept.len() != 0 {
+		t.Error("it was filled during a delivery")
+	}
+	release()
+	eventually(t, "it is filled", func() bool { return kept.len() == 2 })
 }

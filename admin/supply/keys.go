@@ -176,7 +176,7 @@ func (s *Supply) watchShared() {
 	}
 	failing := false
 	for {
-		err := s.checkShared()
+		settled, err := s.checkShared()
 		if s.lifetime.Err() != nil {
 			return
 		}
@@ -184,7 +184,11 @@ func (s *Supply) watchShared() {
 			s.log.Warn("the key store may lack keys", "err", err)
 		}
 		failing = err != nil
-		if !pause(s.lifetime, epochEvery) {
+		wait := epochEvery
+		if !settled && err == nil {
+			wait /= 20 // a delivery was in the way: with many of them the next look may meet one too
+		}
+		if !pause(s.lifetime, wait) {
 			return
 		}
 	}
@@ -193,14 +197,17 @@ func (s *Supply) watchShared() {
 // epochEvery is how often the key store is asked whether it lost its data.
 const epochEvery = 2 * time.Second
 
-func (s *Supply) checkShared() error {
+// checkShared fills the key store where it lacks keys. It is settled when the
+// store had them or has them now, and not when somebody else works on it.
+func (s *Supply) checkShared() (settled bool, err error) {
 	ctx, cancel := context.WithTimeout(s.lifetime, workWithin)
 	defer cancel()
 	filled, err := s.deps.Shared.Filled(ctx)
 	if err != nil || filled {
-		return err
+		return filled, err
 	}
-	s.log.Warn("the key store lacks keys; it is filled")
-	_, err = s.fill(s.lifetime, s.deps.Shared.Fill)
-	return err
+	return s.fill(s.lifetime, func(ctx context.Context, all iter.Seq2[keystore.Entry, error]) (int, error) {
+		s.log.Warn("the key store lacks keys; it is filled")
+		return s.deps.Shared.Fill(ctx, all)
+	})
 }
