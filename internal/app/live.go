@@ -16,6 +16,8 @@ import (
 type live struct {
 	gateway atomic.Pointer[gateway.Gateway]
 	admin   *source.Admin // nil: files
+
+	stopping atomic.Bool // no new calls are taken
 }
 
 func (l *live) snapshot() *gateway.Snapshot {
@@ -89,6 +91,8 @@ func (l *live) Origin() control.Origin {
 func (l *live) ready() (ready bool, detail string) {
 	s := l.snapshot()
 	switch {
+	case l.stopping.Load():
+		return false, "stopping"
 	case s == nil:
 		return false, "no configuration was loaded yet"
 	case len(s.Failed) > 0:
