@@ -92,8 +92,10 @@ func (b *bench) raceForQuota(ctx context.Context) error {
 	}
 	defer other.stop()
 	err = b.play(ctx, one, scenario{
-		"two gateways, one quota of 1000", "race.txt", map[string]string{"ADDR": one.addr, "OTHER": other.addr},
-		2000, 2 * time.Second, map[string]int{"200": raceQuota, "403": -1},
+		"two gateways, one quota of 1000", "race.txt",
+		map[string]string{"ADDR": one.addr, "OTHER": other.addr},
+		2000, 2 * time.Second,
+		map[string]int{"200": raceQuota, "403": -1},
 	})
 	b.printf("\n")
 	return err
