@@ -76,7 +76,6 @@ type Rejection struct {
 	Status    int        // HTTP status
 	Message   string     // what the client reads
 	Event     event.Name // raised on refusal; "" for none
-	Close     bool       // the connection ends with the answer
 	PlainText bool       // the body is Message itself, as text/plain
 
 	json, xml, text []byte
