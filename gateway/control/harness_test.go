@@ -242,7 +242,7 @@ func (b *bench) start(deps Deps) {
 		cancel()
 		<-ended
 		_ = ln.Close()
-		_ = <-stopped
+		b.t.Log(<-stopped)
 	})
 }
 

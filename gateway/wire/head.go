@@ -254,7 +254,7 @@ func equalFold(b []byte, lower string) bool {
 	if len(b) != len(lower) {
 		return false
 	}
-	for i := 0; i < len(b); i++ {
+	for i := range b {
 		c := b[i]
 		if c >= 'A' && c <= 'Z' {
 			c |= 0x20

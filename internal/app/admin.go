@@ -43,7 +43,7 @@ func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 		return errors.Join(err, ln.Close(), st.close())
 	}
 	if !o.Quiet {
-		fmt.Fprintf(o.Stdout, "counters       %s\nadmin          %s\n", st.describe(cfg), urlOf(ln))
+		say(o.Stdout, "counters       %s\nadmin          %s\n", st.describe(cfg), urlOf(ln))
 		m.tellKey(o.Stdout)
 	}
 	ctx, fail := context.WithCancelCause(ctx)
@@ -143,7 +143,7 @@ func (m *management) bootstrap(ctx context.Context) (err error) {
 // tellKey shows the first admin's key, once.
 func (m *management) tellKey(w io.Writer) {
 	if m.created {
-		fmt.Fprintf(w, "admin key      %s   (shown once; also in %s, mode 0600)\n", m.key.Reveal(), m.keyFile)
+		say(w, "admin key      %s   (shown once; also in %s, mode 0600)\n", m.key.Reveal(), m.keyFile)
 	}
 }
 

@@ -64,10 +64,10 @@ func (u *allInOne) seed(ctx context.Context) error {
 
 // tell prints lines to copy.
 func (d *demo) tell(w io.Writer, gateway string) {
-	fmt.Fprintf(w, "demo           2 APIs, 1 policy (%d calls per %d s), 1 key. Try:\n", demoQuota, demoPeriod)
-	fmt.Fprintf(w, "  curl -i %s/open/hello\n", gateway)
-	fmt.Fprintf(w, "  curl -i %s/keyed/hello -H 'Authorization: %s'\n", gateway, d.key.Reveal())
-	fmt.Fprintf(w, "  for i in $(seq 12); do curl -s -o /dev/null -w '%%{http_code}\\n' %s/keyed/hello -H 'Authorization: %s'; done\n", gateway, d.key.Reveal())
+	say(w, "demo           2 APIs, 1 policy (%d calls per %d s), 1 key. Try:\n", demoQuota, demoPeriod)
+	say(w, "  curl -i %s/open/hello\n", gateway)
+	say(w, "  curl -i %s/keyed/hello -H 'Authorization: %s'\n", gateway, d.key.Reveal())
+	say(w, "  for i in $(seq 12); do curl -s -o /dev/null -w '%%{http_code}\\n' %s/keyed/hello -H 'Authorization: %s'; done\n", gateway, d.key.Reveal())
 }
 
 // seeder calls the admin.

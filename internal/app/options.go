@@ -21,9 +21,9 @@ func (n *node) banner(w io.Writer, counters string) {
 	if n.adminURL != "" {
 		from = "admin             " + n.adminURL
 	}
-	fmt.Fprintf(w, "configuration  %s\ncounters       %s\ngateway        %s\n", from, counters, urlOf(n.traffic))
+	say(w, "configuration  %s\ncounters       %s\ngateway        %s\n", from, counters, urlOf(n.traffic))
 	if n.telemetryLn != nil {
-		fmt.Fprintf(w, "telemetry      %s/metrics\n", urlOf(n.telemetryLn))
+		say(w, "telemetry      %s/metrics\n", urlOf(n.telemetryLn))
 	}
 }
 
@@ -39,3 +39,6 @@ func urlOf(ln net.Listener) string {
 	}
 	return "http://" + net.JoinHostPort(host, fmt.Sprint(tcp.Port))
 }
+
+// say prints to a person. Nothing stops because it cannot be shown.
+func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }

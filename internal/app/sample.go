@@ -13,7 +13,7 @@ import (
 type sample struct {
 	server *fasthttp.Server
 	ln     net.Listener
-	done   chan error
+	done   chan struct{}
 }
 
 // sampleAddress is where the sample answers unless somebody else already does.
@@ -31,9 +31,12 @@ func startSample() (*sample, error) {
 	s := &sample{
 		server: &fasthttp.Server{Handler: answerSample, NoDefaultServerHeader: true, DisablePreParseMultipartForm: true},
 		ln:     ln,
-		done:   make(chan error, 1),
+		done:   make(chan struct{}),
 	}
-	go func() { s.done <- s.server.Serve(ln) }()
+	go func() {
+		defer close(s.done)
+		_ = s.server.Serve(ln) // a demo without its upstream answers 502
+	}()
 	return s, nil
 }
 
@@ -42,7 +45,7 @@ func (s *sample) url() string { return "http://" + s.ln.Addr().String() }
 
 // stop ends the sample and waits for it.
 func (s *sample) stop(ctx context.Context) {
-	_ = s.server.ShutdownWithContext(ctx) // it serves the demo alone
+	_ = s.server.ShutdownWithContext(ctx) // nothing depends on it
 	<-s.done
 }
 

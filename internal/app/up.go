@@ -200,12 +200,12 @@ func (u *allInOne) banner(w io.Writer) {
 	if u.database != nil {
 		database = "embedded PostgreSQL " + u.database.Version() + ", " + filepath.Join(u.cfg.DataDir, "pg") + " (unix socket, no TCP port)"
 	}
-	fmt.Fprintf(w, "database       %s\ncounters       %s\n", database, u.stores.describe(u.cfg))
-	fmt.Fprintf(w, "gateway        %s\nadmin          %s\n", urlOf(u.node.traffic), urlOf(u.adminLn))
+	say(w, "database       %s\ncounters       %s\n", database, u.stores.describe(u.cfg))
+	say(w, "gateway        %s\nadmin          %s\n", urlOf(u.node.traffic), urlOf(u.adminLn))
 	u.management.tellKey(w)
 	if u.stores.saver != nil {
-		fmt.Fprintln(w, "limits         one process; counters are kept in memory and saved every second (a crash forgets\n"+
-			"               at most that second); a second gateway would count separately: set valkey.url to share them")
+		say(w, "limits         one process; counters are kept in memory and saved every second (a crash forgets\n"+
+			"               at most that second); a second gateway would count separately: set valkey.url to share them\n")
 	}
 	if u.demo != nil {
 		u.demo.tell(w, urlOf(u.node.traffic))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -179,7 +180,7 @@ func (l *lane) probe(ctx context.Context, c valkey.Client) (string, error) {
 			return "", err
 		}
 	}
-	var epoch string
+	var epoch strings.Builder
 	for _, key := range l.epochs {
 		fresh := newEpoch()
 		old, err := c.Do(ctx, c.B().Set().Key(key).Value(fresh).Nx().Get().Build()).ToString()
@@ -189,9 +190,9 @@ func (l *lane) probe(ctx context.Context, c valkey.Client) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		epoch += old
+		epoch.WriteString(old)
 	}
-	return epoch, nil
+	return epoch.String(), nil
 }
 
 // jitter keeps gateways that lost the store together from probing together.

@@ -42,7 +42,8 @@ func (m *model) item(now int64, calls int, limits []Limit) string {
 			grant, refused = max(free[i], 0), i
 		}
 	}
-	said := fmt.Sprint(grant, refused)
+	var said strings.Builder
+	said.WriteString(fmt.Sprint(grant, refused))
 	for i, l := range limits {
 		reset := int64(-1)
 		if l.Kind == Rate {
@@ -56,9 +57,9 @@ func (m *model) item(now int64, calls int, limits []Limit) string {
 		} else if m.quotas[l.Key] += grant; m.quotas[l.Key] == 0 {
 			reset = -2
 		}
-		said += fmt.Sprint(" ", free[i], reset)
+		said.WriteString(fmt.Sprint(" ", free[i], reset))
 	}
-	return said
+	return said.String()
 }
 
 // look ages a copy of a rate. The script does not write what only grew older,
@@ -79,12 +80,13 @@ func (r reply) String() string {
 	if refused == refusedNone {
 		refused = -1
 	}
-	said := fmt.Sprint(r.granted(), refused)
+	var said strings.Builder
+	said.WriteString(fmt.Sprint(r.granted(), refused))
 	for i := range (len(r) - replyHead) / replyLimit {
 		free, reset := r.limit(i)
-		said += fmt.Sprint(" ", free, reset)
+		said.WriteString(fmt.Sprint(" ", free, reset))
 	}
-	return said
+	return said.String()
 }
 
 // 24 000 items of random limits, batches and changed maxima on a given clock

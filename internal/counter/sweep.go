@@ -1,5 +1,7 @@
 package counter
 
+import "maps"
+
 // sweepLeast is the number of cells below which a shard is not worth sweeping.
 const sweepLeast = 32
 
@@ -18,9 +20,7 @@ func (s *shard) sweep(now int64) {
 	s.sweepAt = max(2*alive, sweepLeast)
 	if alive < before/4 { // a map does not give back what deleted entries held
 		smaller := make(map[string]*cell, alive)
-		for key, c := range s.cells {
-			smaller[key] = c
-		}
+		maps.Copy(smaller, s.cells)
 		s.cells = smaller
 	}
 }
