@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -17,7 +18,10 @@ type answer struct {
 	body   string
 }
 
-func (a answer) String() string { return fmt.Sprintf("%d %v %s", a.status, a.header, a.body) }
+// String is one line.
+func (a answer) String() string {
+	return fmt.Sprintf("%d %v %s", a.status, a.header, strings.Join(strings.Fields(a.body), " "))
+}
 
 // reason is the code of a refusal by the gateway.
 func (a answer) reason() string { return a.header.Get("X-Sluice-Reason") }

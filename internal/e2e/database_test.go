@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -104,22 +103,6 @@ func (d *database) kill() {
 	_ = d.cmd.Wait()
 	d.cmd = nil
 	_ = os.Remove(filepath.Join(d.dir, "postmaster.pid")) // a number that another process may get
-}
-
-// query runs a statement and returns its first value.
-func (d *database) query(sql string) string {
-	d.t.Helper()
-	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, d.dsn)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	var value string
-	if err := conn.QueryRow(ctx, sql).Scan(&value); err != nil {
-		d.t.Fatalf("%s: %v", sql, err)
-	}
-	return value
 }
 
 func firstLine(path string) string {
