@@ -67,15 +67,6 @@ type Upstream struct {
 
 var exchanges = sync.Pool{New: func() any { return new(Exchange) }}
 
-// Acquire takes an exchange for ctx from the pool. The caller gives it back
-// with Release before its handler returns.
-func Acquire(ctx *fasthttp.RequestCtx) *Exchange {
-	ex := exchanges.Get().(*Exchange)
-	ex.Ctx = ctx
-	ex.Started = ctx.Time()
-	return ex
-}
-
 // For takes an exchange for a call from the pool. The caller gives it back with
 // Release before its handler returns.
 func For(call *wire.Call) *Exchange {
