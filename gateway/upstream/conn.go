@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/rawio"
+	"github.com/sluicegate/sluice/internal/rawio"
 )
 
 // conn is one connection to an upstream. It belongs to one exchange at a time.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/rawio"
+	"github.com/sluicegate/sluice/internal/rawio"
 )
 
 // sock reads and writes one client connection.

@@ -10,7 +10,7 @@ import (
 
 // Bounds of flights, measured with a store on the same machine.
 const (
-	flightsAway   = 4   // script calls under way per lane: fewer leave the store idle, more only split flights
+	flightsAway   = 2   // script calls under way per lane: one leaves the store idle between two, more only split flights
 	flightsQueued = 32  // full flights that may wait: at 6 µs an item, 50 ms of the store's time
 	flightItems   = 256 // items of a flight: they stop the store for about a millisecond
 	flightKeys    = 768 // keys of a flight, for items of many limits

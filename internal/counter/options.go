@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/valkey-io/valkey-go"
+
+	"github.com/sluicegate/sluice/internal/rawio"
 )
 
 // ValkeyOptions say where the shared store is and what to do without it.
@@ -111,6 +113,9 @@ func (v *Valkey) dial(ctx context.Context, address string, dialer *net.Dialer, s
 		conn, err = (&tls.Dialer{NetDialer: dialer, Config: secure}).DialContext(ctx, network, address)
 	} else {
 		conn, err = dialer.DialContext(ctx, network, address)
+		if err == nil {
+			conn = rawio.Wrap(conn) // ordinary calls keep the runtime's monitor awake
+		}
 	}
 	if err == nil {
 		v.reconnected()
