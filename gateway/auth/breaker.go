@@ -61,15 +61,20 @@ func (s *Sessions) settle(w *wanted, err error) {
 		}
 		return
 	}
-	if s.away.answered() {
-		s.opts.Log.Info("key store is back")
-	}
+	s.reached()
 	if err == nil || errors.Is(err, keystore.ErrNotFound) {
 		return
 	}
 	last, now := s.lastLog.Load(), int64(w.now/time.Second)+1 // at most one line a second
 	if now != last && s.lastLog.CompareAndSwap(last, now) {
 		s.opts.Log.Error("a key cannot be looked up", "key", s.nameOf(w), "err", err)
+	}
+}
+
+// reached takes note that the store is there.
+func (s *Sessions) reached() {
+	if s.away.answered() {
+		s.opts.Log.Info("key store is back")
 	}
 }
 

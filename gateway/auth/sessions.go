@@ -120,6 +120,9 @@ func (s *Sessions) changed(identity string) {
 		s.epochs.all.Add(1)
 		return
 	}
+	// The store tells of a write: it is there. First, because what is in memory
+	// of the key is of no use from then on, and the next request has to ask.
+	s.reached()
 	s.epochs.slots[s.slotOf(identity)].Add(1)
 }
 

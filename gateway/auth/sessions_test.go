@@ -252,6 +252,34 @@ func TestSessionsInMemoryOutliveTheStoreForAWhile(t *testing.T) {
 	})
 }
 
+// A store that comes back empty is filled again, and tells of every key that is
+// written: what is in memory of the key counts no more, and the store must be
+// asked at once although it was away a moment ago.
+func TestAKeyThatIsWrittenAgainIsAskedForAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		s := watched(t, st, nil)
+		key := issue(t, st, &definition.Session{})
+		find(s, key)
+		st.set(func() { st.err = keystore.ErrUnavailable })
+		s.changed("") // as a lost connection does
+		for range tolerated + 1 {
+			if _, err := find(s, issue(t, newStore(), &definition.Session{})); !errors.Is(err, keystore.ErrUnavailable) {
+				t.Fatalf("not in memory: %v", err)
+			}
+		}
+		st.set(func() { st.err = nil })
+		if err := st.Put(t.Context(), hasher.Hash(key), &definition.Session{Alias: "again"}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if e, err := find(s, key); err != nil || e.session.Alias != "again" {
+				t.Errorf("a key that was just written: %v", err)
+			}
+		}
+	})
+}
+
 func TestServingWithoutTheStoreDoesNotAllocate(t *testing.T) {
 	st := newStore()
 	s := NewSessions(options(st))
