@@ -52,8 +52,8 @@ func (t *try) run(c *conn) error {
 	a := t.ex.Answer
 	lines, err := c.readHead(&t.head, a.Lines)
 	if t.upload != nil {
-		err = t.upload.settle(err, t.head.status)
-		if t.upload.fault != nil {
+		err = t.upload.settle(err, t.head.status, t.streams())
+		if !t.upload.beside && t.upload.fault != nil {
 			c.drop()
 			panic(t.upload.fault)
 		}
@@ -81,10 +81,16 @@ func (t *try) phrase() {
 	t.ex.Answer.Phrase = header.StatusMessage()
 }
 
+// streams tells whether the answer is passed on as it arrives.
+func (t *try) streams() bool {
+	h := &t.head
+	return !h.bodyless(t.ex.Ctx.Request.Header.Method()) && (h.chunked || h.length < 0 || h.length > maxWhole || h.events)
+}
+
 // deliver makes the answer of head and body.
 func (t *try) deliver(c *conn) error {
 	h, a := &t.head, t.ex.Answer
-	keep := h.reusable() && (t.upload == nil || t.upload.complete())
+	keep := h.reusable() && (t.upload == nil || t.upload.beside || t.upload.complete())
 	bodyless := h.bodyless(t.ex.Ctx.Request.Header.Method())
 	switch {
 	case bodyless:
@@ -95,12 +101,15 @@ func (t *try) deliver(c *conn) error {
 			a.Length = h.length
 		}
 		c.finish(keep)
-	case h.chunked:
+	case h.chunked && (t.upload == nil || !t.upload.beside):
 		return t.deliverChunks(c, keep)
 	case h.length >= 0 && h.length <= maxWhole && !h.events:
 		return t.deliverWhole(c, keep)
 	default:
-		t.stream(c, keep && h.length >= 0)
+		if h.chunked {
+			h.length = -1
+		}
+		t.stream(c, keep && (h.chunked || h.length >= 0))
 	}
 	a.Status = h.status
 	return nil
@@ -170,6 +179,9 @@ func (t *try) stream(c *conn, keep bool) {
 	if t.head.events {
 		s.patience = eventPatience
 	}
+	if t.upload != nil && t.upload.beside {
+		s.upload, t.ex.Answer.Beside = t.upload, true
+	}
 	t.ex.Answer.Stream, t.ex.Answer.Length = s, t.head.length
 }
 
@@ -190,7 +202,8 @@ type stream struct {
 	chunks   chunks
 	left     int64 // of the body; -1: until the connection ends, or chunked
 	patience time.Duration
-	err      error // what Read returns when c is nil
+	err      error   // what Read returns when c is nil
+	upload   *upload // that goes on beside it; nil: none
 }
 
 // Read returns what has arrived, and waits only when nothing has.
@@ -240,7 +253,11 @@ func (s *stream) readSome(p []byte) (int, error) {
 }
 
 func (s *stream) arm() error {
-	return s.c.arm(s.c.pool.now()+s.patience, s.patience/4)
+	err := s.c.arm(s.c.pool.now()+s.patience, s.patience/4)
+	if err == nil && s.upload != nil && s.upload.failed.Load() {
+		err = errUpload
+	}
+	return err
 }
 
 // readChunks returns the data of as many chunks as have arrived.
@@ -287,6 +304,13 @@ func (s *stream) readData(p []byte) (int, error) {
 func (s *stream) end(err error) error {
 	c := s.c
 	s.c, s.err = nil, err
+	if u := s.upload; u != nil {
+		s.keep = u.wait(err == io.EOF) && s.keep
+		if u.fault != nil {
+			c.drop()
+			panic(u.fault)
+		}
+	}
 	c.finish(s.keep)
 	return err
 }

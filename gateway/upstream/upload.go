@@ -5,6 +5,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -18,13 +19,16 @@ type upload struct {
 	body    io.Reader
 	left    int64 // of the body; -1: unknown, sent in chunks
 	timeout time.Duration
+	failed  atomic.Bool   // no answer is to be expected
+	began   chan struct{} // closed once the client has sent something
 	done    chan struct{}
 
 	// Set before done is closed.
 	err   error // why not all was sent
 	fault any   // what body panicked with
 
-	halted bool // by settle: whatever went wrong was our doing
+	halted bool // whatever went wrong was our doing
+	beside bool // it goes on beside the answer, until wait or halt
 }
 
 // uploadPiece is how much of a body is read at once, and uploadRoom what is
@@ -41,7 +45,7 @@ var uploadBuffers = sync.Pool{New: func() any { b := make([]byte, uploadRoom+upl
 func startUpload(c *conn, ctx *fasthttp.RequestCtx, timeout time.Duration) *upload {
 	u := &upload{
 		c: c, client: ctx.Conn(), body: ctx.Request.BodyStream(), left: int64(ctx.Request.Header.ContentLength()),
-		timeout: timeout, done: make(chan struct{}),
+		timeout: timeout, began: make(chan struct{}), done: make(chan struct{}),
 	}
 	// The answer is given its time once the body has been sent.
 	_ = c.sock.SetReadDeadline(time.Time{})
@@ -55,7 +59,8 @@ func (u *upload) run() {
 		u.fault = recover() // goes on in the goroutine that serves the call
 		wait := u.timeout
 		if u.fault != nil || u.err != nil && (isClientError(u.err) || isTimeout(u.err)) {
-			wait = 0 // no answer is to be expected
+			u.failed.Store(true) // before the deadline, which an answer under way may move
+			wait = 0
 		}
 		_ = u.c.sock.SetReadDeadline(time.Now().Add(wait))
 		close(u.done)
@@ -66,12 +71,15 @@ func (u *upload) run() {
 func (u *upload) send() error {
 	buf := uploadBuffers.Get().(*[]byte)
 	defer uploadBuffers.Put(buf)
-	for u.left != 0 {
+	for first := true; u.left != 0; first = false {
 		room := (*buf)[uploadRoom : uploadRoom+uploadPiece]
 		if u.left > 0 {
 			room = room[:min(int64(len(room)), u.left)]
 		}
 		n, err := u.body.Read(room)
+		if first {
+			close(u.began)
+		}
 		if n > 0 {
 			if werr := u.write(*buf, n); werr != nil {
 				return werr
@@ -112,20 +120,56 @@ func (u *upload) push(p []byte) error {
 	return err
 }
 
-// settle ends the upload and says what has become of the call: err is how
-// waiting for the answer went. An upstream that accepts is given all of the
-// body; one that refuses early gets no more of it.
-func (u *upload) settle(err error, status int) error {
-	if err == nil && status < 300 {
+// settle says what has become of the call: err is how waiting for the head of
+// the answer went. An upstream that accepts is given all of the body, before
+// the answer goes out if that is short: one that is streamed may be what the
+// upstream makes of the body while it reads. An upstream that refuses early gets
+// no more of the body.
+func (u *upload) settle(err error, status int, streamed bool) error {
+	switch {
+	case err != nil || status >= 300:
+		u.halt()
+		if err == nil {
+			return nil
+		}
+	case !streamed || !u.goesOn():
+		<-u.done
+	default:
+		u.beside = true
+		return nil
+	}
+	if isClientError(u.err) && !u.halted {
+		return u.err
+	}
+	return err
+}
+
+// goesOn tells whether the upload is under way, and not about to end.
+func (u *upload) goesOn() bool {
+	select {
+	case <-u.done:
+		return false
+	case <-u.began: // and with that the client was told to continue, if it waited for that
+	}
+	wait := time.NewTimer(grace)
+	defer wait.Stop()
+	select {
+	case <-u.done:
+		return false
+	case <-wait.C:
+		return true
+	}
+}
+
+// wait waits for an upload that went on beside the answer, and tells whether all
+// of the body was sent. It halts the upload when the answer was not delivered.
+func (u *upload) wait(delivered bool) bool {
+	if delivered {
 		<-u.done
 	} else {
 		u.halt()
 	}
-	early := err == nil && status >= 300
-	if isClientError(u.err) && !u.halted && !early {
-		return u.err
-	}
-	return err
+	return u.complete()
 }
 
 // grace is how long an upload may go on once it is of no more use. One that has
@@ -156,7 +200,7 @@ func (u *upload) halt() {
 	}
 }
 
-// complete tells, after settle, whether all of the body was sent.
+// complete tells, once the upload has ended, whether all of the body was sent.
 func (u *upload) complete() bool { return u.err == nil && !u.halted }
 
 func isClientError(err error) bool {

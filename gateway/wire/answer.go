@@ -24,6 +24,10 @@ type Answer struct {
 	Stream io.ReadCloser
 	Length int64 // of Stream, -1 when unknown; of the body left out, when NoBody
 
+	// Beside says that whoever made Stream goes on reading the request's body
+	// until Stream is closed. The connection ends with the answer.
+	Beside bool
+
 	NoBody bool // no body follows, as for HEAD, 204 and 304; Length -1: say nothing of its length
 }
 

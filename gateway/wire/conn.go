@@ -118,10 +118,11 @@ func (c *conn) one() bool {
 		return false
 	}
 	c.srv.handler.Handle(call)
-	if call.Ctx.Request.IsBodyStream() {
+	beside := call.Answer.Beside
+	if !beside && call.Ctx.Request.IsBodyStream() {
 		c.sock.readArmed = time.Time{} // who read the body may have moved the deadline
 	}
-	keep := !c.head.close && c.settle() && !c.srv.stopping.Load()
+	keep := !beside && !c.head.close && c.settle() && !c.srv.stopping.Load()
 	keep = c.respond(keep)
 	c.since = time.Now()
 	if !keep {

@@ -27,8 +27,9 @@ type sock struct {
 	out                 []byte                // what writeStep has left to send
 	n                   int
 	err                 error
-	wait                bool // writeStep may ask to be called again
-	broken              bool // the last write failed: nothing can be said any more
+	werr                error // of writeStep: a body may be read while an answer is written
+	wait                bool  // writeStep may ask to be called again
+	broken              bool  // the last write failed: nothing can be said any more
 
 	chunk   *[]byte // holds pending; given back once that is empty
 	pending []byte  // received, not yet read
@@ -202,8 +203,8 @@ func (s *sock) send() error {
 		switch {
 		case len(s.out) == 0:
 			return nil
-		case s.err != rawio.ErrAgain && len(s.out) == left:
-			return s.err
+		case s.werr != rawio.ErrAgain && len(s.out) == left:
+			return s.werr
 		}
 		s.wait = true
 	}
@@ -213,11 +214,11 @@ func (s *sock) send() error {
 // waited, it returns after each piece, so that the next wait is timed anew.
 func (s *sock) stepWrite(fd uintptr) bool {
 	for len(s.out) > 0 {
-		s.n, s.err = rawio.Write(fd, s.out)
-		if s.err != nil {
-			return s.err != rawio.ErrAgain || !s.wait
+		n, err := rawio.Write(fd, s.out)
+		if s.werr = err; err != nil {
+			return err != rawio.ErrAgain || !s.wait
 		}
-		s.out = s.out[s.n:]
+		s.out = s.out[n:]
 		if s.wait {
 			return true
 		}

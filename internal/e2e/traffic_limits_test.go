@@ -174,6 +174,27 @@ func TestLargeBodiesStreamInLittleMemory(t *testing.T) {
 	}
 }
 
+// An upstream may answer while it is still reading, as converters do.
+func TestAnUpstreamMayAnswerWhileItReads(t *testing.T) {
+	t.Parallel()
+	g := newTraffic(t, settings{"gateway.max_request_body": "1GiB"}, nil, apiDef("bulk", bulk(t), true))
+	const size = 50 << 20
+	c := connect(t, g.addr)
+	go func() {
+		fmt.Fprintf(c, "POST /bulk/echo HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", size)
+		_, _ = io.Copy(c, &pattern{size: size})
+	}()
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.New()
+	n, err := io.Copy(sum, resp.Body)
+	if err != nil || n != size || hex.EncodeToString(sum.Sum(nil)) != sumOf(size) {
+		t.Errorf("%d: %d bytes of %d came back, %v", resp.StatusCode, n, size, err)
+	}
+}
+
 // Whatever a client presses has a limit and a status of its own.
 func TestLimitsThatAClientCanPress(t *testing.T) {
 	t.Parallel()
