@@ -14,11 +14,19 @@ func newLog(w io.Writer, conf config.Log) *slog.Logger {
 	if err := level.UnmarshalText([]byte(conf.Level)); err != nil {
 		level = slog.LevelInfo // the configuration was checked when it was read
 	}
-	opts := &slog.HandlerOptions{Level: level}
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: withUnit}
 	if conf.Format == "text" || conf.Format == "auto" && isTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, opts))
 	}
 	return slog.New(slog.NewJSONHandler(w, opts))
+}
+
+// withUnit writes durations as people read them, not as bare nanoseconds.
+func withUnit(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 func isTerminal(w io.Writer) bool {
