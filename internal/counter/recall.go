@@ -3,6 +3,7 @@ package counter
 import (
 	"hash/maphash"
 	"sync"
+	"time"
 )
 
 // recallMost is how many keys' last replies are kept, for all lanes together.
@@ -47,13 +48,15 @@ func (r *recall) of(key string) *recallPart {
 }
 
 // note remembers what a flight said. Flights are numbered in the order in which
-// they left.
-func (r *recall) note(key string, used, reset int64, flight uint64) {
+// they left. Of a store in doubt, which may have lost its data, a lower count in
+// a period that is still open is not believed: it would be what is given back.
+func (r *recall) note(key string, used, reset int64, flight uint64, doubt bool) {
 	p := r.of(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := p.entry(key, r.most)
-	if flight >= e.flight {
+	doubt = doubt && used < e.used && (e.reset == 0 || e.reset > time.Now().UnixMilli())
+	if flight >= e.flight && !doubt {
 		e.used, e.reset, e.flight = used, reset, flight
 	}
 	e.touched = true

@@ -40,7 +40,7 @@ func TestStandbyAdmitsItsShareInTheKnownPeriodAndInThoseAfterIt(t *testing.T) {
 		unsent := &outage{cause: errors.New("refused")}
 		q := Limit{Key: "q", Max: 21, Period: time.Minute}
 		reset := time.Now().Add(10 * time.Second).UnixMilli()
-		r.note(q.Key, 8, reset, 1)
+		r.note(q.Key, 8, reset, 1, false)
 		expect(t, "half of 13", away(t, s, 20, unsent, q), 7)
 		expect(t, "debt", s.debts[q.Key], debt{calls: 7, reset: reset})
 		gateways = 1
@@ -75,13 +75,32 @@ func TestStandbyOwesNothingForCallsOfUnknownOutcome(t *testing.T) {
 }
 
 // The keys used latest are remembered, whatever else passes by.
+func TestStoreInDoubtIsNotBelievedToHaveCountedLess(t *testing.T) {
+	now := time.Now().UnixMilli()
+	r := newRecall(recallMost)
+	r.note("open", 90, now+60_000, 1, false)
+	r.note("open", 1, now+70_000, 2, true) // what an empty store says
+	if used, reset, _ := r.find("open", now); used != 90 || reset != now+60_000 {
+		t.Errorf("%d used until %d", used, reset-now)
+	}
+	r.note("open", 91, now+60_000, 3, true)
+	if used, _, _ := r.find("open", now); used != 91 {
+		t.Errorf("%d used after a higher count", used)
+	}
+	r.note("over", 90, now-1, 1, false)
+	r.note("over", 1, now+60_000, 2, true)
+	if used, _, _ := r.find("over", now); used != 1 {
+		t.Errorf("%d used in a new period", used)
+	}
+}
+
 func TestRecallForgetsTheKeysNotUsedForLongest(t *testing.T) {
 	const most, hot = 16_000, 1000
 	r := newRecall(most)
 	now := time.Now().UnixMilli()
 	for i := range 10 * most {
-		r.note(fmt.Sprint("cold", i), 1, now+60_000, uint64(i))
-		r.note(fmt.Sprint("hot", i%hot), int64(i), now+60_000, uint64(i))
+		r.note(fmt.Sprint("cold", i), 1, now+60_000, uint64(i), false)
+		r.note(fmt.Sprint("hot", i%hot), int64(i), now+60_000, uint64(i), false)
 	}
 	for i := range hot {
 		if used, _, ok := r.find(fmt.Sprint("hot", i), now); !ok || used < 9*most {
@@ -91,7 +110,7 @@ func TestRecallForgetsTheKeysNotUsedForLongest(t *testing.T) {
 	if all := len(r.open(now)); all > most || all < most/2 {
 		t.Errorf("%d keys remembered, want up to %d", all, most)
 	}
-	r.note("hot1", 5, now+60_000, 3) // landed late
+	r.note("hot1", 5, now+60_000, 3, false) // landed late
 	if used, _, _ := r.find("hot1", now); used == 5 {
 		t.Error("a reply that landed late replaced a newer one")
 	}
@@ -103,7 +122,7 @@ func TestRecallForgetsTheKeysNotUsedForLongest(t *testing.T) {
 		t.Error("a period that is over is still known")
 	}
 	for i := range 2 * most { // forgotten entries make room once, and only once
-		r.note(fmt.Sprint("later", i), 1, now+60_000, uint64(20*most+i))
+		r.note(fmt.Sprint("later", i), 1, now+60_000, uint64(20*most+i), false)
 	}
 	if all := len(r.open(now)); all > most {
 		t.Errorf("%d keys remembered, want up to %d", all, most)

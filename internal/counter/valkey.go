@@ -364,7 +364,7 @@ func (l *lane) remember(f *flight, it *item, number uint64) {
 		free, reset := it.reply.limit(i)
 		used := most - free + int64(it.reply.granted())
 		if kind == Quota && used > 0 && reset != -2 {
-			l.recall.note(f.keys[int(it.keyAt)+i], used, max(reset, 0), number)
+			l.recall.note(f.keys[int(it.keyAt)+i], used, max(reset, 0), number, l.isDown() != nil)
 		}
 	}
 }
