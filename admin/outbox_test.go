@@ -123,8 +123,9 @@ func TestFillingThatADeliveryHoldsBackIsTriedAgainSoon(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("five looks took %s, want one every 100 ms", took)
 	}
-	if kept.len() != 0 {
-		t.Error("it was filled during a delivery")
+	// The mark ends a filling; the key may have been delivered once more.
+	if filled, err := (shared{kept}).Filled(t.Context()); filled || err != nil {
+		t.Errorf("it was filled during a delivery: %v, %v", filled, err)
 	}
 	release()
 	eventually(t, "it is filled", func() bool { return kept.len() == 2 })

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,6 +41,10 @@ func Valkey(t testing.TB, settings ...string) *Store {
 	t.Helper()
 	port := freePort(t)
 	s := newStore(t, port)
+	if slices.Contains(settings, "--cluster-enabled") && !slices.Contains(settings, "--cluster-port") {
+		// By itself a node takes the port 10000 above its own, free or not.
+		settings = append([]string{"--cluster-port", strconv.Itoa(freePort(t))}, settings...)
+	}
 	s.args = append([]string{
 		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", t.TempDir(),
 		"--save", "", "--appendonly", "no", "--loglevel", "notice",
