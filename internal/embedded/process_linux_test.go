@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 )
 
 // In a container, root may not look at other users' working directories. What
@@ -30,10 +31,18 @@ func TestServerProcessesAreRecognisedByTheirTitlesToo(t *testing.T) {
 	if err != nil || len(pids) < 4 {
 		t.Fatalf("processes %v, %v; want the postmaster and its children", pids, err)
 	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	late := time.Now().Add(10 * time.Second)
 	for _, pid := range pids {
-		if proc := fmt.Sprintf("/proc/%d", pid); !s.titled(proc) {
-			line, _ := os.ReadFile(proc + "/cmdline")
-			t.Errorf("process %d (%q) is not recognised", pid, line)
+		// A child has no title before its first moments are over, nor after its end.
+		proc := fmt.Sprintf("/proc/%d", pid)
+		for ; !s.titled(proc) && s.serves(pid); <-tick.C {
+			if time.Now().After(late) {
+				line, _ := os.ReadFile(proc + "/cmdline")
+				status, _ := os.ReadFile(proc + "/status")
+				t.Fatalf("process %d (%q) is not recognised: %s", pid, line, status)
+			}
 		}
 	}
 	if s.titled("/proc/self") {
