@@ -18,6 +18,8 @@ func (g *Gateway) reject(ex *pipeline.Exchange) {
 	case r.PlainText:
 		a.Lines = append(a.Lines, "Content-Type: text/plain; charset=utf-8\r\n"...)
 		a.Body = r.Text()
+	case r.GraphQL():
+		a.Lines = appendContentType(a.Lines, ex.MediaType)
 	case wantsXML(ex):
 		a.Lines = append(a.Lines, "Content-Type: "...)
 		a.Lines = append(a.Lines, mediaType(ex.Ctx.Request.Header.ContentType())...)
@@ -37,6 +39,11 @@ func (g *Gateway) reject(ex *pipeline.Exchange) {
 	a.Lines = append(a.Lines, "X-Request-Id: "...)
 	a.Lines = append(a.Lines, ex.ID[:]...)
 	a.Lines = append(a.Lines, "\r\n"...)
+	if r.Allow != "" {
+		a.Lines = append(a.Lines, "Allow: "...)
+		a.Lines = append(a.Lines, r.Allow...)
+		a.Lines = append(a.Lines, "\r\n"...)
+	}
 	if ex.RetryAfter > 0 {
 		a.Lines = append(a.Lines, "Retry-After: "...)
 		a.Lines = strconv.AppendInt(a.Lines, int64(ex.RetryAfter), 10)
@@ -48,6 +55,16 @@ func (g *Gateway) reject(ex *pipeline.Exchange) {
 	if ex.Ctx.IsHead() {
 		a.NoBody, a.Length = true, int64(len(a.Body))
 	}
+}
+
+// appendContentType names the media type that an exchange settled on.
+func appendContentType(lines []byte, mediaType string) []byte {
+	if mediaType == "" {
+		mediaType = "application/json"
+	}
+	lines = append(lines, "Content-Type: "...)
+	lines = append(lines, mediaType...)
+	return append(lines, "\r\n"...)
 }
 
 // xmlTypes are the request types whose senders read errors as XML.

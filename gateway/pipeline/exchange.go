@@ -41,7 +41,8 @@ type Exchange struct {
 	Counted   bool
 	Rejection *Rejection // set by Reject
 
-	RetryAfter int // seconds, sent with a rejection; 0: not sent
+	RetryAfter int    // seconds, sent with a rejection; 0: not sent
+	MediaType  string // of answers with GraphQL errors; "": application/json
 
 	Upstream Upstream
 	Buf      []byte // scratch that keeps its capacity between requests; a stage may use it within one Handle
@@ -53,8 +54,12 @@ type Outgoing struct {
 	Drop  []string // canonical names of request headers that are not forwarded; compiled, shared, never appended to
 	Extra []byte   // whole header lines added, each ended by CRLF; a line that replaces one needs its name in Drop too
 	Query []byte   // query string in place of the client's, when HasQuery
+	Body  []byte   // body in place of the client's, when HasBody; alive until the exchange is released
 
 	HasQuery bool
+	HasBody  bool
+	Post     bool // the method is POST, whatever the client's
+	Root     bool // the target URL itself is called, without the rest of the path and without a query
 }
 
 // Upstream is what the call upstream came to.

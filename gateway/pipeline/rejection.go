@@ -41,6 +41,16 @@ const (
 	ReasonUpstreamBusy
 	ReasonClientGone
 	ReasonNotServed // the definition has never compiled here
+	ReasonGraphQLInvalid
+	ReasonGraphQLTooLarge // above a ceiling that holds for everybody
+	ReasonGraphQLMedia    // a content type, encoding or Accept that GraphQL is not spoken in
+	ReasonMethodNotAllowed
+	ReasonDepthLimit
+	ReasonOperationLimit // aliases, root fields, directives, tokens or cost of a key
+	ReasonFieldRestricted
+	ReasonIntrospectionDisabled
+	ReasonUntrustedDocument
+	ReasonSchemaBroken
 	reasons
 )
 
@@ -50,6 +60,8 @@ var reasonNames = [reasons]string{
 	"access_denied", "url_denied", "rate_limit", "quota_exceeded", "counter_unavailable",
 	"key_store_unavailable", "upstream_lookup", "upstream_connect", "upstream_tls", "upstream_reset",
 	"upstream_malformed", "upstream_timeout", "upstream_busy", "client_gone", "not_served",
+	"graphql_invalid", "graphql_too_large", "graphql_media", "method_not_allowed", "depth_limit",
+	"operation_limit", "field_restricted", "introspection_disabled", "untrusted_document", "schema_broken",
 }
 
 // String returns the reason's name on the wire, "" for ReasonNone.
@@ -77,9 +89,21 @@ type Rejection struct {
 	Message   string     // what the client reads
 	Event     event.Name // raised on refusal; "" for none
 	PlainText bool       // the body is Message itself, as text/plain
+	Allow     string     // value of the Allow header; "" for none
 
 	json, xml, text []byte
+	graphql         bool
 }
+
+// NewGraphQLRejection returns a rejection whose body is body, a GraphQL answer
+// with errors, whatever the client sent. message is for logs and events.
+func NewGraphQLRejection(reason Reason, status int, message string, body []byte) *Rejection {
+	return &Rejection{Reason: reason, Status: status, Message: message, json: body, graphql: true}
+}
+
+// GraphQL tells whether JSON is a GraphQL answer, which is sent in the media
+// type that the exchange settled on.
+func (r *Rejection) GraphQL() bool { return r.graphql }
 
 // NewRejection returns a rejection with its bodies rendered.
 func NewRejection(reason Reason, status int, message string) *Rejection {
