@@ -18,16 +18,23 @@ type Facts struct {
 
 	// Fields are the fields that the operation can read, each once, in the
 	// order of their first appearance. A field is named with the type that it is
-	// selected on. Where enclosing fragments leave fewer objects possible than
-	// that type has, it is in Narrowed instead, and the same field of each
-	// object that is left is in Fields. __typename, and all that is selected
-	// beneath __schema and __type, are in neither.
+	// selected on: the type condition around it, else the declared type of the
+	// field above. __typename, and all that is selected beneath __schema and
+	// __type, are not in it; __schema and __type themselves are.
+	//
+	// What a field is selected on can turn out to be all objects of that type,
+	// unless fragments around it, up to the selection set that they are in, leave
+	// fewer. Such a field is in Narrowed instead. One that is left no object at
+	// all, which no answer can hold, is in Fields like those that are left all.
 	Fields   []schema.FieldID
-	Narrowed []schema.FieldID
+	Below    []uint16         // for each of Fields: levels beneath the deepest of its appearances
+	Narrowed []Narrowed       // each pair of field and objects once
+	Objects  []schema.FieldID // what Narrowed refers to
 
-	Below []uint16 // for each of Fields: most nested selection sets beneath any of its appearances
-	Roots []Root   // root fields, each once, __typename left out
-	Depth uint16   // most nested selection sets, the outermost included
+	// A level is a field other than __typename: a selection set of nothing but
+	// that is none. Fragments are no levels.
+	Depth uint16 // most nested levels, 1 for { a }
+	Roots []Root // root fields by the name that the root type has them under, each once, __typename left out
 
 	Introspects     bool   // __schema or __type is selected anywhere
 	OnlyIntrospects bool   // nothing else is, but for __typename
@@ -45,7 +52,15 @@ type Facts struct {
 // A Root is a root field and how deep it goes.
 type Root struct {
 	Field schema.FieldID
-	Below uint16 // most nested selection sets beneath it
+	Below uint16 // levels beneath the deepest of its appearances as a root
+}
+
+// Narrowed is a field that is selected on an interface where fragments around it
+// leave some of the interface's objects only.
+type Narrowed struct {
+	Field   schema.FieldID // of the interface
+	Objects syntax.Range   // in Facts.Objects: the field of each object that is left
+	Below   uint16         // levels beneath the deepest of its appearances with these objects
 }
 
 // A Variable is a variable of an operation, to be filled from JSON.
