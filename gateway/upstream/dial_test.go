@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/guard"
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
@@ -80,10 +81,10 @@ func TestGuardedAddressesAreNeverCalled(t *testing.T) {
 		"169.254.169.254:80": true, "[::ffff:169.254.169.254]:80": true, "[fe80::1%eth0]:80": true, "[64:ff9b::169.254.169.254]:80": true, "[fd00:ec2::254]:80": true,
 		"100.100.100.200:80": true, "127.0.0.1:80": false, "10.0.0.1:80": false, "[::1]:80": false, "name.test:80": false,
 	} {
-		if err := checkAddress(address); (err != nil) != guarded {
+		if err := reachable.Check(address); (err != nil) != guarded {
 			t.Errorf("%s: %v", address, err)
 		}
-		if err := guardDial(t.Context(), "tcp", address, nil); (err != nil) != guarded {
+		if err := reachable.Control(t.Context(), "tcp", address, nil); (err != nil) != guarded {
 			t.Errorf("dialling %s: %v", address, err)
 		}
 	}
@@ -94,7 +95,7 @@ func TestGuardedAddressesAreNeverCalled(t *testing.T) {
 		t.Errorf("compiled: %v", err)
 	}
 	p := newPool(poolKey{address: "169.254.169.254:80"}, nil, time.Now())
-	if _, _, err := p.connect(time.Now().Add(time.Second)); err == nil || !strings.Contains(err.Error(), errGuarded.Error()) {
+	if _, _, err := p.connect(time.Now().Add(time.Second)); err == nil || !strings.Contains(err.Error(), guard.ErrNever.Error()) {
 		t.Errorf("dialled: %v", err)
 	}
 }

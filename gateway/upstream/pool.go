@@ -41,7 +41,7 @@ type pool struct {
 const maxAge = 10 * time.Minute
 
 func newPool(key poolKey, conf *tls.Config, epoch time.Time) *pool {
-	return &pool{key: key, tls: conf, epoch: epoch, dialer: net.Dialer{ControlContext: guardDial}}
+	return &pool{key: key, tls: conf, epoch: epoch, dialer: net.Dialer{ControlContext: reachable.Control}}
 }
 
 // now is a clock that costs little to read.

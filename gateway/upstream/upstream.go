@@ -64,7 +64,7 @@ func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, er
 	if err != nil {
 		return nil, fmt.Errorf("proxy.target_url: %w", err)
 	}
-	if err := checkAddress(target.Address); err != nil {
+	if err := reachable.Check(target.Address); err != nil {
 		return nil, fmt.Errorf("proxy.target_url: %w", err)
 	}
 	var own definition.Transport

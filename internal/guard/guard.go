@@ -1,0 +1,115 @@
+// Package guard keeps calls that others can aim (upstreams, webhooks) away from
+// addresses that only this machine or its network should reach.
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+)
+
+// ErrNever says that an address is of a kind that is never called: of the own
+// link, or a service by which cloud providers hand credentials to whoever asks
+// from inside.
+var ErrNever = errors.New("link-local and metadata addresses are never called")
+
+// ErrPrivate says that an address is not public, and only public ones may be
+// called.
+var ErrPrivate = errors.New("private and loopback addresses are not called")
+
+// never are networks of which nothing that we call can be part.
+var never = [...]netip.Prefix{
+	netip.MustParsePrefix("169.254.0.0/16"),
+	netip.MustParsePrefix("64:ff9b::a9fe:0/112"), // the same behind NAT64
+	netip.MustParsePrefix("fe80::/10"),
+	netip.MustParsePrefix("fd00:ec2::254/128"),
+	netip.MustParsePrefix("fd20:ce::254/128"),
+	netip.MustParsePrefix("100.100.100.200/32"),
+	netip.MustParsePrefix("168.63.129.16/32"),
+}
+
+// private are the networks that are not public (RFC 6890), but for those that
+// net/netip tells by itself.
+var private = [...]netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("100.64.0.0/10"),
+	netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("fec0::/10"),
+}
+
+// A Policy says which addresses may be called. The zero Policy permits public
+// ones alone.
+type Policy struct {
+	Private bool // private networks and loopback may be called as well
+}
+
+// Check refuses a host:port whose host is an address that the policy does not
+// permit, with ErrNever or ErrPrivate. A name passes: its addresses are checked
+// by Control once they are known.
+func (p Policy) Check(address string) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return nil
+	}
+	return p.check(ap.Addr().Unmap().WithZone(""))
+}
+
+func (p Policy) check(ip netip.Addr) error {
+	for _, network := range never {
+		if network.Contains(ip) {
+			return fmt.Errorf("host %s: %w", ip, ErrNever)
+		}
+	}
+	// Routers carry addresses of IPv4 inside others; what they lead to counts.
+	if inner, ok := embedded(ip); ok {
+		if err := p.check(inner); err != nil {
+			return err
+		}
+	}
+	if !p.Private && !isPublic(ip) {
+		return fmt.Errorf("host %s: %w", ip, ErrPrivate)
+	}
+	return nil
+}
+
+// Control is for net.Dialer.ControlContext: it runs for each address that is
+// about to be dialled, names resolved, so that no second answer of a name server
+// can lead elsewhere.
+func (p Policy) Control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	return p.Check(address)
+}
+
+func isPublic(ip netip.Addr) bool {
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
+		return false // loopback, unspecified, multicast, link-local, private
+	}
+	for _, network := range private {
+		if network.Contains(ip) {
+			return false
+		}
+	}
+	return true
+}
+
+// The prefixes behind which an address of IPv4 stands, and where: NAT64
+// (RFC 6052) and 6to4 (RFC 3056).
+var (
+	nat64 = netip.MustParsePrefix("64:ff9b::/96")
+	sixTo = netip.MustParsePrefix("2002::/16")
+)
+
+// embedded returns the address of IPv4 that one of IPv6 leads to.
+func embedded(ip netip.Addr) (netip.Addr, bool) {
+	raw := ip.As16()
+	switch {
+	case nat64.Contains(ip):
+		return netip.AddrFrom4([4]byte(raw[12:16])), true
+	case sixTo.Contains(ip):
+		return netip.AddrFrom4([4]byte(raw[2:6])), true
+	}
+	return netip.Addr{}, false
+}
