@@ -1,0 +1,123 @@
+package jsonscan
+
+import (
+	"bytes"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Unescape appends what the text between a string's quotes stands for. The text
+// is one that a Scanner has passed. Half of a surrogate pair, which stands for
+// nothing, is an *Error whose offset is that in raw.
+func Unescape(dst, raw []byte) ([]byte, error) {
+	for at := 0; at < len(raw); {
+		n := bytes.IndexByte(raw[at:], '\\')
+		if n < 0 {
+			return append(dst, raw[at:]...), nil
+		}
+		dst = append(dst, raw[at:at+n]...)
+		at += n
+		r, size := unit(raw[at:])
+		if r < 0 {
+			return dst, &Error{Offset: at, Expected: "both halves of a surrogate pair"}
+		}
+		dst = utf8.AppendRune(dst, r)
+		at += size
+	}
+	return dst, nil
+}
+
+// half is what unit returns for half of a surrogate pair.
+const half = -1
+
+// unit decodes the character at the beginning of a text between quotes and tells
+// how many bytes it takes there.
+func unit(raw []byte) (rune, int) {
+	if raw[0] != '\\' {
+		return utf8.DecodeRune(raw)
+	}
+	if raw[1] != 'u' {
+		return escaped[raw[1]], 2
+	}
+	r, _ := hex4(raw[2:])
+	if !utf16.IsSurrogate(r) {
+		return r, 6
+	}
+	if len(raw) >= 12 && raw[6] == '\\' && raw[7] == 'u' {
+		low, _ := hex4(raw[8:])
+		if full := utf16.DecodeRune(r, low); full != utf8.RuneError {
+			return full, 12
+		}
+	}
+	return half, 6
+}
+
+// escaped are the characters that the letters of short escape sequences stand for.
+var escaped = [256]rune{
+	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
+}
+
+// hex4 reads the four hexadecimal digits at the beginning of b.
+func hex4(b []byte) (rune, bool) {
+	if len(b) < 4 {
+		return 0, false
+	}
+	var r rune
+	for _, c := range b[:4] {
+		switch {
+		case c-'0' < 10:
+			c -= '0'
+		case c|0x20-'a' < 6:
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+// Equal tells whether the text between a name's or string's quotes stands for
+// want, however it is escaped.
+func Equal(raw []byte, want string) bool {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw) == want
+	}
+	for len(raw) > 0 {
+		r, size := unit(raw)
+		w, n := utf8.DecodeRuneInString(want)
+		if n == 0 || r != w || (w == utf8.RuneError && n == 1) {
+			return false
+		}
+		raw, want = raw[size:], want[n:]
+	}
+	return want == ""
+}
+
+// EqualFold is Equal for a want of ASCII letters, whatever the case of either.
+// Some JSON readers take members for one another whose names differ in case.
+func EqualFold(raw []byte, want string) bool {
+	for len(raw) > 0 {
+		r, size := unit(raw)
+		if want == "" || lower(r) != lower(rune(want[0])) {
+			return false
+		}
+		raw, want = raw[size:], want[1:]
+	}
+	return want == ""
+}
+
+// lower returns the lower-case ASCII letter of all that Unicode folds to one,
+// and other characters as they are.
+func lower(r rune) rune {
+	switch {
+	case r >= 'A' && r <= 'Z':
+		return r + 'a' - 'A'
+	case r == '\u017F': // long s
+		return 's'
+	case r == '\u212A': // kelvin sign
+		return 'k'
+	default:
+		return r
+	}
+}
