@@ -47,7 +47,7 @@ type API struct {
 	CORS              json.RawMessage `json:"CORS,omitempty"`
 	CacheOptions      json.RawMessage `json:"cache_options,omitempty"`
 	EventHandlers     json.RawMessage `json:"event_handlers,omitempty"`
-	GraphQL           json.RawMessage `json:"graphql,omitempty"`
+	GraphQL           *GraphQL        `json:"graphql,omitempty"`
 	Streaming         json.RawMessage `json:"x-svc-streaming,omitempty"`
 
 	Tags    []string `json:"tags,omitempty"` // gateway groups that serve the API; empty: all

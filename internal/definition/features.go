@@ -27,7 +27,10 @@ var missing = []feature[*API]{
 	{"CORS.enable", "CORS", func(a *API) bool { return isOn(a.CORS, "enable") }},
 	{"cache_options.enable_cache", "response cache", func(a *API) bool { return isOn(a.CacheOptions, "enable_cache") }},
 	{"event_handlers.events", "event handlers", func(a *API) bool { return says(part(a.EventHandlers, "events")) }},
-	{"graphql.enabled", "GraphQL", func(a *API) bool { return isOn(a.GraphQL, "enabled") }},
+	{"graphql.execution_mode", "GraphQL data graphs", func(a *API) bool { return a.hasMode("executionEngine") }},
+	{"graphql.execution_mode", "GraphQL subgraphs", func(a *API) bool { return a.hasMode("subgraph") }},
+	{"graphql.execution_mode", "GraphQL supergraphs", func(a *API) bool { return a.hasMode("supergraph") }},
+	{"graphql.playground.enabled", "GraphQL playground", func(a *API) bool { return a.IsGraphQL() && isOn(a.GraphQL.Playground, "enabled") }},
 	{"x-svc-streaming.streams", "event streams", func(a *API) bool { return says(part(a.Streaming, "streams")) }},
 }
 
@@ -63,6 +66,9 @@ var missingVersions = []feature[*Version]{
 	{"override_target", "target override", func(v *Version) bool { return v.OverrideTarget != "" }},
 }
 
+// hasMode tells whether the API serves GraphQL in an execution mode.
+func (a *API) hasMode(mode string) bool { return a.IsGraphQL() && a.GraphQL.ExecutionMode == mode }
+
 func isInternal(target string) bool { return len(target) >= 6 && target[:6] == "svc://" }
 
 // limits tells whether r holds callers back.
@@ -85,7 +91,7 @@ func (p *Problems) checkFeatures(a *API) {
 		refuse(p, at, missingVersions, v)
 		lists := parts(v.ExtendedPaths)
 		for _, list := range sortedKeys(lists) {
-			if asksFor(lists[list]) {
+			if list != persistedList && asksFor(lists[list]) {
 				p.refuse(within(at+".extended_paths", list), "path rules ("+list+")")
 			}
 		}

@@ -11,6 +11,9 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 		return `"version_data": {"not_versioned": true, "versions": {"v": {` + body + `}}}`
 	}
 	const at = `version_data.versions["v"].`
+	graph := func(mode, more string) string {
+		return `"graphql": {"enabled": true, "schema": "type Query { a: Int }", "execution_mode": ` + mode + more + `}`
+	}
 	token := func(body string) string { return `"auth_configs": {"authToken": {` + body + `}}` }
 	asked := make(map[string]bool)
 	for _, c := range []struct{ kind, body, path, name string }{
@@ -26,7 +29,10 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 		{"api", `"CORS": {"enable": true}`, "CORS.enable", "CORS"},
 		{"api", `"cache_options": {"enable_cache": true}`, "cache_options.enable_cache", "response cache"},
 		{"api", `"event_handlers": {"events": {"QuotaExceeded": []}}`, "event_handlers.events", "event handlers"},
-		{"api", `"graphql": {"enabled": true}`, "graphql.enabled", "GraphQL"},
+		{"api", graph(`"executionEngine"`, ``), "graphql.execution_mode", "GraphQL data graphs"},
+		{"api", graph(`"subgraph"`, ``), "graphql.execution_mode", "GraphQL subgraphs"},
+		{"api", graph(`"supergraph"`, ``), "graphql.execution_mode", "GraphQL supergraphs"},
+		{"api", graph(`"proxyOnly"`, `, "playground": {"enabled": true, "path": "/play"}`), "graphql.playground.enabled", "GraphQL playground"},
 		{"api", `"x-svc-streaming": {"streams": {"a": {}}}`, "x-svc-streaming.streams", "event streams"},
 		{"api", token(`"disable_header": true`), `auth_configs["authToken"].disable_header`, "tokens from elsewhere than a header"},
 		{"api", token(`"use_param": true`), `auth_configs["authToken"].use_param`, "tokens in query parameters"},
@@ -43,7 +49,7 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 		{"api", version(`"global_response_headers_remove": ["a"]`), at + "global_response_headers_remove", "response header rules"},
 		{"api", version(`"global_size_limit": 5`), at + "global_size_limit", "request size limit"},
 		{"api", version(`"override_target": "http://c"`), at + "override_target", "target override"},
-		{"api", version(`"extended_paths": {"persist_graphql": [{"path": "/a"}]}`), at + "extended_paths.persist_graphql", "path rules (persist_graphql)"},
+		{"api", version(`"extended_paths": {"track_endpoints": [{"path": "/a"}]}`), at + "extended_paths.track_endpoints", "path rules (track_endpoints)"},
 		{"api", version(`"extended_paths": {"new": {"a": 1}}`), at + "extended_paths.new", "path rules (new)"},
 		{"api", `"proxy": {"listen_path": "/a", "target_url": "http://b", "enable_load_balancing": true}`, "proxy.enable_load_balancing", "load balancing"},
 		{"api", `"proxy": {"listen_path": "/a", "target_url": "svc://b"}`, "proxy.target_url", "internal svc:// targets"},
@@ -109,6 +115,8 @@ func TestFeaturesThatAreOffAreAccepted(t *testing.T) {
 	for _, body := range []string{
 		`"graphql": {"enabled": false, "schema": "type Query {a: Int}", "execution_mode": "proxyOnly"}`,
 		`"graphql": null`,
+		`"graphql": {"enabled": false, "execution_mode": "executionEngine", "playground": {"enabled": true}}`,
+		`"graphql": {"enabled": true, "schema": "type Query {a: Int}", "execution_mode": "proxyOnly", "playground": {"enabled": false, "path": "/p"}}`,
 		`"x-svc-streaming": {}`,
 		`"CORS": {"enable": false, "allowed_origins": ["*"]}`,
 		`"global_rate_limit": {"rate": 5, "per": 1, "disabled": true}`,

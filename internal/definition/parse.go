@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -27,10 +28,20 @@ const (
 func ParseAPI(data []byte) (*API, error) {
 	a := new(API)
 	err := parse(data, maxObject, a, a.Validate)
-	if n := len(data) - len(a.GraphQL); err == nil && n > maxWithout {
-		err = &Problems{{Message: sizeMessage(n, maxWithout) + " beside its graphql part"}}
+	if err == nil && len(data) > maxWithout {
+		err = checkRest(data)
 	}
 	return a, err
+}
+
+// checkRest bounds what a definition holds beside its GraphQL part, which may
+// have a large schema.
+func checkRest(data []byte) error {
+	n := len(data) - len(parts(bytes.TrimSpace(data))["graphql"])
+	if n > maxWithout {
+		return &Problems{{Message: sizeMessage(n, maxWithout) + " beside its graphql part"}}
+	}
+	return nil
 }
 
 // ParsePolicy reads and checks one policy. The error is *Problems; the policy

@@ -12,6 +12,13 @@ type Limits struct {
 	MaxQueryDepth      int     `json:"max_query_depth"`
 	QuotaMax           int64   `json:"quota_max"`          // calls per period
 	QuotaRenewalRate   int64   `json:"quota_renewal_rate"` // seconds; 0 never renews
+
+	// Of one GraphQL operation, fragments counted where they are spread.
+	MaxQueryAliases    int   `json:"max_query_aliases,omitempty"`
+	MaxQueryRootFields int   `json:"max_query_root_fields,omitempty"`
+	MaxQueryDirectives int   `json:"max_query_directives,omitempty"`
+	MaxQueryTokens     int   `json:"max_query_tokens,omitempty"`
+	MaxQueryCost       int64 `json:"max_query_cost,omitempty"`
 }
 
 // Policy is a template of rights and limits that many keys share.
@@ -61,7 +68,8 @@ type Access struct {
 	AllowedTypes         []TypeFields  `json:"allowed_types,omitempty"`
 	FieldAccessRights    []FieldAccess `json:"field_access_rights,omitempty"`
 	DisableIntrospection bool          `json:"disable_introspection,omitempty"`
-	Limit                *AccessLimit  `json:"limit,omitempty"` // nil or all zero: inherited, group by group
+	TrustedDocumentsOnly bool          `json:"trusted_documents_only,omitempty"` // true: of GraphQL, only operations that the API stores
+	Limit                *AccessLimit  `json:"limit,omitempty"`                  // nil or all zero: inherited, group by group
 	AllowanceScope       string        `json:"allowance_scope,omitempty"`
 	Endpoints            []Endpoint    `json:"endpoints,omitempty"`
 	Unknown              Unknown       `json:"-"`

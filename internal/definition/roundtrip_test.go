@@ -199,7 +199,7 @@ func TestMarshalNamesWhatCannotBeWritten(t *testing.T) {
 	if _, err := json.Marshal(a); err == nil || !strings.Contains(err.Error(), "proxy: transport: dial_timeout: ") {
 		t.Fatalf("got %v", err)
 	}
-	if _, err := json.Marshal(API{GraphQL: json.RawMessage("{")}); err == nil || !strings.Contains(err.Error(), "graphql: ") {
+	if _, err := json.Marshal(API{CORS: json.RawMessage("{")}); err == nil || !strings.Contains(err.Error(), "CORS: ") {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -156,3 +156,69 @@ func (v *Monitor) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
 
 // MarshalJSON writes Monitor, unknown members included.
 func (v Monitor) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads the whole of GraphQL; an error is *Problems.
+func (v *GraphQL) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
+
+// MarshalJSON writes GraphQL, unknown members included.
+func (v GraphQL) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads the whole of GraphQLProxy; an error is *Problems.
+func (v *GraphQLProxy) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
+
+// MarshalJSON writes GraphQLProxy, unknown members included.
+func (v GraphQLProxy) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads the whole of GraphQLHeaderRewrite; an error is *Problems.
+func (v *GraphQLHeaderRewrite) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
+
+// MarshalJSON writes GraphQLHeaderRewrite, unknown members included.
+func (v GraphQLHeaderRewrite) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads the whole of GraphQLProxyFeatures; an error is *Problems.
+func (v *GraphQLProxyFeatures) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
+
+// MarshalJSON writes GraphQLProxyFeatures, unknown members included.
+func (v GraphQLProxyFeatures) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads the whole of GraphQLResponseExtensions; an error is *Problems.
+func (v *GraphQLResponseExtensions) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
+
+// MarshalJSON writes GraphQLResponseExtensions, unknown members included.
+func (v GraphQLResponseExtensions) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads the whole of GraphQLIntrospection; an error is *Problems.
+func (v *GraphQLIntrospection) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
+
+// MarshalJSON writes GraphQLIntrospection, unknown members included.
+func (v GraphQLIntrospection) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads the whole of GraphQLLimits; an error is *Problems.
+func (v *GraphQLLimits) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
+
+// MarshalJSON writes GraphQLLimits, unknown members included.
+func (v GraphQLLimits) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads the whole of GraphQLCost; an error is *Problems.
+func (v *GraphQLCost) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
+
+// MarshalJSON writes GraphQLCost, unknown members included.
+func (v GraphQLCost) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads the whole of GraphQLTrustedDocuments; an error is *Problems.
+func (v *GraphQLTrustedDocuments) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
+
+// MarshalJSON writes GraphQLTrustedDocuments, unknown members included.
+func (v GraphQLTrustedDocuments) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads the whole of GraphQLSchemaSync; an error is *Problems.
+func (v *GraphQLSchemaSync) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
+
+// MarshalJSON writes GraphQLSchemaSync, unknown members included.
+func (v GraphQLSchemaSync) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads the whole of PersistedOperation; an error is *Problems.
+func (v *PersistedOperation) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
+
+// MarshalJSON writes PersistedOperation, unknown members included.
+func (v PersistedOperation) MarshalJSON() ([]byte, error) { return marshal(&v) }

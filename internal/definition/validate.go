@@ -41,6 +41,7 @@ func (a *API) Validate() error {
 		}
 	}
 	p.checkRaw(a)
+	p.checkGraphQL(a.GraphQL)
 	p.checkFeatures(a)
 	return p.err()
 }
@@ -217,14 +218,16 @@ func (p *Problems) checkVersions(a *API) {
 		if v.GlobalSizeLimit < 0 {
 			p.addf(at+".global_size_limit", "must not be negative; 0 is no limit")
 		}
-		p.checkObject(at+".extended_paths", v.ExtendedPaths)
+		if p.checkObject(at+".extended_paths", v.ExtendedPaths) {
+			_, err := v.PersistedOperations()
+			p.join(at+".extended_paths", err)
+		}
 	}
 }
 
 // checkRaw checks as much of the parts that are kept as they are as it takes to
 // tell whether they ask for something.
 func (p *Problems) checkRaw(a *API) {
-	p.checkSwitch("graphql", a.GraphQL, "enabled")
 	p.checkSwitch("CORS", a.CORS, "enable")
 	p.checkSwitch("cache_options", a.CacheOptions, "enable_cache")
 	p.checkObject("event_handlers", a.EventHandlers)

@@ -15,6 +15,13 @@ type Access struct {
 	Throttle Throttle   `json:"throttle"`
 	Depth    Value[int] `json:"max_query_depth"` // 0 or -1: unlimited
 
+	// Of one GraphQL operation; 0 or -1: unlimited.
+	Aliases    Value[int]   `json:"max_query_aliases"`
+	RootFields Value[int]   `json:"max_query_root_fields"`
+	Directives Value[int]   `json:"max_query_directives"`
+	Tokens     Value[int]   `json:"max_query_tokens"`
+	Cost       Value[int64] `json:"max_query_cost"`
+
 	Versions             []Item[string]                  `json:"versions"`
 	AllowedURLs          []Item[definition.AllowedURL]   `json:"allowed_urls"` // empty: every path
 	RestrictedTypes      []Item[definition.TypeFields]   `json:"restricted_types"`
@@ -22,6 +29,7 @@ type Access struct {
 	FieldAccess          []Value[definition.FieldAccess] `json:"field_access_rights"`
 	Endpoints            []EndpointRate                  `json:"endpoints"`
 	DisableIntrospection Value[bool]                     `json:"disable_introspection"`
+	TrustedDocumentsOnly Value[bool]                     `json:"trusted_documents_only"`
 
 	stamp string
 }
@@ -59,7 +67,7 @@ func (r *Rights) For(api string) (*Access, bool) {
 	a.Rate = r.rate(api)
 	a.Quota = r.quota(api)
 	a.Throttle = r.throttle(api)
-	a.Depth = r.depth(api)
+	r.complexity(a)
 	return a, true
 }
 
@@ -67,6 +75,7 @@ func (r *Rights) For(api string) (*Access, bool) {
 // there is one for the API.
 func (r *Rights) lend(a *Access) bool {
 	a.DisableIntrospection.From = Origin{Kind: Default}
+	a.TrustedDocumentsOnly.From = Origin{Kind: Default}
 	if r.Master {
 		return true
 	}
@@ -97,6 +106,7 @@ type lists struct {
 	fields     best[[2]string, definition.FieldAccess]
 	endpoints  best[[2]string, EndpointRate]
 	hidden     Value[bool]
+	trusted    Value[bool]
 }
 
 func (m *lists) add(e *definition.Access, from Origin) {
@@ -121,6 +131,9 @@ func (m *lists) add(e *definition.Access, from Origin) {
 	if e.DisableIntrospection && !m.hidden.Value {
 		m.hidden = Value[bool]{Value: true, From: from}
 	}
+	if e.TrustedDocumentsOnly && !m.trusted.Value {
+		m.trusted = Value[bool]{Value: true, From: from}
+	}
 }
 
 func (m *lists) fill(a *Access) {
@@ -132,6 +145,9 @@ func (m *lists) fill(a *Access) {
 	}
 	if m.hidden.Value {
 		a.DisableIntrospection = m.hidden
+	}
+	if m.trusted.Value {
+		a.TrustedDocumentsOnly = m.trusted
 	}
 }
 

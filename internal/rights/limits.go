@@ -182,11 +182,23 @@ func (r *Rights) quota(api string) Quota {
 	return won
 }
 
-func (r *Rights) depth(api string) Value[int] {
-	won := Value[int]{From: Origin{Kind: Default}}
-	for _, c := range r.claims(complexity, api, func(l *definition.Limits) bool { return l.MaxQueryDepth != 0 }) {
-		if larger(c.MaxQueryDepth, won.Value) {
-			won = Value[int]{Value: max(c.MaxQueryDepth, -1), From: c.from}
+// complexity fills in how large an operation may be.
+func (r *Rights) complexity(a *Access) {
+	a.Depth = largest(r, a.API, func(l *definition.Limits) int { return l.MaxQueryDepth })
+	a.Aliases = largest(r, a.API, func(l *definition.Limits) int { return l.MaxQueryAliases })
+	a.RootFields = largest(r, a.API, func(l *definition.Limits) int { return l.MaxQueryRootFields })
+	a.Directives = largest(r, a.API, func(l *definition.Limits) int { return l.MaxQueryDirectives })
+	a.Tokens = largest(r, a.API, func(l *definition.Limits) int { return l.MaxQueryTokens })
+	a.Cost = largest(r, a.API, func(l *definition.Limits) int64 { return l.MaxQueryCost })
+}
+
+// largest returns the largest of what the claims on an API say about one number
+// of the complexity group. Each number is inherited for itself.
+func largest[T int | int64](r *Rights, api string, of func(*definition.Limits) T) Value[T] {
+	won := Value[T]{From: Origin{Kind: Default}}
+	for _, c := range r.claims(complexity, api, func(l *definition.Limits) bool { return of(l) != 0 }) {
+		if n := of(c.Limits); larger(n, won.Value) {
+			won = Value[T]{Value: max(n, -1), From: c.from}
 		}
 	}
 	return won
