@@ -20,7 +20,7 @@ const None = ^uint32(0)
 // by index, so that a document that is parsed into again allocates nothing once
 // its slices have grown. What belongs to one parent is contiguous.
 type Document struct {
-	Source []byte // what was parsed, without a byte order mark; spans refer to it
+	Source []byte // what was parsed; spans refer to it
 	Tokens int    // how many tokens it has, comments not counted
 
 	Definitions []Definition // in document order
@@ -40,6 +40,12 @@ type Document struct {
 	EnumValues []EnumValue
 	RootTypes  []RootType
 	Names      []Span // interfaces, union members and directive locations
+
+	// Of what is being parsed: the children of parents that are still open,
+	// which go to the slices above when these are closed.
+	selections []Selection
+	arguments  []Argument
+	values     []Value
 }
 
 // DefinitionKind tells which slice a Definition is in.
@@ -77,7 +83,7 @@ func (k OperationKind) String() string {
 // An Operation is one operation of a document.
 type Operation struct {
 	Kind       OperationKind
-	Start      uint32 // of the keyword, of "{" in the short form
+	Start      uint32 // of the description, else of the keyword, of "{" in the short form
 	Name       Span   // empty when anonymous
 	Variables  Range
 	Directives Range
@@ -86,7 +92,7 @@ type Operation struct {
 
 // A Fragment is the definition of a fragment.
 type Fragment struct {
-	Start         uint32 // of the keyword
+	Start         uint32 // of the description, else of the keyword
 	Name          Span
 	TypeCondition Span
 	Directives    Range
@@ -95,7 +101,7 @@ type Fragment struct {
 
 // A Variable is the definition of a variable.
 type Variable struct {
-	Start      uint32 // of "$"
+	Start      uint32 // of the description, else of "$"
 	Name       Span   // without "$"
 	Type       uint32 // in Types
 	Default    uint32 // in Values, or None
