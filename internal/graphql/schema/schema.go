@@ -98,12 +98,13 @@ type Span struct{ Lo, Hi uint32 }
 
 // A Type is a row of Schema.Types.
 type Type struct {
-	Name   string
-	Kind   Kind
-	OneOf  bool // of an input object: exactly one field is given
-	Fields Span // in Schema.Fields: of objects and interfaces; FieldIDs are these indices
-	Inputs Span // in Schema.Inputs: of input objects
-	Values Span // in Schema.Values: of enums
+	Name    string
+	Kind    Kind
+	BuiltIn bool // a scalar of the specification or a type of introspection
+	OneOf   bool // of an input object: exactly one field is given
+	Fields  Span // in Schema.Fields: of objects and interfaces; FieldIDs are these indices
+	Inputs  Span // in Schema.Inputs: of input objects
+	Values  Span // in Schema.Values: of enums
 }
 
 // A Field is a row of Schema.Fields.
@@ -136,11 +137,12 @@ type Value struct {
 // Location is a place in a document where a directive may stand.
 type Location uint32
 
-// A Directive is a directive that operations may use: a row of
+// A Directive is a directive that operations or schemas may use: a row of
 // Schema.Directives.
 type Directive struct {
 	Name       string
 	Repeatable bool
+	BuiltIn    bool     // of the specification, and not defined by the schema itself
 	Arguments  Span     // in Schema.Inputs
 	Locations  Location // bits: 1 << the place's DirectiveLocation
 }
@@ -188,19 +190,52 @@ type Schema struct {
 	SchemaField FieldID // __schema of the query type
 	TypeField   FieldID // __type of the query type
 
-	possible   []Set      // by TypeID: the objects that a composite type can turn out to be; nil for others
-	implements [][]TypeID // by TypeID: interfaces of objects and interfaces, in order of declaration
+	possible     []Set      // by TypeID: the objects that a composite type can turn out to be; nil for others
+	implements   [][]TypeID // by TypeID: interfaces of objects and interfaces, in order of declaration
+	implementers [][]TypeID // by TypeID: the objects and interfaces that declare to implement an interface
+
 	types      names
 	fields     names
+	inputs     names // those of owners with more than fewNames
+	values     names
+	directives names
 }
 
 // Typename is the meta field that every composite type has.
 const Typename = "__typename"
 
 // Possible returns the objects that a composite type can turn out to be, the
-// type itself for an object. The set must not be changed.
+// type itself for an object. Objects are numbered before all other types. The
+// set must not be changed, and may end before the highest TypeID.
 func (s *Schema) Possible(t TypeID) Set { return s.possible[t] }
 
 // Implements returns the interfaces of an object or interface type. The list
 // must not be changed.
 func (s *Schema) Implements(t TypeID) []TypeID { return s.implements[t] }
+
+// Implementers returns the objects and interfaces that declare to implement an
+// interface, by TypeID. The list must not be changed.
+func (s *Schema) Implementers(t TypeID) []TypeID { return s.implementers[t] }
+
+// IsMeta tells whether a field is __schema or __type of the query type, which
+// printed schemas and comparisons leave out.
+func (s *Schema) IsMeta(f FieldID) bool { return f == s.SchemaField || f == s.TypeField }
+
+// RefString returns a reference as it is written: [Int!]!. Of a reference to no
+// type it is "".
+func (s *Schema) RefString(r TypeRef) string {
+	if r.Type() == NoType {
+		return ""
+	}
+	var wrappers [2 * MaxWrappers]byte // brackets to the left, then what closes them
+	open, shut := MaxWrappers, 2*MaxWrappers
+	for ; !r.IsNamed(); r = r.Inner() {
+		shut--
+		if wrappers[shut] = '!'; r.IsList() {
+			wrappers[shut] = ']'
+			open--
+			wrappers[open] = '['
+		}
+	}
+	return string(wrappers[open:MaxWrappers]) + s.Types[r.Type()].Name + string(wrappers[shut:])
+}
