@@ -43,9 +43,12 @@ func (c *Change) CreateAPI(ctx context.Context, api *definition.API) error {
 	}
 	err = c.q.InsertAPI(ctx, db.InsertAPIParams{
 		ID: row.ID, OrgID: row.OrgID, Name: row.Name, Domain: row.Domain,
-		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition,
+		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds,
 	})
 	if err != nil {
+		return err
+	}
+	if err := c.noteSchema(ctx, api); err != nil {
 		return err
 	}
 	return c.note(ctx, ObjectChange{kindAPI, row.ID, row.Name, created}, nil, row.Definition)
@@ -70,9 +73,12 @@ func (c *Change) UpdateAPI(ctx context.Context, api *definition.API, have int64)
 	}
 	version, err = c.q.UpdateAPI(ctx, db.UpdateAPIParams{
 		OrgID: row.OrgID, ID: row.ID, Name: row.Name, Domain: row.Domain,
-		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition,
+		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds,
 	})
 	if err != nil {
+		return 0, err
+	}
+	if err := c.noteSchema(ctx, api); err != nil {
 		return 0, err
 	}
 	return version, c.note(ctx, ObjectChange{kindAPI, row.ID, row.Name, updated}, old.Definition, row.Definition)
@@ -94,6 +100,9 @@ func (c *Change) DeleteAPI(ctx context.Context, id string, have int64, force boo
 		}
 	}
 	if err := c.q.DeleteAPI(ctx, db.DeleteAPIParams{OrgID: c.by.Org, ID: id}); err != nil {
+		return err
+	}
+	if err := c.forgetSchemas(ctx, id); err != nil {
 		return err
 	}
 	return c.note(ctx, ObjectChange{kindAPI, id, old.Name, deleted}, old.Definition, nil)
@@ -149,7 +158,7 @@ func (c *Change) apiRow(api *definition.API) (db.API, error) {
 	return db.API{
 		ID: api.ID, OrgID: c.by.Org, Name: api.Name,
 		Domain: strings.ToLower(api.Domain), ListenPath: routePath(api.Proxy.ListenPath),
-		Routed: api.IsActive() && !api.Internal, Definition: body,
+		Routed: api.IsActive() && !api.Internal, Definition: body, SyncSeconds: syncSeconds(api),
 	}, nil
 }
 

@@ -15,7 +15,7 @@ type Author struct {
 	Name   string // a user's e-mail address, or what else acts
 	Kind   string // user, gateway or system
 	IP     string // "" when not known
-	Source string // api, gateway, seed or rollback
+	Source string // api, gateway, seed, sync or rollback
 	Reason string // "" when none was given
 }
 
@@ -26,6 +26,7 @@ type Change struct {
 	by       Author
 	revision int64
 	made     []ObjectChange
+	fetched  bool // see Fetched
 }
 
 // ObjectChange says what a revision did to one object.

@@ -143,12 +143,16 @@ func (c *Change) restoreAPI(ctx context.Context, id string, body []byte, replace
 	restore := db.RestoreAPIParams{
 		ID: id, OrgID: c.by.Org, Name: row.Name, Domain: row.Domain, ListenPath: row.ListenPath,
 		Routed: row.Routed, Definition: body, Version: old.Version + 1, CreatedAt: old.CreatedAt,
+		SyncSeconds: row.SyncSeconds,
 	}
 	action := updated
 	if !was {
 		action, restore.CreatedAt = created, now()
 	}
 	if err := c.q.RestoreAPI(ctx, restore); err != nil {
+		return err
+	}
+	if err := c.noteSchema(ctx, &api); err != nil {
 		return err
 	}
 	return c.note(ctx, ObjectChange{kindAPI, id, row.Name, action}, old.Definition, body)

@@ -11,7 +11,7 @@ import (
 )
 
 const aPIByID = `-- name: APIByID :one
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at FROM apis WHERE org_id = $1 AND id = $2
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds FROM apis WHERE org_id = $1 AND id = $2
 `
 
 type APIByIDParams struct {
@@ -33,12 +33,13 @@ func (q *Queries) APIByID(ctx context.Context, arg APIByIDParams) (API, error) {
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.SyncSeconds,
 	)
 	return i, err
 }
 
 const aPIsOf = `-- name: APIsOf :many
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at FROM apis WHERE org_id = $1
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds FROM apis WHERE org_id = $1
 `
 
 // APIsOf returns all APIs of an organisation.
@@ -62,6 +63,7 @@ func (q *Queries) APIsOf(ctx context.Context, orgID string) ([]API, error) {
 			&i.Version,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.SyncSeconds,
 		); err != nil {
 			return nil, err
 		}
@@ -359,18 +361,19 @@ func (q *Queries) DeletePolicy(ctx context.Context, arg DeletePolicyParams) erro
 }
 
 const insertAPI = `-- name: InsertAPI :exec
-INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 `
 
 type InsertAPIParams struct {
-	ID         string
-	OrgID      string
-	Name       string
-	Domain     string
-	ListenPath string
-	Routed     bool
-	Definition []byte
+	ID          string
+	OrgID       string
+	Name        string
+	Domain      string
+	ListenPath  string
+	Routed      bool
+	Definition  []byte
+	SyncSeconds int32
 }
 
 func (q *Queries) InsertAPI(ctx context.Context, arg InsertAPIParams) error {
@@ -382,6 +385,7 @@ func (q *Queries) InsertAPI(ctx context.Context, arg InsertAPIParams) error {
 		arg.ListenPath,
 		arg.Routed,
 		arg.Definition,
+		arg.SyncSeconds,
 	)
 	return err
 }
@@ -492,7 +496,7 @@ func (q *Queries) KnownAPIs(ctx context.Context, arg KnownAPIsParams) ([]string,
 }
 
 const listAPIs = `-- name: ListAPIs :many
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at FROM apis
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds FROM apis
 WHERE org_id = $1
     AND ($2::text = '' OR position(lower($2) IN lower(name)) > 0 OR id = $2)
 ORDER BY
@@ -538,6 +542,7 @@ func (q *Queries) ListAPIs(ctx context.Context, arg ListAPIsParams) ([]API, erro
 			&i.Version,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.SyncSeconds,
 		); err != nil {
 			return nil, err
 		}
@@ -858,20 +863,21 @@ func (q *Queries) PolicyTaken(ctx context.Context, arg PolicyTakenParams) ([]Pol
 }
 
 const restoreAPI = `-- name: RestoreAPI :exec
-INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, version, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, version, created_at, sync_seconds)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 `
 
 type RestoreAPIParams struct {
-	ID         string
-	OrgID      string
-	Name       string
-	Domain     string
-	ListenPath string
-	Routed     bool
-	Definition []byte
-	Version    int64
-	CreatedAt  time.Time
+	ID          string
+	OrgID       string
+	Name        string
+	Domain      string
+	ListenPath  string
+	Routed      bool
+	Definition  []byte
+	Version     int64
+	CreatedAt   time.Time
+	SyncSeconds int32
 }
 
 // RestoreAPI puts back what a rollback took away, as a further version of it.
@@ -886,6 +892,7 @@ func (q *Queries) RestoreAPI(ctx context.Context, arg RestoreAPIParams) error {
 		arg.Definition,
 		arg.Version,
 		arg.CreatedAt,
+		arg.SyncSeconds,
 	)
 	return err
 }
@@ -963,20 +970,21 @@ func (q *Queries) RevisionByNumber(ctx context.Context, arg RevisionByNumberPara
 }
 
 const updateAPI = `-- name: UpdateAPI :one
-UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7,
+UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8,
     version = version + 1, updated_at = now()
 WHERE org_id = $1 AND id = $2
 RETURNING version
 `
 
 type UpdateAPIParams struct {
-	OrgID      string
-	ID         string
-	Name       string
-	Domain     string
-	ListenPath string
-	Routed     bool
-	Definition []byte
+	OrgID       string
+	ID          string
+	Name        string
+	Domain      string
+	ListenPath  string
+	Routed      bool
+	Definition  []byte
+	SyncSeconds int32
 }
 
 func (q *Queries) UpdateAPI(ctx context.Context, arg UpdateAPIParams) (int64, error) {
@@ -988,6 +996,7 @@ func (q *Queries) UpdateAPI(ctx context.Context, arg UpdateAPIParams) (int64, er
 		arg.ListenPath,
 		arg.Routed,
 		arg.Definition,
+		arg.SyncSeconds,
 	)
 	var version int64
 	err := row.Scan(&version)

@@ -9,16 +9,39 @@ import (
 )
 
 type API struct {
-	ID         string
-	OrgID      string
-	Name       string
-	Domain     string
-	ListenPath string
-	Routed     bool
-	Definition []byte
-	Version    int64
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
+	ID          string
+	OrgID       string
+	Name        string
+	Domain      string
+	ListenPath  string
+	Routed      bool
+	Definition  []byte
+	Version     int64
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	SyncSeconds int32
+}
+
+type APISchema struct {
+	ID        int64
+	OrgID     string
+	APIID     string
+	Hash      string
+	Source    string
+	Sdl       string
+	Author    string
+	Revision  int64
+	CreatedAt time.Time
+}
+
+type APISchemaSync struct {
+	OrgID        string
+	APIID        string
+	LeasedUntil  time.Time
+	CheckedAt    time.Time
+	FetchedAt    time.Time
+	Error        string
+	FailingSince time.Time
 }
 
 type AuditLog struct {
