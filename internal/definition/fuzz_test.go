@@ -20,6 +20,11 @@ func FuzzParseAPI(f *testing.F) {
 			t.Fatal("read twice, it has two contents")
 		}
 		keepsUnknown(t, data, &a.Unknown)
+		if v := a.Unversioned(); v != nil {
+			if _, err := v.PersistedOperations(); err != nil {
+				t.Fatalf("a definition that is right holds operations that are wrong: %v", err)
+			}
+		}
 	})
 }
 
@@ -56,6 +61,8 @@ func seed(f *testing.F, kind string) {
 	}
 	f.Add(data)
 	for _, s := range []string{
+		graphAPI(`, "proxy": {"request_headers": {"A": "b"}, "features": {}}, "limits": {"max_depth": 5}, "trusted_documents": {"documents": {"x": "y"}}`),
+		persisting(`[{"method": "GET", "path": "/{a}", "operation": "{ a }", "variables": {"a": ["$path.a", {"b": 1}]}}]`),
 		`{}`, `null`, `[`, `{"a":1,"a":2}`, `{"limit":null}`, `{"access_rights":{"a":null}}`,
 		`{"proxy":{"listen_path":"/a","target_url":"http://b"}}`, `{"rate":1e5,"\ud800":1,"tags":["\u2028<"]}`,
 	} {

@@ -96,7 +96,8 @@ func TestNullOfAnyMemberIsItsZeroValue(t *testing.T) {
 	}
 }
 
-// objectTypes is every struct type that API, Policy and Session consist of.
+// objectTypes is every struct type that API, Policy and Session consist of, and
+// those that are read from what they keep as it is.
 func objectTypes() []reflect.Type {
 	seen := map[reflect.Type]bool{unknownType: true, reflect.TypeFor[Limits](): true, reflect.TypeFor[Extra](): true}
 	var all []reflect.Type
@@ -116,7 +117,7 @@ func objectTypes() []reflect.Type {
 			}
 		}
 	}
-	for _, t := range []reflect.Type{reflect.TypeFor[API](), reflect.TypeFor[Policy](), reflect.TypeFor[Session]()} {
+	for _, t := range []reflect.Type{reflect.TypeFor[API](), reflect.TypeFor[Policy](), reflect.TypeFor[Session](), reflect.TypeFor[PersistedOperation]()} {
 		walk(t)
 	}
 	return all

@@ -61,7 +61,8 @@ func (s *Session) Validate() error {
 	return all.err()
 }
 
-// checkLimits checks numbers. Zero and negative ones limit nothing.
+// checkLimits checks numbers. Zero and -1 limit nothing, nor do other negative
+// numbers of calls and seconds.
 func (p *Problems) checkLimits(path string, l *Limits) {
 	p.checkRate(path, l.Rate, l.Per)
 	if l.QuotaMax > maxQuota {
@@ -70,6 +71,7 @@ func (p *Problems) checkLimits(path string, l *Limits) {
 	if l.QuotaRenewalRate > maxPeriod {
 		p.addf(within(path, "quota_renewal_rate"), "must be at most %d seconds; 0 never renews", maxPeriod)
 	}
+	p.checkComplexity(path, l)
 	refuse(p, path, missingLimits, l)
 }
 
@@ -102,6 +104,7 @@ func (p *Problems) checkAccess(rights map[string]*Access) {
 			p.addf(path+".api_id", "must be %q, the name of the entry, or be left out", id)
 		}
 		p.checkURLs(path+".allowed_urls", access.AllowedURLs)
+		p.checkFieldRules(path, access)
 		if access.Limit != nil {
 			p.checkLimits(path+".limit", &access.Limit.Limits)
 		}

@@ -100,7 +100,7 @@ func (d *desk) use(hash, api string, calls int) {
 		d.t.Fatalf("access %v, quota %v", ok, limited)
 	}
 	for range calls {
-		if _, err := d.counts.Take(context.Background(), []counter.Limit{limit}, make([]counter.Count, 1)); err != nil {
+		if _, err := d.counts.Take(context.Background(), []counter.Limit{limit}, 1, make([]counter.Count, 1)); err != nil {
 			d.t.Fatal(err)
 		}
 	}
@@ -483,16 +483,21 @@ func TestSetPolicies(t *testing.T) {
 func TestPreviewAppliesPoliciesAndStoresNothing(t *testing.T) {
 	d := open(t)
 	d.policy(`{"id": "p", "org_id": "o", "rate": 5, "per": 1, "quota_max": 10, "is_inactive": true, "tags": ["t"], "meta_data": {"m": "p"},
-		"access_rights": {"a": {"versions": ["v1"], "allowed_urls": [{"url": "/x", "methods": ["GET"]}], "field_access_rights": [{"type_name": "T", "field_name": "f", "limits": {"max_query_depth": 2}}]}}}`)
+		"max_query_depth": 4, "max_query_aliases": 3, "max_query_cost": -1,
+		"access_rights": {"b": {"limit": {"max_query_depth": 9}}, "a": {"trusted_documents_only": true, "versions": ["v1"], "allowed_urls": [{"url": "/x", "methods": ["GET"]}], "field_access_rights": [{"type_name": "T", "field_name": "f", "limits": {"max_query_depth": 2}}]}}}`)
 	got, err := d.Preview(parse[definition.Session](t, `{"org_id": "o", "apply_policies": ["p"], "tags": ["k"], "meta_data": {"m": "k", "n": 1}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	text, _ := json.Marshal(got)
-	for _, want := range []string{`"rate":5`, `"quota_max":10`, `"is_inactive":true`, `"tags":["t","k"]`, `"meta_data":{"m":"p","n":1}`, `"versions":["v1"]`, `"allowed_urls":[{"url":"/x","methods":["GET"]}]`, `"type_name":"T"`, `"quota_remaining":10`} {
+	for _, want := range []string{`"rate":5`, `"quota_max":10`, `"is_inactive":true`, `"tags":["t","k"]`, `"meta_data":{"m":"p","n":1}`, `"versions":["v1"]`, `"allowed_urls":[{"url":"/x","methods":["GET"]}]`, `"type_name":"T"`, `"quota_remaining":10`,
+		`"trusted_documents_only":true`, `"max_query_depth":9,"quota_max":10,"quota_renewal_rate":0,"max_query_aliases":3,"max_query_cost":-1`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%s lacks %s", text, want)
 		}
+	}
+	if got.MaxQueryDepth != 0 || got.MaxQueryAliases != 3 || got.MaxQueryCost != -1 {
+		t.Errorf("of limits that hold for all APIs, and of no others, got %+v", got.Limits)
 	}
 	if d.store.Len() != 0 {
 		t.Error("something was stored")

@@ -63,7 +63,8 @@ func entryOf(a *rights.Access) *definition.Access {
 	e := &definition.Access{
 		APIID: a.API, Versions: values(a.Versions), AllowedURLs: values(a.AllowedURLs),
 		RestrictedTypes: values(a.RestrictedTypes), AllowedTypes: values(a.AllowedTypes),
-		DisableIntrospection: a.DisableIntrospection.Value, AllowanceScope: a.Quota.Scope,
+		DisableIntrospection: a.DisableIntrospection.Value, TrustedDocumentsOnly: a.TrustedDocumentsOnly.Value,
+		AllowanceScope: a.Quota.Scope,
 	}
 	for _, f := range a.FieldAccess {
 		e.FieldAccessRights = append(e.FieldAccessRights, f.Value)
@@ -76,7 +77,9 @@ func limitsOf(a *rights.Access) definition.Limits {
 	return definition.Limits{
 		Rate: a.Rate.Calls, Per: a.Rate.Per,
 		ThrottleInterval: a.Throttle.Interval, ThrottleRetryLimit: a.Throttle.Retries,
-		MaxQueryDepth: a.Depth.Value, QuotaMax: a.Quota.Max, QuotaRenewalRate: a.Quota.Renewal,
+		QuotaMax: a.Quota.Max, QuotaRenewalRate: a.Quota.Renewal,
+		MaxQueryDepth: a.Depth.Value, MaxQueryAliases: a.Aliases.Value, MaxQueryRootFields: a.RootFields.Value,
+		MaxQueryDirectives: a.Directives.Value, MaxQueryTokens: a.Tokens.Value, MaxQueryCost: a.Cost.Value,
 	}
 }
 
@@ -99,12 +102,13 @@ func (k *Service) general(session *definition.Session, may *rights.Rights) (righ
 	}
 	first, _ := may.For(apis[0])
 	l := limitsOf(first)
-	sameRate, sameQuota, sameDepth := true, true, true
+	sameRate, sameQuota := true, true
+	limits := []definition.Limits{l}
 	for _, id := range apis[1:] {
 		a, _ := may.For(id)
 		sameRate = sameRate && a.Rate == first.Rate
 		sameQuota = sameQuota && a.Quota == first.Quota
-		sameDepth = sameDepth && a.Depth.Value == first.Depth.Value
+		limits = append(limits, limitsOf(a))
 	}
 	if sameRate {
 		session.Rate, session.Per = l.Rate, l.Per
@@ -113,8 +117,13 @@ func (k *Service) general(session *definition.Session, may *rights.Rights) (righ
 	if sameQuota {
 		session.QuotaMax, session.QuotaRenewalRate = l.QuotaMax, l.QuotaRenewalRate
 	}
-	if sameDepth {
-		session.MaxQueryDepth = l.MaxQueryDepth
+	for _, one := range complexity {
+		if same(limits, one) {
+			*one(&session.Limits) = *one(&l)
+		}
+	}
+	if same(limits, queryCost) {
+		session.MaxQueryCost = l.MaxQueryCost
 	}
 	return first.Quota, sameQuota && first.Quota.Max > 0
 }
@@ -192,4 +201,25 @@ func (k *Service) read(ctx context.Context, some gauges) error {
 		}
 	}
 	return nil
+}
+
+// complexity lists the numbers of the complexity group.
+var complexity = []func(*definition.Limits) *int{
+	func(l *definition.Limits) *int { return &l.MaxQueryDepth },
+	func(l *definition.Limits) *int { return &l.MaxQueryAliases },
+	func(l *definition.Limits) *int { return &l.MaxQueryRootFields },
+	func(l *definition.Limits) *int { return &l.MaxQueryDirectives },
+	func(l *definition.Limits) *int { return &l.MaxQueryTokens },
+}
+
+func queryCost(l *definition.Limits) *int64 { return &l.MaxQueryCost }
+
+// same tells whether a number is the same in all limits.
+func same[T comparable](limits []definition.Limits, of func(*definition.Limits) *T) bool {
+	for i := range limits {
+		if *of(&limits[i]) != *of(&limits[0]) {
+			return false
+		}
+	}
+	return true
 }

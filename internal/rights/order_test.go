@@ -37,8 +37,9 @@ func TestOrderOfPoliciesDoesNotMatter(t *testing.T) {
 // randomPolicy never gives two policies rates of equal throughput.
 func randomPolicy(rng *rand.Rand, id string, i int, perAPI bool) string {
 	limits := func() string {
-		return fmt.Sprintf(`"rate": %d, "per": %d, "quota_max": %d, "quota_renewal_rate": %d, "max_query_depth": %d, "throttle_retry_limit": %d`,
-			rng.IntN(2)*(100+7*i), rng.IntN(2), rng.IntN(4)-1, rng.IntN(3), rng.IntN(4)-1, rng.IntN(3)-1)
+		return fmt.Sprintf(`"rate": %d, "per": %d, "quota_max": %d, "quota_renewal_rate": %d, "max_query_depth": %d, "throttle_retry_limit": %d,
+			"max_query_aliases": %d, "max_query_cost": %d`,
+			rng.IntN(2)*(100+7*i), rng.IntN(2), rng.IntN(4)-1, rng.IntN(3), rng.IntN(4)-1, rng.IntN(3)-1, rng.IntN(4)-1, rng.IntN(4)-1)
 	}
 	var entries []string
 	for _, api := range []string{"x", "y", "z"} {
@@ -71,7 +72,7 @@ func said(t *testing.T, session string, policies []string) string {
 	for _, api := range r.APIs() {
 		a := access(t, r, api)
 		fields := a.FieldAccess
-		out = append(out, fmt.Sprint(api, a.Rate.Calls, a.Rate.Per, a.Rate.Scope, a.Quota.Max, a.Quota.Renewal, a.Quota.Scope, a.Depth.Value,
+		out = append(out, fmt.Sprint(api, a.Rate.Calls, a.Rate.Per, a.Rate.Scope, a.Quota.Max, a.Quota.Renewal, a.Quota.Scope, a.Depth.Value, a.Aliases.Value, a.Cost.Value,
 			a.Throttle.Interval, a.Throttle.Retries, values(a.Versions), values(a.AllowedURLs), values(a.RestrictedTypes), len(fields), a.DisableIntrospection.Value))
 		for _, f := range fields {
 			out = append(out, fmt.Sprint(f.Value.TypeName, f.Value.FieldName, f.Value.Limits.MaxQueryDepth))
