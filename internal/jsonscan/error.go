@@ -2,6 +2,9 @@ package jsonscan
 
 import "strconv"
 
+// LessNesting is what is expected where a text is nested too deep.
+const LessNesting = "less nesting"
+
 // An Error is a place where a text is no JSON, or is nested too deep.
 type Error struct {
 	Offset   int    // in bytes, from 0

@@ -92,7 +92,7 @@ func (s *Scanner) enter(open byte, what string) bool {
 		return s.fail(s.at, what)
 	}
 	if s.depth == s.limit {
-		return s.fail(s.at, "less nesting")
+		return s.fail(s.at, LessNesting)
 	}
 	s.at++
 	s.depth++

@@ -189,7 +189,7 @@ func FuzzCheckAgreesWithTheStandardLibrary(f *testing.F) {
 		v, err := Check(text, MaxDepth)
 		want := json.Valid(text) && utf8.Valid(text)
 		if (err == nil) != want {
-			if fault, ok := errors.AsType[*Error](err); ok && fault.Expected == "less nesting" {
+			if fault, ok := errors.AsType[*Error](err); ok && fault.Expected == LessNesting {
 				return
 			}
 			t.Fatalf("%q: %v, but valid is %t", text, err, want)

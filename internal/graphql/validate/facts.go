@@ -68,4 +68,5 @@ type Variable struct {
 	Name       string
 	Type       schema.TypeRef
 	HasDefault bool
+	Location   syntax.Location // of its definition, that of "$"
 }
