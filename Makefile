@@ -34,7 +34,7 @@ build: go ## build ./sluice, one static binary
 
 .PHONY: install-deps
 install-deps: ## install the servers that the product and its tests need, if missing
-	@internal/tools/install-deps.sh postgres store
+	@internal/tools/install-deps.sh postgres store node
 
 .PHONY: test
 test: go install-deps ## run all tests, against real servers

@@ -4,6 +4,7 @@
 #
 #   install-deps.sh postgres   the PostgreSQL server, for "sluice up"
 #   install-deps.sh store      a Redis or Valkey server, for the tests
+#   install-deps.sh node       Node.js and npm, for the tests that ask graphql-js
 #   install-deps.sh compiler   a C compiler, for the race detector
 set -euo pipefail
 
@@ -25,6 +26,14 @@ have_postgres() {
 }
 
 have_store() { command -v redis-server >/dev/null || command -v valkey-server >/dev/null; }
+
+# have_node wants 18 or later: the programs are modules with top-level await.
+have_node() {
+	local major
+	command -v node >/dev/null && command -v npm >/dev/null || return 1
+	major=$(node --version | sed 's/^v\([0-9]*\).*/\1/')
+	[ "${major:-0}" -ge 18 ]
+}
 
 have_compiler() { command -v "${CC:-gcc}" >/dev/null || command -v clang >/dev/null; }
 
@@ -76,11 +85,14 @@ for what in "$@"; do
 		# The service that the package starts on loopback is not used.
 		need store "a Redis or Valkey server" redis-server
 		;;
+	node)
+		need node "Node.js, 18 or later, with npm," nodejs npm
+		;;
 	compiler)
 		need compiler "a C compiler, for the race detector," gcc libc6-dev
 		;;
 	*)
-		echo "install-deps.sh: unknown item \"$what\": use postgres, store or compiler" >&2
+		echo "install-deps.sh: unknown item \"$what\": use postgres, store, node or compiler" >&2
 		exit 2
 		;;
 	esac

@@ -1,0 +1,184 @@
+package testenv
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// An Oracle is the reference implementation of GraphQL, graphql-js, in a Node
+// process of its own. It is safe for concurrent use.
+type Oracle struct {
+	mu    sync.Mutex
+	in    io.Writer
+	out   *bufio.Reader
+	log   *bytes.Buffer
+	last  int
+	known map[string]bool // digests of schemas that were sent
+}
+
+// A Question is what an Oracle is asked.
+type Question struct {
+	// Op is one of
+	//
+	//	parse        is Source a document? (parseSchema is the same)
+	//	validateSDL  is Source a schema, by the rules of definitions and, when they hold, of schemas?
+	//	validate     is Source, executable, valid for Schema?
+	//	coerce       what do Variables become for an operation of Source?
+	//	introspect   what does Source, or the whole introspection query, say of Schema?
+	//	clientSDL    Variables, the data of an introspection, as a schema's text
+	//	changes      what breaks or is dangerous from Schema to Source, a schema too
+	Op            string `json:"op"`
+	Schema        string `json:"-"`
+	Source        string `json:"source"`
+	OperationName string `json:"operationName,omitempty"`
+	Variables     any    `json:"variables,omitempty"`
+
+	// MaxErrors bounds what validate and coerce report; 0 is 100.
+	MaxErrors int `json:"maxErrors,omitempty"`
+	// NoSuggestions leaves out of messages which names might have been meant.
+	NoSuggestions bool `json:"-"`
+	// Dump asks parse for the document's nodes, as one text.
+	Dump bool `json:"dump,omitempty"`
+}
+
+// An Answer is what an Oracle says: Errors, or Data, which depends on the question.
+type Answer struct {
+	Errors []OracleError
+	Data   json.RawMessage
+}
+
+// An OracleError is an error as GraphQL clients see it.
+type OracleError struct {
+	Message   string           `json:"message"`
+	Locations []OracleLocation `json:"locations"`
+}
+
+// An OracleLocation is a place, both numbers from 1, the column in UTF-16 units.
+type OracleLocation struct {
+	Line   int `json:"line"`
+	Column int `json:"column"`
+}
+
+// GraphQLJS returns the process's one graphql-js, which starts with the first call (about
+// 0.3 s) and ends with the process. Its packages are installed when that has not
+// been done yet. Without Node.js or these packages t is skipped, or fails under
+// SLUICE_TEST_REQUIRE_SERVERS=1.
+func GraphQLJS(t testing.TB) *Oracle {
+	t.Helper()
+	dir := NodeModules(t)
+	o, err := sharedOracle(dir)
+	if err != nil {
+		t.Fatalf("starting graphql-js: %v", err)
+	}
+	return o
+}
+
+// Ask returns the answer to q. A fault of the question, such as a schema that
+// cannot be built, fails t.
+func (o *Oracle) Ask(t testing.TB, q Question) Answer {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	a, err := o.exchange(q, false)
+	if err == nil && a.UnknownSchema {
+		a, err = o.exchange(q, true)
+	}
+	if err != nil {
+		t.Fatalf("asking graphql-js: %v\n%s", err, o.log)
+	}
+	if a.Failure != "" {
+		t.Fatalf("graphql-js: %s: %s", q.Op, a.Failure)
+	}
+	return a.Answer
+}
+
+// message is a Question on its way.
+type message struct {
+	ID int `json:"id"`
+	Question
+	Suggestions bool    `json:"suggestions"`
+	Digest      string  `json:"digest,omitempty"`
+	Schema      *string `json:"schema,omitempty"` // once for each digest
+}
+
+// reply is an Answer on its way.
+type reply struct {
+	ID int
+	Answer
+	Failure       string
+	UnknownSchema bool // it has been forgotten
+}
+
+// exchange sends q and reads the answer. It holds the lock all the time: the
+// other side does one thing at a time.
+func (o *Oracle) exchange(q Question, sendSchema bool) (reply, error) {
+	o.last++
+	m := message{ID: o.last, Question: q, Suggestions: !q.NoSuggestions}
+	if q.Schema != "" {
+		sum := sha256.Sum256([]byte(q.Schema))
+		m.Digest = hex.EncodeToString(sum[:])
+		if sendSchema || !o.known[m.Digest] {
+			o.known[m.Digest] = true
+			m.Schema = &q.Schema
+		}
+	}
+	line, err := json.Marshal(m)
+	if err != nil {
+		return reply{}, err
+	}
+	if _, err := o.in.Write(append(line, '\n')); err != nil {
+		return reply{}, err
+	}
+	line, err = o.out.ReadBytes('\n')
+	if err != nil {
+		return reply{}, err
+	}
+	var r reply
+	if err := json.Unmarshal(line, &r); err != nil {
+		return reply{}, fmt.Errorf("answer %.200s: %w", line, err)
+	}
+	if r.ID != m.ID {
+		return reply{}, fmt.Errorf("answer %d to question %d", r.ID, m.ID)
+	}
+	return r, nil
+}
+
+// oracles is the process's one, nil before the first call.
+var oracles struct {
+	once sync.Once
+	o    *Oracle
+	err  error
+}
+
+func sharedOracle(dir string) (*Oracle, error) {
+	oracles.once.Do(func() { oracles.o, oracles.err = startOracle(dir) })
+	return oracles.o, oracles.err
+}
+
+// startOracle runs Node, which ends when its input does: with this process.
+func startOracle(dir string) (*Oracle, error) {
+	cmd := exec.Command("node", "oracle.mjs")
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the tests
+	o := &Oracle{log: new(bytes.Buffer), known: make(map[string]bool)}
+	cmd.Stderr = o.log
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	o.in, o.out = in, bufio.NewReaderSize(out, 1<<20)
+	return o, cmd.Start()
+}

@@ -1,0 +1,133 @@
+package testenv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// installWithin bounds the installation of packages, and the wait for another
+// process that is at it.
+const installWithin = 5 * time.Minute
+
+// NodeModules returns the directory of the Node.js programs that tests run, with
+// their packages installed. It installs them, at the versions of the lock file,
+// when that has not been done since the lock file changed; processes that ask at
+// the same time wait for the first. Without Node.js, or when the packages cannot
+// be had, t is skipped, or fails under SLUICE_TEST_REQUIRE_SERVERS=1.
+func NodeModules(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(Root(t), "internal", "testenv", "graphqljs")
+	if _, err := exec.LookPath("node"); err != nil {
+		unavailable(t, errors.New("node is not installed: try apt-get install nodejs npm"))
+	}
+	if err := installOnce(dir); err != nil {
+		unavailable(t, fmt.Errorf("installing the packages of %s: %w", dir, err))
+	}
+	return dir
+}
+
+// installed is what came of the process's one attempt.
+var installed struct {
+	once sync.Once
+	err  error
+}
+
+func installOnce(dir string) error {
+	installed.once.Do(func() { installed.err = install(dir) })
+	return installed.err
+}
+
+// stamp is a copy of the lock file whose packages are installed.
+const stamp = "node_modules/.installed"
+
+// install runs npm, unless it has been run for the lock file as it is.
+func install(dir string) error {
+	wanted, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
+	if err != nil {
+		return err
+	}
+	if current(dir, wanted) {
+		return nil
+	}
+	lock, err := lockDirectory(dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if current(dir, wanted) {
+		return nil // another process was faster
+	}
+	fmt.Fprintf(os.Stderr, "installing the packages of %s (npm ci)\n", dir)
+	ctx, cancel := context.WithTimeout(context.Background(), installWithin)
+	defer cancel()
+	npm := exec.CommandContext(ctx, "npm", "ci")
+	npm.Dir = dir
+	if out, err := npm.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	return os.WriteFile(filepath.Join(dir, stamp), wanted, 0o644)
+}
+
+func current(dir string, wanted []byte) bool {
+	have, err := os.ReadFile(filepath.Join(dir, stamp))
+	return err == nil && bytes.Equal(have, wanted)
+}
+
+// lockDirectory waits until no other process installs to dir. Closing the file,
+// or the end of this process, lets the next one go on.
+func lockDirectory(dir string) (*os.File, error) {
+	file, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// Root returns the directory of the module, which tests run somewhere below.
+func Root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("the test does not run below a go.mod")
+		}
+		dir = parent
+	}
+}
+
+// Data returns a file of the data that is too large, or not ours, to be in the
+// repository, such as "schemas/github.graphql". It is looked for in the
+// directory that SLUICE_TEST_DATA names, else in ../shared/data beside the
+// repository. ok is false, and t's log says so, when it is not there.
+func Data(t testing.TB, name string) (content []byte, ok bool) {
+	t.Helper()
+	dir := os.Getenv("SLUICE_TEST_DATA")
+	if dir == "" {
+		dir = filepath.Join(Root(t), "..", "shared", "data")
+	}
+	content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		t.Logf("runs without %s, which is looked for where SLUICE_TEST_DATA says: %v", name, err)
+		return nil, false
+	}
+	return content, true
+}
