@@ -104,7 +104,7 @@ func (b *bench) take(t *testing.T, hash string, n int) {
 	t.Helper()
 	limit := []counter.Limit{{Key: counter.Naming{}.Quota("", hash), Kind: counter.Quota, Max: 10, Period: time.Hour}}
 	for range n {
-		if refused, err := b.counters.Take(t.Context(), limit, make([]counter.Count, 1)); err != nil || refused >= 0 {
+		if refused, err := b.counters.Take(t.Context(), limit, 1, make([]counter.Count, 1)); err != nil || refused >= 0 {
 			t.Fatalf("refused by %d: %v", refused, err)
 		}
 	}

@@ -38,7 +38,7 @@ func (b *bench) use(hash string, calls int) {
 	b.t.Helper()
 	limit := []counter.Limit{{Key: counter.Naming{}.Quota("", hash), Kind: counter.Quota, Max: 10, Period: 60e9}}
 	for range calls {
-		if refused, err := b.counters.Take(b.t.Context(), limit, make([]counter.Count, 1)); err != nil || refused >= 0 {
+		if refused, err := b.counters.Take(b.t.Context(), limit, 1, make([]counter.Count, 1)); err != nil || refused >= 0 {
 			b.t.Fatalf("refused %d, %v", refused, err)
 		}
 	}

@@ -43,27 +43,67 @@ func (l *Limiter) Compile(def *definition.API) pipeline.Stage {
 
 type stage struct{ *Limiter }
 
-// Handle takes one call from every limit of the key, or none at all: a call
-// that the rate refuses costs no quota, and the other way round.
+// Handle takes the request's calls from every limit of the key, or none at all:
+// a call that the rate refuses costs no quota, and the other way round. What
+// Rate has counted already is not counted again.
 func (s stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	g := ex.Grant
 	if g == nil || len(g.Limits) == 0 {
 		return pipeline.Next
 	}
-	refused, err := s.counter.Take(context.Background(), g.Limits, ex.Counts[:]) // the counter bounds its own waiting
-	if err != nil {
-		return s.fail(ex, err)
+	from := 0
+	if ex.Rated > 0 {
+		if v := s.Rate(ex); v != pipeline.Next {
+			return v
+		}
+		from = int(g.Rate) + 1
 	}
-	ex.Counted = true
-	switch {
-	case refused < 0:
+	v := pipeline.Next
+	if from < len(g.Limits) {
+		v = s.take(ex, from, len(g.Limits), calls(ex))
+	}
+	ex.Counted = v == pipeline.Next || ex.Rejection != uncounted
+	return v
+}
+
+// Rate takes the request's calls from the rate of the key alone, for a stage
+// that has costly work to do before it can tell whether the quota is to be
+// asked. When ex.Calls grows afterwards, the stage, or Rate again, takes the
+// difference. A request that something else refuses later stays counted.
+func (l *Limiter) Rate(ex *pipeline.Exchange) pipeline.Verdict {
+	g := ex.Grant
+	if g == nil || g.Rate < 0 {
 		return pipeline.Next
-	case refused == int(g.Quota):
-		return ex.Reject(quotaExceeded)
-	default:
-		ex.RetryAfter = retryAfter(ex.Counts[refused].ResetAt, ex.Started.UnixMilli(), g.Limits[refused].Period.Milliseconds())
-		return ex.Reject(rateExceeded)
 	}
+	all := calls(ex)
+	if all <= int(ex.Rated) {
+		return pipeline.Next
+	}
+	v := l.take(ex, int(g.Rate), int(g.Rate)+1, all-int(ex.Rated))
+	if v == pipeline.Next {
+		ex.Rated = uint16(all)
+	}
+	return v
+}
+
+// calls is how many calls a request counts as.
+func calls(ex *pipeline.Exchange) int { return int(max(ex.Calls, 1)) }
+
+// take counts calls under the limits of the grant from one index up to another.
+func (l *Limiter) take(ex *pipeline.Exchange, from, to, calls int) pipeline.Verdict {
+	g := ex.Grant
+	refused, err := l.counter.Take(context.Background(), g.Limits[from:to], calls, ex.Counts[from:to]) // the counter bounds its own waiting
+	if err != nil {
+		return l.fail(ex, err)
+	}
+	if refused < 0 {
+		return pipeline.Next
+	}
+	if refused += from; refused == int(g.Quota) {
+		return ex.Reject(quotaExceeded)
+	}
+	ex.RetryAfter = retryAfter(ex.Counts[refused].ResetAt, ex.Started.UnixMilli(), g.Limits[refused].Period.Milliseconds())
+	return ex.Reject(rateExceeded)
 }
 
 // retryAfter returns how many whole seconds there are between two times in unix
@@ -79,11 +119,11 @@ func retryAfter(reset, now, period int64) int {
 
 // fail refuses a call that could not be counted. That the store is away is said
 // elsewhere, once; any other cause is logged here, at most once a second.
-func (s stage) fail(ex *pipeline.Exchange, err error) pipeline.Verdict {
+func (l *Limiter) fail(ex *pipeline.Exchange, err error) pipeline.Verdict {
 	if !errors.Is(err, counter.ErrUnavailable) {
-		last, now := s.lastLog.Load(), ex.Started.Unix()
-		if now != last && s.lastLog.CompareAndSwap(last, now) {
-			s.log.Error("calls cannot be counted", "api", ex.API.Definition.ID, "key", ex.KeyName, "err", err)
+		last, now := l.lastLog.Load(), ex.Started.Unix()
+		if now != last && l.lastLog.CompareAndSwap(last, now) {
+			l.log.Error("calls cannot be counted", "api", ex.API.Definition.ID, "key", ex.KeyName, "err", err)
 		}
 	}
 	ex.RetryAfter = 1

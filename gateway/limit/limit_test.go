@@ -126,10 +126,116 @@ func TestACallRefusedByTheRateCostsNoQuota(t *testing.T) {
 	}
 }
 
+// free is what the limits of a grant have left.
+func free(t *testing.T, c counter.Counter, g *pipeline.Grant) (rate, quota int64) {
+	t.Helper()
+	var left [pipeline.MaxLimits]counter.Count
+	if err := c.Peek(t.Context(), g.Limits, left[:]); err != nil {
+		t.Fatal(err)
+	}
+	rate, quota = -1, -1
+	if g.Rate >= 0 {
+		rate = left[g.Rate].Remaining
+	}
+	if g.Quota >= 0 {
+		quota = left[g.Quota].Remaining
+	}
+	return rate, quota
+}
+
+// A step is a way through the limiter that a request can take.
+type step struct {
+	rate    uint16 // calls known when Rate is asked; 0: it is not asked
+	calls   uint16 // calls known when the stage is asked
+	reason  string // of the refusal, "" for none
+	left    [2]int64
+	counted bool // afterwards, and so in the headers
+}
+
+func TestTheRateMayBeCountedBeforeTheQuota(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		grant *pipeline.Grant
+		steps []step
+	}{
+		{"one call each, as in one take", grantOf(2, 5), []step{
+			{1, 1, "", [2]int64{1, 4}, true}, {0, 0, "", [2]int64{0, 3}, true}, {1, 1, "rate_limit", [2]int64{0, 3}, false},
+		}},
+		{"batches, all or nothing", grantOf(10, 20), []step{
+			{4, 4, "", [2]int64{6, 16}, true}, {7, 7, "rate_limit", [2]int64{6, 16}, false},
+			{0, 7, "rate_limit", [2]int64{6, 16}, true}, {0, 6, "", [2]int64{0, 10}, true},
+		}},
+		{"calls found after the rate was asked", grantOf(10, 20), []step{
+			{1, 4, "", [2]int64{6, 16}, true}, {3, 1, "", [2]int64{3, 15}, true}, {1, 9, "rate_limit", [2]int64{2, 15}, false},
+		}},
+		{"quota below rate", grantOf(10, 5), []step{
+			{3, 3, "", [2]int64{7, 2}, true}, {3, 3, "quota_exceeded", [2]int64{4, 2}, true},
+			{0, 3, "quota_exceeded", [2]int64{4, 2}, true}, {2, 2, "", [2]int64{2, 0}, true},
+		}},
+		{"rate alone", grantOf(3, 0), []step{{2, 2, "", [2]int64{1, -1}, true}, {2, 2, "rate_limit", [2]int64{1, -1}, false}}},
+		{"quota alone", grantOf(0, 3), []step{{2, 2, "", [2]int64{-1, 1}, true}, {2, 2, "quota_exceeded", [2]int64{-1, 1}, true}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			memory := memoryAtStart()
+			l := New(memory, quiet())
+			s := l.Compile(&definition.API{})
+			for i, step := range c.steps {
+				ex, v := exchange(c.grant), pipeline.Next
+				if step.rate > 0 {
+					ex.Calls = step.rate
+					v = l.Rate(ex)
+				}
+				if ex.Calls = step.calls; v == pipeline.Next {
+					v = s.Handle(ex)
+				}
+				if reason := reasonOf(ex); reason != step.reason || (v == pipeline.Rejected) != (reason != "") {
+					t.Fatalf("step %d: verdict %d for %q, want %q", i, v, reason, step.reason)
+				}
+				if rate, quota := free(t, memory, c.grant); [2]int64{rate, quota} != step.left {
+					t.Fatalf("step %d: %d and %d are left, want %v", i, rate, quota, step.left)
+				}
+				if ex.Counted != step.counted || step.counted && c.grant.Quota >= 0 && ex.Counts[c.grant.Quota].Remaining != step.left[1] {
+					t.Errorf("step %d: counted %v as %v, want %v", i, ex.Counted, ex.Counts, step.counted)
+				}
+				if (ex.RetryAfter == 10) != (step.reason == "rate_limit") {
+					t.Errorf("step %d: Retry-After %d", i, ex.RetryAfter)
+				}
+			}
+		})
+	}
+}
+
+func reasonOf(ex *pipeline.Exchange) string {
+	if ex.Rejection == nil {
+		return ""
+	}
+	return ex.Rejection.Reason.String()
+}
+
+func TestAnOutageBetweenTheTwoTakesRefuses(t *testing.T) {
+	ex := exchange(grantOf(5, 5))
+	if v := New(memoryAtStart(), quiet()).Rate(ex); v != pipeline.Next || ex.Rated != 1 || ex.Counts[ex.Grant.Rate].Remaining != 4 {
+		t.Fatalf("verdict %d, rated %d, counts %v", v, ex.Rated, ex.Counts)
+	}
+	away := New(broken{counter.ErrUnavailable}, quiet())
+	if v := away.Compile(&definition.API{}).Handle(ex); v != pipeline.Rejected || ex.Rejection.Status != 503 || ex.Counted {
+		t.Errorf("verdict %d, counted %v", v, ex.Counted)
+	}
+	first := exchange(grantOf(5, 5))
+	if v := away.Rate(first); v != pipeline.Rejected || first.Rejection.Status != 503 || first.Rated != 0 {
+		t.Errorf("verdict %d, rated %d", v, first.Rated)
+	}
+}
+
 func TestCallsWithoutLimitsPass(t *testing.T) {
-	s := compiled(t, broken{errors.New("asked")})
+	l := New(broken{errors.New("asked")}, quiet())
+	s := l.Compile(&definition.API{})
 	for name, grant := range map[string]*pipeline.Grant{"no key": nil, "no limit": grantOf(0, 0)} {
 		ex := exchange(grant)
+		ex.Calls = 5
+		if v := l.Rate(ex); v != pipeline.Next || ex.Rated != 0 {
+			t.Errorf("%s: verdict of the rate %d, rated %d", name, v, ex.Rated)
+		}
 		if v := s.Handle(ex); v != pipeline.Next || ex.Counted {
 			t.Errorf("%s: verdict %d, counted %v", name, v, ex.Counted)
 		}
@@ -139,7 +245,7 @@ func TestCallsWithoutLimitsPass(t *testing.T) {
 // broken is a counter that errs.
 type broken struct{ err error }
 
-func (b broken) Take(context.Context, []counter.Limit, []counter.Count) (int, error) {
+func (b broken) Take(context.Context, []counter.Limit, int, []counter.Count) (int, error) {
 	return 0, b.err
 }
 func (b broken) Peek(context.Context, []counter.Limit, []counter.Count) error { return b.err }
@@ -195,11 +301,20 @@ func TestRetryAfterIsWholeSecondsWithinThePeriod(t *testing.T) {
 }
 
 func TestCountingDoesNotAllocate(t *testing.T) {
-	s := compiled(t, memoryAtStart())
+	l := New(memoryAtStart(), quiet())
+	s := l.Compile(&definition.API{})
 	for name, grant := range map[string]*pipeline.Grant{"admitted": grantOf(1<<30, 1<<40), "refused": grantOf(1, 1<<40)} {
 		ex := exchange(grant)
 		if n := testing.AllocsPerRun(1000, func() { s.Handle(ex) }); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
+		}
+		if n := testing.AllocsPerRun(1000, func() {
+			ex.Rated, ex.Calls = 0, 3
+			if l.Rate(ex) == pipeline.Next {
+				s.Handle(ex)
+			}
+		}); n != 0 {
+			t.Errorf("%s, the rate first: %v allocations", name, n)
 		}
 	}
 }

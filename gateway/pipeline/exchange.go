@@ -37,7 +37,9 @@ type Exchange struct {
 	KeyName string              // what logs and events call the key: the beginning of a hash, even when KeyHash is the key itself
 
 	Outgoing  Outgoing
-	Counts    [MaxLimits]counter.Count // what Grant.Limits had left, once Counted
+	Calls     uint16                   // how many calls the request counts as, all or nothing; 0 is one
+	Rated     uint16                   // how many of them the rate has counted before the other limits were asked
+	Counts    [MaxLimits]counter.Count // what Grant.Limits had left, once Counted; the rate's once Rated
 	Counted   bool
 	Rejection *Rejection // set by Reject
 

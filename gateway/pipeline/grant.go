@@ -7,7 +7,7 @@ import "github.com/sluicegate/sluice/internal/counter"
 type Grant struct {
 	Refusal *Rejection      // not nil: every call with the key to this API ends here
 	URLs    URLRules        // nil: every path and method
-	Limits  []counter.Limit // asked in one Take: the rate, then the quota; at most MaxLimits
+	Limits  []counter.Limit // the rate, then the quota, asked in one Take unless the rate is asked before; at most MaxLimits
 	Rate    int8            // index of the rate in Limits, -1 without one
 	Quota   int8            // index of the quota in Limits, -1 without one
 

@@ -34,7 +34,7 @@ func BenchmarkValkeyTake(b *testing.B) {
 				b.RunParallel(func(pb *testing.PB) {
 					counts := make([]counter.Count, 2)
 					for pb.Next() {
-						if _, err := v.Take(b.Context(), sets[int(turn.Add(1))%keys], counts); err != nil {
+						if _, err := v.Take(b.Context(), sets[int(turn.Add(1))%keys], 1, counts); err != nil {
 							b.Error(err)
 							return
 						}

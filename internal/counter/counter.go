@@ -25,6 +25,7 @@ const (
 // Bounds of what one call may ask for. Check tells whether a list keeps them.
 const (
 	MaxLimits = 16        // MaxLimits is how many limits one call may fall under.
+	MaxCalls  = 1<<16 - 1 // MaxCalls is how many calls one Take may count.
 	MaxRate   = 1<<31 - 1 // MaxRate is the largest Max of a rate.
 	MaxQuota  = 1<<53 - 1 // MaxQuota is the largest Max of a quota: beyond, a script's numbers are no longer exact.
 	maxPeriod = 200 * 365 * 24 * time.Hour
@@ -42,6 +43,10 @@ var (
 	// ErrTooMany says that a call has more limits than MaxLimits, or fewer
 	// counts than limits. Check finds the first when configuration loads.
 	ErrTooMany = errors.New("more limits than one call may have")
+
+	// ErrCalls says that Take was asked for less than one call or for more than
+	// MaxCalls.
+	ErrCalls = errors.New("number of calls is not in 1..65535")
 )
 
 // A Limit admits Max calls per Period under Key. Key must not change after it
@@ -55,19 +60,20 @@ type Limit struct {
 
 // A Count is what is left of a limit.
 type Count struct {
-	Remaining int64 // calls still free after this one, never below 0
+	Remaining int64 // calls still free after those just counted, never below 0
 	ResetAt   int64 // unix milliseconds: a quota's renewal, a rate's next freed call; 0 when none is open or it never renews
 }
 
 // A Counter admits calls against limits that callers share. It is safe for
 // concurrent use. No key may stand twice in one list.
 type Counter interface {
-	// Take counts one call under every limit, all or nothing, and fills
-	// counts, which must be at least as long as limits. It returns -1 when the
-	// call is admitted, else the index of the first limit that is used up; then
-	// no counter has changed. With an error nothing is known and counts is
+	// Take counts so many calls, 1 to MaxCalls, under every limit, all or
+	// nothing, and fills counts, which must be at least as long as limits. It
+	// returns -1 when the calls are admitted, else the index of the first limit
+	// that has no room for all of them; then no counter has changed, and counts
+	// tells what is free. With an error nothing is known and counts is
 	// undefined.
-	Take(ctx context.Context, limits []Limit, counts []Count) (refused int, err error)
+	Take(ctx context.Context, limits []Limit, calls int, counts []Count) (refused int, err error)
 
 	// Peek fills counts with what is free now, counting nothing.
 	Peek(ctx context.Context, limits []Limit, counts []Count) error

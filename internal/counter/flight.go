@@ -17,8 +17,8 @@ const (
 )
 
 // A flight is one call of the script, on its way for everybody who boarded.
-// Calls under the same limits share one item; its calls are admitted in the
-// order in which they boarded.
+// Those who ask for as many calls under the same limits share one item, and are
+// admitted in the order in which they boarded.
 type flight struct {
 	keys  []string
 	args  []byte
@@ -35,7 +35,8 @@ type flight struct {
 type item struct {
 	keyAt, keys int32
 	argAt       int32
-	calls       int32
+	portion     int32 // calls of each boarder, all or nothing; 0 while all only look
+	calls       int32 // of all boarders
 	reply       reply
 	err         *outage
 }
@@ -68,21 +69,24 @@ func (f *flight) room(limits int) bool {
 	return len(f.items) < flightItems && len(f.keys)+limits <= flightKeys
 }
 
-// add boards a call, or with calls 0 a look. It returns the item and the call's
-// place in it.
+// add boards one who asks for calls, or with calls 0 looks. It returns the item
+// and how many calls of it come before these.
 func (f *flight) add(limits []Limit, calls int32) (at, place int32) {
 	argAt := len(f.args)
-	f.args = appendItem(f.args, int(calls), limits)
-	if at, ok := f.index[limits[0].Key]; ok && f.same(&f.items[at], argAt, limits) {
+	f.args = appendItem(f.args, int(calls), int(calls), limits)
+	if at, ok := f.index[limits[0].Key]; ok && f.items[at].joins(calls) && f.same(&f.items[at], argAt, limits) {
 		f.args = f.args[:argAt]
 		it := &f.items[at]
 		place = it.calls
 		it.calls += calls
-		f.args[it.argAt], f.args[it.argAt+1] = byte(it.calls), byte(it.calls>>8)
+		it.portion = max(it.portion, calls)
+		packHead(f.args[it.argAt:], int(it.calls), int(it.portion))
 		return at, place
 	}
 	at = int32(len(f.items))
-	f.items = append(f.items, item{keyAt: int32(len(f.keys)), keys: int32(len(limits)), argAt: int32(argAt), calls: calls})
+	f.items = append(f.items, item{
+		keyAt: int32(len(f.keys)), keys: int32(len(limits)), argAt: int32(argAt), portion: calls, calls: calls,
+	})
 	for i := range limits {
 		f.keys = append(f.keys, limits[i].Key)
 	}
@@ -90,14 +94,20 @@ func (f *flight) add(limits []Limit, calls int32) (at, place int32) {
 	return at, 0
 }
 
-// same tells whether an item is under exactly these limits, packed at argAt too,
-// and has room for another call.
+// joins tells whether one who asks for calls may share the item: its boarders
+// must all want as many, since a part of what one wants is never granted.
+func (it *item) joins(calls int32) bool {
+	return calls == 0 || it.calls == 0 || calls == it.portion && it.calls+calls <= MaxCalls
+}
+
+// same tells whether an item is under exactly these limits, packed at argAt too.
 func (f *flight) same(it *item, argAt int, limits []Limit) bool {
-	if int(it.keys) != len(limits) || it.calls >= maxCalls {
+	if int(it.keys) != len(limits) {
 		return false
 	}
-	packed := f.args[argAt+2:] // without the number of calls
-	if !bytes.Equal(f.args[it.argAt+2:int(it.argAt)+2+len(packed)], packed) {
+	packed := f.args[argAt+itemCalls:] // without the numbers of calls
+	at := int(it.argAt) + itemCalls
+	if !bytes.Equal(f.args[at:at+len(packed)], packed) {
 		return false
 	}
 	for i := range limits {
@@ -123,18 +133,19 @@ func (f *flight) answer(b boarding, limits []Limit, counts []Count) (int, error)
 	if it.err != nil {
 		return 0, it.err
 	}
-	return it.reply.fill(int(b.place), f.now, limits, counts)
+	return it.reply.fill(int(b.place), int(b.calls), f.now, limits, counts)
 }
 
 // A boarding is a call's seat.
 type boarding struct {
 	flight *flight
 	item   int32
-	place  int32 // order of arrival in the item; -1 for a look
-	flies  bool  // the caller found a free flight and flies it
+	place  int32 // calls of the item that come before these
+	calls  int32
+	flies  bool // the caller found a free flight and flies it
 }
 
-// ask counts (calls 1) or looks (calls 0) by the next flight. The caller waits
+// ask counts calls, or with calls 0 looks, by the next flight. The caller waits
 // until it has landed, at most while ctx lasts; one that leaves has been
 // counted all the same.
 func (l *lane) ask(ctx context.Context, limits []Limit, counts []Count, calls int32) (int, error) {
@@ -181,9 +192,7 @@ func (l *lane) board(limits []Limit, calls int32) (boarding, *outage) {
 		l.queue = append(l.queue, b.flight)
 	}
 	b.item, b.place = b.flight.add(limits, calls)
-	if calls == 0 {
-		b.place = -1
-	}
+	b.calls = calls
 	b.flight.refs.Add(1)
 	return b, nil
 }

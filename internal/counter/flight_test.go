@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
-// A flight takes no more than it may, merges equal calls, and gives every
+// A flight takes no more than it may, merges equal wishes, and gives every
 // boarder its own place.
 func TestFlightMergesCallsUnderTheSameLimits(t *testing.T) {
 	f := newFlight()
@@ -23,13 +23,20 @@ func TestFlightMergesCallsUnderTheSameLimits(t *testing.T) {
 		limits      []Limit
 		calls       int32
 		item, place int32
-	}{{a, 1, 0, 0}, {a, 1, 0, 1}, {a[:1], 1, 1, 0}, {raised, 1, 2, 0}, {raised, 1, 2, 1}, {raised, 0, 2, 2}, {a[1:], 1, 3, 0}, {a, 1, 4, 0}, {a, 1, 4, 1}} {
+	}{
+		{a, 1, 0, 0}, {a, 1, 0, 1}, {a[:1], 1, 1, 0}, {raised, 1, 2, 0}, {raised, 1, 2, 1}, {raised, 0, 2, 2}, {a[1:], 1, 3, 0}, {a, 1, 4, 0}, {a, 1, 4, 1},
+		{a[1:], 0, 3, 1}, {a[1:], 3, 5, 0}, {a[1:], 3, 5, 3}, {a[1:], 0, 5, 6}, {a[1:], 2, 6, 0}, // a portion that differs is an item of its own
+		{raised[:1], 0, 7, 0}, {raised[:1], 40_000, 7, 0}, {raised[:1], 0, 7, 40_000}, {raised[:1], 40_000, 8, 0}, // as is one for which there is no room
+	} {
 		if item, place := f.add(c.limits, c.calls); item != c.item || place != c.place {
 			t.Errorf("call %d: item %d place %d, want %d and %d", i, item, place, c.item, c.place)
 		}
 	}
-	if got := string(f.packed(&f.items[2])); got != string(appendItem(nil, 2, raised)) {
+	if got := string(f.packed(&f.items[2])); got != string(appendItem(nil, 2, 1, raised)) {
 		t.Errorf("packed item %q", got)
+	}
+	if got := string(f.packed(&f.items[5])); got != string(appendItem(nil, 6, 3, a[1:])) {
+		t.Errorf("packed item of threes %q", got)
 	}
 	full := newFlight()
 	for i := 0; full.room(1); i++ {
@@ -76,7 +83,7 @@ func TestCallerThatLeavesWasCounted(t *testing.T) {
 	var group sync.WaitGroup
 	take := func(key string) {
 		group.Go(func() {
-			_, err := v.Take(ctx, []Limit{{Key: key, Max: 100}}, make([]Count, 1))
+			_, err := v.Take(ctx, []Limit{{Key: key, Max: 100}}, 1, make([]Count, 1))
 			switch {
 			case errors.Is(err, context.Canceled):
 				left.Add(1)
@@ -107,7 +114,7 @@ func TestCallerThatLeavesWasCounted(t *testing.T) {
 		t.Errorf("%d left and %d were served, want 16 and %d", left.Load(), served.Load(), flightsAway)
 	}
 	store.Await("16", "GET", "waits")
-	if _, err := v.Take(ctx, []Limit{{Key: "late", Max: 5}}, make([]Count, 1)); !errors.Is(err, context.Canceled) {
+	if _, err := v.Take(ctx, []Limit{{Key: "late", Max: 5}}, 1, make([]Count, 1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("take by a caller that had left: %v", err)
 	}
 	if got := store.Do("EXISTS", "late"); got != "0" {

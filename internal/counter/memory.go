@@ -54,26 +54,30 @@ func NewMemory(clock func() time.Time) *Memory {
 
 // Take implements Counter. It never waits for anything but other calls' short
 // critical sections, and does not look at ctx.
-func (m *Memory) Take(_ context.Context, limits []Limit, counts []Count) (int, error) {
-	return m.ask(limits, counts, true)
+func (m *Memory) Take(_ context.Context, limits []Limit, calls int, counts []Count) (int, error) {
+	if calls < 1 || calls > MaxCalls {
+		return 0, ErrCalls
+	}
+	return m.ask(limits, counts, int64(calls))
 }
 
 // Peek implements Counter.
 func (m *Memory) Peek(_ context.Context, limits []Limit, counts []Count) error {
-	_, err := m.ask(limits, counts, false)
+	_, err := m.ask(limits, counts, 0)
 	return err
 }
 
-func (m *Memory) ask(limits []Limit, counts []Count, take bool) (int, error) {
+// ask counts calls, or with calls 0 only looks.
+func (m *Memory) ask(limits []Limit, counts []Count, calls int64) (int, error) {
 	if err := fits(limits, counts); err != nil {
 		return 0, err
 	}
 	var c call
 	m.lock(&c, limits)
 	now := m.clock().UnixMicro() // under the locks: an older time than a neighbour's would look like a clock set back
-	refused, err := c.look(now, limits, counts)
-	if take && refused < 0 && err == nil {
-		c.count(now, limits, counts)
+	refused, err := c.look(now, limits, calls, counts)
+	if calls > 0 && refused < 0 && err == nil {
+		c.count(now, limits, calls, counts)
 	}
 	m.unlock(&c, limits)
 	return refused, err
@@ -130,8 +134,8 @@ func (m *Memory) unlock(c *call, limits []Limit) {
 }
 
 // look finds and ages the cells and fills counts with what is free before the
-// call. It returns the first limit that is used up, or -1.
-func (c *call) look(now int64, limits []Limit, counts []Count) (int, error) {
+// calls. It returns the first limit without room for all of them, or -1.
+func (c *call) look(now int64, limits []Limit, calls int64, counts []Count) (int, error) {
 	refused := -1
 	for i := range limits {
 		l := &limits[i]
@@ -148,7 +152,7 @@ func (c *call) look(now int64, limits []Limit, counts []Count) (int, error) {
 			used, reset = found.standing(now, l)
 		}
 		counts[i] = Count{Remaining: max(l.Max-used, 0), ResetAt: reset}
-		if used >= l.Max && refused < 0 {
+		if used > l.Max-calls && refused < 0 {
 			refused = i
 		}
 	}
@@ -166,16 +170,16 @@ func (c *cell) standing(now int64, l *Limit) (used, reset int64) {
 	return c.window.total, c.window.frees(period) / 1000
 }
 
-// count adds one call to every cell that look found, making those that are new.
-func (c *call) count(now int64, limits []Limit, counts []Count) {
+// count adds calls to every cell that look found, making those that are new.
+func (c *call) count(now int64, limits []Limit, calls int64, counts []Count) {
 	for i := range limits {
 		l, found := &limits[i], c.cells[i]
 		if found == nil {
 			found = c.shard[i].open(l, now)
 		}
-		found.add(now, l)
+		found.add(now, calls, l)
 		c.shard[i].note(l.Key, found)
-		counts[i].Remaining--
+		counts[i].Remaining -= calls
 		if found.kind == Quota {
 			counts[i].ResetAt = found.end / 1000
 		} else {
@@ -184,11 +188,11 @@ func (c *call) count(now int64, limits []Limit, counts []Count) {
 	}
 }
 
-func (c *cell) add(now int64, l *Limit) {
+func (c *cell) add(now, calls int64, l *Limit) {
 	if c.kind == Rate {
 		c.period = micros(l.Period)
 		c.end = now + c.period
-		c.window.add(now, 1, groupSize(l.Max))
+		c.window.add(now, calls, groupSize(l.Max))
 		return
 	}
 	if c.used == 0 && c.end == 0 { // its period opens now; a change of Period waits for the next
@@ -196,7 +200,7 @@ func (c *cell) add(now int64, l *Limit) {
 			c.end = now + c.period
 		}
 	}
-	c.used++
+	c.used += calls
 }
 
 // open makes the cell of a key seen for the first time.
@@ -245,13 +249,13 @@ func (m *Memory) begin(key string, end int64) {
 	}
 }
 
-// uncount takes one call back from a quota.
-func (m *Memory) uncount(key string) {
+// uncount takes calls back from a quota.
+func (m *Memory) uncount(key string, calls int64) {
 	s := &m.shard[m.shardOf(key)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.cells[key]; c != nil && c.kind == Quota && c.used > 0 {
-		c.used--
+		c.used = max(c.used-calls, 0)
 		s.note(key, c)
 	}
 }

@@ -20,7 +20,7 @@ func TestMemoryTakesWithoutAllocating(t *testing.T) {
 	limits := []counter.Limit{s.rate("k", 100, 50*time.Millisecond), s.quota("k", 1<<40, time.Hour), s.quota("spent", 0, time.Hour)}
 	counts := make([]counter.Count, 3)
 	for name, used := range map[string][]counter.Limit{"admitted": limits[:2], "refused": limits} {
-		run := func() { m.Take(t.Context(), used, counts) }
+		run := func() { m.Take(t.Context(), used, 1, counts) }
 		for range 10_000 {
 			run()
 		}
@@ -153,13 +153,13 @@ func BenchmarkMemoryTake(b *testing.B) {
 			for i := range sets {
 				name := fmt.Sprint(i)
 				sets[i] = []counter.Limit{s.rate(name, 1_000_000, time.Second), s.quota(name, 1<<40, time.Hour)}
-				m.Take(b.Context(), sets[i], make([]counter.Count, 2))
+				m.Take(b.Context(), sets[i], 1, make([]counter.Count, 2))
 			}
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				counts := make([]counter.Count, 2)
 				for i := 0; pb.Next(); i++ {
-					m.Take(b.Context(), sets[i%keys], counts)
+					m.Take(b.Context(), sets[i%keys], 1, counts)
 				}
 			})
 		})

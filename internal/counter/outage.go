@@ -66,8 +66,8 @@ func newStandby(o *ValkeyOptions, r *recall, stats *Stats) *standby {
 	}
 }
 
-// ask decides a call, or with calls 0 a look, that the store did not answer. A
-// call that it may have counted is no debt.
+// ask decides calls, or with calls 0 a look, that the store did not answer.
+// Calls that it may have counted are no debt.
 func (s *standby) ask(limits []Limit, counts []Count, calls int32, o *outage) (int, error) {
 	s.stats.Standby.Add(int64(calls))
 	switch s.policy {
@@ -83,11 +83,11 @@ func (s *standby) ask(limits []Limit, counts []Count, calls int32, o *outage) (i
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	opened := s.share(time.Now().UnixMilli(), limits, shares[:])
-	refused, err := s.memory.ask(shares[:len(limits)], counts, calls > 0)
+	refused, err := s.memory.ask(shares[:len(limits)], counts, int64(calls))
 	if calls > 0 && refused < 0 && err == nil && !o.unknown {
 		for i := range limits {
 			if limits[i].Kind == Quota {
-				s.owe(limits[i].Key, counts[i].ResetAt, opened&(1<<i) != 0)
+				s.owe(limits[i].Key, int64(calls), counts[i].ResetAt, opened&(1<<i) != 0)
 			}
 		}
 	}
@@ -126,8 +126,8 @@ func ceil(n, parts int64) int64 {
 	return (n + parts - 1) / parts
 }
 
-// owe adds a call to a key's debt. A debt of a period that is over is void.
-func (s *standby) owe(key string, reset int64, opened bool) {
+// owe adds calls to a key's debt. A debt of a period that is over is void.
+func (s *standby) owe(key string, calls, reset int64, opened bool) {
 	d, ok := s.debts[key]
 	if !ok && len(s.debts) >= debtsMost {
 		s.stats.DebtsDropped.Add(1)
@@ -136,11 +136,11 @@ func (s *standby) owe(key string, reset int64, opened bool) {
 	if d.reset != reset {
 		d = debt{}
 	}
-	s.debts[key] = debt{calls: d.calls + 1, reset: reset, opened: opened}
+	s.debts[key] = debt{calls: d.calls + calls, reset: reset, opened: opened}
 }
 
-// refund takes back a call that take admitted: a later part refused it.
-func (s *standby) refund(limits []Limit) {
+// refund takes back calls that ask admitted: a later part refused them.
+func (s *standby) refund(limits []Limit, calls int64) {
 	if s.policy != Local {
 		return
 	}
@@ -150,9 +150,9 @@ func (s *standby) refund(limits []Limit) {
 		if limits[i].Kind != Quota {
 			continue
 		}
-		s.memory.uncount(limits[i].Key)
+		s.memory.uncount(limits[i].Key, calls)
 		if d, ok := s.debts[limits[i].Key]; ok && d.calls > 0 {
-			d.calls--
+			d.calls = max(d.calls-calls, 0)
 			s.debts[limits[i].Key] = d
 		}
 	}

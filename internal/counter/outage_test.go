@@ -53,8 +53,8 @@ func gatewayAt(t *testing.T, o counter.ValkeyOptions) *gateway {
 	return &gateway{subject{Counter: v, naming: counter.Naming{Tagged: o.Cluster}}, v, c}
 }
 
-func (g *gateway) Take(ctx context.Context, l []counter.Limit, c []counter.Count) (int, error) {
-	return g.Valkey.Take(ctx, l, c)
+func (g *gateway) Take(ctx context.Context, l []counter.Limit, calls int, c []counter.Count) (int, error) {
+	return g.Valkey.Take(ctx, l, calls, c)
 }
 
 func (g *gateway) awaitState(t *testing.T, away bool) {
@@ -67,7 +67,7 @@ func (g *gateway) lose(t *testing.T) {
 	t.Helper()
 	probe := g.quota("lose-"+unique(t), 1<<40, time.Minute)
 	until(t, "the outage was noticed", 5*time.Second, func() bool {
-		_, _ = g.Take(t.Context(), []counter.Limit{probe}, make([]counter.Count, 1)) // refused under Closed
+		_, _ = g.Take(t.Context(), []counter.Limit{probe}, 1, make([]counter.Count, 1)) // refused under Closed
 		return g.State().Away
 	})
 }
@@ -154,14 +154,14 @@ func TestUnreachableUnderClosedRefusesWithUnavailable(t *testing.T) {
 	g.lose(t)
 	counts := make([]counter.Count, 1)
 	for range 20 {
-		if _, err := g.Take(t.Context(), []counter.Limit{q}, counts); !errors.Is(err, counter.ErrUnavailable) {
+		if _, err := g.Take(t.Context(), []counter.Limit{q}, 1, counts); !errors.Is(err, counter.ErrUnavailable) {
 			t.Fatalf("take while away: %v, want %v", err, counter.ErrUnavailable)
 		}
 	}
 	if err := g.Peek(t.Context(), []counter.Limit{q}, counts); !errors.Is(err, counter.ErrUnavailable) {
 		t.Fatalf("peek while away: %v, want %v", err, counter.ErrUnavailable)
 	}
-	if n := testing.AllocsPerRun(100, func() { _, _ = g.Take(t.Context(), []counter.Limit{q}, counts) }); n > 1 {
+	if n := testing.AllocsPerRun(100, func() { _, _ = g.Take(t.Context(), []counter.Limit{q}, 1, counts) }); n > 1 {
 		t.Errorf("a refusal while away makes %v allocations", n)
 	}
 	store.Restart()
@@ -192,7 +192,7 @@ func TestStalledStoreHoldsUpOnlyTheCallsInFlight(t *testing.T) {
 				default:
 				}
 				start := time.Now()
-				if _, err := g.Take(t.Context(), []counter.Limit{q}, counts); err == nil {
+				if _, err := g.Take(t.Context(), []counter.Limit{q}, 1, counts); err == nil {
 					admitted.Add(1)
 				} else {
 					if time.Since(start) > stall/2 {
@@ -249,7 +249,7 @@ func TestCutConnectionsNeverCountTwice(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := g.Take(t.Context(), []counter.Limit{q}, counts); err == nil {
+				if _, err := g.Take(t.Context(), []counter.Limit{q}, 1, counts); err == nil {
 					admitted.Add(1)
 				} else {
 					failed.Add(1)
@@ -309,7 +309,7 @@ func TestRestartedEmptyWhileIdleIsNoticedByTheNewConnection(t *testing.T) {
 	admitted := 0
 	until(t, "the quota is used up", 10*time.Second, func() bool {
 		for range 1000 {
-			refused, err := g.Take(t.Context(), []counter.Limit{q}, make([]counter.Count, 1))
+			refused, err := g.Take(t.Context(), []counter.Limit{q}, 1, make([]counter.Count, 1))
 			if err == nil && refused >= 0 {
 				return true
 			}
@@ -329,7 +329,7 @@ func (g *gateway) awaitCounting(t *testing.T) {
 	t.Helper()
 	q := g.quota("await-"+unique(t), 1<<40, time.Minute)
 	until(t, "the store counts again", 10*time.Second, func() bool {
-		_, err := g.Take(t.Context(), []counter.Limit{q}, make([]counter.Count, 1))
+		_, err := g.Take(t.Context(), []counter.Limit{q}, 1, make([]counter.Count, 1))
 		return err == nil && !g.State().Away
 	})
 }
@@ -368,7 +368,7 @@ func TestFlushedScriptsAreSentAgain(t *testing.T) {
 			group.Go(func() {
 				counts := make([]counter.Count, 1)
 				for range 100 {
-					refused, err := g.Take(t.Context(), []counter.Limit{q}, counts)
+					refused, err := g.Take(t.Context(), []counter.Limit{q}, 1, counts)
 					if err != nil {
 						t.Errorf("%s: take: %v", name, err)
 						return
@@ -407,7 +407,7 @@ func TestStoreThatRefusesWritesIsAway(t *testing.T) {
 			want(t, "calls the store knows", used(t, store, q), int64(4))
 			probed := time.Now().Add(150 * time.Millisecond)
 			until(t, "probes were refused too", 5*time.Second, func() bool {
-				_, err := closed.Take(t.Context(), []counter.Limit{q}, make([]counter.Count, 1))
+				_, err := closed.Take(t.Context(), []counter.Limit{q}, 1, make([]counter.Count, 1))
 				return err == nil || time.Now().After(probed)
 			})
 			want(t, "away", g.State().Away, true)
@@ -554,7 +554,7 @@ func TestMovingSlotsLosesNoCall(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := g.Take(t.Context(), limits[i:i+1], counts); err != nil {
+				if _, err := g.Take(t.Context(), limits[i:i+1], 1, counts); err != nil {
 					t.Errorf("take: %v", err)
 					return
 				}
@@ -632,7 +632,7 @@ func TestFullQueueIsBusy(t *testing.T) {
 			limits[j] = g.quota(fmt.Sprint(i, "-", j), 5, time.Minute)
 		}
 		group.Go(func() {
-			switch _, err := g.Take(t.Context(), limits, make([]counter.Count, len(limits))); {
+			switch _, err := g.Take(t.Context(), limits, 1, make([]counter.Count, len(limits))); {
 			case errors.Is(err, counter.ErrBusy) && errors.Is(err, counter.ErrUnavailable):
 				refusedBusy.Add(1)
 			case err != nil:
@@ -687,7 +687,7 @@ func TestClosedCounterFollowsThePolicy(t *testing.T) {
 	for policy, wanted := range map[counter.Policy]error{counter.Closed: counter.ErrUnavailable, counter.Open: nil, counter.Local: nil} {
 		g := gatewayAt(t, counter.ValkeyOptions{Addresses: []string{store.Addr}, Outage: policy})
 		g.Close()
-		_, err := g.Take(t.Context(), []counter.Limit{g.quota("k", 5, time.Minute)}, make([]counter.Count, 1))
+		_, err := g.Take(t.Context(), []counter.Limit{g.quota("k", 5, time.Minute)}, 1, make([]counter.Count, 1))
 		if !errors.Is(err, wanted) {
 			t.Errorf("%s: take after close: %v, want %v", policy, err, wanted)
 		}

@@ -74,9 +74,8 @@ func (v *Valkey) askParts(ctx context.Context, limits []Limit, counts []Count, c
 			p.local = local
 			continue
 		}
-		for j := range i * int(calls) {
-			v.refund(ctx, &parts[j])
-			parts[j].give(counts)
+		if calls > 0 {
+			v.refundAll(ctx, parts[:i], int64(calls), counts)
 		}
 		if err != nil {
 			return 0, err
@@ -86,21 +85,28 @@ func (v *Valkey) askParts(ctx context.Context, limits []Limit, counts []Count, c
 	return -1, nil
 }
 
+func (v *Valkey) refundAll(ctx context.Context, parts []part, calls int64, counts []Count) {
+	for i := range parts {
+		v.refund(ctx, &parts[i], calls)
+		parts[i].give(counts)
+	}
+}
+
 // refund gives back the quota calls of a part, if the period that counted them
 // is still open. Rates heal by themselves within their period. A refund that is
-// lost leaves its quota one call too strict.
-func (v *Valkey) refund(ctx context.Context, p *part) {
+// lost leaves its quota too strict by these calls.
+func (v *Valkey) refund(ctx context.Context, p *part, calls int64) {
 	l := v.laneOf(p.slot)
 	some, counts := p.all()
 	var batch []adjustment
 	for i := range some {
 		if some[i].Kind == Quota {
-			batch = append(batch, adjustment{what: adjustRefund, key: some[i].Key, calls: 1, reset: counts[i].ResetAt})
-			counts[i].Remaining++
+			batch = append(batch, adjustment{what: adjustRefund, key: some[i].Key, calls: calls, reset: counts[i].ResetAt})
+			counts[i].Remaining += calls
 		}
 	}
 	if p.local {
-		l.standby.refund(some)
+		l.standby.refund(some, calls)
 		return
 	}
 	c := v.client.Load()
@@ -114,6 +120,6 @@ func (v *Valkey) refund(ctx context.Context, p *part) {
 		<-v.refunds
 	default:
 	}
-	v.stats.Refunds.Add(int64(done))
-	v.stats.RefundsLost.Add(int64(len(batch) - done))
+	v.stats.Refunds.Add(calls * int64(done))
+	v.stats.RefundsLost.Add(calls * int64(len(batch)-done))
 }

@@ -292,7 +292,7 @@ func countUntilKilled(dir string) {
 	tick := time.NewTicker(100 * time.Microsecond)
 	for n := 1; ; n++ {
 		<-tick.C
-		if _, err := m.Take(context.Background(), limits, counts); err != nil {
+		if _, err := m.Take(context.Background(), limits, 1, counts); err != nil {
 			os.Exit(1)
 		}
 		fmt.Println(n, time.Now().UnixMilli())
@@ -365,7 +365,7 @@ func TestResetIsSavedWhenItReturns(t *testing.T) {
 	go func() { ended <- s.Run(running) }()
 	limits, counts := []counter.Limit{{Key: "quota-k", Kind: counter.Quota, Max: 5, Period: time.Hour}}, make([]counter.Count, 1)
 	for range 3 {
-		if _, err := m.Take(ctx, limits, counts); err != nil {
+		if _, err := m.Take(ctx, limits, 1, counts); err != nil {
 			t.Fatal(err)
 		}
 	}

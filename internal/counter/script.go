@@ -54,11 +54,11 @@ func missing(err error) bool {
 
 // Sizes of what script.lua reads and writes.
 const (
-	itemHead   = 3
+	itemCalls  = 4 // an item's head begins with its numbers of calls
+	itemHead   = itemCalls + 1
 	itemLimit  = 25
 	replyHead  = 3
 	replyLimit = 16
-	maxCalls   = math.MaxUint16 // calls one item may ask for
 )
 
 const (
@@ -66,10 +66,19 @@ const (
 	refusedForeign = 254
 )
 
-// appendItem packs one item of script.lua.
-func appendItem(b []byte, calls int, limits []Limit) []byte {
-	b = binary.LittleEndian.AppendUint16(b, uint16(calls))
-	b = append(b, byte(len(limits)))
+// packHead writes how many calls an item asks for and in what portions; with
+// none, the portion does not matter and must not be 0.
+func packHead(b []byte, calls, portion int) {
+	binary.LittleEndian.PutUint16(b, uint16(calls))
+	binary.LittleEndian.PutUint16(b[2:], uint16(max(portion, 1)))
+}
+
+// appendItem packs one item of script.lua: calls, each portion of them all or
+// nothing.
+func appendItem(b []byte, calls, portion int, limits []Limit) []byte {
+	at := len(b)
+	b = append(b, 0, 0, 0, 0, byte(len(limits)))
+	packHead(b[at:], calls, portion)
 	for i := range limits {
 		l := &limits[i]
 		b = append(b, byte(l.Kind))
@@ -113,27 +122,25 @@ func floatAt(s string, at int) int64 {
 	return int64(math.Float64frombits(bits))
 }
 
-// fill writes what one caller of an item reads: place is its order of arrival,
-// -1 for one that only looks. It returns the refused index or -1. now, in unix
-// milliseconds, dates what the store told as a distance.
-func (r reply) fill(place int, now int64, limits []Limit, counts []Count) (int, error) {
+// fill writes what one caller of an item reads who asked for calls, or with none
+// only looks; place is how many calls of the item come before these. It returns
+// the refused index or -1. now, in unix milliseconds, dates what the store told
+// as a distance.
+func (r reply) fill(place, calls int, now int64, limits []Limit, counts []Count) (int, error) {
 	granted, refused := r.granted(), r.refused()
 	if refused == refusedForeign {
 		return 0, ErrNotCounter
 	}
-	taken := int64(granted) // when refused: what the others of the item left
-	if place < granted {
-		taken = int64(place) + 1
+	taken := min(place+calls, granted) // when refused: what the others of the item left
+	if calls == 0 || place < granted { // granted are whole portions, so all of these calls or none
+		refused = -1
 	}
 	for i := range limits {
 		free, reset := r.limit(i)
 		if limits[i].Kind == Rate && reset > 0 {
 			reset += now
 		}
-		counts[i] = Count{Remaining: max(free-taken, 0), ResetAt: max(reset, 0)}
-	}
-	if place < granted {
-		return -1, nil
+		counts[i] = Count{Remaining: max(free-int64(taken), 0), ResetAt: max(reset, 0)}
 	}
 	return refused, nil
 }

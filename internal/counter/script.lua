@@ -1,19 +1,20 @@
 -- Counts calls against rates and quotas, all or nothing. ARGV[1] holds items,
 -- KEYS their keys in order. Everything is little endian.
---   item:  u16 calls, u8 limits, per limit u8 kind (0 quota, 1 rate),
---          f64 max, f64 period in microseconds, f64 calls a group may hold
+--   item:  u16 calls, u16 portion, u8 limits, per limit u8 kind (0 quota,
+--          1 rate), f64 max, f64 period in microseconds, f64 calls a group may hold
 --   reply: u16 granted, u8 index that refused (255 none, 254 not a counter),
 --          per limit f64 free before the item, f64 reset: of a quota its expiry
 --          in unix milliseconds (-1 never, -2 none open), of a rate the
 --          milliseconds until a call is freed
+-- Calls are granted in whole portions, as many as fit.
 -- An error inside a script does not undo what it wrote, so an item reads and
 -- checks all its keys before it writes the first.
 local call, try, get, put, sub, find, min = redis.call, redis.pcall, struct.unpack, struct.pack, string.sub, string.find, math.min
 local a, pos, base, now, out, KEYS = ARGV[1], 1, 0, nil, {}, KEYS
 local kinds, maxs, pers, sizes, values, useds, moved = {}, {}, {}, {}, {}, {}, {} -- what the reading half found, by limit
 while pos <= #a do
-  local refused, grant, count = 255
-  grant, count, pos = get('<HB', a, pos)
+  local refused, grant, portion, count = 255
+  grant, portion, count, pos = get('<HHB', a, pos)
   for i = 1, count do
     local s, used, dirty, kind, max, per, size = try('GET', KEYS[base + i]), 0, false
     kind, max, per, size, pos = get('<Bddd', a, pos)
@@ -40,7 +41,7 @@ while pos <= #a do
     end
     if not used then grant, refused, used, s = 0, 254, max, '' end
     local free = math.max(max - used, 0)
-    if free < grant then grant, refused = free, i - 1 end
+    if free < grant then grant, refused = free - free % portion, i - 1 end
     kinds[i], maxs[i], pers[i], sizes[i], values[i], useds[i], moved[i] = kind, max, per, size, s, used, dirty
   end
   out[#out + 1] = put('<HB', grant, refused)

@@ -28,7 +28,7 @@ type model struct {
 	quotas map[string]int64
 }
 
-func (m *model) item(now int64, calls int, limits []Limit) string {
+func (m *model) item(now int64, calls, portion int, limits []Limit) string {
 	grant, refused := int64(calls), -1
 	free := make([]int64, len(limits))
 	aged := make([]window, len(limits))
@@ -39,7 +39,7 @@ func (m *model) item(now int64, calls int, limits []Limit) string {
 			used = aged[i].total
 		}
 		if free[i] = l.Max - used; max(free[i], 0) < grant {
-			grant, refused = max(free[i], 0), i
+			grant, refused = max(free[i], 0)/int64(portion)*int64(portion), i
 		}
 	}
 	var said strings.Builder
@@ -89,7 +89,7 @@ func (r reply) String() string {
 	return said.String()
 }
 
-// 24 000 items of random limits, batches and changed maxima on a given clock
+// 24 000 items of random limits, batches, portions and changed maxima on a given clock
 // that sometimes steps back: the script and the code that counts in memory say
 // the same at each of them.
 func TestScriptCountsAsTheCodeInMemoryDoes(t *testing.T) {
@@ -117,12 +117,13 @@ func TestScriptCountsAsTheCodeInMemoryDoes(t *testing.T) {
 		var said []string
 		for range 8 {
 			limits := randomLimits(random)
-			calls := random.IntN(40)
-			packed = appendItem(packed, calls, limits)
+			portion := 1 + random.IntN(5)*random.IntN(4)
+			calls := portion * random.IntN(1+40/portion)
+			packed = appendItem(packed, calls, portion, limits)
 			for _, l := range limits {
 				keys = append(keys, l.Key)
 			}
-			said = append(said, m.item(now, calls, limits))
+			said = append(said, m.item(now, calls, portion, limits))
 		}
 		eval := client.B().Eval().Script(source.source).Numkeys(int64(len(keys))).Key(keys...).Arg(string(packed), strconv.FormatInt(now, 10)).Build()
 		all, err := client.Do(t.Context(), eval).ToString()
@@ -131,7 +132,7 @@ func TestScriptCountsAsTheCodeInMemoryDoes(t *testing.T) {
 		}
 		at := 0
 		for i, want := range said {
-			limits := int(packed[at+2])
+			limits := int(packed[at+itemCalls])
 			size := replySize(limits)
 			if got := reply(all[:size]).String(); got != want {
 				t.Fatalf("item %d at %d: script says %q, memory %q", i, now, got, want)
@@ -176,7 +177,7 @@ func TestScriptLeavesForeignValuesAlone(t *testing.T) {
 		"text12345678901234567": Rate,
 	} {
 		limits := []Limit{{Key: "good", Max: 5}, {Key: key, Kind: kind, Max: 5, Period: time.Minute}}
-		packed := append(appendItem(nil, 1, limits), appendItem(nil, 1, limits[:1])...)
+		packed := append(appendItem(nil, 1, 1, limits), appendItem(nil, 1, 1, limits[:1])...)
 		all, err := v.taking.run(t.Context(), *v.client.Load(), []string{"good", key, "good"}, string(packed))
 		if err != nil {
 			t.Fatalf("%q: %v", key, err)

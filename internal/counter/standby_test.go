@@ -53,10 +53,29 @@ func TestStandbyAdmitsItsShareInTheKnownPeriodAndInThoseAfterIt(t *testing.T) {
 		expect(t, "debt of the new period", s.debts[q.Key], debt{calls: 8, reset: reset + 60_000, opened: true})
 		gateways = 0
 		expect(t, "no gateway known means one", away(t, s, 20, unsent, q), 15)
-		s.refund([]Limit{q})
+		s.refund([]Limit{q}, 1)
 		expect(t, "refunded debt", s.debts[q.Key].calls, int64(22))
 		expect(t, "refunded call", away(t, s, 20, unsent, q), 1)
 	})
+}
+
+func TestStandbyOwesEachCallOfABatch(t *testing.T) {
+	s := newStandby(&ValkeyOptions{}, newRecall(100), &Stats{})
+	q, r := Limit{Key: "q", Max: 8, Period: time.Minute}, Limit{Key: "r", Kind: Rate, Max: 9, Period: time.Minute}
+	counts := make([]Count, 2)
+	for i, c := range []struct {
+		calls, refused int32
+		left, owed     int64
+	}{{5, -1, 3, 5}, {4, 0, 3, 5}, {0, -1, 3, 5}, {3, -1, 0, 8}} {
+		refused, err := s.ask([]Limit{q, r}, counts, c.calls, &outage{cause: errors.New("refused")})
+		if err != nil || c.calls > 0 && refused != int(c.refused) || counts[0].Remaining != c.left || s.debts[q.Key].calls != c.owed {
+			t.Errorf("batch %d: refused %d, %v, left %d, owes %d, want %v", i, refused, err, counts[0].Remaining, s.debts[q.Key].calls, c)
+		}
+	}
+	s.refund([]Limit{q, r}, 3)
+	expect(t, "debt after a refund", s.debts[q.Key].calls, int64(5))
+	expect(t, "admitted after a refund", away(t, s, 5, &outage{cause: errors.New("refused")}, q), 3)
+	expect(t, "calls decided", s.stats.Standby.Load(), int64(17))
 }
 
 func TestStandbyOwesNothingForCallsOfUnknownOutcome(t *testing.T) {

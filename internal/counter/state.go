@@ -23,7 +23,7 @@ type Stats struct {
 	DebtsDropped atomic.Int64 // keys whose were not: their period was over, or the outcome is unknown
 	Floors       atomic.Int64 // keys given back to a store that had lost its data
 	Refunds      atomic.Int64 // quota calls given back since another slot's limit refused
-	RefundsLost  atomic.Int64 // the same, not given back: one call too strict each
+	RefundsLost  atomic.Int64 // the same, not given back: so much too strict
 }
 
 // State tells whether the store is away now.

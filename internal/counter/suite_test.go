@@ -2,6 +2,7 @@ package counter_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,11 +35,16 @@ func suite(t *testing.T, open func(*testing.T) subject) {
 		{"rate admits its maximum, and again one period after each call", rateWindow},
 		{"rate above 32 never exceeds its maximum in a window", rateBound},
 		{"a refused call changes no counter and names the first exhausted limit", firstExhausted},
+		{"several calls at once are counted all or nothing", batches},
 		{"peek shows what take would see and counts nothing", peek},
 		{"concurrent calls over limits of one subject admit exactly each maximum", oneSubject},
 		{"concurrent calls over limits of several subjects admit exactly each maximum", manySubjects},
+		{"concurrent batches over limits of one subject admit exactly each maximum", oneSubjectBatches},
+		{"concurrent batches over limits of several subjects admit exactly each maximum", manySubjectsBatches},
+		{"a batch is refused exactly when there is no room for all of it", batchesFill},
 		{"a key of another kind is an error and nothing is counted", otherKind},
 		{"more limits than one call may have are refused", tooMany},
+		{"no calls, or more than one take may count, are refused", noCalls},
 		{"a call without limits is admitted", noLimits},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
@@ -63,10 +69,15 @@ func unique(t *testing.T) string {
 
 func (s subject) take(t *testing.T, limits ...counter.Limit) (int, []counter.Count) {
 	t.Helper()
+	return s.takeCalls(t, 1, limits...)
+}
+
+func (s subject) takeCalls(t *testing.T, calls int, limits ...counter.Limit) (int, []counter.Count) {
+	t.Helper()
 	counts := make([]counter.Count, len(limits))
-	refused, err := s.Take(t.Context(), limits, counts)
+	refused, err := s.Take(t.Context(), limits, calls, counts)
 	if err != nil {
-		t.Fatalf("take %v: %v", limits, err)
+		t.Fatalf("take %d calls under %v: %v", calls, limits, err)
 	}
 	return refused, counts
 }
@@ -249,7 +260,7 @@ func rateBound(t *testing.T, s subject) {
 			counts := make([]counter.Count, 1)
 			for stop := time.Now().Add(450 * time.Millisecond); time.Now().Before(stop); {
 				from := time.Now()
-				refused, err := s.Take(t.Context(), []counter.Limit{r}, counts)
+				refused, err := s.Take(t.Context(), []counter.Limit{r}, 1, counts)
 				if err == nil && refused < 0 {
 					mu.Lock()
 					log = append(log, admission{from, time.Now()})
@@ -303,6 +314,67 @@ func firstExhausted(t *testing.T, s subject) {
 	want(t, "what refused calls left", s.peek(t, wide)[0], counter.Count{Remaining: 10})
 }
 
+func batches(t *testing.T, s subject) {
+	name := unique(t)
+	q, r := s.quota(name, 100, time.Minute), s.rate(name, 70, time.Minute) // above 32 a rate has groups of several calls
+	for i, c := range []struct {
+		calls, refused int
+		quota, rate    int64 // left afterwards
+	}{
+		{101, 0, 100, 70}, {71, 1, 100, 70}, {40, -1, 60, 30}, {31, 1, 60, 30}, {61, 0, 60, 30},
+		{1, -1, 59, 29}, {29, -1, 30, 0}, {1, 1, 30, 0}, {counter.MaxCalls, 0, 30, 0},
+	} {
+		refused, counts := s.takeCalls(t, c.calls, q, r)
+		want(t, fmt.Sprintf("batch %d: refused", i), refused, c.refused)
+		want(t, fmt.Sprintf("batch %d: quota told", i), counts[0].Remaining, c.quota)
+		want(t, fmt.Sprintf("batch %d: rate told", i), counts[1].Remaining, c.rate)
+		left := s.peek(t, q, r)
+		want(t, fmt.Sprintf("batch %d: quota left", i), left[0].Remaining, c.quota)
+		want(t, fmt.Sprintf("batch %d: rate left", i), left[1].Remaining, c.rate)
+	}
+	refused, counts := s.takeCalls(t, 30, q)
+	want(t, "the rest of the quota: refused", refused, -1)
+	want(t, "the rest of the quota: left", counts[0].Remaining, int64(0))
+}
+
+// batchesFill: callers who all want as many leave less than one of them wants,
+// and what is left is what was not told to anybody.
+func batchesFill(t *testing.T, s subject) {
+	const most, calls = 100, 7
+	q := s.quota(unique(t), most, time.Minute)
+	var admitted atomic.Int64
+	var group sync.WaitGroup
+	for range 32 {
+		group.Go(func() {
+			counts := make([]counter.Count, 1)
+			refused, err := s.Take(t.Context(), []counter.Limit{q}, calls, counts)
+			switch {
+			case err != nil:
+				t.Errorf("take: %v", err)
+			case refused < 0:
+				admitted.Add(1)
+			case counts[0].Remaining >= calls:
+				t.Errorf("%d calls refused with %d remaining", calls, counts[0].Remaining)
+			}
+		})
+	}
+	group.Wait()
+	want(t, "batches admitted", admitted.Load(), int64(most/calls))
+	want(t, "left", s.peek(t, q)[0].Remaining, int64(most%calls))
+}
+
+func noCalls(t *testing.T, s subject) {
+	q := s.quota(unique(t), 1<<40, time.Minute)
+	for _, calls := range []int{-1, 0, counter.MaxCalls + 1} {
+		if _, err := s.Take(t.Context(), []counter.Limit{q}, calls, make([]counter.Count, 1)); !errors.Is(err, counter.ErrCalls) {
+			t.Errorf("%d calls: %v, want %v", calls, err, counter.ErrCalls)
+		}
+	}
+	refused, counts := s.takeCalls(t, counter.MaxCalls, q)
+	want(t, "as many as may be: refused", refused, -1)
+	want(t, "as many as may be: left", counts[0].Remaining, int64(1<<40-counter.MaxCalls))
+}
+
 func peek(t *testing.T, s subject) {
 	name := unique(t)
 	q, r := s.quota(name, 4, time.Minute), s.rate(name, 3, time.Minute)
@@ -317,7 +389,11 @@ func peek(t *testing.T, s subject) {
 	want(t, "rate after a call", counts[1].Remaining, int64(2))
 }
 
-func oneSubject(t *testing.T, s subject) {
+func oneSubject(t *testing.T, s subject) { property(t, s, limitsOfOne(t, s), true, 1) }
+
+func oneSubjectBatches(t *testing.T, s subject) { property(t, s, limitsOfOne(t, s), true, 4) }
+
+func limitsOfOne(t *testing.T, s subject) []counter.Limit {
 	name := unique(t)
 	pool := make([]counter.Limit, 6)
 	for i := range pool {
@@ -326,13 +402,19 @@ func oneSubject(t *testing.T, s subject) {
 			pool[i].Key, pool[i].Kind, pool[i].Max = s.naming.Rate(fmt.Sprint("api", i), name, "7"), counter.Rate, int64(8+5*i)
 		}
 	}
-	property(t, s, pool, true)
+	return pool
 }
 
 // manySubjects crosses slots in a cluster, where a refused call's earlier
 // counts are taken back: a remaining value can then be told twice, and a rate
 // counts a little more than was admitted until its period is over.
-func manySubjects(t *testing.T, s subject) {
+func manySubjects(t *testing.T, s subject) { property(t, s, limitsOfMany(t, s), !s.naming.Tagged, 1) }
+
+func manySubjectsBatches(t *testing.T, s subject) {
+	property(t, s, limitsOfMany(t, s), !s.naming.Tagged, 4)
+}
+
+func limitsOfMany(t *testing.T, s subject) []counter.Limit {
 	pool := make([]counter.Limit, 6)
 	for i := range pool {
 		if i%2 == 0 {
@@ -341,15 +423,16 @@ func manySubjects(t *testing.T, s subject) {
 			pool[i] = s.rate(unique(t), int64(8+5*i), time.Minute)
 		}
 	}
-	property(t, s, pool, !s.naming.Tagged)
+	return pool
 }
 
-// property: sets of limits, many callers. Whatever the interleaving, every
-// limit's remaining values are distinct, what the store counted is what was
-// admitted, and every set ends at a limit that is used up.
-func property(t *testing.T, s subject, pool []counter.Limit, exact bool) {
+// property: sets of limits, many callers of up to so many calls at once.
+// Whatever the interleaving, every limit's remaining values are distinct, what
+// the store counted is what was admitted, and every set ends at a limit that is
+// used up.
+func property(t *testing.T, s subject, pool []counter.Limit, exact bool, most int) {
 	sets := [][]counter.Limit{pool[:1], pool[:2], pool[1:4], pool[2:6], {pool[5], pool[0]}, {pool[3]}}
-	seen := flood(t, s, sets)
+	seen := flood(t, s, sets, most)
 	for _, l := range pool {
 		values := seen[l.Key]
 		slices.Sort(values)
@@ -377,8 +460,8 @@ func property(t *testing.T, s subject, pool []counter.Limit, exact bool) {
 }
 
 // flood takes from all sets at once and returns the remaining values that
-// admitted calls were told, by key.
-func flood(t *testing.T, s subject, sets [][]counter.Limit) map[string][]int64 {
+// admitted calls were told, by key. A batch is told that of its last call.
+func flood(t *testing.T, s subject, sets [][]counter.Limit, most int) map[string][]int64 {
 	var mu sync.Mutex
 	seen := map[string][]int64{}
 	var group sync.WaitGroup
@@ -387,20 +470,23 @@ func flood(t *testing.T, s subject, sets [][]counter.Limit) map[string][]int64 {
 			counts := make([]counter.Count, 8)
 			for i := range 24 {
 				limits := sets[(worker+i)%len(sets)]
-				refused, err := s.Take(t.Context(), limits, counts)
+				calls := 1 + (worker/len(sets)+i)%most
+				refused, err := s.Take(t.Context(), limits, calls, counts)
 				if err != nil {
 					t.Errorf("take: %v", err)
 					return
 				}
 				if refused >= 0 {
-					if counts[refused].Remaining != 0 {
-						t.Errorf("refused for %s with %d remaining", limits[refused].Key, counts[refused].Remaining)
+					if counts[refused].Remaining >= int64(calls) {
+						t.Errorf("%d calls refused for %s with %d remaining", calls, limits[refused].Key, counts[refused].Remaining)
 					}
 					continue
 				}
 				mu.Lock()
 				for j, l := range limits {
-					seen[l.Key] = append(seen[l.Key], counts[j].Remaining)
+					for k := range int64(calls) {
+						seen[l.Key] = append(seen[l.Key], counts[j].Remaining+k)
+					}
 				}
 				mu.Unlock()
 			}
@@ -421,7 +507,7 @@ func otherKind(t *testing.T, s subject) {
 	wrong := q
 	wrong.Kind = counter.Rate
 	counts := make([]counter.Count, 2)
-	if _, err := s.Take(context.Background(), []counter.Limit{wrong}, counts); err == nil || !strings.Contains(err.Error(), counter.ErrNotCounter.Error()) {
+	if _, err := s.Take(context.Background(), []counter.Limit{wrong}, 1, counts); err == nil || !strings.Contains(err.Error(), counter.ErrNotCounter.Error()) {
 		t.Fatalf("take of a quota as a rate: %v, want %v", err, counter.ErrNotCounter)
 	}
 	want(t, "after the error", s.peek(t, q)[0], before[0])
@@ -433,7 +519,7 @@ func tooMany(t *testing.T, s subject) {
 	for i := range limits {
 		limits[i] = s.quota(unique(t), 1, time.Minute)
 	}
-	if _, err := s.Take(t.Context(), limits, make([]counter.Count, len(limits))); err == nil {
+	if _, err := s.Take(t.Context(), limits, 1, make([]counter.Count, len(limits))); err == nil {
 		t.Error("17 limits were accepted")
 	}
 	if err := s.Peek(t.Context(), limits[:2], make([]counter.Count, 1)); err == nil {

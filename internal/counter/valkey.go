@@ -201,8 +201,11 @@ func (v *Valkey) Close() {
 // counted one after the other, so that an exhausted key costs the others
 // nothing. What an earlier slot counted for a call that a later one refuses is
 // refunded; limits after the refused one's slot are left out, their counts zero.
-func (v *Valkey) Take(ctx context.Context, limits []Limit, counts []Count) (int, error) {
-	return v.ask(ctx, limits, counts, 1)
+func (v *Valkey) Take(ctx context.Context, limits []Limit, calls int, counts []Count) (int, error) {
+	if calls < 1 || calls > MaxCalls {
+		return 0, ErrCalls
+	}
+	return v.ask(ctx, limits, counts, int32(calls))
 }
 
 // Peek implements Counter.
@@ -211,6 +214,7 @@ func (v *Valkey) Peek(ctx context.Context, limits []Limit, counts []Count) error
 	return err
 }
 
+// ask counts calls, or with calls 0 only looks.
 func (v *Valkey) ask(ctx context.Context, limits []Limit, counts []Count, calls int32) (int, error) {
 	if err := fits(limits, counts); err != nil {
 		return 0, err
