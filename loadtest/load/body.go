@@ -9,6 +9,8 @@ var bodies = map[string][]byte{
 	"1k":  pattern(1 << 10),
 	"16k": pattern(16 << 10),
 	"64k": pattern(64 << 10),
+
+	"graphql": []byte(answer),
 }
 
 // pattern returns n bytes of which no two neighbouring kilobytes are equal, so

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"log"
 	"net"
@@ -27,10 +28,14 @@ func main() {
 
 // answer sends a body of the size that the path names, whatever stands before
 // it: a proxy may or may not have stripped its listen path. A POST gets its own
-// body back.
+// body back, unless it is one to a GraphQL server.
 func answer(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.SetContentType("text/plain")
-	if ctx.IsPost() {
+	graphql := bytes.HasSuffix(ctx.Path(), []byte("/graphql"))
+	if graphql {
+		ctx.Response.Header.SetContentType("application/json")
+	}
+	if ctx.IsPost() && !graphql {
 		ctx.Response.SetBodyRaw(ctx.Request.Body())
 		return
 	}

@@ -22,6 +22,8 @@ type setup struct {
 	apis   int  // 0: as many as -apis says
 	asked  int  // keys that requests show, of those that there are; 0: all
 
+	graphql bool // the API is a GraphQL API
+
 	build  string   // program; "": that of -bin
 	policy string   // of the keys; "": the one whose limits are never reached
 	beside *running // share the store and the keys of this one
@@ -160,12 +162,15 @@ log:
 func policies() ([]byte, error) {
 	of := func(id string, numbers map[string]any) map[string]any {
 		numbers["id"], numbers["org_id"], numbers["active"] = id, "loadtest", true
-		numbers["access_rights"] = map[string]any{"bench": map[string]any{"api_id": "bench", "versions": []string{"Default"}}}
+		if numbers["access_rights"] == nil {
+			numbers["access_rights"] = map[string]any{"bench": map[string]any{"api_id": "bench", "versions": []string{"Default"}}}
+		}
 		return numbers
 	}
 	return json.Marshal(map[string]any{
-		plenty: of(plenty, map[string]any{"rate": 100_000_000, "per": 60, "quota_max": 1_000_000_000, "quota_renewal_rate": 3600}),
-		race:   of(race, map[string]any{"quota_max": raceQuota, "quota_renewal_rate": 3600}),
+		plenty:   of(plenty, map[string]any{"rate": 100_000_000, "per": 60, "quota_max": 1_000_000_000, "quota_renewal_rate": 3600}),
+		governed: of(governed, governedPolicy()),
+		race:     of(race, map[string]any{"quota_max": raceQuota, "quota_renewal_rate": 3600}),
 	})
 }
 
@@ -179,11 +184,19 @@ func (b *bench) writeAPIs(s setup, apps string) error {
 		if i == 0 {
 			id = "bench"
 		}
-		def, err := json.Marshal(map[string]any{
+		api := map[string]any{
 			"api_id": id, "name": id, "org_id": "loadtest", "active": true,
 			"use_keyless": s.keys == 0, "strip_auth_data": true,
 			"proxy": map[string]any{"listen_path": "/" + id + "/", "target_url": "http://" + b.origin, "strip_listen_path": true},
-		})
+		}
+		if s.graphql && i == 0 {
+			sdl, err := os.ReadFile(filepath.Join(b.nodeFiles(), "schema.graphql"))
+			if err != nil {
+				return err
+			}
+			api["graphql"] = map[string]any{"enabled": true, "execution_mode": "proxyOnly", "schema": string(sdl)}
+		}
+		def, err := json.Marshal(api)
 		if err != nil {
 			return err
 		}

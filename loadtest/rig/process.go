@@ -55,6 +55,7 @@ type Command struct {
 	Path  string
 	Args  []string
 	Env   []string // besides the rig's own
+	Dir   string   // "": the rig's own
 	Ready string   // host:port that it listens on once it is ready
 }
 
@@ -80,7 +81,7 @@ func (r *Rig) Start(ctx context.Context, c Command) (*Process, error) {
 	}
 	defer out.Close()
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.Env = append(os.Environ(), c.Env...)
+	p.cmd.Env, p.cmd.Dir = append(os.Environ(), c.Env...), c.Dir
 	p.cmd.SysProcAttr = ownGroup()
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", c.Name, err)
