@@ -1,43 +1,86 @@
 package sdl
 
-import "github.com/sluicegate/sluice/internal/graphql/syntax"
+import (
+	"github.com/sluicegate/sluice/internal/graphql/syntax"
+)
 
 // Check returns everything that is wrong with a schema, in order of position,
-// each thing once: at most maxProblems, and then one that says that there are
-// more.
+// each thing once: at most 1,000 problems, and then one that says that there are
+// more. A schema that is too large is not looked at further.
 func Check(doc *syntax.Document) []*Problem {
-	c := &checker{report: report{doc: doc}, doc: doc, text: string(doc.Source)}
-	if !c.withinBounds() {
-		return c.problems()
+	c := &checker{report: report{doc: doc}, doc: doc, text: string(doc.Source), ids: map[string]uint32{}}
+	if c.withinBounds() {
+		c.index()
+		c.checkDocument()
+		c.checkSchema()
 	}
-	c.index()
-	c.knownTypes()
 	return c.problems()
 }
 
 // A checker holds one document against the rules.
+//
+// Names are numbered, so that what was seen under a name is found in a slice.
 type checker struct {
 	report
 	doc  *syntax.Document
 	text string // the source
 
-	types map[string]*typ
+	ids      map[string]uint32 // names
+	fieldIDs []uint32          // the names of FieldDefs
+	inputIDs []uint32          // the names of InputDefs
+
+	types      []*typ          // by first appearance in the document, the built-in ones first
+	typeAt     map[uint32]*typ // by name
+	directives map[uint32]*directive
+
+	members marks // of names, for whatever is being looked at
+	others  marks // the same, for what is inside of that
+
+	inputAt map[[2]uint32]uint32   // InputDefs by input object and name
+	valueAt map[[2]uint32]struct{} // values of enums
 }
 
-// A typ is a type as its first definition and all extensions make it.
-type typ struct {
-	name    string
-	kind    syntax.TypeDefKind
-	builtIn bool
-	parts   []*syntax.TypeDef // the definition, then the extensions; of a built-in type none
+// checkDocument checks what can be said without knowing what types are made of.
+func (c *checker) checkDocument() {
+	c.definitionsOnly()
+	c.uniqueRoots()
+	c.uniqueNames()
+	c.uniqueMembers()
+	c.knownTypes()
+	c.extensions()
+	c.directiveUses()
+	c.objectLiterals()
+}
+
+// checkSchema checks the types that the document makes.
+func (c *checker) checkSchema() {
+	c.gather()
+	c.roots()
+	c.directiveDefinitions()
+	for _, t := range c.types {
+		if len(t.parts) > 0 {
+			c.checkType(t)
+		}
+	}
+	c.inputCycles()
+	c.defaults()
 }
 
 // name returns the text of a span.
 func (c *checker) name(s syntax.Span) string { return c.text[s.Start:s.End] }
 
+// id numbers a name.
+func (c *checker) id(name string) uint32 {
+	id, ok := c.ids[name]
+	if !ok {
+		id = uint32(len(c.ids))
+		c.ids[name] = id
+	}
+	return id
+}
+
 // withinBounds reports what there is too much of.
 func (c *checker) withinBounds() bool {
-	ok := true
 	for _, bound := range []struct {
 		what      string
 		have, max int
@@ -49,82 +92,60 @@ func (c *checker) withinBounds() bool {
 		{"enum values", len(c.doc.EnumValues), MaxValues},
 	} {
 		if bound.have > bound.max {
-			ok = false
-			c.addf(0, nil, "the schema has %d %s, the limit is %d", bound.have, bound.what, bound.max)
+			c.addf(0, nil, "the schema has %d %s, at most %d are possible", bound.have, bound.what, bound.max)
 		}
 	}
-	return c.narrowTypes() && ok
+	c.narrowTypes()
+	return len(c.faults) == 0
 }
 
-// narrowTypes reports types with more wrappers than a schema can hold.
-func (c *checker) narrowTypes() bool {
-	ok := true
-	depth := make([]uint16, len(c.doc.Types))
+// narrowTypes reports types with more wrappers than a schema can hold. Every
+// wrapped type is a type of the document too, so the one that has exactly one
+// wrapper too many speaks for all around it.
+func (c *checker) narrowTypes() {
 	for i := range c.doc.Types {
-		t := &c.doc.Types[i]
-		if t.Kind == syntax.NamedType {
-			continue
+		wrappers := 0
+		for t := &c.doc.Types[i]; t.Kind != syntax.NamedType && wrappers <= MaxWrappers+1; t = &c.doc.Types[t.Of] {
+			wrappers++
 		}
-		n := 0
-		for at := uint32(i); c.doc.Types[at].Kind != syntax.NamedType; at = c.doc.Types[at].Of {
-			n++
+		if wrappers == MaxWrappers+1 {
+			c.addf(c.doc.Types[i].Text.Start, nil, "a type can be in at most %d lists and non-nulls", MaxWrappers)
 		}
-		depth[i] = uint16(n)
-	}
-	for i := range depth {
-		if depth[i] == MaxWrappers+1 {
-			ok = false
-			c.addf(c.doc.Types[i].Text.Start, nil, "a type can have at most %d lists and non-nulls around it", MaxWrappers)
-		}
-	}
-	return ok
-}
-
-// index gathers the definitions.
-func (c *checker) index() {
-	c.types = map[string]*typ{}
-	builtIns := BuiltIns()
-	for i := range builtIns.TypeDefs {
-		if def := &builtIns.TypeDefs[i]; def.Kind != syntax.DirectiveDef {
-			name := builtIns.Text(def.Name)
-			c.types[name] = &typ{name: name, kind: def.Kind, builtIn: true}
-		}
-	}
-	for i := range c.doc.TypeDefs {
-		def := &c.doc.TypeDefs[i]
-		name := c.name(def.Name)
-		if def.Kind == syntax.SchemaDef || def.Kind == syntax.DirectiveDef || def.Extension || c.types[name] != nil {
-			continue
-		}
-		c.types[name] = &typ{name: name, kind: def.Kind, parts: []*syntax.TypeDef{def}}
 	}
 }
 
-// knownTypes reports names of types that there are not.
-func (c *checker) knownTypes() {
-	for i := range c.doc.Types {
-		if t := &c.doc.Types[i]; t.Kind == syntax.NamedType {
-			c.knownType(t.Text)
-		}
+// definitionsOnly reports operations and fragments, which a schema has none of.
+func (c *checker) definitionsOnly() {
+	for i := range c.doc.Operations {
+		c.addf(c.doc.Operations[i].Start, nil, "a schema cannot hold operations, only definitions of types and directives")
 	}
-	for i := range c.doc.TypeDefs {
-		def := &c.doc.TypeDefs[i]
-		for _, name := range c.doc.Names[def.Interfaces.Lo:def.Interfaces.Hi] {
-			c.knownType(name)
-		}
-		if def.Kind == syntax.UnionDef {
-			for _, name := range c.doc.Names[def.Members.Lo:def.Members.Hi] {
-				c.knownType(name)
-			}
-		}
-	}
-	for i := range c.doc.RootTypes {
-		c.knownType(c.doc.RootTypes[i].Type)
+	for i := range c.doc.Fragments {
+		c.addf(c.doc.Fragments[i].Start, nil, "a schema cannot hold fragments, only definitions of types and directives")
 	}
 }
 
-func (c *checker) knownType(name syntax.Span) {
-	if c.types[c.name(name)] == nil {
-		c.addf(name.Start, nil, "Unknown type %q.", c.name(name))
+// marks remembers a number for each of some names, and forgets all at once.
+type marks struct {
+	round uint32
+	cells []mark
+}
+
+type mark struct{ round, value uint32 }
+
+// clear forgets all names.
+func (m *marks) clear() { m.round++ }
+
+func (m *marks) set(id, value uint32) {
+	for int(id) >= len(m.cells) {
+		m.cells = append(m.cells, make([]mark, max(int(id)+1-len(m.cells), len(m.cells), 64))...)
 	}
+	m.cells[id] = mark{m.round, value}
+}
+
+// get returns the number that a name was set to since the last clear.
+func (m *marks) get(id uint32) (uint32, bool) {
+	if int(id) >= len(m.cells) || m.cells[id].round != m.round {
+		return 0, false
+	}
+	return m.cells[id].value, true
 }

@@ -13,7 +13,8 @@ import (
 // names as long as itself.
 const (
 	maxProblems = 1000
-	maxMessage  = 600 // bytes
+	maxMessage  = 800 // bytes
+	maxText     = 200 // bytes of a name or value in a message
 	maxRelated  = 20
 )
 
@@ -38,7 +39,7 @@ func (r *report) add(at uint32, related []uint32, message string) {
 	if r.full() {
 		return
 	}
-	r.faults = append(r.faults, fault{clipped(message), at, related[:min(len(related), maxRelated)]})
+	r.faults = append(r.faults, fault{shorten(message, maxMessage), at, related[:min(len(related), maxRelated)]})
 }
 
 // addf is add with a format.
@@ -48,12 +49,17 @@ func (r *report) addf(at uint32, related []uint32, format string, args ...any) {
 	}
 }
 
-// clipped returns a text that is no longer than maxMessage.
-func clipped(text string) string {
-	if len(text) <= maxMessage {
+// clip returns a name or value for a message, short enough that others have room
+// beside it.
+func clip(text string) string { return shorten(text, maxText) }
+
+// shorten returns a text that is no longer than most bytes, and the mark that
+// something is left out.
+func shorten(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	end := maxMessage
+	end := most
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
