@@ -61,12 +61,15 @@ func (s *Scanner) Offset() int { return s.at }
 
 // Err returns the first fault, an *Error, or nil.
 func (s *Scanner) Err() error {
-	if s.fault.Expected == "" {
-		return nil
+	if fault, ok := s.Fault(); ok {
+		return &fault
 	}
-	e := s.fault
-	return &e
+	return nil
 }
+
+// Fault returns the first fault, and whether there is one. Unlike Err it does not
+// allocate.
+func (s *Scanner) Fault() (Error, bool) { return s.fault, s.fault.Expected != "" }
 
 // Kind returns the kind of the value that comes next, Invalid when none does. It
 // looks at the first byte only: Value can still find a fault.

@@ -121,3 +121,56 @@ func lower(r rune) rune {
 		return r
 	}
 }
+
+// AppendString appends text as a string in quotes. What is not UTF-8 in it
+// becomes the replacement character.
+func AppendString(dst, text []byte) []byte {
+	dst = append(dst, '"')
+	for at := 0; at < len(text); {
+		c := text[at]
+		if plain[c] {
+			n := plainRun(text[at:])
+			dst = append(dst, text[at:at+n]...)
+			at += n
+			continue
+		}
+		if c < utf8.RuneSelf {
+			dst = appendEscape(dst, c)
+			at++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[at:])
+		dst = utf8.AppendRune(dst, r)
+		at += size
+	}
+	return append(dst, '"')
+}
+
+func plainRun(text []byte) int {
+	for i, c := range text {
+		if !plain[c] {
+			return i
+		}
+	}
+	return len(text)
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	case '\b':
+		return append(dst, `\b`...)
+	case '\f':
+		return append(dst, `\f`...)
+	default:
+		const digits = "0123456789abcdef"
+		return append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+	}
+}
