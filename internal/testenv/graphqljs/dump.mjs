@@ -4,6 +4,9 @@ const plain = new Set(['Name', 'NamedType', 'Variable', 'IntValue', 'FloatValue'
 
 const list = (nodes) => (nodes ?? []).map(dump).join(' ');
 
+// Where a selection set begins, of the nodes that may be without one.
+const opened = (n) => (n.selectionSet === undefined ? '' : `{@${n.selectionSet.loc.start}`);
+
 const members = {
   StringValue: (n) => JSON.stringify(n.value),
   ListValue: (n) => list(n.values),
@@ -13,10 +16,9 @@ const members = {
   Argument: (n) => [dump(n.name), dump(n.value)],
   ObjectField: (n) => [dump(n.name), dump(n.value)],
   Directive: (n) => [dump(n.name), list(n.arguments)],
-  Field: (n) => [dump(n.alias), dump(n.name), list(n.arguments), list(n.directives), dump(n.selectionSet)],
+  Field: (n) => [dump(n.alias), dump(n.name), list(n.arguments), list(n.directives), opened(n), dump(n.selectionSet)],
   FragmentSpread: (n) => [dump(n.name), list(n.directives)],
-  InlineFragment: (n) => [dump(n.typeCondition), list(n.directives), dump(n.selectionSet)],
-  SelectionSet: (n) => list(n.selections),
+  InlineFragment: (n) => [dump(n.typeCondition), list(n.directives), opened(n), dump(n.selectionSet)],
   VariableDefinition: (n) => [dump(n.variable), dump(n.type), dump(n.defaultValue), list(n.directives)],
   OperationDefinition: (n) =>
     [n.operation, dump(n.name), list(n.variableDefinitions), list(n.directives), dump(n.selectionSet)],
@@ -37,6 +39,7 @@ const typeSystem = (n) => [
 export function dump(node) {
   if (node === undefined) return '';
   if (node.kind === 'Document') return node.definitions.map(dump).join('\n');
+  if (node.kind === 'SelectionSet') return `{${list(node.selections)}}`;
   const place = `${node.kind}@${node.loc.start}`;
   // The ends of the others are not kept by the parser that is compared.
   if (plain.has(node.kind) || /(Value|Type)$/.test(node.kind)) {
