@@ -34,7 +34,7 @@ type Facts struct {
 	// A level is a field other than __typename: a selection set of nothing but
 	// that is none. Fragments are no levels.
 	Depth uint16 // most nested levels, 1 for { a }
-	Roots []Root // root fields by the name that the root type has them under, each once, __typename left out
+	Roots []Root // root fields as the root type has them, each once; __typename, and what is left no object, left out
 
 	Introspects     bool   // __schema or __type is selected anywhere
 	OnlyIntrospects bool   // nothing else is, but for __typename
