@@ -34,7 +34,8 @@ type compiler struct {
 	sources []*source
 	types   []merged // by TypeID once they are ordered
 	ids     map[string]TypeID
-	roots   [3]string // by syntax.OperationKind
+	known   map[string]struct{} // names of the type that rows are made for
+	roots   [3]string           // by syntax.OperationKind
 }
 
 // Compile turns a document that sdl.Check finds nothing wrong with into a
@@ -49,7 +50,8 @@ func Compile(doc *syntax.Document) *Schema {
 			{doc: doc, text: string(doc.Source)},
 			{doc: builtIns, text: string(builtIns.Source), builtIn: true},
 		},
-		ids: map[string]TypeID{},
+		ids:   map[string]TypeID{},
+		known: map[string]struct{}{},
 	}
 	c.reserve()
 	c.collect()

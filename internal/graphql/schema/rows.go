@@ -1,6 +1,9 @@
 package schema
 
-import "github.com/sluicegate/sluice/internal/graphql/syntax"
+import (
+	"github.com/sluicegate/sluice/internal/graphql/sdl"
+	"github.com/sluicegate/sluice/internal/graphql/syntax"
+)
 
 // kinds gives the kind of a type by that of its definition.
 var kinds = [...]Kind{
@@ -16,6 +19,7 @@ var kinds = [...]Kind{
 func (c *compiler) addType(id TypeID) {
 	m := &c.types[id]
 	first := m.parts[0]
+	c.forget()
 	t := Type{
 		Name:    c.texts.keep(m.name),
 		Kind:    kinds[first.def.Kind],
@@ -28,9 +32,7 @@ func (c *compiler) addType(id TypeID) {
 		c.addFields(id, m.parts)
 		t.Inputs.Lo = uint32(len(c.Inputs)) // past the fields' arguments
 	case InputObject:
-		for _, p := range m.parts {
-			c.addInputs(p.source, p.def.Inputs)
-		}
+		c.addInputFields(m.parts)
 	case Enum:
 		c.addValues(m.parts)
 	}
@@ -42,12 +44,15 @@ func (c *compiler) addFields(owner TypeID, parts []part) {
 	for _, p := range parts {
 		for i := p.def.Fields.Lo; i < p.def.Fields.Hi; i++ {
 			def := &p.doc.FieldDefs[i]
+			if c.repeats(p.name(def.Name)) {
+				continue
+			}
 			c.Fields = append(c.Fields, Field{
 				Name:       c.texts.keep(p.name(def.Name)),
 				Owner:      owner,
 				Type:       c.ref(p.source, def.Type),
 				Arguments:  c.addInputs(p.source, def.Arguments),
-				Deprecated: p.uses(def.Directives, "deprecated"),
+				Deprecated: p.deprecated(def.Directives),
 			})
 		}
 	}
@@ -69,31 +74,63 @@ func (c *compiler) addMetaFields() {
 		Field{Name: "__type", Owner: c.Query, Type: Named(c.ids["__Type"]), Arguments: Span{argument, argument + 1}})
 }
 
+// forget starts over with the names of a type. A map that was large once would
+// take long to clear for each of the types that follow.
+func (c *compiler) forget() {
+	if len(c.known) > 256 {
+		c.known = map[string]struct{}{}
+	}
+	clear(c.known)
+}
+
+// repeats tells whether the type that rows are made for has the name already.
+func (c *compiler) repeats(name string) bool {
+	n := len(c.known)
+	c.known[name] = struct{}{}
+	return len(c.known) == n
+}
+
+func (c *compiler) addInputFields(parts []part) {
+	for _, p := range parts {
+		for i := p.def.Inputs.Lo; i < p.def.Inputs.Hi; i++ {
+			if !c.repeats(p.name(p.doc.InputDefs[i].Name)) {
+				c.addInput(p.source, &p.doc.InputDefs[i])
+			}
+		}
+	}
+}
+
 func (c *compiler) addInputs(s *source, defs syntax.Range) Span {
 	lo := uint32(len(c.Inputs))
 	for i := defs.Lo; i < defs.Hi; i++ {
-		def := &s.doc.InputDefs[i]
-		input := Input{
-			Name:       c.texts.keep(s.name(def.Name)),
-			Type:       c.ref(s, def.Type),
-			HasDefault: def.Default != syntax.None,
-			Deprecated: s.uses(def.Directives, "deprecated"),
-		}
-		if input.HasDefault {
-			input.Default = c.texts.keep(s.name(s.doc.Values[def.Default].Text))
-		}
-		c.Inputs = append(c.Inputs, input)
+		c.addInput(s, &s.doc.InputDefs[i])
 	}
 	return Span{lo, uint32(len(c.Inputs))}
+}
+
+func (c *compiler) addInput(s *source, def *syntax.InputDef) {
+	input := Input{
+		Name:       c.texts.keep(s.name(def.Name)),
+		Type:       c.ref(s, def.Type),
+		HasDefault: def.Default != syntax.None,
+		Deprecated: s.deprecated(def.Directives),
+	}
+	if input.HasDefault {
+		input.Default = c.texts.keep(s.name(s.doc.Values[def.Default].Text))
+	}
+	c.Inputs = append(c.Inputs, input)
 }
 
 func (c *compiler) addValues(parts []part) {
 	for _, p := range parts {
 		for i := p.def.EnumValues.Lo; i < p.def.EnumValues.Hi; i++ {
 			def := &p.doc.EnumValues[i]
+			if c.repeats(p.name(def.Name)) {
+				continue
+			}
 			c.Values = append(c.Values, Value{
 				Name:       c.texts.keep(p.name(def.Name)),
-				Deprecated: p.uses(def.Directives, "deprecated"),
+				Deprecated: p.deprecated(def.Directives),
 			})
 		}
 	}
@@ -130,6 +167,12 @@ func (s *source) locations(names syntax.Range) (places Location) {
 		}
 	}
 	return places
+}
+
+// deprecated tells whether the directives deprecate what they are on.
+func (s *source) deprecated(directives syntax.Range) bool {
+	_, is := sdl.Deprecation(s.doc, directives)
+	return is
 }
 
 // uses tells whether one of the directives has the name.

@@ -2,6 +2,7 @@ package sdl
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
@@ -11,6 +12,10 @@ type Problem struct {
 	Message  string
 	Location syntax.Location
 	Related  []syntax.Location // other places that the problem is about, such as the first of two equal names
+
+	// Harmless tells that something is merely said twice in the same words, so
+	// that it is clear what is meant. Published schemas have such repetitions.
+	Harmless bool
 }
 
 // String returns the problem as "line:column: message".
@@ -21,6 +26,11 @@ func (p *Problem) String() string {
 // Errors is everything that is wrong with a schema, in order of position. It has
 // at least one problem.
 type Errors struct{ Problems []*Problem }
+
+// Harmless tells whether all problems are harmless.
+func (e *Errors) Harmless() bool {
+	return !slices.ContainsFunc(e.Problems, func(p *Problem) bool { return !p.Harmless })
+}
 
 // Error returns the first problem and how many more there are.
 func (e *Errors) Error() string {

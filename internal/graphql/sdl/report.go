@@ -23,6 +23,8 @@ type fault struct {
 	message string
 	at      uint32
 	related []uint32
+
+	harmless bool
 }
 
 // report gathers faults.
@@ -34,19 +36,15 @@ type report struct {
 // full tells whether nothing more is taken, so that checks can end.
 func (r *report) full() bool { return len(r.faults) >= maxProblems }
 
-// add notes what is wrong at an offset.
-func (r *report) add(at uint32, related []uint32, message string) {
+// addf notes what is wrong at an offset, and returns the note as long as more are
+// taken, to be added to at once.
+func (r *report) addf(at uint32, related []uint32, format string, args ...any) *fault {
 	if r.full() {
-		return
+		return &fault{}
 	}
-	r.faults = append(r.faults, fault{shorten(message, maxMessage), at, related[:min(len(related), maxRelated)]})
-}
-
-// addf is add with a format.
-func (r *report) addf(at uint32, related []uint32, format string, args ...any) {
-	if !r.full() {
-		r.add(at, related, fmt.Sprintf(format, args...))
-	}
+	message := shorten(fmt.Sprintf(format, args...), maxMessage)
+	r.faults = append(r.faults, fault{message: message, at: at, related: related[:min(len(related), maxRelated)]})
+	return &r.faults[len(r.faults)-1]
 }
 
 // clip returns a name or value for a message, short enough that others have room
@@ -76,7 +74,7 @@ func (r *report) problems() []*Problem {
 	places := r.places()
 	problems := make([]*Problem, len(r.faults), len(r.faults)+1)
 	for i, f := range r.faults {
-		p := &Problem{Message: f.message, Location: places[f.at]}
+		p := &Problem{Message: f.message, Location: places[f.at], Harmless: f.harmless}
 		for _, at := range f.related {
 			p.Related = append(p.Related, places[at])
 		}

@@ -25,17 +25,23 @@ const (
 // maxNesting is how deep lists and objects in values, and lists in types, go.
 const maxNesting = 100
 
-// Parse reads the text of a schema and checks it. The error is an *Errors.
+// Parse reads the text of a schema and checks it. The error is an *Errors. Where
+// that is harmless, the document is returned as well.
 func Parse(text string) (*syntax.Document, error) {
 	doc := &syntax.Document{}
 	err := syntax.ParseSchema(doc, []byte(text), syntax.Limits{Bytes: MaxBytes, ValueDepth: maxNesting})
 	if err != nil {
 		return nil, &Errors{Problems: []*Problem{unreadable(err)}}
 	}
-	if problems := Check(doc); len(problems) > 0 {
-		return nil, &Errors{Problems: problems}
+	problems := Check(doc)
+	if len(problems) == 0 {
+		return doc, nil
 	}
-	return doc, nil
+	found := &Errors{Problems: problems}
+	if !found.Harmless() {
+		doc = nil
+	}
+	return doc, found
 }
 
 // unreadable says why a text could not be parsed.

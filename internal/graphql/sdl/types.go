@@ -200,7 +200,8 @@ func (c *checker) checkMembers(t *typ) {
 	c.eachTwice(len(t.members), func(i int) (uint32, uint32) {
 		return t.members[i].to.id, t.members[i].at
 	}, func(i int, at []uint32) {
-		c.addf(at[1], without(at, 1), "union member '%s.%s' can only be defined once", t.name, t.members[i].to.name)
+		f := c.addf(at[1], without(at, 1), "union member '%s.%s' can only be defined once", t.name, t.members[i].to.name)
+		f.harmless = true
 	})
 	c.members.clear()
 	for _, m := range t.members {

@@ -57,13 +57,13 @@ func (c *checker) uniqueNames() {
 
 // unique reports a name that comes up for the second time since members was
 // cleared.
-func (c *checker) unique(id, at uint32, format string, args ...any) {
+func (c *checker) unique(id, at uint32, format string, args ...any) *fault {
 	first, known := c.members.get(id)
 	if !known {
 		c.members.set(id, at)
-		return
+		return &fault{}
 	}
-	c.addf(at, []uint32{first}, format, args...)
+	return c.addf(at, []uint32{first}, format, args...)
 }
 
 // uniqueMembers reports second fields, arguments, enum values and members of
@@ -78,7 +78,8 @@ func (c *checker) uniqueMembers() {
 		for _, def := range t.all {
 			for i := def.EnumValues.Lo; i < def.EnumValues.Hi; i++ {
 				at := c.doc.EnumValues[i].Name
-				c.unique(c.id(c.name(at)), at.Start, "enum value '%s.%s' can only be defined once", t.name, clip(c.name(at)))
+				f := c.unique(c.id(c.name(at)), at.Start, "enum value '%s.%s' can only be defined once", t.name, clip(c.name(at)))
+				f.harmless = true
 			}
 		}
 		for _, def := range t.all {
@@ -95,16 +96,63 @@ func (c *checker) uniqueMembers() {
 	}
 }
 
+// uniqueFields reports second fields and input fields. What a name was first
+// defined as is in members: twice the index, and one more for an input field.
 func (c *checker) uniqueFields(t *typ, def *syntax.TypeDef) {
 	const format = "field '%s.%s' can only be defined once"
 	for i := def.Fields.Lo; i < def.Fields.Hi; i++ {
-		at := c.doc.FieldDefs[i].Name
-		c.unique(c.fieldIDs[i], at.Start, format, t.name, clip(c.name(at)))
+		first, known := c.members.get(c.fieldIDs[i])
+		if !known {
+			c.members.set(c.fieldIDs[i], 2*i)
+			continue
+		}
+		name := c.doc.FieldDefs[i].Name
+		f := c.addf(name.Start, []uint32{c.memberAt(first)}, format, t.name, clip(c.name(name)))
+		f.harmless = first&1 == 0 && c.sameField(&c.doc.FieldDefs[first/2], &c.doc.FieldDefs[i])
 	}
 	for i := def.Inputs.Lo; i < def.Inputs.Hi; i++ {
-		at := c.doc.InputDefs[i].Name
-		c.unique(c.inputIDs[i], at.Start, format, t.name, clip(c.name(at)))
+		first, known := c.members.get(c.inputIDs[i])
+		if !known {
+			c.members.set(c.inputIDs[i], 2*i+1)
+			continue
+		}
+		name := c.doc.InputDefs[i].Name
+		f := c.addf(name.Start, []uint32{c.memberAt(first)}, format, t.name, clip(c.name(name)))
+		f.harmless = first&1 == 1 && c.sameInput(&c.doc.InputDefs[first/2], &c.doc.InputDefs[i])
 	}
+}
+
+func (c *checker) memberAt(member uint32) uint32 {
+	if member&1 == 1 {
+		return c.doc.InputDefs[member/2].Name.Start
+	}
+	return c.doc.FieldDefs[member/2].Name.Start
+}
+
+// sameField tells whether two definitions of a field say the same.
+func (c *checker) sameField(a, b *syntax.FieldDef) bool {
+	if !c.equal(a.Type, b.Type) || a.Arguments.Len() != b.Arguments.Len() {
+		return false
+	}
+	for i := range a.Arguments.Hi - a.Arguments.Lo {
+		if !c.sameInput(&c.doc.InputDefs[a.Arguments.Lo+i], &c.doc.InputDefs[b.Arguments.Lo+i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameInput tells whether two definitions of an argument or input field say the
+// same.
+func (c *checker) sameInput(a, b *syntax.InputDef) bool {
+	return c.name(a.Name) == c.name(b.Name) && c.equal(a.Type, b.Type) && c.defaultText(a) == c.defaultText(b)
+}
+
+func (c *checker) defaultText(input *syntax.InputDef) string {
+	if input.Default == syntax.None {
+		return ""
+	}
+	return c.name(c.doc.Values[input.Default].Text)
 }
 
 // uniqueArguments reports arguments that are defined more than once, each name
