@@ -64,7 +64,7 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	if err != nil {
 		return refuse(ex, err)
 	}
-	ex.KeyHash, ex.KeyName, ex.Session, ex.Grants = e.identity(), e.name(), e.session, &e.grants
+	ex.Token, ex.KeyHash, ex.KeyName, ex.Session, ex.Grants = token, e.identity(), e.name(), e.session, &e.grants
 	switch {
 	case e.off:
 		return ex.Reject(inactive)

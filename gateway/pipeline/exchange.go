@@ -30,6 +30,7 @@ type Exchange struct {
 	ID      [32]byte   // request id, lower-case hex
 	Started time.Time
 
+	Token   []byte              // the credential as the client sent it, never logged; nil when keyless
 	KeyHash string              // identity of the key; "" when keyless or not yet known
 	Session *definition.Session // nil when keyless; shared, so never written to
 	Grant   *Grant              // what the key may do with API; nil when keyless
@@ -49,11 +50,12 @@ type Exchange struct {
 	Upstream Upstream
 	Buf      []byte // scratch that keeps its capacity between requests; a stage may use it within one Handle
 	PathBuf  []byte // holds Path
+	BodyBuf  []byte // scratch like Buf, for whichever stage sets Outgoing.Body: nobody else uses it
 }
 
 // Outgoing is how the request that goes upstream differs from the one that came.
 type Outgoing struct {
-	Drop  []string // canonical names of request headers that are not forwarded; compiled, shared, never appended to
+	Drop  []string // canonical names of request headers that are not forwarded; compiled and shared: AlsoDrop adds to them
 	Extra []byte   // whole header lines added, each ended by CRLF; a line that replaces one needs its name in Drop too
 	Query []byte   // query string in place of the client's, when HasQuery
 	Body  []byte   // body in place of the client's, when HasBody; alive until the exchange is released
@@ -62,6 +64,18 @@ type Outgoing struct {
 	HasBody  bool
 	Post     bool // the method is POST, whatever the client's
 	Root     bool // the target URL itself is called, without the rest of the path and without a query
+
+	dropped []string // Drop once AlsoDrop has added to it
+}
+
+// AlsoDrop adds the canonical name of a header that is not forwarded. name must
+// not be made for the request: it is held on to.
+func (o *Outgoing) AlsoDrop(name string) {
+	if len(o.dropped) == 0 {
+		o.dropped = append(o.dropped, o.Drop...)
+	}
+	o.dropped = append(o.dropped, name)
+	o.Drop = o.dropped
 }
 
 // Upstream is what the call upstream came to.
@@ -89,10 +103,11 @@ const maxKept = 16 << 10
 // Release returns the exchange to the pool; it must not be used afterwards.
 func (ex *Exchange) Release() {
 	buf, path, extra, query := ex.Buf[:0], ex.PathBuf[:0], ex.Outgoing.Extra[:0], ex.Outgoing.Query[:0]
-	if cap(buf)+cap(path)+cap(extra)+cap(query) > maxKept {
-		buf, path, extra, query = nil, nil, nil, nil
+	body, dropped := ex.BodyBuf[:0], ex.Outgoing.dropped[:0]
+	if cap(buf)+cap(path)+cap(extra)+cap(query)+cap(body) > maxKept {
+		buf, path, extra, query, body = nil, nil, nil, nil, nil
 	}
-	*ex = Exchange{Buf: buf, PathBuf: path, Outgoing: Outgoing{Extra: extra, Query: query}}
+	*ex = Exchange{Buf: buf, PathBuf: path, BodyBuf: body, Outgoing: Outgoing{Extra: extra, Query: query, dropped: dropped}}
 	exchanges.Put(ex)
 }
 

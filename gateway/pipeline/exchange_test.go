@@ -1,0 +1,41 @@
+package pipeline
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sluicegate/sluice/gateway/wire"
+)
+
+func TestNamesThatAreAlsoDroppedLeaveTheSharedListAlone(t *testing.T) {
+	shared := append(make([]string, 0, 8), "Authorization")
+	for range 3 {
+		ex := For(&wire.Call{})
+		ex.Outgoing.Drop = shared
+		ex.Outgoing.AlsoDrop("Content-Type")
+		ex.Outgoing.AlsoDrop("Accept")
+		if want := []string{"Authorization", "Content-Type", "Accept"}; !slices.Equal(ex.Outgoing.Drop, want) {
+			t.Errorf("%q, want %q", ex.Outgoing.Drop, want)
+		}
+		if rest := shared[:3]; rest[1] != "" || rest[2] != "" {
+			t.Errorf("the shared list became %q", rest)
+		}
+		ex.Release()
+	}
+	ex := For(&wire.Call{})
+	if len(ex.Outgoing.Drop) > 0 || ex.Outgoing.HasBody || ex.Token != nil {
+		t.Error("an exchange from the pool is not empty")
+	}
+}
+
+func TestDroppingDoesNotAllocate(t *testing.T) {
+	call, shared := &wire.Call{}, []string{"Authorization"}
+	if n := testing.AllocsPerRun(1000, func() {
+		ex := For(call)
+		ex.Outgoing.Drop = shared
+		ex.Outgoing.AlsoDrop("Content-Type")
+		ex.Release()
+	}); n != 0 && !raceEnabled {
+		t.Errorf("%v allocations", n)
+	}
+}
