@@ -1,14 +1,12 @@
 package sdl
 
-import (
-	"github.com/sluicegate/sluice/internal/graphql/syntax"
-)
+import "github.com/sluicegate/sluice/internal/graphql/syntax"
 
 // Check returns everything that is wrong with a schema, in order of position,
 // each thing once: at most 1,000 problems, and then one that says that there are
 // more. A schema that is too large is not looked at further.
 func Check(doc *syntax.Document) []*Problem {
-	c := &checker{report: report{doc: doc}, doc: doc, text: string(doc.Source), ids: map[string]uint32{}}
+	c := newChecker(doc)
 	if c.withinBounds() {
 		c.index()
 		c.checkDocument()
@@ -38,6 +36,10 @@ type checker struct {
 
 	inputAt map[[2]uint32]uint32   // InputDefs by input object and name
 	valueAt map[[2]uint32]struct{} // values of enums
+}
+
+func newChecker(doc *syntax.Document) *checker {
+	return &checker{report: report{doc: doc}, doc: doc, text: string(doc.Source), ids: map[string]uint32{}}
 }
 
 // checkDocument checks what can be said without knowing what types are made of.
