@@ -2,15 +2,14 @@ package testenv
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 	"testing"
 )
 
@@ -20,7 +19,6 @@ type Oracle struct {
 	mu    sync.Mutex
 	in    io.Writer
 	out   *bufio.Reader
-	log   *bytes.Buffer
 	last  int
 	known map[string]bool // digests of schemas that were sent
 }
@@ -74,8 +72,8 @@ type OracleLocation struct {
 // SLUICE_TEST_REQUIRE_SERVERS=1.
 func GraphQLJS(t testing.TB) *Oracle {
 	t.Helper()
-	dir := NodeModules(t)
-	o, err := sharedOracle(dir)
+	NodeModules(t)
+	o, err := oracle()
 	if err != nil {
 		t.Fatalf("starting graphql-js: %v", err)
 	}
@@ -93,7 +91,7 @@ func (o *Oracle) Ask(t testing.TB, q Question) Answer {
 		a, err = o.exchange(q, true)
 	}
 	if err != nil {
-		t.Fatalf("asking graphql-js: %v\n%s", err, o.log)
+		t.Fatalf("asking graphql-js: %v", err)
 	}
 	if a.Failure != "" {
 		t.Fatalf("graphql-js: %s: %s", q.Op, a.Failure)
@@ -152,25 +150,20 @@ func (o *Oracle) exchange(q Question, sendSchema bool) (reply, error) {
 	return r, nil
 }
 
-// oracles is the process's one, nil before the first call.
-var oracles struct {
-	once sync.Once
-	o    *Oracle
-	err  error
-}
-
-func sharedOracle(dir string) (*Oracle, error) {
-	oracles.once.Do(func() { oracles.o, oracles.err = startOracle(dir) })
-	return oracles.o, oracles.err
-}
+// oracle is the process's one; nothing ends it but the process's end.
+var oracle = sync.OnceValues(startOracle)
 
 // startOracle runs Node, which ends when its input does: with this process.
-func startOracle(dir string) (*Oracle, error) {
+func startOracle() (*Oracle, error) {
+	dir, err := nodeModules()
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command("node", "oracle.mjs")
 	cmd.Dir = dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the tests
-	o := &Oracle{log: new(bytes.Buffer), known: make(map[string]bool)}
-	cmd.Stderr = o.log
+	cmd.SysProcAttr = dieWithUs()  // also while it is busy
+	cmd.SysProcAttr.Setpgid = true // Ctrl-C is for the tests
+	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -179,6 +172,5 @@ func startOracle(dir string) (*Oracle, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.in, o.out = in, bufio.NewReaderSize(out, 1<<20)
-	return o, cmd.Start()
+	return &Oracle{in: in, out: bufio.NewReaderSize(out, 1<<20), known: make(map[string]bool)}, cmd.Start()
 }

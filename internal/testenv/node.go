@@ -25,26 +25,28 @@ const installWithin = 5 * time.Minute
 // be had, t is skipped, or fails under SLUICE_TEST_REQUIRE_SERVERS=1.
 func NodeModules(t testing.TB) string {
 	t.Helper()
-	dir := filepath.Join(Root(t), "internal", "testenv", "graphqljs")
-	if _, err := exec.LookPath("node"); err != nil {
-		unavailable(t, errors.New("node is not installed: try apt-get install nodejs npm"))
-	}
-	if err := installOnce(dir); err != nil {
-		unavailable(t, fmt.Errorf("installing the packages of %s: %w", dir, err))
+	dir, err := nodeModules()
+	if err != nil {
+		unavailable(t, err)
 	}
 	return dir
 }
 
-// installed is what came of the process's one attempt.
-var installed struct {
-	once sync.Once
-	err  error
-}
-
-func installOnce(dir string) error {
-	installed.once.Do(func() { installed.err = install(dir) })
-	return installed.err
-}
+// nodeModules makes the process's one attempt.
+var nodeModules = sync.OnceValues(func() (string, error) {
+	if _, err := exec.LookPath("node"); err != nil {
+		return "", errors.New("node is not installed: try apt-get install nodejs npm")
+	}
+	root, err := findRoot()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(root, "internal", "testenv", "graphqljs")
+	if err := install(dir); err != nil {
+		return "", fmt.Errorf("installing the packages of %s: %w", dir, err)
+	}
+	return dir, nil
+})
 
 // stamp is a copy of the lock file whose packages are installed.
 const stamp = "node_modules/.installed"
@@ -98,20 +100,26 @@ func lockDirectory(dir string) (*os.File, error) {
 // Root returns the directory of the module, which tests run somewhere below.
 func Root(t testing.TB) string {
 	t.Helper()
-	dir, err := os.Getwd()
+	dir, err := findRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
+	return dir
+}
+
+func findRoot() (string, error) {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
+			return dir, nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			t.Fatal("the test does not run below a go.mod")
+			return "", errors.New("this does not run below a go.mod")
 		}
 		dir = parent
 	}
+	return "", err
 }
 
 // Data returns a file of the data that is too large, or not ours, to be in the

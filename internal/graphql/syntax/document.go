@@ -4,6 +4,8 @@
 // Grammar: GraphQL specification, September 2025, section 2 and appendix B.
 package syntax
 
+import "strconv"
+
 // A Span is a piece of Document.Source, in bytes. An empty one is absent.
 type Span struct{ Start, End uint32 }
 
@@ -283,24 +285,27 @@ type Error struct {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Limits bound what is parsed. Zero is no limit.
+// Limits bound what is parsed. Zero is no limit, but nesting and size are bounded
+// in any case: at 1,000 and at 2 GiB.
 type Limits struct {
 	Bytes      int // of the document
 	Tokens     int
-	Depth      int // of nested selection sets
+	Depth      int // of nested selection sets; an operation's own is the first
 	ValueDepth int // of nested lists and objects in values, and of lists in types
 	Aliases    int
 	Directives int // uses of directives
-	Literals   int // values that are not variables
+	Literals   int // values that are not variables, and each value in them
 	Fragments  int
 	Operations int
 }
 
 // A LimitError is a document that is larger than Limits allow.
 type LimitError struct {
-	What string // what there is too much of: "tokens"
-	Max  int
+	What string // what there is too much of: bytes, tokens, depth, value depth, aliases, directives, literals, fragments or operations
+	Max  int    // how much is allowed
 }
 
 // Error says which limit is exceeded and what would be allowed.
-func (e *LimitError) Error() string { return "document exceeds the limit on " + e.What }
+func (e *LimitError) Error() string {
+	return "document exceeds the limit on " + e.What + ": at most " + strconv.Itoa(e.Max)
+}

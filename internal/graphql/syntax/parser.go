@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Bounds that hold whatever Limits say: the stack that nesting costs is not to
-// be had back, and spans have 32 bits.
+// Bounds that hold whatever Limits say: a stack that overflows ends the process,
+// and spans have 32 bits.
 const (
 	maxBytes = math.MaxInt32
 	maxDepth = 1000 // of selection sets, and of values and types
