@@ -1,6 +1,10 @@
 package definition
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
+)
 
 // A feature is something that a definition can ask for and that this release
 // does not have. Such a definition is refused, so that nothing is ever served
@@ -83,16 +87,16 @@ func (p *Problems) checkFeatures(a *API) {
 	if a.VersionData == nil {
 		return
 	}
-	for _, name := range sortedKeys(a.VersionData.Versions) {
-		v, at := a.VersionData.Versions[name], entry("version_data.versions", name)
+	for _, name := range object.SortedKeys(a.VersionData.Versions) {
+		v, at := a.VersionData.Versions[name], object.Entry("version_data.versions", name)
 		if v == nil {
 			continue
 		}
 		refuse(p, at, missingVersions, v)
 		lists := parts(v.ExtendedPaths)
-		for _, list := range sortedKeys(lists) {
+		for _, list := range object.SortedKeys(lists) {
 			if list != persistedList && asksFor(lists[list]) {
-				p.refuse(within(at+".extended_paths", list), "path rules ("+list+")")
+				p.refuse(object.Member(at+".extended_paths", list), "path rules ("+list+")")
 			}
 		}
 	}
@@ -102,7 +106,7 @@ func (p *Problems) checkFeatures(a *API) {
 func (a *API) tokenPath() string {
 	switch {
 	case a.AuthConfigs["authToken"] != nil:
-		return entry("auth_configs", "authToken")
+		return object.Entry("auth_configs", "authToken")
 	case a.Auth != nil:
 		return "auth"
 	}
@@ -120,10 +124,10 @@ func asksFor(list json.RawMessage) bool {
 	return len(rules) == 0 && says(list)
 }
 
-func refuse[T any](p *Problems, path string, features []feature[T], object T) {
+func refuse[T any](p *Problems, path string, features []feature[T], of T) {
 	for _, f := range features {
-		if f.asks(object) {
-			p.refuse(within(path, f.path), f.name)
+		if f.asks(of) {
+			p.refuse(object.Member(path, f.path), f.name)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
 // How large what is read may be, in bytes, and how many elements it may have.
@@ -39,7 +41,7 @@ func ParseAPI(data []byte) (*API, error) {
 func checkRest(data []byte) error {
 	n := len(data) - len(parts(bytes.TrimSpace(data))["graphql"])
 	if n > maxWithout {
-		return &Problems{{Message: sizeMessage(n, maxWithout) + " beside its graphql part"}}
+		return &Problems{{Message: object.SizeMessage(n, maxWithout) + " beside its graphql part"}}
 	}
 	return nil
 }
@@ -60,10 +62,10 @@ func ParseSession(data []byte) (*Session, error) {
 
 // parse reads data, at most most bytes, into *into, and checks it with validate.
 func parse[T any](data []byte, most int, into *T, validate func() error) error {
-	if p := checkSyntax(data, most); p != nil {
-		return &Problems{*p}
+	if fault := object.Check(data, most); fault != nil {
+		return asProblems(*fault)
 	}
-	unread, ok := decode(data, into).(*Problems)
+	unread, ok := asProblems(object.Decode(data, into)...).(*Problems)
 	if !ok {
 		return validate()
 	}
@@ -95,8 +97,8 @@ func (p *Problems) cover(path string) bool {
 // policy. It returns the policies that are right, ordered by id, also beside an
 // error; the error is *Problems and holds those of all others.
 func ParsePolicies(data []byte) ([]*Policy, error) {
-	if problem := checkSyntax(data, maxPolicyFile); problem != nil {
-		return nil, &Problems{*problem}
+	if fault := object.Check(data, maxPolicyFile); fault != nil {
+		return nil, asProblems(*fault)
 	}
 	var byID map[string]json.RawMessage
 	if err := json.Unmarshal(data, &byID); err != nil || byID == nil {
@@ -104,15 +106,15 @@ func ParsePolicies(data []byte) ([]*Policy, error) {
 	}
 	var policies []*Policy
 	var problems Problems
-	for _, id := range sortedKeys(byID) {
+	for _, id := range object.SortedKeys(byID) {
 		p, err := ParsePolicy(byID[id])
 		switch {
 		case err != nil:
-			problems.join(entry("", id), err)
+			problems.join(object.Entry("", id), err)
 		case p.ID != "" && p.ID != id:
-			problems.addf(entry("", id)+".id", "must be %q, the name of the entry, or be left out", id)
+			problems.addf(object.Entry("", id)+".id", "must be %q, the name of the entry, or be left out", id)
 		case !isID(id):
-			problems.addf(entry("", id), "%s", idMessage)
+			problems.addf(object.Entry("", id), "%s", idMessage)
 		default:
 			p.ID = id
 			policies = append(policies, p)
@@ -131,7 +133,7 @@ func ParseBundle(data []byte) (*Bundle, error) {
 		Policies []json.RawMessage `json:"policies"`
 	}
 	if len(data) > maxBundle {
-		return nil, fmt.Errorf("reading a bundle: %s", sizeMessage(len(data), maxBundle))
+		return nil, fmt.Errorf("reading a bundle: %s", object.SizeMessage(len(data), maxBundle))
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return nil, fmt.Errorf("reading a bundle: %w", err)
@@ -141,7 +143,7 @@ func ParseBundle(data []byte) (*Bundle, error) {
 	for i, one := range raw.APIs {
 		a, err := ParseAPI(one)
 		if err != nil {
-			b.Skipped = append(b.Skipped, SkippedAPI(item("apis", i), a, err))
+			b.Skipped = append(b.Skipped, SkippedAPI(object.Item("apis", i), a, err))
 			continue
 		}
 		b.APIs = append(b.APIs, a)
@@ -149,7 +151,7 @@ func ParseBundle(data []byte) (*Bundle, error) {
 	for i, one := range raw.Policies {
 		p, err := ParsePolicy(one)
 		if err != nil {
-			source := item("policies", i) + " " + p.Key()
+			source := object.Item("policies", i) + " " + p.Key()
 			b.Skipped = append(b.Skipped, Skipped{Source: source, Reason: err.Error()})
 			continue
 		}
@@ -171,12 +173,16 @@ func (p *Problems) join(path string, err error) {
 		case path != "" && one.Path[0] == '[':
 			one.Path = path + one.Path
 		default:
-			one.Path = within(path, one.Path)
+			one.Path = object.Member(path, one.Path)
 		}
 		p.add(one)
 	}
 }
 
-func sizeMessage(size, most int) string {
-	return fmt.Sprintf("is %d bytes; at most %d are read", size, most)
+// unmarshal replaces *into, a struct of this package, by what data says.
+func unmarshal[T any](data []byte, into *T) error {
+	if fault := object.Check(data, maxObject); fault != nil {
+		return asProblems(*fault)
+	}
+	return asProblems(object.Decode(data, into)...)
 }

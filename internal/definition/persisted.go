@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
 const (
@@ -33,7 +35,7 @@ func (v *Version) PersistedOperations() ([]PersistedOperation, error) {
 		return nil, nil
 	}
 	if raw[0] != '[' {
-		return nil, &Problems{{Path: persistedList, Message: "must be an array, not " + typeName(raw[0])}}
+		return nil, &Problems{{Path: persistedList, Message: "must be an array, not " + object.TypeName(raw[0])}}
 	}
 	var p Problems
 	var used []PersistedOperation
@@ -42,7 +44,7 @@ func (v *Version) PersistedOperations() ([]PersistedOperation, error) {
 	p.checkCount(persistedList, len(all), maxPersisted)
 	for i, one := range all {
 		var o PersistedOperation
-		at, err := item(persistedList, i), o.UnmarshalJSON(one)
+		at, err := object.Item(persistedList, i), o.UnmarshalJSON(one)
 		if err != nil || o.Disabled {
 			p.join(at, err)
 			continue
@@ -90,8 +92,8 @@ func (p *Problems) checkPersisted(at string, o *PersistedOperation, seen map[str
 		}
 		seen[call] = true
 	}
-	for _, name := range sortedKeys(o.Variables) {
-		p.checkReferences(entry(at+".variables", name), o.Variables[name], parameters)
+	for _, name := range object.SortedKeys(o.Variables) {
+		p.checkReferences(object.Entry(at+".variables", name), o.Variables[name], parameters)
 	}
 }
 
@@ -148,19 +150,19 @@ var pathReference = regexp.MustCompile(`\$path\.([A-Za-z0-9_-]*)`)
 func (p *Problems) checkReferences(at string, value json.RawMessage, parameters map[string]bool) {
 	switch value[0] {
 	case '"':
-		for _, found := range pathReference.FindAllStringSubmatch(unquote(value), -1) {
+		for _, found := range pathReference.FindAllStringSubmatch(object.Unquote(value), -1) {
 			if !parameters[found[1]] {
 				p.addf(at, "refers to $path.%s, and the path has no parameter {%s}", found[1], found[1])
 			}
 		}
 	case '[':
 		for i, one := range elements(value) {
-			p.checkReferences(item(at, i), one, parameters)
+			p.checkReferences(object.Item(at, i), one, parameters)
 		}
 	case '{':
 		members := parts(value)
-		for _, name := range sortedKeys(members) {
-			p.checkReferences(within(at, name), members[name], parameters)
+		for _, name := range object.SortedKeys(members) {
+			p.checkReferences(object.Member(at, name), members[name], parameters)
 		}
 	}
 }

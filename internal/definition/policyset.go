@@ -1,5 +1,7 @@
 package definition
 
+import "github.com/sluicegate/sluice/internal/definition/object"
+
 // PolicySet is an immutable set of policies. Two requests that see the same
 // *PolicySet see the same policies, so what was derived from one may be kept
 // for as long as the pointer stays the same.
@@ -31,7 +33,7 @@ func (s *PolicySet) All() []*Policy {
 		return nil
 	}
 	all := make([]*Policy, 0, len(s.byID))
-	for _, id := range sortedKeys(s.byID) {
+	for _, id := range object.SortedKeys(s.byID) {
 		all = append(all, s.byID[id])
 	}
 	return all

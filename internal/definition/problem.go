@@ -3,11 +3,12 @@ package definition
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
-// maxProblems is how many problems one object is told of: enough to fix it in
-// one go, and a bound for input that is wrong throughout.
-const maxProblems = 100
+// maxProblems is how many problems one object is told of.
+const maxProblems = object.MaxFaults
 
 // Problem is one thing that is wrong with an object.
 type Problem struct {
@@ -59,16 +60,12 @@ func (p *Problems) err() error {
 	return p
 }
 
-// within writes the path of a member, "parent.member".
-func within(parent, member string) string {
-	if parent == "" {
-		return member
+// asProblems turns what could not be read into *Problems, nil when there is
+// nothing.
+func asProblems(faults ...object.Fault) error {
+	var p Problems
+	for _, f := range faults {
+		p.add(Problem{Path: f.Path, Message: f.Message})
 	}
-	return parent + "." + member
+	return p.err()
 }
-
-// entry writes the path of an element by name, `parent["name"]`.
-func entry(parent, name string) string { return fmt.Sprintf("%s[%q]", parent, name) }
-
-// item writes the path of an element by position, "parent[2]".
-func item(parent string, i int) string { return fmt.Sprintf("%s[%d]", parent, i) }

@@ -18,7 +18,7 @@ func part(raw json.RawMessage, name string) json.RawMessage {
 func parts(raw json.RawMessage) map[string]json.RawMessage {
 	var members map[string]json.RawMessage
 	if len(raw) > 0 && raw[0] == '{' {
-		_ = json.Unmarshal(raw, &members) // valid JSON, as decode found
+		_ = json.Unmarshal(raw, &members) // valid JSON, as Decode needs it
 	}
 	return members
 }
@@ -27,7 +27,7 @@ func parts(raw json.RawMessage) map[string]json.RawMessage {
 func elements(raw json.RawMessage) []json.RawMessage {
 	var all []json.RawMessage
 	if len(raw) > 0 && raw[0] == '[' {
-		_ = json.Unmarshal(raw, &all) // valid JSON, as decode found
+		_ = json.Unmarshal(raw, &all) // valid JSON, as Decode needs it
 	}
 	return all
 }

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
 const idMessage = `must consist of letters, digits, "-", "_" and ".", begin with none of the dots, and have at most 128 characters`
@@ -23,9 +25,9 @@ func (a *API) Validate() error {
 	p.checkText("name", a.Name)
 	p.checkDomain(a.Domain)
 	p.checkTexts("tags", a.Tags)
-	for _, source := range sortedKeys(a.AuthConfigs) {
+	for _, source := range object.SortedKeys(a.AuthConfigs) {
 		if auth := a.AuthConfigs[source]; auth != nil {
-			p.checkHeader(entry("auth_configs", source)+".auth_header_name", auth.HeaderName)
+			p.checkHeader(object.Entry("auth_configs", source)+".auth_header_name", auth.HeaderName)
 		}
 	}
 	if a.Auth != nil {
@@ -35,9 +37,9 @@ func (a *API) Validate() error {
 	p.checkTarget(a.Proxy.TargetURL)
 	p.checkTransport(a.Proxy.Transport)
 	p.checkVersions(a)
-	for _, host := range sortedKeys(a.UpstreamCertificates) {
+	for _, host := range object.SortedKeys(a.UpstreamCertificates) {
 		if a.UpstreamCertificates[host] == "" {
-			p.addf(entry("upstream_certificates", host), "must be a certificate id or the path of a PEM file")
+			p.addf(object.Entry("upstream_certificates", host), "must be a certificate id or the path of a PEM file")
 		}
 	}
 	p.checkRaw(a)
@@ -86,7 +88,7 @@ func (p *Problems) checkText(path, text string) {
 func (p *Problems) checkTexts(path string, texts []string) {
 	p.checkCount(path, len(texts), maxTags)
 	for i, t := range texts {
-		p.checkText(item(path, i), t)
+		p.checkText(object.Item(path, i), t)
 	}
 }
 
@@ -209,8 +211,8 @@ func (p *Problems) checkVersions(a *API) {
 	if len(d.Versions) > 1 && d.NotVersioned && d.Versions["Default"] == nil {
 		p.addf(path, `is ambiguous: an API that is not versioned uses the entry "Default", or the only one`)
 	}
-	for _, name := range sortedKeys(d.Versions) {
-		v, at := d.Versions[name], entry(path, name)
+	for _, name := range object.SortedKeys(d.Versions) {
+		v, at := d.Versions[name], object.Entry(path, name)
 		if v == nil {
 			p.addf(at, "must be an object")
 			continue
@@ -239,15 +241,15 @@ func (p *Problems) checkSwitch(path string, raw json.RawMessage, name string) {
 	if !p.checkObject(path, raw) {
 		return
 	}
-	if on := part(raw, name); len(on) > 0 && !isNull(on) && typeName(on[0]) != "a boolean" {
-		p.addf(within(path, name), "must be true or false, not %s", typeName(on[0]))
+	if on := part(raw, name); len(on) > 0 && !isNull(on) && object.TypeName(on[0]) != "a boolean" {
+		p.addf(object.Member(path, name), "must be true or false, not %s", object.TypeName(on[0]))
 	}
 }
 
 // checkObject accepts an object, null, or nothing.
 func (p *Problems) checkObject(path string, raw json.RawMessage) bool {
 	if len(raw) > 0 && raw[0] != '{' && !isNull(raw) {
-		p.addf(path, "must be an object, not %s", typeName(raw[0]))
+		p.addf(path, "must be an object, not %s", object.TypeName(raw[0]))
 		return false
 	}
 	return true

@@ -1,5 +1,7 @@
 package definition
 
+import "github.com/sluicegate/sluice/internal/definition/object"
+
 // Bounds of the lists of one access entry.
 const (
 	maxTypes  = 10_000
@@ -15,7 +17,7 @@ func (p *Problems) checkFieldRules(path string, a *Access) {
 	p.checkCount(path, len(a.FieldAccessRights), maxFields)
 	seen := make(map[[2]string]bool, len(a.FieldAccessRights))
 	for i, f := range a.FieldAccessRights {
-		at, name := item(path, i), [2]string{f.TypeName, f.FieldName}
+		at, name := object.Item(path, i), [2]string{f.TypeName, f.FieldName}
 		if !isGraphQLName(f.TypeName) {
 			p.addf(at+".type_name", "must be the name of a GraphQL type, such as Query")
 		}
@@ -34,7 +36,7 @@ func (p *Problems) checkTypes(path string, types []TypeFields) {
 	p.checkCount(path, len(types), maxTypes)
 	seen := make(map[string]bool, len(types))
 	for i, t := range types {
-		at := item(path, i)
+		at := object.Item(path, i)
 		switch {
 		case !isGraphQLName(t.Name):
 			p.addf(at+".name", "must be the name of a GraphQL type, such as Query")
@@ -48,7 +50,7 @@ func (p *Problems) checkTypes(path string, types []TypeFields) {
 		p.checkCount(at+".fields", len(t.Fields), maxFields)
 		for j, f := range t.Fields {
 			if f != "*" && !isGraphQLName(f) {
-				p.addf(item(at+".fields", j), "must be the name of a GraphQL field, or * for all of the type")
+				p.addf(object.Item(at+".fields", j), "must be the name of a GraphQL field, or * for all of the type")
 			}
 		}
 	}
@@ -56,12 +58,12 @@ func (p *Problems) checkTypes(path string, types []TypeFields) {
 
 // checkComplexity checks the limits on one GraphQL operation.
 func (p *Problems) checkComplexity(path string, l *Limits) {
-	p.checkSize(within(path, "max_query_depth"), int64(l.MaxQueryDepth), maxRate)
-	p.checkSize(within(path, "max_query_aliases"), int64(l.MaxQueryAliases), maxRate)
-	p.checkSize(within(path, "max_query_root_fields"), int64(l.MaxQueryRootFields), maxRate)
-	p.checkSize(within(path, "max_query_directives"), int64(l.MaxQueryDirectives), maxRate)
-	p.checkSize(within(path, "max_query_tokens"), int64(l.MaxQueryTokens), maxRate)
-	p.checkSize(within(path, "max_query_cost"), l.MaxQueryCost, maxQuota)
+	p.checkSize(object.Member(path, "max_query_depth"), int64(l.MaxQueryDepth), maxRate)
+	p.checkSize(object.Member(path, "max_query_aliases"), int64(l.MaxQueryAliases), maxRate)
+	p.checkSize(object.Member(path, "max_query_root_fields"), int64(l.MaxQueryRootFields), maxRate)
+	p.checkSize(object.Member(path, "max_query_directives"), int64(l.MaxQueryDirectives), maxRate)
+	p.checkSize(object.Member(path, "max_query_tokens"), int64(l.MaxQueryTokens), maxRate)
+	p.checkSize(object.Member(path, "max_query_cost"), l.MaxQueryCost, maxQuota)
 }
 
 func (p *Problems) checkSize(path string, n, most int64) {

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"math"
 	"strings"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
 const (
@@ -87,8 +89,8 @@ func (p *Problems) checkGraphQLProxy(proxy *GraphQLProxy) {
 func checkHeaders[T any](p *Problems, path string, headers map[string]T, value func(T) string) {
 	p.checkCount(path, len(headers), maxHeaders)
 	seen := make(map[string]string, len(headers))
-	for _, name := range sortedKeys(headers) {
-		at, lower := entry(path, name), strings.ToLower(name)
+	for _, name := range object.SortedKeys(headers) {
+		at, lower := object.Entry(path, name), strings.ToLower(name)
 		first, twice := seen[lower]
 		switch {
 		case !isToken(name):
@@ -135,7 +137,7 @@ func (p *Problems) checkGraphQLLimits(l *GraphQLLimits) {
 		{"max_cost", l.MaxCost},
 	} {
 		if one.value < 0 || one.value > maxQuota {
-			p.addf(within(path, one.name), "must be from 0 (the gateway's own limit) to %d", maxQuota)
+			p.addf(object.Member(path, one.name), "must be from 0 (the gateway's own limit) to %d", maxQuota)
 		}
 	}
 }
@@ -151,7 +153,7 @@ func (p *Problems) checkCost(c *GraphQLCost) {
 	p.checkCount(path+".size_arguments", len(c.SizeArguments), maxSizeNames)
 	for i, name := range c.SizeArguments {
 		if !isGraphQLName(name) {
-			p.addf(item(path+".size_arguments", i), "must be the name of an argument, such as first")
+			p.addf(object.Item(path+".size_arguments", i), "must be the name of an argument, such as first")
 		}
 	}
 }
@@ -175,8 +177,8 @@ func (p *Problems) checkTrusted(t *GraphQLTrustedDocuments) {
 		p.addf(path+".register", "must be false where required is true: clients could add any operation")
 	}
 	p.checkCount(path+".documents", len(t.Documents), maxDocuments)
-	for _, name := range sortedKeys(t.Documents) {
-		text, at := t.Documents[name], entry(path+".documents", name)
+	for _, name := range object.SortedKeys(t.Documents) {
+		text, at := t.Documents[name], object.Entry(path+".documents", name)
 		sum := sha256.Sum256([]byte(text))
 		switch right := hex.EncodeToString(sum[:]); {
 		case strings.TrimSpace(text) == "":

@@ -5,6 +5,8 @@ import (
 	"math"
 	"regexp"
 	"strings"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
 // Bounds of the numbers that limit callers: those that counters can keep.
@@ -48,7 +50,7 @@ func (s *Session) Validate() error {
 	all.checkCount("apply_policies", len(s.ApplyPolicies), maxPolicies)
 	for i, id := range s.ApplyPolicies {
 		if !isID(id) {
-			all.addf(item("apply_policies", i), idMessage)
+			all.addf(object.Item("apply_policies", i), idMessage)
 		}
 	}
 	all.checkID("apply_policy_id", s.ApplyPolicyID)
@@ -66,10 +68,10 @@ func (s *Session) Validate() error {
 func (p *Problems) checkLimits(path string, l *Limits) {
 	p.checkRate(path, l.Rate, l.Per)
 	if l.QuotaMax > maxQuota {
-		p.addf(within(path, "quota_max"), "must be at most %d", maxQuota)
+		p.addf(object.Member(path, "quota_max"), "must be at most %d", maxQuota)
 	}
 	if l.QuotaRenewalRate > maxPeriod {
-		p.addf(within(path, "quota_renewal_rate"), "must be at most %d seconds; 0 never renews", maxPeriod)
+		p.addf(object.Member(path, "quota_renewal_rate"), "must be at most %d seconds; 0 never renews", maxPeriod)
 	}
 	p.checkComplexity(path, l)
 	refuse(p, path, missingLimits, l)
@@ -78,22 +80,22 @@ func (p *Problems) checkLimits(path string, l *Limits) {
 func (p *Problems) checkRate(path string, rate, per float64) {
 	switch {
 	case math.IsNaN(rate) || rate > maxRate:
-		p.addf(within(path, "rate"), "must be at most %d", maxRate)
+		p.addf(object.Member(path, "rate"), "must be at most %d", maxRate)
 	case rate > 0 && rate != math.Trunc(rate):
-		p.addf(within(path, "rate"), "must be a whole number of calls; half a call per second is a rate of 1 per 2 seconds")
+		p.addf(object.Member(path, "rate"), "must be a whole number of calls; half a call per second is a rate of 1 per 2 seconds")
 	}
 	switch {
 	case math.IsNaN(per) || per > maxPeriod:
-		p.addf(within(path, "per"), "must be at most %d seconds", maxPeriod)
+		p.addf(object.Member(path, "per"), "must be at most %d seconds", maxPeriod)
 	case per > 0 && math.Abs(per*1000-math.Round(per*1000)) > 1e-6 || per > 0 && per < 0.001:
-		p.addf(within(path, "per"), "must be a whole number of milliseconds, given in seconds, such as 0.25")
+		p.addf(object.Member(path, "per"), "must be a whole number of milliseconds, given in seconds, such as 0.25")
 	}
 }
 
 func (p *Problems) checkAccess(rights map[string]*Access) {
 	p.checkCount("access_rights", len(rights), maxAccess)
-	for _, id := range sortedKeys(rights) {
-		access, path := rights[id], entry("access_rights", id)
+	for _, id := range object.SortedKeys(rights) {
+		access, path := rights[id], object.Entry("access_rights", id)
 		switch {
 		case access == nil:
 			p.addf(path, "must be an object")
@@ -110,7 +112,7 @@ func (p *Problems) checkAccess(rights map[string]*Access) {
 		}
 		for i, e := range access.Endpoints {
 			if e.limits() {
-				p.refuse(item(path+".endpoints", i), "endpoint rate limits")
+				p.refuse(object.Item(path+".endpoints", i), "endpoint rate limits")
 			}
 		}
 	}
@@ -130,10 +132,10 @@ func (p *Problems) checkURLs(path string, urls []AllowedURL) {
 	p.checkCount(path, len(urls), maxAllowedURLs)
 	for i, u := range urls {
 		if _, err := regexp.Compile(u.URL); err != nil {
-			p.addf(item(path, i)+".url", "%s", expressionMessage(err))
+			p.addf(object.Item(path, i)+".url", "%s", expressionMessage(err))
 		}
 		for j, method := range u.Methods {
-			at := item(item(path, i)+".methods", j)
+			at := object.Item(object.Item(path, i)+".methods", j)
 			if upper := strings.ToUpper(method); !isToken(method) {
 				p.addf(at, "must be an HTTP method such as GET")
 			} else if upper != method && isStandard(upper) {

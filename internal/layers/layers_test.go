@@ -44,7 +44,8 @@ var kit = []string{
 // rooms is the table. Its order is that of the house: contract, shared rooms,
 // gateway, admin, wiring, tests.
 var rooms = []room{
-	{"internal/definition", nil, nil},
+	{"internal/definition/object", nil, nil},
+	{"internal/definition", []string{"internal/definition/object"}, nil},
 	{"internal/credential", nil, nil},
 	{"internal/rights", []string{"internal/definition", "internal/counter"}, nil},
 	{"internal/secret", nil, nil},

@@ -25,7 +25,7 @@ const (
 // exceptions are what may break a rule: "<package>: <what>", as the message
 // begins, with the reason.
 var exceptions = map[string]string{
-	"internal/definition: layouts": "remembers what reflection says about a type, which never changes",
+	"internal/definition/object: layouts": "remembers what reflection says about a type, which never changes",
 }
 
 // A finding is one break of a rule.

@@ -1,20 +1,22 @@
-package definition
+package object
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strconv"
 	"unicode/utf8"
 )
 
 // maxDepth is how deep objects and arrays may nest in what is read.
 const maxDepth = 64
 
-// checkSyntax tells what keeps data from being one JSON value of at most most
+// Check tells what keeps data from being one JSON value of at most most
 // bytes, saying where. Afterwards data can be walked without further checks.
-func checkSyntax(data []byte, most int) *Problem {
+func Check(data []byte, most int) *Fault {
 	if len(data) > most {
-		return &Problem{Message: sizeMessage(len(data), most)}
+		return &Fault{Message: SizeMessage(len(data), most)}
 	}
 	if !utf8.Valid(data) {
 		at := 0
@@ -24,7 +26,7 @@ func checkSyntax(data []byte, most int) *Problem {
 		return problemAt(data, at, "is not UTF-8")
 	}
 	if at := tooDeep(data); at >= 0 {
-		return problemAt(data, at, "nests deeper than the "+itoa(maxDepth)+" levels that are read")
+		return problemAt(data, at, "nests deeper than the "+strconv.Itoa(maxDepth)+" levels that are read")
 	}
 	if json.Valid(data) {
 		return nil
@@ -34,15 +36,15 @@ func checkSyntax(data []byte, most int) *Problem {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return problemAt(data, int(syntax.Offset)-1, "is not JSON: "+syntax.Error())
 	}
-	return &Problem{Message: "is not JSON"}
+	return &Fault{Message: "is not JSON"}
 }
 
 // problemAt says where in data something is wrong, counting bytes from 1.
-func problemAt(data []byte, at int, what string) *Problem {
+func problemAt(data []byte, at int, what string) *Fault {
 	at = min(max(at, 0), len(data))
 	line := 1 + bytes.Count(data[:at], []byte{'\n'})
 	column := at - bytes.LastIndexByte(data[:at], '\n')
-	return &Problem{Message: "line " + itoa(line) + ", column " + itoa(column) + " " + what}
+	return &Fault{Message: "line " + strconv.Itoa(line) + ", column " + strconv.Itoa(column) + " " + what}
 }
 
 // tooDeep returns where data nests deeper than maxDepth, or -1. It need not be
@@ -104,4 +106,9 @@ func valueEnd(data []byte, start int) int {
 		}
 	}
 	return len(data)
+}
+
+// SizeMessage says that something is larger than what is read, both in bytes.
+func SizeMessage(size, most int) string {
+	return fmt.Sprintf("is %d bytes; at most %d are read", size, most)
 }

@@ -1,21 +1,22 @@
-package definition
+package object
 
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
 )
 
-// A decoder reads valid JSON into the structs of this package. Unlike
-// encoding/json it compares member names exactly, goes on after a problem, says
-// where each is, and keeps what it does not know.
+// A decoder reads valid JSON into structs. Unlike encoding/json it compares
+// member names exactly, goes on after a fault, says where each is, and keeps what
+// it does not know.
 type decoder struct {
-	data     []byte
-	pos      int
-	path     []step
-	problems Problems
+	data   []byte
+	pos    int
+	path   []step
+	faults []Fault
 }
 
 // A step is one part of a path: a member, an element by name or by position.
@@ -33,21 +34,21 @@ const (
 	stepItem
 )
 
-// unmarshal replaces *into, a struct of this package, by what data says.
-func unmarshal[T any](data []byte, into *T) error {
-	if p := checkSyntax(data, maxObject); p != nil {
-		return &Problems{*p}
-	}
-	return decode(data, into)
-}
-
-// decode is unmarshal for data that checkSyntax has passed.
-func decode[T any](data []byte, into *T) error {
+// Decode replaces *into, a struct, by what data says, which Check must have
+// passed. It returns what could not be read, at most MaxFaults and one more.
+func Decode[T any](data []byte, into *T) []Fault {
 	*into = *new(T)
 	d := &decoder{data: data}
 	d.space()
 	d.value(reflect.ValueOf(into).Elem())
-	return d.problems.err()
+	return d.faults
+}
+
+// addf notes a fault where the decoder stands.
+func (d *decoder) addf(format string, args ...any) {
+	if len(d.faults) <= MaxFaults {
+		d.faults = append(d.faults, Fault{Path: d.where(), Message: fmt.Sprintf(format, args...)})
+	}
 }
 
 func (d *decoder) where() string {
@@ -55,11 +56,11 @@ func (d *decoder) where() string {
 	for _, s := range d.path {
 		switch s.kind {
 		case stepMember:
-			path = within(path, s.name)
+			path = Member(path, s.name)
 		case stepEntry:
-			path = entry(path, s.name)
+			path = Entry(path, s.name)
 		default:
-			path = item(path, s.at)
+			path = Item(path, s.at)
 		}
 	}
 	return path
@@ -80,12 +81,12 @@ func (d *decoder) raw() []byte {
 
 // refuse steps over a value that is of another type than wanted.
 func (d *decoder) refuse(wanted string) {
-	d.problems.addf(d.where(), "must be %s, not %s", wanted, typeName(d.data[d.pos]))
+	d.addf("must be %s, not %s", wanted, TypeName(d.data[d.pos]))
 	d.raw()
 }
 
-// typeName is what JSON calls a value that begins with c.
-func typeName(c byte) string {
+// TypeName is what JSON calls a value that begins with c.
+func TypeName(c byte) string {
 	switch c {
 	case '{':
 		return "an object"
@@ -126,7 +127,7 @@ func (d *decoder) value(v reflect.Value) {
 			d.refuse("a string")
 			return
 		}
-		v.SetString(unquote(d.raw()))
+		v.SetString(Unquote(d.raw()))
 	case reflect.Bool:
 		if c != 't' && c != 'f' {
 			d.refuse("true or false")
@@ -138,13 +139,13 @@ func (d *decoder) value(v reflect.Value) {
 	}
 }
 
-// unquote reads a valid JSON string.
-func unquote(quoted []byte) string {
+// Unquote reads a valid JSON string.
+func Unquote(quoted []byte) string {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}
 	var s string
-	_ = json.Unmarshal(quoted, &s) // valid, as checkSyntax found
+	_ = json.Unmarshal(quoted, &s) // valid, as Check found
 	return s
 }
 
@@ -154,7 +155,7 @@ func unquote(quoted []byte) string {
 func compact(raw []byte) json.RawMessage {
 	var b bytes.Buffer
 	b.Grow(len(raw))
-	_ = json.Compact(&b, raw) // valid, as checkSyntax found
+	_ = json.Compact(&b, raw) // valid, as Check found
 	return bytes.Clone(b.Bytes())
 }
 
@@ -165,7 +166,7 @@ func (d *decoder) number(v reflect.Value, c byte) {
 	if v.Kind() != reflect.Float64 {
 		wanted = "a whole number"
 	}
-	if typeName(c) != "a number" {
+	if TypeName(c) != "a number" {
 		d.refuse(wanted)
 		return
 	}
@@ -179,11 +180,11 @@ func (d *decoder) number(v reflect.Value, c byte) {
 	f, err := strconv.ParseFloat(text, 64)
 	switch {
 	case err != nil || v.CanInt() && (f >= 1<<63 || f < -1<<63):
-		d.problems.addf(d.where(), "is a number too large to be read")
+		d.addf("is a number too large to be read")
 	case v.CanFloat():
 		v.SetFloat(f)
 	case f != float64(int64(f)):
-		d.problems.addf(d.where(), "must be a whole number, not %s", text)
+		d.addf("must be a whole number, not %s", text)
 	default:
 		v.SetInt(int64(f))
 	}
@@ -205,7 +206,7 @@ func (d *decoder) object(v reflect.Value, c byte) {
 		i, known := l.byName[name]
 		switch {
 		case known && seen&(1<<i) != 0, !known && unknown != nil && unknown.Get(name) != nil:
-			d.problems.addf(d.where(), "stands twice; leave one of them out")
+			d.addf("stands twice; leave one of them out")
 			d.raw()
 		case known:
 			seen |= 1 << i
@@ -265,7 +266,7 @@ func (d *decoder) entries(v reflect.Value, c byte) {
 	d.each(stepEntry, func(name string) {
 		key := reflect.ValueOf(name)
 		if v.MapIndex(key).IsValid() {
-			d.problems.addf(d.where(), "stands twice; leave one of them out")
+			d.addf("stands twice; leave one of them out")
 			d.raw()
 			return
 		}
@@ -288,7 +289,7 @@ func (d *decoder) each(kind stepKind, read func(name string)) {
 			continue
 		}
 		end := stringEnd(d.data, d.pos)
-		name := unquote(d.data[d.pos:end])
+		name := Unquote(d.data[d.pos:end])
 		d.pos = end
 		d.space()
 		d.pos++ // the colon

@@ -1,4 +1,4 @@
-package definition
+package object
 
 import (
 	"bytes"
@@ -10,13 +10,9 @@ import (
 	"strconv"
 )
 
-// itoa is strconv.Itoa under a name that reads well in messages.
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// marshal writes a struct of this package: its members in the order of its
-// fields, then the unknown ones and the elements of maps by name. Equal objects
-// give equal bytes.
-func marshal[T any](from *T) ([]byte, error) {
+// Marshal writes a struct: its members in the order of its fields, then the
+// unknown ones and the elements of maps by name. Equal objects give equal bytes.
+func Marshal[T any](from *T) ([]byte, error) {
 	return appendValue(make([]byte, 0, 512), reflect.ValueOf(from).Elem())
 }
 
@@ -65,7 +61,7 @@ func appendObject(b []byte, v reflect.Value) ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}
 	}
-	for _, name := range sortedKeys(unknown.members) {
+	for _, name := range SortedKeys(unknown.members) {
 		b = append(appendName(b, start, name), unknown.members[name]...)
 	}
 	return append(b, '}'), nil
@@ -166,7 +162,8 @@ func appendFloat(b []byte, f float64) ([]byte, error) {
 	return strconv.AppendFloat(b, f, format, -1, 64), nil
 }
 
-func sortedKeys[T any](m map[string]T) []string {
+// SortedKeys returns the names in a map in order.
+func SortedKeys[T any](m map[string]T) []string {
 	if len(m) == 0 {
 		return nil
 	}
