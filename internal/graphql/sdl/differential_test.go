@@ -114,8 +114,8 @@ func theirs(answer testenv.Answer) map[finding]bool {
 // A tally counts what was compared.
 type tally struct {
 	schemas, valid, unparsable, unasked, problems int
-	extra                                map[string]int
-	rules                                map[string]int
+	extra                                         map[string]int
+	rules                                         map[string]int
 }
 
 var quoted = regexp.MustCompile(`"[^"]*"|'[^']*'|@?\b[A-Z]\w*(\.\w+)?(\(\w+:\))?|\[.*\]!?`)

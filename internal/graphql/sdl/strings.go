@@ -1,0 +1,69 @@
+package sdl
+
+import (
+	"fmt"
+	"strings"
+)
+
+// description writes a description before what it describes: as a block where
+// that says exactly the same text.
+func (p *printer) description(indent, text string) {
+	switch {
+	case text == "":
+	case !blockable(text):
+		p.writef("%s%s\n", indent, quote(text))
+	default:
+		p.writef("%s\"\"\"\n", indent)
+		for line := range strings.SplitSeq(strings.ReplaceAll(text, `"""`, `\"""`), "\n") {
+			if line != "" {
+				line = indent + line
+			}
+			p.writef("%s\n", line)
+		}
+		p.writef("%s\"\"\"\n", indent)
+	}
+}
+
+// blockable tells whether a text comes out of a block string as it went in: a
+// block loses blank lines at its ends and the indentation that all lines share,
+// and has no way to write a carriage return.
+func blockable(text string) bool {
+	for _, r := range text {
+		if r < ' ' && r != '\t' && r != '\n' || r == 0x7f {
+			return false
+		}
+	}
+	lines := strings.Split(text, "\n")
+	if blank(lines[0]) || blank(lines[len(lines)-1]) {
+		return false
+	}
+	for _, line := range lines {
+		if !blank(line) && line[0] != ' ' && line[0] != '\t' {
+			return true
+		}
+	}
+	return false
+}
+
+func blank(line string) bool { return strings.Trim(line, " \t") == "" }
+
+// quote writes a text as a string.
+func quote(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
