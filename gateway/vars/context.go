@@ -1,0 +1,184 @@
+package vars
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// contextValue returns what a name below $svc_context stands for, or nil for
+// nothing.
+func contextValue(name string) value {
+	if v, ok := contextNames[name]; ok {
+		return v
+	}
+	if rest, ok := strings.CutPrefix(name, "headers_"); ok {
+		return header(underscored(rest))
+	}
+	if rest, ok := strings.CutPrefix(name, "cookies_"); ok {
+		return cookie(underscored(rest))
+	}
+	if rest, ok := strings.CutPrefix(name, "request_data_"); ok {
+		return requestValue(underscored(rest))
+	}
+	return nil
+}
+
+// underscored is a name as variables have it: they know no dashes.
+func underscored(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+// contextNames are the variables that take no further name.
+var contextNames = map[string]value{
+	"headers_Host":         simple(appendHost),
+	"path":                 simple(appendPath),
+	"path_parts":           simple(appendPathParts),
+	"remote_addr":          simple(appendAddress),
+	"request_id":           simple(appendID),
+	"token":                simple(appendToken),
+	"request_data":         simple(appendRequestData),
+	"rate_limit_limit":     rate(appendMax),
+	"rate_limit_remaining": rate(appendRemaining),
+	"rate_limit_reset":     rate(appendReset),
+	"quota_limit":          quota(appendMax),
+	"quota_remaining":      quota(appendRemaining),
+	"quota_reset":          quota(appendReset),
+}
+
+// simple is a variable of the request alone.
+type simple func(dst []byte, ex *pipeline.Exchange) []byte
+
+func (f simple) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte { return f(dst, ex) }
+
+func appendHost(dst []byte, ex *pipeline.Exchange) []byte { return append(dst, ex.Call.Host...) }
+
+// fullPath is the decoded path with the listen path. Where nobody decoded it, it
+// is as the client wrote it.
+func fullPath(ex *pipeline.Exchange) []byte {
+	if len(ex.PathBuf) > 0 {
+		return ex.PathBuf
+	}
+	return ex.Call.Path
+}
+
+func appendPath(dst []byte, ex *pipeline.Exchange) []byte { return append(dst, fullPath(ex)...) }
+
+// appendPathParts appends the path's segments with commas between them.
+func appendPathParts(dst []byte, ex *pipeline.Exchange) []byte {
+	path := fullPath(ex)
+	if len(path) > 0 && path[0] == '/' {
+		path = path[1:]
+	}
+	if n := len(path); n > 0 && path[n-1] == '/' {
+		path = path[:n-1]
+	}
+	for _, c := range path {
+		if c == '/' {
+			c = ','
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+func appendAddress(dst []byte, ex *pipeline.Exchange) []byte {
+	if !ex.Client.IsValid() {
+		return dst
+	}
+	return ex.Client.WithZone("").AppendTo(dst)
+}
+
+func appendID(dst []byte, ex *pipeline.Exchange) []byte {
+	if ex.ID[0] == 0 {
+		return dst
+	}
+	return append(dst, ex.ID[:]...)
+}
+
+func appendToken(dst []byte, ex *pipeline.Exchange) []byte { return append(dst, ex.Token...) }
+
+// A limitValue appends one number of a limit. limit is its index in the grant,
+// -1 when it does not apply; most is its maximum.
+type limitValue func(dst []byte, ex *pipeline.Exchange, limit int, most int64) []byte
+
+// rate and quota are variables of the limit that they are named after. They are
+// empty without a key.
+type (
+	rate  limitValue
+	quota limitValue
+)
+
+func (f rate) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
+	if ex.Grant == nil {
+		return dst
+	}
+	at, most := int(ex.Grant.Rate), int64(-1)
+	if at >= 0 {
+		most = ex.Grant.Limits[at].Max
+	}
+	return f(dst, ex, at, most)
+}
+
+func (f quota) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
+	if ex.Grant == nil {
+		return dst
+	}
+	return f(dst, ex, int(ex.Grant.Quota), ex.Grant.QuotaMax)
+}
+
+func appendMax(dst []byte, _ *pipeline.Exchange, _ int, most int64) []byte {
+	return strconv.AppendInt(dst, most, 10)
+}
+
+func appendRemaining(dst []byte, ex *pipeline.Exchange, limit int, most int64) []byte {
+	switch {
+	case limit < 0:
+		return strconv.AppendInt(dst, most, 10) // no limit: nothing is taken from it
+	case !ex.Counted:
+		return dst
+	}
+	return strconv.AppendInt(dst, ex.Counts[limit].Remaining, 10)
+}
+
+// appendReset appends a time in unix seconds, rounded up so that a client that
+// waits for it is not too early; 0 when nothing is open.
+func appendReset(dst []byte, ex *pipeline.Exchange, limit int, _ int64) []byte {
+	switch {
+	case limit < 0:
+		return append(dst, '0')
+	case !ex.Counted:
+		return dst
+	}
+	return strconv.AppendInt(dst, (ex.Counts[limit].ResetAt+999)/1000, 10)
+}
+
+// A segment is a parameter of the path by its place in Options.Path.
+type segment int
+
+func (s segment) append(dst []byte, _ *pipeline.Exchange, path [][]byte) []byte {
+	if int(s) >= len(path) {
+		return dst
+	}
+	return append(dst, path[s]...)
+}
+
+// meta is a member of the key's meta data.
+type meta string
+
+// append appends a string as it is and anything else as JSON.
+func (m meta) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
+	if ex.Session == nil {
+		return dst
+	}
+	raw := ex.Session.MetaData[string(m)]
+	if len(raw) < 2 || raw[0] != '"' {
+		return append(dst, raw...)
+	}
+	start := len(dst)
+	text, err := jsonscan.Unescape(dst, raw[1:len(raw)-1])
+	if err != nil { // half of a surrogate pair stands for no text
+		return dst[:start]
+	}
+	return text
+}

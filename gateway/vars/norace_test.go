@@ -1,0 +1,5 @@
+//go:build !race
+
+package vars
+
+const raceEnabled = false

@@ -1,0 +1,123 @@
+package vars
+
+import (
+	"bytes"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+)
+
+// A header is the first value of a request header. Its name is the canonical one
+// with underscores for dashes, which is compared as it is: "x-my-id" is
+// "X_My_Id" and nothing else.
+type header string
+
+func (h header) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
+	for lines := ex.Ctx.Request.Header.RawHeaders(); len(lines) > 0; {
+		var name, value []byte
+		name, value, lines = cutLine(lines)
+		if len(name) == len(h) && h.names(name) {
+			return append(dst, value...)
+		}
+	}
+	return dst
+}
+
+// names tells whether the variable is that of a header with a name of the same
+// length.
+func (h header) names(name []byte) bool {
+	start := true
+	for i, c := range name {
+		switch upper := c|0x20-'a' < 26; {
+		case upper && start:
+			c &^= 0x20
+		case upper:
+			c |= 0x20
+		}
+		start = c == '-'
+		if start {
+			c = '_'
+		}
+		if c != h[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// cutLine cuts the first header line off lines.
+func cutLine(lines []byte) (name, value, rest []byte) {
+	line, rest, _ := bytes.Cut(lines, newline)
+	name, value, _ = bytes.Cut(line, colon)
+	return name, trim(value), rest
+}
+
+var (
+	newline = []byte{'\n'}
+	colon   = []byte{':'}
+)
+
+// trim takes blanks, and the end of a line, off both ends.
+func trim(b []byte) []byte {
+	for len(b) > 0 && isBlank(b[0]) {
+		b = b[1:]
+	}
+	for len(b) > 0 && isBlank(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+
+// A cookie is the first cookie of a name, in which dashes have become
+// underscores. Case counts.
+type cookie string
+
+func (c cookie) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
+	for lines := ex.Ctx.Request.Header.RawHeaders(); len(lines) > 0; {
+		var name, list []byte
+		name, list, lines = cutLine(lines)
+		if !bytes.EqualFold(name, cookieHeader) {
+			continue
+		}
+		for len(list) > 0 {
+			var pair []byte
+			pair, list, _ = bytes.Cut(list, semicolon)
+			key, value, _ := bytes.Cut(trim(pair), equals)
+			if equalUnderscored(key, string(c)) {
+				return append(dst, unquoted(value)...)
+			}
+		}
+	}
+	return dst
+}
+
+var (
+	cookieHeader = []byte("Cookie")
+	semicolon    = []byte{';'}
+	equals       = []byte{'='}
+)
+
+// unquoted takes the quotes that may surround a cookie's value away.
+func unquoted(value []byte) []byte {
+	if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' {
+		return value[1 : n-1]
+	}
+	return value
+}
+
+// equalUnderscored compares a name with one in which dashes are underscores.
+func equalUnderscored(name []byte, underscored string) bool {
+	if len(name) != len(underscored) {
+		return false
+	}
+	for i, c := range name {
+		if c == '-' {
+			c = '_'
+		}
+		if c != underscored[i] {
+			return false
+		}
+	}
+	return true
+}
