@@ -3,9 +3,11 @@ package syntax_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -85,8 +87,19 @@ func (c *comparison) compare(t *testing.T, source string) {
 				return
 			}
 		}
-		t.Errorf("%q:\n  ours   %+v\n  theirs %+v", source, ours, theirs)
+		t.Errorf("%s:\n%s", strconv.Quote(source[:min(len(source), 2000)]), difference(ours, theirs))
 	}
+}
+
+// difference shows two outcomes from a little before where they part.
+func difference(ours, theirs outcome) string {
+	a, b := fmt.Sprintf("%+v", ours), fmt.Sprintf("%+v", theirs)
+	same := 0
+	for same < min(len(a), len(b)) && a[same] == b[same] {
+		same++
+	}
+	cut := func(s string) string { return s[max(0, same-200):min(len(s), same+200)] }
+	return fmt.Sprintf("  ours   %s\n  theirs %s", cut(a), cut(b))
 }
 
 func (c *comparison) report(t *testing.T) {

@@ -1,6 +1,7 @@
 package syntax_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
@@ -34,6 +35,9 @@ func check(t *testing.T, parse func(*syntax.Document, []byte, syntax.Limits) err
 	_ = parse(&used, []byte(before), syntax.Limits{}) // whatever that is
 	errFresh, errUsed := parse(&fresh, source, limits), parse(&used, source, limits)
 	bounded(t, &fresh)
+	if a, b := sizes(&fresh), sizes(&used); !maps.Equal(a, b) {
+		t.Errorf("fresh has %v, used %v", a, b)
+	}
 	if errFresh != nil {
 		if errUsed == nil || errFresh.Error() != errUsed.Error() {
 			t.Fatalf("fresh: %v, used: %v", errFresh, errUsed)
@@ -56,14 +60,20 @@ func check(t *testing.T, parse func(*syntax.Document, []byte, syntax.Limits) err
 	}
 }
 
+// sizes returns how many elements a document's tables have.
+func sizes(d *syntax.Document) map[string]int {
+	return map[string]int{
+		"definitions": len(d.Definitions), "operations": len(d.Operations), "fragments": len(d.Fragments), "variables": len(d.Variables),
+		"selections": len(d.Selections), "arguments": len(d.Arguments), "directives": len(d.Directives), "values": len(d.Values),
+		"types": len(d.Types), "type definitions": len(d.TypeDefs), "fields": len(d.FieldDefs), "inputs": len(d.InputDefs),
+		"enum values": len(d.EnumValues), "root types": len(d.RootTypes), "names": len(d.Names),
+	}
+}
+
 // bounded holds that no table has more elements than the document has tokens.
 func bounded(t *testing.T, d *syntax.Document) {
 	t.Helper()
-	for what, n := range map[string]int{
-		"definitions": len(d.Definitions), "variables": len(d.Variables), "selections": len(d.Selections), "arguments": len(d.Arguments),
-		"directives": len(d.Directives), "values": len(d.Values), "types": len(d.Types), "fields": len(d.FieldDefs),
-		"inputs": len(d.InputDefs), "enum values": len(d.EnumValues), "names": len(d.Names),
-	} {
+	for what, n := range sizes(d) {
 		if n > d.Tokens+1 {
 			t.Errorf("%d %s of %d tokens", n, what, d.Tokens)
 		}
