@@ -11,7 +11,9 @@ func (c *checker) checkInterfaces(t *typ) {
 	c.eachTwice(len(t.interfaces), func(i int) (uint32, uint32) {
 		return t.interfaces[i].to.id, t.interfaces[i].at
 	}, func(i int, at []uint32) {
-		c.addf(at[0], at[1:], "Type %s can only implement %s once.", t.name, t.interfaces[i].to.name)
+		if to := t.interfaces[i].to; to.kind == syntax.InterfaceDef && to != t {
+			c.addf(at[0], at[1:], "Type %s can only implement %s once.", t.name, to.name)
+		}
 	})
 	var ifaces []*typ
 	c.members.clear()
@@ -72,9 +74,11 @@ func (c *checker) checkImplements(t, iface *typ) {
 				"type '%s' does not implement field '%s' from interface '%s'", t.name, clip(c.name(wanted.Name)), iface.name)
 			continue
 		}
-		m := match{c: c, t: t, iface: iface, field: c.name(wanted.Name), have: &c.doc.FieldDefs[have], wanted: wanted}
+		m := match{c: c, t: t, iface: iface, have: &c.doc.FieldDefs[have], wanted: wanted}
 		m.checkType()
-		m.checkArguments()
+		if m.wanted.Arguments.Len()+m.have.Arguments.Len() > 0 {
+			m.checkArguments()
+		}
 	}
 }
 
@@ -82,9 +86,10 @@ func (c *checker) checkImplements(t, iface *typ) {
 type match struct {
 	c            *checker
 	t, iface     *typ
-	field        string
 	have, wanted *syntax.FieldDef
 }
+
+func (m *match) field() string { return m.c.name(m.wanted.Name) }
 
 func (m *match) checkType() {
 	c := m.c
@@ -92,15 +97,12 @@ func (m *match) checkType() {
 		return
 	}
 	c.addf(c.doc.Types[m.have.Type].Text.Start, []uint32{c.doc.Types[m.wanted.Type].Text.Start},
-		"Interface field %s.%s expects type %s but %s.%s is type %s.", m.iface.name, m.field, typeText(c.doc, m.wanted.Type),
-		m.t.name, m.field, typeText(c.doc, m.have.Type))
+		"Interface field %s.%s expects type %s but %s.%s is type %s.", m.iface.name, m.field(), typeText(c.doc, m.wanted.Type),
+		m.t.name, m.field(), typeText(c.doc, m.have.Type))
 }
 
 func (m *match) checkArguments() {
 	c := m.c
-	if m.wanted.Arguments.Len()+m.have.Arguments.Len() == 0 {
-		return
-	}
 	c.others.clear()
 	for i := m.have.Arguments.Lo; i < m.have.Arguments.Hi; i++ {
 		c.others.set(c.inputIDs[i], i)
@@ -117,7 +119,7 @@ func (m *match) checkArguments() {
 		if _, ok := c.others.get(c.inputIDs[i]); !ok && required(c.doc, arg) {
 			c.addf(arg.Start, []uint32{m.wanted.Start},
 				"Object field %s.%s includes required argument %s that is missing from the Interface field %s.%s.",
-				m.t.name, m.field, c.name(arg.Name), m.iface.name, m.field)
+				m.t.name, m.field(), c.name(arg.Name), m.iface.name, m.field())
 		}
 	}
 }
@@ -130,14 +132,14 @@ func (m *match) checkArgument(wanted *syntax.InputDef, id uint32) {
 	i, ok := c.others.get(id)
 	if !ok {
 		c.addf(m.have.Start, []uint32{wanted.Start}, "Interface field argument %s.%s(%s:) expected but %s.%s does not provide it.",
-			m.iface.name, m.field, name, m.t.name, m.field)
+			m.iface.name, m.field(), name, m.t.name, m.field())
 		return
 	}
 	have := &c.doc.InputDefs[i]
 	if !c.equal(have.Type, wanted.Type) {
 		c.addf(c.doc.Types[have.Type].Text.Start, []uint32{c.doc.Types[wanted.Type].Text.Start},
-			"Interface field argument %s.%s(%s:) expects type %s but %s.%s(%s:) is type %s.", m.iface.name, m.field, name,
-			typeText(c.doc, wanted.Type), m.t.name, m.field, name, typeText(c.doc, have.Type))
+			"Interface field argument %s.%s(%s:) expects type %s but %s.%s(%s:) is type %s.", m.iface.name, m.field(), name,
+			typeText(c.doc, wanted.Type), m.t.name, m.field(), name, typeText(c.doc, have.Type))
 	}
 }
 

@@ -173,26 +173,31 @@ func (c *checker) uniqueArguments(inputs syntax.Range, owner func() string) {
 // eachTwice calls report for each name that comes up more than once among n
 // named things: with the second of them, and where all of them are.
 func (c *checker) eachTwice(n int, named func(i int) (id, at uint32), report func(second int, at []uint32)) {
-	const reported = 1
+	var twice []int // the second of each name; others has the index in here plus one
 	c.others.clear()
 	for i := range n {
 		id, _ := named(i)
 		state, known := c.others.get(id)
-		if !known {
+		switch {
+		case !known:
 			c.others.set(id, 0)
-			continue
+		case state == 0 && len(twice) < maxProblems:
+			twice = append(twice, i)
+			c.others.set(id, uint32(len(twice)))
 		}
-		if state == reported || c.full() {
-			continue
+	}
+	if len(twice) == 0 {
+		return
+	}
+	places := make([][]uint32, len(twice))
+	for i := range n {
+		id, at := named(i)
+		if state, _ := c.others.get(id); state > 0 && len(places[state-1]) < maxRelated {
+			places[state-1] = append(places[state-1], at)
 		}
-		c.others.set(id, reported)
-		var places []uint32
-		for other := range n {
-			if same, at := named(other); same == id && len(places) < maxRelated {
-				places = append(places, at)
-			}
-		}
-		report(i, places)
+	}
+	for i, second := range twice {
+		report(second, places[i])
 	}
 }
 
