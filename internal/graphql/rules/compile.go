@@ -30,7 +30,7 @@ func Compile(s *schema.Schema, may *rights.Access, o Options) *Table {
 	t.hidden = o.HidesSchema || may.DisableIntrospection.Value
 	c := compiler{Schema: s}
 	t.fields = c.lists(may)
-	t.bounds = c.bounds(may)
+	t.bounded, t.bounds = c.bounds(may)
 	t.Unknown = c.unknown
 	return t
 }

@@ -24,7 +24,7 @@ func (t *Table) checkDepth(f *validate.Facts) Verdict {
 	if f.OnlyIntrospects {
 		return passed
 	}
-	if len(t.bounds) > 0 {
+	if t.bounded != nil {
 		if v := t.checkBounds(f); v.Kind != None {
 			return v
 		}
@@ -57,6 +57,9 @@ func (t *Table) deepest(f *validate.Facts) (levels int) {
 
 func (t *Table) checkBounds(f *validate.Facts) Verdict {
 	for i, field := range f.Fields {
+		if !t.bounded.has(field) {
+			continue
+		}
 		if v := t.tooDeep(int(f.Below[i]), t.boundOf(field).max, field); v.Kind != None {
 			return v
 		}
@@ -74,8 +77,12 @@ func (t *Table) checkBounds(f *validate.Facts) Verdict {
 	return passed
 }
 
-// boundOf returns the bound of a field, a zero one when it has none.
+// boundOf returns the bound of a field, a zero one when it has none, which most
+// fields do not have.
 func (t *Table) boundOf(field schema.FieldID) bound {
+	if t.bounded == nil || !t.bounded.has(field) {
+		return bound{}
+	}
 	i, ok := slices.BinarySearchFunc(t.bounds, field, func(b bound, f schema.FieldID) int { return cmp.Compare(b.field, f) })
 	if !ok {
 		return bound{}
@@ -83,8 +90,9 @@ func (t *Table) boundOf(field schema.FieldID) bound {
 	return t.bounds[i]
 }
 
-// bounds compiles the limits of fields.
-func (c *compiler) bounds(may *rights.Access) []bound {
+// bounds compiles the limits of fields: which fields have one, and the limits in
+// the order of their fields.
+func (c *compiler) bounds(may *rights.Access) (fieldSet, []bound) {
 	all := make(boundMap)
 	for i := range may.FieldAccess {
 		const member = "field_access_rights"
@@ -98,13 +106,17 @@ func (c *compiler) bounds(may *rights.Access) []bound {
 			}
 		}
 	}
+	if len(all) == 0 {
+		return nil, nil
+	}
 	c.spread(all)
-	sorted := make([]bound, 0, len(all))
-	for _, b := range all {
+	bounded, sorted := newFieldSet(c.Schema), make([]bound, 0, len(all))
+	for f, b := range all {
+		bounded.add(f)
 		sorted = append(sorted, *b)
 	}
 	slices.SortFunc(sorted, func(a, b bound) int { return cmp.Compare(a.field, b.field) })
-	return sorted
+	return bounded, sorted
 }
 
 // spread finds what the listed limits mean for objects, and those of objects for

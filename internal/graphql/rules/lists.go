@@ -14,7 +14,7 @@ type fieldLists struct {
 	allows bool            // it is an allow list
 	listed fieldSet        // what the list names
 	passes fieldSet        // what may be selected where all objects of its type can come
-	whole  []schema.TypeID // of which a block list names every field by "*", in order
+	whole  []schema.TypeID // of which the list names every field by "*", in order
 }
 
 // check returns the verdict on the first field that does not pass.
@@ -35,8 +35,8 @@ func (l *fieldLists) check(s *schema.Schema, f *validate.Facts) Verdict {
 // passesNarrowed tells whether a field of an interface may be selected where
 // only the objects of some fields can come.
 func (l *fieldLists) passesNarrowed(field schema.FieldID, objects []schema.FieldID) bool {
-	if l.listed.has(field) {
-		return l.allows
+	if l.allows && l.listed.has(field) {
+		return true
 	}
 	for _, of := range objects {
 		if !l.passes.has(of) {
@@ -94,9 +94,6 @@ func (c *compiler) list(l *fieldLists, member string, types []rights.Item[defini
 			}
 		}
 	}
-	if l.allows {
-		l.whole = nil
-	}
 	slices.Sort(l.whole)
 	l.whole = slices.Compact(l.whole)
 }
@@ -123,10 +120,10 @@ func (c *compiler) allObjects(t schema.TypeID, field schema.FieldID, in fieldSet
 	any := false
 	for object := range objects(c.Possible(t)) {
 		f, ok := c.sameField(object, field)
-		if ok && !in.has(f) {
+		if !ok || !in.has(f) {
 			return false
 		}
-		any = any || ok
+		any = true
 	}
 	return any
 }

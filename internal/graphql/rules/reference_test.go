@@ -26,7 +26,7 @@ type reference struct {
 
 // names tells whether a list names a field of a type.
 func (r *reference) names(list []string, t, f string) bool {
-	if !slices.Contains(r.world.fields[t], f) {
+	if f != "*" && !slices.Contains(r.world.fields[t], f) {
 		return false
 	}
 	known := []string{t}
@@ -249,8 +249,15 @@ func disagreement(r *reference, s *schema.Schema, v Verdict) string {
 		return fmt.Sprintf("refused are %v, and the verdict is %+v", slices.Sorted(maps.Keys(r.refused)), v)
 	}
 	f := s.Fields[v.Field]
-	if at := s.Types[f.Owner].Name + "." + f.Name; !r.refused[at] {
-		return fmt.Sprintf("refused are %v, and the verdict names %s", slices.Sorted(maps.Keys(r.refused)), at)
+	at := s.Types[f.Owner].Name
+	if !r.refused[at+"."+f.Name] {
+		return fmt.Sprintf("refused are %v, and the verdict names %s.%s", slices.Sorted(maps.Keys(r.refused)), at, f.Name)
+	}
+	if whole := len(r.allowed) == 0 && r.names(r.restricted, at, "*"); whole && v.Kind != AllRestricted {
+		return fmt.Sprintf("%s is restricted by *, and the verdict is %+v", at, v)
+	}
+	if v.Kind == AllRestricted && (len(r.allowed) > 0 || !r.names(r.restricted, at, "*")) {
+		return fmt.Sprintf("%s is not restricted by *, and the verdict is %+v", at, v)
 	}
 	return ""
 }

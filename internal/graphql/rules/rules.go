@@ -86,8 +86,10 @@ type Table struct {
 	hidden bool        // introspection is refused
 	limits Limits      // of the key and of the API together, but for Depth, which is the key's
 	most   int         // the API's Depth
-	bounds []bound     // by field
+	bounds []bound     // in the order of fields
 	fields *fieldLists // nil: every field passes
+
+	bounded fieldSet // which fields have a bound; nil: none
 }
 
 // passed is the verdict on an operation that breaks no rule.
