@@ -181,7 +181,8 @@ func TestHostileDocumentsEndSoon(t *testing.T) {
 			var doc syntax.Document
 			began := processorTime(t)
 			err := syntax.Parse(&doc, []byte(source), syntax.Limits{})
-			if took := processorTime(t) - began; took > time.Second {
+			// What is not linear takes minutes; the race detector takes a second.
+			if took := processorTime(t) - began; took > 10*time.Second {
 				t.Errorf("took %v", took)
 			}
 			if err != nil && len(err.Error()) > 500 {
