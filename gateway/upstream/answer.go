@@ -41,10 +41,15 @@ func (t *try) run(c *conn) error {
 	if err := c.arm(t.until, t.f.slack); err != nil {
 		return err
 	}
-	req := &t.ex.Ctx.Request
-	streamed := req.IsBodyStream()
-	if err := c.send(t.ex.Buf, !streamed); err != nil {
+	body, streamed := bodyOf(t.ex)
+	apart := len(body) > maxGather
+	if err := c.send(t.ex.Buf, !streamed && !apart); err != nil {
 		return err
+	}
+	if apart {
+		if _, err := c.sock.Write(body); err != nil {
+			return err
+		}
 	}
 	if streamed {
 		t.upload = startUpload(c, t.ex.Ctx, t.f.timeout)
@@ -67,7 +72,19 @@ func (t *try) run(c *conn) error {
 	t.ex.Upstream.Duration = now - t.start
 	t.until = now + t.f.timeout
 	t.phrase()
-	return t.deliver(c)
+	if err := t.deliver(c); err != nil {
+		return err
+	}
+	t.hideBody()
+	return nil
+}
+
+// hideBody leaves the body out for a client that asked with HEAD where the
+// upstream was asked with another method.
+func (t *try) hideBody() {
+	if t.ex.Outgoing.Post && t.ex.Ctx.IsHead() {
+		t.ex.Answer.NoBody, t.ex.Answer.Length = true, -1
+	}
 }
 
 // phrase keeps a reason phrase that is not the usual one.
@@ -84,14 +101,14 @@ func (t *try) phrase() {
 // streams tells whether the answer is passed on as it arrives.
 func (t *try) streams() bool {
 	h := &t.head
-	return !h.bodyless(t.ex.Ctx.Request.Header.Method()) && (h.chunked || h.length < 0 || h.length > maxWhole || h.events)
+	return !h.bodyless(methodOf(t.ex)) && (h.chunked || h.length < 0 || h.length > maxWhole || h.events)
 }
 
 // deliver makes the answer of head and body.
 func (t *try) deliver(c *conn) error {
 	h, a := &t.head, t.ex.Answer
 	keep := h.reusable() && (t.upload == nil || t.upload.beside || t.upload.complete())
-	bodyless := h.bodyless(t.ex.Ctx.Request.Header.Method())
+	bodyless := h.bodyless(methodOf(t.ex))
 	switch {
 	case bodyless:
 		a.NoBody, a.Length = true, -1

@@ -149,6 +149,12 @@ func TestSmallRequestsDoNotAllocate(t *testing.T) {
 			ex.Outgoing.Extra = append(ex.Outgoing.Extra[:0], "Accept: text/plain\r\n"...)
 			ex.Outgoing.HasQuery, ex.Outgoing.Query = true, append(ex.Outgoing.Query[:0], "c=d"...)
 		}},
+		{"POST of another body to the root", smallPost, false, func(ex *pipeline.Exchange) {
+			ex.Outgoing.AlsoDrop("Accept")
+			ex.Outgoing.HasBody, ex.Outgoing.Post, ex.Outgoing.Root = true, true, true
+			ex.BodyBuf = append(ex.BodyBuf[:0], `{"query":"{a}"}`...)
+			ex.Outgoing.Body = ex.BodyBuf
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGate(t, origin, func(g *gate) {

@@ -7,11 +7,15 @@ import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 )
 
+// maxGather is the largest body that is copied behind its head, to be sent with
+// one call; in bytes.
+const maxGather = 32 << 10
+
 // appendRequest appends the head of the request that goes upstream, and its
-// body when that is at hand.
+// body when that is at hand and not large.
 func (f *forward) appendRequest(dst []byte, ex *pipeline.Exchange) ([]byte, error) {
 	req := &ex.Ctx.Request
-	method := req.Header.Method()
+	method := methodOf(ex)
 	dst = append(dst, method...)
 	dst = append(dst, ' ')
 	dst = f.appendTarget(dst, ex)
@@ -31,15 +35,42 @@ func (f *forward) appendRequest(dst []byte, ex *pipeline.Exchange) ([]byte, erro
 	dst = sent.appendOwn(dst, ex)
 	dst = append(dst, ex.Outgoing.Extra...)
 
-	if req.IsBodyStream() {
+	body, streamed := bodyOf(ex)
+	if streamed {
 		return append(appendFraming(dst, int64(req.Header.ContentLength())), "\r\n"...), nil
 	}
-	body := req.Body()
 	if len(body) > 0 || expectsBody(method) {
 		dst = appendFraming(dst, int64(len(body)))
 	}
 	dst = append(dst, "\r\n"...)
+	if len(body) > maxGather {
+		return dst, nil
+	}
 	return append(dst, body...), nil
+}
+
+var post = []byte("POST")
+
+// methodOf returns the method of the request that goes upstream.
+func methodOf(ex *pipeline.Exchange) []byte {
+	if ex.Outgoing.Post {
+		return post
+	}
+	return ex.Ctx.Request.Header.Method()
+}
+
+// bodyOf returns the body that goes upstream; streamed when it is the client's
+// and still on its way. A body of the client's that another one stands for is
+// left to the server, which reads the rest of it or ends the connection.
+func bodyOf(ex *pipeline.Exchange) (body []byte, streamed bool) {
+	switch req := &ex.Ctx.Request; {
+	case ex.Outgoing.HasBody:
+		return ex.Outgoing.Body, false
+	case req.IsBodyStream():
+		return nil, true
+	default:
+		return req.Body(), false
+	}
 }
 
 // appendFraming says how long the body is; a negative length is unknown.
@@ -68,6 +99,9 @@ func (f *forward) appendTarget(dst []byte, ex *pipeline.Exchange) []byte {
 	}
 	if ex.Outgoing.HasQuery {
 		query = ex.Outgoing.Query
+	}
+	if ex.Outgoing.Root {
+		rest, query = nil, nil
 	}
 	start := len(dst)
 	dst = f.target.Join(dst, rest, query, f.join)

@@ -67,6 +67,20 @@ var requestCases = []requestCase{
 		ex.Outgoing.Extra = append(ex.Outgoing.Extra, "X-A: new\r\n"...)
 		ex.Outgoing.HasQuery = true
 	}, want: "GET / HTTP/1.1\r\nHost: HOST\r\nX-Real-IP: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: gate.test\r\nX-Forwarded-Port: 80\r\n" + idLine + "X-A: new\r\n\r\n"},
+	{name: "body of a stage", raw: "POST /a HTTP/1.1\r\nHost: gate.test\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\nhello", prepare: func(ex *pipeline.Exchange) {
+		ex.Outgoing.HasBody, ex.Outgoing.Body = true, []byte("hi")
+		ex.Outgoing.AlsoDrop("Content-Type")
+		ex.Outgoing.Extra = append(ex.Outgoing.Extra, "Content-Type: application/json\r\n"...)
+	}, want: "POST /a HTTP/1.1\r\nHost: HOST\r\n" + ownLines + agent + "Content-Type: application/json\r\nContent-Length: 2\r\n\r\nhi"},
+	{name: "body of a stage for a streamed one", raw: "PUT /a HTTP/1.1\r\nHost: gate.test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", prepare: func(ex *pipeline.Exchange) {
+		ex.Outgoing.HasBody, ex.Outgoing.Body = true, []byte("hi")
+	}, want: "PUT /a HTTP/1.1\r\nHost: HOST\r\n" + ownLines + agent + "Content-Length: 2\r\n\r\nhi"},
+	{name: "no body of a stage", raw: "POST / HTTP/1.1\r\nHost: gate.test\r\nContent-Length: 5\r\n\r\nhello", prepare: func(ex *pipeline.Exchange) {
+		ex.Outgoing.HasBody = true
+	}, want: "POST / HTTP/1.1\r\nHost: HOST\r\n" + ownLines + agent + "Content-Length: 0\r\n\r\n"},
+	{name: "post to the root of the target", path: "/graphql?k=v", raw: "GET /a/b?c=d HTTP/1.1\r\nHost: gate.test\r\n\r\n", prepare: func(ex *pipeline.Exchange) {
+		ex.Outgoing.HasBody, ex.Outgoing.Body, ex.Outgoing.Post, ex.Outgoing.Root = true, []byte("hi"), true, true
+	}, want: "POST /graphql?k=v HTTP/1.1\r\nHost: HOST\r\n" + ownLines + agent + "Content-Length: 2\r\n\r\nhi"},
 	{name: "query of a stage cannot end the line", raw: "GET / HTTP/1.1\r\nHost: gate.test\r\n\r\n", prepare: func(ex *pipeline.Exchange) {
 		ex.Outgoing.HasQuery, ex.Outgoing.Query = true, []byte("a=b HTTP/1.1\r\nX: y#z\xff")
 	}, want: "GET /?a=b%20HTTP/1.1%0D%0AX:%20y%23z%FF HTTP/1.1\r\nHost: HOST\r\n" + ownLines + agent + "\r\n"},

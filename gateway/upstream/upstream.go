@@ -162,7 +162,7 @@ const maxStale = 8
 // connection, which had idled, died without a byte of an answer.
 func (t *try) repeatable(c *conn, err error) bool {
 	return c.reused && !c.answered && t.upload == nil && int(t.ex.Upstream.Retries) < t.f.retries &&
-		isDisconnect(err) && isIdempotent(t.ex.Ctx.Request.Header.Method())
+		isDisconnect(err) && isIdempotent(methodOf(t.ex))
 }
 
 // isIdempotent lists RFC 9110 section 9.2.2's methods.
