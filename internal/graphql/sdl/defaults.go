@@ -3,6 +3,7 @@ package sdl
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
@@ -53,7 +54,11 @@ func (l *literal) wrong(v *syntax.Value, format string, args ...any) {
 func (l *literal) text(v *syntax.Value) string { return clip(l.c.name(v.Text)) }
 
 // check holds a value against a type.
-func (l *literal) check(value, ref uint32) {
+func (l *literal) check(value, ref uint32) { l.checkFor(value, ref, ref) }
+
+// checkFor holds a value against a type, where one that stands for a list of it
+// is wanted: messages name that list.
+func (l *literal) checkFor(value, ref, wanted uint32) {
 	doc := l.c.doc
 	v, t := &doc.Values[value], &doc.Types[ref]
 	if t.Kind == syntax.NonNullType {
@@ -70,17 +75,21 @@ func (l *literal) check(value, ref uint32) {
 			l.check(i, t.Of)
 		}
 	case t.Kind == syntax.ListType: // one value stands for a list of it
-		l.check(value, t.Of)
+		l.checkFor(value, t.Of, wanted)
 	default:
-		l.checkNamed(v, l.c.innermost(ref))
+		l.checkNamed(v, l.c.innermost(ref), wanted)
 	}
 }
 
-func (l *literal) checkNamed(v *syntax.Value, t *typ) {
+func (l *literal) checkNamed(v *syntax.Value, t *typ, wanted uint32) {
 	switch {
 	case t == nil:
 	case t.kind == syntax.InputObjectDef && v.Kind != syntax.ObjectValue:
-		l.wrong(v, `Expected value of type "%s", found %s.`, t.name, l.text(v))
+		name := typeText(l.c.doc, wanted)
+		if v.Kind == syntax.ListValue {
+			name = strings.TrimSuffix(name, "!") // as the reference implementation has it
+		}
+		l.wrong(v, `Expected value of type "%s", found %s.`, name, l.text(v))
 	case t.kind == syntax.InputObjectDef:
 		l.checkObject(v, t)
 	case t.kind == syntax.EnumDef:
