@@ -10,6 +10,8 @@ import (
 
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
+	"github.com/sluicegate/sluice/internal/graphql/syntax"
+	"github.com/sluicegate/sluice/internal/graphql/validate"
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
@@ -167,6 +169,9 @@ func (w *world) randomSelections(rng *rand.Rand, on string, depth int) []*sel {
 }
 
 func (w *world) randomSelection(rng *rand.Rand, on string, depth int) *sel {
+	if on == w.root && depth > 2 && rng.IntN(10) == 0 {
+		return &sel{name: "__schema", alias: rng.IntN(2) == 0, sub: []*sel{{name: "types", sub: []*sel{{name: "name"}}}}}
+	}
 	if fields := w.fields[on]; len(fields) > 0 && rng.IntN(5) > 1 {
 		s := &sel{name: fields[rng.IntN(len(fields))], alias: rng.IntN(4) == 0}
 		if t := w.types[s.name]; t != "" {
@@ -226,6 +231,24 @@ func text(selections []*sel) string {
 	}
 	write(&b, selections)
 	return b.String() + "\n" + fragments.String()
+}
+
+// factsOf reads the only operation of a document, which must be valid.
+func factsOf(t testing.TB, s *schema.Schema, text string) *validate.Facts {
+	t.Helper()
+	var doc syntax.Document
+	if err := syntax.Parse(&doc, []byte(text), syntax.Limits{}); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	var v validate.Validator
+	if errs := v.Check(s, &doc, validate.Options{}); errs != nil {
+		t.Fatalf("%v in\n%s", errs[0], text)
+	}
+	f, err := v.Facts(s, &doc, 0, validate.Options{})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return f
 }
 
 func load(t testing.TB, text string) *schema.Schema {
