@@ -94,13 +94,13 @@ func (v *Validator) uniqueArguments(given syntax.Range) {
 	if len(args) <= fewArguments && !v.anyEqual(args) {
 		return
 	}
-	v.inputs.next()
+	v.inputs.Clear()
 	again := false
 	for i := range args {
-		number := v.names.number(args[i].Name)
-		first, twice := v.inputs.get(number)
+		number := v.names.Number(args[i].Name)
+		first, twice := v.inputs.Get(number)
 		if !twice {
-			v.inputs.set(number, uint32(i))
+			v.inputs.Set(number, uint32(i))
 		}
 		again = again || twice && first != uint32(i)
 	}
@@ -124,12 +124,12 @@ func (v *Validator) anyEqual(args []syntax.Argument) bool {
 func (v *Validator) reportEqual(args []syntax.Argument) {
 	places := map[uint32][]uint32{}
 	for i := range args {
-		number := v.names.number(args[i].Name)
+		number := v.names.Number(args[i].Name)
 		places[number] = append(places[number], args[i].Name.Start)
 	}
 	for i := range args {
 		at := args[i].Name
-		if all := places[v.names.number(at)]; len(all) > 1 && all[0] == at.Start {
+		if all := places[v.names.Number(at)]; len(all) > 1 && all[0] == at.Start {
 			v.report("There can be only one argument named "+v.quoted(at)+".", all...)
 		}
 	}
@@ -162,17 +162,17 @@ func (v *Validator) directives(uses syntax.Range, where schema.DirectiveLocation
 // uniqueDirectives reports directives that are used again where they may be
 // used once.
 func (v *Validator) uniqueDirectives(uses syntax.Range) {
-	v.inputs.next()
+	v.inputs.Clear()
 	for i := uses.Lo; i < uses.Hi; i++ {
 		use := &v.doc.Directives[i]
 		n, ok := v.s.DirectiveNamed(v.doc.Bytes(use.Name))
 		if !ok || v.s.Directives[n].Repeatable {
 			continue
 		}
-		if first, twice := v.inputs.get(uint32(n)); twice {
+		if first, twice := v.inputs.Get(uint32(n)); twice {
 			v.report(`The directive "@`+v.text(use.Name)+`" can only be used once at this location.`, first, use.Start)
 			continue
 		}
-		v.inputs.set(uint32(n), use.Start)
+		v.inputs.Set(uint32(n), use.Start)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
@@ -22,14 +23,14 @@ type gatherer struct {
 	s         *schema.Schema
 	doc       *syntax.Document
 	o         Options
-	names     names
-	fragments marks // by name: the fragment
-	variables marks // by name: index among the operation's variables
+	names     names.Names
+	fragments names.Marks // by name: the fragment
+	variables names.Marks // by name: index among the operation's variables
 
 	facts  Facts // slices are used again
 	scopes scopes
-	known  table // field, or field and set of objects: index in facts.Fields or facts.Narrowed, plus one
-	roots  table // root field: index in facts.Roots plus one
+	known  names.Table // field, or field and set of objects: index in facts.Fields or facts.Narrowed, plus one
+	roots  names.Table // root field: index in facts.Roots plus one
 	cost   costs
 
 	root          schema.TypeID
@@ -76,10 +77,10 @@ func (g *gatherer) begin(s *schema.Schema, doc *syntax.Document, o Options) {
 	if g.o.SizeArguments == nil {
 		g.o.SizeArguments = sizeArguments()
 	}
-	g.names.reset(doc)
-	g.fragments.next()
+	g.names.Reset(doc)
+	g.fragments.Clear()
 	for i := range doc.Fragments {
-		g.fragments.set(g.names.number(doc.Fragments[i].Name), uint32(i))
+		g.fragments.Set(g.names.Number(doc.Fragments[i].Name), uint32(i))
 	}
 	f := &g.facts
 	*f = Facts{
@@ -87,8 +88,8 @@ func (g *gatherer) begin(s *schema.Schema, doc *syntax.Document, o Options) {
 		Roots: f.Roots[:0], Variables: f.Variables[:0],
 	}
 	g.scopes.reset(s)
-	g.known.reset()
-	g.roots.reset()
+	g.known.Reset()
+	g.roots.Reset()
 	g.cost.reset()
 	g.keys = g.keys[:0]
 	g.fields, g.selections = g.o.MaxExpanded, fragmentsPerMost*g.o.MaxExpanded
@@ -126,7 +127,7 @@ func (g *gatherer) set(set syntax.Range, at *level) (levels uint16) {
 }
 
 func (g *gatherer) spread(sel *syntax.Selection, at *level) uint16 {
-	i, ok := g.fragments.get(g.names.number(sel.Name))
+	i, ok := g.fragments.Get(g.names.Number(sel.Name))
 	if !ok {
 		g.invalid("fragment", sel.Name)
 		return 0
@@ -154,7 +155,7 @@ func (g *gatherer) inside(condition syntax.Span, set syntax.Range, at *level) ui
 
 func (g *gatherer) invalid(what string, name syntax.Span) {
 	if g.err == nil {
-		g.err = fmt.Errorf("gathering facts: there is no %s %s", what, clip(g.doc.Text(name), maxEcho))
+		g.err = fmt.Errorf("gathering facts: there is no %s %s", what, names.Clip(g.doc.Text(name), names.MaxEcho))
 	}
 }
 

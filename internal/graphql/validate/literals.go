@@ -131,7 +131,7 @@ func (v *Validator) uniqueFields(fields syntax.Range) {
 	if len(args) <= fewArguments && !v.anyEqual(args) {
 		return
 	}
-	v.inputs.next()
+	v.inputs.Clear()
 	for i := range args {
 		v.uniqueName(args[i].Name, "input field")
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
@@ -15,14 +16,14 @@ type printer struct {
 }
 
 // enough is from how many bytes on nothing more is written.
-const enough = maxEcho + utf8.UTFMax
+const enough = names.MaxEcho + utf8.UTFMax
 
 // print returns a value in the one way that the language's printers write it,
 // not longer than messages repeat.
 func (v *Validator) print(val *syntax.Value) string {
 	p := printer{doc: v.doc}
 	p.value(val)
-	return clip(string(p.out), maxEcho)
+	return names.Clip(string(p.out), names.MaxEcho)
 }
 
 func (p *printer) value(val *syntax.Value) {
@@ -103,7 +104,7 @@ func (p *printer) block(value string) {
 	if spread && !(len(lines) == 1 && value != "" && isBlank(value[0])) || indented {
 		p.out = append(p.out, '\n')
 	}
-	p.out = append(p.out, clip(escaped, enough)...)
+	p.out = append(p.out, names.Clip(escaped, enough)...)
 	if spread || closing {
 		p.out = append(p.out, '\n')
 	}

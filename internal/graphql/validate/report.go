@@ -5,12 +5,12 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
 const (
-	maxEcho    = 200  // bytes of the document that a message repeats in one piece
 	maxDetail  = 1000 // bytes of a message that tells of several fields or fragments
 	maxPlaces  = 40   // of one problem
 	abandoned  = "Too many validation errors, error limit reached. Validation aborted."
@@ -108,24 +108,8 @@ func units(c byte) int {
 	}
 }
 
-// clip returns text, or as many whole characters of it as fit into most bytes.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "…"
-}
-
 // text returns a piece of the document as messages repeat it.
-func (v *Validator) text(at syntax.Span) string {
-	if at.End-at.Start > maxEcho+utf8.UTFMax {
-		at.End = at.Start + maxEcho + utf8.UTFMax
-	}
-	return clip(v.doc.Text(at), maxEcho)
-}
+func (v *Validator) text(at syntax.Span) string { return names.Text(v.doc, at) }
 
 // quoted returns a name of the document as messages have it.
 func (v *Validator) quoted(at syntax.Span) string { return `"` + v.text(at) + `"` }

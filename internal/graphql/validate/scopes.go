@@ -3,6 +3,7 @@ package validate
 import (
 	"math/bits"
 
+	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
@@ -25,12 +26,12 @@ type scopes struct {
 	s     *schema.Schema
 	sets  []syntax.Range // in words
 	words []uint64
-	known table // hash of a set: its index plus one
+	known names.Table // hash of a set: its index plus one
 }
 
 func (s *scopes) reset(of *schema.Schema) {
 	s.s, s.sets, s.words = of, s.sets[:0], s.words[:0]
-	s.known.reset()
+	s.known.Reset()
 }
 
 // set returns the objects of a scope.
@@ -93,10 +94,10 @@ func (s *scopes) kept(lo uint32) int32 {
 	set := schema.Set(s.words[lo:])
 	hash := uint64(len(set))
 	for _, word := range set {
-		hash = mix(hash, word)
+		hash = names.Mix(hash, word)
 	}
 	for ; ; hash++ {
-		known := s.known.at(hash)
+		known := s.known.At(hash)
 		if *known == 0 {
 			s.sets = append(s.sets, syntax.Range{Lo: lo, Hi: uint32(len(s.words))})
 			*known = uint32(len(s.sets))

@@ -1,6 +1,9 @@
 package validate
 
-import "github.com/sluicegate/sluice/internal/graphql/syntax"
+import (
+	"github.com/sluicegate/sluice/internal/graphql/names"
+	"github.com/sluicegate/sluice/internal/graphql/syntax"
+)
 
 // Select returns the index of the operation that is to be executed: the one of
 // that name or, when it is "", the only one.
@@ -18,5 +21,5 @@ func Select(doc *syntax.Document, operationName string) (int, *syntax.Error) {
 			return i, nil
 		}
 	}
-	return -1, &syntax.Error{Message: `Unknown operation named "` + clip(operationName, maxEcho) + `".`}
+	return -1, &syntax.Error{Message: `Unknown operation named "` + names.Clip(operationName, names.MaxEcho) + `".`}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
@@ -81,7 +82,7 @@ func (g *gatherer) sizing(sel *syntax.Selection) (size sizing) {
 				size.told, size.least = true, max(size.least, n)
 			}
 		case syntax.VariableValue:
-			n, ok := g.variables.get(g.names.number(variableName(g.doc, val)))
+			n, ok := g.variables.Get(g.names.Number(names.Variable(g.doc, val)))
 			if !ok {
 				g.invalid("variable", val.Text)
 				return size

@@ -21,8 +21,8 @@ func (v *Validator) checkSubscriptions() {
 			continue
 		}
 		var roots rootSet
-		v.inputs.next()
-		v.graph.reached.next()
+		v.inputs.Clear()
+		v.graph.reached.Clear()
 		v.rootFields(op.Selections, &roots, 0)
 		v.reportRoots(op, &roots)
 	}
@@ -77,10 +77,10 @@ func (v *Validator) rootFields(set syntax.Range, roots *rootSet, depth int) {
 			}
 		case syntax.FragmentSpread:
 			f := v.resolved[i]
-			if f == syntax.None || v.graph.reached.has(f) {
+			if f == syntax.None || v.graph.reached.Has(f) {
 				continue
 			}
-			v.graph.reached.set(f, 0)
+			v.graph.reached.Set(f, 0)
 			fragment := &v.doc.Fragments[f]
 			if t, _ := v.s.TypeNamed(v.doc.Bytes(fragment.TypeCondition)); v.rootIs(t) {
 				v.rootFields(fragment.Selections, roots, depth+1)
@@ -95,11 +95,11 @@ func (v *Validator) rootIs(t schema.TypeID) bool {
 }
 
 func (v *Validator) rootField(i uint32, sel *syntax.Selection, roots *rootSet) {
-	number := v.names.number(sel.ResponseKey())
-	at, ok := v.inputs.get(number)
+	number := v.names.Number(sel.ResponseKey())
+	at, ok := v.inputs.Get(number)
 	if !ok {
 		at = uint32(len(roots.fields))
-		v.inputs.set(number, at)
+		v.inputs.Set(number, at)
 		roots.fields = append(roots.fields, nil)
 	}
 	roots.fields[at] = append(roots.fields[at], i)

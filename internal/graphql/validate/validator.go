@@ -1,7 +1,10 @@
 package validate
 
 import (
+	"github.com/sluicegate/sluice/internal/graphql/merging"
+	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
+	"github.com/sluicegate/sluice/internal/graphql/suggest"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
@@ -69,19 +72,19 @@ type Validator struct {
 	doc *syntax.Document
 	o   Options
 
-	names    names
+	names    names.Names
 	problems []problem
 	over     bool // there are more problems than are reported
 	steps    int  // of work left
 
-	resolved  []uint32 // by selection: FieldID, TypeID of an inline fragment, or index of the fragment that is spread
-	fragments marks    // by name: the fragment that the name stands for
+	resolved  []uint32    // by selection: FieldID, TypeID of an inline fragment, or index of the fragment that is spread
+	fragments names.Marks // by name: the fragment that the name stands for
 	defs      []definition
 	around    definition // what is being walked
 	usages    []usage
 	varTypes  []schema.TypeRef // by variable definition
 	quiet     int              // values around that are at fault as a whole
-	inputs    marks            // uses of directives of the schema, or names, that one parent has
+	inputs    names.Marks      // uses of directives of the schema, or names, that one parent has
 	metas     []uint32         // the selections of __schema and __type
 
 	typename schema.Field // the row that __typename would have
@@ -89,7 +92,8 @@ type Validator struct {
 
 	graph    graph
 	vars     variableMarks
-	merge    merger
+	merge    merging.Merger
+	finder   suggest.Finder
 	gatherer gatherer
 }
 
@@ -99,7 +103,6 @@ type definition struct {
 	usages  syntax.Range // in Validator.usages
 	spreads syntax.Range // in graph.spreads
 	fields  uint64       // in it, without what it spreads
-	sets    syntax.Range // in merger.sets, its own first
 }
 
 // Check holds a document against all rules. It returns what is wrong in the
@@ -128,6 +131,20 @@ func (v *Validator) Check(s *schema.Schema, doc *syntax.Document, o Options) []*
 	return v.errors()
 }
 
+// checkMerging reports fields that cannot have one name in the answer.
+func (v *Validator) checkMerging() {
+	conflicts, ok := v.merge.Conflicts(merging.Input{
+		Schema: v.s, Document: v.doc, Names: &v.names, Resolved: v.resolved,
+		Hide: v.o.Hide, Most: v.o.MaxErrors + 1,
+	})
+	for _, c := range conflicts {
+		v.report(c.Message, c.Places...)
+	}
+	if !ok && len(conflicts) == 0 {
+		v.refuse("it has too many fields of the same name to compare")
+	}
+}
+
 // begin forgets the last document.
 func (v *Validator) begin(s *schema.Schema, doc *syntax.Document, o Options) {
 	if v.s != s {
@@ -135,15 +152,16 @@ func (v *Validator) begin(s *schema.Schema, doc *syntax.Document, o Options) {
 		v.nothing.Type = noRef
 	}
 	v.s, v.doc, v.o = s, doc, o.withDefaults()
-	v.names.reset(doc)
+	v.names.Reset(doc)
 	v.problems, v.over, v.steps, v.quiet = v.problems[:0], false, maxSteps, 0
-	v.resolved = sized(v.resolved, len(doc.Selections))
-	v.defs = sized(v.defs, len(doc.Operations)+len(doc.Fragments))
-	v.varTypes = sized(v.varTypes, len(doc.Variables))
+	v.resolved = names.Sized(v.resolved, len(doc.Selections))
+	v.defs = names.Sized(v.defs, len(doc.Operations)+len(doc.Fragments))
+	v.varTypes = names.Sized(v.varTypes, len(doc.Variables))
 	v.usages, v.metas = v.usages[:0], v.metas[:0]
-	v.fragments.next()
+	v.fragments.Clear()
+	v.finder = suggest.Finder{}
 	v.graph.reset(len(doc.Fragments))
-	v.merge.reset(len(doc.Selections))
+	v.merge.Reset(len(doc.Selections))
 }
 
 // stringRef returns String!.
@@ -151,14 +169,6 @@ func stringRef(s *schema.Schema) schema.TypeRef {
 	t, _ := s.TypeNamed([]byte("String"))
 	ref, _ := schema.Named(t).NonNull()
 	return ref
-}
-
-// sized returns a slice of n elements, whatever is in them.
-func sized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/4)
-	}
-	return s[:n]
 }
 
 // spend takes steps of work, and tells whether there were as many left.

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
@@ -14,21 +15,7 @@ type usage struct {
 
 // use notes the use of a variable.
 func (v *Validator) use(val *syntax.Value, at position) {
-	v.usages = append(v.usages, usage{v.names.number(variableName(v.doc, val)), val.Text.Start, at})
-}
-
-// variableName returns the name of a variable that is used, without "$", which
-// may stand apart from it.
-func variableName(doc *syntax.Document, val *syntax.Value) syntax.Span {
-	name := syntax.Span{Start: val.Text.End, End: val.Text.End}
-	for name.Start > val.Text.Start && isNameByte(doc.Source[name.Start-1]) {
-		name.Start--
-	}
-	return name
-}
-
-func isNameByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	v.usages = append(v.usages, usage{v.names.Number(names.Variable(v.doc, val)), val.Text.Start, at})
 }
 
 // variableDefinitions checks the variables of an operation, apart from their
@@ -41,7 +28,7 @@ func (v *Validator) variableDefinitions(defs syntax.Range) {
 		v.varTypes[i] = ref
 		if ref != noRef && !v.s.Types[ref.Type()].Kind.Input() {
 			at := v.doc.Types[def.Type].Text
-			v.report(`Variable "$`+v.text(def.Name)+`" cannot be non-input type "`+clip(v.s.RefString(ref), maxEcho)+`".`, at.Start)
+			v.report(`Variable "$`+v.text(def.Name)+`" cannot be non-input type "`+names.Clip(v.s.RefString(ref), names.MaxEcho)+`".`, at.Start)
 			ref = noRef
 		}
 		if def.Default != syntax.None {
@@ -56,15 +43,15 @@ func (v *Validator) uniqueVariables(defs syntax.Range) {
 	if defs.Len() < 2 {
 		return
 	}
-	v.inputs.next()
+	v.inputs.Clear()
 	var again []uint32
 	for i := defs.Lo; i < defs.Hi; i++ {
-		number := v.names.number(v.doc.Variables[i].Name)
-		if first, twice := v.inputs.get(number); !twice {
-			v.inputs.set(number, i)
+		number := v.names.Number(v.doc.Variables[i].Name)
+		if first, twice := v.inputs.Get(number); !twice {
+			v.inputs.Set(number, i)
 		} else if first != syntax.None {
 			again = append(again, number)
-			v.inputs.set(number, syntax.None)
+			v.inputs.Set(number, syntax.None)
 		}
 	}
 	for _, number := range again {
@@ -78,11 +65,11 @@ func (v *Validator) reportVariables(defs syntax.Range, number uint32) {
 	}
 	var places []uint32
 	for i := defs.Lo; i < defs.Hi; i++ {
-		if name := v.doc.Variables[i].Name; v.names.number(name) == number {
+		if name := v.doc.Variables[i].Name; v.names.Number(name) == number {
 			places = append(places, name.Start)
 		}
 	}
-	v.report(`There can be only one variable named "$`+v.text(v.names.spans[number])+`".`, places...)
+	v.report(`There can be only one variable named "$`+v.text(v.names.Span(number))+`".`, places...)
 }
 
 // variableType returns the type that a variable is defined with, noRef when it
@@ -127,8 +114,8 @@ func typeRef(s *schema.Schema, doc *syntax.Document, at uint32) (ref schema.Type
 
 // variableMarks are by the number of a variable's name.
 type variableMarks struct {
-	defined marks // the variable's definition
-	used    marks
+	defined names.Marks // the variable's definition
+	used    names.Marks
 }
 
 // checkVariables holds the variables of each operation against their uses, in
@@ -136,10 +123,10 @@ type variableMarks struct {
 func (v *Validator) checkVariables() {
 	for i := range v.doc.Operations {
 		op := &v.doc.Operations[i]
-		v.vars.defined.next()
-		v.vars.used.next()
+		v.vars.defined.Clear()
+		v.vars.used.Clear()
 		for d := op.Variables.Lo; d < op.Variables.Hi; d++ {
-			v.vars.defined.set(v.names.number(v.doc.Variables[d].Name), d)
+			v.vars.defined.Set(v.names.Number(v.doc.Variables[d].Name), d)
 		}
 		v.checkUses(op, &v.defs[i])
 		for _, f := range v.reach(uint32(i), uint32(i+1)) {
@@ -147,7 +134,7 @@ func (v *Validator) checkVariables() {
 		}
 		for d := op.Variables.Lo; d < op.Variables.Hi && !v.over; d++ {
 			name := v.doc.Variables[d].Name
-			if !v.vars.used.has(v.names.number(name)) {
+			if !v.vars.used.Has(v.names.Number(name)) {
 				v.report(`Variable "$`+v.text(name)+`" is never used`+v.inOperation("in", op)+".", v.doc.Variables[d].Start)
 			}
 		}
@@ -168,10 +155,10 @@ func (v *Validator) checkUses(op *syntax.Operation, of *definition) {
 	}
 	for i := of.usages.Lo; i < of.usages.Hi && !v.over; i++ {
 		use := &v.usages[i]
-		v.vars.used.set(use.name, 0)
-		d, ok := v.vars.defined.get(use.name)
+		v.vars.used.Set(use.name, 0)
+		d, ok := v.vars.defined.Get(use.name)
 		if !ok {
-			name := v.text(v.names.spans[use.name])
+			name := v.text(v.names.Span(use.name))
 			v.report(`Variable "$`+name+`" is not defined`+v.inOperation("by", op)+".", use.start, op.Start)
 		} else if use.ref != noRef && v.varTypes[d] != noRef {
 			v.checkPosition(use, d)

@@ -9,7 +9,7 @@ import (
 // fragment a name stands for: the last of that name.
 func (v *Validator) nameDefinitions() {
 	d := v.doc
-	v.inputs.next()
+	v.inputs.Clear()
 	for i := range d.Operations {
 		op := &d.Operations[i]
 		if op.Name.End > 0 {
@@ -18,22 +18,22 @@ func (v *Validator) nameDefinitions() {
 			v.report("This anonymous operation must be the only defined operation.", op.Start)
 		}
 	}
-	v.inputs.next()
+	v.inputs.Clear()
 	for i := range d.Fragments {
 		name := d.Fragments[i].Name
 		v.uniqueName(name, "fragment")
-		v.fragments.set(v.names.number(name), uint32(i))
+		v.fragments.Set(v.names.Number(name), uint32(i))
 	}
 }
 
 // uniqueName reports a name that was there before among those of its kind.
 func (v *Validator) uniqueName(at syntax.Span, kind string) {
-	number := v.names.number(at)
-	if first, twice := v.inputs.get(number); twice {
+	number := v.names.Number(at)
+	if first, twice := v.inputs.Get(number); twice {
 		v.report("There can be only one "+kind+" named "+v.quoted(at)+".", first, at.Start)
 		return
 	}
-	v.inputs.set(number, at.Start)
+	v.inputs.Set(number, at.Start)
 }
 
 // walkDefinitions checks everything that can be told within one definition, and
@@ -55,9 +55,9 @@ func (v *Validator) walkDefinitions() {
 
 // walk walks one definition.
 func (v *Validator) walk(i int, inside func()) {
-	v.around = definition{usages: syntax.Range{Lo: uint32(len(v.usages))}, sets: syntax.Range{Lo: uint32(len(v.merge.sets))}}
+	v.around = definition{usages: syntax.Range{Lo: uint32(len(v.usages))}}
 	inside()
-	v.around.usages.Hi, v.around.sets.Hi = uint32(len(v.usages)), uint32(len(v.merge.sets))
+	v.around.usages.Hi = uint32(len(v.usages))
 	v.defs[i] = v.around
 }
 
@@ -69,7 +69,7 @@ func (v *Validator) operation(op *syntax.Operation) {
 	}
 	v.variableDefinitions(op.Variables)
 	v.directives(op.Directives, where, schema.NoField)
-	v.merge.add(op.Selections, root)
+	v.merge.Define(op.Selections, root)
 	v.selections(op.Selections, root, schema.NoField)
 }
 
@@ -79,7 +79,7 @@ func (v *Validator) fragment(f *syntax.Fragment) {
 		v.report("Fragment "+v.quoted(f.Name)+" cannot condition on non composite type "+v.quoted(f.TypeCondition)+".", f.TypeCondition.Start)
 	}
 	v.directives(f.Directives, schema.OnFragmentDefinition, schema.NoField)
-	v.merge.add(f.Selections, t)
+	v.merge.Define(f.Selections, t)
 	v.selections(f.Selections, v.composite(t), schema.NoField)
 }
 
@@ -143,7 +143,7 @@ func (v *Validator) inlineFragment(sel *syntax.Selection, parent schema.TypeID) 
 
 // spread resolves the spread of a named fragment.
 func (v *Validator) spread(i uint32, sel *syntax.Selection, parent schema.TypeID) {
-	f, ok := v.fragments.get(v.names.number(sel.Name))
+	f, ok := v.fragments.Get(v.names.Number(sel.Name))
 	if !ok {
 		v.resolved[i] = syntax.None
 		v.report("Unknown fragment "+v.quoted(sel.Name)+".", sel.Name.Start)
@@ -204,7 +204,7 @@ func (v *Validator) field(i uint32, sel *syntax.Selection, parent schema.TypeID)
 	v.directives(sel.Directives, schema.OnField, id)
 	if sel.SetStart > 0 {
 		inner := v.composite(f.Type.Type())
-		v.merge.addOf(i, sel.Selections, inner)
+		v.merge.Add(i, sel.Selections, inner)
 		v.selections(sel.Selections, inner, id)
 	}
 }
