@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/attempts"
+	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/supply"
 	"github.com/sluicegate/sluice/internal/counter"
@@ -31,6 +34,8 @@ type Deps struct {
 
 	KeyOptions keys.Options // how keys are made and found; its Hasher is required
 
+	Schemas schemas.Options // how upstreams are asked for their schemas
+
 	GatewayToken secret.Value // what gateways show; empty: only users with the role gateway are let in as such
 
 	PageSize  int // objects on a page of a list when the caller does not say, in 1…500; 0: 10
@@ -48,12 +53,14 @@ type Server struct {
 	log     *slog.Logger
 	http    *fasthttp.Server
 	supply  *supply.Supply
-	guard   *guard
+	schemas *schemas.Keeper
+	guard   *attempts.Guard
 	meters  *meters
 	openapi []byte
 
 	lifetime context.Context // ends with Shutdown
 	end      context.CancelFunc
+	work     sync.WaitGroup // in the background, until lifetime ends
 }
 
 // New returns a server that follows the store's configuration and delivers keys
@@ -71,7 +78,7 @@ func New(d Deps) (*Server, error) {
 	if d.LoginRate <= 0 {
 		d.LoginRate = 5
 	}
-	s := &Server{deps: d, log: d.Log, guard: newGuard(d.LoginRate, time.Now)}
+	s := &Server{deps: d, log: d.Log, guard: attempts.New(d.LoginRate, time.Now), schemas: schemas.New(d.Store, d.Schemas, d.Log)}
 	var err error
 	if s.openapi, err = describe(s.routes(), d.Version); err != nil {
 		return nil, fmt.Errorf("describing the API: %w", err)
@@ -87,6 +94,7 @@ func New(d Deps) (*Server, error) {
 	}
 	s.http = s.newHTTP()
 	s.lifetime, s.end = context.WithCancel(context.Background())
+	s.work.Go(func() { s.schemas.Run(s.lifetime) })
 	return s, nil
 }
 
@@ -128,6 +136,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.supply.Release()
 	err := s.http.ShutdownWithContext(ctx)
 	s.end()
+	s.work.Wait()
 	s.supply.Stop()
 	if err != nil {
 		return fmt.Errorf("stopping the admin: %w", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 )
@@ -70,6 +71,9 @@ func faultOf(err error) (f *fault, expected bool) {
 	}
 	if problems, ok := errors.AsType[*definition.Problems](err); ok {
 		return invalid(problems), true
+	}
+	if refused, ok := errors.AsType[*schemas.Refusal](err); ok {
+		return refuse(refused.Status, refused.Message, refused.Errors...), true
 	}
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
 		return conflictFault(conflict), true

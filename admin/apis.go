@@ -3,9 +3,11 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 )
@@ -59,14 +61,17 @@ func (s *Server) getAPI(ctx context.Context, c *call) (any, error) {
 }
 
 func (s *Server) createAPI(ctx context.Context, c *call) (any, error) {
-	api, err := c.api()
+	api, from, err := s.readAPI(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}
 	if api.ID == "" {
 		api.ID = newID()
 	}
-	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error { return change.CreateAPI(ctx, api) })
+	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
+		change.Fetched(from == schemas.Fetched)
+		return change.CreateAPI(ctx, api)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -81,17 +86,26 @@ func (s *Server) updateAPI(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := c.api()
+	id := c.param("id")
+	stored, err := s.deps.Store.APIByID(ctx, c.who.org, id)
+	if err != nil {
+		return nil, missing(err, "API definition does not exist")
+	}
+	api, from, err := s.readAPI(ctx, c, &stored)
 	if err != nil {
 		return nil, err
 	}
-	if id := c.param("id"); api.ID == "" {
+	if from == schemas.Kept && have == 0 {
+		have = stored.Version // what was taken over must still be what is stored
+	}
+	if api.ID == "" {
 		api.ID = id
 	} else if api.ID != id {
 		return nil, badRequest("api_id: must be " + id + ", as in the path, or be left out")
 	}
 	var version int64
 	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
+		change.Fetched(from == schemas.Fetched)
 		version, err = change.UpdateAPI(ctx, api, have)
 		return err
 	})
@@ -119,23 +133,35 @@ func (s *Server) deleteAPI(ctx context.Context, c *call) (any, error) {
 // validateAPI says what saving a definition would say, but for what it may
 // collide with.
 func (s *Server) validateAPI(_ context.Context, c *call) (any, error) {
-	if _, err := c.api(); err != nil {
-		return nil, err
-	}
-	return done("API definition is valid", map[string]any{"warnings": []string{}}), nil
-}
-
-// api reads a definition from the body, bare or wrapped in "api_definition".
-func (c *call) api() (*definition.API, error) {
 	body, err := c.body()
 	if err != nil {
 		return nil, err
 	}
-	api, err := definition.ParseAPI(unwrap(body, "api_definition"))
+	warnings, err := schemas.Validate(definition.ParseAPI(unwrap(body, "api_definition")))
 	if err != nil {
 		return nil, err
 	}
-	return api, nil
+	return done("API definition is valid", map[string]any{"warnings": append([]string{}, warnings...)}), nil
+}
+
+// readAPI reads a definition from the body, bare or wrapped in "api_definition",
+// to be saved in place of stored, which may be nil. Where it leaves out the
+// GraphQL schema, that is the stored one, or else fetched from the upstream.
+func (s *Server) readAPI(ctx context.Context, c *call, stored *store.API) (api *definition.API, from schemas.Origin, err error) {
+	body, err := c.body()
+	if err != nil {
+		return nil, from, err
+	}
+	var before *definition.API
+	if stored != nil {
+		before = new(definition.API)
+		if err := json.Unmarshal(stored.Definition, before); err != nil {
+			return nil, from, fmt.Errorf("reading API %s: %w", stored.ID, err)
+		}
+	}
+	api, unread := definition.ParseAPI(unwrap(body, "api_definition"))
+	from, err = s.schemas.Complete(ctx, api, unread, before)
+	return api, from, err
 }
 
 // unwrap returns the member of an object that holds what is meant, if there is

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -64,7 +65,7 @@ func (s *Server) authorise(ctx context.Context, c *call) (principal, error) {
 	}
 	who, err := s.identify(ctx, credential)
 	if errors.Is(err, store.ErrNotFound) {
-		return principal{}, s.guard.refuse(c.http.RemoteIP())
+		return principal{}, s.notAuthorised(c)
 	}
 	if err != nil {
 		return principal{}, err
@@ -157,4 +158,15 @@ func (s *Server) Bootstrap(ctx context.Context, key secret.Value) (created bool,
 // printable tells whether a text can stand in a list or a letter.
 func printable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar })
+}
+
+// notAuthorised counts a failed authentication and returns the answer to it.
+func (s *Server) notAuthorised(c *call) *fault {
+	wait := s.guard.Failed(c.http.RemoteIP())
+	if wait == 0 {
+		return refuse(fasthttp.StatusUnauthorized, "Not authorised")
+	}
+	f := refuse(fasthttp.StatusTooManyRequests, "Too many failed attempts from this address; try again later")
+	f.header = map[string]string{fasthttp.HeaderRetryAfter: strconv.Itoa(int(wait.Seconds()) + 1)}
+	return f
 }

@@ -23,6 +23,7 @@ type route struct {
 	empty bool     // the body may be left out
 	match bool     // If-Match is heeded
 	reply any      // zero value of what is answered
+	plain bool     // the answer is text
 	wrong []int    // statuses of failures, beside those of every route
 
 	handle handler
@@ -45,7 +46,7 @@ func describe(routes []route, version string) ([]byte, error) {
 	for _, r := range routes {
 		d := openapi.Route{
 			Method: r.method, Path: r.path, Summary: r.summary, Tag: r.tag, Query: r.query, Match: r.match,
-			Body: r.body, Optional: r.empty, Reply: r.reply, Failure: envelope{}, Wrong: r.wrong,
+			Body: r.body, Optional: r.empty, Reply: r.reply, Plain: r.plain, Failure: envelope{}, Wrong: r.wrong,
 		}
 		if r.role != roleNone {
 			d.Access = "Needs the role " + string(r.role) + "."
@@ -69,7 +70,7 @@ var (
 func (s *Server) routes() []route {
 	var all []route
 	for _, group := range [][]route{
-		s.apiRoutes(), s.policyRoutes(), s.keyRoutes(), s.userRoutes(),
+		s.apiRoutes(), s.schemaRoutes(), s.policyRoutes(), s.keyRoutes(), s.userRoutes(),
 		s.configRoutes(), s.gatewayRoutes(), s.openRoutes(),
 	} {
 		all = append(all, group...)

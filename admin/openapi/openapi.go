@@ -30,6 +30,9 @@ var parameters = map[string]*huma.Param{
 	"actor":       {Description: "only what this actor did", Schema: text()},
 	"wait":        {Description: "how long to wait for a change, at most 1m", Schema: &huma.Schema{Type: "string", Examples: []any{"30s"}}},
 
+	"apply": {Description: "store what is found; false: only say what would change", Schema: &huma.Schema{Type: "boolean", Default: true}},
+	"hash":  {Description: "SHA-256 of one of the schemas that the API had; default: the present one", Schema: text()},
+
 	"hashed":         {Description: "the path holds the hash and nothing else", Schema: &huma.Schema{Type: "boolean"}},
 	"suppress_reset": {Description: "keep the key's used quota", Schema: &huma.Schema{Type: "boolean"}},
 }
@@ -50,6 +53,7 @@ type Route struct {
 	Body     any // zero value of what is sent; nil: nothing
 	Optional bool
 	Reply    any   // zero value of what is answered
+	Plain    bool  // it is answered as text
 	Failure  any   // zero value of what is answered to a call that went wrong
 	Wrong    []int // statuses of failures
 }
@@ -117,6 +121,9 @@ func operation(r *Route, registry huma.Registry) (*huma.Operation, error) {
 	op := &huma.Operation{
 		Method: r.Method, Path: r.Path, OperationID: operationID(r), Summary: r.Summary, Tags: []string{r.Tag},
 		Responses: map[string]*huma.Response{"200": response("", r.Reply, registry)},
+	}
+	if r.Plain {
+		op.Responses["200"].Content = map[string]*huma.MediaType{"text/plain": {Schema: text()}}
 	}
 	for _, name := range pathParameters.FindAllStringSubmatch(r.Path, -1) {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: name[1], In: "path", Required: true, Schema: text()})

@@ -34,9 +34,9 @@ func HashSchema(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Fetched says that the schemas of this change come from upstreams; otherwise
+// Fetched says whether the schemas of this change come from upstreams; otherwise
 // somebody wrote them.
-func (c *Change) Fetched() { c.fetched = true }
+func (c *Change) Fetched(yes bool) { c.fetched = yes }
 
 // noteSchema keeps the schema of an API unless it is the one that it had.
 func (c *Change) noteSchema(ctx context.Context, api *definition.API) error {

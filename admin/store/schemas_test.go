@@ -20,9 +20,7 @@ func graph(t testing.TB, id, field string, interval int) *definition.API {
 func update(t testing.TB, s *Store, api *definition.API, fetched bool) {
 	t.Helper()
 	_, err := s.Publish(t.Context(), by("one"), func(ctx context.Context, c *Change) error {
-		if fetched {
-			c.Fetched()
-		}
+		c.Fetched(fetched)
 		_, err := c.UpdateAPI(ctx, api, 0)
 		return err
 	})

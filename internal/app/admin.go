@@ -13,9 +13,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/guard"
 	"github.com/sluicegate/sluice/internal/secret"
 	"github.com/valyala/fasthttp"
 )
@@ -71,6 +73,16 @@ type managementParts struct {
 	log      *slog.Logger
 	metrics  prometheus.Registerer
 	scrape   fasthttp.RequestHandler
+	inUp     bool // the gateway is in this process
+}
+
+// schemaOptions say which upstreams may be asked for their schemas.
+func (p *managementParts) schemaOptions() schemas.Options {
+	private := p.cfg.Admin.PrivateUpstreams
+	return schemas.Options{
+		Addresses: guard.Policy{Private: private == "allow" || private == "auto" && p.inUp},
+		CAFile:    p.cfg.Upstream.CAFile,
+	}
 }
 
 // management is the admin with its database.
@@ -98,7 +110,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 	}
 	deps := admin.Deps{
 		Store: m.store, Keys: p.stores.keys, Counters: p.stores.counters, Naming: p.stores.naming, GatewayToken: p.token,
-		PageSize: p.cfg.Admin.PageSize, LoginRate: p.cfg.Admin.LoginRate, Version: Version(),
+		Schemas: p.schemaOptions(), PageSize: p.cfg.Admin.PageSize, LoginRate: p.cfg.Admin.LoginRate, Version: Version(),
 		Metrics: p.metrics, Scrape: p.scrape, Log: p.log,
 	}
 	hasher, err := newHasher(p.cfg.Keys)

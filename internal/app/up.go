@@ -82,7 +82,7 @@ func (u *allInOne) build(ctx context.Context) (err error) {
 	}
 	u.management, err = newManagement(ctx, managementParts{
 		cfg: u.cfg, database: url, stores: u.stores, token: token, log: u.log,
-		metrics: u.node.plane.observer.Registry(), scrape: u.node.telemetry(),
+		metrics: u.node.plane.observer.Registry(), scrape: u.node.telemetry(), inUp: true,
 	})
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ func TestARangeIsCheckedOnTheValueThatWins(t *testing.T) {
 
 func TestSecretsComeFromTextsReferencesAndFiles(t *testing.T) {
 	file := "secret: plain\ngateway: {token: {file: token.txt}}\ntelemetry: {token: {env: ELSEWHERE}}\n"
-	cfg, origins, err := load(t, Sources{Env: []string{"ELSEWHERE=from-env", "SLUICE_VALKEY_PASSWORD_FILE=token.txt", "SLUICE_VALKEY_SENTINEL_PASSWORD=direct"}}, file)
+	cfg, origins, err := load(t, Sources{Env: []string{"ELSEWHERE=from-env", "SLUICE_VALKEY_PASSWORD_FILE=token.txt", "SLUICE_VALKEY_SENTINEL_PASSWORD=verbatim"}}, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,13 +64,13 @@ func TestSecretsComeFromTextsReferencesAndFiles(t *testing.T) {
 		{cfg.Gateway.Token, "from-a-file", "gateway.token", "a.yaml:2"},
 		{cfg.Telemetry.Token, "from-env", "telemetry.token", "a.yaml:3"},
 		{cfg.Valkey.Password, "from-a-file", "valkey.password", "env SLUICE_VALKEY_PASSWORD_FILE"},
-		{cfg.Valkey.SentinelPassword, "direct", "valkey.sentinel_password", "env SLUICE_VALKEY_SENTINEL_PASSWORD"},
+		{cfg.Valkey.SentinelPassword, "verbatim", "valkey.sentinel_password", "env SLUICE_VALKEY_SENTINEL_PASSWORD"},
 	} {
 		if c.got.Reveal() != c.want || origins[c.key].String() != c.origin {
 			t.Errorf("%s = %q from %s, want %q from %s", c.key, c.got.Reveal(), origins[c.key], c.want, c.origin)
 		}
 	}
-	if shown := cfg.YAML(origins) + fmt.Sprintf("%+v %v", cfg, cfg.Settings(origins)); strings.Contains(shown, "from-") || strings.Contains(shown, "direct") || strings.Contains(shown, "plain") {
+	if shown := cfg.YAML(origins) + fmt.Sprintf("%+v %v", cfg, cfg.Settings(origins)); strings.Contains(shown, "from-") || strings.Contains(shown, "verbatim") || strings.Contains(shown, "plain") {
 		t.Errorf("a secret is shown:\n%s", shown)
 	}
 }

@@ -11,13 +11,14 @@ func Default() *Config {
 	return &Config{
 		DataDir:   rootDataDir,
 		Gateway:   defaultGateway(),
+		GraphQL:   defaultGraphQL(),
 		Upstream:  defaultUpstream(),
 		Keys:      defaultKeys(),
 		Quota:     Quota{OnStoreError: "local"},
 		Database:  Database{MaxConns: 20, StatementTimeout: 10 * time.Second},
 		Postgres:  Postgres{SharedBuffers: 64 << 20},
 		Valkey:    Valkey{Timeout: 200 * time.Millisecond},
-		Admin:     Admin{Listen: "127.0.0.1:8081", LoginRate: 5, PageSize: 10},
+		Admin:     Admin{Listen: "127.0.0.1:8081", LoginRate: 5, PageSize: 10, PrivateUpstreams: "auto"},
 		Telemetry: Telemetry{Metrics: true, Listen: "127.0.0.1:8082"},
 		Log:       Log{Level: "info", Format: "auto", Access: "stdout", SampleOK: 1},
 	}
@@ -41,6 +42,25 @@ func defaultGateway() Gateway {
 			Reset:     "X-RateLimit-Reset",
 		},
 		ErrorDetail: "reason",
+	}
+}
+
+func defaultGraphQL() GraphQL {
+	return GraphQL{
+		MaxBody:       1 << 20,
+		MaxBatch:      100,
+		MaxTokens:     15_000,
+		MaxDepth:      64,
+		MaxValueDepth: 32,
+		MaxAliases:    1_000,
+		MaxDirectives: 500,
+		MaxLiterals:   2_000,
+		MaxFragments:  200,
+		MaxOperations: 50,
+		MaxRootFields: 500,
+		MaxFields:     20_000,
+		Cache:         32 << 20,
+		RefusedCache:  2 << 20,
 	}
 }
 

@@ -30,6 +30,7 @@ type Config struct {
 	DataDir string `yaml:"data_dir"`
 
 	Gateway   Gateway   `yaml:"gateway"`
+	GraphQL   GraphQL   `yaml:"graphql"`
 	Upstream  Upstream  `yaml:"upstream"`
 	Keys      Keys      `yaml:"keys"`
 	Quota     Quota     `yaml:"quota"`
@@ -108,6 +109,40 @@ type RatelimitHeaders struct {
 	Remaining string `yaml:"remaining" form:"header"`
 	// Header with the time of renewal, in Unix seconds. Empty: not sent.
 	Reset string `yaml:"reset" form:"header"`
+}
+
+// GraphQL holds the settings that bound the operations of all GraphQL APIs,
+// whatever keys, policies and APIs allow.
+type GraphQL struct {
+	// Largest body of a GraphQL request; larger ones get 413. At most
+	// gateway.max_request_body has an effect.
+	MaxBody Bytes `yaml:"max_body" range:"1KiB..64MiB"`
+	// Most operations in one batched call of an API that takes batches.
+	MaxBatch int `yaml:"max_batch" range:"0..100"`
+	// Most tokens of one document, comments not counted.
+	MaxTokens int `yaml:"max_tokens" range:"1..1000000"`
+	// Deepest nesting of selection sets in one document.
+	MaxDepth int `yaml:"max_depth" range:"1..500"`
+	// Deepest nesting of lists and objects in a literal.
+	MaxValueDepth int `yaml:"max_value_depth" range:"1..500"`
+	// Most aliases in one document.
+	MaxAliases int `yaml:"max_aliases" range:"1..1000000"`
+	// Most uses of directives in one document.
+	MaxDirectives int `yaml:"max_directives" range:"1..1000000"`
+	// Most literals in one document, each value in a list or object counted.
+	MaxLiterals int `yaml:"max_literals" range:"1..1000000"`
+	// Most fragments that one document defines.
+	MaxFragments int `yaml:"max_fragments" range:"1..100000"`
+	// Most operations that one document defines.
+	MaxOperations int `yaml:"max_operations" range:"1..100000"`
+	// Most fields at the root of the operation that is asked for.
+	MaxRootFields int `yaml:"max_root_fields" range:"1..100000"`
+	// Most fields of an operation, fragments counted where they are spread.
+	MaxFields int `yaml:"max_fields" range:"1..1000000"`
+	// Memory for what is known of operations that were seen before.
+	Cache Bytes `yaml:"cache" range:"1MiB..16GiB"`
+	// Memory for what is known of invalid operations.
+	RefusedCache Bytes `yaml:"refused_cache" range:"1MiB..1GiB"`
 }
 
 // Upstream holds the settings of connections towards upstreams. An API may set
@@ -230,6 +265,10 @@ type Admin struct {
 	LoginRate int `yaml:"login_rate" range:"1..10000"`
 	// Objects on one page of a list when the caller does not say.
 	PageSize int `yaml:"page_size" range:"1..500"`
+	// Whether the admin may call upstreams with private or loopback addresses, as
+	// it does to fetch GraphQL schemas: allow, refuse, or auto (allow in `up`,
+	// refuse elsewhere). Link-local and metadata addresses are never called.
+	PrivateUpstreams string `yaml:"private_upstreams" oneof:"auto allow refuse" required:"true"`
 }
 
 // Telemetry holds the settings of metrics and health.

@@ -70,6 +70,7 @@ var rooms = []room{
 	{"internal/introspect", []string{"internal/graphql/sdl", "internal/definition", "internal/guard"}, nil},
 	{"internal/federation", []string{"internal/graphql/...", "internal/definition"}, []string{graphql}},
 	{"internal/playground", nil, nil},
+	{"internal/sample", []string{"internal/graphql/..."}, nil},
 	{"internal/embedded", nil, nil},
 
 	{"internal/rawio", nil, nil},
@@ -103,7 +104,7 @@ var rooms = []room{
 	{"admin/mail", []string{"internal/definition", "internal/event"}, nil},
 	{"admin/portal", []string{"internal/definition", "internal/event", "admin/store", "admin/keyrequest", "admin/mail"}, []string{fasthttp, router}},
 	{"admin/ui", nil, nil},
-	{"admin/schemas", []string{"admin/store", "internal/definition", "internal/event", "internal/introspect", "internal/graphql/..."}, nil},
+	{"admin/schemas", []string{"admin/store", "internal/definition", "internal/guard", "internal/introspect", "internal/graphql/..."}, nil},
 	{"admin/openapi", nil, []string{huma}},
 	{"admin/diff", nil, nil},
 	{"admin/attempts", nil, nil},

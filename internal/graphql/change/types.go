@@ -296,6 +296,9 @@ func needsGap(before, after byte) bool {
 func (c *comparison) directives() {
 	for i := range c.old.Directives {
 		was := &c.old.Directives[i]
+		if !usable(was) {
+			continue
+		}
 		now, found := c.new.DirectiveNamed([]byte(was.Name))
 		if !found {
 			c.add(Breaking, DirectiveRemoved, "@"+was.Name, "@", was.Name, " was removed.")
@@ -304,11 +307,14 @@ func (c *comparison) directives() {
 		c.directive(was, &c.new.Directives[now])
 	}
 	for i := range c.new.Directives {
-		if name := c.new.Directives[i].Name; !hasDirective(c.old, name) {
+		if name := c.new.Directives[i].Name; usable(&c.new.Directives[i]) && !hasDirective(c.old, name) {
 			c.add(Safe, DirectiveAdded, "@"+name, "@", name, " was added.")
 		}
 	}
 }
+
+// usable tells whether operations can use a directive.
+func usable(d *schema.Directive) bool { return d.Locations&(1<<len(locations)-1) != 0 }
 
 func hasDirective(s *schema.Schema, name string) bool {
 	_, found := s.DirectiveNamed([]byte(name))

@@ -1,19 +1,19 @@
-package admin
+// Package attempts counts what failed by where it came from, so that whoever
+// guesses has to go slowly.
+package attempts
 
 import (
 	"net"
 	"net/netip"
-	"strconv"
 	"sync"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
 
-// A guard counts failed authentications by address, so that guessing is slow and
+// A Guard counts failed authentications by address, so that guessing is slow and
 // a misconfigured client does not fill the log. It never stands in the way of a
-// right credential: behind one address there may be others who have one.
-type guard struct {
+// right credential: behind one address there may be others who have one. It is
+// safe for concurrent use.
+type Guard struct {
 	perMinute float64
 	now       func() time.Time
 
@@ -30,24 +30,18 @@ type failures struct {
 // maxAddresses bounds what an attacker with many addresses can make us keep.
 const maxAddresses = 10_000
 
-func newGuard(perMinute int, now func() time.Time) *guard {
-	return &guard{perMinute: float64(perMinute), now: now, fails: make(map[netip.Prefix]*failures)}
+// New returns a Guard that takes a number of failures a minute from an address.
+func New(perMinute int, now func() time.Time) *Guard {
+	return &Guard{perMinute: float64(perMinute), now: now, fails: make(map[netip.Prefix]*failures)}
 }
 
-// refuse counts a failed authentication and returns the answer to it.
-func (g *guard) refuse(ip net.IP) *fault {
-	wait := g.count(network(ip))
-	if wait == 0 {
-		return refuse(fasthttp.StatusUnauthorized, "Not authorised")
-	}
-	f := refuse(fasthttp.StatusTooManyRequests, "Too many failed attempts from this address; try again later")
-	f.header = map[string]string{fasthttp.HeaderRetryAfter: strconv.Itoa(int(wait.Seconds()) + 1)}
-	return f
-}
+// Failed counts a failure, and returns how long until the next attempt would be
+// taken; 0: it is now.
+func (g *Guard) Failed(from net.IP) time.Duration { return g.count(network(from)) }
 
 // count returns how long until the next attempt would only be refused, 0 for
 // now.
-func (g *guard) count(from netip.Prefix) time.Duration {
+func (g *Guard) count(from netip.Prefix) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.now()
@@ -68,7 +62,7 @@ func (g *guard) count(from netip.Prefix) time.Duration {
 
 // makeRoom forgets addresses that have been quiet for a minute, or all of them
 // when that is not enough.
-func (g *guard) makeRoom(now time.Time) {
+func (g *Guard) makeRoom(now time.Time) {
 	if len(g.fails) < maxAddresses {
 		return
 	}

@@ -1,0 +1,92 @@
+package schemas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+)
+
+const (
+	// scheduledWithin bounds one fetch on schedule, for which nobody waits.
+	scheduledWithin = 30 * time.Second
+	// lease is how long an API is ours once its schema is due: longer than the
+	// work on it can take.
+	lease = 2 * time.Minute
+)
+
+// Run fetches schemas when they are due, until ctx ends. Of several admins on one
+// database, one fetches each. A schema that breaks field rules or stored
+// operations waits for somebody to look: Status and the log say so, and the stored
+// one stays.
+func (k *Keeper) Run(ctx context.Context) {
+	tick := time.NewTicker(k.options.Every)
+	defer tick.Stop()
+	for {
+		for k.due(ctx) {
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// due does what is due first, and tells whether there was anything.
+func (k *Keeper) due(ctx context.Context) bool {
+	org, id, found, err := k.store.LeaseSchemaSync(ctx, lease)
+	if err != nil || !found {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) { // others tell of a database that is away
+			k.log.Error("schemas that are due could not be found", "err", err)
+		}
+		return false
+	}
+	before, err := k.store.SchemaSync(ctx, org, id)
+	if err != nil {
+		return false // the lease runs out, and somebody tries again
+	}
+	err = k.scheduled(ctx, org, id)
+	if conflict, ok := errors.AsType[*store.ConflictError](err); ok && conflict.Kind == store.Stale {
+		err = k.scheduled(ctx, org, id) // somebody changed the API meanwhile
+	}
+	k.tell(ctx, id, before.Error, err)
+	return true
+}
+
+// tell logs a failure when it is new, and that it is over.
+func (k *Keeper) tell(ctx context.Context, id, before string, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case err == nil && before != "":
+		k.log.Info("the schema can be fetched again", "api", id)
+	case err != nil && err.Error() != before:
+		k.log.Warn("the schema could not be brought up to date; the stored one stays", "api", id, "err", err)
+	}
+}
+
+// scheduled brings one schema up to date. Its error is as it is noted.
+func (k *Keeper) scheduled(ctx context.Context, org, id string) error {
+	by := store.Author{Org: org, Name: "schema sync", Kind: "system", Source: "sync"}
+	f, err := k.find(ctx, org, id, 0, scheduledWithin)
+	if refused, ok := errors.AsType[*Refusal](err); ok {
+		return errors.New(refused.text()) // find has noted it
+	}
+	switch {
+	case err != nil:
+	case f.report.Total == 0 && f.report.BrokenTotal == 0:
+		// What is left are texts and order, which some upstreams change each time.
+		return k.store.NoteSchemaSync(ctx, org, id, "")
+	case f.report.BrokenTotal > 0:
+		err = fmt.Errorf("the upstream's new schema breaks %d field rules or stored operations, first %s: %s; look at them with POST /api/apis/%s/schema/sync?apply=false, and store the schema with apply=true",
+			f.report.BrokenTotal, f.report.Broken[0].Path, f.report.Broken[0].Message, id)
+	default:
+		err = k.apply(ctx, by, f)
+	}
+	if err != nil && ctx.Err() == nil {
+		err = errors.Join(err, k.store.NoteSchemaSync(ctx, org, id, err.Error()))
+	}
+	return err
+}

@@ -1,0 +1,118 @@
+package schemas
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// Status says how an API's schema came to be and how the next one will.
+type Status struct {
+	API        string     `json:"api_id"`
+	SchemaHash string     `json:"schema_hash" doc:"SHA-256 of the stored schema"`
+	LastUpdate string     `json:"last_schema_update,omitempty" doc:"when the schema was last taken from the upstream"`
+	Interval   int64      `json:"interval" doc:"seconds between fetches; 0: on demand only"`
+	NextAt     *time.Time `json:"next_at,omitempty" doc:"when the schema is fetched next"`
+	CheckedAt  *time.Time `json:"checked_at,omitempty" doc:"last try to fetch the schema"`
+	FetchedAt  *time.Time `json:"fetched_at,omitempty" doc:"last try that worked"`
+	LastError  string     `json:"last_sync_error" doc:"why the last try did not work, empty when it did"`
+	Failing    *time.Time `json:"failing_since,omitempty"`
+}
+
+// Past is one schema that an API had.
+type Past struct {
+	Hash     string    `json:"hash" doc:"SHA-256 of the schema; GET …/schema?hash= has its text"`
+	Source   string    `json:"source" enum:"upload,introspection,rollback"`
+	Author   string    `json:"author"`
+	Revision int64     `json:"revision" doc:"of the configuration"`
+	Size     int32     `json:"size" doc:"bytes"`
+	At       time.Time `json:"at"`
+}
+
+// History is the newest schemas of an API.
+type History struct {
+	Schemas []Past `json:"schemas" doc:"newest first; 20 are kept"`
+}
+
+// Text returns the stored schema of an API, or with a hash one that it had, and
+// the API's version.
+func (k *Keeper) Text(ctx context.Context, org, id, hash string) (string, int64, error) {
+	row, api, err := k.graph(ctx, org, id)
+	if err != nil {
+		return "", 0, err
+	}
+	if hash == "" || hash == store.HashSchema(api.GraphQL.Schema) {
+		return api.GraphQL.Schema, row.Version, nil
+	}
+	text, err := k.store.SchemaByHash(ctx, org, row.ID, hash)
+	return text, row.Version, err
+}
+
+// History lists the schemas that an API had.
+func (k *Keeper) History(ctx context.Context, org, id string) (*History, error) {
+	row, _, err := k.graph(ctx, org, id)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := k.store.Schemas(ctx, org, row.ID)
+	h := &History{Schemas: make([]Past, 0, len(rows))}
+	for _, r := range rows {
+		h.Schemas = append(h.Schemas, Past{r.Hash, r.Source, r.Author, r.Revision, r.Size, r.CreatedAt.UTC()})
+	}
+	return h, err
+}
+
+// Status says what came of fetching an API's schema.
+func (k *Keeper) Status(ctx context.Context, org, id string) (*Status, error) {
+	row, api, err := k.graph(ctx, org, id)
+	if err != nil {
+		return nil, err
+	}
+	last, err := k.store.SchemaSync(ctx, org, row.ID)
+	if err != nil {
+		return nil, err
+	}
+	s := &Status{
+		API: row.ID, SchemaHash: store.HashSchema(api.GraphQL.Schema), LastUpdate: api.GraphQL.LastSchemaUpdate,
+		CheckedAt: known(last.CheckedAt), FetchedAt: known(last.FetchedAt), LastError: last.Error,
+	}
+	if last.Error != "" {
+		s.Failing = known(last.FailingSince)
+	}
+	if row.SyncSeconds > 0 {
+		s.Interval = int64(row.SyncSeconds)
+		from := row.CreatedAt.UTC()
+		if last.CheckedAt.After(from) {
+			from = last.CheckedAt
+		}
+		s.NextAt = known(from.Add(time.Duration(row.SyncSeconds) * time.Second))
+	}
+	return s, nil
+}
+
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// graph reads a GraphQL API.
+func (k *Keeper) graph(ctx context.Context, org, id string) (store.API, *definition.API, error) {
+	row, err := k.store.APIByID(ctx, org, id)
+	if err != nil {
+		return row, nil, err
+	}
+	api := new(definition.API)
+	if err := json.Unmarshal(row.Definition, api); err != nil {
+		return row, nil, fmt.Errorf("reading API %s: %w", id, err)
+	}
+	if api.GraphQL == nil || api.GraphQL.Schema == "" {
+		return row, nil, &Refusal{Status: badRequest, Message: "The API has no GraphQL schema"}
+	}
+	return row, api, nil
+}

@@ -1,0 +1,205 @@
+package schemas
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/graphql/change"
+	"github.com/sluicegate/sluice/internal/graphql/schema"
+	"github.com/sluicegate/sluice/internal/introspect"
+)
+
+// listed bounds how many changes and breaks one report lists.
+const listed = 1000
+
+// A Report says what came of fetching a schema.
+type Report struct {
+	Applied      bool            `json:"applied" doc:"the schema was stored and goes to the gateways"`
+	Changes      []change.Change `json:"changes" doc:"breaking ones first; at most 1,000"`
+	Total        int             `json:"changes_total"`
+	Breaking     int             `json:"breaking" doc:"how many changes are"`
+	Broken       []change.Break  `json:"broken" doc:"field rules, persisted queries and trusted documents that the new schema breaks; at most 1,000"`
+	BrokenTotal  int             `json:"broken_total"`
+	SchemaHash   string          `json:"schema_hash" doc:"SHA-256 of the upstream's schema"`
+	PreviousHash string          `json:"previous_hash" doc:"SHA-256 of the schema that was stored"`
+	Version      int64           `json:"-"` // of the API, afterwards
+}
+
+// Message says in a sentence what was done.
+func (r *Report) Message() string {
+	switch {
+	case r.Applied:
+		return "Schema updated"
+	case r.SchemaHash == r.PreviousHash:
+		return "Schema is up to date"
+	}
+	return "Schema differs; it was not stored"
+}
+
+// Sync fetches the schema of an API from its upstream and says how it differs.
+// With apply it is stored, as a change by the author; have is the version that
+// the author saw of the API, 0 for any. Nothing changes when there is an error;
+// what the upstream has to do with is a *Refusal.
+func (k *Keeper) Sync(ctx context.Context, by store.Author, id string, have int64, apply bool) (*Report, error) {
+	found, err := k.find(ctx, by.Org, id, have, fetchWithin)
+	if err != nil {
+		return nil, err
+	}
+	if !apply || found.text == found.api.GraphQL.Schema {
+		return found.report, k.store.NoteSchemaSync(ctx, by.Org, id, "")
+	}
+	return found.report, k.apply(ctx, by, found)
+}
+
+// finding is a fetched schema beside the API that it is for.
+type finding struct {
+	api    *definition.API
+	text   string
+	report *Report
+}
+
+// find fetches and compares. It notes failures of the upstream.
+func (k *Keeper) find(ctx context.Context, org, id string, have int64, within time.Duration) (*finding, error) {
+	row, err := k.store.APIByID(ctx, org, id)
+	if err != nil {
+		return nil, err
+	}
+	if have != 0 && have != row.Version {
+		return nil, &store.ConflictError{Kind: store.Stale, Current: row.Version}
+	}
+	f := &finding{api: new(definition.API), report: &Report{Version: row.Version}}
+	if err := json.Unmarshal(row.Definition, f.api); err != nil {
+		return nil, fmt.Errorf("reading API %s: %w", id, err)
+	}
+	f.api.ID = row.ID
+	if err := syncable(f.api); err != nil {
+		return nil, err
+	}
+	now, err := k.obtain(ctx, f, within)
+	if refused, ok := errors.AsType[*Refusal](err); ok {
+		return nil, errors.Join(err, k.store.NoteSchemaSync(ctx, org, id, refused.text()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	holders, err := k.holders(ctx, org, id)
+	if err != nil {
+		return nil, err
+	}
+	f.report.PreviousHash, f.report.SchemaHash = store.HashSchema(f.api.GraphQL.Schema), store.HashSchema(f.text)
+	f.report.compare(f.api, now, holders)
+	return f, nil
+}
+
+// syncable refuses APIs whose schema is not that of one upstream.
+func syncable(api *definition.API) error {
+	switch {
+	case !api.IsGraphQL():
+		return &Refusal{Status: badRequest, Message: "The API has no GraphQL schema: graphql.enabled is not true"}
+	case api.GraphQL.ExecutionMode != definition.ModeProxy:
+		return &Refusal{Status: badRequest, Message: fmt.Sprintf("The schema is not that of an upstream: graphql.execution_mode is %q, and only %q can be synchronised", api.GraphQL.ExecutionMode, definition.ModeProxy)}
+	}
+	return nil
+}
+
+// obtain fetches the schema and checks it.
+func (k *Keeper) obtain(ctx context.Context, f *finding, within time.Duration) (*schema.Schema, error) {
+	text, err := k.fetch(ctx, f.api, within)
+	if refused, ok := errors.AsType[*introspect.Error](err); ok {
+		r := &Refusal{Status: badGateway, Message: "The schema could not be fetched; the stored one stays", Errors: []string{refused.Message + "; " + refused.Remedy()}}
+		if refused.Cause == introspect.Unusable || refused.Cause == introspect.Forbidden {
+			r.Status = badRequest // it is our configuration that has to change
+		}
+		return nil, r
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.text = text
+	return load(text, badGateway, "The upstream's schema is invalid; the stored one stays")
+}
+
+// text is the refusal on one line, as it is kept.
+func (r *Refusal) text() string {
+	if len(r.Errors) == 0 {
+		return r.Message
+	}
+	return r.Message + ": " + r.Errors[0]
+}
+
+// compare fills in what the schema changes and breaks. A stored schema that is
+// broken itself, as gateways' own API lets in, is taken for none.
+func (r *Report) compare(api *definition.API, now *schema.Schema, holders []change.Holder) {
+	r.Changes, r.Broken = []change.Change{}, []change.Break{}
+	before, err := schema.Load(api.GraphQL.Schema)
+	if err != nil {
+		before = nil
+	} else if all := change.Compare(before, now); len(all) > 0 {
+		r.Total, r.Breaking = len(all), change.CountBreaking(all)
+		r.Changes = all[:min(len(all), listed)]
+	}
+	if all := change.Broken(before, now, api, holders); len(all) > 0 {
+		r.BrokenTotal, r.Broken = len(all), all[:min(len(all), listed)]
+	}
+}
+
+// apply stores the schema.
+func (k *Keeper) apply(ctx context.Context, by store.Author, f *finding) error {
+	take(f.api, f.text)
+	_, err := k.store.Publish(ctx, by, func(ctx context.Context, c *store.Change) (err error) {
+		c.Fetched(true)
+		f.report.Version, err = c.UpdateAPI(ctx, f.api, f.report.Version)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	f.report.Applied = true
+	k.log.Info("schema updated from the upstream", "api", f.api.ID, "by", by.Name, "breaking", f.report.Breaking, "broken", f.report.BrokenTotal)
+	return k.store.NoteSchemaSync(ctx, by.Org, f.api.ID, "")
+}
+
+// holders returns the policies and keys of an organisation that have an entry for
+// an API.
+func (k *Keeper) holders(ctx context.Context, org, api string) ([]change.Holder, error) {
+	policies, _, err := k.store.ListPolicies(ctx, org, store.PolicyFilter{API: api}, "name", store.Page{})
+	if err != nil {
+		return nil, err
+	}
+	var all []change.Holder
+	for _, row := range policies {
+		p := new(definition.Policy)
+		if err := json.Unmarshal(row.Body, p); err != nil {
+			return nil, fmt.Errorf("reading policy %s: %w", row.ID, err)
+		}
+		all = append(all, change.Holder{Policy: row.ID, Access: p.AccessRights[api]})
+	}
+	for page := (store.Page{Max: listed}); ; page.Skip += page.Max {
+		keys, _, err := k.store.ListKeys(ctx, org, store.KeyFilter{API: api}, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range keys {
+			session := new(definition.Session)
+			if err := json.Unmarshal(row.Body, session); err != nil {
+				return nil, fmt.Errorf("reading key %.12s: %w", row.KeyHash, err)
+			}
+			if a := session.AccessRights[api]; hasRules(a) {
+				all = append(all, change.Holder{Key: row.KeyHash, Access: a})
+			}
+		}
+		if len(keys) < page.Max {
+			return all, nil
+		}
+	}
+}
+
+// hasRules tells whether an entry names fields at all; most keys' do not.
+func hasRules(a *definition.Access) bool {
+	return a != nil && len(a.RestrictedTypes)+len(a.AllowedTypes)+len(a.FieldAccessRights) > 0
+}

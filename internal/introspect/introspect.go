@@ -1,0 +1,180 @@
+// Package introspect fetches the schema of a GraphQL upstream by asking it.
+package introspect
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/graphql/sdl"
+	"github.com/sluicegate/sluice/internal/guard"
+)
+
+// MaxAnswer is how large an upstream's answer may be, in bytes.
+const MaxAnswer = 16 << 20
+
+// maxMessage bounds what is repeated of what an upstream says.
+const maxMessage = 200
+
+// A Source says where a schema is to be fetched and how.
+type Source struct {
+	URL       string            // http or https
+	Headers   map[string]string // added to each call; values may be secrets, and are in no error
+	TLS       *tls.Config       // of https; nil: the system's authorities, no client certificate
+	Addresses guard.Policy      // which the upstream may have
+	Timeout   time.Duration     // of all that is done; 0: 30 s
+}
+
+// Fetch returns the schema of an upstream in SDL. It asks for all that is to be
+// known, and again for less when the upstream does not know the question. The
+// error is *Error unless ctx ended.
+func Fetch(ctx context.Context, from Source) (string, error) {
+	if from.Timeout <= 0 {
+		from.Timeout = 30 * time.Second
+	}
+	if !strings.HasPrefix(from.URL, "http://") && !strings.HasPrefix(from.URL, "https://") {
+		return "", &Error{Cause: Unusable, Message: "its address must begin with http:// or https://"}
+	}
+	outer := ctx
+	ctx, cancel := context.WithTimeout(ctx, from.Timeout)
+	defer cancel()
+	client := from.client()
+	defer client.CloseIdleConnections()
+	data, err := ask(ctx, client, &from)
+	if outer.Err() != nil {
+		return "", fmt.Errorf("introspecting: %w", context.Cause(outer))
+	}
+	if err != nil {
+		return "", err
+	}
+	text, err := sdl.FromIntrospection(data)
+	if err != nil {
+		return "", &Error{Cause: NotGraphQL, Message: "what it says of its schema cannot be read: " + short(err.Error()), err: err}
+	}
+	return text, nil
+}
+
+// ask puts the questions, the most demanding first, until one is answered.
+func ask(ctx context.Context, client *http.Client, from *Source) (data json.RawMessage, err error) {
+	for _, query := range queries {
+		data, err = from.put(ctx, client, query)
+		if refused, ok := errors.AsType[*Error](err); !ok || refused.Cause != Refused {
+			return data, err
+		}
+	}
+	return nil, err
+}
+
+// client makes connections for this one purpose: nothing is shared with others,
+// no proxy of the environment is used and no redirection followed, as each could
+// carry the headers elsewhere.
+func (s *Source) client() *http.Client {
+	dialer := &net.Dialer{Timeout: s.Timeout, ControlContext: s.Addresses.Control}
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext:            dialer.DialContext,
+			TLSClientConfig:        s.TLS,
+			TLSHandshakeTimeout:    s.Timeout,
+			DisableCompression:     true, // an answer is as large as it seems
+			MaxResponseHeaderBytes: 64 << 10,
+			MaxIdleConnsPerHost:    1,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// put asks one question.
+func (s *Source) put(ctx context.Context, client *http.Client, query string) (json.RawMessage, error) {
+	body, err := json.Marshal(map[string]string{"query": query, "operationName": "Introspection"})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, &Error{Cause: Unusable, Message: "its address cannot be read", err: err}
+	}
+	req.Header.Set("Accept", "application/json, application/graphql-response+json;q=0.9")
+	req.Header.Set("User-Agent", "sluice")
+	for name, value := range s.Headers {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Content-Type", "application/json") // whatever the headers say: it is what we send
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, unreachable(ctx, err, s.Timeout)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+1))
+	switch {
+	case len(answer) > MaxAnswer:
+		return nil, &Error{Cause: TooLarge, Message: fmt.Sprintf("its answer is larger than %d MiB", MaxAnswer>>20)}
+	case err != nil:
+		return nil, unreachable(ctx, err, s.Timeout)
+	}
+	return read(resp, answer)
+}
+
+// read takes the schema out of an answer.
+func read(resp *http.Response, answer []byte) (json.RawMessage, error) {
+	var said struct {
+		Data struct {
+			Schema json.RawMessage `json:"__schema"`
+		} `json:"data"`
+		Errors []struct {
+			Message string `json:"message"`
+		} `json:"errors"`
+	}
+	graphql := json.Unmarshal(answer, &said) == nil && (len(said.Errors) > 0 || len(said.Data.Schema) > 0)
+	switch {
+	case graphql && len(said.Data.Schema) > 0 && said.Data.Schema[0] == '{':
+		return json.Marshal(map[string]json.RawMessage{"__schema": said.Data.Schema})
+	case graphql && len(said.Errors) > 0:
+		return nil, refused(resp.StatusCode, said.Errors[0].Message)
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+		return nil, &Error{Cause: Denied, Status: resp.StatusCode, Message: "it answers " + resp.Status + ": it wants credentials, or others"}
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		return nil, &Error{Cause: BadStatus, Status: resp.StatusCode, Message: "it answers " + resp.Status + ", a redirection, which is not followed"}
+	case resp.StatusCode != http.StatusOK:
+		return nil, &Error{Cause: BadStatus, Status: resp.StatusCode, Message: "it answers " + resp.Status}
+	}
+	return nil, notGraphQL(resp, answer)
+}
+
+// notGraphQL says what came in place of a GraphQL answer.
+func notGraphQL(resp *http.Response, answer []byte) *Error {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	e := &Error{Cause: NotGraphQL, Status: resp.StatusCode}
+	switch {
+	case len(bytes.TrimSpace(answer)) == 0:
+		e.Message = "its answer is empty, which is no GraphQL answer"
+	case json.Valid(answer):
+		e.Message = `its answer is JSON without "data" or "errors", which is no GraphQL answer`
+	case kind == "":
+		e.Message = "its answer is not JSON, so it is no GraphQL answer"
+	default:
+		e.Message = "its answer is " + short(kind) + " and not JSON, so it is no GraphQL answer"
+	}
+	return e
+}
+
+// short makes what others said fit to be repeated on one line.
+func short(text string) string {
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
+	if len(text) <= maxMessage {
+		return text
+	}
+	cut := maxMessage
+	for cut > 0 && text[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return text[:cut] + "…"
+}
