@@ -57,7 +57,7 @@ const sample = `
 interface Node { id: ID! }
 interface Named implements Node { id: ID! name: String }
 type Query { node(id: ID!, first: Int = 3): Node  user: User @deprecated search: [Hit!]! }
-type User implements Node & Named { id: ID! name: String names: [[String!]]! friends(in: Filter = {text: "x"}): [User] }
+type User implements Node & Named { id: ID! name: String names: [[String!]]! friends(in: Filter = {text: "x", colour: RED}): [User] }
 type Page implements Node { id: ID! }
 union Hit = User
 enum Colour { RED GREEN @deprecated }
@@ -97,7 +97,7 @@ func TestATypeIsWhatItsDefinitionAndExtensionsSay(t *testing.T) {
 		t.Error("the fields of Filter are not required or deprecated as written")
 	}
 	in := s.Inputs[fieldOf(t, s, "User", "friends").Arguments.Lo]
-	if !in.HasDefault || in.Default != `{text: "x"}` {
+	if !in.HasDefault || in.Default != `{text: "x", colour: RED}` {
 		t.Errorf("the default value is %q", in.Default)
 	}
 	if !s.Types[typeOf(t, s, "Either")].OneOf || filter.OneOf || !fieldOf(t, s, "Query", "user").Deprecated {
