@@ -160,3 +160,15 @@ func (t *Template) AppendHeader(dst []byte, ex *pipeline.Exchange) []byte {
 	}
 	return dst[:kept]
 }
+
+// Counted tells whether the text has variables that are known only once the
+// request has been counted.
+func (t *Template) Counted() bool {
+	for i := range t.pieces {
+		switch t.pieces[i].value.(type) {
+		case rate, quota:
+			return true
+		}
+	}
+	return false
+}
