@@ -25,11 +25,15 @@ type Skipped struct {
 	// way: nobody else may answer them.
 	ListenPath string `json:"listen_path,omitempty"`
 	Domain     string `json:"domain,omitempty"`
+
+	// LacksSchema says that a GraphQL API has no schema: its requests are answered
+	// as those of one with a broken schema.
+	LacksSchema bool `json:"lacks_schema,omitempty"`
 }
 
 // SkippedAPI says that a definition, as far as it could be read, is left out.
 func SkippedAPI(source string, a *API, reason error) Skipped {
-	s := Skipped{Source: source, APIID: a.ID, Reason: reason.Error()}
+	s := Skipped{Source: source, APIID: a.ID, Reason: reason.Error(), LacksSchema: a.LacksSchema()}
 	if a.IsActive() && !a.Internal {
 		s.ListenPath, s.Domain = a.Proxy.ListenPath, a.Domain
 	}

@@ -1,6 +1,9 @@
 package definition
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // ModeProxy is the execution mode of an API that stands before one GraphQL
 // upstream: what clients ask is checked and goes up as it is.
@@ -78,7 +81,7 @@ type GraphQLIntrospection struct {
 // gateway's own limit, which a larger number does not raise.
 type GraphQLLimits struct {
 	MaxTokens     int     `json:"max_tokens,omitempty"`      // of the document, comments not counted
-	MaxDepth      int     `json:"max_depth,omitempty"`       // nested selection sets, fragments' own included
+	MaxDepth      int     `json:"max_depth,omitempty"`       // as max_query_depth counts it, whatever keys and fields are allowed
 	MaxAliases    int     `json:"max_aliases,omitempty"`     // of the operation, fragments counted where they are spread
 	MaxRootFields int     `json:"max_root_fields,omitempty"` // fields of the outermost selection set
 	MaxDirectives int     `json:"max_directives,omitempty"`  // uses, fragments counted where they are spread
@@ -110,6 +113,9 @@ type GraphQLSchemaSync struct {
 
 // IsGraphQL tells whether calls of the API are GraphQL operations.
 func (a *API) IsGraphQL() bool { return a.GraphQL != nil && a.GraphQL.Enabled }
+
+// LacksSchema tells whether a GraphQL API has nothing to hold operations against.
+func (a *API) LacksSchema() bool { return a.IsGraphQL() && strings.TrimSpace(a.GraphQL.Schema) == "" }
 
 // Base returns what is added to the levels of an operation to give its depth: 0
 // or 1.

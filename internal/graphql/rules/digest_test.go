@@ -29,6 +29,8 @@ func TestDigestsTellRulesApart(t *testing.T) {
 		"other names":         {(&lists{restricted: []string{"Ab.b"}}).access(), Options{}},
 		"two fields":          {(&lists{restricted: []string{"A.b", "A.c"}}).access(), Options{}},
 		"two types":           {(&lists{restricted: []string{"A.b", "C.c"}}).access(), Options{}},
+		"ends of fields":      {(&lists{restricted: []string{"A.b", "A.c", "D.e"}}).access(), Options{}},
+		"and of others":       {(&lists{restricted: []string{"A.b", "c.D", "c.e"}}).access(), Options{}},
 		"a field's depth":     {(&lists{fields: map[string]int{"A.b": 1}}).access(), Options{}},
 		"a field's other one": {(&lists{fields: map[string]int{"A.b": 2}}).access(), Options{}},
 	} {

@@ -120,6 +120,10 @@ func TestIntrospectionIsRuledByItsSwitchAlone(t *testing.T) {
 		if got.Kind != c.want || got.Field != schema.NoField {
 			t.Errorf("%s: %+v", c.name, got)
 		}
+		mixed := validate.Facts{Introspects: true, Depth: 1}
+		if v := table.Check(&mixed, 0); v.Kind != c.want {
+			t.Errorf("%s, beside a field: %+v", c.name, v)
+		}
 		if c.want == Introspection && table.Message(got) != "introspection is disabled" {
 			t.Errorf("%s: %q", c.name, table.Message(got))
 		}
