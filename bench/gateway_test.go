@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
+	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -81,13 +82,15 @@ func newWorld(tb testing.TB, s settings) *world {
 	bus := event.NewBus(1024)
 	observer := observe.New(observe.Options{Version: "bench", Access: lines, Events: bus, Log: log})
 	pools := upstream.NewPools()
+	limiter := limit.New(s.counter, log)
 	trusted := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	w.gateway = gateway.New(gateway.Deps{
 		Config: gateway.Config{Wire: wireConfig(), Trusted: trusted, ShowReason: true},
 		Stages: gateway.Stages{
 			Auth:    auth.New(w.sessions, 3),
 			Access:  access.New(access.Options{Log: log}),
-			Limit:   limit.New(s.counter, log),
+			GraphQL: graphql.New(graphql.Options{MaxBody: 1 << 20, Cache: 32 << 20, RefusedCache: 2 << 20, Rate: limiter.Rate, Log: log}),
+			Limit:   limiter,
 			Headers: limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}),
 			Pools:   pools, Upstream: upstreamConfig(trusted), Meter: observer.NewMeter,
 		},

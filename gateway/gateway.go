@@ -92,7 +92,9 @@ var (
 	noRoute    = plain(pipeline.NewRejection(pipeline.ReasonRouteNotFound, 404, "Not Found"))
 	badPath    = pipeline.NewRejection(pipeline.ReasonBadRequest, 400, "The request path is ambiguous or malformed")
 	notStarted = pipeline.NewRejection(pipeline.ReasonNotServed, 503, "Configuration is not loaded yet")
-	notServed  = pipeline.NewRejection(pipeline.ReasonNotServed, 503, "This API's definition could not be loaded")
+	// The text is the one that users of comparable gateways know.
+	schemaBroken = pipeline.NewRejection(pipeline.ReasonSchemaBroken, 500, "there was a problem proxying the request")
+	notServed    = pipeline.NewRejection(pipeline.ReasonNotServed, 503, "This API's definition could not be loaded")
 )
 
 func plain(r *pipeline.Rejection) *pipeline.Rejection {

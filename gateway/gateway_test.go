@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
+	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -40,13 +41,15 @@ func serve(t *testing.T) (*gateway.Gateway, string) {
 	})
 	watch := observe.New(observe.Options{Version: "test", Log: log})
 	pools := upstream.NewPools()
+	limiter := limit.New(counter.NewMemory(nil), log)
 	g := gateway.New(gateway.Deps{
 		Config: gateway.Config{Wire: wire.Config{
 			MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 1 << 20,
 			ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: 30 * time.Second,
 		}, CustomDomains: true},
 		Stages: gateway.Stages{
-			Auth: auth.New(sessions, 3), Access: access.New(access.Options{Log: log}), Limit: limit.New(counter.NewMemory(nil), log), Pools: pools,
+			Auth: auth.New(sessions, 3), Access: access.New(access.Options{Log: log}), Limit: limiter, Pools: pools,
+			GraphQL:  graphql.New(graphql.Options{MaxBody: 1 << 20, Cache: 1 << 20, RefusedCache: 1 << 20, Rate: limiter.Rate, Log: log}),
 			Upstream: upstream.Config{DialTimeout: time.Second, ResponseTimeout: 5 * time.Second, MaxConns: 100, IdleTimeout: time.Minute, Retries: 1},
 			Meter:    watch.NewMeter,
 		},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/match"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -139,7 +140,7 @@ func (bl *builder) add(def *definition.API) {
 		bl.serve(old)
 	default:
 		bl.next.Failed[def.ID] = err
-		bl.refuse(def)
+		bl.refuse(def, err)
 	}
 }
 
@@ -169,11 +170,15 @@ func (bl *builder) enter(def *definition.API, api *pipeline.API) {
 
 // refuse answers for an API that never compiled here: without a route of its
 // own, its requests would reach whoever listens on a shorter path.
-func (bl *builder) refuse(def *definition.API) {
+func (bl *builder) refuse(def *definition.API, why error) {
 	if def.Internal {
 		return
 	}
-	bl.enter(def, &pipeline.API{Definition: def, Request: []pipeline.Stage{refusal{notServed}}})
+	with := notServed
+	if _, ok := errors.AsType[*graphql.SchemaError](why); ok || def.LacksSchema() {
+		with = schemaBroken
+	}
+	bl.enter(def, &pipeline.API{Definition: def, Request: []pipeline.Stage{refusal{with}}})
 }
 
 // skip keeps the last good form of an API whose definition could not be read,
@@ -190,7 +195,11 @@ func (bl *builder) skip(skipped definition.Skipped) {
 	case old != nil:
 		bl.serve(old)
 	case skipped.ListenPath != "":
-		bl.refuse(&definition.API{ID: name, Domain: skipped.Domain, Proxy: definition.Proxy{ListenPath: skipped.ListenPath}})
+		def := &definition.API{ID: name, Domain: skipped.Domain, Proxy: definition.Proxy{ListenPath: skipped.ListenPath}}
+		if skipped.LacksSchema {
+			def.GraphQL = &definition.GraphQL{Enabled: true}
+		}
+		bl.refuse(def, errors.New(skipped.Reason))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
+	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -15,6 +16,7 @@ import (
 type Stages struct {
 	Auth     *auth.Auth
 	Access   *access.Access
+	GraphQL  *graphql.GraphQL
 	Limit    *limit.Limiter
 	Headers  *limit.Headers // nil: clients are not told their quota
 	Pools    *upstream.Pools
@@ -26,22 +28,27 @@ type Stages struct {
 // ask for it.
 type stageMaker struct {
 	name    string
-	compile func(*Stages, *definition.API) pipeline.Stage
+	compile func(*Stages, *definition.API) (pipeline.Stage, error)
 }
 
 // requestStages lists every request stage, in the order that requests meet
 // them. The order decides which error a client sees when several apply.
 var requestStages = []stageMaker{
-	{"auth", func(s *Stages, def *definition.API) pipeline.Stage { return s.Auth.Compile(def) }},
-	{"access", func(s *Stages, def *definition.API) pipeline.Stage { return s.Access.Compile(def) }},
-	{"limit", func(s *Stages, def *definition.API) pipeline.Stage { return s.Limit.Compile(def) }},
+	{"auth", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.Auth.Compile(def), nil }},
+	{"access", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.Access.Compile(def), nil }},
+	{"graphql", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.GraphQL.Compile(def) }},
+	{"limit", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.Limit.Compile(def), nil }},
 }
 
 // compile makes an API of its definition.
 func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
 	api := &pipeline.API{Definition: def, Meter: s.Meter(def.ID)}
 	for _, m := range requestStages {
-		if stage := m.compile(s, def); stage != nil {
+		stage, err := m.compile(s, def)
+		if err != nil {
+			return nil, fmt.Errorf("api %s: %w", def.ID, err)
+		}
+		if stage != nil {
 			api.Request = append(api.Request, stage)
 		}
 	}
@@ -50,6 +57,9 @@ func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
 		return nil, fmt.Errorf("api %s: %w", def.ID, err)
 	}
 	api.Forward = forward
+	if operations := graphql.StageOf(api); operations != nil {
+		api.Forward, api.Schema = operations.Forward(forward), operations.Schema()
+	}
 	if s.Headers != nil && !def.UseKeyless {
 		api.Response = []pipeline.Stage{s.Headers.Answer()}
 		api.Refused = []pipeline.Stage{s.Headers.Refusal()}
@@ -58,4 +68,7 @@ func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
 }
 
 // keep lets go of what no API in service uses.
-func (s *Stages) keep(live []*pipeline.API) { s.Pools.Keep(live) }
+func (s *Stages) keep(live []*pipeline.API) {
+	s.Pools.Keep(live)
+	s.GraphQL.Keep(live)
+}

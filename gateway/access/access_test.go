@@ -240,8 +240,8 @@ func TestLimitsOfAGrant(t *testing.T) {
 			continue
 		}
 		g := ex.Grant
-		if fmt.Sprint(g.Limits) != fmt.Sprint(c.want) || g.QuotaMax != c.max {
-			t.Errorf("%s: %+v, quota %d", c.name, g.Limits, g.QuotaMax)
+		if fmt.Sprint(g.Limits) != fmt.Sprint(c.want) || g.QuotaMax() != c.max {
+			t.Errorf("%s: %+v, quota %d", c.name, g.Limits, g.QuotaMax())
 		}
 		for i, l := range g.Limits {
 			if at := map[counter.Kind]int8{counter.Rate: g.Rate, counter.Quota: g.Quota}[l.Kind]; int(at) != i {
@@ -271,8 +271,8 @@ func TestAChangeOfPoliciesAppliesToTheNextRequest(t *testing.T) {
 		for range 2 {
 			ex := exchange(session, set, &grants)
 			s.Handle(ex)
-			if ex.Grant.QuotaMax != quota {
-				t.Errorf("quota %d, want %d", ex.Grant.QuotaMax, quota)
+			if ex.Grant.QuotaMax() != quota {
+				t.Errorf("quota %d, want %d", ex.Grant.QuotaMax(), quota)
 			}
 		}
 	}
@@ -289,8 +289,8 @@ func TestRequestsOfTwoConfigurationsDoNotMixTheirGrants(t *testing.T) {
 	for i := range 100 {
 		ex := exchange(session, sets[i%2], &grants)
 		s.Handle(ex)
-		if ex.Grant.QuotaMax != int64(i%2+1) {
-			t.Fatalf("request %d: quota %d", i, ex.Grant.QuotaMax)
+		if ex.Grant.QuotaMax() != int64(i%2+1) {
+			t.Fatalf("request %d: quota %d", i, ex.Grant.QuotaMax())
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (a *Access) limit(g *pipeline.Grant, may *rights.Access, def *definition.AP
 	if def.QuotaOff() {
 		return
 	}
-	g.QuotaMax = may.Quota.Max
+	g.Unlimited = may.Quota.Max < 0
 	if quota, ok := may.QuotaLimit(a.opts.Naming, subject); ok {
 		g.Quota = int8(len(g.Limits))
 		g.Limits = append(g.Limits, quota)

@@ -60,7 +60,7 @@ func (h refusalHeaders) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 // append adds the header lines. A quota without an end and one that was not
 // asked show zero left and no renewal.
 func (h *Headers) append(lines []byte, ex *pipeline.Exchange) []byte {
-	values := [3]int64{ex.Grant.QuotaMax, 0, 0}
+	values := [3]int64{ex.Grant.QuotaMax(), 0, 0}
 	if quota := ex.Grant.Quota; quota >= 0 && ex.Counted {
 		count := ex.Counts[quota]
 		values[1] = count.Remaining

@@ -22,8 +22,8 @@ func TestHeadersTellHowTheQuotaStands(t *testing.T) {
 	}{
 		{"quota", grantOf(5, 10), true, counter.Count{Remaining: 7, ResetAt: reset.UnixMilli()}, "10 7 1700000061"},
 		{"quota that never renews", grantOf(0, 10), true, counter.Count{Remaining: 7}, "10 7 0"},
-		{"unlimited", &pipeline.Grant{Rate: -1, Quota: -1, QuotaMax: -1}, false, counter.Count{}, "-1 0 0"},
-		{"unlimited beside a rate", &pipeline.Grant{Rate: 0, Quota: -1, QuotaMax: -1}, true, counter.Count{Remaining: 3, ResetAt: 99}, "-1 0 0"},
+		{"unlimited", &pipeline.Grant{Rate: -1, Quota: -1, Unlimited: true}, false, counter.Count{}, "-1 0 0"},
+		{"unlimited beside a rate", &pipeline.Grant{Rate: 0, Quota: -1, Unlimited: true}, true, counter.Count{Remaining: 3, ResetAt: 99}, "-1 0 0"},
 		{"none set", &pipeline.Grant{Rate: -1, Quota: -1}, false, counter.Count{}, "0 0 0"},
 		{"could not be asked", grantOf(0, 10), false, counter.Count{Remaining: 9, ResetAt: 99}, "10 0 0"},
 	} {

@@ -29,7 +29,7 @@ func exchange(grant *pipeline.Grant) *pipeline.Exchange {
 }
 
 func grantOf(rate, quota int64) *pipeline.Grant {
-	g := &pipeline.Grant{Rate: -1, Quota: -1, QuotaMax: quota}
+	g := &pipeline.Grant{Rate: -1, Quota: -1, Unlimited: quota < 0}
 	if rate > 0 {
 		g.Rate = int8(len(g.Limits))
 		g.Limits = append(g.Limits, counter.Limit{Key: "rate-k", Kind: counter.Rate, Max: rate, Period: 10 * time.Second})

@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/graphql/validate"
 	"github.com/valyala/fasthttp"
 )
 
@@ -43,6 +44,12 @@ type Exchange struct {
 	Counts    [MaxLimits]counter.Count // what Grant.Limits had left, once Counted; the rate's once Rated
 	Counted   bool
 	Rejection *Rejection // set by Reject
+
+	// Operations are those of GraphQL that the request asks for, in order, as far
+	// as they were understood. The slice is good until Release, what it points to
+	// for ever.
+	Operations []*validate.Facts
+	Held       Held // nil: nothing
 
 	RetryAfter int    // seconds, sent with a rejection; 0: not sent
 	MediaType  string // of answers with GraphQL errors; "": application/json
@@ -102,6 +109,9 @@ const maxKept = 16 << 10
 
 // Release returns the exchange to the pool; it must not be used afterwards.
 func (ex *Exchange) Release() {
+	if ex.Held != nil {
+		ex.Held.Release()
+	}
 	buf, path, extra, query := ex.Buf[:0], ex.PathBuf[:0], ex.Outgoing.Extra[:0], ex.Outgoing.Query[:0]
 	body, dropped := ex.BodyBuf[:0], ex.Outgoing.dropped[:0]
 	if cap(buf)+cap(path)+cap(extra)+cap(query)+cap(body) > maxKept {

@@ -124,7 +124,7 @@ func (f quota) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
 	if ex.Grant == nil {
 		return dst
 	}
-	return f(dst, ex, int(ex.Grant.Quota), ex.Grant.QuotaMax)
+	return f(dst, ex, int(ex.Grant.Quota), ex.Grant.QuotaMax())
 }
 
 func appendMax(dst []byte, _ *pipeline.Exchange, _ int, most int64) []byte {

@@ -51,7 +51,7 @@ func sampleExchange(t testing.TB) *pipeline.Exchange {
 		"user": json.RawMessage(`"j\u00f6\"e"`), "n": json.RawMessage(`12.50`), "o": json.RawMessage(`{"a": [1]}`),
 		"null": json.RawMessage(`null`), "half": json.RawMessage(`"x\ud800"`), "a.b-c_d": json.RawMessage(`""`),
 	}}
-	ex.Grant = &pipeline.Grant{Rate: 0, Quota: 1, QuotaMax: 10, Limits: []counter.Limit{{Max: 5}, {Max: 10}}}
+	ex.Grant = &pipeline.Grant{Rate: 0, Quota: 1, Limits: []counter.Limit{{Max: 5}, {Max: 10}}}
 	ex.Counts[0], ex.Counts[1] = counter.Count{Remaining: 4, ResetAt: 1_700_000_000_001}, counter.Count{Remaining: 7, ResetAt: 1_700_000_060_000}
 	ex.Counted = true
 	return ex
@@ -148,7 +148,7 @@ func TestLimitsThatDoNotApply(t *testing.T) {
 		"$svc_context.quota_limit,$svc_context.quota_remaining,$svc_context.quota_reset"
 	for want, change := range map[string]func(*pipeline.Exchange){
 		",,;,,":                 func(ex *pipeline.Exchange) { ex.Grant = nil },
-		"-1,-1,0;-1,-1,0":       func(ex *pipeline.Exchange) { ex.Grant = &pipeline.Grant{Rate: -1, Quota: -1, QuotaMax: -1} },
+		"-1,-1,0;-1,-1,0":       func(ex *pipeline.Exchange) { ex.Grant = &pipeline.Grant{Rate: -1, Quota: -1, Unlimited: true} },
 		"5,,;10,,":              func(ex *pipeline.Exchange) { ex.Counted = false },
 		"5,4,0;10,7,1700000060": func(ex *pipeline.Exchange) { ex.Counts[0].ResetAt = 0 },
 	} {

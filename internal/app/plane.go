@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
+	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/source"
@@ -67,10 +68,12 @@ func newPlane(p planeParts) (*plane, error) {
 
 func (pl *plane) stages(p planeParts) gateway.Stages {
 	g, u := p.cfg.Gateway, p.cfg.Upstream
+	limiter := limit.New(p.stores.counters, p.log)
 	return gateway.Stages{
 		Auth:    auth.New(pl.sessions, p.cfg.Keys.MinLength),
 		Access:  access.New(access.Options{Naming: p.stores.naming, MasterKeys: p.cfg.Keys.AllowMasterKeys, Log: p.log}),
-		Limit:   limit.New(p.stores.counters, p.log),
+		GraphQL: graphql.New(graphqlOptions(p, limiter)),
+		Limit:   limiter,
 		Headers: limit.NewHeaders(limit.Names(g.RatelimitHeaders)),
 		Pools:   pl.pools,
 		Upstream: upstream.Config{
@@ -79,6 +82,19 @@ func (pl *plane) stages(p planeParts) gateway.Stages {
 			Retries: u.Retries, CAFile: u.CAFile, Log: p.log,
 		},
 		Meter: pl.observer.NewMeter,
+	}
+}
+
+func graphqlOptions(p planeParts, limiter *limit.Limiter) graphql.Options {
+	c := p.cfg.GraphQL
+	return graphql.Options{
+		MaxBody: int(c.MaxBody), BatchMax: c.MaxBatch, Cache: int(c.Cache), RefusedCache: int(c.RefusedCache),
+		Ceilings: graphql.Ceilings{
+			Tokens: c.MaxTokens, Depth: c.MaxDepth, ValueDepth: c.MaxValueDepth, Aliases: c.MaxAliases,
+			Directives: c.MaxDirectives, Literals: c.MaxLiterals, Fragments: c.MaxFragments, Operations: c.MaxOperations,
+			RootFields: c.MaxRootFields, Fields: c.MaxFields,
+		},
+		Rate: limiter.Rate, Log: p.log,
 	}
 }
 

@@ -1,0 +1,148 @@
+package graphql
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/sluicegate/sluice/gateway/graphql/cache"
+	"github.com/sluicegate/sluice/gateway/graphql/request"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/graphql/syntax"
+	"github.com/sluicegate/sluice/internal/graphql/validate"
+)
+
+// known is what was found out about one operation of a text: its facts, or why
+// it is refused whoever asks. It never changes.
+type known struct {
+	facts *validate.Facts
+	local []byte // the answer of an operation that the upstream is not needed for; nil: it is
+
+	refusal refusal
+}
+
+// refusal is one refusal, as clients of either media type get it.
+type refusal struct{ strict, plain *pipeline.Rejection }
+
+func (r *refusal) of(media request.Media) *pipeline.Rejection {
+	if media.Strict() {
+		return r.strict
+	}
+	return r.plain
+}
+
+// invalid makes the refusal of what breaks the rules of GraphQL.
+func (m *model) invalid(reason pipeline.Reason, errs ...*syntax.Error) refusal {
+	body, message := request.Body(errs...), errs[0].Message
+	r := pipeline.NewGraphQLRejection(reason, 400, message, body)
+	if !m.lenient {
+		return refusal{r, r}
+	}
+	return refusal{r, pipeline.NewGraphQLRejection(reason, 200, message, body)}
+}
+
+// A worker examines texts. It keeps what it has allocated for the next one.
+type worker struct {
+	doc       syntax.Document
+	validator validate.Validator
+}
+
+var workers = sync.Pool{New: func() any { return new(worker) }}
+
+// maxWorn is how many tokens a document may have for its worker to be kept:
+// what large ones leave behind would stay for good.
+const maxWorn = 4000
+
+// look returns what is known of an operation, nil when nothing is.
+func (s *Stage) look(text, name []byte, hidden bool) *known {
+	k := cache.Key{Owner: s.id, Name: name, Text: text}
+	if found := s.valid.Get(k); found != nil {
+		return found
+	}
+	if hidden {
+		k.Owner = s.hiddenID()
+	}
+	return s.refused.Get(k)
+}
+
+// examine finds out about an operation and remembers it.
+func (s *Stage) examine(text, name []byte, hidden bool) *known {
+	w := workers.Get().(*worker)
+	found := s.inspect(w, text, name, hidden)
+	if w.doc.Tokens <= maxWorn {
+		w.doc.Source = nil
+		workers.Put(w)
+	}
+	k := cache.Key{Owner: s.id, Name: name, Text: text}
+	if found.facts != nil {
+		s.valid.Add(k, found, sizeOf(found.facts)+len(found.local))
+		return found
+	}
+	if hidden {
+		k.Owner = s.hiddenID()
+	}
+	s.refused.Add(k, found, sizeOfRefusal(&found.refusal))
+	return found
+}
+
+// inspect holds a text against grammar, ceilings and schema. hidden tells that
+// errors must not reveal names of the schema.
+func (s *Stage) inspect(w *worker, text, name []byte, hidden bool) *known {
+	if err := syntax.Parse(&w.doc, text, s.opts.Ceilings.limits()); err != nil {
+		return &known{refusal: s.unparsed(err)}
+	}
+	o := s.checking
+	o.Hide = hidden
+	if errs := w.validator.Check(s.schema, &w.doc, o); len(errs) > 0 {
+		return &known{refusal: s.invalid(pipeline.ReasonGraphQLInvalid, errs...)}
+	}
+	operation, unclear := validate.Select(&w.doc, string(name))
+	if unclear != nil {
+		return &known{refusal: s.invalid(pipeline.ReasonGraphQLInvalid, unclear)}
+	}
+	facts, err := w.validator.Facts(s.schema, &w.doc, operation, o)
+	if err != nil {
+		return &known{refusal: s.unparsed(err)}
+	}
+	if most := s.opts.Ceilings.RootFields; most > 0 && facts.RootFields > most {
+		return &known{refusal: s.invalid(pipeline.ReasonGraphQLTooLarge, &syntax.Error{
+			Message: "The operation has more than " + strconv.Itoa(most) + " root fields, which is the most that is accepted.",
+		})}
+	}
+	found := &known{facts: facts}
+	if facts.OnlyTypename != "" {
+		found.local = []byte(`{"data":` + facts.OnlyTypename + `}`)
+	}
+	return found
+}
+
+// unparsed is the refusal of a text that is no document, or too large a one.
+func (m *model) unparsed(err error) refusal {
+	if tooLarge, ok := errors.AsType[*syntax.LimitError](err); ok {
+		return m.invalid(pipeline.ReasonGraphQLTooLarge, &syntax.Error{
+			Message: "The document exceeds the limit on " + tooLarge.What + ": at most " + strconv.Itoa(tooLarge.Max) + " are accepted.",
+		})
+	}
+	if fault, ok := errors.AsType[*syntax.Error](err); ok {
+		return m.invalid(pipeline.ReasonGraphQLInvalid, fault)
+	}
+	return m.invalid(pipeline.ReasonGraphQLInvalid, &syntax.Error{Message: err.Error()})
+}
+
+// sizeOf estimates what facts take, in bytes.
+func sizeOf(f *validate.Facts) int {
+	size := 400 + len(f.Name) + 6*len(f.Fields) + 16*len(f.Narrowed) + 4*len(f.Objects) + 8*len(f.Roots) + 32*len(f.Variables)
+	for i := range f.Variables {
+		size += 32 + len(f.Variables[i].Name)
+	}
+	return size
+}
+
+// sizeOfRefusal estimates what a refusal takes, in bytes.
+func sizeOfRefusal(r *refusal) int {
+	size := 300 + len(r.strict.JSON()) + len(r.strict.Message)
+	if r.plain != r.strict {
+		size += 300
+	}
+	return size
+}

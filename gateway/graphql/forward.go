@@ -1,0 +1,83 @@
+package graphql
+
+import (
+	"github.com/sluicegate/sluice/gateway/graphql/request"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/vars"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// Forward returns the stage that answers what passed: by itself where the
+// upstream has nothing to say, else by calling it with upstream.
+func (s *Stage) Forward(upstream pipeline.Stage) pipeline.Stage { return forward{upstream, s.headers} }
+
+type forward struct {
+	upstream pipeline.Stage
+	headers  *vars.Headers // nil: they go up as they are
+}
+
+// Handle answers a request.
+func (f forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+	w, ok := ex.Held.(*work)
+	if !ok || w.local == nil {
+		if f.headers != nil && len(ex.Operations) > 0 {
+			f.headers.Apply(ex)
+		}
+		return f.upstream.Handle(ex)
+	}
+	a := ex.Answer
+	a.Status, a.Body = 200, w.local
+	a.Lines = append(a.Lines, "Content-Type: "...)
+	a.Lines = append(a.Lines, w.head.Media...)
+	a.Lines = append(a.Lines, "\r\n"...)
+	if ex.Ctx.IsHead() {
+		a.NoBody, a.Length = true, int64(len(w.local))
+	}
+	return pipeline.Answered
+}
+
+// expand puts the text of the document that a request named into what goes up.
+func (w *work) expand(ex *pipeline.Exchange, r *request.Request) {
+	if !w.get {
+		w.out = appendRequest(w.out[:0], r)
+		ex.Ctx.Request.SetBodyRaw(w.out)
+		return
+	}
+	q := w.decoder.AppendOthers(ex.Outgoing.Query[:0], ex.Call.Query)
+	q = request.AppendParameter(q, "query", r.Query)
+	if len(r.Operation) > 0 {
+		q = request.AppendParameter(q, "operationName", r.Operation)
+	}
+	if r.Variables != nil {
+		q = request.AppendParameter(q, "variables", r.Variables)
+	}
+	ex.Outgoing.Query, ex.Outgoing.HasQuery = q, true
+}
+
+// expandAll does the same for a batch.
+func (w *work) expandAll(ex *pipeline.Exchange, list []request.Request) {
+	w.out = append(w.out[:0], '[')
+	for i := range list {
+		if i > 0 {
+			w.out = append(w.out, ',')
+		}
+		w.out = appendRequest(w.out, &list[i])
+	}
+	w.out = append(w.out, ']')
+	ex.Ctx.Request.SetBodyRaw(w.out)
+}
+
+// appendRequest appends a request as JSON.
+func appendRequest(b []byte, r *request.Request) []byte {
+	b = append(b, `{"query":`...)
+	b = jsonscan.AppendString(b, r.Query)
+	if len(r.Operation) > 0 {
+		b = append(b, `,"operationName":`...)
+		b = jsonscan.AppendString(b, r.Operation)
+	}
+	if r.Variables != nil {
+		b = append(b, `,"variables":`...)
+		b = append(b, r.Variables...)
+	}
+	return append(b, '}')
+}

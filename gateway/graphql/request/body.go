@@ -1,0 +1,245 @@
+package request
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// maxDepth is how many objects and arrays a body may be nested in: what
+// variables may, and a little more around them.
+const maxDepth = 80
+
+// Body reads a body: one request, or, where batches may have that many
+// operations, an array of them. The slice is the Decoder's.
+func (d *Decoder) Body(body []byte, batchMax int) (list []Request, batch bool, r *pipeline.Rejection) {
+	d.Reset()
+	s := jsonscan.New(body, maxDepth)
+	switch s.Kind() {
+	case jsonscan.Object:
+		r = d.one(&s)
+	case jsonscan.Array:
+		batch, r = true, d.batch(&s, batchMax)
+	case jsonscan.Invalid:
+		if s.Offset() == len(body) {
+			return nil, false, Empty
+		}
+		s.Value()
+	default:
+		r = notObject
+		s.Value()
+	}
+	s.End()
+	if fault, ok := s.Fault(); ok { // before what else is wrong: that may be due to it
+		return nil, batch, malformed(&fault)
+	}
+	if r != nil {
+		return nil, batch, r
+	}
+	return d.list, batch, nil
+}
+
+func malformed(fault *jsonscan.Error) *pipeline.Rejection {
+	if fault.Expected == jsonscan.LessNesting {
+		return invalid("The request body is nested in more than " + strconv.Itoa(maxDepth) + " objects and arrays.")
+	}
+	return invalid("The request body is invalid JSON: " + fault.Error() + ".")
+}
+
+func (d *Decoder) batch(s *jsonscan.Scanner, most int) *pipeline.Rejection {
+	if most <= 0 {
+		return batchOff
+	}
+	for s.Array(); s.Element(); {
+		if len(d.list) == most {
+			return invalid("A batch may have at most " + strconv.Itoa(most) + " operations.")
+		}
+		if s.Kind() != jsonscan.Object {
+			return inBatch(notObject, len(d.list))
+		}
+		if r := d.one(s); r != nil {
+			return inBatch(r, len(d.list)-1)
+		}
+	}
+	if len(d.list) == 0 {
+		return batchEmpty
+	}
+	return nil
+}
+
+// inBatch says which operation of a batch a refusal is about.
+func inBatch(r *pipeline.Rejection, i int) *pipeline.Rejection {
+	return Refusal(r.Reason, 400, "Operation "+strconv.Itoa(i+1)+" of the batch: "+r.Message)
+}
+
+// one reads the object that comes next. It passes all of it, whatever is wrong,
+// unless in a batch.
+func (d *Decoder) one(s *jsonscan.Scanner) *pipeline.Rejection {
+	d.list = append(d.list, Request{})
+	r := &d.list[len(d.list)-1]
+	d.document = false
+	var seen [len(names)]bool
+	var refused *pipeline.Rejection
+	for s.Object(); s.Member(); {
+		m := memberOf(s.Name())
+		v := s.Value()
+		switch {
+		case refused != nil || m == other:
+		case m == lookalike:
+			refused = lookalikeMember
+		case seen[m]:
+			refused = twice(m)
+		default:
+			seen[m] = true
+			refused = d.take(r, m, v)
+		}
+	}
+	if refused != nil {
+		return refused
+	}
+	return d.complete(r)
+}
+
+// memberOf tells which member a name is.
+func memberOf(name []byte) member {
+	if bytes.IndexByte(name, '\\') < 0 {
+		for _, m := range known {
+			if string(name) == names[m] {
+				return m
+			}
+		}
+	}
+	for _, m := range known {
+		switch {
+		case jsonscan.Equal(name, names[m]):
+			return m
+		case jsonscan.EqualFold(name, names[m]):
+			return lookalike
+		}
+	}
+	return other
+}
+
+// take notes the value of a member.
+func (d *Decoder) take(r *Request, m member, v jsonscan.Value) *pipeline.Rejection {
+	switch {
+	case v.Kind == jsonscan.Invalid:
+		return nil // the scanner has the fault
+	case v.Kind == jsonscan.Null:
+		if m == query {
+			return queryType
+		}
+		return nil
+	}
+	switch m {
+	case query:
+		if v.Kind != jsonscan.String {
+			return queryType
+		}
+		return d.text(&r.Query, v)
+	case operationName:
+		if v.Kind != jsonscan.String {
+			return operationType
+		}
+		return d.text(&r.Operation, v)
+	case variables:
+		if v.Kind != jsonscan.Object {
+			return variablesType
+		}
+		r.Variables = v.Raw
+	case extensions:
+		return readExtensions(r, v)
+	case documentID:
+		if v.Kind != jsonscan.String {
+			return documentType
+		}
+		d.document = true
+	}
+	return nil
+}
+
+// text sets to to what a string stands for.
+func (d *Decoder) text(to *[]byte, v jsonscan.Value) *pipeline.Rejection {
+	raw := v.Text()
+	if bytes.IndexByte(raw, '\\') < 0 {
+		*to = raw
+		return nil
+	}
+	start := len(d.scratch)
+	all, err := jsonscan.Unescape(d.scratch, raw)
+	if err != nil {
+		return halfPair
+	}
+	d.scratch = all
+	*to = all[start:]
+	return nil
+}
+
+// readExtensions looks for the hash of a persisted query. Nothing else in
+// extensions concerns the gateway.
+func readExtensions(r *Request, v jsonscan.Value) *pipeline.Rejection {
+	if v.Kind != jsonscan.Object {
+		return extensionsType
+	}
+	const name = "persistedQuery"
+	s := jsonscan.New(v.Raw, maxDepth)
+	found := false
+	for s.Object(); s.Member(); {
+		is := jsonscan.EqualFold(s.Name(), name)
+		exact := is && jsonscan.Equal(s.Name(), name)
+		v := s.Value()
+		switch {
+		case !is:
+		case !exact || found:
+			return persistedType
+		case v.Kind == jsonscan.Null:
+			found = true
+		default:
+			found = true
+			if !readPersisted(r, v) {
+				return persistedType
+			}
+		}
+	}
+	return nil
+}
+
+// readPersisted reads { version: 1, sha256Hash: "…" }.
+func readPersisted(r *Request, v jsonscan.Value) bool {
+	if v.Kind != jsonscan.Object {
+		return false
+	}
+	version := false
+	s := jsonscan.New(v.Raw, maxDepth)
+	for s.Object(); s.Member(); {
+		isVersion, isHash := jsonscan.EqualFold(s.Name(), "version"), jsonscan.EqualFold(s.Name(), "sha256Hash")
+		v := s.Value()
+		switch {
+		case isVersion:
+			if version || string(v.Raw) != "1" {
+				return false
+			}
+			version = true
+		case isHash:
+			if r.Hash != nil || v.Kind != jsonscan.String || !isHashText(v.Text()) {
+				return false
+			}
+			r.Hash = v.Text()
+		}
+	}
+	return version && r.Hash != nil
+}
+
+func isHashText(b []byte) bool {
+	if len(b) != 64 {
+		return false
+	}
+	for _, c := range b {
+		if c-'0' > 9 && c-'a' > 5 {
+			return false
+		}
+	}
+	return true
+}

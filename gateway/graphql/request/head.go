@@ -1,0 +1,118 @@
+package request
+
+import (
+	"bytes"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+)
+
+// A Head is what the header of a request says about its body and its answer.
+type Head struct {
+	Media   Media // that was settled on for the answer
+	Stream  bool  // the client takes an event stream
+	Refused bool  // the client takes nothing that is spoken here
+
+	types, encodings      int
+	contentType, encoding []byte
+	accept                acceptance
+	upgrade               bool
+}
+
+// Read reads the header lines of a request. They must outlive the Head.
+func (h *Head) Read(lines []byte) {
+	*h = Head{}
+	for len(lines) > 0 {
+		line, rest, _ := bytes.Cut(lines, []byte{'\n'})
+		lines = rest
+		colon := bytes.IndexByte(line, ':')
+		if colon < 0 {
+			continue
+		}
+		h.line(line[:colon], bytes.Trim(line[colon+1:], " \t\r"))
+	}
+	h.settle()
+}
+
+func (h *Head) line(name, value []byte) {
+	switch len(name) {
+	case len("accept"):
+		if is(name, "accept") {
+			h.accept.add(value)
+		}
+	case len("upgrade"):
+		h.upgrade = h.upgrade || is(name, "upgrade") && is(value, "websocket")
+	case len("content-type"):
+		if is(name, "content-type") {
+			h.types++
+			h.contentType = value
+		}
+	case len("content-encoding"):
+		if is(name, "content-encoding") {
+			h.encodings++
+			h.encoding = value
+		}
+	}
+}
+
+// is compares a text without case to one in lower case.
+func is(b []byte, lower string) bool {
+	if len(b) != len(lower) {
+		return false
+	}
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	unreadable = Refusal(pipeline.ReasonGraphQLMedia, 406, "The Accept header excludes every media type of GraphQL answers; application/graphql-response+json and application/json are served.")
+	noType     = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has no Content-Type; send application/json.")
+	manyTypes  = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has more than one Content-Type; send application/json.")
+	wrongType  = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has a Content-Type that is not understood; send application/json.")
+	wrongText  = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has a Content-Type with a charset that is not understood; send UTF-8.")
+	compressed = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has a Content-Encoding that is not understood; send it uncompressed.")
+	webSocket  = Refusal(pipeline.ReasonGraphQLMedia, 400, "WebSocket connections are not served here; send operations as HTTP requests.")
+)
+
+// Answerable refuses requests whose answer the client could not read.
+func (h *Head) Answerable() *pipeline.Rejection {
+	switch {
+	case h.upgrade:
+		return webSocket
+	case h.Refused:
+		return unreadable
+	}
+	return nil
+}
+
+// Readable refuses a body that is not plain JSON.
+func (h *Head) Readable() *pipeline.Rejection {
+	switch {
+	case h.encodings > 1 || h.encodings == 1 && len(h.encoding) > 0 && !is(h.encoding, "identity"):
+		return compressed
+	case h.types == 0 || len(h.contentType) == 0:
+		return noType
+	case h.types > 1:
+		return manyTypes
+	}
+	kind, params, _ := bytes.Cut(h.contentType, []byte{';'})
+	if !is(bytes.TrimRight(kind, " \t"), "application/json") {
+		return wrongType
+	}
+	for len(params) > 0 {
+		var one []byte
+		one, params, _ = bytes.Cut(params, []byte{';'})
+		name, value, _ := bytes.Cut(bytes.Trim(one, " \t"), []byte{'='})
+		value = bytes.Trim(value, `"`)
+		if is(name, "charset") && !is(value, "utf-8") && !is(value, "utf8") {
+			return wrongText
+		}
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package request
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// URL reads the request in the query string of a URL. The request is the
+// Decoder's.
+func (d *Decoder) URL(params []byte) (*Request, *pipeline.Rejection) {
+	d.Reset()
+	d.list, d.document = append(d.list, Request{}), false
+	r := &d.list[0]
+	var seen [len(names)]bool
+	for len(params) > 0 {
+		var name, value []byte
+		name, value, params = param(params)
+		if refused := d.parameter(r, &seen, name, value); refused != nil {
+			return nil, refused
+		}
+	}
+	if refused := d.complete(r); refused != nil {
+		return nil, refused
+	}
+	return r, nil
+}
+
+// param cuts the first parameter off a query string.
+func param(params []byte) (name, value, rest []byte) {
+	one, rest, _ := bytes.Cut(params, []byte{'&'})
+	name, value, _ = bytes.Cut(one, []byte{'='})
+	return name, value, rest
+}
+
+func (d *Decoder) parameter(r *Request, seen *[len(names)]bool, name, value []byte) *pipeline.Rejection {
+	if hidesParameter(name) || hidesParameter(value) {
+		return urlSeparator
+	}
+	m := d.paramOf(name)
+	if m == other {
+		return nil
+	}
+	if seen[m] {
+		return twice(m)
+	}
+	seen[m] = true
+	text, ok := d.unescaped(value)
+	switch {
+	case !ok:
+		return urlEscape
+	case len(text) == 0:
+		return nil
+	}
+	switch m {
+	case query:
+		r.Query = text
+	case operationName:
+		r.Operation = text
+	case variables:
+		return readJSON(text, variablesType, func(v jsonscan.Value) *pipeline.Rejection { r.Variables = v.Raw; return nil })
+	case extensions:
+		return readJSON(text, extensionsType, func(v jsonscan.Value) *pipeline.Rejection { return readExtensions(r, v) })
+	case documentID:
+		d.document = true
+	}
+	return nil
+}
+
+// readJSON hands on the object that a parameter holds; null is none.
+func readJSON(text []byte, wrong *pipeline.Rejection, object func(jsonscan.Value) *pipeline.Rejection) *pipeline.Rejection {
+	s := jsonscan.New(text, maxDepth)
+	v := s.Value()
+	s.End()
+	_, faulty := s.Fault()
+	switch {
+	case faulty || v.Kind != jsonscan.Object && v.Kind != jsonscan.Null:
+		return wrong
+	case v.Kind == jsonscan.Null:
+		return nil
+	}
+	return object(v)
+}
+
+// paramOf tells which member a parameter is. Names are compared without their
+// escapes, but not without case, in which URLs have always been exact.
+func (d *Decoder) paramOf(name []byte) member {
+	if bytes.IndexByte(name, '%') < 0 {
+		for _, m := range known {
+			if string(name) == names[m] {
+				return m
+			}
+		}
+		return other
+	}
+	text, ok := d.unescaped(name)
+	if !ok {
+		return other
+	}
+	for _, m := range known {
+		if string(text) == names[m] {
+			return m
+		}
+	}
+	return other
+}
+
+// hidesParameter tells whether some reader, to whom a semicolon separates
+// parameters, would see one of ours behind it.
+func hidesParameter(b []byte) bool {
+	for {
+		_, rest, found := bytes.Cut(b, []byte{';'})
+		if !found {
+			return false
+		}
+		for _, m := range known {
+			if len(rest) >= len(names[m]) && string(rest[:len(names[m])]) == names[m] {
+				return true
+			}
+		}
+		b = rest
+	}
+}
+
+// unescaped decodes a name or value of a query string into the scratch, unless
+// there is nothing to decode.
+func (d *Decoder) unescaped(b []byte) ([]byte, bool) {
+	if bytes.IndexByte(b, '%') < 0 && bytes.IndexByte(b, '+') < 0 {
+		return b, utf8.Valid(b)
+	}
+	start := len(d.scratch)
+	for i := 0; i < len(b); i++ {
+		c := b[i]
+		switch c {
+		case '+':
+			c = ' '
+		case '%':
+			if i+2 >= len(b) {
+				return nil, false
+			}
+			high, low := hexDigit(b[i+1]), hexDigit(b[i+2])
+			if high|low > 15 {
+				return nil, false
+			}
+			c = high<<4 | low
+			i += 2
+		}
+		d.scratch = append(d.scratch, c)
+	}
+	text := d.scratch[start:]
+	return text, utf8.Valid(text)
+}
+
+// hexDigit returns the value of a digit, 255 for what is none.
+func hexDigit(c byte) byte {
+	switch {
+	case c-'0' <= 9:
+		return c - '0'
+	case c|0x20-'a' <= 5:
+		return c | 0x20 - 'a' + 10
+	}
+	return 255
+}
+
+// HasParameters tells whether a query string has a parameter that a GraphQL
+// server could read.
+func (d *Decoder) HasParameters(params []byte) bool {
+	for len(params) > 0 {
+		var name, value []byte
+		name, value, params = param(params)
+		if d.paramOf(name) != other || hidesParameter(name) || hidesParameter(value) {
+			return true
+		}
+	}
+	return false
+}
+
+// AppendOthers appends the parameters of a query string that no GraphQL server
+// reads.
+func (d *Decoder) AppendOthers(dst, params []byte) []byte {
+	start := len(dst)
+	for len(params) > 0 {
+		one, rest, _ := bytes.Cut(params, []byte{'&'})
+		name, value, _ := param(one)
+		params = rest
+		if d.paramOf(name) != other || hidesParameter(name) || hidesParameter(value) {
+			continue
+		}
+		if len(dst) > start {
+			dst = append(dst, '&')
+		}
+		dst = append(dst, one...)
+	}
+	return dst
+}
+
+// AppendParameter appends a parameter of a query string, of which there may be
+// some already.
+func AppendParameter(dst []byte, name string, value []byte) []byte {
+	if len(dst) > 0 {
+		dst = append(dst, '&')
+	}
+	dst = append(dst, name...)
+	dst = append(dst, '=')
+	const digits = "0123456789ABCDEF"
+	for _, c := range value {
+		switch {
+		case c-'0' <= 9, c|0x20-'a' < 26, c == '-', c == '.', c == '_', c == '~':
+			dst = append(dst, c)
+		default:
+			dst = append(dst, '%', digits[c>>4], digits[c&15])
+		}
+	}
+	return dst
+}
