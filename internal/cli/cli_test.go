@@ -198,7 +198,7 @@ func TestValidation(t *testing.T) {
 	for _, line := range []string{
 		"validate good policies.json", "validate -q good", "validate good/orders.json -o json", "validate bad", "validate -o yaml bad/cut.json", "validate good bad/orders.json",
 		"validate bad-policies.json", "validate odd odd-policies.json", "validate --strict odd odd-policies.json", "validate --strict -o json odd",
-		"validate --strict bad/cut.json odd", "validate empty-of-apis", "validate good nowhere", "validate good/notes.txt", "validate good good",
+		"validate --strict bad/cut.json odd", "validate empty-of-apis", "validate good nowhere", "validate good/notes.txt", "validate good good", "validate graphs",
 	} {
 		all.WriteString(run(line, nil, nil))
 	}

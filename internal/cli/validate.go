@@ -28,7 +28,9 @@ func (s *session) validateCommand() *cobra.Command {
 		Use:   "validate PATH...",
 		Short: "Check API definitions and policies without a server",
 		Long: `Checks files of API definitions, folders of them, and files of policies (an object
-from policy id to policy). Prints each problem with its file and JSON path.
+from policy id to policy). Of a GraphQL API the schema is checked too, and by it
+the operations that the definition holds. Prints each problem with its file and
+JSON path; lines and columns are those of the schema or operation.
 
 Exit code 6 means that something would be refused. With --strict, members that
 this release does not know count as well; alone they end with exit code 5.`,
@@ -197,6 +199,7 @@ func (v *validation) api(path string, data []byte) {
 	if err != nil {
 		return
 	}
+	v.graphQL(path, api)
 	id := api.ID
 	if id == "" {
 		id = strings.TrimSuffix(filepath.Base(path), ".json")
