@@ -67,6 +67,7 @@ func (s *Stage) look(text, name []byte, hidden bool) *known {
 
 // examine finds out about an operation and remembers it.
 func (s *Stage) examine(text, name []byte, hidden bool) *known {
+	s.misses.Add(1)
 	w := workers.Get().(*worker)
 	found := s.inspect(w, text, name, hidden)
 	if w.doc.Tokens <= maxWorn {

@@ -10,6 +10,7 @@ package graphql
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sluicegate/sluice/gateway/graphql/cache"
 	"github.com/sluicegate/sluice/gateway/pipeline"
@@ -59,6 +60,7 @@ type GraphQL struct {
 	opts    Options
 	valid   *cache.Cache[known]
 	refused *cache.Cache[known]
+	misses  atomic.Uint64
 
 	mu     sync.Mutex
 	models map[digest]*model // those of the last Keep, and newer ones
@@ -132,13 +134,20 @@ func StageOf(api *pipeline.API) *Stage {
 	return nil
 }
 
-// Cached is how much is known of operations.
-type Cached struct{ Entries, Bytes, Refused, RefusedBytes int }
+// Cached is how much is known of operations, and how often that was enough.
+type Cached struct {
+	Entries, Bytes, Refused, RefusedBytes int
+
+	Hits        uint64 // operations that were known to be valid
+	RefusedHits uint64 // operations that were known to be refused
+	Misses      uint64 // operations that had to be examined
+}
 
 // Cached returns how full the caches are.
 func (g *GraphQL) Cached() Cached {
 	var c Cached
 	c.Entries, c.Bytes = g.valid.Size()
 	c.Refused, c.RefusedBytes = g.refused.Size()
+	c.Hits, c.RefusedHits, c.Misses = g.valid.Hits(), g.refused.Hits(), g.misses.Load()
 	return c
 }

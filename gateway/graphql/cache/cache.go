@@ -86,6 +86,7 @@ func (c *Cache[V]) Get(k Key) *V {
 	hash := c.hash(&k)
 	for e := c.bucket(hash).Load(); e != nil; e = e.next.Load() {
 		if e.is(hash, &k) {
+			c.shards[hash&(shards-1)].hits.Add(1)
 			if !e.used.Load() { // read mostly, so that cores share the line
 				e.used.Store(true)
 			}
@@ -150,6 +151,14 @@ func (c *Cache[V]) Drop(owner uint64) {
 		}
 		s.mu.Unlock()
 	}
+}
+
+// Hits returns how often Get found something.
+func (c *Cache[V]) Hits() (n uint64) {
+	for i := range c.shards {
+		n += c.shards[i].hits.Load()
+	}
+	return n
 }
 
 // Size returns how many entries there are and how many bytes they take.

@@ -1,12 +1,17 @@
 package cache
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // A shard decides which entries of its buckets stay. New ones are on probation;
 // those that are asked for again before their time is over move to the main
 // queue, where they stay as long as they are asked for every now and then. So
 // texts that nobody repeats only take each other's place.
 type shard[V any] struct {
+	hits atomic.Uint64
+
 	mu        sync.Mutex
 	max       int // bytes
 	probation queue[V]
