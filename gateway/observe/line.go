@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/graphql/validate"
 )
 
 // How much of what a client chose is written, in bytes.
 const (
 	maxMethod    = 32
 	maxPath      = 2048
+	maxOperation = 64
 	maxUserAgent = 256
 )
 
@@ -33,6 +35,9 @@ func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 	}
 	b = appendText(append(b, `,"method":`...), head(ex.Ctx.Method(), maxMethod))
 	b = appendText(append(b, `,"path":`...), head(ex.Call.Path, maxPath))
+	if len(ex.Operations) > 0 {
+		b = appendOperation(b, ex.Operations)
+	}
 	b = appendNumber(b, `,"status":`, int64(o.status))
 	if ex.Rejection != nil {
 		b = appendMember(b, `,"reason":`, ex.Rejection.Reason.String())
@@ -50,6 +55,18 @@ func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 		b = appendText(append(b, `,"user_agent":`...), head(agent, maxUserAgent))
 	}
 	return append(b, "}\n"...)
+}
+
+// appendOperation appends what was asked of a GraphQL API: the first operation,
+// and how many there were if that was not all.
+func appendOperation(b []byte, all []*validate.Facts) []byte {
+	first := all[0]
+	b = appendMember(b, `,"operation":`, first.Name[:min(len(first.Name), maxOperation)])
+	b = appendMember(b, `,"operation_type":`, first.Kind.String())
+	if len(all) > 1 {
+		b = appendNumber(b, `,"operations":`, int64(len(all)))
+	}
+	return b
 }
 
 // appendSizes appends the lengths of the bodies, as far as they are known.

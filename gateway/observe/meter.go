@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/event"
 )
@@ -16,6 +17,7 @@ type meter struct {
 	api      string
 	field    []byte // the API's part of an access-log line
 	counts   atomic.Pointer[series]
+	usage    atomic.Pointer[usage.API] // nil before the first operation
 }
 
 // Done records a finished exchange. It reads the clock once.
@@ -30,6 +32,9 @@ func (m *meter) Done(ex *pipeline.Exchange) {
 		s = m.open()
 	}
 	s.count(&o)
+	if len(ex.Operations) > 0 {
+		m.operations(&o)
+	}
 	if m.observer.access != nil {
 		m.observer.access.add(m, &o)
 	}

@@ -63,7 +63,10 @@ type traffic struct{ apis *meters }
 
 // Describe implements prometheus.Collector.
 func (t *traffic) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requestsTotal, rejectionsTotal, requestSeconds, gatewaySeconds, upstreamSeconds, upstreamErrors} {
+	for _, d := range []*prometheus.Desc{
+		requestsTotal, rejectionsTotal, requestSeconds, gatewaySeconds, upstreamSeconds, upstreamErrors,
+		operationsTotal, operationDepth, usageDropped,
+	} {
 		ch <- d
 	}
 }
@@ -72,6 +75,9 @@ func (t *traffic) Describe(ch chan<- *prometheus.Desc) {
 func (t *traffic) Collect(ch chan<- prometheus.Metric) {
 	for _, m := range t.apis.all() {
 		m.counts.Load().collect(ch, validLabel(m.api))
+		if a := m.usage.Load(); a != nil {
+			collectOperations(ch, a, validLabel(m.api))
+		}
 	}
 }
 

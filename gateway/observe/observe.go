@@ -9,8 +9,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/event"
+	"github.com/sluicegate/sluice/internal/graphql/schema"
 )
 
 // Events takes what happens, without waiting.
@@ -18,16 +20,18 @@ type Events interface{ Raise(e event.Event) }
 
 // Options says what an Observer is made of.
 type Options struct {
-	Version string     // of the program, for sluice_build_info
-	Sources Sources    // what other rooms know
-	Access  *AccessLog // nil: there is no access log
-	Events  Events     // nil: nobody listens
+	Version string       // of the program, for sluice_build_info
+	Sources Sources      // what other rooms know
+	Usage   *usage.Usage // counts operations; nil: they are not counted
+	Access  *AccessLog   // nil: there is no access log
+	Events  Events       // nil: nobody listens
 	Log     *slog.Logger
 }
 
 // Observer watches all traffic of a gateway. It is safe for concurrent use.
 type Observer struct {
 	metrics   *metrics
+	usage     *usage.Usage
 	access    *AccessLog
 	events    Events
 	unmatched *meter
@@ -35,7 +39,7 @@ type Observer struct {
 
 // New returns an observer that has seen nothing.
 func New(o Options) *Observer {
-	obs := &Observer{metrics: newMetrics(o), access: o.Access, events: o.Events}
+	obs := &Observer{metrics: newMetrics(o), usage: o.Usage, access: o.Access, events: o.Events}
 	obs.unmatched = obs.metrics.apis.meter("", obs.meter)
 	return obs
 }
@@ -52,13 +56,21 @@ func (o *Observer) NewMeter(api string) pipeline.Meter {
 // Unmatched meters the requests that no API took; their api label is empty.
 func (o *Observer) Unmatched() pipeline.Meter { return o.unmatched }
 
-// Keep drops the metrics of every API but these.
+// Keep drops the metrics of every API but these, and what was counted of their
+// operations.
 func (o *Observer) Keep(apis []*pipeline.API) {
 	live := map[string]bool{"": true}
+	schemas := make(map[string]*schema.Schema)
 	for _, api := range apis {
 		live[api.Definition.ID] = true
+		if api.Schema != nil {
+			schemas[api.Definition.ID] = api.Schema
+		}
 	}
 	o.metrics.apis.keep(live)
+	if o.usage != nil {
+		o.usage.Keep(schemas)
+	}
 }
 
 // Applied reports a bundle that was put in force, how long that took, and how

@@ -8,6 +8,7 @@ type Sources struct {
 	Clients       func() Clients
 	Upstreams     func() Upstreams
 	KeyCache      func() KeyCache
+	Operations    func() OperationCache
 	Counters      func() Store  // where calls are counted
 	Keys          func() Store  // where sessions are kept
 	ConfigSource  func() string // where the configuration in force came from, such as "admin" or "disk"
@@ -35,6 +36,16 @@ type KeyCache struct {
 	Unknowns     int // unknown keys that are remembered
 }
 
+// OperationCache is what is known of GraphQL operations, and how often that was
+// enough.
+type OperationCache struct {
+	Hits, Misses uint64
+	Refused      uint64 // refused from memory, without an examination
+
+	Valid, Invalid           int // operations that are known
+	ValidBytes, InvalidBytes int
+}
+
 // Store is how a shared store is.
 type Store struct {
 	Away    bool
@@ -49,6 +60,9 @@ var (
 	upstreamConns = describe("upstream_connections", "Connections to upstreams.", "state")
 	keyCacheTotal = describe("key_cache_total", "Look-ups of keys, by what became of them.", "result")
 	keyCacheSize  = describe("key_cache_entries", "Keys in memory.", "kind")
+	operationHits = describe("graphql_cache_total", "Look-ups of GraphQL operations, by what became of them.", "result")
+	operationSize = describe("graphql_cache_entries", "GraphQL operations in memory.", "kind")
+	operationRoom = describe("graphql_cache_bytes", "Memory that GraphQL operations take.", "kind")
 	storeUp       = describe("store_up", "Whether a shared store answers: 1 or 0.", "store")
 	storeOutages  = describe("store_outages_total", "How often a shared store went away.", "store")
 	storeWithout  = describe("store_decisions_without_total", "Decisions that were made while a shared store was away.", "store")
@@ -57,6 +71,7 @@ var (
 	eventsDropped = describe("events_dropped_total", "Events that no sink was told of.")
 	sourceMetrics = []*prometheus.Desc{
 		clientConns, clientRefused, panicsTotal, upstreamConns, keyCacheTotal, keyCacheSize,
+		operationHits, operationSize, operationRoom,
 		storeUp, storeOutages, storeWithout, configSource, logDropped, eventsDropped,
 	}
 )
@@ -91,6 +106,9 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 	if s.KeyCache != nil {
 		s.KeyCache().collect(ch)
 	}
+	if s.Operations != nil {
+		s.Operations().collect(ch)
+	}
 	if s.Counters != nil {
 		s.Counters().collect(ch, "counters")
 	}
@@ -117,6 +135,16 @@ func (k KeyCache) collect(ch chan<- prometheus.Metric) {
 	ch <- total(keyCacheTotal, k.Busy, "busy")
 	ch <- gauge(keyCacheSize, float64(k.Entries), "session")
 	ch <- gauge(keyCacheSize, float64(k.Unknowns), "unknown")
+}
+
+func (c OperationCache) collect(ch chan<- prometheus.Metric) {
+	ch <- total(operationHits, c.Hits, "hit")
+	ch <- total(operationHits, c.Misses, "miss")
+	ch <- total(operationHits, c.Refused, "refused")
+	ch <- gauge(operationSize, float64(c.Valid), "valid")
+	ch <- gauge(operationSize, float64(c.Invalid), "refused")
+	ch <- gauge(operationRoom, float64(c.ValidBytes), "valid")
+	ch <- gauge(operationRoom, float64(c.InvalidBytes), "refused")
 }
 
 func (s Store) collect(ch chan<- prometheus.Metric, name string) {
