@@ -66,6 +66,8 @@ func (c *checker) checkSchema() {
 	}
 	c.inputCycles()
 	c.defaults()
+	c.defaultCycles()
+	c.directiveCycles()
 }
 
 // name returns the text of a span.

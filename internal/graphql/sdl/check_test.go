@@ -54,6 +54,17 @@ func TestProblemsAreToldInTheWordsOfTheService(t *testing.T) {
 		{"argument's default", "type Query { a(b: Int! = null): Int }", []string{`1:26: Query.a(b:) has an invalid default value: Expected value of type "Int!", found null.`}},
 		{"directive's default", "type Query { a: Int } directive @d(b: Int = A) on FIELD",
 			[]string{`1:45: @d(b:) has an invalid default value: Int cannot represent non-integer value: A`}},
+		{"default of itself", "type Query { a: Int } input I { a: I = {} }",
+			[]string{"1:33: Invalid circular reference. The default value of Input Object field I.a references itself."}},
+		{"default by way of others", "type Query { a: Int } input I { a: J = {b: [{}]} } input J { b: [K] = [] } input K { c: I = {}, d: K = {d: null} }",
+			[]string{"1:33: Invalid circular reference. The default value of Input Object field I.a references itself via the default values of: K.c."}},
+		{"defaults that end", "type Query { a(i: I = {}): Int } input I { a: I = {a: null} b: J! = {} } input J { b: [K!] = [{}, {c: 3}] } input K { c: Int = 3 }", nil},
+		{"directive on itself", "type Query { a: Int } directive @d(a: Int @d) on ARGUMENT_DEFINITION",
+			[]string{"1:23: Directive @d must not use itself on its arguments, nor on the types that they are made of."}},
+		{"directive by way of others", "type Query { a: Int @d } directive @d(a: I) on ENUM_VALUE | FIELD_DEFINITION directive @e(a: E) on INPUT_FIELD_DEFINITION\n" +
+			"directive @f(a: I) on SCALAR input I { a: I b: Int @e } enum E { A @d }", []string{
+			"1:26: Directive @d must not use itself on its arguments, nor on the types that they are made of.",
+			"1:78: Directive @e must not use itself on its arguments, nor on the types that they are made of."}},
 		{"several, by position", "type Query { b: X a: Y }\nextend type Z { a: X }", []string{
 			`1:17: Unknown type "X".`, `1:22: Unknown type "Y".`, `2:13: Cannot extend type "Z" because it is not defined.`, `2:20: Unknown type "X".`}},
 	}

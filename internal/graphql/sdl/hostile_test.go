@@ -67,7 +67,10 @@ func hostile() map[string]string {
 		}) + strings.TrimPrefix(repeat(600, func(i int) string { return fmt.Sprintf("type T%d implements ", i) + list(700, "&", "I%d") + "{a:Int}" }), root),
 		"unions": repeat(9_000, func(i int) string { return fmt.Sprintf("type T%d{a:Int}", i) }) +
 			strings.TrimPrefix(repeat(9_900, func(i int) string { return fmt.Sprintf("union U%d=T1|T8999 ", i) }), root),
-		"extensions": repeat(many, func(i int) string { return fmt.Sprintf("extend type Query{f%d:Int}", i) }),
+		"fillings":       root + "input I {" + list(60_000, " ", "a%d: J = {}") + "} input J { b: Int } input K { a: [I] = [" + strings.Repeat("{}", 900_000) + "] }",
+		"defaults":       root + "input I {" + list(90_000, " ", "a%d: I = {}") + "}",
+		"directive ring": repeat(many, chain(many, "directive @d%d(a: Int @d%d) on FIELD ")),
+		"extensions":     repeat(many, func(i int) string { return fmt.Sprintf("extend type Query{f%d:Int}", i) }),
 	}
 }
 
