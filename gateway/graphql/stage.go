@@ -39,6 +39,9 @@ func allowing(methods string, r *pipeline.Rejection) *pipeline.Rejection {
 
 // Handle lets a request pass that asks for nothing but what its key may have.
 func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+	if ex.Outgoing.Root {
+		return pipeline.Next // a stored operation, which Judge has seen
+	}
 	w := begin(ex)
 	req := &ex.Ctx.Request
 	w.head.Read(req.Header.RawHeaders())

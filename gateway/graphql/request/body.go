@@ -21,7 +21,15 @@ func (d *Decoder) Body(body []byte, batchMax int) (list []Request, batch bool, r
 	case jsonscan.Object:
 		r = d.one(&s)
 	case jsonscan.Array:
-		batch, r = true, d.batch(&s, batchMax)
+		if batchMax <= 0 {
+			r = batchOff
+			s.Value()
+			break
+		}
+		if r = d.batch(&s, batchMax); r != nil && s.Err() == nil {
+			return nil, true, r
+		}
+		batch = true
 	case jsonscan.Invalid:
 		if s.Offset() == len(body) {
 			return nil, false, Empty
@@ -48,10 +56,8 @@ func malformed(fault *jsonscan.Error) *pipeline.Rejection {
 	return invalid("The request body is invalid JSON: " + fault.Error() + ".")
 }
 
+// batch reads an array of requests. It stops at the first that is refused.
 func (d *Decoder) batch(s *jsonscan.Scanner, most int) *pipeline.Rejection {
-	if most <= 0 {
-		return batchOff
-	}
 	for s.Array(); s.Element(); {
 		if len(d.list) == most {
 			return invalid("A batch may have at most " + strconv.Itoa(most) + " operations.")

@@ -14,8 +14,9 @@ var (
 	Empty = pipeline.NewRejection(pipeline.ReasonGraphQLInvalid, 400, "the provided request is empty")
 
 	// NotSupported refuses a document that is named by its hash where none are
-	// stored. The code is that of automatic persisted queries.
-	NotSupported = coded("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED", 400)
+	// stored. Code and status are what clients of automatic persisted queries
+	// expect.
+	NotSupported = coded("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED", 200)
 
 	noQuery             = invalid("Must provide query string.")
 	notObject           = invalid("The request body must be a JSON object with the member query.")
