@@ -37,6 +37,8 @@ func (r *Report) Message() string {
 		return "Schema updated"
 	case r.SchemaHash == r.PreviousHash:
 		return "Schema is up to date"
+	case r.Total == 0 && r.PreviousHash != "":
+		return "Schema differs in descriptions, order or layout only; it was not stored"
 	}
 	return "Schema differs; it was not stored"
 }

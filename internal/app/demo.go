@@ -7,18 +7,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
+	countries "github.com/sluicegate/sluice/internal/sample"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
 // demo is the sample upstream and what was made to govern it.
 type demo struct {
-	upstream *sample
-	key      secret.Value
+	upstream     *sample
+	key          secret.Value // of the REST API
+	reader, full secret.Value // of the GraphQL API
 }
 
 // demoQuota and demoPeriod are what the keyed API of the demo admits.
@@ -31,7 +34,10 @@ const (
 const (
 	demoOpen   = "demo-open"
 	demoKeyed  = "demo-keyed"
+	demoGraph  = "demo-countries"
 	demoPolicy = "demo"
+	demoReader = "demo-reader" // may read the graph to a depth, and not all of it
+	demoFull   = "demo-full"   // may read all of the graph
 )
 
 // seed makes whatever of the demo is missing, through the admin's REST as
@@ -47,27 +53,83 @@ func (u *allInOne) seed(ctx context.Context) error {
 	}
 	u.demo = &demo{upstream: upstream}
 	s := &seeder{client: &http.Client{Transport: overMemory(u.memory), Timeout: 15 * time.Second}, key: u.management.key}
-	for _, api := range []demoAPI{
-		{demoOpen, "Demo, open", "/open/", true, upstream.url()},
-		{demoKeyed, "Demo, with a key", "/keyed/", false, upstream.url()},
-	} {
+	for _, api := range demoAPIs(upstream.url()) {
 		if err := s.api(ctx, api); err != nil {
 			return err
 		}
 	}
-	if err := s.policy(ctx); err != nil {
-		return err
+	for _, p := range demoPolicies() {
+		if err := s.policy(ctx, p); err != nil {
+			return err
+		}
 	}
-	u.demo.key, err = s.consumer(ctx, filepath.Join(u.cfg.DataDir, "demo.key"))
-	return err
+	for _, k := range []struct {
+		into         *secret.Value
+		file, policy string
+	}{
+		{&u.demo.key, "demo.key", demoPolicy},
+		{&u.demo.reader, "demo-reader.key", demoReader},
+		{&u.demo.full, "demo-full.key", demoFull},
+	} {
+		if *k.into, err = s.consumer(ctx, filepath.Join(u.cfg.DataDir, k.file), k.policy); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+func demoAPIs(upstream string) []demoAPI {
+	return []demoAPI{
+		{id: demoOpen, name: "Demo, open", listenPath: "/open/", open: true, target: upstream},
+		{id: demoKeyed, name: "Demo, with a key", listenPath: "/keyed/", target: upstream},
+		{id: demoGraph, name: "Demo, GraphQL", listenPath: "/countries/", target: upstream + samplePath, schema: countries.Schema},
+	}
+}
+
+func demoPolicies() []object {
+	rights := func(api, name string, more object) object {
+		entry := object{"api_id": api, "api_name": name, "versions": []string{"Default"}}
+		maps.Copy(entry, more)
+		return object{api: entry}
+	}
+	return []object{
+		{
+			"id": demoPolicy, "name": "Demo", "rate": 20, "per": 1, "quota_max": demoQuota, "quota_renewal_rate": demoPeriod,
+			"access_rights": rights(demoKeyed, "Demo, with a key", nil),
+		},
+		{
+			"id": demoReader, "name": "Demo, GraphQL reader", "rate": 20, "per": 1, "quota_max": -1, "max_query_depth": 4,
+			"access_rights": rights(demoGraph, "Demo, GraphQL", object{"restricted_types": []object{{"name": "Country", "fields": []string{"population"}}}}),
+		},
+		{
+			"id": demoFull, "name": "Demo, GraphQL in full", "rate": 20, "per": 1, "quota_max": -1, "max_query_depth": -1,
+			"access_rights": rights(demoGraph, "Demo, GraphQL", nil),
+		},
+	}
 }
 
 // tell prints lines to copy.
 func (d *demo) tell(w io.Writer, gateway string) {
-	say(w, "demo           2 APIs, 1 policy (%d calls per %d s), 1 key. Try:\n", demoQuota, demoPeriod)
+	say(w, "demo           3 APIs, 3 policies (one: %d calls per %d s), 3 keys. Try:\n", demoQuota, demoPeriod)
 	say(w, "  curl -i %s/open/hello\n", gateway)
 	say(w, "  curl -i %s/keyed/hello -H 'Authorization: %s'\n", gateway, d.key.Reveal())
 	say(w, "  for i in $(seq 12); do curl -s -o /dev/null -w '%%{http_code}\\n' %s/keyed/hello -H 'Authorization: %s'; done\n", gateway, d.key.Reveal())
+	say(w, "GraphQL        /countries/: one key may go 4 levels deep and not read Country.population, the other may do all:\n")
+	for _, c := range []struct {
+		about, query string
+		key          secret.Value
+	}{
+		{"allowed", `{ country(code: \"CH\") { name languages { name } } }`, d.reader},
+		{"403, depth limit exceeded", `{ continents { countries { languages { name } } } }`, d.reader},
+		{"400, field: population is restricted on type: Country", `{ country(code: \"CH\") { name population } }`, d.reader},
+		{"all of it, with the other key", `{ continents { countries { population languages { name } } } }`, d.full},
+	} {
+		say(w, "  curl -i %s/countries/ -H 'Authorization: %s' -H 'Content-Type: application/json' -d '{\"query\":\"%s\"}'   # %s\n",
+			gateway, c.key.Reveal(), c.query, c.about)
+	}
 }
 
 // seeder calls the admin.
@@ -114,22 +176,32 @@ type demoAPI struct {
 	id, name, listenPath string
 	open                 bool // no key is asked for
 	target               string
+	schema               string // of a GraphQL API
+}
+
+// definition is the API as it is sent.
+func (a *demoAPI) definition() object {
+	def := object{
+		"api_id": a.id, "name": a.name, "use_keyless": a.open, "strip_auth_data": !a.open,
+		"proxy": object{"listen_path": a.listenPath, "target_url": a.target, "strip_listen_path": true},
+	}
+	if a.schema != "" {
+		def["graphql"] = object{"enabled": true, "execution_mode": "proxyOnly", "schema": a.schema}
+	}
+	return def
 }
 
 // api makes an API, or corrects its target: the sample may have another port.
 func (s *seeder) api(ctx context.Context, api demoAPI) error {
-	def := map[string]any{}
+	def := object{}
 	err := s.call(ctx, http.MethodGet, "/api/apis/"+api.id, nil, &def)
 	if errors.Is(err, errAbsent) {
-		return s.call(ctx, http.MethodPost, "/api/apis", map[string]any{
-			"api_id": api.id, "name": api.name, "use_keyless": api.open, "strip_auth_data": !api.open,
-			"proxy": map[string]any{"listen_path": api.listenPath, "target_url": api.target, "strip_listen_path": true},
-		}, nil)
+		return s.call(ctx, http.MethodPost, "/api/apis", api.definition(), nil)
 	}
 	if err != nil {
 		return err
 	}
-	proxy, ok := def["proxy"].(map[string]any)
+	proxy, ok := def["proxy"].(object)
 	if !ok || proxy["target_url"] == api.target {
 		return nil
 	}
@@ -137,19 +209,17 @@ func (s *seeder) api(ctx context.Context, api demoAPI) error {
 	return s.call(ctx, http.MethodPut, "/api/apis/"+api.id, def, nil)
 }
 
-func (s *seeder) policy(ctx context.Context) error {
-	err := s.call(ctx, http.MethodGet, "/api/portal/policies/"+demoPolicy, nil, nil)
+func (s *seeder) policy(ctx context.Context, policy object) error {
+	err := s.call(ctx, http.MethodGet, fmt.Sprint("/api/portal/policies/", policy["id"]), nil, nil)
 	if !errors.Is(err, errAbsent) {
 		return err
 	}
-	return s.call(ctx, http.MethodPost, "/api/portal/policies", map[string]any{
-		"id": demoPolicy, "name": "Demo", "rate": 20, "per": 1, "quota_max": demoQuota, "quota_renewal_rate": demoPeriod,
-		"access_rights": map[string]any{demoKeyed: map[string]any{"api_id": demoKeyed, "api_name": "Demo, with a key", "versions": []string{"Default"}}},
-	}, nil)
+	return s.call(ctx, http.MethodPost, "/api/portal/policies", policy, nil)
 }
 
-// consumer returns the demo's key, making one where the file does not have it.
-func (s *seeder) consumer(ctx context.Context, file string) (secret.Value, error) {
+// consumer returns a key with a policy, making one where the file does not have
+// it.
+func (s *seeder) consumer(ctx context.Context, file, policy string) (secret.Value, error) {
 	kept, err := secret.ReadFile(file)
 	if err == nil || !errors.Is(err, os.ErrNotExist) {
 		return kept, err
@@ -157,7 +227,7 @@ func (s *seeder) consumer(ctx context.Context, file string) (secret.Value, error
 	var made struct {
 		Key string `json:"key_id"`
 	}
-	if err := s.call(ctx, http.MethodPost, "/api/keys", map[string]any{"alias": "demo", "apply_policies": []string{demoPolicy}}, &made); err != nil {
+	if err := s.call(ctx, http.MethodPost, "/api/keys", object{"alias": policy, "apply_policies": []string{policy}}, &made); err != nil {
 		return secret.Value{}, err
 	}
 	v, _, err := secret.KeepFile(file, func() string { return made.Key })

@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"strings"
 
 	"github.com/valyala/fasthttp"
+
+	countries "github.com/sluicegate/sluice/internal/sample"
 )
 
-// sample is the upstream of the demo: it answers every request with what it
-// received, so that a newcomer sees what the gateway sends on.
+// sample is the upstream of the demo: a GraphQL server on samplePath, and
+// elsewhere it answers every request with what it received, so that a newcomer
+// sees what the gateway sends on.
 type sample struct {
 	server *fasthttp.Server
 	ln     net.Listener
@@ -19,8 +23,15 @@ type sample struct {
 // sampleAddress is where the sample answers unless somebody else already does.
 const sampleAddress = "127.0.0.1:8083"
 
+// samplePath is where the sample answers GraphQL.
+const samplePath = "/graphql"
+
 // startSample serves on sampleAddress, or else on a free loopback port.
 func startSample() (*sample, error) {
+	graph, err := countries.New()
+	if err != nil {
+		return nil, err
+	}
 	ln, err := net.Listen("tcp", sampleAddress)
 	if err != nil {
 		ln, err = net.Listen("tcp", "127.0.0.1:0")
@@ -29,7 +40,7 @@ func startSample() (*sample, error) {
 		return nil, err
 	}
 	s := &sample{
-		server: &fasthttp.Server{Handler: answerSample, NoDefaultServerHeader: true, DisablePreParseMultipartForm: true},
+		server: &fasthttp.Server{Handler: sampleHandler(graph), NoDefaultServerHeader: true, DisablePreParseMultipartForm: true},
 		ln:     ln,
 		done:   make(chan struct{}),
 	}
@@ -55,6 +66,20 @@ type sampleAnswer struct {
 	Method  string            `json:"method"`
 	Path    string            `json:"path"`
 	Headers map[string]string `json:"headers"`
+}
+
+// sampleHandler sends operations to the GraphQL server.
+func sampleHandler(graph *countries.Server) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		if path := strings.TrimSuffix(string(ctx.Path()), "/"); path != samplePath || !ctx.IsPost() {
+			answerSample(ctx)
+			return
+		}
+		status, answer := graph.Answer(ctx.PostBody())
+		ctx.SetStatusCode(status)
+		ctx.SetContentType("application/json")
+		ctx.SetBody(answer)
+	}
 }
 
 func answerSample(ctx *fasthttp.RequestCtx) {

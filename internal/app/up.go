@@ -192,7 +192,8 @@ func (u *allInOne) announce(ctx context.Context) {
 // isServing tells whether the gateway has taken what the admin has.
 func (u *allInOne) isServing() bool {
 	live := u.node.live
-	return live.snapshot() != nil && (u.demo == nil || live.API(demoKeyed) != nil && live.Policies().Get(demoPolicy) != nil)
+	return live.snapshot() != nil && (u.demo == nil ||
+		live.API(demoKeyed) != nil && live.API(demoGraph) != nil && live.Policies().Get(demoPolicy) != nil && live.Policies().Get(demoFull) != nil)
 }
 
 func (u *allInOne) banner(w io.Writer) {

@@ -69,7 +69,7 @@ Counters stay in the process unless valkey.url names a store to share them.`,
 	}
 	addSettings(cmd, settings)
 	must(cmd.MarkFlagDirname("data-dir"))
-	cmd.Flags().BoolVar(&demo, "demo", false, "seed an empty database with a sample upstream, two APIs, a policy and a key")
+	cmd.Flags().BoolVar(&demo, "demo", false, "seed an empty database with a sample upstream, APIs, policies and keys")
 	return cmd
 }
 
