@@ -72,6 +72,7 @@ func New(deps Deps) *Gateway {
 		conf: deps.Config, stages: deps.Stages, observe: deps.Observe,
 		unmatched: deps.Observe.Unmatched(), control: deps.Control, log: deps.Log,
 	}
+	g.stages.log = deps.Log
 	g.server = wire.New(deps.Config.Wire, g, slog.NewLogLogger(deps.Log.Handler(), slog.LevelWarn))
 	return g
 }

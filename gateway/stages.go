@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"fmt"
+	"log/slog"
 
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
+	"github.com/sluicegate/sluice/gateway/persisted"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -22,6 +24,8 @@ type Stages struct {
 	Pools    *upstream.Pools
 	Upstream upstream.Config
 	Meter    func(api string) pipeline.Meter
+
+	log *slog.Logger // the gateway's
 }
 
 // A stageMaker makes one request stage for an API, or nil when the API does not
@@ -36,6 +40,7 @@ type stageMaker struct {
 var requestStages = []stageMaker{
 	{"auth", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.Auth.Compile(def), nil }},
 	{"access", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.Access.Compile(def), nil }},
+	{"persisted", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.persisted(def) }},
 	{"graphql", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.GraphQL.Compile(def) }},
 	{"limit", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.Limit.Compile(def), nil }},
 }
@@ -57,14 +62,28 @@ func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
 		return nil, fmt.Errorf("api %s: %w", def.ID, err)
 	}
 	api.Forward = forward
-	if operations := graphql.StageOf(api); operations != nil {
+	operations := graphql.StageOf(api)
+	if operations != nil {
 		api.Forward, api.Schema = operations.Forward(forward), operations.Schema()
+	}
+	if stored := persisted.StageOf(api); stored != nil {
+		stored.Govern(operations)
+		api.Forward = stored.Forward(api.Forward)
 	}
 	if s.Headers != nil && !def.UseKeyless {
 		api.Response = []pipeline.Stage{s.Headers.Answer()}
 		api.Refused = []pipeline.Stage{s.Headers.Refusal()}
 	}
 	return api, nil
+}
+
+// persisted makes the stage of an API's stored operations, or nil.
+func (s *Stages) persisted(def *definition.API) (pipeline.Stage, error) {
+	stored, err := persisted.New(def, persisted.Options{Rate: s.Limit.Rate, Log: s.log})
+	if stored == nil {
+		return nil, err
+	}
+	return stored, nil
 }
 
 // keep lets go of what no API in service uses.

@@ -302,7 +302,7 @@ func TestCheckingWhatIsRightDoesNotAllocate(t *testing.T) {
 		if c.Check(s, vars, json, sizes, Options{}) != nil {
 			t.Fatal("refused")
 		}
-	}); allocs != 0 {
+	}); allocs != 0 && !raceEnabled {
 		t.Errorf("%v allocations", allocs)
 	}
 }
@@ -313,7 +313,10 @@ func TestHostileVariablesAreCheap(t *testing.T) {
 		wide.WriteString(" f" + strings.Repeat("a", i%20) + strings.Repeat("b", i/20) + ": Int")
 	}
 	s := load(t, sdl+"input Huge { r: Int! in: Huge any: Any "+wide.String()+" }")
-	const size = 1 << 20
+	size, limit := 1<<20, 50*time.Millisecond
+	if raceEnabled {
+		size, limit = size/16, time.Minute
+	}
 	var names []string
 	for i := range 3000 {
 		names = append(names, "v"+strings.Repeat("z", i%50)+strings.Repeat("y", i/50)+": Int")
@@ -338,13 +341,13 @@ func TestHostileVariablesAreCheap(t *testing.T) {
 		var checker Checker
 		sizes := make([]int64, len(vars))
 		best := time.Hour
-		for range 3 { // other work on the machine can only make it slower
+		for try := 0; try < 3 || best > limit && try < 50; try++ { // other work on the machine can only make it slower
 			start := time.Now()
 			checker.Check(s, vars, json, sizes, Options{})
 			best = min(best, time.Since(start))
 		}
 		t.Logf("%-30s %v", name, best)
-		if best > 50*time.Millisecond && !raceEnabled {
+		if best > limit {
 			t.Errorf("%s: %v for %d bytes", name, best, len(json))
 		}
 	}

@@ -1,0 +1,5 @@
+//go:build race
+
+package persisted
+
+const raceEnabled = true
