@@ -16,6 +16,7 @@ const maxComparisons = 200_000
 
 const (
 	maxSide    = 20   // fields on each side that a conflict names
+	maxInside  = 64   // conflicts that are told in one place
 	maxDetail  = 1000 // bytes of what it tells of fields inside
 	maxNesting = 4000 // of comparisons inside each other
 )
@@ -158,6 +159,10 @@ func (m *Merger) Conflicts(in Input) ([]Conflict, bool) {
 	return m.out, m.left >= 0
 }
 
+// plenty tells whether there are so many conflicts in one place that no more of
+// them are told.
+func (m *Merger) plenty(found []conflict) bool { return len(found) >= max(m.in.Most, maxInside) }
+
 // pass compares within each set, in document order.
 func (m *Merger) pass() {
 	for _, d := range m.doc.Definitions {
@@ -201,7 +206,7 @@ func (m *Merger) within(id uint32) {
 // compareGroup compares all entries of one name with each other.
 func (m *Merger) compareGroup(a uint32, found *[]conflict) {
 	for ; a != syntax.None; a = m.entries[a].next {
-		for b := m.entries[a].next; b != syntax.None && !m.done(); b = m.entries[b].next {
+		for b := m.entries[a].next; b != syntax.None && !m.done() && !m.plenty(*found); b = m.entries[b].next {
 			m.compare(false, a, b, found)
 		}
 	}
@@ -237,7 +242,7 @@ func (m *Merger) compareSets(exclusive bool, one, two uint32, found *[]conflict)
 
 func (m *Merger) compareMatch(exclusive bool, of match, found *[]conflict) {
 	for a := of.a; a != syntax.None; a = m.entries[a].next {
-		for b := of.b; b != syntax.None && !m.done(); b = m.entries[b].next {
+		for b := of.b; b != syntax.None && !m.done() && !m.plenty(*found); b = m.entries[b].next {
 			m.compare(exclusive, a, b, found)
 		}
 	}

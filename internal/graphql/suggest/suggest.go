@@ -32,6 +32,9 @@ func (f *Finder) Like(name string, options func(yield func(string) bool)) []stri
 	f.distance = map[string]int{}
 	var found []string
 	for option := range options {
+		if option == "" {
+			continue
+		}
 		if f.steps > maxSteps {
 			break
 		}

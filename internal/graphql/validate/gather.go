@@ -36,7 +36,9 @@ type gatherer struct {
 	root          schema.TypeID
 	firstVariable uint32        // of the operation, in doc.Variables
 	keys          []syntax.Span // names in the answer that the root's __typename is selected under
-	fields        int           // that are left of what is allowed
+	starts        []uint32      // of variables
+	locations     []syntax.Location
+	fields        int // that are left of what is allowed
 	selections    int
 	err           error
 }

@@ -74,16 +74,17 @@ func (g *gatherer) defineVariables(op *syntax.Operation) {
 	if op.Variables.Len() == 0 {
 		return
 	}
-	starts := make([]uint32, 0, op.Variables.Len())
+	g.starts = g.starts[:0]
 	for i := op.Variables.Lo; i < op.Variables.Hi; i++ {
 		def := &g.doc.Variables[i]
 		ref, _, _ := typeRef(g.s, g.doc, def.Type)
 		g.variables.Set(g.names.Number(def.Name), uint32(len(g.facts.Variables)))
 		g.facts.Variables = append(g.facts.Variables, Variable{Type: ref, HasDefault: def.Default != syntax.None})
 		g.facts.Directives += def.Directives.Len()
-		starts = append(starts, def.Start)
+		g.starts = append(g.starts, def.Start)
 	}
-	for i, location := range locate(g.doc.Source, starts) {
+	g.locations = locate(g.locations[:0], g.doc.Source, g.starts)
+	for i, location := range g.locations {
 		g.facts.Variables[i].Location = location
 	}
 }

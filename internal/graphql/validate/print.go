@@ -15,6 +15,10 @@ type printer struct {
 	out []byte
 }
 
+// maxPrinted is up to how many bytes a value is rewritten. Longer ones are told as
+// they stand.
+const maxPrinted = 4096
+
 // enough is from how many bytes on nothing more is written.
 const enough = names.MaxEcho + utf8.UTFMax
 
@@ -22,6 +26,9 @@ const enough = names.MaxEcho + utf8.UTFMax
 // not longer than messages repeat.
 func (v *Validator) print(val *syntax.Value) string {
 	p := printer{doc: v.doc}
+	if val.Text.End-val.Text.Start > maxPrinted {
+		return v.text(val.Text) // a text of a megabyte is not decoded for its first line
+	}
 	p.value(val)
 	return names.Clip(string(p.out), names.MaxEcho)
 }

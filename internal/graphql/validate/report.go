@@ -63,7 +63,7 @@ func (v *Validator) errors() []*syntax.Error {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	found := locate(v.doc.Source, all)
+	found := locate(nil, v.doc.Source, all)
 	for i, p := range v.problems {
 		errs[i] = &syntax.Error{Message: p.message}
 		for _, at := range p.places {
@@ -78,10 +78,9 @@ func (v *Validator) errors() []*syntax.Error {
 	return errs
 }
 
-// locate returns the places of offsets, which are in order, in one pass over the
+// locate appends the places of offsets, which are in order, in one pass over the
 // text.
-func locate(source []byte, offsets []uint32) []syntax.Location {
-	found := make([]syntax.Location, 0, len(offsets))
+func locate(found []syntax.Location, source []byte, offsets []uint32) []syntax.Location {
 	line, column, at := 1, 1, 0
 	for _, offset := range offsets {
 		for ; at < min(int(offset), len(source)); at++ {
