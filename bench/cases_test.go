@@ -18,6 +18,7 @@ type request struct {
 	body   string   // sent with POST when it is not empty
 	status int
 	reason string // of a refusal
+	answer string // of the gateway itself; "": the upstream's
 }
 
 // requests are the cases, each beside those that it is to be compared with.
@@ -37,6 +38,15 @@ var requests = []request{
 	{name: "token, rate", path: "/plain/some/path", key: "rate", status: 200},
 	{name: "token, policy, rate and quota", path: "/plain/some/path", key: "both", status: 200},
 
+	{name: "GraphQL, keyless", path: "/opengraph/", body: query, status: 200},
+	{name: "GraphQL, token, policy, rate, quota, depth and fields", path: "/graph/", key: "graph", body: query, status: 200},
+	{name: "GraphQL, variables, in the URL", path: "/graph/?variables=%7B%22c%22%3A%22DE%22%7D&query=query%28%24c%3AID%21%29%7Bcountry%28code%3A%24c%29%7Bname%7D%7D", key: "graph", status: 200},
+	{name: "GraphQL, answered by the gateway", path: "/graph/", key: "graph", body: `{"query":"{ __typename }"}`, status: 200, answer: `{"data":{"__typename":"Query"}}`},
+	{name: "refused, GraphQL, invalid", path: "/graph/", key: "graph", body: `{"query":"{ nope }"}`, status: 400, reason: "graphql_invalid"},
+	{name: "refused, GraphQL, depth", path: "/graph/", key: "graph", body: `{"query":"{ countries { continent { countries { continent { name } } } } }"}`, status: 403, reason: "depth_limit"},
+	{name: "refused, GraphQL, field", path: "/graph/", key: "graph", body: `{"query":"{ secret }"}`, status: 400, reason: "field_restricted"},
+	{name: "refused, GraphQL, not JSON", path: "/graph/", key: "graph", body: `[]`, status: 400, reason: "graphql_invalid"},
+
 	{name: "refused, no key", path: "/plain/x", status: 401, reason: "auth_missing"},
 	{name: "refused, unknown key", path: "/plain/x", key: "unknown", status: 403, reason: "auth_unknown"},
 	{name: "refused, mistyped key", path: "/plain/x", key: "mistyped", status: 403, reason: "auth_unknown"},
@@ -46,6 +56,21 @@ var requests = []request{
 	{name: "refused, URL not allowed", path: "/urls/users/1", key: "urls", status: 403, reason: "url_denied"},
 	{name: "refused, rate", path: "/plain/x", key: "slow", status: 429, reason: "rate_limit"},
 	{name: "refused, quota", path: "/plain/x", key: "spent", status: 403, reason: "quota_exceeded"},
+}
+
+// countries is the schema of the GraphQL cases, and query an operation of theirs.
+const (
+	countries = `
+type Query { country(code: ID!): Country countries(first: Int): [Country!]! secret: String }
+type Country { code: ID! name: String! capital: String continent: Continent! }
+type Continent { code: ID! name: String! countries: [Country!]! }`
+	query = `{"query":"query Country($code: ID!) {\n  country(code: $code) { ...Names continent { name countries { code } } }\n}\nfragment Names on Country { code name capital }","operationName":"Country","variables":{"code":"DE"}}`
+)
+
+// graph makes an API a GraphQL API.
+func graph(a *definition.API) {
+	a.UseKeyless = a.ID == "opengraph"
+	a.GraphQL = &definition.GraphQL{Enabled: true, ExecutionMode: definition.ModeProxy, Schema: countries}
 }
 
 // rights lets a key call an API, some URLs of it only if they are named.
@@ -77,7 +102,14 @@ func shop(w *world) map[string]string {
 	api("plain", func(*definition.API) {})
 	api("strip", func(a *definition.API) { a.StripAuthData = true })
 	api("urls", func(*definition.API) {})
+	api("graph", graph)
+	api("opengraph", graph)
+	fields := rights("graph")
+	fields["graph"].RestrictedTypes = []definition.TypeFields{{Name: "Query", Fields: []string{"secret"}}}
+	deep := plenty
+	deep.MaxQueryDepth = 5
 	w.bundle.Policies = append(w.bundle.Policies,
+		&definition.Policy{ID: "graph", OrgID: "bench", Limits: deep, AccessRights: fields},
 		&definition.Policy{ID: "both", OrgID: "bench", Limits: plenty, AccessRights: rights("plain")},
 		&definition.Policy{ID: "plain", OrgID: "bench", Limits: none, AccessRights: rights("plain")},
 	)
@@ -89,6 +121,7 @@ func shop(w *world) map[string]string {
 		"plain":     w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: both}),
 		"urls":      w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: rights("urls", definition.AllowedURL{URL: "/orders/[0-9]+", Methods: []string{"GET"}})}),
 		"rate":      w.key(&definition.Session{OrgID: "bench", Limits: rateOnly, AccessRights: rights("plain")}),
+		"graph":     w.key(&definition.Session{OrgID: "bench", ApplyPolicies: []string{"graph"}}),
 		"both":      w.key(&definition.Session{OrgID: "bench", ApplyPolicies: []string{"both"}}),
 		"inactive":  w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: rights("plain"), IsInactive: true}),
 		"expired":   w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: rights("plain"), Expires: 1000}),
@@ -133,7 +166,10 @@ func (r request) want() *load.Want {
 	if r.reason != "" {
 		w.Line = []byte("\r\nX-Sluice-Reason: " + r.reason + "\r\n")
 	}
-	if r.status == 200 {
+	switch {
+	case r.answer != "":
+		w.Body = []byte(r.answer)
+	case r.status == 200:
 		w.Body, _ = load.Body([]byte("1k"))
 	}
 	return w
