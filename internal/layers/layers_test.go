@@ -88,7 +88,7 @@ var rooms = []room{
 	{"gateway/graphql", with(kit, "gateway/graphql/...", "internal/jsonscan", "internal/rights", "internal/graphql/..."), []string{fasthttp}},
 	{"gateway/graphql/request", []string{"gateway/pipeline", "internal/jsonscan", "internal/graphql/syntax"}, nil},
 	{"gateway/graphql/cache", nil, nil},
-	{"gateway/persisted", with(kit, "gateway/graphql", "internal/jsonscan", "internal/rights", "internal/graphql/..."), []string{fasthttp}},
+	{"gateway/persisted", with(kit, "gateway/graphql/...", "internal/jsonscan", "internal/rights", "internal/graphql/..."), []string{fasthttp}},
 	{"gateway/stream/mapping", nil, []string{mapping}},
 	{"gateway/stream", with(kit, "gateway/stream/mapping", "internal/secret"), []string{fasthttp, fasthttpWS, amqp, kafka}},
 	{"gateway/observe/usage", []string{"internal/graphql/syntax", "internal/graphql/schema", "internal/graphql/validate"}, nil},
