@@ -191,6 +191,11 @@ func TestSchemasAreJudgedAsByTheReferenceImplementation(t *testing.T) {
 	for _, text := range corpus(t) {
 		c.compare(t, js, text)
 	}
+	for _, name := range []string{"schemas/swapi.graphql", "schemas/github.graphql"} {
+		if content, ok := testenv.Data(t, name); ok {
+			c.compare(t, js, string(content))
+		}
+	}
 	c.log(t)
 }
 
