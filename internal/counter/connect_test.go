@@ -97,7 +97,7 @@ func TestVersionsThatLackWhatTheScriptsNeedAreRefused(t *testing.T) {
 	} {
 		t.Run(version, func(t *testing.T) {
 			store := fakeStore(t, version)
-			v, err := counter.OpenValkey(t.Context(), counter.ValkeyOptions{Addresses: []string{store}})
+			v, err := counter.OpenValkey(t.Context(), counter.ValkeyOptions{Addresses: []string{store}, Timeout: patience})
 			if err == nil {
 				v.Close()
 			}

@@ -46,9 +46,6 @@ func gatewayAt(t *testing.T, o counter.ValkeyOptions) *gateway {
 	t.Helper()
 	c := &changes{}
 	o.Changed = c.told
-	if o.Timeout == 0 {
-		o.Timeout = 2 * time.Second // a busy machine is no outage
-	}
 	v := openValkey(t, o)
 	return &gateway{subject{Counter: v, naming: counter.Naming{Tagged: o.Cluster}}, v, c}
 }
@@ -688,6 +685,9 @@ func TestOpenValkeyRefusesWhatWaitingCannotMend(t *testing.T) {
 		{"not a cluster", counter.ValkeyOptions{Addresses: []string{locked.Addr}, Password: "right", Cluster: true}, `counter store: store cannot be used: its mode is "standalone" but cluster is set to true`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.o.Timeout == 0 {
+				c.o.Timeout = patience
+			}
 			v, err := counter.OpenValkey(t.Context(), c.o)
 			if err == nil {
 				v.Close()

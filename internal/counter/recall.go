@@ -27,11 +27,11 @@ type recallPart struct {
 
 // known is the last reply about one quota.
 type known struct {
-	key    string
-	used   int64
-	reset  int64  // unix milliseconds; 0: never renews
-	flight uint64 // the flight that told it, to ignore one that landed late
-	touched,
+	key      string
+	used     int64
+	reset    int64  // unix milliseconds; 0: never renews
+	flight   uint64 // the flight that told it, to ignore one that landed late
+	touched, // used again since the hand came by
 	gone bool
 }
 
@@ -59,7 +59,6 @@ func (r *recall) note(key string, used, reset int64, flight uint64, doubt bool) 
 	if flight >= e.flight && !doubt {
 		e.used, e.reset, e.flight = used, reset, flight
 	}
-	e.touched = true
 }
 
 // add notes calls that the store was told of without saying what it then held.
@@ -75,9 +74,12 @@ func (r *recall) add(key string, calls, reset int64) {
 }
 
 // entry returns a key's entry. A new one takes the room of the one that was not
-// used for longest, about, when there is no other.
+// used for longest, about, when there is no other. It does not count as touched
+// yet: else the hand, having passed over nothing but touched entries, would take
+// one that is used all the time to make room for one that came once.
 func (p *recallPart) entry(key string, most int) *known {
 	if e := p.entries[key]; e != nil {
+		e.touched = true
 		return e
 	}
 	e := &known{key: key}

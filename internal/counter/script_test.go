@@ -94,7 +94,7 @@ func (r reply) String() string {
 // the same at each of them.
 func TestScriptCountsAsTheCodeInMemoryDoes(t *testing.T) {
 	store := testenv.Valkey(t)
-	v, err := OpenValkey(t.Context(), ValkeyOptions{Addresses: []string{store.Addr}})
+	v, err := OpenValkey(t.Context(), ValkeyOptions{Addresses: []string{store.Addr}, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func randomLimits(random *rand.Rand) []Limit {
 // and the other items of the flight are not harmed.
 func TestScriptLeavesForeignValuesAlone(t *testing.T) {
 	store := testenv.Valkey(t)
-	v, err := OpenValkey(t.Context(), ValkeyOptions{Addresses: []string{store.Addr}})
+	v, err := OpenValkey(t.Context(), ValkeyOptions{Addresses: []string{store.Addr}, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

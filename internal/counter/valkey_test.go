@@ -2,13 +2,20 @@ package counter_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
+// patience is a time-out that a busy machine does not take for an outage.
+const patience = 10 * time.Second
+
 func openValkey(t testing.TB, o counter.ValkeyOptions) *counter.Valkey {
 	t.Helper()
+	if o.Timeout == 0 {
+		o.Timeout = patience
+	}
 	v, err := counter.OpenValkey(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

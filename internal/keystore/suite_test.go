@@ -273,7 +273,8 @@ func watched(t *testing.T, s keystore.Store) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	one, two := watch(ctx, s), watch(t.Context(), s)
-	for _, h := range []*heard{one, two} {
+	listeners := []*heard{one, two}
+	for _, h := range listeners {
 		h.await(t, "") // it hears from now on
 	}
 	// A connection that is made later than the first says "": what was written
@@ -282,8 +283,11 @@ func watched(t *testing.T, s keystore.Store) {
 		t.Helper()
 		for range 5 {
 			write()
-			inOne, inTwo := one.hears(t, hash), two.hears(t, hash)
-			if inOne && inTwo {
+			all := true
+			for _, h := range listeners {
+				all = h.hears(t, hash) && all
+			}
+			if all {
 				return
 			}
 		}
@@ -305,8 +309,8 @@ func watched(t *testing.T, s keystore.Store) {
 	one.mu.Lock()
 	one.hashes = nil
 	one.mu.Unlock()
-	put(t, s, "c", alias("1"))
-	two.await(t, "c")
+	listeners = listeners[1:]
+	hear("c", func() { put(t, s, "c", alias("1")) })
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	if len(one.hashes) > 0 {
