@@ -246,6 +246,9 @@ func (c *comparison) input(was, is *schema.Input, w *words) {
 			level = Safe
 		}
 		c.add(level, w.changed, place, subject, w.changedType, before, " to ", after, ".")
+		if level == Breaking {
+			return // the default value goes with the type
+		}
 	}
 	c.deprecation(place, was.Deprecated, is.Deprecated)
 	switch {
