@@ -84,6 +84,19 @@ func (c *call) flag(name string) (bool, error) {
 	return false, refuse(fasthttp.StatusBadRequest, fmt.Sprintf("Query parameter %q must be true, 1, false or 0, not %s", name, strconv.Quote(given)))
 }
 
+// number reads a query parameter that is a whole number in [least, most].
+func (c *call) number(name string, otherwise, least, most int) (int, error) {
+	given, ok := c.query[name]
+	if !ok {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(given)
+	if err != nil || n < least || n > most {
+		return 0, refuse(fasthttp.StatusBadRequest, fmt.Sprintf("Query parameter %q must be a whole number in %d…%d, not %.40q", name, least, most, given))
+	}
+	return n, nil
+}
+
 // body returns the body, which the caller may keep.
 func (c *call) body() ([]byte, error) {
 	var body []byte

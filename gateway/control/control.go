@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/event"
 	"github.com/sluicegate/sluice/internal/secret"
@@ -84,6 +85,12 @@ type GroupReloader interface {
 // Events takes what happened to keys.
 type Events interface{ Raise(e event.Event) }
 
+// Usage knows which fields of GraphQL APIs are read.
+type Usage interface {
+	// Fields reports on an API, whether it ever had traffic or not.
+	Fields(api string, f usage.Filter) *usage.Report
+}
+
 // ErrNotFound says that a backend has no such API or policy.
 var ErrNotFound = errors.New("not found")
 
@@ -96,6 +103,7 @@ type Deps struct {
 	ListKeys    bool          // GET /svc/keys lists hashes, or keys where they are stored in clear
 	Reloader    Reloader      // required
 	Group       GroupReloader // nil: this gateway is alone in its group
+	Usage       Usage         // nil: nothing is counted, and the call is not found
 	Events      Events        // nil: nobody is told
 	Health      []Component   // shown by /hello, beside the configuration
 	Version     string        // of this program

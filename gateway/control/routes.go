@@ -42,6 +42,8 @@ func (a *API) routes() []route {
 		{"DELETE", "/svc/apis/{id}", nil, a.deleteAPI},
 		{"GET", "/svc/apis/{id}/versions", nil, a.listVersions},
 
+		{"GET", "/svc/graphql/usage/{id}", []string{"type", "field", "key", "keys", "p", "page_size"}, a.fieldUsage},
+
 		{"GET", "/svc/policies", nil, a.listPolicies},
 		{"POST", "/svc/policies", nil, a.createPolicy},
 		{"GET", "/svc/policies/{id}", nil, a.getPolicy},

@@ -279,6 +279,9 @@ func TestSourcesAreShown(t *testing.T) {
 		KeyCache: func() KeyCache {
 			return KeyCache{Hits: 1, Misses: 2, Unknown: 3, Malformed: 4, Stale: 5, Busy: 9, Entries: 6, Unknowns: 7}
 		},
+		Operations: func() OperationCache {
+			return OperationCache{Hits: 21, Misses: 22, Refused: 23, Valid: 24, Invalid: 25, ValidBytes: 26, InvalidBytes: 27}
+		},
 		Counters:      func() Store { return Store{Away: true, Outages: 2, Without: 8} },
 		Keys:          func() Store { return Store{} },
 		ConfigSource:  func() string { return "disk" },
@@ -291,6 +294,9 @@ func TestSourcesAreShown(t *testing.T) {
 		`sluice_key_cache_total{result="unknown"} 3`, `sluice_key_cache_total{result="malformed"} 4`,
 		`sluice_key_cache_total{result="stale"} 5`, `sluice_key_cache_total{result="busy"} 9`,
 		`sluice_key_cache_entries{kind="session"} 6`, `sluice_key_cache_entries{kind="unknown"} 7`,
+		`sluice_graphql_cache_total{result="hit"} 21`, `sluice_graphql_cache_total{result="miss"} 22`, `sluice_graphql_cache_total{result="refused"} 23`,
+		`sluice_graphql_cache_entries{kind="valid"} 24`, `sluice_graphql_cache_entries{kind="refused"} 25`,
+		`sluice_graphql_cache_bytes{kind="valid"} 26`, `sluice_graphql_cache_bytes{kind="refused"} 27`,
 		`sluice_store_up{store="counters"} 0`, `sluice_store_up{store="keys"} 1`,
 		`sluice_store_outages_total{store="counters"} 2`, `sluice_store_decisions_without_total{store="counters"} 8`,
 		`sluice_config_source{source="disk"} 1`, `sluice_events_dropped_total 11`, `sluice_log_dropped_total 0`,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/control"
 	"github.com/sluicegate/sluice/gateway/observe"
+	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/config"
@@ -73,6 +74,7 @@ type nodeParts struct {
 type node struct {
 	nodeParts
 	plane   *plane
+	usage   *usage.Usage
 	source  source.Source
 	live    *live
 	control *control.API // nil: no secret
@@ -82,7 +84,7 @@ type node struct {
 }
 
 func newNode(p nodeParts) (*node, error) {
-	n := &node{nodeParts: p, live: &live{}}
+	n := &node{nodeParts: p, live: &live{}, usage: usage.New()}
 	backend, err := n.connect()
 	if err != nil {
 		return nil, err
@@ -92,7 +94,7 @@ func newNode(p nodeParts) (*node, error) {
 	} else if n.control, err = n.newControl(backend); err != nil {
 		return nil, err
 	}
-	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source}
+	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source, usage: n.usage}
 	switch {
 	case n.control == nil:
 	case p.cfg.Gateway.ControlListen == "":
@@ -169,7 +171,7 @@ func (n *node) newControl(b backend) (*control.API, error) {
 	}
 	return control.New(control.Deps{
 		Secret: n.secret, Live: n.live, Definitions: b.definitions, Keys: b.keys, Reloader: b.reloader, Group: b.group,
-		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Events: n.events, Health: health, Version: Version(), Log: n.log,
+		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Usage: n.usage, Events: n.events, Health: health, Version: Version(), Log: n.log,
 	})
 }
 

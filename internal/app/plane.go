@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
+	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/wire"
@@ -27,6 +28,7 @@ type plane struct {
 	access   *observe.AccessLog // nil: off
 	sessions *auth.Sessions
 	pools    *upstream.Pools
+	graphql  *graphql.GraphQL
 	log      *slog.Logger
 }
 
@@ -36,6 +38,7 @@ type planeParts struct {
 	stores  *stores
 	control fasthttp.RequestHandler // nil: not on the traffic port
 	origin  func() string           // where the configuration in force came from
+	usage   *usage.Usage            // where operations are counted
 }
 
 func newPlane(p planeParts) (*plane, error) {
@@ -57,7 +60,7 @@ func newPlane(p planeParts) (*plane, error) {
 		Timeout: time.Second,
 	})
 	pl.observer = observe.New(observe.Options{
-		Version: Version(), Access: pl.access, Events: p.events, Log: p.log,
+		Version: Version(), Usage: p.usage, Access: pl.access, Events: p.events, Log: p.log,
 		Sources: pl.sources(p),
 	})
 	pl.gateway = gateway.New(gateway.Deps{
@@ -69,10 +72,11 @@ func newPlane(p planeParts) (*plane, error) {
 func (pl *plane) stages(p planeParts) gateway.Stages {
 	g, u := p.cfg.Gateway, p.cfg.Upstream
 	limiter := limit.New(p.stores.counters, p.log)
+	pl.graphql = graphql.New(graphqlOptions(p, limiter))
 	return gateway.Stages{
 		Auth:    auth.New(pl.sessions, p.cfg.Keys.MinLength),
 		Access:  access.New(access.Options{Naming: p.stores.naming, MasterKeys: p.cfg.Keys.AllowMasterKeys, Log: p.log}),
-		GraphQL: graphql.New(graphqlOptions(p, limiter)),
+		GraphQL: pl.graphql,
 		Limit:   limiter,
 		Headers: limit.NewHeaders(limit.Names(g.RatelimitHeaders)),
 		Pools:   pl.pools,
@@ -126,6 +130,13 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 			return observe.KeyCache{
 				Hits: now.Hits, Misses: now.Misses, Unknown: now.Unknown, Malformed: now.Malformed,
 				Stale: now.Stale, Busy: now.Busy, Entries: now.Entries, Unknowns: now.Unknowns,
+			}
+		},
+		Operations: func() observe.OperationCache {
+			now := pl.graphql.Cached()
+			return observe.OperationCache{
+				Hits: now.Hits, Misses: now.Misses, Refused: now.RefusedHits,
+				Valid: now.Entries, ValidBytes: now.Bytes, Invalid: now.Refused, InvalidBytes: now.RefusedBytes,
 			}
 		},
 		Counters:      p.stores.counterState,
