@@ -68,7 +68,7 @@ func TestValkeyCluster(t *testing.T) {
 		for _, node := range cluster.Nodes {
 			node.Do("FLUSHALL")
 		}
-		v := openValkey(t, keystore.ValkeyOptions{Addresses: cluster.Addresses(), Cluster: true, Fed: true, Timeout: 2 * time.Second})
+		v := openValkey(t, keystore.ValkeyOptions{Addresses: cluster.Addresses(), Cluster: true, Fed: true})
 		fill(t, v, nil)
 		return v
 	})
@@ -88,10 +88,13 @@ func openFile(t *testing.T, path string) *keystore.File {
 	return f
 }
 
+// patience is a time-out that a busy machine does not take for an outage.
+const patience = 10 * time.Second
+
 func openValkey(t *testing.T, o keystore.ValkeyOptions) *keystore.Valkey {
 	t.Helper()
 	if o.Timeout == 0 {
-		o.Timeout = time.Second
+		o.Timeout = patience
 	}
 	v, err := keystore.OpenValkey(o)
 	if err != nil {
@@ -250,7 +253,7 @@ func (h *heard) hears(t *testing.T, hash string) bool {
 // it, and returns which it was.
 func (h *heard) first(t *testing.T, hash, other string) string {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(2 * patience)
 	for {
 		h.mu.Lock()
 		for _, want := range []string{hash, other} {

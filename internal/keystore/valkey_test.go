@@ -112,7 +112,7 @@ func TestFillThatBreaksOffLeavesTheStoreIncomplete(t *testing.T) {
 
 func TestClusterNodeThatLostItsDataIsNotProof(t *testing.T) {
 	cluster := testenv.ValkeyCluster(t)
-	v := openValkey(t, keystore.ValkeyOptions{Addresses: cluster.Addresses(), Cluster: true, Fed: true, Timeout: 2 * time.Second})
+	v := openValkey(t, keystore.ValkeyOptions{Addresses: cluster.Addresses(), Cluster: true, Fed: true})
 	all := many(300)
 	fill(t, v, all)
 	cluster.Nodes[1].Do("FLUSHALL")
@@ -138,7 +138,7 @@ func TestClusterNodeThatLostItsDataIsNotProof(t *testing.T) {
 func TestStoreThatIsAwayProvesNothing(t *testing.T) {
 	server := testenv.Valkey(t, "--appendonly", "yes")
 	v := openValkey(t, keystore.ValkeyOptions{Addresses: []string{server.Addr}, Timeout: 300 * time.Millisecond})
-	put(t, v, "h", alias("one"))
+	eventually(t, "it is reached", func() bool { return v.Put(t.Context(), "h", alias("one")) == nil })
 	server.Kill()
 	_, err := v.Get(t.Context(), "h")
 	isUnavailable(t, "get", err)
@@ -171,7 +171,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 func TestStoreThatStandsStillIsGivenUpInTime(t *testing.T) {
 	server := testenv.Valkey(t)
 	v := openValkey(t, keystore.ValkeyOptions{Addresses: []string{server.Addr}, Timeout: 100 * time.Millisecond})
-	put(t, v, "h", alias("one"))
+	eventually(t, "it is reached", func() bool { return v.Put(t.Context(), "h", alias("one")) == nil })
 	server.Stop()
 	defer server.Cont()
 	started := time.Now()
@@ -213,7 +213,7 @@ func TestValueThatIsNoSessionProvesNothing(t *testing.T) {
 func TestStoreThatRefusesUsIsAnError(t *testing.T) {
 	server := testenv.Valkey(t, "--requirepass", "right")
 	for name, password := range map[string]string{"no password": "", "wrong password": "wrong"} {
-		v, err := keystore.OpenValkey(keystore.ValkeyOptions{Addresses: []string{server.Addr}, Password: password})
+		v, err := keystore.OpenValkey(keystore.ValkeyOptions{Addresses: []string{server.Addr}, Password: password, Timeout: patience})
 		if err == nil {
 			v.Close()
 			t.Errorf("%s: accepted", name)
@@ -298,7 +298,7 @@ func TestWatchHearsSoon(t *testing.T) {
 
 func TestWatchFollowsAPromotedReplica(t *testing.T) {
 	group := testenv.ValkeySentinel(t)
-	o := keystore.ValkeyOptions{Addresses: []string{group.Sentinel.Addr}, SentinelMaster: group.Master, Timeout: 2 * time.Second}
+	o := keystore.ValkeyOptions{Addresses: []string{group.Sentinel.Addr}, SentinelMaster: group.Master}
 	v := openValkey(t, o)
 	h := watch(t.Context(), v)
 	h.await(t, "")
