@@ -183,8 +183,10 @@ func TestOtherMethodsOfAPathAreRefused(t *testing.T) {
 
 func TestHolesTakeWhatTheVariablesTypeAsks(t *testing.T) {
 	const operation = "query ($i: Int!, $f: [Float!], $b: Boolean, $s: String, $e: Color) { q(i: $i, f: $f, b: $b, s: $s, e: $e) }"
-	s, _ := compiled(t, definitionOf(t, entry{"GET", "/{v}/{k}", operation,
-		`{"i": "$svc_context.headers_I", "f": ["$svc_context.headers_F", 2], "b": "$svc_context.headers_B", "s": "$path.v", "e": "$path.k", "unknown": "$path.k", "constant": "7"}`}), nil)
+	s, _ := compiled(t, definitionOf(t, entry{
+		"GET", "/{v}/{k}", operation,
+		`{"i": "$svc_context.headers_I", "f": ["$svc_context.headers_F", 2], "b": "$svc_context.headers_B", "s": "$path.v", "e": "$path.k", "unknown": "$path.k", "constant": "7"}`,
+	}), nil)
 	good := []string{"I: -7", "F: 1.5e3", "B: true"}
 	ex, v := call(t, s, "GET", "/1/RED", good...)
 	want := `{"b":true,"constant":"7","e":"RED","f":[1.5e3,2],"i":-7,"s":"1","unknown":"RED"}}`
