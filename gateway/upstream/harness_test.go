@@ -166,13 +166,16 @@ func (g *gate) dial() *client {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	g.t.Cleanup(func() { _ = conn.Close() })
 	return &client{t: g.t, conn: conn, br: bufio.NewReader(conn)}
 }
 
+// patience bounds each step of a client, on however busy a machine.
+const patience = 20 * time.Second
+
 func (c *client) send(raw string) {
 	c.t.Helper()
+	_ = c.conn.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(c.conn, raw); err != nil {
 		c.t.Fatal(err)
 	}
@@ -187,6 +190,7 @@ type answer struct {
 
 func (c *client) read(method string) answer {
 	c.t.Helper()
+	_ = c.conn.SetDeadline(time.Now().Add(patience))
 	resp, err := http.ReadResponse(c.br, &http.Request{Method: method})
 	if err != nil {
 		c.t.Fatalf("reading an answer: %v", err)
@@ -211,9 +215,9 @@ func (a answer) String() string {
 // eventually waits for a condition that others bring about.
 func eventually(t testing.TB, what string, true func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !true(); {
+	for deadline := time.Now().Add(patience); !true(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 5 s: %s", what)
+			t.Fatalf("not within %s: %s", patience, what)
 		}
 		<-time.After(time.Millisecond)
 	}
