@@ -23,7 +23,7 @@ enum Color { RED GREEN BLUE }
 scalar Anything
 input Place { x: Int! y: Int = 3 color: Color next: Place tags: [String!] any: Anything }
 input Spot @oneOf { a: Int b: String }
-type Query { pet(id: ID!): Pet pets(first: Int, color: Color): [Pet!]! beings: [Being] node(id: ID): Node me: Person paint(colors: [Color!], f: Float, any: Anything, b: Boolean, s: String): Int query: Query }
+type Query { pet(id: ID!): Pet pets(first: Int, color: Color): [Pet!]! beings: [Being] node(id: ID): Node me: Person paint(colors: [Color!], f: Float, any: Anything, b: Boolean, s: String): Int query: Query count(n: Int! = 1): Int }
 type Mutation { rename(id: ID!, name: String!): Pet }
 type Subscription { renamed: Pet born(first: Int): [Pet] }
 `

@@ -124,6 +124,7 @@ func TestNothingIsWrongWithValidDocuments(t *testing.T) {
 		"query A { ...Q } query B { ...Q me { name } } fragment Q on Query { me { id } }",
 		"{ ... @include(if: true) { me @once @tag(name: \"a\") @tag(name: \"b\", level: 2) { id } } }",
 		"{ __schema { types { fields { type { name } } } } __type(name: \"Dog\") { interfaces { possibleTypes { name } } } }",
+		"query($n: Int, $m: Int = 1) { count(n: $n) c: count(n: $m) }",
 		"query($s: String!, $i: Int!) { me { home(by: {a: $i}) h: home(by: {b: $s}) } }",
 	} {
 		if got := problemsOf(t, petSchema, text, Options{}); got != nil {
@@ -154,6 +155,14 @@ func TestErrorsEndWithOneThatSaysThatThereAreMore(t *testing.T) {
 	got := problemsOf(t, petSchema, "{"+strings.Repeat(" nope", 100)+" }", Options{})
 	if len(got) != DefaultMaxErrors+1 || got[DefaultMaxErrors] != "Too many validation errors, error limit reached. Validation aborted." {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestTooManyFieldsToCompareAreRefused(t *testing.T) {
+	text := hostile()["same field, nested, each other"]
+	got := problemsOf(t, petSchema, text, Options{})
+	if len(got) != 1 || got[0] != "The document is too complex: it has too many fields of the same name to compare." {
+		t.Errorf("%.300q", got)
 	}
 }
 
