@@ -1,0 +1,5 @@
+//go:build !race
+
+package graphql_test
+
+const raceEnabled = false
