@@ -9,8 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/counter"
@@ -83,13 +83,17 @@ func TestEveryAcknowledgedWriteSurvivesTheProcess(t *testing.T) {
 	var acknowledged sync.Map
 	for round := range 3 {
 		url, kill := b.child()
-		stop := time.AfterFunc(time.Duration(150+100*round)*time.Millisecond, kill)
+		var writes atomic.Int64
+		wrote := func() {
+			if writes.Add(1) == int64(10*(round+1)) {
+				kill() // while the other writers' calls are under way
+			}
+		}
 		var writers sync.WaitGroup
 		for w := range 4 {
-			writers.Go(func() { b.writeUntilRefused(url, fmt.Sprintf("r%d-w%d", round, w), &acknowledged) })
+			writers.Go(func() { b.writeUntilRefused(url, fmt.Sprintf("r%d-w%d", round, w), &acknowledged, wrote) })
 		}
 		writers.Wait()
-		stop.Stop()
 		kill()
 	}
 	n := 0
@@ -111,9 +115,9 @@ func TestEveryAcknowledgedWriteSurvivesTheProcess(t *testing.T) {
 	}
 }
 
-// writeUntilRefused creates and deletes until the admin is gone, and keeps what
-// was acknowledged.
-func (b *bench) writeUntilRefused(url, name string, acknowledged *sync.Map) {
+// writeUntilRefused creates and deletes until the admin is gone, keeps what was
+// acknowledged, and calls wrote after each.
+func (b *bench) writeUntilRefused(url, name string, acknowledged *sync.Map, wrote func()) {
 	away := *b
 	away.url = url
 	for i := 0; ; i++ {
@@ -127,6 +131,7 @@ func (b *bench) writeUntilRefused(url, name string, acknowledged *sync.Map) {
 		}
 		path := "/api/apis/" + id
 		acknowledged.Store(path, true)
+		wrote()
 		if i%3 != 0 {
 			continue
 		}
@@ -139,5 +144,6 @@ func (b *bench) writeUntilRefused(url, name string, acknowledged *sync.Map) {
 			b.t.Errorf("%d %s", r.status, r.body)
 		}
 		acknowledged.Store("DELETED "+path, true)
+		wrote()
 	}
 }

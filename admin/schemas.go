@@ -22,7 +22,7 @@ func (s *Server) schemaRoutes() []route {
 		},
 		{
 			method: "POST", path: "/api/apis/{id}/schema/sync", summary: "Fetch a GraphQL API's schema from its upstream", tag: "Schemas", role: roleEditor,
-			query: []string{"apply"}, reply: syncAnswer{}, wrong: []int{400, 404, 409, 502}, match: true, handle: s.syncSchema,
+			query: []string{"apply", "force"}, reply: syncAnswer{}, wrong: []int{400, 404, 409, 502}, match: true, handle: s.syncSchema,
 		},
 		{
 			method: "POST", path: "/api/graphql/check", summary: "Check a schema without saving it", tag: "Schemas", role: roleViewer,
@@ -77,8 +77,8 @@ func (s *Server) syncSchema(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	apply := c.query("apply") == "" || c.flag("apply")
-	report, err := s.schemas.Sync(ctx, c.author("sync"), c.param("id"), have, apply)
+	wish := schemas.Wish{Have: have, Apply: c.query("apply") == "" || c.flag("apply"), Force: c.flag("force")}
+	report, err := s.schemas.Sync(ctx, c.author("sync"), c.param("id"), wish)
 	if err != nil {
 		return nil, missing(err, noAPI)
 	}

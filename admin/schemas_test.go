@@ -144,7 +144,9 @@ func TestSyncSaysWhatChangesAndWhatThatBreaks(t *testing.T) {
 	b.call("GET", "/api/apis/g", b.viewer, "").want(200).says("capital")
 	b.call("POST", "/api/apis/g/schema/sync", b.viewer, "").want(403)
 	b.call("POST", "/api/apis/g/schema/sync", b.editor, "", "If-Match", `"7"`).want(409)
-	r := b.call("POST", "/api/apis/g/schema/sync", b.editor, "", "If-Match", `"1"`).want(200).says(`"applied":true`, "Schema updated", `"schema_hash":"`)
+	b.call("POST", "/api/apis/g/schema/sync", b.editor, "").want(409).says("GET /capital", "?force=true")
+	b.call("GET", "/api/apis/g/schema", b.viewer, "").want(200).says("capital: String")
+	r := b.call("POST", "/api/apis/g/schema/sync?force=true", b.editor, "", "If-Match", `"1"`).want(200).says(`"applied":true`, "Schema updated", `"schema_hash":"`)
 	if r.header.Get("ETag") != `"2"` {
 		t.Errorf("ETag %s", r.header.Get("ETag"))
 	}

@@ -49,7 +49,7 @@ func (k *Keeper) due(ctx context.Context) bool {
 		return false // the lease runs out, and somebody tries again
 	}
 	err = k.scheduled(ctx, org, id)
-	if conflict, ok := errors.AsType[*store.ConflictError](err); ok && conflict.Kind == store.Stale {
+	if stale, ok := errors.AsType[*store.ConflictError](err); ok && stale.Kind == store.Stale {
 		err = k.scheduled(ctx, org, id) // somebody changed the API meanwhile
 	}
 	k.tell(ctx, id, before.Error, err)

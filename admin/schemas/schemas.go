@@ -60,6 +60,7 @@ const InvalidSchema = "Invalid GraphQL schema"
 // Statuses of refusals.
 const (
 	badRequest = 400
+	conflict   = 409
 	badGateway = 502
 )
 

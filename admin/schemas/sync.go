@@ -28,6 +28,8 @@ type Report struct {
 	SchemaHash   string          `json:"schema_hash" doc:"SHA-256 of the upstream's schema"`
 	PreviousHash string          `json:"previous_hash" doc:"SHA-256 of the schema that was stored"`
 	Version      int64           `json:"-"` // of the API, afterwards
+
+	unservable []string // what of Broken keeps gateways from serving the API
 }
 
 // Message says in a sentence what was done.
@@ -43,17 +45,29 @@ func (r *Report) Message() string {
 	return "Schema differs; it was not stored"
 }
 
+// Wish is what a caller wants of Sync.
+type Wish struct {
+	Have  int64 // the version of the API that the caller saw; 0: any
+	Apply bool  // store the schema
+	Force bool  // also where gateways would refuse the API for it
+}
+
 // Sync fetches the schema of an API from its upstream and says how it differs.
-// With apply it is stored, as a change by the author; have is the version that
-// the author saw of the API, 0 for any. Nothing changes when there is an error;
-// what the upstream has to do with is a *Refusal.
-func (k *Keeper) Sync(ctx context.Context, by store.Author, id string, have int64, apply bool) (*Report, error) {
-	found, err := k.find(ctx, by.Org, id, have, fetchWithin)
+// Where that is wished it is stored, as a change by the author. Nothing changes
+// when there is an error; what the upstream has to do with is a *Refusal.
+func (k *Keeper) Sync(ctx context.Context, by store.Author, id string, w Wish) (*Report, error) {
+	found, err := k.find(ctx, by.Org, id, w.Have, fetchWithin)
 	if err != nil {
 		return nil, err
 	}
-	if !apply || found.text == found.api.GraphQL.Schema {
+	if !w.Apply || found.text == found.api.GraphQL.Schema {
 		return found.report, k.store.NoteSchemaSync(ctx, by.Org, id, "")
+	}
+	if broken := found.report.unservable; broken != nil && !w.Force {
+		return nil, &Refusal{
+			Status: conflict, Errors: broken[:min(len(broken), listed)],
+			Message: "The upstream's schema breaks persisted queries, and gateways would refuse the API; change them together with graphql.schema, or add ?force=true and change them then",
+		}
 	}
 	return found.report, k.apply(ctx, by, found)
 }
@@ -145,9 +159,15 @@ func (r *Report) compare(api *definition.API, now *schema.Schema, holders []chan
 		r.Total, r.Breaking = len(all), change.CountBreaking(all)
 		r.Changes = all[:min(len(all), listed)]
 	}
-	if all := change.Broken(before, now, api, holders); len(all) > 0 {
-		r.BrokenTotal, r.Broken = len(all), all[:min(len(all), listed)]
+	all := change.Broken(before, now, api, holders)
+	for _, b := range all {
+		// Gateways check persisted queries when they load an API, and go on with what
+		// they have where one is wrong. Trusted documents are checked when they are run.
+		if b.Kind == change.PersistedQuery {
+			r.unservable = append(r.unservable, b.Path+": "+b.Message)
+		}
 	}
+	r.BrokenTotal, r.Broken = len(all), append(r.Broken, all[:min(len(all), listed)]...)
 }
 
 // apply stores the schema.
