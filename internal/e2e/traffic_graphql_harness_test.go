@@ -1,0 +1,212 @@
+package e2e
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/testenv"
+)
+
+// graphSchema is what the operations of most tests are held against. No name in
+// it is part of another, nor of a message of the gateway.
+const graphSchema = `
+type Query {
+  a: A
+  country(code: ID!): Country
+  countries(first: Int, filter: Filter): [Country!]!
+  animals: [Animal!]!
+  pet: Pet
+  secret: String
+}
+type Mutation { rename(code: ID!, name: String!): Country }
+type Subscription { renamed: Country }
+type A { a: A b: String }
+type Country { code: ID! name: String! continent: Continent! }
+type Continent { code: ID! countries: [Country!]! }
+interface Animal { name: String! }
+type Cat implements Animal { name: String! lives: Int! }
+type Dog implements Animal { name: String! barks: Boolean! }
+union Pet = Cat | Dog
+enum Order { ASCENDING DESCENDING }
+input Filter { prefix: String = "x", minimum: Int!, order: Order }
+`
+
+// graphDef is an API of graphSchema below /<id>/. more is what its graphql part
+// has besides.
+func graphDef(id, target string, keyless bool, more object) object {
+	def := apiDef(id, target, keyless)
+	graph := object{"enabled": true, "execution_mode": "proxyOnly", "schema": graphSchema}
+	maps.Copy(graph, more)
+	def["graphql"] = graph
+	return def
+}
+
+// mayDo is the access entry of one API with rules.
+func mayDo(id string, rules object) object {
+	rights := accessTo(id)
+	maps.Copy(rights[id].(object), rules)
+	return rights
+}
+
+// plainAnswerBody is what a recorder answers unless it is told otherwise.
+const plainAnswerBody = `{"data":{"up":true}}`
+
+// arrived is a request as an upstream got it.
+type arrived struct {
+	line, head string // head is the lines with the request line
+	header     http.Header
+	body       string
+}
+
+// recorder is an upstream that keeps what reaches it, byte for byte, and answers
+// what it is told to.
+type recorder struct {
+	mu     sync.Mutex
+	calls  []arrived
+	answer func(arrived) string // a whole answer
+}
+
+// newRecorder starts one and returns its URL.
+func newRecorder(t testing.TB) (*recorder, string) {
+	r := &recorder{}
+	r.say("200 OK", "Content-Type: application/json\r\n", plainAnswerBody)
+	return r, "http://" + testenv.RawOrigin(t, r.serve)
+}
+
+// say makes the recorder give one answer from now on.
+func (r *recorder) say(status, lines, body string) {
+	raw := fmt.Sprintf("HTTP/1.1 %s\r\n%sContent-Length: %d\r\n\r\n%s", status, lines, len(body), body)
+	r.do(func(arrived) string { return raw })
+}
+
+func (r *recorder) do(answer func(arrived) string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = answer
+}
+
+// reached returns what arrived since the last call.
+func (r *recorder) reached() []arrived {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.calls
+	r.calls = nil
+	return all
+}
+
+func (r *recorder) serve(c net.Conn, _ int) {
+	br := bufio.NewReader(c)
+	for {
+		var one seen
+		req, err := one.readRequest(br)
+		if err != nil {
+			return
+		}
+		body, err := req.drain()
+		if err != nil {
+			return
+		}
+		got := arrived{one.lines[0], one.lastHead(), req.header, string(body)}
+		r.mu.Lock()
+		r.calls = append(r.calls, got)
+		answer := r.answer
+		r.mu.Unlock()
+		if _, err := io.WriteString(c, answer(got)); err != nil {
+			return
+		}
+	}
+}
+
+// graphs is a gateway before a recorder.
+type graphs struct {
+	*traffic
+	up     *recorder
+	target string // URL of the recorder
+}
+
+// newGraphs starts a gateway with APIs before one recorder, whose URL they are
+// made with.
+func newGraphs(t *testing.T, with settings, policies object, apis func(target string) []object) *graphs {
+	t.Helper()
+	up, target := newRecorder(t)
+	return &graphs{newTraffic(t, with, policies, apis(target)...), up, target}
+}
+
+// oneGraph starts a gateway with the API "g".
+func oneGraph(t *testing.T, keyless bool, more object) *graphs {
+	t.Helper()
+	return newGraphs(t, nil, nil, func(target string) []object { return []object{graphDef("g", target, keyless, more)} })
+}
+
+const jsonMedia = "application/json"
+
+// post sends a body as JSON to an API.
+func (g *graphs) post(id, body string, headers ...string) answer {
+	g.t.Helper()
+	return call(g.t, "POST", g.traffic.traffic+"/"+id+"/", body, append([]string{"Content-Type", jsonMedia}, headers...)...)
+}
+
+// ask posts an operation with a key.
+func (g *graphs) ask(id, key, query string) answer {
+	g.t.Helper()
+	return g.post(id, queryBody(query), "Authorization", key)
+}
+
+// queryBody is a request for one operation.
+func queryBody(query string) string { return `{"query":` + quoted(query) + `}` }
+
+// quoted is a text as JSON.
+func quoted(text string) string {
+	b, _ := json.Marshal(text) // strings always encode
+	return string(b)
+}
+
+// graphError is a GraphQL answer with one error that has no place.
+func graphError(message string) string { return `{"errors":[{"message":` + quoted(message) + `}]}` }
+
+// graphErrorAt is the same with a place in the document.
+func graphErrorAt(message string, line, column int) string {
+	return fmt.Sprintf(`{"errors":[{"message":%s,"locations":[{"line":%d,"column":%d}]}]}`, quoted(message), line, column)
+}
+
+// expectation is what a request should come to. Without a reason the upstream
+// gets it; with one it does not.
+type expectation struct {
+	status int
+	reason string
+	body   string // "": any
+}
+
+// passes is the expectation of an operation that is allowed.
+var passes = expectation{200, "", plainAnswerBody}
+
+// check compares an answer, and what reached the upstream because of it.
+func (g *graphs) check(what string, got answer, want expectation) {
+	g.t.Helper()
+	reached := g.up.reached()
+	if got.status != want.status || got.reason() != want.reason || want.body != "" && got.body != want.body || len(reached) > 0 != (want.reason == "") {
+		g.t.Errorf("%s\n got %s\nwant %d %s %s\nthe upstream saw %q", what, got, want.status, want.reason, want.body, reached)
+	}
+}
+
+// sumText is the SHA-256 of a text in hexadecimal.
+func sumText(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// remaining is the quota that an answer tells to be left.
+func remaining(a answer) string { return a.header.Get("X-RateLimit-Remaining") }
+
+// withoutSpace makes texts comparable whatever they are set out like.
+func withoutSpace(text string) string { return strings.Join(strings.Fields(text), "") }
