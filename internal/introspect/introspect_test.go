@@ -132,7 +132,7 @@ func TestEachFailureNamesItsCause(t *testing.T) {
 		{"no TLS there", Source{URL: strings.Replace(plain, "http", "https", 1)}, BadTLS, "TLS"},
 		{"401", Source{URL: serve(t, says(401, "text/plain", "who?"))}, Denied, "401"},
 		{"403 with errors", Source{URL: serve(t, says(403, "application/json", `{"errors":[{"message":"no token"}]}`))}, Denied, "no token"},
-		{"redirection", Source{URL: serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 302) })}, BadStatus, "redirection"},
+		{"redirection", Source{URL: serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) })}, BadStatus, "redirection"},
 		{"500", Source{URL: serve(t, says(500, "text/html", "<h1>"))}, BadStatus, "500"},
 		{"404", Source{URL: serve(t, says(404, "application/json", `{"error":"x"}`))}, BadStatus, "404"},
 		{"HTML", Source{URL: serve(t, says(200, "text/html; charset=utf-8", "<html>"))}, NotGraphQL, "text/html"},

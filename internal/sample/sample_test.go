@@ -31,8 +31,10 @@ func TestOperationsAreAnswered(t *testing.T) {
 		status    int
 		want      string
 	}{
-		{`{ country(code: "ch") { name capital population continent { name } languages { code } } }`, nil, 200,
-			`{"data":{"country":{"name":"Switzerland","capital":"Bern","population":8.9,"continent":{"name":"Europe"},"languages":[{"code":"de"},{"code":"fr"},{"code":"it"},{"code":"rm"}]}}}`},
+		{
+			`{ country(code: "ch") { name capital population continent { name } languages { code } } }`, nil, 200,
+			`{"data":{"country":{"name":"Switzerland","capital":"Bern","population":8.9,"continent":{"name":"Europe"},"languages":[{"code":"de"},{"code":"fr"},{"code":"it"},{"code":"rm"}]}}}`,
+		},
 		{`{ country(code: "XX") { name } }`, nil, 200, `{"data":{"country":null}}`},
 		{`query A($c: ID!) { a: continent(code: $c) { __typename c: code } }`, map[string]any{"c": "EU"}, 200, `{"data":{"a":{"__typename":"Continent","c":"EU"}}}`},
 		{`{ countries(continent: "OC") { ...F ... on Country { name } } } fragment F on Country { code name }`, nil, 200, `{"data":{"countries":[{"code":"AU","name":"Australia"},{"code":"NZ","name":"New Zealand"}]}}`},

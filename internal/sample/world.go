@@ -20,8 +20,18 @@ var continents = codes{
 }
 
 var languages = codes{
-	{"ar", "Arabic"}, {"de", "German"}, {"en", "English"}, {"es", "Spanish"}, {"fr", "French"}, {"hi", "Hindi"},
-	{"it", "Italian"}, {"ja", "Japanese"}, {"mi", "Māori"}, {"pt", "Portuguese"}, {"rm", "Romansh"}, {"sw", "Swahili"},
+	{"ar", "Arabic"},
+	{"de", "German"},
+	{"en", "English"},
+	{"es", "Spanish"},
+	{"fr", "French"},
+	{"hi", "Hindi"},
+	{"it", "Italian"},
+	{"ja", "Japanese"},
+	{"mi", "Māori"},
+	{"pt", "Portuguese"},
+	{"rm", "Romansh"},
+	{"sw", "Swahili"},
 }
 
 var countries = []country{
