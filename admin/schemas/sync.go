@@ -148,11 +148,12 @@ func (r *Refusal) text() string {
 	return r.Message + ": " + r.Errors[0]
 }
 
-// compare fills in what the schema changes and breaks. A stored schema that is
-// broken itself, as gateways' own API lets in, is taken for none.
+// compare fills in what the schema changes and breaks. Of the stored schema, what
+// gateways overlook is overlooked; one that they could not serve is taken for
+// none.
 func (r *Report) compare(api *definition.API, now *schema.Schema, holders []change.Holder) {
 	r.Changes, r.Broken = []change.Change{}, []change.Break{}
-	before, err := schema.Load(api.GraphQL.Schema)
+	before, _, err := schema.LoadServed(api.GraphQL.Schema)
 	if err != nil {
 		before = nil
 	} else if all := change.Compare(before, now); len(all) > 0 {
