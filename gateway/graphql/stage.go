@@ -58,10 +58,17 @@ func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		if hasBody(ex) {
 			return s.refuse(ex, request.BodyBesideURL)
 		}
+		for _, name := range overrides {
+			ex.Outgoing.AlsoDrop(name)
+		}
 		return pipeline.Next
 	}
 	return s.refuse(ex, wrongMethod)
 }
+
+// overrides are headers by which an upstream could take the one method whose
+// URL nobody has looked at for another.
+var overrides = [...]string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"}
 
 func hasBody(ex *pipeline.Exchange) bool {
 	req := &ex.Ctx.Request

@@ -97,7 +97,7 @@ func TestWhatIsAskedForOutlivesAFloodOfVariety(t *testing.T) {
 	for i := range popular {
 		c.Add(key(1, "", fmt.Sprintf("popular %d", i)), &i, 200)
 	}
-	for i := range 50_000 {
+	for i := range 20_000 {
 		c.Add(key(1, "", fmt.Sprintf("once %d", i)), &i, 200)
 		c.Get(key(1, "", fmt.Sprintf("popular %d", i%popular)))
 	}
@@ -146,7 +146,7 @@ func TestManyMayUseItAtOnce(t *testing.T) {
 	for worker := range 8 {
 		all.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(worker), 1))
-			for range 20_000 {
+			for range 4_000 {
 				text := fmt.Sprint(rng.IntN(3000))
 				k := key(uint64(rng.IntN(3)), "", text)
 				want := fmt.Sprint(k.Owner, text)

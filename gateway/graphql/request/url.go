@@ -2,6 +2,7 @@ package request
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
@@ -40,10 +41,12 @@ func (d *Decoder) parameter(r *Request, seen *[len(names)]bool, name, value []by
 		return urlSeparator
 	}
 	m := d.paramOf(name)
-	if m == other {
+	switch {
+	case m == other:
 		return nil
-	}
-	if seen[m] {
+	case m == lookalike:
+		return lookalikeMember
+	case seen[m]:
 		return twice(m)
 	}
 	seen[m] = true
@@ -85,23 +88,23 @@ func readJSON(text []byte, wrong *pipeline.Rejection, object func(jsonscan.Value
 }
 
 // paramOf tells which member a parameter is. Names are compared without their
-// escapes, but not without case, in which URLs have always been exact.
+// escapes.
 func (d *Decoder) paramOf(name []byte) member {
-	if bytes.IndexByte(name, '%') < 0 {
-		for _, m := range known {
-			if string(name) == names[m] {
-				return m
-			}
+	if bytes.IndexByte(name, '%') >= 0 {
+		text, ok := d.unescaped(name)
+		if !ok {
+			return other
 		}
-		return other
-	}
-	text, ok := d.unescaped(name)
-	if !ok {
-		return other
+		name = text
 	}
 	for _, m := range known {
-		if string(text) == names[m] {
+		if string(name) == names[m] {
 			return m
+		}
+	}
+	for _, m := range known {
+		if len(name) <= 2*len(names[m]) && strings.EqualFold(string(name), names[m]) { // short: it stays on the stack
+			return lookalike
 		}
 	}
 	return other
@@ -116,7 +119,7 @@ func hidesParameter(b []byte) bool {
 			return false
 		}
 		for _, m := range known {
-			if len(rest) >= len(names[m]) && string(rest[:len(names[m])]) == names[m] {
+			if n := len(names[m]); len(rest) >= n && strings.EqualFold(string(rest[:n]), names[m]) {
 				return true
 			}
 		}
