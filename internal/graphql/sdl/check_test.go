@@ -43,6 +43,9 @@ func TestProblemsAreToldInTheWordsOfTheService(t *testing.T) {
 			"1:1: the object named 'Query' is invalid due to an empty body", "1:12: the interface named 'I' is invalid due to an empty body",
 			"1:24: the union named 'U' is invalid due to an empty body", "1:32: the enum named 'E' is invalid due to an empty body",
 			"1:39: the input named 'N' is invalid due to an empty body"}},
+		{"nothing between braces", "type Query {} extend type Query { a: Int } interface I {} enum E {} input N {}", []string{
+			"1:1: the object named 'Query' is invalid due to an empty body", "1:44: the interface named 'I' is invalid due to an empty body",
+			"1:59: the enum named 'E' is invalid due to an empty body", "1:69: the input named 'N' is invalid due to an empty body"}},
 		{"no query", "type T { a: Int }", []string{"1:1: Query root type must be provided."}},
 		{"syntax", "type Query {\n  a: }", []string{`2:6: Syntax Error: Expected Name, found "}".`}},
 		{"roots", "schema { query: T mutation: T } type T { a: Int }",

@@ -135,9 +135,10 @@ var bodyKinds = [...]string{
 	syntax.InputObjectDef: "input",
 }
 
-// filled reports a type that nothing belongs to.
+// filled reports a type that nothing belongs to, and one with nothing between its
+// braces.
 func (c *checker) filled(t *typ, n int) {
-	if n == 0 {
+	if n == 0 || slices.ContainsFunc(t.parts, func(part *syntax.TypeDef) bool { return part.EmptyBody }) {
 		c.addf(t.start(), t.starts(), "the %s named '%s' is invalid due to an empty body", bodyKinds[t.kind], t.name)
 	}
 }

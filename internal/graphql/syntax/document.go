@@ -216,6 +216,7 @@ type TypeDef struct {
 	Kind        TypeDefKind
 	Extension   bool
 	Repeatable  bool   // of a directive
+	EmptyBody   bool   // braces with nothing in between
 	Start       uint32 // of the description, else of the keyword
 	Description uint32 // in Values, or None
 	Name        Span   // empty for a schema

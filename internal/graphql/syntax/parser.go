@@ -20,8 +20,21 @@ const (
 // The error is an *Error that begins "Syntax Error: ", with its one location, or
 // a *LimitError; of doc, Source and Location are usable then.
 func Parse(doc *Document, src []byte, lim Limits) error {
-	doc.reset(src)
 	p := parser{doc: doc, src: src, lim: lim.effective()}
+	return p.parse()
+}
+
+// ParseSchema is Parse for a schema. Operations and fragments in it are parsed
+// too, and for the caller to refuse, as are types with nothing between their
+// braces.
+func ParseSchema(doc *Document, src []byte, lim Limits) error {
+	p := parser{doc: doc, src: src, lim: lim.effective(), emptyBodies: true}
+	return p.parse()
+}
+
+func (p *parser) parse() error {
+	doc, src := p.doc, p.src
+	doc.reset(src)
 	if len(src) > p.lim.Bytes {
 		p.exceeded("bytes", p.lim.Bytes)
 	} else if i := firstInvalid(src); i >= 0 {
@@ -36,10 +49,6 @@ func Parse(doc *Document, src []byte, lim Limits) error {
 	}
 	return p.err
 }
-
-// ParseSchema is Parse for a schema. Operations and fragments in it are parsed
-// too, and for the caller to refuse.
-func ParseSchema(doc *Document, src []byte, lim Limits) error { return Parse(doc, src, lim) }
 
 // effective returns the limits with what is in force where there is none.
 func (l Limits) effective() Limits {
@@ -84,6 +93,7 @@ type parser struct {
 
 	depth, valueDepth int // of what is open
 	aliases, literals int
+	emptyBodies       bool // are accepted
 }
 
 // fail notes the first error.

@@ -63,7 +63,7 @@ func (p *parser) typeDef(def TypeDef) {
 }
 
 func (t *TypeDef) extendsNothing() bool {
-	return t.Interfaces.Len()+t.Directives.Len()+t.Fields.Len()+t.Inputs.Len()+
+	return !t.EmptyBody && t.Interfaces.Len()+t.Directives.Len()+t.Fields.Len()+t.Inputs.Len()+
 		t.EnumValues.Len()+t.RootTypes.Len()+t.Members.Len() == 0
 }
 
@@ -106,6 +106,16 @@ func (p *parser) members(def *TypeDef) {
 			def.Fields = p.fields()
 		}
 	}
+	braces := def.Kind != UnionDef && def.Kind != ScalarDef
+	def.EmptyBody = opened && braces && def.Fields.Len()+def.EnumValues.Len()+def.Inputs.Len() == 0
+}
+
+// openBody passes over the brace or parenthesis that opens a list of members,
+// and tells whether there are any. Only a schema's bodies may be empty, for the
+// rules of schemas to say so.
+func (p *parser) openBody(closing tokenKind) bool {
+	p.next()
+	return !(p.emptyBodies && closing == braceR && p.take(braceR))
 }
 
 func (p *parser) interfaces() Range {
@@ -191,7 +201,9 @@ func (p *parser) rootType() RootType {
 func (p *parser) fields() Range {
 	d := p.doc
 	lo := uint32(len(d.FieldDefs))
-	p.next()
+	if !p.openBody(braceR) {
+		return Range{lo, lo}
+	}
 	for {
 		d.FieldDefs = append(d.FieldDefs, p.field())
 		if p.err != nil || p.take(braceR) {
@@ -215,7 +227,9 @@ func (p *parser) field() FieldDef {
 func (p *parser) inputs(closing tokenKind) Range {
 	d := p.doc
 	lo := uint32(len(d.InputDefs))
-	p.next()
+	if !p.openBody(closing) {
+		return Range{lo, lo}
+	}
 	for {
 		d.InputDefs = append(d.InputDefs, p.input())
 		if p.err != nil || p.take(closing) {
@@ -238,7 +252,9 @@ func (p *parser) input() InputDef {
 func (p *parser) enumValues() Range {
 	d := p.doc
 	lo := uint32(len(d.EnumValues))
-	p.next()
+	if !p.openBody(braceR) {
+		return Range{lo, lo}
+	}
 	for {
 		d.EnumValues = append(d.EnumValues, p.enumValue())
 		if p.err != nil || p.take(braceR) {
