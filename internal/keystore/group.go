@@ -38,20 +38,18 @@ func (g *Group) ReloadGroup(ctx context.Context) error {
 func (g *Group) Watch(ctx context.Context, reload func()) {
 	var deaf atomic.Bool // something may have been missed
 	hooked := valkey.WithOnSubscriptionHook(ctx, func(s valkey.PubSubSubscription) {
-		// The first one ends no silence; further ones follow a lost connection.
-		if s.Kind == "subscribe" && deaf.Swap(true) {
+		if s.Kind == "subscribe" && deaf.Swap(false) {
 			reload()
 		}
 	})
 	for wait := retryFirst; ctx.Err() == nil; wait = min(2*wait, retryMost) {
 		if c := g.v.client.Load(); c != nil {
 			subscribe := (*c).B().Subscribe().Channel(g.channel).Build()
-			_ = (*c).Receive(hooked, subscribe, func(valkey.PubSubMessage) { // it tries again below
-				wait = retryFirst
-				reload()
-			})
+			_ = (*c).Receive(hooked, subscribe, func(valkey.PubSubMessage) { reload() }) // it tries again below
 		}
-		deaf.Store(true)
+		if !deaf.Swap(true) {
+			wait = retryFirst // it was heard until now
+		}
 		if !pause(ctx, wait) {
 			return
 		}

@@ -1,8 +1,12 @@
 package keystore
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -84,4 +88,53 @@ func TestAGatewayThatStartsBeforeItsStoreReloadsOnceThatIsThere(t *testing.T) {
 	m, _ := join(t, store.Addr, "blue")
 	store.Restart()
 	awaitTrue(t, "reload", func() bool { return m.told.Load() >= 1 })
+}
+
+// What is told while a first subscription is lost on its way is missed too.
+func TestAGatewayWhoseFirstSubscriptionIsCutOffReloads(t *testing.T) {
+	store := testenv.Valkey(t)
+	m, _ := join(t, cutAt(t, store.Addr, "SUBSCRIBE"), "blue")
+	awaitTrue(t, "reload", func() bool { return m.told.Load() >= 1 })
+}
+
+// cutAt passes connections on to a server, but for the first that says word: it
+// is cut, and what was said is lost.
+func cutAt(t *testing.T, server, word string) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	var cut atomic.Bool
+	pass := func(client net.Conn) {
+		defer client.Close()
+		back, err := net.Dial("tcp", server)
+		if err != nil {
+			return
+		}
+		defer back.Close()
+		group.Go(func() { _, _ = io.Copy(client, back) })
+		buf := make([]byte, 4096)
+		for {
+			n, err := client.Read(buf)
+			if err != nil || bytes.Contains(buf[:n], []byte(word)) && !cut.Swap(true) {
+				return
+			}
+			if _, err := back.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	}
+	group.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			group.Go(func() { pass(client) })
+		}
+	})
+	t.Cleanup(func() { _ = l.Close(); group.Wait() })
+	return l.Addr().String()
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"time"
@@ -95,7 +96,19 @@ func (o *ValkeyOptions) client() valkey.ClientOption {
 		PipelineMultiplex: -1,
 		AlwaysPipelining:  true, // a lone command that times out would close the connection under the others
 		DisableCache:      true,
+		RetryDelay:        retryDelay,
 	}
+}
+
+// retryDelay is how long the library waits before it tries a command again:
+// about as long as it does by itself. A subscription is not made again in
+// silence: whoever asked for it must know that it was lost, or never came to be.
+func retryDelay(attempts int, command valkey.Completed, _ error) time.Duration {
+	if command.Commands()[0] == "SUBSCRIBE" {
+		return -1
+	}
+	base := time.Microsecond << min(attempts, 20)
+	return min(base+rand.N(base), time.Second)
 }
 
 // watcher sets the library up for hearing of changes: one connection to each
