@@ -766,7 +766,7 @@ func TestASessionInMemoryTakesAtMostAKibibyte(t *testing.T) {
 	}
 	per := (heap() - before) / entries
 	t.Logf("%d sessions in memory: %d bytes for each, %d with a grant", entries, bare, per)
-	if per > 1024 {
+	if per > 1024 && !raceEnabled { // which gives each short text 16 bytes of its own
 		t.Errorf("%d bytes, want at most 1024", per)
 	}
 	runtime.KeepAlive(s)
