@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
+	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/counter"
@@ -80,7 +81,7 @@ func newWorld(tb testing.TB, s settings) *world {
 		tb.Fatal(err)
 	}
 	bus := event.NewBus(1024)
-	observer := observe.New(observe.Options{Version: "bench", Access: lines, Events: bus, Log: log})
+	observer := observe.New(observe.Options{Version: "bench", Usage: usage.New(), Access: lines, Events: bus, Log: log})
 	pools := upstream.NewPools()
 	limiter := limit.New(s.counter, log)
 	trusted := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
