@@ -5,45 +5,44 @@ import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 )
 
-// notRun stands for the operations of a batch that would have passed by
-// themselves.
+// notRun stands for the operations of a batch that are not the refused one.
 const notRun = `{"errors":[{"message":"Not run, because another operation of the batch was refused."}]}`
 
-// batch governs operations that come together. They count as many calls. One
-// that is refused has all of them refused: the answer tells, at its place, why,
-// and has the status of the first.
+// batch governs operations that come together. They count as many calls. The
+// first that is refused has all of them refused: the answer tells why at its
+// place, and has its status. Together they may have as many tokens as one
+// document, so that a batch costs no more than that to judge.
 func (s *Stage) batch(ex *pipeline.Exchange, w *work, list []request.Request) pipeline.Verdict {
 	ex.Calls = uint16(len(list))
 	may, refused := s.rulesFor(ex)
 	if refused != nil {
 		return s.refuse(ex, refused)
 	}
-	var first *pipeline.Rejection
-	var results [][]byte
-	rewrite := false
+	rewrite, tokens := false, 0
 	for i := range list {
-		_, stored, refused := s.judge(ex, w, &list[i], may)
-		rewrite = rewrite || stored
+		found, stored, refused := s.judge(ex, w, &list[i], may)
 		if refused == nil {
-			continue
+			if tokens += found.facts.Tokens; s.opts.Ceilings.Tokens > 0 && tokens > s.opts.Ceilings.Tokens {
+				refused = batchTooLarge
+			}
 		}
 		if ex.Rejection != nil {
 			return pipeline.Rejected // by the rate
 		}
-		if first == nil {
-			first, results = refused, make([][]byte, len(list))
+		if refused != nil {
+			results := make([][]byte, len(list))
+			results[i] = inAnswer(refused)
+			return s.refuse(ex, pipeline.NewGraphQLRejection(refused.Reason, refused.Status, refused.Message, joined(results)))
 		}
-		results[i] = inAnswer(refused)
-	}
-	if first != nil {
-		body := pipeline.NewGraphQLRejection(first.Reason, first.Status, first.Message, joined(results))
-		return s.refuse(ex, body)
+		rewrite = rewrite || stored
 	}
 	if rewrite {
 		w.expandAll(ex, list)
 	}
 	return pipeline.Next
 }
+
+var batchTooLarge = request.Refusal(pipeline.ReasonGraphQLTooLarge, 400, "The operations of the batch have more tokens together than one document may have.")
 
 // inAnswer is a refusal as one of several answers.
 func inAnswer(r *pipeline.Rejection) []byte {

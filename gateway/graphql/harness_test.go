@@ -86,7 +86,7 @@ func newWorld(t testing.TB) *world {
 	pools := upstream.NewPools()
 	limiter := limit.New(counter.NewMemory(nil), log)
 	w.graphql = graphql.New(graphql.Options{
-		MaxBody: 64 << 10, BatchMax: 100, Ceilings: ceilings, Cache: 8 << 20, RefusedCache: 1 << 20, Rate: limiter.Rate, Log: log,
+		MaxBody: 192 << 10, BatchMax: 100, Ceilings: ceilings, Cache: 8 << 20, RefusedCache: 1 << 20, Rate: limiter.Rate, Log: log,
 	})
 	w.gateway = gateway.New(gateway.Deps{
 		Config: gateway.Config{ShowReason: true, Wire: wire.Config{

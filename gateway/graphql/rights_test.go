@@ -186,6 +186,19 @@ func TestBatches(t *testing.T) {
 	}
 }
 
+func TestABatchIsNoLargerThanADocumentMayBe(t *testing.T) {
+	w := newWorld(t)
+	w.mustApply(w.api("a", func(a *definition.API) { a.GraphQL.BatchMax = 100 }))
+	one := `{"query":"{` + strings.Repeat(" secret", 490) + `}"}`
+	for n, status := range map[int]int{1: 200, 15: 200, 35: 400} {
+		body := "[" + strings.Repeat(one+",", n-1) + one + "]"
+		got := w.post(body)
+		if got.status != status || len(got.seen) > 0 != (status == 200) || status == 400 && !strings.Contains(got.body, "more tokens together than one document may have") {
+			t.Errorf("%d operations: %.300v", n, got)
+		}
+	}
+}
+
 func persisted(hash string) string {
 	return `"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + hash + `"}}`
 }
