@@ -167,8 +167,11 @@ func queryBody(query string) string { return `{"query":` + quoted(query) + `}` }
 
 // quoted is a text as JSON.
 func quoted(text string) string {
-	b, _ := json.Marshal(text) // strings always encode
-	return string(b)
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(text) // strings always encode
+	return strings.TrimSpace(b.String())
 }
 
 // graphError is a GraphQL answer with one error that has no place.
