@@ -37,7 +37,9 @@ func (s *Stage) batch(ex *pipeline.Exchange, w *work, list []request.Request) pi
 		rewrite = rewrite || stored
 	}
 	if rewrite {
-		w.expandAll(ex, list)
+		if refused := w.expandAll(ex, list, s.opts.MaxBody); refused != nil {
+			return s.refuse(ex, refused)
+		}
 	}
 	return pipeline.Next
 }

@@ -65,16 +65,26 @@ func (s *Stage) look(text, name []byte, hidden bool) *known {
 	return s.refused.Get(k)
 }
 
-// examine finds out about an operation and remembers it.
-func (s *Stage) examine(text, name []byte, hidden bool) *known {
+// maxEffort bounds what examining the operations of one request may take, in
+// units of 25 ns, before the last of them.
+const maxEffort = 800_000
+
+// tooMuch is not remembered: when the request comes again, those of its
+// operations that were examined are known.
+var tooMuch = request.Refusal(pipeline.ReasonGraphQLTooLarge, 400, "The batch is too complex: its operations take too much work to check. Send fewer of them together.")
+
+// examine finds out about the operation of a request and remembers it.
+func (s *Stage) examine(of *work, r *request.Request, hidden bool) *known {
 	s.misses.Add(1)
 	w := workers.Get().(*worker)
-	found := s.inspect(w, text, name, hidden)
+	before := w.validator.Effort()
+	found := s.inspect(w, r.Query, r.Operation, hidden)
+	of.effort += w.validator.Effort() - before
 	if w.doc.Tokens <= maxWorn {
 		w.doc.Source = nil
 		workers.Put(w)
 	}
-	k := cache.Key{Owner: s.id, Name: name, Text: text}
+	k := cache.Key{Owner: s.id, Name: r.Operation, Text: r.Query}
 	if found.facts != nil {
 		s.valid.Add(k, found, sizeOf(found.facts)+len(found.local))
 		return found

@@ -54,18 +54,25 @@ func (w *work) expand(ex *pipeline.Exchange, r *request.Request) {
 	ex.Outgoing.Query, ex.Outgoing.HasQuery = q, true
 }
 
-// expandAll does the same for a batch.
-func (w *work) expandAll(ex *pipeline.Exchange, list []request.Request) {
+// expandAll does the same for a batch, whose texts must not come to more than
+// most bytes: a few bytes name a long document, and a batch many.
+func (w *work) expandAll(ex *pipeline.Exchange, list []request.Request, most int) *pipeline.Rejection {
 	w.out = append(w.out[:0], '[')
 	for i := range list {
 		if i > 0 {
 			w.out = append(w.out, ',')
 		}
 		w.out = appendRequest(w.out, &list[i])
+		if len(w.out) >= most {
+			return expandedTooLarge
+		}
 	}
 	w.out = append(w.out, ']')
 	ex.Ctx.Request.SetBodyRaw(w.out)
+	return nil
 }
+
+var expandedTooLarge = request.Refusal(pipeline.ReasonBodyTooLarge, 413, "The documents that the batch names are larger together than a request body may be.")
 
 // appendRequest appends a request as JSON.
 func appendRequest(b []byte, r *request.Request) []byte {

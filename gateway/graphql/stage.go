@@ -157,7 +157,7 @@ func (s *Stage) judge(ex *pipeline.Exchange, w *work, r *request.Request, may *p
 	if stored {
 		r.Query = doc.text
 	}
-	if found, refused = s.find(ex, r, doc, may); refused != nil {
+	if found, refused = s.find(ex, w, r, doc, may); refused != nil {
 		return nil, stored, refused
 	}
 	if found.facts == nil {
@@ -180,8 +180,9 @@ func (s *Stage) judge(ex *pipeline.Exchange, w *work, r *request.Request, may *p
 }
 
 // find finds out about the operation of a request. Before work is done for it,
-// the request counts under the rate.
-func (s *Stage) find(ex *pipeline.Exchange, r *request.Request, doc *document, may *pipeline.OperationRules) (*known, *pipeline.Rejection) {
+// the request counts under the rate; and what is done for all operations of a
+// batch has a bound.
+func (s *Stage) find(ex *pipeline.Exchange, w *work, r *request.Request, doc *document, may *pipeline.OperationRules) (*known, *pipeline.Rejection) {
 	if doc != nil {
 		if found := doc.known[string(r.Operation)]; found != nil {
 			return found, nil
@@ -193,5 +194,8 @@ func (s *Stage) find(ex *pipeline.Exchange, r *request.Request, doc *document, m
 	if refused := s.pay(ex); refused != nil {
 		return nil, refused
 	}
-	return s.examine(r.Query, r.Operation, may.Hidden), nil
+	if w.effort > maxEffort {
+		return nil, tooMuch
+	}
+	return s.examine(w, r, may.Hidden), nil
 }

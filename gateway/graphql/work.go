@@ -21,6 +21,7 @@ type work struct {
 	operations []*validate.Facts // behind Exchange.Operations
 	local      []byte            // the answer, when the upstream is not needed; shared
 	get        bool              // the operation came in the URL
+	effort     int               // that it took to examine what was not known, as validate counts it
 }
 
 var works = sync.Pool{New: func() any { return new(work) }}
@@ -39,7 +40,7 @@ func begin(ex *pipeline.Exchange) *work {
 func (w *work) Release() {
 	w.decoder.Reset()
 	clear(w.operations)
-	w.head, w.local, w.get = request.Head{}, nil, false
+	w.head, w.local, w.get, w.effort = request.Head{}, nil, false, 0
 	w.body, w.out, w.operations, w.sizes = w.body[:0], w.out[:0], w.operations[:0], w.sizes[:0]
 	if cap(w.body) > maxKept || cap(w.out) > maxKept || cap(w.sizes) > maxKept/8 {
 		w.body, w.out, w.sizes = nil, nil, nil

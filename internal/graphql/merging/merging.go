@@ -71,6 +71,7 @@ type Merger struct {
 	texts    bool // this is the second pass
 	found    bool // there is a conflict
 	left     int  // comparisons
+	taken    int  // comparisons, in both passes
 	depth    int
 	last     names.Marks // by name in the answer: the last entry of the set that is collected
 	heads    names.Marks // by name in the answer: the first entry of the set that is compared
@@ -114,6 +115,7 @@ const (
 
 // Reset forgets all sets and makes room for those of as many selections.
 func (m *Merger) Reset(selections int) {
+	m.taken = 0
 	m.sets, m.starts, m.of = m.sets[:0], m.starts[:0], names.Sized(m.of, selections)
 }
 
@@ -152,12 +154,17 @@ func (m *Merger) Conflicts(in Input) ([]Conflict, bool) {
 	m.fields, m.values = m.fields[:0], m.values[:0]
 	m.begin(false)
 	m.pass()
+	m.taken = maxComparisons - m.left
 	if m.found {
 		m.begin(true)
 		m.pass()
+		m.taken += maxComparisons - m.left
 	}
 	return m.out, m.left >= 0
 }
+
+// Comparisons returns how many the last Conflicts took.
+func (m *Merger) Comparisons() int { return m.taken }
 
 // plenty tells whether there are so many conflicts in one place that no more of
 // them are told.

@@ -67,6 +67,7 @@ func (v *Validator) Facts(s *schema.Schema, doc *syntax.Document, operation int,
 	g.defineVariables(op)
 	g.facts.Directives += op.Directives.Len()
 	g.facts.Depth = g.set(op.Selections, &level{scope: scope{g.root, allObjects}, outer: true})
+	v.effort += fragmentsPerMost*g.o.MaxExpanded - g.selections
 	if g.err != nil {
 		return nil, g.err
 	}

@@ -76,6 +76,7 @@ type Validator struct {
 	problems []problem
 	over     bool // there are more problems than are reported
 	steps    int  // of work left
+	effort   int  // so far, never reset
 
 	resolved  []uint32    // by selection: FieldID, TypeID of an inline fragment, or index of the fragment that is spread
 	fragments names.Marks // by name: the fragment that the name stands for
@@ -113,9 +114,15 @@ type definition struct {
 // what would take more is refused as too complex.
 func (v *Validator) Check(s *schema.Schema, doc *syntax.Document, o Options) []*syntax.Error {
 	v.begin(s, doc, o)
-	if !v.executable() {
-		return v.errors()
+	if v.executable() {
+		v.rules()
 	}
+	v.effort += effortPerToken*doc.Tokens + (maxSteps-v.steps)/stepsPerEffort + v.merge.Comparisons()
+	return v.errors()
+}
+
+// rules holds an executable document against each rule.
+func (v *Validator) rules() {
 	v.nameDefinitions()
 	v.walkDefinitions()
 	if !v.over {
@@ -128,8 +135,17 @@ func (v *Validator) Check(s *schema.Schema, doc *syntax.Document, o Options) []*
 		v.checkIntrospection()
 		v.checkMerging()
 	}
-	return v.errors()
 }
+
+// What a unit of effort is made of. One takes about 25 ns.
+const (
+	stepsPerEffort = 8 // of Validator.steps
+	effortPerToken = 4
+)
+
+// Effort tells how much work has been done for all documents so far. What is
+// bounded for each of them can add up where many come together.
+func (v *Validator) Effort() int { return v.effort }
 
 // checkMerging reports fields that cannot have one name in the answer.
 func (v *Validator) checkMerging() {
