@@ -36,6 +36,14 @@ func (f forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	return pipeline.Answered
 }
 
+// dropParameters keeps what a GraphQL server could read in the URL from going up.
+func (w *work) dropParameters(ex *pipeline.Exchange) {
+	if w.decoder.HasParameters(ex.Call.Query) {
+		ex.Outgoing.Query = w.decoder.AppendOthers(ex.Outgoing.Query[:0], ex.Call.Query)
+		ex.Outgoing.HasQuery = true
+	}
+}
+
 // expand puts the text of the document that a request named into what goes up.
 func (w *work) expand(ex *pipeline.Exchange, r *request.Request) {
 	if !w.get {

@@ -122,8 +122,8 @@ func TestQueriesInTheURL(t *testing.T) {
 			}
 		}
 	}
-	got := w.send("OPTIONS", "/a/?query={nope}", "", "X-HTTP-Method-Override: POST")
-	if got.status != 200 || len(got.seen) != 1 || got.seen[0].method != "OPTIONS" || strings.Contains(got.seen[0].header, "Override") {
+	got := w.send("OPTIONS", "/a/?query={nope}&a=1", "", "X-HTTP-Method-Override: POST")
+	if got.status != 200 || len(got.seen) != 1 || got.seen[0].method != "OPTIONS" || got.seen[0].uri != "/?a=1" || strings.Contains(got.seen[0].header, "Override") {
 		t.Errorf("OPTIONS: %v, upstream saw %q", got, got.seen)
 	}
 }
@@ -139,6 +139,7 @@ func TestTheURLOfABodyDoesNotGoUp(t *testing.T) {
 		"?operationName=X&variables=":  "/",
 		"?x=1;Query={nope}&y=2":        "/?y=2",
 		"?QUERY={nope}&variable%C5%BF": "/",
+		"?id=x&+query={nope}&%71=1":    "/?%71=1",
 	} {
 		got := w.send("POST", "/a/"+in, `{"query":"{ secret }"}`, jsonType)
 		if got.status != 200 || len(got.seen) != 1 || got.seen[0].uri != want {

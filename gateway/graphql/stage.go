@@ -55,19 +55,27 @@ func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	case "GET", "HEAD":
 		return s.get(ex, w)
 	case "OPTIONS":
-		if hasBody(ex) {
-			return s.refuse(ex, request.BodyBesideURL)
-		}
-		for _, name := range overrides {
-			ex.Outgoing.AlsoDrop(name)
-		}
-		return pipeline.Next
+		return s.options(ex, w)
 	}
 	return s.refuse(ex, wrongMethod)
 }
 
-// overrides are headers by which an upstream could take the one method whose
-// URL nobody has looked at for another.
+// options lets the question pass what is allowed. Nobody looks at an operation
+// that comes with it, so that none goes up: some servers run what they find in
+// the URL whatever the method.
+func (s *Stage) options(ex *pipeline.Exchange, w *work) pipeline.Verdict {
+	if hasBody(ex) {
+		return s.refuse(ex, request.BodyBesideURL)
+	}
+	w.dropParameters(ex)
+	for _, name := range overrides {
+		ex.Outgoing.AlsoDrop(name)
+	}
+	return pipeline.Next
+}
+
+// overrides are headers by which an upstream could take OPTIONS for another
+// method.
 var overrides = [...]string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"}
 
 func hasBody(ex *pipeline.Exchange) bool {
@@ -106,10 +114,7 @@ func (s *Stage) post(ex *pipeline.Exchange, w *work) pipeline.Verdict {
 	if refused != nil {
 		return s.refuse(ex, refused)
 	}
-	if w.decoder.HasParameters(ex.Call.Query) {
-		ex.Outgoing.Query = w.decoder.AppendOthers(ex.Outgoing.Query[:0], ex.Call.Query)
-		ex.Outgoing.HasQuery = true
-	}
+	w.dropParameters(ex)
 	if batch {
 		return s.batch(ex, w, list)
 	}

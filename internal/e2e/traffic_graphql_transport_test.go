@@ -39,7 +39,7 @@ var goodBodies = []string{
 	`{"query":"query A { secret } query B { animals { name } }","operationName":"A"}`,
 	`{"query":"{ secret }","operationName":""}`,
 	`{"query":"mutation($n: String!) { rename(code: 7, name: $n) { code } }","variables":{"n":"\"é\u2028\\ud83d\ude00"}}`,
-	`{"extensions":{"trace":{"a":[true,null]},"x":1e999},"query":"{ secret }","other":{"query":"{ nope }"},"id":"7"}`,
+	`{"extensions":{"trace":{"a":[true,null]},"x":1e999},"query":"{ secret }","other":{"query":"{ nope }"},"tag":"7"}`,
 	`{"query":"# { nope }\n\uFEFF query , { s:secret @skip(if:false) ,, countries(first:1,filter:{minimum:-0,order:ASCENDING}){...on Country{name}} }"}`,
 	`{"query":"{ country(code: \"\"\"\n { nope } \"\"\") { code } }"}`,
 	`{"query":"query($f: Filter) { countries(filter: $f) { code } }","variables":{"f":{"minimum":2147483647,"order":"DESCENDING","prefix":null}}}`,

@@ -2,6 +2,7 @@ package request
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
@@ -85,7 +86,7 @@ func inBatch(r *pipeline.Rejection, i int) *pipeline.Rejection {
 func (d *Decoder) one(s *jsonscan.Scanner) *pipeline.Rejection {
 	d.list = append(d.list, Request{})
 	r := &d.list[len(d.list)-1]
-	d.document = false
+	d.document = nil
 	var seen [len(names)]bool
 	var refused *pipeline.Rejection
 	for s.Object(); s.Member(); {
@@ -98,7 +99,7 @@ func (d *Decoder) one(s *jsonscan.Scanner) *pipeline.Rejection {
 		case seen[m]:
 			refused = twice(m)
 		default:
-			seen[m] = true
+			seen[m] = m != storedID
 			refused = d.take(r, m, v)
 		}
 	}
@@ -123,6 +124,11 @@ func memberOf(name []byte) member {
 			return m
 		case jsonscan.EqualFold(name, names[m]):
 			return lookalike
+		}
+	}
+	for _, id := range storedIDs {
+		if jsonscan.Equal(name, id) {
+			return storedID
 		}
 	}
 	return other
@@ -161,7 +167,11 @@ func (d *Decoder) take(r *Request, m member, v jsonscan.Value) *pipeline.Rejecti
 		if v.Kind != jsonscan.String {
 			return documentType
 		}
-		d.document = true
+		d.document = documentBesideQuery
+	case storedID:
+		if v.Kind == jsonscan.String { // anything else names no document
+			d.document = idBesideQuery
+		}
 	}
 	return nil
 }
@@ -174,7 +184,7 @@ func (d *Decoder) text(to *[]byte, v jsonscan.Value) *pipeline.Rejection {
 		return nil
 	}
 	start := len(d.scratch)
-	all, err := jsonscan.Unescape(d.scratch, raw)
+	all, err := jsonscan.Unescape(slices.Grow(d.scratch, len(raw)), raw)
 	if err != nil {
 		return halfPair
 	}
@@ -212,7 +222,8 @@ func readExtensions(r *Request, v jsonscan.Value) *pipeline.Rejection {
 	return nil
 }
 
-// readPersisted reads { version: 1, sha256Hash: "…" }.
+// readPersisted reads { version: 1, sha256Hash: "…" }. A hash of another kind
+// beside that would be one that nobody has held against the text.
 func readPersisted(r *Request, v jsonscan.Value) bool {
 	if v.Kind != jsonscan.Object {
 		return false
@@ -233,6 +244,8 @@ func readPersisted(r *Request, v jsonscan.Value) bool {
 				return false
 			}
 			r.Hash = v.Text()
+		default:
+			return false
 		}
 	}
 	return version && r.Hash != nil

@@ -29,6 +29,7 @@ var (
 	persistedType       = invalid("extensions.persistedQuery must be an object with version 1 and sha256Hash, 64 hexadecimal digits.")
 	documentType        = invalid("documentId must be a string.")
 	documentBesideQuery = invalid("documentId cannot be given beside query.")
+	idBesideQuery       = invalid("id and doc_id are names of stored documents; they cannot be given beside query.")
 	batchOff            = invalid("Batched requests are not accepted; send each operation on its own.")
 	batchEmpty          = invalid("A batch must have at least one operation.")
 

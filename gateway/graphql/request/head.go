@@ -108,11 +108,21 @@ func (h *Head) Readable() *pipeline.Rejection {
 	for len(params) > 0 {
 		var one []byte
 		one, params, _ = bytes.Cut(params, []byte{';'})
-		name, value, _ := bytes.Cut(bytes.Trim(one, " \t"), []byte{'='})
-		value = bytes.Trim(value, `"`)
-		if is(name, "charset") && !is(value, "utf-8") && !is(value, "utf8") {
+		if !speaksUTF8(one) {
 			return wrongText
 		}
 	}
 	return nil
+}
+
+// speaksUTF8 tells whether a parameter of a Content-Type names no other charset,
+// to readers that overlook blanks and to those of RFC 2231 (charset*=) as well.
+func speaksUTF8(param []byte) bool {
+	const charset = "charset"
+	name, value, _ := bytes.Cut(param, []byte{'='})
+	name, value = bytes.Trim(name, " \t"), bytes.Trim(value, " \t\"")
+	if len(name) < len(charset) || !is(name[:len(charset)], charset) {
+		return true
+	}
+	return len(name) == len(charset) && (is(value, "utf-8") || is(value, "utf8"))
 }

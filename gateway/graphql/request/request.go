@@ -20,8 +20,8 @@ type Request struct {
 // a time; what it returned is good until its next use.
 type Decoder struct {
 	list     []Request
-	scratch  []byte // texts without their escapes
-	document bool   // the request names a document in a way that is not spoken here
+	scratch  []byte              // texts without their escapes
+	document *pipeline.Rejection // of a query beside a document that is named in a way that is not spoken here; nil: none is
 }
 
 // maxKept bounds, in bytes, the scratch that is kept between requests.
@@ -46,10 +46,16 @@ const (
 	variables
 	extensions
 	documentID
+	storedID  // other names of documentId
 	lookalike // a name that some readers take for one of the others
+	garbled   // a name that is not percent-encoded UTF-8
 )
 
-var names = [...]string{query: "query", operationName: "operationName", variables: "variables", extensions: "extensions", documentID: "documentId"}
+var names = [...]string{query: "query", operationName: "operationName", variables: "variables", extensions: "extensions", documentID: "documentId", garbled: ""}
+
+// storedIDs are what servers read in place of documentId, and some of them in
+// place of query as well.
+var storedIDs = [...]string{"id", "doc_id"}
 
 // known are the members that this gateway judges, and that must not be said
 // twice.
@@ -68,9 +74,9 @@ var duplicate = func() (all [len(names)]*pipeline.Rejection) {
 // complete refuses what has no operation to judge.
 func (d *Decoder) complete(r *Request) *pipeline.Rejection {
 	switch {
-	case d.document && r.Query != nil:
-		return documentBesideQuery
-	case d.document:
+	case d.document != nil && r.Query != nil:
+		return d.document
+	case d.document != nil:
 		return NotSupported
 	case len(r.Query) == 0 && r.Hash == nil:
 		return noQuery

@@ -2,6 +2,7 @@ package request
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
@@ -67,4 +68,93 @@ func FuzzURL(f *testing.F) {
 			t.Errorf("%q is read as %v", params, read)
 		}
 	})
+}
+
+// TestNamesThatOtherReadersTakeForOurs has names of parameters that reach some
+// server as another one's: refused in a URL that is judged, and not forwarded
+// beside a body.
+func TestNamesThatOtherReadersTakeForOurs(t *testing.T) {
+	for params, want := range map[string]string{
+		"query={a}&+query={b}":               lookalikeMember.Message, // PHP
+		"query={a}&%20query={b}":             lookalikeMember.Message,
+		"query={a}&query%00x={b}":            lookalikeMember.Message,
+		"query={a}&query[]={b}":              lookalikeMember.Message,
+		"query={a}&%5Bquery%5D={b}":          lookalikeMember.Message, // qs
+		"query={a}&variables[n]=1":           lookalikeMember.Message,
+		"query={a}&extensions[a][b]=1":       lookalikeMember.Message,
+		"query={a}&QUERY%00x={b}":            lookalikeMember.Message,
+		"query={a}&%u0071uery={b}":           urlEscape.Message, // ASP.NET
+		"query={a}&quer%y={b}":               urlEscape.Message,
+		"query={a}&x=1;%71uery={b}":          urlSeparator.Message, // Rack
+		"query={a}&x=1;+query={b}":           urlSeparator.Message,
+		"query={a}&x=1;y=2;QUERY={b}":        urlSeparator.Message,
+		"query={a}&amp;query={b}":            urlSeparator.Message,
+		"query={a}&id=abc":                   idBesideQuery.Message, // servers of stored documents
+		"query={a}&ID=abc":                   idBesideQuery.Message,
+		"query={a}&doc_id=abc":               idBesideQuery.Message,
+		"query={a}&id=&doc_id=abc":           idBesideQuery.Message,
+		"query={a}&documentId=abc":           documentBesideQuery.Message,
+		"query={a(b:\"1;query\")}":           "",
+		"query={a}&identity=1&my_query={b}":  "",
+		"query={a}&queries=1&[]=2&=3&a.id=4": "",
+	} {
+		var d Decoder
+		_, refused := d.URL([]byte(params))
+		got := ""
+		if refused != nil {
+			got = refused.Message
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", params, got, want)
+		}
+		others := string(d.AppendOthers(nil, []byte(params)))
+		_, rest, _ := strings.Cut(params, "&")
+		if want == "" && others != rest || want != "" && others != "" && others != "amp" {
+			t.Errorf("%s: %q goes up beside a body", params, others)
+		}
+	}
+}
+
+func TestDocumentsThatOtherReadersKnowByAName(t *testing.T) {
+	hash := strings.Repeat("0", 64)
+	for body, want := range map[string]string{
+		`{"query":"{a}","id":"abc"}`:          idBesideQuery.Message,
+		`{"doc_id":"abc","query":"{a}"}`:      idBesideQuery.Message,
+		`{"query":"{a}","\u0069d":"abc"}`:     idBesideQuery.Message,
+		`{"query":"{a}","documentId":"abc"}`:  documentBesideQuery.Message,
+		`{"id":"abc"}`:                        NotSupported.Message,
+		`{"query":"{a}","id":7,"ID":"x"}`:     "",
+		`{"id":7,"doc_id":"x","query":"{a}"}`: idBesideQuery.Message,
+		`{"query":"{a}","extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + hash + `"}}}`:                 persistedNone,
+		`{"query":"{a}","extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + hash + `","md5Hash":"abc"}}}`: persistedType.Message,
+	} {
+		var d Decoder
+		_, _, refused := d.Body([]byte(body), 0)
+		got := persistedNone
+		if refused != nil {
+			got = refused.Message
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+}
+
+const persistedNone = "" // read, and left to who knows the documents
+
+func TestContentTypesThatAreNotUTF8(t *testing.T) {
+	for value, want := range map[string]bool{
+		"application/json": true, "application/json; charset=utf-8": true, "Application/JSON ;Charset=\"UTF-8\"": true,
+		"application/json; charset = UTF8": true, "application/json; profile=x": true, "application/json;": true,
+		"application/json; charset=utf-7": false, "application/json; charset =utf-7": false, "application/json;\tcharset\t= utf-7": false,
+		"application/json; charset*=utf-7''x": false, "application/json; charset*0=utf; charset*1=-7": false, "application/json; charset": false,
+		"application/json; charset=utf-8; charset=utf-7": false, "application/json; a=\"; charset=utf-7": false, "application/json, text/plain": false,
+		"application/jsonx": false, "text/plain": false,
+	} {
+		var h Head
+		h.Read([]byte("Content-Type: " + value + "\r\n"))
+		if got := h.Readable() == nil; got != want {
+			t.Errorf("%s: read is %t, want %t", value, got, want)
+		}
+	}
 }

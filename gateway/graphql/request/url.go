@@ -13,7 +13,7 @@ import (
 // Decoder's.
 func (d *Decoder) URL(params []byte) (*Request, *pipeline.Rejection) {
 	d.Reset()
-	d.list, d.document = append(d.list, Request{}), false
+	d.list, d.document = append(d.list, Request{}), nil
 	r := &d.list[0]
 	var seen [len(names)]bool
 	for len(params) > 0 {
@@ -37,7 +37,7 @@ func param(params []byte) (name, value, rest []byte) {
 }
 
 func (d *Decoder) parameter(r *Request, seen *[len(names)]bool, name, value []byte) *pipeline.Rejection {
-	if hidesParameter(name) || hidesParameter(value) {
+	if d.hidesParameter(name) || d.hidesParameter(value) {
 		return urlSeparator
 	}
 	m := d.paramOf(name)
@@ -46,10 +46,12 @@ func (d *Decoder) parameter(r *Request, seen *[len(names)]bool, name, value []by
 		return nil
 	case m == lookalike:
 		return lookalikeMember
+	case m == garbled:
+		return urlEscape
 	case seen[m]:
 		return twice(m)
 	}
-	seen[m] = true
+	seen[m] = m != storedID
 	text, ok := d.unescaped(value)
 	switch {
 	case !ok:
@@ -67,7 +69,9 @@ func (d *Decoder) parameter(r *Request, seen *[len(names)]bool, name, value []by
 	case extensions:
 		return readJSON(text, extensionsType, func(v jsonscan.Value) *pipeline.Rejection { return readExtensions(r, v) })
 	case documentID:
-		d.document = true
+		d.document = documentBesideQuery
+	case storedID:
+		d.document = idBesideQuery
 	}
 	return nil
 }
@@ -90,38 +94,58 @@ func readJSON(text []byte, wrong *pipeline.Rejection, object func(jsonscan.Value
 // paramOf tells which member a parameter is. Names are compared without their
 // escapes.
 func (d *Decoder) paramOf(name []byte) member {
-	if bytes.IndexByte(name, '%') >= 0 {
-		text, ok := d.unescaped(name)
-		if !ok {
-			return other
-		}
-		name = text
+	text, ok := d.unescaped(name)
+	if !ok {
+		return garbled
 	}
 	for _, m := range known {
-		if string(name) == names[m] {
+		if string(text) == names[m] {
 			return m
 		}
 	}
+	text = essence(text)
+	for _, id := range storedIDs {
+		if isFold(text, id) {
+			return storedID
+		}
+	}
 	for _, m := range known {
-		if len(name) <= 2*len(names[m]) && strings.EqualFold(string(name), names[m]) { // short: it stays on the stack
+		if isFold(text, names[m]) {
 			return lookalike
 		}
 	}
 	return other
 }
 
+// essence is what some readers make of a parameter's name: they drop blanks
+// before it, or all from a zero byte on, or take brackets for those of a list or
+// an object.
+func essence(name []byte) []byte {
+	name = bytes.TrimLeft(name, " \t\r\n[")
+	if end := bytes.IndexAny(name, "\x00[]"); end >= 0 {
+		name = name[:end]
+	}
+	return name
+}
+
+// isFold tells whether two names differ in case at most. A name of ASCII letters
+// is never folded from one that is twice as long.
+func isFold(name []byte, want string) bool {
+	return len(name) <= 2*len(want) && strings.EqualFold(string(name), want) // short: it stays on the stack
+}
+
 // hidesParameter tells whether some reader, to whom a semicolon separates
 // parameters, would see one of ours behind it.
-func hidesParameter(b []byte) bool {
+func (d *Decoder) hidesParameter(b []byte) bool {
 	for {
 		_, rest, found := bytes.Cut(b, []byte{';'})
 		if !found {
 			return false
 		}
-		for _, m := range known {
-			if n := len(names[m]); len(rest) >= n && strings.EqualFold(string(rest[:n]), names[m]) {
-				return true
-			}
+		one, _, _ := bytes.Cut(rest, []byte{';'})
+		name, _, _ := bytes.Cut(one, []byte{'='})
+		if d.paramOf(name) != other {
+			return true
 		}
 		b = rest
 	}
@@ -173,7 +197,7 @@ func (d *Decoder) HasParameters(params []byte) bool {
 	for len(params) > 0 {
 		var name, value []byte
 		name, value, params = param(params)
-		if d.paramOf(name) != other || hidesParameter(name) || hidesParameter(value) {
+		if d.paramOf(name) != other || d.hidesParameter(name) || d.hidesParameter(value) {
 			return true
 		}
 	}
@@ -188,7 +212,7 @@ func (d *Decoder) AppendOthers(dst, params []byte) []byte {
 		one, rest, _ := bytes.Cut(params, []byte{'&'})
 		name, value, _ := param(one)
 		params = rest
-		if d.paramOf(name) != other || hidesParameter(name) || hidesParameter(value) {
+		if d.paramOf(name) != other || d.hidesParameter(name) || d.hidesParameter(value) {
 			continue
 		}
 		if len(dst) > start {
