@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/sample"
+	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/valyala/fasthttp"
+)
+
+// countries is a GraphQL server whose schema can change, and which can fail.
+type countries struct {
+	url string
+
+	mu    sync.Mutex
+	fails bool
+	swap  *strings.Replacer // of names in its answers
+	auth  map[string]bool   // values of X-Introspect, by what came with them: "__schema" or ""
+}
+
+func newCountries(t *testing.T) *countries {
+	t.Helper()
+	server, err := sample.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &countries{swap: strings.NewReplacer(), auth: make(map[string]bool)}
+	u.url = "http://" + testenv.Origin(t, func(ctx *fasthttp.RequestCtx) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.auth[fmt.Sprint(strings.Contains(string(ctx.PostBody()), "__schema"), " ", string(ctx.Request.Header.Peek("X-Introspect")))] = true
+		ctx.SetContentType("application/json")
+		if u.fails {
+			ctx.SetStatusCode(503)
+			return
+		}
+		status, body := server.Answer(ctx.PostBody())
+		ctx.SetStatusCode(status)
+		ctx.SetBodyString(u.swap.Replace(string(body)))
+	})
+	return u
+}
+
+// become exchanges names in what the server answers, or makes it fail.
+func (u *countries) become(fails bool, names ...string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.fails, u.swap = fails, strings.NewReplacer(names...)
+}
+
+// asking makes a GET of a query.
+func asking(query string) string {
+	return "?query=" + strings.NewReplacer(" ", "+", "\"", "%22").Replace(query)
+}
+
+// An admin and gateways: what is wrong with a schema is told when it is saved,
+// schemas come from upstreams, and rules reach live keys.
+func TestGraphQLThroughAnAdmin(t *testing.T) {
+	t.Parallel()
+	s, u := newSplit(t, 2, testenv.Postgres(t)), newCountries(t)
+	t.Run("a broken schema is refused", s.refusesBrokenSchemas)
+	t.Run("a schema comes from the upstream", func(t *testing.T) { s.in(t).syncsSchemas(u) })
+	t.Run("a rule reaches a live key", func(t *testing.T) { s.in(t).sendsRules(u) })
+}
+
+func (s *split) refusesBrokenSchemas(t *testing.T) {
+	s = s.in(t)
+	const broken = "type Query {\n  a: Int\n  a: Int\n  b: Missing\n}\nenum E { V V }"
+	for _, method := range []string{"POST /api/apis", "POST /api/apis/validate"} {
+		verb, path, _ := strings.Cut(method, " ")
+		got, err := s.rest.try(verb, path, graphDef("broken", s.origin, true, object{"schema": broken}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said struct {
+			Status, Message string
+			Meta            any
+			Errors          []string
+		}
+		got.into(t, &said)
+		if got.status != 400 || said.Status != "Error" || said.Message != "Invalid GraphQL schema" || said.Meta != nil || len(said.Errors) != 3 {
+			t.Errorf("%s: %s", method, got)
+		}
+		for _, problem := range []string{"field 'Query.a' can only be defined once", `Unknown type "Missing".`, "enum value 'E.V' can only be defined once"} {
+			if !strings.Contains(strings.Join(said.Errors, "\n"), problem) {
+				t.Errorf("%s: %q is not among %q", method, problem, said.Errors)
+			}
+		}
+	}
+	if got, err := s.rest.try("GET", "/api/apis/broken", nil); err != nil || got.status != 404 {
+		t.Errorf("it was stored: %v %s", err, got)
+	}
+	s.rest.do("POST", "/api/apis", graphDef("mended", s.origin, true, nil))
+	s.everywhere("a good one", "/mended/"+asking("{ secret }"), "", status(200))
+	if got, err := s.rest.try("PUT", "/api/apis/mended", graphDef("mended", s.origin, true, object{"schema": broken})); err != nil || got.status != 400 {
+		t.Errorf("a good one made broken: %v %s", err, got)
+	}
+	s.everywhere("the good one", "/mended/"+asking("{ a { b } }"), "", status(200))
+}
+
+func (s *split) syncsSchemas(u *countries) {
+	t := s.t
+	const authorization = "secret-of-the-synchronisation"
+	plant(authorization)
+	def := graphDef("sync", u.url, true, object{"proxy": object{"auth_headers": object{"X-Introspect": authorization}}})
+	delete(def["graphql"].(object), "schema")
+	s.rest.do("POST", "/api/apis", def)
+	// The sample answers POST only, and takes no part in this: what matters is what the gateway lets pass.
+	may := func(query string, status int) {
+		t.Helper()
+		for i, g := range s.gateways {
+			g.await(fmt.Sprintf("%s to be answered %d", query, status), func() error {
+				got, err := send("POST", g.traffic+"/sync/", queryBody(query), "Content-Type", jsonMedia)
+				if err == nil && (got.status != status || status == 400 && got.reason() != invalidReason) {
+					err = fmt.Errorf("gateway %d: %s", i+1, got)
+				}
+				return err
+			})
+		}
+	}
+	may("{ country(code: \"CH\") { capital } }", 200)
+	may("{ country(code: \"CH\") { seat } }", 400)
+
+	u.become(false, `"name":"capital"`, `"name":"seat"`)
+	preview := s.rest.do("POST", "/api/apis/sync/schema/sync?apply=false", nil)
+	if !strings.Contains(preview.body, "Country.capital was removed.") || !strings.Contains(preview.body, `"applied":false`) {
+		t.Errorf("preview: %s", preview)
+	}
+	may("{ country(code: \"CH\") { capital } }", 200)
+	if got := s.rest.do("POST", "/api/apis/sync/schema/sync", nil); !strings.Contains(got.body, `"applied":true`) {
+		t.Errorf("sync: %s", got)
+	}
+	u.become(false)
+	may("{ country(code: \"CH\") { capital } }", 400)
+
+	u.become(true)
+	if got, err := s.rest.try("POST", "/api/apis/sync/schema/sync", nil); err != nil || got.status != 502 || !strings.Contains(got.body, "503") {
+		t.Errorf("of an upstream that fails: %v %s", err, got)
+	}
+	if got := s.rest.do("GET", "/api/apis/sync/schema", nil); !strings.Contains(got.body, "seat: String") || strings.Contains(got.body, "capital") {
+		t.Errorf("the schema is %s", got.body)
+	}
+	u.become(false)
+	may("{ country(code: \"CH\") { name } }", 200)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for seen := range u.auth {
+		if seen != "true "+authorization && seen != "false " {
+			t.Errorf("the upstream saw introspection and header: %s", seen)
+		}
+	}
+	if !u.auth["true "+authorization] || !u.auth["false "] {
+		t.Errorf("the upstream saw introspection and header: %v", u.auth)
+	}
+}
+
+func (s *split) sendsRules(u *countries) {
+	s.rest.do("POST", "/api/apis", graphDef("ruled", u.url, false, object{"schema": sample.Schema}))
+	policy := func(method, path string, rules object) {
+		s.t.Helper()
+		s.rest.do(method, path, object{"id": "ruled", "name": "ruled", "access_rights": mayDo("ruled", rules)})
+	}
+	policy("POST", "/api/portal/policies", nil)
+	key := s.rest.newKey(object{"apply_policies": []string{"ruled"}})
+	restricted, introspection, deep := &measured{t: s.t, what: "a restricted field"}, &measured{t: s.t, what: "introspection off"}, &measured{t: s.t, what: "a depth limit"}
+	query := "{ country(code: \"CH\") { population continent { name } } }"
+	reaches := func(what, query string, status int, reason string) {
+		s.t.Helper()
+		for i, g := range s.gateways {
+			g.await(what, func() error {
+				got, err := send("POST", g.traffic+"/ruled/", queryBody(query), "Content-Type", jsonMedia, "Authorization", key)
+				if err == nil && (got.status != status || got.reason() != reason) {
+					err = fmt.Errorf("gateway %d: %s", i+1, got)
+				}
+				return err
+			})
+		}
+	}
+	for range 3 {
+		reaches("all", query, 200, "")
+		policy("PUT", "/api/portal/policies/ruled", object{"restricted_types": []object{restrict("Country", "population")}})
+		restricted.add(timed(func() { reaches("the field", query, 400, "field_restricted") }))
+		policy("PUT", "/api/portal/policies/ruled", object{"disable_introspection": true})
+		introspection.add(timed(func() { reaches("the switch", introspections[0], 403, "introspection_disabled") }))
+		policy("PUT", "/api/portal/policies/ruled", object{"limit": object{"max_query_depth": 3}})
+		deep.add(timed(func() { reaches("the depth", query, 403, "depth_limit") }))
+		policy("PUT", "/api/portal/policies/ruled", nil)
+	}
+	restricted.report()
+	introspection.report()
+	deep.report()
+}
+
+// timed returns how long something takes.
+func timed(do func()) time.Duration {
+	began := time.Now()
+	do()
+	return time.Since(began)
+}
