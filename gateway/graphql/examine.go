@@ -102,6 +102,9 @@ func (s *Stage) inspect(w *worker, text, name []byte, hidden bool) *known {
 	if err := syntax.Parse(&w.doc, text, s.opts.Ceilings.limits()); err != nil {
 		return &known{refusal: s.unparsed(err)}
 	}
+	if at := doubtful(text); at >= 0 {
+		return &known{refusal: s.invalid(pipeline.ReasonGraphQLInvalid, doubt(&w.doc, at))}
+	}
 	o := s.checking
 	o.Hide = hidden
 	if errs := w.validator.Check(s.schema, &w.doc, o); len(errs) > 0 {
