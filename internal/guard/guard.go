@@ -39,6 +39,7 @@ var private = [...]netip.Prefix{
 	netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("240.0.0.0/4"),
 	netip.MustParsePrefix("fec0::/10"),
+	netip.MustParsePrefix("64:ff9b:1::/48"), // NAT64 of one network (RFC 8215)
 }
 
 // A Policy says which addresses may be called. The zero Policy permits public
@@ -95,20 +96,28 @@ func isPublic(ip netip.Addr) bool {
 	return true
 }
 
-// The prefixes behind which an address of IPv4 stands, and where: NAT64
-// (RFC 6052) and 6to4 (RFC 3056).
+// The prefixes behind which an address of IPv4 stands: at the end with NAT64
+// (RFC 6052), translation (RFC 2765) and the oldest form (RFC 4291, 2.5.5.1), in
+// the middle with 6to4 (RFC 3056).
 var (
-	nat64 = netip.MustParsePrefix("64:ff9b::/96")
+	atEnd = [...]netip.Prefix{
+		netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("::ffff:0:0:0/96"), netip.MustParsePrefix("::/96"),
+	}
 	sixTo = netip.MustParsePrefix("2002::/16")
 )
 
 // embedded returns the address of IPv4 that one of IPv6 leads to.
 func embedded(ip netip.Addr) (netip.Addr, bool) {
+	if ip.IsLoopback() || ip.IsUnspecified() {
+		return netip.Addr{}, false // in the oldest form's range, and addresses of their own
+	}
 	raw := ip.As16()
-	switch {
-	case nat64.Contains(ip):
-		return netip.AddrFrom4([4]byte(raw[12:16])), true
-	case sixTo.Contains(ip):
+	for _, prefix := range atEnd {
+		if prefix.Contains(ip) {
+			return netip.AddrFrom4([4]byte(raw[12:16])), true
+		}
+	}
+	if sixTo.Contains(ip) {
 		return netip.AddrFrom4([4]byte(raw[2:6])), true
 	}
 	return netip.Addr{}, false
