@@ -7,6 +7,7 @@ package cache
 
 import (
 	"hash/maphash"
+	"strings"
 	"sync/atomic"
 )
 
@@ -65,6 +66,18 @@ type entry[V any] struct {
 	newer, older *entry[V]
 }
 
+// copied returns name and text in one piece of memory.
+func (k *Key) copied() (name, text string) {
+	if len(k.Name) == 0 {
+		return "", string(k.Text)
+	}
+	var b strings.Builder
+	b.Grow(len(k.Name) + len(k.Text))
+	b.Write(k.Name)
+	b.Write(k.Text)
+	return b.String()[:len(k.Name)], b.String()[len(k.Name):]
+}
+
 func (e *entry[V]) is(hash uint64, k *Key) bool {
 	return e.hash == hash && e.owner == k.Owner && e.text == string(k.Text) && e.name == string(k.Name)
 }
@@ -116,7 +129,8 @@ func (c *Cache[V]) Add(k Key, value *V, size int) {
 			return
 		}
 	}
-	e := &entry[V]{hash: hash, owner: k.Owner, name: string(k.Name), text: string(k.Text), value: value, cost: cost}
+	e := &entry[V]{hash: hash, owner: k.Owner, value: value, cost: cost}
+	e.name, e.text = k.copied()
 	e.next.Store(head.Load())
 	head.Store(e)
 	s.probation.push(e)

@@ -78,7 +78,7 @@ func (v *Validator) Facts(s *schema.Schema, doc *syntax.Document, operation int,
 func (g *gatherer) begin(s *schema.Schema, doc *syntax.Document, o Options) {
 	g.s, g.doc, g.o, g.err = s, doc, o.withDefaults(), nil
 	if g.o.SizeArguments == nil {
-		g.o.SizeArguments = sizeArguments()
+		g.o.SizeArguments = sizeArguments
 	}
 	g.names.Reset(doc)
 	g.fragments.Clear()

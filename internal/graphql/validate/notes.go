@@ -123,18 +123,35 @@ func (g *gatherer) typenames() string {
 	return string(append(out, '}'))
 }
 
-// retained returns the facts in memory of their own, of which there is no more
-// than is needed.
+// A block is facts with room for those of usual operations, so that all of them
+// are one piece of memory.
+type block struct {
+	facts     Facts
+	variables [2]Variable
+	fields    [16]schema.FieldID
+	below     [16]uint16
+	roots     [2]Root
+}
+
+// retained returns the facts in memory of their own, of which there is little
+// more than is needed.
 func (g *gatherer) retained(op *syntax.Operation) *Facts {
-	f := new(g.facts)
-	ids := make([]schema.FieldID, 0, len(f.Fields)+len(f.Objects))
-	ids = append(append(ids, f.Fields...), f.Objects...)
-	f.Fields, f.Objects = ids[:len(f.Fields):len(f.Fields)], ids[len(f.Fields):]
-	f.Below, f.Narrowed, f.Roots = slices.Clone(f.Below), slices.Clone(f.Narrowed), slices.Clone(f.Roots)
-	f.Variables = slices.Clone(f.Variables)
+	b := &block{facts: g.facts}
+	f := &b.facts
+	f.Fields, f.Below = keptIn(b.fields[:], f.Fields), keptIn(b.below[:], f.Below)
+	f.Roots, f.Variables = keptIn(b.roots[:], f.Roots), keptIn(b.variables[:], f.Variables)
+	f.Narrowed, f.Objects = slices.Clone(f.Narrowed), slices.Clone(f.Objects)
 	f.Cost = g.cost.retained()
 	g.copyNames(op, f)
 	return f
+}
+
+// keptIn returns a copy of what is in a slice, in room if it fits.
+func keptIn[T any](room, of []T) []T {
+	if len(of) > len(room) {
+		return slices.Clone(of)
+	}
+	return room[:copy(room, of):len(of)]
 }
 
 // copyNames gives the names of the operation and its variables one text, which
@@ -159,7 +176,7 @@ func (g *gatherer) copyNames(op *syntax.Operation, f *Facts) {
 
 // Size returns about how many bytes the facts take.
 func (f *Facts) Size() int {
-	size := unsafe.Sizeof(*f) + uintptr(len(f.Fields)+len(f.Objects))*unsafe.Sizeof(schema.FieldID(0)) +
+	size := unsafe.Sizeof(block{}) + uintptr(len(f.Fields)+len(f.Objects))*unsafe.Sizeof(schema.FieldID(0)) +
 		uintptr(len(f.Below))*unsafe.Sizeof(uint16(0)) + uintptr(len(f.Narrowed))*unsafe.Sizeof(Narrowed{}) +
 		uintptr(len(f.Roots))*unsafe.Sizeof(Root{}) + uintptr(len(f.Variables))*unsafe.Sizeof(Variable{}) +
 		uintptr(len(f.Cost.lists))*unsafe.Sizeof(costList{}) + uintptr(len(f.Cost.sizes))*unsafe.Sizeof(sizeVariable{})

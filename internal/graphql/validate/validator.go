@@ -36,7 +36,7 @@ type Options struct {
 }
 
 // sizeArguments are the arguments that sizes are in by default.
-func sizeArguments() []string { return []string{"first", "last", "limit"} }
+var sizeArguments = []string{"first", "last", "limit"}
 
 // withDefaults returns the options with what holds where nothing is set.
 func (o Options) withDefaults() Options {
