@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -41,6 +42,9 @@ var requests = []request{
 	{name: "GraphQL, keyless", path: "/opengraph/", body: query, status: 200},
 	{name: "GraphQL, token, policy, rate, quota, depth and fields", path: "/graph/", key: "graph", body: query, status: 200},
 	{name: "GraphQL, variables, in the URL", path: "/graph/?variables=%7B%22c%22%3A%22DE%22%7D&query=query%28%24c%3AID%21%29%7Bcountry%28code%3A%24c%29%7Bname%7D%7D", key: "graph", status: 200},
+	{name: "GraphQL, stored operation of a path", path: "/graph/countries/DE", key: "graph", status: 200},
+	{name: "GraphQL, stored document by its hash", path: "/graph/", key: "graph", body: `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + documentHash + `"}},"variables":{"c":"DE"}}`, status: 200},
+	{name: "GraphQL, batch of ten", path: "/graph/", key: "graph", body: "[" + strings.Repeat(query+",", 9) + query + "]", status: 200},
 	{name: "GraphQL, answered by the gateway", path: "/graph/", key: "graph", body: `{"query":"{ __typename }"}`, status: 200, answer: `{"data":{"__typename":"Query"}}`},
 	{name: "refused, GraphQL, invalid", path: "/graph/", key: "graph", body: `{"query":"{ nope }"}`, status: 400, reason: "graphql_invalid"},
 	{name: "refused, GraphQL, depth", path: "/graph/", key: "graph", body: `{"query":"{ countries { continent { countries { continent { name } } } } }"}`, status: 403, reason: "depth_limit"},
@@ -67,10 +71,23 @@ type Continent { code: ID! name: String! countries: [Country!]! }`
 	query = `{"query":"query Country($code: ID!) {\n  country(code: $code) { ...Names continent { name countries { code } } }\n}\nfragment Names on Country { code name capital }","operationName":"Country","variables":{"code":"DE"}}`
 )
 
+// document is stored under its hash, and as the operation of a path.
+const (
+	document     = `query($c: ID!) { country(code: $c) { name } }`
+	documentHash = "deffdf1bdf14ae42c709bf5ce594e6dba043648157fb658bc68f7abd11eee81b"
+	storedPaths  = `{"persist_graphql": [{"method": "GET", "path": "/countries/{code}", "operation": "` + document + `", "variables": {"c": "$path.code"}}]}`
+)
+
 // graph makes an API a GraphQL API.
 func graph(a *definition.API) {
 	a.UseKeyless = a.ID == "opengraph"
-	a.GraphQL = &definition.GraphQL{Enabled: true, ExecutionMode: definition.ModeProxy, Schema: countries}
+	a.GraphQL = &definition.GraphQL{
+		Enabled: true, ExecutionMode: definition.ModeProxy, Schema: countries, BatchMax: 10,
+		TrustedDocuments: &definition.GraphQLTrustedDocuments{Documents: map[string]string{documentHash: document}},
+	}
+	a.VersionData = &definition.VersionData{NotVersioned: true, Versions: map[string]*definition.Version{
+		"Default": {UseExtendedPaths: true, ExtendedPaths: json.RawMessage(storedPaths)},
+	}}
 }
 
 // rights lets a key call an API, some URLs of it only if they are named.

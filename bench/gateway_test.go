@@ -51,6 +51,8 @@ type settings struct {
 	counter counter.Counter // nil: in this process
 	store   keystore.Store  // nil: in this process
 	cache   int             // sessions in memory; 0: 10,000
+
+	operations int // bytes for what is known of them; 0: 32 MiB
 }
 
 // newWorld starts a gateway without definitions. It ends with the test.
@@ -68,6 +70,9 @@ func newWorld(tb testing.TB, s settings) *world {
 	}
 	if s.cache == 0 {
 		s.cache = 10_000
+	}
+	if s.operations == 0 {
+		s.operations = 32 << 20
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError}))
 	w.sessions = auth.NewSessions(auth.SessionOptions{
@@ -90,7 +95,7 @@ func newWorld(tb testing.TB, s settings) *world {
 		Stages: gateway.Stages{
 			Auth:    auth.New(w.sessions, 3),
 			Access:  access.New(access.Options{Log: log}),
-			GraphQL: graphql.New(graphql.Options{MaxBody: 1 << 20, Cache: 32 << 20, RefusedCache: 2 << 20, Rate: limiter.Rate, Log: log}),
+			GraphQL: graphql.New(graphql.Options{MaxBody: 1 << 20, Cache: s.operations, BatchMax: 100, RefusedCache: 2 << 20, Rate: limiter.Rate, Log: log}),
 			Limit:   limiter,
 			Headers: limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}),
 			Pools:   pools, Upstream: upstreamConfig(trusted), Meter: observer.NewMeter,
