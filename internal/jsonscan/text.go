@@ -94,11 +94,15 @@ func Equal(raw []byte, want string) bool {
 	return want == ""
 }
 
-// EqualFold is Equal for a want of ASCII letters, whatever the case of either.
-// Some JSON readers take members for one another whose names differ in case.
+// EqualFold is Equal for a want of ASCII letters, whatever the case of either,
+// and whatever follows a zero byte. Some JSON readers take members for one
+// another whose names differ in case, or end names at that byte.
 func EqualFold(raw []byte, want string) bool {
 	for len(raw) > 0 {
 		r, size := unit(raw)
+		if r == 0 {
+			break
+		}
 		if want == "" || lower(r) != lower(rune(want[0])) {
 			return false
 		}

@@ -115,7 +115,7 @@ func TestNamesThatOtherReadersTakeForOurs(t *testing.T) {
 	}
 }
 
-func TestDocumentsThatOtherReadersKnowByAName(t *testing.T) {
+func TestMembersThatOtherReadersTakeForOurs(t *testing.T) {
 	hash := strings.Repeat("0", 64)
 	for body, want := range map[string]string{
 		`{"query":"{a}","id":"abc"}`:          idBesideQuery.Message,
