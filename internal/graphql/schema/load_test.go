@@ -126,15 +126,9 @@ func TestCompositeTypesTurnOutToBeTheirObjects(t *testing.T) {
 			t.Errorf("%s turns out to be %q", name, got)
 		}
 	}
-	node, named, user, page := typeOf(t, s, "Node"), typeOf(t, s, "Named"), typeOf(t, s, "User"), typeOf(t, s, "Page")
+	node, named, user := typeOf(t, s, "Node"), typeOf(t, s, "Named"), typeOf(t, s, "User")
 	if got := s.Implements(user); !slices.Equal(got, []schema.TypeID{node, named}) {
 		t.Errorf("User implements %d", got)
-	}
-	if got := s.Implementers(node); !slices.Equal(got, slices.Sorted(slices.Values([]schema.TypeID{user, page, named}))) {
-		t.Errorf("Node is implemented by %d", got)
-	}
-	if got := s.Implementers(user); len(got) > 0 {
-		t.Errorf("User is implemented by %d", got)
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
-// relate works out which types belong to which: interfaces and who implements
-// them, and the objects that each composite type can turn out to be.
+// relate works out which types belong to which: the interfaces that each type
+// implements, and the objects that each composite type can turn out to be.
 func (c *compiler) relate() {
 	n := len(c.types)
-	c.possible, c.implements, c.implementers = make([]Set, n), make([][]TypeID, n), make([][]TypeID, n)
+	c.possible, c.implements = make([]Set, n), make([][]TypeID, n)
 	c.findInterfaces()
 	objects := 0
 	for objects < n && c.Types[objects].Kind == Object {
@@ -58,9 +58,6 @@ func (c *compiler) findInterfaces() {
 			}
 		}
 		c.implements[id] = slices.Clip(c.implements[id])
-		for _, iface := range c.implements[id] {
-			c.implementers[iface] = append(c.implementers[iface], TypeID(id))
-		}
 	}
 }
 

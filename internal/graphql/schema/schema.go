@@ -190,9 +190,8 @@ type Schema struct {
 	SchemaField FieldID // __schema of the query type
 	TypeField   FieldID // __type of the query type
 
-	possible     []Set      // by TypeID: the objects that a composite type can turn out to be; nil for others
-	implements   [][]TypeID // by TypeID: interfaces of objects and interfaces, in order of declaration
-	implementers [][]TypeID // by TypeID: the objects and interfaces that declare to implement an interface
+	possible   []Set      // by TypeID: the objects that a composite type can turn out to be; nil for others
+	implements [][]TypeID // by TypeID: interfaces of objects and interfaces, in order of declaration
 
 	types      names
 	fields     names
@@ -212,10 +211,6 @@ func (s *Schema) Possible(t TypeID) Set { return s.possible[t] }
 // Implements returns the interfaces of an object or interface type. The list
 // must not be changed.
 func (s *Schema) Implements(t TypeID) []TypeID { return s.implements[t] }
-
-// Implementers returns the objects and interfaces that declare to implement an
-// interface, by TypeID. The list must not be changed.
-func (s *Schema) Implementers(t TypeID) []TypeID { return s.implementers[t] }
 
 // IsMeta tells whether a field is __schema or __type of the query type, which
 // printed schemas and comparisons leave out.
