@@ -65,6 +65,67 @@ func TestGraphQLThroughAnAdmin(t *testing.T) {
 	t.Run("a broken schema is refused", s.refusesBrokenSchemas)
 	t.Run("a schema comes from the upstream", func(t *testing.T) { s.in(t).syncsSchemas(u) })
 	t.Run("a rule reaches a live key", func(t *testing.T) { s.in(t).sendsRules(u) })
+	t.Run("real schemas", s.servesRealSchemas)
+}
+
+// saveMended saves a GraphQL API. Where the schema has names twice, which is
+// refused, they are changed at the places that the refusal names.
+func (s *split) saveMended(def object) {
+	s.t.Helper()
+	got, err := s.rest.try("POST", "/api/apis", def)
+	if err == nil && got.status == 200 {
+		return
+	}
+	var said struct{ Errors []string }
+	got.into(s.t, &said)
+	graph := def["graphql"].(object)
+	lines := strings.Split(graph["schema"].(string), "\n")
+	for _, problem := range said.Errors {
+		var line, column int
+		if _, err := fmt.Sscanf(problem, "%d:%d: ", &line, &column); err != nil || !strings.HasSuffix(problem, "can only be defined once") {
+			s.t.Fatalf("%s: %v", problem, err)
+		}
+		at := &lines[line-1]
+		*at = (*at)[:column-1] + "again_" + (*at)[column-1:]
+	}
+	s.t.Logf("%d names of the schema are there twice", len(said.Errors))
+	graph["schema"] = strings.Join(lines, "\n")
+	s.rest.do("POST", "/api/apis", def)
+}
+
+// servesRealSchemas saves schemas as they are in production, and asks what their
+// clients ask.
+func (s *split) servesRealSchemas(t *testing.T) {
+	s = s.in(t)
+	operations := map[string][]string{
+		"github": {"{ viewer { login } }", "query($n: Int!) { viewer { repositories(first: $n) { nodes { name issues(last: 3, states: OPEN) { totalCount } } } } }"},
+		"swapi":  nil,
+	}
+	for _, name := range []string{"02_nested_fields", "04_all_starships", "05_argument", "06_fragments", "07_fragments"} {
+		if text, ok := testenv.Data(t, "schemas/swapi-"+name+".graphql"); ok {
+			operations["swapi"] = append(operations["swapi"], string(text))
+		}
+	}
+	for api, asked := range operations {
+		text, ok := testenv.Data(t, "schemas/"+api+".graphql")
+		if !ok {
+			continue
+		}
+		s.saveMended(graphDef(api, s.origin, true, object{"schema": string(text)}))
+		took := s.everywhere("the API "+api, "/"+api+"/"+asking("{ __typename }"), "", status(200))
+		t.Logf("%s, %d bytes, is served %s after it was saved", api, len(text), took.Round(time.Millisecond))
+		for _, g := range s.gateways {
+			for _, query := range asked {
+				body := object{"query": query, "variables": object{"n": 5}}
+				if got := call(t, "POST", g.traffic+"/"+api+"/", body, "Content-Type", jsonMedia); got.body != "origin /" {
+					t.Errorf("%s, %s: %s", api, query, got)
+				}
+			}
+			if got := call(t, "POST", g.traffic+"/"+api+"/", queryBody("{ nope }"), "Content-Type", jsonMedia); got.reason() != invalidReason {
+				t.Errorf("%s: %s", api, got)
+			}
+		}
+	}
 }
 
 func (s *split) refusesBrokenSchemas(t *testing.T) {

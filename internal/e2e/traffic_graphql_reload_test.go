@@ -22,7 +22,7 @@ func (g *graphs) reload() answer {
 }
 
 // withField is graphSchema with one more field.
-var withField = strings.Replace(graphSchema, "secret: String", "secret: String added: Int", 1)
+var withField = strings.Replace(graphSchema, "type Query {", "type Query { added: Int", 1)
 
 var noField = expectation{400, invalidReason, graphErrorAt("field: added not defined on type: Query", 1, 3)}
 
@@ -31,6 +31,7 @@ func TestSchemasChangeUnderLoad(t *testing.T) {
 	t.Parallel()
 	g := oneGraph(t, false, nil)
 	key := g.newKey(object{"access_rights": accessTo("g")})
+	poor := g.newKey(object{"access_rights": mayDo("g", object{"restricted_types": []object{restrict("Query", "secret")}})})
 	bodies := []string{secretBody, queryBody("{ a { b } }"), queryBody("{ added }"), queryBody("{ nope }")}
 	load := startLoad(t, 4, func(client *http.Client, n int) error {
 		body := bodies[n%len(bodies)]
@@ -56,6 +57,9 @@ func TestSchemasChangeUnderLoad(t *testing.T) {
 		for range 2 {
 			if got := g.ask("g", key, "{ added }"); got.status != status {
 				t.Errorf("reload %d: %s, want %d", i+1, got, status)
+			}
+			if hidden, open := g.ask("g", poor, "{ secret }"), g.ask("g", poor, "{ a { b } }"); hidden.reason() != "field_restricted" || open.status != 200 {
+				t.Errorf("reload %d: a key with rules gets %s and %s", i+1, hidden, open)
 			}
 		}
 	}
@@ -150,4 +154,20 @@ func TestABrokenSchemaAtTheGateway(t *testing.T) {
 	g.reload()
 	g.check("a mended schema", g.ask("never", "", "{ secret }"), passes)
 	g.check("a new schema", g.ask("g", "", "{ added }"), passes)
+}
+
+// A field that is there twice, and the same, does not keep a gateway from serving
+// a schema, which the admin would refuse to save; two that differ do.
+func TestASchemaWithHarmlessFaultsIsServed(t *testing.T) {
+	t.Parallel()
+	g := newGraphs(t, nil, nil, func(target string) []object {
+		return []object{
+			graphDef("same", target, true, object{"schema": "type Query { a: Int b: Int a: Int }"}),
+			graphDef("other", target, true, object{"schema": "type Query { a: Int b: Int a: String }"}),
+		}
+	})
+	g.awaitLog("field 'Query.a' can only be defined once")
+	g.check("the same", g.ask("same", "", "{ a b }"), passes)
+	g.check("the same", g.ask("same", "", "{ a { b } }"), expectation{400, invalidReason, ""})
+	g.check("another", g.ask("other", "", "{ a b }"), expectation{500, "schema_broken", ""})
 }

@@ -195,6 +195,41 @@ func TestAnswersOfGraphQLUpstreamsAreStreamed(t *testing.T) {
 	}
 }
 
+// Subscriptions go to upstreams that answer them as event streams, below any
+// path, by whoever may have them.
+func TestSubscriptionsAsEventStreams(t *testing.T) {
+	t.Parallel()
+	g := oneGraph(t, false, nil)
+	free := g.newKey(object{"access_rights": accessTo("g"), "quota_max": 100, "quota_renewal_rate": 3600})
+	poor := g.newKey(object{"access_rights": mayDo("g", object{"restricted_types": []object{restrict("Subscription", "renamed")}})})
+	const events = "event: next\ndata: {\"data\":{\"renamed\":null}}\n\nevent: complete\ndata:\n\n"
+	g.up.say("200 OK", "Content-Type: text/event-stream\r\n", events)
+	const subscription = "subscription { renamed { code } }"
+	for _, c := range []struct {
+		key, accept, query string
+		want               expectation
+	}{
+		{free, "text/event-stream", subscription, expectation{200, "", events}},
+		{free, "application/json, text/event-stream;q=0.1", subscription, expectation{200, "", events}},
+		{free, "application/json", subscription, expectation{406, mediaReason, ""}},
+		{free, "application/json, text/event-stream;q=0", subscription, expectation{406, mediaReason, ""}},
+		{free, "text/event-stream", "subscription { renamed { code } x: renamed { code } }", expectation{400, invalidReason, ""}},
+		{free, "text/event-stream", "subscription { renamed { nope } }", expectation{400, invalidReason, ""}},
+		{poor, "text/event-stream", subscription, fieldRefused("renamed", "Subscription")},
+	} {
+		for _, path := range []string{"/g", "/g/", "/g/stream?x=1"} {
+			got := call(t, "POST", g.traffic.traffic+path, queryBody(c.query), "Content-Type", jsonMedia, "Accept", c.accept, "Authorization", c.key)
+			g.check(path+", "+c.accept+": "+c.query, got, c.want)
+			if c.want.status == 200 && got.header.Get("Content-Type") != "text/event-stream" {
+				t.Errorf("the events are %s", got)
+			}
+		}
+	}
+	if got := call(t, "GET", g.traffic.traffic+"/g/"+asking(subscription), nil, "Accept", "text/event-stream", "Authorization", free); got.body != events || remaining(got) != "93" {
+		t.Errorf("in the URL: %s", got)
+	}
+}
+
 // Behind a refusal the connection goes on where the next request begins: what is
 // left of a body is not taken for one.
 func TestConnectionsGoOnBehindRefusals(t *testing.T) {
