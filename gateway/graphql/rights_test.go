@@ -95,6 +95,27 @@ func TestHiddenSchemasAreNotTold(t *testing.T) {
 	}
 }
 
+// Some servers have their schema where no introspection is asked for.
+func TestHiddenSchemasAreNotAskedForAsTexts(t *testing.T) {
+	w := newWorld(t)
+	w.mustApply(w.api("a", keyed))
+	w.key("open", unlimited, definition.Access{})
+	w.key("hidden", unlimited, definition.Access{DisableIntrospection: true})
+	for _, path := range []string{"/a/?sdl&query={secret}", "/a/?query={secret}&SD%4C=1", "/a/schema?query={secret}", "/a/Schema.graphql/?query={secret}"} {
+		if got := w.send("GET", path, "", authorized("hidden")); got.status != 403 || got.body != plainBody("introspection is disabled") || len(got.seen) != 0 {
+			t.Errorf("%s: %v, upstream saw %q", path, got, got.seen)
+		}
+		if got := w.send("GET", path, "", authorized("open")); got.status != 200 || len(got.seen) != 1 {
+			t.Errorf("%s with a key that may: %v", path, got)
+		}
+	}
+	for _, path := range []string{"/a/?query={secret}", "/a/schemas?query={secret}&sdlx=1&x=sdl"} {
+		if got := w.send("GET", path, "", authorized("hidden")); got.status != 200 {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+}
+
 func TestRefusalsCostNoQuota(t *testing.T) {
 	w := newWorld(t)
 	w.mustApply(w.api("a", keyed))
@@ -258,8 +279,14 @@ func TestClientsRegisterDocumentsWhereTheyMay(t *testing.T) {
 		status    int
 		passes    bool
 	}{
-		{"any", alone, 200, false}, {"poor", whole, 400, false}, {"any", alone, 200, false}, {"any", whole, 200, true},
-		{"any", alone, 200, true}, {"poor", alone, 400, false}, {"only", alone, 200, false}, {"only", whole, 403, false},
+		{"any", alone, 200, false},
+		{"poor", whole, 400, false},
+		{"any", alone, 200, false},
+		{"any", whole, 200, true},
+		{"any", alone, 200, true},
+		{"poor", alone, 400, false},
+		{"only", alone, 200, false},
+		{"only", whole, 403, false},
 	} {
 		if got := w.post(c.body, authorized(c.key)); got.status != c.status || len(got.seen) > 0 != c.passes {
 			t.Errorf("%s, %s: %v, upstream saw %q", c.key, c.body, got, got.seen)

@@ -140,6 +140,9 @@ func (s *Stage) only(ex *pipeline.Exchange, w *work, r *request.Request) pipelin
 	if refused != nil {
 		return s.refuse(ex, refused)
 	}
+	if may.Hidden && w.decoder.AsksForSchema(ex.Path, ex.Call.Query) {
+		return s.refuse(ex, s.restrictions.refusal(may, rules.Verdict{Kind: rules.Introspection}))
+	}
 	found, stored, refused := s.judge(ex, w, r, may)
 	if refused != nil {
 		return s.refuse(ex, refused)

@@ -117,6 +117,25 @@ func (d *Decoder) paramOf(name []byte) member {
 	return other
 }
 
+// AsksForSchema tells whether some servers answer with the text of their schema,
+// whatever operation comes with it: those who find sdl among the parameters, or
+// the path to end in a name of that text.
+func (d *Decoder) AsksForSchema(path, params []byte) bool {
+	path = bytes.TrimRight(path, "/")
+	last := path[bytes.LastIndexByte(path, '/')+1:]
+	if isFold(last, "schema") || isFold(last, "schema.graphql") {
+		return true
+	}
+	for len(params) > 0 {
+		var name []byte
+		name, _, params = param(params)
+		if text, ok := d.unescaped(name); ok && isFold(essence(text), "sdl") {
+			return true
+		}
+	}
+	return false
+}
+
 // essence is what some readers make of a parameter's name: they drop blanks
 // before it, or all from a zero byte on, or take brackets for those of a list or
 // an object.
