@@ -269,7 +269,7 @@ var hostileBodies = map[string]hostile{
 		return fmt.Sprintf("#¤%d\n", i) + "{__schema{types{" + nested(14*h, "fields{type{", "name", "}}") + "}}}"
 	}),
 	"batch of narrowed fields": batch(100, func(h, i int) string {
-		return fmt.Sprintf("#¤%d\n{node(id:1){...F0}}", i) + repeat(10, "fragment F# on Node{...F~ ...F~}") + fmt.Sprintf("fragment F10 on Node{") + strings.Repeat("...on PERSON{ID}...on DOG{ID}", 4*h) + "}"
+		return fmt.Sprintf("#¤%d\n{node(id:1){...F0}}", i) + repeat(10, "fragment F# on Node{...F~ ...F~}") + "fragment F10 on Node{" + strings.Repeat("...on PERSON{ID}...on DOG{ID}", 4*h) + "}"
 	}),
 	"batch, too long":          batch(0, func(int, int) string { return "{ME{LEAF}}" }),
 	"batch of empty objects":   func(h int) string { return "[" + strings.Repeat("{},", 150_000*h) + "{}]" },

@@ -162,15 +162,19 @@ func TestTheRateMayBeCountedBeforeTheQuota(t *testing.T) {
 			{1, 1, "", [2]int64{1, 4}, true}, {0, 0, "", [2]int64{0, 3}, true}, {1, 1, "rate_limit", [2]int64{0, 3}, false},
 		}},
 		{"batches, all or nothing", grantOf(10, 20), []step{
-			{4, 4, "", [2]int64{6, 16}, true}, {7, 7, "rate_limit", [2]int64{6, 16}, false},
-			{0, 7, "rate_limit", [2]int64{6, 16}, true}, {0, 6, "", [2]int64{0, 10}, true},
+			{4, 4, "", [2]int64{6, 16}, true},
+			{7, 7, "rate_limit", [2]int64{6, 16}, false},
+			{0, 7, "rate_limit", [2]int64{6, 16}, true},
+			{0, 6, "", [2]int64{0, 10}, true},
 		}},
 		{"calls found after the rate was asked", grantOf(10, 20), []step{
 			{1, 4, "", [2]int64{6, 16}, true}, {3, 1, "", [2]int64{3, 15}, true}, {1, 9, "rate_limit", [2]int64{2, 15}, false},
 		}},
 		{"quota below rate", grantOf(10, 5), []step{
-			{3, 3, "", [2]int64{7, 2}, true}, {3, 3, "quota_exceeded", [2]int64{4, 2}, true},
-			{0, 3, "quota_exceeded", [2]int64{4, 2}, true}, {2, 2, "", [2]int64{2, 0}, true},
+			{3, 3, "", [2]int64{7, 2}, true},
+			{3, 3, "quota_exceeded", [2]int64{4, 2}, true},
+			{0, 3, "quota_exceeded", [2]int64{4, 2}, true},
+			{2, 2, "", [2]int64{2, 0}, true},
 		}},
 		{"rate alone", grantOf(3, 0), []step{{2, 2, "", [2]int64{1, -1}, true}, {2, 2, "rate_limit", [2]int64{1, -1}, false}}},
 		{"quota alone", grantOf(0, 3), []step{{2, 2, "", [2]int64{-1, 1}, true}, {2, 2, "quota_exceeded", [2]int64{-1, 1}, true}}},

@@ -97,11 +97,12 @@ func exchange(t testing.TB, request string) *pipeline.Exchange {
 
 func call(t testing.TB, s *Stage, method, path string, headers ...string) (*pipeline.Exchange, pipeline.Verdict) {
 	t.Helper()
-	request := method + " " + path + " HTTP/1.1\r\nHost: gate\r\n"
+	var request strings.Builder
+	request.WriteString(method + " " + path + " HTTP/1.1\r\nHost: gate\r\n")
 	for _, h := range headers {
-		request += h + "\r\n"
+		request.WriteString(h + "\r\n")
 	}
-	ex := exchange(t, request+"\r\n")
+	ex := exchange(t, request.String()+"\r\n")
 	return ex, s.Handle(ex)
 }
 

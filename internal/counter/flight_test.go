@@ -24,9 +24,24 @@ func TestFlightMergesCallsUnderTheSameLimits(t *testing.T) {
 		calls       int32
 		item, place int32
 	}{
-		{a, 1, 0, 0}, {a, 1, 0, 1}, {a[:1], 1, 1, 0}, {raised, 1, 2, 0}, {raised, 1, 2, 1}, {raised, 0, 2, 2}, {a[1:], 1, 3, 0}, {a, 1, 4, 0}, {a, 1, 4, 1},
-		{a[1:], 0, 3, 1}, {a[1:], 3, 5, 0}, {a[1:], 3, 5, 3}, {a[1:], 0, 5, 6}, {a[1:], 2, 6, 0}, // a portion that differs is an item of its own
-		{raised[:1], 0, 7, 0}, {raised[:1], 40_000, 7, 0}, {raised[:1], 0, 7, 40_000}, {raised[:1], 40_000, 8, 0}, // as is one for which there is no room
+		{a, 1, 0, 0},
+		{a, 1, 0, 1},
+		{a[:1], 1, 1, 0},
+		{raised, 1, 2, 0},
+		{raised, 1, 2, 1},
+		{raised, 0, 2, 2},
+		{a[1:], 1, 3, 0},
+		{a, 1, 4, 0},
+		{a, 1, 4, 1},
+		{a[1:], 0, 3, 1},
+		{a[1:], 3, 5, 0},
+		{a[1:], 3, 5, 3},
+		{a[1:], 0, 5, 6},
+		{a[1:], 2, 6, 0}, // a portion that differs is an item of its own
+		{raised[:1], 0, 7, 0},
+		{raised[:1], 40_000, 7, 0},
+		{raised[:1], 0, 7, 40_000},
+		{raised[:1], 40_000, 8, 0}, // as is one for which there is no room
 	} {
 		if item, place := f.add(c.limits, c.calls); item != c.item || place != c.place {
 			t.Errorf("call %d: item %d place %d, want %d and %d", i, item, place, c.item, c.place)

@@ -360,8 +360,15 @@ func batches(t *testing.T, s subject) {
 		calls, refused int
 		quota, rate    int64 // left afterwards
 	}{
-		{101, 0, 100, 70}, {71, 1, 100, 70}, {40, -1, 60, 30}, {31, 1, 60, 30}, {61, 0, 60, 30},
-		{1, -1, 59, 29}, {29, -1, 30, 0}, {1, 1, 30, 0}, {counter.MaxCalls, 0, 30, 0},
+		{101, 0, 100, 70},
+		{71, 1, 100, 70},
+		{40, -1, 60, 30},
+		{31, 1, 60, 30},
+		{61, 0, 60, 30},
+		{1, -1, 59, 29},
+		{29, -1, 30, 0},
+		{1, 1, 30, 0},
+		{counter.MaxCalls, 0, 30, 0},
 	} {
 		refused, counts := s.takeCalls(t, c.calls, q, r)
 		want(t, fmt.Sprintf("batch %d: refused", i), refused, c.refused)

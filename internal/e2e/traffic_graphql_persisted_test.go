@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -133,9 +134,7 @@ func TestStoredOperationsAreNoWayAroundTheRules(t *testing.T) {
 	})
 	key := func(most int, rules, limits object) string {
 		session := object{"access_rights": mayDo("g", rules), "max_query_depth": most, "quota_max": 100, "quota_renewal_rate": 3600}
-		for name, value := range limits {
-			session[name] = value
-		}
+		maps.Copy(session, limits)
 		return g.newKey(session)
 	}
 	free := key(-1, nil, nil)

@@ -278,8 +278,8 @@ func TestWhatDoesNotConcernTheSchema(t *testing.T) {
 	t.Parallel()
 	g := oneGraph(t, true, nil)
 	for query, want := range map[string]string{
-		"{ __typename }":               `{"data":{"__typename":"Query"}}`,
-		"{ a: __typename __typename }": `{"data":{"a":"Query","__typename":"Query"}}`,
+		"{ __typename }":                                         `{"data":{"__typename":"Query"}}`,
+		"{ a: __typename __typename }":                           `{"data":{"a":"Query","__typename":"Query"}}`,
 		"query Q { ...F } fragment F on Query { x: __typename }": `{"data":{"x":"Query"}}`,
 	} {
 		for media, kind := range map[string]string{"": "application/json; charset=utf-8", "application/graphql-response+json": "application/graphql-response+json; charset=utf-8"} {

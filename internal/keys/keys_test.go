@@ -490,8 +490,10 @@ func TestPreviewAppliesPoliciesAndStoresNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := json.Marshal(got)
-	for _, want := range []string{`"rate":5`, `"quota_max":10`, `"is_inactive":true`, `"tags":["t","k"]`, `"meta_data":{"m":"p","n":1}`, `"versions":["v1"]`, `"allowed_urls":[{"url":"/x","methods":["GET"]}]`, `"type_name":"T"`, `"quota_remaining":10`,
-		`"trusted_documents_only":true`, `"max_query_depth":9,"quota_max":10,"quota_renewal_rate":0,"max_query_aliases":3,"max_query_cost":-1`} {
+	for _, want := range []string{
+		`"rate":5`, `"quota_max":10`, `"is_inactive":true`, `"tags":["t","k"]`, `"meta_data":{"m":"p","n":1}`, `"versions":["v1"]`, `"allowed_urls":[{"url":"/x","methods":["GET"]}]`, `"type_name":"T"`, `"quota_remaining":10`,
+		`"trusted_documents_only":true`, `"max_query_depth":9,"quota_max":10,"quota_renewal_rate":0,"max_query_aliases":3,"max_query_cost":-1`,
+	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%s lacks %s", text, want)
 		}

@@ -67,7 +67,8 @@ func TestOneEntryIsEnoughForTrustedDocumentsOnly(t *testing.T) {
 		{"a master key", `{}`, nil, "false<default"},
 		{
 			"one of two policies", `{"apply_policies": ["a", "b"]}`,
-			[]string{`{"id": "a", "access_rights": {"x": {}}}`, `{"id": "b", "access_rights": {"x": {"trusted_documents_only": true}}}`}, "true<b.entry",
+			[]string{`{"id": "a", "access_rights": {"x": {}}}`, `{"id": "b", "access_rights": {"x": {"trusted_documents_only": true}}}`},
+			"true<b.entry",
 		},
 	} {
 		got := access(t, effective(t, c.session, c.policies...), "x").TrustedDocumentsOnly

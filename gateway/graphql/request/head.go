@@ -24,11 +24,11 @@ func (h *Head) Read(lines []byte) {
 	for len(lines) > 0 {
 		line, rest, _ := bytes.Cut(lines, []byte{'\n'})
 		lines = rest
-		colon := bytes.IndexByte(line, ':')
-		if colon < 0 {
+		before, after, ok := bytes.Cut(line, []byte{':'})
+		if !ok {
 			continue
 		}
-		h.line(line[:colon], bytes.Trim(line[colon+1:], " \t\r"))
+		h.line(before, bytes.Trim(after, " \t\r"))
 	}
 	h.settle()
 }

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/graphql/schema"
@@ -30,12 +31,7 @@ func namesOf(s *schema.Schema, types []schema.TypeID) []string {
 }
 
 func contains(names []string, name string) bool {
-	for _, one := range names {
-		if one == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(names, name)
 }
 
 func (c *comparison) members(was, is schema.TypeID) {

@@ -200,8 +200,10 @@ type saidType struct {
 
 func (r *saidType) compare(t *testing.T, s *schema.Schema) {
 	t.Helper()
-	kinds := map[string]schema.Kind{"SCALAR": schema.Scalar, "OBJECT": schema.Object, "INTERFACE": schema.Interface,
-		"UNION": schema.Union, "ENUM": schema.Enum, "INPUT_OBJECT": schema.InputObject}
+	kinds := map[string]schema.Kind{
+		"SCALAR": schema.Scalar, "OBJECT": schema.Object, "INTERFACE": schema.Interface,
+		"UNION": schema.Union, "ENUM": schema.Enum, "INPUT_OBJECT": schema.InputObject,
+	}
 	// graphql-js has the fields and places of a draft in its introspection.
 	if strings.HasPrefix(r.Name, "__") {
 		return

@@ -34,42 +34,61 @@ func TestProblemsAreToldInTheWordsOfTheService(t *testing.T) {
 		{"member", "type Query { a: Int } union U = Query | Query", []string{"1:41: union member 'U.Query' can only be defined once"}},
 		{"query type", "schema { query: Query query: Query } type Query { a: Int }", []string{"1:23: only one query type allowed"}},
 		{"mutation type", "schema { query: Query mutation: M mutation: M } type Query { a: Int } type M { a: Int }", []string{"1:35: only one mutation type allowed"}},
-		{"subscription type", "schema { query: Query subscription: M } extend schema { subscription: M } type Query { a: Int } type M { a: Int }",
-			[]string{"1:57: only one subscription type allowed"}},
+		{
+			"subscription type", "schema { query: Query subscription: M } extend schema { subscription: M } type Query { a: Int } type M { a: Int }",
+			[]string{"1:57: only one subscription type allowed"},
+		},
 		{"unknown type", "type Query { a: T }", []string{`1:17: Unknown type "T".`}},
-		{"interface field", "interface I { f: Int } type Query implements I { a: Int }",
-			[]string{"1:24: type 'Query' does not implement field 'f' from interface 'I'"}},
+		{
+			"interface field", "interface I { f: Int } type Query implements I { a: Int }",
+			[]string{"1:24: type 'Query' does not implement field 'f' from interface 'I'"},
+		},
 		{"empty bodies", "type Query interface I union U enum E input N", []string{
 			"1:1: the object named 'Query' is invalid due to an empty body", "1:12: the interface named 'I' is invalid due to an empty body",
 			"1:24: the union named 'U' is invalid due to an empty body", "1:32: the enum named 'E' is invalid due to an empty body",
-			"1:39: the input named 'N' is invalid due to an empty body"}},
+			"1:39: the input named 'N' is invalid due to an empty body",
+		}},
 		{"nothing between braces", "type Query {} extend type Query { a: Int } interface I {} enum E {} input N {}", []string{
 			"1:1: the object named 'Query' is invalid due to an empty body", "1:44: the interface named 'I' is invalid due to an empty body",
-			"1:59: the enum named 'E' is invalid due to an empty body", "1:69: the input named 'N' is invalid due to an empty body"}},
+			"1:59: the enum named 'E' is invalid due to an empty body", "1:69: the input named 'N' is invalid due to an empty body",
+		}},
 		{"no query", "type T { a: Int }", []string{"1:1: Query root type must be provided."}},
 		{"syntax", "type Query {\n  a: }", []string{`2:6: Syntax Error: Expected Name, found "}".`}},
-		{"roots", "schema { query: T mutation: T } type T { a: Int }",
-			[]string{`1:29: All root types must be different, "T" type is used as query and mutation root types.`}},
+		{
+			"roots", "schema { query: T mutation: T } type T { a: Int }",
+			[]string{`1:29: All root types must be different, "T" type is used as query and mutation root types.`},
+		},
 		{"built-in", "type Query { a: Int } type Int { a: Int }", []string{"1:28: the built-in type 'Int' cannot be defined as another kind of type"}},
 		{"operation", "type Query { a: Int } { a } fragment F on Query { a }", []string{
 			"1:23: a schema cannot hold operations, only definitions of types and directives",
-			"1:29: a schema cannot hold fragments, only definitions of types and directives"}},
+			"1:29: a schema cannot hold fragments, only definitions of types and directives",
+		}},
 		{"argument's default", "type Query { a(b: Int! = null): Int }", []string{`1:26: Query.a(b:) has an invalid default value: Expected value of type "Int!", found null.`}},
-		{"directive's default", "type Query { a: Int } directive @d(b: Int = A) on FIELD",
-			[]string{`1:45: @d(b:) has an invalid default value: Int cannot represent non-integer value: A`}},
-		{"default of itself", "type Query { a: Int } input I { a: I = {} }",
-			[]string{"1:33: Invalid circular reference. The default value of Input Object field I.a references itself."}},
-		{"default by way of others", "type Query { a: Int } input I { a: J = {b: [{}]} } input J { b: [K] = [] } input K { c: I = {}, d: K = {d: null} }",
-			[]string{"1:33: Invalid circular reference. The default value of Input Object field I.a references itself via the default values of: K.c."}},
+		{
+			"directive's default", "type Query { a: Int } directive @d(b: Int = A) on FIELD",
+			[]string{`1:45: @d(b:) has an invalid default value: Int cannot represent non-integer value: A`},
+		},
+		{
+			"default of itself", "type Query { a: Int } input I { a: I = {} }",
+			[]string{"1:33: Invalid circular reference. The default value of Input Object field I.a references itself."},
+		},
+		{
+			"default by way of others", "type Query { a: Int } input I { a: J = {b: [{}]} } input J { b: [K] = [] } input K { c: I = {}, d: K = {d: null} }",
+			[]string{"1:33: Invalid circular reference. The default value of Input Object field I.a references itself via the default values of: K.c."},
+		},
 		{"defaults that end", "type Query { a(i: I = {}): Int } input I { a: I = {a: null} b: J! = {} } input J { b: [K!] = [{}, {c: 3}] } input K { c: Int = 3 }", nil},
-		{"directive on itself", "type Query { a: Int } directive @d(a: Int @d) on ARGUMENT_DEFINITION",
-			[]string{"1:23: Directive @d must not use itself on its arguments, nor on the types that they are made of."}},
+		{
+			"directive on itself", "type Query { a: Int } directive @d(a: Int @d) on ARGUMENT_DEFINITION",
+			[]string{"1:23: Directive @d must not use itself on its arguments, nor on the types that they are made of."},
+		},
 		{"directive by way of others", "type Query { a: Int @d } directive @d(a: I) on ENUM_VALUE | FIELD_DEFINITION directive @e(a: E) on INPUT_FIELD_DEFINITION\n" +
 			"directive @f(a: I) on SCALAR input I { a: I b: Int @e } enum E { A @d }", []string{
 			"1:26: Directive @d must not use itself on its arguments, nor on the types that they are made of.",
-			"1:78: Directive @e must not use itself on its arguments, nor on the types that they are made of."}},
+			"1:78: Directive @e must not use itself on its arguments, nor on the types that they are made of.",
+		}},
 		{"several, by position", "type Query { b: X a: Y }\nextend type Z { a: X }", []string{
-			`1:17: Unknown type "X".`, `1:22: Unknown type "Y".`, `2:13: Cannot extend type "Z" because it is not defined.`, `2:20: Unknown type "X".`}},
+			`1:17: Unknown type "X".`, `1:22: Unknown type "Y".`, `2:13: Cannot extend type "Z" because it is not defined.`, `2:20: Unknown type "X".`,
+		}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -121,18 +140,30 @@ func TestASchemaIsNotLargerThanItMayBe(t *testing.T) {
 	}
 	brackets := func(n int) string { return strings.Repeat("[", n) + "Int" + strings.Repeat("]", n) }
 	cases := []struct{ name, fits, not, want string }{
-		{"bytes", root + strings.Repeat(" ", sdl.MaxBytes-len(root)), root + strings.Repeat(" ", sdl.MaxBytes-len(root)+1),
-			"1:1: the schema exceeds the limit on bytes: at most 4194304"},
-		{"definitions", root + list(sdl.MaxTypes-1, "scalar S%d "), root + list(sdl.MaxTypes, "scalar S%d "),
-			"1:1: the schema has 20001 definitions, at most 20000 are possible"},
-		{"fields", root + "type T {" + list(sdl.MaxFields-1, "f%d:Int ") + "}", root + "type T {" + list(sdl.MaxFields, "f%d:Int ") + "}",
-			"1:1: the schema has 50001 fields, at most 50000 are possible"},
-		{"arguments", root + "input T {" + list(sdl.MaxArguments, "f%d:Int ") + "}", root + "input T {" + list(sdl.MaxArguments+1, "f%d:Int ") + "}",
-			"1:1: the schema has 200001 arguments and input fields, at most 200000 are possible"},
-		{"values", root + "enum T {" + list(sdl.MaxValues, "V%d ") + "}", root + "enum T {" + list(sdl.MaxValues+1, "V%d ") + "}",
-			"1:1: the schema has 200001 enum values, at most 200000 are possible"},
-		{"wrappers", "type Query { a: " + brackets(sdl.MaxWrappers) + "}", "type Query { a: " + brackets(sdl.MaxWrappers+3) + "}",
-			"1:19: a type can be in at most 16 lists and non-nulls"},
+		{
+			"bytes", root + strings.Repeat(" ", sdl.MaxBytes-len(root)), root + strings.Repeat(" ", sdl.MaxBytes-len(root)+1),
+			"1:1: the schema exceeds the limit on bytes: at most 4194304",
+		},
+		{
+			"definitions", root + list(sdl.MaxTypes-1, "scalar S%d "), root + list(sdl.MaxTypes, "scalar S%d "),
+			"1:1: the schema has 20001 definitions, at most 20000 are possible",
+		},
+		{
+			"fields", root + "type T {" + list(sdl.MaxFields-1, "f%d:Int ") + "}", root + "type T {" + list(sdl.MaxFields, "f%d:Int ") + "}",
+			"1:1: the schema has 50001 fields, at most 50000 are possible",
+		},
+		{
+			"arguments", root + "input T {" + list(sdl.MaxArguments, "f%d:Int ") + "}", root + "input T {" + list(sdl.MaxArguments+1, "f%d:Int ") + "}",
+			"1:1: the schema has 200001 arguments and input fields, at most 200000 are possible",
+		},
+		{
+			"values", root + "enum T {" + list(sdl.MaxValues, "V%d ") + "}", root + "enum T {" + list(sdl.MaxValues+1, "V%d ") + "}",
+			"1:1: the schema has 200001 enum values, at most 200000 are possible",
+		},
+		{
+			"wrappers", "type Query { a: " + brackets(sdl.MaxWrappers) + "}", "type Query { a: " + brackets(sdl.MaxWrappers+3) + "}",
+			"1:19: a type can be in at most 16 lists and non-nulls",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -42,8 +42,10 @@ func TestDefaultValuesAreJudgedLikeThoseOfVariables(t *testing.T) {
 		ref, value := types[r.IntN(len(types))], literal(r, 3)
 		schema := inputTypes + fmt.Sprintf("type Query { f(v: %s): Int }", ref)
 		want := map[string]bool{}
-		answer := js.Ask(t, testenv.Question{Op: "validate", Schema: schema, NoSuggestions: true,
-			Source: fmt.Sprintf("query ($v: %s = %s) { f(v: $v) }", ref, value)})
+		answer := js.Ask(t, testenv.Question{
+			Op: "validate", Schema: schema, NoSuggestions: true,
+			Source: fmt.Sprintf("query ($v: %s = %s) { f(v: $v) }", ref, value),
+		})
 		for _, e := range answer.Errors {
 			want[e.Message] = true
 		}

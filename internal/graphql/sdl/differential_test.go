@@ -38,13 +38,17 @@ var stricter = []struct {
 	message *regexp.Regexp
 	reason  string
 }{
-	{regexp.MustCompile(` has an invalid default value: `),
-		"the specification wants default values to be coercible; graphql-js 16 drops those that are not"},
+	{
+		regexp.MustCompile(` has an invalid default value: `),
+		"the specification wants default values to be coercible; graphql-js 16 drops those that are not",
+	},
 	{regexp.MustCompile(`^All root types must be different`), "the specification wants different types; graphql-js has the rule from 17 on"},
 	{regexp.MustCompile(`^Invalid circular reference\.`), "the specification forbids default values that hold themselves; graphql-js 16 runs out of stack on them"},
 	{regexp.MustCompile(`^Directive @\w+ must not use itself`), "the specification forbids directives that use themselves; graphql-js does not look"},
-	{regexp.MustCompile(`^the built-in type '.*' cannot be defined as another kind of type$`),
-		"graphql-js ignores such a definition without a word, so that the schema means something else than it says"},
+	{
+		regexp.MustCompile(`^the built-in type '.*' cannot be defined as another kind of type$`),
+		"graphql-js ignores such a definition without a word, so that the schema means something else than it says",
+	},
 	{regexp.MustCompile(`^a schema cannot hold (operations|fragments)`), "graphql-js ignores them when it builds a schema"},
 }
 

@@ -131,9 +131,8 @@ func (g *generator) schema() string {
 	}
 	for i, name := range g.interfaces {
 		clause, owed := g.implementing(g.interfaces[:i])
-		for _, above := range strings.FieldsFunc(strings.TrimPrefix(clause, " implements "), func(r rune) bool { return r == '&' || r == ' ' }) {
-			g.above[name] = append(g.above[name], above)
-		}
+		above := strings.FieldsFunc(strings.TrimPrefix(clause, " implements "), func(r rune) bool { return r == '&' || r == ' ' })
+		g.above[name] = append(g.above[name], above...)
 		g.fields[name] = g.body(strings.ToLower(name) + "f")
 		add("%sinterface %s%s%s {\n%s%s}", g.description(), name, clause, g.uses("INTERFACE"), g.fields[name], owed)
 	}
@@ -148,11 +147,11 @@ func (g *generator) schema() string {
 		add("enum %s%s { A B%s C }", name, g.uses("ENUM"), g.uses("VALUE"))
 	}
 	for i, name := range g.ins {
-		var fields string
+		var fields strings.Builder
 		for f := range 1 + g.r.IntN(3) {
-			fields += fmt.Sprintf(" a%d: %s%s", f, g.pick([]string{"Int", "Float", "ID", "[" + g.ins[i] + "!]"}), g.uses("FIELD"))
+			fields.WriteString(fmt.Sprintf(" a%d: %s%s", f, g.pick([]string{"Int", "Float", "ID", "[" + g.ins[i] + "!]"}), g.uses("FIELD")))
 		}
-		add("input %s%s {%s }", name, g.uses("INPUT_OBJECT"), fields)
+		add("input %s%s {%s }", name, g.uses("INPUT_OBJECT"), fields.String())
 	}
 	if g.chance(40) {
 		add("extend type %s {\n  extra: Int }", g.pick(g.objects))

@@ -128,8 +128,10 @@ func (p *printer) directive(d *saidDirective) {
 
 // directivePlace tells whether a directive can stand at a place of that name.
 func directivePlace(name string) bool {
-	executable := []string{"QUERY", "MUTATION", "SUBSCRIPTION", "FIELD",
-		"FRAGMENT_DEFINITION", "FRAGMENT_SPREAD", "INLINE_FRAGMENT", "VARIABLE_DEFINITION"}
+	executable := []string{
+		"QUERY", "MUTATION", "SUBSCRIPTION", "FIELD",
+		"FRAGMENT_DEFINITION", "FRAGMENT_SPREAD", "INLINE_FRAGMENT", "VARIABLE_DEFINITION",
+	}
 	return slices.Contains(executable, name) || slices.Contains(places[:], name)
 }
 

@@ -143,18 +143,19 @@ func Question(words string, options []string) string {
 		return ""
 	}
 	options = options[:min(len(options), maxOptions)]
-	text := " Did you mean " + words
+	var text strings.Builder
+	text.WriteString(" Did you mean " + words)
 	for i, option := range options {
 		switch {
 		case i == 0:
 		case i < len(options)-1:
-			text += ", "
+			text.WriteString(", ")
 		case i == 1:
-			text += " or "
+			text.WriteString(" or ")
 		default:
-			text += ", or "
+			text.WriteString(", or ")
 		}
-		text += `"` + option + `"`
+		text.WriteString(`"` + option + `"`)
 	}
-	return text + "?"
+	return text.String() + "?"
 }

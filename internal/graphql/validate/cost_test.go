@@ -37,11 +37,17 @@ func TestCostMultipliesFieldsByTheSizesOfTheirLists(t *testing.T) {
 		{"query($n: Int = 50) { pets(first: $n) { id } }", []int64{-1}, 1 + 50},
 		{"query($n: Int = 2) { pets(first: $n) { id } }", []int64{-1}, 1 + 10}, // null may have come
 		{"query($n: Int! = 2) { pets(first: $n) { id } }", []int64{-1}, 1 + 2},
-		{"query($m: Int, $n: Int) { pets(first: $n) { owner { pets(first: 3) { friends(last: $m) { nodes { id } } } } id } me { id } }",
-			[]int64{2, 5}, 1 + 5*(1+1+3*(1+1+2)+1) + 2},
+		{
+			"query($m: Int, $n: Int) { pets(first: $n) { owner { pets(first: 3) { friends(last: $m) { nodes { id } } } } id } me { id } }",
+			[]int64{2, 5},
+			1 + 5*(1+1+3*(1+1+2)+1) + 2,
+		},
 		{"query($m: Int, $n: Int) { pet(id: 1) { friends(last: $m, first: $n) { nodes { id } } } }", []int64{2, 5}, 3 + 5},
-		{"query($n: Int) { a: pets(first: $n) { ...F } b: pets(first: 2) { ...F } } fragment F on Pet { id owner { pets(first: $n) { id } } }",
-			[]int64{3}, 1 + 3*(3+3) + 1 + 2*(3+3)},
+		{
+			"query($n: Int) { a: pets(first: $n) { ...F } b: pets(first: 2) { ...F } } fragment F on Pet { id owner { pets(first: $n) { id } } }",
+			[]int64{3},
+			1 + 3*(3+3) + 1 + 2*(3+3),
+		},
 		{"query($n: Int) { pets(first: $n) { owner { pets(first: $n) { owner { pets(first: $n) { id } } } } } }", []int64{math.MaxInt64}, math.MaxUint64},
 		{"{ pets(first: 2147483647) { owner { pets(first: 2147483647) { owner { pets(first: 2147483647) { id } } } } } }", nil, math.MaxUint64},
 	}
@@ -77,8 +83,10 @@ func TestFactsTellCountsAndFlags(t *testing.T) {
 	}{
 		{"query Q { a: me { id } b: me { n: name } }", Facts{Name: "Q", Depth: 2, Aliases: 3, RootFields: 2}},
 		{"{ ...F ...F } fragment F on Query @tag(name: \"x\") { me { x: id @once } __typename }", Facts{Depth: 2, Aliases: 2, RootFields: 4, Directives: 4}},
-		{"{ __typename a: __typename ... on Query { b: __typename a: __typename } }",
-			Facts{OnlyTypename: `{"__typename":"Query","a":"Query","b":"Query"}`, Aliases: 3, RootFields: 4}},
+		{
+			"{ __typename a: __typename ... on Query { b: __typename a: __typename } }",
+			Facts{OnlyTypename: `{"__typename":"Query","a":"Query","b":"Query"}`, Aliases: 3, RootFields: 4},
+		},
 		{"{ __typename @skip(if: true) }", Facts{RootFields: 1, Directives: 1}},
 		{"mutation M { __typename }", Facts{Kind: 1, Name: "M", OnlyTypename: `{"__typename":"Mutation"}`, RootFields: 1}},
 		{"{ __schema { types { name } } __typename }", Facts{Introspects: true, OnlyIntrospects: true, Depth: 3, RootFields: 2}},

@@ -62,22 +62,24 @@ func asReference(message string) string {
 
 func ours(v *Validator, s *schema.Schema, doc *syntax.Document, o Options) (all []string) {
 	for _, err := range v.Check(s, doc, o) {
-		text := asReference(err.Message)
+		var text strings.Builder
+		text.WriteString(asReference(err.Message))
 		for _, at := range err.Locations {
-			text += fmt.Sprintf(" %d:%d", at.Line, at.Column)
+			text.WriteString(fmt.Sprintf(" %d:%d", at.Line, at.Column))
 		}
-		all = append(all, text)
+		all = append(all, text.String())
 	}
 	return all
 }
 
 func theirs(answer testenv.Answer) (all []string) {
 	for _, err := range answer.Errors {
-		text := err.Message
+		var text strings.Builder
+		text.WriteString(err.Message)
 		for _, at := range err.Locations {
-			text += fmt.Sprintf(" %d:%d", at.Line, at.Column)
+			text.WriteString(fmt.Sprintf(" %d:%d", at.Line, at.Column))
 		}
-		all = append(all, text)
+		all = append(all, text.String())
 	}
 	return all
 }

@@ -65,10 +65,10 @@ func schemaText(r *rand.Rand) string {
 	}
 	for _, name := range append([]string{"Query", "Mutation", "Subscription"}, objects...) {
 		fields := map[string]string{}
-		clause := ""
+		var clause strings.Builder
 		for _, i := range interfaces {
 			if name[0] == 'T' && r.IntN(2) == 0 {
-				clause += " & " + i
+				clause.WriteString(" & " + i)
 				for _, f := range owns[i] {
 					fields[f] = shared[f]
 				}
@@ -80,7 +80,7 @@ func schemaText(r *rand.Rand) string {
 			}
 		}
 		fields["t"] = ": " + pick(objects...)
-		fmt.Fprintf(&b, "type %s%s {", name, strings.Replace(clause, " &", " implements", 1))
+		fmt.Fprintf(&b, "type %s%s {", name, strings.Replace(clause.String(), " &", " implements", 1))
 		for _, f := range slices.Sorted(maps.Keys(fields)) {
 			fmt.Fprintf(&b, " %s%s", f, fields[f])
 		}

@@ -265,13 +265,14 @@ func TestEchoesAndErrorsAreBounded(t *testing.T) {
 func TestManyVariablesAreFoundByName(t *testing.T) {
 	s := load(t, sdl)
 	var pairs []string
-	json := "{"
+	var json strings.Builder
+	json.WriteString("{")
 	for i := range 500 {
 		name := "v" + strings.Repeat("x", i%7) + string(rune('a'+i%26)) + strings.Repeat("y", i/26)
 		pairs = append(pairs, name+": Int!")
-		json += `"` + name + `": ` + "1,"
+		json.WriteString(`"` + name + `": ` + "1,")
 	}
-	if got := check(t, s, variables(t, s, pairs...), json+`"other": 1}`, Options{}); got != nil {
+	if got := check(t, s, variables(t, s, pairs...), json.String()+`"other": 1}`, Options{}); got != nil {
 		t.Errorf("%q", got)
 	}
 }
