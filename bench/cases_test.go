@@ -97,7 +97,7 @@ func rights(api string, urls ...definition.AllowedURL) map[string]*definition.Ac
 
 // Numbers that are counted but never reached, and such that one call reaches.
 var (
-	plenty   = definition.Limits{Rate: 1e6, Per: 60, QuotaMax: 1e12, QuotaRenewalRate: 3600}
+	plenty   = definition.Limits{Rate: 1e9, Per: 60, QuotaMax: 1e12, QuotaRenewalRate: 3600}
 	rateOnly = definition.Limits{Rate: 1e6, Per: 60, QuotaMax: -1}
 	slow     = definition.Limits{Rate: 1, Per: 3600, QuotaMax: -1}
 	spent    = definition.Limits{QuotaMax: 1, QuotaRenewalRate: 36000}

@@ -80,7 +80,7 @@ func unseen(tb testing.TB, w *world, keys map[string]string) func() {
 func BenchmarkGraphQLScale(b *testing.B) {
 	for _, operations := range []int{1, 1000, 100_000} {
 		b.Run(fmt.Sprintf("operations=%d", operations), func(b *testing.B) {
-			w := newWorld(b, settings{operations: 128 << 20})
+			w := newWorld(b, settings{operations: 512 << 20})
 			keys := shop(w)
 			sent := make([][]byte, operations)
 			for i := range sent {
@@ -89,11 +89,11 @@ func BenchmarkGraphQLScale(b *testing.B) {
 			inTurn(b, w, sent)
 		})
 	}
-	for _, policies := range []int{1, 10_000} {
-		b.Run(fmt.Sprintf("policies=%d", policies), func(b *testing.B) {
-			w := newWorld(b, settings{cache: 2 * policies})
+	for _, n := range []struct{ policies, used int }{{1, 1}, {10_000, 1}, {10_000, 10_000}} {
+		b.Run(fmt.Sprintf("policies=%d,used=%d", n.policies, n.used), func(b *testing.B) {
+			w := newWorld(b, settings{cache: 2 * n.policies})
 			shop(w)
-			inTurn(b, w, restricted(w, policies))
+			inTurn(b, w, restricted(w, n.policies)[:n.used])
 		})
 	}
 }
@@ -139,6 +139,7 @@ func BenchmarkSchema(b *testing.B) {
 			b.ReportMetric(float64(heap()-empty)/(1<<20), "MiB")
 			b.ReportMetric(float64(len(kept.Types)), "types")
 			runtime.KeepAlive(kept)
+			runtime.KeepAlive(text)
 		})
 	}
 }

@@ -191,9 +191,8 @@ func inTurn(b *testing.B, w *world, sent [][]byte) {
 		c.round(request, want)
 	}
 	i := 0
-	b.ReportAllocs()
-	for b.Loop() {
+	perRequest(b, func() {
 		i = (i + stride) % len(sent)
 		c.round(sent[i], want)
-	}
+	})
 }
