@@ -66,8 +66,8 @@ func (s *Stage) look(text, name []byte, hidden bool) *known {
 }
 
 // maxEffort bounds what examining the operations of one request may take, in
-// units of 25 ns, before the last of them.
-const maxEffort = 800_000
+// units of 25 ns, before the last of them: some 12 ms.
+const maxEffort = 500_000
 
 // tooMuch is not remembered: when the request comes again, those of its
 // operations that were examined are known.
