@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -108,7 +109,11 @@ func (s *Stage) inspect(w *worker, text, name []byte, hidden bool) *known {
 	o := s.checking
 	o.Hide = hidden
 	if errs := w.validator.Check(s.schema, &w.doc, o); len(errs) > 0 {
-		return &known{refusal: s.invalid(pipeline.ReasonGraphQLInvalid, errs...)}
+		reason := pipeline.ReasonGraphQLInvalid
+		if slices.ContainsFunc(errs, validate.TooComplex) {
+			reason = pipeline.ReasonGraphQLTooLarge
+		}
+		return &known{refusal: s.invalid(reason, errs...)}
 	}
 	operation, unclear := validate.Select(&w.doc, string(name))
 	if unclear != nil {

@@ -319,6 +319,9 @@ func TestPairsBeyondTheLimitsCountForOthers(t *testing.T) {
 }
 
 func TestAMillionPairsKeepMemoryBounded(t *testing.T) {
+	if raceEnabled {
+		return // one goroutine, and memory that is the detector's own
+	}
 	u, s := New(), newShop(t, shopText)
 	a := u.Open("shop")
 	operations := make([]Operation, 1000)

@@ -6,6 +6,7 @@ import (
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/suggest"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
+	"strings"
 )
 
 // What holds where Options have zero.
@@ -195,6 +196,10 @@ func (v *Validator) spend(n int) bool {
 	}
 	return v.steps >= 0
 }
+
+// TooComplex tells whether an error of Check is about what the document would
+// take to check or to run, rather than about a rule of GraphQL.
+func TooComplex(e *syntax.Error) bool { return strings.HasPrefix(e.Message, tooComplex) }
 
 // refuse reports that checking ends here, whatever else may be wrong.
 func (v *Validator) refuse(why string) {
