@@ -165,7 +165,8 @@ func TestAnswersAreInTheMediaTypeThatIsLikedBest(t *testing.T) {
 		"application/graphql-response+json;q=0, */*":                        plain,
 		"*/*, application/json;q=0":                                         response,
 		`text/plain;a="x, application/graphql-response+json", */*`:          plain,
-		"text/event-stream":                                                 plain,
+
+		"text/event-stream": plain,
 	} {
 		var header []string
 		if accept != "" {

@@ -210,6 +210,3 @@ func sumText(text string) string {
 
 // remaining is the quota that an answer tells to be left.
 func remaining(a answer) string { return a.header.Get("X-RateLimit-Remaining") }
-
-// withoutSpace makes texts comparable whatever they are set out like.
-func withoutSpace(text string) string { return strings.Join(strings.Fields(text), "") }

@@ -1,12 +1,13 @@
 package validate
 
 import (
+	"strings"
+
 	"github.com/sluicegate/sluice/internal/graphql/merging"
 	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/suggest"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
-	"strings"
 )
 
 // What holds where Options have zero.
