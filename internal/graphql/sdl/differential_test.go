@@ -230,6 +230,7 @@ func corpus(t testing.TB) (all []string) {
 }
 
 func TestGeneratedSchemasAreJudgedAsByTheReferenceImplementation(t *testing.T) {
+	t.Parallel()
 	js := testenv.GraphQLJS(t)
 	c := newTally()
 	deadline := time.Now().Add(6 * time.Second)

@@ -75,6 +75,7 @@ func hostile() map[string]string {
 }
 
 func TestAHostileSchemaIsToldOfInBoundedSpace(t *testing.T) {
+	t.Parallel()
 	for name, text := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			if len(text) > sdl.MaxBytes {

@@ -90,6 +90,7 @@ func introspected(t testing.TB, js *testenv.Oracle, text string) []byte {
 }
 
 func TestAnIntrospectionTellsTheSameAsTheSchemaItIsOf(t *testing.T) {
+	t.Parallel()
 	js := testenv.GraphQLJS(t)
 	schemas := map[string]string{"everything": everything}
 	for _, name := range []string{"schemas/swapi.graphql", "schemas/github.graphql"} {
