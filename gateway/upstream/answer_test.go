@@ -45,6 +45,7 @@ var answerCases = []answerCase{
 	{name: "304 with a length", send: []string{"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\nEtag: x\r\n\r\n"}, status: 304, again: true, lines: map[string]string{"Content-Length": "5", "Etag": "x"}},
 	{name: "early hints", send: []string{strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 10) + ok + "Content-Length: 5\r\n\r\nhello"}, status: 200, body: "hello", again: true, lines: map[string]string{"Link": ""}},
 	{name: "too many early hints", send: []string{strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 40) + ok + "Content-Length: 5\r\n\r\nhello"}, status: 502, reason: "upstream_malformed"},
+	{name: "early hints that end twice", send: []string{"HTTP/1.1 103 Early Hints\r\n\nHTTP/1.1 103 x\r\n\r\n" + ok + "Content-Length: 5\r\n\r\nhello"}, status: 502, reason: "upstream_malformed"},
 	{name: "continue that nobody asked for", send: []string{"HTTP/1.1 100 Continue\r\n\r\n", ok + "Content-Length: 5\r\n\r\nhello"}, status: 200, body: "hello", again: true},
 	{name: "switching protocols", send: []string{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"}, status: 502, reason: "upstream_malformed"},
 	{name: "chunks", send: []string{ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"}, status: 200, body: "hello world", again: true},

@@ -40,6 +40,10 @@ func (c *conn) readHead(h *head, dst []byte) ([]byte, error) {
 		if h.status == 101 {
 			return dst, malformed("101 Switching Protocols, which was not asked for")
 		}
+		// Its lines go nowhere, but where it ends must not be a matter of opinion.
+		if _, err := h.parseLines(dst, lines); err != nil {
+			return dst, err
+		}
 	}
 	return dst, malformed("too many interim answers")
 }
