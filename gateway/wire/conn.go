@@ -35,9 +35,10 @@ type conn struct {
 const inlineBody = 8 << 10
 
 // lingerBytes and lingerTime bound how long a connection is read on after its
-// last answer, so that the answer is not lost to a reset.
+// last answer, so that the answer is not lost to a reset. A client that sends
+// twice what a GraphQL body may have still learns that it is too large.
 const (
-	lingerBytes = 256 << 10
+	lingerBytes = 2 << 20
 	lingerTime  = time.Second
 )
 
