@@ -28,7 +28,6 @@ type Options struct {
 type Stage struct {
 	opts     Options
 	def      *definition.API
-	version  *definition.Version
 	stored   []definition.PersistedOperation
 	governed *graphql.Stage // nil: no schema is known, and no rules hold
 	root     *node
@@ -49,7 +48,7 @@ func New(def *definition.API, o Options) (*Stage, error) {
 	if len(stored) == 0 {
 		return nil, nil
 	}
-	return &Stage{opts: o, def: def, version: version, stored: stored}, nil
+	return &Stage{opts: o, def: def, stored: stored}, nil
 }
 
 // Govern compiles the operations. They are held against the schema and the rules

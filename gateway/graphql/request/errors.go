@@ -18,6 +18,11 @@ var (
 	// expect.
 	NotSupported = coded("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED", 200)
 
+	// NotFound asks the client for the text of a document that it named by its
+	// hash. The status is the one that clients of automatic persisted queries
+	// expect.
+	NotFound = coded("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND", 200)
+
 	noQuery             = invalid("Must provide query string.")
 	notObject           = invalid("The request body must be a JSON object with the member query.")
 	lookalikeMember     = invalid("The request has a member whose name differs from query, operationName, variables or extensions in case only.")
@@ -57,11 +62,6 @@ func coded(message, code string, status int) *pipeline.Rejection {
 	body := `{"errors":[{"message":"` + message + `","extensions":{"code":"` + code + `"}}]}`
 	return pipeline.NewGraphQLRejection(pipeline.ReasonGraphQLInvalid, status, message, []byte(body))
 }
-
-// NotFound asks the client for the text of a document that it named by its
-// hash. The status is the one that clients of automatic persisted queries
-// expect.
-var NotFound = coded("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND", 200)
 
 // Body returns the GraphQL answer with errors and nothing else.
 func Body(errs ...*syntax.Error) []byte {

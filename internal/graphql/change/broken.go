@@ -99,7 +99,7 @@ func rulesOf(api string, a *definition.Access) (all []rule) {
 func missing(s *schema.Schema, r rule) string {
 	t, found := s.TypeNamed([]byte(r.typ))
 	if !found {
-		t, found = rootNamed(s, r.typ)
+		t, found = s.RootNamed(r.typ)
 	}
 	switch {
 	case !found:
@@ -111,21 +111,6 @@ func missing(s *schema.Schema, r rule) string {
 		return "field " + r.typ + "." + r.field + " is not in the schema"
 	}
 	return ""
-}
-
-// rootNamed finds the root type that a rule means by the usual name of one that
-// is called otherwise.
-func rootNamed(s *schema.Schema, name string) (schema.TypeID, bool) {
-	t := schema.NoType
-	switch name {
-	case "Query":
-		t = s.Query
-	case "Mutation":
-		t = s.Mutation
-	case "Subscription":
-		t = s.Subscription
-	}
-	return t, t != schema.NoType
 }
 
 // Operations returns the operations that an API definition holds: persisted ones

@@ -41,25 +41,11 @@ type compiler struct {
 	unknown []string
 }
 
-// root returns the root type that has a name by default.
-func (c *compiler) root(name string) (schema.TypeID, bool) {
-	t := schema.NoType
-	switch name {
-	case "Query":
-		t = c.Query
-	case "Mutation":
-		t = c.Mutation
-	case "Subscription":
-		t = c.Subscription
-	}
-	return t, t != schema.NoType
-}
-
 // fielded returns the type of a name, if it is one that has fields.
 func (c *compiler) fielded(member, name string) (schema.TypeID, bool) {
 	t, ok := c.TypeNamed([]byte(name))
 	if !ok {
-		t, ok = c.root(name)
+		t, ok = c.RootNamed(name)
 	}
 	switch {
 	case !ok:

@@ -200,6 +200,22 @@ type Schema struct {
 	directives names
 }
 
+// RootNamed returns the root type that a name means by default: Query, Mutation or
+// Subscription, whatever the schema calls it. It is false for other names, and
+// where the schema has no such root.
+func (s *Schema) RootNamed(name string) (TypeID, bool) {
+	t := NoType
+	switch name {
+	case "Query":
+		t = s.Query
+	case "Mutation":
+		t = s.Mutation
+	case "Subscription":
+		t = s.Subscription
+	}
+	return t, t != NoType
+}
+
 // Typename is the meta field that every composite type has.
 const Typename = "__typename"
 
