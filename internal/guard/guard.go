@@ -22,7 +22,6 @@ var ErrPrivate = errors.New("private and loopback addresses are not called")
 // never are networks of which nothing that we call can be part.
 var never = [...]netip.Prefix{
 	netip.MustParsePrefix("169.254.0.0/16"),
-	netip.MustParsePrefix("64:ff9b::a9fe:0/112"), // the same behind NAT64
 	netip.MustParsePrefix("fe80::/10"),
 	netip.MustParsePrefix("fd00:ec2::254/128"),
 	netip.MustParsePrefix("fd20:ce::254/128"),
