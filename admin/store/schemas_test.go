@@ -57,8 +57,8 @@ func TestTheNewestSchemasOfAnAPIAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, _ = s.Schemas(t.Context(), "one", "g"); len(list) != schemasKept || list[0].Source != "rollback" || list[0].Hash != first[0].Hash {
-		t.Errorf("after a rollback: %+v", list[0])
+	if list, err = s.Schemas(t.Context(), "one", "g"); err != nil || len(list) != schemasKept || list[0].Source != "rollback" || list[0].Hash != first[0].Hash {
+		t.Errorf("after a rollback: %+v, %v", list, err)
 	}
 	_, err = s.Publish(t.Context(), by("one"), func(ctx context.Context, c *Change) error { return c.DeleteAPI(ctx, "g", 0, false) })
 	if err != nil || one[int](t, url, "select count(*) from api_schemas") != 0 {
@@ -103,13 +103,17 @@ func TestOnlyOneFetchesASchemaThatIsDue(t *testing.T) {
 	if got := lease(); got != "due" {
 		t.Errorf("leased %q after the interval", got)
 	}
-	_ = s.NoteSchemaSync(t.Context(), "one", "due", "still none")
-	again, _ := s.SchemaSync(t.Context(), "one", "due")
-	if !again.FailingSince.Equal(failed.FailingSince) {
+	if err := s.NoteSchemaSync(t.Context(), "one", "due", "still none"); err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.SchemaSync(t.Context(), "one", "due")
+	if err != nil || again.Error != "still none" || !again.FailingSince.Equal(failed.FailingSince) {
 		t.Errorf("failing since %s, not %s", again.FailingSince, failed.FailingSince)
 	}
-	_ = s.NoteSchemaSync(t.Context(), "one", "due", "")
-	if good, _ := s.SchemaSync(t.Context(), "one", "due"); good.Error != "" || good.FetchedAt.IsZero() {
+	if err := s.NoteSchemaSync(t.Context(), "one", "due", ""); err != nil {
+		t.Fatal(err)
+	}
+	if good, err := s.SchemaSync(t.Context(), "one", "due"); err != nil || good.Error != "" || good.FetchedAt.IsZero() {
 		t.Errorf("after success: %+v", good)
 	}
 	update(t, s, graph(t, "due", "a", 0), false)
