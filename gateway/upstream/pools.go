@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream/identity"
 )
 
 // Pools holds the connections to all upstreams, for one configuration after the
@@ -15,7 +16,7 @@ type Pools struct {
 	epoch time.Time
 	stop  chan struct{}
 	swept sync.WaitGroup
-	roots rootCache
+	files identity.Files
 
 	mu      sync.Mutex
 	byKey   map[poolKey]*pool

@@ -71,19 +71,19 @@ func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, er
 	if def.Proxy.Transport != nil {
 		own = *def.Proxy.Transport
 	}
-	id, err := pools.identity(def, target, conf.CAFile)
+	id, err := pools.files.Compile(def, target, conf.CAFile)
 	if err != nil {
 		return nil, err
 	}
 	key := poolKey{
-		address: target.Address, identity: id.sum, tls: target.TLS, plain: conf.PlainIO,
+		address: target.Address, identity: id.Sum, tls: target.TLS, plain: conf.PlainIO,
 		max: conf.MaxConns, wait: conf.MaxConnWait, idle: conf.IdleTimeout,
 	}
 	if own.MaxConns > 0 {
 		key.max = own.MaxConns
 	}
 	f := &forward{
-		target: target, pool: pools.get(key, id.config), trusted: conf.Trusted,
+		target: target, pool: pools.get(key, id.Config), trusted: conf.Trusted,
 		join:        match.JoinOptions{DisableStripSlash: def.Proxy.DisableStripSlash},
 		log:         newFailureLog(conf.Log, def.ID, target.Address),
 		dialTimeout: seconds(own.DialTimeout, conf.DialTimeout),

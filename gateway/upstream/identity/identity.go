@@ -1,4 +1,5 @@
-package upstream
+// Package identity compiles what TLS shows to upstreams and trusts of them.
+package identity
 
 import (
 	"bytes"
@@ -18,22 +19,28 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// identity is what TLS shows to an upstream and trusts of it. Equal sums mean
+// Identity is what TLS shows to an upstream and trusts of it. Equal sums mean
 // equal identities.
-type identity struct {
-	config *tls.Config // nil: no TLS
-	sum    [32]byte
+type Identity struct {
+	Config *tls.Config // nil: no TLS
+	Sum    [32]byte
 }
+
+// Files reads the files that identities are made of, and remembers roots. Its
+// zero value is ready; it is safe for concurrent use.
+type Files struct{ roots rootCache }
 
 // sessionsKept is how many TLS sessions are remembered for an upstream, so that
 // further connections cost less.
 const sessionsKept = 32
 
-// identity compiles the TLS settings of def. Files are read now, so that one
-// that is missing or wrong is an error of the definition and not of its calls.
-func (s *Pools) identity(def *definition.API, target *match.Target, caFile string) (identity, error) {
+// Compile makes the identity that def's TLS settings ask for towards target.
+// caFile has PEM roots for APIs that name none; "" stands for the system's. Files
+// are read now, so that one that is missing or wrong is an error of the
+// definition and not of its calls. The error names the field that is wrong.
+func (s *Files) Compile(def *definition.API, target *match.Target, caFile string) (Identity, error) {
 	if !target.TLS {
-		return identity{}, nil
+		return Identity{}, nil
 	}
 	var own definition.Transport
 	if def.Proxy.Transport != nil {
@@ -41,7 +48,7 @@ func (s *Pools) identity(def *definition.API, target *match.Target, caFile strin
 	}
 	host, _, err := net.SplitHostPort(target.Address)
 	if err != nil {
-		return identity{}, fmt.Errorf("proxy.target_url: %w", err)
+		return Identity{}, fmt.Errorf("proxy.target_url: %w", err)
 	}
 	conf := &tls.Config{
 		ServerName:         host,
@@ -58,7 +65,7 @@ func (s *Pools) identity(def *definition.API, target *match.Target, caFile strin
 	case "1.3":
 		conf.MinVersion = tls.VersionTLS13
 	default:
-		return identity{}, fmt.Errorf("proxy.transport.ssl_min_version: is %q; use 1.2 or 1.3", own.MinVersion)
+		return Identity{}, fmt.Errorf("proxy.transport.ssl_min_version: is %q; use 1.2 or 1.3", own.MinVersion)
 	}
 	sum := sha256.New()
 	part := func(b []byte) { // lengths keep one part from passing for two
@@ -69,26 +76,26 @@ func (s *Pools) identity(def *definition.API, target *match.Target, caFile strin
 	part(fmt.Appendf(nil, "%s %d %t", conf.ServerName, conf.MinVersion, conf.InsecureSkipVerify))
 	roots, err := s.trusted(own.CAFile, caFile)
 	if err != nil {
-		return identity{}, err
+		return Identity{}, err
 	}
 	conf.RootCAs = roots.pool
 	part(roots.sum[:])
 	cert, pem, err := clientCertificate(def, &own, target)
 	if err != nil {
-		return identity{}, err
+		return Identity{}, err
 	}
 	if cert != nil {
 		conf.Certificates = []tls.Certificate{*cert}
 	}
 	part(pem)
-	id := identity{config: conf}
-	sum.Sum(id.sum[:0])
+	id := Identity{Config: conf}
+	sum.Sum(id.Sum[:0])
 	return id, nil
 }
 
 // trusted reads the roots: the API's own, or the gateway's, or none for the
 // system's.
-func (s *Pools) trusted(own, otherwise string) (roots, error) {
+func (s *Files) trusted(own, otherwise string) (roots, error) {
 	path, field := own, "proxy.transport.ssl_ca_file"
 	if path == "" {
 		path, field = otherwise, "upstream.ca_file"
