@@ -125,6 +125,7 @@ var rooms = []room{
 	{"internal/testenv", []string{"..."}, []string{"..."}},
 	{"internal/e2e", []string{"..."}, []string{"..."}},
 	{"bench", []string{"..."}, []string{"..."}},
+	{"bench/check", nil, nil},
 	{"loadtest/...", []string{"..."}, []string{"..."}},
 }
 
