@@ -11,6 +11,8 @@ BENCH ?= .
 COUNT ?= 1
 K6 ?= 0
 LOADTEST ?=
+BASE ?=
+CHECK ?=
 FUZZTIME ?= 10s
 RACE ?=
 
@@ -74,6 +76,10 @@ bench: go install-deps ## measure whole requests, with benchstat when it is inst
 	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 60m ./bench/... | tee "$$out"; \
 	if command -v benchstat >/dev/null; then benchstat "$$out"; fi
+
+.PHONY: bench-check
+bench-check: go ## fail when requests cost more than at the last release (BASE=revision, CHECK=flags, see bench/README.md)
+	@go run ./bench/check $(if $(BASE),-base '$(BASE)') $(CHECK)
 
 .PHONY: loadtest
 loadtest: go ## measure under load, beside other proxies (K6=1 adds k6; LOADTEST=flags, see loadtest/README.md)

@@ -10,11 +10,7 @@ func BenchmarkRequest(b *testing.B) {
 	keys := shop(w)
 	for _, r := range requests {
 		b.Run(r.name, func(b *testing.B) {
-			round := r.warmed(b, w, keys)
-			b.ReportAllocs()
-			for b.Loop() {
-				round()
-			}
+			perRequest(b, r.warmed(b, w, keys))
 		})
 	}
 }
