@@ -1,0 +1,262 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// Open makes calls in an open loop: they begin when they are due, whatever the
+// answers take. One thread does it all, with epoll and requests that are only
+// copied, so that a core makes more calls than a proxy serves. Connections stay
+// open between runs. It is used by one goroutine.
+type Open struct {
+	plan  OpenPlan
+	to    syscall.SockaddrInet4
+	poll  poller
+	slots []slot
+	idle  []int32 // slots that wait for a call; the one used last is used next
+	empty []int32 // slots without a connection
+	asked []uint64
+	sums  []float64 // of the weights up to a kind
+	in    []byte    // what is read, before it is anybody's
+	out   []byte    // the request under way
+
+	// Of the run under way.
+	pace    Pace
+	began   time.Time
+	now     time.Duration // since began, read once per step
+	next    time.Duration // when the next call is due
+	random  *rand.Rand
+	waiting queue
+	swept   time.Duration
+	busy    int // connections that have a call
+	outcome *Outcome
+}
+
+// NewOpen returns a client for a plan. Close ends it.
+func NewOpen(plan OpenPlan) (*Open, error) {
+	addr, err := netip.ParseAddrPort(plan.Addr)
+	if err != nil || !addr.Addr().Is4() {
+		return nil, fmt.Errorf("an open loop to %q: want an IPv4 address and a port", plan.Addr)
+	}
+	if len(plan.Kinds) == 0 || plan.Conns < 1 {
+		return nil, fmt.Errorf("an open loop of %d kinds of calls on %d connections: want at least one of each", len(plan.Kinds), plan.Conns)
+	}
+	if plan.Patience == 0 {
+		plan.Patience = 5 * time.Second
+	}
+	o := &Open{
+		plan: plan, to: syscall.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()},
+		slots: make([]slot, plan.Conns), asked: make([]uint64, len(plan.Kinds)),
+		in: make([]byte, 256<<10),
+	}
+	if o.poll, err = newPoller(); err != nil {
+		return nil, err
+	}
+	sum := 0.0
+	for _, k := range plan.Kinds {
+		sum += k.Weight
+		o.sums = append(o.sums, sum)
+	}
+	for i := range slices.Backward(o.slots) {
+		o.slots[i].fd = -1
+		o.empty = append(o.empty, int32(i))
+	}
+	return o, nil
+}
+
+// Close closes all connections.
+func (o *Open) Close() {
+	for i := range o.slots {
+		if o.slots[i].fd >= 0 {
+			o.drop(int32(i))
+		}
+	}
+	o.poll.close()
+}
+
+// Run makes calls at a pace, and returns when all of them have ended or were
+// given up. Its error is that of ctx, or one of the client's own: what the server
+// does wrong is in the outcome.
+func (o *Open) Run(ctx context.Context, pace Pace) (*Outcome, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer punctual()()
+	o.pace, o.outcome = pace, newOutcome(pace, len(o.plan.Kinds))
+	o.random = rand.New(rand.NewPCG(pace.Seed, 1))
+	o.waiting = queue{calls: o.waiting.calls}
+	used := threadCPU()
+	o.began, o.now, o.swept = time.Now(), 0, 0
+	if pace.Rate > 0 {
+		o.next = o.gap()
+	}
+	for o.now < pace.For || o.busy > 0 || o.waiting.len() > 0 {
+		if err := ctx.Err(); err != nil {
+			o.abandon()
+			return nil, err
+		}
+		o.begin()
+		if err := o.step(); err != nil {
+			o.abandon()
+			return nil, fmt.Errorf("waiting for answers: %w", err)
+		}
+	}
+	o.outcome.CPU = threadCPU() - used
+	o.outcome.Took = pace.For
+	return o.outcome, nil
+}
+
+// The client looks for answers after so many calls at the latest, and takes so
+// many answers at a time: neither waits long for the other.
+const batch = 64
+
+// begin makes the calls that are due.
+func (o *Open) begin() {
+	if o.pace.Rate <= 0 {
+		o.refill()
+		return
+	}
+	for range batch {
+		if o.next > o.now || o.next >= o.pace.For {
+			return
+		}
+		c := call{due: o.next, kind: o.pick()}
+		o.next += o.gap()
+		o.outcome.Lag.Record(o.now - c.due)
+		o.tally(c).Asked++
+		o.make(c)
+	}
+}
+
+// refill has every connection busy, as long as the run lasts.
+func (o *Open) refill() {
+	for o.now < o.pace.For && (len(o.idle) > 0 || len(o.empty) > 0) {
+		failed := o.outcome.First
+		c := call{due: o.now, kind: o.pick()}
+		o.tally(c).Asked++
+		o.make(c)
+		if o.outcome.First != failed {
+			return // a server that refuses is asked again with the next step
+		}
+	}
+}
+
+// gap is the time between one arrival and the next.
+func (o *Open) gap() time.Duration {
+	return time.Duration(o.random.ExpFloat64() * float64(time.Second) / o.pace.Rate)
+}
+
+// pick chooses a kind by the weights.
+func (o *Open) pick() int32 {
+	if len(o.sums) == 1 {
+		return 0
+	}
+	at := o.random.Float64() * o.sums[len(o.sums)-1]
+	for k, sum := range o.sums {
+		if at < sum {
+			return int32(k)
+		}
+	}
+	return int32(len(o.sums) - 1)
+}
+
+// make sends a call on a connection that is idle, on a new one, or has it wait
+// for one.
+func (o *Open) make(c call) {
+	if n := len(o.idle); n > 0 {
+		i := o.idle[n-1]
+		o.idle = o.idle[:n-1]
+		o.busy++
+		o.slots[i].call, o.slots[i].state = c, asking
+		o.send(i)
+		return
+	}
+	if n := len(o.empty); n > 0 {
+		i := o.empty[n-1]
+		o.empty = o.empty[:n-1]
+		o.busy++
+		o.connect(i, c)
+		return
+	}
+	o.waiting.push(c)
+}
+
+// step waits until a call is due or an answer is there, and takes answers.
+func (o *Open) step() error {
+	wait := sweepEvery
+	if o.pace.Rate > 0 && o.next < o.pace.For {
+		wait = min(wait, o.next-o.now)
+	}
+	ready, err := o.poll.wait(wait)
+	if err != nil {
+		return err
+	}
+	o.now = time.Since(o.began)
+	for _, e := range ready {
+		if o.slots[e.slot].turn == e.turn { // otherwise it is of a connection that is gone
+			o.attend(e.slot, e.what)
+		}
+	}
+	for o.waiting.len() > 0 && len(o.idle)+len(o.empty) > 0 {
+		o.make(o.waiting.pop())
+	}
+	if o.now-o.swept >= sweepEvery {
+		o.sweep()
+	}
+	return nil
+}
+
+// sweepEvery is how often calls are looked for that took too long.
+const sweepEvery = 20 * time.Millisecond
+
+func (o *Open) sweep() {
+	o.swept = o.now
+	for o.waiting.len() > 0 && o.now-o.waiting.first().due > o.plan.Patience {
+		o.tally(o.waiting.pop()).Late++
+	}
+	for i := range o.slots {
+		s := &o.slots[i]
+		if s.fd >= 0 && s.state != idle && o.now-s.call.due > o.plan.Patience {
+			o.tally(s.call).Late++
+			o.busy--
+			o.drop(int32(i))
+		}
+	}
+}
+
+// abandon ends a run before its time: no connection may keep a call of it.
+func (o *Open) abandon() {
+	for i := range o.slots {
+		if o.slots[i].fd >= 0 && o.slots[i].state != idle {
+			o.drop(int32(i))
+		}
+	}
+	o.busy = 0
+}
+
+// tally is the one that a call belongs to.
+func (o *Open) tally(c call) *Tally { return &o.outcome.Slices[o.sliceAt(c.due)][c.kind] }
+
+func (o *Open) sliceAt(at time.Duration) int {
+	if o.pace.Slice <= 0 {
+		return 0
+	}
+	return min(int(at/o.pace.Slice), len(o.outcome.Slices)-1)
+}
+
+// wrong notes a call that went wrong.
+func (o *Open) wrong(c call, err error) {
+	o.tally(c).Bad++
+	if o.outcome.First == nil {
+		o.outcome.First = fmt.Errorf("%s: %w", o.plan.Kinds[c.kind].Name, err)
+	}
+}
+
+var errClosed = errors.New("the server closed the connection before its answer")
