@@ -45,7 +45,8 @@ var kit = []string{
 // gateway, admin, wiring, tests.
 var rooms = []room{
 	{"internal/definition/object", nil, nil},
-	{"internal/definition", []string{"internal/definition/object"}, nil},
+	{"internal/frozen", nil, nil},
+	{"internal/definition", []string{"internal/definition/object", "internal/frozen"}, nil},
 	{"internal/credential", nil, nil},
 	{"internal/rights", []string{"internal/definition", "internal/counter"}, nil},
 	{"internal/secret", nil, nil},
@@ -75,7 +76,8 @@ var rooms = []room{
 
 	{"internal/rawio", nil, nil},
 	{"gateway/wire", []string{"internal/rawio"}, []string{fasthttp}},
-	{"gateway/match", nil, nil},
+	{"gateway/match", []string{"internal/frozen"}, nil},
+	{"gateway/pace", nil, nil},
 	{"gateway/pipeline", []string{"gateway/wire", "internal/definition", "internal/counter", "internal/event", "internal/graphql/rules", "internal/graphql/schema", "internal/graphql/validate"}, []string{fasthttp}},
 	{"gateway/vars", []string{"gateway/pipeline", "internal/definition", "internal/jsonscan"}, []string{fasthttp}},
 	{"gateway/upstream/identity", []string{"gateway/match", "internal/definition"}, nil},
@@ -96,8 +98,8 @@ var rooms = []room{
 	{"gateway/observe/usage", []string{"internal/graphql/syntax", "internal/graphql/schema", "internal/graphql/validate"}, nil},
 	{"gateway/observe", []string{"gateway/wire", "gateway/pipeline", "gateway/observe/usage", "internal/definition", "internal/event", "internal/graphql/..."}, []string{fasthttp, prometheus}},
 	{"gateway/control", []string{"gateway/observe/usage", "internal/definition", "internal/keystore", "internal/counter", "internal/event", "internal/rights", "internal/keys", "internal/credential", "internal/secret"}, []string{fasthttp, router}},
-	{"gateway/source", []string{"internal/definition", "internal/secret"}, []string{fasthttp}},
-	{"gateway", with(kit, "gateway/...", "internal/keystore", "internal/counter", "internal/secret", "internal/rights", "internal/credential"), []string{fasthttp}},
+	{"gateway/source", []string{"gateway/pace", "internal/definition", "internal/frozen", "internal/secret"}, []string{fasthttp}},
+	{"gateway", with(kit, "gateway/...", "internal/frozen", "internal/keystore", "internal/counter", "internal/secret", "internal/rights", "internal/credential"), []string{fasthttp}},
 
 	{"sql", nil, nil},
 	{"admin/store/db", nil, []string{pgx}},
