@@ -23,11 +23,10 @@ func (t *Tree[T]) Find(host, path []byte, params *Params) (value T, segments int
 	if len(path) == 0 || path[0] != '/' {
 		return value, 0, false
 	}
-	hit := t.search(host, path)
-	if hit.route < 0 {
+	r := t.search(host, path).route
+	if r == nil {
 		return value, 0, false
 	}
-	r := &t.routes[hit.route]
 	if params != nil && len(r.names) > 0 {
 		params.fill(r.names, r.at, path)
 	}
@@ -35,16 +34,16 @@ func (t *Tree[T]) Find(host, path []byte, params *Params) (value T, segments int
 }
 
 // A hit is the heaviest route found so far.
-type hit struct {
-	route  int
+type hit[T any] struct {
+	route  *route[T]
 	weight int
 }
 
-func (t *Tree[T]) search(host, path []byte) hit {
-	best := hit{route: -1, weight: -1}
-	if t.domains != nil {
+func (t *Tree[T]) search(host, path []byte) hit[T] {
+	best := hit[T]{weight: -1}
+	if t.domains.Len() > 0 {
 		var lowered [maxHost]byte
-		if root := t.domains[string(normalHost(&lowered, host))]; root != nil {
+		if root, ok := t.domains.Find(normalHost(&lowered, host)); ok {
 			best = root.search(path, best)
 		}
 	}
@@ -54,10 +53,10 @@ func (t *Tree[T]) search(host, path []byte) hit {
 // search returns the heaviest route at or below n for what is left of the path,
 // or best when none is heavier. It tries the kinds of segments in their order of
 // precedence and replaces a hit only by a heavier one, which settles ties.
-func (n *node) search(path []byte, best hit) hit {
+func (n *node[T]) search(path []byte, best hit[T]) hit[T] {
 	for {
 		if n.weight > best.weight {
-			best = hit{route: n.route, weight: n.weight}
+			best = hit[T]{route: n.route, weight: n.weight}
 		}
 		if n.heaviest <= best.weight || len(path) < 2 {
 			return best
@@ -69,7 +68,7 @@ func (n *node) search(path []byte, best hit) hit {
 		if len(text) == 0 {
 			return best // no listen path holds an empty segment
 		}
-		next := n.fixed[string(text)]
+		next, _ := n.fixed.Find(text)
 		if n.patterned == nil && n.free == nil {
 			if next == nil {
 				return best
@@ -84,7 +83,7 @@ func (n *node) search(path []byte, best hit) hit {
 	}
 }
 
-func (n *node) searchParameters(text, rest []byte, best hit) hit {
+func (n *node[T]) searchParameters(text, rest []byte, best hit[T]) hit[T] {
 	for i := range n.patterned {
 		p := &n.patterned[i]
 		if p.to.heaviest > best.weight && p.match.Match(text) {

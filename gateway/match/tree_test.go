@@ -2,6 +2,7 @@ package match
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -9,6 +10,29 @@ import (
 	"strings"
 	"testing"
 )
+
+// A problem is an entry that was left out.
+type problem struct {
+	Entry int
+	First int // the entry that is where it wants to be, or -1
+	error
+}
+
+// New makes a tree of nothing but entries, which have different values.
+func New[T comparable](entries []Entry[T]) (*Tree[T], []problem) {
+	var empty *Tree[T]
+	edit, problems := empty.Edit(), []problem(nil)
+	for i, entry := range entries {
+		if err := edit.Add(entry); err != nil {
+			p := problem{i, -1, err}
+			if taken, ok := errors.AsType[*TakenError[T]](err); ok {
+				p.First = slices.IndexFunc(entries, func(one Entry[T]) bool { return one.Value == taken.Holder })
+			}
+			problems = append(problems, p)
+		}
+	}
+	return edit.Done(), problems
+}
 
 func build(t testing.TB, entries ...Entry[string]) *Tree[string] {
 	t.Helper()

@@ -1,6 +1,7 @@
 package frozen
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 )
@@ -37,6 +38,31 @@ func (e *Edit[V]) Get(key string) (value V, ok bool) {
 		return (*in)[i].value, true
 	}
 	return value, false
+}
+
+// All yields all keys with the values that they have now, in no order.
+func (e *Edit[V]) All() iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for at, in := range e.open {
+			all := e.original(at)
+			if in != nil {
+				all = block[V](*in)
+			}
+			for i := range all {
+				if all[i].hash != 0 && !yield(all[i].key, all[i].value) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// original returns a block as it was, none where there are more lists by now.
+func (e *Edit[V]) original(at int) block[V] {
+	if len(e.open) != len(e.from.blocks) {
+		return nil
+	}
+	return e.from.blocks[at]
 }
 
 func (l *list[V]) index(hash uint64, key string) int {

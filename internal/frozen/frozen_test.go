@@ -55,6 +55,9 @@ func TestEditsAgreeWithOrdinaryMapsAndLeaveTheirOriginalAlone(t *testing.T) {
 				t.Fatalf("round %d: %d keys, want %d", round, e.Len(), len(model))
 			}
 		}
+		if got := maps.Collect(e.All()); !maps.Equal(got, model) {
+			t.Fatalf("round %d: %d keys, want %d", round, len(got), len(model))
+		}
 		m = e.Done()
 		same(t, m, model)
 		same(t, before, was)
