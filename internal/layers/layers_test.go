@@ -88,6 +88,7 @@ var rooms = []room{
 	{"gateway/auth", with(kit, "internal/keystore", "internal/credential", "internal/secret"), []string{fasthttp}},
 	{"gateway/access", with(kit, "internal/counter", "internal/rights"), []string{fasthttp}},
 	{"gateway/limit", with(kit, "internal/counter"), []string{fasthttp}},
+	{"gateway/overload", kit, nil},
 	{"gateway/transform", kit, []string{fasthttp}},
 	{"gateway/graphql", with(kit, "gateway/graphql/...", "internal/jsonscan", "internal/rights", "internal/graphql/..."), []string{fasthttp}},
 	{"gateway/graphql/request", []string{"gateway/pipeline", "internal/jsonscan", "internal/graphql/syntax"}, nil},
