@@ -22,7 +22,7 @@ func (g *Gateway) reject(ex *pipeline.Exchange) {
 		a.Lines = appendContentType(a.Lines, ex.MediaType)
 	case wantsXML(ex):
 		a.Lines = append(a.Lines, "Content-Type: "...)
-		a.Lines = append(a.Lines, mediaType(ex.Ctx.Request.Header.ContentType())...)
+		a.Lines = append(a.Lines, mediaType(ex.Call.Get(wire.NameContentType))...)
 		a.Lines = append(a.Lines, "\r\n"...)
 		a.Body = r.XML()
 	default:
@@ -52,7 +52,7 @@ func (g *Gateway) reject(ex *pipeline.Exchange) {
 	if ex.API != nil {
 		pipeline.Run(ex.API.Refused, ex)
 	}
-	if ex.Ctx.IsHead() {
+	if ex.Call.IsHead() {
 		a.NoBody, a.Length = true, int64(len(a.Body))
 	}
 }
@@ -71,7 +71,7 @@ func appendContentType(lines []byte, mediaType string) []byte {
 var xmlTypes = [...]string{"application/xml", "text/xml", "application/soap+xml"}
 
 func wantsXML(ex *pipeline.Exchange) bool {
-	sent := mediaType(ex.Ctx.Request.Header.ContentType())
+	sent := mediaType(ex.Call.Get(wire.NameContentType))
 	for _, xml := range xmlTypes {
 		if string(sent) == xml {
 			return true

@@ -106,12 +106,12 @@ func plain(r *pipeline.Rejection) *pipeline.Rejection {
 // Handle answers one call. It implements wire.Handler.
 func (g *Gateway) Handle(call *wire.Call) {
 	if g.control != nil && isControl(call.Path) {
-		g.control(call.Ctx)
+		g.control(call.Ctx())
 		return
 	}
 	ex := pipeline.For(call)
 	setID(&ex.ID)
-	ex.Client = upstream.ClientAddress(call.Ctx, call.Peer, g.conf.Trusted)
+	ex.Client = upstream.ClientAddress(call, g.conf.Trusted)
 	meter := g.unmatched
 	if g.find(ex) {
 		if ex.API.Meter != nil {

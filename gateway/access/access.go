@@ -77,7 +77,7 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	if grant.Refusal != nil {
 		return ex.Reject(grant.Refusal)
 	}
-	if grant.URLs != nil && !grant.URLs.Allows(ex.Ctx.Method(), ex.Path) {
+	if grant.URLs != nil && !grant.URLs.Allows(ex.Call.Method, ex.Path) {
 		return ex.Reject(urlDenied)
 	}
 	return pipeline.Next

@@ -13,7 +13,6 @@ import (
 	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keystore"
-	"github.com/valyala/fasthttp"
 )
 
 // store is a key store that can be made to fail, to wait, and to change while it
@@ -162,11 +161,11 @@ func find(s *Sessions, key string) (*entry, error) {
 }
 
 func exchange(header, value string) *pipeline.Exchange {
-	ctx := &fasthttp.RequestCtx{}
+	call := &wire.Call{Started: time.Now()}
 	if value != "" {
-		ctx.Request.Header.Set(header, value)
+		call.SetLines([]byte(header + ": " + value + "\r\n"))
 	}
-	return pipeline.For(&wire.Call{Ctx: ctx, Started: time.Now()})
+	return pipeline.For(call)
 }
 
 func text(n int) string { return strconv.Itoa(n) }

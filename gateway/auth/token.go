@@ -17,7 +17,7 @@ func newToken(conf *definition.Auth) *token { return &token{header: headerOf(con
 func headerOf(conf *definition.Auth) string { return textproto.CanonicalMIMEHeaderKey(conf.Header()) }
 
 func (t *token) credential(ex *pipeline.Exchange) []byte {
-	return withoutScheme(ex.Ctx.Request.Header.Peek(t.header))
+	return withoutScheme(ex.Call.Header(t.header))
 }
 
 var bearer = []byte("bearer")

@@ -17,7 +17,7 @@ import (
 // the paths of the API.
 type onWire struct{ api *API }
 
-func (o onWire) Handle(call *wire.Call) { o.api.Handle(call.Ctx) }
+func (o onWire) Handle(call *wire.Call) { o.api.Handle(call.Ctx()) }
 
 func (o onWire) Refuse(call *wire.Call, fault *wire.Fault) {
 	call.Answer.Status, call.Answer.Body = fault.Status, []byte(fault.Text)

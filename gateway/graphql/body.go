@@ -8,7 +8,6 @@ import (
 	"github.com/sluicegate/sluice/gateway/graphql/request"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
-	"github.com/valyala/fasthttp"
 )
 
 var (
@@ -23,19 +22,17 @@ var (
 const firstRead = 16 << 10
 
 // readBody returns the whole body of a request, which goes up from memory then.
-func (s *Stage) readBody(w *work, req *fasthttp.Request) ([]byte, *pipeline.Rejection) {
+func (s *Stage) readBody(w *work, call *wire.Call) ([]byte, *pipeline.Rejection) {
 	most := s.opts.MaxBody
-	if !req.IsBodyStream() {
-		body := req.Body()
-		if len(body) > most {
+	if call.Stream == nil {
+		if len(call.Body) > most {
 			return nil, tooLarge
 		}
-		return body, nil
+		return call.Body, nil
 	}
-	if req.Header.ContentLength() > most {
+	if call.Length > int64(most) {
 		return nil, tooLarge
 	}
-	stream := req.BodyStream()
 	if cap(w.body) < firstRead {
 		w.body = make([]byte, 0, firstRead)
 	}
@@ -43,13 +40,13 @@ func (s *Stage) readBody(w *work, req *fasthttp.Request) ([]byte, *pipeline.Reje
 		if len(w.body) == cap(w.body) {
 			w.body = append(w.body, 0)[:len(w.body)]
 		}
-		n, err := stream.Read(w.body[len(w.body):cap(w.body)])
+		n, err := call.Stream.Read(w.body[len(w.body):cap(w.body)])
 		w.body = w.body[:len(w.body)+n]
 		switch {
 		case len(w.body) > most:
 			return nil, tooLarge
 		case err == io.EOF:
-			req.SetBodyRaw(w.body)
+			call.SetBody(w.body)
 			return w.body, nil
 		case err != nil:
 			return nil, unread(err)

@@ -1,12 +1,10 @@
 package graphql_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +15,6 @@ import (
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 	"github.com/sluicegate/sluice/internal/graphql/validate"
-	"github.com/valyala/fasthttp"
 )
 
 // direct is a stage without a gateway around it.
@@ -40,13 +37,13 @@ func direct(t testing.TB, change func(*definition.GraphQL)) pipeline.Stage {
 
 // call is a request as the server hands it over, nil when it is none.
 func call(method, query, header, body string) *wire.Call {
-	ctx := &fasthttp.RequestCtx{}
 	head := method + " /?" + query + " HTTP/1.1\r\nHost: x\r\n" + header + fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body))
-	if err := ctx.Request.Header.Read(bufio.NewReader(strings.NewReader(head))); err != nil {
+	c, fault := wire.NewCall([]byte(head+body), wire.Config{MaxHeader: 1 << 20, MaxURL: 1 << 20, MaxHeaders: 100, MaxBody: 8 << 20})
+	if fault != nil {
 		return nil
 	}
-	ctx.Request.SetBodyRaw([]byte(body))
-	return &wire.Call{Ctx: ctx, Query: []byte(query), Path: []byte("/"), Started: time.Unix(1, 0)}
+	c.Started = time.Unix(1, 0)
+	return c
 }
 
 func TestWhatIsKnownPassesWithoutAllocation(t *testing.T) {
@@ -107,7 +104,7 @@ func FuzzStage(f *testing.F) {
 		case verdict == pipeline.Rejected && (ex.Rejection == nil || !json.Valid(ex.Rejection.JSON())):
 			t.Fatalf("refused with %+v", ex.Rejection)
 		case verdict == pipeline.Next && method == "POST":
-			checkForwarded(t, s, ex.Ctx.Request.Body())
+			checkForwarded(t, s, ex.Call.Body)
 		}
 	})
 }
@@ -172,7 +169,7 @@ func BenchmarkUnseenOperation(b *testing.B) {
 	body := []byte(`{"query":"query Q($c: ID!) { country(code: $c) { name continent { code name countries { name code continent { name } } } } countries(first: 10) { code name ` + mark + `: name continent { code } } }","variables":{"c":"DE"}}`)
 	digits := body[bytes.Index(body, []byte(mark))+1:][:len(mark)-1]
 	c := call("POST", "", "Content-Type: application/json\r\nAccept: */*\r\n", string(body))
-	c.Ctx.Request.SetBodyRaw(body)
+	c.SetBody(body)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		for at, n := len(digits)-1, i; at >= 0; at, n = at-1, n/10 {

@@ -30,7 +30,7 @@ func (f forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	a.Lines = append(a.Lines, "Content-Type: "...)
 	a.Lines = append(a.Lines, w.head.Media...)
 	a.Lines = append(a.Lines, "\r\n"...)
-	if ex.Ctx.IsHead() {
+	if ex.Call.IsHead() {
 		a.NoBody, a.Length = true, int64(len(w.local))
 	}
 	return pipeline.Answered
@@ -48,7 +48,7 @@ func (w *work) dropParameters(ex *pipeline.Exchange) {
 func (w *work) expand(ex *pipeline.Exchange, r *request.Request) {
 	if !w.get {
 		w.out = appendRequest(w.out[:0], r)
-		ex.Ctx.Request.SetBodyRaw(w.out)
+		ex.Call.SetBody(w.out)
 		return
 	}
 	q := w.decoder.AppendOthers(ex.Outgoing.Query[:0], ex.Call.Query)
@@ -76,7 +76,7 @@ func (w *work) expandAll(ex *pipeline.Exchange, list []request.Request, most int
 		}
 	}
 	w.out = append(w.out, ']')
-	ex.Ctx.Request.SetBodyRaw(w.out)
+	ex.Call.SetBody(w.out)
 	return nil
 }
 

@@ -43,13 +43,12 @@ func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		return pipeline.Next // a stored operation, which Judge has seen
 	}
 	w := begin(ex)
-	req := &ex.Ctx.Request
-	w.head.Read(req.Header.RawHeaders())
+	w.head.Read(ex.Call.Lines)
 	ex.MediaType = string(w.head.Media)
 	if refused := w.head.Answerable(); refused != nil {
 		return s.refuse(ex, refused)
 	}
-	switch string(req.Header.Method()) {
+	switch string(ex.Call.Method) {
 	case "POST":
 		return s.post(ex, w)
 	case "GET", "HEAD":
@@ -64,7 +63,7 @@ func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 // that comes with it, so that none goes up: some servers run what they find in
 // the URL whatever the method.
 func (s *Stage) options(ex *pipeline.Exchange, w *work) pipeline.Verdict {
-	if hasBody(ex) {
+	if ex.Call.HasBody() {
 		return s.refuse(ex, request.BodyBesideURL)
 	}
 	w.dropParameters(ex)
@@ -77,11 +76,6 @@ func (s *Stage) options(ex *pipeline.Exchange, w *work) pipeline.Verdict {
 // overrides are headers by which an upstream could take OPTIONS for another
 // method.
 var overrides = [...]string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"}
-
-func hasBody(ex *pipeline.Exchange) bool {
-	req := &ex.Ctx.Request
-	return req.IsBodyStream() || len(req.Body()) > 0
-}
 
 // refuse ends the request, after it has been counted under the rate: refusals
 // are answered as fast as the rate allows and no faster.
@@ -106,7 +100,7 @@ func (s *Stage) post(ex *pipeline.Exchange, w *work) pipeline.Verdict {
 	if refused := w.head.Readable(); refused != nil {
 		return s.refuse(ex, refused)
 	}
-	body, refused := s.readBody(w, &ex.Ctx.Request)
+	body, refused := s.readBody(w, ex.Call)
 	if refused != nil {
 		return s.refuse(ex, refused)
 	}
@@ -123,7 +117,7 @@ func (s *Stage) post(ex *pipeline.Exchange, w *work) pipeline.Verdict {
 
 // get governs what is in a URL.
 func (s *Stage) get(ex *pipeline.Exchange, w *work) pipeline.Verdict {
-	if hasBody(ex) {
+	if ex.Call.HasBody() {
 		return s.refuse(ex, request.BodyBesideURL)
 	}
 	w.get = true

@@ -15,14 +15,13 @@ import (
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/event"
-	"github.com/valyala/fasthttp"
 )
 
 // start is when every call of these tests comes in.
 var start = time.Unix(1_700_000_000, 250_000_000)
 
 func exchange(grant *pipeline.Grant) *pipeline.Exchange {
-	ex := pipeline.For(&wire.Call{Ctx: &fasthttp.RequestCtx{}, Started: start})
+	ex := pipeline.For(&wire.Call{Started: start})
 	ex.API = &pipeline.API{Definition: &definition.API{ID: "sample"}}
 	ex.Grant = grant
 	return ex

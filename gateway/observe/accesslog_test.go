@@ -66,9 +66,8 @@ func lineOf(t testing.TB, ex *pipeline.Exchange, status int) map[string]any {
 func TestALineTellsWhatARequestCameTo(t *testing.T) {
 	ex := exchange("POST", "/sample/things", 201)
 	ex.Started = time.Date(2026, 11, 21, 9, 5, 7, 42e6, time.FixedZone("", 7200))
-	ex.Ctx.Request.SetBodyString("four")
+	ex.Call.SetBody([]byte("four"))
 	ex.KeyHash, ex.KeyName = "geheimgeheim", "0123456789ab"
-	ex.Ctx.Request.Header.Set("Authorization", "Bearer geheim")
 	ex.Grant = &pipeline.Grant{Policy: "gold"}
 	ex.Upstream.Retries = 1
 	got := lineOf(t, ex, 201)
@@ -100,7 +99,7 @@ func TestALineTellsWhyARequestWasRefused(t *testing.T) {
 
 func TestALineBoundsWhatAClientChose(t *testing.T) {
 	ex := exchange(strings.Repeat("M", 5000), "/"+strings.Repeat("é", 9000), 200)
-	ex.Ctx.Request.Header.SetUserAgent(strings.Repeat("\x01", 9000))
+	ex.Call.SetLines([]byte("User-Agent: " + strings.Repeat("\x01", 9000)))
 	ex.Client = netip.MustParseAddr(`fe80::1%"},{"` + strings.Repeat("z", 100))
 	got := lineOf(t, ex, 200)
 	for name, most := range map[string]int{"method": maxMethod, "path": maxPath + 3, "user_agent": maxUserAgent, "ip": 45} {
@@ -112,7 +111,7 @@ func TestALineBoundsWhatAClientChose(t *testing.T) {
 
 func TestBodiesOfUnknownLengthAreLeftOut(t *testing.T) {
 	ex := exchange("POST", "/", 200)
-	ex.Ctx.Request.SetBodyStream(strings.NewReader("unread"), -1)
+	ex.Call.Stream, ex.Call.Length = strings.NewReader("unread"), -1
 	ex.Answer.Stream, ex.Answer.Length = &sinkReader{}, -1
 	got := lineOf(t, ex, 200)
 	if got["bytes_in"] != nil || got["bytes_out"] != nil {
@@ -138,8 +137,8 @@ func FuzzLine(f *testing.F) {
 	f.Add("\"", []byte("/\\\"\n\r\x00\x7f\u2028\u0085"), []byte("\xff\xc3\xe2\x82"), "\x80", "é\xf0\x9f")
 	f.Fuzz(func(t *testing.T, method string, path, agent []byte, revision, upstream string) {
 		ex := exchange("GET", "", 200)
-		ex.Ctx.Request.Header.SetMethod(method)
-		ex.Ctx.Request.Header.SetUserAgentBytes(agent)
+		ex.Call.Method = []byte(method)
+		ex.Call.SetLines(append([]byte("User-Agent: "), agent...))
 		ex.Call.Path, ex.Revision, ex.Upstream.Address = path, revision, upstream
 		access := newAccessLog(keepOpen{&bytes.Buffer{}}, AccessOptions{SampleOK: 1}, quiet())
 		line := access.appendLine(nil, New(Options{Log: quiet()}).meter("sample"), &observed{ex: ex, status: 200})

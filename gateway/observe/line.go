@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/graphql/validate"
 )
 
@@ -33,7 +34,7 @@ func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 	if ex.Grant != nil {
 		b = appendMember(b, `,"policy":`, ex.Grant.Policy)
 	}
-	b = appendText(append(b, `,"method":`...), head(ex.Ctx.Method(), maxMethod))
+	b = appendText(append(b, `,"method":`...), head(ex.Call.Method, maxMethod))
 	b = appendText(append(b, `,"path":`...), head(ex.Call.Path, maxPath))
 	if len(ex.Operations) > 0 {
 		b = appendOperation(b, ex.Operations)
@@ -51,7 +52,7 @@ func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 		b = ex.Client.WithZone("").AppendTo(b) // a zone may hold anything
 		b = append(b, '"')
 	}
-	if agent := ex.Ctx.Request.Header.UserAgent(); len(agent) > 0 {
+	if agent := ex.Call.Get(wire.NameUserAgent); len(agent) > 0 {
 		b = appendText(append(b, `,"user_agent":`...), head(agent, maxUserAgent))
 	}
 	return append(b, "}\n"...)
@@ -71,12 +72,12 @@ func appendOperation(b []byte, all []*validate.Facts) []byte {
 
 // appendSizes appends the lengths of the bodies, as far as they are known.
 func appendSizes(b []byte, ex *pipeline.Exchange) []byte {
-	in := ex.Ctx.Request.Header.ContentLength()
-	if !ex.Ctx.Request.IsBodyStream() {
-		in = len(ex.Ctx.Request.Body())
+	in := ex.Call.Length
+	if ex.Call.Stream == nil {
+		in = int64(len(ex.Call.Body))
 	}
 	if in >= 0 {
-		b = appendNumber(b, `,"bytes_in":`, int64(in))
+		b = appendNumber(b, `,"bytes_in":`, in)
 	}
 	a := ex.Answer
 	out := int64(len(a.Body))
@@ -85,8 +86,6 @@ func appendSizes(b []byte, ex *pipeline.Exchange) []byte {
 		out = 0
 	case a.Stream != nil:
 		out = a.Length
-	case a.Status == 0:
-		out = int64(len(ex.Ctx.Response.Body()))
 	}
 	if out >= 0 {
 		b = appendNumber(b, `,"bytes_out":`, out)

@@ -22,10 +22,7 @@ type meter struct {
 
 // Done records a finished exchange. It reads the clock once.
 func (m *meter) Done(ex *pipeline.Exchange) {
-	o := observed{ex: ex, total: max(time.Since(ex.Started), 0), status: ex.Answer.Status}
-	if o.status == 0 {
-		o.status = ex.Ctx.Response.StatusCode()
-	}
+	o := observed{ex: ex, total: max(ex.Call.End().Sub(ex.Started), 0), status: ex.Answer.Status}
 	o.own = max(o.total-ex.Upstream.Duration, 0)
 	s := m.counts.Load()
 	if s == nil {

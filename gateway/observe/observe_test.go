@@ -14,17 +14,15 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/event"
-	"github.com/valyala/fasthttp"
 )
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // exchange is a finished call that went well.
 func exchange(method, path string, status int) *pipeline.Exchange {
-	ctx := &fasthttp.RequestCtx{}
-	ctx.Request.Header.SetMethod(method)
-	ctx.Request.Header.SetUserAgent("curl/8.5.0")
-	ex := pipeline.For(&wire.Call{Ctx: ctx, Path: []byte(path), Query: []byte("token=geheim"), Started: time.Now()})
+	call := &wire.Call{Method: []byte(method), Path: []byte(path), Query: []byte("token=geheim"), Started: time.Now()}
+	call.SetLines([]byte("User-Agent: curl/8.5.0\r\nAuthorization: Bearer geheim\r\n"))
+	ex := pipeline.For(call)
 	copy(ex.ID[:], "0123456789abcdef0123456789abcdef")
 	ex.Client = netip.MustParseAddr("192.0.2.7")
 	ex.Revision = "42"

@@ -38,7 +38,7 @@ func newSeries() *series {
 
 func (s *series) count(o *observed) {
 	ex := o.ex
-	s.requests[methodOf(ex.Ctx.Method())][classOf(o.status)].Add(1)
+	s.requests[methodOf(ex.Call.Method)][classOf(o.status)].Add(1)
 	if r := ex.Rejection; r != nil && int(r.Reason) < len(s.rejections) {
 		s.rejections[r.Reason].Add(1)
 	}

@@ -133,7 +133,7 @@ func (s *Stage) find(ex *pipeline.Exchange, p *parts) (found *route, here *node)
 	if !p.cut(ex.Path) {
 		return nil, nil
 	}
-	method := ex.Ctx.Request.Header.Method()
+	method := ex.Call.Method
 	if bytes.Equal(method, head) {
 		method = get
 	}

@@ -1,7 +1,6 @@
 package persisted
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"log/slog"
@@ -19,7 +18,6 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/valyala/fasthttp"
 )
 
 // An entry is a stored operation of a test.
@@ -77,20 +75,22 @@ func compiled(t testing.TB, def *definition.API, rate func(*pipeline.Exchange) p
 	return s, &logged
 }
 
+var limits = wire.Config{MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 1 << 20}
+
 // exchange returns the exchange of a request as it is written on the wire, but
 // for the listen path, which its target lacks.
 func exchange(t testing.TB, request string) *pipeline.Exchange {
 	t.Helper()
-	ctx := &fasthttp.RequestCtx{}
-	if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(request))); err != nil {
-		t.Fatal(err)
+	call, fault := wire.NewCall([]byte(request), limits)
+	if fault != nil {
+		t.Fatal(fault.Text)
 	}
-	path, query, _ := strings.Cut(strings.Fields(request)[1], "?")
-	decoded, err := match.Decode(nil, []byte(path))
+	decoded, err := match.Decode(nil, call.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ex := pipeline.For(&wire.Call{Ctx: ctx, Host: []byte("gate"), Path: []byte(path), Query: []byte(query), Started: time.Unix(1_700_000_000, 0)})
+	call.Started = time.Unix(1_700_000_000, 0)
+	ex := pipeline.For(call)
 	ex.Path, ex.PathBuf = decoded, decoded
 	return ex
 }
@@ -395,12 +395,12 @@ func FuzzValuesStayWhereTheyBelong(f *testing.F) {
 		if p == "" || strings.ContainsAny(h+i, "\r\n\x00") || strings.TrimSpace(h) != h || strings.TrimSpace(i) != i {
 			return
 		}
-		ctx := &fasthttp.RequestCtx{}
 		raw := "GET / HTTP/1.1\r\nHost: gate\r\nH: " + h + "\r\nI: " + i + "\r\n\r\n"
-		if ctx.Request.Read(bufio.NewReader(strings.NewReader(raw))) != nil {
+		call, fault := wire.NewCall([]byte(raw), limits)
+		if fault != nil {
 			return
 		}
-		ex := pipeline.For(&wire.Call{Ctx: ctx})
+		ex := pipeline.For(call)
 		path, err := match.Decode(nil, []byte("/"+url.PathEscape(p)))
 		if err != nil {
 			return

@@ -9,13 +9,11 @@ import (
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/graphql/validate"
-	"github.com/valyala/fasthttp"
 )
 
 // Exchange is one request on its way through an API. It is pooled: it and every
 // slice reached through it are dead once the handler returns.
 type Exchange struct {
-	Ctx      *fasthttp.RequestCtx
 	Call     *wire.Call            // the request as it came; its Answer is what goes back
 	Answer   *wire.Answer          // Call's
 	API      *API                  // nil until one matched
@@ -24,7 +22,7 @@ type Exchange struct {
 
 	// Path is the decoded path below the listen path; it starts with "/".
 	// Rest is the same part as the client wrote it. Both alias buffers of the
-	// exchange or of Ctx.
+	// exchange or of Call.
 	Path, Rest []byte
 
 	Client  netip.Addr // the caller, behind trusted proxies
@@ -99,7 +97,7 @@ var exchanges = sync.Pool{New: func() any { return new(Exchange) }}
 // Release before its handler returns.
 func For(call *wire.Call) *Exchange {
 	ex := exchanges.Get().(*Exchange)
-	ex.Ctx, ex.Call, ex.Answer = call.Ctx, call, &call.Answer
+	ex.Call, ex.Answer = call, &call.Answer
 	ex.Started = call.Started
 	return ex
 }

@@ -52,7 +52,7 @@ func (t *try) run(c *conn) error {
 		}
 	}
 	if streamed {
-		t.upload = startUpload(c, t.ex.Ctx, t.f.timeout)
+		t.upload = startUpload(c, t.ex.Call, t.f.timeout)
 	}
 	a := t.ex.Answer
 	lines, err := c.readHead(&t.head, a.Lines)
@@ -82,7 +82,7 @@ func (t *try) run(c *conn) error {
 // hideBody leaves the body out for a client that asked with HEAD where the
 // upstream was asked with another method.
 func (t *try) hideBody() {
-	if t.ex.Outgoing.Post && t.ex.Ctx.IsHead() {
+	if t.ex.Outgoing.Post && t.ex.Call.IsHead() {
 		t.ex.Answer.NoBody, t.ex.Answer.Length = true, -1
 	}
 }
@@ -93,9 +93,8 @@ func (t *try) phrase() {
 	if len(phrase) == 0 || string(phrase) == fasthttp.StatusMessage(t.head.status) {
 		return
 	}
-	header := &t.ex.Ctx.Response.Header // the phrase must outlive the connection's buffer
-	header.SetStatusMessage(phrase)
-	t.ex.Answer.Phrase = header.StatusMessage()
+	a := t.ex.Answer // the phrase must outlive the connection's buffer
+	a.Phrase = append(a.Phrase[:0], phrase...)
 }
 
 // streams tells whether the answer is passed on as it arrives.
@@ -134,9 +133,8 @@ func (t *try) deliver(c *conn) error {
 
 // deliverWhole reads a body of known, small length.
 func (t *try) deliverWhole(c *conn, keep bool) error {
-	resp := &t.ex.Ctx.Response
 	length := int(t.head.length)
-	body := slices.Grow(resp.SwapBody(nil)[:0], length)[:length]
+	body := slices.Grow(t.ex.Answer.Room[:0], length)[:length]
 	n := copy(body, c.buf[c.r:c.w])
 	c.r += n
 	if n < length {
@@ -147,7 +145,7 @@ func (t *try) deliverWhole(c *conn, keep bool) error {
 	for n < length {
 		m, err := c.read(body[n:])
 		if n += m; m == 0 {
-			resp.SwapBody(body[:0])
+			t.ex.Answer.Room = body[:0]
 			return endedEarly(err)
 		}
 	}
@@ -159,7 +157,7 @@ func (t *try) deliverWhole(c *conn, keep bool) error {
 // deliverChunks joins chunks that have arrived already, and streams others.
 func (t *try) deliverChunks(c *conn, keep bool) error {
 	var k chunks
-	body := t.ex.Ctx.Response.SwapBody(nil)[:0]
+	body := t.ex.Answer.Room[:0]
 	at := c.r
 	for at < c.w && !k.done() {
 		data, used, err := k.next(c.buf[at:c.w], maxHead)
@@ -170,7 +168,7 @@ func (t *try) deliverChunks(c *conn, keep bool) error {
 		at += used
 	}
 	if !k.done() {
-		t.ex.Ctx.Response.SwapBody(body[:0])
+		t.ex.Answer.Room = body[:0]
 		t.head.length = -1
 		t.stream(c, keep)
 		t.ex.Answer.Status = t.head.status
@@ -184,9 +182,8 @@ func (t *try) deliverChunks(c *conn, keep bool) error {
 
 // body keeps body where it lives until the answer is sent.
 func (t *try) body(body []byte) {
-	resp, a := &t.ex.Ctx.Response, t.ex.Answer
-	resp.SwapBody(body)
-	a.Body = resp.Body()
+	a := t.ex.Answer
+	a.Body, a.Room = body, body[:0]
 	a.Status = t.head.status
 }
 

@@ -77,14 +77,14 @@ type bare struct {
 }
 
 func (b *bare) Handle(call *wire.Call) {
-	req, resp := &call.Ctx.Request, &call.Ctx.Response
+	req, resp := &call.Ctx().Request, &call.Ctx().Response
 	req.Header.Del("Connection")
 	if err := b.client.Do(req, resp); err != nil {
 		resp.SetStatusCode(502)
 	}
 }
 
-func (b *bare) Refuse(call *wire.Call, _ *wire.Fault) { call.Ctx.SetStatusCode(400) }
+func (b *bare) Refuse(call *wire.Call, _ *wire.Fault) { call.Ctx().SetStatusCode(400) }
 
 func startBare(b testing.TB, origin string) string {
 	u, err := url.Parse(origin)

@@ -313,7 +313,7 @@ func TestPanicOfABodyEndsOneCallOnly(t *testing.T) {
 	caught := make(chan any, 1)
 	g := newGate(t, plainOrigin(t, func(conn net.Conn, _ int) { _, _ = io.Copy(io.Discard, conn) }), func(g *gate) {
 		g.recovered = caught
-		g.prepare = func(ex *pipeline.Exchange) { ex.Ctx.Request.SetBodyStream(panics{}, -1) }
+		g.prepare = func(ex *pipeline.Exchange) { ex.Call.Stream, ex.Call.Length = panics{}, -1 }
 	})
 	cl := g.dial()
 	cl.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")

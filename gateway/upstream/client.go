@@ -5,27 +5,23 @@ import (
 	"net/netip"
 	"unsafe"
 
-	"github.com/valyala/fasthttp"
+	"github.com/sluicegate/sluice/gateway/wire"
 )
 
 // ClientAddress returns who called: the peer, or when that is one of the
 // trusted proxies the last address in X-Forwarded-For that is not. An entry
 // that is no address ends the search, as nobody who is trusted vouches for what
 // stands before it. It does not allocate.
-func ClientAddress(ctx *fasthttp.RequestCtx, peer netip.Addr, trusted []netip.Prefix) netip.Addr {
-	client := peer.Unmap()
+func ClientAddress(call *wire.Call, trusted []netip.Prefix) netip.Addr {
+	client := call.Peer.Unmap()
 	if !isTrusted(client, trusted) {
 		return client
 	}
-	raw := ctx.Request.Header.RawHeaders()
-	for len(raw) > 0 {
-		var line []byte
-		raw, line = cutLastLine(raw)
-		colon := bytes.IndexByte(line, ':')
-		if colon < 0 || !equalFold(line[:colon], "x-forwarded-for") {
+	for i := len(call.Fields) - 1; i >= 0; i-- {
+		if call.Fields[i].Name != wire.NameXForwardedFor {
 			continue
 		}
-		for list := line[colon+1:]; list != nil; {
+		for list := call.ValueOf(&call.Fields[i]); list != nil; {
 			var hop []byte
 			list, hop = cutLastElement(list)
 			addr, ok := parseHop(hop)
@@ -47,13 +43,6 @@ func isTrusted(addr netip.Addr, trusted []netip.Prefix) bool {
 		}
 	}
 	return false
-}
-
-// cutLastLine splits off the last line, without its end.
-func cutLastLine(b []byte) (before, line []byte) {
-	b = bytes.TrimRight(b, "\r\n")
-	i := bytes.LastIndexByte(b, '\n')
-	return b[:i+1], b[i+1:]
 }
 
 // cutLastElement splits off the last element of a list; before is nil when it

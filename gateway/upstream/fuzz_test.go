@@ -13,16 +13,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// parsed is a request with these header lines.
-func parsed(t testing.TB, lines []string) *fasthttp.RequestCtx {
-	t.Helper()
-	lines = append([]string{"GET / HTTP/1.1", "Host: x"}, lines...)
-	raw := strings.Join(lines, "\r\n") + "\r\n\r\n"
-	ctx := new(fasthttp.RequestCtx)
-	if err := ctx.Request.Header.Read(bufio.NewReader(strings.NewReader(raw))); err != nil {
-		t.Fatal(err)
-	}
-	return ctx
+// parsed is a call with these header lines.
+func parsed(lines []string) *wire.Call {
+	call := new(wire.Call)
+	call.SetLines([]byte(strings.Join(lines, "\r\n") + "\r\n"))
+	return call
 }
 
 // feed is a connection whose other end has sent everything already.

@@ -106,7 +106,7 @@ func (w testWriter) Write(p []byte) (int, error) {
 func (g *gate) Handle(call *wire.Call) {
 	ex := pipeline.For(call)
 	copy(ex.ID[:], "0123456789abcdef0123456789abcdef")
-	ex.Client = ClientAddress(call.Ctx, call.Peer, g.conf.Trusted)
+	ex.Client = ClientAddress(call, g.conf.Trusted)
 	ex.Rest = call.Path
 	if g.prepare != nil {
 		g.prepare(ex)

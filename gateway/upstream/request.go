@@ -14,7 +14,6 @@ const maxGather = 32 << 10
 // appendRequest appends the head of the request that goes upstream, and its
 // body when that is at hand and not large.
 func (f *forward) appendRequest(dst []byte, ex *pipeline.Exchange) ([]byte, error) {
-	req := &ex.Ctx.Request
 	method := methodOf(ex)
 	dst = append(dst, method...)
 	dst = append(dst, ' ')
@@ -28,7 +27,7 @@ func (f *forward) appendRequest(dst []byte, ex *pipeline.Exchange) ([]byte, erro
 	dst = append(dst, "\r\n"...)
 
 	sent := forwarded{trusted: isTrusted(ex.Call.Peer, f.trusted)}
-	dst, err := sent.copyLines(dst, req.Header.RawHeaders(), ex.Outgoing.Drop)
+	dst, err := sent.copyLines(dst, ex.Call.Lines, ex.Outgoing.Drop)
 	if err != nil {
 		return dst, err
 	}
@@ -37,7 +36,7 @@ func (f *forward) appendRequest(dst []byte, ex *pipeline.Exchange) ([]byte, erro
 
 	body, streamed := bodyOf(ex)
 	if streamed {
-		return append(appendFraming(dst, int64(req.Header.ContentLength())), "\r\n"...), nil
+		return append(appendFraming(dst, ex.Call.Length), "\r\n"...), nil
 	}
 	if len(body) > 0 || expectsBody(method) {
 		dst = appendFraming(dst, int64(len(body)))
@@ -56,20 +55,20 @@ func methodOf(ex *pipeline.Exchange) []byte {
 	if ex.Outgoing.Post {
 		return post
 	}
-	return ex.Ctx.Request.Header.Method()
+	return ex.Call.Method
 }
 
 // bodyOf returns the body that goes upstream; streamed when it is the client's
 // and still on its way. A body of the client's that another one stands for is
 // left to the server, which reads the rest of it or ends the connection.
 func bodyOf(ex *pipeline.Exchange) (body []byte, streamed bool) {
-	switch req := &ex.Ctx.Request; {
+	switch {
 	case ex.Outgoing.HasBody:
 		return ex.Outgoing.Body, false
-	case req.IsBodyStream():
+	case ex.Call.Stream != nil:
 		return nil, true
 	default:
-		return req.Body(), false
+		return ex.Call.Body, false
 	}
 }
 

@@ -2,20 +2,19 @@ package upstream
 
 import (
 	"io"
-	"net"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/valyala/fasthttp"
+	"github.com/sluicegate/sluice/gateway/wire"
 )
 
 // upload sends a body that the client is still sending. It runs beside the wait
 // for the answer: an upstream may answer, and stop reading, at any time.
 type upload struct {
 	c       *conn
-	client  net.Conn
+	call    *wire.Call // the client's
 	body    io.Reader
 	left    int64 // of the body; -1: unknown, sent in chunks
 	timeout time.Duration
@@ -42,9 +41,9 @@ var uploadBuffers = sync.Pool{New: func() any { b := make([]byte, uploadRoom+upl
 
 // startUpload begins to send the body of a request whose head has been sent.
 // The caller ends it with settle.
-func startUpload(c *conn, ctx *fasthttp.RequestCtx, timeout time.Duration) *upload {
+func startUpload(c *conn, call *wire.Call, timeout time.Duration) *upload {
 	u := &upload{
-		c: c, client: ctx.Conn(), body: ctx.Request.BodyStream(), left: int64(ctx.Request.Header.ContentLength()),
+		c: c, call: call, body: call.Stream, left: call.Length,
 		timeout: timeout, began: make(chan struct{}), done: make(chan struct{}),
 	}
 	// The answer is given its time once the body has been sent.
@@ -190,7 +189,7 @@ func (u *upload) halt() {
 	again := time.NewTicker(10 * time.Millisecond) // a deadline of its own may come after ours
 	defer again.Stop()
 	for {
-		_ = u.client.SetReadDeadline(time.Unix(1, 0))
+		u.call.Interrupt()
 		_ = u.c.sock.SetWriteDeadline(time.Unix(1, 0))
 		select {
 		case <-u.done:

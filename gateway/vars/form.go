@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
 )
 
 // maxParameters is how many parameters of the query and the form are looked at.
@@ -20,9 +21,8 @@ type form struct {
 
 func formOf(ex *pipeline.Exchange) form {
 	f := form{text: ex.Call.Query}
-	req := &ex.Ctx.Request
-	if !req.IsBodyStream() && bytes.HasPrefix(req.Header.ContentType(), formType) {
-		f.body = req.Body()
+	if ex.Call.Stream == nil && bytes.HasPrefix(ex.Call.Get(wire.NameContentType), formType) {
+		f.body = ex.Call.Body
 	}
 	return f
 }

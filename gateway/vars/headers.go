@@ -160,14 +160,7 @@ func isSent(ex *pipeline.Exchange, name string) bool {
 	if slices.Contains(ex.Outgoing.Drop, name) {
 		return false
 	}
-	for lines := ex.Ctx.Request.Header.RawHeaders(); len(lines) > 0; {
-		var sent []byte
-		sent, _, lines = cutLine(lines)
-		if len(sent) == len(name) && equalFold(sent, name) {
-			return true
-		}
-	}
-	return false
+	return ex.Call.Header(name) != nil
 }
 
 // equalFold compares two names of one length.
@@ -185,10 +178,10 @@ func (c *condition) apply(ex *pipeline.Exchange) {
 	want := c.value.AppendHeader(ex.Buf, ex)
 	ex.Buf = want[:start]
 	want = want[start:]
-	for lines := ex.Ctx.Request.Header.RawHeaders(); len(lines) > 0; {
-		var sent, value []byte
-		sent, value, lines = cutLine(lines)
-		if len(sent) == len(c.name) && equalFold(sent, c.name) && !bytes.Equal(value, want) {
+	call := ex.Call
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		if sent := call.NameOf(f); len(sent) == len(c.name) && equalFold(sent, c.name) && !bytes.Equal(call.ValueOf(f), want) {
 			ex.Outgoing.AlsoDrop(c.name)
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
 )
 
 // A header is the first value of a request header. Its name is the canonical one
@@ -12,11 +13,11 @@ import (
 type header string
 
 func (h header) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
-	for lines := ex.Ctx.Request.Header.RawHeaders(); len(lines) > 0; {
-		var name, value []byte
-		name, value, lines = cutLine(lines)
-		if len(name) == len(h) && h.names(name) {
-			return append(dst, value...)
+	call := ex.Call
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		if name := call.NameOf(f); len(name) == len(h) && h.names(name) {
+			return append(dst, call.ValueOf(f)...)
 		}
 	}
 	return dst
@@ -44,19 +45,7 @@ func (h header) names(name []byte) bool {
 	return true
 }
 
-// cutLine cuts the first header line off lines.
-func cutLine(lines []byte) (name, value, rest []byte) {
-	line, rest, _ := bytes.Cut(lines, newline)
-	name, value, _ = bytes.Cut(line, colon)
-	return name, trim(value), rest
-}
-
-var (
-	newline = []byte{'\n'}
-	colon   = []byte{':'}
-)
-
-// trim takes blanks, and the end of a line, off both ends.
+// trim takes blanks off both ends.
 func trim(b []byte) []byte {
 	for len(b) > 0 && isBlank(b[0]) {
 		b = b[1:]
@@ -67,19 +56,20 @@ func trim(b []byte) []byte {
 	return b
 }
 
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 // A cookie is the first cookie of a name, in which dashes have become
 // underscores. Case counts.
 type cookie string
 
 func (c cookie) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
-	for lines := ex.Ctx.Request.Header.RawHeaders(); len(lines) > 0; {
-		var name, list []byte
-		name, list, lines = cutLine(lines)
-		if !bytes.EqualFold(name, cookieHeader) {
+	call := ex.Call
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		if f.Name != wire.NameCookie {
 			continue
 		}
+		list := call.ValueOf(f)
 		for len(list) > 0 {
 			var pair []byte
 			pair, list, _ = bytes.Cut(list, semicolon)
@@ -93,9 +83,8 @@ func (c cookie) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
 }
 
 var (
-	cookieHeader = []byte("Cookie")
-	semicolon    = []byte{';'}
-	equals       = []byte{'='}
+	semicolon = []byte{';'}
+	equals    = []byte{'='}
 )
 
 // unquoted takes the quotes that may surround a cookie's value away.

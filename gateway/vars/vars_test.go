@@ -1,7 +1,6 @@
 package vars
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"net/netip"
@@ -14,22 +13,17 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/valyala/fasthttp"
 )
 
 // exchange returns the exchange of a request as it is written on the wire.
 func exchange(t testing.TB, request string) *pipeline.Exchange {
 	t.Helper()
-	ctx := &fasthttp.RequestCtx{}
-	if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(request))); err != nil {
-		t.Fatal(err)
+	call, fault := wire.NewCall([]byte(request), wire.Config{MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 1 << 20})
+	if fault != nil {
+		t.Fatal(fault.Text)
 	}
-	target := strings.Fields(request)[1]
-	path, query, _ := strings.Cut(target, "?")
-	ex := pipeline.For(&wire.Call{
-		Ctx: ctx, Host: ctx.Request.Header.Host(), Path: []byte(path), Query: []byte(query), Started: time.Unix(1_700_000_000, 0),
-	})
-	return ex
+	call.Started = time.Unix(1_700_000_000, 0)
+	return pipeline.For(call)
 }
 
 const sample = "GET /listen/a%2Fb/c/?x=1&y-z=a%20b&x=2+3&%78=4&=5 HTTP/1.1\r\n" +
@@ -178,8 +172,8 @@ func TestFormsInTheBodyAreRequestData(t *testing.T) {
 	if got := filled(t, "$svc_context.request_data", Options{Context: true}, ex); got != "a:1" {
 		t.Errorf("got %q", got)
 	}
-	ex.Ctx.Request.Header.SetContentType("application/x-www-form-urlencoded")
-	ex.Ctx.Request.SetBodyStream(strings.NewReader(body), len(body))
+	ex.Call.SetLines([]byte("Content-Type: application/x-www-form-urlencoded\r\n"))
+	ex.Call.Body, ex.Call.Stream = nil, strings.NewReader(body)
 	if got := filled(t, "$svc_context.request_data", Options{Context: true}, ex); got != "a:1" {
 		t.Errorf("a body on its way was read: %q", got)
 	}
@@ -263,7 +257,7 @@ func FuzzRequestDataAgreesWithTheStandardLibrary(f *testing.F) {
 		if err != nil || strings.Count(query, "&") >= maxParameters {
 			return
 		}
-		ex := pipeline.For(&wire.Call{Ctx: &fasthttp.RequestCtx{}, Query: []byte(query)})
+		ex := pipeline.For(&wire.Call{Query: []byte(query)})
 		for name, values := range want {
 			if strings.Contains(name, "-") {
 				continue

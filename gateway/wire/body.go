@@ -178,7 +178,6 @@ func endChunkLine(br *bufio.Reader, c byte) error {
 // skipTrailers reads trailers, of at most limit bytes, and the empty line that
 // ends them. They must be well-formed even though nobody looks at them.
 func skipTrailers(br *bufio.Reader, limit int) error {
-	var checked head
 	for limit > 0 {
 		line, err := br.ReadSlice('\n')
 		if err != nil {
@@ -191,7 +190,8 @@ func skipTrailers(br *bufio.Reader, limit int) error {
 			return ErrBodyMalformed
 		case len(line) == 0:
 			return nil
-		case checked.parseLine(line) != nil:
+		}
+		if _, fault := checkLine(line); fault != nil {
 			return ErrBodyMalformed
 		}
 	}

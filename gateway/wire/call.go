@@ -1,45 +1,160 @@
 package wire
 
-import "net"
+import (
+	"time"
 
-// maxKept bounds what a pooled call keeps of its buffers, in bytes.
-const maxKept = 16 << 10
+	"github.com/valyala/fasthttp"
+)
+
+// maxKept bounds what a pooled call keeps of its buffers, in bytes, and
+// maxRoom what it keeps beside them for bodies of answers.
+const (
+	maxKept = 32 << 10
+	maxRoom = 64 << 10
+)
 
 // getCall takes a call for a connection from the pool.
-func (s *Server) getCall(c net.Conn) *Call {
+func (s *Server) getCall(c *conn) *Call {
 	call := s.calls.Get().(*Call)
-	call.Ctx.Init2(c, s.log, false)
-	call.Ctx.Response.Header.SetNoDefaultContentType(true)
+	call.conn = c
 	return call
 }
 
 // putCall returns a call to the pool.
 func (s *Server) putCall(call *Call) {
-	call.reset()
+	call.reset(nil)
 	s.calls.Put(call)
 }
 
-// reset forgets everything about the last request but the buffers.
-func (call *Call) reset() {
-	ctx := call.Ctx
-	ctx.Request.Reset()
-	ctx.Response.Reset()
-	ctx.Response.Header.SetNoDefaultContentType(true)
-	ctx.ResetUserValues()
-	lines, text := call.Answer.Lines[:0], call.text[:0]
-	if cap(lines)+cap(text) > maxKept {
-		lines, text = nil, nil
+// reset forgets everything about the last request but the buffers, and makes
+// the call ready for the next of c.
+func (call *Call) reset(c *conn) {
+	if call.ctx != nil {
+		call.putCtx()
 	}
-	*call = Call{Ctx: ctx, text: text, Answer: Answer{Lines: lines}}
+	lines, phrase, text, fields := call.Answer.Lines[:0], call.Answer.Phrase[:0], call.text[:0], call.Fields[:0]
+	if cap(lines)+cap(phrase)+cap(text) > maxKept {
+		lines, phrase, text = nil, nil, nil
+	}
+	room := call.Answer.Room[:0]
+	if cap(room) > maxRoom {
+		room = nil
+	}
+	*call = Call{conn: c, text: text, Fields: fields, Answer: Answer{Lines: lines, Phrase: phrase, Room: room}}
 }
 
-// keep copies what the head's slices show, because the read buffer moves on.
-func (call *Call) keep(h *head) {
-	call.text = append(call.text[:0], h.host...)
-	call.text = append(call.text, h.path...)
-	call.text = append(call.text, h.query...)
-	path, query := len(h.host), len(h.host)+len(h.path)
-	call.Host = call.text[:path:path]
-	call.Path = call.text[path:query:query]
-	call.Query = call.text[query:]
+// IsHead tells whether the method is HEAD: no body follows the head of the
+// answer.
+func (call *Call) IsHead() bool { return string(call.Method) == fasthttp.MethodHead }
+
+// HasBody tells whether the request has a body, or may have one that is still
+// to come.
+func (call *Call) HasBody() bool { return call.Stream != nil || len(call.Body) > 0 }
+
+// SetBody makes b, which must live as long as the call, stand for the body of
+// the request, for whoever looks at that from now on.
+func (call *Call) SetBody(b []byte) {
+	call.Body, call.Stream, call.Length = b, nil, int64(len(b))
+	if call.ctx != nil {
+		call.ctx.Request.SetBodyRaw(b)
+	}
+}
+
+// Interrupt makes a read of Stream that waits, or the next one that would, fail
+// at once. It may be called while another goroutine reads.
+func (call *Call) Interrupt() {
+	if call.conn != nil {
+		call.conn.sock.interrupt()
+	}
+}
+
+// End returns when the call ended, which is when it is first asked: whoever
+// needs that time gets the same one.
+func (call *Call) End() time.Time {
+	if call.ended.IsZero() {
+		call.ended = time.Now()
+	}
+	return call.ended
+}
+
+// Ctx returns the request in fasthttp's form, with a response that is sent when
+// Answer is left unused. It is made at the first call, which costs as much as
+// the rest of reading a request.
+func (call *Call) Ctx() *fasthttp.RequestCtx {
+	if call.ctx != nil {
+		return call.ctx
+	}
+	if c := call.conn; c != nil {
+		call.ctx = c.srv.contexts.Get().(*fasthttp.RequestCtx)
+		call.ctx.Init2(c.sock.Conn, c.srv.log, false)
+	} else {
+		call.ctx = new(fasthttp.RequestCtx)
+		call.ctx.Init(new(fasthttp.Request), nil, nil)
+	}
+	call.ctx.Response.Header.SetNoDefaultContentType(true)
+	call.fill(&call.ctx.Request)
+	return call.ctx
+}
+
+// fill copies the request. It goes line by line rather than through fasthttp's
+// parser, which refuses some of what was accepted here.
+func (call *Call) fill(req *fasthttp.Request) {
+	h := &req.Header
+	h.SetMethodBytes(call.Method)
+	h.SetRequestURIBytes(call.target)
+	h.SetProtocol("HTTP/1.1")
+	if call.HTTP10 {
+		h.SetProtocol("HTTP/1.0")
+	}
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		switch f.Name {
+		case NameContentLength, NameTransferEncoding, NameTrailer: // said by the body
+		default:
+			h.AddBytesKV(call.NameOf(f), call.ValueOf(f))
+		}
+	}
+	switch {
+	case call.Stream != nil:
+		req.SetBodyStream(call.Stream, int(call.Length))
+	case len(call.Body) > 0:
+		req.SetBodyRaw(call.Body)
+		h.SetContentLength(len(call.Body))
+	}
+}
+
+// putCtx returns the fasthttp form to its pool.
+func (call *Call) putCtx() {
+	ctx := call.ctx
+	call.ctx = nil
+	if call.conn == nil {
+		return
+	}
+	ctx.Request.Reset()
+	ctx.Response.Reset()
+	ctx.ResetUserValues()
+	call.conn.srv.contexts.Put(ctx)
+}
+
+// NewCall returns the call that a whole request makes which came over no
+// connection, or what is wrong with it. The call aliases request.
+func NewCall(request []byte, conf Config) (*Call, *Fault) {
+	call := &Call{Started: time.Now()}
+	size := headEnd(request)
+	if size == 0 || size > conf.MaxHeader {
+		return nil, faultHead
+	}
+	var h head
+	if fault := h.parse(request[:size], call, &conf); fault != nil {
+		return nil, fault
+	}
+	switch body := request[size:]; {
+	case h.length < 0:
+		return nil, faultCoding // a body in chunks is not at hand as a whole
+	case int64(len(body)) != h.length:
+		return nil, faultLength
+	default:
+		call.Body = body
+	}
+	return call, nil
 }

@@ -104,7 +104,7 @@ func (c *conn) release() {
 // one reads a request, has it answered, and tells whether another may follow.
 func (c *conn) one() bool {
 	if c.call == nil {
-		c.call = c.srv.getCall(c.sock.Conn)
+		c.call = c.srv.getCall(c)
 	}
 	call := c.call
 	call.Started = time.Now()
@@ -118,9 +118,10 @@ func (c *conn) one() bool {
 		c.refuse(fault)
 		return false
 	}
+	streamed := call.Stream != nil
 	c.srv.handler.Handle(call)
 	beside := call.Answer.Beside
-	if !beside && call.Ctx.Request.IsBodyStream() {
+	if !beside && streamed {
 		c.sock.readArmed = time.Time{} // who read the body may have moved the deadline
 	}
 	keep := !beside && !c.head.close && c.settle() && !c.srv.stopping.Load()
@@ -130,11 +131,12 @@ func (c *conn) one() bool {
 		c.linger()
 		return false
 	}
-	call.reset()
+	call.reset(c)
 	return true
 }
 
-// readHead reads and checks a head, and lets fasthttp parse it.
+// readHead reads and checks a head. It is copied, because the read buffer moves
+// on.
 func (c *conn) readHead() *Fault {
 	c.head = head{}
 	end, fault := c.wholeHead()
@@ -145,15 +147,10 @@ func (c *conn) readHead() *Fault {
 	if err != nil {
 		return faultGone
 	}
-	if fault := c.head.parse(raw, &c.srv.conf); fault != nil {
-		return fault
-	}
-	c.call.HTTP10 = c.head.http10
-	c.call.keep(&c.head) // first: fasthttp's parser writes to what it reads
-	if err := c.call.Ctx.Request.Header.Read(c.br); err != nil {
-		return faultStart
-	}
-	return nil
+	call := c.call
+	call.text = append(call.text[:0], raw...)
+	_, _ = c.br.Discard(end)
+	return c.head.parse(call.text, call, &c.srv.conf)
 }
 
 // wholeHead waits until a head is buffered and returns its length. Empty lines
@@ -203,12 +200,11 @@ func (c *conn) unread(err error, n int) *Fault {
 func (c *conn) readBody() *Fault {
 	c.inline = 0
 	c.body.reset(c, c.head.length, c.head.expect)
-	req := &c.call.Ctx.Request
 	switch {
 	case c.head.length == 0:
 		return nil
 	case c.head.length > inlineBody || c.head.length < 0 || c.head.expect:
-		req.SetBodyStream(&c.body, int(c.head.length))
+		c.call.Stream = &c.body
 		return nil
 	}
 	c.inline = int(c.head.length)
@@ -216,7 +212,7 @@ func (c *conn) readBody() *Fault {
 	if err != nil {
 		return c.unread(err, 1)
 	}
-	req.SetBodyRaw(b)
+	c.call.Body = b
 	return nil
 }
 
@@ -264,8 +260,8 @@ func (c *conn) respond(keep bool) bool {
 
 // writeResponse sends what a handler left in fasthttp's response.
 func (c *conn) writeResponse(keep bool) bool {
-	resp := &c.call.Ctx.Response
-	if c.call.Ctx.IsHead() {
+	resp := &c.call.Ctx().Response
+	if c.call.IsHead() {
 		resp.SkipBody = true
 	}
 	keep = keep && !resp.Header.ConnectionClose()
@@ -290,10 +286,6 @@ func (c *conn) writeResponse(keep bool) bool {
 func (c *conn) refuse(fault *Fault) {
 	if fault.Status == 0 {
 		return
-	}
-	c.call.HTTP10 = c.head.http10
-	if c.head.bodyless {
-		c.call.Ctx.Request.Header.SetMethod(fasthttp.MethodHead)
 	}
 	c.srv.handler.Refuse(c.call, fault)
 	c.respond(false)

@@ -45,18 +45,17 @@ func FuzzFraming(f *testing.F) {
 type recorder struct{ seen []string }
 
 func (r *recorder) Handle(call *Call) {
-	req := &call.Ctx.Request
 	var body []byte
-	if !req.IsBodyStream() {
-		body = req.Body()
+	if call.Stream == nil {
+		body = call.Body
 	} else {
 		var err error
-		if body, err = io.ReadAll(req.BodyStream()); err != nil {
+		if body, err = io.ReadAll(call.Stream); err != nil {
 			call.Answer.Status = 400
 			return
 		}
 	}
-	r.seen = append(r.seen, fmt.Sprintf("%s %s?%s %q", req.Header.Method(), call.Path, call.Query, body))
+	r.seen = append(r.seen, fmt.Sprintf("%s %s?%s %q", call.Method, call.Path, call.Query, body))
 	call.Answer.Status = 200
 }
 func (r *recorder) Refuse(*Call, *Fault) {}

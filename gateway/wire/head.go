@@ -1,24 +1,19 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
-// head is what the framing of a request was read from. Its slices alias the
-// bytes that were parsed.
+// head is what the framing of a request was read from, beside what its Call
+// shows.
 type head struct {
-	length   int64 // of the body; -1: chunked
-	close    bool  // the client wants no further request
-	http10   bool
-	expect   bool // 100-continue
-	bodyless bool // HEAD: its answer has no body, a refusal neither
-	target   []byte
-	host     []byte
-	path     []byte
-	query    []byte
-	lines    []byte // all header lines
-	headers  int
+	length    int64 // of the body; -1: chunked
+	close     bool  // the client wants no further request
+	expect    bool  // 100-continue
+	keepAlive bool
 
 	lengths, codings, hosts int
-	keepAlive               bool
 }
 
 // headEnd returns the length of the head that b begins with, its empty line
@@ -32,29 +27,31 @@ func headEnd(b []byte) int {
 
 // parse reads a whole head, up to and with its empty line, by RFC 9112. It
 // refuses whatever another reader could frame in another way, rather than
-// repairing it.
-func (h *head) parse(b []byte, conf *Config) *Fault {
+// repairing it. What it finds goes to call, and aliases b.
+func (h *head) parse(b []byte, call *Call, conf *Config) *Fault {
 	*h = head{}
 	line, rest, ok := cutLine(b)
 	if !ok {
 		return faultLineEnd
 	}
-	if f := h.parseStart(line, conf); f != nil {
+	if f := h.parseStart(line, call, conf); f != nil {
 		return f
 	}
-	h.lines = rest[:len(rest)-2]
-	for rest = h.lines; len(rest) > 0; {
-		if line, rest, ok = cutLine(rest); !ok {
+	call.Lines, call.Fields, call.names = rest[:len(rest)-2], call.Fields[:0], 0
+	for start := 0; start < len(call.Lines); {
+		end := start + bytes.IndexByte(call.Lines[start:], '\n') + 1
+		if end < start+2 || call.Lines[end-2] != '\r' {
 			return faultLineEnd
 		}
-		if f := h.parseLine(line); f != nil {
+		if f := h.parseLine(call, start, end); f != nil {
 			return f
 		}
-		if h.headers++; h.headers > conf.MaxHeaders {
+		if len(call.Fields) > conf.MaxHeaders {
 			return faultHeaders
 		}
+		start = end
 	}
-	return h.settle(conf)
+	return h.settle(call, conf)
 }
 
 // cutLine splits off the first line, which must end with CRLF and hold no
@@ -67,13 +64,13 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 	return b[:i-1], b[i+1:], true
 }
 
-func (h *head) parseStart(line []byte, conf *Config) *Fault {
-	sp := bytes.IndexByte(line, ' ')
-	if sp <= 0 || !isToken(line[:sp]) {
+func (h *head) parseStart(line []byte, call *Call, conf *Config) *Fault {
+	sp := tokenEnd(line)
+	if sp == 0 || sp == len(line) || line[sp] != ' ' {
 		return faultStart
 	}
-	method, line := line[:sp], line[sp+1:]
-	h.bodyless = string(method) == "HEAD"
+	method, line := line[:sp:sp], line[sp+1:]
+	call.Method = method
 	sp = bytes.IndexByte(line, ' ')
 	if sp <= 0 {
 		return faultStart
@@ -81,7 +78,7 @@ func (h *head) parseStart(line []byte, conf *Config) *Fault {
 	switch string(line[sp+1:]) {
 	case "HTTP/1.1":
 	case "HTTP/1.0":
-		h.http10 = true
+		call.HTTP10 = true
 	default:
 		if !bytes.HasPrefix(line[sp+1:], []byte("HTTP/")) {
 			return faultStart
@@ -91,8 +88,8 @@ func (h *head) parseStart(line []byte, conf *Config) *Fault {
 	if sp > conf.MaxURL {
 		return faultURL
 	}
-	h.target = line[:sp]
-	for _, c := range h.target {
+	target := line[:sp:sp]
+	for _, c := range target {
 		if c <= ' ' || c >= 0x7f || c == '#' {
 			return faultTarget
 		}
@@ -100,57 +97,86 @@ func (h *head) parseStart(line []byte, conf *Config) *Fault {
 	if string(method) == "CONNECT" {
 		return faultConnect
 	}
-	if h.target[0] == '*' && (len(h.target) != 1 || string(method) != "OPTIONS") {
+	if target[0] == '*' && (len(target) != 1 || string(method) != "OPTIONS") {
 		return faultTarget
+	}
+	call.target = target
+	return nil
+}
+
+// parseLine reads the line of call.Lines that begins at start and ends before
+// end, and notes it as a field.
+func (h *head) parseLine(call *Call, start, end int) *Fault {
+	line := call.Lines[start : end-2]
+	colon, fault := checkLine(line)
+	if fault != nil {
+		return fault
+	}
+	switch call.addField(start, colon, len(line), end) {
+	case NameHost:
+		h.hosts++
+		call.Host = call.last()
+	case NameExpect:
+		if !equalFold(call.last(), "100-continue") {
+			return faultExpect
+		}
+		h.expect = true
+	case NameConnection:
+		h.connection(call.last())
+	case NameContentLength:
+		h.lengths++
+		return h.setLength(call.last())
+	case NameTransferEncoding:
+		h.codings++
+		if !equalFold(call.last(), "chunked") {
+			return faultCoding
+		}
 	}
 	return nil
 }
 
-func (h *head) parseLine(line []byte) *Fault {
-	colon := bytes.IndexByte(line, ':')
-	if len(line) > 0 && (line[0] == ' ' || line[0] == '\t') {
-		return faultFold
+// last returns the value of the field that was noted last.
+func (call *Call) last() []byte { return call.ValueOf(&call.Fields[len(call.Fields)-1]) }
+
+// checkLine returns where the colon of a header line is, without the line's
+// end.
+func checkLine(line []byte) (colon int, fault *Fault) {
+	if len(line) > 0 && isBlank(line[0]) {
+		return 0, faultFold
 	}
-	if colon <= 0 || !isToken(line[:colon]) {
-		return faultName
+	colon = tokenEnd(line)
+	if colon == 0 || colon == len(line) || line[colon] != ':' {
+		return 0, faultName
 	}
-	value := bytes.Trim(line[colon+1:], " \t")
-	for _, c := range value {
+	if hasControl(line[colon+1:]) {
+		return 0, faultValue
+	}
+	return colon, nil
+}
+
+// hasControl tells whether a value has a control character other than a tab.
+func hasControl(b []byte) bool {
+	const ones = 0x0101010101010101
+	for len(b) >= 8 {
+		// Eight bytes at once: what is below 0x20 or is 0x7f leaves a borrow in its
+		// top bit. Which byte it was, and whether it was a tab, is seen one by one.
+		x := binary.LittleEndian.Uint64(b)
+		low, del := x-ones*0x20, x^ones*0x7f
+		if (low&^x|(del-ones)&^del)&(ones*0x80) != 0 && hasControlAmong(b[:8]) {
+			return true
+		}
+		b = b[8:]
+	}
+	return hasControlAmong(b)
+}
+
+func hasControlAmong(b []byte) bool {
+	for _, c := range b {
 		if c < ' ' && c != '\t' || c == 0x7f {
-			return faultValue
+			return true
 		}
 	}
-	switch name := line[:colon]; len(name) {
-	case 4:
-		if equalFold(name, "host") {
-			h.host = value
-			h.hosts++
-		}
-	case 6:
-		if equalFold(name, "expect") {
-			if !equalFold(value, "100-continue") {
-				return faultExpect
-			}
-			h.expect = true
-		}
-	case 10:
-		if equalFold(name, "connection") {
-			h.connection(value)
-		}
-	case 14:
-		if equalFold(name, "content-length") {
-			h.lengths++
-			return h.setLength(value)
-		}
-	case 17:
-		if equalFold(name, "transfer-encoding") {
-			h.codings++
-			if !equalFold(value, "chunked") {
-				return faultCoding
-			}
-		}
-	}
-	return nil
+	return false
 }
 
 func (h *head) connection(value []byte) {
@@ -182,36 +208,35 @@ func (h *head) setLength(value []byte) *Fault {
 }
 
 // settle checks what only the whole head shows.
-func (h *head) settle(conf *Config) *Fault {
+func (h *head) settle(call *Call, conf *Config) *Fault {
 	if h.lengths+h.codings > 1 {
 		return faultTwoLengths
 	}
 	if h.codings == 1 {
-		if h.http10 {
+		if call.HTTP10 {
 			return faultCoding10
 		}
 		h.length = -1
 	}
+	call.Length = h.length
 	if h.length > conf.MaxBody {
 		return faultBody
 	}
-	if h.hosts > 1 || len(h.host) == 0 && !h.http10 {
+	if h.hosts > 1 || len(call.Host) == 0 && !call.HTTP10 {
 		return faultNoHost
 	}
-	for _, c := range h.host {
-		if !hostByte[c] {
-			return faultHost
-		}
+	if !isHost(call.Host) {
+		return faultHost
 	}
-	h.close = h.close || h.http10 && !h.keepAlive
-	h.expect = h.expect && !h.http10 && h.length != 0
-	return h.splitTarget()
+	h.close = h.close || call.HTTP10 && !h.keepAlive
+	h.expect = h.expect && !call.HTTP10 && h.length != 0
+	return h.splitTarget(call)
 }
 
 // splitTarget finds path and query. The absolute form of a target must name
 // the host that Host names, so that nobody downstream can choose another one.
-func (h *head) splitTarget() *Fault {
-	t := h.target
+func (h *head) splitTarget(call *Call) *Fault {
+	t := call.target
 	if t[0] != '/' && t[0] != '*' {
 		scheme, rest, found := bytes.Cut(t, []byte("://"))
 		if !found || !equalFold(scheme, "http") && !equalFold(scheme, "https") {
@@ -221,32 +246,41 @@ func (h *head) splitTarget() *Fault {
 		if end < 0 {
 			end = len(rest)
 		}
-		if h.hosts == 1 && !bytes.EqualFold(rest[:end], h.host) {
+		if h.hosts == 1 && !bytes.EqualFold(rest[:end], call.Host) {
 			return faultHostMismatch
 		}
-		h.host, t = rest[:end], rest[end:]
-		for _, c := range h.host {
-			if !hostByte[c] {
-				return faultHost
-			}
+		call.Host, t = rest[:end:end], rest[end:]
+		if !isHost(call.Host) {
+			return faultHost
 		}
 	}
-	h.path, h.query, _ = bytes.Cut(t, []byte{'?'})
-	if len(h.path) == 0 {
-		h.path = slash
+	path, query, _ := bytes.Cut(t, []byte{'?'})
+	call.Path, call.Query = path[:len(path):len(path)], query
+	if len(path) == 0 {
+		call.Path = slash
 	}
 	return nil
 }
 
-var slash = []byte{'/'}
-
-func isToken(b []byte) bool {
+func isHost(b []byte) bool {
 	for _, c := range b {
-		if !tokenByte[c] {
+		if !hostByte[c] {
 			return false
 		}
 	}
 	return true
+}
+
+var slash = []byte{'/'}
+
+// tokenEnd returns how many bytes of a token b begins with.
+func tokenEnd(b []byte) int {
+	for i, c := range b {
+		if !tokenByte[c] {
+			return i
+		}
+	}
+	return len(b)
 }
 
 // equalFold compares b with a lower-case ASCII name.

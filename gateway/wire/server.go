@@ -24,7 +24,7 @@ type Server struct {
 	handler Handler
 	log     fasthttp.Logger
 
-	readers, writers, calls sync.Pool
+	readers, writers, calls, contexts sync.Pool
 
 	stopping atomic.Bool
 	refused  atomic.Uint64
@@ -48,7 +48,8 @@ func New(conf Config, handler Handler, log fasthttp.Logger) *Server {
 	size := max(conf.MaxHeader, inlineBody)
 	s.readers.New = func() any { return bufio.NewReaderSize(nil, size) }
 	s.writers.New = func() any { return bufio.NewWriterSize(nil, 4<<10) }
-	s.calls.New = func() any { return &Call{Ctx: new(fasthttp.RequestCtx)} }
+	s.calls.New = func() any { return new(Call) }
+	s.contexts.New = func() any { return new(fasthttp.RequestCtx) }
 	return s
 }
 

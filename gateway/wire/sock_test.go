@@ -117,7 +117,7 @@ func TestAClientThatDoesNotReadIsCut(t *testing.T) {
 		"stream of known length":   streaming(1<<40, nil, func() *source { return newSource(1 << 40) }),
 		"stream of unknown length": streaming(-1, nil, func() *source { return newSource(1 << 40) }),
 		"whole body":               func(call *Call) { call.Answer.Status, call.Answer.Body = 200, whole },
-		"fasthttp's response":      func(call *Call) { call.Ctx.Response.SetBodyRaw(whole) },
+		"fasthttp's response":      func(call *Call) { call.Ctx().Response.SetBodyRaw(whole) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, addr := start(t, conf, h)
@@ -284,7 +284,7 @@ func TestAnUnusedStreamIsClosed(t *testing.T) {
 func TestBodyIsDeadAfterItsCall(t *testing.T) {
 	kept := make(chan io.Reader, 1)
 	s, addr := start(t, testConfig(), handle(func(call *Call) {
-		kept <- call.Ctx.Request.BodyStream()
+		kept <- call.Stream
 		call.Answer.Status = 200
 	}))
 	c := dial(t, addr)
@@ -303,9 +303,9 @@ func TestAMovedDeadlineHarmsNoLaterRequest(t *testing.T) {
 	conf := testConfig()
 	conf.IdleTimeout = conf.ReadTimeout
 	_, addr := start(t, conf, handle(func(call *Call) {
-		if call.Ctx.Request.IsBodyStream() {
-			_, _ = io.Copy(io.Discard, call.Ctx.Request.BodyStream())
-			_ = call.Ctx.Conn().SetReadDeadline(time.Unix(1, 0)) // as who gives up on a body does
+		if call.Stream != nil {
+			_, _ = io.Copy(io.Discard, call.Stream)
+			call.Interrupt() // as who gives up on a body does
 		}
 		call.Answer.Status = 200
 	}))
@@ -360,7 +360,7 @@ func TestTheOrdinaryRouteMeansTheSame(t *testing.T) {
 			call.Answer.Stream, call.Answer.Length = newSource(1<<40), -1
 			return
 		}
-		if stream := call.Ctx.Request.BodyStream(); stream != nil {
+		if stream := call.Stream; stream != nil {
 			call.Answer.Body, _ = io.ReadAll(stream)
 		}
 	}))

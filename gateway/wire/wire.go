@@ -1,14 +1,15 @@
 // Package wire is HTTP/1.1 on client connections: it accepts them within
-// limits, frames requests strictly, hands them to a handler as fasthttp
-// requests, and writes answers.
+// limits, frames requests strictly, hands them to a handler, and writes answers.
 //
-// It stands in for fasthttp's own server, whose parser and buffers it keeps
-// using, because that server accepts requests whose length can be read two
-// ways, serves what an early answer left unread as further requests, and holds
-// its read buffer on every idle connection once bodies are streamed.
+// It stands in for fasthttp's own server, because that one accepts requests
+// whose length can be read two ways, serves what an early answer left unread as
+// further requests, and holds its read buffer on every idle connection once
+// bodies are streamed. Handlers that are written for fasthttp can have its form
+// of a request; those that every request passes do without.
 package wire
 
 import (
+	"io"
 	"net/netip"
 	"time"
 
@@ -31,26 +32,45 @@ type Config struct {
 // A Handler answers one call. The call and all it reaches are the server's
 // again once the handler has returned.
 type Handler interface {
-	// Handle fills call.Answer, or call.Ctx.Response when it leaves the answer
-	// unused. call.Ctx.Request has the body as bytes or as a stream.
+	// Handle fills call.Answer, or the response of call.Ctx when it leaves the
+	// answer unused.
 	Handle(call *Call)
 
-	// Refuse writes the answer to what could not be read as a request into
-	// call.Ctx.Response. The connection ends after it.
+	// Refuse writes the answer to what could not be read as a request, in one of
+	// the two ways. Of the call only Peer, TLS, HTTP10, Started and IsHead are
+	// certain. The connection ends after it.
 	Refuse(call *Call, fault *Fault)
 }
 
 // Call is one request and its answer.
 type Call struct {
-	Ctx     *fasthttp.RequestCtx
-	Host    []byte     // effective host as the client wrote it, with port
-	Path    []byte     // path as the client wrote it; starts with "/", or is "*"
-	Query   []byte     // what follows "?", without it
+	Method []byte
+	Host   []byte // effective host as the client wrote it, with port
+	Path   []byte // path as the client wrote it; starts with "/", or is "*"
+	Query  []byte // what follows "?", without it
+
+	// Lines are all header lines as the client wrote them, each ended by CRLF.
+	// They were checked: every name is a token, right before its colon, and no
+	// value has a control character but tabs. Fields has one entry for each.
+	// Both stay as they are until the handler has returned, whatever is read of
+	// the body.
+	Lines  []byte
+	Fields []Field
+
+	Length int64     // of the body as announced; -1: chunked
+	Body   []byte    // the body when it is at hand as a whole
+	Stream io.Reader // the body when it is not; else nil
+
 	Peer    netip.Addr // address of the other end, unmapped
 	TLS     bool
 	HTTP10  bool // the client speaks HTTP/1.0
 	Started time.Time
 	Answer  Answer
 
-	text []byte // holds Host, Path and Query
+	names  uint32    // bits of the names in Fields
+	ended  time.Time // zero: nobody has asked
+	target []byte    // as the client wrote it
+	text   []byte    // holds the head
+	conn   *conn     // nil: it came over none
+	ctx    *fasthttp.RequestCtx
 }

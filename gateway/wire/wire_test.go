@@ -23,32 +23,31 @@ type echo struct {
 }
 
 func (e *echo) Handle(call *Call) {
-	req := &call.Ctx.Request
 	var body []byte
 	switch {
-	case !req.IsBodyStream():
-		body = req.Body()
+	case call.Stream == nil:
+		body = call.Body
 	case e.readBody:
-		b, err := io.ReadAll(req.BodyStream())
+		b, err := io.ReadAll(call.Stream)
 		body = b
 		if err != nil {
 			body = fmt.Appendf(b, " error: %v", err)
 		}
 	}
 	if e.seen != nil {
-		e.seen <- fmt.Sprintf("%s %s", req.Header.Method(), call.Path)
+		e.seen <- fmt.Sprintf("%s %s", call.Method, call.Path)
 	}
 	call.Answer.Status = 200
 	call.Answer.Append("X-Path", call.Path)
-	call.Answer.Body = fmt.Appendf(nil, "%s %s?%s host=%s body=%q", req.Header.Method(), call.Path, call.Query, call.Host, body)
-	if call.Ctx.IsHead() {
+	call.Answer.Body = fmt.Appendf(nil, "%s %s?%s host=%s body=%q", call.Method, call.Path, call.Query, call.Host, body)
+	if call.IsHead() {
 		call.Answer.NoBody, call.Answer.Length = true, int64(len(call.Answer.Body))
 	}
 }
 
 func (e *echo) Refuse(call *Call, fault *Fault) {
-	call.Ctx.SetStatusCode(fault.Status)
-	call.Ctx.SetBodyString(fault.Text)
+	call.Ctx().SetStatusCode(fault.Status)
+	call.Ctx().SetBodyString(fault.Text)
 }
 
 func testConfig() Config {

@@ -43,7 +43,7 @@ func (n *node) serveOn(t *tasks, name string, ln net.Listener, h fasthttp.Reques
 type side fasthttp.RequestHandler
 
 // Handle implements wire.Handler.
-func (h side) Handle(call *wire.Call) { h(call.Ctx) }
+func (h side) Handle(call *wire.Call) { h(call.Ctx()) }
 
 // Refuse implements wire.Handler.
 func (side) Refuse(call *wire.Call, fault *wire.Fault) {
@@ -51,7 +51,7 @@ func (side) Refuse(call *wire.Call, fault *wire.Fault) {
 		Status  string `json:"status"`
 		Message string `json:"message"`
 	}{"error", fault.Text})
-	resp := &call.Ctx.Response
+	resp := &call.Ctx().Response
 	resp.SetStatusCode(fault.Status)
 	resp.Header.SetContentType("application/json")
 	resp.SetBodyRaw(body)
