@@ -148,7 +148,7 @@ func (s sample) cost(byTime bool) float64 {
 	return s.cpu
 }
 
-// least is the less disturbed of two: nothing makes a run faster than it is.
+// least is the less disturbed of two.
 func least(p [2]sample, byTime bool) float64 {
 	return min(p[0].cost(byTime), p[1].cost(byTime))
 }

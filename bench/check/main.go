@@ -31,7 +31,7 @@ type options struct {
 	bench  string // which benchmarks, as go test -bench
 	keep   string // file that keeps the table; "": none does
 	rounds int    // each is four runs: base, now, now, base, or the reverse
-	times  int    // requests of each case in a run
+	times  int    // requests in each reading of a case
 }
 
 func main() {
@@ -58,7 +58,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	flags.StringVar(&o.bench, "bench", hotPath, "which benchmarks, as go test -bench")
 	flags.StringVar(&o.keep, "keep", "", "write the table into this file, between its bench-check marks")
 	flags.IntVar(&o.rounds, "rounds", 20, "how many rounds of four runs")
-	flags.IntVar(&o.times, "times", 2000, "requests of each case in one run")
+	flags.IntVar(&o.times, "times", 300, "requests in each of the six readings of a case in one run")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

@@ -16,6 +16,10 @@ import (
 // runLimit is how long one run may take: it takes seconds.
 const runLimit = 5 * time.Minute
 
+// readings is how often each case is read within a run. A reading takes milliseconds,
+// and of several one is seldom disturbed by a neighbour.
+const readings = 6
+
 // A round is two runs of each program, close to each other in time.
 type round struct{ base, now [2]samples }
 
@@ -52,7 +56,7 @@ func (p program) sample(ctx context.Context, o options) (samples, error) {
 	limited, cancel := context.WithTimeout(ctx, runLimit)
 	defer cancel()
 	cmd := exec.CommandContext(limited, p.path,
-		"-test.run", "^$", "-test.bench", o.bench, "-test.benchmem", "-test.benchtime", strconv.Itoa(o.times)+"x")
+		"-test.run", "^$", "-test.bench", o.bench, "-test.benchmem", "-test.benchtime", strconv.Itoa(o.times)+"x", "-test.count", strconv.Itoa(readings))
 	cmd.Dir = p.dir
 	// One processor: what a request costs is then not mixed with which of two
 	// threads happened to be awake.
