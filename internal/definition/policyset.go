@@ -1,22 +1,65 @@
 package definition
 
-import "github.com/sluicegate/sluice/internal/definition/object"
+import (
+	"slices"
+
+	"github.com/sluicegate/sluice/internal/frozen"
+)
 
 // PolicySet is an immutable set of policies. Two requests that see the same
 // *PolicySet see the same policies, so what was derived from one may be kept
 // for as long as the pointer stays the same.
-type PolicySet struct{ byID map[string]*Policy }
+type PolicySet struct {
+	given []*Policy // that the set was made of
+	byID  *frozen.Map[*Policy]
+}
 
 // NewPolicySet returns the set of policies, found by Policy.Key. Of two with
-// one id the first stays.
+// one id the first stays. The policies must not change any more.
 func NewPolicySet(policies []*Policy) *PolicySet {
-	set := &PolicySet{byID: make(map[string]*Policy, len(policies))}
+	var none *frozen.Map[*Policy]
+	edit := none.Edit()
 	for _, p := range policies {
-		if _, taken := set.byID[p.Key()]; !taken {
-			set.byID[p.Key()] = p
+		if _, taken := edit.Get(p.Key()); !taken {
+			edit.Set(p.Key(), p)
 		}
 	}
-	return set
+	return &PolicySet{given: slices.Clone(policies), byID: edit.Done()}
+}
+
+// With returns the set of policies, as NewPolicySet does, at the cost of what
+// it differs by from s: s itself when no policy says anything else than before.
+// A policy that is the same object, or says the same, stays the object it was.
+func (s *PolicySet) With(policies []*Policy) *PolicySet {
+	if s == nil || s.byID.Len() < len(s.given) { // with doubles, taking one out may bring up another
+		return NewPolicySet(policies)
+	}
+	gone, come := frozen.Diff(s.given, policies)
+	edit, changed := s.byID.Edit(), false
+	back := make(map[string]bool, len(come))
+	for _, i := range come {
+		back[policies[i].Key()] = true
+	}
+	for _, i := range gone {
+		if key := s.given[i].Key(); !back[key] {
+			edit.Delete(key)
+			changed = true
+		}
+	}
+	for _, i := range come {
+		p := policies[i]
+		if old, _ := edit.Get(p.Key()); old == nil || old.ContentHash() != p.ContentHash() {
+			edit.Set(p.Key(), p)
+			changed = true
+		}
+	}
+	switch {
+	case edit.Len() < len(policies):
+		return NewPolicySet(policies)
+	case !changed:
+		return s
+	}
+	return &PolicySet{given: slices.Clone(policies), byID: edit.Done()}
 }
 
 // Get returns the policy of that id, or nil. The caller must not change it.
@@ -24,7 +67,8 @@ func (s *PolicySet) Get(id string) *Policy {
 	if s == nil {
 		return nil
 	}
-	return s.byID[id]
+	p, _ := s.byID.Get(id)
+	return p
 }
 
 // All returns the policies, ordered by id. The caller must not change them.
@@ -32,9 +76,9 @@ func (s *PolicySet) All() []*Policy {
 	if s == nil {
 		return nil
 	}
-	all := make([]*Policy, 0, len(s.byID))
-	for _, id := range object.SortedKeys(s.byID) {
-		all = append(all, s.byID[id])
+	all := make([]*Policy, 0, s.byID.Len())
+	for _, id := range s.byID.Sorted() {
+		all = append(all, s.Get(id))
 	}
 	return all
 }
@@ -44,5 +88,5 @@ func (s *PolicySet) Len() int {
 	if s == nil {
 		return 0
 	}
-	return len(s.byID)
+	return s.byID.Len()
 }

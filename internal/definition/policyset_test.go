@@ -1,6 +1,9 @@
 package definition
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,5 +34,48 @@ func TestValidIDsAreSafeAsFileNames(t *testing.T) {
 		if ValidID(id) != want {
 			t.Errorf("ValidID(%q) = %v", id, !want)
 		}
+	}
+}
+
+func TestSetsMadeOfOthersHoldWhatNewOnesDo(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	make := func() *Policy {
+		return &Policy{ID: fmt.Sprint("p", random.IntN(40)), Name: fmt.Sprint(random.IntN(3))}
+	}
+	for range 50 {
+		var set *PolicySet
+		var given []*Policy
+		for range 50 {
+			given = slices.Clone(given)
+			for range random.IntN(4) {
+				switch at := random.IntN(len(given) + 1); {
+				case at == len(given):
+					given = append(given, make())
+				case random.IntN(2) == 0:
+					given[at] = make()
+				default:
+					given = slices.Delete(given, at, at+1)
+				}
+			}
+			set = set.With(given)
+			want := NewPolicySet(given)
+			if !slices.EqualFunc(set.All(), want.All(), func(a, b *Policy) bool { return a.ID == b.ID && a.Name == b.Name }) || set.Len() != want.Len() {
+				t.Fatalf("%d policies, want %d", set.Len(), want.Len())
+			}
+		}
+	}
+}
+
+func TestASetStaysItselfWhereNoPolicySaysAnythingElse(t *testing.T) {
+	a, b := &Policy{ID: "a", Name: "A"}, &Policy{ID: "b"}
+	set := NewPolicySet([]*Policy{a, b})
+	for _, again := range [][]*Policy{{a, b}, {b, a}, {{ID: "a", Name: "A"}, b}} {
+		if set.With(again) != set {
+			t.Errorf("another set for %v", again)
+		}
+	}
+	other := set.With([]*Policy{{ID: "a", Name: "other"}, b})
+	if other == set || other.Get("a").Name != "other" || other.Get("b") != b || set.Get("a") != a {
+		t.Error("a policy that changed did not replace the one before, and it alone")
 	}
 }

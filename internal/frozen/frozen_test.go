@@ -2,6 +2,7 @@ package frozen
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -131,5 +132,36 @@ func BenchmarkEdit(b *testing.B) {
 		e := m.Edit()
 		e.Set(keys[i], i+1)
 		m = e.Done()
+	}
+}
+
+func TestDifferencesOfLists(t *testing.T) {
+	for _, c := range []struct{ before, after, gone, come string }{
+		{"", "", "", ""},
+		{"abc", "abc", "", ""},
+		{"", "ab", "", "01"},
+		{"ab", "", "01", ""},
+		{"abcdef", "abXdef", "2", "2"},
+		{"abcdef", "abdef", "2", ""},
+		{"abdef", "abcdef", "", "2"},
+		{"abcdef", "afXcdbY", "4", "26"},
+		{"aaa", "aa", "2", ""},
+	} {
+		gone, come := Diff([]byte(c.before), []byte(c.after))
+		if got, also := fmt.Sprint(gone), fmt.Sprint(come); got != spaced(c.gone) || also != spaced(c.come) {
+			t.Errorf("%s to %s: gone %s, come %s; want %s, %s", c.before, c.after, got, also, spaced(c.gone), spaced(c.come))
+		}
+	}
+}
+
+func spaced(digits string) string { return fmt.Sprint(slices.Collect(numbers(digits))) }
+
+func numbers(digits string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, d := range digits {
+			if !yield(int(d - '0')) {
+				return
+			}
+		}
 	}
 }
