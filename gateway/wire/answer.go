@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"io"
+	"net"
 	"strconv"
 	"sync"
 
@@ -30,6 +31,15 @@ type Answer struct {
 	Beside bool
 
 	NoBody bool // no body follows, as for HEAD, 204 and 304; Length -1: say nothing of its length
+
+	// Takeover, unless nil, is given the client's connection once the head has
+	// been sent, for whatever it is that is spoken from there on, and what the
+	// client has sent behind its request. Lines then say all that the head says.
+	// The connection ends when Takeover returns. It has no deadlines but those
+	// that Takeover sets, and is cut off when a Shutdown has waited for as long as
+	// it may. The call and all that it reaches are gone by then. With a client of
+	// nil nobody is there any more, and nothing is left to do but to let go.
+	Takeover func(client net.Conn, received []byte)
 }
 
 // Remove takes out the lines of a header, whatever their case. name is in
@@ -116,6 +126,9 @@ func (c *conn) appendHead(dst []byte, a *Answer, keep *bool) []byte {
 	}
 	dst = append(dst, "\r\n"...)
 	dst = append(dst, a.Lines...)
+	if a.Takeover != nil {
+		return append(dst, "\r\n"...)
+	}
 	length := a.Length
 	if a.Stream == nil && !a.NoBody {
 		length = int64(len(a.Body))

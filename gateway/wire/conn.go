@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"net"
 	"net/netip"
@@ -120,6 +121,10 @@ func (c *conn) one() bool {
 	}
 	streamed := call.Stream != nil
 	c.srv.handler.Handle(call)
+	if call.Answer.Takeover != nil {
+		c.handOver()
+		return false
+	}
 	beside := call.Answer.Beside
 	if !beside && streamed {
 		c.sock.readArmed = time.Time{} // who read the body may have moved the deadline
@@ -280,6 +285,28 @@ func (c *conn) writeResponse(keep bool) bool {
 	w.Reset(nil)
 	c.srv.writers.Put(w)
 	return keep && err == nil
+}
+
+// handOver sends the head of an answer behind which the connection is somebody
+// else's, and returns when they are done with it.
+func (c *conn) handOver() {
+	over, keep := c.call.Answer.Takeover, true
+	if c.settle() && !c.srv.stopping.Load() {
+		_, err := c.sock.Write(c.appendHead(nil, &c.call.Answer, &keep))
+		keep = err == nil
+	} else {
+		keep = false
+	}
+	rest, _ := c.br.Peek(c.br.Buffered())
+	received := append(bytes.Clone(rest), c.sock.pending...)
+	c.body.c = nil
+	c.release()
+	c.sock.drop()
+	if !keep || c.sock.Conn.SetDeadline(time.Time{}) != nil {
+		over(nil, nil)
+		return
+	}
+	over(c.sock.Conn, received)
 }
 
 // refuse answers what was not a request, where there is somebody to answer.
