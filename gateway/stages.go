@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/auth"
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
+	"github.com/sluicegate/sluice/gateway/overload"
 	"github.com/sluicegate/sluice/gateway/persisted"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -17,6 +18,7 @@ import (
 // Stages is what the stages of every API are compiled with.
 type Stages struct {
 	Auth     *auth.Auth
+	Overload *overload.Guard // nil: nothing is shed
 	Access   *access.Access
 	GraphQL  *graphql.GraphQL
 	Limit    *limit.Limiter
@@ -39,6 +41,7 @@ type stageMaker struct {
 // them. The order decides which error a client sees when several apply.
 var requestStages = []stageMaker{
 	{"auth", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.Auth.Compile(def), nil }},
+	{"overload", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.Overload.Compile(def), nil }},
 	{"access", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.Access.Compile(def), nil }},
 	{"persisted", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.persisted(def) }},
 	{"graphql", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.GraphQL.Compile(def) }},

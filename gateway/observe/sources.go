@@ -1,6 +1,10 @@
 package observe
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Sources are asked at every scrape for what other rooms know. One that is nil
 // leaves its metrics out. They must be safe for concurrent use.
@@ -9,6 +13,7 @@ type Sources struct {
 	Upstreams     func() Upstreams
 	KeyCache      func() KeyCache
 	Operations    func() OperationCache
+	Overload      func() Overload
 	Counters      func() Store  // where calls are counted
 	Keys          func() Store  // where sessions are kept
 	ConfigSource  func() string // where the configuration in force came from, such as "admin" or "disk"
@@ -46,6 +51,14 @@ type OperationCache struct {
 	ValidBytes, InvalidBytes int
 }
 
+// Overload is whether more came in than could be served.
+type Overload struct {
+	Shedding bool
+	Delay    time.Duration // that requests have before anybody gets to them
+	Limit    float64       // calls per second that may pass, while calls are shed
+	Times    uint64        // that shedding began
+}
+
 // Store is how a shared store is.
 type Store struct {
 	Away    bool
@@ -63,6 +76,10 @@ var (
 	operationHits = describe("graphql_cache_total", "Look-ups of GraphQL operations, by what became of them.", "result")
 	operationSize = describe("graphql_cache_entries", "GraphQL operations in memory.", "kind")
 	operationRoom = describe("graphql_cache_bytes", "Memory that GraphQL operations take.", "kind")
+	shedding      = describe("overload_shedding", "Whether calls are refused because there are too many: 1 or 0.")
+	overloadDelay = describe("overload_delay_seconds", "How long requests wait at least until the gateway gets to them.")
+	overloadLimit = describe("overload_limit", "Calls per second that may pass, while calls are refused because there are too many.")
+	overloadTimes = describe("overload_total", "How often calls began to be refused because there were too many.")
 	storeUp       = describe("store_up", "Whether a shared store answers: 1 or 0.", "store")
 	storeOutages  = describe("store_outages_total", "How often a shared store went away.", "store")
 	storeWithout  = describe("store_decisions_without_total", "Decisions that were made while a shared store was away.", "store")
@@ -72,6 +89,7 @@ var (
 	sourceMetrics = []*prometheus.Desc{
 		clientConns, clientRefused, panicsTotal, upstreamConns, keyCacheTotal, keyCacheSize,
 		operationHits, operationSize, operationRoom,
+		shedding, overloadDelay, overloadLimit, overloadTimes,
 		storeUp, storeOutages, storeWithout, configSource, logDropped, eventsDropped,
 	}
 )
@@ -109,6 +127,9 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 	if s.Operations != nil {
 		s.Operations().collect(ch)
 	}
+	if s.Overload != nil {
+		s.Overload().collect(ch)
+	}
 	if s.Counters != nil {
 		s.Counters().collect(ch, "counters")
 	}
@@ -145,6 +166,17 @@ func (c OperationCache) collect(ch chan<- prometheus.Metric) {
 	ch <- gauge(operationSize, float64(c.Invalid), "refused")
 	ch <- gauge(operationRoom, float64(c.ValidBytes), "valid")
 	ch <- gauge(operationRoom, float64(c.InvalidBytes), "refused")
+}
+
+func (o Overload) collect(ch chan<- prometheus.Metric) {
+	on := 0.0
+	if o.Shedding {
+		on = 1
+		ch <- gauge(overloadLimit, o.Limit)
+	}
+	ch <- gauge(shedding, on)
+	ch <- gauge(overloadDelay, o.Delay.Seconds())
+	ch <- total(overloadTimes, o.Times)
 }
 
 func (s Store) collect(ch chan<- prometheus.Metric, name string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/observe/usage"
+	"github.com/sluicegate/sluice/gateway/overload"
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/wire"
@@ -29,6 +30,7 @@ type plane struct {
 	sessions *auth.Sessions
 	pools    *upstream.Pools
 	graphql  *graphql.GraphQL
+	overload *overload.Guard // nil: nothing is shed
 	log      *slog.Logger
 }
 
@@ -46,7 +48,7 @@ func newPlane(p planeParts) (*plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	pl := &plane{log: p.log, pools: upstream.NewPools()}
+	pl := &plane{log: p.log, pools: upstream.NewPools(), overload: overload.New(p.cfg.Overload.TargetDelay, p.log)}
 	pl.access, err = observe.OpenAccessLog(observe.AccessOptions{
 		Target: p.cfg.Log.Access, File: p.cfg.Log.AccessFile, SampleOK: p.cfg.Log.SampleOK,
 	}, p.log)
@@ -74,12 +76,13 @@ func (pl *plane) stages(p planeParts) gateway.Stages {
 	limiter := limit.New(p.stores.counters, p.log)
 	pl.graphql = graphql.New(graphqlOptions(p, limiter))
 	return gateway.Stages{
-		Auth:    auth.New(pl.sessions, p.cfg.Keys.MinLength),
-		Access:  access.New(access.Options{Naming: p.stores.naming, MasterKeys: p.cfg.Keys.AllowMasterKeys, Log: p.log}),
-		GraphQL: pl.graphql,
-		Limit:   limiter,
-		Headers: limit.NewHeaders(limit.Names(g.RatelimitHeaders)),
-		Pools:   pl.pools,
+		Auth:     auth.New(pl.sessions, p.cfg.Keys.MinLength),
+		Overload: pl.overload,
+		Access:   access.New(access.Options{Naming: p.stores.naming, MasterKeys: p.cfg.Keys.AllowMasterKeys, Log: p.log}),
+		GraphQL:  pl.graphql,
+		Limit:    limiter,
+		Headers:  limit.NewHeaders(limit.Names(g.RatelimitHeaders)),
+		Pools:    pl.pools,
 		Upstream: upstream.Config{
 			Trusted: g.TrustedProxies, DialTimeout: u.DialTimeout, ResponseTimeout: u.ResponseTimeout,
 			MaxConns: u.MaxConnsPerHost, MaxConnWait: u.MaxConnWait, IdleTimeout: u.IdleConnTimeout,
@@ -139,11 +142,18 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 				Valid: now.Entries, ValidBytes: now.Bytes, Invalid: now.Refused, InvalidBytes: now.RefusedBytes,
 			}
 		},
+		Overload:      pl.overloaded,
 		Counters:      p.stores.counterState,
 		DroppedEvents: p.events.Dropped,
 		ConfigSource:  p.origin,
 	}
 	return s
+}
+
+// overloaded tells metrics what is shed.
+func (pl *plane) overloaded() observe.Overload {
+	now := pl.overload.Stats()
+	return observe.Overload{Shedding: now.Shedding, Delay: now.Delay, Limit: now.Limit, Times: now.Times}
 }
 
 // serve accepts traffic until the listener fails or the plane is drained.
@@ -158,6 +168,7 @@ func (pl *plane) serve(ln net.Listener) error {
 func (pl *plane) run(ctx context.Context, t *tasks, src source.Source) {
 	t.start("configuration", func() error { pl.gateway.Follow(ctx, src); return nil })
 	t.start("sessions", func() error { pl.sessions.Run(ctx); return nil })
+	t.start("overload", func() error { return pl.overload.Run(ctx) })
 	if pl.access != nil {
 		t.start("access log", func() error { pl.access.Run(ctx); return nil })
 	}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/secret"
 )
@@ -152,6 +153,7 @@ var rules = []rule{
 	{[]string{"gateway.apps_dir", "gateway.admin_url", "gateway.policies_file"}, checkBundleSource},
 	{[]string{"gateway.listen", "gateway.control_listen"}, checkListeners},
 	{[]string{"gateway.ratelimit_headers.limit", "gateway.ratelimit_headers.remaining", "gateway.ratelimit_headers.reset"}, checkHeaderNames},
+	{[]string{"overload.target_delay"}, checkTargetDelay},
 	{[]string{"admin.listen", "admin.insecure"}, checkPlainHTTP},
 	{[]string{"log.access", "log.access_file"}, checkAccessFile},
 	{[]string{"valkey.url", "valkey.cluster", "valkey.sentinel_master", "valkey.username", "valkey.password"}, checkValkey},
@@ -190,6 +192,13 @@ func checkHeaderNames(c *Config) (key, message string) {
 		return "gateway.ratelimit_headers.reset", "is the name of another of the three headers"
 	}
 	return "", ""
+}
+
+func checkTargetDelay(c *Config) (key, message string) {
+	if d := c.Overload.TargetDelay; d == 0 || d >= time.Millisecond {
+		return "", ""
+	}
+	return "overload.target_delay", fmt.Sprintf("%s is shorter than what a gateway with little to do needs; use 1ms or more, or 0s to refuse nothing", c.Overload.TargetDelay)
 }
 
 func checkPlainHTTP(c *Config) (key, message string) {

@@ -13,6 +13,7 @@ func Default() *Config {
 		Gateway:   defaultGateway(),
 		GraphQL:   defaultGraphQL(),
 		Upstream:  defaultUpstream(),
+		Overload:  Overload{TargetDelay: 25 * time.Millisecond},
 		Keys:      defaultKeys(),
 		Quota:     Quota{OnStoreError: "local"},
 		Database:  Database{MaxConns: 20, StatementTimeout: 10 * time.Second},

@@ -32,6 +32,7 @@ type Config struct {
 	Gateway   Gateway   `yaml:"gateway"`
 	GraphQL   GraphQL   `yaml:"graphql"`
 	Upstream  Upstream  `yaml:"upstream"`
+	Overload  Overload  `yaml:"overload"`
 	Keys      Keys      `yaml:"keys"`
 	Quota     Quota     `yaml:"quota"`
 	Database  Database  `yaml:"database"`
@@ -165,6 +166,17 @@ type Upstream struct {
 	Retries int `yaml:"retries" range:"0..5"`
 	// PEM file with the authorities trusted for upstreams. Empty: the system's.
 	CAFile string `yaml:"ca_file"`
+}
+
+// Overload holds the settings of what is done when more calls come in than can
+// be served.
+type Overload struct {
+	// How long requests may wait until the gateway gets to them. When all wait for
+	// longer, for a tenth of a second, those that are too many get 503: of the APIs
+	// and keys that are called most, so that the others are served. Thousands of
+	// clients that call without a pause wait for each other: 0.01 ms each. At least
+	// 1ms; 0s: nothing is refused.
+	TargetDelay time.Duration `yaml:"target_delay" range:"0s..10s"`
 }
 
 // Keys holds the settings of API keys and of the cache of their sessions.

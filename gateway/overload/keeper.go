@@ -1,0 +1,183 @@
+package overload
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	maxTables  = 64 // APIs whose keys are told apart at the same time
+	calmToFree = 20 // windows in a row within its share before an API's keys are forgotten
+	pruneEvery = 20 // windows, after which APIs that are no longer called are forgotten
+)
+
+// idleRate is what an API is called less than when it is forgotten, in calls per
+// second.
+const idleRate = 0.05
+
+// keeper does a guard's work between windows. It belongs to the goroutine of Run.
+type keeper struct {
+	guard   *Guard
+	control control
+	windows int // since the guard began to watch
+
+	holders []*demand // of tables
+	free    []*keyTable
+	wants   []float64 // scratch
+
+	began   time.Time // of the shedding
+	shed    uint64    // calls since then
+	top     string    // the API that most of them were of
+	topShed uint64
+}
+
+// pace is how long to wait until the next byte is sent.
+func (k *keeper) pace(delay time.Duration) time.Duration {
+	if k.control.phase == calm && delay < k.control.target/4 {
+		return tickCalm
+	}
+	return tickBusy
+}
+
+// turn ends a window and sets what holds in the next.
+func (k *keeper) turn(now time.Time, took, delay time.Duration) {
+	r := reading{delay: delay}
+	before := k.control.phase
+	if before != calm {
+		k.collect(took, &r)
+	}
+	after := k.control.step(r)
+	switch {
+	case before != shedding && after == shedding:
+		k.begin(now, r)
+	case before == shedding && after != shedding:
+		k.end(now)
+	}
+	switch {
+	case after == shedding:
+		k.divide(int64(now.Sub(k.guard.epoch)), r.wanted)
+	case after == calm && before != calm:
+		k.forget()
+	}
+	k.guard.phase.Store(uint32(after))
+	k.report(delay)
+}
+
+// collect counts what the window came to.
+func (k *keeper) collect(took time.Duration, r *reading) {
+	for _, d := range k.guard.called() {
+		passed, shed := d.collect(took)
+		r.passed += float64(passed) / took.Seconds()
+		r.shed += float64(shed) / took.Seconds()
+		r.wanted += d.rate
+		k.shed += shed
+		if d.total > k.topShed {
+			k.top, k.topShed = d.api, d.total
+		}
+	}
+	if k.windows++; k.windows%pruneEvery == 0 {
+		k.guard.prune()
+	}
+}
+
+// divide shares what may pass out between the APIs, at a time on the guard's
+// clock.
+func (k *keeper) divide(now int64, wanted float64) {
+	listed := k.guard.called()
+	k.wants = k.wants[:0]
+	for _, d := range listed {
+		k.wants = append(k.wants, d.rate)
+	}
+	each := level(k.wants, k.control.limit)
+	for _, d := range listed {
+		if d.rate <= each {
+			d.interval.Store(0)
+			if d.within++; d.within == calmToFree {
+				k.release(d)
+			}
+			continue
+		}
+		d.within = 0
+		if d.interval.Swap(intervalOf(each)) == 0 {
+			d.turn.next.Store(now)
+		}
+		if t := d.keys.Load(); t != nil {
+			t.limit(each / d.rate)
+		} else if t := k.table(d, wanted); t != nil {
+			t.start(now)
+			d.keys.Store(t)
+			k.holders = append(k.holders, d)
+		}
+	}
+}
+
+// table returns a table for an API, or nil when none can be had. One of the few
+// APIs that are asked for most gets that of the one that is asked for least.
+func (k *keeper) table(d *demand, wanted float64) *keyTable {
+	if len(k.free) == 0 && len(k.holders) == maxTables && d.rate > 2*wanted/maxTables {
+		k.release(slices.MinFunc(k.holders, func(a, b *demand) int {
+			if a.rate < b.rate {
+				return -1
+			}
+			return 1
+		}))
+	}
+	switch last := len(k.free) - 1; {
+	case last >= 0:
+		t := k.free[last]
+		k.free = k.free[:last]
+		return t
+	case len(k.holders) < maxTables:
+		return new(keyTable)
+	}
+	return nil
+}
+
+// release takes the table of an API back, if it has one.
+func (k *keeper) release(d *demand) {
+	if t := d.keys.Swap(nil); t != nil {
+		k.free = append(k.free, t)
+		k.holders = slices.DeleteFunc(k.holders, func(h *demand) bool { return h == d })
+	}
+}
+
+func (k *keeper) begin(now time.Time, r reading) {
+	k.began = now
+	k.guard.log.Warn("overloaded: calls that are too many get 503", "delay", r.delay, "target", k.control.target,
+		"served", int(r.passed), "limit", int(k.control.limit))
+}
+
+func (k *keeper) end(now time.Time) {
+	k.guard.log.Info("no longer overloaded", "after", now.Sub(k.began).Round(time.Millisecond),
+		"shed", k.shed, "most_of", k.top, "most_shed", k.topShed)
+	k.shed, k.top, k.topShed = 0, "", 0
+}
+
+// forget lets go of all that is known of the calls.
+func (k *keeper) forget() {
+	k.guard.forget()
+	k.holders, k.free, k.windows = nil, nil, 0
+}
+
+// stop ends the guard's work: all calls pass.
+func (k *keeper) stop() {
+	k.guard.phase.Store(uint32(calm))
+	if k.control.phase == shedding {
+		k.end(time.Now())
+	}
+	k.control = control{target: k.control.target}
+	k.forget()
+	k.report(0)
+}
+
+// report brings what Stats says up to date.
+func (k *keeper) report(delay time.Duration) {
+	s := &k.guard.stats
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.now.Shedding
+	s.now.Delay, s.now.Shedding, s.now.Limit = delay, k.control.phase == shedding, k.control.limit
+	if s.now.Shedding && !was {
+		s.now.Times++
+	}
+}
