@@ -24,6 +24,8 @@ type try struct {
 	ex     *pipeline.Exchange
 	start  time.Duration // by the pool's clock
 	until  time.Duration // when the head must be there
+	now    time.Duration // when the head, or what was waited for behind it, had come
+	lines  int           // bytes of the answer's lines that are not the upstream's
 	upload *upload       // nil: the body went with the head
 	head   head
 }
@@ -37,13 +39,13 @@ func (t *try) begin() {
 // run sends the request and takes the answer. Without an error the connection
 // is no longer the caller's.
 func (t *try) run(c *conn) error {
-	c.begin()
+	c.begin(t.start)
 	if err := c.arm(t.until, t.f.slack); err != nil {
 		return err
 	}
 	body, streamed := bodyOf(t.ex)
 	apart := len(body) > maxGather
-	if err := c.send(t.ex.Buf, !streamed && !apart); err != nil {
+	if err := c.send(t.ex.Buf, t.start, !streamed && !apart); err != nil {
 		return err
 	}
 	if apart {
@@ -55,7 +57,7 @@ func (t *try) run(c *conn) error {
 		t.upload = startUpload(c, t.ex.Call, t.f.timeout)
 	}
 	a := t.ex.Answer
-	lines, err := c.readHead(&t.head, a.Lines)
+	lines, err := c.readHead(&t.head, a.Lines[:t.lines])
 	if t.upload != nil {
 		err = t.upload.settle(err, t.head.status, t.streams())
 		if !t.upload.beside && t.upload.fault != nil {
@@ -68,11 +70,12 @@ func (t *try) run(c *conn) error {
 	}
 	a.Lines = lines
 	t.ex.Upstream.Status = t.head.status
-	now := t.f.pool.now()
-	t.ex.Upstream.Duration = now - t.start
-	t.until = now + t.f.timeout
+	t.now = t.f.pool.now()
+	t.ex.Upstream.Duration = t.now - t.start
+	t.until = t.now + t.f.timeout
 	t.phrase()
 	if err := t.deliver(c); err != nil {
+		a.Status, a.Body, a.Phrase, a.Lines = 0, nil, a.Phrase[:0], lines[:t.lines]
 		return err
 	}
 	t.hideBody()
@@ -109,6 +112,8 @@ func (t *try) deliver(c *conn) error {
 	keep := h.reusable() && (t.upload == nil || t.upload.beside || t.upload.complete())
 	bodyless := h.bodyless(methodOf(t.ex))
 	switch {
+	case bodyless && c.surplus():
+		return errSurplus
 	case bodyless:
 		a.NoBody, a.Length = true, -1
 		if h.status == 204 {
@@ -116,7 +121,7 @@ func (t *try) deliver(c *conn) error {
 		} else if !h.chunked {
 			a.Length = h.length
 		}
-		c.finish(keep)
+		c.finish(keep, t.now)
 	case h.chunked && (t.upload == nil || !t.upload.beside):
 		return t.deliverChunks(c, keep)
 	case h.length >= 0 && h.length <= maxWhole && !h.events:
@@ -142,15 +147,21 @@ func (t *try) deliverWhole(c *conn, keep bool) error {
 			return err
 		}
 	}
-	for n < length {
+	for waited := false; n < length; waited = true {
 		m, err := c.read(body[n:])
 		if n += m; m == 0 {
 			t.ex.Answer.Room = body[:0]
 			return endedEarly(err)
 		}
+		if n == length && waited {
+			t.now = t.f.pool.now()
+		}
 	}
 	t.body(body)
-	c.finish(keep)
+	if c.surplus() {
+		return errSurplus
+	}
+	c.finish(keep, t.now)
 	return nil
 }
 
@@ -176,7 +187,10 @@ func (t *try) deliverChunks(c *conn, keep bool) error {
 	}
 	c.r = at
 	t.body(body)
-	c.finish(keep)
+	if c.surplus() {
+		return errSurplus
+	}
+	c.finish(keep, t.now)
 	return nil
 }
 
@@ -243,6 +257,9 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 	if s.left > 0 {
 		if s.left -= int64(n); s.left == 0 {
+			if s.c.surplus() {
+				return 0, s.fail(errSurplus) // without its last piece the answer is no whole one
+			}
 			return n, s.end(io.EOF)
 		}
 	}
@@ -287,6 +304,8 @@ func (s *stream) readChunks(p []byte) (n int, err error) {
 			c.r += used
 		}
 		switch {
+		case s.chunks.done() && c.surplus():
+			return 0, s.fail(errSurplus)
 		case s.chunks.done():
 			return n, s.end(io.EOF)
 		case n > 0:
@@ -325,7 +344,7 @@ func (s *stream) end(err error) error {
 			panic(u.fault)
 		}
 	}
-	c.finish(s.keep)
+	c.finish(s.keep, c.pool.now())
 	return err
 }
 

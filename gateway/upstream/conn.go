@@ -10,6 +10,7 @@ import (
 )
 
 // conn is one connection to an upstream. It belongs to one exchange at a time.
+// Only watch is for others too.
 //
 // On plain TCP it makes raw system calls inside the poller's wait: the sockets
 // never block, so the scheduler need not be told, and no read is tried that can
@@ -20,7 +21,7 @@ type conn struct {
 	sock  net.Conn
 	tcp   net.Conn        // sock itself, or what lies below TLS
 	raw   syscall.RawConn // of sock; nil: the ordinary route
-	below syscall.RawConn // of tcp when raw is nil; nil: it cannot be looked at
+	below syscall.RawConn // of tcp; nil: it cannot be looked at
 
 	// What the steps work on. They are bound once, so that no call allocates.
 	sendStep, readStep, quietStep func(fd uintptr) bool
@@ -40,6 +41,9 @@ type conn struct {
 	armed    time.Duration // deadline set on sock, by the pool's clock
 	reused   bool          // it has served a request
 	answered bool          // a byte has come since the request began
+	blind    bool          // the request goes out without a look at what came before
+	full     bool          // the first read of the answer took all that it had room for
+	watch    watch         // how long a blind request has waited for its answer
 	born     time.Duration
 	since    time.Duration // idle from then on
 
@@ -55,16 +59,17 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return 
 func newConn(p *pool, sock, tcp net.Conn) *conn {
 	c := &conn{pool: p, sock: sock, tcp: tcp, born: p.now()}
 	c.sendStep, c.readStep, c.quietStep = c.stepSend, c.stepRead, c.stepQuiet
-	if raw := rawio.Conn(tcp); rawio.Supported && p.tls == nil && !p.key.plain {
-		c.raw = raw
-	} else {
-		c.below = raw
+	c.below = rawio.Conn(tcp)
+	if rawio.Supported && p.tls == nil && !p.key.plain {
+		c.raw = c.below
 	}
 	return c
 }
 
-// begin makes the connection ready for a request.
-func (c *conn) begin() {
+// begin makes the connection ready for a request that starts at the time given.
+func (c *conn) begin(now time.Duration) {
+	c.blind = c.raw != nil && c.reused && now-c.since <= blindWithin && now >= c.pool.waryUntil()
+	c.full = false
 	if c.buf == nil {
 		c.spare = buffers.Get().(*[]byte)
 		c.buf = *c.spare
@@ -89,15 +94,15 @@ func (c *conn) end() {
 // drop closes the connection.
 func (c *conn) drop() { c.pool.remove(c) }
 
-// finish ends an exchange. The connection is kept only if the caller says so
-// and nothing has come that the answer does not explain.
-func (c *conn) finish(keep bool) {
+// finish ends an exchange at the time given. The connection is kept only if the
+// caller says so and nothing has come that the answer does not explain.
+func (c *conn) finish(keep bool, now time.Duration) {
 	if !keep || c.r != c.w {
 		c.drop()
 		return
 	}
 	c.letGo()
-	c.pool.put(c)
+	c.pool.put(c, now)
 }
 
 // arm makes reads and writes fail between until and until+slack. What was armed
@@ -122,22 +127,26 @@ const (
 // send writes a request. It returns errStale, with nothing sent, when the
 // connection has ended or holds bytes. With await it returns when the first
 // bytes of the answer are in the buffer.
-func (c *conn) send(req []byte, await bool) error {
+func (c *conn) send(req []byte, start time.Duration, await bool) error {
 	if c.raw == nil {
 		return c.sendPlain(req, await)
 	}
 	c.phase, c.await, c.out, c.n, c.err = probing, await, req, 0, nil
+	if c.blind = c.blind && await; c.blind {
+		c.phase = sending
+		c.watch.begin(c.pool, start)
+	}
 	err := c.raw.Read(c.sendStep)
+	if c.blind && c.watch.end(c.pool) && isTimeout(err) {
+		return c.lost()
+	}
 	rest := c.out
 	c.out = nil
 	switch {
 	case err != nil:
 		return err
 	case c.err == rawio.ErrAgain: // the socket takes no more for now
-		if _, err = c.sock.Write(rest); err == nil && await {
-			err = c.fill()
-		}
-		return err
+		return c.sendRest(rest, await)
 	case c.err != nil && c.phase == sending && len(rest) == len(req) && isDisconnect(c.err):
 		return errStale
 	case c.n > 0:
@@ -145,6 +154,19 @@ func (c *conn) send(req []byte, await bool) error {
 		c.answered = true
 	}
 	return c.err
+}
+
+// sendRest sends what the socket did not take at once. The first read behind it
+// does not wait for an edge, so that it has to be known that nothing is there.
+func (c *conn) sendRest(rest []byte, await bool) error {
+	if _, err := c.sock.Write(rest); err != nil || !await {
+		return err
+	}
+	if c.blind && !c.isQuiet() {
+		return errSurplus
+	}
+	c.blind = false
+	return c.fill()
 }
 
 // stepSend runs inside RawConn.Read, which forgets what it knows of readiness
@@ -172,6 +194,7 @@ func (c *conn) stepSend(fd uintptr) bool {
 		return !c.await
 	}
 	c.n, c.err = rawio.Read(fd, c.buf[c.w:])
+	c.full = c.n == len(c.buf)-c.w
 	return c.err != rawio.ErrAgain
 }
 

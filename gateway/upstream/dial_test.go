@@ -94,7 +94,7 @@ func TestGuardedAddressesAreNeverCalled(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "proxy.target_url") {
 		t.Errorf("compiled: %v", err)
 	}
-	p := newPool(poolKey{address: "169.254.169.254:80"}, nil, time.Now())
+	p := newPool(poolKey{address: "169.254.169.254:80"}, nil, time.Now(), new(lookout))
 	if _, _, err := p.connect(time.Now().Add(time.Second)); err == nil || !strings.Contains(err.Error(), guard.ErrNever.Error()) {
 		t.Errorf("dialled: %v", err)
 	}

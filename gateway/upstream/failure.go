@@ -43,6 +43,7 @@ var (
 var (
 	errStale   = errors.New("the pooled connection had ended or held bytes that nobody asked for")
 	errBusy    = errors.New("all connections are busy")
+	errSurplus = malformed("bytes beside it that nobody asked for")
 	errStopped = errors.New("connections are closed for good")
 	errUpload  = errors.New("the request's body broke off while its answer was passed on")
 	errHeader  = errors.New("request header with too many Connection lines or a NUL")

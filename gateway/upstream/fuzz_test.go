@@ -13,17 +13,21 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// parsed is a call with these header lines.
-func parsed(lines []string) *wire.Call {
-	call := new(wire.Call)
-	call.SetLines([]byte(strings.Join(lines, "\r\n") + "\r\n"))
+// parsed is a request with these header lines.
+func parsed(t testing.TB, lines []string) *wire.Call {
+	t.Helper()
+	lines = append([]string{"GET / HTTP/1.1", "Host: x"}, lines...)
+	call, fault := wire.NewCall([]byte(strings.Join(lines, "\r\n")+"\r\n\r\n"), wireConfig())
+	if fault != nil {
+		t.Fatal(fault.Text)
+	}
 	return call
 }
 
 // feed is a connection whose other end has sent everything already.
 func feed(b []byte) *conn {
-	c := &conn{pool: newPool(poolKey{}, nil, testEpoch), sock: &ended{}}
-	c.begin()
+	c := &conn{pool: newPool(poolKey{}, nil, testEpoch, nil), sock: &ended{}}
+	c.begin(0)
 	c.sock.(*ended).left = b
 	return c
 }

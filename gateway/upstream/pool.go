@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,6 +28,10 @@ type pool struct {
 	dialer net.Dialer
 	epoch  time.Time
 
+	lookout *lookout
+	watched atomic.Bool  // lookout looks at it
+	wary    atomic.Int64 // until then, by the clock, every connection is looked at before its use
+
 	mu      sync.Mutex
 	idle    []*conn // by the time of their return, earliest first
 	all     *conn   // every open connection, as a list
@@ -40,8 +45,8 @@ type pool struct {
 // the name's addresses.
 const maxAge = 10 * time.Minute
 
-func newPool(key poolKey, conf *tls.Config, epoch time.Time) *pool {
-	return &pool{key: key, tls: conf, epoch: epoch, dialer: net.Dialer{ControlContext: reachable.Control}}
+func newPool(key poolKey, conf *tls.Config, epoch time.Time, l *lookout) *pool {
+	return &pool{key: key, tls: conf, epoch: epoch, lookout: l, dialer: net.Dialer{ControlContext: reachable.Control}}
 }
 
 // now is a clock that costs little to read.
@@ -109,10 +114,11 @@ func (p *pool) popIdle() *conn {
 	return c
 }
 
-// put takes a connection back that is ready for its next request.
-func (p *pool) put(c *conn) {
+// put takes a connection back that is ready for its next request; now is the
+// time at which the last one was over.
+func (p *pool) put(c *conn, now time.Duration) {
 	c.reused = true
-	c.since = p.now()
+	c.since = now
 	p.mu.Lock()
 	if p.retired || p.stopped || c.since-c.born > maxAge {
 		p.mu.Unlock()

@@ -15,7 +15,8 @@ import (
 type Pools struct {
 	epoch time.Time
 	stop  chan struct{}
-	swept sync.WaitGroup
+	ended sync.WaitGroup // what runs until stop is closed
+	late  lookout
 	files identity.Files
 
 	mu      sync.Mutex
@@ -33,8 +34,10 @@ func NewPools() *Pools {
 		epoch: time.Now().Add(-time.Hour), // so that 0 lies well in the past
 		stop:  make(chan struct{}),
 		byKey: make(map[poolKey]*pool),
+		late:  lookout{wake: make(chan struct{}, 1)},
 	}
-	s.swept.Go(s.sweep)
+	s.ended.Go(s.sweep)
+	s.ended.Go(func() { s.late.run(s.stop) })
 	return s
 }
 
@@ -45,7 +48,7 @@ func (s *Pools) get(key poolKey, conf *tls.Config) *pool {
 	if p := s.byKey[key]; p != nil {
 		return p
 	}
-	p := newPool(key, conf, s.epoch)
+	p := newPool(key, conf, s.epoch, &s.late)
 	p.stopped = s.closed
 	s.byKey[key] = p
 	return p
@@ -87,7 +90,7 @@ func (s *Pools) Close() {
 	for _, p := range all {
 		p.stop()
 	}
-	s.swept.Wait()
+	s.ended.Wait()
 }
 
 // list needs mu.

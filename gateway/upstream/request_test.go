@@ -188,7 +188,7 @@ func TestClientAddress(t *testing.T) {
 		{"mapped peer", "::ffff:10.0.0.1", []string{"X-Forwarded-For: ::ffff:1.1.1.1"}, "1.1.1.1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			call := parsed(c.lines)
+			call := parsed(t, c.lines)
 			call.Peer = netip.MustParseAddr(c.peer)
 			if got := ClientAddress(call, trusted); got.String() != c.want {
 				t.Errorf("got %s, want %s", got, c.want)

@@ -59,6 +59,7 @@ func TestIdleConnectionThatChangedIsNotUsed(t *testing.T) {
 				}
 				idle <- struct{}{}
 				<-done
+				g.idleFor(10 * time.Millisecond)
 				start := time.Now()
 				cl.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi") // not repeated, were it lost
 				if a := cl.read("POST"); a.StatusCode != 200 || a.body != "hello" {

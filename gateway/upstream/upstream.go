@@ -126,7 +126,7 @@ func (f *forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 // sent again.
 func (f *forward) call(ex *pipeline.Exchange) error {
 	c, err := f.pool.take(f.dialTimeout)
-	t := try{f: f, ex: ex}
+	t := try{f: f, ex: ex, lines: len(ex.Answer.Lines)}
 	stale := 0
 	for sent := false; err == nil; {
 		if !sent {
@@ -134,6 +134,9 @@ func (f *forward) call(ex *pipeline.Exchange) error {
 		}
 		if err = t.run(c); err == nil {
 			return nil
+		}
+		if c.blind && (err == errStale || surprising(c, err)) {
+			f.pool.beWary()
 		}
 		fresh := false
 		switch {
@@ -143,7 +146,7 @@ func (f *forward) call(ex *pipeline.Exchange) error {
 		case t.repeatable(c, err):
 			sent = true
 			ex.Upstream.Retries++
-			fresh = int(ex.Upstream.Retries) >= f.retries
+			fresh = !isDisconnect(err) || int(ex.Upstream.Retries) >= f.retries
 		default:
 			c.drop()
 			return err
@@ -159,10 +162,20 @@ const maxStale = 8
 
 // repeatable tells whether a failed request may be sent once more: it asks for
 // nothing that twice is worse than once, its body is still at hand, and the
-// connection, which had idled, died without a byte of an answer.
+// connection, which had idled, died without a byte of an answer, or held an
+// answer that may not be its own.
 func (t *try) repeatable(c *conn, err error) bool {
-	return c.reused && !c.answered && t.upload == nil && int(t.ex.Upstream.Retries) < t.f.retries &&
-		isDisconnect(err) && isIdempotent(methodOf(t.ex))
+	return surprising(c, err) && c.reused && t.upload == nil && int(t.ex.Upstream.Retries) < t.f.retries &&
+		isIdempotent(methodOf(t.ex))
+}
+
+// surprising tells whether a connection failed for what it was before the
+// request, as far as that can be seen.
+func surprising(c *conn, err error) bool {
+	if _, is := err.(malformed); is && c.blind {
+		return true
+	}
+	return !c.answered && isDisconnect(err)
 }
 
 // isIdempotent lists RFC 9110 section 9.2.2's methods.
