@@ -18,7 +18,7 @@ func main() {
 	if err != nil {
 		log.Fatalf("listening: %v", err)
 	}
-	client := &fasthttp.HostClient{Addr: *origin, MaxConns: 1024}
+	client := &fasthttp.HostClient{Addr: *origin, MaxConns: 4096}
 	server := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
 		if err := client.Do(&ctx.Request, &ctx.Response); err != nil {
 			ctx.Error(err.Error(), fasthttp.StatusBadGateway)

@@ -37,19 +37,22 @@ var errAbsent = errors.New("not installed")
 // with this one.
 func (b *bench) contenders() []contender {
 	all := []contender{
-		{"bare fasthttp", startBare},
-		{"bare fasthttp, again", startBare},
-		{"nginx", startNginx},
-		{"HAProxy", startHAProxy},
+		{"bare fasthttp", goProxy("bare")},
+		{"bare fasthttp, again", goProxy("bare")},
+		{"net/http", goProxy("nethttp")},
+		{"nginx", startNginx(0)},
+		{"nginx with Lua, key + rate + quota", startNginx(someKeys)},
+		{"HAProxy", startHAProxy(0)},
+		{"HAProxy, key + rate + quota", startHAProxy(someKeys)},
 	}
 	for _, s := range []struct {
 		name string
 		as   setup
 	}{
 		{"Sluice, keyless", setup{}},
-		{"Sluice, token + policy + rate + quota", setup{keys: 1000}},
+		{"Sluice, token + policy + rate + quota", setup{keys: someKeys}},
 		{"Sluice, the same, one hot key", setup{keys: 1}},
-		{"Sluice, the same with a shared store", setup{keys: 1000, shared: true}},
+		{"Sluice, the same with a shared store", setup{keys: someKeys, shared: true}},
 		{"Sluice, shared store, one hot key", setup{keys: 1, shared: true}},
 	} {
 		all = append(all, contender{s.name, startSluice(s.as)})
@@ -72,17 +75,23 @@ func (b *bench) chosen(all []contender) []contender {
 	return some
 }
 
-// startAll starts contenders, and reports those that are not installed.
+// startAll starts contenders. Those that are not installed or do not start are
+// left out: the others can be compared all the same. The first is what they are
+// compared with.
 func (b *bench) startAll(ctx context.Context, all []contender) ([]*running, error) {
 	var started []*running
-	for _, c := range all {
+	for i, c := range all {
+		b.progress("starting %s", c.name)
 		r, err := c.start(ctx, b)
-		if errors.Is(err, errAbsent) {
-			b.printf("%s is absent: %v\n\n", c.name, err)
-			continue
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil && i == 0 {
+			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.name, err)
+			b.leaveOut(c.name, err)
+			continue
 		}
 		r.name = c.name
 		started = append(started, r)
@@ -120,17 +129,6 @@ func (b *bench) head(addr string) string {
 
 // goEnv is the environment of the Go programs.
 func (b *bench) goEnv() []string { return []string{fmt.Sprintf("GOMAXPROCS=%d", b.procs)} }
-
-func startBare(ctx context.Context, b *bench) (*running, error) {
-	addr, err := rig.FreeAddress()
-	if err != nil {
-		return nil, err
-	}
-	p, err := b.rig.Start(ctx, rig.Command{
-		Name: "bare", Path: b.bin + "/bare", Args: []string{"-addr", addr, "-origin", b.origin}, Env: b.goEnv(), Ready: addr,
-	})
-	return &running{process: p, addr: addr}, err
-}
 
 // installed finds a program, also where only root's PATH has it.
 func installed(name string) (string, error) {

@@ -20,6 +20,7 @@ type series struct {
 	*running
 	client  *load.Client
 	samples []sample
+	failed  error // why it takes no part any more
 }
 
 // warmUp comes before what is measured in each round: connections are made,
@@ -52,24 +53,44 @@ func (b *bench) rotate(ctx context.Context, started []*running) ([]*series, erro
 	// A first turn does not count, and shows every key once. Who has most keys is
 	// last in the list and comes first, so that nobody's connections idle for long.
 	for _, s := range slices.Backward(all) {
+		b.progress("first turn of %s", s.name)
 		for s.client.Stats().Good < uint64(len(s.keys)) && ctx.Err() == nil && s.client.FirstError() == nil {
 			s.client.Run(ctx, time.Second)
 		}
-		if _, err := b.turn(ctx, s); err != nil {
-			return nil, err
-		}
+		_, s.failed = b.turn(ctx, s)
 	}
 	for round := range b.rounds {
+		b.progress("round %d of %d", round+1, b.rounds)
 		for i := range all {
 			s := all[(round+i)%len(all)]
-			got, err := b.turn(ctx, s)
-			if err != nil {
-				return nil, err
+			if s.failed != nil {
+				continue
 			}
-			s.samples = append(s.samples, got)
+			got, err := b.turn(ctx, s)
+			s.samples, s.failed = append(s.samples, got), err
 		}
 	}
-	return all, nil
+	return b.lasted(ctx, all)
+}
+
+// lasted is who answered in all rounds. The first must, as the others are compared
+// with it.
+func (b *bench) lasted(ctx context.Context, all []*series) ([]*series, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	var some []*series
+	for i, s := range all {
+		if s.failed != nil && i == 0 {
+			return nil, s.failed
+		}
+		if s.failed != nil {
+			b.leaveOut(s.name, s.failed)
+			continue
+		}
+		some = append(some, s)
+	}
+	return some, nil
 }
 
 // reading is the state of a contender at one moment.
@@ -137,10 +158,10 @@ func (b *bench) printCPU(all []*series) {
 		b.printf("| %s | %.1f | **%.2f** | %.2f – %.2f | %s | %.0f | %d | %d |\n",
 			s.name, median(own), median(ratios), slices.Min(ratios), slices.Max(ratios), store, median(rate), stats.Good, stats.Bad)
 		if err := s.client.FirstError(); err != nil {
-			defer b.printf("\n%s: first error: %v\n", s.name, err)
+			b.note("%s: first error: %v", s.name, err)
 		}
 	}
-	defer b.printf("\n")
+	b.endTable()
 }
 
 func cpuOf(s sample) float64   { return s.proxy }

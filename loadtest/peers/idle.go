@@ -29,11 +29,14 @@ func measureIdle(ctx context.Context, b *bench) error {
 		}
 		err = b.idleOf(ctx, started[0])
 		started[0].stop()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+			b.leaveOut(c.name, err)
 		}
 	}
-	b.printf("\n")
+	b.endTable()
 	return nil
 }
 

@@ -9,12 +9,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -34,14 +37,19 @@ type options struct {
 	round  time.Duration
 	body   string
 	idle   int
-	rates  []int
 	many   int
 	procs  int
+
+	pinned     bool
+	rates      []int // of the open loop, per second
+	shares     []int // of the open loop, percent of capacity
+	openRounds int
+	openRound  time.Duration
 }
 
 func main() {
 	var o options
-	what, rates, others := "", "", ""
+	what, rates, shares, others := "", "", "", ""
 	flag.StringVar(&o.bin, "bin", "", "`folder` of sluice, origin, bare and vegeta, built")
 	flag.StringVar(&others, "others", "", "other builds of sluice, `paths` with commas between, that take part as well")
 	flag.StringVar(&o.files, "files", "loadtest", "`folder` that holds vegeta and k6")
@@ -52,7 +60,11 @@ func main() {
 	flag.DurationVar(&o.round, "round", 700*time.Millisecond, "length of one round")
 	flag.StringVar(&o.body, "body", "1k", "size of the answer: 1k, 16k or 64k")
 	flag.IntVar(&o.idle, "idle", 5000, "idle connections whose memory is measured")
-	flag.StringVar(&rates, "rates", "2000,4000,8000", "requests per second of the open loop")
+	flag.StringVar(&rates, "rates", "8000", "requests per second of the open loop, the same for all")
+	flag.StringVar(&shares, "shares", "30,50,70,90", "percent of each contender's own capacity that the open loop asks for")
+	flag.IntVar(&o.openRounds, "open-rounds", 5, "rounds of each contender at each rate of the open loop")
+	flag.DurationVar(&o.openRound, "open-round", 1500*time.Millisecond, "length of one round of the open loop")
+	flag.BoolVar(&o.pinned, "pin", true, "in open loops, contenders have cores of their own, as many as -procs says")
 	flag.IntVar(&o.many, "apis", 1000, "API definitions that the gateway has loaded")
 	flag.IntVar(&o.procs, "procs", 1, "GOMAXPROCS of the Go programs, and threads of the others")
 	flag.Parse()
@@ -60,22 +72,37 @@ func main() {
 	if others != "" {
 		o.others = strings.Split(others, ",")
 	}
-	for rate := range strings.SplitSeq(rates, ",") {
-		n := 0
-		if _, err := fmt.Sscanf(rate, "%d", &n); err != nil || n <= 0 {
-			fmt.Fprintf(os.Stderr, "-rates %s: want whole numbers with commas between\n", rates)
-			os.Exit(2)
-		}
-		o.rates = append(o.rates, n)
+	var err error
+	if o.rates, err = numbers("-rates", rates); err == nil {
+		o.shares, err = numbers("-shares", shares)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
 	}
 	runtime.GOMAXPROCS(1) // the client: it has a core's worth, like everybody else
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, o, os.Stdout)
+	err = run(ctx, o, os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(1)
 	}
+}
+
+// numbers reads a flag's list; an empty one is in order.
+func numbers(flag, list string) (all []int, err error) {
+	for one := range strings.SplitSeq(list, ",") {
+		if one == "" {
+			continue
+		}
+		n, err := strconv.Atoi(one)
+		if err != nil || n <= 0 {
+			return nil, fmt.Errorf("%s %s: want whole numbers above 0 with commas between", flag, list)
+		}
+		all = append(all, n)
+	}
+	return all, nil
 }
 
 // measurements are what -what names.
@@ -91,9 +118,12 @@ var measurements = map[string]func(context.Context, *bench) error{
 // bench is one run of this command.
 type bench struct {
 	options
-	rig    *rig.Rig
-	origin string // address
-	out    io.Writer
+	rig      *rig.Rig
+	origin   string // address of the upstream
+	upstream *rig.Process
+	out      io.Writer
+	cores    []int    // that contenders are pinned to; none: they are not
+	notes    []string // to stand below the table under way
 }
 
 func run(ctx context.Context, o options, out io.Writer) error {
@@ -112,12 +142,19 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	b.printMachine()
+	var failed []error
 	for _, what := range o.what {
-		if err := measurements[what](ctx, b); err != nil {
-			return fmt.Errorf("%s: %w", what, err)
+		err := measurements[what](ctx, b)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
+		if err != nil { // the next one may do better
+			failed = append(failed, fmt.Errorf("%s: %w", what, err))
+			b.note("%v", failed[len(failed)-1])
+		}
+		b.endTable()
 	}
-	return ctx.Err()
+	return errors.Join(failed...)
 }
 
 func (b *bench) startOrigin(ctx context.Context) error {
@@ -126,10 +163,35 @@ func (b *bench) startOrigin(ctx context.Context) error {
 		return err
 	}
 	b.origin = addr
-	_, err = b.rig.Start(ctx, rig.Command{
+	b.upstream, err = b.rig.Start(ctx, rig.Command{
 		Name: "origin", Path: b.bin + "/origin", Args: []string{"-addr", addr}, Env: []string{"GOMAXPROCS=1"}, Ready: addr,
 	})
 	return err
 }
 
 func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }
+
+// progress says on stderr what is done now: a measurement is silent for minutes.
+func (b *bench) progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
+}
+
+// note keeps a line that endTable prints, since in a table there is no room.
+func (b *bench) note(format string, args ...any) {
+	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+}
+
+// leaveOut says that somebody does not take part, and why.
+func (b *bench) leaveOut(name string, err error) {
+	b.progress("%s is left out: %v", name, err)
+	b.note("%s is left out: %v", name, err)
+}
+
+// endTable ends a table and prints the notes to it, each once.
+func (b *bench) endTable() {
+	b.printf("\n")
+	for _, note := range slices.Compact(b.notes) {
+		b.printf("%s\n\n", note)
+	}
+	b.notes = nil
+}

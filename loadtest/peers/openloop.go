@@ -1,191 +1,289 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"os"
-	"os/exec"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/sluicegate/sluice/loadtest/load"
 )
 
-// A rate is kept up for a while, several times in turn with the others: what a
-// neighbour of the machine does to one of the times, the median leaves out.
-const (
-	openLoopFor   = 1500 * time.Millisecond
-	openLoopTimes = 5
-)
+// openConns bounds the connections of an open loop. They are opened when a call
+// finds none idle, so there are few as long as the proxy keeps up.
+const openConns = 2048
 
-// latencies is what vegeta reports, in nanoseconds.
-type latencies struct {
-	Latencies struct {
-		P50 int64 `json:"50th"`
-		P99 int64 `json:"99th"`
-	} `json:"latencies"`
-	BytesIn struct {
-		Mean float64 `json:"mean"`
-	} `json:"bytes_in"`
-	Rate  float64        `json:"rate"`
-	Codes map[string]int `json:"status_codes"`
+// An opening is a contender that is asked at a rate.
+type opening struct {
+	*running
+	client   *load.Open
+	capacity float64 // requests per second, see capacities
+	turns    []openTurn
+	failed   error // why it takes no part any more
 }
 
-// measureOpenLoop asks at fixed rates, whatever the answers take.
+// openTurn is one round of one contender at one rate.
+type openTurn struct {
+	asked          float64 // per second
+	p50, p99, p999 float64 // milliseconds
+	cpu            float64 // microseconds per request
+	store          float64
+	lag            float64 // milliseconds by which the client was late, 99th percentile
+	all            *load.Tally
+	first          error
+}
+
+// openWarmUp comes before what is measured, at the same rate: connections are
+// made, and the neighbour's last requests are over.
+const openWarmUp = 200 * time.Millisecond
+
+// measureOpenLoop asks at rates, whatever the answers take: at shares of what each
+// contender can do itself, and at rates that are the same for all.
 func measureOpenLoop(ctx context.Context, b *bench) error {
-	if _, err := os.Stat(b.bin + "/vegeta"); err != nil {
-		b.printf("The open loop is left out: %v\n\n", err)
-		return nil
-	}
-	b.printf("### Open loop, medians of %d times %v at each rate\n\n| | requests/s | p50 ms | p99 ms | CPU µs | as wanted |\n|---|---|---|---|---|---|\n", openLoopTimes, openLoopFor)
-	started, err := b.startAll(ctx, b.chosen(b.contenders()))
+	release, err := b.pin()
 	if err != nil {
 		return err
 	}
-	for _, r := range started {
-		defer r.stop()
+	defer release()
+	all, err := b.openAll(ctx, b.chosen(b.contenders()))
+	if err != nil {
+		return err
+	}
+	defer closeAll(all)
+	b.printf("### Open loop\n\n%s Calls arrive at random (Poisson) on up to %d connections, and latency counts from when each was due. Medians of %d rounds of %v.\n\n",
+		b.placement(), openConns, b.openRounds, b.openRound)
+	if all, err = b.capacities(ctx, all); err != nil {
+		return err
+	}
+	b.printf("| | requests/s | p50 ms | p99 ms | p99.9 ms | p99 to bare's | CPU µs | CPU to bare's | store µs | answered | wrong | late |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, share := range b.shares {
+		if err := b.openLevel(ctx, all, fmt.Sprintf("%d %% of its capacity", share), func(o *opening) float64 { return o.capacity * float64(share) / 100 }); err != nil {
+			return err
+		}
 	}
 	for _, rate := range b.rates {
-		if err := b.openLoop(ctx, started, rate); err != nil {
+		if err := b.openLevel(ctx, all, fmt.Sprintf("%d/s", rate), func(*opening) float64 { return float64(rate) }); err != nil {
 			return err
 		}
 	}
-	b.printf("\n")
+	b.endTable()
 	return nil
 }
 
-// opened is what one contender's times came to.
-type opened struct {
-	*running
-	targets       []byte
-	rate          []float64
-	p50, p99, cpu []float64
-	wrong         int
+// openAll starts contenders, each on its cores, with a client for each.
+func (b *bench) openAll(ctx context.Context, some []contender) ([]*opening, error) {
+	started, err := b.startAll(ctx, some)
+	if err != nil {
+		return nil, err
+	}
+	var all []*opening
+	for _, r := range started {
+		o, err := b.open(r)
+		if err != nil {
+			b.leaveOut(r.name, err)
+			r.stop()
+			continue
+		}
+		all = append(all, o)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("nobody takes part")
+	}
+	return all, nil
 }
 
-// openLoop has all contenders take turns at one rate.
-func (b *bench) openLoop(ctx context.Context, started []*running, rate int) error {
-	all := make([]*opened, len(started))
-	for i, r := range started {
-		targets, err := b.targets(r)
-		if err != nil {
-			return err
-		}
-		all[i] = &opened{running: r, targets: targets}
-		if _, err := b.attack(ctx, onslaught{targets, "json", rate, time.Second}); err != nil { // connections and caches
-			return fmt.Errorf("%s: %w", r.name, err)
-		}
+// open pins a contender and makes a client for it.
+func (b *bench) open(r *running, kinds ...load.Kind) (*opening, error) {
+	if len(kinds) == 0 {
+		p := b.plan(r, 1)
+		kinds = []load.Kind{{Name: r.name, Weight: 1, Request: p.Request, Want: p.Want}}
 	}
-	for round := range openLoopTimes {
+	if err := b.place(r); err != nil {
+		return nil, err
+	}
+	client, err := load.NewOpen(load.OpenPlan{Addr: r.addr, Conns: openConns, Kinds: kinds})
+	if err != nil {
+		return nil, err
+	}
+	return &opening{running: r, client: client}, nil
+}
+
+func closeAll(all []*opening) {
+	for _, o := range all {
+		o.client.Close()
+		o.stop()
+	}
+}
+
+// capacityRounds and capacityRound are how capacity is measured: closed loop, the
+// median of some rounds.
+const (
+	capacityRounds = 3
+	capacityRound  = time.Second
+)
+
+// capacities measures what each contender can do, and says so. Those that answer
+// nothing are left out.
+func (b *bench) capacities(ctx context.Context, all []*opening) ([]*opening, error) {
+	b.printf("| capacity, closed loop, %d connections | requests/s | CPU µs | of a core %% |\n|---|---|---|---|\n", b.conns)
+	var some []*opening
+	for _, o := range all {
+		b.progress("capacity of %s", o.name)
+		got, err := b.capacityOf(ctx, o.running)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			b.leaveOut(o.name, err)
+			continue
+		}
+		o.capacity = got.perSecond
+		b.printf("| %s | %.0f | %.1f | %.0f |\n", o.name, got.perSecond, got.proxy, got.proxy*got.perSecond/1e4)
+		some = append(some, o)
+	}
+	b.note("Where the share of a core is well below 100, client and upstream were the limit and the capacity is greater.")
+	b.endTable()
+	if len(some) == 0 {
+		return nil, errors.New("nobody answers")
+	}
+	return some, nil
+}
+
+// capacityOf measures one contender in a closed loop, with the client of the open
+// one: it costs least. Every key that there is was shown before.
+func (b *bench) capacityOf(ctx context.Context, r *running) (sample, error) {
+	p := b.plan(r, b.conns)
+	client, err := load.NewOpen(load.OpenPlan{Addr: r.addr, Conns: b.conns, Kinds: []load.Kind{{Name: r.name, Weight: 1, Request: p.Request, Want: p.Want}}})
+	if err != nil {
+		return sample{}, err
+	}
+	defer client.Close()
+	var samples []sample
+	shown := uint64(0)
+	for len(samples) < capacityRounds {
+		before, err := costs(r)
+		if err != nil {
+			return sample{}, err
+		}
+		out, err := client.Run(ctx, load.Pace{For: capacityRound})
+		if err != nil {
+			return sample{}, err
+		}
+		after, err := costs(r)
+		if err != nil {
+			return sample{}, err
+		}
+		all := out.Total()
+		if all.Good == 0 {
+			return sample{}, fmt.Errorf("it answers nothing: %w\n%s", out.First, r.process.Log())
+		}
+		if shown += all.Good; shown == all.Good || shown < uint64(len(r.keys)) {
+			continue // connections and caches
+		}
+		n := float64(all.Good)
+		samples = append(samples, sample{proxy: micros(after[0]-before[0]) / n, store: micros(after[1]-before[1]) / n, perSecond: n / out.Took.Seconds()})
+	}
+	slices.SortFunc(samples, func(a, b sample) int { return int(a.perSecond - b.perSecond) })
+	return samples[len(samples)/2], nil
+}
+
+// openLevel has all contenders take turns, each at its rate, and prints a row for
+// each.
+func (b *bench) openLevel(ctx context.Context, all []*opening, title string, rate func(*opening) float64) error {
+	for _, o := range all {
+		o.turns = nil
+	}
+	for round := range b.openRounds {
+		b.progress("open loop at %s, round %d of %d", title, round+1, b.openRounds)
 		for i := range all {
 			o := all[(round+i)%len(all)]
-			if err := b.openOnce(ctx, o, rate); err != nil {
-				return fmt.Errorf("%s at %d/s: %w", o.name, rate, err)
+			if o.failed != nil {
+				continue
 			}
+			got, err := b.openOnce(ctx, o, rate(o), uint64(round))
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				o.failed = fmt.Errorf("at %s: %w\n%s", title, err, o.process.Log())
+				b.leaveOut(o.name, o.failed)
+			}
+			o.turns = append(o.turns, got)
 		}
 	}
+	if all[0].failed != nil {
+		return fmt.Errorf("%s, which the others are compared with: %w", all[0].name, all[0].failed)
+	}
+	b.printf("| **%s** | | | | | | | | | | | |\n", title)
 	for _, o := range all {
-		wanted := "all"
-		if o.wrong > 0 {
-			wanted = fmt.Sprintf("all but %d", o.wrong)
+		if o.failed == nil {
+			b.printOpen(o, all[0])
 		}
-		b.printf("| %s | %.0f | %.2f | %.2f | %.1f | %s |\n", o.name, median(o.rate), median(o.p50), median(o.p99), median(o.cpu), wanted)
 	}
 	return nil
 }
 
-func (b *bench) openOnce(ctx context.Context, o *opened, rate int) error {
-	before, err := o.process.CPU()
+// openOnce asks one contender for a round, after a warm-up that does not count.
+func (b *bench) openOnce(ctx context.Context, o *opening, rate float64, seed uint64) (openTurn, error) {
+	if _, err := o.client.Run(ctx, load.Pace{Rate: rate, For: openWarmUp, Seed: seed + 1000}); err != nil {
+		return openTurn{}, err
+	}
+	before, err := costs(o.running)
 	if err != nil {
-		return err
+		return openTurn{}, err
 	}
-	got, err := b.attack(ctx, onslaught{o.targets, "json", rate, openLoopFor})
+	out, err := o.client.Run(ctx, load.Pace{Rate: rate, For: b.openRound, Seed: seed})
 	if err != nil {
-		return err
+		return openTurn{}, err
 	}
-	after, err := o.process.CPU()
+	after, err := costs(o.running)
 	if err != nil {
-		return err
+		return openTurn{}, err
 	}
-	asked := got.asked()
-	if asked == 0 {
-		return errors.New("no answers")
-	}
-	body, _ := load.Body([]byte(b.path()))
-	if int(got.BytesIn.Mean) != len(body) && got.Codes["200"] == asked {
-		return fmt.Errorf("bodies of %.0f bytes, want %d", got.BytesIn.Mean, len(body))
-	}
-	o.wrong += asked - got.Codes["200"]
-	o.rate, o.cpu = append(o.rate, got.Rate), append(o.cpu, micros(after-before)/float64(asked))
-	o.p50, o.p99 = append(o.p50, float64(got.Latencies.P50)/1e6), append(o.p99, float64(got.Latencies.P99)/1e6)
-	return nil
+	all := out.Total()
+	n := max(float64(all.Asked), 1)
+	return openTurn{
+		asked: n / out.Took.Seconds(), all: all, first: out.First, lag: millis(out.Lag.Quantile(0.99)),
+		p50: millis(all.Latency.Quantile(0.5)), p99: millis(all.Latency.Quantile(0.99)), p999: millis(all.Latency.Quantile(0.999)),
+		cpu: micros(after[0]-before[0]) / n, store: micros(after[1]-before[1]) / n,
+	}, nil
 }
 
-// An onslaught is what vegeta is told.
-type onslaught struct {
-	targets []byte // in the form that format names
-	format  string // json or http
-	rate    int    // requests per second
-	long    time.Duration
-}
-
-// attack runs vegeta and its report.
-func (b *bench) attack(ctx context.Context, o onslaught) (*latencies, error) {
-	attack := exec.CommandContext(ctx, b.bin+"/vegeta", "attack", "-format="+o.format, "-rate", fmt.Sprint(o.rate), "-duration", o.long.String(),
-		"-timeout", "5s", "-workers", "32", "-max-workers", "512", "-connections", "512", "-http2=false")
-	attack.Stdin = bytes.NewReader(o.targets)
-	results, err := attack.Output()
-	if err != nil {
-		return nil, fmt.Errorf("vegeta attack: %w", err)
-	}
-	report := exec.CommandContext(ctx, b.bin+"/vegeta", "report", "-type=json")
-	report.Stdin = bytes.NewReader(results)
-	out, err := report.Output()
-	if err != nil {
-		return nil, fmt.Errorf("vegeta report: %w", err)
-	}
-	var l latencies
-	if err := json.Unmarshal(out, &l); err != nil {
-		return nil, fmt.Errorf("vegeta report: %w", err)
-	}
-	return &l, nil
-}
-
-// asked is how many requests were made.
-func (l *latencies) asked() int {
-	n := 0
-	for _, times := range l.Codes {
-		n += times
-	}
-	return n
-}
-
-// targets writes requests like the closed loop's in vegeta's form.
-func (b *bench) targets(r *running) ([]byte, error) {
-	type target struct {
-		Method string      `json:"method"`
-		URL    string      `json:"url"`
-		Header http.Header `json:"header,omitempty"`
-	}
-	count := 1
-	if r.request != nil {
-		count = 1000
-	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	for i := range count {
-		t := target{Method: http.MethodGet, URL: "http://" + r.addr + b.path(), Header: http.Header{"Accept-Encoding": {"gzip"}}}
-		if r.request != nil {
-			_, key, _ := strings.Cut(string(r.request(nil, uint64(i))), "Authorization: ")
-			t.Header.Set("Authorization", strings.TrimSpace(key))
+// printOpen prints a contender's rounds, beside those of the yardstick.
+func (b *bench) printOpen(o, bare *opening) {
+	of := func(value func(openTurn) float64) float64 { return medianOf(o.turns, value) }
+	to := func(value func(openTurn) float64) float64 {
+		ratios := make([]float64, len(o.turns))
+		for i := range ratios {
+			ratios[i] = value(o.turns[i]) / value(bare.turns[i])
 		}
-		if err := enc.Encode(t); err != nil {
-			return nil, fmt.Errorf("writing targets: %w", err)
+		return median(ratios)
+	}
+	p99, cpu := func(t openTurn) float64 { return t.p99 }, func(t openTurn) float64 { return t.cpu }
+	store := ""
+	if o.store != nil {
+		store = fmt.Sprintf("%.1f", of(func(t openTurn) float64 { return t.store }))
+	}
+	var sum load.Tally
+	for _, t := range o.turns {
+		sum.Add(t.all)
+		if t.first != nil {
+			b.note("%s: first error: %v", o.name, t.first)
 		}
 	}
-	return out.Bytes(), nil
+	b.printf("| %s | %.0f | %.2f | %.2f | %.2f | %.2f | %.1f | **%.2f** | %s | %d | %d | %d |\n", o.name, of(func(t openTurn) float64 { return t.asked }),
+		of(func(t openTurn) float64 { return t.p50 }), of(p99), of(func(t openTurn) float64 { return t.p999 }), to(p99),
+		of(cpu), to(cpu), store, sum.Good, sum.Bad, sum.Late)
 }
+
+// medianOf is the median of one value of all turns.
+func medianOf[T any](turns []T, value func(T) float64) float64 {
+	values := make([]float64, len(turns))
+	for i, t := range turns {
+		values[i] = value(t)
+	}
+	return median(values)
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -7,57 +7,22 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/loadtest/rig"
 )
 
-// nginxConf keeps connections on both sides open, and writes no access log.
-const nginxConf = `
-%[1]s
-worker_processes %[2]d;
-daemon off;
-pid %[3]s/pid;
-error_log stderr warn;
-worker_rlimit_nofile 16384;
-events { worker_connections 8192; }
-http {
-  access_log off;
-  client_body_temp_path %[3]s/body;
-  proxy_temp_path %[3]s/proxy;
-  fastcgi_temp_path %[3]s/fastcgi;
-  uwsgi_temp_path %[3]s/uwsgi;
-  scgi_temp_path %[3]s/scgi;
-  keepalive_timeout 600s;
-  keepalive_requests 1000000000;
-  upstream origin {
-    server %[4]s;
-    keepalive 256;
-    keepalive_timeout 600s;
-    keepalive_requests 1000000000;
-  }
-  server {
-    listen %[5]s;
-    location / {
-      proxy_pass http://origin;
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-    }
-  }
-}
-`
-
-func startNginx(ctx context.Context, b *bench) (*running, error) {
-	path, err := installed("nginx")
-	if err != nil {
-		return nil, err
+// goProxy starts a proxy of these load tests' own, by the name of its program.
+func goProxy(name string) func(context.Context, *bench) (*running, error) {
+	return func(ctx context.Context, b *bench) (*running, error) {
+		addr, err := rig.FreeAddress()
+		if err != nil {
+			return nil, err
+		}
+		p, err := b.rig.Start(ctx, rig.Command{
+			Name: name, Path: filepath.Join(b.bin, name), Args: []string{"-addr", addr, "-origin", b.origin}, Env: b.goEnv(), Ready: addr,
+		})
+		return &running{process: p, addr: addr}, err
 	}
-	user := ""
-	if os.Geteuid() == 0 {
-		user = "user root;" // of others the folder is none of
-	}
-	return b.startConfigured(ctx, "nginx", func(dir, addr string) (string, rig.Command) {
-		conf := fmt.Sprintf(nginxConf, user, b.procs, dir, b.origin, addr)
-		return conf, rig.Command{Path: path, Args: []string{"-p", dir, "-e", "stderr", "-c", filepath.Join(dir, "conf")}}
-	})
 }
 
 // haproxyConf keeps connections on both sides open, and writes no log.
@@ -74,37 +39,78 @@ defaults
   http-reuse always
 frontend clients
   bind %[2]s
-  default_backend origin
+%[4]s  default_backend origin
 backend origin
   server origin %[3]s pool-purge-delay 600s pool-max-conn -1
 `
 
-func startHAProxy(ctx context.Context, b *bench) (*running, error) {
-	path, err := installed("haproxy")
-	if err != nil {
-		return nil, err
+// haproxyRules have a key known, and its requests counted for a rate of a sliding
+// minute and a quota of an hour, with what is left told in headers. %[1]s is the
+// folder.
+const haproxyRules = `  stick-table type string len 96 size 200k expire 1h store http_req_rate(1m),gpc0,gpc0_rate(1h)
+  http-request deny deny_status 401 unless { req.hdr(Authorization) -m found }
+  http-request deny deny_status 403 unless { req.hdr(Authorization),map_str(%[1]s/keys) -m found }
+  http-request track-sc0 req.hdr(Authorization)
+  http-request deny deny_status 429 if { sc0_http_req_rate gt 100000000 }
+  http-request deny deny_status 403 if { sc0_gpc0_rate gt 1000000000 }
+  http-request sc-inc-gpc0(0)
+  http-response set-header X-RateLimit-Limit 1000000000
+  http-response set-header X-RateLimit-Remaining %%[sc0_gpc0_rate,neg,add(1000000000)]
+  http-response set-header X-RateLimit-Reset %%[date(3600)]
+`
+
+// startHAProxy runs HAProxy; with keys it governs them.
+func startHAProxy(keys int) func(context.Context, *bench) (*running, error) {
+	return func(ctx context.Context, b *bench) (*running, error) {
+		path, err := installed("haproxy")
+		if err != nil {
+			return nil, err
+		}
+		return b.startConfigured(ctx, configured{name: "haproxy", path: path, keys: keys}, func(dir, addr string) (string, []string) {
+			rules := ""
+			if keys > 0 {
+				rules = fmt.Sprintf(haproxyRules, dir)
+			}
+			return fmt.Sprintf(haproxyConf, b.procs, addr, b.origin, rules), []string{"-db", "-f", filepath.Join(dir, "conf")}
+		})
 	}
-	return b.startConfigured(ctx, "haproxy", func(dir, addr string) (string, rig.Command) {
-		conf := fmt.Sprintf(haproxyConf, b.procs, addr, b.origin)
-		return conf, rig.Command{Path: path, Args: []string{"-db", "-f", filepath.Join(dir, "conf")}}
-	})
 }
 
-// startConfigured starts a program that reads a file named conf in its folder.
-func (b *bench) startConfigured(ctx context.Context, name string, configure func(dir, addr string) (string, rig.Command)) (*running, error) {
+// configured is a program that reads a file named conf in its folder, and with
+// keys one named keys: a key and its policy on each line.
+type configured struct {
+	name string
+	path string
+	keys int
+}
+
+// startConfigured starts one. write returns its configuration and arguments.
+func (b *bench) startConfigured(ctx context.Context, c configured, write func(dir, addr string) (conf string, args []string)) (*running, error) {
 	addr, err := rig.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := b.rig.Dir(name + "-" + strings.TrimPrefix(addr, "127.0.0.1:"))
+	dir, err := b.rig.Dir(c.name + "-" + strings.TrimPrefix(addr, "127.0.0.1:"))
 	if err != nil {
 		return nil, err
 	}
-	conf, command := configure(dir, addr)
-	if err := os.WriteFile(filepath.Join(dir, "conf"), []byte(conf), 0o644); err != nil {
-		return nil, fmt.Errorf("configuring %s: %w", name, err)
+	r := &running{addr: addr}
+	if c.keys > 0 {
+		r.keys = make([]string, c.keys)
+		var lines strings.Builder
+		for i := range r.keys {
+			r.keys[i] = credential.Generate(credential.DefaultPrefix)
+			fmt.Fprintf(&lines, "%s %s\n", r.keys[i], plenty)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "keys"), []byte(lines.String()), 0o600); err != nil {
+			return nil, fmt.Errorf("writing keys for %s: %w", c.name, err)
+		}
+		r.request = b.keyed(addr, r.keys)
 	}
-	command.Name, command.Ready = name, addr
-	p, err := b.rig.Start(ctx, command)
-	return &running{process: p, addr: addr}, err
+	conf, args := write(dir, addr)
+	if err := os.WriteFile(filepath.Join(dir, "conf"), []byte(conf), 0o644); err != nil {
+		return nil, fmt.Errorf("configuring %s: %w", c.name, err)
+	}
+	r.process, err = b.rig.Start(ctx, rig.Command{Name: c.name, Path: c.path, Args: args, Ready: addr})
+	return r, err
 }

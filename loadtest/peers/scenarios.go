@@ -112,7 +112,7 @@ func (b *bench) play(ctx context.Context, r *running, s scenario) error {
 	if err != nil {
 		return err
 	}
-	got, err := b.attack(ctx, onslaught{targets, "http", s.rate, s.long})
+	got, err := b.attack(ctx, onslaught{targets, s.rate, s.long})
 	if err != nil {
 		return err
 	}
