@@ -3,7 +3,6 @@ package counter
 import (
 	"context"
 	"hash/maphash"
-	"sync"
 	"time"
 )
 
@@ -15,27 +14,9 @@ const shards = 256
 // that it has seen before. Cells whose period is over are swept while new ones
 // arrive, so it holds at most about twice the cells that are alive.
 type Memory struct {
+	shard [shards]shard
 	clock func() time.Time
 	seed  maphash.Seed
-	shard [shards]shard
-}
-
-type shard struct {
-	mu      sync.Mutex
-	cells   map[string]*cell
-	sweepAt int      // the number of cells that starts the next sweep
-	keeps   bool     // changes are noted for a Saver
-	changed []string // keys whose cell differs from what was saved, each once
-}
-
-// A cell is one counter. Fields past kind are those of its kind.
-type cell struct {
-	kind   Kind
-	dirty  bool  // its key stands in its shard's changed
-	used   int64 // quota: calls in this period
-	end    int64 // unix microseconds when all of it is forgotten; 0 never
-	period int64 // microseconds, as of the call that set end; 0 never renews
-	window window
 }
 
 // NewMemory returns an empty counter. Every call reads the clock once; nil means
@@ -46,8 +27,7 @@ func NewMemory(clock func() time.Time) *Memory {
 	}
 	m := &Memory{clock: clock, seed: maphash.MakeSeed()}
 	for i := range m.shard {
-		m.shard[i].cells = make(map[string]*cell)
-		m.shard[i].sweepAt = sweepLeast
+		m.shard[i] = shard{of: m, at: uint8(i), cells: make(map[string]*cell), sweepAt: sweepLeast}
 	}
 	return m
 }
@@ -61,6 +41,17 @@ func (m *Memory) Take(_ context.Context, limits []Limit, calls int, counts []Cou
 	return m.ask(limits, counts, int64(calls))
 }
 
+// TakeSeated is Take with a seat for each limit, always the same for a key.
+func (m *Memory) TakeSeated(limits []Limit, seats []Seat, calls int, counts []Count) (int, error) {
+	switch {
+	case calls < 1 || calls > MaxCalls:
+		return 0, ErrCalls
+	case len(seats) < len(limits):
+		return 0, ErrTooMany
+	}
+	return m.askSeated(limits, seats[:len(limits)], counts, int64(calls))
+}
+
 // Peek implements Counter.
 func (m *Memory) Peek(_ context.Context, limits []Limit, counts []Count) error {
 	_, err := m.ask(limits, counts, 0)
@@ -69,28 +60,36 @@ func (m *Memory) Peek(_ context.Context, limits []Limit, counts []Count) error {
 
 // ask counts calls, or with calls 0 only looks.
 func (m *Memory) ask(limits []Limit, counts []Count, calls int64) (int, error) {
+	return m.askSeated(limits, nil, counts, calls)
+}
+
+func (m *Memory) askSeated(limits []Limit, seats []Seat, counts []Count, calls int64) (int, error) {
 	if err := fits(limits, counts); err != nil {
 		return 0, err
 	}
-	var c call
-	m.lock(&c, limits)
-	now := m.clock().UnixMicro() // under the locks: an older time than a neighbour's would look like a clock set back
-	refused, err := c.look(now, limits, calls, counts)
+	c := call{calls: calls}
+	m.find(&c, limits, seats)
+	m.lock(&c)
+	c.now = m.clock().UnixMicro() // under the locks: an older time than a neighbour's would look like a clock set back
+	refused, err := m.look(&c, limits, counts)
 	if calls > 0 && refused < 0 && err == nil {
-		c.count(now, limits, calls, counts)
+		m.count(&c, limits, counts)
 	}
-	m.unlock(&c, limits)
+	m.unlock(&c)
+	if seats != nil {
+		c.keep(seats)
+	}
 	return refused, err
 }
 
 // Reset implements Counter.
 func (m *Memory) Reset(_ context.Context, keys ...string) error {
 	for _, key := range keys {
-		s := &m.shard[m.shardOf(key)]
+		s := m.shardOf(key)
 		s.mu.Lock()
 		if c := s.cells[key]; c != nil {
 			s.note(key, c)
-			delete(s.cells, key)
+			s.drop(key, c)
 		}
 		s.mu.Unlock()
 	}
@@ -99,125 +98,123 @@ func (m *Memory) Reset(_ context.Context, keys ...string) error {
 
 // A call is the scratch space of one Take: on the stack, so that it is free.
 type call struct {
-	order [MaxLimits]uint8 // shards of the limits, ascending
-	shard [MaxLimits]*shard
-	cells [MaxLimits]*cell
+	calls, now int64
+	n          int              // of order
+	order      [MaxLimits]uint8 // the shards of the limits, ascending, each once
+	at         [MaxLimits]uint8 // the shard of each limit
+	cells      [MaxLimits]*cell // of each limit: what its seat says, then what its shard holds
 }
 
-func (m *Memory) shardOf(key string) uint8 { return uint8(maphash.String(m.seed, key)) }
+func (m *Memory) shardOf(key string) *shard { return &m.shard[uint8(maphash.String(m.seed, key))] }
 
-// lock takes the shards of all limits, in ascending order so that two calls
-// never wait for each other, each once.
-func (m *Memory) lock(c *call, limits []Limit) {
+// find notes the shards of all limits, in ascending order so that two calls
+// never wait for each other.
+func (m *Memory) find(c *call, limits []Limit, seats []Seat) {
 	for i := range limits {
-		at := m.shardOf(limits[i].Key)
-		c.shard[i] = &m.shard[at]
-		j := i
-		for ; j > 0 && c.order[j-1] > at; j-- {
-			c.order[j] = c.order[j-1]
+		var home *shard
+		if seats != nil {
+			if c.cells[i] = seats[i].in(m, limits[i].Kind); c.cells[i] != nil {
+				home = c.cells[i].home
+			}
 		}
-		c.order[j] = at
-	}
-	for i := range limits {
-		if i == 0 || c.order[i] != c.order[i-1] {
-			m.shard[c.order[i]].mu.Lock()
+		if home == nil {
+			home = m.shardOf(limits[i].Key)
 		}
+		c.at[i] = home.at
+		c.enter(home.at)
 	}
 }
 
-func (m *Memory) unlock(c *call, limits []Limit) {
-	for i := range limits {
-		if i == 0 || c.order[i] != c.order[i-1] {
-			m.shard[c.order[i]].mu.Unlock()
+// enter puts a shard into the order, unless it is there.
+func (c *call) enter(at uint8) {
+	j := c.n
+	for ; j > 0 && c.order[j-1] >= at; j-- {
+		if c.order[j-1] == at {
+			return
 		}
+	}
+	copy(c.order[j+1:c.n+1], c.order[j:c.n])
+	c.order[j] = at
+	c.n++
+}
+
+func (m *Memory) lock(c *call) {
+	for _, at := range c.order[:c.n] {
+		m.shard[at].mu.Lock()
+	}
+}
+
+func (m *Memory) unlock(c *call) {
+	for _, at := range c.order[:c.n] {
+		m.shard[at].mu.Unlock()
 	}
 }
 
 // look finds and ages the cells and fills counts with what is free before the
 // calls. It returns the first limit without room for all of them, or -1.
-func (c *call) look(now int64, limits []Limit, calls int64, counts []Count) (int, error) {
+func (m *Memory) look(c *call, limits []Limit, counts []Count) (int, error) {
 	refused := -1
 	for i := range limits {
 		l := &limits[i]
-		found := c.shard[i].cells[l.Key]
-		if found != nil && found.kind != l.Kind {
-			return 0, ErrNotCounter
+		found := c.cells[i]
+		if found == nil || found.gone {
+			if held := m.shard[c.at[i]].cells[l.Key]; held != nil {
+				found, c.cells[i] = held, held
+			}
 		}
-		if found != nil && found.kind == Quota && found.end != 0 && found.end <= now {
-			found.used, found.end, found.period = 0, 0, 0
-		}
-		c.cells[i] = found
 		used, reset := int64(0), int64(0)
-		if found != nil {
-			used, reset = found.standing(now, l)
+		if found != nil && !found.gone {
+			if found.kind != l.Kind {
+				return 0, ErrNotCounter
+			}
+			used, reset = found.standing(c.now, l)
 		}
 		counts[i] = Count{Remaining: max(l.Max-used, 0), ResetAt: reset}
-		if used > l.Max-calls && refused < 0 {
+		if used > l.Max-c.calls && refused < 0 {
 			refused = i
 		}
 	}
 	return refused, nil
 }
 
-// standing is what a cell holds against l, and when it next lets go, in unix
-// milliseconds.
-func (c *cell) standing(now int64, l *Limit) (used, reset int64) {
-	if c.kind == Quota {
-		return c.used, c.end / 1000
-	}
-	period := micros(l.Period)
-	c.window.age(now, period)
-	return c.window.total, c.window.frees(period) / 1000
-}
-
 // count adds calls to every cell that look found, making those that are new.
-func (c *call) count(now int64, limits []Limit, calls int64, counts []Count) {
+func (m *Memory) count(c *call, limits []Limit, counts []Count) {
+	m.open(c, limits)
 	for i := range limits {
 		l, found := &limits[i], c.cells[i]
-		if found == nil {
-			found = c.shard[i].open(l, now)
-		}
-		found.add(now, calls, l)
-		c.shard[i].note(l.Key, found)
-		counts[i].Remaining -= calls
-		if found.kind == Quota {
-			counts[i].ResetAt = found.end / 1000
-		} else {
-			counts[i].ResetAt = found.window.frees(micros(l.Period)) / 1000
-		}
+		counts[i].Remaining -= c.calls
+		counts[i].ResetAt = found.add(c.now, c.calls, l)
+		found.home.note(l.Key, found)
 	}
 }
 
-func (c *cell) add(now, calls int64, l *Limit) {
-	if c.kind == Rate {
-		c.period = micros(l.Period)
-		c.end = now + c.period
-		c.window.add(now, calls, groupSize(l.Max))
-		return
-	}
-	if c.used == 0 && c.end == 0 { // its period opens now; a change of Period waits for the next
-		if c.period = micros(l.Period); c.period > 0 {
-			c.end = now + c.period
+// open makes the cells that a call lacks, side by side, and takes those up again
+// that were dropped since somebody sat there.
+func (m *Memory) open(c *call, limits []Limit) {
+	lacking := 0
+	for i := range limits {
+		if c.cells[i] == nil {
+			lacking++
+		}
+		if c.cells[i] == nil || c.cells[i].gone {
+			m.shard[c.at[i]].makeRoom(c.now) // which may drop one that look has found
 		}
 	}
-	c.used += calls
-}
-
-// open makes the cell of a key seen for the first time.
-func (s *shard) open(l *Limit, now int64) *cell {
-	if len(s.cells) >= s.sweepAt {
-		s.sweep(now)
+	var made []cell
+	if lacking > 0 {
+		made = make([]cell, lacking)
 	}
-	made := &cell{kind: l.Kind}
-	s.cells[l.Key] = made
-	return made
-}
-
-// note marks a cell as changed since the last save.
-func (s *shard) note(key string, c *cell) {
-	if s.keeps && !c.dirty {
-		c.dirty = true
-		s.changed = append(s.changed, key)
+	for i := range limits {
+		s := &m.shard[c.at[i]]
+		switch found := c.cells[i]; {
+		case found == nil:
+			found, made = &made[0], made[1:]
+			found.home, found.kind = s, limits[i].Kind
+			c.cells[i], s.cells[limits[i].Key] = found, found
+		case found.gone:
+			found.empty()
+			s.cells[limits[i].Key] = found
+		}
 	}
 }
 
@@ -236,22 +233,24 @@ func (m *Memory) Len() int {
 // begin opens a quota's period that ends at a known time, in unix
 // microseconds, 0 for never, unless one is open.
 func (m *Memory) begin(key string, end int64) {
-	s := &m.shard[m.shardOf(key)]
+	s := m.shardOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := m.clock().UnixMicro()
 	c := s.cells[key]
 	if c == nil {
-		c = s.open(&Limit{Key: key, Kind: Quota}, now)
+		s.makeRoom(now)
+		c = &cell{home: s, kind: Quota}
+		s.cells[key] = c
 	}
 	if c.kind == Quota && (c.used == 0 || c.over(now)) {
-		c.used, c.end, c.period = 0, end, 0
+		c.used, c.edge, c.period = 0, end, 0
 	}
 }
 
 // uncount takes calls back from a quota.
 func (m *Memory) uncount(key string, calls int64) {
-	s := &m.shard[m.shardOf(key)]
+	s := m.shardOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.cells[key]; c != nil && c.kind == Quota && c.used > 0 {

@@ -54,16 +54,22 @@ func (s *shard) takeAll(b []byte, now int64) []byte {
 // would last longer than its period from now, since the clock was set back
 // meanwhile, ends then.
 func (m *Memory) restore(key string, c *cell, now int64) {
-	s := &m.shard[m.shardOf(key)]
+	s := m.shardOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if old := s.cells[key]; old != nil {
+		s.drop(key, old)
+	}
 	if c.kind == savedGone || c.over(now) {
-		delete(s.cells, key)
 		return
 	}
-	if c.period > 0 {
-		c.end = min(c.end, now+c.period)
+	switch {
+	case c.kind == Rate:
+		c.age(now, c.period)
+	case c.period > 0:
+		c.edge = min(c.edge, now+c.period)
 	}
+	c.home = s
 	s.cells[key] = c
 	s.sweepAt = max(s.sweepAt, 2*len(s.cells))
 }

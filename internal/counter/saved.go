@@ -25,14 +25,34 @@ func appendRecord(b []byte, key string, c *cell) []byte {
 	b = append(b, byte(c.kind))
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(key)))
 	b = append(b, key...)
-	for _, n := range [...]int64{c.used, c.end, c.period} {
+	end := c.edge
+	if c.kind == Rate {
+		end = c.newest.last + c.period
+	}
+	for _, n := range [...]int64{c.used, end, c.period} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
-	if c.kind != Rate {
-		return b
+	if c.kind == Rate {
+		b = appendGroups(b, c)
 	}
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(c.window.groups)))
-	for _, g := range c.window.groups {
+	return b
+}
+
+func appendGroups(b []byte, c *cell) []byte {
+	older := 0
+	if c.older != nil {
+		older = c.older.n
+	}
+	n := older
+	if c.newest.calls > 0 {
+		n++
+	}
+	b = binary.LittleEndian.AppendUint16(b, uint16(n))
+	for i := range n {
+		g := c.newest
+		if i < older {
+			g = *c.older.at(i)
+		}
 		b = binary.LittleEndian.AppendUint64(b, uint64(g.last))
 		b = binary.LittleEndian.AppendUint64(b, uint64(g.calls))
 	}
@@ -52,23 +72,34 @@ func readRecord(b []byte) (key string, c *cell, rest []byte, err error) {
 	}
 	key, b = string(b[:length]), b[length:]
 	c.used = int64(binary.LittleEndian.Uint64(b))
-	c.end = int64(binary.LittleEndian.Uint64(b[8:]))
+	c.edge = int64(binary.LittleEndian.Uint64(b[8:]))
 	c.period = int64(binary.LittleEndian.Uint64(b[16:]))
 	if b = b[fixed:]; c.kind != Rate {
 		return key, c, b, nil
 	}
+	b, err = c.readGroups(b)
+	return key, c, b, err
+}
+
+// readGroups takes the groups of a rate off b, which say what is counted, and
+// until when.
+func (c *cell) readGroups(b []byte) (rest []byte, err error) {
 	if len(b) < 2 {
-		return "", nil, nil, errRecord
+		return nil, errRecord
 	}
 	groups := int(binary.LittleEndian.Uint16(b))
 	if b = b[2:]; len(b) < 16*groups {
-		return "", nil, nil, errRecord
+		return nil, errRecord
 	}
+	c.clear()
 	for range groups {
 		g := group{last: int64(binary.LittleEndian.Uint64(b)), calls: int64(binary.LittleEndian.Uint64(b[8:]))}
-		c.window.groups = append(c.window.groups, g)
-		c.window.total += g.calls
+		if g.calls < 1 || g.calls > MaxRate || g.last < c.newest.last {
+			return nil, errRecord
+		}
+		c.begin(g)
+		c.used += g.calls
 		b = b[16:]
 	}
-	return key, c, b, nil
+	return b, nil
 }

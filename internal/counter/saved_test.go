@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
+	"reflect"
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/counter/frames"
@@ -11,8 +12,8 @@ import (
 
 // Whatever a file holds, reading it ends, and takes in only what is framed.
 func FuzzReadSavedCounters(f *testing.F) {
-	quota := appendRecord(nil, "q", &cell{kind: Quota, used: 3, end: 1 << 60, period: 1000})
-	rate := appendRecord(nil, "r", &cell{kind: Rate, end: 1 << 60, period: 1000, window: window{total: 2, groups: []group{{1, 2}}}})
+	quota := appendRecord(nil, "q", &cell{kind: Quota, used: 3, edge: 1 << 60, period: 1000})
+	rate := appendRecord(nil, "r", &cell{kind: Rate, used: 2, edge: 1, period: 1000, newest: group{1, 2}})
 	gone := appendRecord(nil, "q", nil)
 	whole := frames.AppendFrame(frames.AppendFrame(frames.AppendFrame(frames.AppendHead(nil, 7), append(quota, rate...)), gone), nil)
 	f.Add(whole, true)
@@ -30,8 +31,10 @@ func FuzzReadSavedCounters(f *testing.F) {
 				break
 			}
 			if c.kind != savedGone {
-				if again := appendRecord(nil, key, c); !bytes.Equal(again, rest[:len(rest)-len(next)]) {
-					t.Fatalf("record %x packed again is %x", rest[:len(rest)-len(next)], again)
+				packed := appendRecord(nil, key, c)
+				again, same, _, err := readRecord(packed)
+				if err != nil || again != key || !reflect.DeepEqual(same, c) {
+					t.Fatalf("record %x packed again is %x, which reads %+v: %v", rest[:len(rest)-len(next)], packed, same, err)
 				}
 			}
 			m.restore(key, c, 1)

@@ -1,0 +1,69 @@
+package counter
+
+// A cell is one counter. It takes one line of the processor's cache, and those
+// that one call opens lie side by side: most of what a call costs is waiting for
+// memory.
+type cell struct {
+	home   *shard // never changes, nor does kind: both may be read without the lock
+	kind   Kind
+	dirty  bool  // its key stands in its shard's changed
+	gone   bool  // its shard does not hold it any more
+	used   int64 // calls that are counted now
+	edge   int64 // unix microseconds: when a quota's period ends, 0 never; the last call of a rate's oldest group
+	period int64 // microseconds, as of the call that opened a quota's period or of a rate's last; 0 never renews
+	newest group // of a rate; without calls when there is none
+	older  *ring // the groups of a rate before that; nil: there never were any
+}
+
+// empty makes a cell that was dropped as good as new.
+func (c *cell) empty() {
+	c.dirty, c.gone = false, false // where its key stands among the changed ones, it is noted once more
+	c.period = 0
+	c.clear()
+}
+
+// clear forgets all calls.
+func (c *cell) clear() {
+	c.used, c.edge, c.newest = 0, 0, group{}
+	if c.older != nil {
+		c.older.n = 0
+	}
+}
+
+// standing ages a cell and returns what it holds against l, and when it next
+// lets go, in unix milliseconds.
+func (c *cell) standing(now int64, l *Limit) (used, reset int64) {
+	if c.kind == Rate {
+		period := micros(l.Period)
+		c.age(now, period)
+		return c.used, c.frees(period) / 1000
+	}
+	if c.edge != 0 && c.edge <= now {
+		c.used, c.edge, c.period = 0, 0, 0
+	}
+	return c.used, c.edge / 1000
+}
+
+// add counts calls and returns when the cell next lets go, in unix milliseconds.
+func (c *cell) add(now, calls int64, l *Limit) (reset int64) {
+	if c.kind == Rate {
+		c.period = micros(l.Period)
+		c.append(now, calls, groupSize(l.Max))
+		return c.frees(c.period) / 1000
+	}
+	if c.used == 0 && c.edge == 0 { // its period opens now; a change of Period waits for the next
+		if c.period = micros(l.Period); c.period > 0 {
+			c.edge = now + c.period
+		}
+	}
+	c.used += calls
+	return c.edge / 1000
+}
+
+// over tells whether a cell counts nothing any more.
+func (c *cell) over(now int64) bool {
+	if c.kind == Rate {
+		return c.used == 0 || c.newest.last+c.period <= now
+	}
+	return c.edge != 0 && c.edge <= now || c.used == 0 && c.edge == 0
+}
