@@ -7,22 +7,18 @@ import (
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
-// Grants that refuse everything, shared by all keys that they are for.
-var (
-	unusableGrant = refusing(unusable)
-	deniedGrant   = refusing(denied)
-	inactiveGrant = refusing(inactive)
-)
-
+// refusing makes a grant that refuses everything.
 func refusing(r *pipeline.Rejection) *pipeline.Grant {
-	return &pipeline.Grant{Refusal: r, Rate: -1, Quota: -1}
+	g := pipeline.NewGrant()
+	g.Refusal = r
+	return g
 }
 
 // grantFor makes the grant of a request's key, and logs what keeps one from
 // being used.
 func (a *Access) grantFor(ex *pipeline.Exchange, def *definition.API) *pipeline.Grant {
 	effective, err := rights.Effective(ex.Session, ex.Policies)
-	grant := unusableGrant
+	grant := refusing(unusable)
 	if err == nil {
 		a.reportMissing(ex, effective.Missing)
 		grant, err = a.GrantFor(effective, def, ex.KeyHash)
@@ -45,17 +41,17 @@ func (a *Access) reportMissing(ex *pipeline.Exchange, missing []string) {
 // the key's hash. With an error the grant refuses every call.
 func (a *Access) GrantFor(r *rights.Rights, def *definition.API, subject string) (*pipeline.Grant, error) {
 	if r.Inactive.Value {
-		return inactiveGrant, nil
+		return refusing(inactive), nil
 	}
 	may, ok := r.For(def.ID)
 	if !ok || r.Master && !a.opts.MasterKeys {
-		return deniedGrant, nil
+		return refusing(denied), nil
 	}
 	urls, err := a.urls.of(may.AllowedURLs)
 	if err != nil {
-		return unusableGrant, err
+		return refusing(unusable), err
 	}
-	g := &pipeline.Grant{Rate: -1, Quota: -1, Limits: make([]counter.Limit, 0, 2)}
+	g := pipeline.NewGrant()
 	if urls != nil { // a nil *urlRules in the interface would not be nil
 		g.URLs = urls
 	}
@@ -64,7 +60,7 @@ func (a *Access) GrantFor(r *rights.Rights, def *definition.API, subject string)
 	}
 	a.limit(g, may, def, subject)
 	if err := counter.Check(g.Limits); err != nil {
-		return unusableGrant, err
+		return refusing(unusable), err
 	}
 	return g, nil
 }
@@ -73,8 +69,7 @@ func (a *Access) GrantFor(r *rights.Rights, def *definition.API, subject string)
 func (a *Access) limit(g *pipeline.Grant, may *rights.Access, def *definition.API, subject string) {
 	if !def.DisableRateLimit {
 		if rate, ok := may.RateLimit(a.opts.Naming, subject); ok {
-			g.Rate = int8(len(g.Limits))
-			g.Limits = append(g.Limits, rate)
+			g.Rate = g.AddLimit(rate)
 		}
 	}
 	if def.QuotaOff() {
@@ -82,7 +77,6 @@ func (a *Access) limit(g *pipeline.Grant, may *rights.Access, def *definition.AP
 	}
 	g.Unlimited = may.Quota.Max < 0
 	if quota, ok := may.QuotaLimit(a.opts.Naming, subject); ok {
-		g.Quota = int8(len(g.Limits))
-		g.Limits = append(g.Limits, quota)
+		g.Quota = g.AddLimit(quota)
 	}
 }

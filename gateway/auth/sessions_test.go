@@ -775,9 +775,11 @@ func TestASessionInMemoryTakesAtMostAKibibyte(t *testing.T) {
 // grantOf is a grant with a rate and a quota, as most are.
 func grantOf(e *entry) *pipeline.Grant {
 	var n counter.Naming
-	return &pipeline.Grant{Policy: "gold", Limits: []counter.Limit{
-		{Key: n.Rate("", e.identity(), e.session.LastUpdated)}, {Key: n.Quota("", e.identity())},
-	}}
+	g := pipeline.NewGrant()
+	g.Policy = "gold"
+	g.AddLimit(counter.Limit{Key: n.Rate("", e.identity(), e.session.LastUpdated)})
+	g.AddLimit(counter.Limit{Key: n.Quota("", e.identity())})
+	return g
 }
 
 func heap() int {

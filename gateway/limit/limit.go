@@ -20,16 +20,24 @@ var (
 	uncounted     = pipeline.NewRejection(pipeline.ReasonCounterUnavailable, 503, "Calls cannot be counted at the moment, please try again")
 )
 
+// A seated counter is asked again under the same limits for less.
+type seated interface {
+	TakeSeated(limits []counter.Limit, seats []counter.Seat, calls int, counts []counter.Count) (refused int, err error)
+}
+
 // Limiter counts the calls of all APIs.
 type Limiter struct {
 	counter counter.Counter
+	seated  seated // counter, when it is one
 	log     *slog.Logger
 	lastLog atomic.Int64 // unix seconds of the last line about a counter that errs
 }
 
 // New returns a limiter that counts with c.
 func New(c counter.Counter, log *slog.Logger) *Limiter {
-	return &Limiter{counter: c, log: log}
+	l := &Limiter{counter: c, log: log}
+	l.seated, _ = c.(seated)
+	return l
 }
 
 // Compile returns the stage that counts calls of an API, or nil when no call of
@@ -92,7 +100,7 @@ func calls(ex *pipeline.Exchange) int { return int(max(ex.Calls, 1)) }
 // take counts calls under the limits of the grant from one index up to another.
 func (l *Limiter) take(ex *pipeline.Exchange, from, to, calls int) pipeline.Verdict {
 	g := ex.Grant
-	refused, err := l.counter.Take(context.Background(), g.Limits[from:to], calls, ex.Counts[from:to]) // the counter bounds its own waiting
+	refused, err := l.ask(ex, from, to, calls)
 	if err != nil {
 		return l.fail(ex, err)
 	}
@@ -104,6 +112,14 @@ func (l *Limiter) take(ex *pipeline.Exchange, from, to, calls int) pipeline.Verd
 	}
 	ex.RetryAfter = retryAfter(ex.Counts[refused].ResetAt, ex.Started.UnixMilli(), g.Limits[refused].Period.Milliseconds())
 	return ex.Reject(rateExceeded)
+}
+
+func (l *Limiter) ask(ex *pipeline.Exchange, from, to, calls int) (refused int, err error) {
+	g, counts := ex.Grant, ex.Counts[from:to]
+	if l.seated != nil {
+		return l.seated.TakeSeated(g.Limits[from:to], g.Seats[from:to], calls, counts)
+	}
+	return l.counter.Take(context.Background(), g.Limits[from:to], calls, counts) // it bounds its own waiting
 }
 
 // retryAfter returns how many whole seconds there are between two times in unix

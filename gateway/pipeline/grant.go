@@ -9,18 +9,34 @@ import (
 // A Grant is what one key may do with one API, compiled from the key's session
 // and the policies in force. It is shared between requests and never changes,
 // but that Operations is filled in when it is first needed. There are as many as
-// keys: a field costs memory.
+// keys: a field costs memory. What a request asks for stands in three lines of
+// the processor's cache, the first of which decides on most refusals.
 type Grant struct {
-	Refusal *Rejection      // not nil: every call with the key to this API ends here
-	URLs    URLRules        // nil: every path and method
-	Limits  []counter.Limit // the rate, then the quota, asked in one Take unless the rate is asked before; at most MaxLimits
+	scope     GrantScope              // set by Keep
+	Refusal   *Rejection              // not nil: every call with the key to this API ends here
+	URLs      URLRules                // nil: every path and method
+	Seats     [MaxLimits]counter.Seat // where Limits are counted, in their order
+	Rate      int8                    // index of the rate in Limits, -1 without one
+	Quota     int8                    // index of the quota in Limits, -1 without one
+	Unlimited bool                    // there is no quota because the key has one without end
 
-	Rate      int8 // index of the rate in Limits, -1 without one
-	Quota     int8 // index of the quota in Limits, -1 without one
-	Unlimited bool // there is no quota because the key has one without end
-
-	Operations atomic.Pointer[OperationRules] // of a GraphQL API; nil before the first operation
+	Limits     []counter.Limit                // the rate, then the quota, asked in one Take unless the rate is asked before; at most MaxLimits
+	room       [MaxLimits]counter.Limit       // what Limits is a part of
 	Policy     string                         // id of the first policy that took part; "" for none
+	Operations atomic.Pointer[OperationRules] // of a GraphQL API; nil before the first operation
+}
+
+// NewGrant returns a grant without limits, which AddLimit adds.
+func NewGrant() *Grant { return &Grant{Rate: -1, Quota: -1} }
+
+// AddLimit adds a limit, of which there must not be more than MaxLimits, and
+// returns its index. It is for whoever makes the grant.
+func (g *Grant) AddLimit(l counter.Limit) int8 {
+	if g.Limits == nil {
+		g.Limits = g.room[:0]
+	}
+	g.Limits = append(g.Limits, l)
+	return int8(len(g.Limits) - 1)
 }
 
 // QuotaMax is what X-RateLimit-Limit shows: how many calls the quota allows, -1
@@ -36,7 +52,7 @@ func (g *Grant) QuotaMax() int64 {
 }
 
 // MaxLimits is the largest number of limits that one request is counted under.
-const MaxLimits = 4
+const MaxLimits = 2
 
 // URLRules decides on methods and paths. Allows does not allocate.
 type URLRules interface {

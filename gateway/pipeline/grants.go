@@ -20,13 +20,8 @@ type GrantScope struct {
 // the policies that it was last used with. The zero value is empty. It is safe
 // for concurrent use; a grant that is lost to a race is compiled again.
 type Grants struct {
-	first atomic.Pointer[granted] // most keys are used with one API
+	first atomic.Pointer[Grant] // most keys are used with one API
 	more  atomic.Pointer[grantTable]
-}
-
-type granted struct {
-	scope GrantScope
-	grant *Grant
 }
 
 type grantTable struct {
@@ -37,7 +32,7 @@ type grantTable struct {
 // Find returns the grant for a scope, or nil. It does not allocate.
 func (g *Grants) Find(scope GrantScope) *Grant {
 	if first := g.first.Load(); first != nil && first.scope == scope {
-		return first.grant
+		return first
 	}
 	table := g.more.Load()
 	if table == nil || table.policies != scope.Policies {
@@ -50,11 +45,12 @@ func (g *Grants) Find(scope GrantScope) *Grant {
 }
 
 // Keep remembers the grant for a scope, and forgets those of other policies
-// when it comes upon them.
+// when it comes upon them. A grant is kept once: it is of that scope for good.
 func (g *Grants) Keep(scope GrantScope, grant *Grant) {
+	grant.scope = scope
 	first := g.first.Load()
 	if first == nil || first.scope.Policies != scope.Policies || first.scope.API == scope.API {
-		g.first.Store(&granted{scope, grant})
+		g.first.Store(grant)
 		return
 	}
 	table := g.more.Load()

@@ -103,7 +103,7 @@ func (r *Rights) apply(policies *definition.PolicySet) error {
 			return &ConflictError{Policy: id}
 		}
 		r.applied = append(r.applied, p)
-		r.Policies = append(r.Policies, id)
+		r.Policies = append(r.Policies, p.Key()) // id, but as text that all keys share
 		if group(acl).written(p) && len(p.AccessRights) > 0 {
 			r.lists++
 		}
