@@ -100,9 +100,6 @@ func compareCase(rounds []round, name string) comparison {
 	for i := range rounds {
 		ratios = append(ratios, least(nows[i], c.byTime)/least(bases[i], c.byTime))
 		self := bases[i][1].cost(c.byTime) / bases[i][0].cost(c.byTime)
-		if i%2 == 1 {
-			self = 1 / self // a machine that slows down steadily is no noise
-		}
 		selves = append(selves, self)
 	}
 	c.ratio = medianInterval(ratios)

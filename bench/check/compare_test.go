@@ -24,29 +24,33 @@ func (m machine) run(cost, allocs, progress float64) samples {
 	return samples{{name: "keyless", budget: true, wall: cost, allocs: allocs}}
 }
 
+// rounds are as measure would make them.
 func (m machine) rounds(n int, base, now sample) []round {
 	all := make([]round, n)
-	for i := range all {
-		at := func(turn int) float64 { return float64(4*i+turn) / float64(4*n) }
-		b, w := func(turn int) samples { return m.run(base.wall, base.allocs, at(turn)) }, func(turn int) samples { return m.run(now.wall, now.allocs, at(turn)) }
-		if i%2 == 0 {
-			all[i] = round{base: [2]samples{b(0), b(3)}, now: [2]samples{w(1), w(2)}}
-		} else {
-			all[i] = round{now: [2]samples{w(0), w(3)}, base: [2]samples{b(1), b(2)}}
+	for i := range 4 * turns * n {
+		r, turn, place := &all[i/(4*turns)], i/4, i%4
+		isNow := (place == 1 || place == 2) != (turn%2 == 1)
+		cost, into := base, &r.base
+		if isNow {
+			cost, into = now, &r.now
+		}
+		which := place / 2
+		for _, s := range m.run(cost.wall, cost.allocs, float64(i)/float64(4*turns*n)) {
+			into[which] = into[which].add(s)
 		}
 	}
 	return all
 }
 
 func shared(seed uint64) machine {
-	return machine{random: rand.New(rand.NewPCG(seed, 1)), spread: 0.03, held: 5, drift: 0.2}
+	return machine{random: rand.New(rand.NewPCG(seed, 1)), spread: 0.05, held: 40, drift: 0.2}
 }
 
 // often counts verdicts over many seeds.
 func often(times int, base, now sample) map[verdict]int {
 	counts := map[verdict]int{}
 	for seed := range times {
-		counts[compare(shared(uint64(seed)).rounds(20, base, now))[0].verdict]++
+		counts[compare(shared(uint64(seed)).rounds(12, base, now))[0].verdict]++
 	}
 	return counts
 }
@@ -65,7 +69,7 @@ func TestWhatIsFivePercentSlowerIsFound(t *testing.T) {
 		}
 	}
 	quiet := machine{random: rand.New(rand.NewPCG(7, 7)), spread: 0.01}
-	if v := compare(quiet.rounds(20, base, sample{wall: 21}))[0].verdict; v != slower {
+	if v := compare(quiet.rounds(12, base, sample{wall: 21}))[0].verdict; v != slower {
 		t.Errorf("5 %% slower on a quiet machine is %q", v)
 	}
 }
@@ -83,7 +87,7 @@ func TestNoiseIsNotReported(t *testing.T) {
 
 func TestAMachineThatDiffersFromItselfWidensTheBound(t *testing.T) {
 	m := machine{random: rand.New(rand.NewPCG(3, 3)), spread: 0.5, held: 20}
-	c := compare(m.rounds(20, sample{wall: 20}, sample{wall: 22}))[0]
+	c := compare(m.rounds(12, sample{wall: 20}, sample{wall: 22}))[0]
 	if c.noise < 0.05 {
 		t.Errorf("noise is %v", c.noise)
 	}
@@ -93,7 +97,7 @@ func TestAMachineThatDiffersFromItselfWidensTheBound(t *testing.T) {
 }
 
 func TestWhatIsFasterIsSaid(t *testing.T) {
-	if c := compare(shared(1).rounds(20, sample{wall: 20}, sample{wall: 16}))[0]; c.verdict != faster {
+	if c := compare(shared(1).rounds(12, sample{wall: 20}, sample{wall: 16}))[0]; c.verdict != faster {
 		t.Errorf("20 %% faster is %q: %+v", c.verdict, c)
 	}
 }
@@ -111,7 +115,7 @@ func TestAllocationsFail(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := machine{random: rand.New(rand.NewPCG(5, 5)), spread: 0.005}
-			if got := compare(m.rounds(20, c.base, c.now))[0].verdict; got != c.want {
+			if got := compare(m.rounds(12, c.base, c.now))[0].verdict; got != c.want {
 				t.Errorf("verdict %q, want %q", got, c.want)
 			}
 		})
@@ -119,7 +123,7 @@ func TestAllocationsFail(t *testing.T) {
 }
 
 func TestBackgroundWorkIsNoAllocationOfARequest(t *testing.T) {
-	rounds := shared(2).rounds(20, sample{wall: 20}, sample{wall: 20})
+	rounds := shared(2).rounds(12, sample{wall: 20}, sample{wall: 20})
 	rounds[4].now[1][0].allocs = 1
 	if c := compare(rounds)[0]; c.verdict == allocates || c.verdict == both {
 		t.Errorf("one run of forty allocated: %q", c.verdict)

@@ -16,39 +16,51 @@ import (
 // runLimit is how long one run may take: it takes seconds.
 const runLimit = 5 * time.Minute
 
-// readings is how often each case is read within a run. A reading takes milliseconds,
-// and of several one is seldom disturbed by a neighbour.
-const readings = 6
+// turns is how often both programs run twice within a round. The least that a
+// case took in them counts: on a machine that others use too, a run of a second
+// is seldom all their victim, and of five one is seldom disturbed at all.
+const turns = 5
 
-// A round is two runs of each program, close to each other in time.
+// A round is what cases took at least in the first and in the second runs of its
+// turns, close to each other in time.
 type round struct{ base, now [2]samples }
 
-// measure runs the programs in rounds: base, now, now, base, and the next time
-// the other way round, so that a machine that becomes slower meanwhile is slower
-// for both.
+// measure runs the programs in rounds.
 func measure(ctx context.Context, p programs, o options, progress io.Writer) ([]round, error) {
 	rounds := make([]round, o.rounds)
 	began := time.Now()
 	for i := range rounds {
-		r := &rounds[i]
-		turns := []struct {
-			program
-			into *samples
-		}{{p.base, &r.base[0]}, {p.now, &r.now[0]}, {p.now, &r.now[1]}, {p.base, &r.base[1]}}
-		if i%2 == 1 {
-			turns[0], turns[1], turns[2], turns[3] = turns[1], turns[0], turns[3], turns[2]
-		}
-		for _, turn := range turns {
-			var err error
-			if *turn.into, err = turn.sample(ctx, o); err != nil {
+		for turn := range turns {
+			if err := rounds[i].turn(ctx, p, o, (i*turns+turn)%2 == 1); err != nil {
 				return nil, err
 			}
 		}
-		took := time.Since(began)
-		left := took / time.Duration(i+1) * time.Duration(o.rounds-i-1)
+		left := time.Since(began) / time.Duration(i+1) * time.Duration(o.rounds-i-1)
 		fmt.Fprintf(progress, "round %d of %d, about %s left\n", i+1, o.rounds, left.Round(time.Second))
 	}
 	return rounds, nil
+}
+
+// turn runs base, now, now, base, or the other way round, so that a machine that
+// becomes slower meanwhile is slower for both.
+func (r *round) turn(ctx context.Context, p programs, o options, reverse bool) error {
+	order := []struct {
+		program
+		into *samples
+	}{{p.base, &r.base[0]}, {p.now, &r.now[0]}, {p.now, &r.now[1]}, {p.base, &r.base[1]}}
+	if reverse {
+		order[0], order[1], order[2], order[3] = order[1], order[0], order[3], order[2]
+	}
+	for _, next := range order {
+		s, err := next.sample(ctx, o)
+		if err != nil {
+			return err
+		}
+		for _, one := range s {
+			*next.into = next.into.add(one)
+		}
+	}
+	return nil
 }
 
 // sample runs the benchmarks once.
@@ -56,7 +68,7 @@ func (p program) sample(ctx context.Context, o options) (samples, error) {
 	limited, cancel := context.WithTimeout(ctx, runLimit)
 	defer cancel()
 	cmd := exec.CommandContext(limited, p.path,
-		"-test.run", "^$", "-test.bench", o.bench, "-test.benchmem", "-test.benchtime", strconv.Itoa(o.times)+"x", "-test.count", strconv.Itoa(readings))
+		"-test.run", "^$", "-test.bench", o.bench, "-test.benchmem", "-test.benchtime", strconv.Itoa(o.times)+"x")
 	cmd.Dir = p.dir
 	// One processor: what a request costs is then not mixed with which of two
 	// threads happened to be awake.
