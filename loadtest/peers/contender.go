@@ -58,10 +58,18 @@ func (b *bench) contenders() []contender {
 		all = append(all, contender{s.name, startSluice(s.as)})
 		for _, build := range b.others {
 			s.as.build = build
-			all = append(all, contender{s.name + ", " + filepath.Base(build), startSluice(s.as)})
+			all = append(all, contender{nameOf(s.name, build), startSluice(s.as)})
 		}
 	}
 	return all
+}
+
+// nameOf is the name of a contender that is another build, "" being this one.
+func nameOf(name, build string) string {
+	if build == "" {
+		return name
+	}
+	return name + ", " + filepath.Base(build)
 }
 
 // chosen is what -only leaves, with the yardstick.
@@ -122,8 +130,10 @@ func (b *bench) plan(r *running, conns int) load.Plan {
 }
 
 // head is a request's head without its last line.
-func (b *bench) head(addr string) string {
-	return "GET " + b.path() + " HTTP/1.1\r\nHost: " + addr +
+func (b *bench) head(addr string) string { return b.headFor(addr, b.path()) }
+
+func (b *bench) headFor(addr, path string) string {
+	return "GET " + path + " HTTP/1.1\r\nHost: " + addr +
 		"\r\nUser-Agent: loadtest/1.0\r\nAccept: */*\r\nAccept-Encoding: gzip\r\n"
 }
 

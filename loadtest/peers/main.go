@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime"
@@ -53,7 +54,7 @@ func main() {
 	flag.StringVar(&o.bin, "bin", "", "`folder` of sluice, origin, bare and vegeta, built")
 	flag.StringVar(&others, "others", "", "other builds of sluice, `paths` with commas between, that take part as well")
 	flag.StringVar(&o.files, "files", "loadtest", "`folder` that holds vegeta and k6")
-	flag.StringVar(&what, "what", "cpu,idle,openloop,scenarios", "`measurements`: cpu, idle, openloop, scenarios, scale, graphql")
+	flag.StringVar(&what, "what", "cpu,idle,openloop,scenarios", "`measurements`, of those in loadtest/README.md")
 	flag.StringVar(&o.only, "only", "", "`text` that a contender's name must contain; the bare proxy always takes part")
 	flag.IntVar(&o.conns, "conns", 64, "keep-alive connections of the client")
 	flag.IntVar(&o.rounds, "rounds", 11, "rounds of each contender")
@@ -110,6 +111,7 @@ var measurements = map[string]func(context.Context, *bench) error{
 	"cpu":       measureCPU,
 	"idle":      measureIdle,
 	"openloop":  measureOpenLoop,
+	"overload":  measureOverload,
 	"scenarios": measureScenarios,
 	"scale":     measureScale,
 	"graphql":   measureGraphQL,
@@ -129,7 +131,7 @@ type bench struct {
 func run(ctx context.Context, o options, out io.Writer) error {
 	for _, what := range o.what {
 		if measurements[what] == nil {
-			return fmt.Errorf("-what %s: want some of cpu, idle, openloop, scenarios, scale, graphql", what)
+			return fmt.Errorf("-what %s: want some of %s", what, strings.Join(slices.Sorted(maps.Keys(measurements)), ", "))
 		}
 	}
 	r, err := rig.New()

@@ -94,19 +94,21 @@ func (b *bench) openAll(ctx context.Context, some []contender) ([]*opening, erro
 }
 
 // open pins a contender and makes a client for it.
-func (b *bench) open(r *running, kinds ...load.Kind) (*opening, error) {
-	if len(kinds) == 0 {
-		p := b.plan(r, 1)
-		kinds = []load.Kind{{Name: r.name, Weight: 1, Request: p.Request, Want: p.Want}}
-	}
+func (b *bench) open(r *running) (*opening, error) {
 	if err := b.place(r); err != nil {
 		return nil, err
 	}
-	client, err := load.NewOpen(load.OpenPlan{Addr: r.addr, Conns: openConns, Kinds: kinds})
+	client, err := load.NewOpen(load.OpenPlan{Addr: r.addr, Conns: openConns, Kinds: []load.Kind{b.kind(r)}})
 	if err != nil {
 		return nil, err
 	}
 	return &opening{running: r, client: client}, nil
+}
+
+// kind is the sort of call that the closed loop makes as well.
+func (b *bench) kind(r *running) load.Kind {
+	p := b.plan(r, 1)
+	return load.Kind{Name: r.name, Weight: 1, Request: p.Request, Want: p.Want}
 }
 
 func closeAll(all []*opening) {
@@ -153,8 +155,7 @@ func (b *bench) capacities(ctx context.Context, all []*opening) ([]*opening, err
 // capacityOf measures one contender in a closed loop, with the client of the open
 // one: it costs least. Every key that there is was shown before.
 func (b *bench) capacityOf(ctx context.Context, r *running) (sample, error) {
-	p := b.plan(r, b.conns)
-	client, err := load.NewOpen(load.OpenPlan{Addr: r.addr, Conns: b.conns, Kinds: []load.Kind{{Name: r.name, Weight: 1, Request: p.Request, Want: p.Want}}})
+	client, err := load.NewOpen(load.OpenPlan{Addr: r.addr, Conns: b.conns, Kinds: []load.Kind{b.kind(r)}})
 	if err != nil {
 		return sample{}, err
 	}

@@ -180,10 +180,7 @@ func (b *bench) writeAPIs(s setup, apps string) error {
 		return err
 	}
 	for i := range s.apis {
-		id := fmt.Sprintf("api-%06d", i)
-		if i == 0 {
-			id = "bench"
-		}
+		id := apiID(i)
 		api := map[string]any{
 			"api_id": id, "name": id, "org_id": "loadtest", "active": true,
 			"use_keyless": s.keys == 0, "strip_auth_data": true,
@@ -205,6 +202,14 @@ func (b *bench) writeAPIs(s setup, apps string) error {
 		}
 	}
 	return nil
+}
+
+// apiID is the name of an API; the first is the one that is measured.
+func apiID(i int) string {
+	if i == 0 {
+		return "bench"
+	}
+	return fmt.Sprintf("api-%06d", i)
 }
 
 // awaitAPI returns once the API that is measured is served, whatever it answers

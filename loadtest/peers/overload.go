@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/sluicegate/sluice/loadtest/load"
+)
+
+// What an overload is: so much more than a contender can do, for so long, by
+// clients that wait no longer than patience. Afterwards half of what it can do
+// must be served as if nothing had been.
+const (
+	overloadShare = 1.5
+	overloadFor   = 10 * time.Second
+	overloadSlice = time.Second
+	patience      = 2 * time.Second
+	afterShare    = 0.5
+	afterFor      = 2 * time.Second
+)
+
+// shedding are the answers of a server that refuses what it cannot do.
+var shedding = []int{http.StatusServiceUnavailable, http.StatusTooManyRequests}
+
+// measureOverload asks contenders for more than they can do: what they serve then,
+// how quickly, and whom.
+func measureOverload(ctx context.Context, b *bench) error {
+	release, err := b.pin()
+	if err != nil {
+		return err
+	}
+	defer release()
+	b.printf("### Overload: %.0f %% of capacity for %v\n\n%s Calls arrive at random (Poisson) on up to %d connections, latency counts from when each was due, and nobody waits longer than %v.\n\n",
+		overloadShare*100, overloadFor, b.placement(), openConns, patience)
+	var all []*overload
+	for _, c := range b.overloaded() {
+		o, err := b.overloadOf(ctx, c)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			b.leaveOut(c.name, err)
+			continue
+		}
+		all = append(all, o)
+	}
+	b.printOverload(all)
+	b.printSlices(all)
+	return b.measureFairness(ctx)
+}
+
+// overloaded are the contenders: of the others one each, for comparison.
+func (b *bench) overloaded() []contender {
+	return slices.DeleteFunc(b.chosen(b.contenders()), func(c contender) bool {
+		return slices.Contains([]string{"bare fasthttp, again", "net/http", "nginx with Lua, key + rate + quota", "HAProxy, key + rate + quota"}, c.name)
+	})
+}
+
+// overload is what one contender's came to.
+type overload struct {
+	name     string
+	capacity sample
+	during   *load.Outcome
+	cpu      time.Duration // of the contender
+	after    *load.Tally
+}
+
+// overloadOf starts a contender, measures its capacity, and asks for more.
+func (b *bench) overloadOf(ctx context.Context, c contender) (*overload, error) {
+	r, err := c.start(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer r.stop()
+	r.name = c.name
+	return b.overwhelm(ctx, r, []load.Kind{b.kind(r)})
+}
+
+// overwhelm asks a contender for more than it can do, in calls of some kinds.
+func (b *bench) overwhelm(ctx context.Context, r *running, kinds []load.Kind) (*overload, error) {
+	for k := range kinds {
+		kinds[k].Refusals = shedding
+	}
+	if err := b.place(r); err != nil {
+		return nil, err
+	}
+	client, err := load.NewOpen(load.OpenPlan{Addr: r.addr, Conns: openConns, Kinds: kinds, Patience: patience})
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	got := &overload{name: r.name}
+	b.progress("capacity of %s", r.name)
+	if got.capacity, err = b.capacityOf(ctx, r); err != nil {
+		return nil, err
+	}
+	b.progress("overload of %s", r.name)
+	before, err := r.process.CPU()
+	if err != nil {
+		return nil, err
+	}
+	got.during, err = client.Run(ctx, load.Pace{Rate: overloadShare * got.capacity.perSecond, For: overloadFor, Slice: overloadSlice, Seed: 1})
+	if err != nil {
+		return nil, err
+	}
+	after, err := r.process.CPU()
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, r.process.Log())
+	}
+	got.cpu = after - before
+	out, err := client.Run(ctx, load.Pace{Rate: afterShare * got.capacity.perSecond, For: afterFor, Seed: 2})
+	if err != nil {
+		return nil, err
+	}
+	got.after = out.Total()
+	return got, nil
+}
+
+// printOverload prints a row for each contender.
+func (b *bench) printOverload(all []*overload) {
+	b.printf("| | capacity/s | asked/s | served/s | of capacity %% | worst second %% | shed %% | given up %% | wrong | p50 ms | p99 ms | p99 of shed ms | CPU µs per call | client late, p99 ms | served of %.0f %% right after, %% |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n", afterShare*100)
+	for _, o := range all {
+		sum, seconds := o.during.Total(), overloadFor.Seconds()
+		worst := sum.Served
+		for i := range o.during.Slices {
+			worst = min(worst, o.during.Slice(i).Served)
+		}
+		asked := float64(sum.Asked)
+		b.printf("| %s | %.0f | %.0f | %.0f | **%.0f** | %.0f | %.1f | %.1f | %d | %.2f | %.2f | %.2f | %.1f | %.2f | %.1f |\n",
+			o.name, o.capacity.perSecond, asked/seconds, float64(sum.Served)/seconds,
+			100*float64(sum.Served)/seconds/o.capacity.perSecond, 100*float64(worst)/overloadSlice.Seconds()/o.capacity.perSecond,
+			100*float64(sum.Refused)/asked, 100*float64(sum.Late)/asked, sum.Bad,
+			millis(sum.Latency.Quantile(0.5)), millis(sum.Latency.Quantile(0.99)), millis(sum.Refusal.Quantile(0.99)),
+			micros(o.cpu)/float64(sum.Good+sum.Refused+sum.Bad), millis(o.during.Lag.Quantile(0.99)),
+			100*float64(o.after.Good)/float64(o.after.Asked))
+		if o.during.First != nil {
+			b.note("%s: first error: %v", o.name, o.during.First)
+		}
+		if busy := o.capacity.proxy * o.capacity.perSecond / 1e6; busy < 0.9*float64(b.procs) {
+			b.note("%s was on its core for %.0f %% of the time when its capacity was measured: client and upstream were the limit, and the capacity is greater.", o.name, busy*100)
+		}
+	}
+	b.endTable()
+}
+
+// printSlices prints how the overload of Sluice went, second by second.
+func (b *bench) printSlices(all []*overload) {
+	for _, o := range all {
+		if o.name != "Sluice, keyless" {
+			continue
+		}
+		b.printf("%s, second by second:\n\n| second | asked | served | shed | given up | p50 ms | p99 ms |\n|---|---|---|---|---|---|---|\n", o.name)
+		for i := range o.during.Slices {
+			t := o.during.Slice(i)
+			b.printf("| %d | %d | %d | %d | %d | %.2f | %.2f |\n", i+1, t.Asked, t.Served, t.Refused, t.Late, millis(t.Latency.Quantile(0.5)), millis(t.Latency.Quantile(0.99)))
+		}
+		b.endTable()
+	}
+}
+
+// The shares of capacity that keys and APIs ask for in an overload: one of them
+// far more than its share, the others little.
+const (
+	greedy      = 1.3
+	quietKeys   = 20
+	quietAPIs   = 5
+	quietOfKeys = 0.2 // together
+	quietOfAPIs = 0.2
+)
+
+// measureFairness has one key, and then one API, ask for more than there is.
+func (b *bench) measureFairness(ctx context.Context) error {
+	b.printf("### Overload by one: %.0f %% of capacity asked for by it, %.0f %% by the quiet ones together\n\n", greedy*100, quietOfKeys*100)
+	b.printf("| | | asked/s | served %% | shed %% | given up %% | wrong | p50 ms | p99 ms |\n|---|---|---|---|---|---|---|---|---|\n")
+	builds := append([]string{""}, b.others...)
+	for _, build := range builds {
+		for _, c := range []struct {
+			name  string
+			as    setup
+			kinds func(*running) []load.Kind
+		}{
+			{"Sluice, 1 greedy key, 20 quiet", setup{keys: 1 + quietKeys, build: build}, b.kindsOfKeys},
+			{"Sluice, 1 greedy API, 5 quiet", setup{build: build, apis: max(b.many, 1+quietAPIs)}, b.kindsOfAPIs},
+		} {
+			name := nameOf(c.name, build)
+			if err := b.fairnessOf(ctx, name, c.as, c.kinds); ctx.Err() != nil {
+				return ctx.Err()
+			} else if err != nil {
+				b.leaveOut(name, err)
+			}
+		}
+	}
+	b.endTable()
+	return nil
+}
+
+func (b *bench) fairnessOf(ctx context.Context, name string, as setup, kinds func(*running) []load.Kind) error {
+	r, err := startSluice(as)(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer r.stop()
+	r.name = name
+	got, err := b.overwhelm(ctx, r, kinds(r))
+	if err != nil {
+		return err
+	}
+	quiet, worst := new(load.Tally), got.during.Kind(1)
+	for k := 1; k < len(got.during.Slices[0]); k++ {
+		t := got.during.Kind(k)
+		quiet.Add(t)
+		if t.Good*worst.Asked < worst.Good*t.Asked {
+			worst = t
+		}
+	}
+	b.printShare(name, "greedy", got.during.Kind(0))
+	b.printShare("", "quiet, together", quiet)
+	b.printShare("", "quiet, the worst off", worst)
+	if got.during.First != nil {
+		b.note("%s: first error: %v", name, got.during.First)
+	}
+	return nil
+}
+
+func (b *bench) printShare(name, who string, t *load.Tally) {
+	asked := float64(max(t.Asked, 1))
+	b.printf("| %s | %s | %.0f | **%.1f** | %.1f | %.1f | %d | %.2f | %.2f |\n", name, who, asked/overloadFor.Seconds(),
+		100*float64(t.Good)/asked, 100*float64(t.Refused)/asked, 100*float64(t.Late)/asked, t.Bad,
+		millis(t.Latency.Quantile(0.5)), millis(t.Latency.Quantile(0.99)))
+}
+
+// kindsOfKeys are calls of one greedy key and of quiet ones.
+func (b *bench) kindsOfKeys(r *running) []load.Kind {
+	var kinds []load.Kind
+	for i, key := range r.keys {
+		kinds = append(kinds, load.Kind{Name: fmt.Sprintf("key %d", i), Weight: weight(i, quietKeys, quietOfKeys), Request: b.keyed(r.addr, []string{key}), Want: b.plan(r, 1).Want})
+	}
+	return kinds
+}
+
+// kindsOfAPIs are calls of one greedy API and of quiet ones.
+func (b *bench) kindsOfAPIs(r *running) []load.Kind {
+	var kinds []load.Kind
+	for i := range 1 + quietAPIs {
+		request := []byte(b.headFor(r.addr, "/"+apiID(i)+"/"+b.body) + "\r\n")
+		kinds = append(kinds, load.Kind{
+			Name: apiID(i), Weight: weight(i, quietAPIs, quietOfAPIs), Want: b.plan(r, 1).Want,
+			Request: func(dst []byte, _ uint64) []byte { return append(dst, request...) },
+		})
+	}
+	return kinds
+}
+
+// weight is the share of the i-th: the first is greedy.
+func weight(i, quiet int, together float64) float64 {
+	if i == 0 {
+		return greedy
+	}
+	return together / float64(quiet)
+}
