@@ -28,6 +28,8 @@ type try struct {
 	lines  int           // bytes of the answer's lines that are not the upstream's
 	upload *upload       // nil: the body went with the head
 	head   head
+
+	upgrade []byte // protocols that the request asks for; nil: none
 }
 
 // begin starts the clock.
@@ -40,6 +42,7 @@ func (t *try) begin() {
 // is no longer the caller's.
 func (t *try) run(c *conn) error {
 	c.begin(t.start)
+	c.blind = c.blind && t.upgrade == nil // what comes behind a 101 is no surplus
 	if err := c.arm(t.until, t.f.slack); err != nil {
 		return err
 	}
@@ -57,7 +60,7 @@ func (t *try) run(c *conn) error {
 		t.upload = startUpload(c, t.ex.Call, t.f.timeout)
 	}
 	a := t.ex.Answer
-	lines, err := c.readHead(&t.head, a.Lines[:t.lines])
+	lines, err := c.readHead(&t.head, a.Lines[:t.lines], t.upgrade != nil)
 	if t.upload != nil {
 		err = t.upload.settle(err, t.head.status, t.streams())
 		if !t.upload.beside && t.upload.fault != nil {
@@ -112,6 +115,8 @@ func (t *try) deliver(c *conn) error {
 	keep := h.reusable() && (t.upload == nil || t.upload.beside || t.upload.complete())
 	bodyless := h.bodyless(methodOf(t.ex))
 	switch {
+	case h.status == 101:
+		return t.switchProtocols(c)
 	case bodyless && c.surplus():
 		return errSurplus
 	case bodyless:

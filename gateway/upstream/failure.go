@@ -46,7 +46,7 @@ var (
 	errSurplus = malformed("bytes beside it that nobody asked for")
 	errStopped = errors.New("connections are closed for good")
 	errUpload  = errors.New("the request's body broke off while its answer was passed on")
-	errHeader  = errors.New("request header with too many Connection lines or a NUL")
+	errHeader  = errors.New("request header with too many Connection lines")
 )
 
 // malformed is what was wrong with an answer.

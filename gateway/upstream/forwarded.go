@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
 )
 
 // forwarded carries a request's header lines over, and what earlier proxies
@@ -15,6 +16,9 @@ type forwarded struct {
 	trusted    bool // the peer is a proxy that is believed
 	userAgent  bool // the client sent one
 	connection connectionLists
+
+	upgrade      []byte // protocols that the client would rather speak
+	upgradeTwice bool   // more than one line names such
 
 	chain             [8][]byte // values of X-Forwarded-For, the last ones, in their order
 	links             int
@@ -40,40 +44,27 @@ var ownNames = [...]string{
 }
 
 // copyLines appends the client's header lines but those that are for one
-// connection only, that are made anew, or that drop names. A line that is not
-// one name and one value is left out: other readers could split it elsewhere.
-func (s *forwarded) copyLines(dst, lines []byte, drop []string) ([]byte, error) {
-	if bytes.IndexByte(lines, 0) >= 0 {
-		return dst, errHeader
-	}
-	start := len(dst)
-	for len(lines) > 0 {
-		end := bytes.IndexByte(lines, '\n')
-		line := lines
-		if end >= 0 {
-			line, lines = lines[:end], lines[end+1:]
-		} else {
-			lines = nil
-		}
-		if n := len(line); n > 0 && line[n-1] == '\r' {
-			line = line[:n-1]
-		}
-		colon := bytes.IndexByte(line, ':')
-		if colon < 0 || !isToken(line[:colon]) || bytes.IndexByte(line, '\r') >= 0 {
+// connection only, that are made anew, or that drop names. The server has made
+// sure that each is one name and one value: runs of those that pass are copied as
+// they are.
+func (s *forwarded) copyLines(dst []byte, call *wire.Call, drop []string) ([]byte, error) {
+	start, kept := len(dst), int32(0)
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		pass := f.Name == wire.NameOther || s.look(call, f)
+		if pass && (len(drop) == 0 || !isDropped(call.NameOf(f), drop)) {
 			continue
 		}
-		pass, ok := s.look(line[:colon], line[colon+1:])
-		if !ok {
-			return dst, errHeader
-		}
-		if pass && !isDropped(line[:colon], drop) {
-			dst = append(dst, line...)
-			dst = append(dst, "\r\n"...)
-		}
+		dst = append(dst, call.Lines[kept:f.Start]...)
+		kept = f.End
+	}
+	dst = append(dst, call.Lines[kept:]...)
+	if s.connection.tooMany {
+		return dst, errHeader
 	}
 	for _, name := range drop {
 		for i, own := range ownNames {
-			if strings.EqualFold(name, own) {
+			if len(name) == len(own) && strings.EqualFold(name, own) {
 				s.unwanted |= 1 << i
 			}
 		}
@@ -81,78 +72,50 @@ func (s *forwarded) copyLines(dst, lines []byte, drop []string) ([]byte, error) 
 	return dst[:start+len(s.connection.strip(dst[start:]))], nil
 }
 
-// look tells whether a line may pass. It returns !ok when the request must not
-// go on.
-func (s *forwarded) look(name, value []byte) (pass, ok bool) {
-	switch len(name) {
-	case len("te"):
-		return !equalFold(name, "te"), true
-	case len("host"):
-		return !equalFold(name, "host"), true
-	case len("expect"):
-		return !equalFold(name, "expect"), true
-	case len("upgrade"):
-		return !equalFold(name, "upgrade") && !equalFold(name, "trailer"), true
-	case len("forwarded"):
-		return !equalFold(name, "x-real-ip") && (s.trusted || !equalFold(name, "forwarded")), true
-	case len("connection"):
-		switch {
-		case equalFold(name, "connection"):
-			return false, s.connection.add(value)
-		case equalFold(name, "user-agent"):
-			s.userAgent = true
-		case equalFold(name, "keep-alive"):
-			return false, true
-		}
-	case len("x-request-id"):
-		return !equalFold(name, "x-request-id"), true
-	case len("content-length"):
-		if equalFold(name, "content-length") {
-			return false, true
-		}
-	case len("proxy-connection"):
-		if equalFold(name, "proxy-connection") {
-			return false, true
-		}
-	case len("transfer-encoding"):
-		if equalFold(name, "transfer-encoding") {
-			return false, true
-		}
-	case len("proxy-authenticate"):
-		return !equalFold(name, "proxy-authenticate"), true
-	case len("proxy-authorization"):
-		if equalFold(name, "proxy-authorization") {
-			return false, true
-		}
+// look tells whether a line passes that has one of the names known.
+func (s *forwarded) look(call *wire.Call, f *wire.Field) (pass bool) {
+	switch f.Name {
+	case wire.NameHost, wire.NameTE, wire.NameTrailer, wire.NameExpect, wire.NameKeepAlive, wire.NameXRealIP, wire.NameXRequestID,
+		wire.NameContentLength, wire.NameTransferEncoding,
+		wire.NameProxyConnection, wire.NameProxyAuthenticate, wire.NameProxyAuthorization:
+		return false
+	case wire.NameForwarded:
+		return s.trusted
+	case wire.NameConnection:
+		s.connection.add(call.ValueOf(f))
+		return false
+	case wire.NameUpgrade:
+		s.upgradeTwice = s.upgrade != nil
+		s.upgrade = call.ValueOf(f)
+		return false
+	case wire.NameUserAgent:
+		s.userAgent = true
+	case wire.NameXForwarded, wire.NameXForwardedFor, wire.NameXForwardedHost, wire.NameXForwardedPort, wire.NameXForwardedProto:
+		return s.trusted && s.hear(f.Name, call.ValueOf(f))
 	}
-	if hasPrefixFold(name, "x-forwarded-") {
-		return s.hear(name[len("x-forwarded-"):], trim(value)), true
-	}
-	return true, true
+	return true
 }
 
-// hear notes what an X-Forwarded- line says if it comes from somebody who is
+// hear notes what an X-Forwarded- line says that comes from somebody who is
 // believed, and tells whether the line passes as it is.
-func (s *forwarded) hear(what, value []byte) (pass bool) {
-	switch {
-	case !s.trusted:
-		return false
-	case equalFold(what, "for"):
+func (s *forwarded) hear(name wire.Name, value []byte) (pass bool) {
+	switch name {
+	case wire.NameXForwardedFor:
 		if s.links == len(s.chain) { // the first ones are the least certain
 			copy(s.chain[:], s.chain[1:])
 			s.links--
 		}
 		s.chain[s.links] = value
 		s.links++
-	case equalFold(what, "proto"):
+	case wire.NameXForwardedProto:
 		if equalFold(value, "http") || equalFold(value, "https") {
 			s.proto = value
 		}
-	case equalFold(what, "host"):
+	case wire.NameXForwardedHost:
 		if isHost(value) {
 			s.host = value
 		}
-	case equalFold(what, "port"):
+	case wire.NameXForwardedPort:
 		if n, err := strconv.ParseUint(string(value), 10, 16); err == nil && n > 0 {
 			s.port = value
 		}
@@ -207,14 +170,7 @@ func (s *forwarded) wants(line uint8) bool { return s.unwanted&line == 0 }
 // appendOwn appends the lines that tell the upstream where the request comes
 // from.
 func (s *forwarded) appendOwn(dst []byte, ex *pipeline.Exchange) []byte {
-	if s.wants(ownFor) {
-		dst = s.appendChain(dst, ex.Call.Peer)
-	}
-	if s.wants(ownReal) && ex.Client.IsValid() {
-		dst = append(dst, "X-Real-IP: "...)
-		dst = ex.Client.WithZone("").AppendTo(dst)
-		dst = append(dst, "\r\n"...)
-	}
+	dst = s.appendAddresses(dst, ex)
 	proto, host := s.proto, s.host
 	switch {
 	case len(proto) > 0:
@@ -244,25 +200,46 @@ func (s *forwarded) appendOwn(dst []byte, ex *pipeline.Exchange) []byte {
 	return dst
 }
 
-// appendChain appends X-Forwarded-For: what the chain was, and the peer.
-func (s *forwarded) appendChain(dst []byte, peer netip.Addr) []byte {
-	if s.links == 0 && !peer.IsValid() {
+// appendAddresses appends X-Forwarded-For, which is what the chain was and the
+// peer, and X-Real-IP.
+func (s *forwarded) appendAddresses(dst []byte, ex *pipeline.Exchange) []byte {
+	peer := ex.Call.Peer
+	var text []byte // of peer
+	if s.wants(ownFor) && (s.links > 0 || peer.IsValid()) {
+		dst = append(dst, "X-Forwarded-For: "...)
+		for i, link := range s.chain[:s.links] {
+			if i > 0 {
+				dst = append(dst, ", "...)
+			}
+			dst = append(dst, link...)
+		}
+		if peer.IsValid() {
+			if s.links > 0 {
+				dst = append(dst, ", "...)
+			}
+			at := len(dst)
+			dst = appendAddress(dst, peer)
+			text = dst[at:]
+		}
+		dst = append(dst, "\r\n"...)
+	}
+	if !s.wants(ownReal) || !ex.Client.IsValid() {
 		return dst
 	}
-	dst = append(dst, "X-Forwarded-For: "...)
-	for i, link := range s.chain[:s.links] {
-		if i > 0 {
-			dst = append(dst, ", "...)
-		}
-		dst = append(dst, link...)
-	}
-	if peer.IsValid() {
-		if s.links > 0 {
-			dst = append(dst, ", "...)
-		}
-		dst = peer.WithZone("").AppendTo(dst)
+	dst = append(dst, "X-Real-IP: "...)
+	if len(text) > 0 && ex.Client == peer {
+		dst = append(dst, text...)
+	} else {
+		dst = appendAddress(dst, ex.Client)
 	}
 	return append(dst, "\r\n"...)
+}
+
+func appendAddress(dst []byte, a netip.Addr) []byte {
+	if a.Is4() {
+		return a.AppendTo(dst)
+	}
+	return a.WithZone("").AppendTo(dst)
 }
 
 var (

@@ -35,7 +35,7 @@ func feed(b []byte) *conn {
 // decode reads one answer to method as the gateway does.
 func decode(b []byte, method string) (h head, lines, body []byte, err error) {
 	c := feed(b)
-	if lines, err = c.readHead(&h, nil); err != nil {
+	if lines, err = c.readHead(&h, nil, false); err != nil {
 		return h, lines, nil, err
 	}
 	if h.bodyless([]byte(method)) {
@@ -148,16 +148,22 @@ func FuzzRequestLines(f *testing.F) {
 		if !isHost([]byte(host)) {
 			return // which the server refuses
 		}
+		head := "GET / HTTP/1.1\r\nHost: " + host + "\r\n" + string(raw) + "\r\n"
+		call, fault := wire.NewCall([]byte(head), wireConfig())
+		if fault != nil {
+			return
+		}
 		s := forwarded{trusted: trusted}
-		lines, err := s.copyLines(nil, raw, dropAccept)
+		lines, err := s.copyLines(nil, call, dropAccept)
 		if err != nil {
 			return
 		}
-		ex := &pipeline.Exchange{Call: &wire.Call{Host: []byte(host), Peer: netip.MustParseAddr("10.0.0.1")}, Client: netip.MustParseAddr("10.0.0.1")}
+		call.Peer = netip.MustParseAddr("10.0.0.1")
+		ex := &pipeline.Exchange{Call: call, Client: call.Peer}
 		copy(ex.ID[:], strings.Repeat("a", 32))
 		lines = s.appendOwn(lines, ex)
 		checkLines(t, lines)
-		for _, ours := range []string{"Content-Length", "Transfer-Encoding", "Host", "Connection", "Accept"} {
+		for _, ours := range []string{"Content-Length", "Transfer-Encoding", "Host", "Connection", "Upgrade", "Accept"} {
 			a := wire.Answer{Lines: bytes.Clone(lines)}
 			if a.Remove(strings.ToLower(ours)); len(a.Lines) != len(lines) {
 				t.Errorf("%s passed: %q", ours, lines)

@@ -20,11 +20,12 @@ type head struct {
 	http10     bool
 	events     bool // the body is an event stream
 	connection connectionLists
+	upgrade    []byte // protocol that is spoken from here on; aliases what was parsed
 }
 
 // readHead reads the head of the answer that counts and appends the lines that
-// go to the client to dst.
-func (c *conn) readHead(h *head, dst []byte) ([]byte, error) {
+// go to the client to dst. 101 counts only where an upgrade was asked for.
+func (c *conn) readHead(h *head, dst []byte, upgrade bool) ([]byte, error) {
 	for range maxInterim + 1 {
 		block, err := c.headBlock()
 		if err != nil {
@@ -34,7 +35,7 @@ func (c *conn) readHead(h *head, dst []byte) ([]byte, error) {
 		if err != nil {
 			return dst, err
 		}
-		if h.status >= 200 {
+		if h.status >= 200 || h.status == 101 && upgrade {
 			return h.parseLines(dst, lines)
 		}
 		if h.status == 101 {
@@ -205,10 +206,14 @@ func (h *head) parseLine(line []byte) (pass bool, err error) {
 	case len("te"):
 		return !equalFold(name, "te"), nil
 	case len("trailer"):
-		return !equalFold(name, "trailer") && !equalFold(name, "upgrade"), nil
+		if equalFold(name, "upgrade") {
+			h.upgrade = trim(line[colon+1:])
+			return false, nil
+		}
+		return !equalFold(name, "trailer"), nil
 	case len("connection"):
 		if equalFold(name, "connection") {
-			if !h.connection.add(line[colon+1:]) {
+			if h.connection.add(line[colon+1:]); h.connection.tooMany {
 				return false, malformed("too many Connection lines")
 			}
 			return false, nil

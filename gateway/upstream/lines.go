@@ -50,12 +50,15 @@ type connectionLists struct {
 	n      int
 	close  bool
 	names  bool // something besides close and keep-alive is named
+
+	tooMany bool // there are more lines than anybody honest sends
 }
 
-// add returns false when there are more lines than anybody honest sends.
-func (l *connectionLists) add(value []byte) bool {
+// add takes in the value of one line.
+func (l *connectionLists) add(value []byte) {
 	if l.n == len(l.values) {
-		return false
+		l.tooMany = true
+		return
 	}
 	l.values[l.n] = value
 	l.n++
@@ -69,7 +72,6 @@ func (l *connectionLists) add(value []byte) bool {
 			l.names = true
 		}
 	}
-	return true
 }
 
 // holds tells whether a line is named.

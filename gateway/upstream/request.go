@@ -12,40 +12,43 @@ import (
 const maxGather = 32 << 10
 
 // appendRequest appends the head of the request that goes upstream, and its
-// body when that is at hand and not large.
-func (f *forward) appendRequest(dst []byte, ex *pipeline.Exchange) ([]byte, error) {
+// body when that is at hand and not large. upgrade has the protocols that are
+// asked for, or nil; it aliases the call.
+func (f *forward) appendRequest(dst []byte, ex *pipeline.Exchange) (req, upgrade []byte, err error) {
 	method := methodOf(ex)
 	dst = append(dst, method...)
 	dst = append(dst, ' ')
 	dst = f.appendTarget(dst, ex)
-	dst = append(dst, " HTTP/1.1\r\nHost: "...)
 	if f.preserveHost && len(ex.Call.Host) > 0 {
-		dst = append(dst, ex.Call.Host...)
+		dst = appendLine(dst, " HTTP/1.1\r\nHost: ", ex.Call.Host)
 	} else {
-		dst = append(dst, f.target.Host...)
+		dst = append(dst, f.version...)
 	}
-	dst = append(dst, "\r\n"...)
 
 	sent := forwarded{trusted: isTrusted(ex.Call.Peer, f.trusted)}
-	dst, err := sent.copyLines(dst, ex.Call.Lines, ex.Outgoing.Drop)
+	dst, err = sent.copyLines(dst, ex.Call, ex.Outgoing.Drop)
 	if err != nil {
-		return dst, err
+		return dst, nil, err
+	}
+	if f.upgrades(&sent, ex) {
+		upgrade = sent.upgrade
+		dst = appendUpgrade(dst, upgrade)
 	}
 	dst = sent.appendOwn(dst, ex)
 	dst = append(dst, ex.Outgoing.Extra...)
 
 	body, streamed := bodyOf(ex)
 	if streamed {
-		return append(appendFraming(dst, ex.Call.Length), "\r\n"...), nil
+		return append(appendFraming(dst, ex.Call.Length), "\r\n"...), nil, nil
 	}
 	if len(body) > 0 || expectsBody(method) {
 		dst = appendFraming(dst, int64(len(body)))
 	}
 	dst = append(dst, "\r\n"...)
 	if len(body) > maxGather {
-		return dst, nil
+		return dst, nil, nil
 	}
-	return append(dst, body...), nil
+	return append(dst, body...), upgrade, nil
 }
 
 var post = []byte("POST")
@@ -111,7 +114,7 @@ func (f *forward) appendTarget(dst []byte, ex *pipeline.Exchange) []byte {
 // target. What comes from clients was checked; this holds for stages as well.
 func escapeTarget(dst []byte, start int) []byte {
 	clean := start
-	for clean < len(dst) && inTarget(dst[clean]) {
+	for clean < len(dst) && targetByte[dst[clean]] {
 		clean++
 	}
 	if clean == len(dst) {
@@ -121,7 +124,7 @@ func escapeTarget(dst []byte, start int) []byte {
 	rest := bytes.Clone(dst[clean:])
 	dst = dst[:clean]
 	for _, c := range rest {
-		if inTarget(c) {
+		if targetByte[c] {
 			dst = append(dst, c)
 		} else {
 			dst = append(dst, '%', hex[c>>4], hex[c&15])
@@ -130,4 +133,10 @@ func escapeTarget(dst []byte, start int) []byte {
 	return dst
 }
 
-func inTarget(c byte) bool { return c > ' ' && c < 0x7f && c != '#' }
+// targetByte has what a request target may be written with.
+var targetByte = func() (set [256]bool) {
+	for c := byte('!'); c < 0x7f; c++ {
+		set[c] = c != '#'
+	}
+	return set
+}()

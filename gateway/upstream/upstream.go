@@ -19,7 +19,7 @@ import (
 )
 
 // Config holds what applies to every API that does not set its own. All of it
-// but Trusted, MaxConnWait, Retries, CAFile, Log and PlainIO is required.
+// but Trusted, MaxConnWait, Retries, Upgrades, CAFile, Log and PlainIO is required.
 type Config struct {
 	Trusted         []netip.Prefix // proxies whose X-Forwarded-* are believed
 	DialTimeout     time.Duration  // to connect, look-up and TLS handshake included
@@ -28,6 +28,8 @@ type Config struct {
 	MaxConnWait     time.Duration  // for a free connection when all are busy; 0: none
 	IdleTimeout     time.Duration  // how long an unused connection is kept
 	Retries         int            // further tries of a request whose reused connection died before the answer; 0: none
+	Upgrades        bool           // clients and upstreams may leave HTTP for another protocol, such as WebSocket
+	TunnelIdle      time.Duration  // longest silence of both once they have; required with Upgrades
 	CAFile          string         // PEM roots in place of the system's; "" for those
 	Log             *slog.Logger   // told why calls failed, once a second for each upstream; nil: nobody is
 
@@ -39,6 +41,7 @@ type Config struct {
 // forward is the stage that calls one API's upstream.
 type forward struct {
 	target  *match.Target
+	version string // what follows the target: the version, and the Host line
 	pool    *pool
 	trusted []netip.Prefix
 	join    match.JoinOptions
@@ -48,6 +51,9 @@ type forward struct {
 	timeout     time.Duration // for the head of an answer
 	slack       time.Duration // how much later than timeout it may be noticed
 	retries     int
+
+	upgrade    bool // protocols other than HTTP may be agreed on
+	tunnelIdle time.Duration
 
 	strip        bool // the listen path is taken off
 	preserveHost bool
@@ -83,13 +89,15 @@ func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, er
 		key.max = own.MaxConns
 	}
 	f := &forward{
-		target: target, pool: pools.get(key, id.Config), trusted: conf.Trusted,
+		target: target, version: " HTTP/1.1\r\nHost: " + target.Host + "\r\n", pool: pools.get(key, id.Config), trusted: conf.Trusted,
 		join:        match.JoinOptions{DisableStripSlash: def.Proxy.DisableStripSlash},
 		log:         newFailureLog(conf.Log, def.ID, target.Address),
 		dialTimeout: seconds(own.DialTimeout, conf.DialTimeout),
 		timeout:     seconds(own.ResponseTimeout, conf.ResponseTimeout),
 		retries:     conf.Retries,
-		strip:       def.Proxy.StripListenPath, preserveHost: def.Proxy.PreserveHostHeader,
+		// Operations in a tunnel would be past what governs those of GraphQL.
+		upgrade: conf.Upgrades && !def.IsGraphQL(), tunnelIdle: conf.TunnelIdle,
+		strip: def.Proxy.StripListenPath, preserveHost: def.Proxy.PreserveHostHeader,
 	}
 	if f.timeout >= exactBelow {
 		f.slack = f.timeout / 4
@@ -109,10 +117,10 @@ func seconds(own float64, otherwise time.Duration) time.Duration {
 // comes back.
 func (f *forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	ex.Upstream.Address = f.target.Address
-	req, err := f.appendRequest(ex.Buf[:0], ex)
+	req, upgrade, err := f.appendRequest(ex.Buf[:0], ex)
 	ex.Buf = req
 	if err == nil {
-		err = f.call(ex)
+		err = f.call(ex, upgrade)
 	}
 	if err != nil {
 		r := rejectionFor(err)
@@ -124,9 +132,9 @@ func (f *forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 
 // call tries connections until one gives an answer, or the request must not be
 // sent again.
-func (f *forward) call(ex *pipeline.Exchange) error {
+func (f *forward) call(ex *pipeline.Exchange, upgrade []byte) error {
 	c, err := f.pool.take(f.dialTimeout)
-	t := try{f: f, ex: ex, lines: len(ex.Answer.Lines)}
+	t := try{f: f, ex: ex, upgrade: upgrade, lines: len(ex.Answer.Lines)}
 	stale := 0
 	for sent := false; err == nil; {
 		if !sent {

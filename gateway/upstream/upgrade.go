@@ -1,0 +1,79 @@
+package upstream
+
+import (
+	"bytes"
+	"net"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream/tunnel"
+)
+
+// upgrades tells whether the client's wish to speak another protocol goes on to
+// the upstream, where it otherwise is left out: as a GET without a body, by one
+// line, and for nothing that is HTTP again, as requests in it would be past
+// every rule.
+func (f *forward) upgrades(s *forwarded, ex *pipeline.Exchange) bool {
+	if s.upgrade == nil || !f.upgrade {
+		return false
+	}
+	call, out := ex.Call, &ex.Outgoing
+	if s.upgradeTwice || call.HTTP10 || call.HasBody() || out.HasBody || out.Post || string(call.Method) != "GET" {
+		return false
+	}
+	return s.connection.holds(nameUpgrade) && mayBeSpoken(s.upgrade)
+}
+
+var nameUpgrade = []byte("upgrade")
+
+// mayBeSpoken tells whether all protocols of a list are something else than
+// HTTP, and may be written in a line.
+func mayBeSpoken(list []byte) bool {
+	for len(list) > 0 {
+		var protocol []byte
+		protocol, list = cutElement(list)
+		name, version, versioned := bytes.Cut(protocol, []byte{'/'})
+		switch {
+		case !isToken(name) || versioned && !isToken(version):
+			return false
+		case equalFold(name, "h2c"), equalFold(name, "h2"), equalFold(name, "http"), equalFold(name, "tls"):
+			return false
+		}
+	}
+	return true
+}
+
+// appendUpgrade appends the lines that ask for, or agree to, another protocol.
+func appendUpgrade(dst, protocols []byte) []byte {
+	return appendLine(append(dst, "Connection: Upgrade\r\n"...), "Upgrade: ", protocols)
+}
+
+// lists tells whether a list has an element, in whatever case.
+func lists(list, element []byte) bool {
+	for len(list) > 0 {
+		var one []byte
+		if one, list = cutElement(list); bytes.EqualFold(one, element) {
+			return true
+		}
+	}
+	return false
+}
+
+// switchProtocols makes the answer by which client and upstream leave HTTP, and
+// has what follows passed on between them.
+func (t *try) switchProtocols(c *conn) error {
+	if len(t.head.upgrade) == 0 || !lists(t.upgrade, t.head.upgrade) {
+		return malformed("101 Switching Protocols, to one that was not asked for")
+	}
+	a, idle := t.ex.Answer, t.f.tunnelIdle
+	a.Status, a.NoBody, a.Length = t.head.status, true, -1
+	a.Lines = appendUpgrade(a.Lines, t.head.upgrade)
+	first := bytes.Clone(c.buf[c.r:c.w])
+	c.letGo()
+	a.Takeover = func(client net.Conn, received []byte) {
+		defer c.drop()
+		if client != nil {
+			tunnel.Run(client, c.sock, [2][]byte{first, received}, idle)
+		}
+	}
+	return nil
+}
