@@ -156,13 +156,15 @@ func (s *Sessions) ask(ctx context.Context, w *wanted) (*entry, trail, error) {
 
 func (s *Sessions) newEntry(w *wanted, identity string, session *definition.Session, m mark) *entry {
 	e := &entry{
-		hash: w.hash, token: string(w.token), scope: w.scope, text: identity, session: session,
+		scope: w.scope, session: session, length: uint16(len(w.token)),
 		loaded: w.now, expires: session.Expires, mark: m, slot: s.slotOf(identity),
 		off: session.IsInactive && len(session.Policies()) == 0, // with policies, those alone decide
 	}
-	if s.opts.Hasher.Algorithm == credential.None {
-		e.clear, e.text = true, identity+nameOfClear(identity)
+	name := ""
+	if e.clear = s.opts.Hasher.Algorithm == credential.None; e.clear {
+		name = nameOfClear(identity)
 	}
+	e.text = identity + name + string(w.token)
 	return e
 }
 
@@ -176,7 +178,7 @@ func nameOfClear(key string) string {
 func (s *Sessions) remember(sh *shard, w *wanted, f *flight, check uint64) {
 	switch {
 	case f.entry != nil:
-		sh.put(f.entry)
+		sh.put(w.hash, f.entry)
 	case errors.Is(f.err, keystore.ErrNotFound):
 		sh.forget(w.hash)
 		if s.opts.UnknownTTL > 0 {

@@ -305,8 +305,8 @@ func TestCredentialsWithTheSameHashAreToldApart(t *testing.T) {
 	if one.salt == two.salt || one.salt != again.salt {
 		t.Error("salts do not go by organisation")
 	}
-	kept := &entry{hash: 7, token: "bob", scope: &one}
-	sh.put(kept)
+	kept := &entry{text: "identitybob", length: 3, scope: &one}
+	sh.put(7, kept)
 	if sh.get(7, []byte("bob"), &one) != kept || sh.get(7, []byte("bob"), &again) != kept {
 		t.Error("not found")
 	}
@@ -687,21 +687,16 @@ func TestManyKeysAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	checkRings(t, s)
+	checkTables(t, s)
 }
 
-// checkRings tells whether ring and map of every shard hold the same.
-func checkRings(t *testing.T, s *Sessions) {
+// checkTables tells whether every entry of every shard is found.
+func checkTables(t *testing.T, s *Sessions) {
 	t.Helper()
 	for n := range s.shards {
-		sh := &s.shards[n]
-		for i, e := range sh.ring {
-			if int(e.place) != i || sh.entries[e.hash] != e {
-				t.Fatalf("place %d holds the entry of place %d", i, e.place)
-			}
-		}
-		if len(sh.ring) != len(sh.entries) {
-			t.Errorf("%d in the ring, %d in the map", len(sh.ring), len(sh.entries))
+		checkTable(t, &s.shards[n].entries)
+		if sh := &s.shards[n]; sh.entries.n > sh.most {
+			t.Errorf("%d entries, at most %d may be", sh.entries.n, sh.most)
 		}
 	}
 }
@@ -725,11 +720,11 @@ func TestDeletedKeysLeaveNoGap(t *testing.T) {
 		if got := s.Stats().Entries; got != 9-left {
 			t.Errorf("%d entries, want %d", got, 9-left)
 		}
-		checkRings(t, s)
+		checkTables(t, s)
 	}
 	for range 20 {
 		find(s, issue(t, st, &definition.Session{}))
-		checkRings(t, s)
+		checkTables(t, s)
 	}
 }
 
@@ -760,8 +755,10 @@ func TestASessionInMemoryTakesAtMostAKibibyte(t *testing.T) {
 	entries := s.Stats().Entries
 	bare := (heap() - before) / entries
 	for i := range s.shards {
-		for _, e := range s.shards[i].ring {
-			e.grants.Keep(pipeline.GrantScope{}, grantOf(e))
+		for _, p := range s.shards[i].entries.places {
+			if p.entry != nil {
+				p.entry.grants.Keep(pipeline.GrantScope{}, grantOf(p.entry))
+			}
 		}
 	}
 	per := (heap() - before) / entries

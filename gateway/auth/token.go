@@ -5,18 +5,28 @@ import (
 	"net/textproto"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
 // token is a credential in a header, with or without "Bearer" before it.
-type token struct{ header string }
+type token struct {
+	header string
+	usual  bool // header is Authorization, which is found without looking at the others
+}
 
-func newToken(conf *definition.Auth) *token { return &token{header: headerOf(conf)} }
+func newToken(conf *definition.Auth) *token {
+	header := headerOf(conf)
+	return &token{header: header, usual: header == "Authorization"}
+}
 
 // headerOf returns the canonical name of the header that holds the credential.
 func headerOf(conf *definition.Auth) string { return textproto.CanonicalMIMEHeaderKey(conf.Header()) }
 
 func (t *token) credential(ex *pipeline.Exchange) []byte {
+	if t.usual {
+		return withoutScheme(ex.Call.Get(wire.NameAuthorization))
+	}
 	return withoutScheme(ex.Call.Header(t.header))
 }
 
