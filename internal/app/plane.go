@@ -86,7 +86,8 @@ func (pl *plane) stages(p planeParts) gateway.Stages {
 		Upstream: upstream.Config{
 			Trusted: g.TrustedProxies, DialTimeout: u.DialTimeout, ResponseTimeout: u.ResponseTimeout,
 			MaxConns: u.MaxConnsPerHost, MaxConnWait: u.MaxConnWait, IdleTimeout: u.IdleConnTimeout,
-			Retries: u.Retries, CAFile: u.CAFile, Log: p.log,
+			Retries: u.Retries, Upgrades: g.Websockets, TunnelIdle: g.WebsocketIdleTimeout,
+			CAFile: u.CAFile, PlainIO: !u.RawIO, Log: p.log,
 		},
 		Meter: pl.observer.NewMeter,
 	}

@@ -216,6 +216,7 @@ var renamed = map[string]string{
 	"app_path":                      "gateway.apps_dir",
 	"policies":                      "gateway.policies_file",
 	"enable_custom_domains":         "gateway.custom_domains",
+	"enable_websockets":             "gateway.websockets",
 	"hide_generator_header":         "gateway.hide_generator",
 	"rate_limit_response_headers":   "gateway.ratelimit_headers",
 	"http_server_options":           "gateway.read_timeout and its neighbours",

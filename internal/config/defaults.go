@@ -13,7 +13,7 @@ func Default() *Config {
 		Gateway:   defaultGateway(),
 		GraphQL:   defaultGraphQL(),
 		Upstream:  defaultUpstream(),
-		Overload:  Overload{TargetDelay: 25 * time.Millisecond},
+		Overload:  Overload{TargetDelay: 50 * time.Millisecond},
 		Keys:      defaultKeys(),
 		Quota:     Quota{OnStoreError: "local"},
 		Database:  Database{MaxConns: 20, StatementTimeout: 10 * time.Second},
@@ -37,6 +37,8 @@ func defaultGateway() Gateway {
 		MaxHeader:      16 << 10,
 		MaxHeaderCount: 100,
 		MaxURL:         8 << 10,
+
+		WebsocketIdleTimeout: 10 * time.Minute,
 		RatelimitHeaders: RatelimitHeaders{
 			Limit:     "X-RateLimit-Limit",
 			Remaining: "X-RateLimit-Remaining",
@@ -73,6 +75,7 @@ func defaultUpstream() Upstream {
 		MaxConnWait:     time.Second,
 		IdleConnTimeout: 60 * time.Second,
 		Retries:         1,
+		RawIO:           true,
 	}
 }
 

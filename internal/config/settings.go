@@ -93,6 +93,13 @@ type Gateway struct {
 	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
 	// Honour the domain of API definitions. Off: every API answers on every host.
 	CustomDomains bool `yaml:"custom_domains"`
+	// Let clients and upstreams leave HTTP for another protocol, WebSocket or any
+	// that is not HTTP again. Off: the wish is left out of the request. What is
+	// said then is passed on as it is, in both directions; GraphQL APIs never do.
+	Websockets bool `yaml:"websockets"`
+	// Longest silence of both sides on such a connection; it is closed when it
+	// passes.
+	WebsocketIdleTimeout time.Duration `yaml:"websocket_idle_timeout" range:"100ms..24h"`
 	// Names of the response headers that tell a client its limits.
 	RatelimitHeaders RatelimitHeaders `yaml:"ratelimit_headers"`
 	// Leave out the header that names Sluice on answers of the gateway itself.
@@ -166,6 +173,10 @@ type Upstream struct {
 	Retries int `yaml:"retries" range:"0..5"`
 	// PEM file with the authorities trusted for upstreams. Empty: the system's.
 	CAFile string `yaml:"ca_file"`
+	// Read and write plain connections to upstreams past the runtime's own calls,
+	// which costs less. Off: the ordinary way, as with TLS and on systems other
+	// than Linux. Both behave alike; this is for finding out whether they do.
+	RawIO bool `yaml:"raw_io"`
 }
 
 // Overload holds the settings of what is done when more calls come in than can
