@@ -61,7 +61,7 @@ type comparison struct {
 	base, now sample // medians; allocations are the least
 	byTime    bool   // wall time was compared, not processor time
 	ratio     interval
-	noise     float64 // by how much the base may differ from itself
+	noise     float64 // by how much the base differs from itself, in the median
 	verdict   verdict
 	missing   string // where there is no such case; "": it is in both
 }
@@ -103,17 +103,16 @@ func compareCase(rounds []round, name string) comparison {
 		selves = append(selves, self)
 	}
 	c.ratio = medianInterval(ratios)
-	self := medianInterval(selves)
-	c.noise = max(self.high-1, 1-self.low)
+	c.noise = math.Abs(medianInterval(selves).median - 1)
 	c.verdict = c.judge()
 	return c
 }
 
 // judge says what the numbers mean. Slower is what is slower even at the lower
-// end of its interval, by more than is tolerated and more than the base differs
-// from itself.
+// end of its interval, by more than is tolerated and what the base differs from
+// itself together.
 func (c comparison) judge() verdict {
-	margin := max(tolerated, c.noise)
+	margin := tolerated + c.noise
 	isSlower := c.ratio.low > 1+margin
 	isAllocating := c.now.allocs > c.base.allocs || c.now.budget && c.now.allocs > 0
 	switch {

@@ -85,14 +85,28 @@ func TestNoiseIsNotReported(t *testing.T) {
 	}
 }
 
-func TestAMachineThatDiffersFromItselfWidensTheBound(t *testing.T) {
-	m := machine{random: rand.New(rand.NewPCG(3, 3)), spread: 0.5, held: 20}
-	c := compare(m.rounds(12, sample{wall: 20}, sample{wall: 22}))[0]
-	if c.noise < 0.05 {
-		t.Errorf("noise is %v", c.noise)
+func TestNoiseOfABusyMachineIsNotReported(t *testing.T) {
+	counts := map[verdict]int{}
+	for seed := range uint64(1000) {
+		m := machine{random: rand.New(rand.NewPCG(seed, 3)), spread: 0.5, held: 60, drift: 0.5}
+		counts[compare(m.rounds(fewestRounds, sample{wall: 20}, sample{wall: 20}))[0].verdict]++
 	}
-	if c.verdict == slower || c.verdict == same {
-		t.Errorf("10 %% slower in noise of %.0f %% is %q", 100*c.noise, c.verdict)
+	t.Log(counts)
+	if bad := counts[slower] + counts[faster]; bad > 10 {
+		t.Errorf("without a difference: %v of 1,000", counts)
+	}
+}
+
+func TestWhatTheReleaseDiffersByFromItselfWidensTheBound(t *testing.T) {
+	for self, want := range map[float64]verdict{1: slower, 1.05: unclear} {
+		rounds := make([]round, fewestRounds)
+		for i := range rounds {
+			of := func(wall float64) samples { return samples{{name: "x", wall: wall}} }
+			rounds[i] = round{base: [2]samples{of(20), of(20 * self)}, now: [2]samples{of(21), of(21)}}
+		}
+		if c := compare(rounds)[0]; c.verdict != want {
+			t.Errorf("5 %% slower, beside a release that differs by %v from itself: %q, want %q", self, c.verdict, want)
+		}
 	}
 }
 
