@@ -26,6 +26,7 @@ type Config struct {
 	CustomDomains bool           // domains of definitions are compared with Host
 	HideGenerator bool           // the gateway's own answers do not say whose they are
 	ShowReason    bool           // the gateway's own answers carry X-Sluice-Reason
+	ReloadCPU     float64        // processors that loading may take beside traffic; 0: all
 }
 
 // Deps is what a gateway is built of.
@@ -48,8 +49,12 @@ type Observer interface {
 	// Refused reports a bundle that was not put in force at all.
 	Refused(revision string)
 
-	// Keep drops what is held for APIs other than these.
-	Keep(apis []*pipeline.API)
+	// Drop drops what is held for APIs of these ids.
+	Drop(ids []string)
+
+	// KeepOperations drops what is held of operations of GraphQL APIs other than
+	// these.
+	KeepOperations(graphs []*pipeline.API)
 }
 
 // Gateway serves requests from its current snapshot.

@@ -3,10 +3,11 @@ package gateway
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/pace"
+	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/internal/definition"
 )
@@ -23,39 +24,71 @@ func (g *Gateway) Follow(ctx context.Context, src source.Source) {
 			return
 		}
 		have = b.Revision
-		src.Applied(b, g.Apply(b))
+		failed, err := g.apply(ctx, b)
+		if err != nil {
+			return
+		}
+		src.Applied(b, failed)
 	}
 }
 
 // Apply compiles a bundle beside the traffic and puts it in force in one step.
 // It returns, by API id, why something is not served as written; under "" why
-// the bundle as a whole was not applied.
+// the bundle as a whole was not applied. The definitions and policies of the
+// bundle must not change any more: one that comes again as the same object is
+// taken for unchanged.
 func (g *Gateway) Apply(b *definition.Bundle) map[string]error {
+	failed, _ := g.apply(context.Background(), b) // a context that does not end
+	return failed
+}
+
+// apply is Apply until ctx ends, which is its only error.
+func (g *Gateway) apply(ctx context.Context, b *definition.Bundle) (failed map[string]error, err error) {
 	prev := g.current.Load()
-	if prev != nil && len(prev.apis) > 0 && len(b.APIs) == 0 && !b.ConfirmedEmpty {
+	if prev != nil && prev.apis.Len() > 0 && len(b.APIs) == 0 && !b.ConfirmedEmpty {
 		g.log.Error("configuration refused", "revision", b.Revision, "err", errEmpty)
 		g.observe.Refused(b.Revision)
-		return map[string]error{"": errEmpty}
+		return map[string]error{"": errEmpty}, nil
 	}
 	began := time.Now()
-	next := build(&g.conf, g.stages.compile, prev, b)
+	bl := builder{customDomains: g.conf.CustomDomains, compile: g.stages.compile, prev: prev}
+	if prev != nil {
+		bl.pace = pace.New(g.conf.ReloadCPU)
+	}
+	next, change, err := bl.build(ctx, b)
+	if err != nil {
+		return nil, err
+	}
 	g.current.Store(next)
 	took := time.Since(began)
 	g.report(prev, next, took)
-	live := slices.Collect(maps.Values(next.apis))
-	g.stages.keep(live)
-	g.observe.Keep(live)
-	return next.Failed
+	g.settle(next, change)
+	return next.Failed, nil
+}
+
+// settle lets go of what only APIs needed that have left.
+func (g *Gateway) settle(next *Snapshot, c change) {
+	g.stages.Pools.Swap(c.came, c.gone)
+	g.observe.Drop(c.left)
+	isGraph := func(api *pipeline.API) bool { return api.Schema != nil }
+	if slices.ContainsFunc(c.gone, isGraph) || slices.ContainsFunc(c.came, isGraph) {
+		graphs := make([]*pipeline.API, 0, next.graphs.Len())
+		for _, api := range next.graphs.All() {
+			graphs = append(graphs, api)
+		}
+		g.stages.GraphQL.Keep(graphs)
+		g.observe.KeepOperations(graphs)
+	}
 }
 
 func (g *Gateway) report(prev, next *Snapshot, took time.Duration) {
 	g.observe.Applied(next.Revision, took, len(next.Failed))
-	g.log.Info("serving", "revision", next.Revision, "apis", len(next.apis), "policies", next.policies.Len(), "took", took)
+	g.log.Info("serving", "revision", next.Revision, "apis", next.apis.Len(), "policies", next.policies.Len(), "took", took)
 	for id, err := range next.Failed {
 		if prev != nil && prev.Failed[id] != nil && prev.Failed[id].Error() == err.Error() {
 			continue // said before
 		}
-		if next.apis[id] != nil {
+		if next.API(id) != nil {
 			g.log.Error("definition kept at its last good form", "api", id, "revision", next.Revision, "err", err)
 		} else {
 			g.log.Error("definition not served", "api", id, "revision", next.Revision, "err", err)

@@ -64,7 +64,7 @@ func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api %s: %w", def.ID, err)
 	}
-	api.Forward = forward
+	api.Forward, api.Upstream = forward, forward
 	operations := graphql.StageOf(api)
 	if operations != nil {
 		api.Forward, api.Schema = operations.Forward(forward), operations.Schema()
@@ -87,10 +87,4 @@ func (s *Stages) persisted(def *definition.API) (pipeline.Stage, error) {
 		return nil, err
 	}
 	return stored, nil
-}
-
-// keep lets go of what no API in service uses.
-func (s *Stages) keep(live []*pipeline.API) {
-	s.Pools.Keep(live)
-	s.GraphQL.Keep(live)
 }

@@ -71,11 +71,11 @@ func (ms *meters) meter(api string, make func(string) *meter) *meter {
 	return m
 }
 
-func (ms *meters) keep(live map[string]bool) {
+func (ms *meters) drop(ids []string) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	for id := range ms.byID {
-		if !live[id] {
+	for _, id := range ids {
+		if id != "" { // those that no API took
 			delete(ms.byID, id)
 		}
 	}

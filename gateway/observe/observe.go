@@ -56,21 +56,20 @@ func (o *Observer) NewMeter(api string) pipeline.Meter {
 // Unmatched meters the requests that no API took; their api label is empty.
 func (o *Observer) Unmatched() pipeline.Meter { return o.unmatched }
 
-// Keep drops the metrics of every API but these, and what was counted of their
-// operations.
-func (o *Observer) Keep(apis []*pipeline.API) {
-	live := map[string]bool{"": true}
-	schemas := make(map[string]*schema.Schema)
-	for _, api := range apis {
-		live[api.Definition.ID] = true
-		if api.Schema != nil {
-			schemas[api.Definition.ID] = api.Schema
-		}
+// Drop drops the metrics of APIs.
+func (o *Observer) Drop(ids []string) { o.metrics.apis.drop(ids) }
+
+// KeepOperations drops what was counted of the operations of all GraphQL APIs
+// but these.
+func (o *Observer) KeepOperations(graphs []*pipeline.API) {
+	if o.usage == nil {
+		return
 	}
-	o.metrics.apis.keep(live)
-	if o.usage != nil {
-		o.usage.Keep(schemas)
+	schemas := make(map[string]*schema.Schema, len(graphs))
+	for _, api := range graphs {
+		schemas[api.Definition.ID] = api.Schema
 	}
+	o.usage.Keep(schemas)
 }
 
 // Applied reports a bundle that was put in force, how long that took, and how

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
-	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/event"
 )
 
@@ -119,7 +118,7 @@ func TestTheUpstreamsTimeIsNotTheGateways(t *testing.T) {
 func TestUnmatchedRequestsAreCounted(t *testing.T) {
 	o := New(Options{Log: quiet()})
 	o.Unmatched().Done(rejected(pipeline.ReasonRouteNotFound, 404, ""))
-	o.Keep(nil)
+	o.Drop([]string{""})
 	o.NewMeter("").Done(rejected(pipeline.ReasonRouteNotFound, 404, ""))
 	expect(t, scrape(t, o), `sluice_rejections_total{api="",reason="route_not_found"} 2`)
 }
@@ -156,7 +155,7 @@ func TestSeriesOfRemovedAPIsAreGoneAndOthersGoOn(t *testing.T) {
 		o.NewMeter(id).Done(exchange("GET", "/", 200))
 	}
 	o.NewMeter("stays").Done(exchange("GET", "/", 200)) // compiled again
-	o.Keep([]*pipeline.API{{Definition: &definition.API{ID: "stays"}}})
+	o.Drop([]string{"goes"})
 	text := scrape(t, o)
 	expect(t, text, `sluice_requests_total{api="stays",code="2xx",method="GET"} 2`)
 	if strings.Contains(text, `"goes"`) {

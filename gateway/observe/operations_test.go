@@ -73,11 +73,12 @@ func TestOperationsAreCountedByTypeNameAndResult(t *testing.T) {
 	if len(got.Fields) != 2 || got.Fields[0].Count != 6 || got.Fields[0].Keys[0].Key != "0123456789ab" {
 		t.Errorf("field usage %+v", got)
 	}
-	o.Keep([]*pipeline.API{api})
+	o.KeepOperations([]*pipeline.API{api})
 	if got := u.Fields("shop", usage.Filter{}); got.Total != 2 {
 		t.Errorf("%d fields after a reload", got.Total)
 	}
-	o.Keep(nil)
+	o.KeepOperations(nil)
+	o.Drop([]string{"shop"})
 	if got := u.Fields("shop", usage.Filter{}); got.Total != 0 || strings.Contains(scrape(t, o), `"shop"`) {
 		t.Error("the removed API is still there")
 	}

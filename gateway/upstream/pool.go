@@ -37,6 +37,7 @@ type pool struct {
 	all     *conn   // every open connection, as a list
 	open    int     // connections there are or are being made; at most key.max
 	queue   waiters
+	users   int  // APIs in service; of Pools, under its mu
 	retired bool // no longer in any configuration: nothing is kept
 	stopped bool
 }

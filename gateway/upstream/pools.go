@@ -21,6 +21,7 @@ type Pools struct {
 
 	mu      sync.Mutex
 	byKey   map[poolKey]*pool
+	fresh   []*pool // made since the last Swap
 	leaving []*pool // retired, may still have calls in flight
 	closed  bool
 }
@@ -51,29 +52,43 @@ func (s *Pools) get(key poolKey, conf *tls.Config) *pool {
 	p := newPool(key, conf, s.epoch, &s.late)
 	p.stopped = s.closed
 	s.byKey[key] = p
+	s.fresh = append(s.fresh, p)
 	return p
 }
 
-// Keep lets go of all connections but those of the APIs given. Requests in
-// flight are not disturbed. It must not run while APIs are compiled that are
-// not among those given.
-func (s *Pools) Keep(apis []*pipeline.API) {
-	live := make(map[*pool]bool, len(apis))
-	for _, api := range apis {
-		if f, ok := api.Forward.(*forward); ok {
-			live[f.pool] = true
-		}
-	}
+// Swap is told which APIs came into service and which left it, each of them
+// once, and lets go of the connections that none needs any more. Requests in
+// flight are not disturbed. It must not run while APIs are compiled that are not
+// among those given.
+func (s *Pools) Swap(came, gone []*pipeline.API) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, p := range s.byKey {
-		if !live[p] {
-			p.retire()
-			delete(s.byKey, key)
-			s.leaving = append(s.leaving, p)
+	for _, api := range came {
+		if f, ok := api.Upstream.(*forward); ok {
+			f.pool.users++
 		}
 	}
+	for _, api := range gone {
+		if f, ok := api.Upstream.(*forward); ok {
+			f.pool.users--
+			s.letGo(f.pool)
+		}
+	}
+	for _, p := range s.fresh { // of APIs that were compiled and not served
+		s.letGo(p)
+	}
+	s.fresh = nil
 	s.leaving = slices.DeleteFunc(s.leaving, (*pool).empty)
+}
+
+// letGo needs mu.
+func (s *Pools) letGo(p *pool) {
+	if p.users > 0 || s.byKey[p.key] != p {
+		return
+	}
+	p.retire()
+	delete(s.byKey, p.key)
+	s.leaving = append(s.leaving, p)
 }
 
 // Close cuts every connection, those in use too, and fails all later calls.

@@ -343,11 +343,13 @@ func TestKeepLetsGoOfOthersWithoutDisturbingCalls(t *testing.T) {
 	<-arrived
 	g.get("/")
 	eventually(t, "one idles", func() bool { return g.pools.Stats() == Stats{Open: 2, Idle: 1} })
-	g.pools.Keep([]*pipeline.API{{Forward: g.stage}})
+	one, other := &pipeline.API{Upstream: g.stage}, &pipeline.API{Upstream: g.stage}
+	g.pools.Swap([]*pipeline.API{one, other}, nil)
+	g.pools.Swap(nil, []*pipeline.API{other})
 	if s := g.pools.Stats(); s.Idle != 1 {
 		t.Errorf("kept: %+v", s)
 	}
-	g.pools.Keep(nil)
+	g.pools.Swap(nil, []*pipeline.API{one})
 	eventually(t, "the idle one is closed", func() bool { return g.pools.Stats() == Stats{Open: 1} })
 	close(release)
 	if a := <-slow; a.StatusCode != 200 {

@@ -30,9 +30,12 @@ func NewPolicySet(policies []*Policy) *PolicySet {
 // With returns the set of policies, as NewPolicySet does, at the cost of what
 // it differs by from s: s itself when no policy says anything else than before.
 // A policy that is the same object, or says the same, stays the object it was.
-func (s *PolicySet) With(policies []*Policy) *PolicySet {
+//
+// step is called between small pieces of work and may wait; With returns its
+// error.
+func (s *PolicySet) With(policies []*Policy, step func() error) (*PolicySet, error) {
 	if s == nil || s.byID.Len() < len(s.given) { // with doubles, taking one out may bring up another
-		return NewPolicySet(policies)
+		return NewPolicySet(policies), step()
 	}
 	gone, come := frozen.Diff(s.given, policies)
 	edit, changed := s.byID.Edit(), false
@@ -52,14 +55,17 @@ func (s *PolicySet) With(policies []*Policy) *PolicySet {
 			edit.Set(p.Key(), p)
 			changed = true
 		}
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case edit.Len() < len(policies):
-		return NewPolicySet(policies)
+		return NewPolicySet(policies), nil
 	case !changed:
-		return s
+		return s, nil
 	}
-	return &PolicySet{given: slices.Clone(policies), byID: edit.Done()}
+	return &PolicySet{given: slices.Clone(policies), byID: edit.Done()}, nil
 }
 
 // Get returns the policy of that id, or nil. The caller must not change it.

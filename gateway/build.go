@@ -1,0 +1,297 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/match"
+	"github.com/sluicegate/sluice/gateway/pace"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/frozen"
+)
+
+// A builder makes the snapshot that follows another one. What it costs goes with
+// what differs: an API whose definition is the object that it was is not looked
+// at.
+type builder struct {
+	customDomains bool
+	compile       func(*definition.API) (*pipeline.API, error)
+	pace          *pace.Pacer // nil: compile on all processors, without a rest
+
+	prev, next *Snapshot // prev is never nil
+	apis       *frozen.Edit[*pipeline.API]
+	routes     *match.Edit[*pipeline.API]
+	touched    map[string]bool // ids whose API may be another one now
+}
+
+// A candidate is a definition that has to be looked at.
+type candidate struct {
+	at  int // in the bundle
+	def *definition.API
+	old *pipeline.API // what is served under its id, or nil
+	api *pipeline.API // its compiled form, or nil
+	err error         // why there is none
+}
+
+// A change is what one snapshot differs by from the one before.
+type change struct {
+	came, gone []*pipeline.API
+	left       []string // ids that stand for nothing in service any more
+}
+
+// build makes the snapshot of a bundle. A definition that did not change keeps
+// its compiled form; one that cannot be compiled keeps its last good one. The
+// error is ctx's.
+func (bl *builder) build(ctx context.Context, b *definition.Bundle) (*Snapshot, change, error) {
+	if bl.prev == nil {
+		bl.prev = &Snapshot{}
+	}
+	bl.pace.Begin()
+	policies, err := bl.prev.policies.With(b.Policies, func() error { return bl.pace.Step(ctx) })
+	if err != nil {
+		return nil, change{}, err
+	}
+	gone, candidates, twice := bl.differences(b, bl.prev.doubled)
+	if twice && !bl.prev.doubled {
+		gone, candidates, _ = bl.differences(b, true)
+	}
+	if err := bl.compileAll(ctx, candidates); err != nil {
+		return nil, change{}, err
+	}
+	bl.next = &Snapshot{
+		Revision: b.Revision, Since: time.Now(), Failed: make(map[string]error), policies: policies,
+		given: slices.Clone(b.APIs), doubled: twice,
+	}
+	bl.apis, bl.routes, bl.touched = bl.prev.apis.Edit(), bl.prev.routes.Edit(), make(map[string]bool)
+	bl.leave(gone, candidates, b.Skipped)
+	if err := bl.enterAll(ctx, candidates); err != nil {
+		return nil, change{}, err
+	}
+	for _, skipped := range b.Skipped {
+		bl.skip(skipped)
+	}
+	bl.next.apis, bl.next.routes = bl.apis.Done(), bl.routes.Done()
+	return bl.next, bl.change(), nil
+}
+
+// differences returns the ids that the bundle may no longer have, and the
+// definitions to look at: all of them, or those that are new or not settled.
+// twice tells that one id stands twice among what is or was looked at.
+func (bl *builder) differences(b *definition.Bundle, all bool) (gone []string, candidates []*candidate, twice bool) {
+	left, come := bl.compare(b, all)
+	before := make(map[string]bool, len(left)) // what is served under these ids is not settled
+	for _, at := range left {
+		before[bl.prev.given[at].ID] = true
+	}
+	for _, id := range bl.prev.kept {
+		before[id] = true
+	}
+	active := make(map[string]bool, len(come)) // by id, of what is looked at
+	for _, at := range come {
+		def := b.APIs[at]
+		old, served := bl.prev.apis.Get(def.ID)
+		_, seen := active[def.ID]
+		twice = twice || seen || served && !before[def.ID]
+		active[def.ID] = active[def.ID] || def.IsActive()
+		if def.IsActive() {
+			candidates = append(candidates, &candidate{at: at, def: def, old: old})
+		}
+	}
+	for id := range before {
+		if !active[id] {
+			gone = append(gone, id)
+		}
+	}
+	bl.inOrder(candidates)
+	if twice {
+		refuseDoubles(candidates)
+	}
+	return gone, candidates, twice
+}
+
+var errTwice = errors.New("another definition in the bundle has the same api_id")
+
+// refuseDoubles leaves one candidate for each id.
+func refuseDoubles(candidates []*candidate) {
+	seen := make(map[string]bool, len(candidates))
+	for _, c := range candidates {
+		if seen[c.def.ID] {
+			c.old, c.err = nil, errTwice
+		}
+		seen[c.def.ID] = true
+	}
+}
+
+// compare returns which definitions of the bundle before are not settled any
+// more, and which of this one are not settled yet.
+func (bl *builder) compare(b *definition.Bundle, all bool) (left, come []int) {
+	prev := bl.prev
+	if all {
+		return upTo(len(prev.given)), upTo(len(b.APIs))
+	}
+	left, come = frozen.Diff(prev.given, b.APIs)
+	if len(prev.unsettled) == 0 {
+		return left, come
+	}
+	again := make(map[*definition.API]bool, len(prev.unsettled))
+	for _, at := range prev.unsettled {
+		again[prev.given[at]] = true
+		left = append(left, at)
+	}
+	for at, def := range b.APIs {
+		if again[def] {
+			come = append(come, at)
+		}
+	}
+	slices.Sort(come)
+	return left, come
+}
+
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// inOrder puts those first that listen where they already did, so that a
+// newcomer takes no path away from an API in service.
+func (bl *builder) inOrder(candidates []*candidate) {
+	slices.SortStableFunc(candidates, func(a, b *candidate) int {
+		switch x, y := a.stays(), b.stays(); {
+		case x && !y:
+			return -1
+		case y && !x:
+			return 1
+		}
+		return 0
+	})
+}
+
+// stays tells whether the definition has the listen path of what is served.
+func (c *candidate) stays() bool {
+	return c.old != nil && c.old.Definition.Proxy.ListenPath == c.def.Proxy.ListenPath && c.old.Definition.Domain == c.def.Domain
+}
+
+// compileAll compiles all candidates: on every processor when nothing is served
+// yet, else one after the other at the pace that leaves the processor to requests.
+func (bl *builder) compileAll(ctx context.Context, candidates []*candidate) error {
+	if bl.pace != nil {
+		for _, c := range candidates {
+			bl.compileOne(c)
+			if err := bl.pace.Step(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(candidates)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(candidates) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				bl.compileOne(candidates[i])
+			}
+		})
+	}
+	workers.Wait()
+	return ctx.Err()
+}
+
+func (bl *builder) compileOne(c *candidate) {
+	if c.err != nil {
+		return
+	}
+	if c.old != nil && c.old.Definition.ContentHash() == c.def.ContentHash() {
+		c.api = c.old
+		return
+	}
+	if c.err = c.def.Validate(); c.err == nil {
+		c.api, c.err = bl.compile(c.def)
+	}
+}
+
+// leave takes out what is not to be served any more, and clears the places of
+// APIs that move, before anybody takes a place.
+func (bl *builder) leave(gone []string, candidates []*candidate, skipped []definition.Skipped) {
+	kept := make(map[string]bool, len(skipped))
+	for _, s := range skipped {
+		kept[s.APIID] = true
+	}
+	for _, at := range bl.prev.refused {
+		bl.routes.Remove(at.domain, at.listenPath)
+	}
+	for _, id := range gone {
+		bl.touched[id] = true
+		old, _ := bl.apis.Get(id)
+		switch {
+		case old == nil:
+		case kept[id]:
+			bl.next.kept = append(bl.next.kept, id)
+		default:
+			bl.apis.Delete(id)
+			bl.vacate(old.Definition)
+		}
+	}
+	for _, c := range candidates {
+		if c.api != nil && c.old != nil && (!c.stays() || c.def.Internal) {
+			bl.vacate(c.old.Definition)
+		}
+	}
+}
+
+func (bl *builder) vacate(def *definition.API) {
+	if !def.Internal {
+		at := bl.placeOf(def)
+		bl.routes.Remove(at.domain, at.listenPath)
+	}
+}
+
+func (bl *builder) placeOf(def *definition.API) place {
+	at := place{listenPath: def.Proxy.ListenPath}
+	if bl.customDomains {
+		at.domain = def.Domain
+	}
+	return at
+}
+
+// change lists the APIs that are others than before.
+func (bl *builder) change() change {
+	var c change
+	graphs := bl.prev.graphs.Edit()
+	for id := range bl.touched {
+		old, was := bl.prev.apis.Get(id)
+		now, is := bl.next.apis.Get(id)
+		if was && old != now {
+			c.gone = append(c.gone, old)
+			graphs.Delete(id)
+		}
+		if is && old != now {
+			c.came = append(c.came, now)
+		}
+		if is && now.Schema != nil {
+			graphs.Set(id, now)
+		}
+		if !is {
+			c.left = append(c.left, id)
+		}
+	}
+	bl.next.graphs = graphs.Done()
+	return c
+}
+
+// taken says whose an API's listen path is.
+func taken(err error) error {
+	if t, ok := errors.AsType[*match.TakenError[*pipeline.API]](err); ok {
+		return fmt.Errorf("%w: API %s has it already", err, t.Holder.Definition.ID)
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluicegate/sluice/gateway/graphql"
+	"github.com/sluicegate/sluice/gateway/match"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// enterAll puts candidates into service, or what stands for them.
+func (bl *builder) enterAll(ctx context.Context, candidates []*candidate) error {
+	for _, c := range candidates {
+		if err := bl.enter(c); err != nil {
+			bl.fail(c, err)
+		}
+		if err := bl.pace.Step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter puts a candidate into service. What fails to compile stays as it was.
+func (bl *builder) enter(c *candidate) error {
+	switch {
+	case c.err == nil:
+	case c.old == nil && !errors.Is(c.err, errTwice):
+		bl.refuse(c.def, c.err)
+		return c.err
+	default:
+		return c.err
+	}
+	if err := bl.route(c); err != nil {
+		bl.restore(c)
+		return taken(err)
+	}
+	if c.api != c.old {
+		bl.touched[c.def.ID] = true
+		bl.apis.Set(c.def.ID, c.api)
+	}
+	return nil
+}
+
+// route makes requests reach a candidate.
+func (bl *builder) route(c *candidate) error {
+	switch {
+	case c.def.Internal:
+		return nil
+	case c.old != nil && c.stays() && !c.old.Definition.Internal:
+		if c.api == c.old {
+			return nil
+		}
+		return bl.routes.Set(bl.entry(c.api)) // its own place, which nobody else can have
+	}
+	return bl.routes.Add(bl.entry(c.api))
+}
+
+func (bl *builder) entry(api *pipeline.API) match.Entry[*pipeline.API] {
+	at := bl.placeOf(api.Definition)
+	return match.Entry[*pipeline.API]{Domain: at.domain, ListenPath: at.listenPath, Value: api}
+}
+
+// restore puts the last good form of a candidate back where it was, unless
+// somebody is there by now.
+func (bl *builder) restore(c *candidate) {
+	if c.old == nil || c.old.Definition.Internal {
+		return
+	}
+	if err := bl.routes.Add(bl.entry(c.old)); err != nil {
+		bl.touched[c.def.ID] = true
+		bl.apis.Delete(c.def.ID)
+	}
+}
+
+// fail notes why a candidate is not served as written. It is tried again with
+// the next bundle: the reason may be this machine's.
+func (bl *builder) fail(c *candidate, err error) {
+	bl.next.Failed[c.def.ID] = err
+	bl.next.unsettled = append(bl.next.unsettled, c.at)
+}
+
+// refuse answers for an API that never compiled here: without a route of its
+// own, its requests would reach whoever listens on a shorter path.
+func (bl *builder) refuse(def *definition.API, why error) {
+	if def.Internal {
+		return
+	}
+	with := notServed
+	if _, ok := errors.AsType[*graphql.SchemaError](why); ok || def.LacksSchema() {
+		with = schemaBroken
+	}
+	stands := &pipeline.API{Definition: def, Request: []pipeline.Stage{refusal{with}}}
+	if err := bl.routes.Add(bl.entry(stands)); err == nil {
+		bl.next.refused = append(bl.next.refused, bl.placeOf(def))
+	}
+}
+
+// skip keeps the last good form of an API whose definition could not be read,
+// and refuses its requests when there is none.
+func (bl *builder) skip(skipped definition.Skipped) {
+	name := skipped.APIID
+	if name == "" {
+		name = skipped.Source
+	}
+	bl.next.Failed[name] = errors.New(skipped.Reason)
+	if served, _ := bl.apis.Get(skipped.APIID); served != nil || skipped.ListenPath == "" {
+		return // its last good form, or another definition of the name
+	}
+	def := &definition.API{ID: name, Domain: skipped.Domain, Proxy: definition.Proxy{ListenPath: skipped.ListenPath}}
+	if skipped.LacksSchema {
+		def.GraphQL = &definition.GraphQL{Enabled: true}
+	}
+	bl.refuse(def, errors.New(skipped.Reason))
+}
+
+// A refusal is a stage that always refuses.
+type refusal struct{ with *pipeline.Rejection }
+
+// Handle refuses.
+func (r refusal) Handle(ex *pipeline.Exchange) pipeline.Verdict { return ex.Reject(r.with) }
