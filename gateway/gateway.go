@@ -26,7 +26,7 @@ type Config struct {
 	CustomDomains bool           // domains of definitions are compared with Host
 	HideGenerator bool           // the gateway's own answers do not say whose they are
 	ShowReason    bool           // the gateway's own answers carry X-Sluice-Reason
-	ReloadCPU     float64        // processors that loading may take beside traffic; 0: all
+	ReloadCPU     float64        // share of one processor that loading may take beside traffic; 0: all there are
 }
 
 // Deps is what a gateway is built of.

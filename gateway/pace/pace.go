@@ -22,13 +22,13 @@ type Pacer struct {
 	began time.Time // of the work since the last rest
 }
 
-// New returns a pacer for so many processors: 0.2 is a fifth of one. It returns
-// nil, which is no limit, for 0 and for 1 or more.
-func New(processors float64) *Pacer {
-	if processors <= 0 || processors >= 1 {
+// New returns a pacer for a share of one processor: 0.2 is a fifth, 1 works on
+// one without a rest. It returns nil, which is no limit, for 0.
+func New(share float64) *Pacer {
+	if share <= 0 {
 		return nil
 	}
-	return &Pacer{rest: 1/processors - 1, began: time.Now()}
+	return &Pacer{rest: max(0, 1/share-1), began: time.Now()}
 }
 
 // Begin says that work begins now: the time since the last step was none.
@@ -41,7 +41,7 @@ func (p *Pacer) Begin() {
 // Step rests if it is time to. It is called between small pieces of work, and
 // returns ctx's error once ctx has ended.
 func (p *Pacer) Step(ctx context.Context) error {
-	if p == nil {
+	if p == nil || p.rest == 0 {
 		return ctx.Err()
 	}
 	worked := time.Since(p.began)

@@ -116,6 +116,7 @@ func gatewayConfig(cfg *config.Config) gateway.Config {
 		},
 		Trusted:       g.TrustedProxies,
 		CustomDomains: g.CustomDomains,
+		ReloadCPU:     g.ReloadCPU,
 		HideGenerator: g.HideGenerator,
 		ShowReason:    g.ErrorDetail == "reason",
 	}

@@ -29,6 +29,7 @@ func defaultGateway() Gateway {
 	return Gateway{
 		Listen:         ":8080",
 		Group:          "default",
+		ReloadCPU:      0.2,
 		DrainTimeout:   15 * time.Second,
 		ReadTimeout:    15 * time.Second,
 		WriteTimeout:   60 * time.Second,

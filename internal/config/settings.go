@@ -64,6 +64,10 @@ type Gateway struct {
 	PoliciesFile string `yaml:"policies_file"`
 	// Reload when a file in gateway.apps_dir or the policies file changes.
 	Watch bool `yaml:"watch"`
+	// Share of one processor that loading a changed configuration may take beside
+	// traffic, 0.2 for a fifth. 0: whatever there is, as for the first load at the
+	// start.
+	ReloadCPU float64 `yaml:"reload_cpu" range:"0..1"`
 	// How long a stop waits for requests in flight.
 	DrainTimeout time.Duration `yaml:"drain_timeout" range:"0s..10m"`
 	// Time for a client to send the head of a request; then the same for its body,
