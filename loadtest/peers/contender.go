@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/sluicegate/sluice/loadtest/load"
 	"github.com/sluicegate/sluice/loadtest/rig"
@@ -27,6 +28,8 @@ type running struct {
 	shared  string                            // address of the shared store, "" without one
 	keys    []string                          // that it knows
 	request func(dst []byte, n uint64) []byte // nil: a plain GET
+	dir     string                            // of a gateway's files
+	took    time.Duration                     // from the start of a gateway until it served
 }
 
 // errAbsent says that a contender's program is not installed.

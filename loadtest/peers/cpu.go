@@ -44,10 +44,17 @@ func measureCPU(ctx context.Context, b *bench) error {
 // rotate has contenders take turns, each round beginning with another one, and
 // ends them.
 func (b *bench) rotate(ctx context.Context, started []*running) ([]*series, error) {
+	for _, r := range started {
+		defer r.stop()
+	}
+	return b.takeTurns(ctx, started)
+}
+
+// takeTurns is rotate for those who go on afterwards.
+func (b *bench) takeTurns(ctx context.Context, started []*running) ([]*series, error) {
 	all := make([]*series, len(started))
 	for i, r := range started {
 		all[i] = &series{running: r, client: load.New(b.plan(r, b.conns))}
-		defer r.stop()
 		defer all[i].client.Close()
 	}
 	// A first turn does not count, and shows every key once. Who has most keys is

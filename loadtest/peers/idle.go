@@ -9,6 +9,8 @@ import (
 	"github.com/sluicegate/sluice/loadtest/load"
 )
 
+const mib = 1 << 20
+
 // settle is how long memory is left alone before it is read.
 const settle = 3 * time.Second
 
@@ -59,16 +61,13 @@ func (b *bench) idleOf(ctx context.Context, r *running) error {
 	if err != nil {
 		return err
 	}
-	const mib = 1 << 20
 	b.printf("| %s | %.1f | %.1f | **%.1f** |\n", r.name, float64(rest)/mib, float64(full)/mib, float64(full-rest)/1024/float64(b.idle))
 	return nil
 }
 
 func pssOf(ctx context.Context, r *running) (int64, error) {
-	select {
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	case <-time.After(settle):
+	if err := pause(ctx, settle); err != nil {
+		return 0, err
 	}
 	return r.process.PSS()
 }

@@ -20,9 +20,9 @@ const makers = 256
 // store when that has an address.
 type place struct{ dir, shared string }
 
-// makeKeys writes n keys that carry a policy. Writing them through the gateway
-// would take long for a million.
-func makeKeys(ctx context.Context, at place, policy string, n int) ([]string, error) {
+// makeKeys writes n keys that carry policies, one each, in turn. Writing them
+// through the gateway would take long for a million.
+func makeKeys(ctx context.Context, at place, policies []string, n int) ([]string, error) {
 	if n == 0 {
 		return nil, nil
 	}
@@ -31,14 +31,13 @@ func makeKeys(ctx context.Context, at place, policy string, n int) ([]string, er
 		return nil, fmt.Errorf("making keys: %w", err)
 	}
 	hasher := credential.Hasher{Algorithm: credential.SHA256, Prefix: credential.DefaultPrefix}
-	session := &definition.Session{OrgID: "loadtest", ApplyPolicies: []string{policy}}
 	keys, errs := make([]string, n), make([]error, makers+1)
 	var running sync.WaitGroup
 	for m := range makers {
 		running.Go(func() {
 			for i := m; i < n && errs[m] == nil; i += makers {
 				keys[i] = credential.Generate(credential.DefaultPrefix)
-				errs[m] = store.Put(ctx, hasher.Hash(keys[i]), session)
+				errs[m] = store.Put(ctx, hasher.Hash(keys[i]), &definition.Session{OrgID: "loadtest", ApplyPolicies: policies[i%len(policies):][:1]})
 			}
 		})
 	}

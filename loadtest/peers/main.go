@@ -46,6 +46,7 @@ type options struct {
 	shares     []int // of the open loop, percent of capacity
 	openRounds int
 	openRound  time.Duration
+	long       time.Duration // of -what memory
 }
 
 func main() {
@@ -65,6 +66,7 @@ func main() {
 	flag.StringVar(&shares, "shares", "30,50,70,90", "percent of each contender's own capacity that the open loop asks for")
 	flag.IntVar(&o.openRounds, "open-rounds", 5, "rounds of each contender at each rate of the open loop")
 	flag.DurationVar(&o.openRound, "open-round", 1500*time.Millisecond, "length of one round of the open loop")
+	flag.DurationVar(&o.long, "long", 2*time.Minute, "how long memory is watched under load")
 	flag.BoolVar(&o.pinned, "pin", true, "in open loops, contenders have cores of their own, as many as -procs says")
 	flag.IntVar(&o.many, "apis", 1000, "API definitions that the gateway has loaded")
 	flag.IntVar(&o.procs, "procs", 1, "GOMAXPROCS of the Go programs, and threads of the others")
@@ -110,10 +112,13 @@ func numbers(flag, list string) (all []int, err error) {
 var measurements = map[string]func(context.Context, *bench) error{
 	"cpu":       measureCPU,
 	"idle":      measureIdle,
+	"loaded":    measureLoaded,
+	"memory":    measureMemory,
 	"openloop":  measureOpenLoop,
 	"overload":  measureOverload,
 	"scenarios": measureScenarios,
 	"scale":     measureScale,
+	"sizing":    measureSizing,
 	"graphql":   measureGraphQL,
 }
 

@@ -1,6 +1,14 @@
 package main
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/sluicegate/sluice/loadtest/load"
+)
 
 // The sizes that cost per request must not depend on.
 const (
@@ -39,4 +47,225 @@ func measureScale(ctx context.Context, b *bench) error {
 		b.printCPU(all)
 	}
 	return nil
+}
+
+// measureLoaded compares a gateway that has much of everything loaded with one that
+// has nearly nothing: cost, memory, and what clients see of its background work.
+func measureLoaded(ctx context.Context, b *bench) error {
+	started, err := b.startAll(ctx, []contender{
+		{"Sluice, empty", startSluice(setup{keys: someKeys, apis: 1})},
+		{"Sluice, full", startSluice(setup{keys: manyKeys, apis: manyAPIs, policies: manyAPIs})},
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range started {
+		defer r.stop()
+	}
+	rest := make([]int64, len(started))
+	for i, r := range started {
+		if rest[i], err = pssOf(ctx, r); err != nil {
+			return err
+		}
+	}
+	all, err := b.takeTurns(ctx, started)
+	if err != nil {
+		return err
+	}
+	b.printf("### A full gateway (100,000 APIs, 100,000 policies, 1,000,000 keys, each used before) beside an empty one (1, 1, 1,000)\n\n")
+	b.printCPU(all)
+	b.printf("| | from start to service s | at rest, before any request MiB | after all keys were used MiB |\n|---|---|---|---|\n")
+	for i, r := range started {
+		used, err := pssOf(ctx, r)
+		if err != nil {
+			return err
+		}
+		b.printf("| %s | %.1f | %.0f | %.0f |\n", r.name, r.took.Seconds(), float64(rest[i])/mib, float64(used)/mib)
+	}
+	b.endTable()
+	return b.loadedTails(ctx, started)
+}
+
+// loadedTails asks at a fixed rate while nothing happens, while definitions are
+// loaded anew, and while memory is collected.
+func (b *bench) loadedTails(ctx context.Context, started []*running) error {
+	release, err := b.pin()
+	if err != nil {
+		return err
+	}
+	defer release()
+	rate := 8000.0
+	if len(b.rates) > 0 {
+		rate = float64(b.rates[0])
+	}
+	b.printf("%s %.0f requests/s arrive at random (Poisson); latency counts from when each was due.\n\n", b.placement(), rate)
+	b.printf("| | | took s | collections | p50 ms | p99 ms | p99.9 ms | to the empty one's at rest | longest ms | CPU µs | wrong |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	var quiet time.Duration // p99.9 of the empty one at rest
+	for _, r := range started {
+		o, err := b.open(r)
+		if err != nil {
+			return err
+		}
+		for _, during := range []struct {
+			name    string
+			prepare func(*running) error
+			do      func(context.Context, *running) error
+		}{
+			{"at rest", nothing, func(ctx context.Context, _ *running) error { return pause(ctx, quietFor) }},
+			{"one API added, SIGHUP", b.addOne, reload(addedOne)},
+			{"every API changed, SIGHUP", b.changeAll, reload(addedToAll)},
+			{"collection of memory", nothing, awaitCollection},
+		} {
+			b.progress("%s: %s", r.name, during.name)
+			if err := during.prepare(r); err != nil {
+				return err
+			}
+			got, err := b.whileDoing(ctx, o, rate, during.do)
+			if err != nil {
+				o.client.Close()
+				return fmt.Errorf("%s: %s: %w\n%s", r.name, during.name, err, r.process.Log())
+			}
+			p999 := got.all.Latency.Quantile(0.999)
+			if quiet == 0 {
+				quiet = p999
+			}
+			b.printf("| %s | %s | %.1f | %d | %.2f | %.2f | %.2f | **%.2f** | %.1f | %.1f | %d |\n", r.name, during.name, got.took.Seconds(), got.collections,
+				millis(got.all.Latency.Quantile(0.5)), millis(got.all.Latency.Quantile(0.99)), millis(p999), float64(p999)/float64(quiet),
+				millis(got.all.Latency.Max()), got.cpu, got.all.Bad+got.all.Late)
+			if got.first != nil {
+				b.note("%s: %s: first error: %v", r.name, during.name, got.first)
+			}
+		}
+		o.client.Close()
+	}
+	b.endTable()
+	return nil
+}
+
+// quietFor is how long nothing happens, and window is how long results are
+// gathered before it is seen whether what was waited for is over.
+const (
+	quietFor = 10 * time.Second
+	window   = time.Second
+)
+
+// doing is what clients saw while a gateway did something.
+type doing struct {
+	all         *load.Tally
+	took        time.Duration // what was done
+	collections int
+	cpu         float64 // microseconds per request
+	first       error
+}
+
+// whileDoing asks at a rate until something is done, and for a window more.
+func (b *bench) whileDoing(ctx context.Context, o *opening, rate float64, do func(context.Context, *running) error) (doing, error) {
+	got := doing{all: new(load.Tally)}
+	if _, err := o.client.Run(ctx, load.Pace{Rate: rate, For: window, Seed: 1000}); err != nil {
+		return got, err
+	}
+	before, err := o.process.CPU()
+	if err != nil {
+		return got, err
+	}
+	collected := o.process.Logged(collection)
+	began, done := time.Now(), make(chan error, 1)
+	go func() {
+		err := do(ctx, o.running)
+		got.took = time.Since(began)
+		done <- err
+	}()
+	for round, over := uint64(0), false; !over; round++ {
+		select {
+		case err := <-done:
+			if err != nil {
+				return got, err
+			}
+			over = true
+		default:
+		}
+		out, err := o.client.Run(ctx, load.Pace{Rate: rate, For: window, Seed: round})
+		if err != nil {
+			if !over {
+				<-done // it ends with ctx
+			}
+			return got, err
+		}
+		got.all.Add(out.Total())
+		if got.first == nil {
+			got.first = out.First
+		}
+	}
+	after, err := o.process.CPU()
+	got.collections = o.process.Logged(collection) - collected
+	got.cpu = micros(after-before) / float64(max(got.all.Asked, 1))
+	return got, err
+}
+
+// collection begins the line that a gateway writes after each.
+const collection = "gc "
+
+// awaitCollection returns once memory was collected. A gateway at rest allocates
+// nothing; Go's runtime then collects every two minutes.
+func awaitCollection(ctx context.Context, r *running) error {
+	before := r.process.Logged(collection)
+	for range 150 {
+		if r.process.Logged(collection) > before {
+			return nil
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("no collection in two minutes and a half")
+}
+
+// APIs that are added, for it to be seen when a reload is in force.
+const (
+	addedOne   = "added-one"
+	addedToAll = "added-to-all"
+)
+
+func nothing(*running) error { return nil }
+
+// addOne writes the definition of one API more.
+func (b *bench) addOne(r *running) error {
+	return writeAPI(filepath.Join(r.dir, "apps"), addedOne, b.api(addedOne, true))
+}
+
+// changeAll writes every definition anew, and one more.
+func (b *bench) changeAll(r *running) error {
+	apps := filepath.Join(r.dir, "apps")
+	files, err := filepath.Glob(apps + "/api-*.json")
+	if err != nil {
+		return err
+	}
+	for i := range files {
+		api := b.api(apiID(i+1), true)
+		api["name"] = "changed"
+		if err := writeAPI(apps, apiID(i+1), api); err != nil {
+			return err
+		}
+	}
+	return writeAPI(apps, addedToAll, b.api(addedToAll, true))
+}
+
+// reload has a gateway read its files, and returns once a new API is served.
+func reload(id string) func(context.Context, *running) error {
+	return func(ctx context.Context, r *running) error {
+		if err := syscall.Kill(r.process.Pid(), syscall.SIGHUP); err != nil {
+			return fmt.Errorf("sending SIGHUP: %w", err)
+		}
+		return awaitAPI(ctx, r.addr, id)
+	}
+}
+
+// pause waits.
+func pause(ctx context.Context, long time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(long):
+		return nil
+	}
 }

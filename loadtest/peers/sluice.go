@@ -22,6 +22,8 @@ type setup struct {
 	apis   int  // 0: as many as -apis says
 	asked  int  // keys that requests show, of those that there are; 0: all
 
+	policies int // of the keys, each with the same limits; 0: one
+
 	graphql bool // the API is a GraphQL API
 
 	build  string   // program; "": that of -bin
@@ -53,19 +55,22 @@ func startSluice(s setup) func(context.Context, *bench) (*running, error) {
 		if s.build == "" {
 			s.build = b.bin + "/sluice"
 		}
-		r := &running{addr: addr}
+		r := &running{addr: addr, dir: dir}
 		if err := b.fill(ctx, s, r, dir); err != nil {
 			return nil, err
 		}
+		began := time.Now()
 		r.process, err = b.rig.Start(ctx, rig.Command{
-			Name: "sluice", Path: s.build, Args: []string{"gateway", "--config", filepath.Join(dir, "sluice.yaml")}, Env: b.goEnv(), Ready: addr,
+			Name: "sluice", Path: s.build, Args: []string{"gateway", "--config", filepath.Join(dir, "sluice.yaml")}, Ready: addr,
+			Env: append(b.goEnv(), "GODEBUG=gctrace=1"), // a line for each collection
 		})
 		if err != nil {
 			return nil, err
 		}
-		if err := awaitAPI(ctx, addr); err != nil {
+		if err := awaitAPI(ctx, addr, apiID(0)); err != nil {
 			return nil, fmt.Errorf("%w\n%s", err, r.process.Log())
 		}
+		r.took = time.Since(began)
 		if len(r.keys) > 0 {
 			if s.asked > 0 {
 				r.keys = r.keys[:s.asked]
@@ -88,15 +93,23 @@ func (b *bench) fill(ctx context.Context, s setup, r *running, dir string) (err 
 		}
 	}
 	if r.keys == nil {
-		of := s.policy
-		if of == "" {
-			of = plenty
-		}
-		if r.keys, err = makeKeys(ctx, place{dir: filepath.Join(dir, "data"), shared: r.shared}, of, s.keys); err != nil {
+		if r.keys, err = makeKeys(ctx, place{dir: filepath.Join(dir, "data"), shared: r.shared}, s.policyNames(), s.keys); err != nil {
 			return err
 		}
 	}
 	return b.writeSluice(s, dir, r.addr, r.shared)
+}
+
+// policyNames are the policies that keys carry in turn.
+func (s setup) policyNames() []string {
+	if s.policy != "" {
+		return []string{s.policy}
+	}
+	names := []string{plenty}
+	for i := 1; i < s.policies; i++ {
+		names = append(names, fmt.Sprintf("%s-%06d", plenty, i))
+	}
+	return names
 }
 
 func (b *bench) startStore(ctx context.Context, dir string) (*rig.Process, string, error) {
@@ -142,7 +155,7 @@ log:
 	if store != "" {
 		conf += "valkey:\n  url: redis://" + store + "\n"
 	}
-	file, err := policies()
+	file, err := policies(s.policyNames())
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "policies.json"), file, 0o600)
 	}
@@ -158,8 +171,9 @@ log:
 	return nil
 }
 
-// policies returns the policies file.
-func policies() ([]byte, error) {
+// policies returns the policies file. Those of names that are not known are as
+// plenty is.
+func policies(names []string) ([]byte, error) {
 	of := func(id string, numbers map[string]any) map[string]any {
 		numbers["id"], numbers["org_id"], numbers["active"] = id, "loadtest", true
 		if numbers["access_rights"] == nil {
@@ -167,11 +181,13 @@ func policies() ([]byte, error) {
 		}
 		return numbers
 	}
-	return json.Marshal(map[string]any{
-		plenty:   of(plenty, map[string]any{"rate": 100_000_000, "per": 60, "quota_max": 1_000_000_000, "quota_renewal_rate": 3600}),
-		governed: of(governed, governedPolicy()),
-		race:     of(race, map[string]any{"quota_max": raceQuota, "quota_renewal_rate": 3600}),
-	})
+	all := make(map[string]any)
+	for _, name := range names {
+		all[name] = of(name, map[string]any{"rate": 100_000_000, "per": 60, "quota_max": 1_000_000_000, "quota_renewal_rate": 3600})
+	}
+	all[governed] = of(governed, governedPolicy())
+	all[race] = of(race, map[string]any{"quota_max": raceQuota, "quota_renewal_rate": 3600})
+	return json.Marshal(all)
 }
 
 // writeAPIs writes the API that is measured, and others until there are enough.
@@ -181,11 +197,7 @@ func (b *bench) writeAPIs(s setup, apps string) error {
 	}
 	for i := range s.apis {
 		id := apiID(i)
-		api := map[string]any{
-			"api_id": id, "name": id, "org_id": "loadtest", "active": true,
-			"use_keyless": s.keys == 0, "strip_auth_data": true,
-			"proxy": map[string]any{"listen_path": "/" + id + "/", "target_url": "http://" + b.origin, "strip_listen_path": true},
-		}
+		api := b.api(id, s.keys == 0)
 		if s.graphql && i == 0 {
 			sdl, err := os.ReadFile(filepath.Join(b.nodeFiles(), "schema.graphql"))
 			if err != nil {
@@ -193,15 +205,33 @@ func (b *bench) writeAPIs(s setup, apps string) error {
 			}
 			api["graphql"] = map[string]any{"enabled": true, "execution_mode": "proxyOnly", "schema": string(sdl)}
 		}
-		def, err := json.Marshal(api)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(apps, id+".json"), def, 0o644); err != nil {
+		if err := writeAPI(apps, id, api); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeAPI writes one definition, at once: the gateway may be looking.
+func writeAPI(apps, id string, api map[string]any) error {
+	def, err := json.Marshal(api)
+	if err != nil {
+		return err
+	}
+	next := filepath.Join(filepath.Dir(apps), "next")
+	if err := os.WriteFile(next, def, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, filepath.Join(apps, id+".json"))
+}
+
+// api is a definition whose calls reach the upstream.
+func (b *bench) api(id string, keyless bool) map[string]any {
+	return map[string]any{
+		"api_id": id, "name": id, "org_id": "loadtest", "active": true,
+		"use_keyless": keyless, "strip_auth_data": true,
+		"proxy": map[string]any{"listen_path": "/" + id + "/", "target_url": "http://" + b.origin, "strip_listen_path": true},
+	}
 }
 
 // apiID is the name of an API; the first is the one that is measured.
@@ -212,13 +242,13 @@ func apiID(i int) string {
 	return fmt.Sprintf("api-%06d", i)
 }
 
-// awaitAPI returns once the API that is measured is served, whatever it answers
-// to whom it does not know.
-func awaitAPI(ctx context.Context, addr string) error {
+// awaitAPI returns once an API is served, whatever it answers to whom it does not
+// know.
+func awaitAPI(ctx context.Context, addr, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/bench/1k", http.NoBody)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/"+id+"/1k", http.NoBody)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@
 package rig
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -125,6 +126,15 @@ func (p *Process) Log() string {
 		return err.Error()
 	}
 	return string(data[max(0, len(data)-2000):])
+}
+
+// Logged returns how many lines of what the process wrote begin with a text.
+func (p *Process) Logged(text string) int {
+	data, err := os.ReadFile(p.log)
+	if err != nil {
+		return 0
+	}
+	return bytes.Count(append([]byte("\n"), data...), []byte("\n"+text))
 }
 
 // Stop ends the process, kindly at first, and then what is left of its group.
