@@ -13,8 +13,12 @@ import (
 // A canary measures how long a request waits until somebody gets to it. It is a
 // byte that goes through a pipe: like a client's connection, the pipe's end is
 // found ready by the poller after all that were ready before it, and who reads
-// from it runs after all who were woken before. A timer would not do: those that
-// fire run ahead of that queue.
+// from it runs after all who were woken before.
+//
+// Timers are no measure of that, since those that fire run ahead of the queue.
+// For the same reason they tell what is no queue: when one fires late, the whole
+// process did not run, and the delay that comes from that is none that refusing
+// calls would shorten.
 type canary struct {
 	in, out *os.File
 	epoch   time.Time
@@ -25,6 +29,10 @@ type canary struct {
 	mu    sync.Mutex
 	seen  bool // since the last reading
 	least time.Duration
+
+	// Only the goroutine that sends uses these.
+	pause, before time.Duration // the longest since the last reading, and between the two before
+	last          time.Duration // delay at the last reading
 }
 
 func newCanary(epoch time.Time) (*canary, error) {
@@ -44,8 +52,10 @@ func (c *canary) close() {
 	<-c.ended
 }
 
-// send lets a byte go unless one is still on its way.
-func (c *canary) send(now time.Time) error {
+// send lets a byte go unless one is still on its way. late is how much later than
+// meant it is called.
+func (c *canary) send(now time.Time, late time.Duration) error {
+	c.pause = max(c.pause, late)
 	if failed := c.failed.Load(); failed != nil {
 		return *failed
 	}
@@ -80,18 +90,18 @@ func (c *canary) listen() {
 	}
 }
 
-// reading returns the shortest delay since the last reading. When no byte
-// arrived, it is how long the one on its way has been.
+// reading returns the shortest delay since the last reading, less the longest
+// time that the process did not run. When no byte arrived, the delay is at least
+// what it was, and what the one on its way has had.
 func (c *canary) reading(now time.Time) time.Duration {
+	paused := max(c.pause, c.before) // a byte that arrived now may have been sent before
+	c.pause, c.before = 0, c.pause
 	c.mu.Lock()
-	seen, least := c.seen, c.least
-	c.seen = false
+	if c.seen {
+		c.seen, c.last = false, c.least
+	} else if sent := c.sent.Load(); sent != 0 {
+		c.last = max(c.last, now.Sub(c.epoch)-time.Duration(sent))
+	}
 	c.mu.Unlock()
-	if seen {
-		return least
-	}
-	if sent := c.sent.Load(); sent != 0 {
-		return now.Sub(c.epoch) - time.Duration(sent)
-	}
-	return 0
+	return max(c.last-paused, 0)
 }

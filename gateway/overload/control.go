@@ -23,6 +23,9 @@ const (
 	spareToStop = 20 // in a row that must have had room for all before shedding stops
 )
 
+// leastWaiting is how many calls must be waiting for calls to be what is too much.
+const leastWaiting = 8
+
 // A reading is what one window came to.
 type reading struct {
 	delay        time.Duration // the shortest that was seen
@@ -65,7 +68,7 @@ const costOfShed = 0.4
 // in beyond that is more than can even be refused; waiting in the clients'
 // connections, which are bounded, is all that is left, and serving less would
 // not shorten it.
-const leastShare = 0.5
+const leastShare = 0.4
 
 // step takes the reading of a window and returns what is to be done in the next.
 func (c *control) step(r reading) phase {
@@ -78,7 +81,7 @@ func (c *control) step(r reading) phase {
 	switch {
 	case c.phase == calm && late:
 		c.phase = watching
-	case c.phase == watching && c.late >= lateToShed && r.passed > 0:
+	case c.phase == watching && c.late >= lateToShed && r.passed*r.delay.Seconds() >= leastWaiting:
 		c.begin(r)
 	case c.phase == watching && c.good >= goodToCalm:
 		c.phase = calm

@@ -88,12 +88,12 @@ func (g *Guard) Compile(def *definition.API) pipeline.Stage {
 	if g == nil {
 		return nil
 	}
-	return &stage{guard: g, api: def.ID}
+	return &stage{guard: g, def: def}
 }
 
 type stage struct {
 	guard  *Guard
-	api    string
+	def    *definition.API
 	demand atomic.Pointer[demand] // nil until the first call that is watched
 }
 
@@ -110,7 +110,7 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 func (s *stage) own() *demand {
 	d := s.demand.Load()
 	if d == nil {
-		s.demand.CompareAndSwap(nil, &demand{api: s.api})
+		s.demand.CompareAndSwap(nil, &demand{api: s.def.ID})
 		d = s.demand.Load()
 	}
 	if !d.listed.Load() {
@@ -198,7 +198,7 @@ func (g *Guard) Run(ctx context.Context) error {
 	defer c.close()
 	k := &keeper{guard: g, control: control{target: g.target}}
 	defer k.stop()
-	began, delay := time.Now(), time.Duration(0)
+	began, due, delay := time.Now(), time.Now(), time.Duration(0)
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	for {
@@ -208,7 +208,7 @@ func (g *Guard) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 		now := time.Now()
-		if err := c.send(now); err != nil {
+		if err := c.send(now, now.Sub(due)); err != nil {
 			return err
 		}
 		if took := now.Sub(began); took >= window-tickBusy/2 {
@@ -216,7 +216,9 @@ func (g *Guard) Run(ctx context.Context) error {
 			k.turn(now, took, delay)
 			began = now
 		}
-		tick.Reset(k.pace(delay))
+		pace := k.pace(delay)
+		due = now.Add(pace)
+		tick.Reset(pace)
 	}
 }
 
