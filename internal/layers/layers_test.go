@@ -129,6 +129,7 @@ var rooms = []room{
 	{"internal/e2e", []string{"..."}, []string{"..."}},
 	{"bench", []string{"..."}, []string{"..."}},
 	{"bench/check", nil, nil},
+	{"bench/sizing", nil, nil},
 	{"loadtest/...", []string{"..."}, []string{"..."}},
 }
 
