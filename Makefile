@@ -81,6 +81,10 @@ bench: go install-deps ## measure whole requests, with benchstat when it is inst
 bench-check: go ## fail when requests cost more than at the last release (BASE=revision, CHECK=flags, see bench/README.md)
 	@go run ./bench/check $(if $(BASE),-base '$(BASE)') $(CHECK)
 
+.PHONY: sizing
+sizing: go ## write the tables of bench/SIZING.md from the model in bench/sizing
+	go test -count 1 ./bench/sizing -update
+
 .PHONY: loadtest
 loadtest: go ## measure under load, beside other proxies (K6=1 adds k6; LOADTEST=flags, see loadtest/README.md)
 	@K6=$(K6) loadtest/run $(LOADTEST)

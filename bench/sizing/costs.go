@@ -1,0 +1,91 @@
+// Package sizing says how many gateways, stores and databases a load needs. It is
+// a model of few numbers, all of them measured; the tables of bench/SIZING.md are
+// made of it.
+package sizing
+
+// Costs are what was measured. CPU is in µs of one core, user and system.
+type Costs struct {
+	Bare     float64 // the bare proxy: what another machine is compared by
+	Keyless  float64 // a request, an answer of 1 KiB, everything on
+	Governed float64 // the same with key, policy, rate and quota, counted in the gateway
+	Shared   float64 // the same, counted in a shared store
+	GraphQL  float64 // on top, for an operation that was seen before
+	Unseen   float64 // on top of that, for one that was not
+	PerKiB   float64 // on top, for each KiB of answer after the first
+	Lookup   float64 // on top, when a session is asked of the store
+	Scaling  float64 // throughput of n cores by n times that of one
+
+	StoreCount   float64 // CPU of the store for rate and quota of a request, at its full load
+	StoreCluster float64 // factor on it in a cluster, where a command has one key's counters
+	StoreLookup  float64 // CPU of the store for a session
+
+	GatewayMiB float64 // a gateway at work with 1,000 APIs, before connections and keys
+	ConnKiB    float64 // an idle client connection
+	APIKiB     float64 // an API that was called, heap
+	SessionKiB float64 // a session in the gateway's cache, heap
+	LimitsKiB  float64 // a rate and a quota counted in the gateway, or a recalled one, heap
+	HeapGrowth float64 // memory taken by heap in use, between collections
+	StoreMiB   float64 // an empty store
+	KeyKiB     float64 // a session, a rate and a quota in the store
+
+	HeadKiB        float64 // head of a request, and of an answer, each
+	StoreBytes     float64 // between gateway and store for a counted request, both ways
+	DefinitionKiB  float64 // an API in a bundle
+	WritesPerFetch float64 // statements that Postgres runs for one poll of a gateway
+	KeyWriteMs     float64 // CPU of Postgres for one key written, outbox and audit included
+}
+
+// Settings of the product that the model takes into account.
+const (
+	sessionSeconds = 60 // keys.cache_ttl: how long a session is used before the store is asked again
+	pollSeconds    = 30 // how often a gateway tells the admin that it is there
+)
+
+// Measured returns the costs on the machine of bench/README.md, and is the one
+// place to change when they were measured anew; "make sizing" then writes the
+// page. The tables that they come from are named beside them.
+func Measured() Costs {
+	return Costs{
+		Bare:     20.5, // README, Peers, on an idle machine
+		Keyless:  20.5, // the same table
+		Governed: 23.8, // … 1,000 keys in turn
+		Shared:   27.3, // … with a shared store, 1,000 keys in turn
+		GraphQL:  2.9,  // README, GraphQL, through processes on an idle machine: 1.12 × REST
+		Unseen:   9.9,  // the same table
+		PerKiB:   0.5,  // README, Sizes: 16 and 64 KiB beside 1
+		Lookup:   15,   // -what sizing, keys that are asked of the store each time
+		Scaling:  0.95, // README, Peers, on two cores; more were not measured
+
+		StoreCount:   12.2, // README, Peers, with a shared store
+		StoreCluster: 1.7,  // one command for each key against many in a script
+		StoreLookup:  5,    // -what sizing
+
+		GatewayMiB: 28,   // README, Peers, memory at rest
+		ConnKiB:    5.8,  // the same table
+		APIKiB:     2.45, // README, Bounds: definition, compiled, used
+		SessionKiB: 0.6,  // the same table
+		LimitsKiB:  0.4,  // the same table
+		HeapGrowth: 2,    // the runtime collects when the heap has doubled
+		StoreMiB:   8,    // INFO memory
+		KeyKiB:     1,    // INFO memory, a million keys with rate and quota
+
+		HeadKiB:        0.25,
+		StoreBytes:     220,
+		DefinitionKiB:  0.45,
+		WritesPerFetch: 1,
+		KeyWriteMs:     2,
+	}
+}
+
+// On returns the costs on a machine where the bare proxy costs so much: CPU
+// changes by that factor, memory not at all.
+func (c Costs) On(bare float64) Costs {
+	factor := bare / c.Bare
+	for _, cost := range []*float64{
+		&c.Bare, &c.Keyless, &c.Governed, &c.Shared, &c.GraphQL, &c.Unseen, &c.PerKiB, &c.Lookup,
+		&c.StoreCount, &c.StoreLookup, &c.KeyWriteMs,
+	} {
+		*cost *= factor
+	}
+	return c
+}
