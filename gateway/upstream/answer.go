@@ -73,7 +73,7 @@ func (t *try) run(c *conn) error {
 	}
 	a.Lines = lines
 	t.ex.Upstream.Status = t.head.status
-	t.now = t.f.pool.now()
+	t.now = t.clock(c)
 	t.ex.Upstream.Duration = t.now - t.start
 	t.until = t.now + t.f.timeout
 	t.phrase()
@@ -83,6 +83,18 @@ func (t *try) run(c *conn) error {
 	}
 	t.hideBody()
 	return nil
+}
+
+// clock returns the time, by the pool's clock. Where nothing of the answer is
+// still to come, the call ends with it: who asks when that was is told the same,
+// and the clock is read once.
+func (t *try) clock(c *conn) time.Duration {
+	h, left := &t.head, int64(c.w-c.r)
+	whole := left == h.length && !h.chunked || left == 0 && h.bodyless(methodOf(t.ex))
+	if !whole || c.full || t.upload != nil {
+		return t.f.pool.now()
+	}
+	return t.ex.Call.End().Sub(t.f.pool.epoch)
 }
 
 // hideBody leaves the body out for a client that asked with HEAD where the

@@ -7,12 +7,14 @@ import (
 	"io"
 	"log"
 	"net"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/testenv"
 	"github.com/valyala/fasthttp"
 )
@@ -173,3 +175,31 @@ func TestSmallRequestsDoNotAllocate(t *testing.T) {
 }
 
 var dropAccept = []string{"Accept"}
+
+// BenchmarkRequestHead makes the head that goes upstream of one that came.
+func BenchmarkRequestHead(b *testing.B) {
+	browser := strings.Replace(smallGet, "\r\n\r\n", "\r\nAccept-Language: de-CH, en;q=0.7\r\nCookie: session=0123456789abcdef0123456789abcdef; theme=dark\r\n"+
+		"Referer: https://gate.test/some/other/path\r\nSec-Fetch-Mode: navigate\r\nConnection: keep-alive\r\nCache-Control: no-cache\r\n\r\n", 1)
+	pools := NewPools()
+	defer pools.Close()
+	stage, err := Compile(&definition.API{Proxy: definition.Proxy{TargetURL: "http://127.0.0.1:1/base"}}, pools, testConfig())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, raw := range map[string]string{"few": smallGet, "many": browser} {
+		b.Run(name, func(b *testing.B) {
+			call, fault := wire.NewCall([]byte(raw), wireConfig())
+			if fault != nil {
+				b.Fatal(fault.Text)
+			}
+			call.Peer = netip.MustParseAddr("127.0.0.1")
+			ex := pipeline.For(call)
+			ex.Client, ex.Rest = call.Peer, call.Path
+			copy(ex.ID[:], strings.Repeat("a", len(ex.ID)))
+			b.ReportAllocs()
+			for b.Loop() {
+				ex.Buf, _, _ = stage.(*forward).appendRequest(ex.Buf[:0], ex)
+			}
+		})
+	}
+}
