@@ -45,7 +45,7 @@ type AccessLog struct {
 	full    chan []byte
 	spare   chan []byte
 	dropped atomic.Uint64
-	clock   dateCache
+	clock   timeCache
 }
 
 // OpenAccessLog opens the access log, or returns nil when it is off. Run writes

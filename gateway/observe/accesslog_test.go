@@ -52,7 +52,7 @@ func lineOf(t testing.TB, ex *pipeline.Exchange, status int) map[string]any {
 	t.Helper()
 	access := newAccessLog(keepOpen{&bytes.Buffer{}}, AccessOptions{SampleOK: 1}, quiet())
 	o := New(Options{Log: quiet()})
-	line := access.appendLine(nil, o.meter("sample"), &observed{ex: ex, status: status, total: 1500 * time.Microsecond, own: 1200 * time.Microsecond})
+	line := access.appendLine(nil, o.meter("sample"), &observed{ex: ex, status: status, method: methodOf(ex.Call.Method), total: 1500 * time.Microsecond, own: 1200 * time.Microsecond})
 	if bytes.Count(line, []byte{'\n'}) != 1 || line[len(line)-1] != '\n' {
 		t.Fatalf("not one line: %q", line)
 	}
@@ -333,7 +333,7 @@ func TestTargetsOfTheAccessLog(t *testing.T) {
 }
 
 func TestTimesAreRight(t *testing.T) {
-	var c dateCache
+	var c timeCache
 	for _, at := range []time.Time{
 		time.Unix(0, 0), time.Unix(86399, 999e6), time.Unix(86400, 0), time.Unix(1_700_000_000, 7e6),
 		time.Date(2028, 2, 29, 23, 59, 59, 1e6, time.UTC),
@@ -342,4 +342,36 @@ func TestTimesAreRight(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
+}
+
+func TestTimesThatComeLateAreRightToo(t *testing.T) {
+	var c timeCache
+	latest := time.Unix(1_700_000_000, 0)
+	for _, at := range []time.Time{latest, latest.Add(-5 * time.Second), latest, latest.Add(-time.Hour), latest.Add(-time.Hour), latest} {
+		if got, want := string(c.append(nil, at)), at.UTC().Format("2006-01-02T15:04:05.000Z"); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// Whatever text holds, it is written as the bytewise rule has it, and reads back.
+func FuzzText(f *testing.F) {
+	f.Add("plain text that is longer than eight")
+	f.Add("12345\"78\\0123\x7f567\x1f\u20281\xff2345678")
+	f.Fuzz(func(t *testing.T, text string) {
+		n := plainStart(text)
+		for i := range n {
+			if !plainText[text[i]] {
+				t.Fatalf("%q: byte %d is taken for plain", text, i)
+			}
+		}
+		if n > len(text) || len(text)-n >= 8 && !strings.ContainsFunc(text[n:n+8], func(r rune) bool { return r > 0x7f || !plainText[r] }) {
+			t.Fatalf("%q: plain text ends at %d", text, n)
+		}
+		line, same := appendText([]byte{'"'}, text), appendText([]byte{'"'}, []byte(text))
+		var got string
+		if err := json.Unmarshal(line, &got); err != nil || got != strings.ToValidUTF8(text, "\ufffd") && !strings.Contains(got, "\ufffd") || !bytes.Equal(line, same) {
+			t.Fatalf("%q is written as %q, which reads %q: %v", text, line, got, err)
+		}
+	})
 }

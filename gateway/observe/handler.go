@@ -85,6 +85,6 @@ func answer(ctx *fasthttp.RequestCtx, status int, text string) {
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json")
 	ctx.Response.Header.Set("Cache-Control", "no-store")
-	body := append(appendText([]byte(`{"status":`), text), "}\n"...)
+	body := append(appendText([]byte(`{"status":"`), text), "}\n"...)
 	ctx.SetBody(body)
 }

@@ -23,25 +23,22 @@ const (
 // hash.
 func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 	ex := o.ex
-	b = append(b, `{"ts":"`...)
-	b = l.clock.append(b, ex.Started)
+	b = l.clock.append(append(b, `{"ts":"`...), ex.Started)
 	b = append(b, `","id":"`...)
 	b = append(b, ex.ID[:]...)
-	b = append(b, '"')
-	b = append(b, m.field...)
-	b = appendMember(b, `,"rev":`, ex.Revision)
-	b = appendMember(b, `,"key":`, ex.KeyName)
+	b = append(b, m.partOf(ex.Revision)...)
+	b = appendMember(b, `,"key":"`, ex.KeyName)
 	if ex.Grant != nil {
-		b = appendMember(b, `,"policy":`, ex.Grant.Policy)
+		b = appendMember(b, `,"policy":"`, ex.Grant.Policy)
 	}
-	b = appendText(append(b, `,"method":`...), head(ex.Call.Method, maxMethod))
-	b = appendText(append(b, `,"path":`...), head(ex.Call.Path, maxPath))
+	b = appendMethod(b, o)
+	b = appendText(append(b, `,"path":"`...), head(ex.Call.Path, maxPath))
 	if len(ex.Operations) > 0 {
 		b = appendOperation(b, ex.Operations)
 	}
 	b = appendNumber(b, `,"status":`, int64(o.status))
 	if ex.Rejection != nil {
-		b = appendMember(b, `,"reason":`, ex.Rejection.Reason.String())
+		b = appendMember(b, `,"reason":"`, ex.Rejection.Reason.String())
 	}
 	b = appendSizes(b, ex)
 	b = appendNumber(b, `,"total_us":`, o.total.Microseconds())
@@ -53,17 +50,49 @@ func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 		b = append(b, '"')
 	}
 	if agent := ex.Call.Get(wire.NameUserAgent); len(agent) > 0 {
-		b = appendText(append(b, `,"user_agent":`...), head(agent, maxUserAgent))
+		b = appendText(append(b, `,"user_agent":"`...), head(agent, maxUserAgent))
 	}
 	return append(b, "}\n"...)
+}
+
+// A logPart is what all lines of an API have in common under one revision,
+// behind their id.
+type logPart struct {
+	revision string
+	text     []byte
+}
+
+func (m *meter) partOf(revision string) []byte {
+	part := m.part.Load()
+	if part == nil || part.revision != revision {
+		text := appendMember([]byte{'"'}, `,"api":"`, m.api)
+		part = &logPart{revision: revision, text: appendMember(text, `,"rev":"`, revision)}
+		m.part.Store(part)
+	}
+	return part.text
+}
+
+// methodTexts are the members of the methods in methodNames.
+var methodTexts = func() (all [len(methodNames)]string) {
+	for i, name := range methodNames {
+		all[i] = `,"method":"` + name + `"`
+	}
+	return all
+}()
+
+func appendMethod(b []byte, o *observed) []byte {
+	if o.method != 0 {
+		return append(b, methodTexts[o.method]...)
+	}
+	return appendText(append(b, `,"method":"`...), head(o.ex.Call.Method, maxMethod))
 }
 
 // appendOperation appends what was asked of a GraphQL API: the first operation,
 // and how many there were if that was not all.
 func appendOperation(b []byte, all []*validate.Facts) []byte {
 	first := all[0]
-	b = appendMember(b, `,"operation":`, first.Name[:min(len(first.Name), maxOperation)])
-	b = appendMember(b, `,"operation_type":`, first.Kind.String())
+	b = appendMember(b, `,"operation":"`, first.Name[:min(len(first.Name), maxOperation)])
+	b = appendMember(b, `,"operation_type":"`, first.Kind.String())
 	if len(all) > 1 {
 		b = appendNumber(b, `,"operations":`, int64(len(all)))
 	}
@@ -98,7 +127,7 @@ func appendUpstream(b []byte, u *pipeline.Upstream) []byte {
 		return b
 	}
 	b = appendNumber(b, `,"upstream_us":`, u.Duration.Microseconds())
-	b = appendMember(b, `,"upstream":`, u.Address)
+	b = appendMember(b, `,"upstream":"`, u.Address)
 	if u.Status != 0 {
 		b = appendNumber(b, `,"upstream_status":`, int64(u.Status))
 	}
@@ -108,7 +137,8 @@ func appendUpstream(b []byte, u *pipeline.Upstream) []byte {
 	return b
 }
 
-// appendMember appends a member, unless its value is empty.
+// appendMember appends a member, unless its value is empty. name includes the
+// quote before the value.
 func appendMember(b []byte, name, value string) []byte {
 	if value == "" {
 		return b
@@ -117,39 +147,50 @@ func appendMember(b []byte, name, value string) []byte {
 }
 
 func appendNumber(b []byte, name string, n int64) []byte {
-	return strconv.AppendInt(append(b, name...), n, 10)
+	b = append(b, name...)
+	switch {
+	case n < 0 || n > 9999:
+		return strconv.AppendInt(b, n, 10)
+	case n < 10:
+		return append(b, byte('0'+n))
+	case n < 100:
+		return appendTwo(b, int(n))
+	case n < 1000:
+		return appendTwo(append(b, byte('0'+n/100)), int(n%100))
+	}
+	return appendTwo(appendTwo(b, int(n/100)), int(n%100))
 }
+
+// appendTwo appends a number below 100 in two digits.
+func appendTwo(b []byte, n int) []byte { return append(b, byte('0'+n/10), byte('0'+n%10)) }
 
 // head returns at most n bytes of text. It may end within a character, which is
 // then written as one that could not be read.
 func head(text []byte, n int) []byte { return text[:min(len(text), n)] }
 
-// dateCache keeps the text of a day: the rest of a time is quickly computed.
-type dateCache struct{ day atomic.Pointer[date] }
+// timeCache keeps the text of the latest second.
+type timeCache struct{ latest atomic.Pointer[second] }
 
-type date struct {
-	number int64 // days since 1970
-	text   string
+type second struct {
+	unix int64
+	text []byte // with the point that follows
 }
+
+const secondForm = "2006-01-02T15:04:05."
 
 // append appends t in UTC to the millisecond, as RFC 3339 has it.
-func (c *dateCache) append(b []byte, t time.Time) []byte {
-	const perDay = 86400
-	seconds := t.Unix()
-	number := seconds / perDay
-	day := c.day.Load()
-	if day == nil || day.number != number {
-		day = &date{number: number, text: t.UTC().Format("2006-01-02T")}
-		c.day.Store(day)
+func (c *timeCache) append(b []byte, t time.Time) []byte {
+	unix := t.Unix()
+	s := c.latest.Load()
+	if s == nil || s.unix < unix || s.unix > unix+60 { // the clock was set back
+		s = &second{unix: unix, text: t.UTC().AppendFormat(nil, secondForm)}
+		c.latest.Store(s)
 	}
-	s := int(seconds % perDay)
+	if s.unix == unix {
+		b = append(b, s.text...)
+	} else { // a request that took long
+		b = t.UTC().AppendFormat(b, secondForm)
+	}
 	ms := t.Nanosecond() / 1e6
-	b = append(b, day.text...)
-	b = append(appendTwo(b, s/3600), ':')
-	b = append(appendTwo(b, s/60%60), ':')
-	b = append(appendTwo(b, s%60), '.')
 	return append(appendTwo(b, ms/10), byte('0'+ms%10), 'Z')
 }
-
-// appendTwo appends a number below 100 in two digits.
-func appendTwo(b []byte, n int) []byte { return append(b, byte('0'+n/10), byte('0'+n%10)) }

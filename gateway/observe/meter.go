@@ -15,14 +15,17 @@ import (
 type meter struct {
 	observer *Observer
 	api      string
-	field    []byte // the API's part of an access-log line
+	part     atomic.Pointer[logPart]
 	counts   atomic.Pointer[series]
 	usage    atomic.Pointer[usage.API] // nil before the first operation
 }
 
 // Done records a finished exchange. It reads the clock once.
 func (m *meter) Done(ex *pipeline.Exchange) {
-	o := observed{ex: ex, total: max(ex.Call.End().Sub(ex.Started), 0), status: ex.Answer.Status}
+	o := observed{
+		ex: ex, total: max(ex.Call.End().Sub(ex.Started), 0),
+		status: ex.Answer.Status, method: methodOf(ex.Call.Method),
+	}
 	o.own = max(o.total-ex.Upstream.Duration, 0)
 	s := m.counts.Load()
 	if s == nil {
@@ -50,6 +53,7 @@ func (m *meter) open() *series {
 type observed struct {
 	ex     *pipeline.Exchange
 	status int           // 0 when nothing was answered
+	method int           // of methodNames
 	total  time.Duration // from the request's first byte to its answer
 	own    time.Duration // total without the upstream's part
 }

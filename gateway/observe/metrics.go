@@ -74,38 +74,38 @@ func (t *traffic) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (t *traffic) Collect(ch chan<- prometheus.Metric) {
 	for _, m := range t.apis.all() {
-		m.counts.Load().collect(ch, validLabel(m.api))
+		n := m.counts.Load().read()
+		n.collect(ch, validLabel(m.api))
 		if a := m.usage.Load(); a != nil {
 			collectOperations(ch, a, validLabel(m.api))
 		}
 	}
 }
 
-func (s *series) collect(ch chan<- prometheus.Metric, api string) {
-	for m := range s.requests {
-		for c := range s.requests[m] {
-			if n := s.requests[m][c].Load(); n > 0 {
-				ch <- total(requestsTotal, n, api, methodNames[m], classNames[c])
+func (n *numbers) collect(ch chan<- prometheus.Metric, api string) {
+	for m := range n.requests {
+		for c, times := range n.requests[m] {
+			if times > 0 {
+				ch <- total(requestsTotal, times, api, methodNames[m], classNames[c])
 			}
 		}
 	}
-	for r := range s.rejections {
-		n := s.rejections[r].Load()
-		if n == 0 {
+	for r, times := range n.rejections {
+		if times == 0 {
 			continue
 		}
-		ch <- total(rejectionsTotal, n, api, reasonNames[r])
+		ch <- total(rejectionsTotal, times, api, reasonNames[r])
 		if cause := causes[pipeline.Reason(r)]; cause != "" {
-			ch <- total(upstreamErrors, n, api, cause)
+			ch <- total(upstreamErrors, times, api, cause)
 		}
 	}
-	s.total.collect(ch, requestSeconds, api)
-	s.own.collect(ch, gatewaySeconds, api)
-	s.upstream.collect(ch, upstreamSeconds, api)
+	n.times.collect(ch, partTotal, requestSeconds, api)
+	n.times.collect(ch, partOwn, gatewaySeconds, api)
+	n.times.collect(ch, partUpstream, upstreamSeconds, api)
 }
 
-func (h *histogram) collect(ch chan<- prometheus.Metric, desc *prometheus.Desc, api string) {
-	if count, sum, buckets := h.read(); count > 0 {
+func (t *times) collect(ch chan<- prometheus.Metric, part int, desc *prometheus.Desc, api string) {
+	if count, sum, buckets := t.read(part); count > 0 {
 		ch <- prometheus.MustNewConstHistogram(desc, count, sum, buckets, api)
 	}
 }

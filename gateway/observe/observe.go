@@ -81,10 +81,4 @@ func (o *Observer) Applied(revision string, took time.Duration, failed int) {
 // Refused reports a bundle that was not put in force at all.
 func (o *Observer) Refused(string) { o.metrics.config.rejected.Add(1) }
 
-func (o *Observer) meter(api string) *meter {
-	m := &meter{observer: o, api: api}
-	if api != "" {
-		m.field = appendText([]byte(`,"api":`), api)
-	}
-	return m
-}
+func (o *Observer) meter(api string) *meter { return &meter{observer: o, api: api} }

@@ -207,9 +207,9 @@ func TestHistogramPutsEachDurationBelowItsBound(t *testing.T) {
 		0, 1, 99 * time.Microsecond, 100 * time.Microsecond, 100*time.Microsecond + 1, 200 * time.Microsecond,
 		200*time.Microsecond + 1, 400 * time.Microsecond, 3276800 * time.Microsecond, 3276800*time.Microsecond + 1, time.Hour,
 	} {
-		var h histogram
-		h.observe(d)
-		count, sum, buckets := h.read()
+		var h times
+		h.observe(partOwn, d)
+		count, sum, buckets := h.read(partOwn)
 		if count != 1 || sum != d.Seconds() || len(buckets) != bounds {
 			t.Errorf("%s: count %d, sum %v, %d buckets", d, count, sum, len(buckets))
 		}
@@ -345,7 +345,7 @@ func BenchmarkDone(b *testing.B) {
 
 func BenchmarkCount(b *testing.B) {
 	s, ex := newSeries(), exchange("GET", "/", 200)
-	o := observed{ex: ex, status: 200, total: time.Millisecond, own: 700 * time.Microsecond}
+	o := observed{ex: ex, status: 200, method: methodOf(ex.Call.Method), total: time.Millisecond, own: 700 * time.Microsecond}
 	b.ReportAllocs()
 	for b.Loop() {
 		s.count(&o)
@@ -357,7 +357,7 @@ func BenchmarkLine(b *testing.B) {
 	ex := exchange("GET", "/sample/things", 200)
 	ex.KeyName, ex.Grant = "0123456789ab", &pipeline.Grant{Policy: "gold"}
 	m := New(Options{Log: quiet()}).meter("sample")
-	o := observed{ex: ex, status: 200, total: time.Millisecond, own: 700 * time.Microsecond}
+	o := observed{ex: ex, status: 200, method: methodOf(ex.Call.Method), total: time.Millisecond, own: 700 * time.Microsecond}
 	b.ReportAllocs()
 	for b.Loop() {
 		ex.Buf = access.appendLine(ex.Buf[:0], m, &o)
