@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/supply"
+	"github.com/sluicegate/sluice/internal/definition"
 )
 
 // maxWait is the longest that a gateway may wait for a change in one call.
@@ -77,10 +78,32 @@ func (s *Server) getBundle(_ context.Context, c *call) (any, error) {
 	case b.ETag == have:
 		c.http.Response.Header.Set(fasthttp.HeaderETag, b.ETag)
 		c.http.Response.SetStatusCode(fasthttp.StatusNotModified)
+	case c.writeDelta(b, have):
 	default:
 		c.writeBundle(b)
 	}
 	return nil, nil
+}
+
+// writeDelta sends what leads from have to a bundle, when the gateway knows what
+// to do with that and it is known (RFC 3229).
+func (c *call) writeDelta(b *supply.Bundle, have string) bool {
+	if string(c.http.Request.Header.Peek("A-IM")) != definition.DeltaEncoding {
+		return false
+	}
+	delta := b.Delta(have)
+	if delta == nil {
+		return false
+	}
+	h := &c.http.Response.Header
+	h.Set("IM", definition.DeltaEncoding)
+	h.Set("Delta-Base", have)
+	h.Set(fasthttp.HeaderETag, b.ETag)
+	h.Set(fasthttp.HeaderCacheControl, "no-store")
+	h.SetContentType("application/json")
+	c.http.Response.SetStatusCode(fasthttp.StatusIMUsed)
+	c.http.Response.SetBodyRaw(delta) // shared, and only read from here on
+	return true
 }
 
 // wait reads how long a gateway is ready to wait.
@@ -99,7 +122,7 @@ func (c *call) wait() (time.Duration, error) {
 // writeBundle sends a bundle in the best encoding that the gateway takes. The
 // entity tag is that of the content in any encoding.
 func (c *call) writeBundle(b *supply.Bundle) {
-	body, encoding := b.JSON, ""
+	body, encoding := b.JSON(), ""
 	accepted := string(c.http.Request.Header.Peek(fasthttp.HeaderAcceptEncoding))
 	switch {
 	case accepts(accepted, "zstd"):

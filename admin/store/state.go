@@ -23,11 +23,17 @@ func stateOf(ctx context.Context, q *db.Queries) (State, error) {
 	return State{Revision: row.Revision, Generation: row.Generation}, translate(err)
 }
 
+// An Entry is an API or a policy as it is stored.
+type Entry struct {
+	ID   string
+	JSON []byte
+}
+
 // Configuration is everything that gateways serve.
 type Configuration struct {
 	State
-	APIs     [][]byte // definitions as JSON, by id
-	Policies [][]byte // likewise
+	APIs     []Entry // by the bytes of their ids
+	Policies []Entry // likewise
 
 	// Cleared says that there are no APIs because they were deleted, and not
 	// because this is a database in which there never were any.
@@ -37,28 +43,94 @@ type Configuration struct {
 // Configuration returns the configuration of all organisations, at one moment.
 func (s *Store) Configuration(ctx context.Context) (*Configuration, error) {
 	c := new(Configuration)
-	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err := pgx.BeginTxFunc(ctx, s.pool, snapshot, func(tx pgx.Tx) error {
-		q := s.queries.WithTx(tx)
-		var err error
+	err := s.atOneMoment(ctx, func(q *db.Queries) (err error) {
 		if c.State, err = stateOf(ctx, q); err != nil {
 			return err
 		}
-		if c.APIs, err = q.BundleAPIs(ctx); err != nil {
+		apis, err := q.BundleAPIs(ctx)
+		if err != nil {
 			return err
 		}
-		if c.Policies, err = q.BundlePolicies(ctx); err != nil {
+		policies, err := q.BundlePolicies(ctx)
+		if err != nil {
 			return err
 		}
-		if len(c.APIs) == 0 {
+		for _, row := range apis {
+			c.APIs = append(c.APIs, Entry{row.ID, row.Definition})
+		}
+		for _, row := range policies {
+			c.Policies = append(c.Policies, Entry{row.ID, row.Body})
+		}
+		if len(apis) == 0 {
 			c.Cleared, err = q.AnyAPIEver(ctx)
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %w", translate(err))
+	return c, err
+}
+
+// Changes is what a configuration differs by from an earlier one.
+type Changes struct {
+	State
+	APIs     map[string][]byte // by id; nil: it is gone
+	Policies map[string][]byte // likewise
+}
+
+// ChangesSince returns what happened to the configuration since a revision, at
+// one moment, and nil when that is not known: where the revision lies ahead, the
+// database is not the one that it was.
+func (s *Store) ChangesSince(ctx context.Context, revision int64) (*Changes, error) {
+	c := &Changes{APIs: make(map[string][]byte), Policies: make(map[string][]byte)}
+	err := s.atOneMoment(ctx, func(q *db.Queries) (err error) {
+		if c.State, err = stateOf(ctx, q); err != nil || c.Revision <= revision {
+			return err
+		}
+		return c.read(ctx, q, revision)
+	})
+	if err != nil || c.Revision < revision {
+		return nil, err
 	}
 	return c, nil
+}
+
+func (c *Changes) read(ctx context.Context, q *db.Queries, revision int64) error {
+	changed, err := q.ChangedSince(ctx, revision)
+	if err != nil {
+		return err
+	}
+	var apiIDs, policyIDs []string
+	for _, one := range changed {
+		if one.Kind == kindAPI {
+			apiIDs, c.APIs[one.ID] = append(apiIDs, one.ID), nil
+		} else {
+			policyIDs, c.Policies[one.ID] = append(policyIDs, one.ID), nil
+		}
+	}
+	apis, err := q.BundleAPIsByID(ctx, apiIDs)
+	if err != nil {
+		return err
+	}
+	policies, err := q.BundlePoliciesByID(ctx, policyIDs)
+	if err != nil {
+		return err
+	}
+	for _, row := range apis {
+		c.APIs[row.ID] = row.Definition
+	}
+	for _, row := range policies {
+		c.Policies[row.ID] = row.Body
+	}
+	return nil
+}
+
+// atOneMoment reads with queries that all see the same.
+func (s *Store) atOneMoment(ctx context.Context, read func(*db.Queries) error) error {
+	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err := pgx.BeginTxFunc(ctx, s.pool, snapshot, func(tx pgx.Tx) error { return read(s.queries.WithTx(tx)) })
+	if err != nil {
+		return fmt.Errorf("reading the configuration: %w", translate(err))
+	}
+	return nil
 }
 
 // Reload announces the current revision again, for gateways to take anew.

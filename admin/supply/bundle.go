@@ -1,27 +1,40 @@
 package supply
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"github.com/sluicegate/sluice/admin/store"
 )
 
 // Bundle is the configuration as gateways take it. It does not change; the
 // holder must not either.
 type Bundle struct {
 	ETag string // changes with each revision and with each reload that is asked for
-	JSON []byte // a definition.Bundle
 
-	gzip func() []byte
-	zstd func() []byte
+	held   *holding
+	json   func() []byte
+	gzip   func() []byte
+	zstd   func() []byte
+	deltas *deltas
 }
+
+// newBundle makes the bundle of what is held. The stored definitions go in as
+// they are: they were checked when they were saved, and a gateway checks again.
+func newBundle(h *holding) *Bundle {
+	b := &Bundle{ETag: h.etag(), held: h, deltas: newDeltas(h)}
+	b.json = sync.OnceValue(h.render)
+	b.gzip = sync.OnceValue(func() []byte {
+		return fasthttp.AppendGzipBytesLevel(nil, b.json(), fasthttp.CompressDefaultCompression)
+	})
+	b.zstd = sync.OnceValue(func() []byte { return fasthttp.AppendZstdBytes(nil, b.json()) })
+	return b
+}
+
+// JSON returns all of it, a definition.Bundle. It is made once, when somebody
+// asks.
+func (b *Bundle) JSON() []byte { return b.json() }
 
 // Gzip returns JSON compressed. It is made once.
 func (b *Bundle) Gzip() []byte { return b.gzip() }
@@ -29,36 +42,9 @@ func (b *Bundle) Gzip() []byte { return b.gzip() }
 // Zstd returns JSON compressed. It is made once.
 func (b *Bundle) Zstd() []byte { return b.zstd() }
 
-// render writes a configuration as a bundle. The stored definitions go in as
-// they are: they were checked when they were saved, and a gateway checks again.
-func render(c *store.Configuration) *Bundle {
-	var objects bytes.Buffer
-	appendList(&objects, `"apis":[`, c.APIs)
-	appendList(&objects, `],"policies":[`, c.Policies)
-	objects.WriteByte(']')
-	if c.Cleared {
-		objects.WriteString(`,"confirmed_empty":true`)
-	}
-	sum := sha256.Sum256(objects.Bytes())
-	body := make([]byte, 0, objects.Len()+64)
-	body = fmt.Appendf(body, `{"revision":"%d",%s}`, c.Revision, objects.Bytes())
-	return &Bundle{
-		ETag: fmt.Sprintf(`"%d-%d-%x"`, c.Revision, c.Generation, sum[:4]),
-		JSON: body,
-		gzip: sync.OnceValue(func() []byte { return fasthttp.AppendGzipBytesLevel(nil, body, fasthttp.CompressDefaultCompression) }),
-		zstd: sync.OnceValue(func() []byte { return fasthttp.AppendZstdBytes(nil, body) }),
-	}
-}
-
-func appendList(to *bytes.Buffer, opening string, objects [][]byte) {
-	to.WriteString(opening)
-	for i, o := range objects {
-		if i > 0 {
-			to.WriteByte(',')
-		}
-		to.Write(o)
-	}
-}
+// Delta returns what leads here from the bundle with the entity tag have, a
+// definition.Delta, or nil when that is not known or would be no smaller.
+func (b *Bundle) Delta(have string) []byte { return b.deltas.from(have) }
 
 // A shelf holds the current bundle, and lets many wait for the next.
 type shelf struct {
@@ -149,17 +135,40 @@ func (s *Supply) follow() {
 func (s *Supply) refresh() bool {
 	ctx, cancel := context.WithTimeout(s.lifetime, 2*workWithin)
 	defer cancel()
-	configuration, err := s.deps.Store.Configuration(ctx)
+	next, err := s.load(ctx)
 	if err != nil {
 		if s.lifetime.Err() == nil {
 			s.log.Warn("gateways keep the configuration they have", "err", err)
 		}
 		return false
 	}
-	b := render(configuration)
+	if next == s.held {
+		return true
+	}
+	s.held = next
+	b := newBundle(next)
 	s.shelf.put(b)
-	s.meters.revision.Set(float64(configuration.Revision))
-	s.log.Info("bundle rendered", "revision", configuration.Revision, "apis", len(configuration.APIs),
-		"policies", len(configuration.Policies), "bytes", len(b.JSON))
+	s.meters.revision.Set(float64(next.state.Revision))
+	s.log.Info("configuration is ready for gateways", "revision", next.state.Revision, "apis", len(next.apis), "policies", len(next.policies))
 	return true
+}
+
+// load returns the configuration as it is now: by what changed, or all of it
+// anew at first, and when somebody asks for a reload, so that whatever may have
+// gone astray can be put right.
+func (s *Supply) load(ctx context.Context) (*holding, error) {
+	if s.held != nil {
+		changes, err := s.deps.Store.ChangesSince(ctx, s.held.state.Revision)
+		if err != nil {
+			return nil, err
+		}
+		if changes != nil && changes.Generation == s.held.state.Generation {
+			return s.held.with(changes), nil
+		}
+	}
+	configuration, err := s.deps.Store.Configuration(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.held.replacedBy(configuration), nil
 }

@@ -45,6 +45,7 @@ type Supply struct {
 	deps   Deps
 	log    *slog.Logger
 	shelf  *shelf
+	held   *holding // what shelf's bundle is made of; used by follow alone
 	fleet  *fleet
 	meters *meters
 

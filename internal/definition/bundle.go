@@ -11,6 +11,10 @@ type Bundle struct {
 	// last good form of the APIs named here.
 	Skipped []Skipped `json:"skipped,omitempty"`
 
+	// Digest is that of all APIs and policies, as they are written in the bundle;
+	// "" from a source that sends no deltas.
+	Digest string `json:"digest,omitempty"`
+
 	// ConfirmedEmpty allows the bundle to replace APIs by none at all.
 	ConfirmedEmpty bool `json:"confirmed_empty,omitempty"`
 }

@@ -60,11 +60,25 @@ ORDER BY t.kind, t.id;
 -- name: AnyAPIEver :one
 SELECT EXISTS (SELECT 1 FROM config_history WHERE kind = 'api');
 
+-- BundleAPIs returns all APIs, by the bytes of their ids.
 -- name: BundleAPIs :many
-SELECT definition FROM apis ORDER BY id;
+SELECT id, definition FROM apis ORDER BY id COLLATE "C";
 
+-- BundlePolicies returns all policies, by the bytes of their ids.
 -- name: BundlePolicies :many
-SELECT body FROM policies ORDER BY id;
+SELECT id, body FROM policies ORDER BY id COLLATE "C";
+
+-- ChangedSince returns the objects that a revision after this one touched.
+-- name: ChangedSince :many
+SELECT DISTINCT kind, id FROM config_history WHERE revision > $1;
+
+-- BundleAPIsByID returns those of the APIs that there are.
+-- name: BundleAPIsByID :many
+SELECT id, definition FROM apis WHERE id = ANY(@ids::text[]);
+
+-- BundlePoliciesByID returns those of the policies that there are.
+-- name: BundlePoliciesByID :many
+SELECT id, body FROM policies WHERE id = ANY(@ids::text[]);
 
 -- name: APIByID :one
 SELECT * FROM apis WHERE org_id = $1 AND id = $2;

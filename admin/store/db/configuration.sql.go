@@ -157,22 +157,58 @@ func (q *Queries) BumpRevision(ctx context.Context) (int64, error) {
 }
 
 const bundleAPIs = `-- name: BundleAPIs :many
-SELECT definition FROM apis ORDER BY id
+SELECT id, definition FROM apis ORDER BY id COLLATE "C"
 `
 
-func (q *Queries) BundleAPIs(ctx context.Context) ([][]byte, error) {
+type BundleAPIsRow struct {
+	ID         string
+	Definition []byte
+}
+
+// BundleAPIs returns all APIs, by the bytes of their ids.
+func (q *Queries) BundleAPIs(ctx context.Context) ([]BundleAPIsRow, error) {
 	rows, err := q.db.Query(ctx, bundleAPIs)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := [][]byte{}
+	items := []BundleAPIsRow{}
 	for rows.Next() {
-		var definition []byte
-		if err := rows.Scan(&definition); err != nil {
+		var i BundleAPIsRow
+		if err := rows.Scan(&i.ID, &i.Definition); err != nil {
 			return nil, err
 		}
-		items = append(items, definition)
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const bundleAPIsByID = `-- name: BundleAPIsByID :many
+SELECT id, definition FROM apis WHERE id = ANY($1::text[])
+`
+
+type BundleAPIsByIDRow struct {
+	ID         string
+	Definition []byte
+}
+
+// BundleAPIsByID returns those of the APIs that there are.
+func (q *Queries) BundleAPIsByID(ctx context.Context, ids []string) ([]BundleAPIsByIDRow, error) {
+	rows, err := q.db.Query(ctx, bundleAPIsByID, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []BundleAPIsByIDRow{}
+	for rows.Next() {
+		var i BundleAPIsByIDRow
+		if err := rows.Scan(&i.ID, &i.Definition); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -181,22 +217,58 @@ func (q *Queries) BundleAPIs(ctx context.Context) ([][]byte, error) {
 }
 
 const bundlePolicies = `-- name: BundlePolicies :many
-SELECT body FROM policies ORDER BY id
+SELECT id, body FROM policies ORDER BY id COLLATE "C"
 `
 
-func (q *Queries) BundlePolicies(ctx context.Context) ([][]byte, error) {
+type BundlePoliciesRow struct {
+	ID   string
+	Body []byte
+}
+
+// BundlePolicies returns all policies, by the bytes of their ids.
+func (q *Queries) BundlePolicies(ctx context.Context) ([]BundlePoliciesRow, error) {
 	rows, err := q.db.Query(ctx, bundlePolicies)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := [][]byte{}
+	items := []BundlePoliciesRow{}
 	for rows.Next() {
-		var body []byte
-		if err := rows.Scan(&body); err != nil {
+		var i BundlePoliciesRow
+		if err := rows.Scan(&i.ID, &i.Body); err != nil {
 			return nil, err
 		}
-		items = append(items, body)
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const bundlePoliciesByID = `-- name: BundlePoliciesByID :many
+SELECT id, body FROM policies WHERE id = ANY($1::text[])
+`
+
+type BundlePoliciesByIDRow struct {
+	ID   string
+	Body []byte
+}
+
+// BundlePoliciesByID returns those of the policies that there are.
+func (q *Queries) BundlePoliciesByID(ctx context.Context, ids []string) ([]BundlePoliciesByIDRow, error) {
+	rows, err := q.db.Query(ctx, bundlePoliciesByID, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []BundlePoliciesByIDRow{}
+	for rows.Next() {
+		var i BundlePoliciesByIDRow
+		if err := rows.Scan(&i.ID, &i.Body); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -247,6 +319,36 @@ func (q *Queries) ChangedBetween(ctx context.Context, arg ChangedBetweenParams) 
 			&i.Before,
 			&i.After,
 		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const changedSince = `-- name: ChangedSince :many
+SELECT DISTINCT kind, id FROM config_history WHERE revision > $1
+`
+
+type ChangedSinceRow struct {
+	Kind string
+	ID   string
+}
+
+// ChangedSince returns the objects that a revision after this one touched.
+func (q *Queries) ChangedSince(ctx context.Context, revision int64) ([]ChangedSinceRow, error) {
+	rows, err := q.db.Query(ctx, changedSince, revision)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ChangedSinceRow{}
+	for rows.Next() {
+		var i ChangedSinceRow
+		if err := rows.Scan(&i.Kind, &i.ID); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
