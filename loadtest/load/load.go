@@ -24,6 +24,10 @@ type Plan struct {
 	// Request appends the n-th request to dst, whole. Each n is used once.
 	Request func(dst []byte, n uint64) []byte
 	Want    Want
+
+	// Anew has every run begin with new connections: the server closes those that
+	// wait for the next one.
+	Anew bool
 }
 
 // Stats is what came back so far.
@@ -72,6 +76,9 @@ func (c *Client) Run(ctx context.Context, long time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
 	c.until = time.Now().Add(long + patience)
+	if c.plan.Anew {
+		c.Close()
+	}
 	var running sync.WaitGroup
 	for _, conn := range c.conns {
 		running.Go(func() { c.loop(ctx, conn) })
@@ -170,7 +177,7 @@ func (c *Client) FirstError() error {
 	return c.first
 }
 
-// Close closes all connections.
+// Close closes all connections. A run that follows opens them again.
 func (c *Client) Close() {
 	for _, conn := range c.conns {
 		if conn.net != nil {

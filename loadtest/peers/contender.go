@@ -28,6 +28,7 @@ type running struct {
 	shared  string                            // address of the shared store, "" without one
 	keys    []string                          // that it knows
 	request func(dst []byte, n uint64) []byte // nil: a plain GET
+	anew    bool                              // it closes idle connections while others take turns
 	dir     string                            // of a gateway's files
 	took    time.Duration                     // from the start of a gateway until it served
 }
@@ -124,7 +125,7 @@ func (b *bench) path() string { return "/bench/" + b.body }
 // plan is what the client asks of a contender.
 func (b *bench) plan(r *running, conns int) load.Plan {
 	body, _ := load.Body([]byte(b.path()))
-	p := load.Plan{Addr: r.addr, Conns: conns, Request: r.request, Want: load.Want{Status: 200, Body: body}}
+	p := load.Plan{Addr: r.addr, Conns: conns, Request: r.request, Anew: r.anew, Want: load.Want{Status: 200, Body: body}}
 	if p.Request == nil {
 		plain := []byte(b.head(r.addr) + "\r\n")
 		p.Request = func(dst []byte, _ uint64) []byte { return append(dst, plain...) }

@@ -27,20 +27,27 @@ func governedPolicy() map[string]any {
 	}
 }
 
-// measureGraphQL compares one operation through everybody, the first being
-// Sluice with the same bytes on an API that is no GraphQL.
+// measureGraphQL compares one operation through everybody, the first being the
+// bare proxy, to which it is bytes like any other.
 func measureGraphQL(ctx context.Context, b *bench) error {
 	operations := *b
 	operations.body = "graphql"
 	b = &operations
 	all := []contender{
-		{"Sluice, REST, token + policy + rate + quota", b.asking(false, startSluice(setup{keys: 1}))},
-		{"Sluice, the same again", b.asking(false, startSluice(setup{keys: 1}))},
-		{"Sluice, GraphQL, with depth and field rules as well", b.asking(false, startSluice(setup{keys: 1, policy: governed, graphql: true}))},
-		{"Sluice, GraphQL, no operation seen before", b.asking(true, startSluice(setup{keys: 1, policy: governed, graphql: true}))},
-		{"graphql-yoga, depth", b.asking(false, startYoga)},
-		{"Hive Gateway, depth", b.asking(false, startHive)},
+		{"bare fasthttp, the same bytes", b.asking(false, goProxy("bare"))},
+		{"bare fasthttp, again", b.asking(false, goProxy("bare"))},
+		{"nginx, the same bytes", b.asking(false, startNginx(0))},
 	}
+	for _, build := range append([]string{""}, b.others...) {
+		all = append(all,
+			contender{nameOf("Sluice, REST, token + policy + rate + quota", build), b.asking(false, startSluice(setup{keys: 1, build: build}))},
+			contender{nameOf("Sluice, GraphQL, with depth and field rules as well", build), b.asking(false, startSluice(setup{keys: 1, policy: governed, graphql: true, build: build}))},
+			contender{nameOf("Sluice, GraphQL, no operation seen before", build), b.asking(true, startSluice(setup{keys: 1, policy: governed, graphql: true, build: build}))})
+	}
+	all = append(all,
+		contender{"graphql-yoga, depth", b.asking(false, startYoga)},
+		contender{"Apollo Server and Gateway, depth", b.asking(false, startApollo)},
+		contender{"Hive Gateway, depth", b.asking(false, startHive)})
 	started, err := b.startAll(ctx, b.chosen(all))
 	if err != nil {
 		return err
@@ -49,7 +56,7 @@ func measureGraphQL(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	b.printf("### One GraphQL operation, CPU time per request, %d rounds of %v; the ratio is to REST with the same bytes\n\n", b.rounds, b.round)
+	b.printf("### One GraphQL operation, CPU time per request, %d rounds of %v; the ratio is to the bare proxy with the same bytes\n\n", b.rounds, b.round)
 	b.printCPU(turns)
 	return nil
 }
@@ -87,6 +94,12 @@ func startYoga(ctx context.Context, b *bench) (*running, error) {
 	})
 }
 
+func startApollo(ctx context.Context, b *bench) (*running, error) {
+	return b.startNode(ctx, "@apollo/gateway", func(port string) []string {
+		return []string{"apollo.mjs", port, b.origin}
+	})
+}
+
 func startHive(ctx context.Context, b *bench) (*running, error) {
 	return b.startNode(ctx, "@graphql-hive/gateway", func(port string) []string {
 		return []string{"node_modules/.bin/hive-gateway", "proxy", "-c", "hive.config.mjs", "-h", "127.0.0.1", "-p", port}
@@ -110,5 +123,5 @@ func (b *bench) startNode(ctx context.Context, from string, args func(port strin
 		Name: filepath.Base(from), Path: node, Args: args(strconv.Itoa(rig.Port(addr))), Dir: b.nodeFiles(),
 		Env: []string{"ORIGIN=" + b.origin, "NODE_ENV=production"}, Ready: addr,
 	})
-	return &running{process: p, addr: addr}, err
+	return &running{process: p, addr: addr, anew: true}, err
 }
