@@ -1,3 +1,7 @@
+// On 386 one call stands for all that sockets do.
+
+//go:build !386
+
 package rawio
 
 import (
@@ -9,29 +13,33 @@ import (
 // Supported says that Read and Write work here.
 const Supported = true
 
-// Read reads once from a descriptor that does not block: io.EOF at the end,
-// ErrAgain where it would wait. p must not be empty.
+// Read reads once from a socket that does not block: io.EOF at the end, ErrAgain
+// where it would wait. p must not be empty.
+//
+// recvfrom and sendto go past what read and write do for files of all kinds.
 func Read(fd uintptr, p []byte) (int, error) {
-	n, err := call(syscall.SYS_READ, fd, p)
+	n, err := call(syscall.SYS_RECVFROM, fd, p, 0)
 	if err == nil && n == 0 {
 		return 0, io.EOF
 	}
 	return n, err
 }
 
-// Write writes once to a descriptor that does not block; ErrAgain where it would
+// Write writes once to a socket that does not block; ErrAgain where it would
 // wait. p must not be empty.
-func Write(fd uintptr, p []byte) (int, error) { return call(syscall.SYS_WRITE, fd, p) }
+func Write(fd uintptr, p []byte) (int, error) {
+	return call(syscall.SYS_SENDTO, fd, p, syscall.MSG_NOSIGNAL)
+}
 
-// call makes one system call. RawSyscall leaves the scheduler alone, which is
+// call makes one system call. RawSyscall6 leaves the scheduler alone, which is
 // right only because the call returns at once.
-func call(trap, fd uintptr, p []byte) (int, error) {
+func call(trap, fd uintptr, p []byte, flags uintptr) (int, error) {
 	for {
-		n, _, errno := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
+		n, _, errno := syscall.RawSyscall6(trap, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), flags, 0, 0)
 		switch errno {
-		case syscall.EINTR:
 		case 0:
 			return int(n), nil
+		case syscall.EINTR:
 		case syscall.EAGAIN:
 			return 0, ErrAgain // made once: an errno in an interface allocates
 		default:
