@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"net/netip"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -46,7 +47,7 @@ func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 	b = appendUpstream(b, &ex.Upstream)
 	if ex.Client.IsValid() {
 		b = append(b, `,"ip":"`...)
-		b = ex.Client.WithZone("").AppendTo(b) // a zone may hold anything
+		b = appendAddress(b, ex.Client)
 		b = append(b, '"')
 	}
 	if agent := ex.Call.Get(wire.NameUserAgent); len(agent) > 0 {
@@ -147,7 +148,10 @@ func appendMember(b []byte, name, value string) []byte {
 }
 
 func appendNumber(b []byte, name string, n int64) []byte {
-	b = append(b, name...)
+	return appendInt(append(b, name...), n)
+}
+
+func appendInt(b []byte, n int64) []byte {
 	switch {
 	case n < 0 || n > 9999:
 		return strconv.AppendInt(b, n, 10)
@@ -159,6 +163,13 @@ func appendNumber(b []byte, name string, n int64) []byte {
 		return appendTwo(append(b, byte('0'+n/100)), int(n%100))
 	}
 	return appendTwo(appendTwo(b, int(n/100)), int(n%100))
+}
+
+func appendAddress(b []byte, a netip.Addr) []byte {
+	if a.Is4() {
+		return a.AppendTo(b)
+	}
+	return a.WithZone("").AppendTo(b) // a zone may hold anything
 }
 
 // appendTwo appends a number below 100 in two digits.
