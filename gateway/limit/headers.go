@@ -17,7 +17,16 @@ type Names struct {
 
 // Headers writes the headers of a quota.
 type Headers struct {
-	names [3][]byte // of limit, remaining and reset; empty: not sent
+	lines []header  // those that are sent
+	first [256]bool // bytes that one of the names begins with
+}
+
+// A header is what stands before one of the values: the end of the line before
+// it, and its name.
+type header struct {
+	name  []byte
+	begin []byte
+	value int // of values
 }
 
 // NewHeaders returns what writes headers of these names, or nil when none of
@@ -26,7 +35,19 @@ func NewHeaders(names Names) *Headers {
 	if names == (Names{}) {
 		return nil
 	}
-	return &Headers{names: [3][]byte{[]byte(names.Limit), []byte(names.Remaining), []byte(names.Reset)}}
+	h := &Headers{}
+	for i, name := range [...]string{names.Limit, names.Remaining, names.Reset} {
+		if name == "" {
+			continue
+		}
+		begin := name + ": "
+		if len(h.lines) > 0 {
+			begin = "\r\n" + begin
+		}
+		h.lines = append(h.lines, header{name: []byte(name), begin: []byte(begin), value: i})
+		h.first[name[0]], h.first[name[0]^0x20] = true, true // in either case
+	}
+	return h
 }
 
 // Answer returns the stage for answers of the upstream. Headers that the
@@ -66,16 +87,11 @@ func (h *Headers) append(lines []byte, ex *pipeline.Exchange) []byte {
 		values[1] = count.Remaining
 		values[2] = (count.ResetAt + 999) / 1000 // a client that waits until then is not too early
 	}
-	for i, name := range h.names {
-		if len(name) == 0 {
-			continue
-		}
-		lines = append(lines, name...)
-		lines = append(lines, ": "...)
-		lines = strconv.AppendInt(lines, values[i], 10)
-		lines = append(lines, "\r\n"...)
+	for i := range h.lines {
+		lines = append(lines, h.lines[i].begin...)
+		lines = strconv.AppendInt(lines, values[h.lines[i].value], 10)
 	}
-	return lines
+	return append(lines, "\r\n"...)
 }
 
 // without takes the lines of all three headers out of lines, in place and in
@@ -88,7 +104,7 @@ func (h *Headers) without(lines []byte) []byte {
 			end = len(lines) - at
 		}
 		line := lines[at : at+end]
-		if !h.isOurs(line) {
+		if !h.first[line[0]] || !h.isOurs(line) {
 			if kept != at {
 				copy(lines[kept:], line)
 			}
@@ -101,8 +117,9 @@ func (h *Headers) without(lines []byte) []byte {
 
 // isOurs tells whether a line is one of the headers.
 func (h *Headers) isOurs(line []byte) bool {
-	for _, name := range h.names {
-		if n := len(name); n > 0 && len(line) > n && line[n] == ':' && bytes.EqualFold(line[:n], name) {
+	for i := range h.lines {
+		name := h.lines[i].name
+		if n := len(name); len(line) > n && line[n] == ':' && bytes.EqualFold(line[:n], name) {
 			return true
 		}
 	}
