@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valkey-io/valkey-go"
+
+	"github.com/sluicegate/sluice/internal/counter/recall"
 )
 
 // Pauses between two probes of a store that is away.
@@ -64,16 +66,18 @@ type lane struct {
 	v      *Valkey
 	epochs []string // keys that tell whether the store lost its data
 
-	mu      sync.Mutex
-	away    int       // flights under way
-	queue   []*flight // that wait; the last one boards
-	down    *outage   // why the lane is shut; nil when it is not
-	suspect string    // a key that failed last
+	mu       sync.Mutex
+	away     int // flights under way
+	pace     pace
+	boarding *flight   // one of those under way that has not left yet; nil when all have
+	queue    []*flight // that wait; the last one boards
+	down     *outage   // why the lane is shut; nil when it is not
+	suspect  string    // a key that failed last
 
 	wake    chan struct{} // asks tend to probe and reconcile; holds one
 	known   string        // the epochs seen last, one after the other; tend's own
 	flights atomic.Uint64 // how many have left
-	recall  *recall
+	recall  *recall.Recall
 	standby *standby
 }
 

@@ -1,31 +1,36 @@
 package counter
 
 import (
-	"bytes"
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/counter/recall"
+	"github.com/sluicegate/sluice/internal/counter/script"
 )
 
 // Bounds of flights, measured with a store on the same machine.
 const (
-	flightsAway   = 2   // script calls under way per lane: one leaves the store idle between two, more only split flights
-	flightsQueued = 32  // full flights that may wait: at 6 µs an item, 50 ms of the store's time
-	flightItems   = 256 // items of a flight: they stop the store for about a millisecond
-	flightKeys    = 768 // keys of a flight, for items of many limits
+	flightsAway    = 2                // script calls under way per lane: one leaves the store idle between two, more only split flights
+	flightsAwayFar = 4                // the same with a store that is far away, where most of a flight is the way
+	far            = time.Millisecond // the shortest round trip to such a store
+	flightsQueued  = 32               // full flights that may wait: at 6 µs an item, 50 ms of the store's time
 )
 
 // A flight is one call of the script, on its way for everybody who boarded.
 // Those who ask for as many calls under the same limits share one item, and are
 // admitted in the order in which they boarded.
 type flight struct {
-	keys  []string
-	args  []byte
+	batch script.Batch
 	items []item
-	index map[string]int32 // first key → newest item that begins with it
-	done  chan struct{}    // closed when it has landed; nil for a flight with nobody waiting
-	refs  atomic.Int32     // callers that have yet to read, and the one that flies
+	known []known       // of each key of the batch
+	done  chan struct{} // closed when it has landed; nil for a flight with nobody waiting
+	refs  atomic.Int32  // callers that have yet to read, and the one that flies
+	born  int64         // unix milliseconds when it began to board
+
+	number uint64 // flights are numbered in the order in which they left
 
 	// Set before done is closed.
 	err *outage
@@ -34,19 +39,30 @@ type flight struct {
 
 type item struct {
 	keyAt, keys int32
-	argAt       int32
 	portion     int32 // calls of each boarder, all or nothing; 0 while all only look
 	calls       int32 // of all boarders
-	reply       reply
+	reply       script.Reply
 	err         *outage
 }
 
-var flights = sync.Pool{New: func() any { return &flight{index: make(map[string]int32)} }}
+// known is what the last reply about a quota said; it is empty for a rate.
+type known struct {
+	entry *recall.Entry
+	hash  uint64
+	reset int64 // unix milliseconds; 0 never. After landing: what the callers read
+}
+
+var flights = sync.Pool{New: func() any {
+	f := &flight{}
+	f.batch.Reset()
+	return f
+}}
 
 // newFlight takes an empty flight, with a reference for the one who flies it.
 func newFlight() *flight {
 	f := flights.Get().(*flight)
 	f.refs.Store(1)
+	f.born = time.Now().UnixMilli()
 	return f
 }
 
@@ -56,42 +72,59 @@ func (f *flight) release() {
 	if f.refs.Add(-1) > 0 || f.err != nil {
 		return
 	}
-	clear(f.keys)
+	f.batch.Reset()
 	clear(f.items)
-	clear(f.index)
-	f.keys, f.args, f.items = f.keys[:0], f.args[:0], f.items[:0]
+	clear(f.known)
+	f.items, f.known = f.items[:0], f.known[:0]
 	f.done, f.now = nil, 0
 	flights.Put(f)
 }
 
-// room tells whether another item of that many limits fits.
-func (f *flight) room(limits int) bool {
-	return len(f.items) < flightItems && len(f.keys)+limits <= flightKeys
-}
-
 // add boards one who asks for calls, or with calls 0 looks. It returns the item
 // and how many calls of it come before these.
-func (f *flight) add(limits []Limit, calls int32) (at, place int32) {
-	argAt := len(f.args)
-	f.args = appendItem(f.args, int(calls), int(calls), limits)
-	if at, ok := f.index[limits[0].Key]; ok && f.items[at].joins(calls) && f.same(&f.items[at], argAt, limits) {
-		f.args = f.args[:argAt]
+func (f *flight) add(r *recall.Recall, limits []Limit, calls int32) (at, place int32) {
+	var forms [MaxLimits]script.Form
+	for i := range limits {
+		forms[i] = formOf(&limits[i])
+	}
+	shape, hash := f.batch.Shape(forms[:len(limits)]), r.Hash(limits[0].Key)
+	if at := f.batch.Latest(hash); at >= 0 && f.items[at].joins(calls) && f.same(at, shape, limits) {
 		it := &f.items[at]
 		place = it.calls
 		it.calls += calls
 		it.portion = max(it.portion, calls)
-		packHead(f.args[it.argAt:], int(it.calls), int(it.portion))
-		return at, place
+		f.batch.Count(at, int(it.calls), int(it.portion))
+		return int32(at), place
 	}
-	at = int32(len(f.items))
-	f.items = append(f.items, item{
-		keyAt: int32(len(f.keys)), keys: int32(len(limits)), argAt: int32(argAt), portion: calls, calls: calls,
-	})
+	item := item{keyAt: int32(len(f.batch.Keys)), keys: int32(len(limits)), portion: calls, calls: calls}
+	f.items = append(f.items, item)
+	opened := f.batch.Open(shape)
+	f.batch.Count(opened, int(calls), int(calls))
 	for i := range limits {
-		f.keys = append(f.keys, limits[i].Key)
+		if i > 0 {
+			hash = r.Hash(limits[i].Key)
+		}
+		f.batch.Key(limits[i].Key, hash, i == 0)
+		f.known = append(f.known, f.look(r, &limits[i], hash, opened))
 	}
-	f.index[limits[0].Key] = at
-	return at, 0
+	return int32(opened), 0
+}
+
+// look finds what is known of a quota, and has the script tell when its period
+// ends if that is not known.
+func (f *flight) look(r *recall.Recall, l *Limit, hash uint64, item int) known {
+	k := known{hash: hash}
+	if l.Kind == Quota {
+		var ask bool
+		if k.entry, k.reset, ask = r.Look(l.Key, hash, f.born); ask {
+			f.batch.Ask(item)
+		}
+	}
+	return k
+}
+
+func formOf(l *Limit) script.Form {
+	return script.Form{Rate: l.Kind == Rate, Max: l.Max, Period: micros(l.Period), Group: groupSize(l.Max)}
 }
 
 // joins tells whether one who asks for calls may share the item: its boarders
@@ -100,27 +133,18 @@ func (it *item) joins(calls int32) bool {
 	return calls == 0 || it.calls == 0 || calls == it.portion && it.calls+calls <= MaxCalls
 }
 
-// same tells whether an item is under exactly these limits, packed at argAt too.
-func (f *flight) same(it *item, argAt int, limits []Limit) bool {
-	if int(it.keys) != len(limits) {
+// same tells whether an item is under exactly these limits, which have a shape.
+func (f *flight) same(at, shape int, limits []Limit) bool {
+	if !f.batch.HasShape(at, shape) {
 		return false
 	}
-	packed := f.args[argAt+itemCalls:] // without the numbers of calls
-	at := int(it.argAt) + itemCalls
-	if !bytes.Equal(f.args[at:at+len(packed)], packed) {
-		return false
-	}
+	keys := f.batch.Keys[f.items[at].keyAt:]
 	for i := range limits {
-		if f.keys[int(it.keyAt)+i] != limits[i].Key {
+		if keys[i] != limits[i].Key {
 			return false
 		}
 	}
 	return true
-}
-
-// packed is an item's part of the arguments.
-func (f *flight) packed(it *item) []byte {
-	return f.args[it.argAt : int(it.argAt)+itemHead+int(it.keys)*itemLimit]
 }
 
 // answer reads the result of one boarder and lets go of the flight.
@@ -133,7 +157,32 @@ func (f *flight) answer(b boarding, limits []Limit, counts []Count) (int, error)
 	if it.err != nil {
 		return 0, it.err
 	}
-	return it.reply.fill(int(b.place), int(b.calls), f.now, limits, counts)
+	return f.fill(it, b, limits, counts)
+}
+
+// fill writes what one caller of an item reads who asked for calls, or with none
+// only looked. It returns the refused index or -1.
+func (f *flight) fill(it *item, b boarding, limits []Limit, counts []Count) (int, error) {
+	granted, refused := it.reply.Outcome()
+	if refused == script.Foreign {
+		return 0, ErrNotCounter
+	}
+	taken := min(int(b.place)+int(b.calls), granted) // when refused: what the others of the item left
+	if b.calls == 0 || int(b.place) < granted {      // granted are whole portions, so all of these calls or none
+		refused = -1
+	}
+	known := f.known[it.keyAt : it.keyAt+it.keys]
+	for i := range limits {
+		free, reset := it.reply.Limit(i)
+		switch {
+		case limits[i].Kind == Quota:
+			reset = known[i].reset
+		case reset > 0:
+			reset += f.now // the store tells a distance: its clock may be another one
+		}
+		counts[i] = Count{Remaining: max(free-int64(taken), 0), ResetAt: reset}
+	}
+	return refused, nil
 }
 
 // A boarding is a call's seat.
@@ -169,8 +218,8 @@ func (l *lane) ask(ctx context.Context, limits []Limit, counts []Count, calls in
 	}
 }
 
-// board finds a seat: in a flight of its own when one is free, else in the last
-// that waits.
+// board finds a seat: in the flight that is about to leave, in one of its own
+// when another may, else in the last that waits.
 func (l *lane) board(limits []Limit, calls int32) (boarding, *outage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,10 +228,16 @@ func (l *lane) board(limits []Limit, calls int32) (boarding, *outage) {
 	}
 	var b boarding
 	switch last := len(l.queue) - 1; {
-	case l.away < flightsAway:
+	case l.boarding != nil && l.boarding.batch.Room(len(limits)):
+		b.flight = l.boarding
+		if b.flight.done == nil {
+			b.flight.done = make(chan struct{})
+		}
+	case l.away < l.pace.most:
 		b.flight, b.flies = newFlight(), true
 		l.away++
-	case last >= 0 && l.queue[last].room(len(limits)):
+		l.boarding = b.flight
+	case last >= 0 && l.queue[last].batch.Room(len(limits)):
 		b.flight = l.queue[last]
 	case len(l.queue) == flightsQueued:
 		return boarding{}, busy
@@ -191,21 +246,34 @@ func (l *lane) board(limits []Limit, calls int32) (boarding, *outage) {
 		b.flight.done = make(chan struct{})
 		l.queue = append(l.queue, b.flight)
 	}
-	b.item, b.place = b.flight.add(limits, calls)
+	b.item, b.place = b.flight.add(l.recall, limits, calls)
 	b.calls = calls
 	b.flight.refs.Add(1)
 	return b, nil
 }
 
+// depart ends boarding. Whoever is ready to run may board before: on a busy
+// machine a flight then carries everybody, and on an idle one leaves at once.
+func (l *lane) depart(f *flight) *outage {
+	runtime.Gosched()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.boarding == f {
+		l.boarding = nil
+	}
+	return l.down
+}
+
 // fly runs a flight, tells its boarders, and sends the next one off. A failure
 // closes the lane and fails everybody who waits, none of whom was sent.
 func (l *lane) fly(f *flight) {
-	ctx := within(l.v.timeout) // its own: callers come and go, and a flight is for all of them
-	failed := l.send(ctx, f)
-	ctx.end()
-	f.now = time.Now().UnixMilli()
-	l.v.stats.Flights.Add(1)
-	l.v.stats.Commands.Add(int64(len(f.items)))
+	failed := l.depart(f)
+	if failed != nil {
+		failed = failed.unsent()
+		f.err = failed
+	} else {
+		failed = l.travel(f)
+	}
 	l.mu.Lock()
 	var stranded []*flight
 	if failed != nil {
@@ -216,6 +284,9 @@ func (l *lane) fly(f *flight) {
 	if len(l.queue) > 0 {
 		next = l.queue[0]
 		l.queue = append(l.queue[:0], l.queue[1:]...)
+		if l.boarding == nil {
+			l.boarding = next
+		}
 		l.v.flying.Add(1)
 	} else {
 		l.away--
@@ -234,6 +305,27 @@ func (l *lane) fly(f *flight) {
 	}
 }
 
+// travel sends a flight and waits for its answer.
+func (l *lane) travel(f *flight) *outage {
+	ctx := within(l.v.timeout) // its own: callers come and go, and a flight is for all of them
+	left := ctx.at.Add(-l.v.timeout)
+	failed := l.send(ctx, f)
+	ctx.end()
+	now := time.Now()
+	f.now = now.UnixMilli()
+	l.v.stats.Flights.Add(1)
+	l.v.stats.Commands.Add(int64(len(f.items)))
+	if f.err == nil {
+		l.remember(f)
+	}
+	if failed == nil {
+		l.mu.Lock()
+		l.pace.note(now.Sub(left))
+		l.mu.Unlock()
+	}
+	return failed
+}
+
 func (l *lane) flyNext(f *flight) {
 	defer l.v.flying.Done()
 	l.fly(f)
@@ -245,4 +337,31 @@ func (f *flight) land() {
 		close(f.done)
 	}
 	f.release()
+}
+
+// A pace tells how many flights may be under way. It goes by the shortest of
+// some round trips: the others tell how busy both ends are.
+type pace struct {
+	most  int
+	least time.Duration
+	seen  int
+}
+
+// paceOver is how many round trips decide.
+const paceOver = 64
+
+func newPace() pace { return pace{most: flightsAway, least: far} }
+
+func (p *pace) note(took time.Duration) {
+	if p.seen == 0 || took < p.least {
+		p.least = took
+	}
+	if p.seen++; p.seen < paceOver {
+		return
+	}
+	p.most = flightsAway
+	if p.least >= far {
+		p.most = flightsAwayFar
+	}
+	p.seen = 0
 }

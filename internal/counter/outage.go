@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/counter/recall"
 )
 
 // Policy is what a gateway does with calls that the store did not count.
@@ -44,7 +46,7 @@ const debtsMost = 1_000_000
 type standby struct {
 	policy   Policy
 	gateways func() int
-	recall   *recall
+	recall   *recall.Recall
 	stats    *Stats
 
 	mu     sync.Mutex
@@ -59,7 +61,7 @@ type debt struct {
 	opened bool  // the period was opened here: the store's may end at another time
 }
 
-func newStandby(o *ValkeyOptions, r *recall, stats *Stats) *standby {
+func newStandby(o *ValkeyOptions, r *recall.Recall, stats *Stats) *standby {
 	return &standby{
 		policy: o.Outage, gateways: o.Gateways, recall: r, stats: stats,
 		memory: NewMemory(nil), debts: make(map[string]debt),
@@ -107,7 +109,7 @@ func (s *standby) share(now int64, limits, shares []Limit) (opened uint32) {
 		l := limits[i]
 		if l.Kind == Rate {
 			l.Max = ceil(l.Max, among)
-		} else if used, reset, ok := s.recall.find(l.Key, now); ok {
+		} else if used, reset, ok := s.recall.Find(l.Key, now); ok {
 			s.memory.begin(l.Key, reset*1000)
 			l.Max = ceil(l.Max-used, among)
 		} else {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/valkey-io/valkey-go"
+
+	"github.com/sluicegate/sluice/internal/counter/script"
 )
 
 // What adjust.lua can do to a quota.
@@ -39,11 +41,11 @@ func newEpoch() string {
 // quota. Floors are a maximum: sending one twice, or by several gateways, is
 // harmless.
 func (l *lane) pushFloors(ctx context.Context, c valkey.Client) error {
-	open := l.recall.open(time.Now().UnixMilli())
+	open := l.recall.Open(time.Now().UnixMilli())
 	batch := make([]adjustment, 0, adjustBatch)
 	for i := range open {
 		e := &open[i]
-		batch = append(batch, adjustment{what: adjustFloor, key: e.key, calls: e.used, reset: e.reset})
+		batch = append(batch, adjustment{what: adjustFloor, key: e.Key, calls: e.Used, reset: e.Reset})
 		if len(batch) == adjustBatch || i == len(open)-1 {
 			if _, err := l.v.adjust(ctx, c, batch); err != nil {
 				return err
@@ -97,7 +99,7 @@ func (l *lane) pushBatch(ctx context.Context, c valkey.Client, batch []adjustmen
 	done, err := l.v.adjust(ctx, c, batch)
 	if err == nil || outageOf(err).unknown {
 		for _, a := range batch {
-			l.recall.add(a.key, a.calls, a.reset)
+			l.recall.Add(a.key, a.calls, a.reset)
 		}
 	}
 	switch {
@@ -133,21 +135,21 @@ func (v *Valkey) adjust(ctx context.Context, c valkey.Client, batch []adjustment
 	defer cancel()
 	if !v.clustered {
 		keys, packed := packAdjustments(batch)
-		reply, err := v.adjusting.run(ctx, c, keys, packed)
+		reply, err := v.adjusting.Run(ctx, c, keys, packed)
 		return countDone(reply), err
 	}
 	commands := make([]valkey.Completed, len(batch))
 	for i := range batch {
 		keys, packed := packAdjustments(batch[i : i+1])
-		commands[i] = v.adjusting.command(c, keys, packed)
+		commands[i] = v.adjusting.Command(c, keys, packed)
 	}
 	done := 0
 	var failed error
 	for i, result := range c.DoMulti(ctx, commands...) {
 		reply, err := result.ToString()
-		if missing(err) {
+		if script.Missing(err) {
 			keys, packed := packAdjustments(batch[i : i+1])
-			reply, err = v.adjusting.send(ctx, c, keys, packed)
+			reply, err = v.adjusting.Send(ctx, c, keys, packed)
 		}
 		done += countDone(reply)
 		if err != nil && (failed == nil || outageOf(err).unknown) {
@@ -164,9 +166,9 @@ func packAdjustments(batch []adjustment) ([]string, string) {
 	for i, a := range batch {
 		keys[i] = a.key
 		packed = append(packed, a.what)
-		packed = appendFloat(packed, a.calls)
-		packed = appendFloat(packed, a.reset)
-		packed = appendFloat(packed, max(a.reset-now, 1))
+		packed = script.AppendNumber(packed, a.calls)
+		packed = script.AppendNumber(packed, a.reset)
+		packed = script.AppendNumber(packed, max(a.reset-now, 1))
 	}
 	return keys, string(packed)
 }

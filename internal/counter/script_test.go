@@ -2,33 +2,60 @@ package counter
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/counter/script"
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
 // onClock is the counting script with its time given as ARGV[2].
 func onClock(t *testing.T) string {
 	t.Helper()
+	source, err := os.ReadFile("script/take.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
 	const own = "local t = call('TIME'); now = t[1] * 1e6 + t[2]"
-	if strings.Count(takeSource, own) != 1 {
+	if strings.Count(string(source), own) != 1 {
 		t.Fatal("the script reads its clock in another way than this test replaces")
 	}
-	return strings.Replace(takeSource, own, "now = tonumber(ARGV[2])", 1)
+	return strings.Replace(string(source), own, "now = tonumber(ARGV[2])", 1)
 }
 
-// model is what script.lua must do, in Go.
+// packed makes an item of its own for each of these, which a flight might merge.
+type packed struct{ script.Batch }
+
+func (p *packed) item(calls, portion int, limits []Limit, ask bool) {
+	forms := make([]script.Form, len(limits))
+	for i := range limits {
+		forms[i] = formOf(&limits[i])
+	}
+	at := p.Open(p.Shape(forms))
+	p.Count(at, calls, portion)
+	if ask {
+		p.Ask(at)
+	}
+	for i, l := range limits {
+		p.Key(l.Key, maphash.String(seed, l.Key), i == 0)
+	}
+}
+
+var seed = maphash.MakeSeed()
+
+// model is what take.lua must do, in Go.
 type model struct {
 	rates  map[string]window
 	quotas map[string]int64
 }
 
-func (m *model) item(now int64, calls, portion int, limits []Limit) string {
+func (m *model) item(now int64, calls, portion int, limits []Limit, ask bool) string {
 	grant, refused := int64(calls), -1
 	free := make([]int64, len(limits))
 	aged := make([]window, len(limits))
@@ -45,7 +72,7 @@ func (m *model) item(now int64, calls, portion int, limits []Limit) string {
 	var said strings.Builder
 	said.WriteString(fmt.Sprint(grant, refused))
 	for i, l := range limits {
-		reset := int64(-1)
+		reset := int64(script.Never)
 		if l.Kind == Rate {
 			aged[i].add(now, grant, groupSize(l.Max))
 			if reset = 0; aged[i].total > 0 {
@@ -54,8 +81,14 @@ func (m *model) item(now int64, calls, portion int, limits []Limit) string {
 			if grant > 0 {
 				m.rates[l.Key] = aged[i]
 			}
-		} else if m.quotas[l.Key] += grant; m.quotas[l.Key] == 0 {
-			reset = -2
+		} else {
+			open := m.quotas[l.Key] > 0
+			switch m.quotas[l.Key] += grant; {
+			case m.quotas[l.Key] == 0:
+				reset = script.Closed
+			case open && !ask:
+				reset = script.NotAsked
+			}
 		}
 		said.WriteString(fmt.Sprint(" ", free[i], reset))
 	}
@@ -75,15 +108,16 @@ func (m *model) look(now int64, l Limit) window {
 	return w
 }
 
-func (r reply) String() string {
-	refused := r.refused()
-	if refused == refusedNone {
+// spell is a reply in the words of the model.
+func spell(r script.Reply) string {
+	granted, refused := r.Outcome()
+	if refused == script.None {
 		refused = -1
 	}
 	var said strings.Builder
-	said.WriteString(fmt.Sprint(r.granted(), refused))
-	for i := range (len(r) - replyHead) / replyLimit {
-		free, reset := r.limit(i)
+	said.WriteString(fmt.Sprint(granted, refused))
+	for i := range (len(r) - script.ReplySize(0)) / (script.ReplySize(1) - script.ReplySize(0)) {
+		free, reset := r.Limit(i)
 		said.WriteString(fmt.Sprint(" ", free, reset))
 	}
 	return said.String()
@@ -99,10 +133,10 @@ func TestScriptCountsAsTheCodeInMemoryDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	client, source := *v.client.Load(), newScript(onClock(t))
+	client, source := *v.client.Load(), onClock(t)
 	random := rand.New(rand.NewPCG(7, 11))
 	m := model{rates: map[string]window{}, quotas: map[string]int64{}}
-	now, back := int64(1_700_000_000_000_000), 0
+	now, back := time.Now().AddDate(10, 0, 0).UnixMicro(), 0 // the store itself must not take anything for expired
 	for range 3000 {
 		switch random.IntN(90) {
 		case 0:
@@ -112,32 +146,28 @@ func TestScriptCountsAsTheCodeInMemoryDoes(t *testing.T) {
 		default:
 			now += random.Int64N(20_000_000)
 		}
-		var keys []string
-		var packed []byte
+		var p packed
+		p.Reset()
 		var said []string
 		for range 8 {
 			limits := randomLimits(random)
 			portion := 1 + random.IntN(5)*random.IntN(4)
 			calls := portion * random.IntN(1+40/portion)
-			packed = appendItem(packed, calls, portion, limits)
-			for _, l := range limits {
-				keys = append(keys, l.Key)
-			}
-			said = append(said, m.item(now, calls, portion, limits))
+			ask := random.IntN(3) == 0
+			p.item(calls, portion, limits, ask)
+			said = append(said, m.item(now, calls, portion, limits, ask))
 		}
-		eval := client.B().Eval().Script(source.source).Numkeys(int64(len(keys))).Key(keys...).Arg(string(packed), strconv.FormatInt(now, 10)).Build()
+		eval := client.B().Eval().Script(source).Numkeys(int64(len(p.Keys))).Key(p.Keys...).Arg(p.Pack(), strconv.FormatInt(now, 10)).Build()
 		all, err := client.Do(t.Context(), eval).ToString()
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := 0
 		for i, want := range said {
-			limits := int(packed[at+itemCalls])
-			size := replySize(limits)
-			if got := reply(all[:size]).String(); got != want {
+			size := script.ReplySize(len(p.Forms(i)))
+			if got := spell(script.Reply(all[:size])); got != want {
 				t.Fatalf("item %d at %d: script says %q, memory %q", i, now, got, want)
 			}
-			all, at = all[size:], at+itemHead+limits*itemLimit
+			all = all[size:]
 		}
 	}
 	if back < 10 {
@@ -169,26 +199,39 @@ func TestScriptLeavesForeignValuesAlone(t *testing.T) {
 	}
 	defer v.Close()
 	store.Do("RPUSH", "list", "x")
-	for _, text := range []string{"", "word", "1.5", "0x10", " 7", "1e3", "12345678901234567"} {
+	for _, text := range []string{"", "word", "1.5", "0x10", " 7", "007", "1e2", "1e3", "-", "--1", "12345678901234567", "99999999999999999999"} {
 		store.Do("SET", "text"+text, text)
 	}
+	torn := "\x01\x00\x00\x00" + strings.Repeat("\x00", 12) // a rate without a group
+	store.Do("SET", "textorn", torn)
 	for key, kind := range map[string]Kind{
-		"list": Quota, "textword": Quota, "text1.5": Quota, "text0x10": Quota, "text 7": Quota, "text1e3": Quota, "text": Rate,
-		"text12345678901234567": Rate,
+		"list": Quota, "textword": Quota, "text1.5": Quota, "text0x10": Quota, "text 7": Quota, "text007": Quota, "text1e2": Quota,
+		"text1e3": Quota, "text-": Quota, "text--1": Quota, "text99999999999999999999": Quota, "text": Rate,
+		"text12345678901234567": Rate, "textorn": Rate, "\x00list": Rate,
 	} {
-		limits := []Limit{{Key: "good", Max: 5}, {Key: key, Kind: kind, Max: 5, Period: time.Minute}}
-		packed := append(appendItem(nil, 1, 1, limits), appendItem(nil, 1, 1, limits[:1])...)
-		all, err := v.taking.run(t.Context(), *v.client.Load(), []string{"good", key, "good"}, string(packed))
-		if err != nil {
-			t.Fatalf("%q: %v", key, err)
+		key = strings.TrimPrefix(key, "\x00") // a key twice in the table, as the other kind
+		for _, calls := range []int{0, 1} {
+			limits := []Limit{{Key: "good", Max: 5}, {Key: key, Kind: kind, Max: 5, Period: time.Minute}, {Key: "rate", Kind: Rate, Max: 5, Period: time.Minute}}
+			var p packed
+			p.Reset()
+			p.item(calls, 1, limits, true)
+			p.item(1, 1, limits[:1], true)
+			all, err := v.taking.Run(t.Context(), *v.client.Load(), p.Keys, p.Pack())
+			if err != nil {
+				t.Fatalf("%q: %v", key, err)
+			}
+			first, second := script.Reply(all[:script.ReplySize(3)]), script.Reply(all[script.ReplySize(3):])
+			if granted, refused := first.Outcome(); refused != script.Foreign || granted != 0 {
+				t.Errorf("%q, %d calls: %v, want refused as foreign", key, calls, spell(first))
+			}
+			if granted, _ := second.Outcome(); granted != 1 {
+				t.Errorf("after %q: %v, want one call granted", key, spell(second))
+			}
+			if got := store.Do("EXISTS", "rate"); got != "0" {
+				t.Errorf("%q: the item was counted in part", key)
+			}
+			store.Do("DEL", "good")
 		}
-		if first := reply(all[:replySize(2)]); first.refused() != refusedForeign || first.granted() != 0 {
-			t.Errorf("%q: %v, want refused as foreign", key, first)
-		}
-		if second := reply(all[replySize(2):]); second.granted() != 1 {
-			t.Errorf("after %q: %v, want one call granted", key, second)
-		}
-		store.Do("DEL", "good")
 	}
 	if got := store.Do("TYPE", "list"); got != "list" {
 		t.Errorf("the list became a %s", got)

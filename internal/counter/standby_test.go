@@ -2,10 +2,11 @@ package counter
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/counter/recall"
 )
 
 // away asks a standby so many times and returns how many it admitted.
@@ -35,12 +36,12 @@ func expect(t *testing.T, what string, got, want any) {
 func TestStandbyAdmitsItsShareInTheKnownPeriodAndInThoseAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gateways := 2
-		r := newRecall(100)
+		r := recall.New(100)
 		s := newStandby(&ValkeyOptions{Gateways: func() int { return gateways }}, r, &Stats{})
 		unsent := &outage{cause: errors.New("refused")}
 		q := Limit{Key: "q", Max: 21, Period: time.Minute}
 		reset := time.Now().Add(10 * time.Second).UnixMilli()
-		r.note(q.Key, 8, reset, 1, false)
+		r.Note(nil, q.Key, r.Hash(q.Key), recall.Told{Used: 8, Reset: reset, Asked: true, Flight: 1})
 		expect(t, "half of 13", away(t, s, 20, unsent, q), 7)
 		expect(t, "debt", s.debts[q.Key], debt{calls: 7, reset: reset})
 		gateways = 1
@@ -60,7 +61,7 @@ func TestStandbyAdmitsItsShareInTheKnownPeriodAndInThoseAfterIt(t *testing.T) {
 }
 
 func TestStandbyOwesEachCallOfABatch(t *testing.T) {
-	s := newStandby(&ValkeyOptions{}, newRecall(100), &Stats{})
+	s := newStandby(&ValkeyOptions{}, recall.New(100), &Stats{})
 	q, r := Limit{Key: "q", Max: 8, Period: time.Minute}, Limit{Key: "r", Kind: Rate, Max: 9, Period: time.Minute}
 	counts := make([]Count, 2)
 	for i, c := range []struct {
@@ -79,7 +80,7 @@ func TestStandbyOwesEachCallOfABatch(t *testing.T) {
 }
 
 func TestStandbyOwesNothingForCallsOfUnknownOutcome(t *testing.T) {
-	s := newStandby(&ValkeyOptions{}, newRecall(100), &Stats{})
+	s := newStandby(&ValkeyOptions{}, recall.New(100), &Stats{})
 	q := Limit{Key: "q", Max: 3, Period: time.Minute}
 	expect(t, "admitted", away(t, s, 2, &outage{cause: errors.New("time-out"), unknown: true}, q), 2)
 	expect(t, "owes", s.owes(), false)
@@ -91,59 +92,4 @@ func TestStandbyOwesNothingForCallsOfUnknownOutcome(t *testing.T) {
 	expect(t, "admitted before the store knows", away(t, s, 5, &outage{cause: errors.New("refused")}, q), 0)
 	s.keep([]adjustment{{what: adjustDebt, key: q.Key, calls: 1}})
 	expect(t, "a debt that did not arrive is kept", s.debts[q.Key].calls, int64(1))
-}
-
-// The keys used latest are remembered, whatever else passes by.
-func TestStoreInDoubtIsNotBelievedToHaveCountedLess(t *testing.T) {
-	now := time.Now().UnixMilli()
-	r := newRecall(recallMost)
-	r.note("open", 90, now+60_000, 1, false)
-	r.note("open", 1, now+70_000, 2, true) // what an empty store says
-	if used, reset, _ := r.find("open", now); used != 90 || reset != now+60_000 {
-		t.Errorf("%d used until %d", used, reset-now)
-	}
-	r.note("open", 91, now+60_000, 3, true)
-	if used, _, _ := r.find("open", now); used != 91 {
-		t.Errorf("%d used after a higher count", used)
-	}
-	r.note("over", 90, now-1, 1, false)
-	r.note("over", 1, now+60_000, 2, true)
-	if used, _, _ := r.find("over", now); used != 1 {
-		t.Errorf("%d used in a new period", used)
-	}
-}
-
-func TestRecallForgetsTheKeysNotUsedForLongest(t *testing.T) {
-	const most, hot = 16_000, 1000
-	r := newRecall(most)
-	now := time.Now().UnixMilli()
-	for i := range 10 * most {
-		r.note(fmt.Sprint("cold", i), 1, now+60_000, uint64(i), false)
-		r.note(fmt.Sprint("hot", i%hot), int64(i), now+60_000, uint64(i), false)
-	}
-	for i := range hot {
-		if used, _, ok := r.find(fmt.Sprint("hot", i), now); !ok || used < 9*most {
-			t.Fatalf("hot key %d: used %d, known %v", i, used, ok)
-		}
-	}
-	if all := len(r.open(now)); all > most || all < most/2 {
-		t.Errorf("%d keys remembered, want up to %d", all, most)
-	}
-	r.note("hot1", 5, now+60_000, 3, false) // landed late
-	if used, _, _ := r.find("hot1", now); used == 5 {
-		t.Error("a reply that landed late replaced a newer one")
-	}
-	r.forget("hot1")
-	if _, _, ok := r.find("hot1", now); ok {
-		t.Error("a key that was reset is still known")
-	}
-	if _, _, ok := r.find("hot2", now+60_000); ok {
-		t.Error("a period that is over is still known")
-	}
-	for i := range 2 * most { // forgotten entries make room once, and only once
-		r.note(fmt.Sprint("later", i), 1, now+60_000, uint64(20*most+i), false)
-	}
-	if all := len(r.open(now)); all > most {
-		t.Errorf("%d keys remembered, want up to %d", all, most)
-	}
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/valkey-io/valkey-go"
+
+	"github.com/sluicegate/sluice/internal/counter/recall"
+	"github.com/sluicegate/sluice/internal/counter/script"
 )
 
 // clusterLanes is how many lanes a cluster's slots are spread over.
@@ -22,8 +25,8 @@ type Valkey struct {
 	clustered bool
 	alone     bool // one server without sentinels
 	timeout   time.Duration
-	taking    script
-	adjusting script
+	taking    script.Script
+	adjusting script.Script
 	client    atomic.Pointer[valkey.Client] // nil until the store was reached for the first time
 	lanes     []*lane
 	refunds   chan struct{} // places for refunds under way
@@ -79,8 +82,8 @@ func newValkey(o *ValkeyOptions) *Valkey {
 		alone:     !o.Cluster && o.SentinelMaster == "",
 		quiet:     true,
 		timeout:   o.Timeout,
-		taking:    newScript(takeSource),
-		adjusting: newScript(adjustSource),
+		taking:    script.Take(),
+		adjusting: script.Adjust(),
 		lanes:     make([]*lane, 1),
 		refunds:   make(chan struct{}, refundsAway),
 		changed:   o.Changed,
@@ -92,10 +95,10 @@ func newValkey(o *ValkeyOptions) *Valkey {
 		v.lanes = make([]*lane, clusterLanes)
 	}
 	for i := range v.lanes {
-		r := newRecall(recallMost / len(v.lanes))
+		r := recall.New(recall.Keys / len(v.lanes))
 		v.lanes[i] = &lane{
 			v: v, epochs: v.epochKeys(i), down: &outage{cause: errConnecting},
-			wake: make(chan struct{}, 1), recall: r, standby: newStandby(o, r, &v.stats),
+			wake: make(chan struct{}, 1), pace: newPace(), recall: r, standby: newStandby(o, r, &v.stats),
 		}
 	}
 	return v
@@ -243,7 +246,7 @@ func (v *Valkey) Reset(ctx context.Context, keys ...string) error {
 		if err := (*c).Do(ctx, (*c).B().Del().Key(key).Build()).Error(); err != nil {
 			return outageOf(err)
 		}
-		l.recall.forget(key)
+		l.recall.Forget(key)
 		l.standby.forget(key)
 	}
 	return nil
@@ -268,32 +271,24 @@ func (l *lane) decide(ctx context.Context, limits []Limit, counts []Count, calls
 	return refused, true, err
 }
 
-// send runs the script for all items of a flight and notes what it said. The
-// result is why the lane must shut, if it must.
+// send runs the script for all items of a flight. The result is why the lane
+// must shut, if it must.
 func (l *lane) send(ctx context.Context, f *flight) *outage {
 	c := l.v.client.Load()
 	if c == nil {
 		f.err = &outage{cause: errConnecting}
 		return f.err
 	}
-	number := l.flights.Add(1)
-	var failed *outage
+	f.number = l.flights.Add(1)
 	if l.v.clustered {
-		failed = l.sendEach(ctx, *c, f)
-	} else {
-		failed = l.sendAll(ctx, *c, f)
+		return l.sendEach(ctx, *c, f)
 	}
-	for i := range f.items {
-		if it := &f.items[i]; f.err == nil && it.err == nil {
-			l.remember(f, it, number)
-		}
-	}
-	return failed
+	return l.sendAll(ctx, *c, f)
 }
 
 // sendAll sends one command for all items: their keys are on one node.
 func (l *lane) sendAll(ctx context.Context, c valkey.Client, f *flight) *outage {
-	all, err := l.v.taking.run(ctx, c, f.keys, string(f.args))
+	all, err := l.v.taking.Run(ctx, c, f.batch.Keys, f.batch.Pack())
 	if err == nil {
 		err = f.divide(all)
 	}
@@ -308,11 +303,11 @@ var errReply = errors.New("reply of the counting script has a wrong length")
 // divide gives each item its part of the reply.
 func (f *flight) divide(all string) error {
 	for i := range f.items {
-		size := replySize(int(f.items[i].keys))
+		size := script.ReplySize(int(f.items[i].keys))
 		if len(all) < size {
 			return errReply
 		}
-		f.items[i].reply, all = reply(all[:size]), all[size:]
+		f.items[i].reply, all = script.Reply(all[:size]), all[size:]
 	}
 	if all != "" {
 		return errReply
@@ -325,29 +320,29 @@ func (l *lane) sendEach(ctx context.Context, c valkey.Client, f *flight) *outage
 	commands := make([]valkey.Completed, len(f.items))
 	for i := range f.items {
 		it := &f.items[i]
-		commands[i] = l.v.taking.command(c, f.itemKeys(it), string(f.packed(it)))
+		commands[i] = l.v.taking.Command(c, f.itemKeys(it), f.batch.PackItem(i))
 	}
 	var failed *outage
 	for i, result := range c.DoMulti(ctx, commands...) {
 		it := &f.items[i]
 		answer, err := result.ToString()
-		if missing(err) {
-			answer, err = l.v.taking.send(ctx, c, f.itemKeys(it), string(f.packed(it)))
+		if script.Missing(err) {
+			answer, err = l.v.taking.Send(ctx, c, f.itemKeys(it), f.batch.PackItem(i))
 		}
-		if err == nil && len(answer) != replySize(int(it.keys)) {
+		if err == nil && len(answer) != script.ReplySize(int(it.keys)) {
 			err = errReply
 		}
-		if it.reply = reply(answer); err != nil {
+		if it.reply = script.Reply(answer); err != nil {
 			it.err = outageOf(err)
 			failed = it.err
-			l.blame(f.keys[it.keyAt])
+			l.blame(f.batch.Keys[it.keyAt])
 		}
 	}
 	return failed
 }
 
 func (f *flight) itemKeys(it *item) []string {
-	return f.keys[it.keyAt : it.keyAt+it.keys : it.keyAt+it.keys]
+	return f.batch.Keys[it.keyAt : it.keyAt+it.keys : it.keyAt+it.keys]
 }
 
 // blame has the next probe try the slot of a key that failed.
@@ -357,18 +352,38 @@ func (l *lane) blame(key string) {
 	l.mu.Unlock()
 }
 
-// remember notes what the store said about an item's quotas.
-func (l *lane) remember(f *flight, it *item, number uint64) {
-	packed := f.packed(it)
-	if it.reply.refused() == refusedForeign {
+// remember notes what the store said about a flight's quotas, and makes sure of
+// the resets that its callers read.
+func (l *lane) remember(f *flight) {
+	doubt := l.isDown() != nil
+	for i := range f.items {
+		if it := &f.items[i]; it.err == nil {
+			l.rememberItem(f, i, doubt)
+		}
+	}
+}
+
+func (l *lane) rememberItem(f *flight, at int, doubt bool) {
+	it := &f.items[at]
+	granted, refused := it.reply.Outcome()
+	if refused == script.Foreign {
 		return
 	}
-	for i := range int(it.keys) {
-		kind, most := limitOf(packed, i)
-		free, reset := it.reply.limit(i)
-		used := most - free + int64(it.reply.granted())
-		if kind == Quota && used > 0 && reset != -2 {
-			l.recall.note(f.keys[int(it.keyAt)+i], used, max(reset, 0), number, l.isDown() != nil)
+	for i, form := range f.batch.Forms(at) {
+		if form.Rate {
+			continue
+		}
+		key, k := f.batch.Keys[int(it.keyAt)+i], &f.known[int(it.keyAt)+i]
+		free, reset := it.reply.Limit(i)
+		asked := reset != script.NotAsked
+		if asked {
+			k.reset = max(reset, 0)
+		}
+		before := form.Max - free
+		if used := before + int64(granted); used > 0 && reset != script.Closed {
+			l.recall.Note(k.entry, key, k.hash, recall.Told{
+				Used: used, Before: before, Reset: k.reset, Asked: asked, Flight: f.number, Now: f.now, Doubt: doubt,
+			})
 		}
 	}
 }
