@@ -10,6 +10,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/sluicegate/sluice/loadtest/poll"
 )
 
 // Open makes calls in an open loop: they begin when they are due, whatever the
@@ -19,7 +21,7 @@ import (
 type Open struct {
 	plan  OpenPlan
 	to    syscall.SockaddrInet4
-	poll  poller
+	poll  *poll.Poller
 	slots []slot
 	idle  []int32 // slots that wait for a call; the one used last is used next
 	empty []int32 // slots without a connection
@@ -57,7 +59,7 @@ func NewOpen(plan OpenPlan) (*Open, error) {
 		slots: make([]slot, plan.Conns), asked: make([]uint64, len(plan.Kinds)),
 		in: make([]byte, 256<<10),
 	}
-	if o.poll, err = newPoller(); err != nil {
+	if o.poll, err = poll.New(batch); err != nil {
 		return nil, err
 	}
 	sum := 0.0
@@ -79,7 +81,7 @@ func (o *Open) Close() {
 			o.drop(int32(i))
 		}
 	}
-	o.poll.close()
+	o.poll.Close()
 }
 
 // Run makes calls at a pace, and returns when all of them have ended or were
@@ -194,14 +196,14 @@ func (o *Open) step() error {
 	if o.pace.Rate > 0 && o.next < o.pace.For {
 		wait = min(wait, o.next-o.now)
 	}
-	ready, err := o.poll.wait(wait)
+	ready, err := o.poll.Wait(wait)
 	if err != nil {
 		return err
 	}
 	o.now = time.Since(o.began)
 	for _, e := range ready {
-		if o.slots[e.slot].turn == e.turn { // otherwise it is of a connection that is gone
-			o.attend(e.slot, e.what)
+		if o.slots[e.Slot].turn == e.Turn { // otherwise it is of a connection that is gone
+			o.attend(e.Slot, e.What)
 		}
 	}
 	for o.waiting.len() > 0 && len(o.idle)+len(o.empty) > 0 {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/sluicegate/sluice/loadtest/poll"
 )
 
 // slot is the place of one connection.
@@ -54,8 +56,8 @@ func (o *Open) connect(i int32, c call) {
 		o.fail(i, fmt.Errorf("connecting: %w", err))
 		return
 	}
-	if err := o.poll.add(fd, i, s.turn); err != nil {
-		o.fail(i, fmt.Errorf("watching a connection: %w", err))
+	if err := o.poll.Add(fd, i, s.turn); err != nil {
+		o.fail(i, err)
 	}
 }
 
@@ -84,9 +86,9 @@ func (o *Open) send(i int32) {
 	k := s.call.kind
 	o.out = o.plan.Kinds[k].Request(o.out[:0], o.asked[k])
 	o.asked[k]++
-	n, err := write(s.fd, o.out)
+	n, err := poll.Write(s.fd, o.out)
 	switch {
-	case err == syscall.EAGAIN:
+	case err == poll.ErrAgain:
 		s.out = append(s.out[:0], o.out...)
 	case err != nil:
 		o.fail(i, fmt.Errorf("sending a request: %w", err))
@@ -108,11 +110,11 @@ func (o *Open) attend(i int32, what uint32) {
 		o.dialled(i, what)
 		return
 	}
-	if len(s.out) > 0 && what&syscall.EPOLLOUT != 0 {
+	if len(s.out) > 0 && what&poll.Out != 0 {
 		o.sendRest(i)
 	}
-	if s.turn == turn && what&(syscall.EPOLLIN|gone) != 0 {
-		o.receive(i, what&gone != 0)
+	if s.turn == turn && what&(poll.In|poll.Gone) != 0 {
+		o.receive(i, what&poll.Gone != 0)
 	}
 }
 
@@ -125,15 +127,15 @@ func (o *Open) dialled(i int32, what uint32) {
 	switch {
 	case err != nil:
 		o.fail(i, fmt.Errorf("connecting: %w", err))
-	case what&syscall.EPOLLOUT != 0:
+	case what&poll.Out != 0:
 		o.send(i)
 	}
 }
 
 func (o *Open) sendRest(i int32) {
 	s := &o.slots[i]
-	n, err := write(s.fd, s.out)
-	if err != nil && err != syscall.EAGAIN {
+	n, err := poll.Write(s.fd, s.out)
+	if err != nil && err != poll.ErrAgain {
 		o.fail(i, fmt.Errorf("sending a request: %w", err))
 		return
 	}
@@ -145,9 +147,9 @@ func (o *Open) sendRest(i int32) {
 func (o *Open) receive(i int32, ended bool) {
 	s := &o.slots[i]
 	for {
-		n, err := read(s.fd, o.in)
+		n, err := poll.Read(s.fd, o.in)
 		switch {
-		case err == syscall.EAGAIN:
+		case err == poll.ErrAgain:
 			return
 		case err != nil:
 			o.fail(i, fmt.Errorf("reading an answer: %w", err))

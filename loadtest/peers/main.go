@@ -41,6 +41,7 @@ type options struct {
 	many   int
 	procs  int
 
+	lean       bool // how the upstream serves
 	pinned     bool
 	rates      []int // of the open loop, per second
 	shares     []int // of the open loop, percent of capacity
@@ -67,6 +68,7 @@ func main() {
 	flag.IntVar(&o.openRounds, "open-rounds", 5, "rounds of each contender at each rate of the open loop")
 	flag.DurationVar(&o.openRound, "open-round", 1500*time.Millisecond, "length of one round of the open loop")
 	flag.DurationVar(&o.long, "long", 2*time.Minute, "how long memory is watched under load")
+	flag.BoolVar(&o.lean, "lean", runtime.GOOS == "linux", "the upstream serves with epoll on one thread, not with fasthttp")
 	flag.BoolVar(&o.pinned, "pin", true, "in open loops, contenders have cores of their own, as many as -procs says")
 	flag.IntVar(&o.many, "apis", 1000, "API definitions that the gateway has loaded")
 	flag.IntVar(&o.procs, "procs", 1, "GOMAXPROCS of the Go programs, and threads of the others")
@@ -171,7 +173,7 @@ func (b *bench) startOrigin(ctx context.Context) error {
 	}
 	b.origin = addr
 	b.upstream, err = b.rig.Start(ctx, rig.Command{
-		Name: "origin", Path: b.bin + "/origin", Args: []string{"-addr", addr}, Env: []string{"GOMAXPROCS=1"}, Ready: addr,
+		Name: "origin", Path: b.bin + "/origin", Args: []string{"-addr", addr, fmt.Sprintf("-lean=%v", b.lean)}, Env: []string{"GOMAXPROCS=1"}, Ready: addr,
 	})
 	return err
 }
