@@ -79,24 +79,19 @@ const chunkRoom = 10
 
 var lastChunk = []byte("0\r\n\r\n")
 
-var (
-	outBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
-	pieces     = sync.Pool{New: func() any { b := make([]byte, chunkRoom+streamPiece+2); return &b }}
-)
+var pieces = sync.Pool{New: func() any { b := make([]byte, chunkRoom+streamPiece+2); return &b }}
 
 // write sends the answer and tells whether the connection can go on.
 func (c *conn) writeAnswer(a *Answer, keep bool) bool {
-	buf := outBuffers.Get().(*[]byte)
-	out := c.appendHead((*buf)[:0], a, &keep)
+	out := c.appendHead(c.room.out[:0], a, &keep)
 	whole := a.Stream == nil && !a.NoBody
 	if whole && len(a.Body) <= maxGather {
 		out = append(out, a.Body...)
 	}
 	_, err := c.sock.Write(out)
-	if cap(out) <= maxGather {
-		*buf = out[:0]
+	if cap(out) <= maxOut {
+		c.room.out = out[:0]
 	}
-	outBuffers.Put(buf)
 	switch {
 	case err != nil:
 		keep = false
@@ -104,11 +99,10 @@ func (c *conn) writeAnswer(a *Answer, keep bool) bool {
 		_, err = c.sock.Write(a.Body)
 	case a.Stream != nil && !a.NoBody:
 		err = c.writeStream(a)
-		c.torn = err != nil && a.Length < 0 && c.call.HTTP10
+		c.torn = err != nil && a.Length < 0 && c.room.call.HTTP10
 	}
 	if a.Stream != nil {
 		_ = a.Stream.Close() // what it could say was said by Read
-		a.Stream = nil
 	}
 	return keep && err == nil
 }
@@ -139,14 +133,14 @@ func (c *conn) appendHead(dst []byte, a *Answer, keep *bool) []byte {
 		dst = strconv.AppendInt(dst, length, 10)
 		dst = append(dst, "\r\n"...)
 	case a.NoBody:
-	case c.call.HTTP10:
+	case c.room.call.HTTP10:
 		*keep = false
 	default:
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
 	}
 	if !*keep {
 		dst = append(dst, "Connection: close\r\n"...)
-	} else if c.call.HTTP10 {
+	} else if c.room.call.HTTP10 {
 		dst = append(dst, "Connection: keep-alive\r\n"...)
 	}
 	return append(dst, "\r\n"...)
@@ -156,7 +150,7 @@ func (c *conn) appendHead(dst []byte, a *Answer, keep *bool) []byte {
 func (c *conn) writeStream(a *Answer) error {
 	buf := pieces.Get().(*[]byte)
 	defer pieces.Put(buf)
-	chunked := a.Length < 0 && !c.call.HTTP10
+	chunked := a.Length < 0 && !c.room.call.HTTP10
 	for sent := int64(0); ; {
 		n, err := a.Stream.Read((*buf)[chunkRoom : chunkRoom+streamPiece])
 		if n > 0 {

@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"bufio"
+	"bytes"
 	"errors"
 	"io"
 )
@@ -28,12 +28,12 @@ type body struct {
 	err       error
 }
 
-func (b *body) reset(c *conn, length int64, expect bool) {
-	*b = body{c: c, remaining: length, chunked: length < 0, continues: expect}
+func (b *body) reset(c *conn, h *head) {
+	*b = body{c: c, remaining: h.length, chunked: h.length < 0, continues: h.expect}
 	if b.chunked {
 		b.remaining = 0
 	}
-	b.done = length == 0
+	b.done = h.length == 0
 }
 
 // Read fills p with the next bytes of the body. It returns io.EOF at its end.
@@ -70,7 +70,7 @@ func (b *body) readPart(p []byte) (int, error) {
 	if int64(len(p)) > b.remaining {
 		p = p[:b.remaining]
 	}
-	n, err := b.c.br.Read(p)
+	n, err := b.c.readSome(p)
 	b.remaining -= int64(n)
 	b.total += int64(n)
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *body) readPart(p []byte) (int, error) {
 		b.done = true
 		return n, nil
 	}
-	if err := expectCRLF(b.c.br); err != nil {
+	if err := b.c.expectCRLF(); err != nil {
 		return n, b.fail(err)
 	}
 	return n, nil
@@ -92,7 +92,7 @@ func (b *body) readPart(p []byte) (int, error) {
 // nextChunk reads a size line, and behind the last chunk the trailers, which
 // are dropped: nothing that was decided from the head may change after it.
 func (b *body) nextChunk() error {
-	size, err := readChunkSize(b.c.br)
+	size, err := b.c.readChunkSize()
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (b *body) nextChunk() error {
 		b.remaining = size
 		return nil
 	}
-	b.done, err = true, skipTrailers(b.c.br, b.c.srv.conf.MaxHeader)
+	b.done, err = true, b.c.skipTrailers()
 	return err
 }
 
@@ -121,28 +121,38 @@ func (b *body) settle() bool {
 	if b.done && b.err == nil {
 		return true
 	}
-	if b.err != nil || b.continues || b.chunked || b.remaining > int64(b.c.br.Buffered()) {
+	if b.err != nil || b.continues || b.chunked || b.remaining > int64(b.c.w-b.c.r) {
 		return false
 	}
-	_, err := b.c.br.Discard(int(b.remaining))
+	b.c.r += int(b.remaining)
 	b.done = true
-	return err == nil
+	return true
 }
 
-func readChunkSize(br *bufio.Reader) (int64, error) {
+// readSome returns what is buffered of a body, or reads once, past the buffer.
+func (c *conn) readSome(p []byte) (int, error) {
+	if c.r == c.w {
+		return c.sock.Read(p)
+	}
+	n := copy(p, c.buffered())
+	c.r += n
+	return n, nil
+}
+
+func (c *conn) readChunkSize() (int64, error) {
 	var size int64
 	digits := 0
 	for ; ; digits++ {
-		c, err := br.ReadByte()
+		digit, err := c.readByte()
 		if err != nil {
 			return 0, err
 		}
-		v := hexValue(c)
+		v := hexValue(digit)
 		if v < 0 {
 			if digits == 0 {
 				return 0, ErrBodyMalformed
 			}
-			return size, endChunkLine(br, c)
+			return size, c.endChunkLine(digit)
 		}
 		if digits == 15 {
 			return 0, ErrBodyMalformed
@@ -151,35 +161,36 @@ func readChunkSize(br *bufio.Reader) (int64, error) {
 	}
 }
 
-// endChunkLine reads on from c, the first byte behind the size, to the line's
+// endChunkLine reads on from at, the first byte behind the size, to the line's
 // end. Blanks may stand there, and extensions, which begin with a semicolon.
-func endChunkLine(br *bufio.Reader, c byte) error {
+func (c *conn) endChunkLine(at byte) error {
 	var err error
 	extended := false
 	for range maxChunkLine {
 		switch {
-		case c == '\r':
-			if c, err = br.ReadByte(); err == nil && c != '\n' {
+		case at == '\r':
+			if at, err = c.readByte(); err == nil && at != '\n' {
 				err = ErrBodyMalformed
 			}
 			return err
-		case c == ';':
+		case at == ';':
 			extended = true
-		case c != ' ' && c != '\t' && !extended, c < ' ' && c != '\t', c == 0x7f:
+		case at != ' ' && at != '\t' && !extended, at < ' ' && at != '\t', at == 0x7f:
 			return ErrBodyMalformed
 		}
-		if c, err = br.ReadByte(); err != nil {
+		if at, err = c.readByte(); err != nil {
 			return err
 		}
 	}
 	return ErrBodyMalformed
 }
 
-// skipTrailers reads trailers, of at most limit bytes, and the empty line that
-// ends them. They must be well-formed even though nobody looks at them.
-func skipTrailers(br *bufio.Reader, limit int) error {
-	for limit > 0 {
-		line, err := br.ReadSlice('\n')
+// skipTrailers reads trailers, of at most as many bytes as a head, and the empty
+// line that ends them. They must be well-formed even though nobody looks at
+// them.
+func (c *conn) skipTrailers() error {
+	for limit := c.srv.conf.MaxHeader; limit > 0; {
+		line, err := c.readLine()
 		if err != nil {
 			return err
 		}
@@ -198,13 +209,36 @@ func skipTrailers(br *bufio.Reader, limit int) error {
 	return ErrBodyMalformed
 }
 
-func expectCRLF(br *bufio.Reader) error {
+// readLine returns the next line with its end, which must fit the buffer behind
+// the head. It is gone with the next read.
+func (c *conn) readLine() ([]byte, error) {
+	for searched := 0; ; {
+		b := c.buffered()
+		if i := bytes.IndexByte(b[searched:], '\n'); i >= 0 {
+			c.r += searched + i + 1
+			return b[:searched+i+1], nil
+		}
+		searched = len(b)
+		if c.w == len(c.room.buf) {
+			if c.r == c.base {
+				return nil, ErrBodyMalformed
+			}
+			c.w = c.base + copy(c.room.buf[c.base:], b)
+			c.r = c.base
+		}
+		if err := c.more(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (c *conn) expectCRLF() error {
 	for _, want := range [2]byte{'\r', '\n'} {
-		c, err := br.ReadByte()
+		got, err := c.readByte()
 		if err != nil {
 			return err
 		}
-		if c != want {
+		if got != want {
 			return ErrBodyMalformed
 		}
 	}

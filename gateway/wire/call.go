@@ -13,34 +13,32 @@ const (
 	maxRoom = 64 << 10
 )
 
-// getCall takes a call for a connection from the pool.
-func (s *Server) getCall(c *conn) *Call {
-	call := s.calls.Get().(*Call)
-	call.conn = c
-	return call
-}
-
-// putCall returns a call to the pool.
-func (s *Server) putCall(call *Call) {
-	call.reset(nil)
-	s.calls.Put(call)
-}
-
-// reset forgets everything about the last request but the buffers, and makes
-// the call ready for the next of c.
-func (call *Call) reset(c *conn) {
+// reset forgets everything about the last request but the buffers.
+func (call *Call) reset() {
+	if !call.used {
+		return
+	}
+	call.used = false
 	if call.ctx != nil {
 		call.putCtx()
 	}
-	lines, phrase, text, fields := call.Answer.Lines[:0], call.Answer.Phrase[:0], call.text[:0], call.Fields[:0]
-	if cap(lines)+cap(phrase)+cap(text) > maxKept {
-		lines, phrase, text = nil, nil, nil
+	a := &call.Answer
+	lines, phrase, room := a.Lines[:0], a.Phrase[:0], a.Room[:0]
+	if cap(lines)+cap(phrase) > maxKept {
+		lines, phrase = nil, nil
 	}
-	room := call.Answer.Room[:0]
 	if cap(room) > maxRoom {
 		room = nil
 	}
-	*call = Call{conn: c, text: text, Fields: fields, Answer: Answer{Lines: lines, Phrase: phrase, Room: room}}
+	*a = Answer{Lines: lines, Phrase: phrase, Room: room}
+	call.forget()
+}
+
+// forget forgets what was read of a request.
+func (call *Call) forget() {
+	call.Method, call.Host, call.Path, call.Query, call.target, call.Lines = nil, nil, nil, nil, nil, nil
+	call.Fields, call.names, call.Length, call.HTTP10 = call.Fields[:0], 0, 0, false
+	call.Body, call.Stream, call.ended = nil, nil, time.Time{}
 }
 
 // IsHead tells whether the method is HEAD: no body follows the head of the
@@ -84,9 +82,8 @@ func (call *Call) Ctx() *fasthttp.RequestCtx {
 	if call.ctx != nil {
 		return call.ctx
 	}
-	if c := call.conn; c != nil {
-		call.ctx = c.srv.contexts.Get().(*fasthttp.RequestCtx)
-		call.ctx.Init2(c.sock.Conn, c.srv.log, false)
+	if call.conn != nil {
+		call.ctx = call.conn.fasthttpCtx()
 	} else {
 		call.ctx = new(fasthttp.RequestCtx)
 		call.ctx.Init(new(fasthttp.Request), nil, nil)

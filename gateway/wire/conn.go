@@ -18,21 +18,27 @@ type conn struct {
 	sock sock
 	idle atomic.Bool // parked between two requests; Shutdown may interrupt it
 
-	// Held from a request's first byte to its end, not while idle.
-	br   *bufio.Reader
-	call *Call
+	room *room // held from a request's first byte to its end, not while idle
+	r, w int   // room.buf[r:w] has been received and not used
+	base int   // room.buf[:base] is the request at hand, and stays as it is
 
-	head   head
-	body   body
-	inline int  // bytes of a body that lies in br as a whole
-	torn   bool // the last answer is a part that only a reset tells from a whole
-	peer   netip.Addr
-	tls    bool
-	since  time.Time // end of the last request
+	step    func(fd uintptr) bool // stepBurst, bound once
+	next    outcome               // what follows a burst
+	drained bool                  // the last read took all that had come
+	warm    bool                  // a request has been answered
+	quick   bool                  // the last request came soon after the one before it
+	blind   bool                  // the wait is for what comes from now on: nobody has looked whether something is there
+
+	head  head
+	body  body
+	torn  bool // the last answer is a part that only a reset tells from a whole
+	peer  netip.Addr
+	tls   bool
+	since time.Time // end of the last request
 }
 
 // inlineBody is the largest body that is handed over as bytes rather than as a
-// stream. It fits every read buffer beside nothing else.
+// stream, in bytes. It fits every read buffer beside the largest head.
 const inlineBody = 8 << 10
 
 // lingerBytes and lingerTime bound how long a connection is read on after its
@@ -49,143 +55,163 @@ const patience = time.Second
 func newConn(s *Server, c net.Conn, peer netip.Addr) *conn {
 	n := &conn{srv: s, peer: peer, since: time.Now()}
 	n.sock.init(c, &s.conf)
+	n.step = n.stepBurst
 	_, n.tls = c.(*tls.Conn)
 	return n
 }
 
+// An outcome is what follows a call.
+type outcome uint8
+
+const (
+	goOn    outcome = iota // another request may follow
+	lost                   // nothing: the other end is gone, or was never there
+	settled                // nothing: the last answer has been given
+	leaving                // the connection is handed over
+)
+
 // serve answers requests until the connection ends.
 func (c *conn) serve() {
-	for c.await() && c.one() {
+	next := goOn
+	for next == goOn {
+		if next = c.await(); next == goOn {
+			next = c.one()
+		}
+	}
+	switch next {
+	case settled:
+		c.linger()
+	case leaving:
+		c.handOver()
 	}
 	c.release()
-	c.sock.drop()
 }
 
-// await returns true once the first bytes of a request are there. The buffers
-// are given back before it waits.
-func (c *conn) await() bool {
-	if c.br != nil && c.br.Buffered() > 0 {
-		return true
+// await returns goOn once bytes of a request are there that one is to read on
+// from. Requests that arrive whole may have been answered before that.
+func (c *conn) await() outcome {
+	if c.sock.raw != nil {
+		return c.burst()
+	}
+	if c.r < c.w {
+		return goOn
 	}
 	c.release()
+	if !c.goIdle() {
+		return lost
+	}
+	chunk, n, err := c.sock.first()
+	c.resume()
+	if err != nil {
+		return lost
+	}
+	c.take()
+	c.w = copy(c.room.buf, (*chunk)[:n])
+	chunks.Put(chunk)
+	return goOn
+}
+
+// goIdle arms the deadline of a wait between two requests. It returns false when
+// there is to be no wait, because Shutdown has begun.
+func (c *conn) goIdle() bool {
 	c.sock.readBy = c.since.Add(c.srv.conf.IdleTimeout)
 	c.idle.Store(true)
 	// In this order: either this sees that Shutdown has begun, or Shutdown sees
 	// that the connection is idle, and its interruption comes after the deadline
 	// that is set here.
-	if c.sock.armRead() != nil || c.srv.stopping.Load() {
-		return false
-	}
-	err := c.sock.fill()
+	return c.sock.armRead() == nil && !c.srv.stopping.Load()
+}
+
+// resume ends a wait between two requests.
+func (c *conn) resume() {
 	c.idle.Store(false)
-	if err != nil {
-		return false
-	}
 	if c.srv.stopping.Load() {
 		c.srv.letInterrupt()
 		c.sock.readArmed = time.Time{} // the interruption was for a wait that is over
 	}
-	c.br = c.srv.readers.Get().(*bufio.Reader)
-	c.br.Reset(&c.sock)
-	return true
 }
 
-// release gives the request's buffers back.
-func (c *conn) release() {
-	if c.call != nil {
-		c.srv.putCall(c.call)
-		c.call = nil
-	}
-	if c.br != nil {
-		c.srv.readers.Put(c.br)
-		c.br = nil
-	}
-}
-
-// one reads a request, has it answered, and tells whether another may follow.
-func (c *conn) one() bool {
-	if c.call == nil {
-		c.call = c.srv.getCall(c)
-	}
-	call := c.call
-	call.Started = time.Now()
-	call.Peer, call.TLS = c.peer, c.tls
+// one reads a request and has it answered.
+func (c *conn) one() outcome {
+	call := &c.room.call
+	call.used, call.Started = true, time.Now()
 	c.sock.readBy = call.Started.Add(c.srv.conf.ReadTimeout)
 	fault := c.readHead()
 	if fault == nil {
 		fault = c.readBody()
 	}
 	if fault != nil {
-		c.refuse(fault)
-		return false
+		return c.refuse(fault)
 	}
+	return c.handle()
+}
+
+// handle has the request at hand answered.
+func (c *conn) handle() outcome {
+	call := &c.room.call
 	streamed := call.Stream != nil
+	c.quick = c.warm && call.Started.Sub(c.since) < quickGap
+	c.warm = true
 	c.srv.handler.Handle(call)
 	if call.Answer.Takeover != nil {
-		c.handOver()
-		return false
+		return leaving
 	}
 	beside := call.Answer.Beside
 	if !beside && streamed {
 		c.sock.readArmed = time.Time{} // who read the body may have moved the deadline
 	}
 	keep := !beside && !c.head.close && c.settle() && !c.srv.stopping.Load()
+	c.since = call.End()
 	keep = c.respond(keep)
-	c.since = time.Now()
-	if !keep {
-		c.linger()
-		return false
+	if call.Answer.Stream != nil || c.sock.wait {
+		c.since = time.Now()
 	}
-	call.reset(c)
-	return true
+	if !keep {
+		return settled
+	}
+	call.reset()
+	return goOn
 }
 
-// readHead reads and checks a head. It is copied, because the read buffer moves
-// on.
+// readHead reads and checks a head.
 func (c *conn) readHead() *Fault {
 	c.head = head{}
 	end, fault := c.wholeHead()
 	if fault != nil {
 		return fault
 	}
-	raw, err := c.br.Peek(end)
-	if err != nil {
-		return faultGone
-	}
-	call := c.call
-	call.text = append(call.text[:0], raw...)
-	_, _ = c.br.Discard(end)
-	return c.head.parse(call.text, call, &c.srv.conf)
+	c.r += end
+	return c.head.parse(c.room.buf[c.r-end:c.r], &c.room.call, &c.srv.conf)
 }
 
 // wholeHead waits until a head is buffered and returns its length. Empty lines
 // before a request are skipped, as RFC 9112 section 2.2 asks.
 func (c *conn) wholeHead() (int, *Fault) {
 	limit := c.srv.conf.MaxHeader
+	c.toFront()
 	for searched := 0; ; {
-		b, _ := c.br.Peek(c.br.Buffered())
-		if len(b) >= 2 && b[0] == '\r' && b[1] == '\n' {
-			_, _ = c.br.Discard(2)
+		if c.skipEmptyLines() {
+			c.toFront()
 			searched = 0
-			continue
 		}
+		b := c.buffered()
 		from := max(0, searched-3)
 		end := headEnd(b[from:])
 		switch {
 		case end > 0 && from+end <= limit:
 			return from + end, nil
 		case end > 0 || len(b) >= limit:
-			return 0, c.tooLarge(b)
+			return 0, tooLarge(b[:min(len(b), limit)])
 		}
 		searched = len(b)
-		if _, err := c.br.Peek(len(b) + 1); err != nil {
-			return 0, c.unread(err, len(b))
+		if err := c.more(); err != nil {
+			return 0, unread(err, len(b))
 		}
 	}
 }
 
 // tooLarge tells a URL that is too long from a head that is.
-func (c *conn) tooLarge(b []byte) *Fault {
+func tooLarge(b []byte) *Fault {
 	if _, _, ok := cutLine(b); !ok {
 		return faultURL
 	}
@@ -193,7 +219,7 @@ func (c *conn) tooLarge(b []byte) *Fault {
 }
 
 // unread is why a head did not arrive, after n bytes of it.
-func (c *conn) unread(err error, n int) *Fault {
+func unread(err error, n int) *Fault {
 	if n > 0 && isTimeout(err) {
 		return faultSlow
 	}
@@ -203,22 +229,33 @@ func (c *conn) unread(err error, n int) *Fault {
 // readBody makes a body available to the handler. A small one is read at once:
 // it can then be sent twice, and costs no stream.
 func (c *conn) readBody() *Fault {
-	c.inline = 0
-	c.body.reset(c, c.head.length, c.head.expect)
+	c.base = c.r
+	c.body.reset(c, &c.head)
+	call := &c.room.call
 	switch {
 	case c.head.length == 0:
 		return nil
-	case c.head.length > inlineBody || c.head.length < 0 || c.head.expect:
-		c.call.Stream = &c.body
+	case !c.head.inline():
+		call.Stream = &c.body
 		return nil
 	}
-	c.inline = int(c.head.length)
-	b, err := c.br.Peek(c.inline)
-	if err != nil {
-		return c.unread(err, 1)
+	size := int(c.head.length)
+	for c.w-c.r < size {
+		if err := c.more(); err != nil {
+			return unread(err, 1)
+		}
 	}
-	c.call.Body = b
+	c.takeInline(size)
 	return nil
+}
+
+// takeInline makes the next bytes that are buffered the body of the call.
+func (c *conn) takeInline(size int) {
+	if size > 0 {
+		c.room.call.Body = c.room.buf[c.r : c.r+size : c.r+size]
+		c.r += size
+	}
+	c.base, c.body.done = c.r, true
 }
 
 // allowBody sets the deadline for a body's next bytes: a client must keep up
@@ -226,7 +263,7 @@ func (c *conn) readBody() *Fault {
 // before.
 func (c *conn) allowBody(received int64) {
 	patient := c.srv.conf.ReadTimeout
-	c.sock.readBy = c.call.Started.Add(patient + time.Duration(received>>10)*patience)
+	c.sock.readBy = c.room.call.Started.Add(patient + time.Duration(received>>10)*patience)
 	if received > 0 {
 		if stalled := time.Now().Add(patient); stalled.Before(c.sock.readBy) {
 			c.sock.readBy = stalled
@@ -235,14 +272,7 @@ func (c *conn) allowBody(received int64) {
 }
 
 // settle makes sure that no byte of this request can be read as the next one.
-func (c *conn) settle() bool {
-	if c.inline > 0 {
-		_, err := c.br.Discard(c.inline)
-		c.inline = 0
-		return err == nil
-	}
-	return c.body.settle()
-}
+func (c *conn) settle() bool { return c.body.settle() }
 
 // sendContinue tells a client that waits for it to send its body.
 func (c *conn) sendContinue() error {
@@ -254,8 +284,8 @@ var continueLine = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
 // respond writes the answer and tells whether the connection can go on.
 func (c *conn) respond(keep bool) bool {
-	if c.call.Answer.Status != 0 {
-		keep = c.writeAnswer(&c.call.Answer, keep)
+	if a := &c.room.call.Answer; a.Status != 0 {
+		keep = c.writeAnswer(a, keep)
 	} else {
 		keep = c.writeResponse(keep)
 	}
@@ -265,15 +295,16 @@ func (c *conn) respond(keep bool) bool {
 
 // writeResponse sends what a handler left in fasthttp's response.
 func (c *conn) writeResponse(keep bool) bool {
-	resp := &c.call.Ctx().Response
-	if c.call.IsHead() {
+	call := &c.room.call
+	resp := &call.Ctx().Response
+	if call.IsHead() {
 		resp.SkipBody = true
 	}
 	keep = keep && !resp.Header.ConnectionClose()
 	switch {
 	case !keep:
 		resp.Header.SetConnectionClose()
-	case c.call.HTTP10:
+	case call.HTTP10:
 		resp.Header.Set(fasthttp.HeaderConnection, "keep-alive")
 	}
 	w := c.srv.writers.Get().(*bufio.Writer)
@@ -290,18 +321,17 @@ func (c *conn) writeResponse(keep bool) bool {
 // handOver sends the head of an answer behind which the connection is somebody
 // else's, and returns when they are done with it.
 func (c *conn) handOver() {
-	over, keep := c.call.Answer.Takeover, true
+	call := &c.room.call
+	over, keep := call.Answer.Takeover, true
 	if c.settle() && !c.srv.stopping.Load() {
-		_, err := c.sock.Write(c.appendHead(nil, &c.call.Answer, &keep))
+		_, err := c.sock.Write(c.appendHead(nil, &call.Answer, &keep))
 		keep = err == nil
 	} else {
 		keep = false
 	}
-	rest, _ := c.br.Peek(c.br.Buffered())
-	received := append(bytes.Clone(rest), c.sock.pending...)
+	received := bytes.Clone(c.buffered())
 	c.body.c = nil
 	c.release()
-	c.sock.drop()
 	if !keep || c.sock.Conn.SetDeadline(time.Time{}) != nil {
 		over(nil, nil)
 		return
@@ -310,20 +340,19 @@ func (c *conn) handOver() {
 }
 
 // refuse answers what was not a request, where there is somebody to answer.
-func (c *conn) refuse(fault *Fault) {
+func (c *conn) refuse(fault *Fault) outcome {
 	if fault.Status == 0 {
-		return
+		return lost
 	}
-	c.srv.handler.Refuse(c.call, fault)
+	c.srv.handler.Refuse(&c.room.call, fault)
 	c.respond(false)
-	c.linger()
+	return settled
 }
 
 // linger reads on for a little while after the last answer. A connection that
 // is closed with unread bytes is reset, and a reset can overtake the answer.
 func (c *conn) linger() {
 	c.release()
-	c.sock.drop()
 	if c.torn || c.sock.broken {
 		c.sock.reset()
 		return

@@ -16,6 +16,10 @@ type head struct {
 	lengths, codings, hosts int
 }
 
+// inline tells whether the body, if there is one, is taken as a whole before the
+// request is handed over.
+func (h *head) inline() bool { return h.length >= 0 && h.length <= inlineBody && !h.expect }
+
 // headEnd returns the length of the head that b begins with, its empty line
 // included, or 0 when that has not arrived yet.
 func headEnd(b []byte) int {

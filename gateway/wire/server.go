@@ -24,7 +24,7 @@ type Server struct {
 	handler Handler
 	log     fasthttp.Logger
 
-	readers, writers, calls, contexts sync.Pool
+	rooms, writers, contexts sync.Pool
 
 	stopping atomic.Bool
 	refused  atomic.Uint64
@@ -45,10 +45,8 @@ func New(conf Config, handler Handler, log fasthttp.Logger) *Server {
 		conns:     make(map[*conn]struct{}),
 		perIP:     make(map[netip.Addr]int),
 	}
-	size := max(conf.MaxHeader, inlineBody)
-	s.readers.New = func() any { return bufio.NewReaderSize(nil, size) }
+	s.rooms.New = s.newRoom
 	s.writers.New = func() any { return bufio.NewWriterSize(nil, 4<<10) }
-	s.calls.New = func() any { return new(Call) }
 	s.contexts.New = func() any { return new(fasthttp.RequestCtx) }
 	return s
 }
@@ -172,7 +170,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	cut := len(s.conns)
 	for n := range s.conns {
-		_ = n.sock.Conn.Close()
+		n.sock.cut()
 	}
 	s.mu.Unlock()
 	select {

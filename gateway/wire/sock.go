@@ -3,6 +3,7 @@ package wire
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -28,11 +29,8 @@ type sock struct {
 	n                   int
 	err                 error
 	werr                error // of writeStep: a body may be read while an answer is written
-	wait                bool  // writeStep may ask to be called again
+	wait                bool  // the last write had to wait, or was timed: writeStep may ask to be called again
 	broken              bool  // the last write failed: nothing can be said any more
-
-	chunk   *[]byte // holds pending; given back once that is empty
-	pending []byte  // received, not yet read
 
 	readBy       time.Time     // deadline wanted for reads
 	writeTimeout time.Duration // for each wait of a write
@@ -45,7 +43,8 @@ type sock struct {
 // arming one for every request.
 const maxSlack = 5 * time.Second
 
-// chunkSize is what one idle connection reads into when it wakes, in bytes.
+// chunkSize is what an idle connection of the ordinary route reads into, in
+// bytes.
 const chunkSize = 4 << 10
 
 var chunks = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b }}
@@ -71,6 +70,16 @@ func (s *sock) armRead() error {
 	return s.Conn.SetReadDeadline(s.readArmed)
 }
 
+// armWithin sets the read deadline to the end of a span unless the one that is
+// set lies within it.
+func (s *sock) armWithin(start time.Time, span time.Duration) error {
+	if left := s.readArmed.Sub(start); left > 0 && left <= span {
+		return nil
+	}
+	s.readArmed = start.Add(span)
+	return s.Conn.SetReadDeadline(s.readArmed)
+}
+
 // armWrite sets the write deadline anew.
 func (s *sock) armWrite() error {
 	now := time.Now()
@@ -85,71 +94,23 @@ func (s *sock) armWrite() error {
 // once. It is the one method that another goroutine may call.
 func (s *sock) interrupt() { _ = s.Conn.SetReadDeadline(time.Unix(1, 0)) }
 
-// fill waits for bytes without holding a buffer meanwhile, where the route
-// allows that, and keeps them for Read.
-func (s *sock) fill() error {
-	if err := s.armRead(); err != nil {
-		return err
+// first waits for the first bytes of a request on the ordinary route. They are
+// in a chunk of the pool's, which goes back there.
+func (s *sock) first() (*[]byte, int, error) {
+	chunk := chunks.Get().(*[]byte)
+	n, err := s.Conn.Read(*chunk)
+	if n > 0 {
+		return chunk, n, nil
 	}
-	if s.raw == nil {
-		s.take()
-		n, err := s.Conn.Read(*s.chunk)
-		return s.keep(n, err)
+	chunks.Put(chunk)
+	if err == nil {
+		err = io.ErrNoProgress
 	}
-	s.in = nil
-	if err := s.raw.Read(s.readStep); err != nil {
-		return err
-	}
-	return s.keep(s.n, s.err)
+	return nil, 0, err
 }
 
-func (s *sock) take() {
-	s.chunk = chunks.Get().(*[]byte)
-}
-
-func (s *sock) keep(n int, err error) error {
-	if n == 0 {
-		s.drop()
-		return err
-	}
-	s.pending = (*s.chunk)[:n]
-	return nil
-}
-
-func (s *sock) drop() {
-	if s.chunk != nil {
-		chunks.Put(s.chunk)
-		s.chunk, s.pending = nil, nil
-	}
-}
-
-// stepRead tries one read. Without a buffer of the caller's it borrows a chunk
-// for the length of the try.
-func (s *sock) stepRead(fd uintptr) bool {
-	into := s.in
-	if into == nil {
-		s.take()
-		into = *s.chunk
-	}
-	s.n, s.err = rawio.Read(fd, into)
-	if s.err != rawio.ErrAgain {
-		return true
-	}
-	if s.in == nil {
-		s.drop()
-	}
-	return false
-}
-
-// Read returns what fill kept, or reads on until readBy.
+// Read reads once, and waits for that until readBy.
 func (s *sock) Read(p []byte) (int, error) {
-	if len(s.pending) > 0 {
-		n := copy(p, s.pending)
-		if s.pending = s.pending[n:]; len(s.pending) == 0 {
-			s.drop()
-		}
-		return n, nil
-	}
 	if err := s.armRead(); err != nil {
 		return 0, err
 	}
@@ -166,6 +127,11 @@ func (s *sock) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return s.n, s.err
+}
+
+func (s *sock) stepRead(fd uintptr) bool {
+	s.n, s.err = rawio.Read(fd, s.in)
+	return s.err != rawio.ErrAgain
 }
 
 // Write sends all of p. Each wait for the client to take more may last
@@ -226,12 +192,30 @@ func (s *sock) stepWrite(fd uintptr) bool {
 	return true
 }
 
+// cut ends the connection under whoever uses it. It does not wait for them, as
+// closing it would.
+func (s *sock) cut() {
+	_ = s.Conn.SetDeadline(time.Unix(1, 0))
+	tcp, ok := s.below().(*net.TCPConn)
+	if !ok {
+		_ = s.Conn.Close()
+		return
+	}
+	_ = tcp.CloseRead()
+	_ = tcp.CloseWrite()
+}
+
+// below returns the connection that lies below TLS.
+func (s *sock) below() net.Conn {
+	if secure, ok := s.Conn.(*tls.Conn); ok {
+		return secure.NetConn()
+	}
+	return s.Conn
+}
+
 // reset ends the connection so that the other end sees it broken off.
 func (s *sock) reset() {
-	c := s.Conn
-	if secure, ok := c.(*tls.Conn); ok {
-		c = secure.NetConn() // no goodbye from TLS either
-	}
+	c := s.below() // no goodbye from TLS either
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}

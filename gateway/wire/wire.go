@@ -67,10 +67,10 @@ type Call struct {
 	Started time.Time
 	Answer  Answer
 
+	used   bool      // there is something to forget
 	names  uint32    // bits of the names in Fields
 	ended  time.Time // zero: nobody has asked
 	target []byte    // as the client wrote it
-	text   []byte    // holds the head
 	conn   *conn     // nil: it came over none
 	ctx    *fasthttp.RequestCtx
 }
