@@ -137,8 +137,14 @@ func (c *conn) send(req []byte, start time.Duration, await bool) error {
 		c.watch.begin(c.pool, start)
 	}
 	err := c.raw.Read(c.sendStep)
-	if c.blind && c.watch.end(c.pool) && isTimeout(err) {
-		return c.lost()
+	if c.blind && c.watch.end(c.pool) {
+		if isTimeout(err) {
+			return c.lost()
+		}
+		// It woke at the last moment, after the deadline was moved into the past.
+		if err := c.sock.SetReadDeadline(c.pool.epoch.Add(c.armed)); err != nil {
+			return err
+		}
 	}
 	rest := c.out
 	c.out = nil

@@ -27,21 +27,23 @@ const (
 	// lookEvery how often the lookout does so.
 	lookAfter = 50 * time.Millisecond
 	lookEvery = 25 * time.Millisecond
+	// wakeWithin is how long a call has to wake to what came for it. In a gateway
+	// that has more to do than it can, all calls take long to wake.
+	wakeWithin = time.Second
 	// mostLooks bounds how many connections of a pool are looked at in a row, as
 	// the pool's lock is held meanwhile.
 	mostLooks = 64
 )
 
-// watch is when a blind request was sent, by the pool's clock, or one of the
-// states below. Its connection's user begins and ends it, the lookout moves it on
-// in between.
+// watch is when a blind request was sent, by the pool's clock, or as a negative
+// number when something was found on its connection, or one of the states below.
+// Its connection's user begins and ends it, the lookout moves it on in between.
 type watch struct{ atomic.Int64 }
 
 const (
 	notWatched int64 = -iota
 	foundQuiet       // nothing had come: whatever comes wakes the call
-	foundOther       // something is there; the call has until the next look to wake
-	woken            // it did not, and its time was declared to be up
+	woken            // something had, which did not wake the call: its time was declared to be up
 )
 
 // begin has a request of p watched.
@@ -104,12 +106,12 @@ func (p *pool) look() (waiting bool) {
 		case looks == mostLooks || state > 0 && now-time.Duration(state) < lookAfter:
 		case state > 0:
 			looks++
-			found := foundOther
+			found := -int64(now)
 			if isQuiet(c.below) {
 				found = foundQuiet
 			}
 			c.watch.CompareAndSwap(state, found)
-		case c.watch.CompareAndSwap(foundOther, woken):
+		case state != woken && now+time.Duration(state) >= wakeWithin && c.watch.CompareAndSwap(state, woken):
 			_ = c.sock.SetReadDeadline(time.Unix(1, 0))
 		}
 	}
