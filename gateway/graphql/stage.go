@@ -43,7 +43,7 @@ func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		return pipeline.Next // a stored operation, which Judge has seen
 	}
 	w := begin(ex)
-	w.head.Read(ex.Call.Lines)
+	w.head.Read(ex.Call)
 	ex.MediaType = string(w.head.Media)
 	if refused := w.head.Answerable(); refused != nil {
 		return s.refuse(ex, refused)

@@ -40,7 +40,7 @@ func (a *acceptance) add(value []byte) {
 		var one []byte
 		one, value = element(value)
 		kind, params, _ := bytes.Cut(one, []byte{';'})
-		kind = bytes.Trim(kind, " \t")
+		kind = trim(kind)
 		if len(kind) == 0 {
 			continue
 		}
@@ -61,6 +61,17 @@ func (a *acceptance) add(value []byte) {
 			a.response.set(weight, 1)
 		}
 	}
+}
+
+// trim takes blanks off both ends.
+func trim(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
 }
 
 // element cuts the first element off a list; commas in quotes do not end it.
@@ -84,7 +95,7 @@ func weightOf(params []byte) int {
 	for len(params) > 0 {
 		var one []byte
 		one, params, _ = bytes.Cut(params, []byte{';'})
-		name, value, _ := bytes.Cut(bytes.Trim(one, " \t"), []byte{'='})
+		name, value, _ := bytes.Cut(trim(one), []byte{'='})
 		if is(name, "q") {
 			return thousandths(value)
 		}

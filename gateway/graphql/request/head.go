@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
 )
 
 // A Head is what the header of a request says about its body and its answer.
@@ -18,40 +19,24 @@ type Head struct {
 	upgrade               bool
 }
 
-// Read reads the header lines of a request. They must outlive the Head.
-func (h *Head) Read(lines []byte) {
+// Read reads the header fields of a request. They must outlive the Head.
+func (h *Head) Read(call *wire.Call) {
 	*h = Head{}
-	for len(lines) > 0 {
-		line, rest, _ := bytes.Cut(lines, []byte{'\n'})
-		lines = rest
-		before, after, ok := bytes.Cut(line, []byte{':'})
-		if !ok {
-			continue
+	for i := range call.Fields {
+		switch f := &call.Fields[i]; f.Name {
+		case wire.NameAccept:
+			h.accept.add(call.ValueOf(f))
+		case wire.NameUpgrade:
+			h.upgrade = h.upgrade || is(call.ValueOf(f), "websocket")
+		case wire.NameContentType:
+			h.types++
+			h.contentType = call.ValueOf(f)
+		case wire.NameContentEncoding:
+			h.encodings++
+			h.encoding = call.ValueOf(f)
 		}
-		h.line(before, bytes.Trim(after, " \t\r"))
 	}
 	h.settle()
-}
-
-func (h *Head) line(name, value []byte) {
-	switch len(name) {
-	case len("accept"):
-		if is(name, "accept") {
-			h.accept.add(value)
-		}
-	case len("upgrade"):
-		h.upgrade = h.upgrade || is(name, "upgrade") && is(value, "websocket")
-	case len("content-type"):
-		if is(name, "content-type") {
-			h.types++
-			h.contentType = value
-		}
-	case len("content-encoding"):
-		if is(name, "content-encoding") {
-			h.encodings++
-			h.encoding = value
-		}
-	}
 }
 
 // is compares a text without case to one in lower case.
@@ -100,6 +85,9 @@ func (h *Head) Readable() *pipeline.Rejection {
 		return noType
 	case h.types > 1:
 		return manyTypes
+	}
+	if string(h.contentType) == "application/json" {
+		return nil
 	}
 	kind, params, _ := bytes.Cut(h.contentType, []byte{';'})
 	if !is(bytes.TrimRight(kind, " \t"), "application/json") {

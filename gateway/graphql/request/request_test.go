@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
@@ -152,7 +153,12 @@ func TestContentTypesThatAreNotUTF8(t *testing.T) {
 		"application/jsonx": false, "text/plain": false,
 	} {
 		var h Head
-		h.Read([]byte("Content-Type: " + value + "\r\n"))
+		head := "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Type: " + value + "\r\n\r\n"
+		call, fault := wire.NewCall([]byte(head), wire.Config{MaxHeader: 1 << 10, MaxURL: 1 << 10, MaxHeaders: 10, MaxBody: 1})
+		if fault != nil {
+			t.Fatalf("%s: %v", value, fault)
+		}
+		h.Read(call)
 		if got := h.Readable() == nil; got != want {
 			t.Errorf("%s: read is %t, want %t", value, got, want)
 		}

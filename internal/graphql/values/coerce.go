@@ -159,6 +159,9 @@ func (c *Checker) requiredOf(t schema.TypeID, of schema.Span) uint32 {
 				n++
 			}
 		}
+		if c.required == nil {
+			c.required = make(map[schema.TypeID]uint32)
+		}
 		c.required[t] = n
 	}
 	return n

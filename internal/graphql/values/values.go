@@ -98,10 +98,9 @@ func (c *Checker) begin(s *schema.Schema, vars []validate.Variable, o Options) {
 	c.found = append(c.found[:0], make([]place, len(vars))...)
 	c.path, c.seen, c.problems = c.path[:0], c.seen[:0], c.problems[:0]
 	c.inputs, c.more = 0, false
-	if c.required == nil {
-		c.required = make(map[schema.TypeID]uint32)
+	if len(c.required) > 0 {
+		clear(c.required)
 	}
-	clear(c.required)
 }
 
 // maxKept bounds the scratch that is kept between checks, in elements of each
