@@ -44,6 +44,7 @@ func (b *bench) contenders() []contender {
 		{"bare fasthttp", goProxy("bare")},
 		{"bare fasthttp, again", goProxy("bare")},
 		{"net/http", goProxy("nethttp")},
+		{"Caddy", startCaddy},
 		{"nginx", startNginx(0)},
 		{"nginx with Lua, key + rate + quota", startNginx(someKeys)},
 		{"HAProxy", startHAProxy(0)},

@@ -76,11 +76,52 @@ func startHAProxy(keys int) func(context.Context, *bench) (*running, error) {
 	}
 }
 
+// caddyConf keeps connections on both sides open, and writes no log.
+const caddyConf = `
+{
+	admin off
+	auto_https off
+	persist_config off
+	log {
+		level ERROR
+	}
+	servers {
+		protocols h1
+		timeouts {
+			idle 10m
+		}
+	}
+}
+http://%[1]s {
+	reverse_proxy %[2]s {
+		transport http {
+			versions 1.1
+			compression off
+			keepalive 10m
+			keepalive_idle_conns 4096
+			keepalive_idle_conns_per_host 4096
+		}
+	}
+}
+`
+
+// startCaddy runs Caddy where it was built: it takes minutes.
+func startCaddy(ctx context.Context, b *bench) (*running, error) {
+	path := filepath.Join(b.bin, "caddy")
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("caddy: %w (make loadtest OTHERS=1 builds it)", errAbsent)
+	}
+	return b.startConfigured(ctx, configured{name: "caddy", path: path, env: b.goEnv()}, func(dir, addr string) (string, []string) {
+		return fmt.Sprintf(caddyConf, addr, b.origin), []string{"run", "--adapter", "caddyfile", "--config", filepath.Join(dir, "conf")}
+	})
+}
+
 // configured is a program that reads a file named conf in its folder, and with
 // keys one named keys: a key and its policy on each line.
 type configured struct {
 	name string
 	path string
+	env  []string // besides the rig's own
 	keys int
 }
 
@@ -111,6 +152,6 @@ func (b *bench) startConfigured(ctx context.Context, c configured, write func(di
 	if err := os.WriteFile(filepath.Join(dir, "conf"), []byte(conf), 0o644); err != nil {
 		return nil, fmt.Errorf("configuring %s: %w", c.name, err)
 	}
-	r.process, err = b.rig.Start(ctx, rig.Command{Name: c.name, Path: c.path, Args: args, Ready: addr})
+	r.process, err = b.rig.Start(ctx, rig.Command{Name: c.name, Path: c.path, Args: args, Env: append(c.env, "HOME="+dir), Ready: addr})
 	return r, err
 }

@@ -55,7 +55,7 @@ func measureOverload(ctx context.Context, b *bench) error {
 // overloaded are the contenders: of the others one each, for comparison.
 func (b *bench) overloaded() []contender {
 	return slices.DeleteFunc(b.chosen(b.contenders()), func(c contender) bool {
-		return slices.Contains([]string{"bare fasthttp, again", "net/http", "nginx with Lua, key + rate + quota", "HAProxy, key + rate + quota"}, c.name)
+		return slices.Contains([]string{"bare fasthttp, again", "net/http", "Caddy", "nginx with Lua, key + rate + quota", "HAProxy, key + rate + quota"}, c.name)
 	})
 }
 
