@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/match"
@@ -62,7 +59,9 @@ func (bl *builder) build(ctx context.Context, b *definition.Bundle) (*Snapshot, 
 	if twice && !bl.prev.doubled {
 		gone, candidates, _ = bl.differences(b, true)
 	}
-	if err := bl.compileAll(ctx, candidates); err != nil {
+	// On every processor when nothing is served yet, else at the pace that leaves
+	// the processor to requests.
+	if err := pace.Each(ctx, bl.pace, len(candidates), func(i int) { bl.compileOne(candidates[i]) }); err != nil {
 		return nil, change{}, err
 	}
 	bl.next = &Snapshot{
@@ -179,31 +178,6 @@ func (bl *builder) inOrder(candidates []*candidate) {
 // stays tells whether the definition has the listen path of what is served.
 func (c *candidate) stays() bool {
 	return c.old != nil && c.old.Definition.Proxy.ListenPath == c.def.Proxy.ListenPath && c.old.Definition.Domain == c.def.Domain
-}
-
-// compileAll compiles all candidates: on every processor when nothing is served
-// yet, else one after the other at the pace that leaves the processor to requests.
-func (bl *builder) compileAll(ctx context.Context, candidates []*candidate) error {
-	if bl.pace != nil {
-		for _, c := range candidates {
-			bl.compileOne(c)
-			if err := bl.pace.Step(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(candidates)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(candidates) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				bl.compileOne(candidates[i])
-			}
-		})
-	}
-	workers.Wait()
-	return ctx.Err()
 }
 
 func (bl *builder) compileOne(c *candidate) {

@@ -4,6 +4,9 @@ package pace
 
 import (
 	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -57,4 +60,34 @@ func (p *Pacer) Step(ctx context.Context) error {
 	}
 	p.began = time.Now()
 	return nil
+}
+
+// Each calls do for 0 up to n: under a pacer one after the other, and with a nil
+// one on all processors at once. It returns ctx's error once ctx has ended.
+func Each(ctx context.Context, p *Pacer, n int, do func(i int)) error {
+	if p == nil {
+		return all(ctx, n, do)
+	}
+	p.Begin()
+	for i := range n {
+		do(i)
+		if err := p.Step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func all(ctx context.Context, n int, do func(i int)) error {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	workers.Wait()
+	return ctx.Err()
 }

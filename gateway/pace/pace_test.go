@@ -2,6 +2,7 @@ package pace
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,4 +68,24 @@ func TestRestsEndWithTheirContext(t *testing.T) {
 			t.Error("no pacer goes on without a context")
 		}
 	})
+}
+
+func TestEachIsCalledForAllOnce(t *testing.T) {
+	for _, p := range []*Pacer{nil, New(0.5), New(1)} {
+		var mu sync.Mutex
+		calls := make(map[int]int)
+		err := Each(t.Context(), p, 1000, func(i int) {
+			mu.Lock()
+			defer mu.Unlock()
+			calls[i]++
+		})
+		if err != nil || len(calls) != 1000 {
+			t.Errorf("%d calls, %v", len(calls), err)
+		}
+		for i, n := range calls {
+			if n != 1 || i < 0 || i >= 1000 {
+				t.Errorf("%d was called %d times", i, n)
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/pace"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/secret"
 )
@@ -27,7 +29,8 @@ type AdminOptions struct {
 	Gateway   string            // name of this gateway, for the admin's list
 	Group     string
 	Version   string
-	StateDir  string // for the last good copy; "" keeps none
+	StateDir  string  // for the last good copy; "" keeps none
+	CPU       float64 // share of one processor that reading changes may take; 0: all there are
 	Log       *slog.Logger
 }
 
@@ -37,14 +40,24 @@ type Admin struct {
 	opts   AdminOptions
 	client *http.Client
 	copy   *lastGood // nil: none kept
-	etag   string    // of the last answer; "" asks for whatever there is
 	tried  bool      // the copy on disk was looked at
 	away   atomic.Bool
+
+	etag    string  // of the last answer; "" asks for whatever there is
+	held    *held   // what the last answer came to; nil before the first
+	arrived arrival // the last answer, until it is known what became of it
+	again   bool    // everything is asked for again, to be kept on disk
 
 	mu     sync.Mutex
 	status status
 	origin atomic.Int32 // of the bundle in force
 	fleet  atomic.Int64 // gateways that the admin knows
+}
+
+// An arrival is an answer of the admin as it came.
+type arrival struct {
+	data  []byte
+	whole bool // a bundle, and not what changed
 }
 
 // status is what the admin is told with each poll.
@@ -118,7 +131,7 @@ func (a *Admin) Next(ctx context.Context, have string) (*definition.Bundle, erro
 		case err != nil:
 			a.fail(err)
 			if have == "" && !a.tried {
-				if b := a.fromDisk(); b != nil {
+				if b := a.fromDisk(ctx); b != nil {
 					return b, nil
 				}
 			}
@@ -131,7 +144,8 @@ func (a *Admin) Next(ctx context.Context, have string) (*definition.Bundle, erro
 		a.back()
 		a.origin.Store(FromAdmin)
 		wait = 0
-		if b != nil && (b.Revision != have || reloaded) {
+		if b != nil && (b.Revision != have || reloaded || a.again) {
+			a.again = false
 			return b, nil
 		}
 	}
@@ -152,21 +166,23 @@ func (a *Admin) back() {
 }
 
 // fromDisk returns the last good copy, once.
-func (a *Admin) fromDisk() *definition.Bundle {
+func (a *Admin) fromDisk(ctx context.Context) *definition.Bundle {
 	a.tried = true
 	if a.copy == nil {
 		return nil
 	}
-	b, err := a.copy.load()
-	if err != nil {
+	h, err := a.copy.load(ctx)
+	switch {
+	case err != nil:
 		a.opts.Log.Error("last good configuration cannot be used", "err", err)
 		return nil
+	case h == nil:
+		return nil
 	}
-	if b != nil {
-		a.origin.Store(FromDisk)
-		a.opts.Log.Warn("serving the last good configuration from disk", "revision", b.Revision)
-	}
-	return b
+	a.held = h
+	a.origin.Store(FromDisk)
+	a.opts.Log.Warn("serving the last good configuration from disk", "revision", h.revision)
+	return h.bundle()
 }
 
 // poll asks the admin once. It returns nil when nothing changed.
@@ -175,6 +191,7 @@ func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
 	if a.etag != "" {
 		patience += pollFor
 	}
+	lifetime := ctx
 	ctx, cancel := context.WithTimeout(ctx, patience+transferWithin)
 	defer cancel()
 	silent := time.AfterFunc(patience, cancel)
@@ -186,6 +203,7 @@ func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
 	req.Header.Set("Authorization", "Bearer "+a.opts.Token.Reveal())
 	if a.etag != "" {
 		req.Header.Set("If-None-Match", a.etag)
+		req.Header.Set("A-IM", definition.DeltaEncoding)
 	}
 	a.tell(req.Header)
 	resp, err := a.client.Do(req)
@@ -200,21 +218,61 @@ func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
 	switch resp.StatusCode {
 	case http.StatusNotModified:
 		return nil, nil
-	case http.StatusOK:
+	case http.StatusOK, http.StatusIMUsed:
+		var pacer *pace.Pacer // none at first: nothing is served yet
+		if a.held != nil {
+			pacer = pace.New(a.opts.CPU)
+		}
+		data, err := readPaced(ctx, pacer, io.LimitReader(resp.Body, maxBundle))
+		if err != nil {
+			return nil, fmt.Errorf("reading a bundle: %w", err)
+		}
+		return a.take(lifetime, pacer, resp, data)
+	}
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // only to show
+	return nil, fmt.Errorf("admin answered %s: %s", resp.Status, said)
+}
+
+// take reads an answer: everything, or what changed since the last one (RFC
+// 3229). What does not lead to what the admin has makes the next poll ask for
+// everything.
+func (a *Admin) take(ctx context.Context, pacer *pace.Pacer, resp *http.Response, data []byte) (*definition.Bundle, error) {
+	base := a.etag
+	a.etag = ""
+	whole := resp.StatusCode == http.StatusOK
+	var next *held
+	var err error
+	switch {
+	case whole:
+		next, err = a.held.replacedBy(ctx, pacer, data)
+	case base == "" || resp.Header.Get("Delta-Base") != base:
+		err = fmt.Errorf("the admin sent what changed since %.80q, not since %q", resp.Header.Get("Delta-Base"), base)
 	default:
-		said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // only to show
-		return nil, fmt.Errorf("admin answered %s: %s", resp.Status, said)
+		next, err = a.held.with(ctx, pacer, data)
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxBundle))
-	if err != nil {
-		return nil, fmt.Errorf("reading a bundle: %w", err)
-	}
-	b, err := definition.ParseBundle(data)
 	if err != nil {
 		return nil, err
 	}
-	a.etag = resp.Header.Get("ETag")
-	return b, nil
+	a.held, a.etag, a.arrived = next, resp.Header.Get("ETag"), arrival{data, whole}
+	return next.bundle(), nil
+}
+
+// readPaced reads to the end, with rests: what was compressed takes long.
+func readPaced(ctx context.Context, p *pace.Pacer, r io.Reader) ([]byte, error) {
+	var all bytes.Buffer
+	p.Begin()
+	for {
+		n, err := io.CopyN(&all, r, 64<<10)
+		if err == io.EOF {
+			return all.Bytes(), nil
+		}
+		if err != nil || n == 0 {
+			return nil, err
+		}
+		if err := p.Step(ctx); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // tell adds what became of the last bundle.
@@ -240,12 +298,31 @@ func (a *Admin) Applied(b *definition.Bundle, failed map[string]error) {
 		break
 	}
 	a.mu.Unlock()
-	if a.copy == nil || len(failed) > 0 || a.origin.Load() == FromDisk {
+	arrived := a.arrived
+	a.arrived = arrival{}
+	if a.copy == nil || a.origin.Load() == FromDisk {
 		return
 	}
-	if err := a.copy.save(b); err != nil {
+	if err := a.keep(arrived, len(failed) == 0); err != nil {
 		a.opts.Log.Error("keeping the last good configuration", "err", err)
 	}
+}
+
+// keep brings the copy on disk up to what is in force. After one that is not
+// good as a whole, what changed since would lead nowhere: then, and when the
+// file has grown, everything is asked for once more.
+func (a *Admin) keep(arrived arrival, good bool) error {
+	switch {
+	case !good:
+		a.copy.last = nil
+		return nil
+	case arrived.whole:
+		return a.copy.replace(arrived.data)
+	case a.copy.last == nil || a.copy.long():
+		a.etag, a.again = "", true
+		return nil
+	}
+	return a.copy.add(arrived.data)
 }
 
 // headerText makes a text fit for a header value.

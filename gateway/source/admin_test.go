@@ -154,14 +154,14 @@ func TestCopyIsSealedWithTheToken(t *testing.T) {
 	if err := os.WriteFile(path, sealed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.copy.load(); err == nil {
+	if _, err := a.copy.load(t.Context()); err == nil {
 		t.Error("a damaged copy was used")
 	}
 	other, err := newLastGood(dir, secret.New("another"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.load(); err == nil {
+	if _, err := other.load(t.Context()); err == nil {
 		t.Error("a copy of another token was used")
 	}
 }

@@ -128,7 +128,7 @@ func (n *node) connect() (b backend, err error) {
 	}
 	src, err := source.NewAdmin(source.AdminOptions{
 		URL: n.adminURL, Token: n.token, Transport: n.admin, Gateway: host + n.cfg.Gateway.Listen,
-		Group: n.cfg.Gateway.Group, Version: Version(), StateDir: n.cfg.DataDir, Log: n.log,
+		Group: n.cfg.Gateway.Group, Version: Version(), StateDir: n.cfg.DataDir, CPU: n.cfg.Gateway.ReloadCPU, Log: n.log,
 	})
 	if err != nil {
 		return b, err
@@ -165,7 +165,10 @@ func (n *node) connectFiles() (b backend, err error) {
 }
 
 func (n *node) newControl(b backend) (*control.API, error) {
-	health := []control.Component{control.KeyStore(n.stores.keys, func() bool { return n.plane.sessions.Stats().Entries > 0 })}
+	health := []control.Component{
+		control.KeyStore(n.stores.keys, func() bool { return n.plane.sessions.Stats().Entries > 0 }),
+		control.Load(func() bool { return n.plane.overload.Stats().Shedding }),
+	}
 	if n.stores.sharedCounts != nil {
 		health = append(health, control.CounterStore(n.stores.sharedCounts.State))
 	}

@@ -1,0 +1,184 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/gateway/pace"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// A held configuration has each object parsed once: the next one keeps those
+// that stay, as the same objects. It does not change.
+type held struct {
+	revision       string
+	confirmedEmpty bool
+	apis           []item[definition.API]
+	policies       []item[definition.Policy]
+	digest         definition.Digest
+}
+
+// An item is one object of a configuration, in order of its id, or why it cannot
+// be used.
+type item[T any] struct {
+	id      string
+	sum     definition.Sum
+	object  *T
+	skipped *definition.Skipped
+}
+
+// parsed reads one object; where tells which it is.
+type parser[T any] func(where string, raw []byte) item[T]
+
+func parseAPI(where string, raw []byte) item[definition.API] {
+	a, err := definition.ParseAPI(raw)
+	one := item[definition.API]{id: a.ID, sum: definition.SumOf(definition.KindAPI, raw), object: a}
+	if err != nil {
+		one.object, one.skipped = nil, new(definition.SkippedAPI(where, a, err))
+	}
+	return one
+}
+
+func parsePolicy(where string, raw []byte) item[definition.Policy] {
+	p, err := definition.ParsePolicy(raw)
+	one := item[definition.Policy]{id: p.Key(), sum: definition.SumOf(definition.KindPolicy, raw), object: p}
+	if err != nil {
+		one.object, one.skipped = nil, &definition.Skipped{Source: strings.TrimSpace(where + " " + p.Key()), Reason: err.Error()}
+	}
+	return one
+}
+
+// bundle returns what is held as a gateway serves it.
+func (h *held) bundle() *definition.Bundle {
+	b := &definition.Bundle{
+		Revision: h.revision, ConfirmedEmpty: h.confirmedEmpty,
+		APIs: make([]*definition.API, 0, len(h.apis)), Policies: make([]*definition.Policy, 0, len(h.policies)),
+	}
+	b.APIs, b.Skipped = usable(b.APIs, b.Skipped, h.apis)
+	b.Policies, b.Skipped = usable(b.Policies, b.Skipped, h.policies)
+	return b
+}
+
+func usable[T any](objects []*T, skipped []definition.Skipped, items []item[T]) ([]*T, []definition.Skipped) {
+	for i := range items {
+		if items[i].skipped != nil {
+			skipped = append(skipped, *items[i].skipped)
+		} else {
+			objects = append(objects, items[i].object)
+		}
+	}
+	return objects, skipped
+}
+
+// replacedBy reads a whole configuration; objects that h has stay what they are.
+// h may be nil.
+func (h *held) replacedBy(ctx context.Context, p *pace.Pacer, data []byte) (*held, error) {
+	raw, err := split(ctx, p, data)
+	if err != nil {
+		return nil, err
+	}
+	if h == nil {
+		h = &held{}
+	}
+	next := &held{revision: raw.revision, confirmedEmpty: raw.confirmedEmpty}
+	if next.apis, err = readAll(ctx, p, h.apis, raw.apis, "apis", definition.KindAPI, parseAPI); err != nil {
+		return nil, err
+	}
+	if next.policies, err = readAll(ctx, p, h.policies, raw.policies, "policies", definition.KindPolicy, parsePolicy); err != nil {
+		return nil, err
+	}
+	addAll(&next.digest, next.apis)
+	addAll(&next.digest, next.policies)
+	if raw.digest != "" && raw.digest != next.digest.String() {
+		return nil, errDigest
+	}
+	return next, nil
+}
+
+var errDigest = errors.New("the configuration that came is not the one that was sent: their digests differ")
+
+func addAll[T any](d *definition.Digest, items []item[T]) {
+	for i := range items {
+		d.Add(items[i].sum)
+	}
+}
+
+func readAll[T any](ctx context.Context, p *pace.Pacer, before []item[T], raw []json.RawMessage, name string, kind definition.Kind, parse parser[T]) ([]item[T], error) {
+	known := make(map[definition.Sum]*item[T], len(before))
+	for i := range before {
+		known[before[i].sum] = &before[i]
+	}
+	items := make([]item[T], len(raw))
+	err := pace.Each(ctx, p, len(raw), func(i int) {
+		if old := known[definition.SumOf(kind, raw[i])]; old != nil {
+			items[i] = *old
+		} else {
+			items[i] = parse(fmt.Sprintf("%s[%d]", name, i), raw[i])
+		}
+		raw[i] = nil // not needed any more, and there are many
+	})
+	slices.SortStableFunc(items, byID)
+	return items, err
+}
+
+func byID[T any](a, b item[T]) int { return strings.Compare(a.id, b.id) }
+
+// with reads what changed.
+func (h *held) with(ctx context.Context, p *pace.Pacer, data []byte) (*held, error) {
+	var d definition.Delta
+	if err := json.Unmarshal(data, &d); err != nil {
+		return nil, fmt.Errorf("reading what changed: %w", err)
+	}
+	next := &held{revision: d.Revision, confirmedEmpty: d.ConfirmedEmpty, digest: h.digest}
+	var err error
+	if next.apis, err = change(ctx, p, h.apis, d.APIs, "apis", parseAPI, &next.digest); err != nil {
+		return nil, err
+	}
+	if next.policies, err = change(ctx, p, h.policies, d.Policies, "policies", parsePolicy, &next.digest); err != nil {
+		return nil, err
+	}
+	if d.Digest != next.digest.String() {
+		return nil, errDigest
+	}
+	return next, nil
+}
+
+// change returns items after changes, in order.
+func change[T any](ctx context.Context, p *pace.Pacer, items []item[T], changes map[string]json.RawMessage, name string, parse parser[T], digest *definition.Digest) ([]item[T], error) {
+	if len(changes) == 0 {
+		return items, nil
+	}
+	ids := make([]string, 0, len(changes))
+	for id := range changes {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	parsed := make([]item[T], len(ids))
+	err := pace.Each(ctx, p, len(ids), func(i int) {
+		if raw := changes[ids[i]]; !definition.IsGone(raw) {
+			parsed[i] = parse(fmt.Sprintf("%s[%q]", name, ids[i]), raw)
+			parsed[i].id = ids[i]
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	next := make([]item[T], 0, len(items)+len(parsed))
+	for i := range parsed {
+		at, _ := slices.BinarySearchFunc(items, ids[i], func(one item[T], id string) int { return strings.Compare(one.id, id) })
+		next, items = append(next, items[:at]...), items[at:]
+		for len(items) > 0 && items[0].id == ids[i] {
+			digest.Remove(items[0].sum)
+			items = items[1:]
+		}
+		if parsed[i].id != "" {
+			digest.Add(parsed[i].sum)
+			next = append(next, parsed[i])
+		}
+	}
+	return append(next, items...), nil
+}
