@@ -89,29 +89,33 @@ func (empty) Get(context.Context, string) (*definition.Session, error) {
 	return nil, keystore.ErrNotFound
 }
 
-func TestHealthOfTheStores(t *testing.T) {
+func TestHealthOfComponents(t *testing.T) {
 	yes, no := func() bool { return true }, func() bool { return false }
 	counters := func(away bool) Component {
 		return CounterStore(func() counter.State { return counter.State{Away: away, Cause: errors.New("dial 10.0.0.1")} })
 	}
+	const stored, system = "datastore", "system"
 	for _, c := range []struct {
 		name      string
 		component Component
+		kind      string
 		want      Health
 		ready     int
 	}{
-		{"keys there", KeyStore(empty{}, no), Pass, 200},
-		{"keys away, some in memory", KeyStore(lost{}, yes), Warn, 200},
-		{"keys away, none in memory", KeyStore(lost{}, no), Fail, 503},
-		{"keys away, no memory", KeyStore(lost{}, nil), Fail, 503},
-		{"counters there", counters(false), Pass, 200},
-		{"counters away", counters(true), Warn, 200},
+		{"calls as many as can be served", Load(no), system, Pass, 200},
+		{"calls that are too many", Load(yes), system, Warn, 200},
+		{"keys there", KeyStore(empty{}, no), stored, Pass, 200},
+		{"keys away, some in memory", KeyStore(lost{}, yes), stored, Warn, 200},
+		{"keys away, none in memory", KeyStore(lost{}, no), stored, Fail, 503},
+		{"keys away, no memory", KeyStore(lost{}, nil), stored, Fail, 503},
+		{"counters there", counters(false), stored, Pass, 200},
+		{"counters away", counters(true), stored, Warn, 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := healthOf(t, c.component)
 			overall, details, ready := b.health()
 			f := details[c.component.Name]
-			if overall != c.want || f.Status != c.want || f.ComponentType != "datastore" || ready.status != c.ready {
+			if overall != c.want || f.Status != c.want || f.ComponentType != c.kind || ready.status != c.ready {
 				t.Errorf("%s %+v, ready %d %s", overall, f, ready.status, ready.body)
 			}
 			if (f.Output == "") != (c.want == Pass) || strings.Contains(f.Output+ready.body, "10.0.0.1") {

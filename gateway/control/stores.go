@@ -26,6 +26,18 @@ func KeyStore(store keystore.Store, cached func() bool) Component {
 	}}
 }
 
+// Load is the component of what comes in: calls are shed while that is more than
+// can be served. The gateway is well all the same, and must not be taken out of
+// service: the others would have its load too.
+func Load(shedding func() bool) Component {
+	return Component{Name: "load", Kind: "system", Check: func(context.Context) (Health, string) {
+		if shedding() {
+			return Warn, "more calls come in than can be served; those that are too many get 503"
+		}
+		return Pass, ""
+	}}
+}
+
 // CounterStore is the component of the counter store, whose state is that of a
 // counter.Valkey.
 func CounterStore(state func() counter.State) Component {
