@@ -14,7 +14,8 @@ import (
 )
 
 // settings are the configuration of a process by the names that the reference
-// has, such as "gateway.listen". They are given in the environment.
+// has, such as "gateway.listen". They are given in the environment; a name in
+// capitals is one of the environment's own.
 type settings map[string]string
 
 // process is one program, over all its runs.
@@ -84,7 +85,10 @@ func (p *process) start() {
 	r := &run{cmd: exec.Command(path, p.args...), ended: make(chan struct{})}
 	r.cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent"}
 	for key, value := range p.settings {
-		r.cmd.Env = append(r.cmd.Env, "SLUICE_"+strings.ToUpper(strings.ReplaceAll(key, ".", "_"))+"="+value)
+		if name := strings.ToUpper(key); name != key {
+			key = "SLUICE_" + strings.ReplaceAll(name, ".", "_")
+		}
+		r.cmd.Env = append(r.cmd.Env, key+"="+value)
 	}
 	r.cmd.Dir = "/"
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
