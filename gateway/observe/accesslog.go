@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
 )
 
 // AccessOptions says where the access log goes.
@@ -140,11 +142,24 @@ func (l *AccessLog) serve(ctx context.Context) {
 	}
 }
 
-// add writes a request's line, unless it is one of the successes that are left
-// out.
+// shedSample is the share of calls shed under overload that are written. They
+// are many and all alike, and come when there is no time to write lines.
+const shedSample = math.MaxUint64 / 100
+
+// wants tells whether a request is written.
+func (l *AccessLog) wants(o *observed) bool {
+	switch r := o.ex.Rejection; {
+	case r != nil && r.Reason == pipeline.ReasonOverloaded:
+		return rand.Uint64() < shedSample
+	case r != nil || o.status >= 400 || l.sample == math.MaxUint64:
+		return true
+	}
+	return rand.Uint64() < l.sample
+}
+
+// add writes a request's line, unless it is one of those that are left out.
 func (l *AccessLog) add(m *meter, o *observed) {
-	success := o.ex.Rejection == nil && o.status < 400
-	if success && l.sample != math.MaxUint64 && rand.Uint64() >= l.sample {
+	if !l.wants(o) {
 		return
 	}
 	line := l.appendLine(o.ex.Buf[:0], m, o)

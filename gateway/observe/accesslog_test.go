@@ -375,3 +375,33 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatIsWrittenOfManyThatAreAlike(t *testing.T) {
+	shed := pipeline.NewRejection(pipeline.ReasonOverloaded, 503, "too many")
+	limited := pipeline.NewRejection(pipeline.ReasonRateLimit, 429, "too many")
+	for _, c := range []struct {
+		name     string
+		sample   float64
+		r        *pipeline.Rejection
+		status   int
+		min, max int // of 10,000
+	}{
+		{"successes", 1, nil, 200, 10_000, 10_000},
+		{"a share of successes", 0.5, nil, 200, 4_500, 5_500},
+		{"no successes", 0, nil, 200, 0, 0},
+		{"errors of the upstream", 0, nil, 502, 10_000, 10_000},
+		{"refusals", 0, limited, 429, 10_000, 10_000},
+		{"calls that are shed", 1, shed, 503, 30, 250},
+	} {
+		l := newAccessLog(keepOpen{&bytes.Buffer{}}, AccessOptions{SampleOK: c.sample}, quiet())
+		n := 0
+		for range 10_000 {
+			if l.wants(&observed{ex: &pipeline.Exchange{Rejection: c.r}, status: c.status}) {
+				n++
+			}
+		}
+		if n < c.min || n > c.max {
+			t.Errorf("%s: %d of 10,000 are written, want %d to %d", c.name, n, c.min, c.max)
+		}
+	}
+}

@@ -188,9 +188,9 @@ type Upstream struct {
 type Overload struct {
 	// How long requests may wait until the gateway gets to them. When all wait for
 	// longer, for a tenth of a second, those that are too many get 503: of the APIs
-	// and keys that are called most, so that the others are served. Thousands of
-	// clients that call without a pause wait for each other: 0.01 ms each. At least
-	// 1ms; 0s: nothing is refused.
+	// and keys that are called most, so that the others are served. Clients that
+	// call without a pause wait for each other, a thousand of them for 10 to 30 ms
+	// on one processor. At least 1ms; 0s: nothing is refused.
 	TargetDelay time.Duration `yaml:"target_delay" range:"0s..10s"`
 }
 
@@ -321,6 +321,7 @@ type Log struct {
 	// File of the access log, for log.access file. It is opened again on SIGHUP.
 	AccessFile string `yaml:"access_file"`
 	// Share of successful requests in the access log. Refusals and errors are
-	// always in it.
+	// always in it; only of the calls that are shed under overload it is one in a
+	// hundred.
 	SampleOK float64 `yaml:"sample_ok" range:"0..1"`
 }
