@@ -1,14 +1,12 @@
 package source
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -18,14 +16,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/pace"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
 // FilesOptions says which files a gateway serves.
 type FilesOptions struct {
-	AppsDir      string // folder of *.json, one API definition each
-	PoliciesFile string // JSON object from policy id to policy; "" for no policies
-	Watch        bool   // read again when a file changed
+	AppsDir      string  // folder of *.json, one API definition each
+	PoliciesFile string  // JSON object from policy id to policy; "" for no policies
+	Watch        bool    // read again when a file changed
+	CPU          float64 // share of one processor that reading changes may take; 0: all there are
 	Log          *slog.Logger
 }
 
@@ -36,9 +36,10 @@ type FilesOptions struct {
 type Files struct {
 	opts FilesOptions
 
-	policies []*definition.Policy // the last good ones
-	idOf     map[string]string    // file to the api_id last read from it
-	seen     string               // what the files looked like when they were last read
+	known    map[string]*file // by path: as last read
+	policies policyFile
+	seen     string      // what the files looked like when they were last looked at
+	pace     *pace.Pacer // nil before the first bundle: nothing is served yet
 
 	mu      sync.Mutex
 	waiting []chan error  // callers of Reload whose turn has not come
@@ -48,11 +49,15 @@ type Files struct {
 
 // NewFiles returns the source.
 func NewFiles(opts FilesOptions) *Files {
-	return &Files{opts: opts, idOf: make(map[string]string), poke: make(chan struct{}, 1)}
+	return &Files{opts: opts, known: make(map[string]*file), poke: make(chan struct{}, 1)}
 }
 
-// watchEvery is how often the files are looked at for changes.
-const watchEvery = time.Second
+// watchEvery is how often the files are looked at for changes; lookShare is how
+// much longer the pause is than looking takes, when there are very many.
+const (
+	watchEvery = time.Second
+	lookShare  = 4
+)
 
 // maxFile bounds one definition, in bytes; maxPolicies the policies file.
 const (
@@ -97,17 +102,30 @@ func (f *Files) Next(ctx context.Context, have string) (*definition.Bundle, erro
 			continue
 		}
 		due = false
-		if b := f.load(have); b != nil && (b.Revision != have || len(f.asked) > 0) {
+		b, err := f.load(ctx, have)
+		if err != nil {
+			return nil, err
+		}
+		if b != nil && (b.Revision != have || len(f.asked) > 0) {
 			return b, nil
 		}
 	}
 }
 
-// load reads the files, or returns nil where what is in force has to do.
-func (f *Files) load(have string) *definition.Bundle {
-	f.seen = f.look()
-	b, err := f.read()
+// load reads the files, or returns nil where what is in force has to do. The
+// error is ctx's.
+func (f *Files) load(ctx context.Context, have string) (*definition.Bundle, error) {
+	if f.pace = nil; have != "" {
+		f.pace = pace.New(f.opts.CPU)
+	}
+	var err error
+	if f.seen, err = f.look(ctx); err != nil {
+		return nil, err
+	}
+	b, err := f.read(ctx)
 	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	case err == nil:
 	case have == "":
 		// An empty start beats none: the control API can fill the folder.
@@ -117,7 +135,7 @@ func (f *Files) load(have string) *definition.Bundle {
 		f.opts.Log.Error("reading definitions; the last good ones stay in force", "err", err)
 		f.answer(err)
 	}
-	return b
+	return b, nil
 }
 
 // take moves the waiting callers to those whom the next bundle answers.
@@ -153,41 +171,46 @@ func (f *Files) Applied(_ *definition.Bundle, failed map[string]error) {
 // file changed since it was read.
 func (f *Files) wait(ctx context.Context) (changed bool, err error) {
 	var tick <-chan time.Time
-	if f.opts.Watch {
-		ticker := time.NewTicker(watchEvery)
-		defer ticker.Stop()
-		tick = ticker.C
-	}
-	for {
+	for pause := watchEvery; ; {
+		if f.opts.Watch {
+			tick = time.After(pause)
+		}
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
 		case <-f.poke:
 			return false, nil
 		case <-tick:
-			if f.look() != f.seen {
-				return true, nil
-			}
 		}
+		began := time.Now()
+		seen, err := f.look(ctx)
+		if err != nil || seen != f.seen {
+			return true, err
+		}
+		pause = max(watchEvery, lookShare*time.Since(began))
 	}
 }
 
-// look returns a text that changes when a file does.
-func (f *Files) look() string {
+// look returns a text that changes when a file does. The error is ctx's.
+func (f *Files) look(ctx context.Context) (string, error) {
 	if !f.opts.Watch {
-		return ""
+		return "", nil
 	}
-	var b strings.Builder
 	files, err := f.list()
 	if err != nil {
-		return err.Error()
+		return err.Error(), ctx.Err()
 	}
+	sum := sha256.New()
+	f.pace.Begin()
 	for _, name := range append(files, f.opts.PoliciesFile) {
 		if info, err := os.Stat(name); err == nil {
-			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+			fmt.Fprintf(sum, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+		if err := f.pace.Step(ctx); err != nil {
+			return "", err
 		}
 	}
-	return b.String()
+	return string(sum.Sum(nil)), nil
 }
 
 // list returns the definition files in order of their names. A companion
@@ -209,88 +232,72 @@ func (f *Files) list() ([]string, error) {
 }
 
 // read makes a bundle of the files as they are now.
-func (f *Files) read() (*definition.Bundle, error) {
+func (f *Files) read(ctx context.Context) (*definition.Bundle, error) {
 	files, err := f.list()
+	if err != nil {
+		return nil, err
+	}
+	now, read := time.Now(), make([]*file, len(files))
+	err = pace.Each(ctx, f.pace, len(files), func(i int) { read[i] = readFile(files[i], f.known[files[i]], now) })
 	if err != nil {
 		return nil, err
 	}
 	b := &definition.Bundle{ConfirmedEmpty: len(f.asked) > 0}
 	sum := sha256.New()
 	from := make(map[string]string, len(files))
-	for _, file := range files {
-		f.readAPI(b, sum, from, file)
+	for i, one := range read {
+		if errors.Is(one.err, fs.ErrNotExist) {
+			read[i] = nil // deleted since it was listed
+			continue
+		}
+		_, _ = sum.Write(append([]byte(filepath.Base(files[i])+" "), one.sum[:]...)) // a hash takes everything
+		f.enter(b, from, files[i], one)
 	}
-	f.readPolicies(b, sum)
+	f.known = make(map[string]*file, len(files))
+	for i, one := range read {
+		if one != nil {
+			f.known[files[i]] = one
+		}
+	}
+	if err := f.readPolicies(ctx, b, sum); err != nil {
+		return nil, err
+	}
 	b.Revision = hex.EncodeToString(sum.Sum(nil)[:6])
 	return b, nil
 }
 
-func (f *Files) readAPI(b *definition.Bundle, sum hash.Hash, from map[string]string, file string) {
-	data, err := readBounded(file, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return // deleted since it was listed
-	}
-	fmt.Fprintf(sum, "%s %d\n", filepath.Base(file), len(data))
-	_, _ = sum.Write(data) // a hash takes everything
-	api := new(definition.API)
+// enter puts what was read from a file into a bundle.
+func (f *Files) enter(b *definition.Bundle, from map[string]string, path string, one *file) {
+	err := one.err
 	if err == nil {
-		api, err = definition.ParseAPI(data)
-	}
-	if err == nil {
-		if api.ID == "" {
-			api.ID = strings.TrimSuffix(filepath.Base(file), ".json")
-		}
-		if first, taken := from[api.ID]; taken {
-			err = fmt.Errorf("api_id %q is already defined in %s", api.ID, filepath.Base(first))
+		if first, taken := from[one.api.ID]; taken {
+			err = fmt.Errorf("api_id %q is already defined in %s", one.api.ID, filepath.Base(first))
 		}
 	}
 	if err != nil {
-		api.ID = f.lastID(file, api)
-		b.Skipped = append(b.Skipped, definition.SkippedAPI(filepath.Base(file), api, err))
+		left := *one.api // as far as it could be read; of the second of two, a copy
+		left.ID = one.id
+		b.Skipped = append(b.Skipped, definition.SkippedAPI(filepath.Base(path), &left, err))
 		return
 	}
-	from[api.ID], f.idOf[file] = file, api.ID
-	b.APIs = append(b.APIs, api)
+	from[one.api.ID] = path
+	b.APIs = append(b.APIs, one.api)
 }
 
-// lastID finds out which API a file is about that cannot be used.
-func (f *Files) lastID(file string, api *definition.API) string {
-	if api.ID != "" {
-		return api.ID
-	}
-	return f.idOf[file]
-}
-
-// readPolicies keeps the last good policies when the file is broken.
-func (f *Files) readPolicies(b *definition.Bundle, sum hash.Hash) {
+// readPolicies keeps the last good policies when the file is broken. The error
+// is ctx's.
+func (f *Files) readPolicies(ctx context.Context, b *definition.Bundle, sum hash.Hash) error {
 	if f.opts.PoliciesFile == "" {
-		return
+		return nil
 	}
-	data, err := readBounded(f.opts.PoliciesFile, maxPolicies)
-	_, _ = sum.Write(data) // a hash takes everything
-	var policies []*definition.Policy
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.policies == nil:
-		err = nil // made by the first policy that is saved
-	case err == nil:
-		policies, err = definition.ParsePolicies(data)
+	broken := f.policies.read(ctx, f.pace, f.opts.PoliciesFile)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	if err != nil {
-		b.Skipped = append(b.Skipped, definition.Skipped{Source: filepath.Base(f.opts.PoliciesFile), Reason: err.Error()})
-		policies = f.policies
+	if broken != nil {
+		b.Skipped = append(b.Skipped, definition.Skipped{Source: filepath.Base(f.opts.PoliciesFile), Reason: broken.Error()})
 	}
-	f.policies, b.Policies = policies, policies
-}
-
-func readBounded(file string, limit int64) ([]byte, error) {
-	r, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		return nil, fmt.Errorf("larger than %d MiB", limit>>20)
-	}
-	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), err
+	_, _ = sum.Write(f.policies.sum[:]) // a hash takes everything
+	b.Policies = f.policies.good
+	return nil
 }

@@ -167,3 +167,63 @@ func TestWritesAreNotLiveBeforeAReload(t *testing.T) {
 		t.Errorf("went live unasked: %v", b.APIs)
 	}
 }
+
+func TestWhatDidNotChangeStaysTheSameObject(t *testing.T) {
+	f := newFolder(t, false)
+	long := time.Now().Add(-time.Hour)
+	for _, id := range []string{"a", "b", "c"} {
+		f.write(id+".json", strings.Replace(goodAPI, `"a"`, `"`+id+`"`, 1))
+		if err := os.Chtimes(filepath.Join(f.dir, id+".json"), long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.write("policies/p.json", `{"gold":{"name":"Gold"},"iron":{"name":"Iron"}}`)
+	reload := func(have *definition.Bundle) *definition.Bundle {
+		done := make(chan error, 1)
+		go func() { done <- f.src.Reload(t.Context()) }()
+		b := f.next(have.Revision)
+		f.src.Applied(b, nil)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	first := f.next("")
+	f.write("b.json", strings.Replace(goodAPI, `"a"`, `"b"`, 1)) // written again, and no different
+	f.write("c.json", strings.NewReplacer(`"a"`, `"c"`, `"A"`, `"C"`).Replace(goodAPI))
+	f.write("policies/p.json", `{"iron":{"name":"Steel"},"gold":{"name":"Gold"}}`)
+	second := reload(first)
+	if first.APIs[0] != second.APIs[0] || first.APIs[1] != second.APIs[1] || first.APIs[2] == second.APIs[2] || second.APIs[2].Name != "C" {
+		t.Errorf("APIs %v, then %v", first.APIs, second.APIs)
+	}
+	if first.Policies[0] != second.Policies[0] || second.Policies[1].Name != "Steel" {
+		t.Errorf("policies %v, then %v", first.Policies, second.Policies)
+	}
+	f.write("c.json", strings.NewReplacer(`"a"`, `"c"`, `"A"`, `"D"`).Replace(goodAPI)) // as long, and within a tick of the clock
+	if third := reload(second); third.APIs[2].Name != "D" || third.APIs[0] != first.APIs[0] {
+		t.Errorf("APIs %v", third.APIs)
+	}
+}
+
+func TestBrokenPoliciesAreToldWithTheirPlace(t *testing.T) {
+	f := newFolder(t, false)
+	f.write("one.json", goodAPI)
+	for text, want := range map[string]string{
+		`{"gold":{"name":"Gold"}`: "line 1", `{"a":{"rate":"x"},"b":{"per":"y"}}`: `["b"].per`, `[]`: "object", `{} {}`: "JSON", `{"a":{"id":"b"}}`: "name of the entry",
+	} {
+		f.write("policies/p.json", text)
+		b := f.src.mustRead(t)
+		if len(b.Skipped) != 1 || !strings.Contains(b.Skipped[0].Reason, want) {
+			t.Errorf("%s: %v, want %q", text, b.Skipped, want)
+		}
+	}
+}
+
+func (f *Files) mustRead(t *testing.T) *definition.Bundle {
+	t.Helper()
+	b, err := f.read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

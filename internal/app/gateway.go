@@ -143,7 +143,7 @@ func (n *node) connect() (b backend, err error) {
 
 func (n *node) connectFiles() (b backend, err error) {
 	g := n.cfg.Gateway
-	src := source.NewFiles(source.FilesOptions{AppsDir: g.AppsDir, PoliciesFile: g.PoliciesFile, Watch: g.Watch, Log: n.log})
+	src := source.NewFiles(source.FilesOptions{AppsDir: g.AppsDir, PoliciesFile: g.PoliciesFile, Watch: g.Watch, CPU: g.ReloadCPU, Log: n.log})
 	n.source = src
 	files, err := control.NewFiles(control.FilesOptions{AppsDir: g.AppsDir, PoliciesFile: g.PoliciesFile, Live: n.live})
 	if err != nil {

@@ -1,0 +1,135 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pace"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// policyFile is the file of policies with what was last read from it. The zero
+// value has read nothing.
+type policyFile struct {
+	info os.FileInfo // nil: not known well enough to tell whether it changed
+	sum  [sha256.Size]byte
+	good []*definition.Policy // the last good ones
+	by   map[definition.Sum]*definition.Policy
+	err  error // why those are not the file's
+}
+
+// read reads the file if it changed, and returns why its policies cannot be
+// used.
+func (f *policyFile) read(ctx context.Context, p *pace.Pacer, path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) && f.good == nil {
+		return nil // made by the first policy that is saved
+	}
+	if err == nil && unchanged(f.info, info) {
+		return f.err
+	}
+	began := time.Now()
+	var data []byte
+	if err == nil {
+		data, err = readBounded(path, maxPolicies)
+	}
+	f.sum, f.info = sha256.Sum256(data), nil
+	if err == nil {
+		err = f.parse(ctx, p, data)
+	}
+	if f.err = err; info != nil && ctx.Err() == nil && began.Sub(info.ModTime()) > settled {
+		f.info = info
+	}
+	return err
+}
+
+// parse reads the policies; those that are as they were stay the objects that
+// they are.
+func (f *policyFile) parse(ctx context.Context, p *pace.Pacer, data []byte) error {
+	members, err := splitPolicies(ctx, p, data)
+	if err == nil {
+		err = f.readAll(ctx, p, members)
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if _, all := definition.ParsePolicies(data); all != nil {
+		return all // which says where in the file
+	}
+	return err
+}
+
+func (f *policyFile) readAll(ctx context.Context, p *pace.Pacer, members map[string][]byte) error {
+	ids := make([]string, 0, len(members))
+	for id := range members {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	good, sums, problems := make([]*definition.Policy, len(ids)), make([]definition.Sum, len(ids)), make([]error, len(ids))
+	err := pace.Each(ctx, p, len(ids), func(i int) {
+		sums[i] = definition.SumOf(definition.KindPolicy, members[ids[i]])
+		if good[i] = f.by[sums[i]]; good[i] != nil {
+			return
+		}
+		var one []*definition.Policy
+		if one, problems[i] = definition.ParsePolicies(members[ids[i]]); problems[i] == nil {
+			good[i] = one[0]
+		}
+	})
+	if err = errors.Join(err, errors.Join(problems...)); err != nil {
+		return err
+	}
+	f.good, f.by = good, make(map[definition.Sum]*definition.Policy, len(ids))
+	for i := range good {
+		f.by[sums[i]] = good[i]
+	}
+	return nil
+}
+
+var errNoObject = errors.New("the file of policies is not one object")
+
+// splitPolicies returns the members of the file by their names, each as a file
+// with nothing else in it.
+func splitPolicies(ctx context.Context, p *pace.Pacer, data []byte) (map[string][]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if begin, err := dec.Token(); err != nil || begin != json.Delim('{') {
+		return nil, errNoObject
+	}
+	members := make(map[string][]byte)
+	p.Begin()
+	for dec.More() {
+		id, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, err := json.Marshal(id)
+		if err != nil {
+			return nil, err
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, err
+		}
+		one := make([]byte, 0, len(name)+len(raw)+3)
+		one = append(append(append(append(append(one, '{'), name...), ':'), raw...), '}')
+		members[id.(string)] = one
+		if err := p.Step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if end, err := dec.Token(); err != nil || end != json.Delim('}') {
+		return nil, errNoObject
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errNoObject
+	}
+	return members, nil
+}
