@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,9 +25,15 @@ import (
 type misdeed struct {
 	name string
 	do   func(u *unreliable, c net.Conn, id string) bool
-	// sound means that the client must be served as if nothing had happened.
+	// sound means that the client must be served as if nothing had happened. It
+	// is none where bytes lie beside the answer on a connection that was used a
+	// moment ago: which of them are the answer cannot be told then, and a request
+	// that must not be repeated is turned down.
 	sound bool
 }
+
+// beside lists what has bytes beside its answer.
+var beside = []string{"two answers in one", "304 with a body", "204 with a body"}
 
 // bodyOf is the body that belongs to an id: any part of it tells whose it is.
 func bodyOf(id string, size int) string {
@@ -293,6 +300,9 @@ func TestEachMisdeedOfAnUpstreamHarmsNobodyElse(t *testing.T) {
 				if err != nil {
 					t.Errorf("%s, %s, request %d: %v", deed.name, method, i, err)
 				}
+				if got == turnedDown && i == 1 && method == "POST" && slices.Contains(beside, deed.name) {
+					continue
+				}
 				if got == cut || got == turnedDown && deed.sound && (method == "GET" || i != 2) {
 					if i != 1 || deed.sound {
 						t.Errorf("%s, %s, request %d: outcome %d", deed.name, method, i, got)
@@ -315,8 +325,17 @@ func TestEachMisdeedOfAnUpstreamHarmsNobodyElse(t *testing.T) {
 // request that must not be repeated is not.
 func TestNobodyGetsTheAnswerOfAnother(t *testing.T) {
 	t.Parallel()
+	for _, way := range ways[:2] {
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			testNobodyGetsTheAnswerOfAnother(t, way.with)
+		})
+	}
+}
+
+func testNobodyGetsTheAnswerOfAnother(t *testing.T, with settings) {
 	u, address := newUnreliable(t)
-	g := newTraffic(t, settings{"upstream.max_conns_per_host": "24", "upstream.max_conn_wait": "10s"}, nil,
+	g := newTraffic(t, merged(with, settings{"upstream.max_conns_per_host": "24", "upstream.max_conn_wait": "10s"}), nil,
 		transport(apiDef("u", address, true), object{"response_timeout": 0.3}))
 	const clients, each, seed = 32, 150, 20261
 	var counts [outcomes]atomic.Int64
