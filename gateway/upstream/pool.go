@@ -16,6 +16,7 @@ type poolKey struct {
 	plain    bool
 	max      int
 	wait     time.Duration
+	waiting  int // how many may wait at the same time; 0: any number
 	idle     time.Duration
 }
 
@@ -68,7 +69,7 @@ func (p *pool) take(dialTimeout time.Duration) (*conn, error) {
 		p.open++
 		p.mu.Unlock()
 		return p.dial(dialTimeout)
-	case p.key.wait <= 0:
+	case p.key.wait <= 0 || p.key.waiting > 0 && p.queue.n >= p.key.waiting:
 		p.mu.Unlock()
 		return nil, errBusy
 	}

@@ -21,7 +21,10 @@ type waiter struct {
 }
 
 // waiters is a queue in order of arrival. Its users hold the pool's mutex.
-type waiters struct{ first, last *waiter }
+type waiters struct {
+	first, last *waiter
+	n           int
+}
 
 var spareWaiters = sync.Pool{New: func() any {
 	w := &waiter{turn: make(chan grant, 1), timer: time.NewTimer(time.Hour)}
@@ -34,6 +37,7 @@ func (q *waiters) join(wait time.Duration) *waiter {
 	w := spareWaiters.Get().(*waiter)
 	w.timer.Reset(wait)
 	w.queued, w.prev = true, q.last
+	q.n++
 	if q.last != nil {
 		q.last.next = w
 	} else {
@@ -57,6 +61,7 @@ func (q *waiters) leave(w *waiter) bool {
 	if !w.queued {
 		return false
 	}
+	q.n--
 	if w.prev != nil {
 		w.prev.next = w.next
 	} else {

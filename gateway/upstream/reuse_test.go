@@ -292,6 +292,41 @@ func TestBusyUpstreamIs503(t *testing.T) {
 	}
 }
 
+func TestOnlySoManyWaitForABusyUpstream(t *testing.T) {
+	release, arrived := make(chan struct{}), make(chan struct{}, 4)
+	g := newGate(t, plainOrigin(t, func(conn net.Conn, _ int) {
+		for br := bufio.NewReader(conn); readRequest(br) != ""; {
+			arrived <- struct{}{}
+			<-release
+			_, _ = io.WriteString(conn, hello)
+		}
+	}), func(g *gate) { g.conf.MaxConns, g.conf.MaxConnWait, g.conf.MaxWaiting = 1, time.Minute, 2 })
+	answers := make(chan answer, 3)
+	ask := func() { answers <- g.get("/") }
+	go ask()
+	<-arrived
+	go ask()
+	go ask()
+	p := g.stage.(*forward).pool
+	eventually(t, "two wait", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.queue.n == 2
+	})
+	if a := g.get("/"); a.StatusCode != 503 || a.Header.Get("X-Reason") != "upstream_busy" {
+		t.Errorf("the third who would wait: %v", a)
+	}
+	close(release)
+	for range 3 {
+		if a := <-answers; a.StatusCode != 200 {
+			t.Errorf("who came in time: %v", a)
+		}
+	}
+	if p.queue.n != 0 {
+		t.Errorf("%d wait when nobody does", p.queue.n)
+	}
+}
+
 func TestPlaceOfALostConnectionGoesToWhoeverWaits(t *testing.T) {
 	kill, arrived := make(chan struct{}), make(chan struct{}, 2)
 	g := newGate(t, plainOrigin(t, func(conn net.Conn, n int) {

@@ -19,13 +19,14 @@ import (
 )
 
 // Config holds what applies to every API that does not set its own. All of it
-// but Trusted, MaxConnWait, Retries, Upgrades, CAFile, Log and PlainIO is required.
+// but Trusted, MaxConnWait, MaxWaiting, Retries, Upgrades, CAFile, Log and PlainIO is required.
 type Config struct {
 	Trusted         []netip.Prefix // proxies whose X-Forwarded-* are believed
 	DialTimeout     time.Duration  // to connect, look-up and TLS handshake included
 	ResponseTimeout time.Duration  // from sending a request to the end of its answer's head; then for each piece of the body
 	MaxConns        int            // to one upstream address
 	MaxConnWait     time.Duration  // for a free connection when all are busy; 0: none
+	MaxWaiting      int            // who wait for one upstream address at the same time; 0: any number
 	IdleTimeout     time.Duration  // how long an unused connection is kept
 	Retries         int            // further tries of a request whose reused connection died before the answer; 0: none
 	Upgrades        bool           // clients and upstreams may leave HTTP for another protocol, such as WebSocket
@@ -83,7 +84,7 @@ func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, er
 	}
 	key := poolKey{
 		address: target.Address, identity: id.Sum, tls: target.TLS, plain: conf.PlainIO,
-		max: conf.MaxConns, wait: conf.MaxConnWait, idle: conf.IdleTimeout,
+		max: conf.MaxConns, wait: conf.MaxConnWait, waiting: conf.MaxWaiting, idle: conf.IdleTimeout,
 	}
 	if own.MaxConns > 0 {
 		key.max = own.MaxConns

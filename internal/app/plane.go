@@ -85,7 +85,7 @@ func (pl *plane) stages(p planeParts) gateway.Stages {
 		Pools:    pl.pools,
 		Upstream: upstream.Config{
 			Trusted: g.TrustedProxies, DialTimeout: u.DialTimeout, ResponseTimeout: u.ResponseTimeout,
-			MaxConns: u.MaxConnsPerHost, MaxConnWait: u.MaxConnWait, IdleTimeout: u.IdleConnTimeout,
+			MaxConns: u.MaxConnsPerHost, MaxConnWait: u.MaxConnWait, MaxWaiting: u.MaxWaiting, IdleTimeout: u.IdleConnTimeout,
 			Retries: u.Retries, Upgrades: g.Websockets, TunnelIdle: g.WebsocketIdleTimeout,
 			CAFile: u.CAFile, PlainIO: !u.RawIO, Log: p.log,
 		},

@@ -74,6 +74,7 @@ func defaultUpstream() Upstream {
 		ResponseTimeout: 30 * time.Second,
 		MaxConnsPerHost: 512,
 		MaxConnWait:     time.Second,
+		MaxWaiting:      4096,
 		IdleConnTimeout: 60 * time.Second,
 		Retries:         1,
 		RawIO:           true,

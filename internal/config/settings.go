@@ -170,6 +170,9 @@ type Upstream struct {
 	// How long a request waits for a free connection when all are busy; 503 when
 	// it passes. 0s: it does not wait.
 	MaxConnWait time.Duration `yaml:"max_conn_wait" range:"0s..1m"`
+	// Requests that may wait for a connection to one upstream address at the same
+	// time; further ones get 503 at once.
+	MaxWaiting int `yaml:"max_waiting" range:"1..1000000"`
 	// How long an idle connection is kept. Shorter than what the upstream keeps.
 	IdleConnTimeout time.Duration `yaml:"idle_conn_timeout" range:"100ms..1h"`
 	// Further attempts for an idempotent request whose connection broke before
