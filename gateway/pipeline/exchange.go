@@ -115,7 +115,9 @@ func (ex *Exchange) Release() {
 	if cap(buf)+cap(path)+cap(extra)+cap(query)+cap(body) > maxKept {
 		buf, path, extra, query, body = nil, nil, nil, nil, nil
 	}
-	*ex = Exchange{Buf: buf, PathBuf: path, BodyBuf: body, Outgoing: Outgoing{Extra: extra, Query: query, dropped: dropped}}
+	*ex = Exchange{} // in place: a literal with fields would be built elsewhere and copied
+	ex.Buf, ex.PathBuf, ex.BodyBuf = buf, path, body
+	ex.Outgoing.Extra, ex.Outgoing.Query, ex.Outgoing.dropped = extra, query, dropped
 	exchanges.Put(ex)
 }
 
