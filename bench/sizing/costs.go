@@ -11,7 +11,8 @@ type Costs struct {
 	Shared   float64 // the same, counted in a shared store
 	GraphQL  float64 // on top, for an operation that was seen before
 	Unseen   float64 // on top of that, for one that was not
-	PerKiB   float64 // on top, for each KiB of answer after the first
+	At16     float64 // on top, for an answer of 16 KiB
+	At64     float64 // on top, for an answer of 64 KiB; between these costs, and beyond, lines are drawn
 	Lookup   float64 // on top, when a session is asked of the store
 	Scaling  float64 // throughput of n cores by n times that of one
 
@@ -52,7 +53,8 @@ func Measured() Costs {
 		Shared:   27.3, // … with a shared store, 1,000 keys in turn
 		GraphQL:  2.9,  // README, GraphQL, through processes on an idle machine: 1.12 × REST
 		Unseen:   9.9,  // the same table
-		PerKiB:   0.5,  // README, Sizes: 16 and 64 KiB beside 1
+		At16:     9.9,  // -what sizing: answers of 16 KiB beside such of 1
+		At64:     22,   // … of 64 KiB
 		Lookup:   15,   // -what sizing, keys that are asked of the store each time
 		Scaling:  0.95, // README, Peers, on two cores; more were not measured
 
@@ -82,8 +84,8 @@ func Measured() Costs {
 func (c Costs) On(bare float64) Costs {
 	factor := bare / c.Bare
 	for _, cost := range []*float64{
-		&c.Bare, &c.Keyless, &c.Governed, &c.Shared, &c.GraphQL, &c.Unseen, &c.PerKiB, &c.Lookup,
-		&c.StoreCount, &c.StoreLookup, &c.KeyWriteMs,
+		&c.Bare, &c.Keyless, &c.Governed, &c.Shared, &c.GraphQL, &c.Unseen, &c.At16, &c.At64,
+		&c.Lookup, &c.StoreCount, &c.StoreLookup, &c.KeyWriteMs,
 	} {
 		*cost *= factor
 	}

@@ -124,13 +124,24 @@ func (c Costs) gateway(l Load, p *Plan) {
 		governed = c.Shared
 	}
 	p.CPU = (1-l.Governed)*c.Keyless + l.Governed*governed + l.GraphQL*c.GraphQL + l.Unseen*c.Unseen +
-		max(0, l.AnswerKiB+l.RequestKiB-1)*c.PerKiB
+		c.body(l.AnswerKiB+l.RequestKiB)
 	p.Lookups = l.lookups(p.Gateways)
 	if l.Requests > 0 {
 		p.CPU += p.Lookups / l.Requests * c.Lookup
 	}
 	kib := l.AnswerKiB + l.RequestKiB + 2*c.HeadKiB
 	p.Inbound = l.Requests * kib * 8 * 1024 / 1e9 / float64(p.Gateways)
+}
+
+// body is what so much of bodies costs on top of a KiB.
+func (c Costs) body(kib float64) float64 {
+	switch {
+	case kib <= 1:
+		return 0
+	case kib <= 16:
+		return c.At16 * (kib - 1) / 15
+	}
+	return c.At16 + (c.At64-c.At16)*(kib-16)/48
 }
 
 // lookups is how many sessions the store is asked for: a gateway uses one for a

@@ -47,7 +47,7 @@ func plan(t *testing.T, change func(*Load, *Plant)) Plan {
 // simple are costs that can be reckoned with in the head.
 func simple() Costs {
 	return Costs{
-		Bare: 10, Keyless: 10, Governed: 14, Shared: 20, GraphQL: 2, Unseen: 10, PerKiB: 0.5, Lookup: 10, Scaling: 1,
+		Bare: 10, Keyless: 10, Governed: 14, Shared: 20, GraphQL: 2, Unseen: 10, At16: 10, At64: 34, Lookup: 10, Scaling: 1,
 		StoreCount: 5, StoreCluster: 2, StoreLookup: 5,
 		GatewayMiB: 32, ConnKiB: 4, APIKiB: 2, SessionKiB: 0.5, LimitsKiB: 0.5, HeapGrowth: 2, StoreMiB: 8, KeyKiB: 1,
 		HeadKiB: 0.25, StoreBytes: 200, DefinitionKiB: 0.5, WritesPerFetch: 1, KeyWriteMs: 2,
@@ -73,6 +73,15 @@ func TestGatewaysFollowFromWhatARequestCosts(t *testing.T) {
 	} {
 		if p := plan(t, c.change); p.Gateways != c.want {
 			t.Errorf("%s: %d gateways, want %d: %+v", c.name, p.Gateways, c.want, p)
+		}
+	}
+}
+
+func TestBodiesCostWhatWasMeasuredAndLinesBetween(t *testing.T) {
+	c := simple()
+	for kib, want := range map[float64]float64{0: 0, 1: 0, 8.5: 5, 16: 10, 40: 22, 64: 34, 112: 58} {
+		if got := c.body(kib); got != want {
+			t.Errorf("%v KiB: %v µs, want %v", kib, got, want)
 		}
 	}
 }
