@@ -53,7 +53,7 @@ func makeKeys(ctx context.Context, at place, policies []string, n int) ([]string
 
 func openKeys(at place) (keystore.Store, func() error, error) {
 	if at.shared != "" {
-		s, err := keystore.OpenValkey(keystore.ValkeyOptions{Addresses: []string{at.shared}})
+		s, err := keystore.OpenValkey(keystore.ValkeyOptions{Addresses: []string{at.shared}, Timeout: storePatience})
 		if err != nil {
 			return nil, nil, err
 		}
