@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -138,3 +139,104 @@ type slowScript struct {
 }
 
 func (s *slowScript) Read(p []byte) (int, error) { return s.script.Read(p[:min(len(p), s.step)]) }
+
+// FuzzBurst sends bytes over a socket, where requests are served within one wait,
+// cut in two at any place, and holds what was seen against the ordinary route.
+func FuzzBurst(f *testing.F) {
+	f.Add([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n\r\nPOST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcGET /2 HTTP/1.1\r\nHost: a\r\n\r\nGET"), 30)
+	f.Add([]byte("POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n0\r\nA: b\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n"), 70)
+	f.Add([]byte("POST /a HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\naGET /2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nGET /3"), 9)
+	seen := make(chan []string, 1)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { ln.Close() })
+	f.Fuzz(func(t *testing.T, raw []byte, cut int) {
+		want := see(raw)
+		client, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		_ = client.SetDeadline(time.Now().Add(10 * time.Second))
+		server, err := ln.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &recorder{}
+		go func() {
+			c := newConn(New(testConfig(), r, log.New(io.Discard, "", 0)), server, peerOf(server))
+			c.serve()
+			_ = server.Close()
+			seen <- r.seen
+		}()
+		cut = min(max(cut, 0), len(raw))
+		_, _ = client.Write(raw[:cut])
+		_, _ = client.Write(raw[cut:])
+		_ = client.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, client)
+		if got := <-seen; fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("over a socket %q, else %q; sent %q", got, want, raw)
+		}
+	})
+}
+
+// FuzzFields holds the fields of a head against what Go's own parser finds, and
+// against what is promised of them.
+func FuzzFields(f *testing.F) {
+	f.Add("Accept: */*\r\nx-forwarded-for:1.1.1.1 \r\nX-Forwarded-Else: \t a\tb \r\nAccept: text/html\r\n")
+	f.Add("Proxy-Connection: a\r\ncontent-encoding: gzip\r\nX-Real-IP: ::1\r\nTE: trailers\r\nUpgrade: h2c\r\nOrigin: null\r\n")
+	names := map[string]Name{
+		"te": NameTE, "host": NameHost, "accept": NameAccept, "cookie": NameCookie, "expect": NameExpect, "origin": NameOrigin,
+		"trailer": NameTrailer, "upgrade": NameUpgrade, "forwarded": NameForwarded, "x-real-ip": NameXRealIP, "connection": NameConnection,
+		"keep-alive": NameKeepAlive, "user-agent": NameUserAgent, "content-type": NameContentType, "x-request-id": NameXRequestID,
+		"authorization": NameAuthorization, "content-length": NameContentLength, "x-forwarded-for": NameXForwardedFor,
+		"accept-encoding": NameAcceptEncoding, "content-encoding": NameContentEncoding, "proxy-connection": NameProxyConnection,
+		"x-forwarded-host": NameXForwardedHost, "x-forwarded-port": NameXForwardedPort, "transfer-encoding": NameTransferEncoding,
+		"x-forwarded-proto": NameXForwardedProto, "proxy-authenticate": NameProxyAuthenticate, "proxy-authorization": NameProxyAuthorization,
+	}
+	for name := range names {
+		f.Add(name + ": 1\r\n" + strings.ToUpper(name) + "x: 2\r\n")
+	}
+	f.Fuzz(func(t *testing.T, lines string) {
+		raw := "GET / HTTP/1.1\r\nHost: a\r\n" + lines + "\r\n"
+		call, fault := NewCall([]byte(raw), testConfig())
+		if fault != nil {
+			return
+		}
+		theirs, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
+		if err != nil {
+			t.Fatalf("the other reader refuses %q: %v", raw, err)
+		}
+		end := int32(0)
+		found := make(http.Header)
+		for i := range call.Fields {
+			field := &call.Fields[i]
+			name, value := string(call.NameOf(field)), string(call.ValueOf(field))
+			if field.Start != end || tokenEnd([]byte(name)) != len(name) || name == "" || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+				t.Fatalf("field %+v, %q, %q in %q", field, name, value, raw)
+			}
+			end = field.End
+			want, known := names[strings.ToLower(name)]
+			if !known && len(name) >= len(forwardedPrefix) && strings.EqualFold(name[:len(forwardedPrefix)], forwardedPrefix) {
+				want = NameXForwarded
+			}
+			if field.Name != want {
+				t.Fatalf("%q is %d, want %d", name, field.Name, want)
+			}
+			if found.Values(name) == nil && string(call.Header(name)) != value {
+				t.Fatalf("the first %s is %q, want %q", name, call.Header(name), value)
+			}
+			found.Add(name, value)
+		}
+		if int(end) != len(call.Lines) {
+			t.Fatalf("fields end at %d of %d", end, len(call.Lines))
+		}
+		for name, values := range theirs.Header {
+			if ours := found.Values(name); fmt.Sprint(ours) != fmt.Sprint(values) {
+				t.Fatalf("%s: %q, the other reader found %q", name, ours, values)
+			}
+		}
+	})
+}
