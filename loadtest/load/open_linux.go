@@ -192,6 +192,7 @@ func (o *Open) make(c call) {
 
 // step waits until a call is due or an answer is there, and takes answers.
 func (o *Open) step() error {
+	o.now = time.Since(o.began) // sending takes its time
 	wait := sweepEvery
 	if o.pace.Rate > 0 && o.next < o.pace.For {
 		wait = min(wait, o.next-o.now)

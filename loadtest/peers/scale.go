@@ -100,46 +100,61 @@ func (b *bench) loadedTails(ctx context.Context, started []*running) error {
 	}
 	b.printf("%s %.0f requests/s arrive at random (Poisson); latency counts from when each was due.\n\n", b.placement(), rate)
 	b.printf("| | | took s | collections | p50 ms | p99 ms | p99.9 ms | to the empty one's at rest | longest ms | CPU µs | wrong |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
-	var quiet time.Duration // p99.9 of the empty one at rest
-	for _, r := range started {
-		o, err := b.open(r)
-		if err != nil {
+	all := make([]*opening, len(started))
+	for i, r := range started {
+		if all[i], err = b.open(r); err != nil {
 			return err
 		}
-		for _, during := range []struct {
-			name    string
-			prepare func(*running) error
-			do      func(context.Context, *running) error
-		}{
-			{"at rest", nothing, func(ctx context.Context, _ *running) error { return pause(ctx, quietFor) }},
-			{"one API added, SIGHUP", b.addOne, reload(addedOne)},
-			{"every API changed, SIGHUP", b.changeAll, reload(addedToAll)},
-			{"collection of memory", nothing, awaitCollection},
-		} {
-			b.progress("%s: %s", r.name, during.name)
-			if err := during.prepare(r); err != nil {
-				return err
+		defer all[i].client.Close()
+	}
+	var quiet time.Duration // p99.9 of the empty one at rest
+	for _, e := range b.events() {
+		for _, o := range all {
+			b.progress("%s: %s", o.name, e.name)
+			got, err := b.whileDoing(ctx, o, rate, e)
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
-			got, err := b.whileDoing(ctx, o, rate, during.do)
 			if err != nil {
-				o.client.Close()
-				return fmt.Errorf("%s: %s: %w\n%s", r.name, during.name, err, r.process.Log())
+				b.leaveOut(o.name+": "+e.name, fmt.Errorf("%w\n%s", err, o.process.Log()))
+				continue
 			}
-			p999 := got.all.Latency.Quantile(0.999)
 			if quiet == 0 {
-				quiet = p999
+				quiet = got.all.Latency.Quantile(0.999)
 			}
-			b.printf("| %s | %s | %.1f | %d | %.2f | %.2f | %.2f | **%.2f** | %.1f | %.1f | %d |\n", r.name, during.name, got.took.Seconds(), got.collections,
-				millis(got.all.Latency.Quantile(0.5)), millis(got.all.Latency.Quantile(0.99)), millis(p999), float64(p999)/float64(quiet),
-				millis(got.all.Latency.Max()), got.cpu, got.all.Bad+got.all.Late)
-			if got.first != nil {
-				b.note("%s: %s: first error: %v", r.name, during.name, got.first)
-			}
+			b.printDoing(o.name, e.name, got, quiet)
 		}
-		o.client.Close()
 	}
 	b.endTable()
 	return nil
+}
+
+// event is something that a gateway does beside serving.
+type event struct {
+	name    string
+	prepare func(*running) error
+	do      func(context.Context, *running) error
+	last    int // windows at the end that count; 0: all
+}
+
+func (b *bench) events() []event {
+	rest := func(ctx context.Context, _ *running) error { return pause(ctx, quietFor) }
+	return []event{
+		{name: "at rest", prepare: nothing, do: rest},
+		{name: "one API added, SIGHUP", prepare: b.addOne, do: reload(addedOne)},
+		{name: "every API changed, SIGHUP", prepare: b.changeAll, do: reload(addedToAll)},
+		{name: "collection of memory, the 3 s around it", prepare: nothing, do: awaitCollection, last: 3},
+	}
+}
+
+func (b *bench) printDoing(name, event string, got doing, quiet time.Duration) {
+	p999 := got.all.Latency.Quantile(0.999)
+	b.printf("| %s | %s | %.1f | %d | %.2f | %.2f | %.2f | **%.2f** | %.1f | %.1f | %d |\n", name, event, got.took.Seconds(), got.collections,
+		millis(got.all.Latency.Quantile(0.5)), millis(got.all.Latency.Quantile(0.99)), millis(p999), float64(p999)/float64(max(quiet, 1)),
+		millis(got.all.Latency.Max()), got.cpu, got.all.Bad+got.all.Late)
+	if got.first != nil {
+		b.note("%s: %s: first error: %v", name, event, got.first)
+	}
 }
 
 // quietFor is how long nothing happens, and window is how long results are
@@ -159,8 +174,11 @@ type doing struct {
 }
 
 // whileDoing asks at a rate until something is done, and for a window more.
-func (b *bench) whileDoing(ctx context.Context, o *opening, rate float64, do func(context.Context, *running) error) (doing, error) {
+func (b *bench) whileDoing(ctx context.Context, o *opening, rate float64, e event) (doing, error) {
 	got := doing{all: new(load.Tally)}
+	if err := e.prepare(o.running); err != nil {
+		return got, err
+	}
 	if _, err := o.client.Run(ctx, load.Pace{Rate: rate, For: window, Seed: 1000}); err != nil {
 		return got, err
 	}
@@ -171,10 +189,12 @@ func (b *bench) whileDoing(ctx context.Context, o *opening, rate float64, do fun
 	collected := o.process.Logged(collection)
 	began, done := time.Now(), make(chan error, 1)
 	go func() {
-		err := do(ctx, o.running)
+		err := e.do(ctx, o.running)
 		got.took = time.Since(began)
 		done <- err
 	}()
+	var windows []*load.Tally
+	asked := uint64(0)
 	for round, over := uint64(0), false; !over; round++ {
 		select {
 		case err := <-done:
@@ -191,14 +211,21 @@ func (b *bench) whileDoing(ctx context.Context, o *opening, rate float64, do fun
 			}
 			return got, err
 		}
-		got.all.Add(out.Total())
+		windows = append(windows, out.Total())
+		asked += windows[len(windows)-1].Asked
 		if got.first == nil {
 			got.first = out.First
 		}
 	}
 	after, err := o.process.CPU()
 	got.collections = o.process.Logged(collection) - collected
-	got.cpu = micros(after-before) / float64(max(got.all.Asked, 1))
+	got.cpu = micros(after-before) / float64(max(asked, 1))
+	if e.last > 0 {
+		windows = windows[max(len(windows)-e.last, 0):]
+	}
+	for _, w := range windows {
+		got.all.Add(w)
+	}
 	return got, err
 }
 
@@ -209,11 +236,11 @@ const collection = "gc "
 // nothing; Go's runtime then collects every two minutes.
 func awaitCollection(ctx context.Context, r *running) error {
 	before := r.process.Logged(collection)
-	for range 150 {
+	for range 750 {
 		if r.process.Logged(collection) > before {
 			return nil
 		}
-		if err := pause(ctx, time.Second); err != nil {
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
 	}
