@@ -20,6 +20,7 @@ const (
 	chunkDataCR
 	chunkDataLF
 	trailerStart
+	trailerName
 	trailerLine
 	trailerLF
 	trailerEnd
@@ -124,6 +125,12 @@ func (k *chunks) trailers(c byte) error {
 	switch {
 	case k.state == trailerStart && c == '\r':
 		k.state = trailerEnd
+	case k.state <= trailerName && tokenByte[c]:
+		k.state = trailerName
+	case k.state == trailerName && c == ':':
+		k.state = trailerLine
+	case k.state <= trailerName:
+		return malformed("trailer")
 	case k.state == trailerLine && c == '\r':
 		k.state = trailerLF
 	case k.state == trailerLF && c == '\n':
