@@ -16,7 +16,8 @@ type Costs struct {
 	Lookup   float64 // on top, when a session is asked of the store
 	Scaling  float64 // throughput of n cores by n times that of one
 
-	StoreCount   float64 // CPU of the store for rate and quota of a request, at its full load
+	StoreCount   float64 // CPU of the store for rate and quota of a request, 64 waiting at a time
+	StoreFull    float64 // the same with so many waiting that commands are as full as they get
 	StoreCluster float64 // factor on it in a cluster, where a command has one key's counters
 	StoreLookup  float64 // CPU of the store for a session
 
@@ -48,19 +49,20 @@ const (
 func Measured() Costs {
 	return Costs{
 		Bare:     20.5, // README, Peers, on an idle machine
-		Keyless:  20.5, // the same table
-		Governed: 23.8, // … 1,000 keys in turn
-		Shared:   27.3, // … with a shared store, 1,000 keys in turn
-		GraphQL:  2.9,  // README, GraphQL, through processes on an idle machine: 1.12 × REST
+		Keyless:  16.4, // the same table: its ratio times Bare
+		Governed: 18.5, // … 1,000 keys in turn
+		Shared:   22.1, // … with a shared store, 1,000 keys in turn
+		GraphQL:  2.0,  // README, GraphQL, through processes: beside REST with the same body
 		Unseen:   9.9,  // the same table
-		At16:     9.9,  // -what sizing: answers of 16 KiB beside such of 1
-		At64:     22,   // … of 64 KiB
-		Lookup:   15,   // -what sizing, keys that are asked of the store each time
+		At16:     11.0, // -what sizing: answers of 16 KiB beside such of 1
+		At64:     22.0, // … of 64 KiB
+		Lookup:   11.0, // -what sizing: a session, gateway's side
 		Scaling:  0.95, // README, Peers, on two cores; more were not measured
 
-		StoreCount:   12.2, // README, Peers, with a shared store
-		StoreCluster: 1.7,  // one command for each key against many in a script
-		StoreLookup:  5,    // -what sizing
+		StoreCount:   8.2, // README, Peers, with a shared store, 1,000 keys in turn
+		StoreFull:    5.5, // -what sizing: rate and quota of a request, 256 waiting
+		StoreCluster: 1.7, // one command for each key against many in a script
+		StoreLookup:  4.1, // -what sizing: a session, store
 
 		GatewayMiB: 28,   // README, Peers, memory at rest
 		ConnKiB:    5.8,  // the same table
@@ -68,8 +70,8 @@ func Measured() Costs {
 		SessionKiB: 0.6,  // the same table
 		LimitsKiB:  0.4,  // the same table
 		HeapGrowth: 2,    // the runtime collects when the heap has doubled
-		StoreMiB:   8,    // INFO memory
-		KeyKiB:     1,    // INFO memory, a million keys with rate and quota
+		StoreMiB:   8,    // the same process, empty
+		KeyKiB:     0.7,  // -what sizing: memory of the store
 
 		HeadKiB:        0.25,
 		StoreBytes:     220,
@@ -85,7 +87,7 @@ func (c Costs) On(bare float64) Costs {
 	factor := bare / c.Bare
 	for _, cost := range []*float64{
 		&c.Bare, &c.Keyless, &c.Governed, &c.Shared, &c.GraphQL, &c.Unseen, &c.At16, &c.At64,
-		&c.Lookup, &c.StoreCount, &c.StoreLookup, &c.KeyWriteMs,
+		&c.Lookup, &c.StoreCount, &c.StoreFull, &c.StoreLookup, &c.KeyWriteMs,
 	} {
 		*cost *= factor
 	}

@@ -63,8 +63,9 @@ func oneStore(c Costs) string {
 		name string
 		cost float64
 	}{
-		{"rate and quota of a request, one server", c.StoreCount},
-		{"the same, a primary of a cluster", c.StoreCount * c.StoreCluster},
+		{"rate and quota of a request, one server, 64 waiting", c.StoreCount},
+		{"… with 256 waiting, which is the most it does", c.StoreFull},
+		{"rate and quota of a request, a primary of a cluster", c.StoreCount * c.StoreCluster},
 		{"a session, asked for when a gateway's copy is a minute old", c.StoreLookup},
 	} {
 		fmt.Fprintf(&b, "| %s | %.1f | %s |\n", one.name, one.cost, round(1e6/one.cost*box.Utilisation))

@@ -48,7 +48,7 @@ func plan(t *testing.T, change func(*Load, *Plant)) Plan {
 func simple() Costs {
 	return Costs{
 		Bare: 10, Keyless: 10, Governed: 14, Shared: 20, GraphQL: 2, Unseen: 10, At16: 10, At64: 34, Lookup: 10, Scaling: 1,
-		StoreCount: 5, StoreCluster: 2, StoreLookup: 5,
+		StoreCount: 5, StoreFull: 4, StoreCluster: 2, StoreLookup: 5,
 		GatewayMiB: 32, ConnKiB: 4, APIKiB: 2, SessionKiB: 0.5, LimitsKiB: 0.5, HeapGrowth: 2, StoreMiB: 8, KeyKiB: 1,
 		HeadKiB: 0.25, StoreBytes: 200, DefinitionKiB: 0.5, WritesPerFetch: 1, KeyWriteMs: 2,
 	}

@@ -174,7 +174,7 @@ func (s *sizes) store(ctx context.Context) error {
 		return err
 	}
 	s.point("memory of the store, 100,000 keys", "MiB", s.costs.StoreMiB+storeKeys*s.costs.KeyKiB/1024, float64(full)/mib)
-	if err := s.storeCost(ctx, "rate and quota of a request, store", s.costs.StoreCount, process.CPU, take); err != nil {
+	if err := s.storeCost(ctx, "rate and quota of a request, store, 256 waiting", s.costs.StoreFull, process.CPU, take); err != nil {
 		return err
 	}
 	sessions, err := keystore.OpenValkey(keystore.ValkeyOptions{Addresses: []string{addr}, Timeout: storePatience})
