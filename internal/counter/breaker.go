@@ -13,6 +13,7 @@ import (
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/sluicegate/sluice/internal/counter/recall"
+	"github.com/sluicegate/sluice/internal/counter/slots"
 )
 
 // Pauses between two probes of a store that is away.
@@ -179,7 +180,7 @@ func (l *lane) probe(ctx context.Context, c valkey.Client) (string, error) {
 	suspect := l.suspect
 	l.mu.Unlock()
 	if l.v.clustered && suspect != "" {
-		key := "sluice:counter:probe:{" + hashTag(suspect) + "}"
+		key := "sluice:counter:probe:{" + slots.Tag(suspect) + "}"
 		if err := c.Do(ctx, c.B().Set().Key(key).Value("1").PxMilliseconds(1000).Build()).Error(); err != nil {
 			return "", err
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/counter/deadline"
 	"github.com/sluicegate/sluice/internal/counter/recall"
 	"github.com/sluicegate/sluice/internal/counter/script"
 )
@@ -307,10 +308,10 @@ func (l *lane) fly(f *flight) {
 
 // travel sends a flight and waits for its answer.
 func (l *lane) travel(f *flight) *outage {
-	ctx := within(l.v.timeout) // its own: callers come and go, and a flight is for all of them
-	left := ctx.at.Add(-l.v.timeout)
+	ctx := deadline.Within(l.v.timeout) // its own: callers come and go, and a flight is for all of them
+	ends, _ := ctx.Deadline()
 	failed := l.send(ctx, f)
-	ctx.end()
+	ctx.End()
 	now := time.Now()
 	f.now = now.UnixMilli()
 	l.v.stats.Flights.Add(1)
@@ -320,7 +321,7 @@ func (l *lane) travel(f *flight) *outage {
 	}
 	if failed == nil {
 		l.mu.Lock()
-		l.pace.note(now.Sub(left))
+		l.pace.note(now.Sub(ends) + l.v.timeout)
 		l.mu.Unlock()
 	}
 	return failed

@@ -141,3 +141,82 @@ func TestCallerThatLeavesWasCounted(t *testing.T) {
 		t.Errorf("a caller that had left was counted")
 	}
 }
+
+// A flight takes on board whoever comes until it leaves. Only then may another
+// leave too, and when as many are under way as may be, callers wait for the next.
+func TestCallersBoardTheFlightThatIsAboutToLeave(t *testing.T) {
+	store := testenv.Valkey(t)
+	v, err := OpenValkey(t.Context(), ValkeyOptions{Addresses: []string{store.Addr}, Outage: Closed, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	l := v.lanes[0]
+	board := func(key string) boarding {
+		t.Helper()
+		b, refusal := l.board([]Limit{{Key: key, Max: 5}}, 1)
+		if refusal != nil {
+			t.Fatal(refusal)
+		}
+		return b
+	}
+	first, second := board("a"), board("b")
+	if !first.flies || second.flies || second.flight != first.flight {
+		t.Fatalf("the second caller flies %v, want it on board of the first's flight", second.flies)
+	}
+	if failed := l.depart(first.flight); failed != nil {
+		t.Fatal(failed)
+	}
+	third := board("c")
+	if !third.flies || third.flight == first.flight {
+		t.Fatalf("a caller after the first departure flies %v, want a flight of its own", third.flies)
+	}
+	if failed := l.depart(third.flight); failed != nil {
+		t.Fatal(failed)
+	}
+	waits := board("d")
+	if waits.flies || waits.flight == third.flight {
+		t.Fatal("a third flight left with two under way")
+	}
+	l.fly(third.flight)
+	l.fly(first.flight)
+	for _, b := range []boarding{first, second, third, waits} {
+		if b.flight.done != nil {
+			<-b.flight.done
+		}
+		if refused, err := b.flight.answer(b, []Limit{{Key: "x", Max: 5}}, make([]Count, 1)); refused >= 0 || err != nil {
+			t.Errorf("refused %d, %v", refused, err)
+		}
+	}
+	v.flying.Wait()
+	if l.away != 0 || len(l.queue) != 0 || l.boarding != nil {
+		t.Errorf("%d flights under way, %d wait, one boards: %v", l.away, len(l.queue), l.boarding != nil)
+	}
+}
+
+// A store that is far away gets more flights at a time; one that is near and
+// sometimes slow does not.
+func TestFlightsUnderWayGoByTheShortestRoundTrip(t *testing.T) {
+	p := newPace()
+	for _, c := range []struct {
+		took, once time.Duration
+		most       int
+	}{
+		{50 * time.Microsecond, 50 * time.Microsecond, 2},
+		{5 * time.Millisecond, 60 * time.Microsecond, 2},
+		{5 * time.Millisecond, time.Millisecond, 4},
+		{2 * time.Millisecond, 2 * time.Millisecond, 4},
+		{2 * time.Millisecond, 999 * time.Microsecond, 2},
+	} {
+		for i := range paceOver {
+			if took := c.took; i == 17 {
+				p.note(c.once)
+			} else {
+				p.note(took)
+			}
+		}
+		if p.most != c.most {
+			t.Errorf("round trips of %s, once %s: %d under way, want %d", c.took, c.once, p.most, c.most)
+		}
+	}
+}

@@ -1,6 +1,11 @@
 package counter
 
-import "context"
+import (
+	"context"
+
+	"github.com/sluicegate/sluice/internal/counter/script"
+	"github.com/sluicegate/sluice/internal/counter/slots"
+)
 
 // refundsAway bounds the refunds under way: beyond it they are dropped, rather
 // than let a flood of refused calls fill the client's queue.
@@ -29,7 +34,7 @@ func (p *part) give(counts []Count) {
 func divide(limits []Limit) []part {
 	parts := make([]part, 0, 2)
 	for i := range limits {
-		s := slot(limits[i].Key)
+		s := slots.Of(limits[i].Key)
 		at := 0
 		for at < len(parts) && parts[at].slot != s {
 			at++
@@ -49,9 +54,9 @@ func (v *Valkey) shared(limits []Limit) (*lane, bool) {
 	if !v.clustered {
 		return v.lanes[0], true
 	}
-	first := slot(limits[0].Key)
+	first := slots.Of(limits[0].Key)
 	for i := 1; i < len(limits); i++ {
-		if slot(limits[i].Key) != first {
+		if slots.Of(limits[i].Key) != first {
 			return nil, false
 		}
 	}
@@ -98,10 +103,10 @@ func (v *Valkey) refundAll(ctx context.Context, parts []part, calls int64, count
 func (v *Valkey) refund(ctx context.Context, p *part, calls int64) {
 	l := v.laneOf(p.slot)
 	some, counts := p.all()
-	var batch []adjustment
+	var batch []script.Adjustment
 	for i := range some {
 		if some[i].Kind == Quota {
-			batch = append(batch, adjustment{what: adjustRefund, key: some[i].Key, calls: calls, reset: counts[i].ResetAt})
+			batch = append(batch, script.Adjustment{What: script.Refund, Key: some[i].Key, Calls: calls, Reset: counts[i].ResetAt})
 			counts[i].Remaining += calls
 		}
 	}

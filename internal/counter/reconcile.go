@@ -11,25 +11,9 @@ import (
 	"github.com/sluicegate/sluice/internal/counter/script"
 )
 
-// What adjust.lua can do to a quota.
-const (
-	adjustRefund = iota
-	adjustDebt
-	adjustDebtOpened
-	adjustFloor
-)
-
 // adjustBatch is how many keys one adjustment call carries: a call of unknown
 // outcome is not repeated, so this bounds what it may lose.
 const adjustBatch = 256
-
-// An adjustment corrects one quota in the store.
-type adjustment struct {
-	what  byte
-	key   string
-	calls int64
-	reset int64 // unix milliseconds of the period's end; 0 never
-}
 
 func newEpoch() string {
 	var b [16]byte
@@ -42,10 +26,10 @@ func newEpoch() string {
 // harmless.
 func (l *lane) pushFloors(ctx context.Context, c valkey.Client) error {
 	open := l.recall.Open(time.Now().UnixMilli())
-	batch := make([]adjustment, 0, adjustBatch)
+	batch := make([]script.Adjustment, 0, adjustBatch)
 	for i := range open {
 		e := &open[i]
-		batch = append(batch, adjustment{what: adjustFloor, key: e.Key, calls: e.Used, reset: e.Reset})
+		batch = append(batch, script.Adjustment{What: script.Floor, Key: e.Key, Calls: e.Used, Reset: e.Reset})
 		if len(batch) == adjustBatch || i == len(open)-1 {
 			if _, err := l.v.adjust(ctx, c, batch); err != nil {
 				return err
@@ -66,7 +50,7 @@ func (l *lane) pushDebts(ctx context.Context, c valkey.Client) error {
 		return nil
 	}
 	now := time.Now().UnixMilli()
-	batch := make([]adjustment, 0, adjustBatch)
+	batch := make([]script.Adjustment, 0, adjustBatch)
 	var failed error
 	send := func() {
 		if len(batch) == 0 {
@@ -83,9 +67,9 @@ func (l *lane) pushDebts(ctx context.Context, c valkey.Client) error {
 		if d.calls <= 0 || d.reset != 0 && d.reset <= now {
 			continue // given back, or its period is over
 		}
-		a := adjustment{what: adjustDebt, key: key, calls: d.calls, reset: d.reset}
+		a := script.Adjustment{What: script.Debt, Key: key, Calls: d.calls, Reset: d.reset}
 		if d.opened {
-			a.what = adjustDebtOpened
+			a.What = script.DebtOpened
 		}
 		if batch = append(batch, a); len(batch) == adjustBatch {
 			send()
@@ -95,11 +79,11 @@ func (l *lane) pushDebts(ctx context.Context, c valkey.Client) error {
 	return failed
 }
 
-func (l *lane) pushBatch(ctx context.Context, c valkey.Client, batch []adjustment) error {
+func (l *lane) pushBatch(ctx context.Context, c valkey.Client, batch []script.Adjustment) error {
 	done, err := l.v.adjust(ctx, c, batch)
 	if err == nil || outageOf(err).unknown {
 		for _, a := range batch {
-			l.recall.Add(a.key, a.calls, a.reset)
+			l.recall.Add(a.Key, a.Calls, a.Reset)
 		}
 	}
 	switch {
@@ -115,32 +99,32 @@ func (l *lane) pushBatch(ctx context.Context, c valkey.Client, batch []adjustmen
 }
 
 // keep puts debts back that did not reach the store.
-func (s *standby) keep(batch []adjustment) {
+func (s *standby) keep(batch []script.Adjustment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range batch {
-		d := s.debts[a.key]
-		if d.calls == 0 || d.reset == a.reset {
-			d.calls += a.calls
-			d.reset, d.opened = a.reset, a.what == adjustDebtOpened
-			s.debts[a.key] = d
+		d := s.debts[a.Key]
+		if d.calls == 0 || d.reset == a.Reset {
+			d.calls += a.Calls
+			d.reset, d.opened = a.Reset, a.What == script.DebtOpened
+			s.debts[a.Key] = d
 		}
 	}
 }
 
 // adjust sends adjustments, once, and tells how many were done. In a cluster
 // every key has its own command: they lie in different slots.
-func (v *Valkey) adjust(ctx context.Context, c valkey.Client, batch []adjustment) (int, error) {
+func (v *Valkey) adjust(ctx context.Context, c valkey.Client, batch []script.Adjustment) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
 	if !v.clustered {
-		keys, packed := packAdjustments(batch)
+		keys, packed := script.PackAdjustments(batch)
 		reply, err := v.adjusting.Run(ctx, c, keys, packed)
-		return countDone(reply), err
+		return script.Adjusted(reply), err
 	}
 	commands := make([]valkey.Completed, len(batch))
 	for i := range batch {
-		keys, packed := packAdjustments(batch[i : i+1])
+		keys, packed := script.PackAdjustments(batch[i : i+1])
 		commands[i] = v.adjusting.Command(c, keys, packed)
 	}
 	done := 0
@@ -148,35 +132,13 @@ func (v *Valkey) adjust(ctx context.Context, c valkey.Client, batch []adjustment
 	for i, result := range c.DoMulti(ctx, commands...) {
 		reply, err := result.ToString()
 		if script.Missing(err) {
-			keys, packed := packAdjustments(batch[i : i+1])
+			keys, packed := script.PackAdjustments(batch[i : i+1])
 			reply, err = v.adjusting.Send(ctx, c, keys, packed)
 		}
-		done += countDone(reply)
+		done += script.Adjusted(reply)
 		if err != nil && (failed == nil || outageOf(err).unknown) {
 			failed = err // one of unknown outcome decides: nothing of the batch is sent again
 		}
 	}
 	return done, failed
-}
-
-func packAdjustments(batch []adjustment) ([]string, string) {
-	now := time.Now().UnixMilli()
-	keys := make([]string, len(batch))
-	packed := make([]byte, 0, 25*len(batch))
-	for i, a := range batch {
-		keys[i] = a.key
-		packed = append(packed, a.what)
-		packed = script.AppendNumber(packed, a.calls)
-		packed = script.AppendNumber(packed, a.reset)
-		packed = script.AppendNumber(packed, max(a.reset-now, 1))
-	}
-	return keys, string(packed)
-}
-
-func countDone(reply string) int {
-	n := 0
-	for i := range len(reply) {
-		n += int(reply[i])
-	}
-	return n
 }

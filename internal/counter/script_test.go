@@ -1,8 +1,10 @@
 package counter
 
 import (
+	"encoding/binary"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/counter/script"
+	"github.com/sluicegate/sluice/internal/counter/slots"
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
@@ -123,7 +126,7 @@ func spell(r script.Reply) string {
 	return said.String()
 }
 
-// 24 000 items of random limits, batches, portions and changed maxima on a given clock
+// 27 000 items of random limits, batches, portions and changed maxima on a given clock
 // that sometimes steps back: the script and the code that counts in memory say
 // the same at each of them.
 func TestScriptCountsAsTheCodeInMemoryDoes(t *testing.T) {
@@ -137,7 +140,7 @@ func TestScriptCountsAsTheCodeInMemoryDoes(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	m := model{rates: map[string]window{}, quotas: map[string]int64{}}
 	now, back := time.Now().AddDate(10, 0, 0).UnixMicro(), 0 // the store itself must not take anything for expired
-	for range 3000 {
+	for range 6000 {
 		switch random.IntN(90) {
 		case 0:
 			now, back = now-random.Int64N(3_000_000_000), back+1
@@ -149,7 +152,7 @@ func TestScriptCountsAsTheCodeInMemoryDoes(t *testing.T) {
 		var p packed
 		p.Reset()
 		var said []string
-		for range 8 {
+		for range 1 + 7*random.IntN(2) { // of one item the keys are different, of eight they repeat
 			limits := randomLimits(random)
 			portion := 1 + random.IntN(5)*random.IntN(4)
 			calls := portion * random.IntN(1+40/portion)
@@ -238,11 +241,93 @@ func TestScriptLeavesForeignValuesAlone(t *testing.T) {
 	}
 }
 
+// oldRate is a rate as versions before the one that notes its expiry wrote it.
+func oldRate(groups ...group) string {
+	total := int64(0)
+	var tail []byte
+	for _, g := range groups {
+		total += g.calls
+		tail = binary.LittleEndian.AppendUint64(tail, math.Float64bits(float64(g.last)))
+		tail = binary.LittleEndian.AppendUint32(tail, uint32(g.calls))
+	}
+	return string(append(binary.LittleEndian.AppendUint32(nil, uint32(total)), tail...))
+}
+
+// Gateways of two versions may share a store while one replaces the other.
+func TestScriptGoesOnFromRatesOfAnOlderVersion(t *testing.T) {
+	store := testenv.Valkey(t)
+	v, err := OpenValkey(t.Context(), ValkeyOptions{Addresses: []string{store.Addr}, Timeout: 10 * time.Second, Outage: Closed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	now := time.Now().UnixMicro()
+	l := Limit{Key: "rate", Kind: Rate, Max: 6, Period: time.Minute}
+	store.Do("SET", l.Key, oldRate(group{now - 61e6, 1}, group{now - 10e6, 2}, group{now - 9e6, 1}), "PX", "51000")
+	counts := make([]Count, 1)
+	for i, left := range []int64{2, 1, 0} {
+		if refused, err := v.Take(t.Context(), []Limit{l}, 1, counts); err != nil || refused >= 0 || counts[0].Remaining != left {
+			t.Errorf("call %d: refused %d, %v, %d left, want %d", i, refused, err, counts[0].Remaining, left)
+		}
+	}
+	if freed := counts[0].ResetAt - now/1000; freed < 49_000 || freed > 51_000+patienceMillis {
+		t.Errorf("a call is freed in %d ms, want about 50000", freed)
+	}
+	if refused, err := v.Take(t.Context(), []Limit{l}, 1, counts); err != nil || refused != 0 {
+		t.Errorf("a seventh call: refused %d, %v", refused, err)
+	}
+	if ends := millis(t, store.Do("PEXPIRETIME", l.Key)); ends < now/1000+60_000 {
+		t.Errorf("expires in %d ms, before the calls leave", ends-now/1000)
+	}
+}
+
+// patienceMillis is how long a busy machine may hold up a test.
+const patienceMillis = 10_000
+
+func millis(t *testing.T, s string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A rate's expiry is written rarely, and yet never before the last call leaves,
+// nor much later.
+func TestRateExpiresAfterItsLastCallWhateverItsPeriod(t *testing.T) {
+	store := testenv.Valkey(t)
+	v, err := OpenValkey(t.Context(), ValkeyOptions{Addresses: []string{store.Addr}, Timeout: 10 * time.Second, Outage: Closed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	counts, changes, before := make([]Count, 1), 0, ""
+	for i, period := range []time.Duration{
+		time.Minute, time.Minute, time.Second, 90 * time.Second, 90 * time.Second, time.Hour, 24 * time.Hour, time.Minute, 24 * time.Hour, 48 * time.Hour,
+	} {
+		from := time.Now()
+		if _, err := v.Take(t.Context(), []Limit{{Key: "rate", Kind: Rate, Max: 1000, Period: period}}, 1, counts); err != nil {
+			t.Fatal(err)
+		}
+		ends := store.Do("PEXPIRETIME", "rate")
+		if ends != before {
+			changes, before = changes+1, ends
+		}
+		if at := time.UnixMilli(millis(t, ends)); at.Before(from.Add(period)) || at.After(time.Now().Add(49*time.Hour+time.Second)) {
+			t.Errorf("call %d: expires %s after it, want at least %s", i, at.Sub(from), period)
+		}
+	}
+	if changes != 4 { // the first, one hour, one day, two days
+		t.Errorf("the expiry was written %d times, want 4", changes)
+	}
+}
+
 // The slot of a key, against a store's own answer.
 func TestSlotsAreTheStores(t *testing.T) {
 	store := testenv.Valkey(t, "--cluster-enabled", "yes")
 	for _, key := range []string{"a", "", "{", "{}", "{}x", "a{b}c", "a{b", "{a}{b}", "a{}{b}", "quota-api-{0123abcd}", "ключ", "{{x}}"} {
-		if got, want := strconv.Itoa(slot(key)), store.Do("CLUSTER", "KEYSLOT", key); got != want {
+		if got, want := strconv.Itoa(slots.Of(key)), store.Do("CLUSTER", "KEYSLOT", key); got != want {
 			t.Errorf("slot of %q: %s, want %s", key, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/counter/recall"
+	"github.com/sluicegate/sluice/internal/counter/script"
 )
 
 // away asks a standby so many times and returns how many it admitted.
@@ -90,6 +91,6 @@ func TestStandbyOwesNothingForCallsOfUnknownOutcome(t *testing.T) {
 		t.Errorf("debts handed over: %v, still owes: %v", handed, s.owes())
 	}
 	expect(t, "admitted before the store knows", away(t, s, 5, &outage{cause: errors.New("refused")}, q), 0)
-	s.keep([]adjustment{{what: adjustDebt, key: q.Key, calls: 1}})
+	s.keep([]script.Adjustment{{What: script.Debt, Key: q.Key, Calls: 1}})
 	expect(t, "a debt that did not arrive is kept", s.debts[q.Key].calls, int64(1))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/counter/recall"
 	"github.com/sluicegate/sluice/internal/counter/script"
+	"github.com/sluicegate/sluice/internal/counter/slots"
 )
 
 // clusterLanes is how many lanes a cluster's slots are spread over.
@@ -111,11 +112,11 @@ func (v *Valkey) epochKeys(lane int) []string {
 	if !v.clustered {
 		return []string{name}
 	}
-	const size, end = slots / clusterLanes, 16 // 16 slots of either end: names are found soon
+	const size, end = slots.Count / clusterLanes, 16 // 16 slots of either end: names are found soon
 	keys := make([]string, 2)
 	for i := 0; keys[0] == "" || keys[1] == ""; i++ {
 		key := name + ":{" + strconv.Itoa(i) + "}"
-		switch at := slot(key) - lane*size; {
+		switch at := slots.Of(key) - lane*size; {
 		case at >= 0 && at < end:
 			keys[0] = key
 		case at >= size-end && at < size:
@@ -242,7 +243,7 @@ func (v *Valkey) Reset(ctx context.Context, keys ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, max(v.timeout, time.Second))
 	defer cancel()
 	for _, key := range keys {
-		l := v.laneOf(slot(key))
+		l := v.laneOf(slots.Of(key))
 		if err := (*c).Do(ctx, (*c).B().Del().Key(key).Build()).Error(); err != nil {
 			return outageOf(err)
 		}
@@ -253,7 +254,7 @@ func (v *Valkey) Reset(ctx context.Context, keys ...string) error {
 }
 
 // laneOf returns the lane of a slot.
-func (v *Valkey) laneOf(slot int) *lane { return v.lanes[slot*len(v.lanes)/slots] }
+func (v *Valkey) laneOf(slot int) *lane { return v.lanes[slot*len(v.lanes)/slots.Count] }
 
 // decide asks the store, or the outage policy in its place. local tells that the
 // policy decided.

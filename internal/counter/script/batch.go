@@ -132,9 +132,9 @@ func appendShape(p []byte, forms []Form) []byte {
 	p = append(p, byte(len(forms)))
 	for _, f := range forms {
 		p = append(p, flag(f.Rate))
-		p = AppendNumber(p, f.Max)
-		p = AppendNumber(p, f.Period)
-		p = AppendNumber(p, f.Group)
+		p = appendNumber(p, f.Max)
+		p = appendNumber(p, f.Period)
+		p = appendNumber(p, f.Group)
 	}
 	return p
 }
@@ -146,7 +146,7 @@ func flag(on bool) byte {
 	return 0
 }
 
-// AppendNumber packs a number as scripts read it. Beyond 2^53 it is rounded.
-func AppendNumber(p []byte, n int64) []byte {
+// appendNumber packs a number as scripts read it. Beyond 2^53 it is rounded.
+func appendNumber(p []byte, n int64) []byte {
 	return binary.LittleEndian.AppendUint64(p, math.Float64bits(float64(n)))
 }

@@ -3,20 +3,24 @@
 --   head:  u8 repeats (1: a key may stand in several items), u8 shapes, and per
 --          shape u8 limits, per limit u8 kind (0 quota, 1 rate), f64 max, f64
 --          period in microseconds, f64 calls a group may hold
---   item:  u16 calls, u16 portion, u8 shape, u8 ask (1: tell quotas' expiry)
+--   item:  u16 calls, u16 portion, u8 shape from 1, u8 ask (1: tell when the
+--          periods of its quotas end)
 --   reply: f64 granted × 256 + index that refused (255 none, 254 not a
 --          counter), per limit f64 free before the item, f64 reset: of a quota
---          its expiry in unix milliseconds (-1 never, -2 none open, -3 open but
---          not asked), of a rate the milliseconds until a call is freed
+--          its expiry in unix milliseconds (-1 never, -2 none open, -3 open
+--          before and not asked), of a rate the milliseconds until a call is freed
+--   rate:  u32 calls held, f64 minus its expiry in unix microseconds, u32 0,
+--          then groups of f64 last time, u32 calls. To a version before this
+--          the expiry looks like a group that left long ago; values of such a
+--          version have none, and get one when they are written.
 -- Calls are granted in whole portions, as many as fit.
 -- An error inside a script does not undo what it wrote, so an item reads and
--- checks all its keys before it writes the first. Each call of a command costs
--- about as much as all the arithmetic of an item: hence one MGET, and no
--- expiry read or written that is known.
+-- checks all its keys before it writes the first. A command costs as much as all
+-- the arithmetic of an item: hence one MGET, and no expiry that is known is read
+-- or written.
 local call, get, put, sub, find = redis.call, struct.unpack, struct.pack, string.sub, string.find
 local a, keys, base, now, out, top = ARGV[1], KEYS, 0, nil, {}, 0
-local repeats, count, pos = get('<BB', a)
-local shapes = {}
+local shapes, repeats, count, pos = {}, get('<BB', a)
 for i = 1, count do
   local limits, n = {}
   n, pos = get('<B', a, pos)
@@ -28,9 +32,31 @@ for i = 1, count do
   end
   shapes[i] = limits
 end
+
+-- moved is the groups of s from p on, earlier by late.
+local function moved(s, p, late)
+  local parts = {}
+  for q = p, #s, 12 do
+    local t, c = get('<dI4', s, q)
+    parts[#parts + 1] = put('<dI4', t - late, c)
+  end
+  return table.concat(parts)
+end
+
+-- expiry is when a rate that is written now is to expire, in microseconds: late
+-- enough that most writes need not set it again.
+local function expiry(per)
+  local slack = per
+  if slack < 1e7 then slack = 1e7 elseif slack > 3.6e9 then slack = 3.6e9 end
+  return math.ceil((now + per + slack) / 1000) * 1000
+end
+
 local found, from
 if repeats == 0 then found, from = call('MGET', unpack(keys)), 0 end
-local values, useds, ends, starts, lasts, olds, moved = {}, {}, {}, {}, {}, {}, {} -- what the reading half found, by limit
+-- What the reading half of an item found, by limit; of rates also the expiry,
+-- where the groups begin, the calls of the newest, the time of the oldest, and
+-- whether the clock stepped back.
+local values, useds, ends, starts, lasts, olds, backs = {}, {}, {}, {}, {}, {}, {}
 while pos <= #a do
   local refused, grant, portion, shape, ask = 255
   grant, portion, shape, ask, pos = get('<HHBB', a, pos)
@@ -43,34 +69,27 @@ while pos <= #a do
       if call('EXISTS', keys[base + i]) == 1 then used = nil end
       ends[i] = 0
     elseif l.kind == 0 then -- a quota: an integer that expires
-      if #s <= 16 and (find(s, '^%-?[1-9]%d*$') or s == '0') then used = s + 0 else used = nil end
+      if #s <= 17 and find(s, '^%-?[1-9]%d*$') or s == '0' then used = s + 0 else used = nil end
     elseif #s < 16 or #s % 12 ~= 4 then used = nil
     else
-      -- a rate: u32 total, f64 minus its expiry, u32 0, then groups of f64 last
-      -- time, u32 calls. Without an expiry it is by an older version.
-      local per, size, p, t, c, till, newest, last = l.per, #s, 5
+      local per, p, till, t, c = l.per, 5, 0
       used, t, c = get('<I4dI4', s)
-      if c == 0 then
+      if c == 0 and #s >= 28 then
         till, p = -t, 17
-        if size < 28 then used = nil else t, c = get('<dI4', s, 17) end
-      else till = 0 end
-      if used then
-        newest, last = t, c
-        if size > p + 11 then newest, last = get('<dI4', s, size - 11) end
-        local late, dirty = newest - now, false
-        if late > 0 then -- the clock stepped back: move the times, keep the ages
-          local parts = {}
-          for q = p, size, 12 do local u, d = get('<dI4', s, q); parts[#parts + 1] = put('<dI4', u - late, d) end
-          s, p, t, dirty = table.concat(parts), 1, t - late, true
-          size = #s
-        end
-        while t + per <= now do -- the oldest groups leave
-          used, p = used - c, p + 12
-          if p > size then s = false; break end
-          t, c = get('<dI4', s, p)
-        end
-        ends[i], starts[i], lasts[i], olds[i], moved[i] = till, p, last, t, dirty
+        t, c = get('<dI4', s, 17)
+      elseif c == 0 then used = nil end
+      local newest, last, back = t, c, false
+      if #s > p + 11 then newest, last = get('<dI4', s, #s - 11) end
+      local late = newest - now
+      if late > 0 then -- the clock stepped back: move the times, keep the ages
+        s, p, t, back = moved(s, p, late), 1, t - late, true
       end
+      while used and t + per <= now do -- the oldest groups leave
+        used, p = used - c, p + 12
+        if p > #s then s = false; break end
+        t, c = get('<dI4', s, p)
+      end
+      ends[i], starts[i], lasts[i], olds[i], backs[i] = till, p, last, t, back
     end
     if not used then grant, refused, used, s = 0, 254, l.max, false end
     local free = l.max - used
@@ -84,45 +103,40 @@ while pos <= #a do
     local l, key, s, reset = limits[i], keys[base + i], values[i], 0
     local per = l.per
     if l.kind == 0 then
-      reset = -3
+      local tell = ask == 1
       if s then
         if grant > 0 then call('INCRBY', key, grant) end
-      elseif grant == 0 then reset = -2
-      elseif per > 0 then ask = 1; call('SET', key, grant, 'PX', per / 1000)
-      else reset = -1; call('SET', key, grant) end
-      if ask == 1 then reset = call('PEXPIRETIME', key) end
+      elseif grant > 0 then
+        tell = true
+        if per > 0 then call('SET', key, grant, 'PX', per / 1000) else call('SET', key, grant) end
+      end
+      if tell then reset = call('PEXPIRETIME', key) elseif s then reset = -3 else reset = -2 end
     else
-      if grant > 0 or s and moved[i] then
-        local till, middle, rest, add, c = ends[i], '', grant, 0, 0
+      if grant > 0 or s and backs[i] then
+        local groups, till, rest, add, c = '', ends[i], grant, 0, 0
         if s then
           c = lasts[i]
           add = l.size - c -- the newest group fills first
           if add > rest then add = rest elseif add < 0 then add = 0 end
+          rest = rest - add
           local p = starts[i]
-          if add == 0 then middle = sub(s, p)
-          else
-            if #s > p + 11 then middle = sub(s, p, -13) else olds[i] = now end
-            rest = rest - add
-          end
+          if add == 0 then groups = sub(s, p)
+          elseif #s > p + 11 then groups = sub(s, p, -13)
+          else olds[i] = now end
         else olds[i] = now end
         local stays = till >= now + per
-        if not stays then
-          local slack = per
-          if slack < 1e7 then slack = 1e7 elseif slack > 3.6e9 then slack = 3.6e9 end
-          till = math.ceil((now + per + slack) / 1000) * 1000
-        end
-        if add > 0 and middle == '' then middle = put('<I4dI4dI4', useds[i] + grant, -till, 0, now, c + add)
+        if not stays then till = expiry(per) end
+        if add > 0 and groups == '' then s = put('<I4dI4dI4', useds[i] + grant, -till, 0, now, c + add)
         else
-          middle = put('<I4dI4', useds[i] + grant, -till, 0) .. middle
-          if add > 0 then middle = middle .. put('<dI4', now, c + add) end
+          s = put('<I4dI4', useds[i] + grant, -till, 0) .. groups
+          if add > 0 then s = s .. put('<dI4', now, c + add) end
         end
         while rest > 0 do
           add = l.size
           if add > rest then add = rest end
-          middle, rest = middle .. put('<dI4', now, add), rest - add
+          s, rest = s .. put('<dI4', now, add), rest - add
         end
-        if stays then call('SET', key, middle, 'KEEPTTL') else call('SET', key, middle, 'PXAT', till / 1000) end
-        s = middle
+        if stays then call('SET', key, s, 'KEEPTTL') else call('SET', key, s, 'PXAT', till / 1000) end
       end
       if s then reset = (olds[i] + per - now) / 1000 end
     end

@@ -1,13 +1,14 @@
-package counter
+// Package slots knows where a cluster keeps a key.
+package slots
 
 import "strings"
 
-// slots is how many a cluster spreads its keys over.
-const slots = 16384
+// Count is how many slots a cluster spreads its keys over.
+const Count = 16384
 
-// hashTag is the part of a key that decides its slot: what stands in the first
+// Tag is the part of a key that decides its slot: what stands in the first
 // pair of braces, or all of it when there is none or it is empty.
-func hashTag(key string) string {
+func Tag(key string) string {
 	if open := strings.IndexByte(key, '{'); open >= 0 {
 		if end := strings.IndexByte(key[open+1:], '}'); end > 0 {
 			return key[open+1 : open+1+end]
@@ -16,14 +17,14 @@ func hashTag(key string) string {
 	return key
 }
 
-// slot is where a cluster keeps a key: CRC-16/XMODEM of its hash tag.
-func slot(key string) int {
+// Of returns the slot, below Count, where a cluster keeps a key: CRC-16/XMODEM of its hash tag.
+func Of(key string) int {
 	var crc uint16
-	tag := hashTag(key)
+	tag := Tag(key)
 	for i := range len(tag) {
 		crc = crc<<8 ^ crcTable[byte(crc>>8)^tag[i]]
 	}
-	return int(crc) % slots
+	return int(crc) % Count
 }
 
 var crcTable = func() (table [256]uint16) {

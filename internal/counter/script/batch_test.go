@@ -1,0 +1,87 @@
+package script
+
+import (
+	"fmt"
+	"hash/maphash"
+	"strings"
+	"testing"
+)
+
+var seed = maphash.MakeSeed()
+
+func add(b *Batch, forms []Form, keys ...string) int {
+	item := b.Open(b.Shape(forms))
+	b.Count(item, 1, 1)
+	for i, key := range keys {
+		b.Key(key, maphash.String(seed, key), i == 0)
+	}
+	return item
+}
+
+func TestBatchPacksACommonShapeOnceAndTellsKeysThatRepeat(t *testing.T) {
+	one := []Form{{Max: 5, Period: 60e6, Group: 1}}
+	two := []Form{{Rate: true, Max: 5, Period: 1e6, Group: 1}, one[0]}
+	var b Batch
+	for range 3 { // a batch is used again
+		b.Reset()
+		for i := range 200 {
+			add(&b, two, fmt.Sprint("rate", i), fmt.Sprint("quota", i))
+		}
+		if got, want := len(b.Pack()), 2+1+2*25+200*6; got != want || b.repeats {
+			t.Fatalf("200 items of one shape take %d bytes, repeat: %v, want %d", got, b.repeats, want)
+		}
+		add(&b, one, "quota7")
+		if got := b.Pack(); got[0] != 1 || got[1] != 2 {
+			t.Errorf("repeats %d, shapes %d, want 1 and 2", got[0], got[1])
+		}
+		if item := b.Latest(maphash.String(seed, "quota7")); item != 200 {
+			t.Errorf("quota7 begins item %d, want 200", item)
+		}
+		if item := b.Latest(maphash.String(seed, "quota8")); item != -1 {
+			t.Errorf("quota8 begins item %d, want none", item)
+		}
+		if item := b.Latest(maphash.String(seed, "rate8")); item != 8 {
+			t.Errorf("rate8 begins item %d, want 8", item)
+		}
+		if got := b.PackItem(200); got[0] != 0 || got[1] != 1 || got[len(got)-2] != 1 || len(got) != 2+1+25+6 {
+			t.Errorf("an item alone: %q", got)
+		}
+	}
+}
+
+func TestBatchIsFullAtItsBounds(t *testing.T) {
+	var b Batch
+	b.Reset()
+	for i := 0; b.Room(1); i++ {
+		add(&b, []Form{{Max: int64(i)}}, fmt.Sprint(i))
+	}
+	if b.Len() != maxShapes {
+		t.Errorf("%d items of different shapes, want %d", b.Len(), maxShapes)
+	}
+	b.Reset()
+	for i := 0; b.Room(16); i++ {
+		keys := strings.Fields(strings.Repeat(fmt.Sprint(" ", i), 16))
+		add(&b, make([]Form, 16), keys...)
+	}
+	if len(b.Keys) != MaxKeys {
+		t.Errorf("%d keys, want %d", len(b.Keys), MaxKeys)
+	}
+}
+
+// Places of an earlier batch are free, even when the turns begin again.
+func TestIndexForgetsItsTurns(t *testing.T) {
+	x := index{turn: ^uint32(0) - 1}
+	for range 4 {
+		x.reset()
+		for i := range uint64(MaxKeys) {
+			if x.put(i<<40|i*7, int32(i)) {
+				t.Fatalf("turn %d: %d was there", x.turn, i)
+			}
+		}
+		for i := range uint64(MaxKeys) {
+			if got := x.find(i<<40 | i*7); got != int(i) {
+				t.Fatalf("turn %d: %d found as %d", x.turn, i, got)
+			}
+		}
+	}
+}
