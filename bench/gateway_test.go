@@ -52,6 +52,8 @@ type settings struct {
 	store   keystore.Store  // nil: in this process
 	cache   int             // sessions in memory; 0: 10,000
 
+	reloadCPU float64 // share of a processor for changes; 0: all there are
+
 	operations int // bytes for what is known of them; 0: 32 MiB
 }
 
@@ -91,7 +93,7 @@ func newWorld(tb testing.TB, s settings) *world {
 	limiter := limit.New(s.counter, log)
 	trusted := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	w.gateway = gateway.New(gateway.Deps{
-		Config: gateway.Config{Wire: wireConfig(), Trusted: trusted, ShowReason: true},
+		Config: gateway.Config{Wire: wireConfig(), Trusted: trusted, ShowReason: true, ReloadCPU: s.reloadCPU},
 		Stages: gateway.Stages{
 			Auth:    auth.New(w.sessions, 3),
 			Access:  access.New(access.Options{Log: log}),
