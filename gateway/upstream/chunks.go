@@ -1,5 +1,7 @@
 package upstream
 
+import "github.com/sluicegate/sluice/gateway/upstream/field"
+
 // chunks takes a chunked body apart, however it arrives in pieces. Extensions
 // are skipped and trailers dropped, both within bounds.
 type chunks struct {
@@ -125,7 +127,7 @@ func (k *chunks) trailers(c byte) error {
 	switch {
 	case k.state == trailerStart && c == '\r':
 		k.state = trailerEnd
-	case k.state <= trailerName && tokenByte[c]:
+	case k.state <= trailerName && field.IsTokenByte(c):
 		k.state = trailerName
 	case k.state == trailerName && c == ':':
 		k.state = trailerLine

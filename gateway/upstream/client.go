@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"unsafe"
 
+	"github.com/sluicegate/sluice/gateway/upstream/field"
 	"github.com/sluicegate/sluice/gateway/wire"
 )
 
@@ -50,9 +51,9 @@ func isTrusted(addr netip.Addr, trusted []netip.Prefix) bool {
 func cutLastElement(list []byte) (before, element []byte) {
 	i := bytes.LastIndexByte(list, ',')
 	if i < 0 {
-		return nil, trim(list)
+		return nil, field.Trim(list)
 	}
-	return list[:i:i], trim(list[i+1:])
+	return list[:i:i], field.Trim(list[i+1:])
 }
 
 // parseHop reads an address as proxies write it: bare, in brackets, or with a

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream/field"
 	"github.com/sluicegate/sluice/gateway/wire"
 )
 
@@ -15,7 +16,7 @@ import (
 type forwarded struct {
 	trusted    bool // the peer is a proxy that is believed
 	userAgent  bool // the client sent one
-	connection connectionLists
+	connection field.Connection
 
 	upgrade      []byte // protocols that the client would rather speak
 	upgradeTwice bool   // more than one line names such
@@ -59,7 +60,7 @@ func (s *forwarded) copyLines(dst []byte, call *wire.Call, drop []string) ([]byt
 		kept = f.End
 	}
 	dst = append(dst, call.Lines[kept:]...)
-	if s.connection.tooMany {
+	if s.connection.TooMany {
 		return dst, errHeader
 	}
 	for _, name := range drop {
@@ -69,7 +70,7 @@ func (s *forwarded) copyLines(dst []byte, call *wire.Call, drop []string) ([]byt
 			}
 		}
 	}
-	return dst[:start+len(s.connection.strip(dst[start:]))], nil
+	return dst[:start+len(s.connection.Strip(dst[start:]))], nil
 }
 
 // look tells whether a line passes that has one of the names known.
@@ -82,7 +83,7 @@ func (s *forwarded) look(call *wire.Call, f *wire.Field) (pass bool) {
 	case wire.NameForwarded:
 		return s.trusted
 	case wire.NameConnection:
-		s.connection.add(call.ValueOf(f))
+		s.connection.Add(call.ValueOf(f))
 		return false
 	case wire.NameUpgrade:
 		s.upgradeTwice = s.upgrade != nil
@@ -108,11 +109,11 @@ func (s *forwarded) hear(name wire.Name, value []byte) (pass bool) {
 		s.chain[s.links] = value
 		s.links++
 	case wire.NameXForwardedProto:
-		if equalFold(value, "http") || equalFold(value, "https") {
+		if field.EqualFold(value, "http") || field.EqualFold(value, "https") {
 			s.proto = value
 		}
 	case wire.NameXForwardedHost:
-		if isHost(value) {
+		if field.IsHost(value) {
 			s.host = value
 		}
 	case wire.NameXForwardedPort:
@@ -123,15 +124,6 @@ func (s *forwarded) hear(name wire.Name, value []byte) (pass bool) {
 		return true
 	}
 	return false
-}
-
-func isHost(b []byte) bool {
-	for _, c := range b {
-		if !hostByte[c] {
-			return false
-		}
-	}
-	return len(b) > 0
 }
 
 func isDropped(name []byte, drop []string) bool {
@@ -256,7 +248,7 @@ func (s *forwarded) portOf(host, proto []byte) []byte {
 		(host[0] != '[' || host[i-1] == ']') {
 		return host[i+1:]
 	}
-	if equalFold(proto, "https") {
+	if field.EqualFold(proto, "https") {
 		return port443
 	}
 	return port80

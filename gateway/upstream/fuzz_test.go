@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream/field"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/valyala/fasthttp"
 )
@@ -147,7 +148,7 @@ func checkLines(t *testing.T, lines []byte) {
 	}
 	for line := range strings.SplitSeq(text, "\r\n") {
 		name, value, found := strings.Cut(line, ":")
-		if !found || !isToken([]byte(name)) || strings.ContainsAny(value, "\r\n\x00") {
+		if !found || !field.IsToken([]byte(name)) || strings.ContainsAny(value, "\r\n\x00") {
 			t.Errorf("line %q in %q", line, lines)
 		}
 	}
@@ -193,7 +194,7 @@ func FuzzRequestLines(f *testing.F) {
 	f.Add([]byte("A: b\n c\rConnection: x\r\nX-Forwarded-Host: a\x00\r\n"), "a b\r\n", "h", true)
 	f.Add([]byte("X-Forwarded-Proto: https\rX: y\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n"), "#", "h", false)
 	f.Fuzz(func(t *testing.T, raw []byte, query, host string, trusted bool) {
-		if !isHost([]byte(host)) {
+		if !field.IsHost([]byte(host)) {
 			return // which the server refuses
 		}
 		head := "GET / HTTP/1.1\r\nHost: " + host + "\r\n" + string(raw) + "\r\n"

@@ -3,6 +3,8 @@ package upstream
 import (
 	"bytes"
 	"strconv"
+
+	"github.com/sluicegate/sluice/gateway/upstream/field"
 )
 
 const (
@@ -19,7 +21,7 @@ type head struct {
 	chunked    bool
 	http10     bool
 	events     bool // the body is an event stream
-	connection connectionLists
+	connection field.Connection
 	upgrade    []byte // protocol that is spoken from here on; aliases what was parsed
 }
 
@@ -191,52 +193,52 @@ func (h *head) parseLines(dst, lines []byte) ([]byte, error) {
 	if h.chunked && h.http10 {
 		return dst, malformed("Transfer-Encoding in an HTTP/1.0 answer")
 	}
-	return dst[:start+len(h.connection.strip(dst[start:]))], nil
+	return dst[:start+len(h.connection.Strip(dst[start:]))], nil
 }
 
 // parseLine looks at one line and tells whether it goes to the client. Folded
 // lines fail, as their beginning is no name.
 func (h *head) parseLine(line []byte) (pass bool, err error) {
 	colon := bytes.IndexByte(line, ':')
-	if colon < 0 || !isToken(line[:colon]) {
+	if colon < 0 || !field.IsToken(line[:colon]) {
 		return false, malformed("header name")
 	}
 	name := line[:colon]
 	switch len(name) {
 	case len("te"):
-		return !equalFold(name, "te"), nil
+		return !field.EqualFold(name, "te"), nil
 	case len("trailer"):
-		if equalFold(name, "upgrade") {
-			h.upgrade = trim(line[colon+1:])
+		if field.EqualFold(name, "upgrade") {
+			h.upgrade = field.Trim(line[colon+1:])
 			return false, nil
 		}
-		return !equalFold(name, "trailer"), nil
+		return !field.EqualFold(name, "trailer"), nil
 	case len("connection"):
-		if equalFold(name, "connection") {
-			if h.connection.add(line[colon+1:]); h.connection.tooMany {
+		if field.EqualFold(name, "connection") {
+			if h.connection.Add(line[colon+1:]); h.connection.TooMany {
 				return false, malformed("too many Connection lines")
 			}
 			return false, nil
 		}
-		return !equalFold(name, "keep-alive"), nil
+		return !field.EqualFold(name, "keep-alive"), nil
 	case len("content-type"):
-		if equalFold(name, "content-type") && hasPrefixFold(trim(line[colon+1:]), "text/event-stream") {
+		if field.EqualFold(name, "content-type") && field.HasPrefix(field.Trim(line[colon+1:]), "text/event-stream") {
 			h.events = true
 		}
 	case len("content-length"):
-		if equalFold(name, "content-length") {
-			return false, h.setLength(trim(line[colon+1:]))
+		if field.EqualFold(name, "content-length") {
+			return false, h.setLength(field.Trim(line[colon+1:]))
 		}
 	case len("proxy-connection"):
-		return !equalFold(name, "proxy-connection"), nil
+		return !field.EqualFold(name, "proxy-connection"), nil
 	case len("transfer-encoding"):
-		if equalFold(name, "transfer-encoding") {
-			return false, h.setCoding(trim(line[colon+1:]))
+		if field.EqualFold(name, "transfer-encoding") {
+			return false, h.setCoding(field.Trim(line[colon+1:]))
 		}
 	case len("proxy-authenticate"):
-		return !equalFold(name, "proxy-authenticate"), nil
+		return !field.EqualFold(name, "proxy-authenticate"), nil
 	case len("proxy-authorization"):
-		return !equalFold(name, "proxy-authorization"), nil
+		return !field.EqualFold(name, "proxy-authorization"), nil
 	}
 	return true, nil
 }
@@ -263,7 +265,7 @@ func (h *head) setLength(value []byte) error {
 
 // setCoding accepts chunked, once, and nothing else.
 func (h *head) setCoding(value []byte) error {
-	if h.chunked || !equalFold(value, "chunked") {
+	if h.chunked || !field.EqualFold(value, "chunked") {
 		return malformed("transfer coding other than chunked")
 	}
 	h.chunked = true
@@ -279,5 +281,5 @@ func (h *head) bodyless(method []byte) bool {
 // has been read. With both a length and chunks, chunks are followed, but who
 // else has seen the answer may not have done so.
 func (h *head) reusable() bool {
-	return !h.http10 && !h.connection.close && !(h.chunked && h.length >= 0)
+	return !h.http10 && !h.connection.Close && !(h.chunked && h.length >= 0)
 }

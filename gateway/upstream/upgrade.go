@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream/field"
 	"github.com/sluicegate/sluice/gateway/upstream/tunnel"
 )
 
@@ -20,7 +21,7 @@ func (f *forward) upgrades(s *forwarded, ex *pipeline.Exchange) bool {
 	if s.upgradeTwice || call.HTTP10 || call.HasBody() || out.HasBody || out.Post || string(call.Method) != "GET" {
 		return false
 	}
-	return s.connection.holds(nameUpgrade) && mayBeSpoken(s.upgrade)
+	return s.connection.Holds(nameUpgrade) && mayBeSpoken(s.upgrade)
 }
 
 var nameUpgrade = []byte("upgrade")
@@ -30,12 +31,12 @@ var nameUpgrade = []byte("upgrade")
 func mayBeSpoken(list []byte) bool {
 	for len(list) > 0 {
 		var protocol []byte
-		protocol, list = cutElement(list)
+		protocol, list = field.CutElement(list)
 		name, version, versioned := bytes.Cut(protocol, []byte{'/'})
 		switch {
-		case !isToken(name) || versioned && !isToken(version):
+		case !field.IsToken(name) || versioned && !field.IsToken(version):
 			return false
-		case equalFold(name, "h2c"), equalFold(name, "h2"), equalFold(name, "http"), equalFold(name, "tls"):
+		case field.EqualFold(name, "h2c"), field.EqualFold(name, "h2"), field.EqualFold(name, "http"), field.EqualFold(name, "tls"):
 			return false
 		}
 	}
@@ -47,21 +48,10 @@ func appendUpgrade(dst, protocols []byte) []byte {
 	return appendLine(append(dst, "Connection: Upgrade\r\n"...), "Upgrade: ", protocols)
 }
 
-// lists tells whether a list has an element, in whatever case.
-func lists(list, element []byte) bool {
-	for len(list) > 0 {
-		var one []byte
-		if one, list = cutElement(list); bytes.EqualFold(one, element) {
-			return true
-		}
-	}
-	return false
-}
-
 // switchProtocols makes the answer by which client and upstream leave HTTP, and
 // has what follows passed on between them.
 func (t *try) switchProtocols(c *conn) error {
-	if len(t.head.upgrade) == 0 || !lists(t.upgrade, t.head.upgrade) {
+	if len(t.head.upgrade) == 0 || !field.Lists(t.upgrade, t.head.upgrade) {
 		return malformed("101 Switching Protocols, to one that was not asked for")
 	}
 	a, idle := t.ex.Answer, t.f.tunnelIdle

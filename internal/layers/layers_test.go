@@ -86,6 +86,7 @@ var rooms = []room{
 	{"gateway/vars", []string{"gateway/pipeline", "internal/definition", "internal/jsonscan"}, []string{fasthttp}},
 	{"gateway/upstream/identity", []string{"gateway/match", "internal/definition"}, nil},
 	{"gateway/upstream/tunnel", nil, nil},
+	{"gateway/upstream/field", nil, nil},
 	{"gateway/upstream", []string{"gateway/upstream/...", "internal/rawio", "internal/guard", "gateway/wire", "gateway/pipeline", "gateway/vars", "gateway/match", "internal/definition", "internal/secret"}, []string{fasthttp, fasthttpWS}},
 	{"gateway/subscription", nil, nil},
 	{"gateway/version", kit, []string{fasthttp}},
