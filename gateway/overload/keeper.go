@@ -33,7 +33,7 @@ type keeper struct {
 
 // pace is how long to wait until the next byte is sent.
 func (k *keeper) pace(delay time.Duration) time.Duration {
-	if k.control.phase == calm && delay < k.control.target/4 {
+	if k.control.phase == calm && delay < k.control.target/8 {
 		return tickCalm
 	}
 	return tickBusy

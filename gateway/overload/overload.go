@@ -4,7 +4,7 @@
 //
 // # How it decides
 //
-// Twenty to two hundred times a second a byte goes the way of a request, through
+// Ten to two hundred times a second a byte goes the way of a request, through
 // the poller and the scheduler, and the time that it waits is the delay that
 // requests have before anybody looks at them. When not one byte comes through
 // within the target (overload.target_delay) for two windows of 50 ms in a row,
@@ -222,9 +222,9 @@ func (g *Guard) Run(ctx context.Context) error {
 	}
 }
 
-// How often a byte is sent: rarely as long as nothing waits, because each wakes
-// the process.
+// How often a byte is sent: rarely as long as nothing waits, because each wakes a
+// process that may have nothing else to do, which takes it up to 0.1 ms.
 const (
-	tickCalm = 25 * time.Millisecond
+	tickCalm = 100 * time.Millisecond
 	tickBusy = 5 * time.Millisecond
 )
