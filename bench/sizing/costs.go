@@ -77,7 +77,7 @@ func Measured() Costs {
 		StoreBytes:     220,
 		DefinitionKiB:  0.45,
 		WritesPerFetch: 1,
-		KeyWriteMs:     2,
+		KeyWriteMs:     2, // 400 keys created through REST, CPU of all of its processes
 	}
 }
 

@@ -136,7 +136,8 @@ func (s *sizes) connections(ctx context.Context) error {
 const (
 	storeKeys    = 100_000
 	storeCallers = 256
-	storeFor     = 2 * time.Second
+	storeRounds  = 5
+	storeFor     = 700 * time.Millisecond
 
 	storePatience = 10 * time.Second // what a busy machine may take is measured, not refused
 )
@@ -205,19 +206,24 @@ func limitsOf(key string) []counter.Limit {
 // storeCost compares what a call costs whom cpu reads, under as many callers as
 // make it busy.
 func (s *sizes) storeCost(ctx context.Context, what string, predicted float64, cpu func() (time.Duration, error), call func(context.Context, int) error) error {
-	before, err := cpu()
-	if err != nil {
-		return err
+	costs := make([]float64, storeRounds)
+	for i := range costs {
+		before, err := cpu()
+		if err != nil {
+			return err
+		}
+		n, err := callers(ctx, math.MaxInt64, storeFor, call)
+		if err != nil {
+			return err
+		}
+		after, err := cpu()
+		if err != nil {
+			return err
+		}
+		costs[i] = micros(after-before) / float64(n)
 	}
-	n, err := callers(ctx, math.MaxInt64, storeFor, call)
-	if err != nil {
-		return err
-	}
-	after, err := cpu()
-	if err == nil {
-		s.point(what, "µs", predicted, micros(after-before)/float64(n))
-	}
-	return err
+	s.point(what, "µs", predicted, median(costs))
+	return nil
 }
 
 // callers has many call at a time until they called so often, or for so long
