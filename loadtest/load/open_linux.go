@@ -170,8 +170,12 @@ func (o *Open) pick() int32 {
 }
 
 // make sends a call on a connection that is idle, on a new one, or has it wait
-// for one.
+// for one. Who has waited longer than the plan's patience has gone.
 func (o *Open) make(c call) {
+	if o.now-c.due > o.plan.Patience {
+		o.tally(c).Late++
+		return
+	}
 	if n := len(o.idle); n > 0 {
 		i := o.idle[n-1]
 		o.idle = o.idle[:n-1]

@@ -301,3 +301,30 @@ func TestWaitingCallsKeepTheirOrder(t *testing.T) {
 		t.Errorf("%d calls came out, want 5000", next)
 	}
 }
+
+// A client that was held up itself must not send what nobody waits for any more.
+func TestCallsThatAreTooLateAreNotMade(t *testing.T) {
+	var served atomic.Int64
+	addr := serve(t, func(w io.Writer, path string) error {
+		served.Add(1)
+		return ok(w, path)
+	})
+	slow := askFor("/a/1k", 1)
+	send, first := slow.Request, true
+	slow.Request = func(dst []byte, n uint64) []byte {
+		if first { // the client's own stall
+			first = false
+			<-time.After(300 * time.Millisecond)
+		}
+		return send(dst, n)
+	}
+	plan := OpenPlan{Addr: addr, Conns: 8, Patience: 50 * time.Millisecond, Kinds: []Kind{slow}}
+	out := runOpen(t, plan, Pace{Rate: 500, For: 400 * time.Millisecond, Seed: 5})
+	all := out.Total()
+	if all.Late < all.Asked/3 || uint64(served.Load()) > all.Asked-all.Late+8 {
+		t.Errorf("of %d calls %d were too late, and %d were made", all.Asked, all.Late, served.Load())
+	}
+	if lag := out.Lag.Max(); lag < 200*time.Millisecond {
+		t.Errorf("the client says that it was late by %v", lag)
+	}
+}

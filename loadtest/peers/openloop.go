@@ -266,6 +266,7 @@ func (b *bench) printOpen(o, bare *opening) {
 	if o.store != nil {
 		store = fmt.Sprintf("%.1f", of(func(t openTurn) float64 { return t.store }))
 	}
+	b.noteLag(o.name, of(func(t openTurn) float64 { return t.lag }))
 	var sum load.Tally
 	for _, t := range o.turns {
 		sum.Add(t.all)
@@ -276,6 +277,15 @@ func (b *bench) printOpen(o, bare *opening) {
 	b.printf("| %s | %.0f | %.2f | %.2f | %.2f | %.2f | %.1f | **%.2f** | %s | %d | %d | %d |\n", o.name, of(func(t openTurn) float64 { return t.asked }),
 		of(func(t openTurn) float64 { return t.p50 }), of(p99), of(func(t openTurn) float64 { return t.p999 }), to(p99),
 		of(cpu), to(cpu), store, sum.Good, sum.Bad, sum.Late)
+}
+
+// noteLag says below a table that the client was late itself, in milliseconds at
+// the 99th percentile: whoever shares its core is part of what was measured then.
+func (b *bench) noteLag(name string, lag float64) {
+	const much = 5
+	if lag > much {
+		b.note("%s: the client itself was late by %.0f ms (99th percentile); its core had not enough time for it.", name, lag)
+	}
 }
 
 // medianOf is the median of one value of all turns.

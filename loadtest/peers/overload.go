@@ -136,6 +136,7 @@ func (b *bench) printOverload(all []*overload) {
 			millis(sum.Latency.Quantile(0.5)), millis(sum.Latency.Quantile(0.99)), millis(sum.Refusal.Quantile(0.99)),
 			micros(o.cpu)/float64(sum.Good+sum.Refused+sum.Bad), millis(o.during.Lag.Quantile(0.99)),
 			100*float64(o.after.Good)/float64(o.after.Asked))
+		b.noteLag(o.name, millis(o.during.Lag.Quantile(0.99)))
 		if o.during.First != nil {
 			b.note("%s: first error: %v", o.name, o.during.First)
 		}
@@ -216,6 +217,7 @@ func (b *bench) fairnessOf(ctx context.Context, name string, as setup, kinds fun
 			worst = t
 		}
 	}
+	b.noteLag(name, millis(got.during.Lag.Quantile(0.99)))
 	b.printShare(name, "greedy", got.during.Kind(0))
 	b.printShare("", "quiet, together", quiet)
 	b.printShare("", "quiet, the worst off", worst)
