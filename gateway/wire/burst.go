@@ -48,6 +48,14 @@ func (c *conn) stepBurst(fd uintptr) bool {
 	if c.idle.Load() {
 		c.resume()
 	}
+	c.sock.held, c.sock.fd = true, fd
+	over := c.serveBurst(fd)
+	c.sock.held = false
+	return over
+}
+
+// serveBurst answers what there is, and returns false to wait for more.
+func (c *conn) serveBurst(fd uintptr) bool {
 	for {
 		if c.r < c.w {
 			if c.next = c.answerWhole(); c.next != goOn || c.r < c.w {

@@ -32,6 +32,9 @@ type sock struct {
 	wait                bool  // the last write had to wait, or was timed: writeStep may ask to be called again
 	broken              bool  // the last write failed: nothing can be said any more
 
+	held bool    // a wait for reading is going on: the descriptor cannot go away
+	fd   uintptr // while held
+
 	readBy       time.Time     // deadline wanted for reads
 	writeTimeout time.Duration // for each wait of a write
 	slack        time.Duration // how much later than wanted a deadline may fire
@@ -146,7 +149,13 @@ func (s *sock) Write(p []byte) (int, error) {
 		return n, err
 	}
 	s.out, s.wait = p, false
-	err := s.send()
+	if s.held {
+		s.stepWrite(s.fd) // nearly always the socket takes all
+	}
+	var err error
+	if len(s.out) > 0 {
+		err = s.send()
+	}
 	sent := len(p) - len(s.out)
 	s.out, s.broken = nil, err != nil
 	return sent, err
