@@ -65,7 +65,11 @@ type world struct {
 }
 
 // seen is a request as the upstream got it.
-type seen struct{ method, uri, body, header string }
+type seen struct {
+	method, uri, body, header string
+
+	conn string // that it came on
+}
 
 // ceilings are those of the defaults.
 var ceilings = graphql.Ceilings{
@@ -141,7 +145,7 @@ func (w *world) serve(pools *upstream.Pools) {
 // answer is the upstream.
 func (w *world) answer(ctx *fasthttp.RequestCtx) {
 	w.mu.Lock()
-	w.seen = append(w.seen, seen{string(ctx.Method()), string(ctx.RequestURI()), string(ctx.PostBody()), ctx.Request.Header.String()})
+	w.seen = append(w.seen, seen{string(ctx.Method()), string(ctx.RequestURI()), string(ctx.PostBody()), ctx.Request.Header.String(), fmt.Sprint(ctx.ConnID())})
 	w.mu.Unlock()
 	ctx.SetContentType("application/json")
 	ctx.SetBodyString(`{"data":{"up":true}}`)

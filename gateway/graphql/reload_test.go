@@ -47,6 +47,20 @@ func TestOtherFaultsOfADefinitionAnswer503(t *testing.T) {
 	}
 }
 
+func TestConnectionsToUpstreamsAreKeptAcrossReloads(t *testing.T) {
+	w := newWorld(t)
+	other := func(a *definition.API) { a.Proxy.TargetURL = "http://127.0.0.1:9" }
+	w.mustApply(w.api("a", nil), w.api("b", other))
+	first := w.post(`{"query":"{ secret }"}`).seen[0].conn
+	for range 3 {
+		if got := w.post(`{"query":"{ secret }"}`).seen[0].conn; got != first {
+			t.Fatalf("connection %s after %s", got, first)
+		}
+		w.mustApply(w.api("a", nil))
+		w.mustApply(w.api("a", func(a *definition.API) { a.Name = "changed" }))
+	}
+}
+
 // The same text is another operation under another schema.
 func TestSchemasDoNotShareWhatIsKnown(t *testing.T) {
 	w := newWorld(t)
