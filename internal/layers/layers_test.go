@@ -83,7 +83,7 @@ var rooms = []room{
 	{"gateway/match", []string{"internal/frozen"}, nil},
 	{"gateway/pace", nil, nil},
 	{"gateway/pipeline", []string{"gateway/wire", "internal/definition", "internal/counter", "internal/event", "internal/graphql/rules", "internal/graphql/schema", "internal/graphql/validate"}, []string{fasthttp}},
-	{"gateway/vars", []string{"gateway/pipeline", "internal/definition", "internal/jsonscan"}, []string{fasthttp}},
+	{"gateway/vars", []string{"gateway/wire", "gateway/pipeline", "internal/definition", "internal/jsonscan"}, nil},
 	{"gateway/upstream/identity", []string{"gateway/match", "internal/definition"}, nil},
 	{"gateway/upstream/tunnel", nil, nil},
 	{"gateway/upstream/field", nil, nil},
