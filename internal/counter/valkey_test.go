@@ -1,6 +1,8 @@
 package counter_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +30,36 @@ func TestValkey(t *testing.T) {
 	store := testenv.Valkey(t)
 	suite(t, func(t *testing.T) subject {
 		return subject{Counter: openValkey(t, counter.ValkeyOptions{Addresses: []string{store.Addr}, Outage: counter.Closed})}
+	})
+}
+
+// gateways are several that share a store and take turns.
+type gateways struct {
+	each []counter.Counter
+	turn atomic.Int64
+}
+
+func (g *gateways) next() counter.Counter {
+	return g.each[int(g.turn.Add(1))%len(g.each)]
+}
+
+func (g *gateways) Take(ctx context.Context, limits []counter.Limit, calls int, counts []counter.Count) (int, error) {
+	return g.next().Take(ctx, limits, calls, counts)
+}
+
+func (g *gateways) Peek(ctx context.Context, limits []counter.Limit, counts []counter.Count) error {
+	return g.next().Peek(ctx, limits, counts)
+}
+
+func (g *gateways) Reset(ctx context.Context, keys ...string) error {
+	return g.next().Reset(ctx, keys...)
+}
+
+func TestValkeyOfTwoGatewaysInTurn(t *testing.T) {
+	store := testenv.Valkey(t)
+	suite(t, func(t *testing.T) subject {
+		o := counter.ValkeyOptions{Addresses: []string{store.Addr}, Outage: counter.Closed}
+		return subject{Counter: &gateways{each: []counter.Counter{openValkey(t, o), openValkey(t, o)}}}
 	})
 }
 
