@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,8 +32,21 @@ type item[T any] struct {
 	skipped *definition.Skipped
 }
 
-// parsed reads one object; where tells which it is.
-type parser[T any] func(where string, raw []byte) item[T]
+// A reader reads the objects of one kind.
+type reader[T any] struct {
+	pace  *pace.Pacer
+	name  string // of the list in a bundle
+	kind  definition.Kind
+	parse func(where string, raw []byte) item[T]
+}
+
+func apiReader(p *pace.Pacer) reader[definition.API] {
+	return reader[definition.API]{p, "apis", definition.KindAPI, parseAPI}
+}
+
+func policyReader(p *pace.Pacer) reader[definition.Policy] {
+	return reader[definition.Policy]{p, "policies", definition.KindPolicy, parsePolicy}
+}
 
 func parseAPI(where string, raw []byte) item[definition.API] {
 	a, err := definition.ParseAPI(raw)
@@ -85,10 +99,10 @@ func (h *held) replacedBy(ctx context.Context, p *pace.Pacer, data []byte) (*hel
 		h = &held{}
 	}
 	next := &held{revision: raw.revision, confirmedEmpty: raw.confirmedEmpty}
-	if next.apis, err = readAll(ctx, p, h.apis, raw.apis, "apis", definition.KindAPI, parseAPI); err != nil {
+	if next.apis, err = apiReader(p).all(ctx, h.apis, raw.apis); err != nil {
 		return nil, err
 	}
-	if next.policies, err = readAll(ctx, p, h.policies, raw.policies, "policies", definition.KindPolicy, parsePolicy); err != nil {
+	if next.policies, err = policyReader(p).all(ctx, h.policies, raw.policies); err != nil {
 		return nil, err
 	}
 	addAll(&next.digest, next.apis)
@@ -107,17 +121,18 @@ func addAll[T any](d *definition.Digest, items []item[T]) {
 	}
 }
 
-func readAll[T any](ctx context.Context, p *pace.Pacer, before []item[T], raw []json.RawMessage, name string, kind definition.Kind, parse parser[T]) ([]item[T], error) {
+// all reads a list; objects among those before stay what they are.
+func (r reader[T]) all(ctx context.Context, before []item[T], raw []json.RawMessage) ([]item[T], error) {
 	known := make(map[definition.Sum]*item[T], len(before))
 	for i := range before {
 		known[before[i].sum] = &before[i]
 	}
 	items := make([]item[T], len(raw))
-	err := pace.Each(ctx, p, len(raw), func(i int) {
-		if old := known[definition.SumOf(kind, raw[i])]; old != nil {
+	err := pace.Each(ctx, r.pace, len(raw), func(i int) {
+		if old := known[definition.SumOf(r.kind, raw[i])]; old != nil {
 			items[i] = *old
 		} else {
-			items[i] = parse(fmt.Sprintf("%s[%d]", name, i), raw[i])
+			items[i] = r.parse(fmt.Sprintf("%s[%d]", r.name, i), raw[i])
 		}
 		raw[i] = nil // not needed any more, and there are many
 	})
@@ -135,10 +150,10 @@ func (h *held) with(ctx context.Context, p *pace.Pacer, data []byte) (*held, err
 	}
 	next := &held{revision: d.Revision, confirmedEmpty: d.ConfirmedEmpty, digest: h.digest}
 	var err error
-	if next.apis, err = change(ctx, p, h.apis, d.APIs, "apis", parseAPI, &next.digest); err != nil {
+	if next.apis, err = apiReader(p).changed(ctx, h.apis, d.APIs, &next.digest); err != nil {
 		return nil, err
 	}
-	if next.policies, err = change(ctx, p, h.policies, d.Policies, "policies", parsePolicy, &next.digest); err != nil {
+	if next.policies, err = policyReader(p).changed(ctx, h.policies, d.Policies, &next.digest); err != nil {
 		return nil, err
 	}
 	if d.Digest != next.digest.String() {
@@ -147,20 +162,16 @@ func (h *held) with(ctx context.Context, p *pace.Pacer, data []byte) (*held, err
 	return next, nil
 }
 
-// change returns items after changes, in order.
-func change[T any](ctx context.Context, p *pace.Pacer, items []item[T], changes map[string]json.RawMessage, name string, parse parser[T], digest *definition.Digest) ([]item[T], error) {
+// changed returns items after changes, in order.
+func (r reader[T]) changed(ctx context.Context, items []item[T], changes map[string]json.RawMessage, digest *definition.Digest) ([]item[T], error) {
 	if len(changes) == 0 {
 		return items, nil
 	}
-	ids := make([]string, 0, len(changes))
-	for id := range changes {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
+	ids := slices.Sorted(maps.Keys(changes))
 	parsed := make([]item[T], len(ids))
-	err := pace.Each(ctx, p, len(ids), func(i int) {
+	err := pace.Each(ctx, r.pace, len(ids), func(i int) {
 		if raw := changes[ids[i]]; !definition.IsGone(raw) {
-			parsed[i] = parse(fmt.Sprintf("%s[%q]", name, ids[i]), raw)
+			parsed[i] = r.parse(fmt.Sprintf("%s[%q]", r.name, ids[i]), raw)
 			parsed[i].id = ids[i]
 		}
 	})
