@@ -163,8 +163,8 @@ func (c *conn) handle() outcome {
 	keep := !beside && !c.head.close && c.settle() && !c.srv.stopping.Load()
 	c.since = call.End()
 	keep = c.respond(keep)
-	if call.Answer.Stream != nil || c.sock.wait {
-		c.since = time.Now()
+	if call.Answer.Stream != nil || c.sock.wait || c.sock.raw == nil {
+		c.since = time.Now() // the client may have taken its time
 	}
 	if !keep {
 		return settled

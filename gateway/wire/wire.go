@@ -6,6 +6,12 @@
 // further requests, and holds its read buffer on every idle connection once
 // bodies are streamed. Handlers that are written for fasthttp can have its form
 // of a request; those that every request passes do without.
+//
+// A connection holds nothing but itself while it waits. What a request needs is
+// one pooled room, in which heads and small bodies stay where they were
+// received. On plain TCP a connection waits, reads and answers within one wait of
+// the poller's (see burst); whatever needs more bytes than came at once, and
+// connections with TLS, go the ordinary way, which means the same.
 package wire
 
 import (
