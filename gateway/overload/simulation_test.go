@@ -1,11 +1,13 @@
 package overload
 
 import (
+	"container/heap"
 	"fmt"
 	"log/slog"
 	"math"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +27,15 @@ type caller struct {
 	due           time.Duration
 }
 
+// order is the callers by when their next call is due, as a heap.
+type order []*caller
+
+func (o order) Len() int           { return len(o) }
+func (o order) Less(i, j int) bool { return o[i].due < o[j].due }
+func (o order) Swap(i, j int)      { o[i], o[j] = o[j], o[i] }
+func (o order) Push(any)           {}
+func (o order) Pop() any           { return nil }
+
 // share is what of the calls was served. Those of before may be among them.
 func (c *caller) share() float64 { return float64(c.served) / max(float64(c.asked), 1) }
 
@@ -32,6 +43,7 @@ func (c *caller) share() float64 { return float64(c.served) / max(float64(c.aske
 // in, wait for their turn, and take time when they are served or shed.
 type simulation struct {
 	callers []*caller
+	order   order
 	guard   *Guard
 	keeper  *keeper
 	stages  map[string]pipeline.Stage
@@ -62,7 +74,7 @@ const (
 
 func simulate(callers ...*caller) *simulation {
 	s := &simulation{
-		callers: callers, stages: map[string]pipeline.Stage{}, log: new(strings.Builder), slow: 1,
+		callers: callers, order: slices.Clone(callers), stages: map[string]pipeline.Stage{}, log: new(strings.Builder), slow: 1,
 		random: rand.New(rand.NewPCG(1, 2)), least: math.MaxInt64,
 	}
 	s.guard = New(target, slog.New(slog.NewTextHandler(s.log, nil)))
@@ -82,6 +94,7 @@ func (s *simulation) run(long time.Duration) {
 		c.asked, c.served = 0, 0
 		c.due = s.now + s.gap(c)
 	}
+	heap.Init(s.order)
 	for until := s.now + long; s.now < until; {
 		s.arrive()
 		if len(s.waiting) > 0 {
@@ -105,12 +118,11 @@ func (s *simulation) gap(c *caller) time.Duration {
 
 // arrive queues what has come in by now.
 func (s *simulation) arrive() {
-	for _, c := range s.callers {
-		for c.due <= s.now {
-			s.waiting = append(s.waiting, arrival{c.due, c})
-			c.due += s.gap(c)
-			c.asked++
-		}
+	for c := s.order[0]; c.due <= s.now; c = s.order[0] {
+		s.waiting = append(s.waiting, arrival{c.due, c})
+		c.due += s.gap(c)
+		c.asked++
+		heap.Fix(s.order, 0)
 	}
 }
 
