@@ -68,6 +68,7 @@ func startSluice(s setup) func(context.Context, *bench) (*running, error) {
 			return nil, err
 		}
 		if err := awaitAPI(ctx, addr, apiID(0)); err != nil {
+			r.stop()
 			return nil, fmt.Errorf("%w\n%s", err, r.process.Log())
 		}
 		r.took = time.Since(began)

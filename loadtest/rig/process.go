@@ -89,7 +89,11 @@ func (r *Rig) Start(ctx context.Context, c Command) (*Process, error) {
 	}
 	r.children = append(r.children, p)
 	go p.wait()
-	return p, p.listens(ctx, c.Ready)
+	err = p.listens(ctx, c.Ready)
+	if err != nil && ctx.Err() == nil { // others go on, and must not share the machine with it
+		p.Stop()
+	}
+	return p, err
 }
 
 func (p *Process) wait() {
