@@ -1,11 +1,13 @@
 package upstream
 
 import (
+	"context"
 	"crypto/tls"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/pace"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/upstream/identity"
 )
@@ -26,8 +28,12 @@ type Pools struct {
 	closed  bool
 }
 
-// sweepEvery is how often idle connections are looked through.
-const sweepEvery = time.Second
+// sweepEvery is how often idle connections are looked through; sweepShare is what
+// of a processor that takes while it lasts, for there may be very many pools.
+const (
+	sweepEvery = time.Second
+	sweepShare = 0.1
+)
 
 // NewPools returns empty pools. Close ends them.
 func NewPools() *Pools {
@@ -120,6 +126,13 @@ func (s *Pools) list() []*pool {
 func (s *Pools) sweep() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s.ended.Go(func() {
+		<-s.stop
+		cancel()
+	})
+	rests := pace.New(sweepShare)
 	for {
 		select {
 		case <-s.stop:
@@ -129,8 +142,12 @@ func (s *Pools) sweep() {
 		s.mu.Lock()
 		all := s.list()
 		s.mu.Unlock()
+		rests.Begin()
 		for _, p := range all {
 			p.sweep(p.now() - p.key.idle)
+			if rests.Step(ctx) != nil {
+				return
+			}
 		}
 	}
 }
