@@ -3,7 +3,6 @@ package upstream
 import (
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/sluicegate/sluice/internal/rawio"
@@ -106,24 +105,39 @@ func (p *pool) look() (waiting bool) {
 		case looks == mostLooks || state > 0 && now-time.Duration(state) < lookAfter:
 		case state > 0:
 			looks++
-			found := -int64(now)
-			if isQuiet(c.below) {
-				found = foundQuiet
-			}
-			c.watch.CompareAndSwap(state, found)
-		case state != woken && now+time.Duration(state) >= wakeWithin && c.watch.CompareAndSwap(state, woken):
-			_ = c.sock.SetReadDeadline(time.Unix(1, 0))
+			c.glance(state, now)
+		case state != woken && now+time.Duration(state) >= wakeWithin:
+			c.rouse(state)
 		}
 	}
 	return waiting
 }
 
-// isQuiet tells whether a socket has neither bytes to read nor an end, without
-// being in the way of whoever waits for those.
-func isQuiet(sock syscall.RawConn) bool {
-	quiet := false
-	err := sock.Control(func(fd uintptr) { quiet = rawio.Quiet(fd) })
-	return err != nil || quiet // one that is closed wakes its user by itself
+// glance moves a watch on by what its connection holds. An end that nobody has
+// noticed can be told at once, as it is all that will ever come; bytes may be the
+// answer, to which the call is about to wake.
+func (c *conn) glance(state int64, now time.Duration) {
+	quiet, ended := true, false // one that is closed wakes its user by itself
+	_ = c.below.Control(func(fd uintptr) {
+		if quiet = rawio.Quiet(fd); !quiet {
+			ended = rawio.Ended(fd)
+		}
+	})
+	switch {
+	case quiet:
+		c.watch.CompareAndSwap(state, foundQuiet)
+	case ended:
+		c.rouse(state)
+	default:
+		c.watch.CompareAndSwap(state, -int64(now))
+	}
+}
+
+// rouse wakes the call that waits, unless it has woken. It needs the pool's mu.
+func (c *conn) rouse(state int64) {
+	if c.watch.CompareAndSwap(state, woken) {
+		_ = c.sock.SetReadDeadline(time.Unix(1, 0))
+	}
 }
 
 // lookout looks at the pools that have blind requests.

@@ -83,7 +83,7 @@ func testJustBefore(t *testing.T, r route, do func(net.Conn), raw, reason string
 	start := time.Now()
 	cl.send(raw)
 	a := cl.read("GET")
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > 3*time.Second {
 		t.Errorf("took %v", took)
 	}
 	again := uint8(0)

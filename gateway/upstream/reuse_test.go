@@ -322,6 +322,8 @@ func TestOnlySoManyWaitForABusyUpstream(t *testing.T) {
 			t.Errorf("who came in time: %v", a)
 		}
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.queue.n != 0 {
 		t.Errorf("%d wait when nobody does", p.queue.n)
 	}

@@ -30,11 +30,22 @@ func Conn(c net.Conn) syscall.RawConn {
 // Quiet tells whether a socket has neither bytes to read nor an end. It takes
 // none of them.
 func Quiet(fd uintptr) bool {
+	_, err := peek(fd)
+	return err == ErrAgain
+}
+
+// Ended tells whether a socket has nothing to read any more, and never will.
+func Ended(fd uintptr) bool {
+	n, err := peek(fd)
+	return n <= 0 && err != ErrAgain
+}
+
+func peek(fd uintptr) (int, error) {
 	var one [1]byte
 	for {
-		_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK)
+		n, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK)
 		if err != syscall.EINTR {
-			return err == ErrAgain
+			return n, err
 		}
 	}
 }

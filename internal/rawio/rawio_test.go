@@ -91,8 +91,12 @@ func TestQuietSeesBytesAndEndsWithoutTakingThem(t *testing.T) {
 		_ = Conn(a).Control(func(fd uintptr) { is = Quiet(fd) })
 		return is
 	}
-	if !quiet() {
-		t.Error("a new connection is not quiet")
+	ended := func() (is bool) {
+		_ = Conn(a).Control(func(fd uintptr) { is = Ended(fd) })
+		return is
+	}
+	if !quiet() || ended() {
+		t.Error("a new connection is not quiet, or has ended")
 	}
 	if _, err := b.Write([]byte("x")); err != nil {
 		t.Fatal(err)
@@ -100,10 +104,16 @@ func TestQuietSeesBytesAndEndsWithoutTakingThem(t *testing.T) {
 	one := make([]byte, 1)
 	for quiet() { // until the byte has come
 	}
+	if ended() {
+		t.Error("a connection with a byte to read has ended")
+	}
 	if _, err := a.Read(one); err != nil || one[0] != 'x' {
 		t.Errorf("the byte was taken: %q, %v", one, err)
 	}
 	b.Close()
 	for quiet() { // until the end has come
+	}
+	if !ended() {
+		t.Error("a closed connection has not ended")
 	}
 }
