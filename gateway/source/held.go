@@ -144,12 +144,11 @@ func byID[T any](a, b item[T]) int { return strings.Compare(a.id, b.id) }
 
 // with reads what changed.
 func (h *held) with(ctx context.Context, p *pace.Pacer, data []byte) (*held, error) {
-	var d definition.Delta
-	if err := json.Unmarshal(data, &d); err != nil {
-		return nil, fmt.Errorf("reading what changed: %w", err)
+	d, err := splitDelta(ctx, p, data)
+	if err != nil {
+		return nil, err
 	}
 	next := &held{revision: d.Revision, confirmedEmpty: d.ConfirmedEmpty, digest: h.digest}
-	var err error
 	if next.apis, err = apiReader(p).changed(ctx, h.apis, d.APIs, &next.digest); err != nil {
 		return nil, err
 	}

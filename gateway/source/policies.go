@@ -1,7 +1,6 @@
 package source
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -94,42 +93,28 @@ func (f *policyFile) readAll(ctx context.Context, p *pace.Pacer, members map[str
 	return nil
 }
 
-var errNoObject = errors.New("the file of policies is not one object")
+var errTrailing = errors.New("something follows the object of policies")
 
 // splitPolicies returns the members of the file by their names, each as a file
 // with nothing else in it.
 func splitPolicies(ctx context.Context, p *pace.Pacer, data []byte) (map[string][]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if begin, err := dec.Token(); err != nil || begin != json.Delim('{') {
-		return nil, errNoObject
-	}
 	members := make(map[string][]byte)
-	p.Begin()
-	for dec.More() {
-		id, err := dec.Token()
-		if err != nil {
-			return nil, err
+	s := newSplitter(ctx, p, data)
+	err := s.each(func(id string) error {
+		var raw json.RawMessage
+		if err := s.dec.Decode(&raw); err != nil {
+			return err
 		}
 		name, err := json.Marshal(id)
-		if err != nil {
-			return nil, err
-		}
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return nil, err
-		}
 		one := make([]byte, 0, len(name)+len(raw)+3)
-		one = append(append(append(append(append(one, '{'), name...), ':'), raw...), '}')
-		members[id.(string)] = one
-		if err := p.Step(ctx); err != nil {
-			return nil, err
-		}
+		members[id] = append(append(append(append(append(one, '{'), name...), ':'), raw...), '}')
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	if end, err := dec.Token(); err != nil || end != json.Delim('}') {
-		return nil, errNoObject
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, errNoObject
+	if _, err := s.dec.Token(); err != io.EOF {
+		return nil, errTrailing
 	}
 	return members, nil
 }

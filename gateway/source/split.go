@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sluicegate/sluice/gateway/pace"
+	"github.com/sluicegate/sluice/internal/definition"
 )
 
 // parts are those of a bundle, its objects as they are written.
@@ -19,24 +20,68 @@ type parts struct {
 // split takes a bundle apart, with rests between its objects: a large one takes
 // longer than a request may wait.
 func split(ctx context.Context, p *pace.Pacer, data []byte) (*parts, error) {
-	s := splitter{dec: json.NewDecoder(bytes.NewReader(data)), step: func() error { return p.Step(ctx) }}
-	p.Begin()
-	if err := s.bundle(); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	b, s := new(parts), newSplitter(ctx, p, data)
+	err := s.each(func(name string) (err error) {
+		switch name {
+		case "revision":
+			err = s.dec.Decode(&b.revision)
+		case "digest":
+			err = s.dec.Decode(&b.digest)
+		case "confirmed_empty":
+			err = s.dec.Decode(&b.confirmedEmpty)
+		case "apis":
+			b.apis, err = s.list()
+		case "policies":
+			b.policies, err = s.list()
+		default:
+			err = s.dec.Decode(new(json.RawMessage))
 		}
-		return nil, fmt.Errorf("reading a bundle: %w", err)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("reading a bundle: %w", err)
 	}
-	return &s.parts, nil
+	return b, err
+}
+
+// splitDelta does the same with what changed.
+func splitDelta(ctx context.Context, p *pace.Pacer, data []byte) (*definition.Delta, error) {
+	d, s := new(definition.Delta), newSplitter(ctx, p, data)
+	err := s.each(func(name string) (err error) {
+		switch name {
+		case "revision":
+			err = s.dec.Decode(&d.Revision)
+		case "digest":
+			err = s.dec.Decode(&d.Digest)
+		case "confirmed_empty":
+			err = s.dec.Decode(&d.ConfirmedEmpty)
+		case "apis":
+			d.APIs, err = s.members()
+		case "policies":
+			d.Policies, err = s.members()
+		default:
+			err = s.dec.Decode(new(json.RawMessage))
+		}
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("reading what changed: %w", err)
+	}
+	return d, err
 }
 
 type splitter struct {
-	parts
 	dec  *json.Decoder
 	step func() error
 }
 
-func (s *splitter) bundle() error {
+func newSplitter(ctx context.Context, p *pace.Pacer, data []byte) *splitter {
+	p.Begin()
+	return &splitter{dec: json.NewDecoder(bytes.NewReader(data)), step: func() error { return p.Step(ctx) }}
+}
+
+// each calls read at every value of an object, which read must decode.
+func (s *splitter) each(read func(name string) error) error {
 	if err := s.expect('{'); err != nil {
 		return err
 	}
@@ -45,25 +90,24 @@ func (s *splitter) bundle() error {
 		if err != nil {
 			return err
 		}
-		switch name {
-		case "revision":
-			err = s.dec.Decode(&s.revision)
-		case "digest":
-			err = s.dec.Decode(&s.digest)
-		case "confirmed_empty":
-			err = s.dec.Decode(&s.confirmedEmpty)
-		case "apis":
-			s.apis, err = s.list()
-		case "policies":
-			s.policies, err = s.list()
-		default:
-			err = s.dec.Decode(new(json.RawMessage))
+		if err := read(fmt.Sprint(name)); err != nil {
+			return err
 		}
-		if err != nil {
+		if err := s.step(); err != nil {
 			return err
 		}
 	}
 	return s.expect('}')
+}
+
+func (s *splitter) members() (map[string]json.RawMessage, error) {
+	all := make(map[string]json.RawMessage)
+	return all, s.each(func(name string) error {
+		var one json.RawMessage
+		err := s.dec.Decode(&one)
+		all[name] = one
+		return err
+	})
 }
 
 func (s *splitter) expect(want json.Delim) error {
