@@ -234,11 +234,11 @@ func TestOnlyTheGreedyAreShed(t *testing.T) {
 }
 
 func TestAPIsAreEqualWhateverTheirNumberOfKeys(t *testing.T) {
-	many := make([]*caller, 300)
+	many := make([]*caller, 1500)
 	for i := range many {
-		many[i] = &caller{api: "many", key: fmt.Sprint("key", i), rate: most / float64(len(many))}
+		many[i] = &caller{api: "many", key: fmt.Sprint("key", i), rate: 0.75 * most / float64(len(many))}
 	}
-	one := &caller{api: "one", key: "only", rate: most}
+	one := &caller{api: "one", key: "only", rate: 0.75 * most}
 	s := simulate(append(many, one)...)
 	s.run(3 * time.Second)
 	s.run(5 * time.Second)
@@ -246,7 +246,7 @@ func TestAPIsAreEqualWhateverTheirNumberOfKeys(t *testing.T) {
 	for _, c := range many {
 		served += c.served
 	}
-	if ratio := float64(one.served) / float64(served); ratio < 0.8 || ratio > 1.25 {
+	if ratio := float64(one.served) / float64(served); ratio < 0.9 || ratio > 1.1 {
 		t.Errorf("the API with one key had %d calls, the one with many %d", one.served, served)
 	}
 }
@@ -267,7 +267,7 @@ func TestQuietKeysAreServedAmongManyThatFlood(t *testing.T) {
 	for _, c := range quiet {
 		asked, served = asked+c.asked, served+c.served
 	}
-	if share := float64(served) / float64(asked); share < 0.95 {
+	if share := float64(served) / float64(asked); share < 0.98 {
 		t.Errorf("of the quiet keys' calls %.3f was served", share)
 	}
 	for _, c := range flood {
