@@ -12,12 +12,17 @@ import (
 	"github.com/sluicegate/sluice/internal/counter/script"
 )
 
-// Bounds of flights, measured with a store on the same machine.
+// Bounds of flights, measured with a store on the same machine. More script calls
+// under way only split flights while the way is short against what a flight costs
+// both ends; where most of a flight is the way, fewer leave the store idle.
 const (
-	flightsAway    = 2                // script calls under way per lane: one leaves the store idle between two, more only split flights
-	flightsAwayFar = 4                // the same with a store that is far away, where most of a flight is the way
-	far            = time.Millisecond // the shortest round trip to such a store
-	flightsQueued  = 32               // full flights that may wait: at 6 µs an item, 50 ms of the store's time
+	flightsNear   = 1 // script calls under way per lane, of a store that is near
+	flightsAway   = 2 // of one that is neither near nor far, and until that is known
+	flightsFar    = 4
+	flightsQueued = 32 // full flights that may wait: at 6 µs an item, 50 ms of the store's time
+
+	near = 200 * time.Microsecond // the shortest round trips to a store that is near are below
+	far  = time.Millisecond       // and to one that is far not
 )
 
 // A flight is one call of the script, on its way for everybody who boarded.
@@ -287,7 +292,7 @@ func (l *lane) fly(f *flight) {
 		l.shut(failed)
 	}
 	var next *flight
-	if len(l.queue) > 0 {
+	if len(l.queue) > 0 && l.away <= l.pace.most { // with more under way, another one takes the queue on
 		next = l.queue[0]
 		l.queue = append(l.queue[:0], l.queue[1:]...)
 		if l.boarding == nil {
@@ -356,7 +361,7 @@ type pace struct {
 // paceOver is how many round trips decide.
 const paceOver = 64
 
-func newPace() pace { return pace{most: flightsAway, least: far} }
+func newPace() pace { return pace{most: flightsAway} }
 
 func (p *pace) note(took time.Duration) {
 	if p.seen == 0 || took < p.least {
@@ -365,9 +370,12 @@ func (p *pace) note(took time.Duration) {
 	if p.seen++; p.seen < paceOver {
 		return
 	}
-	p.most = flightsAway
-	if p.least >= far {
-		p.most = flightsAwayFar
+	switch p.seen = 0; {
+	case p.least < near:
+		p.most = flightsNear
+	case p.least < far:
+		p.most = flightsAway
+	default:
+		p.most = flightsFar
 	}
-	p.seen = 0
 }

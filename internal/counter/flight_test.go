@@ -194,16 +194,57 @@ func TestCallersBoardTheFlightThatIsAboutToLeave(t *testing.T) {
 	}
 }
 
-// A store that is far away gets more flights at a time; one that is near and
-// sometimes slow does not.
+// When fewer flights may be under way than are, the first to land is not
+// followed by another, and the next is.
+func TestFewerFlightsLeaveWhenTheStoreIsNear(t *testing.T) {
+	store := testenv.Valkey(t)
+	v, err := OpenValkey(t.Context(), ValkeyOptions{Addresses: []string{store.Addr}, Outage: Closed, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	l, limits := v.lanes[0], []Limit{{Key: "a", Max: 5}}
+	var seats []boarding
+	for range flightsAway + 1 {
+		b, refusal := l.board(limits, 1)
+		if refusal != nil {
+			t.Fatal(refusal)
+		}
+		if b.flies {
+			l.depart(b.flight)
+		}
+		seats = append(seats, b)
+	}
+	l.mu.Lock()
+	l.pace.most = 1
+	l.mu.Unlock()
+	l.fly(seats[0].flight)
+	if l.away != 1 || len(l.queue) != 1 {
+		t.Errorf("%d flights under way and %d wait after the first landed, want 1 and 1", l.away, len(l.queue))
+	}
+	l.fly(seats[1].flight)
+	<-seats[2].flight.done
+	for _, b := range seats {
+		if refused, err := b.flight.answer(b, limits, make([]Count, 1)); refused >= 0 || err != nil {
+			t.Errorf("refused %d, %v", refused, err)
+		}
+	}
+	if got := store.Do("GET", "a"); got != "3" {
+		t.Errorf("counted %s, want 3", got)
+	}
+}
+
+// A store that is further away gets more flights at a time; one that is near and
+// mostly slow does not.
 func TestFlightsUnderWayGoByTheShortestRoundTrip(t *testing.T) {
 	p := newPace()
 	for _, c := range []struct {
 		took, once time.Duration
 		most       int
 	}{
-		{50 * time.Microsecond, 50 * time.Microsecond, 2},
-		{5 * time.Millisecond, 60 * time.Microsecond, 2},
+		{50 * time.Microsecond, 50 * time.Microsecond, 1},
+		{5 * time.Millisecond, 60 * time.Microsecond, 1},
+		{5 * time.Millisecond, 200 * time.Microsecond, 2},
 		{5 * time.Millisecond, time.Millisecond, 4},
 		{2 * time.Millisecond, 2 * time.Millisecond, 4},
 		{2 * time.Millisecond, 999 * time.Microsecond, 2},
