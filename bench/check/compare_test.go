@@ -7,21 +7,21 @@ import (
 	"testing"
 )
 
-// A machine makes up rounds as a shared one would run them: each run is a few
-// percent off, some are held up for long, and it becomes slower meanwhile.
+// A machine makes up rounds as a shared one would run them: each reading is a few
+// percent off, many are held up for long, and it becomes slower meanwhile.
 type machine struct {
 	random *rand.Rand
-	spread float64 // of one run, as a share
-	held   float64 // how many runs of a hundred are held up
+	spread float64 // of one reading, as a share
+	held   float64 // how many readings of a hundred are held up
 	drift  float64 // by how much it becomes slower in all
 }
 
-func (m machine) run(cost, allocs, progress float64) samples {
+func (m machine) reading(cost, allocs, progress float64) sample {
 	cost *= 1 + m.spread*math.Abs(m.random.NormFloat64()) + m.drift*progress
 	if m.random.Float64()*100 < m.held {
 		cost *= 1 + 2*m.random.Float64()
 	}
-	return samples{{name: "keyless", budget: true, wall: cost, allocs: allocs}}
+	return sample{name: "keyless", budget: true, wall: cost, allocs: allocs}
 }
 
 // rounds are as measure would make them.
@@ -35,8 +35,9 @@ func (m machine) rounds(n int, base, now sample) []round {
 			cost, into = now, &r.now
 		}
 		which := place / 2
-		for _, s := range m.run(cost.wall, cost.allocs, float64(i)/float64(4*turns*n)) {
-			into[which] = into[which].add(s)
+		for range readings {
+			one := m.reading(cost.wall, cost.allocs, float64(i)/float64(4*turns*n))
+			into[which] = into[which].add(one)
 		}
 	}
 	return all

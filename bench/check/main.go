@@ -31,7 +31,7 @@ type options struct {
 	bench  string // which benchmarks, as go test -bench
 	keep   string // file that keeps the table; "": none does
 	rounds int    // each is some turns of four runs: base, now, now, base, or the reverse
-	times  int    // requests of each case in a run
+	times  int    // requests in each reading of a case
 }
 
 func main() {
@@ -57,8 +57,8 @@ func parse(args []string, errs io.Writer) (options, error) {
 	flags.StringVar(&o.base, "base", "", "revision to compare with (default: the newest tag v*, else the commit in bench/release)")
 	flags.StringVar(&o.bench, "bench", hotPath, "which benchmarks, as go test -bench")
 	flags.StringVar(&o.keep, "keep", "", "write the table into this file, between its bench-check marks")
-	flags.IntVar(&o.rounds, "rounds", 12, "how many rounds, each of five turns of four runs")
-	flags.IntVar(&o.times, "times", 500, "requests of each case in one run")
+	flags.IntVar(&o.rounds, "rounds", 12, "how many rounds, each of three turns of four runs")
+	flags.IntVar(&o.times, "times", 150, "requests in each of the four readings of a case in a run")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

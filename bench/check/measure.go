@@ -16,10 +16,11 @@ import (
 // runLimit is how long one run may take: it takes seconds.
 const runLimit = 5 * time.Minute
 
-// turns is how often both programs run twice within a round. The least that a
-// case took in them counts: on a machine that others use too, a run of a second
-// is seldom all their victim, and of five one is seldom disturbed at all.
-const turns = 5
+// turns is how often both programs run twice within a round, and readings how
+// often each case is read in a run. The least that a case took in them counts: a
+// reading takes milliseconds, and of a dozen some are not disturbed by whoever
+// else uses the machine.
+const turns, readings = 3, 4
 
 // A round is what cases took at least in the first and in the second runs of its
 // turns, close to each other in time.
@@ -68,7 +69,9 @@ func (p program) sample(ctx context.Context, o options) (samples, error) {
 	limited, cancel := context.WithTimeout(ctx, runLimit)
 	defer cancel()
 	cmd := exec.CommandContext(limited, p.path,
-		"-test.run", "^$", "-test.bench", o.bench, "-test.benchmem", "-test.benchtime", strconv.Itoa(o.times)+"x")
+		"-test.run", "^$", "-test.bench", o.bench, "-test.benchmem",
+		"-test.benchtime", strconv.Itoa(o.times)+"x",
+		"-test.count", strconv.Itoa(readings))
 	cmd.Dir = p.dir
 	// One processor: what a request costs is then not mixed with which of two
 	// threads happened to be awake.

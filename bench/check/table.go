@@ -36,8 +36,8 @@ func (v verdicts) worse() error {
 // table returns the result as Markdown.
 func (v verdicts) table(now string, o options) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s against %s: %s, %s/%s, %d rounds of %d turns, %d requests of each case in a run.\n\n",
-		now, v.base, runtime.Version(), runtime.GOOS, runtime.GOARCH, o.rounds, turns, o.times)
+	fmt.Fprintf(&b, "%s against %s: %s, %s/%s, %d rounds of %d turns, %d readings of %d requests in each run.\n\n",
+		now, v.base, runtime.Version(), runtime.GOOS, runtime.GOARCH, o.rounds, turns, readings, o.times)
 	b.WriteString("| Case | release µs | now µs | ratio | 99 % | release against itself | allocations | verdict |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
 	for _, c := range v.of {
