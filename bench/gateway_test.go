@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/observe/usage"
+	"github.com/sluicegate/sluice/gateway/overload"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/counter"
@@ -95,12 +96,13 @@ func newWorld(tb testing.TB, s settings) *world {
 	w.gateway = gateway.New(gateway.Deps{
 		Config: gateway.Config{Wire: wireConfig(), Trusted: trusted, ShowReason: true, ReloadCPU: s.reloadCPU},
 		Stages: gateway.Stages{
-			Auth:    auth.New(w.sessions, 3),
-			Access:  access.New(access.Options{Log: log}),
-			GraphQL: graphql.New(graphql.Options{MaxBody: 1 << 20, Cache: s.operations, BatchMax: 100, RefusedCache: 2 << 20, Rate: limiter.Rate, Log: log}),
-			Limit:   limiter,
-			Headers: limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}),
-			Pools:   pools, Upstream: upstreamConfig(trusted), Meter: observer.NewMeter,
+			Auth:     auth.New(w.sessions, 3),
+			Overload: overload.New(time.Second, log),
+			Access:   access.New(access.Options{Log: log}),
+			GraphQL:  graphql.New(graphql.Options{MaxBody: 1 << 20, Cache: s.operations, BatchMax: 100, RefusedCache: 2 << 20, Rate: limiter.Rate, Log: log}),
+			Limit:    limiter,
+			Headers:  limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}),
+			Pools:    pools, Upstream: upstreamConfig(trusted), Meter: observer.NewMeter,
 		},
 		Observe: observer, Log: log,
 	})
