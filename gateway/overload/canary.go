@@ -35,6 +35,9 @@ type canary struct {
 	last          time.Duration // delay at the last reading
 }
 
+// bird is what goes through the pipe.
+var bird = []byte{'.'}
+
 func newCanary(epoch time.Time) (*canary, error) {
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -62,7 +65,7 @@ func (c *canary) send(now time.Time, late time.Duration) error {
 	if !c.sent.CompareAndSwap(0, int64(now.Sub(c.epoch))) {
 		return nil
 	}
-	if _, err := c.in.Write([]byte{'.'}); err != nil {
+	if _, err := c.in.Write(bird); err != nil {
 		return fmt.Errorf("measuring the delay: %w", err)
 	}
 	return nil
