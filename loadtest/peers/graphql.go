@@ -45,6 +45,7 @@ func measureGraphQL(ctx context.Context, b *bench) error {
 			contender{nameOf("Sluice, GraphQL, no operation seen before", build), b.asking(true, startSluice(setup{keys: 1, policy: governed, graphql: true, build: build}))})
 	}
 	all = append(all,
+		contender{"Cosmo Router, depth", b.asking(false, startCosmo)},
 		contender{"graphql-yoga, depth", b.asking(false, startYoga)},
 		contender{"Apollo Server and Gateway, depth", b.asking(false, startApollo)},
 		contender{"Hive Gateway, depth", b.asking(false, startHive)})

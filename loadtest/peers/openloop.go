@@ -56,7 +56,7 @@ func measureOpenLoop(ctx context.Context, b *bench) error {
 	if all, err = b.capacities(ctx, all); err != nil {
 		return err
 	}
-	b.printf("| | requests/s | p50 ms | p99 ms | p99.9 ms | p99 to bare's | CPU µs | CPU to bare's | store µs | answered | wrong | late |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.printf("| | requests/s | p50 ms | p99 ms | p99.9 ms | p99 to bare's | CPU µs | CPU to bare's | store µs | answered | shed | wrong | given up | client late, p99 ms |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, share := range b.shares {
 		if err := b.openLevel(ctx, all, fmt.Sprintf("%d %% of its capacity", share), func(o *opening) float64 { return o.capacity * float64(share) / 100 }); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (b *bench) open(r *running) (*opening, error) {
 // kind is the sort of call that the closed loop makes as well.
 func (b *bench) kind(r *running) load.Kind {
 	p := b.plan(r, 1)
-	return load.Kind{Name: r.name, Weight: 1, Request: p.Request, Want: p.Want}
+	return load.Kind{Name: r.name, Weight: 1, Request: p.Request, Want: p.Want, Refusals: shedding}
 }
 
 func closeAll(all []*opening) {
@@ -216,7 +216,7 @@ func (b *bench) openLevel(ctx context.Context, all []*opening, title string, rat
 	if all[0].failed != nil {
 		return fmt.Errorf("%s, which the others are compared with: %w", all[0].name, all[0].failed)
 	}
-	b.printf("| **%s** | | | | | | | | | | | |\n", title)
+	b.printf("| **%s** | | | | | | | | | | | | | |\n", title)
 	for _, o := range all {
 		if o.failed == nil {
 			b.printOpen(o, all[0])
@@ -266,7 +266,6 @@ func (b *bench) printOpen(o, bare *opening) {
 	if o.store != nil {
 		store = fmt.Sprintf("%.1f", of(func(t openTurn) float64 { return t.store }))
 	}
-	b.noteLag(o.name, of(func(t openTurn) float64 { return t.lag }))
 	var sum load.Tally
 	for _, t := range o.turns {
 		sum.Add(t.all)
@@ -274,9 +273,9 @@ func (b *bench) printOpen(o, bare *opening) {
 			b.note("%s: first error: %v", o.name, t.first)
 		}
 	}
-	b.printf("| %s | %.0f | %.2f | %.2f | %.2f | %.2f | %.1f | **%.2f** | %s | %d | %d | %d |\n", o.name, of(func(t openTurn) float64 { return t.asked }),
+	b.printf("| %s | %.0f | %.2f | %.2f | %.2f | %.2f | %.1f | **%.2f** | %s | %d | %d | %d | %d | %.2f |\n", o.name, of(func(t openTurn) float64 { return t.asked }),
 		of(func(t openTurn) float64 { return t.p50 }), of(p99), of(func(t openTurn) float64 { return t.p999 }), to(p99),
-		of(cpu), to(cpu), store, sum.Good, sum.Bad, sum.Late)
+		of(cpu), to(cpu), store, sum.Good, sum.Refused, sum.Bad, sum.Late, of(func(t openTurn) float64 { return t.lag }))
 }
 
 // noteLag says below a table that the client was late itself, in milliseconds at

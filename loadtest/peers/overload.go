@@ -136,7 +136,6 @@ func (b *bench) printOverload(all []*overload) {
 			millis(sum.Latency.Quantile(0.5)), millis(sum.Latency.Quantile(0.99)), millis(sum.Refusal.Quantile(0.99)),
 			micros(o.cpu)/float64(sum.Good+sum.Refused+sum.Bad), millis(o.during.Lag.Quantile(0.99)),
 			100*float64(o.after.Good)/float64(o.after.Asked))
-		b.noteLag(o.name, millis(o.during.Lag.Quantile(0.99)))
 		if o.during.First != nil {
 			b.note("%s: first error: %v", o.name, o.during.First)
 		}

@@ -99,7 +99,7 @@ func (b *bench) loadedTails(ctx context.Context, started []*running) error {
 		rate = float64(b.rates[0])
 	}
 	b.printf("%s %.0f requests/s arrive at random (Poisson); latency counts from when each was due.\n\n", b.placement(), rate)
-	b.printf("| | | took s | collections | p50 ms | p99 ms | p99.9 ms | to the empty one's at rest | longest ms | CPU µs | wrong |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.printf("| | | took s | collections | p50 ms | p99 ms | p99.9 ms | to the empty one's at rest | longest ms | CPU µs | shed | wrong |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	all := make([]*opening, len(started))
 	for i, r := range started {
 		if all[i], err = b.open(r); err != nil {
@@ -149,9 +149,9 @@ func (b *bench) events() []event {
 
 func (b *bench) printDoing(name, event string, got doing, quiet time.Duration) {
 	p999 := got.all.Latency.Quantile(0.999)
-	b.printf("| %s | %s | %.1f | %d | %.2f | %.2f | %.2f | **%.2f** | %.1f | %.1f | %d |\n", name, event, got.took.Seconds(), got.collections,
+	b.printf("| %s | %s | %.1f | %d | %.2f | %.2f | %.2f | **%.2f** | %.1f | %.1f | %d | %d |\n", name, event, got.took.Seconds(), got.collections,
 		millis(got.all.Latency.Quantile(0.5)), millis(got.all.Latency.Quantile(0.99)), millis(p999), float64(p999)/float64(max(quiet, 1)),
-		millis(got.all.Latency.Max()), got.cpu, got.all.Bad+got.all.Late)
+		millis(got.all.Latency.Max()), got.cpu, got.all.Refused, got.all.Bad+got.all.Late)
 	if got.first != nil {
 		b.note("%s: %s: first error: %v", name, event, got.first)
 	}
