@@ -174,6 +174,20 @@ func TestASeatThatIsOpenedAgainIsNotedForSaving(t *testing.T) {
 	}
 }
 
+// Two counters that are asked from the same seats have nothing in common.
+func TestASeatOfAnotherMemoryIsLookedUp(t *testing.T) {
+	one, two := NewMemory(nil), NewMemory(nil)
+	g := sit(Limit{Key: "q", Kind: Quota, Max: 5, Period: time.Hour}, Limit{Key: "r", Kind: Rate, Max: 9, Period: time.Hour})
+	for calls := range int64(3) {
+		for _, m := range []*Memory{one, two} {
+			g.take(t, m, 1)
+			if g.counts[0].Remaining != 4-calls || g.counts[1].Remaining != 8-calls {
+				t.Errorf("call %d: %v", calls, g.counts)
+			}
+		}
+	}
+}
+
 func BenchmarkTakeSeated(b *testing.B) {
 	for _, keys := range []int{1, 1000, 100_000} {
 		b.Run(fmt.Sprint("keys=", keys), func(b *testing.B) {
