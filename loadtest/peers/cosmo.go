@@ -6,44 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-)
 
-// cosmoConf has the router check depth, with its caches on, and none of what it
-// would report to others.
-const cosmoConf = `
-version: "1"
-listen_addr: %[1]s
-graphql_path: /bench/graphql
-log_level: error
-introspection_enabled: false
-playground:
-  enabled: false
-execution_config:
-  file:
-    path: %[2]s
-telemetry:
-  tracing:
-    enabled: false
-  metrics:
-    otlp:
-      enabled: false
-    prometheus:
-      enabled: false
-graphql_metrics:
-  enabled: false
-access_logs:
-  enabled: false
-traffic_shaping:
-  all:
-    max_idle_conns_per_host: 1024
-security:
-  complexity_calculation_cache:
-    enabled: true
-  complexity_limits:
-    depth:
-      enabled: true
-      limit: 5
-`
+	"github.com/sluicegate/sluice/loadtest/conf"
+)
 
 // startCosmo runs Cosmo's router where it was built: it takes minutes.
 func startCosmo(ctx context.Context, b *bench) (*running, error) {
@@ -60,7 +25,8 @@ func startCosmo(ctx context.Context, b *bench) (*running, error) {
 	if out, err := compose.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("composing a graph: %w: %s", err, out)
 	}
-	return b.startConfigured(ctx, configured{name: "cosmo-router", path: path, env: b.goEnv()}, func(dir, addr string) (string, []string) {
-		return fmt.Sprintf(cosmoConf, addr, graph), []string{"-config", filepath.Join(dir, "conf")}
+	return b.startConfigured(ctx, configured{
+		name: "cosmo-router", path: path, env: b.goEnv(), args: []string{"-config", "conf"},
+		conf: func(p conf.Proxy) string { return conf.Cosmo(p, graph) },
 	})
 }

@@ -1,10 +1,8 @@
-package main
+package conf
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -76,35 +74,24 @@ const nginxGovern = `      access_by_lua_block {
       }
 `
 
-// luaModules is where the modules for Lua are, in the order in which they load.
-var luaModules = []string{"/usr/lib/nginx/modules/ndk_http_module.so", "/usr/lib/nginx/modules/ngx_http_lua_module.so"}
+// LuaModules are the files of nginx's modules for Lua, in the order in which they
+// load.
+func LuaModules() []string {
+	return []string{"/usr/lib/nginx/modules/ndk_http_module.so", "/usr/lib/nginx/modules/ngx_http_lua_module.so"}
+}
 
-// startNginx runs nginx; with keys its Lua module governs them.
-func startNginx(keys int) func(context.Context, *bench) (*running, error) {
-	return func(ctx context.Context, b *bench) (*running, error) {
-		path, err := installed("nginx")
-		if err != nil {
-			return nil, err
+// Nginx returns the configuration of nginx; with keys, of nginx with Lua.
+func Nginx(p Proxy) string {
+	var first strings.Builder
+	known, govern := "", ""
+	if p.Keys {
+		known, govern = fmt.Sprintf(nginxKeys, p.Dir), nginxGovern
+		for _, module := range LuaModules() {
+			fmt.Fprintf(&first, "load_module %s;\n", module)
 		}
-		var first strings.Builder
-		if keys > 0 {
-			for _, module := range luaModules {
-				if _, err := os.Stat(module); err != nil {
-					return nil, fmt.Errorf("%s: %w", module, errAbsent)
-				}
-				fmt.Fprintf(&first, "load_module %s;\n", module)
-			}
-		}
-		if os.Geteuid() == 0 {
-			first.WriteString("user root;") // of others the folder is none of
-		}
-		return b.startConfigured(ctx, configured{name: "nginx", path: path, keys: keys}, func(dir, addr string) (string, []string) {
-			known, govern := "", ""
-			if keys > 0 {
-				known, govern = fmt.Sprintf(nginxKeys, dir), nginxGovern
-			}
-			return fmt.Sprintf(nginxConf, first.String(), b.procs, dir, b.origin, addr, known, govern),
-				[]string{"-p", dir, "-e", "stderr", "-c", filepath.Join(dir, "conf")}
-		})
 	}
+	if os.Geteuid() == 0 {
+		first.WriteString("user root;") // of others the folder is none of
+	}
+	return fmt.Sprintf(nginxConf, first.String(), p.Procs, p.Dir, p.Origin, p.Addr, known, govern)
 }
