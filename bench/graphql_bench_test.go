@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -142,4 +143,36 @@ func BenchmarkSchema(b *testing.B) {
 			runtime.KeepAlive(text)
 		})
 	}
+}
+
+// BenchmarkGraphQLBeside asks for a governed operation and for the same bytes on
+// a REST API by turns, in small blocks, and reports the least that either took:
+// what a neighbour disturbs is then seldom all of one and none of the other.
+func BenchmarkGraphQLBeside(b *testing.B) {
+	w := newWorld(b, settings{})
+	keys := shop(w)
+	sides := []request{{path: "/plain/", key: "both", body: query, status: 200}}
+	for _, r := range requests {
+		if strings.HasPrefix(r.name, "GraphQL, token") {
+			sides = append(sides, r)
+		}
+	}
+	const block = 100
+	var rounds []func()
+	least := make([]float64, len(sides))
+	for i, side := range sides {
+		rounds, least[i] = append(rounds, side.warmed(b, w, keys)), math.Inf(1)
+	}
+	for b.Loop() {
+		for i, round := range rounds {
+			began := cpu(b)
+			for range block {
+				round()
+			}
+			least[i] = min(least[i], float64((cpu(b)-began).Nanoseconds())/1000/block)
+		}
+	}
+	b.ReportMetric(least[0], "REST-cpu-µs")
+	b.ReportMetric(least[1], "GraphQL-cpu-µs")
+	b.ReportMetric(least[1]-least[0], "more-cpu-µs")
 }
