@@ -31,6 +31,9 @@ func (c *conn) burst() outcome {
 	if c.warm && c.sock.readArmed.IsZero() && !c.goIdle() { // somebody moved the deadline, maybe into the past
 		return lost
 	}
+	// More may have come since somebody looked, and the time set for that may be
+	// over: the answer may have taken longer.
+	c.blind, c.drained = true, false
 	for {
 		err := c.sock.raw.Read(c.step)
 		switch {

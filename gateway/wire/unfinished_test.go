@@ -1,0 +1,70 @@
+package wire
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// TestASlowAnswerLeavesItsConnection has a request come in two pieces, so that a
+// time is set for the second one, and its answer take longer than that.
+func TestASlowAnswerLeavesItsConnection(t *testing.T) {
+	conf := testConfig()
+	conf.ReadTimeout = 200 * time.Millisecond
+	_, addr := start(t, conf, handle(func(call *Call) {
+		if string(call.Path) == "/slow" {
+			<-time.After(2 * conf.ReadTimeout)
+		}
+		call.Answer.Status = 200
+	}))
+	c := dial(t, addr)
+	br := bufio.NewReader(c)
+	for _, piece := range []string{getX + "GET /slow HTTP/1.1\r\nHo", "st: a\r\n\r\n", getX} {
+		_, _ = io.WriteString(c, piece)
+		if resp, err := http.ReadResponse(br, nil); err != nil || resp.StatusCode != 200 {
+			t.Fatalf("behind %q: %v, %v", piece, resp, err)
+		}
+	}
+}
+
+// TestWhatComesBehindAnUnfinishedRequestIsHeardOf has a request come while the
+// one before it is held, which was read together with the end of an unfinished
+// one: what an earlier read has told of the socket is no longer so.
+func TestWhatComesBehindAnUnfinishedRequestIsHeardOf(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	_, addr := start(t, testConfig(), handle(func(call *Call) {
+		if string(call.Path) == "/held" {
+			entered <- struct{}{}
+			<-leave
+		}
+		call.Answer.Status = 200
+	}))
+	c := dial(t, addr)
+	br := bufio.NewReader(c)
+	answered := func() {
+		t.Helper()
+		if resp, err := http.ReadResponse(br, nil); err != nil || resp.StatusCode != 200 {
+			t.Fatalf("%v, %v", resp, err)
+		}
+	}
+	took := time.Hour
+	for range 4 { // the machine may be busy
+		_, _ = io.WriteString(c, getX+"GET /held HTTP/1.1\r\nHo")
+		answered()
+		_, _ = io.WriteString(c, "st: a\r\n\r\n"+getX)
+		<-entered
+		_, _ = io.WriteString(c, getX)
+		<-time.After(time.Millisecond) // the poller hears of it
+		leave <- struct{}{}
+		answered()
+		answered()
+		began := time.Now()
+		answered()
+		took = min(took, time.Since(began))
+	}
+	if took > lateLook/2 {
+		t.Errorf("the last request was noticed after %v", took)
+	}
+}
