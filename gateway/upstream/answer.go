@@ -42,11 +42,13 @@ func (t *try) begin() {
 // is no longer the caller's.
 func (t *try) run(c *conn) error {
 	c.begin(t.start)
-	c.blind = c.blind && t.upgrade == nil // what comes behind a 101 is no surplus
+	// What comes behind a 101 is no surplus, and time has passed since an earlier try.
+	c.blind = c.blind && t.upgrade == nil && t.ex.Upstream.Retries == 0
 	if err := c.arm(t.until, t.f.slack); err != nil {
 		return err
 	}
 	body, streamed := bodyOf(t.ex)
+	c.doubt = streamed || len(body) > 0 // who leaves it unread may take it for a request
 	apart := len(body) > maxGather
 	if err := c.send(t.ex.Buf, t.start, !streamed && !apart); err != nil {
 		return err
@@ -132,6 +134,7 @@ func (t *try) deliver(c *conn) error {
 	case bodyless && c.surplus():
 		return errSurplus
 	case bodyless:
+		c.doubt = true // a body may follow all the same
 		a.NoBody, a.Length = true, -1
 		if h.status == 204 {
 			keep = keep && h.length <= 0 && !h.chunked // something may still come that is no answer
@@ -160,6 +163,7 @@ func (t *try) deliverWhole(c *conn, keep bool) error {
 	n := copy(body, c.buf[c.r:c.w])
 	c.r += n
 	if n < length {
+		c.full = true
 		if err := c.arm(t.until, t.f.slack); err != nil {
 			return err
 		}
@@ -220,6 +224,7 @@ func (t *try) body(body []byte) {
 
 // stream hands the rest of the connection's answer over to whoever writes it.
 func (t *try) stream(c *conn, keep bool) {
+	c.full = true
 	s := &stream{c: c, keep: keep, chunked: t.head.chunked, left: t.head.length, patience: t.f.timeout}
 	if t.head.events {
 		s.patience = eventPatience

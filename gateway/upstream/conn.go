@@ -42,7 +42,8 @@ type conn struct {
 	reused   bool          // it has served a request
 	answered bool          // a byte has come since the request began
 	blind    bool          // the request goes out without a look at what came before
-	full     bool          // the first read of the answer took all that it had room for
+	doubt    bool          // more than its answer may come for the last request: the next one is not sent blind
+	full     bool          // more may have come of the answer than was read into buf at first
 	watch    watch         // how long a blind request has waited for its answer
 	born     time.Duration
 	since    time.Duration // idle from then on
@@ -68,8 +69,8 @@ func newConn(p *pool, sock, tcp net.Conn) *conn {
 
 // begin makes the connection ready for a request that starts at the time given.
 func (c *conn) begin(now time.Duration) {
-	c.blind = c.raw != nil && c.reused && now-c.since <= blindWithin && now >= c.pool.waryUntil()
-	c.full = false
+	c.blind = c.raw != nil && c.reused && !c.doubt && now-c.since <= blindWithin && now >= c.pool.waryUntil()
+	c.doubt, c.full = false, false
 	if c.buf == nil {
 		c.spare = buffers.Get().(*[]byte)
 		c.buf = *c.spare

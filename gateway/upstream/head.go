@@ -43,6 +43,7 @@ func (c *conn) readHead(h *head, dst []byte, upgrade bool) ([]byte, error) {
 		if h.status == 101 {
 			return dst, malformed("101 Switching Protocols, which was not asked for")
 		}
+		c.doubt = true // who sends many answers may send one too many
 		// Its lines go nowhere, but where it ends must not be a matter of opinion.
 		if _, err := h.parseLines(dst, lines); err != nil {
 			return dst, err

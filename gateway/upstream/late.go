@@ -10,12 +10,19 @@ import (
 
 // A connection that was in use a moment ago takes its next request blind: to ask
 // it first whether anything has come meanwhile costs a system call, which finds
-// nothing. What had come all the same does no harm, as it announces itself no
-// more once the request is out: the first read happens when something comes
-// behind it, and then holds both. An answer that leaves bytes over is therefore
-// not believed on such a connection. What remains is an upstream that went away
-// in that moment without a word, or sent something and then keeps silent: nothing
-// wakes the call that waits. The lookout finds those.
+// nothing. What the poller has told of before the request is out announces itself
+// no more: the first read happens when something comes behind it, and then holds
+// both. An answer that leaves bytes over is therefore not believed on such a
+// connection. What remains is an upstream that went away in that moment without a
+// word, or sent something and then keeps silent: nothing wakes the call that
+// waits. The lookout finds those.
+//
+// A poller that has much else to do may tell of something only after the request
+// is out, though it came before. If that is a whole answer, it passes for this
+// one's, as does in any case what comes a moment later. Connections are therefore
+// asked first behind exchanges of the kinds to which an upstream is known to say
+// more than one answer: requests with a body, which it may leave unread and take
+// for the next request, and answers without a body, or with others before them.
 const (
 	// blindWithin is how long after its last answer a connection is used blind.
 	blindWithin = time.Millisecond
