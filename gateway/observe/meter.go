@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/event"
+	"github.com/sluicegate/sluice/internal/graphql/schema"
 )
 
 // A meter sees the requests of one API. It is small until the first comes in:
@@ -81,6 +82,20 @@ func (ms *meters) drop(ids []string) {
 	for _, id := range ids {
 		if id != "" { // those that no API took
 			delete(ms.byID, id)
+		}
+	}
+}
+
+// reopen has operations of these APIs counted anew where what was counted has
+// been dropped, since the API was none of GraphQL for a while.
+func (ms *meters) reopen(graphs map[string]*schema.Schema) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	for id := range graphs {
+		if m := ms.byID[id]; m != nil {
+			if a := m.usage.Load(); a != nil && a.Gone() {
+				m.usage.CompareAndSwap(a, nil)
+			}
 		}
 	}
 }

@@ -70,6 +70,7 @@ func (o *Observer) KeepOperations(graphs []*pipeline.API) {
 		schemas[api.Definition.ID] = api.Schema
 	}
 	o.usage.Keep(schemas)
+	o.metrics.apis.reopen(schemas)
 }
 
 // Applied reports a bundle that was put in force, how long that took, and how

@@ -84,6 +84,25 @@ func TestOperationsAreCountedByTypeNameAndResult(t *testing.T) {
 	}
 }
 
+// An API that stops speaking GraphQL and takes it up again keeps its meter, and
+// begins anew to count operations.
+func TestOperationsAreCountedAgainAfterGraphQLWasOffForAWhile(t *testing.T) {
+	u := usage.New()
+	o, api := New(Options{Log: quiet(), Usage: u}), shop(t)
+	m := o.NewMeter("shop")
+	for _, during := range [][]*pipeline.API{{api}, nil, {api}} {
+		o.KeepOperations(during)
+		if len(during) == 0 {
+			continue
+		}
+		m.Done(asked(api, exchange("POST", "/", 200), me(api, syntax.Query, "Me", 2)))
+		if got := u.Fields("shop", usage.Filter{}); got.Total != 2 {
+			t.Errorf("%d fields, want 2", got.Total)
+		}
+		expect(t, scrape(t, o), `sluice_graphql_operations_total{api="shop",operation="Me",result="ok",type="query"} 1`)
+	}
+}
+
 func TestNamesOfOperationsAreBounded(t *testing.T) {
 	o, api := New(Options{Log: quiet(), Usage: usage.New()}), shop(t)
 	m := o.NewMeter("shop")

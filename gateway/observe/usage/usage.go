@@ -72,6 +72,13 @@ func (u *Usage) Open(api string) *API {
 	return a
 }
 
+// Gone tells whether Keep has dropped the API: what is counted there is lost.
+func (a *API) Gone() bool {
+	a.totals.mu.Lock()
+	defer a.totals.mu.Unlock()
+	return a.totals.closed
+}
+
 // find returns what was counted for an API, or nil when that is nothing.
 func (u *Usage) find(api string) *API {
 	u.mu.Lock()
