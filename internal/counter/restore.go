@@ -30,9 +30,26 @@ func (s *shard) takeChanged(b []byte) []byte {
 			b = appendRecord(b, key, c)
 		}
 	}
+	s.cleared()
+	return b
+}
+
+// cleared empties the list of changes. s.mu is held.
+func (s *shard) cleared() {
 	clear(s.changed)
 	s.changed = s.changed[:0]
-	return b
+}
+
+// forgetChanged has the cells that changed count as saved.
+func (s *shard) forgetChanged() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range s.changed {
+		if c := s.cells[key]; c != nil {
+			c.dirty = false
+		}
+	}
+	s.cleared()
 }
 
 // takeAll appends all cells that still count.
@@ -45,8 +62,7 @@ func (s *shard) takeAll(b []byte, now int64) []byte {
 			b = appendRecord(b, key, c)
 		}
 	}
-	clear(s.changed)
-	s.changed = s.changed[:0]
+	s.cleared()
 	return b
 }
 

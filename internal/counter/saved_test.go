@@ -2,10 +2,13 @@ package counter
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/counter/frames"
 )
@@ -42,4 +45,56 @@ func FuzzReadSavedCounters(f *testing.F) {
 		}
 		_, _, _ = s.read(io.LimitReader(bytes.NewReader(file), 40), full)
 	})
+}
+
+// While nothing can be written, what changed is not piled up: keys come and go
+// for as long as the disk is away.
+func TestChangesAreNotPiledUpWhileNothingCanBeSaved(t *testing.T) {
+	now := time.UnixMicro(1e15)
+	m := NewMemory(func() time.Time { return now })
+	s, err := OpenSaver(m, SaverOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.lock.Close()
+	defer s.journal.Close()
+	home := s.dir
+	s.dir, s.unsaved = filepath.Join(home, "gone"), true
+	counts := make([]Count, 1)
+	for round := range 20 {
+		for i := range 1000 {
+			q := []Limit{{Key: fmt.Sprint(round, i), Max: 1, Period: time.Millisecond}}
+			if _, err := m.Take(t.Context(), q, 1, counts); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now = now.Add(time.Second)
+		if s.saveAndReport() == nil {
+			t.Fatal("saved where there is no directory")
+		}
+	}
+	notes := 0
+	for i := range m.shard {
+		notes += len(m.shard[i].changed)
+	}
+	if notes > 1000 {
+		t.Errorf("%d changes are noted, more than of one second", notes)
+	}
+	kept := []Limit{{Key: "kept", Max: 9, Period: time.Hour}}
+	_, _ = m.Take(t.Context(), kept, 4, counts)
+	_ = s.saveAndReport()
+	if s.dir = home; s.saveAndReport() != nil {
+		t.Fatal("not saved")
+	}
+	_, _ = m.Take(t.Context(), kept, 1, counts)
+	if err := s.saveAndReport(); err != nil {
+		t.Fatal(err)
+	}
+	after := NewMemory(m.clock)
+	if err := (&Saver{memory: after, dir: home, log: s.log}).load(); err != nil {
+		t.Fatal(err)
+	}
+	if _ = after.Peek(t.Context(), kept, counts); counts[0].Remaining != 4 {
+		t.Errorf("%d left after five calls of nine", counts[0].Remaining)
+	}
 }

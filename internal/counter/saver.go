@@ -120,6 +120,11 @@ func (s *Saver) saveAndReport() error {
 	failed := s.unsaved
 	err := s.save()
 	s.unsaved = err != nil
+	if s.unsaved { // the full save that makes up for it needs no list of changes, which would grow until then
+		for i := range s.memory.shard {
+			s.memory.shard[i].forgetChanged()
+		}
+	}
 	switch {
 	case err != nil && !failed:
 		s.log.Error("counters not saved, trying again every second", "dir", s.dir, "err", err)
