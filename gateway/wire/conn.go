@@ -339,6 +339,20 @@ func (c *conn) handOver() {
 	over(c.sock.Conn, received)
 }
 
+// abandon lets go of what an answer holds that a fault has kept from being sent.
+func (c *conn) abandon() {
+	if c.room == nil {
+		return
+	}
+	a := &c.room.call.Answer
+	if a.Stream != nil {
+		_ = a.Stream.Close()
+	}
+	if a.Takeover != nil {
+		a.Takeover(nil, nil)
+	}
+}
+
 // refuse answers what was not a request, where there is somebody to answer.
 func (c *conn) refuse(fault *Fault) outcome {
 	if fault.Status == 0 {

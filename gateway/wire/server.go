@@ -123,6 +123,7 @@ var fullAnswer = []byte("HTTP/1.1 503 Service Unavailable\r\nContent-Type: appli
 func (s *Server) run(n *conn) {
 	defer s.leave(n)
 	defer s.survive()
+	defer n.abandon()
 	n.serve()
 }
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"io"
+	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -67,4 +68,40 @@ func TestWhatComesBehindAnUnfinishedRequestIsHeardOf(t *testing.T) {
 	if took > lateLook/2 {
 		t.Errorf("the last request was noticed after %v", took)
 	}
+}
+
+// TestAFaultLeavesNothingOfAnAnswerBehind has a handler panic once it has made
+// an answer that holds something until it is sent.
+func TestAFaultLeavesNothingOfAnAnswerBehind(t *testing.T) {
+	made, left := make(chan *source, 1), make(chan net.Conn, 1)
+	s, addr := start(t, testConfig(), handle(func(call *Call) {
+		call.Answer.Status = 200
+		if string(call.Path) == "/stream" {
+			stream := newSource(10)
+			made <- stream
+			call.Answer.Stream, call.Answer.Length = stream, 10
+		} else {
+			call.Answer.Takeover = func(client net.Conn, _ []byte) { left <- client }
+		}
+		panic("a fault of ours")
+	}))
+	for _, path := range []string{"/stream", "/tunnel"} {
+		if got := exchange(t, addr, "GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n"); got != "" {
+			t.Errorf("got %q", got)
+		}
+	}
+	select {
+	case <-(<-made).closed:
+	case <-time.After(10 * time.Second):
+		t.Error("the stream was not closed")
+	}
+	select {
+	case client := <-left:
+		if client != nil {
+			t.Error("a connection was handed over")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("nobody was told that there will be no tunnel")
+	}
+	gone(t, s)
 }
