@@ -43,7 +43,7 @@ func (t *try) begin() {
 func (t *try) run(c *conn) error {
 	c.begin(t.start)
 	// What comes behind a 101 is no surplus, and time has passed since an earlier try.
-	c.blind = c.blind && t.upgrade == nil && t.ex.Upstream.Retries == 0
+	c.blind = c.blind && t.upgrade == nil && t.ex.Upstream.Retries == 0 && t.mayRepeat()
 	if err := c.arm(t.until, t.f.slack); err != nil {
 		return err
 	}

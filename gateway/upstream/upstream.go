@@ -174,8 +174,11 @@ const maxStale = 8
 // connection, which had idled, died without a byte of an answer, or held an
 // answer that may not be its own.
 func (t *try) repeatable(c *conn, err error) bool {
-	return surprising(c, err) && c.reused && t.upload == nil && int(t.ex.Upstream.Retries) < t.f.retries &&
-		isIdempotent(methodOf(t.ex))
+	return surprising(c, err) && c.reused && t.upload == nil && t.mayRepeat()
+}
+
+func (t *try) mayRepeat() bool {
+	return int(t.ex.Upstream.Retries) < t.f.retries && isIdempotent(methodOf(t.ex))
 }
 
 // surprising tells whether a connection failed for what it was before the
