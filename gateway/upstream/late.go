@@ -8,15 +8,14 @@ import (
 	"github.com/sluicegate/sluice/internal/rawio"
 )
 
-// A connection that was in use a moment ago takes its next request blind: to ask
-// it first whether anything has come meanwhile costs a system call, which finds
-// nothing. It is not asked for a request that may be repeated, should there be
-// something after all. What the poller has told of before the request is out announces itself
-// no more: the first read happens when something comes behind it, and then holds
-// both. An answer that leaves bytes over is therefore not believed on such a
-// connection. What remains is an upstream that went away in that moment without a
-// word, or sent something and then keeps silent: nothing wakes the call that
-// waits. The lookout finds those.
+// A connection that was in use a moment ago takes its next request blind, if that
+// may be repeated: to ask it first whether anything has come meanwhile costs a
+// system call, which finds nothing. What the poller has told of before the request
+// is out announces itself no more: the first read happens when something comes
+// behind it, and then holds both. An answer that leaves bytes over is therefore
+// not believed on such a connection. What remains is an upstream that went away in
+// that moment without a word, or sent something and then keeps silent: nothing
+// wakes the call that waits. The lookout finds those.
 //
 // A poller that has much else to do may tell of something only after the request
 // is out, though it came before. If that is a whole answer, it passes for this
