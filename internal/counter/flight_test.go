@@ -261,3 +261,26 @@ func TestFlightsUnderWayGoByTheShortestRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// A caller may find the lane shut, and decide only once the store is back and
+// was told all that it was owed until then. It is told of that call too.
+func TestACallDecidedLateIsToldToTheStore(t *testing.T) {
+	store := testenv.Valkey(t)
+	v, err := OpenValkey(t.Context(), ValkeyOptions{Addresses: []string{store.Addr}, Outage: Local, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	l := v.lanes[0]
+	shut := func(down *outage) {
+		l.mu.Lock()
+		l.down = down // as it was a moment ago: nobody is asked to probe
+		l.mu.Unlock()
+	}
+	shut(&outage{cause: errNewConn})
+	if refused, err := v.Take(t.Context(), []Limit{{Key: "late", Max: 5}}, 1, make([]Count, 1)); refused >= 0 || err != nil {
+		t.Fatal(refused, err)
+	}
+	shut(nil)
+	store.Await("1", "GET", "late")
+}

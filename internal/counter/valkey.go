@@ -266,9 +266,11 @@ func (l *lane) decide(ctx context.Context, limits []Limit, counts []Count, calls
 	}
 	if errors.Is(o.cause, ErrBusy) {
 		l.v.stats.Busy.Add(1)
-		l.nudge() // what is admitted here is to be told to the store
 	}
 	refused, err = l.standby.ask(limits, counts, calls, o)
+	if err == nil && refused < 0 && calls > 0 {
+		l.nudge() // what was admitted here is to be told to the store, which may be back by now
+	}
 	return refused, true, err
 }
 
