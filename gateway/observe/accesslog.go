@@ -20,7 +20,7 @@ import (
 type AccessOptions struct {
 	Target   string  // stdout, file or off
 	File     string  // path, for file; appended to
-	SampleOK float64 // share of successful requests that are written, in [0, 1]; refusals and errors always are
+	SampleOK float64 // share of successful requests that are written, in [0, 1]; refusals and errors always are, but for calls that are shed
 }
 
 const (

@@ -1,6 +1,6 @@
 // Package observe tells what traffic came to: in metrics, in the access log and
-// in events. What it does for a request costs a clock read and a few atomic
-// additions.
+// in events. What it does for a request costs a clock read at most, and two locks
+// that are held for a few additions and a copy.
 package observe
 
 import (
