@@ -112,6 +112,9 @@ func (s *standby) share(now int64, limits, shares []Limit) (opened uint32) {
 		} else if used, reset, ok := s.recall.Find(l.Key, now); ok {
 			s.memory.begin(l.Key, reset*1000)
 			l.Max = ceil(l.Max-used, among)
+			if reset == 0 {
+				l.Period = 0 // another renewal rate applies from the store's next period on
+			}
 		} else {
 			l.Max = ceil(l.Max, among)
 			opened |= 1 << i

@@ -61,6 +61,22 @@ func TestStandbyAdmitsItsShareInTheKnownPeriodAndInThoseAfterIt(t *testing.T) {
 	})
 }
 
+// A quota that did not renew when the store opened its period does not renew
+// here either, whatever its limit says by now, and what it owes is of that period.
+func TestStandbyDoesNotRenewWhatTheStoreDoesNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := recall.New(100)
+		s := newStandby(&ValkeyOptions{}, r, &Stats{})
+		unsent := &outage{cause: errors.New("refused")}
+		q := Limit{Key: "q", Max: 20, Period: time.Minute}
+		r.Note(nil, q.Key, r.Hash(q.Key), recall.Told{Used: 8, Asked: true, Flight: 1})
+		expect(t, "what was free", away(t, s, 20, unsent, q), 12)
+		expect(t, "debt", s.debts[q.Key], debt{calls: 12})
+		time.Sleep(time.Minute)
+		expect(t, "after the period that the limit has now", away(t, s, 20, unsent, q), 0)
+	})
+}
+
 func TestStandbyOwesEachCallOfABatch(t *testing.T) {
 	s := newStandby(&ValkeyOptions{}, recall.New(100), &Stats{})
 	q, r := Limit{Key: "q", Max: 8, Period: time.Minute}, Limit{Key: "r", Kind: Rate, Max: 9, Period: time.Minute}
