@@ -284,3 +284,46 @@ func TestACallDecidedLateIsToldToTheStore(t *testing.T) {
 	shut(nil)
 	store.Await("1", "GET", "late")
 }
+
+// A value that is no counter keeps neither the other debts from being paid, once,
+// nor the store from being used again.
+func TestADebtOfAForeignValueIsDroppedAlone(t *testing.T) {
+	store := testenv.Valkey(t)
+	v, err := OpenValkey(t.Context(), ValkeyOptions{Addresses: []string{store.Addr}, Outage: Local, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	l := v.lanes[0]
+	foreign := []string{"007", "-0", "99999999999999999999", "1.5", "word", ""}
+	l.standby.mu.Lock()
+	for i := range 20 {
+		l.standby.owe(fmt.Sprint("good", i), 3, 0, true)
+	}
+	for _, text := range foreign {
+		store.Do("SET", "foreign"+text, text)
+		l.standby.owe("foreign"+text, 1, 0, true)
+	}
+	store.Do("RPUSH", "list", "x")
+	l.standby.owe("list", 1, 0, true)
+	l.standby.mu.Unlock()
+	l.trip(&outage{cause: errNewConn})
+	for end := time.Now().Add(5 * time.Second); l.isDown() != nil || l.standby.owes(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("still away: %v", l.isDown())
+		}
+	}
+	for i := range 20 {
+		if got := store.Do("GET", fmt.Sprint("good", i)); got != "3" {
+			t.Errorf("good%d: counted %s, want 3", i, got)
+		}
+	}
+	for _, text := range foreign {
+		if got := store.Do("GET", "foreign"+text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+	if dropped := v.stats.DebtsDropped.Load(); dropped != int64(len(foreign))+1 {
+		t.Errorf("%d debts dropped, want %d", dropped, len(foreign)+1)
+	}
+}
