@@ -327,3 +327,37 @@ func TestADebtOfAForeignValueIsDroppedAlone(t *testing.T) {
 		t.Errorf("%d debts dropped, want %d", dropped, len(foreign)+1)
 	}
 }
+
+// In a cluster each debt has an answer of its own: those that were paid are not
+// sent again with the one that was not.
+func TestOnlyTheDebtsThatWereRefusedAreKept(t *testing.T) {
+	cluster := testenv.ValkeyCluster(t)
+	v, err := OpenValkey(t.Context(), ValkeyOptions{Addresses: cluster.Addresses(), Cluster: true, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	for _, node := range cluster.Nodes {
+		node.Do("ACL", "SETUSER", "default", "resetkeys", "~good*", "~sluice*")
+	}
+	l := &lane{v: v, recall: v.lanes[0].recall, standby: newStandby(&ValkeyOptions{}, v.lanes[0].recall, &v.stats)}
+	batch := []script.Adjustment{{Key: "good1"}, {Key: "bad1"}, {Key: "good2"}, {Key: "bad2"}, {Key: "good3"}}
+	for i := range batch {
+		batch[i].What, batch[i].Calls = script.DebtOpened, 3
+	}
+	if err := l.pushBatch(t.Context(), *v.client.Load(), batch); err == nil {
+		t.Error("the store refused nothing")
+	}
+	for _, key := range []string{"good1", "good2", "good3"} {
+		if got := cluster.Owner(key).Do("GET", key); got != "3" {
+			t.Errorf("%s: counted %q, want 3", key, got)
+		}
+	}
+	kept := l.standby.settle()
+	if len(kept) != 2 || kept["bad1"].calls != 3 || kept["bad2"].calls != 3 {
+		t.Errorf("kept %v, want the two that were refused", kept)
+	}
+	if paid, dropped := v.stats.DebtsPaid.Load(), v.stats.DebtsDropped.Load(); paid != 3 || dropped != 0 {
+		t.Errorf("%d paid and %d dropped, want 3 and 0", paid, dropped)
+	}
+}

@@ -121,7 +121,7 @@ func (v *Valkey) refund(ctx context.Context, p *part, calls int64) {
 	done := 0
 	select {
 	case v.refunds <- struct{}{}:
-		done, _ = v.adjust(context.WithoutCancel(ctx), *c, batch) // what failed is counted as lost
+		done, _, _ = v.adjust(context.WithoutCancel(ctx), *c, batch) // what failed is counted as lost
 		<-v.refunds
 	default:
 	}

@@ -31,7 +31,7 @@ func (l *lane) pushFloors(ctx context.Context, c valkey.Client) error {
 		e := &open[i]
 		batch = append(batch, script.Adjustment{What: script.Floor, Key: e.Key, Calls: e.Used, Reset: e.Reset})
 		if len(batch) == adjustBatch || i == len(open)-1 {
-			if _, err := l.v.adjust(ctx, c, batch); err != nil {
+			if _, _, err := l.v.adjust(ctx, c, batch); err != nil {
 				return err
 			}
 			l.v.stats.Floors.Add(int64(len(batch)))
@@ -80,21 +80,14 @@ func (l *lane) pushDebts(ctx context.Context, c valkey.Client) error {
 }
 
 func (l *lane) pushBatch(ctx context.Context, c valkey.Client, batch []script.Adjustment) error {
-	done, err := l.v.adjust(ctx, c, batch)
-	if err == nil || outageOf(err).unknown {
-		for _, a := range batch {
-			l.recall.Add(a.Key, a.Calls, a.Reset)
-		}
+	done, unsent, err := l.v.adjust(ctx, c, batch)
+	l.standby.keep(unsent)
+	sent := batch[:len(batch)-len(unsent)]
+	for _, a := range sent {
+		l.recall.Add(a.Key, a.Calls, a.Reset)
 	}
-	switch {
-	case err == nil:
-		l.v.stats.DebtsPaid.Add(int64(done))
-		l.v.stats.DebtsDropped.Add(int64(len(batch) - done))
-	case outageOf(err).unknown:
-		l.v.stats.DebtsDropped.Add(int64(len(batch)))
-	default:
-		l.standby.keep(batch)
-	}
+	l.v.stats.DebtsPaid.Add(int64(done))
+	l.v.stats.DebtsDropped.Add(int64(len(sent) - done))
 	return err
 }
 
@@ -112,33 +105,52 @@ func (s *standby) keep(batch []script.Adjustment) {
 	}
 }
 
-// adjust sends adjustments, once, and tells how many were done. In a cluster
-// every key has its own command: they lie in different slots.
-func (v *Valkey) adjust(ctx context.Context, c valkey.Client, batch []script.Adjustment) (int, error) {
+// adjust sends adjustments, once, and tells how many were done, and which the
+// store surely did not get to: those are also moved behind the others of batch.
+func (v *Valkey) adjust(ctx context.Context, c valkey.Client, batch []script.Adjustment) (done int, unsent []script.Adjustment, err error) {
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
-	if !v.clustered {
-		keys, packed := script.PackAdjustments(batch)
-		reply, err := v.adjusting.Run(ctx, c, keys, packed)
-		return script.Adjusted(reply), err
+	if v.clustered {
+		return v.adjustEach(ctx, c, batch)
 	}
+	keys, packed := script.PackAdjustments(batch)
+	reply, err := v.adjusting.Run(ctx, c, keys, packed)
+	switch {
+	case err == nil:
+		done = script.Adjusted(reply) // with an error, reply is its text
+	case !outageOf(err).unknown:
+		unsent = batch
+	}
+	return done, unsent, err
+}
+
+// adjustEach is adjust in a cluster, where every key has its own command: they
+// lie in different slots.
+func (v *Valkey) adjustEach(ctx context.Context, c valkey.Client, batch []script.Adjustment) (done int, unsent []script.Adjustment, failed error) {
 	commands := make([]valkey.Completed, len(batch))
 	for i := range batch {
 		keys, packed := script.PackAdjustments(batch[i : i+1])
 		commands[i] = v.adjusting.Command(c, keys, packed)
 	}
-	done := 0
-	var failed error
+	sent := 0
 	for i, result := range c.DoMulti(ctx, commands...) {
 		reply, err := result.ToString()
 		if script.Missing(err) {
 			keys, packed := script.PackAdjustments(batch[i : i+1])
 			reply, err = v.adjusting.Send(ctx, c, keys, packed)
 		}
-		done += script.Adjusted(reply)
-		if err != nil && (failed == nil || outageOf(err).unknown) {
-			failed = err // one of unknown outcome decides: nothing of the batch is sent again
+		switch {
+		case err == nil:
+			done += script.Adjusted(reply)
+		case outageOf(err).unknown:
+			failed = err
+		default:
+			failed, unsent = err, append(unsent, batch[i])
+			continue
 		}
+		batch[sent] = batch[i]
+		sent++
 	}
-	return done, failed
+	copy(batch[sent:], unsent)
+	return done, unsent, failed
 }
