@@ -30,9 +30,7 @@ func governedPolicy() map[string]any {
 // measureGraphQL compares one operation through everybody, the first being the
 // bare proxy, to which it is bytes like any other.
 func measureGraphQL(ctx context.Context, b *bench) error {
-	operations := *b
-	operations.body = "graphql"
-	b = &operations
+	b = b.withBody("graphql")
 	all := []contender{
 		{"bare fasthttp, the same bytes", b.asking(false, goProxy("bare"))},
 		{"bare fasthttp, again", b.asking(false, goProxy("bare"))},
@@ -67,10 +65,15 @@ func (b *bench) asking(unseen bool, start func(context.Context, *bench) (*runnin
 	return func(ctx context.Context, b *bench) (*running, error) {
 		r, err := start(ctx, b)
 		if err == nil {
-			r.request = operations(r, unseen)
+			r.ask = askOperations(unseen)
+			r.ask(r)
 		}
 		return r, err
 	}
+}
+
+func askOperations(unseen bool) func(*running) {
+	return func(r *running) { r.request = operations(r, unseen) }
 }
 
 // operations returns requests that post the operation.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/sluicegate/sluice/loadtest/load"
@@ -37,7 +36,7 @@ func measureOverload(ctx context.Context, b *bench) error {
 		overloadShare*100, overloadFor, b.placement(), openConns, patience)
 	var all []*overload
 	for _, c := range b.overloaded() {
-		o, err := b.overloadOf(ctx, c)
+		o, err := c.on.overloadOf(ctx, c.contender)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -52,11 +51,36 @@ func measureOverload(ctx context.Context, b *bench) error {
 	return b.measureFairness(ctx)
 }
 
-// overloaded are the contenders: of the others one each, for comparison.
-func (b *bench) overloaded() []contender {
-	return slices.DeleteFunc(b.chosen(b.contenders()), func(c contender) bool {
-		return slices.Contains([]string{"bare fasthttp, again", "net/http", "Caddy", "nginx with Lua, key + rate + quota", "HAProxy, key + rate + quota"}, c.name)
-	})
+// overloaded are the contenders: of the others one each, for comparison, and
+// Sluice also with calls dear enough that client and upstream can ask for more
+// of them than it can do, on a machine with two cores.
+func (b *bench) overloaded() []onBench {
+	dear := "Sluice, GraphQL, no operation seen before"
+	all := append(b.contenders(), contender{dear, b.asking(true, startSluice(setup{keys: 1, policy: governed, graphql: true}))})
+	var some []onBench
+	for _, c := range b.chosen(all) {
+		switch c.name {
+		case "bare fasthttp, again", "net/http", "Caddy", "nginx with Lua, key + rate + quota", "HAProxy, key + rate + quota":
+		case dear:
+			some = append(some, onBench{c, b.withBody("graphql")})
+		default:
+			some = append(some, onBench{c, b})
+		}
+	}
+	return some
+}
+
+// onBench is a contender and the bench whose requests it is asked.
+type onBench struct {
+	contender
+	on *bench
+}
+
+// withBody is the bench with other bodies.
+func (b *bench) withBody(body string) *bench {
+	other := *b
+	other.body = body
+	return &other
 }
 
 // overload is what one contender's came to.
@@ -93,8 +117,7 @@ func (b *bench) overwhelm(ctx context.Context, r *running, kinds []load.Kind) (*
 	}
 	defer client.Close()
 	got := &overload{name: r.name}
-	b.progress("capacity of %s", r.name)
-	if got.capacity, err = b.capacityOf(ctx, r); err != nil {
+	if got.capacity, err = b.crowdedCapacity(ctx, r); err != nil {
 		return nil, err
 	}
 	b.progress("overload of %s", r.name)
@@ -117,6 +140,30 @@ func (b *bench) overwhelm(ctx context.Context, r *running, kinds []load.Kind) (*
 	}
 	got.after = out.Total()
 	return got, nil
+}
+
+// crowdedCapacity is what a contender can do with as many connections as there are
+// in an overload, which is far less than with a few, and without shedding, which
+// so many at once would begin.
+func (b *bench) crowdedCapacity(ctx context.Context, r *running) (sample, error) {
+	crowd := *b
+	crowd.conns = openConns
+	b.progress("capacity of %s", r.name)
+	if r.unshed == nil {
+		return crowd.capacityOf(ctx, r)
+	}
+	twin, err := r.unshed(ctx, b)
+	if err != nil {
+		return sample{}, err
+	}
+	defer twin.stop()
+	if err := b.place(twin); err != nil {
+		return sample{}, err
+	}
+	if twin.name = r.name; r.ask != nil {
+		r.ask(twin)
+	}
+	return crowd.capacityOf(ctx, twin)
 }
 
 // printOverload prints a row for each contender.
@@ -149,7 +196,7 @@ func (b *bench) printOverload(all []*overload) {
 // printSlices prints how the overload of Sluice went, second by second.
 func (b *bench) printSlices(all []*overload) {
 	for _, o := range all {
-		if o.name != "Sluice, keyless" {
+		if o.name != "Sluice, GraphQL, no operation seen before" {
 			continue
 		}
 		b.printf("%s, second by second:\n\n| second | asked | served | shed | given up | p50 ms | p99 ms |\n|---|---|---|---|---|---|---|\n", o.name)
@@ -179,14 +226,17 @@ func (b *bench) measureFairness(ctx context.Context) error {
 	for _, build := range builds {
 		for _, c := range []struct {
 			name  string
+			on    *bench
 			as    setup
-			kinds func(*running) []load.Kind
+			kinds func(*bench, *running) []load.Kind
 		}{
-			{"Sluice, 1 greedy key, 20 quiet", setup{keys: 1 + quietKeys, build: build}, b.kindsOfKeys},
-			{"Sluice, 1 greedy API, 5 quiet", setup{build: build, apis: max(b.many, 1+quietAPIs)}, b.kindsOfAPIs},
+			{"Sluice, 1 greedy key, 20 quiet", b, setup{keys: 1 + quietKeys, build: build}, (*bench).kindsOfKeys},
+			{"Sluice, 1 greedy API, 5 quiet", b, setup{build: build, apis: max(b.many, 1+quietAPIs)}, (*bench).kindsOfAPIs},
+			{"Sluice, GraphQL, 1 greedy key, 20 quiet", b.withBody("graphql"),
+				setup{keys: 1 + quietKeys, policy: governed, graphql: true, build: build}, (*bench).kindsOfOperations},
 		} {
 			name := nameOf(c.name, build)
-			if err := b.fairnessOf(ctx, name, c.as, c.kinds); ctx.Err() != nil {
+			if err := c.on.fairnessOf(ctx, name, c.as, c.kinds); ctx.Err() != nil {
 				return ctx.Err()
 			} else if err != nil {
 				b.leaveOut(name, err)
@@ -197,14 +247,14 @@ func (b *bench) measureFairness(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) fairnessOf(ctx context.Context, name string, as setup, kinds func(*running) []load.Kind) error {
+func (b *bench) fairnessOf(ctx context.Context, name string, as setup, kinds func(*bench, *running) []load.Kind) error {
 	r, err := startSluice(as)(ctx, b)
 	if err != nil {
 		return err
 	}
 	defer r.stop()
 	r.name = name
-	got, err := b.overwhelm(ctx, r, kinds(r))
+	got, err := b.overwhelm(ctx, r, kinds(b, r))
 	if err != nil {
 		return err
 	}
@@ -239,6 +289,20 @@ func (b *bench) kindsOfKeys(r *running) []load.Kind {
 	for i, key := range r.keys {
 		kinds = append(kinds, load.Kind{Name: fmt.Sprintf("key %d", i), Weight: weight(i, quietKeys, quietOfKeys), Request: b.keyed(r.addr, []string{key}), Want: b.plan(r, 1).Want})
 	}
+	return kinds
+}
+
+// kindsOfOperations are operations of one greedy key and of quiet ones, none of
+// which was seen before.
+func (b *bench) kindsOfOperations(r *running) []load.Kind {
+	keys := r.keys
+	var kinds []load.Kind
+	for i, key := range keys {
+		r.keys = []string{key}
+		kinds = append(kinds, load.Kind{Name: fmt.Sprintf("key %d", i), Weight: weight(i, quietKeys, quietOfKeys), Request: operations(r, true), Want: b.plan(r, 1).Want})
+	}
+	r.keys, r.ask = keys, askOperations(true)
+	r.ask(r)
 	return kinds
 }
 

@@ -26,6 +26,8 @@ type setup struct {
 
 	graphql bool // the API is a GraphQL API
 
+	patient bool // however long calls wait, none is shed
+
 	build  string   // program; "": that of -bin
 	policy string   // of the keys; "": the one whose limits are never reached
 	beside *running // share the store and the keys of this one
@@ -56,6 +58,11 @@ func startSluice(s setup) func(context.Context, *bench) (*running, error) {
 			s.build = b.bin + "/sluice"
 		}
 		r := &running{addr: addr, dir: dir}
+		if !s.patient {
+			twin := s
+			twin.patient = true
+			r.unshed = startSluice(twin)
+		}
 		if err := b.fill(ctx, s, r, dir); err != nil {
 			return nil, err
 		}
@@ -152,6 +159,9 @@ log:
 `, filepath.Join(dir, "data"), addr, apps, filepath.Join(dir, "policies.json"), telemetry, filepath.Join(dir, "access.log"))
 	if s.keys > someKeys { // asking for all of them in turn takes longer than a session may be used
 		conf = strings.Replace(conf, "cache_size", "cache_ttl: 24h\n  cache_size", 1)
+	}
+	if s.patient {
+		conf += "overload:\n  target_delay: 0s\n"
 	}
 	if store != "" {
 		conf += "valkey:\n  url: redis://" + store + "\n"
