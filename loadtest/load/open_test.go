@@ -170,8 +170,10 @@ func TestAnswersAreToldApart(t *testing.T) {
 			_ = say(w, strings.Replace(refusal, "\r\n", "\r\nConnection: close\r\n", 1))
 			return io.EOF
 		}, func(t *Tally) uint64 { return t.Refused }, ""},
-		{"another status", func(w io.Writer, _ string) error { return say(w, strings.Replace(refusal, "503", "502", 1)) },
-			func(t *Tally) uint64 { return t.Bad }, "status 502"},
+		{
+			"another status", func(w io.Writer, _ string) error { return say(w, strings.Replace(refusal, "503", "502", 1)) },
+			func(t *Tally) uint64 { return t.Bad }, "status 502",
+		},
 		{"another body", func(w io.Writer, _ string) error { return ok(w, "/16k") }, func(t *Tally) uint64 { return t.Bad }, "body of 16384 bytes"},
 		{"no answer", func(io.Writer, string) error { return io.EOF }, func(t *Tally) uint64 { return t.Bad }, "closed the connection"},
 		{"half an answer", func(w io.Writer, _ string) error {

@@ -232,8 +232,11 @@ func (b *bench) measureFairness(ctx context.Context) error {
 		}{
 			{"Sluice, 1 greedy key, 20 quiet", b, setup{keys: 1 + quietKeys, build: build}, (*bench).kindsOfKeys},
 			{"Sluice, 1 greedy API, 5 quiet", b, setup{build: build, apis: max(b.many, 1+quietAPIs)}, (*bench).kindsOfAPIs},
-			{"Sluice, GraphQL, 1 greedy key, 20 quiet", b.withBody("graphql"),
-				setup{keys: 1 + quietKeys, policy: governed, graphql: true, build: build}, (*bench).kindsOfOperations},
+			{
+				"Sluice, GraphQL, 1 greedy key, 20 quiet", b.withBody("graphql"),
+				setup{keys: 1 + quietKeys, policy: governed, graphql: true, build: build},
+				(*bench).kindsOfOperations,
+			},
 		} {
 			name := nameOf(c.name, build)
 			if err := c.on.fairnessOf(ctx, name, c.as, c.kinds); ctx.Err() != nil {
