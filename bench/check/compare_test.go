@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -166,12 +167,12 @@ func TestCasesOfOneProgramAreNamedNotCompared(t *testing.T) {
 		base, now := samples{{name: "both", wall: 1}, {name: "gone", wall: 1}}, samples{{name: "new", wall: 1}, {name: "both", wall: 1}}
 		rounds[i] = round{base: [2]samples{base, base}, now: [2]samples{now, now}}
 	}
-	got := ""
+	var got strings.Builder
 	for _, c := range compare(rounds) {
-		got += fmt.Sprintf("%s %s|", c.name, c.missing)
+		got.WriteString(fmt.Sprintf("%s %s|", c.name, c.missing))
 	}
-	if want := "new the release|both |gone the working tree|"; got != want {
-		t.Errorf("%s, want %s", got, want)
+	if want := "new the release|both |gone the working tree|"; got.String() != want {
+		t.Errorf("%s, want %s", got.String(), want)
 	}
 }
 

@@ -17,13 +17,13 @@ type places struct {
 func (p *places) pick(from ...string) string { return from[p.random.IntN(len(from))] }
 
 func (p *places) place() Entry[int] {
-	listen := ""
+	var listen strings.Builder
 	for j := range p.random.IntN(4) {
 		parameter := strings.Replace(p.pick("{p}", "{p:a+}", "{p:[ab]+}"), "p", fmt.Sprint("p", j), 1)
-		listen += "/" + p.pick("a", "b", "ab", fmt.Sprint("n", p.random.IntN(200)), parameter)
+		listen.WriteString("/" + p.pick("a", "b", "ab", fmt.Sprint("n", p.random.IntN(200)), parameter))
 	}
 	p.last++
-	return Entry[int]{Domain: p.pick("", "", "", "one", "TWO"), ListenPath: listen + "/", Value: p.last}
+	return Entry[int]{Domain: p.pick("", "", "", "one", "TWO"), ListenPath: listen.String() + "/", Value: p.last}
 }
 
 // change makes a random change to the configuration and, by edit, to a tree.

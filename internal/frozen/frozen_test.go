@@ -124,6 +124,7 @@ func BenchmarkFill(b *testing.B) {
 		large(100_000)
 	}
 }
+
 func BenchmarkEdit(b *testing.B) {
 	m, keys := large(100_000)
 	i := 0
