@@ -78,11 +78,11 @@ func (l Load) check() error {
 func (p Plant) check() error {
 	switch {
 	case !(p.Cores > 0):
-		return fmt.Errorf("Cores is %v: must be above 0", p.Cores)
+		return fmt.Errorf("plant: Cores is %v: must be above 0", p.Cores)
 	case !(p.Gbit > 0):
-		return fmt.Errorf("Gbit is %v: must be above 0", p.Gbit)
+		return fmt.Errorf("plant: Gbit is %v: must be above 0", p.Gbit)
 	case !(p.Utilisation > 0 && p.Utilisation <= 1):
-		return fmt.Errorf("Utilisation is %v: must be in (0, 1]", p.Utilisation)
+		return fmt.Errorf("plant: Utilisation is %v: must be in (0, 1]", p.Utilisation)
 	}
 	return nil
 }
