@@ -42,8 +42,9 @@ func (t *try) begin() {
 // is no longer the caller's.
 func (t *try) run(c *conn) error {
 	c.begin(t.start)
-	// What comes behind a 101 is no surplus, and time has passed since an earlier try.
-	c.blind = c.blind && t.upgrade == nil && t.ex.Upstream.Retries == 0 && t.mayRepeat()
+	// What comes behind a 101 is no surplus, many send a body to HEAD, and time has
+	// passed since an earlier try.
+	c.blind = c.blind && t.upgrade == nil && t.ex.Upstream.Retries == 0 && t.mayRepeat() && !t.ex.Call.IsHead()
 	if err := c.arm(t.until, t.f.slack); err != nil {
 		return err
 	}

@@ -182,7 +182,10 @@ type Upstream struct {
 	CAFile string `yaml:"ca_file"`
 	// Read and write plain connections to upstreams past the runtime's own calls,
 	// which costs less. Off: the ordinary way, as with TLS and on systems other
-	// than Linux. Both behave alike; this is for finding out whether they do.
+	// than Linux. Both behave alike but for one thing: on, a connection that had
+	// its last answer less than a millisecond ago takes a GET without a look at
+	// whether something came behind that answer. Turn it off for upstreams that
+	// are known to send answers that nobody asked for.
 	RawIO bool `yaml:"raw_io"`
 }
 
