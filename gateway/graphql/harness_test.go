@@ -58,7 +58,7 @@ type world struct {
 	upstream string
 	store    keystore.Store
 	revision int
-	log      *bytes.Buffer
+	log      *record
 
 	mu   sync.Mutex
 	seen []seen
@@ -79,9 +79,9 @@ var ceilings = graphql.Ceilings{
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, store: keystore.NewMemory(), log: new(bytes.Buffer)}
+	w := &world{t: t, store: keystore.NewMemory(), log: new(record)}
 	w.upstream = "http://" + testenv.Origin(t, w.answer)
-	log := slog.New(slog.NewTextHandler(&locked{to: w.log}, nil))
+	log := slog.New(slog.NewTextHandler(w.log, nil))
 	sessions := auth.NewSessions(auth.SessionOptions{
 		Store: w.store, Hasher: &credential.Hasher{}, Log: log, Size: 1000, TTL: time.Minute,
 		UnknownSize: 100, UnknownTTL: time.Second, Timeout: time.Second,
@@ -109,16 +109,23 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// locked makes a buffer safe to log to.
-type locked struct {
+// record is a buffer to log to. What has been answered over raw sockets has not
+// thereby been seen: it is read under its lock as well.
+type record struct {
 	mu sync.Mutex
-	to io.Writer
+	b  bytes.Buffer
 }
 
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.to.Write(p)
+func (r *record) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.b.Write(p)
+}
+
+func (r *record) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.b.String()
 }
 
 func (w *world) serve(pools *upstream.Pools) {
