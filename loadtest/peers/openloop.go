@@ -12,7 +12,7 @@ import (
 
 // openConns bounds the connections of an open loop. They are opened when a call
 // finds none idle, so there are few as long as the proxy keeps up.
-const openConns = 4096
+const openConns = 1024
 
 // An opening is a contender that is asked at a rate.
 type opening struct {

@@ -19,6 +19,7 @@ const (
 	patience      = 2 * time.Second
 	afterShare    = 0.5
 	afterFor      = 2 * time.Second
+	crowd         = 4096 // connections, at most
 )
 
 // shedding are the answers of a server that refuses what it cannot do.
@@ -33,7 +34,7 @@ func measureOverload(ctx context.Context, b *bench) error {
 	}
 	defer release()
 	b.printf("### Overload: %.0f %% of capacity for %v\n\n%s Calls arrive at random (Poisson) on up to %d connections, latency counts from when each was due, and nobody waits longer than %v.\n\n",
-		overloadShare*100, overloadFor, b.placement(), openConns, patience)
+		overloadShare*100, overloadFor, b.placement(), crowd, patience)
 	var all []*overload
 	for _, c := range b.overloaded() {
 		o, err := c.on.overloadOf(ctx, c.contender)
@@ -111,7 +112,7 @@ func (b *bench) overwhelm(ctx context.Context, r *running, kinds []load.Kind) (*
 	if err := b.place(r); err != nil {
 		return nil, err
 	}
-	client, err := load.NewOpen(load.OpenPlan{Addr: r.addr, Conns: openConns, Kinds: kinds, Patience: patience})
+	client, err := load.NewOpen(load.OpenPlan{Addr: r.addr, Conns: crowd, Kinds: kinds, Patience: patience})
 	if err != nil {
 		return nil, err
 	}
@@ -146,11 +147,11 @@ func (b *bench) overwhelm(ctx context.Context, r *running, kinds []load.Kind) (*
 // in an overload, which is far less than with a few, and without shedding, which
 // so many at once would begin.
 func (b *bench) crowdedCapacity(ctx context.Context, r *running) (sample, error) {
-	crowd := *b
-	crowd.conns = openConns
+	crowded := *b
+	crowded.conns = crowd
 	b.progress("capacity of %s", r.name)
 	if r.unshed == nil {
-		return crowd.capacityOf(ctx, r)
+		return crowded.capacityOf(ctx, r)
 	}
 	twin, err := r.unshed(ctx, b)
 	if err != nil {
@@ -163,7 +164,7 @@ func (b *bench) crowdedCapacity(ctx context.Context, r *running) (sample, error)
 	if twin.name = r.name; r.ask != nil {
 		r.ask(twin)
 	}
-	return crowd.capacityOf(ctx, twin)
+	return crowded.capacityOf(ctx, twin)
 }
 
 // printOverload prints a row for each contender.
