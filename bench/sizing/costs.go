@@ -49,17 +49,17 @@ const (
 func Measured() Costs {
 	return Costs{
 		Bare:     20.5, // README, Peers, on an idle machine
-		Keyless:  16.4, // the same table: its ratio times Bare
+		Keyless:  16.0, // the same table: its ratio times Bare
 		Governed: 18.5, // … 1,000 keys in turn
 		Shared:   22.1, // … with a shared store, 1,000 keys in turn
-		GraphQL:  2.0,  // README, GraphQL, through processes: beside REST with the same body
-		Unseen:   9.9,  // the same table
+		GraphQL:  1.3,  // README, GraphQL, through processes: beside REST with the same body
+		Unseen:   11.0, // the same table
 		At16:     11.0, // -what sizing: answers of 16 KiB beside such of 1
 		At64:     22.0, // … of 64 KiB
 		Lookup:   11.0, // -what sizing: a session, gateway's side
 		Scaling:  0.95, // README, Peers, on two cores; more were not measured
 
-		StoreCount:   8.2, // README, Peers, with a shared store, 1,000 keys in turn
+		StoreCount:   9.4, // README, Peers, with a shared store, 1,000 keys in turn
 		StoreFull:    5.5, // -what sizing: rate and quota of a request, 256 waiting
 		StoreCluster: 1.7, // one command for each key against many in a script
 		StoreLookup:  4.1, // -what sizing: a session, store
