@@ -73,18 +73,18 @@ func tail(b *testing.B, c *client, sent [][]byte, want *load.Want, collecting bo
 // collect collects garbage until stop is closed, if it is to, and then sends how
 // often it did.
 func collect(it bool, stop <-chan struct{}, stopped chan<- int) {
-	for n := 0; ; {
+	if !it {
+		<-stop
+		stopped <- 0
+		return
+	}
+	for n := 0; ; n++ {
 		select {
 		case <-stop:
 			stopped <- n
 			return
 		default:
-		}
-		if it {
 			runtime.GC()
-			n++
-		} else {
-			time.Sleep(time.Millisecond)
 		}
 	}
 }

@@ -1,6 +1,7 @@
-// Package overload keeps a gateway that is asked for more than it can do at what
-// it can do: it refuses the calls that are too many with 503, at once and before
-// they cost anything, so that the others are answered in time.
+// Package overload keeps a gateway that is asked for more than it can do at work:
+// it refuses the calls that are too many with 503, at once and before anything is
+// done for them but reading them, so that the others wait no longer than meant.
+// Refusing takes time as well: what is served meanwhile is less than can be done.
 //
 // # How it decides
 //

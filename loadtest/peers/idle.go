@@ -21,16 +21,17 @@ func measureIdle(ctx context.Context, b *bench) error {
 		return err
 	}
 	b.printf("### Memory, resident and shared fairly (PSS)\n\n| | at rest MiB | with %d idle connections MiB | KiB per connection |\n|---|---|---|---|\n", b.idle)
+	return b.oneByOne(ctx, b.idleOf)
+}
+
+// oneByOne measures each contender while no other runs, and ends the table.
+func (b *bench) oneByOne(ctx context.Context, measure func(context.Context, *running) error) error {
 	for _, c := range b.chosen(b.contenders()) {
 		started, err := b.startAll(ctx, []contender{c})
-		if err != nil {
-			return err
+		if err == nil && len(started) > 0 {
+			err = measure(ctx, started[0])
+			started[0].stop()
 		}
-		if len(started) == 0 {
-			continue
-		}
-		err = b.idleOf(ctx, started[0])
-		started[0].stop()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -12,29 +12,13 @@ const memorySamples = 4
 
 // measureMemory has large answers go through for minutes: memory must not grow.
 func measureMemory(ctx context.Context, b *bench) error {
-	large := *b
-	large.body = "64k"
-	b = &large
+	b = b.withBody("64k")
 	b.printf("### Memory (PSS, MiB) while answers of 64 KiB go through on %d connections, for %v\n\n| | at rest | from the start", b.conns, b.long)
 	for i := range memorySamples {
 		b.printf(" | %v", b.long*time.Duration(i+1)/memorySamples)
 	}
 	b.printf(" | last to first | requests | wrong |\n|---|---|---|---|---|---|---|---|---|---|\n")
-	for _, c := range b.chosen(b.contenders()) {
-		started, err := b.startAll(ctx, []contender{c})
-		if err == nil && len(started) > 0 {
-			err = b.memoryOf(ctx, started[0])
-			started[0].stop()
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			b.leaveOut(c.name, err)
-		}
-	}
-	b.endTable()
-	return nil
+	return b.oneByOne(ctx, b.memoryOf)
 }
 
 // memoryOf reads a contender's memory before, soon after the start, and at regular
