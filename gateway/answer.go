@@ -49,8 +49,8 @@ func (g *Gateway) reject(ex *pipeline.Exchange) {
 		a.Lines = strconv.AppendInt(a.Lines, int64(ex.RetryAfter), 10)
 		a.Lines = append(a.Lines, "\r\n"...)
 	}
-	if ex.API != nil {
-		pipeline.Run(ex.API.Refused, ex)
+	if ex.Version != nil {
+		pipeline.Run(ex.Version.Refused, ex)
 	}
 	if ex.Call.IsHead() {
 		a.NoBody, a.Length = true, int64(len(a.Body))

@@ -97,7 +97,7 @@ func state(s *Snapshot) string {
 		for i := range n {
 			path := fmt.Sprintf("/p%d", i)
 			if api, _, ok := s.routes.Find([]byte(host), []byte(path), nil); ok {
-				_, refused := slices.Concat(api.Request, []pipeline.Stage{nil})[0].(refusal)
+				_, refused := slices.Concat(api.Entry, []pipeline.Stage{nil})[0].(refusal)
 				fmt.Fprintf(&b, "%s%s leads to %s, refused %v, %x\n", host, path, api.Definition.ID, refused, api.Definition.ContentHash())
 			}
 		}

@@ -92,7 +92,7 @@ func (bl *builder) refuse(def *definition.API, why error) {
 	if _, ok := errors.AsType[*graphql.SchemaError](why); ok || def.LacksSchema() {
 		with = schemaBroken
 	}
-	stands := &pipeline.API{Definition: def, Request: []pipeline.Stage{refusal{with}}}
+	stands := &pipeline.API{Definition: def, Entry: []pipeline.Stage{refusal{with}}, Version: &pipeline.Version{}}
 	if err := bl.routes.Add(bl.entry(stands)); err == nil {
 		bl.next.refused = append(bl.next.refused, bl.placeOf(def))
 	}

@@ -148,22 +148,33 @@ func (g *Gateway) find(ex *pipeline.Exchange) bool {
 		ex.Rejection = noRoute
 		return false
 	}
-	ex.API, ex.Policies, ex.Revision = api, snapshot.policies, snapshot.Revision
+	ex.API, ex.Version, ex.Policies, ex.Revision = api, api.Version, snapshot.policies, snapshot.Revision
 	ex.Path, ex.Rest = match.Rest(path, segments), match.Rest(ex.Call.Path, segments)
 	return true
 }
 
-// run walks the API's stages.
+// run walks the stages of the API, and then of the version that these settled on.
 func (g *Gateway) run(ex *pipeline.Exchange) {
-	verdict := pipeline.Run(ex.API.Request, ex)
+	verdict := pipeline.Run(ex.API.Entry, ex)
 	if verdict == pipeline.Next {
-		verdict = ex.API.Forward.Handle(ex)
+		verdict = pipeline.Run(stagesOf(ex), ex)
+	}
+	if verdict == pipeline.Next {
+		verdict = ex.Version.Forward.Handle(ex)
 	}
 	if verdict == pipeline.Rejected {
 		g.reject(ex)
 		return
 	}
-	pipeline.Run(ex.API.Response, ex)
+	pipeline.Run(ex.Version.Response, ex)
+}
+
+// stagesOf returns the stages that decide on a request.
+func stagesOf(ex *pipeline.Exchange) []pipeline.Stage {
+	if ex.Open {
+		return ex.Version.Open
+	}
+	return ex.Version.Request
 }
 
 // Refuse answers what was not a request. It implements wire.Handler.

@@ -30,59 +30,110 @@ type Stages struct {
 	log *slog.Logger // the gateway's
 }
 
-// A stageMaker makes one request stage for an API, or nil when the API does not
-// ask for it.
+// A stageMaker makes one stage for a version of an API, or nil when the
+// definition does not ask for it. The version is nil when the definition says
+// nothing about it.
 type stageMaker struct {
 	name    string
-	compile func(*Stages, *definition.API) (pipeline.Stage, error)
+	compile func(*Stages, *definition.API, *definition.Version) (pipeline.Stage, error)
 }
+
+// entryStages lists the stages that a call passes before anything depends on the
+// version that it wants, in order.
+var entryStages = []stageMaker{}
 
 // requestStages lists every request stage, in the order that requests meet
 // them. The order decides which error a client sees when several apply.
 var requestStages = []stageMaker{
-	{"auth", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.Auth.Compile(def), nil }},
-	{"overload", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.Overload.Compile(def), nil }},
-	{"access", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.Access.Compile(def), nil }},
-	{"persisted", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.persisted(def) }},
-	{"graphql", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.GraphQL.Compile(def) }},
-	{"limit", func(s *Stages, def *definition.API) (pipeline.Stage, error) { return s.Limit.Compile(def), nil }},
+	{"auth", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return s.Auth.Compile(def), nil
+	}},
+	{"overload", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return s.Overload.Compile(def), nil
+	}},
+	{"access", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return s.Access.Compile(def), nil
+	}},
+	{"persisted", func(s *Stages, def *definition.API, v *definition.Version) (pipeline.Stage, error) {
+		return s.persisted(def, v)
+	}},
+	{"graphql", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return s.GraphQL.Compile(def)
+	}},
+	{"limit", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return s.Limit.Compile(def), nil
+	}},
 }
 
 // compile makes an API of its definition.
 func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
 	api := &pipeline.API{Definition: def, Meter: s.Meter(def.ID)}
-	for _, m := range requestStages {
-		stage, err := m.compile(s, def)
-		if err != nil {
-			return nil, fmt.Errorf("api %s: %w", def.ID, err)
-		}
-		if stage != nil {
-			api.Request = append(api.Request, stage)
-		}
-	}
-	forward, err := upstream.Compile(def, s.Pools, s.Upstream)
-	if err != nil {
+	if err := s.compileVersions(api, def); err != nil {
 		return nil, fmt.Errorf("api %s: %w", def.ID, err)
-	}
-	api.Forward, api.Upstream = forward, forward
-	operations := graphql.StageOf(api)
-	if operations != nil {
-		api.Forward, api.Schema = operations.Forward(forward), operations.Schema()
-	}
-	if stored := persisted.StageOf(api); stored != nil {
-		stored.Govern(operations)
-		api.Forward = stored.Forward(api.Forward)
-	}
-	if s.Headers != nil && !def.UseKeyless {
-		api.Response = []pipeline.Stage{s.Headers.Answer()}
-		api.Refused = []pipeline.Stage{s.Headers.Refusal()}
 	}
 	return api, nil
 }
 
-// persisted makes the stage of an API's stored operations, or nil.
-func (s *Stages) persisted(def *definition.API) (pipeline.Stage, error) {
-	stored, err := persisted.New(def, persisted.Options{Rate: s.Limit.Rate, Log: s.log})
+func (s *Stages) compileVersions(api *pipeline.API, def *definition.API) error {
+	entry, err := s.make(entryStages, def, nil)
+	if err != nil {
+		return err
+	}
+	only, err := s.compileVersion(def, def.Unversioned())
+	if err != nil {
+		return err
+	}
+	api.Entry, api.Version, api.Versions = entry, only, []*pipeline.Version{only}
+	if operations := graphql.StageOf(only.Request); operations != nil {
+		api.Schema = operations.Schema()
+	}
+	return nil
+}
+
+// compileVersion makes one version of an API.
+func (s *Stages) compileVersion(def *definition.API, version *definition.Version) (*pipeline.Version, error) {
+	stages, err := s.make(requestStages, def, version)
+	if err != nil {
+		return nil, err
+	}
+	forward, err := upstream.Compile(def, s.Pools, s.Upstream)
+	if err != nil {
+		return nil, err
+	}
+	v := &pipeline.Version{Definition: version, Request: stages, Forward: forward, Upstream: forward}
+	operations := graphql.StageOf(stages)
+	if operations != nil {
+		v.Forward = operations.Forward(forward)
+	}
+	if stored := persisted.StageOf(stages); stored != nil {
+		stored.Govern(operations)
+		v.Forward = stored.Forward(v.Forward)
+	}
+	if s.Headers != nil && !def.UseKeyless {
+		v.Response = []pipeline.Stage{s.Headers.Answer()}
+		v.Refused = []pipeline.Stage{s.Headers.Refusal()}
+	}
+	return v, nil
+}
+
+// make makes the stages that a definition asks for.
+func (s *Stages) make(makers []stageMaker, def *definition.API, version *definition.Version) ([]pipeline.Stage, error) {
+	var stages []pipeline.Stage
+	for _, m := range makers {
+		stage, err := m.compile(s, def, version)
+		if err != nil {
+			return nil, err
+		}
+		if stage != nil {
+			stages = append(stages, stage)
+		}
+	}
+	return stages, nil
+}
+
+// persisted makes the stage of a version's stored operations, or nil.
+func (s *Stages) persisted(def *definition.API, version *definition.Version) (pipeline.Stage, error) {
+	stored, err := persisted.New(def, version, persisted.Options{Rate: s.Limit.Rate, Log: s.log})
 	if stored == nil {
 		return nil, err
 	}

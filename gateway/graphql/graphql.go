@@ -104,8 +104,12 @@ func (g *GraphQL) Compile(def *definition.API) (pipeline.Stage, error) {
 func (g *GraphQL) Keep(live []*pipeline.API) {
 	used := make(map[*model]bool)
 	for _, api := range live {
-		if s := StageOf(api); s != nil {
-			used[s.model] = true
+		for _, v := range api.Versions {
+			for _, stages := range [...][]pipeline.Stage{v.Request, v.Open} {
+				if s := StageOf(stages); s != nil {
+					used[s.model] = true
+				}
+			}
 		}
 	}
 	var gone []*model
@@ -125,8 +129,8 @@ func (g *GraphQL) Keep(live []*pipeline.API) {
 }
 
 // StageOf returns the stage of a GraphQL API, or nil for any other API.
-func StageOf(api *pipeline.API) *Stage {
-	for _, stage := range api.Request {
+func StageOf(stages []pipeline.Stage) *Stage {
+	for _, stage := range stages {
 		if s, ok := stage.(*Stage); ok {
 			return s
 		}

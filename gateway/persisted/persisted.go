@@ -36,8 +36,7 @@ type Stage struct {
 
 // New returns the stage for an API, or nil when it has no stored operations.
 // Govern makes it ready.
-func New(def *definition.API, o Options) (*Stage, error) {
-	version := def.Unversioned()
+func New(def *definition.API, version *definition.Version, o Options) (*Stage, error) {
 	if version == nil {
 		return nil, nil
 	}
@@ -73,9 +72,10 @@ func (s *Stage) Govern(governed *graphql.Stage) {
 	s.stored = nil
 }
 
-// StageOf returns the stage of an API that has stored operations, or nil.
-func StageOf(api *pipeline.API) *Stage {
-	for _, stage := range api.Request {
+// StageOf returns the one among stages that turns calls into stored operations,
+// or nil.
+func StageOf(stages []pipeline.Stage) *Stage {
+	for _, stage := range stages {
 		if s, ok := stage.(*Stage); ok {
 			return s
 		}

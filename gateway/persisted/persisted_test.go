@@ -58,7 +58,7 @@ func compiled(t testing.TB, def *definition.API, rate func(*pipeline.Exchange) p
 		rate = func(*pipeline.Exchange) pipeline.Verdict { return pipeline.Next }
 	}
 	o := Options{Rate: rate, Log: slog.New(slog.NewTextHandler(&logged, nil))}
-	s, err := New(def, o)
+	s, err := New(def, def.Unversioned(), o)
 	if err != nil || s == nil {
 		t.Fatalf("%v, %v", s, err)
 	}
@@ -250,11 +250,12 @@ func TestAPIsWithoutStoredOperationsHaveNoStage(t *testing.T) {
 	off := definitionOf(t, entry{"GET", "/a", "{ a }", ""})
 	off.VersionData.Versions["Default"].UseExtendedPaths = false
 	for _, def := range []*definition.API{{}, none, off} {
-		if s, err := New(def, Options{}); s != nil || err != nil {
+		if s, err := New(def, def.Unversioned(), Options{}); s != nil || err != nil {
 			t.Errorf("%v, %v", s, err)
 		}
 	}
-	if _, err := New(definitionOf(t, entry{"GET", "no-slash", "{ a }", ""}), Options{}); err == nil {
+	wrong := definitionOf(t, entry{"GET", "no-slash", "{ a }", ""})
+	if _, err := New(wrong, wrong.Unversioned(), Options{}); err == nil {
 		t.Error("a wrong path is taken")
 	}
 }

@@ -9,14 +9,25 @@ import (
 // that leaves the definition as it was carries the same *API over.
 type API struct {
 	Definition *definition.API
-	Request    []Stage // in the gateway's stage order; a stage with nothing to do is absent
-	Forward    Stage   // answers
-	Upstream   Stage   // calls the upstream: Forward, or what Forward does so with
-	Response   []Stage // what is done to an upstream's answer on its way back
-	Refused    []Stage // what is done to a refusal's answer
-	Meter      Meter   // counts the API's traffic; nil: it counts as nobody's
+	Entry      []Stage    // what every call passes first; may choose the version
+	Version    *Version   // of calls that choose none
+	Versions   []*Version // all of them, Version included
+	Meter      Meter      // counts the API's traffic; nil: it counts as nobody's
 
 	Schema *schema.Schema // what Exchange.Operations refer to; nil when it is no GraphQL API
+}
+
+// Version is one version of an API, compiled. An API that has no versions has
+// one of these all the same.
+type Version struct {
+	Name       string              // "" when calls cannot choose
+	Definition *definition.Version // nil when the definition says nothing about it
+	Request    []Stage             // in the gateway's stage order; a stage with nothing to do is absent
+	Open       []Stage             // in place of Request for calls on paths that ask for no key; nil when there are none
+	Forward    Stage               // answers
+	Upstream   Stage               // calls the upstream: Forward, or what Forward does so with
+	Response   []Stage             // what is done to an upstream's answer on its way back
+	Refused    []Stage             // what is done to a refusal's answer
 }
 
 // A Meter records finished exchanges. Done runs on every request and does not

@@ -17,6 +17,7 @@ type Exchange struct {
 	Call     *wire.Call            // the request as it came; its Answer is what goes back
 	Answer   *wire.Answer          // Call's
 	API      *API                  // nil until one matched
+	Version  *Version              // of API, the one that serves the request; nil until API is set
 	Policies *definition.PolicySet // those of the snapshot that serves the request
 	Revision string                // of that snapshot
 
@@ -35,6 +36,15 @@ type Exchange struct {
 	Grant   *Grant              // what the key may do with API; nil when keyless
 	Grants  *Grants             // where grants of the key are kept; nil when keyless
 	KeyName string              // what logs and events call the key: the beginning of a hash, even when KeyHash is the key itself
+
+	// Open: the path asks for no key, so that the version's Open stages decide
+	// rather than its Request stages.
+	Open bool
+
+	// Dry: the request is only thought of, for an explanation. It goes through the
+	// stages that a real one would, but nothing is counted, raised, remembered,
+	// sent or waited for.
+	Dry bool
 
 	Outgoing  Outgoing
 	Calls     uint16                   // how many calls the request counts as, all or nothing; 0 is one

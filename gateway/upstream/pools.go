@@ -70,14 +70,14 @@ func (s *Pools) Swap(came, gone []*pipeline.API) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, api := range came {
-		if f, ok := api.Upstream.(*forward); ok {
-			f.pool.users++
+		for _, p := range poolsOf(api) {
+			p.users++
 		}
 	}
 	for _, api := range gone {
-		if f, ok := api.Upstream.(*forward); ok {
-			f.pool.users--
-			s.letGo(f.pool)
+		for _, p := range poolsOf(api) {
+			p.users--
+			s.letGo(p)
 		}
 	}
 	for _, p := range s.fresh { // of APIs that were compiled and not served
@@ -85,6 +85,16 @@ func (s *Pools) Swap(came, gone []*pipeline.API) {
 	}
 	s.fresh = nil
 	s.leaving = slices.DeleteFunc(s.leaving, (*pool).empty)
+}
+
+// poolsOf returns the pools that an API needs, one for each of its versions.
+func poolsOf(api *pipeline.API) (pools []*pool) {
+	for _, v := range api.Versions {
+		if f, ok := v.Upstream.(*forward); ok {
+			pools = append(pools, f.pool)
+		}
+	}
+	return pools
 }
 
 // letGo needs mu.

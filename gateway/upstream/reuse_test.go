@@ -380,7 +380,8 @@ func TestKeepLetsGoOfOthersWithoutDisturbingCalls(t *testing.T) {
 	<-arrived
 	g.get("/")
 	eventually(t, "one idles", func() bool { return g.pools.Stats() == Stats{Open: 2, Idle: 1} })
-	one, other := &pipeline.API{Upstream: g.stage}, &pipeline.API{Upstream: g.stage}
+	calls := []*pipeline.Version{{Upstream: g.stage}}
+	one, other := &pipeline.API{Versions: calls}, &pipeline.API{Versions: calls}
 	g.pools.Swap([]*pipeline.API{one, other}, nil)
 	g.pools.Swap(nil, []*pipeline.API{other})
 	if s := g.pools.Stats(); s.Idle != 1 {
