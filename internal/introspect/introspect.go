@@ -81,7 +81,7 @@ func (s *Source) client() *http.Client {
 	dialer := &net.Dialer{Timeout: s.Timeout, ControlContext: s.Addresses.Control}
 	return &http.Client{
 		Transport: &http.Transport{
-			DialContext:            dialer.DialContext,
+			DialContext:            dialling(dialer),
 			TLSClientConfig:        s.TLS,
 			TLSHandshakeTimeout:    s.Timeout,
 			DisableCompression:     true, // an answer is as large as it seems
