@@ -1,0 +1,123 @@
+package match
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// An Endpoint is one entry of a list of calls, and what holds for them.
+type Endpoint[T any] struct {
+	Path    string // a pattern, as CompilePattern reads it
+	Method  string // in upper case; "" is every method
+	Options PatternOptions
+	Value   T
+}
+
+// Endpoints is an ordered list of calls by path and method: the first entry that
+// takes a call decides. It never changes and is safe for concurrent use.
+type Endpoints[T any] struct {
+	entries []endpoint[T]
+	// Entries that name their first segment are looked at for paths with that
+	// segment only, so that what a call costs does not go with the list's length.
+	// Both hold indices into entries, in ascending order.
+	byFirst map[string][]int32
+	others  []int32
+}
+
+type endpoint[T any] struct {
+	pattern *Pattern
+	method  string
+	value   T
+}
+
+// An EndpointError is an entry of a list that cannot be compiled.
+type EndpointError struct {
+	Index int // in the list
+	Err   error
+}
+
+// Error tells which entry's path is wrong, and why.
+func (e *EndpointError) Error() string { return fmt.Sprintf("[%d].path: %v", e.Index, e.Err) }
+
+// Unwrap returns why.
+func (e *EndpointError) Unwrap() error { return e.Err }
+
+// CompileEndpoints compiles a list. The error is an *EndpointError.
+func CompileEndpoints[T any](list []Endpoint[T]) (*Endpoints[T], error) {
+	e := &Endpoints[T]{entries: make([]endpoint[T], len(list)), byFirst: make(map[string][]int32)}
+	for i, one := range list {
+		pattern, err := CompilePattern(one.Path, one.Options)
+		if err != nil {
+			return nil, &EndpointError{Index: i, Err: err}
+		}
+		e.entries[i] = endpoint[T]{pattern: pattern, method: one.Method, value: one.Value}
+		if first, ok := pattern.firstSegment(); ok {
+			e.byFirst[first] = append(e.byFirst[first], int32(i))
+		} else {
+			e.others = append(e.others, int32(i))
+		}
+	}
+	return e, nil
+}
+
+// firstSegment returns the segment that all paths begin with that the pattern
+// takes, when there is one that is known without looking at the path.
+func (p *Pattern) firstSegment() (segment string, ok bool) {
+	if p.expr != nil || len(p.texts[0]) < 2 {
+		return "", false
+	}
+	first, _, whole := strings.Cut(p.texts[0][1:], "/")
+	// A text that ends with the pattern ends with a segment too.
+	return first, first != "" && (whole || len(p.texts) == 1)
+}
+
+// Find returns the value of the first entry that takes a call of the method, in
+// upper case, to a decoded path (see [Decode]); path is below the listen path
+// and full has it in front, nil to leave it out. ok tells whether there is one.
+// Find does not allocate.
+func (e *Endpoints[T]) Find(method, path, full []byte) (value T, ok bool) {
+	found := e.find(method, path, len(e.entries))
+	if full != nil {
+		found = e.find(method, full, found)
+	}
+	if found == len(e.entries) {
+		return value, false
+	}
+	return e.entries[found].value, true
+}
+
+// find returns the index of the first entry that takes a path, or before when
+// none of those in front of it does.
+func (e *Endpoints[T]) find(method, path []byte, before int) int {
+	named, others := e.byFirst[string(firstOf(path))], e.others
+	for {
+		var i int
+		switch {
+		case len(named) > 0 && (len(others) == 0 || named[0] < others[0]):
+			i, named = int(named[0]), named[1:]
+		case len(others) > 0:
+			i, others = int(others[0]), others[1:]
+		default:
+			return before
+		}
+		if i >= before {
+			return before
+		}
+		if one := &e.entries[i]; (one.method == "" || one.method == string(method)) && one.pattern.Match(path) {
+			return i
+		}
+	}
+}
+
+// firstOf returns the first segment of a path.
+func firstOf(path []byte) []byte {
+	if len(path) == 0 {
+		return nil
+	}
+	path = path[1:]
+	if end := bytes.IndexByte(path, '/'); end >= 0 {
+		return path[:end]
+	}
+	return path
+}
