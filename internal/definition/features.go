@@ -70,6 +70,11 @@ var missingVersions = []feature[*Version]{
 	{"override_target", "target override", func(v *Version) bool { return v.OverrideTarget != "" }},
 }
 
+// pathLists are the lists of extended_paths that this release knows.
+var pathLists = map[string]bool{
+	persistedList: true,
+}
+
 // hasMode tells whether the API serves GraphQL in an execution mode.
 func (a *API) hasMode(mode string) bool { return a.IsGraphQL() && a.GraphQL.ExecutionMode == mode }
 
@@ -95,7 +100,7 @@ func (p *Problems) checkFeatures(a *API) {
 		refuse(p, at, missingVersions, v)
 		lists := parts(v.ExtendedPaths)
 		for _, list := range object.SortedKeys(lists) {
-			if list != persistedList && asksFor(lists[list]) {
+			if !pathLists[list] && asksFor(lists[list]) {
 				p.refuse(object.Member(at+".extended_paths", list), "path rules ("+list+")")
 			}
 		}
