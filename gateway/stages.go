@@ -75,7 +75,7 @@ func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
 }
 
 func (s *Stages) compileVersions(api *pipeline.API, def *definition.API) error {
-	entry, err := s.make(entryStages, def, nil)
+	entry, made, err := s.make(entryStages, def, nil)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,8 @@ func (s *Stages) compileVersions(api *pipeline.API, def *definition.API) error {
 	if err != nil {
 		return err
 	}
-	api.Entry, api.Version, api.Versions = entry, only, []*pipeline.Version{only}
+	api.Entry, api.EntryMade = entry, made
+	api.Version, api.Versions = only, []*pipeline.Version{only}
 	if operations := graphql.StageOf(only.Request); operations != nil {
 		api.Schema = operations.Schema()
 	}
@@ -92,7 +93,7 @@ func (s *Stages) compileVersions(api *pipeline.API, def *definition.API) error {
 
 // compileVersion makes one version of an API.
 func (s *Stages) compileVersion(def *definition.API, version *definition.Version) (*pipeline.Version, error) {
-	stages, err := s.make(requestStages, def, version)
+	stages, made, err := s.make(requestStages, def, version)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (s *Stages) compileVersion(def *definition.API, version *definition.Version
 	if err != nil {
 		return nil, err
 	}
-	v := &pipeline.Version{Definition: version, Request: stages, Forward: forward, Upstream: forward}
+	v := &pipeline.Version{Definition: version, Request: stages, RequestMade: made, Forward: forward, Upstream: forward}
 	operations := graphql.StageOf(stages)
 	if operations != nil {
 		v.Forward = operations.Forward(forward)
@@ -116,19 +117,19 @@ func (s *Stages) compileVersion(def *definition.API, version *definition.Version
 	return v, nil
 }
 
-// make makes the stages that a definition asks for.
-func (s *Stages) make(makers []stageMaker, def *definition.API, version *definition.Version) ([]pipeline.Stage, error) {
-	var stages []pipeline.Stage
-	for _, m := range makers {
+// make makes the stages that a definition asks for, and tells which these are.
+func (s *Stages) make(makers []stageMaker, def *definition.API, version *definition.Version) (stages []pipeline.Stage, made pipeline.Made, err error) {
+	for i, m := range makers {
 		stage, err := m.compile(s, def, version)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if stage != nil {
 			stages = append(stages, stage)
+			made |= 1 << i
 		}
 	}
-	return stages, nil
+	return stages, made, nil
 }
 
 // persisted makes the stage of a version's stored operations, or nil.

@@ -14,6 +14,8 @@ type API struct {
 	Versions   []*Version // all of them, Version included
 	Meter      Meter      // counts the API's traffic; nil: it counts as nobody's
 
+	EntryMade Made // which stages are in Entry
+
 	Schema *schema.Schema // what Exchange.Operations refer to; nil when it is no GraphQL API
 }
 
@@ -28,6 +30,27 @@ type Version struct {
 	Upstream   Stage               // calls the upstream: Forward, or what Forward does so with
 	Response   []Stage             // what is done to an upstream's answer on its way back
 	Refused    []Stage             // what is done to a refusal's answer
+
+	RequestMade, OpenMade Made // which stages are in Request and in Open
+}
+
+// Made tells which stages of a list that the gateway has were made for an API:
+// bit i stands for the i-th. So a stage's place among those made says which it is.
+type Made uint32
+
+// Kind returns the place in the gateway's list of the stage that is at a place
+// among those made, or -1 when there is no such stage.
+func (m Made) Kind(at int) int {
+	for kind := 0; m != 0; kind, m = kind+1, m>>1 {
+		if m&1 == 0 {
+			continue
+		}
+		if at == 0 {
+			return kind
+		}
+		at--
+	}
+	return -1
 }
 
 // A Meter records finished exchanges. Done runs on every request and does not

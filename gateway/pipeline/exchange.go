@@ -43,8 +43,12 @@ type Exchange struct {
 
 	// Dry: the request is only thought of, for an explanation. It goes through the
 	// stages that a real one would, but nothing is counted, raised, remembered,
-	// sent or waited for.
+	// sent or waited for. KeyHash, when it is set before there is a session, names
+	// the key that calls in place of a credential.
 	Dry bool
+
+	// Stopped is the place, in its list, of the stage that ended the last Run.
+	Stopped uint8
 
 	Outgoing  Outgoing
 	Calls     uint16                   // how many calls the request counts as, all or nothing; 0 is one

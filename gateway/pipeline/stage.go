@@ -18,10 +18,12 @@ const (
 )
 
 // Run walks stages in order and returns the first verdict other than Next, or
-// Next when every stage let the exchange pass.
+// Next when every stage let the exchange pass. Which stage ended the walk is left
+// in ex.Stopped.
 func Run(stages []Stage, ex *Exchange) Verdict {
-	for _, s := range stages {
+	for i, s := range stages {
 		if v := s.Handle(ex); v != Next {
+			ex.Stopped = uint8(i)
 			return v
 		}
 	}

@@ -105,9 +105,7 @@ func (f *forward) appendTarget(dst []byte, ex *pipeline.Exchange) []byte {
 	if ex.Outgoing.Root {
 		rest, query = nil, nil
 	}
-	start := len(dst)
-	dst = f.target.Join(dst, rest, query, f.join)
-	return escapeTarget(dst, start)
+	return escapeTarget(f.target.Join(dst, rest, query, f.join), len(dst))
 }
 
 // escapeTarget makes sure that nothing in dst[start:] can end the request

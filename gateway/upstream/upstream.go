@@ -115,17 +115,19 @@ func seconds(own float64, otherwise time.Duration) time.Duration {
 }
 
 // Handle sends the exchange's request upstream and makes ex.Answer of what
-// comes back.
+// comes back. Of a dry one it leaves in ex.Buf what would be sent.
 func (f *forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	ex.Upstream.Address = f.target.Address
 	req, upgrade, err := f.appendRequest(ex.Buf[:0], ex)
 	ex.Buf = req
-	if err == nil {
+	if err == nil && !ex.Dry {
 		err = f.call(ex, upgrade)
 	}
 	if err != nil {
 		r := rejectionFor(err)
-		f.log.report(r.Reason, err)
+		if !ex.Dry {
+			f.log.report(r.Reason, err)
+		}
 		return ex.Reject(r)
 	}
 	return pipeline.Answered
