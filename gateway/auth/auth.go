@@ -54,16 +54,31 @@ type stage struct {
 // Handle finds the session of whoever calls.
 func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	token := s.credential(ex)
+	if ex.Dry && ex.KeyHash != "" {
+		return s.handleNamed(ex)
+	}
 	switch {
 	case len(token) == 0:
 		return ex.Reject(missing)
 	case len(token) < s.least || len(token) > maxToken:
 		return ex.Reject(unknown)
 	}
-	e, err := s.sessions.find(&s.scope, token, ex.Started)
+	e, err := s.find(ex, token)
 	if err != nil {
 		return refuse(ex, err)
 	}
+	return s.admit(ex, token, e)
+}
+
+func (s *stage) find(ex *pipeline.Exchange, token []byte) (*entry, error) {
+	if ex.Dry {
+		return s.sessions.foresee(&s.scope, token, ex.Started)
+	}
+	return s.sessions.find(&s.scope, token, ex.Started)
+}
+
+// admit hands the exchange on with the session that was found.
+func (s *stage) admit(ex *pipeline.Exchange, token []byte, e *entry) pipeline.Verdict {
 	ex.Token, ex.KeyHash, ex.KeyName, ex.Session, ex.Grants = token, e.identity(), e.name(), e.session, &e.grants
 	switch {
 	case e.off:

@@ -154,7 +154,7 @@ func (s *Sessions) scopeOf(org string) scope {
 // memory, known or unknown, costs no allocation.
 func (s *Sessions) find(sc *scope, token []byte, at time.Time) (*entry, error) {
 	now := at.Sub(s.base)
-	hash := maphash.Bytes(s.seed, token) ^ sc.salt
+	hash := s.hashOf(sc, token)
 	sh := s.shardOf(hash)
 	old := sh.get(hash, token, sc)
 	if old != nil && s.isFresh(old, now) {
@@ -172,6 +172,11 @@ func (s *Sessions) find(sc *scope, token []byte, at time.Time) (*entry, error) {
 		return old, nil
 	}
 	return e, err
+}
+
+// hashOf is what a credential is found by in memory.
+func (s *Sessions) hashOf(sc *scope, token []byte) uint64 {
+	return maphash.Bytes(s.seed, token) ^ sc.salt
 }
 
 func (s *Sessions) shardOf(hash uint64) *shard {
