@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"runtime"
@@ -12,12 +13,15 @@ import (
 	"github.com/sluicegate/sluice/loadtest/load"
 )
 
+// pauseShare makes BenchmarkPause smaller, for a quick look.
+var pauseShare = flag.Int("pause-share", 1, "BenchmarkPause loads one in so many of its APIs and sessions")
+
 // BenchmarkPause asks a gateway with next to nothing loaded and one with 100,000
 // APIs and a million sessions, 2,000 times a second, while garbage is collected
 // over and over and while it is not. What counts is the difference between the
 // gateways; on a busy machine all of it is noise.
 func BenchmarkPause(b *testing.B) {
-	for _, size := range []struct{ apis, keys int }{{1, 1}, {100_000, 1_000_000}} {
+	for _, size := range []struct{ apis, keys int }{{1, 1}, {100_000 / *pauseShare, 1_000_000 / *pauseShare}} {
 		b.Run(fmt.Sprintf("APIs=%d,sessions=%d", size.apis, size.keys), func(b *testing.B) {
 			w := newWorld(b, settings{cache: 2 * size.keys})
 			w.addPlain(size.apis, origin(b))
@@ -27,13 +31,14 @@ func BenchmarkPause(b *testing.B) {
 			for _, request := range sent {
 				c.round(request, want)
 			}
-			live := heap()
+			live, scanned := heap(), scannable()
 			for _, collecting := range []bool{false, true} {
 				b.Run(fmt.Sprintf("collecting=%v", collecting), func(b *testing.B) {
 					for range b.N {
 						tail(b, c, sent, want, collecting)
 					}
 					b.ReportMetric(float64(live>>20), "MiB")
+					b.ReportMetric(float64(scanned>>20), "scan-MiB")
 				})
 			}
 			runtime.KeepAlive(w)
@@ -87,6 +92,14 @@ func collect(it bool, stop <-chan struct{}, stopped chan<- int) {
 			runtime.GC()
 		}
 	}
+}
+
+// scannable returns how much of the heap a collection has to look through for
+// pointers, in bytes.
+func scannable() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/scan/heap:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // pauses returns how often everything stood still for the collector, by length.
