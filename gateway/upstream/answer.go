@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream/chunked"
 	"github.com/valyala/fasthttp"
 )
 
@@ -189,18 +190,18 @@ func (t *try) deliverWhole(c *conn, keep bool) error {
 
 // deliverChunks joins chunks that have arrived already, and streams others.
 func (t *try) deliverChunks(c *conn, keep bool) error {
-	var k chunks
+	var k chunked.Body
 	body := t.ex.Answer.Room[:0]
 	at := c.r
-	for at < c.w && !k.done() {
-		data, used, err := k.next(c.buf[at:c.w], maxHead)
+	for at < c.w && !k.Done() {
+		data, used, err := k.Next(c.buf[at:c.w], maxHead)
 		if err != nil {
-			return err
+			return malformed(err.Error())
 		}
 		body = append(body, data...)
 		at += used
 	}
-	if !k.done() {
+	if !k.Done() {
 		t.ex.Answer.Room = body[:0]
 		t.head.length = -1
 		t.stream(c, keep)
@@ -250,7 +251,7 @@ type stream struct {
 	c        *conn // nil: done with
 	keep     bool
 	chunked  bool
-	chunks   chunks
+	chunks   chunked.Body
 	left     int64 // of the body; -1: until the connection ends, or chunked
 	patience time.Duration
 	err      error   // what Read returns when c is nil
@@ -318,21 +319,21 @@ func (s *stream) arm() error {
 func (s *stream) readChunks(p []byte) (n int, err error) {
 	c := s.c
 	for n == 0 {
-		for c.r < c.w && n < len(p) && !s.chunks.done() {
-			data, used, err := s.chunks.next(c.buf[c.r:c.w], len(p)-n)
+		for c.r < c.w && n < len(p) && !s.chunks.Done() {
+			data, used, err := s.chunks.Next(c.buf[c.r:c.w], len(p)-n)
 			if err != nil {
-				return n, s.fail(err)
+				return n, s.fail(malformed(err.Error()))
 			}
 			n += copy(p[n:], data)
 			c.r += used
 		}
 		switch {
-		case s.chunks.done() && c.surplus():
+		case s.chunks.Done() && c.surplus():
 			return 0, s.fail(errSurplus)
-		case s.chunks.done():
+		case s.chunks.Done():
 			return n, s.end(io.EOF)
 		case n > 0:
-		case s.chunks.state == chunkData && s.chunks.left >= bufferSize:
+		case s.chunks.Left() >= bufferSize:
 			n, err = s.readData(p)
 		default:
 			c.r, c.w = 0, 0
@@ -349,10 +350,8 @@ func (s *stream) readChunks(p []byte) (n int, err error) {
 
 // readData reads from within a large chunk, past the buffer.
 func (s *stream) readData(p []byte) (int, error) {
-	n, err := s.readSome(p[:min(int64(len(p)), s.chunks.left)])
-	if s.chunks.left -= int64(n); s.chunks.left == 0 {
-		s.chunks.state = chunkDataCR
-	}
+	n, err := s.readSome(p[:min(int64(len(p)), s.chunks.Left())])
+	s.chunks.Take(int64(n))
 	return n, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream/chunked"
 	"github.com/sluicegate/sluice/gateway/upstream/field"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/valyala/fasthttp"
@@ -154,28 +155,11 @@ func checkLines(t *testing.T, lines []byte) {
 	}
 }
 
-// FuzzChunks cuts a chunked body in two at every place, which must not matter.
-func FuzzChunks(f *testing.F) {
-	for _, s := range []string{"5\r\nhello\r\n0\r\n\r\n", "5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\nrest", "0\r\n\r\n", "zz\r\n", "fffffffffffffff\r\nx"} {
-		f.Add([]byte(s), 3)
-	}
-	f.Fuzz(func(t *testing.T, b []byte, at int) {
-		whole, used, wholeDone, wholeErr := joined(b)
-		if at < 0 || at > len(b) {
-			return
-		}
-		body, n, done, err := joined(b[:at], b[at:])
-		if !bytes.Equal(whole, body) || used != n || wholeDone != done || (wholeErr == nil) != (err == nil) {
-			t.Errorf("cut at %d: %q %d %t %v, whole: %q %d %t %v", at, body, n, done, err, whole, used, wholeDone, wholeErr)
-		}
-	})
-}
-
 func joined(parts ...[]byte) (body []byte, total int, done bool, err error) {
-	var k chunks
+	var k chunked.Body
 	for _, b := range parts {
-		for len(b) > 0 && !k.done() {
-			data, used, err := k.next(b, 7)
+		for len(b) > 0 && !k.Done() {
+			data, used, err := k.Next(b, 7)
 			body = append(body, data...)
 			b = b[used:]
 			total += used
@@ -184,7 +168,7 @@ func joined(parts ...[]byte) (body []byte, total int, done bool, err error) {
 			}
 		}
 	}
-	return body, total, k.done(), nil
+	return body, total, k.Done(), nil
 }
 
 // FuzzRequestLines has anything at all in the raw header block, in a stage's

@@ -87,6 +87,7 @@ var rooms = []room{
 	{"gateway/upstream/identity", []string{"gateway/match", "internal/definition"}, nil},
 	{"gateway/upstream/tunnel", nil, nil},
 	{"gateway/upstream/field", nil, nil},
+	{"gateway/upstream/chunked", []string{"gateway/upstream/field"}, nil},
 	{"gateway/upstream", []string{"gateway/pace", "gateway/upstream/...", "internal/rawio", "internal/guard", "gateway/wire", "gateway/pipeline", "gateway/vars", "gateway/match", "internal/definition", "internal/secret"}, []string{fasthttp, fasthttpWS}},
 	{"gateway/subscription", nil, nil},
 	{"gateway/version", kit, []string{fasthttp}},

@@ -1,21 +1,24 @@
-package upstream
+// Package chunked takes bodies in the chunked transfer coding apart (RFC 9112
+// section 7.1), strictly and without allocating.
+package chunked
 
 import "github.com/sluicegate/sluice/gateway/upstream/field"
 
-// chunks takes a chunked body apart, however it arrives in pieces. Extensions
-// are skipped and trailers dropped, both within bounds.
-type chunks struct {
-	state   chunkState
+// Body takes a chunked body apart, however it arrives in pieces. Extensions are
+// skipped and trailers dropped, both within bounds. The zero value is at the
+// beginning of one.
+type Body struct {
+	state   state
 	left    int64 // of the chunk at hand, while in its data
 	line    int   // bytes of the size line, digits excepted
 	digits  int
 	trailer int // bytes of all trailers
 }
 
-type chunkState uint8
+type state uint8
 
 const (
-	chunkSize chunkState = iota
+	chunkSize state = iota
 	chunkExtension
 	chunkSizeLF
 	chunkData
@@ -34,21 +37,43 @@ const (
 	maxTrailer  = 8 << 10 // bytes of all trailers
 )
 
-func (k *chunks) done() bool { return k.state == chunksDone }
+// Error is what is wrong with a body.
+type Error string
 
-// next uses bytes from b, up to the end of the body, and returns data as soon
+// Error says it.
+func (e Error) Error() string { return string(e) }
+
+// Done tells whether the body has ended.
+func (k *Body) Done() bool { return k.state == chunksDone }
+
+// Left returns how many bytes of the chunk at hand are still to come, 0 when none
+// is known to.
+func (k *Body) Left() int64 {
+	if k.state != chunkData {
+		return 0
+	}
+	return k.left
+}
+
+// Take notes that n bytes of the chunk at hand, of which so many are Left, were
+// taken past Next.
+func (k *Body) Take(n int64) {
+	if k.left -= n; k.left == 0 {
+		k.state = chunkDataCR
+	}
+}
+
+// Next uses bytes from b, up to the end of the body, and returns data as soon
 // as it finds some, at most limit bytes, aliasing b. When it has used all of b
-// without finding any it needs more.
-func (k *chunks) next(b []byte, limit int) (data []byte, used int, err error) {
+// without finding any it needs more. The error is an Error.
+func (k *Body) Next(b []byte, limit int) (data []byte, used int, err error) {
 	for used < len(b) && k.state != chunksDone {
 		if k.state == chunkData {
 			n := min(k.left, int64(len(b)-used), int64(limit))
 			if n == 0 {
 				return nil, used, nil
 			}
-			if k.left -= n; k.left == 0 {
-				k.state = chunkDataCR
-			}
+			k.Take(n)
 			return b[used : used+int(n)], used + int(n), nil
 		}
 		if err := k.step(b[used]); err != nil {
@@ -60,7 +85,7 @@ func (k *chunks) next(b []byte, limit int) (data []byte, used int, err error) {
 }
 
 // step takes one byte that is not data.
-func (k *chunks) step(c byte) error {
+func (k *Body) step(c byte) error {
 	switch k.state {
 	case chunkSize:
 		return k.size(c)
@@ -68,7 +93,7 @@ func (k *chunks) step(c byte) error {
 		return k.extension(c)
 	case chunkSizeLF:
 		if c != '\n' {
-			return malformed("chunk size line")
+			return Error("chunk size line")
 		}
 		k.state = chunkData
 		if k.left == 0 {
@@ -78,13 +103,13 @@ func (k *chunks) step(c byte) error {
 		return nil
 	case chunkDataCR:
 		if c != '\r' {
-			return malformed("chunk longer than its size")
+			return Error("chunk longer than its size")
 		}
 		k.state = chunkDataLF
 		return nil
 	case chunkDataLF:
 		if c != '\n' {
-			return malformed("chunk longer than its size")
+			return Error("chunk longer than its size")
 		}
 		k.state = chunkSize
 		return nil
@@ -92,7 +117,7 @@ func (k *chunks) step(c byte) error {
 	return k.trailers(c)
 }
 
-func (k *chunks) size(c byte) error {
+func (k *Body) size(c byte) error {
 	v := hexValue(c)
 	switch {
 	case v >= 0 && k.digits < 15:
@@ -100,29 +125,29 @@ func (k *chunks) size(c byte) error {
 		k.digits++
 		return nil
 	case v >= 0 || k.digits == 0:
-		return malformed("chunk size")
+		return Error("chunk size")
 	}
 	k.state = chunkExtension
 	if c != ';' && c != ' ' && c != '\t' && c != '\r' {
-		return malformed("chunk size")
+		return Error("chunk size")
 	}
 	return k.extension(c)
 }
 
-func (k *chunks) extension(c byte) error {
+func (k *Body) extension(c byte) error {
 	k.line++
 	switch {
 	case c == '\r':
 		k.state = chunkSizeLF
 	case c < ' ' && c != '\t' || c == 0x7f || k.line > maxSizeLine:
-		return malformed("chunk extension")
+		return Error("chunk extension")
 	}
 	return nil
 }
 
-func (k *chunks) trailers(c byte) error {
+func (k *Body) trailers(c byte) error {
 	if k.trailer++; k.trailer > maxTrailer {
-		return malformed("trailers above 8 KiB")
+		return Error("trailers above 8 KiB")
 	}
 	switch {
 	case k.state == trailerStart && c == '\r':
@@ -132,7 +157,7 @@ func (k *chunks) trailers(c byte) error {
 	case k.state == trailerName && c == ':':
 		k.state = trailerLine
 	case k.state <= trailerName:
-		return malformed("trailer")
+		return Error("trailer")
 	case k.state == trailerLine && c == '\r':
 		k.state = trailerLF
 	case k.state == trailerLF && c == '\n':
@@ -140,7 +165,7 @@ func (k *chunks) trailers(c byte) error {
 	case k.state == trailerEnd && c == '\n':
 		k.state = chunksDone
 	case k.state >= trailerLF, c < ' ' && c != '\t':
-		return malformed("trailer")
+		return Error("trailer")
 	default:
 		k.state = trailerLine
 	}
