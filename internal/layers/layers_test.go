@@ -48,6 +48,7 @@ var rooms = []room{
 	{"internal/frozen", nil, nil},
 	{"internal/definition", []string{"internal/definition/object", "internal/frozen"}, nil},
 	{"internal/credential", nil, nil},
+	{"internal/password", nil, []string{crypto}},
 	{"internal/rights", []string{"internal/definition", "internal/counter"}, nil},
 	{"internal/secret", nil, nil},
 	{"internal/guard", nil, nil},
