@@ -20,10 +20,15 @@ type Endpoints[T any] struct {
 	entries []endpoint[T]
 	// Entries that name their first segment are looked at for paths with that
 	// segment only, so that what a call costs does not go with the list's length.
-	// Both hold indices into entries, in ascending order.
+	// All hold indices into entries, in ascending order.
 	byFirst map[string][]int32
+	byFold  map[string][]int32 // of those that ignore case, by the segment in lower case
 	others  []int32
 }
+
+// maxFold is the longest first segment, in bytes, by which entries that ignore
+// case are found.
+const maxFold = 64
 
 type endpoint[T any] struct {
 	pattern *Pattern
@@ -45,16 +50,21 @@ func (e *EndpointError) Unwrap() error { return e.Err }
 
 // CompileEndpoints compiles a list. The error is an *EndpointError.
 func CompileEndpoints[T any](list []Endpoint[T]) (*Endpoints[T], error) {
-	e := &Endpoints[T]{entries: make([]endpoint[T], len(list)), byFirst: make(map[string][]int32)}
+	e := &Endpoints[T]{
+		entries: make([]endpoint[T], len(list)), byFirst: make(map[string][]int32), byFold: make(map[string][]int32),
+	}
 	for i, one := range list {
 		pattern, err := CompilePattern(one.Path, one.Options)
 		if err != nil {
 			return nil, &EndpointError{Index: i, Err: err}
 		}
 		e.entries[i] = endpoint[T]{pattern: pattern, method: one.Method, value: one.Value}
-		if first, ok := pattern.firstSegment(); ok {
+		switch first, ok := pattern.firstSegment(); {
+		case ok && !pattern.fold:
 			e.byFirst[first] = append(e.byFirst[first], int32(i))
-		} else {
+		case ok && len(first) <= maxFold:
+			e.byFold[first] = append(e.byFold[first], int32(i))
+		default:
 			e.others = append(e.others, int32(i))
 		}
 	}
@@ -90,24 +100,30 @@ func (e *Endpoints[T]) Find(method, path, full []byte) (value T, ok bool) {
 // find returns the index of the first entry that takes a path, or before when
 // none of those in front of it does.
 func (e *Endpoints[T]) find(method, path []byte, before int) int {
-	named, others := e.byFirst[string(firstOf(path))], e.others
-	for {
-		var i int
-		switch {
-		case len(named) > 0 && (len(others) == 0 || named[0] < others[0]):
-			i, named = int(named[0]), named[1:]
-		case len(others) > 0:
-			i, others = int(others[0]), others[1:]
-		default:
-			return before
+	first := firstOf(path)
+	before = e.findAmong(e.byFirst[string(first)], method, path, before)
+	if len(e.byFold) > 0 && len(first) <= maxFold {
+		var room [maxFold]byte
+		lowered := room[:len(first)]
+		for i, c := range first {
+			lowered[i] = lower(c)
 		}
-		if i >= before {
+		before = e.findAmong(e.byFold[string(lowered)], method, path, before)
+	}
+	return e.findAmong(e.others, method, path, before)
+}
+
+// findAmong does the same with some of the entries.
+func (e *Endpoints[T]) findAmong(some []int32, method, path []byte, before int) int {
+	for _, i := range some {
+		if int(i) >= before {
 			return before
 		}
 		if one := &e.entries[i]; (one.method == "" || one.method == string(method)) && one.pattern.Match(path) {
-			return i
+			return int(i)
 		}
 	}
+	return before
 }
 
 // firstOf returns the first segment of a path.

@@ -93,12 +93,15 @@ func TestAnEmptyListTakesNothing(t *testing.T) {
 func FuzzEndpointsAgreeWithTheirPatterns(f *testing.F) {
 	f.Add("/a", "/{x}/b", "c|d", "/a/b")
 	f.Add("", "a", "/*", "//a")
+	f.Add("/a/x", "/A", "/a", "/a/x")
+	f.Add("/{x}", "/B%2fc/D", "/b", "/b%2Fc/d")
 	f.Fuzz(func(t *testing.T, one, two, three, path string) {
 		var list []Endpoint[int]
 		var patterns []*Pattern
-		for _, text := range []string{one, two, three} {
-			if p, err := CompilePattern(text, PatternOptions{}); err == nil {
-				list = append(list, Endpoint[int]{Path: text})
+		for i, text := range []string{one, two, three} {
+			opts := PatternOptions{IgnoreCase: i == 1}
+			if p, err := CompilePattern(text, opts); err == nil {
+				list = append(list, Endpoint[int]{Path: text, Options: opts})
 				patterns = append(patterns, p)
 			}
 		}

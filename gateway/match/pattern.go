@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/sluicegate/sluice/internal/definition/pattern"
 )
 
 // A Pattern tells paths apart for path lists and allowed URLs. It is matched
@@ -17,11 +20,8 @@ type Pattern struct {
 	expr   *regexp.Regexp // nil for a path whose placeholders are whole segments:
 	texts  []string       // fixed text, with any one segment between each two
 	open   bool           // no segment needs to end behind the last text
+	fold   bool           // texts are in lower case, and letters match in either case
 }
-
-// maxPattern is the longest pattern, in bytes. It bounds what compiling one
-// takes: a few bytes of an expression may ask for a thousand repetitions.
-const maxPattern = 4096
 
 // PatternOptions are the switches of a path list.
 type PatternOptions struct {
@@ -41,28 +41,21 @@ type PatternOptions struct {
 // expression and found anywhere in the path; ^ and $ anchor it. A dot alone does
 // not make an expression.
 func CompilePattern(text string, opts PatternOptions) (*Pattern, error) {
-	if text == "" {
-		return nil, errors.New(`is empty; "/" matches every path`)
-	}
-	if len(text) > maxPattern {
-		return nil, fmt.Errorf("is %d bytes long; at most %d are allowed", len(text), maxPattern)
-	}
-	parts, err := cutPattern(text)
-	if err != nil {
+	parts, expression, err := pattern.Parse(text)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if isExpression(parts) {
-		return newPattern(text, expression(parts), opts.IgnoreCase)
-	}
-	if opts.Unanchored {
+	case expression:
+		return newPattern(text, pattern.Join(parts), opts.IgnoreCase)
+	case opts.Unanchored:
 		return newPattern(text, pathExpression(parts), opts.IgnoreCase)
 	}
 	parts = anchorEnds(parts)
-	if p := newSegments(text, parts); p != nil && !opts.IgnoreCase {
+	if p := newSegments(text, parts); p != nil && p.ignore(opts.IgnoreCase) {
 		return p, nil
 	}
 	expr := `\A` + pathExpression(parts)
-	if parts[len(parts)-1].expr != allTheRest {
+	if parts[len(parts)-1].Expr != pattern.AllTheRest {
 		expr += `(?:/|\z)`
 	}
 	return newPattern(text, expr, opts.IgnoreCase)
@@ -75,8 +68,8 @@ func CompileExpression(text string) (*Pattern, error) {
 	if text == "" {
 		return nil, errors.New(`is empty; ".*" matches every path`)
 	}
-	if len(text) > maxPattern {
-		return nil, fmt.Errorf("is %d bytes long; at most %d are allowed", len(text), maxPattern)
+	if len(text) > pattern.MaxLength {
+		return nil, fmt.Errorf("is %d bytes long; at most %d are allowed", len(text), pattern.MaxLength)
 	}
 	return newPattern(text, text, false)
 }
@@ -109,7 +102,7 @@ func (p *Pattern) Match(path []byte) bool {
 			}
 			path = path[length:]
 		}
-		if len(path) < len(text) || string(path[:len(text)]) != text {
+		if len(path) < len(text) || string(path[:len(text)]) != text && !(p.fold && sameFold(path, text)) {
 			return false
 		}
 		path = path[len(text):]
@@ -117,121 +110,72 @@ func (p *Pattern) Match(path []byte) bool {
 	return p.open || len(path) == 0 || path[0] == '/'
 }
 
+// sameFold tells whether path begins with text, which is ASCII in lower case and
+// no longer than path.
+func sameFold(path []byte, text string) bool {
+	for i := range len(text) {
+		if lower(path[i]) != text[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+// ignore makes letters match in either case, if that is asked for. It returns
+// false for texts with letters beyond ASCII, of which expressions know more.
+func (p *Pattern) ignore(asked bool) bool {
+	if !asked {
+		return true
+	}
+	for i, text := range p.texts {
+		if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+			return false
+		}
+		p.texts[i] = strings.ToLower(text)
+	}
+	p.fold = true
+	return true
+}
+
 // String returns the pattern as it was written.
 func (p *Pattern) String() string { return p.source }
 
-// A part is a piece of a pattern: fixed text, or an expression for what a
-// placeholder stands for.
-type part struct {
-	text string
-	expr string
-}
-
-const (
-	oneSegment = "[^/]+"
-	allTheRest = ".*"
-)
-
-// cutPattern cuts a pattern at its placeholders.
-func cutPattern(text string) ([]part, error) {
-	var parts []part
-	start := 0
-	place := func(from, to int, expr string) {
-		if from > start {
-			parts = append(parts, part{text: text[start:from]})
-		}
-		parts = append(parts, part{expr: expr})
-		start = to
-	}
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '\\':
-			i++ // what follows stands for itself
-		case text[i] == '*' && i > 0 && text[i-1] == '/':
-			place(i, i+1, allTheRest)
-		case text[i] == '{':
-			length := closing(text[i:])
-			if length < 0 {
-				return nil, fmt.Errorf("has an opening brace at byte %d without a closing one", i)
-			}
-			expr, err := placeholder(text[i+1 : i+length])
-			if err != nil {
-				return nil, err
-			}
-			if expr != "" {
-				place(i, i+length+1, expr)
-			}
-			i += length
-		}
-	}
-	if start < len(text) {
-		parts = append(parts, part{text: text[start:]})
-	}
-	return parts, nil
-}
-
-// placeholder reads what stands between braces, and returns "" for what is no
-// placeholder: numbers repeat what stands before them in an expression.
-func placeholder(inner string) (expr string, err error) {
-	name, expr, restricted := strings.Cut(inner, ":")
-	if !isName(name) {
-		return "", nil
-	}
-	if !restricted {
-		return oneSegment, nil
-	}
-	if _, err := regexp.Compile(expr); err != nil {
-		return "", fmt.Errorf("{%s}: %w", name, err)
-	}
-	return "(?:" + expr + ")", nil
-}
-
-func isExpression(parts []part) bool {
-	for _, p := range parts {
-		if strings.ContainsAny(p.text, `^|()[]+?\*{}`) {
-			return true
-		}
-	}
-	return strings.HasSuffix(parts[len(parts)-1].text, "$")
-}
-
-func expression(parts []part) string {
-	var b strings.Builder
-	for _, p := range parts {
-		b.WriteString(p.text + p.expr)
-	}
-	return b.String()
-}
-
 // anchorEnds gives the path of an entry the slash that every path begins with,
 // and takes those at its end away, which mean nothing.
-func anchorEnds(parts []part) []part {
-	if parts[0].expr != "" {
-		parts = slices.Insert(parts, 0, part{text: "/"})
-	} else if !strings.HasPrefix(parts[0].text, "/") {
-		parts[0].text = "/" + parts[0].text
+func anchorEnds(parts []pattern.Part) []pattern.Part {
+	if parts[0].Expr != "" {
+		parts = slices.Insert(parts, 0, pattern.Part{Text: "/"})
+	} else if !strings.HasPrefix(parts[0].Text, "/") {
+		parts[0].Text = "/" + parts[0].Text
 	}
 	last := &parts[len(parts)-1]
-	last.text = strings.TrimRight(last.text, "/")
+	last.Text = strings.TrimRight(last.Text, "/")
 	return parts
 }
 
 // newSegments returns a pattern that needs no expression, or nil when some
 // placeholder is not a whole segment or a * is not the end. It costs a tenth of
 // what an expression does.
-func newSegments(source string, parts []part) *Pattern {
+func newSegments(source string, parts []pattern.Part) *Pattern {
 	p := &Pattern{source: source, texts: []string{""}}
 	for i, part := range parts {
 		last := len(p.texts) - 1
 		whole := strings.HasSuffix(p.texts[last], "/")
 		switch {
-		case part.expr == "" && i > 0 && part.text != "" && part.text[0] != '/':
+		case part.Expr == "" && i > 0 && part.Text != "" && part.Text[0] != '/':
 			return nil
-		case part.expr == "":
-			p.texts[last] += decodeText(part.text)
-		case part.expr == oneSegment && whole:
+		case part.Expr == "":
+			p.texts[last] += decodeText(part.Text)
+		case part.Expr == pattern.OneSegment && whole:
 			p.texts = append(p.texts, "")
-		case part.expr == allTheRest && i == len(parts)-1:
+		case part.Expr == pattern.AllTheRest && i == len(parts)-1:
 			p.open = true
 		default:
 			return nil
@@ -241,10 +185,10 @@ func newSegments(source string, parts []part) *Pattern {
 }
 
 // pathExpression writes a path with placeholders as an expression.
-func pathExpression(parts []part) string {
+func pathExpression(parts []pattern.Part) string {
 	var b strings.Builder
 	for _, p := range parts {
-		b.WriteString(regexp.QuoteMeta(decodeText(p.text)) + p.expr)
+		b.WriteString(regexp.QuoteMeta(decodeText(p.Text)) + p.Expr)
 	}
 	return b.String()
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sluicegate/sluice/internal/definition/pattern"
 )
 
 func TestPatterns(t *testing.T) {
@@ -134,6 +136,9 @@ func FuzzPatternsAgreeWithTheirPlainReading(f *testing.F) {
 			return
 		}
 		p, err := CompilePattern(text, PatternOptions{})
+		if checked := pattern.Check(text); (checked == nil) != (err == nil) {
+			t.Fatalf("%q: definitions say %v, compiling says %v", text, checked, err)
+		}
 		if err != nil {
 			return
 		}
@@ -159,9 +164,9 @@ func FuzzPatternsAgreeWithTheirPlainReading(f *testing.F) {
 }
 
 func pathExpressionOf(text string) string {
-	parts, _ := cutPattern(text)
+	parts, _, _ := pattern.Parse(text)
 	parts = anchorEnds(parts)
-	if expr := pathExpression(parts); strings.HasSuffix(expr, allTheRest) {
+	if expr := pathExpression(parts); strings.HasSuffix(expr, pattern.AllTheRest) {
 		return expr
 	}
 	return pathExpression(parts) + `(?:/|\z)`

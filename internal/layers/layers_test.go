@@ -38,15 +38,17 @@ type room struct {
 // kit is what every stage of the gateway may use.
 var kit = []string{
 	"gateway/wire", "gateway/pipeline", "gateway/vars", "gateway/match", "gateway/upstream",
-	"internal/definition", "internal/event",
+	"internal/definition", "internal/definition/...", "internal/event",
 }
 
 // rooms is the table. Its order is that of the house: contract, shared rooms,
 // gateway, admin, wiring, tests.
 var rooms = []room{
 	{"internal/definition/object", nil, nil},
+	{"internal/definition/pattern", nil, nil},
+	{"internal/definition/paths", []string{"internal/definition/object", "internal/definition/pattern"}, nil},
 	{"internal/frozen", nil, nil},
-	{"internal/definition", []string{"internal/definition/object", "internal/frozen"}, nil},
+	{"internal/definition", []string{"internal/definition/...", "internal/frozen"}, nil},
 	{"internal/credential", nil, nil},
 	{"internal/password", nil, []string{crypto}},
 	{"internal/rights", []string{"internal/definition", "internal/counter"}, nil},
@@ -81,7 +83,7 @@ var rooms = []room{
 
 	{"internal/rawio", nil, nil},
 	{"gateway/wire", []string{"internal/rawio"}, []string{fasthttp}},
-	{"gateway/match", []string{"internal/frozen"}, nil},
+	{"gateway/match", []string{"internal/frozen", "internal/definition/pattern"}, nil},
 	{"gateway/pace", nil, nil},
 	{"gateway/pipeline", []string{"gateway/wire", "internal/definition", "internal/counter", "internal/event", "internal/graphql/rules", "internal/graphql/schema", "internal/graphql/validate"}, []string{fasthttp}},
 	{"gateway/vars", []string{"gateway/wire", "gateway/pipeline", "internal/definition", "internal/jsonscan"}, nil},
