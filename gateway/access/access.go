@@ -71,7 +71,9 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	grant := ex.Grants.Find(scope)
 	if grant == nil {
 		grant = s.grantFor(ex, s.def)
-		ex.Grants.Keep(scope, grant)
+		if !ex.Dry {
+			ex.Grants.Keep(scope, grant)
+		}
 	}
 	ex.Grant = grant
 	if grant.Refusal != nil {

@@ -20,10 +20,12 @@ func (a *Access) grantFor(ex *pipeline.Exchange, def *definition.API) *pipeline.
 	effective, err := rights.Effective(ex.Session, ex.Policies)
 	grant := refusing(unusable)
 	if err == nil {
-		a.reportMissing(ex, effective.Missing)
+		if !ex.Dry {
+			a.reportMissing(ex, effective.Missing)
+		}
 		grant, err = a.GrantFor(effective, def, ex.KeyHash)
 	}
-	if err != nil && a.reported.first(ex.Policies, err.Error()) {
+	if err != nil && !ex.Dry && a.reported.first(ex.Policies, err.Error()) {
 		a.opts.Log.Warn("a key cannot be used, nor can others for the same reason", "api", def.ID, "key", ex.KeyName, "err", err)
 	}
 	return grant

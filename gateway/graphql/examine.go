@@ -55,15 +55,21 @@ var workers = sync.Pool{New: func() any { return new(worker) }}
 const maxWorn = 4000
 
 // look returns what is known of an operation, nil when nothing is.
-func (s *Stage) look(text, name []byte, hidden bool) *known {
-	k := cache.Key{Owner: s.id, Name: name, Text: text}
-	if found := s.valid.Get(k); found != nil {
+func (s *Stage) look(w *work, r *request.Request, hidden bool) *known {
+	valid, refused := cache.Key{Owner: s.id, Name: r.Operation, Text: r.Query}, s.id
+	if hidden {
+		refused = s.hiddenID()
+	}
+	if w.dry {
+		if found := s.valid.Peek(valid); found != nil {
+			return found
+		}
+		return s.refused.Peek(cache.Key{Owner: refused, Name: r.Operation, Text: r.Query})
+	}
+	if found := s.valid.Get(valid); found != nil {
 		return found
 	}
-	if hidden {
-		k.Owner = s.hiddenID()
-	}
-	return s.refused.Get(k)
+	return s.refused.Get(cache.Key{Owner: refused, Name: r.Operation, Text: r.Query})
 }
 
 // maxEffort bounds what examining the operations of one request may take, in
@@ -74,9 +80,9 @@ const maxEffort = 500_000
 // operations that were examined are known.
 var tooMuch = request.Refusal(pipeline.ReasonGraphQLTooLarge, 400, "The batch is too complex: its operations take too much work to check. Send fewer of them together.")
 
-// examine finds out about the operation of a request and remembers it.
+// examine finds out about the operation of a request and remembers it, unless
+// the request is dry.
 func (s *Stage) examine(of *work, r *request.Request, hidden bool) *known {
-	s.misses.Add(1)
 	w := workers.Get().(*worker)
 	before := w.validator.Effort()
 	found := s.inspect(w, r.Query, r.Operation, hidden)
@@ -85,6 +91,10 @@ func (s *Stage) examine(of *work, r *request.Request, hidden bool) *known {
 		w.doc.Source = nil
 		workers.Put(w)
 	}
+	if of.dry {
+		return found
+	}
+	s.misses.Add(1)
 	k := cache.Key{Owner: s.id, Name: r.Operation, Text: r.Query}
 	if found.facts != nil {
 		s.valid.Add(k, found, sizeOf(found.facts)+len(found.local))

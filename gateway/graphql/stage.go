@@ -175,7 +175,7 @@ func (s *Stage) judge(ex *pipeline.Exchange, w *work, r *request.Request, may *p
 	if refused = s.hold(w, found.facts, r.Variables, may); refused != nil {
 		return nil, stored, refused
 	}
-	if doc == nil && r.Hash != nil {
+	if doc == nil && r.Hash != nil && !w.dry {
 		s.documents.register(r)
 	}
 	return found, stored, nil
@@ -190,7 +190,7 @@ func (s *Stage) find(ex *pipeline.Exchange, w *work, r *request.Request, doc *do
 			return found, nil
 		}
 	}
-	if found := s.look(r.Query, r.Operation, may.Hidden); found != nil {
+	if found := s.look(w, r, may.Hidden); found != nil {
 		return found, nil
 	}
 	if refused := s.pay(ex); refused != nil {

@@ -21,6 +21,7 @@ type work struct {
 	operations []*validate.Facts // behind Exchange.Operations
 	local      []byte            // the answer, when the upstream is not needed; shared
 	get        bool              // the operation came in the URL
+	dry        bool              // the exchange is: what is found out is not kept
 	effort     int               // that it took to examine what was not known, as validate counts it
 }
 
@@ -32,7 +33,7 @@ const maxKept = 64 << 10
 // begin makes the exchange hold its work.
 func begin(ex *pipeline.Exchange) *work {
 	w := works.Get().(*work)
-	ex.Held = w
+	ex.Held, w.dry = w, ex.Dry
 	return w
 }
 
@@ -40,7 +41,7 @@ func begin(ex *pipeline.Exchange) *work {
 func (w *work) Release() {
 	w.decoder.Reset()
 	clear(w.operations)
-	w.head, w.local, w.get, w.effort = request.Head{}, nil, false, 0
+	w.head, w.local, w.get, w.dry, w.effort = request.Head{}, nil, false, false, 0
 	w.body, w.out, w.operations, w.sizes = w.body[:0], w.out[:0], w.operations[:0], w.sizes[:0]
 	if cap(w.body) > maxKept || cap(w.out) > maxKept || cap(w.sizes) > maxKept/8 {
 		w.body, w.out, w.sizes = nil, nil, nil

@@ -116,6 +116,9 @@ func (l *Limiter) take(ex *pipeline.Exchange, from, to, calls int) pipeline.Verd
 
 func (l *Limiter) ask(ex *pipeline.Exchange, from, to, calls int) (refused int, err error) {
 	g, counts := ex.Grant, ex.Counts[from:to]
+	if ex.Dry {
+		return l.look(g.Limits[from:to], calls, counts)
+	}
 	if l.seated != nil {
 		return l.seated.TakeSeated(g.Limits[from:to], g.Seats[from:to], calls, counts)
 	}
@@ -136,7 +139,7 @@ func retryAfter(reset, now, period int64) int {
 // fail refuses a call that could not be counted. That the store is away is said
 // elsewhere, once; any other cause is logged here, at most once a second.
 func (l *Limiter) fail(ex *pipeline.Exchange, err error) pipeline.Verdict {
-	if !errors.Is(err, counter.ErrUnavailable) {
+	if !errors.Is(err, counter.ErrUnavailable) && !ex.Dry {
 		last, now := l.lastLog.Load(), ex.Started.Unix()
 		if now != last && l.lastLog.CompareAndSwap(last, now) {
 			l.log.Error("calls cannot be counted", "api", ex.API.Definition.ID, "key", ex.KeyName, "err", err)

@@ -70,6 +70,19 @@ func (d *demand) pass(seed maphash.Seed, now int64, ex *pipeline.Exchange) bool 
 	return d.settle(due)
 }
 
+// wouldPass tells what pass would, and takes no turn. Nobody has to wait for an
+// API that was not called yet: d is nil.
+func (d *demand) wouldPass(seed maphash.Seed, now int64, ex *pipeline.Exchange) bool {
+	if d == nil || d.interval.Load() == 0 {
+		return true
+	}
+	if keys := d.keys.Load(); keys != nil && keys.interval.Load() > 0 {
+		at := cellsOf(seed, ex)
+		return keys.turns[0][at[0]].due(now) || keys.turns[1][at[1]].due(now)
+	}
+	return d.turn.due(now)
+}
+
 func (d *demand) settle(passes bool) bool {
 	if !passes {
 		d.shed.Add(1)
@@ -79,15 +92,20 @@ func (d *demand) settle(passes bool) bool {
 
 // count counts a call of a key and returns the key's two cells.
 func (t *keyTable) count(seed maphash.Seed, ex *pipeline.Exchange) (at [2]uint32) {
+	at = cellsOf(seed, ex)
+	t.seen[at[0]].Add(1)
+	return at
+}
+
+// cellsOf returns the two cells of a request's key.
+func cellsOf(seed maphash.Seed, ex *pipeline.Exchange) [2]uint32 {
 	var sum uint64
 	if ex.KeyHash != "" {
 		sum = maphash.String(seed, ex.KeyHash)
 	} else {
 		sum = hashOf(seed, ex.Client)
 	}
-	at = [2]uint32{uint32(sum) % cells, uint32(sum>>32) % cells}
-	t.seen[at[0]].Add(1)
-	return at
+	return [2]uint32{uint32(sum) % cells, uint32(sum>>32) % cells}
 }
 
 // hashOf tells clients without a key apart by address. Whoever has one IPv6

@@ -100,11 +100,18 @@ type stage struct {
 
 // Handle sheds the call when it is one too many.
 func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
-	if s.guard.phase.Load() == uint32(calm) || s.own().pass(s.guard.seed, int64(ex.Started.Sub(s.guard.epoch)), ex) {
+	if s.guard.phase.Load() == uint32(calm) || s.passes(int64(ex.Started.Sub(s.guard.epoch)), ex) {
 		return pipeline.Next
 	}
 	ex.RetryAfter = retryAfter
 	return ex.Reject(overloaded)
+}
+
+func (s *stage) passes(now int64, ex *pipeline.Exchange) bool {
+	if ex.Dry {
+		return s.demand.Load().wouldPass(s.guard.seed, now, ex)
+	}
+	return s.own().pass(s.guard.seed, now, ex)
 }
 
 // own returns what is known of the API, on the guard's list.

@@ -109,6 +109,17 @@ func (c *Cache[V]) Get(k Key) *V {
 	return nil
 }
 
+// Peek is Get for whoever does not count as using the value.
+func (c *Cache[V]) Peek(k Key) *V {
+	hash := c.hash(&k)
+	for e := c.bucket(hash).Load(); e != nil; e = e.next.Load() {
+		if e.is(hash, &k) {
+			return e.value
+		}
+	}
+	return nil
+}
+
 // Add keeps a value for a key, whose bytes it copies. size is that of the value
 // in bytes. Another value that is there already stays.
 func (c *Cache[V]) Add(k Key, value *V, size int) {
