@@ -34,7 +34,8 @@ type conn struct {
 	torn  bool // the last answer is a part that only a reset tells from a whole
 	peer  netip.Addr
 	tls   bool
-	since time.Time // end of the last request
+	cert  *Certificate // that the client showed; nil: none
+	since time.Time    // end of the last request
 }
 
 // inlineBody is the largest body that is handed over as bytes rather than as a

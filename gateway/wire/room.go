@@ -25,7 +25,7 @@ func (c *conn) take() {
 	c.room = c.srv.rooms.Get().(*room)
 	c.r, c.w, c.base = 0, 0, 0
 	call := &c.room.call
-	call.conn, call.Peer, call.TLS = c, c.peer, c.tls
+	call.conn, call.Peer, call.TLS, call.Cert = c, c.peer, c.tls, c.cert
 }
 
 // release gives the room back. What is buffered in it is gone.
@@ -35,7 +35,7 @@ func (c *conn) release() {
 	}
 	call := &c.room.call
 	call.reset()
-	call.conn = nil
+	call.conn, call.Cert = nil, nil
 	c.srv.rooms.Put(c.room)
 	c.room, c.r, c.w, c.base = nil, 0, 0, 0
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/netip"
@@ -30,6 +31,9 @@ type Server struct {
 	refused  atomic.Uint64
 	panics   atomic.Uint64
 
+	shakes       shakes
+	failedShakes atomic.Uint64
+
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
@@ -53,7 +57,10 @@ func New(conf Config, handler Handler, log fasthttp.Logger) *Server {
 
 // Serve accepts connections until the listener fails or Shutdown, which gives
 // ErrStopped.
-func (s *Server) Serve(ln net.Listener) error {
+func (s *Server) Serve(ln net.Listener) error { return s.accept(ln, nil) }
+
+// accept is Serve, with TLS unless secure is nil.
+func (s *Server) accept(ln net.Listener, secure *Secure) error {
 	s.mu.Lock()
 	if s.stopping.Load() {
 		s.mu.Unlock()
@@ -67,7 +74,7 @@ func (s *Server) Serve(ln net.Listener) error {
 		switch {
 		case err == nil:
 			wait = 0
-			s.admit(c)
+			s.admit(c, secure)
 		case s.stopping.Load():
 			return ErrStopped
 		case !isTemporary(err):
@@ -89,30 +96,37 @@ func isTemporary(err error) bool {
 }
 
 // admit starts serving c, or turns it away when a limit is reached.
-func (s *Server) admit(c net.Conn) {
+func (s *Server) admit(c net.Conn, secure *Secure) {
 	peer := peerOf(c)
+	if secure != nil {
+		c = tls.Server(c, secure.Config())
+	}
 	n := newConn(s, c, peer)
 	s.mu.Lock()
 	full := s.conf.MaxConns > 0 && len(s.conns) >= s.conf.MaxConns ||
 		s.conf.MaxConnsPerIP > 0 && s.perIP[peer] >= s.conf.MaxConnsPerIP
 	if full || s.stopping.Load() {
 		s.mu.Unlock()
-		s.turnAway(c)
+		s.turnAway(n)
 		return
 	}
 	s.conns[n] = struct{}{}
 	s.perIP[peer]++
 	s.gone.Add(1)
 	s.mu.Unlock()
-	go s.run(n)
+	go s.run(n, secure)
 }
 
-// turnAway answers 503 as far as that costs nothing.
-func (s *Server) turnAway(c net.Conn) {
+// turnAway answers 503 as far as that costs nothing, which with TLS it would.
+func (s *Server) turnAway(n *conn) {
 	s.refused.Add(1)
-	_ = c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
-	_, _ = c.Write(fullAnswer)
-	_ = c.Close()
+	if n.tls {
+		_ = n.sock.below().Close()
+		return
+	}
+	_ = n.sock.Conn.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+	_, _ = n.sock.Conn.Write(fullAnswer)
+	_ = n.sock.Conn.Close()
 }
 
 const fullBody = "{\n    \"error\": \"too many connections\"\n}"
@@ -120,11 +134,13 @@ const fullBody = "{\n    \"error\": \"too many connections\"\n}"
 var fullAnswer = []byte("HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n" +
 	"Retry-After: 1\r\nConnection: close\r\nContent-Length: " + strconv.Itoa(len(fullBody)) + "\r\n\r\n" + fullBody)
 
-func (s *Server) run(n *conn) {
+func (s *Server) run(n *conn, secure *Secure) {
 	defer s.leave(n)
 	defer s.survive()
 	defer n.abandon()
-	n.serve()
+	if n.shake(secure) {
+		n.serve()
+	}
 }
 
 // survive keeps a fault in one call from taking the others down with it. The
@@ -195,13 +211,22 @@ type Stats struct {
 	Open    int    // connections
 	Refused uint64 // connections turned away by a limit
 	Panics  uint64 // calls that ended in a fault of ours
+
+	Handshakes       int    // of TLS that are being made
+	FailedHandshakes uint64 // that came to nothing
 }
 
 // Stats returns current numbers.
 func (s *Server) Stats() Stats {
+	s.shakes.mu.Lock()
+	pending := s.shakes.n
+	s.shakes.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Stats{Open: len(s.conns), Refused: s.refused.Load(), Panics: s.panics.Load()}
+	return Stats{
+		Open: len(s.conns), Refused: s.refused.Load(), Panics: s.panics.Load(),
+		Handshakes: pending, FailedHandshakes: s.failedShakes.Load(),
+	}
 }
 
 // peerOf returns the address of the other end, or the zero Addr when it has none.

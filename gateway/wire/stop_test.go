@@ -91,7 +91,7 @@ func TestShutdownEndsAConnectionThatIsAboutToWait(t *testing.T) {
 		close(hung)
 		return "", io.EOF
 	}
-	s.admit(c)
+	s.admit(c, nil)
 	done := make(chan struct{})
 	go func() { s.gone.Wait(); close(done) }()
 	ended(t, "the connection", done)
@@ -124,7 +124,7 @@ func TestShutdownDoesNotDisturbARequestThatHasJustBegun(t *testing.T) {
 		}
 		return "", io.EOF
 	}
-	s.admit(c)
+	s.admit(c, nil)
 	ended(t, "the server", stopped)
 	if got := c.said(); !strings.HasPrefix(got, "HTTP/1.1 200 ") || !strings.Contains(got, "Connection: close\r\n") {
 		t.Errorf("got %q, want an answer that ends the connection", got)

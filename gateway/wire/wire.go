@@ -69,7 +69,8 @@ type Call struct {
 
 	Peer    netip.Addr // address of the other end, unmapped
 	TLS     bool
-	HTTP10  bool // the client speaks HTTP/1.0
+	Cert    *Certificate // that the client showed with TLS; nil: none
+	HTTP10  bool         // the client speaks HTTP/1.0
 	Started time.Time
 	Answer  Answer
 

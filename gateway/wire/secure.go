@@ -1,0 +1,181 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Secure is how the connections of a listener begin with TLS. All of it but
+// Failed is required.
+type Secure struct {
+	Config  func() *tls.Config               // asked at the beginning of every connection
+	Timeout time.Duration                    // for a whole handshake
+	Pending int                              // handshakes at a time: for one more, the one that takes longest is ended
+	Failed  func(peer netip.Addr, err error) // told of each that came to nothing; nil: nobody is
+}
+
+// ServeTLS is Serve for connections that begin with TLS. A handshake is made on
+// the connection's own goroutine: a slow one holds nobody up.
+func (s *Server) ServeTLS(ln net.Listener, secure *Secure) error { return s.accept(ln, secure) }
+
+// Certificate is what a client showed of itself when its connection began. That
+// it has the private key is proved; whether anybody trusts it is for those to
+// decide who ask. It is used by whoever serves the connection, one at a time.
+type Certificate struct {
+	Leaf  *x509.Certificate
+	Chain []*x509.Certificate // as it was shown, the leaf first
+	Sum   []byte              // SHA-256 of the leaf's DER, 64 lower-case hexadecimal digits; not to be changed
+
+	memos [memosKept]memo
+	next  int // of memos, to be replaced
+}
+
+// A memo is what somebody decided about a certificate.
+type memo struct{ by, verdict any }
+
+// memosKept is how many decisions a connection remembers: one for each API that
+// is called on it, of which there are rarely many.
+const memosKept = 4
+
+// NewCertificate returns what a client shows by a chain, which begins with its
+// own certificate.
+func NewCertificate(chain []*x509.Certificate) *Certificate {
+	sum := sha256.Sum256(chain[0].Raw)
+	return &Certificate{Leaf: chain[0], Chain: chain, Sum: []byte(hex.EncodeToString(sum[:]))}
+}
+
+// Recall returns what by decided about the certificate, or nil when nothing is
+// remembered. by is compared as it is: a pointer costs no allocation.
+func (c *Certificate) Recall(by any) any {
+	for i := range c.memos {
+		if c.memos[i].by == by {
+			return c.memos[i].verdict
+		}
+	}
+	return nil
+}
+
+// Remember keeps what by decided for as long as the connection lasts, or until
+// many others have decided something.
+func (c *Certificate) Remember(by, verdict any) {
+	for i := range c.memos {
+		if c.memos[i].by == by {
+			c.memos[i].verdict = verdict
+			return
+		}
+	}
+	c.memos[c.next] = memo{by, verdict}
+	c.next = (c.next + 1) % memosKept
+}
+
+// shakes are the handshakes that are being made, the oldest first.
+type shakes struct {
+	mu          sync.Mutex
+	first, last *shake
+	n           int
+}
+
+// A shake is one handshake's place among them.
+type shake struct {
+	conn       *conn
+	prev, next *shake
+	in         bool
+}
+
+// join enters a handshake. The oldest gives way when there are too many: who has
+// not come to an end by then, while all others did, is not one to wait for.
+func (s *shakes) join(k *shake, most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n >= most && s.first != nil {
+		oldest := s.first
+		s.remove(oldest)
+		oldest.conn.sock.cut()
+	}
+	k.prev, k.in = s.last, true
+	if s.last != nil {
+		s.last.next = k
+	} else {
+		s.first = k
+	}
+	s.last = k
+	s.n++
+}
+
+func (s *shakes) leave(k *shake) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remove(k)
+}
+
+// remove needs mu.
+func (s *shakes) remove(k *shake) {
+	if !k.in {
+		return
+	}
+	k.in = false
+	if k.prev != nil {
+		k.prev.next = k.next
+	} else {
+		s.first = k.next
+	}
+	if k.next != nil {
+		k.next.prev = k.prev
+	} else {
+		s.last = k.prev
+	}
+	k.prev, k.next = nil, nil
+	s.n--
+}
+
+// shake makes the handshake of a connection, and tells whether there is somebody
+// to serve on it.
+func (c *conn) shake(secure *Secure) bool {
+	secured, ok := c.sock.Conn.(*tls.Conn)
+	if !ok || secure == nil {
+		return true
+	}
+	place := shake{conn: c}
+	c.srv.shakes.join(&place, secure.Pending)
+	err := c.handshake(secured, secure.Timeout)
+	c.srv.shakes.leave(&place)
+	if err != nil {
+		if c.srv.failedShakes.Add(1); secure.Failed != nil && !c.srv.stopping.Load() {
+			secure.Failed(c.peer, err)
+		}
+		return false
+	}
+	if chain := secured.ConnectionState().PeerCertificates; len(chain) > 0 {
+		c.cert = NewCertificate(chain)
+	}
+	c.since = time.Now()
+	return true
+}
+
+// handshake is over at the latest when Shutdown begins: nobody has asked for
+// anything yet.
+func (c *conn) handshake(secured *tls.Conn, timeout time.Duration) error {
+	c.idle.Store(true) // in the order that goIdle has, for its reason
+	if err := c.sock.Conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+		return err
+	}
+	if c.srv.stopping.Load() {
+		return ErrStopped
+	}
+	err := secured.Handshake()
+	c.idle.Store(false)
+	if c.srv.stopping.Load() {
+		c.srv.letInterrupt()
+		return ErrStopped
+	}
+	if err != nil {
+		return err
+	}
+	return c.sock.Conn.SetDeadline(time.Time{})
+}

@@ -1,0 +1,213 @@
+// Package certs reads X.509 certificates from PEM, names them, and writes them
+// again. It is what gateway and admin agree on.
+package certs
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// MaxPEM is how long the PEM form of one certificate may be, its chain and key
+// included, in bytes.
+const MaxPEM = 64 << 10
+
+// maxChain is how many certificates may stand in one PEM.
+const maxChain = 16
+
+// Certificate is a certificate, those that lead to its authority, and perhaps its
+// private key. It does not change.
+type Certificate struct {
+	Leaf  *x509.Certificate
+	Chain [][]byte      // DER, the leaf first
+	Key   crypto.Signer // nil: only the public part is known
+	Sum   string        // SHA-256 of the leaf's DER, 64 lower-case hexadecimal digits
+}
+
+// ErrNoCertificate says that a text has no certificate in PEM form.
+var ErrNoCertificate = errors.New("holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)")
+
+// Parse reads a certificate with its chain and, where there is one, its private
+// key, in any order but that the first certificate is the one meant. No error
+// quotes the text.
+func Parse(text []byte) (*Certificate, error) {
+	if len(text) > MaxPEM {
+		return nil, fmt.Errorf("is %d bytes long; a certificate with its chain and key has at most %d", len(text), MaxPEM)
+	}
+	c := new(Certificate)
+	var keyDER []byte
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			break
+		}
+		switch {
+		case block.Type == "CERTIFICATE":
+			if err := c.add(block.Bytes); err != nil {
+				return nil, err
+			}
+		case block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "":
+			return nil, errors.New("holds a private key that is protected by a password; take the password off (openssl pkey)")
+		case !strings.HasSuffix(block.Type, "PRIVATE KEY"): // such as EC PARAMETERS
+		case keyDER != nil:
+			return nil, errors.New("holds two private keys; a certificate has one")
+		default:
+			keyDER = block.Bytes
+		}
+	}
+	if c.Leaf == nil {
+		return nil, ErrNoCertificate
+	}
+	if keyDER != nil {
+		if err := c.setKey(keyDER); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// add takes one more certificate of the chain.
+func (c *Certificate) add(der []byte) error {
+	if len(c.Chain) == maxChain {
+		return fmt.Errorf("holds more than %d certificates; give one, with those that lead to its authority", maxChain)
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		return fmt.Errorf("certificate %d is malformed: %w", len(c.Chain)+1, err)
+	}
+	if c.Leaf == nil {
+		c.Leaf, c.Sum = parsed, SumOf(der)
+	}
+	c.Chain = append(c.Chain, der)
+	return nil
+}
+
+// setKey takes the private key, which must be the leaf's.
+func (c *Certificate) setKey(der []byte) error {
+	key, err := parseKey(der)
+	if err != nil {
+		return err
+	}
+	public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool })
+	if !ok || !public.Equal(c.Leaf.PublicKey) {
+		return errors.New("the private key does not belong to the (first) certificate")
+	}
+	c.Key = key
+	return nil
+}
+
+func parseKey(der []byte) (crypto.Signer, error) {
+	var key any
+	var err error
+	if key, err = x509.ParsePKCS8PrivateKey(der); err != nil {
+		if key, err = x509.ParseECPrivateKey(der); err != nil {
+			key, err = x509.ParsePKCS1PrivateKey(der)
+		}
+	}
+	signer, ok := key.(crypto.Signer)
+	if err != nil || !ok {
+		// What the parsers say may quote what they read.
+		return nil, errors.New("the private key is malformed or of a kind other than RSA, ECDSA and Ed25519")
+	}
+	return signer, nil
+}
+
+// SumOf returns the SHA-256 of a certificate's DER, as ids have it.
+func SumOf(der []byte) string {
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:])
+}
+
+// ID is what the certificate is called in an organisation.
+func (c *Certificate) ID(org string) string { return org + c.Sum }
+
+// sumLength is how many digits a sum has.
+const sumLength = 2 * sha256.Size
+
+// SplitID takes the id of a certificate apart. It returns false for what is none,
+// as a file's path.
+func SplitID(id string) (org, sum string, ok bool) {
+	at := len(id) - sumLength
+	if at < 0 || strings.ContainsAny(id[:at], "/\\.") {
+		return "", "", false
+	}
+	for _, c := range []byte(id[at:]) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return "", "", false
+		}
+	}
+	return id[:at], id[at:], true
+}
+
+// TLS returns the certificate in the form of crypto/tls. It must have its key.
+func (c *Certificate) TLS() *tls.Certificate {
+	return &tls.Certificate{Certificate: c.Chain, PrivateKey: c.Key, Leaf: c.Leaf}
+}
+
+// PublicPEM writes the certificate and its chain, without the key.
+func (c *Certificate) PublicPEM() []byte {
+	var b bytes.Buffer
+	for _, der := range c.Chain {
+		b.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+	return b.Bytes()
+}
+
+// KeyPEM writes the private key, or nothing when there is none.
+func (c *Certificate) KeyPEM() ([]byte, error) {
+	if c.Key == nil {
+		return nil, nil
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a private key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}
+
+// Names returns what servers with this certificate are called, in lower case:
+// host names, wildcards and addresses. One of an older kind has its name in the
+// subject alone.
+func (c *Certificate) Names() []string {
+	names := make([]string, 0, len(c.Leaf.DNSNames)+len(c.Leaf.IPAddresses))
+	for _, name := range c.Leaf.DNSNames {
+		names = append(names, strings.ToLower(strings.TrimSuffix(name, ".")))
+	}
+	for _, ip := range c.Leaf.IPAddresses {
+		names = append(names, ip.String())
+	}
+	if cn := c.Leaf.Subject.CommonName; len(names) == 0 && isHost(cn) {
+		names = append(names, strings.ToLower(cn))
+	}
+	return names
+}
+
+// isHost tells whether a subject can be the name of a server.
+func isHost(name string) bool {
+	return name != "" && !strings.ContainsAny(name, " /:@") && (strings.Contains(name, ".") || name == "localhost") || net.ParseIP(name) != nil
+}
+
+// MayServe tells whether servers may show the certificate: its key is known, it
+// is none of an authority, and it is not made for clients alone.
+func (c *Certificate) MayServe() bool {
+	if c.Key == nil || c.Leaf.IsCA {
+		return false
+	}
+	if len(c.Leaf.ExtKeyUsage)+len(c.Leaf.UnknownExtKeyUsage) == 0 {
+		return true
+	}
+	for _, usage := range c.Leaf.ExtKeyUsage {
+		if usage == x509.ExtKeyUsageServerAuth || usage == x509.ExtKeyUsageAny {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,25 @@
+package certs
+
+import "time"
+
+// Info is what lists tell of a certificate. None of it is secret.
+type Info struct {
+	ID          string    `json:"id" doc:"organisation, then the SHA-256 of the certificate"`
+	Fingerprint string    `json:"fingerprint" doc:"SHA-256 of the certificate"`
+	HasPrivate  bool      `json:"has_private" doc:"the private key is stored too"`
+	IsCA        bool      `json:"is_ca"`
+	Subject     string    `json:"subject"`
+	Issuer      string    `json:"issuer"`
+	DNSNames    []string  `json:"dns_names"`
+	NotBefore   time.Time `json:"not_before"`
+	NotAfter    time.Time `json:"not_after"`
+}
+
+// Info tells of the certificate as an organisation has it.
+func (c *Certificate) Info(org string) Info {
+	return Info{
+		ID: c.ID(org), Fingerprint: c.Sum, HasPrivate: c.Key != nil, IsCA: c.Leaf.IsCA,
+		Subject: c.Leaf.Subject.String(), Issuer: c.Leaf.Issuer.String(), DNSNames: c.Names(),
+		NotBefore: c.Leaf.NotBefore.UTC(), NotAfter: c.Leaf.NotAfter.UTC(),
+	}
+}
