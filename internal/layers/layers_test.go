@@ -17,6 +17,7 @@ const (
 	goose      = "github.com/pressly/goose/v3"
 	graphql    = "github.com/wundergraph/graphql-go-tools"
 	huma       = "github.com/danielgtaylor/huma/v2"
+	jose       = "github.com/go-jose/go-jose/v4"
 	kafka      = "github.com/twmb/franz-go"
 	mapping    = "github.com/redpanda-data/benthos/v4"
 	pgx        = "github.com/jackc/pgx/v5"
@@ -51,6 +52,7 @@ var rooms = []room{
 	{"internal/definition/renewal", []string{"internal/definition/object"}, nil},
 	{"internal/definition/transform", []string{"internal/definition/object", "internal/definition/pattern"}, nil},
 	{"internal/frozen", nil, nil},
+	{"internal/slab", nil, nil},
 	{"internal/definition", []string{"internal/definition/...", "internal/frozen"}, nil},
 	{"internal/credential", nil, nil},
 	{"internal/password", nil, []string{crypto}},
@@ -60,8 +62,8 @@ var rooms = []room{
 	{"internal/certs", nil, nil},
 	{"internal/config", []string{"internal/secret"}, []string{yaml}},
 	{"internal/event", []string{"internal/definition"}, []string{fasthttp}},
-	{"internal/keystore", []string{"internal/definition"}, []string{valkey}},
-	{"internal/counter", []string{"internal/counter/...", "internal/rawio"}, []string{valkey}},
+	{"internal/keystore", []string{"internal/definition", "internal/slab"}, []string{valkey}},
+	{"internal/counter", []string{"internal/counter/...", "internal/slab", "internal/rawio"}, []string{valkey}},
 	{"internal/counter/frames", nil, nil},
 	{"internal/counter/deadline", nil, nil},
 	{"internal/counter/recall", nil, nil},
@@ -100,7 +102,10 @@ var rooms = []room{
 	{"gateway/mutual", with(kit, "internal/certs"), nil},
 	{"gateway/subscription", nil, nil},
 	{"gateway/version", kit, []string{fasthttp}},
-	{"gateway/auth", with(kit, "internal/keystore", "internal/credential", "internal/secret"), []string{fasthttp}},
+	{"gateway/auth", with(kit, "internal/slab", "internal/keystore", "internal/credential", "internal/secret"), []string{fasthttp}},
+	{"internal/definition/jwt", []string{"internal/definition/object"}, nil},
+	{"gateway/auth/jwks", []string{"internal/definition/jwt", "internal/guard"}, []string{jose}},
+	{"gateway/auth/jwt", []string{"gateway/auth/jwks", "gateway/pipeline", "internal/definition", "internal/definition/jwt", "internal/event"}, []string{jose}},
 	{"gateway/access", with(kit, "internal/counter", "internal/rights"), []string{fasthttp}},
 	{"gateway/limit", with(kit, "internal/counter", "internal/credential", "internal/keystore", "internal/rights"), []string{fasthttp}},
 	{"gateway/overload", kit, nil},
