@@ -51,6 +51,10 @@ const (
 	ReasonIntrospectionDisabled
 	ReasonUntrustedDocument
 	ReasonSchemaBroken
+	ReasonTokenMalformed // no JSON Web Token
+	ReasonTokenSignature // key, algorithm or signature of one
+	ReasonTokenClaims    // what one says
+	ReasonAddressDenied
 	reasons
 )
 
@@ -62,6 +66,7 @@ var reasonNames = [reasons]string{
 	"upstream_malformed", "upstream_timeout", "upstream_busy", "client_gone", "not_served",
 	"graphql_invalid", "graphql_too_large", "graphql_media", "method_not_allowed", "depth_limit",
 	"operation_limit", "field_restricted", "introspection_disabled", "untrusted_document", "schema_broken",
+	"token_malformed", "token_signature", "token_claims", "address_denied",
 }
 
 // String returns the reason's name on the wire, "" for ReasonNone.
