@@ -1,0 +1,152 @@
+package transform
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
+	"github.com/sluicegate/sluice/internal/definition/pattern"
+)
+
+const (
+	maxTriggers = 100     // of one rule
+	maxMatches  = 100     // of one trigger
+	maxTarget   = 4 << 10 // bytes of rewrite_to
+)
+
+// A RewriteRule puts another path and query in place of a call's.
+type RewriteRule struct {
+	Calls
+	Match    string    `json:"match_pattern"` // an expression, found in the path with the query behind it
+	To       string    `json:"rewrite_to"`    // path and query; $1 is what the first group of the expression matched; may hold context variables
+	Triggers []Trigger `json:"triggers,omitempty"`
+}
+
+// A Trigger is another place to rewrite to, for calls that meet its conditions.
+// The first one that does counts.
+type Trigger struct {
+	On      string     `json:"on,omitempty"` // all (default) or any of the conditions
+	Options Conditions `json:"options"`
+	To      string     `json:"rewrite_to"`
+}
+
+// Conditions are what a trigger looks at, by name.
+type Conditions struct {
+	Headers map[string]Condition `json:"header_matches,omitempty"`
+	Query   map[string]Condition `json:"query_val_matches,omitempty"`
+	Path    map[string]Condition `json:"path_part_matches,omitempty"`    // any segment of the path; the name is for captures only
+	Meta    map[string]Condition `json:"session_meta_matches,omitempty"` // of the key
+	Context map[string]Condition `json:"request_context_matches,omitempty"`
+	Payload json.RawMessage      `json:"payload_matches,omitempty"` // not supported
+}
+
+// A Condition is what a value has to be.
+type Condition struct {
+	Match   string `json:"match_rx"`
+	Reverse bool   `json:"reverse,omitempty"` // it has to be anything else
+}
+
+func (r *RewriteRule) check(f *object.Faults, at string) {
+	r.Calls.check(f, at)
+	groups := checkExpression(f, at+".match_pattern", r.Match)
+	checkTarget(f, at+".rewrite_to", r.To, groups)
+	f.Count(at+".triggers", len(r.Triggers), maxTriggers)
+	for i := range r.Triggers {
+		r.Triggers[i].check(f, object.Item(at+".triggers", i), groups)
+	}
+}
+
+func (t *Trigger) check(f *object.Faults, at string, groups int) {
+	if t.On != "" && t.On != "all" && t.On != "any" {
+		f.Add(at+".on", `must be "all" or "any"`)
+	}
+	checkTarget(f, at+".rewrite_to", t.To, groups)
+	at += ".options"
+	if p := string(t.Options.Payload); p != "" && p != "null" && p != "{}" && p != `{"match_rx":""}` {
+		f.Add(at+".payload_matches", "asks for a feature that this release does not have: rewriting by what the body holds; leave it out")
+	}
+	count := 0
+	for _, list := range t.Options.lists() {
+		for _, name := range object.SortedKeys(list.conditions) {
+			count++
+			checkExpression(f, object.Entry(at+"."+list.name, name)+".match_rx", list.conditions[name].Match)
+		}
+	}
+	switch {
+	case count == 0:
+		f.Add(at, "must hold a condition, such as header_matches")
+	case count > maxMatches:
+		f.Addf(at, "has %d conditions; at most %d are allowed", count, maxMatches)
+	}
+}
+
+type namedConditions struct {
+	name       string
+	conditions map[string]Condition
+}
+
+func (c *Conditions) lists() []namedConditions {
+	return []namedConditions{
+		{"header_matches", c.Headers}, {"query_val_matches", c.Query}, {"path_part_matches", c.Path},
+		{"session_meta_matches", c.Meta}, {"request_context_matches", c.Context},
+	}
+}
+
+// checkExpression returns how many groups an expression has, -1 when it is none.
+func checkExpression(f *object.Faults, at, text string) int {
+	switch {
+	case text == "":
+		f.Add(at, `is required: a regular expression, such as ^/users/(\d+)$`)
+		return -1
+	case len(text) > pattern.MaxLength:
+		f.Addf(at, "is %d bytes long; at most %d are allowed", len(text), pattern.MaxLength)
+		return -1
+	}
+	expr, err := regexp.Compile(text)
+	if err != nil {
+		f.Add(at, err.Error())
+		return -1
+	}
+	return expr.NumSubexp()
+}
+
+var (
+	groupReference = regexp.MustCompile(`\$(\d+)`)
+	fullURL        = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:|^//`)
+)
+
+// checkTarget checks what a URL is rewritten to. groups is how many groups it may
+// name, -1 when that is not known.
+func checkTarget(f *object.Faults, at, text string, groups int) {
+	switch {
+	case text == "":
+		f.Add(at, "is required: a path, such as /v2/users/$1?full=true")
+		return
+	case len(text) > maxTarget:
+		f.Addf(at, "has %d bytes; at most %d are allowed", len(text), maxTarget)
+	case fullURL.MatchString(text):
+		f.Add(at, "must be a path below the target: another host or scheme is what a version's override_target is for")
+	}
+	for i, c := range []byte(text) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"#<>\\^`", c) >= 0 {
+			f.Addf(at, "must not hold %q (byte %d); write it percent-encoded", c, i)
+			break
+		}
+	}
+	path, _, _ := strings.Cut(text, "?")
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			f.Addf(at, "must not hold the segment %q", segment)
+			break
+		}
+	}
+	for _, found := range groupReference.FindAllStringSubmatch(text, -1) {
+		if n, err := strconv.Atoi(found[1]); groups >= 0 && (err != nil || n > groups) {
+			f.Add(at, fmt.Sprintf("refers to $%s, and match_pattern has %d groups", found[1], groups))
+			break
+		}
+	}
+}
