@@ -50,6 +50,11 @@ type Exchange struct {
 	// Stopped is the place, in its list, of the stage that ended the last Run.
 	Stopped uint8
 
+	// Claims are those of the JSON Web Token that was verified, as the JSON object
+	// that it holds; nil without one.
+	Claims []byte
+
+	Captures  Captures // what the triggers of a rewrite found
 	Outgoing  Outgoing
 	Calls     uint16                   // how many calls the request counts as, all or nothing; 0 is one
 	Rated     uint16                   // how many of them the rate has counted before the other limits were asked
@@ -77,9 +82,11 @@ type Outgoing struct {
 	Drop  []string // canonical names of request headers that are not forwarded; compiled and shared: AlsoDrop adds to them
 	Extra []byte   // whole header lines added, each ended by CRLF; a line that replaces one needs its name in Drop too
 	Query []byte   // query string in place of the client's, when HasQuery
+	Path  []byte   // path in place of the rest of the client's, when HasPath; escapes and all, begins with "/"
 	Body  []byte   // body in place of the client's, when HasBody; alive until the exchange is released
 
 	HasQuery bool
+	HasPath  bool
 	HasBody  bool
 	Post     bool // the method is POST, whatever the client's
 	Root     bool // the target URL itself is called, without the rest of the path and without a query
@@ -125,13 +132,15 @@ func (ex *Exchange) Release() {
 		ex.Held.Release()
 	}
 	buf, path, extra, query := ex.Buf[:0], ex.PathBuf[:0], ex.Outgoing.Extra[:0], ex.Outgoing.Query[:0]
-	body, dropped := ex.BodyBuf[:0], ex.Outgoing.dropped[:0]
-	if cap(buf)+cap(path)+cap(extra)+cap(query)+cap(body) > maxKept {
-		buf, path, extra, query, body = nil, nil, nil, nil, nil
+	body, dropped, rewritten, captures := ex.BodyBuf[:0], ex.Outgoing.dropped[:0], ex.Outgoing.Path[:0], ex.Captures
+	captures.Cut(0)
+	if cap(buf)+cap(path)+cap(extra)+cap(query)+cap(body)+cap(rewritten)+captures.room() > maxKept {
+		buf, path, extra, query, body, rewritten, captures = nil, nil, nil, nil, nil, nil, Captures{}
 	}
 	*ex = Exchange{} // in place: a literal with fields would be built elsewhere and copied
 	ex.Buf, ex.PathBuf, ex.BodyBuf = buf, path, body
 	ex.Outgoing.Extra, ex.Outgoing.Query, ex.Outgoing.dropped = extra, query, dropped
+	ex.Outgoing.Path, ex.Captures = rewritten, captures
 	exchanges.Put(ex)
 }
 

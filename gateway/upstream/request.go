@@ -99,6 +99,9 @@ func (f *forward) appendTarget(dst []byte, ex *pipeline.Exchange) []byte {
 	if f.strip {
 		rest = ex.Rest
 	}
+	if ex.Outgoing.HasPath {
+		rest = ex.Outgoing.Path
+	}
 	if ex.Outgoing.HasQuery {
 		query = ex.Outgoing.Query
 	}
