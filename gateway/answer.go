@@ -39,11 +39,8 @@ func (g *Gateway) reject(ex *pipeline.Exchange) {
 	a.Lines = append(a.Lines, "X-Request-Id: "...)
 	a.Lines = append(a.Lines, ex.ID[:]...)
 	a.Lines = append(a.Lines, "\r\n"...)
-	if r.Allow != "" {
-		a.Lines = append(a.Lines, "Allow: "...)
-		a.Lines = append(a.Lines, r.Allow...)
-		a.Lines = append(a.Lines, "\r\n"...)
-	}
+	a.Lines = appendWhenSet(a.Lines, "Allow: ", r.Allow)
+	a.Lines = appendWhenSet(a.Lines, "WWW-Authenticate: ", r.Challenge)
 	if ex.RetryAfter > 0 {
 		a.Lines = append(a.Lines, "Retry-After: "...)
 		a.Lines = strconv.AppendInt(a.Lines, int64(ex.RetryAfter), 10)
@@ -55,6 +52,17 @@ func (g *Gateway) reject(ex *pipeline.Exchange) {
 	if ex.Call.IsHead() {
 		a.NoBody, a.Length = true, int64(len(a.Body))
 	}
+}
+
+// appendWhenSet appends a header line, unless its value is empty. name includes
+// the colon and a blank.
+func appendWhenSet(lines []byte, name, value string) []byte {
+	if value == "" {
+		return lines
+	}
+	lines = append(lines, name...)
+	lines = append(lines, value...)
+	return append(lines, "\r\n"...)
 }
 
 // appendContentType names the media type that an exchange settled on.

@@ -55,6 +55,8 @@ const (
 	ReasonTokenSignature // key, algorithm or signature of one
 	ReasonTokenClaims    // what one says
 	ReasonAddressDenied
+	ReasonAuthMalformed // a credential of the wrong form
+	ReasonAuthThrottled // too many wrong passwords lately
 	reasons
 )
 
@@ -66,7 +68,8 @@ var reasonNames = [reasons]string{
 	"upstream_malformed", "upstream_timeout", "upstream_busy", "client_gone", "not_served",
 	"graphql_invalid", "graphql_too_large", "graphql_media", "method_not_allowed", "depth_limit",
 	"operation_limit", "field_restricted", "introspection_disabled", "untrusted_document", "schema_broken",
-	"token_malformed", "token_signature", "token_claims", "address_denied",
+	"token_malformed", "token_signature", "token_claims", "address_denied", "auth_malformed",
+	"auth_throttled",
 }
 
 // String returns the reason's name on the wire, "" for ReasonNone.
@@ -95,6 +98,7 @@ type Rejection struct {
 	Event     event.Name // raised on refusal; "" for none
 	PlainText bool       // the body is Message itself, as text/plain
 	Allow     string     // value of the Allow header; "" for none
+	Challenge string     // value of the WWW-Authenticate header; "" for none
 
 	json, xml, text []byte
 	graphql         bool
