@@ -109,6 +109,7 @@ var rooms = []room{
 	{"gateway/certs", []string{"gateway/wire", "gateway/pipeline", "gateway/source", "internal/certs", "internal/definition", "internal/secret"}, nil},
 	{"gateway/mutual", with(kit, "internal/certs"), nil},
 	{"gateway/subscription", nil, nil},
+	{"gateway/explain", []string{"gateway/wire", "gateway/pipeline", "internal/definition", "internal/counter"}, nil},
 	{"gateway/version", kit, []string{fasthttp}},
 	{"gateway/auth", with(kit, "gateway/auth/...", "internal/slab", "internal/keystore", "internal/credential", "internal/secret"), []string{fasthttp}},
 	{"gateway/auth/basic", []string{"internal/password"}, nil},
