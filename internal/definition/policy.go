@@ -1,6 +1,10 @@
 package definition
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/sluicegate/sluice/internal/definition/renewal"
+)
 
 // Limits are the numbers that a policy, a key or one of its access entries
 // sets. Zero means that nothing is set; -1 is an explicit "unlimited".
@@ -12,6 +16,8 @@ type Limits struct {
 	MaxQueryDepth      int     `json:"max_query_depth"`
 	QuotaMax           int64   `json:"quota_max"`          // calls per period
 	QuotaRenewalRate   int64   `json:"quota_renewal_rate"` // seconds; 0 never renews
+
+	Renewal *renewal.Calendar `json:",inline"` // by the calendar rather than QuotaRenewalRate; nil when none of its members is set
 
 	// Of one GraphQL operation, fragments counted where they are spread.
 	MaxQueryAliases    int   `json:"max_query_aliases,omitempty"`
@@ -34,7 +40,8 @@ type Policy struct {
 
 	Active                *bool                      `json:"active,omitempty"`
 	IsInactive            bool                       `json:"is_inactive,omitempty"`
-	State                 string                     `json:"state,omitempty"` // active, draft or deny
+	State                 string                     `json:"state,omitempty"`       // active, draft or deny
+	Enforcement           string                     `json:"enforcement,omitempty"` // enforce (default) or measure: see Measures
 	KeyExpiresIn          int64                      `json:"key_expires_in,omitempty"`
 	PostExpiryAction      string                     `json:"post_expiry_action,omitempty"`
 	PostExpiryGracePeriod int64                      `json:"post_expiry_grace_period,omitempty"`

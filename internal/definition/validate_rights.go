@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/definition/object"
+	"github.com/sluicegate/sluice/internal/definition/pattern"
+	"github.com/sluicegate/sluice/internal/definition/rates"
 )
 
 // Bounds of the numbers that limit callers: those that counters can keep.
@@ -14,6 +16,11 @@ const (
 	maxRate   = 1<<31 - 1
 	maxQuota  = 1<<53 - 1
 	maxPeriod = 100 * 365 * 86400 // seconds
+
+	maxThrottle  = 3600 // seconds
+	maxRetries   = 1000
+	maxEndpoints = 10_000
+	maxTriggers  = 100
 )
 
 // Validate tells everything that is wrong with a policy, and every feature that
@@ -29,6 +36,9 @@ func (p *Policy) Validate() error {
 	all.checkAccess(p.AccessRights)
 	if p.State != "" && p.State != "active" && p.State != "draft" && p.State != "deny" {
 		all.addf("state", `must be "active", "draft" or "deny"`)
+	}
+	if p.Enforcement != "" && p.Enforcement != "enforce" && p.Enforcement != "measure" {
+		all.addf("enforcement", `must be "enforce" or "measure", or be left out`)
 	}
 	if p.KeyExpiresIn < 0 || p.KeyExpiresIn > maxPeriod {
 		all.addf("key_expires_in", "must be from 0 (never) to %d seconds", maxPeriod)
@@ -54,6 +64,7 @@ func (s *Session) Validate() error {
 		}
 	}
 	all.checkID("apply_policy_id", s.ApplyPolicyID)
+	all.checkMonitor(s.Monitor)
 	refuse(&all, "", missingSessions, s)
 	if s.Extra != nil {
 		all.checkObject("jwt_data", s.Extra.JWT)
@@ -73,22 +84,21 @@ func (p *Problems) checkLimits(path string, l *Limits) {
 	if l.QuotaRenewalRate > maxPeriod {
 		p.addf(object.Member(path, "quota_renewal_rate"), "must be at most %d seconds; 0 never renews", maxPeriod)
 	}
+	for _, fault := range l.Renewal.Check() {
+		p.addf(object.Member(path, fault.Path), "%s", fault.Message)
+	}
+	if l.ThrottleInterval > maxThrottle || math.IsNaN(l.ThrottleInterval) {
+		p.addf(object.Member(path, "throttle_interval"), "must be at most %d seconds; the client waits for so long", maxThrottle)
+	}
+	if l.ThrottleRetryLimit > maxRetries {
+		p.addf(object.Member(path, "throttle_retry_limit"), "must be at most %d", maxRetries)
+	}
 	p.checkComplexity(path, l)
-	refuse(p, path, missingLimits, l)
 }
 
 func (p *Problems) checkRate(path string, rate, per float64) {
-	switch {
-	case math.IsNaN(rate) || rate > maxRate:
-		p.addf(object.Member(path, "rate"), "must be at most %d", maxRate)
-	case rate > 0 && rate != math.Trunc(rate):
-		p.addf(object.Member(path, "rate"), "must be a whole number of calls; half a call per second is a rate of 1 per 2 seconds")
-	}
-	switch {
-	case math.IsNaN(per) || per > maxPeriod:
-		p.addf(object.Member(path, "per"), "must be at most %d seconds", maxPeriod)
-	case per > 0 && math.Abs(per*1000-math.Round(per*1000)) > 1e-6 || per > 0 && per < 0.001:
-		p.addf(object.Member(path, "per"), "must be a whole number of milliseconds, given in seconds, such as 0.25")
+	for _, fault := range rates.Check(rate, per) {
+		p.addf(object.Member(path, fault.Path), "%s", fault.Message)
 	}
 }
 
@@ -110,22 +120,37 @@ func (p *Problems) checkAccess(rights map[string]*Access) {
 		if access.Limit != nil {
 			p.checkLimits(path+".limit", &access.Limit.Limits)
 		}
-		for i, e := range access.Endpoints {
-			if e.limits() {
-				p.refuse(object.Item(path+".endpoints", i), "endpoint rate limits")
-			}
+		p.checkEndpoints(path+".endpoints", access.Endpoints)
+	}
+}
+
+func (p *Problems) checkEndpoints(path string, endpoints []Endpoint) {
+	p.checkCount(path, len(endpoints), maxEndpoints)
+	for i, e := range endpoints {
+		at := object.Item(path, i)
+		if err := pattern.Check(e.Path); err != nil {
+			p.addf(at+".path", "%s", err)
+		}
+		for j, m := range e.Methods {
+			at := object.Item(at+".methods", j)
+			p.checkMethod(at+".name", m.Name)
+			p.checkRate(at+".limit", m.Limit.Rate, m.Limit.Per)
 		}
 	}
 }
 
-// limits tells whether e holds callers back.
-func (e *Endpoint) limits() bool {
-	for i := range e.Methods {
-		if e.Methods[i].Limit.limits() {
-			return true
+// checkMonitor checks a key's thresholds.
+func (p *Problems) checkMonitor(m *Monitor) {
+	if m == nil {
+		return
+	}
+	const path = "monitor.trigger_limits"
+	p.checkCount(path, len(m.TriggerLimits), maxTriggers)
+	for i, limit := range m.TriggerLimits {
+		if !(limit > 0 && limit <= 100) {
+			p.addf(object.Item(path, i), "must be a percentage of the quota, above 0 and at most 100")
 		}
 	}
-	return false
 }
 
 func (p *Problems) checkURLs(path string, urls []AllowedURL) {
@@ -135,13 +160,16 @@ func (p *Problems) checkURLs(path string, urls []AllowedURL) {
 			p.addf(object.Item(path, i)+".url", "%s", expressionMessage(err))
 		}
 		for j, method := range u.Methods {
-			at := object.Item(object.Item(path, i)+".methods", j)
-			if upper := strings.ToUpper(method); !isToken(method) {
-				p.addf(at, "must be an HTTP method such as GET")
-			} else if upper != method && isStandard(upper) {
-				p.addf(at, "must be %s: methods are compared as they are written", upper)
-			}
+			p.checkMethod(object.Item(object.Item(path, i)+".methods", j), method)
 		}
+	}
+}
+
+func (p *Problems) checkMethod(path, method string) {
+	if upper := strings.ToUpper(method); !isToken(method) {
+		p.addf(path, "must be an HTTP method such as GET")
+	} else if upper != method && isStandard(upper) {
+		p.addf(path, "must be %s: methods are compared as they are written", upper)
 	}
 }
 
@@ -151,11 +179,6 @@ func isStandard(method string) bool {
 		return true
 	}
 	return false
-}
-
-// missingLimits lists what limits can ask for in vain.
-var missingLimits = []feature[*Limits]{
-	{"throttle_retry_limit", "throttling", func(l *Limits) bool { return l.ThrottleRetryLimit > 0 && l.ThrottleInterval > 0 }},
 }
 
 // missingPolicies lists what a policy can ask for in vain.
@@ -170,7 +193,6 @@ var missingPolicies = []feature[*Policy]{
 // missingSessions lists what a key can ask for in vain.
 var missingSessions = []feature[*Session]{
 	{"basic_auth_data.password", "basic authentication", func(s *Session) bool { return s.BasicAuth != nil && s.BasicAuth.Password != "" }},
-	{"monitor.trigger_limits", "quota monitors", func(s *Session) bool { return s.Monitor != nil && len(s.Monitor.TriggerLimits) > 0 }},
 	{"meta_data.rate_limit_pattern", "custom counters", func(s *Session) bool { return hasPattern(s.MetaData) }},
 }
 
