@@ -46,6 +46,7 @@ type API struct {
 	BlockedIPs        []string        `json:"blacklisted_ips,omitempty"`
 	CORS              json.RawMessage `json:"CORS,omitempty"`
 	CacheOptions      json.RawMessage `json:"cache_options,omitempty"`
+	UptimeTests       json.RawMessage `json:"uptime_tests,omitempty"`
 	EventHandlers     json.RawMessage `json:"event_handlers,omitempty"`
 	GraphQL           *GraphQL        `json:"graphql,omitempty"`
 	Streaming         json.RawMessage `json:"x-svc-streaming,omitempty"`
@@ -70,15 +71,18 @@ type Auth struct {
 
 // Proxy says which requests an API takes and where they go.
 type Proxy struct {
-	ListenPath          string     `json:"listen_path"` // starts with "/"; "{name}" and "{name:regex}" match one segment
-	TargetURL           string     `json:"target_url"`  // http or https
-	StripListenPath     bool       `json:"strip_listen_path,omitempty"`
-	DisableStripSlash   bool       `json:"disable_strip_slash,omitempty"`
-	PreserveHostHeader  bool       `json:"preserve_host_header,omitempty"`
-	EnableLoadBalancing bool       `json:"enable_load_balancing,omitempty"`
-	TargetList          []string   `json:"target_list,omitempty"`
-	Transport           *Transport `json:"transport,omitempty"`
-	Unknown             Unknown    `json:"-"`
+	ListenPath          string          `json:"listen_path"` // starts with "/"; "{name}" and "{name:regex}" match one segment
+	TargetURL           string          `json:"target_url"`  // http or https
+	StripListenPath     bool            `json:"strip_listen_path,omitempty"`
+	DisableStripSlash   bool            `json:"disable_strip_slash,omitempty"`
+	PreserveHostHeader  bool            `json:"preserve_host_header,omitempty"`
+	EnableLoadBalancing bool            `json:"enable_load_balancing,omitempty"`
+	TargetList          json.RawMessage `json:"target_list,omitempty"` // see Upstreams
+	Ejection            json.RawMessage `json:"ejection,omitempty"`
+	HealthCheck         json.RawMessage `json:"health_check,omitempty"`
+	CircuitBreaker      json.RawMessage `json:"circuit_breaker,omitempty"`
+	Transport           *Transport      `json:"transport,omitempty"`
+	Unknown             Unknown         `json:"-"`
 }
 
 // Transport is how an API's upstream is reached.

@@ -24,12 +24,10 @@ var missing = []feature[*API]{
 	{"enable_signature_checking", "HMAC request signatures", func(a *API) bool { return a.SignatureChecking }},
 	{"version_data.not_versioned", "API versions", (*API).Versioned},
 	{"proxy.target_url", "internal svc:// targets", func(a *API) bool { return isInternal(a.Proxy.TargetURL) }},
-	{"proxy.enable_load_balancing", "load balancing", func(a *API) bool { return a.Proxy.EnableLoadBalancing }},
 	{"global_rate_limit", "API rate limit", func(a *API) bool { return a.GlobalRateLimit.limits() }},
 	{"enable_ip_whitelisting", "IP allow list", func(a *API) bool { return a.EnableIPAllowList }},
 	{"enable_ip_blacklisting", "IP block list", func(a *API) bool { return a.EnableIPBlockList }},
 	{"CORS.enable", "CORS", func(a *API) bool { return isOn(a.CORS, "enable") }},
-	{"cache_options.enable_cache", "response cache", func(a *API) bool { return isOn(a.CacheOptions, "enable_cache") }},
 	{"event_handlers.events", "event handlers", func(a *API) bool { return says(part(a.EventHandlers, "events")) }},
 	{"graphql.execution_mode", "GraphQL data graphs", func(a *API) bool { return a.hasMode("executionEngine") }},
 	{"graphql.execution_mode", "GraphQL subgraphs", func(a *API) bool { return a.hasMode("subgraph") }},
@@ -72,7 +70,8 @@ var missingVersions = []feature[*Version]{
 
 // pathLists are the lists of extended_paths that this release knows.
 var pathLists = map[string]bool{
-	persistedList: true,
+	persistedList:      true,
+	"circuit_breakers": true, "hard_timeouts": true, "cache": true, "advance_cache_config": true,
 }
 
 // hasMode tells whether the API serves GraphQL in an execution mode.

@@ -27,7 +27,6 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 		{"api", `"enable_ip_whitelisting": true`, "enable_ip_whitelisting", "IP allow list"},
 		{"api", `"enable_ip_blacklisting": true`, "enable_ip_blacklisting", "IP block list"},
 		{"api", `"CORS": {"enable": true}`, "CORS.enable", "CORS"},
-		{"api", `"cache_options": {"enable_cache": true}`, "cache_options.enable_cache", "response cache"},
 		{"api", `"event_handlers": {"events": {"QuotaExceeded": []}}`, "event_handlers.events", "event handlers"},
 		{"api", graph(`"executionEngine"`, ``), "graphql.execution_mode", "GraphQL data graphs"},
 		{"api", graph(`"subgraph"`, ``), "graphql.execution_mode", "GraphQL subgraphs"},
@@ -51,7 +50,6 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 		{"api", version(`"override_target": "http://c"`), at + "override_target", "target override"},
 		{"api", version(`"extended_paths": {"track_endpoints": [{"path": "/a"}]}`), at + "extended_paths.track_endpoints", "path rules (track_endpoints)"},
 		{"api", version(`"extended_paths": {"new": {"a": 1}}`), at + "extended_paths.new", "path rules (new)"},
-		{"api", `"proxy": {"listen_path": "/a", "target_url": "http://b", "enable_load_balancing": true}`, "proxy.enable_load_balancing", "load balancing"},
 		{"api", `"proxy": {"listen_path": "/a", "target_url": "svc://b"}`, "proxy.target_url", "internal svc:// targets"},
 
 		{"policy", `"throttle_retry_limit": 1, "throttle_interval": 1`, "throttle_retry_limit", "throttling"},

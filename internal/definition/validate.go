@@ -34,7 +34,8 @@ func (a *API) Validate() error {
 		p.checkHeader("auth.auth_header_name", a.Auth.HeaderName)
 	}
 	p.checkListen(a)
-	p.checkTarget(a.Proxy.TargetURL)
+	p.checkTarget("proxy.target_url", a.Proxy.TargetURL)
+	p.checkCalls(a)
 	p.checkTransport(a.Proxy.Transport)
 	p.checkVersions(a)
 	for _, host := range object.SortedKeys(a.UpstreamCertificates) {
@@ -143,8 +144,7 @@ func isHost(host string) bool {
 }
 
 // checkTarget never repeats the URL: it may hold a password.
-func (p *Problems) checkTarget(target string) {
-	const path = "proxy.target_url"
+func (p *Problems) checkTarget(path, target string) {
 	u, err := url.Parse(target)
 	switch {
 	case target == "":
@@ -223,6 +223,7 @@ func (p *Problems) checkVersions(a *API) {
 		if p.checkObject(at+".extended_paths", v.ExtendedPaths) {
 			_, err := v.PersistedOperations()
 			p.join(at+".extended_paths", err)
+			p.checkCallRules(at, v)
 		}
 	}
 }
@@ -231,7 +232,6 @@ func (p *Problems) checkVersions(a *API) {
 // tell whether they ask for something.
 func (p *Problems) checkRaw(a *API) {
 	p.checkSwitch("CORS", a.CORS, "enable")
-	p.checkSwitch("cache_options", a.CacheOptions, "enable_cache")
 	p.checkObject("event_handlers", a.EventHandlers)
 	p.checkObject("x-svc-streaming", a.Streaming)
 }
