@@ -1,6 +1,11 @@
 package definition
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
+)
 
 // Session is what is known about one key. The key itself is not part of it:
 // a session is found by the key's hash.
@@ -67,4 +72,18 @@ func (s *Session) Policies() []string {
 		return s.ApplyPolicies
 	}
 	return []string{s.ApplyPolicyID}
+}
+
+// Pack appends the session to b in few bytes, which UnpackSession of the same
+// release reads: for memory, not for disks.
+func (s *Session) Pack(b []byte) []byte { return object.Pack(b, s) }
+
+// UnpackSession returns the session that Pack wrote. It shares no memory with
+// data.
+func UnpackSession(data []byte) (*Session, error) {
+	s := new(Session)
+	if err := object.Unpack(data, s); err != nil {
+		return nil, fmt.Errorf("session of %d bytes: %w", len(data), err)
+	}
+	return s, nil
 }
