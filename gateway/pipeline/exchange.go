@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"net/netip"
 	"sync"
 	"time"
@@ -74,6 +75,7 @@ type Exchange struct {
 	Upstream Upstream
 	Buf      []byte // scratch that keeps its capacity between requests; a stage may use it within one Handle
 	PathBuf  []byte // holds Path
+	TokenBuf []byte // holds Token when that is not written in the request as it is
 	BodyBuf  []byte // scratch like Buf, for whichever stage sets Outgoing.Body: nobody else uses it
 }
 
@@ -92,16 +94,44 @@ type Outgoing struct {
 	Root     bool // the target URL itself is called, without the rest of the path and without a query
 
 	dropped []string // Drop once AlsoDrop has added to it
+	rewrote bool     // Extra has lines that stand for the client's of a name in Drop
 }
 
 // AlsoDrop adds the canonical name of a header that is not forwarded. name must
-// not be made for the request: it is held on to.
+// not be made for the request: it is held on to. What Rewrite put in the place of
+// such headers goes as well.
 func (o *Outgoing) AlsoDrop(name string) {
+	if o.rewrote {
+		o.Extra = without(o.Extra, name)
+	}
 	if len(o.dropped) == 0 {
 		o.dropped = append(o.dropped, o.Drop...)
 	}
 	o.dropped = append(o.dropped, name)
 	o.Drop = o.dropped
+}
+
+// Rewrite begins to put lines, which the caller appends to Extra, in the place of
+// the client's of a canonical name, which is held on to.
+func (o *Outgoing) Rewrite(name string) {
+	o.AlsoDrop(name)
+	o.rewrote = true
+}
+
+// without takes the lines of a name out of lines.
+func without(lines []byte, name string) []byte {
+	kept := lines[:0]
+	for len(lines) > 0 {
+		end := bytes.IndexByte(lines, '\n') + 1
+		if end == 0 {
+			end = len(lines)
+		}
+		if line := lines[:end]; len(line) <= len(name) || line[len(name)] != ':' || string(line[:len(name)]) != name {
+			kept = append(kept, line...)
+		}
+		lines = lines[end:]
+	}
+	return kept
 }
 
 // Upstream is what the call upstream came to.
@@ -133,15 +163,26 @@ func (ex *Exchange) Release() {
 	}
 	buf, path, extra, query := ex.Buf[:0], ex.PathBuf[:0], ex.Outgoing.Extra[:0], ex.Outgoing.Query[:0]
 	body, dropped, rewritten, captures := ex.BodyBuf[:0], ex.Outgoing.dropped[:0], ex.Outgoing.Path[:0], ex.Captures
+	token := ex.TokenBuf[:0]
 	captures.Cut(0)
-	if cap(buf)+cap(path)+cap(extra)+cap(query)+cap(body)+cap(rewritten)+captures.room() > maxKept {
+	if cap(token)+cap(buf)+cap(path)+cap(extra)+cap(query)+cap(body)+cap(rewritten)+captures.room() > maxKept {
 		buf, path, extra, query, body, rewritten, captures = nil, nil, nil, nil, nil, nil, Captures{}
+		token = nil
 	}
 	*ex = Exchange{} // in place: a literal with fields would be built elsewhere and copied
 	ex.Buf, ex.PathBuf, ex.BodyBuf = buf, path, body
 	ex.Outgoing.Extra, ex.Outgoing.Query, ex.Outgoing.dropped = extra, query, dropped
-	ex.Outgoing.Path, ex.Captures = rewritten, captures
+	ex.Outgoing.Path, ex.Captures, ex.TokenBuf = rewritten, captures, token
 	exchanges.Put(ex)
+}
+
+// Query returns the query string that goes upstream, as far as stages have
+// decided on it: the client's until one of them set another.
+func (ex *Exchange) Query() []byte {
+	if ex.Outgoing.HasQuery {
+		return ex.Outgoing.Query
+	}
+	return ex.Call.Query
 }
 
 // Reject lets a stage end with "return ex.Reject(r)".

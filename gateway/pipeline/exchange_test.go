@@ -39,3 +39,32 @@ func TestDroppingDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestRewrittenLinesGoWhenTheirNameIsDropped(t *testing.T) {
+	ex := For(&wire.Call{Query: []byte("a=1")})
+	defer ex.Release()
+	out := &ex.Outgoing
+	out.Extra = append(out.Extra, "X-First: 1\r\n"...)
+	out.Rewrite("Cookie")
+	out.Extra = append(out.Extra, "Cookie: a=1\r\nCookie: b=2\r\nCookie2: c\r\n"...)
+	out.AlsoDrop("X-Other")
+	if want := "X-First: 1\r\nCookie: a=1\r\nCookie: b=2\r\nCookie2: c\r\n"; string(out.Extra) != want {
+		t.Errorf("%q, want %q", out.Extra, want)
+	}
+	out.AlsoDrop("Cookie")
+	if want := "X-First: 1\r\nCookie2: c\r\n"; string(out.Extra) != want || !slices.Contains(out.Drop, "Cookie") {
+		t.Errorf("%q, want %q; dropped %q", out.Extra, want, out.Drop)
+	}
+}
+
+func TestTheQueryIsTheClientsUntilAStageSetsAnother(t *testing.T) {
+	ex := For(&wire.Call{Query: []byte("a=1")})
+	defer ex.Release()
+	if got := string(ex.Query()); got != "a=1" {
+		t.Errorf("%q", got)
+	}
+	ex.Outgoing.HasQuery = true
+	if got := ex.Query(); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+}
