@@ -55,8 +55,14 @@ const (
 	ReasonTokenSignature // key, algorithm or signature of one
 	ReasonTokenClaims    // what one says
 	ReasonAddressDenied
-	ReasonAuthMalformed // a credential of the wrong form
-	ReasonAuthThrottled // too many wrong passwords lately
+	ReasonAuthMalformed  // a credential of the wrong form
+	ReasonAuthThrottled  // too many wrong passwords lately
+	ReasonVersionMissing // no version is named, and none is the default
+	ReasonVersionUnknown
+	ReasonVersionExpired
+	ReasonVersionDenied // not among those of the key
+	ReasonPathDenied    // by a list of paths
+	ReasonLengthRequired
 	reasons
 )
 
@@ -70,6 +76,7 @@ var reasonNames = [reasons]string{
 	"operation_limit", "field_restricted", "introspection_disabled", "untrusted_document", "schema_broken",
 	"token_malformed", "token_signature", "token_claims", "address_denied", "auth_malformed",
 	"auth_throttled",
+	"version_missing", "version_unknown", "version_expired", "version_denied", "path_denied", "length_required",
 }
 
 // String returns the reason's name on the wire, "" for ReasonNone.

@@ -9,6 +9,7 @@ type Name string
 const (
 	AuthFailure       Name = "AuthFailure"       // unknown or wrong credential
 	KeyExpired        Name = "KeyExpired"        // expired or inactive key
+	VersionFailure    Name = "VersionFailure"    // no version for the call, or a list of paths of it
 	QuotaExceeded     Name = "QuotaExceeded"     // quota refusal
 	RatelimitExceeded Name = "RatelimitExceeded" // rate refusal
 	TokenCreated      Name = "TokenCreated"
