@@ -1,6 +1,10 @@
 package definition
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/sluicegate/sluice/internal/definition/jwt"
+)
 
 // API is one API definition. Absent members mean their zero value unless a
 // field says otherwise.
@@ -32,6 +36,7 @@ type API struct {
 	AuthConfigs map[string]*Auth `json:"auth_configs,omitempty"` // by source name; "authToken" is the token's
 	Auth        *Auth            `json:"auth,omitempty"`         // older form of auth_configs.authToken, used when that is absent
 
+	JWT         *jwt.Settings    `json:",inline"` // nil when none of its members is set
 	Selector    *VersionSelector `json:"definition,omitempty"`
 	VersionData *VersionData     `json:"version_data,omitempty"` // absent: not versioned
 	Proxy       Proxy            `json:"proxy"`

@@ -1,0 +1,146 @@
+// Package jwt finds out whom a JSON Web Token (RFC 7519) stands for: it verifies
+// the token once, and knows it after that.
+package jwt
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/sluicegate/sluice/gateway/auth/jwks"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/definition"
+	token "github.com/sluicegate/sluice/internal/definition/jwt"
+)
+
+// Tokens verifies the tokens of all APIs. It is safe for concurrent use.
+type Tokens struct {
+	sets  *jwks.Sets
+	known *known
+}
+
+// New returns Tokens that remember up to size tokens.
+func New(sets *jwks.Sets, size int) *Tokens {
+	return &Tokens{sets: sets, known: newKnown(size)}
+}
+
+// Stats is what Tokens did and holds.
+type Stats struct {
+	Verified uint64 // signatures that were checked
+	Entries  int    // tokens in memory
+}
+
+// Stats returns current numbers.
+func (t *Tokens) Stats() Stats {
+	return Stats{Verified: t.known.verified.Load(), Entries: t.known.len()}
+}
+
+// An Identity is whom a token stands for. It is shared between requests.
+type Identity struct {
+	Hash    string              // what the caller is counted under
+	Name    string              // what logs call the caller: the beginning of Hash
+	Session *definition.Session // with the policies that the token names
+	Grants  pipeline.Grants
+	Claims  []byte // the token's, a JSON object
+
+	window
+}
+
+// A Verifier verifies the tokens of one API.
+type Verifier struct {
+	tokens   *Tokens
+	settings token.Settings
+	org      string
+	salt     uint64 // tells the tokens of one API from those of another
+	sets     []*jwks.Set
+	static   *jwks.Keys // instead of sets
+	allowed  []jose.SignatureAlgorithm
+}
+
+// Compile returns what verifies the tokens of an API. The error names the member
+// of the definition that is wrong.
+func (t *Tokens) Compile(def *definition.API) (*Verifier, error) {
+	settings := def.JWT
+	if settings == nil {
+		settings = new(token.Settings)
+	}
+	keys, err := settings.Keys()
+	if err != nil {
+		return nil, fmt.Errorf("jwt_source: %w", err)
+	}
+	v := &Verifier{tokens: t, settings: *settings, org: def.OrgID, allowed: algorithms(settings.Method), salt: t.known.salt()}
+	for _, url := range keys.Sets {
+		v.sets = append(v.sets, t.sets.Get(url))
+	}
+	if keys.Key != nil {
+		v.static = jwks.NewKeys(jwks.Key{Public: keys.Key})
+	}
+	return v, nil
+}
+
+// algorithms lists what tokens may be signed with. Secrets and public keys never
+// go together, so that a public key cannot be taken for a secret.
+func algorithms(method string) []jose.SignatureAlgorithm {
+	var (
+		rsa   = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512}
+		ecdsa = []jose.SignatureAlgorithm{jose.ES256, jose.ES384, jose.ES512}
+		eddsa = []jose.SignatureAlgorithm{jose.EdDSA}
+	)
+	switch method {
+	case token.HMAC:
+		return []jose.SignatureAlgorithm{jose.HS256, jose.HS384, jose.HS512}
+	case token.RSA:
+		return rsa
+	case token.ECDSA:
+		return ecdsa
+	case token.EdDSA:
+		return eddsa
+	}
+	return append(append(rsa, ecdsa...), eddsa...)
+}
+
+// MaxToken is the longest token that is looked at, in bytes.
+const MaxToken = 8 << 10
+
+// Find returns whom a token stands for, or why it stands for nobody. A token
+// that is known costs no allocation. dry: nothing is remembered.
+func (v *Verifier) Find(text []byte, now time.Time, dry bool) (*Identity, *pipeline.Rejection) {
+	if len(text) > MaxToken {
+		return nil, malformed
+	}
+	hash := v.tokens.known.hash(text, v.salt)
+	generation := v.generation()
+	if id := v.tokens.known.find(hash, text, v.salt, generation); id != nil {
+		return id.at(now)
+	}
+	id, generation, refused := v.verify(string(text))
+	if refused == nil {
+		id, refused = id.at(now)
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	if !dry {
+		v.tokens.known.put(hash, &entry{text: bytes.Clone(text), salt: v.salt, generation: generation, identity: id})
+	}
+	return id, nil
+}
+
+// at returns the identity, if its token is good at that time.
+func (id *Identity) at(now time.Time) (*Identity, *pipeline.Rejection) {
+	if refused := id.refuses(now); refused != nil {
+		return nil, refused
+	}
+	return id, nil
+}
+
+// generation changes when one of the issuers changes its keys.
+func (v *Verifier) generation() uint64 {
+	var sum uint64
+	for _, s := range v.sets {
+		sum += s.Generation()
+	}
+	return sum
+}

@@ -1,0 +1,71 @@
+package jwt
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/sluicegate/sluice/gateway/auth/jwks"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+)
+
+// maxTried is how many keys one token is tried with: what a token costs that
+// names no key.
+const maxTried = 8
+
+// verify checks a token's signature and reads its claims. The generation is that
+// of the keys it was checked with.
+func (v *Verifier) verify(text string) (*Identity, uint64, *pipeline.Rejection) {
+	jws, err := jose.ParseSignedCompact(text, v.allowed)
+	if err != nil {
+		if _, other := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); other {
+			return nil, 0, wrongAlgorithm
+		}
+		return nil, 0, malformed
+	}
+	head := &jws.Signatures[0].Header
+	if _, plain := head.ExtraHeaders["b64"]; plain { // RFC 7797, which tokens must not use
+		return nil, 0, malformed
+	}
+	generation := v.generation() // before the keys are looked up: a change meanwhile makes the token be verified again
+	keys, refused := v.keysFor(head.KeyID)
+	if refused != nil {
+		return nil, 0, refused
+	}
+	if len(keys) > maxTried {
+		keys = keys[:maxTried]
+	}
+	v.tokens.known.verified.Add(1)
+	for _, key := range keys {
+		if key.Algorithm != "" && key.Algorithm != head.Algorithm {
+			continue
+		}
+		if payload, err := jws.Verify(key.Public); err == nil {
+			id, refused := v.read(slices.Clone(payload))
+			return id, generation, refused
+		}
+	}
+	return nil, 0, badSignature
+}
+
+// keysFor returns the keys to try for a key id.
+func (v *Verifier) keysFor(id string) ([]jwks.Key, *pipeline.Rejection) {
+	if v.static != nil {
+		return v.static.Of(id), nil
+	}
+	var found []jwks.Key
+	away := false
+	for _, set := range v.sets {
+		keys, err := set.Find(id)
+		found = append(found, keys...)
+		away = away || errors.Is(err, jwks.ErrUnavailable)
+	}
+	switch {
+	case len(found) > 0:
+		return found, nil
+	case away:
+		return nil, unavailable
+	}
+	return nil, unknownKey
+}
