@@ -49,7 +49,7 @@ func (r *Rights) APIs() []string {
 	}
 	all := make(map[string]bool)
 	for _, p := range r.applied {
-		if group(acl).written(p) {
+		if r.writes(acl, p) {
 			for id := range p.AccessRights {
 				all[id] = true
 			}
@@ -64,11 +64,26 @@ func (r *Rights) For(api string) (*Access, bool) {
 	if !r.lend(a) {
 		return nil, false
 	}
-	a.Rate = r.rate(api)
-	a.Quota = r.quota(api)
-	a.Throttle = r.throttle(api)
-	r.complexity(a)
+	r.limit(a)
 	return a, true
+}
+
+// Unlisted returns what holds for calls to an API that the key may not call, for
+// the case that this is measured only: the limits, without any rule on paths or
+// fields.
+func (r *Rights) Unlisted(api string) *Access {
+	a := &Access{API: api, stamp: r.Session.LastUpdated}
+	a.DisableIntrospection.From = Origin{Kind: Default}
+	a.TrustedDocumentsOnly.From = Origin{Kind: Default}
+	r.limit(a)
+	return a
+}
+
+func (r *Rights) limit(a *Access) {
+	a.Rate = r.rate(a.API)
+	a.Quota = r.quota(a.API)
+	a.Throttle = r.throttle(a.API)
+	r.complexity(a)
 }
 
 // lend fills in what access entries say, beside their limits, and tells whether
@@ -88,7 +103,7 @@ func (r *Rights) lend(a *Access) bool {
 		}
 	}
 	for _, p := range r.applied {
-		if e := p.AccessRights[a.API]; e != nil && group(acl).written(p) {
+		if e := p.AccessRights[a.API]; e != nil && r.writes(acl, p) {
 			m.add(e, Origin{Kind: PolicyEntry, ID: p.Key()})
 			found = true
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/definition/renewal"
 )
 
 // longest bounds a period, in milliseconds: 100 years, which counters can hold.
@@ -17,30 +18,45 @@ func (a *Access) RateLimit(n counter.Naming, subject string) (counter.Limit, boo
 	if a.Rate.Calls <= 0 || a.Rate.Per <= 0 {
 		return counter.Limit{}, false
 	}
-	calls, per := a.Rate.Calls, a.Rate.Per
+	return RateOf(n.Rate(a.Rate.Scope, subject, a.stamp), a.Rate.Calls, a.Rate.Per), true
+}
+
+// RateOf is a limit of so many calls in so many seconds, both above 0.
+func RateOf(key string, calls, per float64) counter.Limit {
 	if calls < 1 { // half a call per second is one in two seconds
 		calls, per = 1, per/calls
 	}
 	return counter.Limit{
-		Key:    n.Rate(a.Rate.Scope, subject, a.stamp),
-		Kind:   counter.Rate,
-		Max:    int64(min(calls, counter.MaxRate)),
-		Period: millis(max(per*1000, 1)),
-	}, true
+		Key: key, Kind: counter.Rate,
+		Max: int64(min(calls, counter.MaxRate)), Period: millis(max(per*1000, 1)),
+	}
+}
+
+// EndpointLimit returns the limit under which calls of a key to one of the API's
+// Endpoints are counted, beside the key's rate.
+func (a *Access) EndpointLimit(n counter.Naming, subject string, e *EndpointRate) counter.Limit {
+	scope := a.API + ":" + e.Method + ":" + e.Path // no id has a colon in it
+	return RateOf(n.Rate(scope, subject, a.stamp), e.Rate.Calls, e.Rate.Per)
 }
 
 // QuotaLimit returns the limit under which calls of a key to the API are counted
-// as a quota, or false when there is none.
+// as a quota, or false when there is none. Of one that renews by the calendar the
+// period is the longest that there can be: whoever counts has to say how much of
+// it is left.
 func (a *Access) QuotaLimit(n counter.Naming, subject string) (counter.Limit, bool) {
 	if a.Quota.Max <= 0 {
 		return counter.Limit{}, false
 	}
-	return counter.Limit{
+	l := counter.Limit{
 		Key:    n.Quota(a.Quota.Scope, subject),
 		Kind:   counter.Quota,
 		Max:    min(a.Quota.Max, counter.MaxQuota),
 		Period: millis(float64(max(a.Quota.Renewal, 0)) * 1000),
-	}, true
+	}
+	if unit, ok := renewal.UnitOf(a.Quota.Calendar); ok {
+		l.Period = unit.Longest()
+	}
+	return l, true
 }
 
 func millis(n float64) time.Duration {

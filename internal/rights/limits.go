@@ -1,6 +1,10 @@
 package rights
 
-import "github.com/sluicegate/sluice/internal/definition"
+import (
+	"slices"
+
+	"github.com/sluicegate/sluice/internal/definition"
+)
 
 // Rate admits Calls in Per seconds.
 type Rate struct {
@@ -14,8 +18,10 @@ type Rate struct {
 // those of different scopes apart: "" is the key, else the id of an API or of a
 // policy.
 type Quota struct {
-	Max         int64  `json:"quota_max"`          // 0: none is set; -1: unlimited
-	Renewal     int64  `json:"quota_renewal_rate"` // seconds; 0: it never renews
+	Max         int64  `json:"quota_max"`                        // 0: none is set; -1: unlimited
+	Renewal     int64  `json:"quota_renewal_rate"`               // seconds; 0: it never renews
+	Calendar    string `json:"quota_renewal_calendar,omitempty"` // hour, day, week or month, in place of Renewal; "": it renews by that
+	Zone        string `json:"quota_renewal_zone,omitempty"`     // of Calendar; "" is UTC
 	Scope       string `json:"scope"`
 	From        Origin `json:"from"`
 	RenewalFrom Origin `json:"renewal_from"`
@@ -37,6 +43,7 @@ const (
 	rates
 	quotas
 	complexity
+	groups
 )
 
 // partitioned tells whether a policy writes some groups only.
@@ -61,6 +68,43 @@ func (g group) written(p *definition.Policy) bool {
 	return p.Partitions.Complexity
 }
 
+// writes tells whether a policy decides on the group for this key. Where some
+// policies enforce it and others measure it, only those that enforce it do: what
+// is on trial neither loosens nor tightens what holds.
+func (r *Rights) writes(g group, p *definition.Policy) bool {
+	return g.written(p) && p.Measures() != r.enforced[g]
+}
+
+// Measured names, for each kind of rule, the policy on whose behalf it is counted
+// and logged what the rule would refuse; "" where the rule refuses.
+type Measured struct {
+	Access     string `json:"access,omitempty"` // APIs, versions, paths, fields, and rates of single calls
+	Rate       string `json:"rate,omitempty"`
+	Quota      string `json:"quota,omitempty"`
+	Complexity string `json:"complexity,omitempty"`
+}
+
+// Measured tells which of the key's rules do not refuse: those that no policy
+// writes that enforces. Of several policies the first is named.
+func (r *Rights) Measured() Measured {
+	var m Measured
+	for _, p := range slices.Backward(r.applied) {
+		if !p.Measures() {
+			continue
+		}
+		for g, name := range map[group]*string{rates: &m.Rate, quotas: &m.Quota, complexity: &m.Complexity} {
+			if r.writes(g, p) {
+				*name = p.Key()
+			}
+		}
+		// Without any list of a policy that of the key holds, and refuses.
+		if r.writes(acl, p) && (r.lists > 0 || len(r.Session.AccessRights) == 0) {
+			m.Access = p.Key()
+		}
+	}
+	return m
+}
+
 // A claim is what one place says about the limits of calls to an API.
 type claim struct {
 	*definition.Limits
@@ -79,7 +123,7 @@ func (r *Rights) claims(g group, api string, set func(*definition.Limits) bool) 
 	var direct, all []claim
 	written, heard := false, false
 	for _, p := range r.applied {
-		if !g.written(p) {
+		if !r.writes(g, p) {
 			continue
 		}
 		written = true
@@ -114,7 +158,7 @@ func (r *Rights) ofPolicy(p *definition.Policy, entry *definition.Access, api st
 		return claim{Limits: &entry.Limit.Limits, scope: api, from: Origin{Kind: PolicyEntry, ID: id}}, true
 	}
 	c := claim{Limits: &p.Limits, from: Origin{Kind: Policy, ID: id}}
-	ownList := r.lists > 1 && group(acl).written(p) && len(p.AccessRights) > 0
+	ownList := r.lists > 1 && r.writes(acl, p) && len(p.AccessRights) > 0
 	if p.Partitions.PerAPI || ownList {
 		c.scope = id
 	}
@@ -171,6 +215,10 @@ func (r *Rights) quota(api string) Quota {
 		tie := c.QuotaMax == won.Max && c.from.ID < won.From.ID
 		if tie || larger(c.QuotaMax, won.Max) {
 			won.Max, won.Scope, won.From = c.QuotaMax, c.scope, c.from
+			won.Calendar, won.Zone = "", ""
+			if c.Limits.Renewal.On() {
+				won.Calendar, won.Zone = c.Limits.Renewal.Every, c.Limits.Renewal.Zone
+			}
 		}
 		if c.QuotaRenewalRate > won.Renewal {
 			won.Renewal, won.RenewalFrom = c.QuotaRenewalRate, c.from
@@ -178,6 +226,10 @@ func (r *Rights) quota(api string) Quota {
 	}
 	if won.Max < 0 { // a quota that nothing uses up has nothing to renew
 		won.Max, won.Renewal, won.RenewalFrom = -1, 0, won.From
+		won.Calendar, won.Zone = "", ""
+	}
+	if won.Calendar != "" { // it comes with the quota that won, and no period beside it
+		won.Renewal, won.RenewalFrom = 0, won.From
 	}
 	return won
 }

@@ -68,8 +68,9 @@ type Rights struct {
 	Tags     []Item[string]                    `json:"tags"`
 	Meta     map[string]Value[json.RawMessage] `json:"meta_data"`
 
-	applied []*definition.Policy
-	lists   int // how many of applied write access rights
+	applied  []*definition.Policy
+	lists    int          // how many of applied write access rights
+	enforced [groups]bool // a policy that enforces writes the group
 }
 
 // Effective merges a session with the policies it carries. A session without
@@ -104,7 +105,12 @@ func (r *Rights) apply(policies *definition.PolicySet) error {
 		}
 		r.applied = append(r.applied, p)
 		r.Policies = append(r.Policies, p.Key()) // id, but as text that all keys share
-		if group(acl).written(p) && len(p.AccessRights) > 0 {
+		for g := range groups {
+			r.enforced[g] = r.enforced[g] || g.written(p) && !p.Measures()
+		}
+	}
+	for _, p := range r.applied {
+		if r.writes(acl, p) && len(p.AccessRights) > 0 {
 			r.lists++
 		}
 	}
@@ -115,7 +121,7 @@ func (r *Rights) apply(policies *definition.PolicySet) error {
 		r.Master = len(r.Session.AccessRights) == 0
 		return nil
 	}
-	if len(r.applied) == 0 || r.lists == 0 && len(r.Session.AccessRights) == 0 {
+	if len(r.applied) == 0 || r.lists == 0 && len(r.Session.AccessRights) == 0 && r.Measured().Access == "" {
 		return &NoneError{}
 	}
 	return nil

@@ -3,7 +3,6 @@ package renewal
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -23,15 +22,15 @@ type span struct{ from, end int64 }
 
 // NewClock returns the clock of a calendar that Check found nothing wrong with.
 func NewClock(c Calendar) (*Clock, error) {
-	unit := slices.Index(unitNames, c.Every)
-	if unit < 0 {
+	unit, ok := UnitOf(c.Every)
+	if !ok {
 		return nil, fmt.Errorf("quota_renewal_calendar: %q is no unit", c.Every)
 	}
 	zone, err := location(c.Zone)
 	if err != nil {
 		return nil, fmt.Errorf("quota_renewal_zone: %w", err)
 	}
-	return &Clock{unit: Unit(unit), zone: zone}, nil
+	return &Clock{unit: unit, zone: zone}, nil
 }
 
 // Unit returns how long a period is.

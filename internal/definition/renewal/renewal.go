@@ -34,6 +34,12 @@ var unitNames = []string{Hour: "hour", Day: "day", Week: "week", Month: "month"}
 // String is the unit's name in definitions.
 func (u Unit) String() string { return unitNames[u] }
 
+// UnitOf returns the unit of a name.
+func UnitOf(name string) (Unit, bool) {
+	at := slices.Index(unitNames, name)
+	return Unit(max(at, 0)), at >= 0
+}
+
 // longest is what no period of a unit takes longer than: an hour that a change of
 // the clocks repeats is one period.
 var longest = []time.Duration{Hour: 3 * time.Hour, Day: 50 * time.Hour, Week: 8 * 24 * time.Hour, Month: 33 * 24 * time.Hour}
