@@ -88,14 +88,18 @@ func (bl *builder) refuse(def *definition.API, why error) {
 	if def.Internal {
 		return
 	}
+	if err := bl.routes.Add(bl.entry(standIn(def, why))); err == nil {
+		bl.next.refused = append(bl.next.refused, bl.placeOf(def))
+	}
+}
+
+// standIn returns what refuses the calls of an API that cannot be compiled.
+func standIn(def *definition.API, why error) *pipeline.API {
 	with := notServed
 	if _, ok := errors.AsType[*graphql.SchemaError](why); ok || def.LacksSchema() {
 		with = schemaBroken
 	}
-	stands := &pipeline.API{Definition: def, Entry: []pipeline.Stage{refusal{with}}, Version: &pipeline.Version{}}
-	if err := bl.routes.Add(bl.entry(stands)); err == nil {
-		bl.next.refused = append(bl.next.refused, bl.placeOf(def))
-	}
+	return &pipeline.API{Definition: def, Entry: []pipeline.Stage{refusal{with, why.Error()}}, Version: &pipeline.Version{}}
 }
 
 // skip keeps the last good form of an API whose definition could not be read,
@@ -117,7 +121,16 @@ func (bl *builder) skip(skipped definition.Skipped) {
 }
 
 // A refusal is a stage that always refuses.
-type refusal struct{ with *pipeline.Rejection }
+type refusal struct {
+	with *pipeline.Rejection
+	why  string
+}
 
 // Handle refuses.
 func (r refusal) Handle(ex *pipeline.Exchange) pipeline.Verdict { return ex.Reject(r.with) }
+
+// Explain tells what is wrong with the definition.
+func (r refusal) Explain(_ *pipeline.Exchange, f *pipeline.Finding) {
+	f.Said = "the definition cannot be served: " + r.why
+	f.Fix = "correct the definition"
+}

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/match"
+	"github.com/sluicegate/sluice/gateway/explain"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/wire"
@@ -26,6 +26,7 @@ type Config struct {
 	CustomDomains bool           // domains of definitions are compared with Host
 	HideGenerator bool           // the gateway's own answers do not say whose they are
 	ShowReason    bool           // the gateway's own answers carry X-Sluice-Reason
+	Refusals      int            // how many refused requests are remembered, for explanations by their ids; 0: none
 	ReloadCPU     float64        // share of one processor that loading may take beside traffic; 0: all there are
 }
 
@@ -67,6 +68,7 @@ type Gateway struct {
 	log       *slog.Logger
 	server    *wire.Server
 	faults    sync.Map // *wire.Fault to *pipeline.Rejection
+	refusals  *explain.Refusals
 
 	current atomic.Pointer[Snapshot]
 }
@@ -76,6 +78,7 @@ func New(deps Deps) *Gateway {
 	g := &Gateway{
 		conf: deps.Config, stages: deps.Stages, observe: deps.Observe,
 		unmatched: deps.Observe.Unmatched(), control: deps.Control, log: deps.Log,
+		refusals: explain.NewRefusals(deps.Config.Refusals),
 	}
 	g.stages.log = deps.Log
 	g.server = wire.New(deps.Config.Wire, g, slog.NewLogLogger(deps.Log.Handler(), slog.LevelWarn))
@@ -118,52 +121,31 @@ func (g *Gateway) Handle(call *wire.Call) {
 	setID(&ex.ID)
 	ex.Client = upstream.ClientAddress(call, g.conf.Trusted)
 	meter := g.unmatched
-	if g.find(ex) {
+	if g.current.Load().find(ex) {
 		if ex.API.Meter != nil {
 			meter = ex.API.Meter
 		}
 		g.run(ex)
 	} else {
 		g.reject(ex)
+		g.remember(ex, inRoute)
 	}
 	meter.Done(ex)
 	ex.Release()
 }
 
-// find chooses the API, or the rejection when there is none.
-func (g *Gateway) find(ex *pipeline.Exchange) bool {
-	snapshot := g.current.Load()
-	if snapshot == nil {
-		ex.Rejection = notStarted
-		return false
-	}
-	path, err := match.Decode(ex.PathBuf[:0], ex.Call.Path)
-	if err != nil {
-		ex.Rejection = badPath
-		return false
-	}
-	ex.PathBuf = path
-	api, segments, ok := snapshot.routes.Find(ex.Call.Host, path, nil)
-	if !ok {
-		ex.Rejection = noRoute
-		return false
-	}
-	ex.API, ex.Version, ex.Policies, ex.Revision = api, api.Version, snapshot.policies, snapshot.Revision
-	ex.Path, ex.Rest = match.Rest(path, segments), match.Rest(ex.Call.Path, segments)
-	return true
-}
-
 // run walks the stages of the API, and then of the version that these settled on.
 func (g *Gateway) run(ex *pipeline.Exchange) {
-	verdict := pipeline.Run(ex.API.Entry, ex)
+	at, verdict := inEntry, pipeline.Run(ex.API.Entry, ex)
 	if verdict == pipeline.Next {
-		verdict = pipeline.Run(stagesOf(ex), ex)
+		at, verdict = inRequest, pipeline.Run(stagesOf(ex), ex)
 	}
 	if verdict == pipeline.Next {
-		verdict = ex.Version.Forward.Handle(ex)
+		at, verdict = inForward, ex.Version.Forward.Handle(ex)
 	}
 	if verdict == pipeline.Rejected {
 		g.reject(ex)
+		g.remember(ex, at)
 		return
 	}
 	pipeline.Run(ex.Version.Response, ex)
@@ -184,6 +166,7 @@ func (g *Gateway) Refuse(call *wire.Call, fault *wire.Fault) {
 	ex.Client = call.Peer
 	ex.Rejection = g.rejectionOf(fault)
 	g.reject(ex)
+	g.remember(ex, inFraming)
 	g.unmatched.Done(ex)
 	ex.Release()
 }

@@ -51,3 +51,26 @@ func (s *Snapshot) API(id string) *definition.API {
 
 // Policies returns the policies in force.
 func (s *Snapshot) Policies() *definition.PolicySet { return s.policies }
+
+// find chooses the API, or the rejection when there is none. The snapshot may be
+// nil: then there is none.
+func (s *Snapshot) find(ex *pipeline.Exchange) bool {
+	if s == nil {
+		ex.Rejection = notStarted
+		return false
+	}
+	path, err := match.Decode(ex.PathBuf[:0], ex.Call.Path)
+	if err != nil {
+		ex.Rejection = badPath
+		return false
+	}
+	ex.PathBuf = path
+	api, segments, ok := s.routes.Find(ex.Call.Host, path, nil)
+	if !ok {
+		ex.Rejection = noRoute
+		return false
+	}
+	ex.API, ex.Version, ex.Policies, ex.Revision = api, api.Version, s.policies, s.Revision
+	ex.Path, ex.Rest = match.Rest(path, segments), match.Rest(ex.Call.Path, segments)
+	return true
+}

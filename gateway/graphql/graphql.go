@@ -155,3 +155,13 @@ func (g *GraphQL) Cached() Cached {
 	c.Hits, c.RefusedHits, c.Misses = g.valid.Hits(), g.refused.Hits(), g.misses.Load()
 	return c
 }
+
+// Aside returns what makes stages that share nothing with those of g.
+func (g *GraphQL) Aside() *GraphQL {
+	o := g.opts
+	o.Cache, o.RefusedCache = asideCache, asideCache
+	return New(o)
+}
+
+// asideCache is enough for the operations of one request, in bytes.
+const asideCache = 64 << 10

@@ -30,3 +30,17 @@ type Fact struct {
 func (f *Finding) Fact(rule, value, seen, from string) {
 	f.Facts = append(f.Facts, Fact{rule, value, seen, from})
 }
+
+// Walk is Run for explanations: it tells of each stage that the exchange passes
+// what it decided.
+func Walk(stages []Stage, ex *Exchange, tell func(at int, s Stage, v Verdict)) Verdict {
+	for i, s := range stages {
+		v := s.Handle(ex)
+		tell(i, s, v)
+		if v != Next {
+			ex.Stopped = uint8(i)
+			return v
+		}
+	}
+	return Next
+}

@@ -1,0 +1,225 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sluicegate/sluice/gateway/explain"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// Explain tells what would become of a request, by the configuration in force
+// and the very stages that requests go through. Nothing is counted, raised,
+// remembered or sent.
+func (g *Gateway) Explain(q *explain.Request) *explain.Report {
+	w := walk{Gateway: g, snapshot: g.current.Load()}
+	return w.explain(q)
+}
+
+// ExplainBy is Explain by another configuration than the one in force. Only the
+// API that the request reaches is compiled. The error is ctx's.
+func (g *Gateway) ExplainBy(ctx context.Context, b *definition.Bundle, q *explain.Request) (*explain.Report, error) {
+	bl := builder{customDomains: g.conf.CustomDomains, compile: func(def *definition.API) (*pipeline.API, error) {
+		return &pipeline.API{Definition: def}, nil
+	}}
+	snapshot, _, err := bl.build(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	aside := g.stages.aside()
+	defer aside.Pools.Close()
+	w := walk{Gateway: g, snapshot: snapshot, compile: aside.compile}
+	return w.explain(q), nil
+}
+
+// aside returns stages whose APIs are never served: what they share with those
+// that are is only asked.
+func (s *Stages) aside() *Stages {
+	aside := *s
+	aside.Pools = upstream.NewPools()
+	aside.GraphQL = s.GraphQL.Aside()
+	aside.Meter = func(string) pipeline.Meter { return nil }
+	return &aside
+}
+
+// A walk is the way of one request that is only thought of.
+type walk struct {
+	*Gateway
+	snapshot *Snapshot
+	compile  func(*definition.API) (*pipeline.API, error) // nil: the snapshot's APIs are compiled
+	report   *explain.Report
+}
+
+func (w *walk) explain(q *explain.Request) *explain.Report {
+	w.report = &explain.Report{Method: q.Method, Path: q.PathSent(), Steps: []explain.Step{}}
+	if w.snapshot != nil {
+		w.report.Revision = w.snapshot.Revision
+	}
+	secrets := q.Secrets()
+	q = w.withKey(q)
+	call, fault := wire.Imagine(q.Raw(), w.conf.Wire)
+	if fault != nil {
+		call = new(wire.Call)
+	}
+	call.Peer, call.TLS = q.Peer(), q.Secure()
+	ex := pipeline.For(call)
+	defer ex.Release()
+	setID(&ex.ID)
+	ex.Dry, ex.KeyHash = true, q.KeyHash
+	if fault != nil {
+		ex.Client, ex.Rejection = call.Peer, w.rejectionOf(fault)
+		w.tell(ex, inFraming, nil, pipeline.Rejected)
+		w.refused(ex)
+	} else {
+		ex.Client = upstream.ClientAddress(call, w.conf.Trusted)
+		w.follow(ex)
+	}
+	w.report.Mask(append(secrets, string(ex.Token))...)
+	return w.report
+}
+
+// withKey puts the key of a description where the API that it reaches looks for
+// one.
+func (w *walk) withKey(q *explain.Request) *explain.Request {
+	if q.Key == "" {
+		return q
+	}
+	call, fault := wire.Imagine(q.Raw(), w.conf.Wire)
+	if fault != nil {
+		return q
+	}
+	ex := pipeline.For(call)
+	defer ex.Release()
+	if !w.snapshot.find(ex) {
+		return q
+	}
+	return q.WithKey(ex.API.Definition.Token())
+}
+
+// follow takes a request through its API.
+func (w *walk) follow(ex *pipeline.Exchange) {
+	if w.control != nil && isControl(ex.Call.Path) {
+		w.add("route", pipeline.Answered).Said = "the path is one of the gateway's own, which no API gets"
+		return
+	}
+	if !w.snapshot.find(ex) {
+		w.tell(ex, inRoute, nil, pipeline.Rejected)
+		w.refused(ex)
+		return
+	}
+	w.reached(ex)
+	at, verdict := inEntry, w.through(ex, inEntry, ex.API.Entry)
+	if verdict == pipeline.Next {
+		at, verdict = inRequest, w.through(ex, inRequest, stagesOf(ex))
+	}
+	if verdict == pipeline.Next {
+		at, verdict = inForward, w.forward(ex)
+	}
+	w.describe(ex)
+	switch {
+	case verdict == pipeline.Rejected:
+		w.refused(ex)
+	case at == inForward && w.report.Outcome.Upstream != nil:
+		w.report.Outcome.Allowed = true // what else would happen is the upstream's to say
+	default:
+		pipeline.Run(ex.Version.Response, ex)
+		w.report.Outcome.Allowed = true
+		w.answered(ex)
+	}
+}
+
+// reached tells which API a request reaches, and compiles it when that is still
+// to be done.
+func (w *walk) reached(ex *pipeline.Exchange) {
+	def := ex.API.Definition
+	f := w.add("route", pipeline.Next)
+	f.Said = fmt.Sprintf("API %q by listen path %s", def.ID, def.Proxy.ListenPath)
+	if def.Proxy.StripListenPath {
+		f.Said += ", stripped"
+	}
+	if w.compile == nil || len(ex.API.Entry) > 0 {
+		return
+	}
+	compiled, err := w.compile(def)
+	if err != nil {
+		compiled = standIn(def, errors.Unwrap(err))
+	}
+	ex.API, ex.Version = compiled, compiled.Version
+}
+
+// through takes a request through a list of stages.
+func (w *walk) through(ex *pipeline.Exchange, part uint8, stages []pipeline.Stage) pipeline.Verdict {
+	return pipeline.Walk(stages, ex, func(at int, s pipeline.Stage, v pipeline.Verdict) {
+		ex.Stopped = uint8(at)
+		w.tell(ex, part, s, v)
+	})
+}
+
+// forward takes a request to where it would leave for the upstream.
+func (w *walk) forward(ex *pipeline.Exchange) pipeline.Verdict {
+	v := ex.Version.Forward.Handle(ex)
+	if v == pipeline.Answered && ex.Answer.Status == 0 {
+		w.report.Outcome.Upstream = explain.PlanOf(ex, ex.Buf)
+	}
+	f := w.tell(ex, inForward, ex.Version.Upstream, v)
+	if p := w.report.Outcome.Upstream; p != nil {
+		f.Said = strings.TrimSuffix(fmt.Sprintf("%s %s at %s; %s", p.Method, p.Target, p.Address, f.Said), "; ")
+	}
+	return v
+}
+
+// tell adds what a stage decided.
+func (w *walk) tell(ex *pipeline.Exchange, part uint8, s pipeline.Stage, v pipeline.Verdict) *pipeline.Finding {
+	f := w.add(nameOf(explain.Place{List: part, Kind: kindOf(ex, part)}), v)
+	if e, ok := s.(pipeline.Explainer); ok {
+		e.Explain(ex, f)
+	}
+	if v == pipeline.Rejected {
+		w.report.Outcome.Stage, w.report.Outcome.Fix = f.Stage, f.Fix
+		if f.Said == "" {
+			f.Said = ex.Rejection.Message
+		}
+	}
+	return f
+}
+
+// add adds a step; what is returned is good until the next one.
+func (w *walk) add(stage string, v pipeline.Verdict) *pipeline.Finding {
+	w.report.Steps = append(w.report.Steps, explain.Step{
+		Result: explain.ResultOf(v), Finding: pipeline.Finding{Stage: stage, Verdict: v},
+	})
+	return &w.report.Steps[len(w.report.Steps)-1].Finding
+}
+
+// describe tells who called what.
+func (w *walk) describe(ex *pipeline.Exchange) {
+	def := ex.API.Definition
+	w.report.API = &explain.API{ID: def.ID, Name: def.Name, Version: ex.Version.Name}
+	if ex.Session != nil {
+		w.report.Key = &explain.Key{Name: ex.KeyName, Alias: ex.Session.Alias, Policies: ex.Session.Policies()}
+	}
+}
+
+// refused tells what the client of a refused request gets.
+func (w *walk) refused(ex *pipeline.Exchange) {
+	w.report.Outcome.Reason = ex.Rejection.Reason.String()
+	w.reject(ex)
+	w.answered(ex)
+}
+
+// answered tells what an answer of the gateway's own says.
+func (w *walk) answered(ex *pipeline.Exchange) {
+	a, o := ex.Answer, &w.report.Outcome
+	o.Status = a.Status
+	if !a.NoBody {
+		o.Body = string(a.Body)
+	}
+	if lines := strings.TrimSuffix(string(a.Lines), "\r\n"); lines != "" {
+		o.Headers = strings.Split(lines, "\r\n")
+	}
+}
