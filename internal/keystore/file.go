@@ -225,8 +225,7 @@ func (s *File) exists(there map[string]bool, hash string) bool {
 	if now, known := there[hash]; known {
 		return now
 	}
-	_, err := s.Get(context.Background(), hash)
-	return err == nil
+	return s.has(hash)
 }
 
 func (s *File) apply(r record) {

@@ -2,56 +2,98 @@ package keystore
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/slab"
 )
 
 // shards is how many locks the sessions are spread over, and how finely List
 // pages.
 const shards = 256
 
-// Memory holds sessions in this process, for as long as it runs.
+// Memory holds sessions in this process, for as long as it runs: packed, in
+// memory that no collection of garbage has to look through.
 type Memory struct {
 	seed     maphash.Seed
 	shard    [shards]shard
 	watchers watchers
 }
 
+// shard holds a part of the sessions. Each of its records is the length of a
+// key's hash, that hash, and the packed session.
 type shard struct {
 	mu       sync.RWMutex
-	sessions map[string]*definition.Session
+	sessions slab.Table
 }
 
 // NewMemory returns an empty store.
-func NewMemory() *Memory {
-	m := &Memory{seed: maphash.MakeSeed()}
-	for i := range m.shard {
-		m.shard[i].sessions = make(map[string]*definition.Session)
+func NewMemory() *Memory { return &Memory{seed: maphash.MakeSeed()} }
+
+// of returns the shard of a key, and the hash by which its record is found there.
+func (m *Memory) of(keyHash string) (*shard, uint64) {
+	sum := maphash.String(m.seed, keyHash)
+	return &m.shard[sum>>56], sum
+}
+
+// appendHead begins a record.
+func appendHead(b []byte, keyHash string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(keyHash))), keyHash...)
+}
+
+// divide returns the parts of a record.
+func divide(record []byte) (keyHash, packed []byte) {
+	length, n := binary.Uvarint(record)
+	end := n + int(length)
+	return record[n:end], record[end:]
+}
+
+// find returns the place of a key's record, or -1. The caller holds the lock.
+func (s *shard) find(sum uint64, keyHash string) int {
+	for at := s.sessions.Find(sum); at >= 0; at = s.sessions.Another(at) {
+		if found, _ := divide(s.sessions.Record(at)); string(found) == keyHash {
+			return at
+		}
 	}
-	return m
+	return -1
 }
 
-func (m *Memory) of(hash string) *shard {
-	return &m.shard[maphash.String(m.seed, hash)%shards]
-}
-
-// Get implements Store. It neither waits nor allocates.
+// Get implements Store. It does not wait, and returns a copy of its own.
 func (m *Memory) Get(_ context.Context, keyHash string) (*definition.Session, error) {
-	s := m.of(keyHash)
+	s, sum := m.of(keyHash)
+	var packed []byte
 	s.mu.RLock()
-	found := s.sessions[keyHash]
+	at := s.find(sum, keyHash)
+	if at >= 0 {
+		_, packed = divide(s.sessions.Record(at))
+	}
 	s.mu.RUnlock()
-	if found == nil {
+	if at < 0 {
 		return nil, ErrNotFound
 	}
-	return found, nil
+	return unpack(keyHash, packed)
+}
+
+func unpack(keyHash string, packed []byte) (*definition.Session, error) {
+	session, err := definition.UnpackSession(packed)
+	if err != nil {
+		return nil, fmt.Errorf("%w: key %.12s: %w", ErrUnreadable, keyHash, err)
+	}
+	return session, nil
+}
+
+// has tells whether there is a key.
+func (m *Memory) has(keyHash string) bool {
+	s, sum := m.of(keyHash)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.find(sum, keyHash) >= 0
 }
 
 // Put implements Store.
@@ -62,10 +104,16 @@ func (m *Memory) Put(_ context.Context, keyHash string, session *definition.Sess
 }
 
 func (m *Memory) put(keyHash string, session *definition.Session) {
-	s := m.of(keyHash)
+	var room [512]byte // most records fit
+	record := session.Pack(appendHead(room[:0], keyHash))
+	s, sum := m.of(keyHash)
 	s.mu.Lock()
-	s.sessions[keyHash] = session
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if at := s.find(sum, keyHash); at >= 0 {
+		s.sessions.Replace(at, record)
+	} else {
+		s.sessions.Add(sum, record)
+	}
 }
 
 // Delete implements Store.
@@ -78,12 +126,14 @@ func (m *Memory) Delete(_ context.Context, keyHash string) error {
 }
 
 func (m *Memory) remove(keyHash string) bool {
-	s := m.of(keyHash)
+	s, sum := m.of(keyHash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, there := s.sessions[keyHash]
-	delete(s.sessions, keyHash)
-	return there
+	at := s.find(sum, keyHash)
+	if at >= 0 {
+		s.sessions.Remove(at)
+	}
+	return at >= 0
 }
 
 // List implements Store. A cursor is the number of a shard, and the last hash
@@ -112,10 +162,10 @@ func (m *Memory) List(_ context.Context, cursor string, count int) ([]string, st
 // after returns the hashes of a shard that are greater than last, in order.
 func (s *shard) after(last string) []string {
 	s.mu.RLock()
-	hashes := make([]string, 0, len(s.sessions))
-	for hash := range maps.Keys(s.sessions) {
-		if hash > last {
-			hashes = append(hashes, hash)
+	hashes := make([]string, 0, s.sessions.Len())
+	for _, record := range s.sessions.All() {
+		if keyHash, _ := divide(record); string(keyHash) > last {
+			hashes = append(hashes, string(keyHash))
 		}
 	}
 	s.mu.RUnlock()
@@ -123,20 +173,33 @@ func (s *shard) after(last string) []string {
 	return hashes
 }
 
-// all calls each with every session; it must not use the store.
-func (m *Memory) all(each func(hash string, session *definition.Session) error) error {
+// all calls each with every session, until it returns an error.
+func (m *Memory) all(each func(keyHash string, session *definition.Session) error) error {
 	for i := range m.shard {
-		s := &m.shard[i]
-		s.mu.RLock()
-		sessions := maps.Clone(s.sessions)
-		s.mu.RUnlock()
-		for hash, session := range sessions {
-			if err := each(hash, session); err != nil {
+		for _, record := range m.shard[i].records() {
+			hash, packed := divide(record)
+			keyHash := string(hash)
+			session, err := unpack(keyHash, packed)
+			if err == nil {
+				err = each(keyHash, session)
+			}
+			if err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// records returns the records that a shard has now.
+func (s *shard) records() [][]byte {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := make([][]byte, 0, s.sessions.Len())
+	for _, record := range s.sessions.All() {
+		all = append(all, record)
+	}
+	return all
 }
 
 // Len returns the number of sessions.
@@ -145,7 +208,7 @@ func (m *Memory) Len() int {
 	for i := range m.shard {
 		s := &m.shard[i]
 		s.mu.RLock()
-		n += len(s.sessions)
+		n += s.sessions.Len()
 		s.mu.RUnlock()
 	}
 	return n

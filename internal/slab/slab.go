@@ -5,6 +5,7 @@ package slab
 
 import (
 	"encoding/binary"
+	"iter"
 	"sync/atomic"
 )
 
@@ -194,12 +195,13 @@ func (t *Table) Unused() int {
 	}
 }
 
-// All calls each with every record, until it returns false. The table must not
-// change meanwhile.
-func (t *Table) All(each func(hash uint64, record []byte) bool) {
-	for i := range t.places {
-		if t.places[i].chunk != 0 && !each(t.places[i].hash, t.Record(i)) {
-			return
+// All yields every record with its hash. The table must not change meanwhile.
+func (t *Table) All() iter.Seq2[uint64, []byte] {
+	return func(yield func(hash uint64, record []byte) bool) {
+		for i := range t.places {
+			if t.places[i].chunk != 0 && !yield(t.places[i].hash, t.Record(i)) {
+				return
+			}
 		}
 	}
 }

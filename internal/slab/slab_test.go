@@ -33,13 +33,12 @@ func check(t *testing.T, tab *Table, want map[uint64][]string) {
 		t.Fatalf("%d records of %d bytes in %d places, want %d of %d", tab.Len(), tab.chunks.live, len(tab.places), n, bytes)
 	}
 	all := 0
-	tab.All(func(hash uint64, record []byte) bool {
+	for hash, record := range tab.All() {
 		if !slices.Contains(want[hash], string(record)) {
 			t.Fatalf("%q is still there", record)
 		}
 		all++
-		return true
-	})
+	}
 	if all != n {
 		t.Fatalf("%d of %d were listed", all, n)
 	}
