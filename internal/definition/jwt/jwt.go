@@ -49,6 +49,17 @@ type Set struct {
 	Unknown object.Unknown `json:"-"`
 }
 
+// UnmarshalJSON reads the whole of Set.
+func (s *Set) UnmarshalJSON(data []byte) error {
+	if faults := object.Decode(data, s); len(faults) > 0 {
+		return fmt.Errorf("%s: %s", faults[0].Path, faults[0].Message)
+	}
+	return nil
+}
+
+// MarshalJSON writes Set, unknown members included.
+func (s Set) MarshalJSON() ([]byte, error) { return object.Marshal(&s) }
+
 // The families of algorithms that a token may be signed with (RFC 7518, RFC 8037).
 const (
 	HMAC  = "hmac"
