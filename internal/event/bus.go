@@ -14,6 +14,8 @@ type Event struct {
 	API    string // id; "" when it concerns none
 	Key    string // what logs call the key; "" when it concerns none
 	Detail string // in words, for people; may be empty
+
+	Upstream *Upstream // of events about targets and breakers; else nil
 }
 
 // A Sink takes events, one at a time, from one goroutine.

@@ -15,6 +15,11 @@ const (
 	TokenCreated      Name = "TokenCreated"
 	TokenUpdated      Name = "TokenUpdated"
 	TokenDeleted      Name = "TokenDeleted"
+	HostDown          Name = "HostDown"         // a target is not called any more, because it fails or a check says so
+	HostUp            Name = "HostUp"           // a target is called again
+	BreakerTriggered  Name = "BreakerTriggered" // a circuit breaker tripped or was reset
+	BreakerTripped    Name = "BreakerTripped"   // calls are refused because too many have failed
+	BreakerReset      Name = "BreakerReset"     // calls pass again
 	CounterStoreDown  Name = "CounterStoreDown" // the outage policy is in force
 	CounterStoreUp    Name = "CounterStoreUp"   // shared counting again
 )

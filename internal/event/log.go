@@ -73,8 +73,11 @@ func (s *LogSink) spend(e Event) (omitted int, ok bool) {
 }
 
 func level(name Name) slog.Level {
-	if name == CounterStoreDown {
+	switch name {
+	case CounterStoreDown, HostDown, BreakerTripped:
 		return slog.LevelWarn
+	case BreakerTriggered: // one of the other two is raised beside it
+		return slog.LevelDebug
 	}
 	return slog.LevelInfo
 }

@@ -1,0 +1,12 @@
+package event
+
+// Upstream is what an event about a target of an API, or about calls to it, is
+// told with. It never changes.
+type Upstream struct {
+	URL    string // that is called, without its query; "" of a breaker
+	Host   string // host and port of URL
+	Status int    // of the answer that made the difference; 0: there was none
+	Error  string // why there was none
+	Path   string // of a breaker: the calls that it is for; "" for all
+	Open   bool   // of a breaker: calls are refused
+}
