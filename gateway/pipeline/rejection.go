@@ -63,6 +63,14 @@ const (
 	ReasonVersionDenied // not among those of the key
 	ReasonPathDenied    // by a list of paths
 	ReasonLengthRequired
+	ReasonAPIRateLimit // of all callers of an API, or of some of its paths
+	ReasonOrgQuota
+	ReasonOrgRateLimit
+	ReasonOrgInactive
+	ReasonTLSRequired // certificates are asked for, and this is no TLS
+	ReasonCertificateMissing
+	ReasonCertificateExpired
+	ReasonCertificateDenied // of a client: not listed, unknown, or another than the key's
 	reasons
 )
 
@@ -77,6 +85,8 @@ var reasonNames = [reasons]string{
 	"token_malformed", "token_signature", "token_claims", "address_denied", "auth_malformed",
 	"auth_throttled",
 	"version_missing", "version_unknown", "version_expired", "version_denied", "path_denied", "length_required",
+	"api_rate_limit", "org_quota", "org_rate_limit", "org_inactive",
+	"tls_required", "certificate_missing", "certificate_expired", "certificate_denied",
 }
 
 // String returns the reason's name on the wire, "" for ReasonNone.
