@@ -234,10 +234,10 @@ func TestLimitsOfAGrant(t *testing.T) {
 			continue
 		}
 		g := ex.Grant
-		if fmt.Sprint(g.Limits) != fmt.Sprint(c.want) || g.QuotaMax() != c.max {
-			t.Errorf("%s: %+v, quota %d", c.name, g.Limits, g.QuotaMax())
+		if fmt.Sprint(g.Limits()) != fmt.Sprint(c.want) || g.QuotaMax() != c.max {
+			t.Errorf("%s: %+v, quota %d", c.name, g.Limits(), g.QuotaMax())
 		}
-		for i, l := range g.Limits {
+		for i, l := range g.Limits() {
 			if at := map[counter.Kind]int8{counter.Rate: g.Rate, counter.Quota: g.Quota}[l.Kind]; int(at) != i {
 				t.Errorf("%s: limit %d is taken to be at %d", c.name, i, at)
 			}
@@ -251,7 +251,7 @@ func TestLimitsOfAGrant(t *testing.T) {
 func TestCountersOfAClusterAreNamedForIt(t *testing.T) {
 	ex := exchange(&definition.Session{Limits: definition.Limits{QuotaMax: 1}, AccessRights: to("sample")}, nil, nil)
 	New(Options{Naming: counter.Naming{Tagged: true}, Log: quiet()}).Compile(sample).Handle(ex)
-	if got := ex.Grant.Limits[0].Key; got != "quota-{0123456789abcdef}" {
+	if got := ex.Grant.Limits()[0].Key; got != "quota-{0123456789abcdef}" {
 		t.Errorf("counter %q", got)
 	}
 }

@@ -61,7 +61,7 @@ func (a *Access) GrantFor(r *rights.Rights, def *definition.API, subject string)
 		g.Policy = r.Policies[0]
 	}
 	a.limit(g, may, def, subject)
-	if err := counter.Check(g.Limits); err != nil {
+	if err := counter.Check(g.Limits()); err != nil {
 		return refusing(unusable), err
 	}
 	return g, nil

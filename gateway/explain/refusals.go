@@ -166,12 +166,12 @@ func (rec *record) count(ex *pipeline.Exchange) {
 	if ex.Grant == nil {
 		return
 	}
-	for i := range min(len(ex.Grant.Limits), len(ex.Counts), maxLimits) {
+	for i := range min(len(ex.Grant.Limits()), len(ex.Counts), maxLimits) {
 		rated := i == int(ex.Grant.Rate) && (ex.Rated > 0 || ex.Rejection.Reason == pipeline.ReasonRateLimit)
 		if !ex.Counted && !rated {
 			continue
 		}
-		l, c := &ex.Grant.Limits[i], &ex.Counts[i]
+		l, c := &ex.Grant.Limits()[i], &ex.Counts[i]
 		rec.limits[rec.limited] = limitRecord{l.Kind, l.Max, int64(l.Period), c.Remaining, c.ResetAt}
 		rec.limited++
 	}

@@ -56,7 +56,7 @@ type stage struct{ *Limiter }
 // Rate has counted already is not counted again.
 func (s stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	g := ex.Grant
-	if g == nil || len(g.Limits) == 0 {
+	if g == nil || len(g.Limits()) == 0 {
 		return pipeline.Next
 	}
 	from := 0
@@ -67,8 +67,8 @@ func (s stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		from = int(g.Rate) + 1
 	}
 	v := pipeline.Next
-	if from < len(g.Limits) {
-		v = s.take(ex, from, len(g.Limits), calls(ex))
+	if from < len(g.Limits()) {
+		v = s.take(ex, from, len(g.Limits()), calls(ex))
 	}
 	ex.Counted = v == pipeline.Next || ex.Rejection != uncounted
 	return v
@@ -110,19 +110,19 @@ func (l *Limiter) take(ex *pipeline.Exchange, from, to, calls int) pipeline.Verd
 	if refused += from; refused == int(g.Quota) {
 		return ex.Reject(quotaExceeded)
 	}
-	ex.RetryAfter = retryAfter(ex.Counts[refused].ResetAt, ex.Started.UnixMilli(), g.Limits[refused].Period.Milliseconds())
+	ex.RetryAfter = retryAfter(ex.Counts[refused].ResetAt, ex.Started.UnixMilli(), g.Limits()[refused].Period.Milliseconds())
 	return ex.Reject(rateExceeded)
 }
 
 func (l *Limiter) ask(ex *pipeline.Exchange, from, to, calls int) (refused int, err error) {
 	g, counts := ex.Grant, ex.Counts[from:to]
 	if ex.Dry {
-		return l.look(g.Limits[from:to], calls, counts)
+		return l.look(g.Limits()[from:to], calls, counts)
 	}
 	if l.seated != nil {
-		return l.seated.TakeSeated(g.Limits[from:to], g.Seats[from:to], calls, counts)
+		return l.seated.TakeSeated(g.Limits()[from:to], g.Seats[from:to], calls, counts)
 	}
-	return l.counter.Take(context.Background(), g.Limits[from:to], calls, counts) // it bounds its own waiting
+	return l.counter.Take(context.Background(), g.Limits()[from:to], calls, counts) // it bounds its own waiting
 }
 
 // retryAfter returns how many whole seconds there are between two times in unix

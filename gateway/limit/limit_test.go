@@ -28,14 +28,13 @@ func exchange(grant *pipeline.Grant) *pipeline.Exchange {
 }
 
 func grantOf(rate, quota int64) *pipeline.Grant {
-	g := &pipeline.Grant{Rate: -1, Quota: -1, Unlimited: quota < 0}
+	g := pipeline.NewGrant()
+	g.Unlimited = quota < 0
 	if rate > 0 {
-		g.Rate = int8(len(g.Limits))
-		g.Limits = append(g.Limits, counter.Limit{Key: "rate-k", Kind: counter.Rate, Max: rate, Period: 10 * time.Second})
+		g.Rate = g.AddLimit(counter.Limit{Key: "rate-k", Kind: counter.Rate, Max: rate, Period: 10 * time.Second})
 	}
 	if quota > 0 {
-		g.Quota = int8(len(g.Limits))
-		g.Limits = append(g.Limits, counter.Limit{Key: "quota-k", Kind: counter.Quota, Max: quota, Period: time.Minute})
+		g.Quota = g.AddLimit(counter.Limit{Key: "quota-k", Kind: counter.Quota, Max: quota, Period: time.Minute})
 	}
 	return g
 }
@@ -117,7 +116,7 @@ func TestACallRefusedByTheRateCostsNoQuota(t *testing.T) {
 		s.Handle(exchange(grant))
 	}
 	var left [2]counter.Count
-	if err := memory.Peek(t.Context(), grant.Limits, left[:]); err != nil {
+	if err := memory.Peek(t.Context(), grant.Limits(), left[:]); err != nil {
 		t.Fatal(err)
 	}
 	if left[grant.Quota].Remaining != 8 {
@@ -129,7 +128,7 @@ func TestACallRefusedByTheRateCostsNoQuota(t *testing.T) {
 func free(t *testing.T, c counter.Counter, g *pipeline.Grant) (rate, quota int64) {
 	t.Helper()
 	var left [pipeline.MaxLimits]counter.Count
-	if err := c.Peek(t.Context(), g.Limits, left[:]); err != nil {
+	if err := c.Peek(t.Context(), g.Limits(), left[:]); err != nil {
 		t.Fatal(err)
 	}
 	rate, quota = -1, -1

@@ -350,7 +350,8 @@ func TestWhatWasCountedIsFilledInAfterCounting(t *testing.T) {
 	}))
 	for _, path := range []string{"/left", "/other", "/nowhere"} {
 		ex := exchange(t, "GET "+path+" HTTP/1.1\r\nHost: gate\r\n\r\n")
-		ex.Grant = &pipeline.Grant{Rate: -1, Quota: 0, Limits: []counter.Limit{{Max: 9}}}
+		ex.Grant = pipeline.NewGrant()
+		ex.Grant.Quota = ex.Grant.AddLimit(counter.Limit{Max: 9})
 		if v := s.Handle(ex); v != pipeline.Next {
 			t.Fatalf("%s: verdict %d, %+v", path, v, ex.Rejection)
 		}

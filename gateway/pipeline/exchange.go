@@ -63,6 +63,10 @@ type Exchange struct {
 	Counted   bool
 	Rejection *Rejection // set by Reject
 
+	// Spared are the refusals that were left out because the policy that they
+	// come from is on trial, in order; those that there are begin the array.
+	Spared [MaxSpared]Spared
+
 	// Operations are those of GraphQL that the request asks for, in order, as far
 	// as they were understood. The slice is good until Release, what it points to
 	// for ever.

@@ -19,9 +19,10 @@ type Grant struct {
 	Rate      int8                    // index of the rate in Limits, -1 without one
 	Quota     int8                    // index of the quota in Limits, -1 without one
 	Unlimited bool                    // there is no quota because the key has one without end
+	count     int8                    // of limits
 
-	Limits     []counter.Limit                // the rate, then the quota, asked in one Take unless the rate is asked before; at most MaxLimits
-	room       [MaxLimits]counter.Limit       // what Limits is a part of
+	limits     [MaxLimits]counter.Limit       // what Limits returns, at its beginning
+	Special    *Special                       // what few keys have; nil: nothing
 	Policy     string                         // id of the first policy that took part; "" for none
 	Operations atomic.Pointer[OperationRules] // of a GraphQL API; nil before the first operation
 }
@@ -32,19 +33,21 @@ func NewGrant() *Grant { return &Grant{Rate: -1, Quota: -1} }
 // AddLimit adds a limit, of which there must not be more than MaxLimits, and
 // returns its index. It is for whoever makes the grant.
 func (g *Grant) AddLimit(l counter.Limit) int8 {
-	if g.Limits == nil {
-		g.Limits = g.room[:0]
-	}
-	g.Limits = append(g.Limits, l)
-	return int8(len(g.Limits) - 1)
+	g.limits[g.count] = l
+	g.count++
+	return g.count - 1
 }
+
+// Limits returns the rate, then the quota, asked in one Take unless the rate is
+// asked before; at most MaxLimits.
+func (g *Grant) Limits() []counter.Limit { return g.limits[:g.count] }
 
 // QuotaMax is what X-RateLimit-Limit shows: how many calls the quota allows, -1
 // for any number, 0 when none is set.
 func (g *Grant) QuotaMax() int64 {
 	switch {
 	case g.Quota >= 0:
-		return g.Limits[g.Quota].Max
+		return g.limits[g.Quota].Max
 	case g.Unlimited:
 		return -1
 	}

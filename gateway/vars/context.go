@@ -115,7 +115,7 @@ func (f rate) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
 	}
 	at, most := int(ex.Grant.Rate), int64(-1)
 	if at >= 0 {
-		most = ex.Grant.Limits[at].Max
+		most = ex.Grant.Limits()[at].Max
 	}
 	return f(dst, ex, at, most)
 }

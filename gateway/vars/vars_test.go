@@ -45,7 +45,8 @@ func sampleExchange(t testing.TB) *pipeline.Exchange {
 		"user": json.RawMessage(`"j\u00f6\"e"`), "n": json.RawMessage(`12.50`), "o": json.RawMessage(`{"a": [1]}`),
 		"null": json.RawMessage(`null`), "half": json.RawMessage(`"x\ud800"`), "a.b-c_d": json.RawMessage(`""`),
 	}}
-	ex.Grant = &pipeline.Grant{Rate: 0, Quota: 1, Limits: []counter.Limit{{Max: 5}, {Max: 10}}}
+	ex.Grant = pipeline.NewGrant()
+	ex.Grant.Rate, ex.Grant.Quota = ex.Grant.AddLimit(counter.Limit{Max: 5}), ex.Grant.AddLimit(counter.Limit{Max: 10})
 	ex.Counts[0], ex.Counts[1] = counter.Count{Remaining: 4, ResetAt: 1_700_000_000_001}, counter.Count{Remaining: 7, ResetAt: 1_700_000_060_000}
 	ex.Counted = true
 	return ex

@@ -1,0 +1,79 @@
+package access
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/rights"
+)
+
+// Explain tells what the key may do with the API, and which of its entries say
+// so.
+func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	all, err := rights.Effective(ex.Session, ex.Policies)
+	if err != nil {
+		f.Said, f.Fix = err.Error(), "correct apply_policies of the key, or the policies that it names"
+		return
+	}
+	for _, id := range all.Missing {
+		f.Fact("apply_policies", id, "does not exist, and is without effect", "the key")
+	}
+	if all.Inactive.Value {
+		f.Said = "the key is switched off by " + all.Inactive.From.String()
+		f.Fact("is_inactive", "true", "", all.Inactive.From.String())
+		f.Fix = "switch " + all.Inactive.From.String() + " on again"
+		return
+	}
+	may, ok := all.For(s.def.ID)
+	switch {
+	case all.Master && !s.opts.MasterKeys:
+		f.Said = "the key has neither access_rights nor policies, and keys.allow_master_keys is off"
+		f.Fact("keys.allow_master_keys", "false", "", "the gateway's settings")
+		f.Fix = fmt.Sprintf("give the key access_rights[%q], or a policy that has it", s.def.ID)
+	case !ok:
+		f.Said = fmt.Sprintf("access_rights has no entry for API %q", s.def.ID)
+		f.Fact("access_rights", strings.Join(all.APIs(), ", "), s.def.ID, source(all))
+		f.Fix = fmt.Sprintf("add access_rights[%q] to %s", s.def.ID, source(all))
+	default:
+		s.explainAccess(ex, f, may)
+	}
+}
+
+// source names what brought the list of APIs.
+func source(all *rights.Rights) string {
+	if len(all.Policies) == 0 {
+		return "the key"
+	}
+	return "policy " + strings.Join(all.Policies, ", or policy ")
+}
+
+// explainAccess tells of methods and paths.
+func (s *stage) explainAccess(ex *pipeline.Exchange, f *pipeline.Finding, may *rights.Access) {
+	if f.Said == "" {
+		f.Said = "access_rights has the API"
+	}
+	for _, v := range may.Versions {
+		f.Fact("versions", v.Value, "", origins(v.From))
+	}
+	for _, u := range may.AllowedURLs {
+		f.Fact("allowed_urls", strings.Join(u.Value.Methods, ",")+" "+u.Value.URL, "", origins(u.From))
+	}
+	if f.Verdict != pipeline.Rejected {
+		return
+	}
+	if ex.Rejection.Reason != pipeline.ReasonURLDenied {
+		f.Said = ex.Rejection.Message
+		return
+	}
+	f.Said = fmt.Sprintf("no entry of allowed_urls takes %s %s", ex.Call.Method, ex.Path)
+	f.Fix = fmt.Sprintf("add %s of %s to allowed_urls of %s", ex.Call.Method, ex.Path, origins(may.AllowedURLs[0].From))
+}
+
+func origins(all []rights.Origin) string {
+	texts := make([]string, len(all))
+	for i, o := range all {
+		texts[i] = o.String()
+	}
+	return strings.Join(texts, ", ")
+}
