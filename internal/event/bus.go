@@ -2,6 +2,7 @@ package event
 
 import (
 	"context"
+	"net/netip"
 	"sync/atomic"
 	"time"
 )
@@ -12,10 +13,23 @@ type Event struct {
 	Name   Name
 	At     time.Time
 	API    string // id; "" when it concerns none
+	Org    string // id of the organisation; may be empty
 	Key    string // what logs call the key; "" when it concerns none
 	Detail string // in words, for people; may be empty
 
+	// Where a request was refused. They are left out where nobody is told of an
+	// API's events one by one.
+	Path   string     // as the client wrote it
+	Origin netip.Addr // the client
+
 	Upstream *Upstream // of events about targets and breakers; else nil
+	Trigger  Trigger   // of TriggerExceeded
+}
+
+// Trigger is a share of a quota that was reached.
+type Trigger struct {
+	Limit int // percent of the quota at which somebody wants to be told
+	Usage int // percent that is used, rounded down
 }
 
 // A Sink takes events, one at a time, from one goroutine.
