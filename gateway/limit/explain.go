@@ -13,13 +13,13 @@ import (
 // Explain tells how the key's limits stand, and who set them.
 func (s stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	g := ex.Grant
-	if g == nil || len(g.Limits) == 0 {
+	if g == nil || len(g.Limits()) == 0 {
 		f.Said = "neither a rate nor a quota is set"
 		return
 	}
 	from := originsOf(ex)
-	for i := range g.Limits {
-		l, c := &g.Limits[i], ex.Counts[i]
+	for i := range g.Limits() {
+		l, c := &g.Limits()[i], ex.Counts[i]
 		rule, origin := "rate", from.rate
 		if i == int(g.Quota) {
 			rule, origin = "quota", from.quota
@@ -48,7 +48,7 @@ func (s stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 // used is how many calls of a limit were used before this one. What looking has
 // found is less this one when the limit has room for it.
 func used(ex *pipeline.Exchange, f *pipeline.Finding, at int) int64 {
-	n := ex.Grant.Limits[at].Max - ex.Counts[at].Remaining
+	n := ex.Grant.Limits()[at].Max - ex.Counts[at].Remaining
 	passed := f.Verdict == pipeline.Next || at == int(ex.Grant.Rate) && ex.Rated > 0
 	if passed {
 		n -= int64(calls(ex))
