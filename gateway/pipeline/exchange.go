@@ -72,6 +72,7 @@ type Exchange struct {
 	// for ever.
 	Operations []*validate.Facts
 	Held       Held // nil: nothing
+	Awaited    Held // an answer that others wait for, in order to keep it; nil: none
 
 	RetryAfter int    // seconds, sent with a rejection; 0: not sent
 	MediaType  string // of answers with GraphQL errors; "": application/json
@@ -164,6 +165,9 @@ const maxKept = 16 << 10
 func (ex *Exchange) Release() {
 	if ex.Held != nil {
 		ex.Held.Release()
+	}
+	if ex.Awaited != nil {
+		ex.Awaited.Release()
 	}
 	buf, path, extra, query := ex.Buf[:0], ex.PathBuf[:0], ex.Outgoing.Extra[:0], ex.Outgoing.Query[:0]
 	body, dropped, rewritten, captures := ex.BodyBuf[:0], ex.Outgoing.dropped[:0], ex.Outgoing.Path[:0], ex.Captures

@@ -71,6 +71,7 @@ const (
 	ReasonCertificateMissing
 	ReasonCertificateExpired
 	ReasonCertificateDenied // of a client: not listed, unknown, or another than the key's
+	ReasonBreakerOpen       // of the upstream: too many calls to it have failed
 	reasons
 )
 
@@ -87,6 +88,7 @@ var reasonNames = [reasons]string{
 	"version_missing", "version_unknown", "version_expired", "version_denied", "path_denied", "length_required",
 	"api_rate_limit", "org_quota", "org_rate_limit", "org_inactive",
 	"tls_required", "certificate_missing", "certificate_expired", "certificate_denied",
+	"breaker_open",
 }
 
 // String returns the reason's name on the wire, "" for ReasonNone.
