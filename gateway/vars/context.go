@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
 // contextValue returns what a name below $svc_context stands for, or nil for
@@ -23,6 +22,12 @@ func contextValue(name string) value {
 	if rest, ok := strings.CutPrefix(name, "request_data_"); ok {
 		return requestValue(underscored(rest))
 	}
+	if rest, ok := strings.CutPrefix(name, "jwt_claims_"); ok {
+		return claim(rest)
+	}
+	if rest, ok := strings.CutPrefix(name, "trigger-"); ok {
+		return captured(rest)
+	}
 	return nil
 }
 
@@ -32,12 +37,13 @@ func underscored(name string) string { return strings.ReplaceAll(name, "-", "_")
 // contextNames are the variables that take no further name.
 var contextNames = map[string]value{
 	"headers_Host":         simple(appendHost),
-	"path":                 simple(appendPath),
+	"path":                 fullPathValue{},
 	"path_parts":           simple(appendPathParts),
 	"remote_addr":          simple(appendAddress),
 	"request_id":           simple(appendID),
 	"token":                simple(appendToken),
 	"request_data":         simple(appendRequestData),
+	"svc_trace_id":         simple(appendTrace),
 	"rate_limit_limit":     rate(appendMax),
 	"rate_limit_remaining": rate(appendRemaining),
 	"rate_limit_reset":     rate(appendReset),
@@ -62,7 +68,12 @@ func fullPath(ex *pipeline.Exchange) []byte {
 	return ex.Call.Path
 }
 
-func appendPath(dst []byte, ex *pipeline.Exchange) []byte { return append(dst, fullPath(ex)...) }
+// fullPathValue is the path of the request.
+type fullPathValue struct{}
+
+func (fullPathValue) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
+	return append(dst, fullPath(ex)...)
+}
 
 // appendPathParts appends the path's segments with commas between them.
 func appendPathParts(dst []byte, ex *pipeline.Exchange) []byte {
@@ -171,14 +182,5 @@ func (m meta) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
 	if ex.Session == nil {
 		return dst
 	}
-	raw := ex.Session.MetaData[string(m)]
-	if len(raw) < 2 || raw[0] != '"' {
-		return append(dst, raw...)
-	}
-	start := len(dst)
-	text, err := jsonscan.Unescape(dst, raw[1:len(raw)-1])
-	if err != nil { // half of a surrogate pair stands for no text
-		return dst[:start]
-	}
-	return text
+	return appendJSON(dst, ex.Session.MetaData[string(m)])
 }

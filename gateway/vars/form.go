@@ -49,6 +49,34 @@ func (f *form) next() (name, value []byte, ok bool) {
 
 var ampersand = []byte{'&'}
 
+// AppendParameter appends the value that a parameter of the query has where its
+// name stands for the nth time, counted from 0. ok tells whether it does.
+func AppendParameter(dst []byte, ex *pipeline.Exchange, name string, nth int) (out []byte, ok bool) {
+	f := form{text: ex.Call.Query}
+	for encoded, value, more := f.next(); more; encoded, value, more = f.next() {
+		if !isName(encoded, name) {
+			continue
+		}
+		if nth == 0 {
+			return appendDecoded(dst, value), true
+		}
+		nth--
+	}
+	return dst, false
+}
+
+// isName tells whether an encoded name is that of a parameter.
+func isName(encoded []byte, name string) bool {
+	for len(encoded) > 0 {
+		c, size := decodeByte(encoded)
+		if name == "" || name[0] != c {
+			return false
+		}
+		encoded, name = encoded[size:], name[1:]
+	}
+	return name == ""
+}
+
 // A requestValue is the first value of a parameter, in whose name dashes have
 // become underscores.
 type requestValue string
