@@ -159,6 +159,9 @@ func (s *Stage) judge(ex *pipeline.Exchange, w *work, r *request.Request, may *p
 	if stored {
 		r.Query = doc.text
 	}
+	if w.dry {
+		w.judged = *r
+	}
 	if found, refused = s.find(ex, w, r, doc, may); refused != nil {
 		return nil, stored, refused
 	}

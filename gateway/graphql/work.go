@@ -22,6 +22,7 @@ type work struct {
 	local      []byte            // the answer, when the upstream is not needed; shared
 	get        bool              // the operation came in the URL
 	dry        bool              // the exchange is: what is found out is not kept
+	judged     request.Request   // the last one that was judged, when dry
 	effort     int               // that it took to examine what was not known, as validate counts it
 }
 
@@ -41,6 +42,7 @@ func begin(ex *pipeline.Exchange) *work {
 func (w *work) Release() {
 	w.decoder.Reset()
 	clear(w.operations)
+	w.judged = request.Request{}
 	w.head, w.local, w.get, w.dry, w.effort = request.Head{}, nil, false, false, 0
 	w.body, w.out, w.operations, w.sizes = w.body[:0], w.out[:0], w.operations[:0], w.sizes[:0]
 	if cap(w.body) > maxKept || cap(w.out) > maxKept || cap(w.sizes) > maxKept/8 {

@@ -62,7 +62,7 @@ func (s *Stage) Govern(governed *graphql.Stage) {
 		if err != nil {
 			s.opts.Log.Warn("stored operation cannot be run; its calls are refused",
 				"api", s.def.ID, "method", o.Method, "path", o.Path, "err", err)
-			r = &route{refusal: broken}
+			r = &route{refusal: broken, why: err.Error()}
 		}
 		r.method = o.Method
 		s.root.add(segmentsOf(o.Path), r)

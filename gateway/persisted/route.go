@@ -17,6 +17,7 @@ const maxSegments = 64
 type route struct {
 	method  string
 	refusal *pipeline.Rejection // not nil: all calls end here
+	why     string              // the reason for refusal
 
 	pieces    []piece
 	params    []int           // by parameter: the segment that it is

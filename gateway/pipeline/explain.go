@@ -1,5 +1,10 @@
 package pipeline
 
+import (
+	"strconv"
+	"time"
+)
+
 // An Explainer is a stage that can say why it decided as it did. Stages that
 // are always passed in the same way need not be one.
 type Explainer interface {
@@ -43,4 +48,12 @@ func Walk(stages []Stage, ex *Exchange, tell func(at int, s Stage, v Verdict)) V
 		}
 	}
 	return Next
+}
+
+// Span writes a length of time as people read limits: 60 s, 1.5 s, 250 ms.
+func Span(d time.Duration) string {
+	if d < time.Second && d%time.Second != 0 {
+		return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64) + " ms"
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
 }

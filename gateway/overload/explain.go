@@ -1,0 +1,22 @@
+package overload
+
+import (
+	"fmt"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+)
+
+// Explain tells whether calls are shed at the moment.
+func (s *stage) Explain(_ *pipeline.Exchange, f *pipeline.Finding) {
+	now := s.guard.Stats()
+	f.Fact("overload.target_delay", pipeline.Span(s.guard.target), pipeline.Span(now.Delay), "the gateway's settings")
+	switch {
+	case f.Verdict == pipeline.Rejected:
+		f.Said = fmt.Sprintf("more comes in than can be served: %.0f calls a second may pass, and this one is beyond its share", now.Limit)
+		f.Fix = "add a gateway, or limit the rate of the key that calls most"
+	case now.Shedding:
+		f.Said = "calls are shed, but none of a caller that asks for as little as this one"
+	default:
+		f.Said = "nothing is shed"
+	}
+}
