@@ -8,9 +8,11 @@ import (
 	"github.com/sluicegate/sluice/gateway/auth"
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
+	"github.com/sluicegate/sluice/gateway/origin"
 	"github.com/sluicegate/sluice/gateway/overload"
 	"github.com/sluicegate/sluice/gateway/persisted"
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/transform"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/definition"
 )
@@ -40,7 +42,14 @@ type stageMaker struct {
 
 // entryStages lists the stages that a call passes before anything depends on the
 // version that it wants, in order.
-var entryStages = []stageMaker{}
+var entryStages = []stageMaker{
+	{"cors", func(_ *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return cors(def, (*origin.CORS).Preflight)
+	}},
+	{"ip", func(_ *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return origin.CompileAddresses(def)
+	}},
+}
 
 // requestStages lists every request stage, in the order that requests meet
 // them. The order decides which error a client sees when several apply.
@@ -62,6 +71,41 @@ var requestStages = []stageMaker{
 	}},
 	{"limit", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
 		return s.Limit.Compile(def), nil
+	}},
+	{"transform", func(_ *Stages, def *definition.API, v *definition.Version) (pipeline.Stage, error) {
+		return transform.CompileRequest(def, v)
+	}},
+	{"rewrite", func(_ *Stages, def *definition.API, v *definition.Version) (pipeline.Stage, error) {
+		return transform.CompileRewrite(def, v)
+	}},
+}
+
+// answerStages lists what is done to the answers of upstreams, in order.
+var answerStages = []stageMaker{
+	{"transform_answer", func(_ *Stages, def *definition.API, v *definition.Version) (pipeline.Stage, error) {
+		return transform.CompileResponse(def, v)
+	}},
+	{"cors_answer", func(_ *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return cors(def, (*origin.CORS).Answer)
+	}},
+	{"quota_answer", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		if s.Headers == nil || def.UseKeyless {
+			return nil, nil
+		}
+		return s.Headers.Answer(), nil
+	}},
+}
+
+// refusalStages lists what is done to the gateway's own refusals, in order.
+var refusalStages = []stageMaker{
+	{"cors_answer", func(_ *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return cors(def, (*origin.CORS).Answer)
+	}},
+	{"quota_answer", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		if s.Headers == nil || def.UseKeyless {
+			return nil, nil
+		}
+		return s.Headers.Refusal(), nil
 	}},
 }
 
@@ -110,11 +154,10 @@ func (s *Stages) compileVersion(def *definition.API, version *definition.Version
 		stored.Govern(operations)
 		v.Forward = stored.Forward(v.Forward)
 	}
-	if s.Headers != nil && !def.UseKeyless {
-		v.Response = []pipeline.Stage{s.Headers.Answer()}
-		v.Refused = []pipeline.Stage{s.Headers.Refusal()}
+	if v.Response, _, err = s.make(answerStages, def, version); err == nil {
+		v.Refused, _, err = s.make(refusalStages, def, version)
 	}
-	return v, nil
+	return v, err
 }
 
 // make makes the stages that a definition asks for, and tells which these are.
@@ -130,6 +173,15 @@ func (s *Stages) make(makers []stageMaker, def *definition.API, version *definit
 		}
 	}
 	return stages, made, nil
+}
+
+// cors makes one of the stages that tell browsers which pages may call, or nil.
+func cors(def *definition.API, stage func(*origin.CORS) pipeline.Stage) (pipeline.Stage, error) {
+	c, err := origin.Compile(def)
+	if c == nil || err != nil {
+		return nil, err
+	}
+	return stage(c), nil
 }
 
 // persisted makes the stage of a version's stored operations, or nil.

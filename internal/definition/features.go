@@ -25,9 +25,6 @@ var missing = []feature[*API]{
 	{"version_data.not_versioned", "API versions", (*API).Versioned},
 	{"proxy.target_url", "internal svc:// targets", func(a *API) bool { return isInternal(a.Proxy.TargetURL) }},
 	{"global_rate_limit", "API rate limit", func(a *API) bool { return a.GlobalRateLimit.limits() }},
-	{"enable_ip_whitelisting", "IP allow list", func(a *API) bool { return a.EnableIPAllowList }},
-	{"enable_ip_blacklisting", "IP block list", func(a *API) bool { return a.EnableIPBlockList }},
-	{"CORS.enable", "CORS", func(a *API) bool { return isOn(a.CORS, "enable") }},
 	{"event_handlers.events", "event handlers", func(a *API) bool { return says(part(a.EventHandlers, "events")) }},
 	{"graphql.execution_mode", "GraphQL data graphs", func(a *API) bool { return a.hasMode("executionEngine") }},
 	{"graphql.execution_mode", "GraphQL subgraphs", func(a *API) bool { return a.hasMode("subgraph") }},
@@ -52,18 +49,6 @@ var missingVersions = []feature[*Version]{
 	{"paths.ignored", "ignored paths", func(v *Version) bool { return v.Paths != nil && len(v.Paths.Ignored) > 0 }},
 	{"paths.white_list", "path allow list", func(v *Version) bool { return v.Paths != nil && len(v.Paths.White) > 0 }},
 	{"paths.black_list", "path block list", func(v *Version) bool { return v.Paths != nil && len(v.Paths.Black) > 0 }},
-	{"global_headers", "request header rules", func(v *Version) bool {
-		return len(v.GlobalHeaders) > 0 && !v.GlobalHeadersDisabled
-	}},
-	{"global_headers_remove", "request header rules", func(v *Version) bool {
-		return len(v.GlobalHeadersRemove) > 0 && !v.GlobalHeadersDisabled
-	}},
-	{"global_response_headers", "response header rules", func(v *Version) bool {
-		return len(v.GlobalResponseHeaders) > 0 && !v.GlobalResponseHeadersDisabled
-	}},
-	{"global_response_headers_remove", "response header rules", func(v *Version) bool {
-		return len(v.GlobalResponseHeadersRemove) > 0 && !v.GlobalResponseHeadersDisabled
-	}},
 	{"global_size_limit", "request size limit", func(v *Version) bool { return v.GlobalSizeLimit > 0 }},
 	{"override_target", "target override", func(v *Version) bool { return v.OverrideTarget != "" }},
 }
@@ -72,6 +57,8 @@ var missingVersions = []feature[*Version]{
 var pathLists = map[string]bool{
 	persistedList:      true,
 	"circuit_breakers": true, "hard_timeouts": true, "cache": true, "advance_cache_config": true,
+
+	"transform_headers": true, "transform_response_headers": true, "url_rewrites": true,
 }
 
 // hasMode tells whether the API serves GraphQL in an execution mode.

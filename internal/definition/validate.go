@@ -220,10 +220,13 @@ func (p *Problems) checkVersions(a *API) {
 		if v.GlobalSizeLimit < 0 {
 			p.addf(at+".global_size_limit", "must not be negative; 0 is no limit")
 		}
+		p.checkHeaderRules(at, v)
 		if p.checkObject(at+".extended_paths", v.ExtendedPaths) {
 			_, err := v.PersistedOperations()
 			p.join(at+".extended_paths", err)
 			p.checkCallRules(at, v)
+			_, err = v.Transforms()
+			p.join(at+".extended_paths", err)
 		}
 	}
 }
@@ -231,7 +234,12 @@ func (p *Problems) checkVersions(a *API) {
 // checkRaw checks as much of the parts that are kept as they are as it takes to
 // tell whether they ask for something.
 func (p *Problems) checkRaw(a *API) {
-	p.checkSwitch("CORS", a.CORS, "enable")
+	if p.checkObject("CORS", a.CORS) {
+		_, err := a.CrossOrigin()
+		p.join("CORS", err)
+	}
+	_, _, err := a.Addresses()
+	p.join("", err)
 	p.checkObject("event_handlers", a.EventHandlers)
 	p.checkObject("x-svc-streaming", a.Streaming)
 }

@@ -15,6 +15,7 @@ const (
 	maxTriggers = 100     // of one rule
 	maxMatches  = 100     // of one trigger
 	maxTarget   = 4 << 10 // bytes of rewrite_to
+	maxGroups   = 31      // of one expression
 )
 
 // A RewriteRule puts another path and query in place of a call's.
@@ -109,6 +110,9 @@ func checkExpression(f *object.Faults, at, text string) int {
 	if err != nil {
 		f.Add(at, err.Error())
 		return -1
+	}
+	if n := expr.NumSubexp(); n > maxGroups {
+		f.Addf(at, "has %d groups; at most %d are allowed: (?:…) groups without one", n, maxGroups)
 	}
 	return expr.NumSubexp()
 }

@@ -1,0 +1,160 @@
+package transform
+
+import (
+	"fmt"
+
+	"github.com/sluicegate/sluice/gateway/match"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/vars"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/definition/object"
+	"github.com/sluicegate/sluice/internal/definition/transform"
+)
+
+// A URL that could be read in two ways is refused as one of a client's is: what a
+// rule makes of it must not lead out of the target's path.
+var badURL = pipeline.NewRejection(pipeline.ReasonBadRequest, 400, "The rewritten request path is ambiguous or malformed")
+
+// rewrite is the stage that puts other paths and queries in place of clients'.
+type rewrite struct {
+	calls *match.Endpoints[*rule]
+}
+
+// A rule rewrites the URLs of some calls.
+type rule struct {
+	expr     *match.Expression
+	to       *target
+	triggers []trigger
+	name     string
+}
+
+// CompileRewrite returns the stage that rewrites URLs of calls to a version, which
+// may be nil, or nil when the version leaves them alone.
+func CompileRewrite(def *definition.API, version *definition.Version) (pipeline.Stage, error) {
+	said, err := read(version)
+	if said == nil || err != nil || len(said.Rewrites) == 0 {
+		return nil, err
+	}
+	opts := vars.Options{Context: def.EnableContextVars}
+	list := make([]match.Endpoint[*rule], len(said.Rewrites))
+	for i := range said.Rewrites {
+		one, err := newRule(&said.Rewrites[i], opts)
+		if err != nil {
+			return nil, fmt.Errorf("%s.%w", object.Item("extended_paths.url_rewrites", i), err)
+		}
+		list[i] = endpoint(said.Rewrites[i].Calls, version.IgnoreEndpointCase, one)
+	}
+	calls, err := match.CompileEndpoints(list)
+	if err != nil {
+		return nil, fmt.Errorf("extended_paths.url_rewrites%w", err)
+	}
+	return rewrite{calls}, nil
+}
+
+func newRule(said *transform.RewriteRule, opts vars.Options) (r *rule, err error) {
+	r = &rule{name: nameOf(said.Calls)}
+	if r.expr, err = match.CompileGroups(said.Match); err != nil {
+		return nil, fmt.Errorf("match_pattern: %w", err)
+	}
+	if r.to, err = newTarget(said.To, opts); err != nil {
+		return nil, err
+	}
+	for i := range said.Triggers {
+		t, err := newTrigger(i, &said.Triggers[i], opts)
+		if err != nil {
+			return nil, fmt.Errorf("%s.%w", object.Item("triggers", i), err)
+		}
+		r.triggers = append(r.triggers, t)
+	}
+	return r, nil
+}
+
+// Handle rewrites the URL of a call. One that the rule's expression does not match
+// stays as it is.
+func (s rewrite) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+	r, ok := s.calls.Find(ex.Call.Method, ex.Path, ex.PathBuf)
+	if !ok {
+		return pipeline.Next
+	}
+	var url subject
+	if !r.matches(&url, ex) {
+		return pipeline.Next
+	}
+	to, _ := r.choose(ex)
+	w := written{path: ex.Outgoing.Path[:0], query: ex.Outgoing.Query[:0]}
+	if !to.hasQuery && !url.took() { // the client's stays
+		w.query = nil
+	}
+	to.appendTo(&w, &url, ex)
+	out := &ex.Outgoing
+	out.Path, out.HasPath = w.path, true
+	if to.hasQuery || url.took() {
+		out.Query, out.HasQuery = w.query, true
+	}
+	decoded, err := match.Decode(ex.Buf[:0], w.path)
+	ex.Buf = decoded[:0]
+	if err != nil {
+		return ex.Reject(badURL)
+	}
+	return pipeline.Next
+}
+
+// matches holds the URL of a call against the rule's expression: from below the
+// listen path, then with it. What it notes in url lives in ex.Buf.
+func (r *rule) matches(url *subject, ex *pipeline.Exchange) bool {
+	query := ex.Call.Query
+	if ex.Outgoing.HasQuery {
+		query = ex.Outgoing.Query
+	}
+	for _, path := range [...][]byte{ex.Rest, ex.Call.Path} {
+		ex.Buf = append(ex.Buf[:0], path...)
+		url.mark = len(ex.Buf)
+		if len(query) > 0 {
+			ex.Buf = append(append(ex.Buf, '?'), query...)
+		}
+		url.text = ex.Buf
+		if r.expr.Find(&url.groups, url.text) {
+			return true
+		}
+	}
+	return false
+}
+
+// choose returns what a call is rewritten to, and the place of the trigger that
+// says so, -1 for none.
+func (r *rule) choose(ex *pipeline.Exchange) (to *target, by int) {
+	for i := range r.triggers {
+		if r.triggers[i].meets(ex) {
+			return r.triggers[i].to, i
+		}
+	}
+	return r.to, -1
+}
+
+// Explain tells the rule that a call fell under, and what became of its URL.
+func (s rewrite) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	r, ok := s.calls.Find(ex.Call.Method, ex.Path, ex.PathBuf)
+	if !ok {
+		f.Said = "no rule is for this call"
+		return
+	}
+	out := &ex.Outgoing
+	f.Fact("url_rewrites of "+r.name, r.expr.String(), string(ex.Rest), "definition")
+	if !out.HasPath {
+		f.Said = "the expression does not match, so that the URL stays as it is"
+		return
+	}
+	to, by := r.choose(ex)
+	rule := "rewrite_to"
+	if by >= 0 {
+		rule = object.Item("triggers", by) + ".rewrite_to"
+	}
+	f.Fact(rule, to.written, "", "definition")
+	f.Said = "the path becomes " + string(out.Path)
+	if out.HasQuery {
+		f.Said += " with the query " + string(out.Query)
+	}
+	if f.Verdict == pipeline.Rejected {
+		f.Fix = "what the expression or a variable puts into the path must not be a dot segment nor hold characters that need an escape"
+	}
+}
