@@ -156,10 +156,10 @@ func (s *Sessions) ask(ctx context.Context, w *wanted) (*entry, trail, error) {
 
 func (s *Sessions) newEntry(w *wanted, identity string, session *definition.Session, m mark) *entry {
 	e := &entry{
-		scope: w.scope, session: session, length: uint16(len(w.token)),
-		loaded: w.now, expires: session.Expires, mark: m, slot: s.slotOf(identity),
-		off: session.IsInactive && len(session.Policies()) == 0, // with policies, those alone decide
+		scope: w.scope, length: uint16(len(w.token)),
+		loaded: w.now, mark: m, slot: s.slotOf(identity),
 	}
+	e.hold(session)
 	name := ""
 	if e.clear = s.opts.Hasher.Algorithm == credential.None; e.clear {
 		name = nameOfClear(identity)

@@ -19,6 +19,7 @@ type SessionOptions struct {
 	Log    *slog.Logger
 
 	Size     int           // sessions in memory
+	Ready    int           // of them, those that are ready for requests, while the others are packed; 0: 65,536
 	TTL      time.Duration // how long one is used before the store is asked again
 	StaleTTL time.Duration // how much longer it is used while the store is away
 
@@ -34,7 +35,9 @@ type SessionOptions struct {
 // It is found by a keyed hash of the credential, confirmed by comparing all of
 // it; only what is not in memory pays for the hash that the store knows it by.
 // What the store reports as changed is asked for again. A store that is away
-// leaves the sessions in memory valid for a while.
+// leaves the sessions in memory valid for a while. Of very many sessions only
+// some are objects that a collection of garbage has to look through; the others
+// are packed, and made ready when a request comes.
 type Sessions struct {
 	opts   SessionOptions
 	base   time.Time // times are kept as distances from here
@@ -52,6 +55,7 @@ type Sessions struct {
 // Stats is what Sessions did and holds.
 type Stats struct {
 	Hits      uint64 // found in memory
+	Unpacked  uint64 // found in memory, and packed
 	Misses    uint64 // looked up in the store
 	Unknown   uint64 // refused from memory
 	Malformed uint64 // refused by their checksum
@@ -64,8 +68,11 @@ type Stats struct {
 // NewSessions returns sessions of which none is in memory. Run keeps them in
 // step with the store.
 func NewSessions(o SessionOptions) *Sessions {
+	if o.Ready == 0 {
+		o.Ready = readySessions
+	}
 	s := &Sessions{opts: o, base: time.Now(), seed: maphash.MakeSeed(), second: maphash.MakeSeed()}
-	s.shards = newShards(o.Size, o.UnknownSize)
+	s.shards = newShards(&o)
 	for i := range s.lanes {
 		s.lanes[i] = make(chan struct{}, lookupsAtOnce)
 	}

@@ -8,10 +8,11 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/slab"
 )
 
-// entry is a session in memory. A gateway may hold a million of them: it has no
-// field that another can stand for, and what a request needs of it lies together.
+// entry is a session in memory that is ready for requests. It has no field that
+// another can stand for, and what a request needs of it lies together.
 type entry struct {
 	text    string // the identity under which the store has the session, a name for logs when that is no hash, and the credential
 	scope   *scope // in which it was looked up
@@ -25,6 +26,17 @@ type entry struct {
 	off     bool        // the session is inactive of itself
 	clear   bool        // the identity is the key itself
 	used    atomic.Bool // since the hand of the clock last passed
+}
+
+// hold sets the session.
+func (e *entry) hold(session *definition.Session) {
+	e.session, e.expires = session, session.Expires
+	e.off = session.IsInactive && len(session.Policies()) == 0 // with policies, those alone decide
+}
+
+// isOf tells whether the entry is that of a credential.
+func (e *entry) isOf(token []byte, sc *scope) bool {
+	return e.token() == string(token) && (e.scope == sc || e.scope.org == sc.org)
 }
 
 // nameLength is how much of a hash logs show, in hex digits.
@@ -52,26 +64,33 @@ func (e *entry) name() string {
 }
 
 // shard holds a part of the sessions in memory, and of the credentials that are
-// known to be unknown.
+// known to be unknown. Where there are more sessions than are kept ready, all are
+// packed, and those that were used of late ready as well.
 type shard struct {
-	mu      sync.RWMutex
-	entries table // at most as many as most
-	most    int
-	hits    atomic.Uint64
-	refused atomic.Uint64
-	unknown unknowns
-	flights map[string]*flight
+	mu         sync.RWMutex
+	entries    table // those that are ready, at most as many as most
+	most       int
+	packs      bool
+	packed     slab.Table // at most as many as mostPacked, which is more than most
+	mostPacked int
+	hits       atomic.Uint64
+	unpacked   atomic.Uint64
+	refused    atomic.Uint64
+	unknown    unknowns
+	flights    map[string]*flight
 }
 
-// newShards spreads size sessions and unknown credentials over as many locks as
-// is worth it.
-func newShards(size, unknown int) []shard {
-	n := 1 << bits.Len(uint(min(size/256, 255)))
+// newShards spreads sessions and unknown credentials over as many locks as is
+// worth it.
+func newShards(o *SessionOptions) []shard {
+	n := 1 << bits.Len(uint(min(o.Size/256, 255)))
 	all := make([]shard, n)
 	for i := range all {
+		size := (o.Size + n - 1) / n
+		ready := min((o.Ready+n-1)/n, size)
 		all[i] = shard{
-			most:    (size + n - 1) / n,
-			unknown: unknowns{byHash: make(map[uint64]unknownKey), most: (unknown + n - 1) / n},
+			most: ready, packs: ready < size, mostPacked: size,
+			unknown: unknowns{byHash: make(map[uint64]unknownKey), most: (o.UnknownSize + n - 1) / n},
 			flights: make(map[string]*flight),
 		}
 	}
@@ -80,10 +99,17 @@ func newShards(size, unknown int) []shard {
 
 // get returns the entry of a credential, or nil.
 func (sh *shard) get(hash uint64, token []byte, sc *scope) *entry {
+	var record []byte
 	sh.mu.RLock()
 	e := sh.entries.find(hash)
+	if e == nil {
+		record = sh.find(hash)
+	}
 	sh.mu.RUnlock()
-	if e == nil || e.token() != string(token) || e.scope != sc && e.scope.org != sc.org {
+	if record != nil {
+		return sh.prepare(hash, record, token, sc)
+	}
+	if e == nil || !e.isOf(token, sc) {
 		return nil
 	}
 	if !e.used.Load() { // most often it is: a write would cost every core its copy
@@ -92,17 +118,19 @@ func (sh *shard) get(hash uint64, token []byte, sc *scope) *entry {
 	return e
 }
 
-// put keeps an entry, in place of the one that was found by the same hash, or
-// else of one that has not been used for a while.
+// put keeps an entry.
 func (sh *shard) put(hash uint64, e *entry) {
+	var record []byte
+	if sh.packs {
+		var room [512]byte // for most
+		record = e.pack(room[:0])
+	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh.entries.find(hash) != nil {
-		e.used.Store(true)
-	} else if sh.entries.n >= sh.most {
-		sh.entries.evict()
+	if sh.packs {
+		sh.keepPacked(hash, record)
 	}
-	sh.entries.set(hash, e)
+	sh.ready(hash, e)
 }
 
 // forget drops the entry that is found by a hash, if there is one.
@@ -110,6 +138,9 @@ func (sh *shard) forget(hash uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.entries.remove(hash)
+	if i := sh.packed.Find(hash); i >= 0 {
+		sh.packed.Remove(i)
+	}
 }
 
 // sweep drops entries that were loaded before oldest.
@@ -117,6 +148,7 @@ func (sh *shard) sweep(oldest time.Duration) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.entries.sweep(oldest)
+	sh.packed.Sweep(func(record []byte) bool { return loadedOf(record) < oldest })
 }
 
 func (sh *shard) addTo(st *Stats) {
@@ -124,6 +156,7 @@ func (sh *shard) addTo(st *Stats) {
 	defer sh.mu.RUnlock()
 	st.Hits += sh.hits.Load()
 	st.Unknown += sh.refused.Load()
-	st.Entries += sh.entries.n
+	st.Unpacked += sh.unpacked.Load()
+	st.Entries += max(sh.entries.n, sh.packed.Len())
 	st.Unknowns += len(sh.unknown.byHash)
 }

@@ -86,13 +86,14 @@ func (t *table) free(i int) {
 	t.n--
 }
 
-// evict takes an entry out. The hand passes one that was used since it came by
-// last; after one round all have been spared once. There must be an entry.
-func (t *table) evict() {
+// evict takes an entry out and returns its hash. The hand passes one that was
+// used since it came by last; after one round all have been spared once. There
+// must be an entry.
+func (t *table) evict() uint64 {
 	for ; ; t.hand = t.next(t.hand) {
-		if e := t.places[t.hand].entry; e != nil && !e.used.Swap(false) {
+		if p := t.places[t.hand]; p.entry != nil && !p.entry.used.Swap(false) {
 			t.free(t.hand)
-			return
+			return p.hash
 		}
 	}
 }
