@@ -65,6 +65,8 @@ var rooms = []room{
 	{"internal/certs", nil, nil},
 	{"internal/config", []string{"internal/secret"}, []string{yaml}},
 	{"internal/event", []string{"internal/definition"}, []string{fasthttp}},
+	{"internal/event/webhook", []string{"internal/event", "internal/guard"}, nil},
+	{"internal/event/handling", []string{"internal/event", "internal/event/webhook", "internal/definition", "internal/definition/handlers"}, nil},
 	{"internal/keystore", []string{"internal/definition", "internal/slab"}, []string{valkey}},
 	{"internal/counter", []string{"internal/counter/...", "internal/slab", "internal/rawio"}, []string{valkey}},
 	{"internal/counter/frames", nil, nil},

@@ -1,0 +1,172 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/event"
+)
+
+// maxBody is the longest message that is sent, in bytes.
+const maxBody = 64 << 10
+
+// A member is one of a message's, by its name in JSON and in templates.
+type member struct{ name, inTemplate, value string }
+
+// membersOf returns what a message says of an event, its name first.
+func membersOf(e *event.Event) []member {
+	message := []member{{"event", "", string(e.Name)}, {"message", "Message", messageOf(e)}}
+	switch e.Name {
+	case event.TriggerExceeded:
+		return append(message, member{"org", "OrgID", e.Org}, member{"key", "Key", e.Key},
+			member{"trigger_limit", "TriggerLimit", strconv.Itoa(e.Trigger.Limit)},
+			member{"usage_percentage", "UsagePercentage", strconv.Itoa(e.Trigger.Usage)})
+	case event.HostDown, event.HostUp:
+		u := upstreamOf(e)
+		return append(message, member{"url", "URL", u.URL}, member{"response_code", "ResponseCode", strconv.Itoa(u.Status)},
+			member{"tcp_error", "TCPError", u.Error}, member{"host", "Host", u.Host}, member{"api_id", "APIID", e.API})
+	case event.BreakerTripped, event.BreakerReset, event.BreakerTriggered:
+		u := upstreamOf(e)
+		message = append(message, member{"api_id", "APIID", e.API}, member{"path", "Path", u.Path})
+		if e.Name == event.BreakerTriggered {
+			message = append(message, member{"Status", "CircuitEvent", openOrClosed(u.Open)})
+		}
+		return message
+	}
+	origin := ""
+	if e.Origin.IsValid() {
+		origin = e.Origin.String()
+	}
+	return append(message, member{"path", "Path", e.Path}, member{"origin", "Origin", origin},
+		member{"key", "Key", e.Key}, member{"reason", "Reason", e.Detail})
+}
+
+func upstreamOf(e *event.Event) event.Upstream {
+	if e.Upstream == nil {
+		return event.Upstream{}
+	}
+	return *e.Upstream
+}
+
+func openOrClosed(open bool) string {
+	if open {
+		return "open"
+	}
+	return "closed"
+}
+
+// messageOf is what receivers of comparable gateways' messages know.
+func messageOf(e *event.Event) string {
+	switch e.Name {
+	case event.QuotaExceeded:
+		return "Key Quota Limit Exceeded"
+	case event.AuthFailure:
+		return "Auth Failure"
+	case event.VersionFailure:
+		return "Attempted access to disallowed version / path."
+	case event.OrgQuotaExceeded:
+		return "Organisation quota has been exceeded"
+	case event.OrgRateLimitExceeded:
+		return "Organisation rate limit has been exceeded"
+	case event.TriggerExceeded:
+		return "Quota trigger reached"
+	case event.TokenCreated:
+		return "Key generated."
+	case event.TokenUpdated:
+		return "Key modified."
+	case event.TokenDeleted:
+		return "Key deleted."
+	case event.KeyExpired:
+		if strings.Contains(e.Detail, "inactive") {
+			return "Attempted access from inactive key."
+		}
+		return "Attempted access from expired key."
+	}
+	return e.Detail
+}
+
+// usual is the message of a hook without a template.
+func usual(e *event.Event) []byte {
+	var b bytes.Buffer
+	for i, m := range membersOf(e) {
+		b.WriteByte("{,"[min(i, 1)])
+		b.Write(quoted(m.name))
+		b.WriteByte(':')
+		b.Write(quoted(m.value))
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// quoted returns a text as JSON.
+func quoted(s string) []byte {
+	text, _ := json.Marshal(s) // a text always can be
+	return text
+}
+
+// A Template makes messages of events. It never changes.
+type Template struct{ parsed *template.Template }
+
+// ParseTemplate reads a template in the form of text/template. It may use .Type,
+// the event's name, .TimeStamp, in RFC 3339, and .Meta.Name for what the event
+// tells.
+func ParseTemplate(name, text string) (*Template, error) {
+	parsed, err := template.New(name).Option("missingkey=zero").Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading a template: %w", err)
+	}
+	t := &Template{parsed}
+	if _, err := t.render(&event.Event{Name: event.QuotaExceeded}, true); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// data is what a template sees.
+type data struct {
+	Type      string
+	TimeStamp string
+	Meta      map[string]string
+}
+
+// render makes the message of an event. In one that is JSON, values are written
+// so that they can stand between quotes and nowhere end them.
+func (t *Template) render(e *event.Event, isJSON bool) ([]byte, error) {
+	meta := make(map[string]string)
+	for _, m := range membersOf(e) {
+		if m.inTemplate != "" {
+			meta[m.inTemplate] = within(m.value, isJSON)
+		}
+	}
+	out := &bounded{}
+	d := data{Type: string(e.Name), TimeStamp: e.At.UTC().Format(time.RFC3339), Meta: meta}
+	if err := t.parsed.Execute(out, d); err != nil {
+		return nil, fmt.Errorf("filling in a template: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func within(value string, isJSON bool) string {
+	if !isJSON {
+		return value
+	}
+	text := quoted(value)
+	return string(text[1 : len(text)-1])
+}
+
+// bounded takes as much as a message may have.
+type bounded struct{ bytes.Buffer }
+
+// Write adds b, or fails when the message gets too long.
+func (w *bounded) Write(b []byte) (int, error) {
+	if w.Len()+len(b) > maxBody {
+		return 0, errors.New("the message is longer than 64 KiB")
+	}
+	return w.Buffer.Write(b)
+}
