@@ -50,6 +50,7 @@ var rooms = []room{
 	{"internal/definition/upstreams", []string{"internal/definition/object", "internal/definition/pattern"}, nil},
 	{"internal/definition/caching", []string{"internal/definition/object", "internal/definition/pattern"}, nil},
 	{"internal/definition/paths", []string{"internal/definition/object", "internal/definition/pattern"}, nil},
+	{"internal/definition/handlers", []string{"internal/definition/object"}, nil},
 	{"internal/definition/origin", []string{"internal/definition/object"}, nil},
 	{"internal/definition/rates", []string{"internal/definition/object", "internal/definition/pattern"}, nil},
 	{"internal/definition/renewal", []string{"internal/definition/object"}, nil},
