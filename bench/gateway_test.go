@@ -91,7 +91,7 @@ func newWorld(tb testing.TB, s settings) *world {
 	bus := event.NewBus(1024)
 	observer := observe.New(observe.Options{Version: "bench", Usage: usage.New(), Access: lines, Events: bus, Log: log})
 	pools := upstream.NewPools()
-	limiter := limit.New(s.counter, log)
+	limiter := limit.New(limit.Options{Counter: s.counter, Log: log})
 	trusted := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	w.gateway = gateway.New(gateway.Deps{
 		Config: gateway.Config{Wire: wireConfig(), Trusted: trusted, ShowReason: true, ReloadCPU: s.reloadCPU},

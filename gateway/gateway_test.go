@@ -41,7 +41,7 @@ func serve(t *testing.T) (*gateway.Gateway, string) {
 	})
 	watch := observe.New(observe.Options{Version: "test", Log: log})
 	pools := upstream.NewPools()
-	limiter := limit.New(counter.NewMemory(nil), log)
+	limiter := limit.New(limit.Options{Counter: counter.NewMemory(nil), Log: log})
 	g := gateway.New(gateway.Deps{
 		Config: gateway.Config{Wire: wire.Config{
 			MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 1 << 20,

@@ -69,8 +69,11 @@ var requestStages = []stageMaker{
 	{"graphql", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
 		return s.GraphQL.Compile(def)
 	}},
-	{"limit", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
-		return s.Limit.Compile(def), nil
+	{"limit", func(s *Stages, def *definition.API, v *definition.Version) (pipeline.Stage, error) {
+		return s.Limit.Compile(def, v)
+	}},
+	{"apilimit", func(s *Stages, def *definition.API, v *definition.Version) (pipeline.Stage, error) {
+		return s.Limit.CompileShared(def, v)
 	}},
 	{"transform", func(_ *Stages, def *definition.API, v *definition.Version) (pipeline.Stage, error) {
 		return transform.CompileRequest(def, v)

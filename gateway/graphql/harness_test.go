@@ -88,7 +88,7 @@ func newWorld(t testing.TB) *world {
 	})
 	watch := observe.New(observe.Options{Version: "test", Log: log})
 	pools := upstream.NewPools()
-	limiter := limit.New(counter.NewMemory(nil), log)
+	limiter := limit.New(limit.Options{Counter: counter.NewMemory(nil), Log: log})
 	w.graphql = graphql.New(graphql.Options{
 		MaxBody: 192 << 10, BatchMax: 100, Ceilings: ceilings, Cache: 8 << 20, RefusedCache: 1 << 20, Rate: limiter.Rate, Log: log,
 	})

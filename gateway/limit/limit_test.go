@@ -41,13 +41,20 @@ func grantOf(rate, quota int64) *pipeline.Grant {
 
 func memoryAtStart() *counter.Memory { return counter.NewMemory(func() time.Time { return start }) }
 
+func limiter(c counter.Counter) *Limiter { return New(Options{Counter: c, Waiting: 10, Log: quiet()}) }
+
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func compiled(t testing.TB, c counter.Counter) pipeline.Stage {
 	t.Helper()
-	s := New(c, quiet()).Compile(&definition.API{})
-	if s == nil {
-		t.Fatal("an API with keys has no limits")
+	return stageOf(t, limiter(c))
+}
+
+func stageOf(t testing.TB, l *Limiter) pipeline.Stage {
+	t.Helper()
+	s, err := l.Compile(&definition.API{}, nil)
+	if s == nil || err != nil {
+		t.Fatalf("an API with keys has no limits: %v", err)
 	}
 	return s
 }
@@ -65,8 +72,8 @@ func TestStageIsLeftOutWhereNothingIsCounted(t *testing.T) {
 		{"both off", definition.API{DisableRateLimit: true, DisableQuota: true}, false},
 		{"rate off, quota skipped", definition.API{DisableRateLimit: true, SkipQuota: true}, false},
 	} {
-		if got := New(memoryAtStart(), quiet()).Compile(&c.def) != nil; got != c.want {
-			t.Errorf("%s: there is a stage: %v, want %v", c.name, got, c.want)
+		if s, err := limiter(memoryAtStart()).Compile(&c.def, nil); (s != nil) != c.want || err != nil {
+			t.Errorf("%s: there is a stage: %v, want %v (%v)", c.name, s != nil, c.want, err)
 		}
 	}
 }
@@ -179,8 +186,8 @@ func TestTheRateMayBeCountedBeforeTheQuota(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			memory := memoryAtStart()
-			l := New(memory, quiet())
-			s := l.Compile(&definition.API{})
+			l := limiter(memory)
+			s := stageOf(t, l)
 			for i, step := range c.steps {
 				ex, v := exchange(c.grant), pipeline.Next
 				if step.rate > 0 {
@@ -216,11 +223,11 @@ func reasonOf(ex *pipeline.Exchange) string {
 
 func TestAnOutageBetweenTheTwoTakesRefuses(t *testing.T) {
 	ex := exchange(grantOf(5, 5))
-	if v := New(memoryAtStart(), quiet()).Rate(ex); v != pipeline.Next || ex.Rated != 1 || ex.Counts[ex.Grant.Rate].Remaining != 4 {
+	if v := limiter(memoryAtStart()).Rate(ex); v != pipeline.Next || ex.Rated != 1 || ex.Counts[ex.Grant.Rate].Remaining != 4 {
 		t.Fatalf("verdict %d, rated %d, counts %v", v, ex.Rated, ex.Counts)
 	}
-	away := New(broken{counter.ErrUnavailable}, quiet())
-	if v := away.Compile(&definition.API{}).Handle(ex); v != pipeline.Rejected || ex.Rejection.Status != 503 || ex.Counted {
+	away := limiter(broken{counter.ErrUnavailable})
+	if v := stageOf(t, away).Handle(ex); v != pipeline.Rejected || ex.Rejection.Status != 503 || ex.Counted {
 		t.Errorf("verdict %d, counted %v", v, ex.Counted)
 	}
 	first := exchange(grantOf(5, 5))
@@ -230,8 +237,8 @@ func TestAnOutageBetweenTheTwoTakesRefuses(t *testing.T) {
 }
 
 func TestCallsWithoutLimitsPass(t *testing.T) {
-	l := New(broken{errors.New("asked")}, quiet())
-	s := l.Compile(&definition.API{})
+	l := limiter(broken{errors.New("asked")})
+	s := stageOf(t, l)
 	for name, grant := range map[string]*pipeline.Grant{"no key": nil, "no limit": grantOf(0, 0)} {
 		ex := exchange(grant)
 		ex.Calls = 5
@@ -262,7 +269,7 @@ func TestCallsThatCannotBeCountedAreRefusedAsAnOutage(t *testing.T) {
 		{counter.ErrNotCounter, 1},
 	} {
 		var log bytes.Buffer
-		s := New(broken{c.err}, slog.New(slog.NewTextHandler(&log, nil))).Compile(&definition.API{})
+		s, _ := New(Options{Counter: broken{c.err}, Log: slog.New(slog.NewTextHandler(&log, nil))}).Compile(&definition.API{}, nil)
 		for range 20 {
 			ex := exchange(grantOf(5, 5))
 			ex.KeyName = "0123456789ab"
@@ -303,8 +310,8 @@ func TestRetryAfterIsWholeSecondsWithinThePeriod(t *testing.T) {
 }
 
 func TestCountingDoesNotAllocate(t *testing.T) {
-	l := New(memoryAtStart(), quiet())
-	s := l.Compile(&definition.API{})
+	l := limiter(memoryAtStart())
+	s := stageOf(t, l)
 	for name, grant := range map[string]*pipeline.Grant{"admitted": grantOf(1<<30, 1<<40), "refused": grantOf(1, 1<<40)} {
 		ex := exchange(grant)
 		if n := testing.AllocsPerRun(1000, func() { s.Handle(ex) }); n != 0 {

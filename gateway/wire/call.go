@@ -66,6 +66,11 @@ func (call *Call) Interrupt() {
 	}
 }
 
+// Gone tells whether the client is known to have ended the connection. Of one
+// that has sent more behind its request that is not known, nor everywhere with
+// TLS. It is for the goroutine that handles the call.
+func (call *Call) Gone() bool { return call.conn != nil && call.conn.sock.ended() }
+
 // End returns when the call ended, which is when it is first asked: whoever
 // needs that time gets the same one.
 func (call *Call) End() time.Time {

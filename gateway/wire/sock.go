@@ -201,6 +201,21 @@ func (s *sock) stepWrite(fd uintptr) bool {
 	return true
 }
 
+// ended tells whether the other end has closed the connection and has left
+// nothing to read. It takes nothing and does not wait.
+func (s *sock) ended() bool {
+	if s.held {
+		return rawio.Ended(s.fd)
+	}
+	raw := rawio.Conn(s.below())
+	if raw == nil || !rawio.Supported {
+		return false
+	}
+	over := false
+	err := raw.Control(func(fd uintptr) { over = rawio.Ended(fd) })
+	return over && err == nil
+}
+
 // cut ends the connection under whoever uses it. It does not wait for them, as
 // closing it would.
 func (s *sock) cut() {

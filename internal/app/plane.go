@@ -73,7 +73,7 @@ func newPlane(p planeParts) (*plane, error) {
 
 func (pl *plane) stages(p planeParts) gateway.Stages {
 	g, u := p.cfg.Gateway, p.cfg.Upstream
-	limiter := limit.New(p.stores.counters, p.log)
+	limiter := limit.New(limit.Options{Counter: p.stores.counters, Naming: p.stores.naming, Waiting: 1000, Log: p.log})
 	pl.graphql = graphql.New(graphqlOptions(p, limiter))
 	return gateway.Stages{
 		Auth:     auth.New(pl.sessions, p.cfg.Keys.MinLength),

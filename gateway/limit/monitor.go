@@ -1,0 +1,80 @@
+package limit
+
+import (
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/event"
+)
+
+// Events takes what happens, without waiting.
+type Events interface{ Raise(e event.Event) }
+
+// Monitor tells when quotas are used up to a threshold. Every call leaves another
+// rest of the quota, over all gateways, so exactly one call of a period reaches a
+// threshold, and nothing need be remembered for that.
+type Monitor struct {
+	Events Events
+	Global float64 // percentage that is told for all quotas; 0: none
+	Keys   bool    // quotas of keys are watched
+	Orgs   bool    // quotas of organisations are watched
+}
+
+// A use is what calls left of a quota.
+type use struct {
+	max   int64
+	left  int64
+	calls int64 // that were just counted
+}
+
+// reaches tells whether the calls reached a percentage of the quota that those
+// before them had not reached.
+func (u use) reaches(percent float64) bool {
+	used := u.max - u.left
+	line := percent * float64(u.max)
+	return percent > 0 && float64(used)*100 >= line && float64(used-u.calls)*100 < line
+}
+
+// percent is how much is used, in whole percent.
+func (u use) percent() int { return int(float64(u.max-u.left) * 100 / float64(u.max)) }
+
+// watch raises an event for each threshold that a use reaches. facts is the event
+// but for what the use tells.
+func (m *Monitor) watch(u use, own []float64, facts *event.Event) {
+	if m.Global > 0 && u.reaches(m.Global) {
+		m.raise(u, m.Global, facts)
+	}
+	for _, percent := range own {
+		if percent != m.Global && u.reaches(percent) {
+			m.raise(u, percent, facts)
+		}
+	}
+}
+
+func (m *Monitor) raise(u use, percent float64, facts *event.Event) {
+	e := *facts
+	e.Name, e.Detail = event.TriggerExceeded, "Quota trigger reached"
+	e.Trigger = event.Trigger{Limit: int(percent), Usage: u.percent()}
+	m.Events.Raise(e)
+}
+
+// watchKey looks at what a request's calls left of the quota of its key.
+func (l *Limiter) watchKey(ex *pipeline.Exchange) {
+	g := ex.Grant
+	if !l.monitor.Keys || ex.Dry || g == nil || g.Quota < 0 {
+		return
+	}
+	var own []float64
+	if sp := g.Special; sp != nil {
+		own = sp.Triggers
+	}
+	if l.monitor.Global <= 0 && len(own) == 0 {
+		return
+	}
+	u := useOf(&g.Limits()[g.Quota], &ex.Counts[g.Quota], calls(ex))
+	facts := event.Event{At: ex.Started, API: ex.API.Definition.ID, Key: ex.KeyName, Org: ex.Session.OrgID}
+	l.monitor.watch(u, own, &facts)
+}
+
+func useOf(limit *counter.Limit, count *counter.Count, calls int) use {
+	return use{max: limit.Max, left: count.Remaining, calls: int64(calls)}
+}

@@ -1,0 +1,105 @@
+package limit
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+)
+
+// A room is where requests wait that are over the rate of their key, as long as
+// there is room.
+type room struct {
+	most   int64 // requests that may wait at the same time
+	inside atomic.Int64
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newRoom(most int) *room { return &room{most: int64(most), closed: make(chan struct{})} }
+
+// enter takes a place, unless all are taken.
+func (r *room) enter() bool {
+	if r.inside.Add(1) <= r.most {
+		return true
+	}
+	r.inside.Add(-1)
+	return false
+}
+
+func (r *room) leave() { r.inside.Add(-1) }
+
+// close ends all waiting, and any that would begin.
+func (r *room) close() { r.once.Do(func() { close(r.closed) }) }
+
+// Stop ends the waiting of requests that are over their rate: they are refused at
+// once. The gateway calls it when it begins to stop.
+func (l *Limiter) Stop() { l.waiting.close() }
+
+// Waiting returns how many requests wait for their rate.
+func (l *Limiter) Waiting() int { return int(l.waiting.inside.Load()) }
+
+// A waiting is how often a request has waited, and whether it has a place for it.
+type waiting struct {
+	tries  int
+	placed bool
+}
+
+// again waits until the request may try again, and returns false when it may not:
+// it has tried as often as its key may, too many wait already, its client is gone
+// or the gateway stops. A request that is only thought of does not wait.
+func (w *waiting) again(l *Limiter, ex *pipeline.Exchange) bool {
+	if ex.Grant == nil || ex.Grant.Special == nil || ex.Dry {
+		return false
+	}
+	t := ex.Grant.Special.Throttle
+	if w.tries >= t.Retries || t.Interval <= 0 {
+		return false
+	}
+	if !w.placed {
+		if w.placed = l.waiting.enter(); !w.placed {
+			return false
+		}
+	}
+	w.tries++
+	return l.waiting.pass(t.Interval, ex)
+}
+
+// end gives the place back.
+func (w *waiting) end(l *Limiter) {
+	if w.placed {
+		l.waiting.leave()
+	}
+}
+
+// glance is how often it is looked whether a client that waits is still there.
+const glance = 100 * time.Millisecond
+
+var timers = sync.Pool{New: func() any {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}}
+
+// pass lets time pass, and returns false when the client left meanwhile or the
+// gateway stops.
+func (r *room) pass(d time.Duration, ex *pipeline.Exchange) bool {
+	t := timers.Get().(*time.Timer)
+	defer func() {
+		t.Stop()
+		timers.Put(t)
+	}()
+	for ends := time.Now().Add(d); d > 0; d = time.Until(ends) {
+		t.Reset(min(d, glance))
+		select {
+		case <-t.C:
+		case <-r.closed:
+			return false
+		}
+		if ex.Call.Gone() {
+			return false
+		}
+	}
+	return true
+}
