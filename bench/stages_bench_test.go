@@ -39,15 +39,16 @@ func newGovernor(b *testing.B, w *world) *governor {
 	go func() { lines.Run(ctx); close(ended) }()
 	b.Cleanup(func() { stop(); <-ended })
 	def := w.gateway.Current().API("plain")
+	known, err := auth.New(w.sessions, 3).Compile(def)
+	if err != nil {
+		b.Fatal(err)
+	}
 	limits, err := limit.New(limit.Options{Counter: counter.NewMemory(nil), Log: log}).Compile(def, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	return &governor{
-		keyed: []pipeline.Stage{
-			auth.New(w.sessions, 3).Compile(def), access.New(access.Options{Log: log}).Compile(def),
-			limits,
-		},
+		keyed:    []pipeline.Stage{known, access.New(access.Options{Log: log}).Compile(def), limits},
 		headers:  limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}).Answer(),
 		meter:    observe.New(observe.Options{Access: lines, Log: log}).NewMeter("plain"),
 		policies: w.gateway.Current().Policies(),

@@ -1,20 +1,23 @@
-// Package auth finds out who calls: it takes the credential out of a request,
-// finds the session that it stands for, and refuses what is unknown, inactive
+// Package auth finds out who calls: it takes the credentials out of a request,
+// finds the session that they stand for, and refuses what is unknown, inactive
 // or expired.
 package auth
 
 import (
 	"errors"
 
+	"github.com/sluicegate/sluice/gateway/auth/basic"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/event"
 	"github.com/sluicegate/sluice/internal/keystore"
 )
 
+const noAccess = "Access to this API has been disallowed"
+
 var (
 	missing     = pipeline.NewRejection(pipeline.ReasonAuthMissing, 401, "Authorization field missing")
-	unknown     = pipeline.NewRejection(pipeline.ReasonAuthUnknown, 403, "Access to this API has been disallowed").Raising(event.AuthFailure)
+	unknown     = pipeline.NewRejection(pipeline.ReasonAuthUnknown, 403, noAccess).Raising(event.AuthFailure)
 	inactive    = pipeline.NewRejection(pipeline.ReasonAuthInactive, 403, "Key is inactive, please renew").Raising(event.KeyExpired)
 	expired     = pipeline.NewRejection(pipeline.ReasonAuthExpired, 401, "Key has expired, please renew").Raising(event.KeyExpired)
 	unavailable = pipeline.NewRejection(pipeline.ReasonKeyStoreUnavailable, 503, "Keys cannot be checked at the moment, please try again")
@@ -26,8 +29,9 @@ const maxToken = 4096
 
 // Auth authenticates the calls of all APIs.
 type Auth struct {
-	sessions *Sessions
-	least    int
+	sessions  *Sessions
+	least     int
+	passwords *basic.Verifier // nil: no API can ask for passwords
 }
 
 // New returns what authenticates with sessions. Credentials shorter than least
@@ -36,49 +40,71 @@ func New(sessions *Sessions, least int) *Auth {
 	return &Auth{sessions: sessions, least: least}
 }
 
-// Compile returns the stage for an API, or nil when anybody may call it.
-func (a *Auth) Compile(def *definition.API) pipeline.Stage {
-	if def.UseKeyless {
-		return nil
-	}
-	return &stage{Auth: a, modes: modesOf(def), scope: a.sessions.scopeOf(def.OrgID), strip: stripped(def)}
+// WithPasswords has passwords checked by v, and returns a. It is for whoever
+// makes a.
+func (a *Auth) WithPasswords(v *basic.Verifier) *Auth {
+	a.passwords = v
+	return a
 }
 
+// Compile returns the stage for an API, or nil when anybody may call it.
+func (a *Auth) Compile(def *definition.API) (pipeline.Stage, error) {
+	if def.UseKeyless {
+		return nil, nil
+	}
+	modes, places, err := a.modesOf(def)
+	if err != nil {
+		return nil, err
+	}
+	return &stage{Auth: a, modes: modes, scope: a.sessions.scopeOf(def.OrgID), strip: newStrip(def, places)}, nil
+}
+
+// stage has a caller pass all modes that an API asks for.
 type stage struct {
 	*Auth
 	modes []mode
-	scope scope
-	strip []string // names of the headers that are not forwarded; nil: all are
+	scope scope  // of keys that are named
+	strip *strip // nil: everything is forwarded
 }
 
-// Handle finds the session of whoever calls.
+// Handle finds the session of whoever calls: of several modes the last one's
+// counts.
 func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
-	token := s.credential(ex)
+	if v := s.pass(ex); v != pipeline.Next {
+		return v
+	}
+	if s.strip != nil {
+		s.strip.apply(ex)
+	}
+	return pipeline.Next
+}
+
+// pass has the caller pass the modes. An explanation may name the key that calls
+// instead.
+func (s *stage) pass(ex *pipeline.Exchange) pipeline.Verdict {
 	if ex.Dry && ex.KeyHash != "" {
 		return s.handleNamed(ex)
 	}
-	switch {
-	case len(token) == 0:
-		return ex.Reject(missing)
-	case len(token) < s.least || len(token) > maxToken:
-		return ex.Reject(unknown)
+	for _, m := range s.modes {
+		if v := m.Handle(ex); v != pipeline.Next {
+			return v
+		}
 	}
-	e, err := s.find(ex, token)
-	if err != nil {
-		return refuse(ex, err)
-	}
-	return s.admit(ex, token, e)
+	return pipeline.Next
 }
 
-func (s *stage) find(ex *pipeline.Exchange, token []byte) (*entry, error) {
+// lookUp finds the session of a credential, without a trace when the exchange is
+// only thought of.
+func (a *Auth) lookUp(ex *pipeline.Exchange, sc *scope, token []byte) (*entry, error) {
 	if ex.Dry {
-		return s.sessions.foresee(&s.scope, token, ex.Started)
+		return a.sessions.foresee(sc, token, ex.Started)
 	}
-	return s.sessions.find(&s.scope, token, ex.Started)
+	return a.sessions.find(sc, token, ex.Started)
 }
 
-// admit hands the exchange on with the session that was found.
-func (s *stage) admit(ex *pipeline.Exchange, token []byte, e *entry) pipeline.Verdict {
+// admit lets a caller in whose session was found, unless that is inactive or
+// past its end.
+func admit(ex *pipeline.Exchange, token []byte, e *entry) pipeline.Verdict {
 	ex.Token, ex.KeyHash, ex.KeyName, ex.Session, ex.Grants = token, e.identity(), e.name(), e.session, &e.grants
 	switch {
 	case e.off:
@@ -86,27 +112,14 @@ func (s *stage) admit(ex *pipeline.Exchange, token []byte, e *entry) pipeline.Ve
 	case e.expires > 0 && ex.Started.Unix() >= e.expires:
 		return ex.Reject(expired)
 	}
-	if s.strip != nil {
-		ex.Outgoing.Drop = s.strip
-	}
 	return pipeline.Next
-}
-
-// credential returns what the first mode finds that finds anything.
-func (s *stage) credential(ex *pipeline.Exchange) []byte {
-	for _, m := range s.modes {
-		if token := m.credential(ex); len(token) > 0 {
-			return token
-		}
-	}
-	return nil
 }
 
 // refuse answers for a credential without a session: that the store could not be
 // asked is never told as if the key were wrong.
-func refuse(ex *pipeline.Exchange, err error) pipeline.Verdict {
+func refuse(ex *pipeline.Exchange, err error, absent *pipeline.Rejection) pipeline.Verdict {
 	if errors.Is(err, keystore.ErrNotFound) {
-		return ex.Reject(unknown)
+		return ex.Reject(absent)
 	}
 	ex.RetryAfter = 1
 	return ex.Reject(unavailable)

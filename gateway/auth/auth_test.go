@@ -27,7 +27,10 @@ func TestEachKindOfCredentialGetsItsAnswer(t *testing.T) {
 	if err := st.Put(t.Context(), hasher.Hash("org1bob"), &definition.Session{Alias: "bob"}); err != nil {
 		t.Fatal(err)
 	}
-	s := New(NewSessions(options(st)), 3).Compile(&definition.API{OrgID: "org1"})
+	if err := st.Put(t.Context(), hasher.Hash("org1ann"), &definition.Session{BasicAuth: &definition.BasicAuth{Password: "hash"}}); err != nil {
+		t.Fatal(err)
+	}
+	s := compiled(t, New(NewSessions(options(st)), 3), &definition.API{OrgID: "org1"})
 	for _, c := range []struct {
 		name, header string
 		want         *pipeline.Rejection
@@ -41,6 +44,7 @@ func TestEachKindOfCredentialGetsItsAnswer(t *testing.T) {
 		{"unknown", "nobody-knows-me", unknown, ""},
 		{"mistyped", good[:len(good)-1] + "?", unknown, ""},
 		{"another scheme", "Basic " + good, unknown, ""},
+		{"the name of a user", "ann", unknown, ""},
 		{"good", good, nil, "good"},
 		{"good with scheme", "Bearer " + good, nil, "good"},
 		{"good with scheme in another case", "bEARER \t " + good + " ", nil, "good"},
@@ -95,7 +99,7 @@ func TestAStoreThatIsAwayIsNeverToldAsABadKey(t *testing.T) {
 	for _, err := range []error{keystore.ErrUnavailable, context.DeadlineExceeded, errors.New("session is not JSON")} {
 		st := newStore()
 		st.err = err
-		s := New(NewSessions(options(st)), 3).Compile(&definition.API{})
+		s := compiled(t, New(NewSessions(options(st)), 3), &definition.API{})
 		for range 3 {
 			ex := exchange("Authorization", credential.Generate(hasher.Prefix))
 			if s.Handle(ex) != pipeline.Rejected || ex.Rejection != unavailable || ex.RetryAfter != 1 {
@@ -106,7 +110,7 @@ func TestAStoreThatIsAwayIsNeverToldAsABadKey(t *testing.T) {
 }
 
 func TestKeylessAPIsHaveNoStage(t *testing.T) {
-	if New(NewSessions(options(newStore())), 3).Compile(&definition.API{UseKeyless: true}) != nil {
+	if s, err := New(NewSessions(options(newStore())), 3).Compile(&definition.API{UseKeyless: true}); s != nil || err != nil {
 		t.Error("a keyless API asks for keys")
 	}
 }
@@ -115,7 +119,7 @@ func TestTheHeaderIsConfigurable(t *testing.T) {
 	st := newStore()
 	key := issue(t, st, &definition.Session{})
 	def := &definition.API{StripAuthData: true, AuthConfigs: map[string]*definition.Auth{"authToken": {HeaderName: "x-api-KEY"}}}
-	s := New(NewSessions(options(st)), 3).Compile(def)
+	s := compiled(t, New(NewSessions(options(st)), 3), def)
 	ex := exchange("X-Api-Key", key)
 	if s.Handle(ex) != pipeline.Next {
 		t.Fatalf("refused: %+v", ex.Rejection)
@@ -133,7 +137,7 @@ func TestCredentialsAreForwardedUnlessStripped(t *testing.T) {
 	st := newStore()
 	key := issue(t, st, &definition.Session{})
 	for _, strip := range []bool{false, true} {
-		s := New(NewSessions(options(st)), 3).Compile(&definition.API{StripAuthData: strip})
+		s := compiled(t, New(NewSessions(options(st)), 3), &definition.API{StripAuthData: strip})
 		ex := exchange("Authorization", key)
 		s.Handle(ex)
 		if got := slices.Equal(ex.Outgoing.Drop, []string{"Authorization"}); got != strip {
@@ -162,7 +166,7 @@ func TestAKeyStoredInClearIsNamedByItsHash(t *testing.T) {
 	if err := st.Put(t.Context(), "geheimer-schluessel", &definition.Session{}); err != nil {
 		t.Fatal(err)
 	}
-	s := New(NewSessions(o), 3).Compile(&definition.API{})
+	s := compiled(t, New(NewSessions(o), 3), &definition.API{})
 	ex := exchange("Authorization", "geheimer-schluessel")
 	if s.Handle(ex) != pipeline.Next {
 		t.Fatalf("refused: %+v", ex.Rejection)
@@ -176,7 +180,7 @@ func TestAuthenticationDoesNotAllocate(t *testing.T) {
 	st := newStore()
 	good := issue(t, st, &definition.Session{})
 	past := issue(t, st, &definition.Session{Expires: 1})
-	s := New(NewSessions(options(st)), 3).Compile(&definition.API{StripAuthData: true})
+	s := compiled(t, New(NewSessions(options(st)), 3), &definition.API{StripAuthData: true})
 	for name, value := range map[string]string{
 		"good": "Bearer " + good, "missing": "", "malformed": good + "x", "unknown": "nobody-knows-me", "expired": past,
 	} {
@@ -190,7 +194,7 @@ func TestAuthenticationDoesNotAllocate(t *testing.T) {
 func BenchmarkAuth(b *testing.B) {
 	st := newStore()
 	good := issue(b, st, &definition.Session{})
-	s := New(NewSessions(options(st)), 3).Compile(&definition.API{})
+	s := compiled(b, New(NewSessions(options(st)), 3), &definition.API{})
 	for _, c := range []struct{ name, value string }{
 		{"good", "Bearer " + good}, {"missing", ""}, {"malformed", good + "x"},
 	} {

@@ -46,7 +46,7 @@ func (s *Sessions) named(sc *scope, identity string, at time.Time) (*entry, erro
 func (s *stage) handleNamed(ex *pipeline.Exchange) pipeline.Verdict {
 	e, err := s.sessions.named(&s.scope, ex.KeyHash, ex.Started)
 	if err != nil {
-		return refuse(ex, err)
+		return refuse(ex, err, unknown)
 	}
-	return s.admit(ex, nil, e)
+	return admit(ex, nil, e)
 }

@@ -51,7 +51,7 @@ func (f *flight) isCurrent(e *epochs) bool {
 // that came when the look-up was almost over may know of a change that this one
 // missed: it looks again.
 func (s *Sessions) join(sh *shard, w *wanted, check uint64) (*entry, error) {
-	key := w.org + "\x00" + string(w.token)
+	key := w.name()
 	for attempt := 1; ; attempt++ {
 		sh.mu.Lock()
 		f := sh.flights[key]
@@ -78,6 +78,14 @@ func (s *Sessions) join(sh *shard, w *wanted, check uint64) (*entry, error) {
 		s.remember(sh, w, f, check)
 	}
 	return f.entry, f.err
+}
+
+// name tells one credential that is looked up from all others.
+func (w *wanted) name() string {
+	if w.users {
+		return w.org + "\x01" + string(w.token)
+	}
+	return w.org + "\x00" + string(w.token)
 }
 
 // load looks a credential up, again when it changes meanwhile.
@@ -133,7 +141,7 @@ func (s *Sessions) enter(lane chan struct{}) error {
 func (s *Sessions) ask(ctx context.Context, w *wanted) (*entry, trail, error) {
 	var seen trail
 	for i := range maxCandidates {
-		text, ok := s.opts.Hasher.Candidate(nil, w.token, w.org, i)
+		text, ok := s.candidate(w, i)
 		if !ok {
 			break
 		}
@@ -143,6 +151,8 @@ func (s *Sessions) ask(ctx context.Context, w *wanted) (*entry, trail, error) {
 		seen.add(slot, m)
 		session, err := s.opts.Store.Get(ctx, identity)
 		switch {
+		case err == nil && session.HasPassword() != w.users:
+			// The name of a user opens nothing by itself, and a key is no user.
 		case err == nil:
 			found := trail{}
 			found.add(slot, m)
@@ -152,6 +162,14 @@ func (s *Sessions) ask(ctx context.Context, w *wanted) (*entry, trail, error) {
 		}
 	}
 	return nil, seen, keystore.ErrNotFound
+}
+
+// candidate returns the i-th identity under which a session may be stored.
+func (s *Sessions) candidate(w *wanted, i int) ([]byte, bool) {
+	if w.users {
+		return s.opts.Hasher.UserCandidate(nil, w.token, w.org, i)
+	}
+	return s.opts.Hasher.Candidate(nil, w.token, w.org, i)
 }
 
 func (s *Sessions) newEntry(w *wanted, identity string, session *definition.Session, m mark) *entry {

@@ -1,18 +1,58 @@
 package auth
 
 import (
+	"fmt"
+
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// A mode is one place where a credential may stand. Its credential is empty when
-// there is none; it may alias the request. It does not allocate.
+// A mode is one way in which callers say who they are. When it lets a request
+// pass it has set whose it is: Token, KeyHash, KeyName, Session and Grants, all of
+// them, in place of what a mode before it set. It does not allocate for callers
+// that it knows.
 type mode interface {
-	credential(ex *pipeline.Exchange) []byte
+	pipeline.Stage
+	pipeline.Explainer
 }
 
-// modesOf returns the modes that a definition asks for, in the order in which
-// they are tried: the first that finds a credential decides.
-func modesOf(def *definition.API) []mode {
-	return []mode{newToken(def.Token())}
+// way is a mode that definitions can ask for.
+type way struct {
+	base  string // its name in base_identity_provided_by
+	asks  func(*definition.API) bool
+	make  func(*Auth, *definition.API, source) (mode, error)
+	place func(*definition.API) *definition.Auth // where its credential stands
+}
+
+// ways lists every mode, in the order in which callers pass them.
+var ways = []way{
+	{"basic_auth_user", func(def *definition.API) bool { return def.UseBasicAuth }, newPasswordMode, func(def *definition.API) *definition.Auth { return def.Place("basic") }},
+	{"auth_token", (*definition.API).UsesToken, newTokenMode, (*definition.API).Token},
+}
+
+// modesOf makes the modes that a definition asks for, and tells where their
+// credentials stand. The mode whose session counts is the last: the one that
+// base_identity_provided_by names, or else the last of ways.
+func (a *Auth) modesOf(def *definition.API) (modes []mode, places []*definition.Auth, err error) {
+	var base mode
+	for _, w := range ways {
+		if !w.asks(def) {
+			continue
+		}
+		place := w.place(def)
+		m, err := w.make(a, def, newSource(place))
+		if err != nil {
+			return nil, nil, fmt.Errorf("authentication by %s: %w", w.base, err)
+		}
+		places = append(places, place)
+		if w.base == def.BaseIdentity {
+			base = m
+			continue
+		}
+		modes = append(modes, m)
+	}
+	if base != nil {
+		modes = append(modes, base)
+	}
+	return modes, places, nil
 }

@@ -148,12 +148,18 @@ func (s *Sessions) Stats() Stats {
 // scope is the organisation in whose name credentials are looked up: one that
 // was named by hand may be another key in another organisation.
 type scope struct {
-	org  string
-	salt uint64
+	org   string
+	salt  uint64
+	users bool // credentials are names of users: their sessions have passwords, and no others do
 }
 
 func (s *Sessions) scopeOf(org string) scope {
 	return scope{org: org, salt: maphash.String(s.seed, "org:"+org)}
+}
+
+// usersOf is scopeOf for names of users.
+func (s *Sessions) usersOf(org string) scope {
+	return scope{org: org, salt: maphash.String(s.seed, "users:"+org), users: true}
 }
 
 // find returns the session of a credential. The error is keystore.ErrNotFound

@@ -168,4 +168,14 @@ func exchange(header, value string) *pipeline.Exchange {
 	return pipeline.For(call)
 }
 
+// compiled is the stage of an API.
+func compiled(t testing.TB, a *Auth, def *definition.API) pipeline.Stage {
+	t.Helper()
+	s, err := a.Compile(def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func text(n int) string { return strconv.Itoa(n) }

@@ -1,12 +1,56 @@
 package auth
 
-import "github.com/sluicegate/sluice/internal/definition"
+import (
+	"slices"
 
-// stripped returns the canonical names of the headers that a definition wants to
-// keep from the upstream, because credentials come in them.
-func stripped(def *definition.API) []string {
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// strip takes credentials out of what goes upstream. What the client sent stays
+// as it is, so that variables still know the token.
+type strip struct {
+	headers []string // canonical names
+	params  []string
+	cookies []string // what the names begin with
+}
+
+// newStrip returns what takes the credentials at places out, or nil when the
+// definition lets them pass.
+func newStrip(def *definition.API, places []*definition.Auth) *strip {
 	if !def.StripAuthData {
 		return nil
 	}
-	return []string{headerOf(def.Token())}
+	s := &strip{}
+	for _, place := range places {
+		s.headers = addName(s.headers, headerOf(place)) // also one that is not looked at
+		s.cookies = addName(s.cookies, orHeader(place.CookieName, place))
+		if place.UseParam {
+			s.params = addName(s.params, orHeader(place.ParamName, place))
+		}
+	}
+	return s
+}
+
+func addName(names []string, name string) []string {
+	if slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
+}
+
+func (s *strip) apply(ex *pipeline.Exchange) {
+	if out := &ex.Outgoing; out.Drop == nil {
+		out.Drop = s.headers
+	} else {
+		for _, name := range s.headers {
+			out.AlsoDrop(name)
+		}
+	}
+	for _, name := range s.params {
+		stripParameter(ex, name)
+	}
+	for _, name := range s.cookies {
+		stripCookie(ex, name)
+	}
 }

@@ -1,60 +1,51 @@
 package auth
 
 import (
-	"bytes"
-	"net/textproto"
+	"strconv"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// token is a credential in a header, with or without "Bearer" before it.
-type token struct {
-	header string
-	usual  bool // header is Authorization, which is found without looking at the others
+// tokenMode takes a token for a key's: in a cookie, a parameter or a header, with
+// or without "Bearer" before it.
+type tokenMode struct {
+	*Auth
+	source
+	scope scope
 }
 
-func newToken(conf *definition.Auth) *token {
-	header := headerOf(conf)
-	return &token{header: header, usual: header == "Authorization"}
+func newTokenMode(a *Auth, def *definition.API, from source) (mode, error) {
+	return &tokenMode{Auth: a, source: from, scope: a.sessions.scopeOf(def.OrgID)}, nil
 }
 
-// headerOf returns the canonical name of the header that holds the credential.
-func headerOf(conf *definition.Auth) string { return textproto.CanonicalMIMEHeaderKey(conf.Header()) }
-
-func (t *token) credential(ex *pipeline.Exchange) []byte {
-	if t.usual {
-		return withoutScheme(ex.Call.Get(wire.NameAuthorization))
+// Handle finds the session of the token.
+func (m *tokenMode) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+	token := withoutScheme(m.find(ex))
+	switch {
+	case len(token) == 0:
+		return ex.Reject(missing)
+	case len(token) < m.least || len(token) > maxToken:
+		return ex.Reject(unknown)
 	}
-	return withoutScheme(ex.Call.Header(t.header))
+	e, err := m.lookUp(ex, &m.scope, token)
+	if err != nil {
+		return refuse(ex, err, unknown)
+	}
+	return admit(ex, token, e)
 }
 
-var bearer = []byte("bearer")
-
-// withoutScheme returns a header's value without surrounding blanks and without
-// a leading "Bearer" in any case. A scheme alone is no credential.
-func withoutScheme(value []byte) []byte {
-	value = trim(value)
-	if len(value) < len(bearer) || !bytes.EqualFold(value[:len(bearer)], bearer) {
-		return value
+// Explain tells where tokens are looked for, and what is wrong with this one.
+func (m *tokenMode) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	m.source.explain(ex, f)
+	switch ex.Rejection {
+	case nil:
+	case missing:
+		f.Fix = "send the key " + m.wanted()
+	case unknown:
+		f.Fact("keys.min_length", strconv.Itoa(m.least), "", "setting")
+		f.Fix = "send a key that exists: this one is unknown, mistyped, or too short"
+	default:
+		explainEnd(ex, f)
 	}
-	rest := value[len(bearer):]
-	if len(rest) > 0 && !isBlank(rest[0]) {
-		return value // the key itself begins that way
-	}
-	return trim(rest)
 }
-
-// trim takes blanks off both ends; bytes.Trim takes four times as long.
-func trim(value []byte) []byte {
-	for len(value) > 0 && isBlank(value[0]) {
-		value = value[1:]
-	}
-	for len(value) > 0 && isBlank(value[len(value)-1]) {
-		value = value[:len(value)-1]
-	}
-	return value
-}
-
-func isBlank(c byte) bool { return c == ' ' || c == '\t' }

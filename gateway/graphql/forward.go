@@ -38,8 +38,8 @@ func (f forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 
 // dropParameters keeps what a GraphQL server could read in the URL from going up.
 func (w *work) dropParameters(ex *pipeline.Exchange) {
-	if w.decoder.HasParameters(ex.Call.Query) {
-		ex.Outgoing.Query = w.decoder.AppendOthers(ex.Outgoing.Query[:0], ex.Call.Query)
+	if query := ex.Query(); w.decoder.HasParameters(query) { // perhaps where the rest of it is written to
+		ex.Outgoing.Query = w.decoder.AppendOthers(ex.Outgoing.Query[:0], query)
 		ex.Outgoing.HasQuery = true
 	}
 }
@@ -51,7 +51,7 @@ func (w *work) expand(ex *pipeline.Exchange, r *request.Request) {
 		ex.Call.SetBody(w.out)
 		return
 	}
-	q := w.decoder.AppendOthers(ex.Outgoing.Query[:0], ex.Call.Query)
+	q := w.decoder.AppendOthers(ex.Outgoing.Query[:0], ex.Query())
 	q = request.AppendParameter(q, "query", r.Query)
 	if len(r.Operation) > 0 {
 		q = request.AppendParameter(q, "operationName", r.Operation)

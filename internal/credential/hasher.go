@@ -123,6 +123,24 @@ func (h *Hasher) Candidate(dst, token []byte, org string, i int) ([]byte, bool) 
 	return based(dst, a, org, token), true
 }
 
+// UserCandidate is Candidate for the name of a user: names stand behind their
+// organisation and nowhere else, so that nobody is taken for a user of another
+// one.
+func (h *Hasher) UserCandidate(dst, name []byte, org string, i int) ([]byte, bool) {
+	if i == 0 {
+		full := append(append(dst[:0], org...), name...)
+		return hashInPlace(full, h.algorithmOf(full), 0), true
+	}
+	legacy, form := (i-1)/2, (i-1)%2
+	if legacy >= len(h.Legacy) {
+		return dst, false
+	}
+	if form == 0 {
+		return behind(dst, h.Legacy[legacy], org, name), true
+	}
+	return based(dst, h.Legacy[legacy], org, name), true
+}
+
 // algorithmOf is what turns a full key into its identity.
 func (h *Hasher) algorithmOf(token []byte) Algorithm {
 	if h.Algorithm == None {

@@ -17,7 +17,11 @@ type feature[T any] struct {
 
 // missing lists what an API definition can ask for in vain.
 var missing = []feature[*API]{
-	{"use_basic_auth", "basic authentication", func(a *API) bool { return a.UseBasicAuth }},
+	{"basic_auth.extract_from_body", "basic authentication in the body", func(a *API) bool { return isOn(a.BasicAuth, "extract_from_body") }},
+	{"auth_configs.basic", "basic authentication elsewhere than in a header", func(a *API) bool {
+		place := a.Place("basic")
+		return a.UseBasicAuth && (place.DisableHeader || place.UseParam || place.UseCookie)
+	}},
 	{"enable_jwt", "JWT authentication", func(a *API) bool { return a.EnableJWT }},
 	{"use_oauth2", "OAuth 2.0 authentication", func(a *API) bool { return a.UseOAuth2 }},
 	{"use_mutual_tls_auth", "mutual TLS authentication", func(a *API) bool { return a.UseMutualTLS }},
@@ -36,9 +40,6 @@ var missing = []feature[*API]{
 // missingTokens lists what the place of a token can ask for in vain. An API
 // without authentication asks for none of it.
 var missingTokens = []feature[*Auth]{
-	{"disable_header", "tokens from elsewhere than a header", func(a *Auth) bool { return a.DisableHeader }},
-	{"use_param", "tokens in query parameters", func(a *Auth) bool { return a.UseParam }},
-	{"use_cookie", "tokens in cookies", func(a *Auth) bool { return a.UseCookie }},
 	{"use_certificate", "client certificates as tokens", func(a *Auth) bool { return a.UseCertificate }},
 	{"validate_signature", "request signatures", func(a *Auth) bool { return a.ValidateSignature }},
 }

@@ -14,10 +14,10 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 	graph := func(mode, more string) string {
 		return `"graphql": {"enabled": true, "schema": "type Query { a: Int }", "execution_mode": ` + mode + more + `}`
 	}
-	token := func(body string) string { return `"auth_configs": {"authToken": {` + body + `}}` }
 	asked := make(map[string]bool)
 	for _, c := range []struct{ kind, body, path, name string }{
-		{"api", `"use_basic_auth": true`, "use_basic_auth", "basic authentication"},
+		{"api", `"basic_auth": {"extract_from_body": true}`, "basic_auth.extract_from_body", "basic authentication in the body"},
+		{"api", `"use_basic_auth": true, "auth_configs": {"basic": {"use_cookie": true}}`, "auth_configs.basic", "basic authentication elsewhere than in a header"},
 		{"api", `"enable_jwt": true`, "enable_jwt", "JWT authentication"},
 		{"api", `"use_oauth2": true`, "use_oauth2", "OAuth 2.0 authentication"},
 		{"api", `"use_mutual_tls_auth": true`, "use_mutual_tls_auth", "mutual TLS authentication"},
@@ -30,9 +30,6 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 		{"api", graph(`"supergraph"`, ``), "graphql.execution_mode", "GraphQL supergraphs"},
 		{"api", graph(`"proxyOnly"`, `, "playground": {"enabled": true, "path": "/play"}`), "graphql.playground.enabled", "GraphQL playground"},
 		{"api", `"x-svc-streaming": {"streams": {"a": {}}}`, "x-svc-streaming.streams", "event streams"},
-		{"api", token(`"disable_header": true`), `auth_configs["authToken"].disable_header`, "tokens from elsewhere than a header"},
-		{"api", token(`"use_param": true`), `auth_configs["authToken"].use_param`, "tokens in query parameters"},
-		{"api", token(`"use_cookie": true`), `auth_configs["authToken"].use_cookie`, "tokens in cookies"},
 		{"api", `"auth": {"use_certificate": true}`, "auth.use_certificate", "client certificates as tokens"},
 		{"api", `"auth": {"validate_signature": true}`, "auth.validate_signature", "request signatures"},
 		{"api", version(`"expires": "2020-01-01 00:00"`), at + "expires", "version expiry"},
@@ -54,7 +51,6 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 
 		{"session", `"access_rights": {"a": {"limit": {"throttle_retry_limit": 1, "throttle_interval": 1}}}`, `access_rights["a"].limit.throttle_retry_limit`, "throttling"},
 		{"session", `"access_rights": {"a": {"endpoints": [{}, {"path": "/", "methods": [{"name": "GET", "limit": {"rate": 1, "per": 1}}]}]}}`, `access_rights["a"].endpoints[1]`, "endpoint rate limits"},
-		{"session", `"basic_auth_data": {"password": "secret"}`, "basic_auth_data.password", "basic authentication"},
 		{"session", `"jwt_data": {"secret": "secret"}`, "jwt_data.secret", "JWT authentication"},
 		{"session", `"hmac_enabled": true`, "hmac_enabled", "HMAC request signatures"},
 		{"session", `"certificate": "a"`, "certificate", "client certificates as tokens"},

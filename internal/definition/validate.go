@@ -25,14 +25,7 @@ func (a *API) Validate() error {
 	p.checkText("name", a.Name)
 	p.checkDomain(a.Domain)
 	p.checkTexts("tags", a.Tags)
-	for _, source := range object.SortedKeys(a.AuthConfigs) {
-		if auth := a.AuthConfigs[source]; auth != nil {
-			p.checkHeader(object.Entry("auth_configs", source)+".auth_header_name", auth.HeaderName)
-		}
-	}
-	if a.Auth != nil {
-		p.checkHeader("auth.auth_header_name", a.Auth.HeaderName)
-	}
+	p.checkAuth(a)
 	p.checkListen(a)
 	p.checkTarget("proxy.target_url", a.Proxy.TargetURL)
 	p.checkCalls(a)

@@ -192,7 +192,6 @@ var missingPolicies = []feature[*Policy]{
 
 // missingSessions lists what a key can ask for in vain.
 var missingSessions = []feature[*Session]{
-	{"basic_auth_data.password", "basic authentication", func(s *Session) bool { return s.BasicAuth != nil && s.BasicAuth.Password != "" }},
 	{"meta_data.rate_limit_pattern", "custom counters", func(s *Session) bool { return hasPattern(s.MetaData) }},
 }
 

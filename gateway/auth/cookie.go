@@ -1,0 +1,127 @@
+package auth
+
+import (
+	"bytes"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
+)
+
+// cutCookie returns the first pair of a Cookie header's value without the blanks
+// around it, its name, and the pairs that follow. What has no equals sign is a
+// name (RFC 6265 section 4.2.1 knows no such pair, browsers do).
+func cutCookie(list []byte) (pair, name, rest []byte) {
+	if end := bytes.IndexByte(list, ';'); end < 0 {
+		pair = list
+	} else {
+		pair, rest = list[:end], list[end+1:]
+	}
+	pair = trim(pair)
+	name = pair
+	if equals := bytes.IndexByte(pair, '='); equals >= 0 {
+		name = trim(pair[:equals])
+	}
+	return pair, name, rest
+}
+
+// cookieOf returns the value of the first cookie of a name, without the quotes
+// that may surround it; nil when there is none. It aliases the request.
+func cookieOf(call *wire.Call, name string) []byte {
+	if call.Find(wire.NameCookie) == nil {
+		return nil
+	}
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		if f.Name != wire.NameCookie {
+			continue
+		}
+		for list := call.ValueOf(f); len(list) > 0; {
+			var pair, written []byte
+			pair, written, list = cutCookie(list)
+			if string(written) == name {
+				return cookieValue(pair)
+			}
+		}
+	}
+	return nil
+}
+
+// cookieValue returns what follows the equals sign of a pair.
+func cookieValue(pair []byte) []byte {
+	equals := bytes.IndexByte(pair, '=')
+	if equals < 0 {
+		return nil
+	}
+	value := trim(pair[equals+1:])
+	if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' {
+		return value[1 : n-1]
+	}
+	return value
+}
+
+// stripCookie takes the first cookie whose name begins with name out of what
+// goes upstream, and with it those of exactly that name: a credential is not to
+// be left because another cookie stands before it.
+func stripCookie(ex *pipeline.Exchange, name string) {
+	call := ex.Call
+	if call.Find(wire.NameCookie) == nil || !hasCookie(call, name) {
+		return
+	}
+	out := &ex.Outgoing
+	out.Rewrite("Cookie")
+	taken := false
+	for i := range call.Fields {
+		if f := &call.Fields[i]; f.Name == wire.NameCookie {
+			out.Extra = appendCookies(out.Extra, call.ValueOf(f), name, &taken)
+		}
+	}
+}
+
+// hasCookie tells whether there is a cookie whose name begins with name.
+func hasCookie(call *wire.Call, name string) bool {
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		if f.Name != wire.NameCookie {
+			continue
+		}
+		for list := call.ValueOf(f); len(list) > 0; {
+			var written []byte
+			_, written, list = cutCookie(list)
+			if begins(written, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// appendCookies appends a header line with the cookies of list that stay, or
+// nothing when none does. taken tells whether one has been taken out for the
+// beginning of its name.
+func appendCookies(dst, list []byte, name string, taken *bool) []byte {
+	const header = "Cookie: "
+	start := len(dst)
+	for len(list) > 0 {
+		var pair, written []byte
+		pair, written, list = cutCookie(list)
+		first := !*taken && begins(written, name)
+		if len(pair) == 0 || first || string(written) == name {
+			*taken = *taken || first
+			continue
+		}
+		if len(dst) == start {
+			dst = append(dst, header...)
+		} else {
+			dst = append(dst, "; "...)
+		}
+		dst = append(dst, pair...)
+	}
+	if len(dst) == start {
+		return dst
+	}
+	return append(dst, "\r\n"...)
+}
+
+func begins(written []byte, name string) bool {
+	return len(written) >= len(name) && string(written[:len(name)]) == name
+}

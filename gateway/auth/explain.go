@@ -1,0 +1,64 @@
+package auth
+
+import (
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+)
+
+// Explain tells what each mode decided by that the caller has come to.
+func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	if ex.Session == nil && ex.Rejection == nil {
+		return
+	}
+	for _, m := range s.modes {
+		m.Explain(ex, f)
+	}
+	if ex.Rejection == nil {
+		f.Said = "the key " + ex.KeyName + " is known and in force"
+		if s.strip != nil {
+			f.Fact("strip_auth_data", "true", "", "definition")
+		}
+	}
+}
+
+// explain tells where a credential is looked for.
+func (s *source) explain(_ *pipeline.Exchange, f *pipeline.Finding) {
+	for _, place := range []struct{ rule, name string }{
+		{"cookie_name", s.cookie}, {"param_name", s.param}, {"auth_header_name", s.header},
+	} {
+		if place.name != "" {
+			f.Fact(place.rule, place.name, "", "definition")
+		}
+	}
+}
+
+// wanted says in words where a credential would be found.
+func (s *source) wanted() string {
+	var places []string
+	if s.header != "" {
+		places = append(places, "in the header "+s.header)
+	}
+	if s.param != "" {
+		places = append(places, "in the query parameter "+s.param)
+	}
+	if s.cookie != "" {
+		places = append(places, "in the cookie "+s.cookie)
+	}
+	return strings.Join(places, " or ")
+}
+
+// explainEnd tells why a session that was found does not let its caller in.
+func explainEnd(ex *pipeline.Exchange, f *pipeline.Finding) {
+	switch ex.Rejection {
+	case inactive:
+		f.Fact("is_inactive", "true", "", "key")
+		f.Fix = "set is_inactive of the key " + ex.KeyName + " to false"
+	case expired:
+		f.Fact("expires", time.Unix(ex.Session.Expires, 0).UTC().Format(time.RFC3339), ex.Started.UTC().Format(time.RFC3339), "key")
+		f.Fix = "give the key " + ex.KeyName + " a later end, or issue another key"
+	case unavailable:
+		f.Fix = "wait until the key store can be reached"
+	}
+}

@@ -1,0 +1,134 @@
+package auth
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/auth/basic"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/event"
+	"github.com/sluicegate/sluice/internal/keystore"
+)
+
+const malformed = "Attempted access with malformed header, "
+
+var (
+	notWords  = pipeline.NewRejection(pipeline.ReasonAuthMalformed, 400, malformed+"header not in basic auth format")
+	notBase64 = pipeline.NewRejection(pipeline.ReasonAuthMalformed, 400, malformed+"auth data not encoded correctly")
+	notPair   = pipeline.NewRejection(pipeline.ReasonAuthMalformed, 400, malformed+"values not in basic auth format")
+	throttled = pipeline.NewRejection(pipeline.ReasonAuthThrottled, 429, "Too many attempts with a wrong password, please try again later").Raising(event.AuthFailure)
+	tooMany   = pipeline.NewRejection(pipeline.ReasonOverloaded, 503, "Passwords cannot be checked at the moment, please try again")
+)
+
+// passwordMode asks for a user name and a password (RFC 7617).
+type passwordMode struct {
+	*Auth
+	source
+	scope          scope
+	missing, wrong *pipeline.Rejection // with the challenge of the API
+}
+
+var errNoPasswords = errors.New("use_basic_auth: this gateway checks no passwords")
+
+func newPasswordMode(a *Auth, def *definition.API, from source) (mode, error) {
+	if a.passwords == nil {
+		return nil, errNoPasswords
+	}
+	m := &passwordMode{
+		Auth: a, source: from, scope: a.sessions.usersOf(def.OrgID),
+		missing: pipeline.NewRejection(pipeline.ReasonAuthMissing, 401, missing.Message),
+		wrong:   pipeline.NewRejection(pipeline.ReasonAuthUnknown, 401, "User not authorised").Raising(event.AuthFailure),
+	}
+	m.missing.Challenge = challenge(def.Name)
+	m.wrong.Challenge = m.missing.Challenge
+	return m, nil
+}
+
+// challenge names an API as a realm.
+func challenge(name string) string {
+	return `Basic realm="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
+}
+
+// Handle finds the user's session and checks the password.
+func (m *passwordMode) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+	value := trim(m.find(ex))
+	switch {
+	case len(value) == 0:
+		return ex.Reject(m.missing)
+	case len(value) > maxToken:
+		return ex.Reject(notWords)
+	}
+	both, colon, fault := basic.Decode(append(ex.TokenBuf[:0], m.scope.org...), value)
+	ex.TokenBuf = both
+	switch fault {
+	case basic.NotWords:
+		return ex.Reject(notWords)
+	case basic.NotBase64:
+		return ex.Reject(notBase64)
+	case basic.NotPair:
+		return ex.Reject(notPair)
+	}
+	user, password := both[:colon], both[colon+1:]
+	name := user[len(m.scope.org):]
+	if len(name) == 0 {
+		return ex.Reject(m.wrong)
+	}
+	e, err := m.lookUp(ex, &m.scope, name)
+	if err != nil && !errors.Is(err, keystore.ErrNotFound) {
+		return refuse(ex, err, m.wrong)
+	}
+	if err == nil && m.passwords.Knows(user, password, e.session.BasicAuth.Password, ex.Started) {
+		return admit(ex, user, e)
+	}
+	return m.check(ex, user, password, e)
+}
+
+// check has a password hashed. e is nil when there is no such user, which is not
+// to be told from a wrong password.
+func (m *passwordMode) check(ex *pipeline.Exchange, user, password []byte, e *entry) pipeline.Verdict {
+	a := basic.Attempt{User: user, Password: password, From: ex.Client}
+	if e != nil {
+		a.Stored = e.session.BasicAuth.Password
+	}
+	find := m.passwords.Check
+	if ex.Dry {
+		find = m.passwords.Look
+	}
+	outcome, wait := find(a)
+	switch outcome {
+	case basic.Right:
+		return admit(ex, user, e)
+	case basic.Throttled:
+		ex.RetryAfter = int((wait + time.Second - 1) / time.Second)
+		return ex.Reject(throttled)
+	case basic.Busy:
+		ex.RetryAfter = int((wait + time.Second - 1) / time.Second)
+		return ex.Reject(tooMany)
+	}
+	return ex.Reject(m.wrong)
+}
+
+// Explain tells what is wrong with the credentials, but never whether there is
+// such a user.
+func (m *passwordMode) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	f.Fact("use_basic_auth", "true", "", "definition")
+	m.source.explain(ex, f)
+	switch ex.Rejection {
+	case nil:
+	case m.missing:
+		f.Fix = "send a user name and a password " + m.wanted()
+	case notWords, notBase64, notPair:
+		f.Fix = `send "Basic" and the base64 form of name:password, neither of which has a colon in it`
+	case m.wrong:
+		f.Fix = "send the name and the password of a user"
+	case throttled:
+		f.Fix = "wait for " + strconv.Itoa(ex.RetryAfter) + " s: too many passwords were wrong lately"
+	case tooMany:
+		f.Fix = "try again: too many passwords are being checked"
+	default:
+		explainEnd(ex, f)
+	}
+}
