@@ -19,6 +19,8 @@ func Default() *Config {
 		Database:  Database{MaxConns: 20, StatementTimeout: 10 * time.Second},
 		Postgres:  Postgres{SharedBuffers: 64 << 20},
 		Valkey:    Valkey{Timeout: 200 * time.Millisecond},
+		JWT:       defaultJWT(),
+		Events:    defaultEvents(),
 		Admin:     Admin{Listen: "127.0.0.1:8081", LoginRate: 5, PageSize: 10, PrivateUpstreams: "auto"},
 		Telemetry: Telemetry{Metrics: true, Listen: "127.0.0.1:8082"},
 		Log:       Log{Level: "info", Format: "auto", Access: "stdout", SampleOK: 1},
@@ -45,7 +47,7 @@ func defaultGateway() Gateway {
 			Remaining: "X-RateLimit-Remaining",
 			Reset:     "X-RateLimit-Reset",
 		},
-		ErrorDetail: "reason",
+		ErrorDetail: "reason", RefusalsKept: 2048,
 	}
 }
 
@@ -110,4 +112,19 @@ func dataDir(uid int, lookup func(string) (string, bool)) string {
 		return filepath.Join(home, ".local", "state", "sluice")
 	}
 	return ""
+}
+
+func defaultJWT() JWT {
+	return JWT{
+		CacheSize:   50_000,
+		KeysRefresh: 5 * time.Minute,
+		KeysRetry:   10 * time.Second,
+		KeysStale:   24 * time.Hour,
+		KeysTimeout: 5 * time.Second,
+	}
+}
+
+func defaultEvents() Events {
+	post := Webhook{Method: "POST"}
+	return Events{PrivateTargets: "auto", Timeout: 10 * time.Second, Queue: 1000, Webhook: post, QuotaWebhook: post}
 }

@@ -1,19 +1,20 @@
 package config
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"strings"
 )
 
 // settingsSource is the declaration of Config: the comments on its fields are
 // the reference.
 //
-//go:embed settings.go
-var settingsSource string
+//go:embed settings*.go
+var settingsSource embed.FS
 
 // Reference returns the documentation of every setting as Markdown: key, default,
 // what is allowed and what it means. It is made from the declaration of Config,
@@ -102,11 +103,26 @@ func escapeCell(text string) string {
 
 // fieldComments reads the comment of every field, by Struct.Field.
 func fieldComments() (map[string]string, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), "settings.go", settingsSource, parser.ParseComments)
+	comments := make(map[string]string)
+	files, err := fs.Glob(settingsSource, "*")
 	if err != nil {
 		return nil, err
 	}
-	comments := make(map[string]string)
+	for _, name := range files {
+		source, err := settingsSource.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		addFile(comments, file)
+	}
+	return comments, nil
+}
+
+func addFile(comments map[string]string, file *ast.File) {
 	for _, decl := range file.Decls {
 		general, ok := decl.(*ast.GenDecl)
 		if !ok || general.Tok != token.TYPE {
@@ -116,7 +132,6 @@ func fieldComments() (map[string]string, error) {
 			addComments(comments, spec.(*ast.TypeSpec))
 		}
 	}
-	return comments, nil
 }
 
 func addComments(comments map[string]string, spec *ast.TypeSpec) {

@@ -38,6 +38,8 @@ type Config struct {
 	Database  Database  `yaml:"database"`
 	Postgres  Postgres  `yaml:"postgres"`
 	Valkey    Valkey    `yaml:"valkey"`
+	JWT       JWT       `yaml:"jwt"`
+	Events    Events    `yaml:"events"`
 	Admin     Admin     `yaml:"admin"`
 	Telemetry Telemetry `yaml:"telemetry"`
 	Log       Log       `yaml:"log"`
@@ -111,6 +113,9 @@ type Gateway struct {
 	// What a refusal tells beyond its message: none, or reason (adds the header
 	// X-Sluice-Reason).
 	ErrorDetail string `yaml:"error_detail" oneof:"none reason" required:"true"`
+	// Refused requests that are remembered, about a kilobyte each, so that their
+	// X-Request-Id can be explained. 0: none.
+	RefusalsKept int `yaml:"refusals_kept" range:"0..1000000"`
 }
 
 // RatelimitHeaders names the response headers that tell a client its limits.
