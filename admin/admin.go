@@ -36,6 +36,8 @@ type Deps struct {
 
 	Schemas schemas.Options // how upstreams are asked for their schemas
 
+	Explain Explainer // nil: nothing is explained
+
 	GatewayToken secret.Value // what gateways show; empty: only users with the role gateway are let in as such
 
 	PageSize  int // objects on a page of a list when the caller does not say, in 1…500; 0: 10

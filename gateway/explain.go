@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/sluicegate/sluice/gateway/explain"
@@ -21,9 +22,15 @@ func (g *Gateway) Explain(q *explain.Request) *explain.Report {
 	return w.explain(q)
 }
 
-// ExplainBy is Explain by another configuration than the one in force. Only the
-// API that the request reaches is compiled. The error is ctx's.
-func (g *Gateway) ExplainBy(ctx context.Context, b *definition.Bundle, q *explain.Request) (*explain.Report, error) {
+// An Aside is a configuration that is not in force, to explain requests by. It
+// is safe for concurrent use.
+type Aside struct {
+	gateway  *Gateway
+	snapshot *Snapshot // of APIs that are not compiled
+}
+
+// Aside makes a bundle ready for explanations. The error is ctx's.
+func (g *Gateway) Aside(ctx context.Context, b *definition.Bundle) (*Aside, error) {
 	bl := builder{customDomains: g.conf.CustomDomains, compile: func(def *definition.API) (*pipeline.API, error) {
 		return &pipeline.API{Definition: def}, nil
 	}}
@@ -31,10 +38,16 @@ func (g *Gateway) ExplainBy(ctx context.Context, b *definition.Bundle, q *explai
 	if err != nil {
 		return nil, err
 	}
-	aside := g.stages.aside()
-	defer aside.Pools.Close()
-	w := walk{Gateway: g, snapshot: snapshot, compile: aside.compile}
-	return w.explain(q), nil
+	return &Aside{g, snapshot}, nil
+}
+
+// Explain tells what would become of a request, as Gateway.Explain does. Of all
+// APIs that which the request reaches is compiled.
+func (a *Aside) Explain(q *explain.Request) *explain.Report {
+	stages := a.gateway.stages.aside()
+	defer stages.Pools.Close()
+	w := walk{Gateway: a.gateway, snapshot: a.snapshot, compile: stages.compile}
+	return w.explain(q)
 }
 
 // aside returns stages whose APIs are never served: what they share with those
@@ -44,6 +57,7 @@ func (s *Stages) aside() *Stages {
 	aside.Pools = upstream.NewPools()
 	aside.GraphQL = s.GraphQL.Aside()
 	aside.Meter = func(string) pipeline.Meter { return nil }
+	aside.log = slog.New(slog.DiscardHandler) // what is wrong was said when it was new
 	return &aside
 }
 
@@ -199,7 +213,7 @@ func (w *walk) add(stage string, v pipeline.Verdict) *pipeline.Finding {
 // describe tells who called what.
 func (w *walk) describe(ex *pipeline.Exchange) {
 	def := ex.API.Definition
-	w.report.API = &explain.API{ID: def.ID, Name: def.Name, Version: ex.Version.Name}
+	w.report.API = &explain.API{ID: def.ID, Org: def.OrgID, Name: def.Name, Version: ex.Version.Name}
 	if ex.Session != nil {
 		w.report.Key = &explain.Key{Name: ex.KeyName, Alias: ex.Session.Alias, Policies: ex.Session.Policies()}
 	}

@@ -91,6 +91,14 @@ type Usage interface {
 	Fields(api string, f usage.Filter) *usage.Report
 }
 
+// Explainer tells what would become of requests.
+type Explainer interface {
+	// Explain explains the request that is described, or the refused one that is
+	// named. The error is a *definition.Problems when the description is at fault,
+	// and ErrNotFound when nothing is known of what it names.
+	Explain(ctx context.Context, description []byte) (answer any, err error)
+}
+
 // ErrNotFound says that a backend has no such API or policy.
 var ErrNotFound = errors.New("not found")
 
@@ -104,6 +112,7 @@ type Deps struct {
 	Reloader    Reloader      // required
 	Group       GroupReloader // nil: this gateway is alone in its group
 	Usage       Usage         // nil: nothing is counted, and the call is not found
+	Explain     Explainer     // nil: nothing is explained, and the call is not found
 	Events      Events        // nil: nobody is told
 	Health      []Component   // shown by /hello, beside the configuration
 	Version     string        // of this program

@@ -44,6 +44,8 @@ func (a *API) routes() []route {
 
 		{"GET", "/svc/graphql/usage/{id}", []string{"type", "field", "key", "keys", "p", "page_size"}, a.fieldUsage},
 
+		{"POST", "/svc/explain", nil, a.explain},
+
 		{"GET", "/svc/policies", nil, a.listPolicies},
 		{"POST", "/svc/policies", nil, a.createPolicy},
 		{"GET", "/svc/policies/{id}", nil, a.getPolicy},

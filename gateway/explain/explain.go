@@ -27,6 +27,7 @@ type Report struct {
 // API says which API a request reaches.
 type API struct {
 	ID      string `json:"id"`
+	Org     string `json:"org_id,omitempty"`
 	Name    string `json:"name,omitempty"`
 	Version string `json:"version,omitempty"` // "" when there is no choice
 }

@@ -39,16 +39,17 @@ func NewRefusals(most int) *Refusals {
 
 // room is how many bytes of texts a record has, and most how many of them each
 // text may take.
-const room = 704
+const room = 736
 
 var most = [texts]int{
-	textAPI: 64, textAPIName: 48, textVersion: 32, textRevision: 20, textKey: 12, textPolicy: 48,
+	textAPI: 64, textOrg: 32, textAPIName: 48, textVersion: 32, textRevision: 20, textKey: 12, textPolicy: 48,
 	textMethod: 16, textPath: 128, textMessage: 112, textErrors: 224,
 }
 
 // The texts of a record.
 const (
 	textAPI = iota
+	textOrg
 	textAPIName
 	textVersion
 	textRevision
@@ -116,9 +117,9 @@ func (rec *record) fill(ex *pipeline.Exchange, at Place) {
 	rec.id, rec.at, rec.stage = ex.ID, ex.Started.UnixNano(), at
 	rec.client = ex.Client.As16()
 	rec.status, rec.reason = uint16(ex.Rejection.Status), ex.Rejection.Reason
-	api, name, version, policy := "", "", "", ""
+	api, org, name, version, policy := "", "", "", "", ""
 	if ex.API != nil {
-		api, name = ex.API.Definition.ID, ex.API.Definition.Name
+		api, org, name = ex.API.Definition.ID, ex.API.Definition.OrgID, ex.API.Definition.Name
 	}
 	if ex.Version != nil {
 		version = ex.Version.Name
@@ -127,6 +128,7 @@ func (rec *record) fill(ex *pipeline.Exchange, at Place) {
 		policy = ex.Grant.Policy
 	}
 	put(rec, textAPI, api)
+	put(rec, textOrg, org)
 	put(rec, textAPIName, name)
 	put(rec, textVersion, version)
 	put(rec, textRevision, ex.Revision)
@@ -204,7 +206,7 @@ func (rec *record) refusal(name func(Place) string) *Refusal {
 		found.Client = client.String()
 	}
 	if id := rec.textOf(textAPI); id != "" {
-		found.API = &API{ID: id, Name: rec.textOf(textAPIName), Version: rec.textOf(textVersion)}
+		found.API = &API{ID: id, Org: rec.textOf(textOrg), Name: rec.textOf(textAPIName), Version: rec.textOf(textVersion)}
 	}
 	for _, l := range rec.limits[:rec.limited] {
 		found.Limits = append(found.Limits, l.counted())

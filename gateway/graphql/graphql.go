@@ -159,7 +159,7 @@ func (g *GraphQL) Cached() Cached {
 // Aside returns what makes stages that share nothing with those of g.
 func (g *GraphQL) Aside() *GraphQL {
 	o := g.opts
-	o.Cache, o.RefusedCache = asideCache, asideCache
+	o.Cache, o.RefusedCache, o.Log = asideCache, asideCache, slog.New(slog.DiscardHandler)
 	return New(o)
 }
 

@@ -15,8 +15,10 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/event"
 	"github.com/sluicegate/sluice/internal/guard"
 	"github.com/sluicegate/sluice/internal/secret"
 	"github.com/valyala/fasthttp"
@@ -38,7 +40,7 @@ func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 	}
 	watch := observe.New(observe.Options{Version: Version(), Log: base.log, Sources: observe.Sources{Counters: st.counterState, DroppedEvents: base.events.Dropped}})
 	m, err := newManagement(ctx, managementParts{
-		cfg: cfg, database: cfg.Database.URL, stores: st, token: cfg.Gateway.Token, log: base.log,
+		cfg: cfg, database: cfg.Database.URL, stores: st, token: cfg.Gateway.Token, log: base.log, events: base.events,
 		metrics: watch.Registry(), scrape: watch.Handler(observe.HandlerOptions{Metrics: cfg.Telemetry.Metrics, Token: cfg.Telemetry.Token.Reveal()}),
 	})
 	if err != nil {
@@ -74,6 +76,8 @@ type managementParts struct {
 	metrics  prometheus.Registerer
 	scrape   fasthttp.RequestHandler
 	inUp     bool // the gateway is in this process
+	events   *event.Bus
+	gateway  *gateway.Gateway // in this process; nil: there is none
 }
 
 // schemaOptions say which upstreams may be asked for their schemas.
@@ -113,6 +117,11 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		Schemas: p.schemaOptions(), PageSize: p.cfg.Admin.PageSize, LoginRate: p.cfg.Admin.LoginRate, Version: Version(),
 		Metrics: p.metrics, Scrape: p.scrape, Log: p.log,
 	}
+	explainer, err := m.newExplainer(p)
+	if err != nil {
+		return nil, err
+	}
+	deps.Explain = explainer
 	hasher, err := newHasher(p.cfg.Keys)
 	if err != nil {
 		return nil, err

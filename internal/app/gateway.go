@@ -174,7 +174,7 @@ func (n *node) newControl(b backend) (*control.API, error) {
 	}
 	return control.New(control.Deps{
 		Secret: n.secret, Live: n.live, Definitions: b.definitions, Keys: b.keys, Reloader: b.reloader, Group: b.group,
-		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Usage: n.usage, Events: n.events, Health: health, Version: Version(), Log: n.log,
+		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Usage: n.usage, Explain: liveExplainer{n.live}, Events: n.events, Health: health, Version: Version(), Log: n.log,
 	})
 }
 

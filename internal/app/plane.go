@@ -119,6 +119,7 @@ func gatewayConfig(cfg *config.Config) gateway.Config {
 		ReloadCPU:     g.ReloadCPU,
 		HideGenerator: g.HideGenerator,
 		ShowReason:    g.ErrorDetail == "reason",
+		Refusals:      g.RefusalsKept,
 	}
 }
 

@@ -81,7 +81,7 @@ func (u *allInOne) build(ctx context.Context) (err error) {
 		return err
 	}
 	u.management, err = newManagement(ctx, managementParts{
-		cfg: u.cfg, database: url, stores: u.stores, token: token, log: u.log,
+		cfg: u.cfg, database: url, stores: u.stores, token: token, log: u.log, events: u.events, gateway: u.node.plane.gateway,
 		metrics: u.node.plane.observer.Registry(), scrape: u.node.telemetry(), inUp: true,
 	})
 	if err != nil {

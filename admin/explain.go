@@ -1,0 +1,41 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/sluicegate/sluice/admin/store"
+)
+
+// An Explainer tells what would become of requests.
+type Explainer interface {
+	// Explain explains, to somebody of an organisation, the request that is
+	// described, or the refused one that is named. The error is a
+	// *definition.Problems when the description is at fault, and wraps
+	// store.ErrNotFound when what it names is not there.
+	Explain(ctx context.Context, org string, description []byte) (answer any, err error)
+}
+
+func (s *Server) explain(ctx context.Context, c *call) (any, error) {
+	if s.deps.Explain == nil {
+		return nil, notFound("This admin does not explain requests")
+	}
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.deps.Explain.Explain(ctx, c.who.org, body)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, notFound(err.Error())
+	}
+	return answer, err
+}
+
+// explainRoutes are the routes of explanations.
+func (s *Server) explainRoutes() []route {
+	return []route{{
+		method: "POST", path: "/api/explain", summary: "Tell what would become of a request, or why one was refused; nothing is sent or counted", tag: "Configuration",
+		role: roleViewer, body: json.RawMessage{}, reply: json.RawMessage{}, wrong: []int{400, 404, 413, 415}, handle: s.explain,
+	}}
+}

@@ -1,0 +1,198 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/control"
+	"github.com/sluicegate/sluice/gateway/explain"
+	"github.com/sluicegate/sluice/gateway/observe/usage"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// refusalAnswer explains a request that was refused.
+type refusalAnswer struct {
+	Refusal *explain.Refusal `json:"refusal"`
+}
+
+// liveExplainer explains requests by what a gateway serves. It implements
+// control.Explainer.
+type liveExplainer struct{ *live }
+
+// Explain implements control.Explainer.
+func (l liveExplainer) Explain(_ context.Context, description []byte) (any, error) {
+	q, err := explain.Parse(description)
+	if err != nil {
+		return nil, err
+	}
+	g := l.gateway.Load()
+	if g == nil {
+		return nil, control.ErrNotFound
+	}
+	if q.ID != "" {
+		found, ok := g.Refusal(q.ID)
+		if !ok {
+			return nil, control.ErrNotFound
+		}
+		return refusalAnswer{found}, nil
+	}
+	if have := l.Revision(); q.Revision != 0 && strconv.FormatInt(q.Revision, 10) != have {
+		return nil, &definition.Problems{{
+			Path: "revision", Message: fmt.Sprintf("this gateway serves revision %q only; the admin explains by others", have),
+		}}
+	}
+	return g.Explain(q), nil
+}
+
+// adminExplainer explains requests for the admin. Where no gateway is in its
+// process, one that serves nothing stands in, with the stores that gateways
+// share.
+type adminExplainer struct {
+	gateway *gateway.Gateway
+	serves  bool // gateway has a configuration in force, and remembers refusals
+	current func() (tag string, bundle []byte)
+	store   *store.Store
+
+	mu     sync.Mutex
+	asides map[string]*gateway.Aside // by what they were made of; at most maxAsides
+}
+
+// newExplainer returns what explains requests for the admin.
+func (m *management) newExplainer(p managementParts) (*adminExplainer, error) {
+	e := &adminExplainer{gateway: p.gateway, serves: p.gateway != nil, store: m.store, current: m.currentBundle}
+	if e.serves {
+		return e, nil
+	}
+	cfg := *p.cfg
+	cfg.Log.Access, cfg.Overload.TargetDelay, cfg.Gateway.RefusalsKept = "off", 0, 0 // there is no traffic
+	silent := common{cfg: &cfg, log: slog.New(slog.DiscardHandler), events: p.events}
+	pl, err := newPlane(planeParts{common: silent, stores: p.stores, origin: func() string { return "admin" }, usage: usage.New()})
+	if err != nil {
+		return nil, err
+	}
+	e.gateway = pl.gateway
+	return e, nil
+}
+
+// currentBundle returns the configuration that gateways are to serve, nil before
+// the first.
+func (m *management) currentBundle() (tag string, rendered []byte) {
+	ended, end := context.WithCancel(context.Background())
+	end() // nobody waits for another
+	b := m.server.NextBundle(ended, "")
+	if b == nil {
+		return "", nil
+	}
+	return b.ETag, b.JSON()
+}
+
+// maxAsides is how many configurations are held ready for explanations.
+const maxAsides = 2
+
+// Explain implements admin.Explainer.
+func (e *adminExplainer) Explain(ctx context.Context, org string, description []byte) (any, error) {
+	q, err := explain.Parse(description)
+	if err != nil {
+		return nil, err
+	}
+	if q.ID != "" {
+		return e.refusal(org, q.ID)
+	}
+	report, err := e.report(ctx, org, q)
+	if err != nil {
+		return nil, err
+	}
+	if report.API != nil && report.API.Org != org {
+		return nil, fmt.Errorf("the API that the request reaches is another organisation's: %w", store.ErrNotFound)
+	}
+	return report, nil
+}
+
+func (e *adminExplainer) refusal(org, id string) (any, error) {
+	if !e.serves {
+		return nil, &definition.Problems{{
+			Path: "id", Message: "refused requests are remembered by the gateway that refused them; ask it (POST /svc/explain, or sluice explain --gateway URL --id ID)",
+		}}
+	}
+	found, ok := e.gateway.Refusal(id)
+	if !ok || found.API == nil || found.API.Org != org {
+		return nil, fmt.Errorf("no refused request with this id is remembered: %w", store.ErrNotFound)
+	}
+	return refusalAnswer{found}, nil
+}
+
+func (e *adminExplainer) report(ctx context.Context, org string, q *explain.Request) (*explain.Report, error) {
+	if q.Revision == 0 && e.serves {
+		return e.gateway.Explain(q), nil
+	}
+	make := func() (*definition.Bundle, error) { return e.revision(ctx, org, q.Revision) }
+	tag := org + "@" + strconv.FormatInt(q.Revision, 10)
+	if q.Revision == 0 {
+		now, rendered := e.current()
+		if rendered == nil {
+			return nil, fmt.Errorf("there is no configuration yet: %w", store.ErrNotFound)
+		}
+		tag, make = now, func() (*definition.Bundle, error) { return definition.ParseBundle(rendered) }
+	}
+	aside, err := e.aside(ctx, tag, make)
+	if err != nil {
+		return nil, err
+	}
+	return aside.Explain(q), nil
+}
+
+// aside returns the configuration of a tag, ready for explanations.
+func (e *adminExplainer) aside(ctx context.Context, tag string, make func() (*definition.Bundle, error)) (*gateway.Aside, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if ready := e.asides[tag]; ready != nil {
+		return ready, nil
+	}
+	bundle, err := make()
+	if err != nil {
+		return nil, err
+	}
+	ready, err := e.gateway.Aside(ctx, bundle)
+	if err != nil {
+		return nil, err
+	}
+	if e.asides == nil || len(e.asides) >= maxAsides {
+		e.asides = map[string]*gateway.Aside{}
+	}
+	e.asides[tag] = ready
+	return ready, nil
+}
+
+// revision returns an organisation's configuration as of a revision.
+func (e *adminExplainer) revision(ctx context.Context, org string, number int64) (*definition.Bundle, error) {
+	if _, err := e.store.RevisionByNumber(ctx, org, number); err != nil {
+		return nil, fmt.Errorf("revision %d: %w", number, err)
+	}
+	objects, err := e.store.ObjectsAt(ctx, org, number)
+	if err != nil {
+		return nil, fmt.Errorf("revision %d: %w", number, err)
+	}
+	whole := struct {
+		Revision string            `json:"revision"`
+		APIs     []json.RawMessage `json:"apis"`
+		Policies []json.RawMessage `json:"policies"`
+	}{Revision: strconv.FormatInt(number, 10)}
+	for _, o := range objects {
+		if o.Kind == "api" {
+			whole.APIs = append(whole.APIs, o.Body)
+		} else {
+			whole.Policies = append(whole.Policies, o.Body)
+		}
+	}
+	text, err := json.Marshal(whole)
+	if err != nil {
+		return nil, fmt.Errorf("revision %d: %w", number, err)
+	}
+	return definition.ParseBundle(text)
+}
