@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/transform"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/gateway/version"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -27,6 +28,7 @@ type Stages struct {
 	Headers  *limit.Headers // nil: clients are not told their quota
 	Pools    *upstream.Pools
 	Upstream upstream.Config
+	Versions version.Options
 	Meter    func(api string) pipeline.Meter
 
 	log *slog.Logger // the gateway's
@@ -43,6 +45,9 @@ type stageMaker struct {
 // entryStages lists the stages that a call passes before anything depends on the
 // version that it wants, in order.
 var entryStages = []stageMaker{
+	{"version", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return version.Compile(def, s.Versions)
+	}},
 	{"cors", func(_ *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
 		return cors(def, (*origin.CORS).Preflight)
 	}},
@@ -54,6 +59,9 @@ var entryStages = []stageMaker{
 // requestStages lists every request stage, in the order that requests meet
 // them. The order decides which error a client sees when several apply.
 var requestStages = []stageMaker{
+	{"size", func(s *Stages, _ *definition.API, v *definition.Version) (pipeline.Stage, error) {
+		return version.Sizes(v, s.Versions)
+	}},
 	{"auth", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
 		return s.Auth.Compile(def)
 	}},
@@ -75,6 +83,9 @@ var requestStages = []stageMaker{
 	{"apilimit", func(s *Stages, def *definition.API, v *definition.Version) (pipeline.Stage, error) {
 		return s.Limit.CompileShared(def, v)
 	}},
+	{"mock", func(s *Stages, _ *definition.API, v *definition.Version) (pipeline.Stage, error) {
+		return version.Mocks(v, s.Versions)
+	}},
 	{"transform", func(_ *Stages, def *definition.API, v *definition.Version) (pipeline.Stage, error) {
 		return transform.CompileRequest(def, v)
 	}},
@@ -85,6 +96,9 @@ var requestStages = []stageMaker{
 
 // answerStages lists what is done to the answers of upstreams, in order.
 var answerStages = []stageMaker{
+	{"expiry_answer", func(_ *Stages, _ *definition.API, v *definition.Version) (pipeline.Stage, error) {
+		return version.End(v), nil
+	}},
 	{"transform_answer", func(_ *Stages, def *definition.API, v *definition.Version) (pipeline.Stage, error) {
 		return transform.CompileResponse(def, v)
 	}},
@@ -101,6 +115,9 @@ var answerStages = []stageMaker{
 
 // refusalStages lists what is done to the gateway's own refusals, in order.
 var refusalStages = []stageMaker{
+	{"expiry_answer", func(_ *Stages, _ *definition.API, v *definition.Version) (pipeline.Stage, error) {
+		return version.End(v), nil
+	}},
 	{"cors_answer", func(_ *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
 		return cors(def, (*origin.CORS).Answer)
 	}},
@@ -121,30 +138,13 @@ func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
 	return api, nil
 }
 
-func (s *Stages) compileVersions(api *pipeline.API, def *definition.API) error {
-	entry, made, err := s.make(entryStages, def, nil)
-	if err != nil {
-		return err
-	}
-	only, err := s.compileVersion(def, def.Unversioned())
-	if err != nil {
-		return err
-	}
-	api.Entry, api.EntryMade = entry, made
-	api.Version, api.Versions = only, []*pipeline.Version{only}
-	if operations := graphql.StageOf(only.Request); operations != nil {
-		api.Schema = operations.Schema()
-	}
-	return nil
-}
-
 // compileVersion makes one version of an API.
 func (s *Stages) compileVersion(def *definition.API, version *definition.Version) (*pipeline.Version, error) {
 	stages, made, err := s.make(requestStages, def, version)
 	if err != nil {
 		return nil, err
 	}
-	forward, err := upstream.Compile(def, s.Pools, s.Upstream)
+	forward, err := upstream.Compile(targeted(def, version), s.Pools, s.Upstream)
 	if err != nil {
 		return nil, err
 	}

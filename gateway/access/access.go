@@ -35,6 +35,7 @@ type Options struct {
 type Access struct {
 	opts     Options
 	urls     urlTable
+	versions versionTable
 	policies atomic.Pointer[policies]
 	reported reports
 }
@@ -78,6 +79,9 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	ex.Grant = grant
 	if grant.Refusal != nil {
 		return ex.Reject(grant.Refusal)
+	}
+	if grant.Versions != nil && !grant.Versions.Has(ex.Version.Place) {
+		return ex.Reject(versionDenied)
 	}
 	if grant.URLs != nil && !grant.URLs.Allows(ex.Call.Method, ex.Path) {
 		return ex.Reject(urlDenied)

@@ -62,6 +62,11 @@ func (s *stage) explainAccess(ex *pipeline.Exchange, f *pipeline.Finding, may *r
 	if f.Verdict != pipeline.Rejected {
 		return
 	}
+	if ex.Rejection == versionDenied {
+		f.Said = fmt.Sprintf("version %q is none of those that the key may use", ex.Version.Name)
+		f.Fix = fmt.Sprintf("add %q to versions of access_rights[%q]", ex.Version.Name, s.def.ID)
+		return
+	}
 	if ex.Rejection.Reason != pipeline.ReasonURLDenied {
 		f.Said = ex.Rejection.Message
 		return

@@ -57,6 +57,9 @@ func (a *Access) GrantFor(r *rights.Rights, def *definition.API, subject string)
 	if urls != nil { // a nil *urlRules in the interface would not be nil
 		g.URLs = urls
 	}
+	if !r.Master {
+		g.Versions = a.versions.of(def, may.Versions)
+	}
 	if len(r.Policies) > 0 {
 		g.Policy = r.Policies[0]
 	}

@@ -14,6 +14,7 @@ var (
 	tooLarge  = request.Refusal(pipeline.ReasonBodyTooLarge, 413, "The request body is too large.")
 	tooSlow   = request.Refusal(pipeline.ReasonRequestTimeout, 408, "The request body took too long.")
 	malformed = request.Refusal(pipeline.ReasonBadRequest, 400, "The request body is not framed as HTTP has it.")
+	overLimit = pipeline.NewRejection(pipeline.ReasonBodyTooLarge, 400, "Request is too large")
 	gone      = pipeline.NewRejection(pipeline.ReasonClientGone, 499, "Client closed request")
 )
 
@@ -59,6 +60,8 @@ func unread(err error) *pipeline.Rejection {
 	switch {
 	case errors.Is(err, wire.ErrBodyTooLarge):
 		return tooLarge
+	case errors.Is(err, wire.ErrBodyOverLimit):
+		return overLimit
 	case errors.Is(err, wire.ErrBodyMalformed):
 		return malformed
 	case errors.Is(err, os.ErrDeadlineExceeded):

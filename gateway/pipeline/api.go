@@ -23,6 +23,7 @@ type API struct {
 // one of these all the same.
 type Version struct {
 	Name       string              // "" when calls cannot choose
+	Place      int                 // in API.Versions
 	Definition *definition.Version // nil when the definition says nothing about it
 	Request    []Stage             // in the gateway's stage order; a stage with nothing to do is absent
 	Open       []Stage             // in place of Request for calls on paths that ask for no key; nil when there are none

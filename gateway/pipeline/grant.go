@@ -23,6 +23,7 @@ type Grant struct {
 
 	limits     [MaxLimits]counter.Limit       // what Limits returns, at its beginning
 	Special    *Special                       // what few keys have; nil: nothing
+	Versions   *VersionSet                    // that the key may use; nil: all of them
 	Policy     string                         // id of the first policy that took part; "" for none
 	Operations atomic.Pointer[OperationRules] // of a GraphQL API; nil before the first operation
 }

@@ -21,6 +21,7 @@ const (
 	textLookup  = "Upstream host lookup failed"
 	textTimeout = "Upstream service reached hard timeout."
 	textBusy    = "Service temporarily unavailable."
+	textOver    = "Request is too large"
 	textBody    = "There was a problem with reading Body of the Request."
 )
 
@@ -35,6 +36,7 @@ var (
 
 	rejectBody   = pipeline.NewRejection(pipeline.ReasonBadRequest, 400, textBody)
 	rejectLarge  = pipeline.NewRejection(pipeline.ReasonBodyTooLarge, 413, "request body too large")
+	rejectOver   = pipeline.NewRejection(pipeline.ReasonBodyTooLarge, 400, textOver)
 	rejectSlow   = pipeline.NewRejection(pipeline.ReasonRequestTimeout, 408, "request took too long")
 	rejectGone   = pipeline.NewRejection(pipeline.ReasonClientGone, 499, "Client closed request")
 	rejectHeader = pipeline.NewRejection(pipeline.ReasonBadRequest, 400, "malformed request header")
@@ -101,6 +103,8 @@ func rejectionForClient(err error) *pipeline.Rejection {
 	switch {
 	case errors.Is(err, wire.ErrBodyTooLarge):
 		return rejectLarge
+	case errors.Is(err, wire.ErrBodyOverLimit):
+		return rejectOver
 	case errors.Is(err, wire.ErrBodyMalformed):
 		return rejectBody
 	case isTimeout(err):

@@ -9,6 +9,7 @@ package upstream
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -120,7 +121,11 @@ func (f *forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	ex.Upstream.Address = f.target.Address
 	req, upgrade, err := f.appendRequest(ex.Buf[:0], ex)
 	ex.Buf = req
-	if err == nil && !ex.Dry {
+	switch {
+	case err != nil:
+	case ex.Dry:
+		err = imagine(ex)
+	default:
 		err = f.call(ex, upgrade)
 	}
 	if err != nil {
@@ -131,6 +136,16 @@ func (f *forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		return ex.Reject(r)
 	}
 	return pipeline.Answered
+}
+
+// imagine reads the body that would go upstream: it may turn out too large.
+func imagine(ex *pipeline.Exchange) error {
+	if _, streamed := bodyOf(ex); streamed {
+		if _, err := io.Copy(io.Discard, ex.Call.Stream); err != nil {
+			return clientError{err}
+		}
+	}
+	return nil
 }
 
 // call tries connections until one gives an answer, or the request must not be

@@ -6,9 +6,10 @@ import (
 	"io"
 )
 
-// The errors of reading a request body. After either the connection ends.
+// The errors of reading a request body. After any of them the connection ends.
 var (
 	ErrBodyTooLarge  = errors.New("request body too large")
+	ErrBodyOverLimit = errors.New("request body above the limit of its path")
 	ErrBodyMalformed = errors.New("malformed chunked request body")
 	errBodyClosed    = errors.New("request body read after its call ended")
 )
@@ -22,6 +23,7 @@ type body struct {
 	c         *conn
 	remaining int64 // bytes left of the body, or of the chunk at hand
 	total     int64 // received
+	most      int64 // that a body in chunks may have; 0: as many as the server takes
 	chunked   bool
 	continues bool // the client waits for "100 Continue"
 	done      bool
@@ -99,6 +101,9 @@ func (b *body) nextChunk() error {
 	if size > 0 {
 		if b.total+size > b.c.srv.conf.MaxBody {
 			return ErrBodyTooLarge
+		}
+		if b.most > 0 && b.total+size > b.most {
+			return ErrBodyOverLimit
 		}
 		b.remaining = size
 		return nil

@@ -58,6 +58,18 @@ func (call *Call) SetBody(b []byte) {
 	}
 }
 
+// LimitBody makes reading a body fail with ErrBodyOverLimit when it turns out to
+// have more than most bytes, which is above 0. A body whose length is announced is
+// held against that by whoever calls this.
+func (call *Call) LimitBody(most int64) {
+	switch stream := call.Stream.(type) {
+	case *body:
+		stream.most = most
+	case *imagined:
+		stream.left, stream.limited = min(stream.left, most), most <= stream.left
+	}
+}
+
 // Interrupt makes a read of Stream that waits, or the next one that would, fail
 // at once. It may be called while another goroutine reads.
 func (call *Call) Interrupt() {

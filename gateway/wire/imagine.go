@@ -35,8 +35,9 @@ func Imagine(request []byte, conf Config) (*Call, *Fault) {
 
 // imagined reads a body that is at hand as if it came over a connection.
 type imagined struct {
-	rest *bytes.Reader
-	left int64 // of what a body may have
+	rest    *bytes.Reader
+	left    int64 // of what a body may have
+	limited bool  // by LimitBody
 }
 
 // Read fails where a body of no announced length becomes too large.
@@ -44,7 +45,11 @@ func (b *imagined) Read(p []byte) (int, error) {
 	if b.rest.Len() == 0 {
 		return 0, io.EOF
 	}
-	if b.left <= 0 {
+	switch {
+	case b.left > 0:
+	case b.limited:
+		return 0, ErrBodyOverLimit
+	default:
 		return 0, ErrBodyTooLarge
 	}
 	n, err := b.rest.Read(p[:min(int64(len(p)), b.left)])

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/sluicegate/sluice/internal/definition/object"
+	"github.com/sluicegate/sluice/internal/definition/paths"
 )
 
 // A feature is something that a definition can ask for and that this release
@@ -26,7 +27,9 @@ var missing = []feature[*API]{
 	{"use_oauth2", "OAuth 2.0 authentication", func(a *API) bool { return a.UseOAuth2 }},
 	{"use_mutual_tls_auth", "mutual TLS authentication", func(a *API) bool { return a.UseMutualTLS }},
 	{"enable_signature_checking", "HMAC request signatures", func(a *API) bool { return a.SignatureChecking }},
-	{"version_data.not_versioned", "API versions", (*API).Versioned},
+	{"definition.versions", "versions that are other APIs", func(a *API) bool {
+		return a.Selector != nil && a.Selector.Enabled && len(a.Selector.Versions) > 0
+	}},
 	{"proxy.target_url", "internal svc:// targets", func(a *API) bool { return isInternal(a.Proxy.TargetURL) }},
 	{"global_rate_limit", "API rate limit", func(a *API) bool { return a.GlobalRateLimit.limits() }},
 	{"event_handlers.events", "event handlers", func(a *API) bool { return says(part(a.EventHandlers, "events")) }},
@@ -46,16 +49,13 @@ var missingTokens = []feature[*Auth]{
 
 // missingVersions lists what an entry of version_data can ask for in vain.
 var missingVersions = []feature[*Version]{
-	{"expires", "version expiry", func(v *Version) bool { return v.Expires != "" && v.Expires != "-1" }},
-	{"paths.ignored", "ignored paths", func(v *Version) bool { return v.Paths != nil && len(v.Paths.Ignored) > 0 }},
-	{"paths.white_list", "path allow list", func(v *Version) bool { return v.Paths != nil && len(v.Paths.White) > 0 }},
-	{"paths.black_list", "path block list", func(v *Version) bool { return v.Paths != nil && len(v.Paths.Black) > 0 }},
-	{"global_size_limit", "request size limit", func(v *Version) bool { return v.GlobalSizeLimit > 0 }},
-	{"override_target", "target override", func(v *Version) bool { return v.OverrideTarget != "" }},
+	{"override_target", "internal svc:// targets", func(v *Version) bool { return isInternal(v.OverrideTarget) }},
 }
 
 // pathLists are the lists of extended_paths that this release knows.
 var pathLists = map[string]bool{
+	paths.IgnoredList: true, paths.BlackList: true, paths.WhiteList: true, paths.MockList: true, paths.SizeList: true,
+
 	persistedList:      true,
 	"circuit_breakers": true, "hard_timeouts": true, "cache": true, "advance_cache_config": true,
 

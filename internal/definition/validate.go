@@ -201,18 +201,14 @@ func (p *Problems) checkVersions(a *API) {
 	}
 	const path = "version_data.versions"
 	p.checkCount(path, len(d.Versions), maxVersions)
-	if len(d.Versions) > 1 && d.NotVersioned && d.Versions["Default"] == nil {
-		p.addf(path, `is ambiguous: an API that is not versioned uses the entry "Default", or the only one`)
-	}
+	p.checkSelector(a)
 	for _, name := range object.SortedKeys(d.Versions) {
 		v, at := d.Versions[name], object.Entry(path, name)
 		if v == nil {
 			p.addf(at, "must be an object")
 			continue
 		}
-		if v.GlobalSizeLimit < 0 {
-			p.addf(at+".global_size_limit", "must not be negative; 0 is no limit")
-		}
+		p.checkVersion(at, v)
 		p.checkHeaderRules(at, v)
 		if p.checkObject(at+".extended_paths", v.ExtendedPaths) {
 			_, err := v.PersistedOperations()

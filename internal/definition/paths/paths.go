@@ -122,7 +122,7 @@ func (r *reader) path(at, text string) bool {
 }
 
 func patternMessage(err error) string {
-	return "is not a path such as /users/{id}, nor an expression: it " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+	return "is neither a path such as /users/{id} nor an expression: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 }
 
 // method returns a method as calls have it. Those of HTTP are in upper case.

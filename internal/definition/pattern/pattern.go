@@ -58,7 +58,7 @@ func Check(text string) error {
 		}
 	}
 	if expression {
-		_, err = regexp.Compile("(?i)" + Join(parts))
+		_, err = regexp.Compile(Join(parts))
 	}
 	return err
 }

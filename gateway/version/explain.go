@@ -1,0 +1,110 @@
+package version
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+)
+
+// Explain tells which version the call got and by what, when that ends, and the
+// entry of a list that decided.
+func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	if s.ambiguous {
+		f.Fact("version_data.not_versioned", "true", strconv.Itoa(len(s.def.VersionData.Versions))+" versions, none of them called Default", "definition")
+		f.Said = "the API is not versioned, and it cannot be told which of its versions is meant"
+		f.Fix = `call one of the versions "Default", or leave only one of them`
+		return
+	}
+	at, v := 0, s.def.Unversioned()
+	if s.names != nil {
+		if !s.explainChoice(ex, f) {
+			return
+		}
+		at, v = s.names[ex.Version.Name], ex.Version.Definition
+	}
+	one := &s.versions[at]
+	if one.ends {
+		f.Fact("expires", v.Expires, ex.Started.UTC().Format("2006-01-02 15:04"), "definition")
+	}
+	switch {
+	case ex.Rejection == one.expired:
+		f.Said = "the version has expired"
+		f.Fix = `set expires of the version to a later time, as in "2030-12-31 23:59" (UTC), or to "-1" for never`
+	case one.lists != nil:
+		one.lists.explain(ex, f, s.leads(ex))
+	}
+}
+
+// explainChoice tells how the version was chosen, and returns false when there
+// was none for the call.
+func (s *stage) explainChoice(ex *pipeline.Exchange, f *pipeline.Finding) bool {
+	place := "nowhere"
+	if s.selector != nil {
+		place = s.selector.place()
+	}
+	names := strings.Join(s.def.VersionNames(), ", ")
+	f.Fact("version_data.versions", names, "selected by "+place, "definition")
+	if d := s.def.VersionData.DefaultVersion; d != "" {
+		f.Fact("version_data.default_version", d, "", "definition")
+	}
+	switch ex.Rejection {
+	case missing:
+		f.Said = "the call names no version, and none is the default"
+		f.Fix = "name one of " + names + " (" + place + "), or set version_data.default_version"
+		return false
+	case unknown:
+		f.Said = "the call names a version that does not exist"
+		f.Fix = "name one of " + names + " (" + place + "), or set definition.fallback_to_default"
+		return false
+	}
+	f.Said = "the call is for version " + strconv.Quote(ex.Version.Name)
+	return true
+}
+
+// leads tells, after the call has been handled, whether its path begins with the
+// name of its version.
+func (s *stage) leads(ex *pipeline.Exchange) bool {
+	in, ok := s.selector.(*segment)
+	if !ok || in.stripped {
+		return false
+	}
+	name := in.read(ex)
+	_, known := s.names[string(name)]
+	return len(name) > 0 && (known || in.form != nil)
+}
+
+// explain tells which entry decided on the call.
+func (l *lists) explain(ex *pipeline.Exchange, f *pipeline.Finding, leads bool) {
+	seen := fmt.Sprintf("%s %s", ex.Call.Method, ex.Path)
+	r, pass := l.decide(ex, leads)
+	if r != nil {
+		f.Fact(r.At, r.Path, seen, "definition")
+	}
+	switch {
+	case r == nil && pass: // no list is about the path
+	case r == nil:
+		f.Fact("white_list", "no entry for the call", seen, "definition")
+		f.Said = "only calls of the white list may pass, and this one is not on it"
+		f.Fix = "add the path and method to white_list of the version"
+	case !pass:
+		f.Said = "the path is on the black list"
+		f.Fix = "take the entry out of black_list of the version, or disable it"
+	case r.reply != nil:
+		f.Said = "the entry answers by itself, with status " + strconv.Itoa(r.reply.status)
+	case r.kind == ignored && l.keys:
+		f.Said = "the path is ignored: no key is asked for, and nothing of it is counted for a key"
+	}
+}
+
+// Explain tells which reply answers the call.
+func (s *mocks) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	m, ok := s.find(ex)
+	if !ok {
+		f.Said = "no reply is written for the call"
+		return
+	}
+	f.Fact(m.At, m.Path, fmt.Sprintf("%s %s", ex.Call.Method, ex.Path), "definition")
+	f.Said = "the call is answered in place of the upstream, with status " + strconv.Itoa(m.reply.status)
+}

@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"fmt"
+
+	"github.com/sluicegate/sluice/gateway/graphql"
+	"github.com/sluicegate/sluice/gateway/persisted"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// compileVersions makes every version of an API, and the stages that calls pass
+// before they have one.
+func (s *Stages) compileVersions(api *pipeline.API, def *definition.API) error {
+	var err error
+	if api.Entry, api.EntryMade, err = s.make(entryStages, def, nil); err != nil {
+		return err
+	}
+	names := def.VersionNames()
+	if len(names) == 0 {
+		if err := s.addVersion(api, "", def.Unversioned()); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		if err := s.addVersion(api, name, def.VersionData.Versions[name]); err != nil {
+			return fmt.Errorf("version %q: %w", name, err)
+		}
+	}
+	api.Version = api.Versions[0]
+	for _, v := range api.Versions {
+		if v.Name != "" && v.Name == def.VersionData.DefaultVersion {
+			api.Version = v
+		}
+	}
+	if operations := graphql.StageOf(api.Version.Request); operations != nil {
+		api.Schema = operations.Schema()
+	}
+	return nil
+}
+
+// addVersion makes one version of an API.
+func (s *Stages) addVersion(api *pipeline.API, name string, version *definition.Version) error {
+	v, err := s.compileVersion(api.Definition, version)
+	if err != nil {
+		return err
+	}
+	v.Name, v.Place = name, len(api.Versions)
+	if v.Open, v.OpenMade, err = s.open(api.Definition, version); err != nil {
+		return err
+	}
+	api.Versions = append(api.Versions, v)
+	return nil
+}
+
+// open makes the stages of calls that are let in without a key, as they would be
+// if the API asked nobody for one. There are none when no path is ignored.
+func (s *Stages) open(def *definition.API, version *definition.Version) ([]pipeline.Stage, pipeline.Made, error) {
+	said, err := version.PathRules()
+	if err != nil || len(said.Ignored) == 0 || def.UseKeyless {
+		return nil, 0, err
+	}
+	keyless := *def
+	keyless.UseKeyless = true
+	stages, made, err := s.make(requestStages, &keyless, version)
+	if stored := persisted.StageOf(stages); stored != nil {
+		stored.Govern(graphql.StageOf(stages))
+	}
+	return stages, made, err
+}
+
+// targeted returns the definition with the target of a version in place of its
+// own, if that has one.
+func targeted(def *definition.API, version *definition.Version) *definition.API {
+	if version == nil || version.OverrideTarget == "" {
+		return def
+	}
+	own := *def
+	own.Proxy.TargetURL, own.Proxy.EnableLoadBalancing = version.OverrideTarget, false
+	return &own
+}

@@ -1,0 +1,130 @@
+package definition
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
+	"github.com/sluicegate/sluice/internal/definition/paths"
+)
+
+// The places where a request names the version that it wants.
+const (
+	VersionInHeader = "header"
+	VersionInParam  = "url-param"
+	VersionInPath   = "url"
+)
+
+// VersionNames returns the names of the versions that requests choose between,
+// in order; none when the API is not versioned.
+func (a *API) VersionNames() []string {
+	if !a.Versioned() {
+		return nil
+	}
+	return object.SortedKeys(a.VersionData.Versions)
+}
+
+// Ambiguous tells that the API is not versioned and yet has several versions, of
+// which none is called "Default".
+func (a *API) Ambiguous() bool {
+	d := a.VersionData
+	return d != nil && d.NotVersioned && len(d.Versions) > 1 && d.Versions["Default"] == nil
+}
+
+// expiryForm is how the end of a version is written, in UTC.
+const expiryForm = "2006-01-02 15:04"
+
+// Expiry returns when the version ends, and whether it ever does. One whose end
+// cannot be read has ended: at is zero then.
+func (v *Version) Expiry() (at time.Time, ends bool) {
+	if v == nil || v.Expires == "" || v.Expires == "-1" {
+		return time.Time{}, false
+	}
+	at, err := time.Parse(expiryForm, v.Expires)
+	if err != nil {
+		at = time.Time{}
+	}
+	return at, true
+}
+
+// PathRules reads what the version, which may be nil, says about single paths:
+// what is in paths, or with use_extended_paths in extended_paths. The error is
+// *Problems, with paths below the version; beside it come the rules that are
+// right.
+func (v *Version) PathRules() (*paths.Rules, error) {
+	var rules *paths.Rules
+	var faults []object.Fault
+	switch {
+	case v == nil:
+		return &paths.Rules{}, nil
+	case v.UseExtendedPaths:
+		rules, faults = paths.ReadExtended(v.ExtendedPaths)
+	case v.Paths != nil:
+		rules, faults = paths.ReadSimple(paths.Simple{Ignored: v.Paths.Ignored, Black: v.Paths.Black, White: v.Paths.White})
+	default:
+		return &paths.Rules{}, nil
+	}
+	return rules, asProblems(faults...)
+}
+
+// Doubts lists what is served although it is hardly meant: it does not keep the
+// definition from being used.
+func (a *API) Doubts() []Problem {
+	if a.VersionData == nil {
+		return nil
+	}
+	var p Problems
+	for _, name := range object.SortedKeys(a.VersionData.Versions) {
+		v := a.VersionData.Versions[name]
+		if at, ends := v.Expiry(); ends && at.IsZero() {
+			p.addf(object.Entry("version_data.versions", name)+".expires",
+				`is no time such as "2030-12-31 23:59" (UTC), so that the version counts as expired; "-1" is never`)
+		}
+	}
+	return p
+}
+
+// checkVersion checks what a version says about paths, sizes and its target.
+func (p *Problems) checkVersion(at string, v *Version) {
+	if v.GlobalSizeLimit < 0 {
+		p.addf(at+".global_size_limit", "must not be negative; 0 is no limit")
+	}
+	if v.OverrideTarget != "" {
+		p.checkTarget(at+".override_target", v.OverrideTarget)
+	}
+	_, err := v.PathRules()
+	p.join(at, err)
+}
+
+// checkSelector checks how requests choose their version.
+func (p *Problems) checkSelector(a *API) {
+	if !a.Versioned() {
+		return
+	}
+	d := a.VersionData
+	if d.DefaultVersion != "" && d.Versions[d.DefaultVersion] == nil {
+		p.addf("version_data.default_version", "must be the name of a version: one of %s", strings.Join(a.VersionNames(), ", "))
+	}
+	s := a.Selector
+	if s == nil {
+		return // no request chooses
+	}
+	switch s.Location {
+	case "", VersionInPath:
+	case VersionInHeader:
+		if !isToken(s.Key) {
+			p.addf("definition.key", "must be the name of the header that names the version, such as X-Api-Version")
+		}
+	case VersionInParam:
+		p.checkText("definition.key", s.Key)
+		if s.Key == "" {
+			p.addf("definition.key", "must be the name of the query parameter that names the version, such as version")
+		}
+	default:
+		p.addf("definition.location", "must be %q, %q or %q", VersionInHeader, VersionInParam, VersionInPath)
+	}
+	if _, err := regexp.Compile(s.URLPattern); err != nil {
+		p.addf("definition.url_versioning_pattern", "%s", expressionMessage(err))
+	}
+}
