@@ -28,13 +28,18 @@ type Config struct {
 	// generated keys, the last good configuration. The default is that of root;
 	// other users have $XDG_STATE_HOME/sluice or ~/.local/state/sluice.
 	DataDir string `yaml:"data_dir"`
+	// Hold the calls of all keys of an organisation, and calls without one, against
+	// the quota and the rate of the organisation, where it has a session.
+	EnforceOrgQuotas bool `yaml:"enforce_org_quotas"`
 
 	Gateway   Gateway   `yaml:"gateway"`
 	GraphQL   GraphQL   `yaml:"graphql"`
 	Upstream  Upstream  `yaml:"upstream"`
 	Overload  Overload  `yaml:"overload"`
 	Keys      Keys      `yaml:"keys"`
+	Passwords Passwords `yaml:"passwords"`
 	Quota     Quota     `yaml:"quota"`
+	Monitor   Monitor   `yaml:"monitor"`
 	Database  Database  `yaml:"database"`
 	Postgres  Postgres  `yaml:"postgres"`
 	Valkey    Valkey    `yaml:"valkey"`
@@ -234,12 +239,48 @@ type Keys struct {
 	ListHashed bool `yaml:"list_hashed"`
 }
 
+// Passwords holds the settings of checking the passwords of basic
+// authentication.
+type Passwords struct {
+	// Passwords that are remembered as right, so that they need not be hashed.
+	CacheSize int `yaml:"cache_size" range:"1..10000000"`
+	// How long a password that was right is taken for right without hashing it
+	// again. A changed password counts at once all the same.
+	CacheTTL time.Duration `yaml:"cache_ttl" range:"1s..1h"`
+	// Wrong passwords of one user in a minute; after that the user's further ones
+	// get 429 unseen, but for one that was right in the last hour. 0: any number.
+	WrongPerUser int `yaml:"wrong_per_user" range:"0..10000"`
+	// Wrong passwords from one client address (IPv6: from one /64) in a minute;
+	// after that further ones get 429 unseen. 0: any number.
+	WrongPerAddress int `yaml:"wrong_per_address" range:"0..1000000"`
+	// Passwords that are hashed at once, of users whose password was right in the
+	// last hour, and as many of others. Each takes 19 MiB and some 40 ms of a
+	// processor. The others wait, and get 503 after a second.
+	HashesAtOnce int `yaml:"hashes_at_once" range:"1..64"`
+}
+
 // Quota holds the settings of quotas and rates.
 type Quota struct {
 	// While the counter store is away, for quotas and rates alike: local (go on
 	// from what this gateway last knew, reconcile after), open (admit), or closed
 	// (refuse with 503).
 	OnStoreError string `yaml:"on_store_error" oneof:"local open closed" required:"true"`
+	// Requests that may wait at the same time because their key is over its rate
+	// and has throttle_retry_limit; further ones get 429 at once. 0: none waits.
+	MaxWaiting int `yaml:"max_waiting" range:"0..1000000"`
+}
+
+// Monitor holds the settings of who is told how much of a quota is used.
+type Monitor struct {
+	// Raise the event TriggerExceeded when so much of a quota is used as the
+	// settings below or a key's monitor.trigger_limits say, once in each period.
+	EnableTriggerMonitors bool `yaml:"enable_trigger_monitors"`
+	// Percentage that is told for every quota. 0: only those that keys name.
+	GlobalTriggerLimit float64 `yaml:"global_trigger_limit" range:"0..100"`
+	// Watch the quotas of keys.
+	MonitorUserKeys bool `yaml:"monitor_user_keys"`
+	// Watch the quotas of organisations.
+	MonitorOrgKeys bool `yaml:"monitor_org_keys"`
 }
 
 // Database holds the settings of the admin's PostgreSQL.
