@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/sluicegate/sluice/gateway/auth/basic"
+	"github.com/sluicegate/sluice/gateway/auth/jwt"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/event"
@@ -32,6 +33,7 @@ type Auth struct {
 	sessions  *Sessions
 	least     int
 	passwords *basic.Verifier // nil: no API can ask for passwords
+	tokens    *jwt.Tokens     // nil: no API can ask for JSON Web Tokens
 }
 
 // New returns what authenticates with sessions. Credentials shorter than least

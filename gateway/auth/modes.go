@@ -27,6 +27,7 @@ type way struct {
 // ways lists every mode, in the order in which callers pass them.
 var ways = []way{
 	{"basic_auth_user", func(def *definition.API) bool { return def.UseBasicAuth }, newPasswordMode, func(def *definition.API) *definition.Auth { return def.Place("basic") }},
+	{"jwt_claim", func(def *definition.API) bool { return def.EnableJWT }, newJWTMode, func(def *definition.API) *definition.Auth { return def.Place("jwt") }},
 	{"auth_token", (*definition.API).UsesToken, newTokenMode, (*definition.API).Token},
 }
 

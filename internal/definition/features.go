@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/definition/object"
 	"github.com/sluicegate/sluice/internal/definition/paths"
+	"github.com/sluicegate/sluice/internal/definition/rates"
 )
 
 // A feature is something that a definition can ask for and that this release
@@ -23,7 +24,6 @@ var missing = []feature[*API]{
 		place := a.Place("basic")
 		return a.UseBasicAuth && (place.DisableHeader || place.UseParam || place.UseCookie)
 	}},
-	{"enable_jwt", "JWT authentication", func(a *API) bool { return a.EnableJWT }},
 	{"use_oauth2", "OAuth 2.0 authentication", func(a *API) bool { return a.UseOAuth2 }},
 	{"use_mutual_tls_auth", "mutual TLS authentication", func(a *API) bool { return a.UseMutualTLS }},
 	{"enable_signature_checking", "HMAC request signatures", func(a *API) bool { return a.SignatureChecking }},
@@ -31,8 +31,6 @@ var missing = []feature[*API]{
 		return a.Selector != nil && a.Selector.Enabled && len(a.Selector.Versions) > 0
 	}},
 	{"proxy.target_url", "internal svc:// targets", func(a *API) bool { return isInternal(a.Proxy.TargetURL) }},
-	{"global_rate_limit", "API rate limit", func(a *API) bool { return a.GlobalRateLimit.limits() }},
-	{"event_handlers.events", "event handlers", func(a *API) bool { return says(part(a.EventHandlers, "events")) }},
 	{"graphql.execution_mode", "GraphQL data graphs", func(a *API) bool { return a.hasMode("executionEngine") }},
 	{"graphql.execution_mode", "GraphQL subgraphs", func(a *API) bool { return a.hasMode("subgraph") }},
 	{"graphql.execution_mode", "GraphQL supergraphs", func(a *API) bool { return a.hasMode("supergraph") }},
@@ -57,6 +55,7 @@ var pathLists = map[string]bool{
 	paths.IgnoredList: true, paths.BlackList: true, paths.WhiteList: true, paths.MockList: true, paths.SizeList: true,
 
 	persistedList:      true,
+	rates.List:         true,
 	"circuit_breakers": true, "hard_timeouts": true, "cache": true, "advance_cache_config": true,
 
 	"transform_headers": true, "transform_response_headers": true, "url_rewrites": true,
@@ -66,9 +65,6 @@ var pathLists = map[string]bool{
 func (a *API) hasMode(mode string) bool { return a.IsGraphQL() && a.GraphQL.ExecutionMode == mode }
 
 func isInternal(target string) bool { return len(target) >= 6 && target[:6] == "svc://" }
-
-// limits tells whether r holds callers back.
-func (r *RateLimit) limits() bool { return r != nil && !r.Disabled && r.Rate > 0 }
 
 // checkFeatures refuses every feature that a asks for and that does not exist.
 func (p *Problems) checkFeatures(a *API) {

@@ -18,12 +18,9 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 	for _, c := range []struct{ kind, body, path, name string }{
 		{"api", `"basic_auth": {"extract_from_body": true}`, "basic_auth.extract_from_body", "basic authentication in the body"},
 		{"api", `"use_basic_auth": true, "auth_configs": {"basic": {"use_cookie": true}}`, "auth_configs.basic", "basic authentication elsewhere than in a header"},
-		{"api", `"enable_jwt": true`, "enable_jwt", "JWT authentication"},
 		{"api", `"use_oauth2": true`, "use_oauth2", "OAuth 2.0 authentication"},
 		{"api", `"use_mutual_tls_auth": true`, "use_mutual_tls_auth", "mutual TLS authentication"},
 		{"api", `"enable_signature_checking": true`, "enable_signature_checking", "HMAC request signatures"},
-		{"api", `"global_rate_limit": {"rate": 5, "per": 1}`, "global_rate_limit", "API rate limit"},
-		{"api", `"event_handlers": {"events": {"QuotaExceeded": []}}`, "event_handlers.events", "event handlers"},
 		{"api", graph(`"executionEngine"`, ``), "graphql.execution_mode", "GraphQL data graphs"},
 		{"api", graph(`"subgraph"`, ``), "graphql.execution_mode", "GraphQL subgraphs"},
 		{"api", graph(`"supergraph"`, ``), "graphql.execution_mode", "GraphQL supergraphs"},
@@ -38,22 +35,18 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 		{"api", version(`"override_target": "svc://c"`), at + "override_target", "internal svc:// targets"},
 		{"api", `"definition": {"enabled": true, "versions": {"v2": "other"}}`, "definition.versions", "versions that are other APIs"},
 
-		{"policy", `"throttle_retry_limit": 1, "throttle_interval": 1`, "throttle_retry_limit", "throttling"},
 		{"policy", `"hmac_enabled": true`, "hmac_enabled", "HMAC request signatures"},
 		{"policy", `"enable_http_signature_validation": true`, "enable_http_signature_validation", "HTTP message signatures"},
 		{"policy", `"smoothing": {"enabled": true}`, "smoothing.enabled", "rate limit smoothing"},
 		{"policy", `"post_expiry_action": "delete"`, "post_expiry_action", "deletion of expired keys"},
 		{"policy", `"meta_data": {"rate_limit_pattern": "a"}`, "meta_data.rate_limit_pattern", "custom counters"},
 
-		{"session", `"access_rights": {"a": {"limit": {"throttle_retry_limit": 1, "throttle_interval": 1}}}`, `access_rights["a"].limit.throttle_retry_limit`, "throttling"},
-		{"session", `"access_rights": {"a": {"endpoints": [{}, {"path": "/", "methods": [{"name": "GET", "limit": {"rate": 1, "per": 1}}]}]}}`, `access_rights["a"].endpoints[1]`, "endpoint rate limits"},
 		{"session", `"jwt_data": {"secret": "secret"}`, "jwt_data.secret", "JWT authentication"},
 		{"session", `"hmac_enabled": true`, "hmac_enabled", "HMAC request signatures"},
 		{"session", `"certificate": "a"`, "certificate", "client certificates as tokens"},
 		{"session", `"mtls_static_certificate_bindings": ["a"]`, "mtls_static_certificate_bindings", "certificate bindings"},
 		{"session", `"oauth_client_id": "a"`, "oauth_client_id", "OAuth 2.0 authentication"},
 		{"session", `"oauth_keys": {"a": "b"}`, "oauth_keys", "OAuth 2.0 authentication"},
-		{"session", `"monitor": {"trigger_limits": [80]}`, "monitor.trigger_limits", "quota monitors"},
 		{"session", `"smoothing": {"enabled": true}`, "smoothing.enabled", "rate limit smoothing"},
 		{"session", `"session_lifetime": 5`, "session_lifetime", "removal of keys after a time; use expires"},
 		{"session", `"post_expiry_action": "delete"`, "post_expiry_action", "deletion of expired keys"},
@@ -81,7 +74,6 @@ func featureNames() []string {
 	names = appendNames(names, missing)
 	names = appendNames(names, missingTokens)
 	names = appendNames(names, missingVersions)
-	names = appendNames(names, missingLimits)
 	names = appendNames(names, missingPolicies)
 	names = appendNames(names, missingSessions)
 	return appendNames(names, missingExtras)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/definition/handlers"
 	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
@@ -31,10 +32,16 @@ func (a *API) Validate() error {
 	p.checkCalls(a)
 	p.checkTransport(a.Proxy.Transport)
 	p.checkVersions(a)
+	if r := a.GlobalRateLimit; r != nil && !r.Disabled {
+		p.checkRate("global_rate_limit", r.Rate, r.Per)
+	}
 	for _, host := range object.SortedKeys(a.UpstreamCertificates) {
 		if a.UpstreamCertificates[host] == "" {
 			p.addf(object.Entry("upstream_certificates", host), "must be a certificate id or the path of a PEM file")
 		}
+	}
+	if a.EnableJWT {
+		p.join("", asProblems(a.JWT.Check()...))
 	}
 	p.checkRaw(a)
 	p.checkGraphQL(a.GraphQL)
@@ -213,6 +220,8 @@ func (p *Problems) checkVersions(a *API) {
 		if p.checkObject(at+".extended_paths", v.ExtendedPaths) {
 			_, err := v.PersistedOperations()
 			p.join(at+".extended_paths", err)
+			_, err = v.RateLimits()
+			p.join(at+".extended_paths", err)
 			p.checkCallRules(at, v)
 			_, err = v.Transforms()
 			p.join(at+".extended_paths", err)
@@ -229,7 +238,10 @@ func (p *Problems) checkRaw(a *API) {
 	}
 	_, _, err := a.Addresses()
 	p.join("", err)
-	p.checkObject("event_handlers", a.EventHandlers)
+	if p.checkObject("event_handlers", a.EventHandlers) {
+		_, faults := handlers.Parse(a.EventHandlers)
+		p.join("event_handlers", asProblems(faults...))
+	}
 	p.checkObject("x-svc-streaming", a.Streaming)
 }
 

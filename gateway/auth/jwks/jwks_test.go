@@ -196,7 +196,9 @@ func TestAnswersThatAreNoKeySetAreRefused(t *testing.T) {
 		"no JSON":       func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) },
 		"no keys":       func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"keys":[]}`)) },
 		"another thing": func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"issuer":"x"}`)) },
-		"too large":     func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"keys":["` + strings.Repeat("x", maxSet) + `"]}`)) },
+		"too large": func(w http.ResponseWriter) {
+			_, _ = w.Write([]byte(`{"keys":["` + strings.Repeat("x", maxSet) + `"]}`))
+		},
 		"redirect": func(w http.ResponseWriter) {
 			w.Header().Set("Location", elsewhere.URL)
 			w.WriteHeader(http.StatusFound)

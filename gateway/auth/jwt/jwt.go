@@ -5,6 +5,7 @@ package jwt
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -143,4 +144,17 @@ func (v *Verifier) generation() uint64 {
 		sum += s.Generation()
 	}
 	return sum
+}
+
+// Explain tells what a token has to be for the API.
+func (v *Verifier) Explain(f *pipeline.Finding) {
+	s := &v.settings
+	f.Fact("jwt_signing_method", orElse(s.Method, "whatever the key set has"), "", "definition")
+	if len(s.Issuers) > 0 {
+		f.Fact("jwt_allowed_issuers", strings.Join(s.Issuers, ", "), "", "definition")
+	}
+	if len(s.Audiences) > 0 {
+		f.Fact("jwt_allowed_audiences", strings.Join(s.Audiences, ", "), "", "definition")
+	}
+	f.Fact("jwt_identity_base_field", orElse(s.IdentityField, "sub"), "", "definition")
 }
