@@ -87,11 +87,22 @@ func (s *Pools) Swap(came, gone []*pipeline.API) {
 	s.leaving = slices.DeleteFunc(s.leaving, (*pool).empty)
 }
 
-// poolsOf returns the pools that an API needs, one for each of its versions.
+// poolsOf returns the pools that an API needs, as often as it needs them.
 func poolsOf(api *pipeline.API) (pools []*pool) {
 	for _, v := range api.Versions {
-		if f, ok := v.Upstream.(*forward); ok {
-			pools = append(pools, f.pool)
+		pools = appendPools(pools, v.Upstream)
+	}
+	return pools
+}
+
+// appendPools appends the pools of a stage, and of those that it calls by.
+func appendPools(pools []*pool, stage pipeline.Stage) []*pool {
+	switch s := stage.(type) {
+	case *forward:
+		return append(pools, s.pool)
+	case interface{ Parts() []pipeline.Stage }:
+		for _, part := range s.Parts() {
+			pools = appendPools(pools, part)
 		}
 	}
 	return pools

@@ -1,0 +1,172 @@
+// Package calls makes the stage that calls an API's upstream: whether a call is
+// made at all, which target it goes to, and for how long it is waited for.
+package calls
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"weak"
+
+	"github.com/sluicegate/sluice/gateway/match"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/gateway/upstream/breaker"
+	"github.com/sluicegate/sluice/gateway/upstream/health"
+	"github.com/sluicegate/sluice/gateway/upstream/identity"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/definition/upstreams"
+	"github.com/sluicegate/sluice/internal/event"
+)
+
+// Options is what holds for the calls of all APIs.
+type Options struct {
+	Pools    *upstream.Pools
+	Upstream upstream.Config
+	Raise    func(event.Event) // takes events about targets and breakers; must not wait
+}
+
+// Calls makes the stages that call upstreams, and knows how their targets are. It
+// is safe for concurrent use.
+type Calls struct {
+	opts    Options
+	files   identity.Files
+	checker *health.Checker
+
+	mu    sync.Mutex
+	known map[weak.Pointer[definition.API]]*shared
+	live  map[*Stage]bool // in service
+	users map[*shared]int // how many of live have it
+}
+
+// New returns what makes stages. Run makes checks of targets.
+func New(o Options) *Calls {
+	return &Calls{
+		opts: o, checker: health.NewChecker(),
+		known: make(map[weak.Pointer[definition.API]]*shared), live: make(map[*Stage]bool), users: make(map[*shared]int),
+	}
+}
+
+// Run checks targets until ctx ends.
+func (c *Calls) Run(ctx context.Context) { c.checker.Run(ctx) }
+
+// of returns what the versions of a definition have in common.
+func (c *Calls) of(def *definition.API) (*shared, error) {
+	key := weak.Make(def)
+	c.mu.Lock()
+	found := c.known[key]
+	c.mu.Unlock()
+	if found != nil {
+		return found, nil
+	}
+	made, err := c.share(def)
+	if err != nil || made.plain() {
+		return made, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if found := c.known[key]; found != nil {
+		return found, nil
+	}
+	c.known[key] = made
+	runtime.AddCleanup(def, c.forget, key)
+	return made, nil
+}
+
+func (c *Calls) forget(key weak.Pointer[definition.API]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.known, key)
+}
+
+// Compile makes the stage that calls the upstream of one version of an API;
+// version may be nil. Versions for which def is the same share what is known of
+// its targets. The error names the field that is wrong.
+func (c *Calls) Compile(def *definition.API, version *definition.Version) (pipeline.Stage, error) {
+	s, err := c.of(def)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := version.CallRules()
+	if err != nil {
+		return nil, fmt.Errorf("extended_paths: %w", err)
+	}
+	stage, err := c.timed(s, def, rules.Limits)
+	if err != nil {
+		return nil, err
+	}
+	byPath, circuits, err := c.circuits(s, rules.Breakers)
+	if err != nil {
+		return nil, err
+	}
+	if len(circuits) > 0 {
+		stage = breaker.NewStage(stage, s.breaker, byPath)
+	}
+	if s.plain() && len(circuits) == 0 {
+		return stage, nil
+	}
+	return &Stage{Stage: stage, shared: s, circuits: circuits}, nil
+}
+
+// circuits makes the breakers of certain calls, and returns them with that of all
+// calls, if there is one.
+func (c *Calls) circuits(s *shared, rules []upstreams.CallBreaker) (*match.Endpoints[*breaker.Circuit], []*breaker.Circuit, error) {
+	var all []*breaker.Circuit
+	if s.breaker != nil {
+		all = append(all, s.breaker)
+	}
+	if len(rules) == 0 {
+		return nil, all, nil
+	}
+	list := make([]match.Endpoint[*breaker.Circuit], len(rules))
+	for i, r := range rules {
+		one := breaker.NewCircuit(r.Breaker, s.api, r.Path, c.opts.Raise)
+		all = append(all, one)
+		list[i] = match.Endpoint[*breaker.Circuit]{Path: r.Path, Method: r.Method, Options: match.PatternOptions{IgnoreCase: r.IgnoreCase}, Value: one}
+	}
+	byPath, err := match.CompileEndpoints(list)
+	if err != nil {
+		return nil, nil, fmt.Errorf("extended_paths.circuit_breakers%w", err)
+	}
+	return byPath, all, nil
+}
+
+// Swap is told which APIs came into service and which left it, each of them once.
+// Targets are checked for as long as an API in service has them.
+func (c *Calls) Swap(came, gone []*pipeline.API) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range stagesOf(came) {
+		c.live[s] = true
+		if c.users[s.shared]++; c.users[s.shared] == 1 {
+			for _, t := range s.shared.tasks {
+				c.checker.Add(t)
+			}
+		}
+	}
+	for _, s := range stagesOf(gone) {
+		if !c.live[s] {
+			continue
+		}
+		delete(c.live, s)
+		if c.users[s.shared]--; c.users[s.shared] == 0 {
+			delete(c.users, s.shared)
+			for _, t := range s.shared.tasks {
+				c.checker.Remove(t)
+			}
+		}
+	}
+}
+
+func stagesOf(apis []*pipeline.API) []*Stage {
+	var all []*Stage
+	for _, api := range apis {
+		for _, v := range api.Versions {
+			if s, ok := v.Upstream.(*Stage); ok {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,185 @@
+package health
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/definition/upstreams"
+)
+
+// target answers checks with a status, or with none at all.
+type target struct {
+	*httptest.Server
+	status atomic.Int64
+	asked  atomic.Int64
+}
+
+func newTarget(t *testing.T) *target {
+	o := &target{}
+	o.status.Store(200)
+	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		o.asked.Add(1)
+		if r.URL.Path != "/health" || r.Header.Get("X-Probe") != "1" {
+			w.WriteHeader(404)
+			return
+		}
+		w.Header().Set("Location", "/elsewhere")
+		w.WriteHeader(int(o.status.Load()))
+	}))
+	t.Cleanup(o.Close)
+	return o
+}
+
+func quick(change func(*upstreams.Check)) upstreams.Check {
+	c := upstreams.Check{
+		Method: "GET", Headers: map[string]string{"X-Probe": "1"},
+		Interval: 2 * time.Millisecond, Timeout: time.Second, Healthy: 2, Unhealthy: 3,
+	}
+	if change != nil {
+		change(&c)
+	}
+	return c
+}
+
+type turn struct {
+	up bool
+	r  Result
+}
+
+// start runs checks of a URL until the test ends, and returns what they find.
+func start(t *testing.T, check upstreams.Check, url string) (*Checker, *Task, chan turn) {
+	turns := make(chan turn, 100)
+	c := NewChecker()
+	task := NewTask(check, url, nil, func(up bool, r Result) { turns <- turn{up, r} })
+	c.Add(task)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { c.Run(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return c, task, turns
+}
+
+func expect(t *testing.T, turns chan turn, up bool) Result {
+	t.Helper()
+	select {
+	case got := <-turns:
+		if got.up != up {
+			t.Fatalf("up: %t, want %t (%+v)", got.up, up, got.r)
+		}
+		return got.r
+	case <-time.After(10 * time.Second):
+		t.Fatalf("nobody said up: %t", up)
+	}
+	return Result{}
+}
+
+func TestATargetThatFailsIsDownAndThenUpAgain(t *testing.T) {
+	o := newTarget(t)
+	_, _, turns := start(t, quick(nil), o.URL+"/health")
+	o.status.Store(503)
+	if r := expect(t, turns, false); r.Status != 503 || r.Err != nil {
+		t.Errorf("result %+v", r)
+	}
+	o.status.Store(302) // a redirection is an answer, and not followed
+	if r := expect(t, turns, true); r.Status != 302 {
+		t.Errorf("result %+v", r)
+	}
+}
+
+func TestOnlyTheStatusesExpectedAreGood(t *testing.T) {
+	o := newTarget(t)
+	_, _, turns := start(t, quick(func(c *upstreams.Check) { c.Expected = []int{418} }), o.URL+"/health")
+	expect(t, turns, false)
+	o.status.Store(418)
+	expect(t, turns, true)
+}
+
+func TestATargetThatCannotBeReachedIsDown(t *testing.T) {
+	o := newTarget(t)
+	o.Close()
+	_, _, turns := start(t, quick(nil), o.URL+"/health?secret=1")
+	r := expect(t, turns, false)
+	if r.Err == nil || strings.Contains(r.Err.Error(), "secret") {
+		t.Errorf("result %+v", r)
+	}
+}
+
+func TestMetadataAddressesAreNotAsked(t *testing.T) {
+	_, _, turns := start(t, quick(nil), "http://169.254.169.254/")
+	if r := expect(t, turns, false); r.Err == nil || !strings.Contains(r.Err.Error(), "never called") {
+		t.Errorf("result %+v", r)
+	}
+}
+
+func TestASlowTargetIsDown(t *testing.T) {
+	block := make(chan struct{})
+	o := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-block:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(o.Close)
+	t.Cleanup(func() { close(block) })
+	_, _, turns := start(t, quick(func(c *upstreams.Check) { c.Timeout = 5 * time.Millisecond }), o.URL)
+	if r := expect(t, turns, false); r.Err == nil {
+		t.Errorf("result %+v", r)
+	}
+}
+
+func TestATaskThatIsRemovedIsNotAskedAgain(t *testing.T) {
+	o := newTarget(t)
+	c, task, _ := start(t, quick(nil), o.URL+"/health")
+	until(t, func() bool { return o.asked.Load() > 2 })
+	c.Remove(task)
+	until(t, func() bool { return len(c.slots) == 0 })
+	asked := o.asked.Load()
+	other := newTarget(t)
+	c.Add(NewTask(quick(nil), other.URL+"/health", nil, func(bool, Result) {}))
+	until(t, func() bool { return other.asked.Load() > 3 })
+	if now := o.asked.Load(); now != asked {
+		t.Errorf("%d more checks", now-asked)
+	}
+	c.Add(task)
+	until(t, func() bool { return o.asked.Load() > asked })
+}
+
+// until waits for a condition.
+func until(t *testing.T, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	late := time.After(10 * time.Second)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatal("it never came to that")
+		}
+	}
+}
+
+func TestChecksOfManyTargetsAreSpreadAndBounded(t *testing.T) {
+	c := NewChecker()
+	for range 1000 {
+		c.Add(NewTask(upstreams.Check{Interval: time.Hour}, "http://127.0.0.1:1/", nil, func(bool, Result) {}))
+	}
+	if task, wait := c.next(time.Now()); task != nil || wait > 10*time.Minute {
+		t.Errorf("the first of them is due in %v: %v", wait, task)
+	}
+	before := time.Now()
+	for range 1000 {
+		task, _ := c.next(before.Add(2 * time.Hour))
+		if task == nil {
+			t.Fatal("a task is lost")
+		}
+	}
+	if c.Len() != 0 || cap(c.slots) != atOnce {
+		t.Errorf("%d left", c.Len())
+	}
+}
