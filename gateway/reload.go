@@ -69,6 +69,9 @@ func (g *Gateway) apply(ctx context.Context, b *definition.Bundle) (failed map[s
 // settle lets go of what only APIs needed that have left.
 func (g *Gateway) settle(next *Snapshot, c change) {
 	g.stages.Pools.Swap(c.came, c.gone)
+	if g.stages.Calls != nil {
+		g.stages.Calls.Swap(c.came, c.gone)
+	}
 	g.observe.Drop(c.left)
 	isGraph := func(api *pipeline.API) bool { return api.Schema != nil }
 	if slices.ContainsFunc(c.gone, isGraph) || slices.ContainsFunc(c.came, isGraph) {

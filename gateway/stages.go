@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/transform"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/gateway/upstream/calls"
 	"github.com/sluicegate/sluice/gateway/version"
 	"github.com/sluicegate/sluice/internal/definition"
 )
@@ -28,6 +29,7 @@ type Stages struct {
 	Headers  *limit.Headers // nil: clients are not told their quota
 	Pools    *upstream.Pools
 	Upstream upstream.Config
+	Calls    *calls.Calls // nil: every API has one target, of which nothing is known
 	Versions version.Options
 	Meter    func(api string) pipeline.Meter
 
@@ -144,7 +146,7 @@ func (s *Stages) compileVersion(def *definition.API, version *definition.Version
 	if err != nil {
 		return nil, err
 	}
-	forward, err := upstream.Compile(targeted(def, version), s.Pools, s.Upstream)
+	forward, err := s.upstream(targeted(def, version), version)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +163,14 @@ func (s *Stages) compileVersion(def *definition.API, version *definition.Version
 		v.Refused, _, err = s.make(refusalStages, def, version)
 	}
 	return v, err
+}
+
+// upstream makes the stage that calls a version's upstream.
+func (s *Stages) upstream(def *definition.API, version *definition.Version) (pipeline.Stage, error) {
+	if s.Calls == nil {
+		return upstream.Compile(def, s.Pools, s.Upstream)
+	}
+	return s.Calls.Compile(def, version)
 }
 
 // make makes the stages that a definition asks for, and tells which these are.

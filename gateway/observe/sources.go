@@ -11,6 +11,9 @@ import (
 type Sources struct {
 	Clients       func() Clients
 	Upstreams     func() Upstreams
+	Targets       func() []Target  // of APIs that have several, or have them checked
+	Breakers      func() []Breaker // of APIs that have some
+	Answers       func() AnswerCache
 	KeyCache      func() KeyCache
 	Operations    func() OperationCache
 	Overload      func() Overload
@@ -105,6 +108,9 @@ func (c *sourceCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range sourceMetrics {
 		ch <- d
 	}
+	for _, d := range answerMetrics {
+		ch <- d
+	}
 }
 
 // Collect implements prometheus.Collector.
@@ -121,6 +127,7 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- gauge(upstreamConns, float64(v.Open-v.Idle), "busy")
 		ch <- gauge(upstreamConns, float64(v.Idle), "idle")
 	}
+	s.collectAnswers(ch)
 	if s.KeyCache != nil {
 		s.KeyCache().collect(ch)
 	}

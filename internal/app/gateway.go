@@ -168,6 +168,7 @@ func (n *node) newControl(b backend) (*control.API, error) {
 	health := []control.Component{
 		control.KeyStore(n.stores.keys, func() bool { return n.plane.sessions.Stats().Entries > 0 }),
 		control.Load(func() bool { return n.plane.overload.Stats().Shedding }),
+		n.upstreamHealth(),
 	}
 	if n.stores.sharedCounts != nil {
 		health = append(health, control.CounterStore(n.stores.sharedCounts.State))

@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/overload"
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/gateway/upstream/calls"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/valyala/fasthttp"
@@ -29,6 +30,7 @@ type plane struct {
 	access   *observe.AccessLog // nil: off
 	sessions *auth.Sessions
 	pools    *upstream.Pools
+	calls    *calls.Calls
 	graphql  *graphql.GraphQL
 	overload *overload.Guard // nil: nothing is shed
 	log      *slog.Logger
@@ -72,7 +74,8 @@ func newPlane(p planeParts) (*plane, error) {
 }
 
 func (pl *plane) stages(p planeParts) gateway.Stages {
-	g, u := p.cfg.Gateway, p.cfg.Upstream
+	g, toUpstreams := p.cfg.Gateway, upstreamConfig(p)
+	pl.calls = calls.New(calls.Options{Pools: pl.pools, Upstream: toUpstreams, Raise: p.events.Raise})
 	limiter := limit.New(limit.Options{Counter: p.stores.counters, Naming: p.stores.naming, Waiting: 1000, Log: p.log})
 	pl.graphql = graphql.New(graphqlOptions(p, limiter))
 	return gateway.Stages{
@@ -83,13 +86,19 @@ func (pl *plane) stages(p planeParts) gateway.Stages {
 		Limit:    limiter,
 		Headers:  limit.NewHeaders(limit.Names(g.RatelimitHeaders)),
 		Pools:    pl.pools,
-		Upstream: upstream.Config{
-			Trusted: g.TrustedProxies, DialTimeout: u.DialTimeout, ResponseTimeout: u.ResponseTimeout,
-			MaxConns: u.MaxConnsPerHost, MaxConnWait: u.MaxConnWait, MaxWaiting: u.MaxWaiting, IdleTimeout: u.IdleConnTimeout,
-			Retries: u.Retries, Upgrades: g.Websockets, TunnelIdle: g.WebsocketIdleTimeout,
-			CAFile: u.CAFile, PlainIO: !u.RawIO, Log: p.log,
-		},
-		Meter: pl.observer.NewMeter,
+		Upstream: toUpstreams,
+		Calls:    pl.calls,
+		Meter:    pl.observer.NewMeter,
+	}
+}
+
+func upstreamConfig(p planeParts) upstream.Config {
+	g, u := p.cfg.Gateway, p.cfg.Upstream
+	return upstream.Config{
+		Trusted: g.TrustedProxies, DialTimeout: u.DialTimeout, ResponseTimeout: u.ResponseTimeout,
+		MaxConns: u.MaxConnsPerHost, MaxConnWait: u.MaxConnWait, MaxWaiting: u.MaxWaiting, IdleTimeout: u.IdleConnTimeout,
+		Retries: u.Retries, Upgrades: g.Websockets, TunnelIdle: g.WebsocketIdleTimeout,
+		CAFile: u.CAFile, PlainIO: !u.RawIO, Log: p.log,
 	}
 }
 
@@ -131,6 +140,8 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 			return observe.Clients{Open: now.Open, Refused: now.Refused, Panics: now.Panics}
 		},
 		Upstreams: func() observe.Upstreams { return observe.Upstreams(pl.pools.Stats()) },
+		Targets:   pl.targets,
+		Breakers:  pl.breakers,
 		KeyCache: func() observe.KeyCache {
 			now := pl.sessions.Stats()
 			return observe.KeyCache{
@@ -171,6 +182,7 @@ func (pl *plane) serve(ln net.Listener) error {
 func (pl *plane) run(ctx context.Context, t *tasks, src source.Source) {
 	t.start("configuration", func() error { pl.gateway.Follow(ctx, src); return nil })
 	t.start("sessions", func() error { pl.sessions.Run(ctx); return nil })
+	t.start("targets", func() error { pl.calls.Run(ctx); return nil })
 	t.start("overload", func() error { return pl.overload.Run(ctx) })
 	if pl.access != nil {
 		t.start("access log", func() error { pl.access.Run(ctx); return nil })
