@@ -75,7 +75,7 @@ var rooms = []room{
 	{"internal/counter/recall", nil, nil},
 	{"internal/counter/slots", nil, nil},
 	{"internal/counter/script", nil, []string{valkey}},
-	{"internal/keys", []string{"internal/definition", "internal/definition/renewal", "internal/credential", "internal/rights", "internal/keystore", "internal/counter"}, nil},
+	{"internal/keys", []string{"internal/definition", "internal/definition/renewal", "internal/credential", "internal/password", "internal/rights", "internal/keystore", "internal/counter"}, nil},
 	{"internal/jsonscan", nil, nil},
 	{"internal/graphql/syntax", nil, nil},
 	{"internal/graphql/sdl", []string{"internal/graphql/syntax"}, nil},
