@@ -92,7 +92,7 @@ func (c preflights) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		return pipeline.Next
 	}
 	if c.pass {
-		ex.Open = ex.Version.Open != nil || ex.Open
+		ex.Open = true
 		return pipeline.Next
 	}
 	a := ex.Answer

@@ -48,9 +48,20 @@ func newSet(prefixes []netip.Prefix) set {
 		}
 		return bytes.Compare(b.to[:], a.to[:])
 	})
-	s.v4 = slices.Clip(slices.CompactFunc(s.v4, func(outer, inner span4) bool { return inner.to <= outer.to }))
-	s.v6 = slices.Clip(slices.CompactFunc(s.v6, func(outer, inner span6) bool { return bytes.Compare(inner.to[:], outer.to[:]) <= 0 }))
+	s.v4 = outer(s.v4, func(a, b span4) bool { return b.to <= a.to })
+	s.v6 = outer(s.v6, func(a, b span6) bool { return bytes.Compare(b.to[:], a.to[:]) <= 0 })
 	return s
+}
+
+// outer leaves the spans out that are within the one kept before them.
+func outer[S any](spans []S, within func(a, b S) bool) []S {
+	var kept []S
+	for _, one := range spans {
+		if n := len(kept); n == 0 || !within(kept[n-1], one) {
+			kept = append(kept, one)
+		}
+	}
+	return slices.Clip(kept)
 }
 
 func compare(a, b uint32) int {

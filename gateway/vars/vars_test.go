@@ -216,9 +216,11 @@ func TestManyParametersAreBounded(t *testing.T) {
 
 func TestFillingDoesNotAllocate(t *testing.T) {
 	ex, dst := sampleExchange(t), make([]byte, 0, 1024)
+	ex.Claims = []byte(`{"x": [1], "sub": "j\u00f6e"}`)
+	ex.Captures.Add("0-a", 0, -1, []byte("found"))
 	for _, name := range []string{
 		"headers_X_My_Id", "headers_Host", "path", "path_parts", "remote_addr", "request_id", "token", "request_data",
-		"request_data_x", "cookies_b", "rate_limit_reset", "quota_remaining",
+		"request_data_x", "cookies_b", "rate_limit_reset", "quota_remaining", "jwt_claims_sub", "trigger-0-a-0", "svc_trace_id",
 	} {
 		tmpl, err := Compile("a $svc_context."+name+" $svc_meta.user $svc_meta.o $path.p", Options{Context: true, Path: []string{"p"}})
 		if err != nil {
