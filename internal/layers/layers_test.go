@@ -156,7 +156,8 @@ var rooms = []room{
 	}, []string{fasthttp, router, crypto, prometheus}},
 
 	{".", []string{"internal/cli"}, nil},
-	{"internal/cli", []string{"internal/app", "internal/config", "internal/definition", "internal/graphql/..."}, []string{cobra}},
+	{"internal/cli/client", nil, nil},
+	{"internal/cli", []string{"internal/cli/client", "internal/app", "internal/config", "internal/definition", "internal/graphql/..."}, []string{cobra}},
 	{"internal/app", []string{"..."}, []string{"..."}},
 
 	{"internal/layers", nil, nil},
