@@ -42,6 +42,7 @@ func defaultGateway() Gateway {
 		MaxHeaderCount: 100,
 		MaxURL:         8 << 10,
 
+		PathLists:            "anchored",
 		WebsocketIdleTimeout: 10 * time.Minute,
 		RatelimitHeaders: RatelimitHeaders{
 			Limit:     "X-RateLimit-Limit",

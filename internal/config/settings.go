@@ -104,6 +104,11 @@ type Gateway struct {
 	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
 	// Honour the domain of API definitions. Off: every API answers on every host.
 	CustomDomains bool `yaml:"custom_domains"`
+	// How entries of path lists (ignored, white and black lists, replies, size
+	// limits) without operators of regular expressions match: anchored at the start
+	// of the path and up to the end of a segment, so that /admin takes /admin/x and
+	// not /x/admin; or unanchored, anywhere in the path.
+	PathLists string `yaml:"path_lists" oneof:"anchored unanchored" required:"true"`
 	// Let clients and upstreams leave HTTP for another protocol, WebSocket or any
 	// that is not HTTP again. Off: the wish is left out of the request. What is
 	// said then is passed on as it is, in both directions; GraphQL APIs never do.
