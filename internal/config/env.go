@@ -17,6 +17,9 @@ const fileSuffix = "_FILE"
 // "sluice". They are nobody's settings.
 var serviceLink = regexp.MustCompile(`^SLUICE_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:ADDR|PORT|PROTO))?)$`)
 
+// ofCommands tells names of variables that commands read which call a server.
+func ofCommands(name string) bool { return name == "SLUICE_SERVER" || name == "SLUICE_TOKEN" }
+
 // readEnv sets what the environment gives, in the order of names.
 func (l *loader) readEnv(env map[string]string) {
 	byEnv := make(map[string]field, len(l.fields))
@@ -24,7 +27,7 @@ func (l *loader) readEnv(env map[string]string) {
 		byEnv[f.env()] = f
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if strings.HasPrefix(name, envPrefix) && !isServiceLink(name, env[name]) {
+		if strings.HasPrefix(name, envPrefix) && !isServiceLink(name, env[name]) && !ofCommands(name) {
 			l.setEnv(byEnv, env, name)
 		}
 	}

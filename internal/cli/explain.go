@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// maxSent bounds a body that is read from a file, in bytes.
+const maxSent = 3 << 20
+
+// asked is a request to explain, as servers take it.
+type asked struct {
+	ID       string   `json:"id,omitempty"`
+	Method   string   `json:"method,omitempty"`
+	URL      string   `json:"url,omitempty"`
+	Headers  []string `json:"headers,omitempty"`
+	Body     string   `json:"body,omitempty"`
+	Bytes    []byte   `json:"body_base64,omitempty"`
+	Key      string   `json:"key,omitempty"`
+	KeyHash  string   `json:"key_hash,omitempty"`
+	Client   string   `json:"client,omitempty"`
+	TLS      *bool    `json:"tls,omitempty"`
+	Revision int64    `json:"revision,omitempty"`
+}
+
+func (s *session) explainCommand() *cobra.Command {
+	var a asked
+	var t target
+	data, tls, facts := "", false, false
+	cmd := &cobra.Command{
+		Use:   "explain METHOD URL",
+		Short: "Tell what would become of a request, and why",
+		Long: `Takes a request through the stages that a real one goes through, and prints what
+each of them decides: by which rule, with what value, and where that value comes
+from. Nothing is sent upstream, counted or logged. With --id it tells why a
+request was refused: the id is the X-Request-Id of the answer.
+
+URL is that of the request, or a path. A body that is JSON is sent as
+application/json unless -H says otherwise.
+
+` + targetHelp + `
+
+Exit code 0 means that the request would be let through, 5 that it would be, or
+was, refused; 6 that the server does not take the question.`,
+		Example: `  sluice explain GET /orders/7 --key slk_...
+  sluice explain POST /countries/ --key-hash 3fa9... -d '{"query":"{ countries { name } }"}'
+  sluice explain GET https://api.example/orders -H 'X-Version: v2' --revision 41
+  sluice explain --id 7c0e4b1f9a2d4e6fb85a0c3d1e2f4a5b`,
+		Args: func(_ *cobra.Command, args []string) error { return a.setArgs(args) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("tls") {
+				a.TLS = &tls
+			}
+			if err := s.readBody(&a, data); err != nil {
+				return err
+			}
+			return s.explain(cmd, &t, &a, facts)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&data, "data", "d", "", "`BODY` of the request, @FILE to read it from a file, @- from standard input")
+	f.StringArrayVarP(&a.Headers, "header", "H", nil, "header `LINE` such as 'Name: value'; may be repeated")
+	f.StringVar(&a.Key, "key", "", "`KEY` that calls, sent where the API looks for keys")
+	f.StringVar(&a.KeyHash, "key-hash", "", "`HASH` of the key that calls, when the key itself is not at hand")
+	f.StringVar(&a.Client, "client", "", "`ADDRESS` that the request comes from (default 127.0.0.1)")
+	f.BoolVar(&tls, "tls", false, "the request comes over TLS (default: when URL begins with https)")
+	f.Int64Var(&a.Revision, "revision", 0, "`NUMBER` of the revision to explain by (default: the one in force)")
+	f.StringVar(&a.ID, "id", "", "`ID` of a request that was refused, in place of METHOD and URL")
+	f.BoolVar(&facts, "facts", false, "print what every stage looked at, not only of one that refuses")
+	t.flags(cmd)
+	return cmd
+}
+
+func (a *asked) setArgs(args []string) error {
+	switch {
+	case a.ID != "" && len(args) > 0:
+		return fmt.Errorf("--id names the request; leave out %q", strings.Join(args, " "))
+	case a.ID != "":
+	case len(args) == 1 && strings.ContainsAny(args[0], "/"):
+		a.URL = args[0]
+	case len(args) != 2:
+		return fmt.Errorf("want METHOD and URL, such as GET /orders/7, or --id ID")
+	default:
+		a.Method, a.URL = args[0], args[1]
+	}
+	return nil
+}
+
+// readBody finds the body that -d names.
+func (s *session) readBody(a *asked, data string) error {
+	name, isFile := strings.CutPrefix(data, "@")
+	if isFile {
+		from := s.process.Stdin
+		if name != "-" {
+			file, err := os.Open(name)
+			if err != nil {
+				return &exitError{ExitUsage, fmt.Sprintf("-d %s: %v", data, bareCause(err))}
+			}
+			defer file.Close()
+			from = file
+		}
+		read, err := io.ReadAll(io.LimitReader(from, maxSent+1))
+		if err != nil {
+			return fmt.Errorf("-d %s: %w", data, err)
+		}
+		data = string(read)
+	}
+	if len(data) > maxSent {
+		return &exitError{ExitUsage, fmt.Sprintf("-d: the body is larger than %d MiB", maxSent>>20)}
+	}
+	if data == "" {
+		return nil
+	}
+	if utf8.ValidString(data) {
+		a.Body = data
+	} else {
+		a.Bytes = []byte(data)
+	}
+	if json.Valid([]byte(data)) && !a.has("Content-Type") {
+		a.Headers = append(a.Headers, "Content-Type: application/json")
+	}
+	return nil
+}
+
+func (a *asked) has(name string) bool {
+	for _, line := range a.Headers {
+		if given, _, _ := strings.Cut(line, ":"); strings.EqualFold(given, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// explain asks a server, and prints what it says.
+func (s *session) explain(cmd *cobra.Command, t *target, a *asked, facts bool) error {
+	c, admin, err := s.client(cmd, t)
+	if err != nil {
+		return err
+	}
+	path := "/svc/explain"
+	if admin {
+		path = "/api/explain"
+	}
+	answer, err := c.Call(cmd.Context(), "POST", path, a)
+	if err != nil {
+		return asExit(err)
+	}
+	var told explanation
+	if err := json.Unmarshal(answer, &told); err != nil {
+		return fmt.Errorf("reading what %s answers: %w", c.Base(), err)
+	}
+	if err := s.printExplanation(&told, answer, facts); err != nil {
+		return err
+	}
+	if told.Refusal != nil || !told.Outcome.Allowed {
+		return &exitError{ExitDifferences, ""}
+	}
+	return nil
+}
+
+func (s *session) printExplanation(told *explanation, answer []byte, facts bool) error {
+	switch s.output {
+	case "json":
+		var b bytes.Buffer
+		if err := json.Indent(&b, answer, "", "  "); err != nil {
+			return fmt.Errorf("printing: %w", err)
+		}
+		return s.write(b.String() + "\n")
+	case "yaml":
+		text, err := yamlOf(answer)
+		if err != nil {
+			return fmt.Errorf("printing: %w", err)
+		}
+		return s.write(text)
+	}
+	if told.Refusal != nil {
+		return s.write(told.Refusal.text())
+	}
+	return s.write(told.text(facts))
+}
