@@ -15,6 +15,7 @@ func Default() *Config {
 		Upstream:  defaultUpstream(),
 		Overload:  Overload{TargetDelay: 50 * time.Millisecond},
 		Keys:      defaultKeys(),
+		Passwords: Passwords{CacheSize: 10_000, CacheTTL: time.Minute, WrongPerUser: 10, WrongPerAddress: 60, HashesAtOnce: 2},
 		Quota:     Quota{OnStoreError: "local", MaxWaiting: 1000},
 		Monitor:   Monitor{GlobalTriggerLimit: 80, MonitorUserKeys: true},
 		Database:  Database{MaxConns: 20, StatementTimeout: 10 * time.Second},
