@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/upstream/calls"
+	"github.com/sluicegate/sluice/gateway/version"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/valyala/fasthttp"
@@ -88,6 +89,7 @@ func (pl *plane) stages(p planeParts) gateway.Stages {
 		Pools:    pl.pools,
 		Upstream: toUpstreams,
 		Calls:    pl.calls,
+		Versions: version.Options{Unanchored: g.PathLists == "unanchored"},
 		Meter:    pl.observer.NewMeter,
 	}
 }
