@@ -30,6 +30,10 @@ type Answer struct {
 	// until Stream is closed. The connection ends with the answer.
 	Beside bool
 
+	// Close says that the connection ends with the answer: what the next request
+	// needs is asked of a client at the beginning of a connection only.
+	Close bool
+
 	NoBody bool // no body follows, as for HEAD, 204 and 304; Length -1: say nothing of its length
 
 	// Takeover, unless nil, is given the client's connection once the head has

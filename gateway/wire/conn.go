@@ -161,7 +161,7 @@ func (c *conn) handle() outcome {
 	if !beside && streamed {
 		c.sock.readArmed = time.Time{} // who read the body may have moved the deadline
 	}
-	keep := !beside && !c.head.close && c.settle() && !c.srv.stopping.Load()
+	keep := !beside && !call.Answer.Close && !c.head.close && c.settle() && !c.srv.stopping.Load()
 	c.since = call.End()
 	keep = c.respond(keep)
 	if call.Answer.Stream != nil || c.sock.wait || c.sock.raw == nil {

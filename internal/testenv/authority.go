@@ -62,6 +62,15 @@ func (a *Authority) Server(names ...string) *Identity {
 	return a.issue(&x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, names...)
 }
 
+// ServerUntil issues a certificate for servers that is valid from a day before
+// the end to the end, which may lie in the past.
+func (a *Authority) ServerUntil(end time.Time, names ...string) *Identity {
+	a.t.Helper()
+	return a.issue(&x509.Certificate{
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, NotBefore: end.Add(-24 * time.Hour), NotAfter: end,
+	}, names...)
+}
+
 // Client issues a certificate for a client.
 func (a *Authority) Client(name string) *Identity {
 	a.t.Helper()

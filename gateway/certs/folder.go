@@ -1,0 +1,181 @@
+package certs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sluicegate/sluice/internal/certs"
+	"github.com/sluicegate/sluice/internal/secret"
+)
+
+// Folder keeps the certificates of a gateway without an admin: each in a file of
+// its own, sealed, for there may be a private key in it. A change is in force
+// when the call returns. It is safe for concurrent use in one process.
+type Folder struct {
+	dir   string
+	key   secret.Key
+	store *Store
+	mu    sync.Mutex // held by who changes files
+}
+
+// ErrNotFound says that there is no certificate with an id.
+var ErrNotFound = errors.New("certificate not found")
+
+// ErrOrg says that an organisation's name cannot be a part of an id.
+var ErrOrg = errors.New(`an organisation has letters, digits, "-" and "_" only`)
+
+const (
+	sealedSuffix  = ".sealed"
+	sealedPurpose = "certificate "
+)
+
+// OpenFolder reads what is in a directory into a store. The key is made when
+// there is none yet, in a file beside the directory. A file that cannot be read
+// is told to log and left out.
+func OpenFolder(dir string, store *Store, log *slog.Logger) (*Folder, error) {
+	key, _, err := secret.KeepKey(dir + ".key")
+	if err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	f := &Folder{dir: dir, key: key, store: store}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	byID := make(map[string]*certs.Certificate)
+	for _, entry := range entries {
+		id, ok := strings.CutSuffix(entry.Name(), sealedSuffix)
+		if !ok {
+			continue
+		}
+		c, err := f.read(id)
+		if err != nil {
+			log.Error("a certificate is left out", "file", f.path(id), "err", err)
+			continue
+		}
+		byID[id] = c
+	}
+	store.Replace(byID)
+	return f, nil
+}
+
+func (f *Folder) path(id string) string { return filepath.Join(f.dir, id+sealedSuffix) }
+
+func (f *Folder) read(id string) (*certs.Certificate, error) {
+	sealed, err := os.ReadFile(f.path(id))
+	if err != nil {
+		return nil, err
+	}
+	text, err := f.key.Open(sealed, []byte(sealedPurpose+id))
+	if err != nil {
+		return nil, err
+	}
+	return (&certs.Delivered{ID: id, PEM: string(text)}).Parse()
+}
+
+// Add keeps a certificate, and returns its id. One that is there already gets its
+// private key where it had none, and never loses it.
+func (f *Folder) Add(_ context.Context, org string, text []byte) (id string, err error) {
+	if strings.Trim(org, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" || len(org) > 128 {
+		return "", ErrOrg
+	}
+	c, err := certs.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	id = c.ID(org)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if old := f.store.Find(id); old != nil && old.Key != nil && c.Key == nil {
+		return id, nil
+	}
+	key, err := c.KeyPEM()
+	if err != nil {
+		return "", err
+	}
+	sealed, err := f.key.Seal(append(c.PublicPEM(), key...), []byte(sealedPurpose+id))
+	if err != nil {
+		return "", err
+	}
+	if err := replaceFile(f.path(id), sealed); err != nil {
+		return "", fmt.Errorf("keeping a certificate: %w", err)
+	}
+	f.store.Put(id, c)
+	return id, nil
+}
+
+// Get tells of a certificate, or returns ErrNotFound.
+func (f *Folder) Get(_ context.Context, id string) (certs.Info, error) {
+	c := f.store.Find(id)
+	org, _, ok := certs.SplitID(id)
+	if c == nil || !ok {
+		return certs.Info{}, ErrNotFound
+	}
+	return c.Info(org), nil
+}
+
+// List tells of all certificates of an organisation, or with "" of all that there
+// are, ordered by id.
+func (f *Folder) List(_ context.Context, org string) ([]certs.Info, error) {
+	all := make([]certs.Info, 0, len(f.store.All()))
+	for id, c := range f.store.All() {
+		if of, _, ok := certs.SplitID(id); ok && (org == "" || of == org) {
+			all = append(all, c.Info(of))
+		}
+	}
+	slices.SortFunc(all, func(a, b certs.Info) int { return strings.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// Delete forgets a certificate, or returns ErrNotFound.
+func (f *Folder) Delete(_ context.Context, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.store.Find(id) == nil {
+		return ErrNotFound
+	}
+	if err := os.Remove(f.path(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("forgetting a certificate: %w", err)
+	}
+	f.store.Delete(id)
+	return syncDir(f.dir)
+}
+
+// replaceFile makes data the content of a file: after a crash it has that or what
+// it had before.
+func replaceFile(path string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // gone already when all went well
+	_, err = tmp.Write(data)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

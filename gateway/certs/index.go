@@ -1,0 +1,113 @@
+package certs
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/certs"
+)
+
+// index finds the certificate for a name that clients ask for. It does not
+// change.
+type index struct {
+	byName   map[string][]*shown // exact names, and wildcards with their star
+	fallback *shown              // for clients that ask for no name, or one that nobody has; nil: there is none
+	all      []*shown
+}
+
+// shown is a certificate that clients may get to see.
+type shown struct {
+	*certs.Certificate
+	tls  *tls.Certificate
+	file bool // it is from a file, which goes before those of the store
+}
+
+// newIndex puts certificates of files and of a store in order. The first of the
+// files is what clients get that ask for no name.
+func newIndex(files []*certs.Certificate, stored map[string]*certs.Certificate) *index {
+	ix := &index{byName: make(map[string][]*shown)}
+	seen := make(map[string]bool)
+	for _, c := range files {
+		ix.add(c, true, seen)
+	}
+	for _, id := range slices.Sorted(maps.Keys(stored)) {
+		if c := stored[id]; c.MayServe() {
+			ix.add(c, false, seen)
+		}
+	}
+	for _, list := range ix.byName {
+		slices.SortStableFunc(list, better)
+	}
+	if len(ix.all) > 0 {
+		ix.fallback = ix.all[0]
+	}
+	return ix
+}
+
+func (ix *index) add(c *certs.Certificate, file bool, seen map[string]bool) {
+	if seen[c.Sum] {
+		return
+	}
+	seen[c.Sum] = true
+	s := &shown{Certificate: c, tls: c.TLS(), file: file}
+	ix.all = append(ix.all, s)
+	for _, name := range c.Names() {
+		ix.byName[name] = append(ix.byName[name], s)
+	}
+}
+
+// better puts those of files first, and then those that last longest.
+func better(a, b *shown) int {
+	if a.file != b.file {
+		if a.file {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(b.Leaf.NotAfter.Unix(), a.Leaf.NotAfter.Unix())
+}
+
+// named returns the certificates for a name, the best first: the name itself, or
+// the wildcard that covers it.
+func (ix *index) named(name string) []*shown {
+	if list := ix.byName[name]; len(list) > 0 {
+		return list
+	}
+	if dot := strings.IndexByte(name, '.'); dot > 0 {
+		return ix.byName["*"+name[dot:]]
+	}
+	return nil
+}
+
+// certificate chooses what a client gets to see: a certificate of the name that
+// it asks for, of a kind that it understands.
+func (ix *index) certificate(hello *tls.ClientHelloInfo, now time.Time) (*tls.Certificate, error) {
+	name := normalName(hello.ServerName)
+	if name == "" && hello.Conn != nil { // addresses are no names for TLS
+		if local, ok := hello.Conn.LocalAddr().(*net.TCPAddr); ok {
+			name = local.IP.String()
+		}
+	}
+	list := ix.named(name)
+	for _, c := range list {
+		if !now.Before(c.Leaf.NotBefore) && hello.SupportsCertificate(c.tls) == nil {
+			return c.tls, nil
+		}
+	}
+	switch {
+	case len(list) > 0:
+		return list[0].tls, nil
+	case ix.fallback != nil:
+		return ix.fallback.tls, nil
+	}
+	return nil, fmt.Errorf("there is no certificate for the name %.100q", name)
+}
+
+// normalName is a name of TLS's as certificates are found by.
+func normalName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }

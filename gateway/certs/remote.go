@@ -1,0 +1,239 @@
+package certs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/source"
+	"github.com/sluicegate/sluice/internal/certs"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/secret"
+)
+
+// RemoteOptions say where a gateway gets its certificates.
+type RemoteOptions struct {
+	URL       string            // of the admin
+	Token     secret.Value      // shown to the admin; seals the copy on disk
+	Transport http.RoundTripper // nil: over the network
+	StateDir  string            // for the copy; "" keeps none
+	Store     *Store
+	Log       *slog.Logger
+}
+
+// Remote takes certificates from the admin, each time before a bundle that may
+// name them, and keeps a sealed copy for a start without the admin.
+type Remote struct {
+	opts    RemoteOptions
+	client  *http.Client
+	address string
+	key     secret.Key
+	path    string // of the copy; "": none is kept
+
+	mu     sync.Mutex
+	etag   string
+	loaded bool // there is something in the store, from the admin or from disk
+	failed bool // the last call; it is said once
+}
+
+// How long the admin may take, and how soon it is asked again.
+const (
+	answerWithin = 5 * time.Second
+	askAgain     = 5 * time.Second
+	maxDelivery  = 256 << 20 // bytes
+)
+
+// NewRemote returns what takes certificates from an admin.
+func NewRemote(o RemoteOptions) (*Remote, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("gateway.admin_url: %q is not a URL such as http://admin:8081", o.URL)
+	}
+	r := &Remote{opts: o, client: &http.Client{Transport: o.Transport, Timeout: answerWithin}}
+	r.address = strings.TrimSuffix(o.URL, "/") + "/api/gateway/certs"
+	if u.Scheme == "https" || o.Transport != nil || isLoopback(u.Hostname()) {
+		r.address += "?keys=true"
+	}
+	if o.StateDir != "" && !o.Token.Empty() {
+		if r.key, err = secret.DeriveKey(o.Token, "certificates"); err != nil {
+			return nil, err
+		}
+		r.path = filepath.Join(o.StateDir, "certs.sealed")
+	}
+	return r, nil
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// Before returns a source whose bundles come with their certificates in the
+// store.
+func (r *Remote) Before(src source.Source) source.Source { return &ahead{src, r} }
+
+type ahead struct {
+	source.Source
+	certs *Remote
+}
+
+// Next implements source.Source.
+func (a *ahead) Next(ctx context.Context, have string) (*definition.Bundle, error) {
+	b, err := a.Source.Next(ctx, have)
+	if err == nil {
+		a.certs.refresh(ctx)
+	}
+	return b, err
+}
+
+// Run asks again, after the admin did not answer, until ctx ends.
+func (r *Remote) Run(ctx context.Context) {
+	again := time.NewTicker(askAgain)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+		r.mu.Lock()
+		failed := r.failed
+		r.mu.Unlock()
+		if failed {
+			r.refresh(ctx)
+		}
+	}
+}
+
+// refresh brings the store up to date. While the admin is away, what there is
+// stays, at first what is on disk.
+func (r *Remote) refresh(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.ask(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err == nil:
+		if r.failed {
+			r.opts.Log.Info("certificates come from the admin again", "admin", r.opts.URL)
+		}
+		r.failed = false
+		return
+	case !r.failed:
+		r.opts.Log.Warn("certificates were not taken from the admin; those there are stay in use", "admin", r.opts.URL, "err", err)
+	}
+	r.failed = true
+	if !r.loaded && r.path != "" {
+		if err := r.fromDisk(); err != nil && !errors.Is(err, os.ErrNotExist) {
+			r.opts.Log.Error("the copy of the certificates cannot be used", "err", err)
+		}
+	}
+}
+
+// ask takes what the admin has, unless it is what came last.
+func (r *Remote) ask(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.address, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+r.opts.Token.Reveal())
+	if r.etag != "" {
+		req.Header.Set("If-None-Match", r.etag)
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusNotModified:
+		return nil
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return nil // an admin that does not know certificates yet
+	default:
+		return fmt.Errorf("admin answered %s", resp.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDelivery+1))
+	if err != nil {
+		return err
+	}
+	if len(body) > maxDelivery {
+		return fmt.Errorf("the admin's certificates are longer than %d bytes", maxDelivery)
+	}
+	if err := r.take(body); err != nil {
+		return err
+	}
+	if err := r.keep(body); err != nil {
+		r.etag = "" // so that it is tried again
+		return err
+	}
+	r.etag = resp.Header.Get("ETag")
+	return nil
+}
+
+// take puts a delivery into the store.
+func (r *Remote) take(body []byte) error {
+	var all certs.Delivery
+	if err := json.Unmarshal(body, &all); err != nil {
+		return fmt.Errorf("reading certificates: %w", err)
+	}
+	byID := make(map[string]*certs.Certificate, len(all.Certificates))
+	for i := range all.Certificates {
+		one := &all.Certificates[i]
+		if old := r.opts.Store.Find(one.ID); old != nil && (old.Key != nil) == (one.Key != "") {
+			byID[one.ID] = old // an id stands for one certificate for ever
+			continue
+		}
+		c, err := one.Parse()
+		if err != nil {
+			r.opts.Log.Error("a certificate is left out", "err", err)
+			continue
+		}
+		byID[one.ID] = c
+	}
+	if all.KeysHeld > 0 {
+		r.opts.Log.Warn("private keys of certificates are not sent over plain HTTP: use https in gateway.admin_url", "keys", all.KeysHeld)
+	}
+	r.opts.Store.Replace(byID)
+	r.loaded = true
+	return nil
+}
+
+func (r *Remote) keep(body []byte) error {
+	if r.path == "" {
+		return nil
+	}
+	sealed, err := r.key.Seal(body, []byte("certificates"))
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(r.path, sealed); err != nil {
+		return fmt.Errorf("keeping a copy of the certificates: %w", err)
+	}
+	return nil
+}
+
+func (r *Remote) fromDisk() error {
+	sealed, err := os.ReadFile(r.path)
+	if err != nil {
+		return err
+	}
+	body, err := r.key.Open(sealed, []byte("certificates"))
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.path, err)
+	}
+	return r.take(body)
+}

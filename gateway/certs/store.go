@@ -1,0 +1,95 @@
+// Package certs has the certificates that a gateway shows to its clients, and
+// those that definitions name: in files, which are read again when they change,
+// and in a store, which the admin fills or the gateway API.
+package certs
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sluicegate/sluice/internal/certs"
+)
+
+// Store holds certificates by id, for everybody who needs one. Its zero value is
+// empty; it is safe for concurrent use.
+type Store struct {
+	current atomic.Pointer[contents]
+
+	mu      sync.Mutex // held by who changes it
+	changed []func()
+}
+
+// contents are those of a store at one time. They do not change.
+type contents struct {
+	byID       map[string]*certs.Certificate
+	generation uint64
+}
+
+// Find returns the certificate with an id, or nil.
+func (s *Store) Find(id string) *certs.Certificate {
+	if c := s.current.Load(); c != nil {
+		return c.byID[id]
+	}
+	return nil
+}
+
+// Generation is another number after each change.
+func (s *Store) Generation() uint64 {
+	if c := s.current.Load(); c != nil {
+		return c.generation
+	}
+	return 0
+}
+
+// All returns everything, which the caller must not change.
+func (s *Store) All() map[string]*certs.Certificate {
+	if c := s.current.Load(); c != nil {
+		return c.byID
+	}
+	return nil
+}
+
+// Replace makes all that there is of byID, which is the store's from then on.
+func (s *Store) Replace(byID map[string]*certs.Certificate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.set(byID)
+}
+
+// Put adds a certificate, in place of the one with the same id.
+func (s *Store) Put(id string, c *certs.Certificate) {
+	s.edit(func(byID map[string]*certs.Certificate) { byID[id] = c })
+}
+
+// Delete takes a certificate out.
+func (s *Store) Delete(id string) {
+	s.edit(func(byID map[string]*certs.Certificate) { delete(byID, id) })
+}
+
+func (s *Store) edit(change func(map[string]*certs.Certificate)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	byID := maps.Clone(s.All())
+	if byID == nil {
+		byID = make(map[string]*certs.Certificate)
+	}
+	change(byID)
+	s.set(byID)
+}
+
+// set needs mu.
+func (s *Store) set(byID map[string]*certs.Certificate) {
+	s.current.Store(&contents{byID: byID, generation: s.Generation() + 1})
+	for _, told := range s.changed {
+		told()
+	}
+}
+
+// OnChange has f called after each change from now on. f must not change the
+// store.
+func (s *Store) OnChange(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed = append(s.changed, f)
+}

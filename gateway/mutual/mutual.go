@@ -1,0 +1,241 @@
+// Package mutual lets those clients in that show a certificate which an API
+// lists, or which an authority signed that the API lists.
+//
+// What a client shows is proved by the handshake of its connection; whether that
+// is good enough is decided here, by each API for itself, and remembered for as
+// long as the connection lasts.
+package mutual
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/certs"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+var (
+	plain   = pipeline.NewRejection(pipeline.ReasonTLSRequired, 403, "TLS not enabled")
+	missing = pipeline.NewRejection(pipeline.ReasonCertificateMissing, 403, "Client TLS certificate is required")
+	expired = pipeline.NewRejection(pipeline.ReasonCertificateExpired, 403, "Certificate has expired")
+	early   = pipeline.NewRejection(pipeline.ReasonCertificateExpired, 403, "Certificate is not valid yet")
+)
+
+// Certificates are those that definitions name by their ids.
+type Certificates interface {
+	// Find returns a certificate, or nil.
+	Find(id string) *certs.Certificate
+
+	// Generation is another number after each change.
+	Generation() uint64
+}
+
+// Compile returns the stage of an API, or nil when it asks for no certificates.
+// The PEM files that it names are read now; ids are looked up again whenever store
+// changes.
+func Compile(def *definition.API, store Certificates) (pipeline.Stage, error) {
+	if !def.UseMutualTLS {
+		return nil, nil
+	}
+	s := &stage{store: store}
+	for i, entry := range def.ClientCertificates {
+		if _, _, ok := certs.SplitID(entry); ok {
+			s.ids = append(s.ids, entry)
+			continue
+		}
+		found, err := readFile(entry)
+		if err != nil {
+			return nil, fmt.Errorf("client_certificates[%d]: %w", i, err)
+		}
+		s.files = append(s.files, found...)
+	}
+	return s, nil
+}
+
+// readFile reads every certificate in a file.
+func readFile(path string) ([]*x509.Certificate, error) {
+	if !strings.ContainsAny(path, "/.") {
+		return nil, fmt.Errorf("%.100q is neither the id of a certificate (organisation and the 64 hexadecimal digits of its SHA-256) nor the path of a PEM file", path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var all []*x509.Certificate
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("%s: certificate %d is malformed: %w", path, len(all)+1, err)
+		}
+		all = append(all, c)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: %w", path, certs.ErrNoCertificate)
+	}
+	return all, nil
+}
+
+type stage struct {
+	store Certificates
+	ids   []string
+	files []*x509.Certificate
+	list  atomic.Pointer[list]
+}
+
+// list is who is let in, as of one generation of the store.
+type list struct {
+	generation uint64
+	sums       map[string]bool // of the certificates themselves
+	roots      *x509.CertPool  // of authorities; nil: none is listed
+	absent     []string        // ids that the store does not have
+}
+
+// A verdict is what a list decided about a client's certificate.
+type verdict struct {
+	refusal *pipeline.Rejection // nil: it is let in
+	until   time.Time           // when one of the authorities' certificates expires
+}
+
+// Handle refuses a client that shows none of the certificates listed.
+func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+	if r := s.refusal(ex); r != nil {
+		return ex.Reject(r)
+	}
+	return pipeline.Next
+}
+
+func (s *stage) refusal(ex *pipeline.Exchange) *pipeline.Rejection {
+	cert := ex.Call.Cert
+	switch {
+	case !ex.Call.TLS:
+		return plain
+	case cert == nil:
+		// On this connection no certificate can come any more.
+		ex.Answer.Close = true
+		return missing
+	case ex.Started.After(cert.Leaf.NotAfter):
+		return expired
+	case ex.Started.Before(cert.Leaf.NotBefore):
+		return early
+	}
+	l := s.current()
+	v, ok := cert.Recall(l).(*verdict)
+	if !ok || ex.Started.After(v.until) {
+		v = l.decide(cert, ex.Started)
+		cert.Remember(l, v)
+	}
+	return v.refusal
+}
+
+// current returns the list as the store is now.
+func (s *stage) current() *list {
+	generation := s.store.Generation()
+	l := s.list.Load()
+	if l == nil || l.generation != generation {
+		l = s.make(generation)
+		s.list.Store(l)
+	}
+	return l
+}
+
+func (s *stage) make(generation uint64) *list {
+	l := &list{generation: generation, sums: make(map[string]bool)}
+	for _, id := range s.ids {
+		if c := s.store.Find(id); c != nil {
+			l.add(c.Leaf)
+		} else {
+			l.absent = append(l.absent, id)
+		}
+	}
+	for _, c := range s.files {
+		l.add(c)
+	}
+	return l
+}
+
+func (l *list) add(c *x509.Certificate) {
+	l.sums[certs.SumOf(c.Raw)] = true
+	if !c.IsCA {
+		return
+	}
+	if l.roots == nil {
+		l.roots = x509.NewCertPool()
+	}
+	l.roots.AddCert(c)
+}
+
+// decide looks at a certificate that is valid by its dates.
+func (l *list) decide(cert *wire.Certificate, now time.Time) *verdict {
+	if l.sums[string(cert.Sum)] {
+		return &verdict{until: cert.Leaf.NotAfter}
+	}
+	if until, err := l.signed(cert, now); err == nil {
+		return &verdict{until: until}
+	}
+	return &verdict{
+		refusal: pipeline.NewRejection(pipeline.ReasonCertificateDenied, 403, "Certificate with SHA256 "+string(cert.Sum)+" not allowed"),
+		until:   cert.Leaf.NotAfter,
+	}
+}
+
+var errNoAuthority = errors.New("no authority is listed")
+
+// signed tells until when a certificate is one of a listed authority's.
+func (l *list) signed(cert *wire.Certificate, now time.Time) (until time.Time, err error) {
+	if l.roots == nil {
+		return until, errNoAuthority
+	}
+	between := x509.NewCertPool()
+	for _, c := range cert.Chain[1:] {
+		between.AddCert(c)
+	}
+	chains, err := cert.Leaf.Verify(x509.VerifyOptions{
+		Roots: l.roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	if err != nil {
+		return until, err
+	}
+	until = cert.Leaf.NotAfter
+	for _, c := range chains[0] {
+		if c.NotAfter.Before(until) {
+			until = c.NotAfter
+		}
+	}
+	return until, nil
+}
+
+// Explain tells what the client's certificate was held against.
+func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	l := s.current()
+	seen := "no TLS"
+	if cert := ex.Call.Cert; cert != nil {
+		seen = string(cert.Sum) + ", valid until " + cert.Leaf.NotAfter.UTC().Format(time.RFC3339)
+	} else if ex.Call.TLS {
+		seen = "no certificate"
+	}
+	listed := append([]string(nil), ex.API.Definition.ClientCertificates...)
+	f.Fact("client_certificates", strings.Join(listed, ", "), seen, "definition")
+	f.Said = "the client's certificate is listed, or signed by an authority that is"
+	if f.Verdict != pipeline.Rejected {
+		return
+	}
+	f.Said = s.refusal(ex).Message
+	f.Fix = "connect over TLS with a certificate that client_certificates lists, or one signed by an authority that it lists"
+	switch {
+	case len(listed) == 0:
+		f.Fix = "list certificates or their authority in client_certificates: it is empty, so that nobody is let in"
+	case len(l.absent) > 0:
+		f.Fix += "; these are listed and not in the store: " + strings.Join(l.absent, ", ")
+	}
+}
