@@ -31,7 +31,7 @@ const prefix = "/svc"
 
 // routes lists every route below prefix.
 func (a *API) routes() []route {
-	block := []string{"block"}
+	block, reset := []string{"block"}, []string{"reset_quota"}
 	key := []string{"hashed", "api_id", "org_id", "username", "suppress_reset"}
 	list := append([]string{"filter"}, key...)
 	return []route{
@@ -62,6 +62,12 @@ func (a *API) routes() []route {
 		{"GET", "/svc/keys/{id}", key, a.getKey},
 		{"PUT", "/svc/keys/{id}", key, a.updateKey},
 		{"DELETE", "/svc/keys/{id}", key, a.deleteKey},
+
+		{"GET", "/svc/org/keys", nil, a.listOrgs},
+		{"POST", "/svc/org/keys/{id}", reset, a.addOrg},
+		{"PUT", "/svc/org/keys/{id}", reset, a.updateOrg},
+		{"GET", "/svc/org/keys/{id}", nil, a.getOrg},
+		{"DELETE", "/svc/org/keys/{id}", nil, a.deleteOrg},
 
 		{"GET", "/svc/reload", block, a.reload},
 		{"GET", "/svc/reload/group", block, a.reloadGroup},

@@ -35,9 +35,13 @@ func Generate(prefix string) string {
 // Check tells whether token may be a key: it is false for one that begins with
 // prefix and does not end as Generate would have ended it, so that typing errors
 // and guesses cost the store nothing. A token without the prefix may be a key
-// that was imported or named by hand. With an empty prefix nothing can be told.
+// that was imported or named by hand, unless it is the identity of an
+// organisation. With an empty prefix nothing else can be told.
 // Check does not allocate.
 func Check(prefix string, token []byte) bool {
+	if HasPrefix(orgPrefix, token) {
+		return false
+	}
 	if !HasPrefix(prefix, token) {
 		return true
 	}

@@ -19,7 +19,7 @@ func (k *Service) Update(ctx context.Context, ref Ref, s *definition.Session, su
 	if err != nil {
 		return Issued{}, err
 	}
-	session, may, err := k.accept(s)
+	session, may, err := k.acceptAs(hash, s)
 	if err != nil {
 		return Issued{}, err
 	}
@@ -55,7 +55,7 @@ func (k *Service) SetPolicies(ctx context.Context, ref Ref, policies []string) (
 	}
 	wanted := old.Clone()
 	wanted.ApplyPolicies, wanted.ApplyPolicyID = slices.Clone(policies), ""
-	session, _, err := k.accept(wanted)
+	session, _, err := k.acceptAs(hash, wanted)
 	if err != nil {
 		return Issued{}, err
 	}

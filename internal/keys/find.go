@@ -20,6 +20,10 @@ func (k *Service) find(ctx context.Context, ref Ref) (*definition.Session, strin
 		found, err := k.Store.Get(ctx, ref.ID)
 		return found, ref.ID, err
 	}
+	if credential.IsOrg(ref.ID) {
+		found, err := k.Store.Get(ctx, ref.ID)
+		return found, ref.ID, err
+	}
 	token := []byte(ref.ID)
 	if !credential.Check(h.Prefix, token) {
 		return nil, "", ErrNotFound
@@ -51,7 +55,7 @@ func (k *Service) List(ctx context.Context, cursor string, count int) (hashes []
 
 // A Filter says which keys are looked for. Empty members do not restrict.
 type Filter struct {
-	Prefix string // begins the hash
+	Prefix string // begins the hash; that of organisations finds these, which are left out otherwise
 	API    string // the key may call it
 }
 
@@ -84,7 +88,7 @@ func (k *Service) Find(ctx context.Context, f Filter) ([]string, error) {
 }
 
 func (k *Service) fits(ctx context.Context, hash string, f Filter) (bool, error) {
-	if !strings.HasPrefix(hash, f.Prefix) {
+	if !strings.HasPrefix(hash, f.Prefix) || credential.IsOrg(hash) != credential.IsOrg(f.Prefix) {
 		return false, nil
 	}
 	if f.API == "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/definition/renewal"
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
@@ -74,6 +75,9 @@ type Issued struct {
 // custom id, one that a person named; an existing one of that name is replaced.
 // With suppressReset a replaced key's quota counters and stamps stay.
 func (k *Service) Create(ctx context.Context, customID string, s *definition.Session, suppressReset bool) (Issued, error) {
+	if credential.IsOrg(customID) {
+		return k.createOrg(ctx, customID, s, suppressReset)
+	}
 	session, may, err := k.accept(s)
 	if err != nil {
 		return Issued{}, err
@@ -217,8 +221,8 @@ func (k *Service) resets(may *rights.Rights) bool {
 func open(session *definition.Session, now time.Time) {
 	begin := func(l *definition.Limits, remaining, renews *int64) {
 		*remaining, *renews = max(l.QuotaMax, 0), 0
-		if l.QuotaMax > 0 && l.QuotaRenewalRate > 0 {
-			*renews = now.Unix() + l.QuotaRenewalRate
+		if l.QuotaMax > 0 {
+			*renews = renewalOf(l, now)
 		}
 	}
 	begin(&session.Limits, &session.QuotaRemaining, &session.QuotaRenews)
@@ -227,6 +231,20 @@ func open(session *definition.Session, now time.Time) {
 			begin(&e.Limit.Limits, &e.Limit.QuotaRemaining, &e.Limit.QuotaRenews)
 		}
 	}
+}
+
+// renewalOf returns when a quota that begins now renews, in unix seconds; 0 is
+// never.
+func renewalOf(l *definition.Limits, now time.Time) int64 {
+	if l.Renewal.On() {
+		if clock, err := renewal.NewClock(*l.Renewal); err == nil { // it was checked with the session
+			return clock.End(now.UnixMilli()) / 1000
+		}
+	}
+	if l.QuotaRenewalRate > 0 {
+		return now.Unix() + l.QuotaRenewalRate
+	}
+	return 0
 }
 
 // counters names every quota counter that a key may have had under sessions: for

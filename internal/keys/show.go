@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/definition/renewal"
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
@@ -75,12 +76,21 @@ func entryOf(a *rights.Access) *definition.Access {
 
 func limitsOf(a *rights.Access) definition.Limits {
 	return definition.Limits{
-		Rate: a.Rate.Calls, Per: a.Rate.Per,
+		Renewal: calendarOf(a.Quota),
+		Rate:    a.Rate.Calls, Per: a.Rate.Per,
 		ThrottleInterval: a.Throttle.Interval, ThrottleRetryLimit: a.Throttle.Retries,
 		QuotaMax: a.Quota.Max, QuotaRenewalRate: a.Quota.Renewal,
 		MaxQueryDepth: a.Depth.Value, MaxQueryAliases: a.Aliases.Value, MaxQueryRootFields: a.RootFields.Value,
 		MaxQueryDirectives: a.Directives.Value, MaxQueryTokens: a.Tokens.Value, MaxQueryCost: a.Cost.Value,
 	}
+}
+
+// calendarOf is the calendar that a quota renews by, or nil.
+func calendarOf(q rights.Quota) *renewal.Calendar {
+	if q.Calendar == "" {
+		return nil
+	}
+	return &renewal.Calendar{Every: q.Calendar, Zone: q.Zone}
 }
 
 func values[T any](items []rights.Item[T]) []T {
@@ -115,7 +125,7 @@ func (k *Service) general(session *definition.Session, may *rights.Rights) (righ
 		session.ThrottleInterval, session.ThrottleRetryLimit = l.ThrottleInterval, l.ThrottleRetryLimit
 	}
 	if sameQuota {
-		session.QuotaMax, session.QuotaRenewalRate = l.QuotaMax, l.QuotaRenewalRate
+		session.QuotaMax, session.QuotaRenewalRate, session.Renewal = l.QuotaMax, l.QuotaRenewalRate, l.Renewal
 	}
 	for _, one := range complexity {
 		if same(limits, one) {
