@@ -140,6 +140,8 @@ func keyFault(err error) error {
 		return notFound(keyMissing)
 	case errors.Is(err, keys.ErrExists):
 		return refuse(fasthttp.StatusConflict, "There is such a key already")
+	case errors.Is(err, keys.ErrBusy):
+		return unavailable("Too many passwords are being hashed; try again")
 	case errors.Is(err, keys.ErrMaster):
 		return badRequest("Failed to create key, keys must have at least one Access Rights record set.")
 	}

@@ -99,7 +99,7 @@ func TestQueriesAreReadStrictly(t *testing.T) {
 		{"GET", "/svc/reload/group?block=2", `Query parameter "block" must be true, 1, false or 0, not "2"`},
 		{"GET", "/svc/reload?block=true&block=false", `Query parameter "block" stands twice`},
 		{"GET", "/svc/keys/x?hashed=maybe", `Query parameter "hashed" must be true, 1, false or 0, not "maybe"`},
-		{"GET", "/svc/keys/x?username=true", "username=true names keys of basic authentication, which this release does not have"},
+		{"GET", "/svc/keys/x?username=true&hashed=true", "username=true names a user and hashed=true a hash; send one of them"},
 		{"GET", "/svc/keys?filter=" + strings.Repeat("x", 1025), `Query parameter "filter" must be UTF-8 of at most 1024 bytes`},
 		{"GET", "/svc/keys?filter=%ff", `Query parameter "filter" must be UTF-8 of at most 1024 bytes`},
 		{"GET", "/svc/keys?filter=%zz", `The query is malformed: invalid URL escape "%zz"`},

@@ -60,6 +60,8 @@ func (w *keyWords) fault(err error) error {
 		return refuse(http.StatusConflict, "There is such a key already")
 	case errors.Is(err, keystore.ErrUnavailable):
 		return unavailable("The key store is not available; try again", err)
+	case errors.Is(err, keys.ErrBusy):
+		return unavailable("Too many passwords are being hashed; try again", err)
 	case errors.Is(err, counter.ErrUnavailable):
 		return unavailable("The counter store is not available; try again", err)
 	case w.other != nil:

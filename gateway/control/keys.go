@@ -72,10 +72,10 @@ func (c *call) ref() (keys.Ref, error) {
 	if err != nil {
 		return keys.Ref{}, err
 	}
-	if named {
-		return keys.Ref{}, refuse(fasthttp.StatusBadRequest, "username=true names keys of basic authentication, which this release does not have")
+	if named && hashed {
+		return keys.Ref{}, refuse(fasthttp.StatusBadRequest, "username=true names a user and hashed=true a hash; send one of them")
 	}
-	return keys.Ref{ID: c.id, Hashed: hashed, Org: c.query["org_id"]}, nil
+	return keys.Ref{ID: c.id, Hashed: hashed, User: named, Org: c.query["org_id"]}, nil
 }
 
 // change reads what makes or changes a key: which, its session, and whether its

@@ -126,7 +126,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 	if err != nil {
 		return nil, err
 	}
-	deps.KeyOptions = keyOptions(p.cfg.Keys, hasher)
+	deps.KeyOptions = keyOptions(p.cfg, hasher)
 	if p.stores.sharedKeys != nil {
 		deps.Shared = p.stores.sharedKeys
 	}

@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/event"
 	"github.com/sluicegate/sluice/internal/keys"
+	"github.com/sluicegate/sluice/internal/password"
 )
 
 // common is what every command starts from.
@@ -60,6 +62,16 @@ func newHasher(conf config.Keys) (*credential.Hasher, error) {
 }
 
 // keyOptions is how keys are made.
-func keyOptions(conf config.Keys, hasher *credential.Hasher) keys.Options {
-	return keys.Options{Hasher: hasher, MinLength: conf.MinLength, AllowMaster: conf.AllowMasterKeys}
+func keyOptions(conf *config.Config, hasher *credential.Hasher) keys.Options {
+	return keys.Options{
+		Hasher: hasher, MinLength: conf.Keys.MinLength, AllowMaster: conf.Keys.AllowMasterKeys,
+		Passwords: password.NewHasher(conf.Passwords.HashesAtOnce, hashesWaiting, hashWait),
+	}
 }
+
+// How many passwords of users that are made may wait to be hashed, and for how
+// long.
+const (
+	hashesWaiting = 32
+	hashWait      = 5 * time.Second
+)

@@ -155,7 +155,7 @@ func (n *node) connectFiles() (b backend, err error) {
 	}
 	service := &keys.Service{
 		Store: keys.Direct{Keys: n.stores.keys, Counters: n.stores.counters}, Counter: n.stores.counters, Naming: n.stores.naming,
-		Policies: n.live.Policies, API: n.live.API, Orgs: n.live.orgs, Options: keyOptions(n.cfg.Keys, hasher), Now: time.Now,
+		Policies: n.live.Policies, API: n.live.API, Orgs: n.live.orgs, Options: keyOptions(n.cfg, hasher), Now: time.Now,
 	}
 	b = backend{definitions: files, keys: control.LocalKeys{Service: service}, reloader: src}
 	if n.stores.sharedKeys != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
+	"github.com/sluicegate/sluice/gateway/auth/basic"
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
@@ -26,15 +27,16 @@ import (
 
 // plane is a gateway with everything that it works with but its stores.
 type plane struct {
-	gateway  *gateway.Gateway
-	observer *observe.Observer
-	access   *observe.AccessLog // nil: off
-	sessions *auth.Sessions
-	pools    *upstream.Pools
-	calls    *calls.Calls
-	graphql  *graphql.GraphQL
-	overload *overload.Guard // nil: nothing is shed
-	log      *slog.Logger
+	gateway   *gateway.Gateway
+	observer  *observe.Observer
+	access    *observe.AccessLog // nil: off
+	sessions  *auth.Sessions
+	passwords *basic.Verifier
+	pools     *upstream.Pools
+	calls     *calls.Calls
+	graphql   *graphql.GraphQL
+	overload  *overload.Guard // nil: nothing is shed
+	log       *slog.Logger
 }
 
 // planeParts is what a plane is made of.
@@ -64,6 +66,10 @@ func newPlane(p planeParts) (*plane, error) {
 		UnknownSize: p.cfg.Keys.NegativeSize, UnknownTTL: p.cfg.Keys.NegativeTTL,
 		Timeout: time.Second,
 	})
+	pl.passwords = basic.New(basic.Options{
+		Size: p.cfg.Passwords.CacheSize, TTL: p.cfg.Passwords.CacheTTL, AtOnce: p.cfg.Passwords.HashesAtOnce,
+		PerUser: p.cfg.Passwords.WrongPerUser, PerAddress: p.cfg.Passwords.WrongPerAddress,
+	})
 	pl.observer = observe.New(observe.Options{
 		Version: Version(), Usage: p.usage, Access: pl.access, Events: p.events, Log: p.log,
 		Sources: pl.sources(p),
@@ -80,7 +86,7 @@ func (pl *plane) stages(p planeParts) gateway.Stages {
 	limiter := limit.New(limit.Options{Counter: p.stores.counters, Naming: p.stores.naming, Waiting: 1000, Log: p.log})
 	pl.graphql = graphql.New(graphqlOptions(p, limiter))
 	return gateway.Stages{
-		Auth:     auth.New(pl.sessions, p.cfg.Keys.MinLength),
+		Auth:     auth.New(pl.sessions, p.cfg.Keys.MinLength).WithPasswords(pl.passwords),
 		Overload: pl.overload,
 		Access:   access.New(access.Options{Naming: p.stores.naming, MasterKeys: p.cfg.Keys.AllowMasterKeys, Log: p.log}),
 		GraphQL:  pl.graphql,
@@ -185,6 +191,7 @@ func (pl *plane) run(ctx context.Context, t *tasks, src source.Source) {
 	t.start("configuration", func() error { pl.gateway.Follow(ctx, src); return nil })
 	t.start("sessions", func() error { pl.sessions.Run(ctx); return nil })
 	t.start("targets", func() error { pl.calls.Run(ctx); return nil })
+	t.start("passwords", func() error { pl.passwords.Run(ctx); return nil })
 	t.start("overload", func() error { return pl.overload.Run(ctx) })
 	if pl.access != nil {
 		t.start("access log", func() error { pl.access.Run(ctx); return nil })

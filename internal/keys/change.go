@@ -23,11 +23,19 @@ func (k *Service) Update(ctx context.Context, ref Ref, s *definition.Session, su
 	if err != nil {
 		return Issued{}, err
 	}
+	if !ref.Hashed && !old.HasPassword() {
+		if err := k.checkUser(ref.ID, session); err != nil {
+			return Issued{}, err
+		}
+	}
+	if err := k.hashPassword(ctx, session); err != nil {
+		return Issued{}, err
+	}
 	session.DateCreated = old.DateCreated
 	if session.Expires > 0 && session.Expires < k.Now().Unix() {
 		session.Expires = old.Expires
 	}
-	if old.BasicAuth != nil && (session.BasicAuth == nil || session.BasicAuth.Password == "") {
+	if old.BasicAuth != nil && !session.HasPassword() {
 		session.BasicAuth = old.Clone().BasicAuth
 	}
 	c := Change{Hash: hash, Session: session, Reset: k.stamp(hash, session, old, suppressReset, may)}

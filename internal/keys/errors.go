@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/sluicegate/sluice/internal/keystore"
+	"github.com/sluicegate/sluice/internal/password"
 )
 
 // What callers answer in their own way. Beside these, Validate's
@@ -18,6 +19,9 @@ var (
 
 	// ErrMaster refuses a key that could call every API.
 	ErrMaster = errors.New("keys must have at least one Access Rights record set")
+
+	// ErrBusy says that too many passwords were being hashed.
+	ErrBusy = password.ErrBusy
 
 	// ErrNotHashed refuses to look for a hash where keys are stored in clear.
 	ErrNotHashed = errors.New("key requested by hash but key hashing is not enabled")

@@ -24,8 +24,7 @@ func (k *Service) find(ctx context.Context, ref Ref) (*definition.Session, strin
 		found, err := k.Store.Get(ctx, ref.ID)
 		return found, ref.ID, err
 	}
-	token := []byte(ref.ID)
-	if !credential.Check(h.Prefix, token) {
+	if !credential.Check(h.Prefix, []byte(ref.ID)) {
 		return nil, "", ErrNotFound
 	}
 	orgs := []string{ref.Org}
@@ -34,7 +33,7 @@ func (k *Service) find(ctx context.Context, ref Ref) (*definition.Session, strin
 	}
 	var tried []string
 	for _, org := range orgs {
-		for _, hash := range h.Candidates(token, org) {
+		for _, hash := range k.candidates(ref, org) {
 			if slices.Contains(tried, hash) {
 				continue
 			}
@@ -46,6 +45,22 @@ func (k *Service) find(ctx context.Context, ref Ref) (*definition.Session, strin
 		}
 	}
 	return nil, "", ErrNotFound
+}
+
+// candidates returns under which identities a key may be stored that is not
+// named by its hash.
+func (k *Service) candidates(ref Ref, org string) (all []string) {
+	h, name := k.Options.Hasher, []byte(ref.ID)
+	if !ref.User {
+		return h.Candidates(name, org)
+	}
+	for i := 0; ; i++ {
+		identity, ok := h.UserCandidate(nil, name, org, i)
+		if !ok {
+			return all
+		}
+		all = append(all, string(identity))
+	}
 }
 
 // List returns about count hashes and the cursor to go on from.

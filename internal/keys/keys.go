@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/password"
 	"github.com/sluicegate/sluice/internal/definition/renewal"
 	"github.com/sluicegate/sluice/internal/rights"
 )
@@ -42,6 +43,7 @@ type Options struct {
 	Hasher      *credential.Hasher // required
 	MinLength   int                // shortest custom id; 0 means 3
 	AllowMaster bool               // keys without access rights, which may call every API, may be made
+	Passwords   *password.Hasher   // of users; nil: no users may be made
 }
 
 // Service keeps the rules of keys. All fields are required unless they say
@@ -62,7 +64,8 @@ type Service struct {
 type Ref struct {
 	ID     string // the key as clients show it, its custom id, or its hash
 	Hashed bool   // ID is a hash
-	Org    string // organisation of a custom id; "" when it is not said
+	User   bool   // ID is the name of a user
+	Org    string // organisation of a custom id or a user; "" when it is not said
 }
 
 // Issued is a key that was made or changed.
@@ -80,6 +83,12 @@ func (k *Service) Create(ctx context.Context, customID string, s *definition.Ses
 	}
 	session, may, err := k.accept(s)
 	if err != nil {
+		return Issued{}, err
+	}
+	if err := k.checkUser(customID, session); err != nil {
+		return Issued{}, err
+	}
+	if err := k.hashPassword(ctx, session); err != nil {
 		return Issued{}, err
 	}
 	now := k.Now()

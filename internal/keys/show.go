@@ -39,6 +39,9 @@ func (k *Service) Preview(s *definition.Session) (*definition.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if session.BasicAuth != nil {
+		session.BasicAuth.Password = ""
+	}
 	k.general(session, may)
 	session.IsInactive = may.Inactive.Value
 	session.Tags = values(may.Tags)
