@@ -119,6 +119,7 @@ func checkExpression(f *object.Faults, at, text string) int {
 
 var (
 	groupReference = regexp.MustCompile(`\$(\d+)`)
+	badEscape      = regexp.MustCompile(`%(?:[^0-9A-Fa-f]|.[^0-9A-Fa-f])`)
 	fullURL        = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:|^//`)
 )
 
@@ -139,6 +140,9 @@ func checkTarget(f *object.Faults, at, text string, groups int) {
 			f.Addf(at, "must not hold %q (byte %d); write it percent-encoded", c, i)
 			break
 		}
+	}
+	if i := badEscape.FindStringIndex(text + "  "); i != nil {
+		f.Addf(at, "has a %% at byte %d without two hexadecimal digits behind it; %%25 is a percent sign", i[0])
 	}
 	path, _, _ := strings.Cut(text, "?")
 	for segment := range strings.SplitSeq(path, "/") {

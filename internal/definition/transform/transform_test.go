@@ -1,0 +1,101 @@
+package transform
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
+)
+
+func told(faults []object.Fault) string {
+	var all []string
+	for _, f := range faults {
+		all = append(all, f.Path+": "+f.Message)
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestFaultsNameTheirField(t *testing.T) {
+	rewrite := func(body string) string {
+		return `{"url_rewrites": [{"path": "/a", "match_pattern": "/(a)", "rewrite_to": "/b/$1"}, ` + body + `]}`
+	}
+	to := func(target string) string {
+		return rewrite(fmt.Sprintf(`{"path": "/a", "match_pattern": "/(a)", "rewrite_to": %q}`, target))
+	}
+	trigger := func(body string) string {
+		return `{"url_rewrites": [{"path": "/a", "match_pattern": "/(a)", "rewrite_to": "/b", "triggers": [{"rewrite_to": "/c/$1", ` + body + `}]}]}`
+	}
+	for _, c := range []struct{ raw, want string }{
+		{`{"transform_headers": [{"path": "/a", "add_headers": {"Content-Length": "5"}}]}`, `transform_headers[0].add_headers["Content-Length"]: must not be Content-Length, which the gateway itself writes`},
+		{`{"transform_headers": [{"path": "/a", "add_headers": {"host": "b"}}]}`, `transform_headers[0].add_headers["host"]: must not be Host`},
+		{`{"transform_headers": [{"path": "/a", "delete_headers": ["a", "connection"]}]}`, `transform_headers[0].delete_headers[1]: must not be connection`},
+		{`{"transform_headers": [{"path": "/a", "add_headers": {"a b": "5"}}]}`, `transform_headers[0].add_headers["a b"]: must be a header name`},
+		{`{"transform_headers": [{"path": "/a", "add_headers": {"A": "1", "a": "2"}}]}`, `transform_headers[0].add_headers["a"]: stands twice`},
+		{`{"transform_headers": [{"path": "/a", "add_headers": {"A": "1\r\nB: 2"}}]}`, `transform_headers[0].add_headers["A"]: must not hold line breaks`},
+		{`{"transform_headers": [{"path": "/a", "add_headers": {"A": "` + strings.Repeat("x", 9000) + `"}}]}`, `transform_headers[0].add_headers["A"]: has 9000 bytes`},
+		{`{"transform_headers": [{"path": ""}]}`, `transform_headers[0].path: is empty`},
+		{`{"transform_headers": [{"path": "/{a"}]}`, `transform_headers[0].path: has an opening brace`},
+		{`{"transform_headers": [{"path": "/(a"}]}`, `transform_headers[0].path: error parsing regexp`},
+		{`{"transform_response_headers": [{"path": "/a", "method": "get"}]}`, `transform_response_headers[0].method: must be a method such as GET`},
+		{`{"transform_response_headers": [{"path": "/a", "delete_headers": ["Transfer-Encoding"]}]}`, `transform_response_headers[0].delete_headers[0]: must not be Transfer-Encoding`},
+		{`{"transform_headers": {}}`, `transform_headers: must be an array`},
+		{`{"transform_headers": [{"path": 1}]}`, `transform_headers[0].path: must be a string`},
+		{rewrite(`{"path": "/a", "rewrite_to": "/b"}`), `url_rewrites[1].match_pattern: is required`},
+		{rewrite(`{"path": "/a", "match_pattern": "(", "rewrite_to": "/b"}`), `url_rewrites[1].match_pattern: error parsing regexp`},
+		{rewrite(`{"path": "/a", "match_pattern": "` + strings.Repeat("()", 32) + `", "rewrite_to": "/b"}`), `url_rewrites[1].match_pattern: has 32 groups; at most 31`},
+		{rewrite(`{"path": "/a", "match_pattern": "a"}`), `url_rewrites[1].rewrite_to: is required`},
+		{to("http://other/x"), `url_rewrites[1].rewrite_to: must be a path below the target: another host`},
+		{to("//other/x"), `url_rewrites[1].rewrite_to: must be a path below the target`},
+		{to("svc://other/x"), `url_rewrites[1].rewrite_to: must be a path below the target`},
+		{to("/a b"), `url_rewrites[1].rewrite_to: must not hold ' ' (byte 2)`},
+		{to("/a\r\nX: 1"), `url_rewrites[1].rewrite_to: must not hold '\r' (byte 2)`},
+		{to("/a#b"), `url_rewrites[1].rewrite_to: must not hold '#'`},
+		{to("/a/../b"), `url_rewrites[1].rewrite_to: must not hold the segment ".."`},
+		{to("/a%2/b"), `url_rewrites[1].rewrite_to: has a % at byte 2`},
+		{to("/a%"), `url_rewrites[1].rewrite_to: has a % at byte 2`},
+		{to("/$2"), `url_rewrites[1].rewrite_to: refers to $2, and match_pattern has 1 groups`},
+		{trigger(`"on": "some", "options": {"header_matches": {"A": {"match_rx": "b"}}}`), `url_rewrites[0].triggers[0].on: must be "all" or "any"`},
+		{trigger(`"options": {}`), `url_rewrites[0].triggers[0].options: must hold a condition`},
+		{trigger(`"options": {"header_matches": {"A": {"match_rx": "("}}}`), `url_rewrites[0].triggers[0].options.header_matches["A"].match_rx: error parsing regexp`},
+		{trigger(`"options": {"path_part_matches": {"A": {}}}`), `url_rewrites[0].triggers[0].options.path_part_matches["A"].match_rx: is required`},
+		{trigger(`"options": {"payload_matches": {"match_rx": "b"}}`), `url_rewrites[0].triggers[0].options.payload_matches: asks for a feature that this release does not have`},
+	} {
+		_, faults := Parse(json.RawMessage(c.raw))
+		if got := told(faults); !strings.Contains(got, c.want) {
+			t.Errorf("%.200s:\n got %s\nwant %s", c.raw, got, c.want)
+		}
+	}
+}
+
+func TestRulesAreReadWithoutThoseDisabled(t *testing.T) {
+	rules, faults := Parse(json.RawMessage(`{
+		"transform_headers": [{"path": "/a", "method": "GET", "add_headers": {"A": "b"}, "act_on": false}, {"path": "", "disabled": true}],
+		"transform_response_headers": [{"path": "^/b$", "delete_headers": ["Server"], "ignore_case": true}],
+		"url_rewrites": [{"path": "/x", "disabled": true}, {"path": "/c/{id}", "match_pattern": "/c/(\\d+)", "rewrite_to": "/d/$1?e=%20$svc_context.headers_A",
+			"triggers": [{"on": "any", "options": {"header_matches": {"A": {"match_rx": "b", "reverse": true}}, "payload_matches": {"match_rx": ""}}, "rewrite_to": "/e"}]}],
+		"white_list": 5}`))
+	if len(faults) > 0 {
+		t.Fatal(told(faults))
+	}
+	if len(rules.Headers) != 1 || rules.Headers[0].Add["A"] != "b" || len(rules.ResponseHeaders) != 1 || !rules.ResponseHeaders[0].IgnoreCase ||
+		len(rules.Rewrites) != 1 || rules.Rewrites[0].Path != "/c/{id}" || !rules.Rewrites[0].Triggers[0].Options.Headers["A"].Reverse {
+		t.Errorf("%+v", rules)
+	}
+	for _, raw := range []string{"", "null", "{}"} {
+		if rules, faults := Parse(json.RawMessage(raw)); rules == nil || len(faults) > 0 {
+			t.Errorf("%q: %s", raw, told(faults))
+		}
+	}
+}
+
+func TestManyFaultsAreBounded(t *testing.T) {
+	names := make([]string, 900)
+	if faults := CheckNames("global_headers_remove", names); len(faults) > object.MaxFaults+1 {
+		t.Errorf("%d faults", len(faults))
+	}
+	if got := told(CheckNames("global_headers_remove", make([]string, 1001))); !strings.Contains(got, "has 1001 entries") {
+		t.Error(got)
+	}
+}
