@@ -28,16 +28,19 @@ var (
 type Options struct {
 	Naming     counter.Naming // of the counters that keys are counted under
 	MasterKeys bool           // keys with neither policies nor access rights may call every API
+	Triggers   bool           // somebody wants to know how much of quotas is used
 	Log        *slog.Logger
 }
 
 // Access makes and keeps the grants of all APIs.
 type Access struct {
-	opts     Options
-	urls     urlTable
-	versions versionTable
-	policies atomic.Pointer[policies]
-	reported reports
+	opts      Options
+	urls      urlTable
+	versions  versionTable
+	endpoints endpointTable
+	clocks    clocks
+	policies  atomic.Pointer[policies]
+	reported  reports
 }
 
 // policies is a set of policies with the name that grants know it by.
@@ -80,12 +83,31 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	if grant.Refusal != nil {
 		return ex.Reject(grant.Refusal)
 	}
-	if grant.Versions != nil && !grant.Versions.Has(ex.Version.Place) {
-		return ex.Reject(versionDenied)
+	if r := grantRefusal(ex, grant); r != nil {
+		return spareOrReject(ex, grant, r)
 	}
-	if grant.URLs != nil && !grant.URLs.Allows(ex.Call.Method, ex.Path) {
-		return ex.Reject(urlDenied)
+	return pipeline.Next
+}
+
+// grantRefusal returns why a grant does not extend to a request, or nil.
+func grantRefusal(ex *pipeline.Exchange, grant *pipeline.Grant) *pipeline.Rejection {
+	switch {
+	case grant.Special != nil && grant.Special.Unlisted:
+		return denied
+	case grant.Versions != nil && !grant.Versions.Has(ex.Version.Place):
+		return versionDenied
+	case grant.URLs != nil && !grant.URLs.Allows(ex.Call.Method, ex.Path):
+		return urlDenied
 	}
+	return nil
+}
+
+// spareOrReject refuses a request, or notes that a policy on trial would.
+func spareOrReject(ex *pipeline.Exchange, grant *pipeline.Grant, r *pipeline.Rejection) pipeline.Verdict {
+	if grant.Special == nil || grant.Special.Measured.Access == "" {
+		return ex.Reject(r)
+	}
+	ex.Spare(r.Reason, grant.Special.Measured.Access)
 	return pipeline.Next
 }
 

@@ -14,6 +14,7 @@ type Special struct {
 	Throttle  Throttle
 	Endpoints EndpointRates // nil: single calls have no rate of their own
 	Measured  Measured
+	Unlisted  bool      // the key may not call the API, and passes since that is measured
 	Triggers  []float64 // percentages of the quota that are told when they are reached
 }
 
