@@ -19,12 +19,12 @@ type Pair struct {
 }
 
 // ParsePair reads how a setting names a certificate: one file with everything, or
-// certificate and key with a comma between.
+// certificate and key with a colon between.
 func ParsePair(text string) (Pair, error) {
-	cert, key, two := strings.Cut(text, ",")
+	cert, key, two := strings.Cut(text, ":")
 	cert, key = strings.TrimSpace(cert), strings.TrimSpace(key)
 	if cert == "" || two && key == "" {
-		return Pair{}, fmt.Errorf("%q names no certificate; want such as site.pem, or site.crt,site.key", text)
+		return Pair{}, fmt.Errorf("%q names no certificate; want such as site.pem, or site.crt:site.key", text)
 	}
 	return Pair{cert, key}, nil
 }

@@ -455,13 +455,13 @@ func TestFailedHandshakesAreSaidOnceASecond(t *testing.T) {
 func TestPairsAreReadFromSettings(t *testing.T) {
 	for text, want := range map[string]Pair{
 		"a.pem":        {Cert: "a.pem"},
-		"a.crt, a.key": {Cert: "a.crt", Key: "a.key"},
+		"a.crt: a.key": {Cert: "a.crt", Key: "a.key"},
 	} {
 		if got, err := ParsePair(text); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", ",a.key", "a.crt,"} {
+	for _, text := range []string{"", ":a.key", "a.crt:"} {
 		if _, err := ParsePair(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}

@@ -151,7 +151,9 @@ type rule struct {
 var rules = []rule{
 	{[]string{"gateway.max_url", "gateway.max_header"}, checkMaxURL},
 	{[]string{"gateway.apps_dir", "gateway.admin_url", "gateway.policies_file"}, checkBundleSource},
-	{[]string{"gateway.listen", "gateway.control_listen"}, checkListeners},
+	{[]string{"gateway.listen", "gateway.control_listen", "gateway.tls.listen"}, checkListeners},
+	{[]string{"gateway.tls.listen", "gateway.tls.cert", "gateway.tls.key", "gateway.tls.certificates", "gateway.tls.client_ca"}, checkTLS},
+	{[]string{"admin.master_key"}, checkMasterKey},
 	{[]string{"gateway.ratelimit_headers.limit", "gateway.ratelimit_headers.remaining", "gateway.ratelimit_headers.reset"}, checkHeaderNames},
 	{[]string{"overload.target_delay"}, checkTargetDelay},
 	{[]string{"admin.listen", "admin.insecure"}, checkPlainHTTP},
@@ -177,10 +179,44 @@ func checkBundleSource(c *Config) (key, message string) {
 }
 
 func checkListeners(c *Config) (key, message string) {
-	if !sameAddress(c.Gateway.Listen, c.Gateway.ControlListen) {
+	switch g := c.Gateway; {
+	case g.Listen == "" && g.TLS.Listen == "":
+		return "gateway.listen", "is empty, and so is gateway.tls.listen; want an address such as :8080"
+	case sameAddress(g.Listen, g.ControlListen):
+		return "gateway.control_listen", "is the same as gateway.listen; leave it empty to serve both there"
+	case sameAddress(g.TLS.Listen, g.ControlListen):
+		return "gateway.control_listen", "is the same as gateway.tls.listen; leave it empty to serve both there"
+	case sameAddress(g.Listen, g.TLS.Listen):
+		return "gateway.tls.listen", "is the same as gateway.listen; leave that empty to serve TLS alone"
+	}
+	return "", ""
+}
+
+// checkTLS finds settings without effect, which somebody relies on.
+func checkTLS(c *Config) (key, message string) {
+	t := c.Gateway.TLS
+	switch {
+	case t.Key != "" && t.Cert == "":
+		return "gateway.tls.key", "is the key of gateway.tls.cert, which is empty"
+	case t.Listen != "":
+	case t.Cert != "":
+		return "gateway.tls.cert", "has no effect without gateway.tls.listen; give an address such as :8443"
+	case len(t.Certificates) > 0:
+		return "gateway.tls.certificates", "has no effect without gateway.tls.listen; give an address such as :8443"
+	case t.ClientCA != "":
+		return "gateway.tls.client_ca", "has no effect without gateway.tls.listen; give an address such as :8443"
+	}
+	return "", ""
+}
+
+func checkMasterKey(c *Config) (key, message string) {
+	if c.Admin.MasterKey.Empty() {
 		return "", ""
 	}
-	return "gateway.control_listen", "is the same as gateway.listen; leave it empty to serve both there"
+	if _, err := secret.ParseKey(c.Admin.MasterKey); err != nil {
+		return "admin.master_key", "is no key: want 64 hexadecimal digits, as openssl rand -hex 32 prints them"
+	}
+	return "", ""
 }
 
 func checkHeaderNames(c *Config) (key, message string) {

@@ -32,6 +32,7 @@ func Default() *Config {
 func defaultGateway() Gateway {
 	return Gateway{
 		Listen:         ":8080",
+		TLS:            TLS{AskClients: "auto", MinVersion: "1.2", HandshakeTimeout: 10 * time.Second, MaxHandshakes: 1000},
 		Group:          "default",
 		ReloadCPU:      0.2,
 		DrainTimeout:   15 * time.Second,

@@ -52,8 +52,10 @@ type Config struct {
 
 // Gateway holds the settings of the traffic side.
 type Gateway struct {
-	// Address for traffic.
-	Listen string `yaml:"listen" form:"address" required:"true"`
+	// Address for traffic. Empty: none but gateway.tls.listen.
+	Listen string `yaml:"listen" form:"address"`
+	// TLS for traffic.
+	TLS TLS `yaml:"tls"`
 	// Address of its own for the gateway API (/svc/). Empty: the gateway API is
 	// on gateway.listen. With an address, gateway.listen answers /svc/ with 404.
 	ControlListen string `yaml:"control_listen" form:"address"`
@@ -126,6 +128,38 @@ type Gateway struct {
 	// Refused requests that are remembered, about a kilobyte each, so that their
 	// X-Request-Id can be explained. 0: none.
 	RefusalsKept int `yaml:"refusals_kept" range:"0..1000000"`
+}
+
+// TLS holds the settings of traffic over TLS. Files are read again when they
+// change, and at SIGHUP; one that is wrong then does not replace what it held.
+type TLS struct {
+	// Address for traffic over TLS, beside gateway.listen or in its place. Empty:
+	// none.
+	Listen string `yaml:"listen" form:"address"`
+	// PEM file with the certificate of the gateway, and those that lead to its
+	// authority. It is also for clients that ask for no name.
+	Cert string `yaml:"cert"`
+	// PEM file with its private key. Empty: it is in gateway.tls.cert too.
+	Key string `yaml:"key"`
+	// Further certificates, for the names that they have: each a PEM file with
+	// certificate and key, or two files with a colon between them, certificate
+	// first. Certificates with a key in the store of the admin, or of the gateway
+	// API, are used beside these.
+	Certificates []string `yaml:"certificates"`
+	// PEM file of the authorities of clients' certificates. A client that shows
+	// another one is refused; one that shows none is not. Empty: each API decides
+	// by its own list.
+	ClientCA string `yaml:"client_ca"`
+	// Which clients are asked for a certificate: auto (where an API wants one), or
+	// always (also for keys that are bound to one, on APIs that want none).
+	AskClients string `yaml:"ask_clients" oneof:"auto always" required:"true"`
+	// Oldest version of TLS: 1.2 or 1.3.
+	MinVersion string `yaml:"min_version" oneof:"1.2 1.3" required:"true"`
+	// Time for the handshake of a connection; it is closed when it passes.
+	HandshakeTimeout time.Duration `yaml:"handshake_timeout" range:"100ms..5m"`
+	// Handshakes at the same time. For one more, the one that takes longest is
+	// ended.
+	MaxHandshakes int `yaml:"max_handshakes" range:"1..1000000"`
 }
 
 // RatelimitHeaders names the response headers that tell a client its limits.
@@ -343,6 +377,10 @@ type Valkey struct {
 type Admin struct {
 	// Address of the admin's REST. Beyond loopback it needs admin.insecure.
 	Listen string `yaml:"listen" form:"address" required:"true"`
+	// Key that seals private keys of certificates in the database, 64 hexadecimal
+	// digits (openssl rand -hex 32). Every admin of a database needs the same.
+	// Empty: one is made, and kept in data_dir.
+	MasterKey secret.Value `yaml:"master_key"`
 	// Permit plain HTTP beyond loopback: something in front terminates TLS.
 	Insecure bool `yaml:"insecure"`
 	// Failed authentications per minute from one address; further ones get 429.
