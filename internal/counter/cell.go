@@ -1,41 +1,35 @@
 package counter
 
-// A cell is one counter. It takes one line of the processor's cache, and those
-// that one call opens lie side by side: most of what a call costs is waiting for
-// memory.
+// A cell is one counter. It takes one line of the processor's cache: most of what
+// a call costs is waiting for memory. It has no pointer.
 type cell struct {
-	home   *shard // never changes, nor does kind: both may be read without the lock
+	of     uint64 // the Memory's id; like at and kind it never changes, and may be read without the lock
+	sum    uint64 // of its key
+	at     uint8  // its shard
 	kind   Kind
-	dirty  bool  // its key stands in its shard's changed
-	gone   bool  // its shard does not hold it any more
-	used   int64 // calls that are counted now
-	edge   int64 // unix microseconds: when a quota's period ends, 0 never; the last call of a rate's oldest group
-	period int64 // microseconds, as of the call that opened a quota's period or of a rate's last; 0 never renews
-	newest group // of a rate; without calls when there is none
-	older  *ring // the groups of a rate before that; nil: there never were any
-}
-
-// empty makes a cell that was dropped as good as new.
-func (c *cell) empty() {
-	c.dirty, c.gone = false, false // where its key stands among the changed ones, it is noted once more
-	c.period = 0
-	c.clear()
+	dirty  bool   // its key stands in its shard's changed
+	gone   bool   // its shard does not hold it any more
+	older  uint32 // the number of the ring that holds the groups of a rate before newest; 0: there never were any
+	used   int64  // calls that are counted now
+	edge   int64  // unix microseconds: when a quota's period ends, 0 never; the last call of a rate's oldest group
+	period int64  // microseconds, as of the call that opened a quota's period or of a rate's last; 0 never renews
+	newest group  // of a rate; without calls when there is none
 }
 
 // clear forgets all calls.
-func (c *cell) clear() {
+func (c *cell) clear(r *rings) {
 	c.used, c.edge, c.newest = 0, 0, group{}
-	if c.older != nil {
-		c.older.n = 0
+	if older := r.of(c.older); older != nil {
+		older.n = 0
 	}
 }
 
 // standing ages a cell and returns what it holds against l, and when it next
 // lets go, in unix milliseconds.
-func (c *cell) standing(now int64, l *Limit) (used, reset int64) {
+func (c *cell) standing(r *rings, now int64, l *Limit) (used, reset int64) {
 	if c.kind == Rate {
 		period := micros(l.Period)
-		c.age(now, period)
+		c.age(r, now, period)
 		return c.used, c.frees(period) / 1000
 	}
 	if c.edge != 0 && c.edge <= now {
@@ -45,10 +39,10 @@ func (c *cell) standing(now int64, l *Limit) (used, reset int64) {
 }
 
 // add counts calls and returns when the cell next lets go, in unix milliseconds.
-func (c *cell) add(now, calls int64, l *Limit) (reset int64) {
+func (c *cell) add(r *rings, now, calls int64, l *Limit) (reset int64) {
 	if c.kind == Rate {
 		c.period = micros(l.Period)
-		c.append(now, calls, groupSize(l.Max))
+		c.append(r, group{last: now, calls: calls}, groupSize(l.Max))
 		return c.frees(c.period) / 1000
 	}
 	if c.used == 0 && c.edge == 0 { // its period opens now; a change of Period waits for the next

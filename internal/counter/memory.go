@@ -3,6 +3,7 @@ package counter
 import (
 	"context"
 	"hash/maphash"
+	"math/rand/v2"
 	"time"
 )
 
@@ -17,6 +18,7 @@ type Memory struct {
 	shard [shards]shard
 	clock func() time.Time
 	seed  maphash.Seed
+	id    uint64 // what cells know it by
 }
 
 // NewMemory returns an empty counter. Every call reads the clock once; nil means
@@ -25,9 +27,9 @@ func NewMemory(clock func() time.Time) *Memory {
 	if clock == nil {
 		clock = time.Now
 	}
-	m := &Memory{clock: clock, seed: maphash.MakeSeed()}
+	m := &Memory{clock: clock, seed: maphash.MakeSeed(), id: rand.Uint64()}
 	for i := range m.shard {
-		m.shard[i] = shard{of: m, at: uint8(i), cells: make(map[string]*cell), sweepAt: sweepLeast}
+		m.shard[i] = shard{of: m, at: uint8(i), cells: &cells{}, sweepAt: sweepLeast}
 	}
 	return m
 }
@@ -85,11 +87,12 @@ func (m *Memory) askSeated(limits []Limit, seats []Seat, counts []Count, calls i
 // Reset implements Counter.
 func (m *Memory) Reset(_ context.Context, keys ...string) error {
 	for _, key := range keys {
-		s := m.shardOf(key)
+		sum := m.sumOf(key)
+		s := m.shardOf(sum)
 		s.mu.Lock()
-		if c := s.cells[key]; c != nil {
+		if c := s.cells.find(sum, key); c != nil {
 			s.note(key, c)
-			s.drop(key, c)
+			s.cells.drop(key, c)
 		}
 		s.mu.Unlock()
 	}
@@ -99,29 +102,32 @@ func (m *Memory) Reset(_ context.Context, keys ...string) error {
 // A call is the scratch space of one Take: on the stack, so that it is free.
 type call struct {
 	calls, now int64
-	n          int              // of order
-	order      [MaxLimits]uint8 // the shards of the limits, ascending, each once
-	at         [MaxLimits]uint8 // the shard of each limit
-	cells      [MaxLimits]*cell // of each limit: what its seat says, then what its shard holds
+	n          int               // of order
+	order      [MaxLimits]uint8  // the shards of the limits, ascending, each once
+	at         [MaxLimits]uint8  // the shard of each limit
+	cells      [MaxLimits]*cell  // of each limit: what its seat says, then what its shard holds
+	sums       [MaxLimits]uint64 // of the keys that no seat knew
 }
 
-func (m *Memory) shardOf(key string) *shard { return &m.shard[uint8(maphash.String(m.seed, key))] }
+func (m *Memory) sumOf(key string) uint64 { return maphash.String(m.seed, key) }
+
+// shardOf returns the shard of a key by its sum, of which cells use the other end.
+func (m *Memory) shardOf(sum uint64) *shard { return &m.shard[sum>>56] }
 
 // find notes the shards of all limits, in ascending order so that two calls
 // never wait for each other.
 func (m *Memory) find(c *call, limits []Limit, seats []Seat) {
 	for i := range limits {
-		var home *shard
 		if seats != nil {
-			if c.cells[i] = seats[i].in(m, limits[i].Kind); c.cells[i] != nil {
-				home = c.cells[i].home
-			}
+			c.cells[i] = seats[i].in(m, limits[i].Kind)
 		}
-		if home == nil {
-			home = m.shardOf(limits[i].Key)
+		if found := c.cells[i]; found != nil {
+			c.at[i], c.sums[i] = found.at, found.sum
+		} else {
+			c.sums[i] = m.sumOf(limits[i].Key)
+			c.at[i] = m.shardOf(c.sums[i]).at
 		}
-		c.at[i] = home.at
-		c.enter(home.at)
+		c.enter(c.at[i])
 	}
 }
 
@@ -158,7 +164,7 @@ func (m *Memory) look(c *call, limits []Limit, counts []Count) (int, error) {
 		l := &limits[i]
 		found := c.cells[i]
 		if found == nil || found.gone {
-			if held := m.shard[c.at[i]].cells[l.Key]; held != nil {
+			if held := m.shard[c.at[i]].cells.find(c.sums[i], l.Key); held != nil {
 				found, c.cells[i] = held, held
 			}
 		}
@@ -167,7 +173,7 @@ func (m *Memory) look(c *call, limits []Limit, counts []Count) (int, error) {
 			if found.kind != l.Kind {
 				return 0, ErrNotCounter
 			}
-			used, reset = found.standing(c.now, l)
+			used, reset = found.standing(&m.shard[c.at[i]].cells.rings, c.now, l)
 		}
 		counts[i] = Count{Remaining: max(l.Max-used, 0), ResetAt: reset}
 		if used > l.Max-c.calls && refused < 0 {
@@ -181,39 +187,27 @@ func (m *Memory) look(c *call, limits []Limit, counts []Count) (int, error) {
 func (m *Memory) count(c *call, limits []Limit, counts []Count) {
 	m.open(c, limits)
 	for i := range limits {
-		l, found := &limits[i], c.cells[i]
+		l, found, home := &limits[i], c.cells[i], &m.shard[c.at[i]]
 		counts[i].Remaining -= c.calls
-		counts[i].ResetAt = found.add(c.now, c.calls, l)
-		found.home.note(l.Key, found)
+		counts[i].ResetAt = found.add(&home.cells.rings, c.now, c.calls, l)
+		home.note(l.Key, found)
 	}
 }
 
-// open makes the cells that a call lacks, side by side, and takes those up again
-// that were dropped since somebody sat there.
+// open makes the cells that a call lacks.
 func (m *Memory) open(c *call, limits []Limit) {
-	lacking := 0
 	for i := range limits {
-		if c.cells[i] == nil {
-			lacking++
-		}
 		if c.cells[i] == nil || c.cells[i].gone {
-			m.shard[c.at[i]].makeRoom(c.now) // which may drop one that look has found
+			m.shard[c.at[i]].makeRoom(c.now) // which may drop one that look has found, or have it move
 		}
 	}
-	var made []cell
-	if lacking > 0 {
-		made = make([]cell, lacking)
-	}
 	for i := range limits {
+		if found := c.cells[i]; found != nil && !found.gone {
+			continue
+		}
 		s := &m.shard[c.at[i]]
-		switch found := c.cells[i]; {
-		case found == nil:
-			found, made = &made[0], made[1:]
-			found.home, found.kind = s, limits[i].Kind
-			c.cells[i], s.cells[limits[i].Key] = found, found
-		case found.gone:
-			found.empty()
-			s.cells[limits[i].Key] = found
+		if c.cells[i] = s.cells.find(c.sums[i], limits[i].Key); c.cells[i] == nil {
+			c.cells[i] = s.add(c.sums[i], limits[i].Key, limits[i].Kind)
 		}
 	}
 }
@@ -224,7 +218,7 @@ func (m *Memory) Len() int {
 	for i := range m.shard {
 		s := &m.shard[i]
 		s.mu.Lock()
-		n += len(s.cells)
+		n += s.cells.len()
 		s.mu.Unlock()
 	}
 	return n
@@ -233,15 +227,15 @@ func (m *Memory) Len() int {
 // begin opens a quota's period that ends at a known time, in unix
 // microseconds, 0 for never, unless one is open.
 func (m *Memory) begin(key string, end int64) {
-	s := m.shardOf(key)
+	sum := m.sumOf(key)
+	s := m.shardOf(sum)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := m.clock().UnixMicro()
-	c := s.cells[key]
+	c := s.cells.find(sum, key)
 	if c == nil {
 		s.makeRoom(now)
-		c = &cell{home: s, kind: Quota}
-		s.cells[key] = c
+		c = s.add(sum, key, Quota)
 	}
 	if c.kind == Quota && (c.used == 0 || c.over(now)) {
 		c.used, c.edge, c.period = 0, end, 0
@@ -250,10 +244,11 @@ func (m *Memory) begin(key string, end int64) {
 
 // uncount takes calls back from a quota.
 func (m *Memory) uncount(key string, calls int64) {
-	s := m.shardOf(key)
+	sum := m.sumOf(key)
+	s := m.shardOf(sum)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.cells[key]; c != nil && c.kind == Quota && c.used > 0 {
+	if c := s.cells.find(sum, key); c != nil && c.kind == Quota && c.used > 0 {
 		c.used = max(c.used-calls, 0)
 		s.note(key, c)
 	}

@@ -8,10 +8,10 @@ func (s *shard) keep() {
 	s.mu.Unlock()
 }
 
-// worth tells whether a cell is saved: not when its key does not fit a record,
+// worth tells whether a cell is saved: not when its key, so long, does not fit a record,
 // and not a rate that will be over soon anyway.
-func (c *cell) worth(key string) bool {
-	return len(key) <= 1<<16-1 && (c.kind == Quota || c.period >= micros(savedRate))
+func (c *cell) worth(length int) bool {
+	return length <= 1<<16-1 && (c.kind == Quota || c.period >= micros(savedRate))
 }
 
 // takeChanged appends the cells that changed since the last save.
@@ -19,15 +19,15 @@ func (s *shard) takeChanged(b []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range s.changed {
-		c := s.cells[key]
+		c := s.cells.find(s.of.sumOf(key), key)
 		if c != nil {
 			c.dirty = false
-			if !c.worth(key) {
+			if !c.worth(len(key)) {
 				continue
 			}
 		}
 		if len(key) <= 1<<16-1 {
-			b = appendRecord(b, key, c)
+			b = appendRecord(b, &s.cells.rings, key, c)
 		}
 	}
 	s.cleared()
@@ -45,7 +45,7 @@ func (s *shard) forgetChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range s.changed {
-		if c := s.cells[key]; c != nil {
+		if c := s.cells.find(s.of.sumOf(key), key); c != nil {
 			c.dirty = false
 		}
 	}
@@ -56,36 +56,42 @@ func (s *shard) forgetChanged() {
 func (s *shard) takeAll(b []byte, now int64) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, c := range s.cells {
+	for _, record := range s.cells.keys.All() {
+		c := s.cells.cell(record)
 		c.dirty = false
-		if c.worth(key) && !c.over(now) {
-			b = appendRecord(b, key, c)
+		if key := keyOf(record); c.worth(len(key)) && !c.over(now) {
+			b = appendRecord(b, &s.cells.rings, string(key), c)
 		}
 	}
 	s.cleared()
 	return b
 }
 
-// restore takes in a saved cell. One that is over, or gone, is dropped; one that
+// restore takes in a saved cell, whose groups stand in r. One that is over, or gone, is dropped; one that
 // would last longer than its period from now, since the clock was set back
 // meanwhile, ends then.
-func (m *Memory) restore(key string, c *cell, now int64) {
-	s := m.shardOf(key)
+func (m *Memory) restore(key string, c *cell, r *rings, now int64) {
+	sum := m.sumOf(key)
+	s := m.shardOf(sum)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.cells[key]; old != nil {
-		s.drop(key, old)
+	if old := s.cells.find(sum, key); old != nil {
+		s.cells.drop(key, old)
 	}
 	if c.kind == savedGone || c.over(now) {
 		return
 	}
 	switch {
 	case c.kind == Rate:
-		c.age(now, c.period)
+		c.age(r, now, c.period)
 	case c.period > 0:
 		c.edge = min(c.edge, now+c.period)
 	}
-	c.home = s
-	s.cells[key] = c
-	s.sweepAt = max(s.sweepAt, 2*len(s.cells))
+	held := s.add(sum, key, c.kind)
+	held.used, held.edge, held.period, held.newest = c.used, c.edge, c.period, c.newest
+	if older := r.of(c.older); older != nil {
+		held.older = s.cells.rings.take()
+		*s.cells.rings.of(held.older) = *older
+	}
+	s.sweepAt = max(s.sweepAt, 2*s.cells.len())
 }

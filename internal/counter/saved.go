@@ -18,7 +18,7 @@ const savedGone = 255
 var errRecord = errors.New("a record cannot be read")
 
 // appendRecord packs a cell; nil for a key that has none any more.
-func appendRecord(b []byte, key string, c *cell) []byte {
+func appendRecord(b []byte, r *rings, key string, c *cell) []byte {
 	if c == nil {
 		c = &cell{kind: savedGone}
 	}
@@ -33,15 +33,15 @@ func appendRecord(b []byte, key string, c *cell) []byte {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
 	if c.kind == Rate {
-		b = appendGroups(b, c)
+		b = appendGroups(b, r, c)
 	}
 	return b
 }
 
-func appendGroups(b []byte, c *cell) []byte {
-	older := 0
-	if c.older != nil {
-		older = c.older.n
+func appendGroups(b []byte, r *rings, c *cell) []byte {
+	ring, older := r.of(c.older), 0
+	if ring != nil {
+		older = ring.n
 	}
 	n := older
 	if c.newest.calls > 0 {
@@ -51,7 +51,7 @@ func appendGroups(b []byte, c *cell) []byte {
 	for i := range n {
 		g := c.newest
 		if i < older {
-			g = *c.older.at(i)
+			g = *ring.at(i)
 		}
 		b = binary.LittleEndian.AppendUint64(b, uint64(g.last))
 		b = binary.LittleEndian.AppendUint64(b, uint64(g.calls))
@@ -59,8 +59,8 @@ func appendGroups(b []byte, c *cell) []byte {
 	return b
 }
 
-// readRecord takes the first record off b.
-func readRecord(b []byte) (key string, c *cell, rest []byte, err error) {
+// readRecord takes the first record off b. Groups of the cell stand in r.
+func readRecord(b []byte, r *rings) (key string, c *cell, rest []byte, err error) {
 	const fixed = 3 * 8
 	if len(b) < 3 {
 		return "", nil, nil, errRecord
@@ -77,13 +77,13 @@ func readRecord(b []byte) (key string, c *cell, rest []byte, err error) {
 	if b = b[fixed:]; c.kind != Rate {
 		return key, c, b, nil
 	}
-	b, err = c.readGroups(b)
+	b, err = c.readGroups(b, r)
 	return key, c, b, err
 }
 
 // readGroups takes the groups of a rate off b, which say what is counted, and
 // until when.
-func (c *cell) readGroups(b []byte) (rest []byte, err error) {
+func (c *cell) readGroups(b []byte, r *rings) (rest []byte, err error) {
 	if len(b) < 2 {
 		return nil, errRecord
 	}
@@ -91,13 +91,13 @@ func (c *cell) readGroups(b []byte) (rest []byte, err error) {
 	if b = b[2:]; len(b) < 16*groups {
 		return nil, errRecord
 	}
-	c.clear()
+	c.clear(r)
 	for range groups {
 		g := group{last: int64(binary.LittleEndian.Uint64(b)), calls: int64(binary.LittleEndian.Uint64(b[8:]))}
 		if g.calls < 1 || g.calls > MaxRate || g.last < c.newest.last {
 			return nil, errRecord
 		}
-		c.begin(g)
+		c.begin(r, g)
 		c.used += g.calls
 		b = b[16:]
 	}

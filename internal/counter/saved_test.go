@@ -15,9 +15,9 @@ import (
 
 // Whatever a file holds, reading it ends, and takes in only what is framed.
 func FuzzReadSavedCounters(f *testing.F) {
-	quota := appendRecord(nil, "q", &cell{kind: Quota, used: 3, edge: 1 << 60, period: 1000})
-	rate := appendRecord(nil, "r", &cell{kind: Rate, used: 2, edge: 1, period: 1000, newest: group{1, 2}})
-	gone := appendRecord(nil, "q", nil)
+	quota := appendRecord(nil, nil, "q", &cell{kind: Quota, used: 3, edge: 1 << 60, period: 1000})
+	rate := appendRecord(nil, &rings{}, "r", &cell{kind: Rate, used: 2, edge: 1, period: 1000, newest: group{1, 2}})
+	gone := appendRecord(nil, nil, "q", nil)
 	whole := frames.AppendFrame(frames.AppendFrame(frames.AppendFrame(frames.AppendHead(nil, 7), append(quota, rate...)), gone), nil)
 	f.Add(whole, true)
 	f.Add(whole[:len(whole)-3], false)
@@ -29,18 +29,19 @@ func FuzzReadSavedCounters(f *testing.F) {
 		s.read(bytes.NewReader(file), full)
 		// the records alone, as if the checksum were right
 		for rest := file; len(rest) > 0; {
-			key, c, next, err := readRecord(rest)
+			var groups, sameGroups rings
+			key, c, next, err := readRecord(rest, &groups)
 			if err != nil {
 				break
 			}
 			if c.kind != savedGone {
-				packed := appendRecord(nil, key, c)
-				again, same, _, err := readRecord(packed)
-				if err != nil || again != key || !reflect.DeepEqual(same, c) {
+				packed := appendRecord(nil, &groups, key, c)
+				again, same, _, err := readRecord(packed, &sameGroups)
+				if err != nil || again != key || !reflect.DeepEqual(same, c) || !reflect.DeepEqual(groups, sameGroups) {
 					t.Fatalf("record %x packed again is %x, which reads %+v: %v", rest[:len(rest)-len(next)], packed, same, err)
 				}
 			}
-			m.restore(key, c, 1)
+			m.restore(key, c, &groups, 1)
 			rest = next
 		}
 		_, _, _ = s.read(io.LimitReader(bytes.NewReader(file), 40), full)

@@ -332,10 +332,11 @@ func (s *Saver) read(r io.Reader, full bool) (generation uint64, cells int, dama
 		for rest := frame; len(rest) > 0; cells++ {
 			var key string
 			var c *cell
-			if key, c, rest, damage = readRecord(rest); damage != nil {
+			var groups rings
+			if key, c, rest, damage = readRecord(rest, &groups); damage != nil {
 				return generation, cells, damage
 			}
-			s.memory.restore(key, c, now)
+			s.memory.restore(key, c, &groups, now)
 		}
 	}
 }

@@ -12,7 +12,7 @@ type Seat struct{ cell atomic.Pointer[cell] }
 // in returns the cell of a key in m, or nil when it is not known. Whether it has
 // gone meanwhile shows only under its shard's lock.
 func (s *Seat) in(m *Memory, kind Kind) *cell {
-	if c := s.cell.Load(); c != nil && c.kind == kind && c.home.of == m {
+	if c := s.cell.Load(); c != nil && c.kind == kind && c.of == m.id {
 		return c
 	}
 	return nil

@@ -105,7 +105,7 @@ func TestSeatsOfOneKeyAreExactAmongResetsAndSweeps(t *testing.T) {
 				if n%16 == 0 {
 					_ = m.Reset(context.Background(), rates[i%2].Key)
 				}
-				m.shardOf("r1").sweepNow(m)
+				m.shardOf(m.sumOf("r1")).sweepNow(m)
 			}
 		})
 	}
@@ -134,11 +134,11 @@ func TestACallIsCountedThoughItsOwnCounterIsSwept(t *testing.T) {
 			t.Fatal(refused, err)
 		}
 	}
-	home := m.shardOf(quota.Key)
+	home := m.shardOf(m.sumOf(quota.Key))
 	take(quota)
 	var beside []Limit
 	for i := 0; len(beside) < sweepLeast; i++ {
-		if l := (Limit{Key: fmt.Sprint(i), Kind: Quota, Max: 5, Period: time.Hour}); m.shardOf(l.Key) == home {
+		if l := (Limit{Key: fmt.Sprint(i), Kind: Quota, Max: 5, Period: time.Hour}); m.shardOf(m.sumOf(l.Key)) == home {
 			beside = append(beside, l)
 		}
 	}
@@ -162,13 +162,13 @@ func TestASeatThatIsOpenedAgainIsNotedForSaving(t *testing.T) {
 	g := sit(Limit{Key: "q", Kind: Quota, Max: 5, Period: time.Hour})
 	g.take(t, m, 1)
 	_ = m.Reset(t.Context(), "q")
-	home := m.shardOf("q")
-	if _, c, _, err := readRecord(home.takeChanged(nil)); err != nil || c.kind != savedGone {
+	home := m.shardOf(m.sumOf("q"))
+	if _, c, _, err := readRecord(home.takeChanged(nil), &rings{}); err != nil || c.kind != savedGone {
 		t.Fatalf("saved %+v: %v", c, err)
 	}
 	g.take(t, m, 3)
 	records := home.takeChanged(nil)
-	key, c, _, err := readRecord(records)
+	key, c, _, err := readRecord(records, &rings{})
 	if err != nil || key != "q" || c.used != 3 {
 		t.Errorf("saved %q %+v: %v", key, c, err)
 	}

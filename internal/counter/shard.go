@@ -1,9 +1,6 @@
 package counter
 
-import (
-	"maps"
-	"sync"
-)
+import "sync"
 
 // sweepLeast is the number of cells below which a shard is not worth sweeping.
 const sweepLeast = 32
@@ -12,7 +9,7 @@ const sweepLeast = 32
 // processor's cache.
 type shard struct {
 	mu      sync.Mutex
-	cells   map[string]*cell
+	cells   *cells
 	of      *Memory
 	sweepAt int // the number of cells that starts the next sweep
 	at      uint8
@@ -22,7 +19,7 @@ type shard struct {
 
 // makeRoom sweeps a shard when it is time to. It comes before a cell is added.
 func (s *shard) makeRoom(now int64) {
-	if len(s.cells) >= s.sweepAt {
+	if s.cells.len() >= s.sweepAt {
 		s.sweep(now)
 	}
 }
@@ -32,25 +29,13 @@ func (s *shard) makeRoom(now int64) {
 // cell a small constant and a shard holds at most about twice what is alive.
 // Without new cells nothing grows, so nothing needs sweeping.
 func (s *shard) sweep(now int64) {
-	before := len(s.cells)
-	for key, c := range s.cells {
-		if c.over(now) {
-			s.drop(key, c)
-		}
-	}
-	alive := len(s.cells)
-	s.sweepAt = max(2*alive, sweepLeast)
-	if alive < before/4 { // a map does not give back what deleted entries held
-		smaller := make(map[string]*cell, alive)
-		maps.Copy(smaller, s.cells)
-		s.cells = smaller
-	}
+	s.cells.sweep(func(c *cell) bool { return c.over(now) })
+	s.sweepAt = max(2*s.cells.len(), sweepLeast)
 }
 
-// drop takes a cell out. Seats that still know it look their key up anew.
-func (s *shard) drop(key string, c *cell) {
-	c.gone = true
-	delete(s.cells, key)
+// add makes the cell of a key that has none.
+func (s *shard) add(sum uint64, key string, kind Kind) *cell {
+	return s.cells.add(sum, key, cell{of: s.of.id, at: s.at, kind: kind})
 }
 
 // note marks a cell as changed since the last save.

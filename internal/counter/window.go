@@ -22,68 +22,69 @@ func groupSize(most int64) int64 {
 // age forgets the groups that are one period old. When the clock stepped back it
 // first moves all groups back with it, keeping their distances: nobody is then
 // held longer than one period after the step.
-func (c *cell) age(now, period int64) {
+func (c *cell) age(r *rings, now, period int64) {
 	if c.used == 0 {
 		return
 	}
 	if late := c.newest.last - now; late > 0 {
-		c.shift(late)
+		c.shift(r, late)
 	}
 	if c.newest.last+period <= now {
-		c.clear()
+		c.clear(r)
 		return
 	}
 	for c.edge+period <= now { // ends at the newest at the latest
-		c.used -= c.older.pop().calls
-		c.edge = c.oldest().last
+		c.used -= r.of(c.older).pop().calls
+		c.edge = c.oldest(r).last
 	}
 }
 
 // shift dates all groups earlier.
-func (c *cell) shift(by int64) {
+func (c *cell) shift(r *rings, by int64) {
 	c.newest.last -= by
 	c.edge -= by
-	if c.older != nil {
-		c.older.shift(by)
+	if older := r.of(c.older); older != nil {
+		older.shift(by)
 	}
 }
 
-// append counts calls, filling the newest group first.
-func (c *cell) append(now, calls, size int64) {
-	c.used += calls
-	if room := min(calls, size-c.newest.calls); c.newest.calls > 0 && room > 0 {
-		c.newest.last = now
+// append counts calls of one time, filling the newest group, which holds at most
+// size, first.
+func (c *cell) append(r *rings, more group, size int64) {
+	c.used += more.calls
+	if room := min(more.calls, size-c.newest.calls); c.newest.calls > 0 && room > 0 {
+		c.newest.last = more.last
 		c.newest.calls += room
-		calls -= room
-		if c.older == nil || c.older.n == 0 {
-			c.edge = now
+		more.calls -= room
+		if older := r.of(c.older); older == nil || older.n == 0 {
+			c.edge = more.last
 		}
 	}
-	for calls > 0 {
-		part := min(calls, size)
-		c.begin(group{last: now, calls: part})
-		calls -= part
+	for more.calls > 0 {
+		part := min(more.calls, size)
+		c.begin(r, group{last: more.last, calls: part})
+		more.calls -= part
 	}
 }
 
 // begin makes g the newest group.
-func (c *cell) begin(g group) {
+func (c *cell) begin(r *rings, g group) {
 	switch {
 	case c.newest.calls == 0:
 		c.edge = g.last
-	case c.older == nil:
-		c.older = &ring{}
+	case c.older == 0:
+		c.older = r.take()
 		fallthrough
 	default:
-		c.older.push(c.newest)
+		r.of(c.older).push(c.newest)
 	}
 	c.newest = g
 }
 
 // oldest returns the group that leaves first.
-func (c *cell) oldest() group {
-	if c.older != nil && c.older.n > 0 {
-		return *c.older.at(0)
+func (c *cell) oldest(r *rings) group {
+	if older := r.of(c.older); older != nil && older.n > 0 {
+		return *older.at(0)
 	}
 	return c.newest
 }

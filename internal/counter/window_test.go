@@ -54,11 +54,11 @@ func (w *window) frees(period int64) int64 {
 }
 
 // all returns the groups of a rate's cell, oldest first.
-func (c *cell) all() []group {
+func (c *cell) all(r *rings) []group {
 	var all []group
-	if c.older != nil {
-		for i := range c.older.n {
-			all = append(all, *c.older.at(i))
+	if older := r.of(c.older); older != nil {
+		for i := range older.n {
+			all = append(all, *older.at(i))
 		}
 	}
 	if c.newest.calls > 0 {
@@ -73,6 +73,7 @@ func TestCellsHoldTheGroupsOfTheirWindow(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var w window
+		var rs rings
 		c := cell{kind: Rate}
 		now, most, period := int64(1e15), 1+r.Int64N(100), 1+r.Int64N(1000)
 		for step := range 500 {
@@ -86,13 +87,13 @@ func TestCellsHoldTheGroupsOfTheirWindow(t *testing.T) {
 			default:
 				now += r.Int64N(period/4 + 2)
 			}
-			c.age(now, period)
+			c.age(&rs, now, period)
 			w.age(now, period)
 			if calls := 1 + r.Int64N(5); w.total <= most-calls {
-				c.append(now, calls, groupSize(most))
+				c.append(&rs, group{now, calls}, groupSize(most))
 				w.add(now, calls, groupSize(most))
 			}
-			if got := c.all(); !slices.Equal(got, w.groups) || c.used != w.total || c.frees(period) != w.frees(period) {
+			if got := c.all(&rs); !slices.Equal(got, w.groups) || c.used != w.total || c.frees(period) != w.frees(period) {
 				t.Fatalf("seed %d, step %d: got %v with %d, freed at %d; want %v with %d, freed at %d",
 					seed, step, got, c.used, c.frees(period), w.groups, w.total, w.frees(period))
 			}
