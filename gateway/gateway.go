@@ -58,6 +58,16 @@ type Observer interface {
 	KeepOperations(graphs []*pipeline.API)
 }
 
+// Handshakes are those of TLS, in which clients are asked for what APIs want of
+// them.
+type Handshakes interface {
+	// Came is told of APIs before they are in service.
+	Came(apis []*pipeline.API)
+
+	// Gone is told of APIs that have left.
+	Gone(apis []*pipeline.API)
+}
+
 // Gateway serves requests from its current snapshot.
 type Gateway struct {
 	conf      Config
@@ -87,6 +97,11 @@ func New(deps Deps) *Gateway {
 
 // Serve accepts connections until Shutdown, or until the listener fails.
 func (g *Gateway) Serve(ln net.Listener) error { return g.server.Serve(ln) }
+
+// ServeTLS is Serve for connections that begin with TLS.
+func (g *Gateway) ServeTLS(ln net.Listener, secure *wire.Secure) error {
+	return g.server.ServeTLS(ln, secure)
+}
 
 // Shutdown lets calls in flight finish, until ctx ends.
 func (g *Gateway) Shutdown(ctx context.Context) error { return g.server.Shutdown(ctx) }

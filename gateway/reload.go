@@ -59,6 +59,9 @@ func (g *Gateway) apply(ctx context.Context, b *definition.Bundle) (failed map[s
 	if err != nil {
 		return nil, err
 	}
+	if g.stages.Handshakes != nil {
+		g.stages.Handshakes.Came(change.came)
+	}
 	g.current.Store(next)
 	took := time.Since(began)
 	g.report(prev, next, took)
@@ -69,6 +72,9 @@ func (g *Gateway) apply(ctx context.Context, b *definition.Bundle) (failed map[s
 // settle lets go of what only APIs needed that have left.
 func (g *Gateway) settle(next *Snapshot, c change) {
 	g.stages.Pools.Swap(c.came, c.gone)
+	if g.stages.Handshakes != nil {
+		g.stages.Handshakes.Gone(c.gone)
+	}
 	if g.stages.Calls != nil {
 		g.stages.Calls.Swap(c.came, c.gone)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/auth"
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
+	"github.com/sluicegate/sluice/gateway/mutual"
 	"github.com/sluicegate/sluice/gateway/origin"
 	"github.com/sluicegate/sluice/gateway/overload"
 	"github.com/sluicegate/sluice/gateway/persisted"
@@ -33,6 +34,9 @@ type Stages struct {
 	Versions version.Options
 	Meter    func(api string) pipeline.Meter
 
+	Certificates mutual.Certificates // that definitions name; nil: there are none
+	Handshakes   Handshakes          // nil: nobody speaks TLS
+
 	log *slog.Logger // the gateway's
 }
 
@@ -55,6 +59,9 @@ var entryStages = []stageMaker{
 	}},
 	{"ip", func(_ *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
 		return origin.CompileAddresses(def)
+	}},
+	{"certificate", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return mutual.Compile(def, s.Certificates)
 	}},
 }
 

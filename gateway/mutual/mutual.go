@@ -40,10 +40,13 @@ type Certificates interface {
 
 // Compile returns the stage of an API, or nil when it asks for no certificates.
 // The PEM files that it names are read now; ids are looked up again whenever store
-// changes.
+// changes. A store of nil is empty.
 func Compile(def *definition.API, store Certificates) (pipeline.Stage, error) {
 	if !def.UseMutualTLS {
 		return nil, nil
+	}
+	if store == nil {
+		store = none{}
 	}
 	s := &stage{store: store}
 	for i, entry := range def.ClientCertificates {
@@ -59,6 +62,15 @@ func Compile(def *definition.API, store Certificates) (pipeline.Stage, error) {
 	}
 	return s, nil
 }
+
+// none is a store without certificates.
+type none struct{}
+
+// Find implements Certificates.
+func (none) Find(string) *certs.Certificate { return nil }
+
+// Generation implements Certificates.
+func (none) Generation() uint64 { return 0 }
 
 // readFile reads every certificate in a file.
 func readFile(path string) ([]*x509.Certificate, error) {
