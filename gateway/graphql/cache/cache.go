@@ -23,7 +23,7 @@ type Key struct {
 const shards = 64
 
 // overhead is what an entry takes beside its text and value, in bytes.
-const overhead = 160
+const overhead = 168
 
 // MaxText is the longest text that is kept, with its name, in bytes. Longer ones
 // are rare, and a few of them would take the place of many.
@@ -63,6 +63,7 @@ type entry[V any] struct {
 
 	// Of the shard.
 	cost         int
+	queue        *queue[V] // that it is in
 	newer, older *entry[V]
 }
 
@@ -122,7 +123,16 @@ func (c *Cache[V]) Peek(k Key) *V {
 
 // Add keeps a value for a key, whose bytes it copies. size is that of the value
 // in bytes. Another value that is there already stays.
-func (c *Cache[V]) Add(k Key, value *V, size int) {
+func (c *Cache[V]) Add(k Key, value *V, size int) { c.put(k, value, size, false) }
+
+// Set is Add, but that the value takes the place of one that is there already.
+func (c *Cache[V]) Set(k Key, value *V, size int) { c.put(k, value, size, true) }
+
+// Largest returns the size of the largest value that is kept, in bytes, for a key
+// of so many bytes.
+func (c *Cache[V]) Largest(key int) int { return c.shards[0].max/4 - key - overhead }
+
+func (c *Cache[V]) put(k Key, value *V, size int, instead bool) {
 	if len(k.Text)+len(k.Name) > MaxText {
 		return
 	}
@@ -136,9 +146,15 @@ func (c *Cache[V]) Add(k Key, value *V, size int) {
 	}
 	head := c.bucket(hash)
 	for e := head.Load(); e != nil; e = e.next.Load() {
-		if e.is(hash, &k) {
+		switch {
+		case !e.is(hash, &k):
+			continue
+		case !instead:
 			return
 		}
+		e.queue.remove(e)
+		c.unlink(e)
+		break
 	}
 	e := &entry[V]{hash: hash, owner: k.Owner, value: value, cost: cost}
 	e.name, e.text = k.copied()

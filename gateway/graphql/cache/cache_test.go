@@ -59,6 +59,27 @@ func TestTheFirstOfTwoValuesStays(t *testing.T) {
 	}
 }
 
+func TestASecondValueTakesThePlaceOfTheFirstWhenItIsSet(t *testing.T) {
+	c := New[int](1 << 20)
+	values := []int{0, 1, 2, 3}
+	for i := range values {
+		c.Set(key(1, "", "a"), &values[i], 10*i)
+		c.Set(key(1, "", "b"), &values[i], 0)
+		if got := c.Get(key(1, "", "a")); got != &values[i] {
+			t.Fatalf("got %v after %d", got, i)
+		}
+	}
+	if entries, bytes := c.Size(); entries != 2 || bytes != 2*(overhead+1)+30 {
+		t.Errorf("%d entries of %d bytes", entries, bytes)
+	}
+	if c.Set(key(1, "", "a"), &values[0], c.Largest(1)); c.Get(key(1, "", "a")) != &values[0] {
+		t.Error("the largest value is not kept")
+	}
+	if c.Set(key(1, "", "c"), &values[0], c.Largest(1)+1); c.Get(key(1, "", "c")) != nil {
+		t.Error("a larger one is")
+	}
+}
+
 func TestItStaysWithinItsBytes(t *testing.T) {
 	const size = 1 << 20
 	c := New[int](size)

@@ -53,7 +53,7 @@ type queue[V any] struct {
 }
 
 func (q *queue[V]) push(e *entry[V]) {
-	e.older, e.newer = q.newest, nil
+	e.queue, e.older, e.newer = q, q.newest, nil
 	if q.newest != nil {
 		q.newest.newer = e
 	} else {
