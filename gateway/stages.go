@@ -27,6 +27,7 @@ type Stages struct {
 	Access   *access.Access
 	GraphQL  *graphql.GraphQL
 	Limit    *limit.Limiter
+	Orgs     *limit.Orgs    // nil: organisations have no limits
 	Headers  *limit.Headers // nil: clients are not told their quota
 	Pools    *upstream.Pools
 	Upstream upstream.Config
@@ -62,6 +63,9 @@ var entryStages = []stageMaker{
 	}},
 	{"certificate", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
 		return mutual.Compile(def, s.Certificates)
+	}},
+	{"org", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return s.Orgs.Compile(def), nil
 	}},
 }
 

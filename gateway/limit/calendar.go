@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/definition/renewal"
 )
 
 const (
@@ -34,16 +35,16 @@ func renewByCalendar(r *round, sp *pipeline.Special, now int64) {
 	if sp.Calendar == nil || at < 0 {
 		return
 	}
-	r.limits[at].Period = restOf(sp.Calendar.End, now)
+	r.limits[at].Period = restOf(sp.Calendar, now)
 }
 
-// restOf is for how long a period that begins now is open; end tells when the
-// period of a time ends.
-func restOf(end func(int64) int64, now int64) time.Duration {
-	rest := time.Duration(end(now)-now) * time.Millisecond
-	if rest <= eve {
-		rest = time.Duration(end(now+rest.Milliseconds())-now) * time.Millisecond
+// restOf is for how long a period that begins now is open.
+func restOf(clock *renewal.Clock, now int64) time.Duration {
+	end := clock.End(now)
+	if end-now <= eve.Milliseconds() {
+		end = clock.Next(end)
 	}
+	rest := time.Duration(end-now) * time.Millisecond
 	return (rest - margin).Truncate(grain)
 }
 

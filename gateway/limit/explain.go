@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,27 +11,24 @@ import (
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
-// Explain tells how the key's limits stand, and who set them.
-func (s stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
-	g := ex.Grant
-	if g == nil || len(g.Limits()) == 0 {
+// Explain tells how the limits stand that a call falls under, and who set them.
+func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	r := new(round)
+	s.gather(r, ex, 0)
+	if r.n == 0 {
 		f.Said = "neither a rate nor a quota is set"
 		return
 	}
-	from := originsOf(ex)
-	for i := range g.Limits() {
-		l, c := &g.Limits()[i], ex.Counts[i]
-		rule, origin := "rate", from.rate
-		if i == int(g.Quota) {
-			rule, origin = "quota", from.quota
-		}
-		used := used(ex, f, i)
-		f.Fact(rule, valueOf(l), fmt.Sprintf("%d used%s", used, renewal(l, c, ex.Started)), origin)
-		if f.Said != "" {
-			f.Said += "; "
-		}
-		f.Said += fmt.Sprintf("%s %d of %s%s", rule, used, valueOf(l), renewal(l, c, ex.Started))
+	limits, counts := r.limits[:r.n], r.counts[:r.n]
+	if err := s.counter.Peek(context.Background(), limits, counts); err != nil {
+		f.Said, f.Fix = "the counter store does not answer", "see that the store at valkey.url can be reached"
+		return
 	}
+	from := originsOf(ex)
+	for i := range limits {
+		explainLimit(f, ruleNames[r.kinds[i]], from.of(r.kinds[i]), standing{&limits[i], counts[i], ex.Started})
+	}
+	explainTrial(ex, f)
 	if f.Verdict != pipeline.Rejected {
 		f.Said += ", would count " + strconv.Itoa(calls(ex))
 		return
@@ -38,6 +36,8 @@ func (s stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	switch ex.Rejection.Reason {
 	case pipeline.ReasonRateLimit:
 		f.Fix = fmt.Sprintf("wait %d s, or raise rate of %s", ex.RetryAfter, from.rate)
+	case pipeline.ReasonAPIRateLimit:
+		f.Fix = fmt.Sprintf("wait %d s, or raise global_rate_limit or extended_paths.rate_limit of the definition", ex.RetryAfter)
 	case pipeline.ReasonQuotaExceeded:
 		f.Fix = "raise quota_max of " + from.quota + ", or reset the key's quota"
 	case pipeline.ReasonCounterUnavailable:
@@ -45,43 +45,113 @@ func (s stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	}
 }
 
-// used is how many calls of a limit were used before this one. What looking has
-// found is less this one when the limit has room for it.
-func used(ex *pipeline.Exchange, f *pipeline.Finding, at int) int64 {
-	n := ex.Grant.Limits()[at].Max - ex.Counts[at].Remaining
-	passed := f.Verdict == pipeline.Next || at == int(ex.Grant.Rate) && ex.Rated > 0
-	if passed {
-		n -= int64(calls(ex))
+var ruleNames = [kinds]string{
+	keyRate: "rate", keyQuota: "quota", endpointRate: "endpoints", pathRate: "extended_paths.rate_limit", apiRate: "global_rate_limit",
+}
+
+// A standing is a limit and how it stands.
+type standing struct {
+	limit *counter.Limit
+	count counter.Count
+	now   time.Time
+}
+
+func (s standing) used() int64 { return max(s.limit.Max-s.count.Remaining, 0) }
+
+func explainLimit(f *pipeline.Finding, rule, origin string, s standing) {
+	value, renews := valueOf(s.limit), renewsIn(s)
+	f.Fact(rule, value, fmt.Sprintf("%d used%s", s.used(), renews), origin)
+	if f.Said != "" {
+		f.Said += "; "
 	}
-	return max(n, 0)
+	f.Said += fmt.Sprintf("%s %d of %s%s", rule, s.used(), value, renews)
+}
+
+// explainTrial tells of refusals that were left out.
+func explainTrial(ex *pipeline.Exchange, f *pipeline.Finding) {
+	for _, spared := range ex.Spared {
+		if spared.Reason == pipeline.ReasonRateLimit || spared.Reason == pipeline.ReasonQuotaExceeded {
+			f.Fact("enforcement", "measure", "would be refused: "+spared.Reason.String(), "policy "+spared.Policy)
+		}
+	}
 }
 
 func valueOf(l *counter.Limit) string {
-	if l.Period == 0 {
+	if l.Period == 0 || l.Kind == counter.Quota && l.Period%time.Second != 0 { // what is left of one of the calendar
 		return strconv.FormatInt(l.Max, 10)
 	}
 	return fmt.Sprintf("%d per %s", l.Max, pipeline.Span(l.Period))
 }
 
-// renewal tells when a quota renews.
-func renewal(l *counter.Limit, c counter.Count, now time.Time) string {
-	if l.Kind != counter.Quota || c.ResetAt == 0 {
+// renewsIn tells when a quota renews.
+func renewsIn(s standing) string {
+	if s.limit.Kind != counter.Quota || s.count.ResetAt == 0 {
 		return ""
 	}
-	return ", renews in " + pipeline.Span(max(time.UnixMilli(c.ResetAt).Sub(now), 0).Round(time.Second))
+	return ", renews in " + pipeline.Span(max(time.UnixMilli(s.count.ResetAt).Sub(s.now), 0).Round(time.Second))
 }
 
 type limitOrigins struct{ rate, quota string }
 
+// of names who set a limit.
+func (o limitOrigins) of(kind uint8) string {
+	switch kind {
+	case keyRate:
+		return o.rate
+	case keyQuota:
+		return o.quota
+	case endpointRate:
+		return "the access rights of the key"
+	}
+	return "definition"
+}
+
 // originsOf returns who set the limits of an exchange's key.
 func originsOf(ex *pipeline.Exchange) limitOrigins {
+	if ex.Session == nil {
+		return limitOrigins{}
+	}
 	all, err := rights.Effective(ex.Session, ex.Policies)
 	if err != nil {
 		return limitOrigins{}
 	}
 	may, ok := all.For(ex.API.Definition.ID)
 	if !ok {
-		return limitOrigins{}
+		may = all.Unlisted(ex.API.Definition.ID)
 	}
 	return limitOrigins{may.Rate.From.String(), may.Quota.From.String()}
+}
+
+// Explain tells how the limits of the organisation stand.
+func (s *orgStage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	state, known := s.find(s.org, ex.Started)
+	origin := "organisation " + s.org.id
+	switch {
+	case !known:
+		f.Said, f.Fix = "the session of the organisation cannot be looked up", "see that the store of keys can be reached"
+		return
+	case state.session == nil:
+		f.Said = "organisation " + s.org.id + " has no limits of its own"
+		return
+	case state.session.IsInactive:
+		f.Said, f.Fix = "organisation "+s.org.id+" is switched off", "set is_inactive of the organisation's session to false"
+		f.Fact("is_inactive", "true", "", origin)
+		return
+	}
+	limits := state.limits[:state.n]
+	counts := make([]counter.Count, state.n)
+	if err := s.counter.Peek(context.Background(), limits, counts); err != nil {
+		f.Said, f.Fix = "the counter store does not answer", "see that the store at valkey.url can be reached"
+		return
+	}
+	for i := range limits {
+		rule := "rate"
+		if i == state.quota {
+			rule = "quota"
+		}
+		explainLimit(f, rule, origin, standing{&limits[i], counts[i], ex.Started})
+	}
+	if f.Verdict == pipeline.Rejected {
+		f.Fix = "raise the limits of organisation " + s.org.id + " (PUT /svc/org/keys/" + s.org.id + "), or reset its quota"
+	}
 }

@@ -277,6 +277,7 @@ func (n *node) onHangup(ctx context.Context) {
 // drain lets calls in flight finish, for as long as configured.
 func (n *node) drain(skip <-chan struct{}) {
 	n.live.stopping.Store(true)
+	n.plane.limits.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), n.cfg.Gateway.DrainTimeout)
 	defer cancel()
 	go func() {

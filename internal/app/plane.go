@@ -31,6 +31,8 @@ type plane struct {
 	observer  *observe.Observer
 	access    *observe.AccessLog // nil: off
 	sessions  *auth.Sessions
+	limits    *limit.Limiter
+	orgs      *limit.Orgs // nil: organisations have no limits
 	passwords *basic.Verifier
 	pools     *upstream.Pools
 	calls     *calls.Calls
@@ -38,6 +40,9 @@ type plane struct {
 	overload  *overload.Guard // nil: nothing is shed
 	log       *slog.Logger
 }
+
+// storeTimeout bounds one look-up in the store of keys.
+const storeTimeout = time.Second
 
 // planeParts is what a plane is made of.
 type planeParts struct {
@@ -64,7 +69,7 @@ func newPlane(p planeParts) (*plane, error) {
 		Store: p.stores.keys, Hasher: hasher, Log: p.log,
 		Size: p.cfg.Keys.CacheSize, TTL: p.cfg.Keys.CacheTTL, StaleTTL: p.cfg.Keys.StaleTTL,
 		UnknownSize: p.cfg.Keys.NegativeSize, UnknownTTL: p.cfg.Keys.NegativeTTL,
-		Timeout: time.Second,
+		Timeout: storeTimeout,
 	})
 	pl.passwords = basic.New(basic.Options{
 		Size: p.cfg.Passwords.CacheSize, TTL: p.cfg.Passwords.CacheTTL, AtOnce: p.cfg.Passwords.HashesAtOnce,
@@ -83,14 +88,15 @@ func newPlane(p planeParts) (*plane, error) {
 func (pl *plane) stages(p planeParts) gateway.Stages {
 	g, toUpstreams := p.cfg.Gateway, upstreamConfig(p)
 	pl.calls = calls.New(calls.Options{Pools: pl.pools, Upstream: toUpstreams, Raise: p.events.Raise})
-	limiter := limit.New(limit.Options{Counter: p.stores.counters, Naming: p.stores.naming, Waiting: 1000, Log: p.log})
-	pl.graphql = graphql.New(graphqlOptions(p, limiter))
+	pl.newLimits(p)
+	pl.graphql = graphql.New(graphqlOptions(p, pl.limits))
 	return gateway.Stages{
 		Auth:     auth.New(pl.sessions, p.cfg.Keys.MinLength).WithPasswords(pl.passwords),
 		Overload: pl.overload,
-		Access:   access.New(access.Options{Naming: p.stores.naming, MasterKeys: p.cfg.Keys.AllowMasterKeys, Log: p.log}),
+		Access:   access.New(accessOptions(p)),
 		GraphQL:  pl.graphql,
-		Limit:    limiter,
+		Limit:    pl.limits,
+		Orgs:     pl.orgs,
 		Headers:  limit.NewHeaders(limit.Names(g.RatelimitHeaders)),
 		Pools:    pl.pools,
 		Upstream: toUpstreams,
@@ -190,6 +196,9 @@ func (pl *plane) serve(ln net.Listener) error {
 func (pl *plane) run(ctx context.Context, t *tasks, src source.Source) {
 	t.start("configuration", func() error { pl.gateway.Follow(ctx, src); return nil })
 	t.start("sessions", func() error { pl.sessions.Run(ctx); return nil })
+	if pl.orgs != nil {
+		t.start("organisations", func() error { pl.orgs.Run(ctx); return nil })
+	}
 	t.start("targets", func() error { pl.calls.Run(ctx); return nil })
 	t.start("passwords", func() error { pl.passwords.Run(ctx); return nil })
 	t.start("overload", func() error { return pl.overload.Run(ctx) })

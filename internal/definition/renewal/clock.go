@@ -53,6 +53,9 @@ func (c *Clock) End(now int64) int64 {
 	return end
 }
 
+// Next returns when the period ends that begins at end, one that End returned.
+func (c *Clock) Next(end int64) int64 { return c.after(time.UnixMilli(end)).UnixMilli() }
+
 // after returns the first moment after t at which the next period has begun.
 func (c *Clock) after(t time.Time) time.Time {
 	t = t.In(c.zone)

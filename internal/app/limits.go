@@ -1,0 +1,39 @@
+package app
+
+import (
+	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/limit"
+)
+
+// newLimits makes what counts calls: of keys and of APIs, and, where they are
+// enforced, of organisations.
+func (pl *plane) newLimits(p planeParts) {
+	keys := p.cfg.Keys
+	pl.limits = limit.New(limit.Options{
+		Counter: p.stores.counters, Naming: p.stores.naming, Waiting: p.cfg.Quota.MaxWaiting, Monitor: monitorOf(p), Log: p.log,
+	})
+	if p.cfg.EnforceOrgQuotas {
+		pl.orgs = pl.limits.Orgs(limit.OrgOptions{
+			Store: p.stores.keys, TTL: keys.CacheTTL, StaleTTL: keys.StaleTTL, Timeout: storeTimeout,
+			Closed: p.cfg.Quota.OnStoreError == "closed",
+		})
+	}
+}
+
+// monitorOf returns what tells how much of quotas is used, or nil.
+func monitorOf(p planeParts) *limit.Monitor {
+	m := p.cfg.Monitor
+	if !m.EnableTriggerMonitors || !m.MonitorUserKeys && !m.MonitorOrgKeys {
+		return nil
+	}
+	return &limit.Monitor{Events: p.events, Global: m.GlobalTriggerLimit, Keys: m.MonitorUserKeys, Orgs: m.MonitorOrgKeys}
+}
+
+// accessOptions says how the grants of keys are made.
+func accessOptions(p planeParts) access.Options {
+	m := p.cfg.Monitor
+	return access.Options{
+		Naming: p.stores.naming, MasterKeys: p.cfg.Keys.AllowMasterKeys, Log: p.log,
+		Triggers: m.EnableTriggerMonitors && m.MonitorUserKeys,
+	}
+}
