@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/sluicegate/sluice/internal/certs"
+	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
@@ -29,7 +30,7 @@ type Folder struct {
 var ErrNotFound = errors.New("certificate not found")
 
 // ErrOrg says that an organisation's name cannot be a part of an id.
-var ErrOrg = errors.New(`an organisation has letters, digits, "-" and "_" only`)
+var ErrOrg = errors.New(`the id of an organisation has letters, digits, "-", "_" and "." only`)
 
 const (
 	sealedSuffix  = ".sealed"
@@ -86,7 +87,7 @@ func (f *Folder) read(id string) (*certs.Certificate, error) {
 // Add keeps a certificate, and returns its id. One that is there already gets its
 // private key where it had none, and never loses it.
 func (f *Folder) Add(_ context.Context, org string, text []byte) (id string, err error) {
-	if strings.Trim(org, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" || len(org) > 128 {
+	if org != "" && !definition.ValidID(org) { // it becomes part of a path
 		return "", ErrOrg
 	}
 	c, err := certs.Parse(text)

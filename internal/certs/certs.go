@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"net"
 	"strings"
+
+	"github.com/sluicegate/sluice/internal/definition/certificate"
 )
 
 // MaxPEM is how long the PEM form of one certificate may be, its chain and key
@@ -129,23 +131,9 @@ func SumOf(der []byte) string {
 // ID is what the certificate is called in an organisation.
 func (c *Certificate) ID(org string) string { return org + c.Sum }
 
-// sumLength is how many digits a sum has.
-const sumLength = 2 * sha256.Size
-
 // SplitID takes the id of a certificate apart. It returns false for what is none,
 // as a file's path.
-func SplitID(id string) (org, sum string, ok bool) {
-	at := len(id) - sumLength
-	if at < 0 || strings.ContainsAny(id[:at], "/\\.") {
-		return "", "", false
-	}
-	for _, c := range []byte(id[at:]) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return "", "", false
-		}
-	}
-	return id[:at], id[at:], true
-}
+func SplitID(id string) (org, sum string, ok bool) { return certificate.SplitID(id) }
 
 // TLS returns the certificate in the form of crypto/tls. It must have its key.
 func (c *Certificate) TLS() *tls.Certificate {

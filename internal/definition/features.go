@@ -25,7 +25,6 @@ var missing = []feature[*API]{
 		return a.UseBasicAuth && (place.DisableHeader || place.UseParam || place.UseCookie)
 	}},
 	{"use_oauth2", "OAuth 2.0 authentication", func(a *API) bool { return a.UseOAuth2 }},
-	{"use_mutual_tls_auth", "mutual TLS authentication", func(a *API) bool { return a.UseMutualTLS }},
 	{"enable_signature_checking", "HMAC request signatures", func(a *API) bool { return a.SignatureChecking }},
 	{"definition.versions", "versions that are other APIs", func(a *API) bool {
 		return a.Selector != nil && a.Selector.Enabled && len(a.Selector.Versions) > 0
@@ -41,7 +40,6 @@ var missing = []feature[*API]{
 // missingTokens lists what the place of a token can ask for in vain. An API
 // without authentication asks for none of it.
 var missingTokens = []feature[*Auth]{
-	{"use_certificate", "client certificates as tokens", func(a *Auth) bool { return a.UseCertificate }},
 	{"validate_signature", "request signatures", func(a *Auth) bool { return a.ValidateSignature }},
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/definition/certificate"
 	"github.com/sluicegate/sluice/internal/definition/handlers"
 	"github.com/sluicegate/sluice/internal/definition/object"
 )
@@ -40,6 +41,9 @@ func (a *API) Validate() error {
 			p.addf(object.Entry("upstream_certificates", host), "must be a certificate id or the path of a PEM file")
 		}
 	}
+	for i, entry := range a.ClientCertificates {
+		p.checkWith(object.Item("client_certificates", i), certificate.Check(entry))
+	}
 	if a.EnableJWT {
 		p.join("", asProblems(a.JWT.Check()...))
 	}
@@ -47,6 +51,13 @@ func (a *API) Validate() error {
 	p.checkGraphQL(a.GraphQL)
 	p.checkFeatures(a)
 	return p.err()
+}
+
+// checkWith notes what somebody else found wrong; "" is nothing.
+func (p *Problems) checkWith(path, wrong string) {
+	if wrong != "" {
+		p.addf(path, "%s", wrong)
+	}
 }
 
 func (p *Problems) checkID(path, id string) {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/definition/certificate"
 	"github.com/sluicegate/sluice/internal/definition/object"
 	"github.com/sluicegate/sluice/internal/definition/pattern"
 	"github.com/sluicegate/sluice/internal/definition/rates"
@@ -67,11 +68,22 @@ func (s *Session) Validate() error {
 	all.checkMonitor(s.Monitor)
 	refuse(&all, "", missingSessions, s)
 	if s.Extra != nil {
+		all.checkBindings(s.Extra)
 		all.checkObject("jwt_data", s.Extra.JWT)
 		all.checkObject("smoothing", s.Extra.Smoothing)
 		refuse(&all, "", missingExtras, s.Extra)
 	}
 	return all.err()
+}
+
+// checkBindings checks the certificates that a key needs.
+func (p *Problems) checkBindings(e *Extra) {
+	if e.Certificate != "" {
+		p.checkWith("certificate", certificate.CheckID(e.Certificate))
+	}
+	for i, id := range e.CertificateBindings {
+		p.checkWith(object.Item("mtls_static_certificate_bindings", i), certificate.CheckID(id))
+	}
 }
 
 // checkLimits checks numbers. Zero and -1 limit nothing, nor do other negative
@@ -199,8 +211,6 @@ var missingSessions = []feature[*Session]{
 var missingExtras = []feature[*Extra]{
 	{"jwt_data.secret", "JWT authentication", func(e *Extra) bool { return says(part(e.JWT, "secret")) }},
 	{"hmac_enabled", "HMAC request signatures", func(e *Extra) bool { return e.HMACEnabled }},
-	{"certificate", "client certificates as tokens", func(e *Extra) bool { return e.Certificate != "" }},
-	{"mtls_static_certificate_bindings", "certificate bindings", func(e *Extra) bool { return len(e.CertificateBindings) > 0 }},
 	{"oauth_client_id", "OAuth 2.0 authentication", func(e *Extra) bool { return e.OAuthClientID != "" }},
 	{"oauth_keys", "OAuth 2.0 authentication", func(e *Extra) bool { return says(e.OAuthKeys) }},
 	{"smoothing.enabled", "rate limit smoothing", func(e *Extra) bool { return isOn(e.Smoothing, "enabled") }},
