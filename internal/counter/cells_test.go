@@ -9,80 +9,52 @@ import (
 	"time"
 )
 
-// Whatever comes and goes, the cells of a shard are found by their keys as in a
-// map, those that are gone say so, and none serves another key.
-func TestCellsAreFoundAsInAMap(t *testing.T) {
-	for seed := range uint64(60) {
-		r := rand.New(rand.NewPCG(seed, 6))
-		var held cells
-		want := make(map[string]int64)                                              // what each key's cell has used
-		sum := func(key string) uint64 { return uint64(len(key)) + uint64(key[0]) } // many keys have the same
-		known := make(map[*cell]string)
-		for step := range 2000 {
-			key := fmt.Sprint(r.IntN(80))
-			c := held.find(sum(key), key)
-			if used, there := want[key]; there != (c != nil) || there && (c.used != used || c.gone) {
-				t.Fatalf("seed %d, step %d: key %s: %+v, want %d, %v", seed, step, key, c, used, there)
-			}
-			switch op := r.IntN(20); {
-			case op == 0:
-				edge := r.Int64N(1000)
-				held.sweep(func(c *cell) bool { return c.used < edge })
-				for key, used := range want {
-					if used < edge {
-						delete(want, key)
-					}
-				}
-			case c == nil:
-				want[key] = r.Int64N(1000)
-				c = held.add(sum(key), key, cell{kind: Rate, used: want[key]})
-				if other, taken := known[c]; taken {
-					t.Fatalf("seed %d, step %d: the cell of key %s serves key %s", seed, step, other, key)
-				}
-				known[c] = key
-				if op%2 == 0 {
-					c.older = held.rings.take()
-					held.rings.of(c.older).push(group{last: want[key], calls: 1})
-				}
-			case op < 10:
-				held.drop(key, c)
-				delete(want, key)
-				if !c.gone {
-					t.Fatal("a cell that was dropped does not say so")
-				}
-			}
-			if held.len() != len(want) {
-				t.Fatalf("seed %d, step %d: %d cells, want %d", seed, step, held.len(), len(want))
-			}
-			checkCells(t, &held)
+// checkCells holds the cells of a shard against their rings.
+func checkCells(t *testing.T, held *cells) {
+	t.Helper()
+	rung := make(map[uint32]bool)
+	for key, c := range held.All() {
+		if c.gone || rung[c.older] {
+			t.Fatalf("counter %s is gone, or has the ring of another", key)
 		}
+		if c.older != 0 {
+			rung[c.older] = true
+		}
+	}
+	if len(rung) != held.rings.InUse() {
+		t.Fatalf("%d rings in use, %d have a counter", held.rings.InUse(), len(rung))
 	}
 }
 
-// checkCells holds the cells of a shard against their blocks and rings.
-func checkCells(t *testing.T, held *cells) {
-	t.Helper()
-	live, rung := 0, make(map[uint32]bool)
-	for i, b := range held.blocks {
-		here := 0
-		for _, c := range b.cells {
-			if !c.gone {
-				here++
-			}
-			if older := held.rings.of(c.older); !c.gone && older != nil {
-				if rung[c.older] || older.n != 1 || older.at(0).last != c.used {
-					t.Fatalf("ring %d is not that of its cell", c.older)
-				}
-				rung[c.older] = true
+// Counters come and go by their own periods, by being swept and by being reset;
+// each keeps what it remembers to itself, and what is left of none is given back.
+func TestRingsComeAndGoWithTheirCounters(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 8))
+	now := time.UnixMicro(1e15)
+	m := NewMemory(func() time.Time { return now })
+	for step := range 20_000 {
+		now = now.Add(time.Duration(r.IntN(200)) * time.Microsecond)
+		key := fmt.Sprint(r.IntN(2000))
+		_, err := m.Take(t.Context(), []Limit{{Key: key, Kind: Rate, Max: 100, Period: time.Second}}, 1+r.IntN(9), make([]Count, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if step%50 == 0 {
+			_ = m.Reset(t.Context(), key)
+		}
+		if step%1000 == 0 {
+			for i := range m.shard {
+				checkCells(t, m.shard[i].cells)
 			}
 		}
-		if here != b.live {
-			t.Fatalf("block %d: %d cells are counted, %d are there", i, b.live, here)
-		}
-		live += here
 	}
-	if live != held.len() || len(rung) != len(held.rings.all)-len(held.rings.spare) {
-		t.Fatalf("%d cells in blocks, %d by key; %d rings in use of %d, %d to spare", live, held.len(), len(rung), len(held.rings.all), len(held.rings.spare))
+	now = now.Add(time.Hour)
+	for i := range m.shard {
+		m.shard[i].sweepNow(m)
+		checkCells(t, m.shard[i].cells)
+	}
+	if m.Len() != 0 {
+		t.Errorf("%d counters are left", m.Len())
 	}
 }
 

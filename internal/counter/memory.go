@@ -90,7 +90,7 @@ func (m *Memory) Reset(_ context.Context, keys ...string) error {
 		sum := m.sumOf(key)
 		s := m.shardOf(sum)
 		s.mu.Lock()
-		if c := s.cells.find(sum, key); c != nil {
+		if c := s.cells.Find(sum, key); c != nil {
 			s.note(key, c)
 			s.cells.drop(key, c)
 		}
@@ -164,7 +164,7 @@ func (m *Memory) look(c *call, limits []Limit, counts []Count) (int, error) {
 		l := &limits[i]
 		found := c.cells[i]
 		if found == nil || found.gone {
-			if held := m.shard[c.at[i]].cells.find(c.sums[i], l.Key); held != nil {
+			if held := m.shard[c.at[i]].cells.Find(c.sums[i], l.Key); held != nil {
 				found, c.cells[i] = held, held
 			}
 		}
@@ -206,7 +206,7 @@ func (m *Memory) open(c *call, limits []Limit) {
 			continue
 		}
 		s := &m.shard[c.at[i]]
-		if c.cells[i] = s.cells.find(c.sums[i], limits[i].Key); c.cells[i] == nil {
+		if c.cells[i] = s.cells.Find(c.sums[i], limits[i].Key); c.cells[i] == nil {
 			c.cells[i] = s.add(c.sums[i], limits[i].Key, limits[i].Kind)
 		}
 	}
@@ -218,7 +218,7 @@ func (m *Memory) Len() int {
 	for i := range m.shard {
 		s := &m.shard[i]
 		s.mu.Lock()
-		n += s.cells.len()
+		n += s.cells.Len()
 		s.mu.Unlock()
 	}
 	return n
@@ -232,7 +232,7 @@ func (m *Memory) begin(key string, end int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := m.clock().UnixMicro()
-	c := s.cells.find(sum, key)
+	c := s.cells.Find(sum, key)
 	if c == nil {
 		s.makeRoom(now)
 		c = s.add(sum, key, Quota)
@@ -248,7 +248,7 @@ func (m *Memory) uncount(key string, calls int64) {
 	s := m.shardOf(sum)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.cells.find(sum, key); c != nil && c.kind == Quota && c.used > 0 {
+	if c := s.cells.Find(sum, key); c != nil && c.kind == Quota && c.used > 0 {
 		c.used = max(c.used-calls, 0)
 		s.note(key, c)
 	}

@@ -1,5 +1,7 @@
 package counter
 
+import "github.com/sluicegate/sluice/internal/counter/rings"
+
 // keep has the shard note changes for a Saver, all it holds now being saved by
 // the full save that follows.
 func (s *shard) keep() {
@@ -19,7 +21,7 @@ func (s *shard) takeChanged(b []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range s.changed {
-		c := s.cells.find(s.of.sumOf(key), key)
+		c := s.cells.Find(s.of.sumOf(key), key)
 		if c != nil {
 			c.dirty = false
 			if !c.worth(len(key)) {
@@ -45,7 +47,7 @@ func (s *shard) forgetChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range s.changed {
-		if c := s.cells.find(s.of.sumOf(key), key); c != nil {
+		if c := s.cells.Find(s.of.sumOf(key), key); c != nil {
 			c.dirty = false
 		}
 	}
@@ -56,10 +58,9 @@ func (s *shard) forgetChanged() {
 func (s *shard) takeAll(b []byte, now int64) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, record := range s.cells.keys.All() {
-		c := s.cells.cell(record)
+	for key, c := range s.cells.All() {
 		c.dirty = false
-		if key := keyOf(record); c.worth(len(key)) && !c.over(now) {
+		if c.worth(len(key)) && !c.over(now) {
 			b = appendRecord(b, &s.cells.rings, string(key), c)
 		}
 	}
@@ -70,12 +71,12 @@ func (s *shard) takeAll(b []byte, now int64) []byte {
 // restore takes in a saved cell, whose groups stand in r. One that is over, or gone, is dropped; one that
 // would last longer than its period from now, since the clock was set back
 // meanwhile, ends then.
-func (m *Memory) restore(key string, c *cell, r *rings, now int64) {
+func (m *Memory) restore(key string, c *cell, r *rings.Rings, now int64) {
 	sum := m.sumOf(key)
 	s := m.shardOf(sum)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.cells.find(sum, key); old != nil {
+	if old := s.cells.Find(sum, key); old != nil {
 		s.cells.drop(key, old)
 	}
 	if c.kind == savedGone || c.over(now) {
@@ -89,9 +90,9 @@ func (m *Memory) restore(key string, c *cell, r *rings, now int64) {
 	}
 	held := s.add(sum, key, c.kind)
 	held.used, held.edge, held.period, held.newest = c.used, c.edge, c.period, c.newest
-	if older := r.of(c.older); older != nil {
-		held.older = s.cells.rings.take()
-		*s.cells.rings.of(held.older) = *older
+	if older := r.Of(c.older); older != nil {
+		held.older = s.cells.rings.Take()
+		*s.cells.rings.Of(held.older) = *older
 	}
-	s.sweepAt = max(s.sweepAt, 2*s.cells.len())
+	s.sweepAt = max(s.sweepAt, 2*s.cells.Len())
 }

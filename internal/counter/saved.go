@@ -3,6 +3,8 @@ package counter
 import (
 	"encoding/binary"
 	"errors"
+
+	"github.com/sluicegate/sluice/internal/counter/rings"
 )
 
 // What is saved, in frames, little endian.
@@ -18,7 +20,7 @@ const savedGone = 255
 var errRecord = errors.New("a record cannot be read")
 
 // appendRecord packs a cell; nil for a key that has none any more.
-func appendRecord(b []byte, r *rings, key string, c *cell) []byte {
+func appendRecord(b []byte, r *rings.Rings, key string, c *cell) []byte {
 	if c == nil {
 		c = &cell{kind: savedGone}
 	}
@@ -27,7 +29,7 @@ func appendRecord(b []byte, r *rings, key string, c *cell) []byte {
 	b = append(b, key...)
 	end := c.edge
 	if c.kind == Rate {
-		end = c.newest.last + c.period
+		end = c.newest.Last + c.period
 	}
 	for _, n := range [...]int64{c.used, end, c.period} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
@@ -38,29 +40,27 @@ func appendRecord(b []byte, r *rings, key string, c *cell) []byte {
 	return b
 }
 
-func appendGroups(b []byte, r *rings, c *cell) []byte {
-	ring, older := r.of(c.older), 0
-	if ring != nil {
-		older = ring.n
-	}
+func appendGroups(b []byte, r *rings.Rings, c *cell) []byte {
+	ring := r.Of(c.older)
+	older := ring.Len()
 	n := older
-	if c.newest.calls > 0 {
+	if c.newest.Calls > 0 {
 		n++
 	}
 	b = binary.LittleEndian.AppendUint16(b, uint16(n))
 	for i := range n {
 		g := c.newest
 		if i < older {
-			g = *ring.at(i)
+			g = *ring.At(i)
 		}
-		b = binary.LittleEndian.AppendUint64(b, uint64(g.last))
-		b = binary.LittleEndian.AppendUint64(b, uint64(g.calls))
+		b = binary.LittleEndian.AppendUint64(b, uint64(g.Last))
+		b = binary.LittleEndian.AppendUint64(b, uint64(g.Calls))
 	}
 	return b
 }
 
 // readRecord takes the first record off b. Groups of the cell stand in r.
-func readRecord(b []byte, r *rings) (key string, c *cell, rest []byte, err error) {
+func readRecord(b []byte, r *rings.Rings) (key string, c *cell, rest []byte, err error) {
 	const fixed = 3 * 8
 	if len(b) < 3 {
 		return "", nil, nil, errRecord
@@ -83,7 +83,7 @@ func readRecord(b []byte, r *rings) (key string, c *cell, rest []byte, err error
 
 // readGroups takes the groups of a rate off b, which say what is counted, and
 // until when.
-func (c *cell) readGroups(b []byte, r *rings) (rest []byte, err error) {
+func (c *cell) readGroups(b []byte, r *rings.Rings) (rest []byte, err error) {
 	if len(b) < 2 {
 		return nil, errRecord
 	}
@@ -93,12 +93,12 @@ func (c *cell) readGroups(b []byte, r *rings) (rest []byte, err error) {
 	}
 	c.clear(r)
 	for range groups {
-		g := group{last: int64(binary.LittleEndian.Uint64(b)), calls: int64(binary.LittleEndian.Uint64(b[8:]))}
-		if g.calls < 1 || g.calls > MaxRate || g.last < c.newest.last {
+		g := rings.Group{Last: int64(binary.LittleEndian.Uint64(b)), Calls: int64(binary.LittleEndian.Uint64(b[8:]))}
+		if g.Calls < 1 || g.Calls > MaxRate || g.Last < c.newest.Last {
 			return nil, errRecord
 		}
 		c.begin(r, g)
-		c.used += g.calls
+		c.used += g.Calls
 		b = b[16:]
 	}
 	return b, nil

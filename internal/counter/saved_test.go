@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/counter/frames"
+	"github.com/sluicegate/sluice/internal/counter/rings"
 )
 
 // Whatever a file holds, reading it ends, and takes in only what is framed.
 func FuzzReadSavedCounters(f *testing.F) {
 	quota := appendRecord(nil, nil, "q", &cell{kind: Quota, used: 3, edge: 1 << 60, period: 1000})
-	rate := appendRecord(nil, &rings{}, "r", &cell{kind: Rate, used: 2, edge: 1, period: 1000, newest: group{1, 2}})
+	rate := appendRecord(nil, &rings.Rings{}, "r", &cell{kind: Rate, used: 2, edge: 1, period: 1000, newest: rings.Group{Last: 1, Calls: 2}})
 	gone := appendRecord(nil, nil, "q", nil)
 	whole := frames.AppendFrame(frames.AppendFrame(frames.AppendFrame(frames.AppendHead(nil, 7), append(quota, rate...)), gone), nil)
 	f.Add(whole, true)
@@ -29,7 +30,7 @@ func FuzzReadSavedCounters(f *testing.F) {
 		s.read(bytes.NewReader(file), full)
 		// the records alone, as if the checksum were right
 		for rest := file; len(rest) > 0; {
-			var groups, sameGroups rings
+			var groups, sameGroups rings.Rings
 			key, c, next, err := readRecord(rest, &groups)
 			if err != nil {
 				break

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/counter/frames"
+	"github.com/sluicegate/sluice/internal/counter/rings"
 )
 
 const (
@@ -332,7 +333,7 @@ func (s *Saver) read(r io.Reader, full bool) (generation uint64, cells int, dama
 		for rest := frame; len(rest) > 0; cells++ {
 			var key string
 			var c *cell
-			var groups rings
+			var groups rings.Rings
 			if key, c, rest, damage = readRecord(rest, &groups); damage != nil {
 				return generation, cells, damage
 			}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/counter/rings"
 	"github.com/sluicegate/sluice/internal/counter/script"
 	"github.com/sluicegate/sluice/internal/counter/slots"
 	"github.com/sluicegate/sluice/internal/testenv"
@@ -102,7 +103,7 @@ func (m *model) item(now int64, calls, portion int, limits []Limit, ask bool) st
 // but does write times that it moved.
 func (m *model) look(now int64, l Limit) window {
 	stored := m.rates[l.Key]
-	stepped := len(stored.groups) > 0 && stored.groups[len(stored.groups)-1].last > now
+	stepped := len(stored.groups) > 0 && stored.groups[len(stored.groups)-1].Last > now
 	w := window{total: stored.total, groups: slices.Clone(stored.groups)}
 	w.age(now, micros(l.Period))
 	if stepped {
@@ -242,13 +243,13 @@ func TestScriptLeavesForeignValuesAlone(t *testing.T) {
 }
 
 // oldRate is a rate as versions before the one that notes its expiry wrote it.
-func oldRate(groups ...group) string {
+func oldRate(groups ...rings.Group) string {
 	total := int64(0)
 	var tail []byte
 	for _, g := range groups {
-		total += g.calls
-		tail = binary.LittleEndian.AppendUint64(tail, math.Float64bits(float64(g.last)))
-		tail = binary.LittleEndian.AppendUint32(tail, uint32(g.calls))
+		total += g.Calls
+		tail = binary.LittleEndian.AppendUint64(tail, math.Float64bits(float64(g.Last)))
+		tail = binary.LittleEndian.AppendUint32(tail, uint32(g.Calls))
 	}
 	return string(append(binary.LittleEndian.AppendUint32(nil, uint32(total)), tail...))
 }
@@ -263,7 +264,7 @@ func TestScriptGoesOnFromRatesOfAnOlderVersion(t *testing.T) {
 	defer v.Close()
 	now := time.Now().UnixMicro()
 	l := Limit{Key: "rate", Kind: Rate, Max: 6, Period: time.Minute}
-	store.Do("SET", l.Key, oldRate(group{now - 61e6, 1}, group{now - 10e6, 2}, group{now - 9e6, 1}), "PX", "51000")
+	store.Do("SET", l.Key, oldRate(rings.Group{Last: now - 61e6, Calls: 1}, rings.Group{Last: now - 10e6, Calls: 2}, rings.Group{Last: now - 9e6, Calls: 1}), "PX", "51000")
 	counts := make([]Count, 1)
 	for i, left := range []int64{2, 1, 0} {
 		if refused, err := v.Take(t.Context(), []Limit{l}, 1, counts); err != nil || refused >= 0 || counts[0].Remaining != left {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/sluicegate/sluice/internal/counter/rings"
 )
 
 func TestACellTakesOneLineOfTheCacheAndAShardToo(t *testing.T) {
@@ -163,12 +165,12 @@ func TestASeatThatIsOpenedAgainIsNotedForSaving(t *testing.T) {
 	g.take(t, m, 1)
 	_ = m.Reset(t.Context(), "q")
 	home := m.shardOf(m.sumOf("q"))
-	if _, c, _, err := readRecord(home.takeChanged(nil), &rings{}); err != nil || c.kind != savedGone {
+	if _, c, _, err := readRecord(home.takeChanged(nil), &rings.Rings{}); err != nil || c.kind != savedGone {
 		t.Fatalf("saved %+v: %v", c, err)
 	}
 	g.take(t, m, 3)
 	records := home.takeChanged(nil)
-	key, c, _, err := readRecord(records, &rings{})
+	key, c, _, err := readRecord(records, &rings.Rings{})
 	if err != nil || key != "q" || c.used != 3 {
 		t.Errorf("saved %q %+v: %v", key, c, err)
 	}

@@ -19,7 +19,7 @@ type shard struct {
 
 // makeRoom sweeps a shard when it is time to. It comes before a cell is added.
 func (s *shard) makeRoom(now int64) {
-	if s.cells.len() >= s.sweepAt {
+	if s.cells.Len() >= s.sweepAt {
 		s.sweep(now)
 	}
 }
@@ -29,13 +29,13 @@ func (s *shard) makeRoom(now int64) {
 // cell a small constant and a shard holds at most about twice what is alive.
 // Without new cells nothing grows, so nothing needs sweeping.
 func (s *shard) sweep(now int64) {
-	s.cells.sweep(func(c *cell) bool { return c.over(now) })
-	s.sweepAt = max(2*s.cells.len(), sweepLeast)
+	s.cells.sweep(now)
+	s.sweepAt = max(2*s.cells.Len(), sweepLeast)
 }
 
 // add makes the cell of a key that has none.
 func (s *shard) add(sum uint64, key string, kind Kind) *cell {
-	return s.cells.add(sum, key, cell{of: s.of.id, at: s.at, kind: kind})
+	return s.cells.Add(sum, key, cell{of: s.of.id, sum: sum, at: s.at, kind: kind})
 }
 
 // note marks a cell as changed since the last save.

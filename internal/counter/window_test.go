@@ -4,27 +4,29 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/sluicegate/sluice/internal/counter/rings"
 )
 
 // A window is a rate's groups as they are meant, written down for its plainness:
 // cells and the script are compared with it.
 type window struct {
 	total  int64 // calls held, the sum over groups
-	groups []group
+	groups []rings.Group
 }
 
 func (w *window) age(now, period int64) {
 	if len(w.groups) == 0 {
 		return
 	}
-	if late := w.groups[len(w.groups)-1].last - now; late > 0 {
+	if late := w.groups[len(w.groups)-1].Last - now; late > 0 {
 		for i := range w.groups {
-			w.groups[i].last -= late
+			w.groups[i].Last -= late
 		}
 	}
 	gone := 0
-	for gone < len(w.groups) && w.groups[gone].last+period <= now {
-		w.total -= w.groups[gone].calls
+	for gone < len(w.groups) && w.groups[gone].Last+period <= now {
+		w.total -= w.groups[gone].Calls
 		gone++
 	}
 	w.groups = slices.Delete(w.groups, 0, gone)
@@ -33,15 +35,15 @@ func (w *window) age(now, period int64) {
 func (w *window) add(now, calls, size int64) {
 	w.total += calls
 	if n := len(w.groups); n > 0 {
-		if room := min(calls, size-w.groups[n-1].calls); room > 0 {
-			w.groups[n-1].last = now
-			w.groups[n-1].calls += room
+		if room := min(calls, size-w.groups[n-1].Calls); room > 0 {
+			w.groups[n-1].Last = now
+			w.groups[n-1].Calls += room
 			calls -= room
 		}
 	}
 	for calls > 0 {
 		part := min(calls, size)
-		w.groups = append(w.groups, group{last: now, calls: part})
+		w.groups = append(w.groups, rings.Group{Last: now, Calls: part})
 		calls -= part
 	}
 }
@@ -50,18 +52,16 @@ func (w *window) frees(period int64) int64 {
 	if len(w.groups) == 0 {
 		return 0
 	}
-	return w.groups[0].last + period
+	return w.groups[0].Last + period
 }
 
 // all returns the groups of a rate's cell, oldest first.
-func (c *cell) all(r *rings) []group {
-	var all []group
-	if older := r.of(c.older); older != nil {
-		for i := range older.n {
-			all = append(all, *older.at(i))
-		}
+func (c *cell) all(r *rings.Rings) []rings.Group {
+	var all []rings.Group
+	for i := range r.Of(c.older).Len() {
+		all = append(all, *r.Of(c.older).At(i))
 	}
-	if c.newest.calls > 0 {
+	if c.newest.Calls > 0 {
 		all = append(all, c.newest)
 	}
 	return all
@@ -73,7 +73,7 @@ func TestCellsHoldTheGroupsOfTheirWindow(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var w window
-		var rs rings
+		var rs rings.Rings
 		c := cell{kind: Rate}
 		now, most, period := int64(1e15), 1+r.Int64N(100), 1+r.Int64N(1000)
 		for step := range 500 {
@@ -90,7 +90,7 @@ func TestCellsHoldTheGroupsOfTheirWindow(t *testing.T) {
 			c.age(&rs, now, period)
 			w.age(now, period)
 			if calls := 1 + r.Int64N(5); w.total <= most-calls {
-				c.append(&rs, group{now, calls}, groupSize(most))
+				c.append(&rs, rings.Group{Last: now, Calls: calls}, groupSize(most))
 				w.add(now, calls, groupSize(most))
 			}
 			if got := c.all(&rs); !slices.Equal(got, w.groups) || c.used != w.total || c.frees(period) != w.frees(period) {

@@ -74,6 +74,7 @@ var rooms = []room{
 	{"internal/counter/frames", nil, nil},
 	{"internal/counter/deadline", nil, nil},
 	{"internal/counter/recall", nil, nil},
+	{"internal/counter/rings", nil, nil},
 	{"internal/counter/slots", nil, nil},
 	{"internal/counter/script", nil, []string{valkey}},
 	{"internal/keys", []string{"internal/definition", "internal/definition/renewal", "internal/credential", "internal/password", "internal/rights", "internal/keystore", "internal/counter"}, nil},
