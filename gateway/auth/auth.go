@@ -105,9 +105,12 @@ func (a *Auth) lookUp(ex *pipeline.Exchange, sc *scope, token []byte) (*entry, e
 }
 
 // admit lets a caller in whose session was found, unless that is inactive or
-// past its end.
+// past its end, or bound to a certificate that the caller does not have.
 func admit(ex *pipeline.Exchange, token []byte, e *entry) pipeline.Verdict {
 	ex.Token, ex.KeyHash, ex.KeyName, ex.Session, ex.Grants = token, e.identity(), e.name(), e.session, &e.grants
+	if r := unbound(ex, e.session); r != nil {
+		return ex.Reject(r)
+	}
 	switch {
 	case e.off:
 		return ex.Reject(inactive)

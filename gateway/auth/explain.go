@@ -58,6 +58,8 @@ func explainEnd(ex *pipeline.Exchange, f *pipeline.Finding) {
 	case expired:
 		f.Fact("expires", time.Unix(ex.Session.Expires, 0).UTC().Format(time.RFC3339), ex.Started.UTC().Format(time.RFC3339), "key")
 		f.Fix = "give the key " + ex.KeyName + " a later end, or issue another key"
+	case noCertificate, oldCertificate, youngCertificate, otherCertificate:
+		explainBinding(ex, f)
 	case unavailable:
 		f.Fix = "wait until the key store can be reached"
 	}

@@ -16,7 +16,11 @@ type tokenMode struct {
 }
 
 func newTokenMode(a *Auth, def *definition.API, from source) (mode, error) {
-	return &tokenMode{Auth: a, source: from, scope: a.sessions.scopeOf(def.OrgID)}, nil
+	m := &tokenMode{Auth: a, source: from, scope: a.sessions.scopeOf(def.OrgID)}
+	if def.Token().UseCertificate {
+		return &certificateMode{m, def.OrgID}, nil
+	}
+	return m, nil
 }
 
 // Handle finds the session of the token.

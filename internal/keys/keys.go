@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/password"
 	"github.com/sluicegate/sluice/internal/definition/renewal"
+	"github.com/sluicegate/sluice/internal/password"
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
@@ -84,6 +84,9 @@ func (k *Service) Create(ctx context.Context, customID string, s *definition.Ses
 	session, may, err := k.accept(s)
 	if err != nil {
 		return Issued{}, err
+	}
+	if customID == "" && session.Extra != nil {
+		customID = session.Extra.Certificate // a key that is a certificate is called by it
 	}
 	if err := k.checkUser(customID, session); err != nil {
 		return Issued{}, err

@@ -21,11 +21,11 @@ func SplitID(id string) (org, sum string, ok bool) {
 	return id[:at], id[at:], true
 }
 
-// Names tells whether id names the certificate with a sum, bare or in an
+// Names tells whether id names the certificate with a sum, in whatever
 // organisation. It does not allocate.
-func Names(id, org string, sum []byte) bool {
+func Names(id string, sum []byte) bool {
 	at := len(id) - SumLength
-	return at >= 0 && id[at:] == string(sum) && (at == 0 || id[:at] == org)
+	return at >= 0 && id[at:] == string(sum)
 }
 
 // CheckID says what is wrong with the id of a certificate, "" when nothing is.
