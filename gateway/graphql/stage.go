@@ -151,7 +151,7 @@ func (s *Stage) only(ex *pipeline.Exchange, w *work, r *request.Request) pipelin
 // judge holds one request against everything that is to be held against. stored
 // tells that its text is not its own, but that of the document it named.
 func (s *Stage) judge(ex *pipeline.Exchange, w *work, r *request.Request, may *pipeline.OperationRules) (found *known, stored bool, refused *pipeline.Rejection) {
-	doc, refused := s.documents.resolve(r, may.TrustedOnly)
+	doc, refused := s.resolve(ex, r, may)
 	if refused != nil {
 		return nil, false, refused
 	}
@@ -175,7 +175,7 @@ func (s *Stage) judge(ex *pipeline.Exchange, w *work, r *request.Request, may *p
 	case found.facts.Kind == syntax.Subscription && !w.head.Stream:
 		return nil, stored, notStreamed
 	}
-	if refused = s.hold(w, found.facts, r.Variables, may); refused != nil {
+	if refused = s.hold(ex, w, found.facts, r.Variables, may); refused != nil {
 		return nil, stored, refused
 	}
 	if doc == nil && r.Hash != nil && !w.dry {

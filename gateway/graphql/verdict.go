@@ -31,10 +31,17 @@ func (s *Stage) rulesFor(ex *pipeline.Exchange) (*pipeline.OperationRules, *pipe
 		return nil, noAccess // said by who made the grant
 	}
 	mine, ok := all.For(s.api)
+	special := grant.Special
+	if !ok && special != nil && special.Unlisted {
+		mine, ok = all.Unlisted(s.api), true
+	}
 	if !ok {
 		return nil, noAccess
 	}
 	may := s.rulesOf(mine)
+	if special != nil && (special.Measured.Access != "" || special.Measured.Complexity != "") {
+		may = s.tried(may, mine, &special.Measured)
+	}
 	grant.Operations.Store(may)
 	return may, nil
 }
@@ -74,7 +81,7 @@ func (m *model) forget(id digest) {
 }
 
 // hold holds an operation with its variables against the rules.
-func (s *Stage) hold(w *work, f *validate.Facts, variables []byte, may *pipeline.OperationRules) *pipeline.Rejection {
+func (s *Stage) hold(ex *pipeline.Exchange, w *work, f *validate.Facts, variables []byte, may *pipeline.OperationRules) *pipeline.Rejection {
 	n := len(f.Variables)
 	if cap(w.sizes) < n {
 		w.sizes = make([]int64, n)
@@ -85,6 +92,11 @@ func (s *Stage) hold(w *work, f *validate.Facts, variables []byte, may *pipeline
 		return r.of(w.head.Media)
 	}
 	v := may.Check(f, f.Cost.At(sizes))
+	if v.Kind != rules.None && may.Enforced != nil {
+		spare(ex, may, v)
+		may = may.Enforced
+		v = may.Check(f, f.Cost.At(sizes))
+	}
 	if v.Kind == rules.None {
 		return nil
 	}
@@ -99,7 +111,7 @@ func (s *Stage) Judge(ex *pipeline.Exchange, f *validate.Facts, variables []byte
 	may, refused := s.rulesFor(ex)
 	if refused == nil {
 		w.note(ex, f)
-		refused = s.hold(w, f, variables, may)
+		refused = s.hold(ex, w, f, variables, may)
 	}
 	if refused != nil {
 		return s.refuse(ex, refused)

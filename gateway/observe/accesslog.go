@@ -151,7 +151,7 @@ func (l *AccessLog) wants(o *observed) bool {
 	switch r := o.ex.Rejection; {
 	case r != nil && r.Reason == pipeline.ReasonOverloaded:
 		return rand.Uint64() < shedSample
-	case r != nil || o.status >= 400 || l.sample == math.MaxUint64:
+	case r != nil || o.status >= 400 || o.ex.Spared[0].Reason != pipeline.ReasonNone || l.sample == math.MaxUint64:
 		return true
 	}
 	return rand.Uint64() < l.sample

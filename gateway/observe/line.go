@@ -41,6 +41,7 @@ func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 	if ex.Rejection != nil {
 		b = appendMember(b, `,"reason":"`, ex.Rejection.Reason.String())
 	}
+	b = appendSpared(b, ex)
 	b = appendSizes(b, ex)
 	b = appendNumber(b, `,"total_us":`, o.total.Microseconds())
 	b = appendNumber(b, `,"gateway_us":`, o.own.Microseconds())

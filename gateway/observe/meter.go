@@ -19,6 +19,7 @@ type meter struct {
 	part     atomic.Pointer[logPart]
 	counts   atomic.Pointer[series]
 	usage    atomic.Pointer[usage.API] // nil before the first operation
+	spared   atomic.Pointer[spared]    // nil: no policy on trial would have refused anything
 }
 
 // Done records a finished exchange. It reads the clock once.
@@ -33,6 +34,7 @@ func (m *meter) Done(ex *pipeline.Exchange) {
 		s = m.open()
 	}
 	s.count(&o)
+	m.noteSpared(ex)
 	if len(ex.Operations) > 0 {
 		m.operations(&o)
 	}

@@ -64,7 +64,7 @@ type traffic struct{ apis *meters }
 // Describe implements prometheus.Collector.
 func (t *traffic) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		requestsTotal, rejectionsTotal, requestSeconds, gatewaySeconds, upstreamSeconds, upstreamErrors,
+		requestsTotal, rejectionsTotal, wouldRefuse, requestSeconds, gatewaySeconds, upstreamSeconds, upstreamErrors,
 		operationsTotal, operationDepth, usageDropped,
 	} {
 		ch <- d
@@ -76,6 +76,9 @@ func (t *traffic) Collect(ch chan<- prometheus.Metric) {
 	for _, m := range t.apis.all() {
 		n := m.counts.Load().read()
 		n.collect(ch, validLabel(m.api))
+		if s := m.spared.Load(); s != nil {
+			s.collect(ch, validLabel(m.api))
+		}
 		if a := m.usage.Load(); a != nil {
 			collectOperations(ch, a, validLabel(m.api))
 		}
