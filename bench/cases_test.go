@@ -39,6 +39,12 @@ var requests = []request{
 	{name: "token, rate", path: "/plain/some/path", key: "rate", status: 200},
 	{name: "token, policy, rate and quota", path: "/plain/some/path", key: "both", status: 200},
 
+	{name: "token, context variables in headers", path: "/vars/some/path", key: "plain", status: 200},
+	{name: "token, headers of an answer", path: "/answer/some/path", key: "plain", status: 200},
+	{name: "token, CORS", path: "/cors/some/path", key: "plain", header: []string{"Origin: https://app.example"}, status: 200},
+	{name: "token, allowed address", path: "/addresses/some/path", key: "plain", status: 200},
+	{name: "token, rewritten URL", path: "/rewrite/users/17", key: "plain", status: 200},
+
 	{name: "GraphQL, keyless", path: "/opengraph/", body: query, status: 200},
 	{name: "GraphQL, token, policy, rate, quota, depth and fields", path: "/graph/", key: "graph", body: query, status: 200},
 	{name: "GraphQL, variables, in the URL", path: "/graph/?variables=%7B%22c%22%3A%22DE%22%7D&query=query%28%24c%3AID%21%29%7Bcountry%28code%3A%24c%29%7Bname%7D%7D", key: "graph", status: 200},
@@ -90,6 +96,31 @@ func graph(a *definition.API) {
 	}}
 }
 
+// transformed are the APIs that change calls and answers, or look at where calls
+// come from.
+var transformed = map[string]func(*definition.API){
+	"vars": version(definition.Version{
+		GlobalHeaders:       map[string]string{"X-Client": "$svc_context.remote_addr", "X-Key": "$svc_meta.team", "X-Path": "$svc_context.path"},
+		GlobalHeadersRemove: []string{"X-Internal"},
+	}),
+	"answer": version(definition.Version{GlobalResponseHeaders: map[string]string{"X-Frame-Options": "DENY"}, GlobalResponseHeadersRemove: []string{"Server"}}),
+	"rewrite": version(definition.Version{UseExtendedPaths: true, ExtendedPaths: json.RawMessage(
+		`{"url_rewrites": [{"path": "/users/{id}", "match_pattern": "^/users/(\\d+)$", "rewrite_to": "/v2/$1"}]}`,
+	)}),
+	"cors": func(a *definition.API) {
+		a.CORS = json.RawMessage(`{"enable": true, "allowed_origins": ["https://app.example"], "allowed_methods": ["PUT"], "allow_credentials": true}`)
+	},
+	"addresses": func(a *definition.API) { a.EnableIPAllowList, a.AllowedIPs = true, []string{"0.0.0.0/0", "::/0"} },
+}
+
+// version gives an API a version for all of its calls.
+func version(v definition.Version) func(*definition.API) {
+	return func(a *definition.API) {
+		a.EnableContextVars = true
+		a.VersionData = &definition.VersionData{NotVersioned: true, Versions: map[string]*definition.Version{"Default": &v}}
+	}
+}
+
 // rights lets a key call an API, some URLs of it only if they are named.
 func rights(api string, urls ...definition.AllowedURL) map[string]*definition.Access {
 	return map[string]*definition.Access{api: {APIID: api, Versions: []string{"Default"}, AllowedURLs: urls}}
@@ -119,6 +150,9 @@ func shop(w *world) map[string]string {
 	api("plain", func(*definition.API) {})
 	api("strip", func(a *definition.API) { a.StripAuthData = true })
 	api("urls", func(*definition.API) {})
+	for id, change := range transformed {
+		api(id, change)
+	}
 	api("graph", graph)
 	api("opengraph", graph)
 	fields := rights("graph")
@@ -134,8 +168,11 @@ func shop(w *world) map[string]string {
 
 	both := rights("plain")
 	both["strip"] = rights("strip")["strip"]
+	for id := range transformed {
+		both[id] = rights(id)[id]
+	}
 	keys := map[string]string{
-		"plain":     w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: both}),
+		"plain":     w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: both, MetaData: map[string]json.RawMessage{"team": json.RawMessage(`"blue"`)}}),
 		"urls":      w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: rights("urls", definition.AllowedURL{URL: "/orders/[0-9]+", Methods: []string{"GET"}})}),
 		"rate":      w.key(&definition.Session{OrgID: "bench", Limits: rateOnly, AccessRights: rights("plain")}),
 		"graph":     w.key(&definition.Session{OrgID: "bench", ApplyPolicies: []string{"graph"}}),
