@@ -1,0 +1,249 @@
+package cache
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+	"strconv"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/graphql/cache"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
+)
+
+// answer is what is kept for a key.
+type answer struct {
+	vary  []string // not nil: headers that answers depend on, which stand in their keys; all else is empty
+	never bool     // such an answer came, and could not be kept: calls need not wait for each other
+
+	status   int
+	lines    []byte // header lines, as the upstream sent them
+	body     []byte
+	etag     []byte // in lines; nil without one
+	modified []byte // likewise
+
+	expires time.Duration // by the cache's clock
+	born    time.Duration // likewise; what it says of its age is taken off
+}
+
+// Handle answers the exchange when that can be done.
+func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+	r := s.ruleFor(ex)
+	if r == nil {
+		return pipeline.Next
+	}
+	key := s.appendKey(ex.Buf[:0], ex)
+	base, now := len(key), s.cache.now(ex.Started)
+	key, found := s.look(ex, key, now)
+	ex.Buf = key
+	switch {
+	case found != nil && found.never:
+		s.cache.misses.Add(1)
+		return pipeline.Next
+	case found != nil && ex.Dry:
+		found.serve(ex, now)
+		return pipeline.Answered
+	case found != nil:
+		s.cache.hits.Add(1)
+		found.serve(ex, now)
+		return pipeline.Answered
+	case ex.Dry:
+		return pipeline.Next
+	}
+	return s.miss(ex, key, base, r)
+}
+
+// ruleFor returns how the answer to a request is kept, or nil when it is not, nor
+// given one that is.
+func (s *Stage) ruleFor(ex *pipeline.Exchange) *rule {
+	call, out := ex.Call, &ex.Outgoing
+	if m := call.Method; string(m) != "GET" && string(m) != "HEAD" || call.HasBody() || out.HasBody || out.Post || out.Root {
+		return nil
+	}
+	if s.own && ex.KeyHash == "" {
+		return nil // whose answer it is cannot be said
+	}
+	if call.Find(wire.NameUpgrade) != nil || call.Header("Range") != nil ||
+		bytes.Contains(call.Get(wire.NameAccept), eventStream) || holds(call.Header("Cache-Control"), "no-store") {
+		return nil
+	}
+	if s.rules != nil {
+		if r, ok := s.rules.Find(call.Method, ex.Path, ex.PathBuf); ok {
+			return r
+		}
+	}
+	if s.opts.AllSafe {
+		return &s.usual
+	}
+	return nil
+}
+
+var eventStream = []byte("text/event-stream")
+
+// appendKey writes down all that an answer depends on, as far as is known without
+// one. Every part but the last ends with a byte that is in none.
+func (s *Stage) appendKey(dst []byte, ex *pipeline.Exchange) []byte {
+	call, out := ex.Call, &ex.Outgoing
+	dst = append(dst, call.Host...)
+	dst = append(dst, '\n')
+	dst = append(dst, call.Path...)
+	if out.HasPath {
+		dst = append(append(dst, ' '), out.Path...)
+	}
+	dst = append(dst, '?')
+	dst = append(dst, ex.Query()...)
+	dst = append(dst, '\n')
+	if s.own {
+		dst = append(dst, ex.KeyHash...)
+	}
+	dst = append(dst, '\n')
+	if !s.opts.Shared {
+		dst = s.appendCredentials(dst, ex)
+	}
+	if len(out.Extra) > 0 { // what the gateway tells the upstream of the caller
+		dst = s.appendSum(dst, 'x', out.Extra)
+	}
+	for _, name := range s.opts.ByHeaders {
+		dst = appendHeader(append(dst, '\n'), ex.Call, name)
+	}
+	return dst
+}
+
+// appendCredentials writes down which credentials the upstream sees, beside the key
+// that the caller is known by.
+func (s *Stage) appendCredentials(dst []byte, ex *pipeline.Exchange) []byte {
+	// A token is the key, which stands there; a JSON Web Token says more than that.
+	isKey := s.own && len(ex.Token) > 0 && ex.Claims == nil
+	if sent := ex.Call.Get(wire.NameAuthorization); sent != nil && !(isKey && bytes.HasSuffix(sent, ex.Token)) {
+		dst = s.appendSum(dst, 'a', sent)
+	}
+	if ex.Call.Find(wire.NameCookie) != nil {
+		for i := range ex.Call.Fields {
+			if f := &ex.Call.Fields[i]; f.Name == wire.NameCookie {
+				dst = s.appendSum(dst, 'c', ex.Call.ValueOf(f))
+			}
+		}
+	}
+	return dst
+}
+
+// appendSum appends what stands for a value of which the cache need not know what
+// it is: two keyed hashes, so that nobody can find two values that are alike.
+func (s *Stage) appendSum(dst []byte, kind byte, value []byte) []byte {
+	dst = append(dst, kind)
+	for _, seed := range s.cache.seeds {
+		dst = binary.LittleEndian.AppendUint64(dst, maphash.Bytes(seed, value))
+	}
+	return dst
+}
+
+// appendHeader appends the values of all lines of a header.
+func appendHeader(dst []byte, call *wire.Call, name string) []byte {
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		if int(f.Colon-f.Start) == len(name) && isNamed(call.NameOf(f), name) {
+			dst = append(dst, call.ValueOf(f)...)
+			dst = append(dst, '\r')
+		}
+	}
+	return dst
+}
+
+// isNamed compares header names of one length, whatever their case.
+func isNamed(b []byte, name string) bool {
+	for i, c := range b {
+		d := name[i]
+		if c != d && (c|0x20 != d|0x20 || c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// look finds the answer for a key, which grows by the headers that answers depend
+// on. One that is too old is none.
+func (s *Stage) look(ex *pipeline.Exchange, key []byte, now time.Duration) ([]byte, *answer) {
+	owner := s.owner.Load()
+	found := s.cache.kept.Get(cache.Key{Owner: owner, Text: key})
+	if found != nil && found.vary != nil {
+		key = appendVary(key, ex.Call, found.vary)
+		found = s.cache.kept.Get(cache.Key{Owner: owner, Text: key})
+	}
+	if found == nil || found.vary != nil || now >= found.expires {
+		return key, nil
+	}
+	return key, found
+}
+
+// appendVary adds to a key what a request says in headers.
+func appendVary(key []byte, call *wire.Call, names []string) []byte {
+	for _, name := range names {
+		key = appendHeader(append(append(append(key, '\n'), name...), ':'), call, name)
+	}
+	return key
+}
+
+// serve makes the answer of what is kept.
+func (e *answer) serve(ex *pipeline.Exchange, now time.Duration) {
+	a := ex.Answer
+	a.Lines = append(a.Lines, e.lines...)
+	a.Lines = append(a.Lines, "Age: "...)
+	a.Lines = strconv.AppendInt(a.Lines, max(0, int64((now-e.born)/time.Second)), 10)
+	a.Lines = append(a.Lines, "\r\nX-Cache: hit\r\n"...)
+	a.Status, a.Body = e.status, e.body
+	switch {
+	case e.status == 204:
+		a.NoBody, a.Length = true, -1
+	case e.status == 200 && isCurrent(ex.Call, e.etag, e.modified):
+		notModified(a)
+	case ex.Call.IsHead():
+		a.NoBody, a.Length = true, int64(len(e.body))
+	}
+}
+
+// notModified turns an answer into one that says that the client has it.
+func notModified(a *wire.Answer) {
+	a.Status, a.Phrase, a.Body, a.NoBody, a.Length = 304, nil, nil, true, -1
+}
+
+// isCurrent tells whether a client that asks on a condition has what is there (RFC
+// 9110, section 13.1).
+func isCurrent(call *wire.Call, etag, modified []byte) bool {
+	if asked := call.Header("If-None-Match"); asked != nil {
+		return etag != nil && (string(asked) == "*" || listsTag(asked, etag))
+	}
+	asked := call.Header("If-Modified-Since")
+	return asked != nil && modified != nil && bytes.Equal(asked, modified)
+}
+
+// listsTag tells whether a list of entity tags has one, by weak comparison.
+func listsTag(list, tag []byte) bool {
+	tag = bytes.TrimPrefix(tag, []byte("W/"))
+	for len(list) > 0 {
+		var one []byte
+		one, list, _ = bytes.Cut(list, []byte(","))
+		if bytes.Equal(bytes.TrimPrefix(bytes.Trim(one, " \t"), []byte("W/")), tag) {
+			return true
+		}
+	}
+	return false
+}
+
+// Explain implements pipeline.Explainer.
+func (s *Stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	r := s.ruleFor(ex)
+	if r == nil {
+		f.Said = "the answer to such a call is not kept"
+		return
+	}
+	where := "cache_options.cache_all_safe_requests"
+	if r.path != "" {
+		where = "extended_paths " + r.path
+	}
+	seen := "not kept at present"
+	if _, found := s.look(ex, s.appendKey(nil, ex), s.cache.now(ex.Started)); found != nil && !found.never {
+		seen = "kept"
+	}
+	f.Fact(where, r.lifetime.String(), seen, "definition")
+}
