@@ -16,11 +16,12 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/match"
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream/identity"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
 // Config holds what applies to every API that does not set its own. All of it
-// but Trusted, MaxConnWait, MaxWaiting, Retries, Upgrades, CAFile, Log and PlainIO is required.
+// but Trusted, MaxConnWait, MaxWaiting, Retries, Upgrades, CAFile, Log, Certificates and PlainIO is required.
 type Config struct {
 	Trusted         []netip.Prefix // proxies whose X-Forwarded-* are believed
 	DialTimeout     time.Duration  // to connect, look-up and TLS handshake included
@@ -35,9 +36,16 @@ type Config struct {
 	CAFile          string         // PEM roots in place of the system's; "" for those
 	Log             *slog.Logger   // told why calls failed, once a second for each upstream; nil: nobody is
 
+	Certificates identity.Certificates // that upstream_certificates name by their ids; nil: there are none
+
 	// PlainIO turns raw system calls off, which is how connections work where
 	// there are none.
 	PlainIO bool
+}
+
+// Given is what identities refer to.
+func (c *Config) Given() identity.Given {
+	return identity.Given{CAFile: c.CAFile, Certificates: c.Certificates}
 }
 
 // forward is the stage that calls one API's upstream.
@@ -79,7 +87,7 @@ func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, er
 	if def.Proxy.Transport != nil {
 		own = *def.Proxy.Transport
 	}
-	id, err := pools.files.Compile(def, target, conf.CAFile)
+	id, err := pools.files.Compile(def, target, conf.Given())
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ var rooms = []room{
 	{"gateway/pace", nil, nil},
 	{"gateway/pipeline", []string{"gateway/wire", "internal/definition", "internal/definition/renewal", "internal/counter", "internal/event", "internal/graphql/rules", "internal/graphql/schema", "internal/graphql/validate"}, []string{fasthttp}},
 	{"gateway/vars", []string{"gateway/wire", "gateway/pipeline", "internal/definition", "internal/jsonscan"}, nil},
-	{"gateway/upstream/identity", []string{"gateway/match", "internal/definition"}, nil},
+	{"gateway/upstream/identity", []string{"gateway/match", "internal/certs", "internal/definition"}, nil},
 	{"gateway/upstream/tunnel", nil, nil},
 	{"gateway/upstream/field", nil, nil},
 	{"gateway/upstream/chunked", []string{"gateway/upstream/field"}, nil},

@@ -134,7 +134,7 @@ func (w *watcher) address(url, at string) (address, error) {
 	if err != nil {
 		return address{}, fmt.Errorf("%s: %w", at, err)
 	}
-	id, err := w.calls.files.Compile(w.def, t, w.calls.opts.Upstream.CAFile)
+	id, err := w.calls.files.Compile(w.def, t, w.calls.opts.Upstream.Given())
 	if err != nil {
 		return address{}, err
 	}

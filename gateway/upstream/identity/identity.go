@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/match"
+	"github.com/sluicegate/sluice/internal/certs"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -30,15 +31,26 @@ type Identity struct {
 // zero value is ready; it is safe for concurrent use.
 type Files struct{ roots rootCache }
 
+// Given is what definitions refer to without giving it themselves.
+type Given struct {
+	CAFile       string       // PEM roots for APIs that name none; "": the system's
+	Certificates Certificates // that are named by their ids; nil: there are none
+}
+
+// Certificates are those in a store.
+type Certificates interface {
+	// Find returns the certificate with an id, or nil.
+	Find(id string) *certs.Certificate
+}
+
 // sessionsKept is how many TLS sessions are remembered for an upstream, so that
 // further connections cost less.
 const sessionsKept = 32
 
 // Compile makes the identity that def's TLS settings ask for towards target.
-// caFile has PEM roots for APIs that name none; "" stands for the system's. Files
-// are read now, so that one that is missing or wrong is an error of the
+// Files are read now, so that one that is missing or wrong is an error of the
 // definition and not of its calls. The error names the field that is wrong.
-func (s *Files) Compile(def *definition.API, target *match.Target, caFile string) (Identity, error) {
+func (s *Files) Compile(def *definition.API, target *match.Target, given Given) (Identity, error) {
 	if !target.TLS {
 		return Identity{}, nil
 	}
@@ -74,13 +86,13 @@ func (s *Files) Compile(def *definition.API, target *match.Target, caFile string
 		sum.Write(b)
 	}
 	part(fmt.Appendf(nil, "%s %d %t", conf.ServerName, conf.MinVersion, conf.InsecureSkipVerify))
-	roots, err := s.trusted(own.CAFile, caFile)
+	roots, err := s.trusted(own.CAFile, given.CAFile)
 	if err != nil {
 		return Identity{}, err
 	}
 	conf.RootCAs = roots.pool
 	part(roots.sum[:])
-	cert, pem, err := clientCertificate(def, &own, target)
+	cert, pem, err := clientCertificate(def, &own, target, given.Certificates)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -110,15 +122,22 @@ func (s *Files) trusted(own, otherwise string) (roots, error) {
 	return r, nil
 }
 
-// clientCertificate loads the certificate to show, if there is one, and the PEM
-// blocks that it came from.
-func clientCertificate(def *definition.API, own *definition.Transport, target *match.Target) (*tls.Certificate, []byte, error) {
+// clientCertificate loads the certificate to show, if there is one, and what tells
+// it from others: the PEM blocks that it came from, or its id.
+func clientCertificate(def *definition.API, own *definition.Transport, target *match.Target, store Certificates) (*tls.Certificate, []byte, error) {
 	certFile, keyFile, field := own.CertificateFile, own.KeyFile, "proxy.transport.ssl_certificate_file"
 	if certFile == "" && keyFile != "" {
 		return nil, nil, errors.New("proxy.transport.ssl_certificate_file: is missing beside ssl_key_file")
 	}
 	if certFile == "" {
 		certFile, field = certificateFor(def.UpstreamCertificates, target)
+		if _, _, ok := certs.SplitID(certFile); ok {
+			cert, err := stored(store, certFile)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", field, err)
+			}
+			return cert, []byte(certFile), nil
+		}
 		keyFile = certFile
 	}
 	if certFile == "" {
@@ -140,6 +159,21 @@ func clientCertificate(def *definition.API, own *definition.Transport, target *m
 		return nil, nil, fmt.Errorf("%s: %s holds no certificate with its key in PEM form: %w", field, certFile, err)
 	}
 	return &cert, bytes.Join([][]byte{certPEM, keyPEM}, []byte{0}), nil
+}
+
+// stored finds a certificate by its id.
+func stored(store Certificates, id string) (*tls.Certificate, error) {
+	var found *certs.Certificate
+	if store != nil {
+		found = store.Find(id)
+	}
+	switch {
+	case found == nil:
+		return nil, fmt.Errorf("there is no certificate %s in the store", id)
+	case found.Key == nil:
+		return nil, fmt.Errorf("the certificate %s is in the store without its private key", id)
+	}
+	return found.TLS(), nil
 }
 
 // certificateFor picks from upstream_certificates the file for a target, and
