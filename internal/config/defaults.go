@@ -13,6 +13,7 @@ func Default() *Config {
 		Gateway:   defaultGateway(),
 		GraphQL:   defaultGraphQL(),
 		Upstream:  defaultUpstream(),
+		Cache:     Cache{MaxBytes: 128 << 20, MaxBody: 256 << 10},
 		Overload:  Overload{TargetDelay: 50 * time.Millisecond},
 		Keys:      defaultKeys(),
 		Passwords: Passwords{CacheSize: 10_000, CacheTTL: time.Minute, WrongPerUser: 10, WrongPerAddress: 60, HashesAtOnce: 2},

@@ -35,6 +35,7 @@ type Config struct {
 	Gateway   Gateway   `yaml:"gateway"`
 	GraphQL   GraphQL   `yaml:"graphql"`
 	Upstream  Upstream  `yaml:"upstream"`
+	Cache     Cache     `yaml:"cache"`
 	Overload  Overload  `yaml:"overload"`
 	Keys      Keys      `yaml:"keys"`
 	Passwords Passwords `yaml:"passwords"`
@@ -204,6 +205,17 @@ type GraphQL struct {
 	Cache Bytes `yaml:"cache" range:"1MiB..16GiB"`
 	// Memory for what is known of invalid operations.
 	RefusedCache Bytes `yaml:"refused_cache" range:"1MiB..1GiB"`
+}
+
+// Cache holds the settings of kept answers, for APIs whose definitions turn
+// cache_options.enable_cache on.
+type Cache struct {
+	// Memory for kept answers of all APIs together, heads and keys included. 0B:
+	// none are kept, whatever definitions say.
+	MaxBytes Bytes `yaml:"max_bytes" range:"0B..64GiB"`
+	// Largest body of an answer that is kept; larger ones go to their callers and
+	// are forgotten. No answer may take more than 1/256 of cache.max_bytes.
+	MaxBody Bytes `yaml:"max_body" range:"1KiB..64MiB"`
 }
 
 // Upstream holds the settings of connections towards upstreams. An API may set
