@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sluicegate/sluice/gateway/graphql"
+	"github.com/sluicegate/sluice/gateway/origin"
 	"github.com/sluicegate/sluice/gateway/persisted"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -54,10 +55,11 @@ func (s *Stages) addVersion(api *pipeline.API, name string, version *definition.
 }
 
 // open makes the stages of calls that are let in without a key, as they would be
-// if the API asked nobody for one. There are none when no path is ignored.
+// if the API asked nobody for one. There are none when no path is ignored, nor
+// preflights are the upstream's to answer.
 func (s *Stages) open(def *definition.API, version *definition.Version) ([]pipeline.Stage, pipeline.Made, error) {
 	said, err := version.PathRules()
-	if err != nil || len(said.Ignored) == 0 || def.UseKeyless {
+	if err != nil || len(said.Ignored) == 0 && !origin.Passes(def) || def.UseKeyless {
 		return nil, 0, err
 	}
 	keyless := *def

@@ -20,6 +20,7 @@ type CORS struct {
 	methods map[string]bool
 	every   bool // headers are allowed whatever their names
 	pass    bool // preflights are the upstream's to answer
+	keys    bool // the API asks for keys
 
 	allow     string // the line that names the origin, up to the value
 	behind    string // the lines behind it on every answer to an allowed origin
@@ -34,7 +35,7 @@ func Compile(def *definition.API) (*CORS, error) {
 		return nil, err
 	}
 	c := &CORS{
-		origins: newOriginSet(said.AllowedOrigins), pass: said.OptionsPassthrough,
+		origins: newOriginSet(said.AllowedOrigins), pass: said.OptionsPassthrough, keys: !def.UseKeyless,
 		headers: make(map[string]bool), methods: make(map[string]bool),
 		allow: "Access-Control-Allow-Origin: ", names: strings.Join(said.AllowedHeaders, ", "),
 	}
@@ -47,6 +48,12 @@ func Compile(def *definition.API) (*CORS, error) {
 	}
 	c.behind, c.preflight = lines(said)
 	return c, nil
+}
+
+// Passes tells whether the preflights of an API are its upstream's to answer.
+func Passes(def *definition.API) bool {
+	said, err := def.CrossOrigin()
+	return err == nil && said != nil && said.OptionsPassthrough
 }
 
 // lines writes what does not depend on the call.
@@ -92,7 +99,7 @@ func (c preflights) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		return pipeline.Next
 	}
 	if c.pass {
-		ex.Open = true
+		ex.Open = c.keys
 		return pipeline.Next
 	}
 	a := ex.Answer

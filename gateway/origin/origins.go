@@ -44,6 +44,9 @@ func (s *originSet) has(sender []byte) bool {
 	if s.all {
 		return true
 	}
+	if s.exact[string(sender)] { // as browsers write it
+		return true
+	}
 	var room [maxOrigin]byte
 	lowered := room[:len(sender)]
 	for i, c := range sender {
