@@ -15,9 +15,18 @@ type room struct {
 	inside atomic.Int64
 	closed chan struct{}
 	once   sync.Once
+	timers sync.Pool // of *time.Timer, stopped
 }
 
-func newRoom(most int) *room { return &room{most: int64(most), closed: make(chan struct{})} }
+func newRoom(most int) *room {
+	r := &room{most: int64(most), closed: make(chan struct{})}
+	r.timers.New = func() any {
+		t := time.NewTimer(time.Hour)
+		t.Stop()
+		return t
+	}
+	return r
+}
 
 // enter takes a place, unless all are taken.
 func (r *room) enter() bool {
@@ -76,19 +85,13 @@ func (w *waiting) end(l *Limiter) {
 // glance is how often it is looked whether a client that waits is still there.
 const glance = 100 * time.Millisecond
 
-var timers = sync.Pool{New: func() any {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
-}}
-
 // pass lets time pass, and returns false when the client left meanwhile or the
 // gateway stops.
 func (r *room) pass(d time.Duration, ex *pipeline.Exchange) bool {
-	t := timers.Get().(*time.Timer)
+	t := r.timers.Get().(*time.Timer)
 	defer func() {
 		t.Stop()
-		timers.Put(t)
+		r.timers.Put(t)
 	}()
 	for ends := time.Now().Add(d); d > 0; d = time.Until(ends) {
 		t.Reset(min(d, glance))
