@@ -151,9 +151,21 @@ func (t *Template) AppendPath(dst []byte, ex *pipeline.Exchange, path [][]byte) 
 func (t *Template) AppendHeader(dst []byte, ex *pipeline.Exchange) []byte {
 	start := len(dst)
 	dst = t.Append(dst, ex)
-	kept := start
-	for _, c := range dst[start:] {
-		if c >= ' ' && c != 0x7f || c == '\t' {
+	for i, c := range dst[start:] {
+		if isControl(c) {
+			return withoutControls(dst, start+i)
+		}
+	}
+	return dst
+}
+
+func isControl(c byte) bool { return c < ' ' && c != '\t' || c == 0x7f }
+
+// withoutControls takes the control characters out of dst from a place on.
+func withoutControls(dst []byte, from int) []byte {
+	kept := from
+	for _, c := range dst[from:] {
+		if !isControl(c) {
 			dst[kept] = c
 			kept++
 		}
