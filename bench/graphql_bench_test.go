@@ -83,9 +83,9 @@ func BenchmarkGraphQLScale(b *testing.B) {
 		b.Run(fmt.Sprintf("operations=%d", operations), func(b *testing.B) {
 			w := newWorld(b, settings{operations: 512 << 20})
 			keys := shop(w)
-			sent := make([][]byte, operations)
-			for i := range sent {
-				sent[i] = request{path: "/graph/", key: "graph", body: strings.Replace(query, "Names", fmt.Sprintf("N%d", i), 2)}.bytes(keys)
+			sent := new(queue)
+			for i := range operations {
+				sent.add(request{path: "/graph/", key: "graph", body: strings.Replace(query, "Names", fmt.Sprintf("N%d", i), 2)}.bytes(keys))
 			}
 			inTurn(b, w, sent)
 		})
@@ -94,16 +94,16 @@ func BenchmarkGraphQLScale(b *testing.B) {
 		b.Run(fmt.Sprintf("policies=%d,used=%d", n.policies, n.used), func(b *testing.B) {
 			w := newWorld(b, settings{cache: 2 * n.policies})
 			shop(w)
-			inTurn(b, w, restricted(w, n.policies)[:n.used])
+			inTurn(b, w, restricted(w, n.policies).first(n.used))
 		})
 	}
 }
 
 // restricted makes as many policies, each with rules of its own, and returns a
 // request with a key of each.
-func restricted(w *world, n int) [][]byte {
-	sent := make([][]byte, n)
-	for i := range sent {
+func restricted(w *world, n int) *queue {
+	sent := new(queue)
+	for i := range n {
 		id := fmt.Sprintf("graph-%d", i)
 		access := rights("graph")
 		access["graph"].RestrictedTypes = []definition.TypeFields{{Name: "Query", Fields: []string{"secret"}}}
@@ -111,7 +111,7 @@ func restricted(w *world, n int) [][]byte {
 		limits.MaxQueryDepth = 5 + i
 		w.bundle.Policies = append(w.bundle.Policies, &definition.Policy{ID: id, OrgID: "bench", Limits: limits, AccessRights: access})
 		key := w.key(&definition.Session{OrgID: "bench", ApplyPolicies: []string{id}})
-		sent[i] = request{path: "/graph/", key: "it", body: query}.bytes(map[string]string{"it": key})
+		sent.add(request{path: "/graph/", key: "it", body: query}.bytes(map[string]string{"it": key}))
 	}
 	w.apply()
 	return sent

@@ -28,9 +28,7 @@ func BenchmarkPause(b *testing.B) {
 			shop(w)
 			sent := keyed(w, size.keys, "both")
 			c, want := w.client(), &load.Want{Status: 200}
-			for _, request := range sent {
-				c.round(request, want)
-			}
+			sent.round(c, want)
 			live, scanned := heap(), scannable()
 			for _, collecting := range []bool{false, true} {
 				b.Run(fmt.Sprintf("collecting=%v", collecting), func(b *testing.B) {
@@ -48,7 +46,7 @@ func BenchmarkPause(b *testing.B) {
 
 // tail reports how long requests took that came at a steady pace, from when they
 // were due.
-func tail(b *testing.B, c *client, sent [][]byte, want *load.Want, collecting bool) {
+func tail(b *testing.B, c *client, sent *queue, want *load.Want, collecting bool) {
 	const requests, every = 20_000, 500 * time.Microsecond
 	stop, stopped := make(chan struct{}), make(chan int)
 	go collect(collecting, stop, stopped)
@@ -58,7 +56,7 @@ func tail(b *testing.B, c *client, sent [][]byte, want *load.Want, collecting bo
 	for i := range took {
 		due := began.Add(time.Duration(i) * every)
 		time.Sleep(time.Until(due))
-		c.round(sent[i*stride%len(sent)], want)
+		c.round(sent.at(i*stride%sent.len()), want)
 		took[i] = time.Since(due)
 	}
 	close(stop)

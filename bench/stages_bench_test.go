@@ -88,13 +88,13 @@ func BenchmarkGoverned(b *testing.B) {
 		stages []pipeline.Stage
 	}{{"keyless", 1, g.open}, {"one key", 1, g.keyed}, {"1000 keys", 1000, g.keyed}} {
 		all := keyed(w, c.keys, "both") // alike but for the key
-		read := slices.Clone(all[0])
+		read := slices.Clone(all.at(0))
 		call, fault := wire.NewCall(read, wireConfig())
 		if fault != nil {
 			b.Fatal(fault)
 		}
-		for _, sent := range all {
-			copy(read, sent)
+		for i := range all.len() {
+			copy(read, all.at(i))
 			g.run(b, call, c.stages)
 		}
 		for _, cold := range []bool{false, true} {
@@ -102,13 +102,13 @@ func BenchmarkGoverned(b *testing.B) {
 				took := make([]time.Duration, 0, 1<<16)
 				n := 0
 				for b.Loop() {
-					n = (n + stride) % len(all)
+					n = (n + stride) % all.len()
 					if cold {
 						for i := 0; i < len(other); i += 64 {
 							other[i]++
 						}
 					}
-					copy(read, all[n])
+					copy(read, all.at(n))
 					began := time.Now()
 					g.run(b, call, c.stages)
 					if len(took) < cap(took) {
