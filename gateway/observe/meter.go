@@ -42,8 +42,21 @@ func (m *meter) Done(ex *pipeline.Exchange) {
 		m.observer.access.add(m, &o)
 	}
 	if r := ex.Rejection; r != nil && r.Event != "" && m.observer.events != nil {
-		m.observer.events.Raise(event.Event{Name: r.Event, At: ex.Started, API: m.api, Key: ex.KeyName, Detail: r.Message})
+		m.observer.events.Raise(m.eventOf(ex))
 	}
+}
+
+// eventOf makes the event of a refusal. The path is copied only for an API that
+// has somebody told of its events: a flood of refusals must cost nothing.
+func (m *meter) eventOf(ex *pipeline.Exchange) event.Event {
+	e := event.Event{Name: ex.Rejection.Event, At: ex.Started, API: m.api, Key: ex.KeyName, Detail: ex.Rejection.Message}
+	if ex.API != nil && ex.API.Definition != nil {
+		e.Org = ex.API.Definition.OrgID
+		if len(ex.API.Definition.EventHandlers) > 0 {
+			e.Path, e.Origin = string(ex.Call.Path), ex.Client
+		}
+	}
+	return e
 }
 
 // open makes the series of an API that has its first request.

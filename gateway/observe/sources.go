@@ -21,6 +21,8 @@ type Sources struct {
 	Keys          func() Store  // where sessions are kept
 	ConfigSource  func() string // where the configuration in force came from, such as "admin" or "disk"
 	DroppedEvents func() uint64
+	Webhooks      func() Webhooks
+	Tokens        func() Tokens
 }
 
 // Clients are the connections of clients.
@@ -62,6 +64,19 @@ type Overload struct {
 	Times    uint64        // that shedding began
 }
 
+// Webhooks is what became of messages to webhooks.
+type Webhooks struct {
+	Sent, Failed, Dropped uint64
+	Same                  uint64 // left out in their cool-down
+	Waiting               int
+}
+
+// Tokens is what is known of JSON Web Tokens.
+type Tokens struct {
+	Verified uint64 // signatures that were checked
+	Entries  int    // tokens in memory
+}
+
 // Store is how a shared store is.
 type Store struct {
 	Away    bool
@@ -89,11 +104,16 @@ var (
 	configSource  = describe("config_source", "Where the configuration in force came from; always 1.", "source")
 	logDropped    = describe("log_dropped_total", "Access-log lines that could not be written.")
 	eventsDropped = describe("events_dropped_total", "Events that no sink was told of.")
+	webhookTotal  = describe("webhook_messages_total", "Messages to webhooks, by what became of them.", "outcome")
+	webhooksWait  = describe("webhook_messages_waiting", "Messages that are on their way to webhooks.")
+	tokensTotal   = describe("token_verifications_total", "JSON Web Tokens whose signature was checked.")
+	tokensKnown   = describe("token_cache_entries", "JSON Web Tokens in memory.")
 	sourceMetrics = []*prometheus.Desc{
 		clientConns, clientRefused, panicsTotal, upstreamConns, keyCacheTotal, keyCacheSize,
 		operationHits, operationSize, operationRoom,
 		shedding, overloadDelay, overloadLimit, overloadTimes,
 		storeUp, storeOutages, storeWithout, configSource, logDropped, eventsDropped,
+		webhookTotal, webhooksWait, tokensTotal, tokensKnown,
 	}
 )
 
@@ -149,6 +169,14 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 	if s.DroppedEvents != nil {
 		ch <- total(eventsDropped, s.DroppedEvents())
 	}
+	if s.Webhooks != nil {
+		s.Webhooks().collect(ch)
+	}
+	if s.Tokens != nil {
+		v := s.Tokens()
+		ch <- total(tokensTotal, v.Verified)
+		ch <- gauge(tokensKnown, float64(v.Entries))
+	}
 	if c.access != nil {
 		ch <- total(logDropped, c.access.Dropped())
 	}
@@ -173,6 +201,14 @@ func (c OperationCache) collect(ch chan<- prometheus.Metric) {
 	ch <- gauge(operationSize, float64(c.Invalid), "refused")
 	ch <- gauge(operationRoom, float64(c.ValidBytes), "valid")
 	ch <- gauge(operationRoom, float64(c.InvalidBytes), "refused")
+}
+
+func (w Webhooks) collect(ch chan<- prometheus.Metric) {
+	ch <- total(webhookTotal, w.Sent, "sent")
+	ch <- total(webhookTotal, w.Failed, "failed")
+	ch <- total(webhookTotal, w.Dropped, "dropped")
+	ch <- total(webhookTotal, w.Same, "same")
+	ch <- gauge(webhooksWait, float64(w.Waiting))
 }
 
 func (o Overload) collect(ch chan<- prometheus.Metric) {

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/event/webhook"
 	"github.com/sluicegate/sluice/internal/keys"
 	"github.com/sluicegate/sluice/internal/secret"
 	"github.com/valyala/fasthttp"
@@ -78,6 +79,7 @@ type node struct {
 	source  source.Source
 	live    *live
 	control *control.API // nil: no secret
+	sender  *webhook.Sender
 
 	traffic, controlLn, telemetryLn net.Listener
 	side                            []*wire.Server // control and telemetry
@@ -89,12 +91,18 @@ func newNode(p nodeParts) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
+	told, sender, err := newHandling(p.common, n.live, p.inUp)
+	if err != nil {
+		return nil, err
+	}
+	n.sender = sender
+	n.events.Add(told)
 	if p.secret.Empty() {
 		p.log.Warn("the gateway API is not served: set secret to turn it on")
 	} else if n.control, err = n.newControl(backend); err != nil {
 		return nil, err
 	}
-	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source, usage: n.usage}
+	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source, usage: n.usage, sender: n.sender}
 	switch {
 	case n.control == nil:
 	case p.cfg.Gateway.ControlListen == "":
@@ -175,7 +183,7 @@ func (n *node) newControl(b backend) (*control.API, error) {
 	}
 	return control.New(control.Deps{
 		Secret: n.secret, Live: n.live, Definitions: b.definitions, Keys: b.keys, Reloader: b.reloader, Group: b.group,
-		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Usage: n.usage, Explain: liveExplainer{n.live}, Events: n.events, Health: health, Version: Version(), Log: n.log,
+		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Usage: n.usage, Answers: keptAnswers{n}, Explain: liveExplainer{n.live}, Events: n.events, Health: health, Version: Version(), Log: n.log,
 	})
 }
 
@@ -242,7 +250,7 @@ func (n *node) run(ctx context.Context, skipDrain <-chan struct{}, closeStores f
 
 func (n *node) startWork(ctx context.Context, t *tasks) {
 	n.plane.run(ctx, t, n.source)
-	t.start("events", func() error { n.events.Run(ctx); return nil })
+	t.start("events", func() error { n.tellOfEvents(ctx); return nil })
 	if n.control != nil {
 		t.start("gateway API", func() error { n.control.Run(ctx); return nil })
 	}
@@ -250,6 +258,18 @@ func (n *node) startWork(ctx context.Context, t *tasks) {
 		t.start("counters", func() error { return n.stores.saver.Run(ctx) })
 	}
 	t.start("signals", func() error { n.onHangup(ctx); return nil })
+}
+
+// tellOfEvents passes events on until ctx ends, and then those that are left,
+// before the webhooks are told the last of them.
+func (n *node) tellOfEvents(ctx context.Context) {
+	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	done := make(chan struct{})
+	go func() { n.sender.Run(sending); close(done) }()
+	n.events.Run(ctx)
+	stop()
+	<-done
 }
 
 // onHangup reads files again and opens the access log anew at SIGHUP.

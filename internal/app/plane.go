@@ -10,7 +10,10 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
+	"github.com/sluicegate/sluice/gateway/cache"
 	"github.com/sluicegate/sluice/gateway/auth/basic"
+	"github.com/sluicegate/sluice/gateway/auth/jwks"
+	"github.com/sluicegate/sluice/gateway/auth/jwt"
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
@@ -22,6 +25,8 @@ import (
 	"github.com/sluicegate/sluice/gateway/version"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/event/webhook"
+	"github.com/sluicegate/sluice/internal/guard"
 	"github.com/valyala/fasthttp"
 )
 
@@ -34,8 +39,11 @@ type plane struct {
 	limits    *limit.Limiter
 	orgs      *limit.Orgs // nil: organisations have no limits
 	passwords *basic.Verifier
+	keySets   *jwks.Sets // of the issuers of JSON Web Tokens
+	tokens    *jwt.Tokens
 	pools     *upstream.Pools
 	calls     *calls.Calls
+	cache     *cache.Cache
 	graphql   *graphql.GraphQL
 	overload  *overload.Guard // nil: nothing is shed
 	log       *slog.Logger
@@ -51,6 +59,7 @@ type planeParts struct {
 	control fasthttp.RequestHandler // nil: not on the traffic port
 	origin  func() string           // where the configuration in force came from
 	usage   *usage.Usage            // where operations are counted
+	sender  *webhook.Sender
 }
 
 func newPlane(p planeParts) (*plane, error) {
@@ -71,6 +80,11 @@ func newPlane(p planeParts) (*plane, error) {
 		UnknownSize: p.cfg.Keys.NegativeSize, UnknownTTL: p.cfg.Keys.NegativeTTL,
 		Timeout: storeTimeout,
 	})
+	pl.keySets = jwks.New(jwks.Options{
+		Addresses: guard.Policy{Private: true}, Timeout: p.cfg.JWT.KeysTimeout, // as for upstreams, which the same people name
+		Refresh: p.cfg.JWT.KeysRefresh, Retry: p.cfg.JWT.KeysRetry, Stale: p.cfg.JWT.KeysStale, Log: p.log,
+	})
+	pl.tokens = jwt.New(pl.keySets, p.cfg.JWT.CacheSize)
 	pl.passwords = basic.New(basic.Options{
 		Size: p.cfg.Passwords.CacheSize, TTL: p.cfg.Passwords.CacheTTL, AtOnce: p.cfg.Passwords.HashesAtOnce,
 		PerUser: p.cfg.Passwords.WrongPerUser, PerAddress: p.cfg.Passwords.WrongPerAddress,
@@ -87,11 +101,14 @@ func newPlane(p planeParts) (*plane, error) {
 
 func (pl *plane) stages(p planeParts) gateway.Stages {
 	g, toUpstreams := p.cfg.Gateway, upstreamConfig(p)
+	pl.cache = cache.New(cache.Options{
+		MaxBytes: int(p.cfg.Cache.MaxBytes), MaxBody: int(p.cfg.Cache.MaxBody), Patience: p.cfg.Upstream.ResponseTimeout,
+	})
 	pl.calls = calls.New(calls.Options{Pools: pl.pools, Upstream: toUpstreams, Raise: p.events.Raise})
 	pl.newLimits(p)
 	pl.graphql = graphql.New(graphqlOptions(p, pl.limits))
 	return gateway.Stages{
-		Auth:     auth.New(pl.sessions, p.cfg.Keys.MinLength).WithPasswords(pl.passwords),
+		Auth:     auth.New(pl.sessions, p.cfg.Keys.MinLength).WithPasswords(pl.passwords).WithTokens(pl.tokens),
 		Overload: pl.overload,
 		Access:   access.New(accessOptions(p)),
 		GraphQL:  pl.graphql,
@@ -101,6 +118,7 @@ func (pl *plane) stages(p planeParts) gateway.Stages {
 		Pools:    pl.pools,
 		Upstream: toUpstreams,
 		Calls:    pl.calls,
+		Cache:    pl.cache,
 		Versions: version.Options{Unanchored: g.PathLists == "unanchored"},
 		Meter:    pl.observer.NewMeter,
 	}
@@ -156,6 +174,7 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 		Upstreams: func() observe.Upstreams { return observe.Upstreams(pl.pools.Stats()) },
 		Targets:   pl.targets,
 		Breakers:  pl.breakers,
+		Answers:   func() observe.AnswerCache { return observe.AnswerCache(pl.cache.Stats()) },
 		KeyCache: func() observe.KeyCache {
 			now := pl.sessions.Stats()
 			return observe.KeyCache{
@@ -171,6 +190,8 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 			}
 		},
 		Overload:      pl.overloaded,
+		Webhooks:      func() observe.Webhooks { return observe.Webhooks(p.sender.Stats()) },
+		Tokens:        func() observe.Tokens { return observe.Tokens(pl.tokens.Stats()) },
 		Counters:      p.stores.counterState,
 		DroppedEvents: p.events.Dropped,
 		ConfigSource:  p.origin,
@@ -200,6 +221,7 @@ func (pl *plane) run(ctx context.Context, t *tasks, src source.Source) {
 		t.start("organisations", func() error { pl.orgs.Run(ctx); return nil })
 	}
 	t.start("targets", func() error { pl.calls.Run(ctx); return nil })
+	t.start("token keys", func() error { pl.keySets.Run(ctx); return nil })
 	t.start("passwords", func() error { pl.passwords.Run(ctx); return nil })
 	t.start("overload", func() error { return pl.overload.Run(ctx) })
 	if pl.access != nil {

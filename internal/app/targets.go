@@ -28,6 +28,13 @@ func (pl *plane) breakers() []observe.Breaker {
 	return all
 }
 
+// keptAnswers are those of a node's gateway, which is made later than what needs
+// them.
+type keptAnswers struct{ node *node }
+
+// Invalidate forgets the answers of an API.
+func (k keptAnswers) Invalidate(api string) { k.node.plane.cache.Invalidate(api) }
+
 // upstreamHealth is what /hello says of targets and breakers. It names none.
 func (n *node) upstreamHealth() control.Component {
 	return control.Component{Name: "upstreams", Kind: "system", Check: func(context.Context) (control.Health, string) {

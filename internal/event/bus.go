@@ -48,6 +48,9 @@ func NewBus(size int, sinks ...Sink) *Bus {
 	return &Bus{queue: make(chan Event, size), sinks: sinks}
 }
 
+// Add adds a sink. It must not run beside Run.
+func (b *Bus) Add(s Sink) { b.sinks = append(b.sinks, s) }
+
 // Raise hands e to the sinks, or drops and counts it when they are too far
 // behind. It neither waits nor allocates.
 func (b *Bus) Raise(e Event) {

@@ -1,0 +1,62 @@
+package app
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/definition/handlers"
+	"github.com/sluicegate/sluice/internal/event/handling"
+	"github.com/sluicegate/sluice/internal/event/webhook"
+	"github.com/sluicegate/sluice/internal/guard"
+	"github.com/sluicegate/sluice/internal/secret"
+)
+
+// pauses are how long a webhook is left alone before each further try.
+var pauses = [...]time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
+
+// newHandling makes what tells webhooks of events. inUp: admin and gateway are in
+// one process.
+func newHandling(base common, l *live, inUp bool) (*handling.Sink, *webhook.Sender, error) {
+	e := base.cfg.Events
+	sender := webhook.New(webhook.Options{
+		Addresses: guard.Policy{Private: e.PrivateTargets == "allow" || e.PrivateTargets == "auto" && inUp},
+		Timeout:   e.Timeout, Pauses: pauses[:], Queue: e.Queue, Log: base.log,
+	})
+	all, err := newHook("events.webhook", &e, &e.Webhook)
+	if err != nil {
+		return nil, nil, err
+	}
+	trigger, err := newHook("events.quota_webhook", &e, &e.QuotaWebhook)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := handling.Options{API: l.API, Sender: sender, Templates: e.Templates, Trigger: trigger, Log: base.log}
+	if all != nil {
+		o.All = append(o.All, all)
+	}
+	return handling.New(o), sender, nil
+}
+
+// newHook makes a webhook of the settings under key, or nil when nobody is to be
+// told.
+func newHook(key string, e *config.Events, said *config.Webhook) (*webhook.Hook, error) {
+	if said.URL.Empty() {
+		return nil, nil
+	}
+	if problem := handlers.CheckTarget(said.URL.Reveal()); problem != "" {
+		return nil, fmt.Errorf("%s.url: %s", key, problem)
+	}
+	t, err := handling.Template(e.Templates, said.Template, "")
+	if err != nil {
+		return nil, fmt.Errorf("%s.template: %w", key, err)
+	}
+	return &webhook.Hook{Method: said.Method, URL: said.URL.Reveal(), Header: authorization(said.Authorization), Template: t, Cooldown: said.Cooldown}, nil
+}
+
+func authorization(value secret.Value) map[string]string {
+	if value.Empty() {
+		return nil
+	}
+	return map[string]string{"Authorization": value.Reveal()}
+}
