@@ -56,6 +56,9 @@ func (s *Stages) aside() *Stages {
 	aside := *s
 	aside.Pools = upstream.NewPools()
 	aside.GraphQL = s.GraphQL.Aside()
+	if s.Calls != nil {
+		aside.Calls = s.Calls.Aside(aside.Pools)
+	}
 	aside.Meter = func(string) pipeline.Meter { return nil }
 	aside.log = slog.New(slog.DiscardHandler) // what is wrong was said when it was new
 	return &aside
@@ -77,9 +80,6 @@ func (w *walk) explain(q *explain.Request) *explain.Report {
 	secrets := q.Secrets()
 	q = w.withKey(q)
 	call, fault := wire.Imagine(q.Raw(), w.conf.Wire)
-	if fault != nil {
-		call = new(wire.Call)
-	}
 	call.Peer, call.TLS = q.Peer(), q.Secure()
 	ex := pipeline.For(call)
 	defer ex.Release()
@@ -122,29 +122,42 @@ func (w *walk) follow(ex *pipeline.Exchange) {
 		return
 	}
 	if !w.snapshot.find(ex) {
-		w.tell(ex, inRoute, nil, pipeline.Rejected)
-		w.refused(ex)
+		w.unreached(ex)
 		return
 	}
 	w.reached(ex)
-	at, verdict := inEntry, w.through(ex, inEntry, ex.API.Entry)
+	verdict := w.through(ex, inEntry, ex.API.Entry)
 	if verdict == pipeline.Next {
-		at, verdict = inRequest, w.through(ex, inRequest, stagesOf(ex))
+		verdict = w.through(ex, inRequest, stagesOf(ex))
 	}
 	if verdict == pipeline.Next {
-		at, verdict = inForward, w.forward(ex)
+		verdict = w.forward(ex)
 	}
 	w.describe(ex)
 	switch {
 	case verdict == pipeline.Rejected:
 		w.refused(ex)
-	case at == inForward && w.report.Outcome.Upstream != nil:
+	case verdict == pipeline.Next:
 		w.report.Outcome.Allowed = true // what else would happen is the upstream's to say
 	default:
 		pipeline.Run(ex.Version.Response, ex)
 		w.report.Outcome.Allowed = true
 		w.answered(ex)
 	}
+}
+
+// unreached tells why a request reaches no API.
+func (w *walk) unreached(ex *pipeline.Exchange) {
+	f := w.tell(ex, inRoute, nil, pipeline.Rejected)
+	switch ex.Rejection {
+	case noRoute:
+		f.Said = fmt.Sprintf("no API listens on the path for host %q", ex.Call.Host)
+		f.Fix = "give an API a proxy.listen_path that the path begins with, or see that the one meant is active and served"
+	case badPath:
+		f.Fix = "leave out dot segments, and percent-encode only what has to be"
+	}
+	w.report.Outcome.Fix = f.Fix
+	w.refused(ex)
 }
 
 // reached tells which API a request reaches, and compiles it when that is still
@@ -177,14 +190,15 @@ func (w *walk) through(ex *pipeline.Exchange, part uint8, stages []pipeline.Stag
 // forward takes a request to where it would leave for the upstream.
 func (w *walk) forward(ex *pipeline.Exchange) pipeline.Verdict {
 	v := ex.Version.Forward.Handle(ex)
-	if v == pipeline.Answered && ex.Answer.Status == 0 {
-		w.report.Outcome.Upstream = explain.PlanOf(ex, ex.Buf)
+	if v != pipeline.Answered || ex.Answer.Status != 0 {
+		w.tell(ex, inForward, ex.Version.Upstream, v)
+		return v
 	}
-	f := w.tell(ex, inForward, ex.Version.Upstream, v)
-	if p := w.report.Outcome.Upstream; p != nil {
-		f.Said = strings.TrimSuffix(fmt.Sprintf("%s %s at %s; %s", p.Method, p.Target, p.Address, f.Said), "; ")
-	}
-	return v
+	p := explain.PlanOf(ex, ex.Buf)
+	w.report.Outcome.Upstream = p
+	f := w.tell(ex, inForward, ex.Version.Upstream, pipeline.Next)
+	f.Said = strings.TrimSuffix(fmt.Sprintf("%s %s at %s; %s", p.Method, p.Target, p.Address, f.Said), "; ")
+	return pipeline.Next
 }
 
 // tell adds what a stage decided.

@@ -8,6 +8,10 @@ import (
 // masked stands for what is not told.
 const masked = "***"
 
+// least is how long a secret must be to be looked for: what is shorter is told by
+// nothing.
+const least = 3
+
 // shortest is how long a secret must be to be looked for in what clients read
 // as well: a shorter one would be found where it is none.
 const shortest = 8
@@ -28,7 +32,7 @@ func maskLine(line string) string {
 // Mask takes secrets out of a report, wherever something that was sent may have
 // led to its being told.
 func (r *Report) Mask(secrets ...string) {
-	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return s == "" })
+	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < least })
 	if len(secrets) == 0 {
 		return
 	}

@@ -9,22 +9,23 @@ import (
 // Imagine returns the call that a server would hand over for a request, or what
 // it would find wrong with it: a body that is larger than what is taken at once
 // is a stream, as it is on a connection. A body that is announced in chunks
-// stands behind the head without their frames. The call aliases request.
+// stands behind the head without their frames. The call aliases request; with a
+// fault it is as a Handler has it that refuses.
 func Imagine(request []byte, conf Config) (*Call, *Fault) {
 	call := &Call{Started: time.Now()}
 	size := headEnd(request)
 	if size == 0 || size > conf.MaxHeader {
-		return nil, tooLarge(request[:min(len(request), conf.MaxHeader)])
+		return call, tooLarge(request[:min(len(request), conf.MaxHeader)])
 	}
 	var h head
 	if fault := h.parse(request[:size], call, &conf); fault != nil {
-		return nil, fault
+		return call, fault
 	}
 	body := request[size:]
 	switch {
 	case h.length == 0:
 	case h.length > 0 && int64(len(body)) != h.length:
-		return nil, faultLength
+		return call, faultLength
 	case h.inline():
 		call.Body = body
 	default:

@@ -1,0 +1,215 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/auth"
+	"github.com/sluicegate/sluice/gateway/graphql"
+	"github.com/sluicegate/sluice/gateway/limit"
+	"github.com/sluicegate/sluice/gateway/observe"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/gateway/upstream/calls"
+	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/credential"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keystore"
+	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/valyala/fasthttp"
+)
+
+// agreement is a gateway that is asked what it would do, and then made to do it.
+type agreement struct {
+	gateway *gateway.Gateway
+	addr    string
+	clock   *atomic.Int64 // of the counters, in unix nanoseconds: time passes between requests only
+	store   keystore.Store
+	hasher  *credential.Hasher
+	asked   atomic.Int64 // calls that reached the upstream
+	events  atomic.Int64
+}
+
+const agreedSchema = `
+type Query { country(code: ID!): Country countries(first: Int): [Country!]! animal: Animal secret: String }
+type Mutation { rename(code: ID!, name: String!): Country }
+type Country { code: ID! name: String! continent: Continent! population: Int }
+type Continent { code: ID! countries: [Country!]! }
+interface Animal { name: String! }
+type Cat implements Animal { name: String! lives: Int! }
+`
+
+// agreedAPIs are definitions of every kind; TARGET is the upstream's URL.
+var agreedAPIs = []string{
+	`{"api_id":"open","use_keyless":true,"proxy":{"listen_path":"/open/","target_url":"TARGET/o","strip_listen_path":true},
+		"version_data":{"not_versioned":true,"versions":{"Default":{"name":"Default","global_headers":{"X-Own":"1"},"global_headers_remove":["X-Gone"]}}}}`,
+	`{"api_id":"rest","org_id":"o","strip_auth_data":true,"proxy":{"listen_path":"/rest/","target_url":"TARGET/r?k=v","strip_listen_path":true}}`,
+	`{"api_id":"norate","org_id":"o","disable_rate_limit":true,"disable_quota":true,"proxy":{"listen_path":"/norate/","target_url":"TARGET"}}`,
+	`{"api_id":"param","org_id":"o","strip_auth_data":true,"auth_configs":{"authToken":{"disable_header":true,"use_param":true,"param_name":"key","use_cookie":true,"cookie_name":"token"}},
+		"proxy":{"listen_path":"/param/","target_url":"TARGET"}}`,
+	`{"api_id":"gql","org_id":"o","proxy":{"listen_path":"/gql/","target_url":"TARGET/graphql","strip_listen_path":true},
+		"graphql":{"enabled":true,"execution_mode":"proxyOnly","schema":SCHEMA,"batch_max":3,"limits":{"max_aliases":2}}}`,
+	`{"api_id":"gqlopen","use_keyless":true,"proxy":{"listen_path":"/gqlopen/","target_url":"TARGET/graphql","strip_listen_path":true},
+		"graphql":{"enabled":true,"execution_mode":"proxyOnly","schema":SCHEMA,"limits":{"max_depth":4},"legacy_json_200":true}}`,
+	`{"api_id":"trusted","org_id":"o","proxy":{"listen_path":"/trusted/","target_url":"TARGET/graphql","strip_listen_path":true},
+		"graphql":{"enabled":true,"execution_mode":"proxyOnly","schema":SCHEMA,"trusted_documents":{"required":true,"documents":["{ countries { name } }"]}}}`,
+	`{"api_id":"stored","org_id":"o","enable_context_vars":true,"proxy":{"listen_path":"/stored/","target_url":"TARGET/graphql","strip_listen_path":true},
+		"graphql":{"enabled":true,"execution_mode":"proxyOnly","schema":SCHEMA},
+		"version_data":{"not_versioned":true,"versions":{"Default":{"name":"Default","use_extended_paths":true,"extended_paths":{"persist_graphql":[
+			{"method":"GET","path":"/country/{code}","operation":"query($c: ID!) { country(code: $c) { name } }","variables":{"c":"$path.code"}},
+			{"method":"GET","path":"/deep","operation":"{ countries { continent { countries { continent { code } } } } }","variables":{}}]}}}}}`,
+	`{"api_id":"versions","org_id":"o","definition":{"location":"header","key":"X-Version"},"proxy":{"listen_path":"/versions/","target_url":"TARGET","strip_listen_path":true},
+		"version_data":{"default_version":"v1","versions":{
+			"v1":{"name":"v1","use_extended_paths":true,"extended_paths":{
+				"ignored":[{"path":"/free","method_actions":{"GET":{"action":"no_action"}}}],
+				"black_list":[{"path":"/secret","method_actions":{"GET":{"action":"no_action"},"POST":{"action":"no_action"}}}],
+				"mock_response":[{"path":"/mock","method":"GET","code":418,"body":"teapot","headers":{"X-Mock":"yes"}}]}},
+			"v2":{"name":"v2","paths":{"white_list":["/ok"]},"override_target":"TARGET/second"},
+			"old":{"name":"old","expires":"2001-01-01 00:00"}}}}`,
+	`{"api_id":"sized","org_id":"o","proxy":{"listen_path":"/sized/","target_url":"TARGET"},
+		"version_data":{"not_versioned":true,"versions":{"Default":{"name":"Default","global_size_limit":64}}}}`,
+	`{"api_id":"allowed","use_keyless":true,"enable_ip_whitelisting":true,"allowed_ips":["203.0.113.0/24"],"proxy":{"listen_path":"/allowed/","target_url":"TARGET"}}`,
+	`{"api_id":"blocked","use_keyless":true,"enable_ip_blacklisting":true,"blacklisted_ips":["203.0.113.9"],"proxy":{"listen_path":"/blocked/","target_url":"TARGET"}}`,
+	`{"api_id":"cors","org_id":"o","CORS":{"enable":true,"allowed_origins":["https://a.example"],"allowed_methods":["GET","POST"],"allowed_headers":["X-One"],"max_age":60},
+		"proxy":{"listen_path":"/cors/","target_url":"TARGET"}}`,
+	`{"api_id":"shared","use_keyless":true,"global_rate_limit":{"rate":5,"per":1},"proxy":{"listen_path":"/shared/","target_url":"TARGET"}}`,
+	`{"api_id":"rewritten","use_keyless":true,"enable_context_vars":true,"proxy":{"listen_path":"/rewritten/","target_url":"TARGET/w","strip_listen_path":true},
+		"version_data":{"not_versioned":true,"versions":{"Default":{"name":"Default","use_extended_paths":true,"extended_paths":{
+			"url_rewrites":[{"path":"/from","method":"GET","match_pattern":"/from/(.*)","rewrite_to":"/to/$1"}]}}}}}`,
+	`{"api_id":"faulty","use_keyless":true,"proxy":{"listen_path":"/faulty/","target_url":"nonsense"}}`,
+	`{"api_id":"unschemed","use_keyless":true,"proxy":{"listen_path":"/unschemed/","target_url":"TARGET"},"graphql":{"enabled":true,"execution_mode":"proxyOnly","schema":"type Query { broken"}}`,
+	`{"api_id":"inactive","active":false,"use_keyless":true,"proxy":{"listen_path":"/inactive/","target_url":"TARGET"}}`,
+}
+
+const agreedEntries = `{"rest":{},"norate":{},"param":{},"gql":{},"trusted":{},"stored":{},"versions":{},"sized":{},"cors":{}}`
+
+// agreedPolicies are what keys carry.
+var agreedPolicies = []string{
+	`{"id":"all","org_id":"o","access_rights":ENTRIES}`,
+	`{"id":"slow","org_id":"o","rate":3,"per":1,"access_rights":ENTRIES}`,
+	`{"id":"small","org_id":"o","rate":50,"per":1,"quota_max":7,"quota_renewal_rate":5,"access_rights":ENTRIES}`,
+	`{"id":"off","org_id":"o","is_inactive":true,"access_rights":ENTRIES}`,
+	`{"id":"narrow","org_id":"o","max_query_depth":3,"access_rights":{
+		"rest":{"allowed_urls":[{"url":"/items.*","methods":["GET"]}]},"stored":{},"versions":{"versions":["v2"]},
+		"gql":{"restricted_types":[{"name":"Country","fields":["population"]},{"name":"Query","fields":["secret"]}],"disable_introspection":true}}}`,
+}
+
+// agreedKeys are sessions by the key that clients show.
+var agreedKeys = map[string]string{
+	"key-of-all":      `{"org_id":"o","apply_policies":["all"]}`,
+	"key-of-slow":     `{"org_id":"o","apply_policies":["slow"]}`,
+	"key-of-small":    `{"org_id":"o","apply_policies":["small"]}`,
+	"key-of-off":      `{"org_id":"o","apply_policies":["off"]}`,
+	"key-of-narrow":   `{"org_id":"o","apply_policies":["narrow"]}`,
+	"key-of-missing":  `{"org_id":"o","apply_policies":["gone"]}`,
+	"key-of-master":   `{"org_id":"o"}`,
+	"key-of-itself":   `{"org_id":"o","rate":100,"per":1,"access_rights":{"rest":{"limit":{"quota_max":9,"quota_renewal_rate":3}}}}`,
+	"key-of-expired":  `{"org_id":"o","expires":1000,"apply_policies":["all"]}`,
+	"key-of-inactive": `{"org_id":"o","is_inactive":true,"access_rights":ENTRIES}`,
+}
+
+func agree(t *testing.T) *agreement {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	a := &agreement{clock: new(atomic.Int64), store: keystore.NewMemory(), hasher: &credential.Hasher{}}
+	a.clock.Store(time.Now().UnixNano())
+	sessions := auth.NewSessions(auth.SessionOptions{
+		Store: a.store, Hasher: a.hasher, Log: log, Size: 1000, TTL: time.Minute,
+		UnknownSize: 1000, UnknownTTL: time.Second, Timeout: time.Second,
+	})
+	watch := observe.New(observe.Options{Version: "test", Log: log})
+	pools := upstream.NewPools()
+	limiter := limit.New(limit.Options{Counter: counter.NewMemory(func() time.Time { return time.Unix(0, a.clock.Load()) }), Log: log})
+	conf := upstream.Config{DialTimeout: time.Second, ResponseTimeout: 5 * time.Second, MaxConns: 100, IdleTimeout: time.Minute, Retries: 1, Log: log}
+	proxies := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	a.gateway = gateway.New(gateway.Deps{
+		Config: gateway.Config{Wire: wire.Config{
+			MaxHeader: 4 << 10, MaxURL: 1 << 10, MaxHeaders: 20, MaxBody: 32 << 10,
+			ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: 30 * time.Second,
+		}, Trusted: proxies, ShowReason: true, Refusals: 64},
+		Stages: gateway.Stages{
+			Auth: auth.New(sessions, 3), Access: access.New(access.Options{Log: log}), Limit: limiter, Pools: pools,
+			GraphQL: graphql.New(graphql.Options{
+				MaxBody: 16 << 10, BatchMax: 5, Cache: 1 << 20, RefusedCache: 1 << 20, Rate: limiter.Rate, Log: log,
+				Ceilings: graphql.Ceilings{Tokens: 200, Depth: 30, Aliases: 20, RootFields: 20},
+			}),
+			Headers:  limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}),
+			Upstream: conf, Calls: calls.New(calls.Options{Pools: pools, Upstream: conf}), Meter: watch.NewMeter,
+		},
+		Observe: watch, Log: log,
+	})
+	a.serve(t, pools)
+	a.fill(t)
+	return a
+}
+
+func (a *agreement) serve(t *testing.T, pools *upstream.Pools) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.addr = ln.Addr().String()
+	done := make(chan error, 1)
+	go func() { done <- a.gateway.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := a.gateway.Shutdown(ctx); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+		if err := <-done; !errors.Is(err, wire.ErrStopped) {
+			t.Errorf("serve: %v", err)
+		}
+		pools.Close()
+	})
+}
+
+// fill puts definitions, policies and keys in place. The upstream answers with
+// what it was asked.
+func (a *agreement) fill(t *testing.T) {
+	target := "http://" + testenv.Origin(t, func(ctx *fasthttp.RequestCtx) {
+		a.asked.Add(1)
+		ctx.Response.Header.Set("X-Reached", fmt.Sprintf("%s %s", ctx.Method(), ctx.Request.Header.RequestURI()))
+		ctx.WriteString("reached")
+	})
+	replace := strings.NewReplacer("TARGET", target, "SCHEMA", fmt.Sprintf("%q", strings.ReplaceAll(agreedSchema, "\n", " ")), "ENTRIES", agreedEntries)
+	b := &definition.Bundle{Revision: "1"}
+	for _, text := range agreedAPIs {
+		api, err := definition.ParseAPI([]byte(replace.Replace(text)))
+		if api == nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		b.APIs = append(b.APIs, api)
+	}
+	for _, text := range agreedPolicies {
+		p, err := definition.ParsePolicy([]byte(replace.Replace(text)))
+		if err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		b.Policies = append(b.Policies, p)
+	}
+	for id, err := range a.gateway.Apply(b) {
+		if id != "faulty" && id != "unschemed" {
+			t.Errorf("%s is not served: %v", id, err)
+		}
+	}
+	for key, text := range agreedKeys {
+		s, err := definition.ParseSession([]byte(replace.Replace(text)))
+		if err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		if err := a.store.Put(context.Background(), a.hasher.Hash(key), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
