@@ -78,6 +78,9 @@ func (g *Gateway) settle(next *Snapshot, c change) {
 	if g.stages.Calls != nil {
 		g.stages.Calls.Swap(c.came, c.gone)
 	}
+	if g.stages.Cache != nil {
+		g.stages.Cache.Swap(c.came, c.gone)
+	}
 	g.observe.Drop(c.left)
 	isGraph := func(api *pipeline.API) bool { return api.Schema != nil }
 	if slices.ContainsFunc(c.gone, isGraph) || slices.ContainsFunc(c.came, isGraph) {

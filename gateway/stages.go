@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
+	"github.com/sluicegate/sluice/gateway/cache"
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/mutual"
@@ -32,6 +33,7 @@ type Stages struct {
 	Pools    *upstream.Pools
 	Upstream upstream.Config
 	Calls    *calls.Calls // nil: every API has one target, of which nothing is known
+	Cache    *cache.Cache // nil: no answers are kept
 	Versions version.Options
 	Meter    func(api string) pipeline.Meter
 
@@ -105,10 +107,22 @@ var requestStages = []stageMaker{
 	{"rewrite", func(_ *Stages, def *definition.API, v *definition.Version) (pipeline.Stage, error) {
 		return transform.CompileRewrite(def, v)
 	}},
+	{"cache", func(s *Stages, def *definition.API, v *definition.Version) (pipeline.Stage, error) {
+		if s.Cache == nil {
+			return nil, nil
+		}
+		return s.Cache.Compile(def, v)
+	}},
 }
 
 // answerStages lists what is done to the answers of upstreams, in order.
 var answerStages = []stageMaker{
+	{"cache_answer", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		if s.Cache == nil {
+			return nil, nil
+		}
+		return s.Cache.CompileFill(def)
+	}},
 	{"expiry_answer", func(_ *Stages, _ *definition.API, v *definition.Version) (pipeline.Stage, error) {
 		return version.End(v), nil
 	}},

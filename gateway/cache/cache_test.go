@@ -57,7 +57,9 @@ func newRig(t testing.TB, cacheOptions, extended string, change func(*rig, *Opti
 		return r
 	}
 	r.stage = stage.(*Stage)
-	r.fill = Fill([]pipeline.Stage{stage})
+	if r.fill, err = r.cache.CompileFill(def); err != nil {
+		t.Fatal(err)
+	}
 	r.api = &pipeline.API{Definition: def, Versions: []*pipeline.Version{{Request: []pipeline.Stage{stage}}}}
 	r.cache.Swap([]*pipeline.API{r.api}, nil)
 	r.answer("Content-Type: text/plain\r\n", "hello")
@@ -425,7 +427,7 @@ func TestNothingIsThereForAPIsThatDoNotAsk(t *testing.T) {
 	if r := newRig(t, usual, "", func(_ *rig, o *Options) { o.MaxBytes = 0 }); r.stage != nil {
 		t.Error("a cache of no bytes has a stage")
 	}
-	if Fill(nil, []pipeline.Stage{}) != nil {
+	if fill, err := New(options()).CompileFill(&definition.API{}); fill != nil || err != nil {
 		t.Error("something is kept for nobody")
 	}
 }

@@ -8,20 +8,18 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// Fill is the stage of a version's answers by which those of the upstream are kept
-// that calls went up for. It stands before all that changes answers, which is done
-// to kept ones too. It is nil unless one of the lists of stages looks answers up.
-func Fill(lists ...[]pipeline.Stage) pipeline.Stage {
-	for _, stages := range lists {
-		for _, stage := range stages {
-			if _, ok := stage.(*Stage); ok {
-				return fill{}
-			}
-		}
+// CompileFill returns the stage by which answers of the upstream are kept that calls
+// went up for, or nil when none are. It stands before all that changes answers,
+// which is done to kept ones too.
+func (c *Cache) CompileFill(def *definition.API) (pipeline.Stage, error) {
+	opts, err := def.Caching()
+	if opts == nil || err != nil || c.opts.MaxBytes == 0 {
+		return nil, err
 	}
-	return nil
+	return fill{}, nil
 }
 
 type fill struct{}

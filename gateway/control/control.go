@@ -112,6 +112,7 @@ type Deps struct {
 	Reloader    Reloader      // required
 	Group       GroupReloader // nil: this gateway is alone in its group
 	Usage       Usage         // nil: nothing is counted, and the call is not found
+	Answers     Answers       // nil: none are kept
 	Explain     Explainer     // nil: nothing is explained, and the call is not found
 	Events      Events        // nil: nobody is told
 	Health      []Component   // shown by /hello, beside the configuration

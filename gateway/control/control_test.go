@@ -62,7 +62,7 @@ func TestOnlyTheSecretLetsIn(t *testing.T) {
 
 func TestUnknownPathsAndMethods(t *testing.T) {
 	b := onFiles(t)
-	for _, path := range []string{"/svc", "/svc/", "/svc/nowhere", "/svc/apis/x/y", "/svc/org", "/svc/cache/x", "/svc/certs", "/svc//apis", "/svc/apis/../keys", "/elsewhere"} {
+	for _, path := range []string{"/svc", "/svc/", "/svc/nowhere", "/svc/apis/x/y", "/svc/org", "/svc/caches/x", "/svc/certs", "/svc//apis", "/svc/apis/../keys", "/elsewhere"} {
 		b.want("GET", path, "", 404, failed("Not found"))
 	}
 	for _, c := range []struct{ method, path, allow string }{

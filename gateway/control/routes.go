@@ -69,6 +69,8 @@ func (a *API) routes() []route {
 		{"GET", "/svc/org/keys/{id}", nil, a.getOrg},
 		{"DELETE", "/svc/org/keys/{id}", nil, a.deleteOrg},
 
+		{"DELETE", "/svc/cache/{id}", nil, a.invalidateCache},
+
 		{"GET", "/svc/reload", block, a.reload},
 		{"GET", "/svc/reload/group", block, a.reloadGroup},
 	}

@@ -54,8 +54,11 @@ func (p *Problems) checkCalls(a *API) {
 		p.checkTarget(c.At, c.URL)
 	}
 	if p.checkObject("cache_options", a.CacheOptions) {
-		_, err = a.Caching()
+		options, err := a.Caching()
 		p.join("cache_options", err)
+		if options != nil && a.IsGraphQL() {
+			p.refuse("cache_options.enable_cache", "response cache of GraphQL APIs")
+		}
 	}
 }
 
