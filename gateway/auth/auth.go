@@ -112,7 +112,7 @@ func admit(ex *pipeline.Exchange, token []byte, e *entry) pipeline.Verdict {
 		return ex.Reject(r)
 	}
 	switch {
-	case e.off:
+	case e.is(isOff):
 		return ex.Reject(inactive)
 	case e.expires > 0 && ex.Started.Unix() >= e.expires:
 		return ex.Reject(expired)

@@ -179,7 +179,8 @@ func (s *Sessions) newEntry(w *wanted, identity string, session *definition.Sess
 	}
 	e.hold(session)
 	name := ""
-	if e.clear = s.opts.Hasher.Algorithm == credential.None; e.clear {
+	if s.opts.Hasher.Algorithm == credential.None {
+		e.flags.Or(isClear)
 		name = nameOfClear(identity)
 	}
 	e.text = identity + name + string(w.token)

@@ -19,7 +19,7 @@ const readySessions = 1 << 16
 //	mark    2 times 4 bytes
 //	slot    2 bytes
 //	length  2 bytes, of the credential
-//	clear   1 byte
+//	flags   1 byte
 //	org     its length, and the organisation in whose name it was looked up
 //	text    its length, and the entry's
 //	session the rest
@@ -34,11 +34,11 @@ func (e *entry) pack(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, e.mark.slot)
 	b = binary.LittleEndian.AppendUint16(b, e.slot)
 	b = binary.LittleEndian.AppendUint16(b, e.length)
-	clear := byte(0)
-	if e.clear {
-		clear = 1
+	flags := e.flags.Load() & isClear
+	if e.scope.users {
+		flags |= isUser
 	}
-	b = append(b, clear)
+	b = append(b, byte(flags))
 	b = append(binary.AppendUvarint(b, uint64(len(e.scope.org))), e.scope.org...)
 	b = append(binary.AppendUvarint(b, uint64(len(e.text))), e.text...)
 	return e.session.Pack(b)
@@ -60,15 +60,16 @@ func take(b []byte) (text, rest []byte) {
 func unpack(record, token []byte, sc *scope) *entry {
 	org, rest := take(record[packedHead:])
 	text, session := take(rest)
-	length := int(binary.LittleEndian.Uint16(record[18:]))
-	if string(text[len(text)-length:]) != string(token) || string(org) != sc.org {
+	length, flags := int(binary.LittleEndian.Uint16(record[18:])), uint32(record[20])
+	if string(text[len(text)-length:]) != string(token) || string(org) != sc.org || flags&isUser != 0 != sc.users {
 		return nil
 	}
 	e := &entry{
 		text: string(text), scope: sc, loaded: loadedOf(record), length: uint16(length),
 		mark: mark{all: binary.LittleEndian.Uint32(record[8:]), slot: binary.LittleEndian.Uint32(record[12:])},
-		slot: binary.LittleEndian.Uint16(record[16:]), clear: record[20] != 0,
+		slot: binary.LittleEndian.Uint16(record[16:]),
 	}
+	e.flags.Store(flags & isClear)
 	unpacked, err := definition.UnpackSession(session)
 	if err != nil {
 		return nil // it is looked up again
@@ -115,7 +116,7 @@ func (sh *shard) prepare(hash uint64, record, token []byte, sc *scope) *entry {
 // holds the shard's lock.
 func (sh *shard) ready(hash uint64, e *entry) {
 	if sh.entries.find(hash) != nil {
-		e.used.Store(true)
+		e.flags.Or(isUsed)
 	} else if sh.entries.n >= sh.most {
 		gone := sh.entries.evict()
 		sh.find(gone) // which is of more use than one that was not used since long before

@@ -70,7 +70,7 @@ func TestPackedSessionsAreFoundWithoutTheStore(t *testing.T) {
 		}
 		was := first[key]
 		if e.identity() != was.identity() || e.name() != was.name() || e.token() != key || e.loaded != was.loaded || e.mark != was.mark ||
-			e.slot != was.slot || e.off != was.off || e.expires != was.expires || e.clear != was.clear {
+			e.slot != was.slot || e.is(isOff) != was.is(isOff) || e.expires != was.expires || e.is(isClear) != was.is(isClear) {
 			t.Fatalf("unpacked %+v, was %+v", e, was)
 		}
 	}
@@ -192,7 +192,7 @@ func TestPackedCredentialsWithTheSameHashAreToldApart(t *testing.T) {
 	o := options(newStore())
 	few(&o)
 	s := NewSessions(o)
-	sh, one, two := &s.shards[0], s.scopeOf("one"), s.scopeOf("two")
+	sh, one, two, users := &s.shards[0], s.scopeOf("one"), s.scopeOf("two"), s.usersOf("one")
 	again := s.scopeOf("one")
 	sh.put(7, &entry{text: "identitybob", length: 3, scope: &one, session: &definition.Session{Alias: "bob"}})
 	lookUp := func(token string, sc *scope) *entry {
@@ -206,6 +206,9 @@ func TestPackedCredentialsWithTheSameHashAreToldApart(t *testing.T) {
 	}
 	if lookUp("eve", &one) != nil || lookUp("bob", &two) != nil || lookUp("ybob", &one) != nil || lookUp("ob", &one) != nil {
 		t.Error("found by another credential, or in another organisation")
+	}
+	if sh.get(7, []byte("bob"), &users) != nil || lookUp("bob", &users) != nil {
+		t.Error("a key is found by the name of a user")
 	}
 }
 
@@ -274,9 +277,9 @@ func TestACollectionLooksThroughReadySessionsOnly(t *testing.T) {
 }
 
 func FuzzPackedEntry(f *testing.F) {
-	f.Add("identity", "token", "org", "token", "org", []byte(`{"alias": "a", "x": 1}`), false)
-	f.Add("", "", "", "x", "", []byte(`{}`), true)
-	f.Fuzz(func(t *testing.T, identity, token, org, asked, in string, session []byte, clear bool) {
+	f.Add("identity", "token", "org", "token", "org", []byte(`{"alias": "a", "x": 1}`), false, true)
+	f.Add("", "", "", "x", "", []byte(`{}`), true, false)
+	f.Fuzz(func(t *testing.T, identity, token, org, asked, in string, session []byte, clear, users bool) {
 		s := new(definition.Session)
 		if len(token) > maxToken || json.Unmarshal(session, s) != nil {
 			return
@@ -286,12 +289,18 @@ func FuzzPackedEntry(f *testing.F) {
 			name = strings.Repeat("0", nameLength)
 		}
 		e := &entry{
-			text: identity + name + token, scope: &scope{org: org}, loaded: 7, mark: mark{all: 1, slot: 1 << 31}, slot: 9,
-			length: uint16(len(token)), clear: clear,
+			text: identity + name + token, scope: &scope{org: org, users: users}, loaded: 7, mark: mark{all: 1, slot: 1 << 31}, slot: 9,
+			length: uint16(len(token)),
+		}
+		if clear {
+			e.flags.Store(isClear)
 		}
 		e.hold(s)
 		record := e.pack(nil)
-		got := unpack(record, []byte(asked), &scope{org: in})
+		if unpack(record, []byte(token), &scope{org: org, users: !users}) != nil {
+			t.Fatal("a user is taken for a key, or a key for a user")
+		}
+		got := unpack(record, []byte(asked), &scope{org: in, users: users})
 		if (got != nil) != (asked == token && in == org) {
 			t.Fatalf("%q of %q is taken for %q of %q: %v", token, org, asked, in, got != nil)
 		}

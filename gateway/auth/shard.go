@@ -22,21 +22,31 @@ type entry struct {
 	expires int64         // the session's, which with many keys would be one more trip to main memory
 	mark    mark
 	slot    uint16
-	length  uint16      // of the credential, which a request must equal
-	off     bool        // the session is inactive of itself
-	clear   bool        // the identity is the key itself
-	used    atomic.Bool // since the hand of the clock last passed
+	length  uint16        // of the credential, which a request must equal
+	flags   atomic.Uint32 // in one word, for size
 }
+
+// The flags of an entry.
+const (
+	isUsed  = 1 << iota // since the hand of the clock last passed
+	isOff               // the session is inactive of itself
+	isClear             // the identity is the key itself
+	isUser              // of a packed entry: the credential is the name of a user
+)
+
+func (e *entry) is(flag uint32) bool { return e.flags.Load()&flag != 0 }
 
 // hold sets the session.
 func (e *entry) hold(session *definition.Session) {
 	e.session, e.expires = session, session.Expires
-	e.off = session.IsInactive && len(session.Policies()) == 0 // with policies, those alone decide
+	if session.IsInactive && len(session.Policies()) == 0 { // with policies, those alone decide
+		e.flags.Or(isOff)
+	}
 }
 
 // isOf tells whether the entry is that of a credential.
 func (e *entry) isOf(token []byte, sc *scope) bool {
-	return e.token() == string(token) && (e.scope == sc || e.scope.org == sc.org)
+	return e.token() == string(token) && (e.scope == sc || e.scope.org == sc.org && e.scope.users == sc.users)
 }
 
 // nameLength is how much of a hash logs show, in hex digits.
@@ -48,7 +58,7 @@ func (e *entry) token() string { return e.text[len(e.text)-int(e.length):] }
 // identity returns what the store knows the session by.
 func (e *entry) identity() string {
 	end := len(e.text) - int(e.length)
-	if e.clear {
+	if e.is(isClear) {
 		end -= nameLength
 	}
 	return e.text[:end]
@@ -57,7 +67,7 @@ func (e *entry) identity() string {
 // name returns what logs call the key: the beginning of a hash.
 func (e *entry) name() string {
 	end := len(e.text) - int(e.length)
-	if e.clear {
+	if e.is(isClear) {
 		return e.text[end-nameLength : end]
 	}
 	return e.text[:min(end, nameLength)]
@@ -112,8 +122,8 @@ func (sh *shard) get(hash uint64, token []byte, sc *scope) *entry {
 	if e == nil || !e.isOf(token, sc) {
 		return nil
 	}
-	if !e.used.Load() { // most often it is: a write would cost every core its copy
-		e.used.Store(true)
+	if !e.is(isUsed) { // most often it is: a write would cost every core its copy
+		e.flags.Or(isUsed)
 	}
 	return e
 }

@@ -91,7 +91,7 @@ func (t *table) free(i int) {
 // must be an entry.
 func (t *table) evict() uint64 {
 	for ; ; t.hand = t.next(t.hand) {
-		if p := t.places[t.hand]; p.entry != nil && !p.entry.used.Swap(false) {
+		if p := t.places[t.hand]; p.entry != nil && p.entry.flags.And(^uint32(isUsed))&isUsed == 0 {
 			t.free(t.hand)
 			return p.hash
 		}

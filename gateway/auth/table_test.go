@@ -74,7 +74,9 @@ func TestTheHandSparesWhatWasUsed(t *testing.T) {
 	var tab table
 	for hash := range uint64(20) {
 		e := &entry{}
-		e.used.Store(hash%2 == 0)
+		if hash%2 == 0 {
+			e.flags.Store(isUsed)
+		}
 		tab.set(hash, e)
 	}
 	for range 10 {
