@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// versioned gives an API a version, which all of its calls use.
-func versioned(def, version object) object {
+// unversioned gives an API a version, which all of its calls use.
+func unversioned(def, version object) object {
 	def["version_data"] = object{"not_versioned": true, "versions": object{"Default": version}}
 	return def
 }
@@ -43,7 +43,7 @@ func (a asks) ask(t *testing.T, raw string) (answered, asked string) {
 func TestHeadersAreTransformed(t *testing.T) {
 	t.Parallel()
 	up, address := newScripted(t, "HTTP/1.1 200 OK\r\nServer: theirs\r\nX-Secret: 1\r\nX-Kept: 1\r\nContent-Length: 2\r\n\r\nok")
-	def := versioned(apiDef("head", "http://"+address, false), object{
+	def := unversioned(apiDef("head", "http://"+address, false), object{
 		"global_headers": object{
 			"X-Fixed": "one", "User-Agent": "ours", "X-Forwarded-For": "nobody", "X-Team": "$svc_meta.team", "X-Token": "<$svc_context.token>",
 			"X-Who":   "$svc_context.headers_X_Client of $svc_context.remote_addr at $svc_context.path, $svc_context.path_parts",
@@ -87,7 +87,7 @@ func TestHeadersAreTransformed(t *testing.T) {
 func TestURLsAreRewritten(t *testing.T) {
 	t.Parallel()
 	up, address := newScripted(t, noContent)
-	def := versioned(apiDef("url", "http://"+address+"/base", false), object{
+	def := unversioned(apiDef("url", "http://"+address+"/base", false), object{
 		"use_extended_paths": true,
 		"extended_paths": object{"url_rewrites": []object{
 			{"path": "/match/me", "method": "GET", "match_pattern": `(\w+)/(\w+)`, "rewrite_to": "my/service?value1=$1&value2=$2"},
