@@ -15,6 +15,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/attempts"
+	"github.com/sluicegate/sluice/admin/certs"
+	"github.com/sluicegate/sluice/admin/meters"
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/supply"
@@ -38,6 +40,8 @@ type Deps struct {
 
 	Explain Explainer // nil: nothing is explained
 
+	MasterKey secret.Key // seals private keys of certificates; the zero value lets nobody store one
+
 	GatewayToken secret.Value // what gateways show; empty: only users with the role gateway are let in as such
 
 	PageSize  int // objects on a page of a list when the caller does not say, in 1…500; 0: 10
@@ -56,8 +60,9 @@ type Server struct {
 	http    *fasthttp.Server
 	supply  *supply.Supply
 	schemas *schemas.Keeper
+	certs   *certs.Keeper
 	guard   *attempts.Guard
-	meters  *meters
+	meters  *meters.Meters
 	openapi []byte
 
 	lifetime context.Context // ends with Shutdown
@@ -80,12 +85,12 @@ func New(d Deps) (*Server, error) {
 	if d.LoginRate <= 0 {
 		d.LoginRate = 5
 	}
-	s := &Server{deps: d, log: d.Log, guard: attempts.New(d.LoginRate, time.Now), schemas: schemas.New(d.Store, d.Schemas, d.Log)}
+	s := &Server{deps: d, log: d.Log, certs: certs.New(d.Store, d.MasterKey), guard: attempts.New(d.LoginRate, time.Now), schemas: schemas.New(d.Store, d.Schemas, d.Log)}
 	var err error
 	if s.openapi, err = describe(s.routes(), d.Version); err != nil {
 		return nil, fmt.Errorf("describing the API: %w", err)
 	}
-	if s.meters, err = newMeters(d.Metrics); err != nil {
+	if s.meters, err = meters.New(d.Metrics); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	s.supply, err = supply.Start(supply.Deps{

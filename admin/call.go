@@ -141,7 +141,7 @@ func (s *Server) serve(http *fasthttp.RequestCtx, route *route) {
 	if err != nil {
 		s.fail(c, err)
 	}
-	s.meters.observe(route, http.Response.StatusCode(), time.Since(started))
+	s.meters.Observe(route.name(), route.waits, http.Response.StatusCode(), time.Since(started))
 }
 
 func (s *Server) answer(ctx context.Context, c *call) (any, error) {

@@ -10,8 +10,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/supply"
-	"github.com/sluicegate/sluice/internal/definition"
 )
 
 // maxWait is the longest that a gateway may wait for a change in one call.
@@ -75,35 +73,10 @@ func (s *Server) getBundle(_ context.Context, c *call) (any, error) {
 	switch {
 	case b == nil:
 		return nil, unavailable("The configuration was not read from the database yet; try again")
-	case b.ETag == have:
-		c.http.Response.Header.Set(fasthttp.HeaderETag, b.ETag)
-		c.http.Response.SetStatusCode(fasthttp.StatusNotModified)
-	case c.writeDelta(b, have):
 	default:
-		c.writeBundle(b)
+		b.Answer(c.http, have)
 	}
 	return nil, nil
-}
-
-// writeDelta sends what leads from have to a bundle, when the gateway knows what
-// to do with that and it is known (RFC 3229).
-func (c *call) writeDelta(b *supply.Bundle, have string) bool {
-	if string(c.http.Request.Header.Peek("A-IM")) != definition.DeltaEncoding {
-		return false
-	}
-	delta := b.Delta(have)
-	if delta == nil {
-		return false
-	}
-	h := &c.http.Response.Header
-	h.Set("IM", definition.DeltaEncoding)
-	h.Set("Delta-Base", have)
-	h.Set(fasthttp.HeaderETag, b.ETag)
-	h.Set(fasthttp.HeaderCacheControl, "no-store")
-	h.SetContentType("application/json")
-	c.http.Response.SetStatusCode(fasthttp.StatusIMUsed)
-	c.http.Response.SetBodyRaw(delta) // shared, and only read from here on
-	return true
 }
 
 // wait reads how long a gateway is ready to wait.
@@ -117,41 +90,6 @@ func (c *call) wait() (time.Duration, error) {
 		return 0, badRequest(fmt.Sprintf("wait must be a duration such as 30s, not %.40q", text))
 	}
 	return min(wait, maxWait), nil
-}
-
-// writeBundle sends a bundle in the best encoding that the gateway takes. The
-// entity tag is that of the content in any encoding.
-func (c *call) writeBundle(b *supply.Bundle) {
-	body, encoding := b.JSON(), ""
-	accepted := string(c.http.Request.Header.Peek(fasthttp.HeaderAcceptEncoding))
-	switch {
-	case accepts(accepted, "zstd"):
-		body, encoding = b.Zstd(), "zstd"
-	case accepts(accepted, "gzip"):
-		body, encoding = b.Gzip(), "gzip"
-	}
-	h := &c.http.Response.Header
-	h.Set(fasthttp.HeaderETag, b.ETag)
-	h.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
-	h.Set(fasthttp.HeaderCacheControl, "no-store")
-	h.SetContentType("application/json")
-	if encoding != "" {
-		h.Set(fasthttp.HeaderContentEncoding, encoding)
-	}
-	c.http.Response.SetBodyRaw(body) // shared, and only read from here on
-}
-
-// accepts tells whether an Accept-Encoding names an encoding without refusing
-// it.
-func accepts(accepted, encoding string) bool {
-	for part := range strings.SplitSeq(accepted, ",") {
-		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if strings.EqualFold(strings.TrimSpace(name), encoding) {
-			weight = strings.TrimSpace(weight)
-			return !strings.HasPrefix(weight, "q=0") || strings.ContainsAny(strings.TrimPrefix(weight, "q=0"), "123456789")
-		}
-	}
-	return false
 }
 
 // reload has every gateway of the installation take its configuration anew.

@@ -71,7 +71,7 @@ func (s *Server) routes() []route {
 	var all []route
 	for _, group := range [][]route{
 		s.apiRoutes(), s.schemaRoutes(), s.policyRoutes(), s.keyRoutes(), s.userRoutes(),
-		s.configRoutes(), s.explainRoutes(), s.gatewayRoutes(), s.openRoutes(),
+		s.configRoutes(), s.certificateRoutes(), s.explainRoutes(), s.gatewayRoutes(), s.openRoutes(),
 	} {
 		all = append(all, group...)
 	}

@@ -23,6 +23,7 @@ var parameters = map[string]*huma.Param{
 	"policy_ids":  {Description: "ids, separated by commas", Schema: text()},
 	"state":       {Description: "only those in this state", Schema: &huma.Schema{Type: "string", Enum: []any{"active", "draft", "deny"}}},
 	"api_id":      {Description: "only those that name this API", Schema: text()},
+	"keys":        {Description: "with the private keys; only over connections that nobody reads along", Schema: &huma.Schema{Type: "boolean"}},
 	"force":       {Description: "go on although other objects depend on what is changed or deleted", Schema: &huma.Schema{Type: "boolean"}},
 	"against":     {Description: "revision to compare with; default: the one before", Schema: &huma.Schema{Type: "integer"}},
 	"object_kind": {Description: "only what was done to objects of this kind", Schema: text()},

@@ -134,7 +134,7 @@ var rooms = []room{
 	{"gateway/stream", with(kit, "gateway/stream/mapping", "internal/secret"), []string{fasthttp, fasthttpWS, amqp, kafka}},
 	{"gateway/observe/usage", []string{"internal/graphql/syntax", "internal/graphql/schema", "internal/graphql/validate"}, nil},
 	{"gateway/observe", []string{"gateway/wire", "gateway/pipeline", "gateway/observe/usage", "internal/definition", "internal/event", "internal/graphql/..."}, []string{fasthttp, prometheus}},
-	{"gateway/control", []string{"gateway/observe/usage", "internal/definition", "internal/keystore", "internal/counter", "internal/event", "internal/rights", "internal/keys", "internal/credential", "internal/secret"}, []string{fasthttp, router}},
+	{"gateway/control", []string{"gateway/observe/usage", "internal/certs", "internal/definition", "internal/keystore", "internal/counter", "internal/event", "internal/rights", "internal/keys", "internal/credential", "internal/secret"}, []string{fasthttp, router}},
 	{"gateway/source", []string{"gateway/pace", "internal/definition", "internal/frozen", "internal/secret"}, []string{fasthttp}},
 	{"gateway", with(kit, "gateway/...", "internal/frozen", "internal/keystore", "internal/counter", "internal/secret", "internal/rights", "internal/credential"), []string{fasthttp}},
 
@@ -149,10 +149,11 @@ var rooms = []room{
 	{"admin/schemas", []string{"admin/store", "internal/definition", "internal/guard", "internal/introspect", "internal/graphql/..."}, nil},
 	{"admin/openapi", nil, []string{huma}},
 	{"admin/diff", nil, nil},
+	{"admin/meters", nil, []string{prometheus}},
 	{"admin/certs", []string{"admin/store", "internal/certs", "internal/secret"}, nil},
 	{"admin/attempts", nil, nil},
 	{"admin", []string{
-		"admin/store", "admin/supply", "admin/attempts", "admin/openapi", "admin/diff", "admin/keyrequest", "admin/mail", "admin/portal", "admin/ui",
+		"admin/store", "admin/supply", "admin/attempts", "admin/certs", "admin/meters", "admin/openapi", "admin/diff", "admin/keyrequest", "admin/mail", "admin/portal", "admin/ui",
 		"internal/definition", "internal/rights", "internal/keys", "internal/credential", "internal/keystore", "internal/counter", "internal/graphql/...", "admin/schemas",
 		"internal/federation", "internal/introspect", "internal/event", "internal/secret", "internal/playground",
 	}, []string{fasthttp, router, crypto, prometheus}},

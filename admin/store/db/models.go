@@ -59,6 +59,14 @@ type AuditLog struct {
 	Revision   *int64
 }
 
+type Certificate struct {
+	OrgID     string
+	Sum       string
+	Pem       string
+	SealedKey []byte
+	CreatedAt time.Time
+}
+
 type ConfigHistory struct {
 	OrgID    string
 	Kind     string

@@ -1,4 +1,5 @@
-package admin
+// Package meters counts the calls of the admin.
+package meters
 
 import (
 	"strconv"
@@ -7,15 +8,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// meters are what the admin counts of its calls.
-type meters struct {
+// Meters are what the admin counts of its calls.
+type Meters struct {
 	requests *prometheus.CounterVec
 	seconds  prometheus.Histogram
 }
 
-// newMeters registers the meters; registry may be nil.
-func newMeters(registry prometheus.Registerer) (*meters, error) {
-	m := &meters{
+// New registers the meters; registry may be nil.
+func New(registry prometheus.Registerer) (*Meters, error) {
+	m := &Meters{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sluice_admin_requests_total", Help: "Calls of the admin by route and status.",
 		}, []string{"route", "code"}),
@@ -35,11 +36,11 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return m, nil
 }
 
-// observe counts one call. Routes are few and fixed, so that no caller can make
-// series.
-func (m *meters) observe(route *route, code int, took time.Duration) {
-	m.requests.WithLabelValues(route.name(), strconv.Itoa(code)).Inc()
-	if !route.waits {
+// Observe counts one call of a route, which may be one that waits. Routes are few
+// and fixed, so that no caller can make series.
+func (m *Meters) Observe(route string, waits bool, code int, took time.Duration) {
+	m.requests.WithLabelValues(route, strconv.Itoa(code)).Inc()
+	if !waits {
 		m.seconds.Observe(took.Seconds())
 	}
 }
