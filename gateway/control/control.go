@@ -104,20 +104,21 @@ var ErrNotFound = errors.New("not found")
 
 // Deps is what the gateway API works with.
 type Deps struct {
-	Secret      secret.Value  // shown by callers in X-Svc-Authorization; required
-	Live        Live          // required
-	Definitions Definitions   // required
-	Keys        Keys          // required
-	ListKeys    bool          // GET /svc/keys lists hashes, or keys where they are stored in clear
-	Reloader    Reloader      // required
-	Group       GroupReloader // nil: this gateway is alone in its group
-	Usage       Usage         // nil: nothing is counted, and the call is not found
-	Answers     Answers       // nil: none are kept
-	Explain     Explainer     // nil: nothing is explained, and the call is not found
-	Events      Events        // nil: nobody is told
-	Health      []Component   // shown by /hello, beside the configuration
-	Version     string        // of this program
-	Log         *slog.Logger  // nil: discarded
+	Secret       secret.Value  // shown by callers in X-Svc-Authorization; required
+	Live         Live          // required
+	Definitions  Definitions   // required
+	Keys         Keys          // required
+	ListKeys     bool          // GET /svc/keys lists hashes, or keys where they are stored in clear
+	Reloader     Reloader      // required
+	Group        GroupReloader // nil: this gateway is alone in its group
+	Certificates Certificates  // nil: there are none, and the calls are not found
+	Usage        Usage         // nil: nothing is counted, and the call is not found
+	Answers      Answers       // nil: none are kept
+	Explain      Explainer     // nil: nothing is explained, and the call is not found
+	Events       Events        // nil: nobody is told
+	Health       []Component   // shown by /hello, beside the configuration
+	Version      string        // of this program
+	Log          *slog.Logger  // nil: discarded
 }
 
 // API answers the calls. Make one with New and have Run run beside it.

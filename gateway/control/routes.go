@@ -34,7 +34,7 @@ func (a *API) routes() []route {
 	block, reset := []string{"block"}, []string{"reset_quota"}
 	key := []string{"hashed", "api_id", "org_id", "username", "suppress_reset"}
 	list := append([]string{"filter"}, key...)
-	return []route{
+	all := []route{
 		{"GET", "/svc/apis", nil, a.listAPIs},
 		{"POST", "/svc/apis", nil, a.createAPI},
 		{"GET", "/svc/apis/{id}", nil, a.getAPI},
@@ -74,6 +74,15 @@ func (a *API) routes() []route {
 		{"GET", "/svc/reload", block, a.reload},
 		{"GET", "/svc/reload/group", block, a.reloadGroup},
 	}
+	if a.deps.Certificates == nil {
+		return all
+	}
+	return append(all,
+		route{"GET", "/svc/certs", []string{"org_id", "mode"}, a.listCertificates},
+		route{"POST", "/svc/certs", []string{"org_id"}, a.addCertificate},
+		route{"GET", "/svc/certs/{id}", []string{"org_id"}, a.getCertificate},
+		route{"DELETE", "/svc/certs/{id}", []string{"org_id"}, a.deleteCertificate},
+	)
 }
 
 // routed routes everything that Handle answers.
