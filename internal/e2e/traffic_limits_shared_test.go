@@ -1,0 +1,421 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/testenv"
+)
+
+const (
+	textAPIRate     = "API Rate Limit Exceeded"
+	textOrgQuota    = "This organisation quota has been exceeded, please contact your API administrator"
+	textOrgRate     = "This organisation rate limit has been exceeded, please contact your API administrator"
+	textOrgInactive = "this organisation access has been disabled, please contact your API administrator"
+)
+
+// onEveryStore runs a test with counters and keys in the process, and in a store
+// that gateways share.
+func onEveryStore(t *testing.T, test func(t *testing.T, with settings)) {
+	t.Run("in process", func(t *testing.T) { t.Parallel(); test(t, nil) })
+	t.Run("shared store", func(t *testing.T) {
+		t.Parallel()
+		test(t, settings{"valkey.url": "redis://" + testenv.Valkey(t).Addr, "valkey.timeout": "5s"})
+	})
+}
+
+// outcomes makes calls one after another and returns what came of them, as in
+// "200 200 429".
+func (g *traffic) outcomes(calls int, method, path string, headers ...string) string {
+	g.t.Helper()
+	var all []string
+	for range calls {
+		all = append(all, strconv.Itoa(call(g.t, method, g.traffic+path, nil, headers...).status))
+	}
+	return strings.Join(all, " ")
+}
+
+func (g *traffic) want(want string, calls int, method, path string, headers ...string) {
+	g.t.Helper()
+	if got := g.outcomes(calls, method, path, headers...); got != want {
+		g.t.Errorf("%s %s: %s, want %s", method, path, got, want)
+	}
+}
+
+// refused checks the answer to a call that is refused.
+func (g *traffic) refused(got answer, status int, text, reason string) {
+	g.t.Helper()
+	if got.status != status || got.body != errorBody(text) || got.reason() != reason {
+		g.t.Errorf("%s (%s), want %d %s (%s)", got, got.reason(), status, text, reason)
+	}
+}
+
+func TestAllCallersOfAnAPIShareItsRate(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, with settings) {
+		_, up := newScripted(t, noContent)
+		keyed, open := apiDef("keyed", "http://"+up, false), apiDef("open", "http://"+up, true)
+		keyed["global_rate_limit"] = object{"rate": 3, "per": 60}
+		open["global_rate_limit"] = object{"rate": 2, "per": 60}
+		off := apiDef("off", "http://"+up, true)
+		off["global_rate_limit"] = object{"rate": 1, "per": 60, "disabled": true}
+		g := newTraffic(t, with, nil, keyed, open, off)
+		g.want("200 200 200", 3, "GET", "/off/a")
+		g.want("200 200 429 429", 4, "GET", "/open/a")
+		got := call(t, "GET", g.traffic+"/open/a", nil)
+		g.refused(got, 429, textAPIRate, "api_rate_limit")
+		if after, err := strconv.Atoi(got.header.Get("Retry-After")); err != nil || after < 1 || after > 60 {
+			t.Errorf("Retry-After %q", got.header.Get("Retry-After"))
+		}
+		session := object{"quota_max": 10, "quota_renewal_rate": 3600, "rate": 2, "per": 60, "access_rights": accessTo("keyed")}
+		one, two := g.newKey(session), g.newKey(session)
+		// The key's own rate is told before that of the API.
+		g.want("200 200 429", 3, "GET", "/keyed/a", "Authorization", one)
+		g.refused(call(t, "GET", g.traffic+"/keyed/a", nil, "Authorization", one), 429, textRate, "rate_limit")
+		g.want("200 429 429", 3, "GET", "/keyed/a", "Authorization", two)
+		g.refused(call(t, "GET", g.traffic+"/keyed/a", nil, "Authorization", two), 429, textAPIRate, "api_rate_limit")
+		if left := g.quotaLeft(two); left != 9 {
+			t.Errorf("%d left of the quota: calls that the API refused were charged to the key", left)
+		}
+	})
+}
+
+// quotaLeft is what is left of a key's quota.
+func (g *traffic) quotaLeft(key string) int64 {
+	g.t.Helper()
+	var session struct {
+		Left int64 `json:"quota_remaining"`
+	}
+	call(g.t, "GET", g.control+"/svc/keys/"+key, nil, "X-Svc-Authorization", testSecret).into(g.t, &session)
+	return session.Left
+}
+
+func TestSinglePathsHaveRates(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, with settings) {
+		_, up := newScripted(t, noContent)
+		api := apiDef("paths", "http://"+up, false)
+		api["version_data"] = object{"not_versioned": true, "versions": object{"Default": object{
+			"name": "Default", "use_extended_paths": true,
+			"extended_paths": object{"rate_limit": []object{
+				{"path": "/items/{id}", "method": "GET", "rate": 2, "per": 60},
+				{"path": "/search", "rate": 1, "per": 60, "disabled": true},
+			}},
+		}}}
+		g := newTraffic(t, with, nil, api)
+		rights := accessTo("paths")
+		rights["paths"].(object)["endpoints"] = []object{{"path": "/own", "methods": []object{
+			{"name": "POST", "limit": object{"rate": 1, "per": 60}}, {"name": "PUT", "limit": object{"rate": -1, "per": 0}},
+		}}}
+		one, two := g.newKey(object{"access_rights": rights}), g.newKey(object{"access_rights": rights})
+		g.want("200 200 429", 3, "GET", "/paths/items/7", "Authorization", one)
+		g.want("429", 1, "GET", "/paths/items/8", "Authorization", two) // all callers share it
+		g.refused(call(t, "GET", g.traffic+"/paths/items/8", nil, "Authorization", two), 429, textAPIRate, "api_rate_limit")
+		g.want("200 200 200", 3, "POST", "/paths/items/7", "Authorization", one)
+		g.want("200 200 200", 3, "GET", "/paths/search", "Authorization", one)
+		g.want("200 429", 2, "POST", "/paths/own", "Authorization", one)
+		g.refused(call(t, "POST", g.traffic+"/paths/own", nil, "Authorization", one), 429, textRate, "rate_limit")
+		g.want("200 429", 2, "POST", "/paths/own/deep", "Authorization", two) // each key has its own
+		g.want("200 200", 2, "GET", "/paths/own", "Authorization", one)
+		g.want("200 200", 2, "PUT", "/paths/own", "Authorization", one)
+	})
+}
+
+// org calls the gateway API about an organisation.
+func (g *traffic) org(method, path string, session object) answer {
+	g.t.Helper()
+	var body any
+	if session != nil {
+		body = session
+	}
+	return call(g.t, method, g.control+"/svc/org/keys/"+path, body, "X-Svc-Authorization", testSecret)
+}
+
+func TestOrganisationsHaveLimits(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, with settings) {
+		_, up := newScripted(t, noContent)
+		one, two, other := apiDef("one", "http://"+up, false), apiDef("two", "http://"+up, true), apiDef("other", "http://"+up, true)
+		one["org_id"], two["org_id"], other["org_id"] = "acme", "acme", "else"
+		g := newTraffic(t, merged(settings{"enforce_org_quotas": "true"}, with), nil, one, two, other)
+		key := g.newKey(object{"org_id": "acme", "access_rights": accessTo("one")})
+		g.want("200 200 200", 3, "GET", "/two/a") // without a session nothing is limited
+		if got := g.org("POST", "acme", object{"quota_max": 4, "quota_renewal_rate": 3600}); got.status != 200 || got.body != `{"key":"acme","status":"ok","action":"added"}` {
+			t.Fatalf("making it: %s", got)
+		}
+		eventually(t, "the organisation's quota", func() error {
+			if got := call(t, "GET", g.traffic+"/two/a", nil); got.status != 403 {
+				return fmt.Errorf("%s", got)
+			}
+			return nil
+		})
+		if got := g.org("PUT", "acme?reset_quota=1", object{"quota_max": 4, "quota_renewal_rate": 3600}); got.status != 200 {
+			t.Fatalf("resetting it: %s", got)
+		}
+		// Calls count that have no key, and those that are refused for it.
+		g.want("200 200", 2, "GET", "/one/a", "Authorization", key)
+		g.want("401", 1, "GET", "/one/a")
+		g.want("200 403", 2, "GET", "/two/a")
+		g.refused(call(t, "GET", g.traffic+"/one/a", nil, "Authorization", key), 403, textOrgQuota, "org_quota")
+		g.refused(call(t, "GET", g.traffic+"/one/a", nil), 403, textOrgQuota, "org_quota")
+		g.want("200 200", 2, "GET", "/other/a")
+
+		changed := func(session object, status int, text, reason string) {
+			t.Helper()
+			if got := g.org("PUT", "acme", session); got.status != 200 {
+				t.Fatalf("changing it: %s", got)
+			}
+			eventually(t, "the change of the organisation", func() error {
+				got := call(t, "GET", g.traffic+"/two/a", nil)
+				if got.status != status || got.reason() != reason || text != "" && got.body != errorBody(text) {
+					return fmt.Errorf("%s", got)
+				}
+				return nil
+			})
+		}
+		changed(object{"rate": 1, "per": 3600}, 403, textOrgRate, "org_rate_limit")
+		changed(object{"is_inactive": true}, 403, textOrgInactive, "org_inactive")
+		if got := g.org("DELETE", "acme", nil); got.status != 200 {
+			t.Fatalf("deleting it: %s", got)
+		}
+		eventually(t, "the end of the organisation's limits", func() error {
+			if got := call(t, "GET", g.traffic+"/two/a", nil); got.status != 200 {
+				return fmt.Errorf("%s", got)
+			}
+			return nil
+		})
+		if got := g.org("GET", "acme", nil); got.status != 404 {
+			t.Errorf("showing it after: %s", got)
+		}
+	})
+}
+
+func TestOrganisationsAreNotLimitedUnlessThatIsTurnedOn(t *testing.T) {
+	t.Parallel()
+	_, up := newScripted(t, noContent)
+	api := apiDef("one", "http://"+up, true)
+	api["org_id"] = "acme"
+	g := newTraffic(t, nil, nil, api)
+	if got := g.org("POST", "acme", object{"is_inactive": true}); got.status != 200 {
+		t.Fatalf("%s", got)
+	}
+	g.want("200 200", 2, "GET", "/one/a")
+}
+
+// A call over its rate waits for it, as often as its key may try.
+func TestCallsOverTheirRateWait(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, with settings) {
+		_, up := newScripted(t, noContent)
+		g := newTraffic(t, with, nil, apiDef("one", "http://"+up, false))
+		patient := g.newKey(object{
+			"rate": 1, "per": 1, "throttle_interval": 0.2, "throttle_retry_limit": 50,
+			"quota_max": 100, "quota_renewal_rate": 3600, "access_rights": accessTo("one"),
+		})
+		began := time.Now()
+		g.want("200 200 200", 3, "GET", "/one/a", "Authorization", patient)
+		if took := time.Since(began); took < 1900*time.Millisecond {
+			t.Errorf("three calls at one a second took %s", took)
+		}
+		if left := g.quotaLeft(patient); left != 97 {
+			t.Errorf("%d left of the quota, want 97", left)
+		}
+		hasty := g.newKey(object{"rate": 1, "per": 60, "throttle_interval": 0.3, "throttle_retry_limit": 2, "access_rights": accessTo("one")})
+		began = time.Now()
+		g.want("200 429", 2, "GET", "/one/a", "Authorization", hasty)
+		if took := time.Since(began); took < 600*time.Millisecond || took > 10*time.Second {
+			t.Errorf("the late refusal came after %s", took)
+		}
+	})
+}
+
+// Who waits is bounded in number, goes when the client does, and does not hold up
+// a stop.
+func TestWaitingCallsEndWithTheirClientAndWithTheGateway(t *testing.T) {
+	t.Parallel()
+	_, up := newScripted(t, noContent)
+	g := newTraffic(t, settings{"quota.max_waiting": "1"}, nil, apiDef("one", "http://"+up, false))
+	key := g.newKey(object{"rate": 1, "per": 3600, "throttle_interval": 600, "throttle_retry_limit": 9, "access_rights": accessTo("one")})
+	g.want("200", 1, "GET", "/one/a", "Authorization", key)
+	ask := func() net.Conn {
+		c := connect(t, g.addr)
+		fmt.Fprintf(c, "GET /one/a HTTP/1.1\r\nHost: a\r\nAuthorization: %s\r\n\r\n", key)
+		return c
+	}
+	quick := &http.Client{Timeout: 300 * time.Millisecond}
+	status := func() int { // 0: it waits
+		got, err := sendBy(quick, "GET", g.traffic+"/one/a", nil, "Authorization", key)
+		if err != nil {
+			return 0
+		}
+		return got.status
+	}
+	waiting := ask()
+	eventually(t, "the only place to be taken", func() error {
+		if got := status(); got != 429 {
+			return fmt.Errorf("%d", got)
+		}
+		return nil
+	})
+	waiting.Close()
+	eventually(t, "the place to be free", func() error {
+		if got := status(); got != 0 {
+			return fmt.Errorf("%d", got)
+		}
+		return nil
+	})
+	eventually(t, "the place to be free again", func() error {
+		last := ask()
+		if got := status(); got != 429 {
+			last.Close()
+			return fmt.Errorf("%d", got)
+		}
+		return nil
+	})
+	began := time.Now()
+	g.stop()
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the stop took %s", took)
+	}
+}
+
+// A quota that goes by the calendar renews when the zone's clocks say so, and
+// knows that after a restart.
+func TestQuotasRenewByTheCalendar(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, with settings) {
+		_, up := newScripted(t, noContent)
+		// Half an hour off from most, so that a mistaken zone shows.
+		by := object{"quota_max": 2, "quota_renewal_calendar": "hour", "quota_renewal_zone": "Asia/Kolkata"}
+		g := newTraffic(t, with, object{"hourly": merge(by, object{"name": "hourly", "access_rights": accessTo("one")})}, apiDef("one", "http://"+up, false))
+		key := g.newKey(object{"apply_policies": []string{"hourly"}})
+		kolkata := time.FixedZone("", 5*3600+1800)
+		end := func() int64 {
+			return time.Now().In(kolkata).Add(1800 * time.Second).Truncate(time.Hour).Add(1800 * time.Second).Unix()
+		}
+		reset := func() int64 {
+			t.Helper()
+			got := call(t, "GET", g.traffic+"/one/a", nil, "Authorization", key)
+			at, err := strconv.ParseInt(got.header.Get("X-RateLimit-Reset"), 10, 64)
+			if err != nil {
+				t.Fatalf("%s, X-RateLimit-Reset: %v", got, err)
+			}
+			return at
+		}
+		if want := end(); reset() != want {
+			t.Errorf("it renews at %d, want %d", reset(), want)
+		}
+		g.want("200 403", 2, "GET", "/one/a", "Authorization", key)
+		if g.stop() != 0 {
+			t.Fatal("it did not stop well")
+		}
+		g.startReady()
+		g.want("403", 1, "GET", "/one/a", "Authorization", key)
+		if want := end(); reset() != want {
+			t.Errorf("after a restart it renews at %d, want %d", reset(), want)
+		}
+	})
+}
+
+func merge(all ...object) object {
+	into := object{}
+	for _, one := range all {
+		for name, v := range one {
+			into[name] = v
+		}
+	}
+	return into
+}
+
+// A policy on trial refuses nothing, and says what it would have refused.
+func TestPoliciesOnTrialRefuseNothing(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, with settings) {
+		_, up := newScripted(t, noContent)
+		rights := accessTo("one")
+		rights["one"].(object)["allowed_urls"] = []object{{"url": "^/good", "methods": []string{"GET"}}}
+		policies := object{
+			"trial": object{"name": "trial", "enforcement": "measure", "rate": 4, "per": 3600, "quota_max": 3, "quota_renewal_rate": 3600, "access_rights": rights},
+			"base":  object{"name": "base", "partitions": object{"acl": true, "rate_limit": true}, "rate": 6, "per": 3600, "access_rights": accessTo("one")},
+			"more":  object{"name": "more", "enforcement": "measure", "partitions": object{"quota": true, "acl": true}, "quota_max": 1, "quota_renewal_rate": 3600, "access_rights": accessTo("one", "two")},
+		}
+		g := newTraffic(t, with, policies, apiDef("one", "http://"+up, false), apiDef("two", "http://"+up, false))
+		alone := g.newKey(object{"apply_policies": []string{"trial"}})
+		g.want("200 200 200 200 200 200", 6, "GET", "/one/good", "Authorization", alone)
+		g.want("200", 1, "GET", "/one/bad", "Authorization", alone)
+		g.want("200", 1, "GET", "/two/any", "Authorization", alone)
+		// Beside one that enforces, that one holds where it says something.
+		beside := g.newKey(object{"apply_policies": []string{"base", "more"}})
+		g.want("200 200 200 200 200 200 429", 7, "GET", "/one/a", "Authorization", beside)
+		g.want("403", 1, "GET", "/two/a", "Authorization", beside)
+
+		metrics := call(t, "GET", g.telemetry+"/metrics", nil).body
+		for _, want := range []string{
+			`sluice_would_refuse_total{api="one",policy="trial",reason="quota_exceeded"} 4`,
+			`sluice_would_refuse_total{api="one",policy="trial",reason="rate_limit"} 3`,
+			`sluice_would_refuse_total{api="one",policy="trial",reason="url_denied"} 1`,
+			`sluice_would_refuse_total{api="two",policy="trial",reason="access_denied"} 1`,
+			`sluice_would_refuse_total{api="one",policy="more",reason="quota_exceeded"} 5`,
+		} {
+			if !strings.Contains(metrics, want+"\n") {
+				t.Errorf("metrics lack %s", want)
+			}
+		}
+		if t.Failed() {
+			for line := range strings.Lines(metrics) {
+				if strings.HasPrefix(line, "sluice_would") {
+					t.Log(line)
+				}
+			}
+		}
+		if log := g.logged(); !strings.Contains(log, `"would":[{"reason":"url_denied","policy":"trial"},{"reason":"rate_limit","policy":"trial"},{"reason":"quota_exceeded","policy":"trial"}]`) {
+			t.Errorf("the access log does not tell of the trial:\n%s", log)
+		}
+	})
+}
+
+// Each share of a quota that is to be told is told once, over all gateways.
+func TestSharesOfQuotasAreToldOnce(t *testing.T) {
+	t.Parallel()
+	store := testenv.Valkey(t)
+	_, up := newScripted(t, noContent)
+	api := apiDef("one", "http://"+up, false)
+	api["org_id"] = "acme"
+	with := settings{
+		"valkey.url": "redis://" + store.Addr, "valkey.timeout": "5s", "log.format": "json", "enforce_org_quotas": "true",
+		"monitor.enable_trigger_monitors": "true", "monitor.global_trigger_limit": "80", "monitor.monitor_org_keys": "true",
+	}
+	first, second := newTraffic(t, with, nil, api), newTraffic(t, with, nil, api)
+	first.org("POST", "acme", object{"quota_max": 1000, "quota_renewal_rate": 3600, "monitor": object{"trigger_limits": []int{1}}})
+	key := first.newKey(object{
+		"org_id": "acme", "quota_max": 20, "quota_renewal_rate": 3600,
+		"monitor": object{"trigger_limits": []int{50}}, "access_rights": accessTo("one"),
+	})
+	var all sync.WaitGroup
+	for _, g := range []*traffic{first, second} {
+		for range 4 {
+			all.Go(func() {
+				for range 4 {
+					if _, err := send("GET", g.traffic+"/one/a", nil, "Authorization", key); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	told := func() int {
+		return strings.Count(first.run.stderr.String()+second.run.stderr.String(), `"TriggerExceeded"`)
+	}
+	eventually(t, "50 % and 80 % of the key, and 1 % of the organisation", func() error {
+		if n := told(); n < 3 {
+			return fmt.Errorf("%d are told", n)
+		}
+		return nil
+	})
+	first.stop()
+	second.stop()
+	if n := told(); n != 3 {
+		t.Errorf("%d thresholds were told, want 3", n)
+	}
+}
