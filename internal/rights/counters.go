@@ -32,11 +32,23 @@ func RateOf(key string, calls, per float64) counter.Limit {
 	}
 }
 
-// EndpointLimit returns the limit under which calls of a key to one of the API's
-// Endpoints are counted, beside the key's rate.
-func (a *Access) EndpointLimit(n counter.Naming, subject string, e *EndpointRate) counter.Limit {
-	scope := a.API + ":" + e.Method + ":" + e.Path // no id has a colon in it
-	return RateOf(n.Rate(scope, subject, a.stamp), e.Rate.Calls, e.Rate.Per)
+// EndpointNames name the counters of one key for single calls of an API.
+type EndpointNames struct {
+	naming              counter.Naming
+	api, subject, stamp string
+}
+
+// EndpointNames returns the names for a key, subject being its hash. An update of
+// the key starts fresh counters.
+func (a *Access) EndpointNames(n counter.Naming, subject string) EndpointNames {
+	return EndpointNames{naming: n, api: a.API, subject: subject, stamp: a.stamp}
+}
+
+// Limit returns the limit under which calls to one of the API's Endpoints are
+// counted, beside the key's rate.
+func (n EndpointNames) Limit(e *EndpointRate) counter.Limit {
+	scope := n.api + ":" + e.Method + ":" + e.Path // no id has a colon in it
+	return RateOf(n.naming.Rate(scope, n.subject, n.stamp), e.Rate.Calls, e.Rate.Per)
 }
 
 // QuotaLimit returns the limit under which calls of a key to the API are counted

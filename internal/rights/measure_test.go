@@ -99,7 +99,7 @@ func TestEndpointsAreCountedForTheKeyAndApart(t *testing.T) {
 	if len(a.Endpoints) != 2 {
 		t.Fatalf("%+v", a.Endpoints)
 	}
-	got := a.EndpointLimit(counter.Naming{Tagged: true}, "k", &a.Endpoints[1])
+	got := a.EndpointNames(counter.Naming{Tagged: true}, "k").Limit(&a.Endpoints[1])
 	want := counter.Limit{Key: "rate-x:POST:/a-{k}-7", Kind: counter.Rate, Max: 1, Period: time.Minute}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
