@@ -17,6 +17,7 @@ type decoder struct {
 	pos    int
 	path   []step
 	faults []Fault
+	short  []reflect.Value // texts that gather puts into one block
 }
 
 // A step is one part of a path: a member, an element by name or by position.
@@ -41,7 +42,50 @@ func Decode[T any](data []byte, into *T) []Fault {
 	d := &decoder{data: data}
 	d.space()
 	d.value(reflect.ValueOf(into).Elem())
+	d.gather()
 	return d.faults
+}
+
+// shortText is the longest text, in bytes, that shares a block with others: who
+// holds on to one of them holds on to all.
+const shortText = 128
+
+// text sets a string. Those that stay where they are, which elements of maps and
+// arrays do not, are gathered.
+func (d *decoder) text(v reflect.Value, s string) {
+	v.SetString(s)
+	if len(s) == 0 || len(s) > shortText {
+		return
+	}
+	for _, above := range d.path {
+		if above.kind != stepMember {
+			return
+		}
+	}
+	d.short = append(d.short, v)
+}
+
+// gather puts short texts into one block: where there are very many objects, each
+// text of its own costs a collection of garbage as much as a whole object does.
+func (d *decoder) gather() {
+	if len(d.short) < 2 {
+		return
+	}
+	var block strings.Builder
+	size := 0
+	for _, v := range d.short {
+		size += v.Len()
+	}
+	block.Grow(size)
+	for _, v := range d.short {
+		block.WriteString(v.String())
+	}
+	rest := block.String()
+	for _, v := range d.short {
+		n := v.Len()
+		v.SetString(rest[:n])
+		rest = rest[n:]
+	}
 }
 
 // addf notes a fault where the decoder stands.
@@ -127,7 +171,7 @@ func (d *decoder) value(v reflect.Value) {
 			d.refuse("a string")
 			return
 		}
-		v.SetString(Unquote(d.raw()))
+		d.text(v, Unquote(d.raw()))
 	case reflect.Bool:
 		if c != 't' && c != 'f' {
 			d.refuse("true or false")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 type parent struct {
@@ -36,6 +37,39 @@ func TestNothingOfAnObjectIsLost(t *testing.T) {
 	}
 	if p.Unknown.Len() != 1 || string(p.Unknown.Get("x")) != `{"z":1.0}` || p.Unknown.Get("name") != nil {
 		t.Errorf("unknown members are %v", p.Unknown)
+	}
+}
+
+// Short texts of an object lie in one block, those of its elements and long ones
+// on their own; all say what was written.
+func TestShortTextsShareABlock(t *testing.T) {
+	type texts struct {
+		A     string              `json:"a"`
+		B     string              `json:"b"`
+		Long  string              `json:"long"`
+		Child *struct{ C string } `json:"child"`
+		Inner struct {
+			D string `json:"d"`
+		} `json:"inner"`
+		List []struct {
+			E string `json:"e"`
+		} `json:"list"`
+		Map map[string]struct {
+			F string `json:"f"`
+		} `json:"map"`
+	}
+	long := strings.Repeat("l", shortText+1)
+	in := `{"a":"a\u00e9","b":"","long":"` + long + `","inner":{"d":"dd"},"list":[{"e":"e0"},{"e":"e1"},{"e":"e2"}],"map":{"x":{"f":"f"}}}`
+	var got texts
+	if faults := Decode([]byte(in), &got); faults != nil {
+		t.Fatal(faults)
+	}
+	if got.A != "aé" || got.B != "" || got.Long != long || got.Inner.D != "dd" || got.List[0].E+got.List[1].E+got.List[2].E != "e0e1e2" || got.Map["x"].F != "f" {
+		t.Errorf("read %+v", got)
+	}
+	a, d := unsafe.StringData(got.A), unsafe.StringData(got.Inner.D)
+	if unsafe.Pointer(d) != unsafe.Add(unsafe.Pointer(a), len(got.A)) {
+		t.Error("two short texts do not lie side by side")
 	}
 }
 
