@@ -1,0 +1,255 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/valyala/fasthttp"
+)
+
+// moody is an upstream that answers as it is told, and counts.
+type moody struct {
+	url    string
+	status atomic.Int64 // of calls
+	health atomic.Int64 // of /health
+	delay  atomic.Int64 // nanoseconds before an answer
+	calls  atomic.Int64 // those of /health left out
+	checks atomic.Int64
+}
+
+func newMoody(t testing.TB) *moody {
+	m := &moody{}
+	m.status.Store(200)
+	m.health.Store(200)
+	m.url = "http://" + testenv.Origin(t, func(ctx *fasthttp.RequestCtx) {
+		if string(ctx.Path()) == "/health" {
+			m.checks.Add(1)
+			ctx.SetStatusCode(int(m.health.Load()))
+			return
+		}
+		m.calls.Add(1)
+		if d := time.Duration(m.delay.Load()); d > 0 {
+			<-time.After(d)
+		}
+		ctx.SetStatusCode(int(m.status.Load()))
+		ctx.SetBodyString(m.url)
+	})
+	return m
+}
+
+// balanced is a definition whose calls are spread over targets; more is added to
+// its proxy part.
+func balanced(id string, targets []any, more object) object {
+	api := apiDef(id, "http://127.0.0.1:1", true)
+	proxy := api["proxy"].(object)
+	proxy["enable_load_balancing"], proxy["target_list"] = true, targets
+	for name, value := range more {
+		proxy[name] = value
+	}
+	return api
+}
+
+// gets makes n calls and counts their statuses.
+func (g *traffic) gets(n int, path string) map[int]int {
+	g.t.Helper()
+	statuses := make(map[int]int)
+	for range n {
+		statuses[call(g.t, http.MethodGet, g.traffic+path, nil).status]++
+	}
+	return statuses
+}
+
+func TestCallsAreSpreadOverTargetsByWeight(t *testing.T) {
+	t.Parallel()
+	a, b := newMoody(t), newMoody(t)
+	g := newTraffic(t, nil, nil,
+		balanced("weighted", []any{object{"url": a.url, "weight": 3}, object{"url": b.url, "weight": 1}}, nil),
+		balanced("classic", []any{a.url, b.url, b.url}, nil),
+	)
+	if got := g.gets(100, "/weighted/x"); got[200] != 100 || a.calls.Swap(0) != 75 || b.calls.Swap(0) != 25 {
+		t.Errorf("3 to 1: %v", got)
+	}
+	if got := g.gets(99, "/classic/x"); got[200] != 99 || a.calls.Load() != 33 || b.calls.Load() != 66 {
+		t.Errorf("1 to 2: %v, %d, %d", got, a.calls.Load(), b.calls.Load())
+	}
+	if got := call(t, "GET", g.telemetry+"/metrics", nil); !strings.Contains(got.body, fmt.Sprintf("sluice_target_up{api=\"weighted\",target=%q} 1", a.url)) {
+		t.Errorf("metrics: %s", got.body)
+	}
+}
+
+func TestATargetThatIsAwayCostsNoCall(t *testing.T) {
+	t.Parallel()
+	a, dead := newMoody(t), deadAddress(t)
+	g := newTraffic(t, nil, nil, balanced("half", []any{a.url, dead}, object{"ejection": object{"failures": 3, "seconds": 60}}))
+	if got := g.gets(40, "/half/x"); got[200] != 40 {
+		t.Errorf("statuses %v", got)
+	}
+	// Nothing of a call was sent, so that one that must not be repeated goes on too.
+	if got := call(t, "POST", g.traffic+"/half/x", object{}); got.status != 200 {
+		t.Errorf("POST: %s", got)
+	}
+	metrics := call(t, "GET", g.telemetry+"/metrics", nil).body
+	for _, want := range []string{
+		fmt.Sprintf("sluice_target_up{api=\"half\",target=%q} 0", dead),
+		fmt.Sprintf("sluice_target_ejections_total{api=\"half\",target=%q} 1", dead),
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("%s is not in the metrics", want)
+		}
+	}
+	if got := call(t, "GET", g.control+"/hello", nil); !strings.Contains(got.body, "1 of 2 targets that are looked after are called") || !strings.Contains(got.body, `"warn"`) {
+		t.Errorf("/hello: %s", got)
+	}
+	g.awaitLog("HostDown")
+}
+
+func TestATargetThatFailsIsLeftOutUntilItRecovers(t *testing.T) {
+	t.Parallel()
+	a, b := newMoody(t), newMoody(t)
+	b.status.Store(503)
+	g := newTraffic(t, nil, nil, balanced("flaky", []any{a.url, b.url}, object{"ejection": object{"failures": 3, "seconds": 0.5}}))
+	if got := g.gets(20, "/flaky/x"); got[503] < 3 || got[503] > 5 {
+		t.Errorf("statuses %v", got)
+	}
+	b.status.Store(200)
+	b.calls.Store(0)
+	eventually(t, "the target is called again", func() error {
+		if g.gets(2, "/flaky/x"); b.calls.Load() == 0 {
+			return fmt.Errorf("no call yet")
+		}
+		return nil
+	})
+	if got := g.gets(20, "/flaky/x"); got[200] != 20 {
+		t.Errorf("statuses %v", got)
+	}
+	g.awaitLog("HostUp")
+}
+
+func TestTheOnlyTargetLeftIsCalledHoweverItFails(t *testing.T) {
+	t.Parallel()
+	a, b := newMoody(t), newMoody(t)
+	a.status.Store(500)
+	b.status.Store(502)
+	g := newTraffic(t, nil, nil, balanced("bad", []any{a.url, b.url}, object{"ejection": object{"failures": 2, "seconds": 60}}))
+	if got := g.gets(30, "/bad/x"); got[500]+got[502] != 30 {
+		t.Errorf("statuses %v", got)
+	}
+}
+
+func TestHealthChecksDecideOnTargets(t *testing.T) {
+	t.Parallel()
+	a, b := newMoody(t), newMoody(t)
+	b.health.Store(500)
+	check := object{"path": "/health", "interval": 0.1, "timeout": 0.1, "healthy": 1, "unhealthy": 2, "expected": []int{200}}
+	g := newTraffic(t, nil, nil, balanced("checked", []any{a.url, b.url}, object{"health_check": check}))
+	g.awaitLog("HostDown")
+	b.calls.Store(0)
+	if got := g.gets(20, "/checked/x"); got[200] != 20 || b.calls.Load() != 0 {
+		t.Errorf("statuses %v, %d calls", got, b.calls.Load())
+	}
+	b.health.Store(200)
+	g.awaitLog("HostUp")
+	if got := g.gets(20, "/checked/x"); got[200] != 20 || b.calls.Load() != 10 {
+		t.Errorf("statuses %v, %d calls", got, b.calls.Load())
+	}
+}
+
+func TestUptimeTestsRaiseEventsForAnyAddress(t *testing.T) {
+	t.Parallel()
+	a, other := newMoody(t), newMoody(t)
+	api := apiDef("watched", a.url, true)
+	api["uptime_tests"] = object{"check_list": []any{object{"url": other.url + "/health", "interval": 0.1, "unhealthy": 1, "healthy": 1, "timeout": "50ms"}}}
+	g := newTraffic(t, nil, nil, api)
+	eventually(t, "a check", func() error {
+		if other.checks.Load() == 0 {
+			return fmt.Errorf("none yet")
+		}
+		return nil
+	})
+	other.health.Store(500)
+	g.awaitLog("HostDown")
+	if got := g.gets(5, "/watched/x"); got[200] != 5 {
+		t.Errorf("statuses %v", got)
+	}
+	other.health.Store(200)
+	g.awaitLog("HostUp")
+}
+
+const textBreaker = "Service temporarily unavailable."
+
+func TestABreakerRefusesCallsOfItsPathUntilTheUpstreamRecovers(t *testing.T) {
+	t.Parallel()
+	up := newMoody(t)
+	api := apiDef("fragile", up.url, true)
+	api["version_data"] = object{"not_versioned": true, "versions": object{"Default": object{
+		"name": "Default", "use_extended_paths": true,
+		"extended_paths": object{"circuit_breakers": []any{
+			object{"path": "/a", "method": "GET", "threshold_percent": 0.5, "samples": 5, "return_to_service_after": 1},
+		}},
+	}}}
+	g := newTraffic(t, nil, nil, api)
+	up.status.Store(500)
+	if got := g.gets(10, "/fragile/a"); got[500] != 5 || got[503] != 5 {
+		t.Errorf("statuses %v", got)
+	}
+	got := call(t, "GET", g.traffic+"/fragile/a/b", nil)
+	if got.status != 503 || got.body != errorBody(textBreaker) || got.reason() != "breaker_open" || got.header.Get("Retry-After") != "1" {
+		t.Errorf("refused: %s %v", got, got.header)
+	}
+	if got := g.gets(3, "/fragile/other"); got[500] != 3 {
+		t.Errorf("another path: %v", got)
+	}
+	if metrics := call(t, "GET", g.telemetry+"/metrics", nil).body; !strings.Contains(metrics, `sluice_breaker_open{api="fragile",path="/a"} 1`) {
+		t.Error("the metrics do not tell that it is open")
+	}
+	g.awaitLog("BreakerTripped")
+	up.status.Store(200)
+	eventually(t, "calls pass again", func() error {
+		if got := call(t, "GET", g.traffic+"/fragile/a", nil); got.status != 200 {
+			return fmt.Errorf("%s", got)
+		}
+		return nil
+	})
+	g.awaitLog("BreakerReset")
+}
+
+func TestABreakerOfTheWholeAPI(t *testing.T) {
+	t.Parallel()
+	api := apiDef("all", deadAddress(t), true)
+	api["proxy"].(object)["circuit_breaker"] = object{"threshold_percent": 1, "samples": 4, "return_to_service_after": 60}
+	g := newTraffic(t, nil, nil, api)
+	if got := g.gets(4, "/all/a"); got[502] != 4 {
+		t.Errorf("statuses %v", got)
+	}
+	if got := g.gets(4, "/all/b"); got[503] != 4 {
+		t.Errorf("statuses %v", got)
+	}
+}
+
+func TestAPathHasATimeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	up := newMoody(t)
+	api := apiDef("timed", up.url, true)
+	api["version_data"] = object{"not_versioned": true, "versions": object{"Default": object{
+		"name": "Default", "use_extended_paths": true,
+		"extended_paths": object{"hard_timeouts": []any{object{"path": "/slow", "method": "GET", "timeout": 0.2}}},
+	}}}
+	g := newTraffic(t, nil, nil, api)
+	up.delay.Store(int64(700 * time.Millisecond))
+	start := time.Now()
+	got := call(t, "GET", g.traffic+"/timed/slow", nil)
+	if took := time.Since(start); got.status != 504 || got.body != errorBody("Upstream service reached hard timeout.") || took > 600*time.Millisecond {
+		t.Errorf("after %v: %s", took, got)
+	}
+	if got := call(t, "GET", g.traffic+"/timed/other", nil); got.status != 200 {
+		t.Errorf("another path: %s", got)
+	}
+	if got := call(t, "POST", g.traffic+"/timed/slow", object{}); got.status != 200 {
+		t.Errorf("another method: %s", got)
+	}
+}
