@@ -10,6 +10,7 @@ import (
 // leaves its metrics out. They must be safe for concurrent use.
 type Sources struct {
 	Clients       func() Clients
+	TLS           func() TLS // nil: it is not spoken
 	Upstreams     func() Upstreams
 	Targets       func() []Target  // of APIs that have several, or have them checked
 	Breakers      func() []Breaker // of APIs that have some
@@ -30,6 +31,9 @@ type Clients struct {
 	Open    int
 	Refused uint64 // turned away by a limit
 	Panics  uint64 // requests that ended in a fault of the gateway's
+
+	Handshakes       int    // of TLS that are being made
+	FailedHandshakes uint64 // that came to nothing
 }
 
 // Upstreams are the connections to upstreams.
@@ -128,6 +132,9 @@ func (c *sourceCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range sourceMetrics {
 		ch <- d
 	}
+	for _, d := range tlsMetrics {
+		ch <- d
+	}
 	for _, d := range answerMetrics {
 		ch <- d
 	}
@@ -141,6 +148,10 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- gauge(clientConns, float64(v.Open))
 		ch <- total(clientRefused, v.Refused)
 		ch <- total(panicsTotal, v.Panics)
+		if s.TLS != nil {
+			v.collectTLS(ch)
+			s.TLS().collect(ch)
+		}
 	}
 	if s.Upstreams != nil {
 		v := s.Upstreams()

@@ -122,6 +122,9 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		return nil, err
 	}
 	deps.Explain = explainer
+	if deps.MasterKey, err = masterKey(p.cfg); err != nil {
+		return nil, err
+	}
 	hasher, err := newHasher(p.cfg.Keys)
 	if err != nil {
 		return nil, err
@@ -138,6 +141,19 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		return nil, errors.Join(err, m.stop(time.Second))
 	}
 	return m, nil
+}
+
+// masterKey returns the key that seals secrets in the database: the configured
+// one, or one of its own that the admin keeps.
+func masterKey(cfg *config.Config) (secret.Key, error) {
+	if !cfg.Admin.MasterKey.Empty() {
+		return secret.ParseKey(cfg.Admin.MasterKey)
+	}
+	key, _, err := secret.KeepKey(filepath.Join(cfg.DataDir, "master.key"))
+	if err != nil {
+		return secret.Key{}, fmt.Errorf("admin.master_key: %w", err)
+	}
+	return key, nil
 }
 
 // bootstrap makes the first admin. The key is on disk before the database knows

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,13 +81,18 @@ type node struct {
 	live    *live
 	control *control.API // nil: no secret
 	sender  *webhook.Sender
+	secure  *secure
 
-	traffic, controlLn, telemetryLn net.Listener
+	traffic, controlLn, telemetryLn net.Listener   // nil: none
 	side                            []*wire.Server // control and telemetry
 }
 
 func newNode(p nodeParts) (*node, error) {
 	n := &node{nodeParts: p, live: &live{}, usage: usage.New()}
+	var err error
+	if n.secure, err = newSecure(p); err != nil {
+		return nil, err
+	}
 	backend, err := n.connect()
 	if err != nil {
 		return nil, err
@@ -102,7 +108,7 @@ func newNode(p nodeParts) (*node, error) {
 	} else if n.control, err = n.newControl(backend); err != nil {
 		return nil, err
 	}
-	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source, usage: n.usage, sender: n.sender}
+	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source, usage: n.usage, sender: n.sender, secure: n.secure}
 	switch {
 	case n.control == nil:
 	case p.cfg.Gateway.ControlListen == "":
@@ -135,7 +141,7 @@ func (n *node) connect() (b backend, err error) {
 		host = "gateway"
 	}
 	src, err := source.NewAdmin(source.AdminOptions{
-		URL: n.adminURL, Token: n.token, Transport: n.admin, Gateway: host + n.cfg.Gateway.Listen,
+		URL: n.adminURL, Token: n.token, Transport: n.admin, Gateway: host + cmp.Or(n.cfg.Gateway.Listen, n.cfg.Gateway.TLS.Listen),
 		Group: n.cfg.Gateway.Group, Version: Version(), StateDir: n.cfg.DataDir, CPU: n.cfg.Gateway.ReloadCPU, Log: n.log,
 	})
 	if err != nil {
@@ -146,6 +152,7 @@ func (n *node) connect() (b backend, err error) {
 	if err != nil {
 		return b, err
 	}
+	n.secure.manage = a.Certificates()
 	return backend{a, a, a, a}, nil
 }
 
@@ -183,7 +190,7 @@ func (n *node) newControl(b backend) (*control.API, error) {
 	}
 	return control.New(control.Deps{
 		Secret: n.secret, Live: n.live, Definitions: b.definitions, Keys: b.keys, Reloader: b.reloader, Group: b.group,
-		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Usage: n.usage, Answers: keptAnswers{n}, Explain: liveExplainer{n.live}, Events: n.events, Health: health, Version: Version(), Log: n.log,
+		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Certificates: n.secure.manage, Usage: n.usage, Answers: keptAnswers{n}, Explain: liveExplainer{n.live}, Events: n.events, Health: health, Version: Version(), Log: n.log,
 	})
 }
 
@@ -197,20 +204,47 @@ func (n *node) telemetry() fasthttp.RequestHandler {
 // listen opens every address, so that a port in use is told before anything
 // else happens.
 func (n *node) listen() (err error) {
-	if n.traffic, err = listen("gateway.listen", n.cfg.Gateway.Listen); err != nil {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.unlisten())
+		}
+	}()
+	if n.cfg.Gateway.Listen != "" {
+		if n.traffic, err = listen("gateway.listen", n.cfg.Gateway.Listen); err != nil {
+			return err
+		}
+	}
+	if err = n.secure.listen(); err != nil {
 		return err
 	}
 	if n.control != nil && n.cfg.Gateway.ControlListen != "" {
 		if n.controlLn, err = listen("gateway.control_listen", n.cfg.Gateway.ControlListen); err != nil {
-			return errors.Join(err, n.traffic.Close())
+			return err
 		}
 	}
 	if !n.inUp && n.cfg.Telemetry.Listen != "" {
-		if n.telemetryLn, err = listen("telemetry.listen", n.cfg.Telemetry.Listen); err != nil {
-			return errors.Join(err, n.traffic.Close())
+		n.telemetryLn, err = listen("telemetry.listen", n.cfg.Telemetry.Listen)
+	}
+	return err
+}
+
+// unlisten closes what listen opened.
+func (n *node) unlisten() error {
+	errs := []error{n.secure.close()}
+	for _, ln := range []net.Listener{n.traffic, n.controlLn, n.telemetryLn} {
+		if ln != nil {
+			errs = append(errs, ln.Close())
 		}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// url is where traffic goes, over TLS where there is nothing else.
+func (n *node) url() string {
+	if n.traffic != nil {
+		return urlOf(n.traffic)
+	}
+	return n.secure.url()
 }
 
 func listen(key, address string) (net.Listener, error) {
@@ -231,7 +265,12 @@ func (n *node) run(ctx context.Context, skipDrain <-chan struct{}, closeStores f
 	background := &tasks{fail: fail}
 	n.startWork(work, background)
 	serving := &tasks{fail: fail}
-	serving.start("traffic", func() error { return n.plane.serve(n.traffic) })
+	if n.traffic != nil {
+		serving.start("traffic", func() error { return n.plane.serve(n.traffic) })
+	}
+	if n.secure.ln != nil {
+		serving.start("traffic over TLS", func() error { return n.secure.serve(n.plane.gateway) })
+	}
 	n.serveSide(serving)
 
 	<-ctx.Done()
@@ -249,7 +288,8 @@ func (n *node) run(ctx context.Context, skipDrain <-chan struct{}, closeStores f
 }
 
 func (n *node) startWork(ctx context.Context, t *tasks) {
-	n.plane.run(ctx, t, n.source)
+	n.secure.run(ctx, t)
+	n.plane.run(ctx, t, n.secure.before(n.source))
 	t.start("events", func() error { n.tellOfEvents(ctx); return nil })
 	if n.control != nil {
 		t.start("gateway API", func() error { n.control.Run(ctx); return nil })
@@ -272,7 +312,7 @@ func (n *node) tellOfEvents(ctx context.Context) {
 	<-done
 }
 
-// onHangup reads files again and opens the access log anew at SIGHUP.
+// onHangup reads files again, those of certificates too, and opens the access log anew at SIGHUP.
 func (n *node) onHangup(ctx context.Context) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -285,6 +325,9 @@ func (n *node) onHangup(ctx context.Context) {
 		}
 		if n.plane.access != nil {
 			n.plane.access.Reopen()
+		}
+		if err := n.secure.reload(); err != nil {
+			n.log.Error("certificates at SIGHUP; those there were stay in use", "err", err)
 		}
 		if files, ok := n.source.(*source.Files); ok {
 			if err := files.Reload(ctx); err != nil {

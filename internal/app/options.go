@@ -21,7 +21,10 @@ func (n *node) banner(w io.Writer, counters string) {
 	if n.adminURL != "" {
 		from = "admin             " + n.adminURL
 	}
-	say(w, "configuration  %s\ncounters       %s\ngateway        %s\n", from, counters, urlOf(n.traffic))
+	say(w, "configuration  %s\ncounters       %s\ngateway        %s\n", from, counters, n.url())
+	if n.secure.ln != nil && n.traffic != nil {
+		say(w, "gateway, TLS   %s\n", n.secure.url())
+	}
 	if n.telemetryLn != nil {
 		say(w, "telemetry      %s/metrics\n", urlOf(n.telemetryLn))
 	}

@@ -59,6 +59,7 @@ type planeParts struct {
 	control fasthttp.RequestHandler // nil: not on the traffic port
 	origin  func() string           // where the configuration in force came from
 	usage   *usage.Usage            // where operations are counted
+	secure  *secure                 // nil: there are no certificates
 	sender  *webhook.Sender
 }
 
@@ -107,7 +108,7 @@ func (pl *plane) stages(p planeParts) gateway.Stages {
 	pl.calls = calls.New(calls.Options{Pools: pl.pools, Upstream: toUpstreams, Raise: p.events.Raise})
 	pl.newLimits(p)
 	pl.graphql = graphql.New(graphqlOptions(p, pl.limits))
-	return gateway.Stages{
+	stages := gateway.Stages{
 		Auth:     auth.New(pl.sessions, p.cfg.Keys.MinLength).WithPasswords(pl.passwords).WithTokens(pl.tokens),
 		Overload: pl.overload,
 		Access:   access.New(accessOptions(p)),
@@ -122,16 +123,22 @@ func (pl *plane) stages(p planeParts) gateway.Stages {
 		Versions: version.Options{Unanchored: g.PathLists == "unanchored"},
 		Meter:    pl.observer.NewMeter,
 	}
+	p.secure.stages(&stages)
+	return stages
 }
 
 func upstreamConfig(p planeParts) upstream.Config {
 	g, u := p.cfg.Gateway, p.cfg.Upstream
-	return upstream.Config{
+	conf := upstream.Config{
 		Trusted: g.TrustedProxies, DialTimeout: u.DialTimeout, ResponseTimeout: u.ResponseTimeout,
 		MaxConns: u.MaxConnsPerHost, MaxConnWait: u.MaxConnWait, MaxWaiting: u.MaxWaiting, IdleTimeout: u.IdleConnTimeout,
 		Retries: u.Retries, Upgrades: g.Websockets, TunnelIdle: g.WebsocketIdleTimeout,
 		CAFile: u.CAFile, PlainIO: !u.RawIO, Log: p.log,
 	}
+	if p.secure != nil {
+		conf.Certificates = p.secure.store
+	}
+	return conf
 }
 
 func graphqlOptions(p planeParts, limiter *limit.Limiter) graphql.Options {
@@ -169,8 +176,12 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 	s := observe.Sources{
 		Clients: func() observe.Clients {
 			now := pl.gateway.Connections()
-			return observe.Clients{Open: now.Open, Refused: now.Refused, Panics: now.Panics}
+			return observe.Clients{
+				Open: now.Open, Refused: now.Refused, Panics: now.Panics,
+				Handshakes: now.Handshakes, FailedHandshakes: now.FailedHandshakes,
+			}
 		},
+		TLS:       p.secure.metrics(),
 		Upstreams: func() observe.Upstreams { return observe.Upstreams(pl.pools.Stats()) },
 		Targets:   pl.targets,
 		Breakers:  pl.breakers,

@@ -202,14 +202,17 @@ func (u *allInOne) banner(w io.Writer) {
 		database = "embedded PostgreSQL " + u.database.Version() + ", " + filepath.Join(u.cfg.DataDir, "pg") + " (unix socket, no TCP port)"
 	}
 	say(w, "database       %s\ncounters       %s\n", database, u.stores.describe(u.cfg))
-	say(w, "gateway        %s\nadmin          %s\n", urlOf(u.node.traffic), urlOf(u.adminLn))
+	say(w, "gateway        %s\nadmin          %s\n", u.node.url(), urlOf(u.adminLn))
+	if u.node.secure.ln != nil && u.node.traffic != nil {
+		say(w, "gateway, TLS   %s\n", u.node.secure.url())
+	}
 	u.management.tellKey(w)
 	if u.stores.saver != nil {
 		say(w, "limits         one process; counters are kept in memory and saved every second (a crash forgets\n"+
 			"               at most that second); a second gateway would count separately: set valkey.url to share them\n")
 	}
 	if u.demo != nil {
-		u.demo.tell(w, urlOf(u.node.traffic))
+		u.demo.tell(w, u.node.url())
 	}
 }
 
