@@ -110,10 +110,10 @@ func (e *Edit[T]) lookup(domain string, segments []segment) *route[T] {
 	for i := 0; n != nil && i < len(segments); i++ {
 		n = e.child(n, &segments[i])
 	}
-	if n == nil {
+	if n == nil || n.weight < 0 {
 		return nil
 	}
-	return n.route
+	return &n.route
 }
 
 // root returns the node where a domain begins, as one's own.
@@ -203,7 +203,7 @@ func (e *Edit[T]) setChild(n *node[T], s *segment, to *node[T]) {
 
 // enter makes the way to the node of a listen path, and weighs it: the longest
 // path wins, where a parameter counts as its slash only.
-func (e *Edit[T]) enter(n *node[T], segments []segment, r *route[T]) {
+func (e *Edit[T]) enter(n *node[T], segments []segment, r route[T]) {
 	weight := 0
 	for i := range segments {
 		weight += 1 + len(segments[i].text)
@@ -225,7 +225,7 @@ func (e *Edit[T]) enter(n *node[T], segments []segment, r *route[T]) {
 // what stays of n, nil for nothing.
 func (e *Edit[T]) leave(n *node[T], segments []segment) *node[T] {
 	if len(segments) == 0 {
-		n.route, n.weight = nil, -1
+		n.route, n.weight = route[T]{}, -1
 	} else {
 		to := e.leave(e.mine(e.child(n, &segments[0])), segments[1:])
 		e.setChild(n, &segments[0], to)
@@ -234,7 +234,7 @@ func (e *Edit[T]) leave(n *node[T], segments []segment) *node[T] {
 	if edit := e.own[n]; edit != nil {
 		fixed = edit.Len()
 	}
-	if n.route == nil && fixed == 0 && len(n.patterned) == 0 && n.free == nil {
+	if n.weight < 0 && fixed == 0 && len(n.patterned) == 0 && n.free == nil {
 		return nil
 	}
 	if fixed <= weighed {
@@ -317,13 +317,17 @@ func compileExpression(text string) (*regexp.Regexp, error) {
 	return regexp.Compile(`\A(?:` + text + `)\z`)
 }
 
-func newRoute[T any](value T, segments []segment) *route[T] {
-	r := &route[T]{value: value, segments: len(segments)}
+func newRoute[T any](value T, segments []segment) route[T] {
+	r := route[T]{value: value, segments: len(segments)}
 	for i := range segments {
-		if segments[i].name != "" {
-			r.names = append(r.names, segments[i].name)
-			r.at = append(r.at, i)
+		if segments[i].name == "" {
+			continue
 		}
+		if r.parameters == nil {
+			r.parameters = new(parameters)
+		}
+		r.parameters.names = append(r.parameters.names, segments[i].name)
+		r.parameters.at = append(r.parameters.at, i)
 	}
 	return r
 }

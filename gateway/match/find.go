@@ -27,8 +27,8 @@ func (t *Tree[T]) Find(host, path []byte, params *Params) (value T, segments int
 	if r == nil {
 		return value, 0, false
 	}
-	if params != nil && len(r.names) > 0 {
-		params.fill(r.names, r.at, path)
+	if params != nil && r.parameters != nil {
+		params.fill(r.parameters.names, r.parameters.at, path)
 	}
 	return r.value, r.segments, true
 }
@@ -56,7 +56,7 @@ func (t *Tree[T]) search(host, path []byte) hit[T] {
 func (n *node[T]) search(path []byte, best hit[T]) hit[T] {
 	for {
 		if n.weight > best.weight {
-			best = hit[T]{route: n.route, weight: n.weight}
+			best = hit[T]{route: &n.route, weight: n.weight}
 		}
 		if n.heaviest <= best.weight || len(path) < 2 {
 			return best

@@ -93,6 +93,9 @@ func parseSegment(part string) (segment, error) {
 	if err != nil {
 		return segment{}, err
 	}
+	if string(decoded[1:]) == part {
+		return segment{text: part}, nil // which is there already
+	}
 	return segment{text: string(decoded[1:])}, nil
 }
 

@@ -52,21 +52,27 @@ type restriction struct {
 
 // A route is an entry that was accepted.
 type route[T any] struct {
-	value    T
-	segments int      // of its listen path
-	names    []string // of its parameters, from the left
-	at       []int    // which segments those are
+	value      T
+	segments   int         // of its listen path
+	parameters *parameters // of its listen path, or nil
 }
 
-// A node stands for the listen paths that begin alike.
+// parameters are those of a listen path.
+type parameters struct {
+	names []string // from the left
+	at    []int    // which segments those are
+}
+
+// A node stands for the listen paths that begin alike. There are as many as APIs:
+// it is one object, and small.
 type node[T any] struct {
 	fixed     *frozen.Map[*node[T]] // by segment text; nil: none
 	patterned []patterned[T]        // parameters with an expression, in order of its text
 	free      *node[T]              // a parameter that takes anything
 
-	route    *route[T] // of the listen path that ends here, or nil
-	weight   int       // of that listen path, or -1
-	heaviest int       // at least the weight in this node and below it
+	route    route[T] // of the listen path that ends here
+	weight   int      // of that listen path; -1 when none ends here
+	heaviest int      // at least the weight in this node and below it
 }
 
 type patterned[T any] struct {
