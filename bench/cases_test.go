@@ -43,6 +43,10 @@ var requests = []request{
 	{name: "token, headers of an answer", path: "/answer/some/path", key: "plain", status: 200},
 	{name: "token, CORS", path: "/cors/some/path", key: "plain", header: []string{"Origin: https://app.example"}, status: 200},
 	{name: "token, allowed address", path: "/addresses/some/path", key: "plain", status: 200},
+	{name: "token, several targets", path: "/balanced/some/path", key: "plain", status: 200},
+	{name: "token, circuit breaker", path: "/guarded/some/path", key: "plain", status: 200},
+	{name: "token, time of a path", path: "/timed/some/path", key: "plain", status: 200},
+	{name: "token, kept answer", path: "/cached/some/path?a=b", key: "plain", status: 200},
 	{name: "token, rewritten URL", path: "/rewrite/users/17", key: "plain", status: 200},
 
 	{name: "GraphQL, keyless", path: "/opengraph/", body: query, status: 200},
@@ -109,6 +113,19 @@ var transformed = map[string]func(*definition.API){
 	)}),
 	"cors": func(a *definition.API) {
 		a.CORS = json.RawMessage(`{"enable": true, "allowed_origins": ["https://app.example"], "allowed_methods": ["PUT"], "allow_credentials": true}`)
+	},
+	"balanced": func(a *definition.API) {
+		a.Proxy.EnableLoadBalancing = true
+		a.Proxy.TargetList = json.RawMessage(`[{"url": "` + a.Proxy.TargetURL + `", "weight": 3}, "` + a.Proxy.TargetURL + `/b"]`)
+	},
+	"guarded": func(a *definition.API) {
+		a.Proxy.CircuitBreaker = json.RawMessage(`{"threshold_percent": 0.5, "samples": 100}`)
+	},
+	"timed": version(definition.Version{UseExtendedPaths: true, ExtendedPaths: json.RawMessage(
+		`{"hard_timeouts": [{"path": "/some", "method": "GET", "timeout": 20}]}`,
+	)}),
+	"cached": func(a *definition.API) {
+		a.CacheOptions = json.RawMessage(`{"enable_cache": true, "cache_timeout": 3600, "cache_all_safe_requests": true}`)
 	},
 	"addresses": func(a *definition.API) { a.EnableIPAllowList, a.AllowedIPs = true, []string{"0.0.0.0/0", "::/0"} },
 }

@@ -17,12 +17,14 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
+	"github.com/sluicegate/sluice/gateway/cache"
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/overload"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/gateway/upstream/calls"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/credential"
@@ -103,6 +105,8 @@ func newWorld(tb testing.TB, s settings) *world {
 			Limit:    limiter,
 			Headers:  limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}),
 			Pools:    pools, Upstream: upstreamConfig(trusted), Meter: observer.NewMeter,
+			Calls: calls.New(calls.Options{Pools: pools, Upstream: upstreamConfig(trusted), Raise: bus.Raise}),
+			Cache: cache.New(cache.Options{MaxBytes: 64 << 20, MaxBody: 64 << 10, Patience: time.Second}),
 		},
 		Observe: observer, Log: log,
 	})
