@@ -20,12 +20,13 @@ type Headers struct {
 
 // A line is a header that is added.
 type line struct {
-	name   string // canonical
-	prefix string // the line up to the value
+	name   string   // canonical
+	names  []string // name alone
+	prefix string   // the line up to the value
 	value  *Template
 
-	gives bool // way to the client's own
-	takes bool // the place of the client's own
+	gives bool // way to the client's own, and to what the version's rules set
+	takes bool // the place of both
 	alone bool // the gateway's own line of that name must not be beside it
 }
 
@@ -81,7 +82,7 @@ func (c *headerCompiler) rewrites(rules map[string]*definition.GraphQLHeaderRewr
 			c.out.keep = append(c.out.keep, condition{name, value})
 			continue
 		}
-		c.out.lines = append(c.out.lines, line{name: name, prefix: name + ": ", value: value, takes: true})
+		c.out.lines = append(c.out.lines, line{name: name, names: []string{name}, prefix: name + ": ", value: value, takes: true})
 	}
 	return nil
 }
@@ -100,7 +101,7 @@ func (c *headerCompiler) requests(headers map[string]string) error {
 			continue
 		}
 		c.out.lines = append(c.out.lines, line{
-			name: name, prefix: name + ": ", value: value, gives: c.immutable, alone: isOwn(name),
+			name: name, names: []string{name}, prefix: name + ": ", value: value, gives: c.immutable, alone: isOwn(name),
 		})
 	}
 	return nil
@@ -141,9 +142,10 @@ func (l *line) apply(ex *pipeline.Exchange) {
 	switch {
 	case l.takes:
 		out.AlsoDrop(l.name)
+		out.Extra = pipeline.RemoveLines(out.Extra, l.names)
 	case l.gives || l.alone:
 		sent := isSent(ex, l.name)
-		if l.gives && sent {
+		if l.gives && (sent || pipeline.HasLine(out.Extra, l.names)) {
 			return
 		}
 		if l.alone && !(sent && l.name == "User-Agent") {

@@ -63,6 +63,29 @@ func TestHeaderRules(t *testing.T) {
 	}
 }
 
+func TestHeadersThatTheVersionSetsMeetThoseOfProxiedOperations(t *testing.T) {
+	proxy := &definition.GraphQLProxy{
+		RequestHeaders:        map[string]string{"X-Both": "ours", "X-New": "n"},
+		RequestHeadersRewrite: map[string]*definition.GraphQLHeaderRewrite{"X-Set": {Value: "r"}},
+	}
+	for immutable, want := range map[bool]string{
+		false: "x-both: version\r\nX-Set: version\r\nX-Both: ours\r\nX-New: n\r\n",
+		true:  "x-both: version\r\nX-Set: r\r\nX-New: n\r\n",
+	} {
+		proxy.Features = &definition.GraphQLProxyFeatures{UseImmutableHeaders: immutable}
+		h, err := CompileHeaders(&definition.API{GraphQL: &definition.GraphQL{Proxy: proxy}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ex := exchange(t, "GET / HTTP/1.1\r\nHost: a\r\nX-Both: theirs\r\n\r\n")
+		ex.Outgoing.Drop, ex.Outgoing.Extra = []string{"X-Both", "X-Set"}, []byte("x-both: version\r\nX-Set: version\r\n")
+		h.Apply(ex)
+		if got := string(ex.Outgoing.Extra); got != want {
+			t.Errorf("immutable %t: got %q, want %q", immutable, got, want)
+		}
+	}
+}
+
 func TestTheGatewaysAgentIsNotBesideAConfiguredOne(t *testing.T) {
 	h, err := CompileHeaders(&definition.API{GraphQL: &definition.GraphQL{Proxy: &definition.GraphQLProxy{RequestHeaders: map[string]string{"user-agent": "x"}}}})
 	if err != nil {
