@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
@@ -200,6 +201,8 @@ func (s *Stages) upstream(def *definition.API, version *definition.Version) (pip
 
 // make makes the stages that a definition asks for, and tells which these are.
 func (s *Stages) make(makers []stageMaker, def *definition.API, version *definition.Version) (stages []pipeline.Stage, made pipeline.Made, err error) {
+	var room [32]pipeline.Stage // what is kept, by as many APIs as there are, has no room to spare
+	stages = room[:0]
 	for i, m := range makers {
 		stage, err := m.compile(s, def, version)
 		if err != nil {
@@ -210,7 +213,10 @@ func (s *Stages) make(makers []stageMaker, def *definition.API, version *definit
 			made |= 1 << i
 		}
 	}
-	return stages, made, nil
+	if made == 0 {
+		return nil, 0, nil
+	}
+	return slices.Clone(stages), made, nil
 }
 
 // cors makes one of the stages that tell browsers which pages may call, or nil.
