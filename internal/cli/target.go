@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -72,7 +71,7 @@ func (t *target) local(cfg *config.Config) (c *client.Client, admin bool, err er
 		return c, true, inFlag("--server", err)
 	}
 	if t.server != "" {
-		return nil, false, fmt.Errorf("no access key for %s: set SLUICE_TOKEN", t.server)
+		return nil, false, &exitError{ExitUsage, "no access key for " + t.server + ": set SLUICE_TOKEN"}
 	}
 	secret := cfg.Secret.Reveal()
 	if secret == "" {
@@ -82,7 +81,7 @@ func (t *target) local(cfg *config.Config) (c *client.Client, admin bool, err er
 	case secret == "" && t.gateway == "":
 		return nil, false, &exitError{ExitUsage, errNoServer.Error()}
 	case secret == "":
-		return nil, false, fmt.Errorf("no secret for %s: set SLUICE_SECRET to the gateway's", t.gateway)
+		return nil, false, &exitError{ExitUsage, "no secret for " + t.gateway + ": set SLUICE_SECRET to the gateway's"}
 	case t.gateway == "" && cfg.Gateway.ControlListen != "":
 		t.gateway = urlOf(cfg.Gateway.ControlListen)
 	case t.gateway == "":

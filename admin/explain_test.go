@@ -1,0 +1,43 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// answers stands for what explains: it answers with what it is asked, or errs.
+type answers struct{ err error }
+
+func (a answers) Explain(_ context.Context, org string, description []byte) (any, error) {
+	return map[string]string{"asked": string(description), "org": org}, a.err
+}
+
+func TestRequestsAreExplained(t *testing.T) {
+	for _, c := range []struct {
+		err    error
+		status int
+		says   string
+	}{
+		{nil, 200, `"asked":"{\"url\":\"/x\"}"`},
+		{&definition.Problems{{Path: "url", Message: "names no host"}}, 400, "url: names no host"},
+		{fmt.Errorf("revision 9: %w", store.ErrNotFound), 404, "revision 9"},
+	} {
+		b := start(t, func(d *Deps) { d.Explain = answers{c.err} })
+		for _, key := range []string{b.viewer, b.editor, b.admin} {
+			b.call("POST", "/api/explain", key, `{"url":"/x"}`).want(c.status).says(c.says)
+		}
+		b.call("POST", "/api/explain", b.robot, `{"url":"/x"}`).want(403)
+		b.call("POST", "/api/explain", "", `{"url":"/x"}`).want(401)
+		b.call("POST", "/api/explain", b.viewer, ``).want(400)
+		own, other := b.call("POST", "/api/explain", b.admin, `{}`), b.call("POST", "/api/explain", b.other, `{}`)
+		if c.err == nil && own.text("org") == other.text("org") {
+			t.Error("two organisations are told apart by nothing")
+		}
+	}
+	b := start(t)
+	b.call("POST", "/api/explain", b.viewer, `{"url":"/x"}`).want(404).says("does not explain")
+}
