@@ -110,7 +110,7 @@ var rooms = []room{
 	{"gateway/upstream/breaker", with(kit), nil},
 	{"gateway/upstream/balance", with(kit, "gateway/upstream/health"), nil},
 	{"gateway/upstream/calls", with(kit, "gateway/upstream/...", "internal/guard"), nil},
-	{"gateway/cache", with(kit, "gateway/graphql/cache"), nil},
+	{"gateway/cache", with(kit, "gateway/graphql/cache", "gateway/upstream/field"), nil},
 	{"gateway/certs", []string{"gateway/wire", "gateway/pipeline", "gateway/source", "internal/certs", "internal/definition", "internal/secret"}, nil},
 	{"gateway/mutual", with(kit, "internal/certs"), nil},
 	{"gateway/subscription", nil, nil},
