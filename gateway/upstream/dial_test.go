@@ -61,7 +61,7 @@ func TestUpstreamIsRecorded(t *testing.T) {
 
 func TestFailuresAreLoggedOnceASecond(t *testing.T) {
 	var out bytes.Buffer
-	l := newFailureLog(slog.New(slog.NewTextHandler(&out, nil)), "shop", "127.0.0.1:1")
+	l := &failureLog{log: slog.New(slog.NewTextHandler(&out, nil)), api: "shop", address: "127.0.0.1:1"}
 	for range 3 {
 		l.report(rejectConnect.Reason, io.ErrUnexpectedEOF)
 	}

@@ -132,10 +132,6 @@ type failureLog struct {
 	unsaid  atomic.Int64 // failures since the last line
 }
 
-func newFailureLog(log *slog.Logger, api, address string) *failureLog {
-	return &failureLog{log: log, api: api, address: address}
-}
-
 // report writes at most one line a second.
 func (l *failureLog) report(reason pipeline.Reason, err error) {
 	if l.log == nil || reason == pipeline.ReasonClientGone {

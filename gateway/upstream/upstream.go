@@ -55,7 +55,7 @@ type forward struct {
 	pool    *pool
 	trusted []netip.Prefix
 	join    match.JoinOptions
-	log     *failureLog
+	log     failureLog
 
 	dialTimeout time.Duration
 	timeout     time.Duration // for the head of an answer
@@ -101,7 +101,7 @@ func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, er
 	f := &forward{
 		target: target, version: " HTTP/1.1\r\nHost: " + target.Host + "\r\n", pool: pools.get(key, id.Config), trusted: conf.Trusted,
 		join:        match.JoinOptions{DisableStripSlash: def.Proxy.DisableStripSlash},
-		log:         newFailureLog(conf.Log, def.ID, target.Address),
+		log:         failureLog{log: conf.Log, api: def.ID, address: target.Address},
 		dialTimeout: seconds(own.DialTimeout, conf.DialTimeout),
 		timeout:     seconds(own.ResponseTimeout, conf.ResponseTimeout),
 		retries:     conf.Retries,
