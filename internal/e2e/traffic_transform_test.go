@@ -128,3 +128,24 @@ func TestURLsAreRewritten(t *testing.T) {
 		}
 	}
 }
+
+func TestEachVersionHasRulesOfItsOwn(t *testing.T) {
+	t.Parallel()
+	up, address := newScripted(t, noContent)
+	def := apiDef("each", "http://"+address, true)
+	def["definition"] = object{"enabled": true, "location": "header", "key": "X-Version"}
+	def["version_data"] = object{"default_version": "one", "versions": object{
+		"one": object{"name": "one", "global_headers": object{"X-Of": "one"}, "global_response_headers": object{"X-From": "one"}},
+		"two": object{
+			"name": "two", "use_extended_paths": true,
+			"paths": object{}, "extended_paths": object{"url_rewrites": []object{{"path": "/", "match_pattern": "^/(.*)", "rewrite_to": "/two/$1"}}},
+		},
+	}}
+	g := asks{newTraffic(t, nil, nil, def), up}
+	answered, asked := g.ask(t, "GET /each/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	headRows(t, "one", asked, []string{"X-Of: one", "GET /x HTTP/1.1"}, nil)
+	headRows(t, "one", answered, []string{"X-From: one"}, nil)
+	answered, asked = g.ask(t, "GET /each/x HTTP/1.1\r\nHost: a\r\nX-Version: two\r\nConnection: close\r\n\r\n")
+	headRows(t, "two", asked, []string{"GET /two/x HTTP/1.1"}, []string{"X-Of"})
+	headRows(t, "two", answered, []string{"HTTP/1.1 200 OK"}, []string{"X-From"})
+}
