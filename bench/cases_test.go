@@ -39,6 +39,12 @@ var requests = []request{
 	{name: "token, rate", path: "/plain/some/path", key: "rate", status: 200},
 	{name: "token, policy, rate and quota", path: "/plain/some/path", key: "both", status: 200},
 
+	{name: "token, query parameter", path: "/places/some/path?api_key={plain}", status: 200},
+	{name: "token, cookie", path: "/places/some/path", header: []string{"Cookie: a=1; session={plain}"}, status: 200},
+	{name: "token, query parameter, stripped", path: "/placesstrip/some/path?api_key={plain}&a=b", status: 200},
+	{name: "token, cookie, stripped", path: "/placesstrip/some/path", header: []string{"Cookie: a=1; session={plain}"}, status: 200},
+	{name: "user, warm password", path: "/users/some/path", header: []string{bob}, status: 200},
+
 	{name: "token, context variables in headers", path: "/vars/some/path", key: "plain", status: 200},
 	{name: "token, headers of an answer", path: "/answer/some/path", key: "plain", status: 200},
 	{name: "token, CORS", path: "/cors/some/path", key: "plain", header: []string{"Origin: https://app.example"}, status: 200},
@@ -170,6 +176,9 @@ func shop(w *world) map[string]string {
 	for id, change := range transformed {
 		api(id, change)
 	}
+	for id, change := range authenticated {
+		api(id, change)
+	}
 	api("graph", graph)
 	api("opengraph", graph)
 	fields := rights("graph")
@@ -188,6 +197,10 @@ func shop(w *world) map[string]string {
 	for id := range transformed {
 		both[id] = rights(id)[id]
 	}
+	for id := range authenticated {
+		both[id] = rights(id)[id]
+	}
+	enrol(w)
 	keys := map[string]string{
 		"plain":     w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: both, MetaData: map[string]json.RawMessage{"team": json.RawMessage(`"blue"`)}}),
 		"urls":      w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: rights("urls", definition.AllowedURL{URL: "/orders/[0-9]+", Methods: []string{"GET"}})}),
@@ -221,7 +234,7 @@ func (r request) bytes(keys map[string]string) []byte {
 		head = append(head, "Authorization: "+strings.TrimSpace(scheme+" "+keys[name]))
 	}
 	head = append(head, r.header...)
-	return []byte(strings.Join(head, "\r\n") + "\r\n" + rest)
+	return []byte(strings.ReplaceAll(strings.Join(head, "\r\n"), "{plain}", keys["plain"]) + "\r\n" + rest)
 }
 
 func itoa(n int) string {
