@@ -17,6 +17,9 @@ func (s *Stages) compileVersions(api *pipeline.API, def *definition.API) error {
 	if api.Entry, api.EntryMade, err = s.make(entryStages, def, nil); err != nil {
 		return err
 	}
+	for _, doubt := range def.Doubts() {
+		s.log.Warn("definition is served, but hardly as it is meant", "api", def.ID, "path", doubt.Path, "problem", doubt.Message)
+	}
 	names := def.VersionNames()
 	if len(names) == 0 {
 		if err := s.addVersion(api, "", def.Unversioned()); err != nil {

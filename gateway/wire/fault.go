@@ -32,7 +32,7 @@ var (
 	faultFold         = malformed("folded header lines are not accepted")
 	faultValue        = malformed("malformed header value")
 	faultLineEnd      = malformed("a line ends without CRLF")
-	faultLength       = malformed("malformed Content-Length")
+	faultLength       = malformed("content length is not a valid Integer") // as users of comparable gateways know it
 	faultTwoLengths   = malformed("more than one body length")
 	faultCoding       = &Fault{501, Unsupported, "transfer coding not supported, use chunked"}
 	faultCoding10     = malformed("Transfer-Encoding in an HTTP/1.0 request")

@@ -196,6 +196,9 @@ func (v *validation) api(path string, data []byte) {
 		return
 	}
 	v.unknown(path, api, data)
+	for _, doubt := range api.Doubts() {
+		v.add(path, doubt.Path, "%s", doubt.Message)
+	}
 	if err != nil {
 		return
 	}

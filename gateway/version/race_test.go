@@ -1,0 +1,5 @@
+//go:build race
+
+package version
+
+const raceEnabled = true
