@@ -29,12 +29,14 @@ SELECT key_hash FROM keys WHERE org_id = @org_id AND key_hash > @after ORDER BY 
 SELECT count(*) FROM keys
 WHERE org_id = @org_id
     AND (@prefix::text = '' OR lower(alias) LIKE @prefix OR key_hash LIKE @prefix)
+    AND starts_with(key_hash, 'org:') = starts_with(@prefix, 'org:') -- those of organisations are no keys
     AND (@api::text = '' OR apis @> ARRAY[@api] OR policies && @policies::text[]);
 
 -- name: ListKeys :many
 SELECT * FROM keys
 WHERE org_id = @org_id
     AND (@prefix::text = '' OR lower(alias) LIKE @prefix OR key_hash LIKE @prefix)
+    AND starts_with(key_hash, 'org:') = starts_with(@prefix, 'org:') -- those of organisations are no keys
     AND (@api::text = '' OR apis @> ARRAY[@api] OR policies && @policies::text[])
 ORDER BY key_hash
 LIMIT @max OFFSET @skip;

@@ -24,6 +24,7 @@ const countKeys = `-- name: CountKeys :one
 SELECT count(*) FROM keys
 WHERE org_id = $1
     AND ($2::text = '' OR lower(alias) LIKE $2 OR key_hash LIKE $2)
+    AND starts_with(key_hash, 'org:') = starts_with($2, 'org:') -- those of organisations are no keys
     AND ($3::text = '' OR apis @> ARRAY[$3] OR policies && $4::text[])
 `
 
@@ -187,6 +188,7 @@ const listKeys = `-- name: ListKeys :many
 SELECT key_hash, org_id, alias, active, expires_at, apis, policies, body, version, created_at, updated_at FROM keys
 WHERE org_id = $1
     AND ($2::text = '' OR lower(alias) LIKE $2 OR key_hash LIKE $2)
+    AND starts_with(key_hash, 'org:') = starts_with($2, 'org:') -- those of organisations are no keys
     AND ($3::text = '' OR apis @> ARRAY[$3] OR policies && $4::text[])
 ORDER BY key_hash
 LIMIT $6 OFFSET $5
