@@ -92,6 +92,19 @@ func newLine(name, text string, opts vars.Options) (line, error) {
 	return l, nil
 }
 
+// secretNames are parts of the names of headers that carry credentials, in lower
+// case.
+var secretNames = []string{"authorization", "cookie", "token", "secret", "password", "key"}
+
+// told is what an explanation tells of the value.
+func (l *line) told() string {
+	lower := strings.ToLower(l.name)
+	if l.value == nil && slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(lower, part) }) {
+		return "***" // what it is goes to the upstream, and to nobody else
+	}
+	return l.text
+}
+
 // append appends the lines that are set.
 func (h *headers) append(dst []byte, ex *pipeline.Exchange) []byte {
 	for i := range h.lines {
@@ -131,7 +144,7 @@ func (r *rules) explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	for _, name := range h.names {
 		value := "removed"
 		if i := slices.IndexFunc(h.lines, func(l line) bool { return l.name == name }); i >= 0 {
-			value = h.lines[i].text
+			value = h.lines[i].told()
 		}
 		f.Fact("header "+name, value, "", "definition")
 	}

@@ -174,6 +174,17 @@ func TestExplanationsNameTheRule(t *testing.T) {
 	}
 }
 
+func TestExplanationsTellNoCredential(t *testing.T) {
+	stage := must(t)(CompileRequest(api, version(t, `{"global_headers": {"authorization": "Bearer of-the-upstream", "X-Api-Key": "$svc_meta.team", "X-Plain": "p"}}`)))
+	ex := exchange(t, "GET /api/ HTTP/1.1\r\nHost: a\r\n")
+	f := pipeline.Finding{Verdict: stage.Handle(ex)}
+	stage.(pipeline.Explainer).Explain(ex, &f)
+	if got := fmt.Sprint(f.Facts); strings.Contains(got, "of-the-upstream") || !strings.Contains(got, "Authorization ***") ||
+		!strings.Contains(got, "$svc_meta.team") || !strings.Contains(got, "X-Plain p") {
+		t.Error(got)
+	}
+}
+
 // rewriting is a version with one rewrite.
 func rewriting(t testing.TB, path, pattern, to, more string) pipeline.Stage {
 	t.Helper()
