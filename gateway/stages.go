@@ -159,24 +159,25 @@ var refusalStages = []stageMaker{
 
 // compile makes an API of its definition.
 func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
-	api := &pipeline.API{Definition: def, Meter: s.Meter(def.ID)}
-	if err := s.compileVersions(api, def); err != nil {
+	whole := &compiled{API: pipeline.API{Definition: def, Meter: s.Meter(def.ID)}}
+	whole.Versions = whole.list[:0]
+	if err := s.compileVersions(whole, def); err != nil {
 		return nil, fmt.Errorf("api %s: %w", def.ID, err)
 	}
-	return api, nil
+	return &whole.API, nil
 }
 
-// compileVersion makes one version of an API.
-func (s *Stages) compileVersion(def *definition.API, version *definition.Version) (*pipeline.Version, error) {
+// compileVersion makes v, one version of an API.
+func (s *Stages) compileVersion(v *pipeline.Version, def *definition.API, version *definition.Version) error {
 	stages, made, err := s.make(requestStages, def, version)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	forward, err := s.upstream(targeted(def, version), version)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	v := &pipeline.Version{Definition: version, Request: stages, RequestMade: made, Forward: forward, Upstream: forward}
+	*v = pipeline.Version{Definition: version, Request: stages, RequestMade: made, Forward: forward, Upstream: forward}
 	operations := graphql.StageOf(stages)
 	if operations != nil {
 		v.Forward = operations.Forward(forward)
@@ -188,7 +189,7 @@ func (s *Stages) compileVersion(def *definition.API, version *definition.Version
 	if v.Response, _, err = s.make(answerStages, def, version); err == nil {
 		v.Refused, _, err = s.make(refusalStages, def, version)
 	}
-	return v, err
+	return err
 }
 
 // upstream makes the stage that calls a version's upstream.

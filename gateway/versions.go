@@ -10,9 +10,25 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
+// compiled is an API with its first version: one object, as there may be very
+// many of them.
+type compiled struct {
+	pipeline.API
+	first pipeline.Version
+	list  [1]*pipeline.Version // what Versions begins with
+}
+
+// next returns where the next version is made.
+func (c *compiled) next() *pipeline.Version {
+	if len(c.Versions) == 0 {
+		return &c.first
+	}
+	return new(pipeline.Version)
+}
+
 // compileVersions makes every version of an API, and the stages that calls pass
 // before they have one.
-func (s *Stages) compileVersions(api *pipeline.API, def *definition.API) error {
+func (s *Stages) compileVersions(api *compiled, def *definition.API) error {
 	var err error
 	if api.Entry, api.EntryMade, err = s.make(entryStages, def, nil); err != nil {
 		return err
@@ -44,8 +60,9 @@ func (s *Stages) compileVersions(api *pipeline.API, def *definition.API) error {
 }
 
 // addVersion makes one version of an API.
-func (s *Stages) addVersion(api *pipeline.API, name string, version *definition.Version) error {
-	v, err := s.compileVersion(api.Definition, version)
+func (s *Stages) addVersion(api *compiled, name string, version *definition.Version) error {
+	v := api.next()
+	err := s.compileVersion(v, api.Definition, version)
 	if err != nil {
 		return err
 	}
