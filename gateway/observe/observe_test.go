@@ -274,7 +274,7 @@ func TestSourcesAreShown(t *testing.T) {
 		Clients:   func() Clients { return Clients{Open: 3, Refused: 4, Panics: 5} },
 		Upstreams: func() Upstreams { return Upstreams{Open: 9, Idle: 7} },
 		KeyCache: func() KeyCache {
-			return KeyCache{Hits: 1, Misses: 2, Unknown: 3, Malformed: 4, Stale: 5, Busy: 9, Entries: 6, Unknowns: 7}
+			return KeyCache{Hits: 1, Misses: 2, Unknown: 3, Malformed: 4, Stale: 5, Busy: 9, Unpacked: 11, Entries: 6, Unknowns: 7}
 		},
 		Operations: func() OperationCache {
 			return OperationCache{Hits: 21, Misses: 22, Refused: 23, Valid: 24, Invalid: 25, ValidBytes: 26, InvalidBytes: 27}
@@ -290,7 +290,7 @@ func TestSourcesAreShown(t *testing.T) {
 		`sluice_key_cache_total{result="hit"} 1`, `sluice_key_cache_total{result="miss"} 2`,
 		`sluice_key_cache_total{result="unknown"} 3`, `sluice_key_cache_total{result="malformed"} 4`,
 		`sluice_key_cache_total{result="stale"} 5`, `sluice_key_cache_total{result="busy"} 9`,
-		`sluice_key_cache_entries{kind="session"} 6`, `sluice_key_cache_entries{kind="unknown"} 7`,
+		`sluice_key_cache_entries{kind="session"} 6`, `sluice_key_cache_entries{kind="unknown"} 7`, `sluice_key_cache_unpacked_total 11`,
 		`sluice_graphql_cache_total{result="hit"} 21`, `sluice_graphql_cache_total{result="miss"} 22`, `sluice_graphql_cache_total{result="refused"} 23`,
 		`sluice_graphql_cache_entries{kind="valid"} 24`, `sluice_graphql_cache_entries{kind="refused"} 25`,
 		`sluice_graphql_cache_bytes{kind="valid"} 26`, `sluice_graphql_cache_bytes{kind="refused"} 27`,

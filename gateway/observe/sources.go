@@ -42,6 +42,7 @@ type Upstreams struct{ Open, Idle int }
 // KeyCache is what the cache of sessions did.
 type KeyCache struct {
 	Hits, Misses uint64
+	Unpacked     uint64 // made ready for requests from their packed form
 	Unknown      uint64 // refused from memory, without a look-up
 	Malformed    uint64 // refused by their checksum
 	Stale        uint64 // served past their age while the store was away
@@ -94,6 +95,7 @@ var (
 	panicsTotal   = describe("panics_total", "Requests that ended in a fault of the gateway's.")
 	upstreamConns = describe("upstream_connections", "Connections to upstreams.", "state")
 	keyCacheTotal = describe("key_cache_total", "Look-ups of keys, by what became of them.", "result")
+	keysUnpacked  = describe("key_cache_unpacked_total", "Keys in memory that were packed and made ready for requests.")
 	keyCacheSize  = describe("key_cache_entries", "Keys in memory.", "kind")
 	operationHits = describe("graphql_cache_total", "Look-ups of GraphQL operations, by what became of them.", "result")
 	operationSize = describe("graphql_cache_entries", "GraphQL operations in memory.", "kind")
@@ -113,7 +115,7 @@ var (
 	tokensTotal   = describe("token_verifications_total", "JSON Web Tokens whose signature was checked.")
 	tokensKnown   = describe("token_cache_entries", "JSON Web Tokens in memory.")
 	sourceMetrics = []*prometheus.Desc{
-		clientConns, clientRefused, panicsTotal, upstreamConns, keyCacheTotal, keyCacheSize,
+		clientConns, clientRefused, panicsTotal, upstreamConns, keyCacheTotal, keysUnpacked, keyCacheSize,
 		operationHits, operationSize, operationRoom,
 		shedding, overloadDelay, overloadLimit, overloadTimes,
 		storeUp, storeOutages, storeWithout, configSource, logDropped, eventsDropped,
@@ -200,6 +202,7 @@ func (k KeyCache) collect(ch chan<- prometheus.Metric) {
 	ch <- total(keyCacheTotal, k.Malformed, "malformed")
 	ch <- total(keyCacheTotal, k.Stale, "stale")
 	ch <- total(keyCacheTotal, k.Busy, "busy")
+	ch <- total(keysUnpacked, k.Unpacked)
 	ch <- gauge(keyCacheSize, float64(k.Entries), "session")
 	ch <- gauge(keyCacheSize, float64(k.Unknowns), "unknown")
 }

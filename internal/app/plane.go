@@ -189,7 +189,7 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 		KeyCache: func() observe.KeyCache {
 			now := pl.sessions.Stats()
 			return observe.KeyCache{
-				Hits: now.Hits, Misses: now.Misses, Unknown: now.Unknown, Malformed: now.Malformed,
+				Hits: now.Hits, Unpacked: now.Unpacked, Misses: now.Misses, Unknown: now.Unknown, Malformed: now.Malformed,
 				Stale: now.Stale, Busy: now.Busy, Entries: now.Entries, Unknowns: now.Unknowns,
 			}
 		},
