@@ -27,7 +27,7 @@ type secured struct {
 	failed chan error
 }
 
-func startTLS(t testing.TB, pending int, timeout time.Duration, conf *tls.Config, h Handler) *secured {
+func startTLS(t testing.TB, pending int, timeout time.Duration, conf *tls.Config, h Handler, change ...func(*Config)) *secured {
 	t.Helper()
 	authority := testenv.NewAuthority(t, "servers")
 	server := authority.Server("127.0.0.1")
@@ -36,8 +36,12 @@ func startTLS(t testing.TB, pending int, timeout time.Duration, conf *tls.Config
 	if err != nil {
 		t.Fatal(err)
 	}
+	limits := testConfig()
+	for _, c := range change {
+		c(&limits)
+	}
 	s := &secured{
-		Server: newTestServer(testConfig(), h), addr: ln.Addr().String(),
+		Server: newTestServer(limits, h), addr: ln.Addr().String(),
 		trust: &tls.Config{RootCAs: authority.Pool()}, failed: make(chan error, 100),
 	}
 	done := make(chan error, 1)
@@ -205,8 +209,7 @@ func TestWhatIsNoHandshakeIsRefused(t *testing.T) {
 }
 
 func TestATLSConnectionAboveTheLimitIsClosedWithoutAWord(t *testing.T) {
-	s := startTLS(t, 10, time.Minute, &tls.Config{}, whoCalls)
-	s.conf.MaxConns = 1
+	s := startTLS(t, 10, time.Minute, &tls.Config{}, whoCalls, func(c *Config) { c.MaxConns = 1 })
 	first := s.dial(t, s.trust)
 	ask(t, first)
 	c := dial(t, s.addr)
