@@ -3,7 +3,6 @@ package definition
 import (
 	"net/netip"
 
-	"github.com/sluicegate/sluice/internal/definition/object"
 	"github.com/sluicegate/sluice/internal/definition/origin"
 	"github.com/sluicegate/sluice/internal/definition/transform"
 )
@@ -19,21 +18,9 @@ func (a *API) CrossOrigin() (*origin.CORS, error) {
 // call the API, and those that may not. One that is off is nil. The error is
 // *Problems.
 func (a *API) Addresses() (allowed, blocked []netip.Prefix, err error) {
-	var f object.Faults
-	if a.EnableIPAllowList {
-		var faults []object.Fault
-		allowed, faults = origin.ParseAddresses("allowed_ips", a.AllowedIPs)
-		f.Below("", faults)
-		if len(a.AllowedIPs) == 0 {
-			f.Add("allowed_ips", "must name who may call, as enable_ip_whitelisting is true; turn that off to let everybody call")
-		}
-	}
-	if a.EnableIPBlockList {
-		var faults []object.Fault
-		blocked, faults = origin.ParseAddresses("blacklisted_ips", a.BlockedIPs)
-		f.Below("", faults)
-	}
-	return allowed, blocked, asProblems(f...)
+	allowed, allowedFaults := origin.ParseAllowed(a.EnableIPAllowList, a.AllowedIPs)
+	blocked, blockedFaults := origin.ParseBlocked(a.EnableIPBlockList, a.BlockedIPs)
+	return allowed, blocked, asProblems(append(allowedFaults, blockedFaults...)...)
 }
 
 // Transforms reads the version's rules for headers and URLs of single calls, of
@@ -50,14 +37,6 @@ func (v *Version) Transforms() (*transform.Rules, error) {
 // checkHeaderRules checks the headers that a version sets and takes off for all
 // calls.
 func (p *Problems) checkHeaderRules(at string, v *Version) {
-	var f object.Faults
-	if !v.GlobalHeadersDisabled {
-		f.Below("", transform.CheckHeaders("global_headers", v.GlobalHeaders))
-		f.Below("", transform.CheckNames("global_headers_remove", v.GlobalHeadersRemove))
-	}
-	if !v.GlobalResponseHeadersDisabled {
-		f.Below("", transform.CheckHeaders("global_response_headers", v.GlobalResponseHeaders))
-		f.Below("", transform.CheckNames("global_response_headers_remove", v.GlobalResponseHeadersRemove))
-	}
-	p.join(at, asProblems(f...))
+	p.join(at, asProblems(transform.CheckGlobal("global_headers", v.GlobalHeaders, v.GlobalHeadersRemove, v.GlobalHeadersDisabled)...))
+	p.join(at, asProblems(transform.CheckGlobal("global_response_headers", v.GlobalResponseHeaders, v.GlobalResponseHeadersRemove, v.GlobalResponseHeadersDisabled)...))
 }

@@ -10,6 +10,27 @@ import (
 // maxAddresses is how many entries a list of addresses may have.
 const maxAddresses = 100_000
 
+// ParseAllowed reads the addresses that alone may call an API; none when the list
+// is not on.
+func ParseAllowed(on bool, list []string) ([]netip.Prefix, []object.Fault) {
+	switch {
+	case !on:
+		return nil, nil
+	case len(list) == 0:
+		return nil, []object.Fault{{Path: "allowed_ips", Message: "must name who may call, as enable_ip_whitelisting is true; turn that off to let everybody call"}}
+	}
+	return ParseAddresses("allowed_ips", list)
+}
+
+// ParseBlocked reads the addresses that may not call an API; none when the list is
+// not on.
+func ParseBlocked(on bool, list []string) ([]netip.Prefix, []object.Fault) {
+	if !on {
+		return nil, nil
+	}
+	return ParseAddresses("blacklisted_ips", list)
+}
+
 // ParseAddresses reads a list of addresses and networks, such as 192.0.2.7 and
 // 2001:db8::/32, at path. An IPv4 address in IPv6 form is the IPv4 address. Bits
 // behind a network do not count. The prefixes have the order of the entries; those that cannot be read are left out

@@ -74,6 +74,25 @@ func TestAddressesAreRead(t *testing.T) {
 	}
 }
 
+func TestListsAreReadWhenTheyAreOn(t *testing.T) {
+	wrong := []string{"x"}
+	if _, faults := ParseAllowed(false, wrong); len(faults) > 0 {
+		t.Error(told(faults))
+	}
+	if _, faults := ParseBlocked(false, wrong); len(faults) > 0 {
+		t.Error(told(faults))
+	}
+	if _, faults := ParseAllowed(true, nil); !strings.Contains(told(faults), "allowed_ips: must name who may call") {
+		t.Error(told(faults))
+	}
+	if _, faults := ParseBlocked(true, wrong); !strings.HasPrefix(told(faults), "blacklisted_ips[0]: ") {
+		t.Error(told(faults))
+	}
+	if prefixes, faults := ParseBlocked(true, nil); len(prefixes)+len(faults) > 0 {
+		t.Error(told(faults))
+	}
+}
+
 func FuzzAddressesThatAreReadAreWholeNetworks(f *testing.F) {
 	f.Add("10.0.0.0/8")
 	f.Add("::ffff:10.0.0.0/104")

@@ -74,8 +74,8 @@ func checkHeaderRules(f *object.Faults, path string, rules []HeaderRule) (used [
 			continue
 		}
 		r.Calls.check(f, at)
-		f.Below(at, CheckHeaders("add_headers", r.Add))
-		f.Below(at, CheckNames("delete_headers", r.Delete))
+		f.Below(at, checkHeaders("add_headers", r.Add))
+		f.Below(at, checkNames("delete_headers", r.Delete))
 		used = append(used, *r)
 	}
 	return used
@@ -92,8 +92,18 @@ func (c *Calls) check(f *object.Faults, at string) {
 	}
 }
 
-// CheckHeaders checks headers that are set, by name.
-func CheckHeaders(path string, headers map[string]string) []object.Fault {
+// CheckGlobal checks what is done to the headers of all calls: those set, which
+// stand at path, and those taken off, which stand at path_remove. There is nothing
+// wrong with what is disabled.
+func CheckGlobal(path string, set map[string]string, remove []string, disabled bool) []object.Fault {
+	if disabled {
+		return nil
+	}
+	return append(checkHeaders(path, set), checkNames(path+"_remove", remove)...)
+}
+
+// checkHeaders checks headers that are set, by name.
+func checkHeaders(path string, headers map[string]string) []object.Fault {
 	var f object.Faults
 	f.Count(path, len(headers), maxHeaders)
 	seen := make(map[string]bool, len(headers))
@@ -114,8 +124,8 @@ func CheckHeaders(path string, headers map[string]string) []object.Fault {
 	return f
 }
 
-// CheckNames checks the names of headers that are taken off.
-func CheckNames(path string, names []string) []object.Fault {
+// checkNames checks the names of headers that are taken off.
+func checkNames(path string, names []string) []object.Fault {
 	var f object.Faults
 	f.Count(path, len(names), maxHeaders)
 	for i, name := range names {

@@ -90,12 +90,22 @@ func TestRulesAreReadWithoutThoseDisabled(t *testing.T) {
 	}
 }
 
+func TestHeadersOfAllCallsAreChecked(t *testing.T) {
+	set := map[string]string{"Host": "a", "X": "b"}
+	if got := told(CheckGlobal("global_headers", set, []string{"a", ""}, false)); !strings.Contains(got, `global_headers["Host"]: must not be Host`) || !strings.Contains(got, "global_headers_remove[1]: must be a header name") {
+		t.Error(got)
+	}
+	if got := CheckGlobal("global_headers", set, []string{""}, true); got != nil {
+		t.Error(told(got))
+	}
+}
+
 func TestManyFaultsAreBounded(t *testing.T) {
 	names := make([]string, 900)
-	if faults := CheckNames("global_headers_remove", names); len(faults) > object.MaxFaults+1 {
+	if faults := checkNames("global_headers_remove", names); len(faults) > object.MaxFaults+1 {
 		t.Errorf("%d faults", len(faults))
 	}
-	if got := told(CheckNames("global_headers_remove", make([]string, 1001))); !strings.Contains(got, "has 1001 entries") {
+	if got := told(checkNames("global_headers_remove", make([]string, 1001))); !strings.Contains(got, "has 1001 entries") {
 		t.Error(got)
 	}
 }
