@@ -41,6 +41,13 @@ func (s *Server) certificateRoutes() []route {
 	}
 }
 
+// Certificates returns every certificate, with private keys, as gateways take
+// them.
+func (s *Server) Certificates(ctx context.Context) ([]byte, error) {
+	all, _, err := s.certs.Deliver(ctx, true)
+	return all, err
+}
+
 // publisher publishes what a call changes.
 func (s *Server) publisher(c *call) certs.Publisher {
 	return func(ctx context.Context, change func(context.Context, *store.Change) error) error {

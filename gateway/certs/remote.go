@@ -2,7 +2,6 @@ package certs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/source"
-	"github.com/sluicegate/sluice/internal/certs"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/secret"
 )
@@ -186,28 +184,9 @@ func (r *Remote) ask(ctx context.Context) error {
 
 // take puts a delivery into the store.
 func (r *Remote) take(body []byte) error {
-	var all certs.Delivery
-	if err := json.Unmarshal(body, &all); err != nil {
-		return fmt.Errorf("reading certificates: %w", err)
+	if err := r.opts.Store.Take(body, r.opts.Log); err != nil {
+		return err
 	}
-	byID := make(map[string]*certs.Certificate, len(all.Certificates))
-	for i := range all.Certificates {
-		one := &all.Certificates[i]
-		if old := r.opts.Store.Find(one.ID); old != nil && (old.Key != nil) == (one.Key != "") {
-			byID[one.ID] = old // an id stands for one certificate for ever
-			continue
-		}
-		c, err := one.Parse()
-		if err != nil {
-			r.opts.Log.Error("a certificate is left out", "err", err)
-			continue
-		}
-		byID[one.ID] = c
-	}
-	if all.KeysHeld > 0 {
-		r.opts.Log.Warn("private keys of certificates are not sent over plain HTTP: use https in gateway.admin_url", "keys", all.KeysHeld)
-	}
-	r.opts.Store.Replace(byID)
 	r.loaded = true
 	return nil
 }

@@ -4,6 +4,9 @@
 package certs
 
 import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -55,6 +58,34 @@ func (s *Store) Replace(byID map[string]*certs.Certificate) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.set(byID)
+}
+
+// Take makes all that there is of a certs.Delivery in JSON. What cannot be read of
+// it is told to log.
+func (s *Store) Take(delivery []byte, log *slog.Logger) error {
+	var all certs.Delivery
+	if err := json.Unmarshal(delivery, &all); err != nil {
+		return fmt.Errorf("reading certificates: %w", err)
+	}
+	byID := make(map[string]*certs.Certificate, len(all.Certificates))
+	for i := range all.Certificates {
+		one := &all.Certificates[i]
+		if old := s.Find(one.ID); old != nil && (old.Key != nil) == (one.Key != "") {
+			byID[one.ID] = old // an id stands for one certificate for ever
+			continue
+		}
+		c, err := one.Parse()
+		if err != nil {
+			log.Error("a certificate is left out", "err", err)
+			continue
+		}
+		byID[one.ID] = c
+	}
+	if all.KeysHeld > 0 {
+		log.Warn("private keys of certificates are not sent over plain HTTP: use https in gateway.admin_url", "keys", all.KeysHeld)
+	}
+	s.Replace(byID)
+	return nil
 }
 
 // Put adds a certificate, in place of the one with the same id.

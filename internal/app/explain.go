@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/certs"
 	"github.com/sluicegate/sluice/gateway/control"
 	"github.com/sluicegate/sluice/gateway/explain"
 	"github.com/sluicegate/sluice/gateway/observe/usage"
@@ -58,6 +59,7 @@ type adminExplainer struct {
 	serves  bool // gateway has a configuration in force, and remembers refusals
 	current func() (tag string, bundle []byte)
 	store   *store.Store
+	learn   func(context.Context) error // of certificates that definitions name; nil: the gateway knows them
 
 	mu     sync.Mutex
 	asides map[string]*gateway.Aside // by what they were made of; at most maxAsides
@@ -72,9 +74,17 @@ func (m *management) newExplainer(p managementParts) (*adminExplainer, error) {
 	cfg := *p.cfg
 	cfg.Log.Access, cfg.Overload.TargetDelay, cfg.Gateway.RefusalsKept = "off", 0, 0 // there is no traffic
 	silent := common{cfg: &cfg, log: slog.New(slog.DiscardHandler), events: p.events}
-	pl, err := newPlane(planeParts{common: silent, stores: p.stores, origin: func() string { return "admin" }, usage: usage.New()})
+	known := &secure{store: new(certs.Store)}
+	pl, err := newPlane(planeParts{common: silent, stores: p.stores, origin: func() string { return "admin" }, usage: usage.New(), secure: known})
 	if err != nil {
 		return nil, err
+	}
+	e.learn = func(ctx context.Context) error {
+		all, err := m.server.Certificates(ctx)
+		if err != nil {
+			return err
+		}
+		return known.store.Take(all, silent.log)
 	}
 	e.gateway = pl.gateway
 	return e, nil
@@ -155,6 +165,9 @@ func (e *adminExplainer) aside(ctx context.Context, tag string, make func() (*de
 		return ready, nil
 	}
 	bundle, err := make()
+	if err == nil && e.learn != nil {
+		err = e.learn(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
