@@ -210,6 +210,28 @@ func TestWhatAnAnswerDependsOnIsNeverMixedUp(t *testing.T) {
 	r.expect(1, "a call without a key, whose answer is nobody's")
 }
 
+func TestHostsAndTheClientsPathAreAPartOfTheKey(t *testing.T) {
+	r := newRig(t, usual, "", nil)
+	inner := r.upstream
+	r.upstream = func(ex *pipeline.Exchange) {
+		inner(ex)
+		ex.Answer.Body = append([]byte(nil), ex.Call.Host...)
+		ex.Answer.Body = append(ex.Answer.Body, ex.Call.Path...)
+	}
+	for range 2 {
+		for _, c := range [][2]string{{"a", "/one/x"}, {"b", "/one/x"}, {"a", "/two/x"}} {
+			call, _ := wire.NewCall([]byte("GET "+c[1]+" HTTP/1.1\r\nHost: "+c[0]+"\r\n\r\n"), wire.Config{MaxHeader: 1 << 10, MaxURL: 1 << 10, MaxHeaders: 10})
+			call.Started = r.now
+			ex := pipeline.For(call)
+			ex.API, ex.KeyHash, ex.Path, ex.Rest = r.api, "k", []byte("/x"), []byte("/x") // below a listen path with a parameter
+			if got := r.run(ex).body; got != c[0]+c[1] {
+				t.Errorf("%q is given %q", c, got)
+			}
+		}
+	}
+	r.expect(3, "three calls, twice")
+}
+
 func TestWhatTheGatewayAddsIsAPartOfTheKey(t *testing.T) {
 	r := newRig(t, usual, "", nil)
 	inner := r.upstream
