@@ -82,13 +82,10 @@ func (s rewrite) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	}
 	to, _ := r.choose(ex)
 	w := written{path: ex.Outgoing.Path[:0], query: ex.Outgoing.Query[:0]}
-	if !to.hasQuery && !url.took() { // the client's stays
-		w.query = nil
-	}
 	to.appendTo(&w, &url, ex)
 	out := &ex.Outgoing
 	out.Path, out.HasPath = w.path, true
-	if to.hasQuery || url.took() {
+	if to.hasQuery || url.took() { // else nothing was written to it, and the client's stays
 		out.Query, out.HasQuery = w.query, true
 	}
 	decoded, err := match.Decode(ex.Buf[:0], w.path)

@@ -277,6 +277,10 @@ func TestQueriesThatStagesChangedAreRewritten(t *testing.T) {
 	if got := string(ex.Outgoing.Path) + "?" + string(ex.Outgoing.Query); got != "/c/b?x=1" {
 		t.Errorf("got %s", got)
 	}
+	rewriting(t, "/a", `^/a/(\w+)`, "/d/$1", "").Handle(ex)
+	if got := string(ex.Outgoing.Path) + "?" + string(ex.Outgoing.Query); got != "/d/b?x=1" {
+		t.Errorf("kept: got %s", got)
+	}
 }
 
 func TestTriggersChooseTheTarget(t *testing.T) {
@@ -303,6 +307,17 @@ func TestTriggersChooseTheTarget(t *testing.T) {
 		if got := outcome(t, stage, get(c.target, c.headers)); got != c.want {
 			t.Errorf("%s %q: got %s, want %s", c.target, c.headers, got, c.want)
 		}
+	}
+}
+
+func TestTriggersThatAreNotMetLeaveNothing(t *testing.T) {
+	stage := rewriting(t, "/", `.*`, "/", `, "triggers": [
+		{"options": {"header_matches": {"A": {"match_rx": "a"}, "B": {"match_rx": "b"}}}, "rewrite_to": "/0"},
+		{"options": {"header_matches": {"A": {"match_rx": "(.)"}}}, "rewrite_to": "/1"}]`)
+	ex := exchange(t, get("/api/x", "A: a\r\n"))
+	stage.Handle(ex)
+	if string(ex.Outgoing.Path) != "/1" || ex.Captures.Get("0-A-0") != nil || string(ex.Captures.Get("1-A-0-0")) != "a" || ex.Captures.Len() != 2 {
+		t.Errorf("%s, %d captures", ex.Outgoing.Path, ex.Captures.Len())
 	}
 }
 
