@@ -80,7 +80,7 @@ func (w *walk) explain(q *explain.Request) *explain.Report {
 	secrets := q.Secrets()
 	q = w.withKey(q)
 	call, fault := wire.Imagine(q.Raw(), w.conf.Wire)
-	call.Peer, call.TLS = q.Peer(), q.Secure()
+	call.Peer, call.TLS, call.Cert = q.Peer(), q.Secure(), q.Shown()
 	ex := pipeline.For(call)
 	defer ex.Release()
 	setID(&ex.ID)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -28,12 +29,15 @@ type Request struct {
 	Client  string  `json:"client,omitempty"`      // address that the request comes from; default 127.0.0.1
 	TLS     *bool   `json:"tls,omitempty"`         // whether it comes over TLS; default: whether the URL is https
 
+	Certificate string `json:"certificate,omitempty"` // PEM that the client shows, for APIs that want one; it then comes over TLS
+
 	// Revision is that of the configuration to explain by; 0 is the one in force.
 	Revision int64 `json:"revision,omitempty"`
 
 	host   string // that the URL names
 	target string
 	secure bool
+	shown  *wire.Certificate
 	peer   netip.Addr
 }
 
@@ -114,6 +118,7 @@ func (r *Request) check() (problems definition.Problems) {
 	if r.TLS != nil {
 		r.secure = *r.TLS
 	}
+	r.checkCertificate(add)
 	return problems
 }
 
@@ -174,7 +179,7 @@ func (r *Request) split() (why string) {
 
 func (r *Request) isOnlyID() bool {
 	return r.Method == "" && r.URL == "" && len(r.Headers) == 0 && r.Body == "" && len(r.Bytes) == 0 &&
-		r.Key == "" && r.KeyHash == "" && r.Client == "" && r.TLS == nil && r.Revision == 0
+		r.Key == "" && r.KeyHash == "" && r.Client == "" && r.TLS == nil && r.Certificate == "" && r.Revision == 0
 }
 
 // idLength is how long the id of a request is, in hexadecimal digits.

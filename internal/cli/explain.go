@@ -28,12 +28,14 @@ type asked struct {
 	Client   string   `json:"client,omitempty"`
 	TLS      *bool    `json:"tls,omitempty"`
 	Revision int64    `json:"revision,omitempty"`
+
+	Certificate string `json:"certificate,omitempty"`
 }
 
 func (s *session) explainCommand() *cobra.Command {
 	var a asked
 	var t target
-	data, tls, facts := "", false, false
+	data, cert, tls, facts := "", "", false, false
 	cmd := &cobra.Command{
 		Use:   "explain METHOD URL",
 		Short: "Tell what would become of a request, and why",
@@ -58,6 +60,13 @@ was, refused; 6 that the server does not take the question.`,
 			if cmd.Flags().Changed("tls") {
 				a.TLS = &tls
 			}
+			if cert != "" {
+				shown, err := readCertificate(cert)
+				if err != nil {
+					return err
+				}
+				a.Certificate = shown
+			}
 			if err := s.readBody(&a, data); err != nil {
 				return err
 			}
@@ -71,6 +80,7 @@ was, refused; 6 that the server does not take the question.`,
 	f.StringVar(&a.KeyHash, "key-hash", "", "`HASH` of the key that calls, when the key itself is not at hand")
 	f.StringVar(&a.Client, "client", "", "`ADDRESS` that the request comes from (default 127.0.0.1)")
 	f.BoolVar(&tls, "tls", false, "the request comes over TLS (default: when URL begins with https)")
+	f.StringVar(&cert, "cert", "", "PEM `FILE` with the certificate that the client shows; its private key is not needed")
 	f.Int64Var(&a.Revision, "revision", 0, "`NUMBER` of the revision to explain by (default: the one in force)")
 	f.StringVar(&a.ID, "id", "", "`ID` of a request that was refused, in place of METHOD and URL")
 	f.BoolVar(&facts, "facts", false, "print what every stage looked at, not only of one that refuses")

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"encoding/pem"
+	"fmt"
+	"io"
+	"os"
+)
+
+// readCertificate reads the certificates in a PEM file. A private key that stands
+// beside them stays where it is.
+func readCertificate(name string) (string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return "", &exitError{ExitUsage, fmt.Sprintf("--cert %s: %v", name, bareCause(err))}
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxSent))
+	if err != nil {
+		return "", &exitError{ExitUsage, fmt.Sprintf("--cert %s: %v", name, bareCause(err))}
+	}
+	shown := ""
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			shown += string(pem.EncodeToMemory(block))
+		}
+	}
+	if shown == "" {
+		return "", &exitError{ExitUsage, fmt.Sprintf("--cert %s: holds no certificate in PEM form", name)}
+	}
+	return shown, nil
+}
