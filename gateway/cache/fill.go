@@ -57,6 +57,7 @@ func (f *flight) take(ex *pipeline.Exchange, p *promise, now, lifetime time.Dura
 	switch most := f.stage.cache.most(len(key) + len(e.lines)); {
 	case a.Stream != nil:
 		ex.Awaited = nil // it ends with the stream
+		e.body = make([]byte, 0, max(0, a.Length))
 		a.Stream = &tee{ReadCloser: a.Stream, flight: f, entry: e, key: key, vary: p.vary, most: most, now: now}
 		return
 	case len(a.Body) > most:
@@ -143,7 +144,7 @@ func (t *tee) Read(p []byte) (int, error) {
 	switch err {
 	case nil:
 	case io.EOF:
-		t.entry.body = slices.Clip(t.entry.body)
+		t.entry.body = bytes.Clone(t.entry.body) // which takes what it needs, and no more
 		t.flight.keep(t.entry, t.key, t.vary)
 		t.flight = nil
 	default:

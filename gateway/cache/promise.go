@@ -151,7 +151,7 @@ func (p *promise) kept(lines []byte) []byte {
 			kept = append(kept, line...)
 		}
 	}
-	return slices.Clip(kept)
+	return bytes.Clone(kept) // which takes what it needs, and no more
 }
 
 // within finds the validators in lines.

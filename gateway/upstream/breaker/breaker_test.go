@@ -119,6 +119,17 @@ func TestOneCallIsTriedWhenTheTimeIsOver(t *testing.T) {
 	}
 }
 
+func TestFailuresFromBeforeAreForgottenWhenItIsReset(t *testing.T) {
+	rule := half
+	rule.Return = time.Second
+	r := newRig(t, rule)
+	r.calls(10, true)
+	r.at = r.at.Add(1100 * time.Millisecond)
+	if r.call(false) != trial || r.calls(9, true) != 9 {
+		t.Error("failures of a second ago count once more")
+	}
+}
+
 func TestATrialThatSaysNothingIsFollowedByAnother(t *testing.T) {
 	r := newRig(t, half)
 	r.calls(10, true)

@@ -32,8 +32,10 @@ func NewChecker() *Checker {
 func (c *Checker) Add(t *Task) {
 	c.mu.Lock()
 	t.gone = false
-	t.at = time.Now().Add(time.Duration(rand.Int64N(int64(t.check.Interval))))
-	heap.Push(&c.due, t)
+	if t.place < 0 {
+		t.at = time.Now().Add(time.Duration(rand.Int64N(int64(t.check.Interval))))
+		heap.Push(&c.due, t)
+	}
 	c.mu.Unlock()
 	c.rouse()
 }
@@ -114,7 +116,7 @@ func (c *Checker) again(t *Task) {
 	interval := t.check.Interval
 	wait := interval - interval/5 + time.Duration(rand.Int64N(int64(interval/5*2)+1))
 	c.mu.Lock()
-	if !t.gone {
+	if !t.gone && t.place < 0 {
 		t.at = time.Now().Add(wait)
 		heap.Push(&c.due, t)
 	}

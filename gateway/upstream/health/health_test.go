@@ -149,6 +149,35 @@ func TestATaskThatIsRemovedIsNotAskedAgain(t *testing.T) {
 	until(t, func() bool { return o.asked.Load() > asked })
 }
 
+func TestATaskThatIsRemovedDuringItsCheckIsNotQueuedAgain(t *testing.T) {
+	began, end := make(chan struct{}, 10), make(chan struct{})
+	o := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		began <- struct{}{}
+		<-end
+	}))
+	t.Cleanup(o.Close)
+	c, task, _ := start(t, quick(nil), o.URL)
+	<-began
+	c.Remove(task)
+	end <- struct{}{}
+	until(t, func() bool { return len(c.slots) == 0 })
+	if n := c.Len(); n != 0 {
+		t.Errorf("%d tasks wait", n)
+	}
+	c.Add(task)
+	<-began
+	c.Remove(task)
+	c.Add(task) // while it is under way
+	end <- struct{}{}
+	<-began
+	c.mu.Lock()
+	if n := len(c.due); n > 1 {
+		t.Errorf("%d tasks wait", n)
+	}
+	c.mu.Unlock()
+	close(end)
+}
+
 // until waits for a condition.
 func until(t *testing.T, holds func() bool) {
 	t.Helper()
