@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 )
@@ -22,11 +23,11 @@ type keyList struct {
 
 // keyDetail is a key with its session.
 type keyDetail struct {
-	Model   struct{}      `json:"api_model"`
-	ID      string        `json:"key_id" doc:"the key when it was made with this call, else its hash"`
-	Key     string        `json:"key,omitempty" doc:"shown this once"`
-	Hash    string        `json:"key_hash"`
-	Session *shownSession `json:"data"`
+	Model   struct{}          `json:"api_model"`
+	ID      string            `json:"key_id" doc:"the key when it was made with this call, else its hash"`
+	Key     string            `json:"key,omitempty" doc:"shown this once"`
+	Hash    string            `json:"key_hash"`
+	Session *shown.KeySession `json:"data"`
 }
 
 // detailedKeys is one page of keys with their sessions.
@@ -61,7 +62,7 @@ func (s *Server) listDetailedKeys(ctx context.Context, c *call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		list.Keys = append(list.Keys, keyDetail{ID: row.KeyHash, Hash: row.KeyHash, Session: showSession(session)})
+		list.Keys = append(list.Keys, keyDetail{ID: row.KeyHash, Hash: row.KeyHash, Session: shown.NewSession(session)})
 	}
 	return list, nil
 }

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/credential"
@@ -108,9 +106,12 @@ func (w *keyWork) Commit(ctx context.Context, c keys.Change) error {
 	if w.failed != nil {
 		return w.failed
 	}
-	change := store.KeyChange{Hash: c.Hash, Session: c.Session, Reset: c.Reset, New: c.New}
+	change := store.KeyChange{Hash: c.Hash, Session: c.Session, Reset: c.Reset, New: c.New, Successor: c.Successor, Gone: c.Gone}
 	if err := w.server.deps.Store.CommitKey(ctx, w.by, change); err != nil {
 		return keyError(err)
+	}
+	for _, hash := range change.Others() {
+		w.server.supply.Deliver(hash)
 	}
 	w.server.supply.Deliver(c.Hash)
 	return nil
@@ -134,6 +135,9 @@ func keyFault(err error) error {
 	}
 	if custom, ok := errors.AsType[*keys.CustomError](err); ok {
 		return badRequest(custom.Error())
+	}
+	if rotation, ok := errors.AsType[*keys.RotationError](err); ok {
+		return badRequest("Key cannot be rotated: " + rotation.Error())
 	}
 	switch {
 	case errors.Is(err, keys.ErrNotFound):
@@ -172,7 +176,7 @@ func (s *Server) key(ctx context.Context, c *call) (*namedKey, error) {
 		if err != nil {
 			return nil, err
 		}
-		session, err := sessionOf(row)
+		session, hash, err := s.owner(ctx, row)
 		if err != nil {
 			return nil, err
 		}
@@ -206,7 +210,7 @@ func (s *Server) createKey(ctx context.Context, c *call) (any, error) {
 		s.log.Warn("a new key's quota could not be looked at", "key", short(issued.Hash), "err", err)
 	}
 	s.log.Info("key created", "key", short(issued.Hash), "by", c.who.name)
-	return keyDetail{ID: issued.Key, Key: issued.Key, Hash: hash, Session: showSession(made)}, nil
+	return keyDetail{ID: issued.Key, Key: issued.Key, Hash: hash, Session: shown.NewSession(made)}, nil
 }
 
 func (s *Server) getKey(ctx context.Context, c *call) (any, error) {
@@ -232,7 +236,7 @@ func (s *Server) showKey(ctx context.Context, c *call, found *namedKey) (any, er
 	case err != nil:
 		return nil, keyFault(err)
 	}
-	return keyDetail{ID: c.param("key"), Hash: found.hash, Session: showSession(session)}, nil
+	return keyDetail{ID: c.param("key"), Hash: found.hash, Session: shown.NewSession(session)}, nil
 }
 
 func (s *Server) updateKey(ctx context.Context, c *call) (any, error) {
@@ -329,7 +333,7 @@ func (s *Server) previewKey(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, keyFault(err)
 	}
-	return showSession(applied), nil
+	return shown.NewSession(applied), nil
 }
 
 // session reads a session from the body. It belongs to the caller's
@@ -339,7 +343,7 @@ func (c *call) session() (*definition.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, list := cutMember(body, "access_rights_array")
+	body, list := shown.CutMember(body, "access_rights_array")
 	session, err := definition.ParseSession(body)
 	if err != nil {
 		return nil, err
@@ -359,60 +363,6 @@ func (c *call) session() (*definition.Session, error) {
 		return nil, err
 	}
 	return session, nil
-}
-
-// cutMember takes a member out of an object. What is not an object, or has no
-// such member, stays as it is.
-func cutMember(body []byte, name string) (rest, value []byte) {
-	if !strings.Contains(string(body), `"`+name+`"`) {
-		return body, nil
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) != nil || members[name] == nil {
-		return body, nil
-	}
-	value = members[name]
-	delete(members, name)
-	rest, err := encode(members)
-	if err != nil {
-		return body, nil
-	}
-	return rest, value
-}
-
-// shownSession is a session as it is given out, with its rights as map and as
-// array, and without a password.
-type shownSession struct {
-	*definition.Session
-	Array []*definition.Access `json:"access_rights_array"`
-}
-
-func showSession(session *definition.Session) *shownSession {
-	shown := &shownSession{Session: session.Clone(), Array: []*definition.Access{}}
-	if shown.BasicAuth != nil {
-		shown.BasicAuth.Password = ""
-	}
-	for _, id := range slices.Sorted(maps.Keys(shown.AccessRights)) {
-		access := shown.AccessRights[id].Clone()
-		if access.APIID == "" {
-			access.APIID = id
-		}
-		shown.Array = append(shown.Array, access)
-	}
-	return shown
-}
-
-// MarshalJSON writes the session's own members, known and unknown, and the array.
-func (s *shownSession) MarshalJSON() ([]byte, error) {
-	own, err := s.Session.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	array, err := encode(s.Array)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(own[:len(own)-1], []byte(`,"access_rights_array":`), array, []byte{'}'}), nil
 }
 
 // short is as much of a hash as logs show.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 )
@@ -148,24 +149,9 @@ func (c *call) policy() (*definition.Policy, error) {
 	return p, nil
 }
 
-// rightsOf returns the rights by API: the map, or without one what the array
-// says.
+// rightsOf returns the rights by API, which people may write as an array.
 func rightsOf(rights map[string]*definition.Access, list []*definition.Access) (map[string]*definition.Access, error) {
-	if len(rights) > 0 || len(list) == 0 {
-		return rights, nil
-	}
-	rights = make(map[string]*definition.Access, len(list))
-	var problems []string
-	for i, access := range list {
-		switch {
-		case access == nil || access.APIID == "":
-			problems = append(problems, fmt.Sprintf("access_rights_array[%d].api_id: must be the id of an API", i))
-		case rights[access.APIID] != nil:
-			problems = append(problems, fmt.Sprintf("access_rights_array[%d].api_id: %q stands twice", i, access.APIID))
-		default:
-			rights[access.APIID] = access
-		}
-	}
+	rights, problems := shown.Rights(rights, list)
 	if problems != nil {
 		return nil, badRequest("Validation failed", problems...)
 	}

@@ -180,6 +180,14 @@ func (s *Server) keyRoutes() []route {
 			query: []string{"hashed"}, reply: envelope{}, wrong: []int{404}, handle: s.resetKeyQuota,
 		},
 		{
+			method: "POST", path: "/api/keys/{key}/rotate", summary: "Make a successor of a key; both are one to counters, and the answer shows it this once", tag: "Keys", role: roleEditor, gateway: true,
+			query: []string{"hashed"}, body: rotation{}, reply: keyDetail{}, wrong: []int{400, 404, 413, 415}, handle: s.rotateKey,
+		},
+		{
+			method: "DELETE", path: "/api/keys/{key}/rotate", summary: "End the grace of the keys before the newest", tag: "Keys", role: roleEditor, gateway: true,
+			query: []string{"hashed"}, reply: keyDetail{}, wrong: []int{400, 404}, handle: s.retireKeys,
+		},
+		{
 			method: "PUT", path: "/api/keys/{key}/policies", summary: "Replace a key's policies; its used quota stays", tag: "Keys", role: roleEditor, gateway: true,
 			query: []string{"hashed"}, body: keyPolicies{}, reply: keyDetail{}, wrong: []int{400, 404, 413, 415}, handle: s.setKeyPolicies,
 		},

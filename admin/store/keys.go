@@ -26,6 +26,17 @@ type KeyChange struct {
 	Reset   []string            // counters to forget
 	New     bool                // the key must not exist yet; otherwise it must
 	Action  string              // for the audit log; "": created, updated or deleted
+
+	Successor string   // hash of a further key of the session, whose row is made; "" for none
+	Gone      []string // hashes of further keys whose rows go
+}
+
+// Others returns the hashes of the other keys that a change makes or deletes.
+func (c *KeyChange) Others() []string {
+	if c.Successor == "" {
+		return c.Gone
+	}
+	return append(slices.Clone(c.Gone), c.Successor)
 }
 
 // KeyFilter says which keys a list holds. Empty members do not restrict.
@@ -120,6 +131,9 @@ func (s *Store) CommitKey(ctx context.Context, by Author, c KeyChange) error {
 		case !absent && c.New:
 			return &ConflictError{Kind: TakenID}
 		}
+		if err := writeOthers(ctx, q, by, c); err != nil {
+			return err
+		}
 		deed, err := writeKey(ctx, q, by, c)
 		if err != nil {
 			return err
@@ -139,6 +153,37 @@ func (s *Store) CommitKey(ctx context.Context, by Author, c KeyChange) error {
 	})
 }
 
+// writeOthers writes the rows of a key's other keys.
+func writeOthers(ctx context.Context, q *db.Queries, by Author, c KeyChange) error {
+	for _, hash := range c.Gone {
+		if err := q.DeleteKey(ctx, db.DeleteKeyParams{OrgID: by.Org, KeyHash: hash}); err != nil {
+			return err
+		}
+	}
+	if c.Successor != "" {
+		row, err := keyRow(by.Org, c.Successor, definition.NewSuccessor(c.Hash, by.Org))
+		if err != nil {
+			return err
+		}
+		if err := insertKey(ctx, q, &row); err != nil {
+			return err
+		}
+	}
+	for _, hash := range c.Others() {
+		if err := q.PutOutbox(ctx, db.PutOutboxParams{ID: hash, Reset: []string{}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func insertKey(ctx context.Context, q *db.Queries, row *db.Key) error {
+	return q.InsertKey(ctx, db.InsertKeyParams{
+		KeyHash: row.KeyHash, OrgID: row.OrgID, Alias: row.Alias, Active: row.Active,
+		ExpiresAt: row.ExpiresAt, APIs: row.APIs, Policies: row.Policies, Body: row.Body, SuccessorOf: row.SuccessorOf,
+	})
+}
+
 // writeKey writes the row of a key that is known to be there or not, as New
 // says.
 func writeKey(ctx context.Context, q *db.Queries, by Author, c KeyChange) (Deed, error) {
@@ -153,10 +198,7 @@ func writeKey(ctx context.Context, q *db.Queries, by Author, c KeyChange) (Deed,
 	deed.After, deed.Action = row.Body, updated
 	if c.New {
 		deed.Action = created
-		return deed, q.InsertKey(ctx, db.InsertKeyParams{
-			KeyHash: row.KeyHash, OrgID: row.OrgID, Alias: row.Alias, Active: row.Active,
-			ExpiresAt: row.ExpiresAt, APIs: row.APIs, Policies: row.Policies, Body: row.Body,
-		})
+		return deed, insertKey(ctx, q, &row)
 	}
 	_, err = q.UpdateKey(ctx, db.UpdateKeyParams{
 		KeyHash: row.KeyHash, OrgID: row.OrgID, Alias: row.Alias, Active: row.Active,
@@ -175,7 +217,7 @@ func keyRow(org, hash string, session *definition.Session) (db.Key, error) {
 	}
 	row := db.Key{
 		KeyHash: hash, OrgID: org, Alias: session.Alias, Active: !session.IsInactive,
-		APIs: sortedNames(session.AccessRights), Policies: session.Policies(), Body: body,
+		APIs: sortedNames(session.AccessRights), Policies: session.Policies(), Body: body, SuccessorOf: session.SuccessorOf(),
 	}
 	if row.Policies == nil {
 		row.Policies = []string{}

@@ -108,6 +108,7 @@ func (a *Auth) lookUp(ex *pipeline.Exchange, sc *scope, token []byte) (*entry, e
 // past its end, or bound to a certificate that the caller does not have.
 func admit(ex *pipeline.Exchange, token []byte, e *entry) pipeline.Verdict {
 	ex.Token, ex.KeyHash, ex.KeyName, ex.Session, ex.Grants = token, e.identity(), e.name(), e.session, &e.grants
+	ex.Retiring = e.is(isRetiring)
 	if r := unbound(ex, e.session); r != nil {
 		return ex.Reject(r)
 	}

@@ -39,7 +39,8 @@ func (s *Sessions) named(sc *scope, identity string, at time.Time) (*entry, erro
 	if err != nil {
 		return nil, err
 	}
-	return s.newEntry(&wanted{scope: sc, now: at.Sub(s.base)}, identity, session, mark{}), nil
+	e, _, err := s.owned(ctx, &wanted{scope: sc, now: at.Sub(s.base)}, found{identity, session, mark{}}, trail{})
+	return e, err
 }
 
 // handleNamed is Handle for a dry exchange that names its key by the identity.

@@ -154,9 +154,7 @@ func (s *Sessions) ask(ctx context.Context, w *wanted) (*entry, trail, error) {
 		case err == nil && session.HasPassword() != w.users:
 			// The name of a user opens nothing by itself, and a key is no user.
 		case err == nil:
-			found := trail{}
-			found.add(slot, m)
-			return s.newEntry(w, identity, session, m), found, nil
+			return s.owned(ctx, w, found{identity, session, m}, seen)
 		case !errors.Is(err, keystore.ErrNotFound):
 			return nil, seen, fmt.Errorf("looking up a key: %w", err)
 		}

@@ -34,7 +34,7 @@ func (e *entry) pack(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, e.mark.slot)
 	b = binary.LittleEndian.AppendUint16(b, e.slot)
 	b = binary.LittleEndian.AppendUint16(b, e.length)
-	flags := e.flags.Load() & isClear
+	flags := e.flags.Load() & (isClear | isRetiring)
 	if e.scope.users {
 		flags |= isUser
 	}
@@ -69,7 +69,7 @@ func unpack(record, token []byte, sc *scope) *entry {
 		mark: mark{all: binary.LittleEndian.Uint32(record[8:]), slot: binary.LittleEndian.Uint32(record[12:])},
 		slot: binary.LittleEndian.Uint16(record[16:]),
 	}
-	e.flags.Store(flags & isClear)
+	e.flags.Store(flags & (isClear | isRetiring))
 	unpacked, err := definition.UnpackSession(session)
 	if err != nil {
 		return nil // it is looked up again

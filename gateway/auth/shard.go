@@ -28,10 +28,11 @@ type entry struct {
 
 // The flags of an entry.
 const (
-	isUsed  = 1 << iota // since the hand of the clock last passed
-	isOff               // the session is inactive of itself
-	isClear             // the identity is the key itself
-	isUser              // of a packed entry: the credential is the name of a user
+	isUsed     = 1 << iota // since the hand of the clock last passed
+	isOff                  // the session is inactive of itself
+	isClear                // the identity is the key itself
+	isUser                 // of a packed entry: the credential is the name of a user
+	isRetiring             // the key has a successor
 )
 
 func (e *entry) is(flag uint32) bool { return e.flags.Load()&flag != 0 }

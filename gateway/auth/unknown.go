@@ -19,7 +19,7 @@ type unknownKey struct {
 type trail struct {
 	all, sum uint32
 	n        uint8
-	slots    [maxCandidates]uint16
+	slots    [maxCandidates + 1]uint16 // that of the session of a key that followed another too
 }
 
 // add notes an identity that is about to be looked up.

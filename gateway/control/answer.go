@@ -63,6 +63,7 @@ type change struct {
 const (
 	added    = "added"
 	modified = "modified"
+	rotated  = "rotated"
 	deleted  = "deleted"
 	updated  = "updated"
 )

@@ -49,6 +49,9 @@ func (w *keyWords) fault(err error) error {
 	if custom, ok := errors.AsType[*keys.CustomError](err); ok {
 		return refuse(http.StatusBadRequest, "Failed to create key, "+custom.Error())
 	}
+	if rotation, ok := errors.AsType[*keys.RotationError](err); ok {
+		return refuse(http.StatusBadRequest, "Key cannot be rotated: "+rotation.Error())
+	}
 	switch {
 	case errors.Is(err, keys.ErrNotFound):
 		return refuse(http.StatusNotFound, w.missing)

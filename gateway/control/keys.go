@@ -32,6 +32,12 @@ type Keys interface {
 	// ResetQuota forgets the used quotas of a key.
 	ResetQuota(ctx context.Context, ref keys.Ref) (keys.Issued, error)
 
+	// Rotate makes a successor of a key, which stays valid for a while.
+	Rotate(ctx context.Context, ref keys.Ref, grace time.Duration) (keys.Issued, error)
+
+	// Retire ends the keys that were followed by another.
+	Retire(ctx context.Context, ref keys.Ref) (keys.Issued, error)
+
 	// SetPolicies replaces the policies of a key.
 	SetPolicies(ctx context.Context, ref keys.Ref, policies []string) (keys.Issued, error)
 

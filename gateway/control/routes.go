@@ -58,6 +58,8 @@ func (a *API) routes() []route {
 		{"POST", "/svc/keys/preview", key, a.previewKey},
 		{"POST", "/svc/keys/reset/{id}", key, a.resetQuota},
 		{"POST", "/svc/keys/policy/{id}", key, a.swapPolicies},
+		{"POST", "/svc/keys/{id}/rotate", key, a.rotateKey},
+		{"DELETE", "/svc/keys/{id}/rotate", key, a.retireKeys},
 		{"POST", "/svc/keys/{id}", key, a.nameKey},
 		{"GET", "/svc/keys/{id}", key, a.getKey},
 		{"PUT", "/svc/keys/{id}", key, a.updateKey},

@@ -29,6 +29,9 @@ func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 	b = append(b, ex.ID[:]...)
 	b = append(b, m.partOf(ex.Revision)...)
 	b = appendMember(b, `,"key":"`, ex.KeyName)
+	if ex.Retiring {
+		b = append(b, `,"key_retires":true`...)
+	}
 	if ex.Grant != nil {
 		b = appendMember(b, `,"policy":"`, ex.Grant.Policy)
 	}

@@ -41,6 +41,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 var (
 	requestsTotal   = describe("requests_total", "Requests answered, by method and class of status.", "api", "method", "code")
 	rejectionsTotal = describe("rejections_total", "Requests that the gateway refused or failed, by reason.", "api", "reason")
+	retiringTotal   = describe("retiring_key_requests_total", "Requests with a key that has a successor and ends before long.", "api")
 	requestSeconds  = describe("request_seconds", "Time from a request's arrival to its answer.", "api")
 	gatewaySeconds  = describe("gateway_seconds", "The gateway's own part of request_seconds.", "api")
 	upstreamSeconds = describe("upstream_seconds", "Time from asking the upstream to the head of its answer.", "api")
@@ -64,7 +65,7 @@ type traffic struct{ apis *meters }
 // Describe implements prometheus.Collector.
 func (t *traffic) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		requestsTotal, rejectionsTotal, wouldRefuse, requestSeconds, gatewaySeconds, upstreamSeconds, upstreamErrors,
+		requestsTotal, rejectionsTotal, retiringTotal, wouldRefuse, requestSeconds, gatewaySeconds, upstreamSeconds, upstreamErrors,
 		operationsTotal, operationDepth, usageDropped,
 	} {
 		ch <- d
@@ -92,6 +93,9 @@ func (n *numbers) collect(ch chan<- prometheus.Metric, api string) {
 				ch <- total(requestsTotal, times, api, methodNames[m], classNames[c])
 			}
 		}
+	}
+	if n.retiring > 0 {
+		ch <- total(retiringTotal, n.retiring, api)
 	}
 	for r, times := range n.rejections {
 		if times == 0 {

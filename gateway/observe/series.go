@@ -21,6 +21,7 @@ type numbers struct {
 	times      times
 	requests   [len(methodNames)][len(classNames)]uint64
 	rejections []uint64 // by reason
+	retiring   uint64   // with a key that has a successor
 }
 
 var (
@@ -56,6 +57,9 @@ func (s *series) count(o *observed) {
 	s.requests[o.method][classOf(o.status)]++
 	if r := ex.Rejection; r != nil && int(r.Reason) < len(s.rejections) {
 		s.rejections[r.Reason]++
+	}
+	if ex.Retiring {
+		s.retiring++
 	}
 	s.times.observe(partTotal, o.total)
 	s.times.observe(partOwn, o.own)

@@ -38,6 +38,8 @@ type Exchange struct {
 	Grants  *Grants             // where grants of the key are kept; nil when keyless
 	KeyName string              // what logs and events call the key: the beginning of a hash, even when KeyHash is the key itself
 
+	Retiring bool // the credential is of a key that has a successor, and ends before long
+
 	// Open: the path asks for no key, so that the version's Open stages decide
 	// rather than its Request stages.
 	Open bool

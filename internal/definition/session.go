@@ -51,6 +51,8 @@ type Extra struct {
 	IDExtractorDeadline   int64           `json:"id_extractor_deadline,omitempty"`
 	PostExpiryAction      string          `json:"post_expiry_action,omitempty"`
 	PostExpiryGracePeriod int64           `json:"post_expiry_grace_period,omitempty"`
+	Keys                  []Credential    `json:"rotated_keys,omitempty"` // filled in: all keys of one that was rotated, the newest last
+	SuccessorOf           string          `json:"successor_of,omitempty"` // filled in: the identity whose key this is; nothing else is set
 }
 
 // BasicAuth holds a user's password, hashed at rest and never returned.

@@ -131,6 +131,12 @@ func (v *BasicAuth) UnmarshalJSON(data []byte) error { return unmarshal(data, v)
 // MarshalJSON writes BasicAuth, unknown members included.
 func (v BasicAuth) MarshalJSON() ([]byte, error) { return object.Marshal(&v) }
 
+// UnmarshalJSON reads the whole of Credential; an error is *Problems.
+func (v *Credential) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
+
+// MarshalJSON writes Credential, unknown members included.
+func (v Credential) MarshalJSON() ([]byte, error) { return object.Marshal(&v) }
+
 // UnmarshalJSON reads the whole of Monitor; an error is *Problems.
 func (v *Monitor) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
 

@@ -38,6 +38,7 @@ func (k *Service) Update(ctx context.Context, ref Ref, s *definition.Session, su
 	if old.BasicAuth != nil && !session.HasPassword() {
 		session.BasicAuth = old.Clone().BasicAuth
 	}
+	session.SetCredentials(old.Clone().Credentials())
 	c := Change{Hash: hash, Session: session, Reset: k.stamp(hash, session, old, suppressReset, may)}
 	if err := k.Store.Commit(ctx, c); err != nil {
 		return Issued{}, err
@@ -80,7 +81,7 @@ func (k *Service) Delete(ctx context.Context, ref Ref) (Issued, error) {
 	if err != nil {
 		return Issued{}, err
 	}
-	if err := k.Store.Commit(ctx, Change{Hash: hash, Reset: k.counters(hash, old)}); err != nil {
+	if err := k.Store.Commit(ctx, Change{Hash: hash, Reset: k.counters(hash, old), Gone: further(hash, old)}); err != nil {
 		return Issued{}, err
 	}
 	return k.named(ref, hash), nil

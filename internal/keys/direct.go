@@ -39,7 +39,11 @@ func (d Direct) Commit(ctx context.Context, c Change) error {
 		return ErrExists
 	case err != nil && !c.New:
 		return ErrNotFound
-	case c.Session == nil:
+	}
+	if err := d.further(ctx, c); err != nil {
+		return err
+	}
+	if c.Session == nil {
 		if err := d.reset(ctx, c.Reset); err != nil {
 			return fmt.Errorf("the key is not deleted: %w", err)
 		}
@@ -50,6 +54,24 @@ func (d Direct) Commit(ctx context.Context, c Change) error {
 	}
 	if err := d.reset(ctx, c.Reset); err != nil {
 		return fmt.Errorf("the key is stored: %w", err)
+	}
+	return nil
+}
+
+// further deletes the further keys that are gone and stores a new one, before the
+// session knows of either. What is left of that when the session cannot be stored
+// is of no use: a further key is valid only while its session names it.
+func (d Direct) further(ctx context.Context, c Change) error {
+	for _, hash := range c.Gone {
+		if err := d.Keys.Delete(ctx, hash); err != nil && !isAbsent(err) {
+			return fmt.Errorf("deleting a key that was replaced: %w", err)
+		}
+	}
+	if c.Successor == "" {
+		return nil
+	}
+	if err := d.Keys.Put(ctx, c.Successor, definition.NewSuccessor(c.Hash, c.Session.OrgID)); err != nil {
+		return fmt.Errorf("storing the key's successor: %w", err)
 	}
 	return nil
 }

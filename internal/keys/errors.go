@@ -43,3 +43,9 @@ type CustomError struct{ Reason string }
 
 // Error says what would be right.
 func (e *CustomError) Error() string { return "key id " + e.Reason }
+
+// RotationError says why a key cannot have a successor.
+type RotationError struct{ Reason string }
+
+// Error says what to do instead.
+func (e *RotationError) Error() string { return e.Reason }

@@ -18,7 +18,7 @@ func (k *Service) find(ctx context.Context, ref Ref) (*definition.Session, strin
 			return nil, "", ErrNotHashed
 		}
 		found, err := k.Store.Get(ctx, ref.ID)
-		return found, ref.ID, err
+		return k.owner(ctx, found, ref.ID, err)
 	}
 	if credential.IsOrg(ref.ID) {
 		found, err := k.Store.Get(ctx, ref.ID)
@@ -40,7 +40,7 @@ func (k *Service) find(ctx context.Context, ref Ref) (*definition.Session, strin
 			tried = append(tried, hash)
 			found, err := k.Store.Get(ctx, hash)
 			if err == nil || !isAbsent(err) {
-				return found, hash, err
+				return k.owner(ctx, found, hash, err)
 			}
 		}
 	}

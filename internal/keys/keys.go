@@ -22,6 +22,9 @@ type Change struct {
 	Session *definition.Session // nil: the key is deleted
 	Reset   []string            // counters to forget
 	New     bool                // the key must not exist yet; otherwise it must
+
+	Successor string   // hash of a further key of the session, which is stored with it; "" for none
+	Gone      []string // hashes of further keys that are not the session's any more
 }
 
 // A Store holds sessions by hash.
@@ -88,6 +91,7 @@ func (k *Service) Create(ctx context.Context, customID string, s *definition.Ses
 	if customID == "" && session.Extra != nil {
 		customID = session.Extra.Certificate // a key that is a certificate is called by it
 	}
+	session.SetCredentials(nil) // whose keys these are is not for the caller to say
 	if err := k.checkUser(customID, session); err != nil {
 		return Issued{}, err
 	}
@@ -126,6 +130,7 @@ func (k *Service) createCustom(ctx context.Context, id string, session *definiti
 	if c.New {
 		old = session
 	}
+	c.Gone = further(hash, old)
 	c.Reset = k.stamp(hash, session, old, suppressReset, may)
 	if err := k.Store.Commit(ctx, c); err != nil {
 		return Issued{}, err

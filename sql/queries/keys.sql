@@ -9,8 +9,8 @@ SELECT body FROM keys WHERE key_hash = $1;
 SELECT * FROM keys WHERE org_id = $1 AND key_hash = $2 FOR UPDATE;
 
 -- name: InsertKey :exec
-INSERT INTO keys (key_hash, org_id, alias, active, expires_at, apis, policies, body)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
+INSERT INTO keys (key_hash, org_id, alias, active, expires_at, apis, policies, body, successor_of)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: UpdateKey :one
 UPDATE keys SET alias = $3, active = $4, expires_at = $5, apis = $6, policies = $7, body = $8,
@@ -21,13 +21,15 @@ RETURNING version;
 -- name: DeleteKey :exec
 DELETE FROM keys WHERE org_id = $1 AND key_hash = $2;
 
--- KeyHashes walks all hashes of an organisation in order.
+-- KeyHashes walks all hashes of an organisation in order, but for those of keys
+-- that followed another.
 -- name: KeyHashes :many
-SELECT key_hash FROM keys WHERE org_id = @org_id AND key_hash > @after ORDER BY key_hash LIMIT @max;
+SELECT key_hash FROM keys WHERE org_id = @org_id AND key_hash > @after AND successor_of = '' ORDER BY key_hash LIMIT @max;
 
 -- name: CountKeys :one
 SELECT count(*) FROM keys
 WHERE org_id = @org_id
+    AND successor_of = ''
     AND (@prefix::text = '' OR lower(alias) LIKE @prefix OR key_hash LIKE @prefix)
     AND starts_with(key_hash, 'org:') = starts_with(@prefix, 'org:') -- those of organisations are no keys
     AND (@api::text = '' OR apis @> ARRAY[@api] OR policies && @policies::text[]);
@@ -35,6 +37,7 @@ WHERE org_id = @org_id
 -- name: ListKeys :many
 SELECT * FROM keys
 WHERE org_id = @org_id
+    AND successor_of = ''
     AND (@prefix::text = '' OR lower(alias) LIKE @prefix OR key_hash LIKE @prefix)
     AND starts_with(key_hash, 'org:') = starts_with(@prefix, 'org:') -- those of organisations are no keys
     AND (@api::text = '' OR apis @> ARRAY[@api] OR policies && @policies::text[])

@@ -23,6 +23,7 @@ func (q *Queries) AllowIdleTransaction(ctx context.Context) error {
 const countKeys = `-- name: CountKeys :one
 SELECT count(*) FROM keys
 WHERE org_id = $1
+    AND successor_of = ''
     AND ($2::text = '' OR lower(alias) LIKE $2 OR key_hash LIKE $2)
     AND starts_with(key_hash, 'org:') = starts_with($2, 'org:') -- those of organisations are no keys
     AND ($3::text = '' OR apis @> ARRAY[$3] OR policies && $4::text[])
@@ -84,19 +85,20 @@ func (q *Queries) DeleteOutbox(ctx context.Context, ids []string) error {
 }
 
 const insertKey = `-- name: InsertKey :exec
-INSERT INTO keys (key_hash, org_id, alias, active, expires_at, apis, policies, body)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+INSERT INTO keys (key_hash, org_id, alias, active, expires_at, apis, policies, body, successor_of)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 `
 
 type InsertKeyParams struct {
-	KeyHash   string
-	OrgID     string
-	Alias     string
-	Active    bool
-	ExpiresAt *time.Time
-	APIs      []string
-	Policies  []string
-	Body      []byte
+	KeyHash     string
+	OrgID       string
+	Alias       string
+	Active      bool
+	ExpiresAt   *time.Time
+	APIs        []string
+	Policies    []string
+	Body        []byte
+	SuccessorOf string
 }
 
 func (q *Queries) InsertKey(ctx context.Context, arg InsertKeyParams) error {
@@ -109,6 +111,7 @@ func (q *Queries) InsertKey(ctx context.Context, arg InsertKeyParams) error {
 		arg.APIs,
 		arg.Policies,
 		arg.Body,
+		arg.SuccessorOf,
 	)
 	return err
 }
@@ -126,7 +129,7 @@ func (q *Queries) KeyAnywhere(ctx context.Context, keyHash string) ([]byte, erro
 }
 
 const keyByHash = `-- name: KeyByHash :one
-SELECT key_hash, org_id, alias, active, expires_at, apis, policies, body, version, created_at, updated_at FROM keys WHERE org_id = $1 AND key_hash = $2
+SELECT key_hash, org_id, alias, active, expires_at, apis, policies, body, version, created_at, updated_at, successor_of FROM keys WHERE org_id = $1 AND key_hash = $2
 `
 
 type KeyByHashParams struct {
@@ -149,12 +152,13 @@ func (q *Queries) KeyByHash(ctx context.Context, arg KeyByHashParams) (Key, erro
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.SuccessorOf,
 	)
 	return i, err
 }
 
 const keyHashes = `-- name: KeyHashes :many
-SELECT key_hash FROM keys WHERE org_id = $1 AND key_hash > $2 ORDER BY key_hash LIMIT $3
+SELECT key_hash FROM keys WHERE org_id = $1 AND key_hash > $2 AND successor_of = '' ORDER BY key_hash LIMIT $3
 `
 
 type KeyHashesParams struct {
@@ -163,7 +167,8 @@ type KeyHashesParams struct {
 	Max   int32
 }
 
-// KeyHashes walks all hashes of an organisation in order.
+// KeyHashes walks all hashes of an organisation in order, but for those of keys
+// that followed another.
 func (q *Queries) KeyHashes(ctx context.Context, arg KeyHashesParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, keyHashes, arg.OrgID, arg.After, arg.Max)
 	if err != nil {
@@ -185,8 +190,9 @@ func (q *Queries) KeyHashes(ctx context.Context, arg KeyHashesParams) ([]string,
 }
 
 const listKeys = `-- name: ListKeys :many
-SELECT key_hash, org_id, alias, active, expires_at, apis, policies, body, version, created_at, updated_at FROM keys
+SELECT key_hash, org_id, alias, active, expires_at, apis, policies, body, version, created_at, updated_at, successor_of FROM keys
 WHERE org_id = $1
+    AND successor_of = ''
     AND ($2::text = '' OR lower(alias) LIKE $2 OR key_hash LIKE $2)
     AND starts_with(key_hash, 'org:') = starts_with($2, 'org:') -- those of organisations are no keys
     AND ($3::text = '' OR apis @> ARRAY[$3] OR policies && $4::text[])
@@ -231,6 +237,7 @@ func (q *Queries) ListKeys(ctx context.Context, arg ListKeysParams) ([]Key, erro
 			&i.Version,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.SuccessorOf,
 		); err != nil {
 			return nil, err
 		}
@@ -243,7 +250,7 @@ func (q *Queries) ListKeys(ctx context.Context, arg ListKeysParams) ([]Key, erro
 }
 
 const lockKey = `-- name: LockKey :one
-SELECT key_hash, org_id, alias, active, expires_at, apis, policies, body, version, created_at, updated_at FROM keys WHERE org_id = $1 AND key_hash = $2 FOR UPDATE
+SELECT key_hash, org_id, alias, active, expires_at, apis, policies, body, version, created_at, updated_at, successor_of FROM keys WHERE org_id = $1 AND key_hash = $2 FOR UPDATE
 `
 
 type LockKeyParams struct {
@@ -266,6 +273,7 @@ func (q *Queries) LockKey(ctx context.Context, arg LockKeyParams) (Key, error) {
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.SuccessorOf,
 	)
 	return i, err
 }

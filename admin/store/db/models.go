@@ -103,17 +103,18 @@ type Gateway struct {
 }
 
 type Key struct {
-	KeyHash   string
-	OrgID     string
-	Alias     string
-	Active    bool
-	ExpiresAt *time.Time
-	APIs      []string
-	Policies  []string
-	Body      []byte
-	Version   int64
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	KeyHash     string
+	OrgID       string
+	Alias       string
+	Active      bool
+	ExpiresAt   *time.Time
+	APIs        []string
+	Policies    []string
+	Body        []byte
+	Version     int64
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	SuccessorOf string
 }
 
 type Org struct {

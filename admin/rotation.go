@@ -1,0 +1,72 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keys"
+)
+
+// rotation says how a key gets a successor.
+type rotation struct {
+	Grace string `json:"grace" doc:"how long the key stays valid beside its successor, such as 24h; 0s ends it at once"`
+}
+
+// rotateKey makes a successor of the key that the path names.
+func (s *Server) rotateKey(ctx context.Context, c *call) (any, error) {
+	var wanted rotation
+	if err := c.decode(&wanted); err != nil {
+		return nil, err
+	}
+	grace, err := time.ParseDuration(wanted.Grace)
+	if err != nil {
+		return nil, badRequest("grace: must be a time such as 24h, or 0s")
+	}
+	var made keys.Issued
+	answer, err := s.changeKey(ctx, c, new(definition.Session), func(service *keys.Service, ref keys.Ref) (err error) {
+		made, err = service.Rotate(ctx, ref, grace)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	detail := answer.(keyDetail)
+	detail.ID, detail.Key = made.Key, made.Key
+	return detail, nil
+}
+
+// retireKeys ends the grace of the keys that the key which the path names
+// followed.
+func (s *Server) retireKeys(ctx context.Context, c *call) (any, error) {
+	return s.changeKey(ctx, c, new(definition.Session), func(service *keys.Service, ref keys.Ref) error {
+		_, err := service.Retire(ctx, ref)
+		return err
+	})
+}
+
+// owner returns the session of a stored key, and the hash that it is stored
+// under: that of its first key.
+func (s *Server) owner(ctx context.Context, row store.Key) (*definition.Session, string, error) {
+	session, err := sessionOf(row)
+	if err != nil || session.SuccessorOf() == "" {
+		return session, row.KeyHash, err
+	}
+	identity := session.SuccessorOf()
+	first, err := s.deps.Store.KeyByHash(ctx, row.OrgID, identity)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, "", notFound(keyMissing)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if session, err = sessionOf(first); err != nil {
+		return nil, "", err
+	}
+	if _, ok := session.Credential(identity, row.KeyHash); !ok {
+		return nil, "", notFound(keyMissing)
+	}
+	return session, identity, nil
+}

@@ -1,0 +1,61 @@
+package definition
+
+import "slices"
+
+// A Credential is one key of a session that has had several.
+type Credential struct {
+	Hash    string  `json:"key_hash"`
+	Retires int64   `json:"retires,omitempty"` // unix seconds from which it is not valid; 0: none are set
+	Unknown Unknown `json:"-"`
+}
+
+// SuccessorOf returns the identity of the session that a key stands for which is
+// not its first, "" when the session is the key's own.
+func (s *Session) SuccessorOf() string {
+	if s.Extra == nil {
+		return ""
+	}
+	return s.Extra.SuccessorOf
+}
+
+// Credentials returns the keys of a session that has had several, the newest
+// last; nil when there is only the one under whose hash it is stored.
+func (s *Session) Credentials() []Credential {
+	if s.Extra == nil {
+		return nil
+	}
+	return s.Extra.Keys
+}
+
+// SetCredentials sets what Credentials returns, on a session that is the
+// caller's own.
+func (s *Session) SetCredentials(all []Credential) {
+	if s.Extra == nil && all == nil {
+		return
+	}
+	if s.Extra == nil {
+		s.Extra = new(Extra)
+	}
+	s.Extra.Keys, s.Extra.SuccessorOf = all, ""
+}
+
+// Credential returns the key of that hash, and whether it is one of the
+// session's, which is stored under identity.
+func (s *Session) Credential(identity, hash string) (Credential, bool) {
+	all := s.Credentials()
+	if all == nil {
+		return Credential{Hash: hash}, hash == identity
+	}
+	i := slices.IndexFunc(all, func(c Credential) bool { return c.Hash == hash })
+	if i < 0 {
+		return Credential{}, false
+	}
+	return all[i], true
+}
+
+// NewSuccessor returns what is stored under the hash of a further key of the
+// session that is stored under identity. It is valid only while that session has
+// it among its Credentials.
+func NewSuccessor(identity, org string) *Session {
+	return &Session{OrgID: org, Extra: &Extra{SuccessorOf: identity}}
+}
