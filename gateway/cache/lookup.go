@@ -191,7 +191,7 @@ func (e *answer) serve(ex *pipeline.Exchange, now time.Duration) {
 	a.Lines = append(a.Lines, "Age: "...)
 	a.Lines = strconv.AppendInt(a.Lines, max(0, int64((now-e.born)/time.Second)), 10)
 	a.Lines = append(a.Lines, "\r\nX-Cache: hit\r\n"...)
-	a.Status, a.Body = e.status, e.body
+	a.Status, a.Body, ex.Upstream.Cached = e.status, e.body, true
 	switch {
 	case e.status == 204:
 		a.NoBody, a.Length = true, -1

@@ -49,6 +49,9 @@ func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 	b = appendNumber(b, `,"total_us":`, o.total.Microseconds())
 	b = appendNumber(b, `,"gateway_us":`, o.own.Microseconds())
 	b = appendUpstream(b, &ex.Upstream)
+	if ex.Upstream.Cached {
+		b = append(b, `,"cache":"hit"`...)
+	}
 	if ex.Client.IsValid() {
 		b = append(b, `,"ip":"`...)
 		b = appendAddress(b, ex.Client)

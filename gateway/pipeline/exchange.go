@@ -147,6 +147,7 @@ type Upstream struct {
 	Status   int           // 0 without an answer
 	Duration time.Duration // from the first byte sent to the head of the answer
 	Retries  uint8
+	Cached   bool // none was called: the answer is that of an earlier call
 }
 
 var exchanges = sync.Pool{New: func() any { return new(Exchange) }}

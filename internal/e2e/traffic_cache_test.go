@@ -201,6 +201,9 @@ func TestKeptAnswersAreForgottenOnDemandAndWithTheirDefinition(t *testing.T) {
 	if get() == second {
 		t.Error("an answer outlives its definition")
 	}
+	if n := strings.Count(g.logged(), `"cache":"hit"`); n != 2 {
+		t.Errorf("the log tells of %d kept answers", n)
+	}
 }
 
 func TestAKeptAnswerEndsWithItsTime(t *testing.T) {
