@@ -13,7 +13,7 @@ type param struct {
 }
 
 func (p *param) read(ex *pipeline.Exchange) []byte {
-	for rest := queryOf(ex); len(rest) > 0; {
+	for rest := ex.Query(); len(rest) > 0; {
 		var pair []byte
 		pair, rest, _ = bytes.Cut(rest, ampersand)
 		if key, value, _ := bytes.Cut(pair, equals); isNamed(key, p.name) {
@@ -28,7 +28,7 @@ func (p *param) strip(ex *pipeline.Exchange, _ bool) (leads bool) {
 	if !p.stripped {
 		return false
 	}
-	query := queryOf(ex)
+	query := ex.Query()
 	out := ex.Outgoing.Query[:0] // may be what is read: it is written behind that
 	for rest := query; len(rest) > 0; {
 		var pair []byte
@@ -47,14 +47,6 @@ func (p *param) strip(ex *pipeline.Exchange, _ bool) (leads bool) {
 }
 
 func (p *param) place() string { return "query parameter " + p.name }
-
-// queryOf returns the query that goes upstream as things are.
-func queryOf(ex *pipeline.Exchange) []byte {
-	if ex.Outgoing.HasQuery {
-		return ex.Outgoing.Query
-	}
-	return ex.Call.Query
-}
 
 var (
 	ampersand = []byte{'&'}

@@ -48,12 +48,19 @@ func compiled(t testing.TB, def *definition.API, o Options) (*pipeline.API, pipe
 // line without the protocol, and header lines.
 func request(t testing.TB, api *pipeline.API, head string) *pipeline.Exchange {
 	t.Helper()
+	return requestWith(t, api, head, "")
+}
+
+// requestWith is request with a body, in whole even where it is announced in
+// chunks.
+func requestWith(t testing.TB, api *pipeline.API, head, body string) *pipeline.Exchange {
+	t.Helper()
 	line, lines, _ := strings.Cut(head, "\n")
 	raw := line + " HTTP/1.1\r\nHost: a\r\n" + strings.ReplaceAll(lines, "\n", "\r\n")
 	if lines != "" {
 		raw += "\r\n"
 	}
-	call, fault := wire.Imagine([]byte(raw+"\r\n"), limits)
+	call, fault := wire.Imagine([]byte(raw+"\r\n"+body), limits)
 	if fault != nil {
 		t.Fatalf("%q: %s", head, fault.Text)
 	}

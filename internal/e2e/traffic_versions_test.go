@@ -404,3 +404,58 @@ func TestBodiesAreBounded(t *testing.T) {
 		{"POST /global/x\nContent-Length: ten", 400, "content length is not a valid Integer", ""},
 	})
 }
+
+// Every version of a GraphQL API has stored operations of its own, and is
+// governed; a path that is ignored asks for no key there either.
+func TestVersionsOfGraphQLAPIs(t *testing.T) {
+	t.Parallel()
+	storedIn := func(path, operation string, more object) object {
+		version := object{"use_extended_paths": true, "extended_paths": object{
+			"persist_graphql": []object{stores("GET", path, operation, nil)}, "ignored": []object{{"path": "/free"}},
+		}}
+		for name, value := range more {
+			version[name] = value
+		}
+		return version
+	}
+	g := newGraphs(t, nil, nil, func(target string) []object {
+		def := graphDef("g", target, false, nil)
+		def["definition"] = object{"location": "url", "strip_path": true}
+		def["version_data"] = object{"versions": object{
+			"v1": storedIn("/one", "{ secret }", nil), "v2": storedIn("/two", "{ countries { code } }", nil),
+			"v3": storedIn("/free", "{ secret }", nil),
+		}}
+		return []object{def}
+	})
+	rights := mayDo("g", object{"versions": []string{"v1", "v2", "v3"}, "restricted_types": []object{{"name": "Query", "fields": []string{"secret"}}}})
+	key := g.newKey(object{"access_rights": rights})
+	for _, c := range []struct {
+		method, path, key, body string
+		status                  int
+		reached                 string
+	}{
+		{"GET", "/g/v1/one", key, "", 400, ""}, // secret is not for this key
+		{"GET", "/g/v2/two", key, "", 200, "{ countries { code } }"},
+		{"GET", "/g/v1/two", key, "", 400, ""}, // no operation in this version: a GraphQL call without a query
+		{"POST", "/g/v1/", key, queryBody("{ countries { code } }"), 200, "{ countries { code } }"},
+		{"POST", "/g/v2/", key, queryBody("{ secret }"), 400, ""},
+		{"POST", "/g/v2/", "", queryBody("{ countries { code } }"), 401, ""},
+		{"POST", "/g/v2/free", "", queryBody("{ countries { code } }"), 200, "{ countries { code } }"},
+		{"POST", "/g/v2/free", "", queryBody("{ nothing }"), 400, ""},
+		{"GET", "/g/v3/free", "", "", 200, "{ secret }"},
+	} {
+		headers := []string{"Content-Type", jsonMedia}
+		if c.key != "" {
+			headers = append(headers, "Authorization", c.key)
+		}
+		g.up.reached()
+		got := call(t, c.method, g.traffic.traffic+c.path, c.body, headers...)
+		body := ""
+		for _, one := range g.up.reached() {
+			body += one.body
+		}
+		if got.status != c.status || !strings.Contains(body, strings.Trim(quoted(c.reached), `"`)) || (body == "") != (c.reached == "") {
+			t.Errorf("%s %s %s: %s, and the upstream got %q", c.method, c.path, c.body, got, body)
+		}
+	}
+}
