@@ -22,7 +22,7 @@ func (a *apiLimits) gather(r *round, ex *pipeline.Exchange) {
 		return
 	}
 	if a.paths != nil {
-		if l, ok := a.paths.Find(ex.Call.Method, ex.Path, nil); ok {
+		if l, ok := a.paths.Find(ex.Call.Method, ex.Path, ex.PathBuf); ok {
 			r.add(pathRate, l)
 		}
 	}

@@ -181,7 +181,7 @@ func (l *Limiter) insist(ex *pipeline.Exchange, calls int) pipeline.Verdict {
 	var wait waiting
 	defer wait.end(l)
 	for v := pipeline.Rejected; ; {
-		if v != pipeline.Rejected || ex.Rejection != rateExceeded || !wait.again(l, ex) {
+		if v != pipeline.Rejected || ex.Rejection != rateExceeded || !wait.again(l, ex, &ex.Grant.Limits()[ex.Grant.Rate], calls) {
 			return v
 		}
 		ex.Rejection, ex.RetryAfter = nil, 0
@@ -211,7 +211,11 @@ func (l *Limiter) take(ex *pipeline.Exchange, from, to, calls int) pipeline.Verd
 // refuseRate ends a request for a rate whose next call is freed at reset, in unix
 // milliseconds.
 func refuseRate(ex *pipeline.Exchange, why *pipeline.Rejection, reset int64, period time.Duration) pipeline.Verdict {
-	ex.RetryAfter = retryAfter(reset, ex.Started.UnixMilli(), period.Milliseconds())
+	now := ex.Started
+	if g := ex.Grant; !ex.Dry && g != nil && g.Special != nil && g.Special.Throttle.Retries > 0 {
+		now = time.Now() // it may have waited
+	}
+	ex.RetryAfter = retryAfter(reset, now.UnixMilli(), period.Milliseconds())
 	return ex.Reject(why)
 }
 

@@ -101,7 +101,7 @@ func (s *stage) count(r *round, ex *pipeline.Exchange, calls int) pipeline.Verdi
 			return pipeline.Next
 		case s.spares(r, ex, refused):
 			r.drop(refused)
-		case !s.isKeyRate(r, refused) || !wait.again(s.Limiter, ex):
+		case !s.isKeyRate(r, refused) || !wait.again(s.Limiter, ex, &r.limits[refused], calls):
 			return s.refuse(r, ex, refused)
 		default:
 			renewByCalendar(r, ex.Grant.Special, time.Now().UnixMilli())

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/counter"
 )
 
 // A room is where requests wait that are over the rate of their key, as long as
@@ -55,11 +56,13 @@ type waiting struct {
 	placed bool
 }
 
-// again waits until the request may try again, and returns false when it may not:
-// it has tried as often as its key may, too many wait already, its client is gone
-// or the gateway stops. A request that is only thought of does not wait.
-func (w *waiting) again(l *Limiter, ex *pipeline.Exchange) bool {
-	if ex.Grant == nil || ex.Grant.Special == nil || ex.Dry {
+// again waits until the request may try again so many calls under the rate that
+// refused them, and returns false when it may not: it has tried as often as its
+// key may, too many wait already, its client is gone or the gateway stops. Nor
+// does it wait for more calls than the rate ever has room for, or when it is only
+// thought of.
+func (w *waiting) again(l *Limiter, ex *pipeline.Exchange, rate *counter.Limit, calls int) bool {
+	if ex.Grant == nil || ex.Grant.Special == nil || ex.Dry || int64(calls) > rate.Max {
 		return false
 	}
 	t := ex.Grant.Special.Throttle

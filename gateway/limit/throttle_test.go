@@ -67,6 +67,32 @@ func TestACallIsRefusedWhenItHasTriedAsOftenAsItMay(t *testing.T) {
 	})
 }
 
+func TestNobodyWaitsForMoreThanTheRateEverAllows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limiter(counter.NewMemory(nil))
+		s, grant := stageOf(t, l), throttled(2, 10, 9)
+		for name, handle := range map[string]func(*pipeline.Exchange) pipeline.Verdict{"limit": s.Handle, "rate": l.Rate} {
+			began, ex := time.Now(), now(grant)
+			ex.Calls = 3
+			if handle(ex) != pipeline.Rejected || time.Since(began) != 0 {
+				t.Errorf("%s: %+v after %s", name, ex.Rejection, time.Since(began))
+			}
+		}
+	})
+}
+
+// A late refusal tells how long it is from then on.
+func TestALateRefusalTellsFromWhenItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, grant := compiled(t, counter.NewMemory(nil)), throttled(1, 0, 3) // waits 6 of 10 seconds
+		s.Handle(now(grant))
+		ex := now(grant)
+		if s.Handle(ex) != pipeline.Rejected || ex.RetryAfter != 4 {
+			t.Errorf("Retry-After %d, want 4", ex.RetryAfter)
+		}
+	})
+}
+
 // An exhausted quota does not get better by waiting.
 func TestNobodyWaitsForAQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
