@@ -129,6 +129,21 @@ func TestMutualTLSGivesEveryClientItsAnswer(t *testing.T) {
 	expect("of another authority", denied(stranger), g.ask(t, stranger, "/m/x"))
 	expect("expired", "403 certificate_expired Certificate has expired", g.ask(t, old, "/m/x"))
 	expect("another API", "200", g.ask(t, nil, "/open/x"))
+	explained := func(pem string) string {
+		description := object{"url": "https://first.example/m/x"}
+		if pem != "" {
+			description["certificate"] = pem
+		}
+		return call(t, http.MethodPost, g.control+"/svc/explain", description, "X-Svc-Authorization", testSecret).body
+	}
+	for pem, want := range map[string]string{
+		"": "Client TLS certificate is required", pinned.CertPEM: "is listed, or signed by an authority that is",
+		signed.CertPEM: "is listed, or signed by an authority that is", stranger.CertPEM: "certificate_denied",
+	} {
+		if got := explained(pem); !strings.Contains(got, want) {
+			t.Errorf("explained: %s, want %s", got, want)
+		}
+	}
 	if got := g.ask(t, nil, "/open/x"); got.body != "told https" {
 		t.Errorf("the upstream is %s", got.body)
 	}
