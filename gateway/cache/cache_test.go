@@ -261,19 +261,22 @@ func TestWhatTheGatewayAddsIsAPartOfTheKey(t *testing.T) {
 
 func TestATokenIsTheKeyAndNoMore(t *testing.T) {
 	r := newRig(t, usual, "", nil)
-	send := func(token string, claims []byte) {
-		call, _ := wire.NewCall([]byte("GET /a HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer "+token+"\r\n\r\n"), wire.Config{MaxHeader: 1 << 10, MaxURL: 1 << 10, MaxHeaders: 10})
+	send := func(header, token string, claims []byte) {
+		call, _ := wire.NewCall([]byte("GET /a HTTP/1.1\r\nHost: h\r\nAuthorization: "+header+"\r\n\r\n"), wire.Config{MaxHeader: 1 << 10, MaxURL: 1 << 10, MaxHeaders: 10})
 		call.Started = r.now
 		ex := pipeline.For(call)
 		ex.API, ex.KeyHash, ex.Token, ex.Claims = r.api, "identity", []byte(token), claims
 		ex.Path, ex.Rest = call.Path, call.Path
 		r.run(ex)
 	}
-	send("one", nil)
-	send("two", nil) // of the same identity, as after a rotation
+	send("Bearer one", "one", nil)
+	send("two", "two", nil) // of the same identity, as after a rotation
 	r.expect(1, "two tokens of one key")
-	send("one", []byte(`{"role":"a"}`))
-	send("two", []byte(`{"role":"b"}`))
+	send("Bearer x one", "one", nil) // the key came by another way
+	send("someone", "one", nil)
+	r.expect(2, "other credentials that end like the key")
+	send("Bearer one", "one", []byte(`{"role":"a"}`))
+	send("Bearer two", "two", []byte(`{"role":"b"}`))
 	r.expect(2, "two tokens that say different things")
 }
 

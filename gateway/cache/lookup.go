@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/graphql/cache"
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream/field"
 	"github.com/sluicegate/sluice/gateway/wire"
 )
 
@@ -115,7 +116,7 @@ func (s *Stage) appendKey(dst []byte, ex *pipeline.Exchange) []byte {
 func (s *Stage) appendCredentials(dst []byte, ex *pipeline.Exchange) []byte {
 	// A token is the key, which stands there; a JSON Web Token says more than that.
 	isKey := s.own && len(ex.Token) > 0 && ex.Claims == nil
-	if sent := ex.Call.Get(wire.NameAuthorization); sent != nil && !(isKey && bytes.HasSuffix(sent, ex.Token)) {
+	if sent := ex.Call.Get(wire.NameAuthorization); sent != nil && !(isKey && isToken(sent, ex.Token)) {
 		dst = s.appendSum(dst, 'a', sent)
 	}
 	if ex.Call.Find(wire.NameCookie) != nil {
@@ -126,6 +127,12 @@ func (s *Stage) appendCredentials(dst []byte, ex *pipeline.Exchange) []byte {
 		}
 	}
 	return dst
+}
+
+// isToken tells whether an Authorization line holds a token and nothing else.
+func isToken(sent, token []byte) bool {
+	scheme, found := bytes.CutSuffix(sent, token)
+	return found && (len(scheme) == 0 || len(scheme) == len("Bearer ") && field.EqualFold(scheme, "bearer "))
 }
 
 // appendSum appends what stands for a value of which the cache need not know what

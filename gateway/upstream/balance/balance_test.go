@@ -269,6 +269,24 @@ func TestChecksDecideOnTargets(t *testing.T) {
 	}
 }
 
+func TestATargetWhoseTimeIsOverComesBackWhateverHappenedMeanwhile(t *testing.T) {
+	r := newRig(t, &upstreams.Ejection{Failures: 1, For: 20 * time.Millisecond, Longest: time.Second}, 1, 1, 1)
+	r.targets[0].status = 500
+	r.send(3)
+	r.targets[0].status = 200
+	if got := r.names(); len(got) != 1 {
+		t.Fatalf("events %v", got)
+	}
+	for r.group.now(time.Now()) < r.group.order.Load().again {
+	}
+	r.group.Turn(1, false, Failure{}) // the turns are written anew, and no call came in between
+	r.counts()
+	r.now = time.Now()
+	if r.send(10); r.counts()[0] == 0 {
+		t.Error("it never comes back")
+	}
+}
+
 func TestADryExchangeTakesNoTurn(t *testing.T) {
 	r := newRig(t, usual, 1, 1)
 	next := r.group.peek(r.group.order.Load())

@@ -55,11 +55,11 @@ type host struct {
 	// calls look at.
 	trouble atomic.Uint64
 	ejected atomic.Uint64 // times ever
+	settled atomic.Int64  // by the group's clock: when its past is forgotten, if it is well then
 
 	// Under the group's mu.
 	down  int           // checks that say so
 	until time.Duration // ejected until then, 0: it is not
-	back  time.Duration // when it was taken back
 }
 
 const oneTime = 1 << 32 // of an ejection, in host.trouble
@@ -121,19 +121,13 @@ func (g *Group) succeeded(i int, now time.Duration) {
 	if trouble == 0 {
 		return
 	}
-	if times := trouble / oneTime; times > 0 && !g.settled(h, times, now) {
-		h.trouble.CompareAndSwap(trouble, times*oneTime)
-		return
+	left := uint64(0)
+	if times := trouble / oneTime; times > 0 && int64(now) < h.settled.Load() {
+		left = times * oneTime
 	}
-	h.trouble.CompareAndSwap(trouble, 0)
-}
-
-// settled tells whether a target that was ejected has been back for as long as it
-// was out, so that it counts as well.
-func (g *Group) settled(h *host, times uint64, now time.Duration) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return h.until == 0 && now-h.back >= g.length(times)
+	if left != trouble {
+		h.trouble.CompareAndSwap(trouble, left)
+	}
 }
 
 // failed notes a call to a target that failed, for the reason given.
@@ -173,6 +167,7 @@ func (g *Group) eject(i int, now time.Duration, why Failure) {
 	times := h.trouble.Load()/oneTime + 1
 	h.trouble.Store(times * oneTime)
 	h.ejected.Add(1)
+	h.settled.Store(int64(never))
 	h.until = now + g.length(times)
 	g.renew(now)
 	g.raise(event.HostDown, i, why, "left out for "+g.length(times).String()+" after calls that failed in a row")
@@ -204,8 +199,11 @@ func (g *Group) takeBack(now time.Duration) *order {
 		if h.until == 0 || now < h.until {
 			continue
 		}
-		h.until, h.back = 0, now
-		h.trouble.Store(h.trouble.Load()/oneTime*oneTime + uint64(g.opts.Ejection.Failures-1))
+		h.until = 0
+		// Its past is forgotten when it has been back for as long as it was out.
+		times := h.trouble.Load() / oneTime
+		h.settled.Store(int64(now + g.length(times)))
+		h.trouble.Store(times*oneTime + uint64(g.opts.Ejection.Failures-1))
 		if h.down == 0 {
 			g.raise(event.HostUp, i, Failure{}, "called again after it was left out")
 		}
@@ -243,7 +241,7 @@ func (g *Group) renew(now time.Duration) *order {
 		h := &g.hosts[i]
 		o.in[i] = h.well()
 		some = some || o.in[i]
-		if h.until > now {
+		if h.until != 0 { // perhaps over already, and nobody has come since
 			o.again = min(o.again, h.until)
 		}
 	}
