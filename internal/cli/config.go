@@ -42,7 +42,8 @@ configuration file.`,
 		Args:  noArgs,
 		RunE:  s.printReference,
 	}
-	return group("config", "Print, check or explain the configuration", printing, check, reference)
+	own := []*cobra.Command{printing, check, reference}
+	return group("config", "Print or check settings; list, compare and take back changes", append(own, s.revisionCommands()...)...)
 }
 
 func (s *session) printConfig(cmd *cobra.Command, _ []string) error {

@@ -1,0 +1,290 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// keyTold is a key as an admin tells of it.
+type keyTold struct {
+	Key  string `json:"key"`
+	Hash string `json:"key_hash"`
+	Data struct {
+		OrgID          string          `json:"org_id"`
+		Alias          string          `json:"alias"`
+		ApplyPolicies  []string        `json:"apply_policies"`
+		AccessRights   json.RawMessage `json:"access_rights"`
+		Expires        int64           `json:"expires"`
+		IsInactive     bool            `json:"is_inactive"`
+		QuotaMax       int64           `json:"quota_max"`
+		QuotaRemaining int64           `json:"quota_remaining"`
+	} `json:"data"`
+}
+
+// wantedKey is what the flags of key create say.
+type wantedKey struct {
+	file     string
+	policies []string
+	alias    string
+	expires  time.Duration
+	org      string
+}
+
+func (s *session) keyCommand() *cobra.Command {
+	t := new(target)
+	var wanted wantedKey
+	create := &cobra.Command{
+		Use:   "create",
+		Short: "Make a key, which is shown this once",
+		Long: `Makes a key that carries policies, or has the session in a file. The key is shown
+this once: only its hash is kept.
+
+` + adminHelp,
+		Example: "  sluice key create --policy gold --alias ann --expires 720h\n  sluice key create -f session.json",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.createKey(cmd, t, &wanted) },
+	}
+	f := create.Flags()
+	f.StringVarP(&wanted.file, "file", "f", "", "`FILE` with the session as JSON, - for standard input; the other flags add to it")
+	f.StringArrayVar(&wanted.policies, "policy", nil, "`ID` of a policy that the key carries; may be repeated")
+	f.StringVar(&wanted.alias, "alias", "", "`NAME` of the key for people")
+	f.DurationVar(&wanted.expires, "expires", 0, "`TIME` from now until the key ends, such as 720h (default: never)")
+	f.StringVar(&wanted.org, "org", "", "`ID` of the key's organisation")
+	cmds := []*cobra.Command{create, s.listKeysCommand(t)}
+	cmds = append(cmds, s.oneKeyCommands(t)...)
+	t.adminFlags(cmds...)
+	return group("key", "Make, replace, list and end keys", cmds...)
+}
+
+func (s *session) listKeysCommand(t *target) *cobra.Command {
+	page := 1
+	list := &cobra.Command{
+		Use:   "ls",
+		Short: "List keys by their hashes",
+		Long:  "Lists keys by their hashes, with what they carry.\n\n" + adminHelp,
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return s.listKeys(cmd, t, page) },
+	}
+	list.Flags().IntVar(&page, "page", 1, "`NUMBER` of the page")
+	return list
+}
+
+// oneKeyCommands are the commands on a key that exists.
+func (s *session) oneKeyCommands(t *target) []*cobra.Command {
+	grace, yes := 24*time.Hour, false
+	get := &cobra.Command{
+		Use: "get KEY", Short: "Print a key's session, with what is left of its quotas",
+		RunE: func(cmd *cobra.Command, args []string) error { return s.getKey(cmd, t, args[0]) },
+	}
+	rotate := &cobra.Command{
+		Use: "rotate KEY", Short: "Make a successor of a key; both are valid for a while and share one quota",
+		Example: "  sluice key rotate 3fa9... --grace 24h\n  sluice key retire 3fa9...",
+		RunE:    func(cmd *cobra.Command, args []string) error { return s.rotateKey(cmd, t, args[0], grace) },
+	}
+	rotate.Flags().DurationVar(&grace, "grace", grace, "`TIME` that the key stays valid beside its successor; 0s ends it at once")
+	retire := &cobra.Command{
+		Use: "retire KEY", Short: "End the grace of the keys before the newest, at once",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.changeKey(cmd, t, "DELETE", args[0], "/rotate", "only the newest key is valid now")
+		},
+	}
+	revoke := &cobra.Command{
+		Use: "revoke KEY", Short: "Delete a key: it opens nothing any more, everywhere within a second",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.confirm(yes, "delete the key for good"); err != nil {
+				return err
+			}
+			return s.changeKey(cmd, t, "DELETE", args[0], "", "the key is deleted")
+		},
+	}
+	revoke.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	reset := &cobra.Command{
+		Use: "reset-quota KEY", Short: "Forget what a key has used of its quotas",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.changeKey(cmd, t, "POST", args[0], "/reset_quota", "the key's quotas are whole again")
+		},
+	}
+	all := []*cobra.Command{get, rotate, retire, revoke, reset}
+	for _, cmd := range all {
+		cmd.Long = cmd.Short + ".\n\nKEY is the hash of a key, as key ls lists it, or the key itself.\n\n" + adminHelp
+		cmd.Args = func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("want one KEY: a hash as key ls lists it, or the key itself")
+			}
+			return nil
+		}
+	}
+	return all
+}
+
+// pathOfKey names a key that is given as itself or as its hash.
+func pathOfKey(key, action string) string {
+	path := "/api/keys/" + escape(key) + action
+	if isKeyHash(key) {
+		path += "?hashed=true"
+	}
+	return path
+}
+
+// isKeyHash tells whether a text is a hash rather than a key: hexadecimal, and as
+// long as one of the hashes that keys are kept by.
+func isKeyHash(text string) bool {
+	switch len(text) {
+	case 8, 16, 32, 64:
+		return strings.Trim(text, "0123456789abcdef") == ""
+	}
+	return false
+}
+
+func (s *session) createKey(cmd *cobra.Command, t *target, wanted *wantedKey) error {
+	session, err := s.sessionFor(wanted)
+	if err != nil {
+		return err
+	}
+	var made keyTold
+	answer, err := s.ask(cmd, t, "POST", "/api/keys", session, &made)
+	if err != nil {
+		return err
+	}
+	return s.show(answer, func() error { return s.printNewKey(&made) })
+}
+
+// printNewKey prints nothing but the key where it is read by a program.
+func (s *session) printNewKey(made *keyTold) error {
+	if s.quiet {
+		return s.write(made.Key + "\n")
+	}
+	return s.write(fmt.Sprintf("key   %s   (shown once)\nhash  %s\n", made.Key, made.Hash))
+}
+
+// sessionFor makes the session that the flags ask for.
+func (s *session) sessionFor(wanted *wantedKey) (map[string]any, error) {
+	session := make(map[string]any)
+	if wanted.file != "" {
+		data, err := s.readInput(wanted.file)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(data, &session); err != nil {
+			return nil, &exitError{ExitUsage, fmt.Sprintf("%s: is no session in JSON: %v", wanted.file, err)}
+		}
+	}
+	if len(wanted.policies) > 0 {
+		session["apply_policies"] = wanted.policies
+	}
+	if wanted.alias != "" {
+		session["alias"] = wanted.alias
+	}
+	if wanted.org != "" {
+		session["org_id"] = wanted.org
+	}
+	if wanted.expires > 0 {
+		session["expires"] = time.Now().Add(wanted.expires).Unix()
+	}
+	if len(session) == 0 {
+		return nil, &exitError{ExitUsage, "say what the key may do: --policy ID, or -f FILE with a session"}
+	}
+	return session, nil
+}
+
+// readInput reads a file, or standard input for "-".
+func (s *session) readInput(name string) ([]byte, error) {
+	from := s.process.Stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, &exitError{ExitUsage, fmt.Sprintf("%s: %v", name, bareCause(err))}
+		}
+		defer file.Close()
+		from = file
+	}
+	data, err := io.ReadAll(io.LimitReader(from, maxSent+1))
+	if err == nil && len(data) > maxSent {
+		err = fmt.Errorf("it is larger than %d MiB", maxSent>>20)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return data, nil
+}
+
+func (s *session) listKeys(cmd *cobra.Command, t *target, page int) error {
+	var told struct {
+		Keys  []keyTold `json:"keys"`
+		Pages int64     `json:"pages"`
+	}
+	answer, err := s.ask(cmd, t, "GET", fmt.Sprintf("/api/keys/detailed?p=%d&page_size=50", page), nil, &told)
+	if err != nil {
+		return err
+	}
+	return s.show(answer, func() error {
+		data := rows{columns: []string{"hash", "alias", "policies", "expires", "state"}}
+		for i := range told.Keys {
+			k := &told.Keys[i]
+			data.cells = append(data.cells, []any{k.Hash, k.Data.Alias, strings.Join(k.Data.ApplyPolicies, ","), expiry(k.Data.Expires), stateOf(k)})
+		}
+		if err := s.print(data); err != nil || told.Pages <= int64(page) {
+			return err
+		}
+		return s.remark("page %d of %d", page, told.Pages)
+	})
+}
+
+func expiry(unix int64) string {
+	if unix <= 0 {
+		return "never"
+	}
+	return time.Unix(unix, 0).Local().Format(time.DateTime)
+}
+
+func stateOf(k *keyTold) string {
+	switch {
+	case k.Data.IsInactive:
+		return "inactive"
+	case k.Data.Expires > 0 && k.Data.Expires <= time.Now().Unix():
+		return "expired"
+	}
+	return "valid"
+}
+
+func (s *session) getKey(cmd *cobra.Command, t *target, key string) error {
+	answer, err := s.ask(cmd, t, "GET", pathOfKey(key, ""), nil, nil)
+	if err != nil {
+		return err
+	}
+	return s.show(answer, func() error {
+		text, err := yamlOf(answer)
+		if err != nil {
+			return fmt.Errorf("printing: %w", err)
+		}
+		return s.write(text)
+	})
+}
+
+func (s *session) rotateKey(cmd *cobra.Command, t *target, key string, grace time.Duration) error {
+	var made keyTold
+	answer, err := s.ask(cmd, t, "POST", pathOfKey(key, "/rotate"), map[string]string{"grace": grace.String()}, &made)
+	if err != nil {
+		return err
+	}
+	return s.show(answer, func() error {
+		if err := s.printNewKey(&made); err != nil || s.quiet {
+			return err
+		}
+		return s.remark("the key before stays valid for %s", grace)
+	})
+}
+
+func (s *session) changeKey(cmd *cobra.Command, t *target, method, key, action, done string) error {
+	answer, err := s.ask(cmd, t, method, pathOfKey(key, action), nil, nil)
+	if err != nil {
+		return err
+	}
+	return s.show(answer, func() error { return s.remark("%s", done) })
+}
