@@ -18,12 +18,7 @@ func TestCertificatesOfTheAdminReachItsGateway(t *testing.T) {
 	t.Parallel()
 	servers, clients := testenv.NewAuthority(t, "servers"), testenv.NewAuthority(t, "clients")
 	site, me, gatewayItself := servers.Server("site.example"), clients.Client("me"), clients.Client("gateway")
-	upstream := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, r.TLS.PeerCertificates[0].Subject.CommonName)
-	}))
-	upstream.TLS = &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients.Pool()}
-	upstream.StartTLS()
-	defer upstream.Close()
+	upstream := newMutualUpstream(t, clients)
 
 	secure := freeAddress(t)
 	up := newUp(t, dataDir(t), settings{"gateway.tls.listen": secure}).startReady()
@@ -37,7 +32,7 @@ func TestCertificatesOfTheAdminReachItsGateway(t *testing.T) {
 	add(site.CertPEM + site.KeyPEM)
 	towards := add(gatewayItself.CertPEM + gatewayItself.KeyPEM)
 	authority := add(clients.PEM())
-	api := transport(apiDef("m", upstream.URL, true), object{"ssl_insecure_skip_verify": true})
+	api := transport(apiDef("m", upstream, true), object{"ssl_insecure_skip_verify": true})
 	api["use_mutual_tls_auth"], api["client_certificates"] = true, []string{authority}
 	api["upstream_certificates"] = object{"*": towards}
 	admin.do(http.MethodPost, "/api/apis", api)
@@ -82,4 +77,44 @@ func TestCertificatesOfTheAdminReachItsGateway(t *testing.T) {
 		got, err := ask()
 		return want(200, got, err)
 	})
+}
+
+// TestCertificatesTravelToGatewaysOfTheirOwn has gateways beside an admin show an
+// upstream what the admin keeps, also when they start while the admin is away.
+func TestCertificatesTravelToGatewaysOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	clients := testenv.NewAuthority(t, "clients")
+	itself := clients.Client("gateway")
+	upstream := newMutualUpstream(t, clients)
+	s := newSplit(t, 2, testenv.Postgres(t))
+	var made struct{ ID string }
+	s.rest.do(http.MethodPost, "/api/certs", object{"pem": itself.CertPEM + itself.KeyPEM}).into(t, &made)
+	api := transport(apiDef("m", upstream, true), object{"ssl_insecure_skip_verify": true})
+	api["upstream_certificates"] = object{"*": made.ID}
+	s.rest.do(http.MethodPost, "/api/apis", api)
+	s.everywhere("the certificate", "/m/x", "", body("gateway"))
+	if got := s.rest.do(http.MethodPost, "/api/explain", object{"url": "/m/x"}); !strings.Contains(got.body, `"allowed":true`) {
+		t.Errorf("the admin explains %s", got)
+	}
+	sealed := s.gateways[0].readState("certs.sealed")
+	if strings.Contains(sealed, "BEGIN") {
+		t.Error("a gateway's copy of the certificates is not sealed")
+	}
+	s.admin.kill()
+	s.gateways[0].kill()
+	s.gateways[0].startReady()
+	s.everywhere("the certificate without the admin", "/m/x", "", body("gateway"))
+}
+
+// newMutualUpstream starts an upstream that answers with the name of its client,
+// which an authority must have signed.
+func newMutualUpstream(t *testing.T, clients *testenv.Authority) (url string) {
+	t.Helper()
+	upstream := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.TLS.PeerCertificates[0].Subject.CommonName)
+	}))
+	upstream.TLS = &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients.Pool()}
+	upstream.StartTLS()
+	t.Cleanup(upstream.Close)
+	return upstream.URL
 }
