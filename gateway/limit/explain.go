@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/definition/renewal"
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
@@ -26,7 +27,11 @@ func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	}
 	from := originsOf(ex)
 	for i := range limits {
-		explainLimit(f, ruleNames[r.kinds[i]], from.of(r.kinds[i]), standing{&limits[i], counts[i], ex.Started})
+		how := standing{limit: &limits[i], count: counts[i], now: ex.Started}
+		if r.kinds[i] == keyQuota && ex.Grant.Special != nil {
+			how.calendar = ex.Grant.Special.Calendar
+		}
+		explainLimit(f, ruleNames[r.kinds[i]], from.of(r.kinds[i]), how)
 	}
 	explainTrial(ex, f)
 	if f.Verdict != pipeline.Rejected {
@@ -51,15 +56,16 @@ var ruleNames = [kinds]string{
 
 // A standing is a limit and how it stands.
 type standing struct {
-	limit *counter.Limit
-	count counter.Count
-	now   time.Time
+	limit    *counter.Limit
+	count    counter.Count
+	now      time.Time
+	calendar *renewal.Clock // of a quota that renews by it, else nil
 }
 
 func (s standing) used() int64 { return max(s.limit.Max-s.count.Remaining, 0) }
 
 func explainLimit(f *pipeline.Finding, rule, origin string, s standing) {
-	value, renews := valueOf(s.limit), renewsIn(s)
+	value, renews := s.value(), renewsIn(s)
 	f.Fact(rule, value, fmt.Sprintf("%d used%s", s.used(), renews), origin)
 	if f.Said != "" {
 		f.Said += "; "
@@ -76,11 +82,14 @@ func explainTrial(ex *pipeline.Exchange, f *pipeline.Finding) {
 	}
 }
 
-func valueOf(l *counter.Limit) string {
-	if l.Period == 0 || l.Kind == counter.Quota && l.Period%time.Second != 0 { // what is left of one of the calendar
-		return strconv.FormatInt(l.Max, 10)
+func (s standing) value() string {
+	switch {
+	case s.calendar != nil:
+		return fmt.Sprintf("%d per %s of the calendar (%s)", s.limit.Max, s.calendar.Unit(), s.calendar.Zone())
+	case s.limit.Period == 0:
+		return strconv.FormatInt(s.limit.Max, 10)
 	}
-	return fmt.Sprintf("%d per %s", l.Max, pipeline.Span(l.Period))
+	return fmt.Sprintf("%d per %s", s.limit.Max, pipeline.Span(s.limit.Period))
 }
 
 // renewsIn tells when a quota renews.
@@ -145,11 +154,11 @@ func (s *orgStage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 		return
 	}
 	for i := range limits {
-		rule := "rate"
+		rule, how := "rate", standing{limit: &limits[i], count: counts[i], now: ex.Started}
 		if i == state.quota {
-			rule = "quota"
+			rule, how.calendar = "quota", state.calendar
 		}
-		explainLimit(f, rule, origin, standing{&limits[i], counts[i], ex.Started})
+		explainLimit(f, rule, origin, how)
 	}
 	if f.Verdict == pipeline.Rejected {
 		f.Fix = "raise the limits of organisation " + s.org.id + " (PUT /svc/org/keys/" + s.org.id + "), or reset its quota"

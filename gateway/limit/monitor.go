@@ -1,6 +1,8 @@
 package limit
 
 import (
+	"fmt"
+
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/event"
@@ -52,8 +54,8 @@ func (m *Monitor) watch(u use, own []float64, facts *event.Event) {
 
 func (m *Monitor) raise(u use, percent float64, facts *event.Event) {
 	e := *facts
-	e.Name, e.Detail = event.TriggerExceeded, "Quota trigger reached"
-	e.Trigger = event.Trigger{Limit: int(percent), Usage: u.percent()}
+	e.Name, e.Trigger = event.TriggerExceeded, event.Trigger{Limit: int(percent), Usage: u.percent()}
+	e.Detail = fmt.Sprintf("%v %% of the quota is reached: %d %% is used", percent, e.Trigger.Usage) // once in a period
 	m.Events.Raise(e)
 }
 

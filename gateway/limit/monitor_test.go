@@ -103,7 +103,7 @@ func TestAThresholdSaysWhose(t *testing.T) {
 	s.Handle(keyed(grantOf(0, 1), 1))
 	want := event.Event{
 		Name: event.TriggerExceeded, At: start, API: "sample", Key: "0123456789ab", Org: "acme",
-		Detail: "Quota trigger reached", Trigger: event.Trigger{Limit: 80, Usage: 100},
+		Detail: "80 % of the quota is reached: 100 % is used", Trigger: event.Trigger{Limit: 80, Usage: 100},
 	}
 	if len(to.all) != 1 || to.all[0] != want {
 		t.Errorf("told %+v, want %+v", to.all, want)
