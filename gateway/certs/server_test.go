@@ -396,9 +396,19 @@ func TestAuthoritiesOfClientsRefuseOthersAndNobodyWithoutACertificate(t *testing
 	if _, _, err := shakeHands(s, stubborn); err == nil {
 		t.Error("theirs: accepted")
 	}
+	resuming := insecure("b.example")
+	resuming.Certificates, resuming.ClientSessionCache = []tls.Certificate{ours.Client("me").TLS}, tls.NewLRUClientSessionCache(1)
+	for i := range 2 {
+		if server, _, err := shakeHands(s, resuming); err != nil || server.DidResume != (i > 0) || len(server.PeerCertificates) != 1 {
+			t.Errorf("ours, connection %d: resumed %t, %v", i, server.DidResume, err)
+		}
+	}
 	write(t, file, theirs.PEM())
 	if err := s.reload(false); err != nil {
 		t.Fatal(err)
+	}
+	if server, _, err := shakeHands(s, resuming); err == nil && len(server.PeerCertificates) > 0 {
+		t.Error("ours is let in by a ticket although its authority is not trusted any more")
 	}
 	if _, _, err := shakeHands(s, stubborn); err != nil {
 		t.Errorf("theirs, once they are trusted: %v", err)
