@@ -36,15 +36,16 @@ type Calls struct {
 
 	mu    sync.Mutex
 	known map[weak.Pointer[definition.API]]*shared
-	live  map[*Stage]bool // in service
-	users map[*shared]int // how many of live have it
+	live  map[*Stage]bool      // in service
+	users map[*shared]int      // how many of live have it
+	same  map[[16]byte]*shared // of users, by what they were made of
 }
 
 // New returns what makes stages. Run makes checks of targets.
 func New(o Options) *Calls {
 	return &Calls{
 		opts: o, checker: health.NewChecker(),
-		known: make(map[weak.Pointer[definition.API]]*shared), live: make(map[*Stage]bool), users: make(map[*shared]int),
+		known: make(map[weak.Pointer[definition.API]]*shared), live: make(map[*Stage]bool), users: make(map[*shared]int), same: make(map[[16]byte]*shared),
 	}
 }
 
@@ -64,10 +65,16 @@ func (c *Calls) of(def *definition.API) (*shared, error) {
 	if err != nil || made.plain() {
 		return made, err
 	}
+	made.hash = hashOf(def)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if found := c.known[key]; found != nil {
 		return found, nil
+	}
+	// A change of something else does not make a target well that was not, nor close
+	// a breaker.
+	if served := c.same[made.hash]; served != nil {
+		made = served
 	}
 	c.known[key] = made
 	runtime.AddCleanup(def, c.forget, key)
@@ -140,6 +147,7 @@ func (c *Calls) Swap(came, gone []*pipeline.API) {
 	for _, s := range stagesOf(came) {
 		c.live[s] = true
 		if c.users[s.shared]++; c.users[s.shared] == 1 {
+			c.same[s.shared.hash] = s.shared
 			for _, t := range s.shared.tasks {
 				c.checker.Add(t)
 			}
@@ -152,6 +160,9 @@ func (c *Calls) Swap(came, gone []*pipeline.API) {
 		delete(c.live, s)
 		if c.users[s.shared]--; c.users[s.shared] == 0 {
 			delete(c.users, s.shared)
+			if c.same[s.shared.hash] == s.shared {
+				delete(c.same, s.shared.hash)
+			}
 			for _, t := range s.shared.tasks {
 				c.checker.Remove(t)
 			}

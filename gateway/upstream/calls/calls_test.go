@@ -158,6 +158,33 @@ func TestVersionsShareWhatIsKnownOfTargets(t *testing.T) {
 	}
 }
 
+func TestAChangeOfSomethingElseKeepsWhatIsKnown(t *testing.T) {
+	r := newRig(t)
+	list := fmt.Sprintf(`, "enable_load_balancing": true, "target_list": ["http://127.0.0.1:1", %q], "ejection": {"failures": 1}, "health_check": {"path": "/", "interval": 3600}`, answering(t, 200, nil))
+	first := r.define("http://127.0.0.1:1", list, "")
+	r.swap([]*pipeline.API{first}, nil)
+	for range 2 {
+		r.get(first, "/", false)
+	}
+	if targets := r.calls.Targets(); targets[0].Up || !targets[1].Up {
+		t.Fatalf("%+v", targets)
+	}
+	again := r.define("http://127.0.0.1:1", list, `"hard_timeouts": [{"path": "/slow", "timeout": 1}]`)
+	r.swap([]*pipeline.API{again}, []*pipeline.API{first})
+	if targets := r.calls.Targets(); targets[0].Up || !targets[1].Up || r.calls.checker.Len() != 2 {
+		t.Errorf("%+v, %d tasks", targets, r.calls.checker.Len())
+	}
+	other := r.define("http://127.0.0.1:1", strings.Replace(list, `"failures": 1`, `"failures": 2`, 1), "")
+	r.swap([]*pipeline.API{other}, []*pipeline.API{again})
+	if targets := r.calls.Targets(); !targets[0].Up || r.calls.checker.Len() != 2 {
+		t.Errorf("%+v, %d tasks", targets, r.calls.checker.Len())
+	}
+	r.swap(nil, []*pipeline.API{other})
+	if n := len(r.calls.same) + len(r.calls.users) + len(r.calls.live) + r.calls.checker.Len(); n != 0 {
+		t.Errorf("%d things are left", n)
+	}
+}
+
 func TestDefinitionsThatAreGoneAreForgotten(t *testing.T) {
 	r := newRig(t)
 	r.define("http://127.0.0.1:1", `, "circuit_breaker": {"threshold_percent": 1, "samples": 1}`, "")

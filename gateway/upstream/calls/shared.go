@@ -16,6 +16,7 @@ import (
 // shared is what the versions of an API have in common.
 type shared struct {
 	api     string
+	hash    [16]byte // of what it was made of
 	urls    []target
 	group   *balance.Group   // of urls; nil: there is one, of which nothing is to be known
 	watched []*balance.Group // of addresses that are checked and not called
@@ -28,6 +29,19 @@ type target struct{ url, at string }
 
 // plain tells whether there is nothing to it but where calls go.
 func (s *shared) plain() bool { return s.group == nil && len(s.watched) == 0 && s.breaker == nil }
+
+// hashOf tells definitions apart by what is shared between their versions.
+func hashOf(def *definition.API) [16]byte {
+	p := &def.Proxy
+	part := definition.API{
+		ID: def.ID, UptimeTests: def.UptimeTests, UpstreamCertificates: def.UpstreamCertificates,
+		Proxy: definition.Proxy{
+			TargetURL: p.TargetURL, EnableLoadBalancing: p.EnableLoadBalancing, TargetList: p.TargetList, Ejection: p.Ejection,
+			HealthCheck: p.HealthCheck, CircuitBreaker: p.CircuitBreaker, Transport: p.Transport,
+		},
+	}
+	return part.ContentHash()
+}
 
 // share makes what the versions of a definition have in common.
 func (c *Calls) share(def *definition.API) (*shared, error) {
