@@ -273,6 +273,7 @@ func TestSourcesAreShown(t *testing.T) {
 	o := New(Options{Log: quiet(), Access: access, Sources: Sources{
 		Clients:   func() Clients { return Clients{Open: 3, Refused: 4, Panics: 5} },
 		Upstreams: func() Upstreams { return Upstreams{Open: 9, Idle: 7} },
+		Passwords: func() Passwords { return Passwords{Hashes: 81, Wrong: 82, Throttled: 83, Busy: 84, Entries: 85} },
 		KeyCache: func() KeyCache {
 			return KeyCache{Hits: 1, Misses: 2, Unknown: 3, Malformed: 4, Stale: 5, Busy: 9, Unpacked: 11, Entries: 6, Unknowns: 7}
 		},
@@ -287,6 +288,8 @@ func TestSourcesAreShown(t *testing.T) {
 	expect(t, scrape(t, o),
 		`sluice_client_connections 3`, `sluice_client_connections_refused_total 4`, `sluice_panics_total 5`,
 		`sluice_upstream_connections{state="busy"} 2`, `sluice_upstream_connections{state="idle"} 7`,
+		`sluice_password_hashes_total 81`, `sluice_password_refusals_total{result="wrong"} 82`,
+		`sluice_password_refusals_total{result="throttled"} 83`, `sluice_password_refusals_total{result="busy"} 84`, `sluice_password_cache_entries 85`,
 		`sluice_key_cache_total{result="hit"} 1`, `sluice_key_cache_total{result="miss"} 2`,
 		`sluice_key_cache_total{result="unknown"} 3`, `sluice_key_cache_total{result="malformed"} 4`,
 		`sluice_key_cache_total{result="stale"} 5`, `sluice_key_cache_total{result="busy"} 9`,

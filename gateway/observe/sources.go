@@ -24,6 +24,7 @@ type Sources struct {
 	DroppedEvents func() uint64
 	Webhooks      func() Webhooks
 	Tokens        func() Tokens
+	Passwords     func() Passwords
 }
 
 // Clients are the connections of clients.
@@ -82,6 +83,15 @@ type Tokens struct {
 	Entries  int    // tokens in memory
 }
 
+// Passwords is what came of passwords that were not known to be right.
+type Passwords struct {
+	Hashes    uint64 // passwords that were hashed
+	Wrong     uint64
+	Throttled uint64 // not looked at, since too many were wrong lately
+	Busy      uint64 // not looked at in time, since too many others were
+	Entries   int    // passwords that are known to be right
+}
+
 // Store is how a shared store is.
 type Store struct {
 	Away    bool
@@ -90,36 +100,40 @@ type Store struct {
 }
 
 var (
-	clientConns   = describe("client_connections", "Open connections of clients.")
-	clientRefused = describe("client_connections_refused_total", "Connections of clients that a limit turned away.")
-	panicsTotal   = describe("panics_total", "Requests that ended in a fault of the gateway's.")
-	upstreamConns = describe("upstream_connections", "Connections to upstreams.", "state")
-	keyCacheTotal = describe("key_cache_total", "Look-ups of keys, by what became of them.", "result")
-	keysUnpacked  = describe("key_cache_unpacked_total", "Keys in memory that were packed and made ready for requests.")
-	keyCacheSize  = describe("key_cache_entries", "Keys in memory.", "kind")
-	operationHits = describe("graphql_cache_total", "Look-ups of GraphQL operations, by what became of them.", "result")
-	operationSize = describe("graphql_cache_entries", "GraphQL operations in memory.", "kind")
-	operationRoom = describe("graphql_cache_bytes", "Memory that GraphQL operations take.", "kind")
-	shedding      = describe("overload_shedding", "Whether calls are refused because there are too many: 1 or 0.")
-	overloadDelay = describe("overload_delay_seconds", "How long requests wait at least until the gateway gets to them.")
-	overloadLimit = describe("overload_limit", "Calls per second that may pass, while calls are refused because there are too many.")
-	overloadTimes = describe("overload_total", "How often calls began to be refused because there were too many.")
-	storeUp       = describe("store_up", "Whether a shared store answers: 1 or 0.", "store")
-	storeOutages  = describe("store_outages_total", "How often a shared store went away.", "store")
-	storeWithout  = describe("store_decisions_without_total", "Decisions that were made while a shared store was away.", "store")
-	configSource  = describe("config_source", "Where the configuration in force came from; always 1.", "source")
-	logDropped    = describe("log_dropped_total", "Access-log lines that could not be written.")
-	eventsDropped = describe("events_dropped_total", "Events that no sink was told of.")
-	webhookTotal  = describe("webhook_messages_total", "Messages to webhooks, by what became of them.", "outcome")
-	webhooksWait  = describe("webhook_messages_waiting", "Messages that are on their way to webhooks.")
-	tokensTotal   = describe("token_verifications_total", "JSON Web Tokens whose signature was checked.")
-	tokensKnown   = describe("token_cache_entries", "JSON Web Tokens in memory.")
-	sourceMetrics = []*prometheus.Desc{
+	clientConns    = describe("client_connections", "Open connections of clients.")
+	clientRefused  = describe("client_connections_refused_total", "Connections of clients that a limit turned away.")
+	panicsTotal    = describe("panics_total", "Requests that ended in a fault of the gateway's.")
+	upstreamConns  = describe("upstream_connections", "Connections to upstreams.", "state")
+	keyCacheTotal  = describe("key_cache_total", "Look-ups of keys, by what became of them.", "result")
+	keysUnpacked   = describe("key_cache_unpacked_total", "Keys in memory that were packed and made ready for requests.")
+	keyCacheSize   = describe("key_cache_entries", "Keys in memory.", "kind")
+	operationHits  = describe("graphql_cache_total", "Look-ups of GraphQL operations, by what became of them.", "result")
+	operationSize  = describe("graphql_cache_entries", "GraphQL operations in memory.", "kind")
+	operationRoom  = describe("graphql_cache_bytes", "Memory that GraphQL operations take.", "kind")
+	shedding       = describe("overload_shedding", "Whether calls are refused because there are too many: 1 or 0.")
+	overloadDelay  = describe("overload_delay_seconds", "How long requests wait at least until the gateway gets to them.")
+	overloadLimit  = describe("overload_limit", "Calls per second that may pass, while calls are refused because there are too many.")
+	overloadTimes  = describe("overload_total", "How often calls began to be refused because there were too many.")
+	storeUp        = describe("store_up", "Whether a shared store answers: 1 or 0.", "store")
+	storeOutages   = describe("store_outages_total", "How often a shared store went away.", "store")
+	storeWithout   = describe("store_decisions_without_total", "Decisions that were made while a shared store was away.", "store")
+	configSource   = describe("config_source", "Where the configuration in force came from; always 1.", "source")
+	logDropped     = describe("log_dropped_total", "Access-log lines that could not be written.")
+	eventsDropped  = describe("events_dropped_total", "Events that no sink was told of.")
+	webhookTotal   = describe("webhook_messages_total", "Messages to webhooks, by what became of them.", "outcome")
+	webhooksWait   = describe("webhook_messages_waiting", "Messages that are on their way to webhooks.")
+	tokensTotal    = describe("token_verifications_total", "JSON Web Tokens whose signature was checked.")
+	tokensKnown    = describe("token_cache_entries", "JSON Web Tokens in memory.")
+	passwordHashes = describe("password_hashes_total", "Passwords of users that were hashed.")
+	passwordsTotal = describe("password_refusals_total", "Passwords of users that were refused, by why.", "result")
+	passwordsKnown = describe("password_cache_entries", "Passwords of users that are known to be right.")
+	sourceMetrics  = []*prometheus.Desc{
 		clientConns, clientRefused, panicsTotal, upstreamConns, keyCacheTotal, keysUnpacked, keyCacheSize,
 		operationHits, operationSize, operationRoom,
 		shedding, overloadDelay, overloadLimit, overloadTimes,
 		storeUp, storeOutages, storeWithout, configSource, logDropped, eventsDropped,
 		webhookTotal, webhooksWait, tokensTotal, tokensKnown,
+		passwordHashes, passwordsTotal, passwordsKnown,
 	}
 )
 
@@ -190,9 +204,20 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- total(tokensTotal, v.Verified)
 		ch <- gauge(tokensKnown, float64(v.Entries))
 	}
+	if s.Passwords != nil {
+		s.Passwords().collect(ch)
+	}
 	if c.access != nil {
 		ch <- total(logDropped, c.access.Dropped())
 	}
+}
+
+func (p Passwords) collect(ch chan<- prometheus.Metric) {
+	ch <- total(passwordHashes, p.Hashes)
+	ch <- total(passwordsTotal, p.Wrong, "wrong")
+	ch <- total(passwordsTotal, p.Throttled, "throttled")
+	ch <- total(passwordsTotal, p.Busy, "busy")
+	ch <- gauge(passwordsKnown, float64(p.Entries))
 }
 
 func (k KeyCache) collect(ch chan<- prometheus.Metric) {

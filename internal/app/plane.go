@@ -203,6 +203,7 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 		Overload:      pl.overloaded,
 		Webhooks:      func() observe.Webhooks { return observe.Webhooks(p.sender.Stats()) },
 		Tokens:        func() observe.Tokens { return observe.Tokens(pl.tokens.Stats()) },
+		Passwords:     func() observe.Passwords { return observe.Passwords(pl.passwords.Stats()) },
 		Counters:      p.stores.counterState,
 		DroppedEvents: p.events.Dropped,
 		ConfigSource:  p.origin,
