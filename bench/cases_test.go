@@ -55,6 +55,17 @@ var requests = []request{
 	{name: "token, kept answer", path: "/cached/some/path?a=b", key: "plain", status: 200},
 	{name: "token, rewritten URL", path: "/rewrite/users/17", key: "plain", status: 200},
 
+	{name: "token, version by header", path: "/byheader/some/path", key: "plain", header: []string{"X-Api-Version: v2"}, status: 200},
+	{name: "token, version by query parameter, stripped", path: "/byparam/some/path?v=v2&a=b", key: "plain", status: 200},
+	{name: "token, version in the path, stripped", path: "/bypath/v2/some/path", key: "plain", status: 200},
+	{name: "token, lists of paths", path: "/lists/some/path", key: "plain", status: 200},
+	{name: "token, lists of paths, POST, size limit", path: "/lists/some/path", key: "plain", body: `{"some":true}`, status: 200},
+	{name: "token, reply in place of the upstream", path: "/lists/mock", key: "plain", status: 200, answer: "hello"},
+	{name: "ignored path", path: "/lists/health", status: 200},
+	{name: "refused, no version", path: "/byheader/x", key: "plain", status: 403, reason: "version_missing"},
+	{name: "refused, unknown version", path: "/bypath/v9/x", key: "plain", status: 403, reason: "version_unknown"},
+	{name: "refused, path on the black list", path: "/lists/admin%2Fx", key: "plain", status: 403, reason: "path_denied"},
+
 	{name: "GraphQL, keyless", path: "/opengraph/", body: query, status: 200},
 	{name: "GraphQL, token, policy, rate, quota, depth and fields", path: "/graph/", key: "graph", body: query, status: 200},
 	{name: "GraphQL, variables, in the URL", path: "/graph/?variables=%7B%22c%22%3A%22DE%22%7D&query=query%28%24c%3AID%21%29%7Bcountry%28code%3A%24c%29%7Bname%7D%7D", key: "graph", status: 200},
@@ -146,7 +157,7 @@ func version(v definition.Version) func(*definition.API) {
 
 // rights lets a key call an API, some URLs of it only if they are named.
 func rights(api string, urls ...definition.AllowedURL) map[string]*definition.Access {
-	return map[string]*definition.Access{api: {APIID: api, Versions: []string{"Default"}, AllowedURLs: urls}}
+	return map[string]*definition.Access{api: {APIID: api, Versions: []string{"Default", "v1", "v2"}, AllowedURLs: urls}}
 }
 
 // Numbers that are counted but never reached, and such that one call reaches.
@@ -179,6 +190,9 @@ func shop(w *world) map[string]string {
 	for id, change := range authenticated {
 		api(id, change)
 	}
+	for id, change := range versioned {
+		api(id, change)
+	}
 	api("graph", graph)
 	api("opengraph", graph)
 	fields := rights("graph")
@@ -198,6 +212,9 @@ func shop(w *world) map[string]string {
 		both[id] = rights(id)[id]
 	}
 	for id := range authenticated {
+		both[id] = rights(id)[id]
+	}
+	for id := range versioned {
 		both[id] = rights(id)[id]
 	}
 	enrol(w)
