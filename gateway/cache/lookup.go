@@ -40,7 +40,9 @@ func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	ex.Buf = key
 	switch {
 	case found != nil && found.never:
-		s.cache.misses.Add(1)
+		if !ex.Dry {
+			s.cache.misses.Add(1)
+		}
 		return pipeline.Next
 	case found != nil && ex.Dry:
 		found.serve(ex, now)
