@@ -172,7 +172,7 @@ func TestTheCertificateIsTheOneOfTheNameThatAClientAsksFor(t *testing.T) {
 		pairOf(t, dir, "wild", authority.Server("*.wild.example", "wild.example")),
 		pairOf(t, dir, "exact", authority.Server("exact.wild.example")),
 	}})
-	stored := parsed(t, authority.Server("stored.example", "first.example"), true)
+	stored := parsed(t, authority.ServerUntil(time.Now().Add(20*time.Hour), "stored.example", "first.example"), true)
 	store.Put(stored.ID("org"), stored)
 	client := parsed(t, authority.Client("client.example"), true)
 	store.Put(client.ID("org"), client)

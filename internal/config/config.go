@@ -219,7 +219,7 @@ var renamed = map[string]string{
 	"enable_websockets":             "gateway.websockets",
 	"hide_generator_header":         "gateway.hide_generator",
 	"rate_limit_response_headers":   "gateway.ratelimit_headers",
-	"http_server_options":           "gateway.read_timeout and its neighbours",
+	"http_server_options":           "gateway.tls, gateway.read_timeout and their neighbours",
 	"hash_keys":                     "keys.hash",
 	"hash_key_function":             "keys.hash",
 	"enable_hashed_keys_listing":    "keys.list_hashed",
