@@ -4,9 +4,11 @@ package openapi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,10 +90,29 @@ func Describe(routes []Route, version string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	for _, schema := range registry.Map() {
+	schemas := registry.Map()
+	for _, name := range slices.Collect(maps.Keys(schemas)) { // spread may add others
+		spread(registry, schemas[name], registry.TypeFromRef(schemaPrefix+name))
+	}
+	for _, schema := range schemas {
 		loosen(schema)
 	}
 	return json.Marshal(doc)
+}
+
+// spread puts the members of what a struct writes inline in the place of the
+// fields that lead to it.
+func spread(registry huma.Registry, s *huma.Schema, t reflect.Type) {
+	if t == nil || t.Kind() != reflect.Struct {
+		return
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Tag.Get("json") != ",inline" || s.Properties[f.Name] == nil {
+			continue
+		}
+		delete(s.Properties, f.Name)
+		maps.Copy(s.Properties, registry.Schema(f.Type.Elem(), false, "").Properties)
+	}
 }
 
 // loosen permits what definitions do not name, and asks for nothing: members
