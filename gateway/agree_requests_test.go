@@ -1,6 +1,9 @@
 package gateway_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -30,7 +33,7 @@ func (g *generator) one(n int) bool { return g.IntN(n) == 0 }
 func (g *generator) request() *described {
 	d := &described{Method: pick(g, "GET", "GET", "GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "UPDATE")}
 	prefix := pick(g, "open", "rest", "rest", "norate", "param", "gql", "gql", "gql", "gqlopen", "trusted", "stored", "versions", "versions",
-		"sized", "allowed", "blocked", "cors", "shared", "rewritten", "faulty", "unschemed", "inactive", "nowhere")
+		"sized", "kept", "users", "tokens", "allowed", "blocked", "cors", "shared", "rewritten", "faulty", "unschemed", "inactive", "nowhere")
 	path := pick(g, "", "/", "/items", "/items/7", "/items/7?x=1", "/free", "/secret", "/mock", "/ok", "/ok/1", "/country/DE", "/country/x%20y",
 		"/deep", "/from/a/b", "/a%2Fb", "/a//b")
 	d.URL = "/" + prefix + path
@@ -92,6 +95,14 @@ func (g *generator) credential(d *described, prefix string) {
 	key := pick(g, keys...)
 	switch {
 	case g.one(12):
+	case prefix == "users":
+		pair := pick(g, "ann:right", "ann:right", "ann:right", "bob:right", "ann", "")
+		if g.one(100) {
+			pair = "ann:wrong" // the answer is late on purpose
+		}
+		d.Headers = append(d.Headers, "Authorization: "+pick(g, "Basic ", "Basic ", "Bearer ")+base64.StdEncoding.EncodeToString([]byte(pair)))
+	case prefix == "tokens":
+		d.Headers = append(d.Headers, "Authorization: "+pick(g, "", "Bearer ")+g.token())
 	case prefix == "param" && g.one(2):
 		between := "?"
 		if strings.Contains(d.URL, "?") {
@@ -103,6 +114,21 @@ func (g *generator) credential(d *described, prefix string) {
 	default:
 		d.Headers = append(d.Headers, "Authorization: "+pick(g, "", "", "Bearer ", "bearer ")+key)
 	}
+}
+
+// token makes a JSON Web Token, of which something may be wrong.
+func (g *generator) token() string {
+	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	head := part(pick(g, `{"alg":"HS256"}`, `{"alg":"HS256"}`, `{"alg":"HS256"}`, `{"alg":"none"}`, `{"alg":"RS256"}`, `{`))
+	claims := part(fmt.Sprintf(pick(g, `{"sub":"u%d"}`, `{"sub":"u%d","exp":4000000000}`, `{"sub":"u%d","exp":1000}`, `{"sub":"u%d","nbf":4000000000}`,
+		`{"sub":"u%d","pol":"narrow"}`, `{"sub":"u%d","pol":"gone"}`, `{"n":%d}`), g.IntN(5)))
+	mac := hmac.New(sha256.New, []byte(pick(g, "secret-of-tokens-of-32-bytes-or-more", "secret-of-tokens-of-32-bytes-or-more", "another")))
+	mac.Write([]byte(head + "." + claims))
+	text := head + "." + claims + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	if g.one(10) {
+		text = text[:len(text)-g.IntN(30)]
+	}
+	return text
 }
 
 func (g *generator) browser(d *described) {

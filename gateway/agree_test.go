@@ -29,7 +29,7 @@ var agreedReasons = []pipeline.Reason{
 	pipeline.ReasonDepthLimit, pipeline.ReasonOperationLimit, pipeline.ReasonFieldRestricted, pipeline.ReasonIntrospectionDisabled,
 	pipeline.ReasonUntrustedDocument, pipeline.ReasonSchemaBroken, pipeline.ReasonAddressDenied, pipeline.ReasonPathDenied,
 	pipeline.ReasonVersionUnknown, pipeline.ReasonVersionExpired, pipeline.ReasonVersionDenied, pipeline.ReasonLengthRequired,
-	pipeline.ReasonAPIRateLimit,
+	pipeline.ReasonAPIRateLimit, pipeline.ReasonAuthMalformed, pipeline.ReasonAuthThrottled, pipeline.ReasonTokenMalformed, pipeline.ReasonTokenSignature, pipeline.ReasonTokenClaims,
 }
 
 // What becomes of a request is what its explanation says, in status, reason and
@@ -188,14 +188,19 @@ func (c *agreeClient) do(q *explain.Request, d *described) (*agreeAnswer, error)
 	if err := <-sent; err != nil && !resp.Close {
 		return nil, err
 	}
-	return &agreeAnswer{
-		status: resp.StatusCode, reason: resp.Header.Get("X-Sluice-Reason"), body: string(body), reached: resp.Header.Get("X-Reached"),
-	}, nil
+	got := &agreeAnswer{status: resp.StatusCode, reason: resp.Header.Get("X-Sluice-Reason"), body: string(body), reached: resp.Header.Get("X-Reached")}
+	if resp.Header.Get("X-Cache") == "hit" {
+		got.reached = "" // it was once, for another call
+	}
+	return got, nil
 }
 
 func TestExplanationsOfKeysByTheirHashes(t *testing.T) {
 	a := agree(t)
 	for key := range agreedKeys {
+		if key == "oann" {
+			continue // a user, whom no token names
+		}
 		by := func(d any) *explain.Report {
 			text, _ := json.Marshal(d)
 			q, err := explain.Parse(text)

@@ -15,6 +15,9 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
+	"github.com/sluicegate/sluice/gateway/auth/basic"
+	"github.com/sluicegate/sluice/gateway/auth/jwt"
+	"github.com/sluicegate/sluice/gateway/cache"
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
@@ -25,6 +28,7 @@ import (
 	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keystore"
+	"github.com/sluicegate/sluice/internal/password"
 	"github.com/sluicegate/sluice/internal/testenv"
 	"github.com/valyala/fasthttp"
 )
@@ -86,12 +90,16 @@ var agreedAPIs = []string{
 	`{"api_id":"rewritten","use_keyless":true,"enable_context_vars":true,"proxy":{"listen_path":"/rewritten/","target_url":"TARGET/w","strip_listen_path":true},
 		"version_data":{"not_versioned":true,"versions":{"Default":{"name":"Default","use_extended_paths":true,"extended_paths":{
 			"url_rewrites":[{"path":"/from","method":"GET","match_pattern":"/from/(.*)","rewrite_to":"/to/$1"}]}}}}}`,
+	`{"api_id":"kept","org_id":"o","cache_options":{"enable_cache":true,"cache_timeout":600,"cache_all_safe_requests":true},"proxy":{"listen_path":"/kept/","target_url":"TARGET"}}`,
+	`{"api_id":"users","org_id":"o","use_basic_auth":true,"proxy":{"listen_path":"/users/","target_url":"TARGET"}}`,
+	`{"api_id":"tokens","org_id":"o","enable_jwt":true,"jwt_signing_method":"hmac","jwt_source":"c2VjcmV0LW9mLXRva2Vucy1vZi0zMi1ieXRlcy1vci1tb3Jl","jwt_policy_field_name":"pol","jwt_default_policies":["all"],
+		"proxy":{"listen_path":"/tokens/","target_url":"TARGET"}}`,
 	`{"api_id":"faulty","use_keyless":true,"proxy":{"listen_path":"/faulty/","target_url":"nonsense"}}`,
 	`{"api_id":"unschemed","use_keyless":true,"proxy":{"listen_path":"/unschemed/","target_url":"TARGET"},"graphql":{"enabled":true,"execution_mode":"proxyOnly","schema":"type Query { broken"}}`,
 	`{"api_id":"inactive","active":false,"use_keyless":true,"proxy":{"listen_path":"/inactive/","target_url":"TARGET"}}`,
 }
 
-const agreedEntries = `{"rest":{},"norate":{},"param":{},"gql":{},"trusted":{},"stored":{},"versions":{},"sized":{},"cors":{}}`
+const agreedEntries = `{"rest":{},"norate":{},"param":{},"gql":{},"trusted":{},"stored":{},"versions":{},"sized":{},"cors":{},"kept":{},"users":{},"tokens":{}}`
 
 // agreedPolicies are what keys carry.
 var agreedPolicies = []string{
@@ -116,6 +124,7 @@ var agreedKeys = map[string]string{
 	"key-of-itself":   `{"org_id":"o","rate":100,"per":1,"access_rights":{"rest":{"limit":{"quota_max":9,"quota_renewal_rate":3}}}}`,
 	"key-of-expired":  `{"org_id":"o","expires":1000,"apply_policies":["all"]}`,
 	"key-of-inactive": `{"org_id":"o","is_inactive":true,"access_rights":ENTRIES}`,
+	"oann":            `{"org_id":"o","apply_policies":["all"],"basic_auth_data":{"password":"PASSWORD","hash_type":"argon2id"}}`,
 }
 
 func agree(t *testing.T) *agreement {
@@ -138,7 +147,11 @@ func agree(t *testing.T) *agreement {
 			ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: 30 * time.Second,
 		}, Trusted: proxies, ShowReason: true, Refusals: 64},
 		Stages: gateway.Stages{
-			Auth: auth.New(sessions, 3), Access: access.New(access.Options{Log: log}), Limit: limiter, Pools: pools,
+			Auth: auth.New(sessions, 3).
+				WithPasswords(basic.New(basic.Options{Size: 100, TTL: time.Hour, PerUser: 3, PerAddress: 1000, AtOnce: 1})).
+				WithTokens(jwt.New(nil, 100)),
+			Cache:  cache.New(cache.Options{MaxBytes: 1 << 20, MaxBody: 1 << 10, Patience: time.Second}),
+			Access: access.New(access.Options{Log: log}), Limit: limiter, Pools: pools,
 			GraphQL: graphql.New(graphql.Options{
 				MaxBody: 16 << 10, BatchMax: 5, Cache: 1 << 20, RefusedCache: 1 << 20, Rate: limiter.Rate, Log: log,
 				Ceilings: graphql.Ceilings{Tokens: 200, Depth: 30, Aliases: 20, RootFields: 20},
@@ -182,7 +195,11 @@ func (a *agreement) fill(t *testing.T) {
 		ctx.Response.Header.Set("X-Reached", fmt.Sprintf("%s %s", ctx.Method(), ctx.Request.Header.RequestURI()))
 		ctx.WriteString("reached")
 	})
-	replace := strings.NewReplacer("TARGET", target, "SCHEMA", fmt.Sprintf("%q", strings.ReplaceAll(agreedSchema, "\n", " ")), "ENTRIES", agreedEntries)
+	stored, err := password.NewHasher(1, 1, time.Second).Hash(context.Background(), "right")
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := strings.NewReplacer("PASSWORD", stored, "TARGET", target, "SCHEMA", fmt.Sprintf("%q", strings.ReplaceAll(agreedSchema, "\n", " ")), "ENTRIES", agreedEntries)
 	b := &definition.Bundle{Revision: "1"}
 	for _, text := range agreedAPIs {
 		api, err := definition.ParseAPI([]byte(replace.Replace(text)))

@@ -59,6 +59,7 @@ func (s *Stages) aside() *Stages {
 	if s.Calls != nil {
 		aside.Calls = s.Calls.Aside(aside.Pools)
 	}
+	aside.Cache = nil // what is kept was asked by the configuration in force
 	aside.Meter = func(string) pipeline.Meter { return nil }
 	aside.log = slog.New(slog.DiscardHandler) // what is wrong was said when it was new
 	return &aside
