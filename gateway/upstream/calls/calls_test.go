@@ -286,6 +286,10 @@ func TestTargetsThatMustNotBeCalledAreRefusedByTheirPath(t *testing.T) {
 	if _, err := r.calls.Compile(def, nil); err == nil || !strings.Contains(err.Error(), "proxy.target_list[1]") {
 		t.Errorf("%v", err)
 	}
+	def = &definition.API{ID: "a", Proxy: definition.Proxy{TargetURL: "http://169.254.169.254/"}}
+	if _, err := r.calls.Compile(def, nil); err == nil || strings.Count(err.Error(), "proxy.target_url") != 1 {
+		t.Errorf("%v", err)
+	}
 	def = &definition.API{ID: "a", UptimeTests: json.RawMessage(`{"check_list": ["http://169.254.169.254/"]}`), Proxy: definition.Proxy{TargetURL: "http://127.0.0.1:1"}}
 	if _, err := r.calls.Compile(def, nil); err == nil || !strings.Contains(err.Error(), "uptime_tests.check_list[0]") {
 		t.Errorf("%v", err)

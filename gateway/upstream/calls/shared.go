@@ -27,6 +27,9 @@ type shared struct {
 // target is a URL that calls may go to, and where the definition has it.
 type target struct{ url, at string }
 
+// ownTarget is where a definition has the one target that it must have.
+const ownTarget = "proxy.target_url"
+
 // plain tells whether there is nothing to it but where calls go.
 func (s *shared) plain() bool { return s.group == nil && len(s.watched) == 0 && s.breaker == nil }
 
@@ -54,7 +57,7 @@ func (c *Calls) share(def *definition.API) (*shared, error) {
 		s.breaker = breaker.NewCircuit(*rules.Breaker, def.ID, "", c.opts.Raise)
 	}
 	if len(rules.Targets) == 0 {
-		rules.Targets = []upstreams.Target{{URL: def.Proxy.TargetURL, Weight: 1, At: "proxy.target_url"}}
+		rules.Targets = []upstreams.Target{{URL: def.Proxy.TargetURL, Weight: 1, At: ownTarget}}
 	}
 	for _, t := range rules.Targets {
 		s.urls = append(s.urls, target{t.URL, t.At})

@@ -86,7 +86,10 @@ func (c *Calls) reach(s *shared, def *definition.API, timeout time.Duration) (pi
 			own.Proxy.Transport = &transport
 		}
 		stage, err := upstream.Compile(&own, c.opts.Pools, c.opts.Upstream)
-		if err != nil {
+		switch {
+		case err != nil && t.at == ownTarget:
+			return nil, err // which says so
+		case err != nil:
 			return nil, fmt.Errorf("%s: %w", t.at, err)
 		}
 		stages[i] = stage
