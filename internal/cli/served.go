@@ -101,7 +101,11 @@ func isTerminal(stream any) bool {
 		return false
 	}
 	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull) // which is a device, too
+	return err != nil || !os.SameFile(info, null)
 }
 
 // escape makes a text a segment of a path.
