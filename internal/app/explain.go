@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/control"
 	"github.com/sluicegate/sluice/gateway/explain"
 	"github.com/sluicegate/sluice/gateway/observe/usage"
+	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -71,9 +72,7 @@ func (m *management) newExplainer(p managementParts) (*adminExplainer, error) {
 	if e.serves {
 		return e, nil
 	}
-	cfg := *p.cfg
-	cfg.Log.Access, cfg.Overload.TargetDelay, cfg.Gateway.RefusalsKept = "off", 0, 0 // there is no traffic
-	silent := common{cfg: &cfg, log: slog.New(slog.DiscardHandler), events: p.events}
+	silent := common{cfg: withoutTraffic(p.cfg), log: slog.New(slog.DiscardHandler), events: p.events}
 	known := &secure{store: new(certs.Store)}
 	pl, err := newPlane(planeParts{common: silent, stores: p.stores, origin: func() string { return "admin" }, usage: usage.New(), secure: known})
 	if err != nil {
@@ -88,6 +87,16 @@ func (m *management) newExplainer(p managementParts) (*adminExplainer, error) {
 	}
 	e.gateway = pl.gateway
 	return e, nil
+}
+
+// withoutTraffic returns a configuration for a gateway that serves nothing: it has
+// nothing to log, to shed or to keep.
+func withoutTraffic(of *config.Config) *config.Config {
+	cfg := *of
+	cfg.Log.Access, cfg.Overload.TargetDelay, cfg.Gateway.RefusalsKept = "off", 0, 0
+	cfg.Keys.CacheSize, cfg.Keys.NegativeSize, cfg.Cache.MaxBytes = 1, 1, 0
+	cfg.GraphQL.Cache, cfg.GraphQL.RefusedCache = 1<<20, 1<<20
+	return &cfg
 }
 
 // currentBundle returns the configuration that gateways are to serve, nil before
