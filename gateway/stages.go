@@ -41,7 +41,8 @@ type Stages struct {
 	Certificates mutual.Certificates // that definitions name; nil: there are none
 	Handshakes   Handshakes          // nil: nobody speaks TLS
 
-	log *slog.Logger // the gateway's
+	log  *slog.Logger   // the gateway's
+	shed pipeline.Stage // sheds the calls of the API that is compiled, in whatever version: an API has one share
 }
 
 // A stageMaker makes one stage for a version of an API, or nil when the
@@ -81,8 +82,8 @@ var requestStages = []stageMaker{
 	{"auth", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
 		return s.Auth.Compile(def)
 	}},
-	{"overload", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
-		return s.Overload.Compile(def), nil
+	{"overload", func(s *Stages, _ *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return s.shed, nil
 	}},
 	{"access", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
 		return s.Access.Compile(def), nil
@@ -161,7 +162,9 @@ var refusalStages = []stageMaker{
 func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
 	whole := &compiled{API: pipeline.API{Definition: def, Meter: s.Meter(def.ID)}}
 	whole.Versions = whole.list[:0]
-	if err := s.compileVersions(whole, def); err != nil {
+	own := *s
+	own.shed = s.Overload.Compile(def)
+	if err := own.compileVersions(whole, def); err != nil {
 		return nil, fmt.Errorf("api %s: %w", def.ID, err)
 	}
 	return &whole.API, nil
