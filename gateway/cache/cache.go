@@ -199,8 +199,8 @@ func (c *Cache) Invalidate(api string) {
 
 // Stats is how full the cache is, and what became of calls.
 type Stats struct {
-	Hits, Misses   uint64 // calls that were answered, and that were not
-	Shared         uint64 // of the hits: waited for the answer to another call
+	Hits, Misses   uint64 // calls that were answered at once, and that went up
+	Shared         uint64 // calls that waited, and were given the answer to another one
 	Entries, Bytes int
 }
 

@@ -533,6 +533,9 @@ func TestOneCallGoesUpForManyThatAskTheSame(t *testing.T) {
 	if n := len(r.stage.flights); n != 0 {
 		t.Errorf("%d flights are left", n)
 	}
+	if s := r.cache.Stats(); s.Misses != 1 || s.Hits+s.Shared != many-1 {
+		t.Errorf("stats %+v", s)
+	}
 }
 
 func waitFor(t *testing.T, holds func() bool) {

@@ -50,7 +50,6 @@ func (s *Stage) miss(ex *pipeline.Exchange, key []byte, base int, r *rule) pipel
 		now := s.cache.now(time.Now())
 		var found *answer
 		if ex.Buf, found = s.look(ex, s.appendKey(ex.Buf[:0], ex), now); found != nil && !found.never {
-			s.cache.hits.Add(1)
 			s.cache.shared.Add(1)
 			found.serve(ex, now)
 			return pipeline.Answered

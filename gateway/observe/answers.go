@@ -21,7 +21,7 @@ type Breaker struct {
 // AnswerCache is what became of calls whose answers may be kept.
 type AnswerCache struct {
 	Hits, Misses   uint64
-	Shared         uint64 // waited for the same answer as another call
+	Shared         uint64 // calls that waited, and were given the answer to another one
 	Entries, Bytes int
 }
 

@@ -280,6 +280,11 @@ func TestSourcesAreShown(t *testing.T) {
 		Operations: func() OperationCache {
 			return OperationCache{Hits: 21, Misses: 22, Refused: 23, Valid: 24, Invalid: 25, ValidBytes: 26, InvalidBytes: 27}
 		},
+		Targets: func() []Target {
+			return []Target{{API: "a", URL: "http://one", Up: true}, {API: "a", URL: "http://two", Ejected: 31}}
+		},
+		Breakers:      func() []Breaker { return []Breaker{{API: "a", Path: "/x", Open: true, Trips: 32}, {API: "b"}} },
+		Answers:       func() AnswerCache { return AnswerCache{Hits: 33, Misses: 34, Shared: 35, Entries: 36, Bytes: 37} },
 		Counters:      func() Store { return Store{Away: true, Outages: 2, Without: 8} },
 		Keys:          func() Store { return Store{} },
 		ConfigSource:  func() string { return "disk" },
@@ -297,6 +302,11 @@ func TestSourcesAreShown(t *testing.T) {
 		`sluice_graphql_cache_total{result="hit"} 21`, `sluice_graphql_cache_total{result="miss"} 22`, `sluice_graphql_cache_total{result="refused"} 23`,
 		`sluice_graphql_cache_entries{kind="valid"} 24`, `sluice_graphql_cache_entries{kind="refused"} 25`,
 		`sluice_graphql_cache_bytes{kind="valid"} 26`, `sluice_graphql_cache_bytes{kind="refused"} 27`,
+		`sluice_target_up{api="a",target="http://one"} 1`, `sluice_target_up{api="a",target="http://two"} 0`,
+		`sluice_target_ejections_total{api="a",target="http://two"} 31`,
+		`sluice_breaker_open{api="a",path="/x"} 1`, `sluice_breaker_open{api="b",path=""} 0`, `sluice_breaker_trips_total{api="a",path="/x"} 32`,
+		`sluice_answer_cache_total{result="hit"} 33`, `sluice_answer_cache_total{result="miss"} 34`, `sluice_answer_cache_total{result="shared"} 35`,
+		`sluice_answer_cache_entries 36`, `sluice_answer_cache_bytes 37`,
 		`sluice_store_up{store="counters"} 0`, `sluice_store_up{store="keys"} 1`,
 		`sluice_store_outages_total{store="counters"} 2`, `sluice_store_decisions_without_total{store="counters"} 8`,
 		`sluice_config_source{source="disk"} 1`, `sluice_events_dropped_total 11`, `sluice_log_dropped_total 0`,
