@@ -4,7 +4,9 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keys"
@@ -69,5 +71,20 @@ func TestOnlyLimitsMayBeThoseOfAnOrganisation(t *testing.T) {
 	d.create("org:acme", orgLimits)
 	if _, err := d.SetPolicies(t.Context(), keys.Ref{ID: "org:acme"}, []string{"gold"}); err == nil {
 		t.Error("an organisation carries policies")
+	}
+}
+
+// A counter of the calendar ends a moment before the calendar's period does; what
+// people are told is the calendar's.
+func TestAQuotaOfTheCalendarIsShownToRenewWhenTheCalendarSays(t *testing.T) {
+	d := open(t)
+	issued := d.create("", `{"org_id": "o", "quota_max": 5, "quota_renewal_calendar": "day", "access_rights": {"a": {}}}`)
+	const midnight = 1_700_006_400
+	limit := []counter.Limit{{Key: counter.Naming{}.Quota("", issued.Hash), Kind: counter.Quota, Max: 5, Period: (midnight-1_700_000_000)*time.Second - 20*time.Millisecond}}
+	if _, err := d.counts.Take(t.Context(), limit, 1, make([]counter.Count, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.get(issued.Key); got.QuotaRenews != midnight || got.QuotaRemaining != 4 {
+		t.Errorf("%d left until %d, want 4 until %d", got.QuotaRemaining, got.QuotaRenews, midnight)
 	}
 }

@@ -209,7 +209,7 @@ func (k *Service) read(ctx context.Context, some gauges) error {
 		for _, into := range g.into {
 			*into.remaining = counts[i].Remaining
 			if counts[i].ResetAt > 0 {
-				*into.renews = counts[i].ResetAt / 1000
+				*into.renews = (counts[i].ResetAt + 999) / 1000 // as clients are told
 			}
 		}
 	}
