@@ -19,14 +19,14 @@ func readCertificate(name string) (string, error) {
 	if err != nil {
 		return "", &exitError{ExitUsage, fmt.Sprintf("--cert %s: %v", name, bareCause(err))}
 	}
-	shown := ""
+	var shown []byte
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "CERTIFICATE" {
-			shown += string(pem.EncodeToMemory(block))
+			shown = append(shown, pem.EncodeToMemory(block)...)
 		}
 	}
-	if shown == "" {
+	if len(shown) == 0 {
 		return "", &exitError{ExitUsage, fmt.Sprintf("--cert %s: holds no certificate in PEM form", name)}
 	}
-	return shown, nil
+	return string(shown), nil
 }
