@@ -18,6 +18,7 @@ type Sources struct {
 	KeyCache      func() KeyCache
 	Operations    func() OperationCache
 	Overload      func() Overload
+	Throttled     func() int    // requests that wait for the rate of their key
 	Counters      func() Store  // where calls are counted
 	Keys          func() Store  // where sessions are kept
 	ConfigSource  func() string // where the configuration in force came from, such as "admin" or "disk"
@@ -114,6 +115,7 @@ var (
 	overloadDelay  = describe("overload_delay_seconds", "How long requests wait at least until the gateway gets to them.")
 	overloadLimit  = describe("overload_limit", "Calls per second that may pass, while calls are refused because there are too many.")
 	overloadTimes  = describe("overload_total", "How often calls began to be refused because there were too many.")
+	throttled      = describe("throttled_requests", "Requests over the rate of their key that wait for it.")
 	storeUp        = describe("store_up", "Whether a shared store answers: 1 or 0.", "store")
 	storeOutages   = describe("store_outages_total", "How often a shared store went away.", "store")
 	storeWithout   = describe("store_decisions_without_total", "Decisions that were made while a shared store was away.", "store")
@@ -130,7 +132,7 @@ var (
 	sourceMetrics  = []*prometheus.Desc{
 		clientConns, clientRefused, panicsTotal, upstreamConns, keyCacheTotal, keysUnpacked, keyCacheSize,
 		operationHits, operationSize, operationRoom,
-		shedding, overloadDelay, overloadLimit, overloadTimes,
+		shedding, overloadDelay, overloadLimit, overloadTimes, throttled,
 		storeUp, storeOutages, storeWithout, configSource, logDropped, eventsDropped,
 		webhookTotal, webhooksWait, tokensTotal, tokensKnown,
 		passwordHashes, passwordsTotal, passwordsKnown,
@@ -183,6 +185,9 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	if s.Overload != nil {
 		s.Overload().collect(ch)
+	}
+	if s.Throttled != nil {
+		ch <- gauge(throttled, float64(s.Throttled()))
 	}
 	if s.Counters != nil {
 		s.Counters().collect(ch, "counters")

@@ -201,6 +201,7 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 			}
 		},
 		Overload:      pl.overloaded,
+		Throttled:     func() int { return pl.limits.Waiting() }, // asked after there are limits
 		Webhooks:      func() observe.Webhooks { return observe.Webhooks(p.sender.Stats()) },
 		Tokens:        func() observe.Tokens { return observe.Tokens(pl.tokens.Stats()) },
 		Passwords:     func() observe.Passwords { return observe.Passwords(pl.passwords.Stats()) },
