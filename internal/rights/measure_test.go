@@ -105,3 +105,12 @@ func TestEndpointsAreCountedForTheKeyAndApart(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
+
+func TestAPolicyOnTrialKeepsNoKeyFromBeingUsed(t *testing.T) {
+	const perAPI = `{"id": "each", "enforcement": "measure", "partitions": {"per_api": true}, "access_rights": {"x": {"limit": {"quota_max": 3}}}}`
+	const parts = `{"id": "parts", "partitions": {"acl": true, "quota": true}, "quota_max": 10, "access_rights": {"x": {}}}`
+	r := effective(t, `{"apply_policies": ["each", "parts"]}`, perAPI, parts)
+	if a := access(t, r, "x"); a.Quota.Max != 10 || r.Measured().Quota != "" || r.Measured().Rate != "each" {
+		t.Errorf("quota %d, measured %+v", a.Quota.Max, r.Measured())
+	}
+}

@@ -137,10 +137,14 @@ func distinct(ids []string) []string {
 	return ids
 }
 
-// compatible refuses a policy with limits per API beside a partitioned one.
+// compatible refuses a policy with limits per API beside a partitioned one. One on
+// trial must not keep a key from being used: it is not looked at.
 func compatible(policies []*definition.Policy) error {
 	perAPI, parts := false, false
 	for _, p := range policies {
+		if p.Measures() {
+			continue
+		}
 		perAPI = perAPI || p.Partitions.PerAPI
 		parts = parts || partitioned(p)
 	}
