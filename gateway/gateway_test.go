@@ -32,7 +32,7 @@ import (
 )
 
 // serve runs a gateway on loopback until the test ends.
-func serve(t *testing.T) (*gateway.Gateway, string) {
+func serve(t *testing.T, change ...func(*gateway.Deps)) (*gateway.Gateway, string) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	sessions := auth.NewSessions(auth.SessionOptions{
@@ -42,7 +42,7 @@ func serve(t *testing.T) (*gateway.Gateway, string) {
 	watch := observe.New(observe.Options{Version: "test", Log: log})
 	pools := upstream.NewPools()
 	limiter := limit.New(limit.Options{Counter: counter.NewMemory(nil), Log: log})
-	g := gateway.New(gateway.Deps{
+	deps := gateway.Deps{
 		Config: gateway.Config{Wire: wire.Config{
 			MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 1 << 20,
 			ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: 30 * time.Second,
@@ -54,7 +54,11 @@ func serve(t *testing.T) (*gateway.Gateway, string) {
 			Meter:    watch.NewMeter,
 		},
 		Observe: watch, Log: log,
-	})
+	}
+	for _, c := range change {
+		c(&deps)
+	}
+	g := gateway.New(deps)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
