@@ -236,7 +236,7 @@ func (w *walk) describe(ex *pipeline.Exchange) {
 
 // refused tells what the client of a refused request gets.
 func (w *walk) refused(ex *pipeline.Exchange) {
-	w.report.Outcome.Reason = ex.Rejection.Reason.String()
+	w.report.Outcome.Reason, w.report.Outcome.Event = ex.Rejection.Reason.String(), string(ex.Rejection.Event)
 	w.reject(ex)
 	w.answered(ex)
 }

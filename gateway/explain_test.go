@@ -97,6 +97,17 @@ func TestExplanationsOfOperationsTellPlaces(t *testing.T) {
 	}
 }
 
+func TestExplanationsTellWhichEventWouldBeRaised(t *testing.T) {
+	a := agree(t)
+	for description, want := range map[string]string{
+		`{"url":"/rest/items","key":"key-of-nobody"}`: "AuthFailure", `{"url":"/rest/items"}`: "", `{"url":"/rest/items","key":"key-of-all"}`: "",
+	} {
+		if got := a.gateway.Explain(describe(t, description)).Outcome.Event; got != want {
+			t.Errorf("%s: %q, want %q", description, got, want)
+		}
+	}
+}
+
 func TestExplanationsCountNothing(t *testing.T) {
 	a := agree(t)
 	q := describe(t, `{"url":"/rest/items","key":"key-of-slow"}`)

@@ -58,6 +58,7 @@ type Outcome struct {
 	Status  int    `json:"status,omitempty"` // of the gateway's own answer; 0: the upstream would answer
 	Reason  string `json:"reason,omitempty"` // of a refusal
 	Stage   string `json:"stage,omitempty"`  // that refuses
+	Event   string `json:"event,omitempty"`  // that the refusal would raise
 	Fix     string `json:"fix,omitempty"`    // what would let the request pass
 
 	Headers  []string `json:"headers,omitempty"` // lines of the gateway's own answer

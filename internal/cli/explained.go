@@ -27,6 +27,7 @@ type explanation struct {
 		Allowed  bool   `json:"allowed"`
 		Status   int    `json:"status"`
 		Reason   string `json:"reason"`
+		Event    string `json:"event"`
 		Fix      string `json:"fix"`
 		Body     string `json:"body"`
 		Upstream *struct {
@@ -110,6 +111,9 @@ func (e *explanation) outcome(b *strings.Builder) {
 		fmt.Fprintf(b, " → %d %s", o.Status, oneLine(o.Body))
 		if o.Reason != "" {
 			b.WriteString("    reason=" + o.Reason)
+		}
+		if o.Event != "" {
+			b.WriteString("    event=" + o.Event)
 		}
 		b.WriteString("\n")
 	}
