@@ -3,32 +3,17 @@ package admin
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
-// auditEntry is one entry of the audit log.
-type auditEntry struct {
-	ID         int64           `json:"id"`
-	At         time.Time       `json:"at"`
-	Actor      string          `json:"actor"`
-	ActorKind  string          `json:"actor_kind" enum:"user,gateway,system"`
-	IP         string          `json:"ip"`
-	Action     string          `json:"action"`
-	ObjectKind string          `json:"object_kind"`
-	ObjectID   string          `json:"object_id"`
-	Revision   *int64          `json:"revision" doc:"of the configuration, when it changed"`
-	Before     json.RawMessage `json:"before" doc:"secrets are masked"`
-	After      json.RawMessage `json:"after" doc:"secrets are masked"`
-}
-
 // auditList is one page of the audit log, newest first.
 type auditList struct {
-	Audit []auditEntry `json:"audit"`
-	Pages int64        `json:"pages"`
+	Audit []shown.AuditEntry `json:"audit"`
+	Pages int64              `json:"pages"`
 }
 
 func (s *Server) listAudit(ctx context.Context, c *call) (any, error) {
@@ -41,15 +26,7 @@ func (s *Server) listAudit(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := auditList{Audit: make([]auditEntry, 0, len(rows)), Pages: pages(total, page)}
-	for _, row := range rows {
-		list.Audit = append(list.Audit, auditEntry{
-			ID: row.ID, At: row.At, Actor: row.Actor, ActorKind: row.ActorKind, IP: row.IP, Action: row.Action,
-			ObjectKind: row.ObjectKind, ObjectID: row.ObjectID, Revision: row.Revision,
-			Before: row.Before, After: row.After,
-		})
-	}
-	return list, nil
+	return auditList{Audit: shown.Audit(rows), Pages: pages(total, page)}, nil
 }
 
 // health is the answer to whoever watches over the process.

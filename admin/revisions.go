@@ -2,13 +2,12 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/diff"
+	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
@@ -20,38 +19,17 @@ type configState struct {
 	UpToDate   int   `json:"up_to_date" doc:"of these, serving the revision without an error"`
 }
 
-// revision is one change of configuration.
-type revision struct {
-	Revision int64           `json:"revision"`
-	Author   string          `json:"author"`
-	Source   string          `json:"source" enum:"api,gateway,seed,rollback"`
-	Reason   string          `json:"reason"`
-	At       time.Time       `json:"at"`
-	Summary  json.RawMessage `json:"summary" doc:"what changed: kind, id, name and action of each object"`
-
-	APIs     []json.RawMessage `json:"apis,omitempty" doc:"all as of this revision; only for a single one"`
-	Policies []json.RawMessage `json:"policies,omitempty" doc:"all as of this revision; only for a single one"`
-}
-
 // revisionList is one page of revisions, newest first.
 type revisionList struct {
-	Revisions []revision `json:"revisions"`
-	Pages     int64      `json:"pages"`
+	Revisions []shown.Revision `json:"revisions"`
+	Pages     int64            `json:"pages"`
 }
 
 // revisionDiff is what lies between two revisions.
 type revisionDiff struct {
-	From    int64        `json:"from"`
-	To      int64        `json:"to"`
-	Objects []objectDiff `json:"objects"`
-}
-
-// objectDiff is one object that differs.
-type objectDiff struct {
-	Kind    string        `json:"kind" enum:"api,policy"`
-	ID      string        `json:"id"`
-	Action  string        `json:"action" enum:"created,updated,deleted"`
-	Changes []diff.Member `json:"changes"`
+	From    int64              `json:"from"`
+	To      int64              `json:"to"`
+	Objects []shown.Difference `json:"objects"`
 }
 
 func (s *Server) getConfig(ctx context.Context, _ *call) (any, error) {
@@ -63,17 +41,17 @@ func (s *Server) getConfig(ctx context.Context, _ *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := configState{Revision: state.Revision, Generation: state.Generation}
+	told := configState{Revision: state.Revision, Generation: state.Generation}
 	for _, g := range gateways {
 		if time.Since(g.SeenAt) > quietAfter {
 			continue
 		}
-		shown.Gateways++
+		told.Gateways++
 		if g.Error == "" && g.Revision == strconv.FormatInt(state.Revision, 10) {
-			shown.UpToDate++
+			told.UpToDate++
 		}
 	}
-	return shown, nil
+	return told, nil
 }
 
 func (s *Server) listRevisions(ctx context.Context, c *call) (any, error) {
@@ -85,18 +63,11 @@ func (s *Server) listRevisions(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := revisionList{Revisions: make([]revision, 0, len(rows)), Pages: pages(total, page)}
+	list := revisionList{Revisions: make([]shown.Revision, 0, len(rows)), Pages: pages(total, page)}
 	for _, row := range rows {
-		list.Revisions = append(list.Revisions, showRevision(row))
+		list.Revisions = append(list.Revisions, shown.NewRevision(row))
 	}
 	return list, nil
-}
-
-func showRevision(row store.Revision) revision {
-	return revision{
-		Revision: row.Revision, Author: row.Author, Source: row.Source, Reason: row.Reason,
-		At: row.CreatedAt, Summary: row.Summary,
-	}
 }
 
 func (s *Server) getRevision(ctx context.Context, c *call) (any, error) {
@@ -108,15 +79,15 @@ func (s *Server) getRevision(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := showRevision(row)
+	told := shown.NewRevision(row)
 	for _, o := range objects {
 		if o.Kind == "api" {
-			shown.APIs = append(shown.APIs, o.Body)
+			told.APIs = append(told.APIs, o.Body)
 		} else {
-			shown.Policies = append(shown.Policies, o.Body)
+			told.Policies = append(told.Policies, o.Body)
 		}
 	}
-	return shown, nil
+	return told, nil
 }
 
 // revision returns the revision that the path names.
@@ -151,15 +122,8 @@ func (s *Server) diffRevision(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := revisionDiff{From: from, To: row.Revision, Objects: make([]objectDiff, 0, len(differences))}
-	for _, d := range differences {
-		one, err := diffObject(d)
-		if err != nil {
-			return nil, err
-		}
-		shown.Objects = append(shown.Objects, one)
-	}
-	return shown, nil
+	objects, err := shown.Objects(differences)
+	return revisionDiff{From: from, To: row.Revision, Objects: objects}, err
 }
 
 func (s *Server) against(ctx context.Context, c *call, revision int64) (int64, error) {
@@ -173,21 +137,6 @@ func (s *Server) against(ctx context.Context, c *call, revision int64) (int64, e
 	}
 	_, err = s.deps.Store.RevisionByNumber(ctx, c.who.org, number)
 	return number, missing(err, "Revision not found")
-}
-
-func diffObject(d store.Difference) (objectDiff, error) {
-	one := objectDiff{Kind: d.Kind, ID: d.ID, Action: "updated"}
-	switch {
-	case d.Before == nil:
-		one.Action = "created"
-	case d.After == nil:
-		one.Action = "deleted"
-	}
-	var err error
-	if one.Changes, err = diff.JSON(d.Before, d.After); err != nil {
-		return one, fmt.Errorf("comparing %s %s: %w", d.Kind, d.ID, err)
-	}
-	return one, nil
 }
 
 // rollbackReason is the optional body of a rollback.

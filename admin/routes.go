@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/sluicegate/sluice/admin/openapi"
+	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -71,7 +72,7 @@ func (s *Server) routes() []route {
 	var all []route
 	for _, group := range [][]route{
 		s.apiRoutes(), s.schemaRoutes(), s.policyRoutes(), s.keyRoutes(), s.userRoutes(),
-		s.configRoutes(), s.certificateRoutes(), s.explainRoutes(), s.gatewayRoutes(), s.openRoutes(),
+		s.configRoutes(), s.certificateRoutes(), s.explainRoutes(), s.applyRoutes(), s.gatewayRoutes(), s.openRoutes(),
 	} {
 		all = append(all, group...)
 	}
@@ -261,7 +262,7 @@ func (s *Server) configRoutes() []route {
 		},
 		{
 			method: "GET", path: "/api/config/revisions/{n}", summary: "Get a revision with the whole configuration as of then", tag: "Configuration", role: roleViewer,
-			reply: revision{}, wrong: []int{404}, handle: s.getRevision,
+			reply: shown.Revision{}, wrong: []int{404}, handle: s.getRevision,
 		},
 		{
 			method: "GET", path: "/api/config/revisions/{n}/diff", summary: "Compare a revision with the one before, or another", tag: "Configuration", role: roleViewer,

@@ -38,19 +38,21 @@ const (
 	TakenName  ConflictKind = "taken name"  // another object has the name
 	InUse      ConflictKind = "in use"      // others name the object
 	LastAdmin  ConflictKind = "last admin"  // nobody would be left to manage the organisation
+
+	StaleRevision ConflictKind = "stale revision" // the configuration is not at the revision that the caller saw
 )
 
 // ConflictError is a change that collides with what is stored.
 type ConflictError struct {
 	Kind    ConflictKind
-	Current int64    // the object's version, for Stale
+	Current int64    // the object's version, for Stale; the revision, for StaleRevision
 	With    []string // what it collides with, as far as the organisation may know
 }
 
 // Error says what the conflict is.
 func (e *ConflictError) Error() string {
 	text := "conflict: " + string(e.Kind)
-	if e.Kind == Stale {
+	if e.Kind == Stale || e.Kind == StaleRevision {
 		text += ", the current version is " + strconv.FormatInt(e.Current, 10)
 	}
 	if len(e.With) > 0 {
@@ -61,7 +63,10 @@ func (e *ConflictError) Error() string {
 
 // UnknownAPIsError is a policy that names APIs which the organisation does not
 // have.
-type UnknownAPIsError struct{ IDs []string }
+type UnknownAPIsError struct {
+	IDs    []string
+	Policy string // which one, where a change is of several; "" otherwise
+}
 
 // Error names the APIs.
 func (e *UnknownAPIsError) Error() string { return "unknown APIs: " + strings.Join(e.IDs, ", ") }

@@ -120,37 +120,39 @@ func (s *Store) KeyHashes(ctx context.Context, org, after string, count int) ([]
 // CommitKey carries out a change of one key: the row, the audit log and the
 // note that the key store is behind happen together or not at all.
 func (s *Store) CommitKey(ctx context.Context, by Author, c KeyChange) error {
-	return s.inTx(ctx, func(q *db.Queries) error {
-		old, err := q.LockKey(ctx, db.LockKeyParams{OrgID: by.Org, KeyHash: c.Hash})
-		absent := errors.Is(err, pgx.ErrNoRows)
-		switch {
-		case err != nil && !absent:
-			return err
-		case absent && !c.New:
-			return ErrNotFound
-		case !absent && c.New:
-			return &ConflictError{Kind: TakenID}
-		}
-		if err := writeOthers(ctx, q, by, c); err != nil {
-			return err
-		}
-		deed, err := writeKey(ctx, q, by, c)
-		if err != nil {
-			return err
-		}
-		deed.Before = old.Body
-		if c.Action != "" {
-			deed.Action = c.Action
-		}
-		if err := audit(ctx, q, by, deed); err != nil {
-			return err
-		}
-		reset := slices.Clone(c.Reset)
-		if reset == nil {
-			reset = []string{}
-		}
-		return q.PutOutbox(ctx, db.PutOutboxParams{ID: c.Hash, Reset: reset})
-	})
+	return s.inTx(ctx, func(q *db.Queries) error { return commitKey(ctx, q, by, &c) })
+}
+
+func commitKey(ctx context.Context, q *db.Queries, by Author, c *KeyChange) error {
+	old, err := q.LockKey(ctx, db.LockKeyParams{OrgID: by.Org, KeyHash: c.Hash})
+	absent := errors.Is(err, pgx.ErrNoRows)
+	switch {
+	case err != nil && !absent:
+		return err
+	case absent && !c.New:
+		return ErrNotFound
+	case !absent && c.New:
+		return &ConflictError{Kind: TakenID}
+	}
+	if err := writeOthers(ctx, q, by, *c); err != nil {
+		return err
+	}
+	deed, err := writeKey(ctx, q, by, *c)
+	if err != nil {
+		return err
+	}
+	deed.Before = old.Body
+	if c.Action != "" {
+		deed.Action = c.Action
+	}
+	if err := audit(ctx, q, by, deed); err != nil {
+		return err
+	}
+	reset := slices.Clone(c.Reset)
+	if reset == nil {
+		reset = []string{}
+	}
+	return q.PutOutbox(ctx, db.PutOutboxParams{ID: c.Hash, Reset: reset})
 }
 
 // writeOthers writes the rows of a key's other keys.

@@ -1,0 +1,267 @@
+// Package apply makes many changes of configuration at once: APIs, policies and
+// keys in one transaction, checked together.
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/sluicegate/sluice/admin/schemas"
+	"github.com/sluicegate/sluice/admin/shown"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keys"
+)
+
+// A Batch is what a caller wants to have changed. What it does not name stays as
+// it is.
+type Batch struct {
+	Expect   *int64            `json:"expect_revision,omitempty" doc:"refused with 409 when another revision is in force; 0: none was made yet"`
+	DryRun   bool              `json:"dry_run,omitempty" doc:"check everything, and change nothing"`
+	Reason   string            `json:"reason,omitempty" doc:"for the history"`
+	APIs     []json.RawMessage `json:"apis,omitempty" doc:"definitions to create or replace, each with its api_id"`
+	Policies []json.RawMessage `json:"policies,omitempty" doc:"policies to create or replace, each with its id"`
+	Keys     []Key             `json:"keys,omitempty" doc:"keys to create or replace by their hashes"`
+	Delete   Deletion          `json:"delete,omitzero"`
+}
+
+// A Key is a session under the hash of its key.
+type Key struct {
+	Hash    string          `json:"key_hash"`
+	Session json.RawMessage `json:"session"`
+}
+
+// A Deletion names objects that are to go.
+type Deletion struct {
+	APIs     []string `json:"apis,omitempty"`
+	Policies []string `json:"policies,omitempty"`
+}
+
+// An Outcome is what a batch did, or would do.
+type Outcome struct {
+	Revision int64                `json:"revision" doc:"that was made; with dry_run the one that would be"`
+	DryRun   bool                 `json:"dry_run"`
+	Changes  []store.ObjectChange `json:"changes"`
+	Keys     int                  `json:"keys" doc:"created or replaced"`
+
+	hashes []string
+}
+
+// Hashes returns the identities of the keys that changed, for whoever tells the
+// gateways.
+func (o *Outcome) Hashes() []string { return o.hashes }
+
+// An Applier applies batches. Its fields are required.
+type Applier struct {
+	Store   *store.Store
+	Schemas *schemas.Keeper
+	Keys    keys.Service // without Store, Policies and API, which a batch brings
+}
+
+// errDryRun takes back a transaction that was only to be tried.
+var errDryRun = errors.New("dry run")
+
+// Apply makes the changes of a batch in the name of by, all or none. The error is
+// a *schemas.Refusal for all that is wrong with the batch.
+func (a *Applier) Apply(ctx context.Context, by store.Author, b *Batch) (*Outcome, error) {
+	ready, err := a.read(ctx, by, b)
+	if err != nil {
+		return nil, err
+	}
+	if by.Reason == "" {
+		by.Reason = b.Reason
+	}
+	out := &Outcome{DryRun: b.DryRun, Keys: len(ready.Keys)}
+	for i := range ready.Keys {
+		out.hashes = append(append(out.hashes, ready.Keys[i].Others()...), ready.Keys[i].Hash)
+	}
+	out.Revision, err = a.Store.Publish(ctx, by, func(ctx context.Context, change *store.Change) error {
+		if err := change.Apply(ctx, ready); err != nil {
+			return err
+		}
+		if out.Changes = change.Made(); b.DryRun {
+			return errDryRun
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errDryRun) {
+		return nil, explained(err)
+	}
+	return out, nil
+}
+
+// read checks every object, and tells all that is wrong at once.
+func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (*store.Batch, error) {
+	r := &reading{
+		applier: a, by: by, apis: make(map[string]*definition.API), policies: make(map[string]*definition.Policy), hashes: make(map[string]bool),
+		batch: store.Batch{Expect: -1, DeleteAPIs: b.Delete.APIs, DeletePolicies: b.Delete.Policies},
+	}
+	if b.Expect != nil {
+		r.batch.Expect = *b.Expect
+	}
+	for i, raw := range b.APIs {
+		if err := r.api(ctx, i, raw); err != nil {
+			return nil, err
+		}
+	}
+	for i, raw := range b.Policies {
+		r.policy(i, raw)
+	}
+	for i := range b.Keys {
+		if err := r.key(ctx, i, &b.Keys[i]); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.wrong) > 0 {
+		return nil, &schemas.Refusal{Status: http.StatusBadRequest, Message: "Validation failed", Errors: r.wrong}
+	}
+	return &r.batch, nil
+}
+
+// A reading is a batch on its way to what is stored.
+type reading struct {
+	applier  *Applier
+	by       store.Author
+	batch    store.Batch
+	apis     map[string]*definition.API
+	policies map[string]*definition.Policy
+	hashes   map[string]bool
+	wrong    []string
+}
+
+// maxWrong bounds how many problems one answer tells.
+const maxWrong = 1000
+
+func (r *reading) add(place, format string, args ...any) {
+	if len(r.wrong) < maxWrong {
+		r.wrong = append(r.wrong, place+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+// problem notes what is wrong with an object, and returns what is not the
+// caller's doing.
+func (r *reading) problem(place string, err error) error {
+	if listed, ok := errors.AsType[*definition.Problems](err); ok {
+		for _, p := range *listed {
+			r.add(place+"."+p.Path, "%s", p.Message)
+		}
+		return nil
+	}
+	if refused, ok := errors.AsType[*schemas.Refusal](err); ok {
+		for _, one := range append([]string{refused.Message}, refused.Errors...) {
+			r.add(place, "%s", one)
+		}
+		return nil
+	}
+	return err
+}
+
+func (r *reading) api(ctx context.Context, i int, raw []byte) error {
+	api, unread := definition.ParseAPI(raw)
+	place := fmt.Sprintf("apis[%d]", i)
+	if api != nil && api.ID != "" {
+		place = fmt.Sprintf("apis[%q]", api.ID)
+	}
+	stored, err := r.stored(ctx, api)
+	if err != nil {
+		return err
+	}
+	from, err := r.applier.Schemas.Complete(ctx, api, unread, stored)
+	if err != nil {
+		return r.problem(place, err)
+	}
+	switch {
+	case from == schemas.Kept && r.batch.Expect < 0:
+		r.add(place+"."+definition.SchemaPath, "is not there; say expect_revision, so that it is known which one stays, or give it")
+	case api.ID == "":
+		r.add(place, "api_id: is required here")
+	case r.apis[api.ID] != nil:
+		r.add(place, "is there twice")
+	default:
+		r.apis[api.ID] = api
+		r.batch.APIs = append(r.batch.APIs, api)
+	}
+	return nil
+}
+
+// stored returns an API as it is now, nil when there is none.
+func (r *reading) stored(ctx context.Context, api *definition.API) (*definition.API, error) {
+	if api == nil || api.ID == "" {
+		return nil, nil
+	}
+	return r.storedAPI(ctx, api.ID)
+}
+
+func (r *reading) storedAPI(ctx context.Context, id string) (*definition.API, error) {
+	row, err := r.applier.Store.APIByID(ctx, r.by.Org, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	api := new(definition.API)
+	if err == nil {
+		err = json.Unmarshal(row.Definition, api)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading API %s: %w", id, err)
+	}
+	return api, nil
+}
+
+func (r *reading) policy(i int, raw []byte) {
+	place := fmt.Sprintf("policies[%d]", i)
+	p, err := definition.ParsePolicy(raw)
+	if p != nil && p.Key() != "" {
+		place = fmt.Sprintf("policies[%q]", p.Key())
+	}
+	if err != nil {
+		if other := r.problem(place, err); other != nil {
+			r.add(place, "%v", other)
+		}
+		return
+	}
+	p.ID, p.StoreID = p.Key(), ""
+	rights, problems := shown.Rights(p.AccessRights, p.AccessList)
+	for _, one := range problems {
+		r.add(place, "%s", one)
+	}
+	p.AccessRights, p.AccessList = rights, nil
+	switch {
+	case p.ID == "":
+		r.add(place, "id: is required here")
+	case r.policies[p.ID] != nil:
+		r.add(place, "is there twice")
+	default:
+		r.policies[p.ID] = p
+		r.batch.Policies = append(r.batch.Policies, p)
+	}
+}
+
+// explained turns what the database refuses into an answer with its place.
+func explained(err error) error {
+	conflict := func(format string, args ...any) error {
+		return &schemas.Refusal{Status: http.StatusConflict, Message: fmt.Sprintf(format, args...)}
+	}
+	if unknown, ok := errors.AsType[*store.UnknownAPIsError](err); ok {
+		refusal := &schemas.Refusal{Status: http.StatusBadRequest, Message: "Validation failed"}
+		for _, id := range unknown.IDs {
+			refusal.Errors = append(refusal.Errors, fmt.Sprintf("policies[%q].access_rights[%q]: names an API that does not exist", unknown.Policy, id))
+		}
+		return refusal
+	}
+	c, ok := errors.AsType[*store.ConflictError](err)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return &schemas.Refusal{Status: http.StatusNotFound, Message: "What is to be deleted is not there: " + err.Error()}
+	case !ok:
+		return err
+	case c.Kind == store.StaleRevision:
+		return conflict("The configuration was changed in the meantime; it is at revision %d", c.Current)
+	case c.Kind == store.InUse:
+		return conflict("Policies name an API that is to be deleted; delete or change them as well: %s", strings.Join(c.With, ", "))
+	}
+	return conflict("It cannot be stored: %v", err)
+}

@@ -1,0 +1,137 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keys"
+)
+
+func (r *reading) key(ctx context.Context, i int, wanted *Key) error {
+	place := fmt.Sprintf("keys[%q].session", wanted.Hash)
+	session, err := definition.ParseSession(wanted.Session)
+	if err != nil {
+		if other := r.problem(place, err); other != nil {
+			r.add(place, "%v", other)
+		}
+		return nil
+	}
+	if r.hashes[wanted.Hash] {
+		r.add(fmt.Sprintf("keys[%d]", i), "the hash %q is there twice", wanted.Hash)
+		return nil
+	}
+	r.hashes[wanted.Hash] = true
+	session.OrgID = r.by.Org
+	policies, err := r.policySet(ctx, session)
+	if err != nil {
+		return err
+	}
+	gather := &gatherer{reading: r}
+	service := r.applier.Keys
+	service.Store = gather
+	service.Policies = func() *definition.PolicySet { return policies }
+	service.API = func(id string) *definition.API { return gather.api(ctx, id) }
+	if _, err = service.Adopt(ctx, wanted.Hash, session); gather.failed != nil {
+		return gather.failed
+	}
+	return r.keyProblem(place, err)
+}
+
+// keyProblem notes what the rules of keys refuse.
+func (r *reading) keyProblem(place string, err error) error {
+	policy, unfit := errors.AsType[*keys.PolicyError](err)
+	custom, unnamed := errors.AsType[*keys.CustomError](err)
+	switch {
+	case err == nil:
+	case unfit:
+		r.add(place+".apply_policies", "%v", policy)
+	case unnamed:
+		r.add(place, "%v", custom)
+	case errors.Is(err, keys.ErrMaster):
+		r.add(place, "access_rights: must have an entry, or apply_policies must")
+	default:
+		return r.problem(place, err)
+	}
+	return nil
+}
+
+// policySet is what a session carries: as the batch has it, or as it is stored.
+func (r *reading) policySet(ctx context.Context, session *definition.Session) (*definition.PolicySet, error) {
+	var all []*definition.Policy
+	var others []string
+	for _, id := range session.Policies() {
+		if p := r.policies[id]; p != nil {
+			in := *p
+			in.OrgID = r.by.Org
+			all = append(all, &in)
+			continue
+		}
+		others = append(others, id)
+	}
+	if len(others) == 0 {
+		return definition.NewPolicySet(all), nil
+	}
+	bodies, err := r.applier.Store.PolicyBodies(ctx, r.by.Org, others)
+	if err != nil {
+		return nil, err
+	}
+	for _, body := range bodies {
+		p := new(definition.Policy)
+		if err := json.Unmarshal(body, p); err != nil {
+			return nil, fmt.Errorf("reading a policy: %w", err)
+		}
+		all = append(all, p)
+	}
+	return definition.NewPolicySet(all), nil
+}
+
+// A gatherer is the keys.Store of one key of a batch: it reads what is stored,
+// and notes what is to be.
+type gatherer struct {
+	*reading
+	failed error // of a look that could not return an error of its own
+}
+
+func (g *gatherer) api(ctx context.Context, id string) *definition.API {
+	if api := g.apis[id]; api != nil {
+		return api
+	}
+	api, err := g.storedAPI(ctx, id)
+	if err != nil {
+		g.failed = err
+	}
+	return api
+}
+
+// Get implements keys.Store.
+func (g *gatherer) Get(ctx context.Context, hash string) (*definition.Session, error) {
+	row, err := g.applier.Store.KeyByHash(ctx, g.by.Org, hash)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, keys.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	session := new(definition.Session)
+	if err := json.Unmarshal(row.Body, session); err != nil {
+		return nil, fmt.Errorf("reading the session of key %.12s: %w", hash, err)
+	}
+	return session, nil
+}
+
+// List implements keys.Store. Nothing that a batch asks for lists keys.
+func (g *gatherer) List(context.Context, string, int) (hashes []string, next string, err error) {
+	return nil, "", nil
+}
+
+// Commit implements keys.Store: it all happens later, with the batch.
+func (g *gatherer) Commit(_ context.Context, c keys.Change) error {
+	g.batch.Keys = append(g.batch.Keys, store.KeyChange{
+		Hash: c.Hash, Session: c.Session, Reset: c.Reset, New: c.New, Successor: c.Successor, Gone: c.Gone,
+	})
+	return nil
+}

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/sluicegate/sluice/admin/store/db"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// Batch is a change of many objects at once. What it does not name stays as it
+// is.
+type Batch struct {
+	Expect         int64 // revision that the change was made for; negative: any
+	APIs           []*definition.API
+	Policies       []*definition.Policy
+	DeleteAPIs     []string
+	DeletePolicies []string
+	Keys           []KeyChange
+}
+
+// Apply makes a batch of changes. Objects may trade places, such as two APIs
+// their listen paths: what counts is what it all is in the end.
+func (c *Change) Apply(ctx context.Context, b *Batch) error {
+	if b.Expect >= 0 {
+		have, err := c.q.RevisionBefore(ctx, db.RevisionBeforeParams{OrgID: c.by.Org, Revision: c.revision})
+		if err != nil {
+			return err
+		}
+		if have != b.Expect {
+			return &ConflictError{Kind: StaleRevision, Current: have}
+		}
+	}
+	if err := c.applyAPIs(ctx, b); err != nil {
+		return err
+	}
+	if err := c.applyPolicies(ctx, b); err != nil {
+		return err
+	}
+	for _, id := range b.DeleteAPIs {
+		if err := c.checkUnused(ctx, id); err != nil {
+			return err
+		}
+		if err := c.forgetSchemas(ctx, id); err != nil {
+			return err
+		}
+	}
+	for i := range b.Keys {
+		if err := commitKey(ctx, c.q, c.by, &b.Keys[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Change) applyAPIs(ctx context.Context, b *Batch) error {
+	if len(b.APIs)+len(b.DeleteAPIs) == 0 {
+		return nil
+	}
+	rows, err := c.q.APIsOf(ctx, c.by.Org)
+	if err != nil {
+		return err
+	}
+	wanted := make(map[string][]byte, len(rows)+len(b.APIs))
+	for _, row := range rows {
+		wanted[row.ID] = row.Definition
+	}
+	for _, api := range b.APIs {
+		row, err := c.apiRow(api)
+		if err != nil {
+			return err
+		}
+		wanted[api.ID] = row.Definition
+	}
+	return c.without(wanted, b.DeleteAPIs, func() error { return c.restoreAPIs(ctx, wanted) })
+}
+
+func (c *Change) applyPolicies(ctx context.Context, b *Batch) error {
+	if len(b.Policies)+len(b.DeletePolicies) == 0 {
+		return nil
+	}
+	rows, err := c.q.PoliciesOf(ctx, c.by.Org)
+	if err != nil {
+		return err
+	}
+	wanted := make(map[string][]byte, len(rows)+len(b.Policies))
+	for _, row := range rows {
+		wanted[row.ID] = row.Body
+	}
+	for _, p := range b.Policies {
+		row, err := c.policyRow(ctx, p)
+		if unknown, ok := errors.AsType[*UnknownAPIsError](err); ok {
+			unknown.Policy = p.Key()
+		}
+		if err != nil {
+			return err
+		}
+		wanted[p.Key()] = row.Body
+	}
+	return c.without(wanted, b.DeletePolicies, func() error { return c.restorePolicies(ctx, wanted) })
+}
+
+// without takes what is deleted out of what is wanted, and goes on. What is to be
+// deleted must be there.
+func (*Change) without(wanted map[string][]byte, gone []string, then func() error) error {
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(gone))) {
+		if _, ok := wanted[id]; !ok {
+			return fmt.Errorf("%s: %w", id, ErrNotFound)
+		}
+		delete(wanted, id)
+	}
+	return then()
+}
+
+// Made returns what the change has done so far.
+func (c *Change) Made() []ObjectChange { return slices.Clone(c.made) }
