@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -178,6 +179,60 @@ func TestUptimeTestsRaiseEventsForAnyAddress(t *testing.T) {
 	}
 	other.health.Store(200)
 	g.awaitLog("HostUp")
+}
+
+// Targets, checks, breakers and kept answers of an API that changes all the time,
+// under load.
+func TestReloadsDisturbNoCallOfABalancedAPI(t *testing.T) {
+	t.Parallel()
+	a, b := newMoody(t), newMoody(t)
+	api := balanced("busy", []any{a.url, object{"url": b.url, "weight": 2}}, object{
+		"health_check":    object{"path": "/health", "interval": 0.1},
+		"circuit_breaker": object{"threshold_percent": 0.5, "samples": 5},
+	})
+	cached(api, object{"cache_all_safe_requests": false})
+	api["version_data"] = object{"not_versioned": true, "versions": object{"Default": object{
+		"name": "Default", "use_extended_paths": true, "extended_paths": object{
+			"cache": []string{"/kept"}, "hard_timeouts": []any{object{"path": "/timed", "timeout": 2}},
+		},
+	}}}
+	g := newTraffic(t, nil, nil, api)
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	var calls atomic.Int64
+	for i, path := range []string{"/kept", "/timed", "/other"} {
+		all.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				got, err := send("GET", fmt.Sprintf("%s/busy%s?%d", g.traffic, path, n%(i+3)), nil)
+				if err != nil || got.status != 200 {
+					t.Errorf("%s: %v %s", path, err, got)
+				}
+				calls.Add(1)
+			}
+		})
+	}
+	for i := range 30 {
+		if api["name"] = fmt.Sprint("busy ", i); i%2 == 0 {
+			api["proxy"].(object)["target_list"] = []any{a.url, object{"url": b.url, "weight": i + 1}}
+		}
+		call(t, http.MethodPut, g.control+"/svc/apis/busy", api, "X-Svc-Authorization", testSecret)
+		if got := call(t, http.MethodGet, g.control+"/svc/reload?block=true", nil, "X-Svc-Authorization", testSecret); got.status != 200 {
+			t.Errorf("reload: %s", got)
+		}
+	}
+	close(stop)
+	all.Wait()
+	if calls.Load() < 100 {
+		t.Errorf("only %d calls", calls.Load())
+	}
+	if metrics := call(t, "GET", g.telemetry+"/metrics", nil).body; strings.Count(metrics, "\nsluice_target_up{") != 2 {
+		t.Error("targets of definitions that are gone are in the metrics")
+	}
 }
 
 const textBreaker = "Service temporarily unavailable."
