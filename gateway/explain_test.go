@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/gateway/explain"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -105,6 +106,32 @@ func TestExplanationsTellWhichEventWouldBeRaised(t *testing.T) {
 		if got := a.gateway.Explain(describe(t, description)).Outcome.Event; got != want {
 			t.Errorf("%s: %q, want %q", description, got, want)
 		}
+	}
+}
+
+func TestExplanationsTellOfWaiting(t *testing.T) {
+	a := agree(t)
+	s, err := definition.ParseSession([]byte(`{"org_id":"o","rate":1,"per":60,"throttle_interval":0.25,"throttle_retry_limit":2,"access_rights":{"rest":{}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.store.Put(context.Background(), a.hasher.Hash("key-that-waits"), s); err != nil {
+		t.Fatal(err)
+	}
+	req, _ := http.NewRequest("GET", "http://"+a.addr+"/rest/items", nil)
+	req.Header.Set("Authorization", "key-that-waits")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	began := time.Now()
+	r := a.gateway.Explain(describe(t, `{"url":"/rest/items","key":"key-that-waits"}`))
+	if last := r.Steps[len(r.Steps)-1]; r.Outcome.Reason != "rate_limit" || !strings.Contains(last.Said, "up to 2 times, every 250 ms") {
+		t.Errorf("%+v %+v", r.Outcome, last)
+	}
+	if took := time.Since(began); took > 200*time.Millisecond {
+		t.Errorf("the explanation took %s", took)
 	}
 }
 

@@ -40,6 +40,7 @@ func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	}
 	switch ex.Rejection.Reason {
 	case pipeline.ReasonRateLimit:
+		explainThrottle(ex, f)
 		f.Fix = fmt.Sprintf("wait %d s, or raise rate of %s", ex.RetryAfter, from.rate)
 	case pipeline.ReasonAPIRateLimit:
 		f.Fix = fmt.Sprintf("wait %d s, or raise global_rate_limit or extended_paths.rate_limit of the definition", ex.RetryAfter)
@@ -80,6 +81,20 @@ func explainTrial(ex *pipeline.Exchange, f *pipeline.Finding) {
 			f.Fact("enforcement", "measure", "would be refused: "+spared.Reason.String(), "policy "+spared.Policy)
 		}
 	}
+}
+
+// explainThrottle tells that a real call would not be refused at once.
+func explainThrottle(ex *pipeline.Exchange, f *pipeline.Finding) {
+	if ex.Grant == nil || ex.Grant.Special == nil {
+		return
+	}
+	t := ex.Grant.Special.Throttle
+	if t.Retries <= 0 || t.Interval <= 0 {
+		return
+	}
+	f.Fact("throttle_retry_limit", strconv.Itoa(t.Retries), "", "")
+	f.Fact("throttle_interval", pipeline.Span(t.Interval), "", "")
+	f.Said += fmt.Sprintf("; before that it would try again up to %d times, every %s", t.Retries, pipeline.Span(t.Interval))
 }
 
 func (s standing) value() string {
