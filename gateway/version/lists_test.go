@@ -69,6 +69,21 @@ func TestTheFirstEntryDecides(t *testing.T) {
 	}
 }
 
+// A path that begins with the version's name is held against entries that leave it
+// out as well, and the first entry of all decides.
+func TestEntriesMayLeaveTheVersionOut(t *testing.T) {
+	def := define(t, `"definition": {"location": "url"}, "version_data": {"versions": {"v1": {"paths": {"ignored": ["/open"], "black_list": ["/v1/open/x", "/secret"]}}}}`)
+	api, stage := compiled(t, def, Options{})
+	for call, want := range map[string]string{
+		"GET /api/v1/open": "open", "GET /api/v1/open/x": "open", "GET /api/v1/secret": "path_denied", "GET /api/v1/v1/secret": "pass",
+		"GET /api/v1/x/open": "pass", "GET /api/v1/v1/open": "pass",
+	} {
+		if got := outcome(stage, request(t, api, call)); got != want {
+			t.Errorf("%s: %s, want %s", call, got, want)
+		}
+	}
+}
+
 func TestRepliesAreCompleteAnswers(t *testing.T) {
 	def := define(t, `"version_data": {"not_versioned": true, "versions": {"v": {"use_extended_paths": true, "extended_paths": {"mock_response": [
 		{"path": "/a", "method": "GET", "code": 201, "body": "{}", "headers": {"x-b": "c"}}, {"path": "/n", "code": 304}]}}}}`)

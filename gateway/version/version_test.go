@@ -96,6 +96,54 @@ func TestAnAPIThatIsAllAlikeHasNoStage(t *testing.T) {
 	}
 }
 
+func TestCallsNameTheirVersion(t *testing.T) {
+	const (
+		none     = `"version_data": {"versions": {"v1": {}, "v2": {}}}`
+		header   = `"location": "header", "key": "x-v", "strip_versioning_data": true`
+		param    = `"location": "url-param", "key": "v v", "strip_versioning_data": true`
+		path     = `"location": "url", "strip_path": true`
+		fallback = `, "fallback_to_default": true`
+		pattern  = `, "url_versioning_pattern": "^v[0-9]$"`
+	)
+	for _, c := range []struct{ selector, versions, head, want string }{
+		{header, none, "GET /api/a", "version_missing"},
+		{header, none, "GET /api/a\nX-V: v2", "v2 /a without X-V"},
+		{header, twoVersions, "GET /api/a", "v1 /a"},
+		{header, twoVersions, "GET /api/a\nX-V: v3", "version_unknown"},
+		{header + fallback, twoVersions, "GET /api/a\nX-V: v3", "v1 /a without X-V"},
+		{header + fallback, none, "GET /api/a\nX-V: v3", "version_unknown"},
+		{param, none, "GET /api/a?v+v=v2&x=1&&v%20v=v1", "v2 /a?x=1&"},
+		{param, none, "GET /api/a?v=v2", "version_missing"},
+		{path, none, "GET /api/v2/a%2Fb", "v2 /a%2Fb"},
+		{path, twoVersions, "GET /api/", "v1 /"},
+		{path, twoVersions, "GET /api/a/v2", "version_unknown"},
+		{path + fallback, twoVersions, "GET /api/a/v2", "v1 /a/v2"},
+		{path + pattern, twoVersions, "GET /api/a/v2", "v1 /a/v2"},
+		{path + pattern + fallback, twoVersions, "GET /api/v7/a", "v1 /a"},
+		{path + pattern, twoVersions, "GET /api/v7/a", "version_unknown"},
+		{`"location": "url"`, twoVersions, "GET /api/v2/a", "v2 /v2/a"},
+		{`"location": ""`, twoVersions, "GET /api/v2/a", "v1 /v2/a"},
+	} {
+		api, stage := compiled(t, define(t, `"definition": {`+c.selector+`}, `+c.versions), Options{})
+		ex := request(t, api, c.head)
+		got := ""
+		if stage.Handle(ex) == pipeline.Rejected {
+			got = ex.Rejection.Reason.String()
+		} else {
+			got = ex.Version.Name + " " + string(ex.Rest)
+			if ex.Outgoing.HasQuery {
+				got += "?" + string(ex.Outgoing.Query)
+			}
+			for _, name := range ex.Outgoing.Drop {
+				got += " without " + name
+			}
+		}
+		if got != c.want {
+			t.Errorf("{%s} %s: %q, want %q", c.selector, c.head, got, c.want)
+		}
+	}
+}
+
 const twoVersions = `"version_data": {"default_version": "v1", "versions": {"v1": {}, "v2": {}}}`
 
 func TestAVersionIsGoodUntilItsEnd(t *testing.T) {
