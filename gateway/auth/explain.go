@@ -17,6 +17,9 @@ func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	}
 	if ex.Rejection == nil {
 		f.Said = "the key " + ex.KeyName + " is known and in force"
+		if ex.Retiring {
+			f.Said += " until " + time.Unix(ex.Session.Expires, 0).UTC().Format(time.RFC3339) + ": it has a successor"
+		}
 		if s.strip != nil {
 			f.Fact("strip_auth_data", "true", "", "definition")
 		}
@@ -58,6 +61,9 @@ func explainEnd(ex *pipeline.Exchange, f *pipeline.Finding) {
 	case expired:
 		f.Fact("expires", time.Unix(ex.Session.Expires, 0).UTC().Format(time.RFC3339), ex.Started.UTC().Format(time.RFC3339), "key")
 		f.Fix = "give the key " + ex.KeyName + " a later end, or issue another key"
+		if ex.Retiring {
+			f.Fix = "use the successor of the key " + ex.KeyName + ": this one was replaced, and its grace is over"
+		}
 	case noCertificate, oldCertificate, youngCertificate, otherCertificate:
 		explainBinding(ex, f)
 	case unavailable:

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,8 +61,13 @@ func TestAKeyAndItsSuccessorAreOne(t *testing.T) {
 				}
 			}
 			time.Sleep(time.Hour)
-			if ex := ask(first); ex.Rejection != expired {
+			ex := ask(first)
+			if ex.Rejection != expired {
 				t.Errorf("the first key after its time: %+v", ex.Rejection)
+			}
+			var told pipeline.Finding
+			if stage.(pipeline.Explainer).Explain(ex, &told); !strings.Contains(told.Fix, "successor") {
+				t.Errorf("explained as %+v", told)
 			}
 			if ex := ask(second); ex.Rejection != nil {
 				t.Errorf("its successor: %+v", ex.Rejection)
