@@ -91,7 +91,7 @@ func (s *session) oneKeyCommands(t *target) []*cobra.Command {
 	retire := &cobra.Command{
 		Use: "retire KEY", Short: "End the grace of the keys before the newest, at once",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.changeKey(cmd, t, "DELETE", args[0], "/rotate", "only the newest key is valid now")
+			return s.changeKey(cmd, t, request{method: "DELETE", path: pathOfKey(args[0], "/rotate")}, "only the newest key is valid now")
 		},
 	}
 	revoke := &cobra.Command{
@@ -100,14 +100,14 @@ func (s *session) oneKeyCommands(t *target) []*cobra.Command {
 			if err := s.confirm(yes, "delete the key for good"); err != nil {
 				return err
 			}
-			return s.changeKey(cmd, t, "DELETE", args[0], "", "the key is deleted")
+			return s.changeKey(cmd, t, request{method: "DELETE", path: pathOfKey(args[0], "")}, "the key is deleted")
 		},
 	}
 	revoke.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	reset := &cobra.Command{
 		Use: "reset-quota KEY", Short: "Forget what a key has used of its quotas",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.changeKey(cmd, t, "POST", args[0], "/reset_quota", "the key's quotas are whole again")
+			return s.changeKey(cmd, t, request{method: "POST", path: pathOfKey(args[0], "/reset_quota")}, "the key's quotas are whole again")
 		},
 	}
 	all := []*cobra.Command{get, rotate, retire, revoke, reset}
@@ -148,7 +148,7 @@ func (s *session) createKey(cmd *cobra.Command, t *target, wanted *wantedKey) er
 		return err
 	}
 	var made keyTold
-	answer, err := s.ask(cmd, t, "POST", "/api/keys", session, &made)
+	answer, err := s.ask(cmd, t, request{method: "POST", path: "/api/keys", body: session}, &made)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (s *session) listKeys(cmd *cobra.Command, t *target, page int) error {
 		Keys  []keyTold `json:"keys"`
 		Pages int64     `json:"pages"`
 	}
-	answer, err := s.ask(cmd, t, "GET", fmt.Sprintf("/api/keys/detailed?p=%d&page_size=50", page), nil, &told)
+	answer, err := s.ask(cmd, t, request{method: "GET", path: fmt.Sprintf("/api/keys/detailed?p=%d&page_size=50", page)}, &told)
 	if err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func stateOf(k *keyTold) string {
 }
 
 func (s *session) getKey(cmd *cobra.Command, t *target, key string) error {
-	answer, err := s.ask(cmd, t, "GET", pathOfKey(key, ""), nil, nil)
+	answer, err := s.ask(cmd, t, request{method: "GET", path: pathOfKey(key, "")}, nil)
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (s *session) getKey(cmd *cobra.Command, t *target, key string) error {
 
 func (s *session) rotateKey(cmd *cobra.Command, t *target, key string, grace time.Duration) error {
 	var made keyTold
-	answer, err := s.ask(cmd, t, "POST", pathOfKey(key, "/rotate"), map[string]string{"grace": grace.String()}, &made)
+	answer, err := s.ask(cmd, t, request{method: "POST", path: pathOfKey(key, "/rotate"), body: map[string]string{"grace": grace.String()}}, &made)
 	if err != nil {
 		return err
 	}
@@ -281,8 +281,9 @@ func (s *session) rotateKey(cmd *cobra.Command, t *target, key string, grace tim
 	})
 }
 
-func (s *session) changeKey(cmd *cobra.Command, t *target, method, key, action, done string) error {
-	answer, err := s.ask(cmd, t, method, pathOfKey(key, action), nil, nil)
+// changeKey makes a change, and tells people that it is done.
+func (s *session) changeKey(cmd *cobra.Command, t *target, r request, done string) error {
+	answer, err := s.ask(cmd, t, r, nil)
 	if err != nil {
 		return err
 	}

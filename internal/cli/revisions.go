@@ -105,7 +105,7 @@ func (s *session) history(cmd *cobra.Command, t *target, page, most int) error {
 		Revisions []revisionTold `json:"revisions"`
 		Pages     int64          `json:"pages"`
 	}
-	answer, err := s.ask(cmd, t, "GET", fmt.Sprintf("/api/config/revisions?p=%d&page_size=%d", page, most), nil, &told)
+	answer, err := s.ask(cmd, t, request{method: "GET", path: fmt.Sprintf("/api/config/revisions?p=%d&page_size=%d", page, most)}, &told)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *session) history(cmd *cobra.Command, t *target, page, most int) error {
 }
 
 func (s *session) showRevision(cmd *cobra.Command, t *target, n string) error {
-	answer, err := s.ask(cmd, t, "GET", "/api/config/revisions/"+n, nil, nil)
+	answer, err := s.ask(cmd, t, request{method: "GET", path: "/api/config/revisions/" + n}, nil)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (s *session) diffRevision(cmd *cobra.Command, t *target, n string, against 
 		path += fmt.Sprintf("?against=%d", against)
 	}
 	var told differencesTold
-	answer, err := s.ask(cmd, t, "GET", path, nil, &told)
+	answer, err := s.ask(cmd, t, request{method: "GET", path: path}, &told)
 	if err != nil {
 		return err
 	}
@@ -198,11 +198,11 @@ func (s *session) rollback(cmd *cobra.Command, t *target, n, reason string, yes 
 	var now struct {
 		Revision int64 `json:"revision"`
 	}
-	if _, err := s.ask(cmd, t, "GET", "/api/config", nil, &now); err != nil {
+	if _, err := s.ask(cmd, t, request{method: "GET", path: "/api/config"}, &now); err != nil {
 		return err
 	}
 	var would differencesTold
-	if _, err := s.ask(cmd, t, "GET", fmt.Sprintf("/api/config/revisions/%s/diff?against=%d", n, now.Revision), nil, &would); err != nil {
+	if _, err := s.ask(cmd, t, request{method: "GET", path: fmt.Sprintf("/api/config/revisions/%s/diff?against=%d", n, now.Revision)}, &would); err != nil {
 		return err
 	}
 	if len(would.Objects) == 0 {
@@ -216,7 +216,7 @@ func (s *session) rollback(cmd *cobra.Command, t *target, n, reason string, yes 
 	if err := s.confirm(yes, fmt.Sprintf("make these %d changes", len(would.Objects))); err != nil {
 		return err
 	}
-	answer, err := s.ask(cmd, t, "POST", "/api/config/revisions/"+n+"/rollback", map[string]string{"reason": reason}, nil)
+	answer, err := s.ask(cmd, t, request{method: "POST", path: "/api/config/revisions/" + n + "/rollback", body: map[string]string{"reason": reason}}, nil)
 	if err != nil {
 		return err
 	}

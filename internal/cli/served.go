@@ -39,13 +39,19 @@ func (t *target) adminFlags(cmds ...*cobra.Command) {
 	}
 }
 
+// request is a call of an admin.
+type request struct {
+	method, path string
+	body         any // sent as JSON, unless it is nil
+}
+
 // ask calls an admin and reads its answer into told, which may be nil.
-func (s *session) ask(cmd *cobra.Command, t *target, method, path string, body, told any) (answer []byte, err error) {
+func (s *session) ask(cmd *cobra.Command, t *target, r request, told any) (answer []byte, err error) {
 	c, err := s.admin(cmd, t)
 	if err != nil {
 		return nil, err
 	}
-	if answer, err = c.Call(cmd.Context(), method, path, body); err != nil {
+	if answer, err = c.Call(cmd.Context(), r.method, r.path, r.body); err != nil {
 		return nil, asExit(err)
 	}
 	if told != nil {
