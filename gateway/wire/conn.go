@@ -35,6 +35,7 @@ type conn struct {
 	peer  netip.Addr
 	tls   bool
 	cert  *Certificate // that the client showed; nil: none
+	place *shake       // among the handshakes, while there is one
 	since time.Time    // end of the last request
 }
 

@@ -81,7 +81,8 @@ type shakes struct {
 	n           int
 }
 
-// A shake is one handshake's place among them.
+// A shake is one handshake's place among them. It is taken when the connection is
+// accepted, so that those that came first are the oldest.
 type shake struct {
 	conn       *conn
 	prev, next *shake
@@ -141,10 +142,9 @@ func (c *conn) shake(secure *Secure) bool {
 	if !ok || secure == nil {
 		return true
 	}
-	place := shake{conn: c}
-	c.srv.shakes.join(&place, secure.Pending)
 	err := c.handshake(secured, secure.Timeout)
-	c.srv.shakes.leave(&place)
+	c.srv.shakes.leave(c.place)
+	c.place = nil
 	if err != nil {
 		if c.srv.failedShakes.Add(1); secure.Failed != nil && !c.srv.stopping.Load() {
 			secure.Failed(c.peer, err)

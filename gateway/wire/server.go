@@ -114,6 +114,10 @@ func (s *Server) admit(c net.Conn, secure *Secure) {
 	s.perIP[peer]++
 	s.gone.Add(1)
 	s.mu.Unlock()
+	if secure != nil {
+		n.place = &shake{conn: n}
+		s.shakes.join(n.place, secure.Pending)
+	}
 	go s.run(n, secure)
 }
 
@@ -154,6 +158,9 @@ func (s *Server) survive() {
 
 func (s *Server) leave(n *conn) {
 	_ = n.sock.Conn.Close()
+	if n.place != nil { // a fault in its handshake
+		s.shakes.leave(n.place)
+	}
 	s.mu.Lock()
 	delete(s.conns, n)
 	if s.perIP[n.peer]--; s.perIP[n.peer] <= 0 {
