@@ -111,8 +111,8 @@ func demoPolicies() []object {
 	}
 }
 
-// tell prints lines to copy.
-func (d *demo) tell(w io.Writer, gateway string) {
+// tell prints lines to copy. dir is where the key of the admin is.
+func (d *demo) tell(w io.Writer, gateway, admin, dir string) {
 	say(w, "demo           3 APIs, 3 policies (one: %d calls per %d s), 3 keys. Try:\n", demoQuota, demoPeriod)
 	say(w, "  curl -i %s/open/hello\n", gateway)
 	say(w, "  curl -i %s/keyed/hello -H 'Authorization: %s'\n", gateway, d.key.Reveal())
@@ -130,6 +130,8 @@ func (d *demo) tell(w io.Writer, gateway string) {
 		say(w, "  curl -i %s/countries/ -H 'Authorization: %s' -H 'Content-Type: application/json' -d '{\"query\":\"%s\"}'   # %s\n",
 			gateway, c.key.Reveal(), c.query, c.about)
 	}
+	say(w, "Why the second is refused:\n  sluice explain POST /countries/ --server %s --data-dir %s --key %s -d '{\"query\":\"{ continents { countries { languages { name } } } }\"}'\n",
+		admin, dir, d.reader.Reveal())
 }
 
 // seeder calls the admin.

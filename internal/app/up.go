@@ -212,7 +212,7 @@ func (u *allInOne) banner(w io.Writer) {
 			"               at most that second); a second gateway would count separately: set valkey.url to share them\n")
 	}
 	if u.demo != nil {
-		u.demo.tell(w, u.node.url())
+		u.demo.tell(w, u.node.url(), urlOf(u.adminLn), u.cfg.DataDir)
 	}
 }
 

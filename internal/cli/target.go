@@ -21,8 +21,12 @@ type target struct {
 	token   string // access key of a user of the admin
 }
 
+// dataDir tells where servers of this machine keep their secrets.
+var dataDir = setting{"data-dir", "data_dir", "`DIR` where a server of this machine keeps its secrets"}
+
 // flags adds the flags that choose a server.
 func (t *target) flags(cmd *cobra.Command) {
+	addSettings(cmd, []setting{dataDir})
 	cmd.Flags().StringVar(&t.server, "server", "", "`URL` of the admin (SLUICE_SERVER)")
 	cmd.Flags().StringVar(&t.token, "token", "", "access `KEY` of a user of the admin; rather set SLUICE_TOKEN, which nobody else sees")
 	cmd.Flags().StringVar(&t.gateway, "gateway", "", "`URL` of a gateway's own API, in place of the admin; its secret is SLUICE_SECRET or that of the configuration")
@@ -50,7 +54,7 @@ func (s *session) client(cmd *cobra.Command, t *target) (c *client.Client, admin
 		c, err = client.NewAdmin(t.server, t.token)
 		return c, true, inFlag("--server", err)
 	}
-	cfg, _, err := s.load(cmd, config.AnyRole)
+	cfg, _, err := s.load(cmd, config.AnyRole, dataDir)
 	if err != nil {
 		return nil, false, err
 	}

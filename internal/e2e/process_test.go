@@ -258,7 +258,7 @@ func (p *process) checkOutput() {
 func withoutBanner(stdout string) string {
 	var b strings.Builder
 	for line := range strings.Lines(stdout) {
-		if !strings.HasPrefix(line, "admin key ") && !strings.HasPrefix(line, "  curl -i ") && !strings.HasPrefix(line, "  for i in ") {
+		if !strings.HasPrefix(line, "admin key ") && !strings.HasPrefix(line, "  curl -i ") && !strings.HasPrefix(line, "  for i in ") && !strings.HasPrefix(line, "  sluice explain ") {
 			b.WriteString(line)
 		}
 	}

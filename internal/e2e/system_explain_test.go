@@ -205,7 +205,7 @@ func TestExplainOnTheMachineOfUp(t *testing.T) {
 	explain(0, "quota 1 of 2 per 600 s", "GET", "/orders/x", "--key", key)
 	explain(0, "/first/x", "GET", "/orders/x", "--key", key, "--revision", fmt.Sprint(was.Revision))
 	explain(6, "revision 9999", "GET", "/orders/x", "--revision", "9999")
-	explain(5, "reason=auth_missing", "GET", "/orders/x")
+	explain(5, "reason=auth_missing", "GET", "/orders/x", "--server", s.admin, "--data-dir", dir)
 	explain(5, `"reason": "route_not_found"`, "GET", "/nowhere", "-o", "json")
 	call(t, "GET", s.traffic+"/orders/x", nil, "Authorization", key)
 	refused := call(t, "GET", s.traffic+"/orders/x", nil, "Authorization", key)
