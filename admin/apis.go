@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -137,7 +138,7 @@ func (s *Server) validateAPI(_ context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	warnings, err := schemas.Validate(definition.ParseAPI(unwrap(body, "api_definition")))
+	warnings, err := schemas.Validate(parseAPI(body))
 	if err != nil {
 		return nil, err
 	}
@@ -159,9 +160,23 @@ func (s *Server) readAPI(ctx context.Context, c *call, stored *store.API) (api *
 			return nil, from, fmt.Errorf("reading API %s: %w", stored.ID, err)
 		}
 	}
-	api, unread := definition.ParseAPI(unwrap(body, "api_definition"))
+	api, unread := parseAPI(body)
 	from, err = s.schemas.Complete(ctx, api, unread, before)
 	return api, from, err
+}
+
+// parseAPI reads a definition that is to be saved. What gateways would serve
+// although it is hardly meant is an error here, where somebody can correct it.
+func parseAPI(body []byte) (*definition.API, error) {
+	api, err := definition.ParseAPI(unwrap(body, "api_definition"))
+	problems := definition.Problems(api.Doubts())
+	if wrong, ok := errors.AsType[*definition.Problems](err); ok {
+		problems = append(problems, *wrong...)
+	}
+	if len(problems) == 0 {
+		return api, err
+	}
+	return api, &problems
 }
 
 // unwrap returns the member of an object that holds what is meant, if there is

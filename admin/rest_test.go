@@ -43,11 +43,11 @@ func TestAPIsLiveTheirLife(t *testing.T) {
 
 func TestAllProblemsOfADefinitionComeAtOnce(t *testing.T) {
 	b := start(t)
-	bad := `{"name":"","use_keyless":true,"graphql":{"enabled":true},"proxy":{"listen_path":"nope","target_url":"ftp://x"}}`
+	bad := `{"name":"","use_keyless":true,"graphql":{"enabled":true},"version_data":{"not_versioned":true,"versions":{"v":{"expires":"soon"}}},"proxy":{"listen_path":"nope","target_url":"ftp://x"}}`
 	for _, path := range []string{"/api/apis", "/api/apis/validate"} {
 		errors, _ := b.call("POST", path, b.editor, bad).want(400).object()["Errors"].([]any)
 		if all := fmt.Sprint(errors); len(errors) < 3 || !strings.Contains(all, "proxy.listen_path") ||
-			!strings.Contains(all, "proxy.target_url") || !strings.Contains(all, "GraphQL") {
+			!strings.Contains(all, "proxy.target_url") || !strings.Contains(all, "GraphQL") || !strings.Contains(all, ".expires: is no time") {
 			t.Errorf("%s: problems %v", path, errors)
 		}
 	}
