@@ -85,7 +85,9 @@ func TestAnswersWithoutATypeAreGivenOne(t *testing.T) {
 }
 
 func TestWhatIsWrongIsToldWithItsPath(t *testing.T) {
-	mock := func(members string) string { return `{"mock_response": [{"path": "/a"}, {"path": "/b", ` + members + `}]}` }
+	mock := func(members string) string {
+		return `{"mock_response": [{"path": "/a"}, {"path": "/b", ` + members + `}]}`
+	}
 	for _, c := range []struct{ raw, path, message string }{
 		{`{"ignored": 5}`, "extended_paths.ignored", "must be an array, not a number"},
 		{`{"ignored": [7]}`, "extended_paths.ignored[0]", "must be an object, not a number"},
