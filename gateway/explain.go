@@ -92,6 +92,7 @@ func (w *walk) explain(q *explain.Request) *explain.Report {
 		w.refused(ex)
 	} else {
 		ex.Client = upstream.ClientAddress(call, w.conf.Trusted)
+		w.join(ex)
 		w.follow(ex)
 	}
 	w.report.Mask(append(secrets, string(ex.Token))...)

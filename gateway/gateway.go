@@ -35,6 +35,7 @@ type Deps struct {
 	Config  Config
 	Stages  Stages
 	Observe Observer
+	Tracer  Tracer                  // nil: nobody records traces
 	Control fasthttp.RequestHandler // serves /svc/ and the health paths; nil: they are not on this port
 	Log     *slog.Logger
 }
@@ -73,6 +74,7 @@ type Gateway struct {
 	conf      Config
 	stages    Stages
 	observe   Observer
+	tracer    Tracer
 	unmatched pipeline.Meter
 	control   fasthttp.RequestHandler
 	log       *slog.Logger
@@ -87,7 +89,7 @@ type Gateway struct {
 func New(deps Deps) *Gateway {
 	g := &Gateway{
 		conf: deps.Config, stages: deps.Stages, observe: deps.Observe,
-		unmatched: deps.Observe.Unmatched(), control: deps.Control, log: deps.Log,
+		tracer: deps.Tracer, unmatched: deps.Observe.Unmatched(), control: deps.Control, log: deps.Log,
 		refusals: explain.NewRefusals(deps.Config.Refusals),
 	}
 	g.stages.log = deps.Log
@@ -135,6 +137,7 @@ func (g *Gateway) Handle(call *wire.Call) {
 	ex := pipeline.For(call)
 	setID(&ex.ID)
 	ex.Client = upstream.ClientAddress(call, g.conf.Trusted)
+	g.join(ex)
 	meter := g.unmatched
 	if g.current.Load().find(ex) {
 		if ex.API.Meter != nil {
@@ -146,17 +149,20 @@ func (g *Gateway) Handle(call *wire.Call) {
 		g.remember(ex, inRoute)
 	}
 	meter.Done(ex)
+	if ex.Trace.Steps != nil {
+		g.tracer.Done(ex)
+	}
 	ex.Release()
 }
 
 // run walks the stages of the API, and then of the version that these settled on.
 func (g *Gateway) run(ex *pipeline.Exchange) {
-	at, verdict := inEntry, pipeline.Run(ex.API.Entry, ex)
+	at, verdict := inEntry, g.pass(ex, inEntry, ex.API.Entry)
 	if verdict == pipeline.Next {
-		at, verdict = inRequest, pipeline.Run(stagesOf(ex), ex)
+		at, verdict = inRequest, g.pass(ex, inRequest, stagesOf(ex))
 	}
 	if verdict == pipeline.Next {
-		at, verdict = inForward, ex.Version.Forward.Handle(ex)
+		at, verdict = inForward, g.ask(ex)
 	}
 	if verdict == pipeline.Rejected {
 		g.reject(ex)

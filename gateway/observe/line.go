@@ -28,6 +28,9 @@ func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 	b = append(b, `","id":"`...)
 	b = append(b, ex.ID[:]...)
 	b = append(b, m.partOf(ex.Revision)...)
+	if ex.Trace.Known() {
+		b = append(append(append(b, `,"trace":"`...), ex.Trace.ID[:]...), '"')
+	}
 	b = appendMember(b, `,"key":"`, ex.KeyName)
 	if ex.Retiring {
 		b = append(b, `,"key_retires":true`...)

@@ -30,6 +30,7 @@ type Exchange struct {
 	Client  netip.Addr // the caller, behind trusted proxies
 	ID      [32]byte   // request id, lower-case hex
 	Started time.Time
+	Trace   Trace // that the request is part of
 
 	Token   []byte              // the credential as the client sent it, never logged; nil when keyless
 	KeyHash string              // identity of the key; "" when keyless or not yet known

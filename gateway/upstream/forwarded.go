@@ -25,7 +25,8 @@ type forwarded struct {
 	links             int
 	proto, host, port []byte
 
-	unwanted uint8 // bits of own lines that a stage drops: it wants none, or sends its own
+	trace    *pipeline.Trace // that the request is part of
+	unwanted uint8           // bits of own lines that a stage drops: it wants none, or sends its own
 }
 
 // The lines that are made here, as bits of forwarded.unwanted.
@@ -37,11 +38,12 @@ const (
 	ownReal
 	ownID
 	ownAgent
+	ownTrace
 )
 
 // ownNames are the lines' names in the order of their bits.
 var ownNames = [...]string{
-	"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Real-IP", "X-Request-Id", "User-Agent",
+	"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Real-IP", "X-Request-Id", "User-Agent", "Traceparent",
 }
 
 // copyLines appends the client's header lines but those that are for one
@@ -91,6 +93,10 @@ func (s *forwarded) look(call *wire.Call, f *wire.Field) (pass bool) {
 		return false
 	case wire.NameUserAgent:
 		s.userAgent = true
+	case wire.NameTraceparent:
+		return !s.trace.Own
+	case wire.NameTracestate:
+		return !s.trace.Stateless
 	case wire.NameXForwarded, wire.NameXForwardedFor, wire.NameXForwardedHost, wire.NameXForwardedPort, wire.NameXForwardedProto:
 		return s.trusted && s.hear(f.Name, call.ValueOf(f))
 	}
@@ -188,6 +194,9 @@ func (s *forwarded) appendOwn(dst []byte, ex *pipeline.Exchange) []byte {
 	}
 	if !s.userAgent && s.wants(ownAgent) {
 		dst = append(dst, "User-Agent: sluice\r\n"...)
+	}
+	if s.trace.Own && s.wants(ownTrace) {
+		dst = append(s.trace.AppendParent(append(dst, "Traceparent: "...)), "\r\n"...)
 	}
 	return dst
 }

@@ -186,7 +186,7 @@ func FuzzRequestLines(f *testing.F) {
 		if fault != nil {
 			return
 		}
-		s := forwarded{trusted: trusted}
+		s := forwarded{trusted: trusted, trace: new(pipeline.Trace)}
 		lines, err := s.copyLines(nil, call, dropAccept)
 		if err != nil {
 			return

@@ -25,7 +25,7 @@ func (f *forward) appendRequest(dst []byte, ex *pipeline.Exchange) (req, upgrade
 		dst = append(dst, f.version...)
 	}
 
-	sent := forwarded{trusted: isTrusted(ex.Call.Peer, f.trusted)}
+	sent := forwarded{trusted: isTrusted(ex.Call.Peer, f.trusted), trace: &ex.Trace}
 	dst, err = sent.copyLines(dst, ex.Call, ex.Outgoing.Drop)
 	if err != nil {
 		return dst, nil, err

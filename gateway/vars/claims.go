@@ -51,23 +51,10 @@ func (c captured) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
 	return append(dst, ex.Captures.Get(string(c))...)
 }
 
-// appendTrace appends the id of the trace that the caller says the request is
-// part of, by W3C Trace Context. What is no such id is left out.
+// appendTrace appends the id of the trace that the request is part of.
 func appendTrace(dst []byte, ex *pipeline.Exchange) []byte {
-	const from, to = len("00-"), len("00-") + 32
-	parent := ex.Call.Header("traceparent")
-	if len(parent) < len("00-00000000000000000000000000000000-0000000000000000-00") || parent[from-1] != '-' || parent[to] != '-' {
+	if !ex.Trace.Known() {
 		return dst
 	}
-	id, some := parent[from:to], false
-	for _, c := range id {
-		if c-'0' >= 10 && c-'a' >= 6 {
-			return dst
-		}
-		some = some || c != '0'
-	}
-	if !some {
-		return dst
-	}
-	return append(dst, id...)
+	return append(dst, ex.Trace.ID[:]...)
 }

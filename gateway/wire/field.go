@@ -28,7 +28,9 @@ const (
 	NameXRealIP
 	NameConnection
 	NameKeepAlive
+	NameTracestate
 	NameUserAgent
+	NameTraceparent
 	NameContentType
 	NameXRequestID
 	NameAuthorization
@@ -67,6 +69,8 @@ func nameOf(b []byte) Name {
 		return either(b, "forwarded", NameForwarded)
 	case 10:
 		return nameOf10(b)
+	case 11:
+		return either(b, "traceparent", NameTraceparent)
 	case 12:
 		if b[0]|0x20 == 'x' {
 			return orForwarded(b, either(b, "x-request-id", NameXRequestID))
@@ -107,6 +111,8 @@ func nameOf10(b []byte) Name {
 		return either(b, "connection", NameConnection)
 	case 'k':
 		return either(b, "keep-alive", NameKeepAlive)
+	case 't':
+		return either(b, "tracestate", NameTracestate)
 	case 'u':
 		return either(b, "user-agent", NameUserAgent)
 	}

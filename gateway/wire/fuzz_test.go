@@ -191,7 +191,7 @@ func FuzzFields(f *testing.F) {
 		"te": NameTE, "host": NameHost, "accept": NameAccept, "cookie": NameCookie, "expect": NameExpect, "origin": NameOrigin,
 		"trailer": NameTrailer, "upgrade": NameUpgrade, "forwarded": NameForwarded, "x-real-ip": NameXRealIP, "connection": NameConnection,
 		"keep-alive": NameKeepAlive, "user-agent": NameUserAgent, "content-type": NameContentType, "x-request-id": NameXRequestID,
-		"authorization": NameAuthorization, "content-length": NameContentLength, "x-forwarded-for": NameXForwardedFor,
+		"authorization": NameAuthorization, "traceparent": NameTraceparent, "tracestate": NameTracestate, "content-length": NameContentLength, "x-forwarded-for": NameXForwardedFor,
 		"accept-encoding": NameAcceptEncoding, "content-encoding": NameContentEncoding, "proxy-connection": NameProxyConnection,
 		"x-forwarded-host": NameXForwardedHost, "x-forwarded-port": NameXForwardedPort, "transfer-encoding": NameTransferEncoding,
 		"x-forwarded-proto": NameXForwardedProto, "proxy-authenticate": NameProxyAuthenticate, "proxy-authorization": NameProxyAuthorization,

@@ -1,0 +1,185 @@
+package pipeline
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/wire"
+)
+
+// Trace is what a request is part of, by W3C Trace Context.
+type Trace struct {
+	ID     [32]byte // lower-case hex; zero bytes: there is no trace
+	Parent [16]byte // span of the caller in lower-case hex; zero bytes: the trace begins here
+	Span   [16]byte // that the upstream is told in place of Parent, when Own
+	Flags  uint8    // of the traceparent line
+
+	Own       bool // the upstream is sent a line of the gateway's, and none of the client's
+	Stateless bool // the client's tracestate is not forwarded: there is none, or it is of nothing
+
+	Steps *Steps // what the request went through; nil: nobody wants to know
+}
+
+// Sampled is the flag of a trace that somebody records.
+const Sampled = 1
+
+// Steps are the steps of a request that is recorded, in order.
+type Steps struct{ List []Step }
+
+// A Step is what a stage did.
+type Step struct {
+	Name       string // of the stage
+	Start, End time.Time
+	Verdict    Verdict
+}
+
+// Known tells whether the request is part of a trace.
+func (t *Trace) Known() bool { return t.ID[0] != 0 }
+
+// Read takes the trace from a request. One that the caller does not describe as
+// it should is none: Own then asks for a line that replaces the caller's. It does
+// not allocate.
+func (t *Trace) Read(call *wire.Call) {
+	parent, state := call.Find(wire.NameTraceparent), call.Find(wire.NameTracestate)
+	if parent == nil {
+		t.Stateless = state != nil
+		return
+	}
+	if !isOnly(call, parent) || !t.parse(call.ValueOf(parent)) {
+		t.Own, t.Stateless = true, true
+		return
+	}
+	t.Stateless = state == nil || !mayBeState(call)
+}
+
+// isOnly tells whether no other line has the name of f.
+func isOnly(call *wire.Call, f *wire.Field) bool {
+	for i := range call.Fields {
+		if other := &call.Fields[i]; other.Name == f.Name && other.Start != f.Start {
+			return false
+		}
+	}
+	return true
+}
+
+// The parts of a traceparent line, by their offsets.
+const (
+	parentID    = len("00-")
+	parentSpan  = parentID + 32 + len("-")
+	parentFlags = parentSpan + 16 + len("-")
+	parentEnd   = parentFlags + 2
+)
+
+// parse reads a traceparent line. Versions that are not known yet may have more
+// behind what is known.
+func (t *Trace) parse(line []byte) bool {
+	if len(line) < parentEnd || line[parentID-1] != '-' || line[parentSpan-1] != '-' || line[parentFlags-1] != '-' {
+		return false
+	}
+	version := line[:parentID-1]
+	switch {
+	case !isHex(version) || string(version) == "ff":
+		return false
+	case string(version) == "00" && len(line) != parentEnd:
+		return false
+	case len(line) > parentEnd && line[parentEnd] != '-':
+		return false
+	}
+	id, span, flags := line[parentID:parentSpan-1], line[parentSpan:parentFlags-1], line[parentFlags:parentEnd]
+	if !isID(id) || !isID(span) || !isHex(flags) {
+		return false
+	}
+	copy(t.ID[:], id)
+	copy(t.Parent[:], span)
+	t.Flags = digit(flags[0])<<4 | digit(flags[1])
+	return true
+}
+
+func isHex(b []byte) bool {
+	for _, c := range b {
+		if c-'0' >= 10 && c-'a' >= 6 {
+			return false
+		}
+	}
+	return true
+}
+
+// isID tells whether b is the id of a trace or a span: not all of it is 0.
+func isID(b []byte) bool {
+	for _, c := range b {
+		if c != '0' {
+			return isHex(b)
+		}
+	}
+	return false
+}
+
+// digit returns the value of a lower-case hex digit.
+func digit(c byte) uint8 {
+	if c >= 'a' {
+		return c - 'a' + 10
+	}
+	return c - '0'
+}
+
+// AppendParent appends the value of the traceparent line that goes upstream.
+func (t *Trace) AppendParent(dst []byte) []byte {
+	const digits = "0123456789abcdef"
+	dst = append(append(dst, "00-"...), t.ID[:]...)
+	dst = append(append(dst, '-'), t.Span[:]...)
+	flags := t.Flags & known
+	return append(dst, '-', digits[flags>>4], digits[flags&15])
+}
+
+// known are the flags that have a meaning; others must not be sent on.
+const known = 3
+
+// maxMembers is how many members tracestate may have.
+const maxMembers = 32
+
+// mayBeState tells whether the tracestate lines of a call are what they should be.
+func mayBeState(call *wire.Call) bool {
+	members := 0
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		if f.Name != wire.NameTracestate {
+			continue
+		}
+		for rest := call.ValueOf(f); len(rest) > 0; {
+			var member []byte
+			member, rest, _ = bytes.Cut(rest, comma)
+			if member = bytes.Trim(member, " \t"); len(member) == 0 {
+				continue
+			}
+			if members++; members > maxMembers || !isMember(member) {
+				return false
+			}
+		}
+	}
+	return members > 0
+}
+
+var (
+	comma  = []byte{','}
+	equals = []byte{'='}
+)
+
+// isMember tells whether b is a key and a value.
+func isMember(b []byte) bool {
+	key, value, ok := bytes.Cut(b, equals)
+	if !ok || len(key) == 0 || len(key) > 256 || len(value) == 0 || len(value) > 256 {
+		return false
+	}
+	for i, c := range key {
+		letter := c-'a' < 26 || c-'0' < 10
+		if !letter && (i == 0 || c != '_' && c != '-' && c != '*' && c != '/' && c != '@') {
+			return false
+		}
+	}
+	for _, c := range value {
+		if c < ' ' || c > '~' || c == '=' {
+			return false
+		}
+	}
+	return true
+}
