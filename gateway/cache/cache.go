@@ -65,6 +65,7 @@ type Stage struct {
 	usual rule
 	rules *match.Endpoints[*rule] // nil: every call has the usual one
 	own   bool                    // answers are kept by key
+	names names                   // of headers that the key has, beside those known to everybody
 	owner atomic.Uint64           // of what is kept
 
 	mu      sync.Mutex
@@ -109,7 +110,7 @@ func (c *Cache) compile(def *definition.API, version *definition.Version) (*Stag
 	}
 	s := &Stage{
 		cache: c, opts: opts, usual: rule{lifetime: opts.Lifetime, codes: orUsual(opts.Codes)},
-		own: !def.UseKeyless && !opts.Shared, flights: make(map[string]*flight),
+		own: !def.UseKeyless && !opts.Shared, names: namesFor(def, opts.Shared), flights: make(map[string]*flight),
 	}
 	s.owner.Store(c.owners.Add(1))
 	if len(rules) > 0 {

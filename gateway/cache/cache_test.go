@@ -26,6 +26,7 @@ type rig struct {
 	fill  pipeline.Stage
 
 	keyless  bool
+	auth     map[string]*definition.Auth
 	upstream func(ex *pipeline.Exchange)
 	calls    atomic.Int64
 	now      time.Time
@@ -43,7 +44,7 @@ func newRig(t testing.TB, cacheOptions, extended string, change func(*rig, *Opti
 	if change != nil {
 		change(r, &o)
 	}
-	def := &definition.API{ID: "a", UseKeyless: r.keyless, CacheOptions: json.RawMessage(cacheOptions)}
+	def := &definition.API{ID: "a", UseKeyless: r.keyless, AuthConfigs: r.auth, CacheOptions: json.RawMessage(cacheOptions)}
 	var version *definition.Version
 	if extended != "" {
 		version = &definition.Version{UseExtendedPaths: true, ExtendedPaths: json.RawMessage(extended)}

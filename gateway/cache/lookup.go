@@ -9,7 +9,6 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/graphql/cache"
 	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/gateway/upstream/field"
 	"github.com/sluicegate/sluice/gateway/wire"
 )
 
@@ -101,9 +100,7 @@ func (s *Stage) appendKey(dst []byte, ex *pipeline.Exchange) []byte {
 		dst = append(dst, ex.KeyHash...)
 	}
 	dst = append(dst, '\n')
-	if !s.opts.Shared {
-		dst = s.appendCredentials(dst, ex)
-	}
+	dst = s.appendSent(dst, ex)
 	if len(out.Extra) > 0 { // what the gateway tells the upstream of the caller
 		dst = s.appendSum(dst, 'x', out.Extra)
 	}
@@ -111,30 +108,6 @@ func (s *Stage) appendKey(dst []byte, ex *pipeline.Exchange) []byte {
 		dst = appendHeader(append(dst, '\n'), ex.Call, name)
 	}
 	return dst
-}
-
-// appendCredentials writes down which credentials the upstream sees, beside the key
-// that the caller is known by.
-func (s *Stage) appendCredentials(dst []byte, ex *pipeline.Exchange) []byte {
-	// A token is the key, which stands there; a JSON Web Token says more than that.
-	isKey := s.own && len(ex.Token) > 0 && ex.Claims == nil
-	if sent := ex.Call.Get(wire.NameAuthorization); sent != nil && !(isKey && isToken(sent, ex.Token)) {
-		dst = s.appendSum(dst, 'a', sent)
-	}
-	if ex.Call.Find(wire.NameCookie) != nil {
-		for i := range ex.Call.Fields {
-			if f := &ex.Call.Fields[i]; f.Name == wire.NameCookie {
-				dst = s.appendSum(dst, 'c', ex.Call.ValueOf(f))
-			}
-		}
-	}
-	return dst
-}
-
-// isToken tells whether an Authorization line holds a token and nothing else.
-func isToken(sent, token []byte) bool {
-	scheme, found := bytes.CutSuffix(sent, token)
-	return found && (len(scheme) == 0 || len(scheme) == len("Bearer ") && field.EqualFold(scheme, "bearer "))
 }
 
 // appendSum appends what stands for a value of which the cache need not know what

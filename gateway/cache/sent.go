@@ -1,0 +1,124 @@
+package cache
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream/field"
+	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// redirecting are headers by which many upstreams take a call for another one
+// than its method and path say. Who may send them could else choose what all
+// callers are told.
+var redirecting = []string{
+	"x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url", "x-host", "x-original-host",
+}
+
+// credentials are headers in which upstreams look for who calls. Where the gateway
+// asks nobody, it does not know by which of them they do.
+var credentials = []string{"api-key", "apikey", "x-api-key", "x-access-token", "x-auth-token", "x-session-token"}
+
+// names are those of headers of which the values are a part of the key, in lower
+// case.
+type names struct {
+	list    []string
+	lengths uint64 // bit n: there is one of n bytes
+}
+
+// namesFor returns the names for an API. Of answers that are shared, credentials
+// are no part of the key.
+func namesFor(def *definition.API, shared bool) names {
+	n := names{list: slices.Clone(redirecting)}
+	if !shared {
+		n.list = append(n.list, credentials...)
+		n.list = append(n.list, strings.ToLower(def.Token().Header()))
+		for _, place := range def.AuthConfigs {
+			if place != nil {
+				n.list = append(n.list, strings.ToLower(place.Header()))
+			}
+		}
+	}
+	slices.Sort(n.list)
+	n.list = slices.Compact(n.list)
+	for _, name := range n.list {
+		n.lengths |= 1 << (len(name) & 63)
+	}
+	return n
+}
+
+// has tells whether one of the names is name, whatever its case.
+func (n *names) has(name []byte) bool {
+	if n.lengths>>(len(name)&63)&1 == 0 {
+		return false
+	}
+	for _, one := range n.list {
+		if len(one) == len(name) && isNamed(name, one) {
+			return true
+		}
+	}
+	return false
+}
+
+// appendSent writes down what the client sent by which the upstream may know who
+// calls, beside the key that the caller is known by, and which call it is, beside
+// its method and path.
+func (s *Stage) appendSent(dst []byte, ex *pipeline.Exchange) []byte {
+	call := ex.Call
+	if call.TLS {
+		dst = append(dst, 's') // which the upstream is told, and may redirect those without
+	}
+	// A token is the key, which stands there; a JSON Web Token says more than that.
+	isKey := s.own && len(ex.Token) > 0 && ex.Claims == nil
+	if ex.Claims != nil && !s.opts.Shared {
+		dst = s.appendSum(dst, 'j', ex.Token)
+	}
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		switch f.Name {
+		case wire.NameOther:
+			if s.names.has(call.NameOf(f)) && !(isKey && isToken(call.ValueOf(f), ex.Token)) {
+				dst = s.appendSum(dst, 'h', call.Lines[f.Start:f.End])
+			}
+		case wire.NameAuthorization:
+			if value := call.ValueOf(f); !s.opts.Shared && !(isKey && isToken(value, ex.Token)) {
+				dst = s.appendSum(dst, 'a', value)
+			}
+		case wire.NameCookie:
+			if !s.opts.Shared {
+				dst = s.appendSum(dst, 'c', call.ValueOf(f))
+			}
+		case wire.NameXForwarded, wire.NameXForwardedHost, wire.NameXForwardedPort, wire.NameXForwardedProto:
+			dst = s.appendSum(dst, 'f', call.Lines[f.Start:f.End])
+		case wire.NameForwarded:
+			dst = s.appendForwarded(dst, call.ValueOf(f))
+		}
+	}
+	return dst
+}
+
+// appendForwarded appends what a Forwarded line says of where the client came in,
+// but not of who it is.
+func (s *Stage) appendForwarded(dst, list []byte) []byte {
+	for len(list) > 0 {
+		end := bytes.IndexAny(list, ",;")
+		if end < 0 {
+			end = len(list)
+		}
+		pair := field.Trim(list[:end])
+		if field.HasPrefix(pair, "host=") || field.HasPrefix(pair, "proto=") {
+			dst = s.appendSum(dst, 'f', pair)
+		}
+		list = list[min(end+1, len(list)):]
+	}
+	return dst
+}
+
+// isToken tells whether an Authorization line holds a token and nothing else.
+func isToken(sent, token []byte) bool {
+	scheme, found := bytes.CutSuffix(sent, token)
+	return found && (len(scheme) == 0 || len(scheme) == len("Bearer ") && field.EqualFold(scheme, "bearer "))
+}
