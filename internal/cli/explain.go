@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/cli/yamltext"
 )
 
 // maxSent bounds a body that is read from a file, in bytes.
@@ -184,7 +186,7 @@ func (s *session) printExplanation(told *explanation, answer []byte, facts bool)
 		}
 		return s.write(b.String() + "\n")
 	case "yaml":
-		text, err := yamlOf(answer)
+		text, err := yamltext.Of(answer)
 		if err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}

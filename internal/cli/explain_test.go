@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sluicegate/sluice/internal/cli/yamltext"
 )
 
 // explained is what servers answer in these tests, by what the URL of the
@@ -124,12 +126,12 @@ func TestYAMLOfJSON(t *testing.T) {
 		{`[]`, " []\n"},
 		{`7`, " 7\n"},
 	} {
-		got, err := yamlOf([]byte(c.json))
+		got, err := yamltext.Of([]byte(c.json))
 		if err != nil || got != c.want {
 			t.Errorf("%s: %q %v, want %q", c.json, got, err, c.want)
 		}
 	}
-	if _, err := yamlOf([]byte(`{"a":`)); err == nil {
+	if _, err := yamltext.Of([]byte(`{"a":`)); err == nil {
 		t.Error("half a document is printed")
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/cli/yamltext"
 )
 
 // keyTold is a key as an admin tells of it.
@@ -259,7 +261,7 @@ func (s *session) getKey(cmd *cobra.Command, t *target, key string) error {
 		return err
 	}
 	return s.show(answer, func() error {
-		text, err := yamlOf(answer)
+		text, err := yamltext.Of(answer)
 		if err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/cli/yamltext"
 )
 
 // revisionTold is a revision as an admin tells of it.
@@ -128,7 +130,7 @@ func (s *session) showRevision(cmd *cobra.Command, t *target, n string) error {
 		return err
 	}
 	if s.output == "table" { // a configuration is no table
-		text, err := yamlOf(answer)
+		text, err := yamltext.Of(answer)
 		if err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}

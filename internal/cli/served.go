@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/internal/cli/client"
+	"github.com/sluicegate/sluice/internal/cli/yamltext"
 )
 
 // errAdminOnly refuses --gateway to commands that only an admin can do.
@@ -73,7 +74,7 @@ func (s *session) show(answer []byte, table func() error) error {
 		}
 		return s.write(strings.TrimSuffix(b.String(), "\n") + "\n")
 	case "yaml":
-		text, err := yamlOf(answer)
+		text, err := yamltext.Of(answer)
 		if err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}

@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/cli/client"
+	"github.com/sluicegate/sluice/internal/cli/progress"
+	"github.com/sluicegate/sluice/internal/desired"
+)
+
+// wanted is what the flags of apply and its like say.
+type wanted struct {
+	target
+	files  []string
+	labels map[string]string
+	prune  bool
+	dryRun bool
+	yes    bool
+	expect int64
+	reason string
+	wait   time.Duration
+}
+
+const filesHelp = `Files are YAML or JSON, with one document or several for each object:
+
+  kind: API              or Policy, or Key
+  metadata:
+    name: orders         the id of an API or a policy, the name of a key
+    labels: {team: a}    for --select
+  spec: {...}            the definition, policy or session itself
+
+A Key has beside its spec either hash, or generate: true for one that is made
+when no key has its name; it is then shown once.`
+
+func (s *session) applyCommand() *cobra.Command {
+	w := new(wanted)
+	cmd := &cobra.Command{
+		Use:   "apply -f PATH",
+		Short: "Give a server the APIs, policies and keys that files describe",
+		Long: `Gives a server what files describe. APIs and policies change in one transaction,
+or not at all; what is as it should be stays untouched. Objects that no file
+describes stay too, unless --prune is given.
+
+` + filesHelp + "\n\n" + adminHelp,
+		Example: "  sluice apply -f ./config --wait\n  sluice apply -f ./config --prune --select team=a --dry-run",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.apply(cmd, w) },
+	}
+	w.describe(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&w.dryRun, "dry-run", false, "have the server check everything, and change nothing")
+	w.changes(cmd)
+	return cmd
+}
+
+func (s *session) diffCommand() *cobra.Command {
+	w := new(wanted)
+	cmd := &cobra.Command{
+		Use:   "diff -f PATH",
+		Short: "Tell what apply would change",
+		Long: `Compares what files describe with what a server has: defaults count as if they
+were written, and what has no order is compared without. Exit code 5 means that
+they differ.
+
+` + filesHelp + "\n\n" + adminHelp,
+		Example: "  sluice diff -f ./config\n  sluice diff -f ./config --prune -o json",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.diff(cmd, w) },
+	}
+	w.describe(cmd)
+	return cmd
+}
+
+// describe adds the flags that say what is wanted.
+func (w *wanted) describe(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVarP(&w.files, "file", "f", nil, "`PATH` of a file or folder, - for standard input; may be repeated")
+	f.BoolVar(&w.prune, "prune", false, "APIs and policies that no file describes are to go")
+	f.StringToStringVar(&w.labels, "select", nil, "`LABEL=VALUE` that an object must have to be pruned; may be repeated")
+	w.adminFlags(cmd)
+}
+
+// changes adds the flags of commands that change a server.
+func (w *wanted) changes(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&w.yes, "yes", false, "do not ask before something is deleted")
+	f.Int64Var(&w.expect, "expect-revision", -1, "`NUMBER` of the revision that must be in force")
+	f.StringVar(&w.reason, "reason", "", "`TEXT` for the history: why")
+	f.DurationVar(&w.wait, "wait", 0, "wait until every gateway serves it, for at most `TIME` (a minute when none is given)")
+	f.Lookup("wait").NoOptDefVal = "1m"
+}
+
+// readWanted reads the files.
+func (s *session) readWanted(w *wanted) (*desired.Set, error) {
+	if len(w.files) == 0 {
+		return nil, &exitError{ExitUsage, "say what is wanted: -f PATH"}
+	}
+	if len(w.labels) > 0 && !w.prune {
+		return nil, &exitError{ExitUsage, "--select says what --prune may delete; add --prune, or leave it out"}
+	}
+	set, err := desired.Read(w.files, s.process.Stdin)
+	if _, wrong := errors.AsType[desired.Wrong](err); wrong {
+		return nil, &exitError{ExitRefused, err.Error()}
+	}
+	if err != nil {
+		return nil, &exitError{ExitUsage, err.Error()}
+	}
+	if err := set.Check(); err != nil {
+		return nil, &exitError{ExitUsage, err.Error()}
+	}
+	return set, nil
+}
+
+func (s *session) diff(cmd *cobra.Command, w *wanted) error {
+	set, err := s.readWanted(w)
+	if err != nil {
+		return err
+	}
+	c, err := s.admin(cmd, &w.target)
+	if err != nil {
+		return err
+	}
+	how := desired.Settings{Options: desired.Options{Prune: w.prune, Select: w.labels}}
+	plan, revision, err := how.Plan(cmd.Context(), c, set)
+	if err != nil {
+		return asExit(err)
+	}
+	if err := s.printOutcome(&desired.Outcome{Revision: revision, DryRun: true, Changes: append([]desired.Change{}, plan.Changes...)}, plan.Text); err != nil {
+		return err
+	}
+	if len(plan.Changes) > 0 {
+		return &exitError{ExitDifferences, ""}
+	}
+	if s.output != "table" {
+		return nil
+	}
+	return s.remark("no difference")
+}
+
+func (s *session) apply(cmd *cobra.Command, w *wanted) error {
+	set, err := s.readWanted(w)
+	if err != nil {
+		return err
+	}
+	return s.give(cmd, w, set)
+}
+
+// give gives a server what is wanted.
+func (s *session) give(cmd *cobra.Command, w *wanted, set *desired.Set) error {
+	c, err := s.admin(cmd, &w.target)
+	if err != nil {
+		return err
+	}
+	bar := progress.New(s.process.Stderr, isTerminal(s.process.Stderr), "keys", time.Now)
+	how := desired.Settings{
+		Options: desired.Options{Prune: w.prune, Select: w.labels},
+		DryRun:  w.dryRun, Expect: w.expect, Reason: w.reason, Stale: isStale,
+		Agree: func(plan *desired.Plan) error { return s.agree(plan, w) },
+	}
+	if !s.quiet {
+		how.Progress = bar.Set
+	}
+	out, err := how.Apply(cmd.Context(), c, set)
+	bar.End()
+	if out == nil {
+		return asExit(err)
+	}
+	if shown := s.printOutcome(out, func() string { return newKeys(out.Keys) }); shown != nil || err != nil {
+		return errors.Join(asExit(err), shown)
+	}
+	if err := s.conclude(out, w); err != nil || w.wait == 0 || w.dryRun {
+		return err
+	}
+	gateways, err := desired.Wait(cmd.Context(), c, out.Revision, w.wait)
+	if err != nil {
+		return asExit(err)
+	}
+	if s.output != "table" {
+		return nil
+	}
+	return s.remark("%s %s it", plural(gateways, "gateway"), map[bool]string{true: "serves", false: "serve"}[gateways == 1])
+}
+
+// agree shows what is to happen, and asks before anything is deleted.
+func (s *session) agree(plan *desired.Plan, w *wanted) error {
+	if s.output == "table" && !s.quiet {
+		if err := s.write(plan.Text()); err != nil {
+			return err
+		}
+	}
+	if n := plan.Count(desired.Delete); n > 0 && !w.dryRun {
+		return s.confirm(w.yes, "delete "+plural(n, "object"))
+	}
+	return nil
+}
+
+// conclude says in one line what was done.
+func (s *session) conclude(out *desired.Outcome, w *wanted) error {
+	switch {
+	case s.output != "table":
+		return nil
+	case len(out.Changes) == 0:
+		return s.remark("nothing to change at revision %d", out.Revision)
+	case w.dryRun:
+		return s.remark("%s would be made; nothing was changed", plural(len(out.Changes), "change"))
+	}
+	return s.remark("%s made, revision %d", plural(len(out.Changes), "change"), out.Revision)
+}
+
+// isStale tells whether a server refused because somebody else was faster.
+func isStale(err error) bool {
+	refused, ok := errors.AsType[*client.RefusedError](err)
+	return ok && refused.Status == 409 && strings.Contains(refused.Message, "in the meantime")
+}
+
+// newKeys shows keys, which nobody sees again.
+func newKeys(made []desired.NewKey) string {
+	var b strings.Builder
+	for _, k := range made {
+		fmt.Fprintf(&b, "key %s  %s   (shown once)\n", k.Name, k.Key)
+	}
+	return b.String()
+}
+
+// printOutcome prints what was done for programs, and text for people.
+func (s *session) printOutcome(out *desired.Outcome, text func() string) error {
+	answer, err := json.Marshal(out)
+	if err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return s.show(answer, func() error { return s.write(text()) })
+}

@@ -1,0 +1,178 @@
+package desired
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Settings say how wanted objects are applied.
+type Settings struct {
+	Options
+	DryRun bool
+	Expect int64  // revision that must be in force; negative: any
+	Reason string // for the history
+	Keys   bool   // look for keys on the server even when none is wanted
+
+	Agree    func(*Plan) error     // asked before anything is changed; its error ends it. Required
+	Stale    func(error) bool      // tells that a server refused because somebody else changed something. Required
+	Progress func(done, total int) // told of keys on their way; may be nil
+}
+
+// An Outcome is what was done.
+type Outcome struct {
+	Revision int64    `json:"revision"` // in force afterwards
+	DryRun   bool     `json:"dry_run"`
+	Changes  []Change `json:"changes"`
+	Keys     []NewKey `json:"keys,omitempty"` // that were generated
+}
+
+// A NewKey is a key that was generated. It is shown this once.
+type NewKey struct {
+	Name string `json:"name"`
+	Key  string `json:"key"`
+	Hash string `json:"key_hash"`
+}
+
+// keysAtOnce is how many keys one call carries, so that it stays within what an
+// admin takes.
+const keysAtOnce = 200
+
+// tries is how often a plan is made anew because others change something too.
+const tries = 3
+
+// Plan compares what a server has with what is wanted, and returns the revision
+// that it looked at.
+func (s *Settings) Plan(ctx context.Context, on Server, want *Set) (*Plan, int64, error) {
+	have, revision, err := Fetch(ctx, on, s.Keys || want.Count(Key) > 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	plan, err := NewPlan(have, want, s.Options)
+	return plan, revision, err
+}
+
+// Apply gives a server what is wanted: APIs and policies in one transaction, the
+// first keys with them. Keys that are generated follow.
+func (s *Settings) Apply(ctx context.Context, on Server, want *Set) (*Outcome, error) {
+	for try := 1; ; try++ {
+		plan, revision, err := s.Plan(ctx, on, want)
+		if err != nil {
+			return nil, err
+		}
+		out := &Outcome{Revision: revision, DryRun: s.DryRun, Changes: plan.Changes}
+		if out.Changes == nil {
+			out.Changes = []Change{}
+		}
+		if err := s.Agree(plan); err != nil {
+			return nil, err
+		}
+		if s.Expect >= 0 {
+			revision = s.Expect
+		}
+		err = s.send(ctx, on, plan, revision, out)
+		if err == nil || !s.Stale(err) || s.Expect >= 0 || try == tries {
+			return out, err
+		}
+	}
+}
+
+// send sends a plan in as many calls as it needs.
+func (s *Settings) send(ctx context.Context, on Server, plan *Plan, revision int64, out *Outcome) error {
+	b, fresh := plan.Batch()
+	if len(plan.Changes) == 0 && s.Expect < 0 {
+		return nil
+	}
+	b.Expect, b.DryRun, b.Reason = &revision, s.DryRun, s.Reason
+	all := b.Keys
+	total := len(all) + len(fresh)
+	for first := true; first || len(all) > 0; first = false {
+		n := min(keysAtOnce, len(all))
+		b.Keys, all = all[:n], all[n:]
+		if err := s.call(ctx, on, b, out); err != nil {
+			return err
+		}
+		b = &Batch{DryRun: s.DryRun, Reason: s.Reason}
+		s.tell(total-len(all)-len(fresh), total)
+	}
+	if s.DryRun {
+		return nil
+	}
+	for i, one := range fresh {
+		made, err := generate(ctx, on, one)
+		if err != nil {
+			return fmt.Errorf("making key %s: %w", one.Name, err)
+		}
+		out.Keys = append(out.Keys, *made)
+		s.tell(total-len(fresh)+i+1, total)
+	}
+	return nil
+}
+
+func (s *Settings) tell(done, total int) {
+	if s.Progress != nil && total > 0 {
+		s.Progress(done, total)
+	}
+}
+
+func (s *Settings) call(ctx context.Context, on Server, b *Batch, out *Outcome) error {
+	answer, err := on.Call(ctx, "POST", "/api/config/apply", b)
+	if err != nil {
+		return err
+	}
+	var told struct {
+		Revision int64 `json:"revision"`
+	}
+	if err := json.Unmarshal(answer, &told); err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if !s.DryRun {
+		out.Revision = told.Revision
+	}
+	return nil
+}
+
+func generate(ctx context.Context, on Server, one *Object) (*NewKey, error) {
+	answer, err := on.Call(ctx, "POST", "/api/keys", one.Body)
+	if err != nil {
+		return nil, err
+	}
+	made := &NewKey{Name: one.Name}
+	if err := json.Unmarshal(answer, made); err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	return made, nil
+}
+
+// ErrLate says that not every gateway serves a revision in time.
+var ErrLate = errors.New("not every gateway serves it yet")
+
+// Wait waits until every gateway that an admin hears of serves a revision or a
+// later one, for at most within. The error then wraps ErrLate.
+func Wait(ctx context.Context, on Server, revision int64, within time.Duration) (gateways int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var state struct {
+		Revision int64 `json:"revision"`
+		Gateways int   `json:"gateways"`
+		UpToDate int   `json:"up_to_date"`
+	}
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := get(ctx, on, "/api/config", &state)
+		if err == nil && state.Revision >= revision && state.Gateways > 0 && state.UpToDate == state.Gateways {
+			return state.Gateways, nil
+		}
+		if err != nil && ctx.Err() == nil {
+			return 0, err
+		}
+		select {
+		case <-ctx.Done():
+			return state.Gateways, fmt.Errorf("%w: %d of %d gateways have revision %d after %s", ErrLate, state.UpToDate, state.Gateways, revision, within)
+		case <-tick.C:
+		}
+	}
+}

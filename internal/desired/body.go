@@ -1,0 +1,236 @@
+package desired
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// set makes the body of an object from the members of its specification, and
+// returns what is wrong with it.
+func (o *Object) set(members map[string]json.RawMessage) []string {
+	id := map[Kind]string{API: "api_id", Policy: "id", Key: "alias"}[o.Kind]
+	if given, ok := members[id]; ok && o.Kind != Key {
+		var text string
+		if json.Unmarshal(given, &text) != nil || text != o.Name {
+			return []string{fmt.Sprintf("spec.%s: must be %q as metadata.name is, or be left out", id, o.Name)}
+		}
+	}
+	if _, ok := members[id]; !ok && o.Name != o.Hash { // a key without a name is called by its hash
+		members[id], _ = json.Marshal(o.Name) // a text
+	}
+	delete(members, "org_id") // whose it is says the one who applies it
+	if len(o.Labels) > 0 {
+		members[labelsMember], _ = json.Marshal(o.Labels) // texts
+	}
+	body, err := encode(members)
+	if err != nil {
+		return []string{"spec: " + err.Error()}
+	}
+	o.Body = body
+	_, err = o.canonical()
+	return problemsOf("spec", err)
+}
+
+// problemsOf lists what an error says, with places below one.
+func problemsOf(below string, err error) []string {
+	if err == nil {
+		return nil
+	}
+	listed, ok := errors.AsType[*definition.Problems](err)
+	if !ok {
+		return []string{below + ": " + err.Error()}
+	}
+	var all []string
+	for _, p := range *listed {
+		at := below
+		if p.Path != "" {
+			at += "." + p.Path
+		}
+		all = append(all, at+": "+p.Message)
+	}
+	return all
+}
+
+// canonical returns an object so that two that mean the same are equal: what has
+// its default is left out, and what has no order is sorted.
+func (o *Object) canonical() (any, error) {
+	typed, err := o.typed()
+	if err != nil {
+		return nil, err
+	}
+	text, err := encode(typed)
+	if err != nil {
+		return nil, err
+	}
+	return canonicalText(text)
+}
+
+func canonicalText(text []byte) (any, error) {
+	var tree map[string]any
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&tree); err != nil {
+		return nil, err
+	}
+	if tree["active"] == true {
+		delete(tree, "active")
+	}
+	return plain(tree), nil
+}
+
+// onlySchemaLacks tells a GraphQL API whose schema is left for the admin to
+// fetch: nothing is wrong with that here.
+func onlySchemaLacks(api *definition.API, err error) bool {
+	problems, ok := errors.AsType[*definition.Problems](err)
+	return ok && len(*problems) == 1 && (*problems)[0].Path == definition.SchemaPath && api.GraphQL != nil && api.GraphQL.Schema == ""
+}
+
+// typed reads the body, with all that a server would add or take out.
+func (o *Object) typed() (any, error) {
+	switch o.Kind {
+	case API:
+		api, err := definition.ParseAPI(o.Body)
+		if err != nil && !onlySchemaLacks(api, err) {
+			return nil, err
+		}
+		api.OrgID = ""
+		return api, nil
+	case Policy:
+		p, err := definition.ParsePolicy(o.Body)
+		if err != nil {
+			return nil, err
+		}
+		return normalPolicy(p), nil
+	}
+	s, err := definition.ParseSession(o.Body)
+	if err != nil {
+		return nil, err
+	}
+	return normalSession(s), nil
+}
+
+func normalPolicy(p *definition.Policy) *definition.Policy {
+	p.ID, p.StoreID, p.OrgID = p.Key(), "", ""
+	if p.AccessRights == nil && len(p.AccessList) > 0 {
+		p.AccessRights = make(map[string]*definition.Access, len(p.AccessList))
+	}
+	for _, a := range p.AccessList {
+		if p.AccessRights[a.APIID] == nil {
+			p.AccessRights[a.APIID] = a
+		}
+	}
+	p.AccessList = nil
+	nameAccess(p.AccessRights)
+	return p
+}
+
+// normalSession leaves out what gateways and admins note in a session.
+func normalSession(s *definition.Session) *definition.Session {
+	s.OrgID, s.DateCreated, s.LastUpdated = "", "", ""
+	s.QuotaRenews, s.QuotaRemaining = 0, 0
+	s.SetCredentials(nil)
+	s.BasicAuth = nil // no server tells of passwords, so that nothing can be compared
+	for _, a := range s.AccessRights {
+		if a.Limit != nil {
+			a.Limit.QuotaRenews, a.Limit.QuotaRemaining = 0, 0
+		}
+	}
+	nameAccess(s.AccessRights)
+	return s
+}
+
+func nameAccess(rights map[string]*definition.Access) {
+	for id, a := range rights {
+		if a != nil && a.APIID == "" {
+			a.APIID = id
+		}
+	}
+}
+
+// meaningful are members whose zero is something else than their absence, and
+// free are those whose contents nobody interprets.
+var (
+	meaningful = []string{"active", "depth_base"}
+	free       = []string{"meta_data", "config_data", labelsMember}
+	unordered  = []string{"tags", "versions", "allowed_ips", "blacklisted_ips", "client_certificates"}
+)
+
+// plain leaves out members that have their zero value. Empty objects stay: a
+// right without members is one to everything.
+func plain(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if slices.Contains(free, name) {
+				continue
+			}
+			if isZero(member) && !slices.Contains(meaningful, name) {
+				delete(v, name)
+				continue
+			}
+			v[name] = plain(member)
+			if list, ok := v[name].([]any); ok && slices.Contains(unordered, name) {
+				sortTexts(list)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	}
+	return value
+}
+
+func isZero(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case json.Number:
+		f, err := v.Float64()
+		return err == nil && f == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+func sortTexts(list []any) {
+	slices.SortFunc(list, func(a, b any) int {
+		x, _ := a.(string)
+		y, _ := b.(string)
+		return cmp.Compare(x, y)
+	})
+}
+
+// labelsOf takes the labels out of a stored object.
+func labelsOf(body []byte) map[string]string {
+	var stored struct {
+		Labels map[string]string `json:"x-labels"`
+	}
+	if json.Unmarshal(body, &stored) != nil { // labels that are none
+		return nil
+	}
+	return maps.Clone(stored.Labels)
+}
+
+// encode is JSON as people wrote it, without escapes for HTML.
+func encode(value any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}

@@ -1,0 +1,105 @@
+// Package desired reads files that say what the objects of a gateway shall be,
+// and plans what has to change for that.
+package desired
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// A Kind is what an object is.
+type Kind string
+
+// The kinds of objects, in the order in which they are made.
+const (
+	API    Kind = "API"
+	Policy Kind = "Policy"
+	Key    Kind = "Key"
+)
+
+// kinds is the order of a Set.
+var kinds = []Kind{API, Policy, Key}
+
+// labelsMember is where a stored object has its labels.
+const labelsMember = "x-labels"
+
+// An Object is one API, policy or key.
+type Object struct {
+	Kind     Kind
+	Name     string            // id of an API or a policy; name of a key for people
+	Labels   map[string]string // nil for keys
+	Hash     string            // of a key; "" for one that is to be generated
+	Generate bool              // a key is made when none of its name is there
+	Body     json.RawMessage   // definition, policy or session; API and policy have their id
+	Where    string            // file that it comes from; "" for one of a server
+}
+
+// place names an object in messages.
+func (o *Object) place() string {
+	if o.Where != "" {
+		return fmt.Sprintf("%s: %s %s", o.Where, o.Kind, o.Name)
+	}
+	return fmt.Sprintf("%s %s", o.Kind, o.Name)
+}
+
+// identity is what no two objects share.
+func (o *Object) identity() string {
+	if o.Hash != "" {
+		return string(o.Kind) + " " + o.Hash
+	}
+	return string(o.Kind) + " " + o.Name
+}
+
+// A Set is objects, each once: APIs, then policies, then keys, by name.
+type Set struct{ Objects []*Object }
+
+// A Wrong lists everything that is wrong with files, each with its place.
+type Wrong []string
+
+// Error joins the problems, one a line.
+func (w Wrong) Error() string {
+	text := ""
+	for i, one := range w {
+		if i > 0 {
+			text += "\n"
+		}
+		text += one
+	}
+	return text
+}
+
+// Count returns how many objects of a kind there are.
+func (s *Set) Count(kind Kind) (n int) {
+	for _, o := range s.Objects {
+		if o.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// Add adds objects, and complains of those that are there already.
+func (s *Set) Add(objects ...*Object) error {
+	var wrong Wrong
+	seen := make(map[string]*Object, len(s.Objects)+len(objects))
+	for _, o := range s.Objects {
+		seen[o.identity()] = o
+	}
+	for _, o := range objects {
+		if first, ok := seen[o.identity()]; ok {
+			wrong = append(wrong, fmt.Sprintf("%s: is there already, in %s", o.place(), first.Where))
+			continue
+		}
+		seen[o.identity()] = o
+		s.Objects = append(s.Objects, o)
+	}
+	slices.SortFunc(s.Objects, func(a, b *Object) int {
+		return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Hash, b.Hash))
+	})
+	if len(wrong) > 0 {
+		return wrong
+	}
+	return nil
+}
