@@ -54,7 +54,8 @@ func TestABatchIsRefusedAsAWholeWithEveryPlace(t *testing.T) {
 	}{
 		"two bad objects": {
 			`{"apis":[{"api_id":"one","proxy":{"listen_path":"x"}},` + plainAPI("two", "/two/") + `],"policies":[{"id":"p","rate":"x"}]}`,
-			400, []string{`apis[\"one\"].proxy.listen_path`, `policies[\"p\"].rate`},
+			400,
+			[]string{`apis[\"one\"].proxy.listen_path`, `policies[\"p\"].rate`},
 		},
 		"an unknown API":    {`{"policies":[{"id":"p","access_rights":{"none":{}}}]}`, 400, []string{`policies[\"p\"].access_rights[\"none\"]`}},
 		"no id":             {`{"apis":[{"proxy":{"listen_path":"/a/","target_url":"http://a"}}]}`, 400, []string{"api_id"}},

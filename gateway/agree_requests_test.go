@@ -90,8 +90,10 @@ func (g *generator) damage(d *described) {
 }
 
 func (g *generator) credential(d *described, prefix string) {
-	keys := []string{"key-of-nobody", "k", "key-of-all", "key-of-all", "key-of-all", "key-of-slow", "key-of-slow", "key-of-small", "key-of-off", "key-of-narrow",
-		"key-of-narrow", "key-of-missing", "key-of-master", "key-of-itself", "key-of-expired", "key-of-inactive"}
+	keys := []string{
+		"key-of-nobody", "k", "key-of-all", "key-of-all", "key-of-all", "key-of-slow", "key-of-slow", "key-of-small", "key-of-off", "key-of-narrow",
+		"key-of-narrow", "key-of-missing", "key-of-master", "key-of-itself", "key-of-expired", "key-of-inactive",
+	}
 	key := pick(g, keys...)
 	switch {
 	case g.one(12):

@@ -59,13 +59,22 @@ func TestUsersGetTheirAnswers(t *testing.T) {
 		name, value string
 		want        *pipeline.Rejection
 	}{
-		{"none", "", m.missing}, {"blanks", "  ", m.missing},
-		{"one word", "Basic", notWords}, {"too long", shows("bob", strings.Repeat("x", maxToken)), notWords},
-		{"not base64", "Basic ?", notBase64}, {"no colon", "Basic Ym9i", notPair},
-		{"nobody", shows("nobody", "x"), m.wrong}, {"no name", shows("", "secret"), m.wrong}, {"wrong", shows("bob", "x"), m.wrong},
-		{"of another organisation", shows("ann", "secret"), m.wrong}, {"with that organisation's name", shows("org2ann", "secret"), m.wrong},
-		{"behind the organisation", shows("org1bob", "secret"), m.wrong}, {"a key", shows("key", ""), m.wrong},
-		{"right", shows("bob", "secret"), nil}, {"inactive", shows("off", "secret"), inactive}, {"expired", shows("past", "secret"), expired},
+		{"none", "", m.missing},
+		{"blanks", "  ", m.missing},
+		{"one word", "Basic", notWords},
+		{"too long", shows("bob", strings.Repeat("x", maxToken)), notWords},
+		{"not base64", "Basic ?", notBase64},
+		{"no colon", "Basic Ym9i", notPair},
+		{"nobody", shows("nobody", "x"), m.wrong},
+		{"no name", shows("", "secret"), m.wrong},
+		{"wrong", shows("bob", "x"), m.wrong},
+		{"of another organisation", shows("ann", "secret"), m.wrong},
+		{"with that organisation's name", shows("org2ann", "secret"), m.wrong},
+		{"behind the organisation", shows("org1bob", "secret"), m.wrong},
+		{"a key", shows("key", ""), m.wrong},
+		{"right", shows("bob", "secret"), nil},
+		{"inactive", shows("off", "secret"), inactive},
+		{"expired", shows("past", "secret"), expired},
 		{"inactive, with a wrong password", shows("off", "x"), m.wrong},
 	} {
 		for range 2 {

@@ -24,8 +24,10 @@ func TestRequestsAreExplained(t *testing.T) {
 		want   string
 	}{
 		{"explained", nil, 200, `{"asked":"{\"url\":\"/x\"}"}`},
-		{"at fault", &definition.Problems{{Path: "url", Message: "names no host"}}, 400,
-			`{"status":"error","message":"Validation of the request's description failed. Reason: url: names no host.","errors":[{"path":"url","message":"names no host"}]}`},
+		{
+			"at fault", &definition.Problems{{Path: "url", Message: "names no host"}}, 400,
+			`{"status":"error","message":"Validation of the request's description failed. Reason: url: names no host.","errors":[{"path":"url","message":"names no host"}]}`,
+		},
 		{"not known", ErrNotFound, 404, `"message":"This gateway remembers no refused request with this id`},
 		{"broken", errors.New("no"), 500, `"message":"Internal error`},
 	} {

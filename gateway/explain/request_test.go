@@ -96,8 +96,10 @@ func TestSecretsAreMasked(t *testing.T) {
 	r.Steps[0].Said, r.Steps[0].Fix = "the-secret-key", "use a=cookie-secret"
 	r.Steps[0].Fact("rule", "the-secret-key", "Bearer the-secret-key", "")
 	r.Mask(q.Secrets()...)
-	told := strings.Join([]string{r.Path, r.Steps[0].Said, r.Steps[0].Fix, r.Steps[0].Facts[0].Value, r.Steps[0].Facts[0].Seen, r.Outcome.Body,
-		r.Outcome.Upstream.Target, strings.Join(r.Outcome.Upstream.Added, "\n")}, "\n")
+	told := strings.Join([]string{
+		r.Path, r.Steps[0].Said, r.Steps[0].Fix, r.Steps[0].Facts[0].Value, r.Steps[0].Facts[0].Seen, r.Outcome.Body,
+		r.Outcome.Upstream.Target, strings.Join(r.Outcome.Upstream.Added, "\n"),
+	}, "\n")
 	want := "/***/x\n***\nuse ***\n***\n***\n{\"error\":\"***\"}\n/x?key=***\nX-Token: ***\nX-Plain: shown"
 	if told != want {
 		t.Errorf("%q, want %q", told, want)

@@ -42,11 +42,18 @@ func TestRulesOnTrialRefuseNoOperation(t *testing.T) {
 		status     int
 		reason     string
 	}{
-		{"trial", tooDeep, 200, ""}, {"trial", cat, 200, ""}, {"trial", schema, 200, ""}, {"trial", "{ a: secret b: secret }", 200, ""},
+		{"trial", tooDeep, 200, ""},
+		{"trial", cat, 200, ""},
+		{"trial", schema, 200, ""},
+		{"trial", "{ a: secret b: secret }", 200, ""},
 		{"trial", "{ nowhere }", 400, "graphql_invalid"},
-		{"both", "{ secret }", 200, ""}, {"both", cat, 200, ""}, {"both", schema, 200, ""},
-		{"both", tooDeep, 403, "depth_limit"}, {"both", "{ a: secret b: secret }", 403, "operation_limit"},
-		{"other", "{ secret }", 200, ""}, {"other", tooDeep, 200, ""},
+		{"both", "{ secret }", 200, ""},
+		{"both", cat, 200, ""},
+		{"both", schema, 200, ""},
+		{"both", tooDeep, 403, "depth_limit"},
+		{"both", "{ a: secret b: secret }", 403, "operation_limit"},
+		{"other", "{ secret }", 200, ""},
+		{"other", tooDeep, 200, ""},
 	} {
 		for range 2 {
 			got := w.post(fmt.Sprintf(`{"query":%q}`, c.query), authorized(c.key))

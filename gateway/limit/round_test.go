@@ -104,8 +104,13 @@ func TestPathsHaveRatesOfTheirOwn(t *testing.T) {
 		method, path string
 		want         int
 	}{
-		{"GET", "/items/1", 2}, {"GET", "/items/2", 0}, {"POST", "/items/2", 9}, {"GET", "/items", 9},
-		{"POST", "/search", 1}, {"GET", "/search/deep", 0}, {"GET", "/other", 9},
+		{"GET", "/items/1", 2},
+		{"GET", "/items/2", 0},
+		{"POST", "/items/2", 9},
+		{"GET", "/items", 9},
+		{"POST", "/search", 1},
+		{"GET", "/search/deep", 0},
+		{"GET", "/other", 9},
 	} {
 		n, why := admitted(s, 9, func() *pipeline.Exchange { return request(grantOf(0, 0), c.method, c.path) })
 		if n != c.want || n < 9 && why != "429 API Rate Limit Exceeded 10" {

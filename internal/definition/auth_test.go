@@ -42,8 +42,12 @@ func TestTokensAreAskedForUnlessSomethingElseIs(t *testing.T) {
 		api  API
 		want bool
 	}{
-		{API{}, true}, {API{UseStandardAuth: true}, true}, {API{UseBasicAuth: true}, false}, {API{EnableJWT: true}, false},
-		{API{UseBasicAuth: true, UseStandardAuth: true}, true}, {API{UseMutualTLS: true}, true},
+		{API{}, true},
+		{API{UseStandardAuth: true}, true},
+		{API{UseBasicAuth: true}, false},
+		{API{EnableJWT: true}, false},
+		{API{UseBasicAuth: true, UseStandardAuth: true}, true},
+		{API{UseMutualTLS: true}, true},
 	} {
 		if got := c.api.UsesToken(); got != c.want {
 			t.Errorf("%+v: %v", c.api, got)

@@ -236,7 +236,9 @@ func TestListsOfPathsDecide(t *testing.T) {
 		"ignored":    []object{{"path": "/health"}},
 		"black_list": []object{{"path": "/users/admin", "ignore_case": true}, {"path": "/off", "disabled": true}},
 		"white_list": []object{
-			{"path": "/users", "method": "GET"}, {"path": "/off"}, {"path": "/files/*", "method": "put"},
+			{"path": "/users", "method": "GET"},
+			{"path": "/off"},
+			{"path": "/files/*", "method": "put"},
 			{"path": "/old", "method_actions": object{
 				"GET":  object{"action": "no_action", "code": 200, "data": "", "headers": object{}},
 				"POST": object{"action": "reply", "code": 418, "data": `{"tea": true}`, "headers": object{"X-Pot": "yes"}},

@@ -59,7 +59,9 @@ func cmpOr(first, second string) string {
 func TestOnlyLimitsMayBeThoseOfAnOrganisation(t *testing.T) {
 	d := open(t)
 	for _, c := range []struct{ id, session string }{
-		{"org:other", orgLimits}, {"org:", `{}`}, {"org:a/b", `{"org_id": "a/b"}`},
+		{"org:other", orgLimits},
+		{"org:", `{}`},
+		{"org:a/b", `{"org_id": "a/b"}`},
 		{"org:acme", `{"org_id": "acme", "access_rights": {"a": {}}}`},
 		{"org:acme", `{"org_id": "acme", "apply_policies": ["gold"]}`},
 		{"org:acme", `{"org_id": "acme", "basic_auth_data": {"password": "secret"}}`},

@@ -253,8 +253,12 @@ func TestAddressesOfOneCustomerAreOne(t *testing.T) {
 		a, b string
 		same bool
 	}{
-		{"192.0.2.1", "192.0.2.1", true}, {"192.0.2.1", "::ffff:192.0.2.1", true}, {"192.0.2.1", "192.0.2.2", false},
-		{"2001:db8::1", "2001:db8::2:3", true}, {"2001:db8::1", "2001:db8:0:1::1", false}, {"fe80::1%eth0", "fe80::1", true},
+		{"192.0.2.1", "192.0.2.1", true},
+		{"192.0.2.1", "::ffff:192.0.2.1", true},
+		{"192.0.2.1", "192.0.2.2", false},
+		{"2001:db8::1", "2001:db8::2:3", true},
+		{"2001:db8::1", "2001:db8:0:1::1", false},
+		{"fe80::1%eth0", "fe80::1", true},
 	} {
 		if got := g.ofAddress(netip.MustParseAddr(c.a)) == g.ofAddress(netip.MustParseAddr(c.b)); got != c.same {
 			t.Errorf("%s and %s: %v", c.a, c.b, got)

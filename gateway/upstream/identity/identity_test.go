@@ -53,8 +53,8 @@ func TestCertificatesForUpstreamsComeFromTheStoreByTheirIDs(t *testing.T) {
 		store Certificates
 	}{
 		`upstream_certificates["*"]: there is no certificate `: {"acme" + strings.Repeat("0", 64), store},
-		`in the store without its private key`:                {bare, store},
-		`there is no certificate ` + first + ` in the store`:  {first, nil},
+		`in the store without its private key`:                 {bare, store},
+		`there is no certificate ` + first + ` in the store`:   {first, nil},
 	} {
 		if _, err := compile(map[string]string{"*": c.id}, c.store); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

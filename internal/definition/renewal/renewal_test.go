@@ -120,7 +120,10 @@ func TestCalendarsThatCannotBeKeptAreRefused(t *testing.T) {
 		calendar *Calendar
 		want     string
 	}{
-		{nil, ""}, {&Calendar{}, ""}, {&Calendar{Every: "week"}, ""}, {&Calendar{Every: "month", Zone: "Asia/Tokyo"}, ""},
+		{nil, ""},
+		{&Calendar{}, ""},
+		{&Calendar{Every: "week"}, ""},
+		{&Calendar{Every: "month", Zone: "Asia/Tokyo"}, ""},
 		{&Calendar{Every: "year"}, "quota_renewal_calendar: must be"},
 		{&Calendar{Every: "Month"}, "quota_renewal_calendar: must be"},
 		{&Calendar{Zone: "UTC"}, "quota_renewal_zone: is without effect"},

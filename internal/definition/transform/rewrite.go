@@ -91,8 +91,11 @@ type namedConditions struct {
 
 func (c *Conditions) lists() []namedConditions {
 	return []namedConditions{
-		{"header_matches", c.Headers}, {"query_val_matches", c.Query}, {"path_part_matches", c.Path},
-		{"session_meta_matches", c.Meta}, {"request_context_matches", c.Context},
+		{"header_matches", c.Headers},
+		{"query_val_matches", c.Query},
+		{"path_part_matches", c.Path},
+		{"session_meta_matches", c.Meta},
+		{"request_context_matches", c.Context},
 	}
 }
 
