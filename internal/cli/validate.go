@@ -13,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/unknown"
 )
 
 // The largest files that a gateway reads, in bytes.
@@ -195,7 +197,7 @@ func (v *validation) api(path string, data []byte) {
 	if api == nil {
 		return
 	}
-	v.unknown(path, api, data)
+	v.unknownBelow(path, "", api, data)
 	for _, doubt := range api.Doubts() {
 		v.add(path, doubt.Path, "%s", doubt.Message)
 	}
@@ -213,6 +215,21 @@ func (v *validation) api(path string, data []byte) {
 	}
 	place := strings.ToLower(api.Domain) + strings.TrimSuffix(api.Proxy.ListenPath, "/") + "/"
 	v.claim(v.paths, place, path, "proxy.listen_path", fmt.Sprintf("%q is claimed by %%s too; only one of them would be served", api.Proxy.ListenPath))
+}
+
+// unknownBelow notes the members of an object that this release keeps but does
+// not know.
+func (v *validation) unknownBelow(file, path string, object any, raw json.RawMessage) {
+	if !v.strict {
+		return
+	}
+	for _, m := range unknown.Members(object, raw, path) {
+		message := "is not known to this release and has no effect"
+		if near := config.Nearest(m.Name, m.Known); near != "" {
+			message += "; did you mean " + near + "?"
+		}
+		v.findings = append(v.findings, finding{file: file, path: m.Path, message: message, unknown: true})
+	}
 }
 
 // claim notes that a file has taken something that only one file may have.

@@ -165,8 +165,9 @@ var rooms = []room{
 	{"internal/cli/progress", nil, nil},
 	{"internal/cli/yamltext", nil, nil},
 	{"internal/desired", []string{"admin/diff", "internal/definition"}, []string{yaml}},
-	{"internal/classic", []string{"internal/definition", "internal/desired"}, nil},
-	{"internal/cli", []string{"internal/cli/client", "internal/cli/progress", "internal/cli/yamltext", "internal/desired", "internal/classic", "internal/app", "internal/config", "internal/definition", "internal/graphql/..."}, []string{cobra}},
+	{"internal/unknown", nil, nil},
+	{"internal/classic", []string{"internal/definition", "internal/desired", "internal/unknown"}, nil},
+	{"internal/cli", []string{"internal/cli/client", "internal/cli/progress", "internal/cli/yamltext", "internal/desired", "internal/classic", "internal/unknown", "internal/app", "internal/config", "internal/definition", "internal/graphql/..."}, []string{cobra}},
 	{"internal/app", []string{"..."}, []string{"..."}},
 
 	{"internal/layers", nil, nil},

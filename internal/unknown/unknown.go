@@ -1,4 +1,5 @@
-package cli
+// Package unknown finds the members of JSON that a Go type does not know.
+package unknown
 
 import (
 	"encoding/json"
@@ -7,32 +8,27 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/sluicegate/sluice/internal/config"
-	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// unknown notes the members of an API definition that this release keeps but
-// does not know.
-func (v *validation) unknown(file string, api *definition.API, data []byte) {
-	if v.strict {
-		v.unknownBelow(file, "", api, data)
-	}
+// A Member is one that is not known.
+type Member struct {
+	Path  string   // such as proxy.lisen_path
+	Name  string   // its last part
+	Known []string // what would be known there, in order
 }
 
-func (v *validation) unknownBelow(file, path string, object any, raw json.RawMessage) {
-	walk := unknownWalk{file: file, found: &v.findings}
-	walk.value(reflect.ValueOf(object), raw, path)
+// Members goes through an object and the JSON that it was read from, side by
+// side, and returns what the JSON names and the object has no field for. path is
+// where the object stands, "" for the whole.
+func Members(object any, raw json.RawMessage, path string) []Member {
+	var w walk
+	w.value(reflect.ValueOf(object), raw, path)
+	return w.found
 }
 
-// unknownWalk goes through an object and the JSON that it was read from, side by
-// side: what the JSON names and the object has no field for is unknown.
-type unknownWalk struct {
-	file  string
-	found *[]finding
-}
+type walk struct{ found []Member }
 
-func (w unknownWalk) value(v reflect.Value, raw json.RawMessage, path string) {
+func (w *walk) value(v reflect.Value, raw json.RawMessage, path string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
@@ -47,7 +43,7 @@ func (w unknownWalk) value(v reflect.Value, raw json.RawMessage, path string) {
 	}
 }
 
-func (w unknownWalk) object(v reflect.Value, raw json.RawMessage, path string) {
+func (w *walk) object(v reflect.Value, raw json.RawMessage, path string) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
 		return
@@ -60,11 +56,7 @@ func (w unknownWalk) object(v reflect.Value, raw json.RawMessage, path string) {
 			w.value(field, members[name], below)
 			continue
 		}
-		message := "is not known to this release and has no effect"
-		if near := config.Nearest(name, known); near != "" {
-			message += "; did you mean " + near + "?"
-		}
-		*w.found = append(*w.found, finding{file: w.file, path: below, message: message, unknown: true})
+		w.found = append(w.found, Member{Path: below, Name: name, Known: known})
 	}
 }
 
@@ -85,7 +77,7 @@ func membersOf(v reflect.Value) map[string]reflect.Value {
 	return fields
 }
 
-func (w unknownWalk) entries(v reflect.Value, raw json.RawMessage, path string) {
+func (w *walk) entries(v reflect.Value, raw json.RawMessage, path string) {
 	var members map[string]json.RawMessage
 	if v.Type().Key().Kind() != reflect.String || json.Unmarshal(raw, &members) != nil {
 		return
@@ -97,7 +89,7 @@ func (w unknownWalk) entries(v reflect.Value, raw json.RawMessage, path string) 
 	}
 }
 
-func (w unknownWalk) items(v reflect.Value, raw json.RawMessage, path string) {
+func (w *walk) items(v reflect.Value, raw json.RawMessage, path string) {
 	var elements []json.RawMessage
 	if v.Type().Elem().Kind() == reflect.Uint8 || json.Unmarshal(raw, &elements) != nil {
 		return
