@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -157,6 +158,7 @@ var rules = []rule{
 	{[]string{"gateway.ratelimit_headers.limit", "gateway.ratelimit_headers.remaining", "gateway.ratelimit_headers.reset"}, checkHeaderNames},
 	{[]string{"overload.target_delay"}, checkTargetDelay},
 	{[]string{"admin.listen", "admin.insecure"}, checkPlainHTTP},
+	{[]string{"telemetry.otlp.endpoint", "telemetry.otlp.insecure"}, checkCollector},
 	{[]string{"log.access", "log.access_file"}, checkAccessFile},
 	{[]string{"valkey.url", "valkey.cluster", "valkey.sentinel_master", "valkey.username", "valkey.password"}, checkValkey},
 }
@@ -303,4 +305,17 @@ var needs = []need{
 		func(c *Config) bool { return c.DataDir == "" },
 		"is empty, and this user has no home directory; give a directory for state",
 	},
+}
+
+// checkCollector keeps what the headers of requests say from networks by chance.
+func checkCollector(c *Config) (key, message string) {
+	o := c.Telemetry.OTLP
+	if o.Endpoint == "" || o.Insecure {
+		return "", ""
+	}
+	u, err := url.Parse(o.Endpoint)
+	if err != nil || u.Scheme == "https" || isLoopback(net.JoinHostPort(u.Hostname(), "0")) {
+		return "", ""
+	}
+	return "telemetry.otlp.endpoint", "goes beyond loopback with plain HTTP; use https or set telemetry.otlp.insecure to true"
 }

@@ -126,6 +126,10 @@ func newLoader(cfg *Config, lookup func(string) (string, bool)) *loader {
 		l.byKey[f.key] = f
 		l.addToGroups(f.key)
 	}
+	for key := range alsoCalled {
+		group, name, _ := strings.Cut(key, ".")
+		l.groups[group] = append(l.groups[group], name)
+	}
 	return l
 }
 
@@ -197,7 +201,7 @@ func (l *loader) unknown(group, name string) string {
 	if near := Nearest(name, l.groups[group]); near != "" {
 		return unknown + "did you mean " + join(group, near) + "?"
 	}
-	if now := renamed[join(group, name)]; now != "" {
+	if now := cmp.Or(renamed[join(group, name)], renamed[group]); now != "" {
 		return unknown + "it is " + now + " here"
 	}
 	if near := l.elsewhere(name); near != "" {
@@ -205,6 +209,10 @@ func (l *loader) unknown(group, name string) string {
 	}
 	return unknown + "known here: " + strings.Join(l.groups[group], ", ")
 }
+
+// alsoCalled holds further names of settings, in files: those of gateways that
+// read the same definitions.
+var alsoCalled = map[string]string{"http_server_options.enable_websockets": "gateway.websockets"}
 
 // renamed holds what settings of other gateways that read the same definitions
 // are called here.

@@ -97,6 +97,13 @@ func TestFilesOfOtherEditorsAreRead(t *testing.T) {
 	}
 }
 
+func TestASettingMayHaveAnotherName(t *testing.T) {
+	cfg, origins, err := load(t, Sources{}, "http_server_options:\n  enable_websockets: true\n")
+	if err != nil || !cfg.Gateway.Websockets || origins["gateway.websockets"].Line != 2 {
+		t.Errorf("%v, %v", origins, err)
+	}
+}
+
 func TestVariablesOfContainerLinksAreNotSettings(t *testing.T) {
 	_, origins, err := load(t, Sources{Env: []string{
 		"SLUICE_SERVICE_HOST=10.0.0.1", "SLUICE_SERVICE_PORT=80", "SLUICE_SERVICE_PORT_HTTP=80", "SLUICE_PORT=tcp://10.0.0.1:80",
@@ -138,7 +145,7 @@ func sample(f field) string {
 		return strings.Repeat("0a", 32)
 	}
 	forms := map[string]string{
-		"address": "127.0.0.1:0", "url": "http://a", "postgres": "postgres://a/b", "valkey": "redis://a:1",
+		"address": "127.0.0.1:0", "url": "https://a", "pairs": "x=y", "postgres": "postgres://a/b", "valkey": "redis://a:1",
 	}
 	if text := forms[f.tag.Get("form")]; text != "" {
 		return text

@@ -15,7 +15,7 @@ var (
 	keyed = regexp.MustCompile(`^\s*(?:-\s+)?["']?[\w.-]+["']?\s*:(?:\s|$)`)
 	// secretive matches a key that holds a secret or looks as if it did, also in
 	// the middle of a line and when misspelt at its end.
-	secretive = regexp.MustCompile(`(?i)([\w.-]*(?:secret|token|passw|_key|url|dsn|credential)[\w.-]*)["']?\s*:`)
+	secretive = regexp.MustCompile(`(?i)([\w.-]*(?:secret|token|passw|_key|url|dsn|credential|authorization)[\w.-]*|\bheaders)["']?\s*:`)
 	// userInfo matches the beginning of an address with a user or a password in it.
 	userInfo = regexp.MustCompile(`://[^\s/@]*@`)
 )

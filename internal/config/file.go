@@ -187,6 +187,10 @@ func (w walker) entry(group string, entry *ast.MappingValueNode, seen map[string
 		w.setNode(f, entry.Value)
 		return
 	}
+	if other := alsoCalled[key]; other != "" {
+		w.setOther(other, entry)
+		return
+	}
 	if _, ok := w.groups[key]; !ok || !nested || name == "" {
 		w.problem(w.place(entry.Key, true), key, w.unknown(group, name))
 		return
@@ -194,6 +198,15 @@ func (w walker) entry(group string, entry *ast.MappingValueNode, seen map[string
 	if _, empty := entry.Value.(*ast.NullNode); !empty { // all below it is commented out
 		w.group(key, entry.Value)
 	}
+}
+
+// setOther sets a setting by another name that it has.
+func (w walker) setOther(key string, entry *ast.MappingValueNode) {
+	if before, ok := w.places[key]; ok && before.origin.Name == w.src.name {
+		w.problem(w.place(entry.Key, true), key, fmt.Sprintf("given twice; first on line %d", before.origin.Line))
+		return
+	}
+	w.setNode(w.byKey[key], entry.Value)
 }
 
 func firstNames(names []string) string {

@@ -17,7 +17,7 @@ type form struct {
 	check   func(text string) error
 }
 
-// forms holds every form by name. The checks of postgres and valkey see secrets
+// forms holds every form by name. The checks of pairs, postgres and valkey see secrets
 // and never quote them.
 var forms = map[string]form{
 	"address":  {"an address such as :8080 or 127.0.0.1:8080", checkAddress},
@@ -26,6 +26,7 @@ var forms = map[string]form{
 	"name":     {"a name of letters, digits, ., _ and -", checkName},
 	"token":    {"up to 32 letters, digits, _ and -", checkToken},
 	"postgres": {"an address such as postgres://sluice@127.0.0.1/sluice", checkPostgres},
+	"pairs":    {"name=value, with commas between", checkPairs},
 	"valkey":   {"an address such as redis://127.0.0.1:6379", checkValkeyURL},
 }
 
@@ -104,6 +105,17 @@ func checkName(text string) error {
 func checkToken(text string) error {
 	if !tokenForm.MatchString(text) {
 		return fmt.Errorf("%s has other characters or is too long; want up to 32 letters, digits, _ and -", quote(text))
+	}
+	return nil
+}
+
+// checkPairs checks headers, whose values may be secrets.
+func checkPairs(text string) error {
+	for pair := range strings.SplitSeq(text, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
+		if !ok || !headerForm.MatchString(name) || strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+			return errors.New("is no list of headers; want name=value, with commas between")
+		}
 	}
 	return nil
 }

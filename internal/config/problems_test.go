@@ -212,6 +212,14 @@ log: {access: file}
 valkey: {cluster: true}
 `}},
 	{name: "third header, policies without apps", files: []string{"gateway: {policies_file: p.json, ratelimit_headers: {reset: x-ratelimit-limit}}\nadmin: {listen: 'admin.internal:8081'}\n"}},
+	{name: "other names", files: []string{
+		"http_server_options: {enable_websockets: maybe, read_timeout: 5}\n",
+		"gateway: {websockets: true}\nhttp_server_options: {enable_websockets: false}\n",
+	}},
+	{name: "collectors", files: []string{
+		"telemetry: {otlp: {endpoint: 'http://collector:4318'}}\n", "telemetry: {otlp: {endpoint: 'collector:4318', headers: 'hunter2'}}\n",
+		"telemetry: {otlp: {endpoint: 'http://127.0.0.1:4318', headers: 'a b=hunter2', sample: 2}}\n",
+	}},
 	{name: "valkey cluster and sentinel", files: []string{"valkey: {url: 'redis://a:1', cluster: true, sentinel_master: m}\n"}},
 	{name: "valkey cluster database", files: []string{"valkey: {url: 'redis://a:1/2', cluster: true}\n"}},
 	{name: "valkey socket cluster", files: []string{"valkey: {url: 'unix:///run/x', cluster: true}\n"}},

@@ -119,6 +119,10 @@ type Gateway struct {
 	// Longest silence of both sides on such a connection; it is closed when it
 	// passes.
 	WebsocketIdleTimeout time.Duration `yaml:"websocket_idle_timeout" range:"100ms..24h"`
+	// How long such a connection may outlive what allowed it: a key that is revoked
+	// or expires, a right that is taken away, an API that leaves. It is then cut.
+	// 0s: it goes on.
+	TunnelRecheck time.Duration `yaml:"tunnel_recheck" range:"0s..1h"`
 	// Names of the response headers that tell a client its limits.
 	RatelimitHeaders RatelimitHeaders `yaml:"ratelimit_headers"`
 	// Leave out the header that names Sluice on answers of the gateway itself.
@@ -404,17 +408,6 @@ type Admin struct {
 	// it does to fetch GraphQL schemas: allow, refuse, or auto (allow in `up`,
 	// refuse elsewhere). Link-local and metadata addresses are never called.
 	PrivateUpstreams string `yaml:"private_upstreams" oneof:"auto allow refuse" required:"true"`
-}
-
-// Telemetry holds the settings of metrics and health.
-type Telemetry struct {
-	// Serve Prometheus metrics at /metrics.
-	Metrics bool `yaml:"metrics"`
-	// Address of metrics and health for a gateway without an admin in its
-	// process. Empty: none. With an admin they are on admin.listen.
-	Listen string `yaml:"listen" form:"address"`
-	// Bearer token that /metrics asks for. Empty: none is asked for.
-	Token secret.Value `yaml:"token"`
 }
 
 // Log holds the settings of the log and of the access log.
