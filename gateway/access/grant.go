@@ -17,9 +17,11 @@ func refusing(r *pipeline.Rejection) *pipeline.Grant {
 // grantFor makes the grant of a request's key, and logs what keeps one from
 // being used.
 func (a *Access) grantFor(ex *pipeline.Exchange, def *definition.API) *pipeline.Grant {
+	var grant *pipeline.Grant
 	effective, err := rights.Effective(ex.Session, ex.Policies)
-	grant := refusing(unusable)
-	if err == nil {
+	if err != nil {
+		grant = refusing(unusable)
+	} else {
 		if !ex.Dry {
 			a.reportMissing(ex, effective.Missing)
 		}

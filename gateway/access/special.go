@@ -53,7 +53,8 @@ func (a *Access) specialOf(g *pipeline.Grant, r *rights.Rights, may *rights.Acce
 	if !used {
 		return nil, nil
 	}
-	return &sp, nil
+	kept := sp // so that only those who need one pay for it
+	return &kept, nil
 }
 
 // measured names the policies on trial: of rate and quota the one whose numbers

@@ -69,8 +69,9 @@ func (g group) written(p *definition.Policy) bool {
 }
 
 // writes tells whether a policy decides on the group for this key. Where some
-// policies enforce it and others measure it, only those that enforce it do: what
-// is on trial neither loosens nor tightens what holds.
+// policies enforce it and others measure it, only those that enforce it do, and
+// where only the key itself holds somebody back, none does: what is on trial
+// neither loosens nor tightens what holds.
 func (r *Rights) writes(g group, p *definition.Policy) bool {
 	return g.written(p) && p.Measures() != r.enforced[g]
 }
@@ -84,22 +85,19 @@ type Measured struct {
 	Complexity string `json:"complexity,omitempty"`
 }
 
-// Measured tells which of the key's rules do not refuse: those that no policy
-// writes that enforces. Of several policies the first is named.
+// Measured tells which of the key's rules do not refuse: those that only policies
+// on trial write, and of which the key says nothing itself. Of several policies
+// the first is named.
 func (r *Rights) Measured() Measured {
 	var m Measured
 	for _, p := range slices.Backward(r.applied) {
 		if !p.Measures() {
 			continue
 		}
-		for g, name := range map[group]*string{rates: &m.Rate, quotas: &m.Quota, complexity: &m.Complexity} {
+		for g, name := range map[group]*string{acl: &m.Access, rates: &m.Rate, quotas: &m.Quota, complexity: &m.Complexity} {
 			if r.writes(g, p) {
 				*name = p.Key()
 			}
-		}
-		// Without any list of a policy that of the key holds, and refuses.
-		if r.writes(acl, p) && (r.lists > 0 || len(r.Session.AccessRights) == 0) {
-			m.Access = p.Key()
 		}
 	}
 	return m
@@ -120,16 +118,13 @@ type claim struct {
 // that only lists APIs, the numbers of all of them hold. The key is heard when
 // no policy writes the group.
 func (r *Rights) claims(g group, api string, set func(*definition.Limits) bool) []claim {
-	var direct, all []claim
+	var direct []claim
 	written, heard := false, false
 	for _, p := range r.applied {
 		if !r.writes(g, p) {
 			continue
 		}
 		written = true
-		if set(&p.Limits) {
-			all = append(all, claim{Limits: &p.Limits, from: Origin{Kind: Policy, ID: p.Key()}})
-		}
 		entry, listed := p.AccessRights[api]
 		if !listed && len(p.AccessRights) > 0 {
 			continue
@@ -143,9 +138,20 @@ func (r *Rights) claims(g group, api string, set func(*definition.Limits) bool) 
 	case heard:
 		return direct
 	case written:
-		return all
+		return r.ofAll(g, set)
 	}
 	return r.ofKey(api, set)
+}
+
+// ofAll returns the claims of all policies that write a group.
+func (r *Rights) ofAll(g group, set func(*definition.Limits) bool) []claim {
+	var all []claim
+	for _, p := range r.applied {
+		if r.writes(g, p) && set(&p.Limits) {
+			all = append(all, claim{Limits: &p.Limits, from: Origin{Kind: Policy, ID: p.Key()}})
+		}
+	}
+	return all
 }
 
 // ofPolicy is what a policy says: its entry for the API before its own numbers.
