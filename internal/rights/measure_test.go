@@ -1,6 +1,7 @@
 package rights
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -41,6 +42,51 @@ func TestPoliciesThatMeasureNeitherLoosenNorTightenOthers(t *testing.T) {
 				t.Errorf("rate %v, quota %d, APIs %v", a.Rate.Calls, a.Quota.Max, r.APIs())
 			}
 		})
+	}
+}
+
+// A policy on trial takes nothing away of what a key's own rights refuse.
+func TestWhatKeysSayThemselvesHoldsBesidePoliciesOnTrial(t *testing.T) {
+	const loose = `{"id": "loose", "enforcement": "measure", "rate": 1000, "per": 1, "quota_max": 1000, "max_query_depth": 100, "access_rights": {"x": {}, "y": {}}}`
+	const parts = `{"id": "parts", "partitions": {"acl": true}, "access_rights": {"x": {}, "z": {}}}`
+	for _, c := range []struct {
+		name, session string
+		want          Measured
+		rate          float64
+		quota         int64
+		depth         int
+		apis          string
+	}{
+		{"a list", `{"apply_policies": ["loose"], "access_rights": {"x": {}}}`, Measured{Rate: "loose", Quota: "loose", Complexity: "loose"}, 1000, 1000, 100, "[x]"},
+		{"numbers", `{"apply_policies": ["loose"], "rate": 5, "per": 1, "quota_max": 7, "max_query_depth": 3}`, Measured{Access: "loose"}, 5, 7, 3, "[x y]"},
+		{"one number", `{"apply_policies": ["loose"], "quota_max": 7}`, Measured{Access: "loose", Rate: "loose", Complexity: "loose"}, 1000, 7, 100, "[x y]"},
+		{"numbers that limit nothing", `{"apply_policies": ["loose"], "quota_max": -1, "rate": -1, "max_query_depth": -1}`, Measured{"loose", "loose", "loose", "loose"}, 1000, 1000, 100, "[x y]"},
+		{"numbers of an entry", `{"apply_policies": ["loose"], "access_rights": {"x": {"limit": {"rate": 2, "per": 1, "quota_max": 4}}}}`, Measured{Complexity: "loose"}, 2, 4, 100, "[x]"},
+		{"an entry that other lists replace", `{"apply_policies": ["loose", "parts"], "access_rights": {"x": {"limit": {"quota_max": 4}}}}`, Measured{Rate: "loose", Quota: "loose", Complexity: "loose"}, 1000, 1000, 100, "[x z]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := effective(t, c.session, loose, parts)
+			if got := r.Measured(); got != c.want {
+				t.Errorf("measured %+v, want %+v", got, c.want)
+			}
+			a := access(t, r, "x")
+			if a.Rate.Calls != c.rate || a.Quota.Max != c.quota || a.Depth.Value != c.depth || fmt.Sprint(r.APIs()) != c.apis {
+				t.Errorf("rate %v, quota %d, depth %d, APIs %v", a.Rate.Calls, a.Quota.Max, a.Depth.Value, r.APIs())
+			}
+		})
+	}
+}
+
+func TestAPolicyOnTrialSwitchesNoKeyOn(t *testing.T) {
+	const strictToo = `{"id": "enforced", "access_rights": {"x": {}}}`
+	for session, want := range map[string]Value[bool]{
+		`{"is_inactive": true, "apply_policies": ["trial"]}`:             {Value: true, From: Origin{Kind: Key}},
+		`{"is_inactive": true, "apply_policies": ["trial", "enforced"]}`: {From: Origin{Kind: Default}},
+		`{"apply_policies": ["trial"]}`:                                  {From: Origin{Kind: Default}},
+	} {
+		if got := effective(t, session, trial, strictToo).Inactive; got != want {
+			t.Errorf("%s: %+v, want %+v", session, got, want)
+		}
 	}
 }
 

@@ -70,7 +70,7 @@ type Rights struct {
 
 	applied  []*definition.Policy
 	lists    int          // how many of applied write access rights
-	enforced [groups]bool // a policy that enforces writes the group
+	enforced [groups]bool // a policy that enforces writes the group, or the key says something of it where only ones on trial do
 }
 
 // Effective merges a session with the policies it carries. A session without
@@ -109,11 +109,7 @@ func (r *Rights) apply(policies *definition.PolicySet) error {
 			r.enforced[g] = r.enforced[g] || g.written(p) && !p.Measures()
 		}
 	}
-	for _, p := range r.applied {
-		if r.writes(acl, p) && len(p.AccessRights) > 0 {
-			r.lists++
-		}
-	}
+	r.hearKey()
 	if err := compatible(r.applied); err != nil {
 		return err
 	}
@@ -125,6 +121,38 @@ func (r *Rights) apply(policies *definition.PolicySet) error {
 		return &NoneError{}
 	}
 	return nil
+}
+
+// hearKey counts the lists of APIs, and lets what the key itself says hold where
+// policies on trial alone write a group: one of these must not take away what
+// refuses without it.
+func (r *Rights) hearKey() {
+	if len(r.applied) == 0 {
+		return
+	}
+	r.enforced[acl] = r.enforced[acl] || len(r.Session.AccessRights) > 0
+	for _, p := range r.applied {
+		if r.writes(acl, p) && len(p.AccessRights) > 0 {
+			r.lists++
+		}
+	}
+	r.heed(&r.Session.Limits)
+	if r.lists > 0 {
+		return // the key's entries are not asked
+	}
+	for _, e := range r.Session.AccessRights {
+		if e != nil && e.Limit != nil {
+			r.heed(&e.Limit.Limits)
+		}
+	}
+}
+
+// heed has the groups enforced in which l holds somebody back.
+func (r *Rights) heed(l *definition.Limits) {
+	r.enforced[rates] = r.enforced[rates] || l.Rate > 0 && l.Per > 0
+	r.enforced[quotas] = r.enforced[quotas] || l.QuotaMax > 0
+	r.enforced[complexity] = r.enforced[complexity] || l.MaxQueryCost > 0 ||
+		max(l.MaxQueryDepth, l.MaxQueryAliases, l.MaxQueryRootFields, l.MaxQueryDirectives, l.MaxQueryTokens) > 0
 }
 
 // distinct leaves out what stands in ids before: a policy takes part once.
@@ -155,13 +183,11 @@ func compatible(policies []*definition.Policy) error {
 }
 
 // mergeActivity tells whether the key is switched off. One policy is enough; a
-// key that carries policies is not asked itself.
+// key that carries policies which are not on trial is not asked itself.
 func (r *Rights) mergeActivity() {
 	r.Inactive = Value[bool]{From: Origin{Kind: Default}}
-	if len(r.applied) == 0 {
-		if r.Session.IsInactive {
-			r.Inactive = Value[bool]{Value: true, From: Origin{Kind: Key}}
-		}
+	if r.Session.IsInactive && !slices.ContainsFunc(r.applied, func(p *definition.Policy) bool { return !p.Measures() }) {
+		r.Inactive = Value[bool]{Value: true, From: Origin{Kind: Key}}
 		return
 	}
 	for _, p := range r.applied {
