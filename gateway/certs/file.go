@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -31,12 +30,12 @@ func ParsePair(text string) (Pair, error) {
 
 // read reads the files as they are now.
 func (p Pair) read() (*certs.Certificate, error) {
-	text, err := readPEM(p.Cert)
+	text, err := certs.ReadFile(p.Cert)
 	if err != nil {
 		return nil, err
 	}
 	if p.Key != "" {
-		key, err := readPEM(p.Key)
+		key, err := certs.ReadFile(p.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -65,29 +64,9 @@ func (p Pair) succeed(before *certs.Certificate) (*certs.Certificate, error) {
 	return c, nil
 }
 
-// readPEM reads a file of certificates, which is never long.
-func readPEM(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxFile {
-		return nil, fmt.Errorf("%s: is longer than %d bytes; is it a certificate?", path, maxFile)
-	}
-	return text, nil
-}
-
-// maxFile bounds a file of certificates, in bytes.
-const maxFile = 1 << 20
-
 // readPool reads a file with certificates of authorities.
 func readPool(path string) (*x509.CertPool, error) {
-	text, err := readPEM(path)
+	text, err := certs.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

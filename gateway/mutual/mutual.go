@@ -11,7 +11,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -77,7 +76,7 @@ func readFile(path string) ([]*x509.Certificate, error) {
 	if !strings.ContainsAny(path, "/.") {
 		return nil, fmt.Errorf("%.100q is neither the id of a certificate (organisation and the 64 hexadecimal digits of its SHA-256) nor the path of a PEM file", path)
 	}
-	text, err := os.ReadFile(path)
+	text, err := certs.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -146,11 +146,11 @@ func clientCertificate(def *definition.API, own *definition.Transport, target *m
 	if keyFile == "" {
 		return nil, nil, errors.New("proxy.transport.ssl_key_file: is missing beside ssl_certificate_file")
 	}
-	certPEM, err := os.ReadFile(certFile)
+	certPEM, err := certs.ReadFile(certFile)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", field, err)
 	}
-	keyPEM, err := os.ReadFile(keyFile)
+	keyPEM, err := certs.ReadFile(keyFile)
 	if err != nil {
 		return nil, nil, fmt.Errorf("proxy.transport.ssl_key_file: %w", err)
 	}
@@ -221,7 +221,7 @@ func (rc *rootCache) read(path string) (roots, error) {
 	if ok && known.changed.Equal(info.ModTime()) && known.size == info.Size() {
 		return known.roots, nil
 	}
-	pem, err := os.ReadFile(path)
+	pem, err := certs.ReadFile(path)
 	if err != nil {
 		return roots{}, err
 	}

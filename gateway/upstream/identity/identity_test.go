@@ -61,3 +61,20 @@ func TestCertificatesForUpstreamsComeFromTheStoreByTheirIDs(t *testing.T) {
 		}
 	}
 }
+
+func TestFilesThatNeverEndAreAnErrorOfTheDefinition(t *testing.T) {
+	target, err := match.CompileTarget("https://up.example:444")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, own := range map[string]*definition.Transport{
+		"proxy.transport.ssl_ca_file: /dev/zero: is not a regular file":          {CAFile: "/dev/zero"},
+		"proxy.transport.ssl_certificate_file: /dev/zero: is not a regular file": {CertificateFile: "/dev/zero", KeyFile: "/dev/zero"},
+	} {
+		def := &definition.API{}
+		def.Proxy.Transport = own
+		if _, err := new(Files).Compile(def, target, Given{}); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package certs
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// MaxFile bounds a file of certificates, in bytes. All authorities that systems
+// trust fit into it.
+const MaxFile = 1 << 20
+
+// ReadFile reads a file of certificates or of a key. Definitions name such files:
+// it is an error, not an endless wait or a full memory, when the path is that of a
+// pipe, a device or something large.
+func ReadFile(path string) ([]byte, error) {
+	info, err := os.Stat(path) // before opening: opening a named pipe would wait for its writer
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > MaxFile {
+		return nil, fmt.Errorf("%s: is longer than %d bytes; is it a certificate?", path, MaxFile)
+	}
+	return text, nil
+}
