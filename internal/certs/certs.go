@@ -5,6 +5,7 @@ package certs
 import (
 	"bytes"
 	"crypto"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -22,8 +23,14 @@ import (
 // included, in bytes.
 const MaxPEM = 64 << 10
 
-// maxChain is how many certificates may stand in one PEM.
-const maxChain = 16
+// What a PEM may have: certificates, the bits of an RSA key, and the bytes of a
+// private key, in which one of that size has room. A larger key would cost seconds
+// for every handshake, and clients turn away from it.
+const (
+	maxChain  = 16
+	maxRSA    = 8192
+	maxKeyDER = 8 << 10
+)
 
 // Certificate is a certificate, those that lead to its authority, and perhaps its
 // private key. It does not change.
@@ -85,6 +92,9 @@ func (c *Certificate) add(der []byte) error {
 	if err != nil {
 		return fmt.Errorf("certificate %d is malformed: %w", len(c.Chain)+1, err)
 	}
+	if key, ok := parsed.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() > maxRSA {
+		return fmt.Errorf("certificate %d has an RSA key of %d bits; at most %d are of use", len(c.Chain)+1, key.N.BitLen(), maxRSA)
+	}
 	if c.Leaf == nil {
 		c.Leaf, c.Sum = parsed, SumOf(der)
 	}
@@ -107,6 +117,9 @@ func (c *Certificate) setKey(der []byte) error {
 }
 
 func parseKey(der []byte) (crypto.Signer, error) {
+	if len(der) > maxKeyDER { // before anything is computed with it
+		return nil, fmt.Errorf("the private key is %d bytes long; one of RSA with %d bits, the largest of use, has at most %d", len(der), maxRSA, maxKeyDER)
+	}
 	var key any
 	var err error
 	if key, err = x509.ParsePKCS8PrivateKey(der); err != nil {

@@ -123,6 +123,29 @@ func TestKeysOfEveryFormAreRead(t *testing.T) {
 	}
 }
 
+func TestKeysThatWouldCostSecondsForEveryHandshakeAreRefused(t *testing.T) {
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	modulus := func(bits uint) *rsa.PublicKey {
+		n := new(big.Int).Lsh(big.NewInt(1), bits)
+		return &rsa.PublicKey{N: n.Sub(n, big.NewInt(1)), E: 65537}
+	}
+	for bits, refused := range map[uint]bool{maxRSA: false, maxRSA + 1: true} {
+		text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der(t, template, modulus(bits), ec)})
+		if _, err := Parse(text); (err != nil) != refused || refused && !strings.Contains(err.Error(), "an RSA key of 8193 bits") {
+			t.Errorf("%d bits: %v", bits, err)
+		}
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der(t, template, &ec.PublicKey, ec)})
+	text = append(text, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: make([]byte, maxKeyDER+1)})...)
+	if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), "the private key is 8193 bytes long") {
+		t.Errorf("a huge private key: %v", err)
+	}
+}
+
 func der(t *testing.T, template *x509.Certificate, public, by any) []byte {
 	t.Helper()
 	b, err := x509.CreateCertificate(rand.Reader, template, template, public, by)
