@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/persisted"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/transform"
+	"github.com/sluicegate/sluice/gateway/tunnels"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/upstream/calls"
 	"github.com/sluicegate/sluice/gateway/version"
@@ -36,6 +37,7 @@ type Stages struct {
 	Calls    *calls.Calls // nil: every API has one target, of which nothing is known
 	Cache    *cache.Cache // nil: no answers are kept
 	Versions version.Options
+	Tunnels  *tunnels.Registry // nil: nobody watches over connections that leave HTTP
 	Meter    func(api string) pipeline.Meter
 
 	Certificates mutual.Certificates // that definitions name; nil: there are none
@@ -56,11 +58,13 @@ type stageMaker struct {
 // entryStages lists the stages that a call passes before anything depends on the
 // version that it wants, in order.
 var entryStages = []stageMaker{
-	{"version", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
-		return version.Compile(def, s.Versions)
-	}},
+	// Before the version: no browser sends the header that would name it with a
+	// preflight, and the lists of a version are about the call that follows.
 	{"cors", func(_ *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
 		return cors(def, (*origin.CORS).Preflight)
+	}},
+	{"version", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return version.Compile(def, s.Versions)
 	}},
 	{"ip", func(_ *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
 		return origin.CompileAddresses(def)

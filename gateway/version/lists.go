@@ -90,7 +90,7 @@ func (l *lists) handle(ex *pipeline.Exchange, leads bool) pipeline.Verdict {
 	case r != nil && r.reply != nil:
 		return r.reply.answer(ex)
 	}
-	ex.Open = r != nil && r.kind == ignored && l.keys
+	ex.Open = ex.Open || r != nil && r.kind == ignored && l.keys // perhaps for a preflight already
 	return pipeline.Next
 }
 

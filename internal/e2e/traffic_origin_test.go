@@ -59,6 +59,53 @@ func TestBrowsersAreToldWhoMayCall(t *testing.T) {
 	}
 }
 
+// Browsers send no header of the page's own with a preflight, so that none names a
+// version in one.
+func TestPreflightsAreAnsweredWhateverTheVersion(t *testing.T) {
+	t.Parallel()
+	up, address := newScripted(t, noContent)
+	versioned := func(id, selector string, cors object) object {
+		def := openTo(apiDef(id, "http://"+address, false), cors)
+		def["definition"] = object{"location": "header", "key": selector}
+		def["version_data"] = object{"not_versioned": false, "versions": object{"v1": object{
+			"name": "v1", "use_extended_paths": true, "extended_paths": object{"white_list": []object{{"path": "/x", "method": "PUT"}, {"path": "/o", "method": "OPTIONS"}}},
+		}}}
+		return def
+	}
+	g := asks{newTraffic(t, nil, nil,
+		versioned("named", "X-Version", object{"allowed_methods": []string{"PUT"}}),
+		// The upstream that is to answer depends on the version, which this header, of
+		// all that a browser sends, can name.
+		versioned("passed", "Origin", object{"options_passthrough": true}),
+	), up}
+	const asked = "Access-Control-Request-Method: PUT\r\n"
+	for _, c := range []struct {
+		name, call, headers, status string
+		lines, not                  []string
+		reaches                     bool
+	}{
+		{"a preflight names no version", "OPTIONS /named/x", "Origin: https://a\r\n" + asked, "204", []string{"Access-Control-Allow-Origin: *", "Access-Control-Allow-Methods: PUT"}, nil, false},
+		{"a preflight for a path that is not listed", "OPTIONS /named/y", "Origin: https://a\r\n" + asked, "204", []string{"Access-Control-Allow-Origin: *"}, nil, false},
+		{"OPTIONS that is no preflight", "OPTIONS /named/x", "Origin: https://a\r\n", "403", []string{"Access-Control-Allow-Origin: *"}, nil, false},
+		{"one without an origin", "OPTIONS /named/x", asked, "403", nil, nil, false},
+		{"another method", "GET /named/x", "Origin: https://a\r\n" + asked, "403", nil, nil, false},
+		{"the call that follows", "PUT /named/x", "Origin: https://a\r\nX-Version: v1\r\nContent-Length: 0\r\n", "401", []string{"Access-Control-Allow-Origin: *"}, nil, false},
+		{"the upstream's preflight", "OPTIONS /passed/o", "Origin: v1\r\n" + asked, "200", nil, nil, true},
+		{"the upstream's preflight on a path that is not open to it", "OPTIONS /passed/x", "Origin: v1\r\n" + asked, "403", nil, nil, false},
+		{"the upstream's preflight of an unknown version", "OPTIONS /passed/o", "Origin: v2\r\n" + asked, "403", nil, nil, false},
+		{"OPTIONS that is none", "OPTIONS /passed/o", "Origin: v1\r\n", "401", nil, nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := len(up.with(""))
+			answered, _ := g.ask(t, c.call+" HTTP/1.1\r\nHost: a\r\n"+c.headers+"Connection: close\r\n\r\n")
+			if !strings.HasPrefix(answered, "HTTP/1.1 "+c.status) || (len(up.with("")) > before) != c.reaches {
+				t.Errorf("want %s, and %d calls upstream before:\n%s", c.status, before, answered)
+			}
+			headRows(t, c.name, answered, c.lines, c.not)
+		})
+	}
+}
+
 func TestAddressesDecideWhoMayCall(t *testing.T) {
 	t.Parallel()
 	up, address := newScripted(t, noContent)
