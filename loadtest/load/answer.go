@@ -17,6 +17,7 @@ type Reader struct {
 	from io.Reader
 	buf  []byte
 	have int // bytes of buf that are filled
+	head int // bytes of the last answer's head
 }
 
 // NewReader returns what reads answers from a connection.
@@ -43,8 +44,13 @@ func (r *Reader) Next(want *Want) error {
 			}
 		}
 	}
+	r.head = body
 	return want.check(r.buf[body:r.have], length)
 }
+
+// Head returns the head of the answer that Next read last, with the empty line at
+// its end. It is good until the next call of Next.
+func (r *Reader) Head() []byte { return r.buf[:r.head] }
 
 // head checks the head in b. body is where the body begins, -1 as long as the
 // head is not complete.

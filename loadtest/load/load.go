@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
@@ -28,6 +29,15 @@ type Plan struct {
 	// Anew has every run begin with new connections: the server closes those that
 	// wait for the next one.
 	Anew bool
+
+	TLS   *tls.Config // nil: plain connections
+	Timed bool        // Latency tells how long answers took
+
+	// Check is asked about every answer that is as wanted, with its head and with
+	// what Mark returned before the request was sent. Both are called by several
+	// goroutines. Nil: nothing more is asked.
+	Check func(mark uint64, head []byte) error
+	Mark  func() uint64 // nil: marks are 0
 }
 
 // Stats is what came back so far.
@@ -53,6 +63,7 @@ type connection struct {
 	net    net.Conn
 	reader *Reader
 	out    []byte
+	took   *Histogram // nil: nobody wants to know
 	good   atomic.Uint64
 	bad    atomic.Uint64
 	_      [64]byte
@@ -63,6 +74,9 @@ func New(plan Plan) *Client {
 	c := &Client{plan: plan, conns: make([]*connection, plan.Conns)}
 	for i := range c.conns {
 		c.conns[i] = &connection{reader: NewReader(nil)}
+		if plan.Timed {
+			c.conns[i].took = new(Histogram)
+		}
 	}
 	return c
 }
@@ -138,18 +152,41 @@ func (c *Client) one(conn *connection) bool {
 
 func (c *Client) exchange(conn *connection) error {
 	if conn.net == nil {
-		dialled, err := net.DialTimeout("tcp", c.plan.Addr, patience)
+		dialled, err := c.dial()
 		if err != nil {
 			return err
 		}
 		conn.net, conn.reader.from = dialled, dialled
 		_ = dialled.SetDeadline(c.until)
 	}
+	mark := uint64(0)
+	if c.plan.Mark != nil {
+		mark = c.plan.Mark()
+	}
 	conn.out = c.plan.Request(conn.out[:0], c.asked.Add(1)-1)
+	began := time.Now()
 	if _, err := conn.net.Write(conn.out); err != nil {
 		return fmt.Errorf("sending a request: %w", err)
 	}
-	return conn.reader.Next(&c.plan.Want)
+	if err := conn.reader.Next(&c.plan.Want); err != nil {
+		return err
+	}
+	if conn.took != nil {
+		conn.took.Record(time.Since(began))
+	}
+	if c.plan.Check != nil {
+		return c.plan.Check(mark, conn.reader.Head())
+	}
+	return nil
+}
+
+// dial opens a connection; a handshake is part of that.
+func (c *Client) dial() (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: patience}
+	if c.plan.TLS == nil {
+		return dialer.Dial("tcp", c.plan.Addr)
+	}
+	return tls.DialWithDialer(dialer, "tcp", c.plan.Addr, c.plan.TLS)
 }
 
 func (c *Client) note(err error) {
@@ -168,6 +205,20 @@ func (c *Client) Stats() Stats {
 		s.Bad += conn.bad.Load()
 	}
 	return s
+}
+
+// Latency returns how long the answers took that were as wanted, each from when
+// its request was sent, since the last call. A plan that is not Timed has none.
+// It is called between runs.
+func (c *Client) Latency() *Histogram {
+	all := new(Histogram)
+	for _, conn := range c.conns {
+		if conn.took != nil {
+			all.Add(conn.took)
+			*conn.took = Histogram{}
+		}
+	}
+	return all
 }
 
 // FirstError returns the first thing that went wrong, or nil.

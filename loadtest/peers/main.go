@@ -41,6 +41,8 @@ type options struct {
 	many   int
 	procs  int
 
+	reloads int // of -what reloads
+
 	lean       bool // how the upstream serves
 	pinned     bool
 	rates      []int // of the open loop, per second
@@ -67,6 +69,7 @@ func main() {
 	flag.StringVar(&shares, "shares", "30,50,70,90", "percent of each contender's own capacity that the open loop asks for")
 	flag.IntVar(&o.openRounds, "open-rounds", 5, "rounds of each contender at each rate of the open loop")
 	flag.DurationVar(&o.openRound, "open-round", 1500*time.Millisecond, "length of one round of the open loop")
+	flag.IntVar(&o.reloads, "reloads", 1000, "reloads under load, at least 1")
 	flag.DurationVar(&o.long, "long", 2*time.Minute, "how long memory is watched under load")
 	flag.BoolVar(&o.lean, "lean", runtime.GOOS == "linux", "the upstream serves with epoll on one thread, not with fasthttp")
 	flag.BoolVar(&o.pinned, "pin", true, "in open loops, contenders have cores of their own, as many as -procs says")
@@ -83,6 +86,10 @@ func main() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	if o.reloads < 1 || o.rounds < 1 {
+		fmt.Fprintln(os.Stderr, "-reloads and -rounds: want whole numbers above 0")
 		os.Exit(2)
 	}
 	runtime.GOMAXPROCS(1) // the client: it has a core's worth, like everybody else
@@ -122,6 +129,8 @@ var measurements = map[string]func(context.Context, *bench) error{
 	"scale":     measureScale,
 	"sizing":    measureSizing,
 	"graphql":   measureGraphQL,
+	"ways":      measureWays,
+	"reloads":   measureReloads,
 }
 
 // bench is one run of this command.
