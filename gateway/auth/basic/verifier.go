@@ -16,7 +16,7 @@ type Options struct {
 	TTL        time.Duration // how long one is taken for right without a hash
 	PerUser    int           // wrong passwords for one user in a minute; 0: any number
 	PerAddress int           // wrong passwords from one address in a minute; 0: any number
-	AtOnce     int           // hashes at a time, in each of two lanes
+	AtOnce     int           // hashes at a time, in each of two lanes; Look has one besides
 }
 
 const (
@@ -63,9 +63,10 @@ type Verifier struct {
 	base  time.Time
 	macs  *macs
 	right *table
-	lanes [2]*password.Hasher
+	lanes [3]*password.Hasher
 
 	users, addresses *guesses
+	looks            *guesses // of Look, by user
 
 	mu      sync.Mutex
 	flights map[flightKey]*flight
@@ -77,7 +78,13 @@ type Verifier struct {
 const (
 	strangerLane = iota
 	knownLane
+	lookLane
 )
+
+// looksPerUser is how often in a minute Look finds a user's password wrong, unless
+// guesses are not held back at all: whoever may ask for explanations must not
+// find a password out in that way.
+const looksPerUser = 10
 
 // flightKey names one check that is under way.
 type flightKey struct {
@@ -110,6 +117,8 @@ func New(o Options) *Verifier {
 	for i := range v.lanes {
 		v.lanes[i] = password.NewHasher(o.AtOnce, waiting, waitMost)
 	}
+	v.lanes[lookLane] = password.NewHasher(1, waiting, waitMost)
+	v.looks = newGuesses(min(o.PerUser, 1) * looksPerUser)
 	return v
 }
 
@@ -172,7 +181,8 @@ func (v *Verifier) Check(a Attempt) (Outcome, time.Duration) {
 	return Wrong, 0
 }
 
-// Look is Check without a trace: nothing is counted, remembered or waited for.
+// Look is Check without a trace: nothing is remembered or waited for, and nothing
+// counted that Check asks. Looks are held back among themselves.
 func (v *Verifier) Look(a Attempt) (Outcome, time.Duration) {
 	now := time.Now()
 	if v.Knows(a.User, a.Password, a.Stored, now) {
@@ -180,14 +190,21 @@ func (v *Verifier) Look(a Attempt) (Outcome, time.Duration) {
 	}
 	since := now.Sub(v.base)
 	wait := max(v.users.wait(v.users.ofUser(a.User), since), v.addresses.wait(v.addresses.ofAddress(a.From), since))
+	if wait == 0 {
+		wait = v.looks.take(v.looks.ofUser(a.User), since)
+	}
 	if wait > 0 {
 		return Throttled, wait
 	}
-	right, err := v.lanes[strangerLane].Verify(context.Background(), a.Stored, a.Password)
+	right, err := v.lanes[lookLane].Verify(context.Background(), a.Stored, a.Password)
+	right = right && a.Stored != ""
+	if right || err != nil {
+		v.looks.giveBack(v.looks.ofUser(a.User))
+	}
 	switch {
 	case err != nil:
 		return Busy, waitMost
-	case right && a.Stored != "":
+	case right:
 		return Right, 0
 	}
 	return Wrong, 0

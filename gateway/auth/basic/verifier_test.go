@@ -201,13 +201,15 @@ func TestTooManyAtOnceAreToldSo(t *testing.T) {
 func TestALookLeavesNoTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, stored := New(usual()), cheap(t, "secret")
-		for range 20 {
+		for range looksPerUser - 1 {
 			if got, _ := v.Look(try("bob", "wrong", stored)); got != Wrong {
 				t.Fatalf("wrong: %d", got)
 			}
 		}
-		if got, _ := v.Look(try("bob", "secret", stored)); got != Right {
-			t.Errorf("right: %d", got)
+		for range 3 {
+			if got, _ := v.Look(try("bob", "secret", stored)); got != Right {
+				t.Errorf("right: %d", got)
+			}
 		}
 		if got, _ := v.Look(try("bob", "secret", "")); got != Wrong {
 			t.Errorf("nobody: %d", got)
@@ -220,6 +222,36 @@ func TestALookLeavesNoTrace(t *testing.T) {
 		}
 		if got, wait := v.Look(try("bob", "secret", stored)); got != Throttled || wait <= 0 {
 			t.Errorf("after guesses: %d, %v", got, wait)
+		}
+	})
+}
+
+func TestLooksFindNoPasswordOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, stored := New(usual()), cheap(t, "secret")
+		wrong, throttled := 0, 0
+		for i := range 100 {
+			switch outcome, wait := v.Look(try("bob", strconv.Itoa(i), stored)); {
+			case outcome == Wrong:
+				wrong++
+			case outcome == Throttled && wait > 0 && wait <= time.Minute:
+				throttled++
+			}
+		}
+		if wrong != looksPerUser || throttled != 100-looksPerUser {
+			t.Errorf("%d wrong, %d throttled", wrong, throttled)
+		}
+		if got, _ := v.Look(try("ann", "wrong", stored)); got != Wrong {
+			t.Errorf("another user: %d", got)
+		}
+		if got := check(v, try("bob", "secret", stored)); got != Right {
+			t.Errorf("the user: %d", got)
+		}
+		free := New(Options{Size: 100, TTL: time.Minute, AtOnce: 2})
+		for i := range 100 {
+			if got, _ := free.Look(try("bob", strconv.Itoa(i), stored)); got != Wrong {
+				t.Fatalf("nobody is held back: %d", got)
+			}
 		}
 	})
 }
