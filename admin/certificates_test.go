@@ -95,4 +95,8 @@ func TestAnotherMasterKeyIsSaidAndNothingIsDelivered(t *testing.T) {
 	if !strings.Contains(b.log.String(), "admin.master_key") || strings.Contains(b.log.String(), key.Text().Reveal()) {
 		t.Errorf("the log says %s", b.log)
 	}
+	b.call("POST", "/api/certs", b.editor, uploadOf(t, one.CertPEM)).want(200)
+	b.call("GET", "/api/gateway/certs?keys=true", gatewayToken, "").want(500)
+	b.call("POST", "/api/certs", b.editor, uploadOf(t, one.CertPEM, one.KeyPEM)).want(200)
+	b.call("GET", "/api/gateway/certs?keys=true", gatewayToken, "").want(200).says("PRIVATE KEY")
 }

@@ -51,9 +51,9 @@ func (e *InvalidError) Unwrap() error { return e.Cause }
 // A Publisher runs a change of the configuration, of which gateways are told.
 type Publisher func(ctx context.Context, change func(context.Context, *store.Change) error) error
 
-// Add keeps a certificate. One that is kept already gets its private key where it
-// had none, and never loses it. The error is *InvalidError when there is none in
-// the PEM.
+// Add keeps a certificate. One that is kept already gets the private key that
+// comes with it, sealed with the keeper's key, and never loses one. The error is
+// *InvalidError when there is none in the PEM.
 func (k *Keeper) Add(ctx context.Context, org string, up Upload, publish Publisher) (Info, error) {
 	c, err := certs.Parse([]byte(up.PEM))
 	if err != nil {
@@ -159,7 +159,7 @@ func (k *Keeper) Deliver(ctx context.Context, keys bool) (body []byte, etag stri
 		default:
 			key, err := k.key.Open(row.SealedKey, place(row.OrgID, row.Sum))
 			if err != nil {
-				return nil, "", fmt.Errorf("admin.master_key: the private key of certificate %s: %w", one.ID, err)
+				return nil, "", fmt.Errorf("admin.master_key: the private key of certificate %s cannot be opened; set the key that it was sealed with, or add the certificate with its private key again: %w", one.ID, err)
 			}
 			one.Key = string(key)
 		}

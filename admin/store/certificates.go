@@ -35,7 +35,7 @@ func (s *Store) AllCertificates(ctx context.Context) ([]Certificate, error) {
 }
 
 // PutCertificate adds a certificate to the author's organisation. One that is
-// there gets its key where it had none, and else stays as it is. told is what the
+// there gets the key that comes with it, and else stays as it is. told is what the
 // audit log says of it, as JSON.
 func (c *Change) PutCertificate(ctx context.Context, sum, pem string, sealedKey, told []byte) error {
 	if sealedKey == nil {

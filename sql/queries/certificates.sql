@@ -1,9 +1,9 @@
--- PutCertificate adds a certificate. One that is there stays as it is, but that it
--- gets a private key where it had none.
+-- PutCertificate adds a certificate. One that is there stays as it is, but for its
+-- private key when one comes: it can only be the same, perhaps sealed anew.
 -- name: PutCertificate :exec
-INSERT INTO certificates AS old (org_id, sum, pem, sealed_key) VALUES ($1, $2, $3, $4)
+INSERT INTO certificates (org_id, sum, pem, sealed_key) VALUES ($1, $2, $3, $4)
 ON CONFLICT (org_id, sum) DO UPDATE SET sealed_key = excluded.sealed_key
-WHERE octet_length(old.sealed_key) = 0 AND octet_length(excluded.sealed_key) > 0;
+WHERE octet_length(excluded.sealed_key) > 0;
 
 -- name: CertificateBySum :one
 SELECT org_id, sum, pem, sealed_key, created_at FROM certificates WHERE org_id = $1 AND sum = $2;

@@ -110,9 +110,9 @@ func (q *Queries) ListCertificates(ctx context.Context, orgID string) ([]Certifi
 }
 
 const putCertificate = `-- name: PutCertificate :exec
-INSERT INTO certificates AS old (org_id, sum, pem, sealed_key) VALUES ($1, $2, $3, $4)
+INSERT INTO certificates (org_id, sum, pem, sealed_key) VALUES ($1, $2, $3, $4)
 ON CONFLICT (org_id, sum) DO UPDATE SET sealed_key = excluded.sealed_key
-WHERE octet_length(old.sealed_key) = 0 AND octet_length(excluded.sealed_key) > 0
+WHERE octet_length(excluded.sealed_key) > 0
 `
 
 type PutCertificateParams struct {
@@ -122,8 +122,8 @@ type PutCertificateParams struct {
 	SealedKey []byte
 }
 
-// PutCertificate adds a certificate. One that is there stays as it is, but that it
-// gets a private key where it had none.
+// PutCertificate adds a certificate. One that is there stays as it is, but for its
+// private key when one comes: it can only be the same, perhaps sealed anew.
 func (q *Queries) PutCertificate(ctx context.Context, arg PutCertificateParams) error {
 	_, err := q.db.Exec(ctx, putCertificate,
 		arg.OrgID,
