@@ -153,7 +153,7 @@ func Template(folder, file, text string) (*webhook.Template, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a template: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	content, err := root.ReadFile(filepath.Base(file))
 	if err != nil {
 		return nil, fmt.Errorf("reading a template: %w", err)
