@@ -3,6 +3,7 @@ package access
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,13 +92,13 @@ func TestRatesOfSingleCallsAreSharedAsRulesAndCountedApart(t *testing.T) {
 }
 
 func spared(ex *pipeline.Exchange) string {
-	text := ""
+	var text strings.Builder
 	for _, one := range ex.Spared {
 		if one.Reason != pipeline.ReasonNone {
-			text += one.Reason.String() + " of " + one.Policy + ";"
+			text.WriteString(one.Reason.String() + " of " + one.Policy + ";")
 		}
 	}
-	return text
+	return text.String()
 }
 
 func TestAccessRightsOnTrialNoteWhatTheyWouldRefuse(t *testing.T) {

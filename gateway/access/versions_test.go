@@ -2,6 +2,7 @@ package access
 
 import (
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,19 +39,19 @@ func TestKeysAreHeldToTheVersionsThatTheyList(t *testing.T) {
 		{"API without versions", sample, lists("x"), "abc"},
 	} {
 		s := New(Options{MasterKeys: true, Log: quiet()}).Compile(c.api)
-		got := ""
+		var got strings.Builder
 		for place, name := range []string{"a", "b", "c"} {
 			ex := exchange(c.session, set, nil)
 			ex.Version = &pipeline.Version{Name: name, Place: place}
 			switch {
 			case s.Handle(ex) == pipeline.Next:
-				got += name
+				got.WriteString(name)
 			case ex.Rejection != versionDenied || ex.Rejection.Status != 403 || ex.Rejection.Message != noAccess:
 				t.Errorf("%s: %+v", c.name, ex.Rejection)
 			}
 		}
-		if got != c.want {
-			t.Errorf("%s: may use %q, want %q", c.name, got, c.want)
+		if got.String() != c.want {
+			t.Errorf("%s: may use %q, want %q", c.name, got.String(), c.want)
 		}
 	}
 }

@@ -11,15 +11,15 @@ import (
 // around it, its name, and the pairs that follow. What has no equals sign is a
 // name (RFC 6265 section 4.2.1 knows no such pair, browsers do).
 func cutCookie(list []byte) (pair, name, rest []byte) {
-	if end := bytes.IndexByte(list, ';'); end < 0 {
+	if before, after, ok := bytes.Cut(list, []byte{';'}); !ok {
 		pair = list
 	} else {
-		pair, rest = list[:end], list[end+1:]
+		pair, rest = before, after
 	}
 	pair = trim(pair)
 	name = pair
-	if equals := bytes.IndexByte(pair, '='); equals >= 0 {
-		name = trim(pair[:equals])
+	if before, _, ok := bytes.Cut(pair, []byte{'='}); ok {
+		name = trim(before)
 	}
 	return pair, name, rest
 }
@@ -48,11 +48,11 @@ func cookieOf(call *wire.Call, name string) []byte {
 
 // cookieValue returns what follows the equals sign of a pair.
 func cookieValue(pair []byte) []byte {
-	equals := bytes.IndexByte(pair, '=')
-	if equals < 0 {
+	_, after, ok := bytes.Cut(pair, []byte{'='})
+	if !ok {
 		return nil
 	}
-	value := trim(pair[equals+1:])
+	value := trim(after)
 	if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' {
 		return value[1 : n-1]
 	}

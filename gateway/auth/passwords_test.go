@@ -173,14 +173,15 @@ func TestExplanationsTellNoSecretAndNoUser(t *testing.T) {
 		ex.Dry = true
 		f := &pipeline.Finding{Verdict: s.Handle(ex)}
 		s.Explain(ex, f)
-		text := f.Said + f.Fix
+		var text strings.Builder
+		text.WriteString(f.Said + f.Fix)
 		for _, fact := range f.Facts {
-			text += fact.Rule + fact.Value + fact.Seen
+			text.WriteString(fact.Rule + fact.Value + fact.Seen)
 		}
-		if f.Fix == "" || strings.Contains(text, "hidden") {
+		if f.Fix == "" || strings.Contains(text.String(), "hidden") {
 			t.Errorf("%+v", f)
 		}
-		told = append(told, text)
+		told = append(told, text.String())
 	}
 	if told[0] != told[1] {
 		t.Errorf("a user is told from nobody: %q, %q", told[0], told[1])

@@ -9,15 +9,15 @@ import (
 // cutPair returns the first pair of a query string, its name, and the pairs that
 // follow. Name and pair are as the client wrote them.
 func cutPair(query []byte) (pair, name, rest []byte) {
-	end := bytes.IndexByte(query, '&')
-	if end < 0 {
+	before, after, ok := bytes.Cut(query, []byte{'&'})
+	if !ok {
 		pair = query
 	} else {
-		pair, rest = query[:end], query[end+1:]
+		pair, rest = before, after
 	}
 	name = pair
-	if equals := bytes.IndexByte(pair, '='); equals >= 0 {
-		name = pair[:equals]
+	if before, _, ok := bytes.Cut(pair, []byte{'='}); ok {
+		name = before
 	}
 	return pair, name, rest
 }

@@ -250,7 +250,7 @@ func taken(call *wire.Call) int {
 func count(call *wire.Call, counts func(name string, before int) bool) (n int) {
 	before := 0
 	for i := range call.Fields {
-		for _, pair := range strings.Split(string(call.ValueOf(&call.Fields[i])), ";") {
+		for pair := range strings.SplitSeq(string(call.ValueOf(&call.Fields[i])), ";") {
 			pair = strings.Trim(pair, " \t")
 			if pair == "" {
 				continue

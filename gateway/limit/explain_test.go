@@ -15,14 +15,15 @@ func explained(s pipeline.Stage, ex *pipeline.Exchange) string {
 	ex.Dry = true
 	f := &pipeline.Finding{Verdict: s.Handle(ex)}
 	s.(pipeline.Explainer).Explain(ex, f)
-	text := f.Said
+	var text strings.Builder
+	text.WriteString(f.Said)
 	for _, fact := range f.Facts {
-		text += "\n" + strings.Join([]string{fact.Rule, fact.Value, fact.Seen, fact.From}, " | ")
+		text.WriteString("\n" + strings.Join([]string{fact.Rule, fact.Value, fact.Seen, fact.From}, " | "))
 	}
 	if f.Fix != "" {
-		text += "\n" + f.Fix
+		text.WriteString("\n" + f.Fix)
 	}
-	return text
+	return text.String()
 }
 
 func TestLimitsAreExplainedWithWhoSetThem(t *testing.T) {

@@ -3,6 +3,7 @@ package limit
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -175,13 +176,13 @@ func TestRulesOnTrialNoteWhatTheyWouldRefuse(t *testing.T) {
 		if s.Handle(ex) != pipeline.Next || !ex.Counted {
 			t.Fatalf("refused: %+v", ex.Rejection)
 		}
-		text := ""
+		var text strings.Builder
 		for _, spared := range ex.Spared {
 			if spared.Reason != pipeline.ReasonNone {
-				text += spared.Reason.String() + " of " + spared.Policy + ";"
+				text.WriteString(spared.Reason.String() + " of " + spared.Policy + ";")
 			}
 		}
-		reasons = append(reasons, text)
+		reasons = append(reasons, text.String())
 	}
 	want := []string{"", "", "rate_limit of trial;", "rate_limit of trial;quota_exceeded of trial;", "rate_limit of trial;quota_exceeded of trial;"}
 	if fmt.Sprint(reasons) != fmt.Sprint(want) {

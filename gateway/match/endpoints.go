@@ -132,8 +132,8 @@ func firstOf(path []byte) []byte {
 		return nil
 	}
 	path = path[1:]
-	if end := bytes.IndexByte(path, '/'); end >= 0 {
-		return path[:end]
+	if before, _, ok := bytes.Cut(path, []byte{'/'}); ok {
+		return before
 	}
 	return path
 }

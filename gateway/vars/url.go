@@ -34,7 +34,7 @@ func (t *Template) AppendURL(dst []byte, ex *pipeline.Exchange, part Part) []byt
 const upperHex = "0123456789ABCDEF"
 
 func appendEncoded(dst, text []byte, slashes bool) []byte {
-	for i := 0; i < len(text); i++ {
+	for i := range text {
 		switch c := text[i]; {
 		case c|0x20-'a' < 26, c-'0' < 10, c == '-', c == '.', c == '_', c == '~', slashes && c == '/':
 			dst = append(dst, c)

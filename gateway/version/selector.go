@@ -13,8 +13,9 @@ import (
 
 // A selector is where calls name the version that they want.
 type selector interface {
-	// read returns the name, empty when there is none. It may alias ex.Buf.
-	read(ex *pipeline.Exchange) []byte
+	// read returns the name, empty when there is none. It may alias ex.Buf. clear is
+	// false for a call that names two versions: its upstream may read the other one.
+	read(ex *pipeline.Exchange) (name []byte, clear bool)
 
 	// strip keeps the name from the upstream, if that is asked for. known tells
 	// that there is a version of the name. leads tells that the path still begins
@@ -33,7 +34,8 @@ func newSelector(def *definition.API) (selector, error) {
 	}
 	switch s.Location {
 	case definition.VersionInHeader:
-		return &header{name: textproto.CanonicalMIMEHeaderKey(s.Key), stripped: s.StripVersioningData}, nil
+		name := textproto.CanonicalMIMEHeaderKey(s.Key)
+		return &header{name: name, written: []byte(name), stripped: s.StripVersioningData}, nil
 	case definition.VersionInParam:
 		return &param{name: s.Key, stripped: s.StripVersioningData}, nil
 	case definition.VersionInPath:
@@ -50,13 +52,28 @@ func newSelector(def *definition.API) (selector, error) {
 	return nil, nil
 }
 
-// A header names the version in the first of its lines.
+// A header names the version in its line. Where the upstream does not see it, the
+// first line counts.
 type header struct {
 	name     string // canonical
+	written  []byte // name
 	stripped bool
 }
 
-func (h *header) read(ex *pipeline.Exchange) []byte { return ex.Call.Header(h.name) }
+func (h *header) read(ex *pipeline.Exchange) (name []byte, clear bool) {
+	call := ex.Call
+	name = call.Header(h.name)
+	if name == nil || h.stripped {
+		return name, true
+	}
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		if int(f.Colon-f.Start) == len(h.name) && !bytes.Equal(call.ValueOf(f), name) && bytes.EqualFold(call.NameOf(f), h.written) {
+			return nil, false
+		}
+	}
+	return name, true
+}
 
 func (h *header) strip(ex *pipeline.Exchange, _ bool) (leads bool) {
 	if h.stripped {
@@ -75,19 +92,19 @@ type segment struct {
 	listens  bool // the upstream is sent the listen path too
 }
 
-func (s *segment) read(ex *pipeline.Exchange) []byte {
-	name := first(ex.Path)
+func (s *segment) read(ex *pipeline.Exchange) (name []byte, clear bool) {
+	name = first(ex.Path)
 	if s.form != nil && !s.form.Match(name) {
-		return nil
+		return nil, true
 	}
-	return name
+	return name, true
 }
 
 // first returns the first segment of a path that begins with one slash.
 func first(path []byte) []byte {
 	path = path[1:]
-	if end := bytes.IndexByte(path, '/'); end >= 0 {
-		return path[:end]
+	if before, _, ok := bytes.Cut(path, []byte{'/'}); ok {
+		return before
 	}
 	return path
 }

@@ -23,8 +23,8 @@ func fill(v reflect.Value, n *int) {
 		if v.Type() == reflect.TypeFor[Unknown]() {
 			return // its fields are the package's own, and tested there
 		}
-		for i := range v.NumField() {
-			fill(v.Field(i), n)
+		for _, field := range v.Fields() {
+			fill(field, n)
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {

@@ -32,13 +32,13 @@ func TestBothFormsOfAnEntryAreRead(t *testing.T) {
 		`mocks [{{extended_paths.mock_response[0] /m POST false} {201 [{Content-Type text/html}] text}}]`,
 		`sizes [{{extended_paths.size_limits[0] /s PUT false} 10}]`,
 	}, "\n")
-	white := ""
+	var white strings.Builder
 	for _, w := range r.White {
-		white += " " + w.Method + " " + w.Path
+		white.WriteString(" " + w.Method + " " + w.Path)
 	}
 	last := r.White[3].Reply
 	got := fmt.Sprintf("ignored %v\nblack %v\nwhite%s\nreply %d %v %s\nmocks %v\nsizes %v",
-		r.Ignored, r.Black, white, last.Status, last.Headers, last.Body, r.Mocks, r.Sizes)
+		r.Ignored, r.Black, white.String(), last.Status, last.Headers, last.Body, r.Mocks, r.Sizes)
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -74,11 +74,11 @@ func TestAnswersWithoutATypeAreGivenOne(t *testing.T) {
 	} {
 		r := &reader{}
 		reply, ok := r.reply("", answer{body: body})
-		got := ""
+		var got strings.Builder
 		for _, h := range reply.Headers {
-			got += h.Value
+			got.WriteString(h.Value)
 		}
-		if !ok || reply.Status != 200 || got != want {
+		if !ok || reply.Status != 200 || got.String() != want {
 			t.Errorf("%q: %+v", body, reply)
 		}
 	}
