@@ -163,13 +163,26 @@ func TestKeysAreUsedForAWhileWhenTheirIssuerIsAway(t *testing.T) {
 	if _, err := set.Find("b"); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("a key that nobody can tell anything of: %v", err)
 	}
+	before := set.Generation()
 	pass(2 * time.Minute)
 	if _, err := set.Find("a"); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("a key that was last confirmed too long ago: %v", err)
 	}
+	after := set.Generation()
+	if after == before {
+		t.Error("what was verified with keys that are too old still stands")
+	}
+	pass(2 * time.Minute)
+	sets.refresh(t.Context())
+	if set.Generation() != after {
+		t.Error("no keys twice are two generations")
+	}
 	i.publish(ecKey(t, "a"))
 	pass(11 * time.Second)
 	mustFind(t, set, "a")
+	if g := set.Generation(); g == before || g == after {
+		t.Errorf("keys that are back have generation %d, as before", g)
+	}
 }
 
 func TestAnIssuerThatWasNeverReachedIsNotAskedByEveryToken(t *testing.T) {

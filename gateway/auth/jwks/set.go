@@ -115,6 +115,7 @@ func (s *Set) update(now time.Time) error {
 	keys, err := s.sets.get(ctx, s.url)
 	if err != nil {
 		s.sets.opts.Log.Warn("keys of a token issuer cannot be fetched", "url", s.url, "err", err)
+		s.expire()
 		return err
 	}
 	next := &state{keys: keys, generation: 1, confirmed: now}
@@ -126,4 +127,12 @@ func (s *Set) update(now time.Time) error {
 	}
 	s.state.Store(next)
 	return nil
+}
+
+// expire forgets keys that are too old to be believed, so that what was verified
+// with them does not stand either.
+func (s *Set) expire() {
+	if old := s.state.Load(); old != nil && len(old.keys.all) > 0 && s.usable() == nil {
+		s.state.Store(&state{keys: NewKeys(), generation: old.generation + 1, confirmed: old.confirmed})
+	}
 }
