@@ -38,7 +38,7 @@ type room struct {
 
 // kit is what every stage of the gateway may use.
 var kit = []string{
-	"gateway/wire", "gateway/pipeline", "gateway/vars", "gateway/match", "gateway/upstream",
+	"gateway/wire", "gateway/pipeline", "gateway/query", "gateway/vars", "gateway/match", "gateway/upstream",
 	"internal/definition", "internal/definition/...", "internal/event",
 }
 
@@ -100,7 +100,8 @@ var rooms = []room{
 	{"gateway/match", []string{"internal/frozen", "internal/definition/pattern"}, nil},
 	{"gateway/pace", nil, nil},
 	{"gateway/pipeline", []string{"gateway/wire", "internal/definition", "internal/definition/renewal", "internal/counter", "internal/event", "internal/graphql/rules", "internal/graphql/schema", "internal/graphql/validate"}, []string{fasthttp}},
-	{"gateway/vars", []string{"gateway/wire", "gateway/pipeline", "internal/definition", "internal/jsonscan"}, nil},
+	{"gateway/query", nil, nil},
+	{"gateway/vars", []string{"gateway/wire", "gateway/pipeline", "gateway/query", "internal/definition", "internal/jsonscan"}, nil},
 	{"gateway/upstream/identity", []string{"gateway/match", "internal/certs", "internal/definition"}, nil},
 	{"gateway/upstream/tunnel", nil, nil},
 	{"gateway/upstream/field", nil, nil},
@@ -125,6 +126,7 @@ var rooms = []room{
 	{"gateway/limit", with(kit, "internal/counter", "internal/credential", "internal/keystore", "internal/rights"), []string{fasthttp}},
 	{"gateway/overload", kit, nil},
 	{"gateway/transform", kit, nil},
+	{"gateway/tunnels", nil, nil},
 	{"gateway/origin", kit, nil},
 	{"gateway/graphql", with(kit, "gateway/graphql/...", "internal/jsonscan", "internal/rights", "internal/graphql/..."), []string{fasthttp}},
 	{"gateway/graphql/request", []string{"gateway/pipeline", "gateway/wire", "internal/jsonscan", "internal/graphql/syntax"}, nil},
