@@ -25,6 +25,8 @@ type wanted struct {
 	expect int64
 	reason string
 	wait   time.Duration
+
+	report any // printed with the outcome for programs
 }
 
 const filesHelp = `Files are YAML or JSON, with one document or several for each object:
@@ -160,7 +162,7 @@ func (s *session) give(cmd *cobra.Command, w *wanted, set *desired.Set) error {
 	bar := progress.New(s.process.Stderr, isTerminal(s.process.Stderr), "keys", time.Now)
 	how := desired.Settings{
 		Options: desired.Options{Prune: w.prune, Select: w.labels},
-		DryRun:  w.dryRun, Expect: w.expect, Reason: w.reason, Stale: isStale,
+		DryRun:  w.dryRun, Expect: w.expect, Reason: w.reason, Stale: isStale, Report: w.report,
 		Agree: func(plan *desired.Plan) error { return s.agree(plan, w) },
 	}
 	if !s.quiet {

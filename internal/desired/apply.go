@@ -19,6 +19,7 @@ type Settings struct {
 	Agree    func(*Plan) error     // asked before anything is changed; its error ends it. Required
 	Stale    func(error) bool      // tells that a server refused because somebody else changed something. Required
 	Progress func(done, total int) // told of keys on their way; may be nil
+	Report   any                   // for the Outcome; may be nil
 }
 
 // An Outcome is what was done.
@@ -26,7 +27,8 @@ type Outcome struct {
 	Revision int64    `json:"revision"` // in force afterwards
 	DryRun   bool     `json:"dry_run"`
 	Changes  []Change `json:"changes"`
-	Keys     []NewKey `json:"keys,omitempty"` // that were generated
+	Keys     []NewKey `json:"keys,omitempty"`   // that were generated
+	Report   any      `json:"report,omitempty"` // where the objects came from, if that is worth telling
 }
 
 // A NewKey is a key that was generated. It is shown this once.
@@ -62,7 +64,7 @@ func (s *Settings) Apply(ctx context.Context, on Server, want *Set) (*Outcome, e
 		if err != nil {
 			return nil, err
 		}
-		out := &Outcome{Revision: revision, DryRun: s.DryRun, Changes: plan.Changes}
+		out := &Outcome{Revision: revision, DryRun: s.DryRun, Changes: plan.Changes, Report: s.Report}
 		if out.Changes == nil {
 			out.Changes = []Change{}
 		}

@@ -41,6 +41,12 @@ func NewGateway(base, secret string) (*Client, error) {
 	return newClient(base, "X-Svc-Authorization", secret)
 }
 
+// NewControl returns a client of another gateway's control API, which finds its
+// secret in a header.
+func NewControl(base, header, secret string) (*Client, error) {
+	return newClient(base, header, secret)
+}
+
 func newClient(base, header, value string) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

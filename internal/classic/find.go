@@ -1,0 +1,138 @@
+package classic
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/desired"
+)
+
+// maxFile bounds one file, in bytes.
+const maxFile = 256 << 20
+
+// ErrNothing says that a path holds nothing of this format.
+var ErrNothing = errors.New("no definition, policy or key is found there")
+
+// Find reads a file, or a folder with all below it: definitions, files of
+// policies by id, policies, lists of any of these, and keys by hash. What cannot
+// be read at all is an error.
+func Find(path string) ([]Source, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	var all []Source
+	if !info.IsDir() {
+		all, err = readFile(path)
+	} else {
+		err = filepath.WalkDir(path, func(name string, entry os.DirEntry, err error) error {
+			hidden := strings.HasPrefix(entry.Name(), ".") && name != path
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && hidden:
+				return filepath.SkipDir
+			case entry.IsDir() || hidden || filepath.Ext(name) != ".json" || strings.HasSuffix(name, "-oas.json"):
+				return nil
+			}
+			found, err := readFile(name)
+			all = append(all, found...)
+			return err
+		})
+	}
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("%s: %w", path, ErrNothing)
+	}
+	return all, err
+}
+
+func readFile(name string) ([]Source, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("is larger than %d MiB", maxFile>>20)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return Parse(name, data), nil
+}
+
+// Parse tells what a file holds. What it cannot tell is taken for a definition,
+// so that the report says what is wrong with it.
+func Parse(name string, data []byte) []Source {
+	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))) // as some editors write
+	base := strings.TrimSuffix(filepath.Base(name), ".json")
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) == nil {
+		var all []Source
+		for i, item := range list {
+			all = append(all, one(fmt.Sprintf("%s[%d]", name, i), fmt.Sprintf("%s-%d", base, i+1), item)...)
+		}
+		return all
+	}
+	return one(name, base, data)
+}
+
+// one tells what one JSON value is.
+func one(file, name string, data json.RawMessage) []Source {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return []Source{{desired.API, name, file, data}}
+	}
+	switch {
+	case members["api_definition"] != nil: // as dashboards wrap them
+		return one(file, name, members["api_definition"])
+	case members["apis"] != nil && members["proxy"] == nil:
+		return Parse(file, members["apis"])
+	case members["Data"] != nil:
+		return Parse(file, members["Data"])
+	case isAny(members, "proxy", "version_data", "auth_configs"):
+		return []Source{{desired.API, name, file, data}}
+	case isAny(members, "apply_policies", "apply_policy_id", "quota_remaining", "basic_auth_data") && isHash(name):
+		return []Source{{desired.Key, name, file, data}}
+	case isAny(members, "access_rights", "access_rights_array", "partitions", "quota_max", "rate"):
+		return []Source{{desired.Policy, name, file, data}}
+	}
+	return mapped(file, name, data, members)
+}
+
+func isAny(members map[string]json.RawMessage, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return members[name] != nil })
+}
+
+// mapped tells what an object from ids to objects holds: policies, or keys where
+// all ids are hashes.
+func mapped(file, name string, data json.RawMessage, members map[string]json.RawMessage) []Source {
+	ids := slices.Sorted(maps.Keys(members))
+	kind := desired.Policy
+	if len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return !isHash(id) || !hasSession(members[id]) }) {
+		kind = desired.Key
+	}
+	var all []Source
+	for _, id := range ids {
+		if len(members[id]) == 0 || members[id][0] != '{' {
+			return []Source{{desired.API, name, file, data}}
+		}
+		all = append(all, Source{kind, id, fmt.Sprintf("%s[%q]", file, id), members[id]})
+	}
+	return all
+}
+
+// hasSession tells a key from a policy whose id looks like a hash.
+func hasSession(data json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal(data, &members) == nil && !isAny(members, "partitions", "id", "_id", "name") && len(members) > 0
+}
