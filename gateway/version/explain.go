@@ -54,6 +54,10 @@ func (s *stage) explainChoice(ex *pipeline.Exchange, f *pipeline.Finding) bool {
 		f.Said = "the call names no version, and none is the default"
 		f.Fix = "name one of " + names + " (" + place + "), or set version_data.default_version"
 		return false
+	case unclear:
+		f.Said = "the call names more than one version, and its upstream may read another than the gateway"
+		f.Fix = "name one version (" + place + "), or set definition.strip_versioning_data, so that the first counts"
+		return false
 	case unknown:
 		f.Said = "the call names a version that does not exist"
 		f.Fix = "name one of " + names + " (" + place + "), or set definition.fallback_to_default"
@@ -70,7 +74,7 @@ func (s *stage) leads(ex *pipeline.Exchange) bool {
 	if !ok || in.stripped {
 		return false
 	}
-	name := in.read(ex)
+	name, _ := in.read(ex)
 	_, known := s.names[string(name)]
 	return len(name) > 0 && (known || in.form != nil)
 }

@@ -17,10 +17,13 @@ import (
 	"github.com/sluicegate/sluice/internal/event"
 )
 
+const noVersion = "This API version does not seem to exist"
+
 var (
 	ambiguous = refusal(pipeline.ReasonVersionMissing, "Ambiguous default API version for this non-versioned API")
 	missing   = refusal(pipeline.ReasonVersionMissing, "Version information not found")
-	unknown   = refusal(pipeline.ReasonVersionUnknown, "This API version does not seem to exist")
+	unknown   = refusal(pipeline.ReasonVersionUnknown, noVersion)
+	unclear   = refusal(pipeline.ReasonVersionUnknown, noVersion) // several are named
 	forbidden = refusal(pipeline.ReasonPathDenied, "Requested endpoint is forbidden")
 
 	expiredVersion = refusal(pipeline.ReasonVersionExpired, "Api Version has expired, please check documentation or contact administrator")
@@ -130,9 +133,12 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 // of it out of the call if that is asked for. leads tells that the path still
 // begins with the name.
 func (s *stage) choose(ex *pipeline.Exchange) (at int, leads bool, refused *pipeline.Rejection) {
-	var name []byte
+	name, clear := []byte(nil), true
 	if s.selector != nil {
-		name = s.selector.read(ex)
+		name, clear = s.selector.read(ex)
+	}
+	if !clear {
+		return none, false, unclear
 	}
 	if len(name) == 0 {
 		if s.byName == none {
@@ -171,7 +177,7 @@ type ending struct {
 
 // Handle adds the header, unless the version has ended or the call got none.
 func (s *ending) Handle(ex *pipeline.Exchange) pipeline.Verdict {
-	if r := ex.Rejection; r != nil && (r == missing || r == unknown) || !ex.Started.Before(s.end) {
+	if r := ex.Rejection; r != nil && (r == missing || r == unknown || r == unclear) || !ex.Started.Before(s.end) {
 		return pipeline.Next
 	}
 	ex.Answer.Lines = append(ex.Answer.Lines, s.line...)

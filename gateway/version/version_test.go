@@ -178,6 +178,7 @@ func TestRefusalsSayWhatTheContractSaysAndAreTold(t *testing.T) {
 	for r, want := range map[*pipeline.Rejection]string{
 		ambiguous:      "version_missing Ambiguous default API version for this non-versioned API",
 		missing:        "version_missing Version information not found",
+		unclear:        "version_unknown This API version does not seem to exist",
 		unknown:        "version_unknown This API version does not seem to exist",
 		expiredVersion: "version_expired Api Version has expired, please check documentation or contact administrator",
 		expiredAPI:     "version_expired API has expired, please check documentation or contact administrator",
@@ -194,6 +195,7 @@ func TestDecisionsAreExplained(t *testing.T) {
 		"v1": {"paths": {"ignored": ["/open"], "black_list": ["/admin"], "white_list": ["/a"]}}, "v2": {"expires": "2020-01-01 00:00"}}}`
 	for _, c := range []struct{ members, head, said, fact, fix string }{
 		{versions, "GET /api/a", "names no version", "version_data.versions v1, v2", "name one of v1, v2 (header V)"},
+		{versions, "GET /api/a\nV: v1\nV: v2", "more than one version", "version_data.versions v1, v2", "name one version (header V)"},
 		{versions, "GET /api/a\nV: v9", "does not exist", "version_data.versions v1, v2", "name one of v1, v2"},
 		{versions, "GET /api/a\nV: v2", "has expired", "expires 2020-01-01 00:00", "to a later time"},
 		{versions, "GET /api/a\nV: v1", `for version "v1"`, "paths.white_list[0] /a", ""},
@@ -261,9 +263,9 @@ func FuzzVersionSelectors(f *testing.F) {
 	} {
 		apis[i], stages[i] = compiled(f, define(f, `"definition": `+selector+`, `+twoVersions), Options{})
 	}
-	f.Fuzz(func(t *testing.T, header, query, path string, which uint8) {
+	f.Fuzz(func(t *testing.T, header, asked, path string, which uint8) {
 		which %= 4
-		raw := fmt.Sprintf("GET /api%s?%s HTTP/1.1\r\nHost: a\r\nV: %s\r\n\r\n", path, query, header)
+		raw := fmt.Sprintf("GET /api%s?%s HTTP/1.1\r\nHost: a\r\nV: %s\r\n\r\n", path, asked, header)
 		call, fault := wire.Imagine([]byte(raw), limits)
 		if fault != nil || len(call.Path) == 0 || call.Path[0] != '/' {
 			return
