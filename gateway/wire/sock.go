@@ -141,12 +141,9 @@ func (s *sock) stepRead(fd uintptr) bool {
 // writeTimeout.
 func (s *sock) Write(p []byte) (int, error) {
 	if s.raw == nil {
-		if err := s.armWrite(); err != nil {
-			return 0, err
-		}
-		n, err := s.Conn.Write(p)
+		sent, err := s.writeOrdinary(p)
 		s.broken = err != nil
-		return n, err
+		return sent, err
 	}
 	s.out, s.wait = p, false
 	if s.held {
@@ -158,6 +155,20 @@ func (s *sock) Write(p []byte) (int, error) {
 	}
 	sent := len(p) - len(s.out)
 	s.out, s.broken = nil, err != nil
+	return sent, err
+}
+
+// writeOrdinary sends a piece at a time: a client may be slow with the whole, as
+// long as it takes each piece within writeTimeout.
+func (s *sock) writeOrdinary(p []byte) (sent int, err error) {
+	for sent < len(p) && err == nil {
+		if err = s.armWrite(); err != nil {
+			return sent, err
+		}
+		var n int
+		n, err = s.Conn.Write(p[sent:min(sent+streamPiece, len(p))])
+		sent += n
+	}
 	return sent, err
 }
 

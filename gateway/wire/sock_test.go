@@ -143,25 +143,41 @@ func TestAStreamIsClosedWhenItsClientLeaves(t *testing.T) {
 }
 
 func TestASlowReaderThatKeepsReadingGetsAll(t *testing.T) {
-	conf := testConfig()
-	conf.WriteTimeout = 400 * time.Millisecond
 	const size = 24 << 20
-	_, addr := start(t, conf, streaming(size, nil, func() *source { return newSource(size) }))
-	c := dial(t, addr)
-	_ = c.SetReadBuffer(64 << 10)
+	body := make([]byte, size)
+	stream, whole := streaming(size, nil, func() *source { return newSource(size) }), handle(func(call *Call) { call.Answer.Status, call.Answer.Body = 200, body })
+	impatient := func(c *Config) { c.WriteTimeout = 400 * time.Millisecond }
+	for name, h := range map[string]handle{"stream": stream, "whole body": whole} {
+		t.Run(name, func(t *testing.T) {
+			conf := testConfig()
+			impatient(&conf)
+			_, addr := start(t, conf, h)
+			c := dial(t, addr)
+			_ = c.SetReadBuffer(64 << 10)
+			readSlowly(t, c, size)
+		})
+		t.Run(name+" over TLS", func(t *testing.T) {
+			s := startTLS(t, 10, 5*time.Second, &tls.Config{}, h, impatient)
+			c := s.dial(t, s.trust)
+			_ = c.NetConn().(*net.TCPConn).SetReadBuffer(64 << 10)
+			readSlowly(t, c, size)
+		})
+	}
+}
+
+// readSlowly reads an answer in twenty pieces with a pause before each.
+func readSlowly(t *testing.T, c net.Conn, size int64) {
+	t.Helper()
 	_, _ = io.WriteString(c, getX)
-	br := bufio.NewReaderSize(c, 64<<10)
-	resp, err := http.ReadResponse(br, nil)
+	resp, err := http.ReadResponse(bufio.NewReaderSize(c, 64<<10), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Twelve pieces with a pause before each: longer than WriteTimeout in all.
-	var got int64
 	pace := time.NewTicker(60 * time.Millisecond)
 	defer pace.Stop()
-	for got < size {
+	for got := int64(0); got < size; {
 		<-pace.C
-		n, err := io.CopyN(io.Discard, resp.Body, size/12)
+		n, err := io.CopyN(io.Discard, resp.Body, min(size/20+1, size-got))
 		if got += n; err != nil {
 			t.Fatalf("after %d bytes: %v", got, err)
 		}
