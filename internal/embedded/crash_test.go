@@ -374,7 +374,12 @@ func asUser(t *testing.T, uid, gid uint32, env ...string) *osexec.Cmd {
 		t.Fatal(err)
 	}
 	path := filepath.Join(shortDir(t), "supervise")
-	if err := os.WriteFile(path, binary, 0o755); err != nil {
+	// A process that another test starts meanwhile would hold the file open for
+	// writing until it runs its own program: what is open so cannot be run.
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(path, binary, 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := osexec.Command(path)
