@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
+	"errors"
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -146,6 +148,7 @@ func (c *conn) shake(secure *Secure) bool {
 	c.srv.shakes.leave(c.place)
 	c.place = nil
 	if err != nil {
+		c.sayTLS(err)
 		if c.srv.failedShakes.Add(1); secure.Failed != nil && !c.srv.stopping.Load() {
 			secure.Failed(c.peer, err)
 		}
@@ -179,3 +182,33 @@ func (c *conn) handshake(secured *tls.Conn, timeout time.Duration) error {
 	}
 	return c.sock.Conn.SetDeadline(time.Time{})
 }
+
+// sayTLS tells a client that speaks HTTP where TLS is spoken, as far as that costs
+// nothing: it learns nothing from a connection that ends.
+func (c *conn) sayTLS(err error) {
+	broken, ok := errors.AsType[tls.RecordHeaderError](err)
+	if !ok || broken.Conn == nil || !isMethod(broken.RecordHeader[:]) {
+		return
+	}
+	_ = broken.Conn.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+	_, _ = broken.Conn.Write(wantsTLS)
+}
+
+// isMethod tells whether a client begins with the method of a request, as no TLS
+// does.
+func isMethod(begin []byte) bool {
+	for i, c := range begin {
+		if c == ' ' {
+			return i > 0
+		}
+		if c < 'A' || c > 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+const wantsTLSBody = "{\n    \"error\": \"this port speaks TLS: use https\"\n}"
+
+var wantsTLS = []byte("HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n" +
+	"Connection: close\r\nContent-Length: " + strconv.Itoa(len(wantsTLSBody)) + "\r\n\r\n" + wantsTLSBody)

@@ -194,9 +194,15 @@ func TestWhatIsNoHandshakeIsRefused(t *testing.T) {
 	c := dial(t, s.addr)
 	_, _ = io.WriteString(c, getX)
 	said, _ := io.ReadAll(c)
-	if err := <-s.failed; err == nil || strings.HasPrefix(string(said), "HTTP/1.1 2") {
+	if err := <-s.failed; err == nil || !strings.HasPrefix(string(said), "HTTP/1.1 400 ") || !strings.HasSuffix(string(said), "use https\"\n}") {
 		t.Errorf("plain HTTP got %q, told of %v", said, err)
 	}
+	c = dial(t, s.addr)
+	_, _ = io.WriteString(c, "\x00\x01\x02\x03\x04\x05")
+	if said, _ := io.ReadAll(c); strings.HasPrefix(string(said), "HTTP") {
+		t.Errorf("junk got %q", said)
+	}
+	<-s.failed
 	old := s.trust.Clone()
 	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 	if c, err := tls.Dial("tcp", s.addr, old); err == nil {
