@@ -33,6 +33,9 @@ func (s *Sessions) foresee(sc *scope, token []byte, at time.Time) (*entry, error
 
 // named finds the session of an identity, as if its credential had been shown.
 func (s *Sessions) named(sc *scope, identity string, at time.Time) (*entry, error) {
+	if credential.IsOrg(identity) {
+		return nil, keystore.ErrNotFound
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
 	defer cancel()
 	session, err := s.opts.Store.Get(ctx, identity)

@@ -50,7 +50,7 @@ func (m *jwtMode) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		return ex.Reject(refused)
 	}
 	ex.Token, ex.KeyHash, ex.KeyName, ex.Session, ex.Grants = token, id.Hash, id.Name, id.Session, &id.Grants
-	ex.Claims = id.Claims
+	ex.Claims, ex.Retiring = id.Claims, false
 	return pipeline.Next
 }
 

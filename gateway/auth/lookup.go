@@ -146,6 +146,9 @@ func (s *Sessions) ask(ctx context.Context, w *wanted) (*entry, trail, error) {
 			break
 		}
 		identity := string(text)
+		if credential.IsOrg(identity) { // a key in clear, put behind an organisation of a like name
+			continue
+		}
 		slot := s.slotOf(identity)
 		m := s.epochs.mark(slot)
 		seen.add(slot, m)

@@ -8,8 +8,8 @@ import (
 )
 
 // A mode is one way in which callers say who they are. When it lets a request
-// pass it has set whose it is: Token, KeyHash, KeyName, Session and Grants, all of
-// them, in place of what a mode before it set. It does not allocate for callers
+// pass it has set whose it is: Token, KeyHash, KeyName, Session, Grants and Retiring,
+// all of them, in place of what a mode before it set. It does not allocate for callers
 // that it knows.
 type mode interface {
 	pipeline.Stage

@@ -30,6 +30,9 @@ func (s *Sessions) owned(ctx context.Context, w *wanted, f found, seen trail) (*
 		if err != nil {
 			return nil, seen, fmt.Errorf("looking up the session of a key: %w", err)
 		}
+		if session.HasPassword() { // a user's by now, who has no keys
+			return nil, seen, keystore.ErrNotFound
+		}
 		f = found{identity, session, m}
 	}
 	key, ok := f.session.Credential(f.hash, hash)
