@@ -170,6 +170,9 @@ func (g *Gateway) run(ex *pipeline.Exchange) {
 		return
 	}
 	pipeline.Run(ex.Version.Response, ex)
+	if ex.Answer.Takeover != nil {
+		g.hold(ex)
+	}
 }
 
 // stagesOf returns the stages that decide on a request.

@@ -63,6 +63,9 @@ func (g *Gateway) apply(ctx context.Context, b *definition.Bundle) (failed map[s
 		g.stages.Handshakes.Came(change.came)
 	}
 	g.current.Store(next)
+	if g.stages.Tunnels != nil {
+		g.stages.Tunnels.Wake()
+	}
 	took := time.Since(began)
 	g.report(prev, next, took)
 	g.settle(next, change)

@@ -27,6 +27,8 @@ type SessionOptions struct {
 	UnknownTTL  time.Duration // how long one is refused without asking the store; 0: not at all
 
 	Timeout time.Duration // for one look-up in the store, and as long again to wait for its turn
+
+	Changed func() // is told, without waiting, that sessions may have changed; nil: nobody is
 }
 
 // Sessions finds the sessions of credentials, for all APIs: in memory, or in the
@@ -123,6 +125,9 @@ func (s *Sessions) sweepUntil(ctx context.Context) {
 // changed takes note that a session was written or deleted; "" says that some
 // may have been.
 func (s *Sessions) changed(identity string) {
+	if s.opts.Changed != nil {
+		defer s.opts.Changed()
+	}
 	if identity == "" {
 		s.epochs.all.Add(1)
 		return
@@ -131,6 +136,13 @@ func (s *Sessions) changed(identity string) {
 	// of the key is of no use from then on, and the next request has to ask.
 	s.reached()
 	s.epochs.slots[s.slotOf(identity)].Add(1)
+}
+
+// Mark returns a number that is another one once the session of an identity may
+// have changed.
+func (a *Auth) Mark(identity string) uint64 {
+	m := a.sessions.epochs.mark(a.sessions.slotOf(identity))
+	return uint64(m.all)<<32 | uint64(m.slot)
 }
 
 // Stats returns current numbers.

@@ -18,10 +18,11 @@ type Sources struct {
 	KeyCache      func() KeyCache
 	Operations    func() OperationCache
 	Overload      func() Overload
-	Throttled     func() int    // requests that wait for the rate of their key
-	Counters      func() Store  // where calls are counted
-	Keys          func() Store  // where sessions are kept
-	ConfigSource  func() string // where the configuration in force came from, such as "admin" or "disk"
+	Tunnels       func() Tunnels // connections that have left HTTP
+	Throttled     func() int     // requests that wait for the rate of their key
+	Counters      func() Store   // where calls are counted
+	Keys          func() Store   // where sessions are kept
+	ConfigSource  func() string  // where the configuration in force came from, such as "admin" or "disk"
 	DroppedEvents func() uint64
 	Webhooks      func() Webhooks
 	Tokens        func() Tokens
@@ -71,6 +72,12 @@ type Overload struct {
 	Times    uint64        // that shedding began
 }
 
+// Tunnels are connections that have left HTTP.
+type Tunnels struct {
+	Open map[string]int // by API
+	Cut  uint64         // not allowed any more
+}
+
 // Webhooks is what became of messages to webhooks.
 type Webhooks struct {
 	Sent, Failed, Dropped uint64
@@ -115,6 +122,8 @@ var (
 	overloadDelay  = describe("overload_delay_seconds", "How long requests wait at least until the gateway gets to them.")
 	overloadLimit  = describe("overload_limit", "Calls per second that may pass, while calls are refused because there are too many.")
 	overloadTimes  = describe("overload_total", "How often calls began to be refused because there were too many.")
+	tunnelsOpen    = describe("tunnels", "Connections that have left HTTP, such as those of WebSocket.", "api")
+	tunnelsCut     = describe("tunnels_cut_total", "Connections that had left HTTP and were cut: what allowed them was gone.")
 	throttled      = describe("throttled_requests", "Requests over the rate of their key that wait for it.")
 	storeUp        = describe("store_up", "Whether a shared store answers: 1 or 0.", "store")
 	storeOutages   = describe("store_outages_total", "How often a shared store went away.", "store")
@@ -132,7 +141,7 @@ var (
 	sourceMetrics  = []*prometheus.Desc{
 		clientConns, clientRefused, panicsTotal, upstreamConns, keyCacheTotal, keysUnpacked, keyCacheSize,
 		operationHits, operationSize, operationRoom,
-		shedding, overloadDelay, overloadLimit, overloadTimes, throttled,
+		shedding, overloadDelay, overloadLimit, overloadTimes, throttled, tunnelsOpen, tunnelsCut,
 		storeUp, storeOutages, storeWithout, configSource, logDropped, eventsDropped,
 		webhookTotal, webhooksWait, tokensTotal, tokensKnown,
 		passwordHashes, passwordsTotal, passwordsKnown,
@@ -186,6 +195,9 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 	if s.Overload != nil {
 		s.Overload().collect(ch)
 	}
+	if s.Tunnels != nil {
+		s.Tunnels().collect(ch)
+	}
 	if s.Throttled != nil {
 		ch <- gauge(throttled, float64(s.Throttled()))
 	}
@@ -215,6 +227,13 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 	if c.access != nil {
 		ch <- total(logDropped, c.access.Dropped())
 	}
+}
+
+func (t Tunnels) collect(ch chan<- prometheus.Metric) {
+	for api, n := range t.Open {
+		ch <- gauge(tunnelsOpen, float64(n), validLabel(api))
+	}
+	ch <- total(tunnelsCut, t.Cut)
 }
 
 func (p Passwords) collect(ch chan<- prometheus.Metric) {

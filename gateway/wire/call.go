@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -82,6 +84,16 @@ func (call *Call) Interrupt() {
 // that has sent more behind its request that is not known, nor everywhere with
 // TLS. It is for the goroutine that handles the call.
 func (call *Call) Gone() bool { return call.conn != nil && call.conn.sock.ended() }
+
+// Keep returns a copy of the request's head, which whoever wants to look at it
+// again may keep: it is of no connection, and without a body.
+func (call *Call) Keep() *Call {
+	return &Call{
+		Method: bytes.Clone(call.Method), Host: bytes.Clone(call.Host), Path: bytes.Clone(call.Path), Query: bytes.Clone(call.Query),
+		Lines: bytes.Clone(call.Lines), Fields: slices.Clone(call.Fields), names: call.names, target: bytes.Clone(call.target),
+		Peer: call.Peer, TLS: call.TLS, Cert: call.Cert, HTTP10: call.HTTP10, Started: call.Started,
+	}
+}
 
 // End returns when the call ended, which is when it is first asked: whoever
 // needs that time gets the same one.

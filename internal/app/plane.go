@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/overload"
 	"github.com/sluicegate/sluice/gateway/source"
+	"github.com/sluicegate/sluice/gateway/tunnels"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/upstream/calls"
 	"github.com/sluicegate/sluice/gateway/version"
@@ -43,6 +44,7 @@ type plane struct {
 	tokens    *jwt.Tokens
 	pools     *upstream.Pools
 	calls     *calls.Calls
+	tunnels   *tunnels.Registry
 	cache     *cache.Cache
 	graphql   *graphql.GraphQL
 	overload  *overload.Guard // nil: nothing is shed
@@ -75,11 +77,12 @@ func newPlane(p planeParts) (*plane, error) {
 	if err != nil {
 		return nil, err
 	}
+	pl.tunnels = tunnels.New(tunnels.Options{Interval: p.cfg.Gateway.TunnelRecheck, Log: p.log})
 	pl.sessions = auth.NewSessions(auth.SessionOptions{
 		Store: p.stores.keys, Hasher: hasher, Log: p.log,
 		Size: p.cfg.Keys.CacheSize, TTL: p.cfg.Keys.CacheTTL, StaleTTL: p.cfg.Keys.StaleTTL,
 		UnknownSize: p.cfg.Keys.NegativeSize, UnknownTTL: p.cfg.Keys.NegativeTTL,
-		Timeout: storeTimeout,
+		Timeout: storeTimeout, Changed: pl.tunnels.Wake,
 	})
 	pl.keySets = jwks.New(jwks.Options{
 		Addresses: guard.Policy{Private: true}, Timeout: p.cfg.JWT.KeysTimeout, // as for upstreams, which the same people name
@@ -120,6 +123,7 @@ func (pl *plane) stages(p planeParts) gateway.Stages {
 		Upstream: toUpstreams,
 		Calls:    pl.calls,
 		Cache:    pl.cache,
+		Tunnels:  pl.tunnels,
 		Versions: version.Options{Unanchored: g.PathLists == "unanchored"},
 		Meter:    pl.observer.NewMeter,
 	}
@@ -185,6 +189,7 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 		Upstreams: func() observe.Upstreams { return observe.Upstreams(pl.pools.Stats()) },
 		Targets:   pl.targets,
 		Breakers:  pl.breakers,
+		Tunnels:   func() observe.Tunnels { return observe.Tunnels(pl.tunnels.Stats()) },
 		Answers:   func() observe.AnswerCache { return observe.AnswerCache(pl.cache.Stats()) },
 		KeyCache: func() observe.KeyCache {
 			now := pl.sessions.Stats()
@@ -233,6 +238,7 @@ func (pl *plane) run(ctx context.Context, t *tasks, src source.Source) {
 	if pl.orgs != nil {
 		t.start("organisations", func() error { pl.orgs.Run(ctx); return nil })
 	}
+	t.start("tunnels", func() error { pl.tunnels.Run(ctx); return nil })
 	t.start("targets", func() error { pl.calls.Run(ctx); return nil })
 	t.start("token keys", func() error { pl.keySets.Run(ctx); return nil })
 	t.start("passwords", func() error { pl.passwords.Run(ctx); return nil })

@@ -1,0 +1,134 @@
+package gateway
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/tunnels"
+	"github.com/sluicegate/sluice/gateway/wire"
+)
+
+// hold has a connection that leaves HTTP watched over.
+func (g *Gateway) hold(ex *pipeline.Exchange) {
+	if g.stages.Tunnels == nil {
+		return
+	}
+	p := &permit{gateway: g, call: ex.Call.Keep(), client: ex.Client, api: ex.API.Definition.ID, key: ex.KeyHash}
+	a := ex.Answer
+	a.Takeover = g.stages.Tunnels.Hold(a.Takeover, tunnels.About{API: p.api, Key: ex.KeyName}, p)
+}
+
+// A permit is the request that began a tunnel, which must go on being one that is
+// let in.
+type permit struct {
+	gateway *Gateway
+	call    *wire.Call
+	client  netip.Addr
+	api     string
+	key     string // identity; "" for none
+
+	checked bool
+	seen    standing
+	ends    int64 // when the key expires, in unix seconds; 0: never
+	always  bool  // it may end at any time, without a word
+}
+
+// standing is what the last check was made under.
+type standing struct {
+	snapshot *Snapshot
+	key      uint64
+}
+
+func (p *permit) standing() standing {
+	s := standing{snapshot: p.gateway.Current()}
+	if p.key != "" {
+		s.key = p.gateway.stages.Auth.Mark(p.key)
+	}
+	return s
+}
+
+// Stale implements tunnels.Permit.
+func (p *permit) Stale() bool {
+	return !p.checked || p.always || p.ends > 0 && time.Now().Unix() >= p.ends || p.seen != p.standing()
+}
+
+var (
+	errMoved = errors.New("its path leads to another API")
+	errGone  = errors.New("its path leads to no API")
+)
+
+// Check implements tunnels.Permit. It holds the request against the rules that
+// say who may call what, in their form of now, and against no limits: those have
+// counted the request when it came.
+func (p *permit) Check() error {
+	now := p.standing() // first: what changes meanwhile is for the next check
+	p.call.Started = time.Now()
+	ex := pipeline.For(p.call)
+	defer ex.Release()
+	ex.Client = p.client
+	switch {
+	case !now.snapshot.find(ex):
+		return errGone
+	case ex.API.Definition.ID != p.api:
+		return errMoved
+	}
+	verdict := walkOnly(ex.API.Entry, ex.API.EntryMade, entryRights, ex)
+	if verdict == pipeline.Next {
+		made := ex.Version.RequestMade
+		if ex.Open {
+			made = ex.Version.OpenMade
+		}
+		verdict = walkOnly(stagesOf(ex), made, requestRights, ex)
+	}
+	if verdict == pipeline.Rejected {
+		if ex.Rejection.Reason == pipeline.ReasonKeyStoreUnavailable {
+			return nil // and asked again at the next look
+		}
+		return errors.New(ex.Rejection.Message)
+	}
+	p.settle(ex, now)
+	return nil
+}
+
+// settle takes note of what a check has found.
+func (p *permit) settle(ex *pipeline.Exchange, under standing) {
+	p.checked, p.seen, p.ends = true, under, 0
+	// Tokens and keys that have a successor end at a time that the session does not
+	// tell, and so may certificates.
+	p.always = ex.Claims != nil || ex.Retiring || ex.Call.Cert != nil || ex.KeyHash != p.key
+	if ex.Session != nil && ex.Session.Expires > 0 {
+		p.ends = ex.Session.Expires
+	}
+}
+
+// The stages that say who may call what, as bits of their places in the lists.
+var (
+	entryRights   = kindsOf(entryStages, "version", "ip", "certificate")
+	requestRights = kindsOf(requestStages, "auth", "access")
+)
+
+func kindsOf(makers []stageMaker, names ...string) (kinds pipeline.Made) {
+	for i, m := range makers {
+		if slices.Contains(names, m.name) {
+			kinds |= 1 << i
+		}
+	}
+	return kinds
+}
+
+// walkOnly is pipeline.Run with those stages alone that are of some kinds, and
+// with those that are on no list.
+func walkOnly(stages []pipeline.Stage, made, kinds pipeline.Made, ex *pipeline.Exchange) pipeline.Verdict {
+	for i, s := range stages {
+		if kind := made.Kind(i); kind >= 0 && kinds>>kind&1 == 0 {
+			continue
+		}
+		if v := s.Handle(ex); v != pipeline.Next {
+			return v
+		}
+	}
+	return pipeline.Next
+}
