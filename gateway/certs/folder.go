@@ -54,17 +54,24 @@ func OpenFolder(dir string, store *Store, log *slog.Logger) (*Folder, error) {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}
 	byID := make(map[string]*certs.Certificate)
+	otherKey := 0
 	for _, entry := range entries {
 		id, ok := strings.CutSuffix(entry.Name(), sealedSuffix)
 		if !ok {
 			continue
 		}
 		c, err := f.read(id)
-		if err != nil {
+		switch {
+		case err == nil:
+			byID[id] = c
+		case errors.Is(err, secret.ErrOtherKey):
+			otherKey++
+		default:
 			log.Error("a certificate is left out", "file", f.path(id), "err", err)
-			continue
 		}
-		byID[id] = c
+	}
+	if otherKey > 0 {
+		log.Error("certificates are left out that were sealed with another key: restore the file of the key, or add them again", "key", dir+".key", "certificates", otherKey)
 	}
 	store.Replace(byID)
 	return f, nil

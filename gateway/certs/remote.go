@@ -58,7 +58,11 @@ func NewRemote(o RemoteOptions) (*Remote, error) {
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("gateway.admin_url: %q is not a URL such as http://admin:8081", o.URL)
 	}
-	r := &Remote{opts: o, client: &http.Client{Transport: o.Transport, Timeout: answerWithin}}
+	r := &Remote{opts: o, client: &http.Client{
+		Transport: o.Transport, Timeout: answerWithin,
+		// Private keys come from where they were asked for, over TLS if that is so.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 	r.address = strings.TrimSuffix(o.URL, "/") + "/api/gateway/certs"
 	if u.Scheme == "https" || o.Transport != nil || isLoopback(u.Hostname()) {
 		r.address += "?keys=true"

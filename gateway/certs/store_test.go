@@ -270,3 +270,61 @@ func TestPrivateKeysAreNotAskedForOverPlainHTTP(t *testing.T) {
 		}
 	}
 }
+
+func TestPrivateKeysComeFromWhereTheyWereAskedFor(t *testing.T) {
+	authority, elsewhere, said := testenv.NewAuthority(t, "a"), &fakeAdmin{}, new(logged)
+	one := authority.Server("one.example")
+	id := certs.SumOf(one.Leaf.Raw)
+	elsewhere.set(`"1"`, certs.Delivered{ID: id, PEM: one.CertPEM, Key: one.KeyPEM})
+	plain := httptest.NewServer(elsewhere)
+	defer plain.Close()
+	admin := httptest.NewServer(http.RedirectHandler(plain.URL+"/api/gateway/certs", http.StatusTemporaryRedirect))
+	defer admin.Close()
+	store := new(Store)
+	r, err := NewRemote(RemoteOptions{URL: admin.URL, Token: secret.New("gateway-token"), Store: store, Log: said.log()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.refresh(t.Context())
+	if n := elsewhere.asked.Load(); n > 0 || store.Find(id) != nil || !strings.Contains(said.String(), "307") {
+		t.Errorf("asked elsewhere %d times, taken %t, said %s", n, store.Find(id) != nil, said)
+	}
+}
+
+func TestALostKeyOfAFolderIsSaidAndCertificatesCanBeAddedAgain(t *testing.T) {
+	dir, said := filepath.Join(t.TempDir(), "certs"), new(logged)
+	one := testenv.NewAuthority(t, "a").Server("one.example")
+	text := []byte(one.CertPEM + one.KeyPEM)
+	open := func() (*Folder, *Store) {
+		t.Helper()
+		store := new(Store)
+		f, err := OpenFolder(dir, store, said.log())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f, store
+	}
+	f, _ := open()
+	id, err := f.Add(t.Context(), "acme", text)
+	if err != nil || said.String() != "" {
+		t.Fatalf("%v, said %s", err, said)
+	}
+	if err := os.Remove(dir + ".key"); err != nil {
+		t.Fatal(err)
+	}
+	for _, start := range []string{"first", "second"} {
+		before := len(said.String())
+		f, store := open()
+		if got := said.String()[before:]; store.Find(id) != nil || !strings.Contains(got, dir+".key") || !strings.Contains(got, "add them again") {
+			t.Errorf("%s start without the key: there %t, said %s", start, store.Find(id) != nil, got)
+		}
+		if start == "second" {
+			if again, err := f.Add(t.Context(), "acme", text); err != nil || again != id || store.Find(id) == nil {
+				t.Errorf("adding it again: %s, %v", again, err)
+			}
+		}
+	}
+	if _, store := open(); store.Find(id) == nil || store.Find(id).Key == nil {
+		t.Error("added again, it is not there after a restart")
+	}
+}
