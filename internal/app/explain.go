@@ -123,6 +123,11 @@ func (e *adminExplainer) Explain(ctx context.Context, org string, description []
 	if q.ID != "" {
 		return e.refusal(org, q.ID)
 	}
+	if q.KeyHash != "" { // a session tells of its owner: another organisation's key is none
+		if _, err := e.store.KeyByHash(ctx, org, q.KeyHash); err != nil {
+			return nil, fmt.Errorf("the key that key_hash names: %w", err)
+		}
+	}
 	report, err := e.report(ctx, org, q)
 	if err != nil {
 		return nil, err
