@@ -24,6 +24,7 @@ func malformed(text string) *Fault { return &Fault{400, Malformed, text} }
 
 var (
 	faultStart        = malformed("malformed request line")
+	faultMethod       = malformed("the method must be in upper case")
 	faultVersion      = &Fault{505, Unsupported, "HTTP version not supported, use HTTP/1.1"}
 	faultConnect      = &Fault{405, Unsupported, "CONNECT is not served here"}
 	faultTarget       = malformed("malformed request target")

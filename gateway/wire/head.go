@@ -74,6 +74,9 @@ func (h *head) parseStart(line []byte, call *Call, conf *Config) *Fault {
 		return faultStart
 	}
 	method, line := line[:sp:sp], line[sp+1:]
+	if !isUpper(method) && isKnown(method) {
+		return faultMethod
+	}
 	call.Method = method
 	sp = bytes.IndexByte(line, ' ')
 	if sp <= 0 {
@@ -106,6 +109,34 @@ func (h *head) parseStart(line []byte, call *Call, conf *Config) *Fault {
 	}
 	call.target = target
 	return nil
+}
+
+// isUpper tells whether a method has no letter in lower case, as all known ones.
+func isUpper(method []byte) bool {
+	for _, c := range method {
+		if c >= 'a' {
+			return false
+		}
+	}
+	return true
+}
+
+// isKnown tells whether a method is one that everybody knows, whatever its case.
+// There are upstreams that read it so, past rules for the method.
+func isKnown(method []byte) bool {
+	switch len(method) {
+	case 3:
+		return equalFold(method, "get") || equalFold(method, "put")
+	case 4:
+		return equalFold(method, "head") || equalFold(method, "post")
+	case 5:
+		return equalFold(method, "patch") || equalFold(method, "trace")
+	case 6:
+		return equalFold(method, "delete")
+	case 7:
+		return equalFold(method, "options") || equalFold(method, "connect")
+	}
+	return false
 }
 
 // parseLine reads the line of call.Lines that begins at start and ends before

@@ -119,3 +119,17 @@ func TestABodyMayBeSlowWithinItsRate(t *testing.T) {
 		t.Errorf("got %.100q, %v", got, err)
 	}
 }
+
+// Methods are told apart by case (RFC 9110, section 9.1), but not by all who read
+// them: a rule about DELETE must not be passed with "delete".
+func TestMethodsThatOthersMayTakeForKnownOnesAreRefused(t *testing.T) {
+	_, addr := start(t, testConfig(), &echo{})
+	for method, want := range map[string]string{
+		"delete": "400 ", "Get": "400 ", "OPTIONs": "400 ", "connect": "400 ", "QUERY": "200 ", "query": "200 ", "gets": "200 ", "PROPFIND": "200 ",
+	} {
+		got := answers(t, exchange(t, addr, method+" /x HTTP/1.1\r\nHost: a\r\n\r\n"), "GET")
+		if len(got) != 1 || !strings.HasPrefix(got[0], want) {
+			t.Errorf("%s: %q, want %q", method, got, want)
+		}
+	}
+}
