@@ -10,28 +10,53 @@ import (
 // client that is refused a thousand times a second must not fill a disk.
 type LogSink struct {
 	log   *slog.Logger
-	lines map[Name]*budget // one for each name, of which there are few
+	lines map[Name]*Budget // one for each name, of which there are few
 }
 
-// budget is what a name has left of its second.
-type budget struct {
+// A Budget is what a kind of line has left of its second. It is not safe for
+// concurrent use.
+type Budget struct {
 	second  int64
 	written int
 	omitted int
 }
 
-// perSecond is how many events of one name are written in one second.
+// perSecond is how many lines of one kind are written in one second.
 const perSecond = 5
+
+// Spend takes the line of an event, and tells how many went unwritten since the
+// last one. ok is false when nothing is left.
+func (b *Budget) Spend(e *Event) (omitted int, ok bool) {
+	at := e.At
+	if at.IsZero() {
+		at = time.Now()
+	}
+	if second := at.Unix(); second != b.second {
+		b.second, b.written = second, 0
+	}
+	if b.written == perSecond {
+		b.omitted++
+		return 0, false
+	}
+	b.written++
+	omitted, b.omitted = b.omitted, 0
+	return omitted, true
+}
 
 // NewLogSink returns a sink that writes to log.
 func NewLogSink(log *slog.Logger) *LogSink {
-	return &LogSink{log: log, lines: make(map[Name]*budget)}
+	return &LogSink{log: log, lines: make(map[Name]*Budget)}
 }
 
 // Handle writes e, unless its name had its share of this second. The next line
 // of that name says how many were left out.
 func (s *LogSink) Handle(e Event) {
-	omitted, ok := s.spend(e)
+	b := s.lines[e.Name]
+	if b == nil {
+		b = new(Budget)
+		s.lines[e.Name] = b
+	}
+	omitted, ok := b.Spend(&e)
 	if !ok {
 		return
 	}
@@ -46,30 +71,6 @@ func (s *LogSink) Handle(e Event) {
 		attrs = append(attrs, slog.Int("omitted", omitted))
 	}
 	s.log.LogAttrs(context.Background(), level(e.Name), "event", attrs...)
-}
-
-// spend takes one line from the budget of e's name, and tells how many events
-// went unwritten since the last one.
-func (s *LogSink) spend(e Event) (omitted int, ok bool) {
-	at := e.At
-	if at.IsZero() {
-		at = time.Now()
-	}
-	b := s.lines[e.Name]
-	if b == nil {
-		b = new(budget)
-		s.lines[e.Name] = b
-	}
-	if second := at.Unix(); second != b.second {
-		b.second, b.written = second, 0
-	}
-	if b.written == perSecond {
-		b.omitted++
-		return 0, false
-	}
-	b.written++
-	omitted, b.omitted = b.omitted, 0
-	return omitted, true
 }
 
 func level(name Name) slog.Level {

@@ -42,6 +42,7 @@ type compiled struct {
 type handler struct {
 	hook   *webhook.Hook // nil: the log is
 	prefix string
+	lines  *event.Budget // of the log
 }
 
 // New returns a sink.
@@ -71,9 +72,24 @@ func (s *Sink) Handle(e event.Event) {
 			s.opts.Sender.Send(h.hook, e)
 			continue
 		}
-		s.opts.Log.LogAttrs(context.Background(), slog.LevelInfo, h.prefix+string(e.Name),
-			slog.String("api", e.API), slog.String("key", e.Key), slog.String("detail", e.Detail), slog.String("path", e.Path))
+		s.log(&h, &e)
 	}
+}
+
+// log writes an event as its handler says, a bounded number in a second: clients
+// that are refused must not fill a disk.
+func (s *Sink) log(h *handler, e *event.Event) {
+	omitted, ok := h.lines.Spend(e)
+	if !ok {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("api", e.API), slog.String("key", e.Key), slog.String("detail", e.Detail), slog.String("path", e.Path),
+	}
+	if omitted > 0 {
+		attrs = append(attrs, slog.Int("omitted", omitted))
+	}
+	s.opts.Log.LogAttrs(context.Background(), slog.LevelInfo, h.prefix+string(e.Name), attrs...)
 }
 
 // handlersOf returns the handlers of an API as it is served now.
@@ -114,7 +130,7 @@ func (s *Sink) compile(id string, raw json.RawMessage) map[event.Name][]handler 
 // make makes a handler. Beside an error it is one with the usual message.
 func (s *Sink) make(said *handlers.Handler) (handler, error) {
 	if said.Name == handlers.ToLog {
-		return handler{prefix: said.Meta.Prefix}, nil
+		return handler{prefix: said.Meta.Prefix, lines: new(event.Budget)}, nil
 	}
 	m := &said.Meta
 	hook := &webhook.Hook{

@@ -102,6 +102,19 @@ func TestHandlersOfAnAPIAreToldOfItsEvents(t *testing.T) {
 	}
 }
 
+func TestLogHandlersFillNoDisk(t *testing.T) {
+	w := newWorld(t)
+	w.serve(event.AuthFailure, `{"handler_name":"eh_log_handler","handler_meta":{"prefix":"mine: "}}`)
+	at := time.Unix(1_800_000_000, 0)
+	for range 1000 {
+		w.Handle(event.Event{Name: event.AuthFailure, API: "a", At: at})
+	}
+	w.Handle(event.Event{Name: event.AuthFailure, API: "a", At: at.Add(time.Second)})
+	if n := strings.Count(w.log.String(), "mine: AuthFailure"); n != 6 || !strings.Contains(w.log.String(), "omitted=995") {
+		t.Errorf("%d lines: %.2000s", n, w.log)
+	}
+}
+
 func TestTemplatesAreFilesOfOneFolder(t *testing.T) {
 	w := newWorld(t)
 	if err := os.WriteFile(filepath.Join(w.opts.Templates, "short"), []byte(`{"key":"{{.Meta.Key}}"}`), 0o600); err != nil {
