@@ -158,6 +158,7 @@ const maxRecent = 10_000
 type recent struct {
 	mu    sync.Mutex
 	until map[[32]byte]time.Time
+	swept time.Time // when those were last looked for that are over
 }
 
 func newRecent() *recent { return &recent{until: make(map[[32]byte]time.Time)} }
@@ -170,7 +171,8 @@ func (r *recent) first(id [32]byte, now time.Time, cooldown time.Duration) bool 
 	if until, there := r.until[id]; there && now.Before(until) {
 		return false
 	}
-	if len(r.until) >= maxRecent {
+	if len(r.until) >= maxRecent && now.Sub(r.swept) >= time.Second { // not for each of a flood
+		r.swept = now
 		for id, until := range r.until {
 			if !now.Before(until) {
 				delete(r.until, id)

@@ -3,12 +3,14 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -318,6 +320,26 @@ func TestTheSameMessageIsSentOnceInItsCooldown(t *testing.T) {
 	}
 	if now := s.Stats(); now.Same != 1 {
 		t.Errorf("%+v", now)
+	}
+}
+
+// A flood of different messages must not be looked through again for each of them.
+func TestMessagesThatAreOverAreForgottenOnceASecond(t *testing.T) {
+	r, at := newRecent(), time.Unix(1_800_000_000, 0)
+	n := 0
+	first := func() bool { n++; return r.first(sha256.Sum256([]byte(strconv.Itoa(n))), at, 500*time.Millisecond) }
+	for range maxRecent + 100 {
+		if !first() {
+			t.Fatal("a message that is new was left out")
+		}
+	}
+	at = at.Add(700 * time.Millisecond)
+	if first(); len(r.until) != maxRecent {
+		t.Errorf("%d are remembered so soon after they were looked through", len(r.until))
+	}
+	at = at.Add(300 * time.Millisecond)
+	if first(); len(r.until) != 1 {
+		t.Errorf("%d are remembered a second later", len(r.until))
 	}
 }
 
