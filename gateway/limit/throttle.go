@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,17 +11,24 @@ import (
 )
 
 // A room is where requests wait that are over the rate of their key, as long as
-// there is room.
+// there is room. No key takes more than half of it: one that floods would keep all
+// others from waiting.
 type room struct {
 	most   int64 // requests that may wait at the same time
 	inside atomic.Int64
+	each   int32 // of one key
+	seed   maphash.Seed
+	cells  [1 << 10]atomic.Int32 // requests by key; keys that share a cell share its half
 	closed chan struct{}
 	once   sync.Once
 	timers sync.Pool // of *time.Timer, stopped
 }
 
+// A seat is a place in a room.
+type seat struct{ cell *atomic.Int32 }
+
 func newRoom(most int) *room {
-	r := &room{most: int64(most), closed: make(chan struct{})}
+	r := &room{most: int64(most), each: int32((most + 1) / 2), seed: maphash.MakeSeed(), closed: make(chan struct{})}
 	r.timers.New = func() any {
 		t := time.NewTimer(time.Hour)
 		t.Stop()
@@ -29,16 +37,24 @@ func newRoom(most int) *room {
 	return r
 }
 
-// enter takes a place, unless all are taken.
-func (r *room) enter() bool {
-	if r.inside.Add(1) <= r.most {
-		return true
+// enter takes a place for a key, unless all are taken that it may have.
+func (r *room) enter(key string) (seat, bool) {
+	s := seat{&r.cells[maphash.String(r.seed, key)%uint64(len(r.cells))]}
+	if s.cell.Add(1) > r.each {
+		s.cell.Add(-1)
+		return s, false
 	}
-	r.inside.Add(-1)
-	return false
+	if r.inside.Add(1) > r.most {
+		r.leave(s)
+		return s, false
+	}
+	return s, true
 }
 
-func (r *room) leave() { r.inside.Add(-1) }
+func (r *room) leave(s seat) {
+	s.cell.Add(-1)
+	r.inside.Add(-1)
+}
 
 // close ends all waiting, and any that would begin.
 func (r *room) close() { r.once.Do(func() { close(r.closed) }) }
@@ -54,6 +70,7 @@ func (l *Limiter) Waiting() int { return int(l.waiting.inside.Load()) }
 type waiting struct {
 	tries  int
 	placed bool
+	seat   seat
 }
 
 // again waits until the request may try again so many calls under the rate that
@@ -70,7 +87,7 @@ func (w *waiting) again(l *Limiter, ex *pipeline.Exchange, rate *counter.Limit, 
 		return false
 	}
 	if !w.placed {
-		if w.placed = l.waiting.enter(); !w.placed {
+		if w.seat, w.placed = l.waiting.enter(ex.KeyHash); !w.placed {
 			return false
 		}
 	}
@@ -81,7 +98,7 @@ func (w *waiting) again(l *Limiter, ex *pipeline.Exchange, rate *counter.Limit, 
 // end gives the place back.
 func (w *waiting) end(l *Limiter) {
 	if w.placed {
-		l.waiting.leave()
+		l.waiting.leave(w.seat)
 	}
 }
 

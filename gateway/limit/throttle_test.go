@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -110,12 +111,19 @@ func TestOnlySoManyWaitAndTheOthersAreRefusedAtOnce(t *testing.T) {
 		l := New(Options{Counter: counter.NewMemory(nil), Waiting: 2, Log: quiet()})
 		s, grant := stageOf(t, l), throttled(1, 0, 2)
 		s.Handle(now(grant))
+		key := 0
+		now := func(grant *pipeline.Grant) *pipeline.Exchange {
+			ex := now(grant)
+			ex.KeyHash = strconv.Itoa(key)
+			return ex
+		}
 		began := time.Now()
 		var all sync.WaitGroup
 		atOnce := make(chan bool, 5)
-		for range 5 {
+		for key = range 5 {
+			ex := now(grant)
 			all.Go(func() {
-				s.Handle(now(grant))
+				s.Handle(ex)
 				atOnce <- time.Since(began) == 0
 			})
 		}
@@ -133,6 +141,33 @@ func TestOnlySoManyWaitAndTheOthersAreRefusedAtOnce(t *testing.T) {
 		}
 		if refused != 3 {
 			t.Errorf("%d were refused at once, want 3", refused)
+		}
+	})
+}
+
+func TestOneKeyLeavesOthersRoomToWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Options{Counter: counter.NewMemory(nil), Waiting: 4, Log: quiet()})
+		s, grant := stageOf(t, l), throttled(1, 0, 2)
+		s.Handle(now(grant))
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() { s.Handle(now(grant)) })
+		}
+		synctest.Wait()
+		if l.Waiting() != 2 {
+			t.Errorf("%d of one key wait", l.Waiting())
+		}
+		other := now(grant)
+		other.KeyHash = "another"
+		all.Go(func() { s.Handle(other) })
+		synctest.Wait()
+		if l.Waiting() != 3 {
+			t.Errorf("with one of another key %d wait", l.Waiting())
+		}
+		all.Wait()
+		if l.Waiting() != 0 {
+			t.Errorf("%d wait when all are over", l.Waiting())
 		}
 	})
 }

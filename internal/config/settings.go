@@ -322,7 +322,8 @@ type Quota struct {
 	// (refuse with 503).
 	OnStoreError string `yaml:"on_store_error" oneof:"local open closed" required:"true"`
 	// Requests that may wait at the same time because their key is over its rate
-	// and has throttle_retry_limit; further ones get 429 at once. 0: none waits.
+	// and has throttle_retry_limit, half of them of one key at most; further ones
+	// get 429 at once. 0: none waits.
 	MaxWaiting int `yaml:"max_waiting" range:"0..1000000"`
 }
 
