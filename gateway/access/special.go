@@ -115,17 +115,17 @@ type endpointRates struct {
 }
 
 // Limit returns the rate of a call, or nil.
-func (e *endpointRates) Limit(method, path []byte) *counter.Limit {
-	at, ok := e.calls.Find(method, path, nil)
-	if !ok {
-		return nil
+func (e *endpointRates) Limit(method, path, room []byte) (l *counter.Limit, grown []byte) {
+	at, found, grown := e.calls.FindStrict(method, path, nil, room)
+	if !found {
+		return nil, grown
 	}
 	if known := e.limits[at].Load(); known != nil {
-		return known
+		return known, grown
 	}
 	made := e.names.Limit(&e.rates[at])
 	e.limits[at].CompareAndSwap(nil, &made)
-	return e.limits[at].Load()
+	return e.limits[at].Load(), grown
 }
 
 // endpointTable shares rules. It holds them weakly: they go with the last grant

@@ -76,17 +76,22 @@ func TestRatesOfSingleCallsAreSharedAsRulesAndCountedApart(t *testing.T) {
 		t.Error("keys with the same rates do not share them")
 	}
 	want := counter.Limit{Key: "rate-sample:GET:/things/{id}-0123456789abcdef-7", Kind: counter.Rate, Max: 3, Period: 10 * time.Second}
-	got := one.Limit([]byte("GET"), []byte("/things/5"))
-	if got == nil || *got != want || one.Limit([]byte("GET"), []byte("/things/6")) != got {
+	var room []byte
+	limit := func(method, path string) (l *counter.Limit) {
+		l, room = one.Limit([]byte(method), []byte(path), room)
+		return l
+	}
+	got := limit("GET", "/things/5")
+	if got == nil || *got != want || limit("GET", "/things/6") != got || limit("GET", "/things;a//6") != got {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	for _, c := range [][2]string{{"POST", "/things/5"}, {"GET", "/things"}, {"GET", "/b"}} {
-		if got := one.Limit([]byte(c[0]), []byte(c[1])); got != nil {
+		if got := limit(c[0], c[1]); got != nil {
 			t.Errorf("%v: %+v", c, got)
 		}
 	}
 	method, path := []byte("GET"), []byte("/things/5")
-	if n := testing.AllocsPerRun(100, func() { one.Limit(method, path) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { _, room = one.Limit(method, path, room) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

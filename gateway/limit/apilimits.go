@@ -22,7 +22,9 @@ func (a *apiLimits) gather(r *round, ex *pipeline.Exchange) {
 		return
 	}
 	if a.paths != nil {
-		if l, ok := a.paths.Find(ex.Call.Method, ex.Path, ex.PathBuf); ok {
+		var l *counter.Limit
+		var found bool
+		if l, found, ex.Buf = a.paths.FindStrict(ex.Call.Method, ex.Path, ex.PathBuf, ex.Buf); found {
 			r.add(pathRate, l)
 		}
 	}

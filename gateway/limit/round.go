@@ -75,7 +75,8 @@ func (s *stage) gather(r *round, ex *pipeline.Exchange, from int) {
 		if sp := g.Special; sp != nil {
 			renewByCalendar(r, sp, ex.Started.UnixMilli())
 			if sp.Endpoints != nil && s.rates {
-				if l := sp.Endpoints.Limit(ex.Call.Method, ex.Path); l != nil {
+				var l *counter.Limit
+				if l, ex.Buf = sp.Endpoints.Limit(ex.Call.Method, ex.Path, ex.Buf); l != nil {
 					r.add(endpointRate, l)
 				}
 			}

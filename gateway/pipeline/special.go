@@ -26,9 +26,10 @@ type Throttle struct {
 }
 
 // EndpointRates are rates of single calls. Limit returns that of a method and a
-// path, or nil; it allocates at most when a key first makes such a call.
+// path, or nil; it allocates at most when a key first makes such a call. room is
+// written to and comes back, perhaps grown.
 type EndpointRates interface {
-	Limit(method, path []byte) *counter.Limit
+	Limit(method, path, room []byte) (l *counter.Limit, grown []byte)
 }
 
 // Measured names the policies on trial on whose behalf it is noted what a rule

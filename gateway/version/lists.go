@@ -1,7 +1,6 @@
 package version
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/sluicegate/sluice/gateway/match"
@@ -123,46 +122,15 @@ func find(rules *match.Endpoints[*rule], method, path, full []byte, leads bool) 
 	return r
 }
 
-// hidden returns the rule that would refuse the call if its path were read as
-// some upstreams do: with encoded slashes as slashes, several slashes as one, and
-// without what follows a semicolon in a segment.
+// hidden returns the rule that would refuse the call if its path were read as the
+// least careful of upstreams reads it.
 func (l *lists) hidden(ex *pipeline.Exchange, leads bool) *rule {
 	full := ex.PathBuf
-	if l.black == nil || bytes.IndexByte(full, '%') < 0 && bytes.IndexByte(full, ';') < 0 && !bytes.Contains(full, twoSlashes) {
+	if l.black == nil || match.IsPlain(full) {
 		return nil
 	}
-	ex.Buf = appendPlain(ex.Buf[:0], full)
+	ex.Buf = match.AppendPlain(ex.Buf[:0], full)
 	end := len(ex.Buf)
-	ex.Buf = appendPlain(ex.Buf, ex.Path)
+	ex.Buf = match.AppendPlain(ex.Buf, ex.Path)
 	return find(l.black, ex.Call.Method, ex.Buf[end:], ex.Buf[:end], leads)
-}
-
-var twoSlashes = []byte("//")
-
-// appendPlain appends a decoded path as the least careful reader has it.
-func appendPlain(dst, path []byte) []byte {
-	start := len(dst)
-	for i := 0; i < len(path); i++ {
-		c := path[i]
-		switch {
-		case c == ';':
-			for i+1 < len(path) && path[i+1] != '/' && !isSlash(path[i+1:]) {
-				i++
-			}
-			continue
-		case isSlash(path[i:]):
-			c = '/'
-			i += 2
-		}
-		if n := len(dst); c == '/' && n > start && dst[n-1] == '/' {
-			continue
-		}
-		dst = append(dst, c)
-	}
-	return dst
-}
-
-// isSlash tells whether a decoded path begins with an encoded slash or backslash.
-func isSlash(path []byte) bool {
-	return len(path) >= 3 && path[0] == '%' && (string(path[1:3]) == "2F" || string(path[1:3]) == "5C")
 }

@@ -139,6 +139,8 @@ func TestBodiesAreHeldAgainstTheirBound(t *testing.T) {
 	}{
 		{"POST /api/s\nContent-Length: 3\n\nabc", nil, "extended_paths.size_limits[0].size_limit 3"},
 		{"POST /api/s\nContent-Length: 4\n\nabcd", tooLarge, "extended_paths.size_limits[0].size_limit 3"},
+		{"POST /api/s;x\nContent-Length: 4\n\nabcd", tooLarge, "extended_paths.size_limits[0].size_limit 3"},
+		{"POST /api/s%2Fx\nContent-Length: 4\n\nabcd", tooLarge, "extended_paths.size_limits[0].size_limit 3"},
 		{"PUT /api/s\nContent-Length: 4\n\nabcd", nil, "global_size_limit 8"},
 		{"PUT /api/l\nContent-Length: 9\n\nabcdefghi", tooLarge, "global_size_limit 8"},
 		{"POST /api/x", noLength, "global_size_limit 8"},

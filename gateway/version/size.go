@@ -66,8 +66,9 @@ func (s *sizes) bound(ex *pipeline.Exchange) (int64, *paths.Size) {
 	if s.some == nil {
 		return s.all, nil
 	}
-	one, ok := s.some.Find(ex.Call.Method, ex.Path, ex.PathBuf)
-	if !ok || s.all > 0 && s.all <= one.Bytes {
+	one, found, room := s.some.FindStrict(ex.Call.Method, ex.Path, ex.PathBuf, ex.Buf)
+	ex.Buf = room
+	if !found || s.all > 0 && s.all <= one.Bytes {
 		return s.all, nil
 	}
 	return one.Bytes, one
