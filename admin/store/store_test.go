@@ -349,6 +349,7 @@ func addTag(ctx context.Context, s *Store, tag string) error {
 func TestAuditLogIsOnlyAddedTo(t *testing.T) {
 	s, url := fresh(t)
 	text := `{"api_id":"a","name":"a","use_keyless":true,"graphql":{"proxy":{"auth_headers":{"X":"hush"}}},"x":{"Password":"hush","headers":{"Authorization":"hush"}},` +
+		`"event_handlers":{"events":{"AuthFailure":[{"handler_name":"eh_web_hook_handler","handler_meta":{"target_path":"https://hooks.example/a","header_map":{"X-Hook-Sign":"hush"}}}]}},` +
 		`"proxy":{"listen_path":"/a","target_url":"http://up.example"}}`
 	create(t, s, "one", parseAPI(t, text))
 	for _, statement := range []string{"update audit_log set actor = 'x'", "delete from audit_log", "truncate audit_log"} {
