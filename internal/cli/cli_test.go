@@ -213,7 +213,7 @@ func TestValidationOfFilesThatAreTooLargeOrMarked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, data := range map[string][]byte{large: append(good, bytes.Repeat([]byte(" "), maxAPIFile)...), marked: append([]byte("\xef\xbb\xbf"), good...)} {
+	for path, data := range map[string][]byte{large: append(good, bytes.Repeat([]byte(" "), 4<<20)...), marked: append([]byte("\xef\xbb\xbf"), good...)} {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}

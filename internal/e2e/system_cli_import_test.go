@@ -13,7 +13,10 @@ func TestClassicFilesAreTakenOver(t *testing.T) {
 	t.Parallel()
 	_, up := newScripted(t, noContent)
 	s := newUp(t, dataDir(t), nil).startReady()
-	const folder = "../../examples/classic"
+	folder, err := filepath.Abs("../../examples/classic")
+	if err != nil {
+		t.Fatal(err)
+	}
 	command(t, nil, "import", folder, "--dry-run", "--rename", "acme=svc").wants(t, 0, "API orders: taken over", "mapped: access_rights", "unknown, kept: x-svc-owner")
 	s.own("import", folder, "--rename", "acme=svc", "--reason", "from the old one", "--wait").wants(t, 0, "6 changes made", "1 gateway serves it")
 	s.own("import", folder, "--rename", "acme=svc").wants(t, 0, "nothing to change")

@@ -18,6 +18,7 @@ const (
 	graphql    = "github.com/wundergraph/graphql-go-tools"
 	huma       = "github.com/danielgtaylor/huma/v2"
 	jose       = "github.com/go-jose/go-jose/v4"
+	otel       = "go.opentelemetry.io/otel"
 	kafka      = "github.com/twmb/franz-go"
 	mapping    = "github.com/redpanda-data/benthos/v4"
 	pgx        = "github.com/jackc/pgx/v5"
@@ -127,6 +128,7 @@ var rooms = []room{
 	{"gateway/overload", kit, nil},
 	{"gateway/transform", kit, nil},
 	{"gateway/tunnels", nil, nil},
+	{"gateway/traces", []string{"gateway/wire", "gateway/pipeline"}, []string{otel}},
 	{"gateway/origin", kit, nil},
 	{"gateway/graphql", with(kit, "gateway/graphql/...", "internal/jsonscan", "internal/rights", "internal/graphql/..."), []string{fasthttp}},
 	{"gateway/graphql/request", []string{"gateway/pipeline", "gateway/wire", "internal/jsonscan", "internal/graphql/syntax"}, nil},
@@ -166,10 +168,13 @@ var rooms = []room{
 	{"internal/cli/client", nil, nil},
 	{"internal/cli/progress", nil, nil},
 	{"internal/cli/yamltext", nil, nil},
+	{"internal/cli/checks", []string{"internal/config", "internal/definition", "internal/graphql/...", "internal/unknown"}, nil},
 	{"internal/desired", []string{"admin/diff", "internal/definition"}, []string{yaml}},
 	{"internal/unknown", nil, nil},
+	{"internal/doctor", []string{"internal/config"}, nil},
+	{"internal/top", nil, nil},
 	{"internal/classic", []string{"internal/definition", "internal/desired", "internal/unknown"}, nil},
-	{"internal/cli", []string{"internal/cli/client", "internal/cli/progress", "internal/cli/yamltext", "internal/desired", "internal/classic", "internal/unknown", "internal/app", "internal/config", "internal/definition", "internal/graphql/..."}, []string{cobra}},
+	{"internal/cli", []string{"internal/cli/...", "internal/desired", "internal/classic", "internal/doctor", "internal/top", "internal/app", "internal/config", "internal/definition"}, []string{cobra}},
 	{"internal/app", []string{"..."}, []string{"..."}},
 
 	{"internal/layers", nil, nil},

@@ -1,4 +1,4 @@
-package cli
+package checks
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 // graphQL checks the schema of an API, and by it the operations that the
 // definition holds. Places are lines and columns of the schema or operation, not
 // of the file, where it is one long string.
-func (v *validation) graphQL(path string, api *definition.API) {
+func (v *Checks) graphQL(path string, api *definition.API) {
 	if !api.IsGraphQL() {
 		return
 	}

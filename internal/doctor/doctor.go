@@ -1,0 +1,271 @@
+// Package doctor looks whether what a gateway and an admin need is as it should
+// be, and says what to do where it is not.
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/config"
+)
+
+// A State is how something is.
+type State string
+
+// The states.
+const (
+	OK   State = "ok"
+	Warn State = "warn"
+	Fail State = "fail"
+)
+
+// A Finding is one thing that was looked at.
+type Finding struct {
+	State  State  `json:"state"`
+	Check  string `json:"check"`
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"` // what to do, unless it is well
+}
+
+// An Admin is the part of an admin's client that is needed here.
+type Admin interface {
+	// Base returns the URL that is called.
+	Base() string
+	// Call makes one call and returns the answer's body.
+	Call(ctx context.Context, method, path string, body any) ([]byte, error)
+}
+
+// A Doctor looks at one machine, and at the servers that its configuration names.
+type Doctor struct {
+	Config  *config.Config // required
+	Admin   Admin          // nil: no admin is asked
+	Gateway string         // URL of the gateway; "": none is asked
+	Now     func() time.Time
+
+	found   []Finding
+	answers map[string]bool // servers that do
+}
+
+// within bounds each look at a server.
+const within = 3 * time.Second
+
+func (d *Doctor) add(state State, check, detail, remedy string) {
+	if state == OK {
+		remedy = ""
+	}
+	d.found = append(d.found, Finding{State: state, Check: check, Detail: detail, Remedy: remedy})
+}
+
+// Examine looks at everything. It takes a few seconds at most where servers do not
+// answer.
+func (d *Doctor) Examine(ctx context.Context) []Finding {
+	d.answers = make(map[string]bool)
+	d.files()
+	d.disk()
+	d.certificates()
+	d.store(ctx)
+	d.admin(ctx)
+	d.gateway(ctx)
+	d.ports()
+	d.lastGood()
+	return d.found
+}
+
+// Worst returns the worst state of some findings.
+func Worst(found []Finding) State {
+	worst := OK
+	for _, f := range found {
+		if f.State == Fail || f.State == Warn && worst == OK {
+			worst = f.State
+		}
+	}
+	return worst
+}
+
+// Files that a process may have open: each connection needs one, and one more to
+// an upstream.
+const (
+	fewFiles    = 4096
+	enoughFiles = 65536
+)
+
+func (d *Doctor) files() {
+	limit, err := openFiles()
+	switch remedy := "raise it where the server is started: ulimit -n 65536, or LimitNOFILE=65536 for systemd"; {
+	case errors.Is(err, errors.ErrUnsupported):
+	case err != nil:
+		d.add(Warn, "open files", "the limit cannot be read: "+err.Error(), "look at ulimit -n")
+	case limit < fewFiles:
+		d.add(Fail, "open files", fmt.Sprintf("at most %d here", limit), remedy)
+	case limit < enoughFiles:
+		d.add(Warn, "open files", fmt.Sprintf("at most %d here; %d serve 30,000 connections", limit, enoughFiles), remedy)
+	default:
+		d.add(OK, "open files", fmt.Sprintf("at most %d here", limit), "")
+	}
+}
+
+func (d *Doctor) disk() {
+	dir := d.Config.DataDir
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		d.add(Warn, "data_dir", dir+" is not there", "it is made by the first start of sluice up; name another with data_dir")
+		return
+	}
+	free, total, err := space(dir)
+	switch remedy := "free some, or move data_dir to a larger disk"; {
+	case errors.Is(err, errors.ErrUnsupported):
+	case err != nil:
+		d.add(Warn, "disk", "the free space of "+dir+" cannot be read: "+err.Error(), "look at df")
+	case free < 256<<20:
+		d.add(Fail, "disk", fmt.Sprintf("%s free below %s", size(free), dir), remedy)
+	case free < total/10:
+		d.add(Warn, "disk", fmt.Sprintf("%s of %s free below %s", size(free), size(total), dir), remedy)
+	default:
+		d.add(OK, "disk", fmt.Sprintf("%s free below %s", size(free), dir), "")
+	}
+}
+
+func size(bytes uint64) string {
+	if bytes >= 1<<30 {
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+	}
+	return fmt.Sprintf("%d MiB", bytes>>20)
+}
+
+// certificates looks at the files of the gateway's own listener.
+func (d *Doctor) certificates() {
+	files := d.Config.Gateway.TLS
+	if files.Cert != "" {
+		d.pair("gateway.tls.cert", files.Cert, files.Key)
+	}
+	for _, one := range files.Certificates {
+		cert, key, _ := strings.Cut(one, ":")
+		d.pair("gateway.tls.certificates", cert, key)
+	}
+	if files.ClientCA != "" {
+		data, err := os.ReadFile(files.ClientCA)
+		if err == nil && !x509.NewCertPool().AppendCertsFromPEM(data) {
+			err = errors.New("holds no certificate")
+		}
+		if err != nil {
+			d.add(Fail, "gateway.tls.client_ca", files.ClientCA+": "+cause(err).Error(), "name a PEM file with the authorities of clients")
+		} else {
+			d.add(OK, "gateway.tls.client_ca", files.ClientCA, "")
+		}
+	}
+}
+
+func (d *Doctor) pair(check, cert, key string) {
+	if key == "" {
+		key = cert
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		d.add(Fail, check, cert+": "+cause(err).Error(), "name PEM files with a certificate and its private key")
+		return
+	}
+	d.expiry(check, cert, pair.Leaf.NotBefore, pair.Leaf.NotAfter)
+}
+
+// soon is how long before its end a certificate should be renewed.
+const soon = 30 * 24 * time.Hour
+
+func (d *Doctor) expiry(check, what string, from, until time.Time) {
+	left := until.Sub(d.Now())
+	switch remedy := "renew it; a running gateway takes the new one without a restart"; {
+	case left <= 0:
+		d.add(Fail, check, what+" ended on "+until.Format(time.DateOnly), remedy)
+	case from.After(d.Now()):
+		d.add(Fail, check, what+" begins on "+from.Format(time.DateOnly), "look at the clock of this machine, or take another certificate")
+	case left < soon:
+		d.add(Warn, check, fmt.Sprintf("%s ends in %d days, on %s", what, int(left.Hours()/24), until.Format(time.DateOnly)), remedy)
+	default:
+		d.add(OK, check, what+" is valid until "+until.Format(time.DateOnly), "")
+	}
+}
+
+// ports looks whether the addresses of servers that do not run here are free.
+func (d *Doctor) ports() {
+	for _, one := range []struct{ key, address, server string }{
+		{"admin.listen", d.Config.Admin.Listen, "admin"},
+		{"gateway.listen", d.Config.Gateway.Listen, "gateway"},
+		{"gateway.tls.listen", d.Config.Gateway.TLS.Listen, "gateway"},
+		{"gateway.control_listen", d.Config.Gateway.ControlListen, "gateway"},
+	} {
+		if one.address == "" || d.answers[one.server] {
+			continue
+		}
+		ln, err := net.Listen("tcp", one.address)
+		if err != nil {
+			d.add(Fail, one.key, one.address+" cannot be used: "+cause(err).Error(), "end what listens there (ss -ltnp), or choose another address with "+one.key)
+			continue
+		}
+		_ = ln.Close() // nothing was done with it
+		d.add(OK, one.key, one.address+" is free", "")
+	}
+}
+
+// aged is how old the last good configuration may be before it is worth a look.
+const aged = 30 * 24 * time.Hour
+
+// lastGood looks at what a gateway starts from while its admin is away.
+func (d *Doctor) lastGood() {
+	name := filepath.Join(d.Config.DataDir, "last-good.sealed")
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if d.Config.Gateway.AdminURL != "" {
+			d.add(Warn, "last good", name+" is not there: this gateway cannot start while its admin is away", "let it reach its admin once")
+		}
+	case err != nil:
+		d.add(Warn, "last good", name+": "+cause(err).Error(), "run doctor as the user that the gateway runs as")
+	default:
+		age := d.Now().Sub(info.ModTime()).Round(time.Minute)
+		state := OK
+		if age > aged {
+			state = Warn
+		}
+		d.add(state, "last good", fmt.Sprintf("written %s ago", age), "look whether the gateway reaches its admin, if something changed since")
+	}
+}
+
+// cause leaves out what stands before it already.
+func cause(err error) error {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return path.Err
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Err
+	}
+	return err
+}
+
+// get asks a server, and returns how far its clock is ahead of ours.
+func (d *Doctor) get(ctx context.Context, url string) (resp *http.Response, ahead time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	began := d.Now()
+	if resp, err = http.DefaultClient.Do(req); err != nil {
+		return nil, 0, err
+	}
+	_ = resp.Body.Close() // its head is enough
+	at, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil { // it does not say
+		return resp, 0, nil
+	}
+	// The head has whole seconds, cut off.
+	return resp, at.Add(500 * time.Millisecond).Sub(began), nil
+}

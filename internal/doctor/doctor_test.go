@@ -1,0 +1,205 @@
+package doctor
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/secret"
+)
+
+// server is an admin, or a gateway, that says what a test wants.
+type server struct {
+	*httptest.Server
+	answers map[string]string
+	clock   time.Duration // how far it is ahead
+}
+
+func newServer(t *testing.T, answers map[string]string) *server {
+	t.Helper()
+	s := &server{answers: answers}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, ok := s.answers[r.URL.Path]
+		w.Header().Set("Date", time.Now().Add(s.clock).UTC().Format(http.TimeFormat))
+		if !ok {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = io.WriteString(w, answer)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) Base() string { return s.URL }
+
+func (s *server) Call(_ context.Context, _, path string, _ any) ([]byte, error) {
+	path, _, _ = strings.Cut(path, "?")
+	if answer, ok := s.answers[path]; ok {
+		return []byte(answer), nil
+	}
+	return nil, errors.New(path + " is not there")
+}
+
+func (d *Doctor) wants(t *testing.T, lines ...string) {
+	t.Helper()
+	var all strings.Builder
+	for _, f := range d.Examine(t.Context()) {
+		if f.State != OK && f.Remedy == "" {
+			t.Errorf("%s has no remedy", f.Check)
+		}
+		all.WriteString(string(f.State) + " " + f.Check + ": " + f.Detail + "\n")
+	}
+	for _, line := range lines {
+		if !strings.Contains(all.String(), line) {
+			t.Errorf("lacks %q:\n%s", line, all.String())
+		}
+	}
+}
+
+func newDoctor(t *testing.T) *Doctor {
+	return &Doctor{Config: &config.Config{DataDir: t.TempDir()}, Now: time.Now}
+}
+
+func TestServersAreLookedAt(t *testing.T) {
+	long := time.Now().Add(time.Hour * 24 * 365).Format(time.RFC3339)
+	past, now := time.Now().Add(-time.Hour).Format(time.RFC3339), time.Now().Format(time.RFC3339)
+	admin := newServer(t, map[string]string{
+		"/readyz":                   "{}",
+		"/api/gateways":             `{"revision":"7","gateways":[{"name":"a","revision":"7","up_to_date":true,"seen_at":"` + now + `"},{"name":"b","error":"no such file","seen_at":"` + now + `"},{"name":"c","seen_at":"` + past + `"}]}`,
+		"/api/certs":                `{"certificates":[{"subject":"CN=old","not_after":"` + past + `"},{"subject":"CN=new","not_after":"` + long + `"}]}`,
+		"/api/apis":                 `{"apis":[{"api_id":"plain"},{"api_id":"q","graphql":{"enabled":true}}]}`,
+		"/api/apis/q/schema/status": `{"last_sync_error":"upstream answers 500"}`,
+	})
+	gateway := newServer(t, map[string]string{"/hello": `{"details":{"keys":{"status":"pass"},"counters":{"status":"fail","output":"unreachable"}}}`})
+	gateway.clock = time.Minute
+	d := newDoctor(t)
+	d.Admin, d.Gateway = admin, gateway.URL
+	d.wants(t, "ok admin: ", "ok clock of the admin", "ok gateway a: serves revision 7", "fail gateway b: does not serve revision 7 as written: no such file", "warn gateway c: was last heard of 1h",
+		"fail certificate: CN=old", "ok certificate: CN=new", "warn schema of q: could not be fetched: upstream answers 500",
+		"ok gateway: keys", "fail gateway: counters: unreachable", "fail clock of the gateway: ")
+	delete(admin.answers, "/readyz")
+	d.found = nil
+	d.wants(t, "fail admin: "+admin.URL+" answers 503")
+	admin.Close()
+	gateway.Close()
+	d.found = nil
+	d.wants(t, "fail admin: "+admin.URL+" cannot be reached", "warn gateway: "+gateway.URL+" cannot be reached")
+	if Worst(d.found) != Fail || Worst(nil) != OK || Worst([]Finding{{State: Warn}, {State: OK}}) != Warn {
+		t.Error("the worst is another")
+	}
+}
+
+func certificate(t *testing.T, until time.Time) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: until}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "cert.pem")
+	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...)
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestTheMachineIsLookedAt(t *testing.T) {
+	d := newDoctor(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	d.Config.Gateway.Listen, d.Config.Admin.Listen = taken.Addr().String(), "127.0.0.1:0"
+	d.Config.Gateway.TLS.Cert = certificate(t, time.Now().Add(72*time.Hour))
+	d.Config.Gateway.TLS.Certificates = []string{certificate(t, time.Now().Add(-time.Hour)), "/nowhere/x.pem"}
+	d.Config.Gateway.TLS.ClientCA = certificate(t, time.Now().Add(time.Hour))
+	d.Config.Gateway.AdminURL = "http://127.0.0.1:1"
+	d.wants(t, "fail gateway.listen: "+taken.Addr().String(), "ok admin.listen", "warn gateway.tls.cert: "+d.Config.Gateway.TLS.Cert+" ends in 2 days",
+		"fail gateway.tls.certificates: "+d.Config.Gateway.TLS.Certificates[0]+" ended on", "fail gateway.tls.certificates: /nowhere/x.pem: no such file",
+		"ok gateway.tls.client_ca", "warn last good: ", "is not there", "open files: at most", "disk: ")
+	if err := os.WriteFile(filepath.Join(d.Config.DataDir, "last-good.sealed"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.found, d.Config.DataDir = nil, d.Config.DataDir+"/"
+	d.wants(t, "ok last good: written")
+}
+
+// store answers like a key store that wants a password, an hour ahead.
+func store(t *testing.T, answer string) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() { _ = ln.Close(); <-done })
+	go func() {
+		defer close(done)
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			in := bufio.NewReader(conn)
+			for {
+				line, err := in.ReadString('\n')
+				if err != nil {
+					break
+				}
+				switch strings.TrimSpace(line) {
+				case "pw":
+					_, _ = io.WriteString(conn, "+OK\r\n")
+				case "TIME":
+					_, _ = io.WriteString(conn, answer)
+				}
+			}
+			_ = conn.Close()
+		}
+	}()
+	return ln.Addr().String()
+}
+
+func TestTheStoresClockIsCompared(t *testing.T) {
+	for answer, want := range map[string]string{
+		"*2\r\n$10\r\n4102444800\r\n$1\r\n5\r\n": "fail clock of the store",
+		"-NOAUTH who are you\r\n":                "fail store: ",
+		"nonsense\r\n":                           "no answer of a store",
+		"*99\r\n":                                "no answer of a store",
+		":5\r\n":                                 "in another way",
+	} {
+		d := newDoctor(t)
+		d.Config.Valkey.URL = secret.New("redis://:pw@" + store(t, answer))
+		d.wants(t, want)
+	}
+	d := newDoctor(t)
+	d.Config.Valkey.URL = secret.New("redis://127.0.0.1:1")
+	d.wants(t, "fail store: 127.0.0.1:1: ")
+	d = newDoctor(t)
+	d.Config.Valkey.URL = secret.New("rediss://127.0.0.1:1")
+	d.wants(t, "ok store: is reached over TLS")
+}

@@ -1,0 +1,209 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Differences of clocks: quotas and keys end by them.
+const (
+	skewed = 2 * time.Second
+	wrong  = 30 * time.Second
+)
+
+func (d *Doctor) skew(check string, ahead time.Duration) {
+	state, apart := OK, ahead.Abs().Round(100*time.Millisecond)
+	switch {
+	case apart > wrong:
+		state = Fail
+	case apart > skewed:
+		state = Warn
+	}
+	d.add(state, check, fmt.Sprintf("%s apart from this machine's", apart), "synchronise the clocks (chronyd, systemd-timesyncd): keys, quotas and tokens end by them")
+}
+
+// admin asks the admin how it is, and what it knows of others.
+func (d *Doctor) admin(ctx context.Context) {
+	if d.Admin == nil {
+		d.add(Warn, "admin", "not asked: no access key is known", "set SLUICE_TOKEN, or run doctor as the user that sluice up runs as")
+		return
+	}
+	base := d.Admin.Base()
+	resp, ahead, err := d.get(ctx, base+"/readyz")
+	switch {
+	case err != nil:
+		d.add(Fail, "admin", base+" cannot be reached: "+cause(bare(err)).Error(), "start it (sluice up, or sluice admin), or name another with --server")
+		return
+	case resp.StatusCode != http.StatusOK:
+		d.answers["admin"] = true
+		d.add(Fail, "admin", fmt.Sprintf("%s answers %s", base, resp.Status), "GET "+base+"/readyz says what it lacks; most often its database")
+		return
+	}
+	d.answers["admin"] = true
+	d.add(OK, "admin", base+" is ready, and so is its database", "")
+	d.skew("clock of the admin", ahead)
+	for _, look := range []func(context.Context) error{d.gateways, d.stored, d.schemas} {
+		if err := look(ctx); err != nil {
+			d.add(Fail, "admin", err.Error(), "use the access key of a user of this admin: SLUICE_TOKEN")
+			return
+		}
+	}
+}
+
+func bare(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+func (d *Doctor) ask(ctx context.Context, path string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	answer, err := d.Admin.Call(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(answer, into)
+}
+
+// gateways looks at what the admin hears of gateways.
+func (d *Doctor) gateways(ctx context.Context) error {
+	var told struct {
+		Gateways []struct {
+			Name     string    `json:"name"`
+			Revision string    `json:"revision"`
+			Error    string    `json:"error"`
+			SeenAt   time.Time `json:"seen_at"`
+			UpToDate bool      `json:"up_to_date"`
+		} `json:"gateways"`
+		Revision string `json:"revision"`
+	}
+	if err := d.ask(ctx, "/api/gateways", &told); err != nil {
+		return err
+	}
+	if len(told.Gateways) == 0 {
+		d.add(Warn, "gateways", "the admin hears of none", "start one: sluice gateway --admin-url URL")
+	}
+	for _, g := range told.Gateways {
+		check := "gateway " + g.Name
+		quiet := d.Now().Sub(g.SeenAt).Round(time.Second)
+		switch {
+		case g.Error != "":
+			d.add(Fail, check, "does not serve revision "+told.Revision+" as written: "+g.Error, "change what it names, or roll back: sluice config rollback")
+		case quiet > 2*time.Minute:
+			d.add(Warn, check, fmt.Sprintf("was last heard of %s ago", quiet), "look whether it runs and reaches the admin; a gateway that is gone for good is forgotten in time")
+		case !g.UpToDate:
+			d.add(Warn, check, "serves revision "+g.Revision+" and not yet "+told.Revision, "wait a few seconds and look again; its log says why it does not")
+		default:
+			d.add(OK, check, "serves revision "+g.Revision, "")
+		}
+	}
+	return nil
+}
+
+// stored looks at the certificates in the admin's store.
+func (d *Doctor) stored(ctx context.Context) error {
+	var told struct {
+		Certificates []struct {
+			Fingerprint string    `json:"fingerprint"`
+			Subject     string    `json:"subject"`
+			NotBefore   time.Time `json:"not_before"`
+			NotAfter    time.Time `json:"not_after"`
+		} `json:"certificates"`
+	}
+	if err := d.ask(ctx, "/api/certs?p=1&page_size=500", &told); err != nil {
+		return err
+	}
+	for _, c := range told.Certificates {
+		d.expiry("certificate", fmt.Sprintf("%s (%.12s)", c.Subject, c.Fingerprint), c.NotBefore, c.NotAfter)
+	}
+	return nil
+}
+
+// schemas looks whether the schemas of GraphQL APIs are kept in step.
+func (d *Doctor) schemas(ctx context.Context) error {
+	var told struct {
+		APIs []struct {
+			ID      string `json:"api_id"`
+			GraphQL struct {
+				Enabled bool `json:"enabled"`
+			} `json:"graphql"`
+		} `json:"apis"`
+	}
+	if err := d.ask(ctx, "/api/apis?p=1&page_size=500", &told); err != nil {
+		return err
+	}
+	for _, api := range told.APIs {
+		if !api.GraphQL.Enabled {
+			continue
+		}
+		var status struct {
+			Interval int64      `json:"interval"`
+			Error    string     `json:"last_sync_error"`
+			Failing  *time.Time `json:"failing_since"`
+		}
+		if err := d.ask(ctx, "/api/apis/"+url.PathEscape(api.ID)+"/schema/status", &status); err != nil {
+			return err
+		}
+		check := "schema of " + api.ID
+		switch {
+		case status.Error != "":
+			d.add(Warn, check, "could not be fetched: "+status.Error, "look at the upstream; the stored schema goes on being used")
+		case status.Interval > 0:
+			d.add(OK, check, fmt.Sprintf("fetched every %s", time.Duration(status.Interval)*time.Second), "")
+		}
+	}
+	return nil
+}
+
+// gateway asks the gateway of this machine how it is.
+func (d *Doctor) gateway(ctx context.Context) {
+	if d.Gateway == "" {
+		return
+	}
+	resp, ahead, err := d.get(ctx, d.Gateway+"/hello")
+	switch {
+	case err != nil:
+		d.add(Warn, "gateway", d.Gateway+" cannot be reached: "+cause(bare(err)).Error(), "start it (sluice up, or sluice gateway), if one is to run here")
+		return
+	case resp.StatusCode != http.StatusOK:
+		d.add(Warn, "gateway", fmt.Sprintf("%s answers %s to /hello", d.Gateway, resp.Status), "look whether something else listens there")
+		return
+	}
+	d.answers["gateway"] = true
+	d.components(ctx)
+	d.skew("clock of the gateway", ahead)
+}
+
+// components tells what the gateway says of its stores.
+func (d *Doctor) components(ctx context.Context) {
+	var told struct {
+		Details map[string]struct {
+			Status string `json:"status"`
+			Output string `json:"output"`
+		} `json:"details"`
+	}
+	if err := fetch(ctx, d.Gateway+"/hello", &told); err != nil {
+		d.add(Warn, "gateway", "what it says of itself cannot be read: "+err.Error(), "look at GET "+d.Gateway+"/hello")
+		return
+	}
+	d.add(OK, "gateway", d.Gateway+" answers", "")
+	for _, name := range sorted(told.Details) {
+		one := told.Details[name]
+		state := map[string]State{"pass": OK, "warn": Warn}[one.Status]
+		if state == "" {
+			state = Fail
+		}
+		detail := one.Status
+		if one.Output != "" {
+			detail = one.Output
+		}
+		d.add(state, "gateway: "+name, detail, "the log of the gateway says more; look whether what it needs runs and is reached")
+	}
+}
