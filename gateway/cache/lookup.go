@@ -66,6 +66,9 @@ func (s *Stage) ruleFor(ex *pipeline.Exchange) *rule {
 	if s.own && ex.KeyHash == "" {
 		return nil // whose answer it is cannot be said
 	}
+	if call.Find(wire.NameConnection) != nil && !goesUp(call) {
+		return nil
+	}
 	if call.Find(wire.NameUpgrade) != nil || call.Header("Range") != nil ||
 		bytes.Contains(call.Get(wire.NameAccept), eventStream) || holds(call.Header("Cache-Control"), "no-store") {
 		return nil

@@ -122,3 +122,23 @@ func isToken(sent, token []byte) bool {
 	scheme, found := bytes.CutSuffix(sent, token)
 	return found && (len(scheme) == 0 || len(scheme) == len("Bearer ") && field.EqualFold(scheme, "bearer "))
 }
+
+// goesUp tells whether the client's headers go upstream as they are. One that it
+// names in Connection does not, and must not be taken for what an answer depends
+// on.
+func goesUp(call *wire.Call) bool {
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		if f.Name != wire.NameConnection {
+			continue
+		}
+		for list := call.ValueOf(f); len(list) > 0; {
+			var one []byte
+			one, list = field.CutElement(list)
+			if len(one) > 0 && !field.EqualFold(one, "keep-alive") && !field.EqualFold(one, "close") && !field.EqualFold(one, "te") {
+				return false
+			}
+		}
+	}
+	return true
+}

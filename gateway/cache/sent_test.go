@@ -92,3 +92,20 @@ func TestSharedAnswersAreTheSameForAllCredentials(t *testing.T) {
 	told(t, r, "k", "X-Forwarded-Host: a", "X-HTTP-Method: PUT")
 	r.expect(2, "calls that may be answered differently to whomever")
 }
+
+// The gateway takes headers off that Connection names: what was asked for without
+// them would be told to those who ask with them.
+func TestHeadersThatDoNotGoUpDecideOnNothing(t *testing.T) {
+	r := newRig(t, `{"enable_cache": true, "cache_all_safe_requests": true, "cache_by_headers": ["X-Tenant"]}`, "", nil)
+	for _, c := range []struct {
+		connection string
+		ups        int64
+	}{
+		{"close, X-Tenant", 2}, {"x-tenant", 2}, {"keep-alive\r\nConnection: X-Tenant", 2}, {"Keep-Alive", 1}, {"close", 0}, {"TE, close", 0}, {"", 0},
+	} {
+		for range 2 {
+			r.send("k", "GET", "/a", "X-Tenant: b", "Connection: "+c.connection)
+		}
+		r.expect(c.ups, c.connection)
+	}
+}
