@@ -177,7 +177,7 @@ func TestWhatIsNoListIsRefused(t *testing.T) {
 	}
 	for want, entry := range map[string]string{
 		"client_certificates[0]: \"acme\" is neither": "acme",
-		"client_certificates[0]: stat ":               filepath.Join(dir, "missing.pem"),
+		"client_certificates[0]: open ":               filepath.Join(dir, "missing.pem"),
 		"is not a regular file":                       "/dev/zero",
 		"holds no certificate in PEM form":            write("empty.pem", "x"),
 		"certificate 1 is malformed":                  write("broken.pem", "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n"),

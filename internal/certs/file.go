@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 )
 
 // MaxFile bounds a file of certificates, in bytes. All authorities that systems
@@ -14,18 +15,18 @@ const MaxFile = 1 << 20
 // it is an error, not an endless wait or a full memory, when the path is that of a
 // pipe, a device or something large.
 func ReadFile(path string) ([]byte, error) {
-	info, err := os.Stat(path) // before opening: opening a named pipe would wait for its writer
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe would wait for its writer
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: is not a regular file", path)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
 		return nil, err
