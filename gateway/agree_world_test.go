@@ -41,7 +41,6 @@ type agreement struct {
 	store   keystore.Store
 	hasher  *credential.Hasher
 	asked   atomic.Int64 // calls that reached the upstream
-	events  atomic.Int64
 }
 
 const agreedSchema = `
