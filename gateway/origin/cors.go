@@ -87,7 +87,7 @@ const (
 
 // isPreflight tells whether a browser asks whether a page may make a call.
 func isPreflight(call *wire.Call) bool {
-	return string(call.Method) == "OPTIONS" && call.Find(wire.NameOrigin) != nil && call.Header(askedMethod) != nil
+	return string(call.Method) == "OPTIONS" && len(call.Get(wire.NameOrigin)) > 0 && len(call.Header(askedMethod)) > 0
 }
 
 type preflights struct{ *CORS }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"strings"
 	"testing"
 )
@@ -88,6 +89,7 @@ func TestPreflightsAreAnsweredWhateverTheVersion(t *testing.T) {
 		{"a preflight for a path that is not listed", "OPTIONS /named/y", "Origin: https://a\r\n" + asked, "204", []string{"Access-Control-Allow-Origin: *"}, nil, false},
 		{"OPTIONS that is no preflight", "OPTIONS /named/x", "Origin: https://a\r\n", "403", []string{"Access-Control-Allow-Origin: *"}, nil, false},
 		{"one without an origin", "OPTIONS /named/x", asked, "403", nil, nil, false},
+		{"one with nothing in it", "OPTIONS /named/x", "Origin: \r\nAccess-Control-Request-Method: \r\n", "403", nil, nil, false},
 		{"another method", "GET /named/x", "Origin: https://a\r\n" + asked, "403", nil, nil, false},
 		{"the call that follows", "PUT /named/x", "Origin: https://a\r\nX-Version: v1\r\nContent-Length: 0\r\n", "401", []string{"Access-Control-Allow-Origin: *"}, nil, false},
 		{"the upstream's preflight", "OPTIONS /passed/o", "Origin: v1\r\n" + asked, "200", nil, nil, true},
@@ -111,9 +113,7 @@ func TestAddressesDecideWhoMayCall(t *testing.T) {
 	up, address := newScripted(t, noContent)
 	lists := func(id string, more object) object {
 		def := apiDef(id, "http://"+address, false)
-		for name, v := range more {
-			def[name] = v
-		}
+		maps.Copy(def, more)
 		return def
 	}
 	g := asks{newTraffic(t, settings{"gateway.trusted_proxies": "127.0.0.0/8"}, nil,
