@@ -12,12 +12,12 @@ import "bytes"
 // name, and its value is nil.
 func Cut(query []byte) (pair, name, value, rest []byte) {
 	pair = query
-	if end := bytes.IndexByte(query, '&'); end >= 0 {
-		pair, rest = query[:end], query[end+1:]
+	if before, after, ok := bytes.Cut(query, []byte{'&'}); ok {
+		pair, rest = before, after
 	}
 	name = pair
-	if equals := bytes.IndexByte(pair, '='); equals >= 0 {
-		name, value = pair[:equals], pair[equals+1:]
+	if before, after, ok := bytes.Cut(pair, []byte{'='}); ok {
+		name, value = before, after
 	}
 	return pair, name, value, rest
 }

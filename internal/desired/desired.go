@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A Kind is what an object is.
@@ -60,14 +61,14 @@ type Wrong []string
 
 // Error joins the problems, one a line.
 func (w Wrong) Error() string {
-	text := ""
+	var text strings.Builder
 	for i, one := range w {
 		if i > 0 {
-			text += "\n"
+			text.WriteString("\n")
 		}
-		text += one
+		text.WriteString(one)
 	}
-	return text
+	return text.String()
 }
 
 // Count returns how many objects of a kind there are.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,9 +30,7 @@ func callers(t *testing.T, with settings) (*traffic, *scripted) {
 	api := func(id string, more object) object {
 		def := apiDef(id, "http://"+address, false)
 		def["org_id"] = "acme"
-		for name, v := range more {
-			def[name] = v
-		}
+		maps.Copy(def, more)
 		return def
 	}
 	everywhere := object{"authToken": object{"use_param": true, "param_name": "api_key", "use_cookie": true, "cookie_name": "session"}}
@@ -56,9 +55,7 @@ var callerAPIs = []string{"header", "places", "elsewhere", "strip", "users", "us
 func (g *traffic) newUser(name, password string, more object) answer {
 	g.t.Helper()
 	session := object{"org_id": "acme", "access_rights": accessTo(callerAPIs...), "basic_auth_data": object{"password": plant(password)}}
-	for member, v := range more {
-		session[member] = v
-	}
+	maps.Copy(session, more)
 	return g.ask(http.MethodPost, "/svc/keys/"+name, session)
 }
 

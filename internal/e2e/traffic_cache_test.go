@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ func newLibrary(t testing.TB) *library {
 		if d := time.Duration(l.delay.Load()); d > 0 {
 			<-time.After(d)
 		}
-		for _, line := range strings.Split(string(ctx.QueryArgs().Peek("say")), "|") {
+		for line := range strings.SplitSeq(string(ctx.QueryArgs().Peek("say")), "|") {
 			if name, value, ok := strings.Cut(line, ": "); ok {
 				ctx.Response.Header.Add(name, value)
 			}
@@ -53,9 +54,7 @@ func newLibrary(t testing.TB) *library {
 
 func cached(api object, options object) object {
 	all := object{"enable_cache": true, "cache_timeout": 60, "cache_all_safe_requests": true}
-	for name, value := range options {
-		all[name] = value
-	}
+	maps.Copy(all, options)
 	api["cache_options"] = all
 	return api
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -321,9 +322,7 @@ func TestQuotasRenewByTheCalendar(t *testing.T) {
 func merge(all ...object) object {
 	into := object{}
 	for _, one := range all {
-		for name, v := range one {
-			into[name] = v
-		}
+		maps.Copy(into, one)
 	}
 	return into
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -197,9 +198,7 @@ func TestCertificatesAreTokensAndKeysAreBoundToThem(t *testing.T) {
 	g := newTLSTraffic(t, settings{"gateway.tls.ask_clients": "always"}, byCert, byToken)
 	session := func(with object) object {
 		s := object{"org_id": "acme", "access_rights": accessTo("c", "t")}
-		for name, value := range with {
-			s[name] = value
-		}
+		maps.Copy(s, with)
 		return s
 	}
 	if key := g.newKey(session(object{"certificate": idOf(mine)})); key != idOf(mine) {

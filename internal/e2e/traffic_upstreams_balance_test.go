@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -49,9 +50,7 @@ func balanced(id string, targets []any, more object) object {
 	api := apiDef(id, "http://127.0.0.1:1", true)
 	proxy := api["proxy"].(object)
 	proxy["enable_load_balancing"], proxy["target_list"] = true, targets
-	for name, value := range more {
-		proxy[name] = value
-	}
+	maps.Copy(proxy, more)
 	return api
 }
 

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 )
@@ -24,15 +25,11 @@ func versioned(id, target string, selector object, data object, with map[string]
 	versions := object{}
 	for name, more := range with {
 		version := object{"name": name, "override_target": target + "/" + name}
-		for member, value := range more {
-			version[member] = value
-		}
+		maps.Copy(version, more)
 		versions[name] = version
 	}
 	all := object{"versions": versions}
-	for member, value := range data {
-		all[member] = value
-	}
+	maps.Copy(all, data)
 	api["definition"], api["version_data"] = selector, all
 	return api
 }
@@ -415,9 +412,7 @@ func TestVersionsOfGraphQLAPIs(t *testing.T) {
 		version := object{"use_extended_paths": true, "extended_paths": object{
 			"persist_graphql": []object{stores("GET", path, operation, nil)}, "ignored": []object{{"path": "/free"}},
 		}}
-		for name, value := range more {
-			version[name] = value
-		}
+		maps.Copy(version, more)
 		return version
 	}
 	g := newGraphs(t, nil, nil, func(target string) []object {
@@ -452,12 +447,12 @@ func TestVersionsOfGraphQLAPIs(t *testing.T) {
 		}
 		g.up.reached()
 		got := call(t, c.method, g.traffic.traffic+c.path, c.body, headers...)
-		body := ""
+		var body strings.Builder
 		for _, one := range g.up.reached() {
-			body += one.body
+			body.WriteString(one.body)
 		}
-		if got.status != c.status || !strings.Contains(body, strings.Trim(quoted(c.reached), `"`)) || (body == "") != (c.reached == "") {
-			t.Errorf("%s %s %s: %s, and the upstream got %q", c.method, c.path, c.body, got, body)
+		if got.status != c.status || !strings.Contains(body.String(), strings.Trim(quoted(c.reached), `"`)) || (body.String() == "") != (c.reached == "") {
+			t.Errorf("%s %s %s: %s, and the upstream got %q", c.method, c.path, c.body, got, body.String())
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -86,9 +87,7 @@ func (g *Gate) Define(id string, more Object) Object {
 		"api_id": id, "name": id, "org_id": Org, "active": true,
 		"proxy": Object{"listen_path": "/" + id + "/", "target_url": "http://" + g.site.Origin, "strip_listen_path": true},
 	}
-	for member, value := range more {
-		api[member] = value
-	}
+	maps.Copy(api, more)
 	return api
 }
 
