@@ -104,7 +104,7 @@ func TestCallsChooseTheirVersion(t *testing.T) {
 		{"GET /header/x\nX-Api-Version:", 403, textNoVersion, ""},
 		{"GET /header/x\nX-Api-Version: v1", 200, "", "GET /v1/x"},
 		{"GET /header/x\nx-api-VERSION:   v2  ", 200, "", "GET /v2/x"},
-		{"GET /header/x\nX-Api-Version: v1\nX-Api-Version: v2", 200, "", "GET /v1/x"},
+		{"GET /header/x\nX-Api-Version: v1\nX-Api-Version: v2", 403, textUnknownVersion, ""},
 		{"GET /header/x\nX-Api-Version: V1", 403, textUnknownVersion, ""},
 		{"GET /header/x?X-Api-Version=v1", 403, textNoVersion, ""},
 		{"GET /default/x", 200, "", "GET /v2/x"},
