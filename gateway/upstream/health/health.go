@@ -32,7 +32,7 @@ func NewChecker() *Checker {
 func (c *Checker) Add(t *Task) {
 	c.mu.Lock()
 	t.gone = false
-	if t.place < 0 {
+	if t.place < 0 && !t.busy { // else it is queued once its check is over
 		t.at = time.Now().Add(time.Duration(rand.Int64N(int64(t.check.Interval))))
 		heap.Push(&c.due, t)
 	}
@@ -108,7 +108,9 @@ func (c *Checker) next(now time.Time) (*Task, time.Duration) {
 	if wait := c.due[0].at.Sub(now); wait > 0 {
 		return nil, wait
 	}
-	return heap.Pop(&c.due).(*Task), 0
+	t := heap.Pop(&c.due).(*Task)
+	t.busy = true
+	return t, 0
 }
 
 // again queues a task for its next check, give or take a fifth of the interval.
@@ -116,7 +118,7 @@ func (c *Checker) again(t *Task) {
 	interval := t.check.Interval
 	wait := interval - interval/5 + time.Duration(rand.Int64N(int64(interval/5*2)+1))
 	c.mu.Lock()
-	if !t.gone && t.place < 0 {
+	if t.busy = false; !t.gone {
 		t.at = time.Now().Add(wait)
 		heap.Push(&c.due, t)
 	}

@@ -193,6 +193,25 @@ func until(t *testing.T, holds func() bool) {
 	}
 }
 
+// A definition may leave and come back while its target keeps a check waiting.
+func TestATaskThatComesBackDuringItsCheckIsNotAskedTwiceAtOnce(t *testing.T) {
+	asked, release := make(chan struct{}, 10), make(chan struct{})
+	o := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-release
+	}))
+	defer o.Close()
+	c, task, _ := start(t, quick(func(c *upstreams.Check) { c.Timeout = time.Minute }), o.URL)
+	<-asked
+	c.Remove(task)
+	c.Add(task)
+	if n := c.Len(); n != 0 {
+		t.Errorf("%d tasks wait beside the one whose check is under way", n)
+	}
+	close(release)
+	<-asked // and then again
+}
+
 func TestChecksOfManyTargetsAreSpreadAndBounded(t *testing.T) {
 	c := NewChecker()
 	for range 1000 {

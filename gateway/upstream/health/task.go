@@ -34,7 +34,8 @@ type Task struct {
 
 	// Of the checker.
 	at    time.Time
-	place int // in its queue, -1: not there
+	place int  // in its queue, -1: not there
+	busy  bool // a check is under way
 	gone  bool
 }
 
