@@ -18,6 +18,7 @@ type Sources struct {
 	KeyCache      func() KeyCache
 	Operations    func() OperationCache
 	Overload      func() Overload
+	Traces        func() Traces  // nil: none are recorded
 	Tunnels       func() Tunnels // connections that have left HTTP
 	Throttled     func() int     // requests that wait for the rate of their key
 	Counters      func() Store   // where calls are counted
@@ -72,6 +73,12 @@ type Overload struct {
 	Times    uint64        // that shedding began
 }
 
+// Traces is what became of spans.
+type Traces struct {
+	Sent, Failed uint64
+	Dropped      uint64 // requests that were not told of, since too many waited
+}
+
 // Tunnels are connections that have left HTTP.
 type Tunnels struct {
 	Open map[string]int // by API
@@ -122,6 +129,7 @@ var (
 	overloadDelay  = describe("overload_delay_seconds", "How long requests wait at least until the gateway gets to them.")
 	overloadLimit  = describe("overload_limit", "Calls per second that may pass, while calls are refused because there are too many.")
 	overloadTimes  = describe("overload_total", "How often calls began to be refused because there were too many.")
+	tracesTotal    = describe("trace_spans_total", "Spans for the collector of traces, by what became of them; of dropped requests one each.", "outcome")
 	tunnelsOpen    = describe("tunnels", "Connections that have left HTTP, such as those of WebSocket.", "api")
 	tunnelsCut     = describe("tunnels_cut_total", "Connections that had left HTTP and were cut: what allowed them was gone.")
 	throttled      = describe("throttled_requests", "Requests over the rate of their key that wait for it.")
@@ -141,7 +149,7 @@ var (
 	sourceMetrics  = []*prometheus.Desc{
 		clientConns, clientRefused, panicsTotal, upstreamConns, keyCacheTotal, keysUnpacked, keyCacheSize,
 		operationHits, operationSize, operationRoom,
-		shedding, overloadDelay, overloadLimit, overloadTimes, throttled, tunnelsOpen, tunnelsCut,
+		shedding, overloadDelay, overloadLimit, overloadTimes, throttled, tunnelsOpen, tunnelsCut, tracesTotal,
 		storeUp, storeOutages, storeWithout, configSource, logDropped, eventsDropped,
 		webhookTotal, webhooksWait, tokensTotal, tokensKnown,
 		passwordHashes, passwordsTotal, passwordsKnown,
@@ -195,6 +203,9 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 	if s.Overload != nil {
 		s.Overload().collect(ch)
 	}
+	if s.Traces != nil {
+		s.Traces().collect(ch)
+	}
 	if s.Tunnels != nil {
 		s.Tunnels().collect(ch)
 	}
@@ -227,6 +238,12 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 	if c.access != nil {
 		ch <- total(logDropped, c.access.Dropped())
 	}
+}
+
+func (t Traces) collect(ch chan<- prometheus.Metric) {
+	ch <- total(tracesTotal, t.Sent, "sent")
+	ch <- total(tracesTotal, t.Failed, "failed")
+	ch <- total(tracesTotal, t.Dropped, "dropped")
 }
 
 func (t Tunnels) collect(ch chan<- prometheus.Metric) {

@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/overload"
 	"github.com/sluicegate/sluice/gateway/source"
+	"github.com/sluicegate/sluice/gateway/traces"
 	"github.com/sluicegate/sluice/gateway/tunnels"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/upstream/calls"
@@ -45,6 +46,7 @@ type plane struct {
 	pools     *upstream.Pools
 	calls     *calls.Calls
 	tunnels   *tunnels.Registry
+	traces    *traces.Recorder // nil: nobody is told
 	cache     *cache.Cache
 	graphql   *graphql.GraphQL
 	overload  *overload.Guard // nil: nothing is shed
@@ -93,13 +95,20 @@ func newPlane(p planeParts) (*plane, error) {
 		Size: p.cfg.Passwords.CacheSize, TTL: p.cfg.Passwords.CacheTTL, AtOnce: p.cfg.Passwords.HashesAtOnce,
 		PerUser: p.cfg.Passwords.WrongPerUser, PerAddress: p.cfg.Passwords.WrongPerAddress,
 	})
+	if pl.traces, err = newTraces(p.common); err != nil {
+		return nil, err
+	}
 	pl.observer = observe.New(observe.Options{
 		Version: Version(), Usage: p.usage, Access: pl.access, Events: p.events, Log: p.log,
 		Sources: pl.sources(p),
 	})
-	pl.gateway = gateway.New(gateway.Deps{
+	deps := gateway.Deps{
 		Config: gatewayConfig(p.cfg), Stages: pl.stages(p), Observe: pl.observer, Control: p.control, Log: p.log,
-	})
+	}
+	if pl.traces != nil { // a nil *traces.Recorder in the interface would not be nil
+		deps.Tracer = pl.traces
+	}
+	pl.gateway = gateway.New(deps)
 	return pl, nil
 }
 
@@ -214,6 +223,9 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 		DroppedEvents: p.events.Dropped,
 		ConfigSource:  p.origin,
 	}
+	if pl.traces != nil {
+		s.Traces = func() observe.Traces { return observe.Traces(pl.traces.Stats()) }
+	}
 	return s
 }
 
@@ -239,6 +251,9 @@ func (pl *plane) run(ctx context.Context, t *tasks, src source.Source) {
 		t.start("organisations", func() error { pl.orgs.Run(ctx); return nil })
 	}
 	t.start("tunnels", func() error { pl.tunnels.Run(ctx); return nil })
+	if pl.traces != nil {
+		t.start("traces", func() error { pl.traces.Run(ctx); return nil })
+	}
 	t.start("targets", func() error { pl.calls.Run(ctx); return nil })
 	t.start("token keys", func() error { pl.keySets.Run(ctx); return nil })
 	t.start("passwords", func() error { pl.passwords.Run(ctx); return nil })
