@@ -1,0 +1,253 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fasthttp/websocket"
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/internal/testenv"
+)
+
+// newEcho starts an upstream that speaks WebSocket: it says everything once more.
+func newEcho(t testing.TB) (url string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	upgrader := websocket.FastHTTPUpgrader{CheckOrigin: func(*fasthttp.RequestCtx) bool { return true }}
+	server := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
+		err := upgrader.Upgrade(ctx, func(c *websocket.Conn) {
+			for {
+				kind, text, err := c.ReadMessage()
+				if err != nil || c.WriteMessage(kind, text) != nil {
+					return
+				}
+			}
+		})
+		if err != nil {
+			ctx.Error(err.Error(), fasthttp.StatusBadRequest)
+		}
+	}}
+	go func() { _ = server.Serve(ln) }()
+	t.Cleanup(func() { _ = ln.Close() })
+	return "http://" + ln.Addr().String()
+}
+
+// speak opens a WebSocket through the gateway and says something.
+func (g *traffic) speak(path string, headers ...string) *websocket.Conn {
+	g.t.Helper()
+	h := http.Header{}
+	for i := 0; i < len(headers); i += 2 {
+		h.Set(headers[i], headers[i+1])
+	}
+	dialer := websocket.Dialer{HandshakeTimeout: patience}
+	c, resp, err := dialer.Dial("ws://"+g.addr+path, h)
+	if err != nil {
+		g.t.Fatalf("%s: %v, %v", path, err, resp)
+	}
+	g.t.Cleanup(func() { c.Close() })
+	_ = c.SetReadDeadline(time.Now().Add(patience))
+	g.hear(c, "hello")
+	return c
+}
+
+// hear says something and waits for its echo.
+func (g *traffic) hear(c *websocket.Conn, text string) {
+	g.t.Helper()
+	if err := c.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
+		g.t.Fatal(err)
+	}
+	if _, got, err := c.ReadMessage(); err != nil || string(got) != text {
+		g.t.Fatalf("got %q, %v", got, err)
+	}
+}
+
+// isCut waits until a tunnel ends, and returns when it did.
+func isCut(t testing.TB, c *websocket.Conn) time.Time {
+	t.Helper()
+	if _, got, err := c.ReadMessage(); err == nil {
+		t.Fatalf("got %q", got)
+	} else if fault, ok := err.(net.Error); ok && fault.Timeout() {
+		t.Fatal("it was not cut")
+	}
+	return time.Now()
+}
+
+func (g *traffic) cutsSoon(c *websocket.Conn, what string, since time.Time) {
+	g.t.Helper()
+	took := isCut(g.t, c).Sub(since)
+	g.t.Logf("%s: cut after %v", what, took.Round(time.Millisecond))
+	if took > soon {
+		g.t.Errorf("%s: cut after %v", what, took)
+	}
+}
+
+// showsTunnels waits until the metrics say how many tunnels an API has.
+func (g *traffic) showsTunnels(api string, n int) {
+	g.t.Helper()
+	want := fmt.Sprintf("sluice_tunnels{api=%q} %d\n", api, n)
+	eventually(g.t, want, func() error {
+		text := call(g.t, "GET", g.telemetry+"/metrics", nil).body
+		if n == 0 && !strings.Contains(text, fmt.Sprintf("sluice_tunnels{api=%q}", api)) {
+			return nil
+		}
+		return lacks(text, want)
+	})
+}
+
+func TestTunnelsEndWithWhatAllowedThem(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, with settings) {
+		url := newEcho(t)
+		g := newTraffic(t, merged(settings{"gateway.websockets": "true"}, with), object{
+			"gold": object{"id": "gold", "name": "gold", "org_id": "", "state": "active", "active": true, "access_rights": accessTo("keyed"), "rate": 100, "per": 1},
+		}, apiDef("keyed", url, false), apiDef("open", url, true), apiDef("other", url, true))
+		session := object{"access_rights": accessTo("keyed"), "rate": 100, "per": 1}
+		stays := g.newKey(session)
+		staying, open := g.speak("/keyed/x", "Authorization", stays), g.speak("/open/x")
+
+		revoked := g.newKey(session)
+		first, second := g.speak("/keyed/x", "Authorization", revoked), g.speak("/keyed/y", "Authorization", revoked)
+		g.showsTunnels("keyed", 3)
+		since := time.Now()
+		if got := g.ask(http.MethodDelete, "/svc/keys/"+revoked, nil); got.status != 200 {
+			t.Fatal(got)
+		}
+		g.cutsSoon(first, "revoked", since)
+		g.cutsSoon(second, "revoked", since)
+		g.showsTunnels("keyed", 1)
+
+		off := g.newKey(session)
+		c := g.speak("/keyed/x", "Authorization", off)
+		since = time.Now()
+		if got := g.ask(http.MethodPut, "/svc/keys/"+off, object{"access_rights": accessTo("keyed"), "is_inactive": true}); got.status != 200 {
+			t.Fatal(got)
+		}
+		g.cutsSoon(c, "made inactive", since)
+
+		moved := g.newKey(session)
+		c = g.speak("/keyed/x", "Authorization", moved)
+		since = time.Now()
+		if got := g.ask(http.MethodPut, "/svc/keys/"+moved, object{"access_rights": accessTo("other")}); got.status != 200 {
+			t.Fatal(got)
+		}
+		g.cutsSoon(c, "without access", since)
+
+		ends := time.Now().Add(2 * time.Second).Unix()
+		c = g.speak("/keyed/x", "Authorization", g.newKey(object{"access_rights": accessTo("keyed"), "expires": ends}))
+		g.cutsSoon(c, "expired", time.Unix(ends, 0))
+
+		// Nothing of it concerns the others.
+		g.hear(staying, "still here")
+		g.hear(open, "still here")
+	})
+}
+
+func TestTunnelsEndWithKeysThatAnotherGatewayDeletes(t *testing.T) {
+	t.Parallel()
+	with := settings{"gateway.websockets": "true", "valkey.url": "redis://" + testenv.Valkey(t).Addr, "valkey.timeout": "5s"}
+	api := apiDef("keyed", newEcho(t), false)
+	one, two := newTraffic(t, with, nil, api), newTraffic(t, with, nil, api)
+	key := one.newKey(object{"access_rights": accessTo("keyed"), "rate": 100, "per": 1})
+	here, there := one.speak("/keyed/x", "Authorization", key), two.speak("/keyed/x", "Authorization", key)
+	since := time.Now()
+	if got := one.ask(http.MethodDelete, "/svc/keys/"+key, nil); got.status != 200 {
+		t.Fatal(got)
+	}
+	one.cutsSoon(here, "where it was deleted", since)
+	two.cutsSoon(there, "at the other gateway", since)
+}
+
+func TestTunnelsEndWithReloads(t *testing.T) {
+	t.Parallel()
+	url := newEcho(t)
+	policy := object{"id": "gold", "name": "gold", "active": true, "access_rights": accessTo("keyed"), "rate": 100, "per": 1}
+	g := newTraffic(t, settings{"gateway.websockets": "true"}, object{"gold": policy}, apiDef("keyed", url, false), apiDef("open", url, true), apiDef("leaves", url, true))
+	byPolicy := g.speak("/keyed/x", "Authorization", g.newKey(object{"apply_policies": []string{"gold"}}))
+	open, leaves := g.speak("/open/x"), g.speak("/leaves/x")
+	policy["access_rights"] = accessTo("open")
+	writeJSON(t, g.settings["gateway.policies_file"], object{"gold": policy})
+	if err := os.Remove(filepath.Join(g.settings["gateway.apps_dir"], "leaves.json")); err != nil {
+		t.Fatal(err)
+	}
+	since := time.Now()
+	if got := g.ask(http.MethodGet, "/svc/reload?block=true", nil); got.status != 200 {
+		t.Fatal(got)
+	}
+	g.cutsSoon(byPolicy, "a policy without the right", since)
+	g.cutsSoon(leaves, "an API that left", since)
+	g.hear(open, "still here")
+	eventually(t, "the number of tunnels that were cut", func() error {
+		return lacks(call(t, "GET", g.telemetry+"/metrics", nil).body, "sluice_tunnels_cut_total 2\n")
+	})
+}
+
+func TestTunnelsOutliveWhatIsNoEndOfTheirRights(t *testing.T) {
+	t.Parallel()
+	url := newEcho(t)
+	g := newTraffic(t, settings{"gateway.websockets": "true", "gateway.tunnel_recheck": "50ms"}, nil, apiDef("keyed", url, false))
+	key := g.newKey(object{"access_rights": accessTo("keyed"), "rate": 1, "per": 60, "quota_max": 1, "quota_renewal_rate": 3600})
+	c := g.speak("/keyed/x", "Authorization", key) // which is all that the limits allow
+	for i := range 5 {
+		other := g.newKey(object{"access_rights": accessTo("keyed"), "rate": 100, "per": 1})
+		if got := g.ask(http.MethodDelete, "/svc/keys/"+other, nil); got.status != 200 {
+			t.Fatal(got)
+		}
+		if got := g.ask(http.MethodGet, "/svc/reload?block=true", nil); got.status != 200 {
+			t.Fatal(got)
+		}
+		g.hear(c, fmt.Sprint("still here ", i))
+	}
+	g.want("429", 1, "GET", "/keyed/x", "Authorization", key)
+}
+
+func TestTunnelsGoOnWhereNobodyLooks(t *testing.T) {
+	t.Parallel()
+	g := newTraffic(t, settings{"gateway.websockets": "true", "gateway.tunnel_recheck": "0s"}, nil, apiDef("keyed", newEcho(t), false))
+	key := g.newKey(object{"access_rights": accessTo("keyed"), "rate": 100, "per": 1})
+	c := g.speak("/keyed/x", "Authorization", key)
+	if got := g.ask(http.MethodDelete, "/svc/keys/"+key, nil); got.status != 200 {
+		t.Fatal(got)
+	}
+	g.want("403", 1, "GET", "/keyed/x", "Authorization", key)
+	g.hear(c, "still here")
+	g.showsTunnels("keyed", 1)
+}
+
+func TestTunnelsEndOnTheOtherSideToo(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 1)
+	address := testenv.RawOrigin(t, func(c net.Conn, _ int) {
+		var none seen
+		br := bufio.NewReader(c)
+		if _, err := none.readRequest(br); err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+		_, err := io.Copy(io.Discard, br) // says nothing, and does not mind an end of the other side's
+		ended <- err
+	})
+	g := newTraffic(t, settings{"gateway.websockets": "true"}, nil, apiDef("keyed", "http://"+address, false))
+	key := g.newKey(object{"access_rights": accessTo("keyed"), "rate": 100, "per": 1})
+	if _, resp := upgrade(t, connect(t, g.addr), "/keyed/x", "Authorization: "+key+"\r\n"); resp.StatusCode != 101 {
+		t.Fatal(resp)
+	}
+	if got := g.ask(http.MethodDelete, "/svc/keys/"+key, nil); got.status != 200 {
+		t.Fatal(got)
+	}
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Error("the upstream is still held")
+	}
+}
