@@ -92,7 +92,7 @@ var askedMark = []byte("sluice asked")
 func (s *Server) newChoices(authorities *x509.CertPool) *choices {
 	plain := &tls.Config{MinVersion: s.opts.MinVersion, NextProtos: []string{"http/1.1"}, GetCertificate: s.certificate}
 	asking := plain.Clone()
-	asking.ClientAuth = tls.RequestClientCert
+	asking.ClientAuth, asking.VerifyPeerCertificate = tls.RequestClientCert, isBrief
 	if authorities != nil {
 		asking.ClientAuth, asking.ClientCAs = tls.VerifyClientCertIfGiven, authorities
 	}
@@ -113,6 +113,23 @@ func (s *Server) newChoices(authorities *x509.CertPool) *choices {
 		return nil, nil
 	}
 	return &choices{asking: asking, plain: plain}
+}
+
+// maxShown bounds what a client may show as its certificate and those that lead to
+// its authority, in bytes: anybody can show some, and they are kept for as long as
+// the connection lasts.
+const maxShown = 32 << 10
+
+// isBrief refuses certificates of more than maxShown.
+func isBrief(shown [][]byte, _ [][]*x509.Certificate) error {
+	size := 0
+	for _, der := range shown {
+		size += len(der)
+	}
+	if size > maxShown {
+		return fmt.Errorf("the client shows %d bytes of certificates; at most %d are looked at", size, maxShown)
+	}
+	return nil
 }
 
 func (s *Server) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {

@@ -415,6 +415,27 @@ func TestAuthoritiesOfClientsRefuseOthersAndNobodyWithoutACertificate(t *testing
 	}
 }
 
+func TestAClientThatShowsMoreThanItsCertificateIsRefused(t *testing.T) {
+	dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
+	s := newServer(t, ServerOptions{Files: []Pair{pairOf(t, dir, "x", authority.Server("b.example"))}, AlwaysAsk: true})
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		shown := authority.Client("me").TLS
+		for size := len(shown.Certificate[0]); size <= maxShown; size += len(authority.Certificate().Raw) {
+			shown.Certificate = append(shown.Certificate, authority.Certificate().Raw)
+		}
+		client := insecure("b.example")
+		client.MaxVersion, client.Certificates = version, []tls.Certificate{shown}
+		if server, _, err := shakeHands(s, client); err == nil {
+			t.Errorf("%x: %d certificates are kept", version, len(server.PeerCertificates))
+		}
+		shown.Certificate = shown.Certificate[:len(shown.Certificate)-1]
+		client.Certificates = []tls.Certificate{shown}
+		if _, _, err := shakeHands(s, client); err != nil {
+			t.Errorf("%x: the most that is looked at: %v", version, err)
+		}
+	}
+}
+
 func TestOldVersionsAndOtherProtocolsAreRefused(t *testing.T) {
 	dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
 	pair := pairOf(t, dir, "x", authority.Server("b.example"))
