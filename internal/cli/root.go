@@ -50,7 +50,7 @@ API definitions.`,
 	must(root.MarkPersistentFlagFilename("config", "yaml", "yml"))
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(s.upCommand(), s.gatewayCommand(), s.adminCommand(), s.migrateCommand(),
-		s.validateCommand(), s.explainCommand(), s.keyCommand(), s.configCommand(), s.applyCommand(), s.diffCommand(), s.exportCommand(), s.importCommand(), s.doctorCommand(), s.versionCommand())
+		s.validateCommand(), s.explainCommand(), s.keyCommand(), s.configCommand(), s.applyCommand(), s.diffCommand(), s.exportCommand(), s.importCommand(), s.doctorCommand(), s.topCommand(), s.objectCommand(&apiKind), s.objectCommand(&policyKind), s.versionCommand())
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Args, completion.RunE = cobra.ArbitraryArgs, needsCommand // its own answers any word by help

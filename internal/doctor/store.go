@@ -30,31 +30,41 @@ func (d *Doctor) store(ctx context.Context) {
 		d.add(OK, "store", "is reached over TLS or is several servers: see what the gateway says of it", "")
 		return
 	}
-	username, password := v.Username, v.Password.Reveal()
-	if u.User != nil {
-		username = u.User.Username()
-		password, _ = u.User.Password()
-	}
-	network, address := "tcp", u.Host
-	if u.Scheme == "unix" {
-		network, address = "unix", u.Path
-	} else if u.Port() == "" {
-		address = net.JoinHostPort(u.Hostname(), "6379")
-	}
-	ahead, err := storeClock(ctx, d.Now, network, address, username, password)
+	at := placeOf(u, v.Username, v.Password.Reveal())
+	ahead, err := at.clock(ctx, d.Now)
 	if err != nil {
-		d.add(Fail, "store", address+": "+cause(err).Error(), "start it, or set valkey.url to where it runs, with its password")
+		d.add(Fail, "store", at.address+": "+cause(err).Error(), "start it, or set valkey.url to where it runs, with its password")
 		return
 	}
-	d.add(OK, "store", address+" answers", "")
+	d.add(OK, "store", at.address+" answers", "")
 	d.skew("clock of the store", ahead)
 }
 
-// storeClock asks a store for its time.
-func storeClock(ctx context.Context, now func() time.Time, network, address, username, password string) (time.Duration, error) {
+// A place is where a store is, and what it wants to be shown.
+type place struct{ network, address, username, password string }
+
+func placeOf(u *url.URL, username, password string) place {
+	at := place{"tcp", u.Host, username, password}
+	if u.User != nil {
+		at.username = u.User.Username()
+		at.password, _ = u.User.Password()
+	}
+	if at.username == "" {
+		at.username = "default"
+	}
+	if u.Scheme == "unix" {
+		at.network, at.address = "unix", u.Path
+	} else if u.Port() == "" {
+		at.address = net.JoinHostPort(u.Hostname(), "6379")
+	}
+	return at
+}
+
+// clock asks a store for its time, and returns how far that is ahead.
+func (at *place) clock(ctx context.Context, now func() time.Time) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	conn, err := new(net.Dialer).DialContext(ctx, at.network, at.address)
 	if err != nil {
 		return 0, err
 	}
@@ -65,11 +75,8 @@ func storeClock(ctx context.Context, now func() time.Time, network, address, use
 		}
 	}
 	in := bufio.NewReader(conn)
-	if password != "" {
-		if username == "" {
-			username = "default"
-		}
-		if _, err := command(conn, in, "AUTH", username, password); err != nil {
+	if at.password != "" {
+		if _, err := command(conn, in, "AUTH", at.username, at.password); err != nil {
 			return 0, err
 		}
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -25,9 +26,12 @@ func TestClassicFilesAreTakenOver(t *testing.T) {
 	s.rest().do(http.MethodPut, "/api/apis/orders", api)
 	// The example's keys are "foo" and "bar", of which it has the hashes.
 	for _, key := range []string{"foo", "bar"} {
-		if a := s.awaitUse("/orders/", key); a.status != 200 {
-			t.Errorf("key %s: %s", key, a)
-		}
+		eventually(t, "use of key "+key, func() error {
+			if a := call(t, http.MethodGet, s.traffic+"/orders/", nil, "Authorization", key); a.status != 200 {
+				return fmt.Errorf("%s", a)
+			}
+			return nil
+		})
 	}
 }
 

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/cli/client"
+	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/top"
+)
+
+// topped is what the flags of top say.
+type topped struct {
+	metrics, api string
+	every        time.Duration
+	once         bool
+}
+
+func (s *session) topCommand() *cobra.Command {
+	w := new(topped)
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Watch requests, refusals by reason, and where time goes, API by API",
+		Long: `Shows the traffic of a gateway, of its /metrics at two moments: requests a second,
+what was refused and why, and the times that half and 99 of 100 answers stay
+below, of which so much is the gateway's own and so much the upstream's.
+
+At a terminal the table is written over until Ctrl-C; otherwise, and with -o, it
+is written again and again, or once with --once.`,
+		Example: "  sluice top\n  sluice top --once -o json\n  sluice top --metrics http://gateway:9090 --api orders",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.top(cmd, w) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&w.metrics, "metrics", "", "`URL` of the server that has /metrics (default: that of this machine)")
+	f.StringVar(&w.api, "api", "", "`ID` of the only API to show")
+	f.DurationVar(&w.every, "every", 2*time.Second, "`TIME` between two looks")
+	f.BoolVar(&w.once, "once", false, "look twice, print one table and end")
+	return cmd
+}
+
+func (s *session) top(cmd *cobra.Command, w *topped) error {
+	if w.every < 100*time.Millisecond {
+		return &exitError{ExitUsage, "--every must be 100ms at least"}
+	}
+	cfg, _, err := s.load(cmd, config.AnyRole)
+	if err != nil {
+		return err
+	}
+	if w.metrics == "" {
+		w.metrics = urlOf(cfg.Admin.Listen)
+		if cfg.Telemetry.Listen != "" {
+			w.metrics = urlOf(cfg.Telemetry.Listen)
+		}
+	}
+	c, err := client.NewAdmin(w.metrics, cfg.Telemetry.Token.Reveal())
+	if err != nil {
+		return inFlag("--metrics", err)
+	}
+	before, err := sample(cmd.Context(), c)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(w.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-cmd.Context().Done():
+			return nil
+		case <-tick.C:
+		}
+		after, err := sample(cmd.Context(), c)
+		if err != nil {
+			return err
+		}
+		if err := s.showTop(top.Between(before, after, w.api), w.once); err != nil || w.once {
+			return err
+		}
+		before = after
+	}
+}
+
+func sample(ctx context.Context, c *client.Client) (*top.Sample, error) {
+	text, err := c.Call(ctx, "GET", "/metrics", nil)
+	if err != nil {
+		return nil, asExit(err)
+	}
+	return top.Parse(text, time.Now())
+}
+
+func (s *session) showTop(table *top.Table, once bool) error {
+	answer, err := json.Marshal(table)
+	if err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return s.show(answer, func() error {
+		if once || !isTerminal(s.process.Stdout) {
+			return s.write(table.Text(0) + "\n")
+		}
+		const screen = 20 // APIs that fit
+		return s.write("\x1b[H\x1b[2J" + table.Text(screen))
+	})
+}
