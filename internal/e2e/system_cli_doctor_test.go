@@ -11,7 +11,7 @@ import (
 func TestDoctorFindsWhatFails(t *testing.T) {
 	t.Parallel()
 	s := newUp(t, dataDir(t), nil).startReady()
-	listen := settings{"data_dir": s.with["data_dir"], "admin.listen": strings.TrimPrefix(s.admin, "http://"), "gateway.listen": strings.TrimPrefix(s.traffic, "http://")}
+	listen := settings{"data_dir": s.settings["data_dir"], "admin.listen": strings.TrimPrefix(s.admin, "http://"), "gateway.listen": strings.TrimPrefix(s.traffic, "http://")}
 	well := command(t, listen, "doctor").wants(t, 0, "admin: "+s.admin+" is ready", "gateway: "+s.traffic+" answers", "clock of the admin")
 	if strings.Contains(well.stdout, "fail ") {
 		t.Errorf("%s", well.stdout)
