@@ -106,7 +106,7 @@ func (w *keyWork) Commit(ctx context.Context, c keys.Change) error {
 	if w.failed != nil {
 		return w.failed
 	}
-	change := store.KeyChange{Hash: c.Hash, Session: c.Session, Reset: c.Reset, New: c.New, Successor: c.Successor, Gone: c.Gone}
+	change := store.KeyChange{Hash: c.Hash, Session: c.Session, Reset: c.Reset, New: c.New, Successor: c.Successor, Gone: c.Gone, Found: c.Found}
 	if err := w.server.deps.Store.CommitKey(ctx, w.by, change); err != nil {
 		return keyError(err)
 	}
@@ -124,6 +124,8 @@ func keyError(err error) error {
 	}
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok && conflict.Kind == store.TakenID {
 		return keys.ErrExists
+	} else if conflict != nil && conflict.Kind == store.Stale {
+		return keys.ErrChanged
 	}
 	return err
 }
@@ -144,6 +146,8 @@ func keyFault(err error) error {
 		return notFound(keyMissing)
 	case errors.Is(err, keys.ErrExists):
 		return refuse(fasthttp.StatusConflict, "There is such a key already")
+	case errors.Is(err, keys.ErrChanged):
+		return refuse(fasthttp.StatusConflict, "The key was rotated at the same moment, please try again")
 	case errors.Is(err, keys.ErrBusy):
 		return unavailable("Too many passwords are being hashed; try again")
 	case errors.Is(err, keys.ErrMaster):

@@ -29,6 +29,8 @@ type KeyChange struct {
 
 	Successor string   // hash of a further key of the session, whose row is made; "" for none
 	Gone      []string // hashes of further keys whose rows go
+
+	Found *definition.Session // as the change found it; a Stale conflict when its keys are others by now; nil: whatever it was
 }
 
 // Others returns the hashes of the other keys that a change makes or deletes.
@@ -134,6 +136,9 @@ func commitKey(ctx context.Context, q *db.Queries, by Author, c *KeyChange) erro
 	case !absent && c.New:
 		return &ConflictError{Kind: TakenID}
 	}
+	if err := unchanged(&old, c); err != nil {
+		return err
+	}
 	if err := writeOthers(ctx, q, by, *c); err != nil {
 		return err
 	}
@@ -153,6 +158,21 @@ func commitKey(ctx context.Context, q *db.Queries, by Author, c *KeyChange) erro
 		reset = []string{}
 	}
 	return q.PutOutbox(ctx, db.PutOutboxParams{ID: c.Hash, Reset: reset})
+}
+
+// unchanged refuses a change of a key that was rotated since the change found it.
+func unchanged(old *db.Key, c *KeyChange) error {
+	if c.Found == nil {
+		return nil
+	}
+	now := new(definition.Session)
+	if err := json.Unmarshal(old.Body, now); err != nil {
+		return fmt.Errorf("reading the session of key %.12s: %w", c.Hash, err)
+	}
+	if !definition.SameCredentials(now, c.Found) {
+		return &ConflictError{Kind: Stale}
+	}
+	return nil
 }
 
 // writeOthers writes the rows of a key's other keys.

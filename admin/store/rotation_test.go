@@ -71,6 +71,23 @@ func TestAKeyAndItsSuccessorsAreWrittenTogetherOrNotAtAll(t *testing.T) {
 	}
 }
 
+func TestAChangeOfAKeyThatWasRotatedMeanwhileIsStale(t *testing.T) {
+	s, _ := fresh(t)
+	newKey(t, s, "one", "h1")
+	found := rotated()
+	two := []definition.Credential{{Hash: "h1", Retires: 5}, {Hash: "h2"}}
+	if err := s.CommitKey(t.Context(), by("one"), KeyChange{Hash: "h1", Session: rotated(two...), Successor: "h2", Found: found}); err != nil {
+		t.Fatal(err)
+	}
+	conflict(t, s.CommitKey(t.Context(), by("one"), KeyChange{Hash: "h1", Session: rotated(), Found: found}), Stale)
+	two[0].Retires = 6
+	conflict(t, s.CommitKey(t.Context(), by("one"), KeyChange{Hash: "h1", Session: rotated(), Found: rotated(two...)}), Stale)
+	two[0].Retires = 5
+	if err := s.CommitKey(t.Context(), by("one"), KeyChange{Hash: "h1", Session: rotated(two...), Found: rotated(two...)}); err != nil {
+		t.Error(err)
+	}
+}
+
 // drop forgets what waits for delivery.
 func drop(t *testing.T, s *Store) {
 	t.Helper()

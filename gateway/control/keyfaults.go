@@ -61,6 +61,8 @@ func (w *keyWords) fault(err error) error {
 		return refuse(http.StatusBadRequest, "Key requested by hash but key hashing is not enabled")
 	case errors.Is(err, keys.ErrExists):
 		return refuse(http.StatusConflict, "There is such a key already")
+	case errors.Is(err, keys.ErrChanged):
+		return refuse(http.StatusConflict, "The key was rotated at the same moment, please try again")
 	case errors.Is(err, keystore.ErrUnavailable):
 		return unavailable("The key store is not available; try again", err)
 	case errors.Is(err, keys.ErrBusy):

@@ -53,6 +53,12 @@ func (s *Session) Credential(identity, hash string) (Credential, bool) {
 	return all[i], true
 }
 
+// SameCredentials tells whether two sessions have the same keys, which end at the
+// same times.
+func SameCredentials(a, b *Session) bool {
+	return slices.EqualFunc(a.Credentials(), b.Credentials(), func(x, y Credential) bool { return x.Hash == y.Hash && x.Retires == y.Retires })
+}
+
 // NewSuccessor returns what is stored under the hash of a further key of the
 // session that is stored under identity. It is valid only while that session has
 // it among its Credentials.

@@ -39,7 +39,7 @@ func (k *Service) Update(ctx context.Context, ref Ref, s *definition.Session, su
 		session.BasicAuth = old.Clone().BasicAuth
 	}
 	session.SetCredentials(old.Clone().Credentials())
-	c := Change{Hash: hash, Session: session, Reset: k.stamp(hash, session, old, suppressReset, may)}
+	c := Change{Hash: hash, Session: session, Reset: k.stamp(hash, session, old, suppressReset, may), Found: old}
 	if err := k.Store.Commit(ctx, c); err != nil {
 		return Issued{}, err
 	}
@@ -69,7 +69,7 @@ func (k *Service) SetPolicies(ctx context.Context, ref Ref, policies []string) (
 		return Issued{}, err
 	}
 	session.LastUpdated = stampAfter(old.LastUpdated, k.Now())
-	if err := k.Store.Commit(ctx, Change{Hash: hash, Session: session}); err != nil {
+	if err := k.Store.Commit(ctx, Change{Hash: hash, Session: session, Found: old}); err != nil {
 		return Issued{}, err
 	}
 	return k.named(ref, hash), nil
@@ -95,7 +95,7 @@ func (k *Service) ResetQuota(ctx context.Context, ref Ref) (Issued, error) {
 	}
 	session := old.Clone()
 	open(session, k.Now())
-	if err := k.Store.Commit(ctx, Change{Hash: hash, Session: session, Reset: k.counters(hash, old)}); err != nil {
+	if err := k.Store.Commit(ctx, Change{Hash: hash, Session: session, Reset: k.counters(hash, old), Found: old}); err != nil {
 		return Issued{}, err
 	}
 	return k.named(ref, hash), nil

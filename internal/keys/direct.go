@@ -31,7 +31,7 @@ func (d Direct) List(ctx context.Context, cursor string, count int) (hashes []st
 // one is deleted. An error that names the counters says that only they are left
 // to do. Of two who make one key at once the later wins.
 func (d Direct) Commit(ctx context.Context, c Change) error {
-	_, err := d.Keys.Get(ctx, c.Hash)
+	now, err := d.Keys.Get(ctx, c.Hash)
 	switch {
 	case err != nil && !isAbsent(err):
 		return err
@@ -39,6 +39,8 @@ func (d Direct) Commit(ctx context.Context, c Change) error {
 		return ErrExists
 	case err != nil && !c.New:
 		return ErrNotFound
+	case err == nil && c.Found != nil && !definition.SameCredentials(now, c.Found):
+		return ErrChanged
 	}
 	if err := d.further(ctx, c); err != nil {
 		return err

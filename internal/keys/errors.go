@@ -17,6 +17,9 @@ var (
 	// ErrExists says that somebody made the key at the same moment.
 	ErrExists = errors.New("there is such a key already")
 
+	// ErrChanged says that somebody rotated the key at the same moment.
+	ErrChanged = errors.New("the key was rotated at the same moment; try again")
+
 	// ErrMaster refuses a key that could call every API.
 	ErrMaster = errors.New("keys must have at least one Access Rights record set")
 

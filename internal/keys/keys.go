@@ -25,6 +25,11 @@ type Change struct {
 
 	Successor string   // hash of a further key of the session, which is stored with it; "" for none
 	Gone      []string // hashes of further keys that are not the session's any more
+
+	// Found is the session as the change found it; nil: whatever it was. When it has
+	// other keys by now, writing it would take one away, or bring one back that was
+	// just ended.
+	Found *definition.Session
 }
 
 // A Store holds sessions by hash.
@@ -37,7 +42,8 @@ type Store interface {
 	List(ctx context.Context, cursor string, count int) (hashes []string, next string, err error)
 
 	// Commit carries out a change in one step; once it returned nil, the change
-	// is durable. It returns ErrExists or ErrNotFound when New does not fit.
+	// is durable. It returns ErrExists or ErrNotFound when New does not fit, and
+	// ErrChanged when Found does not.
 	Commit(ctx context.Context, c Change) error
 }
 
@@ -51,7 +57,8 @@ type Options struct {
 
 // Service keeps the rules of keys. All fields are required unless they say
 // otherwise, and none changes while it is in use. It is safe for concurrent use;
-// of two changes to one key at once the later wins.
+// of two changes to one key at once the later wins, or ends in ErrChanged when the
+// first one rotated the key.
 type Service struct {
 	Store    Store
 	Counter  counter.Counter // only looked at; counters are reset by Store
@@ -125,6 +132,9 @@ func (k *Service) createCustom(ctx context.Context, id string, session *definiti
 	old, err := k.Store.Get(ctx, hash)
 	if err != nil && !isAbsent(err) {
 		return Issued{}, err
+	}
+	if err == nil && old.SuccessorOf() != "" {
+		return Issued{}, &CustomError{Reason: "must not be a key that followed another one; change that instead"}
 	}
 	c := Change{Hash: hash, Session: session, New: err != nil}
 	if c.New {

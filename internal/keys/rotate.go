@@ -49,7 +49,7 @@ func (k *Service) Rotate(ctx context.Context, ref Ref, grace time.Duration) (Iss
 	hash := k.Options.Hasher.Hash(key)
 	session := old.Clone()
 	session.SetCredentials(append(left, definition.Credential{Hash: hash}))
-	if err := k.Store.Commit(ctx, Change{Hash: identity, Session: session, Successor: hash, Gone: gone}); err != nil {
+	if err := k.Store.Commit(ctx, Change{Hash: identity, Session: session, Successor: hash, Gone: gone, Found: old}); err != nil {
 		return Issued{}, err
 	}
 	return k.issued(key, identity), nil
@@ -69,7 +69,7 @@ func (k *Service) Retire(ctx context.Context, ref Ref) (Issued, error) {
 	left, gone := retire(all[:newest], identity, k.Now(), k.Now())
 	session := old.Clone()
 	session.SetCredentials(append(left, all[newest]))
-	if err := k.Store.Commit(ctx, Change{Hash: identity, Session: session, Gone: gone}); err != nil {
+	if err := k.Store.Commit(ctx, Change{Hash: identity, Session: session, Gone: gone, Found: old}); err != nil {
 		return Issued{}, err
 	}
 	return k.named(ref, identity), nil

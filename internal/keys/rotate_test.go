@@ -179,3 +179,69 @@ func TestARotationThatIsCutOffLeavesTheKeysAsTheyWere(t *testing.T) {
 		}
 	}
 }
+
+// between is a store in which something happens between a change's reading and
+// its writing.
+type between struct {
+	keys.Store
+	then func()
+}
+
+func (b *between) Commit(ctx context.Context, c keys.Change) error {
+	if then := b.then; then != nil {
+		b.then = nil
+		then()
+	}
+	return b.Store.Commit(ctx, c)
+}
+
+// A key that was just ended must not come back, nor a successor be lost, because
+// somebody else changed the key at that moment.
+func TestAChangeUndoesNoRotationOfTheSameMoment(t *testing.T) {
+	for name, change := range map[string]func(d *desk, ref keys.Ref) error{
+		"update": func(d *desk, ref keys.Ref) error {
+			_, err := d.Update(d.t.Context(), ref, parse[definition.Session](d.t, quotaOf10), false)
+			return err
+		},
+		"policies": func(d *desk, ref keys.Ref) error { _, err := d.SetPolicies(d.t.Context(), ref, nil); return err },
+		"reset":    func(d *desk, ref keys.Ref) error { _, err := d.ResetQuota(d.t.Context(), ref); return err },
+		"rotate":   func(d *desk, ref keys.Ref) error { _, err := d.Rotate(d.t.Context(), ref, time.Hour); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t)
+			first := d.create("", quotaOf10)
+			d.rotate(first.Key, time.Hour)
+			plain := d.Store
+			retire := func() {
+				other := *d.Service
+				other.Store = plain
+				if _, err := other.Retire(t.Context(), keys.Ref{ID: first.Key}); err != nil {
+					t.Error(err)
+				}
+			}
+			d.Store = &between{plain, retire}
+			if err := change(d, keys.Ref{ID: first.Key}); !errors.Is(err, keys.ErrChanged) {
+				t.Errorf("%v", err)
+			}
+			if got := d.terms(first.Hash); !slices.Equal(got, []int64{0, -1}) {
+				t.Errorf("the keys end in %d", got)
+			}
+			if err := change(d, keys.Ref{ID: first.Key}); err != nil {
+				t.Errorf("again: %v", err)
+			}
+		})
+	}
+}
+
+func TestASuccessorIsNoIDOfAnotherKey(t *testing.T) {
+	d := open(t)
+	first := d.create("", quotaOf10)
+	second := d.rotate(first.Key, time.Hour)
+	_, err := d.Create(t.Context(), second.Key, parse[definition.Session](t, quotaOf10), false)
+	if _, ok := errors.AsType[*keys.CustomError](err); !ok {
+		t.Errorf("%v", err)
+	}
+	if got := d.terms(first.Hash); !slices.Equal(got, []int64{3600, -1}) {
+		t.Errorf("the keys end in %d", got)
+	}
+}
