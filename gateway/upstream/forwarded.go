@@ -54,7 +54,7 @@ func (s *forwarded) copyLines(dst []byte, call *wire.Call, drop []string) ([]byt
 	start, kept := len(dst), int32(0)
 	for i := range call.Fields {
 		f := &call.Fields[i]
-		pass := f.Name == wire.NameOther || s.look(call, f)
+		pass := f.Name == wire.NameOther && !isGuise(call.NameOf(f)) || f.Name != wire.NameOther && s.look(call, f)
 		if pass && (len(drop) == 0 || !isDropped(call.NameOf(f), drop)) {
 			continue
 		}
@@ -141,19 +141,36 @@ func isDropped(name []byte, drop []string) bool {
 	return false
 }
 
-// equalNames compares two names of one length.
+// isGuise tells whether a name that is none of the known ones reads like one that
+// the gateway speaks for, to upstreams that make variables of headers, as CGI has
+// it.
+func isGuise(name []byte) bool {
+	if len(name) < len("X-Real-IP") || name[0]|0x20 != 'x' {
+		return false
+	}
+	const prefix = "X-Forwarded-"
+	return len(name) == len("X-Real-IP") && equalNames(name, "X-Real-IP") ||
+		len(name) >= len(prefix) && equalNames(name[:len(prefix)], prefix) ||
+		len(name) == len("X-Request-Id") && equalNames(name, "X-Request-Id")
+}
+
+// equalNames compares two names of one length, as upstreams do that make variables
+// of headers: a dash is an underscore to them.
 func equalNames(a []byte, b string) bool {
 	for i := range len(b) {
-		if lower(a[i]) != lower(b[i]) {
+		if folded(a[i]) != folded(b[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func lower(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
+func folded(c byte) byte {
+	switch {
+	case c >= 'A' && c <= 'Z':
 		return c | 0x20
+	case c == '_':
+		return '-'
 	}
 	return c
 }

@@ -45,6 +45,12 @@ var requestCases = []requestCase{
 	{name: "nobody untrusted says where from", raw: "GET / HTTP/1.1\r\nHost: gate.test\r\nX-Forwarded-For: 6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nX-Forwarded-Proto: https\r\nx-forwarded-host: evil\r\n" +
 		"X-Forwarded-Port: 6\r\nX-Forwarded-User: root\r\nX-Request-Id: mine\r\n\r\n", want: "GET / HTTP/1.1\r\nHost: HOST\r\n" + ownLines + agent + "\r\n"},
 	{
+		// Upstreams that make variables of headers read underscores and dashes alike.
+		name: "nor in disguise", raw: "GET / HTTP/1.1\r\nHost: gate.test\r\nX_Forwarded_For: 6.6.6.6\r\nX-Real_IP: 6.6.6.6\r\nx_forwarded_user: root\r\nX_Request-Id: 6\r\nX_Tenant: evil\r\nX_Other: 1\r\nX_Real_I: 2\r\n\r\n",
+		prepare: func(ex *pipeline.Exchange) { ex.Outgoing.Drop = []string{"X-Tenant"} },
+		want:    "GET / HTTP/1.1\r\nHost: HOST\r\nX_Other: 1\r\nX_Real_I: 2\r\n" + ownLines + agent + "\r\n",
+	},
+	{
 		name: "a trusted proxy does", trusted: true, raw: "GET / HTTP/1.1\r\nHost: gate.test\r\nX-Forwarded-For: 203.0.113.9, 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2\r\nX-Real-IP: 6.6.6.6\r\nForwarded: for=203.0.113.9\r\n" +
 			"X-Forwarded-Proto: HTTPS\r\nX-Forwarded-Host: shop.test\r\nX-Forwarded-User: root\r\n\r\n",
 		want: "GET / HTTP/1.1\r\nHost: HOST\r\nForwarded: for=203.0.113.9\r\nX-Forwarded-User: root\r\nX-Forwarded-For: 203.0.113.9, 10.0.0.1, 10.0.0.2, 127.0.0.1\r\nX-Real-IP: 10.0.0.2\r\n" +
