@@ -24,8 +24,19 @@ func TestNoWayOfWritingAPathLeadsAroundARule(t *testing.T) {
 	}
 	var room []byte
 	for _, c := range []struct{ method, path, want string }{
-		{"GET", "/hot", "hot"}, {"GET", "/hot;x", "hot"}, {"GET", "/hot%2Fx", "hot"}, {"GET", "/;/hot", "hot"}, {"POST", "/hot;x", ""}, {"GET", "/hotter;x", ""},
-		{"GET", "/a//b", "a/b"}, {"GET", "/a%2Fb;y/z", "a/b"}, {"GET", "//x", "x"}, {"GET", "/x", "x"}, {"GET", "/cold;/a/b", "cold"}, {"GET", "/odd;v=1", "odd"}, {"GET", "/odd", ""},
+		{"GET", "/hot", "hot"},
+		{"GET", "/hot;x", "hot"},
+		{"GET", "/hot%2Fx", "hot"},
+		{"GET", "/;/hot", "hot"},
+		{"POST", "/hot;x", ""},
+		{"GET", "/hotter;x", ""},
+		{"GET", "/a//b", "a/b"},
+		{"GET", "/a%2Fb;y/z", "a/b"},
+		{"GET", "//x", "x"},
+		{"GET", "/x", "x"},
+		{"GET", "/cold;/a/b", "cold"},
+		{"GET", "/odd;v=1", "odd"},
+		{"GET", "/odd", ""},
 	} {
 		got, found, grown := list.FindStrict([]byte(c.method), []byte(c.path), []byte("/listen"+c.path), room)
 		if room = grown; got != c.want || found != (c.want != "") {

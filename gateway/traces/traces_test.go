@@ -121,7 +121,8 @@ func finished(t testing.TB) *pipeline.Exchange {
 	ex.Answer.Status = 204
 	at := ex.Started
 	ex.Trace.Steps = &pipeline.Steps{List: []pipeline.Step{
-		{Name: "auth", Start: at, End: at.Add(1000)}, {Name: "limit", Start: at.Add(1000), End: at.Add(2000)},
+		{Name: "auth", Start: at, End: at.Add(1000)},
+		{Name: "limit", Start: at.Add(1000), End: at.Add(2000)},
 		{Name: "upstream", Start: at.Add(2000), End: at.Add(9000)},
 	}}
 	return ex
@@ -253,8 +254,12 @@ func TestTheShareIsThatOfTheIDs(t *testing.T) {
 		id     *[32]byte
 		want   bool
 	}{
-		{1, id("ffffffffffffff"), true}, {0, id("00000000000000"), false}, {0.5, id("7fffffffffffff"), true}, {0.5, id("80000000000000"), false},
-		{0.25, id("3fffffffffffff"), true}, {0.25, id("40000000000000"), false},
+		{1, id("ffffffffffffff"), true},
+		{0, id("00000000000000"), false},
+		{0.5, id("7fffffffffffff"), true},
+		{0.5, id("80000000000000"), false},
+		{0.25, id("3fffffffffffff"), true},
+		{0.25, id("40000000000000"), false},
 	} {
 		r, err := New(Options{Endpoint: "http://127.0.0.1:1", Sample: c.sample})
 		if err != nil {

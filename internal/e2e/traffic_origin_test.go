@@ -125,12 +125,20 @@ func TestAddressesDecideWhoMayCall(t *testing.T) {
 	for _, c := range []struct {
 		api, from, key, want string
 	}{
-		{"allow", "192.0.2.9", key, "200"}, {"allow", "2001:db8::7", key, "200"}, {"allow", "198.51.100.1", key, "403"}, {"allow", "2001:db8::8", key, "403"},
+		{"allow", "192.0.2.9", key, "200"},
+		{"allow", "2001:db8::7", key, "200"},
+		{"allow", "198.51.100.1", key, "403"},
+		{"allow", "2001:db8::8", key, "403"},
 		{"allow", "", key, "403"}, // the proxy itself
-		{"block", "192.0.2.9", key, "200"}, {"block", "192.0.2.66", key, "403"}, {"block", "2001:db8:6::1", key, "403"}, {"block", "::ffff:192.0.2.66", key, "403"},
-		{"both", "192.0.2.9", key, "200"}, {"both", "192.0.2.66", key, "403"},
+		{"block", "192.0.2.9", key, "200"},
+		{"block", "192.0.2.66", key, "403"},
+		{"block", "2001:db8:6::1", key, "403"},
+		{"block", "::ffff:192.0.2.66", key, "403"},
+		{"both", "192.0.2.9", key, "200"},
+		{"both", "192.0.2.66", key, "403"},
 		// The address comes before the key: who may not call learns nothing about it.
-		{"allow", "198.51.100.1", "", "403"}, {"allow", "192.0.2.9", "", "401"},
+		{"allow", "198.51.100.1", "", "403"},
+		{"allow", "192.0.2.9", "", "401"},
 	} {
 		headers := "X-Forwarded-For: " + c.from + "\r\n"
 		if c.from == "" {
