@@ -68,9 +68,6 @@ func CompileGroups(text string) (*Expression, error) {
 	return &Expression{expr: expr, prog: prog, anchored: prog.StartCond()&syntax.EmptyBeginText != 0}, nil
 }
 
-// NumGroups returns how many groups the expression has, the 0th not counted.
-func (e *Expression) NumGroups() int { return e.expr.NumSubexp() }
-
 // String returns the expression as it was written.
 func (e *Expression) String() string { return e.expr.String() }
 
