@@ -147,16 +147,18 @@ func (s *Stage) compileRules(rules []caching.Rule) (*match.Endpoints[*rule], err
 func (c *Cache) Swap(came, gone []*pipeline.API) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	left := make(map[uint64]bool)
 	for _, api := range gone {
 		id := api.Definition.ID
 		for _, s := range stagesOf(api) {
-			c.kept.Drop(s.owner.Load())
+			left[s.owner.Swap(c.owners.Add(1))] = true // what its last calls bring is not kept
 			c.live[id] = without(c.live[id], s)
 		}
 		if len(c.live[id]) == 0 {
 			delete(c.live, id)
 		}
 	}
+	c.kept.DropAll(left)
 	for _, api := range came {
 		if stages := stagesOf(api); len(stages) > 0 {
 			c.live[api.Definition.ID] = append(c.live[api.Definition.ID], stages...)
@@ -193,9 +195,11 @@ func stagesOf(api *pipeline.API) (found []*Stage) {
 func (c *Cache) Invalidate(api string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	left := make(map[uint64]bool)
 	for _, s := range c.live[api] {
-		c.kept.Drop(s.owner.Swap(c.owners.Add(1)))
+		left[s.owner.Swap(c.owners.Add(1))] = true
 	}
+	c.kept.DropAll(left)
 }
 
 // Stats is how full the cache is, and what became of calls.

@@ -409,7 +409,13 @@ func TestStatusesThatAreKept(t *testing.T) {
 		status  int
 		kept    bool
 	}{
-		{usual, 200, true}, {usual, 404, false}, {usual, 500, false}, {usual, 204, true}, {usual, 301, true}, {usual, 302, false}, {usual, 206, false},
+		{usual, 200, true},
+		{usual, 404, false},
+		{usual, 500, false},
+		{usual, 204, true},
+		{usual, 301, true},
+		{usual, 302, false},
+		{usual, 206, false},
 		{strings.Replace(usual, `}`, `, "cache_response_codes": [404, 500]}`, 1), 404, true},
 		{strings.Replace(usual, `}`, `, "cache_response_codes": [404, 500]}`, 1), 500, true},
 		{strings.Replace(usual, `}`, `, "cache_response_codes": [404, 500]}`, 1), 200, false},
@@ -500,8 +506,13 @@ func TestConditionsAreAnsweredFromTheCache(t *testing.T) {
 		header string
 		status int
 	}{
-		{`If-None-Match: "v1"`, 304}, {`If-None-Match: "v0", W/"v1"`, 304}, {`If-None-Match: *`, 304}, {`If-None-Match: "v2"`, 200},
-		{`If-Modified-Since: Mon, 02 Jan 2006 15:04:05 GMT`, 304}, {`If-Modified-Since: Mon, 02 Jan 2005 15:04:05 GMT`, 200}, {"X: y", 200},
+		{`If-None-Match: "v1"`, 304},
+		{`If-None-Match: "v0", W/"v1"`, 304},
+		{`If-None-Match: *`, 304},
+		{`If-None-Match: "v2"`, 200},
+		{`If-Modified-Since: Mon, 02 Jan 2006 15:04:05 GMT`, 304},
+		{`If-Modified-Since: Mon, 02 Jan 2005 15:04:05 GMT`, 200},
+		{"X: y", 200},
 	} {
 		if got := r.send("k", "GET", "/a", c.header); got.status != c.status || (got.body == "") != (c.status == 304) || got.header("ETag") != `W/"v1"` {
 			t.Errorf("%s: %+v", c.header, got)
@@ -678,6 +689,9 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 	r.send("k", "GET", "/a")
 	r.send("k", "GET", "/a")
 	r.expect(2, "what a call brings that began before")
+	if s := r.cache.Stats(); s.Entries != 0 {
+		t.Errorf("%d entries are kept that nobody is told", s.Entries)
+	}
 	r.upstream = inner
 	r.send("k", "GET", "/b")
 	r.cache.Swap(nil, []*pipeline.API{r.api})

@@ -86,12 +86,15 @@ func (f *flight) Release() {
 // keep keeps an answer that depends on the headers of call that vary names, and
 // ends the flight.
 func (f *flight) keep(e *answer, key []byte, vary []string) {
+	defer f.Release()
+	if f.stage.owner.Load() != f.owner {
+		return // nobody would be told, and it would stay until there is no room for it
+	}
 	kept := f.stage.cache.kept
 	if len(vary) > 0 {
 		kept.Set(cache.Key{Owner: f.owner, Text: key[:f.base]}, &answer{vary: vary}, 32*len(vary))
 	}
 	kept.Set(cache.Key{Owner: f.owner, Text: key}, e, cap(e.body)+cap(e.lines)+answerSize)
-	f.Release()
 }
 
 // answerSize is what an answer takes beside its lines and body, in bytes.

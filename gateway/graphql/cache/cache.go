@@ -176,14 +176,20 @@ func (c *Cache[V]) unlink(gone *entry[V]) {
 }
 
 // Drop takes out everything of an owner.
-func (c *Cache[V]) Drop(owner uint64) {
+func (c *Cache[V]) Drop(owner uint64) { c.DropAll(map[uint64]bool{owner: true}) }
+
+// DropAll takes out everything of owners, in one look through all that is kept.
+func (c *Cache[V]) DropAll(owners map[uint64]bool) {
+	if len(owners) == 0 {
+		return
+	}
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
 		for _, q := range [...]*queue[V]{&s.probation, &s.main} {
 			for e := q.oldest; e != nil; {
 				newer := e.newer
-				if e.owner == owner {
+				if owners[e.owner] {
 					q.remove(e)
 					c.unlink(e)
 				}
