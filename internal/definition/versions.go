@@ -81,6 +81,9 @@ func (a *API) Doubts() []Problem {
 			p.addf(object.Entry("version_data.versions", name)+".expires",
 				`is no time such as "2030-12-31 23:59" (UTC), so that the version counts as expired; "-1" is never`)
 		}
+		if rules, err := v.PathRules(); err == nil {
+			p.join(object.Entry("version_data.versions", name), asProblems(rules.Doubts(a.Proxy.ListenPath)...))
+		}
 	}
 	return p
 }

@@ -33,6 +33,16 @@ func TestWhenVersionsEnd(t *testing.T) {
 	}
 }
 
+func TestAnIgnoredPathThatOpensTheWholeAPIIsDoubted(t *testing.T) {
+	for ignored, want := range map[string]bool{"/users": true, "users/": true, "/user": false, "/": false, "/users/x": false, "^/users$": false} {
+		a := &API{Proxy: Proxy{ListenPath: "/users/"}, VersionData: &VersionData{Versions: map[string]*Version{"v": {Paths: &PathLists{Ignored: []string{"/a", ignored}}}}}}
+		doubts := a.Doubts()
+		if (len(doubts) == 1) != want || want && doubts[0].Path != `version_data.versions["v"].paths.ignored[1]` {
+			t.Errorf("%s: %v", ignored, doubts)
+		}
+	}
+}
+
 func TestWhichVersionsThereAreToChooseBetween(t *testing.T) {
 	two := map[string]*Version{"b": {}, "a": {}}
 	for _, c := range []struct {

@@ -61,6 +61,21 @@ type Rules struct {
 // Decides tells whether there is a list that decides whether calls pass.
 func (r *Rules) Decides() bool { return len(r.Ignored)+len(r.Black)+len(r.White) > 0 }
 
+// Doubts lists the entries of the ignored list that open all of an API by accident:
+// paths are also matched with the listen path in front, as an entry that repeats
+// it begins.
+func (r *Rules) Doubts(listenPath string) []object.Fault {
+	var f object.Faults
+	listens := strings.Trim(listenPath, "/")
+	for _, rule := range r.Ignored {
+		if one := strings.Trim(rule.Path, "/"); one != "" && one == listens {
+			f.Addf(rule.At, "takes every path of the API, as paths are matched with the listen path %s too, so that nobody needs a key; "+
+				`write ^%s$ for this path alone, or / for all`, listenPath, rule.Path)
+		}
+	}
+	return f
+}
+
 // Simple are the lists of a version that does not use extended_paths. Their
 // entries are about every method.
 type Simple struct{ Ignored, Black, White []string }
