@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/valyala/fasthttp"
+)
+
+// stated is an API whose every stage says which state it is of: a header of the
+// request, the path of the upstream, and two headers of the answer.
+func stated(id, target string, state int) object {
+	api := apiDef(id, fmt.Sprint(target, "/", state), true)
+	text := strconv.Itoa(state)
+	api["version_data"] = object{"not_versioned": true, "versions": object{"Default": object{
+		"name": "Default", "global_headers": object{"X-State": text},
+		"global_response_headers": object{"X-State-One": text, "X-State-Two": text},
+	}}}
+	return api
+}
+
+// stateOf returns the state that an answer is of. One of several is an error.
+func stateOf(got answer, err error) (int, error) {
+	if err = want(200, got, err); err != nil {
+		return 0, err
+	}
+	says := fmt.Sprintf("%s %[1]s %[1]s %[1]s", got.header.Get("X-State-One"))
+	if told := fmt.Sprint(got.header.Get("X-State-One"), " ", got.header.Get("X-State-Two"), " ", got.body); told != says {
+		return 0, fmt.Errorf("an answer of several states: %q", told)
+	}
+	return strconv.Atoi(got.header.Get("X-State-One"))
+}
+
+// An answer is of the state that was in force when its request came, or of one that
+// came since, and of that alone.
+func TestEveryAnswerIsOfOneStateWhateverIsReloaded(t *testing.T) {
+	const reloads = 100
+	for _, raw := range []string{"true", "false"} {
+		t.Run("upstream.raw_io "+raw, func(t *testing.T) {
+			t.Parallel()
+			target := "http://" + testenv.Origin(t, func(ctx *fasthttp.RequestCtx) {
+				state, _, _ := strings.Cut(strings.TrimPrefix(string(ctx.Path()), "/"), "/")
+				fmt.Fprintf(ctx, "%s %s", state, ctx.Request.Header.Peek("X-State"))
+			})
+			g := newTraffic(t, settings{"upstream.raw_io": raw, "gateway.watch": "false"}, nil, stated("busy", target, 0), stated("other", target, 0))
+			var inForce, written atomic.Int64
+			load := startLoad(t, 8, func(client *http.Client, n int) error {
+				least := inForce.Load()
+				got, err := sendBy(client, http.MethodGet, g.traffic+"/busy/x", nil)
+				state, err := stateOf(got, err)
+				if most := written.Load(); err == nil && (int64(state) < least || int64(state) > most) {
+					err = fmt.Errorf("an answer of state %d, want %d to %d", state, least, most)
+				}
+				return err
+			})
+			for i := range reloads {
+				id, state := []string{"busy", "other"}[i%2], i/2+1
+				if id == "busy" {
+					written.Store(int64(state))
+				}
+				saveJSON(t, filepath.Join(g.settings["gateway.apps_dir"], id+".json"), stated(id, target, state))
+				g.signal(syscall.SIGHUP)
+				eventually(t, fmt.Sprintf("state %d of %s", state, id), func() error {
+					at, err := stateOf(send(http.MethodGet, g.traffic+"/"+id+"/x", nil))
+					if err == nil && at != state {
+						err = fmt.Errorf("it is in state %d", at)
+					}
+					return err
+				})
+				if id == "busy" {
+					inForce.Store(int64(state))
+				}
+			}
+			load.awaitMore(1)
+			if n := load.stop(); n < reloads {
+				t.Errorf("only %d requests during %d reloads", n, reloads)
+			}
+		})
+	}
+}
