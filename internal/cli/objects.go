@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/internal/cli/yamltext"
+	"github.com/sluicegate/sluice/internal/definition"
 )
 
 // An objectKind is a kind of objects that an admin lists, shows and deletes.
@@ -92,21 +93,18 @@ func (s *session) listObjects(cmd *cobra.Command, t *target, kind *objectKind, p
 func (*session) apiRows(answer []byte) (rows, int64, error) {
 	var told struct {
 		APIs []struct {
-			ID     string `json:"api_id"`
-			Name   string `json:"name"`
-			Active *bool  `json:"active"`
-			Domain string `json:"domain"`
-			Proxy  struct {
-				Path   string `json:"listen_path"`
-				Target string `json:"target_url"`
-			} `json:"proxy"`
+			ID         string         `json:"api_id"`
+			Name       string         `json:"name"`
+			Definition definition.API `json:"api_definition"`
 		} `json:"apis"`
 		Pages int64 `json:"pages"`
 	}
 	err := json.Unmarshal(answer, &told)
 	data := rows{columns: []string{"id", "name", "path", "upstream", "active"}}
-	for _, a := range told.APIs {
-		data.cells = append(data.cells, []any{a.ID, a.Name, a.Domain + a.Proxy.Path, a.Proxy.Target, a.Active == nil || *a.Active})
+	for i := range told.APIs {
+		one := &told.APIs[i]
+		api := &one.Definition
+		data.cells = append(data.cells, []any{one.ID, one.Name, api.Domain + api.Proxy.ListenPath, api.Proxy.TargetURL, api.IsActive()})
 	}
 	return data, told.Pages, err
 }

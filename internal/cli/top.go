@@ -51,17 +51,7 @@ func (s *session) top(cmd *cobra.Command, w *topped) error {
 	if err != nil {
 		return err
 	}
-	if w.metrics == "" {
-		w.metrics = urlOf(cfg.Admin.Listen)
-		if cfg.Telemetry.Listen != "" {
-			w.metrics = urlOf(cfg.Telemetry.Listen)
-		}
-	}
-	c, err := client.NewAdmin(w.metrics, cfg.Telemetry.Token.Reveal())
-	if err != nil {
-		return inFlag("--metrics", err)
-	}
-	before, err := sample(cmd.Context(), c)
+	c, before, err := firstSample(cmd.Context(), cfg, w.metrics)
 	if err != nil {
 		return err
 	}
@@ -82,6 +72,24 @@ func (s *session) top(cmd *cobra.Command, w *topped) error {
 		}
 		before = after
 	}
+}
+
+// firstSample finds the server that counts: a gateway beside no admin has metrics
+// of its own.
+func firstSample(ctx context.Context, cfg *config.Config, given string) (c *client.Client, first *top.Sample, err error) {
+	places := []string{given}
+	if given == "" {
+		places = []string{urlOf(cfg.Telemetry.Listen), urlOf(cfg.Admin.Listen)}
+	}
+	for _, place := range places {
+		if c, err = client.NewAdmin(place, cfg.Telemetry.Token.Reveal()); err != nil {
+			return nil, nil, inFlag("--metrics", err)
+		}
+		if first, err = sample(ctx, c); err == nil {
+			break
+		}
+	}
+	return c, first, err
 }
 
 func sample(ctx context.Context, c *client.Client) (*top.Sample, error) {

@@ -83,7 +83,7 @@ func TestServersAreLookedAt(t *testing.T) {
 		"/readyz":                   "{}",
 		"/api/gateways":             `{"revision":"7","gateways":[{"name":"a","revision":"7","up_to_date":true,"seen_at":"` + now + `"},{"name":"b","error":"no such file","seen_at":"` + now + `"},{"name":"c","seen_at":"` + past + `"}]}`,
 		"/api/certs":                `{"certificates":[{"subject":"CN=old","not_after":"` + past + `"},{"subject":"CN=new","not_after":"` + long + `"}]}`,
-		"/api/apis":                 `{"apis":[{"api_id":"plain"},{"api_id":"q","graphql":{"enabled":true}}]}`,
+		"/api/apis":                 `{"apis":[{"api_id":"plain"},{"api_id":"q","api_definition":{"graphql":{"enabled":true}}}]}`,
 		"/api/apis/q/schema/status": `{"last_sync_error":"upstream answers 500"}`,
 	})
 	gateway := newServer(t, map[string]string{"/hello": `{"details":{"keys":{"status":"pass"},"counters":{"status":"fail","output":"unreachable"}}}`})

@@ -130,17 +130,19 @@ func (d *Doctor) stored(ctx context.Context) error {
 func (d *Doctor) schemas(ctx context.Context) error {
 	var told struct {
 		APIs []struct {
-			ID      string `json:"api_id"`
-			GraphQL struct {
-				Enabled bool `json:"enabled"`
-			} `json:"graphql"`
+			ID         string `json:"api_id"`
+			Definition struct {
+				GraphQL struct {
+					Enabled bool `json:"enabled"`
+				} `json:"graphql"`
+			} `json:"api_definition"`
 		} `json:"apis"`
 	}
 	if err := d.ask(ctx, "/api/apis?p=1&page_size=500", &told); err != nil {
 		return err
 	}
 	for _, api := range told.APIs {
-		if !api.GraphQL.Enabled {
+		if !api.Definition.GraphQL.Enabled {
 			continue
 		}
 		var status struct {

@@ -22,6 +22,7 @@ func TestDoctorFindsWhatFails(t *testing.T) {
 	}
 	listen["gateway.listen"] = listen["admin.listen"] // where something else answers
 	command(t, listen, "doctor").wants(t, 1, "fail  gateway.listen: "+listen["gateway.listen"], "-> end what listens there")
+	listen["gateway.tls.listen"] = freeAddress(t)
 	listen["gateway.tls.cert"] = filepath.Join(t.TempDir(), "none.pem")
 	command(t, listen, "doctor").wants(t, 1, "fail  gateway.tls.cert")
 	command(t, settings{"data_dir": t.TempDir(), "admin.listen": freeAddress(t)}, "doctor").wants(t, 0, "warn  admin: not asked", "is free")
@@ -39,7 +40,7 @@ func TestTopShowsWhatHappensNow(t *testing.T) {
 			API string `json:"api"`
 		} `json:"apis"`
 	}
-	if err := json.Unmarshal([]byte(s.own("top", "--once", "--every", "200ms", "-o", "json").wants(t, 0).stdout), &told); err != nil || len(told.APIs) != 1 {
+	if err := json.Unmarshal([]byte(s.own("top", "--once", "--every", "200ms", "--api", "orders", "-o", "json").wants(t, 0).stdout), &told); err != nil || len(told.APIs) != 1 {
 		t.Errorf("%+v, %v", told, err)
 	}
 	s.own("top", "--once", "--every", "1ms").wants(t, 2, "--every")

@@ -12,7 +12,7 @@ import (
 
 // A Row is the traffic of one API, or of all.
 type Row struct {
-	API      string   `json:"api"`
+	API      string   `json:"api"` // "" is of all, or of requests that no API takes
 	Requests float64  `json:"requests_per_second"`
 	Refused  float64  `json:"refused_per_second"`
 	Failed   float64  `json:"failed_per_second"` // answered 5xx
@@ -121,8 +121,11 @@ func (t *Table) Text(lines int) string {
 			break
 		}
 		name := r.API
-		if i == 0 {
+		switch {
+		case i == 0:
 			name = "(all)"
+		case name == "":
+			name = "(none)"
 		}
 		write(fmt.Sprintf("%.1f", r.Requests), fmt.Sprintf("%.1f", r.Refused), fmt.Sprintf("%.1f", r.Failed), ms(r.P50), ms(r.P99), ms(r.Own), ms(r.Upstream), name)
 	}
