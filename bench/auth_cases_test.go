@@ -2,10 +2,14 @@ package bench
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/definition/jwt"
 )
 
 // authenticated are APIs that find credentials in ways of their own. Their
@@ -14,6 +18,10 @@ var authenticated = map[string]func(*definition.API){
 	"places":      places,
 	"placesstrip": func(a *definition.API) { places(a); a.StripAuthData = true },
 	"users":       func(a *definition.API) { a.UseBasicAuth = true },
+	"signed": func(a *definition.API) {
+		a.EnableJWT = true
+		a.JWT = &jwt.Settings{Method: jwt.HMAC, Source: base64.StdEncoding.EncodeToString([]byte(tokenSecret)), DefaultPolicies: []string{"signed"}}
+	},
 }
 
 func places(a *definition.API) {
@@ -22,6 +30,18 @@ func places(a *definition.API) {
 
 // bob is the header of the user that enrol makes.
 const bob = "Authorization: Basic Ym9iOnNlY3JldA=="
+
+// tokenSecret signs the tokens of the API signed.
+const tokenSecret = "a secret of the benchmarks, of enough bytes"
+
+// signedToken is a token for ann that is good until 2100.
+func signedToken() string {
+	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"ann","iss":"bench","exp":4102444800}`))
+	mac := hmac.New(sha256.New, []byte(tokenSecret))
+	mac.Write([]byte(text))
+	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
 
 // enrol makes a user whose password is cheap to check the first time.
 func enrol(w *world) {

@@ -43,6 +43,7 @@ var requests = []request{
 	{name: "token, cookie", path: "/places/some/path", header: []string{"Cookie: a=1; session={plain}"}, status: 200},
 	{name: "token, query parameter, stripped", path: "/placesstrip/some/path?api_key={plain}&a=b", status: 200},
 	{name: "token, cookie, stripped", path: "/placesstrip/some/path", header: []string{"Cookie: a=1; session={plain}"}, status: 200},
+	{name: "signed token, warm", path: "/signed/some/path", header: []string{"Authorization: Bearer {signed}"}, status: 200},
 	{name: "user, warm password", path: "/users/some/path", header: []string{bob}, status: 200},
 
 	{name: "token, context variables in headers", path: "/vars/some/path", key: "plain", status: 200},
@@ -202,6 +203,7 @@ func shop(w *world) map[string]string {
 	w.bundle.Policies = append(w.bundle.Policies,
 		&definition.Policy{ID: "graph", OrgID: "bench", Limits: deep, AccessRights: fields},
 		&definition.Policy{ID: "both", OrgID: "bench", Limits: plenty, AccessRights: rights("plain")},
+		&definition.Policy{ID: "signed", OrgID: "bench", Limits: none, AccessRights: rights("signed")},
 		&definition.Policy{ID: "plain", OrgID: "bench", Limits: none, AccessRights: rights("plain")},
 	)
 	w.apply()
@@ -230,6 +232,7 @@ func shop(w *world) map[string]string {
 		"slow":      w.key(&definition.Session{OrgID: "bench", Limits: slow, AccessRights: rights("plain")}),
 		"spent":     w.key(&definition.Session{OrgID: "bench", Limits: spent, AccessRights: rights("plain")}),
 		"unknown":   "no-such-key-0123456789",
+		"signed":    signedToken(),
 	}
 	good := keys["plain"]
 	keys["mistyped"] = good[:len(good)-1] + string('a'+(good[len(good)-1]-'a'+1)%26)
@@ -251,7 +254,8 @@ func (r request) bytes(keys map[string]string) []byte {
 		head = append(head, "Authorization: "+strings.TrimSpace(scheme+" "+keys[name]))
 	}
 	head = append(head, r.header...)
-	return []byte(strings.ReplaceAll(strings.Join(head, "\r\n"), "{plain}", keys["plain"]) + "\r\n" + rest)
+	named := strings.NewReplacer("{plain}", keys["plain"], "{signed}", keys["signed"])
+	return []byte(named.Replace(strings.Join(head, "\r\n")) + "\r\n" + rest)
 }
 
 func itoa(n int) string {

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
 	"github.com/sluicegate/sluice/gateway/auth/basic"
+	"github.com/sluicegate/sluice/gateway/auth/jwt"
 	"github.com/sluicegate/sluice/gateway/cache"
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
@@ -99,7 +100,7 @@ func newWorld(tb testing.TB, s settings) *world {
 	w.gateway = gateway.New(gateway.Deps{
 		Config: gateway.Config{Wire: wireConfig(), Trusted: trusted, ShowReason: true, ReloadCPU: s.reloadCPU},
 		Stages: gateway.Stages{
-			Auth:     auth.New(w.sessions, 3).WithPasswords(basic.New(basic.Options{Size: 100, TTL: time.Hour, AtOnce: 2})),
+			Auth:     auth.New(w.sessions, 3).WithPasswords(basic.New(basic.Options{Size: 100, TTL: time.Hour, AtOnce: 2})).WithTokens(jwt.New(nil, 100)),
 			Overload: overload.New(time.Second, log),
 			Access:   access.New(access.Options{Log: log}),
 			GraphQL:  graphql.New(graphql.Options{MaxBody: 1 << 20, Cache: s.operations, BatchMax: 100, RefusedCache: 2 << 20, Rate: limiter.Rate, Log: log}),
