@@ -16,8 +16,8 @@ func (s *session) validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate PATH...",
 		Short: "Check API definitions and policies without a server",
-		Long: `Checks files of API definitions, folders of them, and files of policies (an object
-from policy id to policy). Of a GraphQL API the schema is checked too, and by it
+		Long: `Checks files of API definitions, folders of them, files of policies (an object
+from policy id to policy), and the files that apply takes. Of a GraphQL API the schema is checked too, and by it
 the operations that the definition holds. Prints each problem with its file and
 JSON path; lines and columns are those of the schema or operation.
 

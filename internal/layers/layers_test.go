@@ -168,7 +168,7 @@ var rooms = []room{
 	{"internal/cli/client", nil, nil},
 	{"internal/cli/progress", nil, nil},
 	{"internal/cli/yamltext", nil, nil},
-	{"internal/cli/checks", []string{"internal/config", "internal/definition", "internal/graphql/...", "internal/unknown"}, nil},
+	{"internal/cli/checks", []string{"internal/config", "internal/definition", "internal/desired", "internal/graphql/...", "internal/unknown"}, nil},
 	{"internal/desired", []string{"admin/diff", "internal/definition"}, []string{yaml}},
 	{"internal/unknown", nil, nil},
 	{"internal/doctor", []string{"internal/config"}, nil},

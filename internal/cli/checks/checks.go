@@ -11,10 +11,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/desired"
 	"github.com/sluicegate/sluice/internal/unknown"
 )
 
@@ -77,7 +80,7 @@ func (v *Checks) Path(path string) error {
 		return fmt.Errorf("reading folder %s: %w", path, bareCause(err))
 	}
 	if len(names) == 0 {
-		v.add(path, "", "no API definitions: the folder has no file *.json")
+		v.add(path, "", "no API definitions: the folder has no file *.json, *.yaml or *.yml")
 	}
 	for _, name := range names {
 		v.file(name, true)
@@ -86,7 +89,8 @@ func (v *Checks) Path(path string) error {
 }
 
 // definitionFiles lists the files of a folder that a gateway takes for API
-// definitions; a companion document <id>-oas.json is none.
+// definitions, and those that apply takes; a companion document <id>-oas.json is
+// none.
 func definitionFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -95,7 +99,8 @@ func definitionFiles(dir string) ([]string, error) {
 	var files []string
 	for _, e := range entries {
 		name := e.Name()
-		if e.IsDir() || !strings.HasSuffix(name, ".json") || strings.HasSuffix(name, "-oas.json") || strings.HasPrefix(name, ".") {
+		known := slices.Contains([]string{".json", ".yaml", ".yml"}, filepath.Ext(name))
+		if e.IsDir() || !known || strings.HasSuffix(name, "-oas.json") || strings.HasPrefix(name, ".") {
 			continue
 		}
 		files = append(files, filepath.Join(dir, name))
@@ -108,6 +113,17 @@ func (v *Checks) file(path string, inFolder bool) {
 	data, err := readBounded(path, maxPoliciesFile)
 	if err != nil {
 		v.add(path, "", "%v", bareCause(err))
+		return
+	}
+	if inFolder && isYAML(path) && !kindLine.Match(data) { // a configuration, perhaps
+		v.Files--
+		return
+	}
+	if isDocuments(path, data) {
+		_, wrong := desired.Parse(path, data)
+		for _, one := range wrong {
+			v.add(path, "", "%s", strings.TrimPrefix(strings.TrimPrefix(one, path), ": "))
+		}
 		return
 	}
 	if !inFolder && isPolicies(data) {
@@ -197,6 +213,27 @@ func (v *Checks) problems(path string, err error) {
 	for _, p := range *listed {
 		v.add(path, p.Path, "%s", p.Message)
 	}
+}
+
+// kindLine is in every YAML file that apply takes.
+var kindLine = regexp.MustCompile(`(?m)^kind:`)
+
+func isYAML(path string) bool {
+	ending := filepath.Ext(path)
+	return ending == ".yaml" || ending == ".yml"
+}
+
+// isDocuments tells files that apply takes from those that gateways read: YAML,
+// and JSON that says of what kind it is.
+func isDocuments(path string, data []byte) bool {
+	if isYAML(path) {
+		return true
+	}
+	var document struct {
+		Kind     string          `json:"kind"`
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	return json.NewDecoder(bytes.NewReader(data)).Decode(&document) == nil && document.Kind != "" && document.Metadata != nil
 }
 
 // isPolicies tells a file of policies from an API definition: every member of
