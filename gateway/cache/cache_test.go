@@ -795,7 +795,7 @@ func TestAHitDoesNotAllocate(t *testing.T) {
 	if r.hit(call) != pipeline.Answered {
 		t.Fatal("no hit")
 	}
-	if n := testing.AllocsPerRun(1000, func() { r.hit(call) }); n > 0.5 {
+	if n := testing.AllocsPerRun(1000, func() { r.hit(call) }); n > 0.5 && !raceEnabled { // the detector drops what is pooled
 		t.Errorf("%v allocations", n)
 	}
 }
