@@ -98,3 +98,33 @@ func TestATakeoverIsToldThatNobodyIsThere(t *testing.T) {
 	}
 	gone(t, s)
 }
+
+func TestAKeptCallIsNobodyElses(t *testing.T) {
+	kept := make(chan *Call, 1)
+	_, addr := start(t, testConfig(), handle(func(call *Call) {
+		if string(call.Path) == "/first" {
+			kept <- call.Keep()
+		}
+		call.Answer.Status = 204
+		call.Answer.NoBody, call.Answer.Length = true, -1
+	}))
+	c := dial(t, addr)
+	br := bufio.NewReader(c)
+	for _, request := range []string{
+		"GET /first?a=1 HTTP/1.1\r\nHost: one\r\nAuthorization: key\r\nX-Other: 1\r\n\r\n",
+		"PUT /other?b=2 HTTP/1.1\r\nHost: two\r\nAuthorization: yek\r\nX-Other: 2\r\n\r\n",
+	} {
+		_, _ = io.WriteString(c, request)
+		if resp, err := http.ReadResponse(br, nil); err != nil || resp.StatusCode != 204 {
+			t.Fatalf("%v, %v", resp, err)
+		}
+	}
+	got := <-kept
+	if string(got.Method) != "GET" || string(got.Path) != "/first" || string(got.Query) != "a=1" || string(got.Host) != "one" ||
+		string(got.Get(NameAuthorization)) != "key" || string(got.Header("x-other")) != "1" || !got.Peer.IsLoopback() || got.HasBody() || got.Gone() {
+		t.Errorf("%+v", got)
+	}
+	if ctx := got.Ctx(); string(ctx.RequestURI()) != "/first?a=1" {
+		t.Errorf("in the other form: %s", ctx.RequestURI())
+	}
+}
