@@ -64,8 +64,8 @@ var (
 // say who may call what, in their form of now, and against no limits: those have
 // counted the request when it came.
 func (p *permit) Check() error {
-	now := p.standing() // first: what changes meanwhile is for the next check
-	p.call.Started = time.Now()
+	now := p.standing()                                       // first: what changes meanwhile is for the next check
+	p.call.Started, p.call.Answer = time.Now(), wire.Answer{} // of which nobody sees anything
 	ex := pipeline.For(p.call)
 	defer ex.Release()
 	ex.Client = p.client
