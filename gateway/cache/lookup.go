@@ -127,23 +127,12 @@ func (s *Stage) appendSum(dst []byte, kind byte, value []byte) []byte {
 func appendHeader(dst []byte, call *wire.Call, name string) []byte {
 	for i := range call.Fields {
 		f := &call.Fields[i]
-		if int(f.Colon-f.Start) == len(name) && isNamed(call.NameOf(f), name) {
+		if call.Is(f, name) {
 			dst = append(dst, call.ValueOf(f)...)
 			dst = append(dst, '\r')
 		}
 	}
 	return dst
-}
-
-// isNamed compares header names of one length, whatever their case.
-func isNamed(b []byte, name string) bool {
-	for i, c := range b {
-		d := name[i]
-		if c != d && (c|0x20 != d|0x20 || c|0x20 < 'a' || c|0x20 > 'z') {
-			return false
-		}
-	}
-	return true
 }
 
 // look finds the answer for a key, which grows by the headers that answers depend

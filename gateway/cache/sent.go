@@ -50,13 +50,13 @@ func namesFor(def *definition.API, shared bool) names {
 	return n
 }
 
-// has tells whether one of the names is name, whatever its case.
-func (n *names) has(name []byte) bool {
-	if n.lengths>>(len(name)&63)&1 == 0 {
+// has tells whether a field has one of the names.
+func (n *names) has(call *wire.Call, f *wire.Field) bool {
+	if n.lengths>>((f.Colon-f.Start)&63)&1 == 0 {
 		return false
 	}
 	for _, one := range n.list {
-		if len(one) == len(name) && isNamed(name, one) {
+		if call.Is(f, one) {
 			return true
 		}
 	}
@@ -80,7 +80,7 @@ func (s *Stage) appendSent(dst []byte, ex *pipeline.Exchange) []byte {
 		f := &call.Fields[i]
 		switch f.Name {
 		case wire.NameOther:
-			if s.names.has(call.NameOf(f)) && !(isKey && isToken(call.ValueOf(f), ex.Token)) {
+			if s.names.has(call, f) && !(isKey && isToken(call.ValueOf(f), ex.Token)) {
 				dst = s.appendSum(dst, 'h', call.Lines[f.Start:f.End])
 			}
 		case wire.NameAuthorization:

@@ -43,13 +43,3 @@ func (r response) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 
 // Explain tells which headers of an answer would be changed.
 func (r response) Explain(ex *pipeline.Exchange, f *pipeline.Finding) { r.explain(ex, f) }
-
-// equalFold compares two names of one length.
-func equalFold(a []byte, b string) bool {
-	for i, c := range a {
-		if c != b[i] && (c|0x20 != b[i]|0x20 || c|0x20-'a' >= 26) {
-			return false
-		}
-	}
-	return true
-}

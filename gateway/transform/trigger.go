@@ -125,7 +125,7 @@ func (name headerValues) append(dst []byte, ex *pipeline.Exchange, nth int) ([]b
 	call := ex.Call
 	for i := range call.Fields {
 		f := &call.Fields[i]
-		if sent := call.NameOf(f); len(sent) != len(name) || !equalFold(sent, string(name)) {
+		if !call.Is(f, string(name)) {
 			continue
 		}
 		if nth == 0 {

@@ -165,16 +165,6 @@ func isSent(ex *pipeline.Exchange, name string) bool {
 	return ex.Call.Header(name) != nil
 }
 
-// equalFold compares two names of one length.
-func equalFold(a []byte, b string) bool {
-	for i, c := range a {
-		if c != b[i] && (c|0x20 != b[i]|0x20 || c|0x20-'a' >= 26) {
-			return false
-		}
-	}
-	return true
-}
-
 func (c *condition) apply(ex *pipeline.Exchange) {
 	start := len(ex.Buf)
 	want := c.value.AppendHeader(ex.Buf, ex)
@@ -183,7 +173,7 @@ func (c *condition) apply(ex *pipeline.Exchange) {
 	call := ex.Call
 	for i := range call.Fields {
 		f := &call.Fields[i]
-		if sent := call.NameOf(f); len(sent) == len(c.name) && equalFold(sent, c.name) && !bytes.Equal(call.ValueOf(f), want) {
+		if call.Is(f, c.name) && !bytes.Equal(call.ValueOf(f), want) {
 			ex.Outgoing.AlsoDrop(c.name)
 			return
 		}

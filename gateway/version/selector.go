@@ -34,8 +34,7 @@ func newSelector(def *definition.API) (selector, error) {
 	}
 	switch s.Location {
 	case definition.VersionInHeader:
-		name := textproto.CanonicalMIMEHeaderKey(s.Key)
-		return &header{name: name, written: []byte(name), stripped: s.StripVersioningData}, nil
+		return &header{name: textproto.CanonicalMIMEHeaderKey(s.Key), stripped: s.StripVersioningData}, nil
 	case definition.VersionInParam:
 		return &param{name: s.Key, stripped: s.StripVersioningData}, nil
 	case definition.VersionInPath:
@@ -56,7 +55,6 @@ func newSelector(def *definition.API) (selector, error) {
 // first line counts.
 type header struct {
 	name     string // canonical
-	written  []byte // name
 	stripped bool
 }
 
@@ -68,7 +66,7 @@ func (h *header) read(ex *pipeline.Exchange) (name []byte, clear bool) {
 	}
 	for i := range call.Fields {
 		f := &call.Fields[i]
-		if int(f.Colon-f.Start) == len(h.name) && !bytes.Equal(call.ValueOf(f), name) && bytes.EqualFold(call.NameOf(f), h.written) {
+		if call.Is(f, h.name) && !bytes.Equal(call.ValueOf(f), name) {
 			return nil, false
 		}
 	}

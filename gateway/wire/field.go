@@ -196,12 +196,17 @@ func (call *Call) Get(name Name) []byte {
 	return nil
 }
 
+// Is tells whether a field has a name, in whatever case.
+func (call *Call) Is(f *Field, name string) bool {
+	return int(f.Colon-f.Start) == len(name) && sameFold(call.Lines[f.Start:f.Colon], name)
+}
+
 // Header returns the value of the first header line of a name, in whatever
 // case; nil when there is none. For the names that have a Name, Get is quicker.
 func (call *Call) Header(name string) []byte {
 	for i := range call.Fields {
 		f := &call.Fields[i]
-		if int(f.Colon-f.Start) == len(name) && sameFold(call.Lines[f.Start:f.Colon], name) {
+		if call.Is(f, name) {
 			return call.ValueOf(f)
 		}
 	}
