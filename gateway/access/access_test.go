@@ -72,6 +72,8 @@ func TestWhoMayCallAnAPI(t *testing.T) {
 		{"policy and another that is missing", carrying("none", "gold"), false, nil, "gold"},
 		{"own rights", &definition.Session{AccessRights: to("sample")}, false, nil, ""},
 		{"own rights elsewhere", &definition.Session{AccessRights: to("other")}, false, denied, ""},
+		{"own rights in another organisation", &definition.Session{OrgID: "org2", AccessRights: to("sample")}, false, denied, ""},
+		{"master key of another organisation", &definition.Session{OrgID: "org2"}, true, denied, ""},
 		{"policy elsewhere", carrying("elsewhere"), false, denied, ""},
 		{"inactive policy", carrying("off"), false, inactive, ""},
 		{"policy that denies", carrying("gold", "denied"), false, inactive, ""},

@@ -27,6 +27,10 @@ func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	}
 	may, ok := all.For(s.def.ID)
 	switch {
+	case foreign(ex.Session, s.def):
+		f.Said = "the key and the API are of different organisations"
+		f.Fact("org_id", s.def.OrgID, ex.Session.OrgID, "definition")
+		f.Fix = "use a key of the API's organisation"
 	case all.Master && !s.opts.MasterKeys:
 		f.Said = "the key has neither access_rights nor policies, and keys.allow_master_keys is off"
 		f.Fact("keys.allow_master_keys", "false", "", "the gateway's settings")

@@ -53,7 +53,7 @@ func (a *Access) GrantFor(r *rights.Rights, def *definition.API, subject string)
 	if unlisted {
 		may = r.Unlisted(def.ID)
 	}
-	if !ok && !unlisted || r.Master && !a.opts.MasterKeys {
+	if !ok && !unlisted || r.Master && !a.opts.MasterKeys || foreign(r.Session, def) {
 		return refusing(denied), nil
 	}
 	urls, err := a.urls.of(may.AllowedURLs)
@@ -81,6 +81,12 @@ func (a *Access) GrantFor(r *rights.Rights, def *definition.API, subject string)
 		return refusing(unusable), err
 	}
 	return g, nil
+}
+
+// foreign tells whether a key and an API are of different organisations. Whoever
+// writes the rights of one organisation's keys opens no API of another with them.
+func foreign(s *definition.Session, def *definition.API) bool {
+	return s.OrgID != "" && def.OrgID != "" && s.OrgID != def.OrgID
 }
 
 // limit adds the limits that calls to an API are counted under.
