@@ -60,13 +60,16 @@ type header struct {
 
 func (h *header) read(ex *pipeline.Exchange) (name []byte, clear bool) {
 	call := ex.Call
-	name = call.Header(h.name)
-	if name == nil || h.stripped {
-		return name, true
+	if h.stripped {
+		return call.Header(h.name), true
 	}
 	for i := range call.Fields {
 		f := &call.Fields[i]
-		if call.Is(f, h.name) && !bytes.Equal(call.ValueOf(f), name) {
+		switch {
+		case !call.Is(f, h.name):
+		case name == nil:
+			name = call.ValueOf(f)
+		case !bytes.Equal(call.ValueOf(f), name):
 			return nil, false
 		}
 	}
