@@ -251,3 +251,37 @@ func TestTunnelsEndOnTheOtherSideToo(t *testing.T) {
 		t.Error("the upstream is still held")
 	}
 }
+
+func TestTunnelsOutliveAStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+	store := testenv.Valkey(t)
+	g := newTraffic(t, settings{
+		"gateway.websockets": "true", "gateway.tunnel_recheck": "50ms", "valkey.url": "redis://" + store.Addr, "valkey.timeout": "1s",
+		"keys.cache_ttl": "100ms", "keys.stale_ttl": "0s",
+	}, nil, apiDef("keyed", newEcho(t), false))
+	key := g.newKey(object{"access_rights": accessTo("keyed"), "rate": 100, "per": 1})
+	c := g.speak("/keyed/x", "Authorization", key)
+	store.Stop()
+	eventually(t, "the store to be missed", func() error {
+		if got := call(t, "GET", g.traffic+"/keyed/x", nil, "Authorization", key); got.status != 503 {
+			return fmt.Errorf("%s", got)
+		}
+		return nil
+	})
+	for range 3 { // reloads have it looked at again
+		if got := g.ask(http.MethodGet, "/svc/reload?block=true", nil); got.status != 200 {
+			t.Fatal(got)
+		}
+		g.hear(c, "still here")
+	}
+	store.Cont()
+	since := time.Now()
+	eventually(t, "the store to be back", func() error {
+		since = time.Now()
+		if got := g.ask(http.MethodDelete, "/svc/keys/"+key, nil); got.status != 200 {
+			return fmt.Errorf("%s", got)
+		}
+		return nil
+	})
+	g.cutsSoon(c, "revoked once the store was back", since)
+}
