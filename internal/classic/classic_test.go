@@ -27,7 +27,7 @@ func taken(t *testing.T, r *Report, kind desired.Kind, name string) *Entry {
 }
 
 func TestAnExampleFolderIsTakenOver(t *testing.T) {
-	found, err := Find("../../examples/classic")
+	found, err := Find("../cli/testdata/examples/classic")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ func TestClassicFilesAreTakenOver(t *testing.T) {
 	t.Parallel()
 	_, up := newScripted(t, noContent)
 	s := newUp(t, dataDir(t), nil).startReady()
-	folder, err := filepath.Abs("../../examples/classic")
+	folder, err := filepath.Abs("../cli/testdata/examples/classic")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func (o *Open) Run(ctx context.Context, pace Pace) (*Outcome, error) {
 	if pace.Rate > 0 {
 		o.next = o.gap()
 	}
-	for o.now < pace.For || o.busy > 0 || o.waiting.len() > 0 {
+	for o.now < pace.For || o.isDue() || o.busy > 0 || o.waiting.len() > 0 {
 		if err := ctx.Err(); err != nil {
 			o.abandon()
 			return nil, err
@@ -149,6 +149,10 @@ func (o *Open) refill() {
 		}
 	}
 }
+
+// isDue tells whether there is a call of the run that was not begun, as when the
+// client was held up until after its end.
+func (o *Open) isDue() bool { return o.pace.Rate > 0 && o.next < o.pace.For }
 
 // gap is the time between one arrival and the next.
 func (o *Open) gap() time.Duration {

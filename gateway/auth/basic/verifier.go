@@ -161,19 +161,16 @@ func (v *Verifier) Check(a Attempt) (Outcome, time.Duration) {
 	lane := strangerLane
 	if _, known := v.right.find(&s, a.Stored); known && a.Stored != "" {
 		lane = knownLane
-	} else if wait := v.guess(a, began); wait > 0 {
+	}
+	f, wait := v.join(flightKey{s, a.Stored}, lane, a, began)
+	switch {
+	case f == nil:
 		v.stats.throttled.Add(1)
 		return Throttled, wait
-	}
-	right, err := v.join(flightKey{s, a.Stored}, lane, a.Password)
-	if lane == strangerLane && (right || err != nil) {
-		v.giveBack(a)
-	}
-	switch {
-	case err != nil:
+	case f.err != nil:
 		v.stats.busy.Add(1)
 		return Busy, waitMost
-	case right:
+	case f.right:
 		return Right, 0
 	}
 	v.stats.wrong.Add(1)
@@ -229,13 +226,21 @@ func (v *Verifier) giveBack(a Attempt) {
 	v.addresses.giveBack(v.addresses.ofAddress(a.From))
 }
 
-// join hashes a password, once for all who show it now.
-func (v *Verifier) join(key flightKey, lane int, plain []byte) (bool, error) {
+// join has a password hashed, once for all who show it now: together they are
+// one guess. It returns nil, and how long to wait, when no further guess is
+// taken.
+func (v *Verifier) join(key flightKey, lane int, a Attempt, now time.Time) (*flight, time.Duration) {
 	v.mu.Lock()
 	if f := v.flights[key]; f != nil {
 		v.mu.Unlock()
 		<-f.done
-		return f.right, f.err
+		return f, 0
+	}
+	if lane == strangerLane {
+		if wait := v.guess(a, now); wait > 0 {
+			v.mu.Unlock()
+			return nil, wait
+		}
 	}
 	f := &flight{done: make(chan struct{}), err: password.ErrBusy}
 	v.flights[key] = f
@@ -246,6 +251,15 @@ func (v *Verifier) join(key flightKey, lane int, plain []byte) (bool, error) {
 		v.mu.Unlock()
 		close(f.done)
 	}()
+	v.hash(f, key, lane, a.Password)
+	if lane == strangerLane && (f.right || f.err != nil) {
+		v.giveBack(a)
+	}
+	return f, 0
+}
+
+// hash finds out whether a password is right, and remembers one that is.
+func (v *Verifier) hash(f *flight, key flightKey, lane int, plain []byte) {
 	f.right, f.err = v.lanes[lane].Verify(context.Background(), key.stored, plain)
 	f.right = f.right && key.stored != ""
 	if f.err == nil {
@@ -254,5 +268,4 @@ func (v *Verifier) join(key flightKey, lane int, plain []byte) (bool, error) {
 	if f.right {
 		v.right.put(&key.sum, proof{stored: key.stored, at: time.Since(v.base)})
 	}
-	return f.right, f.err
 }

@@ -150,7 +150,7 @@ func TestTimeAndAnswerDoNotTellWhichUsersThereAre(t *testing.T) {
 func TestRequestsThatComeTogetherShareAHash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := usual()
-		o.PerUser, o.PerAddress = 0, 0
+		o.PerUser, o.PerAddress = 1, 1 // together they are one guess at most
 		v, stored := New(o), cheap(t, "secret")
 		key := flightKey{v.macs.of([]byte("bob"), []byte("secret")), stored}
 		f := &flight{done: make(chan struct{})}
