@@ -116,7 +116,8 @@ func TestTraceContextGoesOn(t *testing.T) {
 			}
 			for _, lines := range [][]string{
 				{"Traceparent: 00-" + strings.ToUpper(aTrace) + "-" + aSpan + "-01", "Tracestate: vendor=1"},
-				{"Traceparent: " + aParent + "-01", "Traceparent: " + aParent + "-01"}, {"Traceparent: x"},
+				{"Traceparent: " + aParent + "-01", "Traceparent: " + aParent + "-01"},
+				{"Traceparent: x"},
 			} {
 				g.get("/open/x", lines...)
 				got := parentForm.FindStringSubmatch(headerSent(&up.seen, "traceparent"))
