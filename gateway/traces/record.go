@@ -210,8 +210,8 @@ func (s *span) InstrumentationScope() instrumentation.Scope {
 }
 
 // InstrumentationLibrary implements sdk.ReadOnlySpan.
-func (s *span) InstrumentationLibrary() instrumentation.Library {
-	return instrumentation.Library{Name: "sluice"}
+func (s *span) InstrumentationLibrary() instrumentation.Scope {
+	return s.InstrumentationScope()
 }
 
 // Resource implements sdk.ReadOnlySpan.
