@@ -81,6 +81,7 @@ func TestTunnelsThatAreNotAllowedAnyMoreAreCut(t *testing.T) {
 		defer one.Close()
 		defer two.Close()
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		if s := r.Stats(); !isOpen(first) || !isOpen(second) || s.Open["a"] != 2 || s.Cut != 0 {
 			t.Fatalf("%+v", s)
 		}
@@ -89,6 +90,7 @@ func TestTunnelsThatAreNotAllowedAnyMoreAreCut(t *testing.T) {
 		}
 		goes.end(errors.New("revoked"))
 		time.Sleep(time.Second)
+		synctest.Wait() // the look of this very moment is over
 		if s := r.Stats(); !isOpen(first) || isOpen(second) || s.Open["a"] != 1 || s.Cut != 1 {
 			t.Errorf("%+v", s)
 		}
@@ -124,6 +126,7 @@ func TestWakingOftenCostsFewLooks(t *testing.T) {
 			r.Wake()
 			time.Sleep(100 * time.Microsecond)
 		}
+		synctest.Wait()
 		if n := p.checks.Load(); n > 15 || n < 5 {
 			t.Errorf("%d checks in a second", n)
 		}
