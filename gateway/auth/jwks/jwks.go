@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -46,21 +45,11 @@ type Sets struct {
 // New returns Sets that know no keys yet. Run keeps those current that are in
 // use.
 func New(o Options) *Sets {
-	dialer := &net.Dialer{Timeout: o.Timeout, ControlContext: o.Addresses.Control}
+	transport := o.Addresses.Transport(o.Timeout)
+	transport.ForceAttemptHTTP2 = true
 	return &Sets{
 		opts: o, now: time.Now, byURL: make(map[string]weak.Pointer[Set]),
-		client: &http.Client{
-			Transport: &http.Transport{
-				DialContext:            dialer.DialContext,
-				TLSHandshakeTimeout:    o.Timeout,
-				MaxResponseHeaderBytes: 64 << 10,
-				MaxIdleConnsPerHost:    1,
-				IdleConnTimeout:        time.Minute,
-				DisableCompression:     true, // an answer is as large as it seems
-				ForceAttemptHTTP2:      true,
-			},
-			CheckRedirect: stayThere,
-		},
+		client: &http.Client{Transport: transport, CheckRedirect: stayThere},
 	}
 }
 

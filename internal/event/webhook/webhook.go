@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -60,19 +59,11 @@ const maxLanes = 256
 
 // New returns a sender. Run ends it.
 func New(o Options) *Sender {
-	dialer := &net.Dialer{Timeout: o.Timeout, ControlContext: o.Addresses.Control}
 	return &Sender{
 		opts: o, now: time.Now, recent: newRecent(), ended: make(chan struct{}), lanes: make(map[string]*lane),
 		client: &http.Client{
-			Timeout: o.Timeout,
-			Transport: &http.Transport{
-				DialContext:            dialer.DialContext,
-				TLSHandshakeTimeout:    o.Timeout,
-				MaxResponseHeaderBytes: 64 << 10,
-				MaxIdleConnsPerHost:    1,
-				IdleConnTimeout:        time.Minute,
-				DisableCompression:     true,
-			},
+			Timeout:       o.Timeout,
+			Transport:     o.Addresses.Transport(o.Timeout),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
