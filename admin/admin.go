@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/admin/attempts"
 	"github.com/sluicegate/sluice/admin/certs"
 	"github.com/sluicegate/sluice/admin/meters"
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/supply"
@@ -79,7 +80,7 @@ func New(d Deps) (*Server, error) {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
-	if d.PageSize <= 0 || d.PageSize > maxPageSize {
+	if d.PageSize <= 0 || d.PageSize > rest.MaxPageSize {
 		d.PageSize = 10
 	}
 	if d.LoginRate <= 0 {
@@ -87,7 +88,7 @@ func New(d Deps) (*Server, error) {
 	}
 	s := &Server{deps: d, log: d.Log, certs: certs.New(d.Store, d.MasterKey), guard: attempts.New(d.LoginRate, time.Now), schemas: schemas.New(d.Store, d.Schemas, d.Log)}
 	var err error
-	if s.openapi, err = describe(s.routes(), d.Version); err != nil {
+	if s.openapi, err = rest.Describe(s.routes(), d.Version); err != nil {
 		return nil, fmt.Errorf("describing the API: %w", err)
 	}
 	if s.meters, err = meters.New(d.Metrics); err != nil {
@@ -112,7 +113,7 @@ func (s *Server) newHTTP() *fasthttp.Server {
 		ErrorHandler:          s.refuseUnreadable,
 		Concurrency:           20_000,
 		ReadBufferSize:        16 << 10, // also the largest head
-		MaxRequestBodySize:    maxBody,
+		MaxRequestBodySize:    rest.MaxBody,
 		ReadTimeout:           30 * time.Second,
 		WriteTimeout:          time.Minute,
 		IdleTimeout:           75 * time.Second,

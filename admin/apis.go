@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -29,20 +30,20 @@ type apiList struct {
 	Pages int64       `json:"pages"`
 }
 
-func (s *Server) listAPIs(ctx context.Context, c *call) (any, error) {
-	page, err := s.page(c, true)
+func (s *Server) listAPIs(ctx context.Context, c *rest.Call) (any, error) {
+	page, err := c.Page(true)
 	if err != nil {
 		return nil, err
 	}
-	sort, err := c.sort()
+	sort, err := c.Sort()
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := s.deps.Store.ListAPIs(ctx, c.who.org, c.query("q"), sort, page)
+	rows, total, err := s.deps.Store.ListAPIs(ctx, c.Who.Org, c.Query("q"), sort, page)
 	if err != nil {
 		return nil, err
 	}
-	list := apiList{APIs: make([]listedAPI, 0, len(rows)), Pages: pages(total, page)}
+	list := apiList{APIs: make([]listedAPI, 0, len(rows)), Pages: rest.Pages(total, page)}
 	for _, row := range rows {
 		list.APIs = append(list.APIs, listedAPI{
 			ID: row.ID, Name: row.Name, Version: row.Version,
@@ -52,22 +53,22 @@ func (s *Server) listAPIs(ctx context.Context, c *call) (any, error) {
 	return list, nil
 }
 
-func (s *Server) getAPI(ctx context.Context, c *call) (any, error) {
-	row, err := s.deps.Store.APIByID(ctx, c.who.org, c.param("id"))
+func (s *Server) getAPI(ctx context.Context, c *rest.Call) (any, error) {
+	row, err := s.deps.Store.APIByID(ctx, c.Who.Org, c.Param("id"))
 	if err != nil {
-		return nil, missing(err, "Could not retrieve API detail")
+		return nil, rest.Missing(err, "Could not retrieve API detail")
 	}
-	c.setVersion(row.Version)
+	c.SetVersion(row.Version)
 	return json.RawMessage(row.Definition), nil
 }
 
-func (s *Server) createAPI(ctx context.Context, c *call) (any, error) {
+func (s *Server) createAPI(ctx context.Context, c *rest.Call) (any, error) {
 	api, from, err := s.readAPI(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}
 	if api.ID == "" {
-		api.ID = newID()
+		api.ID = rest.NewID()
 	}
 	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
 		change.Fetched(from == schemas.Fetched)
@@ -76,21 +77,21 @@ func (s *Server) createAPI(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.setVersion(1)
-	answer := done("API created", api.ID)
+	c.SetVersion(1)
+	answer := rest.Done("API created", api.ID)
 	answer.ID = api.ID
 	return answer, nil
 }
 
-func (s *Server) updateAPI(ctx context.Context, c *call) (any, error) {
-	have, err := c.ifMatch()
+func (s *Server) updateAPI(ctx context.Context, c *rest.Call) (any, error) {
+	have, err := c.IfMatch()
 	if err != nil {
 		return nil, err
 	}
-	id := c.param("id")
-	stored, err := s.deps.Store.APIByID(ctx, c.who.org, id)
+	id := c.Param("id")
+	stored, err := s.deps.Store.APIByID(ctx, c.Who.Org, id)
 	if err != nil {
-		return nil, missing(err, "API definition does not exist")
+		return nil, rest.Missing(err, "API definition does not exist")
 	}
 	api, from, err := s.readAPI(ctx, c, &stored)
 	if err != nil {
@@ -102,7 +103,7 @@ func (s *Server) updateAPI(ctx context.Context, c *call) (any, error) {
 	if api.ID == "" {
 		api.ID = id
 	} else if api.ID != id {
-		return nil, badRequest("api_id: must be " + id + ", as in the path, or be left out")
+		return nil, rest.BadRequest("api_id: must be " + id + ", as in the path, or be left out")
 	}
 	var version int64
 	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
@@ -111,30 +112,30 @@ func (s *Server) updateAPI(ctx context.Context, c *call) (any, error) {
 		return err
 	})
 	if err != nil {
-		return nil, missing(err, "API definition does not exist")
+		return nil, rest.Missing(err, "API definition does not exist")
 	}
-	c.setVersion(version)
-	return done("API updated", nil), nil
+	c.SetVersion(version)
+	return rest.Done("API updated", nil), nil
 }
 
-func (s *Server) deleteAPI(ctx context.Context, c *call) (any, error) {
-	have, err := c.ifMatch()
+func (s *Server) deleteAPI(ctx context.Context, c *rest.Call) (any, error) {
+	have, err := c.IfMatch()
 	if err != nil {
 		return nil, err
 	}
 	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
-		return change.DeleteAPI(ctx, c.param("id"), have, c.flag("force"))
+		return change.DeleteAPI(ctx, c.Param("id"), have, c.Flag("force"))
 	})
 	if err != nil {
-		return nil, missing(err, "Could not retrieve API detail")
+		return nil, rest.Missing(err, "Could not retrieve API detail")
 	}
-	return done("API deleted", nil), nil
+	return rest.Done("API deleted", nil), nil
 }
 
 // validateAPI says what saving a definition would say, but for what it may
 // collide with.
-func (s *Server) validateAPI(_ context.Context, c *call) (any, error) {
-	body, err := c.body()
+func (s *Server) validateAPI(_ context.Context, c *rest.Call) (any, error) {
+	body, err := c.Body()
 	if err != nil {
 		return nil, err
 	}
@@ -142,14 +143,14 @@ func (s *Server) validateAPI(_ context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done("API definition is valid", map[string]any{"warnings": append([]string{}, warnings...)}), nil
+	return rest.Done("API definition is valid", map[string]any{"warnings": append([]string{}, warnings...)}), nil
 }
 
 // readAPI reads a definition from the body, bare or wrapped in "api_definition",
 // to be saved in place of stored, which may be nil. Where it leaves out the
 // GraphQL schema, that is the stored one, or else fetched from the upstream.
-func (s *Server) readAPI(ctx context.Context, c *call, stored *store.API) (api *definition.API, from schemas.Origin, err error) {
-	body, err := c.body()
+func (s *Server) readAPI(ctx context.Context, c *rest.Call, stored *store.API) (api *definition.API, from schemas.Origin, err error) {
+	body, err := c.Body()
 	if err != nil {
 		return nil, from, err
 	}
@@ -193,12 +194,12 @@ func unwrap(body []byte, name string) []byte {
 }
 
 // publish makes a change of configuration and tells of it in the log.
-func (s *Server) publish(ctx context.Context, c *call, change func(context.Context, *store.Change) error) error {
-	by := c.author(c.source())
+func (s *Server) publish(ctx context.Context, c *rest.Call, change func(context.Context, *store.Change) error) error {
+	by := c.Author(c.Source())
 	revision, err := s.deps.Store.Publish(ctx, by, change)
 	if err != nil {
 		return err
 	}
-	s.log.Info("configuration changed", "revision", revision, "by", by.Name, "route", c.route.name())
+	s.log.Info("configuration changed", "revision", revision, "by", by.Name, "route", c.Route.Name())
 	return nil
 }

@@ -4,104 +4,56 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// A role says what a user may do. Each of viewer, editor and admin may do what
-// the one before may; gateway stands beside them.
-type role string
-
-// The roles.
-const (
-	roleNone    role = "" // a route that asks for nothing
-	roleViewer  role = "viewer"
-	roleEditor  role = "editor"
-	roleAdmin   role = "admin"
-	roleGateway role = "gateway"
-)
-
-// rank orders the roles of people.
-func (r role) rank() int {
-	switch r {
-	case roleViewer:
-		return 1
-	case roleEditor:
-		return 2
-	case roleAdmin:
-		return 3
-	}
-	return 0
-}
-
-func (r role) known() bool { return r.rank() > 0 || r == roleGateway }
-
-// A principal is who makes a call.
-type principal struct {
-	org  string
-	id   string // of the user; "" for the gateways' common token
-	name string
-	kind string // user or gateway
-	role role
-}
-
 // authorise finds out who calls and whether they may.
-func (s *Server) authorise(ctx context.Context, c *call) (principal, error) {
-	if c.route.role == roleNone {
-		return principal{}, nil
+func (s *Server) authorise(ctx context.Context, c *rest.Call) (rest.Principal, error) {
+	if c.Route.Role == rest.Anyone {
+		return rest.Principal{}, nil
 	}
-	credential := credentialOf(c.http)
+	credential := rest.CredentialOf(c.HTTP)
 	if len(credential) == 0 {
-		return principal{}, refuse(fasthttp.StatusUnauthorized, "Not authorised")
+		return rest.Principal{}, rest.Refuse(fasthttp.StatusUnauthorized, "Not authorised")
 	}
 	who, err := s.identify(ctx, credential)
 	if errors.Is(err, store.ErrNotFound) {
-		return principal{}, s.notAuthorised(c)
+		return rest.Principal{}, s.notAuthorised(c)
 	}
 	if err != nil {
-		return principal{}, err
+		return rest.Principal{}, err
 	}
-	if !c.route.allows(who.role) {
-		path := truncate(string(c.http.Path()), maxText)
-		return principal{}, refuse(fasthttp.StatusForbidden, "access denied: You do not have permission to access  "+path)
+	if !c.Route.Allows(who.Role) {
+		path := rest.Truncate(string(c.HTTP.Path()), rest.MaxText)
+		return rest.Principal{}, rest.Refuse(fasthttp.StatusForbidden, "access denied: You do not have permission to access  "+path)
 	}
 	return who, nil
 }
 
-// credentialOf returns what the caller shows, bare or as a bearer token.
-func credentialOf(ctx *fasthttp.RequestCtx) []byte {
-	shown := strings.TrimSpace(string(ctx.Request.Header.Peek(fasthttp.HeaderAuthorization)))
-	if scheme, rest, found := strings.Cut(shown, " "); found && strings.EqualFold(scheme, "Bearer") {
-		shown = strings.TrimSpace(rest)
-	}
-	return []byte(shown)
-}
-
 // identify returns who has a credential; store.ErrNotFound is nobody.
-func (s *Server) identify(ctx context.Context, credential []byte) (principal, error) {
+func (s *Server) identify(ctx context.Context, credential []byte) (rest.Principal, error) {
 	if s.deps.GatewayToken.Equal(credential) {
 		org, err := s.deps.Store.FirstOrg(ctx)
 		if errors.Is(err, store.ErrNotFound) {
 			err = nil // before the first start is complete there is nothing to own
 		}
-		return principal{org: org, name: "gateway", kind: "gateway", role: roleGateway}, err
+		return rest.Principal{Org: org, Name: "gateway", Kind: "gateway", Role: rest.Gateway}, err
 	}
 	user, err := s.deps.Store.UserByKey(ctx, hashOf(credential))
 	if err != nil {
-		return principal{}, err
+		return rest.Principal{}, err
 	}
-	who := principal{org: user.OrgID, id: user.ID, name: user.Email, kind: "user", role: role(user.Role)}
-	if who.role == roleGateway {
-		who.kind = "gateway"
+	who := rest.Principal{Org: user.OrgID, ID: user.ID, Name: user.Email, Kind: "user", Role: rest.Role(user.Role)}
+	if who.Role == rest.Gateway {
+		who.Kind = "gateway"
 	}
 	return who, nil
 }
@@ -132,19 +84,12 @@ func NewAccessKey() string {
 	return string(key)
 }
 
-// newID returns an identifier of 32 hexadecimal digits.
-func newID() string {
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // documented never to fail
-	return hex.EncodeToString(random[:])
-}
-
 // Bootstrap makes the first organisation with an admin who has that access key,
 // on a database that has none; created tells.
 func (s *Server) Bootstrap(ctx context.Context, key secret.Value) (created bool, err error) {
 	created, err = s.deps.Store.Bootstrap(ctx, "default", store.User{
-		OrgID: newID(), ID: newID(), Email: "admin@localhost", FirstName: "First", LastName: "Admin",
-		Role: string(roleAdmin), Active: true, AccessKeyHash: hashOf([]byte(key.Reveal())),
+		OrgID: rest.NewID(), ID: rest.NewID(), Email: "admin@localhost", FirstName: "First", LastName: "Admin",
+		Role: string(rest.Admin), Active: true, AccessKeyHash: hashOf([]byte(key.Reveal())),
 	})
 	if err != nil {
 		return false, fmt.Errorf("making the first organisation and its admin: %w", err)
@@ -155,18 +100,13 @@ func (s *Server) Bootstrap(ctx context.Context, key secret.Value) (created bool,
 	return created, nil
 }
 
-// printable tells whether a text can stand in a list or a letter.
-func printable(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar })
-}
-
 // notAuthorised counts a failed authentication and returns the answer to it.
-func (s *Server) notAuthorised(c *call) *fault {
-	wait := s.guard.Failed(c.http.RemoteIP())
+func (s *Server) notAuthorised(c *rest.Call) *rest.Fault {
+	wait := s.guard.Failed(c.HTTP.RemoteIP())
 	if wait == 0 {
-		return refuse(fasthttp.StatusUnauthorized, "Not authorised")
+		return rest.Refuse(fasthttp.StatusUnauthorized, "Not authorised")
 	}
-	f := refuse(fasthttp.StatusTooManyRequests, "Too many failed attempts from this address; try again later")
-	f.header = map[string]string{fasthttp.HeaderRetryAfter: strconv.Itoa(int(wait.Seconds()) + 1)}
+	f := rest.Refuse(fasthttp.StatusTooManyRequests, "Too many failed attempts from this address; try again later")
+	f.Header = map[string]string{fasthttp.HeaderRetryAfter: strconv.Itoa(int(wait.Seconds()) + 1)}
 	return f
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
@@ -17,25 +18,25 @@ type Explainer interface {
 	Explain(ctx context.Context, org string, description []byte) (answer any, err error)
 }
 
-func (s *Server) explain(ctx context.Context, c *call) (any, error) {
+func (s *Server) explain(ctx context.Context, c *rest.Call) (any, error) {
 	if s.deps.Explain == nil {
-		return nil, notFound("This admin does not explain requests")
+		return nil, rest.NotFound("This admin does not explain requests")
 	}
-	body, err := c.body()
+	body, err := c.Body()
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.deps.Explain.Explain(ctx, c.who.org, body)
+	answer, err := s.deps.Explain.Explain(ctx, c.Who.Org, body)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, notFound(err.Error())
+		return nil, rest.NotFound(err.Error())
 	}
 	return answer, err
 }
 
 // explainRoutes are the routes of explanations.
-func (s *Server) explainRoutes() []route {
-	return []route{{
-		method: "POST", path: "/api/explain", summary: "Tell what would become of a request, or why one was refused; nothing is sent or counted", tag: "Configuration",
-		role: roleViewer, body: json.RawMessage{}, reply: json.RawMessage{}, wrong: []int{400, 404, 413, 415}, handle: s.explain,
+func (s *Server) explainRoutes() []rest.Route {
+	return []rest.Route{{
+		Method: "POST", Path: "/api/explain", Summary: "Tell what would become of a request, or why one was refused; nothing is sent or counted", Tag: "Configuration",
+		Role: rest.Viewer, Body: json.RawMessage{}, Reply: json.RawMessage{}, Wrong: []int{400, 404, 413, 415}, Handle: s.explain,
 	}}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
@@ -36,7 +37,7 @@ type gatewayList struct {
 	Revision string          `json:"revision" doc:"that they should serve"`
 }
 
-func (s *Server) listGateways(ctx context.Context, _ *call) (any, error) {
+func (s *Server) listGateways(ctx context.Context, _ *rest.Call) (any, error) {
 	state, err := s.deps.Store.State(ctx)
 	if err != nil {
 		return nil, err
@@ -58,63 +59,63 @@ func (s *Server) listGateways(ctx context.Context, _ *call) (any, error) {
 
 // getBundle hands the configuration to a gateway, at once or, when the gateway
 // has it already, as soon as it changes.
-func (s *Server) getBundle(_ context.Context, c *call) (any, error) {
-	wait, err := c.wait()
+func (s *Server) getBundle(_ context.Context, c *rest.Call) (any, error) {
+	wait, err := waitOf(c)
 	if err != nil {
 		return nil, err
 	}
-	s.supply.Heard(c.report(), time.Now())
-	have := strings.TrimPrefix(string(c.http.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)), "W/")
+	s.supply.Heard(reportOf(c), time.Now())
+	have := strings.TrimPrefix(string(c.HTTP.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)), "W/")
 	// Not the call's own context: its time is for work, and this is waiting.
 	ctx, cancel := context.WithTimeout(s.lifetime, wait)
 	b := s.supply.Next(ctx, have)
 	cancel()
-	c.http.Response.Header.Set("X-Sluice-Gateways", strconv.Itoa(s.supply.Gateways()))
+	c.HTTP.Response.Header.Set("X-Sluice-Gateways", strconv.Itoa(s.supply.Gateways()))
 	switch {
 	case b == nil:
-		return nil, unavailable("The configuration was not read from the database yet; try again")
+		return nil, rest.Unavailable("The configuration was not read from the database yet; try again")
 	default:
-		b.Answer(c.http, have)
+		b.Answer(c.HTTP, have)
 	}
 	return nil, nil
 }
 
 // wait reads how long a gateway is ready to wait.
-func (c *call) wait() (time.Duration, error) {
-	text := c.query("wait")
+func waitOf(c *rest.Call) (time.Duration, error) {
+	text := c.Query("wait")
 	if text == "" {
 		return 0, nil
 	}
 	wait, err := time.ParseDuration(text)
 	if err != nil || wait < 0 {
-		return 0, badRequest(fmt.Sprintf("wait must be a duration such as 30s, not %.40q", text))
+		return 0, rest.BadRequest(fmt.Sprintf("wait must be a duration such as 30s, not %.40q", text))
 	}
 	return min(wait, maxWait), nil
 }
 
 // reload has every gateway of the installation take its configuration anew.
-func (s *Server) reload(ctx context.Context, c *call) (any, error) {
-	if err := s.deps.Store.Reload(ctx, c.author(c.source())); err != nil {
+func (s *Server) reload(ctx context.Context, c *rest.Call) (any, error) {
+	if err := s.deps.Store.Reload(ctx, c.Author(c.Source())); err != nil {
 		return nil, err
 	}
-	return done("Reload announced", nil), nil
+	return rest.Done("Reload announced", nil), nil
 }
 
 // report is what a gateway says of itself with its poll.
-func (c *call) report() store.Gateway {
+func reportOf(c *rest.Call) store.Gateway {
 	header := func(name string, size int) string {
-		text := truncate(string(c.http.Request.Header.Peek(name)), size)
-		if !printable(text) {
+		text := rest.Truncate(string(c.HTTP.Request.Header.Peek(name)), size)
+		if !rest.Printable(text) {
 			return ""
 		}
 		return text
 	}
 	g := store.Gateway{
 		Name: header("X-Sluice-Gateway", 128), GroupName: header("X-Sluice-Group", 128), Build: header("X-Sluice-Version", 128),
-		Revision: header("X-Sluice-Revision", 64), Error: header("X-Sluice-Error", maxText), IP: c.address(),
+		Revision: header("X-Sluice-Revision", 64), Error: header("X-Sluice-Error", rest.MaxText), IP: c.Address(),
 	}
 	if failed := header("X-Sluice-Failed", 16); failed != "" && failed != "0" {
-		g.Error = truncate(failed+" not served as written: "+g.Error, maxText)
+		g.Error = rest.Truncate(failed+" not served as written: "+g.Error, rest.MaxText)
 	}
 	return g
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -37,7 +38,7 @@ type detailedKeys struct {
 }
 
 // listKeys lists the hashes of an organisation's keys.
-func (s *Server) listKeys(ctx context.Context, c *call) (any, error) {
+func (s *Server) listKeys(ctx context.Context, c *rest.Call) (any, error) {
 	rows, pages, err := s.keyPage(ctx, c)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (s *Server) listKeys(ctx context.Context, c *call) (any, error) {
 
 // listDetailedKeys lists an organisation's keys with their sessions, as they are
 // stored: what is left of quotas is shown for a single key.
-func (s *Server) listDetailedKeys(ctx context.Context, c *call) (any, error) {
+func (s *Server) listDetailedKeys(ctx context.Context, c *rest.Call) (any, error) {
 	rows, pages, err := s.keyPage(ctx, c)
 	if err != nil {
 		return nil, err
@@ -67,22 +68,22 @@ func (s *Server) listDetailedKeys(ctx context.Context, c *call) (any, error) {
 	return list, nil
 }
 
-func (s *Server) keyPage(ctx context.Context, c *call) ([]store.Key, int64, error) {
-	page, err := s.page(c, false)
+func (s *Server) keyPage(ctx context.Context, c *rest.Call) ([]store.Key, int64, error) {
+	page, err := c.Page(false)
 	if err != nil {
 		return nil, 0, err
 	}
-	filter := store.KeyFilter{Prefix: c.query("q"), API: c.query("api_id")}
-	if api := c.param("id"); api != "" {
+	filter := store.KeyFilter{Prefix: c.Query("q"), API: c.Query("api_id")}
+	if api := c.Param("id"); api != "" {
 		filter.API = api
 	}
 	if filter.API != "" {
-		if filter.Policies, err = s.deps.Store.PoliciesNaming(ctx, c.who.org, filter.API); err != nil {
+		if filter.Policies, err = s.deps.Store.PoliciesNaming(ctx, c.Who.Org, filter.API); err != nil {
 			return nil, 0, err
 		}
 	}
-	rows, total, err := s.deps.Store.ListKeys(ctx, c.who.org, filter, page)
-	return rows, pages(total, page), err
+	rows, total, err := s.deps.Store.ListKeys(ctx, c.Who.Org, filter, page)
+	return rows, rest.Pages(total, page), err
 }
 
 func sessionOf(row store.Key) (*definition.Session, error) {
@@ -106,17 +107,17 @@ type foundKey struct {
 
 // lookupKey gives a gateway the session of a key that its key store may have
 // lost.
-func (s *Server) lookupKey(ctx context.Context, c *call) (any, error) {
+func (s *Server) lookupKey(ctx context.Context, c *rest.Call) (any, error) {
 	var asked keyLookup
-	if err := c.decode(&asked); err != nil {
+	if err := c.Decode(&asked); err != nil {
 		return nil, err
 	}
-	if asked.Hash == "" || len(asked.Hash) > 4*maxText {
-		return nil, badRequest("key_hash: must be the hash of a key")
+	if asked.Hash == "" || len(asked.Hash) > 4*rest.MaxText {
+		return nil, rest.BadRequest("key_hash: must be the hash of a key")
 	}
 	session, err := s.deps.Store.SessionAnywhere(ctx, asked.Hash)
 	if err != nil {
-		return nil, missing(err, "Key not found")
+		return nil, rest.Missing(err, "Key not found")
 	}
 	return foundKey{Hash: asked.Hash, Session: session}, nil
 }

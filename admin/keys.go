@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/counter"
@@ -29,16 +30,16 @@ type keyWork struct {
 
 // service returns the rules of keys over the database. It knows the policies
 // that the sessions carry, and looks for APIs as it goes.
-func (s *Server) service(ctx context.Context, c *call, sessions ...*definition.Session) (*keys.Service, error) {
+func (s *Server) service(ctx context.Context, c *rest.Call, sessions ...*definition.Session) (*keys.Service, error) {
 	var ids []string
 	for _, session := range sessions {
 		ids = append(ids, session.Policies()...)
 	}
-	policies, err := s.policySet(ctx, c.who.org, ids)
+	policies, err := s.policySet(ctx, c.Who.Org, ids)
 	if err != nil {
 		return nil, err
 	}
-	work := &keyWork{server: s, by: c.author(c.source())}
+	work := &keyWork{server: s, by: c.Author(c.Source())}
 	return &keys.Service{
 		Store: work, Counter: s.deps.Counters, Naming: s.deps.Naming, Options: s.deps.KeyOptions, Now: time.Now,
 		Policies: func() *definition.PolicySet { return policies },
@@ -133,25 +134,25 @@ func keyError(err error) error {
 // keyFault turns what the rules of keys refuse into an answer.
 func keyFault(err error) error {
 	if policy, ok := errors.AsType[*keys.PolicyError](err); ok {
-		return badRequest("Validation failed", "apply_policies: "+policy.Error())
+		return rest.BadRequest("Validation failed", "apply_policies: "+policy.Error())
 	}
 	if custom, ok := errors.AsType[*keys.CustomError](err); ok {
-		return badRequest(custom.Error())
+		return rest.BadRequest(custom.Error())
 	}
 	if rotation, ok := errors.AsType[*keys.RotationError](err); ok {
-		return badRequest("Key cannot be rotated: " + rotation.Error())
+		return rest.BadRequest("Key cannot be rotated: " + rotation.Error())
 	}
 	switch {
 	case errors.Is(err, keys.ErrNotFound):
-		return notFound(keyMissing)
+		return rest.NotFound(keyMissing)
 	case errors.Is(err, keys.ErrExists):
-		return refuse(fasthttp.StatusConflict, "There is such a key already")
+		return rest.Refuse(fasthttp.StatusConflict, "There is such a key already")
 	case errors.Is(err, keys.ErrChanged):
-		return refuse(fasthttp.StatusConflict, "The key was rotated at the same moment, please try again")
+		return rest.Refuse(fasthttp.StatusConflict, "The key was rotated at the same moment, please try again")
 	case errors.Is(err, keys.ErrBusy):
-		return unavailable("Too many passwords are being hashed; try again")
+		return rest.Unavailable("Too many passwords are being hashed; try again")
 	case errors.Is(err, keys.ErrMaster):
-		return badRequest("Failed to create key, keys must have at least one Access Rights record set.")
+		return rest.BadRequest("Failed to create key, keys must have at least one Access Rights record set.")
 	}
 	return err
 }
@@ -165,15 +166,15 @@ type namedKey struct {
 
 // key finds the key that the path names: by its hash, as clients show it, or by
 // its custom id.
-func (s *Server) key(ctx context.Context, c *call) (*namedKey, error) {
-	id := c.param("key")
+func (s *Server) key(ctx context.Context, c *rest.Call) (*namedKey, error) {
+	id := c.Param("key")
 	hasher := s.deps.KeyOptions.Hasher
 	tries := []string{id}
-	if !c.flag("hashed") && credential.Check(hasher.Prefix, []byte(id)) {
-		tries = append(tries, hasher.Candidates([]byte(id), c.who.org)...)
+	if !c.Flag("hashed") && credential.Check(hasher.Prefix, []byte(id)) {
+		tries = append(tries, hasher.Candidates([]byte(id), c.Who.Org)...)
 	}
 	for _, hash := range tries {
-		row, err := s.deps.Store.KeyByHash(ctx, c.who.org, hash)
+		row, err := s.deps.Store.KeyByHash(ctx, c.Who.Org, hash)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
@@ -185,14 +186,14 @@ func (s *Server) key(ctx context.Context, c *call) (*namedKey, error) {
 			return nil, err
 		}
 		// A key that is stored in clear is its own identity.
-		ref := keys.Ref{ID: hash, Hashed: hasher.Algorithm != credential.None, Org: c.who.org}
+		ref := keys.Ref{ID: hash, Hashed: hasher.Algorithm != credential.None, Org: c.Who.Org}
 		return &namedKey{ref: ref, hash: hash, session: session}, nil
 	}
-	return nil, notFound(keyMissing)
+	return nil, rest.NotFound(keyMissing)
 }
 
-func (s *Server) createKey(ctx context.Context, c *call) (any, error) {
-	session, err := c.session()
+func (s *Server) createKey(ctx context.Context, c *rest.Call) (any, error) {
+	session, err := readSession(c)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +201,7 @@ func (s *Server) createKey(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	issued, err := service.Create(ctx, c.param("key"), session, c.flag("suppress_reset"))
+	issued, err := service.Create(ctx, c.Param("key"), session, c.Flag("suppress_reset"))
 	if err != nil {
 		return nil, keyFault(err)
 	}
@@ -208,16 +209,16 @@ func (s *Server) createKey(ctx context.Context, c *call) (any, error) {
 	if hash == "" {
 		hash = issued.Key
 	}
-	made, _, err := service.Get(ctx, keys.Ref{ID: issued.Key, Org: c.who.org})
+	made, _, err := service.Get(ctx, keys.Ref{ID: issued.Key, Org: c.Who.Org})
 	if err != nil {
 		made = session // it is made; only what is left of its quota is not known
 		s.log.Warn("a new key's quota could not be looked at", "key", short(issued.Hash), "err", err)
 	}
-	s.log.Info("key created", "key", short(issued.Hash), "by", c.who.name)
+	s.log.Info("key created", "key", short(issued.Hash), "by", c.Who.Name)
 	return keyDetail{ID: issued.Key, Key: issued.Key, Hash: hash, Session: shown.NewSession(made)}, nil
 }
 
-func (s *Server) getKey(ctx context.Context, c *call) (any, error) {
+func (s *Server) getKey(ctx context.Context, c *rest.Call) (any, error) {
 	found, err := s.key(ctx, c)
 	if err != nil {
 		return nil, err
@@ -227,7 +228,7 @@ func (s *Server) getKey(ctx context.Context, c *call) (any, error) {
 
 // showKey is a key with what is left of its quotas, or without when the counters
 // are away: then the rest of it matters all the more.
-func (s *Server) showKey(ctx context.Context, c *call, found *namedKey) (any, error) {
+func (s *Server) showKey(ctx context.Context, c *rest.Call, found *namedKey) (any, error) {
 	service, err := s.service(ctx, c, found.session)
 	if err != nil {
 		return nil, err
@@ -240,16 +241,16 @@ func (s *Server) showKey(ctx context.Context, c *call, found *namedKey) (any, er
 	case err != nil:
 		return nil, keyFault(err)
 	}
-	return keyDetail{ID: c.param("key"), Hash: found.hash, Session: shown.NewSession(session)}, nil
+	return keyDetail{ID: c.Param("key"), Hash: found.hash, Session: shown.NewSession(session)}, nil
 }
 
-func (s *Server) updateKey(ctx context.Context, c *call) (any, error) {
-	session, err := c.session()
+func (s *Server) updateKey(ctx context.Context, c *rest.Call) (any, error) {
+	session, err := readSession(c)
 	if err != nil {
 		return nil, err
 	}
 	return s.changeKey(ctx, c, session, func(service *keys.Service, ref keys.Ref) error {
-		_, err := service.Update(ctx, ref, session, c.flag("suppress_reset"))
+		_, err := service.Update(ctx, ref, session, c.Flag("suppress_reset"))
 		return err
 	})
 }
@@ -260,9 +261,9 @@ type keyPolicies struct {
 	Policies []string `json:"apply_policies,omitempty"`
 }
 
-func (s *Server) setKeyPolicies(ctx context.Context, c *call) (any, error) {
+func (s *Server) setKeyPolicies(ctx context.Context, c *rest.Call) (any, error) {
 	var wanted keyPolicies
-	if err := c.decode(&wanted); err != nil {
+	if err := c.Decode(&wanted); err != nil {
 		return nil, err
 	}
 	if wanted.Policy != "" {
@@ -275,7 +276,7 @@ func (s *Server) setKeyPolicies(ctx context.Context, c *call) (any, error) {
 	})
 }
 
-func (s *Server) resetKeyQuota(ctx context.Context, c *call) (any, error) {
+func (s *Server) resetKeyQuota(ctx context.Context, c *rest.Call) (any, error) {
 	_, err := s.changeKey(ctx, c, new(definition.Session), func(service *keys.Service, ref keys.Ref) error {
 		_, err := service.ResetQuota(ctx, ref)
 		return err
@@ -283,10 +284,10 @@ func (s *Server) resetKeyQuota(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done("Quota reset", nil), nil
+	return rest.Done("Quota reset", nil), nil
 }
 
-func (s *Server) deleteKey(ctx context.Context, c *call) (any, error) {
+func (s *Server) deleteKey(ctx context.Context, c *rest.Call) (any, error) {
 	found, err := s.key(ctx, c)
 	if err != nil {
 		return nil, err
@@ -298,13 +299,13 @@ func (s *Server) deleteKey(ctx context.Context, c *call) (any, error) {
 	if _, err := service.Delete(ctx, found.ref); err != nil {
 		return nil, keyFault(err)
 	}
-	s.log.Info("key deleted", "key", short(found.hash), "by", c.who.name)
-	return done("Key deleted successfully.", nil), nil
+	s.log.Info("key deleted", "key", short(found.hash), "by", c.Who.Name)
+	return rest.Done("Key deleted successfully.", nil), nil
 }
 
 // changeKey changes the key that the path names and answers with it as it is
 // then. The rules know the policies of the key and of the session with.
-func (s *Server) changeKey(ctx context.Context, c *call, with *definition.Session, change func(*keys.Service, keys.Ref) error) (any, error) {
+func (s *Server) changeKey(ctx context.Context, c *rest.Call, with *definition.Session, change func(*keys.Service, keys.Ref) error) (any, error) {
 	found, err := s.key(ctx, c)
 	if err != nil {
 		return nil, err
@@ -316,7 +317,7 @@ func (s *Server) changeKey(ctx context.Context, c *call, with *definition.Sessio
 	if err := change(service, found.ref); err != nil {
 		return nil, keyFault(err)
 	}
-	s.log.Info("key changed", "key", short(found.hash), "by", c.who.name, "route", c.route.name())
+	s.log.Info("key changed", "key", short(found.hash), "by", c.Who.Name, "route", c.Route.Name())
 	if found, err = s.key(ctx, c); err != nil {
 		return nil, err
 	}
@@ -324,8 +325,8 @@ func (s *Server) changeKey(ctx context.Context, c *call, with *definition.Sessio
 }
 
 // previewKey answers with what a session would be with its policies applied.
-func (s *Server) previewKey(ctx context.Context, c *call) (any, error) {
-	session, err := c.session()
+func (s *Server) previewKey(ctx context.Context, c *rest.Call) (any, error) {
+	session, err := readSession(c)
 	if err != nil {
 		return nil, err
 	}
@@ -342,8 +343,8 @@ func (s *Server) previewKey(ctx context.Context, c *call) (any, error) {
 
 // session reads a session from the body. It belongs to the caller's
 // organisation, and its rights may stand in an array.
-func (c *call) session() (*definition.Session, error) {
-	body, err := c.body()
+func readSession(c *rest.Call) (*definition.Session, error) {
+	body, err := c.Body()
 	if err != nil {
 		return nil, err
 	}
@@ -352,13 +353,13 @@ func (c *call) session() (*definition.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	session.OrgID = c.who.org
+	session.OrgID = c.Who.Org
 	if list == nil {
 		return session, nil
 	}
 	var array []*definition.Access
 	if err := json.Unmarshal(list, &array); err != nil {
-		return nil, badRequest("Validation failed", "access_rights_array: "+err.Error())
+		return nil, rest.BadRequest("Validation failed", "access_rights_array: "+err.Error())
 	}
 	if session.AccessRights, err = rightsOf(session.AccessRights, array); err != nil {
 		return nil, err
@@ -370,4 +371,4 @@ func (c *call) session() (*definition.Session, error) {
 }
 
 // short is as much of a hash as logs show.
-func short(hash string) string { return truncate(hash, 12) }
+func short(hash string) string { return rest.Truncate(hash, 12) }

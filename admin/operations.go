@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 )
@@ -16,17 +17,17 @@ type auditList struct {
 	Pages int64              `json:"pages"`
 }
 
-func (s *Server) listAudit(ctx context.Context, c *call) (any, error) {
-	page, err := s.page(c, false)
+func (s *Server) listAudit(ctx context.Context, c *rest.Call) (any, error) {
+	page, err := c.Page(false)
 	if err != nil {
 		return nil, err
 	}
-	filter := store.AuditFilter{Kind: c.query("object_kind"), ID: c.query("object_id"), Actor: c.query("actor")}
-	rows, total, err := s.deps.Store.ListAudit(ctx, c.who.org, filter, page)
+	filter := store.AuditFilter{Kind: c.Query("object_kind"), ID: c.Query("object_id"), Actor: c.Query("actor")}
+	rows, total, err := s.deps.Store.ListAudit(ctx, c.Who.Org, filter, page)
 	if err != nil {
 		return nil, err
 	}
-	return auditList{Audit: shown.Audit(rows), Pages: pages(total, page)}, nil
+	return auditList{Audit: shown.Audit(rows), Pages: rest.Pages(total, page)}, nil
 }
 
 // health is the answer to whoever watches over the process.
@@ -38,12 +39,12 @@ type health struct {
 
 // getHealth tells that the process lives. It asks nobody: a restart would not
 // bring back what others lack.
-func (s *Server) getHealth(context.Context, *call) (any, error) {
+func (s *Server) getHealth(context.Context, *rest.Call) (any, error) {
 	return health{Status: "pass", Version: s.deps.Version}, nil
 }
 
 // getReady tells whether the process can do its work.
-func (s *Server) getReady(ctx context.Context, c *call) (any, error) {
+func (s *Server) getReady(ctx context.Context, c *rest.Call) (any, error) {
 	h := health{Status: "pass", Version: s.deps.Version, Checks: map[string]string{"database": "ok", "bundle": "ok"}}
 	if err := s.deps.Store.Ping(ctx); err != nil {
 		h.Status, h.Checks["database"] = "fail", "unavailable"
@@ -54,16 +55,16 @@ func (s *Server) getReady(ctx context.Context, c *call) (any, error) {
 	if h.Status == "pass" {
 		return h, nil
 	}
-	body, err := encode(h)
+	body, err := rest.Encode(h)
 	if err != nil {
 		return nil, err
 	}
-	writeJSON(c.http, fasthttp.StatusServiceUnavailable, body)
-	c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+	rest.WriteJSON(c.HTTP, fasthttp.StatusServiceUnavailable, body)
+	c.HTTP.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 	return nil, nil
 }
 
 // getDescription answers with the OpenAPI document.
-func (s *Server) getDescription(context.Context, *call) (any, error) {
+func (s *Server) getDescription(context.Context, *rest.Call) (any, error) {
 	return json.RawMessage(s.openapi), nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -20,33 +21,33 @@ type policyList struct {
 	Pages int64             `json:"Pages"`
 }
 
-func (s *Server) listPolicies(ctx context.Context, c *call) (any, error) {
-	filter := store.PolicyFilter{Search: c.query("q"), State: c.query("state"), API: c.query("api_id")}
-	switch c.query("active") {
+func (s *Server) listPolicies(ctx context.Context, c *rest.Call) (any, error) {
+	filter := store.PolicyFilter{Search: c.Query("q"), State: c.Query("state"), API: c.Query("api_id")}
+	switch c.Query("active") {
 	case "":
 	case "true":
 		filter.State = "active"
 	case "false":
 		filter.State = "deny"
 	default:
-		return nil, badRequest("active must be true or false")
+		return nil, rest.BadRequest("active must be true or false")
 	}
-	for _, list := range c.http.QueryArgs().PeekMulti("policy_ids") {
+	for _, list := range c.HTTP.QueryArgs().PeekMulti("policy_ids") {
 		filter.IDs = append(filter.IDs, strings.Split(string(list), ",")...)
 	}
-	page, err := s.page(c, true)
+	page, err := c.Page(true)
 	if err != nil {
 		return nil, err
 	}
-	sort, err := c.sort()
+	sort, err := c.Sort()
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := s.deps.Store.ListPolicies(ctx, c.who.org, filter, sort, page)
+	rows, total, err := s.deps.Store.ListPolicies(ctx, c.Who.Org, filter, sort, page)
 	if err != nil {
 		return nil, err
 	}
-	list := policyList{Data: make([]json.RawMessage, 0, len(rows)), Pages: pages(total, page)}
+	list := policyList{Data: make([]json.RawMessage, 0, len(rows)), Pages: rest.Pages(total, page)}
 	for _, row := range rows {
 		shown, err := showPolicy(row)
 		if err != nil {
@@ -57,44 +58,44 @@ func (s *Server) listPolicies(ctx context.Context, c *call) (any, error) {
 	return list, nil
 }
 
-func (s *Server) getPolicy(ctx context.Context, c *call) (any, error) {
-	row, err := s.deps.Store.PolicyByID(ctx, c.who.org, c.param("id"))
+func (s *Server) getPolicy(ctx context.Context, c *rest.Call) (any, error) {
+	row, err := s.deps.Store.PolicyByID(ctx, c.Who.Org, c.Param("id"))
 	if err != nil {
-		return nil, missing(err, "Could not retrieve portal object.")
+		return nil, rest.Missing(err, "Could not retrieve portal object.")
 	}
-	c.setVersion(row.Version)
+	c.SetVersion(row.Version)
 	return showPolicy(row)
 }
 
-func (s *Server) createPolicy(ctx context.Context, c *call) (any, error) {
-	p, err := c.policy()
+func (s *Server) createPolicy(ctx context.Context, c *rest.Call) (any, error) {
+	p, err := readPolicy(c)
 	if err != nil {
 		return nil, err
 	}
 	if p.ID == "" {
-		p.ID = newID()
+		p.ID = rest.NewID()
 	}
 	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error { return change.CreatePolicy(ctx, p) })
 	if err != nil {
 		return nil, nameTaken(err)
 	}
-	c.setVersion(1)
-	return done(p.ID, nil), nil
+	c.SetVersion(1)
+	return rest.Done(p.ID, nil), nil
 }
 
-func (s *Server) updatePolicy(ctx context.Context, c *call) (any, error) {
-	have, err := c.ifMatch()
+func (s *Server) updatePolicy(ctx context.Context, c *rest.Call) (any, error) {
+	have, err := c.IfMatch()
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.policy()
+	p, err := readPolicy(c)
 	if err != nil {
 		return nil, err
 	}
-	if id := c.param("id"); p.ID == "" {
+	if id := c.Param("id"); p.ID == "" {
 		p.ID = id
 	} else if p.ID != id {
-		return nil, badRequest("id: must be " + id + ", as in the path, or be left out")
+		return nil, rest.BadRequest("id: must be " + id + ", as in the path, or be left out")
 	}
 	var version int64
 	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
@@ -102,38 +103,38 @@ func (s *Server) updatePolicy(ctx context.Context, c *call) (any, error) {
 		return err
 	})
 	if err != nil {
-		return nil, nameTaken(missing(err, "Could not retrieve portal object."))
+		return nil, nameTaken(rest.Missing(err, "Could not retrieve portal object."))
 	}
-	c.setVersion(version)
-	return done("Data updated", nil), nil
+	c.SetVersion(version)
+	return rest.Done("Data updated", nil), nil
 }
 
-func (s *Server) deletePolicy(ctx context.Context, c *call) (any, error) {
-	have, err := c.ifMatch()
+func (s *Server) deletePolicy(ctx context.Context, c *rest.Call) (any, error) {
+	have, err := c.IfMatch()
 	if err != nil {
 		return nil, err
 	}
 	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
-		return change.DeletePolicy(ctx, c.param("id"), have)
+		return change.DeletePolicy(ctx, c.Param("id"), have)
 	})
 	if err != nil {
-		return nil, missing(err, "Could not retrieve object for deletion")
+		return nil, rest.Missing(err, "Could not retrieve object for deletion")
 	}
-	return done("Data deleted", nil), nil
+	return rest.Done("Data deleted", nil), nil
 }
 
 // nameTaken gives a taken name the answer that policies have for it: 400.
 func nameTaken(err error) error {
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok && conflict.Kind == store.TakenName {
-		return badRequest("This policy name has already been used. Enter a unique policy name.")
+		return rest.BadRequest("This policy name has already been used. Enter a unique policy name.")
 	}
 	return err
 }
 
 // policy reads a policy from the body. Its id, under either name, is in ID, and
 // its rights are in AccessRights alone.
-func (c *call) policy() (*definition.Policy, error) {
-	body, err := c.body()
+func readPolicy(c *rest.Call) (*definition.Policy, error) {
+	body, err := c.Body()
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ func (c *call) policy() (*definition.Policy, error) {
 func rightsOf(rights map[string]*definition.Access, list []*definition.Access) (map[string]*definition.Access, error) {
 	rights, problems := shown.Rights(rights, list)
 	if problems != nil {
-		return nil, badRequest("Validation failed", problems...)
+		return nil, rest.BadRequest("Validation failed", problems...)
 	}
 	return rights, nil
 }
@@ -173,5 +174,5 @@ func showPolicy(row store.Policy) (json.RawMessage, error) {
 		}
 		p.AccessList = append(p.AccessList, access)
 	}
-	return encode(p)
+	return rest.Encode(p)
 }

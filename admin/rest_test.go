@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/rest"
 )
 
 func TestAPIsLiveTheirLife(t *testing.T) {
@@ -188,23 +190,23 @@ func TestEveryRouteAsksForItsRole(t *testing.T) {
 	b := start(t)
 	path := strings.NewReplacer("{id}", "none", "{n}", "1", "{key}", "none", "{api}", "none")
 	for _, r := range b.server.routes() {
-		if r.role == roleNone {
-			b.call(r.method, path.Replace(r.path), "", "").want(200)
+		if r.Role == rest.Anyone {
+			b.call(r.Method, path.Replace(r.Path), "", "").want(200)
 			continue
 		}
-		b.call(r.method, path.Replace(r.path), "", "").want(401).says("Not authorised")
-		b.call(r.method, path.Replace(r.path), "Bearer wrong", "").want(401).says("Not authorised")
-		b.call(r.method, path.Replace(r.path), "Bearer ", "").want(401)
-		for role, key := range map[role]string{roleViewer: b.viewer, roleEditor: b.editor, roleAdmin: b.admin, roleGateway: gatewayToken} {
-			if r.waits && r.allows(role) {
+		b.call(r.Method, path.Replace(r.Path), "", "").want(401).says("Not authorised")
+		b.call(r.Method, path.Replace(r.Path), "Bearer wrong", "").want(401).says("Not authorised")
+		b.call(r.Method, path.Replace(r.Path), "Bearer ", "").want(401)
+		for role, key := range map[rest.Role]string{rest.Viewer: b.viewer, rest.Editor: b.editor, rest.Admin: b.admin, rest.Gateway: gatewayToken} {
+			if r.Waits && r.Allows(role) {
 				continue // tested on its own
 			}
-			got := b.call(r.method, path.Replace(r.path), key, "")
-			if allowed := got.status != 403; allowed != r.allows(role) {
-				t.Errorf("%s as %s: %d %s", r.name(), role, got.status, got.body)
+			got := b.call(r.Method, path.Replace(r.Path), key, "")
+			if allowed := got.status != 403; allowed != r.Allows(role) {
+				t.Errorf("%s as %s: %d %s", r.Name(), role, got.status, got.body)
 			}
 			if got.status >= 500 {
-				t.Errorf("%s as %s: %d %s", r.name(), role, got.status, got.body)
+				t.Errorf("%s as %s: %d %s", r.Name(), role, got.status, got.body)
 			}
 		}
 	}
@@ -259,7 +261,7 @@ func TestBrokenRequestsGetAnAnswerThatSaysWhatIsWrong(t *testing.T) {
 		{"POST", "/api/apis", strings.Repeat("[", 100_000), nil, 400, ""},
 		{"POST", "/api/apis", `{"api_id":"../../x","name":"x","use_keyless":true,"proxy":{"listen_path":"/x","target_url":"http://x"}}`, nil, 400, "api_id"},
 		{"POST", "/api/apis", anAPI("a", "/a"), []string{"Content-Type", "text/xml"}, 415, "application/json"},
-		{"POST", "/api/apis", `{"x":"` + strings.Repeat("x", maxBody) + `"}`, nil, 413, "4194304"},
+		{"POST", "/api/apis", `{"x":"` + strings.Repeat("x", rest.MaxBody) + `"}`, nil, 413, "4194304"},
 		{"POST", "/api/portal/policies", `{"rate":"x"}`, nil, 400, "rate"},
 		{"PUT", "/api/apis/a", anAPI("a", "/a"), []string{"If-Match", "abc"}, 400, "If-Match"},
 		{"GET", "/api/nothing", "", nil, 404, ""},

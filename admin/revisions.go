@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 )
@@ -32,7 +33,7 @@ type revisionDiff struct {
 	Objects []shown.Difference `json:"objects"`
 }
 
-func (s *Server) getConfig(ctx context.Context, _ *call) (any, error) {
+func (s *Server) getConfig(ctx context.Context, _ *rest.Call) (any, error) {
 	state, err := s.deps.Store.State(ctx)
 	if err != nil {
 		return nil, err
@@ -54,28 +55,28 @@ func (s *Server) getConfig(ctx context.Context, _ *call) (any, error) {
 	return told, nil
 }
 
-func (s *Server) listRevisions(ctx context.Context, c *call) (any, error) {
-	page, err := s.page(c, false)
+func (s *Server) listRevisions(ctx context.Context, c *rest.Call) (any, error) {
+	page, err := c.Page(false)
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := s.deps.Store.ListRevisions(ctx, c.who.org, page)
+	rows, total, err := s.deps.Store.ListRevisions(ctx, c.Who.Org, page)
 	if err != nil {
 		return nil, err
 	}
-	list := revisionList{Revisions: make([]shown.Revision, 0, len(rows)), Pages: pages(total, page)}
+	list := revisionList{Revisions: make([]shown.Revision, 0, len(rows)), Pages: rest.Pages(total, page)}
 	for _, row := range rows {
 		list.Revisions = append(list.Revisions, shown.NewRevision(row))
 	}
 	return list, nil
 }
 
-func (s *Server) getRevision(ctx context.Context, c *call) (any, error) {
+func (s *Server) getRevision(ctx context.Context, c *rest.Call) (any, error) {
 	row, err := s.revision(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := s.deps.Store.ObjectsAt(ctx, c.who.org, row.Revision)
+	objects, err := s.deps.Store.ObjectsAt(ctx, c.Who.Org, row.Revision)
 	if err != nil {
 		return nil, err
 	}
@@ -91,13 +92,13 @@ func (s *Server) getRevision(ctx context.Context, c *call) (any, error) {
 }
 
 // revision returns the revision that the path names.
-func (s *Server) revision(ctx context.Context, c *call) (store.Revision, error) {
-	number, err := revisionNumber(c.param("n"))
+func (s *Server) revision(ctx context.Context, c *rest.Call) (store.Revision, error) {
+	number, err := revisionNumber(c.Param("n"))
 	if err != nil {
-		return store.Revision{}, notFound("Revision not found")
+		return store.Revision{}, rest.NotFound("Revision not found")
 	}
-	row, err := s.deps.Store.RevisionByNumber(ctx, c.who.org, number)
-	return row, missing(err, "Revision not found")
+	row, err := s.deps.Store.RevisionByNumber(ctx, c.Who.Org, number)
+	return row, rest.Missing(err, "Revision not found")
 }
 
 func revisionNumber(text string) (int64, error) {
@@ -109,7 +110,7 @@ func revisionNumber(text string) (int64, error) {
 }
 
 // diffRevision compares a revision with another, or with the one before.
-func (s *Server) diffRevision(ctx context.Context, c *call) (any, error) {
+func (s *Server) diffRevision(ctx context.Context, c *rest.Call) (any, error) {
 	row, err := s.revision(ctx, c)
 	if err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func (s *Server) diffRevision(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	differences, err := s.deps.Store.Differences(ctx, c.who.org, from, row.Revision)
+	differences, err := s.deps.Store.Differences(ctx, c.Who.Org, from, row.Revision)
 	if err != nil {
 		return nil, err
 	}
@@ -126,17 +127,17 @@ func (s *Server) diffRevision(ctx context.Context, c *call) (any, error) {
 	return revisionDiff{From: from, To: row.Revision, Objects: objects}, err
 }
 
-func (s *Server) against(ctx context.Context, c *call, revision int64) (int64, error) {
-	text := c.query("against")
+func (s *Server) against(ctx context.Context, c *rest.Call, revision int64) (int64, error) {
+	text := c.Query("against")
 	if text == "" {
-		return s.deps.Store.RevisionBefore(ctx, c.who.org, revision)
+		return s.deps.Store.RevisionBefore(ctx, c.Who.Org, revision)
 	}
 	number, err := revisionNumber(text)
 	if err != nil {
-		return 0, badRequest(fmt.Sprintf("against must be the number of a revision, not %.40q", text))
+		return 0, rest.BadRequest(fmt.Sprintf("against must be the number of a revision, not %.40q", text))
 	}
-	_, err = s.deps.Store.RevisionByNumber(ctx, c.who.org, number)
-	return number, missing(err, "Revision not found")
+	_, err = s.deps.Store.RevisionByNumber(ctx, c.Who.Org, number)
+	return number, rest.Missing(err, "Revision not found")
 }
 
 // rollbackReason is the optional body of a rollback.
@@ -144,18 +145,18 @@ type rollbackReason struct {
 	Reason string `json:"reason"`
 }
 
-func (s *Server) rollback(ctx context.Context, c *call) (any, error) {
+func (s *Server) rollback(ctx context.Context, c *rest.Call) (any, error) {
 	row, err := s.revision(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	by := c.author("rollback")
-	if len(c.http.Request.Body()) > 0 {
+	by := c.Author("rollback")
+	if len(c.HTTP.Request.Body()) > 0 {
 		var body rollbackReason
-		if err := c.decode(&body); err != nil {
+		if err := c.Decode(&body); err != nil {
 			return nil, err
 		}
-		by.Reason = truncate(body.Reason, maxText)
+		by.Reason = rest.Truncate(body.Reason, rest.MaxText)
 	}
 	made, err := s.deps.Store.Publish(ctx, by, func(ctx context.Context, change *store.Change) error {
 		return change.Rollback(ctx, row.Revision)
@@ -164,5 +165,5 @@ func (s *Server) rollback(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	s.log.Info("configuration rolled back", "revision", made, "to", row.Revision, "by", by.Name)
-	return done(fmt.Sprintf("Rolled back to revision %d", row.Revision), made), nil
+	return rest.Done(fmt.Sprintf("Rolled back to revision %d", row.Revision), made), nil
 }

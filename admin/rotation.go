@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keys"
@@ -16,14 +17,14 @@ type rotation struct {
 }
 
 // rotateKey makes a successor of the key that the path names.
-func (s *Server) rotateKey(ctx context.Context, c *call) (any, error) {
+func (s *Server) rotateKey(ctx context.Context, c *rest.Call) (any, error) {
 	var wanted rotation
-	if err := c.decode(&wanted); err != nil {
+	if err := c.Decode(&wanted); err != nil {
 		return nil, err
 	}
 	grace, err := time.ParseDuration(wanted.Grace)
 	if err != nil {
-		return nil, badRequest("grace: must be a time such as 24h, or 0s")
+		return nil, rest.BadRequest("grace: must be a time such as 24h, or 0s")
 	}
 	var made keys.Issued
 	answer, err := s.changeKey(ctx, c, new(definition.Session), func(service *keys.Service, ref keys.Ref) (err error) {
@@ -40,7 +41,7 @@ func (s *Server) rotateKey(ctx context.Context, c *call) (any, error) {
 
 // retireKeys ends the grace of the keys that the key which the path names
 // followed.
-func (s *Server) retireKeys(ctx context.Context, c *call) (any, error) {
+func (s *Server) retireKeys(ctx context.Context, c *rest.Call) (any, error) {
 	return s.changeKey(ctx, c, new(definition.Session), func(service *keys.Service, ref keys.Ref) error {
 		_, err := service.Retire(ctx, ref)
 		return err
@@ -57,7 +58,7 @@ func (s *Server) owner(ctx context.Context, row store.Key) (*definition.Session,
 	identity := session.SuccessorOf()
 	first, err := s.deps.Store.KeyByHash(ctx, row.OrgID, identity)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, "", notFound(keyMissing)
+		return nil, "", rest.NotFound(keyMissing)
 	}
 	if err != nil {
 		return nil, "", err
@@ -66,7 +67,7 @@ func (s *Server) owner(ctx context.Context, row store.Key) (*definition.Session,
 		return nil, "", err
 	}
 	if _, ok := session.Credential(identity, row.KeyHash); !ok {
-		return nil, "", notFound(keyMissing)
+		return nil, "", rest.NotFound(keyMissing)
 	}
 	return session, identity, nil
 }

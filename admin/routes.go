@@ -3,74 +3,15 @@ package admin
 import (
 	"encoding/json"
 
-	"github.com/sluicegate/sluice/admin/openapi"
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// A route is one method on one path: who may call it, what goes in and out, and
-// what answers. Both spellings of the path, with and without a final slash, are
-// served.
-type route struct {
-	method, path string
-	summary, tag string
-
-	role    role // the least that is needed; roleNone asks for nothing, not even a credential
-	gateway bool // the role gateway may call it as well
-	waits   bool // a long-poll
-
-	query []string // parameters, documented in package openapi
-	body  any      // zero value of what is sent; nil: nothing
-	empty bool     // the body may be left out
-	match bool     // If-Match is heeded
-	reply any      // zero value of what is answered
-	plain bool     // the answer is text
-	wrong []int    // statuses of failures, beside those of every route
-
-	handle handler
-}
-
-// name tells the route in logs and metrics.
-func (r *route) name() string { return r.method + " " + r.path }
-
-// allows tells whether a role may call the route.
-func (r *route) allows(who role) bool {
-	if who == roleGateway {
-		return r.gateway || r.role == roleGateway
-	}
-	return r.role != roleGateway && who.rank() >= r.role.rank()
-}
-
-// describe writes the OpenAPI document of the routes.
-func describe(routes []route, version string) ([]byte, error) {
-	described := make([]openapi.Route, 0, len(routes))
-	for _, r := range routes {
-		d := openapi.Route{
-			Method: r.method, Path: r.path, Summary: r.summary, Tag: r.tag, Query: r.query, Match: r.match,
-			Body: r.body, Optional: r.empty, Reply: r.reply, Plain: r.plain, Failure: envelope{}, Wrong: r.wrong,
-		}
-		if r.role != roleNone {
-			d.Access = "Needs the role " + string(r.role) + "."
-			d.Wrong = append([]int{401, 403, 429, 503}, r.wrong...)
-		}
-		if r.gateway {
-			d.Access += " Gateways may call it."
-		}
-		described = append(described, d)
-	}
-	return openapi.Describe(described, version)
-}
-
-// Parameters that several lists have.
-var (
-	paging       = []string{"p", "page_size"}
-	searchAndAll = []string{"p", "page_size", "q", "sort"}
-)
-
 // routes lists every route.
-func (s *Server) routes() []route {
-	var all []route
-	for _, group := range [][]route{
+func (s *Server) routes() []rest.Route {
+	var all []rest.Route
+	for _, group := range [][]rest.Route{
 		s.apiRoutes(), s.schemaRoutes(), s.policyRoutes(), s.keyRoutes(), s.userRoutes(),
 		s.configRoutes(), s.certificateRoutes(), s.explainRoutes(), s.applyRoutes(), s.gatewayRoutes(), s.openRoutes(),
 	} {
@@ -79,118 +20,118 @@ func (s *Server) routes() []route {
 	return all
 }
 
-func (s *Server) apiRoutes() []route {
-	return []route{
+func (s *Server) apiRoutes() []rest.Route {
+	return []rest.Route{
 		{
-			method: "GET", path: "/api/apis", summary: "List APIs", tag: "APIs", role: roleViewer, gateway: true,
-			query: searchAndAll, reply: apiList{}, handle: s.listAPIs,
+			Method: "GET", Path: "/api/apis", Summary: "List APIs", Tag: "APIs", Role: rest.Viewer, Gateway: true,
+			Query: rest.Searching, Reply: apiList{}, Handle: s.listAPIs,
 		},
 		{
-			method: "GET", path: "/api/apis/search", summary: "Search APIs by name or id", tag: "APIs", role: roleViewer, gateway: true,
-			query: searchAndAll, reply: apiList{}, handle: s.listAPIs,
+			Method: "GET", Path: "/api/apis/search", Summary: "Search APIs by name or id", Tag: "APIs", Role: rest.Viewer, Gateway: true,
+			Query: rest.Searching, Reply: apiList{}, Handle: s.listAPIs,
 		},
 		{
-			method: "POST", path: "/api/apis", summary: "Create an API", tag: "APIs", role: roleEditor, gateway: true,
-			body: definition.API{}, reply: envelope{}, wrong: []int{400, 409, 413, 415}, handle: s.createAPI,
+			Method: "POST", Path: "/api/apis", Summary: "Create an API", Tag: "APIs", Role: rest.Editor, Gateway: true,
+			Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createAPI,
 		},
 		{
-			method: "POST", path: "/api/apis/validate", summary: "Check a definition without saving it", tag: "APIs", role: roleViewer, gateway: true,
-			body: definition.API{}, reply: envelope{}, wrong: []int{400, 413, 415}, handle: s.validateAPI,
+			Method: "POST", Path: "/api/apis/validate", Summary: "Check a definition without saving it", Tag: "APIs", Role: rest.Viewer, Gateway: true,
+			Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.validateAPI,
 		},
 		{
-			method: "GET", path: "/api/apis/{id}", summary: "Get an API's definition", tag: "APIs", role: roleViewer, gateway: true,
-			reply: definition.API{}, wrong: []int{404}, handle: s.getAPI,
+			Method: "GET", Path: "/api/apis/{id}", Summary: "Get an API's definition", Tag: "APIs", Role: rest.Viewer, Gateway: true,
+			Reply: definition.API{}, Wrong: []int{404}, Handle: s.getAPI,
 		},
 		{
-			method: "PUT", path: "/api/apis/{id}", summary: "Replace an API's definition", tag: "APIs", role: roleEditor, gateway: true,
-			body: definition.API{}, reply: envelope{}, wrong: []int{400, 404, 409, 413, 415}, match: true, handle: s.updateAPI,
+			Method: "PUT", Path: "/api/apis/{id}", Summary: "Replace an API's definition", Tag: "APIs", Role: rest.Editor, Gateway: true,
+			Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updateAPI,
 		},
 		{
-			method: "DELETE", path: "/api/apis/{id}", summary: "Delete an API", tag: "APIs", role: roleEditor, gateway: true,
-			query: []string{"force"}, reply: envelope{}, wrong: []int{404, 409}, match: true, handle: s.deleteAPI,
-		},
-	}
-}
-
-func (s *Server) policyRoutes() []route {
-	return []route{
-		{
-			method: "GET", path: "/api/portal/policies", summary: "List policies", tag: "Policies", role: roleViewer, gateway: true,
-			query: append([]string{"active"}, searchAndAll...), reply: policyList{}, handle: s.listPolicies,
-		},
-		{
-			method: "GET", path: "/api/portal/policies/search", summary: "Search policies", tag: "Policies", role: roleViewer, gateway: true,
-			query: append([]string{"policy_ids", "state", "api_id"}, searchAndAll...), reply: policyList{}, handle: s.listPolicies,
-		},
-		{
-			method: "POST", path: "/api/portal/policies", summary: "Create a policy", tag: "Policies", role: roleEditor, gateway: true,
-			body: definition.Policy{}, reply: envelope{}, wrong: []int{400, 409, 413, 415}, handle: s.createPolicy,
-		},
-		{
-			method: "GET", path: "/api/portal/policies/{id}", summary: "Get a policy", tag: "Policies", role: roleViewer, gateway: true,
-			reply: definition.Policy{}, wrong: []int{404}, handle: s.getPolicy,
-		},
-		{
-			method: "PUT", path: "/api/portal/policies/{id}", summary: "Replace a policy", tag: "Policies", role: roleEditor, gateway: true,
-			body: definition.Policy{}, reply: envelope{}, wrong: []int{400, 404, 409, 413, 415}, match: true, handle: s.updatePolicy,
-		},
-		{
-			method: "DELETE", path: "/api/portal/policies/{id}", summary: "Delete a policy", tag: "Policies", role: roleEditor, gateway: true,
-			reply: envelope{}, wrong: []int{404, 409}, match: true, handle: s.deletePolicy,
+			Method: "DELETE", Path: "/api/apis/{id}", Summary: "Delete an API", Tag: "APIs", Role: rest.Editor, Gateway: true,
+			Query: []string{"force"}, Reply: rest.Envelope{}, Wrong: []int{404, 409}, Match: true, Handle: s.deleteAPI,
 		},
 	}
 }
 
-func (s *Server) keyRoutes() []route {
+func (s *Server) policyRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/api/portal/policies", Summary: "List policies", Tag: "Policies", Role: rest.Viewer, Gateway: true,
+			Query: append([]string{"active"}, rest.Searching...), Reply: policyList{}, Handle: s.listPolicies,
+		},
+		{
+			Method: "GET", Path: "/api/portal/policies/search", Summary: "Search policies", Tag: "Policies", Role: rest.Viewer, Gateway: true,
+			Query: append([]string{"policy_ids", "state", "api_id"}, rest.Searching...), Reply: policyList{}, Handle: s.listPolicies,
+		},
+		{
+			Method: "POST", Path: "/api/portal/policies", Summary: "Create a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
+			Body: definition.Policy{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createPolicy,
+		},
+		{
+			Method: "GET", Path: "/api/portal/policies/{id}", Summary: "Get a policy", Tag: "Policies", Role: rest.Viewer, Gateway: true,
+			Reply: definition.Policy{}, Wrong: []int{404}, Handle: s.getPolicy,
+		},
+		{
+			Method: "PUT", Path: "/api/portal/policies/{id}", Summary: "Replace a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
+			Body: definition.Policy{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updatePolicy,
+		},
+		{
+			Method: "DELETE", Path: "/api/portal/policies/{id}", Summary: "Delete a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
+			Reply: rest.Envelope{}, Wrong: []int{404, 409}, Match: true, Handle: s.deletePolicy,
+		},
+	}
+}
+
+func (s *Server) keyRoutes() []rest.Route {
 	lists := []string{"p", "page_size", "q", "api_id"}
-	all := []route{
+	all := []rest.Route{
 		{
-			method: "GET", path: "/api/keys", summary: "List keys by their hashes", tag: "Keys", role: roleViewer, gateway: true,
-			query: lists, reply: keyList{}, handle: s.listKeys,
+			Method: "GET", Path: "/api/keys", Summary: "List keys by their hashes", Tag: "Keys", Role: rest.Viewer, Gateway: true,
+			Query: lists, Reply: keyList{}, Handle: s.listKeys,
 		},
 		{
-			method: "GET", path: "/api/apis/keys", summary: "List keys by their hashes", tag: "Keys", role: roleViewer, gateway: true,
-			query: lists, reply: keyList{}, handle: s.listKeys,
+			Method: "GET", Path: "/api/apis/keys", Summary: "List keys by their hashes", Tag: "Keys", Role: rest.Viewer, Gateway: true,
+			Query: lists, Reply: keyList{}, Handle: s.listKeys,
 		},
 		{
-			method: "GET", path: "/api/apis/{id}/keys", summary: "List the keys that may call an API", tag: "Keys", role: roleViewer, gateway: true,
-			query: []string{"p", "page_size", "q"}, reply: keyList{}, handle: s.listKeys,
+			Method: "GET", Path: "/api/apis/{id}/keys", Summary: "List the keys that may call an API", Tag: "Keys", Role: rest.Viewer, Gateway: true,
+			Query: []string{"p", "page_size", "q"}, Reply: keyList{}, Handle: s.listKeys,
 		},
 		{
-			method: "GET", path: "/api/keys/detailed", summary: "List keys with their sessions", tag: "Keys", role: roleViewer, gateway: true,
-			query: lists, reply: detailedKeys{}, handle: s.listDetailedKeys,
+			Method: "GET", Path: "/api/keys/detailed", Summary: "List keys with their sessions", Tag: "Keys", Role: rest.Viewer, Gateway: true,
+			Query: lists, Reply: detailedKeys{}, Handle: s.listDetailedKeys,
 		},
 		{
-			method: "POST", path: "/api/gateway/keys/lookup", summary: "Find a key's session for a gateway whose key store may have lost it", tag: "Gateways", role: roleGateway,
-			body: keyLookup{}, reply: foundKey{}, wrong: []int{400, 404, 413, 415}, handle: s.lookupKey,
+			Method: "POST", Path: "/api/gateway/keys/lookup", Summary: "Find a key's session for a gateway whose key store may have lost it", Tag: "Gateways", Role: rest.Gateway,
+			Body: keyLookup{}, Reply: foundKey{}, Wrong: []int{400, 404, 413, 415}, Handle: s.lookupKey,
 		},
 		{
-			method: "POST", path: "/api/keys", summary: "Create a key; the answer shows it this once", tag: "Keys", role: roleEditor, gateway: true,
-			query: []string{"suppress_reset"}, body: definition.Session{}, reply: keyDetail{}, wrong: []int{400, 409, 413, 415}, handle: s.createKey,
+			Method: "POST", Path: "/api/keys", Summary: "Create a key; the answer shows it this once", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"suppress_reset"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createKey,
 		},
 		{
-			method: "POST", path: "/api/keys/preview", summary: "Show a session with its policies applied; nothing is stored", tag: "Keys", role: roleViewer, gateway: true,
-			body: definition.Session{}, reply: definition.Session{}, wrong: []int{400, 413, 415}, handle: s.previewKey,
+			Method: "POST", Path: "/api/keys/preview", Summary: "Show a session with its policies applied; nothing is stored", Tag: "Keys", Role: rest.Viewer, Gateway: true,
+			Body: definition.Session{}, Reply: definition.Session{}, Wrong: []int{400, 413, 415}, Handle: s.previewKey,
 		},
 		{
-			method: "POST", path: "/api/keys/{key}", summary: "Create or replace a key that has a custom id", tag: "Keys", role: roleEditor, gateway: true,
-			query: []string{"suppress_reset"}, body: definition.Session{}, reply: keyDetail{}, wrong: []int{400, 409, 413, 415}, handle: s.createKey,
+			Method: "POST", Path: "/api/keys/{key}", Summary: "Create or replace a key that has a custom id", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"suppress_reset"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createKey,
 		},
 		{
-			method: "POST", path: "/api/keys/{key}/reset_quota", summary: "Forget a key's used quota", tag: "Keys", role: roleEditor, gateway: true,
-			query: []string{"hashed"}, reply: envelope{}, wrong: []int{404}, handle: s.resetKeyQuota,
+			Method: "POST", Path: "/api/keys/{key}/reset_quota", Summary: "Forget a key's used quota", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"hashed"}, Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.resetKeyQuota,
 		},
 		{
-			method: "POST", path: "/api/keys/{key}/rotate", summary: "Make a successor of a key; both are one to counters, and the answer shows it this once", tag: "Keys", role: roleEditor, gateway: true,
-			query: []string{"hashed"}, body: rotation{}, reply: keyDetail{}, wrong: []int{400, 404, 413, 415}, handle: s.rotateKey,
+			Method: "POST", Path: "/api/keys/{key}/rotate", Summary: "Make a successor of a key; both are one to counters, and the answer shows it this once", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"hashed"}, Body: rotation{}, Reply: keyDetail{}, Wrong: []int{400, 404, 413, 415}, Handle: s.rotateKey,
 		},
 		{
-			method: "DELETE", path: "/api/keys/{key}/rotate", summary: "End the grace of the keys before the newest", tag: "Keys", role: roleEditor, gateway: true,
-			query: []string{"hashed"}, reply: keyDetail{}, wrong: []int{400, 404}, handle: s.retireKeys,
+			Method: "DELETE", Path: "/api/keys/{key}/rotate", Summary: "End the grace of the keys before the newest", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"hashed"}, Reply: keyDetail{}, Wrong: []int{400, 404}, Handle: s.retireKeys,
 		},
 		{
-			method: "PUT", path: "/api/keys/{key}/policies", summary: "Replace a key's policies; its used quota stays", tag: "Keys", role: roleEditor, gateway: true,
-			query: []string{"hashed"}, body: keyPolicies{}, reply: keyDetail{}, wrong: []int{400, 404, 413, 415}, handle: s.setKeyPolicies,
+			Method: "PUT", Path: "/api/keys/{key}/policies", Summary: "Replace a key's policies; its used quota stays", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"hashed"}, Body: keyPolicies{}, Reply: keyDetail{}, Wrong: []int{400, 404, 413, 415}, Handle: s.setKeyPolicies,
 		},
 	}
 	for _, path := range []string{"/api/keys/{key}", "/api/apis/{id}/keys/{key}"} {
@@ -200,109 +141,109 @@ func (s *Server) keyRoutes() []route {
 }
 
 // oneKeyRoutes are the routes on one key, which has two paths.
-func (s *Server) oneKeyRoutes(path string) []route {
-	return []route{
+func (s *Server) oneKeyRoutes(path string) []rest.Route {
+	return []rest.Route{
 		{
-			method: "GET", path: path, summary: "Get a key, with what is left of its quotas", tag: "Keys", role: roleViewer, gateway: true,
-			query: []string{"hashed"}, reply: keyDetail{}, wrong: []int{404}, handle: s.getKey,
+			Method: "GET", Path: path, Summary: "Get a key, with what is left of its quotas", Tag: "Keys", Role: rest.Viewer, Gateway: true,
+			Query: []string{"hashed"}, Reply: keyDetail{}, Wrong: []int{404}, Handle: s.getKey,
 		},
 		{
-			method: "PUT", path: path, summary: "Replace a key's session", tag: "Keys", role: roleEditor, gateway: true,
-			query: []string{"hashed", "suppress_reset"}, body: definition.Session{}, reply: keyDetail{}, wrong: []int{400, 404, 413, 415}, handle: s.updateKey,
+			Method: "PUT", Path: path, Summary: "Replace a key's session", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"hashed", "suppress_reset"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 404, 413, 415}, Handle: s.updateKey,
 		},
 		{
-			method: "DELETE", path: path, summary: "Delete a key", tag: "Keys", role: roleEditor, gateway: true,
-			query: []string{"hashed"}, reply: envelope{}, wrong: []int{404}, handle: s.deleteKey,
-		},
-	}
-}
-
-func (s *Server) userRoutes() []route {
-	return []route{
-		{
-			method: "GET", path: "/api/users", summary: "List users", tag: "Users", role: roleAdmin,
-			query: []string{"p", "page_size", "q"}, reply: userList{}, handle: s.listUsers,
-		},
-		{
-			method: "GET", path: "/api/users/me", summary: "Get the user who calls", tag: "Users", role: roleViewer,
-			reply: user{}, handle: s.getMe,
-		},
-		{
-			method: "POST", path: "/api/users", summary: "Create a user; the answer shows the access key this once", tag: "Users", role: roleAdmin,
-			body: user{}, reply: envelope{}, wrong: []int{400, 413, 415}, handle: s.createUser,
-		},
-		{
-			method: "GET", path: "/api/users/{id}", summary: "Get a user", tag: "Users", role: roleAdmin,
-			reply: user{}, wrong: []int{404}, handle: s.getUser,
-		},
-		{
-			method: "PUT", path: "/api/users/{id}", summary: "Replace a user's names, address, role and state", tag: "Users", role: roleAdmin,
-			body: user{}, reply: envelope{}, wrong: []int{400, 404, 409, 413, 415}, match: true, handle: s.updateUser,
-		},
-		{
-			method: "DELETE", path: "/api/users/{id}", summary: "Delete a user", tag: "Users", role: roleAdmin,
-			reply: envelope{}, wrong: []int{404, 409}, handle: s.deleteUser,
-		},
-		{
-			method: "PUT", path: "/api/users/{id}/actions/key/reset", summary: "Give a user another access key, shown this once", tag: "Users", role: roleAdmin,
-			reply: envelope{}, wrong: []int{404}, handle: s.resetUserKey,
+			Method: "DELETE", Path: path, Summary: "Delete a key", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"hashed"}, Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.deleteKey,
 		},
 	}
 }
 
-func (s *Server) configRoutes() []route {
-	return []route{
+func (s *Server) userRoutes() []rest.Route {
+	return []rest.Route{
 		{
-			method: "GET", path: "/api/config", summary: "Which revision is in force, and how many gateways serve it", tag: "Configuration", role: roleViewer, gateway: true,
-			reply: configState{}, handle: s.getConfig,
+			Method: "GET", Path: "/api/users", Summary: "List users", Tag: "Users", Role: rest.Admin,
+			Query: []string{"p", "page_size", "q"}, Reply: userList{}, Handle: s.listUsers,
 		},
 		{
-			method: "GET", path: "/api/config/revisions", summary: "List revisions, newest first", tag: "Configuration", role: roleViewer,
-			query: paging, reply: revisionList{}, handle: s.listRevisions,
+			Method: "GET", Path: "/api/users/me", Summary: "Get the user who calls", Tag: "Users", Role: rest.Viewer,
+			Reply: user{}, Handle: s.getMe,
 		},
 		{
-			method: "GET", path: "/api/config/revisions/{n}", summary: "Get a revision with the whole configuration as of then", tag: "Configuration", role: roleViewer,
-			reply: shown.Revision{}, wrong: []int{404}, handle: s.getRevision,
+			Method: "POST", Path: "/api/users", Summary: "Create a user; the answer shows the access key this once", Tag: "Users", Role: rest.Admin,
+			Body: user{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.createUser,
 		},
 		{
-			method: "GET", path: "/api/config/revisions/{n}/diff", summary: "Compare a revision with the one before, or another", tag: "Configuration", role: roleViewer,
-			query: []string{"against"}, reply: revisionDiff{}, wrong: []int{400, 404}, handle: s.diffRevision,
+			Method: "GET", Path: "/api/users/{id}", Summary: "Get a user", Tag: "Users", Role: rest.Admin,
+			Reply: user{}, Wrong: []int{404}, Handle: s.getUser,
 		},
 		{
-			method: "POST", path: "/api/config/revisions/{n}/rollback", summary: "Make the configuration what it was at a revision", tag: "Configuration", role: roleAdmin,
-			body: rollbackReason{}, empty: true, reply: envelope{}, wrong: []int{400, 404, 409, 413, 415}, handle: s.rollback,
+			Method: "PUT", Path: "/api/users/{id}", Summary: "Replace a user's names, address, role and state", Tag: "Users", Role: rest.Admin,
+			Body: user{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updateUser,
 		},
 		{
-			method: "GET", path: "/api/audit", summary: "List the audit log, newest first", tag: "Configuration", role: roleAdmin,
-			query: append([]string{"object_kind", "object_id", "actor"}, paging...), reply: auditList{}, handle: s.listAudit,
-		},
-	}
-}
-
-func (s *Server) gatewayRoutes() []route {
-	return []route{
-		{
-			method: "GET", path: "/api/gateways", summary: "List gateways and what they serve", tag: "Gateways", role: roleViewer,
-			reply: gatewayList{}, handle: s.listGateways,
+			Method: "DELETE", Path: "/api/users/{id}", Summary: "Delete a user", Tag: "Users", Role: rest.Admin,
+			Reply: rest.Envelope{}, Wrong: []int{404, 409}, Handle: s.deleteUser,
 		},
 		{
-			method: "GET", path: "/api/gateway/bundle", summary: "Get everything that a gateway serves, once it differs from If-None-Match", tag: "Gateways", role: roleGateway, waits: true,
-			query: []string{"wait"}, reply: definition.Bundle{}, wrong: []int{304, 400}, handle: s.getBundle,
-		},
-		{
-			method: "POST", path: "/api/gateway/reload", summary: "Have every gateway take its configuration anew", tag: "Gateways", role: roleEditor, gateway: true,
-			reply: envelope{}, handle: s.reload,
+			Method: "PUT", Path: "/api/users/{id}/actions/key/reset", Summary: "Give a user another access key, shown this once", Tag: "Users", Role: rest.Admin,
+			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.resetUserKey,
 		},
 	}
 }
 
-func (s *Server) openRoutes() []route {
-	return []route{
-		{method: "GET", path: "/healthz", summary: "The process lives", tag: "Health", reply: health{}, handle: s.getHealth},
-		{method: "GET", path: "/readyz", summary: "The process can do its work", tag: "Health", reply: health{}, handle: s.getReady},
+func (s *Server) configRoutes() []rest.Route {
+	return []rest.Route{
 		{
-			method: "GET", path: "/api/openapi.json", summary: "This description", tag: "Health",
-			reply: json.RawMessage{}, handle: s.getDescription,
+			Method: "GET", Path: "/api/config", Summary: "Which revision is in force, and how many gateways serve it", Tag: "Configuration", Role: rest.Viewer, Gateway: true,
+			Reply: configState{}, Handle: s.getConfig,
+		},
+		{
+			Method: "GET", Path: "/api/config/revisions", Summary: "List revisions, newest first", Tag: "Configuration", Role: rest.Viewer,
+			Query: rest.Paging, Reply: revisionList{}, Handle: s.listRevisions,
+		},
+		{
+			Method: "GET", Path: "/api/config/revisions/{n}", Summary: "Get a revision with the whole configuration as of then", Tag: "Configuration", Role: rest.Viewer,
+			Reply: shown.Revision{}, Wrong: []int{404}, Handle: s.getRevision,
+		},
+		{
+			Method: "GET", Path: "/api/config/revisions/{n}/diff", Summary: "Compare a revision with the one before, or another", Tag: "Configuration", Role: rest.Viewer,
+			Query: []string{"against"}, Reply: revisionDiff{}, Wrong: []int{400, 404}, Handle: s.diffRevision,
+		},
+		{
+			Method: "POST", Path: "/api/config/revisions/{n}/rollback", Summary: "Make the configuration what it was at a revision", Tag: "Configuration", Role: rest.Admin,
+			Body: rollbackReason{}, Empty: true, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Handle: s.rollback,
+		},
+		{
+			Method: "GET", Path: "/api/audit", Summary: "List the audit log, newest first", Tag: "Configuration", Role: rest.Admin,
+			Query: append([]string{"object_kind", "object_id", "actor"}, rest.Paging...), Reply: auditList{}, Handle: s.listAudit,
+		},
+	}
+}
+
+func (s *Server) gatewayRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/api/gateways", Summary: "List gateways and what they serve", Tag: "Gateways", Role: rest.Viewer,
+			Reply: gatewayList{}, Handle: s.listGateways,
+		},
+		{
+			Method: "GET", Path: "/api/gateway/bundle", Summary: "Get everything that a gateway serves, once it differs from If-None-Match", Tag: "Gateways", Role: rest.Gateway, Waits: true,
+			Query: []string{"wait"}, Reply: definition.Bundle{}, Wrong: []int{304, 400}, Handle: s.getBundle,
+		},
+		{
+			Method: "POST", Path: "/api/gateway/reload", Summary: "Have every gateway take its configuration anew", Tag: "Gateways", Role: rest.Editor, Gateway: true,
+			Reply: rest.Envelope{}, Handle: s.reload,
+		},
+	}
+}
+
+func (s *Server) openRoutes() []rest.Route {
+	return []rest.Route{
+		{Method: "GET", Path: "/healthz", Summary: "The process lives", Tag: "Health", Reply: health{}, Handle: s.getHealth},
+		{Method: "GET", Path: "/readyz", Summary: "The process can do its work", Tag: "Health", Reply: health{}, Handle: s.getReady},
+		{
+			Method: "GET", Path: "/api/openapi.json", Summary: "This description", Tag: "Health",
+			Reply: json.RawMessage{}, Handle: s.getDescription,
 		},
 	}
 }

@@ -3,30 +3,31 @@ package admin
 import (
 	"context"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/schemas"
 )
 
-func (s *Server) schemaRoutes() []route {
-	return []route{
+func (s *Server) schemaRoutes() []rest.Route {
+	return []rest.Route{
 		{
-			method: "GET", path: "/api/apis/{id}/schema", summary: "Get a GraphQL API's schema as text, in SDL", tag: "Schemas", role: roleViewer, gateway: true,
-			query: []string{"hash"}, plain: true, reply: "", wrong: []int{400, 404}, handle: s.getSchema,
+			Method: "GET", Path: "/api/apis/{id}/schema", Summary: "Get a GraphQL API's schema as text, in SDL", Tag: "Schemas", Role: rest.Viewer, Gateway: true,
+			Query: []string{"hash"}, Plain: true, Reply: "", Wrong: []int{400, 404}, Handle: s.getSchema,
 		},
 		{
-			method: "GET", path: "/api/apis/{id}/schema/history", summary: "List the schemas that a GraphQL API had", tag: "Schemas", role: roleViewer,
-			reply: schemas.History{}, wrong: []int{400, 404}, handle: s.schemaHistory,
+			Method: "GET", Path: "/api/apis/{id}/schema/history", Summary: "List the schemas that a GraphQL API had", Tag: "Schemas", Role: rest.Viewer,
+			Reply: schemas.History{}, Wrong: []int{400, 404}, Handle: s.schemaHistory,
 		},
 		{
-			method: "GET", path: "/api/apis/{id}/schema/status", summary: "Say what came of fetching a GraphQL API's schema", tag: "Schemas", role: roleViewer,
-			reply: schemas.Status{}, wrong: []int{400, 404}, handle: s.schemaStatus,
+			Method: "GET", Path: "/api/apis/{id}/schema/status", Summary: "Say what came of fetching a GraphQL API's schema", Tag: "Schemas", Role: rest.Viewer,
+			Reply: schemas.Status{}, Wrong: []int{400, 404}, Handle: s.schemaStatus,
 		},
 		{
-			method: "POST", path: "/api/apis/{id}/schema/sync", summary: "Fetch a GraphQL API's schema from its upstream", tag: "Schemas", role: roleEditor,
-			query: []string{"apply", "force"}, reply: syncAnswer{}, wrong: []int{400, 404, 409, 502}, match: true, handle: s.syncSchema,
+			Method: "POST", Path: "/api/apis/{id}/schema/sync", Summary: "Fetch a GraphQL API's schema from its upstream", Tag: "Schemas", Role: rest.Editor,
+			Query: []string{"apply", "force"}, Reply: syncAnswer{}, Wrong: []int{400, 404, 409, 502}, Match: true, Handle: s.syncSchema,
 		},
 		{
-			method: "POST", path: "/api/graphql/check", summary: "Check a schema without saving it", tag: "Schemas", role: roleViewer,
-			body: schemaText{}, reply: schemaProblems{}, wrong: []int{400, 413, 415}, handle: s.checkSchema,
+			Method: "POST", Path: "/api/graphql/check", Summary: "Check a schema without saving it", Tag: "Schemas", Role: rest.Viewer,
+			Body: schemaText{}, Reply: schemaProblems{}, Wrong: []int{400, 413, 415}, Handle: s.checkSchema,
 		},
 	}
 }
@@ -51,44 +52,44 @@ type schemaProblems struct {
 
 const noAPI = "Could not retrieve API detail"
 
-func (s *Server) getSchema(ctx context.Context, c *call) (any, error) {
-	text, version, err := s.schemas.Text(ctx, c.who.org, c.param("id"), c.query("hash"))
+func (s *Server) getSchema(ctx context.Context, c *rest.Call) (any, error) {
+	text, version, err := s.schemas.Text(ctx, c.Who.Org, c.Param("id"), c.Query("hash"))
 	if err != nil {
-		return nil, missing(err, noAPI)
+		return nil, rest.Missing(err, noAPI)
 	}
-	writeJSON(c.http, 200, []byte(text))
-	c.http.Response.Header.SetContentType("text/plain; charset=utf-8")
-	c.setVersion(version)
+	rest.WriteJSON(c.HTTP, 200, []byte(text))
+	c.HTTP.Response.Header.SetContentType("text/plain; charset=utf-8")
+	c.SetVersion(version)
 	return nil, nil
 }
 
-func (s *Server) schemaHistory(ctx context.Context, c *call) (any, error) {
-	history, err := s.schemas.History(ctx, c.who.org, c.param("id"))
-	return history, missing(err, noAPI)
+func (s *Server) schemaHistory(ctx context.Context, c *rest.Call) (any, error) {
+	history, err := s.schemas.History(ctx, c.Who.Org, c.Param("id"))
+	return history, rest.Missing(err, noAPI)
 }
 
-func (s *Server) schemaStatus(ctx context.Context, c *call) (any, error) {
-	status, err := s.schemas.Status(ctx, c.who.org, c.param("id"))
-	return status, missing(err, noAPI)
+func (s *Server) schemaStatus(ctx context.Context, c *rest.Call) (any, error) {
+	status, err := s.schemas.Status(ctx, c.Who.Org, c.Param("id"))
+	return status, rest.Missing(err, noAPI)
 }
 
-func (s *Server) syncSchema(ctx context.Context, c *call) (any, error) {
-	have, err := c.ifMatch()
+func (s *Server) syncSchema(ctx context.Context, c *rest.Call) (any, error) {
+	have, err := c.IfMatch()
 	if err != nil {
 		return nil, err
 	}
-	wish := schemas.Wish{Have: have, Apply: c.query("apply") == "" || c.flag("apply"), Force: c.flag("force")}
-	report, err := s.schemas.Sync(ctx, c.author("sync"), c.param("id"), wish)
+	wish := schemas.Wish{Have: have, Apply: c.Query("apply") == "" || c.Flag("apply"), Force: c.Flag("force")}
+	report, err := s.schemas.Sync(ctx, c.Author("sync"), c.Param("id"), wish)
 	if err != nil {
-		return nil, missing(err, noAPI)
+		return nil, rest.Missing(err, noAPI)
 	}
-	c.setVersion(report.Version)
+	c.SetVersion(report.Version)
 	return syncAnswer{Status: "OK", Message: report.Message(), Meta: report}, nil
 }
 
-func (s *Server) checkSchema(_ context.Context, c *call) (any, error) {
+func (s *Server) checkSchema(_ context.Context, c *rest.Call) (any, error) {
 	var sent schemaText
-	if err := c.decode(&sent); err != nil {
+	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
 	problems := schemas.Problems(sent.Schema)

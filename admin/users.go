@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
@@ -32,41 +33,41 @@ type userList struct {
 	Pages int64  `json:"pages"`
 }
 
-func (s *Server) listUsers(ctx context.Context, c *call) (any, error) {
-	page, err := s.page(c, true)
+func (s *Server) listUsers(ctx context.Context, c *rest.Call) (any, error) {
+	page, err := c.Page(true)
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := s.deps.Store.ListUsers(ctx, c.who.org, c.query("q"), page)
+	rows, total, err := s.deps.Store.ListUsers(ctx, c.Who.Org, c.Query("q"), page)
 	if err != nil {
 		return nil, err
 	}
-	list := userList{Users: make([]user, 0, len(rows)), Pages: pages(total, page)}
+	list := userList{Users: make([]user, 0, len(rows)), Pages: rest.Pages(total, page)}
 	for _, row := range rows {
 		list.Users = append(list.Users, showUser(row))
 	}
 	return list, nil
 }
 
-func (s *Server) getUser(ctx context.Context, c *call) (any, error) {
-	return s.answerUser(ctx, c, c.param("id"))
+func (s *Server) getUser(ctx context.Context, c *rest.Call) (any, error) {
+	return s.answerUser(ctx, c, c.Param("id"))
 }
 
-func (s *Server) getMe(ctx context.Context, c *call) (any, error) {
-	return s.answerUser(ctx, c, c.who.id)
+func (s *Server) getMe(ctx context.Context, c *rest.Call) (any, error) {
+	return s.answerUser(ctx, c, c.Who.ID)
 }
 
-func (s *Server) answerUser(ctx context.Context, c *call, id string) (any, error) {
-	row, err := s.deps.Store.UserByID(ctx, c.who.org, id)
+func (s *Server) answerUser(ctx context.Context, c *rest.Call, id string) (any, error) {
+	row, err := s.deps.Store.UserByID(ctx, c.Who.Org, id)
 	if err != nil {
-		return nil, missing(err, "User not found")
+		return nil, rest.Missing(err, "User not found")
 	}
-	c.setVersion(row.Version)
+	c.SetVersion(row.Version)
 	return showUser(row), nil
 }
 
-func (s *Server) createUser(ctx context.Context, c *call) (any, error) {
-	row, err := c.user(string(roleViewer))
+func (s *Server) createUser(ctx context.Context, c *rest.Call) (any, error) {
+	row, err := readUser(c, string(rest.Viewer))
 	if err != nil {
 		return nil, err
 	}
@@ -74,49 +75,49 @@ func (s *Server) createUser(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	key := NewAccessKey()
-	row.ID, row.AccessKeyHash = newID(), hashOf([]byte(key))
-	if err := s.deps.Store.CreateUser(ctx, c.author(c.source()), row); err != nil {
+	row.ID, row.AccessKeyHash = rest.NewID(), hashOf([]byte(key))
+	if err := s.deps.Store.CreateUser(ctx, c.Author(c.Source()), row); err != nil {
 		return nil, addressTaken(err)
 	}
-	c.setVersion(row.Version)
-	answer := done("User and session have been created", row.ID)
+	c.SetVersion(row.Version)
+	answer := rest.Done("User and session have been created", row.ID)
 	answer.AccessKey = key
 	return answer, nil
 }
 
-func (s *Server) updateUser(ctx context.Context, c *call) (any, error) {
-	have, err := c.ifMatch()
+func (s *Server) updateUser(ctx context.Context, c *rest.Call) (any, error) {
+	have, err := c.IfMatch()
 	if err != nil {
 		return nil, err
 	}
-	row, err := c.user("")
+	row, err := readUser(c, "")
 	if err != nil {
 		return nil, err
 	}
 	if err := s.checkGatewayRole(ctx, c, row.Role); err != nil {
 		return nil, err
 	}
-	row.ID = c.param("id")
-	if err := s.deps.Store.UpdateUser(ctx, c.author(c.source()), row, have); err != nil {
-		return nil, addressTaken(missing(err, "User not found"))
+	row.ID = c.Param("id")
+	if err := s.deps.Store.UpdateUser(ctx, c.Author(c.Source()), row, have); err != nil {
+		return nil, addressTaken(rest.Missing(err, "User not found"))
 	}
-	c.setVersion(row.Version)
-	return done("User updated", nil), nil
+	c.SetVersion(row.Version)
+	return rest.Done("User updated", nil), nil
 }
 
-func (s *Server) deleteUser(ctx context.Context, c *call) (any, error) {
-	if err := s.deps.Store.DeleteUser(ctx, c.author(c.source()), c.param("id")); err != nil {
-		return nil, missing(err, "User not found")
+func (s *Server) deleteUser(ctx context.Context, c *rest.Call) (any, error) {
+	if err := s.deps.Store.DeleteUser(ctx, c.Author(c.Source()), c.Param("id")); err != nil {
+		return nil, rest.Missing(err, "User not found")
 	}
-	return done("User deleted", nil), nil
+	return rest.Done("User deleted", nil), nil
 }
 
-func (s *Server) resetUserKey(ctx context.Context, c *call) (any, error) {
+func (s *Server) resetUserKey(ctx context.Context, c *rest.Call) (any, error) {
 	key := NewAccessKey()
-	if err := s.deps.Store.ResetUserKey(ctx, c.author(c.source()), c.param("id"), hashOf([]byte(key))); err != nil {
-		return nil, missing(err, "User not found")
+	if err := s.deps.Store.ResetUserKey(ctx, c.Author(c.Source()), c.Param("id"), hashOf([]byte(key))); err != nil {
+		return nil, rest.Missing(err, "User not found")
 	}
-	answer := done("Access key has been reset; the old one has ended", c.param("id"))
+	answer := rest.Done("Access key has been reset; the old one has ended", c.Param("id"))
 	answer.AccessKey = key
 	return answer, nil
 }
@@ -124,13 +125,13 @@ func (s *Server) resetUserKey(ctx context.Context, c *call) (any, error) {
 // checkGatewayRole keeps the role gateway to the first organisation: gateways
 // serve all organisations, so that who has the role can read what all of them
 // configured.
-func (s *Server) checkGatewayRole(ctx context.Context, c *call, wanted string) error {
-	if role(wanted) != roleGateway {
+func (s *Server) checkGatewayRole(ctx context.Context, c *rest.Call, wanted string) error {
+	if rest.Role(wanted) != rest.Gateway {
 		return nil
 	}
 	first, err := s.deps.Store.FirstOrg(ctx)
-	if err == nil && first != c.who.org {
-		err = refuse(fasthttp.StatusForbidden, "access denied: only the first organisation has users with the role gateway")
+	if err == nil && first != c.Who.Org {
+		err = rest.Refuse(fasthttp.StatusForbidden, "access denied: only the first organisation has users with the role gateway")
 	}
 	return err
 }
@@ -139,16 +140,16 @@ func (s *Server) checkGatewayRole(ctx context.Context, c *call, wanted string) e
 // 403.
 func addressTaken(err error) error {
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok && conflict.Kind == store.TakenName {
-		return refuse(fasthttp.StatusForbidden, "Another user has this email_address")
+		return rest.Refuse(fasthttp.StatusForbidden, "Another user has this email_address")
 	}
 	return err
 }
 
 // user reads a user from the body. A role that is not said is the one given, if
 // there is one.
-func (c *call) user(unsaid string) (*store.User, error) {
+func readUser(c *rest.Call, unsaid string) (*store.User, error) {
 	var u user
-	if err := c.decode(&u); err != nil {
+	if err := c.Decode(&u); err != nil {
 		return nil, err
 	}
 	if u.Role == "" {
@@ -158,16 +159,16 @@ func (c *call) user(unsaid string) (*store.User, error) {
 	if address, err := mail.ParseAddress(u.Email); err != nil || address.Address != u.Email || len(u.Email) > 254 {
 		problems = append(problems, "email_address: must be an address such as ann@example.com")
 	}
-	if !role(u.Role).known() {
-		problems = append(problems, fmt.Sprintf("role: must be viewer, editor, admin or gateway, not %.40q", u.Role))
+	if !rest.Role(u.Role).Known() {
+		problems = append(problems, fmt.Sprintf("role: must be viewer, approver, editor, admin or gateway, not %.40q", u.Role))
 	}
 	for _, one := range []struct{ name, value string }{{"first_name", u.FirstName}, {"last_name", u.LastName}} {
-		if len(one.value) > maxText || !printable(one.value) {
-			problems = append(problems, fmt.Sprintf("%s: must be at most %d bytes of printable text", one.name, maxText))
+		if len(one.value) > rest.MaxText || !rest.Printable(one.value) {
+			problems = append(problems, fmt.Sprintf("%s: must be at most %d bytes of printable text", one.name, rest.MaxText))
 		}
 	}
 	if problems != nil {
-		return nil, badRequest("Validation failed", problems...)
+		return nil, rest.BadRequest("Validation failed", problems...)
 	}
 	return &store.User{
 		Email: u.Email, FirstName: u.FirstName, LastName: u.LastName,
@@ -181,7 +182,7 @@ func showUser(row store.User) user {
 		Active: &row.Active, OrgID: row.OrgID, CreatedAt: &row.CreatedAt, UpdatedAt: &row.UpdatedAt,
 		Permissions: map[string]string{},
 	}
-	if row.Role == string(roleAdmin) {
+	if row.Role == string(rest.Admin) {
 		shown.Permissions["IsAdmin"] = "admin"
 	}
 	return shown

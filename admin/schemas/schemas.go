@@ -54,6 +54,11 @@ type Refusal struct {
 // Error returns the message.
 func (r *Refusal) Error() string { return r.Message }
 
+// Refused returns how it is answered.
+func (r *Refusal) Refused() (status int, message string, problems []string) {
+	return r.Status, r.Message, r.Errors
+}
+
 // InvalidSchema is the message of every answer that refuses a schema.
 const InvalidSchema = "Invalid GraphQL schema"
 

@@ -47,6 +47,7 @@ type ConflictError struct {
 	Kind    ConflictKind
 	Current int64    // the object's version, for Stale; the revision, for StaleRevision
 	With    []string // what it collides with, as far as the organisation may know
+	Index   string   // name of the unique index that found it; "" when a look did
 }
 
 // Error says what the conflict is.
@@ -71,7 +72,9 @@ type UnknownAPIsError struct {
 // Error names the APIs.
 func (e *UnknownAPIsError) Error() string { return "unknown APIs: " + strings.Join(e.IDs, ", ") }
 
-// translate turns what the driver says into what callers branch on.
+// Translate turns what the driver says into what callers branch on.
+func Translate(err error) error { return translate(err) }
+
 func translate(err error) error {
 	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnavailable) {
 		return err
@@ -123,7 +126,7 @@ func duplicate(answer *pgconn.PgError) error {
 	case "policies_name", "users_email":
 		kind = TakenName
 	}
-	return &ConflictError{Kind: kind}
+	return &ConflictError{Kind: kind, Index: answer.ConstraintName}
 }
 
 func isTransport(err error) bool {

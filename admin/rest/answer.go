@@ -1,0 +1,193 @@
+// Package rest is what every call of the admin has in common: who may make it,
+// how its parameters and body are read, and how it is answered.
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// Envelope is the answer to every change, and to every call that went wrong.
+type Envelope struct {
+	Status  string   `json:"Status" enum:"OK,Error"`
+	Message string   `json:"Message"`
+	Meta    any      `json:"Meta"`
+	ID      string   `json:"ID,omitempty"`
+	Errors  []string `json:"Errors,omitempty" doc:"every problem, each with the place where it is"`
+
+	AccessKey string `json:"access_key,omitempty" doc:"shown this once"`
+}
+
+// Done is the answer to a change that was made.
+func Done(message string, meta any) *Envelope {
+	return &Envelope{Status: "OK", Message: message, Meta: meta}
+}
+
+// Fault is an answer that says what is wrong with a call.
+type Fault struct {
+	Status  int
+	Message string
+	Errors  []string
+	ETag    string            // of the object as it is now; "" without one
+	Header  map[string]string // further headers
+}
+
+// Error returns the message.
+func (f *Fault) Error() string { return f.Message }
+
+// Refuse says no with a status, and with every problem beside the message.
+func Refuse(status int, message string, more ...string) *Fault {
+	return &Fault{Status: status, Message: message, Errors: more}
+}
+
+// BadRequest says that the call itself is wrong: status 400.
+func BadRequest(message string, more ...string) *Fault {
+	return Refuse(fasthttp.StatusBadRequest, message, more...)
+}
+
+// NotFound says of what nothing was found; it is used as an error's
+// replacement, see Missing.
+func NotFound(message string) *Fault { return Refuse(fasthttp.StatusNotFound, message) }
+
+// Missing replaces "not found" by what the resource says in that case.
+func Missing(err error, message string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return NotFound(message)
+	}
+	return err
+}
+
+// A Refusal is an error of a room that knows how it is to be answered.
+type Refusal interface {
+	error
+
+	// Refused returns the status, the message, and every problem if there are
+	// several.
+	Refused() (status int, message string, problems []string)
+}
+
+// FaultOf turns an error into an answer, and tells whether it is one that a
+// caller can bring about; any other is ours and belongs into the log.
+func FaultOf(err error) (f *Fault, expected bool) {
+	if f, ok := errors.AsType[*Fault](err); ok {
+		return f, true
+	}
+	if problems, ok := errors.AsType[*definition.Problems](err); ok {
+		return invalid(problems), true
+	}
+	if refusal, ok := errors.AsType[Refusal](err); ok {
+		status, message, problems := refusal.Refused()
+		return Refuse(status, message, problems...), true
+	}
+	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
+		return conflictFault(conflict), true
+	}
+	if unknown, ok := errors.AsType[*store.UnknownAPIsError](err); ok {
+		return unknownAPIs(unknown), true
+	}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return NotFound("Not found"), true
+	case errors.Is(err, store.ErrUnstorable):
+		return BadRequest("Text must not hold the character U+0000"), true
+	case errors.Is(err, store.ErrUnavailable):
+		return Unavailable("The database is not available; try again"), false
+	}
+	return Refuse(fasthttp.StatusInternalServerError, "Internal error; the log of the admin has the cause"), false
+}
+
+// Unavailable says that the call can be tried again in a second: status 503.
+func Unavailable(message string) *Fault {
+	f := Refuse(fasthttp.StatusServiceUnavailable, message)
+	f.Header = map[string]string{fasthttp.HeaderRetryAfter: "1"}
+	return f
+}
+
+// invalid lists all problems of an object.
+func invalid(problems *definition.Problems) *Fault {
+	f := BadRequest("Validation failed")
+	for _, p := range *problems {
+		f.Errors = append(f.Errors, p.String())
+	}
+	if len(f.Errors) == 1 {
+		f.Message += ": " + f.Errors[0]
+	}
+	return f
+}
+
+func conflictFault(c *store.ConflictError) *Fault {
+	f := Refuse(fasthttp.StatusConflict, "")
+	with := strings.Join(c.With, ", ")
+	switch c.Kind {
+	case store.Stale:
+		f.Message = "The object was changed in the meantime; it is at version " + strconv.FormatInt(c.Current, 10)
+		f.ETag = ETagOf(c.Current)
+	case store.TakenID:
+		f.Message = "Found an object with the same ID"
+	case store.TakenRoute:
+		f.Message = "Another API has the same domain and listen path"
+		if with != "" {
+			f.Message += ": " + with
+		}
+	case store.TakenName:
+		f.Message = "The name is taken"
+	case store.InUse:
+		f.Message = "Policies name this API; change them or add ?force=true: " + with
+		f.Errors = c.With
+	case store.LastAdmin:
+		f.Message = "The last active admin of an organisation can neither be removed nor lose the role"
+	}
+	return f
+}
+
+func unknownAPIs(u *store.UnknownAPIsError) *Fault {
+	f := BadRequest("Validation failed")
+	for _, id := range u.IDs {
+		f.Errors = append(f.Errors, fmt.Sprintf("access_rights[%q]: names an API that does not exist", id))
+	}
+	return f
+}
+
+// ETagOf is the entity tag of an object at a version.
+func ETagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
+
+// Write answers with a fault.
+func (f *Fault) Write(ctx *fasthttp.RequestCtx) {
+	for name, value := range f.Header {
+		ctx.Response.Header.Set(name, value)
+	}
+	if f.ETag != "" {
+		ctx.Response.Header.Set(fasthttp.HeaderETag, f.ETag)
+	}
+	body, _ := Encode(&Envelope{Status: "Error", Message: f.Message, Errors: f.Errors}) // holds nothing but text
+	WriteJSON(ctx, f.Status, body)
+}
+
+// WriteJSON answers with a body that nobody may keep.
+func WriteJSON(ctx *fasthttp.RequestCtx, status int, body []byte) {
+	ctx.Response.SetStatusCode(status)
+	ctx.Response.Header.SetContentType("application/json")
+	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+	ctx.Response.Header.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
+	ctx.Response.SetBody(body)
+}
+
+// Encode is JSON as people wrote it, without escapes for HTML.
+func Encode(value any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, fmt.Errorf("encoding an answer: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}

@@ -1,0 +1,189 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/store"
+)
+
+// Limits on what a caller can send.
+const (
+	MaxBody = 4 << 20 // bytes of a body
+	MaxText = 512     // bytes of a query parameter or a part of the path
+)
+
+// A Call is one request on its way through its handler. It and what it returns
+// are dead once the handler has returned.
+type Call struct {
+	HTTP     *fasthttp.RequestCtx
+	Route    *Route
+	Who      Principal
+	PageSize int // objects on a page when the caller does not say
+}
+
+// A Handler answers a call. What it returns is sent as JSON, raw JSON as it is;
+// nil means that it has written the answer itself.
+type Handler func(ctx context.Context, c *Call) (any, error)
+
+// Write answers with a value as JSON.
+func (c *Call) Write(answer any) error {
+	body, ready := answer.(json.RawMessage)
+	if !ready {
+		var err error
+		if body, err = Encode(answer); err != nil {
+			return err
+		}
+	}
+	WriteJSON(c.HTTP, fasthttp.StatusOK, body)
+	return nil
+}
+
+// SetVersion tells the caller which version of an object the answer is about.
+func (c *Call) SetVersion(version int64) {
+	c.HTTP.Response.Header.Set(fasthttp.HeaderETag, ETagOf(version))
+}
+
+// CheckSizes bounds every part of the path and every query parameter.
+func (c *Call) CheckSizes() error {
+	if c.HTTP.QueryArgs().Len() > 50 {
+		return BadRequest("The query has more than 50 parameters")
+	}
+	for name, value := range c.HTTP.QueryArgs().All() {
+		if len(name)+len(value) > 4*MaxText || !utf8.Valid(value) {
+			return BadRequest(fmt.Sprintf("Query parameter %.40q must be UTF-8 of at most %d bytes", name, 4*MaxText))
+		}
+	}
+	for part := range strings.SplitSeq(string(c.HTTP.Path()), "/") {
+		if len(part) > MaxText || !utf8.ValidString(part) || strings.ContainsRune(part, 0) {
+			return NotFound("Not found")
+		}
+	}
+	return nil
+}
+
+// CheckType refuses bodies that are not JSON. A body without a type is taken
+// for JSON, as is what curl -d sends.
+func (c *Call) CheckType() error {
+	if c.Route.Body == nil || len(c.HTTP.Request.Body()) == 0 {
+		return nil
+	}
+	kind, _, _ := strings.Cut(string(c.HTTP.Request.Header.ContentType()), ";")
+	switch kind = strings.ToLower(strings.TrimSpace(kind)); {
+	case kind == "", kind == "application/json", kind == "application/x-www-form-urlencoded", strings.HasSuffix(kind, "+json"):
+		return nil
+	}
+	return Refuse(fasthttp.StatusUnsupportedMediaType, "The body must be application/json, not "+kind)
+}
+
+// Param returns a part of the path that the route names, decoded: the router
+// leaves it as it was sent. What cannot be decoded names nothing.
+func (c *Call) Param(name string) string {
+	sent, _ := c.HTTP.UserValue(name).(string)
+	value, err := url.PathUnescape(sent)
+	if err != nil {
+		return ""
+	}
+	return strings.Clone(value)
+}
+
+// Query returns a query parameter, or "".
+func (c *Call) Query(name string) string { return string(c.HTTP.QueryArgs().Peek(name)) }
+
+// Flag tells whether a query parameter says yes.
+func (c *Call) Flag(name string) bool {
+	return slices.Contains([]string{"1", "true", "yes"}, strings.ToLower(c.Query(name)))
+}
+
+// Body returns the body, which must not be empty. It stays valid beyond the
+// call.
+func (c *Call) Body() ([]byte, error) {
+	body := bytes.TrimSpace(c.HTTP.Request.Body())
+	if len(body) == 0 {
+		return nil, BadRequest("Request body malformed: it is empty; JSON is expected")
+	}
+	return bytes.Clone(body), nil
+}
+
+// Decode reads the body into a struct, strictly.
+func (c *Call) Decode(into any) error {
+	body, err := c.Body()
+	if err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	err = dec.Decode(into)
+	if err == nil {
+		_, err = dec.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return BadRequest("Request body malformed: something follows the JSON object")
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return BadRequest(fmt.Sprintf("Request body malformed: %s must not be a JSON %s", wrong.Field, wrong.Value))
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return BadRequest("Request body malformed: unknown member " + name)
+	}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return BadRequest("Request body malformed: at byte " + strconv.FormatInt(syntax.Offset, 10) + ": " + syntax.Error())
+	}
+	return BadRequest("Request body malformed: it ends early")
+}
+
+// IfMatch returns the version that a caller says it saw, or 0 when it does not
+// say.
+func (c *Call) IfMatch() (int64, error) {
+	text := strings.TrimSpace(string(c.HTTP.Request.Header.Peek(fasthttp.HeaderIfMatch)))
+	if text == "" || text == "*" {
+		return 0, nil
+	}
+	version, err := strconv.ParseInt(strings.Trim(strings.TrimPrefix(text, "W/"), `"`), 10, 64)
+	if err != nil || version < 1 {
+		return 0, BadRequest(`If-Match must be the ETag of the object, such as "3"`)
+	}
+	return version, nil
+}
+
+// Author is who makes the change that the call asks for.
+func (c *Call) Author(source string) store.Author {
+	return store.Author{
+		Org: c.Who.Org, Name: c.Who.Name, Kind: c.Who.Kind, IP: c.Address(), Source: source,
+		Reason: Truncate(c.Query("reason"), MaxText),
+	}
+}
+
+// Source names the way a change came in.
+func (c *Call) Source() string {
+	if c.Who.Role == Gateway {
+		return "gateway"
+	}
+	return "api"
+}
+
+// Address is the caller's, without a port.
+func (c *Call) Address() string { return c.HTTP.RemoteIP().String() }
+
+// Truncate cuts a text to at most n bytes, between characters.
+func Truncate(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
