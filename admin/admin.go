@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/admin/attempts"
 	"github.com/sluicegate/sluice/admin/certs"
 	"github.com/sluicegate/sluice/admin/meters"
+	"github.com/sluicegate/sluice/admin/portal"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
@@ -62,6 +63,7 @@ type Server struct {
 	supply  *supply.Supply
 	schemas *schemas.Keeper
 	certs   *certs.Keeper
+	portal  *portal.Portal
 	guard   *attempts.Guard
 	meters  *meters.Meters
 	openapi []byte
@@ -88,6 +90,14 @@ func New(d Deps) (*Server, error) {
 	}
 	s := &Server{deps: d, log: d.Log, certs: certs.New(d.Store, d.MasterKey), guard: attempts.New(d.LoginRate, time.Now), schemas: schemas.New(d.Store, d.Schemas, d.Log)}
 	var err error
+	s.portal, err = portal.New(portal.Deps{
+		Store: d.Store, Counters: d.Counters, Naming: d.Naming, KeyOptions: d.KeyOptions, MasterKey: d.MasterKey,
+		Deliver: func(hash string) { s.supply.Deliver(hash) }, Outbound: d.Schemas.Addresses,
+		Metrics: d.Metrics, Now: time.Now, Log: d.Log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening the portal: %w", err)
+	}
 	if s.openapi, err = rest.Describe(s.routes(), d.Version); err != nil {
 		return nil, fmt.Errorf("describing the API: %w", err)
 	}
@@ -103,6 +113,7 @@ func New(d Deps) (*Server, error) {
 	s.http = s.newHTTP()
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	s.work.Go(func() { s.schemas.Run(s.lifetime) })
+	s.work.Go(func() { s.portal.Run(s.lifetime) })
 	return s, nil
 }
 

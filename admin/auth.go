@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/portal"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secret"
@@ -46,6 +48,9 @@ func (s *Server) identify(ctx context.Context, credential []byte) (rest.Principa
 			err = nil // before the first start is complete there is nothing to own
 		}
 		return rest.Principal{Org: org, Name: "gateway", Kind: "gateway", Role: rest.Gateway}, err
+	}
+	if bytes.HasPrefix(credential, []byte(portal.SessionPrefix)) {
+		return s.portal.Identify(ctx, credential)
 	}
 	user, err := s.deps.Store.UserByKey(ctx, hashOf(credential))
 	if err != nil {

@@ -13,7 +13,7 @@ func (s *Server) routes() []rest.Route {
 	var all []rest.Route
 	for _, group := range [][]rest.Route{
 		s.apiRoutes(), s.schemaRoutes(), s.policyRoutes(), s.keyRoutes(), s.userRoutes(),
-		s.configRoutes(), s.certificateRoutes(), s.explainRoutes(), s.applyRoutes(), s.gatewayRoutes(), s.openRoutes(),
+		s.configRoutes(), s.certificateRoutes(), s.explainRoutes(), s.applyRoutes(), s.gatewayRoutes(), s.portal.Routes(), s.openRoutes(),
 	} {
 		all = append(all, group...)
 	}

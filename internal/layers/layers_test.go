@@ -146,6 +146,8 @@ var rooms = []room{
 	{"admin/store/db", nil, []string{pgx}},
 	{"admin/store", []string{"internal/definition", "admin/store/db", "sql"}, []string{pgx, goose}},
 	{"admin/supply", []string{"admin/store", "internal/definition", "internal/keystore", "internal/counter", "internal/secret"}, []string{fasthttp, prometheus}},
+	{"admin/portal/record", []string{"internal/definition", "internal/definition/object"}, nil},
+	{"admin/portal", []string{"admin/portal/...", "admin/delivery", "admin/mail", "admin/rest", "admin/store", "admin/store/...", "internal/counter", "internal/definition", "internal/guard", "internal/keys", "internal/password", "internal/secret"}, []string{fasthttp, prometheus}},
 	{"admin/rest", []string{"admin/openapi", "admin/store", "internal/definition"}, []string{fasthttp}},
 	{"admin/ui", nil, nil},
 	{"admin/schemas", []string{"admin/store", "internal/definition", "internal/guard", "internal/introspect", "internal/graphql/..."}, nil},

@@ -59,6 +59,19 @@ type AuditLog struct {
 	Revision   *int64
 }
 
+type CatalogueEntry struct {
+	ID        string
+	OrgID     string
+	Position  int32
+	Name      string
+	APIID     string
+	PolicyID  string
+	Shown     bool
+	Body      []byte
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
 type Certificate struct {
 	OrgID     string
 	Sum       string
@@ -92,6 +105,83 @@ type ConfigState struct {
 	UpdatedAt  time.Time
 }
 
+type Delivery struct {
+	ID          string
+	OrgID       string
+	Kind        string
+	Target      string
+	DeveloperID string
+	Event       string
+	Payload     []byte
+	Sealed      bool
+	State       string
+	Attempts    int32
+	NextAt      time.Time
+	LeasedUntil time.Time
+	Status      int32
+	Error       string
+	CreatedAt   time.Time
+	FinishedAt  *time.Time
+}
+
+type Developer struct {
+	ID              string
+	OrgID           string
+	Email           string
+	Inactive        bool
+	PasswordHash    string
+	PasswordHistory []string
+	PasswordMaxDays int32
+	PasswordUpdated time.Time
+	VerifiedAt      *time.Time
+	LastLoginAt     *time.Time
+	Nonce           string
+	SsoKey          string
+	Fields          []byte
+	Extra           []byte
+	Version         int64
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+}
+
+type DeveloperKey struct {
+	KeyHash     string
+	OrgID       string
+	DeveloperID string
+	RequestID   string
+	Policies    []string
+	CreatedAt   time.Time
+}
+
+type DeveloperSubscription struct {
+	DeveloperID string
+	PolicyID    string
+	KeyHash     string
+}
+
+type DeveloperToken struct {
+	TokenHash   []byte
+	DeveloperID string
+	Purpose     string
+	IP          string
+	UserAgent   string
+	UsedAt      time.Time
+	ExpiresAt   time.Time
+	CreatedAt   time.Time
+}
+
+type Document struct {
+	ID        string
+	OrgID     string
+	APIID     string
+	Name      string
+	Kind      string
+	Source    string
+	Version   int64
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
 type Gateway struct {
 	Name      string
 	GroupName string
@@ -115,6 +205,36 @@ type Key struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	SuccessorOf string
+}
+
+type KeyRequest struct {
+	ID          string
+	OrgID       string
+	State       string
+	DeveloperID string
+	Plan        string
+	Policies    []string
+	Reason      string
+	DecidedBy   string
+	DecidedAt   *time.Time
+	KeyHash     string
+	Body        []byte
+	Version     int64
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+type OauthClient struct {
+	ClientID       string
+	OrgID          string
+	DeveloperID    string
+	PolicyID       string
+	KeyHash        string
+	SecretHash     []byte
+	RedirectUri    string
+	AppDescription string
+	UseCase        string
+	CreatedAt      time.Time
 }
 
 type Org struct {
@@ -145,6 +265,27 @@ type Policy struct {
 	UpdatedAt time.Time
 }
 
+type PortalObject struct {
+	OrgID     string
+	Kind      string
+	ID        string
+	Body      []byte
+	Version   int64
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+type RepeatableCall struct {
+	OrgID     string
+	Caller    string
+	Key       string
+	Route     string
+	BodyHash  []byte
+	Status    int32
+	Answer    []byte
+	CreatedAt time.Time
+}
+
 type User struct {
 	ID            string
 	OrgID         string
@@ -157,4 +298,22 @@ type User struct {
 	Version       int64
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
+}
+
+type Webhook struct {
+	ID           string
+	OrgID        string
+	DeveloperID  *string
+	Name         string
+	URL          string
+	Events       []string
+	SealedSecret []byte
+	SealedFormer []byte
+	FormerUntil  *time.Time
+	DisabledAt   *time.Time
+	DisabledFor  string
+	FailingSince *time.Time
+	Version      int64
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
 }

@@ -1,0 +1,54 @@
+package record
+
+// A Letter is one that a developer, or who looks after the portal, is to get.
+type Letter struct {
+	Org       string
+	Kind      LetterKind
+	To        string // an address
+	Developer string // id; "" for nobody
+
+	Token      string      // of the link in it, for letters about addresses and passwords; a secret
+	Credential *Credential // for KeyLetter; a secret
+	Policies   []string    // names, for KeyLetter
+	Reason     string      // for RejectionLetter
+	Event      string      // for EventLetter: its type
+}
+
+// LetterKind says what a letter is about.
+type LetterKind string
+
+// The letters. Which are sent, and their texts, is the configuration's.
+const (
+	WelcomeLetter   LetterKind = "welcome_email"
+	KeyLetter       LetterKind = "key_email"
+	ResetLetter     LetterKind = "reset_password_email"
+	VerifyLetter    LetterKind = "verify_email"
+	RejectionLetter LetterKind = "key_rejected_email"
+	EventLetter     LetterKind = "event_email"
+)
+
+// A Credential is what a key request comes to. It is shown once.
+type Credential struct {
+	RawKey   string // the key, the user's name, or the client's id
+	Password string // "" for a key
+}
+
+// An Event is something that webhooks are told of.
+type Event struct {
+	Org       string
+	Developer string // whose webhooks are told, beside the organisation's; "" for nobody's
+	Type      string // such as key_request_event.submitted
+	Data      any    // JSON without secrets
+}
+
+// Types of events.
+const (
+	RequestSubmitted = "key_request_event.submitted"
+	RequestUpdated   = "key_request_event.updated"
+	RequestApproved  = "key_request_event.approved"
+	RequestRejected  = "key_request_event.rejected"
+	KeyCreated       = "key_event.created"
+	KeyUpdated       = "key_event.updated"
+	KeyRotated       = "key_event.rotated"
+	KeyRevoked       = "key_event.revoked"
+)
