@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/observe/rollup"
 	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/event"
@@ -18,8 +19,9 @@ type meter struct {
 	api      string
 	part     atomic.Pointer[logPart]
 	counts   atomic.Pointer[series]
-	usage    atomic.Pointer[usage.API] // nil before the first operation
-	spared   atomic.Pointer[spared]    // nil: no policy on trial would have refused anything
+	calls    atomic.Pointer[rollup.API] // nil before the first call that is counted for the admin
+	usage    atomic.Pointer[usage.API]  // nil before the first operation
+	spared   atomic.Pointer[spared]     // nil: no policy on trial would have refused anything
 }
 
 // Done records a finished exchange. It reads the clock once.
@@ -34,6 +36,9 @@ func (m *meter) Done(ex *pipeline.Exchange) {
 		s = m.open()
 	}
 	s.count(&o)
+	if m.observer.calls != nil && ex.API != nil {
+		m.call(&o)
+	}
 	m.noteSpared(ex)
 	if len(ex.Operations) > 0 {
 		m.operations(&o)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluicegate/sluice/gateway/observe/rollup"
 	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/event"
@@ -20,11 +21,12 @@ type Events interface{ Raise(e event.Event) }
 
 // Options says what an Observer is made of.
 type Options struct {
-	Version string       // of the program, for sluice_build_info
-	Sources Sources      // what other rooms know
-	Usage   *usage.Usage // counts operations; nil: they are not counted
-	Access  *AccessLog   // nil: there is no access log
-	Events  Events       // nil: nobody listens
+	Version string         // of the program, for sluice_build_info
+	Sources Sources        // what other rooms know
+	Usage   *usage.Usage   // counts operations; nil: they are not counted
+	Calls   *rollup.Counts // counts calls for the admin; nil: they are not counted
+	Access  *AccessLog     // nil: there is no access log
+	Events  Events         // nil: nobody listens
 	Log     *slog.Logger
 }
 
@@ -32,6 +34,7 @@ type Options struct {
 type Observer struct {
 	metrics   *metrics
 	usage     *usage.Usage
+	calls     *rollup.Counts
 	access    *AccessLog
 	events    Events
 	unmatched *meter
@@ -39,7 +42,7 @@ type Observer struct {
 
 // New returns an observer that has seen nothing.
 func New(o Options) *Observer {
-	obs := &Observer{metrics: newMetrics(o), usage: o.Usage, access: o.Access, events: o.Events}
+	obs := &Observer{metrics: newMetrics(o), usage: o.Usage, calls: o.Calls, access: o.Access, events: o.Events}
 	obs.unmatched = obs.metrics.apis.meter("", obs.meter)
 	return obs
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/definition/usage"
 )
 
 // series are the numbers of one API: counters of our own, because they cost half
@@ -109,8 +110,8 @@ const (
 // The buckets of a histogram: 100 microseconds, and twice that for each after,
 // up to 3.2768 seconds; one more holds the rest.
 const (
-	firstBound = 100 * time.Microsecond
-	bounds     = 16
+	firstBound = usage.FirstBound
+	bounds     = usage.Buckets - 1
 )
 
 // times counts durations by size: a histogram for each part of a request. Those

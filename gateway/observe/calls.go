@@ -1,0 +1,51 @@
+package observe
+
+import (
+	"strings"
+
+	"github.com/sluicegate/sluice/gateway/observe/rollup"
+	"github.com/sluicegate/sluice/internal/definition/usage"
+)
+
+// call counts a call for the admin. Those that no API took are nobody's: only
+// metrics have them.
+func (m *meter) call(o *observed) {
+	ex := o.ex
+	one := rollup.Call{
+		API: m.callsOf(ex.API.Definition.OrgID), Key: ex.KeyHash, Clear: !strings.HasPrefix(ex.KeyHash, ex.KeyName),
+		Status: o.status, End: ex.Started.Add(o.total), Total: o.total,
+	}
+	if ex.Rejection != nil {
+		one.Reason = ex.Rejection.Reason
+	}
+	if ex.Upstream.Address != "" {
+		one.Upstream = max(ex.Upstream.Duration, 0)
+	}
+	m.observer.calls.Count(&one)
+}
+
+// callsOf returns where the calls of the API are counted, anew when the API has
+// moved to another organisation.
+func (m *meter) callsOf(org string) *rollup.API {
+	was := m.calls.Load()
+	if was != nil && was.Org() == org {
+		return was
+	}
+	next := rollup.NewAPI(m.api, org, m)
+	if was != nil {
+		next.SkipLatencies()
+	}
+	m.calls.CompareAndSwap(was, next)
+	return m.calls.Load()
+}
+
+// Latencies implements rollup.Timer.
+func (m *meter) Latencies() (l usage.Latencies) {
+	s := m.counts.Load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range l {
+		l[i] = int64(s.times.buckets[i][partTotal])
+	}
+	return l
+}

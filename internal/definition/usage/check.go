@@ -1,0 +1,98 @@
+package usage
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Check returns what is wrong with a batch, naming the member; nil: nothing.
+func (b *Batch) Check() error {
+	switch {
+	case b.Gateway == "" || b.Boot == "":
+		return fmt.Errorf("gateway and boot must not be empty")
+	case b.Sequence < 1:
+		return fmt.Errorf("sequence must be 1 or more, not %d", b.Sequence)
+	case len(b.Rows) > MaxRows:
+		return fmt.Errorf("rows has %d elements; at most %d are taken at a time", len(b.Rows), MaxRows)
+	case len(b.Latencies) > MaxLatencies:
+		return fmt.Errorf("latencies has %d elements; at most %d are taken at a time", len(b.Latencies), MaxLatencies)
+	}
+	if err := checkTexts([]string{"gateway", "boot"}, b.Gateway, b.Boot); err != nil {
+		return err
+	}
+	for i := range b.Rows {
+		if err := b.Rows[i].check(); err != nil {
+			return fmt.Errorf("rows[%d].%w", i, err)
+		}
+	}
+	for i := range b.Latencies {
+		if err := b.Latencies[i].check(); err != nil {
+			return fmt.Errorf("latencies[%d].%w", i, err)
+		}
+	}
+	return nil
+}
+
+// Sums are bounded so that many of them can be added up: a thousand years of
+// calls of a minute is beyond them.
+const maxSum = 1 << 53
+
+func (r *Row) check() error {
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{{"hits", r.Hits}, {"total_us", r.Total}, {"upstream_us", r.Upstream}} {
+		if n.value < 0 || n.value > maxSum {
+			return fmt.Errorf("%s is %d; it must be between 0 and %d", n.name, n.value, int64(maxSum))
+		}
+	}
+	switch {
+	case r.Hits == 0:
+		return fmt.Errorf("hits must be 1 or more")
+	case r.Status < 0 || r.Status > 999:
+		return fmt.Errorf("status is %d; it must be between 0 and 999", r.Status)
+	}
+	if err := checkMinute(r.Minute, r.API); err != nil {
+		return err
+	}
+	return checkTexts([]string{"org", "api", "key", "reason"}, r.Org, r.API, r.Key, r.Reason)
+}
+
+func (l *Latency) check() error {
+	for i, n := range l.Counts {
+		if n < 0 || n > maxSum {
+			return fmt.Errorf("counts[%d] is %d; it must be between 0 and %d", i, n, int64(maxSum))
+		}
+	}
+	if err := checkMinute(l.Minute, l.API); err != nil {
+		return err
+	}
+	return checkTexts([]string{"org", "api"}, l.Org, l.API)
+}
+
+// maxMinute is where the year 9999 is over.
+const maxMinute = 253402300800
+
+func checkMinute(minute int64, api string) error {
+	switch {
+	case minute < 0 || minute > maxMinute || minute%60 != 0:
+		return fmt.Errorf("minute is %d; it must be the unix time of a full minute", minute)
+	case api == "":
+		return fmt.Errorf("api must not be empty")
+	}
+	return nil
+}
+
+// checkTexts checks texts that go into a database.
+func checkTexts(names []string, texts ...string) error {
+	for i, text := range texts {
+		if len(text) > MaxText {
+			return fmt.Errorf("%s has %d bytes; at most %d are taken", names[i], len(text), MaxText)
+		}
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			return fmt.Errorf("%s must be UTF-8 without the character 0", names[i])
+		}
+	}
+	return nil
+}
