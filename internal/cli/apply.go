@@ -11,12 +11,13 @@ import (
 
 	"github.com/sluicegate/sluice/internal/cli/client"
 	"github.com/sluicegate/sluice/internal/cli/progress"
+	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/desired"
 )
 
 // wanted is what the flags of apply and its like say.
 type wanted struct {
-	target
+	shell.Target
 	files  []string
 	labels map[string]string
 	prune  bool
@@ -49,9 +50,9 @@ func (s *session) applyCommand() *cobra.Command {
 or not at all; what is as it should be stays untouched. Objects that no file
 describes stay too, unless --prune is given.
 
-` + filesHelp + "\n\n" + adminHelp,
+` + filesHelp + "\n\n" + shell.AdminHelp,
 		Example: "  sluice apply -f ./config --wait\n  sluice apply -f ./config --prune --select team=a --dry-run",
-		Args:    noArgs,
+		Args:    shell.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.apply(cmd, w) },
 	}
 	w.describe(cmd)
@@ -70,9 +71,9 @@ func (s *session) diffCommand() *cobra.Command {
 were written, and what has no order is compared without. Exit code 5 means that
 they differ.
 
-` + filesHelp + "\n\n" + adminHelp,
+` + filesHelp + "\n\n" + shell.AdminHelp,
 		Example: "  sluice diff -f ./config\n  sluice diff -f ./config --prune -o json",
-		Args:    noArgs,
+		Args:    shell.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.diff(cmd, w) },
 	}
 	w.describe(cmd)
@@ -85,7 +86,7 @@ func (w *wanted) describe(cmd *cobra.Command) {
 	f.StringArrayVarP(&w.files, "file", "f", nil, "`PATH` of a file or folder, - for standard input; may be repeated")
 	f.BoolVar(&w.prune, "prune", false, "APIs and policies that no file describes are to go")
 	f.StringToStringVar(&w.labels, "select", nil, "`LABEL=VALUE` that an object must have to be pruned; may be repeated")
-	w.adminFlags(cmd)
+	w.AdminFlags(cmd)
 }
 
 // changes adds the flags of commands that change a server.
@@ -101,20 +102,20 @@ func (w *wanted) changes(cmd *cobra.Command) {
 // readWanted reads the files.
 func (s *session) readWanted(w *wanted) (*desired.Set, error) {
 	if len(w.files) == 0 {
-		return nil, &exitError{ExitUsage, "say what is wanted: -f PATH"}
+		return nil, shell.Exit(shell.ExitUsage, "say what is wanted: -f PATH")
 	}
 	if len(w.labels) > 0 && !w.prune {
-		return nil, &exitError{ExitUsage, "--select says what --prune may delete; add --prune, or leave it out"}
+		return nil, shell.Exit(shell.ExitUsage, "--select says what --prune may delete; add --prune, or leave it out")
 	}
-	set, err := desired.Read(w.files, s.process.Stdin)
+	set, err := desired.Read(w.files, s.Stdin)
 	if _, wrong := errors.AsType[desired.Wrong](err); wrong {
-		return nil, &exitError{ExitRefused, err.Error()}
+		return nil, shell.Exit(shell.ExitRefused, err.Error())
 	}
 	if err != nil {
-		return nil, &exitError{ExitUsage, err.Error()}
+		return nil, shell.Exit(shell.ExitUsage, err.Error())
 	}
 	if err := set.Check(); err != nil {
-		return nil, &exitError{ExitUsage, err.Error()}
+		return nil, shell.Exit(shell.ExitUsage, err.Error())
 	}
 	return set, nil
 }
@@ -124,25 +125,25 @@ func (s *session) diff(cmd *cobra.Command, w *wanted) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.admin(cmd, &w.target)
+	c, err := s.Admin(cmd, &w.Target)
 	if err != nil {
 		return err
 	}
 	how := desired.Settings{Options: desired.Options{Prune: w.prune, Select: w.labels}}
 	plan, revision, err := how.Plan(cmd.Context(), c, set)
 	if err != nil {
-		return asExit(err)
+		return shell.AsExit(err)
 	}
 	if err := s.printOutcome(&desired.Outcome{Revision: revision, DryRun: true, Changes: append([]desired.Change{}, plan.Changes...)}, plan.Text); err != nil {
 		return err
 	}
 	if len(plan.Changes) > 0 {
-		return &exitError{ExitDifferences, ""}
+		return shell.Exit(shell.ExitDifferences, "")
 	}
-	if s.output != "table" {
+	if s.Output != "table" {
 		return nil
 	}
-	return s.remark("no difference")
+	return s.Remark("no difference")
 }
 
 func (s *session) apply(cmd *cobra.Command, w *wanted) error {
@@ -155,49 +156,49 @@ func (s *session) apply(cmd *cobra.Command, w *wanted) error {
 
 // give gives a server what is wanted.
 func (s *session) give(cmd *cobra.Command, w *wanted, set *desired.Set) error {
-	c, err := s.admin(cmd, &w.target)
+	c, err := s.Admin(cmd, &w.Target)
 	if err != nil {
 		return err
 	}
-	bar := progress.New(s.process.Stderr, isTerminal(s.process.Stderr), "keys", time.Now)
+	bar := progress.New(s.Stderr, shell.IsTerminal(s.Stderr), "keys", time.Now)
 	how := desired.Settings{
 		Options: desired.Options{Prune: w.prune, Select: w.labels},
 		DryRun:  w.dryRun, Expect: w.expect, Reason: w.reason, Stale: isStale, Report: w.report,
 		Agree: func(plan *desired.Plan) error { return s.agree(plan, w) },
 	}
-	if !s.quiet {
+	if !s.Quiet {
 		how.Progress = bar.Set
 	}
 	out, err := how.Apply(cmd.Context(), c, set)
 	bar.End()
 	if out == nil {
-		return asExit(err)
+		return shell.AsExit(err)
 	}
 	if shown := s.printOutcome(out, func() string { return newKeys(out.Keys) }); shown != nil || err != nil {
-		return errors.Join(asExit(err), shown)
+		return errors.Join(shell.AsExit(err), shown)
 	}
 	if err := s.conclude(out, w); err != nil || w.wait == 0 || w.dryRun {
 		return err
 	}
 	gateways, err := desired.Wait(cmd.Context(), c, out.Revision, w.wait)
 	if err != nil {
-		return asExit(err)
+		return shell.AsExit(err)
 	}
-	if s.output != "table" {
+	if s.Output != "table" {
 		return nil
 	}
-	return s.remark("%s %s it", plural(gateways, "gateway"), map[bool]string{true: "serves", false: "serve"}[gateways == 1])
+	return s.Remark("%s %s it", shell.Plural(gateways, "gateway"), map[bool]string{true: "serves", false: "serve"}[gateways == 1])
 }
 
 // agree shows what is to happen, and asks before anything is deleted.
 func (s *session) agree(plan *desired.Plan, w *wanted) error {
-	if s.output == "table" && !s.quiet {
-		if err := s.write(plan.Text()); err != nil {
+	if s.Output == "table" && !s.Quiet {
+		if err := s.Write(plan.Text()); err != nil {
 			return err
 		}
 	}
 	if n := plan.Count(desired.Delete); n > 0 && !w.dryRun {
-		return s.confirm(w.yes, "delete "+plural(n, "object"))
+		return s.Confirm(w.yes, "delete "+shell.Plural(n, "object"))
 	}
 	return nil
 }
@@ -205,14 +206,14 @@ func (s *session) agree(plan *desired.Plan, w *wanted) error {
 // conclude says in one line what was done.
 func (s *session) conclude(out *desired.Outcome, w *wanted) error {
 	switch {
-	case s.output != "table":
+	case s.Output != "table":
 		return nil
 	case len(out.Changes) == 0:
-		return s.remark("nothing to change at revision %d", out.Revision)
+		return s.Remark("nothing to change at revision %d", out.Revision)
 	case w.dryRun:
-		return s.remark("%s would be made; nothing was changed", plural(len(out.Changes), "change"))
+		return s.Remark("%s would be made; nothing was changed", shell.Plural(len(out.Changes), "change"))
 	}
-	return s.remark("%s made, revision %d", plural(len(out.Changes), "change"), out.Revision)
+	return s.Remark("%s made, revision %d", shell.Plural(len(out.Changes), "change"), out.Revision)
 }
 
 // isStale tells whether a server refused because somebody else was faster.
@@ -236,5 +237,5 @@ func (s *session) printOutcome(out *desired.Outcome, text func() string) error {
 	if err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
-	return s.show(answer, func() error { return s.write(text()) })
+	return s.Show(answer, func() error { return s.Write(text()) })
 }

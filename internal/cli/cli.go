@@ -7,25 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/config"
-)
-
-// Exit codes of the process. An error that is to end the process with another
-// code than ExitFailed has a method ExitCode() int that returns it; the
-// outermost such error of a chain counts. *exec.ExitError is not taken for one.
-const (
-	ExitOK          = 0
-	ExitFailed      = 1 // anything that has no code of its own
-	ExitUsage       = 2 // wrong arguments or configuration
-	ExitMissing     = 3 // a prerequisite is missing on the machine
-	ExitRunning     = 4 // already running
-	ExitDifferences = 5 // nothing is wrong, but a strict check found something
-	ExitRefused     = 6 // validation found problems
-	ExitUnreachable = 7 // a server cannot be reached
 )
 
 // A Process is what a run of the program is given by its surroundings.
@@ -72,46 +58,25 @@ type Migration struct {
 // Run executes one command line and returns the exit code. It ends when the
 // command does; ctx asks a serving command to stop.
 func Run(ctx context.Context, p Process) int {
-	s := &session{process: p}
+	s := &session{process: p, Shell: &shell.Shell{Env: p.Env, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr}}
 	root := s.rootCommand()
 	root.SetArgs(append([]string{}, p.Args...)) // never nil: cobra would take os.Args
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return ExitOK
+		return shell.ExitOK
 	}
 	if !s.started { // cobra refused the arguments before the command ran
-		err = &usageError{err: err, command: cmd.CommandPath()}
+		err = &shell.UsageError{Cause: err, Command: cmd.CommandPath()}
 	}
 	s.report(err)
-	return exitCode(err)
+	return shell.ExitCode(err)
 }
 
 // session is one run.
 type session struct {
+	*shell.Shell
 	process Process
 	started bool // arguments are fine and the command runs
-
-	configFiles []string
-	output      string
-	quiet       bool
-	noColor     bool
-}
-
-// exitCoder is an error that knows its exit code.
-type exitCoder interface {
-	error
-	ExitCode() int
-}
-
-func exitCode(err error) int {
-	coded, ok := errors.AsType[exitCoder](err)
-	if !ok {
-		return ExitFailed
-	}
-	if _, child := coded.(*exec.ExitError); child { // the code of another program says nothing here
-		return ExitFailed
-	}
-	return coded.ExitCode()
 }
 
 // report writes an error where people look for it.
@@ -120,32 +85,5 @@ func (s *session) report(err error) {
 	if text == "" { // all was said already
 		return
 	}
-	_, _ = fmt.Fprintf(s.process.Stderr, "%s %s\n", s.color("sluice:"), strings.TrimRight(text, "\n"))
+	_, _ = fmt.Fprintf(s.Stderr, "%s %s\n", s.Color("sluice:"), strings.TrimRight(text, "\n"))
 }
-
-// usageError is a command line that cannot be understood.
-type usageError struct {
-	err     error
-	command string
-}
-
-// Error says what is wrong and where help is.
-func (e *usageError) Error() string { return e.err.Error() + "\nsee " + e.command + " --help" }
-
-// Unwrap returns the cause.
-func (e *usageError) Unwrap() error { return e.err }
-
-// ExitCode is ExitUsage.
-func (e *usageError) ExitCode() int { return ExitUsage }
-
-// exitError ends the process with a code after a command has said why itself.
-type exitError struct {
-	code    int
-	message string // may be empty
-}
-
-// Error returns the message.
-func (e *exitError) Error() string { return e.message }
-
-// ExitCode returns the code.
-func (e *exitError) ExitCode() int { return e.code }

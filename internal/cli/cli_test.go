@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/config"
 )
 
@@ -123,8 +124,8 @@ func TestCommandLines(t *testing.T) {
 		{line: "up -o xml"},
 		{line: "up", env: []string{"SLUICE_GATEWAY_LISTN=:1"}},
 		{line: "up", err: errors.New("starting: broken")},
-		{line: "up", err: fmt.Errorf("starting: %w", codedError{ExitMissing})},
-		{line: "up", err: fmt.Errorf("starting: %w", codedError{ExitRunning})},
+		{line: "up", err: fmt.Errorf("starting: %w", codedError{shell.ExitMissing})},
+		{line: "up", err: fmt.Errorf("starting: %w", codedError{shell.ExitRunning})},
 		{line: "gateway --apps a --policies p.json --group g --listen :1"},
 		{line: "gateway --admin-url https://admin:8081", env: []string{"SLUICE_GATEWAY_TOKEN=hunter2"}},
 		{line: "gateway --admin-url https://admin:8081"},
@@ -138,12 +139,12 @@ func TestCommandLines(t *testing.T) {
 		{line: "migrate status -o json", env: db},
 		{line: "migrate status -o yaml", env: db},
 		{line: "migrate status"},
-		{line: "migrate status", env: db, err: codedError{ExitUnreachable}},
+		{line: "migrate status", env: db, err: codedError{shell.ExitUnreachable}},
 		{line: "migrate up --database-url postgres://h/d"},
 		{line: "migrate up --database-url postgres://h/current"},
 		{line: "migrate up -q --database-url postgres://h/current"},
 		{line: "migrate up -o json --database-url postgres://h/current"},
-		{line: "migrate up", env: db, err: codedError{ExitFailed}},
+		{line: "migrate up", env: db, err: codedError{shell.ExitFailed}},
 		{line: "config"},
 		{line: "config check"},
 		{line: "config check -q"},
@@ -175,7 +176,7 @@ func TestHelp(t *testing.T) {
 func TestConfigIsPrintedInEveryForm(t *testing.T) {
 	env := []string{"SLUICE_SECRET=hunter2", "SLUICE_GATEWAY_LISTEN=:9"}
 	var all strings.Builder
-	for _, form := range outputs {
+	for _, form := range shell.Outputs {
 		text := run("config print --log-level warn --config testdata/sluice.yaml -o "+form, env, nil)
 		for line := range strings.SplitSeq(text, "\n") {
 			if !strings.Contains(line, "default") { // those are golden in package config
@@ -244,7 +245,7 @@ func TestAStopThatWasAskedForIsNoFailure(t *testing.T) {
 			return fmt.Errorf("serving: %w", ctx.Err())
 		}},
 	})
-	if code != ExitOK || stderr.Len() > 0 {
+	if code != shell.ExitOK || stderr.Len() > 0 {
 		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 }
@@ -257,18 +258,18 @@ func TestAFailureWhileStoppingIsAFailure(t *testing.T) {
 		Args: []string{"up"}, Env: []string{"SLUICE_DATA_DIR=/data"}, Stdout: io.Discard, Stderr: &stderr,
 		Commands: Commands{Up: func(context.Context, *config.Config, Options) error { return errors.New("the database did not stop") }},
 	})
-	if code != ExitFailed || stderr.String() != "sluice: the database did not stop\n" {
+	if code != shell.ExitFailed || stderr.String() != "sluice: the database did not stop\n" {
 		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 }
 
 func TestTheCodeOfAChildProcessIsNotOurs(t *testing.T) {
 	child := exec.Command("sh", "-c", "exit 4").Run()
-	if code := exitCode(fmt.Errorf("initdb: %w", child)); code != ExitFailed {
-		t.Errorf("exit %d, want %d", code, ExitFailed)
+	if code := shell.ExitCode(fmt.Errorf("initdb: %w", child)); code != shell.ExitFailed {
+		t.Errorf("exit %d, want %d", code, shell.ExitFailed)
 	}
-	if code := exitCode(fmt.Errorf("x: %w", codedError{ExitRunning})); code != ExitRunning {
-		t.Errorf("exit %d, want %d", code, ExitRunning)
+	if code := shell.ExitCode(fmt.Errorf("x: %w", codedError{shell.ExitRunning})); code != shell.ExitRunning {
+		t.Errorf("exit %d, want %d", code, shell.ExitRunning)
 	}
 }
 
@@ -278,7 +279,7 @@ func TestVersionTellsWhatIsKnownOfTheBuild(t *testing.T) {
 		info *debug.BuildInfo
 		want string
 	}{{info, "v0.1.0 abc true"}, {nil, "unknown unknown false"}} {
-		cells := versionRows(c.info).cells[0]
+		cells := versionRows(c.info).Cells[0]
 		if got := fmt.Sprint(cells[0], " ", cells[1], " ", cells[2]); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
@@ -312,7 +313,7 @@ func TestFlagsCompleteTheirValues(t *testing.T) {
 		fields := append([]string{"__complete"}, strings.Split(args, " ")...)
 		code := Run(context.Background(), Process{Args: fields, Stdout: &out, Stderr: io.Discard})
 		got := "stdout| " + strings.ReplaceAll(out.String(), "\n", "\nstdout| ")
-		if code != ExitOK || !strings.Contains(got, want) {
+		if code != shell.ExitOK || !strings.Contains(got, want) {
 			t.Errorf("%s: exit %d, %s", args, code, got)
 		}
 	}
@@ -327,7 +328,7 @@ func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
 	for _, line := range []string{"version", "config print", "config reference", "config check", "validate testdata/good", "validate testdata/bad"} {
 		var stderr bytes.Buffer
 		code := Run(context.Background(), Process{Args: strings.Fields(line), Stdout: brokenPipe{}, Stderr: &stderr})
-		if code != ExitFailed || !strings.Contains(stderr.String(), "writing to standard output") {
+		if code != shell.ExitFailed || !strings.Contains(stderr.String(), "writing to standard output") {
 			t.Errorf("%s: exit %d, %s", line, code, stderr.String())
 		}
 	}

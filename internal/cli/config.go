@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/config"
 )
 
@@ -24,52 +25,52 @@ func (s *session) configCommand() *cobra.Command {
 		Long: `Prints every setting with its value and its origin: a line of a file, a variable
 of the environment, a flag, or the default. Secrets are ***. With -o yaml it is a
 configuration file.`,
-		Args: noArgs,
+		Args: shell.NoArgs,
 		RunE: s.printConfig,
 	}
 	role := ""
 	check := &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration without starting anything",
-		Args:  noArgs,
+		Args:  shell.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return s.checkConfig(cmd, role) },
 	}
 	check.Flags().StringVar(&role, "for", "", "also demand what this `COMMAND` cannot do without: up, gateway, admin or migrate")
-	must(check.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"up", "gateway", "admin", "migrate"}, cobra.ShellCompDirectiveNoFileComp)))
+	shell.Must(check.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"up", "gateway", "admin", "migrate"}, cobra.ShellCompDirectiveNoFileComp)))
 	reference := &cobra.Command{
 		Use:   "reference",
 		Short: "Print the documentation of every setting as Markdown",
-		Args:  noArgs,
+		Args:  shell.NoArgs,
 		RunE:  s.printReference,
 	}
 	own := []*cobra.Command{printing, check, reference}
-	return group("config", "Print or check settings; list, compare and take back changes", append(own, s.revisionCommands()...)...)
+	return shell.Group("config", "Print or check settings; list, compare and take back changes", append(own, s.revisionCommands()...)...)
 }
 
 func (s *session) printConfig(cmd *cobra.Command, _ []string) error {
-	cfg, origins, err := s.load(cmd, config.AnyRole)
+	cfg, origins, err := s.Load(cmd, config.AnyRole)
 	if err != nil {
 		return err
 	}
-	if s.output == "yaml" {
-		return s.write(cfg.YAML(origins))
+	if s.Output == "yaml" {
+		return s.Write(cfg.YAML(origins))
 	}
-	data := rows{columns: []string{"key", "value", "origin"}}
+	data := shell.Rows{Columns: []string{"key", "value", "origin"}}
 	for _, one := range cfg.Settings(origins) {
-		data.cells = append(data.cells, []any{one.Key, one.Value, one.Origin})
+		data.Cells = append(data.Cells, []any{one.Key, one.Value, one.Origin})
 	}
-	return s.print(data)
+	return s.Print(data)
 }
 
 func (s *session) checkConfig(cmd *cobra.Command, name string) error {
 	role, ok := roles[name]
 	if !ok {
-		return &usageError{err: fmt.Errorf("--for %q is unknown; want up, gateway, admin or migrate", name), command: cmd.CommandPath()}
+		return &shell.UsageError{Cause: fmt.Errorf("--for %q is unknown; want up, gateway, admin or migrate", name), Command: cmd.CommandPath()}
 	}
-	if _, _, err := s.load(cmd, role); err != nil {
+	if _, _, err := s.Load(cmd, role); err != nil {
 		return err
 	}
-	return s.remark("the configuration is fine")
+	return s.Remark("the configuration is fine")
 }
 
 func (s *session) printReference(*cobra.Command, []string) error {
@@ -77,5 +78,5 @@ func (s *session) printReference(*cobra.Command, []string) error {
 	if err != nil {
 		return err
 	}
-	return s.write(text)
+	return s.Write(text)
 }

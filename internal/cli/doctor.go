@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/doctor"
 )
 
 func (s *session) doctorCommand() *cobra.Command {
-	t := new(target)
+	t := new(shell.Target)
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look whether everything is as it should be, and say what to do where not",
@@ -20,29 +21,29 @@ func (s *session) doctorCommand() *cobra.Command {
 their clocks, certificates, limits, disk, ports, gateways and their revision,
 GraphQL schemas. Each line is ok, warn or fail, with the remedy.
 
-` + targetHelp + `
+` + shell.TargetHelp + `
 
 Exit code 1 means that something fails.`,
 		Example: "  sluice doctor\n  sluice doctor --config sluice.yaml -o json",
-		Args:    noArgs,
+		Args:    shell.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.examine(cmd, t) },
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }
 
-func (s *session) examine(cmd *cobra.Command, t *target) error {
-	cfg, _, err := s.load(cmd, config.AnyRole)
+func (s *session) examine(cmd *cobra.Command, t *shell.Target) error {
+	cfg, _, err := s.Load(cmd, config.AnyRole)
 	if err != nil {
 		return err
 	}
-	d := doctor.Doctor{Config: cfg, Now: time.Now, Gateway: t.gateway}
-	if d.Gateway == "" && t.server == "" {
-		d.Gateway = urlOf(cfg.Gateway.Listen)
+	d := doctor.Doctor{Config: cfg, Now: time.Now, Gateway: t.Gateway}
+	if d.Gateway == "" && t.Server == "" {
+		d.Gateway = shell.URLOf(cfg.Gateway.Listen)
 	}
 	admin := *t
-	admin.gateway = "" // both are looked at
-	if c, isAdmin, err := s.client(cmd, &admin); err == nil && isAdmin {
+	admin.Gateway = "" // both are looked at
+	if c, isAdmin, err := s.Client(cmd, &admin); err == nil && isAdmin {
 		d.Admin = c
 	}
 	found := d.Examine(cmd.Context())
@@ -50,18 +51,18 @@ func (s *session) examine(cmd *cobra.Command, t *target) error {
 		return err
 	}
 	if doctor.Worst(found) == doctor.Fail {
-		return &exitError{ExitFailed, ""}
+		return shell.Exit(shell.ExitFailed, "")
 	}
 	return nil
 }
 
 func (s *session) printFound(found []doctor.Finding) error {
-	if s.output != "table" {
-		data := rows{columns: []string{"state", "check", "detail", "remedy"}}
+	if s.Output != "table" {
+		data := shell.Rows{Columns: []string{"state", "check", "detail", "remedy"}}
 		for _, f := range found {
-			data.cells = append(data.cells, []any{string(f.State), f.Check, f.Detail, f.Remedy})
+			data.Cells = append(data.Cells, []any{string(f.State), f.Check, f.Detail, f.Remedy})
 		}
-		return s.print(data)
+		return s.Print(data)
 	}
 	var b strings.Builder
 	for _, f := range found {
@@ -70,5 +71,5 @@ func (s *session) printFound(found []doctor.Finding) error {
 			fmt.Fprintf(&b, "      -> %s\n", f.Remedy)
 		}
 	}
-	return s.write(b.String())
+	return s.Write(b.String())
 }

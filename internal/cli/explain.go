@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/internal/cli/yamltext"
+	"github.com/sluicegate/sluice/internal/cli/shell"
 )
 
 // maxSent bounds a body that is read from a file, in bytes.
@@ -36,7 +35,7 @@ type asked struct {
 
 func (s *session) explainCommand() *cobra.Command {
 	var a asked
-	var t target
+	var t shell.Target
 	data, cert, tls, facts := "", "", false, false
 	cmd := &cobra.Command{
 		Use:   "explain METHOD URL",
@@ -49,7 +48,7 @@ request was refused: the id is the X-Request-Id of the answer.
 URL is that of the request, or a path. A body that is JSON is sent as
 application/json unless -H says otherwise.
 
-` + targetHelp + `
+` + shell.TargetHelp + `
 
 Exit code 0 means that the request would be let through, 5 that it would be, or
 was, refused; 6 that the server does not take the question.`,
@@ -86,7 +85,7 @@ was, refused; 6 that the server does not take the question.`,
 	f.Int64Var(&a.Revision, "revision", 0, "`NUMBER` of the revision to explain by (default: the one in force)")
 	f.StringVar(&a.ID, "id", "", "`ID` of a request that was refused, in place of METHOD and URL")
 	f.BoolVar(&facts, "facts", false, "print what every stage looked at, not only of one that refuses")
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }
 
@@ -109,11 +108,11 @@ func (a *asked) setArgs(args []string) error {
 func (s *session) readBody(a *asked, data string) error {
 	name, isFile := strings.CutPrefix(data, "@")
 	if isFile {
-		from := s.process.Stdin
+		from := s.Stdin
 		if name != "-" {
 			file, err := os.Open(name)
 			if err != nil {
-				return &exitError{ExitUsage, fmt.Sprintf("-d %s: %v", data, bareCause(err))}
+				return shell.Exit(shell.ExitUsage, fmt.Sprintf("-d %s: %v", data, shell.BareCause(err)))
 			}
 			defer file.Close()
 			from = file
@@ -125,7 +124,7 @@ func (s *session) readBody(a *asked, data string) error {
 		data = string(read)
 	}
 	if len(data) > maxSent {
-		return &exitError{ExitUsage, fmt.Sprintf("-d: the body is larger than %d MiB", maxSent>>20)}
+		return shell.Exit(shell.ExitUsage, fmt.Sprintf("-d: the body is larger than %d MiB", maxSent>>20))
 	}
 	if data == "" {
 		return nil
@@ -151,8 +150,8 @@ func (a *asked) has(name string) bool {
 }
 
 // explain asks a server, and prints what it says.
-func (s *session) explain(cmd *cobra.Command, t *target, a *asked, facts bool) error {
-	c, admin, err := s.client(cmd, t)
+func (s *session) explain(cmd *cobra.Command, t *shell.Target, a *asked, facts bool) error {
+	c, admin, err := s.Client(cmd, t)
 	if err != nil {
 		return err
 	}
@@ -162,7 +161,7 @@ func (s *session) explain(cmd *cobra.Command, t *target, a *asked, facts bool) e
 	}
 	answer, err := c.Call(cmd.Context(), "POST", path, a)
 	if err != nil {
-		return asExit(err)
+		return shell.AsExit(err)
 	}
 	var told explanation
 	if err := json.Unmarshal(answer, &told); err != nil {
@@ -172,28 +171,16 @@ func (s *session) explain(cmd *cobra.Command, t *target, a *asked, facts bool) e
 		return err
 	}
 	if told.Refusal != nil || !told.Outcome.Allowed {
-		return &exitError{ExitDifferences, ""}
+		return shell.Exit(shell.ExitDifferences, "")
 	}
 	return nil
 }
 
 func (s *session) printExplanation(told *explanation, answer []byte, facts bool) error {
-	switch s.output {
-	case "json":
-		var b bytes.Buffer
-		if err := json.Indent(&b, answer, "", "  "); err != nil {
-			return fmt.Errorf("printing: %w", err)
+	return s.Show(answer, func() error {
+		if told.Refusal != nil {
+			return s.Write(told.Refusal.text())
 		}
-		return s.write(b.String() + "\n")
-	case "yaml":
-		text, err := yamltext.Of(answer)
-		if err != nil {
-			return fmt.Errorf("printing: %w", err)
-		}
-		return s.write(text)
-	}
-	if told.Refusal != nil {
-		return s.write(told.Refusal.text())
-	}
-	return s.write(told.text(facts))
+		return s.Write(told.text(facts))
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/sluicegate/sluice/internal/cli/shell"
 )
 
 // readCertificate reads the certificates in a PEM file. A private key that stands
@@ -12,12 +14,12 @@ import (
 func readCertificate(name string) (string, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return "", &exitError{ExitUsage, fmt.Sprintf("--cert %s: %v", name, bareCause(err))}
+		return "", shell.Exit(shell.ExitUsage, fmt.Sprintf("--cert %s: %v", name, shell.BareCause(err)))
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxSent))
 	if err != nil {
-		return "", &exitError{ExitUsage, fmt.Sprintf("--cert %s: %v", name, bareCause(err))}
+		return "", shell.Exit(shell.ExitUsage, fmt.Sprintf("--cert %s: %v", name, shell.BareCause(err)))
 	}
 	var shown []byte
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -26,7 +28,7 @@ func readCertificate(name string) (string, error) {
 		}
 	}
 	if len(shown) == 0 {
-		return "", &exitError{ExitUsage, fmt.Sprintf("--cert %s: holds no certificate in PEM form", name)}
+		return "", shell.Exit(shell.ExitUsage, fmt.Sprintf("--cert %s: holds no certificate in PEM form", name))
 	}
 	return string(shown), nil
 }

@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/cli/yamltext"
 	"github.com/sluicegate/sluice/internal/desired"
 )
 
 // exported is what the flags of export say.
 type exported struct {
-	target
+	shell.Target
 	format string
 	split  string
 	keys   bool
@@ -35,37 +36,37 @@ reads from a folder (apps/*.json and policies.json below --split).
 Keys are written as their hashes, and only with --include-keys; passwords are
 never written.
 
-` + adminHelp,
+` + shell.AdminHelp,
 		Example: "  sluice export > config.yaml\n  sluice export --split ./config --include-keys\n  sluice export --format classic --split ./gateway",
-		Args:    noArgs,
+		Args:    shell.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.export(cmd, e) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&e.format, "format", "native", "`FORM`: native or classic")
 	f.StringVar(&e.split, "split", "", "`FOLDER` to write one file for each object to")
 	f.BoolVar(&e.keys, "include-keys", false, "write keys too, as their hashes")
-	must(cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"native", "classic"}, cobra.ShellCompDirectiveNoFileComp)))
-	must(cmd.MarkFlagDirname("split"))
-	e.adminFlags(cmd)
+	shell.Must(cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"native", "classic"}, cobra.ShellCompDirectiveNoFileComp)))
+	shell.Must(cmd.MarkFlagDirname("split"))
+	e.AdminFlags(cmd)
 	return cmd
 }
 
 func (s *session) export(cmd *cobra.Command, e *exported) error {
 	switch {
 	case e.format != "native" && e.format != "classic":
-		return &exitError{ExitUsage, fmt.Sprintf("--format %q is unknown; want native or classic", e.format)}
+		return shell.Exit(shell.ExitUsage, fmt.Sprintf("--format %q is unknown; want native or classic", e.format))
 	case e.format == "classic" && e.split == "":
-		return &exitError{ExitUsage, "--format classic writes a folder: name it with --split"}
+		return shell.Exit(shell.ExitUsage, "--format classic writes a folder: name it with --split")
 	case e.format == "classic" && e.keys:
-		return &exitError{ExitUsage, "--include-keys belongs to --format native: gateways do not read keys from files"}
+		return shell.Exit(shell.ExitUsage, "--include-keys belongs to --format native: gateways do not read keys from files")
 	}
-	c, err := s.admin(cmd, &e.target)
+	c, err := s.Admin(cmd, &e.Target)
 	if err != nil {
 		return err
 	}
 	set, revision, err := desired.Fetch(cmd.Context(), c, e.keys)
 	if err != nil {
-		return asExit(err)
+		return shell.AsExit(err)
 	}
 	if e.split == "" {
 		return s.writeDocuments(set)
@@ -78,7 +79,7 @@ func (s *session) export(cmd *cobra.Command, e *exported) error {
 	if err != nil {
 		return err
 	}
-	return s.remark("%s of revision %d in %s", plural(len(set.Objects), "object"), revision, e.split)
+	return s.Remark("%s of revision %d in %s", shell.Plural(len(set.Objects), "object"), revision, e.split)
 }
 
 // writeDocuments prints all objects, one document after the other.
@@ -89,12 +90,12 @@ func (s *session) writeDocuments(set *desired.Set) error {
 		if err != nil {
 			return err
 		}
-		if i > 0 && s.output != "json" {
+		if i > 0 && s.Output != "json" {
 			b.WriteString("---\n")
 		}
 		b.WriteString(text)
 	}
-	return s.write(b.String())
+	return s.Write(b.String())
 }
 
 // document is an object as a file has it: YAML unless JSON was asked for.
@@ -103,7 +104,7 @@ func (s *session) document(o *desired.Object) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.output != "json" {
+	if s.Output != "json" {
 		return yamltext.Of(data)
 	}
 	var b bytes.Buffer
@@ -113,7 +114,7 @@ func (s *session) document(o *desired.Object) (string, error) {
 
 func (s *session) splitDocuments(set *desired.Set, dir string) error {
 	ending := ".yaml"
-	if s.output == "json" {
+	if s.Output == "json" {
 		ending = ".json"
 	}
 	var all error
@@ -127,7 +128,7 @@ func (s *session) splitDocuments(set *desired.Set, dir string) error {
 			err = os.WriteFile(name, []byte(text), 0o644)
 		}
 		if err != nil {
-			all = errors.Join(all, fmt.Errorf("writing %s: %w", name, bareCause(err)))
+			all = errors.Join(all, fmt.Errorf("writing %s: %w", name, shell.BareCause(err)))
 		}
 	}
 	return all

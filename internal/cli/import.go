@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/internal/classic"
 	"github.com/sluicegate/sluice/internal/cli/client"
 	"github.com/sluicegate/sluice/internal/cli/progress"
+	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/desired"
 )
 
@@ -35,7 +36,7 @@ It reports what was written in another way so that it keeps its meaning, which
 members are kept though nothing reads them, and what is refused and why. When
 anything is refused nothing is changed, unless --skip-refused is given.
 
-` + adminHelp,
+` + shell.AdminHelp,
 		Example: "  sluice import ./gateway --dry-run\n  sluice import ./gateway --rename acme=svc\n  sluice import --from http://old:8080 --from-path /acme --from-header X-Acme-Authorization --rename acme=svc",
 		Args: func(_ *cobra.Command, args []string) error {
 			if (i.from == "") != (len(args) == 1) || len(args) > 1 {
@@ -54,14 +55,14 @@ anything is refused nothing is changed, unless --skip-refused is given.
 	f.BoolVar(&i.skip, "skip-refused", false, "take over the rest when something is refused")
 	f.BoolVar(&i.dryRun, "dry-run", false, "only report; no server is asked")
 	i.changes(cmd)
-	i.adminFlags(cmd)
+	i.AdminFlags(cmd)
 	return cmd
 }
 
 func (s *session) importFrom(cmd *cobra.Command, i *imported, args []string) error {
 	renames := classic.Renames(i.renames)
 	if err := renames.Check(); err != nil {
-		return &exitError{ExitUsage, err.Error()}
+		return shell.Exit(shell.ExitUsage, err.Error())
 	}
 	found, err := s.found(cmd, i, args)
 	if err != nil {
@@ -71,13 +72,13 @@ func (s *session) importFrom(cmd *cobra.Command, i *imported, args []string) err
 	if i.dryRun {
 		return s.reported(report)
 	}
-	c, err := s.admin(cmd, &i.target)
+	c, err := s.Admin(cmd, &i.Target)
 	if err != nil {
 		return err
 	}
 	there, _, err := desired.Fetch(cmd.Context(), c, false)
 	if err != nil {
-		return asExit(err)
+		return shell.AsExit(err)
 	}
 	report.Settle(there)
 	if report.Refused() > 0 && !i.skip {
@@ -85,10 +86,10 @@ func (s *session) importFrom(cmd *cobra.Command, i *imported, args []string) err
 	}
 	set, err := report.Set()
 	if err != nil {
-		return &exitError{ExitRefused, err.Error()}
+		return shell.Exit(shell.ExitRefused, err.Error())
 	}
-	if s.output == "table" && !s.quiet {
-		if err := s.write(report.Text()); err != nil {
+	if s.Output == "table" && !s.Quiet {
+		if err := s.Write(report.Text()); err != nil {
 			return err
 		}
 	}
@@ -101,28 +102,28 @@ func (s *session) found(cmd *cobra.Command, i *imported, args []string) ([]class
 	if i.from == "" {
 		found, err := classic.Find(args[0])
 		if err != nil {
-			return nil, &exitError{ExitUsage, err.Error()}
+			return nil, shell.Exit(shell.ExitUsage, err.Error())
 		}
 		return found, nil
 	}
 	if i.secret == "" {
-		i.secret = s.variable("SLUICE_IMPORT_SECRET")
+		i.secret = s.Variable("SLUICE_IMPORT_SECRET")
 	}
 	if i.secret == "" {
-		return nil, &exitError{ExitUsage, "no secret for " + i.from + ": set SLUICE_IMPORT_SECRET"}
+		return nil, shell.Exit(shell.ExitUsage, "no secret for "+i.from+": set SLUICE_IMPORT_SECRET")
 	}
 	c, err := client.NewControl(i.from, i.header, i.secret)
 	if err != nil {
-		return nil, inFlag("--from", err)
+		return nil, shell.InFlag("--from", err)
 	}
-	bar := progress.New(s.process.Stderr, isTerminal(s.process.Stderr), "keys read", time.Now)
+	bar := progress.New(s.Stderr, shell.IsTerminal(s.Stderr), "keys read", time.Now)
 	defer bar.End()
 	show := bar.Set
-	if s.quiet {
+	if s.Quiet {
 		show = nil
 	}
 	found, err := classic.Ask(cmd.Context(), c, i.below, show)
-	return found, asExit(err)
+	return found, shell.AsExit(err)
 }
 
 // reported prints a report of which nothing comes.
@@ -131,11 +132,11 @@ func (s *session) reported(report *classic.Report) error {
 	if err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
-	if err := s.show(answer, func() error { return s.write(report.Text()) }); err != nil {
+	if err := s.Show(answer, func() error { return s.Write(report.Text()) }); err != nil {
 		return err
 	}
 	if n := report.Refused(); n > 0 {
-		return &exitError{ExitRefused, plural(n, "object") + " refused; nothing was changed"}
+		return shell.Exit(shell.ExitRefused, shell.Plural(n, "object")+" refused; nothing was changed")
 	}
 	return nil
 }

@@ -3,14 +3,13 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/internal/cli/yamltext"
+	"github.com/sluicegate/sluice/internal/cli/shell"
 )
 
 // keyTold is a key as an admin tells of it.
@@ -39,7 +38,7 @@ type wantedKey struct {
 }
 
 func (s *session) keyCommand() *cobra.Command {
-	t := new(target)
+	t := new(shell.Target)
 	var wanted wantedKey
 	create := &cobra.Command{
 		Use:   "create",
@@ -47,9 +46,9 @@ func (s *session) keyCommand() *cobra.Command {
 		Long: `Makes a key that carries policies, or has the session in a file. The key is shown
 this once: only its hash is kept.
 
-` + adminHelp,
+` + shell.AdminHelp,
 		Example: "  sluice key create --policy gold --alias ann --expires 720h\n  sluice key create -f session.json",
-		Args:    noArgs,
+		Args:    shell.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.createKey(cmd, t, &wanted) },
 	}
 	f := create.Flags()
@@ -60,17 +59,17 @@ this once: only its hash is kept.
 	f.StringVar(&wanted.org, "org", "", "`ID` of the key's organisation")
 	cmds := []*cobra.Command{create, s.listKeysCommand(t)}
 	cmds = append(cmds, s.oneKeyCommands(t)...)
-	t.adminFlags(cmds...)
-	return group("key", "Make, replace, list and end keys", cmds...)
+	t.AdminFlags(cmds...)
+	return shell.Group("key", "Make, replace, list and end keys", cmds...)
 }
 
-func (s *session) listKeysCommand(t *target) *cobra.Command {
+func (s *session) listKeysCommand(t *shell.Target) *cobra.Command {
 	page := 1
 	list := &cobra.Command{
 		Use:   "ls",
 		Short: "List keys by their hashes",
-		Long:  "Lists keys by their hashes, with what they carry.\n\n" + adminHelp,
-		Args:  noArgs,
+		Long:  "Lists keys by their hashes, with what they carry.\n\n" + shell.AdminHelp,
+		Args:  shell.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return s.listKeys(cmd, t, page) },
 	}
 	list.Flags().IntVar(&page, "page", 1, "`NUMBER` of the page")
@@ -78,7 +77,7 @@ func (s *session) listKeysCommand(t *target) *cobra.Command {
 }
 
 // oneKeyCommands are the commands on a key that exists.
-func (s *session) oneKeyCommands(t *target) []*cobra.Command {
+func (s *session) oneKeyCommands(t *shell.Target) []*cobra.Command {
 	grace, yes := 24*time.Hour, false
 	get := &cobra.Command{
 		Use: "get KEY", Short: "Print a key's session, with what is left of its quotas",
@@ -93,28 +92,28 @@ func (s *session) oneKeyCommands(t *target) []*cobra.Command {
 	retire := &cobra.Command{
 		Use: "retire KEY", Short: "End the grace of the keys before the newest, at once",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.changeKey(cmd, t, request{method: "DELETE", path: pathOfKey(args[0], "/rotate")}, "only the newest key is valid now")
+			return s.changeKey(cmd, t, shell.Request{Method: "DELETE", Path: pathOfKey(args[0], "/rotate")}, "only the newest key is valid now")
 		},
 	}
 	revoke := &cobra.Command{
 		Use: "revoke KEY", Short: "Delete a key: it opens nothing any more, everywhere within a second",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.confirm(yes, "delete the key for good"); err != nil {
+			if err := s.Confirm(yes, "delete the key for good"); err != nil {
 				return err
 			}
-			return s.changeKey(cmd, t, request{method: "DELETE", path: pathOfKey(args[0], "")}, "the key is deleted")
+			return s.changeKey(cmd, t, shell.Request{Method: "DELETE", Path: pathOfKey(args[0], "")}, "the key is deleted")
 		},
 	}
 	revoke.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	reset := &cobra.Command{
 		Use: "reset-quota KEY", Short: "Forget what a key has used of its quotas",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.changeKey(cmd, t, request{method: "POST", path: pathOfKey(args[0], "/reset_quota")}, "the key's quotas are whole again")
+			return s.changeKey(cmd, t, shell.Request{Method: "POST", Path: pathOfKey(args[0], "/reset_quota")}, "the key's quotas are whole again")
 		},
 	}
 	all := []*cobra.Command{get, rotate, retire, revoke, reset}
 	for _, cmd := range all {
-		cmd.Long = cmd.Short + ".\n\nKEY is the hash of a key, as key ls lists it, or the key itself.\n\n" + adminHelp
+		cmd.Long = cmd.Short + ".\n\nKEY is the hash of a key, as key ls lists it, or the key itself.\n\n" + shell.AdminHelp
 		cmd.Args = func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("want one KEY: a hash as key ls lists it, or the key itself")
@@ -127,7 +126,7 @@ func (s *session) oneKeyCommands(t *target) []*cobra.Command {
 
 // pathOfKey names a key that is given as itself or as its hash.
 func pathOfKey(key, action string) string {
-	path := "/api/keys/" + escape(key) + action
+	path := "/api/keys/" + url.PathEscape(key) + action
 	if isKeyHash(key) {
 		path += "?hashed=true"
 	}
@@ -144,37 +143,37 @@ func isKeyHash(text string) bool {
 	return false
 }
 
-func (s *session) createKey(cmd *cobra.Command, t *target, wanted *wantedKey) error {
+func (s *session) createKey(cmd *cobra.Command, t *shell.Target, wanted *wantedKey) error {
 	session, err := s.sessionFor(wanted)
 	if err != nil {
 		return err
 	}
 	var made keyTold
-	answer, err := s.ask(cmd, t, request{method: "POST", path: "/api/keys", body: session}, &made)
+	answer, err := s.Ask(cmd, t, shell.Request{Method: "POST", Path: "/api/keys", Body: session}, &made)
 	if err != nil {
 		return err
 	}
-	return s.show(answer, func() error { return s.printNewKey(&made) })
+	return s.Show(answer, func() error { return s.printNewKey(&made) })
 }
 
 // printNewKey prints nothing but the key where it is read by a program.
 func (s *session) printNewKey(made *keyTold) error {
-	if s.quiet {
-		return s.write(made.Key + "\n")
+	if s.Quiet {
+		return s.Write(made.Key + "\n")
 	}
-	return s.write(fmt.Sprintf("key   %s   (shown once)\nhash  %s\n", made.Key, made.Hash))
+	return s.Write(fmt.Sprintf("key   %s   (shown once)\nhash  %s\n", made.Key, made.Hash))
 }
 
 // sessionFor makes the session that the flags ask for.
 func (s *session) sessionFor(wanted *wantedKey) (map[string]any, error) {
 	session := make(map[string]any)
 	if wanted.file != "" {
-		data, err := s.readInput(wanted.file)
+		data, err := s.ReadInput(wanted.file)
 		if err != nil {
 			return nil, err
 		}
 		if err := json.Unmarshal(data, &session); err != nil {
-			return nil, &exitError{ExitUsage, fmt.Sprintf("%s: is no session in JSON: %v", wanted.file, err)}
+			return nil, shell.Exit(shell.ExitUsage, fmt.Sprintf("%s: is no session in JSON: %v", wanted.file, err))
 		}
 	}
 	if len(wanted.policies) > 0 {
@@ -190,51 +189,30 @@ func (s *session) sessionFor(wanted *wantedKey) (map[string]any, error) {
 		session["expires"] = time.Now().Add(wanted.expires).Unix()
 	}
 	if len(session) == 0 {
-		return nil, &exitError{ExitUsage, "say what the key may do: --policy ID, or -f FILE with a session"}
+		return nil, shell.Exit(shell.ExitUsage, "say what the key may do: --policy ID, or -f FILE with a session")
 	}
 	return session, nil
 }
 
-// readInput reads a file, or standard input for "-".
-func (s *session) readInput(name string) ([]byte, error) {
-	from := s.process.Stdin
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, &exitError{ExitUsage, fmt.Sprintf("%s: %v", name, bareCause(err))}
-		}
-		defer file.Close()
-		from = file
-	}
-	data, err := io.ReadAll(io.LimitReader(from, maxSent+1))
-	if err == nil && len(data) > maxSent {
-		err = fmt.Errorf("it is larger than %d MiB", maxSent>>20)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	return data, nil
-}
-
-func (s *session) listKeys(cmd *cobra.Command, t *target, page int) error {
+func (s *session) listKeys(cmd *cobra.Command, t *shell.Target, page int) error {
 	var told struct {
 		Keys  []keyTold `json:"keys"`
 		Pages int64     `json:"pages"`
 	}
-	answer, err := s.ask(cmd, t, request{method: "GET", path: fmt.Sprintf("/api/keys/detailed?p=%d&page_size=50", page)}, &told)
+	answer, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: fmt.Sprintf("/api/keys/detailed?p=%d&page_size=50", page)}, &told)
 	if err != nil {
 		return err
 	}
-	return s.show(answer, func() error {
-		data := rows{columns: []string{"hash", "alias", "policies", "expires", "state"}}
+	return s.Show(answer, func() error {
+		data := shell.Rows{Columns: []string{"hash", "alias", "policies", "expires", "state"}}
 		for i := range told.Keys {
 			k := &told.Keys[i]
-			data.cells = append(data.cells, []any{k.Hash, k.Data.Alias, strings.Join(k.Data.ApplyPolicies, ","), expiry(k.Data.Expires), stateOf(k)})
+			data.Cells = append(data.Cells, []any{k.Hash, k.Data.Alias, strings.Join(k.Data.ApplyPolicies, ","), expiry(k.Data.Expires), stateOf(k)})
 		}
-		if err := s.print(data); err != nil || told.Pages <= int64(page) {
+		if err := s.Print(data); err != nil || told.Pages <= int64(page) {
 			return err
 		}
-		return s.remark("page %d of %d", page, told.Pages)
+		return s.Remark("page %d of %d", page, told.Pages)
 	})
 }
 
@@ -255,39 +233,33 @@ func stateOf(k *keyTold) string {
 	return "valid"
 }
 
-func (s *session) getKey(cmd *cobra.Command, t *target, key string) error {
-	answer, err := s.ask(cmd, t, request{method: "GET", path: pathOfKey(key, "")}, nil)
+func (s *session) getKey(cmd *cobra.Command, t *shell.Target, key string) error {
+	answer, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: pathOfKey(key, "")}, nil)
 	if err != nil {
 		return err
 	}
-	return s.show(answer, func() error {
-		text, err := yamltext.Of(answer)
-		if err != nil {
-			return fmt.Errorf("printing: %w", err)
-		}
-		return s.write(text)
-	})
+	return s.ShowWhole(answer)
 }
 
-func (s *session) rotateKey(cmd *cobra.Command, t *target, key string, grace time.Duration) error {
+func (s *session) rotateKey(cmd *cobra.Command, t *shell.Target, key string, grace time.Duration) error {
 	var made keyTold
-	answer, err := s.ask(cmd, t, request{method: "POST", path: pathOfKey(key, "/rotate"), body: map[string]string{"grace": grace.String()}}, &made)
+	answer, err := s.Ask(cmd, t, shell.Request{Method: "POST", Path: pathOfKey(key, "/rotate"), Body: map[string]string{"grace": grace.String()}}, &made)
 	if err != nil {
 		return err
 	}
-	return s.show(answer, func() error {
-		if err := s.printNewKey(&made); err != nil || s.quiet {
+	return s.Show(answer, func() error {
+		if err := s.printNewKey(&made); err != nil || s.Quiet {
 			return err
 		}
-		return s.remark("the key before stays valid for %s", grace)
+		return s.Remark("the key before stays valid for %s", grace)
 	})
 }
 
 // changeKey makes a change, and tells people that it is done.
-func (s *session) changeKey(cmd *cobra.Command, t *target, r request, done string) error {
-	answer, err := s.ask(cmd, t, r, nil)
+func (s *session) changeKey(cmd *cobra.Command, t *shell.Target, r shell.Request, done string) error {
+	answer, err := s.Ask(cmd, t, r, nil)
 	if err != nil {
 		return err
 	}
-	return s.show(answer, func() error { return s.remark("%s", done) })
+	return s.Show(answer, func() error { return s.Remark("%s", done) })
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/config"
 )
 
@@ -12,19 +13,19 @@ func (s *session) migrateCommand() *cobra.Command {
 	status := &cobra.Command{
 		Use:   "status",
 		Short: "List the migrations of the database's schema",
-		Args:  noArgs,
+		Args:  shell.NoArgs,
 		RunE:  s.migrateStatus,
 	}
 	up := &cobra.Command{
 		Use:   "up",
 		Short: "Apply the migrations that are missing",
-		Args:  noArgs,
+		Args:  shell.NoArgs,
 		RunE:  s.migrateUp,
 	}
 	for _, cmd := range []*cobra.Command{status, up} {
-		addSettings(cmd, []setting{databaseURL})
+		shell.AddSettings(cmd, []shell.Setting{databaseURL})
 	}
-	cmd := group("migrate", "Look at or bring up to date the schema of the admin's database", status, up)
+	cmd := shell.Group("migrate", "Look at or bring up to date the schema of the admin's database", status, up)
 	cmd.Long = cmd.Short + `.
 
 "up" and "admin" do this themselves when they start; the command is for those who
@@ -33,7 +34,7 @@ want it done before.`
 }
 
 func (s *session) migrateStatus(cmd *cobra.Command, _ []string) error {
-	cfg, _, err := s.load(cmd, config.MigrateRole, databaseURL)
+	cfg, _, err := s.Load(cmd, config.MigrateRole, databaseURL)
 	if err != nil {
 		return err
 	}
@@ -41,11 +42,11 @@ func (s *session) migrateStatus(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return s.print(migrationRows(all))
+	return s.Print(migrationRows(all))
 }
 
 func (s *session) migrateUp(cmd *cobra.Command, _ []string) error {
-	cfg, _, err := s.load(cmd, config.MigrateRole, databaseURL)
+	cfg, _, err := s.Load(cmd, config.MigrateRole, databaseURL)
 	if err != nil {
 		return err
 	}
@@ -53,20 +54,20 @@ func (s *session) migrateUp(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if len(applied) == 0 && s.output == "table" {
-		return s.remark("the schema is up to date")
+	if len(applied) == 0 && s.Output == "table" {
+		return s.Remark("the schema is up to date")
 	}
-	return s.print(migrationRows(applied))
+	return s.Print(migrationRows(applied))
 }
 
-func migrationRows(migrations []Migration) rows {
-	data := rows{columns: []string{"version", "name", "applied"}}
+func migrationRows(migrations []Migration) shell.Rows {
+	data := shell.Rows{Columns: []string{"version", "name", "applied"}}
 	for _, m := range migrations {
 		applied := "pending"
 		if !m.Applied.IsZero() {
 			applied = m.Applied.UTC().Format(time.RFC3339)
 		}
-		data.cells = append(data.cells, []any{m.Version, m.Name, applied})
+		data.Cells = append(data.Cells, []any{m.Version, m.Name, applied})
 	}
 	return data
 }

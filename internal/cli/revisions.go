@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/cli/yamltext"
 )
 
@@ -43,14 +44,14 @@ func (r *revisionTold) changes() string {
 
 // revisionCommands are the commands on revisions of the configuration.
 func (s *session) revisionCommands() []*cobra.Command {
-	t := new(target)
+	t := new(shell.Target)
 	page, most, against, reason, yes := 1, 20, int64(0), "", false
 	history := &cobra.Command{
 		Use:     "history",
 		Short:   "List what was changed, by whom and why, newest first",
-		Long:    "Lists the revisions of the configuration, newest first.\n\n" + adminHelp,
+		Long:    "Lists the revisions of the configuration, newest first.\n\n" + shell.AdminHelp,
 		Example: "  sluice config history\n  sluice config history --page 2 -o json",
-		Args:    noArgs,
+		Args:    shell.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.history(cmd, t, page, most) },
 	}
 	history.Flags().IntVar(&page, "page", 1, "`NUMBER` of the page")
@@ -58,7 +59,7 @@ func (s *session) revisionCommands() []*cobra.Command {
 	show := &cobra.Command{
 		Use:   "show N",
 		Short: "Print a revision with the whole configuration as of then",
-		Long:  "Prints a revision with all APIs and policies as they were then.\n\n" + adminHelp,
+		Long:  "Prints a revision with all APIs and policies as they were then.\n\n" + shell.AdminHelp,
 		Args:  oneRevision,
 		RunE:  func(cmd *cobra.Command, args []string) error { return s.showRevision(cmd, t, args[0]) },
 	}
@@ -68,7 +69,7 @@ func (s *session) revisionCommands() []*cobra.Command {
 		Long: `Compares a revision with the one before it, or with --against. Exit code 5 means
 that they differ.
 
-` + adminHelp,
+` + shell.AdminHelp,
 		Example: "  sluice config diff 42\n  sluice config diff 42 --against 37",
 		Args:    oneRevision,
 		RunE:    func(cmd *cobra.Command, args []string) error { return s.diffRevision(cmd, t, args[0], against) },
@@ -80,14 +81,14 @@ that they differ.
 		Long: `Makes a new revision that has the APIs and policies of an older one. Keys stay as
 they are. The diff is shown before.
 
-` + adminHelp,
+` + shell.AdminHelp,
 		Example: `  sluice config rollback 41 --reason "the new limits were too low"`,
 		Args:    oneRevision,
 		RunE:    func(cmd *cobra.Command, args []string) error { return s.rollback(cmd, t, args[0], reason, yes) },
 	}
 	rollback.Flags().StringVar(&reason, "reason", "", "`TEXT` for the history: why")
 	rollback.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	t.adminFlags(history, show, diff, rollback)
+	t.AdminFlags(history, show, diff, rollback)
 	return []*cobra.Command{history, show, diff, rollback}
 }
 
@@ -102,41 +103,41 @@ func oneRevision(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func (s *session) history(cmd *cobra.Command, t *target, page, most int) error {
+func (s *session) history(cmd *cobra.Command, t *shell.Target, page, most int) error {
 	var told struct {
 		Revisions []revisionTold `json:"revisions"`
 		Pages     int64          `json:"pages"`
 	}
-	answer, err := s.ask(cmd, t, request{method: "GET", path: fmt.Sprintf("/api/config/revisions?p=%d&page_size=%d", page, most)}, &told)
+	answer, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: fmt.Sprintf("/api/config/revisions?p=%d&page_size=%d", page, most)}, &told)
 	if err != nil {
 		return err
 	}
-	return s.show(answer, func() error {
-		data := rows{columns: []string{"revision", "at", "author", "source", "changes", "reason"}}
+	return s.Show(answer, func() error {
+		data := shell.Rows{Columns: []string{"revision", "at", "author", "source", "changes", "reason"}}
 		for i := range told.Revisions {
 			r := &told.Revisions[i]
-			data.cells = append(data.cells, []any{r.Revision, r.At.Local().Format(time.DateTime), r.Author, r.Source, r.changes(), r.Reason})
+			data.Cells = append(data.Cells, []any{r.Revision, r.At.Local().Format(time.DateTime), r.Author, r.Source, r.changes(), r.Reason})
 		}
-		if err := s.print(data); err != nil || told.Pages <= int64(page) {
+		if err := s.Print(data); err != nil || told.Pages <= int64(page) {
 			return err
 		}
-		return s.remark("page %d of %d", page, told.Pages)
+		return s.Remark("page %d of %d", page, told.Pages)
 	})
 }
 
-func (s *session) showRevision(cmd *cobra.Command, t *target, n string) error {
-	answer, err := s.ask(cmd, t, request{method: "GET", path: "/api/config/revisions/" + n}, nil)
+func (s *session) showRevision(cmd *cobra.Command, t *shell.Target, n string) error {
+	answer, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: "/api/config/revisions/" + n}, nil)
 	if err != nil {
 		return err
 	}
-	if s.output == "table" { // a configuration is no table
+	if s.Output == "table" { // a configuration is no table
 		text, err := yamltext.Of(answer)
 		if err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}
-		return s.write(text)
+		return s.Write(text)
 	}
-	return s.show(answer, nil)
+	return s.Show(answer, nil)
 }
 
 // differencesTold is what an admin tells of two revisions.
@@ -177,50 +178,50 @@ func orNothing(raw json.RawMessage) string {
 	return string(raw)
 }
 
-func (s *session) diffRevision(cmd *cobra.Command, t *target, n string, against int64) error {
+func (s *session) diffRevision(cmd *cobra.Command, t *shell.Target, n string, against int64) error {
 	path := "/api/config/revisions/" + n + "/diff"
 	if against > 0 {
 		path += fmt.Sprintf("?against=%d", against)
 	}
 	var told differencesTold
-	answer, err := s.ask(cmd, t, request{method: "GET", path: path}, &told)
+	answer, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: path}, &told)
 	if err != nil {
 		return err
 	}
-	if err := s.show(answer, func() error { return s.write(told.text()) }); err != nil {
+	if err := s.Show(answer, func() error { return s.Write(told.text()) }); err != nil {
 		return err
 	}
 	if len(told.Objects) > 0 {
-		return &exitError{ExitDifferences, ""}
+		return shell.Exit(shell.ExitDifferences, "")
 	}
 	return nil
 }
 
-func (s *session) rollback(cmd *cobra.Command, t *target, n, reason string, yes bool) error {
+func (s *session) rollback(cmd *cobra.Command, t *shell.Target, n, reason string, yes bool) error {
 	var now struct {
 		Revision int64 `json:"revision"`
 	}
-	if _, err := s.ask(cmd, t, request{method: "GET", path: "/api/config"}, &now); err != nil {
+	if _, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: "/api/config"}, &now); err != nil {
 		return err
 	}
 	var would differencesTold
-	if _, err := s.ask(cmd, t, request{method: "GET", path: fmt.Sprintf("/api/config/revisions/%s/diff?against=%d", n, now.Revision)}, &would); err != nil {
+	if _, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: fmt.Sprintf("/api/config/revisions/%s/diff?against=%d", n, now.Revision)}, &would); err != nil {
 		return err
 	}
 	if len(would.Objects) == 0 {
-		return s.remark("the configuration is what it was at revision %s", n)
+		return s.Remark("the configuration is what it was at revision %s", n)
 	}
-	if s.output == "table" && !s.quiet {
-		if err := s.write(would.text()); err != nil {
+	if s.Output == "table" && !s.Quiet {
+		if err := s.Write(would.text()); err != nil {
 			return err
 		}
 	}
-	if err := s.confirm(yes, fmt.Sprintf("make these %d changes", len(would.Objects))); err != nil {
+	if err := s.Confirm(yes, fmt.Sprintf("make these %d changes", len(would.Objects))); err != nil {
 		return err
 	}
-	answer, err := s.ask(cmd, t, request{method: "POST", path: "/api/config/revisions/" + n + "/rollback", body: map[string]string{"reason": reason}}, nil)
+	answer, err := s.Ask(cmd, t, shell.Request{Method: "POST", Path: "/api/config/revisions/" + n + "/rollback", Body: map[string]string{"reason": reason}}, nil)
 	if err != nil {
 		return err
 	}
-	return s.show(answer, func() error { return s.remark("rolled back to revision %s", n) })
+	return s.Show(answer, func() error { return s.Remark("rolled back to revision %s", n) })
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/internal/cli/client"
+	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/top"
 )
@@ -32,7 +33,7 @@ below, of which so much is the gateway's own and so much the upstream's.
 At a terminal the table is written over until Ctrl-C; otherwise, and with -o, it
 is written again and again, or once with --once.`,
 		Example: "  sluice top\n  sluice top --once -o json\n  sluice top --metrics http://gateway:9090 --api orders",
-		Args:    noArgs,
+		Args:    shell.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.top(cmd, w) },
 	}
 	f := cmd.Flags()
@@ -45,9 +46,9 @@ is written again and again, or once with --once.`,
 
 func (s *session) top(cmd *cobra.Command, w *topped) error {
 	if w.every < 100*time.Millisecond {
-		return &exitError{ExitUsage, "--every must be 100ms at least"}
+		return shell.Exit(shell.ExitUsage, "--every must be 100ms at least")
 	}
-	cfg, _, err := s.load(cmd, config.AnyRole)
+	cfg, _, err := s.Load(cmd, config.AnyRole)
 	if err != nil {
 		return err
 	}
@@ -79,11 +80,11 @@ func (s *session) top(cmd *cobra.Command, w *topped) error {
 func firstSample(ctx context.Context, cfg *config.Config, given string) (c *client.Client, first *top.Sample, err error) {
 	places := []string{given}
 	if given == "" {
-		places = []string{urlOf(cfg.Telemetry.Listen), urlOf(cfg.Admin.Listen)}
+		places = []string{shell.URLOf(cfg.Telemetry.Listen), shell.URLOf(cfg.Admin.Listen)}
 	}
 	for _, place := range places {
 		if c, err = client.NewAdmin(place, cfg.Telemetry.Token.Reveal()); err != nil {
-			return nil, nil, inFlag("--metrics", err)
+			return nil, nil, shell.InFlag("--metrics", err)
 		}
 		if first, err = sample(ctx, c); err == nil {
 			break
@@ -95,7 +96,7 @@ func firstSample(ctx context.Context, cfg *config.Config, given string) (c *clie
 func sample(ctx context.Context, c *client.Client) (*top.Sample, error) {
 	text, err := c.Call(ctx, "GET", "/metrics", nil)
 	if err != nil {
-		return nil, asExit(err)
+		return nil, shell.AsExit(err)
 	}
 	return top.Parse(text, time.Now())
 }
@@ -105,11 +106,11 @@ func (s *session) showTop(table *top.Table, once bool) error {
 	if err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
-	return s.show(answer, func() error {
-		if once || !isTerminal(s.process.Stdout) {
-			return s.write(table.Text(0) + "\n")
+	return s.Show(answer, func() error {
+		if once || !shell.IsTerminal(s.Stdout) {
+			return s.Write(table.Text(0) + "\n")
 		}
 		const screen = 20 // APIs that fit
-		return s.write("\x1b[H\x1b[2J" + table.Text(screen))
+		return s.Write("\x1b[H\x1b[2J" + table.Text(screen))
 	})
 }

@@ -3,12 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/internal/cli/checks"
+	"github.com/sluicegate/sluice/internal/cli/shell"
 )
 
 func (s *session) validateCommand() *cobra.Command {
@@ -41,32 +41,32 @@ func somePaths(_ *cobra.Command, args []string) error {
 func (s *session) validate(v *checks.Checks, paths []string) error {
 	for _, path := range paths {
 		if err := v.Path(path); err != nil {
-			return &exitError{ExitUsage, err.Error()}
+			return shell.Exit(shell.ExitUsage, err.Error())
 		}
 	}
 	if err := s.printFindings(v); err != nil {
 		return err
 	}
 	refused, unknown := v.Count()
-	switch summary := fmt.Sprintf("%s in %s", plural(refused+unknown, "problem"), plural(v.Files, "file")); {
+	switch summary := fmt.Sprintf("%s in %s", shell.Plural(refused+unknown, "problem"), shell.Plural(v.Files, "file")); {
 	case refused > 0:
-		return &exitError{ExitRefused, summary}
+		return shell.Exit(shell.ExitRefused, summary)
 	case unknown > 0:
-		return &exitError{ExitDifferences, summary}
-	case s.output == "table":
-		return s.remark("%s, no problem", plural(v.Files, "file"))
+		return shell.Exit(shell.ExitDifferences, summary)
+	case s.Output == "table":
+		return s.Remark("%s, no problem", shell.Plural(v.Files, "file"))
 	}
 	return nil
 }
 
 // printFindings writes one line per problem, or data with -o.
 func (s *session) printFindings(v *checks.Checks) error {
-	if s.output != "table" {
-		data := rows{columns: []string{"file", "path", "message", "unknown"}}
+	if s.Output != "table" {
+		data := shell.Rows{Columns: []string{"file", "path", "message", "unknown"}}
 		for _, f := range v.Findings {
-			data.cells = append(data.cells, []any{f.File, f.Path, f.Message, f.Unknown})
+			data.Cells = append(data.Cells, []any{f.File, f.Path, f.Message, f.Unknown})
 		}
-		return s.print(data)
+		return s.Print(data)
 	}
 	var b strings.Builder
 	for _, f := range v.Findings {
@@ -76,21 +76,5 @@ func (s *session) printFindings(v *checks.Checks) error {
 		}
 		b.WriteString(f.Message + "\n")
 	}
-	return s.write(b.String())
-}
-
-// plural writes 1 file, 2 files.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// bareCause drops the path from an error: it stands before it already.
-func bareCause(err error) error {
-	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		return pathErr.Err
-	}
-	return err
+	return s.Write(b.String())
 }

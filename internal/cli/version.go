@@ -6,16 +6,18 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/cli/shell"
 )
 
 func (s *session) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
-		Args:  noArgs,
+		Args:  shell.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			info, _ := debug.ReadBuildInfo()
-			return s.print(versionRows(info))
+			return s.Print(versionRows(info))
 		},
 	}
 }
@@ -23,11 +25,11 @@ func (s *session) versionCommand() *cobra.Command {
 // version is the version alone.
 func version() string {
 	info, _ := debug.ReadBuildInfo()
-	return fmt.Sprint(versionRows(info).cells[0][0])
+	return fmt.Sprint(versionRows(info).Cells[0][0])
 }
 
 // versionRows tells what is known of a build; info may be nil.
-func versionRows(info *debug.BuildInfo) rows {
+func versionRows(info *debug.BuildInfo) shell.Rows {
 	name, commit, modified := "unknown", "unknown", false
 	if info != nil {
 		name = info.Main.Version
@@ -40,9 +42,9 @@ func versionRows(info *debug.BuildInfo) rows {
 			}
 		}
 	}
-	return rows{
-		single:  true,
-		columns: []string{"version", "commit", "modified", "go", "platform"},
-		cells:   [][]any{{name, commit, modified, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}},
+	return shell.Rows{
+		Single:  true,
+		Columns: []string{"version", "commit", "modified", "go", "platform"},
+		Cells:   [][]any{{name, commit, modified, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}},
 	}
 }

@@ -18,7 +18,9 @@ const fileSuffix = "_FILE"
 var serviceLink = regexp.MustCompile(`^SLUICE_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:ADDR|PORT|PROTO))?)$`)
 
 // ofCommands tells names of variables that commands read which call a server.
-func ofCommands(name string) bool { return name == "SLUICE_SERVER" || name == "SLUICE_TOKEN" }
+func ofCommands(name string) bool {
+	return name == "SLUICE_SERVER" || name == "SLUICE_TOKEN" || name == "SLUICE_PROFILE"
+}
 
 // readEnv sets what the environment gives, in the order of names.
 func (l *loader) readEnv(env map[string]string) {

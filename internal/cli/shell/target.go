@@ -1,0 +1,228 @@
+package shell
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/cli/client"
+	"github.com/sluicegate/sluice/internal/cli/profile"
+	"github.com/sluicegate/sluice/internal/config"
+)
+
+// A Target says which server a command calls.
+type Target struct {
+	Server  string // URL of an admin
+	Gateway string // URL of a gateway API
+	Token   string // access key of a user of the admin
+}
+
+// dataDir tells where servers of this machine keep their secrets.
+var dataDir = Setting{"data-dir", "data_dir", "`DIR` where a server of this machine keeps its secrets"}
+
+// Flags adds the flags that choose an admin or a gateway.
+func (t *Target) Flags(cmd *cobra.Command) {
+	AddSettings(cmd, []Setting{dataDir})
+	t.AdminFlags(cmd)
+	cmd.Flags().StringVar(&t.Gateway, "gateway", "", "`URL` of a gateway's own API, in place of the admin; its secret is SLUICE_SECRET or that of the configuration")
+}
+
+// AdminFlags adds the flags that choose an admin.
+func (t *Target) AdminFlags(cmds ...*cobra.Command) {
+	for _, cmd := range cmds {
+		cmd.Flags().StringVar(&t.Server, "server", "", "`URL` of the admin (SLUICE_SERVER)")
+		cmd.Flags().StringVar(&t.Token, "token", "", "access `KEY` of a user of the admin; rather set SLUICE_TOKEN, which nobody else sees, or log in")
+	}
+}
+
+// TargetHelp is what commands that call a server say of that.
+const TargetHelp = `The admin at --server is asked, or the gateway at --gateway. Without either it is
+the admin of --profile or of the last login, else the one of this machine if its
+key can be read (data_dir/admin.key, or SLUICE_TOKEN), else the gateway of this
+machine if its secret is configured.`
+
+// AdminHelp is what commands that need an admin say of that.
+const AdminHelp = `The admin at --server is asked, or that of --profile or of the last login, or the
+one of this machine if its key can be read (data_dir/admin.key, or SLUICE_TOKEN).`
+
+var (
+	errNoServer  = errors.New("no server to ask: name an admin with sluice login, or with --server and SLUICE_TOKEN, or a gateway with --gateway and SLUICE_SECRET")
+	errAdminOnly = errors.New("a gateway cannot do that; name an admin with sluice login, or with --server and SLUICE_TOKEN")
+)
+
+// Client returns what calls the server, and whether that is an admin.
+func (s *Shell) Client(cmd *cobra.Command, t *Target) (c *client.Client, admin bool, err error) {
+	if t.Server != "" && t.Gateway != "" {
+		return nil, false, &UsageError{Cause: errors.New("--server and --gateway are both given; keep one"), Command: cmd.CommandPath()}
+	}
+	if t.Server == "" && t.Gateway == "" {
+		t.Server = s.Variable("SLUICE_SERVER")
+	}
+	if t.Token == "" {
+		t.Token = s.Variable("SLUICE_TOKEN")
+	}
+	if t.Gateway == "" {
+		if err := s.loggedIn(t); err != nil {
+			return nil, false, Exit(ExitUsage, err.Error())
+		}
+	}
+	if t.Server != "" && t.Token != "" {
+		c, err = client.NewAdmin(t.Server, t.Token)
+		return c, true, InFlag("--server", err)
+	}
+	cfg, _, err := s.Load(cmd, config.AnyRole, dataDir)
+	if err != nil {
+		return nil, false, err
+	}
+	return t.local(cfg)
+}
+
+// ProfileName returns the name of the profile that the user asks for, "" for
+// none.
+func (s *Shell) ProfileName() string {
+	if s.Profile != "" {
+		return s.Profile
+	}
+	return s.Variable("SLUICE_PROFILE")
+}
+
+// loggedIn completes what is asked for by the profiles of the user. A key goes to
+// no other server than the one that it was given for.
+func (s *Shell) loggedIn(t *Target) error {
+	name := s.ProfileName()
+	if name == "" && t.Token != "" {
+		return nil
+	}
+	path, err := profile.Path(s.Lookup)
+	if errors.Is(err, profile.ErrNoPlace) && name == "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	all, err := profile.Read(path)
+	if err != nil {
+		return err
+	}
+	one, err := all.Find(name)
+	if name == "" && t.Server != "" {
+		one, err = all.Of(t.Server), nil
+	}
+	if err != nil || one == nil {
+		return err
+	}
+	if t.Server != "" && !profile.Same(t.Server, one.Server) {
+		return fmt.Errorf("profile %s is of %s, and not of %s: leave out one of the two", name, one.Server, t.Server)
+	}
+	if t.Server = one.Server; t.Token == "" {
+		t.Token = one.Key
+	}
+	return nil
+}
+
+// local finds what is not given in the configuration and the data of this
+// machine.
+func (t *Target) local(cfg *config.Config) (c *client.Client, admin bool, err error) {
+	if t.Token == "" {
+		t.Token = secretFile(cfg.DataDir, "admin.key")
+	}
+	if t.Gateway == "" && t.Token != "" {
+		if t.Server == "" {
+			t.Server = URLOf(cfg.Admin.Listen)
+		}
+		c, err = client.NewAdmin(t.Server, t.Token)
+		return c, true, InFlag("--server", err)
+	}
+	if t.Server != "" {
+		return nil, false, Exit(ExitUsage, "no access key for "+t.Server+": set SLUICE_TOKEN, or run sluice login "+t.Server)
+	}
+	secret := cfg.Secret.Reveal()
+	if secret == "" {
+		secret = secretFile(cfg.DataDir, "gateway.secret")
+	}
+	switch {
+	case secret == "" && t.Gateway == "":
+		return nil, false, Exit(ExitUsage, errNoServer.Error())
+	case secret == "":
+		return nil, false, Exit(ExitUsage, "no secret for "+t.Gateway+": set SLUICE_SECRET to the gateway's")
+	case t.Gateway == "" && cfg.Gateway.ControlListen != "":
+		t.Gateway = URLOf(cfg.Gateway.ControlListen)
+	case t.Gateway == "":
+		t.Gateway = URLOf(cfg.Gateway.Listen)
+	}
+	c, err = client.NewGateway(t.Gateway, secret)
+	return c, false, InFlag("--gateway", err)
+}
+
+// secretFile returns a secret that a server on this machine keeps, "" when it
+// cannot be read.
+func secretFile(dir, name string) string {
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// URLOf is where a listener of this machine is reached.
+func URLOf(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "http://" + listen
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// Admin returns what calls an admin.
+func (s *Shell) Admin(cmd *cobra.Command, t *Target) (*client.Client, error) {
+	c, isAdmin, err := s.Client(cmd, t)
+	if err == nil && !isAdmin {
+		err = Exit(ExitUsage, errAdminOnly.Error())
+	}
+	return c, err
+}
+
+// A Request is a call of an admin.
+type Request struct {
+	Method, Path string
+	Body         any // sent as JSON, unless it is nil
+}
+
+// Ask calls an admin and reads its answer into told, which may be nil.
+func (s *Shell) Ask(cmd *cobra.Command, t *Target, r Request, told any) (answer []byte, err error) {
+	c, err := s.Admin(cmd, t)
+	if err != nil {
+		return nil, err
+	}
+	if answer, err = c.Call(cmd.Context(), r.Method, r.Path, r.Body); err != nil {
+		return nil, AsExit(err)
+	}
+	if told != nil {
+		if err := json.Unmarshal(answer, told); err != nil {
+			return nil, fmt.Errorf("reading what %s answers: %w", c.Base(), err)
+		}
+	}
+	return answer, nil
+}
+
+// Profiles returns the names of the user's logins, for completion.
+func (s *Shell) Profiles() []string {
+	path, err := profile.Path(s.Lookup)
+	if err != nil {
+		return nil
+	}
+	all, err := profile.Read(path)
+	if err != nil {
+		return nil
+	}
+	return all.Names()
+}
