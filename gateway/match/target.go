@@ -57,6 +57,21 @@ func CompileTarget(raw string) (*Target, error) {
 	return t, nil
 }
 
+// CompileBase reads what requests are joined to where no host is called: a path and
+// query, each as one likes. The path must be one that Decode takes.
+func CompileBase(pathAndQuery string) (*Target, error) {
+	t, err := CompileTarget("http://base" + pathAndQuery)
+	if err != nil {
+		return nil, err
+	}
+	if len(t.path) > 0 {
+		if _, err := Decode(nil, t.path); err != nil {
+			return nil, err
+		}
+	}
+	return &Target{path: t.path, base: t.base, query: t.query}, nil
+}
+
 // checkTarget refuses what a URL may have and a target may not.
 func checkTarget(u *url.URL) error {
 	switch {

@@ -62,13 +62,17 @@ func (call *Call) SetBody(b []byte) {
 
 // LimitBody makes reading a body fail with ErrBodyOverLimit when it turns out to
 // have more than most bytes, which is above 0. A body whose length is announced is
-// held against that by whoever calls this.
+// held against that by whoever calls this. Of several limits the least holds.
 func (call *Call) LimitBody(most int64) {
 	switch stream := call.Stream.(type) {
 	case *body:
-		stream.most = most
+		if stream.most == 0 || most < stream.most {
+			stream.most = most
+		}
 	case *imagined:
-		stream.left, stream.limited = min(stream.left, most), most <= stream.left
+		if most <= stream.left {
+			stream.left, stream.limited = most, true
+		}
 	}
 }
 
