@@ -3,6 +3,7 @@ package definition
 import (
 	"encoding/json"
 
+	"github.com/sluicegate/sluice/internal/definition/basic"
 	"github.com/sluicegate/sluice/internal/definition/jwt"
 )
 
@@ -37,7 +38,7 @@ type API struct {
 	Auth        *Auth            `json:"auth,omitempty"`         // older form of auth_configs.authToken, used when that is absent
 
 	JWT         *jwt.Settings    `json:",inline"` // nil when none of its members is set
-	BasicAuth   json.RawMessage  `json:"basic_auth,omitempty"`
+	BasicAuth   *basic.Settings  `json:"basic_auth,omitempty"`
 	Selector    *VersionSelector `json:"definition,omitempty"`
 	VersionData *VersionData     `json:"version_data,omitempty"` // absent: not versioned
 	Proxy       Proxy            `json:"proxy"`

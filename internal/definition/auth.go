@@ -21,6 +21,26 @@ func (a *API) Place(kind string) *Auth {
 // name and a password.
 func (s *Session) HasPassword() bool { return s.BasicAuth != nil && s.BasicAuth.Password != "" }
 
+// TokenSecret returns what verifies the tokens that name the key, "" when it has
+// no such secret. A key with one is named by all who see its tokens: the name by
+// itself opens nothing.
+func (s *Session) TokenSecret() string {
+	if s.Extra == nil {
+		return ""
+	}
+	return s.Extra.JWT.Value()
+}
+
+// Hide leaves out what nobody is told.
+func (s *Session) Hide() {
+	if s.BasicAuth != nil {
+		s.BasicAuth.Password = ""
+	}
+	if s.TokenSecret() != "" {
+		s.Extra.JWT.Secret = ""
+	}
+}
+
 // bases are the identities that may count where callers show several: by name in
 // base_identity_provided_by, the member that turns one on, and whether it is on.
 var bases = []struct {

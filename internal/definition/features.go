@@ -19,7 +19,6 @@ type feature[T any] struct {
 
 // missing lists what an API definition can ask for in vain.
 var missing = []feature[*API]{
-	{"basic_auth.extract_from_body", "basic authentication in the body", func(a *API) bool { return isOn(a.BasicAuth, "extract_from_body") }},
 	{"auth_configs.basic", "basic authentication elsewhere than in a header", func(a *API) bool {
 		place := a.Place("basic")
 		return a.UseBasicAuth && (place.DisableHeader || place.UseParam || place.UseCookie)

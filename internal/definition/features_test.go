@@ -16,7 +16,6 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 	}
 	asked := make(map[string]bool)
 	for _, c := range []struct{ kind, body, path, name string }{
-		{"api", `"basic_auth": {"extract_from_body": true}`, "basic_auth.extract_from_body", "basic authentication in the body"},
 		{"api", `"use_basic_auth": true, "auth_configs": {"basic": {"use_cookie": true}}`, "auth_configs.basic", "basic authentication elsewhere than in a header"},
 		{"api", `"use_oauth2": true`, "use_oauth2", "OAuth 2.0 authentication"},
 		{"api", `"enable_signature_checking": true`, "enable_signature_checking", "HMAC request signatures"},
@@ -39,7 +38,6 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 		{"policy", `"post_expiry_action": "delete"`, "post_expiry_action", "deletion of expired keys"},
 		{"policy", `"meta_data": {"rate_limit_pattern": "a"}`, "meta_data.rate_limit_pattern", "custom counters"},
 
-		{"session", `"jwt_data": {"secret": "secret"}`, "jwt_data.secret", "JWT authentication"},
 		{"session", `"hmac_enabled": true`, "hmac_enabled", "HMAC request signatures"},
 		{"session", `"oauth_client_id": "a"`, "oauth_client_id", "OAuth 2.0 authentication"},
 		{"session", `"oauth_keys": {"a": "b"}`, "oauth_keys", "OAuth 2.0 authentication"},

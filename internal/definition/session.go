@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/sluicegate/sluice/internal/definition/basic"
+	"github.com/sluicegate/sluice/internal/definition/jwt"
+	"github.com/sluicegate/sluice/internal/definition/monitor"
 	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
@@ -37,7 +40,7 @@ type Session struct {
 // Extra holds the members of a session that few keys have, so that the others,
 // of which a gateway keeps many, are small.
 type Extra struct {
-	JWT                   json.RawMessage `json:"jwt_data,omitempty"`
+	JWT                   *jwt.Key        `json:"jwt_data,omitempty"`
 	HMACEnabled           bool            `json:"hmac_enabled,omitempty"`
 	HMACString            string          `json:"hmac_string,omitempty"`
 	Certificate           string          `json:"certificate,omitempty"`
@@ -56,17 +59,10 @@ type Extra struct {
 }
 
 // BasicAuth holds a user's password, hashed at rest and never returned.
-type BasicAuth struct {
-	Password string  `json:"password"`
-	HashType string  `json:"hash_type,omitempty"`
-	Unknown  Unknown `json:"-"`
-}
+type BasicAuth = basic.User
 
 // Monitor sets a key's own quota thresholds.
-type Monitor struct {
-	TriggerLimits []float64 `json:"trigger_limits"` // percent of the quota
-	Unknown       Unknown   `json:"-"`
-}
+type Monitor = monitor.Monitor
 
 // Policies returns the ids of the policies that the key carries, in order.
 func (s *Session) Policies() []string {

@@ -125,23 +125,11 @@ func (s *Session) UnmarshalJSON(data []byte) error { return unmarshal(data, s) }
 // MarshalJSON writes Session, unknown members included.
 func (s Session) MarshalJSON() ([]byte, error) { return object.Marshal(&s) }
 
-// UnmarshalJSON reads the whole of BasicAuth; an error is *Problems.
-func (v *BasicAuth) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
-
-// MarshalJSON writes BasicAuth, unknown members included.
-func (v BasicAuth) MarshalJSON() ([]byte, error) { return object.Marshal(&v) }
-
 // UnmarshalJSON reads the whole of Credential; an error is *Problems.
 func (v *Credential) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
 
 // MarshalJSON writes Credential, unknown members included.
 func (v Credential) MarshalJSON() ([]byte, error) { return object.Marshal(&v) }
-
-// UnmarshalJSON reads the whole of Monitor; an error is *Problems.
-func (v *Monitor) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }
-
-// MarshalJSON writes Monitor, unknown members included.
-func (v Monitor) MarshalJSON() ([]byte, error) { return object.Marshal(&v) }
 
 // UnmarshalJSON reads the whole of GraphQL; an error is *Problems.
 func (v *GraphQL) UnmarshalJSON(data []byte) error { return unmarshal(data, v) }

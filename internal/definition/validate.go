@@ -47,6 +47,7 @@ func (a *API) Validate() error {
 	if a.EnableJWT {
 		p.join("", asProblems(a.JWT.Check()...))
 	}
+	p.join("basic_auth", asProblems(a.BasicAuth.Check()...))
 	p.checkRaw(a)
 	p.checkGraphQL(a.GraphQL)
 	p.checkFeatures(a)

@@ -21,7 +21,6 @@ const (
 	maxThrottle  = 3600 // seconds
 	maxRetries   = 1000
 	maxEndpoints = 10_000
-	maxTriggers  = 100
 )
 
 // Validate tells everything that is wrong with a policy, and every feature that
@@ -65,11 +64,11 @@ func (s *Session) Validate() error {
 		}
 	}
 	all.checkID("apply_policy_id", s.ApplyPolicyID)
-	all.checkMonitor(s.Monitor)
+	all.join("monitor", asProblems(s.Monitor.Check()...))
 	refuse(&all, "", missingSessions, s)
 	if s.Extra != nil {
 		all.checkBindings(s.Extra)
-		all.checkObject("jwt_data", s.Extra.JWT)
+		all.join("jwt_data", asProblems(s.Extra.JWT.Check(s.HasPassword())...))
 		all.checkObject("smoothing", s.Extra.Smoothing)
 		refuse(&all, "", missingExtras, s.Extra)
 	}
@@ -151,20 +150,6 @@ func (p *Problems) checkEndpoints(path string, endpoints []Endpoint) {
 	}
 }
 
-// checkMonitor checks a key's thresholds.
-func (p *Problems) checkMonitor(m *Monitor) {
-	if m == nil {
-		return
-	}
-	const path = "monitor.trigger_limits"
-	p.checkCount(path, len(m.TriggerLimits), maxTriggers)
-	for i, limit := range m.TriggerLimits {
-		if !(limit > 0 && limit <= 100) {
-			p.addf(object.Item(path, i), "must be a percentage of the quota, above 0 and at most 100")
-		}
-	}
-}
-
 func (p *Problems) checkURLs(path string, urls []AllowedURL) {
 	p.checkCount(path, len(urls), maxAllowedURLs)
 	for i, u := range urls {
@@ -209,7 +194,6 @@ var missingSessions = []feature[*Session]{
 
 // missingExtras lists what the rarer members of a key can ask for in vain.
 var missingExtras = []feature[*Extra]{
-	{"jwt_data.secret", "JWT authentication", func(e *Extra) bool { return says(part(e.JWT, "secret")) }},
 	{"hmac_enabled", "HMAC request signatures", func(e *Extra) bool { return e.HMACEnabled }},
 	{"oauth_client_id", "OAuth 2.0 authentication", func(e *Extra) bool { return e.OAuthClientID != "" }},
 	{"oauth_keys", "OAuth 2.0 authentication", func(e *Extra) bool { return says(e.OAuthKeys) }},

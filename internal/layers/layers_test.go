@@ -124,6 +124,8 @@ var rooms = []room{
 	{"gateway/auth", with(kit, "gateway/auth/...", "internal/slab", "internal/keystore", "internal/credential", "internal/secret"), []string{fasthttp}},
 	{"gateway/auth/basic", []string{"internal/password"}, nil},
 	{"internal/definition/jwt", []string{"internal/definition/object"}, nil},
+	{"internal/definition/basic", []string{"internal/definition/object"}, nil},
+	{"internal/definition/monitor", []string{"internal/definition/object"}, nil},
 	{"gateway/auth/jwks", []string{"internal/definition/jwt", "internal/guard"}, []string{jose}},
 	{"gateway/auth/jwt", []string{"gateway/auth/jwks", "gateway/pipeline", "internal/definition", "internal/definition/jwt", "internal/event"}, []string{jose}},
 	{"gateway/access", with(kit, "internal/counter", "internal/rights"), []string{fasthttp}},

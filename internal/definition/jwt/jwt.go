@@ -21,7 +21,7 @@ import (
 // Settings are the members of an API definition that concern tokens.
 type Settings struct {
 	Method  string `json:"jwt_signing_method,omitempty"` // hmac, rsa, ecdsa or eddsa; with a key set "" is all that it has
-	Source  string `json:"jwt_source,omitempty"`         // base64 of a PEM public key, of a secret, or of the address of a key set; a PEM key or an address may stand as it is
+	Source  string `json:"jwt_source,omitempty"`         // base64 of a PEM public key, of a secret, or of the address of a key set; a PEM key or an address may stand as it is; "": see OwnSecrets
 	KeySets []Set  `json:"jwt_jwks_uris,omitempty"`      // in place of Source: where issuers publish their keys
 
 	IdentityField   string            `json:"jwt_identity_base_field,omitempty"`     // claim that names the caller; default sub
@@ -40,7 +40,7 @@ type Settings struct {
 	AnyExpiresAt  bool  `json:"jwt_disable_expires_at_validation,omitempty"`
 	AnyNotBefore  bool  `json:"jwt_disable_not_before_validation,omitempty"`
 
-	SkipKeyID bool `json:"jwt_skip_kid,omitempty"` // without effect: the key id never names the caller
+	SkipKeyID bool `json:"jwt_skip_kid,omitempty"` // with OwnSecrets IdentityField names the key, whatever the key id is; else without effect: the key id never names the caller
 }
 
 // A Set is where an issuer publishes its keys (RFC 7517).
@@ -120,6 +120,11 @@ func (s *Settings) Keys() (Keys, error) {
 	return Keys{Key: key}, err
 }
 
+// OwnSecrets tells whether every token is verified with what the session of the
+// key has that the token names: in its key id, or else in the claim IdentityField.
+// s may be nil.
+func (s *Settings) OwnSecrets() bool { return s == nil || s.Source == "" && len(s.KeySets) == 0 }
+
 func isAddress(s string) bool {
 	return strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")
 }
@@ -135,7 +140,7 @@ func checkAddress(address string) error {
 
 // publicKey reads a key or certificate in PEM.
 func publicKey(text string) (any, error) {
-	block, _ := pem.Decode([]byte(text))
+	block, _ := pem.Decode([]byte(strings.TrimSpace(text)))
 	if block == nil {
 		return nil, errors.New("must be a public key in PEM")
 	}
@@ -195,11 +200,15 @@ func fits(key any, method string) bool {
 // tokens. s may be nil.
 func (s *Settings) Check() []object.Fault {
 	var f object.Faults
-	if s == nil || s.Source == "" && len(s.KeySets) == 0 {
-		f.Add("jwt_source", "is needed with enable_jwt, or jwt_jwks_uris: a key, a secret or the address of a key set")
-		return f
+	if s == nil {
+		s = &Settings{}
 	}
-	s.checkKeys(&f)
+	own := s.OwnSecrets()
+	if own {
+		s.checkOwn(&f)
+	} else {
+		s.checkKeys(&f)
+	}
 	for name, skew := range map[string]int64{
 		"jwt_issued_at_validation_skew":  s.IssuedAtSkew,
 		"jwt_expires_at_validation_skew": s.ExpiresAtSkew,
@@ -217,11 +226,26 @@ func (s *Settings) Check() []object.Fault {
 			f.Count(name, n, maxList)
 		}
 	}
-	if s.PolicyField == "" && len(s.DefaultPolicies) == 0 && len(s.ScopePolicies) == 0 {
+	if !own && !s.namesPolicies() {
 		f.Add("jwt_policy_field_name", "is needed, or jwt_default_policies or jwt_scope_to_policy_mapping: without a policy no token opens anything")
 	}
 	slices.SortFunc(f, func(a, b object.Fault) int { return strings.Compare(a.Path, b.Path) })
 	return f
+}
+
+func (s *Settings) namesPolicies() bool {
+	return s.PolicyField != "" || len(s.DefaultPolicies) > 0 || len(s.ScopePolicies) > 0
+}
+
+// checkOwn checks an API whose keys have secrets of their own. One that gives
+// policies to tokens was meant to have a source: without it those are of no use.
+func (s *Settings) checkOwn(f *object.Faults) {
+	switch {
+	case s.namesPolicies():
+		f.Add("jwt_source", "is needed with policies for tokens, or jwt_jwks_uris: a key, a secret or the address of a key set. Without it keys have secrets and policies of their own (jwt_data.secret): leave jwt_policy_field_name, jwt_default_policies and jwt_scope_to_policy_mapping out then")
+	case !slices.Contains(methods, s.Method):
+		f.Add("jwt_signing_method", "must be hmac, rsa, ecdsa or eddsa where jwt_source is empty: it says what jwt_data.secret of keys holds")
+	}
 }
 
 func (s *Settings) checkKeys(f *object.Faults) {

@@ -42,7 +42,12 @@ func TestSettingsAreChecked(t *testing.T) {
 		settings *Settings
 		want     string // path and part of the message; "": nothing is wrong
 	}{
-		"nothing":            {nil, "jwt_source: is needed"},
+		"nothing":            {nil, "jwt_signing_method: must be"},
+		"own secrets":        {&Settings{Method: HMAC, IdentityField: "sub", SkipKeyID: true}, ""},
+		"own of no method":   {&Settings{}, "jwt_signing_method: must be"},
+		"own of any method":  {&Settings{Method: "none"}, "jwt_signing_method: must be"},
+		"own with policies":  {&Settings{Method: HMAC, ScopePolicies: map[string]string{"a": "b"}}, "jwt_source: is needed with policies"},
+		"own with skew":      {&Settings{Method: HMAC, ExpiresAtSkew: -1}, "jwt_expires_at_validation_skew: must be"},
 		"empty":              {&Settings{DefaultPolicies: policy}, "jwt_source: is needed"},
 		"secret":             {&Settings{Method: HMAC, Source: base(long), DefaultPolicies: policy}, ""},
 		"secret as it is":    {&Settings{Method: HMAC, Source: "no base64!", DefaultPolicies: policy}, "jwt_source: must be base64"},
@@ -71,6 +76,61 @@ func TestSettingsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v", name, faults)
 		case c.want != "" && (len(faults) != 1 || !strings.HasPrefix(faults[0].Path+": "+faults[0].Message, c.want)):
 			t.Errorf("%s: %v, want %s", name, faults, c.want)
+		}
+	}
+}
+
+func TestSecretsOfKeysAreChecked(t *testing.T) {
+	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := pemOf(t, &curve.PublicKey)
+	long := strings.Repeat("s", 32)
+	for name, c := range map[string]struct {
+		key  *Key
+		user bool
+		want string
+	}{
+		"nothing":         {nil, false, ""},
+		"empty":           {&Key{}, true, ""},
+		"secret":          {&Key{Secret: long}, false, ""},
+		"of a user":       {&Key{Secret: long}, true, "must be left out"},
+		"short":           {&Key{Secret: long[1:]}, false, "must have 32 bytes"},
+		"too long":        {&Key{Secret: strings.Repeat("s", maxSecret+1)}, false, "has 16385 bytes"},
+		"public key":      {&Key{Secret: public}, false, ""},
+		"private key":     {&Key{Secret: "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n"}, false, "is a private key"},
+		"broken PEM":      {&Key{Secret: "-----BEGIN PUBLIC KEY-----\nthis is long enough to be a secret"}, false, "must be a public key in PEM"},
+		"PEM of no key":   {&Key{Secret: "-----BEGIN PUBLIC KEY-----\nAA==\n-----END PUBLIC KEY-----\n"}, false, "cannot be read"},
+		"space before it": {&Key{Secret: "\n " + public}, false, ""},
+	} {
+		faults := c.key.Check(c.user)
+		switch {
+		case c.want == "" && len(faults) > 0:
+			t.Errorf("%s: %v", name, faults)
+		case c.want != "" && (len(faults) != 1 || faults[0].Path != "secret" || !strings.HasPrefix(faults[0].Message, c.want)):
+			t.Errorf("%s: %v, want %s", name, faults, c.want)
+		}
+	}
+}
+
+func TestASecretIsOfTheKindThatTheMethodAsksFor(t *testing.T) {
+	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, shared := pemOf(t, &curve.PublicKey), strings.Repeat("s", 32)
+	for _, c := range []struct {
+		secret, method string
+		fits           bool
+	}{
+		{shared, HMAC, true}, {public, HMAC, false}, {" " + public, HMAC, false}, {shared[1:], HMAC, false}, {"", HMAC, false},
+		{public, ECDSA, true}, {public, RSA, false}, {public, EdDSA, false}, {shared, RSA, false}, {shared, ECDSA, false}, {"", EdDSA, false},
+		{public, "", false}, {shared, "", false},
+	} {
+		key, err := Public(c.secret, c.method)
+		if (err == nil) != c.fits || c.fits && key == nil {
+			t.Errorf("%q for %q: %v, %v", c.secret, c.method, key, err)
 		}
 	}
 }
