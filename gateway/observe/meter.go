@@ -46,7 +46,7 @@ func (m *meter) Done(ex *pipeline.Exchange) {
 	if m.observer.access != nil {
 		m.observer.access.add(m, &o)
 	}
-	if r := ex.Rejection; r != nil && r.Event != "" && m.observer.events != nil {
+	if r := ex.Rejection; r != nil && r.Event != "" && m.observer.events != nil && !ex.Relayed() {
 		m.observer.events.Raise(m.eventOf(ex))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/observe/rollup"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/event"
@@ -290,6 +291,7 @@ func TestSourcesAreShown(t *testing.T) {
 		Keys:          func() Store { return Store{} },
 		ConfigSource:  func() string { return "disk" },
 		DroppedEvents: func() uint64 { return 11 },
+		Handed:        func() Handed { return Handed{Calls: 41, Dropped: 42, Others: 43, Waiting: 44, Lag: 45 * time.Second} },
 	}})
 	expect(t, scrape(t, o),
 		`sluice_client_connections 3`, `sluice_client_connections_refused_total 4`, `sluice_panics_total 5`,
@@ -312,6 +314,8 @@ func TestSourcesAreShown(t *testing.T) {
 		`sluice_store_up{store="counters"} 0`, `sluice_store_up{store="keys"} 1`,
 		`sluice_store_outages_total{store="counters"} 2`, `sluice_store_decisions_without_total{store="counters"} 8`,
 		`sluice_config_source{source="disk"} 1`, `sluice_events_dropped_total 11`, `sluice_log_dropped_total 0`,
+		`sluice_usage_calls_total 41`, `sluice_usage_dropped_total 42`, `sluice_usage_other_keys_total 43`,
+		`sluice_usage_waiting_rows 44`, `sluice_usage_flush_lag_seconds 45`,
 	)
 }
 
@@ -320,10 +324,12 @@ func TestDoneDoesNotAllocate(t *testing.T) {
 	for name, o := range map[string]*Observer{
 		"metrics alone":  New(Options{Log: quiet()}),
 		"with log":       New(Options{Log: quiet(), Access: access}),
+		"calls":          New(Options{Log: quiet(), Calls: rollup.New()}),
 		"log and events": New(Options{Log: quiet(), Access: access, Events: event.NewBus(4)}),
 	} {
 		m := o.NewMeter("sample")
 		good, bad := exchange("GET", "/sample/things", 200), rejected(pipeline.ReasonQuotaExceeded, 403, event.QuotaExceeded)
+		good, bad = ofAPI(good, sampleAPI("one"), "0123456789abcdef", "0123456789ab"), ofAPI(bad, sampleAPI("one"), "", "")
 		m.Done(good)
 		m.Done(bad)
 		n := testing.AllocsPerRun(1000, func() {

@@ -28,6 +28,7 @@ type Sources struct {
 	Webhooks      func() Webhooks
 	Tokens        func() Tokens
 	Passwords     func() Passwords
+	Handed        func() Handed // nil: there is no admin to count calls for
 }
 
 // Clients are the connections of clients.
@@ -173,6 +174,9 @@ func (c *sourceCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range answerMetrics {
 		ch <- d
 	}
+	for _, d := range handedMetrics {
+		ch <- d
+	}
 }
 
 // Collect implements prometheus.Collector.
@@ -234,6 +238,9 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	if s.Passwords != nil {
 		s.Passwords().collect(ch)
+	}
+	if s.Handed != nil {
+		s.Handed().collect(ch)
 	}
 	if c.access != nil {
 		ch <- total(logDropped, c.access.Dropped())
