@@ -32,7 +32,7 @@ func CutMember(body []byte, name string) (rest, value []byte) {
 }
 
 // KeySession is a session as it is given out, with its rights as map and as
-// array, and without a password.
+// array, and without a password or secret.
 type KeySession struct {
 	*definition.Session
 	Array []*definition.Access `json:"access_rights_array"`
@@ -42,9 +42,7 @@ type KeySession struct {
 // is.
 func NewSession(session *definition.Session) *KeySession {
 	shown := &KeySession{Session: session.Clone(), Array: []*definition.Access{}}
-	if shown.BasicAuth != nil {
-		shown.BasicAuth.Password = ""
-	}
+	shown.Hide()
 	for _, id := range slices.Sorted(maps.Keys(shown.AccessRights)) {
 		access := shown.AccessRights[id].Clone()
 		if access.APIID == "" {

@@ -136,7 +136,10 @@ func normalSession(s *definition.Session) *definition.Session {
 	s.OrgID, s.DateCreated, s.LastUpdated = "", "", ""
 	s.QuotaRenews, s.QuotaRemaining = 0, 0
 	s.SetCredentials(nil)
-	s.BasicAuth = nil // no server tells of passwords, so that nothing can be compared
+	s.BasicAuth = nil // no server tells of passwords and secrets, so that nothing can be compared
+	if s.Extra != nil {
+		s.Extra.JWT = nil
+	}
 	for _, a := range s.AccessRights {
 		if a.Limit != nil {
 			a.Limit.QuotaRenews, a.Limit.QuotaRemaining = 0, 0

@@ -12,7 +12,7 @@ import (
 
 // Update replaces the session of a key by s, which it leaves as it is. What s
 // cannot know is kept: when the key was made, an end in the future where s has
-// one in the past, a password that s leaves out. With suppressReset the quota
+// one in the past, a password or secret that s leaves out. With suppressReset the quota
 // counters and stamps of the key stay as they are too.
 func (k *Service) Update(ctx context.Context, ref Ref, s *definition.Session, suppressReset bool) (Issued, error) {
 	old, hash, err := k.find(ctx, ref)
@@ -35,8 +35,8 @@ func (k *Service) Update(ctx context.Context, ref Ref, s *definition.Session, su
 	if session.Expires > 0 && session.Expires < k.Now().Unix() {
 		session.Expires = old.Expires
 	}
-	if old.BasicAuth != nil && !session.HasPassword() {
-		session.BasicAuth = old.Clone().BasicAuth
+	if err := keepSecrets(session, old); err != nil {
+		return Issued{}, err
 	}
 	session.SetCredentials(old.Clone().Credentials())
 	c := Change{Hash: hash, Session: session, Reset: k.stamp(hash, session, old, suppressReset, may), Found: old}
@@ -44,6 +44,23 @@ func (k *Service) Update(ctx context.Context, ref Ref, s *definition.Session, su
 		return Issued{}, err
 	}
 	return k.named(ref, hash), nil
+}
+
+// keepSecrets takes over what nobody is told of, where the session leaves it out.
+func keepSecrets(session, old *definition.Session) error {
+	if old.BasicAuth != nil && !session.HasPassword() {
+		session.BasicAuth = old.Clone().BasicAuth
+	}
+	if old.TokenSecret() != "" && session.TokenSecret() == "" {
+		if session.Extra == nil {
+			session.Extra = new(definition.Extra)
+		}
+		session.Extra.JWT = old.Clone().Extra.JWT
+	}
+	if session.HasPassword() && session.TokenSecret() != "" {
+		return problem("jwt_data.secret", "and a password cannot be of one key: a user has no tokens; make another key")
+	}
+	return nil
 }
 
 // keepPeriods takes over what is noted of quota periods.

@@ -66,6 +66,9 @@ func (k *Service) acceptOrg(identity string, s *definition.Session) (*definition
 	if s.BasicAuth != nil {
 		wrong = append(wrong, definition.Problem{Path: "basic_auth_data", Message: "is that of users; an organisation does not call"})
 	}
+	if s.TokenSecret() != "" {
+		wrong = append(wrong, definition.Problem{Path: "jwt_data.secret", Message: "is that of keys; an organisation does not call"})
+	}
 	if len(wrong) > 0 {
 		return nil, nil, &wrong
 	}

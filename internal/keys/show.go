@@ -15,16 +15,14 @@ import (
 // Get returns the session of a key, and its hash. The session is the caller's
 // own: as it was stored, but with what is left of its quotas, and, for a key with
 // policies, with the numbers that hold for all of its calls in place of its own,
-// which have no effect. Passwords are left out.
+// which have no effect. Passwords and secrets are left out.
 func (k *Service) Get(ctx context.Context, ref Ref) (*definition.Session, string, error) {
 	found, hash, err := k.find(ctx, ref)
 	if err != nil {
 		return nil, "", err
 	}
 	session := found.Clone()
-	if session.BasicAuth != nil {
-		session.BasicAuth.Password = ""
-	}
+	session.Hide()
 	may, err := rights.Effective(found, k.Policies())
 	if err != nil {
 		return session, hash, nil // a key that cannot be used has used nothing
@@ -39,9 +37,7 @@ func (k *Service) Preview(s *definition.Session) (*definition.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if session.BasicAuth != nil {
-		session.BasicAuth.Password = ""
-	}
+	session.Hide()
 	k.general(session, may)
 	session.IsInactive = may.Inactive.Value
 	session.Tags = values(may.Tags)
