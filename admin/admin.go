@@ -114,6 +114,7 @@ func New(d Deps) (*Server, error) {
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	s.work.Go(func() { s.schemas.Run(s.lifetime) })
 	s.work.Go(func() { s.portal.Run(s.lifetime) })
+	s.work.Go(func() { s.forgetCalls(s.lifetime) })
 	return s, nil
 }
 

@@ -34,6 +34,6 @@ func (s *Server) apply(ctx context.Context, c *rest.Call) (any, error) {
 func (s *Server) applyRoutes() []rest.Route {
 	return []rest.Route{{
 		Method: "POST", Path: "/api/config/apply", Summary: "Change many objects in one transaction, or try to", Tag: "Configuration", Role: rest.Editor,
-		Body: apply.Batch{}, Reply: apply.Outcome{}, Wrong: []int{400, 404, 409, 413, 415}, Handle: s.apply,
+		Body: apply.Batch{}, Reply: apply.Outcome{}, Wrong: []int{400, 404, 409, 413, 415}, Secret: true, Handle: s.apply,
 	}}
 }

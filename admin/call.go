@@ -110,28 +110,40 @@ func (s *Server) serve(http *fasthttp.RequestCtx, route *rest.Route) {
 	ctx, cancel := context.WithTimeout(s.lifetime, answerWithin)
 	defer cancel()
 	c := &rest.Call{HTTP: http, Route: route, PageSize: s.deps.PageSize}
-	answer, err := s.answer(ctx, c)
-	if err == nil && answer != nil {
-		err = c.Write(answer)
-	}
-	if err != nil {
+	if err := s.answer(ctx, c); err != nil {
 		s.fail(c, err)
 	}
 	s.meters.Observe(route.Name(), route.Waits, http.Response.StatusCode(), time.Since(started))
 }
 
-func (s *Server) answer(ctx context.Context, c *rest.Call) (any, error) {
+func (s *Server) answer(ctx context.Context, c *rest.Call) error {
 	if err := c.CheckSizes(); err != nil {
-		return nil, err
+		return err
 	}
 	var err error
 	if c.Who, err = s.authorise(ctx, c); err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.CheckType(); err != nil {
-		return nil, err
+		return err
 	}
-	return c.Route.Handle(ctx, c)
+	call, err := repeatableOf(c)
+	if err != nil {
+		return err
+	}
+	if call != nil {
+		return s.answerOnce(ctx, c, call)
+	}
+	return handle(ctx, c)
+}
+
+// handle lets the route answer the call.
+func handle(ctx context.Context, c *rest.Call) error {
+	answer, err := c.Route.Handle(ctx, c)
+	if err == nil && answer != nil {
+		err = c.Write(answer)
+	}
+	return err
 }
 
 // fail answers with an error, and logs it when it is not the caller's doing.

@@ -107,7 +107,7 @@ func (s *Server) keyRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/api/keys", Summary: "Create a key; the answer shows it this once", Tag: "Keys", Role: rest.Editor, Gateway: true,
-			Query: []string{"suppress_reset"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createKey,
+			Query: []string{"suppress_reset"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 409, 413, 415}, Secret: true, Handle: s.createKey,
 		},
 		{
 			Method: "POST", Path: "/api/keys/preview", Summary: "Show a session with its policies applied; nothing is stored", Tag: "Keys", Role: rest.Viewer, Gateway: true,
@@ -115,7 +115,7 @@ func (s *Server) keyRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/api/keys/{key}", Summary: "Create or replace a key that has a custom id", Tag: "Keys", Role: rest.Editor, Gateway: true,
-			Query: []string{"suppress_reset"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createKey,
+			Query: []string{"suppress_reset"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 409, 413, 415}, Secret: true, Handle: s.createKey,
 		},
 		{
 			Method: "POST", Path: "/api/keys/{key}/reset_quota", Summary: "Forget a key's used quota", Tag: "Keys", Role: rest.Editor, Gateway: true,
@@ -123,7 +123,7 @@ func (s *Server) keyRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/api/keys/{key}/rotate", Summary: "Make a successor of a key; both are one to counters, and the answer shows it this once", Tag: "Keys", Role: rest.Editor, Gateway: true,
-			Query: []string{"hashed"}, Body: rotation{}, Reply: keyDetail{}, Wrong: []int{400, 404, 413, 415}, Handle: s.rotateKey,
+			Query: []string{"hashed"}, Body: rotation{}, Reply: keyDetail{}, Wrong: []int{400, 404, 413, 415}, Secret: true, Handle: s.rotateKey,
 		},
 		{
 			Method: "DELETE", Path: "/api/keys/{key}/rotate", Summary: "End the grace of the keys before the newest", Tag: "Keys", Role: rest.Editor, Gateway: true,
@@ -170,7 +170,7 @@ func (s *Server) userRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/api/users", Summary: "Create a user; the answer shows the access key this once", Tag: "Users", Role: rest.Admin,
-			Body: user{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.createUser,
+			Body: user{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Secret: true, Handle: s.createUser,
 		},
 		{
 			Method: "GET", Path: "/api/users/{id}", Summary: "Get a user", Tag: "Users", Role: rest.Admin,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path"
 	"reflect"
 	"regexp"
 	"slices"
@@ -61,10 +62,28 @@ type Route struct {
 	Wrong    []int // statuses of failures
 }
 
+// schemaNames names the types of a document. Rooms call their types as they like,
+// so that the second type of a name has its room in front.
+func schemaNames() func(reflect.Type, string) string {
+	named := make(map[string]reflect.Type)
+	return func(t reflect.Type, hint string) string {
+		name := huma.DefaultSchemaNamer(t, hint)
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if first, taken := named[name]; taken && first != t {
+			room := path.Base(t.PkgPath())
+			name = strings.ToUpper(room[:1]) + room[1:] + name
+		}
+		named[name] = t
+		return name
+	}
+}
+
 // Describe writes the document. No two routes may have a method and path in
 // common.
 func Describe(routes []Route, version string) ([]byte, error) {
-	registry := huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)
+	registry := huma.NewMapRegistry(schemaPrefix, schemaNames())
 	doc := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
@@ -158,6 +177,11 @@ func operation(r *Route, registry huma.Registry) (*huma.Operation, error) {
 		p := *known
 		p.Name, p.In = name, "query"
 		op.Parameters = append(op.Parameters, &p)
+	}
+	if r.Method == "POST" && r.Access != "" {
+		op.Parameters = append(op.Parameters, &huma.Param{
+			Name: "Idempotency-Key", In: "header", Schema: text(), Description: "at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was",
+		})
 	}
 	if r.Match {
 		op.Parameters = append(op.Parameters, &huma.Param{

@@ -14,13 +14,14 @@ type Route struct {
 	Developer bool // the role developer may call it as well, for what is theirs
 	Waits     bool // a long-poll
 
-	Query []string // parameters, documented in package openapi
-	Body  any      // zero value of what is sent; nil: nothing
-	Empty bool     // the body may be left out
-	Match bool     // If-Match is heeded
-	Reply any      // zero value of what is answered
-	Plain bool     // the answer is text
-	Wrong []int    // statuses of failures, beside those of every route
+	Query  []string // parameters, documented in package openapi
+	Body   any      // zero value of what is sent; nil: nothing
+	Empty  bool     // the body may be left out
+	Match  bool     // If-Match is heeded
+	Reply  any      // zero value of what is answered
+	Plain  bool     // the answer is text
+	Secret bool     // the answer holds a credential: it is not kept for who sends the call again
+	Wrong  []int    // statuses of failures, beside those of every route
 
 	Handle Handler
 }

@@ -38,6 +38,7 @@ const (
 	TakenName  ConflictKind = "taken name"  // another object has the name
 	InUse      ConflictKind = "in use"      // others name the object
 	LastAdmin  ConflictKind = "last admin"  // nobody would be left to manage the organisation
+	Repeated   ConflictKind = "repeated"    // the call was carried out before
 
 	StaleRevision ConflictKind = "stale revision" // the configuration is not at the revision that the caller saw
 )
@@ -125,6 +126,8 @@ func duplicate(answer *pgconn.PgError) error {
 		kind = TakenRoute
 	case "policies_name", "users_email":
 		kind = TakenName
+	case "repeatable_calls_pkey":
+		kind = Repeated
 	}
 	return &ConflictError{Kind: kind, Index: answer.ConstraintName}
 }

@@ -91,7 +91,12 @@ func (s *Store) Conns() (open, idle int) {
 
 // inTx runs work in one transaction: all of it happens, or nothing.
 func (s *Store) inTx(ctx context.Context, work func(*db.Queries) error) error {
-	return translate(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return work(s.queries.WithTx(tx)) }))
+	work, done := claimed(ctx, work)
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return work(s.queries.WithTx(tx)) })
+	if err == nil {
+		done()
+	}
+	return translate(err)
 }
 
 // Page says which part of a list is wanted.
