@@ -143,7 +143,7 @@ var rooms = []room{
 	{"gateway/stream", with(kit, "gateway/stream/mapping", "internal/secret"), []string{fasthttp, fasthttpWS, amqp, kafka}},
 	{"gateway/observe/usage", []string{"internal/graphql/syntax", "internal/graphql/schema", "internal/graphql/validate"}, nil},
 	{"gateway/observe/rollup", []string{"gateway/pipeline", "internal/definition/usage"}, nil},
-	{"gateway/handover", []string{"gateway/observe/rollup", "internal/definition/usage", "internal/secret"}, nil},
+	{"gateway/tally", []string{"gateway/observe/rollup", "internal/definition/usage", "internal/secret"}, nil},
 	{"gateway/observe", []string{"gateway/wire", "gateway/pipeline", "gateway/observe/rollup", "gateway/observe/usage", "internal/definition", "internal/definition/usage", "internal/event", "internal/graphql/..."}, []string{fasthttp, prometheus}},
 	{"gateway/control", []string{"gateway/observe/usage", "internal/certs", "internal/definition", "internal/keystore", "internal/counter", "internal/event", "internal/rights", "internal/keys", "internal/credential", "internal/secret"}, []string{fasthttp, router}},
 	{"gateway/source", []string{"gateway/pace", "internal/definition", "internal/frozen", "internal/secret"}, []string{fasthttp}},
