@@ -81,8 +81,10 @@ CREATE TABLE catalogue_entries (
     name       text        NOT NULL,
     api_id     text        NOT NULL DEFAULT '',
     policy_id  text        NOT NULL DEFAULT '',
+    document   text        NOT NULL DEFAULT '', -- id of its documentation; '': none
     shown      boolean     NOT NULL,
     body       json        NOT NULL, -- the whole entry, unknown members kept
+    version    bigint      NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
 );
@@ -91,6 +93,7 @@ CREATE INDEX catalogue_entries_shown ON catalogue_entries (org_id, position, id)
 CREATE INDEX catalogue_entries_by_name ON catalogue_entries (org_id, lower(name) text_pattern_ops);
 CREATE INDEX catalogue_entries_by_policy ON catalogue_entries (org_id, policy_id);
 CREATE INDEX catalogue_entries_by_api ON catalogue_entries (org_id, api_id);
+CREATE INDEX catalogue_entries_by_document ON catalogue_entries (org_id, document) WHERE document <> '';
 
 -- One row for each organisation that has a catalogue, and one for each that has a
 -- configuration of its portal.
@@ -112,12 +115,15 @@ CREATE TABLE documents (
     name       text        NOT NULL DEFAULT '',
     kind       text        NOT NULL CHECK (kind IN ('openapi', 'graphql', 'markdown')),
     source     text        NOT NULL, -- as it was sent
+    clean      text        NOT NULL, -- as developers may see it
+    edition    integer     NOT NULL, -- of the rules by which clean was made
     version    bigint      NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX documents_by_org ON documents (org_id, created_at, id);
-CREATE INDEX documents_by_api ON documents (org_id, api_id);
+CREATE INDEX documents_by_api ON documents (org_id, api_id, created_at, id);
+CREATE INDEX documents_by_name ON documents (org_id, lower(name) text_pattern_ops);
 
 CREATE TABLE key_requests (
     id           text PRIMARY KEY,
@@ -129,7 +135,9 @@ CREATE TABLE key_requests (
     reason       text        NOT NULL DEFAULT '', -- why it was rejected
     decided_by   text        NOT NULL DEFAULT '',
     decided_at   timestamptz,
-    key_hash     text        NOT NULL DEFAULT '', -- of the credential that it came to; '': none
+    key_hash     text        NOT NULL DEFAULT '', -- of the credential that it came to, or that it is to change; '': none
+    auth_type    text        NOT NULL DEFAULT 'authToken', -- what kind of credential is asked for
+    sealed_secret bytea      NOT NULL DEFAULT '', -- jwt_secret, which body leaves out
     body         json        NOT NULL,            -- the record as it was sent, unknown members kept
     version      bigint      NOT NULL DEFAULT 1,
     created_at   timestamptz NOT NULL DEFAULT now(),
@@ -175,31 +183,36 @@ CREATE TABLE webhooks (
     updated_at     timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX webhooks_by_org ON webhooks (org_id, created_at, id);
+CREATE INDEX webhooks_of_org ON webhooks (org_id) WHERE developer_id IS NULL;
 CREATE INDEX webhooks_by_developer ON webhooks (developer_id, created_at, id);
-CREATE INDEX webhooks_by_event ON webhooks USING gin (events);
+CREATE INDEX webhooks_by_name ON webhooks (org_id, lower(name) text_pattern_ops);
 
 -- What is to leave this admin: messages to webhooks and letters. Who takes a row
 -- leases it; one that dies leaves it to run out.
 CREATE TABLE deliveries (
     id           text PRIMARY KEY, -- also what the receiver knows the message by
     org_id       text        NOT NULL REFERENCES orgs (id),
-    kind         text        NOT NULL CHECK (kind IN ('webhook', 'letter')),
-    target       text        NOT NULL, -- id of the webhook, or an address
+    kind         text        NOT NULL CHECK (kind IN ('webhook', 'hook', 'letter')), -- hook: a URL of the portal's configuration
+    target       text        NOT NULL, -- id of the webhook, a URL, or an address
     developer_id text        NOT NULL DEFAULT '',
     event        text        NOT NULL, -- type of the event, or which letter
     payload      bytea       NOT NULL, -- sealed where it holds a secret, and emptied once it is done
     sealed       boolean     NOT NULL,
     state        text        NOT NULL CHECK (state IN ('pending', 'done', 'failed', 'kept')), -- kept: a letter in the local mailbox
-    attempts     integer     NOT NULL DEFAULT 0,
-    next_at      timestamptz NOT NULL DEFAULT now(),
-    leased_until timestamptz NOT NULL DEFAULT 'epoch',
+    attempts     integer     NOT NULL DEFAULT 0, -- since it was last put into the queue
+    next_at      timestamptz NOT NULL DEFAULT now(),   -- of the next attempt; while it is leased, when that runs out
+    leased_until timestamptz NOT NULL DEFAULT 'epoch', -- 'epoch': nobody has it; also tells one lease from another
+    attempted_at timestamptz, -- the last attempt
     status       integer     NOT NULL DEFAULT 0,  -- of the last answer; 0: none
     error        text        NOT NULL DEFAULT '', -- of the last attempt
+    tries        jsonb       NOT NULL DEFAULT '[]', -- the last attempts, oldest first
     created_at   timestamptz NOT NULL DEFAULT now(),
     finished_at  timestamptz
 );
-CREATE INDEX deliveries_due ON deliveries (next_at) WHERE state = 'pending';
+CREATE INDEX deliveries_due ON deliveries (kind, next_at) WHERE state = 'pending';
+CREATE INDEX deliveries_waiting ON deliveries (kind, target) WHERE state = 'pending';
 CREATE INDEX deliveries_by_org ON deliveries (org_id, created_at DESC, id);
+CREATE INDEX deliveries_by_state ON deliveries (org_id, state, created_at DESC, id);
 CREATE INDEX deliveries_by_target ON deliveries (org_id, target, created_at DESC, id);
 CREATE INDEX deliveries_by_developer ON deliveries (org_id, developer_id, created_at DESC, id);
 CREATE INDEX deliveries_finished ON deliveries (finished_at) WHERE finished_at IS NOT NULL;

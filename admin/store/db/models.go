@@ -66,8 +66,10 @@ type CatalogueEntry struct {
 	Name      string
 	APIID     string
 	PolicyID  string
+	Document  string
 	Shown     bool
 	Body      []byte
+	Version   int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -118,8 +120,10 @@ type Delivery struct {
 	Attempts    int32
 	NextAt      time.Time
 	LeasedUntil time.Time
+	AttemptedAt *time.Time
 	Status      int32
 	Error       string
+	Tries       []byte
 	CreatedAt   time.Time
 	FinishedAt  *time.Time
 }
@@ -177,6 +181,8 @@ type Document struct {
 	Name      string
 	Kind      string
 	Source    string
+	Clean     string
+	Edition   int32
 	Version   int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -208,20 +214,22 @@ type Key struct {
 }
 
 type KeyRequest struct {
-	ID          string
-	OrgID       string
-	State       string
-	DeveloperID string
-	Plan        string
-	Policies    []string
-	Reason      string
-	DecidedBy   string
-	DecidedAt   *time.Time
-	KeyHash     string
-	Body        []byte
-	Version     int64
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	ID           string
+	OrgID        string
+	State        string
+	DeveloperID  string
+	Plan         string
+	Policies     []string
+	Reason       string
+	DecidedBy    string
+	DecidedAt    *time.Time
+	KeyHash      string
+	AuthType     string
+	SealedSecret []byte
+	Body         []byte
+	Version      int64
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
 }
 
 type OauthClient struct {
