@@ -232,6 +232,38 @@ type KeyRequest struct {
 	UpdatedAt    time.Time
 }
 
+type LatencyHour struct {
+	OrgID  string
+	Bucket time.Time
+	APIID  string
+	Size   int16
+	Calls  int64
+}
+
+type LatencyHourDefault struct {
+	OrgID  string
+	Bucket time.Time
+	APIID  string
+	Size   int16
+	Calls  int64
+}
+
+type LatencyMinute struct {
+	OrgID  string
+	Bucket time.Time
+	APIID  string
+	Size   int16
+	Calls  int64
+}
+
+type LatencyMinuteDefault struct {
+	OrgID  string
+	Bucket time.Time
+	APIID  string
+	Size   int16
+	Calls  int64
+}
+
 type OauthClient struct {
 	ClientID       string
 	OrgID          string
@@ -292,6 +324,75 @@ type RepeatableCall struct {
 	Status    int32
 	Answer    []byte
 	CreatedAt time.Time
+}
+
+type UsageFloor struct {
+	OnlyRow bool
+	Minutes time.Time
+}
+
+type UsageHour struct {
+	OrgID      string
+	Bucket     time.Time
+	APIID      string
+	KeyHash    string
+	Status     int16
+	Reason     string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
+type UsageHourDefault struct {
+	OrgID      string
+	Bucket     time.Time
+	APIID      string
+	KeyHash    string
+	Status     int16
+	Reason     string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
+type UsageMark struct {
+	ID   int64
+	Hour time.Time
+}
+
+type UsageMinute struct {
+	OrgID      string
+	Bucket     time.Time
+	APIID      string
+	KeyHash    string
+	Status     int16
+	Reason     string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
+type UsageMinuteDefault struct {
+	OrgID      string
+	Bucket     time.Time
+	APIID      string
+	KeyHash    string
+	Status     int16
+	Reason     string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
+type UsageSender struct {
+	Gateway  string
+	Boot     string
+	Sequence int64
+	SeenAt   time.Time
 }
 
 type User struct {
