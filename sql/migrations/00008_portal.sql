@@ -26,7 +26,7 @@ CREATE TABLE developers (
     password_history  text[]      NOT NULL DEFAULT '{}', -- hashes, newest first
     password_max_days integer     NOT NULL DEFAULT 0, -- 0: it does not age
     password_updated  timestamptz NOT NULL DEFAULT 'epoch',
-    verified_at       timestamptz, -- null: the address is not known to be theirs
+    verified_at       timestamptz, -- null: they signed up, and have not shown yet that the address is theirs
     last_login_at     timestamptz,
     nonce             text        NOT NULL DEFAULT '',
     sso_key           text        NOT NULL DEFAULT '',
@@ -36,9 +36,10 @@ CREATE TABLE developers (
     created_at        timestamptz NOT NULL DEFAULT now(),
     updated_at        timestamptz NOT NULL DEFAULT now()
 );
-CREATE UNIQUE INDEX developers_email ON developers (org_id, lower(email));
-CREATE INDEX developers_by_prefix ON developers (org_id, lower(email) text_pattern_ops);
+-- In the order of bytes an index answers for beginnings of addresses as well.
+CREATE UNIQUE INDEX developers_email ON developers (org_id, lower(email) COLLATE "C");
 CREATE INDEX developers_by_creation ON developers (org_id, created_at, id);
+CREATE INDEX developers_pending ON developers (updated_at) WHERE verified_at IS NULL;
 
 -- What a developer shows or was sent: sessions, and the tokens of letters.
 CREATE TABLE developer_tokens (

@@ -31,6 +31,7 @@ type Developer struct {
 	PasswordUpdated string              `json:"password_updated"`
 	PasswordHistory []string            `json:"PWHistory"` // always empty when shown: the hashes stay inside
 	LastLogin       string              `json:"last_login_date"`
+	Verified        *bool               `json:"verified,omitempty"` // the address is known to be theirs; nil in what is sent: as it was
 	Unknown         object.Unknown      `json:"-"`
 }
 
@@ -71,11 +72,13 @@ type Configuration struct {
 	KeyRequestFields     []string       `json:"key_request_fields"`
 	RequireKeyApproval   bool           `json:"require_key_approval"`
 	RedirectOnKeyRequest bool           `json:"redirect_on_key_request"`
-	RedirectTo           string         `json:"redirect_to"`
+	RedirectTo           string         `json:"redirect_to"`    // a path of the portal's own site, or a URL of one of RedirectHosts
+	RedirectHosts        []string       `json:"redirect_hosts"` // hosts, with a port where it is not the usual one
 	EnableMultiSelection bool           `json:"enable_multi_selection"`
 	DisableLogin         bool           `json:"disable_login"`
 	DisableSignup        bool           `json:"disable_signup"`
 	DisableAutoLogin     bool           `json:"disable_auto_login"`
+	DisableVerification  bool           `json:"disable_verification"` // who signs up need not show that the address is theirs
 	CatalogueLoginOnly   bool           `json:"catalogue_login_only"`
 	OAuthUsageLimit      int64          `json:"oauth_usage_limit"` // OAuth clients of one developer; -1 and 0: no limit
 	Email                string         `json:"email"`             // of who looks after the portal; "" for nobody
