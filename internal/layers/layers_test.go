@@ -10,10 +10,12 @@ import (
 // What others wrote, by the names that the table uses.
 const (
 	amqp       = "github.com/rabbitmq/amqp091-go"
+	bluemonday = "github.com/microcosm-cc/bluemonday"
 	cobra      = "github.com/spf13/cobra"
 	crypto     = "golang.org/x/crypto"
 	fasthttp   = "github.com/valyala/fasthttp"
 	fasthttpWS = "github.com/fasthttp/websocket"
+	goldmark   = "github.com/yuin/goldmark"
 	goose      = "github.com/pressly/goose/v3"
 	graphql    = "github.com/wundergraph/graphql-go-tools"
 	huma       = "github.com/danielgtaylor/huma/v2"
@@ -48,7 +50,7 @@ var kit = []string{
 var rooms = []room{
 	{"internal/definition/object", nil, nil},
 	{"internal/definition/pattern", nil, nil},
-	{"internal/definition/upstreams", []string{"internal/definition/object", "internal/definition/pattern"}, nil},
+	{"internal/definition/upstreams", []string{"internal/definition/handover", "internal/definition/object", "internal/definition/pattern"}, nil},
 	{"internal/definition/caching", []string{"internal/definition/object", "internal/definition/pattern"}, nil},
 	{"internal/definition/paths", []string{"internal/definition/object", "internal/definition/pattern"}, nil},
 	{"internal/definition/handlers", []string{"internal/definition/object"}, nil},
@@ -153,6 +155,12 @@ var rooms = []room{
 	{"admin/store/db", nil, []string{pgx}},
 	{"admin/store", []string{"internal/definition", "admin/store/db", "sql"}, []string{pgx, goose}},
 	{"admin/supply", []string{"admin/store", "internal/definition", "internal/keystore", "internal/counter", "internal/secret"}, []string{fasthttp, prometheus}},
+	{"admin/store/catalogue", []string{"admin/store", "admin/store/db"}, nil},
+	{"admin/portal/catalogue", []string{"admin/portal/record", "admin/rest", "admin/store", "admin/store/catalogue", "internal/definition", "internal/definition/..."}, []string{fasthttp}},
+	{"admin/portal/documents", []string{"admin/portal/documents/...", "admin/rest", "admin/store", "admin/store/catalogue", "internal/definition", "internal/graphql/sdl", "internal/graphql/syntax"}, []string{fasthttp, goldmark, bluemonday, yaml}},
+	{"admin/store/requests", []string{"admin/store", "admin/store/db"}, nil},
+	{"admin/portal/credentials", []string{"admin/portal/record", "admin/rest", "admin/store", "admin/store/requests", "internal/counter", "internal/credential", "internal/definition", "internal/keys", "internal/password", "internal/rights"}, []string{fasthttp}},
+	{"admin/portal/requests", []string{"admin/portal/credentials", "admin/portal/record", "admin/rest", "admin/store", "admin/store/requests", "internal/certs", "internal/definition", "internal/definition/object", "internal/secret"}, []string{fasthttp}},
 	{"admin/portal/record", []string{"internal/definition", "internal/definition/object"}, nil},
 	{"admin/portal", []string{"admin/portal/...", "admin/delivery", "admin/mail", "admin/rest", "admin/store", "admin/store/...", "internal/counter", "internal/definition", "internal/guard", "internal/keys", "internal/password", "internal/secret"}, []string{fasthttp, prometheus}},
 	{"admin/rest", []string{"admin/openapi", "admin/store", "internal/definition"}, []string{fasthttp}},
