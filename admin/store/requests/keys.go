@@ -1,0 +1,90 @@
+package requests
+
+import (
+	"context"
+	"slices"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/db"
+)
+
+// A DeveloperKey is a key, and whose it is.
+type DeveloperKey struct {
+	Owner db.DeveloperKey
+	Key   store.Key
+}
+
+// KeyOf returns a key of a developer, or store.ErrNotFound.
+func KeyOf(ctx context.Context, tx *store.Tx, org, developer, hash string) (DeveloperKey, error) {
+	row, err := tx.DeveloperKey(ctx, db.DeveloperKeyParams{OrgID: org, DeveloperID: developer, KeyHash: hash})
+	return DeveloperKey{Owner: row.DeveloperKey, Key: row.Key}, store.Translate(err)
+}
+
+// KeyWith returns the hash of the newest key of a developer that has all of some
+// policies, or store.ErrNotFound.
+func KeyWith(ctx context.Context, tx *store.Tx, org, developer string, policies []string) (string, error) {
+	hash, err := tx.DeveloperKeyWith(ctx, db.DeveloperKeyWithParams{OrgID: org, DeveloperID: developer, Policies: texts(policies)})
+	return hash, store.Translate(err)
+}
+
+// KeysOf returns one page of a developer's keys, oldest first, and how many there
+// are in all. A page has at most 1,000.
+func KeysOf(ctx context.Context, q *db.Queries, org, developer string, page store.Page) ([]DeveloperKey, int64, error) {
+	total, err := CountKeys(ctx, q, org, developer)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err := q.ListDeveloperKeys(ctx, db.ListDeveloperKeysParams{OrgID: org, DeveloperID: developer, Skip: page.Offset(), Max: page.Limit()})
+	all := make([]DeveloperKey, 0, len(rows))
+	for _, row := range rows {
+		all = append(all, DeveloperKey{Owner: row.DeveloperKey, Key: row.Key})
+	}
+	return all, total, store.Translate(err)
+}
+
+// CountKeys returns how many keys a developer has.
+func CountKeys(ctx context.Context, q *db.Queries, org, developer string) (int64, error) {
+	n, err := q.CountDeveloperKeys(ctx, db.CountDeveloperKeysParams{OrgID: org, DeveloperID: developer})
+	return n, store.Translate(err)
+}
+
+// Own notes whose a new key is. It is the developer's newest for its policies.
+func Own(ctx context.Context, tx *store.Tx, k *db.DeveloperKey) error {
+	err := tx.InsertDeveloperKey(ctx, db.InsertDeveloperKeyParams{
+		KeyHash: k.KeyHash, OrgID: k.OrgID, DeveloperID: k.DeveloperID, RequestID: k.RequestID, Policies: texts(k.Policies),
+	})
+	if err != nil {
+		return store.Translate(err)
+	}
+	return subscribe(ctx, tx, k)
+}
+
+// SetPolicies notes that a developer's key has other policies now.
+func SetPolicies(ctx context.Context, tx *store.Tx, k *db.DeveloperKey) error {
+	err := tx.SetDeveloperKeyPolicies(ctx, db.SetDeveloperKeyPoliciesParams{OrgID: k.OrgID, KeyHash: k.KeyHash, Policies: texts(k.Policies)})
+	if err != nil {
+		return store.Translate(err)
+	}
+	if err := tx.DropSubscriptions(ctx, db.DropSubscriptionsParams{KeyHash: k.KeyHash, Policies: texts(k.Policies)}); err != nil {
+		return store.Translate(err)
+	}
+	return Restore(ctx, tx, k.DeveloperID)
+}
+
+// subscribe writes the rows in one order, so that two transactions of a developer
+// do not wait for each other.
+func subscribe(ctx context.Context, tx *store.Tx, k *db.DeveloperKey) error {
+	for _, policy := range slices.Sorted(slices.Values(k.Policies)) {
+		err := tx.PutSubscription(ctx, db.PutSubscriptionParams{DeveloperID: k.DeveloperID, PolicyID: policy, KeyHash: k.KeyHash})
+		if err != nil {
+			return store.Translate(err)
+		}
+	}
+	return nil
+}
+
+// Restore has earlier keys of a developer stand for the policies of those that are
+// gone.
+func Restore(ctx context.Context, tx *store.Tx, developer string) error {
+	return store.Translate(tx.RestoreSubscriptions(ctx, developer))
+}
