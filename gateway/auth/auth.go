@@ -58,7 +58,7 @@ func (a *Auth) Compile(def *definition.API) (pipeline.Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stage{Auth: a, modes: modes, scope: a.sessions.scopeOf(def.OrgID), strip: newStrip(def, places)}, nil
+	return &stage{Auth: a, modes: modes, scope: a.sessions.scopeFor(ofAny, def.OrgID), strip: newStrip(def, places)}, nil
 }
 
 // stage has a caller pass all modes that an API asks for.
@@ -115,7 +115,7 @@ func admit(ex *pipeline.Exchange, token []byte, e *entry) pipeline.Verdict {
 	switch {
 	case e.is(isOff):
 		return ex.Reject(inactive)
-	case e.expires > 0 && ex.Started.Unix() >= e.expires:
+	case e.expires > 0 && ex.Moment().Unix() >= e.expires:
 		return ex.Reject(expired)
 	}
 	return pipeline.Next

@@ -77,9 +77,9 @@ func certified(ex *pipeline.Exchange) *pipeline.Rejection {
 		// On this connection none can come any more.
 		ex.Answer.Close = ex.Call.TLS
 		return noCertificate
-	case ex.Started.After(cert.Leaf.NotAfter):
+	case ex.Moment().After(cert.Leaf.NotAfter):
 		return oldCertificate
-	case ex.Started.Before(cert.Leaf.NotBefore):
+	case ex.Moment().Before(cert.Leaf.NotBefore):
 		return youngCertificate
 	}
 	return nil

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 		if ex.Retiring {
 			f.Said += " until " + time.Unix(ex.Session.Expires, 0).UTC().Format(time.RFC3339) + ": it has a successor"
 		}
+		explainPast(ex, f)
 		if s.strip != nil {
 			f.Fact("strip_auth_data", "true", "", "definition")
 		}
@@ -59,7 +61,7 @@ func explainEnd(ex *pipeline.Exchange, f *pipeline.Finding) {
 		f.Fact("is_inactive", "true", "", "key")
 		f.Fix = "set is_inactive of the key " + ex.KeyName + " to false"
 	case expired:
-		f.Fact("expires", time.Unix(ex.Session.Expires, 0).UTC().Format(time.RFC3339), ex.Started.UTC().Format(time.RFC3339), "key")
+		f.Fact("expires", time.Unix(ex.Session.Expires, 0).UTC().Format(time.RFC3339), ex.Moment().UTC().Format(time.RFC3339), "key")
 		f.Fix = "give the key " + ex.KeyName + " a later end, or issue another key"
 		if ex.Retiring {
 			f.Fix = "use the successor of the key " + ex.KeyName + ": this one was replaced, and its grace is over"
@@ -69,4 +71,17 @@ func explainEnd(ex *pipeline.Exchange, f *pipeline.Finding) {
 	case unavailable:
 		f.Fix = "wait until the key store can be reached"
 	}
+}
+
+// explainPast says when a key has changed since the moment that is asked about.
+func explainPast(ex *pipeline.Exchange, f *pipeline.Finding) {
+	if ex.Due == nil {
+		return
+	}
+	changed, err := strconv.ParseInt(ex.Session.LastUpdated, 10, 64)
+	if err != nil || !ex.Due.Before(time.Unix(changed, 0)) { // of a token's claims, or unchanged since
+		return
+	}
+	f.Untold = true
+	f.Said += "; it was changed at " + time.Unix(changed, 0).UTC().Format(time.RFC3339) + ", and what it was before is not kept"
 }

@@ -22,6 +22,9 @@ func newJWTMode(a *Auth, def *definition.API, from source) (mode, error) {
 	if a.tokens == nil {
 		return nil, errNoTokens
 	}
+	if def.JWT.OwnSecrets() {
+		return newSignerMode(a, def, from)
+	}
 	v, err := a.tokens.Compile(def)
 	if err != nil {
 		return nil, err
@@ -42,7 +45,7 @@ func (m *jwtMode) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	if len(token) == 0 {
 		return ex.Reject(missing)
 	}
-	id, refused := m.verifier.Find(token, ex.Started, ex.Dry)
+	id, refused := m.verifier.Find(token, ex.Moment(), ex.Dry)
 	if refused != nil {
 		if refused.Status == 503 {
 			ex.RetryAfter = 1
@@ -66,6 +69,6 @@ func (m *jwtMode) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	case ex.Rejection != nil && ex.Rejection.Status == 503:
 		f.Fix = "wait until the issuer's keys can be fetched"
 	case ex.Rejection != nil:
-		f.Fix = "send a token that the issuer signed for this API and that is in force at " + ex.Started.UTC().Format(time.RFC3339)
+		f.Fix = "send a token that the issuer signed for this API and that is in force at " + ex.Moment().UTC().Format(time.RFC3339)
 	}
 }

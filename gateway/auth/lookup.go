@@ -82,10 +82,7 @@ func (s *Sessions) join(sh *shard, w *wanted, check uint64) (*entry, error) {
 
 // name tells one credential that is looked up from all others.
 func (w *wanted) name() string {
-	if w.users {
-		return w.org + "\x01" + string(w.token)
-	}
-	return w.org + "\x00" + string(w.token)
+	return w.org + string([]byte{0, byte(w.kind)}) + string(w.token)
 }
 
 // load looks a credential up, again when it changes meanwhile.
@@ -154,8 +151,8 @@ func (s *Sessions) ask(ctx context.Context, w *wanted) (*entry, trail, error) {
 		seen.add(slot, m)
 		session, err := s.opts.Store.Get(ctx, identity)
 		switch {
-		case err == nil && session.HasPassword() != w.users:
-			// The name of a user opens nothing by itself, and a key is no user.
+		case err == nil && session.SuccessorOf() == "" && !w.kind.finds(session):
+			// A name opens nothing by itself, and a key is no name.
 		case err == nil:
 			return s.owned(ctx, w, found{identity, session, m}, seen)
 		case !errors.Is(err, keystore.ErrNotFound):
@@ -167,7 +164,7 @@ func (s *Sessions) ask(ctx context.Context, w *wanted) (*entry, trail, error) {
 
 // candidate returns the i-th identity under which a session may be stored.
 func (s *Sessions) candidate(w *wanted, i int) ([]byte, bool) {
-	if w.users {
+	if w.kind == ofUser {
 		return s.opts.Hasher.UserCandidate(nil, w.token, w.org, i)
 	}
 	return s.opts.Hasher.Candidate(nil, w.token, w.org, i)

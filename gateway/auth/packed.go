@@ -19,13 +19,16 @@ const readySessions = 1 << 16
 //	mark    2 times 4 bytes
 //	slot    2 bytes
 //	length  2 bytes, of the credential
-//	flags   1 byte
+//	flags   1 byte, in it the kind of what it was looked up as
 //	org     its length, and the organisation in whose name it was looked up
 //	text    its length, and the entry's
 //	session the rest
 //
 // Numbers are little-endian.
 const packedHead = 8 + 4 + 4 + 2 + 2 + 1
+
+// kindShift is where among the flags of a record the kind of its scope begins.
+const kindShift = 6
 
 // pack appends the entry's record to b. Grants are left out: they are made again.
 func (e *entry) pack(b []byte) []byte {
@@ -34,11 +37,7 @@ func (e *entry) pack(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, e.mark.slot)
 	b = binary.LittleEndian.AppendUint16(b, e.slot)
 	b = binary.LittleEndian.AppendUint16(b, e.length)
-	flags := e.flags.Load() & (isClear | isRetiring)
-	if e.scope.users {
-		flags |= isUser
-	}
-	b = append(b, byte(flags))
+	b = append(b, byte(e.flags.Load()&(isClear|isRetiring)|uint32(e.scope.kind)<<kindShift))
 	b = append(binary.AppendUvarint(b, uint64(len(e.scope.org))), e.scope.org...)
 	b = append(binary.AppendUvarint(b, uint64(len(e.text))), e.text...)
 	return e.session.Pack(b)
@@ -61,7 +60,7 @@ func unpack(record, token []byte, sc *scope) *entry {
 	org, rest := take(record[packedHead:])
 	text, session := take(rest)
 	length, flags := int(binary.LittleEndian.Uint16(record[18:])), uint32(record[20])
-	if string(text[len(text)-length:]) != string(token) || string(org) != sc.org || flags&isUser != 0 != sc.users {
+	if string(text[len(text)-length:]) != string(token) || string(org) != sc.org || kind(flags>>kindShift) != sc.kind {
 		return nil
 	}
 	e := &entry{

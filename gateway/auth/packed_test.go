@@ -193,7 +193,7 @@ func TestPackedCredentialsWithTheSameHashAreToldApart(t *testing.T) {
 	o := options(newStore())
 	few(&o)
 	s := NewSessions(o)
-	sh, one, two, users := &s.shards[0], s.scopeOf("one"), s.scopeOf("two"), s.usersOf("one")
+	sh, one, two, users := &s.shards[0], s.scopeOf("one"), s.scopeOf("two"), s.scopeFor(ofUser, "one")
 	again := s.scopeOf("one")
 	sh.put(7, &entry{text: "identitybob", length: 3, scope: &one, session: &definition.Session{Alias: "bob"}})
 	lookUp := func(token string, sc *scope) *entry {
@@ -289,8 +289,12 @@ func FuzzPackedEntry(f *testing.F) {
 		if clear {
 			name = strings.Repeat("0", nameLength)
 		}
+		own, others := ofSigner, []kind{ofKey, ofUser}
+		if users {
+			own, others = ofUser, []kind{ofKey, ofSigner}
+		}
 		e := &entry{
-			text: identity + name + token, scope: &scope{org: org, users: users}, loaded: 7, mark: mark{all: 1, slot: 1 << 31}, slot: 9,
+			text: identity + name + token, scope: &scope{org: org, kind: own}, loaded: 7, mark: mark{all: 1, slot: 1 << 31}, slot: 9,
 			length: uint16(len(token)),
 		}
 		if clear {
@@ -298,10 +302,12 @@ func FuzzPackedEntry(f *testing.F) {
 		}
 		e.hold(s)
 		record := e.pack(nil)
-		if unpack(record, []byte(token), &scope{org: org, users: !users}) != nil {
-			t.Fatal("a user is taken for a key, or a key for a user")
+		for _, other := range others {
+			if unpack(record, []byte(token), &scope{org: org, kind: other}) != nil {
+				t.Fatalf("kind %d is taken for kind %d", own, other)
+			}
 		}
-		got := unpack(record, []byte(asked), &scope{org: in, users: users})
+		got := unpack(record, []byte(asked), &scope{org: in, kind: own})
 		if (got != nil) != (asked == token && in == org) {
 			t.Fatalf("%q of %q is taken for %q of %q: %v", token, org, asked, in, got != nil)
 		}

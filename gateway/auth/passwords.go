@@ -38,7 +38,7 @@ func newPasswordMode(a *Auth, def *definition.API, from source) (mode, error) {
 		return nil, errNoPasswords
 	}
 	m := &passwordMode{
-		Auth: a, source: from, scope: a.sessions.usersOf(def.OrgID),
+		Auth: a, source: from, scope: a.sessions.scopeFor(ofUser, def.OrgID),
 		missing: pipeline.NewRejection(pipeline.ReasonAuthMissing, 401, missing.Message),
 		wrong:   pipeline.NewRejection(pipeline.ReasonAuthUnknown, 401, "User not authorised").Raising(event.AuthFailure),
 	}

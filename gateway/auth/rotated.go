@@ -30,7 +30,7 @@ func (s *Sessions) owned(ctx context.Context, w *wanted, f found, seen trail) (*
 		if err != nil {
 			return nil, seen, fmt.Errorf("looking up the session of a key: %w", err)
 		}
-		if session.HasPassword() { // a user's by now, who has no keys
+		if kindOf(session) == ofUser || !w.kind.finds(session) { // perhaps a user's by now, who has no keys
 			return nil, seen, keystore.ErrNotFound
 		}
 		f = found{identity, session, m}

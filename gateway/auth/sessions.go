@@ -160,18 +160,17 @@ func (s *Sessions) Stats() Stats {
 // scope is the organisation in whose name credentials are looked up: one that
 // was named by hand may be another key in another organisation.
 type scope struct {
-	org   string
-	salt  uint64
-	users bool // credentials are names of users: their sessions have passwords, and no others do
+	org  string
+	salt uint64
+	kind kind // of the sessions that are found
 }
 
-func (s *Sessions) scopeOf(org string) scope {
-	return scope{org: org, salt: maphash.String(s.seed, "org:"+org)}
-}
+// scopeOf returns a scope for keys.
+func (s *Sessions) scopeOf(org string) scope { return s.scopeFor(ofKey, org) }
 
-// usersOf is scopeOf for names of users.
-func (s *Sessions) usersOf(org string) scope {
-	return scope{org: org, salt: maphash.String(s.seed, "users:"+org), users: true}
+// scopeFor returns a scope for credentials of a kind.
+func (s *Sessions) scopeFor(k kind, org string) scope {
+	return scope{org: org, salt: maphash.String(s.seed, scopeNames[k]+org), kind: k}
 }
 
 // find returns the session of a credential. The error is keystore.ErrNotFound

@@ -31,7 +31,6 @@ const (
 	isUsed     = 1 << iota // since the hand of the clock last passed
 	isOff                  // the session is inactive of itself
 	isClear                // the identity is the key itself
-	isUser                 // of a packed entry: the credential is the name of a user
 	isRetiring             // the key has a successor
 )
 
@@ -47,7 +46,7 @@ func (e *entry) hold(session *definition.Session) {
 
 // isOf tells whether the entry is that of a credential.
 func (e *entry) isOf(token []byte, sc *scope) bool {
-	return e.token() == string(token) && (e.scope == sc || e.scope.org == sc.org && e.scope.users == sc.users)
+	return e.token() == string(token) && (e.scope == sc || e.scope.org == sc.org && e.scope.kind == sc.kind)
 }
 
 // nameLength is how much of a hash logs show, in hex digits.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
+	token "github.com/sluicegate/sluice/internal/definition/jwt"
 )
 
 // claims are the members of a token by name.
@@ -41,11 +42,11 @@ func (v *Verifier) read(payload []byte) (*Identity, *pipeline.Rejection) {
 	if err := json.Unmarshal(payload, &c); err != nil || c == nil {
 		return nil, malformed
 	}
-	w, ok := v.window(c)
+	w, ok := windowOf(&v.settings, c)
 	if !ok {
 		return nil, malformed
 	}
-	if refused := v.meant(c); refused != nil {
+	if refused := meant(&v.settings, c); refused != nil {
 		return nil, refused
 	}
 	caller := c.text(orElse(v.settings.IdentityField, "sub"))
@@ -70,9 +71,8 @@ func (v *Verifier) read(payload []byte) (*Identity, *pipeline.Rejection) {
 // nameLength is how much of a hash logs name a caller by.
 const nameLength = 12
 
-// window reads when a token is good (RFC 7519 sections 4.1.4 to 4.1.6).
-func (v *Verifier) window(c claims) (w window, ok bool) {
-	s := &v.settings
+// windowOf reads when a token is good (RFC 7519 sections 4.1.4 to 4.1.6).
+func windowOf(s *token.Settings, c claims) (w window, ok bool) {
 	for _, bound := range [...]struct {
 		claim string
 		off   bool
@@ -95,11 +95,11 @@ func (v *Verifier) window(c claims) (w window, ok bool) {
 }
 
 // meant tells whether a token is of an issuer and for an audience of the API's.
-func (v *Verifier) meant(c claims) *pipeline.Rejection {
-	if list := v.settings.Issuers; len(list) > 0 && !slices.Contains(list, c.text("iss")) {
+func meant(s *token.Settings, c claims) *pipeline.Rejection {
+	if list := s.Issuers; len(list) > 0 && !slices.Contains(list, c.text("iss")) {
 		return wrongIssuer
 	}
-	if list := v.settings.Audiences; len(list) > 0 {
+	if list := s.Audiences; len(list) > 0 {
 		audiences, _ := c.list("aud")
 		if !slices.ContainsFunc(audiences, func(a string) bool { return slices.Contains(list, a) }) {
 			return wrongAudience

@@ -113,8 +113,8 @@ func (v *Verifier) Find(text []byte, now time.Time, dry bool) (*Identity, *pipel
 	}
 	hash := v.tokens.known.hash(text, v.salt)
 	generation := v.generation()
-	if id := v.tokens.known.find(hash, text, v.salt, generation); id != nil {
-		return id.at(now)
+	if e := v.tokens.known.find(hash, text, v.salt, generation); e != nil {
+		return e.identity.at(now)
 	}
 	id, generation, refused := v.verify(string(text))
 	if refused == nil {
@@ -150,11 +150,15 @@ func (v *Verifier) generation() uint64 {
 func (v *Verifier) Explain(f *pipeline.Finding) {
 	s := &v.settings
 	f.Fact("jwt_signing_method", orElse(s.Method, "whatever the key set has"), "", "definition")
+	explainClaims(s, f)
+	f.Fact("jwt_identity_base_field", orElse(s.IdentityField, "sub"), "", "definition")
+}
+
+func explainClaims(s *token.Settings, f *pipeline.Finding) {
 	if len(s.Issuers) > 0 {
 		f.Fact("jwt_allowed_issuers", strings.Join(s.Issuers, ", "), "", "definition")
 	}
 	if len(s.Audiences) > 0 {
 		f.Fact("jwt_allowed_audiences", strings.Join(s.Audiences, ", "), "", "definition")
 	}
-	f.Fact("jwt_identity_base_field", orElse(s.IdentityField, "sub"), "", "definition")
 }

@@ -27,9 +27,10 @@ type shard struct {
 
 type entry struct {
 	text       []byte
-	salt       uint64 // of the verifier that knows it
-	generation uint64 // of the keys that it was verified with
-	identity   *Identity
+	salt       uint64    // of the verifier that knows it
+	generation uint64    // of the keys that it was verified with
+	identity   *Identity // of a Verifier
+	signed     *Signed   // of a Reader
 }
 
 func newKnown(size int) *known {
@@ -47,7 +48,7 @@ func (k *known) hash(text []byte, salt uint64) uint64 {
 	return maphash.Bytes(k.seed, text) ^ salt*0x9e3779b97f4a7c15
 }
 
-func (k *known) find(hash uint64, text []byte, salt, generation uint64) *Identity {
+func (k *known) find(hash uint64, text []byte, salt, generation uint64) *entry {
 	s := &k.shards[hash%shards]
 	s.mu.RLock()
 	e := s.entries[hash]
@@ -55,7 +56,7 @@ func (k *known) find(hash uint64, text []byte, salt, generation uint64) *Identit
 	if e == nil || e.salt != salt || e.generation != generation || !same(e.text, text) {
 		return nil
 	}
-	return e.identity
+	return e
 }
 
 // same compares without telling by its time how much is right.

@@ -10,6 +10,7 @@ var (
 	wrongAlgorithm = unauthorized(pipeline.ReasonTokenSignature, "signing algorithm is not allowed")
 	unknownKey     = unauthorized(pipeline.ReasonTokenSignature, "signing key is not known")
 	badSignature   = unauthorized(pipeline.ReasonTokenSignature, "signature is invalid")
+	otherSecret    = unauthorized(pipeline.ReasonTokenSignature, "signature is invalid") // to be told from a bad signature by explanations alone
 	expired        = unauthorized(pipeline.ReasonAuthExpired, "token has expired")
 	notYet         = unauthorized(pipeline.ReasonTokenClaims, "token is not valid yet")
 	fromTheFuture  = unauthorized(pipeline.ReasonTokenClaims, "token was issued in the future")
@@ -19,6 +20,10 @@ var (
 	noPolicy       = refusal(pipeline.ReasonTokenClaims, 403, "no policy for this token")
 	unavailable    = pipeline.NewRejection(pipeline.ReasonKeyStoreUnavailable, 503, "Keys cannot be checked at the moment, please try again")
 )
+
+// UnknownSigner refuses a token that names no key with a secret. Callers cannot
+// tell it from a bad signature: they are not to find out which keys there are.
+var UnknownSigner = unauthorized(pipeline.ReasonTokenSignature, "signature is invalid")
 
 func unauthorized(reason pipeline.Reason, why string) *pipeline.Rejection {
 	return refusal(reason, 401, why)

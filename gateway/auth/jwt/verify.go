@@ -17,17 +17,11 @@ const maxTried = 8
 // verify checks a token's signature and reads its claims. The generation is that
 // of the keys it was checked with.
 func (v *Verifier) verify(text string) (*Identity, uint64, *pipeline.Rejection) {
-	jws, err := jose.ParseSignedCompact(text, v.allowed)
-	if err != nil {
-		if _, other := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); other {
-			return nil, 0, wrongAlgorithm
-		}
-		return nil, 0, malformed
+	jws, refused := parse(text, v.allowed)
+	if refused != nil {
+		return nil, 0, refused
 	}
 	head := &jws.Signatures[0].Header
-	if _, plain := head.ExtraHeaders["b64"]; plain { // RFC 7797, which tokens must not use
-		return nil, 0, malformed
-	}
 	generation := v.generation() // before the keys are looked up: a change meanwhile makes the token be verified again
 	keys, refused := v.keysFor(head.KeyID)
 	if refused != nil {
@@ -47,6 +41,21 @@ func (v *Verifier) verify(text string) (*Identity, uint64, *pipeline.Rejection) 
 		}
 	}
 	return nil, 0, badSignature
+}
+
+// parse reads a token that is signed with one of some algorithms.
+func parse(text string, allowed []jose.SignatureAlgorithm) (*jose.JSONWebSignature, *pipeline.Rejection) {
+	jws, err := jose.ParseSignedCompact(text, allowed)
+	if err != nil {
+		if _, other := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); other {
+			return nil, wrongAlgorithm
+		}
+		return nil, malformed
+	}
+	if _, plain := jws.Signatures[0].Header.ExtraHeaders["b64"]; plain { // RFC 7797, which tokens must not use
+		return nil, malformed
+	}
+	return jws, nil
 }
 
 // keysFor returns the keys to try for a key id.
