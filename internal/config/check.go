@@ -158,6 +158,8 @@ var rules = []rule{
 	{[]string{"gateway.ratelimit_headers.limit", "gateway.ratelimit_headers.remaining", "gateway.ratelimit_headers.reset"}, checkHeaderNames},
 	{[]string{"overload.target_delay"}, checkTargetDelay},
 	{[]string{"admin.listen", "admin.insecure"}, checkPlainHTTP},
+	{[]string{"portal.email.server", "portal.email.tls", "portal.email.insecure"}, checkPlainSMTP},
+	{[]string{"portal.email.server", "portal.email.from", "portal.email.user", "portal.email.password"}, checkSender},
 	{[]string{"telemetry.otlp.endpoint", "telemetry.otlp.insecure"}, checkCollector},
 	{[]string{"log.access", "log.access_file"}, checkAccessFile},
 	{[]string{"valkey.url", "valkey.cluster", "valkey.sentinel_master", "valkey.username", "valkey.password"}, checkValkey},

@@ -25,6 +25,7 @@ func Default() *Config {
 		JWT:       defaultJWT(),
 		Events:    defaultEvents(),
 		Admin:     Admin{Listen: "127.0.0.1:8081", LoginRate: 5, PageSize: 10, PrivateUpstreams: "auto"},
+		Portal:    defaultPortal(),
 		Telemetry: Telemetry{Metrics: true, Listen: "127.0.0.1:8082", OTLP: OTLP{Sample: 0.01}},
 		Log:       Log{Level: "info", Format: "auto", Access: "stdout", SampleOK: 1},
 	}

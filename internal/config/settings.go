@@ -47,6 +47,7 @@ type Config struct {
 	JWT       JWT       `yaml:"jwt"`
 	Events    Events    `yaml:"events"`
 	Admin     Admin     `yaml:"admin"`
+	Portal    Portal    `yaml:"portal"`
 	Telemetry Telemetry `yaml:"telemetry"`
 	Log       Log       `yaml:"log"`
 }
