@@ -39,6 +39,15 @@ func New(perMinute int, now func() time.Time) *Guard {
 // taken; 0: it is now.
 func (g *Guard) Failed(from net.IP) time.Duration { return g.count(network(from)) }
 
+// Pardon takes back a failure that was counted before it was known to be none.
+func (g *Guard) Pardon(from net.IP) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if f := g.fails[network(from)]; f != nil {
+		f.level = max(0, f.level-1)
+	}
+}
+
 // count returns how long until the next attempt would only be refused, 0 for
 // now.
 func (g *Guard) count(from netip.Prefix) time.Duration {
