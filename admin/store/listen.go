@@ -107,3 +107,39 @@ func hangUp(conn *pgx.Conn) {
 	defer cancel()
 	_ = conn.Close(ctx) // nothing is left to lose
 }
+
+// Heed calls heard after each announcement on a channel, and whenever some may
+// have been missed, one call at a time, until ctx ends. It has a connection of its
+// own, and makes it again when it breaks.
+func (s *Store) Heed(ctx context.Context, channel string, heard func()) {
+	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
+		listening, err := s.heed(ctx, channel, heard)
+		if ctx.Err() != nil {
+			return
+		}
+		if listening {
+			pause = firstPause
+		}
+		s.log.Warn("listening for announcements was interrupted", "channel", channel, "err", err, "again_in", pause)
+		sleep(ctx, pause)
+	}
+}
+
+// heed is Heed on one connection, until it breaks. It tells whether it ever
+// worked.
+func (s *Store) heed(ctx context.Context, channel string, heard func()) (listening bool, err error) {
+	conn, err := pgx.ConnectConfig(ctx, s.dialing.Copy())
+	if err != nil {
+		return false, translate(err)
+	}
+	defer hangUp(conn)
+	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
+		return false, translate(err)
+	}
+	for {
+		heard()
+		if err := await(ctx, conn); err != nil {
+			return true, err
+		}
+	}
+}

@@ -43,7 +43,8 @@ WHERE id = @id AND leased_until = @leased_until AND state = 'pending';
 
 -- ReturnDelivery ends a lease under which no attempt came to an end.
 -- name: ReturnDelivery :exec
-UPDATE deliveries SET attempts = attempts - 1, leased_until = 'epoch', next_at = now()
+UPDATE deliveries SET attempts = attempts - 1, leased_until = 'epoch',
+    next_at = now() + make_interval(secs => sqlc.arg(again_seconds)::float8)
 WHERE id = @id AND leased_until = @leased_until AND state = 'pending';
 
 -- HoldDeliveries puts off what waits for a target that asked for time.

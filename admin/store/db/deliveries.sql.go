@@ -506,18 +506,20 @@ func (q *Queries) ReplayDelivery(ctx context.Context, id string) error {
 }
 
 const returnDelivery = `-- name: ReturnDelivery :exec
-UPDATE deliveries SET attempts = attempts - 1, leased_until = 'epoch', next_at = now()
-WHERE id = $1 AND leased_until = $2 AND state = 'pending'
+UPDATE deliveries SET attempts = attempts - 1, leased_until = 'epoch',
+    next_at = now() + make_interval(secs => $1::float8)
+WHERE id = $2 AND leased_until = $3 AND state = 'pending'
 `
 
 type ReturnDeliveryParams struct {
-	ID          string
-	LeasedUntil time.Time
+	AgainSeconds float64
+	ID           string
+	LeasedUntil  time.Time
 }
 
 // ReturnDelivery ends a lease under which no attempt came to an end.
 func (q *Queries) ReturnDelivery(ctx context.Context, arg ReturnDeliveryParams) error {
-	_, err := q.db.Exec(ctx, returnDelivery, arg.ID, arg.LeasedUntil)
+	_, err := q.db.Exec(ctx, returnDelivery, arg.AgainSeconds, arg.ID, arg.LeasedUntil)
 	return err
 }
 
