@@ -30,6 +30,7 @@ var agreedReasons = []pipeline.Reason{
 	pipeline.ReasonUntrustedDocument, pipeline.ReasonSchemaBroken, pipeline.ReasonAddressDenied, pipeline.ReasonPathDenied,
 	pipeline.ReasonVersionUnknown, pipeline.ReasonVersionExpired, pipeline.ReasonVersionDenied, pipeline.ReasonLengthRequired,
 	pipeline.ReasonAPIRateLimit, pipeline.ReasonAuthMalformed, pipeline.ReasonAuthThrottled, pipeline.ReasonTokenMalformed, pipeline.ReasonTokenSignature, pipeline.ReasonTokenClaims,
+	pipeline.ReasonHandoverLoop, pipeline.ReasonHandoverTarget,
 }
 
 // What becomes of a request is what its explanation says, in status, reason and

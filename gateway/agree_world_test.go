@@ -93,12 +93,20 @@ var agreedAPIs = []string{
 	`{"api_id":"users","org_id":"o","use_basic_auth":true,"proxy":{"listen_path":"/users/","target_url":"TARGET"}}`,
 	`{"api_id":"tokens","org_id":"o","enable_jwt":true,"jwt_signing_method":"hmac","jwt_source":"c2VjcmV0LW9mLXRva2Vucy1vZi0zMi1ieXRlcy1vci1tb3Jl","jwt_policy_field_name":"pol","jwt_default_policies":["all"],
 		"proxy":{"listen_path":"/tokens/","target_url":"TARGET"}}`,
+	`{"api_id":"before","org_id":"o","name":"Before others","use_keyless":true,"proxy":{"listen_path":"/before/","target_url":"svc://rest/from?before=1","strip_listen_path":true}}`,
+	`{"api_id":"keyed","org_id":"o","strip_auth_data":true,"auth_configs":{"authToken":{"auth_header_name":"Authorization"}},
+		"proxy":{"listen_path":"/keyed/","target_url":"svc://inside","strip_listen_path":true}}`,
+	`{"api_id":"inside","org_id":"o","internal":true,"use_keyless":true,"global_rate_limit":{"rate":40,"per":1},"proxy":{"listen_path":"/inside/","target_url":"TARGET/inside"}}`,
+	`{"api_id":"round","org_id":"o","use_keyless":true,"proxy":{"listen_path":"/round/","target_url":"svc://self/again","strip_listen_path":true}}`,
+	`{"api_id":"astray","org_id":"o","use_keyless":true,"proxy":{"listen_path":"/astray/","target_url":"svc://open","strip_listen_path":true}}`,
+	`{"api_id":"family","org_id":"o","definition":{"enabled":true,"name":"v1","default":"v1","location":"header","key":"X-Version","versions":{"v2":"before-others","v3":"versions","old":"gone"}},
+		"proxy":{"listen_path":"/family/","target_url":"TARGET/f","strip_listen_path":true}}`,
 	`{"api_id":"faulty","use_keyless":true,"proxy":{"listen_path":"/faulty/","target_url":"nonsense"}}`,
 	`{"api_id":"unschemed","use_keyless":true,"proxy":{"listen_path":"/unschemed/","target_url":"TARGET"},"graphql":{"enabled":true,"execution_mode":"proxyOnly","schema":"type Query { broken"}}`,
 	`{"api_id":"inactive","active":false,"use_keyless":true,"proxy":{"listen_path":"/inactive/","target_url":"TARGET"}}`,
 }
 
-const agreedEntries = `{"rest":{},"norate":{},"param":{},"gql":{},"trusted":{},"stored":{},"versions":{},"sized":{},"cors":{},"kept":{},"users":{},"tokens":{}}`
+const agreedEntries = `{"rest":{},"norate":{},"param":{},"keyed":{},"family":{},"gql":{},"trusted":{},"stored":{},"versions":{},"sized":{},"cors":{},"kept":{},"users":{},"tokens":{}}`
 
 // agreedPolicies are what keys carry.
 var agreedPolicies = []string{

@@ -9,8 +9,22 @@ import (
 )
 
 // reject writes ex.Rejection as the answer: the one place that turns a refusal
-// into bytes.
+// into bytes. What another API has refused, to which the request went on, stands
+// there already.
 func (g *Gateway) reject(ex *pipeline.Exchange) {
+	if !ex.Relayed() {
+		g.write(ex)
+	}
+	if ex.Version != nil {
+		pipeline.Run(ex.Version.Refused, ex)
+	}
+	if a := ex.Answer; ex.Call.IsHead() {
+		a.NoBody, a.Length = true, int64(len(a.Body))
+	}
+}
+
+// write makes the answer that of a refusal.
+func (g *Gateway) write(ex *pipeline.Exchange) {
 	r, a := ex.Rejection, ex.Answer
 	a.Status, a.Phrase = r.Status, nil
 	a.Lines, a.Body = a.Lines[:0], r.JSON()
@@ -45,12 +59,6 @@ func (g *Gateway) reject(ex *pipeline.Exchange) {
 		a.Lines = append(a.Lines, "Retry-After: "...)
 		a.Lines = strconv.AppendInt(a.Lines, int64(ex.RetryAfter), 10)
 		a.Lines = append(a.Lines, "\r\n"...)
-	}
-	if ex.Version != nil {
-		pipeline.Run(ex.Version.Refused, ex)
-	}
-	if ex.Call.IsHead() {
-		a.NoBody, a.Length = true, int64(len(a.Body))
 	}
 }
 

@@ -240,7 +240,7 @@ func (bl *builder) placeOf(def *definition.API) place {
 // change lists the APIs that are others than before.
 func (bl *builder) change() change {
 	var c change
-	graphs := bl.prev.graphs.Edit()
+	graphs, names := bl.prev.graphs.Edit(), bl.prev.names.Edit()
 	for id := range bl.touched {
 		old, was := bl.prev.apis.Get(id)
 		now, is := bl.next.apis.Get(id)
@@ -257,9 +257,18 @@ func (bl *builder) change() change {
 		if !is {
 			c.left = append(c.left, id)
 		}
+		rename(names, definitionOf(old), definitionOf(now))
 	}
-	bl.next.graphs = graphs.Done()
+	bl.next.graphs, bl.next.names = graphs.Done(), names.Done()
 	return c
+}
+
+// definitionOf returns the definition of an API, which may be nil.
+func definitionOf(api *pipeline.API) *definition.API {
+	if api == nil {
+		return nil
+	}
+	return api.Definition
 }
 
 // taken says whose an API's listen path is.

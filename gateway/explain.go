@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/sluicegate/sluice/gateway/explain"
 	"github.com/sluicegate/sluice/gateway/pipeline"
@@ -20,6 +21,15 @@ import (
 func (g *Gateway) Explain(q *explain.Request) *explain.Report {
 	w := walk{Gateway: g, snapshot: g.current.Load()}
 	return w.explain(q)
+}
+
+// Since returns when the configuration in force came into force, the zero time
+// before the first.
+func (g *Gateway) Since() time.Time {
+	if s := g.current.Load(); s != nil {
+		return s.Since
+	}
+	return time.Time{}
 }
 
 // An Aside is a configuration that is not in force, to explain requests by. It
@@ -71,6 +81,9 @@ type walk struct {
 	snapshot *Snapshot
 	compile  func(*definition.API) (*pipeline.API, error) // nil: the snapshot's APIs are compiled
 	report   *explain.Report
+	keyHash  string         // of the key that calls in place of a credential
+	at       string         // id of the API that the request was handed over to; "" for none
+	onward   []explain.Step // of that one, until the step is told by which the request got there
 }
 
 func (w *walk) explain(q *explain.Request) *explain.Report {
@@ -85,7 +98,11 @@ func (w *walk) explain(q *explain.Request) *explain.Report {
 	ex := pipeline.For(call)
 	defer ex.Release()
 	setID(&ex.ID)
-	ex.Dry, ex.KeyHash = true, q.KeyHash
+	ex.Dry, ex.KeyHash, ex.Due = true, q.KeyHash, q.Due()
+	w.keyHash = q.KeyHash
+	if ex.Due != nil {
+		w.report.At = ex.Due.UTC().Format(time.RFC3339)
+	}
 	if fault != nil {
 		ex.Client, ex.Rejection = call.Peer, w.rejectionOf(fault)
 		w.tell(ex, inFraming, nil, pipeline.Rejected)
@@ -127,7 +144,16 @@ func (w *walk) follow(ex *pipeline.Exchange) {
 		w.unreached(ex)
 		return
 	}
+	ex.Others = w
 	w.reached(ex)
+	w.describe(ex)
+	w.travel(ex)
+	w.report.API.Version = ex.Version.Name
+	w.identify(ex)
+}
+
+// travel takes a request through the stages of its API.
+func (w *walk) travel(ex *pipeline.Exchange) {
 	verdict := w.through(ex, inEntry, ex.API.Entry)
 	if verdict == pipeline.Next {
 		verdict = w.through(ex, inRequest, stagesOf(ex))
@@ -135,11 +161,10 @@ func (w *walk) follow(ex *pipeline.Exchange) {
 	if verdict == pipeline.Next {
 		verdict = w.forward(ex)
 	}
-	w.describe(ex)
 	switch {
 	case verdict == pipeline.Rejected:
 		w.refused(ex)
-	case verdict == pipeline.Next:
+	case ex.Answer.Status == 0:
 		w.report.Outcome.Allowed = true // what else would happen is the upstream's to say
 	default:
 		pipeline.Run(ex.Version.Response, ex)
@@ -171,14 +196,37 @@ func (w *walk) reached(ex *pipeline.Exchange) {
 	if def.Proxy.StripListenPath {
 		f.Said += ", stripped"
 	}
+	w.ready(ex)
+}
+
+// ready compiles the API that a request is at, when that is still to be done.
+func (w *walk) ready(ex *pipeline.Exchange) {
 	if w.compile == nil || len(ex.API.Entry) > 0 {
 		return
 	}
+	def := ex.API.Definition
 	compiled, err := w.compile(def)
 	if err != nil {
 		compiled = standIn(def, errors.Unwrap(err))
 	}
 	ex.API, ex.Version = compiled, compiled.Version
+}
+
+// HandOver implements pipeline.Others.
+func (w *walk) HandOver(ex *pipeline.Exchange, to *pipeline.Ref, uri []byte) pipeline.Verdict {
+	next, refused := w.snapshot.goOn(ex, to, uri)
+	if refused != nil {
+		return ex.Reject(refused)
+	}
+	w.ready(next)
+	if !ex.API.Definition.StripAuthData {
+		next.KeyHash = w.keyHash
+	}
+	told, at := w.report.Steps, w.at
+	w.report.Steps, w.at = nil, next.API.Definition.ID
+	w.travel(next)
+	w.onward, w.report.Steps, w.at = w.report.Steps, told, at
+	return takeOver(ex, next)
 }
 
 // through takes a request through a list of stages.
@@ -192,7 +240,7 @@ func (w *walk) through(ex *pipeline.Exchange, part uint8, stages []pipeline.Stag
 // forward takes a request to where it would leave for the upstream.
 func (w *walk) forward(ex *pipeline.Exchange) pipeline.Verdict {
 	v := ex.Version.Forward.Handle(ex)
-	if v != pipeline.Answered || ex.Answer.Status != 0 {
+	if v != pipeline.Answered || ex.Answer.Status != 0 || ex.Behind != nil {
 		w.tell(ex, inForward, ex.Version.Upstream, v)
 		return v
 	}
@@ -209,29 +257,47 @@ func (w *walk) tell(ex *pipeline.Exchange, part uint8, s pipeline.Stage, v pipel
 	if e, ok := s.(pipeline.Explainer); ok {
 		e.Explain(ex, f)
 	}
-	if v == pipeline.Rejected {
+	if f.Untold && v == pipeline.Next {
+		step := &w.report.Steps[len(w.report.Steps)-1]
+		step.Result = explain.Untold
+		w.report.Outcome.Untold = append(w.report.Outcome.Untold, f.Stage)
+	}
+	if v == pipeline.Rejected && !ex.Relayed() {
 		w.report.Outcome.Stage, w.report.Outcome.Fix = f.Stage, f.Fix
 		if f.Said == "" {
 			f.Said = ex.Rejection.Message
 		}
 	}
-	return f
+	if w.onward == nil {
+		return f
+	}
+	at := len(w.report.Steps) - 1
+	w.report.Steps, w.onward = append(w.report.Steps, w.onward...), nil
+	return &w.report.Steps[at].Finding
 }
 
 // add adds a step; what is returned is good until the next one.
 func (w *walk) add(stage string, v pipeline.Verdict) *pipeline.Finding {
 	w.report.Steps = append(w.report.Steps, explain.Step{
-		Result: explain.ResultOf(v), Finding: pipeline.Finding{Stage: stage, Verdict: v},
+		API: w.at, Result: explain.ResultOf(v), Finding: pipeline.Finding{Stage: stage, Verdict: v},
 	})
 	return &w.report.Steps[len(w.report.Steps)-1].Finding
 }
 
-// describe tells who called what.
+// describe tells what is called.
 func (w *walk) describe(ex *pipeline.Exchange) {
 	def := ex.API.Definition
-	w.report.API = &explain.API{ID: def.ID, Org: def.OrgID, Name: def.Name, Version: ex.Version.Name}
-	if ex.Session != nil {
-		w.report.Key = &explain.Key{Name: ex.KeyName, Alias: ex.Session.Alias, Policies: ex.Session.Policies()}
+	w.report.API = &explain.API{ID: def.ID, Org: def.OrgID, Name: def.Name}
+}
+
+// identify tells who calls: the key that the first API asks for, or the one that
+// asks for one behind it.
+func (w *walk) identify(ex *pipeline.Exchange) {
+	for ; ex != nil; ex = ex.Behind {
+		if ex.Session != nil {
+			w.report.Key = &explain.Key{Name: ex.KeyName, Alias: ex.Session.Alias, Policies: ex.Session.Policies()}
+			return
+		}
 	}
 }
 

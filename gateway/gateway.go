@@ -166,7 +166,9 @@ func (g *Gateway) run(ex *pipeline.Exchange) {
 	}
 	if verdict == pipeline.Rejected {
 		g.reject(ex)
-		g.remember(ex, at)
+		if !ex.Relayed() {
+			g.remember(ex, at)
+		}
 		return
 	}
 	pipeline.Run(ex.Version.Response, ex)

@@ -16,7 +16,10 @@ func (g *Gateway) hold(ex *pipeline.Exchange) {
 	if g.stages.Tunnels == nil {
 		return
 	}
-	p := &permit{gateway: g, call: ex.Call.Keep(), client: ex.Client, api: ex.API.Definition.ID, key: ex.KeyHash}
+	p := &permit{
+		gateway: g, call: ex.Call.Keep(), client: ex.Client, api: ex.API.Definition.ID, key: ex.KeyHash,
+		behind: ex.Front != nil,
+	}
 	a := ex.Answer
 	a.Takeover = g.stages.Tunnels.Hold(a.Takeover, tunnels.About{API: p.api, Key: ex.KeyName}, p)
 }
@@ -29,6 +32,7 @@ type permit struct {
 	client  netip.Addr
 	api     string
 	key     string // identity; "" for none
+	behind  bool   // the request came from another API, and the path is none that clients call
 
 	checked bool
 	seen    standing
@@ -69,11 +73,8 @@ func (p *permit) Check() error {
 	ex := pipeline.For(p.call)
 	defer ex.Release()
 	ex.Client = p.client
-	switch {
-	case !now.snapshot.find(ex):
-		return errGone
-	case ex.API.Definition.ID != p.api:
-		return errMoved
+	if err := p.find(now.snapshot, ex); err != nil {
+		return err
 	}
 	verdict := walkOnly(ex.API.Entry, ex.API.EntryMade, entryRights, ex)
 	if verdict == pipeline.Next {
@@ -91,6 +92,27 @@ func (p *permit) Check() error {
 	}
 	p.settle(ex, now)
 	return nil
+}
+
+// find finds the API that the request is at.
+func (p *permit) find(in *Snapshot, ex *pipeline.Exchange) error {
+	switch {
+	case p.behind && !in.place(ex, p.api), !p.behind && !in.find(ex):
+		return errGone
+	case ex.API.Definition.ID != p.api:
+		return errMoved
+	}
+	ex.Others = endOfWay{}
+	return nil
+}
+
+// endOfWay is where a check leaves a request that goes on to another API: that one
+// has the tunnel watched over as well.
+type endOfWay struct{}
+
+// HandOver implements pipeline.Others.
+func (endOfWay) HandOver(*pipeline.Exchange, *pipeline.Ref, []byte) pipeline.Verdict {
+	return pipeline.Answered
 }
 
 // settle takes note of what a check has found.

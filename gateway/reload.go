@@ -59,6 +59,7 @@ func (g *Gateway) apply(ctx context.Context, b *definition.Bundle) (failed map[s
 	if err != nil {
 		return nil, err
 	}
+	next.others = &serving{g, next}
 	if g.stages.Handshakes != nil {
 		g.stages.Handshakes.Came(change.came)
 	}

@@ -19,7 +19,9 @@ type Snapshot struct {
 	routes   *match.Tree[*pipeline.API]
 	apis     *frozen.Map[*pipeline.API] // by id, those that are served
 	graphs   *frozen.Map[*pipeline.API] // of them those that know GraphQL
+	names    *frozen.Map[[]string]      // ids of those that are served, by organisation and name
 	policies *definition.PolicySet
+	others   pipeline.Others // that requests may go on to
 
 	// What the next snapshot is made of at the cost of what changes.
 	given     []*definition.API // the bundle's, in its order
@@ -71,6 +73,7 @@ func (s *Snapshot) find(ex *pipeline.Exchange) bool {
 		return false
 	}
 	ex.API, ex.Version, ex.Policies, ex.Revision = api, api.Version, s.policies, s.Revision
+	ex.Others = s.others
 	ex.Path, ex.Rest = match.Rest(path, segments), match.Rest(ex.Call.Path, segments)
 	return true
 }

@@ -56,7 +56,23 @@ func (s *Stages) compileVersions(api *compiled, def *definition.API) error {
 	if operations := graphql.StageOf(api.Version.Request); operations != nil {
 		api.Schema = operations.Schema()
 	}
-	return nil
+	if def.OtherVersions() == nil {
+		return nil
+	}
+	api.Handed, err = handed(def)
+	return err
+}
+
+// handed makes what is done to the answers to calls that are for versions which
+// are other APIs. Browsers are told what they are told of the API that they call;
+// everything else is the other API's.
+func handed(def *definition.API) (*pipeline.Version, error) {
+	stage, err := cors(def, (*origin.CORS).Answer)
+	if stage == nil || err != nil {
+		return &pipeline.Version{}, err
+	}
+	stages := []pipeline.Stage{stage}
+	return &pipeline.Version{Response: stages, Refused: stages}, nil
 }
 
 // addVersion makes one version of an API.

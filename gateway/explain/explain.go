@@ -18,6 +18,7 @@ type Report struct {
 	Method   string  `json:"method"`
 	Path     string  `json:"path"` // as it was sent, without the query
 	Revision string  `json:"revision"`
+	At       string  `json:"at,omitempty"`  // RFC 3339, when another moment is asked about than now
 	API      *API    `json:"api,omitempty"` // nil when none is reached
 	Key      *Key    `json:"key,omitempty"` // nil when no key was found, or none is asked for
 	Steps    []Step  `json:"steps"`
@@ -44,10 +45,12 @@ const (
 	OK       = "ok"       // the request goes on
 	Answered = "answered" // the stage itself answers
 	Failed   = "fail"     // the request is refused
+	Untold   = "untold"   // what it would be at the moment asked about is not known; the request goes on
 )
 
 // A Step is what one stage made of a request.
 type Step struct {
+	API    string `json:"api,omitempty"` // id of the one that the stage is of, when the request was handed over to it
 	Result string `json:"result"`
 	pipeline.Finding
 }
@@ -60,6 +63,8 @@ type Outcome struct {
 	Stage   string `json:"stage,omitempty"`  // that refuses
 	Event   string `json:"event,omitempty"`  // that the refusal would raise
 	Fix     string `json:"fix,omitempty"`    // what would let the request pass
+
+	Untold []string `json:"untold,omitempty"` // stages that cannot tell what they would decide at the moment asked about
 
 	Headers  []string `json:"headers,omitempty"` // lines of the gateway's own answer
 	Body     string   `json:"body,omitempty"`    // of that answer

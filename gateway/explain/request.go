@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -34,6 +35,10 @@ type Request struct {
 	// Revision is that of the configuration to explain by; 0 is the one in force.
 	Revision int64 `json:"revision,omitempty"`
 
+	// At is the moment to explain for, RFC 3339; "" is now.
+	At string `json:"at,omitempty"`
+
+	due    *time.Time
 	host   string // that the URL names
 	target string
 	secure bool
@@ -67,7 +72,7 @@ func malformed(err error) error {
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		return &definition.Problems{{
 			Path:    strings.Trim(name, `"`),
-			Message: "is unknown; known are id, method, url, headers, body, body_base64, key, key_hash, client, tls and revision",
+			Message: "is unknown; known are id, method, url, headers, body, body_base64, key, key_hash, client, tls, revision and at",
 		}}
 	}
 	if path, message, ok := strings.Cut(err.Error(), ": "); ok && strings.HasPrefix(path, "headers") {
@@ -119,8 +124,29 @@ func (r *Request) check() (problems definition.Problems) {
 		r.secure = *r.TLS
 	}
 	r.checkCertificate(add)
+	r.checkAt(add)
 	return problems
 }
+
+// checkAt reads the moment that is asked about.
+func (r *Request) checkAt(add func(path, message string)) {
+	if r.At == "" {
+		return
+	}
+	at, err := time.Parse(time.RFC3339, r.At)
+	if err != nil {
+		add("at", "must be a time as in 2030-01-02T15:04:05Z (RFC 3339)")
+		return
+	}
+	if at.Year() < 2000 || at.Year() > 2199 {
+		add("at", "must lie between the years 2000 and 2199")
+		return
+	}
+	r.due = &at
+}
+
+// Due returns the moment that is asked about, nil for now.
+func (r *Request) Due() *time.Time { return r.due }
 
 // checkLines refuses what would make other lines of the request than are meant.
 func (r *Request) checkLines(add func(path, message string)) {
@@ -179,7 +205,7 @@ func (r *Request) split() (why string) {
 
 func (r *Request) isOnlyID() bool {
 	return r.Method == "" && r.URL == "" && len(r.Headers) == 0 && r.Body == "" && len(r.Bytes) == 0 &&
-		r.Key == "" && r.KeyHash == "" && r.Client == "" && r.TLS == nil && r.Certificate == "" && r.Revision == 0
+		r.Key == "" && r.KeyHash == "" && r.Client == "" && r.TLS == nil && r.Certificate == "" && r.Revision == 0 && r.At == ""
 }
 
 // idLength is how long the id of a request is, in hexadecimal digits.

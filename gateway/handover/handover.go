@@ -84,13 +84,21 @@ func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 // Explain implements pipeline.Explainer.
 func (s *Stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	switch r := ex.Rejection; {
-	case ex.Behind != nil:
+	case ex.Behind != nil && (r == nil || ex.Relayed()):
 		f.Said = "the request goes on to API " + ex.Behind.API.Definition.ID + ", whose rules hold for it as for any other"
-	case r != nil && r.Reason == pipeline.ReasonHandoverLoop:
-		f.Fact("hand-overs", fmt.Sprint(pipeline.MaxHandovers), fmt.Sprint(ex.Handovers()+1), "gateway")
-		f.Fix = "see that no API leads back to one that the request has been at"
-	case r != nil && r.Reason == pipeline.ReasonHandoverTarget:
-		f.Fact("API", s.ref.Name, "not served", "definition")
-		f.Fix = "name an API of the same organisation that is active and served, by its id, or by its name if no other API has that"
+	case r != nil:
+		f.Fact("target", handover.Scheme+s.ref.Name, "", "definition")
+		f.Fix = Fix(r)
 	}
+}
+
+// Fix tells what would let a request go on that was not handed over.
+func Fix(r *pipeline.Rejection) string {
+	switch r.Reason {
+	case pipeline.ReasonHandoverLoop:
+		return fmt.Sprintf("a request goes on to another API at most %d times: see that none of these APIs leads back to another", pipeline.MaxHandovers)
+	case pipeline.ReasonHandoverTarget:
+		return "name an API of the same organisation that is active and served, by its id, or by its name if no other API has that"
+	}
+	return ""
 }

@@ -72,7 +72,7 @@ type refusalHeaders struct{ *Headers }
 
 // Handle writes the headers on a refusal for the quota's sake.
 func (h refusalHeaders) Handle(ex *pipeline.Exchange) pipeline.Verdict {
-	if ex.Grant != nil && ex.Rejection == quotaExceeded {
+	if ex.Grant != nil && ex.Rejection == quotaExceeded && !ex.Relayed() {
 		ex.Answer.Lines = h.append(ex.Answer.Lines, ex)
 	}
 	return pipeline.Next

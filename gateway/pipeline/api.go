@@ -12,6 +12,7 @@ type API struct {
 	Entry      []Stage    // what every call passes first; may choose the version
 	Version    *Version   // of calls that choose none
 	Versions   []*Version // all of them, Version included
+	Handed     *Version   // of calls that the entry hands over, as versions that are other APIs; nil: there are none
 	Meter      Meter      // counts the API's traffic; nil: it counts as nobody's
 
 	EntryMade Made // which stages are in Entry

@@ -21,6 +21,10 @@ type Exchange struct {
 	Version  *Version              // of API, the one that serves the request; nil until API is set
 	Policies *definition.PolicySet // those of the snapshot that serves the request
 	Revision string                // of that snapshot
+	Others   Others                // of that snapshot, which the request may be handed over to
+
+	Front  *Exchange // of another API, which went on as this one; nil: the request came here itself
+	Behind *Exchange // of another API, which this one went on as; nil: it did not. Release releases it
 
 	// Path is the decoded path below the listen path; it starts with "/".
 	// Rest is the same part as the client wrote it. Both alias buffers of the
@@ -50,6 +54,9 @@ type Exchange struct {
 	// sent or waited for. KeyHash, when it is set before there is a session, names
 	// the key that calls in place of a credential.
 	Dry bool
+	// Due is the moment that a dry exchange asks about; nil when that is now. What
+	// is judged by it reads Moment, never Started, by which stages remember.
+	Due *time.Time
 
 	// Stopped is the place, in its list, of the stage that ended the last Run.
 	Stopped uint8
@@ -85,6 +92,8 @@ type Exchange struct {
 	PathBuf  []byte // holds Path
 	TokenBuf []byte // holds Token when that is not written in the request as it is
 	BodyBuf  []byte // scratch like Buf, for whichever stage sets Outgoing.Body: nobody else uses it
+
+	relay *wire.Relay // that Call is of; nil when it came itself
 }
 
 // Outgoing is how the request that goes upstream differs from the one that came.
@@ -167,6 +176,7 @@ const maxKept = 16 << 10
 
 // Release returns the exchange to the pool; it must not be used afterwards.
 func (ex *Exchange) Release() {
+	ex.freeBehind()
 	if ex.Held != nil {
 		ex.Held.Release()
 	}

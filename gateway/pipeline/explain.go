@@ -21,6 +21,15 @@ type Finding struct {
 	Said    string  `json:"said,omitempty"`  // in one line, for people
 	Facts   []Fact  `json:"facts,omitempty"` // what it decided by, the most important first
 	Fix     string  `json:"fix,omitempty"`   // of a refusal: what would let the request pass
+	Untold  bool    `json:"-"`               // what the stage would decide at the moment asked about is not known
+}
+
+// Moment is when an exchange takes place: what ends or begins is judged by it.
+func (ex *Exchange) Moment() time.Time {
+	if ex.Due != nil {
+		return *ex.Due
+	}
+	return ex.Started
 }
 
 // A Fact is a rule that a stage held an exchange against.

@@ -72,6 +72,8 @@ const (
 	ReasonCertificateExpired
 	ReasonCertificateDenied // of a client: not listed, unknown, or another than the key's
 	ReasonBreakerOpen       // of the upstream: too many calls to it have failed
+	ReasonHandoverLoop      // from one API to the other too many times
+	ReasonHandoverTarget    // the API that a request goes on to is not served
 	reasons
 )
 
@@ -88,7 +90,7 @@ var reasonNames = [reasons]string{
 	"version_missing", "version_unknown", "version_expired", "version_denied", "path_denied", "length_required",
 	"api_rate_limit", "org_quota", "org_rate_limit", "org_inactive",
 	"tls_required", "certificate_missing", "certificate_expired", "certificate_denied",
-	"breaker_open",
+	"breaker_open", "handover_loop", "handover_target",
 }
 
 // String returns the reason's name on the wire, "" for ReasonNone.

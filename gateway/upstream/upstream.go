@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/handover"
 	"github.com/sluicegate/sluice/gateway/match"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/upstream/identity"
@@ -74,8 +75,16 @@ type forward struct {
 const exactBelow = time.Second
 
 // Compile makes the stage that forwards to def's target over connections from
-// pools. The error names the field that is wrong.
+// pools, or hands over to the API that it names. The error names the field that is
+// wrong.
 func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, error) {
+	if def.IsHandedOver() {
+		stage, err := handover.Compile(def, def.Proxy.TargetURL)
+		if err != nil {
+			return nil, fmt.Errorf("proxy.target_url: %w", err)
+		}
+		return stage, nil
+	}
 	target, err := match.CompileTarget(def.Proxy.TargetURL)
 	if err != nil {
 		return nil, fmt.Errorf("proxy.target_url: %w", err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/definition"
 )
 
 // Explain tells which version the call got and by what, when that ends, and the
@@ -17,23 +18,28 @@ func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 		f.Fix = `call one of the versions "Default", or leave only one of them`
 		return
 	}
-	at, v := 0, s.def.Unversioned()
+	at, v, leads := 0, s.def.Unversioned(), false
 	if s.names != nil {
 		if !s.explainChoice(ex, f) {
 			return
 		}
-		at, v = s.names[ex.Version.Name], ex.Version.Definition
+		at, v, leads = s.names[ex.Version.Name], ex.Version.Definition, s.leads(ex)
 	}
+	s.explainHold(ex, f, at, v, leads)
+}
+
+// explainHold tells what decided on a call to the version at a place.
+func (s *stage) explainHold(ex *pipeline.Exchange, f *pipeline.Finding, at int, v *definition.Version, leads bool) {
 	one := &s.versions[at]
 	if one.ends {
-		f.Fact("expires", v.Expires, ex.Started.UTC().Format("2006-01-02 15:04"), "definition")
+		f.Fact("expires", v.Expires, ex.Moment().UTC().Format("2006-01-02 15:04"), "definition")
 	}
 	switch {
 	case ex.Rejection == one.expired:
 		f.Said = "the version has expired"
 		f.Fix = `set expires of the version to a later time, as in "2030-12-31 23:59" (UTC), or to "-1" for never`
 	case one.lists != nil:
-		one.lists.explain(ex, f, s.leads(ex))
+		one.lists.explain(ex, f, leads)
 	}
 }
 

@@ -68,6 +68,21 @@ type one struct {
 // Compile returns the stage for an API, or nil when it has one version only,
 // which does not end and treats all paths alike.
 func Compile(def *definition.API, o Options) (pipeline.Stage, error) {
+	own, err := newStage(def, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case def.OtherVersions() != nil:
+		return newFamily(def, own)
+	case own == nil:
+		return nil, nil
+	}
+	return own, nil
+}
+
+// newStage makes the stage for the versions that are the API's own, nil when there
+// is nothing for it to do.
+func newStage(def *definition.API, o Options) (*stage, error) {
 	if def.Ambiguous() {
 		return &stage{def: def, ambiguous: true}, nil
 	}
@@ -119,9 +134,14 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		}
 		ex.Version = ex.API.Versions[at]
 	}
+	return s.hold(ex, at, leads)
+}
+
+// hold holds a call against what is known of the version at a place.
+func (s *stage) hold(ex *pipeline.Exchange, at int, leads bool) pipeline.Verdict {
 	v := &s.versions[at]
 	switch {
-	case v.ends && !ex.Started.Before(v.end):
+	case v.ends && !ex.Moment().Before(v.end):
 		return ex.Reject(v.expired)
 	case v.lists != nil:
 		return v.lists.handle(ex, leads)
@@ -177,7 +197,7 @@ type ending struct {
 
 // Handle adds the header, unless the version has ended or the call got none.
 func (s *ending) Handle(ex *pipeline.Exchange) pipeline.Verdict {
-	if r := ex.Rejection; r != nil && (r == missing || r == unknown || r == unclear) || !ex.Started.Before(s.end) {
+	if r := ex.Rejection; r != nil && (r == missing || r == unknown || r == unclear) || !ex.Moment().Before(s.end) {
 		return pipeline.Next
 	}
 	ex.Answer.Lines = append(ex.Answer.Lines, s.line...)

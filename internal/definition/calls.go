@@ -48,10 +48,13 @@ func (p *Problems) checkCalls(a *API) {
 	rules, err := a.Upstreams()
 	p.join("", err)
 	for _, t := range rules.Targets {
-		p.checkTarget(t.At, t.URL)
+		p.checkWith(t.At, upstreams.CheckURL(t.URL))
 	}
 	for _, c := range rules.Uptime {
-		p.checkTarget(c.At, c.URL)
+		p.checkWith(c.At, upstreams.CheckURL(c.URL))
+	}
+	if rules.Check != nil && a.IsHandedOver() && len(rules.Targets) == 0 {
+		p.addf("proxy.health_check", "asks an upstream how it is, and proxy.target_url is another API; give that one the check")
 	}
 	if p.checkObject("cache_options", a.CacheOptions) {
 		options, err := a.Caching()

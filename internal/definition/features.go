@@ -25,10 +25,6 @@ var missing = []feature[*API]{
 	}},
 	{"use_oauth2", "OAuth 2.0 authentication", func(a *API) bool { return a.UseOAuth2 }},
 	{"enable_signature_checking", "HMAC request signatures", func(a *API) bool { return a.SignatureChecking }},
-	{"definition.versions", "versions that are other APIs", func(a *API) bool {
-		return a.Selector != nil && a.Selector.Enabled && len(a.Selector.Versions) > 0
-	}},
-	{"proxy.target_url", "internal svc:// targets", func(a *API) bool { return isInternal(a.Proxy.TargetURL) }},
 	{"graphql.execution_mode", "GraphQL data graphs", func(a *API) bool { return a.hasMode("executionEngine") }},
 	{"graphql.execution_mode", "GraphQL subgraphs", func(a *API) bool { return a.hasMode("subgraph") }},
 	{"graphql.execution_mode", "GraphQL supergraphs", func(a *API) bool { return a.hasMode("supergraph") }},
@@ -40,11 +36,6 @@ var missing = []feature[*API]{
 // without authentication asks for none of it.
 var missingTokens = []feature[*Auth]{
 	{"validate_signature", "request signatures", func(a *Auth) bool { return a.ValidateSignature }},
-}
-
-// missingVersions lists what an entry of version_data can ask for in vain.
-var missingVersions = []feature[*Version]{
-	{"override_target", "internal svc:// targets", func(v *Version) bool { return isInternal(v.OverrideTarget) }},
 }
 
 // pathLists are the lists of extended_paths that this release knows.
@@ -61,8 +52,6 @@ var pathLists = map[string]bool{
 // hasMode tells whether the API serves GraphQL in an execution mode.
 func (a *API) hasMode(mode string) bool { return a.IsGraphQL() && a.GraphQL.ExecutionMode == mode }
 
-func isInternal(target string) bool { return len(target) >= 6 && target[:6] == "svc://" }
-
 // checkFeatures refuses every feature that a asks for and that does not exist.
 func (p *Problems) checkFeatures(a *API) {
 	refuse(p, "", missing, a)
@@ -77,7 +66,6 @@ func (p *Problems) checkFeatures(a *API) {
 		if v == nil {
 			continue
 		}
-		refuse(p, at, missingVersions, v)
 		lists := parts(v.ExtendedPaths)
 		for _, list := range object.SortedKeys(lists) {
 			if !pathLists[list] && asksFor(lists[list]) {

@@ -27,10 +27,6 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 		{"api", `"auth": {"validate_signature": true}`, "auth.validate_signature", "request signatures"},
 		{"api", version(`"extended_paths": {"track_endpoints": [{"path": "/a"}]}`), at + "extended_paths.track_endpoints", "path rules (track_endpoints)"},
 		{"api", version(`"extended_paths": {"new": {"a": 1}}`), at + "extended_paths.new", "path rules (new)"},
-		{"api", `"proxy": {"listen_path": "/a", "target_url": "svc://b"}`, "proxy.target_url", "internal svc:// targets"},
-
-		{"api", version(`"override_target": "svc://c"`), at + "override_target", "internal svc:// targets"},
-		{"api", `"definition": {"enabled": true, "versions": {"v2": "other"}}`, "definition.versions", "versions that are other APIs"},
 
 		{"policy", `"hmac_enabled": true`, "hmac_enabled", "HMAC request signatures"},
 		{"policy", `"enable_http_signature_validation": true`, "enable_http_signature_validation", "HTTP message signatures"},
@@ -67,7 +63,6 @@ func featureNames() []string {
 	var names []string
 	names = appendNames(names, missing)
 	names = appendNames(names, missingTokens)
-	names = appendNames(names, missingVersions)
 	names = appendNames(names, missingPolicies)
 	names = appendNames(names, missingSessions)
 	return appendNames(names, missingExtras)

@@ -3,14 +3,12 @@ package definition
 import (
 	"encoding/json"
 	"math"
-	"net/netip"
-	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/definition/certificate"
 	"github.com/sluicegate/sluice/internal/definition/handlers"
 	"github.com/sluicegate/sluice/internal/definition/object"
+	"github.com/sluicegate/sluice/internal/definition/upstreams"
 )
 
 const idMessage = `must consist of letters, digits, "-", "_" and ".", begin with none of the dots, and have at most 128 characters`
@@ -129,7 +127,7 @@ func isToken(s string) bool {
 
 func (p *Problems) checkDomain(domain string) {
 	switch {
-	case domain == "" || isHost(domain):
+	case domain == "" || upstreams.IsHost(domain):
 	case strings.ContainsAny(domain, "/?#@"):
 		p.addf("domain", "must be a host name alone, without scheme or path")
 	case strings.Contains(domain, ":"):
@@ -139,51 +137,8 @@ func (p *Problems) checkDomain(domain string) {
 	}
 }
 
-// isHost tells whether host is a name, an IPv4 address, or an IPv6 address in
-// brackets; without a port.
-func isHost(host string) bool {
-	if inner, ok := strings.CutPrefix(host, "["); ok {
-		inner, ok = strings.CutSuffix(inner, "]")
-		address, err := netip.ParseAddr(inner)
-		return ok && err == nil && address.Is6() && address.Zone() == ""
-	}
-	for _, c := range []byte(host) {
-		if !isAlnum(c) && c != '-' && c != '.' && c != '_' {
-			return false
-		}
-	}
-	return len(host) <= 253 && strings.Trim(host, ".") != ""
-}
-
 // checkTarget never repeats the URL: it may hold a password.
-func (p *Problems) checkTarget(path, target string) {
-	u, err := url.Parse(target)
-	switch {
-	case target == "":
-		p.addf(path, "is required: an address such as https://upstream.example:8443/base")
-	case err != nil:
-		p.addf(path, "must be a URL such as https://upstream.example:8443/base")
-	case u.Scheme == "svc":
-		// A feature of its own; see features.go.
-	case u.Scheme != "http" && u.Scheme != "https":
-		p.addf(path, "must begin with http:// or https://")
-	case u.Opaque != "" || !isHost(strings.TrimSuffix(strings.TrimSuffix(u.Host, u.Port()), ":")):
-		p.addf(path, "must name a host, as in https://upstream.example; international names are written in their xn-- form")
-	case u.User != nil:
-		p.addf(path, "must not hold a user or password")
-	case u.Fragment != "" || strings.HasSuffix(target, "#"):
-		p.addf(path, "must not hold a fragment (#), which is never sent")
-	case strings.ContainsAny(u.RawQuery, " \"<>\\^`{|}"):
-		p.addf(path, "holds a character in its query that must be percent-encoded")
-	case u.Port() != "" && !isPort(u.Port()):
-		p.addf(path, "must have a port from 1 to 65535, or none")
-	}
-}
-
-func isPort(port string) bool {
-	n, err := strconv.Atoi(port)
-	return err == nil && 1 <= n && n <= 65535
-}
+func (p *Problems) checkTarget(path, target string) { p.checkWith(path, upstreams.CheckTarget(target)) }
 
 func (p *Problems) checkTransport(t *Transport) {
 	if t == nil {
@@ -201,7 +156,7 @@ func (p *Problems) checkTransport(t *Transport) {
 	if (t.CertificateFile == "") != (t.KeyFile == "") {
 		p.addf(path+"ssl_certificate_file", "and ssl_key_file must both be set, or neither")
 	}
-	if t.ServerName != "" && !isHost(t.ServerName) {
+	if t.ServerName != "" && !upstreams.IsHost(t.ServerName) {
 		p.addf(path+"ssl_server_name", "must be a host name")
 	}
 }
@@ -214,13 +169,13 @@ func (p *Problems) checkSeconds(path string, seconds float64) {
 }
 
 func (p *Problems) checkVersions(a *API) {
+	p.checkSelector(a)
 	d := a.VersionData
 	if d == nil {
 		return
 	}
 	const path = "version_data.versions"
 	p.checkCount(path, len(d.Versions), maxVersions)
-	p.checkSelector(a)
 	for _, name := range object.SortedKeys(d.Versions) {
 		v, at := d.Versions[name], object.Entry(path, name)
 		if v == nil {

@@ -198,9 +198,9 @@ func TestProblemsAreBounded(t *testing.T) {
 }
 
 func TestProblemsAreAJSONArray(t *testing.T) {
-	_, err := ParseAPI([]byte(`{"proxy": {"listen_path": "/a", "target_url": "svc://b"}}`))
+	_, err := ParseAPI([]byte(`{"proxy": {"listen_path": "/a", "target_url": "http://b"}, "use_oauth2": true}`))
 	got, _ := json.Marshal(err)
-	want := `[{"path":"proxy.target_url","message":"asks for a feature that this release does not have: internal svc:// targets; leave it out or turn it off","feature":"internal svc:// targets"}]`
+	want := `[{"path":"use_oauth2","message":"asks for a feature that this release does not have: OAuth 2.0 authentication; leave it out or turn it off","feature":"OAuth 2.0 authentication"}]`
 	if string(got) != want {
 		t.Errorf("got %s", got)
 	}

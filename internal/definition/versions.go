@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/definition/handover"
 	"github.com/sluicegate/sluice/internal/definition/object"
 	"github.com/sluicegate/sluice/internal/definition/paths"
 )
@@ -24,6 +25,19 @@ func (a *API) VersionNames() []string {
 	}
 	return object.SortedKeys(a.VersionData.Versions)
 }
+
+// OtherVersions returns the versions of the API that are other APIs, nil when there
+// are none.
+func (a *API) OtherVersions() *handover.Versions {
+	s := a.Selector
+	if s == nil || !s.Enabled || len(s.Versions) == 0 {
+		return nil
+	}
+	return &handover.Versions{Name: s.Name, Default: s.Default, Others: s.Versions}
+}
+
+// IsHandedOver tells whether calls go on to another API in place of an upstream.
+func (a *API) IsHandedOver() bool { return handover.Is(a.Proxy.TargetURL) }
 
 // Ambiguous tells that the API is not versioned and yet has several versions, of
 // which none is called "Default".
@@ -102,11 +116,17 @@ func (p *Problems) checkVersion(at string, v *Version) {
 
 // checkSelector checks how requests choose their version.
 func (p *Problems) checkSelector(a *API) {
-	if !a.Versioned() {
+	others := a.OtherVersions()
+	if others != nil {
+		p.join("definition", asProblems(others.Check()...))
+		if a.Versioned() {
+			p.addf("definition.versions", "names other APIs as versions, and version_data.versions has some of this API's own; set version_data.not_versioned, or keep one of the two")
+		}
+	}
+	if !a.Versioned() && others == nil {
 		return
 	}
-	d := a.VersionData
-	if d.DefaultVersion != "" && d.Versions[d.DefaultVersion] == nil {
+	if d := a.VersionData; a.Versioned() && d.DefaultVersion != "" && d.Versions[d.DefaultVersion] == nil {
 		p.addf("version_data.default_version", "must be the name of a version: one of %s", strings.Join(a.VersionNames(), ", "))
 	}
 	s := a.Selector

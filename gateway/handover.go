@@ -1,0 +1,126 @@
+package gateway
+
+import (
+	"slices"
+
+	"github.com/sluicegate/sluice/gateway/handover"
+	"github.com/sluicegate/sluice/gateway/match"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/frozen"
+)
+
+var (
+	handoverLoop   = pipeline.NewRejection(pipeline.ReasonHandoverLoop, 508, "The request was handed over between APIs too many times")
+	handoverTarget = pipeline.NewRejection(pipeline.ReasonHandoverTarget, 502, "The API that the request goes on to is not served")
+)
+
+// serving is a gateway with the snapshot that requests are served from.
+type serving struct {
+	*Gateway
+	snapshot *Snapshot
+}
+
+// HandOver implements pipeline.Others.
+func (s *serving) HandOver(ex *pipeline.Exchange, to *pipeline.Ref, uri []byte) pipeline.Verdict {
+	next, refused := s.snapshot.goOn(ex, to, uri)
+	if refused != nil {
+		return ex.Reject(refused)
+	}
+	s.run(next)
+	if meter := next.API.Meter; meter != nil {
+		meter.Done(next)
+	}
+	return takeOver(ex, next)
+}
+
+// takeOver makes what became of a request in the API that it went on to what
+// became of it.
+func takeOver(ex, next *pipeline.Exchange) pipeline.Verdict {
+	ex.Upstream = next.Upstream
+	if next.Rejection == nil {
+		return pipeline.Answered
+	}
+	ex.RetryAfter, ex.MediaType = next.RetryAfter, next.MediaType
+	return ex.Reject(next.Rejection)
+}
+
+// goOn returns the exchange that one goes on as in another API, or why it does
+// not.
+func (s *Snapshot) goOn(ex *pipeline.Exchange, to *pipeline.Ref, uri []byte) (*pipeline.Exchange, *pipeline.Rejection) {
+	if ex.Handovers() == pipeline.MaxHandovers {
+		return nil, handoverLoop
+	}
+	api := s.other(ex.API, to)
+	if api == nil {
+		return nil, handoverTarget
+	}
+	next := ex.Onward(uri)
+	if !s.enter(next, api) {
+		return nil, next.Rejection
+	}
+	return next, nil
+}
+
+// enter has a request begin at an API of which its whole path is below the listen
+// path. It returns false for a path that can be read in two ways.
+func (s *Snapshot) enter(ex *pipeline.Exchange, api *pipeline.API) bool {
+	path, err := match.Decode(ex.PathBuf[:0], ex.Call.Path)
+	ex.PathBuf = path
+	if err != nil {
+		ex.Rejection = badPath
+		return false
+	}
+	ex.API, ex.Version, ex.Policies, ex.Revision = api, api.Version, s.policies, s.Revision
+	ex.Path, ex.Rest = path, ex.Call.Path
+	return true
+}
+
+// place has a request begin at the API of an id. It returns false when there is
+// none, and for a path that can be read in two ways.
+func (s *Snapshot) place(ex *pipeline.Exchange, id string) bool {
+	api, ok := s.apis.Get(id)
+	return ok && s.enter(ex, api)
+}
+
+// other returns the API that a request goes on to from one of the same
+// organisation; nil when it is not served, or when several have the name.
+func (s *Snapshot) other(from *pipeline.API, to *pipeline.Ref) *pipeline.API {
+	if to.Self {
+		return from
+	}
+	api, ok := s.apis.Get(to.Name)
+	if !ok {
+		ids, _ := s.names.Get(to.Key)
+		if len(ids) != 1 {
+			return nil
+		}
+		api, ok = s.apis.Get(ids[0])
+	}
+	if !ok || api.Definition.OrgID != from.Definition.OrgID {
+		return nil
+	}
+	return api
+}
+
+// rename keeps up which APIs have a name.
+func rename(names *frozen.Edit[[]string], old, now *definition.API) {
+	if old != nil && now != nil && old.Name == now.Name && old.OrgID == now.OrgID {
+		return
+	}
+	if old != nil && old.Name != "" {
+		key := handover.Key(old.OrgID, old.Name)
+		ids, _ := names.Get(key)
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == old.ID })
+		if len(ids) > 0 {
+			names.Set(key, ids)
+		} else {
+			names.Delete(key)
+		}
+	}
+	if now != nil && now.Name != "" {
+		key := handover.Key(now.OrgID, now.Name)
+		ids, _ := names.Get(key)
+		names.Set(key, append(ids[:len(ids):len(ids)], now.ID))
+	}
+}
