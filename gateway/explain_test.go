@@ -219,3 +219,31 @@ func TestNothingIsServedBeforeTheFirstConfiguration(t *testing.T) {
 		t.Errorf("%+v", r.Outcome)
 	}
 }
+
+func TestExplanationsOfAnotherMomentTellWhatEndsByThen(t *testing.T) {
+	a := agree(t)
+	soon, before := time.Now().Add(time.Hour).UTC().Format(time.RFC3339), time.Now().Add(-24*time.Hour).UTC().Format(time.RFC3339)
+	for _, c := range []struct {
+		at, result string
+		untold     []string
+	}{
+		{"", "ok", nil}, {soon, "ok", nil}, {before, "untold", []string{"limit"}},
+	} {
+		r := a.gateway.Explain(describe(t, `{"url":"/rest/items","key":"key-of-itself","at":"`+c.at+`"}`))
+		if r.At != c.at || !r.Outcome.Allowed || !slices.Equal(r.Outcome.Untold, c.untold) {
+			t.Errorf("at %q: %q, %+v, want untold %q", c.at, r.At, r.Outcome, c.untold)
+		}
+		if got := stagesOf(r); !slices.Contains(got, "limit:"+c.result) {
+			t.Errorf("at %q: %q", c.at, got)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"url":"/","at":"tomorrow"}`:                                           "at: must be a time as in",
+		`{"url":"/","at":"1999-12-31T00:00:00Z"}`:                               "at: must lie between",
+		`{"id":"0123456789abcdef0123456789abcdef","at":"2030-01-01T00:00:00Z"}`: "id: stands alone",
+	} {
+		if _, err := explain.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -30,7 +30,7 @@ type answer struct {
 // Handle answers the exchange when that can be done.
 func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	r := s.ruleFor(ex)
-	if r == nil {
+	if r == nil || ex.Due != nil { // what is kept is known of this moment only
 		return pipeline.Next
 	}
 	key := s.appendKey(ex.Buf[:0], ex)
@@ -214,6 +214,10 @@ func (s *Stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	where := "cache_options.cache_all_safe_requests"
 	if r.path != "" {
 		where = "extended_paths " + r.path
+	}
+	if ex.Due != nil {
+		f.Said, f.Untold = "whether an answer is kept is known of this moment only", true
+		return
 	}
 	seen := "not kept at present"
 	if _, found := s.look(ex, s.appendKey(nil, ex), s.cache.now(ex.Started)); found != nil && !found.never {

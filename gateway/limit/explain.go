@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -21,19 +20,20 @@ func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 		return
 	}
 	limits, counts := r.limits[:r.n], r.counts[:r.n]
-	if err := s.counter.Peek(context.Background(), limits, counts); err != nil {
+	if err := s.foresee(ex, limits, counts); err != nil {
 		f.Said, f.Fix = "the counter store does not answer", "see that the store at valkey.url can be reached"
 		return
 	}
 	from := originsOf(ex)
 	for i := range limits {
-		how := standing{limit: &limits[i], count: counts[i], now: ex.Started}
+		how := standing{limit: &limits[i], count: counts[i], now: ex.Moment()}
 		if r.kinds[i] == keyQuota && ex.Grant.Special != nil {
 			how.calendar = ex.Grant.Special.Calendar
 		}
 		explainLimit(f, ruleNames[r.kinds[i]], from.of(r.kinds[i]), how)
 	}
 	explainTrial(ex, f)
+	explainPast(ex, f)
 	if f.Verdict != pipeline.Rejected {
 		f.Said += ", would count " + strconv.Itoa(calls(ex))
 		return
@@ -164,17 +164,18 @@ func (s *orgStage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	}
 	limits := state.limits[:state.n]
 	counts := make([]counter.Count, state.n)
-	if err := s.counter.Peek(context.Background(), limits, counts); err != nil {
+	if err := s.foresee(ex, limits, counts); err != nil {
 		f.Said, f.Fix = "the counter store does not answer", "see that the store at valkey.url can be reached"
 		return
 	}
 	for i := range limits {
-		rule, how := "rate", standing{limit: &limits[i], count: counts[i], now: ex.Started}
+		rule, how := "rate", standing{limit: &limits[i], count: counts[i], now: ex.Moment()}
 		if i == state.quota {
 			rule, how.calendar = "quota", state.calendar
 		}
 		explainLimit(f, rule, origin, how)
 	}
+	explainPast(ex, f)
 	if f.Verdict == pipeline.Rejected {
 		f.Fix = "raise the limits of organisation " + s.org.id + " (PUT /svc/org/keys/" + s.org.id + "), or reset its quota"
 	}

@@ -3,6 +3,7 @@ package limit
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/counter"
@@ -92,5 +93,42 @@ func TestLimitsOfOrganisationsAreExplained(t *testing.T) {
 	broke := limiter(broken{counter.ErrUnavailable})
 	if got := explained(stageOf(t, broke), request(grantOf(1, 1), "GET", "/")); !strings.Contains(got, "does not answer") {
 		t.Errorf("no counter: %s", got)
+	}
+}
+
+func TestLimitsAreForetoldForAnotherMoment(t *testing.T) {
+	s := compiled(t, memoryAtStart())
+	of := func(away time.Duration) *pipeline.Exchange {
+		ex := request(grantOf(2, 5), "GET", "/items/1")
+		ex.Session = &definition.Session{Limits: definition.Limits{Rate: 2, Per: 10, QuotaMax: 5}, AccessRights: map[string]*definition.Access{"sample": {}}}
+		ex.Started = start
+		if away != 0 {
+			due := start.Add(away)
+			ex.Due = &due
+		}
+		return ex
+	}
+	for range 2 {
+		if v := s.Handle(of(0)); v != pipeline.Next {
+			t.Fatal("the key's own calls are refused")
+		}
+	}
+	for away, want := range map[time.Duration]string{
+		0:                "rate 2 of 2 per 10 s; quota 2 of 5 per 60 s",
+		time.Second:      "rate 2 of 2 per 10 s; quota 2 of 5 per 60 s",
+		11 * time.Second: "rate 0 of 2 per 10 s; quota 2 of 5 per 60 s",
+		time.Hour:        "rate 0 of 2 per 10 s; quota 0 of 5 per 60 s",
+		-time.Hour:       "how much was used then is not kept, so that nothing is taken to be; rate 0 of 2 per 10 s; quota 0 of 5 per 60 s",
+	} {
+		ex := of(away)
+		ex.Dry = true
+		f := &pipeline.Finding{Verdict: s.Handle(ex)}
+		s.(pipeline.Explainer).Explain(ex, f)
+		if !strings.HasPrefix(f.Said, want) || f.Untold != (away < 0) {
+			t.Errorf("%s away: %q, untold %v, want %q", away, f.Said, f.Untold, want)
+		}
+		if refused := f.Verdict == pipeline.Rejected; refused != (away == 0 || away == time.Second) {
+			t.Errorf("%s away: refused %v", away, refused)
+		}
 	}
 }

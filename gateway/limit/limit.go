@@ -211,7 +211,7 @@ func (l *Limiter) take(ex *pipeline.Exchange, from, to, calls int) pipeline.Verd
 // refuseRate ends a request for a rate whose next call is freed at reset, in unix
 // milliseconds.
 func refuseRate(ex *pipeline.Exchange, why *pipeline.Rejection, reset int64, period time.Duration) pipeline.Verdict {
-	now := ex.Started
+	now := ex.Moment()
 	if g := ex.Grant; !ex.Dry && g != nil && g.Special != nil && g.Special.Throttle.Retries > 0 {
 		now = time.Now() // it may have waited
 	}
@@ -222,7 +222,7 @@ func refuseRate(ex *pipeline.Exchange, why *pipeline.Rejection, reset int64, per
 func (l *Limiter) ask(ex *pipeline.Exchange, from, to, calls int) (refused int, err error) {
 	g, counts := ex.Grant, ex.Counts[from:to]
 	if ex.Dry {
-		return l.look(g.Limits()[from:to], calls, counts)
+		return l.look(ex, g.Limits()[from:to], calls, counts)
 	}
 	if l.seated != nil {
 		return l.seated.TakeSeated(g.Limits()[from:to], g.Seats[from:to], calls, counts)

@@ -233,11 +233,11 @@ func (s *orgStage) takeOrg(r *round, state *orgState, ex *pipeline.Exchange) (re
 	if state.calendar != nil && state.quota >= 0 {
 		copy(r.limits[:], limits)
 		limits = r.limits[:state.n]
-		limits[state.quota].Period = restOf(state.calendar, ex.Started.UnixMilli())
+		limits[state.quota].Period = restOf(state.calendar, ex.Moment().UnixMilli())
 	}
 	switch {
 	case ex.Dry:
-		return s.look(limits, 1, counts)
+		return s.look(ex, limits, 1, counts)
 	case s.seated != nil:
 		return s.seated.TakeSeated(limits, state.seats[:state.n], 1, counts)
 	}

@@ -73,7 +73,7 @@ func (s *stage) gather(r *round, ex *pipeline.Exchange, from int) {
 			r.add(kind, &all[i])
 		}
 		if sp := g.Special; sp != nil {
-			renewByCalendar(r, sp, ex.Started.UnixMilli())
+			renewByCalendar(r, sp, ex.Moment().UnixMilli())
 			if sp.Endpoints != nil && s.rates {
 				var l *counter.Limit
 				if l, ex.Buf = sp.Endpoints.Limit(ex.Call.Method, ex.Path, ex.Buf); l != nil {
@@ -114,7 +114,7 @@ func (s *stage) count(r *round, ex *pipeline.Exchange, calls int) pipeline.Verdi
 func (s *stage) takeAll(r *round, ex *pipeline.Exchange, calls int) (refused int, err error) {
 	limits, counts := r.limits[:r.n], r.counts[:r.n]
 	if ex.Dry {
-		return s.look(limits, calls, counts)
+		return s.look(ex, limits, calls, counts)
 	}
 	return s.counter.Take(context.Background(), limits, calls, counts) // it bounds its own waiting
 }
@@ -127,7 +127,7 @@ func (s *stage) note(r *round, ex *pipeline.Exchange) {
 	if at := r.at(keyQuota); at >= 0 {
 		ex.Counts[ex.Grant.Quota] = r.counts[at]
 		if sp := ex.Grant.Special; sp != nil && sp.Calendar != nil {
-			settleReset(&ex.Counts[ex.Grant.Quota], sp.Calendar.End(ex.Started.UnixMilli()))
+			settleReset(&ex.Counts[ex.Grant.Quota], sp.Calendar.End(ex.Moment().UnixMilli()))
 		}
 	}
 }

@@ -135,15 +135,15 @@ func (s *stage) refusal(ex *pipeline.Exchange) *pipeline.Rejection {
 		// On this connection no certificate can come any more.
 		ex.Answer.Close = true
 		return missing
-	case ex.Started.After(cert.Leaf.NotAfter):
+	case ex.Moment().After(cert.Leaf.NotAfter):
 		return expired
-	case ex.Started.Before(cert.Leaf.NotBefore):
+	case ex.Moment().Before(cert.Leaf.NotBefore):
 		return early
 	}
 	l := s.current()
 	v, ok := cert.Recall(l).(*verdict)
-	if !ok || ex.Started.After(v.until) {
-		v = l.decide(cert, ex.Started)
+	if now := ex.Moment(); !ok || now.After(v.until) {
+		v = l.decide(cert, now)
 		cert.Remember(l, v)
 	}
 	return v.refusal

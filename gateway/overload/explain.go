@@ -7,7 +7,11 @@ import (
 )
 
 // Explain tells whether calls are shed at the moment.
-func (s *stage) Explain(_ *pipeline.Exchange, f *pipeline.Finding) {
+func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	if ex.Due != nil {
+		f.Said, f.Untold = "whether calls are shed is known of this moment only", true
+		return
+	}
 	now := s.guard.Stats()
 	f.Fact("overload.target_delay", pipeline.Span(s.guard.target), pipeline.Span(now.Delay), "the gateway's settings")
 	switch {

@@ -109,6 +109,9 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 
 func (s *stage) passes(now int64, ex *pipeline.Exchange) bool {
 	if ex.Dry {
+		if ex.Due != nil { // of another moment it is not known
+			return true
+		}
 		return s.demand.Load().wouldPass(s.guard.seed, now, ex)
 	}
 	return s.own().pass(s.guard.seed, now, ex)

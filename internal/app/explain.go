@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/gateway"
@@ -47,6 +48,11 @@ func (l liveExplainer) Explain(_ context.Context, description []byte) (any, erro
 	if have := l.Revision(); q.Revision != 0 && strconv.FormatInt(q.Revision, 10) != have {
 		return nil, &definition.Problems{{
 			Path: "revision", Message: fmt.Sprintf("this gateway serves revision %q only; the admin explains by others", have),
+		}}
+	}
+	if since := g.Since(); q.Due() != nil && q.Due().Before(since) {
+		return nil, &definition.Problems{{
+			Path: "at", Message: fmt.Sprintf("this gateway serves revision %q since %s, and keeps nothing from before; the admin explains by the revision of then", l.Revision(), since.UTC().Format(time.RFC3339)),
 		}}
 	}
 	return g.Explain(q), nil
@@ -152,6 +158,9 @@ func (e *adminExplainer) refusal(org, id string) (any, error) {
 }
 
 func (e *adminExplainer) report(ctx context.Context, org string, q *explain.Request) (*explain.Report, error) {
+	if err := e.then(ctx, org, q); err != nil {
+		return nil, err
+	}
 	if q.Revision == 0 && e.serves {
 		return e.gateway.Explain(q), nil
 	}
@@ -169,6 +178,34 @@ func (e *adminExplainer) report(ctx context.Context, org string, q *explain.Requ
 		return nil, err
 	}
 	return aside.Explain(q), nil
+}
+
+// pageOfRevisions is how many revisions are read at once.
+const pageOfRevisions = 200
+
+// then has a request that is asked about for a moment in the past explained by the
+// revision of then, unless it names another.
+func (e *adminExplainer) then(ctx context.Context, org string, q *explain.Request) error {
+	if q.Due() == nil || q.Revision != 0 || !q.Due().Before(time.Now()) {
+		return nil
+	}
+	for page := (store.Page{Max: pageOfRevisions}); ; page.Skip += page.Max {
+		list, _, err := e.store.ListRevisions(ctx, org, page)
+		if err != nil {
+			return fmt.Errorf("looking for the revision of then: %w", err)
+		}
+		for i := range list {
+			if !list[i].CreatedAt.After(*q.Due()) {
+				q.Revision = list[i].Revision
+				return nil
+			}
+		}
+		if len(list) < page.Max {
+			return &definition.Problems{{
+				Path: "at", Message: "is before the oldest revision that is kept; say revision, to explain by that one",
+			}}
+		}
+	}
 }
 
 // aside returns the configuration of a tag, ready for explanations.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,7 @@ type asked struct {
 	Client   string   `json:"client,omitempty"`
 	TLS      *bool    `json:"tls,omitempty"`
 	Revision int64    `json:"revision,omitempty"`
+	At       string   `json:"at,omitempty"`
 
 	Certificate string `json:"certificate,omitempty"`
 }
@@ -36,7 +38,7 @@ type asked struct {
 func (s *session) explainCommand() *cobra.Command {
 	var a asked
 	var t shell.Target
-	data, cert, tls, facts := "", "", false, false
+	data, cert, at, tls, facts := "", "", "", false, false
 	cmd := &cobra.Command{
 		Use:   "explain METHOD URL",
 		Short: "Tell what would become of a request, and why",
@@ -44,6 +46,11 @@ func (s *session) explainCommand() *cobra.Command {
 each of them decides: by which rule, with what value, and where that value comes
 from. Nothing is sent upstream, counted or logged. With --id it tells why a
 request was refused: the id is the X-Request-Id of the answer.
+
+With --at it tells what would become of the request at another time: what ends or
+begins by then, and quotas that renew until then if nothing else is counted. For a
+time in the past it is explained by the revision of then. What a server cannot
+know of another time is said to be untold, and taken not to refuse the request.
 
 URL is that of the request, or a path. A body that is JSON is sent as
 application/json unless -H says otherwise.
@@ -71,6 +78,11 @@ was, refused; 6 that the server does not take the question.`,
 			if err := s.readBody(&a, data); err != nil {
 				return err
 			}
+			moment, err := momentOf(at, time.Now())
+			if err != nil {
+				return shell.InFlag("--at", err)
+			}
+			a.At = moment
 			return s.explain(cmd, &t, &a, facts)
 		},
 	}
@@ -83,6 +95,7 @@ was, refused; 6 that the server does not take the question.`,
 	f.BoolVar(&tls, "tls", false, "the request comes over TLS (default: when URL begins with https)")
 	f.StringVar(&cert, "cert", "", "PEM `FILE` with the certificate that the client shows; its private key is not needed")
 	f.Int64Var(&a.Revision, "revision", 0, "`NUMBER` of the revision to explain by (default: the one in force)")
+	f.StringVar(&at, "at", "", "`TIME` to explain for: 2030-01-02T15:04:05Z, '2030-01-02 15:04' here, +36h or -15m (default: now)")
 	f.StringVar(&a.ID, "id", "", "`ID` of a request that was refused, in place of METHOD and URL")
 	f.BoolVar(&facts, "facts", false, "print what every stage looked at, not only of one that refuses")
 	t.Flags(cmd)

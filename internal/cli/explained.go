@@ -12,6 +12,7 @@ type explanation struct {
 	Method   string `json:"method"`
 	Path     string `json:"path"`
 	Revision string `json:"revision"`
+	At       string `json:"at"`
 	Key      *struct {
 		Name     string   `json:"name"`
 		Alias    string   `json:"alias"`
@@ -24,12 +25,13 @@ type explanation struct {
 		Facts  []fact `json:"facts"`
 	} `json:"steps"`
 	Outcome struct {
-		Allowed  bool   `json:"allowed"`
-		Status   int    `json:"status"`
-		Reason   string `json:"reason"`
-		Event    string `json:"event"`
-		Fix      string `json:"fix"`
-		Body     string `json:"body"`
+		Allowed  bool     `json:"allowed"`
+		Status   int      `json:"status"`
+		Reason   string   `json:"reason"`
+		Event    string   `json:"event"`
+		Fix      string   `json:"fix"`
+		Untold   []string `json:"untold"`
+		Body     string   `json:"body"`
 		Upstream *struct {
 			Address string   `json:"address"`
 			Method  string   `json:"method"`
@@ -78,12 +80,12 @@ type refusal struct {
 }
 
 // results are the marks of a step's result.
-var results = map[string]string{"ok": "ok", "answered": "done", "fail": "FAIL"}
+var results = map[string]string{"ok": "ok", "answered": "done", "fail": "FAIL", "untold": "?"}
 
 // text is an explanation for people.
 func (e *explanation) text(facts bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s  (revision %s)\n", e.Method, e.Path, e.Revision)
+	fmt.Fprintf(&b, "%s %s  (revision %s%s)\n", e.Method, e.Path, e.Revision, e.when())
 	if e.Key != nil {
 		fmt.Fprintf(&b, "key %s%s%s\n", e.Key.Name, quoted(e.Key.Alias), listed(e.Key.Policies))
 	}
@@ -117,6 +119,9 @@ func (e *explanation) outcome(b *strings.Builder) {
 		}
 		b.WriteString("\n")
 	}
+	if len(o.Untold) > 0 {
+		b.WriteString(" untold: what " + strings.Join(o.Untold, ", ") + " would decide then is not known\n")
+	}
 	if o.Fix != "" {
 		b.WriteString(" fix: " + o.Fix + "\n")
 	}
@@ -133,6 +138,14 @@ func (e *explanation) outcome(b *strings.Builder) {
 			b.WriteString("   - " + name + "\n")
 		}
 	}
+}
+
+// when tells of another moment than now.
+func (e *explanation) when() string {
+	if e.At == "" {
+		return ""
+	}
+	return ", at " + e.At
 }
 
 // text is a rule with its value, what the request has of it, and its source.

@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/testenv"
 )
@@ -251,4 +253,50 @@ func TestExplanationsOfAnAdminAlone(t *testing.T) {
 	if own.status != 200 || !strings.Contains(own.body, `"reason":"auth_missing"`) {
 		t.Errorf("asked itself: %s", own)
 	}
+}
+
+func TestExplanationsOfAnotherTimeUseTheRevisionOfThen(t *testing.T) {
+	t.Parallel()
+	s := newUp(t, dataDir(t), nil).startReady()
+	r := s.rest()
+	first := apiDef("orders", "http://127.0.0.1:1", false)
+	first["version_data"] = object{"not_versioned": true, "versions": object{"Default": object{"name": "Default", "expires": "2040-01-01 00:00"}}}
+	r.do(http.MethodPost, "/api/apis", first)
+	r.do(http.MethodPost, "/api/portal/policies", object{"id": "gold", "name": "gold", "quota_max": 5, "quota_renewal_rate": 3600, "access_rights": accessTo("orders")})
+	key := strings.TrimSpace(s.own("-q", "key", "create", "--policy", "gold", "--expires", "48h").wants(t, 0).stdout)
+	s.awaitUse("/orders/", key)
+
+	ask := func(at string, more ...string) result {
+		return s.own(append([]string{"explain", "GET", "/orders/", "--key", key, "--at", at}, more...)...)
+	}
+	ask("+1h").wants(t, 0, "quota 1 of 5 per 3600 s, renews in")
+	ask("+2h").wants(t, 0, "quota 0 of 5 per 3600 s")
+	ask("+72h").wants(t, 5, "auth", "reason=auth_expired")
+	ask("2040-01-02T00:00:00Z", "--facts").wants(t, 5, "FAIL", "at 2040-01-02T00:00:00Z")
+	ask("-8760h").wants(t, 6, "at: is before the oldest revision that is kept")
+	ask("yesterday").wants(t, 2, "--at: \"yesterday\" is no time")
+
+	was := revisionTimes(t, s)
+	r.do(http.MethodDelete, "/api/portal/policies/gold", nil)
+	past := was[0].Format(time.RFC3339Nano)
+	told := s.own("explain", "GET", "/orders/", "--key", key, "--at", past, "-o", "json").wants(t, 0).stdout
+	if !strings.Contains(told, `"untold": [`) || !strings.Contains(told, `"revision": "2"`) {
+		t.Errorf("in the past: %s", told)
+	}
+}
+
+// revisionTimes returns when the revisions of a server were made, newest first.
+func revisionTimes(t *testing.T, s *server) (all []time.Time) {
+	t.Helper()
+	var told struct {
+		Revisions []struct{ At time.Time }
+	}
+	text := s.own("config", "history", "-o", "json").wants(t, 0).stdout
+	if err := json.Unmarshal([]byte(text), &told); err != nil || len(told.Revisions) == 0 {
+		t.Fatalf("%v in %s", err, text)
+	}
+	for _, one := range told.Revisions {
+		all = append(all, one.At)
+	}
+	return all
 }

@@ -61,7 +61,7 @@ func (s *Stage) find(ex *pipeline.Exchange) *Circuit {
 
 // ask asks a circuit, if there is one, and tells whether the call may be made.
 func (s *Stage) ask(c *Circuit, ex *pipeline.Exchange) (pass, bool) {
-	if c == nil {
+	if c == nil || ex.Due != nil { // of another moment it is not known
 		return passes, true
 	}
 	now := c.now(ex.Started)
@@ -116,7 +116,7 @@ func (s *Stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 		}
 		seen := "closed"
 		if c.State().Open {
-			seen = "open"
+			seen, f.Untold = "open", ex.Due != nil
 			f.Fix = "wait until the upstream answers again, or raise threshold_percent or samples"
 		}
 		f.Fact(rule, fmt.Sprintf("%g of at least %d calls in %d s", c.rule.Share, c.rule.Samples, span), seen, "definition")
