@@ -34,7 +34,12 @@ func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	}
 	explainTrial(ex, f)
 	explainPast(ex, f)
-	if f.Verdict != pipeline.Rejected {
+	switch {
+	case f.Verdict == pipeline.Rejected:
+	case ex.Front != nil && countedBefore(ex):
+		f.Said += "; the limits of the key have counted the request in the API before"
+		return
+	default:
 		f.Said += ", would count " + strconv.Itoa(calls(ex))
 		return
 	}

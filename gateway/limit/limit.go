@@ -102,10 +102,11 @@ type stage struct {
 // round. What Rate has counted already is not counted again.
 func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	g := ex.Grant
+	known := ex.Front != nil && countedBefore(ex)
 	if s.api != nil || g != nil && g.Special != nil {
-		return s.handleAll(ex)
+		return s.handleAll(ex, known)
 	}
-	if g == nil || len(g.Limits()) == 0 {
+	if g == nil || len(g.Limits()) == 0 || known {
 		return pipeline.Next
 	}
 	from := 0
@@ -127,10 +128,13 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 }
 
 // handleAll is Handle for a request that may fall under more limits than those
-// that its grant has ready, or where more may follow from one that refuses.
-func (s *stage) handleAll(ex *pipeline.Exchange) pipeline.Verdict {
+// that its grant has ready, or where more may follow from one that refuses. known
+// tells that those which the grant has ready have counted it.
+func (s *stage) handleAll(ex *pipeline.Exchange, known bool) pipeline.Verdict {
 	from := 0
-	if ex.Rated > 0 {
+	if known {
+		from = len(ex.Grant.Limits())
+	} else if ex.Rated > 0 {
 		if v := s.Rate(ex); v != pipeline.Next {
 			return v
 		}
@@ -140,7 +144,7 @@ func (s *stage) handleAll(ex *pipeline.Exchange) pipeline.Verdict {
 	defer r.release()
 	s.gather(r, ex, from)
 	v := s.count(r, ex, calls(ex))
-	ex.Counted = v == pipeline.Next || ex.Rejection != uncounted
+	ex.Counted = known || v == pipeline.Next || ex.Rejection != uncounted
 	if s.monitor != nil && v == pipeline.Next && r.at(keyQuota) >= 0 {
 		s.watchKey(ex)
 	}
@@ -157,7 +161,7 @@ func (l *Limiter) Rate(ex *pipeline.Exchange) pipeline.Verdict {
 		return pipeline.Next
 	}
 	all := calls(ex)
-	if all <= int(ex.Rated) {
+	if all <= int(ex.Rated) || ex.Front != nil && countedBefore(ex) {
 		return pipeline.Next
 	}
 	v := l.take(ex, int(g.Rate), int(g.Rate)+1, all-int(ex.Rated))
