@@ -9,7 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/cli/access"
 	"github.com/sluicegate/sluice/internal/cli/shell"
-	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/nearest"
 )
 
 func (s *session) rootCommand() *cobra.Command {
@@ -80,7 +80,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	for _, n := range flagName.FindAllStringSubmatch(cmd.Flags().FlagUsages()+cmd.InheritedFlags().FlagUsages(), -1) {
 		names = append(names, n[1])
 	}
-	if near := config.Nearest(m[1], names); near != "" {
+	if near := nearest.To(m[1], names); near != "" {
 		return fmt.Errorf("unknown flag --%s; did you mean --%s?", m[1], near)
 	}
 	return fmt.Errorf("unknown flag --%s", m[1])

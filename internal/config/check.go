@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
@@ -118,7 +119,7 @@ func (f field) checkText(text string) error {
 }
 
 func notOneOf(text string, allowed []string) error {
-	if near := Nearest(text, allowed); near != "" {
+	if near := nearest.To(text, allowed); near != "" {
 		return fmt.Errorf("%s is unknown; did you mean %s?", quote(text), near)
 	}
 	return fmt.Errorf("%s is unknown; want %s", quote(text), oneOf(allowed))

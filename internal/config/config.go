@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/sluicegate/sluice/internal/nearest"
 )
 
 // Sources says where the configuration of a process comes from. A later source
@@ -198,7 +200,7 @@ func (l *loader) unknown(group, name string) string {
 	if _, ok := l.byKey[join(group, name)]; ok {
 		return unknown + "write it nested: " + strings.ReplaceAll(name, ".", ": {") + ": …" + strings.Repeat("}", strings.Count(name, "."))
 	}
-	if near := Nearest(name, l.groups[group]); near != "" {
+	if near := nearest.To(name, l.groups[group]); near != "" {
 		return unknown + "did you mean " + join(group, near) + "?"
 	}
 	if now := cmp.Or(renamed[join(group, name)], renamed[group]); now != "" {
@@ -244,10 +246,10 @@ var renamed = map[string]string{
 func (l *loader) elsewhere(name string) string {
 	keys := make([]string, 0, len(l.fields))
 	for _, f := range l.fields {
-		if strings.HasSuffix(f.key, "."+plainName(name)) {
+		if strings.HasSuffix(f.key, "."+nearest.Plain(name)) {
 			return f.key
 		}
 		keys = append(keys, f.key)
 	}
-	return Nearest(strings.ReplaceAll(name, "_", "."), keys)
+	return nearest.To(strings.ReplaceAll(name, "_", "."), keys)
 }

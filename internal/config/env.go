@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
@@ -82,7 +83,7 @@ func unknownVariable(name string, byEnv map[string]field) string {
 			names = append(names, n+fileSuffix)
 		}
 	}
-	if near := Nearest(name, names); near != "" {
+	if near := nearest.To(name, names); near != "" {
 		return "unknown variable; did you mean " + near + "?"
 	}
 	return "unknown variable; sluice config reference lists those there are"

@@ -40,15 +40,14 @@ type Email struct {
 	From string `yaml:"from"`
 	// Time for one letter, from connecting to the server's last word.
 	Timeout time.Duration `yaml:"timeout" range:"100ms..5m"`
-	// Letters in the mailbox of one organisation; the oldest go.
+	// Letters in the mailbox of one organisation; the oldest go, and so does what
+	// is older than two weeks.
 	MailboxSize int `yaml:"mailbox_size" range:"1..100000"`
-	// How long letters stay in the mailbox.
-	MailboxTTL time.Duration `yaml:"mailbox_ttl" range:"100ms..8760h"`
 }
 
 func defaultPortal() Portal {
 	return Portal{Email: Email{
-		TLS: "starttls", From: "portal@localhost", Timeout: 30 * time.Second, MailboxSize: 1000, MailboxTTL: 30 * 24 * time.Hour,
+		TLS: "starttls", From: "portal@localhost", Timeout: 30 * time.Second, MailboxSize: 1000,
 	}}
 }
 

@@ -21,6 +21,7 @@ const (
 	huma       = "github.com/danielgtaylor/huma/v2"
 	jose       = "github.com/go-jose/go-jose/v4"
 	otel       = "go.opentelemetry.io/otel"
+	gomail     = "github.com/wneessen/go-mail"
 	kafka      = "github.com/twmb/franz-go"
 	mapping    = "github.com/redpanda-data/benthos/v4"
 	pgx        = "github.com/jackc/pgx/v5"
@@ -70,7 +71,8 @@ var rooms = []room{
 	{"internal/guard", nil, nil},
 	{"internal/definition/certificate", nil, nil},
 	{"internal/certs", []string{"internal/definition/certificate"}, nil},
-	{"internal/config", []string{"internal/secret"}, []string{yaml}},
+	{"internal/nearest", nil, nil},
+	{"internal/config", []string{"internal/nearest", "internal/secret"}, []string{yaml}},
 	{"internal/event", []string{"internal/definition"}, []string{fasthttp}},
 	{"internal/event/webhook", []string{"internal/event", "internal/guard"}, nil},
 	{"internal/event/handling", []string{"internal/event", "internal/event/webhook", "internal/definition", "internal/definition/handlers"}, nil},
@@ -153,6 +155,7 @@ var rooms = []room{
 
 	{"sql", nil, nil},
 	{"admin/store/db", nil, []string{pgx}},
+	{"admin/store/letters", []string{"admin/store", "admin/store/db"}, nil},
 	{"admin/store", []string{"internal/definition", "admin/store/db", "sql"}, []string{pgx, goose}},
 	{"admin/supply", []string{"admin/store", "internal/definition", "internal/keystore", "internal/counter", "internal/secret"}, []string{fasthttp, prometheus}},
 	{"admin/store/accounts", []string{"admin/store", "admin/store/db"}, nil},
@@ -166,6 +169,7 @@ var rooms = []room{
 	{"admin/store/deliveries", []string{"admin/store", "admin/store/db"}, nil},
 	{"admin/store/webhooks", []string{"admin/store", "admin/store/db"}, nil},
 	{"admin/delivery", []string{"admin/rest", "admin/store", "admin/store/deliveries", "internal/secret"}, []string{fasthttp, prometheus}},
+	{"admin/mail", []string{"admin/delivery", "admin/portal/record", "admin/rest", "admin/store", "admin/store/letters", "internal/secret"}, []string{gomail}},
 	{"admin/portal/webhooks", []string{"admin/delivery", "admin/portal/record", "admin/rest", "admin/store", "admin/store/deliveries", "admin/store/webhooks", "internal/guard", "internal/secret"}, []string{fasthttp}},
 	{"admin/portal/record", []string{"internal/definition", "internal/definition/object"}, nil},
 	{"admin/portal", []string{"admin/portal/...", "admin/delivery", "admin/mail", "admin/rest", "admin/store", "admin/store/...", "internal/counter", "internal/definition", "internal/guard", "internal/keys", "internal/password", "internal/secret"}, []string{fasthttp, prometheus}},
@@ -188,17 +192,17 @@ var rooms = []room{
 	{".", []string{"internal/cli"}, nil},
 	{"internal/cli/client", nil, nil},
 	{"internal/cli/profile", nil, nil},
-	{"internal/cli/shell", []string{"internal/cli/client", "internal/cli/profile", "internal/cli/yamltext", "internal/config"}, []string{cobra}},
+	{"internal/cli/shell", []string{"internal/nearest", "internal/cli/client", "internal/cli/profile", "internal/cli/yamltext", "internal/config"}, []string{cobra}},
 	{"internal/cli/access", []string{"internal/cli/client", "internal/cli/profile", "internal/cli/shell"}, []string{cobra}},
 	{"internal/cli/progress", nil, nil},
 	{"internal/cli/yamltext", nil, nil},
-	{"internal/cli/checks", []string{"internal/config", "internal/definition", "internal/desired", "internal/graphql/...", "internal/unknown"}, nil},
+	{"internal/cli/checks", []string{"internal/nearest", "internal/config", "internal/definition", "internal/desired", "internal/graphql/...", "internal/unknown"}, nil},
 	{"internal/desired", []string{"admin/diff", "internal/definition"}, []string{yaml}},
 	{"internal/unknown", nil, nil},
 	{"internal/doctor", []string{"internal/config"}, nil},
 	{"internal/top", nil, nil},
 	{"internal/classic", []string{"internal/definition", "internal/desired", "internal/unknown"}, nil},
-	{"internal/cli", []string{"internal/cli/...", "internal/desired", "internal/classic", "internal/doctor", "internal/top", "internal/app", "internal/config", "internal/definition"}, []string{cobra}},
+	{"internal/cli", []string{"internal/nearest", "internal/cli/...", "internal/desired", "internal/classic", "internal/doctor", "internal/top", "internal/app", "internal/config", "internal/definition"}, []string{cobra}},
 	{"internal/app", []string{"..."}, []string{"..."}},
 
 	{"internal/layers", nil, nil},

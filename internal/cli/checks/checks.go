@@ -15,9 +15,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/desired"
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/unknown"
 )
 
@@ -172,7 +172,7 @@ func (v *Checks) unknownBelow(file, path string, object any, raw json.RawMessage
 	}
 	for _, m := range unknown.Members(object, raw, path) {
 		message := "is not known to this release and has no effect"
-		if near := config.Nearest(m.Name, m.Known); near != "" {
+		if near := nearest.To(m.Name, m.Known); near != "" {
 			message += "; did you mean " + near + "?"
 		}
 		v.Findings = append(v.Findings, Finding{File: file, Path: m.Path, Message: message, Unknown: true})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/nearest"
 )
 
 // Group makes a command that only groups others.
@@ -31,7 +31,7 @@ func NeedsCommand(cmd *cobra.Command, args []string) error {
 	message := "say what to do: " + strings.Join(names, ", ")
 	if len(args) > 0 {
 		message = fmt.Sprintf("unknown command %q", args[0])
-		if near := config.Nearest(args[0], names); near != "" {
+		if near := nearest.To(args[0], names); near != "" {
 			message += "; did you mean " + near + "?"
 		} else if cmd.HasParent() {
 			message += "; want " + strings.Join(names, ", ")

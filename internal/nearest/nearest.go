@@ -1,22 +1,24 @@
-package config
+// Package nearest finds what somebody may have meant who wrote something else.
+package nearest
 
 import "strings"
 
-// Nearest returns the candidate that is most like name, or "" when none is
+// To returns the candidate that is most like name, or "" when none is
 // close enough to have been meant. Upper and lower case do not count, nor do -
 // and _.
-func Nearest(name string, candidates []string) string {
-	name = plainName(name)
+func To(name string, candidates []string) string {
+	name = Plain(name)
 	best, least := "", max(len(name)/3, 1)+1
 	for _, c := range candidates {
-		if d := distance(name, plainName(c)); d < least {
+		if d := distance(name, Plain(c)); d < least {
 			best, least = c, d
 		}
 	}
 	return best
 }
 
-func plainName(name string) string {
+// Plain is a name without what does not count: upper case, and - for _.
+func Plain(name string) string {
 	if len(name) > 100 { // no name is that long, and distance takes the product of lengths
 		name = name[:100]
 	}
