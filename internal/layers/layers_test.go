@@ -157,6 +157,8 @@ var rooms = []room{
 	{"admin/store/db", nil, []string{pgx}},
 	{"admin/store/letters", []string{"admin/store", "admin/store/db"}, nil},
 	{"admin/store", []string{"internal/definition", "admin/store/db", "sql"}, []string{pgx, goose}},
+	{"admin/store/usage", []string{"admin/store", "admin/store/db", "internal/definition/usage"}, nil},
+	{"admin/usage", []string{"admin/rest", "admin/store", "admin/store/usage", "internal/definition", "internal/definition/usage"}, []string{fasthttp, prometheus}},
 	{"admin/supply", []string{"admin/store", "internal/definition", "internal/keystore", "internal/counter", "internal/secret"}, []string{fasthttp, prometheus}},
 	{"admin/store/accounts", []string{"admin/store", "admin/store/db"}, nil},
 	{"admin/portal/developers", []string{"admin/attempts", "admin/portal/record", "admin/rest", "admin/store", "admin/store/accounts", "admin/store/db", "internal/definition", "internal/password"}, []string{fasthttp}},
@@ -184,7 +186,7 @@ var rooms = []room{
 	{"admin/certs", []string{"admin/store", "internal/certs", "internal/secret"}, nil},
 	{"admin/attempts", nil, nil},
 	{"admin", []string{
-		"admin/rest", "admin/store", "admin/supply", "admin/apply", "admin/attempts", "admin/shown", "admin/certs", "admin/meters", "admin/portal", "admin/ui",
+		"admin/rest", "admin/store", "admin/supply", "admin/apply", "admin/attempts", "admin/shown", "admin/certs", "admin/meters", "admin/portal", "admin/ui", "admin/usage",
 		"internal/definition", "internal/rights", "internal/keys", "internal/credential", "internal/keystore", "internal/counter", "internal/graphql/...", "admin/schemas",
 		"internal/federation", "internal/introspect", "internal/event", "internal/secret", "internal/playground",
 	}, []string{fasthttp, router, crypto, prometheus}},
