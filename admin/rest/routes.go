@@ -26,6 +26,10 @@ type Route struct {
 	Handle Handler
 }
 
+// Update is a method that some clients call what they change by. OpenAPI knows none
+// of that name: PUT on the same path does the same, and is described.
+const Update = "UPDATE"
+
 // Name tells the route in logs and metrics.
 func (r *Route) Name() string { return r.Method + " " + r.Path }
 
@@ -46,6 +50,9 @@ func (r *Route) Allows(who Role) bool {
 func Describe(routes []Route, version string) ([]byte, error) {
 	described := make([]openapi.Route, 0, len(routes))
 	for _, r := range routes {
+		if r.Method == Update {
+			continue
+		}
 		d := openapi.Route{
 			Method: r.Method, Path: r.Path, Summary: r.Summary, Tag: r.Tag, Query: r.Query, Match: r.Match,
 			Body: r.Body, Optional: r.Empty, Reply: r.Reply, Plain: r.Plain, Failure: Envelope{}, Wrong: r.Wrong,
