@@ -150,8 +150,11 @@ type KeyRequest struct {
 	Developer      *Developer                 `json:"portal_developer"`
 	Entry          *Entry                     `json:"catalogue_entry"`
 	Entries        []Entry                    `json:"catalogues"`
+	KeyID          string                     `json:"key_id,omitempty"` // the developer's key that is to change, or that it came to
 	State          string                     `json:"state,omitempty"`  // pending, approved or rejected
 	Reason         string                     `json:"reason,omitempty"` // why it was rejected
+	DecidedBy      string                     `json:"decided_by,omitempty"`
+	DecidedAt      string                     `json:"decided_at,omitempty"`
 	Unknown        object.Unknown             `json:"-"`
 }
 
