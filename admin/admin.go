@@ -44,6 +44,9 @@ type Deps struct {
 
 	MasterKey secret.Key // seals private keys of certificates; the zero value lets nobody store one
 
+	PortalURL string               // under which developers reach the portal
+	Letters   portal.LetterOptions // how they leave
+
 	GatewayToken secret.Value // what gateways show; empty: only users with the role gateway are let in as such
 
 	PageSize  int // objects on a page of a list when the caller does not say, in 1…500; 0: 10
@@ -93,6 +96,7 @@ func New(d Deps) (*Server, error) {
 	s.portal, err = portal.New(portal.Deps{
 		Store: d.Store, Counters: d.Counters, Naming: d.Naming, KeyOptions: d.KeyOptions, MasterKey: d.MasterKey,
 		Deliver: func(hash string) { s.supply.Deliver(hash) }, Outbound: d.Schemas.Addresses,
+		PublicURL: d.PortalURL, Letters: d.Letters,
 		Metrics: d.Metrics, Now: time.Now, Log: d.Log,
 	})
 	if err != nil {

@@ -10,6 +10,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluicegate/sluice/admin/delivery"
+	"github.com/sluicegate/sluice/admin/mail"
+	"github.com/sluicegate/sluice/admin/portal/catalogue"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/counter"
@@ -24,15 +27,23 @@ const SessionPrefix = "slp_"
 // Deps are what a Portal works with.
 type Deps struct {
 	Store      *store.Store
-	Counters   counter.Counter       // of the keys' quotas
-	Naming     counter.Naming        // of Counters
-	KeyOptions keys.Options          // how keys are made and found; its Passwords hash those of developers, too
-	Deliver    func(hash string)     // brings a key that was committed to the gateways without delay
-	MasterKey  secret.Key            // seals what is secret; the zero value: such things cannot be kept
-	Outbound   guard.Policy          // of calls whose target others choose
+	Counters   counter.Counter   // of the keys' quotas
+	Naming     counter.Naming    // of Counters
+	KeyOptions keys.Options      // how keys are made and found; its Passwords hash those of developers, too
+	Deliver    func(hash string) // brings a key that was committed to the gateways without delay
+	MasterKey  secret.Key        // seals what is secret; the zero value: such things cannot be kept
+	Outbound   guard.Policy      // of calls whose target others choose
+	PublicURL  string            // under which developers reach the portal, for the links in letters
+	Letters    LetterOptions
 	Metrics    prometheus.Registerer // nil: not measured
 	Now        func() time.Time
 	Log        *slog.Logger
+}
+
+// LetterOptions say how letters leave.
+type LetterOptions struct {
+	Server  *mail.Server // nil: they are kept in a mailbox
+	Mailbox int          // letters of one organisation in it
 }
 
 // Portal is the portal of all organisations. Make one with New.
@@ -44,8 +55,27 @@ type Portal struct {
 // New returns a Portal. The database may be away.
 func New(d Deps) (*Portal, error) {
 	p := new(Portal)
-	_ = d
+	queue, err := delivery.New(delivery.Options{Store: d.Store, MasterKey: d.MasterKey, Metrics: d.Metrics, Log: d.Log})
+	if err != nil {
+		return nil, err
+	}
+	offers := catalogue.New(d.Store)
+	letters := p.openMail(d, queue, offers)
+	_ = letters
+	p.workers = append(p.workers, queue.Run)
 	return p, nil
+}
+
+// openMail opens the room that letters leave by.
+func (p *Portal) openMail(d Deps, queue *delivery.Queue, config mail.Configurer) *mail.Letters {
+	mailbox := mail.NewMailbox(d.Store, queue, d.Letters.Mailbox)
+	if d.Letters.Server != nil {
+		queue.Handle(delivery.Letter, d.Letters.Server)
+	} else {
+		queue.Handle(delivery.Letter, mailbox)
+	}
+	p.routes = append(p.routes, mailbox.Routes()...)
+	return mail.NewLetters(queue, config, d.PublicURL)
 }
 
 // Routes lists what the portal answers.

@@ -125,6 +125,9 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 	if deps.MasterKey, err = masterKey(p.cfg); err != nil {
 		return nil, err
 	}
+	if deps.PortalURL, deps.Letters, err = portalOf(p.cfg); err != nil {
+		return nil, err
+	}
 	hasher, err := newHasher(p.cfg.Keys)
 	if err != nil {
 		return nil, err
