@@ -114,12 +114,21 @@ func (p *pending) coarsen() {
 	p.merged += uint64(len(rows) - len(p.rows))
 }
 
+// maxBatch bounds a batch, in bytes of JSON without escapes; the admin takes twice
+// as much.
+const maxBatch = 2 << 20
+
+// rowSize is about what a row takes in JSON, without its texts.
+const rowSize = 160
+
 // take takes out as much as goes into one batch.
 func (p *pending) take() (rows []usage.Row, latencies []usage.Latency) {
+	size := 0
 	for at, n := range p.rows {
-		if len(rows) == usage.MaxRows {
+		if len(rows) == usage.MaxRows || size > maxBatch {
 			return rows, nil
 		}
+		size += rowSize + len(at.org) + len(at.api) + len(at.key) + len(at.reason)
 		delete(p.rows, at)
 		rows = append(rows, usage.Row{
 			Minute: at.minute, Org: at.org, API: at.api, Key: at.key, Status: at.status, Reason: at.reason,
@@ -127,9 +136,10 @@ func (p *pending) take() (rows []usage.Row, latencies []usage.Latency) {
 		})
 	}
 	for at, counts := range p.latencies {
-		if len(latencies) == usage.MaxLatencies {
+		if len(latencies) == usage.MaxLatencies || size > maxBatch {
 			return rows, latencies
 		}
+		size += rowSize + len(at.org) + len(at.api)
 		delete(p.latencies, at)
 		latencies = append(latencies, usage.Latency{Minute: at.minute, Org: at.org, API: at.api, Counts: *counts})
 	}

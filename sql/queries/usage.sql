@@ -32,10 +32,10 @@ ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_minute.
 -- name: LockUsage :one
 SELECT pg_try_advisory_xact_lock(7209771);
 
--- LimitUsageLocks bounds how long the transaction waits for a table, and with that
--- how long it holds up others.
--- name: LimitUsageLocks :exec
-SELECT set_config('lock_timeout', '3s', true);
+-- PaceUsage gives the transaction time for much work, and little to wait for a
+-- table: that holds up others.
+-- name: PaceUsage :exec
+SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '3s', true);
 
 -- KeepUsage makes partitions and drops old ones, and says whether it dropped what
 -- is too old.

@@ -137,17 +137,6 @@ func (q *Queries) KeepUsage(ctx context.Context, arg KeepUsageParams) (bool, err
 	return usage_keep, err
 }
 
-const limitUsageLocks = `-- name: LimitUsageLocks :exec
-SELECT set_config('lock_timeout', '3s', true)
-`
-
-// LimitUsageLocks bounds how long the transaction waits for a table, and with that
-// how long it holds up others.
-func (q *Queries) LimitUsageLocks(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, limitUsageLocks)
-	return err
-}
-
 const lockUsage = `-- name: LockUsage :one
 SELECT pg_try_advisory_xact_lock(7209771)
 `
@@ -227,6 +216,17 @@ func (q *Queries) NextMarkedHour(ctx context.Context, before time.Time) (time.Ti
 	var hour time.Time
 	err := row.Scan(&hour)
 	return hour, err
+}
+
+const paceUsage = `-- name: PaceUsage :exec
+SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '3s', true)
+`
+
+// PaceUsage gives the transaction time for much work, and little to wait for a
+// table: that holds up others.
+func (q *Queries) PaceUsage(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, paceUsage)
+	return err
 }
 
 const readLatencies = `-- name: ReadLatencies :many

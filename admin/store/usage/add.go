@@ -17,12 +17,12 @@ import (
 // farther in the future counts for now.
 const ahead = 5 * time.Minute
 
-// Add adds what a gateway counted, or nothing when it has been added before. The
-// batch must be one that Check has nothing to say about.
-func Add(ctx context.Context, st *store.Store, b *usage.Batch, now time.Time) error {
-	return st.InTx(ctx, func(tx *store.Tx) error {
+// Add adds what a gateway counted, or nothing when it has been added before, and
+// tells which. The batch must be one that Check has nothing to say about.
+func Add(ctx context.Context, st *store.Store, b *usage.Batch, now time.Time) (added bool, err error) {
+	err = st.InTx(ctx, func(tx *store.Tx) error {
 		claimed, err := tx.ClaimUsage(ctx, db.ClaimUsageParams{Gateway: b.Gateway, Boot: b.Boot, Sequence: b.Sequence})
-		if err != nil || claimed == 0 {
+		if added = claimed > 0; err != nil || !added {
 			return err
 		}
 		rows, latencies := merged(b.Rows, now), mergedLatencies(b.Latencies, now)
@@ -41,6 +41,7 @@ func Add(ctx context.Context, st *store.Store, b *usage.Batch, now time.Time) er
 		}
 		return tx.AddLatencies(ctx, latencyColumns(latencies))
 	})
+	return added, err
 }
 
 // bucketOf returns the minute that counts for one.

@@ -41,10 +41,13 @@ func Sum(ctx context.Context, st *store.Store, now time.Time) (more bool, err er
 // lock makes the transaction the only one of its kind.
 func lock(ctx context.Context, tx *store.Tx) error {
 	locked, err := tx.LockUsage(ctx)
-	if err == nil && !locked {
-		err = ErrBusy
+	switch {
+	case err != nil:
+		return err
+	case !locked:
+		return ErrBusy
 	}
-	return err
+	return tx.PaceUsage(ctx)
 }
 
 // sum writes an hour. The marks go first: what the sums do not see by then has
@@ -82,9 +85,6 @@ type Retention struct {
 func Keep(ctx context.Context, st *store.Store, now time.Time, r Retention) (done bool, err error) {
 	err = st.InTx(ctx, func(tx *store.Tx) error {
 		if err := lock(ctx, tx); err != nil {
-			return err
-		}
-		if err := tx.LimitUsageLocks(ctx); err != nil {
 			return err
 		}
 		done, err = tx.KeepUsage(ctx, db.KeepUsageParams{At: now, MinuteSeconds: r.Minutes.Seconds(), HourSeconds: r.Hours.Seconds()})

@@ -65,7 +65,7 @@ func add(t testing.TB, st *store.Store, b *usage.Batch) {
 	if err := b.Check(); err != nil {
 		t.Fatal(err)
 	}
-	if err := Add(t.Context(), st, b, time.Now()); err != nil {
+	if _, err := Add(t.Context(), st, b, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -132,7 +132,7 @@ func TestABatchThatComesToTwoAdminsAtOnceCountsOnce(t *testing.T) {
 	for sequence := range int64(20) {
 		for i := range 6 {
 			adding.Go(func() {
-				if err := Add(t.Context(), admins[i%2], batch(sequence+1, now, 1), now); err != nil {
+				if _, err := Add(t.Context(), admins[i%2], batch(sequence+1, now, 1), now); err != nil {
 					t.Error(err)
 				}
 			})
@@ -212,7 +212,7 @@ func TestWhatIsSummedUpWhileMoreComesInIsWhatCameIn(t *testing.T) {
 					b.Rows = append(b.Rows, r)
 				}
 				for range 1 + random.IntN(2) { // some are handed over again
-					if err := Add(t.Context(), admins[random.IntN(2)], b, now); err != nil {
+					if _, err := Add(t.Context(), admins[random.IntN(2)], b, now); err != nil {
 						t.Error(err)
 					}
 				}
