@@ -19,7 +19,8 @@ SELECT * FROM webhooks WHERE org_id = @org_id AND id = @id;
 SELECT * FROM webhooks WHERE org_id = @org_id AND id = @id FOR UPDATE;
 
 -- name: UpdateWebhook :one
-UPDATE webhooks SET name = @name, url = @url, events = @events, version = version + 1, updated_at = now()
+UPDATE webhooks SET name = @name, events = @events, url = @url,
+    failing_since = CASE WHEN url = @url THEN failing_since END, version = version + 1, updated_at = now()
 WHERE id = @id RETURNING *;
 
 -- name: RotateWebhook :one

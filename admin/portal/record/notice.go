@@ -51,4 +51,6 @@ const (
 	KeyUpdated       = "key_event.updated"
 	KeyRotated       = "key_event.rotated"
 	KeyRevoked       = "key_event.revoked"
+	WebhookPing      = "webhook_event.ping"     // to one webhook alone
+	WebhookDisabled  = "webhook_event.disabled" // by letter alone
 )

@@ -438,22 +438,23 @@ func (q *Queries) RotateWebhook(ctx context.Context, arg RotateWebhookParams) (W
 }
 
 const updateWebhook = `-- name: UpdateWebhook :one
-UPDATE webhooks SET name = $1, url = $2, events = $3, version = version + 1, updated_at = now()
+UPDATE webhooks SET name = $1, events = $2, url = $3,
+    failing_since = CASE WHEN url = $3 THEN failing_since END, version = version + 1, updated_at = now()
 WHERE id = $4 RETURNING id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at
 `
 
 type UpdateWebhookParams struct {
 	Name   string
-	URL    string
 	Events []string
+	URL    string
 	ID     string
 }
 
 func (q *Queries) UpdateWebhook(ctx context.Context, arg UpdateWebhookParams) (Webhook, error) {
 	row := q.db.QueryRow(ctx, updateWebhook,
 		arg.Name,
-		arg.URL,
 		arg.Events,
+		arg.URL,
 		arg.ID,
 	)
 	var i Webhook

@@ -1,0 +1,183 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/deliveries"
+)
+
+// An Entry is what the log tells of a message.
+type Entry struct {
+	ID          string  `json:"id" doc:"also the header webhook-id"`
+	Kind        string  `json:"kind" enum:"webhook,hook,letter"`
+	Target      string  `json:"target" doc:"id of the webhook, the URL of the portal's configuration, or the address of a letter"`
+	Developer   string  `json:"developer_id"`
+	Event       string  `json:"event" doc:"type of the event, or which letter"`
+	State       string  `json:"state" enum:"pending,sending,done,failed,kept"`
+	Attempts    int     `json:"attempts" doc:"since it was last put into the queue"`
+	Status      int     `json:"status" doc:"of the last answer; 0: there was none"`
+	Error       string  `json:"error" doc:"of the last attempt"`
+	NextAttempt *string `json:"next_attempt,omitempty"`
+	LastAttempt *string `json:"last_attempt,omitempty"`
+	Created     string  `json:"date_created"`
+	Finished    *string `json:"date_finished,omitempty"`
+
+	Tries   json.RawMessage `json:"tries,omitempty" doc:"the last attempts, oldest first, where one message is shown"`
+	Payload *string         `json:"payload,omitempty" doc:"as it is sent, where one message is shown to who may see it"`
+}
+
+// A Log is one page of messages.
+type Log struct {
+	Data  []Entry `json:"Data"`
+	Pages int64   `json:"Pages"`
+}
+
+const noDelivery = "Delivery does not exist"
+
+// Routes lists what answers for the log of all messages.
+func (q *Queue) Routes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/api/portal/deliveries", Summary: "List messages to webhooks and letters, newest first", Tag: "Webhooks", Role: rest.Viewer,
+			Query: append([]string{"delivery_state", "webhook", "developer"}, rest.Paging...), Reply: Log{}, Wrong: []int{400}, Handle: q.list,
+		},
+		{
+			Method: "GET", Path: "/api/portal/deliveries/{id}", Summary: "Get a message; what was sent is for approvers", Tag: "Webhooks", Role: rest.Viewer,
+			Reply: Entry{}, Wrong: []int{404}, Handle: q.get,
+		},
+		{
+			Method: "POST", Path: "/api/portal/deliveries/{id}/replay", Summary: "Send a message once more, with the same id", Tag: "Webhooks", Role: rest.Approver,
+			Reply: rest.Envelope{}, Wrong: []int{404, 409}, Handle: q.replay,
+		},
+		{
+			Method: "GET", Path: "/api/portal/me/deliveries/{id}", Summary: "Get a message to a webhook of mine, as it was sent", Tag: "Portal", Role: rest.Developer,
+			Reply: Entry{}, Wrong: []int{404}, Handle: q.get,
+		},
+		{
+			Method: "POST", Path: "/api/portal/me/deliveries/{id}/replay", Summary: "Send a message to a webhook of mine once more, with the same id", Tag: "Portal", Role: rest.Developer,
+			Reply: rest.Envelope{}, Wrong: []int{404, 409}, Handle: q.replay,
+		},
+	}
+}
+
+func (q *Queue) list(ctx context.Context, c *rest.Call) (any, error) {
+	return q.List(ctx, c, deliveries.Filter{Target: c.Query("webhook"), Developer: c.Query("developer")})
+}
+
+// List answers a call with one page of the messages that the filter and the
+// call's parameter delivery_state leave.
+func (q *Queue) List(ctx context.Context, c *rest.Call, f deliveries.Filter) (*Log, error) {
+	page, err := c.Page(false)
+	if err != nil {
+		return nil, err
+	}
+	switch f.State = c.Query("delivery_state"); f.State {
+	case "", deliveries.Pending, deliveries.Done, deliveries.Failed, deliveries.Kept:
+	default:
+		return nil, rest.BadRequest(fmt.Sprintf("delivery_state must be pending, done, failed or kept, not %.40q", f.State))
+	}
+	rows, total, err := deliveries.List(ctx, q.opts.Store, c.Who.Org, f, page)
+	if err != nil {
+		return nil, err
+	}
+	log := &Log{Data: make([]Entry, 0, len(rows)), Pages: rest.Pages(total, page)}
+	for i := range rows {
+		log.Data = append(log.Data, entryOf(&rows[i]))
+	}
+	return log, nil
+}
+
+func (q *Queue) get(ctx context.Context, c *rest.Call) (any, error) {
+	row, err := deliveries.Get(ctx, q.opts.Store, c.Who.Org, c.Param("id"))
+	if err != nil || !concerns(c, &row) {
+		return nil, rest.Missing(err, noDelivery)
+	}
+	e := entryOf(&row)
+	e.Tries = row.Tries
+	if may(c) && !row.Sealed {
+		payload := string(row.Payload)
+		e.Payload = &payload
+	}
+	return e, nil
+}
+
+// concerns tells whether a message is one that the caller may know of: developers
+// know of those to their webhooks.
+func concerns(c *rest.Call, r *deliveries.Row) bool {
+	return c.Who.Role != rest.Developer || r.Kind == Webhook && r.DeveloperID == c.Who.ID
+}
+
+// may tells whether the caller may see what a message says.
+func may(c *rest.Call) bool {
+	return c.Who.Role == rest.Developer || (&rest.Route{Role: rest.Approver}).Allows(c.Who.Role)
+}
+
+func (q *Queue) replay(ctx context.Context, c *rest.Call) (any, error) {
+	id := c.Param("id")
+	err := q.opts.Store.InTx(ctx, func(tx *store.Tx) error {
+		row, err := deliveries.Lock(ctx, tx, c.Who.Org, id)
+		if err != nil {
+			return err
+		}
+		if !concerns(c, &row) {
+			return store.ErrNotFound
+		}
+		if err := replayable(&row); err != nil {
+			return err
+		}
+		if err := deliveries.Replay(ctx, tx, id); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, c.Author(c.Source()), store.Deed{Action: "replayed", Kind: "delivery", ID: id})
+	})
+	if err != nil {
+		return nil, rest.Missing(err, noDelivery)
+	}
+	return rest.Done(id, nil), nil
+}
+
+func replayable(r *deliveries.Row) error {
+	switch {
+	case r.State == deliveries.Pending && isLeased(r):
+		return rest.Refuse(fasthttp.StatusConflict, "The message is being sent just now")
+	case r.State == deliveries.Kept:
+		return rest.Refuse(fasthttp.StatusConflict, "The letter is in the local mailbox; it was not sent anywhere")
+	case r.Sealed && len(r.Payload) == 0:
+		return rest.Refuse(fasthttp.StatusConflict, "The message held a secret, and was forgotten when it was finished")
+	}
+	return nil
+}
+
+// isLeased tells whether somebody sends a message just now, as the database had it
+// when it was read.
+func isLeased(r *deliveries.Row) bool { return r.LeasedUntil.After(time.Now()) }
+
+func entryOf(r *deliveries.Row) Entry {
+	e := Entry{
+		ID: r.ID, Kind: r.Kind, Target: r.Target, Developer: r.DeveloperID, Event: r.Event, State: r.State,
+		Attempts: int(r.Attempts), Status: int(r.Status), Error: r.Error,
+		LastAttempt: moment(r.AttemptedAt), Created: *moment(&r.CreatedAt), Finished: moment(r.FinishedAt),
+	}
+	switch {
+	case r.State == deliveries.Pending && isLeased(r):
+		e.State = "sending"
+	case r.State == deliveries.Pending:
+		e.NextAttempt = moment(&r.NextAt)
+	}
+	return e
+}
+
+// moment writes a time as JSON has it; nil stays nil.
+func moment(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	return new(t.UTC().Format(time.RFC3339))
+}

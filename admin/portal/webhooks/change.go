@@ -1,0 +1,314 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/delivery"
+	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/webhooks"
+)
+
+// maxWebhooks is how many a developer, or an organisation for itself, may have.
+const maxWebhooks = 20
+
+// invalid refuses a body with everything that is wrong with it.
+func invalid(problems []string) error {
+	message := "Validation failed"
+	if len(problems) == 1 {
+		message += ": " + problems[0]
+	}
+	return rest.BadRequest(message, problems...)
+}
+
+func (s *Service) create(ctx context.Context, c *rest.Call) (any, error) {
+	var w Wanted
+	if err := c.Decode(&w); err != nil {
+		return nil, err
+	}
+	if err := ownedBy(c, &w); err != nil {
+		return nil, err
+	}
+	problems := s.check(w.Name, w.URL, w.Events)
+	secret, err := secretOf(w.Secret)
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	if len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	n := webhooks.New{ID: rest.NewID(), OrgID: c.Who.Org, Name: w.Name, URL: w.URL, Events: w.Events}
+	if w.Developer != "" {
+		n.DeveloperID = &w.Developer
+	}
+	if n.SealedSecret, err = s.seal(secret, n.ID, secretColumn); err != nil {
+		return nil, err
+	}
+	if err := s.deps.Store.InTx(ctx, func(tx *store.Tx) error { return s.add(ctx, tx, c, n) }); err != nil {
+		return nil, err
+	}
+	return answerWith(n.ID, w.Secret, secret), nil
+}
+
+// ownedBy settles whose a webhook is to be.
+func ownedBy(c *rest.Call, w *Wanted) error {
+	if isDeveloper(c) {
+		if w.Developer != "" && w.Developer != c.Who.ID {
+			return invalid([]string{"developer_id: must be yours, or left out"})
+		}
+		w.Developer = c.Who.ID
+		return nil
+	}
+	return mayTouch(c, w.Developer)
+}
+
+// mayTouch refuses callers who look after developers what is the organisation's.
+func mayTouch(c *rest.Call, developer string) error {
+	if developer == "" && !isDeveloper(c) && !(&rest.Route{Role: rest.Editor}).Allows(c.Who.Role) {
+		return rest.Refuse(fasthttp.StatusForbidden, "access denied: the organisation's own webhooks need the role editor; developer_id names whose a webhook is")
+	}
+	return nil
+}
+
+func (s *Service) add(ctx context.Context, tx *store.Tx, c *rest.Call, n webhooks.New) error {
+	owner := ""
+	if n.DeveloperID != nil {
+		owner = *n.DeveloperID
+	}
+	count, err := webhooks.Count(ctx, tx, n.OrgID, owner)
+	if errors.Is(err, store.ErrNotFound) {
+		return invalid([]string{fmt.Sprintf("developer_id: there is no developer %.60q", owner)})
+	}
+	if err != nil {
+		return err
+	}
+	if count >= maxWebhooks {
+		return rest.Refuse(fasthttp.StatusConflict, fmt.Sprintf("There are %d webhooks, and no more are permitted; delete one first", count))
+	}
+	row, err := webhooks.Add(ctx, tx, n)
+	if err != nil {
+		return err
+	}
+	return audit(ctx, tx, c.Author(c.Source()), "created", nil, &row)
+}
+
+// secretOf returns the secret that a caller gives, or a new one.
+func secretOf(given string) ([]byte, error) {
+	if given == "" {
+		return newSecret(), nil
+	}
+	secret, err := parseSecret(given)
+	if err != nil {
+		return nil, fmt.Errorf("secret: %w", err)
+	}
+	return secret, nil
+}
+
+// answerWith answers with a secret, unless the caller gave it.
+func answerWith(id, given string, secret []byte) *rest.Envelope {
+	var meta any
+	if given == "" {
+		meta = Shown{Secret: shown(secret)}
+	}
+	answer := rest.Done(id, meta)
+	answer.ID = id
+	return answer
+}
+
+func (s *Service) seal(secret []byte, id, column string) ([]byte, error) {
+	sealed, err := s.deps.MasterKey.Seal(secret, place(id, column))
+	if err != nil {
+		s.deps.Log.Warn("a webhook's secret cannot be kept", "err", err)
+		return nil, rest.Unavailable("admin.master_key is not set: the secret of a webhook cannot be kept without it")
+	}
+	return sealed, nil
+}
+
+// change runs a change of the webhook that a call names, at the version that the
+// caller saw.
+func (s *Service) change(ctx context.Context, c *rest.Call, do func(*store.Tx, store.Author, *webhooks.Row) error) error {
+	seen, err := c.IfMatch()
+	if err != nil {
+		return err
+	}
+	err = s.deps.Store.InTx(ctx, func(tx *store.Tx) error {
+		row, err := webhooks.Lock(ctx, tx, c.Who.Org, c.Param("id"))
+		switch {
+		case err != nil:
+			return err
+		case !knows(c, &row):
+			return store.ErrNotFound
+		case c.Route.Match && seen != 0 && seen != row.Version:
+			return &store.ConflictError{Kind: store.Stale, Current: row.Version}
+		}
+		owner := ""
+		if row.DeveloperID != nil {
+			owner = *row.DeveloperID
+		}
+		if err := mayTouch(c, owner); err != nil {
+			return err
+		}
+		return do(tx, c.Author(c.Source()), &row)
+	})
+	return rest.Missing(err, noWebhook)
+}
+
+func (s *Service) update(ctx context.Context, c *rest.Call) (any, error) {
+	var w Webhook
+	if err := c.Decode(&w); err != nil {
+		return nil, err
+	}
+	if problems := s.check(w.Name, w.URL, w.Events); len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *webhooks.Row) error {
+		now, err := webhooks.Update(ctx, tx, webhooks.Change{ID: row.ID, Name: w.Name, URL: w.URL, Events: w.Events})
+		if err != nil {
+			return err
+		}
+		c.SetVersion(now.Version)
+		return audit(ctx, tx, by, "updated", row, &now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rest.Done("Data updated", nil), nil
+}
+
+func (s *Service) remove(ctx context.Context, c *rest.Call) (any, error) {
+	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *webhooks.Row) error {
+		if err := webhooks.Delete(ctx, tx, row.ID); err != nil {
+			return err
+		}
+		return audit(ctx, tx, by, "deleted", row, nil)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rest.Done("Data deleted", nil), nil
+}
+
+// How long messages are signed with a former secret, too.
+const (
+	usualGrace = 24 * time.Hour
+	maxGrace   = 7 * 24 * time.Hour
+)
+
+func (s *Service) rotate(ctx context.Context, c *rest.Call) (any, error) {
+	var want Rotation
+	if len(c.HTTP.Request.Body()) > 0 {
+		if err := c.Decode(&want); err != nil {
+			return nil, err
+		}
+	}
+	grace := usualGrace
+	var err error
+	if want.Grace != "" {
+		if grace, err = time.ParseDuration(want.Grace); err != nil || grace < 0 || grace > maxGrace {
+			return nil, invalid([]string{`grace: must be a duration from 0s to 168h, such as "24h"`})
+		}
+	}
+	secret, err := secretOf(want.Secret)
+	if err != nil {
+		return nil, invalid([]string{err.Error()})
+	}
+	id := ""
+	err = s.change(ctx, c, func(tx *store.Tx, by store.Author, row *webhooks.Row) error {
+		id = row.ID
+		return s.replace(ctx, tx, by, row, secret, grace)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answerWith(id, want.Secret, secret), nil
+}
+
+// replace gives a webhook another secret, and keeps the present one for a while.
+func (s *Service) replace(ctx context.Context, tx *store.Tx, by store.Author, row *webhooks.Row, secret []byte, grace time.Duration) error {
+	sealed, err := s.seal(secret, row.ID, secretColumn)
+	if err != nil {
+		return err
+	}
+	former := []byte{}
+	if present, err := s.deps.MasterKey.Open(row.SealedSecret, place(row.ID, secretColumn)); err != nil {
+		// Nothing can be signed with it any more; that is perhaps why it is replaced.
+		s.deps.Log.Warn("the former secret of a webhook cannot be opened and is forgotten", "webhook", row.ID, "err", err)
+		grace = 0
+	} else if former, err = s.seal(present, row.ID, formerColumn); err != nil {
+		return err
+	}
+	now, err := webhooks.Rotate(ctx, tx, row.ID, sealed, former, grace)
+	if err != nil {
+		return err
+	}
+	return audit(ctx, tx, by, "rotated", row, &now)
+}
+
+// pinged is what a message to try a webhook says.
+type pinged struct {
+	Webhook string `json:"webhook_id"`
+}
+
+func (s *Service) ping(ctx context.Context, c *rest.Call) (any, error) {
+	answer := rest.Done("Message queued", nil)
+	err := s.change(ctx, c, func(tx *store.Tx, _ store.Author, row *webhooks.Row) error {
+		if row.DisabledAt != nil {
+			return rest.Refuse(fasthttp.StatusConflict, "The webhook is disabled; enable it first")
+		}
+		data, err := rest.Encode(pinged{row.ID})
+		if err != nil {
+			return err
+		}
+		body, err := rest.Encode(message{Type: record.WebhookPing, Timestamp: s.deps.Now().UTC().Format(time.RFC3339Nano), Data: data})
+		if err != nil {
+			return err
+		}
+		m := delivery.Message{Org: row.OrgID, Kind: delivery.Webhook, Target: row.ID, Event: record.WebhookPing, Payload: body}
+		if row.DeveloperID != nil {
+			m.Developer = *row.DeveloperID
+		}
+		answer.ID, err = s.deps.Queue.Put(ctx, tx, m)
+		if errors.Is(err, delivery.ErrFull) {
+			return rest.Refuse(fasthttp.StatusConflict, "Too many messages wait for the webhook already")
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+func (s *Service) enable(ctx context.Context, c *rest.Call) (any, error) {
+	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *webhooks.Row) error {
+		now, err := webhooks.Enable(ctx, tx, row.ID)
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, by, "enabled", row, &now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rest.Done("Webhook enabled", nil), nil
+}
+
+func (s *Service) switchOff(ctx context.Context, c *rest.Call) (any, error) {
+	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *webhooks.Row) error {
+		if row.DisabledAt != nil {
+			return nil
+		}
+		_, err := s.disable(ctx, tx, by, row, "by "+c.Who.Name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rest.Done("Webhook disabled", nil), nil
+}

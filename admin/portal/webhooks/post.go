@@ -1,0 +1,118 @@
+package webhooks
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/delivery"
+	"github.com/sluicegate/sluice/internal/guard"
+)
+
+// post makes one attempt to send a message, signed by each of the secrets.
+func (s *Service) post(ctx context.Context, url string, d delivery.Delivery, secrets [][]byte) delivery.Outcome {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(d.Payload))
+	if err != nil {
+		return delivery.Outcome{Result: delivery.Never, Error: "its URL cannot be read"}
+	}
+	timestamp := strconv.FormatInt(s.deps.Now().Unix(), 10)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "sluice-webhooks")
+	req.Header.Set("webhook-id", d.ID)
+	req.Header.Set("webhook-timestamp", timestamp)
+	if len(secrets) > 0 {
+		req.Header.Set("webhook-signature", sign(secrets, d.ID, timestamp, d.Payload))
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return delivery.Outcome{Error: reason(err)}
+	}
+	defer resp.Body.Close()
+	s.drain(resp, cancel)
+	return s.judge(resp)
+}
+
+// What is read of an answer so that its connection can be used again, and for how
+// long. Nothing in it matters.
+const (
+	maxAnswer   = 4 << 10
+	drainWithin = time.Second
+)
+
+func (s *Service) drain(resp *http.Response, cancel func()) {
+	if resp.ContentLength > maxAnswer {
+		return
+	}
+	late := time.AfterFunc(drainWithin, cancel)
+	defer late.Stop()
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // the end of the connection is all that an error costs
+}
+
+// judge says what an answer comes to.
+func (s *Service) judge(resp *http.Response) delivery.Outcome {
+	out := delivery.Outcome{Status: resp.StatusCode}
+	switch code := resp.StatusCode; {
+	case code >= 200 && code < 300:
+		out.Result = delivery.Done
+		return out
+	case code >= 300 && code < 400:
+		out.Error = fmt.Sprintf("it answers %d, a redirect, which is not followed", code)
+	case code == http.StatusGone:
+		out.Result, out.Error = delivery.Never, "it answers 410 Gone"
+	default:
+		out.Error = strings.TrimSpace(fmt.Sprintf("it answers %d %s", code, http.StatusText(code)))
+	}
+	out.After = s.retryAfter(resp)
+	return out
+}
+
+// retryAfter reads how long a receiver asks to be left alone: seconds, or a date
+// (RFC 9110, 10.2.3).
+func (s *Service) retryAfter(resp *http.Response) time.Duration {
+	text := strings.TrimSpace(resp.Header.Get("Retry-After"))
+	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
+		return time.Duration(max(seconds, 0)) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(at.Sub(s.deps.Now()), 0)
+	}
+	return 0
+}
+
+// reason says why there was no answer, without what only our network should know,
+// such as addresses.
+func reason(err error) string {
+	if errors.Is(err, guard.ErrNever) || errors.Is(err, guard.ErrPrivate) {
+		return "its address is none that messages may be sent to"
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return "its name cannot be resolved"
+	}
+	if wrong, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "its certificate is not trusted: " + wrong.Err.Error()
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "it does not speak TLS"
+	}
+	failed, isNet := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), isNet && failed.Timeout():
+		return "it did not answer in time"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "it refuses connections"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return "it ended the connection without an answer"
+	}
+	return "the connection failed"
+}

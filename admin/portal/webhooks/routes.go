@@ -1,0 +1,130 @@
+package webhooks
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sluicegate/sluice/admin/delivery"
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/store/deliveries"
+	"github.com/sluicegate/sluice/admin/store/webhooks"
+)
+
+const noWebhook = "Webhook does not exist"
+
+// Routes lists what answers for webhooks.
+func (s *Service) Routes() []rest.Route {
+	all := []rest.Route{{
+		Method: "GET", Path: "/api/portal/webhooks/events", Summary: "List the types of events that webhooks can be told of", Tag: "Webhooks", Role: rest.Viewer, Developer: true,
+		Reply: Types{}, Handle: func(context.Context, *rest.Call) (any, error) { return Types{Data: types(), Pages: 1}, nil },
+	}}
+	all = append(all, s.routes(door{"/api/portal/webhooks", "Webhooks", rest.Viewer, rest.Approver, []string{"q", "developer", "p", "page_size"}})...)
+	return append(all, s.routes(door{"/api/portal/me/webhooks", "Portal", rest.Developer, rest.Developer, rest.Paging})...)
+}
+
+// door is where some callers reach webhooks.
+type door struct {
+	path, tag   string
+	read, write rest.Role
+	query       []string // of the list
+}
+
+func (s *Service) routes(d door) []rest.Route {
+	one := d.path + "/{id}"
+	return []rest.Route{
+		{
+			Method: "GET", Path: d.path, Summary: "List webhooks", Tag: d.tag, Role: d.read,
+			Query: d.query, Reply: List{}, Wrong: []int{400}, Handle: s.list,
+		},
+		{
+			Method: "POST", Path: d.path, Summary: "Add a webhook; the secret that its messages are signed with is shown once", Tag: d.tag, Role: d.write,
+			Body: Wanted{}, Reply: rest.Envelope{}, Secret: true, Wrong: []int{400, 409, 413, 415}, Handle: s.create,
+		},
+		{
+			Method: "GET", Path: one, Summary: "Get a webhook", Tag: d.tag, Role: d.read,
+			Reply: Webhook{}, Wrong: []int{404}, Handle: s.get,
+		},
+		{
+			Method: "PUT", Path: one, Summary: "Change a webhook's name, URL and events", Tag: d.tag, Role: d.write,
+			Body: Webhook{}, Reply: rest.Envelope{}, Match: true, Wrong: []int{400, 404, 409, 413, 415}, Handle: s.update,
+		},
+		{
+			Method: "DELETE", Path: one, Summary: "Delete a webhook; what waits for it is not sent", Tag: d.tag, Role: d.write,
+			Reply: rest.Envelope{}, Match: true, Wrong: []int{404, 409}, Handle: s.remove,
+		},
+		{
+			Method: "POST", Path: one + "/secret", Summary: "Give a webhook another secret; messages are signed with the former, too, for a while", Tag: d.tag, Role: d.write,
+			Body: Rotation{}, Empty: true, Reply: rest.Envelope{}, Secret: true, Wrong: []int{400, 404, 413, 415}, Handle: s.rotate,
+		},
+		{
+			Method: "POST", Path: one + "/ping", Summary: "Send a webhook a message to try it; its delivery is the answer's ID", Tag: d.tag, Role: d.write,
+			Reply: rest.Envelope{}, Wrong: []int{404, 409}, Handle: s.ping,
+		},
+		{
+			Method: "POST", Path: one + "/enable", Summary: "Have a webhook told of events again", Tag: d.tag, Role: d.write,
+			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.enable,
+		},
+		{
+			Method: "POST", Path: one + "/disable", Summary: "End that a webhook is told of events; what waits for it is given up", Tag: d.tag, Role: d.write,
+			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.switchOff,
+		},
+		{
+			Method: "GET", Path: one + "/deliveries", Summary: "List what was sent to a webhook, or waits for it, newest first", Tag: d.tag, Role: d.read,
+			Query: append([]string{"delivery_state"}, rest.Paging...), Reply: delivery.Log{}, Wrong: []int{400, 404}, Handle: s.deliveries,
+		},
+	}
+}
+
+func isDeveloper(c *rest.Call) bool { return c.Who.Role == rest.Developer }
+
+func (s *Service) list(ctx context.Context, c *rest.Call) (any, error) {
+	page, err := c.Page(false)
+	if err != nil {
+		return nil, err
+	}
+	f := webhooks.Filter{Developer: c.Query("developer"), Prefix: strings.ToLower(c.Query("q"))}
+	if isDeveloper(c) {
+		f = webhooks.Filter{Developer: c.Who.ID}
+	}
+	rows, total, err := webhooks.List(ctx, s.deps.Store, c.Who.Org, f, page)
+	if err != nil {
+		return nil, err
+	}
+	list := &List{Data: make([]Webhook, 0, len(rows)), Pages: rest.Pages(total, page)}
+	for i := range rows {
+		list.Data = append(list.Data, webhookOf(&rows[i]))
+	}
+	return list, nil
+}
+
+// find returns the webhook that a call names, if it is one that the caller may
+// know of.
+func (s *Service) find(ctx context.Context, c *rest.Call) (webhooks.Row, error) {
+	row, err := webhooks.Get(ctx, s.deps.Store, c.Who.Org, c.Param("id"))
+	if err == nil && !knows(c, &row) {
+		err = rest.NotFound(noWebhook)
+	}
+	return row, rest.Missing(err, noWebhook)
+}
+
+// knows tells whether the caller may know of a webhook: developers know theirs.
+func knows(c *rest.Call, r *webhooks.Row) bool {
+	return !isDeveloper(c) || r.DeveloperID != nil && *r.DeveloperID == c.Who.ID
+}
+
+func (s *Service) get(ctx context.Context, c *rest.Call) (any, error) {
+	row, err := s.find(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	c.SetVersion(row.Version)
+	return webhookOf(&row), nil
+}
+
+func (s *Service) deliveries(ctx context.Context, c *rest.Call) (any, error) {
+	row, err := s.find(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return s.deps.Queue.List(ctx, c, deliveries.Filter{Target: row.ID})
+}

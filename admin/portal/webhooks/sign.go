@@ -1,0 +1,59 @@
+package webhooks
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strings"
+)
+
+// secretPrefix begins every secret as people see it.
+const secretPrefix = "whsec_"
+
+// How long a secret is, in bytes.
+const (
+	minSecret  = 24
+	maxSecret  = 64
+	newSecrets = 32
+)
+
+// newSecret makes a secret.
+func newSecret() []byte {
+	made := make([]byte, newSecrets)
+	_, _ = rand.Read(made) // documented never to fail
+	return made
+}
+
+// shown is a secret as people see it.
+func shown(secret []byte) string {
+	return secretPrefix + base64.StdEncoding.EncodeToString(secret)
+}
+
+// parseSecret reads a secret from the form in which people see it.
+func parseSecret(text string) ([]byte, error) {
+	wrong := fmt.Errorf("must be %s followed by %d to %d bytes in base64, as %s$(openssl rand -base64 32) writes it", secretPrefix, minSecret, maxSecret, secretPrefix)
+	encoded, found := strings.CutPrefix(text, secretPrefix)
+	if !found || len(encoded) > base64.StdEncoding.EncodedLen(maxSecret) {
+		return nil, wrong
+	}
+	secret, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	if err != nil || strings.ContainsAny(encoded, "\r\n") || len(secret) < minSecret || len(secret) > maxSecret {
+		return nil, wrong
+	}
+	return secret, nil
+}
+
+// sign returns the value of the header webhook-signature: one signature by each
+// secret.
+func sign(secrets [][]byte, id, timestamp string, body []byte) string {
+	signatures := make([]string, 0, len(secrets))
+	for _, secret := range secrets {
+		mac := hmac.New(sha256.New, secret)
+		mac.Write([]byte(id + "." + timestamp + "."))
+		mac.Write(body)
+		signatures = append(signatures, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	}
+	return strings.Join(signatures, " ")
+}
