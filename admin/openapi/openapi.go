@@ -37,6 +37,19 @@ var parameters = map[string]*huma.Param{
 	"apply": {Description: "store what is found; false: only say what would change", Schema: &huma.Schema{Type: "boolean", Default: true}},
 	"hash":  {Description: "SHA-256 of one of the schemas that the API had; default: the present one", Schema: text()},
 
+	"developer":      {Description: "only those of the developer with this id", Schema: text()},
+	"webhook":        {Description: "only those to the webhook with this id", Schema: text()},
+	"delivery_state": {Description: "only those in this state", Schema: &huma.Schema{Type: "string", Enum: []any{"pending", "done", "failed", "kept"}}},
+
+	"from":     {Description: "beginning of the range, as in RFC 3339 or in unix seconds", Schema: text()},
+	"to":       {Description: "end of the range; default: now", Schema: text()},
+	"step":     {Description: "what a row is of; minutes are kept for days, hours for a year", Schema: &huma.Schema{Type: "string", Enum: []any{"minute", "hour", "day", "none"}}},
+	"group_by": {Description: "what calls are told apart by: some of api, key, status and reason, separated by commas", Schema: text()},
+	"api":      {Description: "only calls to the API with this id", Schema: text()},
+	"key":      {Description: "only calls of the key with this hash; empty: only those without a known key", Schema: text()},
+	"status":   {Description: "only calls that were answered so; 0: those without an answer", Schema: &huma.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(999.0)}},
+	"reason":   {Description: "only calls that were refused or failed for this reason", Schema: text()},
+
 	"hashed":         {Description: "the path holds the hash and nothing else", Schema: &huma.Schema{Type: "boolean"}},
 	"suppress_reset": {Description: "keep the key's used quota", Schema: &huma.Schema{Type: "boolean"}},
 }
