@@ -39,11 +39,22 @@ func (s *Server) Send(ctx context.Context, d delivery.Delivery) delivery.Outcome
 	if err != nil {
 		return delivery.Outcome{Result: delivery.Never, Error: err.Error()}
 	}
+	return outcome(s.hand(ctx, letter))
+}
+
+// hand gives a letter to the server.
+func (s *Server) hand(ctx context.Context, letter *gomail.Msg) error {
 	client, err := s.client()
-	if err == nil {
-		err = client.DialAndSendWithContext(ctx, letter)
+	if err != nil {
+		return err
 	}
-	return outcome(err)
+	session, err := client.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		return fmt.Errorf("reaching the server: %w", err)
+	}
+	err = client.SendWithSMTPClient(session, letter)
+	_ = client.CloseWithSMTPClient(session) // once it is taken, how the server says goodbye does not matter
+	return err
 }
 
 // compose writes the letter as the server takes it. A letter that is sent twice
@@ -97,8 +108,10 @@ func (s *Server) client() (*gomail.Client, error) {
 	}
 	if s.User != "" {
 		kind := gomail.SMTPAuthAutoDiscover
-		if s.TLS == "none" {
-			kind = gomail.SMTPAuthPlainNoEnc // the operator said that the way there is safe
+		if s.TLS != "starttls" {
+			// The library does not see that our connection is secured, or the operator
+			// said that the way there is safe.
+			kind = gomail.SMTPAuthPlainNoEnc
 		}
 		options = append(options, gomail.WithSMTPAuth(kind), gomail.WithUsername(s.User), gomail.WithPassword(s.Password.Reveal()))
 	}
