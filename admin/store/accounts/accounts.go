@@ -108,14 +108,16 @@ func Delete(ctx context.Context, tx *store.Tx, by store.Author, d *Developer) er
 }
 
 // Lock returns the author's organisation's developer, whom nobody else changes
-// until the transaction ends.
+// until the transaction ends, or store.ErrNotFound.
 func Lock(ctx context.Context, tx *store.Tx, by store.Author, id string) (Developer, error) {
-	return tx.LockDeveloper(ctx, db.LockDeveloperParams{OrgID: by.Org, ID: id})
+	d, err := tx.LockDeveloper(ctx, db.LockDeveloperParams{OrgID: by.Org, ID: id})
+	return d, store.Translate(err)
 }
 
 // LockByEmail is Lock by an address, in any case.
 func LockByEmail(ctx context.Context, tx *store.Tx, by store.Author, email string) (Developer, error) {
-	return tx.LockDeveloperByEmail(ctx, db.LockDeveloperByEmailParams{OrgID: by.Org, Email: email})
+	d, err := tx.LockDeveloperByEmail(ctx, db.LockDeveloperByEmailParams{OrgID: by.Org, Email: email})
+	return d, store.Translate(err)
 }
 
 // SetPassword replaces a developer's password by one of which hash is kept, if it
@@ -127,7 +129,7 @@ func SetPassword(ctx context.Context, tx *store.Tx, by store.Author, d *Develope
 		PasswordHistory: remembered(append([]string{p.Hash}, d.PasswordHistory...)),
 	})
 	if err != nil {
-		return err
+		return store.Translate(err)
 	}
 	*d = row
 	if _, err := tx.DeleteSessions(ctx, db.DeleteSessionsParams{DeveloperID: d.ID, Spared: notNil(p.Spare)}); err != nil {
@@ -153,7 +155,7 @@ type NewPassword struct {
 func Confirm(ctx context.Context, tx *store.Tx, by store.Author, d *Developer, at time.Time) error {
 	row, err := tx.ConfirmDeveloper(ctx, db.ConfirmDeveloperParams{ID: d.ID, PasswordHash: d.PasswordHash, At: &at})
 	if err != nil {
-		return err
+		return store.Translate(err)
 	}
 	*d = row
 	err = tx.DeleteTokensOfPurpose(ctx, db.DeleteTokensOfPurposeParams{DeveloperID: d.ID, Purpose: string(Verify)})
@@ -168,7 +170,7 @@ func Confirm(ctx context.Context, tx *store.Tx, by store.Author, d *Developer, a
 func Enter(ctx context.Context, tx *store.Tx, by store.Author, d *Developer, at time.Time) error {
 	row, err := tx.EnterDeveloper(ctx, db.EnterDeveloperParams{ID: d.ID, PasswordHash: d.PasswordHash, At: &at})
 	if err != nil {
-		return err
+		return store.Translate(err)
 	}
 	*d = row
 	return tx.Audit(ctx, by, store.Deed{Action: "logged in", Kind: kind, ID: d.ID})

@@ -54,7 +54,7 @@ func UseToken(ctx context.Context, tx *store.Tx, d *Developer, t Token) error {
 	if err == nil && whose != d.ID {
 		err = store.ErrNotFound
 	}
-	return err
+	return store.Translate(err)
 }
 
 // A SignedIn is a developer who shows a session's token.

@@ -1,0 +1,182 @@
+package developers
+
+import (
+	"context"
+	"errors"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/accounts"
+)
+
+// login is what a developer shows to log in.
+type login struct {
+	Org         string `json:"org_id,omitempty" doc:"default: the first organisation"`
+	Email       string `json:"email"`
+	Password    string `json:"password"`
+	NewPassword string `json:"new_password,omitempty" doc:"takes the place of password; needed when that is too old"`
+}
+
+// wrongLogin is the answer to whoever may not log in and may not learn why.
+const wrongLogin = "The address or the password is wrong"
+
+func (s *Service) login(ctx context.Context, c *rest.Call) (any, error) {
+	var sent login
+	if err := c.Decode(&sent); err != nil {
+		return nil, err
+	}
+	org, err := s.orgOf(ctx, c, sent.Org)
+	if err != nil {
+		return nil, err
+	}
+	conf, err := s.Configurations.Configuration(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	if conf.DisableLogin {
+		return nil, rest.Refuse(fasthttp.StatusForbidden, "Log-in is switched off")
+	}
+	d, err := s.known(ctx, c, org, &sent)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.enterable(ctx, c, d, conf); err != nil {
+		return nil, err
+	}
+	if err := s.renew(ctx, c, d, &sent); err != nil {
+		return nil, err
+	}
+	return s.enter(ctx, c, d)
+}
+
+// known returns the developer whose password is right. To everybody else there is
+// one answer, which takes the same time.
+func (s *Service) known(ctx context.Context, c *rest.Call, org string, sent *login) (*accounts.Developer, error) {
+	g, err := s.newGuess(c, org, sent.Email, true)
+	if err != nil {
+		return nil, err
+	}
+	d, ok, err := s.lookUp(ctx, g, org, sent)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		s.Log.Info("a developer's log-in was refused", "org", org, "ip", c.Address())
+		return nil, rest.Refuse(fasthttp.StatusUnauthorized, wrongLogin)
+	}
+	return d, nil
+}
+
+// lookUp tells whose a log-in is, and whether it is right. Inactive developers are
+// nobody.
+func (s *Service) lookUp(ctx context.Context, g *guess, org string, sent *login) (*accounts.Developer, bool, error) {
+	d := new(accounts.Developer) // nobody
+	if len(sent.Email) <= maxEmail {
+		found, err := accounts.ByEmail(ctx, s.Store, org, sent.Email)
+		if err != nil && !isAbsent(err) && !errors.Is(err, store.ErrUnstorable) {
+			g.right(err)
+			return nil, false, err
+		}
+		if err == nil {
+			d = &found
+		}
+	}
+	ok, err := g.check(ctx, d, sent.Password)
+	return d, ok && !d.Inactive, err
+}
+
+// enterable refuses who has yet to show that the address is theirs, and sends
+// another letter. Where addresses need not be verified any more, it takes the
+// developer as verified.
+func (s *Service) enterable(ctx context.Context, c *rest.Call, d *accounts.Developer, conf *record.Configuration) error {
+	if d.VerifiedAt != nil {
+		return nil
+	}
+	by := author(c, d.OrgID, d.Email)
+	if conf.DisableVerification {
+		return s.Store.InTx(ctx, func(tx *store.Tx) error {
+			return changedMeanwhile(accounts.Confirm(ctx, tx, by, d, s.Now()))
+		})
+	}
+	if s.mailboxes.Try(d.OrgID+"\x00"+d.Email) == 0 {
+		err := s.inTx(ctx, func(tx *store.Tx) error {
+			now, err := accounts.Lock(ctx, tx, by, d.ID)
+			if err != nil {
+				return changedMeanwhile(err)
+			}
+			return s.send(ctx, tx, &now, record.VerifyLetter)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return rest.Refuse(fasthttp.StatusForbidden, "The address is not verified yet; the letter that was sent to it says how")
+}
+
+// renew changes a password at log-in, which one that is too old has to be.
+func (s *Service) renew(ctx context.Context, c *rest.Call, d *accounts.Developer, sent *login) error {
+	if sent.NewPassword == "" {
+		if aged(d, s.Now()) {
+			return rest.Refuse(fasthttp.StatusForbidden, "The password is too old; add new_password")
+		}
+		return nil
+	}
+	wanted, err := s.accept(ctx, d, "new_password", sent.NewPassword)
+	if err != nil {
+		return err
+	}
+	return s.setPassword(ctx, author(c, d.OrgID, d.Email), d, wanted)
+}
+
+func (s *Service) enter(ctx context.Context, c *rest.Call, d *accounts.Developer) (answer *rest.Envelope, err error) {
+	err = s.Store.InTx(ctx, func(tx *store.Tx) error {
+		answer, err = s.admit(ctx, c, tx, d)
+		return err
+	})
+	if isAbsent(err) { // became inactive, or got another password
+		return nil, rest.Refuse(fasthttp.StatusUnauthorized, wrongLogin)
+	}
+	return answer, err
+}
+
+func (s *Service) logout(ctx context.Context, c *rest.Call) (any, error) {
+	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
+		return accounts.EndSeat(ctx, tx, c.Author("portal"), c.Who.ID, accounts.SeatOf(seatOf(c)))
+	})
+	if err != nil && !isAbsent(err) { // it may have ended at the same moment
+		return nil, err
+	}
+	return rest.Done("Logged out", nil), nil
+}
+
+// credentials are a developer's, as an operator's own pages pass them on.
+type credentials struct {
+	Username string `json:"username" doc:"the address"`
+	Password string `json:"password"`
+}
+
+// verifyCredentials tells an operator whether a developer could log in. The
+// operator's pages have one address for all: only the account's guesses count.
+func (s *Service) verifyCredentials(ctx context.Context, c *rest.Call) (any, error) {
+	var sent credentials
+	if err := c.Decode(&sent); err != nil {
+		return nil, err
+	}
+	g, err := s.newGuess(c, c.Who.Org, sent.Username, false)
+	if err != nil {
+		return nil, err
+	}
+	d, ok, err := s.lookUp(ctx, g, c.Who.Org, &login{Email: sent.Username, Password: sent.Password})
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok || d.VerifiedAt == nil:
+		return nil, rest.Refuse(fasthttp.StatusUnauthorized, wrongLogin)
+	case aged(d, s.Now()):
+		return nil, rest.Refuse(fasthttp.StatusUnauthorized, "The password is too old")
+	}
+	return rest.Done("The credentials are right", d.ID), nil
+}

@@ -1,0 +1,192 @@
+package developers
+
+import (
+	"context"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/accounts"
+)
+
+func (s *Service) getMe(ctx context.Context, c *rest.Call) (any, error) {
+	return s.answer(ctx, c, c.Who.ID)
+}
+
+// updateMe takes the developer's own answers to what sign-up asks for. Another
+// address would have to be verified anew: that is an operator's to change.
+func (s *Service) updateMe(ctx context.Context, c *rest.Call) (any, error) {
+	have, err := c.IfMatch()
+	if err != nil {
+		return nil, err
+	}
+	body, err := c.Body()
+	if err != nil {
+		return nil, err
+	}
+	sent, err := record.Parse[record.Developer](body)
+	if err != nil {
+		return nil, err
+	}
+	conf, err := s.Configurations.Configuration(ctx, c.Who.Org)
+	if err != nil {
+		return nil, err
+	}
+	var d accounts.Developer
+	err = s.Store.InTx(ctx, func(tx *store.Tx) error {
+		ref := accounts.Ref{ID: c.Who.ID, Version: have}
+		d, err = accounts.Update(ctx, tx, c.Author("portal"), ref, func(d *accounts.Developer) error {
+			return profile(d, sent, conf.SignupFields)
+		})
+		return err
+	})
+	if err != nil {
+		return nil, rest.Missing(err, missing)
+	}
+	c.SetVersion(d.Version)
+	return rest.Done("Data updated", nil), nil
+}
+
+// profile puts what developers may say of themselves into d.
+func profile(d *accounts.Developer, sent *record.Developer, asked []string) error {
+	if sent.Email != "" && sent.Email != d.Email {
+		return rest.BadRequest("Validation failed", "email: is changed by whoever looks after the portal")
+	}
+	before, err := fieldsOf(d)
+	if err != nil {
+		return err
+	}
+	if problems := badAnswers(asked, before, sent.Fields); problems != nil {
+		return rest.BadRequest("Validation failed", problems...)
+	}
+	for _, name := range asked {
+		before[name] = sent.Fields[name]
+	}
+	d.Fields, err = encodeFields(before)
+	return err
+}
+
+// own is a developer's own password, as they show it once more.
+type own struct {
+	Password string `json:"password"`
+}
+
+// removeMe deletes the developer's account, who shows the password once more: a
+// session that somebody found must not be enough.
+func (s *Service) removeMe(ctx context.Context, c *rest.Call) (any, error) {
+	var sent own
+	if err := c.Decode(&sent); err != nil {
+		return nil, err
+	}
+	if _, err := s.mine(ctx, c, "password", sent.Password); err != nil {
+		return nil, err
+	}
+	if err := s.delete(ctx, c.Author("portal"), c.Who.ID); err != nil {
+		return nil, rest.Missing(err, missing)
+	}
+	return rest.Done("Data deleted", nil), nil
+}
+
+// mine returns the developer who calls, if the password is theirs.
+func (s *Service) mine(ctx context.Context, c *rest.Call, member, plain string) (*accounts.Developer, error) {
+	g, err := s.newGuess(c, c.Who.Org, c.Who.Name, false)
+	if err != nil {
+		return nil, err
+	}
+	d, err := accounts.ByID(ctx, s.Store, c.Who.Org, c.Who.ID)
+	if err != nil {
+		g.right(err)
+		return nil, rest.Missing(err, missing)
+	}
+	ok, err := g.check(ctx, &d, plain)
+	if err == nil && !ok {
+		err = rest.Refuse(fasthttp.StatusForbidden, "The password is wrong", member+": is not the present one")
+	}
+	return &d, err
+}
+
+// change is another password for whoever knows the present one.
+type change struct {
+	Current  string `json:"current_password"`
+	Password string `json:"password" doc:"6…1024 bytes; none of the last 5"`
+}
+
+// changePassword changes the developer's password; all other sessions end.
+func (s *Service) changePassword(ctx context.Context, c *rest.Call) (any, error) {
+	var sent change
+	if err := c.Decode(&sent); err != nil {
+		return nil, err
+	}
+	d, err := s.mine(ctx, c, "current_password", sent.Current)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := s.accept(ctx, d, "password", sent.Password)
+	if err != nil {
+		return nil, err
+	}
+	wanted.Spare = seatOf(c)
+	if err := s.setPassword(ctx, c.Author("portal"), d, wanted); err != nil {
+		return nil, err
+	}
+	return rest.Done("Password changed", nil), nil
+}
+
+// seat is one session, as the developer sees it.
+type seat struct {
+	ID        string `json:"id"`
+	IP        string `json:"ip"`
+	UserAgent string `json:"user_agent"`
+	Began     string `json:"began"`
+	UsedAt    string `json:"used_at" doc:"to the minute"`
+	Expires   string `json:"expires"`
+	Current   bool   `json:"current" doc:"the one that this call shows"`
+}
+
+// seatList is all sessions of a developer.
+type seatList struct {
+	Data  []seat
+	Pages int64
+}
+
+func (s *Service) listSeats(ctx context.Context, c *rest.Call) (any, error) {
+	now := s.Now()
+	seats, err := accounts.Seats(ctx, s.Store, c.Who.ID, now, now.Add(-sessionIdle))
+	if err != nil {
+		return nil, err
+	}
+	current := accounts.SeatOf(seatOf(c))
+	all := seatList{Data: make([]seat, 0, len(seats)), Pages: 1}
+	for _, one := range seats {
+		all.Data = append(all.Data, seat{
+			ID: one.ID, IP: one.IP, UserAgent: one.UserAgent, Current: one.ID == current,
+			Began: one.Began.UTC().Format(time.RFC3339), UsedAt: one.UsedAt.UTC().Format(time.RFC3339),
+			Expires: one.Expires.UTC().Format(time.RFC3339),
+		})
+	}
+	return all, nil
+}
+
+// endSeats ends all sessions of the developer but the one that calls.
+func (s *Service) endSeats(ctx context.Context, c *rest.Call) (any, error) {
+	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
+		return accounts.EndSeats(ctx, tx, c.Author("portal"), c.Who.ID, seatOf(c))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rest.Done("All other sessions have ended", nil), nil
+}
+
+func (s *Service) endSeat(ctx context.Context, c *rest.Call) (any, error) {
+	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
+		return accounts.EndSeat(ctx, tx, c.Author("portal"), c.Who.ID, c.Param("id"))
+	})
+	if err != nil {
+		return nil, rest.Missing(err, "Session not found")
+	}
+	return rest.Done("The session has ended", nil), nil
+}

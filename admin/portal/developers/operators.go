@@ -1,0 +1,327 @@
+package developers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/accounts"
+)
+
+// page is one page of developers.
+type page struct {
+	Data  []json.RawMessage
+	Pages int64
+}
+
+// developerList describes a page.
+type developerList struct {
+	Data  []record.Developer
+	Pages int64
+}
+
+// The most developers that a list holds which is asked for whole, and how many are
+// read for it at a time.
+const (
+	maxWhole  = 10_000
+	wholeStep = 1000
+)
+
+func (s *Service) list(ctx context.Context, c *rest.Call) (any, error) {
+	wanted, err := c.Page(true)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := filterOf(c)
+	if err != nil {
+		return nil, err
+	}
+	answer := page{Data: []json.RawMessage{}}
+	step := wanted
+	if wanted.Max == 0 {
+		step.Max = wholeStep
+	}
+	for {
+		rows, total, err := accounts.List(ctx, s.Store, c.Who.Org, filter, step)
+		if err != nil {
+			return nil, err
+		}
+		if wanted.Max == 0 && total > maxWhole {
+			return nil, rest.BadRequest(fmt.Sprintf("p must be a page from 1 on: there are %d, and at most %d are given out at once", total, maxWhole))
+		}
+		if answer.Data, err = s.appendShown(ctx, answer.Data, rows, c.Who.Role); err != nil {
+			return nil, err
+		}
+		answer.Pages = rest.Pages(total, wanted)
+		step.Skip += step.Max
+		if wanted.Max != 0 || len(rows) < step.Max {
+			return answer, nil
+		}
+	}
+}
+
+// filterOf reads which developers a call asks for, in which order.
+func filterOf(c *rest.Call) (accounts.Filter, error) {
+	f := accounts.Filter{Prefix: c.Query("q")}
+	switch order := c.Query("sort"); order {
+	case "", "email", "name":
+		f.Order = accounts.ByAddress
+	case "-email", "-name":
+		f.Order = accounts.ByAddressDown
+	case "created_at", "created":
+		f.Order = accounts.ByAge
+	case "-created_at", "-created":
+		f.Order = accounts.ByAgeDown
+	default:
+		return f, rest.BadRequest(fmt.Sprintf("sort must be one of [email -email created_at -created_at], not %.40q", order))
+	}
+	switch c.Query("inactive") {
+	case "":
+	case "true":
+		f.Inactive = new(true)
+	case "false":
+		f.Inactive = new(false)
+	default:
+		return f, rest.BadRequest("inactive must be true or false")
+	}
+	return f, nil
+}
+
+// appendShown appends developers as a caller may see them.
+func (s *Service) appendShown(ctx context.Context, to []json.RawMessage, rows []accounts.Developer, who rest.Role) ([]json.RawMessage, error) {
+	holdings, err := accounts.HoldingsOf(ctx, s.Store, rows)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		r, err := s.recordOf(&rows[i], holdings[rows[i].ID])
+		if err != nil {
+			return nil, err
+		}
+		body, err := record.Write(shownTo(r, who))
+		if err != nil {
+			return nil, err
+		}
+		to = append(to, body)
+	}
+	return to, nil
+}
+
+// Record returns an organisation's developer as operators see one;
+// store.ErrNotFound is nobody.
+func (s *Service) Record(ctx context.Context, org, id string) (*record.Developer, error) {
+	d, err := accounts.ByID(ctx, s.Store, org, id)
+	if err != nil {
+		return nil, err
+	}
+	holdings, err := accounts.HoldingsOf(ctx, s.Store, []accounts.Developer{d})
+	if err != nil {
+		return nil, err
+	}
+	return s.recordOf(&d, holdings[id])
+}
+
+// answer is a developer as the caller may see one.
+func (s *Service) answer(ctx context.Context, c *rest.Call, id string) (any, error) {
+	d, err := accounts.ByID(ctx, s.Store, c.Who.Org, id)
+	if err != nil {
+		return nil, rest.Missing(err, missing)
+	}
+	shown, err := s.appendShown(ctx, nil, []accounts.Developer{d}, c.Who.Role)
+	if err != nil {
+		return nil, err
+	}
+	c.SetVersion(d.Version)
+	return shown[0], nil
+}
+
+func (s *Service) get(ctx context.Context, c *rest.Call) (any, error) {
+	return s.answer(ctx, c, c.Param("id"))
+}
+
+// sent is a developer as an operator sends one.
+type sent struct {
+	record   *record.Developer
+	fields   []byte
+	extra    []byte
+	password string
+}
+
+// described is what the description says of a developer that is sent.
+type described struct {
+	record.Developer
+
+	Password string `json:"password,omitempty" doc:"only when the developer is made; 6…1024 bytes. Without one they ask for a letter to choose it"`
+}
+
+func readDeveloper(c *rest.Call) (*sent, error) {
+	body, err := c.Body()
+	if err != nil {
+		return nil, err
+	}
+	r, err := record.Parse[record.Developer](body)
+	if err != nil {
+		return nil, err
+	}
+	d := &sent{record: r}
+	if d.extra, d.password, err = extraOf(body, r); err != nil {
+		return nil, err
+	}
+	var problems []string
+	if why := badEmail(r.Email); why != "" {
+		problems = append(problems, "email: "+why)
+	}
+	if r.PasswordMaxDays < 0 || r.PasswordMaxDays > maxDays {
+		problems = append(problems, fmt.Sprintf("password_max_days: must be in 0…%d; 0 is for ever", maxDays))
+	}
+	for _, one := range []struct{ name, value string }{{"nonce", r.Nonce}, {"sso_key", r.SSOKey}} {
+		if len(one.value) > maxValue || !rest.Printable(one.value) {
+			problems = append(problems, fmt.Sprintf("%s: must be at most %d bytes of printable text", one.name, maxValue))
+		}
+	}
+	if problems = append(problems, badFields(r.Fields)...); problems != nil {
+		return nil, rest.BadRequest("Validation failed", problems...)
+	}
+	d.fields, err = encodeFields(r.Fields)
+	return d, err
+}
+
+// maxDays is the longest that a password may be let age for, a hundred years.
+const maxDays = 36_500
+
+// create makes a developer for whose address the operator answers, unless the
+// record says that it is not verified.
+func (s *Service) create(ctx context.Context, c *rest.Call) (any, error) {
+	sent, err := readDeveloper(c)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	d := &accounts.Developer{ID: rest.NewID(), VerifiedAt: &now}
+	sent.fill(d, s)
+	if sent.password != "" {
+		wanted, err := s.accept(ctx, d, "password", sent.password)
+		if err != nil {
+			return nil, err
+		}
+		d.PasswordHash, d.PasswordHistory, d.PasswordUpdated = wanted.Hash, []string{wanted.Hash}, wanted.At
+	}
+	err = s.Store.InTx(ctx, func(tx *store.Tx) error { return accounts.Create(ctx, tx, c.Author(c.Source()), d) })
+	if err != nil {
+		return nil, addressTaken(err)
+	}
+	c.SetVersion(d.Version)
+	return rest.Done(d.ID, nil), nil
+}
+
+// fill puts what an operator may say of a developer into d.
+func (r *sent) fill(d *accounts.Developer, s *Service) {
+	d.Email, d.Inactive, d.PasswordMaxDays = r.record.Email, r.record.Inactive, int32(r.record.PasswordMaxDays)
+	d.Nonce, d.SsoKey, d.Fields, d.Extra = r.record.Nonce, r.record.SSOKey, r.fields, r.extra
+	switch verified := r.record.Verified; {
+	case verified == nil:
+	case !*verified:
+		d.VerifiedAt = nil
+	case d.VerifiedAt == nil:
+		now := s.Now()
+		d.VerifiedAt = &now
+	}
+}
+
+func (s *Service) update(ctx context.Context, c *rest.Call) (any, error) {
+	have, err := c.IfMatch()
+	if err != nil {
+		return nil, err
+	}
+	sent, err := readDeveloper(c)
+	if err != nil {
+		return nil, err
+	}
+	if sent.password != "" {
+		return nil, rest.BadRequest("Validation failed", "password: is changed by POST /api/portal/developers/password/{id}")
+	}
+	ref := accounts.Ref{ID: c.Param("id"), Version: have}
+	var d accounts.Developer
+	err = s.Store.InTx(ctx, func(tx *store.Tx) error {
+		d, err = accounts.Update(ctx, tx, c.Author(c.Source()), ref, func(d *accounts.Developer) error {
+			sent.fill(d, s)
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return nil, addressTaken(rest.Missing(err, missing))
+	}
+	c.SetVersion(d.Version)
+	return rest.Done("Data updated", nil), nil
+}
+
+func (s *Service) remove(ctx context.Context, c *rest.Call) (any, error) {
+	if err := s.delete(ctx, c.Author(c.Source()), c.Param("id")); err != nil {
+		return nil, rest.Missing(err, missing)
+	}
+	return rest.Done("Data deleted", nil), nil
+}
+
+// delete removes a developer with everything that is theirs: keys end everywhere.
+func (s *Service) delete(ctx context.Context, by store.Author, id string) error {
+	var hashes []string
+	err := s.inTx(ctx, func(tx *store.Tx) error {
+		d, err := accounts.Lock(ctx, tx, by, id)
+		if err != nil {
+			return err
+		}
+		if hashes, err = s.revoke(ctx, tx, by, id); err != nil {
+			return err
+		}
+		return accounts.Delete(ctx, tx, by, &d)
+	})
+	if err != nil {
+		return err
+	}
+	for _, hash := range slices.Compact(slices.Sorted(slices.Values(hashes))) {
+		s.Deliver(hash)
+	}
+	s.Log.Info("developer deleted", "developer", id, "by", by.Name, "keys", len(hashes))
+	return nil
+}
+
+func (s *Service) revoke(ctx context.Context, tx *store.Tx, by store.Author, id string) (hashes []string, err error) {
+	for _, keys := range s.Keys {
+		some, err := keys.RevokeAll(ctx, tx, by, id)
+		if err != nil {
+			return nil, err
+		}
+		hashes = append(hashes, some...)
+	}
+	return hashes, nil
+}
+
+// onePassword is a password that an operator chooses for a developer.
+type onePassword struct {
+	Password string `json:"password" doc:"6…1024 bytes; none of the last 5"`
+}
+
+// choosePassword gives a developer another password; all sessions end.
+func (s *Service) choosePassword(ctx context.Context, c *rest.Call) (any, error) {
+	var sent onePassword
+	if err := c.Decode(&sent); err != nil {
+		return nil, err
+	}
+	d, err := accounts.ByID(ctx, s.Store, c.Who.Org, c.Param("id"))
+	if err != nil {
+		return nil, rest.Missing(err, missing)
+	}
+	wanted, err := s.accept(ctx, &d, "password", sent.Password)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.setPassword(ctx, c.Author(c.Source()), &d, wanted); err != nil {
+		return nil, err
+	}
+	return rest.Done("Password changed", nil), nil
+}
