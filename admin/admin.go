@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/supply"
+	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/keys"
 	"github.com/sluicegate/sluice/internal/keystore"
@@ -49,6 +50,8 @@ type Deps struct {
 
 	GatewayToken secret.Value // what gateways show; empty: only users with the role gateway are let in as such
 
+	Retention usage.Retention // how long usage is kept; what is zero: 8 days of minutes, 400 days of hours
+
 	PageSize  int // objects on a page of a list when the caller does not say, in 1…500; 0: 10
 	LoginRate int // failed authentications a minute from one address before 429; 0: 5
 
@@ -67,6 +70,7 @@ type Server struct {
 	schemas *schemas.Keeper
 	certs   *certs.Keeper
 	portal  *portal.Portal
+	usage   *usage.Service
 	guard   *attempts.Guard
 	meters  *meters.Meters
 	openapi []byte
@@ -97,10 +101,13 @@ func New(d Deps) (*Server, error) {
 		Store: d.Store, Counters: d.Counters, Naming: d.Naming, KeyOptions: d.KeyOptions, MasterKey: d.MasterKey,
 		Deliver: func(hash string) { s.supply.Deliver(hash) }, Outbound: d.Schemas.Addresses,
 		PublicURL: d.PortalURL, Letters: d.Letters,
-		Metrics: d.Metrics, Now: time.Now, Log: d.Log,
+		LoginRate: d.LoginRate, Metrics: d.Metrics, Now: time.Now, Log: d.Log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the portal: %w", err)
+	}
+	if err := s.openUsage(); err != nil {
+		return nil, err
 	}
 	if s.openapi, err = rest.Describe(s.routes(), d.Version); err != nil {
 		return nil, fmt.Errorf("describing the API: %w", err)
@@ -118,6 +125,7 @@ func New(d Deps) (*Server, error) {
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	s.work.Go(func() { s.schemas.Run(s.lifetime) })
 	s.work.Go(func() { s.portal.Run(s.lifetime) })
+	s.work.Go(func() { s.usage.Run(s.lifetime) })
 	s.work.Go(func() { s.forgetCalls(s.lifetime) })
 	return s, nil
 }

@@ -29,6 +29,8 @@ var parameters = map[string]*huma.Param{
 	"keys":        {Description: "with the private keys; only over connections that nobody reads along", Schema: &huma.Schema{Type: "boolean"}},
 	"force":       {Description: "go on although other objects depend on what is changed or deleted", Schema: &huma.Schema{Type: "boolean"}},
 	"against":     {Description: "revision to compare with; default: the one before", Schema: &huma.Schema{Type: "integer"}},
+	"inactive":    {Description: "true: only those who may not log in; false: only the others", Schema: &huma.Schema{Type: "boolean"}},
+	"org_id":      {Description: "organisation that the call is about; default: the first", Schema: text()},
 	"object_kind": {Description: "only what was done to objects of this kind", Schema: text()},
 	"object_id":   {Description: "only what was done to this object", Schema: text()},
 	"actor":       {Description: "only what this actor did", Schema: text()},

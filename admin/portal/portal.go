@@ -5,6 +5,7 @@ package portal
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 	"github.com/sluicegate/sluice/admin/delivery"
 	"github.com/sluicegate/sluice/admin/mail"
 	"github.com/sluicegate/sluice/admin/portal/catalogue"
+	"github.com/sluicegate/sluice/admin/portal/credentials"
+	"github.com/sluicegate/sluice/admin/portal/developers"
+	"github.com/sluicegate/sluice/admin/portal/webhooks"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/counter"
@@ -22,7 +26,7 @@ import (
 )
 
 // SessionPrefix begins every credential of a signed-in developer.
-const SessionPrefix = "slp_"
+const SessionPrefix = developers.SessionPrefix
 
 // Deps are what a Portal works with.
 type Deps struct {
@@ -35,6 +39,7 @@ type Deps struct {
 	Outbound   guard.Policy      // of calls whose target others choose
 	PublicURL  string            // under which developers reach the portal, for the links in letters
 	Letters    LetterOptions
+	LoginRate  int                   // log-ins that developers try a minute from one address before 429; 0: 5
 	Metrics    prometheus.Registerer // nil: not measured
 	Now        func() time.Time
 	Log        *slog.Logger
@@ -50,6 +55,7 @@ type LetterOptions struct {
 type Portal struct {
 	routes  []rest.Route
 	workers []func(context.Context) // in the background, until their context ends
+	people  *developers.Service
 }
 
 // New returns a Portal. The database may be away.
@@ -61,8 +67,18 @@ func New(d Deps) (*Portal, error) {
 	}
 	offers := catalogue.New(d.Store)
 	letters := p.openMail(d, queue, offers)
-	_ = letters
-	p.workers = append(p.workers, queue.Run)
+	hooks := webhooks.New(webhooks.Deps{
+		Store: d.Store, Queue: queue, Letters: letters, MasterKey: d.MasterKey, Outbound: d.Outbound, Now: d.Now, Log: d.Log,
+	})
+	issued := credentials.New(credentials.Deps{
+		Store: d.Store, Counters: d.Counters, Naming: d.Naming, Options: d.KeyOptions, Deliver: d.Deliver, Events: hooks, Now: d.Now, Log: d.Log,
+	})
+	p.people = developers.New(developers.Deps{
+		Store: d.Store, Configurations: offers, Letters: letters, Keys: []developers.Keys{issued}, KeyID: issued.PublicID,
+		Passwords: d.KeyOptions.Passwords, Deliver: d.Deliver, LoginRate: d.LoginRate, Now: d.Now, Log: d.Log,
+	})
+	p.routes = append(p.routes, slices.Concat(queue.Routes(), hooks.Routes(), p.people.Routes())...)
+	p.workers = append(p.workers, queue.Run, p.people.Run)
 	return p, nil
 }
 
@@ -82,8 +98,8 @@ func (p *Portal) openMail(d Deps, queue *delivery.Queue, config mail.Configurer)
 func (p *Portal) Routes() []rest.Route { return p.routes }
 
 // Identify returns which developer has a credential; store.ErrNotFound is nobody.
-func (p *Portal) Identify(context.Context, []byte) (rest.Principal, error) {
-	return rest.Principal{}, store.ErrNotFound
+func (p *Portal) Identify(ctx context.Context, credential []byte) (rest.Principal, error) {
+	return p.people.Identify(ctx, credential)
 }
 
 // Run does the portal's work in the background until ctx ends.
