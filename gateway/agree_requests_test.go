@@ -42,6 +42,10 @@ func (g *generator) request() *described {
 	switch prefix {
 	case "gql", "gqlopen", "trusted":
 		g.graphQL(d)
+	case "rewritten":
+		if !g.one(3) {
+			d.Headers = append(d.Headers, "X-To: "+pick(g, "far", "in", "open", "own"))
+		}
 	case "family":
 		if !g.one(3) {
 			d.Headers = append(d.Headers, "X-Version: "+pick(g, "v1", "v2", "v3", "self", "old", "v9", ""))

@@ -88,7 +88,10 @@ var agreedAPIs = []string{
 	`{"api_id":"shared","use_keyless":true,"global_rate_limit":{"rate":5,"per":1},"proxy":{"listen_path":"/shared/","target_url":"TARGET"}}`,
 	`{"api_id":"rewritten","use_keyless":true,"enable_context_vars":true,"proxy":{"listen_path":"/rewritten/","target_url":"TARGET/w","strip_listen_path":true},
 		"version_data":{"not_versioned":true,"versions":{"Default":{"name":"Default","use_extended_paths":true,"extended_paths":{
-			"url_rewrites":[{"path":"/from","method":"GET","match_pattern":"/from/(.*)","rewrite_to":"/to/$1"}]}}}}}`,
+			"url_rewrites":[{"path":"/from","method":"GET","match_pattern":"/from/(.*)","rewrite_to":"/to/$1","triggers":[
+				{"options":{"header_matches":{"X-To":{"match_rx":"far"}}},"rewrite_to":"TARGET/far/$1"},
+				{"options":{"header_matches":{"X-To":{"match_rx":"in"}}},"rewrite_to":"svc://self/from/$1"},
+				{"options":{"header_matches":{"X-To":{"match_rx":"open"}}},"rewrite_to":"svc://open/$1"}]}]}}}}}`,
 	`{"api_id":"kept","org_id":"o","cache_options":{"enable_cache":true,"cache_timeout":600,"cache_all_safe_requests":true},"proxy":{"listen_path":"/kept/","target_url":"TARGET"}}`,
 	`{"api_id":"users","org_id":"o","use_basic_auth":true,"proxy":{"listen_path":"/users/","target_url":"TARGET"}}`,
 	`{"api_id":"tokens","org_id":"o","enable_jwt":true,"jwt_signing_method":"hmac","jwt_source":"c2VjcmV0LW9mLXRva2Vucy1vZi0zMi1ieXRlcy1vci1tb3Jl","jwt_policy_field_name":"pol","jwt_default_policies":["all"],

@@ -98,6 +98,10 @@ var requestStages = []stageMaker{
 	{"graphql", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
 		return s.GraphQL.Compile(def)
 	}},
+	// Before the limits: what would be one tunnel too many counts against none.
+	{"tunnels", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
+		return s.Tunnels.Compile(def), nil
+	}},
 	{"limit", func(s *Stages, def *definition.API, v *definition.Version) (pipeline.Stage, error) {
 		return s.Limit.Compile(def, v)
 	}},
@@ -181,6 +185,9 @@ func (s *Stages) compileVersion(v *pipeline.Version, def *definition.API, versio
 		return err
 	}
 	forward, err := s.upstream(targeted(def, version), version)
+	if err == nil {
+		forward, err = s.elsewhere(forward, def, version)
+	}
 	if err != nil {
 		return err
 	}

@@ -96,6 +96,9 @@ func (s *Stage) appendKey(dst []byte, ex *pipeline.Exchange) []byte {
 	if out.HasPath {
 		dst = append(append(dst, ' '), out.Path...)
 	}
+	if out.Elsewhere > 0 {
+		dst = append(dst, ' ', byte(out.Elsewhere>>8), byte(out.Elsewhere))
+	}
 	dst = append(dst, '?')
 	dst = append(dst, ex.Query()...)
 	dst = append(dst, '\n')

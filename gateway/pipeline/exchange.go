@@ -104,6 +104,10 @@ type Outgoing struct {
 	Path  []byte   // path in place of the rest of the client's, when HasPath; escapes and all, begins with "/"
 	Body  []byte   // body in place of the client's, when HasBody; alive until the exchange is released
 
+	// Elsewhere tells which of the hosts and APIs that the version's rewrites name is
+	// called in place of its upstream, counted from 1; 0 is none of them.
+	Elsewhere uint16
+
 	HasQuery bool
 	HasPath  bool
 	HasBody  bool

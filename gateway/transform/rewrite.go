@@ -44,6 +44,7 @@ func CompileRewrite(def *definition.API, version *definition.Version) (pipeline.
 		}
 		list[i] = endpoint(said.Rewrites[i].Calls, version.IgnoreEndpointCase, one)
 	}
+	number(said, list)
 	calls, err := match.CompileEndpoints(list)
 	if err != nil {
 		return nil, fmt.Errorf("extended_paths.url_rewrites%w", err)
@@ -84,7 +85,7 @@ func (s rewrite) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	w := written{path: ex.Outgoing.Path[:0], query: ex.Outgoing.Query[:0]}
 	to.appendTo(&w, &url, ex)
 	out := &ex.Outgoing
-	out.Path, out.HasPath = w.path, true
+	out.Path, out.HasPath, out.Elsewhere = w.path, true, to.elsewhere
 	if to.hasQuery || url.took() { // else nothing was written to it, and the client's stays
 		out.Query, out.HasQuery = w.query, true
 	}
@@ -148,6 +149,9 @@ func (s rewrite) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	}
 	f.Fact(rule, to.written, "", "definition")
 	f.Said = "the path becomes " + string(out.Path)
+	if origin, _ := transform.SplitTarget(to.written); origin != "" {
+		f.Said = "the URL becomes " + origin + string(out.Path)
+	}
 	if out.HasQuery {
 		f.Said += " with the query " + string(out.Query)
 	}

@@ -8,12 +8,14 @@ import (
 	"github.com/sluicegate/sluice/gateway/match"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/vars"
+	"github.com/sluicegate/sluice/internal/definition/transform"
 )
 
 // A target is what a URL is rewritten to.
 type target struct {
 	path, query []piece
 	hasQuery    bool
+	elsewhere   uint16 // which of Elsewhere is called; 0: the upstream
 	written     string
 }
 
@@ -24,7 +26,8 @@ type piece struct {
 }
 
 func newTarget(text string, opts vars.Options) (*target, error) {
-	path, query, hasQuery := strings.Cut(text, "?")
+	_, rest := transform.SplitTarget(text)
+	path, query, hasQuery := strings.Cut(rest, "?")
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}

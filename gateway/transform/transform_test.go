@@ -440,3 +440,41 @@ func BenchmarkRewrite(b *testing.B) {
 		stage.Handle(ex)
 	}
 }
+
+func TestRewritesToOtherPlacesSayWhichTheseAre(t *testing.T) {
+	text := `{"use_extended_paths": true, "extended_paths": {"url_rewrites": [
+		{"path": "/a", "match_pattern": "^/a/(.*)", "rewrite_to": "http://first:81/base/$1?k=v", "triggers": [
+			{"options": {"header_matches": {"X-To": {"match_rx": "api"}}}, "rewrite_to": "svc://orders/$1"},
+			{"options": {"header_matches": {"X-To": {"match_rx": "own"}}}, "rewrite_to": "/own/$1"}]},
+		{"path": "/b", "match_pattern": "^/b/(.*)", "rewrite_to": "https://second"},
+		{"path": "/c", "match_pattern": "^/c/(.*)", "rewrite_to": "http://first:81?p=$1"}]}}`
+	v := version(t, text)
+	places, err := Elsewhere(v)
+	if err != nil || fmt.Sprint(places) != "[{http://first:81 url_rewrites[0].rewrite_to} {svc://orders url_rewrites[0].triggers[0].rewrite_to} {https://second url_rewrites[1].rewrite_to}]" {
+		t.Fatalf("%v %v", places, err)
+	}
+	stage := must(t)(CompileRewrite(api, v))
+	for _, c := range []struct {
+		target, header, want string
+		elsewhere            uint16
+	}{
+		{"/api/a/x%2Fy", "", "/base/x%2Fy?k=v", 1},
+		{"/api/a/@evil.example/..x", "", "/base/@evil.example/..x?k=v", 1},
+		{"/api/a/x", "api", "/x?", 2},
+		{"/api/a/x", "own", "/own/x?", 0},
+		{"/api/b/x", "", "/?", 3},
+		{"/api/c/x", "", "/?p=x", 1},
+	} {
+		ex := exchange(t, get(c.target, "X-To: "+c.header+"\r\n"))
+		if v := stage.Handle(ex); v != pipeline.Next {
+			t.Fatalf("%s: %v", c.target, v)
+		}
+		if got := string(ex.Outgoing.Path) + "?" + string(ex.Outgoing.Query); got != c.want || ex.Outgoing.Elsewhere != c.elsewhere {
+			t.Errorf("%s to %q: %q at %d, want %q at %d", c.target, c.header, got, ex.Outgoing.Elsewhere, c.want, c.elsewhere)
+		}
+		ex.Release()
+	}
+	if none, err := Elsewhere(nil); none != nil || err != nil {
+		t.Errorf("%v %v", none, err)
+	}
+}

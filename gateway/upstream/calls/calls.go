@@ -178,9 +178,20 @@ func stagesOf(apis []*pipeline.API) []*Stage {
 	var all []*Stage
 	for _, api := range apis {
 		for _, v := range api.Versions {
-			if s, ok := v.Upstream.(*Stage); ok {
-				all = append(all, s)
-			}
+			all = appendStages(all, v.Upstream)
+		}
+	}
+	return all
+}
+
+// appendStages appends a stage, or those that it calls by.
+func appendStages(all []*Stage, stage pipeline.Stage) []*Stage {
+	switch s := stage.(type) {
+	case *Stage:
+		return append(all, s)
+	case interface{ Parts() []pipeline.Stage }:
+		for _, part := range s.Parts() {
+			all = appendStages(all, part)
 		}
 	}
 	return all

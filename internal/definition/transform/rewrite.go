@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/definition/handover"
 	"github.com/sluicegate/sluice/internal/definition/object"
 	"github.com/sluicegate/sluice/internal/definition/pattern"
+	"github.com/sluicegate/sluice/internal/definition/upstreams"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 type RewriteRule struct {
 	Calls
 	Match    string    `json:"match_pattern"` // an expression, found in the path with the query behind it
-	To       string    `json:"rewrite_to"`    // path and query; $1 is what the first group of the expression matched; may hold context variables
+	To       string    `json:"rewrite_to"`    // path and query, or a URL of another host or API; $1 is what the first group of the expression matched; may hold context variables
 	Triggers []Trigger `json:"triggers,omitempty"`
 }
 
@@ -126,6 +128,64 @@ var (
 	fullURL        = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:|^//`)
 )
 
+// SplitTarget takes what a URL is rewritten to apart: where another host or another
+// API is called, such as https://other.example:8443 or svc://orders, "" for the
+// upstream that would be called anyway; and the path and query there.
+func SplitTarget(to string) (origin, rest string) {
+	scheme, behind, ok := strings.Cut(to, "://")
+	if !ok || !fullURL.MatchString(to) {
+		return "", to
+	}
+	end := strings.IndexAny(behind, "/?#")
+	if end < 0 {
+		end = len(behind)
+	}
+	end += len(scheme) + len("://")
+	return to[:end], to[end:]
+}
+
+// A Place is a host or an API that rewrites name, and that is called in place of
+// the upstream.
+type Place struct {
+	URL string // without a path
+	At  string // path, below extended_paths, of the rewrite that names it first
+}
+
+// Places lists what the rewrites name, each once, in their order.
+func (r *Rules) Places() (all []Place) {
+	seen := make(map[string]bool)
+	add := func(to, at string) {
+		if origin, _ := SplitTarget(to); origin != "" && !seen[origin] {
+			seen[origin] = true
+			all = append(all, Place{URL: origin, At: at + ".rewrite_to"})
+		}
+	}
+	for i := range r.Rewrites {
+		at := object.Item("url_rewrites", i)
+		add(r.Rewrites[i].To, at)
+		for j := range r.Rewrites[i].Triggers {
+			add(r.Rewrites[i].Triggers[j].To, object.Item(at+".triggers", j))
+		}
+	}
+	return all
+}
+
+// checkOrigin says what is wrong with the beginning of a URL that is rewritten to,
+// "" for nothing. No part of a request may take part in it: who calls would choose
+// who is called.
+func checkOrigin(to string) string {
+	origin, _ := SplitTarget(to)
+	switch {
+	case origin == "":
+		return "must be a path below the target, or a URL that begins with http://, https:// or svc://"
+	case strings.Contains(origin, "$"):
+		return "must name the host as it is: nothing of a request ($1, $svc_context, $svc_meta) may choose it; put a slash behind the host when the path begins with one of these"
+	case handover.Is(to):
+		return handover.Check(to)
+	}
+	return upstreams.CheckURL(origin)
+}
+
 // checkTarget checks what a URL is rewritten to. groups is how many groups it may
 // name, -1 when that is not known.
 func checkTarget(f *object.Faults, at, text string, groups int) {
@@ -136,7 +196,7 @@ func checkTarget(f *object.Faults, at, text string, groups int) {
 	case len(text) > maxTarget:
 		f.Addf(at, "has %d bytes; at most %d are allowed", len(text), maxTarget)
 	case fullURL.MatchString(text):
-		f.Add(at, "must be a path below the target: another host or scheme is what a version's override_target is for")
+		f.Add(at, checkOrigin(text))
 	}
 	for i, c := range []byte(text) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"#<>\\^`", c) >= 0 {
@@ -147,7 +207,8 @@ func checkTarget(f *object.Faults, at, text string, groups int) {
 	if i := badEscape.FindStringIndex(text + "  "); i != nil {
 		f.Addf(at, "has a %% at byte %d without two hexadecimal digits behind it; %%25 is a percent sign", i[0])
 	}
-	path, _, _ := strings.Cut(text, "?")
+	_, rest := SplitTarget(text)
+	path, _, _ := strings.Cut(rest, "?")
 	for segment := range strings.SplitSeq(path, "/") {
 		if segment == "." || segment == ".." {
 			f.Addf(at, "must not hold the segment %q", segment)

@@ -16,6 +16,7 @@ const (
 	maxRules   = 10_000 // of one list
 	maxHeaders = 1_000  // of one rule
 	maxValue   = 8 << 10
+	maxPlaces  = 256 // hosts and APIs that rewrites name
 )
 
 // Rules are the rules for single calls.
@@ -63,6 +64,9 @@ func Parse(extendedPaths json.RawMessage) (*Rules, []object.Fault) {
 		}
 	}
 	rules.Rewrites = used
+	if n := len(rules.Places()); n > maxPlaces {
+		f.Addf("url_rewrites", "name %d hosts and APIs; at most %d are allowed", n, maxPlaces)
+	}
 	return rules, f
 }
 

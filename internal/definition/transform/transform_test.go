@@ -27,6 +27,13 @@ func TestFaultsNameTheirField(t *testing.T) {
 	trigger := func(body string) string {
 		return `{"url_rewrites": [{"path": "/a", "match_pattern": "/(a)", "rewrite_to": "/b", "triggers": [{"rewrite_to": "/c/$1", ` + body + `}]}]}`
 	}
+	places := func(n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`{"path": "/a", "match_pattern": "a", "rewrite_to": "http://h%d/x"}`, i))
+		}
+		return `{"url_rewrites": [` + strings.Join(all, ",") + `]}`
+	}
 	for _, c := range []struct{ raw, want string }{
 		{`{"transform_headers": [{"path": "/a", "add_headers": {"Content-Length": "5"}}]}`, `transform_headers[0].add_headers["Content-Length"]: must not be Content-Length, which the gateway itself writes`},
 		{`{"transform_headers": [{"path": "/a", "add_headers": {"host": "b"}}]}`, `transform_headers[0].add_headers["host"]: must not be Host`},
@@ -46,9 +53,22 @@ func TestFaultsNameTheirField(t *testing.T) {
 		{rewrite(`{"path": "/a", "match_pattern": "(", "rewrite_to": "/b"}`), `url_rewrites[1].match_pattern: error parsing regexp`},
 		{rewrite(`{"path": "/a", "match_pattern": "` + strings.Repeat("()", 32) + `", "rewrite_to": "/b"}`), `url_rewrites[1].match_pattern: has 32 groups; at most 31`},
 		{rewrite(`{"path": "/a", "match_pattern": "a"}`), `url_rewrites[1].rewrite_to: is required`},
-		{to("http://other/x"), `url_rewrites[1].rewrite_to: must be a path below the target: another host`},
-		{to("//other/x"), `url_rewrites[1].rewrite_to: must be a path below the target`},
-		{to("svc://other/x"), `url_rewrites[1].rewrite_to: must be a path below the target`},
+		{to("//other/x"), `url_rewrites[1].rewrite_to: must be a path below the target, or a URL`},
+		{to("mailto:x"), `url_rewrites[1].rewrite_to: must be a path below the target, or a URL`},
+		{to("ftp://other/x"), `url_rewrites[1].rewrite_to: must begin with http:// or https://`},
+		{to("http://$1/x"), `url_rewrites[1].rewrite_to: must name the host as it is`},
+		{to("http://other$1"), `url_rewrites[1].rewrite_to: must name the host as it is`},
+		{to("http://other:$1/x"), `url_rewrites[1].rewrite_to: must name the host as it is`},
+		{to("http://$svc_context.headers_Host/x"), `url_rewrites[1].rewrite_to: must name the host as it is`},
+		{to("https://a.$svc_meta.team/x"), `url_rewrites[1].rewrite_to: must name the host as it is`},
+		{places(257), `url_rewrites: name 257 hosts and APIs; at most 256 are allowed`},
+		{to("svc://$1/x"), `url_rewrites[1].rewrite_to: must name the host as it is`},
+		{to("svc://a:80/x"), `url_rewrites[1].rewrite_to: must name an API behind svc://`},
+		{to("svc://a/x?method=POST"), `url_rewrites[1].rewrite_to: must not hold the parameter method`},
+		{to("http://user@other/x"), `url_rewrites[1].rewrite_to: must not hold a user or password`},
+		{to("http:///x"), `url_rewrites[1].rewrite_to: must name a host`},
+		{to("http://other:99999/x"), `url_rewrites[1].rewrite_to: must have a port from 1`},
+		{to("http://other/a/../b"), `url_rewrites[1].rewrite_to: must not hold the segment ".."`},
 		{to("/a b"), `url_rewrites[1].rewrite_to: must not hold ' ' (byte 2)`},
 		{to("/a\r\nX: 1"), `url_rewrites[1].rewrite_to: must not hold '\r' (byte 2)`},
 		{to("/a#b"), `url_rewrites[1].rewrite_to: must not hold '#'`},
