@@ -164,6 +164,9 @@ func (g *Gateway) run(ex *pipeline.Exchange) {
 	if verdict == pipeline.Next {
 		at, verdict = inForward, g.ask(ex)
 	}
+	if verdict != pipeline.Rejected && ex.Answer.Takeover != nil && !g.hold(ex) {
+		verdict = pipeline.Rejected
+	}
 	if verdict == pipeline.Rejected {
 		g.reject(ex)
 		if !ex.Relayed() {
@@ -172,9 +175,6 @@ func (g *Gateway) run(ex *pipeline.Exchange) {
 		return
 	}
 	pipeline.Run(ex.Version.Response, ex)
-	if ex.Answer.Takeover != nil {
-		g.hold(ex)
-	}
 }
 
 // stagesOf returns the stages that decide on a request.

@@ -11,17 +11,27 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 )
 
-// hold has a connection that leaves HTTP watched over.
-func (g *Gateway) hold(ex *pipeline.Exchange) {
+// hold has a connection that leaves HTTP watched over. It returns false where
+// there is no room for one more: the upstream is let go then, and the exchange
+// refused.
+func (g *Gateway) hold(ex *pipeline.Exchange) bool {
 	if g.stages.Tunnels == nil {
-		return
+		return true
 	}
 	p := &permit{
 		gateway: g, call: ex.Call.Keep(), client: ex.Client, api: ex.API.Definition.ID, key: ex.KeyHash,
 		behind: ex.Front != nil,
 	}
 	a := ex.Answer
-	a.Takeover = g.stages.Tunnels.Hold(a.Takeover, tunnels.About{API: p.api, Key: ex.KeyName}, p)
+	held, full := g.stages.Tunnels.Hold(a.Takeover, tunnels.AboutOf(ex), p)
+	if full != tunnels.Free {
+		a.Takeover(nil, nil)
+		a.Takeover, a.NoBody, a.Length = nil, false, 0
+		tunnels.Refuse(ex, full)
+		return false
+	}
+	a.Takeover = held
+	return true
 }
 
 // A permit is the request that began a tunnel, which must go on being one that is

@@ -74,6 +74,7 @@ const (
 	ReasonBreakerOpen       // of the upstream: too many calls to it have failed
 	ReasonHandoverLoop      // from one API to the other too many times
 	ReasonHandoverTarget    // the API that a request goes on to is not served
+	ReasonTunnelLimit       // connections that left HTTP, of a key or an API
 	reasons
 )
 
@@ -90,7 +91,7 @@ var reasonNames = [reasons]string{
 	"version_missing", "version_unknown", "version_expired", "version_denied", "path_denied", "length_required",
 	"api_rate_limit", "org_quota", "org_rate_limit", "org_inactive",
 	"tls_required", "certificate_missing", "certificate_expired", "certificate_denied",
-	"breaker_open", "handover_loop", "handover_target",
+	"breaker_open", "handover_loop", "handover_target", "tunnel_limit",
 }
 
 // String returns the reason's name on the wire, "" for ReasonNone.

@@ -26,6 +26,8 @@ type Permit interface {
 // Options says how tunnels are watched.
 type Options struct {
 	Interval time.Duration // between two looks at all tunnels; 0: they are only counted
+	PerKey   int           // tunnels that one key may have open; 0: any number
+	PerAPI   int           // tunnels that one API may have open; 0: any number
 	Log      *slog.Logger
 }
 
@@ -35,8 +37,10 @@ type Registry struct {
 	wake chan struct{}
 	cut  atomic.Uint64
 
-	mu   sync.Mutex
-	open map[*tunnel]struct{}
+	mu    sync.Mutex
+	open  map[*tunnel]struct{}
+	ofAPI map[string]int // tunnels that are open or about to be, by id
+	ofKey map[string]int // likewise by identity
 }
 
 // tunnel is one that is open.
@@ -49,22 +53,42 @@ type tunnel struct {
 
 // About says whose a tunnel is.
 type About struct {
-	API string // id
-	Key string // what logs call it; "" for none
+	API      string // id
+	Key      string // what logs call it; "" for none
+	Identity string // what its tunnels are counted under; "" for none
 }
+
+// A Bound is what keeps a tunnel from being opened.
+type Bound uint8
+
+// The bounds.
+const (
+	Free  Bound = iota // Free says that there is room.
+	OfKey              // OfKey says that the key has as many as it may.
+	OfAPI              // OfAPI says that the API has.
+)
 
 // New returns a registry that knows of no tunnels.
 func New(o Options) *Registry {
-	return &Registry{opts: o, wake: make(chan struct{}, 1), open: make(map[*tunnel]struct{})}
+	return &Registry{
+		opts: o, wake: make(chan struct{}, 1), open: make(map[*tunnel]struct{}),
+		ofAPI: make(map[string]int), ofKey: make(map[string]int),
+	}
 }
 
 // A Takeover has a client's connection, until it returns. The client is nil when
 // nobody is there any more.
 type Takeover func(client net.Conn, received []byte)
 
-// Hold returns over with the registry knowing of the connection meanwhile.
-func (r *Registry) Hold(over Takeover, about About, permit Permit) Takeover {
+// Hold returns over with the registry knowing of the connection meanwhile, unless
+// there is no room for one more. The tunnel counts from then on until what was
+// returned is called and returns, however that comes to pass.
+func (r *Registry) Hold(over Takeover, about About, permit Permit) (Takeover, Bound) {
+	if full := r.enter(about); full != Free {
+		return nil, full
+	}
 	return func(client net.Conn, received []byte) {
+		defer r.leave(about)
 		if client == nil {
 			over(nil, received)
 			return
@@ -73,6 +97,53 @@ func (r *Registry) Hold(over Takeover, about About, permit Permit) Takeover {
 		r.add(t)
 		defer r.remove(t)
 		over(client, received)
+	}, Free
+}
+
+// Full tells whether there is no room for one more tunnel now.
+func (r *Registry) Full(about About) Bound {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.full(about)
+}
+
+// full needs mu.
+func (r *Registry) full(about About) Bound {
+	switch o := &r.opts; {
+	case o.PerKey > 0 && about.Identity != "" && r.ofKey[about.Identity] >= o.PerKey:
+		return OfKey
+	case o.PerAPI > 0 && r.ofAPI[about.API] >= o.PerAPI:
+		return OfAPI
+	}
+	return Free
+}
+
+// enter counts one more tunnel where there is room.
+func (r *Registry) enter(about About) Bound {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if full := r.full(about); full != Free {
+		return full
+	}
+	r.ofAPI[about.API]++
+	if about.Identity != "" {
+		r.ofKey[about.Identity]++
+	}
+	return Free
+}
+
+// leave counts one less.
+func (r *Registry) leave(about About) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ofAPI[about.API]--; r.ofAPI[about.API] == 0 {
+		delete(r.ofAPI, about.API)
+	}
+	if about.Identity == "" {
+		return
+	}
+	if r.ofKey[about.Identity]--; r.ofKey[about.Identity] == 0 {
+		delete(r.ofKey, about.Identity)
 	}
 }
 

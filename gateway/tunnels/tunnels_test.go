@@ -57,7 +57,7 @@ func begin(t *testing.T, interval time.Duration) *Registry {
 func open(r *Registry, api string, p Permit) (ended chan struct{}, other net.Conn) {
 	client, other := net.Pipe()
 	ended = make(chan struct{})
-	over := r.Hold(func(client net.Conn, _ []byte) { _, _ = io.Copy(io.Discard, client) }, About{API: api}, p)
+	over, _ := r.Hold(func(client net.Conn, _ []byte) { _, _ = io.Copy(io.Discard, client) }, About{API: api}, p)
 	go func() { over(client, nil); close(ended) }()
 	return ended, other
 }
@@ -140,7 +140,8 @@ func TestWakingOftenCostsFewLooks(t *testing.T) {
 func TestNobodyIsThereAnyMore(t *testing.T) {
 	r := New(Options{Log: slog.New(slog.DiscardHandler)})
 	called := false
-	r.Hold(func(client net.Conn, _ []byte) { called = client == nil }, About{}, newPermit())(nil, nil)
+	over, _ := r.Hold(func(client net.Conn, _ []byte) { called = client == nil }, About{}, newPermit())
+	over(nil, nil)
 	if !called || len(r.Stats().Open) != 0 {
 		t.Errorf("called %v, %+v", called, r.Stats())
 	}

@@ -21,27 +21,10 @@ func (f *forward) upgrades(s *forwarded, ex *pipeline.Exchange) bool {
 	if s.upgradeTwice || call.HTTP10 || call.HasBody() || out.HasBody || out.Post || string(call.Method) != "GET" {
 		return false
 	}
-	return s.connection.Holds(nameUpgrade) && mayBeSpoken(s.upgrade)
+	return s.connection.Holds(nameUpgrade) && field.MayBeSpoken(s.upgrade)
 }
 
 var nameUpgrade = []byte("upgrade")
-
-// mayBeSpoken tells whether all protocols of a list are something else than
-// HTTP, and may be written in a line.
-func mayBeSpoken(list []byte) bool {
-	for len(list) > 0 {
-		var protocol []byte
-		protocol, list = field.CutElement(list)
-		name, version, versioned := bytes.Cut(protocol, []byte{'/'})
-		switch {
-		case !field.IsToken(name) || versioned && !field.IsToken(version):
-			return false
-		case field.EqualFold(name, "h2c"), field.EqualFold(name, "h2"), field.EqualFold(name, "http"), field.EqualFold(name, "tls"):
-			return false
-		}
-	}
-	return true
-}
 
 // appendUpgrade appends the lines that ask for, or agree to, another protocol.
 func appendUpgrade(dst, protocols []byte) []byte {

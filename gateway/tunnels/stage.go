@@ -1,0 +1,97 @@
+package tunnels
+
+import (
+	"strconv"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream/field"
+	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+var (
+	keyFull = pipeline.NewRejection(pipeline.ReasonTunnelLimit, 429, "Too many connections of this key are open")
+	apiFull = pipeline.NewRejection(pipeline.ReasonTunnelLimit, 503, "Too many connections to this API are open, please try again")
+)
+
+// retryAfter is when to try again where an API has as many tunnels as it may, in
+// seconds.
+const retryAfter = 5
+
+// Compile returns the stage that refuses a wish for one more tunnel before the
+// upstream is asked for it, or nil where there are none to bound. r may be nil.
+func (r *Registry) Compile(def *definition.API) pipeline.Stage {
+	if r == nil || r.opts.PerAPI == 0 && (r.opts.PerKey == 0 || def.UseKeyless) || def.IsGraphQL() {
+		return nil
+	}
+	return &stage{r}
+}
+
+// stage refuses what Hold would refuse later: which decides, as others may come
+// meanwhile.
+type stage struct{ registry *Registry }
+
+// Handle refuses a wish for a tunnel where there is no room.
+func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+	if !wishes(ex.Call) {
+		return pipeline.Next
+	}
+	return Refuse(ex, s.registry.Full(AboutOf(ex)))
+}
+
+// AboutOf says whose the tunnel is that an exchange opens. One that goes through
+// several APIs with one key is one tunnel of that.
+func AboutOf(ex *pipeline.Exchange) About {
+	a := About{API: ex.API.Definition.ID, Key: ex.KeyName, Identity: ex.KeyHash}
+	for front := ex.Front; front != nil; front = front.Front {
+		if front.KeyHash == ex.KeyHash {
+			a.Identity = ""
+		}
+	}
+	return a
+}
+
+// Refuse has an exchange refused for a bound, unless there is room.
+func Refuse(ex *pipeline.Exchange, full Bound) pipeline.Verdict {
+	switch full {
+	case OfKey:
+		return ex.Reject(keyFull)
+	case OfAPI:
+		ex.RetryAfter = retryAfter
+		return ex.Reject(apiFull)
+	}
+	return pipeline.Next
+}
+
+// wishes tells whether a client wants to leave HTTP, in a form that may be passed
+// on.
+func wishes(call *wire.Call) bool {
+	if call.Find(wire.NameUpgrade) == nil || call.HTTP10 || call.HasBody() || string(call.Method) != "GET" {
+		return false
+	}
+	return field.Lists(call.Get(wire.NameConnection), upgrade) && field.MayBeSpoken(call.Get(wire.NameUpgrade))
+}
+
+var upgrade = []byte("upgrade")
+
+// Explain tells how many tunnels there may be.
+func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	if !wishes(ex.Call) {
+		return
+	}
+	o := &s.registry.opts
+	for _, bound := range []struct {
+		rule string
+		most int
+	}{{"gateway.max_tunnels_per_key", o.PerKey}, {"gateway.max_tunnels_per_api", o.PerAPI}} {
+		if bound.most > 0 {
+			f.Fact(bound.rule, strconv.Itoa(bound.most), "", "setting")
+		}
+	}
+	switch ex.Rejection {
+	case keyFull:
+		f.Fix = "close connections of the key, or raise gateway.max_tunnels_per_key"
+	case apiFull:
+		f.Fix = "wait until others close theirs, or raise gateway.max_tunnels_per_api"
+	}
+}
