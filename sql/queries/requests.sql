@@ -44,37 +44,49 @@ SELECT count(*) FROM key_requests WHERE org_id = @org_id AND state = @state;
 SELECT * FROM key_requests WHERE org_id = @org_id AND state = @state
 ORDER BY created_at DESC, id LIMIT @max OFFSET @skip;
 
+-- ListUnapprovedKeyRequests merges the two states along their index.
+-- name: ListUnapprovedKeyRequests :many
+SELECT r.* FROM (
+    SELECT * FROM key_requests p WHERE p.org_id = @org_id AND p.state = 'pending'
+    UNION ALL
+    SELECT * FROM key_requests n WHERE n.org_id = @org_id AND n.state = 'rejected'
+) r
+ORDER BY r.created_at DESC, r.id LIMIT @max OFFSET @skip;
+
+-- name: CountUnapprovedKeyRequests :one
+SELECT count(*) FROM key_requests WHERE org_id = @org_id AND state IN ('pending', 'rejected');
+
 -- name: CountKeyRequestsByPlan :one
 SELECT count(*) FROM key_requests
-WHERE org_id = @org_id AND plan = @plan AND (@state::text = '' OR state = @state);
+WHERE org_id = @org_id AND plan = @plan AND (@state::text = '' OR state = @state OR @state = 'unapproved' AND state <> 'approved');
 
 -- name: ListKeyRequestsByPlan :many
 SELECT * FROM key_requests
-WHERE org_id = @org_id AND plan = @plan AND (@state::text = '' OR state = @state)
+WHERE org_id = @org_id AND plan = @plan AND (@state::text = '' OR state = @state OR @state = 'unapproved' AND state <> 'approved')
 ORDER BY created_at DESC, id LIMIT @max OFFSET @skip;
 
 -- name: CountKeyRequestsByDeveloper :one
 SELECT count(*) FROM key_requests
 WHERE org_id = @org_id AND developer_id = @developer_id
-    AND (@state::text = '' OR state = @state) AND (@plan::text = '' OR plan = @plan);
+    AND (@state::text = '' OR state = @state OR @state = 'unapproved' AND state <> 'approved') AND (@plan::text = '' OR plan = @plan);
 
 -- name: ListKeyRequestsByDeveloper :many
 SELECT * FROM key_requests
 WHERE org_id = @org_id AND developer_id = @developer_id
-    AND (@state::text = '' OR state = @state) AND (@plan::text = '' OR plan = @plan)
+    AND (@state::text = '' OR state = @state OR @state = 'unapproved' AND state <> 'approved') AND (@plan::text = '' OR plan = @plan)
 ORDER BY created_at DESC, id LIMIT @max OFFSET @skip;
 
 -- name: CountKeyRequestsByEmail :one
 SELECT count(*) FROM key_requests r
 WHERE r.org_id = @org_id
     AND r.developer_id IN (SELECT d.id FROM developers d WHERE d.org_id = @org_id AND lower(d.email) LIKE @prefix)
-    AND (@state::text = '' OR r.state = @state) AND (@plan::text = '' OR r.plan = @plan);
+    AND (@state::text = '' OR r.state = @state OR @state = 'unapproved' AND r.state <> 'approved') AND (@plan::text = '' OR r.plan = @plan);
 
 -- name: ListKeyRequestsByEmail :many
 SELECT r.* FROM key_requests r
 WHERE r.org_id = @org_id
     AND r.developer_id IN (SELECT d.id FROM developers d WHERE d.org_id = @org_id AND lower(d.email) LIKE @prefix)
-    AND (@state::text = '' OR r.state = @state) AND (@plan::text = '' OR r.plan = @plan)
+    AND (@state::text = '' OR r.state = @state OR @state = 'unapproved' AND r.state <> 'approved') AND (@plan::text = '' OR r.plan = @plan)
 ORDER BY r.created_at DESC, r.id LIMIT @max OFFSET @skip;
 
 -- Requesters returns those of an organisation's developers.

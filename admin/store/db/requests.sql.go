@@ -43,7 +43,7 @@ func (q *Queries) CountKeyRequests(ctx context.Context, orgID string) (int64, er
 const countKeyRequestsByDeveloper = `-- name: CountKeyRequestsByDeveloper :one
 SELECT count(*) FROM key_requests
 WHERE org_id = $1 AND developer_id = $2
-    AND ($3::text = '' OR state = $3) AND ($4::text = '' OR plan = $4)
+    AND ($3::text = '' OR state = $3 OR $3 = 'unapproved' AND state <> 'approved') AND ($4::text = '' OR plan = $4)
 `
 
 type CountKeyRequestsByDeveloperParams struct {
@@ -69,7 +69,7 @@ const countKeyRequestsByEmail = `-- name: CountKeyRequestsByEmail :one
 SELECT count(*) FROM key_requests r
 WHERE r.org_id = $1
     AND r.developer_id IN (SELECT d.id FROM developers d WHERE d.org_id = $1 AND lower(d.email) LIKE $2)
-    AND ($3::text = '' OR r.state = $3) AND ($4::text = '' OR r.plan = $4)
+    AND ($3::text = '' OR r.state = $3 OR $3 = 'unapproved' AND r.state <> 'approved') AND ($4::text = '' OR r.plan = $4)
 `
 
 type CountKeyRequestsByEmailParams struct {
@@ -93,7 +93,7 @@ func (q *Queries) CountKeyRequestsByEmail(ctx context.Context, arg CountKeyReque
 
 const countKeyRequestsByPlan = `-- name: CountKeyRequestsByPlan :one
 SELECT count(*) FROM key_requests
-WHERE org_id = $1 AND plan = $2 AND ($3::text = '' OR state = $3)
+WHERE org_id = $1 AND plan = $2 AND ($3::text = '' OR state = $3 OR $3 = 'unapproved' AND state <> 'approved')
 `
 
 type CountKeyRequestsByPlanParams struct {
@@ -120,6 +120,17 @@ type CountKeyRequestsByStateParams struct {
 
 func (q *Queries) CountKeyRequestsByState(ctx context.Context, arg CountKeyRequestsByStateParams) (int64, error) {
 	row := q.db.QueryRow(ctx, countKeyRequestsByState, arg.OrgID, arg.State)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const countUnapprovedKeyRequests = `-- name: CountUnapprovedKeyRequests :one
+SELECT count(*) FROM key_requests WHERE org_id = $1 AND state IN ('pending', 'rejected')
+`
+
+func (q *Queries) CountUnapprovedKeyRequests(ctx context.Context, orgID string) (int64, error) {
+	row := q.db.QueryRow(ctx, countUnapprovedKeyRequests, orgID)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
@@ -601,7 +612,7 @@ func (q *Queries) ListKeyRequests(ctx context.Context, arg ListKeyRequestsParams
 const listKeyRequestsByDeveloper = `-- name: ListKeyRequestsByDeveloper :many
 SELECT id, org_id, state, developer_id, plan, policies, reason, decided_by, decided_at, key_hash, auth_type, sealed_secret, body, version, created_at, updated_at FROM key_requests
 WHERE org_id = $1 AND developer_id = $2
-    AND ($3::text = '' OR state = $3) AND ($4::text = '' OR plan = $4)
+    AND ($3::text = '' OR state = $3 OR $3 = 'unapproved' AND state <> 'approved') AND ($4::text = '' OR plan = $4)
 ORDER BY created_at DESC, id LIMIT $6 OFFSET $5
 `
 
@@ -662,7 +673,7 @@ const listKeyRequestsByEmail = `-- name: ListKeyRequestsByEmail :many
 SELECT r.id, r.org_id, r.state, r.developer_id, r.plan, r.policies, r.reason, r.decided_by, r.decided_at, r.key_hash, r.auth_type, r.sealed_secret, r.body, r.version, r.created_at, r.updated_at FROM key_requests r
 WHERE r.org_id = $1
     AND r.developer_id IN (SELECT d.id FROM developers d WHERE d.org_id = $1 AND lower(d.email) LIKE $2)
-    AND ($3::text = '' OR r.state = $3) AND ($4::text = '' OR r.plan = $4)
+    AND ($3::text = '' OR r.state = $3 OR $3 = 'unapproved' AND r.state <> 'approved') AND ($4::text = '' OR r.plan = $4)
 ORDER BY r.created_at DESC, r.id LIMIT $6 OFFSET $5
 `
 
@@ -721,7 +732,7 @@ func (q *Queries) ListKeyRequestsByEmail(ctx context.Context, arg ListKeyRequest
 
 const listKeyRequestsByPlan = `-- name: ListKeyRequestsByPlan :many
 SELECT id, org_id, state, developer_id, plan, policies, reason, decided_by, decided_at, key_hash, auth_type, sealed_secret, body, version, created_at, updated_at FROM key_requests
-WHERE org_id = $1 AND plan = $2 AND ($3::text = '' OR state = $3)
+WHERE org_id = $1 AND plan = $2 AND ($3::text = '' OR state = $3 OR $3 = 'unapproved' AND state <> 'approved')
 ORDER BY created_at DESC, id LIMIT $5 OFFSET $4
 `
 
@@ -795,6 +806,59 @@ func (q *Queries) ListKeyRequestsByState(ctx context.Context, arg ListKeyRequest
 		arg.Skip,
 		arg.Max,
 	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []KeyRequest{}
+	for rows.Next() {
+		var i KeyRequest
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.State,
+			&i.DeveloperID,
+			&i.Plan,
+			&i.Policies,
+			&i.Reason,
+			&i.DecidedBy,
+			&i.DecidedAt,
+			&i.KeyHash,
+			&i.AuthType,
+			&i.SealedSecret,
+			&i.Body,
+			&i.Version,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listUnapprovedKeyRequests = `-- name: ListUnapprovedKeyRequests :many
+SELECT r.id, r.org_id, r.state, r.developer_id, r.plan, r.policies, r.reason, r.decided_by, r.decided_at, r.key_hash, r.auth_type, r.sealed_secret, r.body, r.version, r.created_at, r.updated_at FROM (
+    SELECT id, org_id, state, developer_id, plan, policies, reason, decided_by, decided_at, key_hash, auth_type, sealed_secret, body, version, created_at, updated_at FROM key_requests p WHERE p.org_id = $1 AND p.state = 'pending'
+    UNION ALL
+    SELECT id, org_id, state, developer_id, plan, policies, reason, decided_by, decided_at, key_hash, auth_type, sealed_secret, body, version, created_at, updated_at FROM key_requests n WHERE n.org_id = $1 AND n.state = 'rejected'
+) r
+ORDER BY r.created_at DESC, r.id LIMIT $3 OFFSET $2
+`
+
+type ListUnapprovedKeyRequestsParams struct {
+	OrgID string
+	Skip  int32
+	Max   int32
+}
+
+// ListUnapprovedKeyRequests merges the two states along their index.
+func (q *Queries) ListUnapprovedKeyRequests(ctx context.Context, arg ListUnapprovedKeyRequestsParams) ([]KeyRequest, error) {
+	rows, err := q.db.Query(ctx, listUnapprovedKeyRequests, arg.OrgID, arg.Skip, arg.Max)
 	if err != nil {
 		return nil, err
 	}

@@ -42,8 +42,8 @@ func KeyOf(ctx context.Context, q *Statements, org, developer, hash string) (Dev
 
 // KeyWith returns the hash of the newest key of a developer that has all of some
 // policies, or store.ErrNotFound.
-func KeyWith(ctx context.Context, tx *store.Tx, org, developer string, policies []string) (string, error) {
-	hash, err := tx.DeveloperKeyWith(ctx, db.DeveloperKeyWithParams{OrgID: org, DeveloperID: developer, Policies: texts(policies)})
+func KeyWith(ctx context.Context, q *Statements, org, developer string, policies []string) (string, error) {
+	hash, err := q.DeveloperKeyWith(ctx, db.DeveloperKeyWithParams{OrgID: org, DeveloperID: developer, Policies: texts(policies)})
 	return hash, store.Translate(err)
 }
 

@@ -43,8 +43,8 @@ func LockRequester(ctx context.Context, tx *store.Tx, org, id string) (Requester
 	return Requester(row), store.Translate(err)
 }
 
-// CountPending returns how many requests of a developer nobody has decided on.
-func CountPending(ctx context.Context, tx *store.Tx, org, developer, state string) (int64, error) {
+// CountOf returns how many requests of a developer are in a state.
+func CountOf(ctx context.Context, tx *store.Tx, org, developer, state string) (int64, error) {
 	n, err := tx.CountKeyRequestsByDeveloper(ctx, db.CountKeyRequestsByDeveloperParams{OrgID: org, DeveloperID: developer, State: state})
 	return n, store.Translate(err)
 }

@@ -18,11 +18,14 @@ const kind = "key_request"
 
 // Filter says which requests a list holds. Empty members do not restrict.
 type Filter struct {
-	State     string // pending, approved or rejected
+	State     string // pending, approved, rejected or Unapproved
 	Developer string // id
 	Plan      string
 	Search    string // begins the developer's address, in any case, or is the request's whole id
 }
+
+// Unapproved is every state but approved.
+const Unapproved = "unapproved"
 
 // Get returns an organisation's request, or store.ErrNotFound.
 func Get(ctx context.Context, st *store.Store, org, id string) (Request, error) {
@@ -55,7 +58,8 @@ func List(ctx context.Context, st *store.Store, org string, f Filter, page store
 }
 
 func (f Filter) holds(r *Request) bool {
-	return (f.State == "" || f.State == r.State) && (f.Plan == "" || f.Plan == r.Plan) && (f.Developer == "" || f.Developer == r.DeveloperID)
+	state := f.State == "" || f.State == r.State || f.State == Unapproved && r.State != "approved"
+	return state && (f.Plan == "" || f.Plan == r.Plan) && (f.Developer == "" || f.Developer == r.DeveloperID)
 }
 
 // alone is the page of a list that holds one request.
@@ -104,6 +108,8 @@ func statementsOf(q *db.Queries, org string, f Filter, page store.Page) statemen
 				return q.ListKeyRequestsByPlan(ctx, db.ListKeyRequestsByPlanParams{OrgID: org, Plan: f.Plan, State: f.State, Skip: skip, Max: most})
 			},
 		}
+	case f.State == Unapproved:
+		return unapproved(q, org, page)
 	case f.State != "":
 		return statements{
 			func(ctx context.Context) (int64, error) {
@@ -118,6 +124,20 @@ func statementsOf(q *db.Queries, org string, f Filter, page store.Page) statemen
 		func(ctx context.Context) (int64, error) { return q.CountKeyRequests(ctx, org) },
 		func(ctx context.Context) ([]Request, error) {
 			return q.ListKeyRequests(ctx, db.ListKeyRequestsParams{OrgID: org, Skip: skip, Max: most})
+		},
+	}
+}
+
+func unapproved(q *db.Queries, org string, page store.Page) statements {
+	return statements{
+		func(ctx context.Context) (int64, error) { return q.CountUnapprovedKeyRequests(ctx, org) },
+		func(ctx context.Context) ([]Request, error) {
+			rows, err := q.ListUnapprovedKeyRequests(ctx, db.ListUnapprovedKeyRequestsParams{OrgID: org, Skip: page.Offset(), Max: page.Limit()})
+			all := make([]Request, 0, len(rows))
+			for i := range rows {
+				all = append(all, Request(rows[i]))
+			}
+			return all, err
 		},
 	}
 }

@@ -1,0 +1,187 @@
+package requests
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/rest"
+	kept "github.com/sluicegate/sluice/admin/store/requests"
+)
+
+// list is one page of key requests.
+type list struct {
+	Data  []json.RawMessage `json:"Data" doc:"key requests"`
+	Pages int64             `json:"Pages"`
+}
+
+const tag = "Key requests"
+
+// Routes lists what is answered about key requests.
+func (s *Service) Routes() []rest.Route {
+	return append(s.operatorRoutes(), s.ownRoutes()...)
+}
+
+func (s *Service) operatorRoutes() []rest.Route {
+	const path, one = "/api/portal/requests", "/api/portal/requests/{id}"
+	update := rest.Route{
+		Method: "PUT", Path: one, Summary: "Replace a key request that nobody has decided on", Tag: tag, Role: rest.Approver,
+		Body: record.KeyRequest{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.update,
+	}
+	labelled := update
+	labelled.Method = rest.Update
+	return []rest.Route{
+		{
+			Method: "GET", Path: path, Summary: "List key requests, newest first; p=-1 gives the first 1,000", Tag: tag, Role: rest.Viewer,
+			Query: append([]string{"approved", "state", "by_user", "for_plan", "q"}, rest.Paging...), Reply: list{}, Wrong: []int{400}, Handle: s.list,
+		},
+		{
+			Method: "POST", Path: path, Summary: "Ask for a credential; where nobody has to approve, a developer is answered with it, this once", Tag: tag,
+			Role: rest.Approver, Developer: true, Secret: true,
+			Body: record.KeyRequest{}, Reply: rest.Envelope{}, Wrong: []int{400, 403, 409, 413, 415}, Handle: s.create,
+		},
+		{
+			Method: "GET", Path: one, Summary: "Get a key request", Tag: tag, Role: rest.Viewer,
+			Reply: record.KeyRequest{}, Wrong: []int{404}, Handle: s.get,
+		},
+		update, labelled,
+		{
+			Method: "DELETE", Path: one, Summary: "Delete a key request; a key that it came to stays", Tag: tag, Role: rest.Approver,
+			Reply: rest.Envelope{}, Wrong: []int{404, 409}, Match: true, Handle: s.remove,
+		},
+		{
+			Method: "PUT", Path: path + "/approve/{id}", Summary: "Approve a key request; the answer shows the credential this once", Tag: tag, Role: rest.Approver,
+			Body: record.Developer{}, Empty: true, Reply: record.Credential{}, Wrong: []int{400, 404, 409, 413, 415}, Secret: true, Handle: s.approve,
+		},
+		{
+			Method: "PUT", Path: path + "/reject/{id}", Summary: "Reject a key request", Tag: tag, Role: rest.Approver,
+			Body: rejection{}, Empty: true, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Handle: s.reject,
+		},
+	}
+}
+
+func (s *Service) ownRoutes() []rest.Route {
+	const path, one = "/api/portal/me/requests", "/api/portal/me/requests/{id}"
+	return []rest.Route{
+		{
+			Method: "GET", Path: path, Summary: "List one's own key requests, newest first", Tag: tag, Role: rest.Developer,
+			Query: append([]string{"state"}, rest.Paging...), Reply: list{}, Wrong: []int{400}, Handle: s.list,
+		},
+		{
+			Method: "POST", Path: path, Summary: "Ask for a credential, or for other policies of a key; where nobody has to approve, the answer shows it this once", Tag: tag, Role: rest.Developer,
+			Body: record.KeyRequest{}, Reply: rest.Envelope{}, Wrong: []int{400, 403, 409, 413, 415}, Secret: true, Handle: s.create,
+		},
+		{
+			Method: "GET", Path: one, Summary: "Get one's own key request", Tag: tag, Role: rest.Developer,
+			Reply: record.KeyRequest{}, Wrong: []int{404}, Handle: s.get,
+		},
+		{
+			Method: "DELETE", Path: one, Summary: "Take back one's own key request that nobody has decided on", Tag: tag, Role: rest.Developer,
+			Reply: rest.Envelope{}, Wrong: []int{404, 409}, Match: true, Handle: s.remove,
+		},
+	}
+}
+
+func (s *Service) list(ctx context.Context, c *rest.Call) (any, error) {
+	filter, err := filterOf(c)
+	if err != nil {
+		return nil, err
+	}
+	page, err := c.Page(true)
+	if err != nil {
+		return nil, err
+	}
+	page.Max = int(page.Limit()) // also of "everything": see the summary of the route
+	rows, total, err := kept.List(ctx, s.d.Store, c.Who.Org, *filter, page)
+	if err != nil {
+		return nil, err
+	}
+	people, err := s.peopleOf(ctx, c, rows)
+	if err != nil {
+		return nil, err
+	}
+	answer := list{Data: make([]json.RawMessage, 0, len(rows)), Pages: rest.Pages(total, page)}
+	for i := range rows {
+		shown, err := s.show(c, &rows[i], people)
+		if err != nil {
+			return nil, err
+		}
+		answer.Data = append(answer.Data, shown)
+	}
+	return answer, nil
+}
+
+// filterOf reads which requests are asked for; a developer sees their own.
+func filterOf(c *rest.Call) (*kept.Filter, error) {
+	f := &kept.Filter{State: c.Query("state"), Developer: c.Query("by_user"), Plan: c.Query("for_plan"), Search: c.Query("q")}
+	if c.Who.Role == rest.Developer {
+		f = &kept.Filter{State: f.State, Developer: c.Who.ID}
+	}
+	if f.State != "" && !isState(f.State) {
+		return nil, rest.BadRequest(fmt.Sprintf("state must be pending, approved or rejected, not %.40q", f.State))
+	}
+	wanted := ""
+	switch approved := c.Query("approved"); approved {
+	case "":
+		return f, nil
+	case "true":
+		wanted = string(Approved)
+	case "false":
+		wanted = kept.Unapproved
+	default:
+		return nil, rest.BadRequest(fmt.Sprintf("approved must be true or false, not %.40q", approved))
+	}
+	if f.State != "" {
+		return nil, rest.BadRequest("approved and state are two ways to say the same; leave one out")
+	}
+	f.State = wanted
+	return f, nil
+}
+
+// peopleOf returns the developers of requests, by id.
+func (s *Service) peopleOf(ctx context.Context, c *rest.Call, rows []kept.Request) (map[string]kept.Requester, error) {
+	if len(rows) == 0 || c.Who.Role == rest.Developer {
+		return nil, nil
+	}
+	seen := make(map[string]bool, len(rows))
+	var ids []string
+	for i := range rows {
+		if id := rows[i].DeveloperID; !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return kept.Requesters(ctx, s.d.Store, c.Who.Org, ids)
+}
+
+func (s *Service) get(ctx context.Context, c *rest.Call) (any, error) {
+	row, err := kept.Get(ctx, s.d.Store, c.Who.Org, c.Param("id"))
+	if err != nil {
+		return nil, rest.Missing(err, noRequest)
+	}
+	if c.Who.Role == rest.Developer && row.DeveloperID != c.Who.ID {
+		return nil, rest.NotFound(noRequest)
+	}
+	people, err := s.peopleOf(ctx, c, []kept.Request{row})
+	if err != nil {
+		return nil, err
+	}
+	c.SetVersion(row.Version)
+	return s.show(c, &row, people)
+}
+
+// show is a request as a caller sees it: a developer does not see who decided.
+func (s *Service) show(c *rest.Call, row *kept.Request, people map[string]kept.Requester) (json.RawMessage, error) {
+	r, err := s.recordOf(row)
+	if err != nil {
+		return nil, err
+	}
+	if c.Who.Role == rest.Developer {
+		r.DecidedBy = ""
+	}
+	if d, ok := people[row.DeveloperID]; ok {
+		r.Developer = developerOf(c.Who.Org, &d)
+	}
+	return record.Write(r)
+}
