@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin/portal/catalogue"
 	"github.com/sluicegate/sluice/admin/portal/credentials"
 	"github.com/sluicegate/sluice/admin/portal/developers"
+	"github.com/sluicegate/sluice/admin/portal/requests"
 	"github.com/sluicegate/sluice/admin/portal/webhooks"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
@@ -77,7 +78,10 @@ func New(d Deps) (*Portal, error) {
 		Store: d.Store, Configurations: offers, Letters: letters, Keys: []developers.Keys{issued}, KeyID: issued.PublicID,
 		Passwords: d.KeyOptions.Passwords, Deliver: d.Deliver, LoginRate: d.LoginRate, Now: d.Now, Log: d.Log,
 	})
-	p.routes = append(p.routes, slices.Concat(queue.Routes(), hooks.Routes(), p.people.Routes())...)
+	asked := requests.New(requests.Deps{
+		Store: d.Store, Credentials: issued, Catalogue: offers, Letters: letters, Events: hooks, MasterKey: d.MasterKey, Log: d.Log,
+	})
+	p.routes = append(p.routes, slices.Concat(issued.Routes(), asked.Routes(), queue.Routes(), hooks.Routes(), p.people.Routes())...)
 	p.workers = append(p.workers, queue.Run, p.people.Run)
 	return p, nil
 }
