@@ -92,19 +92,38 @@ func parseDuration(s string) (time.Duration, error) {
 	if strings.Trim(s, "0123456789.") == "" {
 		return 0, fmt.Errorf("%s has no unit; write %ss, %sms, %sm or %sh", quote(s), s, s, s, s)
 	}
-	d, err := time.ParseDuration(s)
+	days, rest := cutDays(s)
+	d, err := time.ParseDuration(rest)
 	if err != nil {
-		return 0, fmt.Errorf("%s is not a duration; want numbers with the units h, m, s, ms, such as 1m30s", quote(s))
+		return 0, fmt.Errorf("%s is not a duration; want numbers with the units d, h, m, s, ms, such as 1m30s", quote(s))
 	}
-	if d < 0 {
+	if d += days; d < 0 {
 		return 0, fmt.Errorf("%s is negative; want a duration such as 15s", quote(s))
 	}
 	return d, nil
 }
 
+// cutDays takes whole days, which are of 24 hours, off the beginning of a
+// duration.
+func cutDays(s string) (days time.Duration, rest string) {
+	before, after, found := strings.Cut(s, "d")
+	n, err := strconv.ParseUint(before, 10, 16)
+	if !found || err != nil {
+		return 0, s
+	}
+	if after == "" {
+		after = "0s"
+	}
+	return time.Duration(n) * 24 * time.Hour, after
+}
+
 // formatDuration writes d without the zero parts of time.Duration.String:
-// 15s, 1m, 1h30m.
+// 15s, 1m, 1h30m, and from two days on whole ones as such: 8d.
 func formatDuration(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d >= 2*day && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

@@ -156,6 +156,7 @@ var rules = []rule{
 	{[]string{"gateway.listen", "gateway.control_listen", "gateway.tls.listen"}, checkListeners},
 	{[]string{"gateway.tls.listen", "gateway.tls.cert", "gateway.tls.key", "gateway.tls.certificates", "gateway.tls.client_ca"}, checkTLS},
 	{[]string{"admin.master_key"}, checkMasterKey},
+	{[]string{"admin.former_master_key"}, checkFormerMasterKey},
 	{[]string{"gateway.ratelimit_headers.limit", "gateway.ratelimit_headers.remaining", "gateway.ratelimit_headers.reset"}, checkHeaderNames},
 	{[]string{"overload.target_delay"}, checkTargetDelay},
 	{[]string{"admin.listen", "admin.insecure"}, checkPlainHTTP},
@@ -215,11 +216,25 @@ func checkTLS(c *Config) (key, message string) {
 }
 
 func checkMasterKey(c *Config) (key, message string) {
-	if c.Admin.MasterKey.Empty() {
+	return wrongKey("admin.master_key", c.Admin.MasterKey)
+}
+
+func checkFormerMasterKey(c *Config) (key, message string) {
+	switch former := c.Admin.FormerMasterKey; {
+	case former.Empty():
 		return "", ""
+	case c.Admin.MasterKey.Empty():
+		return "admin.former_master_key", "needs the key that takes its place: set admin.master_key too"
+	case former.Reveal() == c.Admin.MasterKey.Reveal():
+		return "admin.former_master_key", "is the same as admin.master_key: leave it out"
 	}
-	if _, err := secret.ParseKey(c.Admin.MasterKey); err != nil {
-		return "admin.master_key", "is no key: want 64 hexadecimal digits, as openssl rand -hex 32 prints them"
+	return wrongKey("admin.former_master_key", c.Admin.FormerMasterKey)
+}
+
+// wrongKey blames a setting whose key is none.
+func wrongKey(setting string, text secret.Value) (key, message string) {
+	if _, err := secret.ParseKey(text); err != nil && !text.Empty() {
+		return setting, "is no key: want 64 hexadecimal digits, as openssl rand -hex 32 prints them"
 	}
 	return "", ""
 }

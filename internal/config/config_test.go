@@ -122,6 +122,9 @@ func sample(f field) string {
 		if strings.HasPrefix(f.tag.Get("range"), "1s") {
 			return "7s"
 		}
+		if strings.HasSuffix(f.tag.Get("range"), "d") {
+			return "40d"
+		}
 		return "777ms"
 	case bytesType:
 		return map[bool]string{true: "2KiB", false: "3MiB"}[strings.HasPrefix(f.key, "gateway.")]
@@ -141,7 +144,7 @@ func sample(f field) string {
 			return word
 		}
 	}
-	if f.key == "admin.master_key" {
+	if f.key == "admin.master_key" || f.key == "admin.former_master_key" {
 		return strings.Repeat("0a", 32)
 	}
 	forms := map[string]string{
@@ -164,6 +167,7 @@ var company = map[string]string{
 	"gateway.tls.key":          "SLUICE_GATEWAY_TLS_LISTEN=:1 SLUICE_GATEWAY_TLS_CERT=x",
 	"gateway.tls.certificates": "SLUICE_GATEWAY_TLS_LISTEN=:1",
 	"gateway.tls.client_ca":    "SLUICE_GATEWAY_TLS_LISTEN=:1",
+	"admin.former_master_key":  "SLUICE_ADMIN_MASTER_KEY=" + strings.Repeat("0b", 32),
 }
 
 // beside returns the environment that a setting needs, and its own value.

@@ -27,6 +27,7 @@ func Default() *Config {
 		Admin:     Admin{Listen: "127.0.0.1:8081", LoginRate: 5, PageSize: 10, PrivateUpstreams: "auto"},
 		Portal:    defaultPortal(),
 		Telemetry: Telemetry{Metrics: true, Listen: "127.0.0.1:8082", OTLP: OTLP{Sample: 0.01}},
+		Usage:     Usage{Flush: 10 * time.Second, RetentionMinute: 8 * 24 * time.Hour, RetentionHour: 400 * 24 * time.Hour},
 		Log:       Log{Level: "info", Format: "auto", Access: "stdout", SampleOK: 1},
 	}
 }
@@ -49,6 +50,8 @@ func defaultGateway() Gateway {
 		PathLists:            "anchored",
 		WebsocketIdleTimeout: 10 * time.Minute,
 		TunnelRecheck:        time.Second,
+		MaxTunnelsPerKey:     1000,
+		MaxTunnelsPerAPI:     10_000,
 		RatelimitHeaders: RatelimitHeaders{
 			Limit:     "X-RateLimit-Limit",
 			Remaining: "X-RateLimit-Remaining",

@@ -39,6 +39,7 @@ func TestDurationsAreWrittenShort(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", time.Minute: "1m", time.Hour: "1h", 90 * time.Minute: "1h30m", 90 * time.Second: "1m30s",
 		200 * time.Millisecond: "200ms", 10 * time.Second: "10s", 10 * time.Minute: "10m", 20 * time.Hour: "20h", time.Hour + time.Second: "1h0m1s",
+		24 * time.Hour: "24h", 48 * time.Hour: "2d", 49 * time.Hour: "49h", 400 * 24 * time.Hour: "400d",
 	} {
 		got := formatDuration(d)
 		if back, err := parseDuration(got); got != want || err != nil || back != d {
@@ -66,7 +67,7 @@ func FuzzBytes(f *testing.F) {
 }
 
 func FuzzDuration(f *testing.F) {
-	for _, seed := range []string{"", "0", "1s", "1h30m", "-5s", "1d", "1.5h", "9999999h", "1 s"} {
+	for _, seed := range []string{"", "0", "1s", "1h30m", "-5s", "1d", "1d-30h", "40d12h", "99999999d", "1.5h", "9999999h", "1 s"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -49,6 +49,7 @@ type Config struct {
 	Admin     Admin     `yaml:"admin"`
 	Portal    Portal    `yaml:"portal"`
 	Telemetry Telemetry `yaml:"telemetry"`
+	Usage     Usage     `yaml:"usage"`
 	Log       Log       `yaml:"log"`
 }
 
@@ -124,6 +125,12 @@ type Gateway struct {
 	// or expires, a right that is taken away, an API that leaves. It is then cut.
 	// 0s: it goes on.
 	TunnelRecheck time.Duration `yaml:"tunnel_recheck" range:"0s..1h"`
+	// Such connections that one key may have open at this gateway; a further one
+	// gets 429. 0: any number.
+	MaxTunnelsPerKey int `yaml:"max_tunnels_per_key" range:"0..10000000"`
+	// Such connections that one API may have open at this gateway; a further one
+	// gets 503. 0: any number.
+	MaxTunnelsPerAPI int `yaml:"max_tunnels_per_api" range:"0..10000000"`
 	// Names of the response headers that tell a client its limits.
 	RatelimitHeaders RatelimitHeaders `yaml:"ratelimit_headers"`
 	// Leave out the header that names Sluice on answers of the gateway itself.
@@ -400,6 +407,9 @@ type Admin struct {
 	// digits (openssl rand -hex 32). Every admin of a database needs the same.
 	// Empty: one is made, and kept in data_dir.
 	MasterKey secret.Value `yaml:"master_key"`
+	// Key that admin.master_key was put in the place of. What it sealed is still
+	// read; `sluice secrets rotate` seals that anew, after which this can go.
+	FormerMasterKey secret.Value `yaml:"former_master_key"`
 	// Permit plain HTTP beyond loopback: something in front terminates TLS.
 	Insecure bool `yaml:"insecure"`
 	// Failed authentications per minute from one address; further ones get 429.

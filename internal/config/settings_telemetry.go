@@ -1,6 +1,10 @@
 package config
 
-import "github.com/sluicegate/sluice/internal/secret"
+import (
+	"time"
+
+	"github.com/sluicegate/sluice/internal/secret"
+)
 
 // Telemetry holds the settings of metrics, health and traces.
 type Telemetry struct {
@@ -30,4 +34,15 @@ type OTLP struct {
 	Sample float64 `yaml:"sample" range:"0..1"`
 	// Permit a collector without TLS that is not on this machine.
 	Insecure bool `yaml:"insecure"`
+}
+
+// Usage holds the settings of the counts of calls that gateways hand to the admin.
+type Usage struct {
+	// How often a gateway hands over what it has counted, at least: so much a
+	// crash of it may lose.
+	Flush time.Duration `yaml:"flush" range:"100ms..5m"`
+	// How long counts are kept by the minute.
+	RetentionMinute time.Duration `yaml:"retention_minute" range:"2d..60d"`
+	// How long counts are kept by the hour.
+	RetentionHour time.Duration `yaml:"retention_hour" range:"31d..3650d"`
 }
