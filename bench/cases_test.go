@@ -56,6 +56,15 @@ var requests = []request{
 	{name: "token, kept answer", path: "/cached/some/path?a=b", key: "plain", status: 200},
 	{name: "token, rewritten URL", path: "/rewrite/users/17", key: "plain", status: 200},
 
+	{name: "token, URL rewritten to another host", path: "/away/users/17", key: "plain", status: 200},
+
+	{name: "token, on to another API", path: "/onward/some/path?a=b", key: "plain", status: 200},
+	{name: "token, on to another API, POST", path: "/onward/some/path", key: "plain", body: `{"some":true}`, status: 200},
+	{name: "token, on to another API with other headers", path: "/onwardchanged/some/path", key: "plain", status: 200},
+	{name: "token, a version that is another API", path: "/family/some/path", key: "plain", header: []string{"X-Api-Version: v2"}, status: 200},
+	{name: "refused, no key, behind another API", path: "/family/some/path", header: []string{"X-Api-Version: v2"}, status: 401, reason: "auth_missing"},
+	{name: "refused, a version that is no API", path: "/family/x", header: []string{"X-Api-Version: v3"}, status: 502, reason: "handover_target"},
+
 	{name: "token, version by header", path: "/byheader/some/path", key: "plain", header: []string{"X-Api-Version: v2"}, status: 200},
 	{name: "token, version by query parameter, stripped", path: "/byparam/some/path?v=v2&a=b", key: "plain", status: 200},
 	{name: "token, version in the path, stripped", path: "/bypath/v2/some/path", key: "plain", status: 200},
@@ -188,6 +197,9 @@ func shop(w *world) map[string]string {
 	for id, change := range transformed {
 		api(id, change)
 	}
+	for id, change := range handing {
+		api(id, change)
+	}
 	for id, change := range authenticated {
 		api(id, change)
 	}
@@ -211,6 +223,9 @@ func shop(w *world) map[string]string {
 	both := rights("plain")
 	both["strip"] = rights("strip")["strip"]
 	for id := range transformed {
+		both[id] = rights(id)[id]
+	}
+	for id := range handing {
 		both[id] = rights(id)[id]
 	}
 	for id := range authenticated {
