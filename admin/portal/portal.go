@@ -66,7 +66,7 @@ func New(d Deps) (*Portal, error) {
 	if err != nil {
 		return nil, err
 	}
-	offers := catalogue.New(d.Store)
+	offers := catalogue.New(d.Store, p.Identify, nil)
 	letters := p.openMail(d, queue, offers)
 	hooks := webhooks.New(webhooks.Deps{
 		Store: d.Store, Queue: queue, Letters: letters, MasterKey: d.MasterKey, Outbound: d.Outbound, Now: d.Now, Log: d.Log,

@@ -4,10 +4,12 @@ package catalogue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	kept "github.com/sluicegate/sluice/admin/store/catalogue"
 )
@@ -15,11 +17,36 @@ import (
 // Service answers for catalogues and configurations of portals. Make one with New.
 // It is safe for concurrent use.
 type Service struct {
-	store *store.Store
+	store     *store.Store
+	identify  Identify
+	documents Documents
+}
+
+// Identify returns which developer has a credential; store.ErrNotFound is nobody.
+type Identify func(ctx context.Context, credential []byte) (rest.Principal, error)
+
+// Documents shows documents to developers.
+type Documents interface {
+	// Show returns a document of an organisation, made safe to show and as it
+	// applies to an API, "" for the document's own; store.ErrNotFound when there is
+	// none.
+	Show(ctx context.Context, org, id, api string) (*Documentation, error)
+}
+
+// Documentation is a document as developers see it: one of its last three members.
+type Documentation struct {
+	ID      string          `json:"id"`
+	Name    string          `json:"name"`
+	Kind    string          `json:"doc_type" enum:"openapi,graphql,markdown"`
+	HTML    string          `json:"html,omitempty" doc:"of markdown"`
+	Schema  string          `json:"schema,omitempty" doc:"of graphql: the schema definition language"`
+	OpenAPI json.RawMessage `json:"openapi,omitempty" doc:"of openapi: the description; descriptions in it are HTML"`
 }
 
 // New returns a Service.
-func New(st *store.Store) *Service { return &Service{store: st} }
+func New(st *store.Store, identify Identify, documents Documents) *Service {
+	return &Service{store: st, identify: identify, documents: documents}
+}
 
 // Configuration returns how an organisation's portal works; one that stored nothing
 // has the defaults. The caller may change it.

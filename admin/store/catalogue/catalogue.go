@@ -49,3 +49,45 @@ func EntryByPolicy(ctx context.Context, st *store.Store, org, policy string) (En
 	row, err := st.Read().CatalogueEntryByPolicy(ctx, db.CatalogueEntryByPolicyParams{OrgID: org, PolicyID: policy})
 	return row, store.Translate(err)
 }
+
+// Lock returns one of an organisation's objects, or store.ErrNotFound. Nobody else
+// changes it until the transaction ends.
+func Lock(ctx context.Context, tx *store.Tx, org string, kind Kind) (Object, error) {
+	row, err := tx.LockPortalObject(ctx, db.LockPortalObjectParams{OrgID: org, Kind: string(kind)})
+	return row, store.Translate(err)
+}
+
+// Create stores the Kind, ID and Body of an object that the author's organisation
+// does not have.
+func Create(ctx context.Context, tx *store.Tx, by store.Author, o *Object) error {
+	if err := tx.InsertPortalObject(ctx, db.InsertPortalObjectParams{OrgID: by.Org, Kind: o.Kind, ID: o.ID, Body: o.Body}); err != nil {
+		return err
+	}
+	return tx.Audit(ctx, by, store.Deed{Action: "created", Kind: auditKind(o.Kind), ID: o.ID, After: o.Body})
+}
+
+// Replace stores another body of an object as Lock returned it, provided that it is
+// at version have, or at any when have is 0, and returns its new version.
+func Replace(ctx context.Context, tx *store.Tx, by store.Author, o *Object, body []byte, have int64) (version int64, err error) {
+	if err := Current(have, o.Version); err != nil {
+		return 0, err
+	}
+	version, err = tx.UpdatePortalObject(ctx, db.UpdatePortalObjectParams{OrgID: by.Org, Kind: o.Kind, Body: body})
+	if err != nil {
+		return 0, err
+	}
+	return version, tx.Audit(ctx, by, store.Deed{Action: "updated", Kind: auditKind(o.Kind), ID: o.ID, Before: o.Body, After: body})
+}
+
+// Current refuses a change of an object that is not at the version that the caller
+// saw, 0 for any.
+func Current(have, current int64) error {
+	if have != 0 && have != current {
+		return &store.ConflictError{Kind: store.Stale, Current: current}
+	}
+	return nil
+}
+
+// auditKind names a kind of object in the audit log, where there are other
+// configurations.
+func auditKind(kind string) string { return "portal_" + kind }

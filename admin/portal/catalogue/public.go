@@ -1,0 +1,215 @@
+package catalogue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/store"
+	kept "github.com/sluicegate/sluice/admin/store/catalogue"
+)
+
+// An Offer is an entry as developers see it: nothing of how the API is run.
+type Offer struct {
+	ID               string            `json:"id"`
+	Name             string            `json:"name"`
+	ShortDescription string            `json:"short_description" doc:"text, not HTML"`
+	LongDescription  string            `json:"long_description" doc:"text, not HTML"`
+	Version          string            `json:"version"`
+	Fields           map[string]string `json:"fields"`
+	AuthType         string            `json:"auth_type" doc:"authToken, basic or oauth"`
+	IsKeyless        bool              `json:"is_keyless" doc:"true: the API asks for no key, and there is nothing to request"`
+
+	APIID      string `json:"api_id"`
+	APIName    string `json:"api_name"`
+	Domain     string `json:"domain" doc:"of the API; empty: every one of the gateway"`
+	ListenPath string `json:"listen_path" doc:"where the gateway serves the API"`
+
+	PolicyID   string  `json:"policy_id" doc:"what a key request names"`
+	PolicyName string  `json:"policy_name"`
+	Limits     *Limits `json:"limits" doc:"null where there is no policy"`
+
+	Documented bool `json:"documented" doc:"true: there is documentation"`
+
+	KeyRequestFields     []string `json:"key_request_fields"`
+	RequireKeyApproval   bool     `json:"require_key_approval"`
+	RedirectOnKeyRequest bool     `json:"redirect_on_key_request"`
+	RedirectTo           string   `json:"redirect_to"`
+	EnableMultiSelection bool     `json:"enable_multi_selection"`
+}
+
+// offerList is one page of offers.
+type offerList struct {
+	Data  []*Offer `json:"Data"`
+	Pages int64    `json:"Pages"`
+}
+
+// PublicConfiguration is what the pages of a portal have to know of it.
+type PublicConfiguration struct {
+	OrgID                string   `json:"org_id"`
+	SignupFields         []string `json:"signup_fields"`
+	KeyRequestFields     []string `json:"key_request_fields"`
+	RequireKeyApproval   bool     `json:"require_key_approval"`
+	RedirectOnKeyRequest bool     `json:"redirect_on_key_request"`
+	RedirectTo           string   `json:"redirect_to"`
+	EnableMultiSelection bool     `json:"enable_multi_selection"`
+	DisableLogin         bool     `json:"disable_login"`
+	DisableSignup        bool     `json:"disable_signup"`
+	DisableAutoLogin     bool     `json:"disable_auto_login"`
+	CatalogueLoginOnly   bool     `json:"catalogue_login_only"`
+	OAuthUsageLimit      int64    `json:"oauth_usage_limit"`
+}
+
+// visitor returns whose portal a call is about that needs no credential, and tells
+// whether a developer of it made the call.
+func (s *Service) visitor(ctx context.Context, c *rest.Call) (org string, developer bool, err error) {
+	var who rest.Principal
+	if credential := rest.CredentialOf(c.HTTP); len(credential) > 0 {
+		who, err = s.identify(ctx, credential)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return "", false, err
+		}
+	}
+	org = cmp.Or(c.Query("org_id"), who.Org)
+	if org == "" {
+		org, err = s.store.FirstOrg(ctx)
+		return org, false, err
+	}
+	if org == who.Org {
+		return org, who.Role == rest.Developer, nil
+	}
+	exists, err := kept.OrgExists(ctx, s.store, org)
+	if err == nil && !exists {
+		err = rest.NotFound("org_id: there is no such organisation")
+	}
+	return org, false, err
+}
+
+// enter is visitor for what a portal may show to its developers alone.
+func (s *Service) enter(ctx context.Context, c *rest.Call) (org string, config *record.Configuration, err error) {
+	org, developer, err := s.visitor(ctx, c)
+	if err != nil {
+		return "", nil, err
+	}
+	config, err = s.Configuration(ctx, org)
+	if err == nil && config.CatalogueLoginOnly && !developer {
+		err = rest.Refuse(fasthttp.StatusUnauthorized, "Not authorised: only developers who are signed in see this catalogue")
+	}
+	return org, config, err
+}
+
+func (s *Service) publicConfiguration(ctx context.Context, c *rest.Call) (any, error) {
+	org, _, err := s.visitor(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	k, err := s.Configuration(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	return PublicConfiguration{
+		OrgID: org, SignupFields: list(k.SignupFields), KeyRequestFields: list(k.KeyRequestFields),
+		RequireKeyApproval: k.RequireKeyApproval, RedirectOnKeyRequest: k.RedirectOnKeyRequest, RedirectTo: k.RedirectTo,
+		EnableMultiSelection: k.EnableMultiSelection, DisableLogin: k.DisableLogin, DisableSignup: k.DisableSignup,
+		DisableAutoLogin: k.DisableAutoLogin, CatalogueLoginOnly: k.CatalogueLoginOnly, OAuthUsageLimit: k.OAuthUsageLimit,
+	}, nil
+}
+
+func (s *Service) publicCatalogue(ctx context.Context, c *rest.Call) (any, error) {
+	page, err := c.Page(false)
+	if err != nil {
+		return nil, err
+	}
+	org, config, err := s.enter(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	rows, total, err := kept.Offers(ctx, s.store, org, c.Query("q"), page)
+	if err != nil {
+		return nil, err
+	}
+	offers, err := s.offers(ctx, org, config, rows)
+	return offerList{Data: offers, Pages: rest.Pages(total, page)}, err
+}
+
+func (s *Service) publicEntry(ctx context.Context, c *rest.Call) (any, error) {
+	org, config, err := s.enter(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	row, err := kept.Offer(ctx, s.store, org, c.Param("id"))
+	if err != nil {
+		return nil, rest.Missing(err, gone)
+	}
+	offers, err := s.offers(ctx, org, config, []kept.Entry{row})
+	if err != nil {
+		return nil, err
+	}
+	return offers[0], nil
+}
+
+func (s *Service) publicDocumentation(ctx context.Context, c *rest.Call) (any, error) {
+	org, _, err := s.enter(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	row, err := kept.Offer(ctx, s.store, org, c.Param("id"))
+	if err != nil {
+		return nil, rest.Missing(err, gone)
+	}
+	if row.Document == "" {
+		return nil, rest.NotFound("The entry has no documentation")
+	}
+	shown, err := s.documents.Show(ctx, org, row.Document, row.APIID)
+	return shown, rest.Missing(err, "The entry has no documentation")
+}
+
+// offers tells developers of entries.
+func (s *Service) offers(ctx context.Context, org string, config *record.Configuration, rows []kept.Entry) ([]*Offer, error) {
+	apis, policies, err := kept.Behind(ctx, s.store, org, rows)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*Offer, 0, len(rows))
+	for i := range rows {
+		e, err := entryOf(&rows[i])
+		if err != nil {
+			return nil, err
+		}
+		o := offerOf(e, Override(config, e))
+		if api := apis[e.APIID]; api != nil {
+			o.APIName, o.Domain, o.ListenPath = api.Name, api.Domain, api.ListenPath
+		}
+		if policy := policies[e.PolicyID]; policy != nil {
+			o.PolicyName = policy.Name
+			if o.Limits, err = limitsOf(policy, e.APIID); err != nil {
+				return nil, fmt.Errorf("catalogue entry %s: %w", e.ID, err)
+			}
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+func offerOf(e *record.Entry, config *record.Configuration) *Offer {
+	fields := e.Fields
+	if fields == nil {
+		fields = map[string]string{}
+	}
+	return &Offer{
+		ID: e.ID, Name: e.Name, ShortDescription: e.ShortDescription, LongDescription: e.LongDescription,
+		Version: e.Version, Fields: fields, AuthType: cmp.Or(e.AuthType, "authToken"), IsKeyless: e.IsKeyless,
+		APIID: e.APIID, PolicyID: e.PolicyID, Documented: e.Documentation != "",
+		KeyRequestFields: list(config.KeyRequestFields), RequireKeyApproval: config.RequireKeyApproval,
+		RedirectOnKeyRequest: config.RedirectOnKeyRequest, RedirectTo: config.RedirectTo,
+		EnableMultiSelection: config.EnableMultiSelection,
+	}
+}
+
+// list is never nil: it is written as a JSON array.
+func list(names []string) []string { return append([]string{}, names...) }
