@@ -100,9 +100,9 @@ func (l *lane) fill(ctx, sends context.Context, sending *sync.WaitGroup) {
 	}
 }
 
-// lease is how long a message is nobody else's: an attempt and as long again, to
+// lease is how long a message is nobody else's: an attempt and twice as long, to
 // note what came of it while the database is away for a moment.
-func (q *Queue) lease() time.Duration { return 2*q.opts.Timeout + 5*time.Second }
+func (q *Queue) lease() time.Duration { return 3 * q.opts.Timeout }
 
 // busy lists the targets that get no more for now, and tells how many messages
 // can be taken.
