@@ -15,6 +15,7 @@ var secretMembers = map[string]bool{
 	"password": true, "secret": true, "hmac_string": true, "jwt_secret": true,
 	"jwt_data": true, "oauth_keys": true, "auth_headers": true, "header_map": true, "access_key": true,
 	"private_key": true, "client_secret": true, "token": true, "sasl_password": true,
+	"sso_key": true, "nonce": true, "pwhistory": true,
 	// Headers that carry credentials, wherever a definition sets some.
 	"authorization": true, "proxy-authorization": true, "cookie": true,
 	"x-api-key": true, "api-key": true, "x-auth-token": true,
