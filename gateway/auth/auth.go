@@ -28,25 +28,23 @@ var (
 // a cached one can hold on to.
 const maxToken = 4096
 
+// bodiesUsual is how much of a body is looked through when nothing else is said,
+// in bytes.
+const bodiesUsual = 64 << 10
+
 // Auth authenticates the calls of all APIs.
 type Auth struct {
 	sessions  *Sessions
 	least     int
 	passwords *basic.Verifier // nil: no API can ask for passwords
+	bodies    int             // bytes of a body that are looked through for a password
 	tokens    *jwt.Tokens     // nil: no API can ask for JSON Web Tokens
 }
 
 // New returns what authenticates with sessions. Credentials shorter than least
 // bytes are refused without being looked up.
 func New(sessions *Sessions, least int) *Auth {
-	return &Auth{sessions: sessions, least: least}
-}
-
-// WithPasswords has passwords checked by v, and returns a. It is for whoever
-// makes a.
-func (a *Auth) WithPasswords(v *basic.Verifier) *Auth {
-	a.passwords = v
-	return a
+	return &Auth{sessions: sessions, least: least, bodies: bodiesUsual}
 }
 
 // Compile returns the stage for an API, or nil when anybody may call it.

@@ -29,6 +29,7 @@ type passwordMode struct {
 	source
 	scope          scope
 	missing, wrong *pipeline.Rejection // with the challenge of the API
+	body           *inBody             // where the header has none; nil: nowhere else
 }
 
 var errNoPasswords = errors.New("use_basic_auth: this gateway checks no passwords")
@@ -42,9 +43,29 @@ func newPasswordMode(a *Auth, def *definition.API, from source) (mode, error) {
 		missing: pipeline.NewRejection(pipeline.ReasonAuthMissing, 401, missing.Message),
 		wrong:   pipeline.NewRejection(pipeline.ReasonAuthUnknown, 401, "User not authorised").Raising(event.AuthFailure),
 	}
-	m.missing.Challenge = challenge(def.Name)
-	m.wrong.Challenge = m.missing.Challenge
+	var err error
+	if m.body, err = newInBody(def.BasicAuth, a.bodies); err != nil {
+		return nil, err
+	}
+	if m.body == nil { // else a browser would ask its user, rather than the page that sends the body
+		m.missing.Challenge = challenge(def.Name)
+		m.wrong.Challenge = m.missing.Challenge
+	}
 	return m, nil
+}
+
+// WithPasswords has passwords checked by v, and returns a. It is for whoever
+// makes a.
+func (a *Auth) WithPasswords(v *basic.Verifier) *Auth {
+	a.passwords = v
+	return a
+}
+
+// WithBodies has passwords looked for in bodies of up to most bytes, where an API
+// says that they are there, and returns a. It is for whoever makes a.
+func (a *Auth) WithBodies(most int) *Auth {
+	a.bodies = most
+	return a
 }
 
 // challenge names an API as a realm.
@@ -54,24 +75,14 @@ func challenge(name string) string {
 
 // Handle finds the user's session and checks the password.
 func (m *passwordMode) Handle(ex *pipeline.Exchange) pipeline.Verdict {
-	value := trim(m.find(ex))
-	switch {
-	case len(value) == 0:
-		return ex.Reject(m.missing)
-	case len(value) > maxToken:
-		return ex.Reject(notWords)
+	colon, refused := m.inHeader(ex)
+	if refused != nil && m.body != nil {
+		ex.TokenBuf, colon, refused = m.body.find(append(ex.TokenBuf[:0], m.scope.org...), ex.Call)
 	}
-	both, colon, fault := basic.Decode(append(ex.TokenBuf[:0], m.scope.org...), value)
-	ex.TokenBuf = both
-	switch fault {
-	case basic.NotWords:
-		return ex.Reject(notWords)
-	case basic.NotBase64:
-		return ex.Reject(notBase64)
-	case basic.NotPair:
-		return ex.Reject(notPair)
+	if refused != nil {
+		return ex.Reject(refused)
 	}
-	user, password := both[:colon], both[colon+1:]
+	user, password := ex.TokenBuf[:colon], ex.TokenBuf[colon+1:]
 	name := user[len(m.scope.org):]
 	if len(name) == 0 {
 		return ex.Reject(m.wrong)
@@ -84,6 +95,29 @@ func (m *passwordMode) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		return admit(ex, user, e)
 	}
 	return m.check(ex, user, password, e)
+}
+
+// inHeader puts the organisation and the user's name, a colon and the password
+// that the header has into ex.TokenBuf, and returns where the colon stands.
+func (m *passwordMode) inHeader(ex *pipeline.Exchange) (colon int, refused *pipeline.Rejection) {
+	value := trim(m.find(ex))
+	switch {
+	case len(value) == 0:
+		return 0, m.missing
+	case len(value) > maxToken:
+		return 0, notWords
+	}
+	both, colon, fault := basic.Decode(append(ex.TokenBuf[:0], m.scope.org...), value)
+	ex.TokenBuf = both
+	switch fault {
+	case basic.NotWords:
+		return 0, notWords
+	case basic.NotBase64:
+		return 0, notBase64
+	case basic.NotPair:
+		return 0, notPair
+	}
+	return colon, nil
 }
 
 // check has a password hashed. e is nil when there is no such user, which is not
@@ -116,8 +150,16 @@ func (m *passwordMode) check(ex *pipeline.Exchange, user, password []byte, e *en
 func (m *passwordMode) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	f.Fact("use_basic_auth", "true", "", "definition")
 	m.source.explain(ex, f)
+	if m.body != nil {
+		f.Fact("basic_auth.extract_from_body", "true", "", "definition")
+		f.Fact("passwords.max_body", strconv.Itoa(m.body.most), "", "setting")
+	}
 	switch ex.Rejection {
 	case nil:
+	case noName, noPassword:
+		f.Fix = "send a user name and a password " + m.wanted() + ", or a body in which basic_auth.body_user_regexp and body_password_regexp find them"
+	case bodyTooLarge:
+		f.Fix = "send a smaller body, send the password " + m.wanted() + ", or raise passwords.max_body"
 	case m.missing:
 		f.Fix = "send a user name and a password " + m.wanted()
 	case notWords, notBase64, notPair:
