@@ -13,7 +13,7 @@ func (s *Server) routes() []rest.Route {
 	var all []rest.Route
 	for _, group := range [][]rest.Route{
 		s.apiRoutes(), s.schemaRoutes(), s.policyRoutes(), s.keyRoutes(), s.userRoutes(),
-		s.configRoutes(), s.certificateRoutes(), s.explainRoutes(), s.applyRoutes(), s.gatewayRoutes(), s.portal.Routes(), s.openRoutes(),
+		s.configRoutes(), s.certificateRoutes(), s.explainRoutes(), s.applyRoutes(), s.gatewayRoutes(), s.portal.Routes(), s.usage.Routes(), s.openRoutes(),
 	} {
 		all = append(all, group...)
 	}
@@ -49,6 +49,10 @@ func (s *Server) apiRoutes() []rest.Route {
 		{
 			Method: "DELETE", Path: "/api/apis/{id}", Summary: "Delete an API", Tag: "APIs", Role: rest.Editor, Gateway: true,
 			Query: []string{"force"}, Reply: rest.Envelope{}, Wrong: []int{404, 409}, Match: true, Handle: s.deleteAPI,
+		},
+		{
+			Method: "DELETE", Path: "/api/apis/{id}/cache", Summary: "Have every gateway forget the answers that it keeps for an API", Tag: "APIs", Role: rest.Editor, Gateway: true,
+			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.forgetAnswers,
 		},
 	}
 }

@@ -1,0 +1,45 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/usage"
+	"github.com/sluicegate/sluice/internal/credential"
+	counts "github.com/sluicegate/sluice/internal/definition/usage"
+)
+
+// How long usage is kept when nobody says.
+const (
+	keptMinutes = 8 * 24 * time.Hour
+	keptHours   = 400 * 24 * time.Hour
+)
+
+func (s *Server) openUsage() (err error) {
+	kept := usage.Retention{
+		Minutes: cmp.Or(s.deps.Retention.Minutes, keptMinutes), Hours: cmp.Or(s.deps.Retention.Hours, keptHours),
+	}
+	s.usage, err = usage.New(usage.Deps{
+		Store: s.deps.Store, Retention: kept, Clear: s.deps.KeyOptions.Hasher.Algorithm == credential.None,
+		Key: s.identity, Metrics: s.deps.Metrics, Now: time.Now, Log: s.log,
+	})
+	return err
+}
+
+// identity returns what the key that a call's path names is counted as.
+func (s *Server) identity(ctx context.Context, c *rest.Call) (string, error) {
+	found, err := s.key(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	return found.hash, nil
+}
+
+// ReceiveUsage adds what a gateway in this process counted, once however often it
+// comes, until the store is closed. It returns nil when the batch counts, and a
+// *rest.Fault when it never will.
+func (s *Server) ReceiveUsage(ctx context.Context, b *counts.Batch) error {
+	return s.usage.Receive(ctx, b)
+}

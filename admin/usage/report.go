@@ -1,0 +1,109 @@
+package usage
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/rest"
+	rows "github.com/sluicegate/sluice/admin/store/usage"
+	"github.com/sluicegate/sluice/internal/definition/usage"
+)
+
+// Report is a page of what calls came to.
+type Report struct {
+	From time.Time `json:"from" doc:"beginning of the range, at a full minute or hour"`
+	To   time.Time `json:"to" doc:"its end, which is not part of it"`
+	Step string    `json:"step"`
+
+	Totals Numbers `json:"totals" doc:"of all pages"`
+	Data   []Row   `json:"Data"`
+	Pages  int64   `json:"Pages"`
+}
+
+// Row is a group of calls. What calls were not told apart by is left out.
+type Row struct {
+	At     *time.Time `json:"at,omitempty" doc:"beginning of the step"`
+	API    *string    `json:"api_id,omitempty"`
+	Key    *string    `json:"key,omitempty" doc:"hash of the key; empty: without a known key; other: keys that there was no room for"`
+	Status *int       `json:"status,omitempty" doc:"0: nothing was answered"`
+	Reason *string    `json:"reason,omitempty" doc:"why the gateway refused or failed the calls; empty: it did not"`
+	Numbers
+}
+
+// Numbers are those of some calls. Times are milliseconds.
+type Numbers struct {
+	Hits     int64    `json:"hits"`
+	Errors   int64    `json:"errors" doc:"refused, failed, or answered with a status from 400 on"`
+	Mean     float64  `json:"mean_ms" doc:"from arrival to answer"`
+	Upstream float64  `json:"upstream_mean_ms" doc:"of that, the upstream's part"`
+	P50      *float64 `json:"p50_ms,omitempty" doc:"half of the calls took at most so long, as far as buckets tell; left out unless grouped by nothing but api, without filters but api"`
+	P95      *float64 `json:"p95_ms,omitempty"`
+	P99      *float64 `json:"p99_ms,omitempty"`
+}
+
+// report answers a request.
+func (s *Service) report(ctx context.Context, org string, r *request) (*Report, error) {
+	floor, err := rows.Floor(ctx, s.deps.Store)
+	if err != nil {
+		return nil, err
+	}
+	q, err := r.query(org, floor)
+	if err != nil {
+		return nil, err
+	}
+	a, err := rows.Read(ctx, s.deps.Store, q)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{
+		From: q.Since, To: q.Until, Step: r.step, Totals: numbersOf(&a.All, nil),
+		Data: make([]Row, 0, len(a.Groups)), Pages: rest.Pages(a.Count, q.Page),
+	}
+	for i := range a.Groups {
+		report.Data = append(report.Data, r.row(&a.Groups[i]))
+	}
+	return report, nil
+}
+
+// row shows what calls were told apart by.
+func (r *request) row(g *rows.Group) Row {
+	row := Row{Numbers: numbersOf(&g.Sums, g.Latencies)}
+	if r.step != "none" {
+		row.At = &g.At
+	}
+	if r.by.API {
+		row.API = &g.API
+	}
+	if r.by.Key {
+		row.Key = &g.Key
+	}
+	if r.by.Status {
+		row.Status = &g.Status
+	}
+	if r.by.Reason {
+		row.Reason = &g.Reason
+	}
+	return row
+}
+
+func numbersOf(sums *rows.Sums, latencies []int64) Numbers {
+	n := Numbers{Hits: sums.Hits, Errors: sums.Errors}
+	if n.Hits > 0 {
+		n.Mean = milliseconds(sums.Total / time.Duration(n.Hits))
+		n.Upstream = milliseconds(sums.Upstream / time.Duration(n.Hits))
+	}
+	if latencies != nil {
+		quantile := func(q float64) *float64 {
+			ms := milliseconds(usage.Quantile(latencies, q))
+			return &ms
+		}
+		n.P50, n.P95, n.P99 = quantile(0.5), quantile(0.95), quantile(0.99)
+	}
+	return n
+}
+
+// milliseconds is a duration with three digits behind the point.
+func milliseconds(d time.Duration) float64 {
+	return math.Round(float64(d)/float64(time.Microsecond)) / 1000
+}

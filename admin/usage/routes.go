@@ -1,0 +1,83 @@
+package usage
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/internal/definition/usage"
+)
+
+const day = 24 * time.Hour
+
+// The parameters of reports.
+var (
+	ranging   = []string{"from", "to", "step", "group_by"}
+	filtering = append(append([]string{"api", "key", "status", "reason"}, ranging...), rest.Paging...)
+	ofOneKey  = append(append([]string{"hashed", "api", "status", "reason"}, ranging...), rest.Paging...)
+)
+
+// Routes lists what the service answers.
+func (s *Service) Routes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/api/usage", Summary: "Count calls by time, API, key, status and reason", Tag: "Usage", Role: rest.Viewer,
+			Query: filtering, Reply: Report{}, Wrong: []int{400}, Handle: s.showing(preset{span: day, step: "none"}),
+		},
+		{
+			Method: "GET", Path: "/api/usage/rejections", Summary: "Count calls that gateways refused or failed, by reason unless asked otherwise", Tag: "Usage", Role: rest.Viewer,
+			Query: filtering, Reply: Report{}, Wrong: []int{400}, Handle: s.showing(preset{span: day, step: "none", groupBy: "reason", refused: true}),
+		},
+		{
+			Method: "GET", Path: "/api/keys/{key}/usage", Summary: "Count the calls of a key, by day of the last week unless asked otherwise", Tag: "Keys", Role: rest.Viewer,
+			Query: ofOneKey, Reply: Report{}, Wrong: []int{400, 404}, Handle: s.showKey,
+		},
+		{
+			Method: "POST", Path: "/api/gateway/usage", Summary: "Hand over what a gateway has counted; a batch that comes again counts once", Tag: "Gateways", Role: rest.Gateway,
+			Body: usage.Batch{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.take,
+		},
+	}
+}
+
+// showing answers with a report, whose parameters are preset.
+func (s *Service) showing(p preset) rest.Handler {
+	return func(ctx context.Context, c *rest.Call) (any, error) {
+		r, err := parse(c, p, s.deps.Now())
+		if err != nil {
+			return nil, err
+		}
+		return s.report(ctx, c.Who.Org, r)
+	}
+}
+
+func (s *Service) showKey(ctx context.Context, c *rest.Call) (any, error) {
+	identity, err := s.deps.Key(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	r, err := parse(c, preset{span: 7 * day, step: "day"}, s.deps.Now())
+	if err != nil {
+		return nil, err
+	}
+	key := usage.KeyOf(identity, s.deps.Clear)
+	r.key = &key
+	return s.report(ctx, c.Who.Org, r)
+}
+
+// take adds a batch. Members that this version does not know are left out: what a
+// newer gateway counts is not lost for them.
+func (s *Service) take(ctx context.Context, c *rest.Call) (any, error) {
+	body, err := c.Body()
+	if err != nil {
+		return nil, err
+	}
+	var b usage.Batch
+	if err := json.Unmarshal(body, &b); err != nil {
+		return nil, rest.BadRequest("Request body malformed: " + err.Error())
+	}
+	if err := s.Receive(ctx, &b); err != nil {
+		return nil, err
+	}
+	return rest.Done("Usage counted", nil), nil
+}

@@ -1,0 +1,175 @@
+// Package usage takes from gateways how many calls there were, keeps that for as
+// long as configured, and tells of it.
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/store"
+	rows "github.com/sluicegate/sluice/admin/store/usage"
+	"github.com/sluicegate/sluice/internal/definition/usage"
+)
+
+// Retention says how long usage is kept, at least.
+type Retention = rows.Retention
+
+// Deps are what a Service works with.
+type Deps struct {
+	Store     *store.Store
+	Retention Retention
+	Clear     bool // identities of keys are the keys themselves
+
+	// Key returns the identity of the key that the path of a call names.
+	Key func(ctx context.Context, c *rest.Call) (identity string, err error)
+
+	Metrics prometheus.Registerer // nil: not measured
+	Now     func() time.Time
+	Log     *slog.Logger
+}
+
+// Service is the usage of all organisations. It is safe for concurrent use.
+type Service struct {
+	deps    Deps
+	batches *prometheus.CounterVec
+	behind  prometheus.Gauge
+}
+
+// New returns a service. The database may be away.
+func New(d Deps) (*Service, error) {
+	s := &Service{
+		deps: d,
+		batches: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sluice_admin_usage_batches_total", Help: "Batches of counted calls that gateways handed over, by what became of them.",
+		}, []string{"result"}),
+		behind: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "sluice_admin_usage_sum_timestamp", Help: "When all hours that are over were last summed up, in unix seconds.",
+		}),
+	}
+	if d.Metrics == nil {
+		return s, nil
+	}
+	for _, c := range []prometheus.Collector{s.batches, s.behind} {
+		if err := d.Metrics.Register(c); err != nil {
+			return nil, fmt.Errorf("registering metrics of usage: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Receive adds a batch, once however often it comes. It returns nil when the
+// batch counts, and a *rest.Fault when it never will.
+func (s *Service) Receive(ctx context.Context, b *usage.Batch) error {
+	if err := b.Check(); err != nil {
+		s.batches.WithLabelValues("invalid").Inc()
+		return rest.BadRequest("Usage cannot be counted: " + err.Error())
+	}
+	added, err := rows.Add(ctx, s.deps.Store, b, s.deps.Now())
+	switch {
+	case err != nil:
+		s.batches.WithLabelValues("failed").Inc()
+	case added:
+		s.batches.WithLabelValues("added").Inc()
+	default:
+		s.batches.WithLabelValues("repeated").Inc()
+	}
+	return err
+}
+
+// How often work is looked for.
+const (
+	sumEvery  = time.Minute
+	keepEvery = time.Hour
+)
+
+// workWithin bounds one piece of work.
+const workWithin = 6 * time.Minute
+
+// Run sums up hours and keeps partitions until ctx ends. Several admins may do so:
+// one of them works at a time.
+func (s *Service) Run(ctx context.Context) {
+	tick := time.NewTicker(sumEvery)
+	defer tick.Stop()
+	var kept time.Time
+	for failing := false; ; {
+		err := s.sum(ctx)
+		if err == nil && time.Since(kept) >= keepEvery {
+			if err = s.keep(ctx); err == nil {
+				kept = time.Now()
+			}
+		}
+		if errors.Is(err, rows.ErrBusy) {
+			err = nil
+		}
+		if err != nil && !failing && ctx.Err() == nil {
+			s.deps.Log.Warn("usage is not summed up; it is tried again", "err", err)
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// sum sums up all hours that are over.
+func (s *Service) sum(ctx context.Context) error {
+	for {
+		working, cancel := context.WithTimeout(ctx, workWithin)
+		more, err := rows.Sum(working, s.deps.Store, s.deps.Now())
+		cancel()
+		if err != nil {
+			return fmt.Errorf("summing up an hour: %w", err)
+		}
+		if !more {
+			s.behind.Set(float64(s.deps.Now().Unix()))
+			return nil
+		}
+	}
+}
+
+// keep makes and drops partitions.
+func (s *Service) keep(ctx context.Context) error {
+	working, cancel := context.WithTimeout(ctx, workWithin)
+	defer cancel()
+	done, err := rows.Keep(working, s.deps.Store, s.deps.Now(), s.deps.Retention)
+	if err != nil {
+		return fmt.Errorf("keeping partitions: %w", err)
+	}
+	if !done {
+		s.deps.Log.Warn("old minutes of usage stay: some hours are not summed up yet")
+	}
+	return nil
+}
+
+// A KeyRange says which calls of a key somebody wants to know of.
+type KeyRange struct {
+	Org      string
+	Identity string   // of the key
+	Days     int      // the last ones
+	Step     string   // minute, hour, day or none
+	By       []string // what calls are told apart by: some of api, status and reason
+}
+
+// OfKey tells what a key was used for.
+func (s *Service) OfKey(ctx context.Context, k KeyRange) (*Report, error) {
+	now := s.deps.Now()
+	key := usage.KeyOf(k.Identity, s.deps.Clear)
+	r := &request{from: now.AddDate(0, 0, -k.Days), to: now, step: k.Step, key: &key, status: -1, page: store.Page{Max: rest.MaxPageSize}}
+	if err := r.checkRange(); err != nil {
+		return nil, err
+	}
+	for _, name := range k.By {
+		if err := r.group(name); err != nil {
+			return nil, err
+		}
+	}
+	return s.report(ctx, k.Org, r)
+}
