@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -12,16 +13,18 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/event"
 	"github.com/sluicegate/sluice/internal/guard"
 	"github.com/sluicegate/sluice/internal/secret"
-	"github.com/valyala/fasthttp"
 )
 
 // Admin runs the management server on a PostgreSQL, until ctx ends.
@@ -116,6 +119,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		Store: m.store, Keys: p.stores.keys, Counters: p.stores.counters, Naming: p.stores.naming, GatewayToken: p.token,
 		Schemas: p.schemaOptions(), PageSize: p.cfg.Admin.PageSize, LoginRate: p.cfg.Admin.LoginRate, Version: Version(),
 		Metrics: p.metrics, Scrape: p.scrape, Log: p.log,
+		Retention: usage.Retention{Minutes: p.cfg.Usage.RetentionMinute, Hours: p.cfg.Usage.RetentionHour},
 	}
 	explainer, err := m.newExplainer(p)
 	if err != nil {
@@ -150,13 +154,32 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 // one, or one of its own that the admin keeps.
 func masterKey(cfg *config.Config) (secret.Key, error) {
 	if !cfg.Admin.MasterKey.Empty() {
-		return secret.ParseKey(cfg.Admin.MasterKey)
+		return configuredKeys(cfg)
 	}
-	key, _, err := secret.KeepKey(filepath.Join(cfg.DataDir, "master.key"))
+	key, _, err := secret.KeepKey(filepath.Join(cfg.DataDir, masterKeyFile))
 	if err != nil {
 		return secret.Key{}, fmt.Errorf("admin.master_key: %w", err)
 	}
-	return key, nil
+	// A rotation that was ended in the middle has sealed some with the next key.
+	next, err := keptKey(filepath.Join(cfg.DataDir, nextKeyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return key, nil
+	}
+	if err != nil {
+		return secret.Key{}, fmt.Errorf("admin.master_key: %w", err)
+	}
+	return key.After(next), nil
+}
+
+// configuredKeys returns the master key of the configuration, which also opens
+// what the former one sealed.
+func configuredKeys(cfg *config.Config) (secret.Key, error) {
+	key, err := secret.ParseKey(cfg.Admin.MasterKey)
+	if err != nil || cfg.Admin.FormerMasterKey.Empty() {
+		return key, err
+	}
+	former, err := secret.ParseKey(cfg.Admin.FormerMasterKey)
+	return key.After(former), err
 }
 
 // bootstrap makes the first admin. The key is on disk before the database knows
@@ -188,11 +211,16 @@ func (m *management) tellKey(w io.Writer) {
 }
 
 func (m *management) stop(within time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), within)
-	defer cancel()
-	err := m.server.Shutdown(ctx)
+	err := m.shutDown(within)
 	m.store.Close()
 	return err
+}
+
+// shutDown stops the admin and leaves it its store, for who hands something over.
+func (m *management) shutDown(within time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	return m.server.Shutdown(ctx)
 }
 
 // serveBeside serves the admin to this process too, on connections in memory.

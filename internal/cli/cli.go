@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/cli/secrets"
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/config"
 )
@@ -37,6 +38,8 @@ type Commands struct {
 	MigrateStatus func(context.Context, *config.Config) ([]Migration, error)
 	// MigrateUp applies what is missing and returns what it applied.
 	MigrateUp func(context.Context, *config.Config) ([]Migration, error)
+
+	RotateSecrets secrets.Rotate
 }
 
 // Options is what a serving command is told beside its configuration.

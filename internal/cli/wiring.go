@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sluicegate/sluice/internal/app"
+	"github.com/sluicegate/sluice/internal/cli/secrets"
 	"github.com/sluicegate/sluice/internal/config"
 )
 
@@ -25,6 +26,17 @@ func Wired() Commands {
 		},
 		MigrateUp: func(ctx context.Context, cfg *config.Config) ([]Migration, error) {
 			return migrations(app.MigrateUp(ctx, cfg))
+		},
+		RotateSecrets: func(ctx context.Context, cfg *config.Config, how secrets.Rotation) (*secrets.Rotated, error) {
+			done, err := app.RotateSecrets(ctx, cfg, app.SecretsRotation(how))
+			if err != nil {
+				return nil, err
+			}
+			told := &secrets.Rotated{Former: done.Former, New: done.New, Kept: done.Kept}
+			for _, c := range done.Tables {
+				told.Tables = append(told.Tables, secrets.Count(c))
+			}
+			return told, nil
 		},
 	}
 }

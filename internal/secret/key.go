@@ -38,6 +38,7 @@ type Key struct {
 	// 32 bytes, behind a pointer for the same reason as Value's content. A pointer
 	// to an array would not do: fmt follows one when the verb does not fit.
 	content *string
+	former  *string // content of a key whose sealed values open too; nil: none
 	_       [0]func()
 }
 
@@ -91,6 +92,13 @@ func DeriveKey(from Value, purpose string) (Key, error) {
 		return Key{}, fmt.Errorf("deriving a key: %w", err)
 	}
 	return keyOf(raw), nil
+}
+
+// After returns k as a key that also opens what former sealed, in whose place it
+// was put. It seals as k does, and has its ID.
+func (k Key) After(former Key) Key {
+	k.former = former.content
+	return k
 }
 
 // Text returns the key as 64 hexadecimal digits, for ParseKey.
@@ -147,6 +155,9 @@ func (k Key) Open(sealed, associated []byte) ([]byte, error) {
 		return nil, ErrDamaged
 	}
 	if sealedWith := sealed[1 : 1+idSize]; string(sealedWith) != string(id) {
+		if k.former != nil {
+			return Key{content: k.former}.Open(sealed, associated)
+		}
 		return nil, fmt.Errorf("%w: with %x, and this is %x", ErrOtherKey, sealedWith, id)
 	}
 	box, err := k.box(sealed[1+idSize : headerSize])

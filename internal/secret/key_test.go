@@ -131,3 +131,33 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+func TestAKeyOpensWhatTheOneBeforeItSealed(t *testing.T) {
+	former, next, other := NewKey(), NewKey(), NewKey()
+	both := next.After(former)
+	for name, by := range map[string]Key{"former": former, "next": next, "both": both} {
+		sealed, err := by.Seal([]byte(planted), []byte("row"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plain, err := both.Open(sealed, []byte("row")); err != nil || string(plain) != planted {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := both.Open(sealed, []byte("elsewhere")); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s, moved elsewhere: %v", name, err)
+		}
+	}
+	sealed, err := both.Seal([]byte(planted), nil)
+	if err != nil || both.ID() != next.ID() {
+		t.Fatal(err)
+	}
+	if _, err := next.Open(sealed, nil); err != nil {
+		t.Errorf("it seals otherwise than the new key: %v", err)
+	}
+	if sealed, err = other.Seal([]byte(planted), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := both.Open(sealed, nil); !errors.Is(err, ErrOtherKey) {
+		t.Errorf("of another key: %v", err)
+	}
+}

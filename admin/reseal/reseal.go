@@ -1,0 +1,181 @@
+// Package reseal puts a new master key in the place of another: it seals anew what
+// the database holds under the former one.
+//
+// It goes row by row, in transactions of a page each, and takes up again where it
+// was ended. In between some values are sealed with one key and some with the
+// other, so that who reads them has to know both until it is done.
+package reseal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/sealed"
+	"github.com/sluicegate/sluice/internal/secret"
+)
+
+// A Rotation is one change of the key. Its fields up to New are required.
+type Rotation struct {
+	Store    *store.Store
+	Former   secret.Key
+	New      secret.Key
+	DryRun   bool                  // only look
+	Progress func(done, total int) // told of values on their way; may be nil
+}
+
+// A Count is how many values of a table are sealed with which key.
+type Count struct {
+	Table  string `json:"table"`
+	New    int    `json:"new"`    // sealed with the new key already
+	Former int    `json:"former"` // that were sealed with the former key when it began
+}
+
+// An UnreadableError lists values that neither key opens. Nothing was changed.
+type UnreadableError struct {
+	Values []string // where they are and why, the first ones
+	Count  int      // of all
+}
+
+// Error names the values.
+func (e *UnreadableError) Error() string {
+	text := fmt.Sprintf("%d sealed values open with neither key, so nothing was changed:\n  %s", e.Count, strings.Join(e.Values, "\n  "))
+	if e.Count > len(e.Values) {
+		text += fmt.Sprintf("\n  and %d more", e.Count-len(e.Values))
+	}
+	return text
+}
+
+// shownUnreadable is how many values an UnreadableError names.
+const shownUnreadable = 10
+
+// errSameKey refuses a rotation that would do nothing.
+var errSameKey = errors.New("the new key is the former one")
+
+// Run looks whether every value opens, and seals anew those of the former key. An
+// error in the middle leaves every value readable with one of the two keys; Run
+// can be called again.
+func (r *Rotation) Run(ctx context.Context) ([]Count, error) {
+	if r.New.ID() == r.Former.ID() {
+		return nil, errSameKey
+	}
+	counts, err := r.look(ctx)
+	if err != nil || r.DryRun {
+		return counts, err
+	}
+	total, done := 0, 0
+	for _, c := range counts {
+		total += c.Former
+	}
+	tables := sealed.Tables()
+	for i := range tables {
+		if err := r.table(ctx, &tables[i], func(n int) { done += n; r.tell(done, total) }); err != nil {
+			return nil, fmt.Errorf("sealing %s anew: %w", tables[i].Name, err)
+		}
+	}
+	return counts, nil
+}
+
+func (r *Rotation) tell(done, total int) {
+	if total = max(total, done); total > 0 && r.Progress != nil {
+		r.Progress(done, total)
+	}
+}
+
+// each reads all values of a table, page by page.
+func (r *Rotation) each(ctx context.Context, t *sealed.Table, page func([]sealed.Value) error) error {
+	for after := ""; ; {
+		found, last, err := t.Next(ctx, r.Store, after)
+		if err != nil {
+			return err
+		}
+		if err := page(found); err != nil || last == "" {
+			return err
+		}
+		after = last
+	}
+}
+
+// look opens every value.
+func (r *Rotation) look(ctx context.Context) ([]Count, error) {
+	var counts []Count
+	var wrong UnreadableError
+	tables := sealed.Tables()
+	for i := range tables {
+		c := Count{Table: tables[i].Name}
+		err := r.each(ctx, &tables[i], func(found []sealed.Value) error {
+			for j := range found {
+				r.count(&found[j], &c, &wrong)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", c.Table, err)
+		}
+		counts = append(counts, c)
+	}
+	if wrong.Count > 0 {
+		return nil, &wrong
+	}
+	return counts, nil
+}
+
+func (r *Rotation) count(v *sealed.Value, c *Count, wrong *UnreadableError) {
+	_, err := r.New.Open(v.Sealed, v.Place())
+	if err == nil {
+		c.New++
+		return
+	}
+	if errors.Is(err, secret.ErrOtherKey) {
+		if _, err = r.Former.Open(v.Sealed, v.Place()); err == nil {
+			c.Former++
+			return
+		}
+	}
+	if wrong.Count++; len(wrong.Values) < shownUnreadable {
+		wrong.Values = append(wrong.Values, v.String()+": "+err.Error())
+	}
+}
+
+// table seals the values of a table anew, a page in one transaction.
+func (r *Rotation) table(ctx context.Context, t *sealed.Table, tell func(int)) error {
+	return r.each(ctx, t, func(found []sealed.Value) error {
+		changed := 0
+		err := r.Store.InTx(ctx, func(tx *store.Tx) error {
+			changed = 0
+			for i := range found {
+				done, err := r.value(ctx, tx, t, &found[i])
+				if err != nil {
+					return err
+				}
+				if done {
+					changed++
+				}
+			}
+			return nil
+		})
+		if err == nil {
+			tell(changed)
+		}
+		return err
+	})
+}
+
+// value seals one value anew. One that somebody else changed in the meantime is
+// left: who changes it now has the new key.
+func (r *Rotation) value(ctx context.Context, tx *store.Tx, t *sealed.Table, v *sealed.Value) (done bool, err error) {
+	if _, err := r.New.Open(v.Sealed, v.Place()); err == nil {
+		return false, nil
+	}
+	plain, err := r.Former.Open(v.Sealed, v.Place())
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", v, err)
+	}
+	fresh, err := r.New.Seal(plain, v.Place())
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", v, err)
+	}
+	return t.Replace(ctx, tx, v, fresh)
+}
