@@ -1,0 +1,379 @@
+package developers
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/password"
+)
+
+func TestSignUpCountsOnceTheLetterComesBack(t *testing.T) {
+	b := start(t)
+	b.conf.set(func(c *record.Configuration) { c.SignupFields = []string{"Name", "Company"} })
+	b.call("POST", "/api/portal/signup", "", `{"email":"Ann@example.com","password":"open sesame","fields":{"Name":"Ann O'Neil","Company":"C"}}`).
+		want(200).says(letterSent).hides("access_key", SessionPrefix)
+	letters, token := b.post.take()
+	if !slices.Equal(letters, []string{"verify_email Ann@example.com"}) {
+		t.Fatalf("letters %v", letters)
+	}
+	b.login("ann@example.com", "open sesame").want(403).says("not verified")
+	if letters, _ := b.post.take(); !slices.Equal(letters, []string{"verify_email Ann@example.com"}) {
+		t.Errorf("after a log-in that came too early: letters %v", letters)
+	}
+	b.call("POST", "/api/portal/verify", "", fmt.Sprintf(`{"token":%q,"password":"open sesamE"}`, token)).want(401)
+	in := b.call("POST", "/api/portal/verify", "", fmt.Sprintf(`{"token":%q,"password":"open sesame"}`, token)).want(200).says("Logged in", `"idle_seconds":3600`)
+	session := in.text("access_key")
+	if !wellFormed(session, SessionPrefix) {
+		t.Fatalf("session %q", session)
+	}
+	b.call("GET", "/api/portal/me", session, "").want(200).says("Ann@example.com", "Ann O'Neil", `"verified":true`, in.text("ID")).hides("argon2")
+	if letters, _ := b.post.take(); !slices.Equal(letters, []string{"welcome_email Ann@example.com"}) {
+		t.Errorf("letters %v", letters)
+	}
+	b.call("POST", "/api/portal/verify", "", fmt.Sprintf(`{"token":%q,"password":"open sesame"}`, token)).want(404).says(tokenGone)
+	b.call("POST", "/api/portal/logout", session, "").want(200)
+	b.call("GET", "/api/portal/me", session, "").want(401)
+	b.login("ANN@EXAMPLE.COM", "open sesame").want(200)
+}
+
+func TestSignUpTellsNobodyWhoHasAnAccount(t *testing.T) {
+	b := start(t)
+	b.make("known@example.com")
+	closed := b.make("closed@example.com")
+	b.call("PUT", "/api/portal/developers/"+closed, "approver", `{"email":"closed@example.com","inactive":true}`).want(200)
+	b.signUp("pending@example.com", "open sesame 1").want(200)
+	b.post.take()
+	first := string(b.signUp("new@example.com", "open sesame 2").want(200).body)
+	for email, letter := range map[string]string{
+		"new@example.com": "verify_email", "pending@example.com": "verify_email", "KNOWN@example.com": "reset_password_email", "closed@example.com": "",
+	} {
+		b.post.take()
+		began := time.Now()
+		if got := b.signUp(email, "open sesame 3").want(200); string(got.body) != first {
+			t.Errorf("%s: %s, and for others %s", email, got.body, first)
+		}
+		if took := time.Since(began); took < settleFor {
+			t.Errorf("%s: answered after %v", email, took)
+		}
+		letters, _ := b.post.take()
+		if got := strings.ToLower(strings.Join(letters, "")); letter != "" && got != letter+" "+strings.ToLower(email) || letter == "" && got != "" {
+			t.Errorf("%s: letters %v", email, letters)
+		}
+	}
+	b.login("known@example.com", "open sesame 3").want(401)
+	b.login("known@example.com", "open sesame").want(200)
+	for _, email := range []string{"known@example.com", "nobody@example.com", "no address", strings.Repeat("x", 300)} {
+		if got := b.call("POST", "/api/portal/password/forgot", "", fmt.Sprintf(`{"email":%q}`, email)).want(200); string(got.body) != first {
+			t.Errorf("%s: %s", email, got.body)
+		}
+	}
+}
+
+// TestAnAddressIsNotTakenOverBeforeItsOwnerComes lets somebody sign up with an
+// address that is not theirs, before and after its owner does.
+func TestAnAddressIsNotTakenOverBeforeItsOwnerComes(t *testing.T) {
+	b := start(t)
+	verify := func(token, plain string) *answer {
+		return b.call("POST", "/api/portal/verify", "", fmt.Sprintf(`{"token":%q,"password":%q}`, token, plain))
+	}
+	b.signUp("ann@example.com", "of the thief").want(200)
+	_, unasked := b.post.take()
+	verify(unasked, "of the owner").want(401) // the owner follows the link, and does not know the password
+	b.signUp("ann@example.com", "of the owner").want(200)
+	_, asked := b.post.take()
+	b.signUp("ann@example.com", "of the thief").want(200)
+	_, again := b.post.take()
+	verify(unasked, "of the thief").want(404)
+	verify(asked, "of the owner").want(404)
+	verify(again, "of the owner").want(401)
+	b.login("ann@example.com", "of the thief").want(403)
+	b.post.take()
+	b.call("POST", "/api/portal/password/forgot", "", `{"email":"ann@example.com"}`).want(200)
+	_, reset := b.post.take()
+	b.call("POST", "/api/portal/password/reset", "", fmt.Sprintf(`{"token":%q,"password":"of the owner"}`, reset)).want(200)
+	b.login("ann@example.com", "of the owner").want(200)
+	b.login("ann@example.com", "of the thief").want(401)
+	verify(again, "of the thief").want(404)
+}
+
+func TestSwitchesOfTheDoor(t *testing.T) {
+	b := start(t)
+	b.conf.set(func(c *record.Configuration) { c.DisableSignup = true })
+	b.signUp("ann@example.com", "open sesame").want(403).says("Sign-up is switched off")
+
+	b.conf.set(func(c *record.Configuration) { c.DisableSignup, c.DisableVerification = false, true })
+	session := b.signUp("ann@example.com", "open sesame").want(200).text("access_key")
+	b.call("GET", "/api/portal/me", session, "").want(200)
+	b.signUp("ANN@example.com", "open sesame").want(409).says("There is an account")
+	if letters, _ := b.post.take(); !slices.Equal(letters, []string{"welcome_email ann@example.com"}) {
+		t.Errorf("letters %v", letters)
+	}
+
+	b.conf.set(func(c *record.Configuration) { c.DisableAutoLogin = true })
+	b.signUp("bob@example.com", "open sesame").want(200).says("Signed up").hides("access_key")
+	b.session("bob@example.com")
+	b.conf.set(func(c *record.Configuration) { c.DisableVerification = false })
+	b.session("bob@example.com")
+	b.signUp("eve@example.com", "open sesame").want(200)
+	_, token := b.post.take()
+	b.call("POST", "/api/portal/verify", "", fmt.Sprintf(`{"token":%q,"password":"open sesame"}`, token)).want(200).says("log in").hides("access_key")
+	b.session("eve@example.com")
+
+	b.conf.set(func(c *record.Configuration) { c.DisableLogin = true })
+	b.login("eve@example.com", "open sesame").want(403).says("Log-in is switched off")
+	b.login("eve@example.com", "wrong").want(403)
+
+	b.conf.set(func(c *record.Configuration) { *c = record.Configuration{} })
+	b.signUp("pia@example.com", "open sesame").want(200)
+	b.conf.set(func(c *record.Configuration) { c.DisableVerification = true })
+	b.session("pia@example.com") // nobody asks any more
+}
+
+func TestWhatIsWrongWithASignUpIsNamed(t *testing.T) {
+	b := start(t)
+	b.conf.set(func(c *record.Configuration) { c.SignupFields = []string{"Name"} })
+	for _, c := range []struct {
+		body string
+		want int
+		says string
+	}{
+		{``, 400, "it is empty"},
+		{`{`, 400, "malformed"},
+		{`{"email":1}`, 400, "email must not be a JSON number"},
+		{`{"email":"x@example.com","password":"open sesame","role":"admin"}`, 400, `unknown member \"role\"`},
+		{`{"email":"x@example.com","password":"open sesame"}`, 400, `fields[\"Name\"]: is needed`},
+		{`{"email":"x@example.com","password":"open sesame","fields":{"Name":"  "}}`, 400, `is needed`},
+		{`{"email":"x@example.com","password":"open sesame","fields":{"Name":"x","Admin":"yes"}}`, 400, `fields[\"Admin\"]: is not asked for; those that are: Name`},
+		{`{"email":"x@example.com","password":"open sesame","fields":{"Name":"` + strings.Repeat("x", 5000) + `"}}`, 400, "at most 4096 bytes"},
+		{`{"email":"x","password":"12345","fields":{"Name":"x"}}`, 400, "email: must be an address"},
+		{`{"email":"x@example.com","password":"12345","fields":{"Name":"x"}}`, 400, "password: must have 6…1024 bytes"},
+		{`{"email":"x@example.com","password":"` + strings.Repeat("x", 1025) + `","fields":{"Name":"x"}}`, 400, "6…1024 bytes"},
+		{`{"email":"x@example.com","password":"X@EXAMPLE.com","fields":{"Name":"x"}}`, 400, "must not be the address"},
+		{`{"email":"x@example.com","password":"open sesame","fields":{"Name":"x"},"org_id":"three"}`, 400, "org_id: names no organisation"},
+	} {
+		b.call("POST", "/api/portal/signup", "", c.body).want(c.want).says(c.says)
+	}
+	b.call("POST", "/api/portal/signup?org_id=two", "", `{"email":"x@example.com","password":"open sesame","fields":{"Name":"x"}}`).want(200)
+	if b.count("select count(*) from developers") != 1 || b.count("select count(*) from developers where org_id = 'two'") != 1 {
+		t.Error("not the one developer of the other organisation")
+	}
+	for _, body := range []string{`{"token":"x","password":"y"}`, `{"token":"` + strings.Repeat("0", digits) + `","password":"open sesame"}`} {
+		b.call("POST", "/api/portal/verify", "", body).want(404).says(tokenGone)
+		b.call("POST", "/api/portal/password/reset", "", body).want(404).says(tokenGone)
+	}
+	b.call("POST", "/api/portal/login?org_id=three", "", `{"email":"x@example.com","password":"y"}`).want(400)
+	b.call("POST", "/api/portal/login?org_id=two", "", `{"email":"a\u0000b","password":"y"}`).want(401)
+	b.call("POST", "/api/portal/login", "", `{"email":"x@example.com","password":["y"]}`).want(400).says("password must not be a JSON array")
+}
+
+// TestEveryGuessCostsAHash has a hasher without a turn for anybody: whoever is not
+// told so was answered without a hash, and sooner than others.
+func TestEveryGuessCostsAHash(t *testing.T) {
+	b := start(t)
+	b.make("known@example.com")
+	closed := b.make("closed@example.com")
+	b.call("PUT", "/api/portal/developers/"+closed, "approver", `{"email":"closed@example.com","inactive":true}`).want(200)
+	b.call("POST", "/api/portal/developers", "approver", `{"email":"none@example.com"}`).want(200)
+	b.signUp("pending@example.com", "open sesame").want(200)
+	b.service.Passwords = password.NewHasher(0, 1, time.Millisecond)
+	for _, email := range []string{"known@example.com", "closed@example.com", "none@example.com", "pending@example.com", "nobody@example.com", strings.Repeat("x", 400), ""} {
+		for _, plain := range []string{"open sesame", "", strings.Repeat("x", 2000)} {
+			b.login(email, plain).want(503).says("try again")
+			b.call("POST", "/api/portal/developers/verify_credentials", "approver", fmt.Sprintf(`{"username":%q,"password":%q}`, email, plain)).want(503)
+		}
+	}
+	for _, email := range []string{"known@example.com", "closed@example.com", "pending@example.com", "new@example.com"} {
+		b.signUp(email, "open sesame").want(503)
+	}
+}
+
+func TestGuessesAtOneAccountSlowDown(t *testing.T) {
+	b := start(t)
+	b.make("ann@example.com")
+	for _, email := range []string{"ann@example.com", "nobody@example.com"} {
+		for i, want := range []int{401, 401, 401, 429, 429} {
+			b.from = fmt.Sprintf("192.0.2.%d", i)
+			b.login(strings.ToUpper(email), "wrong").want(want)
+		}
+	}
+	b.login("ann@example.com", "open sesame").want(429).says("Too many attempts at this account")
+	b.clock.pass(2 * time.Second)
+	b.session("ann@example.com")
+	b.login("ann@example.com", "wrong").want(401)
+	b.login("ann@example.com", "wrong").want(401)
+	b.session("ann@example.com")
+	b.login("ann@example.com", "wrong").want(401)
+}
+
+func TestGuessesFromOneAddressSlowDown(t *testing.T) {
+	b := start(t, func(d *Deps) { d.LoginRate = 0 })
+	b.make("ann@example.com")
+	for range 20 {
+		b.session("ann@example.com")
+	}
+	for i := range 5 {
+		b.login(fmt.Sprintf("x%d@example.com", i), "wrong").want(401)
+	}
+	b.login("ann@example.com", "open sesame").want(429).says("from this address")
+	b.from = "192.0.2.99"
+	b.session("ann@example.com")
+	for i := range 5 {
+		b.signUp(fmt.Sprintf("y%d@example.com", i), "open sesame").want(200)
+	}
+	b.signUp("y6@example.com", "open sesame").want(429)
+	b.call("POST", "/api/portal/password/forgot", "", `{"email":"ann@example.com"}`).want(429)
+	b.from = "2001:db8::1"
+	for range 5 {
+		b.call("POST", "/api/portal/password/reset", "", `{"token":"x","password":"open sesame"}`).want(404)
+	}
+	b.from = "2001:db8::2"
+	b.call("POST", "/api/portal/password/reset", "", `{"token":"x","password":"open sesame"}`).want(429)
+}
+
+func TestAMailboxIsNotFlooded(t *testing.T) {
+	b := start(t)
+	b.make("ann@example.com")
+	for i := range 12 {
+		b.from = fmt.Sprintf("192.0.2.%d", i)
+		b.call("POST", "/api/portal/password/forgot", "", `{"email":"Ann@example.com"}`).want(200)
+	}
+	if letters, _ := b.post.take(); len(letters) != 5 {
+		t.Errorf("%d letters", len(letters))
+	}
+	if n := b.count("select count(*) from developer_tokens where purpose = 'reset'"); n != maxLetters {
+		t.Errorf("%d tokens can be used", n)
+	}
+}
+
+func TestATokenIsGoodOnce(t *testing.T) {
+	b := start(t)
+	b.make("ann@example.com")
+	old := b.session("ann@example.com")
+	b.call("POST", "/api/portal/password/forgot", "", `{"email":"ann@example.com"}`).want(200)
+	_, token := b.post.take()
+	var mu sync.Mutex
+	got := map[int]int{}
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			r := b.call("POST", "/api/portal/password/reset", "", fmt.Sprintf(`{"token":%q,"password":"open sesame %d"}`, token, i))
+			mu.Lock()
+			defer mu.Unlock()
+			got[r.status]++
+		})
+	}
+	group.Wait()
+	if got[200] != 1 || got[404] != 7 {
+		t.Errorf("of eight uses: %v", got)
+	}
+	b.call("GET", "/api/portal/me", old, "").want(401)
+	if n := b.count("select count(*) from developer_tokens"); n != 0 {
+		t.Errorf("%d tokens are left", n)
+	}
+
+	b.signUp("bob@example.com", "open sesame").want(200)
+	_, token = b.post.take()
+	got = map[int]int{}
+	for range 3 {
+		group.Go(func() {
+			r := b.call("POST", "/api/portal/verify", "", fmt.Sprintf(`{"token":%q,"password":"open sesame"}`, token))
+			mu.Lock()
+			defer mu.Unlock()
+			got[r.status]++
+		})
+	}
+	group.Wait()
+	if got[200] != 1 || got[404]+got[200] != 3 {
+		t.Errorf("of three uses: %v", got)
+	}
+}
+
+func TestLettersTokensEnd(t *testing.T) {
+	b := start(t)
+	b.make("ann@example.com")
+	forget := func() string {
+		b.call("POST", "/api/portal/password/forgot", "", `{"email":"ann@example.com"}`).want(200)
+		_, token := b.post.take()
+		return token
+	}
+	late := forget()
+	b.clock.pass(resetFor)
+	b.call("POST", "/api/portal/password/reset", "", fmt.Sprintf(`{"token":%q,"password":"open sesame 2"}`, late)).want(404)
+	good := forget()
+	b.call("POST", "/api/portal/password/reset", "", fmt.Sprintf(`{"token":%q,"password":"open"}`, good)).want(400)
+	b.call("POST", "/api/portal/password/reset", "", fmt.Sprintf(`{"token":%q,"password":"open sesame"}`, good)).want(400).says("last 5")
+	b.call("POST", "/api/portal/verify", "", fmt.Sprintf(`{"token":%q,"password":"open sesame"}`, good)).want(404)
+	b.call("GET", "/api/portal/me", SessionPrefix+good, "").want(401)
+	b.call("POST", "/api/portal/password/reset", "", fmt.Sprintf(`{"token":%q,"password":"open sesame 2"}`, good)).want(200)
+	for _, statement := range []string{"select count(*) from developer_tokens where position($1 in encode(token_hash, 'escape')) > 0", "select count(*) from audit_log where position($1 in coalesce(before::text, '') || coalesce(after::text, '')) > 0"} {
+		if b.count(statement, good) != 0 {
+			t.Error("a token is stored in clear")
+		}
+	}
+}
+
+func TestTwoSignUpsOfOneAddressAreOneAccount(t *testing.T) {
+	for _, verified := range []bool{true, false} {
+		b := start(t)
+		b.conf.set(func(c *record.Configuration) { c.DisableVerification = !verified })
+		var mu sync.Mutex
+		got := map[int]int{}
+		var group sync.WaitGroup
+		for i := range 5 {
+			group.Go(func() {
+				r := b.signUp([]string{"ann@example.com", "ANN@example.com"}[i%2], fmt.Sprintf("open sesame %d", i))
+				mu.Lock()
+				defer mu.Unlock()
+				got[r.status]++
+			})
+		}
+		group.Wait()
+		if n := b.count("select count(*) from developers"); n != 1 {
+			t.Errorf("%d developers", n)
+		}
+		if verified && got[200] != 5 || !verified && (got[200] != 1 || got[409] != 4) {
+			t.Errorf("verified %v: answers %v", verified, got)
+		}
+	}
+}
+
+func TestALetterThatCannotBeQueuedUndoesWhatItTellsOf(t *testing.T) {
+	b := start(t)
+	b.make("ann@example.com")
+	b.post.fail = store.ErrUnavailable
+	b.signUp("new@example.com", "open sesame").want(503)
+	b.call("POST", "/api/portal/password/forgot", "", `{"email":"ann@example.com"}`).want(503)
+	b.conf.set(func(c *record.Configuration) { c.DisableVerification = true })
+	b.signUp("new@example.com", "open sesame").want(503)
+	if b.count("select count(*) from developers") != 1 || b.count("select count(*) from developer_tokens") != 0 {
+		t.Error("something was kept")
+	}
+	b.post.fail = nil
+	b.signUp("new@example.com", "open sesame").want(200)
+}
+
+func TestADatabaseThatIsAwayIsSaid(t *testing.T) {
+	b := start(t)
+	id := b.make("ann@example.com")
+	session := b.session("ann@example.com")
+	b.exec("alter table developer_tokens rename to away")
+	b.login("ann@example.com", "open sesame").want(503)
+	b.signUp("new@example.com", "open sesame").want(503)
+	b.call("GET", "/api/portal/me", session, "").want(503)
+	b.call("PUT", "/api/portal/developers/"+id, "approver", `{"email":"ann@example.com","inactive":true}`).want(503)
+	if b.count("select count(*) from developers where inactive") != 0 || b.count("select count(*) from developers") != 1 {
+		t.Error("half of it was written")
+	}
+	b.exec("alter table away rename to developer_tokens")
+	b.call("GET", "/api/portal/me", session, "").want(200)
+	if _, err := b.service.Identify(t.Context(), []byte("slp_")); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a credential that is none: %v", err)
+	}
+}
