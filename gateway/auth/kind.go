@@ -11,10 +11,11 @@ const (
 	ofKey    kind = iota // the key itself, which is secret
 	ofUser               // a name, with a password beside it
 	ofSigner             // a name, in a token that was signed with what the session has
+	ofClient             // a token of an OAuth client, which is secret
 	ofAny                // an identity that an explanation names
 )
 
-var scopeNames = [...]string{ofKey: "org:", ofUser: "users:", ofSigner: "signers:", ofAny: "any:"}
+var scopeNames = [...]string{ofKey: "org:", ofUser: "users:", ofSigner: "signers:", ofClient: "clients:", ofAny: "any:"}
 
 func kindOf(s *definition.Session) kind {
 	switch {
@@ -22,6 +23,8 @@ func kindOf(s *definition.Session) kind {
 		return ofUser
 	case s.TokenSecret() != "":
 		return ofSigner
+	case s.OAuthClient() != "":
+		return ofClient
 	}
 	return ofKey
 }

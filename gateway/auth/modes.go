@@ -28,6 +28,7 @@ type way struct {
 var ways = []way{
 	{"basic_auth_user", func(def *definition.API) bool { return def.UseBasicAuth }, newPasswordMode, func(def *definition.API) *definition.Auth { return def.Place("basic") }},
 	{"jwt_claim", func(def *definition.API) bool { return def.EnableJWT }, newJWTMode, func(def *definition.API) *definition.Auth { return def.Place("jwt") }},
+	{"oauth_key", func(def *definition.API) bool { return def.UseOAuth2 }, newOAuthMode, func(def *definition.API) *definition.Auth { return def.Place("oauth") }},
 	{"auth_token", (*definition.API).UsesToken, newTokenMode, (*definition.API).Token},
 }
 

@@ -3,7 +3,6 @@ package auth
 import (
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/auth/basic"
@@ -70,7 +69,7 @@ func (a *Auth) WithBodies(most int) *Auth {
 
 // challenge names an API as a realm.
 func challenge(name string) string {
-	return `Basic realm="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
+	return "Basic realm=" + quoted(name)
 }
 
 // Handle finds the user's session and checks the password.

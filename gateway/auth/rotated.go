@@ -21,7 +21,7 @@ type found struct {
 // on all of its keys, and the entry is of its epoch alone: a change of it is a
 // change of each of them. seen is where the look-up has been.
 func (s *Sessions) owned(ctx context.Context, w *wanted, f found, seen trail) (*entry, trail, error) {
-	hash := f.hash
+	hash, ends := f.hash, f.session.Expires
 	if identity := f.session.SuccessorOf(); identity != "" {
 		slot := s.slotOf(identity)
 		m := s.epochs.mark(slot)
@@ -35,17 +35,27 @@ func (s *Sessions) owned(ctx context.Context, w *wanted, f found, seen trail) (*
 		}
 		f = found{identity, session, m}
 	}
-	key, ok := f.session.Credential(f.hash, hash)
+	key, ok := w.keyOf(f, hash, ends)
 	if !ok {
 		return nil, seen, keystore.ErrNotFound
 	}
 	rely := trail{}
 	rely.add(s.slotOf(f.hash), f.mark)
 	e := s.newEntry(w, f.hash, ending(f.session, key), f.mark)
-	if key.Retires > 0 {
+	if key.Retires > 0 && w.kind != ofClient {
 		e.flags.Or(isRetiring)
 	}
 	return e, rely, nil
+}
+
+// keyOf returns the key of that hash among those of a session. An OAuth client has
+// so many tokens that they are not listed: each says itself when it ends, and is
+// gone once it is revoked, with a change of the client's session.
+func (w *wanted) keyOf(owner found, hash string, ends int64) (definition.Credential, bool) {
+	if owner.session.OAuthClient() == "" {
+		return owner.session.Credential(owner.hash, hash)
+	}
+	return definition.Credential{Hash: hash, Retires: ends}, hash != owner.hash || w.kind == ofAny
 }
 
 // ending returns the session as it is for one of its keys: it ends with that.

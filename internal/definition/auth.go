@@ -31,6 +31,15 @@ func (s *Session) TokenSecret() string {
 	return s.Extra.JWT.Value()
 }
 
+// OAuthClient returns the id of the OAuth client whose tokens stand for the
+// session, "" when it is a key's or a user's.
+func (s *Session) OAuthClient() string {
+	if s.Extra == nil {
+		return ""
+	}
+	return s.Extra.OAuthClientID
+}
+
 // Hide leaves out what nobody is told.
 func (s *Session) Hide() {
 	if s.BasicAuth != nil {
@@ -50,6 +59,7 @@ var bases = []struct {
 	{"auth_token", "use_standard_auth", (*API).UsesToken},
 	{"basic_auth_user", "use_basic_auth", func(a *API) bool { return a.UseBasicAuth }},
 	{"jwt_claim", "enable_jwt", func(a *API) bool { return a.EnableJWT }},
+	{"oauth_key", "use_oauth2", func(a *API) bool { return a.UseOAuth2 }},
 }
 
 // checkAuth checks how callers say who they are.
@@ -59,8 +69,8 @@ func (p *Problems) checkAuth(a *API) {
 	}
 	p.checkPlace("auth", a.Auth)
 	if a.UseKeyless {
-		if a.UseBasicAuth || a.EnableJWT {
-			p.addf("use_keyless", "must be false where use_basic_auth or enable_jwt is true: callers would need no credentials")
+		if a.UseBasicAuth || a.EnableJWT || a.UseOAuth2 {
+			p.addf("use_keyless", "must be false where use_basic_auth, enable_jwt or use_oauth2 is true: callers would need no credentials")
 		}
 		return
 	}
@@ -80,7 +90,7 @@ func (p *Problems) checkAuth(a *API) {
 			return
 		}
 	}
-	p.addf("base_identity_provided_by", "must be auth_token, basic_auth_user or jwt_claim, or left out")
+	p.addf("base_identity_provided_by", "must be auth_token, basic_auth_user, jwt_claim or oauth_key, or left out")
 }
 
 // checkPlace checks where credentials are found.

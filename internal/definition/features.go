@@ -23,7 +23,6 @@ var missing = []feature[*API]{
 		place := a.Place("basic")
 		return a.UseBasicAuth && (place.DisableHeader || place.UseParam || place.UseCookie)
 	}},
-	{"use_oauth2", "OAuth 2.0 authentication", func(a *API) bool { return a.UseOAuth2 }},
 	{"enable_signature_checking", "HMAC request signatures", func(a *API) bool { return a.SignatureChecking }},
 	{"graphql.execution_mode", "GraphQL data graphs", func(a *API) bool { return a.hasMode("executionEngine") }},
 	{"graphql.execution_mode", "GraphQL subgraphs", func(a *API) bool { return a.hasMode("subgraph") }},

@@ -17,7 +17,6 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 	asked := make(map[string]bool)
 	for _, c := range []struct{ kind, body, path, name string }{
 		{"api", `"use_basic_auth": true, "auth_configs": {"basic": {"use_cookie": true}}`, "auth_configs.basic", "basic authentication elsewhere than in a header"},
-		{"api", `"use_oauth2": true`, "use_oauth2", "OAuth 2.0 authentication"},
 		{"api", `"enable_signature_checking": true`, "enable_signature_checking", "HMAC request signatures"},
 		{"api", graph(`"executionEngine"`, ``), "graphql.execution_mode", "GraphQL data graphs"},
 		{"api", graph(`"subgraph"`, ``), "graphql.execution_mode", "GraphQL subgraphs"},
@@ -35,8 +34,7 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 		{"policy", `"meta_data": {"rate_limit_pattern": "a"}`, "meta_data.rate_limit_pattern", "custom counters"},
 
 		{"session", `"hmac_enabled": true`, "hmac_enabled", "HMAC request signatures"},
-		{"session", `"oauth_client_id": "a"`, "oauth_client_id", "OAuth 2.0 authentication"},
-		{"session", `"oauth_keys": {"a": "b"}`, "oauth_keys", "OAuth 2.0 authentication"},
+		{"session", `"oauth_keys": {"a": "b"}`, "oauth_keys", "tokens of OAuth clients in a key"},
 		{"session", `"smoothing": {"enabled": true}`, "smoothing.enabled", "rate limit smoothing"},
 		{"session", `"session_lifetime": 5`, "session_lifetime", "removal of keys after a time; use expires"},
 		{"session", `"post_expiry_action": "delete"`, "post_expiry_action", "deletion of expired keys"},

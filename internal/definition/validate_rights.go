@@ -195,8 +195,7 @@ var missingSessions = []feature[*Session]{
 // missingExtras lists what the rarer members of a key can ask for in vain.
 var missingExtras = []feature[*Extra]{
 	{"hmac_enabled", "HMAC request signatures", func(e *Extra) bool { return e.HMACEnabled }},
-	{"oauth_client_id", "OAuth 2.0 authentication", func(e *Extra) bool { return e.OAuthClientID != "" }},
-	{"oauth_keys", "OAuth 2.0 authentication", func(e *Extra) bool { return says(e.OAuthKeys) }},
+	{"oauth_keys", "tokens of OAuth clients in a key", func(e *Extra) bool { return says(e.OAuthKeys) }},
 	{"smoothing.enabled", "rate limit smoothing", func(e *Extra) bool { return isOn(e.Smoothing, "enabled") }},
 	{"session_lifetime", "removal of keys after a time; use expires", func(e *Extra) bool { return e.SessionLifetime > 0 }},
 	{"post_expiry_action", "deletion of expired keys", func(e *Extra) bool { return e.PostExpiryAction == "delete" }},

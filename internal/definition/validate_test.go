@@ -177,13 +177,13 @@ func TestProblemsNamePathAndRemedy(t *testing.T) {
 }
 
 func TestAllProblemsComeAtOnce(t *testing.T) {
-	got := problemsOf(t, "api", `{"api_id": "/", "name": 1, "use_oauth2": true, "proxy": {"listen_path": [], "target_url": "x"}, "definition": null}`)
+	got := problemsOf(t, "api", `{"api_id": "/", "name": 1, "enable_signature_checking": true, "proxy": {"listen_path": [], "target_url": "x"}, "definition": null}`)
 	want := []string{
 		"name: must be a string, not a number",
 		"proxy.listen_path: must be a string, not an array",
 		"api_id: " + idMessage,
 		"proxy.target_url: must begin with http:// or https://",
-		"use_oauth2: asks for a feature that this release does not have: OAuth 2.0 authentication; leave it out or turn it off",
+		"enable_signature_checking: asks for a feature that this release does not have: HMAC request signatures; leave it out or turn it off",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -198,9 +198,9 @@ func TestProblemsAreBounded(t *testing.T) {
 }
 
 func TestProblemsAreAJSONArray(t *testing.T) {
-	_, err := ParseAPI([]byte(`{"proxy": {"listen_path": "/a", "target_url": "http://b"}, "use_oauth2": true}`))
+	_, err := ParseAPI([]byte(`{"proxy": {"listen_path": "/a", "target_url": "http://b"}, "enable_signature_checking": true}`))
 	got, _ := json.Marshal(err)
-	want := `[{"path":"use_oauth2","message":"asks for a feature that this release does not have: OAuth 2.0 authentication; leave it out or turn it off","feature":"OAuth 2.0 authentication"}]`
+	want := `[{"path":"enable_signature_checking","message":"asks for a feature that this release does not have: HMAC request signatures; leave it out or turn it off","feature":"HMAC request signatures"}]`
 	if string(got) != want {
 		t.Errorf("got %s", got)
 	}

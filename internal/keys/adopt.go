@@ -22,6 +22,9 @@ func (k *Service) Adopt(ctx context.Context, hash string, s *definition.Session)
 		return Issued{}, err
 	}
 	session, _, err := k.accept(s)
+	if err == nil {
+		err = checkClient(session, new(definition.Session))
+	}
 	if err != nil {
 		return Issued{}, err
 	}

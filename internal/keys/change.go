@@ -35,6 +35,9 @@ func (k *Service) Update(ctx context.Context, ref Ref, s *definition.Session, su
 	if session.Expires > 0 && session.Expires < k.Now().Unix() {
 		session.Expires = old.Expires
 	}
+	if err := checkClient(session, old); err != nil {
+		return Issued{}, err
+	}
 	if err := keepSecrets(session, old); err != nil {
 		return Issued{}, err
 	}
@@ -56,6 +59,9 @@ func keepSecrets(session, old *definition.Session) error {
 			session.Extra = new(definition.Extra)
 		}
 		session.Extra.JWT = old.Clone().Extra.JWT
+	}
+	if old.OAuthClient() != "" {
+		return keepClient(session, old)
 	}
 	if session.HasPassword() && session.TokenSecret() != "" {
 		return problem("jwt_data.secret", "and a password cannot be of one key: a user has no tokens; make another key")

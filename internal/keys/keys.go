@@ -91,6 +91,13 @@ func (k *Service) Create(ctx context.Context, customID string, s *definition.Ses
 	if credential.IsOrg(customID) {
 		return k.createOrg(ctx, customID, s, suppressReset)
 	}
+	if err := checkClient(s, new(definition.Session)); err != nil {
+		return Issued{}, err
+	}
+	return k.create(ctx, customID, s, suppressReset)
+}
+
+func (k *Service) create(ctx context.Context, customID string, s *definition.Session, suppressReset bool) (Issued, error) {
 	session, may, err := k.accept(s)
 	if err != nil {
 		return Issued{}, err

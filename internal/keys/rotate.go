@@ -35,6 +35,8 @@ func (k *Service) Rotate(ctx context.Context, ref Ref, grace time.Duration) (Iss
 	switch {
 	case old.HasPassword():
 		return Issued{}, &RotationError{Reason: "a user has no key that could be replaced; change the password instead"}
+	case old.OAuthClient() != "":
+		return Issued{}, &RotationError{Reason: "an OAuth client has no key that could be replaced; give it another secret instead"}
 	case credential.IsOrg(identity):
 		return Issued{}, &RotationError{Reason: "an organisation has no key that could be replaced"}
 	case grace < 0 || grace > MaxGrace:

@@ -1,0 +1,72 @@
+package auth
+
+import (
+	"strings"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/event"
+)
+
+// unknownToken is what every token comes to that is not in force: unknown, ended
+// or revoked, which are not told apart.
+const unknownToken = "Key not authorised"
+
+// oauthMode takes an access token that the admin gave an OAuth client. The session
+// is the client's, one for all its tokens.
+type oauthMode struct {
+	*Auth
+	source
+	scope            scope
+	missing, unknown *pipeline.Rejection // with the challenge of the API (RFC 6750, section 3)
+}
+
+func newOAuthMode(a *Auth, def *definition.API, from source) (mode, error) {
+	m := &oauthMode{
+		Auth: a, source: from, scope: a.sessions.scopeFor(ofClient, def.OrgID),
+		missing: pipeline.NewRejection(pipeline.ReasonAuthMissing, 401, missing.Message),
+		unknown: pipeline.NewRejection(pipeline.ReasonAuthUnknown, 403, unknownToken).Raising(event.AuthFailure),
+	}
+	m.missing.Challenge = "Bearer realm=" + quoted(def.Name)
+	m.unknown.Challenge = m.missing.Challenge + `, error="invalid_token"`
+	return m, nil
+}
+
+// quoted is a name as a quoted string of a header (RFC 9110, section 5.6.4).
+func quoted(name string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
+}
+
+// Handle finds the session of the client whose token it is.
+func (m *oauthMode) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+	token := withoutScheme(m.find(ex))
+	switch {
+	case len(token) == 0:
+		return ex.Reject(m.missing)
+	case len(token) < m.least || len(token) > maxToken:
+		return ex.Reject(m.unknown)
+	}
+	e, err := m.lookUp(ex, &m.scope, token)
+	if err != nil {
+		return refuse(ex, err, m.unknown)
+	}
+	return admit(ex, token, e)
+}
+
+// Explain tells where tokens are looked for, and what is wrong with this one.
+func (m *oauthMode) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	f.Fact("use_oauth2", "true", "", "definition")
+	m.source.explain(ex, f)
+	switch ex.Rejection {
+	case nil:
+		if ex.Session != nil {
+			f.Fact("oauth_client_id", ex.Session.OAuthClient(), "", "token")
+		}
+	case m.missing:
+		f.Fix = "send an access token " + m.wanted()
+	case m.unknown:
+		f.Fix = "get a new access token for the client: this one is unknown, has ended, or was revoked"
+	default:
+		explainEnd(ex, f)
+	}
+}
