@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/source"
+	"github.com/sluicegate/sluice/gateway/tally"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/event/webhook"
@@ -70,6 +70,7 @@ type nodeParts struct {
 	token    secret.Value      // shown to the admin
 	secret   secret.Value      // of the gateway API; empty: it is not served
 	inUp     bool              // telemetry is on the admin's address
+	usageTo  tally.Receiver    // who gets the counts of calls; nil: the admin, over the network
 }
 
 // node is a gateway with its configuration source, gateway API and telemetry.
@@ -77,6 +78,7 @@ type node struct {
 	nodeParts
 	plane   *plane
 	usage   *usage.Usage
+	tallies *tallies // nil: there is no admin
 	source  source.Source
 	live    *live
 	control *control.API // nil: no secret
@@ -88,7 +90,7 @@ type node struct {
 }
 
 func newNode(p nodeParts) (*node, error) {
-	n := &node{nodeParts: p, live: &live{}, usage: usage.New()}
+	n := &node{nodeParts: p, live: &live{}, usage: usage.New(), tallies: newTallies(&p)}
 	var err error
 	if n.secure, err = newSecure(p); err != nil {
 		return nil, err
@@ -108,7 +110,7 @@ func newNode(p nodeParts) (*node, error) {
 	} else if n.control, err = n.newControl(backend); err != nil {
 		return nil, err
 	}
-	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source, usage: n.usage, sender: n.sender, secure: n.secure}
+	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source, usage: n.usage, tallies: n.tallies, sender: n.sender, secure: n.secure}
 	switch {
 	case n.control == nil:
 	case p.cfg.Gateway.ControlListen == "":
@@ -136,12 +138,8 @@ func (n *node) connect() (b backend, err error) {
 	if n.adminURL == "" {
 		return n.connectFiles()
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "gateway"
-	}
 	src, err := source.NewAdmin(source.AdminOptions{
-		URL: n.adminURL, Token: n.token, Transport: n.admin, Gateway: host + cmp.Or(n.cfg.Gateway.Listen, n.cfg.Gateway.TLS.Listen),
+		URL: n.adminURL, Token: n.token, Transport: n.admin, Gateway: gatewayName(&n.nodeParts),
 		Group: n.cfg.Gateway.Group, Version: Version(), StateDir: n.cfg.DataDir, CPU: n.cfg.Gateway.ReloadCPU, Log: n.log,
 	})
 	if err != nil {
@@ -279,6 +277,7 @@ func (n *node) run(ctx context.Context, skipDrain <-chan struct{}, closeStores f
 	serving.wait()
 	endWork()
 	background.wait()
+	n.tallies.finish()
 	n.plane.pools.Close()
 	err := closeStores()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
@@ -296,6 +295,9 @@ func (n *node) startWork(ctx context.Context, t *tasks) {
 	}
 	if n.stores.saver != nil {
 		t.start("counters", func() error { return n.stores.saver.Run(ctx) })
+	}
+	if n.tallies != nil {
+		t.start("usage", func() error { n.tallies.sender.Run(ctx); return nil })
 	}
 	t.start("signals", func() error { n.onHangup(ctx); return nil })
 }

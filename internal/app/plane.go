@@ -63,6 +63,7 @@ type planeParts struct {
 	control fasthttp.RequestHandler // nil: not on the traffic port
 	origin  func() string           // where the configuration in force came from
 	usage   *usage.Usage            // where operations are counted
+	tallies *tallies                // nil: calls are counted for nobody
 	secure  *secure                 // nil: there are no certificates
 	sender  *webhook.Sender
 }
@@ -79,7 +80,7 @@ func newPlane(p planeParts) (*plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	pl.tunnels = tunnels.New(tunnels.Options{Interval: p.cfg.Gateway.TunnelRecheck, Log: p.log})
+	pl.tunnels = newTunnels(p.common)
 	pl.sessions = auth.NewSessions(auth.SessionOptions{
 		Store: p.stores.keys, Hasher: hasher, Log: p.log,
 		Size: p.cfg.Keys.CacheSize, TTL: p.cfg.Keys.CacheTTL, StaleTTL: p.cfg.Keys.StaleTTL,
@@ -98,10 +99,14 @@ func newPlane(p planeParts) (*plane, error) {
 	if pl.traces, err = newTraces(p.common); err != nil {
 		return nil, err
 	}
-	pl.observer = observe.New(observe.Options{
+	watching := observe.Options{
 		Version: Version(), Usage: p.usage, Access: pl.access, Events: p.events, Log: p.log,
 		Sources: pl.sources(p),
-	})
+	}
+	if p.tallies != nil {
+		watching.Calls = p.tallies.counts
+	}
+	pl.observer = observe.New(watching)
 	deps := gateway.Deps{
 		Config: gatewayConfig(p.cfg), Stages: pl.stages(p), Observe: pl.observer, Control: p.control, Log: p.log,
 	}
@@ -110,6 +115,16 @@ func newPlane(p planeParts) (*plane, error) {
 	}
 	pl.gateway = gateway.New(deps)
 	return pl, nil
+}
+
+// newTunnels returns what knows of connections that leave HTTP. Where none may,
+// there is nothing to bound.
+func newTunnels(c common) *tunnels.Registry {
+	o := tunnels.Options{Interval: c.cfg.Gateway.TunnelRecheck, Log: c.log}
+	if g := c.cfg.Gateway; g.Websockets {
+		o.PerKey, o.PerAPI = g.MaxTunnelsPerKey, g.MaxTunnelsPerAPI
+	}
+	return tunnels.New(o)
 }
 
 func (pl *plane) stages(p planeParts) gateway.Stages {
@@ -121,7 +136,7 @@ func (pl *plane) stages(p planeParts) gateway.Stages {
 	pl.newLimits(p)
 	pl.graphql = graphql.New(graphqlOptions(p, pl.limits))
 	stages := gateway.Stages{
-		Auth:     auth.New(pl.sessions, p.cfg.Keys.MinLength).WithPasswords(pl.passwords).WithTokens(pl.tokens),
+		Auth:     auth.New(pl.sessions, p.cfg.Keys.MinLength).WithPasswords(pl.passwords).WithBodies(int(p.cfg.Passwords.MaxBody)).WithTokens(pl.tokens),
 		Overload: pl.overload,
 		Access:   access.New(accessOptions(p)),
 		GraphQL:  pl.graphql,
@@ -222,6 +237,7 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 		Counters:      p.stores.counterState,
 		DroppedEvents: p.events.Dropped,
 		ConfigSource:  p.origin,
+		Handed:        p.tallies.watched(),
 	}
 	if pl.traces != nil {
 		s.Traces = func() observe.Traces { return observe.Traces(pl.traces.Stats()) }

@@ -71,9 +71,10 @@ func (u *allInOne) build(ctx context.Context) (err error) {
 		return err
 	}
 	u.memory = fasthttputil.NewInmemoryListener()
+	usage := new(beside)
 	if u.node, err = newNode(nodeParts{
 		common: u.common, stores: u.stores, adminURL: inMemoryURL, admin: overMemory(u.memory),
-		token: token, secret: control, inUp: true,
+		token: token, secret: control, inUp: true, usageTo: usage,
 	}); err != nil {
 		return err
 	}
@@ -87,6 +88,7 @@ func (u *allInOne) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	usage.server.Store(u.management.server)
 	if u.stores.sharedKeys == nil {
 		return u.management.server.Refill(ctx)
 	}
@@ -135,7 +137,8 @@ func overMemory(ln *fasthttputil.InmemoryListener) http.RoundTripper {
 	}
 }
 
-// run serves until ctx ends. The admin stops first, then the gateway drains.
+// run serves until ctx ends. The admin stops first, then the gateway drains, which
+// has counts of calls for the database at its end.
 func (u *allInOne) run(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -151,11 +154,12 @@ func (u *allInOne) run(ctx context.Context) error {
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		stopped <- u.management.stop(u.cfg.Gateway.DrainTimeout)
+		stopped <- u.management.shutDown(u.cfg.Gateway.DrainTimeout)
 	}()
 	err := u.node.run(ctx, u.options.SkipDrain, u.stores.close)
 	fail(nil)
 	err = errors.Join(err, <-stopped)
+	u.management.store.Close()
 	t.wait()
 	if u.demo != nil {
 		u.demo.upstream.stop(context.Background())
