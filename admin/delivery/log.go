@@ -96,7 +96,10 @@ func (q *Queue) List(ctx context.Context, c *rest.Call, f deliveries.Filter) (*L
 
 func (q *Queue) get(ctx context.Context, c *rest.Call) (any, error) {
 	row, err := deliveries.Get(ctx, q.opts.Store, c.Who.Org, c.Param("id"))
-	if err != nil || !concerns(c, &row) {
+	if err == nil && !concerns(c, &row) {
+		err = store.ErrNotFound
+	}
+	if err != nil {
 		return nil, rest.Missing(err, noDelivery)
 	}
 	e := entryOf(&row)

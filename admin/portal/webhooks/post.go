@@ -102,7 +102,7 @@ func reason(err error) string {
 	if wrong, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "its certificate is not trusted: " + wrong.Err.Error()
 	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
 		return "it does not speak TLS"
 	}
 	failed, isNet := errors.AsType[net.Error](err)
