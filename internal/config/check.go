@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/nearest"
+	"github.com/sluicegate/sluice/internal/quantity"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
@@ -120,9 +121,9 @@ func (f field) checkText(text string) error {
 
 func notOneOf(text string, allowed []string) error {
 	if near := nearest.To(text, allowed); near != "" {
-		return fmt.Errorf("%s is unknown; did you mean %s?", quote(text), near)
+		return fmt.Errorf("%s is unknown; did you mean %s?", quantity.Quote(text), near)
 	}
-	return fmt.Errorf("%s is unknown; want %s", quote(text), oneOf(allowed))
+	return fmt.Errorf("%s is unknown; want %s", quantity.Quote(text), oneOf(allowed))
 }
 
 // oneOf writes a, b or c.

@@ -16,7 +16,7 @@ func Default() *Config {
 		Cache:     Cache{MaxBytes: 128 << 20, MaxBody: 256 << 10},
 		Overload:  Overload{TargetDelay: 50 * time.Millisecond},
 		Keys:      defaultKeys(),
-		Passwords: Passwords{CacheSize: 10_000, CacheTTL: time.Minute, WrongPerUser: 10, WrongPerAddress: 60, HashesAtOnce: 2},
+		Passwords: Passwords{CacheSize: 10_000, CacheTTL: time.Minute, WrongPerUser: 10, WrongPerAddress: 60, HashesAtOnce: 2, MaxBody: 64 << 10},
 		Quota:     Quota{OnStoreError: "local", MaxWaiting: 1000},
 		Monitor:   Monitor{GlobalTriggerLimit: 80, MonitorUserKeys: true},
 		Database:  Database{MaxConns: 20, StatementTimeout: 10 * time.Second},

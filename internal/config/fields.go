@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/quantity"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
@@ -72,7 +73,7 @@ func (f field) String() string {
 		}
 		return v.String()
 	case time.Duration:
-		return formatDuration(v)
+		return quantity.FormatDuration(v)
 	case []string:
 		return strings.Join(v, ",")
 	case []netip.Prefix:

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/sluicegate/sluice/internal/quantity"
 )
 
 // A form is a shape of text, named in the form tag.
@@ -40,21 +42,21 @@ var (
 // checkAddress checks what a listener takes: host, which may be empty, and port.
 func checkAddress(text string) error {
 	if strings.Trim(text, "0123456789") == "" {
-		return fmt.Errorf("%s is not an address; did you mean :%s?", quote(text), text)
+		return fmt.Errorf("%s is not an address; did you mean :%s?", quantity.Quote(text), text)
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return fmt.Errorf("%s is not an address; want host and port, such as :8080, 127.0.0.1:8080 or [::1]:8080", quote(text))
+		return fmt.Errorf("%s is not an address; want host and port, such as :8080, 127.0.0.1:8080 or [::1]:8080", quantity.Quote(text))
 	}
 	if _, err := netip.ParseAddr(host); host != "" && err != nil && !isHostname(host) {
-		return fmt.Errorf("%s has the host %s, which is neither an IP address nor a host name", quote(text), quote(host))
+		return fmt.Errorf("%s has the host %s, which is neither an IP address nor a host name", quantity.Quote(text), quantity.Quote(host))
 	}
 	return checkPort(text, port)
 }
 
 func checkPort(text, port string) error {
 	if n, err := strconv.ParseUint(port, 10, 32); err != nil || n > 65535 {
-		return fmt.Errorf("%s has the port %s; want a number from 0 to 65535", quote(text), quote(port))
+		return fmt.Errorf("%s has the port %s; want a number from 0 to 65535", quantity.Quote(text), quantity.Quote(port))
 	}
 	return nil
 }
@@ -75,7 +77,7 @@ func checkURL(text string) error {
 	case u.User != nil:
 		return errors.New("has a user or password in it; use gateway.token instead")
 	case u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("%s has a query or fragment; want only scheme, host and perhaps a path", quote(text))
+		return fmt.Errorf("%s has a query or fragment; want only scheme, host and perhaps a path", quantity.Quote(text))
 	}
 	return nil
 }
@@ -85,26 +87,26 @@ func quoteURL(text string) string {
 	if strings.Contains(text, "@") {
 		return "the address"
 	}
-	return quote(text)
+	return quantity.Quote(text)
 }
 
 func checkHeader(text string) error {
 	if !headerForm.MatchString(text) {
-		return fmt.Errorf("%s is not a header name; want letters, digits and -, such as X-RateLimit-Limit", quote(text))
+		return fmt.Errorf("%s is not a header name; want letters, digits and -, such as X-RateLimit-Limit", quantity.Quote(text))
 	}
 	return nil
 }
 
 func checkName(text string) error {
 	if !nameForm.MatchString(text) {
-		return fmt.Errorf("%s is not a name; want up to 128 letters, digits, ., _ and -", quote(text))
+		return fmt.Errorf("%s is not a name; want up to 128 letters, digits, ., _ and -", quantity.Quote(text))
 	}
 	return nil
 }
 
 func checkToken(text string) error {
 	if !tokenForm.MatchString(text) {
-		return fmt.Errorf("%s has other characters or is too long; want up to 32 letters, digits, _ and -", quote(text))
+		return fmt.Errorf("%s has other characters or is too long; want up to 32 letters, digits, _ and -", quantity.Quote(text))
 	}
 	return nil
 }

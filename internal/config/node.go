@@ -7,6 +7,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/sluicegate/sluice/internal/quantity"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
@@ -82,7 +83,7 @@ func (f field) wrongText(n ast.Node) error {
 
 func (f field) wrongType(n ast.Node) error {
 	if text, ok := textOf(n); ok {
-		return fmt.Errorf("is the text %s; want %s", quote(text), f.want())
+		return fmt.Errorf("is the text %s; want %s", quantity.Quote(text), f.want())
 	}
 	return fmt.Errorf("is %s; want %s", describe(n), f.want())
 }

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/quantity"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
@@ -52,6 +53,9 @@ type Config struct {
 	Usage     Usage     `yaml:"usage"`
 	Log       Log       `yaml:"log"`
 }
+
+// Bytes is a size in bytes. As text it has a unit: B, KiB, MiB, GiB or TiB.
+type Bytes = quantity.Bytes
 
 // Gateway holds the settings of the traffic side.
 type Gateway struct {
@@ -321,6 +325,10 @@ type Passwords struct {
 	// last hour, and as many of others. Each takes 19 MiB and some 40 ms of a
 	// processor. The others wait, and get 503 after a second.
 	HashesAtOnce int `yaml:"hashes_at_once" range:"1..64"`
+	// Largest request body that is looked through for a user name and a password,
+	// where an API has basic_auth.extract_from_body; a larger one gets 413. It is
+	// held in memory for as long as the request takes.
+	MaxBody Bytes `yaml:"max_body" range:"1KiB..16MiB"`
 }
 
 // Quota holds the settings of quotas and rates.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/quantity"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
@@ -70,7 +71,7 @@ func checkSender(c *Config) (key, message string) {
 		return "portal.email.server", "names no host; want such as mail.example.com:587"
 	}
 	if a, err := mail.ParseAddress(e.From); err != nil || a.Address != e.From {
-		return "portal.email.from", "is " + quote(e.From) + "; want an address such as portal@example.com"
+		return "portal.email.from", "is " + quantity.Quote(e.From) + "; want an address such as portal@example.com"
 	}
 	if (e.User == "") != e.Password.Empty() {
 		return "portal.email.user", "and portal.email.password go together; set both or none"

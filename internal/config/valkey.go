@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/quantity"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
@@ -56,7 +57,7 @@ func parseValkeyURL(text string) (ValkeyTarget, error) {
 		}
 		return ValkeyTarget{Addresses: []string{rest}, Unix: true}, nil
 	}
-	return ValkeyTarget{}, fmt.Errorf("has the unknown scheme %s; want redis, rediss or unix", quote(scheme))
+	return ValkeyTarget{}, fmt.Errorf("has the unknown scheme %s; want redis, rediss or unix", quantity.Quote(scheme))
 }
 
 func parseServers(rest string, tls bool) (ValkeyTarget, error) {

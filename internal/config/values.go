@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/quantity"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
@@ -40,14 +41,14 @@ func (f field) setText(text string) error {
 // setUnit sets a duration or a size.
 func (f field) setUnit(text string) error {
 	if f.value.Type() == durationType {
-		d, err := parseDuration(text)
+		d, err := quantity.ParseDuration(text)
 		if err != nil {
 			return err
 		}
 		f.value.SetInt(int64(d))
 		return nil
 	}
-	b, err := ParseBytes(text)
+	b, err := quantity.ParseBytes(text)
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func (f field) setUnit(text string) error {
 
 func (f field) setBool(text string) error {
 	if text != "true" && text != "false" {
-		return fmt.Errorf("%s is not a truth value; want true or false", quote(text))
+		return fmt.Errorf("%s is not a truth value; want true or false", quantity.Quote(text))
 	}
 	f.value.SetBool(text == "true")
 	return nil
@@ -66,7 +67,7 @@ func (f field) setBool(text string) error {
 func (f field) setInt(text string) error {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return fmt.Errorf("%s is not a whole number", quote(text))
+		return fmt.Errorf("%s is not a whole number", quantity.Quote(text))
 	}
 	f.value.SetInt(n)
 	return nil
@@ -75,7 +76,7 @@ func (f field) setInt(text string) error {
 func (f field) setFloat(text string) error {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || x != x {
-		return fmt.Errorf("%s is not a number", quote(text))
+		return fmt.Errorf("%s is not a number", quantity.Quote(text))
 	}
 	f.value.SetFloat(x)
 	return nil
@@ -116,14 +117,14 @@ func splitList(text string) []string {
 // are more often a slip than meant.
 func parsePrefix(text string) (netip.Prefix, error) {
 	if addr, err := netip.ParseAddr(text); err == nil {
-		return netip.Prefix{}, fmt.Errorf("%s has no length; did you mean %s/%d?", quote(text), addr, addr.BitLen())
+		return netip.Prefix{}, fmt.Errorf("%s has no length; did you mean %s/%d?", quantity.Quote(text), addr, addr.BitLen())
 	}
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("%s is not a network; want a CIDR such as 10.0.0.0/8 or fd00::/8", quote(text))
+		return netip.Prefix{}, fmt.Errorf("%s is not a network; want a CIDR such as 10.0.0.0/8 or fd00::/8", quantity.Quote(text))
 	}
 	if p != p.Masked() {
-		return netip.Prefix{}, fmt.Errorf("%s has bits set beyond its length; did you mean %s?", quote(text), p.Masked())
+		return netip.Prefix{}, fmt.Errorf("%s has bits set beyond its length; did you mean %s?", quantity.Quote(text), p.Masked())
 	}
 	return p, nil
 }

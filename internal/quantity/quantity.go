@@ -1,4 +1,5 @@
-package config
+// Package quantity reads and writes sizes and durations as people write them.
+package quantity
 
 import (
 	"errors"
@@ -49,9 +50,9 @@ func ParseBytes(s string) (Bytes, error) {
 	case s == "":
 		return 0, errors.New("is empty; want a size such as 10MiB")
 	case number == "":
-		return 0, fmt.Errorf("%s is not a size; want a whole number and a unit, such as 10MiB", quote(s))
+		return 0, fmt.Errorf("%s is not a size; want a whole number and a unit, such as 10MiB", Quote(s))
 	case unit == "":
-		return 0, fmt.Errorf("%s has no unit; write %sB, %sKiB, %sMiB or %sGiB", quote(s), number, number, number, number)
+		return 0, fmt.Errorf("%s has no unit; write %sB, %sKiB, %sMiB or %sGiB", Quote(s), number, number, number, number)
 	}
 	for _, u := range units {
 		if u.name == unit {
@@ -59,15 +60,15 @@ func ParseBytes(s string) (Bytes, error) {
 		}
 	}
 	if meant := meantUnit(unit); meant != "" {
-		return 0, fmt.Errorf("%s has the unknown unit %s; did you mean %s%s?", quote(s), quote(unit), number, meant)
+		return 0, fmt.Errorf("%s has the unknown unit %s; did you mean %s%s?", Quote(s), Quote(unit), number, meant)
 	}
-	return 0, fmt.Errorf("%s is not a size; want a whole number and one of B, KiB, MiB, GiB, TiB, such as 10MiB", quote(s))
+	return 0, fmt.Errorf("%s is not a size; want a whole number and one of B, KiB, MiB, GiB, TiB, such as 10MiB", Quote(s))
 }
 
 func multiply(number string, unit Bytes) (Bytes, error) {
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n > math.MaxInt64/int64(unit) {
-		return 0, fmt.Errorf("%s is too large for a size", quote(number))
+		return 0, fmt.Errorf("%s is too large for a size", Quote(number))
 	}
 	return Bytes(n) * unit, nil
 }
@@ -83,22 +84,22 @@ func meantUnit(unit string) string {
 	return ""
 }
 
-// parseDuration reads a duration with units. It refuses what time.ParseDuration
+// ParseDuration reads a duration with units, of which d is a day of 24 hours. It refuses what time.ParseDuration
 // takes for mere convenience: a bare 0 and negative times.
-func parseDuration(s string) (time.Duration, error) {
+func ParseDuration(s string) (time.Duration, error) {
 	if s == "" {
 		return 0, errors.New("is empty; want a duration such as 15s")
 	}
 	if strings.Trim(s, "0123456789.") == "" {
-		return 0, fmt.Errorf("%s has no unit; write %ss, %sms, %sm or %sh", quote(s), s, s, s, s)
+		return 0, fmt.Errorf("%s has no unit; write %ss, %sms, %sm or %sh", Quote(s), s, s, s, s)
 	}
 	days, rest := cutDays(s)
 	d, err := time.ParseDuration(rest)
 	if err != nil {
-		return 0, fmt.Errorf("%s is not a duration; want numbers with the units d, h, m, s, ms, such as 1m30s", quote(s))
+		return 0, fmt.Errorf("%s is not a duration; want numbers with the units d, h, m, s, ms, such as 1m30s", Quote(s))
 	}
 	if d += days; d < 0 {
-		return 0, fmt.Errorf("%s is negative; want a duration such as 15s", quote(s))
+		return 0, fmt.Errorf("%s is negative; want a duration such as 15s", Quote(s))
 	}
 	return d, nil
 }
@@ -117,9 +118,9 @@ func cutDays(s string) (days time.Duration, rest string) {
 	return time.Duration(n) * 24 * time.Hour, after
 }
 
-// formatDuration writes d without the zero parts of time.Duration.String:
+// FormatDuration writes d without the zero parts of time.Duration.String:
 // 15s, 1m, 1h30m, and from two days on whole ones as such: 8d.
-func formatDuration(d time.Duration) string {
+func FormatDuration(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d >= 2*day && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
@@ -134,8 +135,8 @@ func formatDuration(d time.Duration) string {
 	return s
 }
 
-// quote shows a foreign text inside a message, shortened.
-func quote(s string) string {
+// Quote shows a foreign text inside a message, shortened.
+func Quote(s string) string {
 	const most = 64
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
