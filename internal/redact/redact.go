@@ -1,0 +1,88 @@
+// Package redact takes secrets out of data that people look at: the audit log,
+// bundles for support, differences. It has the one table of what is secret.
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// Masked stands where a secret stood.
+const Masked = "***"
+
+// secretMembers are the members, in lower case, whose content is never shown,
+// whatever they hold.
+var secretMembers = map[string]bool{
+	"password": true, "secret": true, "hmac_string": true, "jwt_secret": true,
+	"jwt_data": true, "oauth_keys": true, "auth_headers": true, "header_map": true, "access_key": true,
+	"private_key": true, "client_secret": true, "token": true, "sasl_password": true,
+	"sso_key": true, "nonce": true, "pwhistory": true,
+	// Headers that carry credentials, wherever a definition sets some.
+	"authorization": true, "proxy-authorization": true, "cookie": true,
+	"x-api-key": true, "api-key": true, "x-auth-token": true,
+}
+
+// JSON returns JSON with *** in place of secrets; nil stays nil.
+func JSON(body []byte) []byte {
+	if body == nil {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	var value any
+	if dec.Decode(&value) != nil {
+		return []byte(`"` + Masked + `"`)
+	}
+	hidden, err := encode(Value(value))
+	if err != nil {
+		return []byte(`"` + Masked + `"`)
+	}
+	return hidden
+}
+
+// Value puts *** in place of the secrets in a decoded JSON value, which it changes,
+// and returns it.
+func Value(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if IsSecret(name) && !isEmpty(member) {
+				v[name] = Masked
+			} else {
+				v[name] = Value(member)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = Value(v[i])
+		}
+	}
+	return value
+}
+
+// IsSecret tells whether members of a name are secret, as are headers of that name.
+func IsSecret(name string) bool { return secretMembers[strings.ToLower(name)] }
+
+// isEmpty tells whether there is nothing to hide.
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case nil, bool:
+		return true
+	case string:
+		return v == ""
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+func encode(value any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
+}
