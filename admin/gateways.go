@@ -101,6 +101,14 @@ func (s *Server) reload(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done("Reload announced", nil), nil
 }
 
+// forgetAnswers has every gateway forget the answers that it keeps for an API.
+func (s *Server) forgetAnswers(ctx context.Context, c *rest.Call) (any, error) {
+	if err := s.deps.Store.ForgetAnswers(ctx, c.Author(c.Source()), c.Param("id")); err != nil {
+		return nil, rest.Missing(err, "API definition does not exist")
+	}
+	return rest.Done("Gateways forget the answers they keep", nil), nil
+}
+
 // report is what a gateway says of itself with its poll.
 func reportOf(c *rest.Call) store.Gateway {
 	header := func(name string, size int) string {

@@ -327,3 +327,34 @@ func TestMetricsTellOfCallsAndBacklog(t *testing.T) {
 		}
 	}
 }
+
+func TestGatewaysAreToldToForgetAnswersThatTheyKeep(t *testing.T) {
+	b := start(t)
+	b.createAPI(b.editor, "a", "/a")
+	b.createAPI(b.editor, "b", "/b")
+	tag := b.atRevision("2").header.Get("ETag")
+	released := make(chan *answer, 1)
+	go func() { released <- b.bundle("30s", tag) }()
+	eventually(t, "the gateway waits", func() bool { return waiting(t, b.server) == 1 })
+	b.call("DELETE", "/api/apis/a/cache", gatewayToken, "").want(200)
+	r := <-released
+	if got := parseBundle(t, r.body); r.status != 200 || got.Revision != "2" || len(got.Caches) != 1 || got.Caches["a"] != 1 {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	b.call("DELETE", "/api/apis/b/cache", b.editor, "").want(200)
+	b.call("DELETE", "/api/apis/a/cache", b.editor, "").want(200)
+	eventually(t, "both are to be forgotten", func() bool {
+		got := parseBundle(t, b.bundle("0s", "").body)
+		return got.Caches["b"] == 2 && got.Caches["a"] == 3
+	})
+	b.call("DELETE", "/api/apis/nothing/cache", b.editor, "").want(404)
+	b.call("DELETE", "/api/apis/a/cache", b.viewer, "").want(403)
+	if n := count(t, b.dsn, "select count(*) from audit_log where action = 'emptied' and object_kind = 'cache'"); n != 3 {
+		t.Errorf("%d times are in the audit log", n)
+	}
+	b.call("DELETE", "/api/apis/a", b.editor, "").want(200)
+	eventually(t, "an API that is gone is not spoken of", func() bool {
+		got := parseBundle(t, b.bundle("0s", "").body)
+		return len(got.APIs) == 1 && len(got.Caches) == 1
+	})
+}

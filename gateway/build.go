@@ -66,7 +66,7 @@ func (bl *builder) build(ctx context.Context, b *definition.Bundle) (*Snapshot, 
 	}
 	bl.next = &Snapshot{
 		Revision: b.Revision, Since: time.Now(), Failed: make(map[string]error), policies: policies,
-		given: slices.Clone(b.APIs), doubled: twice,
+		given: slices.Clone(b.APIs), doubled: twice, caches: b.Caches,
 	}
 	bl.apis, bl.routes, bl.touched = bl.prev.apis.Edit(), bl.prev.routes.Edit(), make(map[string]bool)
 	bl.leave(gone, candidates, b.Skipped)

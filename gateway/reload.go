@@ -70,7 +70,21 @@ func (g *Gateway) apply(ctx context.Context, b *definition.Bundle) (failed map[s
 	took := time.Since(began)
 	g.report(prev, next, took)
 	g.settle(next, change)
+	if prev != nil {
+		g.forget(prev.caches, next.caches)
+	}
 	return next.Failed, nil
+}
+
+// forget forgets the answers that are kept for APIs for which that was asked since
+// the configuration before.
+func (g *Gateway) forget(before, now map[string]int64) {
+	for id, clear := range now {
+		if before[id] != clear && g.stages.Cache != nil {
+			g.stages.Cache.Invalidate(id)
+			g.log.Info("kept answers are forgotten", "api", id)
+		}
+	}
 }
 
 // settle lets go of what only APIs needed that have left.

@@ -29,6 +29,7 @@ type Snapshot struct {
 	kept      []string          // ids of APIs that are served although given lacks them: they could not be read
 	refused   []place           // where requests are refused for want of an API
 	doubled   bool              // given holds two definitions of one id
+	caches    map[string]int64  // the bundle's
 }
 
 // A place is where an API listens.

@@ -13,6 +13,7 @@ import (
 type State struct {
 	Revision   int64 // counts changes; 0 before the first
 	Generation int64 // counts reloads that were asked for without a change
+	Clears     int64 // counts times that kept answers were to be forgotten
 }
 
 // State returns the current state.
@@ -20,7 +21,7 @@ func (s *Store) State(ctx context.Context) (State, error) { return stateOf(ctx, 
 
 func stateOf(ctx context.Context, q *db.Queries) (State, error) {
 	row, err := q.ConfigState(ctx)
-	return State{Revision: row.Revision, Generation: row.Generation}, translate(err)
+	return State{Revision: row.Revision, Generation: row.Generation, Clears: row.Clears}, translate(err)
 }
 
 // An Entry is an API or a policy as it is stored.
@@ -32,8 +33,9 @@ type Entry struct {
 // Configuration is everything that gateways serve.
 type Configuration struct {
 	State
-	APIs     []Entry // by the bytes of their ids
-	Policies []Entry // likewise
+	APIs     []Entry          // by the bytes of their ids
+	Policies []Entry          // likewise
+	Caches   map[string]int64 // by API: which of State.Clears was its last
 
 	// Cleared says that there are no APIs because they were deleted, and not
 	// because this is a database in which there never were any.
@@ -62,8 +64,11 @@ func (s *Store) Configuration(ctx context.Context) (*Configuration, error) {
 			c.Policies = append(c.Policies, Entry{row.ID, row.Body})
 		}
 		if len(apis) == 0 {
-			c.Cleared, err = q.AnyAPIEver(ctx)
+			if c.Cleared, err = q.AnyAPIEver(ctx); err != nil {
+				return err
+			}
 		}
+		c.Caches, err = clearsOf(ctx, q, c.State)
 		return err
 	})
 	return c, err
@@ -74,6 +79,7 @@ type Changes struct {
 	State
 	APIs     map[string][]byte // by id; nil: it is gone
 	Policies map[string][]byte // likewise
+	Caches   map[string]int64  // as in Configuration, all of them
 }
 
 // ChangesSince returns what happened to the configuration since a revision, at
@@ -82,7 +88,10 @@ type Changes struct {
 func (s *Store) ChangesSince(ctx context.Context, revision int64) (*Changes, error) {
 	c := &Changes{APIs: make(map[string][]byte), Policies: make(map[string][]byte)}
 	err := s.atOneMoment(ctx, func(q *db.Queries) (err error) {
-		if c.State, err = stateOf(ctx, q); err != nil || c.Revision <= revision {
+		if c.State, err = stateOf(ctx, q); err != nil {
+			return err
+		}
+		if c.Caches, err = clearsOf(ctx, q, c.State); err != nil || c.Revision <= revision {
 			return err
 		}
 		return c.read(ctx, q, revision)
@@ -131,6 +140,42 @@ func (s *Store) atOneMoment(ctx context.Context, read func(*db.Queries) error) e
 		return fmt.Errorf("reading the configuration: %w", translate(err))
 	}
 	return nil
+}
+
+// clearsOf returns when the answers kept for APIs were last to be forgotten, nil
+// when they never were.
+func clearsOf(ctx context.Context, q *db.Queries, at State) (map[string]int64, error) {
+	if at.Clears == 0 {
+		return nil, nil
+	}
+	rows, err := q.ListClears(ctx)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	all := make(map[string]int64, len(rows))
+	for _, row := range rows {
+		all[row.APIID] = row.Clear
+	}
+	return all, nil
+}
+
+// ForgetAnswers has all gateways forget the answers that they keep for an API of
+// the author's organisation. It returns ErrNotFound when there is no such API.
+func (s *Store) ForgetAnswers(ctx context.Context, by Author, api string) error {
+	return s.inTx(ctx, func(q *db.Queries) error {
+		row, err := q.APIByID(ctx, db.APIByIDParams{OrgID: by.Org, ID: api})
+		if err != nil {
+			return err
+		}
+		clear, err := q.BumpClears(ctx)
+		if err != nil {
+			return err
+		}
+		if err := q.PutClear(ctx, db.PutClearParams{APIID: row.ID, Clear: clear}); err != nil {
+			return err
+		}
+		return audit(ctx, q, by, Deed{Action: "emptied", Kind: "cache", ID: row.ID})
+	})
 }
 
 // Reload announces the current revision again, for gateways to take anew.

@@ -2,6 +2,7 @@ package supply
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,8 +15,9 @@ import (
 type holding struct {
 	state    store.State
 	cleared  bool
-	apis     []object // by id
-	policies []object // by id
+	apis     []object         // by id
+	policies []object         // by id
+	caches   map[string]int64 // see definition.Bundle
 	digest   definition.Digest
 	steps    []step // the last ones, earliest first
 }
@@ -42,15 +44,18 @@ const (
 
 // etag tells configurations apart, also those of two databases.
 func (h *holding) etag() string {
+	if h.state.Clears > 0 {
+		return fmt.Sprintf(`"%d-%d-%d-%.8s"`, h.state.Revision, h.state.Generation, h.state.Clears, h.digest)
+	}
 	return fmt.Sprintf(`"%d-%d-%.8s"`, h.state.Revision, h.state.Generation, h.digest)
 }
 
 // with returns the holding after changes, which is h itself when there are none.
 func (h *holding) with(c *store.Changes) *holding {
-	if c.Revision == h.state.Revision {
+	if c.State == h.state {
 		return h
 	}
-	next := &holding{state: c.State, digest: h.digest}
+	next := &holding{state: c.State, digest: h.digest, caches: c.Caches}
 	did := step{from: h.etag()}
 	next.apis, did.apis = merge(h.apis, c.APIs, definition.KindAPI, &next.digest)
 	next.policies, did.policies = merge(h.policies, c.Policies, definition.KindPolicy, &next.digest)
@@ -126,7 +131,7 @@ func after(steps []step, did step) []step {
 // replacedBy returns the holding of a configuration that was read as a whole.
 // What it differs by from h is a step like any other; h may be nil.
 func (h *holding) replacedBy(c *store.Configuration) *holding {
-	next := &holding{state: c.State, cleared: c.Cleared}
+	next := &holding{state: c.State, cleared: c.Cleared, caches: c.Caches}
 	if h == nil {
 		h = &holding{}
 	}
@@ -178,10 +183,15 @@ func (h *holding) render() []byte {
 
 // ending is what a bundle and a delta end with.
 func (h *holding) ending() string {
-	if h.cleared {
-		return `,"confirmed_empty":true}`
+	end := ""
+	if len(h.caches) > 0 {
+		caches, _ := json.Marshal(h.caches) // texts and numbers can always be written
+		end = `,"caches":` + string(caches)
 	}
-	return "}"
+	if h.cleared {
+		end += `,"confirmed_empty":true`
+	}
+	return end + "}"
 }
 
 func appendList(to []byte, objects []object) []byte {

@@ -136,3 +136,25 @@ func TestThePastIsBounded(t *testing.T) {
 		t.Errorf("%d steps are known", len(h.steps))
 	}
 }
+
+func TestAnswersThatAreToBeForgottenAreAChangeOfNothingElse(t *testing.T) {
+	h := (*holding)(nil).replacedBy(&store.Configuration{State: store.State{Revision: 1}, APIs: []store.Entry{{ID: "a", JSON: []byte(`{"api_id":"a"}`)}}})
+	before := newBundle(h)
+	same := store.Changes{State: store.State{Revision: 1}}
+	if h.with(&same) != h {
+		t.Error("nothing changed, and something did")
+	}
+	cleared := store.Changes{State: store.State{Revision: 1, Clears: 4}, Caches: map[string]int64{"a": 4}}
+	next := h.with(&cleared)
+	now := newBundle(next)
+	if now.ETag == before.ETag || !bytes.Contains(now.JSON(), []byte(`"caches":{"a":4}`)) || next.digest != h.digest {
+		t.Errorf("%s after %s: %s", now.ETag, before.ETag, now.JSON())
+	}
+	delta := now.Delta(before.ETag)
+	if want := `{"revision":"1","digest":"` + h.digest.String() + `","apis":{},"policies":{},"caches":{"a":4}}`; string(delta) != want {
+		t.Errorf("%s\nwant %s", delta, want)
+	}
+	if next.with(&cleared) != next {
+		t.Error("the same change twice is two")
+	}
+}

@@ -190,14 +190,19 @@ func stagesOf(api *pipeline.API) (found []*Stage) {
 	return found
 }
 
-// Invalidate forgets what is kept for an API. Calls that are under way keep
-// nothing that anybody will be told.
+// Invalidate forgets what is kept for an API, "" for all of them. Calls that are
+// under way keep nothing that anybody will be told.
 func (c *Cache) Invalidate(api string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	left := make(map[uint64]bool)
-	for _, s := range c.live[api] {
-		left[s.owner.Swap(c.owners.Add(1))] = true
+	for id, stages := range c.live {
+		if id != api && api != "" {
+			continue
+		}
+		for _, s := range stages {
+			left[s.owner.Swap(c.owners.Add(1))] = true
+		}
 	}
 	c.kept.DropAll(left)
 }

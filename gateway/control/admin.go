@@ -232,6 +232,15 @@ func (a *Admin) ReloadGroup(ctx context.Context) error {
 	return a.do(ctx, http.MethodPost, "/api/gateway/reload", nil, nil)
 }
 
+// ForgetAnswers has the admin tell all its gateways with the next configuration.
+func (a *Admin) ForgetAnswers(ctx context.Context, api string) error {
+	path, err := at(apisPath, api)
+	if err != nil {
+		return err
+	}
+	return a.do(ctx, http.MethodDelete, path+"/cache", nil, nil)
+}
+
 // Watch has nothing to do but wait for ctx to end: the gateway follows the admin
 // anyway.
-func (a *Admin) Watch(ctx context.Context, _ func()) { <-ctx.Done() }
+func (a *Admin) Watch(ctx context.Context, _ func(), _ func(string)) { <-ctx.Done() }

@@ -77,9 +77,14 @@ type GroupReloader interface {
 	// ReloadGroup tells the gateways to reload and does not wait for them.
 	ReloadGroup(ctx context.Context) error
 
+	// ForgetAnswers tells the gateways to forget the answers that they keep for an
+	// API, and does not wait for them.
+	ForgetAnswers(ctx context.Context, api string) error
+
 	// Watch calls reload whenever this gateway is told to, or may have missed
-	// that it was, until ctx ends.
-	Watch(ctx context.Context, reload func())
+	// that it was, until ctx ends; and forget with the API whose answers are to be
+	// forgotten, "" for all when something may have been missed.
+	Watch(ctx context.Context, reload func(), forget func(api string))
 }
 
 // Events takes what happened to keys.
@@ -159,7 +164,7 @@ func (a *API) Run(ctx context.Context) {
 	go func() {
 		defer close(watched)
 		if a.deps.Group != nil {
-			a.deps.Group.Watch(ctx, a.reloads.schedule)
+			a.deps.Group.Watch(ctx, a.reloads.schedule, a.forget)
 		}
 	}()
 	a.reloads.run(ctx, a.log)

@@ -138,20 +138,30 @@ func TestAReloadThatTakesTooLongIsNotWaitedForForEver(t *testing.T) {
 
 // group stands for gateways that share a store.
 type group struct {
-	told  atomic.Int64
-	err   error
-	watch chan func()
+	told   atomic.Int64
+	err    error
+	watch  chan func()
+	forget chan func(string)
+	asked  chan string // APIs whose answers are to be forgotten
 }
 
 func (g *group) ReloadGroup(context.Context) error { g.told.Add(1); return g.err }
 
-func (g *group) Watch(ctx context.Context, reload func()) {
+func (g *group) ForgetAnswers(_ context.Context, api string) error {
+	g.asked <- api
+	return g.err
+}
+
+func (g *group) Watch(ctx context.Context, reload func(), forget func(string)) {
 	g.watch <- reload
+	if g.forget != nil {
+		g.forget <- forget
+	}
 	<-ctx.Done()
 }
 
 func TestAReloadOfTheGroupReachesTheOthersAndThisOne(t *testing.T) {
-	g := &group{watch: make(chan func(), 1)}
+	g := &group{watch: make(chan func(), 1), asked: make(chan string, 1)}
 	b := onFiles(t, func(d *Deps) { d.Group = g })
 	b.write("weather.json", definitionOf("weather", ""))
 	if got := b.call("GET", "/svc/reload/group?block=true", ""); got.status != 200 || b.live.API("weather") == nil || g.told.Load() != 1 {
@@ -168,5 +178,35 @@ func TestAReloadOfTheGroupReachesTheOthersAndThisOne(t *testing.T) {
 	got := b.want("GET", "/svc/reload/group", "", 503, failed("The gateways of the group could not be told to reload"))
 	if got.header.Get("Retry-After") != "1" || !strings.Contains(b.log.String(), "10.0.0.1") {
 		t.Errorf("headers %v, log %s", got.header, b.log)
+	}
+}
+
+// invalidated notes whose answers were forgotten.
+type invalidated chan string
+
+func (f invalidated) Invalidate(api string) { f <- api }
+
+func TestKeptAnswersAreForgottenByAllGatewaysOfAGroup(t *testing.T) {
+	g := &group{watch: make(chan func(), 1), forget: make(chan func(string), 1), asked: make(chan string, 1)}
+	here := make(invalidated, 1)
+	b := onFiles(t, func(d *Deps) { d.Group, d.Answers = g, here })
+	b.write("weather.json", definitionOf("weather", ""))
+	b.call("GET", "/svc/reload?block=true", "")
+	b.want("DELETE", "/svc/cache/weather", "", 200, `{"status":"ok","message":"cache invalidated"}`)
+	if first, told := <-here, <-g.asked; first != "weather" || told != "weather" {
+		t.Errorf("%q here, %q told", first, told)
+	}
+	told := <-g.forget
+	for _, api := range []string{"weather", ""} { // another gateway was asked; something may have been missed
+		told(api)
+		if got := <-here; got != api {
+			t.Errorf("%q is forgotten, not %q", got, api)
+		}
+	}
+	b.want("DELETE", "/svc/cache/nothing", "", 404, failed("API not found"))
+	g.err = errors.New("store 10.0.0.1 is away")
+	got := b.call("DELETE", "/svc/cache/weather", "")
+	if got.status != 500 || !strings.Contains(got.body, `"Cache invalidation failed: `) || strings.Contains(got.body, "10.0.0.1") || <-here != "weather" {
+		t.Errorf("%d %s", got.status, got.body)
 	}
 }

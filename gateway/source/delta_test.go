@@ -23,7 +23,8 @@ type deltaAdmin struct {
 	revision       int
 	apis, policies map[string]string
 	past           map[string][2]map[string]string // by entity tag
-	lie            bool                            // about the digest
+	caches         map[string]int64
+	lie            bool // about the digest
 	whole, deltas  int                             // answers
 }
 
@@ -72,11 +73,16 @@ func (a *deltaAdmin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.deltas++
 		w.Header().Set("Delta-Base", r.Header.Get("If-None-Match"))
 		w.WriteHeader(http.StatusIMUsed)
-		fmt.Fprintf(w, `{"revision":"%d","digest":%q,"apis":%s,"policies":%s}`, a.revision, a.digest(), differing(base[0], a.apis), differing(base[1], a.policies))
+		fmt.Fprintf(w, `{"revision":"%d","digest":%q,"apis":%s,"policies":%s,"caches":%s}`, a.revision, a.digest(), differing(base[0], a.apis), differing(base[1], a.policies), a.forget())
 	default:
 		a.whole++
-		fmt.Fprintf(w, `{"revision":"%d","apis":[%s],"policies":[%s],"digest":%q}`, a.revision, listed(a.apis), listed(a.policies), a.digest())
+		fmt.Fprintf(w, `{"revision":"%d","apis":[%s],"policies":[%s],"digest":%q,"caches":%s}`, a.revision, listed(a.apis), listed(a.policies), a.digest(), a.forget())
 	}
+}
+
+func (a *deltaAdmin) forget() []byte {
+	text, _ := json.Marshal(a.caches)
+	return text
 }
 
 func listed(objects map[string]string) string {
@@ -127,7 +133,7 @@ func (a *deltaAdmin) agrees(t *testing.T, b *definition.Bundle) {
 		slices.Sort(skipped)
 		return fmt.Sprintf("%s\n%s\n%s", apis, policies, skipped)
 	}
-	if got, wanted := text(b), text(want); got != wanted || b.Revision != fmt.Sprint(a.revision) {
+	if got, wanted := text(b), text(want); got != wanted || b.Revision != fmt.Sprint(a.revision) || !maps.Equal(b.Caches, a.caches) {
 		t.Fatalf("revision %s of %d:\n%s\nwant\n%s", b.Revision, a.revision, got, wanted)
 	}
 }
@@ -135,6 +141,9 @@ func (a *deltaAdmin) agrees(t *testing.T, b *definition.Bundle) {
 func (a *deltaAdmin) random(random *rand.Rand) {
 	for range 1 + random.IntN(4) {
 		id := fmt.Sprint("o", random.IntN(20))
+		if random.IntN(5) == 0 {
+			a.caches = map[string]int64{id: random.Int64N(9)}
+		}
 		switch random.IntN(6) {
 		case 0:
 			delete(a.apis, id)

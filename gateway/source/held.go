@@ -18,6 +18,7 @@ import (
 type held struct {
 	revision       string
 	confirmedEmpty bool
+	caches         map[string]int64
 	apis           []item[definition.API]
 	policies       []item[definition.Policy]
 	digest         definition.Digest
@@ -69,7 +70,7 @@ func parsePolicy(where string, raw []byte) item[definition.Policy] {
 // bundle returns what is held as a gateway serves it.
 func (h *held) bundle() *definition.Bundle {
 	b := &definition.Bundle{
-		Revision: h.revision, ConfirmedEmpty: h.confirmedEmpty,
+		Revision: h.revision, ConfirmedEmpty: h.confirmedEmpty, Caches: h.caches,
 		APIs: make([]*definition.API, 0, len(h.apis)), Policies: make([]*definition.Policy, 0, len(h.policies)),
 	}
 	b.APIs, b.Skipped = usable(b.APIs, b.Skipped, h.apis)
@@ -98,7 +99,7 @@ func (h *held) replacedBy(ctx context.Context, p *pace.Pacer, data []byte) (*hel
 	if h == nil {
 		h = &held{}
 	}
-	next := &held{revision: raw.revision, confirmedEmpty: raw.confirmedEmpty}
+	next := &held{revision: raw.revision, confirmedEmpty: raw.confirmedEmpty, caches: raw.caches}
 	if next.apis, err = apiReader(p).all(ctx, h.apis, raw.apis); err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (h *held) with(ctx context.Context, p *pace.Pacer, data []byte) (*held, err
 	if err != nil {
 		return nil, err
 	}
-	next := &held{revision: d.Revision, confirmedEmpty: d.ConfirmedEmpty, digest: h.digest}
+	next := &held{revision: d.Revision, confirmedEmpty: d.ConfirmedEmpty, caches: d.Caches, digest: h.digest}
 	if next.apis, err = apiReader(p).changed(ctx, h.apis, d.APIs, &next.digest); err != nil {
 		return nil, err
 	}

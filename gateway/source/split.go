@@ -14,6 +14,7 @@ import (
 type parts struct {
 	revision, digest string
 	confirmedEmpty   bool
+	caches           map[string]int64
 	apis, policies   []json.RawMessage
 }
 
@@ -29,6 +30,8 @@ func split(ctx context.Context, p *pace.Pacer, data []byte) (*parts, error) {
 			err = s.dec.Decode(&b.digest)
 		case "confirmed_empty":
 			err = s.dec.Decode(&b.confirmedEmpty)
+		case "caches":
+			err = s.dec.Decode(&b.caches)
 		case "apis":
 			b.apis, err = s.list()
 		case "policies":
@@ -55,6 +58,8 @@ func splitDelta(ctx context.Context, p *pace.Pacer, data []byte) (*definition.De
 			err = s.dec.Decode(&d.Digest)
 		case "confirmed_empty":
 			err = s.dec.Decode(&d.ConfirmedEmpty)
+		case "caches":
+			err = s.dec.Decode(&d.Caches)
 		case "apis":
 			d.APIs, err = s.members()
 		case "policies":

@@ -15,6 +15,10 @@ type Bundle struct {
 	// "" from a source that sends no deltas.
 	Digest string `json:"digest,omitempty"`
 
+	// Caches has, by API id, a number that is another one each time that the answers
+	// kept for the API are to be forgotten.
+	Caches map[string]int64 `json:"caches,omitempty"`
+
 	// ConfirmedEmpty allows the bundle to replace APIs by none at all.
 	ConfirmedEmpty bool `json:"confirmed_empty,omitempty"`
 }

@@ -19,8 +19,9 @@ type Delta struct {
 	APIs     map[string]json.RawMessage `json:"apis,omitempty"`
 	Policies map[string]json.RawMessage `json:"policies,omitempty"`
 
-	ConfirmedEmpty bool   `json:"confirmed_empty,omitempty"`
-	Digest         string `json:"digest"` // of all objects that come of it
+	Caches         map[string]int64 `json:"caches,omitempty"` // all of them, as in Bundle
+	ConfirmedEmpty bool             `json:"confirmed_empty,omitempty"`
+	Digest         string           `json:"digest"` // of all objects that come of it
 }
 
 // IsGone tells whether an object of a Delta stands for one that is gone.

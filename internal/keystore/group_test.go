@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +16,23 @@ import (
 )
 
 // member watches a group and counts how often it was told to reload.
-type member struct{ told atomic.Int64 }
+type member struct {
+	told   atomic.Int64
+	mu     sync.Mutex
+	forgot []string
+}
+
+func (m *member) forget(api string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forgot = append(m.forgot, api)
+}
+
+func (m *member) forgotten() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return strings.Join(m.forgot, ",")
+}
 
 func join(t *testing.T, addr, group string) (*member, *Group) {
 	t.Helper()
@@ -26,7 +43,7 @@ func join(t *testing.T, addr, group string) (*member, *Group) {
 	g, m := v.Group(group), new(member)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
-	go func() { defer close(ended); g.Watch(ctx, func() { m.told.Add(1) }) }()
+	go func() { defer close(ended); g.Watch(ctx, func() { m.told.Add(1) }, m.forget) }()
 	t.Cleanup(func() { cancel(); <-ended; v.Close() })
 	return m, g
 }
@@ -61,8 +78,12 @@ func TestEveryGatewayOfAGroupIsToldAndNoOther(t *testing.T) {
 		}
 	}
 	awaitTrue(t, "messages", func() bool { return first.told.Load() == 3 && second.told.Load() == 3 })
-	if n := other.told.Load(); n != 0 {
-		t.Errorf("another group was told %d times", n)
+	if err := group.ForgetAnswers(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	awaitTrue(t, "messages about answers", func() bool { return first.forgotten() == "orders" && second.forgotten() == "orders" })
+	if n := other.told.Load(); n != 0 || other.forgotten() != "" || first.told.Load() != 3 {
+		t.Errorf("another group was told %d times, %q; the first one %d times", n, other.forgotten(), first.told.Load())
 	}
 }
 
@@ -76,6 +97,7 @@ func TestAGatewayThatMayHaveMissedAReloadReloads(t *testing.T) {
 	}
 	store.Restart()
 	awaitTrue(t, "reload after the store was away", func() bool { return m.told.Load() >= 1 })
+	awaitTrue(t, "all answers forgotten", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return len(m.forgot) >= 1 })
 	awaitListeners(t, store, "blue", "1")
 	before := m.told.Load()
 	awaitTrue(t, "publishing", func() bool { return group.ReloadGroup(t.Context()) == nil })

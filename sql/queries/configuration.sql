@@ -1,5 +1,5 @@
 -- name: ConfigState :one
-SELECT revision, generation FROM config_state;
+SELECT revision, generation, clears FROM config_state;
 
 -- BumpRevision numbers a change of configuration and announces it on commit. It
 -- comes first in a transaction: writers wait for one another here.
@@ -8,6 +8,18 @@ SELECT bump_revision()::bigint AS revision;
 
 -- name: BumpGeneration :one
 SELECT bump_generation()::bigint AS generation;
+
+-- BumpClears counts a time that kept answers are to be forgotten, and announces it
+-- on commit.
+-- name: BumpClears :one
+SELECT bump_clears()::bigint AS clears;
+
+-- name: PutClear :exec
+INSERT INTO cache_clears (api_id, clear) VALUES ($1, $2)
+ON CONFLICT (api_id) DO UPDATE SET clear = excluded.clear;
+
+-- name: ListClears :many
+SELECT api_id, clear FROM cache_clears;
 
 -- name: InsertRevision :exec
 INSERT INTO config_revisions (revision, org_id, author, source, reason, summary)

@@ -132,6 +132,19 @@ func (q *Queries) AnyAPIEver(ctx context.Context) (bool, error) {
 	return exists, err
 }
 
+const bumpClears = `-- name: BumpClears :one
+SELECT bump_clears()::bigint AS clears
+`
+
+// BumpClears counts a time that kept answers are to be forgotten, and announces it
+// on commit.
+func (q *Queries) BumpClears(ctx context.Context) (int64, error) {
+	row := q.db.QueryRow(ctx, bumpClears)
+	var clears int64
+	err := row.Scan(&clears)
+	return clears, err
+}
+
 const bumpGeneration = `-- name: BumpGeneration :one
 SELECT bump_generation()::bigint AS generation
 `
@@ -360,18 +373,19 @@ func (q *Queries) ChangedSince(ctx context.Context, revision int64) ([]ChangedSi
 }
 
 const configState = `-- name: ConfigState :one
-SELECT revision, generation FROM config_state
+SELECT revision, generation, clears FROM config_state
 `
 
 type ConfigStateRow struct {
 	Revision   int64
 	Generation int64
+	Clears     int64
 }
 
 func (q *Queries) ConfigState(ctx context.Context) (ConfigStateRow, error) {
 	row := q.db.QueryRow(ctx, configState)
 	var i ConfigStateRow
-	err := row.Scan(&i.Revision, &i.Generation)
+	err := row.Scan(&i.Revision, &i.Generation, &i.Clears)
 	return i, err
 }
 
@@ -646,6 +660,30 @@ func (q *Queries) ListAPIs(ctx context.Context, arg ListAPIsParams) ([]API, erro
 			&i.UpdatedAt,
 			&i.SyncSeconds,
 		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listClears = `-- name: ListClears :many
+SELECT api_id, clear FROM cache_clears
+`
+
+func (q *Queries) ListClears(ctx context.Context) ([]CacheClear, error) {
+	rows, err := q.db.Query(ctx, listClears)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CacheClear{}
+	for rows.Next() {
+		var i CacheClear
+		if err := rows.Scan(&i.APIID, &i.Clear); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -962,6 +1000,21 @@ func (q *Queries) PolicyTaken(ctx context.Context, arg PolicyTakenParams) ([]Pol
 		return nil, err
 	}
 	return items, nil
+}
+
+const putClear = `-- name: PutClear :exec
+INSERT INTO cache_clears (api_id, clear) VALUES ($1, $2)
+ON CONFLICT (api_id) DO UPDATE SET clear = excluded.clear
+`
+
+type PutClearParams struct {
+	APIID string
+	Clear int64
+}
+
+func (q *Queries) PutClear(ctx context.Context, arg PutClearParams) error {
+	_, err := q.db.Exec(ctx, putClear, arg.APIID, arg.Clear)
+	return err
 }
 
 const restoreAPI = `-- name: RestoreAPI :exec

@@ -59,6 +59,11 @@ type AuditLog struct {
 	Revision   *int64
 }
 
+type CacheClear struct {
+	APIID string
+	Clear int64
+}
+
 type CatalogueEntry struct {
 	ID        string
 	OrgID     string
@@ -105,6 +110,7 @@ type ConfigState struct {
 	Revision   int64
 	Generation int64
 	UpdatedAt  time.Time
+	Clears     int64
 }
 
 type Delivery struct {
