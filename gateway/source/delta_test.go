@@ -25,7 +25,7 @@ type deltaAdmin struct {
 	past           map[string][2]map[string]string // by entity tag
 	caches         map[string]int64
 	lie            bool // about the digest
-	whole, deltas  int                             // answers
+	whole, deltas  int  // answers
 }
 
 func startDeltas(t *testing.T) (*deltaAdmin, string) {
