@@ -33,7 +33,7 @@ func (s *Service) operatorRoutes() []rest.Route {
 	labelled.Method = rest.Update
 	return []rest.Route{
 		{
-			Method: "GET", Path: path, Summary: "List key requests, newest first; p=-1 gives the first 1,000", Tag: tag, Role: rest.Viewer,
+			Method: "GET", Path: path, Summary: "List key requests, newest first; q is the beginning of the developer's address, or a whole id", Tag: tag, Role: rest.Viewer,
 			Query: append([]string{"approved", "state", "by_user", "for_plan", "q"}, rest.Paging...), Reply: list{}, Wrong: []int{400}, Handle: s.list,
 		},
 		{
@@ -92,24 +92,51 @@ func (s *Service) list(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page.Max = int(page.Limit()) // also of "everything": see the summary of the route
-	rows, total, err := kept.List(ctx, s.d.Store, c.Who.Org, *filter, page)
-	if err != nil {
-		return nil, err
+	answer := list{Data: []json.RawMessage{}}
+	size, step := 0, page
+	if page.Max == 0 {
+		step.Max = wholeStep
 	}
-	people, err := s.peopleOf(ctx, c, rows)
-	if err != nil {
-		return nil, err
-	}
-	answer := list{Data: make([]json.RawMessage, 0, len(rows)), Pages: rest.Pages(total, page)}
-	for i := range rows {
-		shown, err := s.show(c, &rows[i], people)
+	for {
+		rows, total, err := kept.List(ctx, s.d.Store, c.Who.Org, *filter, step)
 		if err != nil {
 			return nil, err
 		}
-		answer.Data = append(answer.Data, shown)
+		if page.Max == 0 && total > maxWhole {
+			return nil, tooMany(total)
+		}
+		people, err := s.peopleOf(ctx, c, rows)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			shown, err := s.show(c, &rows[i], people)
+			if err != nil {
+				return nil, err
+			}
+			if size += len(shown); size > maxAnswer {
+				return nil, rest.BadRequest(fmt.Sprintf("page_size: the page has more than %d MiB; ask for a smaller one", maxAnswer>>20))
+			}
+			answer.Data = append(answer.Data, shown)
+		}
+		answer.Pages = rest.Pages(total, page)
+		step.Skip += step.Max
+		if page.Max != 0 || len(rows) < step.Max {
+			return answer, nil
+		}
 	}
-	return answer, nil
+}
+
+// The most requests that a list holds which is asked for whole, how many are read
+// for it at a time, and the most bytes of a list.
+const (
+	maxWhole  = 10_000
+	wholeStep = 1000
+	maxAnswer = 64 << 20
+)
+
+func tooMany(total int64) error {
+	return rest.BadRequest(fmt.Sprintf("p must be a page from 1 on: there are %d, and at most %d are given out at once", total, maxWhole))
 }
 
 // filterOf reads which requests are asked for; a developer sees their own.
