@@ -38,6 +38,9 @@ const filesHelp = `Files are YAML or JSON, with one document or several for each
     labels: {team: a}    for --select
   spec: {...}            the definition, policy or session itself
 
+A secret can stand elsewhere: {env: NAME} or {file: PATH} in place of a value in
+the spec, with PATH as seen from the file. Export writes it back like that.
+
 A Key has beside its spec either hash, or generate: true for one that is made
 when no key has its name; it is then shown once.`
 
@@ -107,7 +110,7 @@ func (s *session) readWanted(w *wanted) (*desired.Set, error) {
 	if len(w.labels) > 0 && !w.prune {
 		return nil, shell.Exit(shell.ExitUsage, "--select says what --prune may delete; add --prune, or leave it out")
 	}
-	set, err := desired.Read(w.files, s.Stdin)
+	set, err := desired.Read(w.files, s.Stdin, s.Lookup)
 	if _, wrong := errors.AsType[desired.Wrong](err); wrong {
 		return nil, shell.Exit(shell.ExitRefused, err.Error())
 	}

@@ -22,6 +22,9 @@ type exported struct {
 	format string
 	split  string
 	keys   bool
+	values bool
+
+	named []string // variables that stand for secrets
 }
 
 func (s *session) exportCommand() *cobra.Command {
@@ -34,7 +37,10 @@ apply takes, or with --format classic as definitions and policies that a gateway
 reads from a folder (apps/*.json and policies.json below --split).
 
 Keys are written as their hashes, and only with --include-keys; passwords are
-never written.
+never written. A secret that came from {env: NAME} or {file: PATH} is written as
+that again, and every other as {env: NAME} with a name that is told; apply then
+wants those variables set. With --include-secrets they are written as they are, as
+they always are for gateways on files, which read no references.
 
 ` + shell.AdminHelp,
 		Example: "  sluice export > config.yaml\n  sluice export --split ./config --include-keys\n  sluice export --format classic --split ./gateway",
@@ -44,6 +50,7 @@ never written.
 	f := cmd.Flags()
 	f.StringVar(&e.format, "format", "native", "`FORM`: native or classic")
 	f.StringVar(&e.split, "split", "", "`FOLDER` to write one file for each object to")
+	f.BoolVar(&e.values, "include-secrets", false, "write secrets as they are")
 	f.BoolVar(&e.keys, "include-keys", false, "write keys too, as their hashes")
 	shell.Must(cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"native", "classic"}, cobra.ShellCompDirectiveNoFileComp)))
 	shell.Must(cmd.MarkFlagDirname("split"))
@@ -69,24 +76,29 @@ func (s *session) export(cmd *cobra.Command, e *exported) error {
 		return shell.AsExit(err)
 	}
 	if e.split == "" {
-		return s.writeDocuments(set)
+		if err := s.writeDocuments(set, e); err != nil {
+			return err
+		}
+		s.tellNamed(e)
+		return nil
 	}
 	if e.format == "classic" {
 		err = set.WriteClassic(e.split)
 	} else {
-		err = s.splitDocuments(set, e.split)
+		err = s.splitDocuments(set, e)
 	}
 	if err != nil {
 		return err
 	}
+	s.tellNamed(e)
 	return s.Remark("%s of revision %d in %s", shell.Plural(len(set.Objects), "object"), revision, e.split)
 }
 
 // writeDocuments prints all objects, one document after the other.
-func (s *session) writeDocuments(set *desired.Set) error {
+func (s *session) writeDocuments(set *desired.Set, e *exported) error {
 	var b strings.Builder
 	for i, o := range set.Objects {
-		text, err := s.document(o)
+		text, err := s.document(o, e)
 		if err != nil {
 			return err
 		}
@@ -99,11 +111,12 @@ func (s *session) writeDocuments(set *desired.Set) error {
 }
 
 // document is an object as a file has it: YAML unless JSON was asked for.
-func (s *session) document(o *desired.Object) (string, error) {
-	data, err := o.Document()
+func (s *session) document(o *desired.Object, e *exported) (string, error) {
+	data, named, err := o.Document(e.values)
 	if err != nil {
 		return "", err
 	}
+	e.named = append(e.named, named...)
 	if s.Output != "json" {
 		return yamltext.Of(data)
 	}
@@ -112,20 +125,35 @@ func (s *session) document(o *desired.Object) (string, error) {
 	return b.String() + "\n", err
 }
 
-func (s *session) splitDocuments(set *desired.Set, dir string) error {
+// tellNamed says which variables stand for secrets in what was written.
+func (s *session) tellNamed(e *exported) {
+	if len(e.named) > 0 && !s.Quiet {
+		_, _ = fmt.Fprintf(s.Stderr, "sluice: secrets are left out; set these variables where this is applied: %s\n", strings.Join(e.named, ", "))
+	}
+}
+
+// modeOf keeps files with secrets to their owner.
+func modeOf(e *exported) os.FileMode {
+	if e.values {
+		return 0o600
+	}
+	return 0o644
+}
+
+func (s *session) splitDocuments(set *desired.Set, e *exported) error {
 	ending := ".yaml"
 	if s.Output == "json" {
 		ending = ".json"
 	}
 	var all error
 	for _, o := range set.Objects {
-		text, err := s.document(o)
+		text, err := s.document(o, e)
 		if err != nil {
 			return err
 		}
-		name := filepath.Join(dir, o.FileName()+ending)
+		name := filepath.Join(e.split, o.FileName()+ending)
 		if err = os.MkdirAll(filepath.Dir(name), 0o755); err == nil {
-			err = os.WriteFile(name, []byte(text), 0o644)
+			err = os.WriteFile(name, []byte(text), modeOf(e))
 		}
 		if err != nil {
 			all = errors.Join(all, fmt.Errorf("writing %s: %w", name, shell.BareCause(err)))

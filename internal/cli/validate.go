@@ -12,7 +12,7 @@ import (
 )
 
 func (s *session) validateCommand() *cobra.Command {
-	v := checks.New()
+	v := checks.New(s.Lookup)
 	cmd := &cobra.Command{
 		Use:   "validate PATH...",
 		Short: "Check API definitions and policies without a server",

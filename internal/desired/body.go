@@ -14,7 +14,7 @@ import (
 
 // set makes the body of an object from the members of its specification, and
 // returns what is wrong with it.
-func (o *Object) set(members map[string]json.RawMessage) []string {
+func (o *Object) set(members map[string]json.RawMessage, refs references) []string {
 	id := map[Kind]string{API: "api_id", Policy: "id", Key: "alias"}[o.Kind]
 	if given, ok := members[id]; ok && o.Kind != Key {
 		var text string
@@ -28,6 +28,10 @@ func (o *Object) set(members map[string]json.RawMessage) []string {
 	delete(members, "org_id") // whose it is says the one who applies it
 	if len(o.Labels) > 0 {
 		members[labelsMember], _ = json.Marshal(o.Labels) // texts
+	}
+	delete(members, refsMember)
+	if len(refs) > 0 && o.Kind != Key { // of keys no secret is ever written
+		members[refsMember], _ = json.Marshal(refs) // texts
 	}
 	body, err := encode(members)
 	if err != nil {
@@ -161,7 +165,7 @@ func nameAccess(rights map[string]*definition.Access) {
 // free are those whose contents nobody interprets.
 var (
 	meaningful = []string{"active", "depth_base"}
-	free       = []string{"meta_data", "config_data", labelsMember}
+	free       = []string{"meta_data", "config_data", labelsMember, refsMember}
 	unordered  = []string{"tags", "versions", "allowed_ips", "blacklisted_ips", "client_certificates"}
 )
 

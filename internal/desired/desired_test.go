@@ -21,7 +21,7 @@ const (
 
 func read(t *testing.T, text string) *Set {
 	t.Helper()
-	objects, wrong := Parse("f.yaml", []byte(text))
+	objects, wrong := Parse("f.yaml", []byte(text), nothing)
 	if len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
@@ -93,7 +93,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 	set := read(t, apiText+"---\n"+goldDoc+"---\nkind: Key\nmetadata: {name: "+keyHash+"}\nhash: "+keyHash+"\nspec: {apply_policies: [gold], meta_data: {a: 0}}\n")
 	var text []byte
 	for _, o := range set.Objects {
-		doc, err := o.Document()
+		doc, _, err := o.Document(false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 		}
 		text = append(append(text, doc...), '\n')
 	}
-	again, wrong := Parse("f.json", text)
+	again, wrong := Parse("f.json", text, nothing)
 	if len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
@@ -232,9 +232,9 @@ func FuzzParse(f *testing.F) {
 		if len(data) > 1<<12 {
 			return
 		}
-		objects, _ := Parse("f", data)
+		objects, _ := Parse("f", data, nothing)
 		for _, o := range objects {
-			if _, err := o.Document(); err != nil {
+			if _, _, err := o.Document(false); err != nil {
 				t.Errorf("%s: %v", o.Body, err)
 			}
 		}

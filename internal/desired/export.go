@@ -10,50 +10,62 @@ import (
 )
 
 // Document returns an object as a file has it, as JSON with its members in the
-// order in which people read them.
-func (o *Object) Document() ([]byte, error) {
-	spec, err := o.spec()
+// order in which people read them. Secrets are written as references to where they
+// came from, and to variables whose names it returns where that is not known;
+// with values they are written as they are.
+func (o *Object) Document(values bool) (text []byte, named []string, err error) {
+	spec, named, err := o.spec(values)
 	if err != nil {
-		return nil, fmt.Errorf("writing %s: %w", o.place(), err)
+		return nil, nil, fmt.Errorf("writing %s: %w", o.place(), err)
 	}
 	metadata := struct {
 		Name   string            `json:"name"`
 		Labels map[string]string `json:"labels,omitempty"`
 	}{o.Name, o.Labels}
-	return encode(struct {
+	text, err = encode(struct {
 		Kind     Kind            `json:"kind"`
 		Metadata any             `json:"metadata"`
 		Hash     string          `json:"hash,omitempty"`
 		Spec     json.RawMessage `json:"spec"`
 	}{o.Kind, metadata, o.Hash, spec})
+	return text, named, err
 }
 
 // spec is the body without what stands beside it, without what has its default,
 // and without what a server notes. Members keep their order.
-func (o *Object) spec() ([]byte, error) {
+func (o *Object) spec(values bool) (spec []byte, named []string, err error) {
 	typed, err := o.typed()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	text, err := encode(typed)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tree, err := canonicalText(text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	members := tree.(map[string]any)
+	if values {
+		delete(members, refsMember)
+	} else {
+		named = o.conceal(members)
+	}
 	delete(members, labelsMember)
 	delete(members, map[Kind]string{API: "api_id", Policy: "id", Key: "alias"}[o.Kind])
 	var b bytes.Buffer
 	err = follow(&b, text, tree)
-	return b.Bytes(), err
+	return b.Bytes(), named, err
 }
 
 // follow writes of a value what is in tree too, in the order of the value.
 func follow(b *bytes.Buffer, text json.RawMessage, tree any) error {
 	switch tree := tree.(type) {
+	case standIn:
+		ref, err := encode(tree.reference)
+		b.Write(ref)
+		return err
 	case map[string]any:
 		return followMembers(b, text, tree)
 	case []any:
@@ -182,5 +194,5 @@ func writeJSON(name string, data []byte) error {
 		return err
 	}
 	b.WriteByte('\n')
-	return os.WriteFile(name, b.Bytes(), 0o644)
+	return os.WriteFile(name, b.Bytes(), 0o600) // it may hold secrets
 }

@@ -99,6 +99,11 @@ func (p *Plan) compare(old, one *Object) error {
 	if err != nil {
 		return err
 	}
+	for i := range members {
+		m := &members[i]
+		refs := []references{refsOf(old.Body), refsOf(one.Body)}
+		m.Before, m.After = masked(m.Path, m.Before, refs...), masked(m.Path, m.After, refs...)
+	}
 	if len(members) == 0 {
 		p.Unchanged++
 		return nil

@@ -34,9 +34,11 @@ type document struct {
 	YAML     any             `json:"-" yaml:"spec"`
 }
 
-// Read reads files, and folders with all below them. "-" is stdin. The error is
-// a Wrong for what is wrong with the files' contents.
-func Read(paths []string, stdin io.Reader) (*Set, error) {
+// Read reads files, and folders with all below them. "-" is stdin. Secrets that
+// files refer to are read too: variables of the environment by lookup, files below
+// the folder of the file that names them. The error is a Wrong for what is wrong
+// with the files' contents.
+func Read(paths []string, stdin io.Reader, lookup Lookup) (*Set, error) {
 	set := new(Set)
 	var wrong Wrong
 	for _, path := range paths {
@@ -49,7 +51,7 @@ func Read(paths []string, stdin io.Reader) (*Set, error) {
 			if err != nil {
 				return nil, err
 			}
-			objects, problems := Parse(file, data)
+			objects, problems := Parse(file, data, lookup)
 			wrong = append(wrong, problems...)
 			if twice, ok := errors.AsType[Wrong](set.Add(objects...)); ok {
 				wrong = append(wrong, twice...)
@@ -114,8 +116,9 @@ func contents(file string, stdin io.Reader) ([]byte, error) {
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil // as some editors write
 }
 
-// Parse reads the documents of one file, and tells what is wrong with them.
-func Parse(file string, data []byte) ([]*Object, Wrong) {
+// Parse reads the documents of one file, and tells what is wrong with them. lookup
+// is as Read has it.
+func Parse(file string, data []byte, lookup Lookup) ([]*Object, Wrong) {
 	next := fromYAML(data)
 	if text := bytes.TrimSpace(data); len(text) > 0 && text[0] == '{' {
 		next = fromJSON(data)
@@ -136,7 +139,7 @@ func Parse(file string, data []byte) ([]*Object, Wrong) {
 		case d.Kind == "" && d.Metadata.Name == "" && d.Spec == nil: // nothing between two lines of dashes
 			continue
 		}
-		o, problems := d.object(where)
+		o, problems := d.object(where, &resolver{lookup: lookup, dir: folderOf(file)})
 		if wrong = append(wrong, problems...); len(problems) == 0 {
 			objects = append(objects, o)
 		}
@@ -165,8 +168,16 @@ func fromJSON(data []byte) func() (*document, error) {
 	}
 }
 
+// folderOf is what paths in a file are relative to.
+func folderOf(file string) string {
+	if file == "-" {
+		return "."
+	}
+	return filepath.Dir(file)
+}
+
 // object makes an object of a document, or says what is wrong with it.
-func (d *document) object(where string) (*Object, Wrong) {
+func (d *document) object(where string, secrets *resolver) (*Object, Wrong) {
 	o := &Object{Kind: Kind(d.Kind), Name: d.Metadata.Name, Labels: d.Metadata.Labels, Hash: d.Hash, Generate: d.Generate, Where: where}
 	var wrong Wrong
 	add := func(format string, args ...any) { wrong = append(wrong, where+": "+fmt.Sprintf(format, args...)) }
@@ -185,6 +196,10 @@ func (d *document) object(where string) (*Object, Wrong) {
 		add("metadata.name: is required")
 	}
 	var members map[string]json.RawMessage
+	d.Spec = secrets.resolve(d.Spec)
+	for _, p := range secrets.wrong {
+		add("%s", p)
+	}
 	if len(d.Spec) == 0 || json.Unmarshal(d.Spec, &members) != nil || members == nil {
 		add("spec: must be an object: the %s itself", strings.ToLower(d.Kind))
 	}
@@ -201,7 +216,7 @@ func (d *document) object(where string) (*Object, Wrong) {
 	if len(wrong) > 0 {
 		return nil, wrong
 	}
-	problems := o.set(members)
+	problems := o.set(members, secrets.found)
 	for _, p := range problems {
 		add("%s", p)
 	}

@@ -34,8 +34,9 @@ type Checks struct {
 	Files    int       // that were read
 	Findings []Finding // in the order in which they were met
 
-	apis  map[string]string // api_id to the file that defines it
-	paths map[string]string // domain and listen path to the file that claims them
+	lookup desired.Lookup    // of variables that files refer to
+	apis   map[string]string // api_id to the file that defines it
+	paths  map[string]string // domain and listen path to the file that claims them
 }
 
 // A Finding is one problem of one file.
@@ -45,7 +46,9 @@ type Finding struct {
 }
 
 // New returns checks of nothing yet.
-func New() *Checks { return &Checks{apis: make(map[string]string), paths: make(map[string]string)} }
+func New(lookup desired.Lookup) *Checks {
+	return &Checks{lookup: lookup, apis: make(map[string]string), paths: make(map[string]string)}
+}
 
 func (v *Checks) add(file, path, format string, args ...any) {
 	v.Findings = append(v.Findings, Finding{File: file, Path: path, Message: fmt.Sprintf(format, args...)})
@@ -120,7 +123,7 @@ func (v *Checks) file(path string, inFolder bool) {
 		return
 	}
 	if isDocuments(path, data) {
-		_, wrong := desired.Parse(path, data)
+		_, wrong := desired.Parse(path, data, v.lookup)
 		for _, one := range wrong {
 			v.add(path, "", "%s", strings.TrimPrefix(strings.TrimPrefix(one, path), ": "))
 		}

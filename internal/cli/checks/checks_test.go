@@ -22,7 +22,7 @@ func TestFilesForApplyAreCheckedBesideDefinitions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := New()
+	c := New(os.LookupEnv)
 	if err := c.Path(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestFilesForApplyAreCheckedBesideDefinitions(t *testing.T) {
 	if c.Files != 4 || strings.Contains(all.String(), "a.yaml") || strings.Contains(all.String(), "d.json") {
 		t.Errorf("%d files:\n%s", c.Files, all.String())
 	}
-	if err := New().Path(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "none") {
+	if err := New(os.LookupEnv).Path(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("%v", err)
 	}
 }
