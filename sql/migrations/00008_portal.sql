@@ -186,7 +186,7 @@ CREATE TABLE webhooks (
 CREATE INDEX webhooks_by_org ON webhooks (org_id, created_at, id);
 CREATE INDEX webhooks_of_org ON webhooks (org_id) WHERE developer_id IS NULL;
 CREATE INDEX webhooks_by_developer ON webhooks (developer_id, created_at, id);
-CREATE INDEX webhooks_by_name ON webhooks (org_id, lower(name) text_pattern_ops);
+CREATE INDEX webhooks_by_name ON webhooks (org_id, lower(name) COLLATE "C", id);
 
 -- What is to leave this admin: messages to webhooks and letters. Who takes a row
 -- leases it; one that dies leaves it to run out.

@@ -105,10 +105,10 @@ ORDER BY created_at DESC, id LIMIT @max OFFSET @skip;
 
 -- SweepDeliveries forgets what was finished long ago.
 -- name: SweepDeliveries :execrows
-DELETE FROM deliveries WHERE id IN (
+DELETE FROM deliveries WHERE id = ANY(ARRAY(
     SELECT d.id FROM deliveries d WHERE d.finished_at < now() - make_interval(secs => sqlc.arg(keep_seconds)::float8)
     ORDER BY d.finished_at LIMIT @max FOR UPDATE SKIP LOCKED
-);
+));
 
 -- DeliveryBacklog returns, for each kind, how many messages wait, for how many
 -- seconds the oldest has, and for how many the one has that should have gone first.

@@ -66,11 +66,13 @@ SELECT count(*) FROM webhooks WHERE org_id = @org_id;
 SELECT * FROM webhooks WHERE org_id = @org_id ORDER BY created_at, id LIMIT @max OFFSET @skip;
 
 -- name: CountWebhooksNamed :one
-SELECT count(*) FROM webhooks WHERE org_id = @org_id AND lower(name) LIKE @prefix;
+SELECT count(*) FROM webhooks
+WHERE org_id = @org_id AND lower(name) COLLATE "C" >= lower(@first::text) AND lower(name) COLLATE "C" < lower(@last::text);
 
 -- name: ListWebhooksNamed :many
-SELECT * FROM webhooks WHERE org_id = @org_id AND lower(name) LIKE @prefix
-ORDER BY lower(name), id LIMIT @max OFFSET @skip;
+SELECT * FROM webhooks
+WHERE org_id = @org_id AND lower(name) COLLATE "C" >= lower(@first::text) AND lower(name) COLLATE "C" < lower(@last::text)
+ORDER BY lower(name) COLLATE "C", id LIMIT @max OFFSET @skip;
 
 -- name: CountWebhooksFor :one
 SELECT count(*) FROM webhooks WHERE org_id = @org_id AND developer_id = @developer_id::text;

@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"strings"
 
 	"github.com/sluicegate/sluice/admin/delivery"
 	"github.com/sluicegate/sluice/admin/rest"
@@ -82,7 +81,7 @@ func (s *Service) list(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := webhooks.Filter{Developer: c.Query("developer"), Prefix: strings.ToLower(c.Query("q"))}
+	f := webhooks.Filter{Developer: c.Query("developer"), Prefix: c.Query("q")}
 	if isDeveloper(c) {
 		f = webhooks.Filter{Developer: c.Who.ID}
 	}

@@ -562,10 +562,10 @@ func (q *Queries) SettleDelivery(ctx context.Context, arg SettleDeliveryParams) 
 }
 
 const sweepDeliveries = `-- name: SweepDeliveries :execrows
-DELETE FROM deliveries WHERE id IN (
+DELETE FROM deliveries WHERE id = ANY(ARRAY(
     SELECT d.id FROM deliveries d WHERE d.finished_at < now() - make_interval(secs => $1::float8)
     ORDER BY d.finished_at LIMIT $2 FOR UPDATE SKIP LOCKED
-)
+))
 `
 
 type SweepDeliveriesParams struct {

@@ -37,16 +37,18 @@ func (q *Queries) CountWebhooksFor(ctx context.Context, arg CountWebhooksForPara
 }
 
 const countWebhooksNamed = `-- name: CountWebhooksNamed :one
-SELECT count(*) FROM webhooks WHERE org_id = $1 AND lower(name) LIKE $2
+SELECT count(*) FROM webhooks
+WHERE org_id = $1 AND lower(name) COLLATE "C" >= lower($2::text) AND lower(name) COLLATE "C" < lower($3::text)
 `
 
 type CountWebhooksNamedParams struct {
-	OrgID  string
-	Prefix string
+	OrgID string
+	First string
+	Last  string
 }
 
 func (q *Queries) CountWebhooksNamed(ctx context.Context, arg CountWebhooksNamedParams) (int64, error) {
-	row := q.db.QueryRow(ctx, countWebhooksNamed, arg.OrgID, arg.Prefix)
+	row := q.db.QueryRow(ctx, countWebhooksNamed, arg.OrgID, arg.First, arg.Last)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
@@ -280,21 +282,24 @@ func (q *Queries) ListWebhooksFor(ctx context.Context, arg ListWebhooksForParams
 }
 
 const listWebhooksNamed = `-- name: ListWebhooksNamed :many
-SELECT id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at FROM webhooks WHERE org_id = $1 AND lower(name) LIKE $2
-ORDER BY lower(name), id LIMIT $4 OFFSET $3
+SELECT id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at FROM webhooks
+WHERE org_id = $1 AND lower(name) COLLATE "C" >= lower($2::text) AND lower(name) COLLATE "C" < lower($3::text)
+ORDER BY lower(name) COLLATE "C", id LIMIT $5 OFFSET $4
 `
 
 type ListWebhooksNamedParams struct {
-	OrgID  string
-	Prefix string
-	Skip   int32
-	Max    int32
+	OrgID string
+	First string
+	Last  string
+	Skip  int32
+	Max   int32
 }
 
 func (q *Queries) ListWebhooksNamed(ctx context.Context, arg ListWebhooksNamedParams) ([]Webhook, error) {
 	rows, err := q.db.Query(ctx, listWebhooksNamed,
 		arg.OrgID,
-		arg.Prefix,
+		arg.First,
+		arg.Last,
 		arg.Skip,
 		arg.Max,
 	)

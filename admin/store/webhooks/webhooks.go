@@ -107,7 +107,7 @@ func ConfigurationOf(ctx context.Context, tx *store.Tx, org string) ([]byte, err
 }
 
 // Filter says which webhooks a list holds: those of a developer, or those whose
-// name begins with Prefix, or all.
+// name begins with Prefix in any case, or all.
 type Filter struct{ Developer, Prefix string }
 
 // List returns one page of an organisation's webhooks, and how many there are in
@@ -120,9 +120,9 @@ func List(ctx context.Context, st *store.Store, org string, f Filter, page store
 			rows, err = q.ListWebhooksFor(ctx, db.ListWebhooksForParams{OrgID: org, DeveloperID: f.Developer, Skip: skip, Max: limit})
 		}
 	case f.Prefix != "":
-		like := store.LikePrefix(f.Prefix)
-		if total, err = q.CountWebhooksNamed(ctx, db.CountWebhooksNamedParams{OrgID: org, Prefix: like}); err == nil {
-			rows, err = q.ListWebhooksNamed(ctx, db.ListWebhooksNamedParams{OrgID: org, Prefix: like, Skip: skip, Max: limit})
+		last := f.Prefix + "\U0010FFFF" // which no name holds: beyond all that begin so
+		if total, err = q.CountWebhooksNamed(ctx, db.CountWebhooksNamedParams{OrgID: org, First: f.Prefix, Last: last}); err == nil {
+			rows, err = q.ListWebhooksNamed(ctx, db.ListWebhooksNamedParams{OrgID: org, First: f.Prefix, Last: last, Skip: skip, Max: limit})
 		}
 	default:
 		if total, err = q.CountWebhooks(ctx, org); err == nil {
