@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin/portal/catalogue"
 	"github.com/sluicegate/sluice/admin/portal/credentials"
 	"github.com/sluicegate/sluice/admin/portal/developers"
+	"github.com/sluicegate/sluice/admin/portal/documents"
 	"github.com/sluicegate/sluice/admin/portal/requests"
 	"github.com/sluicegate/sluice/admin/portal/webhooks"
 	"github.com/sluicegate/sluice/admin/rest"
@@ -66,7 +67,8 @@ func New(d Deps) (*Portal, error) {
 	if err != nil {
 		return nil, err
 	}
-	offers := catalogue.New(d.Store, p.Identify, nil)
+	written := documents.New(d.Store)
+	offers := catalogue.New(d.Store, p.Identify, written)
 	letters := p.openMail(d, queue, offers)
 	hooks := webhooks.New(webhooks.Deps{
 		Store: d.Store, Queue: queue, Letters: letters, MasterKey: d.MasterKey, Outbound: d.Outbound, Now: d.Now, Log: d.Log,
@@ -81,7 +83,7 @@ func New(d Deps) (*Portal, error) {
 	asked := requests.New(requests.Deps{
 		Store: d.Store, Credentials: issued, Catalogue: offers, Letters: letters, Events: hooks, MasterKey: d.MasterKey, Log: d.Log,
 	})
-	p.routes = append(p.routes, slices.Concat(issued.Routes(), asked.Routes(), queue.Routes(), hooks.Routes(), p.people.Routes())...)
+	p.routes = append(p.routes, slices.Concat(offers.Routes(), written.Routes(), issued.Routes(), asked.Routes(), queue.Routes(), hooks.Routes(), p.people.Routes())...)
 	p.workers = append(p.workers, queue.Run, p.people.Run)
 	return p, nil
 }

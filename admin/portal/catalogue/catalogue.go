@@ -4,10 +4,10 @@ package catalogue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/sluicegate/sluice/admin/portal/documents"
 	"github.com/sluicegate/sluice/admin/portal/record"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
@@ -19,33 +19,15 @@ import (
 type Service struct {
 	store     *store.Store
 	identify  Identify
-	documents Documents
+	documents *documents.Service
 }
 
 // Identify returns which developer has a credential; store.ErrNotFound is nobody.
 type Identify func(ctx context.Context, credential []byte) (rest.Principal, error)
 
-// Documents shows documents to developers.
-type Documents interface {
-	// Show returns a document of an organisation, made safe to show and as it
-	// applies to an API, "" for the document's own; store.ErrNotFound when there is
-	// none.
-	Show(ctx context.Context, org, id, api string) (*Documentation, error)
-}
-
-// Documentation is a document as developers see it: one of its last three members.
-type Documentation struct {
-	ID      string          `json:"id"`
-	Name    string          `json:"name"`
-	Kind    string          `json:"doc_type" enum:"openapi,graphql,markdown"`
-	HTML    string          `json:"html,omitempty" doc:"of markdown"`
-	Schema  string          `json:"schema,omitempty" doc:"of graphql: the schema definition language"`
-	OpenAPI json.RawMessage `json:"openapi,omitempty" doc:"of openapi: the description; descriptions in it are HTML"`
-}
-
 // New returns a Service.
-func New(st *store.Store, identify Identify, documents Documents) *Service {
-	return &Service{store: st, identify: identify, documents: documents}
+func New(st *store.Store, identify Identify, docs *documents.Service) *Service {
+	return &Service{store: st, identify: identify, documents: docs}
 }
 
 // Configuration returns how an organisation's portal works; one that stored nothing

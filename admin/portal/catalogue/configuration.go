@@ -107,6 +107,9 @@ func putConfiguration(ctx context.Context, tx *store.Tx, c *rest.Call, sent *rec
 	if sent.ID != "" && sent.ID != row.ID {
 		return 0, wrongID(row.ID, none)
 	}
+	if err := kept.Current(have, row.Version); err != nil {
+		return 0, err
+	}
 	sent.ID = row.ID
 	body, err := record.Write(sent)
 	if err != nil {
@@ -117,7 +120,7 @@ func putConfiguration(ctx context.Context, tx *store.Tx, c *rest.Call, sent *rec
 		row.Body = body
 		return 1, kept.Create(ctx, tx, by, &row)
 	}
-	return kept.Replace(ctx, tx, by, &row, body, have)
+	return kept.Replace(ctx, tx, by, &row, body)
 }
 
 // wrongID says which id is right.

@@ -90,9 +90,9 @@ func checkEntry(f *object.Faults, at string, e *record.Entry) {
 	}
 }
 
-// checkNamed notes what entries name that the organisation does not have. where is
-// the path of the i-th.
-func checkNamed(ctx context.Context, tx *store.Tx, f *object.Faults, org string, entries []*record.Entry, where func(int) string) error {
+// checkNamed returns what entries name that the organisation does not have. They
+// stand in a list at a path; "" is one that stands alone.
+func checkNamed(ctx context.Context, tx *store.Tx, org string, entries []*record.Entry, list string) (f object.Faults, err error) {
 	var named kept.Named
 	for _, e := range entries {
 		named.APIs, named.Policies = append(named.APIs, e.APIID), append(named.Policies, e.PolicyID)
@@ -100,21 +100,25 @@ func checkNamed(ctx context.Context, tx *store.Tx, f *object.Faults, org string,
 	}
 	known, err := kept.Known(ctx, tx.Queries, org, named)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	apis, policies, documents := setOf(known.APIs), setOf(known.Policies), setOf(known.Documents)
 	for i, e := range entries {
+		at := list
+		if list != "" {
+			at = object.Item(list, i)
+		}
 		if e.APIID != "" && !apis[e.APIID] {
-			f.Addf(object.Member(where(i), "api_id"), "names an API that does not exist: %.140q", e.APIID)
+			f.Addf(object.Member(at, "api_id"), "names an API that does not exist: %.140q", e.APIID)
 		}
 		if e.PolicyID != "" && !policies[e.PolicyID] {
-			f.Addf(object.Member(where(i), "policy_id"), "names a policy that does not exist: %.140q", e.PolicyID)
+			f.Addf(object.Member(at, "policy_id"), "names a policy that does not exist: %.140q", e.PolicyID)
 		}
 		if e.Documentation != "" && !documents[e.Documentation] {
-			f.Addf(object.Member(where(i), "documentation"), "names a document that does not exist: %.140q", e.Documentation)
+			f.Addf(object.Member(at, "documentation"), "names a document that does not exist: %.140q", e.Documentation)
 		}
 	}
-	return nil
+	return f, nil
 }
 
 func setOf(ids []string) map[string]bool {
@@ -308,8 +312,8 @@ func readOne(c *rest.Call) (*record.Entry, error) {
 }
 
 func checkOne(ctx context.Context, tx *store.Tx, org string, e *record.Entry) error {
-	var f object.Faults
-	if err := checkNamed(ctx, tx, &f, org, []*record.Entry{e}, func(int) string { return "" }); err != nil {
+	f, err := checkNamed(ctx, tx, org, []*record.Entry{e}, "")
+	if err != nil {
 		return err
 	}
 	return problemsOf(f)

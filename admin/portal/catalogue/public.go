@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/portal/documents"
 	"github.com/sluicegate/sluice/admin/portal/record"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
@@ -166,7 +167,10 @@ func (s *Service) publicDocumentation(ctx context.Context, c *rest.Call) (any, e
 		return nil, rest.NotFound("The entry has no documentation")
 	}
 	shown, err := s.documents.Show(ctx, org, row.Document, row.APIID)
-	return shown, rest.Missing(err, "The entry has no documentation")
+	if err != nil {
+		return nil, rest.Missing(err, "The entry has no documentation")
+	}
+	return documents.Write(shown)
 }
 
 // offers tells developers of entries.

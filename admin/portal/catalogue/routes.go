@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"github.com/sluicegate/sluice/admin/portal/documents"
 	"github.com/sluicegate/sluice/admin/portal/record"
 	"github.com/sluicegate/sluice/admin/rest"
 )
@@ -90,7 +91,7 @@ func (s *Service) publicRoutes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: path + "/catalogue/{id}/documentation", Summary: "The documentation of an offer, made safe to show", Tag: "Portal", Role: rest.Anyone,
-			Query: []string{"org_id"}, Reply: Documentation{}, Wrong: []int{401, 404, 503}, Handle: s.publicDocumentation,
+			Query: []string{"org_id"}, Reply: documents.Documentation{}, Wrong: []int{401, 404, 503}, Handle: s.publicDocumentation,
 		},
 	}
 }

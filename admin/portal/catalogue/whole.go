@@ -116,7 +116,10 @@ func (s *Service) updateCatalogue(ctx context.Context, c *rest.Call) (any, error
 			return err
 		}
 		by := c.Author(c.Source())
-		if version, err = kept.Replace(ctx, tx, by, &row, body, have); err != nil {
+		if err := kept.Current(have, row.Version); err != nil {
+			return err
+		}
+		if version, err = kept.Replace(ctx, tx, by, &row, body); err != nil {
 			return err
 		}
 		return putEntries(ctx, tx, by, row.ID, sent)
@@ -179,11 +182,11 @@ func putEntries(ctx context.Context, tx *store.Tx, by store.Author, id string, s
 	if err != nil {
 		return err
 	}
-	var f object.Faults
-	nameEntries(&f, sent, old)
-	if err := checkNamed(ctx, tx, &f, by.Org, sent, func(i int) string { return object.Item("apis", i) }); err != nil {
+	f, err := checkNamed(ctx, tx, by.Org, sent, "apis")
+	if err != nil {
 		return err
 	}
+	nameEntries(&f, sent, old)
 	if err := problemsOf(f); err != nil {
 		return err
 	}
@@ -197,7 +200,7 @@ func putEntries(ctx context.Context, tx *store.Tx, by store.Author, id string, s
 	if err := checkSize(len(rows), int64(size)); err != nil {
 		return err
 	}
-	return kept.Put(ctx, tx, by, id, old, rows)
+	return kept.Put(ctx, tx, by, &kept.Rewrite{ID: id, Old: old, New: rows})
 }
 
 func checkSize(entries int, size int64) error {

@@ -66,12 +66,9 @@ func Create(ctx context.Context, tx *store.Tx, by store.Author, o *Object) error
 	return tx.Audit(ctx, by, store.Deed{Action: "created", Kind: auditKind(o.Kind), ID: o.ID, After: o.Body})
 }
 
-// Replace stores another body of an object as Lock returned it, provided that it is
-// at version have, or at any when have is 0, and returns its new version.
-func Replace(ctx context.Context, tx *store.Tx, by store.Author, o *Object, body []byte, have int64) (version int64, err error) {
-	if err := Current(have, o.Version); err != nil {
-		return 0, err
-	}
+// Replace stores another body of an object as Lock returned it, and returns its new
+// version.
+func Replace(ctx context.Context, tx *store.Tx, by store.Author, o *Object, body []byte) (version int64, err error) {
 	version, err = tx.UpdatePortalObject(ctx, db.UpdatePortalObjectParams{OrgID: by.Org, Kind: o.Kind, Body: body})
 	if err != nil {
 		return 0, err
