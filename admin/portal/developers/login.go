@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegate/sluice/admin/store/accounts"
 )
 
-// login is what a developer shows to log in.
-type login struct {
+// developerLogin is what a developer shows to log in.
+type developerLogin struct {
 	Org         string `json:"org_id,omitempty" doc:"default: the first organisation"`
 	Email       string `json:"email"`
 	Password    string `json:"password"`
@@ -24,7 +24,7 @@ type login struct {
 const wrongLogin = "The address or the password is wrong"
 
 func (s *Service) login(ctx context.Context, c *rest.Call) (any, error) {
-	var sent login
+	var sent developerLogin
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (s *Service) login(ctx context.Context, c *rest.Call) (any, error) {
 
 // known returns the developer whose password is right. To everybody else there is
 // one answer, which takes the same time.
-func (s *Service) known(ctx context.Context, c *rest.Call, org string, sent *login) (*accounts.Developer, error) {
+func (s *Service) known(ctx context.Context, c *rest.Call, org string, sent *developerLogin) (*accounts.Developer, error) {
 	g, err := s.newGuess(c, org, sent.Email, true)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *Service) known(ctx context.Context, c *rest.Call, org string, sent *log
 
 // lookUp tells whose a log-in is, and whether it is right. Inactive developers are
 // nobody.
-func (s *Service) lookUp(ctx context.Context, g *guess, org string, sent *login) (*accounts.Developer, bool, error) {
+func (s *Service) lookUp(ctx context.Context, g *guess, org string, sent *developerLogin) (*accounts.Developer, bool, error) {
 	d := new(accounts.Developer) // nobody
 	if len(sent.Email) <= maxEmail {
 		found, err := accounts.ByEmail(ctx, s.Store, org, sent.Email)
@@ -101,7 +101,7 @@ func (s *Service) enterable(ctx context.Context, c *rest.Call, d *accounts.Devel
 			return changedMeanwhile(accounts.Confirm(ctx, tx, by, d, s.Now()))
 		})
 	}
-	if s.mailboxes.Try(d.OrgID+"\x00"+d.Email) == 0 {
+	if s.mayWrite(d.OrgID, d.Email) {
 		err := s.inTx(ctx, func(tx *store.Tx) error {
 			now, err := accounts.Lock(ctx, tx, by, d.ID)
 			if err != nil {
@@ -117,7 +117,7 @@ func (s *Service) enterable(ctx context.Context, c *rest.Call, d *accounts.Devel
 }
 
 // renew changes a password at log-in, which one that is too old has to be.
-func (s *Service) renew(ctx context.Context, c *rest.Call, d *accounts.Developer, sent *login) error {
+func (s *Service) renew(ctx context.Context, c *rest.Call, d *accounts.Developer, sent *developerLogin) error {
 	if sent.NewPassword == "" {
 		if aged(d, s.Now()) {
 			return rest.Refuse(fasthttp.StatusForbidden, "The password is too old; add new_password")
@@ -152,8 +152,8 @@ func (s *Service) logout(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done("Logged out", nil), nil
 }
 
-// credentials are a developer's, as an operator's own pages pass them on.
-type credentials struct {
+// developerCredentials are a developer's, as an operator's own pages pass them on.
+type developerCredentials struct {
 	Username string `json:"username" doc:"the address"`
 	Password string `json:"password"`
 }
@@ -161,7 +161,7 @@ type credentials struct {
 // verifyCredentials tells an operator whether a developer could log in. The
 // operator's pages have one address for all: only the account's guesses count.
 func (s *Service) verifyCredentials(ctx context.Context, c *rest.Call) (any, error) {
-	var sent credentials
+	var sent developerCredentials
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (s *Service) verifyCredentials(ctx context.Context, c *rest.Call) (any, err
 	if err != nil {
 		return nil, err
 	}
-	d, ok, err := s.lookUp(ctx, g, c.Who.Org, &login{Email: sent.Username, Password: sent.Password})
+	d, ok, err := s.lookUp(ctx, g, c.Who.Org, &developerLogin{Email: sent.Username, Password: sent.Password})
 	switch {
 	case err != nil:
 		return nil, err

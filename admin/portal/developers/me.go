@@ -69,15 +69,15 @@ func profile(d *accounts.Developer, sent *record.Developer, asked []string) erro
 	return err
 }
 
-// own is a developer's own password, as they show it once more.
-type own struct {
+// ownPassword is a developer's own password, as they show it once more.
+type ownPassword struct {
 	Password string `json:"password"`
 }
 
 // removeMe deletes the developer's account, who shows the password once more: a
 // session that somebody found must not be enough.
 func (s *Service) removeMe(ctx context.Context, c *rest.Call) (any, error) {
-	var sent own
+	var sent ownPassword
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
@@ -108,15 +108,15 @@ func (s *Service) mine(ctx context.Context, c *rest.Call, member, plain string) 
 	return &d, err
 }
 
-// change is another password for whoever knows the present one.
-type change struct {
+// passwordChange is another password for whoever knows the present one.
+type passwordChange struct {
 	Current  string `json:"current_password"`
 	Password string `json:"password" doc:"6…1024 bytes; none of the last 5"`
 }
 
 // changePassword changes the developer's password; all other sessions end.
 func (s *Service) changePassword(ctx context.Context, c *rest.Call) (any, error) {
-	var sent change
+	var sent passwordChange
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func (s *Service) changePassword(ctx context.Context, c *rest.Call) (any, error)
 	return rest.Done("Password changed", nil), nil
 }
 
-// seat is one session, as the developer sees it.
-type seat struct {
+// developerSession is one session, as the developer sees it.
+type developerSession struct {
 	ID        string `json:"id"`
 	IP        string `json:"ip"`
 	UserAgent string `json:"user_agent"`
@@ -146,9 +146,9 @@ type seat struct {
 	Current   bool   `json:"current" doc:"the one that this call shows"`
 }
 
-// seatList is all sessions of a developer.
-type seatList struct {
-	Data  []seat
+// developerSessions is all sessions of a developer.
+type developerSessions struct {
+	Data  []developerSession
 	Pages int64
 }
 
@@ -159,9 +159,9 @@ func (s *Service) listSeats(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	current := accounts.SeatOf(seatOf(c))
-	all := seatList{Data: make([]seat, 0, len(seats)), Pages: 1}
+	all := developerSessions{Data: make([]developerSession, 0, len(seats)), Pages: 1}
 	for _, one := range seats {
-		all.Data = append(all.Data, seat{
+		all.Data = append(all.Data, developerSession{
 			ID: one.ID, IP: one.IP, UserAgent: one.UserAgent, Current: one.ID == current,
 			Began: one.Began.UTC().Format(time.RFC3339), UsedAt: one.UsedAt.UTC().Format(time.RFC3339),
 			Expires: one.Expires.UTC().Format(time.RFC3339),

@@ -111,20 +111,6 @@ func (s *Service) appendShown(ctx context.Context, to []json.RawMessage, rows []
 	return to, nil
 }
 
-// Record returns an organisation's developer as operators see one;
-// store.ErrNotFound is nobody.
-func (s *Service) Record(ctx context.Context, org, id string) (*record.Developer, error) {
-	d, err := accounts.ByID(ctx, s.Store, org, id)
-	if err != nil {
-		return nil, err
-	}
-	holdings, err := accounts.HoldingsOf(ctx, s.Store, []accounts.Developer{d})
-	if err != nil {
-		return nil, err
-	}
-	return s.recordOf(&d, holdings[id])
-}
-
 // answer is a developer as the caller may see one.
 func (s *Service) answer(ctx context.Context, c *rest.Call, id string) (any, error) {
 	d, err := accounts.ByID(ctx, s.Store, c.Who.Org, id)
@@ -151,8 +137,8 @@ type sent struct {
 	password string
 }
 
-// described is what the description says of a developer that is sent.
-type described struct {
+// newDeveloper is what the description says of a developer that is sent.
+type newDeveloper struct {
 	record.Developer
 
 	Password string `json:"password,omitempty" doc:"only when the developer is made; 6…1024 bytes. Without one they ask for a letter to choose it"`
@@ -301,14 +287,14 @@ func (s *Service) revoke(ctx context.Context, tx *store.Tx, by store.Author, id 
 	return hashes, nil
 }
 
-// onePassword is a password that an operator chooses for a developer.
-type onePassword struct {
+// developerPassword is a password that an operator chooses for a developer.
+type developerPassword struct {
 	Password string `json:"password" doc:"6…1024 bytes; none of the last 5"`
 }
 
 // choosePassword gives a developer another password; all sessions end.
 func (s *Service) choosePassword(ctx context.Context, c *rest.Call) (any, error) {
-	var sent onePassword
+	var sent developerPassword
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}

@@ -110,9 +110,18 @@ type guess struct {
 	remote  bool // the address counts as well
 }
 
+// accountOf names what is guessed at, or written to, in whatever case.
+func accountOf(org, email string) string { return org + "\x00" + strings.ToLower(email) }
+
+// mayWrite tells whether a mailbox may get one more letter that its owner may not
+// have asked for.
+func (s *Service) mayWrite(org, email string) bool {
+	return s.mailboxes.Try(accountOf(org, email)) == 0
+}
+
 // newGuess returns a guess at the account of an address, or the refusal of it.
 func (s *Service) newGuess(c *rest.Call, org, email string, remote bool) (*guess, error) {
-	g := &guess{service: s, call: c, account: org + "\x00" + strings.ToLower(email), remote: remote}
+	g := &guess{service: s, call: c, account: accountOf(org, email), remote: remote}
 	if remote {
 		if wait := s.addresses.Failed(c.HTTP.RemoteIP()); wait > 0 {
 			return nil, tooMany("Too many attempts from this address; try again later", wait)

@@ -2,7 +2,6 @@ package developers
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/portal/record"
@@ -11,8 +10,8 @@ import (
 	"github.com/sluicegate/sluice/admin/store/accounts"
 )
 
-// forgotten is who does not know their password any more.
-type forgotten struct {
+// forgottenPassword is who does not know their password any more.
+type forgottenPassword struct {
 	Org   string `json:"org_id,omitempty" doc:"default: the first organisation"`
 	Email string `json:"email"`
 }
@@ -23,7 +22,7 @@ func (s *Service) forgot(ctx context.Context, c *rest.Call) (any, error) {
 	if wait := s.letters.Failed(c.HTTP.RemoteIP()); wait > 0 {
 		return nil, tooMany("Too many letters for this address; try again later", wait)
 	}
-	var sent forgotten
+	var sent forgottenPassword
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
@@ -32,7 +31,7 @@ func (s *Service) forgot(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	began := time.Now()
-	if badEmail(sent.Email) == "" && s.mailboxes.Try(org+"\x00"+strings.ToLower(sent.Email)) == 0 {
+	if badEmail(sent.Email) == "" && s.mayWrite(org, sent.Email) {
 		if err := s.remind(ctx, author(c, org, sent.Email)); err != nil {
 			return nil, err
 		}
@@ -56,8 +55,8 @@ func (s *Service) remind(ctx context.Context, by store.Author) error {
 	})
 }
 
-// replacement is what comes back of a letter to choose another password.
-type replacement struct {
+// passwordReset is what comes back of a letter to choose another password.
+type passwordReset struct {
 	Token    string `json:"token" doc:"of the letter"`
 	Password string `json:"password" doc:"6…1024 bytes; none of the last 5"`
 }
@@ -68,7 +67,7 @@ func (s *Service) reset(ctx context.Context, c *rest.Call) (any, error) {
 	if wait := s.addresses.Failed(c.HTTP.RemoteIP()); wait > 0 {
 		return nil, tooMany("Too many attempts from this address; try again later", wait)
 	}
-	var sent replacement
+	var sent passwordReset
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
@@ -100,7 +99,7 @@ func (s *Service) reset(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.accounts.Forget(d.OrgID + "\x00" + strings.ToLower(d.Email))
+	s.accounts.Forget(accountOf(d.OrgID, d.Email))
 	s.Log.Info("a developer chose another password", "developer", d.ID)
 	return rest.Done("Password changed; log in", nil), nil
 }

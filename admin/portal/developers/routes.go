@@ -17,20 +17,20 @@ func (s *Service) operatorRoutes() []rest.Route {
 	const tag = "Developers"
 	return []rest.Route{
 		{
-			Method: "GET", Path: "/api/portal/developers", Summary: "List developers; q is the beginning of an address", Tag: tag, Role: rest.Viewer,
+			Method: "GET", Path: "/api/portal/developers", Summary: "List developers by email or created_at; q is the beginning of an address", Tag: tag, Role: rest.Viewer,
 			Query: append([]string{"inactive"}, rest.Searching...), Reply: developerList{}, Wrong: []int{400}, Handle: s.list,
 		},
 		{
 			Method: "POST", Path: "/api/portal/developers", Summary: "Create a developer whose address needs no verification", Tag: tag, Role: rest.Approver,
-			Body: described{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.create,
+			Body: newDeveloper{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.create,
 		},
 		{
 			Method: "POST", Path: "/api/portal/developers/verify_credentials", Summary: "Tell whether a developer could log in", Tag: tag, Role: rest.Approver,
-			Body: credentials{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.verifyCredentials,
+			Body: developerCredentials{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.verifyCredentials,
 		},
 		{
 			Method: "POST", Path: "/api/portal/developers/password/{id}", Summary: "Give a developer another password; all their sessions end", Tag: tag, Role: rest.Approver,
-			Body: onePassword{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Handle: s.choosePassword,
+			Body: developerPassword{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Handle: s.choosePassword,
 		},
 		{
 			Method: "GET", Path: "/api/portal/developers/{id}", Summary: "Get a developer", Tag: tag, Role: rest.Viewer,
@@ -57,19 +57,19 @@ func (s *Service) doorRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/api/portal/verify", Summary: "Complete a sign-up with the letter's token and the password, and log in", Tag: tag, Role: rest.Anyone,
-			Body: verification{}, Reply: rest.Envelope{}, Wrong: []int{400, 401, 404, 413, 415, 429, 503}, Secret: true, Handle: s.confirm,
+			Body: signUpVerification{}, Reply: rest.Envelope{}, Wrong: []int{400, 401, 404, 413, 415, 429, 503}, Secret: true, Handle: s.confirm,
 		},
 		{
 			Method: "POST", Path: "/api/portal/login", Summary: "Log in; the answer's access_key is the session's credential", Tag: tag, Role: rest.Anyone, Query: []string{"org_id"},
-			Body: login{}, Reply: rest.Envelope{}, Wrong: []int{400, 401, 403, 409, 413, 415, 429, 503}, Secret: true, Handle: s.login,
+			Body: developerLogin{}, Reply: rest.Envelope{}, Wrong: []int{400, 401, 403, 409, 413, 415, 429, 503}, Secret: true, Handle: s.login,
 		},
 		{
 			Method: "POST", Path: "/api/portal/password/forgot", Summary: "Ask for a letter to choose another password; the answer is the same without such an account", Tag: tag, Role: rest.Anyone,
-			Query: []string{"org_id"}, Body: forgotten{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415, 429, 503}, Handle: s.forgot,
+			Query: []string{"org_id"}, Body: forgottenPassword{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415, 429, 503}, Handle: s.forgot,
 		},
 		{
 			Method: "POST", Path: "/api/portal/password/reset", Summary: "Choose another password with the letter's token; all sessions end", Tag: tag, Role: rest.Anyone,
-			Body: replacement{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 413, 415, 429, 503}, Handle: s.reset,
+			Body: passwordReset{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 413, 415, 429, 503}, Handle: s.reset,
 		},
 	}
 }
@@ -92,15 +92,15 @@ func (s *Service) ownRoutes() []rest.Route {
 		},
 		{
 			Method: "DELETE", Path: "/api/portal/me", Summary: "Delete the account of who calls, with keys and requests", Tag: tag, Role: rest.Developer,
-			Body: own{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.removeMe,
+			Body: ownPassword{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.removeMe,
 		},
 		{
 			Method: "POST", Path: "/api/portal/me/password", Summary: "Change the password; all other sessions end", Tag: tag, Role: rest.Developer,
-			Body: change{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.changePassword,
+			Body: passwordChange{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.changePassword,
 		},
 		{
 			Method: "GET", Path: "/api/portal/me/sessions", Summary: "List the sessions of who calls, newest first", Tag: tag, Role: rest.Developer,
-			Reply: seatList{}, Handle: s.listSeats,
+			Reply: developerSessions{}, Handle: s.listSeats,
 		},
 		{
 			Method: "DELETE", Path: "/api/portal/me/sessions", Summary: "End all other sessions", Tag: tag, Role: rest.Developer,

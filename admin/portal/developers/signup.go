@@ -73,7 +73,7 @@ func (s *Service) signUp(ctx context.Context, c *rest.Call) (any, error) {
 	if conf.DisableVerification {
 		return s.enrol(ctx, c, d, author(c, org, sent.Email), !conf.DisableAutoLogin && !conf.DisableLogin)
 	}
-	if s.mailboxes.Try(org+"\x00"+sent.Email) == 0 {
+	if s.mayWrite(org, sent.Email) {
 		if err := s.apply(ctx, d, author(c, org, sent.Email)); err != nil {
 			return nil, err
 		}
@@ -185,8 +185,8 @@ func (s *Service) reapply(ctx context.Context, tx *store.Tx, by store.Author, kn
 	return s.send(ctx, tx, &changed, record.VerifyLetter)
 }
 
-// verification is what comes back of a letter that asks whose an address is.
-type verification struct {
+// signUpVerification is what comes back of a letter that asks whose an address is.
+type signUpVerification struct {
 	Token    string `json:"token" doc:"of the letter"`
 	Password string `json:"password" doc:"that was chosen at sign-up: the letter alone proves no more than whose the mailbox is"`
 }
@@ -194,7 +194,7 @@ type verification struct {
 // confirm completes a sign-up: who has the letter and the password has the
 // account.
 func (s *Service) confirm(ctx context.Context, c *rest.Call) (any, error) {
-	var sent verification
+	var sent signUpVerification
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
