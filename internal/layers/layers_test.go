@@ -20,6 +20,7 @@ const (
 	graphql    = "github.com/wundergraph/graphql-go-tools"
 	huma       = "github.com/danielgtaylor/huma/v2"
 	jose       = "github.com/go-jose/go-jose/v4"
+	oauth      = "github.com/go-oauth2/oauth2/v4"
 	otel       = "go.opentelemetry.io/otel"
 	gomail     = "github.com/wneessen/go-mail"
 	kafka      = "github.com/twmb/franz-go"
@@ -29,6 +30,7 @@ const (
 	router     = "github.com/fasthttp/router"
 	valkey     = "github.com/valkey-io/valkey-go"
 	yaml       = "github.com/goccy/go-yaml"
+	yamlTree   = "go.yaml.in/yaml/v3"
 )
 
 // A room is a package: what it may import of ours, by path below the module, and
@@ -157,6 +159,7 @@ var rooms = []room{
 
 	{"sql", nil, nil},
 	{"admin/store/db", nil, []string{pgx}},
+	{"admin/store/clients", []string{"admin/store", "admin/store/db", "internal/definition"}, nil},
 	{"admin/store/letters", []string{"admin/store", "admin/store/db"}, nil},
 	{"admin/store", []string{"internal/definition", "admin/store/db", "sql", "internal/redact"}, []string{pgx, goose}},
 	{"admin/store/usage", []string{"admin/store", "admin/store/db", "internal/definition/usage"}, nil},
@@ -165,8 +168,9 @@ var rooms = []room{
 	{"admin/store/accounts", []string{"admin/store", "admin/store/db"}, nil},
 	{"admin/portal/developers", []string{"admin/attempts", "admin/portal/record", "admin/rest", "admin/store", "admin/store/accounts", "admin/store/db", "internal/definition", "internal/password"}, []string{fasthttp}},
 	{"admin/store/catalogue", []string{"admin/store", "admin/store/db"}, nil},
-	{"admin/portal/catalogue", []string{"admin/portal/record", "admin/rest", "admin/store", "admin/store/catalogue", "internal/definition", "internal/definition/..."}, []string{fasthttp}},
-	{"admin/portal/documents", []string{"admin/portal/documents/...", "admin/rest", "admin/store", "admin/store/catalogue", "internal/definition", "internal/graphql/sdl", "internal/graphql/syntax"}, []string{fasthttp, goldmark, bluemonday, yaml}},
+	{"admin/portal/catalogue", []string{"admin/portal/documents", "admin/portal/record", "admin/rest", "admin/store", "admin/store/catalogue", "internal/definition", "internal/definition/..."}, []string{fasthttp}},
+	{"admin/portal/documents/clean", []string{"internal/definition/object", "internal/graphql/sdl", "internal/graphql/syntax"}, []string{goldmark, bluemonday, yamlTree}},
+	{"admin/portal/documents", []string{"admin/portal/documents/clean", "admin/rest", "admin/store", "admin/store/catalogue"}, []string{fasthttp}},
 	{"admin/store/requests", []string{"admin/store", "admin/store/db"}, nil},
 	{"admin/portal/credentials", []string{"admin/portal/record", "admin/rest", "admin/store", "admin/store/requests", "internal/counter", "internal/credential", "internal/definition", "internal/definition/jwt", "internal/keys", "internal/password", "internal/rights"}, []string{fasthttp}},
 	{"admin/portal/requests", []string{"admin/portal/credentials", "admin/portal/record", "admin/rest", "admin/store", "admin/store/requests", "internal/certs", "internal/definition", "internal/definition/jwt", "internal/definition/object", "internal/secret"}, []string{fasthttp}},
@@ -176,7 +180,8 @@ var rooms = []room{
 	{"admin/mail", []string{"admin/delivery", "admin/portal/record", "admin/rest", "admin/store", "admin/store/letters", "internal/secret"}, []string{gomail}},
 	{"admin/portal/webhooks", []string{"admin/delivery", "admin/portal/record", "admin/rest", "admin/store", "admin/store/deliveries", "admin/store/webhooks", "internal/guard", "internal/secret"}, []string{fasthttp}},
 	{"admin/portal/record", []string{"internal/definition", "internal/definition/object"}, nil},
-	{"admin/portal", []string{"admin/portal/...", "admin/delivery", "admin/mail", "admin/rest", "admin/store", "admin/store/...", "internal/counter", "internal/definition", "internal/guard", "internal/keys", "internal/password", "internal/secret"}, []string{fasthttp, prometheus}},
+	{"admin/portal/clients", []string{"admin/portal/credentials", "admin/portal/record", "admin/portal/requests", "admin/rest", "admin/store", "admin/store/clients", "admin/store/requests", "internal/credential"}, []string{fasthttp, oauth}},
+	{"admin/portal", []string{"admin/attempts", "admin/portal/...", "admin/delivery", "admin/mail", "admin/rest", "admin/store", "admin/store/...", "internal/counter", "internal/definition", "internal/guard", "internal/keys", "internal/password", "internal/secret"}, []string{fasthttp, prometheus}},
 	{"admin/rest", []string{"admin/openapi", "admin/store", "internal/definition"}, []string{fasthttp}},
 	{"admin/ui", nil, nil},
 	{"admin/schemas", []string{"admin/store", "internal/definition", "internal/guard", "internal/introspect", "internal/graphql/..."}, nil},
