@@ -95,7 +95,7 @@ func (s *Service) add(ctx context.Context, tx *store.Tx, c *rest.Call, n webhook
 	if err != nil {
 		return err
 	}
-	return audit(ctx, tx, c.Author(c.Source()), "created", nil, &row)
+	return audit(ctx, tx, c.Author(c.Source()), deed{"created", nil, &row})
 }
 
 // secretOf returns the secret that a caller gives, or a new one.
@@ -173,7 +173,7 @@ func (s *Service) update(ctx context.Context, c *rest.Call) (any, error) {
 			return err
 		}
 		c.SetVersion(now.Version)
-		return audit(ctx, tx, by, "updated", row, &now)
+		return audit(ctx, tx, by, deed{"updated", row, &now})
 	})
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (s *Service) remove(ctx context.Context, c *rest.Call) (any, error) {
 		if err := webhooks.Delete(ctx, tx, row.ID); err != nil {
 			return err
 		}
-		return audit(ctx, tx, by, "deleted", row, nil)
+		return audit(ctx, tx, by, deed{"deleted", row, nil})
 	})
 	if err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (s *Service) rotate(ctx context.Context, c *rest.Call) (any, error) {
 	id := ""
 	err = s.change(ctx, c, func(tx *store.Tx, by store.Author, row *webhooks.Row) error {
 		id = row.ID
-		return s.replace(ctx, tx, by, row, secret, grace)
+		return s.replace(ctx, tx, by, row, renewal{secret, grace})
 	})
 	if err != nil {
 		return nil, err
@@ -229,9 +229,15 @@ func (s *Service) rotate(ctx context.Context, c *rest.Call) (any, error) {
 	return answerWith(id, want.Secret, secret), nil
 }
 
+// A renewal is another secret, and for how long the former is valid beside it.
+type renewal struct {
+	secret []byte
+	grace  time.Duration
+}
+
 // replace gives a webhook another secret, and keeps the present one for a while.
-func (s *Service) replace(ctx context.Context, tx *store.Tx, by store.Author, row *webhooks.Row, secret []byte, grace time.Duration) error {
-	sealed, err := s.seal(secret, row.ID, secretColumn)
+func (s *Service) replace(ctx context.Context, tx *store.Tx, by store.Author, row *webhooks.Row, next renewal) error {
+	sealed, err := s.seal(next.secret, row.ID, secretColumn)
 	if err != nil {
 		return err
 	}
@@ -239,15 +245,17 @@ func (s *Service) replace(ctx context.Context, tx *store.Tx, by store.Author, ro
 	if present, err := s.deps.MasterKey.Open(row.SealedSecret, place(row.ID, secretColumn)); err != nil {
 		// Nothing can be signed with it any more; that is perhaps why it is replaced.
 		s.deps.Log.Warn("the former secret of a webhook cannot be opened and is forgotten", "webhook", row.ID, "err", err)
-		grace = 0
+		next.grace = 0
 	} else if former, err = s.seal(present, row.ID, formerColumn); err != nil {
 		return err
 	}
-	now, err := webhooks.Rotate(ctx, tx, row.ID, sealed, former, grace)
+	now, err := webhooks.Rotate(ctx, tx, webhooks.Secrets{
+		ID: row.ID, SealedSecret: sealed, SealedFormer: former, GraceSeconds: next.grace.Seconds(),
+	})
 	if err != nil {
 		return err
 	}
-	return audit(ctx, tx, by, "rotated", row, &now)
+	return audit(ctx, tx, by, deed{"rotated", row, &now})
 }
 
 // pinged is what a message to try a webhook says.
@@ -291,7 +299,7 @@ func (s *Service) enable(ctx context.Context, c *rest.Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		return audit(ctx, tx, by, "enabled", row, &now)
+		return audit(ctx, tx, by, deed{"enabled", row, &now})
 	})
 	if err != nil {
 		return nil, err

@@ -101,10 +101,23 @@ func (s *Service) tellConfigured(ctx context.Context, tx *store.Tx, e record.Eve
 			return err
 		}
 	}
-	if target.Email == "" || s.deps.Letters == nil {
+	if target.Email == "" {
 		return nil
 	}
-	return s.deps.Letters.Put(ctx, tx, record.Letter{Org: e.Org, Kind: record.EventLetter, To: target.Email, Event: e.Type})
+	return s.write(ctx, tx, record.Letter{Org: e.Org, Kind: record.EventLetter, To: target.Email, Event: e.Type})
+}
+
+// write queues a letter, unless too much waits for its address.
+func (s *Service) write(ctx context.Context, tx *store.Tx, l record.Letter) error {
+	if s.deps.Letters == nil {
+		return nil
+	}
+	err := s.deps.Letters.Put(ctx, tx, l)
+	if errors.Is(err, delivery.ErrFull) {
+		s.deps.Log.Warn("a letter was not queued: too much waits for its address", "org", l.Org, "event", l.Event)
+		return nil
+	}
+	return err
 }
 
 // configured returns whom the organisation's configuration names for events of

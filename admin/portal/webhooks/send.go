@@ -92,14 +92,11 @@ func (s *Service) disable(ctx context.Context, tx *store.Tx, by store.Author, ho
 	if err := deliveries.Drop(ctx, tx, delivery.Webhook, hook.ID, isDisabled); err != nil {
 		return row, err
 	}
-	return row, audit(ctx, tx, by, "disabled", hook, &row)
+	return row, audit(ctx, tx, by, deed{"disabled", hook, &row})
 }
 
 // writeTo tells whose a webhook is that it was disabled.
 func (s *Service) writeTo(ctx context.Context, tx *store.Tx, hook *webhooks.Row, why string) error {
-	if s.deps.Letters == nil {
-		return nil
-	}
 	l := record.Letter{Org: hook.OrgID, Kind: record.EventLetter, Event: record.WebhookDisabled, Reason: hook.URL + ": " + why}
 	if hook.DeveloperID != nil {
 		email, err := webhooks.EmailOf(ctx, tx, hook.OrgID, *hook.DeveloperID)
@@ -107,14 +104,14 @@ func (s *Service) writeTo(ctx context.Context, tx *store.Tx, hook *webhooks.Row,
 			return err
 		}
 		l.Developer, l.To = *hook.DeveloperID, email
-		return s.deps.Letters.Put(ctx, tx, l)
+		return s.write(ctx, tx, l)
 	}
 	c, err := s.configuration(ctx, tx, hook.OrgID)
 	if err != nil || c == nil || c.Email == "" {
 		return err
 	}
 	l.To = c.Email
-	return s.deps.Letters.Put(ctx, tx, l)
+	return s.write(ctx, tx, l)
 }
 
 // secretsOf returns what messages to a webhook are signed with: its secret, and

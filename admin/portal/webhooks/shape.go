@@ -174,13 +174,20 @@ func moment(t *time.Time) *string {
 	return new(t.UTC().Format(time.RFC3339))
 }
 
-// audit notes what was done to a webhook. before and after may be nil.
-func audit(ctx context.Context, tx *store.Tx, by store.Author, action string, before, after *webhooks.Row) error {
-	d := store.Deed{Action: action, Kind: "webhook"}
+// A deed is what was done to a webhook, which looked so before and after; either
+// may be nil.
+type deed struct {
+	action        string
+	before, after *webhooks.Row
+}
+
+// audit notes what was done to a webhook.
+func audit(ctx context.Context, tx *store.Tx, by store.Author, done deed) error {
+	d := store.Deed{Action: done.action, Kind: "webhook"}
 	for _, side := range []struct {
 		row  *webhooks.Row
 		body *[]byte
-	}{{before, &d.Before}, {after, &d.After}} {
+	}{{done.before, &d.Before}, {done.after, &d.After}} {
 		if side.row == nil {
 			continue
 		}

@@ -4,7 +4,6 @@ package webhooks
 
 import (
 	"context"
-	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/db"
@@ -51,18 +50,23 @@ func Lock(ctx context.Context, tx *store.Tx, org, id string) (Row, error) {
 }
 
 // Update changes a webhook.
-func Update(ctx context.Context, tx *store.Tx, c Change) (Row, error) { return tx.UpdateWebhook(ctx, c) }
+func Update(ctx context.Context, tx *store.Tx, c Change) (Row, error) {
+	return tx.UpdateWebhook(ctx, c)
+}
 
-// Rotate gives a webhook another secret, and keeps the former beside it for a
-// while.
-func Rotate(ctx context.Context, tx *store.Tx, id string, secret, former []byte, grace time.Duration) (Row, error) {
-	return tx.RotateWebhook(ctx, db.RotateWebhookParams{
-		ID: id, SealedSecret: secret, SealedFormer: former, GraceSeconds: grace.Seconds(),
-	})
+// Secrets are those that a webhook is to have: both are sealed, and the former is
+// valid for a while.
+type Secrets = db.RotateWebhookParams
+
+// Rotate gives a webhook another secret.
+func Rotate(ctx context.Context, tx *store.Tx, s Secrets) (Row, error) {
+	return tx.RotateWebhook(ctx, s)
 }
 
 // Enable has a webhook told of events again, as if it had never failed.
-func Enable(ctx context.Context, tx *store.Tx, id string) (Row, error) { return tx.EnableWebhook(ctx, id) }
+func Enable(ctx context.Context, tx *store.Tx, id string) (Row, error) {
+	return tx.EnableWebhook(ctx, id)
+}
 
 // Disable ends that a webhook is told of events.
 func Disable(ctx context.Context, tx *store.Tx, id, why string) (Row, error) {
