@@ -45,8 +45,7 @@ type Deps struct {
 
 	MasterKey secret.Key // seals private keys of certificates; the zero value lets nobody store one
 
-	PortalURL string               // under which developers reach the portal
-	Letters   portal.LetterOptions // how they leave
+	Portal portal.Settings
 
 	GatewayToken secret.Value // what gateways show; empty: only users with the role gateway are let in as such
 
@@ -75,6 +74,8 @@ type Server struct {
 	meters  *meters.Meters
 	openapi []byte
 
+	explaining chan struct{} // holds one for each request that is being explained
+
 	lifetime context.Context // ends with Shutdown
 	end      context.CancelFunc
 	work     sync.WaitGroup // in the background, until lifetime ends
@@ -96,12 +97,12 @@ func New(d Deps) (*Server, error) {
 		d.LoginRate = 5
 	}
 	s := &Server{deps: d, log: d.Log, certs: certs.New(d.Store, d.MasterKey), guard: attempts.New(d.LoginRate, time.Now), schemas: schemas.New(d.Store, d.Schemas, d.Log)}
+	s.explaining = make(chan struct{}, maxExplained)
 	var err error
 	s.portal, err = portal.New(portal.Deps{
 		Store: d.Store, Counters: d.Counters, Naming: d.Naming, KeyOptions: d.KeyOptions, MasterKey: d.MasterKey,
 		Deliver: func(hash string) { s.supply.Deliver(hash) }, Outbound: d.Schemas.Addresses,
-		PublicURL: d.PortalURL, Letters: d.Letters,
-		LoginRate: d.LoginRate, Metrics: d.Metrics, Now: time.Now, Log: d.Log,
+		Settings: d.Portal, LoginRate: d.LoginRate, Metrics: d.Metrics, Now: time.Now, Log: d.Log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the portal: %w", err)
@@ -132,8 +133,10 @@ func New(d Deps) (*Server, error) {
 
 // newHTTP sets every limit that a client can press.
 func (s *Server) newHTTP() *fasthttp.Server {
+	routes := s.routes()
 	return &fasthttp.Server{
-		Handler:               s.handler(),
+		Handler:               s.handler(routes),
+		HeaderReceived:        s.bodies(routes),
 		ErrorHandler:          s.refuseUnreadable,
 		Concurrency:           20_000,
 		ReadBufferSize:        16 << 10, // also the largest head

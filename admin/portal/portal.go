@@ -3,6 +3,7 @@
 package portal
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluicegate/sluice/admin/attempts"
 	"github.com/sluicegate/sluice/admin/delivery"
 	"github.com/sluicegate/sluice/admin/mail"
 	"github.com/sluicegate/sluice/admin/portal/catalogue"
+	"github.com/sluicegate/sluice/admin/portal/clients"
 	"github.com/sluicegate/sluice/admin/portal/credentials"
 	"github.com/sluicegate/sluice/admin/portal/developers"
 	"github.com/sluicegate/sluice/admin/portal/documents"
@@ -39,18 +42,19 @@ type Deps struct {
 	Deliver    func(hash string) // brings a key that was committed to the gateways without delay
 	MasterKey  secret.Key        // seals what is secret; the zero value: such things cannot be kept
 	Outbound   guard.Policy      // of calls whose target others choose
-	PublicURL  string            // under which developers reach the portal, for the links in letters
-	Letters    LetterOptions
-	LoginRate  int                   // log-ins that developers try a minute from one address before 429; 0: 5
-	Metrics    prometheus.Registerer // nil: not measured
-	Now        func() time.Time
-	Log        *slog.Logger
+	Settings
+	LoginRate int                   // log-ins that developers try a minute from one address before 429; 0: 5
+	Metrics   prometheus.Registerer // nil: not measured
+	Now       func() time.Time
+	Log       *slog.Logger
 }
 
-// LetterOptions say how letters leave.
-type LetterOptions struct {
-	Server  *mail.Server // nil: they are kept in a mailbox
-	Mailbox int          // letters of one organisation in it
+// Settings are what an operator may choose.
+type Settings struct {
+	PublicURL string        // under which developers reach the portal, for the links in letters
+	Server    *mail.Server  // that sends letters; nil: they are kept in a mailbox
+	Mailbox   int           // letters of one organisation in it; 0: 1,000
+	TokenTTL  time.Duration // how long access tokens of OAuth clients are in force; 0: 1 h
 }
 
 // Portal is the portal of all organisations. Make one with New.
@@ -80,19 +84,23 @@ func New(d Deps) (*Portal, error) {
 		Store: d.Store, Configurations: offers, Letters: letters, Keys: []developers.Keys{issued}, KeyID: issued.PublicID,
 		Passwords: d.KeyOptions.Passwords, Deliver: d.Deliver, LoginRate: d.LoginRate, Now: d.Now, Log: d.Log,
 	})
-	asked := requests.New(requests.Deps{
-		Store: d.Store, Credentials: issued, Catalogue: offers, Letters: letters, Events: hooks, MasterKey: d.MasterKey, Log: d.Log,
+	apps := clients.New(clients.Deps{
+		Store: d.Store, Credentials: issued, Configurations: offers, Attempts: attempts.New(max(d.LoginRate, 1), d.Now), Hasher: d.KeyOptions.Hasher,
+		TokenTTL: cmp.Or(d.TokenTTL, time.Hour), Deliver: d.Deliver, Now: d.Now, Log: d.Log,
 	})
-	p.routes = append(p.routes, slices.Concat(offers.Routes(), written.Routes(), issued.Routes(), asked.Routes(), queue.Routes(), hooks.Routes(), p.people.Routes())...)
-	p.workers = append(p.workers, queue.Run, p.people.Run)
+	asked := requests.New(requests.Deps{
+		Store: d.Store, Credentials: issued, Catalogue: offers, Letters: letters, Events: hooks, Clients: apps, MasterKey: d.MasterKey, Log: d.Log,
+	})
+	p.routes = append(p.routes, slices.Concat(offers.Routes(), written.Routes(), issued.Routes(), asked.Routes(), queue.Routes(), hooks.Routes(), apps.Routes(), p.people.Routes())...)
+	p.workers = append(p.workers, queue.Run, apps.Run, p.people.Run)
 	return p, nil
 }
 
 // openMail opens the room that letters leave by.
 func (p *Portal) openMail(d Deps, queue *delivery.Queue, config mail.Configurer) *mail.Letters {
-	mailbox := mail.NewMailbox(d.Store, queue, d.Letters.Mailbox)
-	if d.Letters.Server != nil {
-		queue.Handle(delivery.Letter, d.Letters.Server)
+	mailbox := mail.NewMailbox(d.Store, queue, cmp.Or(d.Mailbox, 1000))
+	if d.Server != nil {
+		queue.Handle(delivery.Letter, d.Server)
 	} else {
 		queue.Handle(delivery.Letter, mailbox)
 	}

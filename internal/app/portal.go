@@ -12,17 +12,18 @@ import (
 	"github.com/sluicegate/sluice/internal/config"
 )
 
-// portalOf returns where developers reach the portal, and how letters leave it.
-func portalOf(cfg *config.Config) (url string, letters portal.LetterOptions, err error) {
-	url = cfg.Portal.PublicURL
-	if url == "" {
-		url = "http://" + cfg.Admin.Listen + "/portal"
+// portalSettings are what the configuration says about the portal.
+func portalSettings(cfg *config.Config) (portal.Settings, error) {
+	settings := portal.Settings{PublicURL: cfg.Portal.PublicURL, Mailbox: cfg.Portal.Email.MailboxSize, TokenTTL: cfg.Portal.TokenTTL}
+	if settings.PublicURL == "" {
+		settings.PublicURL = "http://" + cfg.Admin.Listen + "/portal"
 	}
-	letters.Mailbox = cfg.Portal.Email.MailboxSize
-	if cfg.Portal.Email.Server != "" {
-		letters.Server, err = mailServer(&cfg.Portal.Email)
+	if cfg.Portal.Email.Server == "" {
+		return settings, nil
 	}
-	return url, letters, err
+	server, err := mailServer(&cfg.Portal.Email)
+	settings.Server = server
+	return settings, err
 }
 
 func mailServer(cfg *config.Email) (*mail.Server, error) {

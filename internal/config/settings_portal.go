@@ -15,6 +15,8 @@ type Portal struct {
 	// https://developers.example.com/portal: the links in letters begin with it.
 	// Empty: http://, admin.listen and /portal.
 	PublicURL string `yaml:"public_url" form:"url"`
+	// How long an access token of an OAuth client is in force.
+	TokenTTL time.Duration `yaml:"token_ttl" range:"100ms..24h"`
 	// The letters that developers get.
 	Email Email `yaml:"email"`
 }
@@ -47,7 +49,7 @@ type Email struct {
 }
 
 func defaultPortal() Portal {
-	return Portal{Email: Email{
+	return Portal{TokenTTL: time.Hour, Email: Email{
 		TLS: "starttls", From: "portal@localhost", Timeout: 30 * time.Second, MailboxSize: 1000,
 	}}
 }

@@ -123,6 +123,7 @@ type Grant struct {
 	Request     string   // id of the key request; "" for none
 	Policies    []string // at least one
 	Password    *Password
+	Client      string // id of the OAuth client that it is to be, which has tokens in place of a key; "" for none
 	JWTSecret   string // shared with the caller, or their public key; "" for none
 	Certificate string // id of the client's certificate, which the key is called by; "" for none
 	MetaData    map[string]json.RawMessage
@@ -149,7 +150,12 @@ func (k *Keeper) Issue(ctx context.Context, w *Work, g *Grant) (Issued, error) {
 		return Issued{}, err
 	}
 	session, user := g.session(w.By.Org)
-	made, err := service.Create(ctx, user, session, false)
+	var made keys.Issued
+	if g.Client != "" {
+		made, err = service.CreateClient(ctx, g.Client, session)
+	} else {
+		made, err = service.Create(ctx, user, session, false)
+	}
 	if err != nil {
 		return Issued{}, faultOf(err)
 	}

@@ -18,7 +18,7 @@ import (
 // View is what a developer sees of a key. The key itself is kept nowhere.
 type View struct {
 	ID       string      `json:"key_id" doc:"names the key in calls; nobody can call an API with it"`
-	Kind     string      `json:"auth_type" enum:"authToken,basic"`
+	Kind     string      `json:"auth_type" enum:"authToken,basic,oauth"`
 	Alias    string      `json:"alias" doc:"of a user, the name"`
 	State    string      `json:"state" enum:"active,inactive,expired,unusable"`
 	Policies []Named     `json:"policies"`
@@ -123,6 +123,8 @@ func (k *Keeper) view(ctx context.Context, row *requests.DeveloperKey, s *defini
 	}
 	if s.HasPassword() {
 		v.Kind = Basic
+	} else if s.OAuthClient() != "" {
+		v.Kind = OAuth
 	}
 	for _, id := range s.Policies() {
 		v.Policies = append(v.Policies, Named{ID: id, Name: policies.found[id].Name})

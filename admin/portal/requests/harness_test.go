@@ -99,7 +99,7 @@ func (b *bench) serve(dsn string, change ...func(*admin.Deps)) (*admin.Server, s
 	b.keys = keystore.NewMemory()
 	deps := admin.Deps{
 		Store: st, Keys: b.keys, Counters: counter.NewMemory(nil), KeyOptions: keyOptions(), MasterKey: aMasterKey(),
-		LoginRate: 1000, Letters: portal.LetterOptions{Mailbox: 10_000}, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(b.log, nil)),
+		LoginRate: 1000, Portal: portal.Settings{Mailbox: 10_000}, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(b.log, nil)),
 	}
 	for _, c := range change {
 		c(&deps)

@@ -1,0 +1,204 @@
+package clients
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-oauth2/oauth2/v4"
+	oauth "github.com/go-oauth2/oauth2/v4/errors"
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/store"
+	kept "github.com/sluicegate/sluice/admin/store/clients"
+)
+
+// granted is the answer to who gets a token (RFC 6749, section 5.1).
+type granted struct {
+	AccessToken string `json:"access_token"`
+	TokenType   string `json:"token_type"`
+	ExpiresIn   int64  `json:"expires_in" doc:"seconds"`
+}
+
+// refusal is why somebody does not (RFC 6749, section 5.2).
+type refusal struct {
+	Code        string `json:"error"`
+	Description string `json:"error_description,omitempty"`
+
+	status int
+	wait   time.Duration // until another attempt is taken; 0: it is now
+}
+
+// Error returns the code.
+func (r *refusal) Error() string { return r.Code }
+
+func invalidRequest(description string) *refusal {
+	return &refusal{Code: "invalid_request", Description: description, status: fasthttp.StatusBadRequest}
+}
+
+const maxForm = 8 << 10
+
+// token answers who asks for a token.
+func (s *Service) token(ctx context.Context, c *rest.Call) (any, error) {
+	form, who, err := read(c)
+	if err == nil {
+		err = checkGrant(form)
+	}
+	if err != nil {
+		return nil, s.refuse(c, err)
+	}
+	info, err := s.grant.GenerateAccessToken(ctx, oauth2.ClientCredentials, &oauth2.TokenGenerateRequest{ClientID: who.id, ClientSecret: who.secret})
+	if err != nil {
+		return nil, s.refuse(c, err)
+	}
+	answer(c, fasthttp.StatusOK, granted{info.GetAccess(), "Bearer", int64(info.GetAccessExpiresIn() / time.Second)})
+	return nil, nil
+}
+
+// checkGrant refuses what is asked for but a token for the client itself.
+func checkGrant(form url.Values) error {
+	switch grant := form.Get("grant_type"); {
+	case grant == "":
+		return invalidRequest("grant_type is missing; it must be client_credentials")
+	case grant != string(oauth2.ClientCredentials):
+		return &refusal{Code: "unsupported_grant_type", Description: "grant_type must be client_credentials", status: fasthttp.StatusBadRequest}
+	case form.Get("scope") != "":
+		return &refusal{Code: "invalid_scope", Description: "there are no scopes: the client's policy says what it may call", status: fasthttp.StatusBadRequest}
+	}
+	return nil
+}
+
+// revoke ends a token of the client that asks. One that is unknown has ended
+// already (RFC 7009, section 2.2).
+func (s *Service) revoke(ctx context.Context, c *rest.Call) (any, error) {
+	form, who, err := read(c)
+	if err == nil && form.Get("token") == "" {
+		err = invalidRequest("token is missing")
+	}
+	if err != nil {
+		return nil, s.refuse(c, err)
+	}
+	found, err := roster{s}.GetByID(ctx, who.id)
+	if err == nil && !found.(client).VerifyPassword(who.secret) {
+		err = oauth.ErrInvalidClient
+	}
+	if err != nil {
+		return nil, s.refuse(c, err)
+	}
+	row, hash := found.(client).row, s.d.Hasher.Hash(form.Get("token"))
+	revoked, err := kept.Revoke(ctx, s.d.Store, &row, hash)
+	if err != nil {
+		return nil, s.refuse(c, gone(err))
+	}
+	if revoked {
+		s.d.Deliver(hash)
+		s.d.Deliver(row.KeyHash)
+	}
+	answer(c, fasthttp.StatusOK, struct{}{})
+	return nil, nil
+}
+
+// A caller is who says to be a client.
+type caller struct{ id, secret string }
+
+// read reads a form, each of whose members stands in it once, and who sends it.
+func read(c *rest.Call) (url.Values, caller, error) {
+	kind, _, _ := strings.Cut(string(c.HTTP.Request.Header.ContentType()), ";")
+	body := c.HTTP.Request.Body()
+	switch {
+	case !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded"):
+		return nil, caller{}, invalidRequest("the body must be application/x-www-form-urlencoded")
+	case len(body) > maxForm:
+		return nil, caller{}, invalidRequest("the body is larger than 8 KiB")
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, caller{}, invalidRequest("the body is no form")
+	}
+	for name, values := range form {
+		if len(values) > 1 {
+			return nil, caller{}, invalidRequest(rest.Truncate(name, 40) + " stands in the form more than once")
+		}
+	}
+	who, err := callerOf(c, form)
+	return form, who, err
+}
+
+// callerOf reads who a client says to be: in Authorization or in the form (RFC
+// 6749, section 2.3.1).
+func callerOf(c *rest.Call, form url.Values) (caller, error) {
+	header := string(c.HTTP.Request.Header.Peek(fasthttp.HeaderAuthorization))
+	if header == "" {
+		who := caller{id: form.Get("client_id"), secret: form.Get("client_secret")}
+		if who.id == "" || who.secret == "" {
+			return who, &refusal{Code: "invalid_client", Description: "no client shows itself", status: fasthttp.StatusUnauthorized}
+		}
+		return who, nil
+	}
+	var who caller
+	if form.Has("client_secret") {
+		return who, invalidRequest("the client shows itself in Authorization and in the form")
+	}
+	scheme, shown, _ := strings.Cut(header, " ")
+	both, err := base64.StdEncoding.DecodeString(strings.TrimSpace(shown))
+	id, secret, colon := strings.Cut(string(both), ":")
+	if !strings.EqualFold(scheme, "Basic") || err != nil || !colon {
+		return who, invalidRequest("Authorization must be Basic, with client_id:client_secret in base64")
+	}
+	var bad error
+	if who.id, bad = url.QueryUnescape(id); bad == nil {
+		who.secret, bad = url.QueryUnescape(secret)
+	}
+	if bad != nil || form.Has("client_id") && form.Get("client_id") != who.id {
+		return who, invalidRequest("Authorization holds another client than the form, or no form encoding")
+	}
+	return who, nil
+}
+
+// refuse answers with why there is no token, and returns errors that are none of
+// the caller's.
+func (s *Service) refuse(c *rest.Call, err error) error {
+	r, known := errors.AsType[*refusal](err)
+	switch {
+	case known:
+	case errors.Is(err, oauth.ErrInvalidClient):
+		r = &refusal{Code: "invalid_client", Description: "the client is unknown, or its secret is wrong", status: fasthttp.StatusUnauthorized}
+		if r.wait = s.d.Attempts.Failed(c.HTTP.RemoteIP()); r.wait > 0 {
+			r = &refusal{Code: "temporarily_unavailable", Description: "too many wrong secrets from this address", status: fasthttp.StatusTooManyRequests, wait: r.wait}
+		}
+	case errors.Is(err, errFull):
+		r = &refusal{Code: "temporarily_unavailable", Description: errFull.Error(), status: fasthttp.StatusTooManyRequests, wait: time.Minute}
+	case errors.Is(err, store.ErrUnstorable):
+		r = invalidRequest("a member holds the character U+0000")
+	default:
+		return err
+	}
+	r.write(c)
+	return nil
+}
+
+func (r *refusal) write(c *rest.Call) {
+	h := &c.HTTP.Response.Header
+	if r.wait > 0 {
+		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(r.wait/time.Second)+1))
+	}
+	if r.status == fasthttp.StatusUnauthorized {
+		h.Set(fasthttp.HeaderWWWAuthenticate, `Basic realm="oauth"`)
+	}
+	answer(c, r.status, r)
+}
+
+// answer writes JSON that nobody may keep.
+func answer(c *rest.Call, status int, value any) {
+	body, err := rest.Encode(value)
+	if err != nil { // nothing but text and numbers
+		body = []byte(`{"error":"server_error"}`)
+	}
+	rest.WriteJSON(c.HTTP, status, body)
+	c.HTTP.Response.Header.Set(fasthttp.HeaderPragma, "no-cache")
+}
