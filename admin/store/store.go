@@ -28,6 +28,7 @@ type Store struct {
 	pool    *pgxpool.Pool
 	queries *db.Queries
 	dialing *pgx.ConnConfig // for connections beside the pool
+	writing chan struct{}   // one for each transaction under way, see inTx
 	log     *slog.Logger
 }
 
@@ -56,7 +57,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the database pool: %w", err)
 	}
-	return &Store{pool: pool, queries: db.New(pool), dialing: config.ConnConfig.Copy(), log: o.Log}, nil
+	return &Store{
+		pool: pool, queries: db.New(pool), dialing: config.ConnConfig.Copy(),
+		writing: make(chan struct{}, max(o.MaxConns-max(o.MaxConns/4, 1), 1)), log: o.Log,
+	}, nil
 }
 
 // prepareConn sets what every connection has, whatever the server's defaults.
@@ -89,8 +93,16 @@ func (s *Store) Conns() (open, idle int) {
 	return int(stat.TotalConns()), int(stat.IdleConns())
 }
 
-// inTx runs work in one transaction: all of it happens, or nothing.
+// inTx runs work in one transaction: all of it happens, or nothing. Transactions
+// never take a quarter of the connections: what work reads outside of its
+// transaction finds one, where otherwise all could wait for each other.
 func (s *Store) inTx(ctx context.Context, work func(*db.Queries) error) error {
+	select {
+	case s.writing <- struct{}{}:
+		defer func() { <-s.writing }()
+	case <-ctx.Done():
+		return translate(ctx.Err())
+	}
 	work, done := claimed(ctx, work)
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return work(s.queries.WithTx(tx)) })
 	if err == nil {
