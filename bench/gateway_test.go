@@ -23,6 +23,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
+	"github.com/sluicegate/sluice/gateway/observe/rollup"
 	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/overload"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -31,6 +32,7 @@ import (
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
+	counts "github.com/sluicegate/sluice/internal/definition/usage"
 	"github.com/sluicegate/sluice/internal/event"
 	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/testenv"
@@ -49,6 +51,7 @@ type world struct {
 	hasher   *credential.Hasher
 	bundle   *definition.Bundle
 	ln       *listener
+	calls    *rollup.Counts // nil: they are not counted for an admin
 }
 
 // settings are what of a world differs from case to case.
@@ -60,6 +63,8 @@ type settings struct {
 	reloadCPU float64 // share of a processor for changes; 0: all there are
 
 	operations int // bytes for what is known of them; 0: 32 MiB
+
+	uncounted bool // calls are not counted for an admin
 }
 
 // newWorld starts a gateway without definitions. It ends with the test.
@@ -93,7 +98,10 @@ func newWorld(tb testing.TB, s settings) *world {
 		tb.Fatal(err)
 	}
 	bus := event.NewBus(1024)
-	observer := observe.New(observe.Options{Version: "bench", Usage: usage.New(), Access: lines, Events: bus, Log: log})
+	if !s.uncounted {
+		w.calls = rollup.New()
+	}
+	observer := observe.New(observe.Options{Version: "bench", Usage: usage.New(), Calls: w.calls, Access: lines, Events: bus, Log: log})
 	pools := upstream.NewPools()
 	limiter := limit.New(limit.Options{Counter: s.counter, Log: log})
 	trusted := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
@@ -133,11 +141,12 @@ func upstreamConfig(trusted []netip.Prefix) upstream.Config {
 // serve runs the world until the test ends.
 func (w *world) serve(pools *upstream.Pools, lines *observe.AccessLog, bus *event.Bus) {
 	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan struct{}, 4)
+	ended := make(chan struct{}, 5)
 	for _, job := range []func(){
 		func() { w.sessions.Run(ctx) },
 		func() { lines.Run(ctx) },
 		func() { bus.Run(ctx) },
+		func() { w.takeCalls(ctx) },
 		func() {
 			if err := w.gateway.Serve(w.ln); !errors.Is(err, wire.ErrStopped) {
 				w.tb.Errorf("serving: %v", err)
@@ -161,6 +170,20 @@ func (w *world) serve(pools *upstream.Pools, lines *observe.AccessLog, bus *even
 			<-ended
 		}
 	})
+}
+
+// takeCalls takes what was counted, as the admin would have it, but more often.
+func (w *world) takeCalls(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for w.calls != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			w.calls.Take(func(counts.Row) {}, func(counts.Latency) {})
+		}
+	}
 }
 
 // add puts an API into the bundle; apply serves it.

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/auth"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
+	"github.com/sluicegate/sluice/gateway/observe/rollup"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/counter"
@@ -26,9 +27,10 @@ type governor struct {
 	headers     pipeline.Stage
 	meter       pipeline.Meter
 	policies    *definition.PolicySet
+	api         *pipeline.API
 }
 
-func newGovernor(b *testing.B, w *world) *governor {
+func newGovernor(b *testing.B, w *world, calls *rollup.Counts) *governor {
 	log := slog.New(slog.DiscardHandler)
 	lines, err := observe.OpenAccessLog(observe.AccessOptions{Target: "file", File: filepath.Join(b.TempDir(), "log"), SampleOK: 1}, log)
 	if err != nil {
@@ -50,8 +52,8 @@ func newGovernor(b *testing.B, w *world) *governor {
 	return &governor{
 		keyed:    []pipeline.Stage{known, access.New(access.Options{Log: log}).Compile(def), limits},
 		headers:  limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}).Answer(),
-		meter:    observe.New(observe.Options{Access: lines, Log: log}).NewMeter("plain"),
-		policies: w.gateway.Current().Policies(),
+		meter:    observe.New(observe.Options{Access: lines, Calls: calls, Log: log}).NewMeter("plain"),
+		policies: w.gateway.Current().Policies(), api: &pipeline.API{Definition: def},
 	}
 }
 
@@ -59,7 +61,7 @@ func newGovernor(b *testing.B, w *world) *governor {
 // answering it.
 func (g *governor) run(b *testing.B, call *wire.Call, stages []pipeline.Stage) {
 	ex := pipeline.For(call)
-	ex.Policies, ex.Revision, ex.Client = g.policies, "42", call.Peer
+	ex.API, ex.Policies, ex.Revision, ex.Client = g.api, g.policies, "42", call.Peer
 	if pipeline.Run(stages, ex) != pipeline.Next {
 		b.Fatalf("refused: %+v", ex.Rejection)
 	}
@@ -80,7 +82,7 @@ func (g *governor) run(b *testing.B, call *wire.Call, stages []pipeline.Stage) {
 func BenchmarkGoverned(b *testing.B) {
 	w := newWorld(b, settings{cache: 20_000})
 	shop(w)
-	g := newGovernor(b, w)
+	g := newGovernor(b, w, rollup.New())
 	other := make([]byte, 1<<20)
 	for _, c := range []struct {
 		name   string

@@ -217,7 +217,7 @@ func TestATableThatWasLargeGetsSmallAgain(t *testing.T) {
 	fill(10)
 	tb.reset()
 	fill(10)
-	if len(tb.list) != leastRows || tb.n != 10 {
+	if len(tb.list) != 2*leastRows || tb.n != 10 {
 		t.Errorf("%d rows are kept for %d", len(tb.list), tb.n)
 	}
 }

@@ -66,7 +66,7 @@ func (t *table) add(r *row, most int) bool {
 	if t.n >= most {
 		return false
 	}
-	if t.n >= len(t.list)/4*3 {
+	if t.n >= len(t.list)/2 { // mostly the first look hits: each is a trip to main memory
 		t.grow()
 	}
 	*t.find(r) = *r

@@ -1,0 +1,66 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/observe/rollup"
+	"github.com/sluicegate/sluice/gateway/wire"
+)
+
+// BenchmarkUsage measures what counting calls for the admin adds to governing
+// them: each round goes once with it and once without, in turns and with keys that
+// neither has just seen, so that both see the same machine. It reports the medians
+// of both and how far they are apart, with the processor's caches as the last
+// round left them, and as they are after a megabyte of something else.
+func BenchmarkUsage(b *testing.B) {
+	w := newWorld(b, settings{cache: 20_000})
+	shop(w)
+	counts := rollup.New()
+	with, without := newGovernor(b, w, counts), newGovernor(b, w, nil)
+	other := make([]byte, 1<<20)
+	for _, keys := range []int{0, 1, 1000, 10_000} {
+		all, stages := keyed(w, max(keys, 1), "both"), with.keyed
+		if keys == 0 {
+			stages = with.open
+		}
+		read := slices.Clone(all.at(0))
+		call, fault := wire.NewCall(read, wireConfig())
+		if fault != nil {
+			b.Fatal(fault)
+		}
+		for _, cold := range []bool{false, true} {
+			b.Run(fmt.Sprintf("keys=%d/cold=%v", keys, cold), func(b *testing.B) {
+				var took [2][]time.Duration
+				for n := 0; b.Loop(); n++ {
+					for i := range took {
+						which := (i + n) % 2
+						g := [...]*governor{without, with}[which]
+						if cold {
+							for at := 0; at < len(other); at += 64 {
+								other[at]++
+							}
+						}
+						copy(read, all.at((n*stride+which*all.len()/2)%all.len()))
+						began := time.Now()
+						g.run(b, call, stages)
+						if d := time.Since(began); len(took[which]) < 1<<16 {
+							took[which] = append(took[which], d)
+						}
+					}
+				}
+				off, on := median(took[0]), median(took[1])
+				b.ReportMetric(off, "without-ns")
+				b.ReportMetric(on, "with-ns")
+				b.ReportMetric(on-off, "added-ns")
+			})
+		}
+	}
+}
+
+func median(all []time.Duration) float64 {
+	slices.Sort(all)
+	return float64(all[len(all)/2])
+}
