@@ -56,7 +56,7 @@ func (s *Service) Routes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/oauth/revoke", Summary: "End an access token of the client that asks (RFC 7009); the form holds token", Tag: tag, Role: rest.Anyone,
-			Wrong: []int{400, 401, 429, 503}, Handle: s.revoke,
+			Reply: revoked{}, Wrong: []int{400, 401, 429, 503}, Handle: s.revoke,
 		},
 	}
 }
@@ -73,6 +73,9 @@ type entry struct {
 	Policy string `json:"policy_id"`
 	Key    string `json:"key_id" doc:"names the session that all tokens of the client stand for"`
 }
+
+// revoked is the answer to who ended a token: there is nothing to tell.
+type revoked struct{}
 
 // wanted says what client a developer is to get.
 type wanted struct {

@@ -91,15 +91,15 @@ func (s *Service) revoke(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, s.refuse(c, err)
 	}
 	row, hash := found.(client).row, s.d.Hasher.Hash(form.Get("token"))
-	revoked, err := kept.Revoke(ctx, s.d.Store, &row, hash)
+	ended, err := kept.Revoke(ctx, s.d.Store, &row, hash)
 	if err != nil {
 		return nil, s.refuse(c, gone(err))
 	}
-	if revoked {
+	if ended {
 		s.d.Deliver(hash)
 		s.d.Deliver(row.KeyHash)
 	}
-	answer(c, fasthttp.StatusOK, struct{}{})
+	answer(c, fasthttp.StatusOK, revoked{})
 	return nil, nil
 }
 

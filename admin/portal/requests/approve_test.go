@@ -191,12 +191,3 @@ func TestAnApprovalMayComeWithTheDeveloper(t *testing.T) {
 	b.call("PUT", path, b.approver, `{`).want(400)
 	b.call("PUT", path, b.approver, fmt.Sprintf(`{"id":%q,"email":"ada@dev.example","fields":{"a":"b"}}`, dev)).want(200)
 }
-
-func TestApprovalsOfOAuthRequestsSayWhatIsMissing(t *testing.T) {
-	b := start(t)
-	b.entry("gold", `,"auth_type":"oauth"`)
-	r := b.call("PUT", "/api/portal/requests/approve/"+b.request(b.developer("ada"), "gold"), b.approver, "")
-	if r.status != 200 && r.status != 409 {
-		t.Errorf("%d %s", r.status, r.body)
-	}
-}

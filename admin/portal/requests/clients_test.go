@@ -1,0 +1,169 @@
+package requests_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/portal"
+)
+
+const form = "application/x-www-form-urlencoded"
+
+// app makes an OAuth client of a developer and returns its id and secret.
+func (b *bench) app(developer string) (id, secret string) {
+	b.t.Helper()
+	b.entry("gold", `,"auth_type":"oauth"`)
+	request := b.call("POST", "/api/portal/requests", b.approver, fmt.Sprintf(
+		`{"by_user":%q,"for_plan":"gold","version":"v2","fields":{"oauth_app_description":"an app","oauth_use_case":"tests"},"oauth_info":{"redirect_uri":"https://app.example"}}`, developer)).want(200).text("Message")
+	r := b.call("PUT", "/api/portal/requests/approve/"+request, b.approver, "").want(200)
+	return r.text("RawKey"), r.text("Password")
+}
+
+// ask sends a form to the token endpoint, or to another one of OAuth.
+func (b *bench) ask(path string, members ...string) *answer {
+	b.t.Helper()
+	values := url.Values{}
+	for i := 0; i < len(members); i += 2 {
+		values.Add(members[i], members[i+1])
+	}
+	return b.call("POST", path, "", values.Encode(), "Content-Type", form)
+}
+
+func TestAClientGetsTokensThatStandForOneSession(t *testing.T) {
+	b := start(t)
+	dev := b.developer("ada")
+	id, secret := b.app(dev)
+	r := b.ask("/oauth/token", "grant_type", "client_credentials", "client_id", id, "client_secret", secret).want(200)
+	if r.text("token_type") != "Bearer" || !strings.Contains(string(r.body), `"expires_in":3600`) || r.header.Get("Cache-Control") != "no-store" || r.header.Get("Pragma") != "no-cache" {
+		t.Errorf("%s %v", r.body, r.header)
+	}
+	first := r.text("access_token")
+	second := b.ask("/oauth/token", "grant_type", "client_credentials", "client_id", id, "client_secret", secret).want(200).text("access_token")
+	one, two := b.session(first), b.session(second)
+	if one.SuccessorOf() == "" || one.SuccessorOf() != two.SuccessorOf() || one.Expires < time.Now().Unix()+3500 {
+		t.Errorf("tokens are %+v and %+v", one.Extra, two.Extra)
+	}
+	owner, err := b.keys.Get(t.Context(), one.SuccessorOf())
+	if err != nil || owner.OAuthClient() != id || owner.ApplyPolicies[0] != "gold" {
+		t.Errorf("the client's session is %+v, %v", owner, err)
+	}
+	if n := b.count("select count(*) from oauth_clients where encode(secret_hash, 'escape') like '%' || $1 || '%'", secret); n != 0 {
+		t.Error("the secret is stored")
+	}
+	own := b.login("ada")
+	b.call("GET", "/api/portal/me/oauth-clients", own, "").want(200).says(`"client_id":"`+id+`"`, `"secret":""`, `"app_description":"an app"`, `"redirect_uri":"https://app.example"`, `"policy_id":"gold"`)
+	b.call("GET", "/api/portal/me/keys", own, "").want(200).says(`"auth_type":"oauth"`)
+	b.call("GET", "/api/portal/developers/"+dev, b.viewer, "").want(200).says(`"oauth_clients":{"gold":[{"client_id":"` + id + `"`)
+
+	b.ask("/oauth/revoke", "client_id", id, "client_secret", secret, "token", first).want(200)
+	b.ask("/oauth/revoke", "client_id", id, "client_secret", secret, "token", first).want(200) // it has ended already
+	eventually(t, "the token is gone", func() bool {
+		_, err := b.keys.Get(t.Context(), hashOf(first))
+		return err != nil
+	})
+	b.session(second)
+
+	renewed := b.call("POST", "/api/portal/me/oauth-clients/"+id+"/secret", own, "").want(200).text("secret")
+	b.ask("/oauth/token", "grant_type", "client_credentials", "client_id", id, "client_secret", secret).want(401)
+	b.ask("/oauth/token", "grant_type", "client_credentials", "client_id", id, "client_secret", renewed).want(200)
+	b.call("DELETE", "/api/portal/me/oauth-clients/"+id, own, "").want(200)
+	b.call("DELETE", "/api/portal/me/oauth-clients/"+id, own, "").want(404)
+	b.ask("/oauth/token", "grant_type", "client_credentials", "client_id", id, "client_secret", renewed).want(401)
+	eventually(t, "the client's session is gone", func() bool {
+		_, err := b.keys.Get(t.Context(), one.SuccessorOf())
+		return err != nil
+	})
+}
+
+func TestWhoAsksWronglyIsToldAsTheStandardHasIt(t *testing.T) {
+	b := start(t)
+	id, secret := b.app(b.developer("ada"))
+	good := []string{"grant_type", "client_credentials", "client_id", id, "client_secret", secret}
+	for _, c := range []struct {
+		name   string
+		form   []string
+		status int
+		code   string
+	}{
+		{"no grant", []string{"client_id", id, "client_secret", secret}, 400, "invalid_request"},
+		{"another grant", []string{"grant_type", "password", "client_id", id, "client_secret", secret}, 400, "unsupported_grant_type"},
+		{"a scope", append([]string{"scope", "all"}, good...), 400, "invalid_scope"},
+		{"twice", append([]string{"client_id", id}, good...), 400, "invalid_request"},
+		{"no client", []string{"grant_type", "client_credentials"}, 401, "invalid_client"},
+		{"unknown client", []string{"grant_type", "client_credentials", "client_id", "nobody", "client_secret", secret}, 401, "invalid_client"},
+		{"wrong secret", []string{"grant_type", "client_credentials", "client_id", id, "client_secret", secret + "x"}, 401, "invalid_client"},
+		{"SQL", []string{"grant_type", "client_credentials", "client_id", "' or 1=1 --", "client_secret", "x"}, 401, "invalid_client"},
+		{"a zero byte", []string{"grant_type", "client_credentials", "client_id", "a\x00b", "client_secret", "x"}, 400, "invalid_request"},
+		{"large", append([]string{"x", strings.Repeat("x", 10_000)}, good...), 400, "invalid_request"},
+	} {
+		r := b.ask("/oauth/token", c.form...)
+		if r.status != c.status || r.text("error") != c.code || c.status == 401 && r.header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%s: %d %s", c.name, r.status, r.body)
+		}
+	}
+	b.call("POST", "/oauth/token", "", `{"grant_type":"client_credentials"}`, "Content-Type", "application/json").want(400).says("invalid_request")
+	b.call("POST", "/oauth/token", "", "%zz", "Content-Type", form).want(400).says("invalid_request")
+	body := "grant_type=client_credentials"
+	b.call("POST", "/oauth/token", "Basic bm9ib2R5", body, "Content-Type", form).want(400).says("invalid_request")
+	b.call("POST", "/oauth/token", "Bearer x", body, "Content-Type", form).want(400).says("invalid_request")
+	b.ask("/oauth/revoke", "client_id", id, "client_secret", "x", "token", "t").want(401)
+	b.ask("/oauth/revoke", "client_id", id, "client_secret", secret).want(400).says("token")
+}
+
+func TestGuessingSecretsIsSlow(t *testing.T) {
+	b := start(t, func(d *admin.Deps) { d.LoginRate = 3 })
+	limited := 0
+	for range 10 {
+		r := b.ask("/oauth/token", "grant_type", "client_credentials", "client_id", "a", "client_secret", "b")
+		if r.status == 429 {
+			limited++
+		}
+	}
+	if limited < 5 {
+		t.Errorf("%d of 10 guesses were put off", limited)
+	}
+}
+
+func TestTheLimitOfClientsHoldsHoweverManyComeAtOnce(t *testing.T) {
+	b := start(t)
+	dev := b.developer("ada")
+	b.configure(`"oauth_usage_limit":3`)
+	var all sync.WaitGroup
+	statuses := make(chan int, 12)
+	for range cap(statuses) {
+		all.Go(func() {
+			statuses <- b.call("POST", "/api/portal/developers/"+dev+"/oauth-clients", b.approver, `{"policy_id":"gold"}`).status
+		})
+	}
+	all.Wait()
+	close(statuses)
+	got := map[int]int{}
+	for s := range statuses {
+		got[s]++
+	}
+	if got[200] != 3 || got[409] != 9 || b.count("select count(*) from oauth_clients") != 3 {
+		t.Errorf("answers %v", got)
+	}
+	b.call("POST", "/api/portal/developers/"+dev+"/oauth-clients", b.viewer, `{"policy_id":"gold"}`).want(403)
+	b.call("POST", "/api/portal/developers/nobody/oauth-clients", b.approver, `{"policy_id":"gold"}`).want(404)
+	b.call("POST", "/api/portal/developers/"+dev+"/oauth-clients", b.other, `{"policy_id":"gold"}`).want(404)
+	b.call("POST", "/api/portal/developers/"+dev+"/oauth-clients", b.approver, `{}`).want(400).says("policy_id")
+	b.call("DELETE", "/api/portal/developers/"+dev, b.approver, "").want(200)
+	if n := b.count("select count(*) from oauth_clients") + b.count("select count(*) from keys"); n != 0 {
+		t.Errorf("%d rows are left of a deleted developer", n)
+	}
+}
+
+func TestTokensThatEndedAreForgotten(t *testing.T) {
+	b := start(t, func(d *admin.Deps) { d.Portal = portal.Settings{TokenTTL: time.Second} })
+	id, secret := b.app(b.developer("ada"))
+	token := b.ask("/oauth/token", "grant_type", "client_credentials", "client_id", id, "client_secret", secret).want(200).text("access_token")
+	b.exec("update keys set expires_at = now() - interval '2 hours' where key_hash = $1", hashOf(token))
+	b.serve(b.dsn) // the second admin sweeps as it starts
+	eventually(t, "the token is forgotten", func() bool { return b.count("select count(*) from keys where successor_of <> ''") == 0 })
+}
