@@ -22,7 +22,7 @@ func (s *Server) certificateRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/api/certs", Summary: "Add a certificate, with or without its private key", Tag: "Certificates", Role: rest.Editor, Gateway: true,
-			Body: certs.Upload{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.addCertificate,
+			Body: certs.Upload{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.addCertificate,
 		},
 		{
 			Method: "GET", Path: "/api/certs/{id}", Summary: "Tell of a certificate", Tag: "Certificates", Role: rest.Viewer, Gateway: true,
@@ -64,6 +64,9 @@ func (s *Server) addCertificate(ctx context.Context, c *rest.Call) (any, error) 
 	info, err := s.certs.Add(ctx, c.Who.Org, up, s.publisher(c))
 	if invalid, ok := errors.AsType[*certs.InvalidError](err); ok {
 		return nil, rest.BadRequest("Validation failed: "+invalid.Error(), invalid.Error())
+	}
+	if conflict, ok := errors.AsType[*certs.ConflictError](err); ok {
+		return nil, rest.Refuse(fasthttp.StatusConflict, conflict.Error())
 	}
 	if err != nil {
 		return nil, err

@@ -48,12 +48,23 @@ func (e *InvalidError) Error() string { return "pem: " + e.Cause.Error() }
 // Unwrap returns the cause.
 func (e *InvalidError) Unwrap() error { return e.Cause }
 
+// ConflictError says why a certificate cannot be beside those that there are:
+// *certs.TakenError or *certs.FullError.
+type ConflictError struct{ Cause error }
+
+// Error says what is in the way.
+func (e *ConflictError) Error() string { return "The certificate " + e.Cause.Error() }
+
+// Unwrap returns the cause.
+func (e *ConflictError) Unwrap() error { return e.Cause }
+
 // A Publisher runs a change of the configuration, of which gateways are told.
 type Publisher func(ctx context.Context, change func(context.Context, *store.Change) error) error
 
 // Add keeps a certificate. One that is kept already gets the private key that
 // comes with it, sealed with the keeper's key, and never loses one. The error is
-// *InvalidError when there is none in the PEM.
+// *InvalidError when there is none in the PEM, and *ConflictError for a name that
+// is another organisation's and for one certificate too many.
 func (k *Keeper) Add(ctx context.Context, org string, up Upload, publish Publisher) (Info, error) {
 	c, err := certs.Parse([]byte(up.PEM))
 	if err != nil {
@@ -68,9 +79,58 @@ func (k *Keeper) Add(ctx context.Context, org string, up Upload, publish Publish
 	if err != nil {
 		return Info{}, err
 	}
+	n := store.NewCertificate{Sum: c.Sum, PEM: string(c.PublicPEM()), SealedKey: sealed, Claims: c.Claims(c.Key != nil), Told: told}
 	return info, publish(ctx, func(ctx context.Context, change *store.Change) error {
-		return change.PutCertificate(ctx, c.Sum, string(c.PublicPEM()), sealed, told)
+		if err := admit(ctx, change, c, len(n.PEM)+len(sealed)); err != nil {
+			return err
+		}
+		return change.PutCertificate(ctx, n)
 	})
+}
+
+// admit refuses a certificate with a name of another organisation's, and one too
+// many. Changes follow one another, so that nobody comes in between.
+func admit(ctx context.Context, change *store.Change, c *certs.Certificate, size int) error {
+	count, bytes, err := change.CertificatesBeside(ctx, c.Sum)
+	if err != nil {
+		return err
+	}
+	if err := certs.Room(count, bytes, size); err != nil {
+		return &ConflictError{err}
+	}
+	rivals := c.Rivals()
+	if len(rivals) == 0 {
+		return nil
+	}
+	if err := claimOlder(ctx, change); err != nil {
+		return err
+	}
+	taken, err := change.RivalClaims(ctx, rivals)
+	if err != nil {
+		return err
+	}
+	if err := c.Taken(taken); err != nil {
+		return &ConflictError{err}
+	}
+	return nil
+}
+
+// claimOlder notes what certificates claim that an older release has added.
+func claimOlder(ctx context.Context, change *store.Change) error {
+	rows, err := change.UnclaimedCertificates(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		claims := []string{}
+		if c, err := certs.Parse([]byte(rows[i].Pem)); err == nil { // else no gateway shows it either
+			claims = c.Claims(len(rows[i].SealedKey) > 0)
+		}
+		if err := change.ClaimCertificate(ctx, &rows[i], claims); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (k *Keeper) seal(c *certs.Certificate, org string) ([]byte, error) {

@@ -34,18 +34,54 @@ func (s *Store) AllCertificates(ctx context.Context) ([]Certificate, error) {
 	return rows, translate(err)
 }
 
+// NewCertificate is one that is added.
+type NewCertificate struct {
+	Sum       string
+	PEM       string
+	SealedKey []byte   // nil: none
+	Claims    []string // what keeps other organisations from its names
+	Told      []byte   // what the audit log says of it, as JSON
+}
+
 // PutCertificate adds a certificate to the author's organisation. One that is
-// there gets the key that comes with it, and else stays as it is. told is what the
-// audit log says of it, as JSON.
-func (c *Change) PutCertificate(ctx context.Context, sum, pem string, sealedKey, told []byte) error {
-	if sealedKey == nil {
-		sealedKey = []byte{}
+// there gets the key that comes with it, and else stays as it is.
+func (c *Change) PutCertificate(ctx context.Context, n NewCertificate) error {
+	sealed, claims := n.SealedKey, n.Claims
+	if sealed == nil {
+		sealed = []byte{}
 	}
-	err := c.q.PutCertificate(ctx, db.PutCertificateParams{OrgID: c.by.Org, Sum: sum, Pem: pem, SealedKey: sealedKey})
+	if claims == nil {
+		claims = []string{}
+	}
+	err := c.q.PutCertificate(ctx, db.PutCertificateParams{OrgID: c.by.Org, Sum: n.Sum, Pem: n.PEM, SealedKey: sealed, Claims: claims})
 	if err != nil {
 		return err
 	}
-	return c.noteCertificate(ctx, created, sum, nil, told)
+	return c.noteCertificate(ctx, created, n.Sum, nil, n.Told)
+}
+
+// CertificatesBeside returns how many certificates the author's organisation has
+// beside the one of a sum, and how many bytes those have.
+func (c *Change) CertificatesBeside(ctx context.Context, sum string) (count int, bytes int64, err error) {
+	row, err := c.q.CertificatesUse(ctx, db.CertificatesUseParams{OrgID: c.by.Org, Beside: sum})
+	return int(row.Certificates), row.Bytes, err
+}
+
+// RivalClaims returns the claims of those certificates of other organisations that
+// have one of some claims.
+func (c *Change) RivalClaims(ctx context.Context, some []string) ([]string, error) {
+	return c.q.RivalClaims(ctx, db.RivalClaimsParams{OrgID: c.by.Org, Claims: some})
+}
+
+// UnclaimedCertificates returns those, of all organisations, that an older release
+// added.
+func (c *Change) UnclaimedCertificates(ctx context.Context) ([]Certificate, error) {
+	return c.q.UnclaimedCertificates(ctx)
+}
+
+// ClaimCertificate notes the claims of a certificate of any organisation.
+func (c *Change) ClaimCertificate(ctx context.Context, of *Certificate, claims []string) error {
+	return c.q.ClaimCertificate(ctx, db.ClaimCertificateParams{OrgID: of.OrgID, Sum: of.Sum, Claims: claims})
 }
 
 // DeleteCertificate removes a certificate of the author's organisation.

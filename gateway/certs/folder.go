@@ -92,7 +92,9 @@ func (f *Folder) read(id string) (*certs.Certificate, error) {
 }
 
 // Add keeps a certificate, and returns its id. One that is there already gets its
-// private key where it had none, and never loses it.
+// private key where it had none, and never loses it. The error is
+// *certs.TakenError for a name that is another organisation's, and
+// *certs.FullError for one certificate too many.
 func (f *Folder) Add(_ context.Context, org string, text []byte) (id string, err error) {
 	if org != "" && !definition.ValidID(org) { // it becomes part of a path
 		return "", ErrOrg
@@ -104,8 +106,12 @@ func (f *Folder) Add(_ context.Context, org string, text []byte) (id string, err
 	id = c.ID(org)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if old := f.store.Find(id); old != nil && old.Key != nil && c.Key == nil {
+	old := f.store.Find(id)
+	if old != nil && old.Key != nil && c.Key == nil {
 		return id, nil
+	}
+	if err := f.admit(org, c, old == nil); err != nil {
+		return "", err
 	}
 	key, err := c.KeyPEM()
 	if err != nil {
@@ -120,6 +126,30 @@ func (f *Folder) Add(_ context.Context, org string, text []byte) (id string, err
 	}
 	f.store.Put(id, c)
 	return id, nil
+}
+
+// admit refuses a certificate with a name of another organisation's, and one too
+// many. It needs mu.
+func (f *Folder) admit(org string, c *certs.Certificate, isNew bool) error {
+	count, bytes := 0, int64(0)
+	for id, one := range f.store.All() {
+		of, _, _ := certs.SplitID(id)
+		if of != org {
+			if err := c.Taken(one.Claims(one.Key != nil)); err != nil {
+				return err
+			}
+			continue
+		}
+		info, err := os.Stat(f.path(id))
+		if err != nil {
+			continue // gone, by other hands
+		}
+		count, bytes = count+1, bytes+info.Size()
+	}
+	if !isNew {
+		return nil
+	}
+	return certs.Room(count, bytes, len(c.PublicPEM()))
 }
 
 // Get tells of a certificate, or returns ErrNotFound.

@@ -99,6 +99,48 @@ func TestAFolderRefusesWhatItCannotKeep(t *testing.T) {
 	}
 }
 
+func TestANameOfAFolderIsOfTheOrganisationThatComesFirst(t *testing.T) {
+	f, err := OpenFolder(filepath.Join(t.TempDir(), "certs"), new(Store), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := testenv.NewAuthority(t, "a")
+	add := func(org string, i *testenv.Identity, key bool) (string, error) {
+		text := i.CertPEM
+		if key {
+			text += i.KeyPEM
+		}
+		return f.Add(t.Context(), org, []byte(text))
+	}
+	first, err := add("acme", a.Server("one.example", "*.one.example"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := a.Server("new.example", "www.one.example")
+	_, err = add("other", theirs, true)
+	if taken, ok := errors.AsType[*certs.TakenError](err); !ok || taken.Name != "www.one.example" || strings.Contains(err.Error(), "acme") {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	for _, c := range []struct {
+		org string
+		i   *testenv.Identity
+		key bool
+	}{{"other", theirs, false}, {"other", a.Client("one.example"), true}, {"acme", a.Server("one.example"), true}, {"other", a.Server("two.example"), true}} {
+		if _, err := add(c.org, c.i, c.key); err != nil {
+			t.Errorf("%s: %v", c.org, err)
+		}
+	}
+	if _, err := add("other", theirs, true); err == nil {
+		t.Error("its key makes no difference")
+	}
+	if err := f.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := add("other", theirs, true); err != nil {
+		t.Errorf("once the name is free: %v", err)
+	}
+}
+
 func TestADamagedFileIsLeftOutAndTheOthersAreNot(t *testing.T) {
 	dir, authority, said := filepath.Join(t.TempDir(), "certs"), testenv.NewAuthority(t, "a"), new(logged)
 	f, err := OpenFolder(dir, new(Store), said.log())

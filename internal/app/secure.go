@@ -156,7 +156,12 @@ type inFolder struct{ *certs.Folder }
 // Add implements control.Certificates.
 func (f inFolder) Add(ctx context.Context, org string, text []byte) (id string, err error) {
 	id, err = f.Folder.Add(ctx, org, text)
-	if errors.Is(err, certs.ErrOrg) {
+	_, taken := errors.AsType[*shown.TakenError](err)
+	_, full := errors.AsType[*shown.FullError](err)
+	switch {
+	case taken || full:
+		return "", &control.Error{Status: fasthttp.StatusConflict, Message: "The certificate " + err.Error()}
+	case errors.Is(err, certs.ErrOrg):
 		return "", &control.Error{Status: fasthttp.StatusBadRequest, Message: err.Error()}
 	}
 	return id, err

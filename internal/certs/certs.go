@@ -198,8 +198,10 @@ func isHost(name string) bool {
 
 // MayServe tells whether servers may show the certificate: its key is known, it
 // is none of an authority, and it is not made for clients alone.
-func (c *Certificate) MayServe() bool {
-	if c.Key == nil || c.Leaf.IsCA {
+func (c *Certificate) MayServe() bool { return c.Key != nil && c.forServers() }
+
+func (c *Certificate) forServers() bool {
+	if c.Leaf.IsCA {
 		return false
 	}
 	if len(c.Leaf.ExtKeyUsage)+len(c.Leaf.UnknownExtKeyUsage) == 0 {

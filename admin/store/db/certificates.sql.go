@@ -10,7 +10,7 @@ import (
 )
 
 const allCertificates = `-- name: AllCertificates :many
-SELECT org_id, sum, pem, sealed_key, created_at FROM certificates ORDER BY org_id, sum
+SELECT org_id, sum, pem, sealed_key, created_at, claims FROM certificates ORDER BY org_id, sum
 `
 
 // AllCertificates are those of every organisation: gateways serve them all.
@@ -29,6 +29,7 @@ func (q *Queries) AllCertificates(ctx context.Context) ([]Certificate, error) {
 			&i.Pem,
 			&i.SealedKey,
 			&i.CreatedAt,
+			&i.Claims,
 		); err != nil {
 			return nil, err
 		}
@@ -41,7 +42,7 @@ func (q *Queries) AllCertificates(ctx context.Context) ([]Certificate, error) {
 }
 
 const certificateBySum = `-- name: CertificateBySum :one
-SELECT org_id, sum, pem, sealed_key, created_at FROM certificates WHERE org_id = $1 AND sum = $2
+SELECT org_id, sum, pem, sealed_key, created_at, claims FROM certificates WHERE org_id = $1 AND sum = $2
 `
 
 type CertificateBySumParams struct {
@@ -58,8 +59,48 @@ func (q *Queries) CertificateBySum(ctx context.Context, arg CertificateBySumPara
 		&i.Pem,
 		&i.SealedKey,
 		&i.CreatedAt,
+		&i.Claims,
 	)
 	return i, err
+}
+
+const certificatesUse = `-- name: CertificatesUse :one
+SELECT count(*) AS certificates, coalesce(sum(octet_length(pem) + octet_length(sealed_key)), 0)::bigint AS bytes
+FROM certificates WHERE org_id = $1 AND certificates.sum <> $2
+`
+
+type CertificatesUseParams struct {
+	OrgID  string
+	Beside string
+}
+
+type CertificatesUseRow struct {
+	Certificates int64
+	Bytes        int64
+}
+
+// CertificatesUse is how many certificates an organisation has beside one, and how
+// large they are.
+func (q *Queries) CertificatesUse(ctx context.Context, arg CertificatesUseParams) (CertificatesUseRow, error) {
+	row := q.db.QueryRow(ctx, certificatesUse, arg.OrgID, arg.Beside)
+	var i CertificatesUseRow
+	err := row.Scan(&i.Certificates, &i.Bytes)
+	return i, err
+}
+
+const claimCertificate = `-- name: ClaimCertificate :exec
+UPDATE certificates SET claims = $1::text[] WHERE org_id = $2 AND sum = $3
+`
+
+type ClaimCertificateParams struct {
+	Claims []string
+	OrgID  string
+	Sum    string
+}
+
+func (q *Queries) ClaimCertificate(ctx context.Context, arg ClaimCertificateParams) error {
+	_, err := q.db.Exec(ctx, claimCertificate, arg.Claims, arg.OrgID, arg.Sum)
+	return err
 }
 
 const deleteCertificate = `-- name: DeleteCertificate :execrows
@@ -80,7 +121,7 @@ func (q *Queries) DeleteCertificate(ctx context.Context, arg DeleteCertificatePa
 }
 
 const listCertificates = `-- name: ListCertificates :many
-SELECT org_id, sum, pem, sealed_key, created_at FROM certificates WHERE org_id = $1 ORDER BY sum
+SELECT org_id, sum, pem, sealed_key, created_at, claims FROM certificates WHERE org_id = $1 ORDER BY sum
 `
 
 func (q *Queries) ListCertificates(ctx context.Context, orgID string) ([]Certificate, error) {
@@ -98,6 +139,7 @@ func (q *Queries) ListCertificates(ctx context.Context, orgID string) ([]Certifi
 			&i.Pem,
 			&i.SealedKey,
 			&i.CreatedAt,
+			&i.Claims,
 		); err != nil {
 			return nil, err
 		}
@@ -110,8 +152,8 @@ func (q *Queries) ListCertificates(ctx context.Context, orgID string) ([]Certifi
 }
 
 const putCertificate = `-- name: PutCertificate :exec
-INSERT INTO certificates (org_id, sum, pem, sealed_key) VALUES ($1, $2, $3, $4)
-ON CONFLICT (org_id, sum) DO UPDATE SET sealed_key = excluded.sealed_key
+INSERT INTO certificates (org_id, sum, pem, sealed_key, claims) VALUES ($1, $2, $3, $4, $5::text[])
+ON CONFLICT (org_id, sum) DO UPDATE SET sealed_key = excluded.sealed_key, claims = excluded.claims
 WHERE octet_length(excluded.sealed_key) > 0
 `
 
@@ -120,16 +162,82 @@ type PutCertificateParams struct {
 	Sum       string
 	Pem       string
 	SealedKey []byte
+	Claims    []string
 }
 
 // PutCertificate adds a certificate. One that is there stays as it is, but for its
-// private key when one comes: it can only be the same, perhaps sealed anew.
+// private key when one comes: it can only be the same, perhaps sealed anew. What
+// it claims comes with the key.
 func (q *Queries) PutCertificate(ctx context.Context, arg PutCertificateParams) error {
 	_, err := q.db.Exec(ctx, putCertificate,
 		arg.OrgID,
 		arg.Sum,
 		arg.Pem,
 		arg.SealedKey,
+		arg.Claims,
 	)
 	return err
+}
+
+const rivalClaims = `-- name: RivalClaims :many
+SELECT unnest(claims)::text FROM certificates WHERE org_id <> $1 AND claims && $2::text[]
+`
+
+type RivalClaimsParams struct {
+	OrgID  string
+	Claims []string
+}
+
+// RivalClaims are those of other organisations, of certificates that claim
+// something of a list.
+func (q *Queries) RivalClaims(ctx context.Context, arg RivalClaimsParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, rivalClaims, arg.OrgID, arg.Claims)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var column_1 string
+		if err := rows.Scan(&column_1); err != nil {
+			return nil, err
+		}
+		items = append(items, column_1)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const unclaimedCertificates = `-- name: UnclaimedCertificates :many
+SELECT org_id, sum, pem, sealed_key, created_at, claims FROM certificates WHERE claims IS NULL ORDER BY org_id, sum
+`
+
+// UnclaimedCertificates are those of an older release.
+func (q *Queries) UnclaimedCertificates(ctx context.Context) ([]Certificate, error) {
+	rows, err := q.db.Query(ctx, unclaimedCertificates)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Certificate{}
+	for rows.Next() {
+		var i Certificate
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.Sum,
+			&i.Pem,
+			&i.SealedKey,
+			&i.CreatedAt,
+			&i.Claims,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

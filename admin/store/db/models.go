@@ -85,6 +85,7 @@ type Certificate struct {
 	Pem       string
 	SealedKey []byte
 	CreatedAt time.Time
+	Claims    []string
 }
 
 type ConfigHistory struct {
