@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 )
 
-// fill writes 120,000 rows of three organisations, most of them of the others.
+// fill writes 60,000 rows of three organisations, most of them of the others.
 func fill(t *testing.T, url string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -22,8 +22,8 @@ func fill(t *testing.T, url string) {
 	row := `(array['one','two','two','two','two','three','three','three','three','three','three','three'])[1 + n % 12], bucket, 'api' || n % 997, 'key' || n % 4999,
 		(array[200,200,200,403,500])[1 + n % 5], (array['','','','quota_exceeded',''])[1 + n % 5], 5, 1, 100, 50`
 	for _, statement := range []string{
-		`insert into usage_minute select ` + row + ` from (select n, date_trunc('minute', now()) - (n % 1300) * interval '1 minute' as bucket from generate_series(1, 60000) n) s on conflict do nothing`,
-		`insert into usage_hour select ` + row + ` from (select n, date_trunc('hour', now(), 'UTC') - (n % 700) * interval '1 hour' as bucket from generate_series(1, 60000) n) s on conflict do nothing`,
+		`insert into usage_minute select ` + row + ` from (select n, date_trunc('minute', now()) - (n % 1300) * interval '1 minute' as bucket from generate_series(1, 30000) n) s on conflict do nothing`,
+		`insert into usage_hour select ` + row + ` from (select n, date_trunc('hour', now(), 'UTC') - (n % 700) * interval '1 hour' as bucket from generate_series(1, 30000) n) s on conflict do nothing`,
 		`insert into latency_minute select org_id, bucket, api_id, 3, sum(hits) from usage_minute group by 1, 2, 3`,
 		`insert into latency_hour select org_id, bucket, api_id, 3, sum(hits) from usage_hour group by 1, 2, 3`,
 		`insert into usage_marks (hour) select date_trunc('hour', now(), 'UTC') from generate_series(1, 20)`,
