@@ -59,12 +59,7 @@ type Service struct {
 	letters   *attempts.Guard // what sends letters, by where it comes from
 	accounts  *attempts.Brake // guesses at passwords, by account, whether it exists or not
 	mailboxes *attempts.Brake // letters, by where they go
-	slots     chan struct{}   // one for each transaction that writes letters
 }
-
-// atOnce bounds the transactions that write letters: what they ask other rooms goes
-// by further connections, and they must never hold all of them.
-const atOnce = 4
 
 // How those who guess at an account are slowed down: to some ten tries in a quarter
 // of an hour and one each five minutes after that, for all of them together. The
@@ -96,7 +91,6 @@ func New(d Deps) *Service {
 		letters:   attempts.New(d.LoginRate, d.Now),
 		accounts:  attempts.NewBrake(accountPace, d.Now),
 		mailboxes: attempts.NewBrake(mailboxPace, d.Now),
-		slots:     make(chan struct{}, atOnce),
 	}
 }
 
@@ -129,17 +123,6 @@ func (s *Service) sweep(ctx context.Context) {
 			}
 			return
 		}
-	}
-}
-
-// inTx runs work that may write letters in one transaction.
-func (s *Service) inTx(ctx context.Context, work func(*store.Tx) error) error {
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-		return s.Store.InTx(ctx, work)
-	case <-ctx.Done():
-		return rest.Unavailable("Too many are at it at once; try again")
 	}
 }
 

@@ -102,7 +102,7 @@ func (s *Service) enterable(ctx context.Context, c *rest.Call, d *accounts.Devel
 		})
 	}
 	if s.mayWrite(d.OrgID, d.Email) {
-		err := s.inTx(ctx, func(tx *store.Tx) error {
+		err := s.Store.InTx(ctx, func(tx *store.Tx) error {
 			now, err := accounts.Lock(ctx, tx, by, d.ID)
 			if err != nil {
 				return changedMeanwhile(err)

@@ -256,7 +256,7 @@ func (s *Service) remove(ctx context.Context, c *rest.Call) (any, error) {
 // delete removes a developer with everything that is theirs: keys end everywhere.
 func (s *Service) delete(ctx context.Context, by store.Author, id string) error {
 	var hashes []string
-	err := s.inTx(ctx, func(tx *store.Tx) error {
+	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
 		d, err := accounts.Lock(ctx, tx, by, id)
 		if err != nil {
 			return err

@@ -262,6 +262,7 @@ func TestAnInactiveDeveloperIsLoggedOutAndKeepsKeys(t *testing.T) {
 	b.call("PUT", "/api/portal/developers/"+id, "approver", `{"email":"ann@example.com","inactive":true}`).want(200)
 	b.call("GET", "/api/portal/me", session, "").want(401)
 	b.login("ann@example.com", "open sesame").want(401).says(wrongLogin)
+	b.call("POST", "/api/portal/developers/verify_credentials", "approver", `{"username":"ann@example.com","password":"open sesame"}`).want(401)
 	b.call("POST", "/api/portal/password/forgot", "", `{"email":"ann@example.com"}`).want(200)
 	if letters, _ := b.post.take(); len(letters) != 0 {
 		t.Errorf("letters %v", letters)

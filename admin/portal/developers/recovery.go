@@ -43,7 +43,7 @@ func (s *Service) forgot(ctx context.Context, c *rest.Call) (any, error) {
 // remind sends the letter to the address as it is stored: the one that was sent
 // may be another by the rules of case of another language.
 func (s *Service) remind(ctx context.Context, by store.Author) error {
-	return s.inTx(ctx, func(tx *store.Tx) error {
+	return s.Store.InTx(ctx, func(tx *store.Tx) error {
 		d, err := accounts.LockByEmail(ctx, tx, by, by.Name)
 		if isAbsent(err) || err == nil && d.Inactive {
 			return nil
@@ -81,7 +81,7 @@ func (s *Service) reset(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	by := author(c, d.OrgID, d.Email)
-	err = s.inTx(ctx, func(tx *store.Tx) error {
+	err = s.Store.InTx(ctx, func(tx *store.Tx) error {
 		if err := accounts.UseToken(ctx, tx, &d, token); err != nil {
 			return err
 		}

@@ -115,7 +115,7 @@ func (s *Service) enrol(ctx context.Context, c *rest.Call, d *accounts.Developer
 	now := s.Now()
 	d.VerifiedAt = &now
 	answer := rest.Done("Signed up", nil)
-	err := s.inTx(ctx, func(tx *store.Tx) error {
+	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
 		if err := accounts.Create(ctx, tx, by, d); err != nil {
 			return err
 		}
@@ -141,9 +141,9 @@ func (s *Service) enrol(ctx context.Context, c *rest.Call, d *accounts.Developer
 // at once, the second finds what the first one made.
 func (s *Service) apply(ctx context.Context, d *accounts.Developer, by store.Author) error {
 	attempt := func(tx *store.Tx) error { return s.applyIn(ctx, tx, d, by) }
-	err := s.inTx(ctx, attempt)
+	err := s.Store.InTx(ctx, attempt)
 	if isTaken(err) {
-		err = s.inTx(ctx, attempt)
+		err = s.Store.InTx(ctx, attempt)
 	}
 	return err
 }
@@ -219,7 +219,7 @@ func (s *Service) confirm(ctx context.Context, c *rest.Call) (any, error) {
 	}
 	answer := rest.Done("The address is verified; log in", nil)
 	answer.ID = d.ID
-	err = s.inTx(ctx, func(tx *store.Tx) error {
+	err = s.Store.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.confirmIn(ctx, tx, &d, token, author(c, d.OrgID, d.Email)); err != nil {
 			return err
 		}
