@@ -62,6 +62,7 @@ type PublicConfiguration struct {
 	DisableLogin         bool     `json:"disable_login"`
 	DisableSignup        bool     `json:"disable_signup"`
 	DisableAutoLogin     bool     `json:"disable_auto_login"`
+	DisableVerification  bool     `json:"disable_verification"`
 	CatalogueLoginOnly   bool     `json:"catalogue_login_only"`
 	OAuthUsageLimit      int64    `json:"oauth_usage_limit"`
 }
@@ -117,7 +118,7 @@ func (s *Service) publicConfiguration(ctx context.Context, c *rest.Call) (any, e
 		OrgID: org, SignupFields: list(k.SignupFields), KeyRequestFields: list(k.KeyRequestFields),
 		RequireKeyApproval: k.RequireKeyApproval, RedirectOnKeyRequest: k.RedirectOnKeyRequest, RedirectTo: k.RedirectTo,
 		EnableMultiSelection: k.EnableMultiSelection, DisableLogin: k.DisableLogin, DisableSignup: k.DisableSignup,
-		DisableAutoLogin: k.DisableAutoLogin, CatalogueLoginOnly: k.CatalogueLoginOnly, OAuthUsageLimit: k.OAuthUsageLimit,
+		DisableAutoLogin: k.DisableAutoLogin, DisableVerification: k.DisableVerification, CatalogueLoginOnly: k.CatalogueLoginOnly, OAuthUsageLimit: k.OAuthUsageLimit,
 	}, nil
 }
 
