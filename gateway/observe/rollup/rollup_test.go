@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -63,7 +64,7 @@ func TestCallsThatAreAlikeAreOneRow(t *testing.T) {
 		{Minute: noon.Unix() - 30, Org: "org", API: "shop", Key: "k", Status: 429, Reason: "rate_limit"}: {Hits: 1, Total: 1000},
 		{Minute: noon.Unix() + 30, Org: "org", API: "shop", Status: 200}:                                 {Hits: 1},
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
+	if !maps.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 	if again, _ := taken(c); len(again) != 0 {
@@ -130,7 +131,7 @@ func TestWhatWasCountedIsWhatIsTaken(t *testing.T) {
 			all.add(like)
 		}
 	}
-	if fmt.Sprint(got) != fmt.Sprint(all) {
+	if !maps.Equal(got, all) {
 		t.Errorf("%d rows were taken, %d were counted, or their sums differ", len(got), len(all))
 	}
 }

@@ -1,0 +1,185 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/credential"
+	counts "github.com/sluicegate/sluice/internal/definition/usage"
+)
+
+// orgOf returns the first organisation.
+func (b *bench) orgOf() (org string) {
+	b.t.Helper()
+	org, err := b.store.FirstOrg(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return org
+}
+
+// hand hands over rows as a gateway does.
+func (b *bench) hand(sequence int64, rows ...counts.Row) *answer {
+	b.t.Helper()
+	now := time.Now().Truncate(time.Minute).Unix()
+	batch := counts.Batch{Gateway: "gw", Boot: "boot", Sequence: sequence}
+	for _, r := range rows {
+		if r.Minute == 0 {
+			r.Minute = now
+		}
+		if r.Org == "" {
+			r.Org = b.orgOf()
+		}
+		batch.Rows = append(batch.Rows, r)
+		batch.Latencies = append(batch.Latencies, counts.Latency{Minute: r.Minute, Org: r.Org, API: r.API, Counts: counts.Latencies{4: r.Hits}})
+	}
+	body, err := json.Marshal(batch)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.call("POST", "/api/gateway/usage", gatewayToken, string(body))
+}
+
+// hitsOf returns what a report's totals are.
+func (b *bench) hitsOf(path, key string) int64 {
+	b.t.Helper()
+	var report struct{ Totals struct{ Hits int64 } }
+	if err := json.Unmarshal(b.call("GET", path, key, "").want(200).body, &report); err != nil {
+		b.t.Fatal(err)
+	}
+	return report.Totals.Hits
+}
+
+func TestUsageIsHandedOverOnceAndShownToItsOrganisation(t *testing.T) {
+	b := start(t)
+	rows := []counts.Row{
+		{API: "a", Key: "k", Status: 200, Hits: 7, Total: 14000, Upstream: 7000},
+		{API: "a", Key: "k", Status: 429, Reason: "rate_limit", Hits: 2},
+		{API: "b", Status: 200, Hits: 1, Org: "second"},
+	}
+	for range 3 {
+		b.hand(1, rows...).want(200)
+	}
+	b.hand(2, rows...).want(200)
+	b.hand(1, rows...).want(200)
+	if got := b.hitsOf("/api/usage", b.viewer); got != 18 {
+		t.Errorf("%d hits, want 18", got)
+	}
+	if got := b.hitsOf("/api/usage", b.other); got != 2 {
+		t.Errorf("the other organisation has %d hits, want 2", got)
+	}
+	if got := b.hitsOf("/api/usage?api=a", b.other); got != 0 {
+		t.Errorf("the other organisation sees %d hits of an API that it does not have", got)
+	}
+	b.call("GET", "/api/usage?group_by=api,status,reason&api=a&step=minute&from="+time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), b.viewer, "").want(200).
+		says(`"api_id":"a","status":200,"reason":"","hits":14,"errors":0,"mean_ms":2,"upstream_mean_ms":1`, `"status":429,"reason":"rate_limit","hits":4,"errors":4`, `"Pages":1`, `"at":"`)
+	b.call("GET", "/api/usage?group_by=api", b.viewer, "").want(200).says(`"p50_ms":`, `"p95_ms":`, `"p99_ms":`)
+	b.call("GET", "/api/usage/rejections", b.viewer, "").want(200).says(`"totals":{"hits":4,"errors":4`, `"Data":[{"reason":"rate_limit"`)
+	b.call("GET", "/api/usage?group_by=key&page_size=1&p=9", b.viewer, "").want(200).says(`"Data":[]`, `"Pages":1`, `"hits":18`)
+}
+
+func TestUsageOfAKeyIsThatOfAllItsCredentials(t *testing.T) {
+	b := start(t)
+	b.createAPI(b.editor, "a", "/a/")
+	made := b.call("POST", "/api/keys", b.editor, `{"access_rights":{"a":{"api_id":"a","versions":["Default"]}}}`).want(200)
+	key, hash := made.text("key"), made.text("key_hash")
+	b.hand(1, counts.Row{API: "a", Key: hash, Status: 200, Hits: 3}, counts.Row{API: "a", Key: "another", Status: 200, Hits: 50}).want(200)
+	next := b.call("POST", "/api/keys/"+key+"/rotate", b.editor, `{"grace":"1h"}`).want(200).text("key")
+	for _, name := range []string{key, hash, next} {
+		if got := b.hitsOf("/api/keys/"+name+"/usage", b.viewer); got != 3 {
+			t.Errorf("%.12s: %d hits, want 3", name, got)
+		}
+	}
+	b.call("GET", "/api/keys/"+hash+"/usage?group_by=api&status=200", b.viewer, "").want(200).says(`"step":"day"`, `"api_id":"a"`)
+	b.call("GET", "/api/keys/"+hash+"/usage", b.other, "").want(404)
+	b.call("GET", "/api/keys/nobody/usage", b.viewer, "").want(404)
+}
+
+func TestWrongQuestionsAboutUsageAreAnsweredWithWhatWouldBeRight(t *testing.T) {
+	b := start(t)
+	for query, says := range map[string]string{
+		"from=yesterday":                       "from must be a time as in RFC 3339",
+		"to=-5":                                "to must be a time as in RFC 3339",
+		"from=99999999999999":                  "from must be a time",
+		"from=2026-01-02T00:00:00Z&to=1000":    "from must be before to",
+		"from=0&to=1000000000":                 "at most 800 days apart",
+		"step=year":                            "step must be minute, hour, day or none",
+		"step=minute&from=1000000000&to=1e9":   "to must be a time",
+		"step=minute&from=100000000&to=100060": "from must be before to",
+		"step=minute&from=1000000&to=1000060":  "Minutes are kept from",
+		"group_by=api,colour":                  "group_by must be some of api, key, status and reason",
+		"group_by=policy":                      "group_by must be some of api, key, status and reason",
+		"status=ok":                            "status must be a whole number",
+		"status=1000":                          "status must be one of HTTP",
+		"page_size=501":                        "page_size must be in 1",
+		"p=-1":                                 "never given out whole",
+	} {
+		for _, path := range []string{"/api/usage?", "/api/usage/rejections?"} {
+			b.call("GET", path+query, b.viewer, "").want(400).says(says)
+		}
+	}
+	for _, text := range []string{"'; drop table usage_hour; --", "%00", "%25", "\\", "\""} {
+		for _, name := range []string{"api", "key", "reason"} {
+			got := b.call("GET", "/api/usage?"+name+"="+strings.ReplaceAll(strings.ReplaceAll(text, " ", "+"), "\"", "%22"), b.viewer, "")
+			if got.status != 200 && (got.status != 400 || text != "%00") {
+				t.Errorf("%s=%s: %d %s", name, text, got.status, got.body)
+			}
+		}
+	}
+}
+
+func TestWrongBatchesAreRefusedWhole(t *testing.T) {
+	b := start(t)
+	row := func(change string) string {
+		return fmt.Sprintf(`{"gateway":"g","boot":"b","sequence":1,"rows":[{"minute":60,"org":"o","api":"a","status":200,"hits":1},{%s}]}`, change)
+	}
+	for body, says := range map[string]string{
+		`{`:                          "Request body malformed",
+		`[]`:                         "Request body malformed",
+		`{}`:                         "gateway and boot must not be empty",
+		`{"gateway":"g","boot":"b"}`: "sequence must be 1 or more",
+		`{"gateway":"g\u0000","boot":"b","sequence":1}`:                                               "gateway must be UTF-8 without",
+		row(`"minute":61,"api":"a","hits":1`):                                                         "rows[1].minute is 61",
+		row(`"minute":60,"hits":1`):                                                                   "rows[1].api must not be empty",
+		row(`"minute":60,"api":"a"`):                                                                  "rows[1].hits must be 1 or more",
+		row(`"minute":60,"api":"a","hits":-1`):                                                        "rows[1].hits is -1",
+		row(`"minute":60,"api":"a","hits":1,"total_us":1e300`):                                        "Request body malformed",
+		row(`"minute":60,"api":"a","hits":1,"status":-200`):                                           "rows[1].status is -200",
+		row(`"minute":60,"api":"a","hits":1,"key":"\u0000"`):                                          "rows[1].key must be UTF-8 without",
+		row(`"minute":9999999999999960,"api":"a","hits":1`):                                           "rows[1].minute is",
+		row(`"minute":60,"api":"` + strings.Repeat("x", 600) + `"`):                                   "hits must be 1 or more",
+		row(`"minute":60,"hits":1,"api":"` + strings.Repeat("x", 600) + `"`):                          "rows[1].api has 600 bytes",
+		`{"gateway":"g","boot":"b","sequence":1,"latencies":[{"minute":60,"api":"a","counts":[-1]}]}`: "latencies[0].counts[0] is -1",
+		`{"gateway":"g","boot":"b","sequence":1,"rows":[` + strings.TrimSuffix(strings.Repeat(`{},`, counts.MaxRows+1), ",") + `]}`: "rows has 4001 elements",
+	} {
+		b.call("POST", "/api/gateway/usage", gatewayToken, body).want(400).says(says)
+	}
+	b.call("POST", "/api/gateway/usage", gatewayToken, row(`"minute":60,"api":"a","hits":1,"a member of":"the future"`)).want(200)
+	for _, who := range []string{b.admin, b.editor, b.viewer} {
+		b.call("POST", "/api/gateway/usage", who, `{}`).want(403)
+	}
+	b.call("POST", "/api/gateway/usage", "", `{}`).want(401)
+	if got := b.hitsOf("/api/usage?from=0&to=86400", b.admin); got != 0 {
+		t.Errorf("%d hits", got)
+	}
+}
+
+func TestKeysInClearAreShownByAHash(t *testing.T) {
+	b := start(t, func(d *Deps) {
+		hasher := *d.KeyOptions.Hasher
+		hasher.Algorithm = credential.None
+		d.KeyOptions.Hasher = &hasher
+	})
+	b.createAPI(b.editor, "a", "/a/")
+	key := b.call("POST", "/api/keys", b.editor, `{"access_rights":{"a":{"api_id":"a","versions":["Default"]}}}`).want(200).text("key")
+	b.hand(1, counts.Row{API: "a", Key: counts.KeyOf(key, true), Status: 200, Hits: 3}).want(200)
+	if got := b.hitsOf("/api/keys/"+key+"/usage", b.viewer); got != 3 {
+		t.Errorf("%d hits, want 3", got)
+	}
+	if shown := b.call("GET", "/api/usage?group_by=key", b.viewer, ""); strings.Contains(string(shown.body), key) {
+		t.Error("a report shows a key")
+	}
+}
