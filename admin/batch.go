@@ -1,12 +1,23 @@
 package admin
 
 import (
+	"bytes"
 	"context"
+	"strings"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/apply"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/internal/keys"
+)
+
+// Bounds of a change of many objects. Only editors may send as much: see bodies.
+const (
+	maxBatch    = 64 << 20 // bytes
+	applyWithin = 5 * time.Minute
+	sentWithin  = 2 * time.Minute
 )
 
 // apply makes many changes at once, or none.
@@ -35,5 +46,38 @@ func (s *Server) applyRoutes() []rest.Route {
 	return []rest.Route{{
 		Method: "POST", Path: "/api/config/apply", Summary: "Change many objects in one transaction, or try to", Tag: "Configuration", Role: rest.Editor,
 		Body: apply.Batch{}, Reply: apply.Outcome{}, Wrong: []int{400, 404, 409, 413, 415}, Secret: true, Handle: s.apply,
+		MaxBody: maxBatch, Within: applyWithin,
 	}}
+}
+
+// bodies is asked for every request whose head has come: a body beyond what all
+// routes take is read only of those who may send it, so that nobody else fills
+// the memory. The rest of the answer to them is the handler's.
+func (s *Server) bodies(routes []rest.Route) func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+	large := make(map[string]*rest.Route)
+	for i := range routes {
+		if routes[i].MaxBody > 0 {
+			large[routes[i].Name()] = &routes[i]
+		}
+	}
+	return func(head *fasthttp.RequestHeader) (conf fasthttp.RequestConfig) {
+		if length := head.ContentLength(); length >= 0 && length <= rest.MaxBody {
+			return conf
+		}
+		path, _, _ := bytes.Cut(head.RequestURI(), []byte{'?'})
+		route := large[string(head.Method())+" "+strings.TrimSuffix(string(path), "/")]
+		if route == nil {
+			return conf
+		}
+		ctx, cancel := context.WithTimeout(s.lifetime, answerWithin)
+		defer cancel()
+		credential := rest.CredentialIn(head)
+		if len(credential) == 0 {
+			return conf
+		}
+		if who, err := s.identify(ctx, credential); err == nil && route.Allows(who.Role) {
+			conf.MaxRequestBodySize, conf.ReadTimeout = route.MaxBody, sentWithin
+		}
+		return conf
+	}
 }

@@ -1,9 +1,12 @@
 package admin
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sluicegate/sluice/admin/rest"
 )
 
 const adopted = "3f5ac07e93d9e3a1b7c42f3d5b6a89f1c0d2e4f60718293a4b5c6d7e8f901234"
@@ -79,4 +82,54 @@ func TestABatchIsRefusedAsAWholeWithEveryPlace(t *testing.T) {
 		t.Errorf("something of a refused batch was stored: %s", got.body)
 	}
 	b.call("POST", "/api/config/apply", b.viewer, `{}`).want(403)
+}
+
+func TestKeysAreMadeInTheTransactionOfTheirBatch(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	gold := `"policies":[{"id":"gold","name":"gold","access_rights":{}}]`
+	ann := `{"generate":true,"session":{"alias":"ann","apply_policies":["gold"]}}`
+	got := b.call("POST", "/api/config/apply", b.editor, `{`+gold+`,"keys":[`+ann+`],"dry_run":true}`).want(200)
+	if strings.Contains(string(got.body), "new_keys") {
+		t.Errorf("a key that was not made: %s", got.body)
+	}
+	b.call("POST", "/api/config/apply", b.editor, `{`+gold+`,"keys":[`+ann+`,{"generate":true,"session":{"apply_policies":["none"]}}]}`).want(400).says(`keys[1].session.apply_policies`)
+	b.call("POST", "/api/config/apply", b.editor, `{`+gold+`,"keys":[{"session":{}},{"generate":true,"key_hash":"`+adopted+`","session":{}}]}`).want(400).says(`keys[0]: has either key_hash, or generate: true`, `keys[1]: has either`)
+	b.call("GET", "/api/portal/policies/gold", b.viewer, "").want(404)
+
+	var made struct {
+		Keys []struct {
+			At              int
+			Name, Key, Hash string
+			KeyHash         string `json:"key_hash"`
+		} `json:"new_keys"`
+	}
+	got = b.call("POST", "/api/config/apply", b.editor, `{`+gold+`,"keys":[`+ann+`,`+strings.Replace(ann, "ann", "bob", 1)+`]}`).want(200)
+	if err := json.Unmarshal(got.body, &made); err != nil || len(made.Keys) != 2 || made.Keys[1].At != 1 || made.Keys[1].Name != "bob" {
+		t.Fatalf("%v in %s", err, got.body)
+	}
+	for _, k := range made.Keys {
+		b.call("GET", "/api/keys/"+k.Key, b.viewer, "").want(200).says(k.Name)
+		b.call("GET", "/api/keys/"+k.KeyHash+"?hashed=true", b.viewer, "").want(200)
+	}
+}
+
+func TestALargeBodyIsReadOfWhoMaySendIt(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	large := `{"apis":[` + strings.TrimSuffix(strings.Repeat(plainAPI("one", "/one/")+",", (rest.MaxBody>>20+1)*7000), ",") + `]}`
+	if len(large) <= rest.MaxBody {
+		t.Fatal("it is not large")
+	}
+	if got := b.call("POST", "/api/config/apply", b.editor, large); got.status != 400 || !strings.Contains(string(got.body), "is there twice") {
+		t.Errorf("of an editor: %d %.200s", got.status, got.body)
+	}
+	for name, who := range map[string]string{"a viewer": b.viewer, "nobody": "", "a stranger": "sla_unknown"} {
+		if got := b.call("POST", "/api/config/apply", who, large); got.status != 413 {
+			t.Errorf("of %s: %d %.200s", name, got.status, got.body)
+		}
+	}
+	if got := b.call("POST", "/api/apis", b.editor, large); got.status != 413 {
+		t.Errorf("on another route: %d", got.status)
+	}
 }

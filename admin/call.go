@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,14 +21,14 @@ import (
 const answerWithin = 10 * time.Second
 
 // handler routes all requests.
-func (s *Server) handler() fasthttp.RequestHandler {
+func (s *Server) handler(routes []rest.Route) fasthttp.RequestHandler {
 	r := router.New()
 	r.RedirectTrailingSlash, r.RedirectFixedPath, r.HandleOPTIONS = false, false, false
 	r.NotFound = func(ctx *fasthttp.RequestCtx) { rest.NotFound("Not found").Write(ctx) }
 	r.MethodNotAllowed = func(ctx *fasthttp.RequestCtx) {
 		rest.Refuse(fasthttp.StatusMethodNotAllowed, "Method not allowed; see the header Allow").Write(ctx)
 	}
-	for _, route := range s.routes() {
+	for _, route := range routes {
 		serve := func(ctx *fasthttp.RequestCtx) { s.serve(ctx, &route) }
 		r.Handle(route.Method, route.Path, serve)
 		if route.Method == fasthttp.MethodGet {
@@ -94,7 +95,7 @@ func (s *Server) refuseUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	network, isNetwork := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		f = rest.Refuse(fasthttp.StatusRequestEntityTooLarge, fmt.Sprintf("The body is larger than %d bytes", rest.MaxBody))
+		f = rest.Refuse(fasthttp.StatusRequestEntityTooLarge, fmt.Sprintf("The body is larger than %d bytes (POST /api/config/apply takes %d from editors)", rest.MaxBody, maxBatch))
 	case tooSmall && small != nil:
 		f = rest.Refuse(fasthttp.StatusRequestHeaderFieldsTooLarge, "The head of the request is larger than 16 KiB")
 	case isNetwork && network.Timeout():
@@ -107,7 +108,7 @@ func (s *Server) refuseUnreadable(ctx *fasthttp.RequestCtx, err error) {
 // serve answers one call of a known route.
 func (s *Server) serve(http *fasthttp.RequestCtx, route *rest.Route) {
 	started := time.Now()
-	ctx, cancel := context.WithTimeout(s.lifetime, answerWithin)
+	ctx, cancel := context.WithTimeout(s.lifetime, cmp.Or(route.Within, answerWithin))
 	defer cancel()
 	c := &rest.Call{HTTP: http, Route: route, PageSize: s.deps.PageSize}
 	if err := s.answer(ctx, c); err != nil {

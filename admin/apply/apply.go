@@ -25,14 +25,23 @@ type Batch struct {
 	Reason   string            `json:"reason,omitempty" doc:"for the history"`
 	APIs     []json.RawMessage `json:"apis,omitempty" doc:"definitions to create or replace, each with its api_id"`
 	Policies []json.RawMessage `json:"policies,omitempty" doc:"policies to create or replace, each with its id"`
-	Keys     []Key             `json:"keys,omitempty" doc:"keys to create or replace by their hashes"`
+	Keys     []Key             `json:"keys,omitempty" doc:"keys to create or replace by their hashes, or to make anew"`
 	Delete   Deletion          `json:"delete,omitzero"`
 }
 
-// A Key is a session under the hash of its key.
+// A Key is a session under the hash of its key, or for a key that is made.
 type Key struct {
-	Hash    string          `json:"key_hash"`
-	Session json.RawMessage `json:"session"`
+	Hash     string          `json:"key_hash,omitempty"`
+	Generate bool            `json:"generate,omitempty" doc:"in place of key_hash: a key is made, and answered this once"`
+	Session  json.RawMessage `json:"session"`
+}
+
+// A NewKey is a key that was made. Nobody can find it out again.
+type NewKey struct {
+	At   int    `json:"at" doc:"its place among the keys of the batch, from 0"`
+	Name string `json:"name" doc:"its alias"`
+	Key  string `json:"key"`
+	Hash string `json:"key_hash"`
 }
 
 // A Deletion names objects that are to go.
@@ -47,6 +56,7 @@ type Outcome struct {
 	DryRun   bool                 `json:"dry_run"`
 	Changes  []store.ObjectChange `json:"changes"`
 	Keys     int                  `json:"keys" doc:"created or replaced"`
+	Made     []NewKey             `json:"new_keys,omitempty" doc:"that were made; none with dry_run"`
 
 	hashes []string
 }
@@ -68,7 +78,7 @@ var errDryRun = errors.New("dry run")
 // Apply makes the changes of a batch in the name of by, all or none. The error is
 // a *schemas.Refusal for all that is wrong with the batch.
 func (a *Applier) Apply(ctx context.Context, by store.Author, b *Batch) (*Outcome, error) {
-	ready, err := a.read(ctx, by, b)
+	ready, made, err := a.read(ctx, by, b)
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +101,15 @@ func (a *Applier) Apply(ctx context.Context, by store.Author, b *Batch) (*Outcom
 	if err != nil && !errors.Is(err, errDryRun) {
 		return nil, explained(err)
 	}
+	if !b.DryRun {
+		out.Made = made
+	}
 	return out, nil
 }
 
-// read checks every object, and tells all that is wrong at once.
-func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (*store.Batch, error) {
+// read checks every object, and tells all that is wrong at once. made are the keys
+// that there will be once the batch is stored.
+func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (ready *store.Batch, made []NewKey, err error) {
 	r := &reading{
 		applier: a, by: by, apis: make(map[string]*definition.API), policies: make(map[string]*definition.Policy), hashes: make(map[string]bool),
 		batch: store.Batch{Expect: -1, DeleteAPIs: b.Delete.APIs, DeletePolicies: b.Delete.Policies},
@@ -103,9 +117,14 @@ func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (*store.B
 	if b.Expect != nil {
 		r.batch.Expect = *b.Expect
 	}
+	if len(b.APIs) >= many {
+		if err := r.readAll(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
 	for i, raw := range b.APIs {
 		if err := r.api(ctx, i, raw); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for i, raw := range b.Policies {
@@ -113,13 +132,13 @@ func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (*store.B
 	}
 	for i := range b.Keys {
 		if err := r.key(ctx, i, &b.Keys[i]); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if len(r.wrong) > 0 {
-		return nil, &schemas.Refusal{Status: http.StatusBadRequest, Message: "Validation failed", Errors: r.wrong}
+		return nil, nil, &schemas.Refusal{Status: http.StatusBadRequest, Message: "Validation failed", Errors: r.wrong}
 	}
-	return &r.batch, nil
+	return &r.batch, r.made, nil
 }
 
 // A reading is a batch on its way to what is stored.
@@ -130,7 +149,38 @@ type reading struct {
 	apis     map[string]*definition.API
 	policies map[string]*definition.Policy
 	hashes   map[string]bool
+	made     []NewKey
 	wrong    []string
+
+	known map[string][]byte // definitions that are stored, when they were all read at once
+}
+
+// many is how many APIs of a batch are worth reading all that are stored at once.
+const many = 50
+
+// readAll reads all stored definitions at once.
+func (r *reading) readAll(ctx context.Context) error {
+	rows, err := r.applier.Store.Read().APIsOf(ctx, r.by.Org)
+	if err != nil {
+		return fmt.Errorf("reading the APIs: %w", store.Translate(err))
+	}
+	r.known = make(map[string][]byte, len(rows))
+	for i := range rows {
+		r.known[rows[i].ID] = rows[i].Definition
+	}
+	return nil
+}
+
+// definitionOf returns a stored definition, nil when there is none.
+func (r *reading) definitionOf(ctx context.Context, id string) ([]byte, error) {
+	if r.known != nil {
+		return r.known[id], nil
+	}
+	row, err := r.applier.Store.APIByID(ctx, r.by.Org, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return row.Definition, err
 }
 
 // maxWrong bounds how many problems one answer tells.
@@ -197,13 +247,13 @@ func (r *reading) stored(ctx context.Context, api *definition.API) (*definition.
 }
 
 func (r *reading) storedAPI(ctx context.Context, id string) (*definition.API, error) {
-	row, err := r.applier.Store.APIByID(ctx, r.by.Org, id)
-	if errors.Is(err, store.ErrNotFound) {
+	body, err := r.definitionOf(ctx, id)
+	if err == nil && body == nil {
 		return nil, nil
 	}
 	api := new(definition.API)
 	if err == nil {
-		err = json.Unmarshal(row.Definition, api)
+		err = json.Unmarshal(body, api)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading API %s: %w", id, err)

@@ -13,6 +13,13 @@ import (
 
 func (r *reading) key(ctx context.Context, i int, wanted *Key) error {
 	place := fmt.Sprintf("keys[%q].session", wanted.Hash)
+	if wanted.Generate {
+		place = fmt.Sprintf("keys[%d].session", i)
+	}
+	if wanted.Generate == (wanted.Hash != "") {
+		r.add(fmt.Sprintf("keys[%d]", i), "has either key_hash, or generate: true")
+		return nil
+	}
 	session, err := definition.ParseSession(wanted.Session)
 	if err != nil {
 		if other := r.problem(place, err); other != nil {
@@ -20,7 +27,7 @@ func (r *reading) key(ctx context.Context, i int, wanted *Key) error {
 		}
 		return nil
 	}
-	if r.hashes[wanted.Hash] {
+	if wanted.Hash != "" && r.hashes[wanted.Hash] {
 		r.add(fmt.Sprintf("keys[%d]", i), "the hash %q is there twice", wanted.Hash)
 		return nil
 	}
@@ -35,10 +42,24 @@ func (r *reading) key(ctx context.Context, i int, wanted *Key) error {
 	service.Store = gather
 	service.Policies = func() *definition.PolicySet { return policies }
 	service.API = func(id string) *definition.API { return gather.api(ctx, id) }
-	if _, err = service.Adopt(ctx, wanted.Hash, session); gather.failed != nil {
+	if wanted.Generate {
+		err = r.make(ctx, i, &service, session)
+	} else {
+		_, err = service.Adopt(ctx, wanted.Hash, session)
+	}
+	if gather.failed != nil {
 		return gather.failed
 	}
 	return r.keyProblem(place, err)
+}
+
+// make has a key made for the key of the batch at i.
+func (r *reading) make(ctx context.Context, i int, service *keys.Service, session *definition.Session) error {
+	issued, err := service.Create(ctx, "", session, false)
+	if err == nil {
+		r.made = append(r.made, NewKey{At: i, Name: session.Alias, Key: issued.Key, Hash: issued.Hash})
+	}
+	return err
 }
 
 // keyProblem notes what the rules of keys refuse.

@@ -52,8 +52,11 @@ type Principal struct {
 }
 
 // CredentialOf returns what the caller shows, bare or as a bearer token.
-func CredentialOf(ctx *fasthttp.RequestCtx) []byte {
-	shown := strings.TrimSpace(string(ctx.Request.Header.Peek(fasthttp.HeaderAuthorization)))
+func CredentialOf(ctx *fasthttp.RequestCtx) []byte { return CredentialIn(&ctx.Request.Header) }
+
+// CredentialIn is CredentialOf for the head of a request.
+func CredentialIn(head *fasthttp.RequestHeader) []byte {
+	shown := strings.TrimSpace(string(head.Peek(fasthttp.HeaderAuthorization)))
 	if scheme, rest, found := strings.Cut(shown, " "); found && strings.EqualFold(scheme, "Bearer") {
 		shown = strings.TrimSpace(rest)
 	}

@@ -1,6 +1,10 @@
 package rest
 
-import "github.com/sluicegate/sluice/admin/openapi"
+import (
+	"time"
+
+	"github.com/sluicegate/sluice/admin/openapi"
+)
 
 // A Route is one method on one path: who may call it, what goes in and out, and
 // what answers. Both spellings of the path, with and without a final slash, are
@@ -13,6 +17,9 @@ type Route struct {
 	Gateway   bool // the role gateway may call it as well
 	Developer bool // the role developer may call it as well, for what is theirs
 	Waits     bool // a long-poll
+
+	MaxBody int           // bytes of a body; 0: MaxBody of the package
+	Within  time.Duration // bound on the work; 0: that of all routes
 
 	Query  []string // parameters, documented in package openapi
 	Body   any      // zero value of what is sent; nil: nothing

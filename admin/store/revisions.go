@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/sluicegate/sluice/admin/store/db"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -102,8 +104,10 @@ func (c *Change) restoreAPIs(ctx context.Context, wanted map[string][]byte) erro
 	if err != nil {
 		return err
 	}
-	replaced := make(map[string]db.API)
-	for _, row := range rows {
+	replaced := make(map[string]*db.API)
+	var gone []noted
+	for i := range rows {
+		row := &rows[i]
 		body, keep := wanted[row.ID]
 		if keep && bytes.Equal(body, row.Definition) {
 			delete(wanted, row.ID)
@@ -114,48 +118,19 @@ func (c *Change) restoreAPIs(ctx context.Context, wanted map[string][]byte) erro
 			return err
 		}
 		if !keep {
-			if err := c.note(ctx, ObjectChange{kindAPI, row.ID, row.Name, deleted}, row.Definition, nil); err != nil {
-				return err
-			}
+			gone = append(gone, noted{did: ObjectChange{kindAPI, row.ID, row.Name, deleted}, before: row.Definition})
 		}
 	}
-	for id, body := range wanted {
-		if err := c.restoreAPI(ctx, id, body, replaced); err != nil {
-			return fmt.Errorf("restoring API %s: %w", id, err)
+	if err := c.noteAll(ctx, gone); err != nil {
+		return err
+	}
+	put := new(putting)
+	for _, id := range slices.Sorted(maps.Keys(wanted)) {
+		if err := put.add(c, id, wanted[id], replaced[id]); err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-func (c *Change) restoreAPI(ctx context.Context, id string, body []byte, replaced map[string]db.API) error {
-	var api definition.API
-	if err := json.Unmarshal(body, &api); err != nil {
-		return err
-	}
-	row, err := c.apiRow(&api)
-	if err != nil {
-		return err
-	}
-	if err := c.checkTaken(ctx, row, true); err != nil {
-		return err
-	}
-	old, was := replaced[id]
-	restore := db.RestoreAPIParams{
-		ID: id, OrgID: c.by.Org, Name: row.Name, Domain: row.Domain, ListenPath: row.ListenPath,
-		Routed: row.Routed, Definition: body, Version: old.Version + 1, CreatedAt: old.CreatedAt,
-		SyncSeconds: row.SyncSeconds,
-	}
-	action := updated
-	if !was {
-		action, restore.CreatedAt = created, now()
-	}
-	if err := c.q.RestoreAPI(ctx, restore); err != nil {
-		return err
-	}
-	if err := c.noteSchema(ctx, &api); err != nil {
-		return err
-	}
-	return c.note(ctx, ObjectChange{kindAPI, id, row.Name, action}, old.Definition, body)
+	return put.put(ctx, c)
 }
 
 // restorePolicies does for policies, whose names may have been exchanged, what

@@ -49,8 +49,8 @@ func (s *session) applyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f PATH",
 		Short: "Give a server the APIs, policies and keys that files describe",
-		Long: `Gives a server what files describe. APIs and policies change in one transaction,
-or not at all; what is as it should be stays untouched. Objects that no file
+		Long: `Gives a server what files describe. Everything changes in one transaction, or
+nothing does; what is as it should be stays untouched. Objects that no file
 describes stay too, unless --prune is given.
 
 ` + filesHelp + "\n\n" + shell.AdminHelp,
@@ -163,17 +163,17 @@ func (s *session) give(cmd *cobra.Command, w *wanted, set *desired.Set) error {
 	if err != nil {
 		return err
 	}
-	bar := progress.New(s.Stderr, shell.IsTerminal(s.Stderr), "keys", time.Now)
 	how := desired.Settings{
 		Options: desired.Options{Prune: w.prune, Select: w.labels},
 		DryRun:  w.dryRun, Expect: w.expect, Reason: w.reason, Stale: isStale, Report: w.report,
 		Agree: func(plan *desired.Plan) error { return s.agree(plan, w) },
 	}
+	end := func() {}
 	if !s.Quiet {
-		how.Progress = bar.Set
+		end = progress.Wait(s.Stderr, shell.IsTerminal(s.Stderr), "applying "+shell.Plural(len(set.Objects), "object"))
 	}
 	out, err := how.Apply(cmd.Context(), c, set)
-	bar.End()
+	end()
 	if out == nil {
 		return shell.AsExit(err)
 	}

@@ -16,10 +16,9 @@ type Settings struct {
 	Reason string // for the history
 	Keys   bool   // look for keys on the server even when none is wanted
 
-	Agree    func(*Plan) error     // asked before anything is changed; its error ends it. Required
-	Stale    func(error) bool      // tells that a server refused because somebody else changed something. Required
-	Progress func(done, total int) // told of keys on their way; may be nil
-	Report   any                   // for the Outcome; may be nil
+	Agree  func(*Plan) error // asked before anything is changed; its error ends it. Required
+	Stale  func(error) bool  // tells that a server refused because somebody else changed something. Required
+	Report any               // for the Outcome; may be nil
 }
 
 // An Outcome is what was done.
@@ -38,10 +37,6 @@ type NewKey struct {
 	Hash string `json:"key_hash"`
 }
 
-// keysAtOnce is how many keys one call carries, so that it stays within what an
-// admin takes.
-const keysAtOnce = 200
-
 // tries is how often a plan is made anew because others change something too.
 const tries = 3
 
@@ -56,8 +51,7 @@ func (s *Settings) Plan(ctx context.Context, on Server, want *Set) (*Plan, int64
 	return plan, revision, err
 }
 
-// Apply gives a server what is wanted: APIs and policies in one transaction, the
-// first keys with them. Keys that are generated follow.
+// Apply gives a server what is wanted, all in one transaction.
 func (s *Settings) Apply(ctx context.Context, on Server, want *Set) (*Outcome, error) {
 	for try := 1; ; try++ {
 		plan, revision, err := s.Plan(ctx, on, want)
@@ -81,71 +75,28 @@ func (s *Settings) Apply(ctx context.Context, on Server, want *Set) (*Outcome, e
 	}
 }
 
-// send sends a plan in as many calls as it needs.
+// send sends a plan.
 func (s *Settings) send(ctx context.Context, on Server, plan *Plan, revision int64, out *Outcome) error {
-	b, fresh := plan.Batch()
 	if len(plan.Changes) == 0 && s.Expect < 0 {
 		return nil
 	}
+	b := plan.Batch()
 	b.Expect, b.DryRun, b.Reason = &revision, s.DryRun, s.Reason
-	all := b.Keys
-	total := len(all) + len(fresh)
-	for first := true; first || len(all) > 0; first = false {
-		n := min(keysAtOnce, len(all))
-		b.Keys, all = all[:n], all[n:]
-		if err := s.call(ctx, on, b, out); err != nil {
-			return err
-		}
-		b = &Batch{DryRun: s.DryRun, Reason: s.Reason}
-		s.tell(total-len(all)-len(fresh), total)
-	}
-	if s.DryRun {
-		return nil
-	}
-	for i, one := range fresh {
-		made, err := generate(ctx, on, one)
-		if err != nil {
-			return fmt.Errorf("making key %s: %w", one.Name, err)
-		}
-		out.Keys = append(out.Keys, *made)
-		s.tell(total-len(fresh)+i+1, total)
-	}
-	return nil
-}
-
-func (s *Settings) tell(done, total int) {
-	if s.Progress != nil && total > 0 {
-		s.Progress(done, total)
-	}
-}
-
-func (s *Settings) call(ctx context.Context, on Server, b *Batch, out *Outcome) error {
 	answer, err := on.Call(ctx, "POST", "/api/config/apply", b)
 	if err != nil {
 		return err
 	}
 	var told struct {
-		Revision int64 `json:"revision"`
+		Revision int64    `json:"revision"`
+		Keys     []NewKey `json:"new_keys"`
 	}
 	if err := json.Unmarshal(answer, &told); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
 	if !s.DryRun {
-		out.Revision = told.Revision
+		out.Revision, out.Keys = told.Revision, told.Keys
 	}
 	return nil
-}
-
-func generate(ctx context.Context, on Server, one *Object) (*NewKey, error) {
-	answer, err := on.Call(ctx, "POST", "/api/keys", one.Body)
-	if err != nil {
-		return nil, err
-	}
-	made := &NewKey{Name: one.Name}
-	if err := json.Unmarshal(answer, made); err != nil {
-		return nil, fmt.Errorf("reading the answer: %w", err)
-	}
-	return made, nil
 }
 
 // ErrLate says that not every gateway serves a revision in time.

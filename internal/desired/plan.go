@@ -192,16 +192,16 @@ type Batch struct {
 	} `json:"delete"`
 }
 
-// Adopted is a key by its hash.
+// Adopted is a key by its hash, or one that is to be made.
 type Adopted struct {
-	Hash    string          `json:"key_hash"`
-	Session json.RawMessage `json:"session"`
+	Hash     string          `json:"key_hash,omitempty"`
+	Generate bool            `json:"generate,omitempty"`
+	Session  json.RawMessage `json:"session"`
 }
 
-// Batch returns the changes that happen in one transaction, and the keys that are
-// then made anew: they are known only once they are made.
-func (p *Plan) Batch() (b *Batch, fresh []*Object) {
-	b = new(Batch)
+// Batch returns the changes, which happen in one transaction.
+func (p *Plan) Batch() *Batch {
+	b := new(Batch)
 	for _, c := range p.Changes {
 		switch {
 		case c.Action == Delete && c.Kind == API:
@@ -213,7 +213,7 @@ func (p *Plan) Batch() (b *Batch, fresh []*Object) {
 		case c.Kind == Policy:
 			b.Policies = append(b.Policies, c.object.Body)
 		case c.object.Generate && c.Action == Create:
-			fresh = append(fresh, c.object)
+			b.Keys = append(b.Keys, Adopted{Generate: true, Session: c.object.Body})
 		default:
 			hash := c.object.Hash
 			if hash == "" {
@@ -222,7 +222,7 @@ func (p *Plan) Batch() (b *Batch, fresh []*Object) {
 			b.Keys = append(b.Keys, Adopted{Hash: hash, Session: c.object.Body})
 		}
 	}
-	return b, fresh
+	return b
 }
 
 // errNoObjects says that there is nothing to apply.

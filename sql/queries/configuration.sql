@@ -112,11 +112,6 @@ WHERE id = @id OR (@routed::boolean AND routed AND domain = @domain AND listen_p
 INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
 
--- RestoreAPI puts back what a rollback took away, as a further version of it.
--- name: RestoreAPI :exec
-INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, version, created_at, sync_seconds)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
-
 -- name: UpdateAPI :one
 UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8,
     version = version + 1, updated_at = now()

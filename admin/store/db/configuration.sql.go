@@ -1017,41 +1017,6 @@ func (q *Queries) PutClear(ctx context.Context, arg PutClearParams) error {
 	return err
 }
 
-const restoreAPI = `-- name: RestoreAPI :exec
-INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, version, created_at, sync_seconds)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-`
-
-type RestoreAPIParams struct {
-	ID          string
-	OrgID       string
-	Name        string
-	Domain      string
-	ListenPath  string
-	Routed      bool
-	Definition  []byte
-	Version     int64
-	CreatedAt   time.Time
-	SyncSeconds int32
-}
-
-// RestoreAPI puts back what a rollback took away, as a further version of it.
-func (q *Queries) RestoreAPI(ctx context.Context, arg RestoreAPIParams) error {
-	_, err := q.db.Exec(ctx, restoreAPI,
-		arg.ID,
-		arg.OrgID,
-		arg.Name,
-		arg.Domain,
-		arg.ListenPath,
-		arg.Routed,
-		arg.Definition,
-		arg.Version,
-		arg.CreatedAt,
-		arg.SyncSeconds,
-	)
-	return err
-}
-
 const restorePolicy = `-- name: RestorePolicy :exec
 INSERT INTO policies (id, org_id, name, state, apis, body, version, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)

@@ -23,8 +23,19 @@ type Client struct {
 	http   *http.Client
 }
 
-// within bounds one call.
-const within = time.Minute
+// Bounds of one call. What changes many objects at once takes an admin minutes.
+const (
+	within     = time.Minute
+	withinMany = 10 * time.Minute
+)
+
+// boundOf is how long an answer may take.
+func boundOf(path string) time.Duration {
+	if path == "/api/config/apply" {
+		return withinMany
+	}
+	return within
+}
 
 // maxAnswer bounds what is read of one answer, in bytes.
 const maxAnswer = 256 << 20
@@ -55,7 +66,6 @@ func newClient(base, header, value string) (*Client, error) {
 	return &Client{
 		base: strings.TrimSuffix(base, "/"), header: header, value: value,
 		http: &http.Client{
-			Timeout: within,
 			// The credential is for this server alone.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -104,6 +114,8 @@ func (e *RefusedError) Error() string {
 // it is nil. The error is an *UnreachableError, or a *RefusedError for any answer
 // but success.
 func (c *Client) Call(ctx context.Context, method, path string, body any) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, boundOf(path))
+	defer cancel()
 	req, err := c.request(ctx, method, path, body)
 	if err != nil {
 		return nil, err

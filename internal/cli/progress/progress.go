@@ -61,3 +61,50 @@ func (b *Bar) End() {
 
 // write shows text: what cannot be shown is not worth an error of the work.
 func (b *Bar) write(text string) { _, _ = io.WriteString(b.to, text) }
+
+// Wait tells how long work takes whose parts cannot be counted, until end is
+// called: over and over for a person at a terminal, every ten seconds otherwise.
+func Wait(to io.Writer, terminal bool, what string) (end func()) {
+	w := waiting{to: to, terminal: terminal, what: what, every: 10 * time.Second}
+	if terminal {
+		w.every = after
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		w.run(stop)
+	}()
+	return func() {
+		close(stop)
+		<-stopped
+	}
+}
+
+type waiting struct {
+	to       io.Writer
+	terminal bool
+	what     string
+	every    time.Duration
+}
+
+func (w *waiting) run(stop <-chan struct{}) {
+	began, shown := time.Now(), false
+	tick := time.NewTicker(w.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			if shown && w.terminal {
+				_, _ = io.WriteString(w.to, "\r\x1b[K") // what cannot be shown is not worth an error of the work
+			}
+			return
+		case now := <-tick.C:
+			line := fmt.Sprintf("%s: %s\n", w.what, now.Sub(began).Round(time.Second))
+			if w.terminal {
+				line = "\r" + line[:len(line)-1]
+			}
+			shown = true
+			_, _ = io.WriteString(w.to, line)
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package progress
 
 import (
+	"bytes"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -34,5 +36,32 @@ func TestLongWorkIsShown(t *testing.T) {
 		if strings.Contains(out.String(), c.not) {
 			t.Errorf("%s: has %q: %q", name, c.not, out.String())
 		}
+	}
+}
+
+func TestWorkWithoutPartsTellsItsTime(t *testing.T) {
+	for terminal, want := range map[bool]string{true: "\rapplying: 1s\rapplying: 1s\x1b[K", false: "applying: 10s\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			var b bytes.Buffer
+			end := Wait(&b, terminal, "applying")
+			pause := 1200 * time.Millisecond
+			if !terminal {
+				pause = 15 * time.Second
+			}
+			time.Sleep(pause) // of the bubble's clock
+			end()
+			got := b.String()
+			if terminal {
+				got = strings.Replace(got, "\r\x1b[K", "\x1b[K", 1)
+			}
+			if got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+			end = Wait(&b, terminal, "at once")
+			end()
+			if strings.Contains(b.String(), "at once") {
+				t.Errorf("%q", b.String())
+			}
+		})
 	}
 }

@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/sluicegate/sluice/admin/store/db"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// A noted is what was done to one object. A nil body is an absent object.
+type noted struct {
+	did           ObjectChange
+	before, after []byte
+}
+
+// noteAll adds what was done to many objects, each once, to history, audit log and
+// summary.
+func (c *Change) noteAll(ctx context.Context, all []noted) error {
+	history := make([]db.CopyHistoryParams, len(all))
+	entries := make([]db.CopyAuditParams, len(all))
+	for i := range all {
+		n := &all[i]
+		c.made = append(c.made, n.did)
+		history[i] = db.CopyHistoryParams{OrgID: c.by.Org, Kind: n.did.Kind, ID: n.did.ID, Revision: c.revision, Body: n.after}
+		entries[i] = db.CopyAuditParams{
+			OrgID: c.by.Org, Actor: c.by.Name, ActorKind: c.by.Kind, IP: c.by.IP, Action: n.did.Action,
+			ObjectKind: n.did.Kind, ObjectID: n.did.ID, Before: mask(n.before), After: mask(n.after), Revision: &c.revision,
+		}
+	}
+	if _, err := c.q.CopyHistory(ctx, history); err != nil {
+		return err
+	}
+	_, err := c.q.CopyAudit(ctx, entries)
+	return err
+}
+
+// A putting is APIs that are to be put where none of them is any more.
+type putting struct {
+	rows  []db.CopyAPIsParams
+	notes []noted
+	graph []*definition.API // those with a schema
+}
+
+// add makes the row of an API, whose place was taken by old before.
+func (p *putting) add(c *Change, id string, body []byte, old *db.API) error {
+	api := new(definition.API)
+	if err := json.Unmarshal(body, api); err != nil {
+		return fmt.Errorf("restoring API %s: %w", id, err)
+	}
+	row, err := c.apiRow(api)
+	if err != nil {
+		return fmt.Errorf("restoring API %s: %w", id, err)
+	}
+	fresh := db.CopyAPIsParams{
+		ID: id, OrgID: c.by.Org, Name: row.Name, Domain: row.Domain, ListenPath: row.ListenPath,
+		Routed: row.Routed, Definition: body, Version: 1, CreatedAt: now(), SyncSeconds: row.SyncSeconds,
+	}
+	note := noted{did: ObjectChange{kindAPI, id, row.Name, created}, after: body}
+	if old != nil {
+		fresh.Version, fresh.CreatedAt = old.Version+1, old.CreatedAt
+		note.did.Action, note.before = updated, old.Definition
+	}
+	p.rows, p.notes = append(p.rows, fresh), append(p.notes, note)
+	if api.GraphQL != nil && api.GraphQL.Schema != "" {
+		p.graph = append(p.graph, api)
+	}
+	return nil
+}
+
+// put stores the APIs, unless one of them takes what another has.
+func (p *putting) put(ctx context.Context, c *Change) error {
+	if err := p.checkTaken(ctx, c); err != nil {
+		return err
+	}
+	if _, err := c.q.CopyAPIs(ctx, p.rows); err != nil {
+		return err
+	}
+	for _, api := range p.graph {
+		if err := c.noteSchema(ctx, api); err != nil {
+			return fmt.Errorf("restoring API %s: %w", api.ID, err)
+		}
+	}
+	return c.noteAll(ctx, p.notes)
+}
+
+type route struct{ domain, listenPath string }
+
+// checkTaken looks for other APIs with the ids or the routes, among those that are
+// put and those that are there.
+func (p *putting) checkTaken(ctx context.Context, c *Change) error {
+	routes := make(map[route]string, len(p.rows))
+	mine := make(map[string]bool, len(p.rows))
+	var wanted db.TakenAPIsParams
+	for i := range p.rows {
+		row := &p.rows[i]
+		mine[row.ID] = true
+		wanted.IDs = append(wanted.IDs, row.ID)
+		if !row.Routed {
+			continue
+		}
+		at := route{row.Domain, row.ListenPath}
+		if other, ok := routes[at]; ok {
+			return restoring(row.ID, &ConflictError{Kind: TakenRoute, With: []string{other}})
+		}
+		routes[at] = row.ID
+		wanted.Domains, wanted.Paths = append(wanted.Domains, row.Domain), append(wanted.Paths, row.ListenPath)
+	}
+	taken, err := c.q.TakenAPIs(ctx, wanted)
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	other := taken[0]
+	if mine[other.ID] {
+		return restoring(other.ID, &ConflictError{Kind: TakenID, With: c.visible(other.OrgID, other.ID)})
+	}
+	id := routes[route{other.Domain, other.ListenPath}]
+	return restoring(id, &ConflictError{Kind: TakenRoute, With: c.visible(other.OrgID, other.ID)})
+}
+
+func restoring(id string, err error) error { return fmt.Errorf("restoring API %s: %w", id, err) }
