@@ -184,37 +184,6 @@ func TestUsersLiveTheirLife(t *testing.T) {
 	}
 }
 
-// TestEveryRouteAsksForItsRole goes through the routes as they are registered,
-// so that a new one is covered from the start.
-func TestEveryRouteAsksForItsRole(t *testing.T) {
-	b := start(t)
-	path := strings.NewReplacer("{id}", "none", "{n}", "1", "{key}", "none", "{api}", "none")
-	for _, r := range b.server.routes() {
-		if r.Role == rest.Anyone {
-			b.call(r.Method, path.Replace(r.Path), "", "").want(200)
-			continue
-		}
-		b.call(r.Method, path.Replace(r.Path), "", "").want(401).says("Not authorised")
-		b.call(r.Method, path.Replace(r.Path), "Bearer wrong", "").want(401).says("Not authorised")
-		b.call(r.Method, path.Replace(r.Path), "Bearer ", "").want(401)
-		for role, key := range map[rest.Role]string{rest.Viewer: b.viewer, rest.Editor: b.editor, rest.Admin: b.admin, rest.Gateway: gatewayToken} {
-			if r.Waits && r.Allows(role) {
-				continue // tested on its own
-			}
-			got := b.call(r.Method, path.Replace(r.Path), key, "")
-			if allowed := got.status != 403; allowed != r.Allows(role) {
-				t.Errorf("%s as %s: %d %s", r.Name(), role, got.status, got.body)
-			}
-			if got.status >= 500 {
-				t.Errorf("%s as %s: %d %s", r.Name(), role, got.status, got.body)
-			}
-		}
-	}
-	b.call("POST", "/api/apis", b.viewer, "{}").want(403).says("access denied: You do not have permission to access  /api/apis")
-	b.call("POST", "/api/apis", b.robot, anAPI("r", "/r")).want(200)
-	b.call("GET", "/api/users", b.robot, "").want(403)
-}
-
 func TestOtherOrganisationsActAsUnknown(t *testing.T) {
 	b := start(t)
 	b.createAPI(b.other, "theirs", "/theirs")
