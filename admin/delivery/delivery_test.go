@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
@@ -689,5 +690,49 @@ func TestATroubledTargetGetsOneMessageAtATime(t *testing.T) {
 	}
 	if busy, _ := l.busy(); !slices.Equal(busy, []string{"a"}) {
 		t.Errorf("busy %v", busy)
+	}
+}
+
+func TestWhatIsSentAndWhatWaitsIsMeasured(t *testing.T) {
+	b := start(t)
+	registry := prometheus.NewRegistry()
+	q := b.queue(func(o *Options) {
+		o.Metrics, o.Poll, o.Pauses = registry, 2*time.Millisecond, []time.Duration{time.Hour}
+	})
+	s := newSender(func(_ context.Context, d Delivery) Outcome {
+		return Outcome{Result: map[string]Result{"good": Done, "bad": Never, "later": Again}[d.Target]}
+	})
+	q.Handle(Webhook, s)
+	b.run(q)
+	b.inState(b.put(q, Message{Kind: Webhook, Target: "good", Event: "e", Payload: []byte("{}")}), deliveries.Done)
+	b.inState(b.put(q, Message{Kind: Webhook, Target: "bad", Event: "e", Payload: []byte("{}")}), deliveries.Failed)
+	later := b.put(q, Message{Kind: Webhook, Target: "later", Event: "e", Payload: []byte("{}")})
+	eventually(t, "it was tried", func() bool { return b.row(later).Attempts == 1 && b.row(later).LeasedUntil.Year() == 1970 })
+	b.exec("insert into deliveries (id, org_id, kind, target, event, payload, sealed, state, next_at, created_at) values ('l', 'o', 'letter', 'a', 'e', '', false, 'pending', now() - interval '1 minute', now() - interval '1 hour')")
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	for name, want := range map[string]float64{
+		"sluice_deliveries_total webhook done": 1, "sluice_deliveries_total webhook failed": 1, "sluice_deliveries_total webhook again": 1,
+		"sluice_delivery_seconds webhook": 3, "sluice_deliveries_pending webhook": 1, "sluice_deliveries_pending letter": 1, "sluice_deliveries_pending hook": 0,
+		"sluice_deliveries_late_seconds webhook": 0,
+	} {
+		if have, there := got[name]; !there || have != want {
+			t.Errorf("%s is %v, want %v", name, have, want)
+		}
+	}
+	if late, old := got["sluice_deliveries_late_seconds letter"], got["sluice_deliveries_oldest_seconds letter"]; late < 59 || late > 120 || old < 3599 || old > 3700 {
+		t.Errorf("the letter is %v s late and %v s old", late, old)
 	}
 }
