@@ -26,19 +26,20 @@ func (g *Gateway) reject(ex *pipeline.Exchange) {
 // write makes the answer that of a refusal.
 func (g *Gateway) write(ex *pipeline.Exchange) {
 	r, a := ex.Rejection, ex.Answer
-	a.Status, a.Phrase = r.Status, nil
-	a.Lines, a.Body = a.Lines[:0], r.JSON()
+	status, said := g.conf.Wording.Of(r)
+	a.Status, a.Phrase = status, nil
+	a.Lines, a.Body = a.Lines[:0], said.JSON()
 	switch {
 	case r.PlainText:
 		a.Lines = append(a.Lines, "Content-Type: text/plain; charset=utf-8\r\n"...)
-		a.Body = r.Text()
+		a.Body = said.Text()
 	case r.GraphQL():
 		a.Lines = appendContentType(a.Lines, ex.MediaType)
 	case wantsXML(ex):
 		a.Lines = append(a.Lines, "Content-Type: "...)
 		a.Lines = append(a.Lines, mediaType(ex.Call.Get(wire.NameContentType))...)
 		a.Lines = append(a.Lines, "\r\n"...)
-		a.Body = r.XML()
+		a.Body = said.XML()
 	default:
 		a.Lines = append(a.Lines, "Content-Type: application/json\r\n"...)
 	}

@@ -22,12 +22,13 @@ import (
 // Config is how a gateway serves, apart from what its bundles say.
 type Config struct {
 	Wire          wire.Config
-	Trusted       []netip.Prefix // proxies whose X-Forwarded-For counts
-	CustomDomains bool           // domains of definitions are compared with Host
-	HideGenerator bool           // the gateway's own answers do not say whose they are
-	ShowReason    bool           // the gateway's own answers carry X-Sluice-Reason
-	Refusals      int            // how many refused requests are remembered, for explanations by their ids; 0: none
-	ReloadCPU     float64        // share of one processor that loading may take beside traffic; 0: all there are
+	Trusted       []netip.Prefix    // proxies whose X-Forwarded-For counts
+	CustomDomains bool              // domains of definitions are compared with Host
+	HideGenerator bool              // the gateway's own answers do not say whose they are
+	Wording       *pipeline.Wording // of texts of the gateway's own answers, in place of its own; nil: there is none
+	ShowReason    bool              // the gateway's own answers carry X-Sluice-Reason
+	Refusals      int               // how many refused requests are remembered, for explanations by their ids; 0: none
+	ReloadCPU     float64           // share of one processor that loading may take beside traffic; 0: all there are
 }
 
 // Deps is what a gateway is built of.

@@ -17,8 +17,9 @@ import (
 const noAccess = "Access to this API has been disallowed"
 
 var (
-	missing     = pipeline.NewRejection(pipeline.ReasonAuthMissing, 401, "Authorization field missing")
-	unknown     = pipeline.NewRejection(pipeline.ReasonAuthUnknown, 403, noAccess).Raising(event.AuthFailure)
+	missing     = pipeline.NewRejection(pipeline.ReasonAuthMissing, 401, "Authorization field missing").Named(pipeline.TextFieldMissing)
+	unknown     = pipeline.NewRejection(pipeline.ReasonAuthUnknown, 403, noAccess).Raising(event.AuthFailure).Named(pipeline.TextKeyNotFound)
+	noKey       = pipeline.NewRejection(pipeline.ReasonAuthUnknown, 403, noAccess).Raising(event.AuthFailure).Named(pipeline.TextKeyInvalid)
 	inactive    = pipeline.NewRejection(pipeline.ReasonAuthInactive, 403, "Key is inactive, please renew").Raising(event.KeyExpired)
 	expired     = pipeline.NewRejection(pipeline.ReasonAuthExpired, 401, "Key has expired, please renew").Raising(event.KeyExpired)
 	unavailable = pipeline.NewRejection(pipeline.ReasonKeyStoreUnavailable, 503, "Keys cannot be checked at the moment, please try again")

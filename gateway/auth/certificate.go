@@ -12,11 +12,11 @@ import (
 )
 
 var (
-	noCertificate      = pipeline.NewRejection(pipeline.ReasonCertificateMissing, 401, "Client certificate required")
-	oldCertificate     = pipeline.NewRejection(pipeline.ReasonCertificateExpired, 403, "Certificate has expired")
+	noCertificate      = pipeline.NewRejection(pipeline.ReasonCertificateMissing, 401, "Client certificate required").Named(pipeline.TextCertRequired)
+	oldCertificate     = pipeline.NewRejection(pipeline.ReasonCertificateExpired, 403, "Certificate has expired").Named(pipeline.TextCertExpired)
 	youngCertificate   = pipeline.NewRejection(pipeline.ReasonCertificateExpired, 403, "Certificate is not valid yet")
-	unknownCertificate = pipeline.NewRejection(pipeline.ReasonCertificateDenied, 401, noAccess)
-	otherCertificate   = pipeline.NewRejection(pipeline.ReasonCertificateDenied, 401, noAccess)
+	unknownCertificate = pipeline.NewRejection(pipeline.ReasonCertificateDenied, 401, noAccess).Named(pipeline.TextCertNotFound)
+	otherCertificate   = pipeline.NewRejection(pipeline.ReasonCertificateDenied, 401, noAccess).Named(pipeline.TextCertMismatch)
 )
 
 // certificateMode takes the certificate of the client for a key's: the key is

@@ -24,7 +24,7 @@ type oauthMode struct {
 func newOAuthMode(a *Auth, def *definition.API, from source) (mode, error) {
 	m := &oauthMode{
 		Auth: a, source: from, scope: a.sessions.scopeFor(ofClient, def.OrgID),
-		missing: pipeline.NewRejection(pipeline.ReasonAuthMissing, 401, missing.Message),
+		missing: pipeline.NewRejection(pipeline.ReasonAuthMissing, 401, missing.Message).Named(pipeline.TextFieldMissing),
 		unknown: pipeline.NewRejection(pipeline.ReasonAuthUnknown, 403, unknownToken).Raising(event.AuthFailure),
 	}
 	m.missing.Challenge = "Bearer realm=" + quoted(def.Name)

@@ -39,7 +39,7 @@ func newPasswordMode(a *Auth, def *definition.API, from source) (mode, error) {
 	}
 	m := &passwordMode{
 		Auth: a, source: from, scope: a.sessions.scopeFor(ofUser, def.OrgID),
-		missing: pipeline.NewRejection(pipeline.ReasonAuthMissing, 401, missing.Message),
+		missing: pipeline.NewRejection(pipeline.ReasonAuthMissing, 401, missing.Message).Named(pipeline.TextFieldMissing),
 		wrong:   pipeline.NewRejection(pipeline.ReasonAuthUnknown, 401, "User not authorised").Raising(event.AuthFailure),
 	}
 	var err error

@@ -78,7 +78,7 @@ func TestAKeyFromAnywhereLetsItsCallerIn(t *testing.T) {
 			t.Errorf("%s: %d, %+v, token %q", name, v, ex.Rejection, ex.Token)
 		}
 	}
-	for name, want := range map[string]*pipeline.Rejection{"": missing, "api_key=nobodys": unknown, "api_key=x": unknown} {
+	for name, want := range map[string]*pipeline.Rejection{"": missing, "api_key=nobodys": unknown, "api_key=x": noKey} {
 		if ex := asked(name); s.Handle(ex) != pipeline.Rejected || ex.Rejection != want {
 			t.Errorf("%q: %+v", name, ex.Rejection)
 		}

@@ -30,7 +30,7 @@ func (m *tokenMode) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	case len(token) == 0:
 		return ex.Reject(missing)
 	case len(token) < m.least || len(token) > maxToken:
-		return ex.Reject(unknown)
+		return ex.Reject(noKey)
 	}
 	e, err := m.lookUp(ex, &m.scope, token)
 	if err != nil {
@@ -46,7 +46,7 @@ func (m *tokenMode) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	case nil:
 	case missing:
 		f.Fix = "send the key " + m.wanted()
-	case unknown:
+	case unknown, noKey:
 		f.Fact("keys.min_length", strconv.Itoa(m.least), "", "setting")
 		f.Fix = "send a key that exists: this one is unknown, mistyped, or too short"
 	default:

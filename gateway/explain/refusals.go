@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/binary"
 	"net/netip"
 	"strings"
@@ -116,7 +117,7 @@ func (r *Refusals) shardOf(id []byte) *refusalShard {
 func (rec *record) fill(ex *pipeline.Exchange, at Place) {
 	rec.id, rec.at, rec.stage = ex.ID, ex.Started.UnixNano(), at
 	rec.client = ex.Client.As16()
-	rec.status, rec.reason = uint16(ex.Rejection.Status), ex.Rejection.Reason
+	rec.status, rec.reason = uint16(cmp.Or(ex.Answer.Status, ex.Rejection.Status)), ex.Rejection.Reason
 	api, org, name, version, policy := "", "", "", "", ""
 	if ex.API != nil {
 		api, org, name = ex.API.Definition.ID, ex.API.Definition.OrgID, ex.API.Definition.Name

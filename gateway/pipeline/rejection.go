@@ -121,6 +121,7 @@ type Rejection struct {
 	PlainText bool       // the body is Message itself, as text/plain
 	Allow     string     // value of the Allow header; "" for none
 	Challenge string     // value of the WWW-Authenticate header; "" for none
+	Wording   Text       // that operators may put others in place of; TextNone: they may not
 
 	json, xml, text []byte
 	graphql         bool

@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/overload"
+	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/gateway/traces"
 	"github.com/sluicegate/sluice/gateway/tunnels"
@@ -194,9 +195,23 @@ func gatewayConfig(cfg *config.Config) gateway.Config {
 		CustomDomains: g.CustomDomains,
 		ReloadCPU:     g.ReloadCPU,
 		HideGenerator: g.HideGenerator,
+		Wording:       wordingOf(&cfg.OverrideMessages.Auth),
 		ShowReason:    g.ErrorDetail == "reason",
 		Refusals:      g.RefusalsKept,
 	}
+}
+
+// wordingOf returns what takes the place of the gateway's own texts.
+func wordingOf(said *config.AuthMessages) *pipeline.Wording {
+	w := new(pipeline.Wording)
+	for text, m := range map[pipeline.Text]config.Message{
+		pipeline.TextFieldMissing: said.FieldMissing, pipeline.TextKeyNotFound: said.KeyNotFound, pipeline.TextKeyInvalid: said.KeyInvalid,
+		pipeline.TextCertNotFound: said.CertNotFound, pipeline.TextCertExpired: said.CertExpired, pipeline.TextCertRequired: said.CertRequired,
+		pipeline.TextCertMismatch: said.CertMismatch,
+	} {
+		w.Set(text, m.Message, m.Code)
+	}
+	return w
 }
 
 // sources tells metrics where to ask. They are asked after newPlane returned.

@@ -135,6 +135,9 @@ func sample(f field) string {
 	case reflect.Bool:
 		return fmt.Sprint(!f.value.Bool())
 	case reflect.Int:
+		if strings.HasPrefix(f.tag.Get("range"), "400") {
+			return "418"
+		}
 		return "4"
 	case reflect.Float64:
 		return "0.25"

@@ -50,8 +50,11 @@ type Config struct {
 	Admin     Admin     `yaml:"admin"`
 	Portal    Portal    `yaml:"portal"`
 	Telemetry Telemetry `yaml:"telemetry"`
-	Usage     Usage     `yaml:"usage"`
-	Log       Log       `yaml:"log"`
+
+	OverrideMessages Messages `yaml:"override_messages"`
+
+	Usage Usage `yaml:"usage"`
+	Log   Log   `yaml:"log"`
 }
 
 // Bytes is a size in bytes. As text it has a unit: B, KiB, MiB, GiB or TiB.
