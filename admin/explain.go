@@ -18,6 +18,10 @@ type Explainer interface {
 	Explain(ctx context.Context, org string, description []byte) (answer any, err error)
 }
 
+// maxExplained is how many requests are explained at the same time: one may take
+// a whole configuration of another time to be read.
+const maxExplained = 4
+
 func (s *Server) explain(ctx context.Context, c *rest.Call) (any, error) {
 	if s.deps.Explain == nil {
 		return nil, rest.NotFound("This admin does not explain requests")
@@ -25,6 +29,12 @@ func (s *Server) explain(ctx context.Context, c *rest.Call) (any, error) {
 	body, err := c.Body()
 	if err != nil {
 		return nil, err
+	}
+	select {
+	case s.explaining <- struct{}{}:
+		defer func() { <-s.explaining }()
+	default:
+		return nil, rest.Unavailable("Too many requests are being explained; try again")
 	}
 	answer, err := s.deps.Explain.Explain(ctx, c.Who.Org, body)
 	if errors.Is(err, store.ErrNotFound) {

@@ -41,3 +41,33 @@ func TestRequestsAreExplained(t *testing.T) {
 	b := start(t)
 	b.call("POST", "/api/explain", b.viewer, `{"url":"/x"}`).want(404).says("does not explain")
 }
+
+// slow explains nothing until it is let go.
+type slow struct{ began, let chan struct{} }
+
+func (s slow) Explain(context.Context, string, []byte) (any, error) {
+	s.began <- struct{}{}
+	<-s.let
+	return map[string]string{}, nil
+}
+
+func TestFewRequestsAreExplainedAtATime(t *testing.T) {
+	s := slow{make(chan struct{}), make(chan struct{})}
+	b := start(t, func(d *Deps) { d.Explain = s })
+	statuses := make(chan int, maxExplained)
+	for range maxExplained {
+		go func() { statuses <- b.call("POST", "/api/explain", b.viewer, `{}`).status }()
+		<-s.began
+	}
+	r := b.call("POST", "/api/explain", b.viewer, `{}`)
+	r.want(503).says("Too many requests are being explained")
+	if r.header.Get("Retry-After") != "1" {
+		t.Errorf("%v", r.header)
+	}
+	close(s.let)
+	for range maxExplained {
+		if status := <-statuses; status != 200 {
+			t.Errorf("status %d", status)
+		}
+	}
+}

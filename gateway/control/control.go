@@ -133,6 +133,8 @@ type API struct {
 	handler fasthttp.RequestHandler
 	reloads *reloads
 	health  *health
+
+	explaining chan struct{} // holds one for each request that is being explained
 }
 
 // reloadEvery is the least time from one reload to the next: those asked for in
@@ -151,7 +153,7 @@ func New(deps Deps) (*API, error) {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &API{deps: deps, log: deps.Log, reloads: newReloads(deps.Reloader.Reload, reloadEvery)}
+	a := &API{deps: deps, log: deps.Log, reloads: newReloads(deps.Reloader.Reload, reloadEvery), explaining: make(chan struct{}, maxExplained)}
 	a.health = newHealth(append([]Component{a.configuration()}, deps.Health...))
 	a.handler = a.routed()
 	return a, nil

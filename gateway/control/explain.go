@@ -12,7 +12,12 @@ var (
 	notExplained = refuse(fasthttp.StatusNotFound, "This gateway does not explain requests")
 	notKnown     = refuse(fasthttp.StatusNotFound, "This gateway remembers no refused request with this id: "+
 		"it was not refused, or by another gateway, or too many others have been since (gateway.refusals_kept)")
+	tooManyAsk = unavailable("Too many requests are being explained; try again", nil)
 )
+
+// maxExplained is how many requests are explained at the same time: the work is
+// that of traffic, and traffic comes first.
+const maxExplained = 4
 
 // explain tells what would become of a request, or why one was refused.
 func (a *API) explain(ctx context.Context, c *call) (any, error) {
@@ -22,6 +27,12 @@ func (a *API) explain(ctx context.Context, c *call) (any, error) {
 	body, err := c.body()
 	if err != nil {
 		return nil, err
+	}
+	select {
+	case a.explaining <- struct{}{}:
+		defer func() { <-a.explaining }()
+	default:
+		return nil, tooManyAsk
 	}
 	answer, err := a.deps.Explain.Explain(ctx, body)
 	if problems, ok := errors.AsType[*definition.Problems](err); ok {

@@ -43,3 +43,36 @@ func TestExplanationsCanBeOff(t *testing.T) {
 	b := onFiles(t, func(d *Deps) { d.Explain = nil })
 	b.want("POST", "/svc/explain", `{}`, 404, failed("This gateway does not explain requests"))
 }
+
+// slow explains nothing until it is let go.
+type slow struct{ began, let chan struct{} }
+
+func (s slow) Explain(context.Context, []byte) (any, error) {
+	s.began <- struct{}{}
+	<-s.let
+	return map[string]string{}, nil
+}
+
+func TestFewRequestsAreExplainedAtATime(t *testing.T) {
+	s := slow{make(chan struct{}), make(chan struct{})}
+	b := onFiles(t, func(d *Deps) { d.Explain = s })
+	statuses := make(chan int, maxExplained)
+	for range maxExplained {
+		go func() { statuses <- b.call("POST", "/svc/explain", `{}`).status }()
+		<-s.began
+	}
+	got := b.call("POST", "/svc/explain", `{}`)
+	if got.status != 503 || got.header.Get("Retry-After") != "1" || !strings.Contains(got.body, "Too many requests are being explained") {
+		t.Errorf("%d %v %s", got.status, got.header, got.body)
+	}
+	close(s.let)
+	for range maxExplained {
+		if status := <-statuses; status != 200 {
+			t.Errorf("status %d", status)
+		}
+	}
+	go func() { <-s.began }()
+	if got := b.call("POST", "/svc/explain", `{}`); got.status != 200 {
+		t.Errorf("%d %s after the others", got.status, got.body)
+	}
+}
