@@ -23,7 +23,7 @@ func (s *Server) openUsage() (err error) {
 	}
 	s.usage, err = usage.New(usage.Deps{
 		Store: s.deps.Store, Retention: kept, Clear: s.deps.KeyOptions.Hasher.Algorithm == credential.None,
-		Key: s.identity, Metrics: s.deps.Metrics, Now: time.Now, Log: s.log,
+		Key: s.identity, OwnKey: s.portal.OwnKey, Metrics: s.deps.Metrics, Now: time.Now, Log: s.log,
 	})
 	return err
 }

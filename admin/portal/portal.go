@@ -62,11 +62,13 @@ type Portal struct {
 	routes  []rest.Route
 	workers []func(context.Context) // in the background, until their context ends
 	people  *developers.Service
+	issued  *credentials.Keeper
+	store   *store.Store
 }
 
 // New returns a Portal. The database may be away.
 func New(d Deps) (*Portal, error) {
-	p := new(Portal)
+	p := &Portal{store: d.Store}
 	queue, err := delivery.New(delivery.Options{Store: d.Store, MasterKey: d.MasterKey, Metrics: d.Metrics, Log: d.Log})
 	if err != nil {
 		return nil, err
@@ -77,21 +79,21 @@ func New(d Deps) (*Portal, error) {
 	hooks := webhooks.New(webhooks.Deps{
 		Store: d.Store, Queue: queue, Letters: letters, MasterKey: d.MasterKey, Outbound: d.Outbound, Now: d.Now, Log: d.Log,
 	})
-	issued := credentials.New(credentials.Deps{
+	p.issued = credentials.New(credentials.Deps{
 		Store: d.Store, Counters: d.Counters, Naming: d.Naming, Options: d.KeyOptions, Deliver: d.Deliver, Events: hooks, Now: d.Now, Log: d.Log,
 	})
 	p.people = developers.New(developers.Deps{
-		Store: d.Store, Configurations: offers, Letters: letters, Keys: []developers.Keys{issued}, KeyID: issued.PublicID,
+		Store: d.Store, Configurations: offers, Letters: letters, Keys: []developers.Keys{p.issued}, KeyID: p.issued.PublicID,
 		Passwords: d.KeyOptions.Passwords, Deliver: d.Deliver, LoginRate: d.LoginRate, Now: d.Now, Log: d.Log,
 	})
 	apps := clients.New(clients.Deps{
-		Store: d.Store, Credentials: issued, Configurations: offers, Attempts: attempts.New(max(d.LoginRate, 1), d.Now), Hasher: d.KeyOptions.Hasher,
+		Store: d.Store, Credentials: p.issued, Configurations: offers, Attempts: attempts.New(max(d.LoginRate, 1), d.Now), Hasher: d.KeyOptions.Hasher,
 		TokenTTL: cmp.Or(d.TokenTTL, time.Hour), Deliver: d.Deliver, Now: d.Now, Log: d.Log,
 	})
 	asked := requests.New(requests.Deps{
-		Store: d.Store, Credentials: issued, Catalogue: offers, Letters: letters, Events: hooks, Clients: apps, MasterKey: d.MasterKey, Log: d.Log,
+		Store: d.Store, Credentials: p.issued, Catalogue: offers, Letters: letters, Events: hooks, Clients: apps, MasterKey: d.MasterKey, Log: d.Log,
 	})
-	p.routes = append(p.routes, slices.Concat(offers.Routes(), written.Routes(), issued.Routes(), asked.Routes(), queue.Routes(), hooks.Routes(), apps.Routes(), p.people.Routes())...)
+	p.routes = append(p.routes, slices.Concat(offers.Routes(), written.Routes(), p.issued.Routes(), asked.Routes(), queue.Routes(), hooks.Routes(), apps.Routes(), p.people.Routes())...)
 	p.workers = append(p.workers, queue.Run, apps.Run, p.people.Run)
 	return p, nil
 }

@@ -1,8 +1,11 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/rest"
@@ -32,6 +35,10 @@ func (s *Service) Routes() []rest.Route {
 		{
 			Method: "GET", Path: "/api/keys/{key}/usage", Summary: "Count the calls of a key, by day of the last week unless asked otherwise", Tag: "Keys", Role: rest.Viewer,
 			Query: ofOneKey, Reply: Report{}, Wrong: []int{400, 404}, Handle: s.showKey,
+		},
+		{
+			Method: "GET", Path: "/api/portal/me/keys/{key}/usage", Summary: "Count the calls of one's own key, by day of the last week unless asked otherwise", Tag: "Portal", Role: rest.Developer,
+			Query: []string{"days", "step", "group_by"}, Reply: Report{}, Wrong: []int{400, 404}, Handle: s.showOwn,
 		},
 		{
 			Method: "POST", Path: "/api/gateway/usage", Summary: "Hand over what a gateway has counted; a batch that comes again counts once", Tag: "Gateways", Role: rest.Gateway,
@@ -64,6 +71,29 @@ func (s *Service) showKey(ctx context.Context, c *rest.Call) (any, error) {
 	r.key = &key
 	return s.report(ctx, c.Who.Org, r)
 }
+
+// showOwn answers a developer, whose page shows all of it.
+func (s *Service) showOwn(ctx context.Context, c *rest.Call) (any, error) {
+	identity, err := s.deps.OwnKey(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	days, err := c.Number("days", 7)
+	if err != nil {
+		return nil, err
+	}
+	if days < 1 || days > maxDays {
+		return nil, rest.BadRequest(fmt.Sprintf("days must be in 1…%d, not %d", maxDays, days))
+	}
+	k := KeyRange{Org: c.Who.Org, Identity: identity, Days: days, Step: cmp.Or(c.Query("step"), "day")}
+	for name := range strings.SplitSeq(c.Query("group_by"), ",") {
+		k.By = append(k.By, strings.TrimSpace(name))
+	}
+	return s.OfKey(ctx, k)
+}
+
+// maxDays is how far back developers see.
+const maxDays = 92
 
 // take adds a batch. Members that this version does not know are left out: what a
 // newer gateway counts is not lost for them.

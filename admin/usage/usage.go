@@ -26,8 +26,9 @@ type Deps struct {
 	Retention Retention
 	Clear     bool // identities of keys are the keys themselves
 
-	// Key returns the identity of the key that the path of a call names.
-	Key func(ctx context.Context, c *rest.Call) (identity string, err error)
+	// Key returns the identity of the key that the path of a call names, OwnKey of
+	// one of the developer who calls.
+	Key, OwnKey func(ctx context.Context, c *rest.Call) (identity string, err error)
 
 	Metrics prometheus.Registerer // nil: not measured
 	Now     func() time.Time
