@@ -166,6 +166,14 @@ func (c *Call) Author(source string) store.Author {
 	}
 }
 
+// NoSecret says that this answer holds no credential, although others of the route
+// do: it may be kept for who sends the call again.
+func (c *Call) NoSecret() {
+	route := *c.Route
+	route.Secret = false
+	c.Route = &route
+}
+
 // Source names the way a change came in.
 func (c *Call) Source() string {
 	if c.Who.Role == Gateway {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/portal/record"
-	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/requests"
 	"github.com/sluicegate/sluice/internal/counter"
@@ -57,17 +56,10 @@ type Deps struct {
 }
 
 // Keeper makes and changes credentials. It is safe for concurrent use.
-type Keeper struct {
-	d     Deps
-	slots chan struct{} // one for each transaction
-}
-
-// atOnce bounds the transactions that wait for what other rooms look up meanwhile:
-// they must never hold all connections.
-const atOnce = 4
+type Keeper struct{ d Deps }
 
 // New returns a Keeper.
-func New(d Deps) *Keeper { return &Keeper{d: d, slots: make(chan struct{}, atOnce)} }
+func New(d Deps) *Keeper { return &Keeper{d} }
 
 // A Work is one transaction that changes keys. It is used by one goroutine, and
 // only within InTx.
@@ -84,7 +76,13 @@ func (w *Work) Touched(hashes ...string) { w.touched = append(w.touched, hashes.
 // InTx runs work in one transaction, and brings the keys that it changed to the
 // gateways without delay.
 func (k *Keeper) InTx(ctx context.Context, by store.Author, work func(*Work) error) error {
-	touched, err := k.run(ctx, by, work)
+	var touched []string
+	err := k.d.Store.InTx(ctx, func(tx *store.Tx) error {
+		w := &Work{Tx: tx, By: by}
+		err := work(w)
+		touched = w.touched
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -92,29 +90,6 @@ func (k *Keeper) InTx(ctx context.Context, by store.Author, work func(*Work) err
 		k.d.Deliver(hash)
 	}
 	return nil
-}
-
-func (k *Keeper) run(ctx context.Context, by store.Author, work func(*Work) error) (touched []string, err error) {
-	if err := k.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer func() { <-k.slots }()
-	err = k.d.Store.InTx(ctx, func(tx *store.Tx) error {
-		w := &Work{Tx: tx, By: by}
-		err := work(w)
-		touched = w.touched
-		return err
-	})
-	return touched, err
-}
-
-func (k *Keeper) enter(ctx context.Context) error {
-	select {
-	case k.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return rest.Unavailable("Too many keys are being changed; try again")
-	}
 }
 
 // A Grant says what credential a developer is to get.

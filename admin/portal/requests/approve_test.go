@@ -166,7 +166,7 @@ func TestARejectedRequestEndsWithItsReason(t *testing.T) {
 
 func TestAUserComesOfABasicEntry(t *testing.T) {
 	b := start(t)
-	b.entry("gold", `,"auth_type":"basic"`)
+	b.entry("gold", `"show":true,"auth_type":"basic"`)
 	r := b.call("PUT", "/api/portal/requests/approve/"+b.request(b.developer("ada"), "gold"), b.approver, `{"email":"ada@dev.example"}`).want(200)
 	name, plain := r.text("RawKey"), r.text("Password")
 	if name == "" || len(plain) < 20 {

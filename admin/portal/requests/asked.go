@@ -15,7 +15,6 @@ import (
 	kept "github.com/sluicegate/sluice/admin/store/requests"
 	"github.com/sluicegate/sluice/internal/certs"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/definition/certificate"
 	"github.com/sluicegate/sluice/internal/definition/jwt"
 )
 
@@ -148,7 +147,7 @@ func certificateID(org, sent string) (string, error) {
 	if sent == "" {
 		return "", nil
 	}
-	if of, _, ok := certificate.SplitID(sent); ok && of == org {
+	if of, _, ok := certs.SplitID(sent); ok && of == org {
 		return sent, nil
 	}
 	c, err := certs.Parse([]byte(sent))

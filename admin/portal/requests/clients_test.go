@@ -17,7 +17,7 @@ const form = "application/x-www-form-urlencoded"
 // app makes an OAuth client of a developer and returns its id and secret.
 func (b *bench) app(developer string) (id, secret string) {
 	b.t.Helper()
-	b.entry("gold", `,"auth_type":"oauth"`)
+	b.entry("gold", `"show":true,"auth_type":"oauth"`)
 	request := b.call("POST", "/api/portal/requests", b.approver, fmt.Sprintf(
 		`{"by_user":%q,"for_plan":"gold","version":"v2","fields":{"oauth_app_description":"an app","oauth_use_case":"tests"},"oauth_info":{"redirect_uri":"https://app.example"}}`, developer)).want(200).text("Message")
 	r := b.call("PUT", "/api/portal/requests/approve/"+request, b.approver, "").want(200)

@@ -270,11 +270,13 @@ func TestARepeatedPOSTAsksOnce(t *testing.T) {
 	b := start(t)
 	body := fmt.Sprintf(`{"by_user":%q,"for_plan":"gold","version":"v2"}`, b.developer("ada"))
 	first := b.call("POST", "/api/portal/requests", b.approver, body, "Idempotency-Key", "once").want(200)
-	second := b.call("POST", "/api/portal/requests", b.approver, body, "Idempotency-Key", "once")
+	second := b.call("POST", "/api/portal/requests", b.approver, body, "Idempotency-Key", "once").want(200)
+	if string(second.body) != string(first.body) || second.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("first %s, second %s", first.body, second.body)
+	}
 	if n := b.count("select count(*) from key_requests"); n != 1 {
 		t.Errorf("%d requests", n)
 	}
-	t.Logf("first %s, second %d %s", first.body, second.status, second.body)
 }
 
 func TestSecretsOfRequestsAreSealedAndNeverShown(t *testing.T) {

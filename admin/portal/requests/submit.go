@@ -54,8 +54,14 @@ func (s *Service) create(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	s.d.Log.Info("key request submitted", "request", row.ID, "by", c.Who.Name)
+	return submitted(c, row.ID), nil
+}
+
+// submitted is the answer about a request that waits.
+func submitted(c *rest.Call, id string) *rest.Envelope {
 	c.SetVersion(1)
-	return rest.Done(row.ID, nil), nil
+	c.NoSecret()
+	return rest.Done(id, nil)
 }
 
 func (s *Service) checkDeveloper(ctx context.Context, org, id string) error {
@@ -138,8 +144,7 @@ func (s *Service) createOwn(ctx context.Context, c *rest.Call, r *record.KeyRequ
 	}
 	s.d.Log.Info("key request submitted", "request", row.ID, "by", c.Who.Name, "approved", shown != nil)
 	if shown == nil {
-		c.SetVersion(1)
-		return rest.Done(row.ID, nil), nil
+		return submitted(c, row.ID), nil
 	}
 	c.SetVersion(2)
 	return rest.Done(row.ID, shown), nil
