@@ -138,7 +138,7 @@ func TestDocumentsOfOlderRulesAreCleanedAnew(t *testing.T) {
 	}
 }
 
-func TestALargeDocumentIsTakenAndALargerOneIsNot(t *testing.T) {
+func TestALargeDescriptionIsTaken(t *testing.T) {
 	b := start(t)
 	var paths strings.Builder
 	for i := range 5000 {
@@ -146,4 +146,12 @@ func TestALargeDocumentIsTakenAndALargerOneIsNot(t *testing.T) {
 	}
 	doc := `{"openapi":"3.1.0","info":{"title":"Large"},"paths":{` + paths.String()[1:] + `}}`
 	b.shown("openapi", doc, "orders").says("/path/4999")
+}
+
+func TestDocumentsAreBounded(t *testing.T) {
+	b := start(t)
+	b.exec("insert into documents (id, org_id, kind, source, clean, edition) select 'd' || n, 'one', 'markdown', 'a', 'a', 1 from generate_series(1, 5000) n")
+	b.call("POST", docPath, "editor", `{"doc_type":"markdown","documentation":"YQ=="}`).want(409).says("5000 documents")
+	b.call("DELETE", docPath+"/d1", "editor", "").want(200)
+	b.document("markdown", "a", "")
 }

@@ -21,6 +21,10 @@ import (
 	kept "github.com/sluicegate/sluice/admin/store/catalogue"
 )
 
+// maxDocuments is how many documents an organisation has, more or less: of several
+// that come at once all are kept.
+const maxDocuments = 5_000
+
 // gone is what is said of documents that are not there.
 const gone = "Could not retrieve portal object."
 
@@ -115,6 +119,9 @@ func (s *Service) create(ctx context.Context, c *rest.Call) (any, error) {
 	d.ID = rest.NewID()
 	err = s.store.InTx(ctx, func(tx *store.Tx) error {
 		if err := checkAPI(ctx, tx, d); err != nil {
+			return err
+		}
+		if err := checkRoom(ctx, tx, d.OrgID); err != nil {
 			return err
 		}
 		told, err := tell(d.Name, d.APIID, d.Kind, len(d.Source))
@@ -219,6 +226,14 @@ func checkUnused(ctx context.Context, tx *store.Tx, org, id string) error {
 		f.Errors = append(f.Errors, u.ID+": "+u.Name)
 	}
 	return f
+}
+
+func checkRoom(ctx context.Context, tx *store.Tx, org string) error {
+	n, err := kept.CountDocuments(ctx, tx, org)
+	if err == nil && n >= maxDocuments {
+		err = rest.Refuse(fasthttp.StatusConflict, fmt.Sprintf("There are %d documents already, which is as many as an organisation can have; delete some", n))
+	}
+	return err
 }
 
 func checkAPI(ctx context.Context, tx *store.Tx, d *kept.NewDocument) error {

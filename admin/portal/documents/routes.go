@@ -12,7 +12,7 @@ func (s *Service) Routes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: path, Summary: "Add a document", Tag: "Documentation", Role: rest.Editor,
-			Body: Document{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.create,
+			Body: Document{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.create,
 		},
 		{
 			Method: "GET", Path: path + "/{id}", Summary: "Get a document as it was sent", Tag: "Documentation", Role: rest.Viewer,

@@ -62,6 +62,11 @@ func ListDocuments(ctx context.Context, st *store.Store, org string, f DocumentF
 	return rows, total, store.Translate(err)
 }
 
+// CountDocuments returns how many documents an organisation has.
+func CountDocuments(ctx context.Context, tx *store.Tx, org string) (int64, error) {
+	return tx.CountDocuments(ctx, db.CountDocumentsParams{OrgID: org})
+}
+
 // HasAPI tells whether the organisation has an API.
 func HasAPI(ctx context.Context, tx *store.Tx, org, id string) (bool, error) {
 	known, err := tx.KnownAPIs(ctx, db.KnownAPIsParams{OrgID: org, IDs: []string{id}})
