@@ -183,3 +183,30 @@ func TestKeysInClearAreShownByAHash(t *testing.T) {
 		t.Error("a report shows a key")
 	}
 }
+
+func TestDevelopersSeeHowTheirOwnKeysAreUsed(t *testing.T) {
+	for _, algorithm := range []credential.Algorithm{credential.SHA256, credential.None} {
+		b := start(t, func(d *Deps) {
+			hasher := *d.KeyOptions.Hasher
+			hasher.Algorithm = algorithm
+			d.KeyOptions.Hasher, d.KeyOptions.Passwords = &hasher, passwords()
+		})
+		b.createAPI(b.editor, "a", "/a/")
+		b.call("POST", "/api/portal/policies", b.editor, `{"id":"p","name":"p","access_rights":{"a":{"api_id":"a","versions":["Default"]}}}`).want(200)
+		ada, session := b.aDeveloper("ada")
+		_, other := b.aDeveloper("bob")
+		id := b.call("POST", "/api/portal/developers/"+ada+"/keys", b.editor, `{"apply_policies":["p"]}`).want(200).text("key_id")
+		b.hand(1, counts.Row{API: "a", Key: id, Status: 200, Hits: 3}, counts.Row{API: "a", Key: id, Status: 429, Reason: "rate_limit", Hits: 2}).want(200)
+		path := "/api/portal/me/keys/" + id + "/usage"
+		b.call("GET", path, session, "").want(200).says(`"step":"day"`, `"totals":{"hits":5,"errors":2`)
+		b.call("GET", path+"?days=1&step=hour&group_by=reason", session, "").want(200).says(`"reason":"rate_limit","hits":2`)
+		b.call("GET", path, other, "").want(404)
+		b.call("GET", "/api/portal/me/keys/none/usage", session, "").want(404)
+		for query, says := range map[string]string{
+			"days=0": "days must be in 1", "days=93": "days must be in 1", "days=x": "days must be a whole number",
+			"step=minute": "at most 2 days apart", "group_by=org": "group_by must be some of",
+		} {
+			b.call("GET", path+"?"+query, session, "").want(400).says(says)
+		}
+	}
+}
