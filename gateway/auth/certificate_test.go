@@ -29,7 +29,7 @@ func sumOf(i *testenv.Identity) string {
 func TestACertificateStandsForAKey(t *testing.T) {
 	st, authority := newStore(), testenv.NewAuthority(t, "a")
 	known, stranger := authority.Client("known"), authority.Client("stranger")
-	old, young := authority.ClientUntil("old", time.Now().Add(-time.Second)), authority.ClientUntil("young", time.Now().Add(2*time.Hour))
+	old, young := authority.ClientUntil("old", time.Now().Add(-30*time.Minute)), authority.ClientUntil("young", time.Now().Add(2*time.Hour))
 	for _, i := range []*testenv.Identity{known, old, young} {
 		if err := st.Put(t.Context(), hasher.Hash("org1"+sumOf(i)), &definition.Session{OrgID: "org1", Alias: i.Leaf.Subject.CommonName}); err != nil {
 			t.Fatal(err)
@@ -83,7 +83,7 @@ func TestACertificateStandsForAKey(t *testing.T) {
 func TestABoundKeyWorksWithItsCertificateAlone(t *testing.T) {
 	st, authority := newStore(), testenv.NewAuthority(t, "a")
 	mine, second, theirs := authority.Client("mine"), authority.Client("second"), authority.Client("theirs")
-	old := authority.ClientUntil("old", time.Now().Add(-time.Second))
+	old := authority.ClientUntil("old", time.Now().Add(-30*time.Minute))
 	several := issue(t, st, &definition.Session{OrgID: "org1", Extra: &definition.Extra{CertificateBindings: []string{sumOf(mine), "org1" + sumOf(second), sumOf(old)}}})
 	one := issue(t, st, &definition.Session{Extra: &definition.Extra{Certificate: "org1" + sumOf(mine)}})
 	gone := issue(t, st, &definition.Session{IsInactive: true, Extra: &definition.Extra{Certificate: sumOf(mine)}})
