@@ -333,3 +333,19 @@ func TestSeveralCredentialsMustAllBeRight(t *testing.T) {
 		}
 	}
 }
+
+func TestOperatorsWordRefusalsOfCredentials(t *testing.T) {
+	t.Parallel()
+	g := newTraffic(t, settings{
+		"override_messages.auth.auth_field_missing.message": "Send the key that the portal gave you", "override_messages.auth.auth_field_missing.code": "400",
+		"override_messages.auth.key_not_found.code": "401",
+	}, nil, apiDef("a", deadAddress(t), false))
+	for key, want := range map[string]string{
+		"": "400 {\n    \"error\": \"Send the key that the portal gave you\"\n}", "nobodys-key": "401 {\n    \"error\": \"Access to this API has been disallowed\"\n}",
+	} {
+		got := call(t, "GET", g.traffic+"/a/", nil, "Authorization", key)
+		if said := fmt.Sprint(got.status, " ", got.body); said != want {
+			t.Errorf("%q: %s", key, said)
+		}
+	}
+}

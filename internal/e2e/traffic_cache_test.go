@@ -217,3 +217,56 @@ func TestAKeptAnswerEndsWithItsTime(t *testing.T) {
 		return nil
 	})
 }
+
+// forgetsEverywhere has one gateway forget the answers to an API, and waits until
+// the others have done so too.
+func forgetsEverywhere(t *testing.T, gateways []*server, path string, forget func()) {
+	t.Helper()
+	body := func(g *server) string { return call(t, "GET", g.traffic+path, nil).body }
+	before := make([]string, len(gateways))
+	for i, g := range gateways {
+		if before[i] = body(g); body(g) != before[i] {
+			t.Fatalf("gateway %d keeps nothing: %s", i+1, before[i])
+		}
+	}
+	since := time.Now()
+	forget()
+	for i, g := range gateways {
+		eventually(t, fmt.Sprintf("gateway %d forgets", i+1), func() error {
+			if got := body(g); got == before[i] {
+				return fmt.Errorf("%s", got)
+			}
+			return nil
+		})
+	}
+	if took := time.Since(since); took > 2*time.Second {
+		t.Errorf("after %v", took)
+	}
+}
+
+func TestKeptAnswersAreForgottenByEveryGatewayOfAnAdmin(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	s := newSplit(t, 2, testenv.Postgres(t))
+	s.rest.do(http.MethodPost, "/api/apis", cached(apiDef("books", l.url, true), nil))
+	s.everywhere("the API", "/books/x", "", status(200))
+	forgetsEverywhere(t, s.gateways, "/books/x", func() {
+		if got := call(t, "DELETE", s.gateways[0].traffic+"/svc/cache/books", nil, "X-Svc-Authorization", splitSecret); got.status != 200 {
+			t.Fatal(got)
+		}
+	})
+	forgetsEverywhere(t, s.gateways, "/books/x", func() { s.rest.do(http.MethodDelete, "/api/apis/books/cache", nil) })
+}
+
+func TestKeptAnswersAreForgottenByEveryGatewayOfAStore(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	with := settings{"valkey.url": "redis://" + testenv.Valkey(t).Addr, "valkey.timeout": "5s"}
+	first := newTraffic(t, with, nil, cached(apiDef("books", l.url, true), nil))
+	second := newTraffic(t, with, nil, cached(apiDef("books", l.url, true), nil))
+	forgetsEverywhere(t, []*server{first.server, second.server}, "/books/x", func() {
+		if got := second.ask(http.MethodDelete, "/svc/cache/books", nil); got.status != 200 {
+			t.Fatal(got)
+		}
+	})
+}
