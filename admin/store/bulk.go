@@ -4,10 +4,25 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/sluicegate/sluice/admin/store/db"
 	"github.com/sluicegate/sluice/internal/definition"
 )
+
+// atOnce is how many rows one statement carries, so that it ends well within the
+// bound on statements.
+const atOnce = 2000
+
+// inChunks has rows stored so many at once.
+func inChunks[T any](ctx context.Context, rows []T, store func(context.Context, []T) (int64, error)) error {
+	for some := range slices.Chunk(rows, atOnce) {
+		if _, err := store(ctx, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // A noted is what was done to one object. A nil body is an absent object.
 type noted struct {
@@ -29,11 +44,10 @@ func (c *Change) noteAll(ctx context.Context, all []noted) error {
 			ObjectKind: n.did.Kind, ObjectID: n.did.ID, Before: mask(n.before), After: mask(n.after), Revision: &c.revision,
 		}
 	}
-	if _, err := c.q.CopyHistory(ctx, history); err != nil {
+	if err := inChunks(ctx, history, c.q.CopyHistory); err != nil {
 		return err
 	}
-	_, err := c.q.CopyAudit(ctx, entries)
-	return err
+	return inChunks(ctx, entries, c.q.CopyAudit)
 }
 
 // A putting is APIs that are to be put where none of them is any more.
@@ -74,7 +88,7 @@ func (p *putting) put(ctx context.Context, c *Change) error {
 	if err := p.checkTaken(ctx, c); err != nil {
 		return err
 	}
-	if _, err := c.q.CopyAPIs(ctx, p.rows); err != nil {
+	if err := inChunks(ctx, p.rows, c.q.CopyAPIs); err != nil {
 		return err
 	}
 	for _, api := range p.graph {
@@ -91,12 +105,8 @@ type route struct{ domain, listenPath string }
 // put and those that are there.
 func (p *putting) checkTaken(ctx context.Context, c *Change) error {
 	routes := make(map[route]string, len(p.rows))
-	mine := make(map[string]bool, len(p.rows))
-	var wanted db.TakenAPIsParams
 	for i := range p.rows {
 		row := &p.rows[i]
-		mine[row.ID] = true
-		wanted.IDs = append(wanted.IDs, row.ID)
 		if !row.Routed {
 			continue
 		}
@@ -105,18 +115,33 @@ func (p *putting) checkTaken(ctx context.Context, c *Change) error {
 			return restoring(row.ID, &ConflictError{Kind: TakenRoute, With: []string{other}})
 		}
 		routes[at] = row.ID
-		wanted.Domains, wanted.Paths = append(wanted.Domains, row.Domain), append(wanted.Paths, row.ListenPath)
 	}
-	taken, err := c.q.TakenAPIs(ctx, wanted)
-	if err != nil || len(taken) == 0 {
-		return err
+	for some := range slices.Chunk(p.rows, atOnce) {
+		var wanted db.TakenAPIsParams
+		for i := range some {
+			wanted.IDs = append(wanted.IDs, some[i].ID)
+			if some[i].Routed {
+				wanted.Domains, wanted.Paths = append(wanted.Domains, some[i].Domain), append(wanted.Paths, some[i].ListenPath)
+			}
+		}
+		taken, err := c.q.TakenAPIs(ctx, wanted)
+		if err != nil {
+			return err
+		}
+		if len(taken) > 0 {
+			return c.takenBy(&taken[0], wanted.IDs, routes)
+		}
 	}
-	other := taken[0]
-	if mine[other.ID] {
-		return restoring(other.ID, &ConflictError{Kind: TakenID, With: c.visible(other.OrgID, other.ID)})
+	return nil
+}
+
+// takenBy says what an API that is there has of those that are to be put.
+func (c *Change) takenBy(other *db.TakenAPIsRow, ids []string, routes map[route]string) error {
+	with := c.visible(other.OrgID, other.ID)
+	if slices.Contains(ids, other.ID) {
+		return restoring(other.ID, &ConflictError{Kind: TakenID, With: with})
 	}
-	id := routes[route{other.Domain, other.ListenPath}]
-	return restoring(id, &ConflictError{Kind: TakenRoute, With: c.visible(other.OrgID, other.ID)})
+	return restoring(routes[route{other.Domain, other.ListenPath}], &ConflictError{Kind: TakenRoute, With: with})
 }
 
 func restoring(id string, err error) error { return fmt.Errorf("restoring API %s: %w", id, err) }
