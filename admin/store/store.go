@@ -17,10 +17,11 @@ import (
 
 // Options say how a Store reaches its database.
 type Options struct {
-	URL              string        // a PostgreSQL URL or key=value list; it may hold a password
-	MaxConns         int           // connections of the pool, the listener's not counted; 0: 20
-	StatementTimeout time.Duration // longest time for one statement; 0: 10 s
-	Log              *slog.Logger  // nil: discarded
+	URL              string          // a PostgreSQL URL or key=value list; it may hold a password
+	MaxConns         int             // connections of the pool, the listener's not counted; 0: 20
+	StatementTimeout time.Duration   // longest time for one statement; 0: 10 s
+	Tracer           pgx.QueryTracer // sees every statement of the pool; nil: nobody does
+	Log              *slog.Logger    // nil: discarded
 }
 
 // Store is a database with the tables of Migrate. It is safe for concurrent use.
@@ -53,6 +54,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	config.MaxConns = int32(min(o.MaxConns, 1000))
 	prepareConn(config.ConnConfig, o.StatementTimeout)
+	config.ConnConfig.Tracer = o.Tracer
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the database pool: %w", err)
