@@ -55,7 +55,7 @@ func Create(ctx context.Context, tx *store.Tx, by store.Author, d *Developer) er
 		return err
 	}
 	*d = row
-	return note(ctx, tx, by, "created", nil, d)
+	return note(ctx, tx, by, nil, d)
 }
 
 // Update replaces what people may change of a developer, at version have or at
@@ -86,7 +86,7 @@ func Update(ctx context.Context, tx *store.Tx, by store.Author, ref Ref, change 
 			return Developer{}, err
 		}
 	}
-	return d, note(ctx, tx, by, "updated", &old, &d)
+	return d, note(ctx, tx, by, &old, &d)
 }
 
 // A Ref names a developer as somebody saw them.
@@ -104,7 +104,7 @@ func Delete(ctx context.Context, tx *store.Tx, by store.Author, d *Developer) er
 	if err := tx.DeleteDeveloper(ctx, db.DeleteDeveloperParams{OrgID: by.Org, ID: d.ID}); err != nil {
 		return err
 	}
-	return note(ctx, tx, by, "deleted", d, nil)
+	return note(ctx, tx, by, d, nil)
 }
 
 // Lock returns the author's organisation's developer, whom nobody else changes
@@ -193,8 +193,14 @@ func notNil(b []byte) []byte {
 
 // note writes what people may see of a developer into the audit log. Nil is one
 // who is not there.
-func note(ctx context.Context, tx *store.Tx, by store.Author, action string, before, after *Developer) error {
-	deed := store.Deed{Action: action, Kind: kind}
+func note(ctx context.Context, tx *store.Tx, by store.Author, before, after *Developer) error {
+	deed := store.Deed{Action: "updated", Kind: kind}
+	switch {
+	case before == nil:
+		deed.Action = "created"
+	case after == nil:
+		deed.Action = "deleted"
+	}
 	var err error
 	if deed.Before, err = facts(&deed, before); err != nil {
 		return err
