@@ -44,6 +44,8 @@ var requests = []request{
 	{name: "token, query parameter, stripped", path: "/placesstrip/some/path?api_key={plain}&a=b", status: 200},
 	{name: "token, cookie, stripped", path: "/placesstrip/some/path", header: []string{"Cookie: a=1; session={plain}"}, status: 200},
 	{name: "signed token, warm", path: "/signed/some/path", header: []string{"Authorization: Bearer {signed}"}, status: 200},
+	{name: "signed token of a key, warm", path: "/ownsigned/some/path", header: []string{"Authorization: Bearer {signed}"}, status: 200},
+	{name: "user in the body, warm password", path: "/logins/some/path", body: bobsLogin, status: 200},
 	{name: "user, warm password", path: "/users/some/path", header: []string{bob}, status: 200},
 
 	{name: "token, context variables in headers", path: "/vars/some/path", key: "plain", status: 200},
@@ -247,7 +249,7 @@ func shop(w *world) map[string]string {
 		"slow":      w.key(&definition.Session{OrgID: "bench", Limits: slow, AccessRights: rights("plain")}),
 		"spent":     w.key(&definition.Session{OrgID: "bench", Limits: spent, AccessRights: rights("plain")}),
 		"unknown":   "no-such-key-0123456789",
-		"signed":    signedToken(),
+		"signed":    signedToken("app"),
 	}
 	good := keys["plain"]
 	keys["mistyped"] = good[:len(good)-1] + string('a'+(good[len(good)-1]-'a'+1)%26)
