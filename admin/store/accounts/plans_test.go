@@ -15,7 +15,6 @@ import (
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
-
 // recorder keeps the statements that a connection is given.
 type recorder struct{ statements []string }
 
