@@ -54,7 +54,8 @@ func TestADeveloperComesStaysAndGoes(t *testing.T) {
 	open := func(path string, body object, want int) (in struct {
 		ID        string
 		AccessKey string `json:"access_key"`
-	}) {
+	},
+	) {
 		t.Helper()
 		a := call(t, http.MethodPost, s.admin+"/api/portal/"+path, body)
 		if a.status != want {
