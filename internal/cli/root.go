@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/internal/cli/access"
+	"github.com/sluicegate/sluice/internal/cli/portal"
 	"github.com/sluicegate/sluice/internal/cli/secrets"
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/nearest"
@@ -50,6 +51,7 @@ API definitions.`,
 	root.AddCommand(s.upCommand(), s.gatewayCommand(), s.adminCommand(), s.migrateCommand(),
 		s.validateCommand(), s.explainCommand(), s.keyCommand(), s.configCommand(), s.applyCommand(), s.diffCommand(), s.exportCommand(), s.importCommand(), s.doctorCommand(), s.topCommand(), s.objectCommand(&apiKind), s.objectCommand(&policyKind), s.versionCommand())
 	root.AddCommand(secrets.Command(s.Shell, s.process.Commands.RotateSecrets, databaseURL))
+	root.AddCommand(portal.Commands(s.Shell)...)
 	root.AddCommand(access.Commands(s.Shell)...)
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {

@@ -205,6 +205,7 @@ var rooms = []room{
 	{"internal/cli/profile", nil, nil},
 	{"internal/cli/shell", []string{"internal/nearest", "internal/cli/client", "internal/cli/profile", "internal/cli/yamltext", "internal/config"}, []string{cobra}},
 	{"internal/cli/secrets", []string{"internal/cli/progress", "internal/cli/shell", "internal/config"}, []string{cobra}},
+	{"internal/cli/portal", []string{"internal/cli/shell"}, []string{cobra}},
 	{"internal/cli/access", []string{"internal/cli/client", "internal/cli/profile", "internal/cli/shell"}, []string{cobra}},
 	{"internal/cli/progress", nil, nil},
 	{"internal/cli/yamltext", nil, nil},
