@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// childTimeout makes leases short: a second and a half.
-const childTimeout = 500 * time.Millisecond
+// childTimeout makes leases short: four and a half seconds.
+const childTimeout = 1500 * time.Millisecond
 
 // runChild sends until the process is killed.
 func runChild(dsn, to string) error {
@@ -45,7 +45,7 @@ func runChild(dsn, to string) error {
 		return err
 	}
 	q, err := New(Options{
-		Store: st, Timeout: childTimeout, Poll: 50 * time.Millisecond, Pauses: []time.Duration{time.Millisecond, time.Millisecond, time.Second},
+		Store: st, Timeout: childTimeout, Poll: 50 * time.Millisecond, Pauses: []time.Duration{time.Second, time.Second, time.Second},
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -123,7 +123,11 @@ func (r *receiver) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
 		after(total)
 	}
 	timer := time.NewTimer(20 * time.Millisecond) // what taking a message costs
-	<-timer.C
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-req.Context().Done(): // the sender is gone
+	}
 	r.mu.Lock()
 	r.active[id]--
 	r.mu.Unlock()

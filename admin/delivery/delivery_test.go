@@ -220,7 +220,7 @@ func TestTheFirstAttemptFollowsTheCommitAtOnce(t *testing.T) {
 	begun := time.Now()
 	id := b.put(q, Message{Kind: Webhook, Target: "w", Developer: "d", Event: "key_event.created", Payload: []byte(`{"a":1}`)})
 	b.inState(id, deliveries.Done)
-	if took := time.Since(begun); took > time.Second {
+	if took := time.Since(begun); took > 5*time.Second { // 5 ms, on a machine that does nothing else
 		t.Errorf("it took %v", took)
 	}
 	all := s.attempts()
@@ -408,11 +408,12 @@ func TestASlowTargetHoldsUpNoOther(t *testing.T) {
 func TestManyDeadTargetsLeaveRoomForOthers(t *testing.T) {
 	b := start(t)
 	q := b.queue(func(o *Options) {
-		o.Poll, o.Timeout, o.Pauses = 2*time.Millisecond, 3*time.Second, []time.Duration{time.Millisecond, time.Hour}
+		o.Poll, o.Timeout, o.Pauses = 2*time.Millisecond, 10*time.Minute, []time.Duration{time.Millisecond, time.Hour}
 	})
-	s := newSender(func(ctx context.Context, d Delivery) Outcome {
+	release := make(chan struct{})
+	s := newSender(func(_ context.Context, d Delivery) Outcome {
 		if strings.HasPrefix(d.Target, "dead") && d.Attempt > 1 {
-			<-ctx.Done() // it hangs
+			<-release // it hangs
 		}
 		if strings.HasPrefix(d.Target, "dead") {
 			return Outcome{Error: "no answer"}
@@ -424,6 +425,7 @@ func TestManyDeadTargetsLeaveRoomForOthers(t *testing.T) {
 		b.put(q, Message{Kind: Webhook, Target: fmt.Sprint("dead", i), Event: "e", Payload: []byte("{}")})
 	}
 	b.run(q)
+	defer close(release)
 	eventually(t, "as many hang as may", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -433,11 +435,7 @@ func TestManyDeadTargetsLeaveRoomForOthers(t *testing.T) {
 		}
 		return n >= maxTroubled
 	})
-	begun := time.Now()
 	b.inState(b.put(q, Message{Kind: Webhook, Target: "alive", Event: "e", Payload: []byte("{}")}), deliveries.Done)
-	if took := time.Since(begun); took > 5*time.Second {
-		t.Errorf("it took %v", took)
-	}
 }
 
 func TestTwoQueuesSendEachMessageOnce(t *testing.T) {

@@ -79,7 +79,7 @@ func start(t testing.TB, o options) *bench {
 		o.now = time.Now
 	}
 	logger := slog.New(slog.NewTextHandler(b.log, nil))
-	q := delivery.Options{Store: b.store, MasterKey: key, Timeout: time.Second, Poll: 5 * time.Millisecond, Pauses: []time.Duration{5 * time.Millisecond, 5 * time.Millisecond}, Log: logger}
+	q := delivery.Options{Store: b.store, MasterKey: key, Timeout: 15 * time.Second, Poll: 5 * time.Millisecond, Pauses: []time.Duration{5 * time.Millisecond, 5 * time.Millisecond}, Log: logger}
 	if o.queue != nil {
 		o.queue(&q)
 	}

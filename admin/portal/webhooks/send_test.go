@@ -166,6 +166,8 @@ func TestAnswersOfReceiversAreHeeded(t *testing.T) {
 	defer close(hang)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
 	defer elsewhere.Close()
+	patient := start(t, options{private: true})
+	hasty := start(t, options{private: true, queue: func(o *delivery.Options) { o.Timeout = 300 * time.Millisecond }})
 	for name, c := range map[string]struct {
 		answer   http.HandlerFunc
 		state    string
@@ -193,11 +195,14 @@ func TestAnswersOfReceiversAreHeeded(t *testing.T) {
 		}, "failed", 3, 503, "it answers 503 Service Unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := start(t, options{private: true, queue: func(o *delivery.Options) { o.Timeout = 400 * time.Millisecond }})
+			b := patient
+			if name == "silence" {
+				b = hasty
+			}
 			server := httptest.NewServer(&receiver{answer: c.answer})
 			defer server.Close()
-			hook := b.mine(server.URL)
-			b.emit(created())
+			hook := b.add(editor, here, fmt.Sprintf(`{"url":%q,"events":["*"]}`, server.URL))
+			b.call("POST", here+"/"+hook.ID+"/ping", editor, "").want(200)
 			var e delivery.Entry
 			eventually(t, "it is "+c.state, func() bool { e = b.deliveries(hook.ID)[0]; return e.State == c.state })
 			if e.Attempts != c.attempts || e.Status != c.status || !strings.Contains(e.Error, c.says) || c.says == "" && e.Error != "" {
@@ -226,19 +231,19 @@ func huge(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestAReceiverThatAsksForTimeIsLeftAlone(t *testing.T) {
+	b := start(t, options{private: true})
 	for name, value := range map[string]func() string{
 		"seconds": func() string { return "3600" },
 		"a date":  func() string { return time.Now().Add(time.Hour).UTC().Format(http.TimeFormat) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := start(t, options{private: true})
 			server := httptest.NewServer(&receiver{answer: func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", value())
 				w.WriteHeader(429)
 			}})
 			defer server.Close()
 			hook := b.mine(server.URL)
-			b.emit(created())
+			b.call("POST", me+"/"+hook.ID+"/ping", dev, "").want(200)
 			var e delivery.Entry
 			eventually(t, "it is put off", func() bool { e = b.deliveries(hook.ID)[0]; return e.Status == 429 && e.NextAttempt != nil })
 			next, err := time.Parse(time.RFC3339, *e.NextAttempt)
