@@ -122,10 +122,6 @@ WHERE e.org_id = @org_id AND e.id = (@ids::text[])[i] AND e.position <> (@positi
 -- name: DeleteCatalogueEntries :exec
 DELETE FROM catalogue_entries WHERE org_id = @org_id AND id = ANY(@ids::text[]);
 
--- TakenEntries returns which ids other organisations have.
--- name: TakenEntries :many
-SELECT id FROM catalogue_entries WHERE org_id <> @org_id AND id = ANY(@ids::text[]);
-
 -- KnownPolicies returns which of some policies the organisation has.
 -- name: KnownPolicies :many
 SELECT id FROM policies WHERE org_id = @org_id AND id = ANY(@ids::text[]);

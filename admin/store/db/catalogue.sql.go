@@ -626,36 +626,6 @@ func (q *Queries) PortalObject(ctx context.Context, arg PortalObjectParams) (Por
 	return i, err
 }
 
-const takenEntries = `-- name: TakenEntries :many
-SELECT id FROM catalogue_entries WHERE org_id <> $1 AND id = ANY($2::text[])
-`
-
-type TakenEntriesParams struct {
-	OrgID string
-	IDs   []string
-}
-
-// TakenEntries returns which ids other organisations have.
-func (q *Queries) TakenEntries(ctx context.Context, arg TakenEntriesParams) ([]string, error) {
-	rows, err := q.db.Query(ctx, takenEntries, arg.OrgID, arg.IDs)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []string{}
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const touchPortalObject = `-- name: TouchPortalObject :one
 INSERT INTO portal_objects AS o (org_id, kind, id, body) VALUES ($1, $2, $3, $4)
 ON CONFLICT (org_id, kind) DO UPDATE SET version = o.version + 1, updated_at = now()

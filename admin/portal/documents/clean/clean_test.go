@@ -91,6 +91,18 @@ func TestNothingRunsInAPageThatShowsMarkdown(t *testing.T) {
 	}
 }
 
+// TestHTMLIsStoppedEvenIfTheReaderLetsItThrough gives the attacks to the second of
+// the two walls alone.
+func TestHTMLIsStoppedEvenIfTheReaderLetsItThrough(t *testing.T) {
+	for _, attack := range attacks(t) {
+		for _, text := range []string{attack, `<a href="` + attack + `">x</a>`, `<img src="` + attack + `">`, "<p title='" + attack + "'>x</p>", `<code class="` + attack + `">x</code>`} {
+			if found := dangers(policy.Sanitize(text)); len(found) > 0 {
+				t.Errorf("%q\nbecomes %q\nwith %q", text, policy.Sanitize(text), found)
+			}
+		}
+	}
+}
+
 func TestNothingRunsInAPageThatShowsOpenAPI(t *testing.T) {
 	for _, attack := range attacks(t) {
 		quoted, _ := json.Marshal(attack)
