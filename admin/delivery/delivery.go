@@ -91,6 +91,18 @@ type Outcome struct {
 	Note func(ctx context.Context, tx *store.Tx, final bool) error
 }
 
+// fullError is ErrFull for callers who have nothing better to do than to say so.
+type fullError struct{}
+
+func (fullError) Error() string { return "queueing a message: " + ErrFull.Error() }
+
+func (fullError) Unwrap() error { return ErrFull }
+
+// Refused says that it is to be tried later.
+func (fullError) Refused() (status int, message string, problems []string) {
+	return 503, "Too many messages wait for the receiver already; try again later", nil
+}
+
 // noMasterKey refuses what cannot be sealed.
 type noMasterKey struct{ cause error }
 
@@ -123,6 +135,7 @@ func (q *Queue) Put(ctx context.Context, tx *store.Tx, m Message) (id string, er
 	if err := deliveries.Put(ctx, tx, n); err != nil {
 		if errors.Is(err, ErrFull) {
 			q.meters.refused.WithLabelValues(m.Kind).Inc()
+			return "", fullError{}
 		}
 		return "", fmt.Errorf("queueing a message: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/admin/portal/record"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/deliveries"
 	"github.com/sluicegate/sluice/admin/store/webhooks"
 )
 
@@ -184,6 +185,9 @@ func (s *Service) update(ctx context.Context, c *rest.Call) (any, error) {
 func (s *Service) remove(ctx context.Context, c *rest.Call) (any, error) {
 	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *webhooks.Row) error {
 		if err := webhooks.Delete(ctx, tx, row.ID); err != nil {
+			return err
+		}
+		if err := deliveries.Drop(ctx, tx, delivery.Webhook, row.ID, wasDeleted); err != nil {
 			return err
 		}
 		return audit(ctx, tx, by, deed{"deleted", row, nil})

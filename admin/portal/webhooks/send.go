@@ -26,14 +26,18 @@ type webhookSender struct{ *Service }
 // patience is how long a webhook may fail before it is disabled.
 const patience = 5 * 24 * time.Hour
 
-const isDisabled = "the webhook is disabled"
+// Why messages to a webhook are given up.
+const (
+	isDisabled = "the webhook is disabled"
+	wasDeleted = "the webhook was deleted"
+)
 
 // Send makes one attempt, and looks after the webhook by what comes of it.
 func (s webhookSender) Send(ctx context.Context, d delivery.Delivery) delivery.Outcome {
 	hook, err := webhooks.Get(ctx, s.deps.Store, d.Org, d.Target)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return delivery.Outcome{Result: delivery.Never, Error: "the webhook was deleted"}
+		return delivery.Outcome{Result: delivery.Never, Error: wasDeleted}
 	case err != nil:
 		return delivery.Outcome{Result: delivery.Missed}
 	case hook.DisabledAt != nil:

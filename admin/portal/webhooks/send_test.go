@@ -476,12 +476,24 @@ func TestAMessageIsSentOnceMoreWithTheSameID(t *testing.T) {
 }
 
 func TestADeletedWebhookIsToldNothingMore(t *testing.T) {
-	b := start(t, options{private: true, queue: func(o *delivery.Options) { o.Pauses = []time.Duration{100 * time.Millisecond} }})
-	server := httptest.NewServer(&receiver{answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }})
+	b := start(t, options{private: true, queue: func(o *delivery.Options) { o.Pauses = []time.Duration{time.Hour} }})
+	var r receiver
+	r.answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }
+	server := httptest.NewServer(&r)
 	defer server.Close()
 	hook := b.mine(server.URL)
 	b.emit(created())
-	b.call("DELETE", "/api/portal/me/webhooks/"+hook.ID, dev, "").want(200)
-	eventually(t, "it is given up", func() bool { return b.text("select state from deliveries") == "failed" })
-	b.call("GET", "/api/portal/me/webhooks/"+hook.ID, dev, "").want(404)
+	eventually(t, "it waits for another attempt", func() bool { e := b.deliveries(hook.ID)[0]; return e.Status == 500 && e.State == "pending" })
+	b.call("DELETE", me+"/"+hook.ID, dev, "").want(200)
+	const given = "select state || ': ' || error from deliveries"
+	if what := b.text(given); what != "failed: "+wasDeleted {
+		t.Errorf("what waited is %s", what)
+	}
+	b.call("GET", me+"/"+hook.ID, dev, "").want(404)
+	// What is sent once more, or was on its way, finds nobody.
+	b.call("POST", "/api/portal/deliveries/"+b.text("select id from deliveries")+"/replay", approver, "").want(200)
+	eventually(t, "it is given up", func() bool { return b.text(given) == "failed: "+wasDeleted })
+	if n := len(r.messages()); n != 1 {
+		t.Errorf("%d messages", n)
+	}
 }
