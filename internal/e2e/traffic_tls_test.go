@@ -173,6 +173,11 @@ func TestBadCertificatesAreRefusedByTheGatewayAPI(t *testing.T) {
 		}
 	}
 	id := g.addCertificate(t, one.CertPEM+one.KeyPEM)
+	another := g.servers.Server("*.example")
+	got := call(t, http.MethodPost, g.control+"/svc/certs?org_id=other", another.CertPEM+another.KeyPEM, "X-Svc-Authorization", testSecret)
+	if got.status != 409 || !strings.Contains(got.body, "*.example") || strings.Contains(got.body, "acme") {
+		t.Errorf("a name of another organisation: %s", got)
+	}
 	list := call(t, http.MethodGet, g.control+"/svc/certs", nil, "X-Svc-Authorization", testSecret)
 	if want := fmt.Sprintf(`{"certs":[%q]}`, id); strings.TrimSpace(list.body) != want {
 		t.Errorf("list %s, want %s", list.body, want)
