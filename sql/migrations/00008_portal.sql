@@ -65,6 +65,8 @@ CREATE TABLE developer_keys (
     created_at   timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX developer_keys_by_developer ON developer_keys (developer_id, created_at, key_hash);
+-- Whatever goes wrong elsewhere, a request comes to one key.
+CREATE UNIQUE INDEX developer_keys_by_request ON developer_keys (request_id) WHERE request_id <> '';
 
 -- Which key a developer has for a policy; the newest, where there were several.
 CREATE TABLE developer_subscriptions (
