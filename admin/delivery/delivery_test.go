@@ -668,10 +668,32 @@ func TestALeaseThatRanOutIsNobodysToSettle(t *testing.T) {
 	}
 }
 
+func TestTroubledTargetsTakeHalfOfTheRoom(t *testing.T) {
+	l := newLane(&Queue{}, Webhook, nil)
+	for i := range 100 {
+		l.begin(fmt.Sprint("t", i))
+		l.end(fmt.Sprint("t", i), false)
+	}
+	busy, room := l.busy()
+	if len(busy) != 0 || room != maxTroubled {
+		t.Errorf("%d busy, room %d", len(busy), room)
+	}
+	for i := range maxTroubled - 1 {
+		l.begin(fmt.Sprint("t", i))
+	}
+	if busy, room = l.busy(); len(busy) != maxTroubled-1 || room != 1 {
+		t.Errorf("%d busy, room %d", len(busy), room)
+	}
+	l.begin(fmt.Sprint("t", maxTroubled))
+	if busy, room = l.busy(); len(busy) != 100 || room != maxSending-maxTroubled {
+		t.Errorf("%d busy, room %d", len(busy), room)
+	}
+}
+
 func TestATroubledTargetGetsOneMessageAtATime(t *testing.T) {
 	l := newLane(&Queue{}, Webhook, nil)
 	l.begin("a")
-	if busy, room := l.busy(); len(busy) != 0 || room != maxSending-1 {
+	if busy, room := l.busy(); len(busy) != 0 || room != maxTroubled {
 		t.Errorf("busy %v, room %d", busy, room)
 	}
 	l.end("a", false)

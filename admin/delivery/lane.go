@@ -105,28 +105,31 @@ func (l *lane) fill(ctx, sends context.Context, sending *sync.WaitGroup) {
 func (q *Queue) lease() time.Duration { return 3 * q.opts.Timeout }
 
 // busy lists the targets that get no more for now, and tells how many messages
-// can be taken.
+// can be taken. Whoever takes them cannot know how many are for troubled targets,
+// so that as long as those may have more, no more than that are taken at once.
 func (l *lane) busy() (targets []string, room int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	targets, troubled := []string{}, 0
+	targets, room = []string{}, maxSending-l.sending
+	spare := maxTroubled
 	for target, n := range l.to {
 		_, trouble := l.troubled[target]
 		if trouble {
-			troubled++
+			spare -= n
 		}
 		if trouble || n >= maxToTarget {
 			targets = append(targets, target)
 		}
 	}
-	if troubled >= maxTroubled {
-		for target := range l.troubled {
-			if l.to[target] == 0 {
-				targets = append(targets, target)
-			}
+	if spare > 0 {
+		return targets, min(room, spare)
+	}
+	for target := range l.troubled {
+		if l.to[target] == 0 {
+			targets = append(targets, target)
 		}
 	}
-	return targets, maxSending - l.sending
+	return targets, room
 }
 
 // begin notes that a message is on its way.
