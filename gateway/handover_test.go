@@ -256,3 +256,17 @@ func TestRefusalsBehindAnotherAPIAreRememberedWhereTheyWereMade(t *testing.T) {
 		t.Errorf("%+v", known)
 	}
 }
+
+func TestHandoversAreExplainedByAnotherConfiguration(t *testing.T) {
+	g, _ := serve(t)
+	aside, err := g.Aside(t.Context(), bundle("7",
+		within(t, "o", "inner", "http://127.0.0.1:9/up", open), within(t, "o", "a", "svc://inner/from-a", open),
+		within(t, "o", "family", "http://127.0.0.1:9", open+`, "definition": {"enabled": true, "location": "url", "strip_path": true, "versions": {"v2": "a"}}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := aside.Explain(describe(t, `{"url":"/family/v2/x"}`))
+	if p := r.Outcome.Upstream; p == nil || p.Target != "/up/from-a/x" || r.API.ID != "family" || r.Revision != "7" {
+		t.Errorf("%+v of %+v by %s", r.Outcome, r.API, r.Revision)
+	}
+}
