@@ -36,7 +36,7 @@ var crowd = []string{
 	`insert into deliveries (id, org_id, kind, target, developer_id, event, payload, sealed, state, created_at, finished_at) select 'm'||i, 'ORG', case when i%10 = 0 then 'letter' else 'webhook' end, case when i%10 = 0 then 'dev'||i%PEOPLE||'@dev.example' else 'w'||1+i%PEOPLE end, 'd'||1+i%PEOPLE, 'key_event.created', '{}', false, case when i%10 = 0 then 'kept' when i%7 = 0 then 'failed' else 'done' end, now() - i * interval '1 second', now() from generate_series(1, ROWS) i`,
 	`insert into audit_log (org_id, actor, actor_kind, action, object_kind, object_id) select case when i%200 = 0 then 'ORG' else 'other'||i%200 end, 'user'||i%20||'@example.com', 'user', 'updated', 'key', 'k'||i%1000 from generate_series(1, ROWS) i`,
 	`insert into users (id, org_id, email, role, access_key_hash) select 'm'||i, 'ORG', 'member'||i||'@example.com', 'viewer', sha256(i::text::bytea) from generate_series(1, 2000) i`,
-	`analyze`,
+	`vacuum analyze`,
 }
 
 // questions are what is asked of lists, each with the parts that have indexes of

@@ -74,6 +74,9 @@ func prepareConn(c *pgx.ConnConfig, statement time.Duration) {
 	c.RuntimeParams["statement_timeout"] = strconv.FormatInt(statement.Milliseconds(), 10)
 	// A client that vanished in a transaction must not keep others waiting.
 	c.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(2*statement.Milliseconds(), 10)
+	// Lists have filters that are mostly left out: only a plan for the arguments
+	// themselves can leave them out as well, and take the index that is right.
+	c.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "sluice"
 	}

@@ -77,13 +77,17 @@ SELECT pg_notify('sluice_deliveries', '');
 SELECT count(*) FROM deliveries WHERE org_id = @org_id;
 
 -- name: ListDeliveries :many
-SELECT * FROM deliveries WHERE org_id = @org_id ORDER BY created_at DESC, id LIMIT @max OFFSET @skip;
+SELECT d.* FROM deliveries d WHERE d.id IN (
+    SELECT p.id FROM deliveries p WHERE p.org_id = @org_id ORDER BY p.created_at DESC, p.id LIMIT @max OFFSET @skip
+) ORDER BY d.created_at DESC, d.id;
 
 -- name: CountDeliveriesInState :one
 SELECT count(*) FROM deliveries WHERE org_id = @org_id AND state = @state;
 
 -- name: ListDeliveriesInState :many
-SELECT * FROM deliveries WHERE org_id = @org_id AND state = @state ORDER BY created_at DESC, id LIMIT @max OFFSET @skip;
+SELECT d.* FROM deliveries d WHERE d.id IN (
+    SELECT p.id FROM deliveries p WHERE p.org_id = @org_id AND p.state = @state ORDER BY p.created_at DESC, p.id LIMIT @max OFFSET @skip
+) ORDER BY d.created_at DESC, d.id;
 
 -- name: CountDeliveriesTo :one
 SELECT count(*) FROM deliveries

@@ -34,15 +34,19 @@ WHERE org_id = @org_id
     AND starts_with(key_hash, 'org:') = starts_with(@prefix, 'org:') -- those of organisations are no keys
     AND (@api::text = '' OR apis @> ARRAY[@api] OR policies && @policies::text[]);
 
+-- ListKeys finds the page in the index alone, so that late pages read no more rows
+-- than early ones.
 -- name: ListKeys :many
-SELECT * FROM keys
-WHERE org_id = @org_id
-    AND successor_of = ''
-    AND (@prefix::text = '' OR lower(alias) LIKE @prefix OR key_hash LIKE @prefix)
-    AND starts_with(key_hash, 'org:') = starts_with(@prefix, 'org:') -- those of organisations are no keys
-    AND (@api::text = '' OR apis @> ARRAY[@api] OR policies && @policies::text[])
-ORDER BY key_hash
-LIMIT @max OFFSET @skip;
+SELECT k.* FROM keys k WHERE k.key_hash IN (
+    SELECT p.key_hash FROM keys p
+    WHERE p.org_id = @org_id
+        AND p.successor_of = ''
+        AND (@prefix::text = '' OR lower(p.alias) LIKE @prefix OR p.key_hash LIKE @prefix)
+        AND starts_with(p.key_hash, 'org:') = starts_with(@prefix, 'org:') -- those of organisations are no keys
+        AND (@api::text = '' OR p.apis @> ARRAY[@api] OR p.policies && @policies::text[])
+    ORDER BY p.key_hash
+    LIMIT @max OFFSET @skip
+) ORDER BY k.key_hash;
 
 -- WalkKeys walks the keys of all organisations in order.
 -- name: WalkKeys :many

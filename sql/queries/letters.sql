@@ -2,8 +2,10 @@
 SELECT count(*) FROM deliveries WHERE org_id = @org_id AND state = 'kept' AND (@target::text = '' OR target = @target);
 
 -- name: ListLetters :many
-SELECT * FROM deliveries WHERE org_id = @org_id AND state = 'kept' AND (@target::text = '' OR target = @target)
-ORDER BY created_at DESC, id LIMIT @max OFFSET @skip;
+SELECT d.* FROM deliveries d WHERE d.id IN (
+    SELECT p.id FROM deliveries p WHERE p.org_id = @org_id AND p.state = 'kept' AND (@target::text = '' OR p.target = @target)
+    ORDER BY p.created_at DESC, p.id LIMIT @max OFFSET @skip
+) ORDER BY d.created_at DESC, d.id;
 
 -- name: LetterByID :one
 SELECT * FROM deliveries WHERE org_id = @org_id AND id = @id AND state = 'kept';

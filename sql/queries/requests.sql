@@ -33,16 +33,20 @@ DELETE FROM key_requests WHERE org_id = $1 AND id = $2;
 -- name: CountKeyRequests :one
 SELECT count(*) FROM key_requests WHERE org_id = @org_id;
 
+-- ListKeyRequests finds the page in the index alone, so that late pages read no more
+-- rows than early ones; so do the other long lists.
 -- name: ListKeyRequests :many
-SELECT * FROM key_requests WHERE org_id = @org_id
-ORDER BY created_at DESC, id LIMIT @max OFFSET @skip;
+SELECT r.* FROM key_requests r WHERE r.id IN (
+    SELECT p.id FROM key_requests p WHERE p.org_id = @org_id ORDER BY p.created_at DESC, p.id LIMIT @max OFFSET @skip
+) ORDER BY r.created_at DESC, r.id;
 
 -- name: CountKeyRequestsByState :one
 SELECT count(*) FROM key_requests WHERE org_id = @org_id AND state = @state;
 
 -- name: ListKeyRequestsByState :many
-SELECT * FROM key_requests WHERE org_id = @org_id AND state = @state
-ORDER BY created_at DESC, id LIMIT @max OFFSET @skip;
+SELECT r.* FROM key_requests r WHERE r.id IN (
+    SELECT p.id FROM key_requests p WHERE p.org_id = @org_id AND p.state = @state ORDER BY p.created_at DESC, p.id LIMIT @max OFFSET @skip
+) ORDER BY r.created_at DESC, r.id;
 
 -- ListUnapprovedKeyRequests merges the two states along their index.
 -- name: ListUnapprovedKeyRequests :many

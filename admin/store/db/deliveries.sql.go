@@ -195,7 +195,9 @@ func (q *Queries) HoldDeliveries(ctx context.Context, arg HoldDeliveriesParams) 
 }
 
 const listDeliveries = `-- name: ListDeliveries :many
-SELECT id, org_id, kind, target, developer_id, event, payload, sealed, state, attempts, next_at, leased_until, attempted_at, status, error, tries, created_at, finished_at FROM deliveries WHERE org_id = $1 ORDER BY created_at DESC, id LIMIT $3 OFFSET $2
+SELECT d.id, d.org_id, d.kind, d.target, d.developer_id, d.event, d.payload, d.sealed, d.state, d.attempts, d.next_at, d.leased_until, d.attempted_at, d.status, d.error, d.tries, d.created_at, d.finished_at FROM deliveries d WHERE d.id IN (
+    SELECT p.id FROM deliveries p WHERE p.org_id = $1 ORDER BY p.created_at DESC, p.id LIMIT $3 OFFSET $2
+) ORDER BY d.created_at DESC, d.id
 `
 
 type ListDeliveriesParams struct {
@@ -303,7 +305,9 @@ func (q *Queries) ListDeliveriesFor(ctx context.Context, arg ListDeliveriesForPa
 }
 
 const listDeliveriesInState = `-- name: ListDeliveriesInState :many
-SELECT id, org_id, kind, target, developer_id, event, payload, sealed, state, attempts, next_at, leased_until, attempted_at, status, error, tries, created_at, finished_at FROM deliveries WHERE org_id = $1 AND state = $2 ORDER BY created_at DESC, id LIMIT $4 OFFSET $3
+SELECT d.id, d.org_id, d.kind, d.target, d.developer_id, d.event, d.payload, d.sealed, d.state, d.attempts, d.next_at, d.leased_until, d.attempted_at, d.status, d.error, d.tries, d.created_at, d.finished_at FROM deliveries d WHERE d.id IN (
+    SELECT p.id FROM deliveries p WHERE p.org_id = $1 AND p.state = $2 ORDER BY p.created_at DESC, p.id LIMIT $4 OFFSET $3
+) ORDER BY d.created_at DESC, d.id
 `
 
 type ListDeliveriesInStateParams struct {

@@ -78,8 +78,10 @@ func (q *Queries) LetterByID(ctx context.Context, arg LetterByIDParams) (Deliver
 }
 
 const listLetters = `-- name: ListLetters :many
-SELECT id, org_id, kind, target, developer_id, event, payload, sealed, state, attempts, next_at, leased_until, attempted_at, status, error, tries, created_at, finished_at FROM deliveries WHERE org_id = $1 AND state = 'kept' AND ($2::text = '' OR target = $2)
-ORDER BY created_at DESC, id LIMIT $4 OFFSET $3
+SELECT d.id, d.org_id, d.kind, d.target, d.developer_id, d.event, d.payload, d.sealed, d.state, d.attempts, d.next_at, d.leased_until, d.attempted_at, d.status, d.error, d.tries, d.created_at, d.finished_at FROM deliveries d WHERE d.id IN (
+    SELECT p.id FROM deliveries p WHERE p.org_id = $1 AND p.state = 'kept' AND ($2::text = '' OR p.target = $2)
+    ORDER BY p.created_at DESC, p.id LIMIT $4 OFFSET $3
+) ORDER BY d.created_at DESC, d.id
 `
 
 type ListLettersParams struct {

@@ -562,8 +562,9 @@ func (q *Queries) ListDeveloperKeys(ctx context.Context, arg ListDeveloperKeysPa
 }
 
 const listKeyRequests = `-- name: ListKeyRequests :many
-SELECT id, org_id, state, developer_id, plan, policies, reason, decided_by, decided_at, key_hash, auth_type, sealed_secret, body, version, created_at, updated_at FROM key_requests WHERE org_id = $1
-ORDER BY created_at DESC, id LIMIT $3 OFFSET $2
+SELECT r.id, r.org_id, r.state, r.developer_id, r.plan, r.policies, r.reason, r.decided_by, r.decided_at, r.key_hash, r.auth_type, r.sealed_secret, r.body, r.version, r.created_at, r.updated_at FROM key_requests r WHERE r.id IN (
+    SELECT p.id FROM key_requests p WHERE p.org_id = $1 ORDER BY p.created_at DESC, p.id LIMIT $3 OFFSET $2
+) ORDER BY r.created_at DESC, r.id
 `
 
 type ListKeyRequestsParams struct {
@@ -572,6 +573,8 @@ type ListKeyRequestsParams struct {
 	Max   int32
 }
 
+// ListKeyRequests finds the page in the index alone, so that late pages read no more
+// rows than early ones; so do the other long lists.
 func (q *Queries) ListKeyRequests(ctx context.Context, arg ListKeyRequestsParams) ([]KeyRequest, error) {
 	rows, err := q.db.Query(ctx, listKeyRequests, arg.OrgID, arg.Skip, arg.Max)
 	if err != nil {
@@ -788,8 +791,9 @@ func (q *Queries) ListKeyRequestsByPlan(ctx context.Context, arg ListKeyRequests
 }
 
 const listKeyRequestsByState = `-- name: ListKeyRequestsByState :many
-SELECT id, org_id, state, developer_id, plan, policies, reason, decided_by, decided_at, key_hash, auth_type, sealed_secret, body, version, created_at, updated_at FROM key_requests WHERE org_id = $1 AND state = $2
-ORDER BY created_at DESC, id LIMIT $4 OFFSET $3
+SELECT r.id, r.org_id, r.state, r.developer_id, r.plan, r.policies, r.reason, r.decided_by, r.decided_at, r.key_hash, r.auth_type, r.sealed_secret, r.body, r.version, r.created_at, r.updated_at FROM key_requests r WHERE r.id IN (
+    SELECT p.id FROM key_requests p WHERE p.org_id = $1 AND p.state = $2 ORDER BY p.created_at DESC, p.id LIMIT $4 OFFSET $3
+) ORDER BY r.created_at DESC, r.id
 `
 
 type ListKeyRequestsByStateParams struct {
