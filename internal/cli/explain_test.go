@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -133,5 +134,16 @@ func TestYAMLOfJSON(t *testing.T) {
 	}
 	if _, err := yamltext.Of([]byte(`{"a":`)); err == nil {
 		t.Error("half a document is printed")
+	}
+}
+
+func TestStagesOfOtherAPIsAreToldWithThese(t *testing.T) {
+	var e explanation
+	text := `{"steps":[{"stage":"upstream","result":"ok","said":"goes on"},{"api":"inner","stage":"auth","result":"ok"}]}`
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.text(false); !strings.Contains(got, " 1 upstream    ok    goes on\n 2 inner/auth  ok\n") {
+		t.Error(got)
 	}
 }

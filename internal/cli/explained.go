@@ -19,6 +19,7 @@ type explanation struct {
 		Policies []string `json:"policies"`
 	} `json:"key"`
 	Steps []struct {
+		API    string `json:"api"` // that the request was handed over to; "" is the one it came to
 		Stage  string `json:"stage"`
 		Result string `json:"result"`
 		Said   string `json:"said"`
@@ -90,11 +91,13 @@ func (e *explanation) text(facts bool) string {
 		fmt.Fprintf(&b, "key %s%s%s\n", e.Key.Name, quoted(e.Key.Alias), listed(e.Key.Policies))
 	}
 	width := 0
-	for _, step := range e.Steps {
-		width = max(width, len(step.Stage))
+	names := make([]string, len(e.Steps))
+	for i, step := range e.Steps {
+		names[i] = strings.TrimPrefix(step.API+"/"+step.Stage, "/")
+		width = max(width, len(names[i]))
 	}
 	for i, step := range e.Steps {
-		line := fmt.Sprintf("%2d %-*s  %-4s  %s", i+1, width, step.Stage, results[step.Result], step.Said)
+		line := fmt.Sprintf("%2d %-*s  %-4s  %s", i+1, width, names[i], results[step.Result], step.Said)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 		if facts || step.Result == "fail" {
 			for _, f := range step.Facts {
