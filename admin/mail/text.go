@@ -84,7 +84,7 @@ var usual = map[record.LetterKind]record.MailCopy{
 	},
 	record.VerifyLetter: {
 		Subject: "Confirm your address",
-		Body:    "Hello,\n\nplease confirm that {{email}} is your address:\n\n{{link}}\n\nIf you did not sign up, leave this letter alone: without it nothing happens.",
+		Body:    "Hello,\n\nplease confirm that {{email}} is your address. You are asked for the password that you chose:\n\n{{link}}\n\nIf you did not sign up, leave this letter alone: without it nothing happens.",
 	},
 	record.ResetLetter: {
 		Subject: "Set a new password",

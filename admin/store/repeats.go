@@ -15,7 +15,7 @@ type Repeatable struct {
 	Org, Caller string // who makes it
 	Key         string // that the caller chose for it
 	Route       string
-	BodyHash    []byte // SHA-256
+	BodyHash    []byte // of what was sent, under a key that is not stored
 }
 
 // Answered is what came of a call that was carried out before.

@@ -9,7 +9,7 @@ CREATE TABLE repeatable_calls (
     caller     text        NOT NULL, -- id of the user or developer
     key        text        NOT NULL, -- Idempotency-Key
     route      text        NOT NULL,
-    body_hash  bytea       NOT NULL, -- SHA-256
+    body_hash  bytea       NOT NULL, -- HMAC under the caller's credential
     status     integer     NOT NULL DEFAULT 0, -- of the answer; 0: it is not kept
     answer     bytea       NOT NULL DEFAULT '',
     created_at timestamptz NOT NULL DEFAULT now(),
