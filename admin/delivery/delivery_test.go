@@ -736,11 +736,12 @@ func TestWhatIsSentAndWhatWaitsIsMeasured(t *testing.T) {
 	got := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			name := f.GetName()
+			var name strings.Builder
+			name.WriteString(f.GetName())
 			for _, l := range m.GetLabel() {
-				name += " " + l.GetValue()
+				name.WriteString(" " + l.GetValue())
 			}
-			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			got[name.String()] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
 	for name, want := range map[string]float64{

@@ -178,7 +178,7 @@ func TestAnswersOfReceiversAreHeeded(t *testing.T) {
 		"200 and a text": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "thanks") }, "done", 1, 200, ""},
 		"500":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "failed", 3, 500, "it answers 500 Internal Server Error"},
 		"404":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, "failed", 3, 404, "it answers 404 Not Found"},
-		"a redirect":     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 302) }, "failed", 3, 302, "a redirect, which is not followed"},
+		"a redirect":     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }, "failed", 3, 302, "a redirect, which is not followed"},
 		"410":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) }, "failed", 1, 410, "410 Gone"},
 		"silence":        {func(_ http.ResponseWriter, r *http.Request) { wait(r, hang) }, "failed", 3, 0, "did not answer in time"},
 		"a cut":          {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "failed", 3, 0, "ended the connection"},
