@@ -63,8 +63,8 @@ func (k *Keeper) PublicID(hash string) string {
 // An Owner is a developer of an organisation.
 type Owner struct{ Org, Developer string }
 
-// HashOf returns under which hash the key is stored that an id names; what names
-// none of the owner's is returned as it is.
+// HashOf returns under which hash the key is stored that an id names. Whether the
+// owner has such a key is not said.
 func (k *Keeper) HashOf(ctx context.Context, q *requests.Statements, who Owner, id string) (string, error) {
 	if k.d.Options.Hasher.Algorithm != credential.None {
 		return id, nil
@@ -75,7 +75,7 @@ func (k *Keeper) HashOf(ctx context.Context, q *requests.Statements, who Owner, 
 			return hash, nil
 		}
 	}
-	return id, err
+	return "", err
 }
 
 // Keys returns one page of a developer's keys, oldest first, and how many there are

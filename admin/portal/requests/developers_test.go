@@ -6,6 +6,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/credential"
 )
 
 func TestADeveloperAsksForThemselvesAndForWhatIsOffered(t *testing.T) {
@@ -329,4 +332,29 @@ func TestAKeyEndsWhenItsPolicySaysSo(t *testing.T) {
 	if left := time.Until(time.Unix(b.session(key).Expires, 0)); left < 50*time.Second || left > time.Minute {
 		t.Errorf("%s left", left)
 	}
+}
+
+func TestKeysThatAreStoredInClearAreNotShown(t *testing.T) {
+	b := start(t, func(d *admin.Deps) {
+		d.KeyOptions.Hasher = &credential.Hasher{Prefix: credential.DefaultPrefix, Algorithm: credential.None}
+	})
+	dev := b.developer("ada")
+	session := b.login("ada")
+	id := b.request(dev, "gold")
+	key := b.approve(id)
+	list := b.call("GET", "/api/portal/me/keys", session, "").want(200)
+	shown := []*answer{
+		list, b.call("GET", "/api/portal/requests/"+id, b.viewer, ""), b.call("GET", "/api/portal/developers/"+dev, b.viewer, ""),
+	}
+	for _, one := range shown {
+		if one.want(200); strings.Contains(string(one.body), key) {
+			t.Errorf("%s shows the key: %s", one.what, one.body)
+		}
+	}
+	path := "/api/portal/me/keys/" + list.data()[0]["key_id"].(string)
+	if next := b.call("POST", path+"/rotate", session, `{"grace":"1h"}`).want(200).text("RawKey"); next == "" || next == key {
+		t.Errorf("rotated to %q", next)
+	}
+	b.call("DELETE", "/api/portal/me/keys/"+key, session, "").want(404) // a key is not what names it
+	b.call("DELETE", path, session, "").want(200)
 }
