@@ -7,12 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/internal/classic"
 	"github.com/sluicegate/sluice/internal/cli/checks"
+	"github.com/sluicegate/sluice/internal/cli/progress"
 	"github.com/sluicegate/sluice/internal/cli/shell"
+	"github.com/sluicegate/sluice/internal/desired"
 )
 
 func (s *session) validateCommand() *cobra.Command {
-	v := checks.New(s.Lookup)
+	v, t := checks.New(s.Lookup), new(shell.Target)
 	cmd := &cobra.Command{
 		Use:   "validate PATH...",
 		Short: "Check API definitions and policies without a server",
@@ -21,12 +24,22 @@ from policy id to policy), and the files that apply takes. Of a GraphQL API the 
 the operations that the definition holds. Prints each problem with its file and
 JSON path; lines and columns are those of the schema or operation.
 
+With --against an admin checks it too: whether the APIs and policies that are named
+are there, whether listen paths are free, and all else that it would refuse.
+
 Exit code 6 means that something would be refused. With --strict, members that
 this release does not know count as well; alone they end with exit code 5.`,
-		Example: "  sluice validate ./apps policies.json\n  sluice validate --strict -o json ./apps",
+		Example: "  sluice validate ./apps policies.json\n  sluice validate --strict -o json ./apps\n  sluice validate --against https://admin.example:8081 ./config",
 		Args:    somePaths,
-		RunE:    func(_ *cobra.Command, args []string) error { return s.validate(v, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.validate(v, args); err != nil || t.Server == "" {
+				return err
+			}
+			return s.against(cmd, t, v, args)
+		},
 	}
+	cmd.Flags().StringVar(&t.Server, "against", "", "`URL` of an admin that also checks it all, with what it has; nothing is changed")
+	cmd.Flags().StringVar(&t.Token, "token", "", "access `KEY` of a user of that admin; rather set SLUICE_TOKEN, which nobody else sees, or log in")
 	cmd.Flags().BoolVar(&v.Strict, "strict", false, "also report members that this release does not know")
 	return cmd
 }
@@ -77,4 +90,55 @@ func (s *session) printFindings(v *checks.Checks) error {
 		b.WriteString(f.Message + "\n")
 	}
 	return s.Write(b.String())
+}
+
+// against has an admin check what is in files, as if it were to be applied.
+func (s *session) against(cmd *cobra.Command, t *shell.Target, v *checks.Checks, paths []string) error {
+	set, err := s.setOf(v, paths)
+	if err != nil {
+		return err
+	}
+	c, err := s.Admin(cmd, t)
+	if err != nil {
+		return err
+	}
+	end := func() {}
+	if !s.Quiet {
+		end = progress.Wait(s.Stderr, shell.IsTerminal(s.Stderr), "checking "+shell.Plural(len(set.Objects), "object"))
+	}
+	how := desired.Settings{DryRun: true, Expect: -1, Stale: isStale, Agree: func(*desired.Plan) error { return nil }}
+	_, err = how.Apply(cmd.Context(), c, set)
+	end()
+	if err == nil && s.Output == "table" {
+		return s.Remark("%s finds no problem either", c.Base())
+	}
+	return shell.AsExit(err)
+}
+
+// setOf reads files that apply takes, or else definitions and policies.
+func (s *session) setOf(v *checks.Checks, paths []string) (*desired.Set, error) {
+	if v.Applied == v.Files {
+		set, err := desired.Read(paths, s.Stdin, s.Lookup)
+		return set, asRefused(err)
+	}
+	if v.Applied > 0 {
+		return nil, shell.Exit(shell.ExitUsage, "--against: some files are what apply takes and some are definitions or policies alone; check them one after the other")
+	}
+	var found []classic.Source
+	for _, path := range paths {
+		some, err := classic.Find(path)
+		if err != nil {
+			return nil, shell.Exit(shell.ExitUsage, err.Error())
+		}
+		found = append(found, some...)
+	}
+	set, err := classic.Convert(found, nil).Set()
+	return set, asRefused(err)
+}
+
+func asRefused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return shell.Exit(shell.ExitRefused, err.Error())
 }

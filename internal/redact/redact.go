@@ -5,6 +5,7 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -85,4 +86,89 @@ func encode(value any) ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(value)
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
+}
+
+// suspicious are parts of the names of members, in lower case, whose content stays
+// out of what leaves the house.
+var suspicious = []string{"secret", "password", "passwd", "token", "credential", "private", "api_key", "apikey", "api-key", "authorization", "cookie", "jwt_source", "header", "meta_data", "config_data", "signature", "template", "body"}
+
+// ForOthers returns JSON that can be given to others: without secrets, and without
+// whatever may be one, such as the values of all headers that a definition sets,
+// and the user, password and query of addresses. What is no JSON is masked whole.
+func ForOthers(body []byte) []byte {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	var value any
+	if dec.Decode(&value) != nil {
+		return []byte(`"` + Masked + `"`)
+	}
+	text, err := encode(careful(Value(value)))
+	if err != nil {
+		return []byte(`"` + Masked + `"`)
+	}
+	return text
+}
+
+func careful(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if isSuspicious(name) {
+				v[name] = blank(member)
+			} else {
+				v[name] = careful(member)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = careful(v[i])
+		}
+	case string:
+		return Address(v)
+	}
+	return value
+}
+
+func isSuspicious(name string) bool {
+	lower := strings.ToLower(name)
+	return slices.ContainsFunc(suspicious, func(part string) bool { return strings.Contains(lower, part) })
+}
+
+// blank masks every text of a value, and leaves its shape.
+func blank(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			v[name] = blank(member)
+		}
+	case []any:
+		for i := range v {
+			v[i] = blank(v[i])
+		}
+	case string:
+		if v != "" {
+			return Masked
+		}
+	}
+	return value
+}
+
+// Address returns a text, of which a URL lacks the user, the password and the
+// values of its query.
+func Address(text string) string {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok || strings.ContainsAny(scheme, " \t\n{") {
+		return text
+	}
+	if before, _, ok := strings.Cut(rest, "?"); ok {
+		rest = before + "?" + Masked
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndexByte(host, '@'); at >= 0 {
+		host = Masked + host[at:]
+	}
+	if strings.Contains(rest, "/") {
+		host += "/" + path
+	}
+	return scheme + "://" + host
 }

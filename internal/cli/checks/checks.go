@@ -32,6 +32,7 @@ const (
 type Checks struct {
 	Strict   bool      // also report members that this release does not know
 	Files    int       // that were read
+	Applied  int       // of them, those that apply takes
 	Findings []Finding // in the order in which they were met
 
 	lookup desired.Lookup    // of variables that files refer to
@@ -123,6 +124,7 @@ func (v *Checks) file(path string, inFolder bool) {
 		return
 	}
 	if isDocuments(path, data) {
+		v.Applied++
 		_, wrong := desired.Parse(path, data, v.lookup)
 		for _, one := range wrong {
 			v.add(path, "", "%s", strings.TrimPrefix(strings.TrimPrefix(one, path), ": "))
