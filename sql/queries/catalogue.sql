@@ -64,15 +64,15 @@ LIMIT @max OFFSET @skip;
 SELECT count(*) FROM catalogue_entries e
 WHERE e.org_id = @org_id AND e.shown
     AND (@prefix::text = '' OR lower(e.name) LIKE @prefix)
-    AND (e.api_id = '' OR EXISTS (SELECT 1 FROM apis a WHERE a.id = e.api_id AND a.org_id = e.org_id))
-    AND (e.policy_id = '' OR EXISTS (SELECT 1 FROM policies p WHERE p.id = e.policy_id AND p.org_id = e.org_id AND p.state = 'active'));
+    AND (e.api_id = '' OR e.api_id IN (SELECT a.id FROM apis a WHERE a.org_id = @org_id))
+    AND (e.policy_id = '' OR e.policy_id IN (SELECT p.id FROM policies p WHERE p.org_id = @org_id AND p.state = 'active'));
 
 -- name: ListOffers :many
 SELECT * FROM catalogue_entries e
 WHERE e.org_id = @org_id AND e.shown
     AND (@prefix::text = '' OR lower(e.name) LIKE @prefix)
-    AND (e.api_id = '' OR EXISTS (SELECT 1 FROM apis a WHERE a.id = e.api_id AND a.org_id = e.org_id))
-    AND (e.policy_id = '' OR EXISTS (SELECT 1 FROM policies p WHERE p.id = e.policy_id AND p.org_id = e.org_id AND p.state = 'active'))
+    AND (e.api_id = '' OR e.api_id IN (SELECT a.id FROM apis a WHERE a.org_id = @org_id))
+    AND (e.policy_id = '' OR e.policy_id IN (SELECT p.id FROM policies p WHERE p.org_id = @org_id AND p.state = 'active'))
 ORDER BY e.position, e.id
 LIMIT @max OFFSET @skip;
 

@@ -162,8 +162,8 @@ const countOffers = `-- name: CountOffers :one
 SELECT count(*) FROM catalogue_entries e
 WHERE e.org_id = $1 AND e.shown
     AND ($2::text = '' OR lower(e.name) LIKE $2)
-    AND (e.api_id = '' OR EXISTS (SELECT 1 FROM apis a WHERE a.id = e.api_id AND a.org_id = e.org_id))
-    AND (e.policy_id = '' OR EXISTS (SELECT 1 FROM policies p WHERE p.id = e.policy_id AND p.org_id = e.org_id AND p.state = 'active'))
+    AND (e.api_id = '' OR e.api_id IN (SELECT a.id FROM apis a WHERE a.org_id = $1))
+    AND (e.policy_id = '' OR e.policy_id IN (SELECT p.id FROM policies p WHERE p.org_id = $1 AND p.state = 'active'))
 `
 
 type CountOffersParams struct {
@@ -377,8 +377,8 @@ const listOffers = `-- name: ListOffers :many
 SELECT id, org_id, position, name, api_id, policy_id, document, shown, body, version, created_at, updated_at FROM catalogue_entries e
 WHERE e.org_id = $1 AND e.shown
     AND ($2::text = '' OR lower(e.name) LIKE $2)
-    AND (e.api_id = '' OR EXISTS (SELECT 1 FROM apis a WHERE a.id = e.api_id AND a.org_id = e.org_id))
-    AND (e.policy_id = '' OR EXISTS (SELECT 1 FROM policies p WHERE p.id = e.policy_id AND p.org_id = e.org_id AND p.state = 'active'))
+    AND (e.api_id = '' OR e.api_id IN (SELECT a.id FROM apis a WHERE a.org_id = $1))
+    AND (e.policy_id = '' OR e.policy_id IN (SELECT p.id FROM policies p WHERE p.org_id = $1 AND p.state = 'active'))
 ORDER BY e.position, e.id
 LIMIT $4 OFFSET $3
 `
