@@ -132,11 +132,11 @@ WHERE d.developer_id = @developer_id AND d.org_id = @org_id
 ORDER BY d.created_at, d.key_hash LIMIT @max OFFSET @skip;
 
 -- DeveloperKeyWith returns the newest key of a developer that has all of some
--- policies.
+-- policies by now, whoever gave them.
 -- name: DeveloperKeyWith :one
-SELECT key_hash FROM developer_keys
-WHERE developer_id = @developer_id AND org_id = @org_id AND policies @> @policies::text[]
-ORDER BY created_at DESC, key_hash LIMIT 1;
+SELECT d.key_hash FROM developer_keys d JOIN keys k ON k.key_hash = d.key_hash
+WHERE d.developer_id = @developer_id AND d.org_id = @org_id AND k.policies @> @policies::text[]
+ORDER BY d.created_at DESC, d.key_hash LIMIT 1;
 
 -- PutSubscription notes the newest key that a developer has for a policy.
 -- name: PutSubscription :exec

@@ -242,9 +242,9 @@ func (q *Queries) DeveloperKey(ctx context.Context, arg DeveloperKeyParams) (Dev
 }
 
 const developerKeyWith = `-- name: DeveloperKeyWith :one
-SELECT key_hash FROM developer_keys
-WHERE developer_id = $1 AND org_id = $2 AND policies @> $3::text[]
-ORDER BY created_at DESC, key_hash LIMIT 1
+SELECT d.key_hash FROM developer_keys d JOIN keys k ON k.key_hash = d.key_hash
+WHERE d.developer_id = $1 AND d.org_id = $2 AND k.policies @> $3::text[]
+ORDER BY d.created_at DESC, d.key_hash LIMIT 1
 `
 
 type DeveloperKeyWithParams struct {
@@ -254,7 +254,7 @@ type DeveloperKeyWithParams struct {
 }
 
 // DeveloperKeyWith returns the newest key of a developer that has all of some
-// policies.
+// policies by now, whoever gave them.
 func (q *Queries) DeveloperKeyWith(ctx context.Context, arg DeveloperKeyWithParams) (string, error) {
 	row := q.db.QueryRow(ctx, developerKeyWith, arg.DeveloperID, arg.OrgID, arg.Policies)
 	var key_hash string
