@@ -358,3 +358,28 @@ func TestKeysThatAreStoredInClearAreNotShown(t *testing.T) {
 	b.call("DELETE", "/api/portal/me/keys/"+key, session, "").want(404) // a key is not what names it
 	b.call("DELETE", path, session, "").want(200)
 }
+
+func TestWebhooksAreToldOfRequestsAndKeysWithoutSecrets(t *testing.T) {
+	b := start(t)
+	dev := b.developer("ada")
+	session := b.login("ada")
+	b.call("POST", "/api/portal/webhooks", b.editor, `{"name":"all","url":"https://hooks.example/x","events":["*"]}`).want(200)
+	id := b.request(dev, "gold")
+	b.call("PUT", "/api/portal/requests/"+id, b.approver, `{"for_plan":"gold","version":"v2"}`).want(200)
+	key := b.approve(id)
+	b.call("PUT", "/api/portal/requests/reject/"+b.request(dev, "gold"), b.approver, `{"reason":"later"}`).want(200)
+	b.call("DELETE", "/api/portal/requests/"+b.request(dev, "gold"), b.approver, "").want(200)
+	path := "/api/portal/me/keys/" + hashOf(key)
+	b.call("PUT", "/api/portal/developers/"+dev+"/keys/"+hashOf(key), b.approver, `{"apply_policies":["silver"]}`).want(200)
+	b.call("POST", path+"/rotate", session, `{"grace":"0s"}`).want(200)
+	b.call("DELETE", path, session, "").want(200)
+	got := b.text("select string_agg(event || ' ' || n, ', ' order by event) from (select event, count(*) n from deliveries where kind = 'webhook' group by event) e")
+	const want = "key_event.created 1, key_event.revoked 1, key_event.rotated 1, key_event.updated 1, " +
+		"key_request_event.approved 1, key_request_event.rejected 2, key_request_event.submitted 3, key_request_event.updated 1"
+	if got != want {
+		t.Errorf("told of %s\nwant    %s", got, want)
+	}
+	if n := b.count("select count(*) from deliveries where kind = 'webhook' and position(convert_to($1, 'UTF8') in payload) > 0", key); n != 0 {
+		t.Errorf("%d messages hold the key", n)
+	}
+}
