@@ -93,10 +93,10 @@ func copyOf(copies *record.MailCopies, kind record.LetterKind) (text record.Mail
 		text.Enabled = true
 	}
 	if text.Subject == "" {
-		text.Subject = usual[kind].Subject
+		text.Subject = record.UsualCopy(kind).Subject
 	}
 	if text.Body == "" {
-		text.Body = usual[kind].Body
+		text.Body = record.UsualCopy(kind).Body
 	}
 	return text, text.Enabled
 }
@@ -116,11 +116,11 @@ func (l *Letters) write(letter record.Letter, text record.MailCopy, options *rec
 	values := l.values(letter, text.HideTokenData)
 	m.Subject = oneLine(fill(text.Subject, values))
 	parts := []string{fill(text.Body, values)}
-	if letter.Credential != nil && !text.HideTokenData && !holds(text.Body, holdKey) {
+	if letter.Credential != nil && !text.HideTokenData && !holds(text.Body, record.HoldKey) {
 		parts = append(parts, shownOnce, credential(letter.Credential))
 	}
-	if letter.Token != "" && !holds(text.Body, holdLink) {
-		parts = append(parts, values[holdLink])
+	if letter.Token != "" && !holds(text.Body, record.HoldLink) {
+		parts = append(parts, values[record.HoldLink])
 	}
 	if text.SignOff != "" {
 		parts = append(parts, fill(text.SignOff, values))
@@ -133,14 +133,14 @@ func (l *Letters) write(letter record.Letter, text record.MailCopy, options *rec
 // values are what placeholders stand for in a letter.
 func (l *Letters) values(letter record.Letter, hide bool) map[string]string {
 	values := map[string]string{
-		holdEmail: letter.To, holdPortal: l.portal + "/", holdPolicies: strings.Join(letter.Policies, ", "),
-		holdReason: letter.Reason, holdEvent: letter.Event,
+		record.HoldEmail: letter.To, record.HoldPortal: l.portal + "/", record.HoldPolicies: strings.Join(letter.Policies, ", "),
+		record.HoldReason: letter.Reason, record.HoldEvent: letter.Event,
 	}
 	if page := pages[letter.Kind]; page != "" && letter.Token != "" {
-		values[holdLink] = l.portal + page + url.QueryEscape(letter.Token)
+		values[record.HoldLink] = l.portal + page + url.QueryEscape(letter.Token)
 	}
 	if c := letter.Credential; c != nil && !hide {
-		values[holdKey], values[holdPassword] = c.RawKey, c.Password
+		values[record.HoldKey], values[record.HoldPassword] = c.RawKey, c.Password
 	}
 	return values
 }

@@ -114,6 +114,11 @@ func checkMail(f *object.Faults, at string, m *record.MailOptions) {
 		f.Add(object.Member(path, "subject"), lineProblem(letter.copy.Subject, maxName))
 		f.Add(object.Member(path, "body"), textProblem(letter.copy.Body, maxText))
 		f.Add(object.Member(path, "sign_off"), textProblem(letter.copy.SignOff, maxSummary))
+		for _, part := range []struct{ name, text string }{{"subject", letter.copy.Subject}, {"body", letter.copy.Body}, {"sign_off", letter.copy.SignOff}} {
+			if err := record.CheckText(part.text); err != nil {
+				f.Add(object.Member(path, part.name), err.Error())
+			}
+		}
 	}
 }
 

@@ -15,21 +15,12 @@ func Defaults(org string) *record.Configuration {
 // defaultCopies are letters that say what they have to without knowing the
 // organisation.
 func defaultCopies() record.MailCopies {
+	wanted := func(kind record.LetterKind) record.MailCopy {
+		text := record.UsualCopy(kind)
+		text.Enabled, text.SignOff = true, "The portal team"
+		return text
+	}
 	return record.MailCopies{
-		Welcome: record.MailCopy{
-			Enabled: true, Subject: "Welcome to the developer portal",
-			Body:    "Your account is ready. Sign in to see the catalogue and to ask for access to an API.",
-			SignOff: "The portal team",
-		},
-		Key: record.MailCopy{
-			Enabled: true, Subject: "Your request for access is approved",
-			Body:    "Your request is approved.",
-			SignOff: "The portal team",
-		},
-		ResetPassword: record.MailCopy{
-			Enabled: true, Subject: "Set a new password",
-			Body:    "Somebody, probably you, asked for a new password of your account. If it was not you, there is nothing to do.",
-			SignOff: "The portal team",
-		},
+		Welcome: wanted(record.WelcomeLetter), Key: wanted(record.KeyLetter), ResetPassword: wanted(record.ResetLetter),
 	}
 }

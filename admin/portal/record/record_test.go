@@ -40,3 +40,13 @@ func TestAWrongMemberIsNamed(t *testing.T) {
 		t.Errorf("problems %v", err)
 	}
 }
+
+func TestPlaceholdersAreChecked(t *testing.T) {
+	for text, good := range map[string]bool{
+		"": true, "Hello {{email}}, {{ link }}": true, "{{nobody}}": false, "{{email": false, "{ {email}}": true, "{{}}": false, "{{.Key}}": false,
+	} {
+		if err := CheckText(text); (err == nil) != good {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
