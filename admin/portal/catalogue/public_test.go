@@ -190,6 +190,7 @@ func TestWhatIsWrongWithAConfigurationIsNamed(t *testing.T) {
 		`{"email":"nobody"}`:                                                                   "email: must be an address",
 		`{"email":"Ann <ann@example.com>"}`:                                                    "email: must be an address",
 		`{"mail_options":{"mail_from_name":"a\r\nBcc: b"}}`:                                    "mail_options.mail_from_name: must be one line",
+		`{"mail_options":{"email_copy":{"key_email":{"body":"your {{kee}}"}}}}`:                "mail_options.email_copy.key_email.body: {{kee}} is no placeholder",
 		`{"mail_options":{"mail_from_email":"x"}}`:                                             "mail_options.mail_from_email: must be an address",
 		`{"mail_options":{"email_copy":{"key_email":{"subject":"a\nb"}}}}`:                     "mail_options.email_copy.key_email.subject: must be one line",
 		`{"mail_options":{"email_copy":{"welcome_email":{"body":"` + strings.Repeat("x", 33<<10) + `"}}}}`: "mail_options.email_copy.welcome_email.body: is 33792 bytes",
