@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,8 +29,6 @@ import (
 	kept "github.com/sluicegate/sluice/admin/store/requests"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/keystore"
-
-	"time"
 )
 
 // Variables that make the test binary another process: an admin on a database, or

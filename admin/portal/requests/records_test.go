@@ -218,8 +218,15 @@ func TestWhoMayDoWhat(t *testing.T) {
 			name, key string
 			rank      int
 		}{
-			{"nobody", "", 0}, {"wrong", "sla_wrong", 0}, {"wrong developer", "slp_wrong", 0}, {"viewer", b.viewer, 1}, {"approver", b.approver, 2},
-			{"editor", b.editor, 3}, {"admin", b.admin, 4}, {"gateway", b.robot, -1}, {"developer", session, -2},
+			{"nobody", "", 0},
+			{"wrong", "sla_wrong", 0},
+			{"wrong developer", "slp_wrong", 0},
+			{"viewer", b.viewer, 1},
+			{"approver", b.approver, 2},
+			{"editor", b.editor, 3},
+			{"admin", b.admin, 4},
+			{"gateway", b.robot, -1},
+			{"developer", session, -2},
 		} {
 			r := b.call(c.method, c.path, who.key, c.body)
 			counts[r.status]++
