@@ -75,7 +75,25 @@ func (r *Rotation) Run(ctx context.Context) ([]Count, error) {
 			return nil, fmt.Errorf("sealing %s anew: %w", tables[i].Name, err)
 		}
 	}
-	return counts, nil
+	if total > 0 {
+		err = r.note(ctx)
+	}
+	return counts, err
+}
+
+// note has the audit log tell of the change.
+func (r *Rotation) note(ctx context.Context) error {
+	org, err := r.Store.FirstOrg(ctx)
+	if err == nil {
+		err = r.Store.InTx(ctx, func(tx *store.Tx) error {
+			by := store.Author{Org: org, Name: "secrets rotate", Kind: "system"}
+			return tx.Audit(ctx, by, store.Deed{Action: "rotated", Kind: "master key", ID: r.New.ID()})
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("noting it in the audit log: %w", err)
+	}
+	return nil
 }
 
 func (r *Rotation) tell(done, total int) {

@@ -126,6 +126,10 @@ func TestEveryValueIsSealedWithTheNewKey(t *testing.T) {
 	if got := w.opened(former, next); !slices.Equal(got, []int{0, rows * perRow, 0}) {
 		t.Errorf("sealed with the former, the new and no key: %v", got)
 	}
+	audit, _, err := w.store.ListAudit(t.Context(), "one", store.AuditFilter{Kind: "master key"}, store.Page{})
+	if err != nil || len(audit) != 1 || audit[0].Action != "rotated" || audit[0].ObjectID != next.ID() {
+		t.Errorf("the audit log has %+v, %v", audit, err)
+	}
 	counts, err = turn.Run(t.Context())
 	if err != nil || counts[0] != (reseal.Count{Table: "certificates", New: rows}) {
 		t.Errorf("once more: %v, %v", counts, err)

@@ -224,6 +224,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"kind":"API","metadata":{"name":"a"},"spec":{"proxy":5}}{"kind":1}`))
 	f.Add([]byte("kind: API\nkind: API\n"))
 	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte(secretDoc))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 1<<12 {
 			return

@@ -37,6 +37,10 @@ func boundOf(path string) time.Duration {
 	return within
 }
 
+// maxSent bounds what is sent in one call, in bytes: more is cut off by an admin
+// before it can say why.
+const maxSent = 64 << 20
+
 // maxAnswer bounds what is read of one answer, in bytes.
 const maxAnswer = 256 << 20
 
@@ -143,6 +147,9 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 		data, err := json.Marshal(body)
 		if err != nil {
 			return nil, fmt.Errorf("encoding what is sent: %w", err)
+		}
+		if len(data) > maxSent {
+			return nil, fmt.Errorf("what is to be sent has %d MiB, and an admin takes at most %d at once: do it in parts", len(data)>>20, maxSent>>20)
 		}
 		sent = bytes.NewReader(data)
 	}
