@@ -126,7 +126,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		return nil, err
 	}
 	deps.Explain = explainer
-	if deps.MasterKey, err = masterKey(p.cfg); err != nil {
+	if deps.MasterKey, err = masterKey(p.cfg, p.log); err != nil {
 		return nil, err
 	}
 	if deps.Portal, err = portalSettings(p.cfg); err != nil {
@@ -152,7 +152,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 
 // masterKey returns the key that seals secrets in the database: the configured
 // one, or one of its own that the admin keeps.
-func masterKey(cfg *config.Config) (secret.Key, error) {
+func masterKey(cfg *config.Config, log *slog.Logger) (secret.Key, error) {
 	if !cfg.Admin.MasterKey.Empty() {
 		return configuredKeys(cfg)
 	}
@@ -168,6 +168,7 @@ func masterKey(cfg *config.Config) (secret.Key, error) {
 	if err != nil {
 		return secret.Key{}, fmt.Errorf("admin.master_key: %w", err)
 	}
+	log.Warn("a change of the master key was not completed: stop this server and run sluice secrets rotate", "former", key.ID(), "next", next.ID())
 	return key.After(next), nil
 }
 

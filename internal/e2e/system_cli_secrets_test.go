@@ -49,6 +49,9 @@ func TestAKilledChangeOfTheMasterKeyIsTakenUpAgain(t *testing.T) {
 	killed.kill()
 
 	s.startReady() // with whatever was sealed by then
+	if said := s.run.stdout.String() + s.run.stderr.String(); !strings.Contains(said, "run sluice secrets rotate") {
+		t.Error("the server does not say that the change is incomplete")
+	}
 	if text := certificatesOf(s); !strings.Contains(text, "-----BEGIN PRIVATE KEY") {
 		t.Errorf("in the middle gateways get %s", text)
 	}
