@@ -300,3 +300,17 @@ func revisionTimes(t *testing.T, s *server) (all []time.Time) {
 	}
 	return all
 }
+
+func TestAGatewayAloneTellsOfThePastOnlyWhatItServed(t *testing.T) {
+	t.Parallel()
+	g := newTraffic(t, nil, nil, apiDef("orders", "http://127.0.0.1:1", true))
+	ask := func(at time.Time) answer {
+		return call(t, http.MethodPost, g.control+"/svc/explain", object{"url": "/orders/", "at": at.UTC().Format(time.RFC3339)}, "X-Svc-Authorization", testSecret)
+	}
+	if got := ask(time.Now().Add(-time.Hour)); got.status != http.StatusBadRequest || !strings.Contains(got.body, "keeps nothing from before; the admin explains") {
+		t.Errorf("an hour ago: %s", got)
+	}
+	if got := ask(time.Now().Add(time.Hour)); got.status != http.StatusOK || !strings.Contains(got.body, `"allowed":true`) {
+		t.Errorf("in an hour: %s", got)
+	}
+}
