@@ -142,7 +142,7 @@ func commitKey(ctx context.Context, q *db.Queries, by Author, c *KeyChange) erro
 	if err := writeOthers(ctx, q, by, *c); err != nil {
 		return err
 	}
-	deed, err := writeKey(ctx, q, by, *c)
+	deed, err := writeOwned(ctx, q, by, *c)
 	if err != nil {
 		return err
 	}
@@ -204,6 +204,36 @@ func insertKey(ctx context.Context, q *db.Queries, row *db.Key) error {
 		KeyHash: row.KeyHash, OrgID: row.OrgID, Alias: row.Alias, Active: row.Active,
 		ExpiresAt: row.ExpiresAt, APIs: row.APIs, Policies: row.Policies, Body: row.Body, SuccessorOf: row.SuccessorOf,
 	})
+}
+
+// writeOwned is writeKey for a key that a developer may have: what is noted of whose
+// it is and for which policies follows the key, whoever changes it.
+func writeOwned(ctx context.Context, q *db.Queries, by Author, c KeyChange) (Deed, error) {
+	if c.New {
+		return writeKey(ctx, q, by, c)
+	}
+	developer, err := q.DeveloperOf(ctx, c.Hash)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return writeKey(ctx, q, by, c)
+	}
+	if err != nil {
+		return Deed{}, err
+	}
+	deed, err := writeKey(ctx, q, by, c)
+	if err != nil {
+		return deed, err
+	}
+	if c.Session != nil {
+		policies := append([]string{}, c.Session.Policies()...)
+		err := q.SetDeveloperKeyPolicies(ctx, db.SetDeveloperKeyPoliciesParams{OrgID: by.Org, KeyHash: c.Hash, Policies: policies})
+		if err != nil {
+			return deed, err
+		}
+		if err := q.DropSubscriptions(ctx, db.DropSubscriptionsParams{KeyHash: c.Hash, Policies: policies}); err != nil {
+			return deed, err
+		}
+	}
+	return deed, q.RestoreSubscriptions(ctx, developer)
 }
 
 // writeKey writes the row of a key that is known to be there or not, as New

@@ -95,3 +95,7 @@ WHERE topic = 'key' AND id = ANY(@ids::text[]);
 -- OutboxBacklog returns how many keys wait and for how many seconds the longest has.
 -- name: OutboxBacklog :one
 SELECT count(*) AS waiting, coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS seconds FROM outbox;
+
+-- DeveloperOf returns whose a key is.
+-- name: DeveloperOf :one
+SELECT developer_id FROM developer_keys WHERE key_hash = $1;

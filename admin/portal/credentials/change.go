@@ -75,9 +75,6 @@ func (k *Keeper) Change(ctx context.Context, w *Work, developer, hash string, ch
 		return faultOf(err)
 	}
 	h.owned.Policies = policies
-	if err := requests.SetPolicies(ctx, w.Tx, h.owned); err != nil {
-		return err
-	}
 	return k.emit(ctx, w, record.KeyUpdated, h.owned)
 }
 
@@ -154,9 +151,6 @@ func (k *Keeper) Revoke(ctx context.Context, w *Work, developer, hash string) er
 	}
 	if _, err := service.Delete(ctx, k.ref(w, hash)); err != nil {
 		return faultOf(err)
-	}
-	if err := requests.Restore(ctx, w.Tx, developer); err != nil {
-		return err
 	}
 	return k.emit(ctx, w, record.KeyRevoked, h.owned)
 }

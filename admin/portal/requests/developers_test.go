@@ -383,3 +383,16 @@ func TestWebhooksAreToldOfRequestsAndKeysWithoutSecrets(t *testing.T) {
 		t.Errorf("%d messages hold the key", n)
 	}
 }
+
+func TestWhatIsNotedOfADevelopersKeyFollowsIt(t *testing.T) {
+	b := start(t)
+	dev := b.developer("ada")
+	path := "/api/portal/developers/" + dev
+	older := hashOf(b.approve(b.request(dev, "gold")))
+	newer := hashOf(b.approve(b.request(dev, "gold")))
+	b.call("GET", path, b.viewer, "").want(200).says(`"subscriptions":{"gold":"` + newer + `"}`)
+	b.call("PUT", "/api/keys/"+newer+"/policies?hashed=true", b.editor, `{"apply_policies":["silver"]}`).want(200)
+	b.call("GET", path, b.viewer, "").want(200).says(`"gold":"`+older+`"`, `"silver":"`+newer+`"`, `"`+newer+`":["silver"]`)
+	b.call("DELETE", "/api/keys/"+newer+"?hashed=true", b.editor, "").want(200)
+	b.call("GET", path, b.viewer, "").want(200).says(`"subscriptions":{"gold":"` + older + `"}`)
+}

@@ -84,6 +84,18 @@ func (q *Queries) DeleteOutbox(ctx context.Context, ids []string) error {
 	return err
 }
 
+const developerOf = `-- name: DeveloperOf :one
+SELECT developer_id FROM developer_keys WHERE key_hash = $1
+`
+
+// DeveloperOf returns whose a key is.
+func (q *Queries) DeveloperOf(ctx context.Context, keyHash string) (string, error) {
+	row := q.db.QueryRow(ctx, developerOf, keyHash)
+	var developer_id string
+	err := row.Scan(&developer_id)
+	return developer_id, err
+}
+
 const insertKey = `-- name: InsertKey :exec
 INSERT INTO keys (key_hash, org_id, alias, active, expires_at, apis, policies, body, successor_of)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)

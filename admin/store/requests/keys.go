@@ -79,18 +79,6 @@ func Own(ctx context.Context, tx *store.Tx, k *Owned) error {
 	return subscribe(ctx, tx, k)
 }
 
-// SetPolicies notes that a developer's key has other policies now.
-func SetPolicies(ctx context.Context, tx *store.Tx, k *Owned) error {
-	err := tx.SetDeveloperKeyPolicies(ctx, db.SetDeveloperKeyPoliciesParams{OrgID: k.OrgID, KeyHash: k.KeyHash, Policies: texts(k.Policies)})
-	if err != nil {
-		return store.Translate(err)
-	}
-	if err := tx.DropSubscriptions(ctx, db.DropSubscriptionsParams{KeyHash: k.KeyHash, Policies: texts(k.Policies)}); err != nil {
-		return store.Translate(err)
-	}
-	return Restore(ctx, tx, k.DeveloperID)
-}
-
 // subscribe writes the rows in one order, so that two transactions of a developer
 // do not wait for each other.
 func subscribe(ctx context.Context, tx *store.Tx, k *Owned) error {
@@ -101,10 +89,4 @@ func subscribe(ctx context.Context, tx *store.Tx, k *Owned) error {
 		}
 	}
 	return nil
-}
-
-// Restore has earlier keys of a developer stand for the policies of those that are
-// gone.
-func Restore(ctx context.Context, tx *store.Tx, developer string) error {
-	return store.Translate(tx.RestoreSubscriptions(ctx, developer))
 }
