@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -159,61 +158,4 @@ func planOf(t *testing.T, conn *pgx.Conn, as, statement string) string {
 		t.Fatal(err)
 	}
 	return strings.Join(lines, "\n")
-}
-
-func TestListsAreQuickAmongVeryMany(t *testing.T) {
-	st, err := store.Open(t.Context(), store.Options{URL: many(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
-	ctx, page := t.Context(), store.Page{Skip: 100, Max: 50}
-	for what, do := range map[string]func() (int, error){
-		"entries": func() (int, error) {
-			rows, _, err := List(ctx, st, "o1", EntryFilter{}, page)
-			return len(rows), err
-		},
-		"entries by name": func() (int, error) {
-			rows, _, err := List(ctx, st, "o1", EntryFilter{Prefix: "ENTRY 1"}, page)
-			return len(rows), err
-		},
-		"entries of an API": func() (int, error) {
-			rows, _, err := List(ctx, st, "o1", EntryFilter{API: "a1", Shown: new(true)}, store.Page{Max: 50})
-			return len(rows), err
-		},
-		"offers": func() (int, error) {
-			rows, _, err := Offers(ctx, st, "o1", "", page)
-			return len(rows), err
-		},
-		"offers by name": func() (int, error) {
-			rows, _, err := Offers(ctx, st, "o1", "entry 5", page)
-			return len(rows), err
-		},
-		"documents": func() (int, error) {
-			rows, _, err := ListDocuments(ctx, st, "o1", DocumentFilter{}, page)
-			return len(rows), err
-		},
-		"documents by name": func() (int, error) {
-			rows, _, err := ListDocuments(ctx, st, "o1", DocumentFilter{Prefix: "document 9", Kind: "markdown"}, page)
-			return len(rows), err
-		},
-		"documents of an API": func() (int, error) {
-			rows, _, err := ListDocuments(ctx, st, "o1", DocumentFilter{API: "a1"}, store.Page{Max: 50})
-			return len(rows), err
-		},
-	} {
-		best := time.Hour
-		for range 7 {
-			began := time.Now()
-			n, err := do()
-			if err != nil || n == 0 {
-				t.Fatalf("%s: %d rows, %v", what, n, err)
-			}
-			best = min(best, time.Since(began))
-		}
-		t.Logf("%s: %v", what, best)
-		if best > 50*time.Millisecond {
-			t.Errorf("%s took %v", what, best)
-		}
-	}
 }

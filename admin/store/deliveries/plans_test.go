@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -158,58 +157,4 @@ func planOf(t *testing.T, conn *pgx.Conn, as, statement string) string {
 		t.Fatal(err)
 	}
 	return strings.Join(lines, "\n")
-}
-
-func TestListsAndTakingAreQuickAmongVeryMany(t *testing.T) {
-	st, err := store.Open(t.Context(), store.Options{URL: many(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
-	page := store.Page{Skip: 10, Max: 50}
-	for what, do := range map[string]func() (int, error){
-		"all messages": func() (int, error) {
-			rows, _, err := List(t.Context(), st, "o1", Filter{}, page)
-			return len(rows), err
-		},
-		"what failed": func() (int, error) {
-			rows, _, err := List(t.Context(), st, "o1", Filter{State: Failed}, page)
-			return len(rows), err
-		},
-		"of a developer": func() (int, error) {
-			rows, _, err := List(t.Context(), st, "o1", Filter{Developer: "d1"}, store.Page{Max: 50})
-			return len(rows), err
-		},
-		"to a webhook": func() (int, error) {
-			rows, _, err := List(t.Context(), st, "o1", Filter{Target: "w1", State: Done}, store.Page{Max: 50})
-			return len(rows), err
-		},
-		"all webhooks": func() (int, error) {
-			rows, _, err := webhooks.List(t.Context(), st, "o1", webhooks.Filter{}, page)
-			return len(rows), err
-		},
-		"webhooks by name": func() (int, error) {
-			rows, _, err := webhooks.List(t.Context(), st, "o1", webhooks.Filter{Prefix: "hook 1"}, page)
-			return len(rows), err
-		},
-		"what is to be sent": func() (int, error) {
-			rows, err := Take(t.Context(), st, Want{Kind: "webhook", Busy: []string{}, Max: 64, Lease: time.Millisecond})
-			return len(rows), err
-		},
-		"the backlog": func() (int, error) { rows, err := Backlogs(t.Context(), st); return len(rows), err },
-	} {
-		best := time.Hour
-		for range 5 {
-			began := time.Now()
-			n, err := do()
-			if err != nil || n == 0 {
-				t.Fatalf("%s: %d rows, %v", what, n, err)
-			}
-			best = min(best, time.Since(began))
-		}
-		t.Logf("%s: %v", what, best)
-		if best > 50*time.Millisecond {
-			t.Errorf("%s took %v", what, best)
-		}
-	}
 }
