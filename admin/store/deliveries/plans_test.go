@@ -11,7 +11,6 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/db"
-	"github.com/sluicegate/sluice/admin/store/webhooks"
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
