@@ -108,7 +108,8 @@ func statementsOf(t *testing.T, dsn string) []string {
 var name = regexp.MustCompile(`-- name: (\w+)`)
 
 // TestEveryStatementHasAnIndex reads the plans that hold for all parameters, on a
-// database in which reading a table whole would be slow.
+// database in which reading a table whole would be slow. They have to do without it
+// here: where a page may have any size, nobody knows which is quicker.
 func TestEveryStatementHasAnIndex(t *testing.T) {
 	dsn := many(t)
 	statements := statementsOf(t, dsn)
@@ -120,7 +121,7 @@ func TestEveryStatementHasAnIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), "set plan_cache_mode = force_generic_plan"); err != nil {
+	if _, err := conn.Exec(t.Context(), "set plan_cache_mode = force_generic_plan; set enable_seqscan = off"); err != nil {
 		t.Fatal(err)
 	}
 	for i, statement := range statements {
