@@ -142,6 +142,14 @@ func (q *Queue) Put(ctx context.Context, tx *store.Tx, m Message) (id string, er
 	return n.ID, nil
 }
 
+// CanSeal returns the error of Put that no message with a secret gets past, or nil.
+func (q *Queue) CanSeal() error {
+	if _, err := q.opts.MasterKey.Seal(nil, place("")); err != nil {
+		return &noMasterKey{err}
+	}
+	return nil
+}
+
 // Open returns the payload of a stored message, for who shows it.
 func (q *Queue) Open(r *deliveries.Row) ([]byte, error) {
 	if !r.Sealed || len(r.Payload) == 0 {

@@ -24,6 +24,9 @@ type Configurer interface {
 // A Queue takes what is to be sent, in the transaction of its cause.
 type Queue interface {
 	Put(ctx context.Context, tx *store.Tx, m delivery.Message) (id string, err error)
+
+	// CanSeal returns why no message with a secret is taken, or nil.
+	CanSeal() error
 }
 
 // Letters writes letters and queues them. It is safe for concurrent use.
@@ -78,6 +81,9 @@ func (l *Letters) Put(ctx context.Context, tx *store.Tx, letter record.Letter) e
 	})
 	return err
 }
+
+// CanHoldTokens returns why no letter with a token can be queued, or nil.
+func (l *Letters) CanHoldTokens() error { return l.queue.CanSeal() }
 
 // copyOf returns the text of a letter, the usual one where there is none, and
 // whether it is wanted. Letters that the configuration does not know always are.

@@ -22,6 +22,8 @@ func (y *tray) Put(_ context.Context, _ *store.Tx, m delivery.Message) (string, 
 	return "msg", nil
 }
 
+func (y *tray) CanSeal() error { return nil }
+
 func (y *tray) Configuration(context.Context, string) (*record.Configuration, error) {
 	return &y.config, nil
 }

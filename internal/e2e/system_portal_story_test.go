@@ -136,7 +136,7 @@ func (p *portalStory) signUp() {
 	visitor.asks(400, "POST", "/api/portal/signup", form, "company")
 	form["fields"] = object{"company": "Example"}
 	visitor.asks(200, "POST", "/api/portal/signup", form, "A letter is on its way")
-	visitor.asks(403, "POST", "/api/portal/login", loginOf(storyMail, storyPassword), "not verified")
+	visitor.asks(401, "POST", "/api/portal/login", loginOf(storyMail, storyPassword), "not verified")
 	// The refused log-in sent another letter, which leaves the first in force.
 	token := plant(tokenIn(p.t, p.letterTo(storyMail, "verify_email")))
 	visitor.asks(401, "POST", "/api/portal/verify", object{"token": token, "password": storyPassword + "?"}, "not the one")

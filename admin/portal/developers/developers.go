@@ -28,6 +28,10 @@ type Configurations interface {
 // what it tells of.
 type Letters interface {
 	Put(ctx context.Context, tx *store.Tx, l record.Letter) error
+
+	// CanHoldTokens refuses what would end in a letter with a token, where none can
+	// be kept, before anybody looks whether there is an account.
+	CanHoldTokens() error
 }
 
 // Keys are what developers have.

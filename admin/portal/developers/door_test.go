@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/password"
 )
@@ -23,7 +24,7 @@ func TestSignUpCountsOnceTheLetterComesBack(t *testing.T) {
 	if !slices.Equal(letters, []string{"verify_email Ann@example.com"}) {
 		t.Fatalf("letters %v", letters)
 	}
-	b.login("ann@example.com", "open sesame").want(403).says("not verified")
+	b.login("ann@example.com", "open sesame").want(401).says("not verified")
 	if letters, _ := b.post.take(); !slices.Equal(letters, []string{"verify_email Ann@example.com"}) {
 		t.Errorf("after a log-in that came too early: letters %v", letters)
 	}
@@ -76,6 +77,46 @@ func TestSignUpTellsNobodyWhoHasAnAccount(t *testing.T) {
 	}
 }
 
+// TestASignUpAndALogInTogetherTellNobodyWhoHasAnAccount signs up with addresses of
+// others and logs in with the password that was chosen: right for a sign-up that
+// nobody went on with, wrong for an account.
+func TestASignUpAndALogInTogetherTellNobodyWhoHasAnAccount(t *testing.T) {
+	b := start(t)
+	b.make("known@example.com")
+	var bodies [2]string
+	for i, email := range []string{"known@example.com", "new@example.com"} {
+		b.signUp(email, "of the thief").want(200)
+		for _, want := range []int{401, 401, 401, 429} {
+			began := time.Now()
+			a := b.login(email, "of the thief").want(want)
+			bodies[i] += strings.ReplaceAll(string(a.body), email, "")
+			if took := time.Since(began); want == 401 && took < settleFor {
+				t.Errorf("%s: answered after %v", email, took)
+			}
+		}
+	}
+	if bodies[0] != bodies[1] {
+		t.Errorf("who has an account gets %s, who has none %s", bodies[0], bodies[1])
+	}
+}
+
+// TestWithoutAMasterKeyNobodyLearnsWhoHasAnAccount has letters that can hold no
+// token, which is said to everybody alike.
+func TestWithoutAMasterKeyNobodyLearnsWhoHasAnAccount(t *testing.T) {
+	b := start(t)
+	b.make("known@example.com")
+	closed := b.make("closed@example.com")
+	b.call("PUT", "/api/portal/developers/"+closed, "approver", `{"email":"closed@example.com","inactive":true}`).want(200)
+	b.post.none = rest.Unavailable("no letter can hold a token")
+	for _, email := range []string{"known@example.com", "closed@example.com", "nobody@example.com"} {
+		b.call("POST", "/api/portal/password/forgot", "", fmt.Sprintf(`{"email":%q}`, email)).want(503).says("no letter")
+		b.signUp(email, "open sesame").want(503).says("no letter")
+	}
+	if letters, _ := b.post.take(); letters != nil || b.count("select count(*) from developers") != 2 {
+		t.Errorf("letters %v", letters)
+	}
+}
+
 // TestAnAddressIsNotTakenOverBeforeItsOwnerComes lets somebody sign up with an
 // address that is not theirs, before and after its owner does.
 func TestAnAddressIsNotTakenOverBeforeItsOwnerComes(t *testing.T) {
@@ -93,7 +134,7 @@ func TestAnAddressIsNotTakenOverBeforeItsOwnerComes(t *testing.T) {
 	verify(unasked, "of the thief").want(404)
 	verify(asked, "of the owner").want(404)
 	verify(again, "of the owner").want(401)
-	b.login("ann@example.com", "of the thief").want(403)
+	b.login("ann@example.com", "of the thief").want(401)
 	b.post.take()
 	b.call("POST", "/api/portal/password/forgot", "", `{"email":"ann@example.com"}`).want(200)
 	_, reset := b.post.take()

@@ -3,6 +3,7 @@ package developers
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -20,8 +21,10 @@ type developerLogin struct {
 	NewPassword string `json:"new_password,omitempty" doc:"takes the place of password; needed when that is too old"`
 }
 
-// wrongLogin is the answer to whoever may not log in and may not learn why.
-const wrongLogin = "The address or the password is wrong"
+// wrongLogin is the answer to whoever may not log in and may not learn why. Whoever
+// signed up with an address that is not theirs knows the password: if they were told
+// that it was not verified yet, they would know that nobody had an account of it.
+const wrongLogin = "The address or the password is wrong, or the address is not verified yet; the letter that was sent to it says how"
 
 func (s *Service) login(ctx context.Context, c *rest.Call) (any, error) {
 	var sent developerLogin
@@ -39,12 +42,17 @@ func (s *Service) login(ctx context.Context, c *rest.Call) (any, error) {
 	if conf.DisableLogin {
 		return nil, rest.Refuse(fasthttp.StatusForbidden, "Log-in is switched off")
 	}
-	d, err := s.known(ctx, c, org, &sent)
+	d, err := s.known(ctx, c, org, &sent, !conf.DisableVerification)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.enterable(ctx, c, d, conf); err != nil {
-		return nil, err
+	if d.VerifiedAt == nil { // addresses need not be verified any more
+		err := s.Store.InTx(ctx, func(tx *store.Tx) error {
+			return changedMeanwhile(accounts.Confirm(ctx, tx, author(c, d.OrgID, d.Email), d, s.Now()))
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	if err := s.renew(ctx, c, d, &sent); err != nil {
 		return nil, err
@@ -52,9 +60,10 @@ func (s *Service) login(ctx context.Context, c *rest.Call) (any, error) {
 	return s.enter(ctx, c, d)
 }
 
-// known returns the developer whose password is right. To everybody else there is
-// one answer, which takes the same time.
-func (s *Service) known(ctx context.Context, c *rest.Call, org string, sent *developerLogin) (*accounts.Developer, error) {
+// known returns the developer whose password is right, and, where that is asked
+// for, whose address is verified. To everybody else there is one answer, which
+// takes the same time.
+func (s *Service) known(ctx context.Context, c *rest.Call, org string, sent *developerLogin, verified bool) (*accounts.Developer, error) {
 	g, err := s.newGuess(c, org, sent.Email, true)
 	if err != nil {
 		return nil, err
@@ -63,15 +72,21 @@ func (s *Service) known(ctx context.Context, c *rest.Call, org string, sent *dev
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		s.Log.Info("a developer's log-in was refused", "org", org, "ip", c.Address())
-		return nil, rest.Refuse(fasthttp.StatusUnauthorized, wrongLogin)
+	if ok && (d.VerifiedAt != nil || !verified) {
+		g.right(nil)
+		return d, nil
 	}
-	return d, nil
+	began := time.Now()
+	s.Log.Info("a developer's log-in was refused", "org", org, "ip", c.Address())
+	if ok {
+		s.verifyAgain(ctx, c, d)
+	}
+	settle(ctx, began)
+	return nil, rest.Refuse(fasthttp.StatusUnauthorized, wrongLogin)
 }
 
-// lookUp tells whose a log-in is, and whether it is right. Inactive developers are
-// nobody.
+// lookUp tells whose a log-in is, and whether the password is right. Inactive
+// developers are nobody. What comes of the guess is for the caller to note.
 func (s *Service) lookUp(ctx context.Context, g *guess, org string, sent *developerLogin) (*accounts.Developer, bool, error) {
 	d := new(accounts.Developer) // nobody
 	if len(sent.Email) <= maxEmail {
@@ -84,36 +99,30 @@ func (s *Service) lookUp(ctx context.Context, g *guess, org string, sent *develo
 			d = &found
 		}
 	}
-	ok, err := g.check(ctx, d, sent.Password)
+	ok, err := s.verify(ctx, d, sent.Password)
+	if err != nil {
+		g.right(err)
+	}
 	return d, ok && !d.Inactive, err
 }
 
-// enterable refuses who has yet to show that the address is theirs, and sends
-// another letter. Where addresses need not be verified any more, it takes the
-// developer as verified.
-func (s *Service) enterable(ctx context.Context, c *rest.Call, d *accounts.Developer, conf *record.Configuration) error {
-	if d.VerifiedAt != nil {
-		return nil
+// verifyAgain sends another letter to who has yet to show that the address is
+// theirs. Whether that works must not change the answer.
+func (s *Service) verifyAgain(ctx context.Context, c *rest.Call, d *accounts.Developer) {
+	if !s.mayWrite(d.OrgID, d.Email) {
+		return
 	}
 	by := author(c, d.OrgID, d.Email)
-	if conf.DisableVerification {
-		return s.Store.InTx(ctx, func(tx *store.Tx) error {
-			return changedMeanwhile(accounts.Confirm(ctx, tx, by, d, s.Now()))
-		})
-	}
-	if s.mayWrite(d.OrgID, d.Email) {
-		err := s.Store.InTx(ctx, func(tx *store.Tx) error {
-			now, err := accounts.Lock(ctx, tx, by, d.ID)
-			if err != nil {
-				return changedMeanwhile(err)
-			}
-			return s.send(ctx, tx, &now, record.VerifyLetter)
-		})
+	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
+		now, err := accounts.Lock(ctx, tx, by, d.ID)
 		if err != nil {
 			return err
 		}
+		return s.send(ctx, tx, &now, record.VerifyLetter)
+	})
+	if err != nil {
+		s.Log.Warn("another letter to verify an address could not be queued", "developer", d.ID, "err", err)
 	}
-	return rest.Refuse(fasthttp.StatusForbidden, "The address is not verified yet; the letter that was sent to it says how")
 }
 
 // renew changes a password at log-in, which one that is too old has to be.
@@ -175,7 +184,9 @@ func (s *Service) verifyCredentials(ctx context.Context, c *rest.Call) (any, err
 		return nil, err
 	case !ok || d.VerifiedAt == nil:
 		return nil, rest.Refuse(fasthttp.StatusUnauthorized, wrongLogin)
-	case aged(d, s.Now()):
+	}
+	g.right(nil)
+	if aged(d, s.Now()) {
 		return nil, rest.Refuse(fasthttp.StatusUnauthorized, "The password is too old")
 	}
 	return rest.Done("The credentials are right", d.ID), nil

@@ -30,6 +30,9 @@ func (s *Service) forgot(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.Letters.CanHoldTokens(); err != nil {
+		return nil, err
+	}
 	began := time.Now()
 	if badEmail(sent.Email) == "" && s.mayWrite(org, sent.Email) {
 		if err := s.remind(ctx, author(c, org, sent.Email)); err != nil {

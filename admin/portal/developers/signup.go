@@ -65,13 +65,16 @@ func (s *Service) signUp(ctx context.Context, c *rest.Call) (any, error) {
 	if problems := sent.problems(conf.SignupFields); problems != nil {
 		return nil, rest.BadRequest("Validation failed", problems...)
 	}
-	began := time.Now()
 	d, err := s.applicant(ctx, &sent)
 	if err != nil {
 		return nil, err
 	}
+	began := time.Now() // once the password is hashed, which others may delay
 	if conf.DisableVerification {
 		return s.enrol(ctx, c, d, author(c, org, sent.Email), !conf.DisableAutoLogin && !conf.DisableLogin)
+	}
+	if err := s.Letters.CanHoldTokens(); err != nil {
+		return nil, err
 	}
 	if s.mayWrite(org, sent.Email) {
 		if err := s.apply(ctx, d, author(c, org, sent.Email)); err != nil {
