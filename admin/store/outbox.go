@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,6 +22,8 @@ type Delivery struct {
 	Hash    string
 	Session *definition.Session // what the copy should be; nil: none
 	Reset   []string            // counters to forget
+
+	then string // hash of a key to be delivered after this one; "" for none
 }
 
 // Deliver hands up to most waiting deliveries to deliver, which returns an error
@@ -77,9 +80,25 @@ func (s *Store) deliver(ctx context.Context, deliver func([]Delivery) []error,
 		if err := q.DeleteOutbox(ctx, done); err != nil {
 			return err
 		}
-		return q.DelayOutbox(ctx, again)
+		if err := q.DelayOutbox(ctx, again); err != nil {
+			return err
+		}
+		return putFollowing(ctx, q, deliveries, done)
 	})
 	return taken, failed, err
+}
+
+// putFollowing has the keys wait for delivery that were to follow on others.
+func putFollowing(ctx context.Context, q *db.Queries, deliveries []Delivery, done []string) error {
+	for _, d := range deliveries {
+		if d.then == "" || !slices.Contains(done, d.Hash) {
+			continue
+		}
+		if err := q.PutOutbox(ctx, db.PutOutboxParams{ID: d.then, Reset: []string{}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // split sorts deliveries by what became of them.
@@ -101,11 +120,14 @@ func (s *Store) deliveries(ctx context.Context, q *db.Queries, rows []db.TakeOut
 	list := make([]Delivery, 0, len(rows))
 	for _, row := range rows {
 		d := Delivery{Hash: row.ID}
-		var payload struct{ Reset []string }
+		var payload struct {
+			Reset []string
+			Then  string
+		}
 		if err := json.Unmarshal(row.Payload, &payload); err != nil {
 			return nil, fmt.Errorf("reading the outbox row of key %.12s: %w", row.ID, err)
 		}
-		d.Reset = payload.Reset
+		d.Reset, d.then = payload.Reset, payload.Then
 		body, err := q.KeyAnywhere(ctx, row.ID)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):

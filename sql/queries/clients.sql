@@ -47,3 +47,7 @@ WITH gone AS (
 )
 INSERT INTO outbox (topic, id, payload) SELECT 'key', key_hash, '{"reset": []}' FROM gone
 ON CONFLICT (topic, id) DO NOTHING;
+
+-- PutOutboxAfter has another key be delivered once one that waits for it is.
+-- name: PutOutboxAfter :exec
+UPDATE outbox SET payload = payload || jsonb_build_object('then', @following::text) WHERE topic = 'key' AND id = @id;

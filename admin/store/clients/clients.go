@@ -99,8 +99,8 @@ func Revoke(ctx context.Context, st *store.Store, r *Row, hash string) (revoked 
 			return err
 		}
 		// Gateways know the token by the client's session: that has to be looked up
-		// again.
-		return tx.PutOutbox(ctx, db.PutOutboxParams{ID: r.KeyHash, Reset: []string{}})
+		// again, but not before the token is gone, which they would find anew.
+		return tx.PutOutboxAfter(ctx, db.PutOutboxAfterParams{ID: hash, Following: r.KeyHash})
 	})
 	return revoked, err
 }

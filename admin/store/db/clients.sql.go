@@ -222,6 +222,21 @@ func (q *Queries) LockClient(ctx context.Context, arg LockClientParams) (OauthCl
 	return i, err
 }
 
+const putOutboxAfter = `-- name: PutOutboxAfter :exec
+UPDATE outbox SET payload = payload || jsonb_build_object('then', $1::text) WHERE topic = 'key' AND id = $2
+`
+
+type PutOutboxAfterParams struct {
+	Following string
+	ID        string
+}
+
+// PutOutboxAfter has another key be delivered once one that waits for it is.
+func (q *Queries) PutOutboxAfter(ctx context.Context, arg PutOutboxAfterParams) error {
+	_, err := q.db.Exec(ctx, putOutboxAfter, arg.Following, arg.ID)
+	return err
+}
+
 const setClientSecret = `-- name: SetClientSecret :exec
 UPDATE oauth_clients SET secret_hash = $1 WHERE client_id = $2
 `
