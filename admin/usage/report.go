@@ -2,6 +2,8 @@ package usage
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -53,6 +55,9 @@ func (s *Service) report(ctx context.Context, org string, r *request) (*Report, 
 		return nil, err
 	}
 	a, err := rows.Read(ctx, s.deps.Store, q)
+	if errors.Is(err, rows.ErrTooMuch) {
+		return nil, tooMuch(q)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +69,14 @@ func (s *Service) report(ctx context.Context, org string, r *request) (*Report, 
 		report.Data = append(report.Data, r.row(&a.Groups[i]))
 	}
 	return report, nil
+}
+
+// tooMuch says what may be asked instead.
+func tooMuch(q *rows.Query) error {
+	if q.By.Key || q.Key != nil {
+		return rest.BadRequest(fmt.Sprintf("More than %d rows of keys would have to be added up; ask for a shorter time, or for one api", rows.MostKeyed))
+	}
+	return rest.BadRequest(fmt.Sprintf("More than %d rows of APIs would have to be added up; ask for a shorter time, for one api, or without group_by=api", rows.MostSums))
 }
 
 // row shows what calls were told apart by.

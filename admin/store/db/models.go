@@ -333,6 +333,54 @@ type RepeatableCall struct {
 	CreatedAt time.Time
 }
 
+type UsageAPIHour struct {
+	OrgID      string
+	Bucket     time.Time
+	APIID      string
+	Status     int16
+	Reason     string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
+type UsageAPIHourDefault struct {
+	OrgID      string
+	Bucket     time.Time
+	APIID      string
+	Status     int16
+	Reason     string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
+type UsageAPIMinute struct {
+	OrgID      string
+	Bucket     time.Time
+	APIID      string
+	Status     int16
+	Reason     string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
+type UsageAPIMinuteDefault struct {
+	OrgID      string
+	Bucket     time.Time
+	APIID      string
+	Status     int16
+	Reason     string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
 type UsageFloor struct {
 	OnlyRow bool
 	Minutes time.Time
@@ -365,8 +413,10 @@ type UsageHourDefault struct {
 }
 
 type UsageMark struct {
-	ID   int64
-	Hour time.Time
+	ID    int64
+	Hour  time.Time
+	OrgID string
+	APIID string
 }
 
 type UsageMinute struct {

@@ -10,13 +10,88 @@ import (
 	"time"
 )
 
-const addLatencies = `-- name: AddLatencies :exec
-INSERT INTO latency_minute (org_id, bucket, api_id, size, calls)
-SELECT unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::text[]), unnest($4::smallint[]), unnest($5::bigint[])
-ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_minute.calls + excluded.calls
+const addAPIHours = `-- name: AddAPIHours :exec
+INSERT INTO usage_api_hour (org_id, bucket, api_id, status, reason, hits, errors, total_us, upstream_us)
+SELECT unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::text[]), unnest($4::smallint[]), unnest($5::text[]),
+    unnest($6::bigint[]), unnest($7::bigint[]), unnest($8::bigint[]), unnest($9::bigint[])
+ON CONFLICT (org_id, bucket, api_id, status, reason) DO UPDATE SET
+    hits = usage_api_hour.hits + excluded.hits, errors = usage_api_hour.errors + excluded.errors,
+    total_us = usage_api_hour.total_us + excluded.total_us, upstream_us = usage_api_hour.upstream_us + excluded.upstream_us
 `
 
-type AddLatenciesParams struct {
+type AddAPIHoursParams struct {
+	Orgs      []string
+	Buckets   []time.Time
+	APIs      []string
+	Statuses  []int16
+	Reasons   []string
+	Hits      []int64
+	Errors    []int64
+	Totals    []int64
+	Upstreams []int64
+}
+
+// AddAPIHours is AddAPIMinutes for hours.
+func (q *Queries) AddAPIHours(ctx context.Context, arg AddAPIHoursParams) error {
+	_, err := q.db.Exec(ctx, addAPIHours,
+		arg.Orgs,
+		arg.Buckets,
+		arg.APIs,
+		arg.Statuses,
+		arg.Reasons,
+		arg.Hits,
+		arg.Errors,
+		arg.Totals,
+		arg.Upstreams,
+	)
+	return err
+}
+
+const addAPIMinutes = `-- name: AddAPIMinutes :exec
+INSERT INTO usage_api_minute (org_id, bucket, api_id, status, reason, hits, errors, total_us, upstream_us)
+SELECT unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::text[]), unnest($4::smallint[]), unnest($5::text[]),
+    unnest($6::bigint[]), unnest($7::bigint[]), unnest($8::bigint[]), unnest($9::bigint[])
+ON CONFLICT (org_id, bucket, api_id, status, reason) DO UPDATE SET
+    hits = usage_api_minute.hits + excluded.hits, errors = usage_api_minute.errors + excluded.errors,
+    total_us = usage_api_minute.total_us + excluded.total_us, upstream_us = usage_api_minute.upstream_us + excluded.upstream_us
+`
+
+type AddAPIMinutesParams struct {
+	Orgs      []string
+	Buckets   []time.Time
+	APIs      []string
+	Statuses  []int16
+	Reasons   []string
+	Hits      []int64
+	Errors    []int64
+	Totals    []int64
+	Upstreams []int64
+}
+
+// AddAPIMinutes is AddUsage for what is known without keys. Every batch adds to the
+// rows of all APIs: it comes late in a transaction, so that others wait little.
+func (q *Queries) AddAPIMinutes(ctx context.Context, arg AddAPIMinutesParams) error {
+	_, err := q.db.Exec(ctx, addAPIMinutes,
+		arg.Orgs,
+		arg.Buckets,
+		arg.APIs,
+		arg.Statuses,
+		arg.Reasons,
+		arg.Hits,
+		arg.Errors,
+		arg.Totals,
+		arg.Upstreams,
+	)
+	return err
+}
+
+const addLatencyHours = `-- name: AddLatencyHours :exec
+INSERT INTO latency_hour (org_id, bucket, api_id, size, calls)
+SELECT unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::text[]), unnest($4::smallint[]), unnest($5::bigint[])
+ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_hour.calls + excluded.calls
+`
+
+type AddLatencyHoursParams struct {
 	Orgs    []string
 	Buckets []time.Time
 	APIs    []string
@@ -24,9 +99,35 @@ type AddLatenciesParams struct {
 	Calls   []int64
 }
 
-// AddLatencies is AddUsage for how long calls took.
-func (q *Queries) AddLatencies(ctx context.Context, arg AddLatenciesParams) error {
-	_, err := q.db.Exec(ctx, addLatencies,
+// AddLatencyHours is AddAPIHours for how long calls took.
+func (q *Queries) AddLatencyHours(ctx context.Context, arg AddLatencyHoursParams) error {
+	_, err := q.db.Exec(ctx, addLatencyHours,
+		arg.Orgs,
+		arg.Buckets,
+		arg.APIs,
+		arg.Sizes,
+		arg.Calls,
+	)
+	return err
+}
+
+const addLatencyMinutes = `-- name: AddLatencyMinutes :exec
+INSERT INTO latency_minute (org_id, bucket, api_id, size, calls)
+SELECT unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::text[]), unnest($4::smallint[]), unnest($5::bigint[])
+ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_minute.calls + excluded.calls
+`
+
+type AddLatencyMinutesParams struct {
+	Orgs    []string
+	Buckets []time.Time
+	APIs    []string
+	Sizes   []int16
+	Calls   []int64
+}
+
+// AddLatencyMinutes is AddAPIMinutes for how long calls took.
+func (q *Queries) AddLatencyMinutes(ctx context.Context, arg AddLatencyMinutesParams) error {
+	_, err := q.db.Exec(ctx, addLatencyMinutes,
 		arg.Orgs,
 		arg.Buckets,
 		arg.APIs,
@@ -60,7 +161,7 @@ type AddUsageParams struct {
 }
 
 // AddUsage adds rows to the minutes. No two of them may be alike, and all must be
-// in the order of the key: two transactions never wait for each other.
+// in the same order in all batches: two transactions never wait for each other.
 func (q *Queries) AddUsage(ctx context.Context, arg AddUsageParams) error {
 	_, err := q.db.Exec(ctx, addUsage,
 		arg.Orgs,
@@ -110,7 +211,7 @@ type FirstMarkedHourParams struct {
 }
 
 // FirstMarkedHour returns the first hour from one on, and before another, that is
-// not summed up.
+// not summed up for all keys.
 func (q *Queries) FirstMarkedHour(ctx context.Context, arg FirstMarkedHourParams) (time.Time, error) {
 	row := q.db.QueryRow(ctx, firstMarkedHour, arg.Since, arg.Until)
 	var hour time.Time
@@ -160,30 +261,9 @@ func (q *Queries) MarkUsage(ctx context.Context, hours []time.Time) error {
 	return err
 }
 
-const moveLatencies = `-- name: MoveLatencies :exec
-WITH late AS (
-    DELETE FROM latency_minute m WHERE m.bucket >= $1 AND m.bucket < $2
-    RETURNING m.org_id, m.api_id, m.size, m.calls
-)
-INSERT INTO latency_hour (org_id, bucket, api_id, size, calls)
-SELECT l.org_id, $1::timestamptz, l.api_id, l.size, sum(l.calls) FROM late l GROUP BY l.org_id, l.api_id, l.size
-ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_hour.calls + excluded.calls
-`
-
-type MoveLatenciesParams struct {
-	Hour  time.Time
-	Until time.Time
-}
-
-// MoveLatencies is MoveUsage for how long calls took.
-func (q *Queries) MoveLatencies(ctx context.Context, arg MoveLatenciesParams) error {
-	_, err := q.db.Exec(ctx, moveLatencies, arg.Hour, arg.Until)
-	return err
-}
-
 const moveUsage = `-- name: MoveUsage :exec
 WITH late AS (
-    DELETE FROM usage_minute m WHERE m.bucket >= $1 AND m.bucket < $2
+    DELETE FROM usage_minute m WHERE m.org_id = $2 AND m.api_id = $3 AND m.bucket >= $1 AND m.bucket < $4
     RETURNING m.org_id, m.api_id, m.key_hash, m.status, m.reason, m.hits, m.errors, m.total_us, m.upstream_us
 )
 INSERT INTO usage_hour (org_id, bucket, api_id, key_hash, status, reason, hits, errors, total_us, upstream_us)
@@ -196,26 +276,40 @@ ON CONFLICT (org_id, bucket, api_id, key_hash, status, reason) DO UPDATE SET
 
 type MoveUsageParams struct {
 	Hour  time.Time
+	OrgID string
+	APIID string
 	Until time.Time
 }
 
-// MoveUsage adds the minutes of an hour to it and removes them: those that were
+// MoveUsage adds the minutes of an API's hour to it and removes them: those that were
 // there before are gone.
 func (q *Queries) MoveUsage(ctx context.Context, arg MoveUsageParams) error {
-	_, err := q.db.Exec(ctx, moveUsage, arg.Hour, arg.Until)
+	_, err := q.db.Exec(ctx, moveUsage,
+		arg.Hour,
+		arg.OrgID,
+		arg.APIID,
+		arg.Until,
+	)
 	return err
 }
 
-const nextMarkedHour = `-- name: NextMarkedHour :one
-SELECT hour FROM usage_marks WHERE hour < $1 ORDER BY hour LIMIT 1
+const nextMark = `-- name: NextMark :one
+SELECT hour, org_id, api_id FROM usage_marks WHERE hour < $1 ORDER BY hour, api_id, org_id LIMIT 1
 `
 
-// NextMarkedHour returns the first hour before another that is to be summed up.
-func (q *Queries) NextMarkedHour(ctx context.Context, before time.Time) (time.Time, error) {
-	row := q.db.QueryRow(ctx, nextMarkedHour, before)
-	var hour time.Time
-	err := row.Scan(&hour)
-	return hour, err
+type NextMarkRow struct {
+	Hour  time.Time
+	OrgID string
+	APIID string
+}
+
+// NextMark returns the first mark of an hour before another; that of all its APIs
+// is before those of each.
+func (q *Queries) NextMark(ctx context.Context, before time.Time) (NextMarkRow, error) {
+	row := q.db.QueryRow(ctx, nextMark, before)
+	var i NextMarkRow
+	err := row.Scan(&i.Hour, &i.OrgID, &i.APIID)
+	return i, err
 }
 
 const paceUsage = `-- name: PaceUsage :exec
@@ -233,30 +327,28 @@ const readLatencies = `-- name: ReadLatencies :many
 SELECT step_at, api_id, size, calls FROM (
     SELECT (CASE $1::text WHEN 'minute' THEN bucket WHEN 'hour' THEN date_trunc('hour', bucket, 'UTC')
             WHEN 'day' THEN date_trunc('day', bucket, 'UTC') ELSE $2 END)::timestamptz AS step_at,
-        (CASE WHEN $3::boolean THEN r.api_id ELSE '' END)::text AS api_id, r.size, sum(r.calls)::bigint AS calls
+        r.api_id, r.size, sum(r.calls)::bigint AS calls
     FROM (
         SELECT h.bucket, h.api_id, h.size, h.calls FROM latency_hour h
-        WHERE h.org_id = $4 AND h.bucket >= $2 AND h.bucket < $5 AND ($6::text = '' OR h.api_id = $6)
+        WHERE h.org_id = $3 AND h.bucket >= $2 AND h.bucket < $4 AND h.api_id = ANY ($5::text[])
         UNION ALL
         SELECT m.bucket, m.api_id, m.size, m.calls FROM latency_minute m
-        WHERE m.org_id = $4 AND m.bucket >= $5 AND m.bucket < $7 AND ($6::text = '' OR m.api_id = $6)
+        WHERE m.org_id = $3 AND m.bucket >= $4 AND m.bucket < $6 AND m.api_id = ANY ($5::text[])
     ) r
     GROUP BY 1, 2, 3
 ) grouped
-WHERE (step_at, api_id) IN (SELECT unnest($8::timestamptz[]), unnest($9::text[]))
+WHERE (step_at, api_id) IN (SELECT unnest($7::timestamptz[]), unnest($5::text[]))
 ORDER BY step_at, api_id, size
 `
 
 type ReadLatenciesParams struct {
 	Step  string
 	Since time.Time
-	ByAPI bool
 	OrgID string
 	Split time.Time
-	APIID string
+	APIs  []string
 	Until time.Time
 	Steps []time.Time
-	APIs  []string
 }
 
 type ReadLatenciesRow struct {
@@ -266,18 +358,17 @@ type ReadLatenciesRow struct {
 	Calls  int64
 }
 
-// ReadLatencies is ReadUsage for how long calls took, of one API or of all.
+// ReadLatencies tells how long the calls of some groups took, which are those of
+// an API and a step, or of all APIs (”).
 func (q *Queries) ReadLatencies(ctx context.Context, arg ReadLatenciesParams) ([]ReadLatenciesRow, error) {
 	rows, err := q.db.Query(ctx, readLatencies,
 		arg.Step,
 		arg.Since,
-		arg.ByAPI,
 		arg.OrgID,
 		arg.Split,
-		arg.APIID,
+		arg.APIs,
 		arg.Until,
 		arg.Steps,
-		arg.APIs,
 	)
 	if err != nil {
 		return nil, err
@@ -305,7 +396,8 @@ func (q *Queries) ReadLatencies(ctx context.Context, arg ReadLatenciesParams) ([
 const readUsage = `-- name: ReadUsage :many
 SELECT step_at, api_id, key_hash, status, reason, hits, errors, total_us, upstream_us,
     count(*) OVER () AS groups, (sum(hits) OVER ())::bigint AS all_hits, (sum(errors) OVER ())::bigint AS all_errors,
-    (sum(total_us) OVER ())::bigint AS all_total_us, (sum(upstream_us) OVER ())::bigint AS all_upstream_us
+    (sum(total_us) OVER ())::bigint AS all_total_us, (sum(upstream_us) OVER ())::bigint AS all_upstream_us,
+    (sum(rows) OVER ())::bigint AS all_rows
 FROM (
     SELECT (CASE $1::text WHEN 'minute' THEN bucket WHEN 'hour' THEN date_trunc('hour', bucket, 'UTC')
             WHEN 'day' THEN date_trunc('day', bucket, 'UTC') ELSE $2 END)::timestamptz AS step_at,
@@ -314,26 +406,41 @@ FROM (
         (CASE WHEN $5::boolean THEN r.status ELSE 0 END)::smallint AS status,
         (CASE WHEN $6::boolean THEN r.reason ELSE '' END)::text AS reason,
         sum(r.hits)::bigint AS hits, sum(r.errors)::bigint AS errors,
-        sum(r.total_us)::bigint AS total_us, sum(r.upstream_us)::bigint AS upstream_us
+        sum(r.total_us)::bigint AS total_us, sum(r.upstream_us)::bigint AS upstream_us, count(*) AS rows
     FROM (
         SELECT h.bucket, h.api_id, h.key_hash, h.status, h.reason, h.hits, h.errors, h.total_us, h.upstream_us
         FROM usage_hour h
-        WHERE h.org_id = $7 AND h.bucket >= $2 AND h.bucket < $8
-            AND ($9::text = '' OR h.api_id = $9) AND (NOT $10::boolean OR h.key_hash = $11)
-            AND ($12::int < 0 OR h.status = $12) AND ($13::text = '' OR h.reason = $13)
-            AND (NOT $14::boolean OR h.reason <> '')
+        WHERE $8::boolean AND h.org_id = $9 AND h.bucket >= $2 AND h.bucket < $10
+            AND ($11::text = '' OR h.api_id = $11) AND (NOT $12::boolean OR h.key_hash = $13)
+            AND ($14::int < 0 OR h.status = $14) AND ($15::text = '' OR h.reason = $15)
+            AND (NOT $16::boolean OR h.reason <> '')
         UNION ALL
         SELECT m.bucket, m.api_id, m.key_hash, m.status, m.reason, m.hits, m.errors, m.total_us, m.upstream_us
         FROM usage_minute m
-        WHERE m.org_id = $7 AND m.bucket >= $8 AND m.bucket < $15
-            AND ($9::text = '' OR m.api_id = $9) AND (NOT $10::boolean OR m.key_hash = $11)
-            AND ($12::int < 0 OR m.status = $12) AND ($13::text = '' OR m.reason = $13)
-            AND (NOT $14::boolean OR m.reason <> '')
+        WHERE $8::boolean AND m.org_id = $9 AND m.bucket >= $10 AND m.bucket < $17
+            AND ($11::text = '' OR m.api_id = $11) AND (NOT $12::boolean OR m.key_hash = $13)
+            AND ($14::int < 0 OR m.status = $14) AND ($15::text = '' OR m.reason = $15)
+            AND (NOT $16::boolean OR m.reason <> '')
+        UNION ALL
+        SELECT a.bucket, a.api_id, '', a.status, a.reason, a.hits, a.errors, a.total_us, a.upstream_us
+        FROM usage_api_hour a
+        WHERE NOT $8::boolean AND a.org_id = $9 AND a.bucket >= $2 AND a.bucket < $10
+            AND CASE WHEN $18::boolean THEN a.api_id <> '' ELSE a.api_id = $11 END
+            AND ($14::int < 0 OR a.status = $14) AND ($15::text = '' OR a.reason = $15)
+            AND (NOT $16::boolean OR a.reason <> '')
+        UNION ALL
+        SELECT b.bucket, b.api_id, '', b.status, b.reason, b.hits, b.errors, b.total_us, b.upstream_us
+        FROM usage_api_minute b
+        WHERE NOT $8::boolean AND b.org_id = $9 AND b.bucket >= $10 AND b.bucket < $17
+            AND CASE WHEN $18::boolean THEN b.api_id <> '' ELSE b.api_id = $11 END
+            AND ($14::int < 0 OR b.status = $14) AND ($15::text = '' OR b.reason = $15)
+            AND (NOT $16::boolean OR b.reason <> '')
+        LIMIT $7
     ) r
     GROUP BY 1, 2, 3, 4, 5
 ) grouped
 ORDER BY step_at, hits DESC, api_id, key_hash, status, reason
-LIMIT $17 OFFSET $16
+LIMIT $20 OFFSET $19
 `
 
 type ReadUsageParams struct {
@@ -343,6 +450,8 @@ type ReadUsageParams struct {
 	ByKey    bool
 	ByStatus bool
 	ByReason bool
+	Most     int32
+	Keyed    bool
 	OrgID    string
 	Split    time.Time
 	APIID    string
@@ -352,6 +461,7 @@ type ReadUsageParams struct {
 	Reason   string
 	Refused  bool
 	Until    time.Time
+	EachAPI  bool
 	Skip     int32
 	Max      int32
 }
@@ -371,10 +481,12 @@ type ReadUsageRow struct {
 	AllErrors     int64
 	AllTotalUs    int64
 	AllUpstreamUs int64
+	AllRows       int64
 }
 
 // ReadUsage sums up the calls of an organisation: hours until split, minutes from
-// there on. What is not grouped by is empty. Each row has the totals of all.
+// there on. What is not grouped by is empty. Each row has the totals of all, and
+// how many rows were read, at most so many.
 func (q *Queries) ReadUsage(ctx context.Context, arg ReadUsageParams) ([]ReadUsageRow, error) {
 	rows, err := q.db.Query(ctx, readUsage,
 		arg.Step,
@@ -383,6 +495,8 @@ func (q *Queries) ReadUsage(ctx context.Context, arg ReadUsageParams) ([]ReadUsa
 		arg.ByKey,
 		arg.ByStatus,
 		arg.ByReason,
+		arg.Most,
+		arg.Keyed,
 		arg.OrgID,
 		arg.Split,
 		arg.APIID,
@@ -392,6 +506,7 @@ func (q *Queries) ReadUsage(ctx context.Context, arg ReadUsageParams) ([]ReadUsa
 		arg.Reason,
 		arg.Refused,
 		arg.Until,
+		arg.EachAPI,
 		arg.Skip,
 		arg.Max,
 	)
@@ -417,6 +532,7 @@ func (q *Queries) ReadUsage(ctx context.Context, arg ReadUsageParams) ([]ReadUsa
 			&i.AllErrors,
 			&i.AllTotalUs,
 			&i.AllUpstreamUs,
+			&i.AllRows,
 		); err != nil {
 			return nil, err
 		}
@@ -428,54 +544,67 @@ func (q *Queries) ReadUsage(ctx context.Context, arg ReadUsageParams) ([]ReadUsa
 	return items, nil
 }
 
-const sumLatencies = `-- name: SumLatencies :exec
-INSERT INTO latency_hour (org_id, bucket, api_id, size, calls)
-SELECT m.org_id, date_trunc('hour', m.bucket, 'UTC'), m.api_id, m.size, sum(m.calls)
-FROM latency_minute m WHERE m.bucket >= $1 AND m.bucket < $2
-GROUP BY 1, 2, m.api_id, m.size
-ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = excluded.calls
+const spreadMarks = `-- name: SpreadMarks :exec
+WITH whole AS (DELETE FROM usage_marks g WHERE g.hour = $1 AND g.api_id = '')
+INSERT INTO usage_marks (hour, org_id, api_id)
+SELECT DISTINCT $1::timestamptz, m.org_id, m.api_id FROM usage_api_minute m
+WHERE m.bucket >= $1 AND m.bucket < $2 AND m.api_id <> ''
 `
 
-type SumLatenciesParams struct {
+type SpreadMarksParams struct {
 	Hour  time.Time
 	Until time.Time
 }
 
-// SumLatencies is SumUsage for how long calls took.
-func (q *Queries) SumLatencies(ctx context.Context, arg SumLatenciesParams) error {
-	_, err := q.db.Exec(ctx, sumLatencies, arg.Hour, arg.Until)
+// SpreadMarks puts marks for each API that has calls in the place of those of a
+// whole hour. Batches that it does not see yet come with marks of their own.
+func (q *Queries) SpreadMarks(ctx context.Context, arg SpreadMarksParams) error {
+	_, err := q.db.Exec(ctx, spreadMarks, arg.Hour, arg.Until)
 	return err
 }
 
 const sumUsage = `-- name: SumUsage :exec
 INSERT INTO usage_hour (org_id, bucket, api_id, key_hash, status, reason, hits, errors, total_us, upstream_us)
-SELECT m.org_id, date_trunc('hour', m.bucket, 'UTC'), m.api_id, m.key_hash, m.status, m.reason, sum(m.hits), sum(m.errors), sum(m.total_us), sum(m.upstream_us)
-FROM usage_minute m WHERE m.bucket >= $1 AND m.bucket < $2
-GROUP BY 1, 2, m.api_id, m.key_hash, m.status, m.reason
-ON CONFLICT (org_id, bucket, api_id, key_hash, status, reason) DO UPDATE SET
+SELECT m.org_id, $1::timestamptz, m.api_id, m.key_hash, m.status, m.reason, sum(m.hits), sum(m.errors), sum(m.total_us), sum(m.upstream_us)
+FROM usage_minute m WHERE m.org_id = $2 AND m.api_id = $3 AND m.bucket >= $1 AND m.bucket < $4
+GROUP BY m.org_id, m.api_id, m.key_hash, m.status, m.reason
+ON CONFLICT (org_id, key_hash, bucket, api_id, status, reason) DO UPDATE SET
     hits = excluded.hits, errors = excluded.errors, total_us = excluded.total_us, upstream_us = excluded.upstream_us
+WHERE usage_hour.hits <> excluded.hits
 `
 
 type SumUsageParams struct {
 	Hour  time.Time
+	OrgID string
+	APIID string
 	Until time.Time
 }
 
-// SumUsage puts the sum of its minutes in the place of an hour. Minutes only get
-// more: every row of the hour is written again.
+// SumUsage puts the sum of its minutes in the place of an API's hour. Minutes only
+// get more: a row with as many hits as before is as it was.
 func (q *Queries) SumUsage(ctx context.Context, arg SumUsageParams) error {
-	_, err := q.db.Exec(ctx, sumUsage, arg.Hour, arg.Until)
+	_, err := q.db.Exec(ctx, sumUsage,
+		arg.Hour,
+		arg.OrgID,
+		arg.APIID,
+		arg.Until,
+	)
 	return err
 }
 
-const unmarkUsage = `-- name: UnmarkUsage :exec
-DELETE FROM usage_marks WHERE hour = $1
+const unmark = `-- name: Unmark :exec
+DELETE FROM usage_marks WHERE hour = $1 AND org_id = $2 AND api_id = $3
 `
 
-// UnmarkUsage forgets the marks of an hour; rows of the batches that it does not
-// see yet come with marks of their own.
-func (q *Queries) UnmarkUsage(ctx context.Context, hour time.Time) error {
-	_, err := q.db.Exec(ctx, unmarkUsage, hour)
+type UnmarkParams struct {
+	Hour  time.Time
+	OrgID string
+	APIID string
+}
+
+// Unmark forgets the marks of an API of an hour.
+func (q *Queries) Unmark(ctx context.Context, arg UnmarkParams) error {
+	_, err := q.db.Exec(ctx, unmark, arg.Hour, arg.OrgID, arg.APIID)
 	return err
 }
 

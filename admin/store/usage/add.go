@@ -20,15 +20,15 @@ const ahead = 5 * time.Minute
 // Add adds what a gateway counted, or nothing when it has been added before, and
 // tells which. The batch must be one that Check has nothing to say about.
 func Add(ctx context.Context, st *store.Store, b *usage.Batch, now time.Time) (added bool, err error) {
+	rows := merged(bounded(b.Rows, now))
 	err = st.InTx(ctx, func(tx *store.Tx) error {
 		claimed, err := tx.ClaimUsage(ctx, db.ClaimUsageParams{Gateway: b.Gateway, Boot: b.Boot, Sequence: b.Sequence})
 		if added = claimed > 0; err != nil || !added {
 			return err
 		}
-		rows, latencies := merged(b.Rows, now), mergedLatencies(b.Latencies, now)
 		// First, because who keeps partitions waits for those who have marked an hour,
 		// and lets nobody else begin.
-		if err := tx.MarkUsage(ctx, hoursOf(rows, latencies)); err != nil {
+		if err := tx.MarkUsage(ctx, hoursOf(rows)); err != nil {
 			return err
 		}
 		if len(rows) > 0 {
@@ -36,12 +36,37 @@ func Add(ctx context.Context, st *store.Store, b *usage.Batch, now time.Time) (a
 				return err
 			}
 		}
-		if len(latencies) == 0 {
-			return nil
+		if err := addSums(ctx, tx, keyless(rows)); err != nil {
+			return err
 		}
-		return tx.AddLatencies(ctx, latencyColumns(latencies))
+		return addLatencies(ctx, tx, b.Latencies, now)
 	})
 	return added, err
+}
+
+// addSums adds what is known without keys. All batches of an organisation meet
+// there, so that it is done last.
+func addSums(ctx context.Context, tx *store.Tx, minutes []usage.Row) error {
+	if len(minutes) == 0 {
+		return nil
+	}
+	if err := tx.AddAPIMinutes(ctx, db.AddAPIMinutesParams(sumColumns(minutes))); err != nil {
+		return err
+	}
+	return tx.AddAPIHours(ctx, sumColumns(hourly(minutes)))
+}
+
+// addLatencies is addSums for how long calls took.
+func addLatencies(ctx context.Context, tx *store.Tx, latencies []usage.Latency, now time.Time) error {
+	if len(latencies) == 0 {
+		return nil
+	}
+	minutes := mergedLatencies(latencies, func(minute int64) int64 { return bucketOf(minute, now) })
+	if err := tx.AddLatencyMinutes(ctx, db.AddLatencyMinutesParams(latencyColumns(minutes))); err != nil {
+		return err
+	}
+	hours := mergedLatencies(latencies, func(minute int64) int64 { return hourOf(bucketOf(minute, now)) })
+	return tx.AddLatencyHours(ctx, latencyColumns(hours))
 }
 
 // bucketOf returns the minute that counts for one.
@@ -52,23 +77,32 @@ func bucketOf(minute int64, now time.Time) int64 {
 	return minute
 }
 
+// hourOf returns the hour of a minute.
+func hourOf(minute int64) int64 { return minute - minute%3600 }
+
+// bounded returns a copy of rows, none of which is of the future.
+func bounded(rows []usage.Row, now time.Time) []usage.Row {
+	all := slices.Clone(rows)
+	for i := range all {
+		all[i].Minute = bucketOf(all[i].Minute, now)
+	}
+	return all
+}
+
 // order is that of the key of usage_minute.
 func order(x, y *usage.Row) int {
 	return cmp.Or(
-		cmp.Compare(x.Org, y.Org), cmp.Compare(x.Minute, y.Minute), cmp.Compare(x.API, y.API), cmp.Compare(x.Key, y.Key),
+		cmp.Compare(x.Org, y.Org), cmp.Compare(x.Key, y.Key), cmp.Compare(x.Minute, y.Minute), cmp.Compare(x.API, y.API),
 		cmp.Compare(x.Status, y.Status), cmp.Compare(x.Reason, y.Reason),
 	)
 }
 
-// merged returns rows in order, those that are alike as one.
-func merged(rows []usage.Row, now time.Time) []usage.Row {
-	sorted := slices.Clone(rows)
-	for i := range sorted {
-		sorted[i].Minute = bucketOf(sorted[i].Minute, now)
-	}
-	slices.SortFunc(sorted, func(x, y usage.Row) int { return order(&x, &y) })
-	all := sorted[:0]
-	for _, r := range sorted {
+// merged puts rows in order, and those that are alike together. It writes over
+// them.
+func merged(rows []usage.Row) []usage.Row {
+	slices.SortFunc(rows, func(x, y usage.Row) int { return order(&x, &y) })
+	all := rows[:0]
+	for _, r := range rows {
 		if n := len(all); n > 0 && order(&all[n-1], &r) == 0 {
 			last := &all[n-1]
 			last.Hits, last.Total, last.Upstream = last.Hits+r.Hits, last.Total+r.Total, last.Upstream+r.Upstream
@@ -79,14 +113,42 @@ func merged(rows []usage.Row, now time.Time) []usage.Row {
 	return all
 }
 
-// mergedLatencies is merged for how long calls took.
-func mergedLatencies(latencies []usage.Latency, now time.Time) []usage.Latency {
+// keyless returns the sums of rows for each API, and for all of an organisation.
+func keyless(rows []usage.Row) []usage.Row {
+	all := make([]usage.Row, 0, 2*len(rows))
+	for _, r := range rows {
+		r.Key = ""
+		all = append(all, r)
+	}
+	all = merged(all)
+	for _, r := range all {
+		r.API = ""
+		all = append(all, r)
+	}
+	return merged(all)
+}
+
+// hourly returns the sums of minutes.
+func hourly(minutes []usage.Row) []usage.Row {
+	all := slices.Clone(minutes)
+	for i := range all {
+		all[i].Minute = hourOf(all[i].Minute)
+	}
+	return merged(all)
+}
+
+// mergedLatencies returns how long calls took in what a minute belongs to, for each
+// API and for all of an organisation, in order.
+func mergedLatencies(latencies []usage.Latency, bucket func(minute int64) int64) []usage.Latency {
 	same := func(x, y *usage.Latency) int {
 		return cmp.Or(cmp.Compare(x.Org, y.Org), cmp.Compare(x.Minute, y.Minute), cmp.Compare(x.API, y.API))
 	}
-	sorted := slices.Clone(latencies)
-	for i := range sorted {
-		sorted[i].Minute = bucketOf(sorted[i].Minute, now)
+	sorted := make([]usage.Latency, 0, 2*len(latencies))
+	for _, l := range latencies {
+		l.Minute = bucket(l.Minute)
+		sorted = append(sorted, l)
+		l.API = ""
+		sorted = append(sorted, l)
 	}
 	slices.SortFunc(sorted, func(x, y usage.Latency) int { return same(&x, &y) })
 	all := sorted[:0]
@@ -103,19 +165,14 @@ func mergedLatencies(latencies []usage.Latency, now time.Time) []usage.Latency {
 }
 
 // hoursOf returns the hours that rows are of, each once.
-func hoursOf(rows []usage.Row, latencies []usage.Latency) (hours []time.Time) {
-	var known []int64
-	note := func(minute int64) {
-		if hour := minute - minute%3600; !slices.Contains(known, hour) {
-			known = append(known, hour)
+func hoursOf(rows []usage.Row) []time.Time {
+	hours := []time.Time{}
+	known := make(map[int64]bool)
+	for i := range rows {
+		if hour := hourOf(rows[i].Minute); !known[hour] {
+			known[hour] = true
 			hours = append(hours, time.Unix(hour, 0))
 		}
-	}
-	for i := range rows {
-		note(rows[i].Minute)
-	}
-	for i := range latencies {
-		note(latencies[i].Minute)
 	}
 	return hours
 }
@@ -123,13 +180,23 @@ func hoursOf(rows []usage.Row, latencies []usage.Latency) (hours []time.Time) {
 // columns turns rows into what a statement takes.
 func columns(rows []usage.Row) (p db.AddUsageParams) {
 	for i := range rows {
+		p.Keys = append(p.Keys, rows[i].Key)
+	}
+	c := sumColumns(rows)
+	p.Orgs, p.Buckets, p.APIs, p.Statuses, p.Reasons = c.Orgs, c.Buckets, c.APIs, c.Statuses, c.Reasons
+	p.Hits, p.Errors, p.Totals, p.Upstreams = c.Hits, c.Errors, c.Totals, c.Upstreams
+	return p
+}
+
+// sumColumns is columns without keys.
+func sumColumns(rows []usage.Row) (p db.AddAPIHoursParams) {
+	for i := range rows {
 		r := &rows[i]
 		errors := int64(0)
 		if r.IsError() {
 			errors = r.Hits
 		}
-		p.Orgs, p.Buckets = append(p.Orgs, r.Org), append(p.Buckets, time.Unix(r.Minute, 0))
-		p.APIs, p.Keys = append(p.APIs, r.API), append(p.Keys, r.Key)
+		p.Orgs, p.Buckets, p.APIs = append(p.Orgs, r.Org), append(p.Buckets, time.Unix(r.Minute, 0)), append(p.APIs, r.API)
 		p.Statuses, p.Reasons = append(p.Statuses, int16(r.Status)), append(p.Reasons, r.Reason)
 		p.Hits, p.Errors = append(p.Hits, r.Hits), append(p.Errors, errors)
 		p.Totals, p.Upstreams = append(p.Totals, r.Total), append(p.Upstreams, r.Upstream)
@@ -138,7 +205,7 @@ func columns(rows []usage.Row) (p db.AddUsageParams) {
 }
 
 // latencyColumns is columns for how long calls took.
-func latencyColumns(latencies []usage.Latency) (p db.AddLatenciesParams) {
+func latencyColumns(latencies []usage.Latency) (p db.AddLatencyHoursParams) {
 	for i := range latencies {
 		l := &latencies[i]
 		for size, calls := range l.Counts {

@@ -16,16 +16,16 @@ var ErrBusy = errors.New("another admin is at it")
 // calls are here, and what comes later has it summed up again.
 const settled = 2 * time.Minute
 
-// Sum sums up the first hour whose minutes have changed, and tells whether there
-// was one. The hour that is not over yet is left out. The error is ErrBusy while
-// another admin sums up.
+// Sum sums up the hour of an API whose minutes have changed, the first there is,
+// and tells whether there is more to do. The hour that is not over yet is left
+// out. The error is ErrBusy while another admin sums up.
 func Sum(ctx context.Context, st *store.Store, now time.Time) (more bool, err error) {
 	err = st.InTx(ctx, func(tx *store.Tx) error {
 		if err := lock(ctx, tx); err != nil {
 			return err
 		}
 		over := now.Add(-settled).Truncate(time.Hour)
-		hour, err := tx.NextMarkedHour(ctx, over)
+		mark, err := tx.NextMark(ctx, over)
 		if err = store.Translate(err); errors.Is(err, store.ErrNotFound) {
 			return nil
 		}
@@ -33,7 +33,10 @@ func Sum(ctx context.Context, st *store.Store, now time.Time) (more bool, err er
 			return err
 		}
 		more = true
-		return sum(ctx, tx, hour)
+		if mark.APIID == "" {
+			return tx.SpreadMarks(ctx, db.SpreadMarksParams{Hour: mark.Hour, Until: mark.Hour.Add(time.Hour)})
+		}
+		return sum(ctx, tx, &mark)
 	})
 	return more, err
 }
@@ -50,27 +53,21 @@ func lock(ctx context.Context, tx *store.Tx) error {
 	return tx.PaceUsage(ctx)
 }
 
-// sum writes an hour. The marks go first: what the sums do not see by then has
-// marks of its own.
-func sum(ctx context.Context, tx *store.Tx, hour time.Time) error {
-	if err := tx.UnmarkUsage(ctx, hour); err != nil {
+// sum writes the hour of an API. The marks go first: what the sums do not see by
+// then has marks of its own.
+func sum(ctx context.Context, tx *store.Tx, m *db.NextMarkRow) error {
+	if err := tx.Unmark(ctx, db.UnmarkParams{Hour: m.Hour, OrgID: m.OrgID, APIID: m.APIID}); err != nil {
 		return err
 	}
 	floor, err := tx.UsageFloor(ctx)
 	if err != nil {
 		return err
 	}
-	until := hour.Add(time.Hour)
-	if hour.Before(floor) { // the other minutes of the hour are gone
-		if err := tx.MoveUsage(ctx, db.MoveUsageParams{Hour: hour, Until: until}); err != nil {
-			return err
-		}
-		return tx.MoveLatencies(ctx, db.MoveLatenciesParams{Hour: hour, Until: until})
+	of := db.SumUsageParams{Hour: m.Hour, Until: m.Hour.Add(time.Hour), OrgID: m.OrgID, APIID: m.APIID}
+	if m.Hour.Before(floor) { // the other minutes of the hour are gone
+		return tx.MoveUsage(ctx, db.MoveUsageParams(of))
 	}
-	if err := tx.SumUsage(ctx, db.SumUsageParams{Hour: hour, Until: until}); err != nil {
-		return err
-	}
-	return tx.SumLatencies(ctx, db.SumLatenciesParams{Hour: hour, Until: until})
+	return tx.SumUsage(ctx, of)
 }
 
 // Retention says how long usage is kept, at least.

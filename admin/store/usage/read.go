@@ -27,6 +27,19 @@ type Query struct {
 	Page store.Page
 }
 
+// ErrTooMuch says that more would have to be read for an answer than is good for
+// the database.
+var ErrTooMuch = errors.New("too many rows to add up")
+
+// What is read for an answer at most.
+const (
+	MostKeyed = 250_000   // rows by key
+	MostSums  = 1_000_000 // rows of sums
+)
+
+// keyed tells whether only rows by key have the answer.
+func (q *Query) keyed() bool { return q.By.Key || q.Key != nil }
+
 // Grouping says what calls are told apart by.
 type Grouping struct{ API, Key, Status, Reason bool }
 
@@ -59,42 +72,54 @@ func Floor(ctx context.Context, st *store.Store) (time.Time, error) {
 	return floor.UTC(), store.Translate(err)
 }
 
-// Read sums up calls. What was added before is in the answer.
+// Read sums up calls. What was added before is in the answer. The error is
+// ErrTooMuch when too many rows would have to be read.
 func Read(ctx context.Context, st *store.Store, q *Query) (*Answer, error) {
 	p, err := q.params(ctx, st)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := st.Read().ReadUsage(ctx, p)
-	if err == nil && len(rows) == 0 && p.Skip > 0 { // beyond the last page: the totals are wanted all the same
+	shown := len(rows)
+	if err == nil && shown == 0 && p.Skip > 0 { // beyond the last page: the totals are wanted all the same
 		first := p
 		first.Skip, first.Max = 0, 1
 		rows, err = st.Read().ReadUsage(ctx, first)
-		return answerOf(rows, 0), store.Translate(err)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, store.Translate(err)
+	case len(rows) > 0 && rows[0].AllRows >= int64(p.Most):
+		return nil, ErrTooMuch
 	}
-	a := answerOf(rows, len(rows))
+	a := answerOf(rows, shown)
 	if q.hasLatencies() && len(a.Groups) > 0 {
-		err = addLatencies(ctx, st, &p, a.Groups)
+		err = tellLatencies(ctx, st, &p, a.Groups)
 	}
 	return a, err
 }
 
-// params turns a query into what the statement takes. Hours are asked as far as
-// they are summed up, and minutes from there on.
+// params turns a query into what the statement takes. Hours by key are asked as far
+// as they are summed up, and minutes from there on.
 func (q *Query) params(ctx context.Context, st *store.Store) (db.ReadUsageParams, error) {
 	p := db.ReadUsageParams{
 		Step: q.Step, Since: q.Since, Until: q.Until, Split: q.Since, OrgID: q.Org,
 		ByAPI: q.By.API, ByKey: q.By.Key, ByStatus: q.By.Status, ByReason: q.By.Reason,
 		APIID: q.API, Status: int32(q.Status), Reason: q.Reason, Refused: q.Refused,
-		Max: q.Page.Limit(), Skip: q.Page.Offset(),
+		Max: q.Page.Limit(), Skip: q.Page.Offset(), Most: MostSums + 1,
 	}
 	if q.Key != nil {
 		p.OfKey, p.KeyHash = true, *q.Key
 	}
-	if q.Minutes {
+	if p.Keyed = q.keyed(); p.Keyed {
+		p.Most = MostKeyed + 1
+	}
+	p.EachAPI = q.By.API && q.API == ""
+	switch {
+	case q.Minutes:
+		return p, nil
+	case !p.Keyed:
+		p.Split = q.Until
 		return p, nil
 	}
 	floor, err := Floor(ctx, st)
@@ -136,18 +161,22 @@ func sumsOf(hits, errors, total, upstream int64) Sums {
 	return Sums{Hits: hits, Errors: errors, Total: time.Duration(total) * time.Microsecond, Upstream: time.Duration(upstream) * time.Microsecond}
 }
 
-// addLatencies tells of each group how long its calls took.
-func addLatencies(ctx context.Context, st *store.Store, p *db.ReadUsageParams, groups []Group) error {
+// tellLatencies tells of each group how long its calls took.
+func tellLatencies(ctx context.Context, st *store.Store, p *db.ReadUsageParams, groups []Group) error {
 	type group struct {
 		at  int64
 		api string
 	}
-	l := db.ReadLatenciesParams{Step: p.Step, Since: p.Since, Split: p.Split, Until: p.Until, ByAPI: p.ByAPI, OrgID: p.OrgID, APIID: p.APIID}
+	l := db.ReadLatenciesParams{Step: p.Step, Since: p.Since, Split: p.Split, Until: p.Until, OrgID: p.OrgID}
 	places := make(map[group]*Group, len(groups))
 	for i := range groups {
 		g := &groups[i]
-		places[group{g.At.Unix(), g.API}] = g
-		l.Steps, l.APIs = append(l.Steps, g.At), append(l.APIs, g.API)
+		api := g.API
+		if !p.ByAPI {
+			api = p.APIID
+		}
+		places[group{g.At.Unix(), api}] = g
+		l.Steps, l.APIs = append(l.Steps, g.At), append(l.APIs, api)
 	}
 	rows, err := st.Read().ReadLatencies(ctx, l)
 	for _, r := range rows {

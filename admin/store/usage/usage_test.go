@@ -70,8 +70,8 @@ func add(t testing.TB, st *store.Store, b *usage.Batch) {
 	}
 }
 
-// sumAll sums up every hour that is over.
-func sumAll(t testing.TB, st *store.Store, now time.Time) (hours int) {
+// sumAll sums up every hour that is over, in as many steps as it returns.
+func sumAll(t testing.TB, st *store.Store, now time.Time) (steps int) {
 	t.Helper()
 	for {
 		more, err := Sum(t.Context(), st, now)
@@ -79,10 +79,25 @@ func sumAll(t testing.TB, st *store.Store, now time.Time) (hours int) {
 			t.Fatal(err)
 		}
 		if !more {
-			return hours
+			return steps
 		}
-		hours++
+		steps++
 	}
+}
+
+// callsIn adds up a table that has the sums of all APIs, and returns those.
+func callsIn(t testing.TB, url, table string) int64 {
+	t.Helper()
+	column := "hits"
+	if strings.HasPrefix(table, "latency") {
+		column = "calls"
+	}
+	sums := ask[[]int64](t, url, `select array_agg(coalesce(n, 0)::bigint order by of_all) from (values (false), (true)) v (of_all)
+		left join (select api_id = '' as of_all, sum(`+column+`) as n from `+table+` group by 1) s using (of_all)`)
+	if sums[0] != sums[1] {
+		t.Errorf("%s: APIs have %d calls, all of them %d", table, sums[0], sums[1])
+	}
+	return sums[1]
 }
 
 // everything is a query for all calls of an organisation around now.
@@ -172,17 +187,19 @@ func TestHoursAreTheSumsOfTheirMinutesHoweverOftenTheyAreSummedUp(t *testing.T) 
 		if got := ask[int64](t, url, "select coalesce(sum(hits), 0)::bigint from usage_hour"); got != hours {
 			t.Errorf("%d calls in hours, want %d", got, hours)
 		}
-		if got := ask[int64](t, url, "select coalesce(sum(calls), 0)::bigint from latency_hour"); got != hours {
-			t.Errorf("%d latencies in hours, want %d", got, hours)
+		for _, table := range []string{"latency_hour", "usage_api_hour"} { // without keys they are there at once
+			if got := callsIn(t, url, table); got != minutes+1 {
+				t.Errorf("%s: %d calls, want %d", table, got, minutes+1)
+			}
 		}
 	}
 	check(7, 0)
-	if n := sumAll(t, st, now); n != 1 {
-		t.Errorf("%d hours were summed up", n)
+	if n := sumAll(t, st, now); n != 2 { // one looks which APIs there are
+		t.Errorf("an hour of one API was summed up in %d steps", n)
 	}
 	check(7, 7)
 	if n := sumAll(t, st, now); n != 0 {
-		t.Errorf("%d hours were summed up without a change", n)
+		t.Errorf("%d steps were taken without a change", n)
 	}
 	add(t, st, batch(4, hour.Add(5*time.Minute), 10)) // late
 	check(17, 7)
@@ -253,6 +270,11 @@ func TestWhatIsSummedUpWhileMoreComesInIsWhatCameIn(t *testing.T) {
 			t.Errorf("%s: %d calls, want %d", table, got, all)
 		}
 	}
+	for _, table := range []string{"usage_api_minute", "usage_api_hour"} {
+		if got := callsIn(t, url, table); got != all {
+			t.Errorf("%s: %d calls, want %d", table, got, all)
+		}
+	}
 }
 
 func TestOneAdminSumsUpAtATime(t *testing.T) {
@@ -308,7 +330,7 @@ func TestPartitionsAreMadeAheadAndDroppedAfterTheirTime(t *testing.T) {
 			t.Errorf("day %d: nothing was dropped", n)
 		}
 	}
-	for _, table := range []string{"usage_minute", "latency_minute"} {
+	for _, table := range []string{"usage_minute", "usage_api_minute", "latency_minute"} {
 		if got, want := partitions(t, url, table), strings.Join(names(12-8-0, 15), " "); got != want {
 			t.Errorf("%s: %s, want %s", table, got, want)
 		}
@@ -316,7 +338,7 @@ func TestPartitionsAreMadeAheadAndDroppedAfterTheirTime(t *testing.T) {
 	later := time.Now().UTC().AddDate(0, 18, 0)
 	keep(t, st, later, long)
 	first := later.Add(-long.Hours).Format("200601") + "01"
-	for _, table := range []string{"usage_hour", "latency_hour"} {
+	for _, table := range []string{"usage_hour", "usage_api_hour", "latency_hour"} {
 		for _, name := range strings.Fields(partitions(t, url, table)) {
 			if name != "default" && name < first {
 				t.Errorf("%s: %s is older than %s", table, name, first)
@@ -380,7 +402,7 @@ func TestMinutesThatComeAfterTheirTimeAreAddedToTheirHour(t *testing.T) {
 	if got := read(t, st, everything("one")); got.All.Hits != 20 {
 		t.Errorf("%d calls, want 20", got.All.Hits)
 	}
-	if n := ask[int](t, url, "select sum(calls)::int from latency_hour"); n != 20 {
+	if n := ask[int](t, url, "select sum(calls)::int from latency_hour where api_id <> ''"); n != 20 {
 		t.Errorf("%d latencies, want 20", n)
 	}
 	if n := ask[int](t, url, "select count(*) from usage_minute"); n != 0 {
