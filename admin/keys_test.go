@@ -213,3 +213,14 @@ func TestLegacyStoresInClear(t *testing.T) {
 	b.call("PUT", "/api/keys/"+m.Key, b.editor, aKey).want(200)
 	b.call("DELETE", "/api/keys/"+m.Key, b.editor, "").want(200)
 }
+
+func TestAPageOfKeysBeyondTheLastTellsHowManyThereAre(t *testing.T) {
+	b := withAPI(t)
+	for i := range 3 {
+		b.call("POST", "/api/keys", b.editor, fmt.Sprintf(`{"alias":"ann-%d","access_rights":{"a":{"api_id":"a"}}}`, i)).want(200)
+	}
+	for _, q := range []string{"", "&q=ann", "&api_id=a"} {
+		b.call("GET", "/api/keys?p=9&page_size=2"+q, b.viewer, "").want(200).says(`"keys":[]`, `"pages":2`)
+		b.call("GET", "/api/keys?p=2&page_size=2"+q, b.viewer, "").want(200).says(`"pages":2`)
+	}
+}

@@ -77,21 +77,34 @@ func decodeSession(hash string, body []byte) (*definition.Session, error) {
 // ListKeys returns one page of an organisation's keys, by hash, and how many
 // there are in all. A page has at most 1,000.
 func (s *Store) ListKeys(ctx context.Context, org string, f KeyFilter, page Page) ([]Key, int64, error) {
-	prefix := ""
-	if f.Prefix != "" {
-		prefix = likeEscapes.Replace(strings.ToLower(f.Prefix)) + "%"
+	if f.Prefix != "" || f.API != "" {
+		return s.findKeys(ctx, org, f, page)
 	}
-	if f.Policies == nil {
-		f.Policies = []string{}
-	}
-	total, err := s.queries.CountKeys(ctx, db.CountKeysParams{OrgID: org, Prefix: prefix, API: f.API, Policies: f.Policies})
+	total, err := s.queries.CountKeys(ctx, org)
 	if err != nil {
 		return nil, 0, translate(err)
 	}
-	rows, err := s.queries.ListKeys(ctx, db.ListKeysParams{
-		OrgID: org, Prefix: prefix, API: f.API, Policies: f.Policies, Skip: page.offset(), Max: page.bounded(),
-	})
+	rows, err := s.queries.ListKeys(ctx, db.ListKeysParams{OrgID: org, Skip: page.offset(), Max: page.bounded()})
 	return rows, total, translate(err)
+}
+
+// findKeys is ListKeys with a filter.
+func (s *Store) findKeys(ctx context.Context, org string, f KeyFilter, page Page) ([]Key, int64, error) {
+	prefix := ""
+	if f.Prefix != "" {
+		prefix = LikePrefix(strings.ToLower(f.Prefix))
+	}
+	rows, err := s.queries.FindKeys(ctx, db.FindKeysParams{
+		OrgID: org, Prefix: prefix, API: f.API, Policies: append([]string{}, f.Policies...), Skip: page.offset(), Max: page.bounded(),
+	})
+	found, total := make([]Key, 0, len(rows)), int64(0)
+	for _, row := range rows {
+		found, total = append(found, row.Key), row.Total
+	}
+	if err == nil && len(rows) == 0 && page.Skip > 0 { // beyond the last page, where no row tells how many there are
+		_, total, err = s.findKeys(ctx, org, f, Page{Max: 1})
+	}
+	return found, total, translate(err)
 }
 
 // likeEscapes makes a text stand for itself in a LIKE pattern.

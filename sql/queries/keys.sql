@@ -26,26 +26,32 @@ DELETE FROM keys WHERE org_id = $1 AND key_hash = $2;
 -- name: KeyHashes :many
 SELECT key_hash FROM keys WHERE org_id = @org_id AND key_hash > @after AND successor_of = '' ORDER BY key_hash LIMIT @max;
 
+-- CountKeys counts an organisation's keys; keys of organisations, and those that
+-- followed another, are none.
 -- name: CountKeys :one
-SELECT count(*) FROM keys
-WHERE org_id = @org_id
-    AND successor_of = ''
-    AND (@prefix::text = '' OR lower(alias) LIKE @prefix OR key_hash LIKE @prefix)
-    AND starts_with(key_hash, 'org:') = starts_with(@prefix, 'org:') -- those of organisations are no keys
-    AND (@api::text = '' OR apis @> ARRAY[@api] OR policies && @policies::text[]);
+SELECT count(*) FROM keys WHERE org_id = @org_id AND successor_of = '' AND NOT starts_with(key_hash, 'org:');
 
 -- ListKeys finds the page in the index alone, so that late pages read no more rows
 -- than early ones.
 -- name: ListKeys :many
 SELECT k.* FROM keys k WHERE k.key_hash IN (
     SELECT p.key_hash FROM keys p
+    WHERE p.org_id = @org_id AND p.successor_of = '' AND NOT starts_with(p.key_hash, 'org:')
+    ORDER BY p.key_hash LIMIT @max OFFSET @skip
+) ORDER BY k.key_hash;
+
+-- FindKeys returns one page of the keys that fit, and how many do.
+-- name: FindKeys :many
+WITH found AS MATERIALIZED (
+    SELECT p.key_hash FROM keys p
     WHERE p.org_id = @org_id
         AND p.successor_of = ''
         AND (@prefix::text = '' OR lower(p.alias) LIKE @prefix OR p.key_hash LIKE @prefix)
-        AND starts_with(p.key_hash, 'org:') = starts_with(@prefix, 'org:') -- those of organisations are no keys
+        AND starts_with(p.key_hash, 'org:') = starts_with(@prefix, 'org:')
         AND (@api::text = '' OR p.apis @> ARRAY[@api] OR p.policies && @policies::text[])
-    ORDER BY p.key_hash
-    LIMIT @max OFFSET @skip
+)
+SELECT sqlc.embed(k), (SELECT count(*) FROM found) AS total FROM keys k WHERE k.key_hash IN (
+    SELECT f.key_hash FROM found f ORDER BY f.key_hash LIMIT @max OFFSET @skip
 ) ORDER BY k.key_hash;
 
 -- WalkKeys walks the keys of all organisations in order.

@@ -21,28 +21,13 @@ func (q *Queries) AllowIdleTransaction(ctx context.Context) error {
 }
 
 const countKeys = `-- name: CountKeys :one
-SELECT count(*) FROM keys
-WHERE org_id = $1
-    AND successor_of = ''
-    AND ($2::text = '' OR lower(alias) LIKE $2 OR key_hash LIKE $2)
-    AND starts_with(key_hash, 'org:') = starts_with($2, 'org:') -- those of organisations are no keys
-    AND ($3::text = '' OR apis @> ARRAY[$3] OR policies && $4::text[])
+SELECT count(*) FROM keys WHERE org_id = $1 AND successor_of = '' AND NOT starts_with(key_hash, 'org:')
 `
 
-type CountKeysParams struct {
-	OrgID    string
-	Prefix   string
-	API      string
-	Policies []string
-}
-
-func (q *Queries) CountKeys(ctx context.Context, arg CountKeysParams) (int64, error) {
-	row := q.db.QueryRow(ctx, countKeys,
-		arg.OrgID,
-		arg.Prefix,
-		arg.API,
-		arg.Policies,
-	)
+// CountKeys counts an organisation's keys; keys of organisations, and those that
+// followed another, are none.
+func (q *Queries) CountKeys(ctx context.Context, orgID string) (int64, error) {
+	row := q.db.QueryRow(ctx, countKeys, orgID)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
@@ -94,6 +79,76 @@ func (q *Queries) DeveloperOf(ctx context.Context, keyHash string) (string, erro
 	var developer_id string
 	err := row.Scan(&developer_id)
 	return developer_id, err
+}
+
+const findKeys = `-- name: FindKeys :many
+WITH found AS MATERIALIZED (
+    SELECT p.key_hash FROM keys p
+    WHERE p.org_id = $3
+        AND p.successor_of = ''
+        AND ($4::text = '' OR lower(p.alias) LIKE $4 OR p.key_hash LIKE $4)
+        AND starts_with(p.key_hash, 'org:') = starts_with($4, 'org:')
+        AND ($5::text = '' OR p.apis @> ARRAY[$5] OR p.policies && $6::text[])
+)
+SELECT k.key_hash, k.org_id, k.alias, k.active, k.expires_at, k.apis, k.policies, k.body, k.version, k.created_at, k.updated_at, k.successor_of, (SELECT count(*) FROM found) AS total FROM keys k WHERE k.key_hash IN (
+    SELECT f.key_hash FROM found f ORDER BY f.key_hash LIMIT $2 OFFSET $1
+) ORDER BY k.key_hash
+`
+
+type FindKeysParams struct {
+	Skip     int32
+	Max      int32
+	OrgID    string
+	Prefix   string
+	API      string
+	Policies []string
+}
+
+type FindKeysRow struct {
+	Key   Key
+	Total int64
+}
+
+// FindKeys returns one page of the keys that fit, and how many do.
+func (q *Queries) FindKeys(ctx context.Context, arg FindKeysParams) ([]FindKeysRow, error) {
+	rows, err := q.db.Query(ctx, findKeys,
+		arg.Skip,
+		arg.Max,
+		arg.OrgID,
+		arg.Prefix,
+		arg.API,
+		arg.Policies,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []FindKeysRow{}
+	for rows.Next() {
+		var i FindKeysRow
+		if err := rows.Scan(
+			&i.Key.KeyHash,
+			&i.Key.OrgID,
+			&i.Key.Alias,
+			&i.Key.Active,
+			&i.Key.ExpiresAt,
+			&i.Key.APIs,
+			&i.Key.Policies,
+			&i.Key.Body,
+			&i.Key.Version,
+			&i.Key.CreatedAt,
+			&i.Key.UpdatedAt,
+			&i.Key.SuccessorOf,
+			&i.Total,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const insertKey = `-- name: InsertKey :exec
@@ -204,36 +259,21 @@ func (q *Queries) KeyHashes(ctx context.Context, arg KeyHashesParams) ([]string,
 const listKeys = `-- name: ListKeys :many
 SELECT k.key_hash, k.org_id, k.alias, k.active, k.expires_at, k.apis, k.policies, k.body, k.version, k.created_at, k.updated_at, k.successor_of FROM keys k WHERE k.key_hash IN (
     SELECT p.key_hash FROM keys p
-    WHERE p.org_id = $1
-        AND p.successor_of = ''
-        AND ($2::text = '' OR lower(p.alias) LIKE $2 OR p.key_hash LIKE $2)
-        AND starts_with(p.key_hash, 'org:') = starts_with($2, 'org:') -- those of organisations are no keys
-        AND ($3::text = '' OR p.apis @> ARRAY[$3] OR p.policies && $4::text[])
-    ORDER BY p.key_hash
-    LIMIT $6 OFFSET $5
+    WHERE p.org_id = $1 AND p.successor_of = '' AND NOT starts_with(p.key_hash, 'org:')
+    ORDER BY p.key_hash LIMIT $3 OFFSET $2
 ) ORDER BY k.key_hash
 `
 
 type ListKeysParams struct {
-	OrgID    string
-	Prefix   string
-	API      string
-	Policies []string
-	Skip     int32
-	Max      int32
+	OrgID string
+	Skip  int32
+	Max   int32
 }
 
 // ListKeys finds the page in the index alone, so that late pages read no more rows
 // than early ones.
 func (q *Queries) ListKeys(ctx context.Context, arg ListKeysParams) ([]Key, error) {
-	rows, err := q.db.Query(ctx, listKeys,
-		arg.OrgID,
-		arg.Prefix,
-		arg.API,
-		arg.Policies,
-		arg.Skip,
-		arg.Max,
-	)
+	rows, err := q.db.Query(ctx, listKeys, arg.OrgID, arg.Skip, arg.Max)
 	if err != nil {
 		return nil, err
 	}
