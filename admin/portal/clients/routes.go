@@ -143,24 +143,15 @@ func (s *Service) create(ctx context.Context, c *rest.Call) (any, error) {
 	}, nil
 }
 
-// check refuses texts that are too long.
+// check refuses what no client can have.
 func (in *wanted) check() error {
-	var problems []string
 	if in.Policy == "" {
-		problems = append(problems, "policy_id: must be the id of a policy")
+		return rest.BadRequest("Validation failed: policy_id: must be the id of a policy")
 	}
-	const most = 2000
-	for _, one := range []struct{ name, value string }{
-		{"redirect_uri", in.RedirectURI}, {"app_description", in.AppDescription}, {"use_case", in.UseCase},
-	} {
-		if len(one.value) > most {
-			problems = append(problems, one.name+": must be at most 2,000 bytes")
-		}
-	}
-	if problems != nil {
-		return rest.BadRequest("Validation failed", problems...)
-	}
-	return nil
+	return requests.CheckClient(
+		&requests.Client{Redirect: in.RedirectURI, App: in.AppDescription, Use: in.UseCase},
+		requests.Paths{Redirect: "redirect_uri", App: "app_description", Use: "use_case"},
+	)
 }
 
 func (s *Service) renew(ctx context.Context, c *rest.Call) (any, error) {

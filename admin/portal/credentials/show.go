@@ -117,14 +117,9 @@ type shelf struct {
 func (k *Keeper) view(ctx context.Context, row *requests.DeveloperKey, s *definition.Session, policies *shelf) View {
 	now := k.d.Now()
 	v := View{
-		ID: k.PublicID(row.Owner.KeyHash), Kind: Token, Alias: s.Alias, State: "active",
+		ID: k.PublicID(row.Owner.KeyHash), Kind: kindOf(s), Alias: s.Alias, State: "active",
 		Policies: []Named{}, APIs: []Allowance{}, Request: row.Owner.RequestID,
 		Created: row.Owner.CreatedAt.UTC().Format(time.RFC3339), Expires: timeOf(s.Expires), Grace: grace(s, now),
-	}
-	if s.HasPassword() {
-		v.Kind = Basic
-	} else if s.OAuthClient() != "" {
-		v.Kind = OAuth
 	}
 	for _, id := range s.Policies() {
 		v.Policies = append(v.Policies, Named{ID: id, Name: policies.found[id].Name})
@@ -141,6 +136,25 @@ func (k *Keeper) view(ctx context.Context, row *requests.DeveloperKey, s *defini
 	}
 	v.APIs = k.allowances(ctx, may, row.Owner.KeyHash)
 	return v
+}
+
+// KindOf tells what kind of credential a stored key is.
+func KindOf(key *store.Key) (string, error) {
+	s, err := sessionOf(key)
+	if err != nil {
+		return "", err
+	}
+	return kindOf(s), nil
+}
+
+func kindOf(s *definition.Session) string {
+	switch {
+	case s.HasPassword():
+		return Basic
+	case s.OAuthClient() != "":
+		return OAuth
+	}
+	return Token
 }
 
 func timeOf(seconds int64) string {

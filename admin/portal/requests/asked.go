@@ -120,6 +120,10 @@ func checkKind(org string, a *asked) error {
 		if len(a.policies) != 1 {
 			return rest.BadRequest("apply_policies: an OAuth client is for one policy; ask for each alone")
 		}
+		c := clientOf(r)
+		if err := CheckClient(&c, clientPaths); err != nil {
+			return err
+		}
 	default:
 		return rest.BadRequest(fmt.Sprintf("for_plan: its entry has auth_type %.40q, for which no credentials are issued", a.kind))
 	}
@@ -255,14 +259,11 @@ func (s *Service) findKey(ctx context.Context, org string, a *asked) (err error)
 	if r.JWTSecret != "" || r.Certificate != "" {
 		return rest.BadRequest("jwt_secret and certificate: must be left out, as the request is about the policies of a key that there is")
 	}
-	if r.KeyID == "" {
-		a.hash, err = kept.KeyWith(ctx, read, org, r.ByUser, r.RemovePolicies)
-		if errors.Is(err, store.ErrNotFound) {
-			return rest.BadRequest("remove_policies: the developer has no key with these policies")
-		}
-		return err
+	if r.KeyID != "" {
+		a.hash, err = s.d.Credentials.HashOf(ctx, read, credentials.Owner{Org: org, Developer: r.ByUser}, r.KeyID)
+	} else if a.hash, err = kept.KeyWith(ctx, read, org, r.ByUser, r.RemovePolicies); errors.Is(err, store.ErrNotFound) {
+		return rest.BadRequest("remove_policies: the developer has no key with these policies")
 	}
-	a.hash, err = s.d.Credentials.HashOf(ctx, read, credentials.Owner{Org: org, Developer: r.ByUser}, r.KeyID)
 	if err != nil {
 		return err
 	}
@@ -270,13 +271,33 @@ func (s *Service) findKey(ctx context.Context, org string, a *asked) (err error)
 	if errors.Is(err, store.ErrNotFound) {
 		return rest.BadRequest("key_id: names no key of the developer")
 	}
-	for _, id := range r.RemovePolicies {
-		if err == nil && !slices.Contains(key.Key.Policies, id) {
+	if err != nil {
+		return err
+	}
+	return a.checkChange(&key)
+}
+
+// checkChange checks what a key is to get and to lose.
+func (a *asked) checkChange(key *kept.DeveloperKey) error {
+	for _, id := range a.record.RemovePolicies {
+		if !slices.Contains(key.Key.Policies, id) {
 			return rest.BadRequest(fmt.Sprintf("remove_policies: the key does not have policy %q", id))
 		}
 	}
-	if err == nil && len(a.policies)+len(r.RemovePolicies) == 0 {
+	if len(a.policies)+len(a.record.RemovePolicies) == 0 {
 		return rest.BadRequest("apply_policies: must name what the key is to get, or remove_policies what it is to lose")
 	}
-	return err
+	kind, err := credentials.KindOf(&key.Key)
+	if err != nil || len(a.policies) == 0 {
+		return err
+	}
+	if kind == credentials.OAuth {
+		return rest.BadRequest("apply_policies: an OAuth client is for one policy; ask for another client")
+	}
+	for i, e := range a.entries {
+		if e != nil && kindOf(e) != kind {
+			return rest.BadRequest(fmt.Sprintf("apply_policies: %q is for auth_type %s, and the key is of %s; ask for another key", a.policies[i], kindOf(e), kind))
+		}
+	}
+	return nil
 }

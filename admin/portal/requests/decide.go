@@ -170,10 +170,9 @@ func (s *Service) issueClient(ctx context.Context, w *credentials.Work, row *kep
 	if err := credentials.CheckPolicies(found, row.Policies); err != nil {
 		return credentials.Issued{}, err
 	}
-	made, err := s.d.Clients.Issue(ctx, w, Client{
-		Developer: row.DeveloperID, Policy: row.Policies[0], Redirect: r.OAuthInfo.RedirectURI,
-		App: fieldText(r, "oauth_app_description"), Use: fieldText(r, "oauth_use_case"), Request: row.ID,
-	})
+	client := clientOf(r)
+	client.Developer, client.Policy, client.Request = row.DeveloperID, row.Policies[0], row.ID
+	made, err := s.d.Clients.Issue(ctx, w, client)
 	return credentials.Issued{Credential: made}, err
 }
 

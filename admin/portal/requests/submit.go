@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -90,12 +91,13 @@ func (s *Service) insert(ctx context.Context, w *credentials.Work, row *kept.Req
 	return made, s.emit(ctx, w.Tx, record.RequestSubmitted, &made)
 }
 
-// emit tells of a request.
+// emit tells of a request: developers as well, who do not see who decided.
 func (s *Service) emit(ctx context.Context, tx *store.Tx, kind string, row *kept.Request) error {
 	r, err := s.recordOf(row)
 	if err != nil {
 		return err
 	}
+	r.DecidedBy = ""
 	body, err := record.Write(r)
 	if err != nil {
 		return err
@@ -116,6 +118,9 @@ func (s *Service) createOwn(ctx context.Context, c *rest.Call, r *record.KeyRequ
 		return nil, err
 	}
 	if err := terms.check(a); err != nil {
+		return nil, err
+	}
+	if err := a.settle(); err != nil {
 		return nil, err
 	}
 	row, err := s.row(rest.NewID(), c.Who.Org, a)
@@ -148,6 +153,31 @@ func (s *Service) createOwn(ctx context.Context, c *rest.Call, r *record.KeyRequ
 	}
 	c.SetVersion(2)
 	return rest.Done(row.ID, shown), nil
+}
+
+// settle has a developer's record say what approving it comes to, whatever they
+// wrote about that: who decides reads it.
+func (a *asked) settle() error {
+	r := a.record
+	if r.ForPlan != "" && len(r.ApplyPolicies) > 0 && !slices.Contains(a.policies, r.ForPlan) && !slices.Contains(r.ApplyPolicies, r.ForPlan) {
+		return rest.BadRequest("for_plan: must be one of apply_policies, or be left out")
+	}
+	offered := make([]record.Entry, 0, len(a.entries))
+	for _, e := range a.entries {
+		offered = append(offered, record.Entry{
+			ID: e.ID, Name: e.Name, ShortDescription: e.ShortDescription, Show: e.Show, APIID: e.APIID, PolicyID: e.PolicyID,
+			Documentation: e.Documentation, Version: e.Version, Fields: e.Fields, AuthType: e.AuthType,
+		})
+	}
+	if r.Entry != nil {
+		if r.Entry = nil; len(offered) > 0 {
+			r.Entry = &offered[0]
+		}
+	}
+	if r.Entries != nil {
+		r.Entries = offered
+	}
+	return nil
 }
 
 // insertOwn adds a developer's request, unless too many of theirs wait.

@@ -316,7 +316,11 @@ func (s *Service) switchOff(ctx context.Context, c *rest.Call) (any, error) {
 		if row.DisabledAt != nil {
 			return nil
 		}
-		_, err := s.disable(ctx, tx, by, row, "by "+c.Who.Name)
+		why := "by " + c.Who.Name
+		if row.DeveloperID != nil && !isDeveloper(c) {
+			why = "by an operator of the portal" // whose name is not the developer's to know
+		}
+		_, err := s.disable(ctx, tx, by, row, why)
 		return err
 	})
 	if err != nil {
