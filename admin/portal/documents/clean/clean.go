@@ -9,7 +9,7 @@ import (
 
 // Edition numbers the rules of this package: it grows when a document comes out
 // otherwise than before.
-const Edition = 1
+const Edition = 2
 
 // Kind says what a document is written in.
 type Kind string
@@ -97,25 +97,68 @@ func opensTag(c byte) bool {
 const Gateway = "{gateway}"
 
 // HideOrigin replaces an origin such as http://10.0.0.1:8080 wherever it stands in
-// a text. Longer ones that begin alike stay.
+// a text, in any case and with any scheme or none. Longer names that begin or end
+// alike stay, and so does a host without a port and scheme: it could be a word.
 func HideOrigin(text, origin string) string {
-	if origin == "" || !strings.Contains(text, origin) {
+	_, host, found := strings.Cut(lower(origin), "://")
+	if !found || host == "" {
 		return text
 	}
+	plain := lower(text)
 	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, origin)
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		if longer(rest) {
-			b.WriteString(origin)
-		} else {
+	done := 0
+	for at := strings.Index(plain, host); at >= 0; {
+		end := at + len(host)
+		if begin := beginning(plain[done:at], host); begin >= 0 && !longer(plain[end:]) {
+			b.WriteString(text[done : done+begin])
 			b.WriteString(Gateway)
+			done = end
 		}
-		text = rest
+		next := strings.Index(plain[end:], host)
+		if next < 0 {
+			break
+		}
+		at = end + next
 	}
+	if done == 0 {
+		return text
+	}
+	b.WriteString(text[done:])
+	return b.String()
+}
+
+// beginning returns where the origin begins whose host follows on a text, or -1 when
+// the host there is none.
+func beginning(before, host string) int {
+	if left, found := strings.CutSuffix(before, "//"); found {
+		scheme, found := strings.CutSuffix(left, ":")
+		if !found {
+			return len(left)
+		}
+		begin := len(scheme)
+		for begin > 0 && (isAlnum(scheme[begin-1]) || strings.IndexByte("+-.", scheme[begin-1]) >= 0) {
+			begin--
+		}
+		return begin
+	}
+	if !strings.Contains(host, ":") || before != "" && partOfName(before[len(before)-1]) {
+		return -1
+	}
+	return len(before)
+}
+
+// partOfName tells whether a host that follows c is the rest of something else.
+func partOfName(c byte) bool { return isAlnum(c) || strings.IndexByte("-_.@", c) >= 0 }
+
+// lower returns text with small letters for those of ASCII, and as long.
+func lower(text string) string {
+	small := []byte(text)
+	for i, c := range small {
+		if c >= 'A' && c <= 'Z' {
+			small[i] = c + 'a' - 'A'
+		}
+	}
+	return string(small)
 }
 
 // longer tells whether the name of a host goes on with a text. A dot ends a

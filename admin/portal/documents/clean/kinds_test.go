@@ -141,13 +141,30 @@ func TestUpstreamsAreHiddenWhereverTheyStand(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://up": "{gateway}", "at http://up.": "at {gateway}.", "http://up/a http://up:80/b": "{gateway}/a http://up:80/b", "http://up.example": "http://up.example",
 		"http://upper": "http://upper", "http://up-1": "http://up-1", "http://up: see": "{gateway}: see", "": "", "(http://up)": "({gateway})",
+		"HTTP://UP/a": "{gateway}/a", "https://up/a": "{gateway}/a", "wss://up": "{gateway}", "//up/a": "{gateway}/a", "up up/a": "up up/a", "http://a.up/": "http://a.up/", "http://x@up": "http://x@up",
+		"\xff HTTP://up/\xff": "\xff {gateway}/\xff",
 	} {
 		if got := HideOrigin(text, "http://up"); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
+	for text, want := range map[string]string{
+		"10.0.0.1:80": "{gateway}", "curl 10.0.0.1:80/a": "curl {gateway}/a", "110.0.0.1:80": "110.0.0.1:80", "10.0.0.1:8080 HTTPS://10.0.0.1:80": "10.0.0.1:8080 {gateway}", "me@10.0.0.1:80": "me@10.0.0.1:80",
+	} {
+		if got := HideOrigin(text, "http://10.0.0.1:80"); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
 	if got := HideOrigin("a", ""); got != "a" {
 		t.Errorf("no origin: %q", got)
+	}
+}
+
+func TestServersOfSingleOperationsAreHidden(t *testing.T) {
+	text, err := Clean(OpenAPI, `{"openapi":"3.0.0","info":{"title":"t","description":"see http://inner/x and http://linked/x"},
+		"paths":{"/a":{"get":{"servers":[{"url":"http://Inner/v1"}],"responses":{"200":{"description":"ok","links":{"l":{"server":{"url":"http://linked"}}}}}}}}}`)
+	if err != nil || !strings.Contains(text, "see {gateway}/x and {gateway}/x") {
+		t.Errorf("%v: %s", err, text)
 	}
 }
 

@@ -224,7 +224,8 @@ func isLink(text string) bool {
 // maxOrigins bounds how many servers of one description are looked for in its texts.
 const maxOrigins = 20
 
-// originsOf returns the origins of a description's servers.
+// originsOf returns the origins of the servers that a description names, those of
+// single paths and operations among them.
 func originsOf(t *tree) []string {
 	var all []string
 	add := func(text string) {
@@ -232,21 +233,35 @@ func originsOf(t *tree) []string {
 		if err != nil || u.Host == "" || strings.ContainsAny(u.Host, "{}") || len(all) >= maxOrigins {
 			return
 		}
-		for _, scheme := range []string{"http", "https", "ws", "wss"} {
-			if origin := scheme + "://" + u.Host; !slices.Contains(all, origin) {
-				all = append(all, origin)
-			}
+		if origin := "http://" + strings.ToLower(u.Host); !slices.Contains(all, origin) {
+			all = append(all, origin)
 		}
 	}
 	if host, ok := t.get("host").(string); ok {
 		add("http://" + host)
 	}
-	servers, _ := t.get("servers").([]any)
-	for _, server := range servers {
-		if server, ok := server.(*tree); ok {
-			text, _ := server.get("url").(string)
-			add(text)
+	eachServer(t, add)
+	return all
+}
+
+// eachServer calls add with the URL of each server that is named in a value, first
+// with those of the whole.
+func eachServer(value any, add func(url string)) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			eachServer(item, add)
+		}
+	case *tree:
+		servers, _ := v.get("servers").([]any)
+		for _, server := range append(servers[:len(servers):len(servers)], v.get("server")) {
+			if server, ok := server.(*tree); ok {
+				text, _ := server.get("url").(string)
+				add(text)
+			}
+		}
+		for _, m := range v.members {
+			eachServer(m.value, add)
 		}
 	}
-	return all
 }
