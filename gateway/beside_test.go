@@ -11,12 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
 // besides serves an upstream that begins to answer before it reads, by path:
 // /echo answers with what it reads, /deaf streams and reads nothing, and
-// /short gives a short answer at once.
+// /short gives a short answer at once. /cut goes away in the middle of both.
 func besides(t *testing.T) string {
 	return "http://" + testenv.RawOrigin(t, func(c net.Conn, _ int) {
 		br := bufio.NewReader(c)
@@ -39,6 +40,12 @@ func besides(t *testing.T) string {
 				if _, err := io.Copy(c, endless{}); err != nil {
 					return
 				}
+			case "/cut":
+				fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n")
+				if _, err := io.ReadFull(req.Body, make([]byte, 300_000)); err != nil {
+					t.Errorf("the upstream read: %v", err)
+				}
+				return
 			case "/short":
 				fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 				if n, err := io.Copy(io.Discard, req.Body); err != nil || n != 400_000 {
@@ -178,4 +185,21 @@ func TestAnswersGoOutWhileTheBodyComesIn(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The call that another API goes on as is over when the answer begins.
+func TestABodyEndsWithItsAnswerBehindAnotherAPI(t *testing.T) {
+	g, addr := serve(t, func(d *gateway.Deps) { d.Config.Wire.ReadTimeout = time.Minute })
+	up := besides(t)
+	g.Apply(bundle("1", within(t, "o", "inner", up, open), within(t, "o", "front", "svc://inner", open)))
+	half := strings.Repeat("x", 200_000)
+	for _, path := range []string{"/inner/cut", "/front/cut"} {
+		c := newBesideClient(t, addr, "POST "+path+" HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n"+half)
+		body := c.answered()
+		c.send(half[:100_000]) // and nothing more for now
+		_, err := io.Copy(io.Discard, body)
+		if timeout, ok := err.(net.Error); err == nil || ok && timeout.Timeout() {
+			t.Errorf("%s: the answer ended with %v", path, err)
+		}
+	}
 }

@@ -14,7 +14,7 @@ import (
 // for the answer: an upstream may answer, and stop reading, at any time.
 type upload struct {
 	c       *conn
-	call    *wire.Call // the client's
+	client  wire.Sender
 	body    io.Reader
 	left    int64 // of the body; -1: unknown, sent in chunks
 	timeout time.Duration
@@ -43,7 +43,7 @@ var uploadBuffers = sync.Pool{New: func() any { b := make([]byte, uploadRoom+upl
 // The caller ends it with settle.
 func startUpload(c *conn, call *wire.Call, timeout time.Duration) *upload {
 	u := &upload{
-		c: c, call: call, body: call.Stream, left: call.Length,
+		c: c, client: call.Sender(), body: call.Stream, left: call.Length,
 		timeout: timeout, began: make(chan struct{}), done: make(chan struct{}),
 	}
 	// The answer is given its time once the body has been sent.
@@ -189,7 +189,7 @@ func (u *upload) halt() {
 	again := time.NewTicker(10 * time.Millisecond) // a deadline of its own may come after ours
 	defer again.Stop()
 	for {
-		u.call.Interrupt()
+		u.client.Interrupt()
 		_ = u.c.sock.SetWriteDeadline(time.Unix(1, 0))
 		select {
 		case <-u.done:

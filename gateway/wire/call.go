@@ -76,11 +76,18 @@ func (call *Call) LimitBody(most int64) {
 	}
 }
 
+// A Sender is the client that sends the body of a call. It is good until that is
+// answered, also when it was asked for of a Relay, which may be gone by then.
+type Sender struct{ conn *conn }
+
+// Sender returns the client that sends the call's body.
+func (call *Call) Sender() Sender { return Sender{call.conn} }
+
 // Interrupt makes a read of Stream that waits, or the next one that would, fail
 // at once. It may be called while another goroutine reads.
-func (call *Call) Interrupt() {
-	if call.conn != nil {
-		call.conn.sock.interrupt()
+func (s Sender) Interrupt() {
+	if s.conn != nil {
+		s.conn.sock.interrupt()
 	}
 }
 
