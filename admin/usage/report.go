@@ -103,8 +103,8 @@ func (r *request) row(g *rows.Group) Row {
 func numbersOf(sums *rows.Sums, latencies []int64) Numbers {
 	n := Numbers{Hits: sums.Hits, Errors: sums.Errors}
 	if n.Hits > 0 {
-		n.Mean = milliseconds(sums.Total / time.Duration(n.Hits))
-		n.Upstream = milliseconds(sums.Upstream / time.Duration(n.Hits))
+		n.Mean = mean(sums.Total, n.Hits)
+		n.Upstream = mean(sums.Upstream, n.Hits)
 	}
 	if latencies != nil {
 		quantile := func(q float64) *float64 {
@@ -114,6 +114,11 @@ func numbersOf(sums *rows.Sums, latencies []int64) Numbers {
 		n.P50, n.P95, n.P99 = quantile(0.5), quantile(0.95), quantile(0.99)
 	}
 	return n
+}
+
+// mean is how many milliseconds of some microseconds each of the calls took.
+func mean(microseconds, calls int64) float64 {
+	return math.Round(float64(microseconds)/float64(calls)) / 1000
 }
 
 // milliseconds is a duration with three digits behind the point.

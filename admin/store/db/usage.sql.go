@@ -327,7 +327,7 @@ const readLatencies = `-- name: ReadLatencies :many
 SELECT step_at, api_id, size, calls FROM (
     SELECT (CASE $1::text WHEN 'minute' THEN bucket WHEN 'hour' THEN date_trunc('hour', bucket, 'UTC')
             WHEN 'day' THEN date_trunc('day', bucket, 'UTC') ELSE $2 END)::timestamptz AS step_at,
-        r.api_id, r.size, sum(r.calls)::bigint AS calls
+        r.api_id, r.size, least(sum(r.calls), 9223372036854775807)::bigint AS calls
     FROM (
         SELECT h.bucket, h.api_id, h.size, h.calls FROM latency_hour h
         WHERE h.org_id = $3 AND h.bucket >= $2 AND h.bucket < $4 AND h.api_id = ANY ($5::text[])
@@ -395,8 +395,8 @@ func (q *Queries) ReadLatencies(ctx context.Context, arg ReadLatenciesParams) ([
 
 const readUsage = `-- name: ReadUsage :many
 SELECT step_at, api_id, key_hash, status, reason, hits, errors, total_us, upstream_us,
-    count(*) OVER () AS groups, (sum(hits) OVER ())::bigint AS all_hits, (sum(errors) OVER ())::bigint AS all_errors,
-    (sum(total_us) OVER ())::bigint AS all_total_us, (sum(upstream_us) OVER ())::bigint AS all_upstream_us,
+    count(*) OVER () AS groups, least(sum(hits) OVER (), 9223372036854775807)::bigint AS all_hits, least(sum(errors) OVER (), 9223372036854775807)::bigint AS all_errors,
+    least(sum(total_us) OVER (), 9223372036854775807)::bigint AS all_total_us, least(sum(upstream_us) OVER (), 9223372036854775807)::bigint AS all_upstream_us,
     (sum(rows) OVER ())::bigint AS all_rows
 FROM (
     SELECT (CASE $1::text WHEN 'minute' THEN bucket WHEN 'hour' THEN date_trunc('hour', bucket, 'UTC')
@@ -405,8 +405,8 @@ FROM (
         (CASE WHEN $4::boolean THEN r.key_hash ELSE '' END)::text AS key_hash,
         (CASE WHEN $5::boolean THEN r.status ELSE 0 END)::smallint AS status,
         (CASE WHEN $6::boolean THEN r.reason ELSE '' END)::text AS reason,
-        sum(r.hits)::bigint AS hits, sum(r.errors)::bigint AS errors,
-        sum(r.total_us)::bigint AS total_us, sum(r.upstream_us)::bigint AS upstream_us, count(*) AS rows
+        least(sum(r.hits), 9223372036854775807)::bigint AS hits, least(sum(r.errors), 9223372036854775807)::bigint AS errors,
+        least(sum(r.total_us), 9223372036854775807)::bigint AS total_us, least(sum(r.upstream_us), 9223372036854775807)::bigint AS upstream_us, count(*) AS rows
     FROM (
         SELECT h.bucket, h.api_id, h.key_hash, h.status, h.reason, h.hits, h.errors, h.total_us, h.upstream_us
         FROM usage_hour h
@@ -486,7 +486,8 @@ type ReadUsageRow struct {
 
 // ReadUsage sums up the calls of an organisation: hours until split, minutes from
 // there on. What is not grouped by is empty. Each row has the totals of all, and
-// how many rows were read, at most so many.
+// how many rows were read, at most so many. Sums that are beyond what a bigint
+// holds, of counts that make no sense, stay at the most that it does.
 func (q *Queries) ReadUsage(ctx context.Context, arg ReadUsageParams) ([]ReadUsageRow, error) {
 	rows, err := q.db.Query(ctx, readUsage,
 		arg.Step,

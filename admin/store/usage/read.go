@@ -46,7 +46,7 @@ type Grouping struct{ API, Key, Status, Reason bool }
 // Sums are the numbers of some calls.
 type Sums struct {
 	Hits, Errors    int64
-	Total, Upstream time.Duration // summed up
+	Total, Upstream int64 // microseconds summed up, which time.Duration does not hold of a busy year
 }
 
 // A Group is a row of an answer.
@@ -158,7 +158,7 @@ func answerOf(rows []db.ReadUsageRow, shown int) *Answer {
 }
 
 func sumsOf(hits, errors, total, upstream int64) Sums {
-	return Sums{Hits: hits, Errors: errors, Total: time.Duration(total) * time.Microsecond, Upstream: time.Duration(upstream) * time.Microsecond}
+	return Sums{Hits: hits, Errors: errors, Total: total, Upstream: upstream}
 }
 
 // tellLatencies tells of each group how long its calls took.

@@ -31,12 +31,39 @@ func (b *Batch) Check() error {
 			return fmt.Errorf("latencies[%d].%w", i, err)
 		}
 	}
+	return b.checkSums()
+}
+
+// checkSums refuses a batch whose rows, should all count for the same, come to more
+// than numbers hold.
+func (b *Batch) checkSums() error {
+	var calls, took, answered int64
+	for i := range b.Rows {
+		r := &b.Rows[i]
+		calls, took, answered = calls+r.Hits, took+r.Total, answered+r.Upstream
+		if calls > maxCalls || took > maxSums || answered > maxSums {
+			return fmt.Errorf("rows[%d]: up to here the batch comes to %d hits, %d total_us and %d upstream_us; at most %d, %[5]d and %[5]d are taken", i, calls, took, answered, int64(maxCalls), int64(maxSums))
+		}
+	}
+	calls = 0
+	for i := range b.Latencies {
+		for _, n := range b.Latencies[i].Counts {
+			if calls += n; calls > maxCalls {
+				return fmt.Errorf("latencies[%d]: up to here the batch comes to %d calls; at most %d are taken", i, calls, int64(maxCalls))
+			}
+		}
+	}
 	return nil
 }
 
 // Sums are bounded so that many of them can be added up: a thousand years of
-// calls of a minute is beyond them.
-const maxSum = 1 << 53
+// calls of a minute is beyond them, and no gateway answers as many calls between
+// two batches.
+const (
+	maxSum   = 1 << 53 // of one row
+	maxSums  = 1 << 57 // of all rows
+	maxCalls = 1 << 40
+)
 
 func (r *Row) check() error {
 	for _, n := range []struct {
@@ -61,8 +88,8 @@ func (r *Row) check() error {
 
 func (l *Latency) check() error {
 	for i, n := range l.Counts {
-		if n < 0 || n > maxSum {
-			return fmt.Errorf("counts[%d] is %d; it must be between 0 and %d", i, n, int64(maxSum))
+		if n < 0 || n > maxCalls {
+			return fmt.Errorf("counts[%d] is %d; it must be between 0 and %d", i, n, int64(maxCalls))
 		}
 	}
 	if err := checkMinute(l.Minute, l.API); err != nil {

@@ -49,6 +49,33 @@ func TestWhatFailedIsAnError(t *testing.T) {
 	}
 }
 
+func TestABatchComesToNumbersThatCanBeAddedUp(t *testing.T) {
+	many := func(n int, r Row) (rows []Row) {
+		r.API = "a"
+		for range n {
+			rows = append(rows, r)
+		}
+		return rows
+	}
+	for _, c := range []struct {
+		rows      []Row
+		latencies []Latency
+		says      string
+	}{
+		{rows: many(MaxRows, Row{Hits: 1 << 28, Total: 1 << 44, Upstream: 1 << 44})},
+		{rows: many(2, Row{Hits: 1 << 40}), says: "rows[1]: up to here"},
+		{rows: many(MaxRows, Row{Hits: 1, Total: 1 << 53}), says: "total_us"},
+		{rows: many(MaxRows, Row{Hits: 1, Upstream: 1 << 53}), says: "upstream_us"},
+		{latencies: []Latency{{API: "a", Counts: Latencies{1 << 40}}, {API: "a", Counts: Latencies{1}}}, says: "latencies[1]: up to here"},
+		{latencies: []Latency{{API: "a", Counts: Latencies{1<<40 + 1}}}, says: "latencies[0].counts[0]"},
+	} {
+		b := Batch{Gateway: "g", Boot: "b", Sequence: 1, Rows: c.rows, Latencies: c.latencies}
+		if err := b.Check(); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v, want %q", err, c.says)
+		}
+	}
+}
+
 // FuzzBatch reads batches as the admin does: what Check lets pass can be stored.
 func FuzzBatch(f *testing.F) {
 	for _, seed := range []string{
