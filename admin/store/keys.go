@@ -139,6 +139,10 @@ func (s *Store) CommitKey(ctx context.Context, by Author, c KeyChange) error {
 }
 
 func commitKey(ctx context.Context, q *db.Queries, by Author, c *KeyChange) error {
+	owner, err := lockOwner(ctx, q, c)
+	if err != nil {
+		return err
+	}
 	old, err := q.LockKey(ctx, db.LockKeyParams{OrgID: by.Org, KeyHash: c.Hash})
 	absent := errors.Is(err, pgx.ErrNoRows)
 	switch {
@@ -155,7 +159,7 @@ func commitKey(ctx context.Context, q *db.Queries, by Author, c *KeyChange) erro
 	if err := writeOthers(ctx, q, by, *c); err != nil {
 		return err
 	}
-	deed, err := writeOwned(ctx, q, by, *c)
+	deed, err := writeOwned(ctx, q, by, *c, owner)
 	if err != nil {
 		return err
 	}
@@ -219,18 +223,25 @@ func insertKey(ctx context.Context, q *db.Queries, row *db.Key) error {
 	})
 }
 
+// lockOwner returns the developer whose key a change is of, "" for nobody. What is
+// noted of one key of a developer depends on the others, and so does the order in
+// which rows are locked: the developer first.
+func lockOwner(ctx context.Context, q *db.Queries, c *KeyChange) (developer string, err error) {
+	if c.New {
+		return "", nil
+	}
+	developer, err = q.LockOwner(ctx, c.Hash)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	return developer, err
+}
+
 // writeOwned is writeKey for a key that a developer may have: what is noted of whose
 // it is and for which policies follows the key, whoever changes it.
-func writeOwned(ctx context.Context, q *db.Queries, by Author, c KeyChange) (Deed, error) {
-	if c.New {
+func writeOwned(ctx context.Context, q *db.Queries, by Author, c KeyChange, developer string) (Deed, error) {
+	if developer == "" {
 		return writeKey(ctx, q, by, c)
-	}
-	developer, err := q.DeveloperOf(ctx, c.Hash)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return writeKey(ctx, q, by, c)
-	}
-	if err != nil {
-		return Deed{}, err
 	}
 	deed, err := writeKey(ctx, q, by, c)
 	if err != nil {
@@ -254,7 +265,11 @@ func writeOwned(ctx context.Context, q *db.Queries, by Author, c KeyChange) (Dee
 func writeKey(ctx context.Context, q *db.Queries, by Author, c KeyChange) (Deed, error) {
 	deed := Deed{Action: deleted, Kind: "key", ID: c.Hash}
 	if c.Session == nil {
-		return deed, q.DeleteKey(ctx, db.DeleteKeyParams{OrgID: by.Org, KeyHash: c.Hash})
+		if err := q.DeleteKey(ctx, db.DeleteKeyParams{OrgID: by.Org, KeyHash: c.Hash}); err != nil {
+			return deed, err
+		}
+		// Those that came since the change found the key, and the tokens of a client.
+		return deed, q.DropSuccessors(ctx, db.DropSuccessorsParams{OrgID: by.Org, Identity: c.Hash})
 	}
 	row, err := keyRow(by.Org, c.Hash, c.Session)
 	if err != nil {

@@ -45,8 +45,8 @@ WITH gone AS (
         ORDER BY k.expires_at LIMIT @max FOR UPDATE SKIP LOCKED
     ) RETURNING key_hash
 )
-INSERT INTO outbox (topic, id, payload) SELECT 'key', key_hash, '{"reset": []}' FROM gone
-ON CONFLICT (topic, id) DO NOTHING;
+INSERT INTO outbox (topic, id, payload) SELECT 'key', key_hash, '{"reset": []}' FROM gone ORDER BY key_hash
+ON CONFLICT (topic, id) DO UPDATE SET attempts = 0, next_at = now(); -- who delivers it just now may have read it before
 
 -- PutOutboxAfter has another key be delivered once one that waits for it is.
 -- name: PutOutboxAfter :exec

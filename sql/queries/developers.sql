@@ -51,6 +51,11 @@ RETURNING *;
 -- name: DeleteDeveloper :exec
 DELETE FROM developers WHERE org_id = $1 AND id = $2;
 
+-- LockRequestsOfDeveloper has who decides on a request of a developer come before or
+-- after: whoever decides holds the request when they lock the developer.
+-- name: LockRequestsOfDeveloper :many
+SELECT id FROM key_requests WHERE org_id = @org_id AND developer_id = @developer_id ORDER BY id FOR UPDATE;
+
 -- name: DeleteRequestsOfDeveloper :exec
 DELETE FROM key_requests WHERE developer_id = $1;
 

@@ -102,6 +102,16 @@ WHERE topic = 'key' AND id = ANY(@ids::text[]);
 -- name: OutboxBacklog :one
 SELECT count(*) AS waiting, coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS seconds FROM outbox;
 
--- DeveloperOf returns whose a key is.
--- name: DeveloperOf :one
-SELECT developer_id FROM developer_keys WHERE key_hash = $1;
+-- LockOwner returns the developer whose key it is, and has changes of all keys of
+-- that developer come one after the other.
+-- name: LockOwner :one
+SELECT d.id FROM developers d JOIN developer_keys k ON k.developer_id = d.id WHERE k.key_hash = $1 FOR NO KEY UPDATE OF d;
+
+-- DropSuccessors deletes the further keys of a session that is gone, and has the
+-- key store forget them.
+-- name: DropSuccessors :exec
+WITH gone AS (
+    DELETE FROM keys WHERE org_id = @org_id AND successor_of = @identity::text AND successor_of <> '' RETURNING key_hash
+)
+INSERT INTO outbox (topic, id, payload) SELECT 'key', key_hash, '{"reset": []}' FROM gone ORDER BY key_hash
+ON CONFLICT (topic, id) DO UPDATE SET attempts = 0, next_at = now();

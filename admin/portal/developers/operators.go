@@ -257,7 +257,7 @@ func (s *Service) remove(ctx context.Context, c *rest.Call) (any, error) {
 func (s *Service) delete(ctx context.Context, by store.Author, id string) error {
 	var hashes []string
 	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
-		d, err := accounts.Lock(ctx, tx, by, id)
+		d, err := accounts.LockWhole(ctx, tx, by, id)
 		if err != nil {
 			return err
 		}

@@ -114,6 +114,14 @@ func Lock(ctx context.Context, tx *store.Tx, by store.Author, id string) (Develo
 	return d, store.Translate(err)
 }
 
+// LockWhole is Lock for who deletes the developer with what is theirs.
+func LockWhole(ctx context.Context, tx *store.Tx, by store.Author, id string) (Developer, error) {
+	if _, err := tx.LockRequestsOfDeveloper(ctx, db.LockRequestsOfDeveloperParams{OrgID: by.Org, DeveloperID: id}); err != nil {
+		return Developer{}, store.Translate(err)
+	}
+	return Lock(ctx, tx, by, id)
+}
+
 // LockByEmail is Lock by an address, in any case.
 func LockByEmail(ctx context.Context, tx *store.Tx, by store.Author, email string) (Developer, error) {
 	d, err := tx.LockDeveloperByEmail(ctx, db.LockDeveloperByEmailParams{OrgID: by.Org, Email: email})

@@ -76,8 +76,8 @@ WITH gone AS (
         ORDER BY k.expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
     ) RETURNING key_hash
 )
-INSERT INTO outbox (topic, id, payload) SELECT 'key', key_hash, '{"reset": []}' FROM gone
-ON CONFLICT (topic, id) DO NOTHING
+INSERT INTO outbox (topic, id, payload) SELECT 'key', key_hash, '{"reset": []}' FROM gone ORDER BY key_hash
+ON CONFLICT (topic, id) DO UPDATE SET attempts = 0, next_at = now()
 `
 
 // ForgetTokens deletes tokens that ended long ago, and has the key store forget
@@ -223,6 +223,7 @@ func (q *Queries) LockClient(ctx context.Context, arg LockClientParams) (OauthCl
 }
 
 const putOutboxAfter = `-- name: PutOutboxAfter :exec
+
 UPDATE outbox SET payload = payload || jsonb_build_object('then', $1::text) WHERE topic = 'key' AND id = $2
 `
 
@@ -231,6 +232,7 @@ type PutOutboxAfterParams struct {
 	ID        string
 }
 
+// who delivers it just now may have read it before
 // PutOutboxAfter has another key be delivered once one that waits for it is.
 func (q *Queries) PutOutboxAfter(ctx context.Context, arg PutOutboxAfterParams) error {
 	_, err := q.db.Exec(ctx, putOutboxAfter, arg.Following, arg.ID)

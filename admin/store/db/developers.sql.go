@@ -823,6 +823,37 @@ func (q *Queries) LockDeveloperByEmail(ctx context.Context, arg LockDeveloperByE
 	return i, err
 }
 
+const lockRequestsOfDeveloper = `-- name: LockRequestsOfDeveloper :many
+SELECT id FROM key_requests WHERE org_id = $1 AND developer_id = $2 ORDER BY id FOR UPDATE
+`
+
+type LockRequestsOfDeveloperParams struct {
+	OrgID       string
+	DeveloperID string
+}
+
+// LockRequestsOfDeveloper has who decides on a request of a developer come before or
+// after: whoever decides holds the request when they lock the developer.
+func (q *Queries) LockRequestsOfDeveloper(ctx context.Context, arg LockRequestsOfDeveloperParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, lockRequestsOfDeveloper, arg.OrgID, arg.DeveloperID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const orgIsThere = `-- name: OrgIsThere :one
 SELECT EXISTS (SELECT 1 FROM orgs WHERE id = $1)
 `

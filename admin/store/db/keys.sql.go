@@ -69,16 +69,24 @@ func (q *Queries) DeleteOutbox(ctx context.Context, ids []string) error {
 	return err
 }
 
-const developerOf = `-- name: DeveloperOf :one
-SELECT developer_id FROM developer_keys WHERE key_hash = $1
+const dropSuccessors = `-- name: DropSuccessors :exec
+WITH gone AS (
+    DELETE FROM keys WHERE org_id = $1 AND successor_of = $2::text AND successor_of <> '' RETURNING key_hash
+)
+INSERT INTO outbox (topic, id, payload) SELECT 'key', key_hash, '{"reset": []}' FROM gone ORDER BY key_hash
+ON CONFLICT (topic, id) DO UPDATE SET attempts = 0, next_at = now()
 `
 
-// DeveloperOf returns whose a key is.
-func (q *Queries) DeveloperOf(ctx context.Context, keyHash string) (string, error) {
-	row := q.db.QueryRow(ctx, developerOf, keyHash)
-	var developer_id string
-	err := row.Scan(&developer_id)
-	return developer_id, err
+type DropSuccessorsParams struct {
+	OrgID    string
+	Identity string
+}
+
+// DropSuccessors deletes the further keys of a session that is gone, and has the
+// key store forget them.
+func (q *Queries) DropSuccessors(ctx context.Context, arg DropSuccessorsParams) error {
+	_, err := q.db.Exec(ctx, dropSuccessors, arg.OrgID, arg.Identity)
+	return err
 }
 
 const findKeys = `-- name: FindKeys :many
@@ -332,6 +340,19 @@ func (q *Queries) LockKey(ctx context.Context, arg LockKeyParams) (Key, error) {
 		&i.SuccessorOf,
 	)
 	return i, err
+}
+
+const lockOwner = `-- name: LockOwner :one
+SELECT d.id FROM developers d JOIN developer_keys k ON k.developer_id = d.id WHERE k.key_hash = $1 FOR NO KEY UPDATE OF d
+`
+
+// LockOwner returns the developer whose key it is, and has changes of all keys of
+// that developer come one after the other.
+func (q *Queries) LockOwner(ctx context.Context, keyHash string) (string, error) {
+	row := q.db.QueryRow(ctx, lockOwner, keyHash)
+	var id string
+	err := row.Scan(&id)
+	return id, err
 }
 
 const outboxBacklog = `-- name: OutboxBacklog :one
