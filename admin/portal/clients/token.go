@@ -148,7 +148,7 @@ func callerOf(c *rest.Call, form url.Values) (caller, error) {
 	both, err := base64.StdEncoding.DecodeString(strings.TrimSpace(shown))
 	id, secret, colon := strings.Cut(string(both), ":")
 	if !strings.EqualFold(scheme, "Basic") || err != nil || !colon {
-		return who, invalidRequest("Authorization must be Basic, with client_id:client_secret in base64")
+		return who, &refusal{Code: "invalid_client", Description: "Authorization must be Basic, with client_id:client_secret in base64", status: fasthttp.StatusUnauthorized}
 	}
 	var bad error
 	if who.id, bad = url.QueryUnescape(id); bad == nil {

@@ -109,8 +109,10 @@ func TestWhoAsksWronglyIsToldAsTheStandardHasIt(t *testing.T) {
 	b.call("POST", "/oauth/token", "", `{"grant_type":"client_credentials"}`, "Content-Type", "application/json").want(400).says("invalid_request")
 	b.call("POST", "/oauth/token", "", "%zz", "Content-Type", form).want(400).says("invalid_request")
 	body := "grant_type=client_credentials"
-	b.call("POST", "/oauth/token", "Basic bm9ib2R5", body, "Content-Type", form).want(400).says("invalid_request")
-	b.call("POST", "/oauth/token", "Bearer x", body, "Content-Type", form).want(400).says("invalid_request")
+	b.call("POST", "/oauth/token", "Basic bm9ib2R5", body, "Content-Type", form).want(401).says("invalid_client")
+	if r := b.call("POST", "/oauth/token", "Bearer x", body, "Content-Type", form).want(401).says("invalid_client"); r.header.Get("WWW-Authenticate") == "" {
+		t.Error("another scheme is not told which one is right")
+	}
 	b.ask("/oauth/revoke", "client_id", id, "client_secret", "x", "token", "t").want(401)
 	b.ask("/oauth/revoke", "client_id", id, "client_secret", secret).want(400).says("token")
 }
