@@ -1,5 +1,10 @@
 package pipeline
 
+import (
+	"github.com/sluicegate/sluice/gateway/upstream/field"
+	"github.com/sluicegate/sluice/gateway/wire"
+)
+
 // MaxHandovers is how many times one request may be handed over from an API to
 // another.
 const MaxHandovers = 5
@@ -27,9 +32,8 @@ func (ex *Exchange) Onward(uri []byte) *Exchange {
 	ex.freeBehind()
 	relay := ex.Call.Relay(uri)
 	out := &ex.Outgoing
-	if len(out.Drop) > 0 || len(out.Extra) > 0 {
-		lines := append(relay.OwnLines(), ex.Call.Lines...)
-		relay.UseLines(append(RemoveLines(lines, out.Drop), out.Extra...))
+	if len(out.Drop) > 0 || len(out.Extra) > 0 || ex.Call.Find(wire.NameConnection) != nil {
+		relay.UseLines(append(ex.appendLines(relay.OwnLines()), out.Extra...))
 	}
 	if out.HasBody {
 		relay.SetBody(out.Body)
@@ -45,7 +49,47 @@ func (ex *Exchange) Onward(uri []byte) *Exchange {
 	return next
 }
 
-var post = []byte("POST")
+var (
+	post    = []byte("POST")
+	upgrade = []byte("upgrade")
+)
+
+// appendLines appends the client's header lines but those that stages drop, in
+// whatever spelling upstreams take for the same, and those that are not to be sent
+// on: named in Connection, they would take what is added off further on.
+func (ex *Exchange) appendLines(dst []byte) []byte {
+	call := ex.Call
+	var hop field.Connection
+	for i := range call.Fields {
+		if f := &call.Fields[i]; f.Name == wire.NameConnection {
+			hop.Add(call.ValueOf(f))
+		}
+	}
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		name := call.NameOf(f)
+		switch {
+		case f.Name == wire.NameConnection && !hop.TooMany, isDropped(name, ex.Outgoing.Drop):
+		case f.Name != wire.NameUpgrade && hop.Holds(name):
+		default:
+			dst = append(dst, call.Lines[f.Start:f.End]...)
+		}
+	}
+	if hop.Holds(upgrade) && !hop.TooMany {
+		dst = append(dst, "Connection: Upgrade\r\n"...)
+	}
+	return dst
+}
+
+// isDropped tells whether a name is one of those.
+func isDropped(name []byte, drop []string) bool {
+	for _, d := range drop {
+		if len(d) == len(name) && field.EqualNames(name, d) {
+			return true
+		}
+	}
+	return false
+}
 
 // freeBehind releases what the exchange went on as.
 func (ex *Exchange) freeBehind() {

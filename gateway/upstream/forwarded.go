@@ -134,7 +134,7 @@ func (s *forwarded) hear(name wire.Name, value []byte) (pass bool) {
 
 func isDropped(name []byte, drop []string) bool {
 	for _, d := range drop {
-		if len(d) == len(name) && equalNames(name, d) {
+		if len(d) == len(name) && field.EqualNames(name, d) {
 			return true
 		}
 	}
@@ -149,30 +149,9 @@ func isGuise(name []byte) bool {
 		return false
 	}
 	const prefix = "X-Forwarded-"
-	return len(name) == len("X-Real-IP") && equalNames(name, "X-Real-IP") ||
-		len(name) >= len(prefix) && equalNames(name[:len(prefix)], prefix) ||
-		len(name) == len("X-Request-Id") && equalNames(name, "X-Request-Id")
-}
-
-// equalNames compares two names of one length, as upstreams do that make variables
-// of headers: a dash is an underscore to them.
-func equalNames(a []byte, b string) bool {
-	for i := range len(b) {
-		if folded(a[i]) != folded(b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func folded(c byte) byte {
-	switch {
-	case c >= 'A' && c <= 'Z':
-		return c | 0x20
-	case c == '_':
-		return '-'
-	}
-	return c
+	return len(name) == len("X-Real-IP") && field.EqualNames(name, "X-Real-IP") ||
+		len(name) >= len(prefix) && field.EqualNames(name[:len(prefix)], prefix) ||
+		len(name) == len("X-Request-Id") && field.EqualNames(name, "X-Request-Id")
 }
 
 var (

@@ -110,7 +110,7 @@ var rooms = []room{
 	{"gateway/wire", []string{"internal/rawio"}, []string{fasthttp}},
 	{"gateway/match", []string{"internal/frozen", "internal/definition/pattern"}, nil},
 	{"gateway/pace", nil, nil},
-	{"gateway/pipeline", []string{"gateway/wire", "internal/definition", "internal/definition/renewal", "internal/counter", "internal/event", "internal/graphql/rules", "internal/graphql/schema", "internal/graphql/validate"}, []string{fasthttp}},
+	{"gateway/pipeline", []string{"gateway/upstream/field", "gateway/wire", "internal/definition", "internal/definition/renewal", "internal/counter", "internal/event", "internal/graphql/rules", "internal/graphql/schema", "internal/graphql/validate"}, []string{fasthttp}},
 	{"gateway/query", nil, nil},
 	{"gateway/vars", []string{"gateway/wire", "gateway/pipeline", "gateway/query", "internal/definition", "internal/jsonscan"}, nil},
 	{"gateway/handover", []string{"gateway/pipeline", "gateway/match", "internal/definition", "internal/definition/handover"}, nil},

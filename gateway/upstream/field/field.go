@@ -21,6 +21,27 @@ func EqualFold(b []byte, lower string) bool {
 	return true
 }
 
+// EqualNames compares two names of one length, as upstreams do that make variables
+// of headers: a dash is an underscore to them.
+func EqualNames(a []byte, b string) bool {
+	for i := range len(b) {
+		if folded(a[i]) != folded(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func folded(c byte) byte {
+	switch {
+	case c >= 'A' && c <= 'Z':
+		return c | 0x20
+	case c == '_':
+		return '-'
+	}
+	return c
+}
+
 // HasPrefix tells whether b begins with a lower-case ASCII prefix.
 func HasPrefix(b []byte, lower string) bool {
 	return len(b) >= len(lower) && EqualFold(b[:len(lower)], lower)
