@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/sluicegate/sluice/gateway/handover"
 	"github.com/sluicegate/sluice/gateway/match"
@@ -63,16 +64,18 @@ func (s *Snapshot) goOn(ex *pipeline.Exchange, to *pipeline.Ref, uri []byte) (*p
 }
 
 // enter has a request begin at an API of which its whole path is below the listen
-// path. It returns false for a path that can be read in two ways.
+// path, which rules may name all the same. It returns false for a path that can be
+// read in two ways.
 func (s *Snapshot) enter(ex *pipeline.Exchange, api *pipeline.API) bool {
-	path, err := match.Decode(ex.PathBuf[:0], ex.Call.Path)
+	listens := strings.TrimSuffix(api.Definition.Proxy.ListenPath, "/")
+	path, err := match.Decode(append(ex.PathBuf[:0], listens...), ex.Call.Path)
 	ex.PathBuf = path
 	if err != nil {
 		ex.Rejection = badPath
 		return false
 	}
 	ex.API, ex.Version, ex.Policies, ex.Revision = api, api.Version, s.policies, s.Revision
-	ex.Path, ex.Rest = path, ex.Call.Path
+	ex.Path, ex.Rest = path[len(listens):], ex.Call.Path
 	return true
 }
 
