@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -274,6 +275,120 @@ func TestWhatIsSummedUpWhileMoreComesInIsWhatCameIn(t *testing.T) {
 		if got := callsIn(t, url, table); got != all {
 			t.Errorf("%s: %d calls, want %d", table, got, all)
 		}
+	}
+}
+
+// group is what a Group is told apart by, but for its key.
+type group struct {
+	at          int64
+	api, reason string
+	status      int
+}
+
+// withoutKeys adds up groups of all keys.
+func withoutKeys(groups []Group) map[group]Sums {
+	all := make(map[group]Sums)
+	for i := range groups {
+		g := &groups[i]
+		at := group{g.At.Unix(), g.API, g.Reason, g.Status}
+		sum := all[at]
+		all[at] = Sums{sum.Hits + g.Hits, sum.Errors + g.Errors, sum.Total + g.Total, sum.Upstream + g.Upstream}
+	}
+	return all
+}
+
+func TestSumsWithoutKeysAreThoseOfAllKeys(t *testing.T) {
+	st, _ := fresh(t)
+	now := time.Now().UTC()
+	random := rand.New(rand.NewPCG(5, 8))
+	hour := now.Truncate(time.Hour)
+	sequence := int64(0)
+	addSome := func(at time.Time, minutes int) {
+		for range 5 {
+			sequence++
+			b := &usage.Batch{Gateway: "gw", Boot: "b", Sequence: sequence}
+			for range 60 {
+				status := []int{0, 200, 200, 403, 500}[random.IntN(5)]
+				b.Rows = append(b.Rows, usage.Row{
+					Minute: at.Unix() + 60*random.Int64N(int64(minutes)), Org: []string{"one", "two"}[random.IntN(2)], API: []string{"a", "b", "c"}[random.IntN(3)],
+					Key: []string{"", "k", "l", "m"}[random.IntN(4)], Status: status, Reason: map[int]string{403: "quota_exceeded"}[status],
+					Hits: 1 + random.Int64N(5), Total: random.Int64N(100), Upstream: random.Int64N(100),
+				})
+			}
+			add(t, st, b)
+		}
+	}
+	check := func(minutes bool) {
+		t.Helper()
+		for n := range 60 {
+			q := everything("one")
+			q.Page.Max = 1000
+			q.By = Grouping{API: n&1 != 0, Status: n&2 != 0, Reason: n&4 != 0}
+			q.Step = []string{"", "hour", "day"}[n%3]
+			q.API, q.Refused = []string{"", "b"}[n/8%2], n%5 == 0
+			if n%7 == 0 {
+				q.Status = 403
+			}
+			if minutes {
+				q.Minutes, q.Step, q.Since = true, "minute", hour.Add(-5*time.Hour)
+			}
+			keyless := read(t, st, q)
+			q.By.Key = true
+			keyed := read(t, st, q)
+			if len(keyless.Groups) == 0 || int(keyed.Count) != len(keyed.Groups) {
+				t.Fatalf("%+v: %d groups, %d of %d with keys", q, len(keyless.Groups), len(keyed.Groups), keyed.Count)
+			}
+			if keyless.All != keyed.All || !maps.Equal(withoutKeys(keyless.Groups), withoutKeys(keyed.Groups)) {
+				t.Fatalf("%+v:\nwithout keys %+v\nwith keys    %+v", q, keyless, keyed)
+			}
+		}
+	}
+	addSome(hour.Add(-4*time.Hour), 180)
+	check(true)
+	sumAll(t, st, now)
+	check(false)
+	addSome(hour.Add(-3*time.Hour), 60) // late
+	check(true)
+	check(false)
+	keep(t, st, now.AddDate(0, 0, 20), long)
+	sumAll(t, st, now.AddDate(0, 0, 20))
+	if !keep(t, st, now.AddDate(0, 0, 20), long) {
+		t.Fatal("the minutes are not dropped")
+	}
+	check(false)
+	addSome(hour.Add(-4*time.Hour), 60) // when the minutes are gone
+	sumAll(t, st, now)
+	check(false)
+}
+
+func TestAQuestionThatReadsTooMuchIsRefused(t *testing.T) {
+	st, url := fresh(t)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	insert := `insert into usage_hour select 'one', date_trunc('hour', now(), 'UTC') - interval '30 hours', 'api' || n % 2, n, 200, '', 1, 0, 0, 0 from generate_series($1::int, $2::int) n`
+	if _, err := conn.Exec(t.Context(), insert, 1, MostKeyed); err != nil {
+		t.Fatal(err)
+	}
+	q := everything("one")
+	q.By.Key = true
+	if got := read(t, st, q); got.All.Hits != MostKeyed || got.Count != MostKeyed {
+		t.Errorf("%+v, %d groups", got.All, got.Count)
+	}
+	if _, err := conn.Exec(t.Context(), insert, MostKeyed+1, MostKeyed+1); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []store.Page{{Max: 10}, {Skip: 900_000, Max: 10}} {
+		q.Page = page
+		if _, err := Read(t.Context(), st, q); !errors.Is(err, ErrTooMuch) {
+			t.Errorf("%+v: %v", page, err)
+		}
+	}
+	q.API = "api1"
+	if got := read(t, st, q); got.All.Hits != MostKeyed/2+1 {
+		t.Errorf("of one API: %+v", got.All)
 	}
 }
 
