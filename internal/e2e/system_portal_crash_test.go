@@ -298,6 +298,9 @@ func TestTwoAdminsSendNoMessageTwice(t *testing.T) {
 		pending := o.waiting()
 		receiver.mu.Lock()
 		defer receiver.mu.Unlock()
+		if receiver.twice != nil {
+			t.Fatalf("sent while they were on their way already: %v", receiver.twice)
+		}
 		if len(receiver.arrived) != want || pending > 0 {
 			return fmt.Errorf("%d of %d arrived, %d wait", len(receiver.arrived), want, pending)
 		}
@@ -321,9 +324,6 @@ func TestTwoAdminsSendNoMessageTwice(t *testing.T) {
 		if times != 1 {
 			t.Errorf("message %s was sent %d times", id, times)
 		}
-	}
-	if receiver.twice != nil {
-		t.Errorf("sent by both at once: %v", receiver.twice)
 	}
 	t.Logf("%d messages, at most %d of them at once", len(receiver.arrived), receiver.most)
 }

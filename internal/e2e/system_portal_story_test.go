@@ -90,7 +90,6 @@ func (r *rest) asks(want int, method, path string, body any, parts ...string) an
 // setUp is what operators do: three APIs, one for each kind of credential, with a
 // plan and an entry in the catalogue, who decides, and who is told.
 func (p *portalStory) setUp() {
-	p.t.Helper()
 	kinds := map[string]object{"shop": nil, "users": {"use_basic_auth": true}, "apps": {"use_oauth2": true}}
 	for id, auth := range kinds {
 		def := apiDef(id, p.origin, false)
@@ -128,7 +127,6 @@ func (p *portalStory) setUp() {
 
 // signUp is how ada comes: what she sees before, the form, the letter, the log-in.
 func (p *portalStory) signUp() {
-	p.t.Helper()
 	visitor := &rest{p.t, p.admin.admin, ""}
 	visitor.asks(200, "GET", "/api/portal/public/catalogue", nil, `"name":"Offer of shop"`, `"auth_type":"basic"`, `"auth_type":"oauth"`, `"5 requests an hour"`)
 	visitor.asks(200, "GET", "/api/portal/public/configuration", nil, `"signup_fields":["company"]`, `"key_request_fields":["purpose"]`)
@@ -333,7 +331,6 @@ func (p *portalStory) gone(what, path, authorization, key string, code int) {
 
 // storyOfAKey is that of auth_type authToken.
 func (p *portalStory) storyOfAKey() {
-	p.t.Helper()
 	const path = "/shop/x"
 	p.ada.asks(400, "POST", "/api/portal/me/requests", object{"for_plan": "other-plan", "version": "v2", "fields": object{"purpose": "x"}}, "is not offered")
 	c := p.decide(p.request("shop-plan"))
@@ -393,7 +390,6 @@ func basic(c credential) string {
 
 // storyOfAUser is that of auth_type basic.
 func (p *portalStory) storyOfAUser() {
-	p.t.Helper()
 	const path = "/users/x"
 	c := p.decide(p.request("users-plan"))
 	if c.RawKey == "" || len(c.Password) < 20 {
@@ -447,7 +443,6 @@ func (p *portalStory) token(c credential) (string, answer) {
 
 // storyOfAClient is that of auth_type oauth.
 func (p *portalStory) storyOfAClient() {
-	p.t.Helper()
 	const path = "/apps/x"
 	c := p.decide(p.request("apps-plan"))
 	key := p.onlyKey()
