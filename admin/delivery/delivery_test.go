@@ -547,6 +547,10 @@ func TestWhatWaitsForOneTargetIsBounded(t *testing.T) {
 		if _, err := q.Put(t.Context(), tx, Message{Org: "o", Kind: Webhook, Target: "w", Event: "e", Payload: make([]byte, MaxPayload+1)}); !errors.Is(err, ErrTooLarge) {
 			return fmt.Errorf("it was queued: %w", err)
 		}
+		// A URL or an address may be that of several organisations.
+		if _, err := q.Put(t.Context(), tx, Message{Org: "other", Kind: Webhook, Target: "full", Event: "e", Payload: []byte{}}); err != nil {
+			return fmt.Errorf("another organisation fills up the room: %w", err)
+		}
 		_, err := q.Put(t.Context(), tx, Message{Org: "o", Kind: Webhook, Target: "another", Event: "e", Payload: []byte{}})
 		return err // the transaction goes on
 	})

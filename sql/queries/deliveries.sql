@@ -1,11 +1,12 @@
--- PutDelivery queues a message, unless as many wait for its target as may, and
--- tells every admin once it is committed.
+-- PutDelivery queues a message, unless as many of its organisation wait for its
+-- target as may, and tells every admin once it is committed. Organisations may have
+-- a target in common: none fills up another's room.
 -- name: PutDelivery :execrows
 INSERT INTO deliveries (id, org_id, kind, target, developer_id, event, payload, sealed, state)
 SELECT @id, @org_id, @kind, @target, @developer_id, @event, @payload, @sealed, 'pending'
 WHERE (
     SELECT count(*) FROM (
-        SELECT FROM deliveries d WHERE d.kind = @kind AND d.target = @target AND d.state = 'pending' LIMIT sqlc.arg(bound)::integer
+        SELECT FROM deliveries d WHERE d.kind = @kind AND d.target = @target AND d.org_id = @org_id AND d.state = 'pending' LIMIT sqlc.arg(bound)::integer
     ) AS waiting
 ) < sqlc.arg(bound)::integer
 RETURNING pg_notify('sluice_deliveries', '');

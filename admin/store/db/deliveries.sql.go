@@ -460,7 +460,7 @@ INSERT INTO deliveries (id, org_id, kind, target, developer_id, event, payload, 
 SELECT $1, $2, $3, $4, $5, $6, $7, $8, 'pending'
 WHERE (
     SELECT count(*) FROM (
-        SELECT FROM deliveries d WHERE d.kind = $3 AND d.target = $4 AND d.state = 'pending' LIMIT $9::integer
+        SELECT FROM deliveries d WHERE d.kind = $3 AND d.target = $4 AND d.org_id = $2 AND d.state = 'pending' LIMIT $9::integer
     ) AS waiting
 ) < $9::integer
 RETURNING pg_notify('sluice_deliveries', '')
@@ -478,8 +478,9 @@ type PutDeliveryParams struct {
 	Bound       int32
 }
 
-// PutDelivery queues a message, unless as many wait for its target as may, and
-// tells every admin once it is committed.
+// PutDelivery queues a message, unless as many of its organisation wait for its
+// target as may, and tells every admin once it is committed. Organisations may have
+// a target in common: none fills up another's room.
 func (q *Queries) PutDelivery(ctx context.Context, arg PutDeliveryParams) (int64, error) {
 	result, err := q.db.Exec(ctx, putDelivery,
 		arg.ID,
