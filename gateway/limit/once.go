@@ -15,13 +15,14 @@ func countedBefore(ex *pipeline.Exchange) bool {
 	return false
 }
 
-// haveSameLimits tells whether two grants have the same counters.
+// haveSameLimits tells whether two grants have the same counters, with as much room
+// in each.
 func haveSameLimits(a, b *pipeline.Grant) bool {
 	if a == nil || b == nil || len(a.Limits()) != len(b.Limits()) || a.Rate != b.Rate || a.Quota != b.Quota {
 		return false
 	}
 	for i := range a.Limits() {
-		if a.Limits()[i].Key != b.Limits()[i].Key {
+		if a.Limits()[i] != b.Limits()[i] {
 			return false
 		}
 	}

@@ -49,3 +49,22 @@ func TestARequestThatIsHandedOverIsCountedOnceUnderOneLimit(t *testing.T) {
 		}
 	}
 }
+
+// Two APIs may have different limits under one name, which they share.
+func TestALowerLimitOfAnAPIBehindAnotherHolds(t *testing.T) {
+	c := memoryAtStart()
+	high, low := grantOf(100, 10), grantOf(100, 2)
+	stage := stageOf(t, limiter(c))
+	for i, want := range []pipeline.Verdict{pipeline.Next, pipeline.Rejected} {
+		ex := exchange(high)
+		ex.KeyHash = "a"
+		if v := stage.Handle(ex); v != pipeline.Next {
+			t.Fatal(v)
+		}
+		next := exchange(low)
+		next.KeyHash, next.Front = "a", ex
+		if v := stage.Handle(next); v != want {
+			t.Errorf("request %d: %v, want %v", i+1, v, want)
+		}
+	}
+}
