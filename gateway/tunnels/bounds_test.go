@@ -217,7 +217,18 @@ func TestATunnelThroughSeveralAPIsIsOneOfItsKey(t *testing.T) {
 	if got := AboutOf(next); got.Identity != "bob" {
 		t.Errorf("another key: %+v", got)
 	}
-	if got := AboutOf(ex); got.API != "front" || got.Identity != "ann" {
+	if got := AboutOf(ex); got.API != "front" || got.Identity != "ann" || got.Again {
 		t.Errorf("%+v", got)
+	}
+	last := asking(t, &definition.API{ID: "front"}, "GET")
+	last.Front = next
+	r := bounded(0, 1)
+	for _, way := range [...]*pipeline.Exchange{last, next, ex} { // as they are answered
+		if _, full := r.Hold(nothing, AboutOf(way), newPermit()); full != Free {
+			t.Errorf("API %s is full of the tunnel that comes back to one: %d", way.API.Definition.ID, full)
+		}
+	}
+	if full := r.Full(AboutOf(ex)); full != OfAPI {
+		t.Errorf("a second tunnel: %d", full)
 	}
 }

@@ -40,13 +40,15 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 }
 
 // AboutOf says whose the tunnel is that an exchange opens. One that goes through
-// several APIs with one key is one tunnel of that.
+// several APIs with one key is one tunnel of that, and one that comes back to an
+// API is one of that.
 func AboutOf(ex *pipeline.Exchange) About {
 	a := About{API: ex.API.Definition.ID, Key: ex.KeyName, Identity: ex.KeyHash}
 	for front := ex.Front; front != nil; front = front.Front {
 		if front.KeyHash == ex.KeyHash {
 			a.Identity = ""
 		}
+		a.Again = a.Again || front.API.Definition.ID == a.API
 	}
 	return a
 }

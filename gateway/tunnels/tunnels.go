@@ -56,6 +56,7 @@ type About struct {
 	API      string // id
 	Key      string // what logs call it; "" for none
 	Identity string // what its tunnels are counted under; "" for none
+	Again    bool   // the API counts the tunnel already: it comes back to one that it went on from
 }
 
 // A Bound is what keeps a tunnel from being opened.
@@ -112,7 +113,7 @@ func (r *Registry) full(about About) Bound {
 	switch o := &r.opts; {
 	case o.PerKey > 0 && about.Identity != "" && r.ofKey[about.Identity] >= o.PerKey:
 		return OfKey
-	case o.PerAPI > 0 && r.ofAPI[about.API] >= o.PerAPI:
+	case o.PerAPI > 0 && !about.Again && r.ofAPI[about.API] >= o.PerAPI:
 		return OfAPI
 	}
 	return Free
@@ -125,7 +126,9 @@ func (r *Registry) enter(about About) Bound {
 	if full := r.full(about); full != Free {
 		return full
 	}
-	r.ofAPI[about.API]++
+	if !about.Again {
+		r.ofAPI[about.API]++
+	}
 	if about.Identity != "" {
 		r.ofKey[about.Identity]++
 	}
@@ -136,14 +139,18 @@ func (r *Registry) enter(about About) Bound {
 func (r *Registry) leave(about About) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ofAPI[about.API]--; r.ofAPI[about.API] == 0 {
-		delete(r.ofAPI, about.API)
+	if !about.Again {
+		drop(r.ofAPI, about.API)
 	}
-	if about.Identity == "" {
-		return
+	if about.Identity != "" {
+		drop(r.ofKey, about.Identity)
 	}
-	if r.ofKey[about.Identity]--; r.ofKey[about.Identity] == 0 {
-		delete(r.ofKey, about.Identity)
+}
+
+// drop counts one less of a name.
+func drop(counts map[string]int, name string) {
+	if counts[name]--; counts[name] == 0 {
+		delete(counts, name)
 	}
 }
 
