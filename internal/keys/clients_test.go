@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keys"
 )
@@ -38,5 +39,23 @@ func TestAClientIsNoKeyAndStaysAClient(t *testing.T) {
 	user.BasicAuth = &definition.BasicAuth{Password: "long enough"}
 	if _, err := w.CreateClient(t.Context(), "client-3", user); err == nil {
 		t.Error("a client with a password was made")
+	}
+}
+
+// TestAClientIsNotReplacedByAKeyOfItsName: where keys are stored in clear, whoever
+// lists them knows what the session of a client is stored under.
+func TestAClientIsNotReplacedByAKeyOfItsName(t *testing.T) {
+	w := open(t)
+	w.Options.Hasher = &credential.Hasher{Prefix: credential.DefaultPrefix, Algorithm: credential.None}
+	session := parse[definition.Session](t, `{"access_rights": {"a": {"api_id": "a"}}}`)
+	if _, err := w.CreateClient(t.Context(), "client-1", session); err != nil {
+		t.Fatal(err)
+	}
+	all, _, err := w.List(t.Context(), "", 10)
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	if _, err := w.Create(t.Context(), all[0], session, false); err == nil || !strings.Contains(err.Error(), "OAuth client") {
+		t.Errorf("%v", err)
 	}
 }

@@ -143,6 +143,9 @@ func (k *Service) createCustom(ctx context.Context, id string, session *definiti
 	if err == nil && old.SuccessorOf() != "" {
 		return Issued{}, &CustomError{Reason: "must not be a key that followed another one; change that instead"}
 	}
+	if err == nil && old.OAuthClient() != "" {
+		return Issued{}, &CustomError{Reason: "must not be an OAuth client; change that instead"}
+	}
 	c := Change{Hash: hash, Session: session, New: err != nil}
 	if c.New {
 		old = session
