@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/observe/rollup"
 	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/loadtest/load"
 )
 
 // BenchmarkUsage measures what counting calls for the admin adds to governing
@@ -63,4 +64,45 @@ func BenchmarkUsage(b *testing.B) {
 func median(all []time.Duration) float64 {
 	slices.Sort(all)
 	return float64(all[len(all)/2])
+}
+
+// BenchmarkUsageOfRequests measures the same on whole requests: two gateways in
+// this process, of which one counts calls, are asked in turns. It reports the
+// processor time of a request, the client's and the upstream's part with it, as
+// the median of hundreds at a time.
+func BenchmarkUsageOfRequests(b *testing.B) {
+	const together = 200
+	for _, keys := range []int{1, 1000, 10_000} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			var turns [2]func()
+			for i := range turns {
+				w := newWorld(b, settings{cache: 2 * keys, uncounted: i == 0})
+				shop(w)
+				sent, c, want := keyed(w, keys, "both"), w.client(), &load.Want{Status: 200}
+				sent.round(c, want)
+				at := 0
+				turns[i] = func() {
+					at = (at + stride) % sent.len()
+					c.round(sent.at(at), want)
+				}
+			}
+			var took [2][]time.Duration
+			for n := 0; b.Loop(); n++ {
+				for i := range turns {
+					which := (i + n) % 2
+					began := cpu(b)
+					for range together {
+						turns[which]()
+					}
+					took[which] = append(took[which], (cpu(b)-began)/together)
+				}
+			}
+			off, on := median(took[0]), median(took[1])
+			b.ReportMetric(off, "without-cpu-ns")
+			b.ReportMetric(on, "with-cpu-ns")
+			b.ReportMetric(on-off, "added-ns")
+			b.ReportMetric(100*(on-off)/off, "added-%")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
 }
