@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -93,9 +94,7 @@ func (p *portalStory) setUp() {
 	kinds := map[string]object{"shop": nil, "users": {"use_basic_auth": true}, "apps": {"use_oauth2": true}}
 	for id, auth := range kinds {
 		def := apiDef(id, p.origin, false)
-		for name, value := range auth {
-			def[name] = value
-		}
+		maps.Copy(def, auth)
 		p.do("POST", "/api/apis", def)
 		p.policy(id+"-plan", storyQuota, id)
 	}
