@@ -4,6 +4,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -52,6 +53,7 @@ type world struct {
 	bundle   *definition.Bundle
 	ln       *listener
 	calls    *rollup.Counts // nil: they are not counted for an admin
+	taking   time.Duration  // how often they are taken
 }
 
 // settings are what of a world differs from case to case.
@@ -64,7 +66,8 @@ type settings struct {
 
 	operations int // bytes for what is known of them; 0: 32 MiB
 
-	uncounted bool // calls are not counted for an admin
+	uncounted bool          // calls are not counted for an admin
+	taking    time.Duration // how often the admin takes counts; 0: every second
 }
 
 // newWorld starts a gateway without definitions. It ends with the test.
@@ -99,7 +102,7 @@ func newWorld(tb testing.TB, s settings) *world {
 	}
 	bus := event.NewBus(1024)
 	if !s.uncounted {
-		w.calls = rollup.New()
+		w.calls, w.taking = rollup.New(), cmp.Or(s.taking, time.Second)
 	}
 	observer := observe.New(observe.Options{Version: "bench", Usage: usage.New(), Calls: w.calls, Access: lines, Events: bus, Log: log})
 	pools := upstream.NewPools()
@@ -172,11 +175,15 @@ func (w *world) serve(pools *upstream.Pools, lines *observe.AccessLog, bus *even
 	})
 }
 
-// takeCalls takes what was counted, as the admin would have it, but more often.
+// takeCalls takes what was counted, as the admin would have it, but mostly more
+// often.
 func (w *world) takeCalls(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
+	if w.calls == nil {
+		return
+	}
+	tick := time.NewTicker(w.taking)
 	defer tick.Stop()
-	for w.calls != nil {
+	for {
 		select {
 		case <-ctx.Done():
 			return
