@@ -112,7 +112,10 @@ func (w *walk) explain(q *explain.Request) *explain.Report {
 		w.join(ex)
 		w.follow(ex)
 	}
-	w.report.Mask(append(secrets, string(ex.Token))...)
+	for at := ex; at != nil; at = at.Behind {
+		secrets = append(secrets, string(at.Token))
+	}
+	w.report.Mask(secrets...)
 	return w.report
 }
 

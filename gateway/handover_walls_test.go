@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,6 +115,21 @@ func TestPathListsWithListenPathsHoldForRequestsOfOtherAPIs(t *testing.T) {
 	} {
 		if code, reason, body := ask(t, addr, path); code != want {
 			t.Errorf("%s: %d %s %s, want %d", path, code, reason, body, want)
+		}
+	}
+}
+
+// A credential that only the other API knows as one is none that is told.
+func TestExplanationsTellNoCredentialOfAnotherAPI(t *testing.T) {
+	var key string
+	g, _ := serve(t, func(d *gateway.Deps) { key = withKey(t, d) })
+	g.Apply(bundle("1",
+		within(t, "o", "keyed", named(t, "up"), `, "auth_configs": {"authToken": {"use_param": true, "param_name": "pass"}}`),
+		within(t, "o", "front", "svc://keyed", open)))
+	for _, path := range []string{"/keyed/x", "/front/x"} {
+		r := g.Explain(describe(t, `{"url":"`+path+`?pass=`+key+`"}`))
+		if told := fmt.Sprintf("%+v %+v", r, r.Outcome.Upstream); !r.Outcome.Allowed || strings.Contains(told, key) {
+			t.Errorf("%s: %s", path, told)
 		}
 	}
 }
