@@ -33,15 +33,17 @@ func (g *generator) one(n int) bool { return g.IntN(n) == 0 }
 func (g *generator) request() *described {
 	d := &described{Method: pick(g, "GET", "GET", "GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "UPDATE")}
 	prefix := pick(g, "open", "rest", "rest", "norate", "param", "gql", "gql", "gql", "gqlopen", "trusted", "stored", "versions", "versions",
-		"sized", "kept", "users", "tokens", "allowed", "blocked", "cors", "shared", "rewritten", "before", "keyed", "round", "astray", "family", "family", "faulty", "unschemed", "inactive", "nowhere")
+		"sized", "kept", "users", "tokens", "allowed", "blocked", "cors", "shared", "rewritten", "before", "keyed", "round", "astray", "family", "family", "ahead", "aheadgql", "aheadstored", "aheadform", "form", "signers", "faulty", "unschemed", "inactive", "nowhere")
 	path := pick(g, "", "/", "/items", "/items/7", "/items/7?x=1", "/free", "/secret", "/mock", "/ok", "/ok/1", "/country/DE", "/country/x%20y",
 		"/deep", "/from/a/b", "/a%2Fb", "/a//b")
 	d.URL = "/" + prefix + path
 	g.damage(d)
 	g.credential(d, prefix)
 	switch prefix {
-	case "gql", "gqlopen", "trusted":
+	case "gql", "gqlopen", "trusted", "aheadgql":
 		g.graphQL(d)
+	case "form", "aheadform":
+		g.form(d)
 	case "rewritten":
 		if !g.one(3) {
 			d.Headers = append(d.Headers, "X-To: "+pick(g, "far", "in", "open", "own"))
@@ -50,7 +52,10 @@ func (g *generator) request() *described {
 		if !g.one(3) {
 			d.Headers = append(d.Headers, "X-Version: "+pick(g, "v1", "v2", "v3", "self", "old", "v9", ""))
 		}
-	case "versions":
+	case "versions", "ahead":
+		if g.one(4) {
+			d.Headers = append(d.Headers, "Connection: "+pick(g, "x-version", "X-Own, authorization", "keep-alive"))
+		}
 		if !g.one(3) {
 			d.Headers = append(d.Headers, "X-Version: "+pick(g, "v1", "v2", "old", "v9", ""))
 		}
@@ -111,7 +116,8 @@ func (g *generator) credential(d *described, prefix string) {
 			pair = "ann:wrong" // the answer is late on purpose
 		}
 		d.Headers = append(d.Headers, "Authorization: "+pick(g, "Basic ", "Basic ", "Bearer ")+base64.StdEncoding.EncodeToString([]byte(pair)))
-	case prefix == "tokens":
+	case prefix == "form" || prefix == "aheadform":
+	case prefix == "tokens" || prefix == "signers":
 		d.Headers = append(d.Headers, "Authorization: "+pick(g, "", "Bearer ")+g.token())
 	case prefix == "param" && g.one(2):
 		between := "?"
@@ -129,7 +135,9 @@ func (g *generator) credential(d *described, prefix string) {
 // token makes a JSON Web Token, of which something may be wrong.
 func (g *generator) token() string {
 	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
-	head := part(pick(g, `{"alg":"HS256"}`, `{"alg":"HS256"}`, `{"alg":"HS256"}`, `{"alg":"none"}`, `{"alg":"RS256"}`, `{`))
+	head := part(pick(g, `{"alg":"HS256"}`, `{"alg":"HS256"}`, `{"alg":"HS256"}`, `{"alg":"none"}`, `{"alg":"RS256"}`, `{`,
+		`{"alg":"HS256","kid":"key-of-signer"}`, `{"alg":"HS256","kid":"key-of-signer"}`, `{"alg":"HS256","kid":"key-of-late"}`, `{"alg":"HS256","kid":"key-of-all"}`,
+		`{"alg":"HS256","kid":"ann"}`, `{"alg":"HS256","kid":"../\\u0000' OR 1=1"}`, `{"alg":"RS256","kid":"key-of-signer"}`, `{"alg":"none","kid":"key-of-signer"}`))
 	claims := part(fmt.Sprintf(pick(g, `{"sub":"u%d"}`, `{"sub":"u%d","exp":4000000000}`, `{"sub":"u%d","exp":1000}`, `{"sub":"u%d","nbf":4000000000}`,
 		`{"sub":"u%d","pol":"narrow"}`, `{"sub":"u%d","pol":"gone"}`, `{"n":%d}`), g.IntN(5)))
 	mac := hmac.New(sha256.New, []byte(pick(g, "secret-of-tokens-of-32-bytes-or-more", "secret-of-tokens-of-32-bytes-or-more", "another")))
@@ -158,6 +166,15 @@ func (g *generator) browser(d *described) {
 func (g *generator) body(d *described) {
 	d.Body = strings.Repeat("z", pick(g, 1, 10, 64, 65, 1000, 9000, 20_000, 33_000))
 	d.Headers = append(d.Headers, "Content-Type: "+pick(g, "text/plain", "application/json", "text/xml; charset=utf-8"))
+	g.chunk(d)
+}
+
+// form makes a body with a name and a password, which may be wrong, or deep in it.
+func (g *generator) form(d *described) {
+	if d.Method = pick(g, "POST", "POST", "PUT"); g.one(10) {
+		return
+	}
+	d.Body = strings.Repeat("z", pick(g, 0, 0, 10, 9000, 20_000)) + pick(g, "user=ann&password=right", "password=right&user=ann", "user=bob&password=right", "user=ann", "password=right", "user=&password=")
 	g.chunk(d)
 }
 

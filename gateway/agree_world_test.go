@@ -104,12 +104,20 @@ var agreedAPIs = []string{
 	`{"api_id":"astray","org_id":"o","use_keyless":true,"proxy":{"listen_path":"/astray/","target_url":"svc://open","strip_listen_path":true}}`,
 	`{"api_id":"family","org_id":"o","definition":{"enabled":true,"name":"v1","default":"v1","location":"header","key":"X-Version","versions":{"v2":"before-others","v3":"versions","old":"gone"}},
 		"proxy":{"listen_path":"/family/","target_url":"TARGET/f","strip_listen_path":true}}`,
+	`{"api_id":"ahead","org_id":"o","use_keyless":true,"cache_options":{"enable_cache":true,"cache_timeout":600,"cache_all_safe_requests":true},"proxy":{"listen_path":"/ahead/","target_url":"svc://versions","strip_listen_path":true},
+		"version_data":{"not_versioned":true,"versions":{"Default":{"name":"Default","global_headers":{"X-Own":"1"}}}}}`,
+	`{"api_id":"aheadgql","org_id":"o","use_keyless":true,"proxy":{"listen_path":"/aheadgql/","target_url":"svc://gql","strip_listen_path":true}}`,
+	`{"api_id":"aheadstored","org_id":"o","use_keyless":true,"proxy":{"listen_path":"/aheadstored/","target_url":"svc://stored","strip_listen_path":true}}`,
+	`{"api_id":"aheadform","org_id":"o","use_keyless":true,"proxy":{"listen_path":"/aheadform/","target_url":"svc://form","strip_listen_path":true}}`,
+	`{"api_id":"form","org_id":"o","use_basic_auth":true,"basic_auth":{"extract_from_body":true,"body_user_regexp":"user=([^&]*)","body_password_regexp":"password=([^&]*)"},
+		"proxy":{"listen_path":"/form/","target_url":"TARGET"}}`,
+	`{"api_id":"signers","org_id":"o","enable_jwt":true,"jwt_signing_method":"hmac","proxy":{"listen_path":"/signers/","target_url":"TARGET"}}`,
 	`{"api_id":"faulty","use_keyless":true,"proxy":{"listen_path":"/faulty/","target_url":"nonsense"}}`,
 	`{"api_id":"unschemed","use_keyless":true,"proxy":{"listen_path":"/unschemed/","target_url":"TARGET"},"graphql":{"enabled":true,"execution_mode":"proxyOnly","schema":"type Query { broken"}}`,
 	`{"api_id":"inactive","active":false,"use_keyless":true,"proxy":{"listen_path":"/inactive/","target_url":"TARGET"}}`,
 }
 
-const agreedEntries = `{"rest":{},"norate":{},"param":{},"keyed":{},"family":{},"gql":{},"trusted":{},"stored":{},"versions":{},"sized":{},"cors":{},"kept":{},"users":{},"tokens":{}}`
+const agreedEntries = `{"rest":{},"norate":{},"param":{},"keyed":{},"family":{},"gql":{},"trusted":{},"stored":{},"versions":{},"sized":{},"cors":{},"kept":{},"users":{},"tokens":{},"form":{},"signers":{}}`
 
 // agreedPolicies are what keys carry.
 var agreedPolicies = []string{
@@ -134,6 +142,8 @@ var agreedKeys = map[string]string{
 	"key-of-itself":   `{"org_id":"o","rate":100,"per":1,"access_rights":{"rest":{"limit":{"quota_max":9,"quota_renewal_rate":3}}}}`,
 	"key-of-expired":  `{"org_id":"o","expires":1000,"apply_policies":["all"]}`,
 	"key-of-inactive": `{"org_id":"o","is_inactive":true,"access_rights":ENTRIES}`,
+	"key-of-signer":   `{"org_id":"o","apply_policies":["all"],"jwt_data":{"secret":"secret-of-tokens-of-32-bytes-or-more"}}`,
+	"key-of-late":     `{"org_id":"o","expires":1000,"apply_policies":["all"],"jwt_data":{"secret":"secret-of-tokens-of-32-bytes-or-more"}}`,
 	"oann":            `{"org_id":"o","apply_policies":["all"],"basic_auth_data":{"password":"PASSWORD","hash_type":"argon2id"}}`,
 }
 
