@@ -75,7 +75,7 @@ func TestADeveloperComesStaysAndGoes(t *testing.T) {
 
 	const email, first, second = "ann@example.com", "open sesame", "open sesame again"
 	open("signup", object{"email": email, "password": first}, 200)
-	open("login", object{"email": email, "password": first}, 403)
+	open("login", object{"email": email, "password": first}, 401)
 	token := tokenIn(t, r.letterTo(email, "verify_email"))
 	in := open("verify", object{"token": token, "password": first}, 200)
 	me(in.AccessKey, 200)
