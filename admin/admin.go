@@ -101,7 +101,7 @@ func New(d Deps) (*Server, error) {
 	var err error
 	s.portal, err = portal.New(portal.Deps{
 		Store: d.Store, Counters: d.Counters, Naming: d.Naming, KeyOptions: d.KeyOptions, MasterKey: d.MasterKey,
-		Deliver: func(hash string) { s.supply.Deliver(hash) }, Outbound: d.Schemas.Addresses,
+		Deliver:  func(hash string) { s.supply.Deliver(hash) },
 		Settings: d.Portal, LoginRate: d.LoginRate, Metrics: d.Metrics, Now: time.Now, Log: d.Log,
 	})
 	if err != nil {

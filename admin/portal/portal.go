@@ -41,7 +41,6 @@ type Deps struct {
 	KeyOptions keys.Options      // how keys are made and found; its Passwords hash those of developers, too
 	Deliver    func(hash string) // brings a key that was committed to the gateways without delay
 	MasterKey  secret.Key        // seals what is secret; the zero value: such things cannot be kept
-	Outbound   guard.Policy      // of calls whose target others choose
 	Settings
 	LoginRate int                   // log-ins that developers try a minute from one address before 429; 0: 5
 	Metrics   prometheus.Registerer // nil: not measured
@@ -51,6 +50,7 @@ type Deps struct {
 
 // Settings are what an operator may choose.
 type Settings struct {
+	Outbound  guard.Policy  // where messages to webhooks may go, whose URLs developers choose
 	PublicURL string        // under which developers reach the portal, for the links in letters
 	Server    *mail.Server  // that sends letters; nil: they are kept in a mailbox
 	Mailbox   int           // letters of one organisation in it; 0: 1,000

@@ -129,7 +129,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 	if deps.MasterKey, err = masterKey(p.cfg, p.log); err != nil {
 		return nil, err
 	}
-	if deps.Portal, err = portalSettings(p.cfg); err != nil {
+	if deps.Portal, err = portalSettings(p.cfg, p.inUp); err != nil {
 		return nil, err
 	}
 	hasher, err := newHasher(p.cfg.Keys)

@@ -15,12 +15,18 @@ import (
 // pauses are how long a webhook is left alone before each further try.
 var pauses = [...]time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 
+// webhookTargets are the addresses that webhooks may have. inUp: admin and gateway
+// are in one process.
+func webhookTargets(e *config.Events, inUp bool) guard.Policy {
+	return guard.Policy{Private: e.PrivateTargets == "allow" || e.PrivateTargets == "auto" && inUp}
+}
+
 // newHandling makes what tells webhooks of events. inUp: admin and gateway are in
 // one process.
 func newHandling(base common, l *live, inUp bool) (*handling.Sink, *webhook.Sender, error) {
 	e := base.cfg.Events
 	sender := webhook.New(webhook.Options{
-		Addresses: guard.Policy{Private: e.PrivateTargets == "allow" || e.PrivateTargets == "auto" && inUp},
+		Addresses: webhookTargets(&e, inUp),
 		Timeout:   e.Timeout, Pauses: pauses[:], Queue: e.Queue, Log: base.log,
 	})
 	all, err := newHook("events.webhook", &e, &e.Webhook)

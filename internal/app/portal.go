@@ -12,9 +12,10 @@ import (
 	"github.com/sluicegate/sluice/internal/config"
 )
 
-// portalSettings are what the configuration says about the portal.
-func portalSettings(cfg *config.Config) (portal.Settings, error) {
-	settings := portal.Settings{PublicURL: cfg.Portal.PublicURL, Mailbox: cfg.Portal.Email.MailboxSize, TokenTTL: cfg.Portal.TokenTTL}
+// portalSettings are what the configuration says about the portal. inUp: admin and
+// gateway are in one process.
+func portalSettings(cfg *config.Config, inUp bool) (portal.Settings, error) {
+	settings := portal.Settings{Outbound: webhookTargets(&cfg.Events, inUp), PublicURL: cfg.Portal.PublicURL, Mailbox: cfg.Portal.Email.MailboxSize, TokenTTL: cfg.Portal.TokenTTL}
 	if settings.PublicURL == "" {
 		settings.PublicURL = "http://" + cfg.Admin.Listen + "/portal"
 	}

@@ -257,7 +257,7 @@ func TestTwoAdminsSendNoMessageTwice(t *testing.T) {
 	database, store := testenv.Postgres(t), testenv.Valkey(t)
 	shared := settings{
 		"database.url": database, "valkey.url": "redis://" + store.Addr, "valkey.timeout": "5s", "gateway.token": splitToken,
-		"admin.private_upstreams": "allow", "admin.master_key": secret.NewKey().Text().Reveal(),
+		"events.private_targets": "allow", "admin.master_key": secret.NewKey().Text().Reveal(),
 	}
 	plant(shared["admin.master_key"])
 	first, second := newAdmin(t, shared).startReady(), newAdmin(t, shared).startReady()

@@ -145,10 +145,38 @@ func TestAWebhookHearsOfKeysThroughACrash(t *testing.T) {
 	if err := signed(second, renewed.Meta.Secret); err != nil || second.body != first.body || second.header.Get("webhook-id") != first.header.Get("webhook-id") {
 		t.Errorf("%v: %s", err, second.body)
 	}
+	s.await("the log of it", func() error { // a message is there before that is noted
+		if e := log(); e.State != "done" {
+			return fmt.Errorf("the log has %+v", e)
+		}
+		return nil
+	})
 	metrics := call(t, "GET", s.telemetry+"/metrics", nil)
 	for _, line := range []string{`sluice_deliveries_total{kind="webhook",result="done"} `, `sluice_deliveries_pending{kind="webhook"} 0`, `sluice_deliveries_late_seconds{kind="webhook"} 0`} {
 		if !strings.Contains(string(metrics.body), line) {
 			t.Errorf("the metrics lack %s", line)
 		}
 	}
+}
+
+func TestWebhooksGoWhereEventsMayNotWhereSchemasComeFrom(t *testing.T) {
+	t.Parallel()
+	s := newUp(t, dataDir(t), settings{"events.private_targets": "refuse", "admin.private_upstreams": "allow"}).startReady()
+	r := s.rest()
+	for _, target := range []string{"http://127.0.0.1:9/", "https://127.0.0.1:9/", "https://[::ffff:10.0.0.1]/"} {
+		body := object{"name": "ops", "url": target, "events": []string{"*"}}
+		if a, err := r.try("POST", "/api/portal/webhooks", body); err != nil || a.status != 400 || !strings.Contains(a.body, "url: ") {
+			t.Errorf("%s: %v %s", target, err, a)
+		}
+	}
+	var hook struct{ ID string }
+	r.do("POST", "/api/portal/webhooks", object{"name": "ops", "url": "https://localhost:9/", "events": []string{"*"}}).into(t, &hook)
+	r.do("POST", "/api/portal/webhooks/"+hook.ID+"/ping", nil)
+	eventually(t, "the attempt", func() error {
+		a := r.do("GET", "/api/portal/webhooks/"+hook.ID+"/deliveries", nil)
+		if !strings.Contains(a.body, "its address is none that messages may be sent to") {
+			return errors.New(a.body)
+		}
+		return nil
+	})
 }
