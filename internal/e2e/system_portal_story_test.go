@@ -134,7 +134,7 @@ func (p *portalStory) signUp() {
 	form["fields"] = object{"company": "Example"}
 	visitor.asks(200, "POST", "/api/portal/signup", form, "A letter is on its way")
 	visitor.asks(401, "POST", "/api/portal/login", loginOf(storyMail, storyPassword), "not verified")
-	// The refused log-in sent another letter, which leaves the first in force.
+	// The refused log-in sent another letter.
 	token := plant(tokenIn(p.t, p.letterTo(storyMail, "verify_email")))
 	visitor.asks(401, "POST", "/api/portal/verify", object{"token": token, "password": storyPassword + "?"}, "not the one")
 	visitor.asks(200, "POST", "/api/portal/verify", object{"token": token, "password": storyPassword}, `"access_key":"slp_`)

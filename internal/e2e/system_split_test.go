@@ -45,7 +45,7 @@ func newSplit(t *testing.T, n int, database string, storeSettings ...string) *sp
 		"valkey.timeout": "5s", // a busy machine's store is slow, not away
 		"gateway.token":  splitToken, "valkey.url": "redis://:" + splitPassword + "@" + s.store.Addr, "log.format": "json",
 	}
-	s.admin = newAdmin(t, merged(shared, settings{"database.url": database, "admin.private_upstreams": "allow"})).startReady()
+	s.admin = newAdmin(t, merged(shared, settings{"database.url": database, "admin.private_upstreams": "allow", "events.private_targets": "allow"})).startReady()
 	s.rest = s.admin.rest()
 	for range n {
 		s.gateways = append(s.gateways, newGateway(t, merged(shared, settings{"gateway.admin_url": s.admin.admin, "secret": splitSecret})).startReady())
