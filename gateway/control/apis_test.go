@@ -113,7 +113,7 @@ func TestWhatIsWrongWithADefinitionIsSaidAllAtOnce(t *testing.T) {
 		{
 			"several", `{"api_id":"x","use_jwt":true,"enable_jwt":true,"proxy":{"listen_path":"x","target_url":"ftp://u"}}`,
 			"Validation of API Definition failed. Reason: ",
-			[]string{"proxy.listen_path", "proxy.target_url", "jwt_source"},
+			[]string{"proxy.listen_path", "proxy.target_url", "jwt_signing_method"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -141,7 +141,7 @@ func TestABrokenFileKeepsTheLastGoodForm(t *testing.T) {
 	}{
 		{"cut off", "plain.json", `{"api_id": "plain", "proxy": {`, []string{"plain"}},
 		{"a wrong type", "plain.json", `{"api_id": "plain", "name": 5, "proxy": {"listen_path": "/plain/", "target_url": "http://127.0.0.1:1"}}`, []string{"plain", "name"}},
-		{"a feature that does not exist", "plain.json", `{"api_id": "plain", "name": "P", "use_keyless": true, "graphql": {"enabled": true}, "use_oauth2": true, "proxy": {"listen_path": "/plain/", "target_url": "http://127.0.0.1:1"}}`, []string{"plain", "GraphQL", "OAuth 2.0"}},
+		{"a feature that does not exist", "plain.json", `{"api_id": "plain", "name": "P", "use_keyless": true, "graphql": {"enabled": true}, "enable_signature_checking": true, "proxy": {"listen_path": "/plain/", "target_url": "http://127.0.0.1:1"}}`, []string{"plain", "GraphQL", "HMAC"}},
 		{"broken policies", "../policies.json", `{"ten": `, []string{"policies.json"}},
 	}
 	for _, c := range cases {
@@ -201,10 +201,10 @@ func TestADefinitionOfAMissingFeatureIsNotServedAtAll(t *testing.T) {
 	f := newFiles(t, 1, nil)
 	g := f.gateways[0]
 	asks := apiDef("asks", f.origin, true)
-	asks["use_keyless"], asks["use_oauth2"] = false, true
+	asks["use_keyless"], asks["enable_signature_checking"] = false, true
 	refusedAPI := call(t, "POST", g.control+"/svc/apis", asks, "X-Svc-Authorization", filesSecret)
-	if refusedAPI.status != http.StatusBadRequest || !strings.Contains(refusedAPI.body, "OAuth 2.0") {
-		t.Errorf("saving it: %s, want 400 that names OAuth 2.0", refusedAPI)
+	if refusedAPI.status != http.StatusBadRequest || !strings.Contains(refusedAPI.body, "HMAC") {
+		t.Errorf("saving it: %s, want 400 that names HMAC signatures", refusedAPI)
 	}
 	saveJSON(t, filepath.Join(f.dir, "asks.json"), asks)
 	g.stop()
@@ -212,7 +212,7 @@ func TestADefinitionOfAMissingFeatureIsNotServedAtAll(t *testing.T) {
 	if got := call(t, "GET", g.traffic+"/asks/x", nil); got.status == http.StatusOK {
 		t.Errorf("it is served: %s", got)
 	}
-	if _, errs := blocked(t, g); !strings.Contains(fmt.Sprint(errs), "OAuth 2.0") {
+	if _, errs := blocked(t, g); !strings.Contains(fmt.Sprint(errs), "HMAC") {
 		t.Errorf("a reload does not name what is missing: %v", errs)
 	}
 	f.serves(t, g, svcKey(t, g, object{"apply_policies": []string{"ten"}}))
@@ -223,7 +223,7 @@ func TestTheAdminNamesEveryProblemOfADefinition(t *testing.T) {
 	t.Parallel()
 	s := newSplit(t, 1, testenv.Postgres(t))
 	bad := apiDef("bad", "ftp://nowhere", false)
-	bad["use_oauth2"], bad["graphql"], bad["name"] = true, object{"enabled": true}, ""
+	bad["enable_signature_checking"], bad["graphql"], bad["name"] = true, object{"enabled": true}, ""
 	bad["proxy"].(object)["listen_path"] = "no-slash"
 	got, err := s.rest.try("POST", "/api/apis", bad)
 	if err = want(http.StatusBadRequest, got, err); err != nil {
@@ -231,7 +231,7 @@ func TestTheAdminNamesEveryProblemOfADefinition(t *testing.T) {
 	}
 	var said struct{ Errors []string }
 	got.into(t, &said)
-	for _, named := range []string{"proxy.listen_path", "proxy.target_url", "OAuth 2.0", "GraphQL"} {
+	for _, named := range []string{"proxy.listen_path", "proxy.target_url", "HMAC", "GraphQL"} {
 		if !strings.Contains(strings.Join(said.Errors, "\n"), named) {
 			t.Errorf("no problem names %q: %s", named, got)
 		}
