@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,9 +35,7 @@ func TestABundleHoldsNoSecret(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
 	with := settings{"data_dir": s.settings["data_dir"], "admin.listen": strings.TrimPrefix(s.admin, "http://"), "gateway.listen": strings.TrimPrefix(s.traffic, "http://")}
-	for name, value := range secrets {
-		with[name] = value
-	}
+	maps.Copy(with, secrets)
 	command(t, with, "doctor", "--bundle", file).wants(t, 0, "look through them")
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o600 {

@@ -97,7 +97,8 @@ func TestAWebhookHearsOfKeysThroughACrash(t *testing.T) {
 	log := func() (entry struct {
 		ID, State, Error string
 		Attempts         int
-	}) {
+	},
+	) {
 		var log struct{ Data []json.RawMessage }
 		r.do("GET", "/api/portal/webhooks/"+hook.ID+"/deliveries", nil).into(t, &log)
 		if len(log.Data) == 1 {

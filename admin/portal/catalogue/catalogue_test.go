@@ -233,9 +233,14 @@ func TestOrganisationsDoNotSeeEachOthersCatalogues(t *testing.T) {
 	doc := b.document("markdown", "# hello", "")
 	b.call("POST", configPath, "editor", `{"email":"a@example.com"}`).want(200)
 	for _, c := range []struct{ method, path, body string }{
-		{"GET", entryPath + "/" + id, ""}, {"PUT", entryPath + "/" + id, `{"name":"A","policy_id":"foreign"}`}, {"DELETE", entryPath + "/" + id, ""},
-		{"GET", docPath + "/" + doc, ""}, {"GET", docPath + "/" + doc + "/preview", ""}, {"DELETE", docPath + "/" + doc, ""},
-		{"PUT", docPath + "/" + doc, `{"doc_type":"markdown","documentation":"YQ=="}`}, {"GET", publicPath + "/" + id + "?org_id=two", ""},
+		{"GET", entryPath + "/" + id, ""},
+		{"PUT", entryPath + "/" + id, `{"name":"A","policy_id":"foreign"}`},
+		{"DELETE", entryPath + "/" + id, ""},
+		{"GET", docPath + "/" + doc, ""},
+		{"GET", docPath + "/" + doc + "/preview", ""},
+		{"DELETE", docPath + "/" + doc, ""},
+		{"PUT", docPath + "/" + doc, `{"doc_type":"markdown","documentation":"YQ=="}`},
+		{"GET", publicPath + "/" + id + "?org_id=two", ""},
 	} {
 		b.call(c.method, c.path, "two:admin", c.body).want(404)
 	}
@@ -349,10 +354,17 @@ func TestTheDatabaseGoesAway(t *testing.T) {
 	b.call("POST", wholePath, "editor", `{"apis":[]}`).want(200)
 	b.store.Close()
 	for _, c := range []struct{ method, path, who, body string }{
-		{"GET", wholePath, "viewer", ""}, {"POST", wholePath, "editor", `{}`}, {"PUT", wholePath, "editor", `{"id":"c"}`},
-		{"GET", entryPath, "viewer", ""}, {"POST", entryPath, "editor", `{"name":"A","policy_id":"gold"}`}, {"GET", configPath, "viewer", ""},
-		{"PUT", configPath, "editor", `{}`}, {"GET", publicPath, "", ""}, {"GET", "/api/portal/public/configuration", "", ""},
-		{"GET", docPath, "viewer", ""}, {"POST", docPath, "editor", `{"doc_type":"markdown","documentation":"YQ=="}`},
+		{"GET", wholePath, "viewer", ""},
+		{"POST", wholePath, "editor", `{}`},
+		{"PUT", wholePath, "editor", `{"id":"c"}`},
+		{"GET", entryPath, "viewer", ""},
+		{"POST", entryPath, "editor", `{"name":"A","policy_id":"gold"}`},
+		{"GET", configPath, "viewer", ""},
+		{"PUT", configPath, "editor", `{}`},
+		{"GET", publicPath, "", ""},
+		{"GET", "/api/portal/public/configuration", "", ""},
+		{"GET", docPath, "viewer", ""},
+		{"POST", docPath, "editor", `{"doc_type":"markdown","documentation":"YQ=="}`},
 	} {
 		b.call(c.method, c.path, c.who, c.body).want(503).says(`"Status":"Error"`)
 	}

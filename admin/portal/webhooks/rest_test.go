@@ -352,8 +352,14 @@ func TestADatabaseThatIsAwayIsSaid(t *testing.T) {
 	b.stop()
 	b.store.Close()
 	for _, c := range [][3]string{
-		{"GET", me, ""}, {"POST", me, aHook}, {"GET", me + "/" + id, ""}, {"PUT", me + "/" + id, aHook}, {"DELETE", me + "/" + id, ""},
-		{"POST", me + "/" + id + "/secret", ""}, {"POST", me + "/" + id + "/ping", ""}, {"GET", me + "/" + id + "/deliveries", ""},
+		{"GET", me, ""},
+		{"POST", me, aHook},
+		{"GET", me + "/" + id, ""},
+		{"PUT", me + "/" + id, aHook},
+		{"DELETE", me + "/" + id, ""},
+		{"POST", me + "/" + id + "/secret", ""},
+		{"POST", me + "/" + id + "/ping", ""},
+		{"GET", me + "/" + id + "/deliveries", ""},
 	} {
 		b.call(c[0], c[1], dev, c[2]).want(503, "database is not available")
 	}

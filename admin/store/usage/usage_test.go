@@ -454,7 +454,7 @@ func TestPartitionsAreMadeAheadAndDroppedAfterTheirTime(t *testing.T) {
 	keep(t, st, later, long)
 	first := later.Add(-long.Hours).Format("200601") + "01"
 	for _, table := range []string{"usage_hour", "usage_api_hour", "latency_hour"} {
-		for _, name := range strings.Fields(partitions(t, url, table)) {
+		for name := range strings.FieldsSeq(partitions(t, url, table)) {
 			if name != "default" && name < first {
 				t.Errorf("%s: %s is older than %s", table, name, first)
 			}

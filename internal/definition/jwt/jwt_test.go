@@ -124,9 +124,19 @@ func TestASecretIsOfTheKindThatTheMethodAsksFor(t *testing.T) {
 		secret, method string
 		fits           bool
 	}{
-		{shared, HMAC, true}, {public, HMAC, false}, {" " + public, HMAC, false}, {shared[1:], HMAC, false}, {"", HMAC, false},
-		{public, ECDSA, true}, {public, RSA, false}, {public, EdDSA, false}, {shared, RSA, false}, {shared, ECDSA, false}, {"", EdDSA, false},
-		{public, "", false}, {shared, "", false},
+		{shared, HMAC, true},
+		{public, HMAC, false},
+		{" " + public, HMAC, false},
+		{shared[1:], HMAC, false},
+		{"", HMAC, false},
+		{public, ECDSA, true},
+		{public, RSA, false},
+		{public, EdDSA, false},
+		{shared, RSA, false},
+		{shared, ECDSA, false},
+		{"", EdDSA, false},
+		{public, "", false},
+		{shared, "", false},
 	} {
 		key, err := Public(c.secret, c.method)
 		if (err == nil) != c.fits || c.fits && key == nil {

@@ -57,11 +57,12 @@ components: {schemas: {A: {properties: {x-a: {type: string}, required: {type: bo
 }
 
 func TestAliasesDoNotMultiply(t *testing.T) {
-	text := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	var text strings.Builder
+	text.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
 	for i := range 9 {
-		text += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", "))
+		text.WriteString(fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", ")))
 	}
-	if shown, err := Clean(OpenAPI, text); err == nil || !strings.Contains(err.Error(), "more than 400000 values") {
+	if shown, err := Clean(OpenAPI, text.String()); err == nil || !strings.Contains(err.Error(), "more than 400000 values") {
 		t.Errorf("%d bytes, %v", len(shown), err)
 	}
 }
@@ -74,12 +75,12 @@ func TestNamesOfPeopleStayAndExtensionsGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range strings.Fields("x-name x-e x-f x-g x-i x-key x-k X-L x-m x-n x-p x-r x-s x-t") {
+	for name := range strings.FieldsSeq("x-name x-e x-f x-g x-i x-key x-k X-L x-m x-n x-p x-r x-s x-t") {
 		if !strings.Contains(shown, `"`+name+`"`) {
 			t.Errorf("%s is lost in %s", name, shown)
 		}
 	}
-	for _, name := range strings.Fields("x-a x-b x-c x-d x-h x-j x-o x-q server up javascript:x") {
+	for name := range strings.FieldsSeq("x-a x-b x-c x-d x-h x-j x-o x-q server up javascript:x") {
 		if strings.Contains(shown, `"`+name+`"`) {
 			t.Errorf("%s is in %s", name, shown)
 		}
