@@ -330,5 +330,5 @@ func TestABrokenDefinitionIsServedByNobody(t *testing.T) {
 	if err := lacks(g.logged(), `"reason":"not_served"`); err != nil {
 		t.Errorf("the access log does not tell of the refusal")
 	}
-	g.awaitLog("enable_jwt")
+	g.awaitLog("jwt_signing_method")
 }
