@@ -34,7 +34,8 @@ func one[T any](s *storm, of *[]T) (picked T) {
 // has to work.
 func (s *storm) do(method, path, who, body string, headers ...string) *answer {
 	r, err := s.try(method, path, who, body, headers...)
-	for again := 0; err == nil && r.status == 503 && again < 3; again++ {
+	for again := 1; err == nil && r.status == 503 && again <= 10; again++ {
+		<-time.After(time.Duration(again) * 20 * time.Millisecond) // as who was told to try again does
 		r, err = s.try(method, path, who, body, headers...)
 	}
 	if err != nil {
