@@ -217,12 +217,8 @@ func TestTheFirstAttemptFollowsTheCommitAtOnce(t *testing.T) {
 	warm := b.put(q, Message{Kind: Webhook, Target: "w", Event: "e", Payload: []byte("{}")})
 	b.inState(warm, deliveries.Done) // the listener is there
 
-	begun := time.Now()
 	id := b.put(q, Message{Kind: Webhook, Target: "w", Developer: "d", Event: "key_event.created", Payload: []byte(`{"a":1}`)})
-	b.inState(id, deliveries.Done)
-	if took := time.Since(begun); took > 5*time.Second { // 5 ms, on a machine that does nothing else
-		t.Errorf("it took %v", took)
-	}
+	b.inState(id, deliveries.Done) // which is waited for less long than until it polls
 	all := s.attempts()
 	d := all[len(all)-1]
 	if d.ID != id || d.Org != "o" || d.Kind != Webhook || d.Target != "w" || d.Developer != "d" || d.Event != "key_event.created" || string(d.Payload) != `{"a":1}` || d.Attempt != 1 {

