@@ -3,8 +3,6 @@ package admin
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strconv"
@@ -52,7 +50,7 @@ func (s *Server) identify(ctx context.Context, credential []byte) (rest.Principa
 	if bytes.HasPrefix(credential, []byte(portal.SessionPrefix)) {
 		return s.portal.Identify(ctx, credential)
 	}
-	user, err := s.deps.Store.UserByKey(ctx, hashOf(credential))
+	user, err := s.deps.Store.UserByKey(ctx, rest.HashOf(credential))
 	if err != nil {
 		return rest.Principal{}, err
 	}
@@ -63,38 +61,16 @@ func (s *Server) identify(ctx context.Context, credential []byte) (rest.Principa
 	return who, nil
 }
 
-// hashOf is how an access key is stored. The key has 256 random bits, so that
-// neither salt nor cost would add anything.
-func hashOf(credential []byte) []byte {
-	sum := sha256.Sum256(credential)
-	return sum[:]
-}
-
-const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
 // NewAccessKey returns an access key for a user, which people and scanners
 // recognise: "sla_" and 43 letters and digits, 256 random bits.
-func NewAccessKey() string {
-	key := []byte("sla_")
-	var random [64]byte
-	for len(key) < len("sla_")+43 {
-		_, _ = rand.Read(random[:]) // documented never to fail
-		for _, b := range random {
-			// Beyond the last multiple of 62 some letters would come more often.
-			if b < 62*4 && len(key) < len("sla_")+43 {
-				key = append(key, alphabet[b%62])
-			}
-		}
-	}
-	return string(key)
-}
+func NewAccessKey() string { return "sla_" + rest.RandomText(rest.Alphanumeric, rest.KeyDigits) }
 
 // Bootstrap makes the first organisation with an admin who has that access key,
 // on a database that has none; created tells.
 func (s *Server) Bootstrap(ctx context.Context, key secret.Value) (created bool, err error) {
 	created, err = s.deps.Store.Bootstrap(ctx, "default", store.User{
 		OrgID: rest.NewID(), ID: rest.NewID(), Email: "admin@localhost", FirstName: "First", LastName: "Admin",
-		Role: string(rest.Admin), Active: true, AccessKeyHash: hashOf([]byte(key.Reveal())),
+		Role: string(rest.Admin), Active: true, AccessKeyHash: rest.HashOf([]byte(key.Reveal())),
 	})
 	if err != nil {
 		return false, fmt.Errorf("making the first organisation and its admin: %w", err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/credential"
@@ -127,7 +128,7 @@ func (b *bench) secondOrg() string {
 	b.t.Helper()
 	key := NewAccessKey()
 	sqlExec(b.t, b.dsn, "insert into orgs (id, name) values ('second', 'second')")
-	sqlExec(b.t, b.dsn, "insert into users (id, org_id, email, role, access_key_hash) values ('u2', 'second', 'two@example.com', 'admin', $1)", hashOf([]byte(key)))
+	sqlExec(b.t, b.dsn, "insert into users (id, org_id, email, role, access_key_hash) values ('u2', 'second', 'two@example.com', 'admin', $1)", rest.HashOf([]byte(key)))
 	return key
 }
 

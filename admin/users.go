@@ -75,7 +75,7 @@ func (s *Server) createUser(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	key := NewAccessKey()
-	row.ID, row.AccessKeyHash = rest.NewID(), hashOf([]byte(key))
+	row.ID, row.AccessKeyHash = rest.NewID(), rest.HashOf([]byte(key))
 	if err := s.deps.Store.CreateUser(ctx, c.Author(c.Source()), row); err != nil {
 		return nil, addressTaken(err)
 	}
@@ -114,7 +114,7 @@ func (s *Server) deleteUser(ctx context.Context, c *rest.Call) (any, error) {
 
 func (s *Server) resetUserKey(ctx context.Context, c *rest.Call) (any, error) {
 	key := NewAccessKey()
-	if err := s.deps.Store.ResetUserKey(ctx, c.Author(c.Source()), c.Param("id"), hashOf([]byte(key))); err != nil {
+	if err := s.deps.Store.ResetUserKey(ctx, c.Author(c.Source()), c.Param("id"), rest.HashOf([]byte(key))); err != nil {
 		return nil, rest.Missing(err, "User not found")
 	}
 	answer := rest.Done("Access key has been reset; the old one has ended", c.Param("id"))

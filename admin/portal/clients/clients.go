@@ -6,7 +6,6 @@ package clients
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"log/slog"
@@ -79,7 +78,7 @@ func (s *Service) Issue(ctx context.Context, w *credentials.Work, c requests.Cli
 		return record.Credential{}, err
 	}
 	row := &kept.Row{
-		ClientID: id, OrgID: w.By.Org, DeveloperID: c.Developer, PolicyID: c.Policy, KeyHash: made.Hash, SecretHash: hashOf(secret),
+		ClientID: id, OrgID: w.By.Org, DeveloperID: c.Developer, PolicyID: c.Policy, KeyHash: made.Hash, SecretHash: rest.HashOf([]byte(secret)),
 		RedirectUri: c.Redirect, AppDescription: c.App, UseCase: c.Use,
 	}
 	return record.Credential{RawKey: id, Password: secret}, kept.Insert(ctx, w.Tx, row)
@@ -103,13 +102,6 @@ func newSecret() string {
 	var random [32]byte
 	_, _ = rand.Read(random[:]) // documented never to fail
 	return base64.RawURLEncoding.EncodeToString(random[:])
-}
-
-// hashOf is how a secret is stored. It has so many random bits that neither salt
-// nor cost would add anything.
-func hashOf(secret string) []byte {
-	sum := sha256.Sum256([]byte(secret))
-	return sum[:]
 }
 
 // Tokens that ended are forgotten in small parts.

@@ -10,6 +10,7 @@ import (
 	oauth "github.com/go-oauth2/oauth2/v4/errors"
 	"github.com/go-oauth2/oauth2/v4/manage"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	kept "github.com/sluicegate/sluice/admin/store/clients"
 	"github.com/sluicegate/sluice/internal/credential"
@@ -40,7 +41,7 @@ type roster struct{ service *Service }
 func (r roster) GetByID(ctx context.Context, id string) (oauth2.ClientInfo, error) {
 	row, err := kept.Find(ctx, r.service.d.Store, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return client{row: kept.Row{ClientID: id, SecretHash: hashOf(newSecret())}}, nil
+		return client{row: kept.Row{ClientID: id, SecretHash: rest.HashOf([]byte(newSecret()))}}, nil
 	}
 	return client{row}, err
 }
@@ -65,7 +66,7 @@ func (c client) GetUserID() string { return "" }
 
 // VerifyPassword implements oauth2.ClientPasswordVerifier.
 func (c client) VerifyPassword(secret string) bool {
-	return subtle.ConstantTimeCompare(hashOf(secret), c.row.SecretHash) == 1
+	return subtle.ConstantTimeCompare(rest.HashOf([]byte(secret)), c.row.SecretHash) == 1
 }
 
 // mint makes tokens, which look like keys.

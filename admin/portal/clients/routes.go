@@ -162,7 +162,7 @@ func (s *Service) renew(ctx context.Context, c *rest.Call) (any, error) {
 		if row, err = kept.Lock(ctx, tx, of(c)); err != nil {
 			return err
 		}
-		if err := kept.SetSecret(ctx, tx, row.ClientID, hashOf(secret)); err != nil {
+		if err := kept.SetSecret(ctx, tx, row.ClientID, rest.HashOf([]byte(secret))); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, by, store.Deed{Action: "secret renewed", Kind: "oauth client", ID: row.ClientID})

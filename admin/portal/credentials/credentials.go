@@ -5,7 +5,6 @@ package credentials
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/requests"
 	"github.com/sluicegate/sluice/internal/counter"
@@ -170,7 +170,7 @@ func (g *Grant) session(org string) (s *definition.Session, user string) {
 		s.MetaData[metaRequest] = quoted(g.Request)
 	}
 	if g.Password != nil {
-		user = "user-" + random(12)
+		user = "user-" + rest.RandomText(letters, 12)
 		s.Alias = user // what is stored else does not tell the name
 		s.BasicAuth = g.Password.stored()
 		return s, user
@@ -198,7 +198,7 @@ func (k *Keeper) NewPassword(ctx context.Context) (*Password, error) {
 	if k.d.Options.Passwords == nil {
 		return nil, conflict("No users can be made here; the entry's auth_type must be authToken")
 	}
-	p := &Password{plain: random(32)}
+	p := &Password{plain: rest.RandomText(letters, 32)}
 	var err error
 	if p.hash, err = k.d.Options.Passwords.Hash(ctx, p.plain); err != nil {
 		return nil, faultOf(err)
@@ -210,23 +210,8 @@ func (p *Password) stored() *definition.BasicAuth {
 	return &definition.BasicAuth{Password: p.hash, HashType: string(password.Argon2id)}
 }
 
+// letters are those of names and passwords, without 0 and 1, which look like others.
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ23456789"
-
-// random returns n letters and digits, of nearly 6 random bits each.
-func random(n int) string {
-	text := make([]byte, 0, n)
-	var bytes [64]byte
-	for len(text) < n {
-		_, _ = rand.Read(bytes[:]) // documented never to fail
-		for _, b := range bytes {
-			// Beyond the last multiple some letters would come more often.
-			if int(b) < 256/len(letters)*len(letters) && len(text) < n {
-				text = append(text, letters[int(b)%len(letters)])
-			}
-		}
-	}
-	return string(text)
-}
 
 // keyEvent is what events about keys hold.
 type keyEvent struct {

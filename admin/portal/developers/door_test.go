@@ -205,7 +205,7 @@ func TestWhatIsWrongWithASignUpIsNamed(t *testing.T) {
 	if b.count("select count(*) from developers") != 1 || b.count("select count(*) from developers where org_id = 'two'") != 1 {
 		t.Error("not the one developer of the other organisation")
 	}
-	for _, body := range []string{`{"token":"x","password":"y"}`, `{"token":"` + strings.Repeat("0", digits) + `","password":"open sesame"}`} {
+	for _, body := range []string{`{"token":"x","password":"y"}`, `{"token":"` + strings.Repeat("0", rest.KeyDigits) + `","password":"open sesame"}`} {
 		b.call("POST", "/api/portal/verify", "", body).want(404).says(tokenGone)
 		b.call("POST", "/api/portal/password/reset", "", body).want(404).says(tokenGone)
 	}

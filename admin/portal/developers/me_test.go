@@ -181,7 +181,7 @@ func TestTokensAreOfNoOtherForm(t *testing.T) {
 		}
 		seen[token] = true
 	}
-	for _, text := range []string{"", "slp_", strings.Repeat("0", digits), SessionPrefix + strings.Repeat("0", digits+1), SessionPrefix + strings.Repeat("-", digits)} {
+	for _, text := range []string{"", "slp_", strings.Repeat("0", rest.KeyDigits), SessionPrefix + strings.Repeat("0", rest.KeyDigits+1), SessionPrefix + strings.Repeat("-", rest.KeyDigits)} {
 		if wellFormed(text, SessionPrefix) {
 			t.Errorf("%q is taken for a token", text)
 		}

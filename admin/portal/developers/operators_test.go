@@ -90,7 +90,7 @@ func TestRolesOfDevelopersRoutes(t *testing.T) {
 			}
 		}
 	}
-	b.call("GET", "/api/portal/me", SessionPrefix+strings.Repeat("0", digits), "").want(401)
+	b.call("GET", "/api/portal/me", SessionPrefix+strings.Repeat("0", rest.KeyDigits), "").want(401)
 	b.call("GET", "/api/portal/developers", "two:viewer", "").want(200).says(`"Data":[]`, `"Pages":0`)
 }
 

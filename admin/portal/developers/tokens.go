@@ -2,8 +2,6 @@ package developers
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"strings"
 	"time"
@@ -35,37 +33,16 @@ const usedEvery = time.Minute
 // admin tell it from others.
 const SessionPrefix = "slp_"
 
-// digits is how many letters and digits follow, for 256 random bits.
-const digits = 43
-
-const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-// newToken returns a random token and what is stored of it. It has 256 random bits,
-// so that neither salt nor cost would add anything to its hash.
+// newToken returns a random token and what is stored of it.
 func newToken(prefix string) (token string, hash []byte) {
-	made := []byte(prefix)
-	var random [64]byte
-	for len(made) < len(prefix)+digits {
-		_, _ = rand.Read(random[:]) // documented never to fail
-		for _, b := range random {
-			// Beyond the last multiple of 62 some letters would come more often.
-			if b < 62*4 && len(made) < len(prefix)+digits {
-				made = append(made, alphabet[b%62])
-			}
-		}
-	}
-	return string(made), hashOf(made)
-}
-
-func hashOf(token []byte) []byte {
-	sum := sha256.Sum256(token)
-	return sum[:]
+	token = prefix + rest.RandomText(rest.Alphanumeric, rest.KeyDigits)
+	return token, rest.HashOf([]byte(token))
 }
 
 // wellFormed tells whether a text can be a token.
 func wellFormed(token, prefix string) bool {
 	bare, begins := strings.CutPrefix(token, prefix)
-	return begins && len(bare) == digits && strings.Trim(bare, alphabet) == ""
+	return begins && len(bare) == rest.KeyDigits && strings.Trim(bare, rest.Alphanumeric) == ""
 }
 
 // Identify returns which developer has a session's credential; store.ErrNotFound
@@ -75,7 +52,7 @@ func (s *Service) Identify(ctx context.Context, credential []byte) (rest.Princip
 		return rest.Principal{}, store.ErrNotFound
 	}
 	now := s.Now()
-	shown := accounts.Token{Hash: hashOf(credential), Purpose: accounts.Session, At: now}
+	shown := accounts.Token{Hash: rest.HashOf(credential), Purpose: accounts.Session, At: now}
 	who, err := accounts.BySession(ctx, s.Store, shown, now.Add(-sessionIdle))
 	if err != nil {
 		return rest.Principal{}, err
@@ -89,7 +66,7 @@ func (s *Service) Identify(ctx context.Context, credential []byte) (rest.Princip
 }
 
 // seatOf is the hash of the credential that a developer's call shows.
-func seatOf(c *rest.Call) []byte { return hashOf(rest.CredentialOf(c.HTTP)) }
+func seatOf(c *rest.Call) []byte { return rest.HashOf(rest.CredentialOf(c.HTTP)) }
 
 // admit logs a developer in, whose password was right, and returns the answer that
 // shows the session's credential. The developer's row is locked by it, so that log-ins at once
@@ -158,7 +135,7 @@ func (s *Service) byToken(ctx context.Context, token string, purpose accounts.Pu
 	if !wellFormed(token, "") {
 		return accounts.Developer{}, accounts.Token{}, errTokenGone()
 	}
-	t := accounts.Token{Hash: hashOf([]byte(token)), Purpose: purpose, At: s.Now()}
+	t := accounts.Token{Hash: rest.HashOf([]byte(token)), Purpose: purpose, At: s.Now()}
 	d, err := accounts.ByToken(ctx, s.Store, t)
 	if errors.Is(err, store.ErrNotFound) || err == nil && d.Inactive {
 		return accounts.Developer{}, t, errTokenGone()
