@@ -159,7 +159,7 @@ func (quiet) Printf(string, ...any) {}
 
 // Serve answers requests on ln until Shutdown, and closes it.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(ln); err != nil {
+	if err := s.http.Serve(lingeringListener{ln}); err != nil {
 		return fmt.Errorf("serving the admin: %w", err)
 	}
 	return nil

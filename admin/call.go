@@ -102,6 +102,7 @@ func (s *Server) refuseUnreadable(ctx *fasthttp.RequestCtx, err error) {
 		f = rest.Refuse(fasthttp.StatusRequestTimeout, "The request did not arrive in time")
 	}
 	ctx.SetConnectionClose()
+	lingerAfter(ctx)
 	f.Write(ctx)
 }
 

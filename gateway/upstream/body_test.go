@@ -125,6 +125,7 @@ func TestSlowClientHoldsTheUpstreamBack(t *testing.T) {
 	routes(t, func(t *testing.T, r route) {
 		stuck, gone := make(chan int), make(chan error)
 		g := r.gate(t, func(conn net.Conn, _ int) {
+			holdLittle(t, conn)
 			readRequest(bufio.NewReader(conn))
 			_, _ = io.WriteString(conn, ok+"Content-Length: 1000000000000\r\n\r\n")
 			piece, sent := make([]byte, 64<<10), 0
@@ -142,6 +143,7 @@ func TestSlowClientHoldsTheUpstreamBack(t *testing.T) {
 			gone <- err
 		}, nil)
 		cl := g.dial()
+		holdLittle(t, cl.conn)
 		cl.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		if sent := <-stuck; sent > 32<<20 {
 			t.Errorf("%d bytes were taken for a client that reads none", sent)
@@ -151,6 +153,19 @@ func TestSlowClientHoldsTheUpstreamBack(t *testing.T) {
 			t.Error("the upstream's connection outlived the client's")
 		}
 	})
+}
+
+// holdLittle keeps a connection's own buffers from growing with the machine's
+// settings, so that what is taken is what the gateway takes.
+func holdLittle(t *testing.T, conn net.Conn) {
+	t.Helper()
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return // TLS; its connection is inside
+	}
+	if err := errors.Join(tcp.SetReadBuffer(64<<10), tcp.SetWriteBuffer(64<<10)); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestEarlyRefusalEndsTheUpload has an upstream answer before it has the body.
