@@ -1,9 +1,8 @@
 package observe
 
 import (
-	"strings"
-
 	"github.com/sluicegate/sluice/gateway/observe/rollup"
+	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition/usage"
 )
 
@@ -12,11 +11,14 @@ import (
 func (m *meter) call(o *observed) {
 	ex := o.ex
 	one := rollup.Call{
-		API: m.callsOf(ex.API.Definition.OrgID), Key: ex.KeyHash, Clear: !strings.HasPrefix(ex.KeyHash, ex.KeyName),
+		API: m.callsOf(ex.API.Definition.OrgID), Key: ex.KeyHash, Name: ex.KeyName,
 		Status: o.status, End: ex.Started.Add(o.total), Total: o.total,
 	}
+	if ex.Grant != nil {
+		one.Seat = &ex.Grant.Calls
+	}
 	if ex.Rejection != nil {
-		one.Reason = ex.Rejection.Reason
+		one.Reason = uint8(ex.Rejection.Reason)
 	}
 	if ex.Upstream.Address != "" {
 		one.Upstream = max(ex.Upstream.Duration, 0)
@@ -39,7 +41,7 @@ func (m *meter) callsOf(org string) *rollup.API {
 	return m.calls.Load()
 }
 
-// Latencies implements rollup.Timer.
+// Latencies implements rollup.Meter.
 func (m *meter) Latencies() (l usage.Latencies) {
 	s := m.counts.Load()
 	s.mu.Lock()
@@ -49,3 +51,6 @@ func (m *meter) Latencies() (l usage.Latencies) {
 	}
 	return l
 }
+
+// ReasonName implements rollup.Meter.
+func (m *meter) ReasonName(reason uint8) string { return pipeline.Reason(reason).String() }

@@ -3,12 +3,13 @@ package pipeline
 import (
 	"sync/atomic"
 
+	"github.com/sluicegate/sluice/gateway/observe/rollup"
 	"github.com/sluicegate/sluice/internal/counter"
 )
 
 // A Grant is what one key may do with one API, compiled from the key's session
 // and the policies in force. It is shared between requests and never changes,
-// but that Operations is filled in when it is first needed. There are as many as
+// but that Operations and Calls are filled in when they are first needed. There are as many as
 // keys: a field costs memory. What a request asks for stands in three lines of
 // the processor's cache, the first of which decides on most refusals.
 type Grant struct {
@@ -26,6 +27,7 @@ type Grant struct {
 	Versions   *VersionSet                    // that the key may use; nil: all of them
 	Policy     string                         // id of the first policy that took part; "" for none
 	Operations atomic.Pointer[OperationRules] // of a GraphQL API; nil before the first operation
+	Calls      rollup.Seat                    // where the key's calls to the API are counted for the admin
 }
 
 // NewGrant returns a grant without limits, which AddLimit adds.

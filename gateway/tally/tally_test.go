@@ -78,6 +78,9 @@ type noTimes struct{}
 
 func (noTimes) Latencies() usage.Latencies { return usage.Latencies{} }
 
+// ReasonName implements rollup.Meter.
+func (noTimes) ReasonName(uint8) string { return "" }
+
 // scene is a gateway that hands over to a ledger.
 type scene struct {
 	counts *rollup.Counts

@@ -1,22 +1,22 @@
 // Package rollup counts the calls to APIs by key, status and reason, a minute at a
 // time, for whoever takes the counts away every few seconds.
 //
-// A call costs a lock that is held for one look-up, and no allocation: calls with
-// a key spread over the locks by their key, those without by chance. At most
-// 262,144 rows are held between two Takes, in 32 MiB, and as much is kept for the
-// next ones; calls of keys that find no room are counted all the same, as those
-// of other keys.
+// A call costs a lock that is held for one look-up, or for none where its key has
+// a Seat, and no allocation: calls with a key spread over the locks by their key,
+// those without by chance. At most 262,144 rows are held between two Takes, in 32
+// MiB, and as much is kept for the next ones; calls of keys that find no room are
+// counted all the same, as those of other keys.
 package rollup
 
 import (
 	"hash/maphash"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition/usage"
 )
 
@@ -54,18 +54,20 @@ func newCounts(l limits) *Counts {
 	return &Counts{limits: l, seed: maphash.MakeSeed(), lanes: lanes - 1}
 }
 
-// A Timer knows how long the calls of an API took.
-type Timer interface {
+// A Meter knows of an API what its calls do not say.
+type Meter interface {
 	// Latencies returns how many calls took how long, ever. It is asked by one
 	// goroutine at a time.
 	Latencies() usage.Latencies
+	// ReasonName returns what the reason of a refusal is called; "" for 0.
+	ReasonName(reason uint8) string
 }
 
 // API is where the calls of one API are counted.
 type API struct {
 	id, org string
 	hash    uint64
-	timer   Timer
+	meter   Meter
 
 	// What only Take uses.
 	seen   usage.Latencies // when they were last taken
@@ -73,13 +75,13 @@ type API struct {
 }
 
 // NewAPI returns what counts the calls of an API of an organisation.
-func NewAPI(id, org string, t Timer) *API {
-	return &API{id: id, org: org, hash: rand.Uint64(), timer: t}
+func NewAPI(id, org string, m Meter) *API {
+	return &API{id: id, org: org, hash: rand.Uint64(), meter: m}
 }
 
 // SkipLatencies has those that there were so far count elsewhere. It is for
 // whoever makes the API.
-func (a *API) SkipLatencies() { a.seen = a.timer.Latencies() }
+func (a *API) SkipLatencies() { a.seen = a.meter.Latencies() }
 
 // Org returns the organisation in whose name calls are counted.
 func (a *API) Org() string { return a.org }
@@ -88,27 +90,41 @@ func (a *API) Org() string { return a.org }
 type Call struct {
 	API    *API
 	Key    string // identity; "" without one
-	Clear  bool   // Key is the key itself, which must not leave the process
+	Name   string // what logs call the key: the beginning of Key, unless that is the key itself
+	Seat   *Seat  // of the key at the API; nil: there is none
 	Status int    // 0 when nothing was answered
-	Reason pipeline.Reason
+	Reason uint8  // of a refusal; 0 without one
 	End    time.Time
 
 	Total, Upstream time.Duration // not negative
 }
 
+// Clear tells whether Key is the key itself, which must not leave the process.
+func (c *Call) Clear() bool { return !strings.HasPrefix(c.Key, c.Name) }
+
+// minute returns when the call ended, in minutes since 1970.
+func (c *Call) minute() uint32 { return uint32(c.End.Unix() / 60) }
+
 // Count counts a call.
 func (c *Counts) Count(call *Call) {
-	r := row{
-		api: call.API, key: call.Key, clear: call.Clear, minute: uint32(call.End.Unix() / 60),
-		status: uint16(call.Status), reason: call.Reason,
-		hits: 1, total: call.Total, upstream: call.Upstream,
+	if call.Key != "" && call.Seat != nil && c.countAt(call) {
+		return
 	}
-	at := call.API.hash
-	if call.Key != "" {
-		at ^= maphash.String(c.seed, call.Key)
+	c.addRow(row{
+		api: call.API, key: call.Key, clear: call.Clear(), minute: call.minute(),
+		kind: kind{uint16(call.Status), call.Reason},
+		hits: 1, total: call.Total, upstream: call.Upstream,
+	})
+}
+
+// addRow counts what is in a row in the shard where it belongs.
+func (c *Counts) addRow(r row) {
+	at := r.api.hash
+	if r.key != "" {
+		at ^= maphash.String(c.seed, r.key)
 	}
 	r.hash = r.hashWith(at)
-	if call.Key == "" && c.lanes > 0 {
+	if r.key == "" && c.lanes > 0 {
 		at += uint64(rand.Uint32() & c.lanes)
 	}
 	s := &c.shards[at%shards]
@@ -119,7 +135,7 @@ func (c *Counts) Count(call *Call) {
 
 // add counts what is in a row. The lock of the shard is held.
 func (c *Counts) add(s *shard, r *row) {
-	if s.rows.add(r, c.limits.keys) {
+	if s.rows.add(r, c.limits.keys-len(s.places)) {
 		return
 	}
 	if r.key != "" && r.key != usage.Other {
@@ -127,7 +143,7 @@ func (c *Counts) add(s *shard, r *row) {
 		r.hash = r.hashWith(r.api.hash + 1)
 		c.others.Add(uint64(r.hits))
 	}
-	if !s.rows.add(r, c.limits.rows) {
+	if !s.rows.add(r, c.limits.rows-len(s.places)) {
 		c.lost.Add(uint64(r.hits))
 	}
 }
@@ -140,51 +156,65 @@ func (c *Counts) Lost() uint64 { return c.lost.Load() }
 
 // shard is a part of the counts.
 type shard struct {
-	mu    sync.Mutex
-	rows  table
-	spare table    // empty; only Take uses it
-	_     [56]byte // so that no two share a line of the processor's cache
+	mu     sync.Mutex
+	rows   table
+	places []*place // that have counted since the last Take
+
+	// Only Take uses these, which are empty otherwise.
+	spare table
+	left  []*place
+
+	_ [8]byte // so that no two share a line of the processor's cache
 }
 
 // Take hands out what was counted since the last Take, and forgets it. Several
 // rows may be of the same calls but for their number.
-func (c *Counts) Take(row func(usage.Row), latency func(usage.Latency)) {
+func (c *Counts) Take(each func(usage.Row), latency func(usage.Latency)) {
 	c.taking.Lock()
 	defer c.taking.Unlock()
 	var called []*API
-	for i := range c.shards {
-		list := c.shards[i].swap()
-		for at := range list {
-			r := &list[at]
-			if r.hits == 0 {
-				continue
-			}
-			row(r.export())
-			if r.api.minute == 0 {
-				called = append(called, r.api)
-			}
-			r.api.minute = max(r.api.minute, r.minute)
+	export := func(r *row) {
+		each(r.export())
+		if r.api.minute == 0 {
+			called = append(called, r.api)
 		}
-		c.shards[i].spare.reset()
+		r.api.minute = max(r.api.minute, r.minute)
+	}
+	for i := range c.shards {
+		c.shards[i].take(export)
 	}
 	for _, api := range called {
 		latency(api.latency())
 	}
 }
 
-// swap returns the rows that were counted, which nobody adds to any more.
-func (s *shard) swap() []row {
+// take hands out what was counted, and forgets it.
+func (s *shard) take(export func(*row)) {
 	s.mu.Lock()
 	s.rows, s.spare = s.spare, s.rows
+	s.places, s.left = s.left, s.places
 	s.mu.Unlock()
-	return s.spare.list
+	for at := range s.spare.list {
+		if r := &s.spare.list[at]; r.hits > 0 {
+			export(r)
+		}
+	}
+	s.spare.reset()
+	for _, p := range s.left {
+		p.mu.Lock()
+		r := p.row()
+		p.mu.Unlock()
+		export(&r)
+	}
+	clear(s.left) // of keys that are gone nothing stays
+	s.left = s.left[:0]
 }
 
 // latency returns how long the calls took since it was last asked. Those of two
 // minutes count as the later one's.
 func (a *API) latency() usage.Latency {
 	l := usage.Latency{Minute: int64(a.minute) * 60, Org: a.org, API: a.id}
-	now := a.timer.Latencies()
+	now := a.meter.Latencies()
 	for i := range now {
 		l.Counts[i] = now[i] - a.seen[i]
 	}

@@ -9,11 +9,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition/usage"
 )
 
-// clock is a Timer that tests set.
+// The reasons of these tests.
+const (
+	rateLimit     = 1
+	quotaExceeded = 2
+)
+
+// ReasonName implements Meter.
+func (*clock) ReasonName(r uint8) string { return []string{"", "rate_limit", "quota_exceeded"}[r] }
+
+// clock is a Meter that tests set.
 type clock struct {
 	mu  sync.Mutex
 	now usage.Latencies
@@ -56,7 +64,7 @@ func TestCallsThatAreAlikeAreOneRow(t *testing.T) {
 	for range 3 {
 		c.Count(&Call{API: api, Key: "k", Status: 200, End: noon, Total: 5 * time.Millisecond, Upstream: 3 * time.Millisecond})
 	}
-	c.Count(&Call{API: api, Key: "k", Status: 429, Reason: pipeline.ReasonRateLimit, End: noon, Total: time.Millisecond})
+	c.Count(&Call{API: api, Key: "k", Status: 429, Reason: rateLimit, End: noon, Total: time.Millisecond})
 	c.Count(&Call{API: api, Status: 200, End: noon.Add(time.Minute)})
 	got, _ := taken(c)
 	want := total{
@@ -74,7 +82,7 @@ func TestCallsThatAreAlikeAreOneRow(t *testing.T) {
 
 func TestAKeyInClearDoesNotLeave(t *testing.T) {
 	c := New()
-	c.Count(&Call{API: NewAPI("a", "", &clock{}), Key: "my secret", Clear: true, Status: 200, End: noon})
+	c.Count(&Call{API: NewAPI("a", "", &clock{}), Key: "my secret", Name: "7c1f", Status: 200, End: noon})
 	got, _ := taken(c)
 	for row := range got {
 		if strings.Contains(row.Key, "secret") || row.Key != usage.KeyOf("my secret", true) || len(row.Key) != 64 {
@@ -90,6 +98,7 @@ func TestWhatWasCountedIsWhatIsTaken(t *testing.T) {
 	c := New()
 	apis := []*API{NewAPI("a", "one", &clock{}), NewAPI("b", "two", &clock{}), NewAPI("c", "one", &clock{})}
 	const workers, calls = 8, 20_000
+	var seats [3][500]Seat // of every second key
 	want := make([]total, workers)
 	var working sync.WaitGroup
 	for w := range workers {
@@ -97,17 +106,21 @@ func TestWhatWasCountedIsWhatIsTaken(t *testing.T) {
 		working.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(w)))
 			for range calls {
-				api := apis[random.IntN(len(apis))]
+				at := random.IntN(len(apis))
+				api := apis[at]
 				call := Call{API: api, Status: 200 + random.IntN(3), End: noon.Add(time.Duration(random.IntN(3)) * time.Minute), Total: time.Millisecond}
 				if n := random.IntN(500); n > 0 {
 					call.Key = fmt.Sprint("key", n)
+					if n%2 > 0 {
+						call.Seat = &seats[at][n]
+					}
 				}
 				if random.IntN(10) == 0 {
-					call.Reason = pipeline.ReasonQuotaExceeded
+					call.Reason = quotaExceeded
 				}
 				c.Count(&call)
 				want[w].add(usage.Row{
-					Minute: call.End.Unix() / 60 * 60, Org: api.org, API: api.id, Key: call.Key, Status: call.Status, Reason: call.Reason.String(),
+					Minute: call.End.Unix() / 60 * 60, Org: api.org, API: api.id, Key: call.Key, Status: call.Status, Reason: (&clock{}).ReasonName(call.Reason),
 					Hits: 1, Total: 1000,
 				})
 			}
@@ -136,11 +149,46 @@ func TestWhatWasCountedIsWhatIsTaken(t *testing.T) {
 	}
 }
 
+func TestASeatIsOfOneKeyAndOneAPI(t *testing.T) {
+	c := New()
+	api, other := NewAPI("a", "", &clock{}), NewAPI("b", "", &clock{})
+	var seat Seat
+	for range 2 {
+		for _, call := range []Call{
+			{API: api, Key: "one", Status: 200}, {API: api, Key: "one", Status: 200}, {API: api, Key: "two", Status: 200},
+			{API: other, Key: "two", Status: 200}, {API: other, Key: "two", Status: 403, Reason: rateLimit}, {API: other, Status: 200},
+		} {
+			call.Seat, call.End, call.Total, call.Upstream = &seat, noon, 3*time.Microsecond, time.Microsecond
+			c.Count(&call)
+		}
+	}
+	got, _ := taken(c)
+	minute := noon.Unix() - 30
+	want := total{
+		{Minute: minute, API: "a", Key: "one", Status: 200}:                       {Hits: 4, Total: 12, Upstream: 4},
+		{Minute: minute, API: "a", Key: "two", Status: 200}:                       {Hits: 2, Total: 6, Upstream: 2},
+		{Minute: minute, API: "b", Key: "two", Status: 200}:                       {Hits: 2, Total: 6, Upstream: 2},
+		{Minute: minute, API: "b", Key: "two", Status: 403, Reason: "rate_limit"}: {Hits: 2, Total: 6, Upstream: 2},
+		{Minute: minute, API: "b", Status: 200}:                                   {Hits: 2, Total: 6, Upstream: 2},
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if again, _ := taken(c); len(again) != 0 {
+		t.Errorf("taken twice: %v", again)
+	}
+}
+
 func TestKeysWithoutRoomCountAsOthersAndNothingIsLostSilently(t *testing.T) {
 	c := newCounts(limits{keys: 4, rows: 6})
 	api := NewAPI("a", "", &clock{})
-	for i := range 10_000 {
-		c.Count(&Call{API: api, Key: fmt.Sprint("key", i), Status: 200, End: noon})
+	seats := make([]Seat, 10_000)
+	for i := range seats {
+		call := Call{API: api, Key: fmt.Sprint("key", i), Status: 200, End: noon}
+		if i%2 == 0 {
+			call.Seat = &seats[i]
+		}
+		c.Count(&call)
 	}
 	rows, hits, others := 0, int64(0), int64(0)
 	c.Take(func(r usage.Row) {
@@ -230,9 +278,10 @@ func TestCountingDoesNotAllocate(t *testing.T) {
 	for i := range keys {
 		keys[i] = fmt.Sprint("a key that is rather long, as hashes are, number ", i)
 	}
-	n := 0
+	n, seats := 0, make([]Seat, len(keys))
 	count := func() {
 		c.Count(&Call{API: api, Key: keys[n%len(keys)], Status: 200, End: noon, Total: time.Millisecond})
+		c.Count(&Call{API: api, Key: keys[n%len(keys)], Seat: &seats[n%len(seats)], Status: 200, End: noon, Total: time.Millisecond})
 		c.Count(&Call{API: api, Status: 200, End: noon, Total: time.Millisecond})
 		n++
 	}
@@ -253,9 +302,14 @@ func BenchmarkCount(b *testing.B) {
 		keys[i] = fmt.Sprintf("%064x", i)
 	}
 	for _, with := range []struct {
-		name string
-		keys []string
-	}{{"keyless", []string{""}}, {"one key", keys[:1]}, {"10000 keys", keys}} {
+		name  string
+		keys  []string
+		seats []Seat
+	}{
+		{"keyless", []string{""}, nil},
+		{"one key", keys[:1], nil}, {"one key, seated", keys[:1], make([]Seat, 1)},
+		{"10000 keys", keys, nil}, {"10000 keys, seated", keys, make([]Seat, len(keys))},
+	} {
 		b.Run(with.name, func(b *testing.B) {
 			c := New()
 			api := NewAPI("a", "", &clock{})
@@ -263,7 +317,11 @@ func BenchmarkCount(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				at := rand.IntN(len(with.keys))
 				for pb.Next() {
-					c.Count(&Call{API: api, Key: with.keys[at], Status: 200, End: noon, Total: time.Millisecond, Upstream: time.Millisecond})
+					call := Call{API: api, Key: with.keys[at], Status: 200, End: noon, Total: time.Millisecond, Upstream: time.Millisecond}
+					if with.seats != nil {
+						call.Seat = &with.seats[at]
+					}
+					c.Count(&call)
 					if at++; at == len(with.keys) {
 						at = 0
 					}

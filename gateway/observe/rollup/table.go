@@ -3,7 +3,6 @@ package rollup
 import (
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition/usage"
 )
 
@@ -16,18 +15,17 @@ type row struct {
 	total, upstream time.Duration
 	hits            uint32
 	minute          uint32 // since 1970
-	status          uint16
-	reason          pipeline.Reason
-	clear           bool
+	kind            kind
+	clear           bool // key is the key itself
 }
 
 func (r *row) isLike(o *row) bool {
-	return r.hash == o.hash && r.api == o.api && r.minute == o.minute && r.status == o.status && r.reason == o.reason && r.key == o.key
+	return r.hash == o.hash && r.api == o.api && r.minute == o.minute && r.kind == o.kind && r.key == o.key
 }
 
 // hashWith returns the hash of the row of a key and an API that hash to at.
 func (r *row) hashWith(at uint64) uint64 {
-	at ^= uint64(r.minute)<<32 ^ uint64(r.status)<<8 ^ uint64(r.reason)
+	at ^= uint64(r.minute)<<32 ^ uint64(r.kind.status)<<8 ^ uint64(r.kind.reason)
 	at *= 0x9e3779b97f4a7c15 // spreads what is different in few bits over all of them
 	return at ^ at>>32
 }
@@ -35,7 +33,7 @@ func (r *row) hashWith(at uint64) uint64 {
 func (r *row) export() usage.Row {
 	return usage.Row{
 		Minute: int64(r.minute) * 60, Org: r.api.org, API: r.api.id, Key: usage.KeyOf(r.key, r.clear),
-		Status: int(r.status), Reason: r.reason.String(),
+		Status: int(r.kind.status), Reason: r.api.meter.ReasonName(r.kind.reason),
 		Hits: int64(r.hits), Total: r.total.Microseconds(), Upstream: r.upstream.Microseconds(),
 	}
 }
