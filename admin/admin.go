@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -53,6 +54,8 @@ type Deps struct {
 
 	PageSize  int // objects on a page of a list when the caller does not say, in 1…500; 0: 10
 	LoginRate int // failed authentications a minute from one address before 429; 0: 5
+
+	Trusted []netip.Prefix // proxies whose X-Forwarded-For names the address of a caller
 
 	Version string                  // of this program, for the API's description
 	Metrics prometheus.Registerer   // nil: not measured

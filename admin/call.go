@@ -40,6 +40,7 @@ func (s *Server) handler(routes []rest.Route) fasthttp.RequestHandler {
 	}
 	return func(ctx *fasthttp.RequestCtx) {
 		defer s.recover(ctx)
+		s.tellCaller(ctx)
 		if ambiguous(ctx) {
 			ctx.SetConnectionClose()
 			rest.BadRequest("The request has both a length and a transfer encoding").Write(ctx)

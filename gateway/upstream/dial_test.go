@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -257,13 +256,5 @@ func TestPoolsAreSharedWhereNothingTellsThemApart(t *testing.T) {
 				t.Errorf("one pool: %t, want %t", got[0] == got[1], c.same)
 			}
 		})
-	}
-}
-
-func TestTrustedPeersAreFoundByPrefix(t *testing.T) {
-	for addr, want := range map[string]bool{"127.0.0.1": true, "128.0.0.1": false, "::1": false} {
-		if got := isTrusted(netip.MustParseAddr(addr), loopback); got != want {
-			t.Errorf("%s: %t", addr, got)
-		}
 	}
 }

@@ -208,18 +208,6 @@ func FuzzRequestLines(f *testing.F) {
 	})
 }
 
-// FuzzForwardedFor reads any chain of proxies without falling over.
-func FuzzForwardedFor(f *testing.F) {
-	for _, s := range []string{"1.1.1.1", "[::1]:80, 10.0.0.1", "[", "]:", ",,", "fe80::1%x", ":::::::"} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, hop []byte) {
-		if addr, ok := parseHop(hop); ok && (!addr.IsValid() || addr.Zone() != "" || addr.Is4In6()) {
-			t.Errorf("%q: %v", hop, addr)
-		}
-	})
-}
-
 // FuzzChunkedAnswers encodes a body in chunks of many sizes, with extensions and
 // trailers, and has it read here, by fasthttp, and here again from a connection
 // that gives a few bytes at a time.

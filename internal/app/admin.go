@@ -117,7 +117,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 	}
 	deps := admin.Deps{
 		Store: m.store, Keys: p.stores.keys, Counters: p.stores.counters, Naming: p.stores.naming, GatewayToken: p.token,
-		Schemas: p.schemaOptions(), PageSize: p.cfg.Admin.PageSize, LoginRate: p.cfg.Admin.LoginRate, Version: Version(),
+		Schemas: p.schemaOptions(), PageSize: p.cfg.Admin.PageSize, LoginRate: p.cfg.Admin.LoginRate, Trusted: p.cfg.Admin.TrustedProxies, Version: Version(),
 		Metrics: p.metrics, Scrape: p.scrape, Log: p.log,
 		Retention: usage.Retention{Minutes: p.cfg.Usage.RetentionMinute, Hours: p.cfg.Usage.RetentionHour},
 	}

@@ -423,6 +423,9 @@ type Admin struct {
 	FormerMasterKey secret.Value `yaml:"former_master_key"`
 	// Permit plain HTTP beyond loopback: something in front terminates TLS.
 	Insecure bool `yaml:"insecure"`
+	// Networks, as CIDRs, whose X-Forwarded-For is believed: callers behind them are
+	// told apart in admin.login_rate and in the audit log. Of others it is ignored.
+	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
 	// Failed authentications per minute from one address; further ones get 429.
 	LoginRate int `yaml:"login_rate" range:"1..10000"`
 	// Objects on one page of a list when the caller does not say.

@@ -105,6 +105,7 @@ var rooms = []room{
 	{"internal/playground", nil, nil},
 	{"internal/sample", []string{"internal/graphql/..."}, nil},
 	{"internal/embedded", nil, nil},
+	{"internal/proxies", nil, nil},
 
 	{"internal/rawio", nil, nil},
 	{"gateway/wire", []string{"internal/rawio"}, []string{fasthttp}},
@@ -118,7 +119,7 @@ var rooms = []room{
 	{"gateway/upstream/tunnel", nil, nil},
 	{"gateway/upstream/field", nil, nil},
 	{"gateway/upstream/chunked", []string{"gateway/upstream/field"}, nil},
-	{"gateway/upstream", []string{"gateway/handover", "gateway/pace", "gateway/upstream/...", "internal/rawio", "internal/guard", "gateway/wire", "gateway/pipeline", "gateway/vars", "gateway/match", "internal/definition", "internal/secret"}, []string{fasthttp, fasthttpWS}},
+	{"gateway/upstream", []string{"gateway/handover", "gateway/pace", "gateway/upstream/...", "internal/rawio", "internal/guard", "internal/proxies", "gateway/wire", "gateway/pipeline", "gateway/vars", "gateway/match", "internal/definition", "internal/secret"}, []string{fasthttp, fasthttpWS}},
 	{"gateway/upstream/health", []string{"gateway/match", "gateway/upstream/identity", "internal/definition", "internal/definition/upstreams", "internal/event", "internal/guard"}, nil},
 	{"gateway/upstream/breaker", with(kit), nil},
 	{"gateway/upstream/balance", with(kit, "gateway/upstream/health"), nil},
@@ -195,7 +196,7 @@ var rooms = []room{
 	{"admin/certs", []string{"admin/store", "internal/certs", "internal/secret"}, nil},
 	{"admin/attempts", nil, nil},
 	{"admin", []string{
-		"admin/rest", "admin/store", "admin/supply", "admin/apply", "admin/attempts", "admin/shown", "admin/certs", "admin/meters", "admin/portal", "admin/ui", "admin/usage",
+		"internal/proxies", "admin/rest", "admin/store", "admin/supply", "admin/apply", "admin/attempts", "admin/shown", "admin/certs", "admin/meters", "admin/portal", "admin/ui", "admin/usage",
 		"internal/definition", "internal/definition/usage", "internal/rights", "internal/keys", "internal/credential", "internal/keystore", "internal/counter", "internal/graphql/...", "admin/schemas",
 		"internal/federation", "internal/introspect", "internal/event", "internal/secret", "internal/playground",
 	}, []string{fasthttp, router, crypto, prometheus}},
