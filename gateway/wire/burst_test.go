@@ -110,6 +110,7 @@ func TestWhatComesWhileARequestIsServedIsHeardOf(t *testing.T) {
 // come before the server looks: no later event tells of it.
 func TestAnEndThatComesWithTheLastRequestIsSeen(t *testing.T) {
 	conf := testConfig()
+	conf.IdleTimeout = time.Hour // the client waits for a minute
 	sent := make(chan struct{})
 	s, addr := start(t, conf, handle(func(call *Call) {
 		if string(call.Path) == "/wait" {
@@ -135,12 +136,8 @@ func TestAnEndThatComesWithTheLastRequestIsSeen(t *testing.T) {
 	close(sent)
 	answered()
 	answered()
-	began := time.Now()
 	if n, err := br.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		t.Errorf("%d, %v", n, err)
-	}
-	if took := time.Since(began); took > conf.IdleTimeout/3 {
-		t.Errorf("the connection was held for %v", took)
+		t.Errorf("%d, %v: the connection is held", n, err)
 	}
 	gone(t, s)
 }
@@ -151,7 +148,9 @@ func TestABusyConnectionIsIdleForAsLongAsAnother(t *testing.T) {
 	s, addr := start(t, conf, &echo{})
 	c := dial(t, addr)
 	br := bufio.NewReader(c)
+	var began time.Time // before the last request: the client may be late to read its answer
 	for range 5 {
+		began = time.Now()
 		_, _ = io.WriteString(c, getX)
 		if resp, err := http.ReadResponse(br, nil); err != nil {
 			t.Fatal(err)
@@ -159,7 +158,6 @@ func TestABusyConnectionIsIdleForAsLongAsAnother(t *testing.T) {
 			_, _ = io.Copy(io.Discard, resp.Body)
 		}
 	}
-	began := time.Now()
 	if _, err := br.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("%v", err)
 	}
@@ -187,7 +185,7 @@ func TestShutdownEndsBusyConnections(t *testing.T) {
 				}
 			})
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		if err := s.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown returned %v", err)
 		}

@@ -159,7 +159,7 @@ func FuzzBurst(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer client.Close()
-		_ = client.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = client.SetDeadline(time.Now().Add(60 * time.Second))
 		server, err := ln.Accept()
 		if err != nil {
 			t.Fatal(err)

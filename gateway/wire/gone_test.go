@@ -19,7 +19,7 @@ func TestAHandlerCanTellThatItsClientHasLeft(t *testing.T) {
 			came, left := make(chan bool), make(chan bool)
 			_, addr := start(t, testConfig(), handle(func(call *Call) {
 				came <- call.Gone()
-				for deadline := time.Now().Add(10 * time.Second); !call.Gone() && time.Now().Before(deadline); {
+				for deadline := time.Now().Add(60 * time.Second); !call.Gone() && time.Now().Before(deadline); {
 				}
 				left <- call.Gone()
 			}))

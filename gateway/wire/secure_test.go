@@ -52,7 +52,7 @@ func startTLS(t testing.TB, pending int, timeout time.Duration, conf *tls.Config
 		})
 	}()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		_ = s.Shutdown(ctx)
 		if err := <-done; !errors.Is(err, ErrStopped) {
@@ -69,7 +69,7 @@ func (s *secured) dial(t testing.TB, conf *tls.Config) *tls.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(60 * time.Second))
 	return c
 }
 
@@ -122,7 +122,7 @@ func TestCallsCarryTheCertificateOfTheirConnectionAlsoWhenResumed(t *testing.T) 
 }
 
 func TestASlowHandshakeHoldsNobodyUpAndEnds(t *testing.T) {
-	s := startTLS(t, 10, 300*time.Millisecond, &tls.Config{}, whoCalls)
+	s := startTLS(t, 10, 3*time.Second, &tls.Config{}, whoCalls)
 	slow := dial(t, s.addr)
 	_, _ = io.WriteString(slow, "\x16\x03\x01")
 	if got := ask(t, s.dial(t, s.trust)); got != "nobody" {
@@ -163,7 +163,7 @@ func TestShutdownEndsHandshakes(t *testing.T) {
 	s := startTLS(t, 10, time.Minute, &tls.Config{}, whoCalls)
 	c := dial(t, s.addr)
 	awaitStats(t, s.Server, func(st Stats) bool { return st.Handshakes == 1 })
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {
 		t.Errorf("shutdown: %v", err)

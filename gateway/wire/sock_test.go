@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -91,7 +92,7 @@ func dial(t testing.TB, addr string) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(60 * time.Second))
 	return c.(*net.TCPConn)
 }
 
@@ -100,7 +101,7 @@ func gone(t testing.TB, s *Server) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(10 * time.Second); s.Stats().Open > 0; <-tick.C {
+	for end := time.Now().Add(60 * time.Second); s.Stats().Open > 0; <-tick.C {
 		if time.Now().After(end) {
 			t.Fatalf("%d connections are still open", s.Stats().Open)
 		}
@@ -123,7 +124,7 @@ func TestAClientThatDoesNotReadIsCut(t *testing.T) {
 			s, addr := start(t, conf, h)
 			c := dial(t, addr)
 			_, _ = io.WriteString(c, getX)
-			if _, err := c.Read(make([]byte, 1)); err != nil {
+			if _, err := c.Read(make([]byte, 1)); err != nil && !errors.Is(err, syscall.ECONNRESET) { // it may be cut before it reads at all
 				t.Fatal(err)
 			}
 			gone(t, s)
@@ -146,9 +147,10 @@ func TestASlowReaderThatKeepsReadingGetsAll(t *testing.T) {
 	const size = 24 << 20
 	body := make([]byte, size)
 	stream, whole := streaming(size, nil, func() *source { return newSource(size) }), handle(func(call *Call) { call.Answer.Status, call.Answer.Body = 200, body })
-	impatient := func(c *Config) { c.WriteTimeout = 400 * time.Millisecond }
+	impatient := func(c *Config) { c.WriteTimeout = 2 * time.Second }
 	for name, h := range map[string]handle{"stream": stream, "whole body": whole} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			conf := testConfig()
 			impatient(&conf)
 			_, addr := start(t, conf, h)
@@ -157,7 +159,8 @@ func TestASlowReaderThatKeepsReadingGetsAll(t *testing.T) {
 			readSlowly(t, c, size)
 		})
 		t.Run(name+" over TLS", func(t *testing.T) {
-			s := startTLS(t, 10, 5*time.Second, &tls.Config{}, h, impatient)
+			t.Parallel()
+			s := startTLS(t, 10, time.Minute, &tls.Config{}, h, impatient)
 			c := s.dial(t, s.trust)
 			_ = c.NetConn().(*net.TCPConn).SetReadBuffer(64 << 10)
 			readSlowly(t, c, size)
@@ -165,7 +168,8 @@ func TestASlowReaderThatKeepsReadingGetsAll(t *testing.T) {
 	}
 }
 
-// readSlowly reads an answer in twenty pieces with a pause before each.
+// readSlowly reads an answer in twenty pieces with a pause before each, which
+// takes longer than an impatient server waits for one of them.
 func readSlowly(t *testing.T, c net.Conn, size int64) {
 	t.Helper()
 	_, _ = io.WriteString(c, getX)
@@ -173,7 +177,7 @@ func readSlowly(t *testing.T, c net.Conn, size int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pace := time.NewTicker(60 * time.Millisecond)
+	pace := time.NewTicker(150 * time.Millisecond)
 	defer pace.Stop()
 	for got := int64(0); got < size; {
 		<-pace.C
@@ -366,7 +370,7 @@ func TestClientsThatLeaveLeaveNothing(t *testing.T) {
 // system calls are made.
 func TestTheOrdinaryRouteMeansTheSame(t *testing.T) {
 	conf := testConfig()
-	conf.ReadTimeout, conf.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
+	conf.ReadTimeout, conf.WriteTimeout = 2*time.Second, 2*time.Second
 	s := newTestServer(conf, handle(func(call *Call) {
 		if !call.TLS {
 			t.Error("the call does not say that it came over TLS")
@@ -391,7 +395,7 @@ func TestTheOrdinaryRouteMeansTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(60 * time.Second))
 		t.Cleanup(func() { c.Close() })
 		return c
 	}

@@ -68,7 +68,7 @@ func ended(t testing.TB, what string, done <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatalf("%s has not ended", what)
 	}
 }
@@ -148,9 +148,8 @@ func TestServeAfterShutdownReturnsAtOnce(t *testing.T) {
 		close(done)
 	}()
 	ended(t, "Serve", done)
-	if c, err := net.Dial("tcp", ln.Addr().String()); err == nil {
-		c.Close()
-		t.Error("the listener is open still")
+	if c, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("%v, %v: the listener is open still", c, err)
 	}
 }
 
@@ -184,7 +183,7 @@ func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 	if err := s.Shutdown(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Shutdown returned %v", err)
 	}
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(60 * time.Second))
 	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || isTimeout(err) {
 		t.Errorf("read %d, %v from a connection that was cut", n, err)
 	}

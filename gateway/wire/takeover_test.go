@@ -93,7 +93,7 @@ func TestATakeoverIsToldThatNobodyIsThere(t *testing.T) {
 		if !nobody {
 			t.Error("a body was taken for another protocol")
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Error("nobody was told")
 	}
 	gone(t, s)

@@ -13,10 +13,10 @@ import (
 // time is set for the second one, and its answer take longer than that.
 func TestASlowAnswerLeavesItsConnection(t *testing.T) {
 	conf := testConfig()
-	conf.ReadTimeout = 200 * time.Millisecond
+	conf.ReadTimeout = 2 * time.Second // within which the second piece comes, however busy the machine
 	_, addr := start(t, conf, handle(func(call *Call) {
 		if string(call.Path) == "/slow" {
-			<-time.After(2 * conf.ReadTimeout)
+			<-time.After(conf.ReadTimeout + conf.ReadTimeout/4)
 		}
 		call.Answer.Status = 200
 	}))
@@ -50,8 +50,13 @@ func TestWhatComesBehindAnUnfinishedRequestIsHeardOf(t *testing.T) {
 			t.Fatalf("%v, %v", resp, err)
 		}
 	}
-	took := time.Hour
-	for range 4 { // the machine may be busy
+	// Without hearing of it, no round is shorter than the late look; with it, one
+	// is on a busy machine too.
+	for heard, deadline := false, time.Now().Add(60*time.Second); !heard; {
+		if time.Now().After(deadline) {
+			t.Fatal("the last request is noticed by the late look only")
+		}
+		began := time.Now()
 		_, _ = io.WriteString(c, getX+"GET /held HTTP/1.1\r\nHo")
 		answered()
 		_, _ = io.WriteString(c, "st: a\r\n\r\n"+getX)
@@ -61,12 +66,8 @@ func TestWhatComesBehindAnUnfinishedRequestIsHeardOf(t *testing.T) {
 		leave <- struct{}{}
 		answered()
 		answered()
-		began := time.Now()
 		answered()
-		took = min(took, time.Since(began))
-	}
-	if took > lateLook/2 {
-		t.Errorf("the last request was noticed after %v", took)
+		heard = time.Since(began) < lateLook
 	}
 }
 
@@ -92,7 +93,7 @@ func TestAFaultLeavesNothingOfAnAnswerBehind(t *testing.T) {
 	}
 	select {
 	case <-(<-made).closed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Error("the stream was not closed")
 	}
 	select {
@@ -100,7 +101,7 @@ func TestAFaultLeavesNothingOfAnAnswerBehind(t *testing.T) {
 		if client != nil {
 			t.Error("a connection was handed over")
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Error("nobody was told that there will be no tunnel")
 	}
 	gone(t, s)

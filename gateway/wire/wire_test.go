@@ -53,7 +53,7 @@ func (e *echo) Refuse(call *Call, fault *Fault) {
 func testConfig() Config {
 	return Config{
 		MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 1 << 20,
-		ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: 30 * time.Second,
+		ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
 	}
 }
 
@@ -68,7 +68,7 @@ func start(t testing.TB, conf Config, h Handler) (*Server, string) {
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ln) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		_ = s.Shutdown(ctx)
 		if err := <-done; !errors.Is(err, ErrStopped) {
@@ -87,7 +87,7 @@ func exchange(t testing.TB, addr, raw string) string {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(60 * time.Second))
 	if _, err := io.WriteString(c, raw); err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestSlowHeadIsTimedOut(t *testing.T) {
 	}
 	defer c.Close()
 	fmt.Fprint(c, "GET / HTTP/1.1\r\nHo")
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(60 * time.Second))
 	got, err := io.ReadAll(c)
 	if err != nil || !bytes.HasPrefix(got, []byte("HTTP/1.1 408")) {
 		t.Errorf("got %q, %v", got, err)

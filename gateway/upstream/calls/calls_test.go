@@ -35,7 +35,7 @@ func newRig(t *testing.T) *rig {
 	r.calls = New(Options{
 		Pools: r.pools,
 		Upstream: upstream.Config{
-			DialTimeout: time.Second, ResponseTimeout: time.Second, MaxConns: 8, IdleTimeout: time.Minute,
+			DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, MaxConns: 8, IdleTimeout: time.Minute,
 		},
 		Raise: func(e event.Event) {
 			r.mu.Lock()
@@ -203,7 +203,7 @@ func TestDefinitionsThatAreGoneAreForgotten(t *testing.T) {
 func TestPoolsOfAllTargetsAreKeptWhileTheAPIIsInService(t *testing.T) {
 	r := newRig(t)
 	list := fmt.Sprintf(`, "enable_load_balancing": true, "target_list": [%q, %q]`, answering(t, 200, nil), answering(t, 200, nil))
-	api := r.define("http://127.0.0.1:1", list, `"hard_timeouts": [{"path": "/slow", "timeout": 0.5}]`)
+	api := r.define("http://127.0.0.1:1", list, `"hard_timeouts": [{"path": "/slow", "timeout": 45}]`)
 	r.swap([]*pipeline.API{api}, nil)
 	for range 2 {
 		r.get(api, "/", false)
@@ -241,7 +241,7 @@ func TestAnUptimeTestOfATargetDecidesOnIt(t *testing.T) {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); !down(); <-tick.C {
+	for deadline := time.Now().Add(60 * time.Second); !down(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("it is never down: %+v", r.calls.Targets())
 		}
@@ -266,7 +266,7 @@ func TestDryCallsAreToldWhatWouldHappen(t *testing.T) {
 	var asked atomic.Int64
 	list := fmt.Sprintf(`, "enable_load_balancing": true, "target_list": [%q, %q], "circuit_breaker": {"threshold_percent": 1, "samples": 1}`,
 		answering(t, 200, &asked), answering(t, 200, &asked))
-	api := r.define("http://127.0.0.1:1", list, `"hard_timeouts": [{"path": "/slow", "timeout": 0.5}]`)
+	api := r.define("http://127.0.0.1:1", list, `"hard_timeouts": [{"path": "/slow", "timeout": 45}]`)
 	_, address, f := r.get(api, "/slow", true)
 	var rules []string
 	for _, fact := range f.Facts {

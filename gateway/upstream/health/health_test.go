@@ -38,7 +38,7 @@ func newTarget(t *testing.T) *target {
 func quick(change func(*upstreams.Check)) upstreams.Check {
 	c := upstreams.Check{
 		Method: "GET", Headers: map[string]string{"X-Probe": "1"},
-		Interval: 2 * time.Millisecond, Timeout: time.Second, Healthy: 2, Unhealthy: 3,
+		Interval: 2 * time.Millisecond, Timeout: 30 * time.Second, Healthy: 2, Unhealthy: 3,
 	}
 	if change != nil {
 		change(&c)
@@ -72,7 +72,7 @@ func expect(t *testing.T, turns chan turn, up bool) Result {
 			t.Fatalf("up: %t, want %t (%+v)", got.up, up, got.r)
 		}
 		return got.r
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatalf("nobody said up: %t", up)
 	}
 	return Result{}
@@ -183,7 +183,7 @@ func until(t *testing.T, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	late := time.After(10 * time.Second)
+	late := time.After(60 * time.Second)
 	for !holds() {
 		select {
 		case <-tick.C:
