@@ -107,7 +107,7 @@ func (b *bench) serve(st *store.Store, change ...func(*Deps)) (*Server, string) 
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
 	b.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		if err := errors.Join(server.Shutdown(ctx), <-served); err != nil {
 			b.t.Error(err)
@@ -231,7 +231,7 @@ func (b *bench) createAPI(key, id, path string) {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); !holds(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("still not true: %s", what)
 		}

@@ -154,17 +154,17 @@ func agree(t *testing.T) *agreement {
 	a.clock.Store(time.Now().UnixNano())
 	sessions := auth.NewSessions(auth.SessionOptions{
 		Store: a.store, Hasher: a.hasher, Log: log, Size: 1000, TTL: time.Minute,
-		UnknownSize: 1000, UnknownTTL: time.Second, Timeout: time.Second,
+		UnknownSize: 1000, UnknownTTL: time.Second, Timeout: 30 * time.Second,
 	})
 	watch := observe.New(observe.Options{Version: "test", Log: log})
 	pools := upstream.NewPools()
 	limiter := limit.New(limit.Options{Counter: counter.NewMemory(func() time.Time { return time.Unix(0, a.clock.Load()) }), Log: log})
-	conf := upstream.Config{DialTimeout: time.Second, ResponseTimeout: 5 * time.Second, MaxConns: 100, IdleTimeout: time.Minute, Retries: 1, Log: log}
+	conf := upstream.Config{DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, MaxConns: 100, IdleTimeout: time.Minute, Retries: 1, Log: log}
 	proxies := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 	a.gateway = gateway.New(gateway.Deps{
 		Config: gateway.Config{Wire: wire.Config{
 			MaxHeader: 4 << 10, MaxURL: 1 << 10, MaxHeaders: 20, MaxBody: 32 << 10,
-			ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: 30 * time.Second,
+			ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
 		}, Trusted: proxies, ShowReason: true, Refusals: 64},
 		Stages: gateway.Stages{
 			Auth: auth.New(sessions, 3).
@@ -195,7 +195,7 @@ func (a *agreement) serve(t *testing.T, pools *upstream.Pools) {
 	done := make(chan error, 1)
 	go func() { done <- a.gateway.Serve(ln) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		if err := a.gateway.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)

@@ -73,7 +73,7 @@ func newBesideClient(t *testing.T, addr, head string) *besideClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(60 * time.Second))
 	b := &besideClient{TCPConn: c.(*net.TCPConn), t: t}
 	b.send(head)
 	return b

@@ -111,7 +111,7 @@ func TestExplanationsTellWhichEventWouldBeRaised(t *testing.T) {
 
 func TestExplanationsTellOfWaiting(t *testing.T) {
 	a := agree(t)
-	s, err := definition.ParseSession([]byte(`{"org_id":"o","rate":1,"per":60,"throttle_interval":0.25,"throttle_retry_limit":2,"access_rights":{"rest":{}}}`))
+	s, err := definition.ParseSession([]byte(`{"org_id":"o","rate":1,"per":60,"throttle_interval":3600,"throttle_retry_limit":2,"access_rights":{"rest":{}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,13 +125,9 @@ func TestExplanationsTellOfWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	began := time.Now()
-	r := a.gateway.Explain(describe(t, `{"url":"/rest/items","key":"key-that-waits"}`))
-	if last := r.Steps[len(r.Steps)-1]; r.Outcome.Reason != "rate_limit" || !strings.Contains(last.Said, "up to 2 times, every 250 ms") {
+	r := a.gateway.Explain(describe(t, `{"url":"/rest/items","key":"key-that-waits"}`)) // an explanation waits for nothing, least of all for hours
+	if last := r.Steps[len(r.Steps)-1]; r.Outcome.Reason != "rate_limit" || !strings.Contains(last.Said, "up to 2 times, every ") {
 		t.Errorf("%+v %+v", r.Outcome, last)
-	}
-	if took := time.Since(began); took > 200*time.Millisecond {
-		t.Errorf("the explanation took %s", took)
 	}
 }
 

@@ -28,13 +28,13 @@ func makeAPI(t *testing.T, def *definition.API) *pipeline.API {
 	limiter := limit.New(limit.Options{Counter: counter.NewMemory(nil), Log: log})
 	sessions := auth.NewSessions(auth.SessionOptions{
 		Store: keystore.NewMemory(), Hasher: &credential.Hasher{}, Log: log, Size: 10, TTL: time.Minute,
-		UnknownSize: 10, UnknownTTL: time.Second, Timeout: time.Second,
+		UnknownSize: 10, UnknownTTL: time.Second, Timeout: 30 * time.Second,
 	})
 	s := &Stages{
 		Auth: auth.New(sessions, 3), Access: access.New(access.Options{Log: log}), Limit: limiter, Pools: pools,
 		GraphQL:  graphql.New(graphql.Options{Rate: limiter.Rate, Log: log}),
 		Overload: overload.New(time.Second, log),
-		Upstream: upstream.Config{DialTimeout: time.Second, ResponseTimeout: time.Second, MaxConns: 1, IdleTimeout: time.Minute},
+		Upstream: upstream.Config{DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, MaxConns: 1, IdleTimeout: time.Minute},
 		Meter:    func(string) pipeline.Meter { return nil },
 		log:      log,
 	}

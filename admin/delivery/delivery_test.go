@@ -140,7 +140,7 @@ func (b *bench) count(sql string) (n int) {
 
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); !holds(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("still not true: %s", what)
 		}

@@ -30,7 +30,7 @@ func next(t *testing.T, told <-chan State) State {
 	select {
 	case state := <-told:
 		return state
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("nothing was told")
 		return State{}
 	}

@@ -12,7 +12,7 @@ import (
 // each other.
 func TestReadsBesideTransactionsFindAConnection(t *testing.T) {
 	s, _ := fresh(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	var writing sync.WaitGroup
 	for range 100 {

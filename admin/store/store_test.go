@@ -75,7 +75,7 @@ func one[T any](t testing.TB, url, query string, args ...any) T {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); {
+	for deadline := time.Now().Add(60 * time.Second); !holds(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("still not true: %s", what)
 		}

@@ -554,7 +554,7 @@ func waitFor(t *testing.T, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	late := time.After(10 * time.Second)
+	late := time.After(60 * time.Second)
 	for !holds() {
 		select {
 		case <-tick.C:

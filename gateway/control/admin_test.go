@@ -77,7 +77,7 @@ func (b *bench) startAdmin() (url string) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
 	b.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		if err := errors.Join(server.Shutdown(ctx), <-ended); err != nil {
 			b.t.Error(err)

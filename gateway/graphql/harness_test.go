@@ -84,7 +84,7 @@ func newWorld(t testing.TB) *world {
 	log := slog.New(slog.NewTextHandler(w.log, nil))
 	sessions := auth.NewSessions(auth.SessionOptions{
 		Store: w.store, Hasher: &credential.Hasher{}, Log: log, Size: 1000, TTL: time.Minute,
-		UnknownSize: 100, UnknownTTL: time.Second, Timeout: time.Second,
+		UnknownSize: 100, UnknownTTL: time.Second, Timeout: 30 * time.Second,
 	})
 	watch := observe.New(observe.Options{Version: "test", Log: log})
 	pools := upstream.NewPools()
@@ -95,13 +95,13 @@ func newWorld(t testing.TB) *world {
 	w.gateway = gateway.New(gateway.Deps{
 		Config: gateway.Config{ShowReason: true, Wire: wire.Config{
 			MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 1 << 20,
-			ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: 30 * time.Second,
+			ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
 		}},
 		Stages: gateway.Stages{
 			Auth: auth.New(sessions, 3), Access: access.New(access.Options{Log: log}), GraphQL: w.graphql, Limit: limiter,
 			Headers: limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}),
 			Pools:   pools, Meter: watch.NewMeter,
-			Upstream: upstream.Config{DialTimeout: time.Second, ResponseTimeout: 5 * time.Second, MaxConns: 100, IdleTimeout: time.Minute, Retries: 1},
+			Upstream: upstream.Config{DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, MaxConns: 100, IdleTimeout: time.Minute, Retries: 1},
 		},
 		Observe: watch, Log: log,
 	})
@@ -137,7 +137,7 @@ func (w *world) serve(pools *upstream.Pools) {
 	done := make(chan error, 1)
 	go func() { done <- w.gateway.Serve(ln) }()
 	w.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		if err := w.gateway.Shutdown(ctx); err != nil {
 			w.t.Errorf("shutdown: %v", err)

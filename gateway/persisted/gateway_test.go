@@ -35,7 +35,7 @@ func serve(t *testing.T, store keystore.Store, apis ...*definition.API) (addr st
 	log := slog.New(slog.DiscardHandler)
 	sessions := auth.NewSessions(auth.SessionOptions{
 		Store: store, Hasher: &credential.Hasher{}, Log: log, Size: 100, TTL: time.Minute,
-		UnknownSize: 100, UnknownTTL: time.Second, Timeout: time.Second,
+		UnknownSize: 100, UnknownTTL: time.Second, Timeout: 30 * time.Second,
 	})
 	watch := observe.New(observe.Options{Version: "test", Log: log})
 	pools := upstream.NewPools()
@@ -43,13 +43,13 @@ func serve(t *testing.T, store keystore.Store, apis ...*definition.API) (addr st
 	g := gateway.New(gateway.Deps{
 		Config: gateway.Config{Wire: wire.Config{
 			MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 1 << 20,
-			ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: 30 * time.Second,
+			ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
 		}},
 		Stages: gateway.Stages{
 			Auth: auth.New(sessions, 3), Access: access.New(access.Options{Log: log}), Limit: limiter, Pools: pools,
 			Headers:  limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining"}),
 			GraphQL:  graphql.New(graphql.Options{MaxBody: 64 << 10, Cache: 1 << 20, RefusedCache: 1 << 20, Rate: limiter.Rate, Log: log}),
-			Upstream: upstream.Config{DialTimeout: time.Second, ResponseTimeout: 5 * time.Second, MaxConns: 100, IdleTimeout: time.Minute},
+			Upstream: upstream.Config{DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, MaxConns: 100, IdleTimeout: time.Minute},
 			Meter:    watch.NewMeter,
 		},
 		Observe: watch, Log: log,
@@ -64,7 +64,7 @@ func serve(t *testing.T, store keystore.Store, apis ...*definition.API) (addr st
 	done := make(chan error, 1)
 	go func() { done <- g.Serve(ln) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		if err := g.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)

@@ -70,7 +70,7 @@ func fromAdmin(t *testing.T, url, dir string) *Admin {
 
 func next(t *testing.T, a *Admin, have string) *definition.Bundle {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	b, err := a.Next(ctx, have)
 	if err != nil {

@@ -42,7 +42,7 @@ func (f *folder) write(name, content string) {
 
 func (f *folder) next(have string) *definition.Bundle {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(f.t.Context(), 60*time.Second)
 	defer cancel()
 	b, err := f.src.Next(ctx, have)
 	if err != nil {

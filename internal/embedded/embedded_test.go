@@ -92,7 +92,7 @@ func skipIfMissing(t *testing.T, err error) {
 
 func stop(t *testing.T, s *embedded.Server) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	if err := s.Stop(ctx); err != nil {
 		t.Error(err)
@@ -156,7 +156,7 @@ func kill(t *testing.T, pid int) {
 // eventually polls until ok, for as long as a loaded machine may need.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(60 * time.Second)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {

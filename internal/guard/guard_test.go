@@ -72,7 +72,7 @@ func TestADialerMeetsThePolicyAfterNamesAreResolved(t *testing.T) {
 		policy Policy
 		want   string
 	}{{Policy{}, "private and loopback"}, {Policy{Private: true}, ""}} {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 		conn, err := (&net.Dialer{ControlContext: c.policy.Control}).DialContext(ctx, "tcp", "localhost:"+port)
 		cancel()
 		if err == nil {

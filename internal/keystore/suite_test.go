@@ -89,7 +89,7 @@ func openFile(t *testing.T, path string) *keystore.File {
 }
 
 // patience is a time-out that a busy machine does not take for an outage.
-const patience = 10 * time.Second
+const patience = 60 * time.Second
 
 func openValkey(t *testing.T, o keystore.ValkeyOptions) *keystore.Valkey {
 	t.Helper()

@@ -17,7 +17,7 @@ func dial(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err == nil {
-		err = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		err = conn.SetDeadline(time.Now().Add(60 * time.Second))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestAnOriginAnswersUntilItsTestEnds(t *testing.T) {
 		}
 	})
 	defer idle.Close()
-	if err := idle.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := idle.SetDeadline(time.Now().Add(60 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, idle); err != nil && strings.Contains(err.Error(), "timeout") {

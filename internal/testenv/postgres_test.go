@@ -119,7 +119,7 @@ func TestAKilledTestProcessLeavesNothingBehind(t *testing.T) {
 	if dir == "" || err != nil {
 		t.Fatalf("the owner said no socket (%v)", err)
 	}
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(60 * time.Second)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -18,7 +18,7 @@ import (
 )
 
 // storeWithin bounds a start, an answer and a cluster's agreement.
-const storeWithin = 20 * time.Second
+const storeWithin = 60 * time.Second
 
 // Store is a private Valkey or Redis server. It keeps its address over Restart,
 // and its data only if it was started to.
@@ -144,7 +144,7 @@ func (s *Store) Do(command ...string) string {
 
 // Try is Do with the error returned.
 func (s *Store) Try(command ...string) (string, error) {
-	conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
+	conn, err := net.DialTimeout("tcp", s.Addr, storeWithin)
 	if err != nil {
 		return "", err
 	}

@@ -72,7 +72,7 @@ func ecKey(t *testing.T, id string) jose.JSONWebKey {
 // newSets returns sets whose clock the test moves.
 func newSets() (*Sets, func(time.Duration)) {
 	s := New(Options{
-		Addresses: guard.Policy{Private: true}, Timeout: 5 * time.Second, Refresh: time.Minute,
+		Addresses: guard.Policy{Private: true}, Timeout: 30 * time.Second, Refresh: time.Minute,
 		Retry: 10 * time.Second, Stale: time.Hour, Log: slog.New(slog.DiscardHandler),
 	})
 	var mu sync.Mutex

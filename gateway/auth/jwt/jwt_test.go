@@ -81,7 +81,7 @@ func pemOf(t testing.TB, key crypto.Signer) string {
 
 func newTokens() *Tokens {
 	return New(jwks.New(jwks.Options{
-		Addresses: guard.Policy{Private: true}, Timeout: 5 * time.Second, Refresh: time.Minute,
+		Addresses: guard.Policy{Private: true}, Timeout: 30 * time.Second, Refresh: time.Minute,
 		Retry: time.Nanosecond, Stale: time.Hour, Log: slog.New(slog.DiscardHandler),
 	}), 1000)
 }

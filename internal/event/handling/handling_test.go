@@ -40,7 +40,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(server.Close)
 	w.url = server.URL
 	sender := webhook.New(webhook.Options{
-		Addresses: guard.Policy{Private: true}, Timeout: 5 * time.Second, Queue: 100, Log: slog.New(slog.DiscardHandler),
+		Addresses: guard.Policy{Private: true}, Timeout: 30 * time.Second, Queue: 100, Log: slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -72,7 +72,7 @@ func (w *world) next(t *testing.T) string {
 	select {
 	case g := <-w.got:
 		return g
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("nobody was told")
 		return ""
 	}
