@@ -24,8 +24,8 @@ type AccessOptions struct {
 }
 
 const (
-	blockSize  = 64 << 10 // bytes that are written at once
-	maxBlocks  = 64       // blocks that wait to be written; beyond, lines are dropped
+	blockSize  = 256 << 10 // bytes that are written at once: each write wakes the scheduler's monitor
+	maxBlocks  = 16        // blocks that wait to be written; beyond, lines are dropped
 	flushEvery = 250 * time.Millisecond
 	lastWrites = 3 * time.Second // for what is left when the log ends
 )

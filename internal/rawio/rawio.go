@@ -39,13 +39,3 @@ func Ended(fd uintptr) bool {
 	n, err := peek(fd)
 	return n <= 0 && err != ErrAgain
 }
-
-func peek(fd uintptr) (int, error) {
-	var one [1]byte
-	for {
-		n, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK)
-		if err != syscall.EINTR {
-			return n, err
-		}
-	}
-}

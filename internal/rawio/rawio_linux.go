@@ -31,6 +31,13 @@ func Write(fd uintptr, p []byte) (int, error) {
 	return call(syscall.SYS_SENDTO, fd, p, syscall.MSG_NOSIGNAL)
 }
 
+// peek looks at the next byte. It is asked for many a request: a call that the
+// scheduler is told of would wake its monitor each time that all was idle.
+func peek(fd uintptr) (int, error) {
+	var one [1]byte
+	return call(syscall.SYS_RECVFROM, fd, one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+}
+
 // call makes one system call. RawSyscall6 leaves the scheduler alone, which is
 // right only because the call returns at once.
 func call(trap, fd uintptr, p []byte, flags uintptr) (int, error) {
