@@ -21,6 +21,7 @@ type described struct {
 	Headers []string `json:"headers,omitempty"`
 	Body    string   `json:"body,omitempty"`
 	Client  string   `json:"client,omitempty"`
+	KeyHash string   `json:"key_hash,omitempty"`
 
 	chunked bool
 }
@@ -134,19 +135,24 @@ func (g *generator) credential(d *described, prefix string) {
 
 // token makes a JSON Web Token, of which something may be wrong.
 func (g *generator) token() string {
-	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
-	head := part(pick(g, `{"alg":"HS256"}`, `{"alg":"HS256"}`, `{"alg":"HS256"}`, `{"alg":"none"}`, `{"alg":"RS256"}`, `{`,
+	head := pick(g, `{"alg":"HS256"}`, `{"alg":"HS256"}`, `{"alg":"HS256"}`, `{"alg":"none"}`, `{"alg":"RS256"}`, `{`,
 		`{"alg":"HS256","kid":"key-of-signer"}`, `{"alg":"HS256","kid":"key-of-signer"}`, `{"alg":"HS256","kid":"key-of-late"}`, `{"alg":"HS256","kid":"key-of-all"}`,
-		`{"alg":"HS256","kid":"ann"}`, `{"alg":"HS256","kid":"../\\u0000' OR 1=1"}`, `{"alg":"RS256","kid":"key-of-signer"}`, `{"alg":"none","kid":"key-of-signer"}`))
-	claims := part(fmt.Sprintf(pick(g, `{"sub":"u%d"}`, `{"sub":"u%d","exp":4000000000}`, `{"sub":"u%d","exp":1000}`, `{"sub":"u%d","nbf":4000000000}`,
-		`{"sub":"u%d","pol":"narrow"}`, `{"sub":"u%d","pol":"gone"}`, `{"n":%d}`), g.IntN(5)))
-	mac := hmac.New(sha256.New, []byte(pick(g, "secret-of-tokens-of-32-bytes-or-more", "secret-of-tokens-of-32-bytes-or-more", "another")))
-	mac.Write([]byte(head + "." + claims))
-	text := head + "." + claims + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+		`{"alg":"HS256","kid":"ann"}`, `{"alg":"HS256","kid":"../\\u0000' OR 1=1"}`, `{"alg":"RS256","kid":"key-of-signer"}`, `{"alg":"none","kid":"key-of-signer"}`)
+	claims := fmt.Sprintf(pick(g, `{"sub":"u%d"}`, `{"sub":"u%d","exp":4000000000}`, `{"sub":"u%d","exp":1000}`, `{"sub":"u%d","nbf":4000000000}`,
+		`{"sub":"u%d","pol":"narrow"}`, `{"sub":"u%d","pol":"gone"}`, `{"n":%d}`), g.IntN(5))
+	text := signedToken(head, claims, pick(g, "secret-of-tokens-of-32-bytes-or-more", "secret-of-tokens-of-32-bytes-or-more", "another"))
 	if g.one(10) {
 		text = text[:len(text)-g.IntN(30)]
 	}
 	return text
+}
+
+// signedToken makes a token of a header and claims, which HMAC signs.
+func signedToken(head, claims, secret string) string {
+	text := base64.RawURLEncoding.EncodeToString([]byte(head)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(text))
+	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
 func (g *generator) browser(d *described) {

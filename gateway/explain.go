@@ -81,7 +81,7 @@ type walk struct {
 	snapshot *Snapshot
 	compile  func(*definition.API) (*pipeline.API, error) // nil: the snapshot's APIs are compiled
 	report   *explain.Report
-	keyHash  string         // of the key that calls in place of a credential
+	keyHash  string         // of the key that calls in place of a credential, "" where that was taken off
 	at       string         // id of the API that the request was handed over to; "" for none
 	onward   []explain.Step // of that one, until the step is told by which the request got there
 }
@@ -222,13 +222,14 @@ func (w *walk) HandOver(ex *pipeline.Exchange, to *pipeline.Ref, uri []byte) pip
 		return ex.Reject(refused)
 	}
 	w.ready(next)
-	if !ex.API.Definition.StripAuthData {
-		next.KeyHash = w.keyHash
+	told, at, key := w.report.Steps, w.at, w.keyHash
+	if ex.Session != nil && ex.API.Definition.StripAuthData { // what is asked for is taken off, for all that follow
+		w.keyHash = ""
 	}
-	told, at := w.report.Steps, w.at
+	next.KeyHash = w.keyHash
 	w.report.Steps, w.at = nil, next.API.Definition.ID
 	w.travel(next)
-	w.onward, w.report.Steps, w.at = w.report.Steps, told, at
+	w.onward, w.report.Steps, w.at, w.keyHash = w.report.Steps, told, at, key
 	return takeOver(ex, next)
 }
 

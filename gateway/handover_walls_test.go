@@ -18,17 +18,22 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// withKey has the gateway know one key of organisation o, and returns its text.
-func withKey(t *testing.T, d *gateway.Deps) string {
+// withKey has the gateway know one key of organisation o, for the API keyed and
+// others, and returns its text.
+func withKey(t *testing.T, d *gateway.Deps, others ...string) string {
 	t.Helper()
+	rights := make(map[string]*definition.Access)
+	for _, id := range append(others, "keyed") {
+		rights[id] = &definition.Access{APIID: id}
+	}
 	store, hasher := keystore.NewMemory(), &credential.Hasher{}
 	const key = "the-key-of-one"
-	if err := store.Put(context.Background(), hasher.Hash(key), &definition.Session{OrgID: "o", AccessRights: map[string]*definition.Access{"keyed": {APIID: "keyed"}}}); err != nil {
+	if err := store.Put(context.Background(), hasher.Hash(key), &definition.Session{OrgID: "o", AccessRights: rights}); err != nil {
 		t.Fatal(err)
 	}
 	d.Stages.Auth = auth.New(auth.NewSessions(auth.SessionOptions{
 		Store: store, Hasher: hasher, Log: slog.New(slog.DiscardHandler), Size: 100, TTL: time.Minute,
-		UnknownSize: 100, UnknownTTL: time.Second, Timeout: time.Second,
+		UnknownSize: 100, UnknownTTL: time.Second, Timeout: 30 * time.Second,
 	}), 3)
 	return key
 }
@@ -130,6 +135,28 @@ func TestExplanationsTellNoCredentialOfAnotherAPI(t *testing.T) {
 		r := g.Explain(describe(t, `{"url":"`+path+`?pass=`+key+`"}`))
 		if told := fmt.Sprintf("%+v %+v", r, r.Outcome.Upstream); !r.Outcome.Allowed || strings.Contains(told, key) {
 			t.Errorf("%s: %s", path, told)
+		}
+	}
+}
+
+// Which API asks for a key, and whether it takes it off, is for a key that is named
+// what it is for one that is shown.
+func TestKeysThatAreNamedGoWhereThoseGoThatAreShown(t *testing.T) {
+	var key string
+	g, addr := serve(t, showReason, func(d *gateway.Deps) { key = withKey(t, d, "taking", "through", "family") })
+	up := named(t, "up")
+	const strip, ignore = `, "strip_auth_data": true`, `, "version_data": {"not_versioned": true, "versions": {"Default": {"paths": {"ignored": ["/free"]}}}}`
+	g.Apply(bundle("1",
+		within(t, "o", "keyed", up, ""), within(t, "o", "open", "svc://keyed", open), within(t, "o", "opening", "svc://keyed", open+strip),
+		within(t, "o", "taking", "svc://keyed", strip+ignore), within(t, "o", "through", "svc://open", strip),
+		within(t, "o", "family", up, strip+`, "definition": {"enabled": true, "name": "v1", "default": "v2", "location": "header", "key": "X-Version", "versions": {"v2": "keyed"}}`)))
+	hash := (&credential.Hasher{}).Hash(key)
+	for path, want := range map[string]string{
+		"/keyed/x": "", "/open/x": "", "/opening/x": "", "/taking/x": "auth_missing", "/taking/free": "", "/through/x": "auth_missing", "/family/x": "",
+	} {
+		_, reason, _ := ask(t, addr, path, "Authorization", key)
+		if told := g.Explain(describe(t, `{"url":"`+path+`","key_hash":"`+hash+`"}`)); reason != want || told.Outcome.Reason != want {
+			t.Errorf("%s: %q to the client, %q in the explanation, want %q", path, reason, told.Outcome.Reason, want)
 		}
 	}
 }

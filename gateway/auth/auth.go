@@ -57,14 +57,13 @@ func (a *Auth) Compile(def *definition.API) (pipeline.Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stage{Auth: a, modes: modes, scope: a.sessions.scopeFor(ofAny, def.OrgID), strip: newStrip(def, places)}, nil
+	return &stage{Auth: a, modes: modes, strip: newStrip(def, places)}, nil
 }
 
 // stage has a caller pass all modes that an API asks for.
 type stage struct {
 	*Auth
 	modes []mode
-	scope scope  // of keys that are named
 	strip *strip // nil: everything is forwarded
 }
 
@@ -81,10 +80,11 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 }
 
 // pass has the caller pass the modes. An explanation may name the key that calls
-// instead.
+// instead: then it is taken for granted that its holder has what all modes want,
+// and the key has to be one that the mode whose session counts would find.
 func (s *stage) pass(ex *pipeline.Exchange) pipeline.Verdict {
-	if ex.Dry && ex.KeyHash != "" {
-		return s.handleNamed(ex)
+	if isNamed(ex) {
+		return s.modes[len(s.modes)-1].Named(ex)
 	}
 	for _, m := range s.modes {
 		if v := m.Handle(ex); v != pipeline.Next {

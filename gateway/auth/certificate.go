@@ -116,7 +116,8 @@ func (m *certificateMode) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	f.Fact("use_certificate", "true", shownBy(ex), "definition")
 	switch ex.Rejection {
 	case unknownCertificate:
-		f.Fix = "make a key whose certificate is the client's (" + shownBy(ex) + ")"
+		f.Fix = fixFor(ex, "make a key whose certificate is the client's ("+shownBy(ex)+")",
+			"key_hash must be that of a key whose certificate is the client's ("+shownBy(ex)+")")
 	default:
 		explainEnd(ex, f)
 	}

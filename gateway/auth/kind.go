@@ -12,10 +12,9 @@ const (
 	ofUser               // a name, with a password beside it
 	ofSigner             // a name, in a token that was signed with what the session has
 	ofClient             // a token of an OAuth client, which is secret
-	ofAny                // an identity that an explanation names
 )
 
-var scopeNames = [...]string{ofKey: "org:", ofUser: "users:", ofSigner: "signers:", ofClient: "clients:", ofAny: "any:"}
+var scopeNames = [...]string{ofKey: "org:", ofUser: "users:", ofSigner: "signers:", ofClient: "clients:"}
 
 func kindOf(s *definition.Session) kind {
 	switch {
@@ -30,4 +29,4 @@ func kindOf(s *definition.Session) kind {
 }
 
 // finds tells whether credentials of a kind may find a session.
-func (k kind) finds(s *definition.Session) bool { return k == ofAny || k == kindOf(s) }
+func (k kind) finds(s *definition.Session) bool { return k == kindOf(s) }

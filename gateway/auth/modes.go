@@ -14,6 +14,11 @@ import (
 type mode interface {
 	pipeline.Stage
 	pipeline.Explainer
+
+	// Named is Handle for a dry exchange that names the key which calls by its
+	// identity, in ex.KeyHash. It refuses a key that no credential of the mode
+	// stands for, as Handle would whatever the client made of it.
+	Named(ex *pipeline.Exchange) pipeline.Verdict
 }
 
 // way is a mode that definitions can ask for.

@@ -65,7 +65,8 @@ func (m *oauthMode) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	case m.missing:
 		f.Fix = "send an access token " + m.wanted()
 	case m.unknown:
-		f.Fix = "get a new access token for the client: this one is unknown, has ended, or was revoked"
+		f.Fix = fixFor(ex, "get a new access token for the client: this one is unknown, has ended, or was revoked",
+			"key_hash must be that of an OAuth client, or of an access token of one")
 	default:
 		explainEnd(ex, f)
 	}

@@ -164,7 +164,7 @@ func (m *passwordMode) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	case notWords, notBase64, notPair:
 		f.Fix = `send "Basic" and the base64 form of name:password, neither of which has a colon in it`
 	case m.wrong:
-		f.Fix = "send the name and the password of a user"
+		f.Fix = fixFor(ex, "send the name and the password of a user", "key_hash must be that of a user of the API's organisation")
 	case throttled:
 		f.Fix = "wait for " + strconv.Itoa(ex.RetryAfter) + " s: too many passwords were wrong lately"
 	case tooMany:

@@ -55,7 +55,7 @@ func (w *wanted) keyOf(owner found, hash string, ends int64) (definition.Credent
 	if owner.session.OAuthClient() == "" {
 		return owner.session.Credential(owner.hash, hash)
 	}
-	return definition.Credential{Hash: hash, Retires: ends}, hash != owner.hash || w.kind == ofAny
+	return definition.Credential{Hash: hash, Retires: ends}, hash != owner.hash || w.named
 }
 
 // ending returns the session as it is for one of its keys: it ends with that.

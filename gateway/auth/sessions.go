@@ -224,6 +224,7 @@ type wanted struct {
 	token []byte
 	hash  uint64
 	now   time.Duration
+	named bool // by the identity, in place of the credential, which is not known
 }
 
 // miss finds a credential that is not in memory, or not fresh.

@@ -54,6 +54,10 @@ func (m *signerMode) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 // the key.
 func (m *signerMode) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	m.source.explain(ex, f)
+	if isNamed(ex) && ex.Rejection == jwt.UnknownSigner {
+		f.Fix = "key_hash must be that of a key with a jwt_data.secret, which signs tokens"
+		return
+	}
 	m.reader.Explain(ex, f)
 	if token := withoutScheme(m.find(ex)); len(token) > 0 {
 		if signed, _ := m.reader.Read(token); signed != nil {

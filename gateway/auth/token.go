@@ -48,7 +48,8 @@ func (m *tokenMode) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 		f.Fix = "send the key " + m.wanted()
 	case unknown, noKey:
 		f.Fact("keys.min_length", strconv.Itoa(m.least), "", "setting")
-		f.Fix = "send a key that exists: this one is unknown, mistyped, or too short"
+		f.Fix = fixFor(ex, "send a key that exists: this one is unknown, mistyped, or too short",
+			"key_hash must be that of a key that clients send as it is; this one is unknown, or it is a user's, a client's, or that of a key that signs tokens")
 	default:
 		explainEnd(ex, f)
 	}
