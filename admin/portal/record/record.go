@@ -189,9 +189,10 @@ func problems(faults ...object.Fault) error {
 	return &all
 }
 
-// Write returns a record as JSON, with the members that Parse did not know.
+// Write returns a record as JSON, with the members that Parse did not know. Lists and
+// maps that the record leaves out are empty ones, never null.
 func Write[T kind](record *T) (json.RawMessage, error) {
-	body, err := object.Marshal(record)
+	body, err := object.Marshal(filled(record))
 	if err != nil {
 		return nil, fmt.Errorf("writing a record of the portal: %w", err)
 	}
