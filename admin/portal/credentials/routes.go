@@ -115,11 +115,8 @@ type wanted struct {
 	Fields   map[string]json.RawMessage `json:"fields,omitempty" doc:"goes into the meta data of a new key"`
 }
 
-// Limits on what a key is given.
-const (
-	MaxPolicies = 50
-	maxFields   = 50
-)
+// MaxPolicies is how many policies a key is given at most.
+const MaxPolicies = 50
 
 // readWanted reads what a key is to carry.
 func readWanted(c *rest.Call) (*wanted, error) {
@@ -127,13 +124,13 @@ func readWanted(c *rest.Call) (*wanted, error) {
 	if err := c.Decode(in); err != nil {
 		return nil, err
 	}
-	switch {
-	case len(in.Policies) == 0:
+	if len(in.Policies) == 0 {
 		return nil, rest.BadRequest("apply_policies: must name at least one policy")
-	case len(in.Fields) > maxFields:
-		return nil, rest.BadRequest(fmt.Sprintf("fields: has %d members; at most %d are allowed", len(in.Fields), maxFields))
 	}
-	return in, CheckNames("apply_policies", in.Policies)
+	if err := CheckNames("apply_policies", in.Policies); err != nil {
+		return nil, err
+	}
+	return in, CheckFields(in.Fields)
 }
 
 // CheckNames refuses lists of policies that are too long or name one twice.

@@ -61,9 +61,8 @@ func checkTexts(r *record.KeyRequest) error {
 			return rest.BadRequest(fmt.Sprintf("%s: must be printable text of at most %d bytes", path, rest.MaxText))
 		}
 	}
-	const most = 50
-	if len(r.Fields) > most {
-		return rest.BadRequest(fmt.Sprintf("fields: has %d members; at most %d are allowed", len(r.Fields), most))
+	if err := credentials.CheckFields(r.Fields); err != nil {
+		return err
 	}
 	if err := credentials.CheckNames("apply_policies", r.ApplyPolicies); err != nil {
 		return err

@@ -267,6 +267,18 @@ func TestOperatorsLookAfterDevelopersKeys(t *testing.T) {
 	if id != hashOf(key) || string(s.MetaData["team"]) != `"blue"` || string(s.MetaData["developer_id"]) != `"`+dev+`"` {
 		t.Errorf("made %s, meta %s", made.body, s.MetaData)
 	}
+	for fields, says := range map[string]string{
+		manyFields(51):                           "fields: has 51 members; at most 50",
+		`{"` + strings.Repeat("n", 129) + `":1}`: "fields: the name",
+		`{"a\u0000b":1}`:                         "fields: the name",
+		`{"":1}`:                                 "fields: the name",
+		`{"team":"` + strings.Repeat("x", 4096) + `"}`:   `fields[\"team\"]: has 4098 bytes of JSON; at most 4096`,
+		`{"team":[` + strings.Repeat("1,", 3000) + `1]}`: `fields[\"team\"]: has`,
+	} {
+		b.call("POST", path, b.approver, `{"apply_policies":["gold"],"fields":`+fields+`}`).want(400).says(says)
+	}
+	b.call("POST", path, b.approver, `{"apply_policies":["gold"],"fields":`+manyFields(50)+`}`).want(200)
+	b.call("DELETE", path+"/"+b.call("GET", path, b.viewer, "").data()[1]["key_id"].(string), b.approver, "").want(200)
 	b.call("PUT", path+"/"+id, b.approver, `{"apply_policies":["silver"]}`).want(200).says("Data updated")
 	b.call("GET", path, b.viewer, "").want(200).says(`"id":"silver"`)
 	b.call("POST", path+"/"+id+"/reset_quota", b.approver, "").want(200)

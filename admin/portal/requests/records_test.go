@@ -31,6 +31,24 @@ func TestRecordsKeepWhatTheySaidWhateverItIs(t *testing.T) {
 	b.call("GET", "/api/portal/requests?q="+"%27%25_", b.viewer, "").want(200).says(`"Data":[]`, `"Pages":0`)
 }
 
+func TestListsThatWereLeftOutComeBackEmpty(t *testing.T) {
+	b := start(t)
+	id := b.request(b.developer("ada"), "gold")
+	b.call("GET", "/api/portal/requests/"+id, b.viewer, "").want(200).says(`"apply_policies":[]`, `"remove_policies":[]`, `"catalogues":[]`, `"fields":{}`)
+	b.call("PUT", "/api/portal/requests/"+id, b.approver, `{"for_plan":"gold","version":"v2","remove_policies":null,"catalogues":[{"policy_id":"gold","config":{}}]}`).want(200)
+	b.call("GET", "/api/portal/requests?state=pending", b.viewer, "").want(200).says(
+		`"remove_policies":[]`, `"signup_fields":[],"key_request_fields":[]`, `"redirect_hosts":[]`)
+
+	entry := b.entry("gold", `"config":{"override":true}`)
+	shown := b.call("GET", "/api/portal/catalogue/entries/"+entry, b.viewer, "").want(200)
+	shown.says(`"fields":{}`, `"key_request_fields":[]`)
+	for _, path := range []string{"/api/portal/catalogue", "/api/portal/catalogue/entries", "/api/portal/configuration", "/api/portal/developers"} {
+		if r := b.call("GET", path, b.viewer, "").want(200); strings.Contains(string(r.body), "null") {
+			t.Errorf("%s: %s", path, r.body)
+		}
+	}
+}
+
 func TestPUTAndUPDATEReplaceARequestThatIsPending(t *testing.T) {
 	b := start(t)
 	dev := b.developer("ada")
@@ -129,6 +147,15 @@ func TestListsAreFilteredAndPaged(t *testing.T) {
 	}
 }
 
+// manyFields is an object with n members.
+func manyFields(n int) string {
+	members := make([]string, n)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"f%d":%d`, i, i)
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
 func TestWrongRequestsAreNamed(t *testing.T) {
 	b := start(t)
 	dev := b.developer("ada")
@@ -161,6 +188,9 @@ func TestWrongRequestsAreNamed(t *testing.T) {
 		"short secret":           {`{` + base + `,"for_plan":"gold","jwt_secret":"short"}`, 400, "jwt_secret: must"},
 		"no certificate":         {`{` + base + `,"for_plan":"gold","certificate":"nonsense"}`, 400, "certificate: must"},
 		"foreign certificate":    {`{` + base + `,"for_plan":"gold","certificate":"second` + strings.Repeat("ab", 32) + `"}`, 400, "certificate: must"},
+		"many fields":            {`{` + base + `,"for_plan":"gold","fields":` + manyFields(51) + `}`, 400, "fields: has 51 members"},
+		"a long field's name":    {`{` + base + `,"for_plan":"gold","fields":{"` + strings.Repeat("n", 129) + `":1}}`, 400, "fields: the name"},
+		"a long field":           {`{` + base + `,"for_plan":"gold","fields":{"use":"` + strings.Repeat("x", 4096) + `"}}`, 400, `fields[\"use\"]: has 4098 bytes`},
 		"no key to take from":    {`{` + base + `,"remove_policies":["gold"]}`, 400, "remove_policies: the developer"},
 		"no such key":            {`{` + base + `,"key_id":"` + strings.Repeat("ab", 32) + `","apply_policies":["gold"]}`, 400, "key_id: names no key"},
 		"control characters":     {`{` + base + `,"for_plan":"gold\u0007"}`, 400, "for_plan: must be printable"},
