@@ -36,25 +36,19 @@ func next(t *testing.T, told <-chan State) State {
 	}
 }
 
-func TestListenerHearsOfChangesAtOnce(t *testing.T) {
+// Nothing but an announcement makes a listener read again.
+func TestListenerHearsOfEachChange(t *testing.T) {
 	s, url := fresh(t)
 	other := open(t, url)
 	told := listening(t, other)
 	if first := next(t, told); first.Revision != 0 {
 		t.Fatalf("first told of %+v", first)
 	}
-	slowest := time.Duration(0)
 	for i := range 20 {
 		created := create(t, s, "one", simple(t, fmt.Sprint("a", i), fmt.Sprint("/a", i)))
-		started := time.Now()
 		if state := next(t, told); state.Revision != created {
 			t.Fatalf("told of %+v, want revision %d", state, created)
 		}
-		slowest = max(slowest, time.Since(started))
-	}
-	t.Logf("slowest announcement %v", slowest)
-	if slowest > time.Second {
-		t.Errorf("an announcement took %v", slowest)
 	}
 	if err := s.Reload(t.Context(), by("one")); err != nil {
 		t.Fatal(err)

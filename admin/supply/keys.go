@@ -184,11 +184,7 @@ func (s *Supply) watchShared() {
 			s.log.Warn("the key store may lack keys", "err", err)
 		}
 		failing = err != nil
-		wait := epochEvery
-		if !settled && err == nil {
-			wait /= 20 // a delivery was in the way: with many of them the next look may meet one too
-		}
-		if !pause(s.lifetime, wait) {
+		if !pause(s.lifetime, untilNextLook(settled, err)) {
 			return
 		}
 	}
@@ -196,6 +192,14 @@ func (s *Supply) watchShared() {
 
 // epochEvery is how often the key store is asked whether it lost its data.
 const epochEvery = 2 * time.Second
+
+// untilNextLook returns how long to wait after a look at the key store.
+func untilNextLook(settled bool, err error) time.Duration {
+	if !settled && err == nil {
+		return epochEvery / 20 // a delivery was in the way: with many of them the next look may meet one too
+	}
+	return epochEvery
+}
 
 // checkShared fills the key store where it lacks keys. It is settled when the
 // store had them or has them now, and not when somebody else works on it.
