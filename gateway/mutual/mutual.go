@@ -112,11 +112,14 @@ type list struct {
 	absent     []string        // ids that the store does not have
 }
 
-// A verdict is what a list decided about a client's certificate.
+// A verdict is what a list decided about a client's certificate. What a request
+// needs stands here: the certificate is several lines of the processor's cache.
 type verdict struct {
-	refusal *pipeline.Rejection // nil: it is let in
-	until   time.Time           // when one of the authorities' certificates expires
+	refusal     *pipeline.Rejection // nil: it is let in
+	from, until time.Time           // while the certificate, and those of its authorities, are valid
 }
+
+func (v *verdict) holds(now time.Time) bool { return !now.Before(v.from) && !now.After(v.until) }
 
 // Handle refuses a client that shows none of the certificates listed.
 func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
@@ -135,17 +138,19 @@ func (s *stage) refusal(ex *pipeline.Exchange) *pipeline.Rejection {
 		// On this connection no certificate can come any more.
 		ex.Answer.Close = true
 		return missing
-	case ex.Moment().After(cert.Leaf.NotAfter):
+	}
+	l, now := s.current(), ex.Moment()
+	if v, ok := cert.Recall(l).(*verdict); ok && v.holds(now) {
+		return v.refusal
+	}
+	switch {
+	case now.After(cert.Leaf.NotAfter):
 		return expired
-	case ex.Moment().Before(cert.Leaf.NotBefore):
+	case now.Before(cert.Leaf.NotBefore):
 		return early
 	}
-	l := s.current()
-	v, ok := cert.Recall(l).(*verdict)
-	if now := ex.Moment(); !ok || now.After(v.until) {
-		v = l.decide(cert, now)
-		cert.Remember(l, v)
-	}
+	v := l.decide(cert, now)
+	cert.Remember(l, v)
 	return v.refusal
 }
 
@@ -188,16 +193,16 @@ func (l *list) add(c *x509.Certificate) {
 
 // decide looks at a certificate that is valid by its dates.
 func (l *list) decide(cert *wire.Certificate, now time.Time) *verdict {
+	v := &verdict{from: cert.Leaf.NotBefore, until: cert.Leaf.NotAfter}
 	if l.sums[string(cert.Sum)] {
-		return &verdict{until: cert.Leaf.NotAfter}
+		return v
 	}
 	if until, err := l.signed(cert, now); err == nil {
-		return &verdict{until: until}
+		v.until = until
+		return v
 	}
-	return &verdict{
-		refusal: pipeline.NewRejection(pipeline.ReasonCertificateDenied, 403, "Certificate with SHA256 "+string(cert.Sum)+" not allowed"),
-		until:   cert.Leaf.NotAfter,
-	}
+	v.refusal = pipeline.NewRejection(pipeline.ReasonCertificateDenied, 403, "Certificate with SHA256 "+string(cert.Sum)+" not allowed")
+	return v
 }
 
 var errNoAuthority = errors.New("no authority is listed")
