@@ -87,7 +87,7 @@ func New(d Deps) (*Portal, error) {
 		Passwords: d.KeyOptions.Passwords, Deliver: d.Deliver, LoginRate: d.LoginRate, Now: d.Now, Log: d.Log,
 	})
 	apps := clients.New(clients.Deps{
-		Store: d.Store, Credentials: p.issued, Configurations: offers, Attempts: attempts.New(max(d.LoginRate, 1), d.Now), Hasher: d.KeyOptions.Hasher,
+		Store: d.Store, Credentials: p.issued, Catalogue: offers, Attempts: attempts.New(max(d.LoginRate, 1), d.Now), Hasher: d.KeyOptions.Hasher,
 		TokenTTL: cmp.Or(d.TokenTTL, time.Hour), Deliver: d.Deliver, Now: d.Now, Log: d.Log,
 	})
 	asked := requests.New(requests.Deps{

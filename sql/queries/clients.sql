@@ -14,8 +14,10 @@ SELECT * FROM oauth_clients WHERE client_id = $1 FOR SHARE;
 -- name: LockClient :one
 SELECT * FROM oauth_clients WHERE org_id = @org_id AND developer_id = @developer_id AND client_id = @client_id FOR UPDATE;
 
+-- CountClients counts a developer's clients, those of one policy or all.
 -- name: CountClients :one
-SELECT count(*) FROM oauth_clients WHERE developer_id = @developer_id AND org_id = @org_id;
+SELECT count(*) FROM oauth_clients
+WHERE developer_id = @developer_id AND org_id = @org_id AND (@policy::text = '' OR policy_id = @policy);
 
 -- name: ListClients :many
 SELECT * FROM oauth_clients WHERE developer_id = @developer_id AND org_id = @org_id

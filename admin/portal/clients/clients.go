@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -25,9 +26,12 @@ import (
 	"github.com/sluicegate/sluice/internal/credential"
 )
 
-// Configurations know how many clients a developer may have.
-type Configurations interface {
+// Catalogue knows how many clients a developer may have.
+type Catalogue interface {
 	Configuration(ctx context.Context, org string) (*record.Configuration, error)
+
+	// EntryByPolicy returns the entry that offers a policy, or store.ErrNotFound.
+	EntryByPolicy(ctx context.Context, org, policy string) (*record.Entry, error)
 }
 
 // Attempts count wrong secrets by where they come from.
@@ -38,15 +42,15 @@ type Attempts interface {
 
 // Deps are what a Service works with. All are required.
 type Deps struct {
-	Store          *store.Store
-	Credentials    *credentials.Keeper
-	Configurations Configurations
-	Attempts       Attempts
-	Hasher         *credential.Hasher
-	TokenTTL       time.Duration // how long a token is in force
-	Deliver        func(hash string)
-	Now            func() time.Time
-	Log            *slog.Logger
+	Store       *store.Store
+	Credentials *credentials.Keeper
+	Catalogue   Catalogue
+	Attempts    Attempts
+	Hasher      *credential.Hasher
+	TokenTTL    time.Duration // how long a token is in force
+	Deliver     func(hash string)
+	Now         func() time.Time
+	Log         *slog.Logger
 }
 
 // Service makes clients and gives them tokens. It is safe for concurrent use.
@@ -69,7 +73,7 @@ func (s *Service) Issue(ctx context.Context, w *credentials.Work, c requests.Cli
 	if err != nil {
 		return record.Credential{}, rest.Missing(err, noDeveloper)
 	}
-	if err := s.room(ctx, w, c.Developer); err != nil {
+	if err := s.room(ctx, w, &c); err != nil {
 		return record.Credential{}, err
 	}
 	id, secret := rest.NewID(), newSecret()
@@ -85,16 +89,37 @@ func (s *Service) Issue(ctx context.Context, w *credentials.Work, c requests.Cli
 }
 
 // room refuses one client too many. The developer is locked.
-func (s *Service) room(ctx context.Context, w *credentials.Work, developer string) error {
-	config, err := s.d.Configurations.Configuration(ctx, w.By.Org)
-	if err != nil || config.OAuthUsageLimit <= 0 {
+func (s *Service) room(ctx context.Context, w *credentials.Work, c *requests.Client) error {
+	most, policy, err := s.limit(ctx, w.By.Org, c.Policy)
+	if err != nil || most <= 0 {
 		return err
 	}
-	n, err := kept.Count(ctx, w.Tx, w.By.Org, developer)
-	if err == nil && n >= config.OAuthUsageLimit {
-		err = rest.Refuse(fasthttp.StatusConflict, fmt.Sprintf("The developer has %d OAuth clients, which is the most (oauth_usage_limit); delete one first", n))
+	n, err := kept.Count(ctx, w.Tx, kept.Of{Org: w.By.Org, Developer: c.Developer}, policy)
+	if err != nil || n < most {
+		return err
 	}
-	return err
+	what := "OAuth clients"
+	if policy != "" {
+		what += fmt.Sprintf(" for policy %.80q", policy)
+	}
+	return rest.Refuse(fasthttp.StatusConflict, fmt.Sprintf("The developer has %d %s, which is the most (oauth_usage_limit); delete one first", n, what))
+}
+
+// limit returns how many clients a developer may have: in all, or of one policy
+// where the entry that offers it says so. 0 or less is no limit.
+func (s *Service) limit(ctx context.Context, org, wanted string) (most int64, policy string, err error) {
+	entry, err := s.d.Catalogue.EntryByPolicy(ctx, org, wanted)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return 0, "", err
+	}
+	if err == nil && entry.Config != nil && entry.Config.Override {
+		return entry.Config.OAuthUsageLimit, wanted, nil
+	}
+	config, err := s.d.Catalogue.Configuration(ctx, org)
+	if err != nil {
+		return 0, "", err
+	}
+	return config.OAuthUsageLimit, "", nil
 }
 
 // newSecret returns 256 random bits as text.

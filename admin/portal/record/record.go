@@ -80,7 +80,7 @@ type Configuration struct {
 	DisableAutoLogin     bool           `json:"disable_auto_login"`
 	DisableVerification  bool           `json:"disable_verification"` // who signs up need not show that the address is theirs
 	CatalogueLoginOnly   bool           `json:"catalogue_login_only"`
-	OAuthUsageLimit      int64          `json:"oauth_usage_limit"` // OAuth clients of one developer; -1 and 0: no limit
+	OAuthUsageLimit      int64          `json:"oauth_usage_limit"` // OAuth clients of one developer, or, where an entry says so, of one developer for its policy; -1 and 0: no limit
 	Email                string         `json:"email"`             // of who looks after the portal; "" for nobody
 	MailOptions          MailOptions    `json:"mail_options"`
 	Override             bool           `json:"override"`

@@ -169,3 +169,30 @@ func TestTokensThatEndedAreForgotten(t *testing.T) {
 	b.serve(b.dsn) // the second admin sweeps as it starts
 	eventually(t, "the token is forgotten", func() bool { return b.count("select count(*) from keys where successor_of <> ''") == 0 })
 }
+
+func TestAnEntryCanSayHowManyClientsItsPolicyComesTo(t *testing.T) {
+	b := start(t)
+	dev, other := b.developer("ada"), b.developer("bob")
+	client := func(developer, policy string) *answer {
+		return b.call("POST", "/api/portal/developers/"+developer+"/oauth-clients", b.approver, fmt.Sprintf(`{"policy_id":%q}`, policy))
+	}
+	b.configure(`"oauth_usage_limit":1`)
+	b.entry("gold", `"show":true,"auth_type":"oauth","config":{"override":true,"oauth_usage_limit":2}`)
+	silver := b.entry("silver", `"show":true,"auth_type":"oauth","config":{"override":false,"oauth_usage_limit":5}`)
+	client(dev, "silver").want(200)
+	client(dev, "gold").want(200) // one of another policy does not count
+	request := b.call("POST", "/api/portal/requests", b.approver, fmt.Sprintf(`{"by_user":%q,"for_plan":"gold","version":"v2"}`, dev)).want(200).text("Message")
+	b.call("PUT", "/api/portal/requests/approve/"+request, b.approver, "").want(200)
+	client(dev, "gold").want(409).says(`2 OAuth clients for policy \"gold\"`, "oauth_usage_limit")
+	request = b.call("POST", "/api/portal/requests", b.approver, fmt.Sprintf(`{"by_user":%q,"for_plan":"gold","version":"v2"}`, dev)).want(200).text("Message")
+	b.call("PUT", "/api/portal/requests/approve/"+request, b.approver, "").want(409).says("oauth_usage_limit")
+
+	// An entry that overrides nothing is as all others, and one without a limit has none.
+	client(other, "silver").want(200)
+	client(other, "silver").want(409).says("1 OAuth clients, which is the most")
+	b.call("PUT", "/api/portal/catalogue/entries/"+silver, b.editor,
+		`{"name":"Silver","api_id":"orders","policy_id":"silver","show":true,"auth_type":"oauth","config":{"override":true,"oauth_usage_limit":-1}}`).want(200)
+	for range 3 {
+		client(other, "silver").want(200)
+	}
+}

@@ -37,9 +37,9 @@ func Lock(ctx context.Context, tx *store.Tx, of Of) (Row, error) {
 	return row, store.Translate(err)
 }
 
-// Count returns how many clients a developer has.
-func Count(ctx context.Context, tx *store.Tx, org, developer string) (int64, error) {
-	n, err := tx.CountClients(ctx, db.CountClientsParams{DeveloperID: developer, OrgID: org})
+// Count returns how many clients a developer has for a policy; "" is any.
+func Count(ctx context.Context, tx *store.Tx, of Of, policy string) (int64, error) {
+	n, err := tx.CountClients(ctx, db.CountClientsParams{DeveloperID: of.Developer, OrgID: of.Org, Policy: policy})
 	return n, store.Translate(err)
 }
 

@@ -33,16 +33,19 @@ func (q *Queries) ClientAnywhere(ctx context.Context, clientID string) (OauthCli
 }
 
 const countClients = `-- name: CountClients :one
-SELECT count(*) FROM oauth_clients WHERE developer_id = $1 AND org_id = $2
+SELECT count(*) FROM oauth_clients
+WHERE developer_id = $1 AND org_id = $2 AND ($3::text = '' OR policy_id = $3)
 `
 
 type CountClientsParams struct {
 	DeveloperID string
 	OrgID       string
+	Policy      string
 }
 
+// CountClients counts a developer's clients, those of one policy or all.
 func (q *Queries) CountClients(ctx context.Context, arg CountClientsParams) (int64, error) {
-	row := q.db.QueryRow(ctx, countClients, arg.DeveloperID, arg.OrgID)
+	row := q.db.QueryRow(ctx, countClients, arg.DeveloperID, arg.OrgID, arg.Policy)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
