@@ -15,7 +15,7 @@ import (
 // Report is a page of what calls came to.
 type Report struct {
 	From time.Time `json:"from" doc:"beginning of the range, at a full minute or hour"`
-	To   time.Time `json:"to" doc:"its end, which is not part of it"`
+	To   time.Time `json:"to" doc:"its end, which is not part of it; the end of the last hour that is summed up where keys are ranked and too much has come since"`
 	Step string    `json:"step"`
 
 	Totals Numbers `json:"totals" doc:"of all pages"`
@@ -62,7 +62,7 @@ func (s *Service) report(ctx context.Context, org string, r *request) (*Report, 
 		return nil, err
 	}
 	report := &Report{
-		From: q.Since, To: q.Until, Step: r.step, Totals: numbersOf(&a.All, nil),
+		From: a.Since, To: a.Until, Step: r.step, Totals: numbersOf(&a.All, nil),
 		Data: make([]Row, 0, len(a.Groups)), Pages: rest.Pages(a.Count, q.Page),
 	}
 	for i := range a.Groups {

@@ -11,15 +11,17 @@ WHERE usage_senders.sequence < excluded.sequence;
 INSERT INTO usage_marks (hour) SELECT unnest(@hours::timestamptz[]);
 
 -- AddUsage adds rows to the minutes. No two of them may be alike, and all must be
--- in the same order in all batches: two transactions never wait for each other.
+-- in the same order in all batches: two transactions never wait for each other. Here
+-- as in all that is added up, what comes to more than a bigint holds, of counts that
+-- make no sense, stays at the most that it does: no batch makes the next one fail.
 -- name: AddUsage :exec
 INSERT INTO usage_minute (org_id, bucket, api_id, key_hash, status, reason, hits, errors, total_us, upstream_us)
 SELECT unnest(@orgs::text[]), unnest(@buckets::timestamptz[]), unnest(@apis::text[]), unnest(@keys::text[]),
     unnest(@statuses::smallint[]), unnest(@reasons::text[]),
     unnest(@hits::bigint[]), unnest(@errors::bigint[]), unnest(@totals::bigint[]), unnest(@upstreams::bigint[])
 ON CONFLICT (org_id, bucket, api_id, key_hash, status, reason) DO UPDATE SET
-    hits = usage_minute.hits + excluded.hits, errors = usage_minute.errors + excluded.errors,
-    total_us = usage_minute.total_us + excluded.total_us, upstream_us = usage_minute.upstream_us + excluded.upstream_us;
+    hits = usage_minute.hits + least(excluded.hits, 9223372036854775807 - usage_minute.hits), errors = usage_minute.errors + least(excluded.errors, 9223372036854775807 - usage_minute.errors),
+    total_us = usage_minute.total_us + least(excluded.total_us, 9223372036854775807 - usage_minute.total_us), upstream_us = usage_minute.upstream_us + least(excluded.upstream_us, 9223372036854775807 - usage_minute.upstream_us);
 
 -- AddAPIMinutes is AddUsage for what is known without keys. Every batch adds to the
 -- rows of all APIs: it comes late in a transaction, so that others wait little.
@@ -28,8 +30,8 @@ INSERT INTO usage_api_minute (org_id, bucket, api_id, status, reason, hits, erro
 SELECT unnest(@orgs::text[]), unnest(@buckets::timestamptz[]), unnest(@apis::text[]), unnest(@statuses::smallint[]), unnest(@reasons::text[]),
     unnest(@hits::bigint[]), unnest(@errors::bigint[]), unnest(@totals::bigint[]), unnest(@upstreams::bigint[])
 ON CONFLICT (org_id, bucket, api_id, status, reason) DO UPDATE SET
-    hits = usage_api_minute.hits + excluded.hits, errors = usage_api_minute.errors + excluded.errors,
-    total_us = usage_api_minute.total_us + excluded.total_us, upstream_us = usage_api_minute.upstream_us + excluded.upstream_us;
+    hits = usage_api_minute.hits + least(excluded.hits, 9223372036854775807 - usage_api_minute.hits), errors = usage_api_minute.errors + least(excluded.errors, 9223372036854775807 - usage_api_minute.errors),
+    total_us = usage_api_minute.total_us + least(excluded.total_us, 9223372036854775807 - usage_api_minute.total_us), upstream_us = usage_api_minute.upstream_us + least(excluded.upstream_us, 9223372036854775807 - usage_api_minute.upstream_us);
 
 -- AddAPIHours is AddAPIMinutes for hours.
 -- name: AddAPIHours :exec
@@ -37,20 +39,20 @@ INSERT INTO usage_api_hour (org_id, bucket, api_id, status, reason, hits, errors
 SELECT unnest(@orgs::text[]), unnest(@buckets::timestamptz[]), unnest(@apis::text[]), unnest(@statuses::smallint[]), unnest(@reasons::text[]),
     unnest(@hits::bigint[]), unnest(@errors::bigint[]), unnest(@totals::bigint[]), unnest(@upstreams::bigint[])
 ON CONFLICT (org_id, bucket, api_id, status, reason) DO UPDATE SET
-    hits = usage_api_hour.hits + excluded.hits, errors = usage_api_hour.errors + excluded.errors,
-    total_us = usage_api_hour.total_us + excluded.total_us, upstream_us = usage_api_hour.upstream_us + excluded.upstream_us;
+    hits = usage_api_hour.hits + least(excluded.hits, 9223372036854775807 - usage_api_hour.hits), errors = usage_api_hour.errors + least(excluded.errors, 9223372036854775807 - usage_api_hour.errors),
+    total_us = usage_api_hour.total_us + least(excluded.total_us, 9223372036854775807 - usage_api_hour.total_us), upstream_us = usage_api_hour.upstream_us + least(excluded.upstream_us, 9223372036854775807 - usage_api_hour.upstream_us);
 
 -- AddLatencyMinutes is AddAPIMinutes for how long calls took.
 -- name: AddLatencyMinutes :exec
 INSERT INTO latency_minute (org_id, bucket, api_id, size, calls)
 SELECT unnest(@orgs::text[]), unnest(@buckets::timestamptz[]), unnest(@apis::text[]), unnest(@sizes::smallint[]), unnest(@calls::bigint[])
-ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_minute.calls + excluded.calls;
+ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_minute.calls + least(excluded.calls, 9223372036854775807 - latency_minute.calls);
 
 -- AddLatencyHours is AddAPIHours for how long calls took.
 -- name: AddLatencyHours :exec
 INSERT INTO latency_hour (org_id, bucket, api_id, size, calls)
 SELECT unnest(@orgs::text[]), unnest(@buckets::timestamptz[]), unnest(@apis::text[]), unnest(@sizes::smallint[]), unnest(@calls::bigint[])
-ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_hour.calls + excluded.calls;
+ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_hour.calls + least(excluded.calls, 9223372036854775807 - latency_hour.calls);
 
 -- LockUsage makes the transaction the only one that sums up hours and keeps
 -- partitions, or says that another one is.
@@ -92,7 +94,8 @@ SELECT minutes FROM usage_floor;
 -- get more: a row with as many hits as before is as it was.
 -- name: SumUsage :exec
 INSERT INTO usage_hour (org_id, bucket, api_id, key_hash, status, reason, hits, errors, total_us, upstream_us)
-SELECT m.org_id, @hour::timestamptz, m.api_id, m.key_hash, m.status, m.reason, sum(m.hits), sum(m.errors), sum(m.total_us), sum(m.upstream_us)
+SELECT m.org_id, @hour::timestamptz, m.api_id, m.key_hash, m.status, m.reason, least(sum(m.hits), 9223372036854775807), least(sum(m.errors), 9223372036854775807),
+    least(sum(m.total_us), 9223372036854775807), least(sum(m.upstream_us), 9223372036854775807)
 FROM usage_minute m WHERE m.org_id = @org_id AND m.api_id = @api_id AND m.bucket >= @hour AND m.bucket < @until
 GROUP BY m.org_id, m.api_id, m.key_hash, m.status, m.reason
 ON CONFLICT (org_id, key_hash, bucket, api_id, status, reason) DO UPDATE SET
@@ -107,11 +110,12 @@ WITH late AS (
     RETURNING m.org_id, m.api_id, m.key_hash, m.status, m.reason, m.hits, m.errors, m.total_us, m.upstream_us
 )
 INSERT INTO usage_hour (org_id, bucket, api_id, key_hash, status, reason, hits, errors, total_us, upstream_us)
-SELECT l.org_id, @hour::timestamptz, l.api_id, l.key_hash, l.status, l.reason, sum(l.hits), sum(l.errors), sum(l.total_us), sum(l.upstream_us)
+SELECT l.org_id, @hour::timestamptz, l.api_id, l.key_hash, l.status, l.reason, least(sum(l.hits), 9223372036854775807), least(sum(l.errors), 9223372036854775807),
+    least(sum(l.total_us), 9223372036854775807), least(sum(l.upstream_us), 9223372036854775807)
 FROM late l GROUP BY l.org_id, l.api_id, l.key_hash, l.status, l.reason
 ON CONFLICT (org_id, bucket, api_id, key_hash, status, reason) DO UPDATE SET
-    hits = usage_hour.hits + excluded.hits, errors = usage_hour.errors + excluded.errors,
-    total_us = usage_hour.total_us + excluded.total_us, upstream_us = usage_hour.upstream_us + excluded.upstream_us;
+    hits = usage_hour.hits + least(excluded.hits, 9223372036854775807 - usage_hour.hits), errors = usage_hour.errors + least(excluded.errors, 9223372036854775807 - usage_hour.errors),
+    total_us = usage_hour.total_us + least(excluded.total_us, 9223372036854775807 - usage_hour.total_us), upstream_us = usage_hour.upstream_us + least(excluded.upstream_us, 9223372036854775807 - usage_hour.upstream_us);
 
 -- FirstMarkedHour returns the first hour from one on, and before another, that is
 -- not summed up for all keys.

@@ -381,6 +381,39 @@ type UsageAPIMinuteDefault struct {
 	UpstreamUs int64
 }
 
+type UsageDay struct {
+	OrgID      string
+	Bucket     time.Time
+	APIID      string
+	KeyHash    string
+	Status     int16
+	Reason     string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
+type UsageDayDefault struct {
+	OrgID      string
+	Bucket     time.Time
+	APIID      string
+	KeyHash    string
+	Status     int16
+	Reason     string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
+type UsageDue struct {
+	OrgID  string
+	APIID  string
+	Hours  int16
+	Bucket time.Time
+}
+
 type UsageFloor struct {
 	OnlyRow bool
 	Minutes time.Time
@@ -443,6 +476,29 @@ type UsageMinuteDefault struct {
 	Errors     int64
 	TotalUs    int64
 	UpstreamUs int64
+}
+
+type UsageNumber struct {
+	OrgID   string
+	KeyHash string
+	Number  int32
+	Seen    time.Time
+}
+
+type UsageRank struct {
+	OrgID   string
+	Refused bool
+	Hours   int16
+	Bucket  time.Time
+	Hits    []byte
+}
+
+type UsageRankDefault struct {
+	OrgID   string
+	Refused bool
+	Hours   int16
+	Bucket  time.Time
+	Hits    []byte
 }
 
 type UsageSender struct {

@@ -15,8 +15,8 @@ INSERT INTO usage_api_hour (org_id, bucket, api_id, status, reason, hits, errors
 SELECT unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::text[]), unnest($4::smallint[]), unnest($5::text[]),
     unnest($6::bigint[]), unnest($7::bigint[]), unnest($8::bigint[]), unnest($9::bigint[])
 ON CONFLICT (org_id, bucket, api_id, status, reason) DO UPDATE SET
-    hits = usage_api_hour.hits + excluded.hits, errors = usage_api_hour.errors + excluded.errors,
-    total_us = usage_api_hour.total_us + excluded.total_us, upstream_us = usage_api_hour.upstream_us + excluded.upstream_us
+    hits = usage_api_hour.hits + least(excluded.hits, 9223372036854775807 - usage_api_hour.hits), errors = usage_api_hour.errors + least(excluded.errors, 9223372036854775807 - usage_api_hour.errors),
+    total_us = usage_api_hour.total_us + least(excluded.total_us, 9223372036854775807 - usage_api_hour.total_us), upstream_us = usage_api_hour.upstream_us + least(excluded.upstream_us, 9223372036854775807 - usage_api_hour.upstream_us)
 `
 
 type AddAPIHoursParams struct {
@@ -52,8 +52,8 @@ INSERT INTO usage_api_minute (org_id, bucket, api_id, status, reason, hits, erro
 SELECT unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::text[]), unnest($4::smallint[]), unnest($5::text[]),
     unnest($6::bigint[]), unnest($7::bigint[]), unnest($8::bigint[]), unnest($9::bigint[])
 ON CONFLICT (org_id, bucket, api_id, status, reason) DO UPDATE SET
-    hits = usage_api_minute.hits + excluded.hits, errors = usage_api_minute.errors + excluded.errors,
-    total_us = usage_api_minute.total_us + excluded.total_us, upstream_us = usage_api_minute.upstream_us + excluded.upstream_us
+    hits = usage_api_minute.hits + least(excluded.hits, 9223372036854775807 - usage_api_minute.hits), errors = usage_api_minute.errors + least(excluded.errors, 9223372036854775807 - usage_api_minute.errors),
+    total_us = usage_api_minute.total_us + least(excluded.total_us, 9223372036854775807 - usage_api_minute.total_us), upstream_us = usage_api_minute.upstream_us + least(excluded.upstream_us, 9223372036854775807 - usage_api_minute.upstream_us)
 `
 
 type AddAPIMinutesParams struct {
@@ -88,7 +88,7 @@ func (q *Queries) AddAPIMinutes(ctx context.Context, arg AddAPIMinutesParams) er
 const addLatencyHours = `-- name: AddLatencyHours :exec
 INSERT INTO latency_hour (org_id, bucket, api_id, size, calls)
 SELECT unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::text[]), unnest($4::smallint[]), unnest($5::bigint[])
-ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_hour.calls + excluded.calls
+ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_hour.calls + least(excluded.calls, 9223372036854775807 - latency_hour.calls)
 `
 
 type AddLatencyHoursParams struct {
@@ -114,7 +114,7 @@ func (q *Queries) AddLatencyHours(ctx context.Context, arg AddLatencyHoursParams
 const addLatencyMinutes = `-- name: AddLatencyMinutes :exec
 INSERT INTO latency_minute (org_id, bucket, api_id, size, calls)
 SELECT unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::text[]), unnest($4::smallint[]), unnest($5::bigint[])
-ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_minute.calls + excluded.calls
+ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_minute.calls + least(excluded.calls, 9223372036854775807 - latency_minute.calls)
 `
 
 type AddLatencyMinutesParams struct {
@@ -143,8 +143,8 @@ SELECT unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::text[]), unnest
     unnest($5::smallint[]), unnest($6::text[]),
     unnest($7::bigint[]), unnest($8::bigint[]), unnest($9::bigint[]), unnest($10::bigint[])
 ON CONFLICT (org_id, bucket, api_id, key_hash, status, reason) DO UPDATE SET
-    hits = usage_minute.hits + excluded.hits, errors = usage_minute.errors + excluded.errors,
-    total_us = usage_minute.total_us + excluded.total_us, upstream_us = usage_minute.upstream_us + excluded.upstream_us
+    hits = usage_minute.hits + least(excluded.hits, 9223372036854775807 - usage_minute.hits), errors = usage_minute.errors + least(excluded.errors, 9223372036854775807 - usage_minute.errors),
+    total_us = usage_minute.total_us + least(excluded.total_us, 9223372036854775807 - usage_minute.total_us), upstream_us = usage_minute.upstream_us + least(excluded.upstream_us, 9223372036854775807 - usage_minute.upstream_us)
 `
 
 type AddUsageParams struct {
@@ -161,7 +161,9 @@ type AddUsageParams struct {
 }
 
 // AddUsage adds rows to the minutes. No two of them may be alike, and all must be
-// in the same order in all batches: two transactions never wait for each other.
+// in the same order in all batches: two transactions never wait for each other. Here
+// as in all that is added up, what comes to more than a bigint holds, of counts that
+// make no sense, stays at the most that it does: no batch makes the next one fail.
 func (q *Queries) AddUsage(ctx context.Context, arg AddUsageParams) error {
 	_, err := q.db.Exec(ctx, addUsage,
 		arg.Orgs,
@@ -267,11 +269,12 @@ WITH late AS (
     RETURNING m.org_id, m.api_id, m.key_hash, m.status, m.reason, m.hits, m.errors, m.total_us, m.upstream_us
 )
 INSERT INTO usage_hour (org_id, bucket, api_id, key_hash, status, reason, hits, errors, total_us, upstream_us)
-SELECT l.org_id, $1::timestamptz, l.api_id, l.key_hash, l.status, l.reason, sum(l.hits), sum(l.errors), sum(l.total_us), sum(l.upstream_us)
+SELECT l.org_id, $1::timestamptz, l.api_id, l.key_hash, l.status, l.reason, least(sum(l.hits), 9223372036854775807), least(sum(l.errors), 9223372036854775807),
+    least(sum(l.total_us), 9223372036854775807), least(sum(l.upstream_us), 9223372036854775807)
 FROM late l GROUP BY l.org_id, l.api_id, l.key_hash, l.status, l.reason
 ON CONFLICT (org_id, bucket, api_id, key_hash, status, reason) DO UPDATE SET
-    hits = usage_hour.hits + excluded.hits, errors = usage_hour.errors + excluded.errors,
-    total_us = usage_hour.total_us + excluded.total_us, upstream_us = usage_hour.upstream_us + excluded.upstream_us
+    hits = usage_hour.hits + least(excluded.hits, 9223372036854775807 - usage_hour.hits), errors = usage_hour.errors + least(excluded.errors, 9223372036854775807 - usage_hour.errors),
+    total_us = usage_hour.total_us + least(excluded.total_us, 9223372036854775807 - usage_hour.total_us), upstream_us = usage_hour.upstream_us + least(excluded.upstream_us, 9223372036854775807 - usage_hour.upstream_us)
 `
 
 type MoveUsageParams struct {
@@ -566,7 +569,8 @@ func (q *Queries) SpreadMarks(ctx context.Context, arg SpreadMarksParams) error 
 
 const sumUsage = `-- name: SumUsage :exec
 INSERT INTO usage_hour (org_id, bucket, api_id, key_hash, status, reason, hits, errors, total_us, upstream_us)
-SELECT m.org_id, $1::timestamptz, m.api_id, m.key_hash, m.status, m.reason, sum(m.hits), sum(m.errors), sum(m.total_us), sum(m.upstream_us)
+SELECT m.org_id, $1::timestamptz, m.api_id, m.key_hash, m.status, m.reason, least(sum(m.hits), 9223372036854775807), least(sum(m.errors), 9223372036854775807),
+    least(sum(m.total_us), 9223372036854775807), least(sum(m.upstream_us), 9223372036854775807)
 FROM usage_minute m WHERE m.org_id = $2 AND m.api_id = $3 AND m.bucket >= $1 AND m.bucket < $4
 GROUP BY m.org_id, m.api_id, m.key_hash, m.status, m.reason
 ON CONFLICT (org_id, key_hash, bucket, api_id, status, reason) DO UPDATE SET

@@ -17,8 +17,9 @@ var ErrBusy = errors.New("another admin is at it")
 const settled = 2 * time.Minute
 
 // Sum sums up the hour of an API whose minutes have changed, the first there is,
-// and tells whether there is more to do. The hour that is not over yet is left
-// out. The error is ErrBusy while another admin sums up.
+// or makes what is due since hours have changed, and tells whether there is more to
+// do. The hour that is not over yet is left out. The error is ErrBusy while another
+// admin sums up.
 func Sum(ctx context.Context, st *store.Store, now time.Time) (more bool, err error) {
 	err = st.InTx(ctx, func(tx *store.Tx) error {
 		if err := lock(ctx, tx); err != nil {
@@ -27,7 +28,8 @@ func Sum(ctx context.Context, st *store.Store, now time.Time) (more bool, err er
 		over := now.Add(-settled).Truncate(time.Hour)
 		mark, err := tx.NextMark(ctx, over)
 		if err = store.Translate(err); errors.Is(err, store.ErrNotFound) {
-			return nil
+			more, err = makeDue(ctx, tx, over)
+			return err
 		}
 		if err != nil {
 			return err
@@ -53,10 +55,13 @@ func lock(ctx context.Context, tx *store.Tx) error {
 	return tx.PaceUsage(ctx)
 }
 
-// sum writes the hour of an API. The marks go first: what the sums do not see by
-// then has marks of its own.
+// sum writes the hour of an API, after which other things are due. The marks go
+// first: what the sums do not see by then has marks of its own.
 func sum(ctx context.Context, tx *store.Tx, m *db.NextMarkRow) error {
 	if err := tx.Unmark(ctx, db.UnmarkParams{Hour: m.Hour, OrgID: m.OrgID, APIID: m.APIID}); err != nil {
+		return err
+	}
+	if err := tx.DueAfter(ctx, db.DueAfterParams{OrgID: m.OrgID, APIID: m.APIID, Hour: m.Hour, Day: dayOf(m.Hour)}); err != nil {
 		return err
 	}
 	floor, err := tx.UsageFloor(ctx)
@@ -82,6 +87,9 @@ type Retention struct {
 func Keep(ctx context.Context, st *store.Store, now time.Time, r Retention) (done bool, err error) {
 	err = st.InTx(ctx, func(tx *store.Tx) error {
 		if err := lock(ctx, tx); err != nil {
+			return err
+		}
+		if err := tx.KeepRanks(ctx, db.KeepRanksParams{At: now, HourSeconds: r.Hours.Seconds()}); err != nil {
 			return err
 		}
 		done, err = tx.KeepUsage(ctx, db.KeepUsageParams{At: now, MinuteSeconds: r.Minutes.Seconds(), HourSeconds: r.Hours.Seconds()})

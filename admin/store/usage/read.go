@@ -62,6 +62,8 @@ type Group struct {
 
 // Answer is a page of groups, and what all of them come to.
 type Answer struct {
+	Since, Until time.Time // what was added up; see Read
+
 	Groups []Group
 	Count  int64 // of groups on all pages
 	All    Sums
@@ -73,9 +75,34 @@ func Floor(ctx context.Context, st *store.Store) (time.Time, error) {
 	return floor.UTC(), store.Translate(err)
 }
 
-// Read sums up calls. What was added before is in the answer. The error is
-// ErrTooMuch when too many rows would have to be read.
+// Read sums up calls. What was added before is in the answer. Only where it is asked
+// which keys called most, and very many rows have come since hours were summed up,
+// the answer ends before those; and it is one of full hours, though minutes were
+// asked, when these are too many. The error is ErrTooMuch when too many rows would
+// have to be read.
 func Read(ctx context.Context, st *store.Store, q *Query) (*Answer, error) {
+	if !q.ranked() {
+		return readRows(ctx, st, q)
+	}
+	if !q.Minutes {
+		if a, err := readRanked(ctx, st, q); !errors.Is(err, errUnranked) {
+			return a, err
+		}
+	}
+	a, err := readRows(ctx, st, q)
+	if !errors.Is(err, ErrTooMuch) || !q.Minutes {
+		return a, err
+	}
+	full := *q
+	full.Minutes, full.Since, full.Until = false, q.Since.Truncate(time.Hour), q.Until.Add(time.Hour-1).Truncate(time.Hour)
+	if a, err = readRanked(ctx, st, &full); errors.Is(err, errUnranked) {
+		err = ErrTooMuch
+	}
+	return a, err
+}
+
+// readRows is Read of the rows that there are.
+func readRows(ctx context.Context, st *store.Store, q *Query) (*Answer, error) {
 	p, err := q.params(ctx, st)
 	if err != nil {
 		return nil, err
@@ -94,6 +121,7 @@ func Read(ctx context.Context, st *store.Store, q *Query) (*Answer, error) {
 		return nil, ErrTooMuch
 	}
 	a := answerOf(rows, shown)
+	a.Since, a.Until = q.Since, q.Until
 	if q.hasLatencies() && len(a.Groups) > 0 {
 		err = tellLatencies(ctx, st, &p, a.Groups)
 	}

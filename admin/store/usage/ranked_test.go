@@ -1,0 +1,209 @@
+package usage
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition/usage"
+)
+
+// execute runs statements without answers.
+func execute(t testing.TB, url string, statement string, args ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// topKeys asks which keys of organisation one called most.
+func topKeys(since, until time.Time) *Query {
+	return &Query{Org: "one", Since: since, Until: until, By: Grouping{Key: true}, Status: -1, Page: store.Page{Max: 1000}}
+}
+
+// sameAsRows reports where ranks say something else than rows.
+func sameAsRows(t *testing.T, st *store.Store, url string, q *Query) {
+	t.Helper()
+	got, err := readRanked(t.Context(), st, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := readRows(t.Context(), st, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byKey := func(a *Answer) map[string]Sums {
+		all := make(map[string]Sums)
+		for _, g := range a.Groups {
+			all[g.Key] = g.Sums
+		}
+		return all
+	}
+	// Without keys hours are known at once, by key those before the floor when they
+	// are summed up.
+	if marked := ask[int](t, url, "select count(*) from usage_marks"); marked == 0 && got.All != want.All {
+		t.Fatalf("%v to %v, refused %t: ranks come to %+v, rows to %+v", q.Since, q.Until, q.Refused, got.All, want.All)
+	}
+	if got.Count != want.Count || len(got.Groups) != len(want.Groups) || !maps.Equal(byKey(got), byKey(want)) {
+		t.Fatalf("%v to %v, refused %t:\nranks %+v\nrows  %+v", q.Since, q.Until, q.Refused, got, want)
+	}
+	if !slices.IsSortedFunc(got.Groups, func(x, y Group) int { return int(y.Hits - x.Hits) }) {
+		t.Fatalf("not in order: %+v", got.Groups)
+	}
+	page := *q
+	page.Page = store.Page{Skip: 3, Max: 4}
+	some, err := readRanked(t.Context(), st, &page)
+	if err != nil || some.Count != got.Count || some.All != got.All || !slices.EqualFunc(some.Groups, got.Groups[min(3, len(got.Groups)):min(7, len(got.Groups))], func(x, y Group) bool { return x.Key == y.Key && x.Sums == y.Sums }) {
+		t.Fatalf("a page: %+v, %v", some, err)
+	}
+}
+
+func TestRanksSayWhatRowsSay(t *testing.T) {
+	st, url := fresh(t)
+	now := time.Now().UTC()
+	random := rand.New(rand.NewPCG(21, 4))
+	hour := now.Truncate(time.Hour)
+	sequence := int64(0)
+	addSome := func(from time.Time, hours int64, keys int) {
+		for range 4 {
+			sequence++
+			b := &usage.Batch{Gateway: "gw", Boot: "b", Sequence: sequence}
+			for range 500 {
+				status := []int{200, 200, 429, 500}[random.IntN(4)]
+				b.Rows = append(b.Rows, usage.Row{
+					Minute: from.Unix() + 60*random.Int64N(60*hours), Org: []string{"one", "one", "two"}[random.IntN(3)], API: []string{"a", "b"}[random.IntN(2)],
+					Key: []string{"", usage.Other, fmt.Sprint("k", random.IntN(keys))}[min(random.IntN(20), 2)], Status: status, Reason: map[int]string{429: "rate_limit"}[status],
+					Hits: 1 + random.Int64N(300), Total: random.Int64N(100), Upstream: random.Int64N(100),
+				})
+			}
+			add(t, st, b)
+		}
+	}
+	check := func() {
+		t.Helper()
+		for n := range 25 {
+			since := hour.Add(-time.Duration(random.IntN(80)) * time.Hour)
+			q := topKeys(since, since.Add(time.Duration(1+random.IntN(70))*time.Hour))
+			q.Refused = n%3 == 0
+			sameAsRows(t, st, url, q)
+		}
+		sameAsRows(t, st, url, topKeys(dayOf(hour).Add(-3*day), hour.Add(time.Hour)))
+	}
+	addSome(hour.Add(-75*time.Hour), 75, 20)
+	check() // nothing is summed up
+	for range 40 {
+		if _, err := Sum(t.Context(), st, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check() // some is
+	sumAll(t, st, now)
+	check()
+	addSome(hour.Add(-50*time.Hour), 40, 40) // late, and of keys that are new
+	check()
+	sumAll(t, st, now)
+	check()
+	later := now.AddDate(0, 0, 20)
+	sumAll(t, st, later)
+	if !keep(t, st, later, long) {
+		t.Fatal("the minutes are not dropped")
+	}
+	check()
+	addSome(hour.Add(-50*time.Hour), 40, 10) // when the minutes are gone
+	sumAll(t, st, later)
+	check()
+}
+
+func TestWhatIsTooMuchAfterTheLastRanksIsLeftOutOfThem(t *testing.T) {
+	st, url := fresh(t)
+	now := time.Now().UTC()
+	hour := now.Truncate(time.Hour)
+	add(t, st, batch(1, hour.Add(-3*time.Hour), 5))
+	sumAll(t, st, now)
+	add(t, st, batch(2, now, 7))
+	q := topKeys(hour.Add(-5*time.Hour), hour.Add(time.Hour))
+	if a := read(t, st, q); a.All.Hits != 12 || !a.Until.Equal(q.Until) {
+		t.Errorf("with little: %+v", a)
+	}
+	insert := `insert into usage_minute select 'one', $1, 'a', 'key' || n, 200, '', 9, 0, 0, 0 from generate_series(1, $2::int) n on conflict do nothing`
+	execute(t, url, insert, now.Truncate(time.Minute), maxTail)
+	execute(t, url, `insert into usage_api_hour select 'one', $1, 'a', 200, '', 9 * $2::int, 0, 0, 0 on conflict do nothing`, hour, maxTail)
+	a := read(t, st, q)
+	if a.All.Hits != 5 || a.Count != 1 || a.Groups[0].Key != "k" || a.Groups[0].Hits != 5 || !a.Until.Equal(hour) || !a.Since.Equal(q.Since) {
+		t.Errorf("with much: %+v", a)
+	}
+	late := batch(3, hour.Add(-4*time.Hour), 2) // an hour that has no ranks yet, long before
+	add(t, st, late)
+	if a := read(t, st, q); a.All.Hits != 0 || !a.Until.Equal(hour.Add(-4*time.Hour)) {
+		t.Errorf("with an hour without ranks: %+v", a)
+	}
+	again := batch(4, hour.Add(-3*time.Hour), 2) // one that has some
+	sumAll(t, st, now)
+	add(t, st, again)
+	if a := read(t, st, q); !a.Until.Equal(hour) || a.Count != 1 {
+		t.Errorf("with an hour that has changed: %+v", a)
+	}
+	execute(t, url, insert, now.Truncate(time.Minute), MostKeyed+1)
+	q.Since, q.Minutes = hour.Add(-2*time.Hour-time.Minute), true
+	if a := read(t, st, q); !a.Until.Equal(hour) || !a.Since.Equal(hour.Add(-3*time.Hour)) || a.Count != 1 {
+		t.Errorf("by minutes: %+v", a)
+	}
+}
+
+func TestNumbersOfKeysThatAreForgottenAreGivenAnew(t *testing.T) {
+	st, url := fresh(t)
+	now := time.Now().UTC()
+	call := func(sequence int64, at time.Time, keys ...string) {
+		for i, key := range keys {
+			b := batch(sequence*10+int64(i), at, 1)
+			b.Rows[0].Key = key
+			if _, err := Add(t.Context(), st, b, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sumAll(t, st, at.Add(2*time.Hour))
+	}
+	call(1, now, "a", "b", "c")
+	later := now.AddDate(0, 10, 0)
+	call(2, later, "b")
+	for range 2 {
+		keep(t, st, now.AddDate(0, 16, 0), long)
+	}
+	if n := ask[int](t, url, "select count(*) from usage_numbers"); n != 1 {
+		t.Errorf("%d keys have numbers, want the one that was called again", n)
+	}
+	latest := now.AddDate(0, 16, 0)
+	call(3, latest, "d", "e", "f")
+	if n := ask[int](t, url, "select max(number) from usage_numbers"); n != 3 {
+		t.Errorf("four keys have numbers up to %d", n)
+	}
+	a := read(t, st, topKeys(later.Truncate(time.Hour).Add(-time.Hour), latest.Truncate(time.Hour).Add(time.Hour)))
+	if a.Count != 4 || len(a.Groups) != 4 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestPartitionsOfRanksAreDroppedWithTheirHours(t *testing.T) {
+	st, url := fresh(t)
+	keep(t, st, time.Now().UTC().AddDate(0, 18, 0), long)
+	for _, table := range []string{"usage_day", "usage_rank"} {
+		if got, want := partitions(t, url, table), partitions(t, url, "usage_hour"); got != want {
+			t.Errorf("%s: %s, want %s", table, got, want)
+		}
+	}
+	if n := ask[int](t, url, `select count(*) from pg_inherits join pg_attribute on attrelid = inhrelid and attname = 'hits' and attstorage <> 'e' where inhparent = 'usage_rank'::regclass`); n != 0 {
+		t.Errorf("%d partitions of ranks are compressed", n)
+	}
+}
