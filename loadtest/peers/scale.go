@@ -143,6 +143,7 @@ func (b *bench) events() []event {
 		{name: "at rest", prepare: nothing, do: rest},
 		{name: "one API added, SIGHUP", prepare: b.addOne, do: reload(addedOne)},
 		{name: "every API changed, SIGHUP", prepare: b.changeAll, do: reload(addedToAll)},
+		{name: "until memory was collected, as it is every two minutes", prepare: nothing, do: awaitCollection},
 		{name: "collection of memory, the 3 s around it", prepare: nothing, do: awaitCollection, last: 3},
 	}
 }
