@@ -34,8 +34,36 @@ type Delivery struct {
 // never overwritten by an older one. The session is the latest, so that a
 // delivery that came late does no harm.
 func (s *Store) Deliver(ctx context.Context, most int, deliver func([]Delivery) []error) (taken, failed int, err error) {
+	for taken < most {
+		one, missed, err := s.deliverFollowed(ctx, deliver)
+		taken, failed = taken+one, failed+missed
+		if err != nil {
+			return taken, failed, err
+		}
+		if one == 0 || missed > 0 {
+			break
+		}
+	}
+	if taken >= most {
+		return taken, failed, nil
+	}
+	more, missed, err := s.deliver(ctx, deliver, func(q *db.Queries) ([]db.TakeOutboxRow, error) {
+		return q.TakeOutbox(ctx, Page{Max: most - taken}.bounded())
+	})
+	return taken + more, failed + missed, err
+}
+
+// deliverFollowed delivers one key that another is to follow, if one is due. Each
+// has a transaction of its own: what follows may be locked by who deletes many keys,
+// and that one waits for all that we hold.
+func (s *Store) deliverFollowed(ctx context.Context, deliver func([]Delivery) []error) (taken, failed int, err error) {
 	return s.deliver(ctx, deliver, func(q *db.Queries) ([]db.TakeOutboxRow, error) {
-		return q.TakeOutbox(ctx, Page{Max: most}.bounded())
+		rows, err := q.TakeOutboxFollowed(ctx)
+		taken := make([]db.TakeOutboxRow, 0, len(rows))
+		for _, row := range rows {
+			taken = append(taken, db.TakeOutboxRow(row))
+		}
+		return taken, err
 	})
 }
 

@@ -79,10 +79,18 @@ INSERT INTO outbox (topic, id, payload) VALUES ('key', @id, jsonb_build_object('
 ON CONFLICT (topic, id) DO UPDATE SET attempts = 0, next_at = now(),
     payload = jsonb_build_object('reset', (outbox.payload -> 'reset') || (excluded.payload -> 'reset'));
 
--- TakeOutbox locks rows that are due and that nobody else holds.
+-- TakeOutbox locks rows that are due and that nobody else holds, but for those that
+-- another key is to follow: see TakeOutboxFollowed.
 -- name: TakeOutbox :many
-SELECT id, payload, attempts FROM outbox WHERE topic = 'key' AND next_at <= now()
+SELECT id, payload, attempts FROM outbox WHERE topic = 'key' AND next_at <= now() AND NOT payload ? 'then'
 ORDER BY next_at LIMIT @max FOR UPDATE SKIP LOCKED;
+
+-- TakeOutboxFollowed is TakeOutbox for one row that another key is to follow. Once
+-- that one is delivered, the row of the other is waited for: whoever has it must not
+-- wait in turn for a row that is locked beside this one.
+-- name: TakeOutboxFollowed :many
+SELECT id, payload, attempts FROM outbox WHERE topic = 'key' AND next_at <= now() AND payload ? 'then'
+ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED;
 
 -- TakeOutboxOf locks the row of one key, waiting for whoever holds it.
 -- name: TakeOutboxOf :many

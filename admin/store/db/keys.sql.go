@@ -391,7 +391,7 @@ func (q *Queries) PutOutbox(ctx context.Context, arg PutOutboxParams) error {
 }
 
 const takeOutbox = `-- name: TakeOutbox :many
-SELECT id, payload, attempts FROM outbox WHERE topic = 'key' AND next_at <= now()
+SELECT id, payload, attempts FROM outbox WHERE topic = 'key' AND next_at <= now() AND NOT payload ? 'then'
 ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED
 `
 
@@ -401,7 +401,8 @@ type TakeOutboxRow struct {
 	Attempts int32
 }
 
-// TakeOutbox locks rows that are due and that nobody else holds.
+// TakeOutbox locks rows that are due and that nobody else holds, but for those that
+// another key is to follow: see TakeOutboxFollowed.
 func (q *Queries) TakeOutbox(ctx context.Context, max int32) ([]TakeOutboxRow, error) {
 	rows, err := q.db.Query(ctx, takeOutbox, max)
 	if err != nil {
@@ -411,6 +412,40 @@ func (q *Queries) TakeOutbox(ctx context.Context, max int32) ([]TakeOutboxRow, e
 	items := []TakeOutboxRow{}
 	for rows.Next() {
 		var i TakeOutboxRow
+		if err := rows.Scan(&i.ID, &i.Payload, &i.Attempts); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const takeOutboxFollowed = `-- name: TakeOutboxFollowed :many
+SELECT id, payload, attempts FROM outbox WHERE topic = 'key' AND next_at <= now() AND payload ? 'then'
+ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED
+`
+
+type TakeOutboxFollowedRow struct {
+	ID       string
+	Payload  []byte
+	Attempts int32
+}
+
+// TakeOutboxFollowed is TakeOutbox for one row that another key is to follow. Once
+// that one is delivered, the row of the other is waited for: whoever has it must not
+// wait in turn for a row that is locked beside this one.
+func (q *Queries) TakeOutboxFollowed(ctx context.Context) ([]TakeOutboxFollowedRow, error) {
+	rows, err := q.db.Query(ctx, takeOutboxFollowed)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TakeOutboxFollowedRow{}
+	for rows.Next() {
+		var i TakeOutboxFollowedRow
 		if err := rows.Scan(&i.ID, &i.Payload, &i.Attempts); err != nil {
 			return nil, err
 		}
