@@ -135,3 +135,57 @@ FROM (
     WHERE m.org_id = @org_id AND m.key_hash = ANY (@keys) AND m.bucket >= @split AND m.bucket < @until AND (NOT @refused OR m.reason <> '')
 ) r
 GROUP BY 1;
+
+-- KeepAPIRanks is KeepRanks for those of APIs.
+-- name: KeepAPIRanks :exec
+SELECT usage_keep_api_ranks(@at, make_interval(secs => @hour_seconds::float8));
+
+-- RankAPIsOfHour keeps how often each API was called in an hour.
+-- name: RankAPIsOfHour :exec
+INSERT INTO usage_api_rank (org_id, hours, bucket, api_id, hits, errors, total_us, upstream_us)
+SELECT a.org_id, 1, a.bucket, a.api_id, least(sum(a.hits), 9223372036854775807), least(sum(a.errors), 9223372036854775807),
+    least(sum(a.total_us), 9223372036854775807), least(sum(a.upstream_us), 9223372036854775807)
+FROM usage_api_hour a WHERE a.org_id = @org_id AND a.bucket = @hour AND a.api_id <> ''
+GROUP BY a.org_id, a.bucket, a.api_id
+ON CONFLICT (org_id, hours, bucket, api_id) DO UPDATE SET
+    hits = excluded.hits, errors = excluded.errors, total_us = excluded.total_us, upstream_us = excluded.upstream_us;
+
+-- RankAPIsOfDay is RankAPIsOfHour for a day, which is made of its hours.
+-- name: RankAPIsOfDay :exec
+INSERT INTO usage_api_rank (org_id, hours, bucket, api_id, hits, errors, total_us, upstream_us)
+SELECT r.org_id, 24, @day::timestamptz, r.api_id, least(sum(r.hits), 9223372036854775807), least(sum(r.errors), 9223372036854775807),
+    least(sum(r.total_us), 9223372036854775807), least(sum(r.upstream_us), 9223372036854775807)
+FROM usage_api_rank r WHERE r.org_id = @org_id AND r.hours = 1 AND r.bucket >= @day AND r.bucket < @until
+GROUP BY r.org_id, r.api_id
+ON CONFLICT (org_id, hours, bucket, api_id) DO UPDATE SET
+    hits = excluded.hits, errors = excluded.errors, total_us = excluded.total_us, upstream_us = excluded.upstream_us;
+
+-- MarkedHours returns the hours of a range that are not summed up.
+-- name: MarkedHours :many
+WITH RECURSIVE marked AS (
+    (SELECT m.hour FROM usage_marks m WHERE m.hour >= @since AND m.hour < @until ORDER BY m.hour LIMIT 1)
+    UNION ALL
+    (SELECT (SELECT m.hour FROM usage_marks m WHERE m.hour > marked.hour AND m.hour < @until ORDER BY m.hour LIMIT 1) FROM marked WHERE marked.hour IS NOT NULL)
+)
+SELECT marked.hour::timestamptz AS hour FROM marked WHERE marked.hour IS NOT NULL ORDER BY 1;
+
+-- TopAPIs adds up how often APIs were called: days, hours, and hours that have no
+-- ranks of late. It returns how many APIs there are.
+-- name: TopAPIs :many
+SELECT api_id, hits, errors, total_us, upstream_us, count(*) OVER () AS groups FROM (
+    SELECT r.api_id, least(sum(r.hits), 9223372036854775807)::bigint AS hits, least(sum(r.errors), 9223372036854775807)::bigint AS errors,
+        least(sum(r.total_us), 9223372036854775807)::bigint AS total_us, least(sum(r.upstream_us), 9223372036854775807)::bigint AS upstream_us
+    FROM (
+        SELECT d.api_id, d.hits, d.errors, d.total_us, d.upstream_us FROM usage_api_rank d
+        WHERE d.org_id = @org_id AND d.hours = 24 AND d.bucket = ANY (@days::timestamptz[])
+        UNION ALL
+        SELECT h.api_id, h.hits, h.errors, h.total_us, h.upstream_us FROM usage_api_rank h
+        WHERE h.org_id = @org_id AND h.hours = 1 AND h.bucket = ANY (@hours::timestamptz[])
+        UNION ALL
+        SELECT a.api_id, a.hits, a.errors, a.total_us, a.upstream_us FROM usage_api_hour a
+        WHERE a.org_id = @org_id AND a.bucket = ANY (@live::timestamptz[]) AND a.api_id <> ''
+    ) r
+    GROUP BY r.api_id
+) grouped
+ORDER BY hits DESC, api_id
+LIMIT @max OFFSET @skip;

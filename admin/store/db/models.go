@@ -381,6 +381,28 @@ type UsageAPIMinuteDefault struct {
 	UpstreamUs int64
 }
 
+type UsageAPIRank struct {
+	OrgID      string
+	Hours      int16
+	Bucket     time.Time
+	APIID      string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
+type UsageAPIRankDefault struct {
+	OrgID      string
+	Hours      int16
+	Bucket     time.Time
+	APIID      string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
 type UsageDay struct {
 	OrgID      string
 	Bucket     time.Time

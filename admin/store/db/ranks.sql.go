@@ -143,6 +143,21 @@ func (q *Queries) HourByNumber(ctx context.Context, arg HourByNumberParams) ([]H
 	return items, nil
 }
 
+const keepAPIRanks = `-- name: KeepAPIRanks :exec
+SELECT usage_keep_api_ranks($1, make_interval(secs => $2::float8))
+`
+
+type KeepAPIRanksParams struct {
+	At          time.Time
+	HourSeconds float64
+}
+
+// KeepAPIRanks is KeepRanks for those of APIs.
+func (q *Queries) KeepAPIRanks(ctx context.Context, arg KeepAPIRanksParams) error {
+	_, err := q.db.Exec(ctx, keepAPIRanks, arg.At, arg.HourSeconds)
+	return err
+}
+
 const keepRanks = `-- name: KeepRanks :exec
 SELECT usage_keep_ranks($1, make_interval(secs => $2::float8))
 `
@@ -186,6 +201,41 @@ func (q *Queries) KeysOf(ctx context.Context, arg KeysOfParams) ([]KeysOfRow, er
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const markedHours = `-- name: MarkedHours :many
+WITH RECURSIVE marked AS (
+    (SELECT m.hour FROM usage_marks m WHERE m.hour >= $1 AND m.hour < $2 ORDER BY m.hour LIMIT 1)
+    UNION ALL
+    (SELECT (SELECT m.hour FROM usage_marks m WHERE m.hour > marked.hour AND m.hour < $2 ORDER BY m.hour LIMIT 1) FROM marked WHERE marked.hour IS NOT NULL)
+)
+SELECT marked.hour::timestamptz AS hour FROM marked WHERE marked.hour IS NOT NULL ORDER BY 1
+`
+
+type MarkedHoursParams struct {
+	Since time.Time
+	Until time.Time
+}
+
+// MarkedHours returns the hours of a range that are not summed up.
+func (q *Queries) MarkedHours(ctx context.Context, arg MarkedHoursParams) ([]time.Time, error) {
+	rows, err := q.db.Query(ctx, markedHours, arg.Since, arg.Until)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []time.Time{}
+	for rows.Next() {
+		var hour time.Time
+		if err := rows.Scan(&hour); err != nil {
+			return nil, err
+		}
+		items = append(items, hour)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -298,6 +348,49 @@ func (q *Queries) PutRank(ctx context.Context, arg PutRankParams) error {
 		arg.Bucket,
 		arg.Hits,
 	)
+	return err
+}
+
+const rankAPIsOfDay = `-- name: RankAPIsOfDay :exec
+INSERT INTO usage_api_rank (org_id, hours, bucket, api_id, hits, errors, total_us, upstream_us)
+SELECT r.org_id, 24, $1::timestamptz, r.api_id, least(sum(r.hits), 9223372036854775807), least(sum(r.errors), 9223372036854775807),
+    least(sum(r.total_us), 9223372036854775807), least(sum(r.upstream_us), 9223372036854775807)
+FROM usage_api_rank r WHERE r.org_id = $2 AND r.hours = 1 AND r.bucket >= $1 AND r.bucket < $3
+GROUP BY r.org_id, r.api_id
+ON CONFLICT (org_id, hours, bucket, api_id) DO UPDATE SET
+    hits = excluded.hits, errors = excluded.errors, total_us = excluded.total_us, upstream_us = excluded.upstream_us
+`
+
+type RankAPIsOfDayParams struct {
+	Day   time.Time
+	OrgID string
+	Until time.Time
+}
+
+// RankAPIsOfDay is RankAPIsOfHour for a day, which is made of its hours.
+func (q *Queries) RankAPIsOfDay(ctx context.Context, arg RankAPIsOfDayParams) error {
+	_, err := q.db.Exec(ctx, rankAPIsOfDay, arg.Day, arg.OrgID, arg.Until)
+	return err
+}
+
+const rankAPIsOfHour = `-- name: RankAPIsOfHour :exec
+INSERT INTO usage_api_rank (org_id, hours, bucket, api_id, hits, errors, total_us, upstream_us)
+SELECT a.org_id, 1, a.bucket, a.api_id, least(sum(a.hits), 9223372036854775807), least(sum(a.errors), 9223372036854775807),
+    least(sum(a.total_us), 9223372036854775807), least(sum(a.upstream_us), 9223372036854775807)
+FROM usage_api_hour a WHERE a.org_id = $1 AND a.bucket = $2 AND a.api_id <> ''
+GROUP BY a.org_id, a.bucket, a.api_id
+ON CONFLICT (org_id, hours, bucket, api_id) DO UPDATE SET
+    hits = excluded.hits, errors = excluded.errors, total_us = excluded.total_us, upstream_us = excluded.upstream_us
+`
+
+type RankAPIsOfHourParams struct {
+	OrgID string
+	Hour  time.Time
+}
+
+// RankAPIsOfHour keeps how often each API was called in an hour.
+func (q *Queries) RankAPIsOfHour(ctx context.Context, arg RankAPIsOfHourParams) error {
+	_, err := q.db.Exec(ctx, rankAPIsOfHour, arg.OrgID, arg.Hour)
 	return err
 }
 
@@ -510,6 +603,80 @@ func (q *Queries) TailByKey(ctx context.Context, arg TailByKeyParams) ([]TailByK
 	for rows.Next() {
 		var i TailByKeyRow
 		if err := rows.Scan(&i.KeyHash, &i.Hits, &i.AllRows); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const topAPIs = `-- name: TopAPIs :many
+SELECT api_id, hits, errors, total_us, upstream_us, count(*) OVER () AS groups FROM (
+    SELECT r.api_id, least(sum(r.hits), 9223372036854775807)::bigint AS hits, least(sum(r.errors), 9223372036854775807)::bigint AS errors,
+        least(sum(r.total_us), 9223372036854775807)::bigint AS total_us, least(sum(r.upstream_us), 9223372036854775807)::bigint AS upstream_us
+    FROM (
+        SELECT d.api_id, d.hits, d.errors, d.total_us, d.upstream_us FROM usage_api_rank d
+        WHERE d.org_id = $1 AND d.hours = 24 AND d.bucket = ANY ($2::timestamptz[])
+        UNION ALL
+        SELECT h.api_id, h.hits, h.errors, h.total_us, h.upstream_us FROM usage_api_rank h
+        WHERE h.org_id = $1 AND h.hours = 1 AND h.bucket = ANY ($3::timestamptz[])
+        UNION ALL
+        SELECT a.api_id, a.hits, a.errors, a.total_us, a.upstream_us FROM usage_api_hour a
+        WHERE a.org_id = $1 AND a.bucket = ANY ($4::timestamptz[]) AND a.api_id <> ''
+    ) r
+    GROUP BY r.api_id
+) grouped
+ORDER BY hits DESC, api_id
+LIMIT $6 OFFSET $5
+`
+
+type TopAPIsParams struct {
+	OrgID string
+	Days  []time.Time
+	Hours []time.Time
+	Live  []time.Time
+	Skip  int32
+	Max   int32
+}
+
+type TopAPIsRow struct {
+	APIID      string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+	Groups     int64
+}
+
+// TopAPIs adds up how often APIs were called: days, hours, and hours that have no
+// ranks of late. It returns how many APIs there are.
+func (q *Queries) TopAPIs(ctx context.Context, arg TopAPIsParams) ([]TopAPIsRow, error) {
+	rows, err := q.db.Query(ctx, topAPIs,
+		arg.OrgID,
+		arg.Days,
+		arg.Hours,
+		arg.Live,
+		arg.Skip,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TopAPIsRow{}
+	for rows.Next() {
+		var i TopAPIsRow
+		if err := rows.Scan(
+			&i.APIID,
+			&i.Hits,
+			&i.Errors,
+			&i.TotalUs,
+			&i.UpstreamUs,
+			&i.Groups,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -45,8 +45,12 @@ func makeDue(ctx context.Context, tx *store.Tx, over time.Time) (more bool, err 
 	return true, err
 }
 
-// rankHour writes down how often each key called in an hour.
+// rankHour writes down how often each key called in an hour, and each API was
+// called.
 func rankHour(ctx context.Context, tx *store.Tx, org string, hour time.Time) error {
+	if err := tx.RankAPIsOfHour(ctx, db.RankAPIsOfHourParams{OrgID: org, Hour: hour}); err != nil {
+		return err
+	}
 	month := monthOf(hour)
 	if err := tx.SeeKeys(ctx, db.SeeKeysParams{OrgID: org, Hour: hour, Month: month}); err != nil {
 		return err
@@ -70,6 +74,9 @@ func rankHour(ctx context.Context, tx *store.Tx, org string, hour time.Time) err
 
 // rankDay is rankHour for a day, which is made of its hours.
 func rankDay(ctx context.Context, tx *store.Tx, org string, of time.Time) error {
+	if err := tx.RankAPIsOfDay(ctx, db.RankAPIsOfDayParams{OrgID: org, Day: of, Until: of.Add(day)}); err != nil {
+		return err
+	}
 	var both [2]tally
 	for i, refused := range []bool{false, true} {
 		ranks, err := tx.Ranks(ctx, db.RanksParams{OrgID: org, Refused: refused, Hours: times(of, of.Add(day), time.Hour)})

@@ -92,6 +92,9 @@ func Keep(ctx context.Context, st *store.Store, now time.Time, r Retention) (don
 		if err := tx.KeepRanks(ctx, db.KeepRanksParams{At: now, HourSeconds: r.Hours.Seconds()}); err != nil {
 			return err
 		}
+		if err := tx.KeepAPIRanks(ctx, db.KeepAPIRanksParams{At: now, HourSeconds: r.Hours.Seconds()}); err != nil {
+			return err
+		}
 		done, err = tx.KeepUsage(ctx, db.KeepUsageParams{At: now, MinuteSeconds: r.Minutes.Seconds(), HourSeconds: r.Hours.Seconds()})
 		return err
 	})

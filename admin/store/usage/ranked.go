@@ -62,7 +62,7 @@ func readRanked(ctx context.Context, st *store.Store, q *Query) (*Answer, error)
 	if a.Groups, err = r.groups(ctx, st); err != nil {
 		return nil, err
 	}
-	a.All, err = r.totals(ctx, st)
+	a.All, err = totals(ctx, st, q, r.until)
 	return a, err
 }
 
@@ -107,21 +107,27 @@ func (r *ranking) plan(ctx context.Context, st *store.Store) error {
 	case !enough:
 		r.from, r.split, r.until = there, there, there
 	}
-	r.spread(changed)
+	r.days, r.hours, _ = spread(q.Since, r.from, changed, nil)
 	return nil
 }
 
-// spread divides what is before from into days and hours.
-func (r *ranking) spread(changed map[time.Time]bool) {
-	for at := r.q.Since.UTC(); at.Before(r.from); {
-		if dayOf(at).Equal(at) && !at.Add(day).After(r.from) && !changed[at] {
-			r.days = append(r.days, at)
+// spread divides a range into the days and hours whose ranks are read, and live
+// hours, which are read as rows. Days that have changed are read by hours.
+func spread(since, until time.Time, changed, live map[time.Time]bool) (days, hours, rows []time.Time) {
+	for at := since.UTC(); at.Before(until); {
+		switch {
+		case dayOf(at).Equal(at) && !at.Add(day).After(until) && !changed[at]:
+			days = append(days, at)
 			at = at.Add(day)
 			continue
+		case live[at]:
+			rows = append(rows, at)
+		default:
+			hours = append(hours, at)
 		}
-		r.hours = append(r.hours, at)
 		at = at.Add(time.Hour)
 	}
+	return days, hours, rows
 }
 
 // earlier returns the first of two moments.
@@ -265,10 +271,11 @@ func (r *ranking) name(ctx context.Context, st *store.Store, callers []caller) (
 	return keys, store.Translate(err)
 }
 
-// totals is what the calls of all keys come to, which is known without them.
-func (r *ranking) totals(ctx context.Context, st *store.Store) (Sums, error) {
+// totals is what the calls of all keys and APIs come to, which is known without
+// them.
+func totals(ctx context.Context, st *store.Store, q *Query, until time.Time) (Sums, error) {
 	a, err := readRows(ctx, st, &Query{
-		Org: r.q.Org, Since: r.q.Since, Until: r.until, Status: -1, Refused: r.q.Refused, Page: store.Page{Max: 1},
+		Org: q.Org, Since: q.Since, Until: until, Status: -1, Refused: q.Refused, Page: store.Page{Max: 1},
 	})
 	if err != nil {
 		return Sums{}, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -31,6 +32,26 @@ func execute(t testing.TB, url string, statement string, args ...any) {
 // topKeys asks which keys of organisation one called most.
 func topKeys(since, until time.Time) *Query {
 	return &Query{Org: "one", Since: since, Until: until, By: Grouping{Key: true}, Status: -1, Page: store.Page{Max: 1000}}
+}
+
+// sameAPIs is sameAsRows for APIs.
+func sameAPIs(t *testing.T, st *store.Store, since, until time.Time) {
+	t.Helper()
+	q := &Query{Org: "one", Since: since, Until: until, By: Grouping{API: true}, Status: -1, Page: store.Page{Max: 3}}
+	for range 2 { // a page, and what is beyond the last one
+		got, err := readAPIs(t.Context(), st, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := readRows(t.Context(), st, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v to %v:\nranks %+v\nrows  %+v", since, until, got, want)
+		}
+		q.Page.Skip = 50
+	}
 }
 
 // sameAsRows reports where ranks say something else than rows.
@@ -98,8 +119,10 @@ func TestRanksSayWhatRowsSay(t *testing.T) {
 			q := topKeys(since, since.Add(time.Duration(1+random.IntN(70))*time.Hour))
 			q.Refused = n%3 == 0
 			sameAsRows(t, st, url, q)
+			sameAPIs(t, st, q.Since, q.Until)
 		}
 		sameAsRows(t, st, url, topKeys(dayOf(hour).Add(-3*day), hour.Add(time.Hour)))
+		sameAPIs(t, st, dayOf(hour).Add(-3*day), hour.Add(time.Hour))
 	}
 	addSome(hour.Add(-75*time.Hour), 75, 20)
 	check() // nothing is summed up
@@ -198,7 +221,7 @@ func TestNumbersOfKeysThatAreForgottenAreGivenAnew(t *testing.T) {
 func TestPartitionsOfRanksAreDroppedWithTheirHours(t *testing.T) {
 	st, url := fresh(t)
 	keep(t, st, time.Now().UTC().AddDate(0, 18, 0), long)
-	for _, table := range []string{"usage_day", "usage_rank"} {
+	for _, table := range []string{"usage_day", "usage_rank", "usage_api_rank"} {
 		if got, want := partitions(t, url, table), partitions(t, url, "usage_hour"); got != want {
 			t.Errorf("%s: %s, want %s", table, got, want)
 		}

@@ -81,7 +81,10 @@ func Floor(ctx context.Context, st *store.Store) (time.Time, error) {
 // asked, when these are too many. The error is ErrTooMuch when too many rows would
 // have to be read.
 func Read(ctx context.Context, st *store.Store, q *Query) (*Answer, error) {
-	if !q.ranked() {
+	switch {
+	case q.topAPIs():
+		return readAPIs(ctx, st, q)
+	case !q.ranked():
 		return readRows(ctx, st, q)
 	}
 	if !q.Minutes {
