@@ -34,7 +34,7 @@ func (g *generator) one(n int) bool { return g.IntN(n) == 0 }
 func (g *generator) request() *described {
 	d := &described{Method: pick(g, "GET", "GET", "GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "UPDATE")}
 	prefix := pick(g, "open", "rest", "rest", "norate", "param", "gql", "gql", "gql", "gqlopen", "trusted", "stored", "versions", "versions",
-		"sized", "kept", "users", "tokens", "allowed", "blocked", "cors", "shared", "rewritten", "before", "keyed", "round", "astray", "family", "family", "ahead", "aheadgql", "aheadstored", "aheadform", "form", "signers", "faulty", "unschemed", "inactive", "nowhere")
+		"sized", "kept", "users", "tokens", "allowed", "blocked", "cors", "shared", "rewritten", "before", "keyed", "round", "astray", "family", "family", "ahead", "aheadinside", "aheadgql", "aheadstored", "aheadform", "form", "signers", "faulty", "unschemed", "inactive", "nowhere")
 	path := pick(g, "", "/", "/items", "/items/7", "/items/7?x=1", "/free", "/secret", "/mock", "/ok", "/ok/1", "/country/DE", "/country/x%20y",
 		"/deep", "/from/a/b", "/a%2Fb", "/a//b")
 	d.URL = "/" + prefix + path

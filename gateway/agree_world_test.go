@@ -106,6 +106,7 @@ var agreedAPIs = []string{
 		"proxy":{"listen_path":"/family/","target_url":"TARGET/f","strip_listen_path":true}}`,
 	`{"api_id":"ahead","org_id":"o","use_keyless":true,"cache_options":{"enable_cache":true,"cache_timeout":600,"cache_all_safe_requests":true},"proxy":{"listen_path":"/ahead/","target_url":"svc://versions","strip_listen_path":true},
 		"version_data":{"not_versioned":true,"versions":{"Default":{"name":"Default","global_headers":{"X-Own":"1"}}}}}`,
+	`{"api_id":"aheadinside","org_id":"o","use_keyless":true,"cache_options":{"enable_cache":true,"cache_timeout":600,"cache_all_safe_requests":true},"proxy":{"listen_path":"/aheadinside/","target_url":"svc://inside","strip_listen_path":true}}`,
 	`{"api_id":"aheadgql","org_id":"o","use_keyless":true,"proxy":{"listen_path":"/aheadgql/","target_url":"svc://gql","strip_listen_path":true}}`,
 	`{"api_id":"aheadstored","org_id":"o","use_keyless":true,"proxy":{"listen_path":"/aheadstored/","target_url":"svc://stored","strip_listen_path":true}}`,
 	`{"api_id":"aheadform","org_id":"o","use_keyless":true,"proxy":{"listen_path":"/aheadform/","target_url":"svc://form","strip_listen_path":true}}`,

@@ -93,7 +93,7 @@ func New(deps Deps) *Gateway {
 		tracer: deps.Tracer, unmatched: deps.Observe.Unmatched(), control: deps.Control, log: deps.Log,
 		refusals: explain.NewRefusals(deps.Config.Refusals),
 	}
-	g.stages.log = deps.Log
+	g.stages.log, g.stages.forms = deps.Log, new(atomic.Uint64)
 	g.server = wire.New(deps.Config.Wire, g, slog.NewLogLogger(deps.Log.Handler(), slog.LevelWarn))
 	return g
 }

@@ -54,7 +54,7 @@ func TestAnswersOfAnotherAPIAreNotKeptForThoseWhomItRefuses(t *testing.T) {
 		key = withKey(t, d)
 	})
 	up := named(t, "up")
-	const caching = open + `, "cache_options": {"enable_cache": true, "cache_timeout": 60, "cache_all_safe_requests": true}`
+
 	g.Apply(bundle("1",
 		within(t, "o", "keyed", up, `, "auth_configs": {"authToken": {"auth_header_name": "X-Partner"}}`),
 		within(t, "o", "versions", up, open+`, "definition": {"location": "header", "key": "X-Version"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/auth"
@@ -43,8 +44,9 @@ type Stages struct {
 	Certificates mutual.Certificates // that definitions name; nil: there are none
 	Handshakes   Handshakes          // nil: nobody speaks TLS
 
-	log  *slog.Logger   // the gateway's
-	shed pipeline.Stage // sheds the calls of the API that is compiled, in whatever version: an API has one share
+	log   *slog.Logger   // the gateway's
+	forms *atomic.Uint64 // the last one given, of APIs that answer all alike; nil: none gets one
+	shed  pipeline.Stage // sheds the calls of the API that is compiled, in whatever version: an API has one share
 }
 
 // A stageMaker makes one stage for a version of an API, or nil when the
@@ -175,6 +177,7 @@ func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
 	if err := own.compileVersions(whole, def); err != nil {
 		return nil, fmt.Errorf("api %s: %w", def.ID, err)
 	}
+	own.numberForm(whole)
 	return &whole.API, nil
 }
 
@@ -200,7 +203,8 @@ func (s *Stages) compileVersion(v *pipeline.Version, def *definition.API, versio
 		stored.Govern(operations)
 		v.Forward = stored.Forward(v.Forward)
 	}
-	if v.Response, _, err = s.make(answerStages, def, version); err == nil {
+	keepBefore(stages, forward)
+	if v.Response, v.ResponseMade, err = s.make(answerStages, def, version); err == nil {
 		v.Refused, _, err = s.make(refusalStages, def, version)
 	}
 	return err

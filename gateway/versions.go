@@ -86,6 +86,7 @@ func (s *Stages) addVersion(api *compiled, name string, version *definition.Vers
 	if v.Open, v.OpenMade, err = s.open(api.Definition, version); err != nil {
 		return err
 	}
+	keepBefore(v.Open, v.Upstream)
 	api.Versions = append(api.Versions, v)
 	return nil
 }

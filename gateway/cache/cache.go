@@ -68,6 +68,8 @@ type Stage struct {
 	names names                   // of headers that the key has, beside those known to everybody
 	owner atomic.Uint64           // of what is kept
 
+	onward []*pipeline.Ref // APIs that calls go on to, by Outgoing.Elsewhere; nil: upstreams alone are called
+
 	mu      sync.Mutex
 	flights map[string]*flight // by what they ask for
 }
@@ -140,6 +142,29 @@ func (s *Stage) compileRules(rules []caching.Rule) (*match.Endpoints[*rule], err
 		list = append(list, match.Endpoint[*rule]{Path: r.Path, Method: r.Method, Value: &one})
 	}
 	return match.CompileEndpoints(list)
+}
+
+// StageOf returns the stage that keeps answers among those of a version, or nil.
+func StageOf(stages []pipeline.Stage) *Stage {
+	for _, stage := range stages {
+		if s, ok := stage.(*Stage); ok {
+			return s
+		}
+	}
+	return nil
+}
+
+// Before tells the stage which APIs calls go on to from here, by the places that
+// Outgoing.Elsewhere counts, nil for upstreams: answers of theirs are kept, and waited for, only while
+// they answer all who ask the same alike. It is for whoever compiles the stage.
+func (s *Stage) Before(onward []*pipeline.Ref) { s.onward = onward }
+
+// next returns the API that a call goes on to, or nil.
+func (s *Stage) next(ex *pipeline.Exchange) *pipeline.Ref {
+	if at := int(ex.Outgoing.Elsewhere); at < len(s.onward) {
+		return s.onward[at]
+	}
+	return nil
 }
 
 // Swap is told which APIs came into service and which left it, each of them once.

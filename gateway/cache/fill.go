@@ -87,7 +87,7 @@ func (f *flight) lifetime(ex *pipeline.Exchange, p *promise) time.Duration {
 		return 0
 	case p.forbidden, p.events, len(f.key) > maxKey:
 		return 0
-	case ex.Behind != nil: // whom the other API lets in, and by what it answers, is not in the key
+	case ex.Behind != nil && s.next(ex) == nil: // whom the other API lets in, and by what it answers, is not in the key
 		return 0
 	case s.opts.Shared && !p.public && hasCredentials(ex):
 		return 0

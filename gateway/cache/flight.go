@@ -49,7 +49,8 @@ func (s *Stage) miss(ex *pipeline.Exchange, key []byte, base int, r *rule) pipel
 	if f.wait(s.cache.opts.Patience) {
 		now := s.cache.now(time.Now())
 		var found *answer
-		if ex.Buf, found = s.look(ex, s.appendKey(ex.Buf[:0], ex), now); found != nil && !found.never {
+		again, _ := s.appendKey(ex.Buf[:0], ex)
+		if ex.Buf, found = s.look(ex, again, now); found != nil && !found.never {
 			s.cache.shared.Add(1)
 			found.serve(ex, now)
 			return pipeline.Answered

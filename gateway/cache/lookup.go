@@ -33,7 +33,11 @@ func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	if r == nil || ex.Due != nil { // what is kept is known of this moment only
 		return pipeline.Next
 	}
-	key := s.appendKey(ex.Buf[:0], ex)
+	key, alike := s.appendKey(ex.Buf[:0], ex)
+	if !alike {
+		ex.Buf = key
+		return pipeline.Next
+	}
 	base, now := len(key), s.cache.now(ex.Started)
 	key, found := s.look(ex, key, now)
 	ex.Buf = key
@@ -87,8 +91,10 @@ func (s *Stage) ruleFor(ex *pipeline.Exchange) *rule {
 var eventStream = []byte("text/event-stream")
 
 // appendKey writes down all that an answer depends on, as far as is known without
-// one. Every part but the last ends with a byte that is in none.
-func (s *Stage) appendKey(dst []byte, ex *pipeline.Exchange) []byte {
+// one. Every part but the last ends with a byte that is in none. It returns false
+// when an API that the call goes on to may answer others otherwise, by what is not
+// told here.
+func (s *Stage) appendKey(dst []byte, ex *pipeline.Exchange) ([]byte, bool) {
 	call, out := ex.Call, &ex.Outgoing
 	dst = append(dst, call.Host...)
 	dst = append(dst, '\n')
@@ -113,7 +119,10 @@ func (s *Stage) appendKey(dst []byte, ex *pipeline.Exchange) []byte {
 	for _, name := range s.opts.ByHeaders {
 		dst = appendHeader(append(dst, '\n'), ex.Call, name)
 	}
-	return dst
+	if next := s.next(ex); next != nil {
+		return ex.Others.AppendForms(append(dst, '\n'), ex, next)
+	}
+	return dst, true
 }
 
 // appendSum appends what stands for a value of which the cache need not know what
@@ -222,8 +231,13 @@ func (s *Stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 		f.Said, f.Untold = "whether an answer is kept is known of this moment only", true
 		return
 	}
+	key, alike := s.appendKey(nil, ex)
+	if !alike {
+		f.Said = "the answer is not kept: the API that the call goes on to asks who calls, or answers by more than is told here"
+		return
+	}
 	seen := "not kept at present"
-	if _, found := s.look(ex, s.appendKey(nil, ex), s.cache.now(ex.Started)); found != nil && !found.never {
+	if _, found := s.look(ex, key, s.cache.now(ex.Started)); found != nil && !found.never {
 		seen = "kept"
 	}
 	f.Fact(where, r.lifetime.String(), seen, "definition")

@@ -50,6 +50,14 @@ func namesFor(def *definition.API, shared bool) names {
 	return n
 }
 
+// AsksAsUsual tells whether callers of an API would show a credential where those of
+// any API may. What they show elsewhere is none to an API in front.
+func AsksAsUsual(def *definition.API) bool {
+	return slices.Equal(namesFor(def, false).list, usualNames.list)
+}
+
+var usualNames = namesFor(&definition.API{}, false)
+
 // has tells whether a field has one of the names.
 func (n *names) has(call *wire.Call, f *wire.Field) bool {
 	if n.lengths>>((f.Colon-f.Start)&63)&1 == 0 {

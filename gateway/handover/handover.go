@@ -62,6 +62,9 @@ func Key(org, name string) string { return org + "\n" + handover.NameKey(name) }
 // Name returns what the definition calls the other API.
 func (s *Stage) Name() string { return s.ref.Name }
 
+// Ref says which API that is.
+func (s *Stage) Ref() *pipeline.Ref { return &s.ref }
+
 // Handle hands the request over.
 func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	rest, query := ex.Call.Path, ex.Query()

@@ -20,6 +20,10 @@ func (o *others) HandOver(_ *pipeline.Exchange, to *pipeline.Ref, uri []byte) pi
 	return pipeline.Answered
 }
 
+func (o *others) AppendForms(dst []byte, _ *pipeline.Exchange, _ *pipeline.Ref) ([]byte, bool) {
+	return dst, false
+}
+
 func exchangeTo(t *testing.T, o pipeline.Others) *pipeline.Exchange {
 	t.Helper()
 	call, fault := wire.NewCall([]byte("GET /a/b?c=d HTTP/1.1\r\nHost: h\r\n\r\n"), wire.Config{

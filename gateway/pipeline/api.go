@@ -15,6 +15,11 @@ type API struct {
 	Handed     *Version   // of calls that the entry hands over, as versions that are other APIs; nil: there are none
 	Meter      Meter      // counts the API's traffic; nil: it counts as nobody's
 
+	// Form is another number for every compiled form of an API that answers all who
+	// ask it the same alike, by what the gateway knows; 0 for any other API.
+	Form   uint64
+	Onward *Ref // the API that calls of such an API go on to; nil: none
+
 	EntryMade Made // which stages are in Entry
 
 	Schema *schema.Schema // what Exchange.Operations refer to; nil when it is no GraphQL API
@@ -33,7 +38,7 @@ type Version struct {
 	Response   []Stage             // what is done to an upstream's answer on its way back
 	Refused    []Stage             // what is done to a refusal's answer
 
-	RequestMade, OpenMade Made // which stages are in Request and in Open
+	RequestMade, OpenMade, ResponseMade Made // which stages are in Request, Open and Response
 }
 
 // Made tells which stages of a list that the gateway has were made for an API:

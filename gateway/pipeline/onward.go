@@ -23,6 +23,11 @@ type Others interface {
 	// would go upstream, to the path and query uri. The answer is in ex.Answer, or
 	// the refusal in ex.Rejection. It does not keep uri.
 	HandOver(ex *Exchange, to *Ref, uri []byte) Verdict
+
+	// AppendForms appends what stands for the forms of the API that ex would go on to,
+	// and of those behind it. It returns false when one of them is not served, or does
+	// not answer all who ask the same alike. It does not allocate but for dst.
+	AppendForms(dst []byte, ex *Exchange, to *Ref) ([]byte, bool)
 }
 
 // Onward returns the exchange that ex goes on as in another API, to the path and

@@ -117,10 +117,31 @@ func (h *headers) append(dst []byte, ex *pipeline.Exchange) []byte {
 	return dst
 }
 
+// vary tells whether values have variables.
+func (h *headers) vary() bool {
+	return slices.ContainsFunc(h.lines, func(l line) bool { return l.value != nil })
+}
+
 // rules are what is done to the headers of a version's messages.
 type rules struct {
 	all   *headers                   // to those that no rule names; nil: nothing
 	calls *match.Endpoints[*headers] // nil: there are no rules for single calls
+
+	varies bool // values have variables
+}
+
+// Varies tells whether what a stage of this package does to a call, or to the answer
+// to it, may depend on more than the call's method and path.
+func Varies(stage pipeline.Stage) bool {
+	switch s := stage.(type) {
+	case request:
+		return s.varies
+	case response:
+		return s.varies
+	case rewrite:
+		return true
+	}
+	return false
 }
 
 // of returns what is done to the headers of a call, or nil.
@@ -226,6 +247,7 @@ func (c *compiler) compile(both func(all *headers, one change) (*headers, error)
 		if r.all, err = c.global.after(nil); err != nil {
 			return nil, err
 		}
+		r.varies = r.all.vary()
 	}
 	if len(c.said) == 0 {
 		return r, nil
@@ -238,6 +260,7 @@ func (c *compiler) compile(both func(all *headers, one change) (*headers, error)
 			return nil, err
 		}
 		list[i] = endpoint(rule.Calls, c.ignoreCase, h)
+		r.varies = r.varies || h.vary()
 	}
 	if r.calls, err = match.CompileEndpoints(list); err != nil {
 		return nil, fmt.Errorf("extended_paths.%s%w", c.list, err)
