@@ -23,7 +23,7 @@ func (b *bench) ids() map[string]string {
 	var w struct {
 		APIs []struct{ ID, Name string } `json:"apis"`
 	}
-	if err := json.Unmarshal(b.call("GET", wholePath, "viewer", "").want(200).body, &w); err != nil {
+	if err := json.Unmarshal(b.Call("GET", wholePath, "viewer", "").Want(200).Body, &w); err != nil {
 		b.t.Fatal(err)
 	}
 	ids := make(map[string]string)
@@ -35,46 +35,46 @@ func (b *bench) ids() map[string]string {
 
 func TestACatalogueLivesItsLife(t *testing.T) {
 	b := start(t)
-	b.call("GET", wholePath, "viewer", "").want(200).says(`"id":""`, `"org_id":"one"`, `"apis":[]`)
-	b.call("PUT", wholePath, "editor", `{"id":"c","apis":[]}`).want(404)
-	created := b.call("POST", wholePath, "editor", `{"later":{"n":1.50},"org_id":"two","apis":[
+	b.Call("GET", wholePath, "viewer", "").Want(200).Says(`"id":""`, `"org_id":"one"`, `"apis":[]`)
+	b.Call("PUT", wholePath, "editor", `{"id":"c","apis":[]}`).Want(404)
+	created := b.Call("POST", wholePath, "editor", `{"later":{"n":1.50},"org_id":"two","apis":[
 		{"name":"Gold","show":true,"api_id":"orders","policy_id":"gold","auth_type":"authToken","fields":{"a":"b"},"own":[1]},
-		{"name":"Silver","policy_id":"silver"},{"name":"Open","api_id":"stock","is_keyless":true}]}`).want(200).says(`"Meta":null`)
-	id := created.text("Message")
-	if created.etag != `"1"` || len(id) != 32 {
-		t.Errorf("created %s with ETag %s", created.body, created.etag)
+		{"name":"Silver","policy_id":"silver"},{"name":"Open","api_id":"stock","is_keyless":true}]}`).Want(200).Says(`"Meta":null`)
+	id := created.Text("Message")
+	if created.ETag != `"1"` || len(id) != 32 {
+		t.Errorf("created %s with ETag %s", created.Body, created.ETag)
 	}
-	if again := b.call("POST", wholePath, "editor", `{"apis":[]}`).want(409).says(id); again.etag != `"1"` {
-		t.Errorf("a second catalogue learns ETag %s", again.etag)
+	if again := b.Call("POST", wholePath, "editor", `{"apis":[]}`).Want(409).Says(id); again.ETag != `"1"` {
+		t.Errorf("a second catalogue learns ETag %s", again.ETag)
 	}
-	got := b.call("GET", wholePath, "viewer", "").want(200).says(`"later":{"n":1.50}`, `"org_id":"one"`, `"own":[1]`, `"id":"`+id+`"`)
-	if got.etag != `"1"` {
-		t.Errorf("ETag %s", got.etag)
+	got := b.Call("GET", wholePath, "viewer", "").Want(200).Says(`"later":{"n":1.50}`, `"org_id":"one"`, `"own":[1]`, `"id":"`+id+`"`)
+	if got.ETag != `"1"` {
+		t.Errorf("ETag %s", got.ETag)
 	}
-	b.call("PUT", wholePath, "editor", string(got.body), "If-Match", `"1"`).want(200).says("Data updated")
-	if same := b.call("GET", wholePath, "viewer", "").want(200); string(same.body) != string(got.body) || same.etag != `"2"` {
-		t.Errorf("what is sent back comes out otherwise: %s, then %s", got.body, same.body)
+	b.Call("PUT", wholePath, "editor", string(got.Body), "If-Match", `"1"`).Want(200).Says("Data updated")
+	if same := b.Call("GET", wholePath, "viewer", "").Want(200); string(same.Body) != string(got.Body) || same.ETag != `"2"` {
+		t.Errorf("what is sent back comes out otherwise: %s, then %s", got.Body, same.Body)
 	}
-	stale := b.call("PUT", wholePath, "editor", string(got.body), "If-Match", `"1"`).want(409).says("version 2")
-	if stale.etag != `"2"` {
-		t.Errorf("a stale write learns ETag %s", stale.etag)
+	stale := b.Call("PUT", wholePath, "editor", string(got.Body), "If-Match", `"1"`).Want(409).Says("version 2")
+	if stale.ETag != `"2"` {
+		t.Errorf("a stale write learns ETag %s", stale.ETag)
 	}
-	b.call("PUT", wholePath, "editor", `{"apis":[]}`).want(400).says("id: must be that of the catalogue")
-	b.call("PUT", wholePath, "editor", `{"id":"other","apis":[]}`).want(400).says("id: must be " + id)
-	if audited := b.count("select count(*) from audit_log where object_kind = 'portal_catalogue' and org_id = 'one' and actor = 'editor@one'"); audited < 3 {
+	b.Call("PUT", wholePath, "editor", `{"apis":[]}`).Want(400).Says("id: must be that of the catalogue")
+	b.Call("PUT", wholePath, "editor", `{"id":"other","apis":[]}`).Want(400).Says("id: must be " + id)
+	if audited := b.Count("select count(*) from audit_log where object_kind = 'portal_catalogue' and org_id = 'one' and actor = 'editor@one'"); audited < 3 {
 		t.Errorf("%d entries in the audit log", audited)
 	}
 }
 
 func TestEntriesKeepTheirIDsWhenTheCatalogueIsReplaced(t *testing.T) {
 	b := start(t)
-	id := b.call("POST", wholePath, "editor", `{"apis":[{"name":"A","policy_id":"gold"},{"name":"B","policy_id":"gold"},{"name":"C","policy_id":"silver"},{"id":"own","name":"D","policy_id":"silver"}]}`).want(200).text("Message")
+	id := b.Call("POST", wholePath, "editor", `{"apis":[{"name":"A","policy_id":"gold"},{"name":"B","policy_id":"gold"},{"name":"C","policy_id":"silver"},{"id":"own","name":"D","policy_id":"silver"}]}`).Want(200).Text("Message")
 	before := b.ids()
 	version := func(name string) string {
-		return b.call("GET", entryPath+"/"+b.ids()[name], "viewer", "").want(200).etag
+		return b.Call("GET", entryPath+"/"+b.ids()[name], "viewer", "").Want(200).ETag
 	}
 	// B has changed its place, C its name, A says nothing of its id, D is gone, and E is new.
-	b.call("PUT", wholePath, "editor", fmt.Sprintf(`{"id":%q,"apis":[{"id":%q,"name":"B","policy_id":"gold"},{"name":"E","policy_id":"gold"},{"name":"A","policy_id":"gold"},{"name":"C2","policy_id":"silver"}]}`, id, before["B"])).want(200)
+	b.Call("PUT", wholePath, "editor", fmt.Sprintf(`{"id":%q,"apis":[{"id":%q,"name":"B","policy_id":"gold"},{"name":"E","policy_id":"gold"},{"name":"A","policy_id":"gold"},{"name":"C2","policy_id":"silver"}]}`, id, before["B"])).Want(200)
 	after := b.ids()
 	if after["B"] != before["B"] || after["A"] != before["A"] || !slices.Contains([]string{before["C"], "own"}, after["C2"]) || len(after) != 4 {
 		t.Errorf("ids were %v and are %v", before, after)
@@ -85,38 +85,38 @@ func TestEntriesKeepTheirIDsWhenTheCatalogueIsReplaced(t *testing.T) {
 	if got := version("B") + version("A") + version("C2"); got != `"1""1""2"` {
 		t.Errorf("versions %s: what only moved stays as it was", got)
 	}
-	list := b.call("GET", entryPath, "viewer", "").want(200)
+	list := b.Call("GET", entryPath, "viewer", "").Want(200)
 	var names struct{ Data []struct{ Name string } }
-	if err := json.Unmarshal(list.body, &names); err != nil || fmt.Sprint(names.Data) != "[{B} {E} {A} {C2}]" {
+	if err := json.Unmarshal(list.Body, &names); err != nil || fmt.Sprint(names.Data) != "[{B} {E} {A} {C2}]" {
 		t.Errorf("order %v, %v", names, err)
 	}
-	b.call("PUT", wholePath, "editor", fmt.Sprintf(`{"id":%q,"apis":[{"id":"x","name":"A","policy_id":"gold"},{"id":"x","name":"B","policy_id":"gold"}]}`, id)).want(400).says(`apis[1].id: \"x\" is there already`)
-	b.call("POST", wholePath, "two:editor", fmt.Sprintf(`{"apis":[{"id":%q,"name":"A","policy_id":"foreign"}]}`, after["A"])).want(409).says("same ID")
-	b.call("GET", wholePath, "two:viewer", "").want(200).says(`"apis":[]`, `"id":""`)
+	b.Call("PUT", wholePath, "editor", fmt.Sprintf(`{"id":%q,"apis":[{"id":"x","name":"A","policy_id":"gold"},{"id":"x","name":"B","policy_id":"gold"}]}`, id)).Want(400).Says(`apis[1].id: \"x\" is there already`)
+	b.Call("POST", wholePath, "two:editor", fmt.Sprintf(`{"apis":[{"id":%q,"name":"A","policy_id":"foreign"}]}`, after["A"])).Want(409).Says("same ID")
+	b.Call("GET", wholePath, "two:viewer", "").Want(200).Says(`"apis":[]`, `"id":""`)
 }
 
 func TestAnEntryLivesItsLife(t *testing.T) {
 	b := start(t)
-	r := b.call("POST", entryPath, "editor", `{"name":"Gold","show":true,"api_id":"orders","policy_id":"gold","own":1.0}`).want(200)
-	id := r.text("Message")
-	if r.etag != `"1"` {
-		t.Errorf("ETag %s", r.etag)
+	r := b.Call("POST", entryPath, "editor", `{"name":"Gold","show":true,"api_id":"orders","policy_id":"gold","own":1.0}`).Want(200)
+	id := r.Text("Message")
+	if r.ETag != `"1"` {
+		t.Errorf("ETag %s", r.ETag)
 	}
-	got := b.call("GET", entryPath+"/"+id, "viewer", "").want(200).says(`"own":1.0`, `"id":"`+id+`"`)
-	b.call("PUT", entryPath+"/"+id, "editor", strings.Replace(string(got.body), "Gold", "Golden", 1), "If-Match", `"1"`).want(200)
-	if stale := b.call("PUT", entryPath+"/"+id, "editor", string(got.body), "If-Match", `"1"`).want(409); stale.etag != `"2"` {
-		t.Errorf("a stale write learns ETag %s", stale.etag)
+	got := b.Call("GET", entryPath+"/"+id, "viewer", "").Want(200).Says(`"own":1.0`, `"id":"`+id+`"`)
+	b.Call("PUT", entryPath+"/"+id, "editor", strings.Replace(string(got.Body), "Gold", "Golden", 1), "If-Match", `"1"`).Want(200)
+	if stale := b.Call("PUT", entryPath+"/"+id, "editor", string(got.Body), "If-Match", `"1"`).Want(409); stale.ETag != `"2"` {
+		t.Errorf("a stale write learns ETag %s", stale.ETag)
 	}
-	b.call("PUT", entryPath+"/"+id, "editor", `{"id":"other","name":"A","policy_id":"gold"}`).want(400).says("id: must be " + id)
-	b.call("PUT", entryPath+"/nothing", "editor", string(`{"name":"A","policy_id":"gold"}`)).want(404)
-	b.call("DELETE", entryPath+"/nothing", "editor", "").want(404).says("for deletion")
-	if whole := b.call("GET", wholePath, "viewer", "").want(200).says("Golden"); whole.etag != `"2"` {
-		t.Errorf("changes of entries count for the catalogue: ETag %s", whole.etag)
+	b.Call("PUT", entryPath+"/"+id, "editor", `{"id":"other","name":"A","policy_id":"gold"}`).Want(400).Says("id: must be " + id)
+	b.Call("PUT", entryPath+"/nothing", "editor", string(`{"name":"A","policy_id":"gold"}`)).Want(404)
+	b.Call("DELETE", entryPath+"/nothing", "editor", "").Want(404).Says("for deletion")
+	if whole := b.Call("GET", wholePath, "viewer", "").Want(200).Says("Golden"); whole.ETag != `"2"` {
+		t.Errorf("changes of entries count for the catalogue: ETag %s", whole.ETag)
 	}
-	b.call("DELETE", entryPath+"/"+id, "editor", "", "If-Match", `"1"`).want(409)
-	b.call("DELETE", entryPath+"/"+id, "editor", "", "If-Match", `"2"`).want(200).says("Data deleted")
-	b.call("GET", entryPath+"/"+id, "viewer", "").want(404)
-	if n := b.count("select count(*) from audit_log where object_kind = 'catalogue_entry' and object_id = $1", id); n != 3 {
+	b.Call("DELETE", entryPath+"/"+id, "editor", "", "If-Match", `"1"`).Want(409)
+	b.Call("DELETE", entryPath+"/"+id, "editor", "", "If-Match", `"2"`).Want(200).Says("Data deleted")
+	b.Call("GET", entryPath+"/"+id, "viewer", "").Want(404)
+	if n := b.Count("select count(*) from audit_log where object_kind = 'catalogue_entry' and object_id = $1", id); n != 3 {
 		t.Errorf("%d entries in the audit log", n)
 	}
 }
@@ -124,16 +124,16 @@ func TestAnEntryLivesItsLife(t *testing.T) {
 func TestEntriesAreListed(t *testing.T) {
 	b := start(t)
 	for i := range 25 {
-		b.call("POST", entryPath, "editor", fmt.Sprintf(`{"name":"Entry %02d%%_","show":%v,"policy_id":"gold","api_id":%q}`, i, i%2 == 0, []string{"orders", "stock"}[i%2])).want(200)
+		b.Call("POST", entryPath, "editor", fmt.Sprintf(`{"name":"Entry %02d%%_","show":%v,"policy_id":"gold","api_id":%q}`, i, i%2 == 0, []string{"orders", "stock"}[i%2])).Want(200)
 	}
-	b.call("POST", entryPath, "editor", `{"name":"not yet","show":true,"policy_id":"draft"}`).want(200)
+	b.Call("POST", entryPath, "editor", `{"name":"not yet","show":true,"policy_id":"draft"}`).Want(200)
 	names := func(query string) (got []string, pages float64) {
 		t.Helper()
 		var list struct {
 			Data  []struct{ Name string }
 			Pages float64
 		}
-		if err := json.Unmarshal(b.call("GET", entryPath+query, "viewer", "").want(200).body, &list); err != nil {
+		if err := json.Unmarshal(b.Call("GET", entryPath+query, "viewer", "").Want(200).Body, &list); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range list.Data {
@@ -157,17 +157,17 @@ func TestEntriesAreListed(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"?p=x", "?p=-1", "?page_size=0", "?page_size=501", "?page_size=1e3", "?show=maybe", "?p=99999999999"} {
-		b.call("GET", entryPath+query, "viewer", "").want(400)
+		b.Call("GET", entryPath+query, "viewer", "").Want(400)
 	}
-	b.call("GET", entryPath+"?policy_id=draft", "viewer", "").says("the policy draft is in the state draft, not active")
+	b.Call("GET", entryPath+"?policy_id=draft", "viewer", "").Says("the policy draft is in the state draft, not active")
 	b.publish("one", deletePolicy("gold"))
 	b.publish("one", deleteAPI("stock"))
-	b.call("GET", entryPath+"?show=false&page_size=1", "viewer", "").says("show is false", "the API stock does not exist", "the policy gold does not exist")
+	b.Call("GET", entryPath+"?show=false&page_size=1", "viewer", "").Says("show is false", "the API stock does not exist", "the policy gold does not exist")
 }
 
 func TestWhatIsWrongWithAnEntryIsNamed(t *testing.T) {
 	b := start(t)
-	id := b.call("POST", wholePath, "editor", `{"apis":[]}`).want(200).text("Message")
+	id := b.Call("POST", wholePath, "editor", `{"apis":[]}`).Want(200).Text("Message")
 	long := strings.Repeat("x", 40<<10)
 	for body, says := range map[string]string{
 		`{}`: "name: must be", `{"name":"a"}`: "policy_id: must be the policy", `{"name":"a","is_keyless":true}`: "api_id: must be the API",
@@ -181,22 +181,22 @@ func TestWhatIsWrongWithAnEntryIsNamed(t *testing.T) {
 		`{"name":"a","policy_id":"gold","own":"` + strings.Repeat(long, 4) + `"}`:                   "at most 131072",
 		`[]`: "must be an object", `{`: "", ``: "", `{"name":"a","name":"b","policy_id":"gold"}`: "", `{"name":"a","policy_id":"gold"} x`: "",
 	} {
-		b.call("POST", entryPath, "editor", body).want(400).says(says)
+		b.Call("POST", entryPath, "editor", body).Want(400).Says(says)
 		if strings.HasPrefix(body, "{") && strings.HasSuffix(body, "}") && says != "" {
 			whole := fmt.Sprintf(`{"id":%q,"apis":[{"name":"fine","policy_id":"gold"},%s]}`, id, body)
 			says = "apis[1]." + says
 			if strings.HasPrefix(says, "apis[1].at most") {
 				says = "apis[1]: is"
 			}
-			b.call("PUT", wholePath, "editor", whole).want(400).says(says)
+			b.Call("PUT", wholePath, "editor", whole).Want(400).Says(says)
 		}
 	}
 	for _, body := range []string{`[]`, `{"apis":{}}`, `{"apis":[1]}`, `{"apis":[{"name":"a","policy_id":"gold"}`, `null`, `{"id":3}`} {
-		b.call("PUT", wholePath, "editor", body).want(400)
+		b.Call("PUT", wholePath, "editor", body).Want(400)
 	}
 	many := `{"id":"` + id + `","apis":[` + strings.TrimSuffix(strings.Repeat(`{},`, 5001), ",") + `]}`
-	b.call("PUT", wholePath, "editor", many).want(400).says("apis: has 5001 entries; at most 5000 are allowed")
-	if n := b.count("select count(*) from catalogue_entries"); n != 0 {
+	b.Call("PUT", wholePath, "editor", many).Want(400).Says("apis: has 5001 entries; at most 5000 are allowed")
+	if n := b.Count("select count(*) from catalogue_entries"); n != 0 {
 		t.Errorf("%d entries came of it", n)
 	}
 }
@@ -206,9 +206,9 @@ func TestTextComesBackAsText(t *testing.T) {
 	const text = `'; drop table catalogue_entries; -- "\" % _ $1 $$ \' <script>alert(1)</script> ☃`
 	quoted, _ := json.Marshal(text)
 	q := string(quoted)
-	id := b.call("POST", entryPath, "editor", `{"name":`+q+`,"show":true,"short_description":`+q+`,"long_description":`+q+`,"version":`+q+`,"policy_id":"gold","fields":{`+q+`:`+q+`},`+q+`:`+q+`}`).want(200).text("Message")
+	id := b.Call("POST", entryPath, "editor", `{"name":`+q+`,"show":true,"short_description":`+q+`,"long_description":`+q+`,"version":`+q+`,"policy_id":"gold","fields":{`+q+`:`+q+`},`+q+`:`+q+`}`).Want(200).Text("Message")
 	for path, who := range map[string]string{entryPath + "/" + id: "viewer", publicPath + "/" + id: ""} {
-		e := b.call("GET", path, who, "").want(200).object()
+		e := b.Call("GET", path, who, "").Want(200).Object()
 		for _, member := range []string{"name", "short_description", "long_description", "version"} {
 			if e[member] != text {
 				t.Errorf("%s: %s is %v", path, member, e[member])
@@ -220,17 +220,17 @@ func TestTextComesBackAsText(t *testing.T) {
 	}
 	for _, path := range []string{entryPath + "/" + "';--", publicPath + "/" + "%27;--", entryPath + "/%00", entryPath + "/%zz"} {
 		who := "viewer"
-		b.call("GET", path, who, "").want(404)
+		b.Call("GET", path, who, "").Want(404)
 	}
-	b.call("POST", entryPath, "editor", `{"name":"a","long_description":"\u0000","policy_id":"gold"}`).want(400).says("long_description: must be text without the character U+0000")
-	b.call("POST", entryPath, "editor", `{"name":"a","own":"\u0000","policy_id":"gold"}`).want(200) // JSON that is kept as it is
+	b.Call("POST", entryPath, "editor", `{"name":"a","long_description":"\u0000","policy_id":"gold"}`).Want(400).Says("long_description: must be text without the character U+0000")
+	b.Call("POST", entryPath, "editor", `{"name":"a","own":"\u0000","policy_id":"gold"}`).Want(200) // JSON that is kept as it is
 }
 
 func TestOrganisationsDoNotSeeEachOthersCatalogues(t *testing.T) {
 	b := start(t)
-	id := b.call("POST", entryPath, "editor", `{"name":"A","show":true,"policy_id":"gold"}`).want(200).text("Message")
+	id := b.Call("POST", entryPath, "editor", `{"name":"A","show":true,"policy_id":"gold"}`).Want(200).Text("Message")
 	doc := b.document("markdown", "# hello", "")
-	b.call("POST", configPath, "editor", `{"email":"a@example.com"}`).want(200)
+	b.Call("POST", configPath, "editor", `{"email":"a@example.com"}`).Want(200)
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", entryPath + "/" + id, ""},
 		{"PUT", entryPath + "/" + id, `{"name":"A","policy_id":"foreign"}`},
@@ -241,23 +241,23 @@ func TestOrganisationsDoNotSeeEachOthersCatalogues(t *testing.T) {
 		{"PUT", docPath + "/" + doc, `{"doc_type":"markdown","documentation":"YQ=="}`},
 		{"GET", publicPath + "/" + id + "?org_id=two", ""},
 	} {
-		b.call(c.method, c.path, "two:admin", c.body).want(404)
+		b.Call(c.method, c.path, "two:admin", c.body).Want(404)
 	}
-	b.call("POST", entryPath, "two:editor", `{"name":"A","policy_id":"foreign","documentation":"`+doc+`"}`).want(400).says("documentation: names a document")
+	b.Call("POST", entryPath, "two:editor", `{"name":"A","policy_id":"foreign","documentation":"`+doc+`"}`).Want(400).Says("documentation: names a document")
 	for _, path := range []string{entryPath, docPath, publicPath + "?org_id=two"} {
-		b.call("GET", path, "two:viewer", "").want(200).says(`"Data":[]`, `"Pages":0`)
+		b.Call("GET", path, "two:viewer", "").Want(200).Says(`"Data":[]`, `"Pages":0`)
 	}
-	b.call("GET", configPath, "two:viewer", "").want(200).says(`"id":""`).hides("a@example.com")
+	b.Call("GET", configPath, "two:viewer", "").Want(200).Says(`"id":""`).Hides("a@example.com")
 }
 
 func TestWhoMayWhat(t *testing.T) {
 	b := start(t)
 	ranks := []string{"viewer", "approver", "editor", "admin"}
-	for _, r := range b.routes {
+	for _, r := range b.Routes {
 		path := strings.ReplaceAll(r.Path, "{id}", "x")
 		open := strings.HasPrefix(r.Path, "/api/portal/public/")
 		for _, who := range []string{"", "slp_one", "gateway", "viewer", "approver", "editor", "admin"} {
-			refused := b.call(r.Method, path, who, "").status
+			refused := b.Call(r.Method, path, who, "").Status
 			least := "editor"
 			if r.Method == "GET" {
 				least = "viewer"
@@ -295,24 +295,24 @@ func TestOfTwoWritersOneWins(t *testing.T) {
 		return won
 	}
 	if won := race(8, func(int) int {
-		return b.call("POST", wholePath, "editor", `{"id":"c","apis":[{"name":"A","policy_id":"gold"}]}`).status
+		return b.Call("POST", wholePath, "editor", `{"id":"c","apis":[{"name":"A","policy_id":"gold"}]}`).Status
 	}); won != 1 {
 		t.Errorf("%d catalogues were made", won)
 	}
 	if won := race(8, func(i int) int {
-		return b.call("PUT", wholePath, "editor", fmt.Sprintf(`{"id":"c","apis":[{"name":"B%d","policy_id":"gold"}]}`, i), "If-Match", `"1"`).status
+		return b.Call("PUT", wholePath, "editor", fmt.Sprintf(`{"id":"c","apis":[{"name":"B%d","policy_id":"gold"}]}`, i), "If-Match", `"1"`).Status
 	}); won != 1 {
 		t.Errorf("%d replaced the same version", won)
 	}
-	if won := race(8, func(int) int { return b.call("POST", configPath, "editor", `{}`).status }); won != 1 {
+	if won := race(8, func(int) int { return b.Call("POST", configPath, "editor", `{}`).Status }); won != 1 {
 		t.Errorf("%d configurations were made", won)
 	}
 	if won := race(20, func(i int) int {
-		return b.call("POST", entryPath, "editor", fmt.Sprintf(`{"name":"N%d","policy_id":"gold"}`, i)).status
+		return b.Call("POST", entryPath, "editor", fmt.Sprintf(`{"name":"N%d","policy_id":"gold"}`, i)).Status
 	}); won != 20 {
 		t.Errorf("%d entries were added", won)
 	}
-	if n := b.count("select count(distinct position) from catalogue_entries"); n != 21 {
+	if n := b.Count("select count(distinct position) from catalogue_entries"); n != 21 {
 		t.Errorf("%d places for 21 entries", n)
 	}
 }
@@ -324,29 +324,29 @@ func TestAThousandEntriesAreNoTrouble(t *testing.T) {
 		entries[i] = fmt.Sprintf(`{"name":"Entry %d","show":true,"api_id":"orders","policy_id":"gold","long_description":%q}`, i, strings.Repeat("text ", 400))
 	}
 	body := func(id string) string { return fmt.Sprintf(`{"id":%q,"apis":[%s]}`, id, strings.Join(entries, ",")) }
-	id := b.call("POST", wholePath, "editor", body("")).want(200).text("Message")
-	b.call("PUT", wholePath, "editor", body(id)).want(200)
+	id := b.Call("POST", wholePath, "editor", body("")).Want(200).Text("Message")
+	b.Call("PUT", wholePath, "editor", body(id)).Want(200)
 	slices.Reverse(entries)
-	b.call("PUT", wholePath, "editor", body(id)).want(200)
-	sent := b.call("GET", wholePath, "viewer", "").want(200)
-	b.call("PUT", wholePath, "editor", string(sent.body), "If-Match", sent.etag).want(200)
-	if n := b.count("select count(*) from catalogue_entries where version = 1"); n != 1000 {
+	b.Call("PUT", wholePath, "editor", body(id)).Want(200)
+	sent := b.Call("GET", wholePath, "viewer", "").Want(200)
+	b.Call("PUT", wholePath, "editor", string(sent.Body), "If-Match", sent.ETag).Want(200)
+	if n := b.Count("select count(*) from catalogue_entries where version = 1"); n != 1000 {
 		t.Errorf("%d of 1,000 entries are as they were", n)
 	}
-	b.call("GET", publicPath+"?p=5&page_size=200", "", "").want(200).says(`"Pages":5`, "Entry 0")
-	if n := b.count("select max(octet_length(after::text)) from audit_log where object_kind = 'portal_catalogue' and action = 'updated' and id > (select min(id) + 1 from audit_log where object_kind = 'portal_catalogue')"); n > 1000 {
+	b.Call("GET", publicPath+"?p=5&page_size=200", "", "").Want(200).Says(`"Pages":5`, "Entry 0")
+	if n := b.Count("select max(octet_length(after::text)) from audit_log where object_kind = 'portal_catalogue' and action = 'updated' and id > (select min(id) + 1 from audit_log where object_kind = 'portal_catalogue')"); n > 1000 {
 		t.Errorf("the audit log repeats %d bytes of what did not change", n)
 	}
 	entries = append(entries, `{"name":"big","policy_id":"gold","own":"`+strings.Repeat("x", 120<<10)+`"}`)
 	for len(strings.Join(entries, "")) < maxBytes {
 		entries = append(entries, entries[1000])
 	}
-	b.call("PUT", wholePath, "editor", body(id)).want(400).says("bytes together")
+	b.Call("PUT", wholePath, "editor", body(id)).Want(400).Says("bytes together")
 }
 
 func TestTheDatabaseGoesAway(t *testing.T) {
 	b := start(t)
-	b.call("POST", wholePath, "editor", `{"apis":[]}`).want(200)
+	b.Call("POST", wholePath, "editor", `{"apis":[]}`).Want(200)
 	b.store.Close()
 	for _, c := range []struct{ method, path, who, body string }{
 		{"GET", wholePath, "viewer", ""},
@@ -361,6 +361,6 @@ func TestTheDatabaseGoesAway(t *testing.T) {
 		{"GET", docPath, "viewer", ""},
 		{"POST", docPath, "editor", `{"doc_type":"markdown","documentation":"YQ=="}`},
 	} {
-		b.call(c.method, c.path, c.who, c.body).want(503).says(`"Status":"Error"`)
+		b.Call(c.method, c.path, c.who, c.body).Want(503).Says(`"Status":"Error"`)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sluicegate/sluice/internal/testenv/portaltest"
 )
 
 const description = `openapi: 3.0.3
@@ -30,25 +32,25 @@ paths:
 func TestADocumentLivesItsLife(t *testing.T) {
 	b := start(t)
 	id := b.document("swagger", description, "orders")
-	got := b.call("GET", docPath+"/"+id, "viewer", "").want(200).says(`"doc_type":"openapi"`, `"api_id":"orders"`, base64.StdEncoding.EncodeToString([]byte(description)))
-	if got.etag != `"1"` {
-		t.Errorf("ETag %s", got.etag)
+	got := b.Call("GET", docPath+"/"+id, "viewer", "").Want(200).Says(`"doc_type":"openapi"`, `"api_id":"orders"`, base64.StdEncoding.EncodeToString([]byte(description)))
+	if got.ETag != `"1"` {
+		t.Errorf("ETag %s", got.ETag)
 	}
-	b.call("PUT", docPath+"/"+id, "editor", string(got.body), "If-Match", `"1"`).want(200)
-	if stale := b.call("PUT", docPath+"/"+id, "editor", string(got.body), "If-Match", `"1"`).want(409); stale.etag != `"2"` {
-		t.Errorf("a stale write learns ETag %s", stale.etag)
+	b.Call("PUT", docPath+"/"+id, "editor", string(got.Body), "If-Match", `"1"`).Want(200)
+	if stale := b.Call("PUT", docPath+"/"+id, "editor", string(got.Body), "If-Match", `"1"`).Want(409); stale.ETag != `"2"` {
+		t.Errorf("a stale write learns ETag %s", stale.ETag)
 	}
-	b.call("GET", docPath, "viewer", "").want(200).says(`"Pages":1`, id).hides("documentation")
-	b.call("PUT", docPath+"/"+id, "editor", `{"id":"other","doc_type":"md","documentation":"YQ=="}`).want(400).says("id: must be " + id)
-	b.call("PUT", docPath+"/nothing", "editor", `{"doc_type":"md","documentation":"YQ=="}`).want(404)
-	entry := b.call("POST", entryPath, "editor", `{"name":"Gold","show":true,"policy_id":"gold","documentation":"`+id+`"}`).want(200).text("Message")
-	b.call("DELETE", docPath+"/"+id, "editor", "").want(409).says("?force=true", entry+": Gold")
-	b.call("DELETE", docPath+"/"+id, "editor", "", "If-Match", `"1"`).want(409).says("version 2")
-	b.call("DELETE", docPath+"/"+id+"?force=true", "editor", "").want(200).says("Data deleted")
-	b.call("GET", publicPath+"/"+entry, "", "").want(200)
-	b.call("GET", publicPath+"/"+entry+"/documentation", "", "").want(404).says("The entry has no documentation")
-	b.call("DELETE", docPath+"/"+id, "editor", "").want(404)
-	if n := b.count("select count(*) from audit_log where object_kind = 'document' and octet_length(coalesce(after::text, '')) < 200"); n != 3 {
+	b.Call("GET", docPath, "viewer", "").Want(200).Says(`"Pages":1`, id).Hides("documentation")
+	b.Call("PUT", docPath+"/"+id, "editor", `{"id":"other","doc_type":"md","documentation":"YQ=="}`).Want(400).Says("id: must be " + id)
+	b.Call("PUT", docPath+"/nothing", "editor", `{"doc_type":"md","documentation":"YQ=="}`).Want(404)
+	entry := b.Call("POST", entryPath, "editor", `{"name":"Gold","show":true,"policy_id":"gold","documentation":"`+id+`"}`).Want(200).Text("Message")
+	b.Call("DELETE", docPath+"/"+id, "editor", "").Want(409).Says("?force=true", entry+": Gold")
+	b.Call("DELETE", docPath+"/"+id, "editor", "", "If-Match", `"1"`).Want(409).Says("version 2")
+	b.Call("DELETE", docPath+"/"+id+"?force=true", "editor", "").Want(200).Says("Data deleted")
+	b.Call("GET", publicPath+"/"+entry, "", "").Want(200)
+	b.Call("GET", publicPath+"/"+entry+"/documentation", "", "").Want(404).Says("The entry has no documentation")
+	b.Call("DELETE", docPath+"/"+id, "editor", "").Want(404)
+	if n := b.Count("select count(*) from audit_log where object_kind = 'document' and octet_length(coalesce(after::text, '')) < 200"); n != 3 {
 		t.Errorf("%d entries in the audit log", n)
 	}
 }
@@ -56,17 +58,17 @@ func TestADocumentLivesItsLife(t *testing.T) {
 func TestDocumentsAreListed(t *testing.T) {
 	b := start(t)
 	for i := range 12 {
-		b.call("POST", docPath, "editor", fmt.Sprintf(`{"name":"Guide %02d","doc_type":"markdown","documentation":"YQ"}`, i)).want(200)
+		b.Call("POST", docPath, "editor", fmt.Sprintf(`{"name":"Guide %02d","doc_type":"markdown","documentation":"YQ"}`, i)).Want(200)
 	}
-	b.call("POST", docPath, "editor", `{"name":"Schema","doc_type":"graphql","api_id":"stock","documentation":"`+base64.URLEncoding.EncodeToString([]byte("type Query { a: Int }"))+`"}`).want(200)
+	b.Call("POST", docPath, "editor", `{"name":"Schema","doc_type":"graphql","api_id":"stock","documentation":"`+base64.URLEncoding.EncodeToString([]byte("type Query { a: Int }"))+`"}`).Want(200)
 	for query, want := range map[string]int{"": 10, "?p=2": 3, "?q=guide%201": 2, "?q=%25": 0, "?doc_type=graphql": 1, "?doc_type=swagger": 0, "?api_id=stock": 1, "?page_size=500": 13} {
 		var list struct{ Data []any }
-		if err := json.Unmarshal(b.call("GET", docPath+query, "viewer", "").want(200).body, &list); err != nil || len(list.Data) != want {
+		if err := json.Unmarshal(b.Call("GET", docPath+query, "viewer", "").Want(200).Body, &list); err != nil || len(list.Data) != want {
 			t.Errorf("%s: %d documents, want %d", query, len(list.Data), want)
 		}
 	}
 	for _, query := range []string{"?doc_type=docx", "?p=x", "?p=-1", "?page_size=0"} {
-		b.call("GET", docPath+query, "viewer", "").want(400)
+		b.Call("GET", docPath+query, "viewer", "").Want(400)
 	}
 }
 
@@ -81,22 +83,22 @@ func TestWhatIsWrongWithADocumentIsNamed(t *testing.T) {
 		`{"doc_type":"openapi","documentation":"e30="}`: "documentation: openapi: must be a version", `{"doc_type":"graphql","documentation":"YQ=="}`: "documentation: is no valid schema: 1:1",
 		`{"doc_type":"graphql","documentation":5}`: "documentation must not be a JSON number", `{"kind":"x"}`: `unknown member \"kind\"`, `[]`: "must not be a JSON array", `{`: "ends early", ``: "it is empty",
 	} {
-		b.call("POST", docPath, "editor", body).want(400).says(says)
+		b.Call("POST", docPath, "editor", body).Want(400).Says(says)
 	}
-	if n := b.count("select count(*) from documents"); n != 0 {
+	if n := b.Count("select count(*) from documents"); n != 0 {
 		t.Errorf("%d documents came of it", n)
 	}
 }
 
 // shown returns a document as developers see it at an entry that offers an API.
-func (b *bench) shown(kind, text, api string) *answer {
+func (b *bench) shown(kind, text, api string) *portaltest.Answer {
 	b.t.Helper()
 	doc := b.document(kind, text, "")
-	entry := b.call("POST", entryPath, "editor", fmt.Sprintf(`{"name":"A","show":true,"policy_id":"gold","api_id":%q,"documentation":%q}`, api, doc)).want(200).text("Message")
-	preview := b.call("GET", docPath+"/"+doc+"/preview?api_id="+api, "viewer", "").want(200)
-	public := b.call("GET", publicPath+"/"+entry+"/documentation", "", "").want(200)
-	if string(preview.body) != string(public.body) {
-		b.t.Errorf("operators see %s, developers %s", preview.body, public.body)
+	entry := b.Call("POST", entryPath, "editor", fmt.Sprintf(`{"name":"A","show":true,"policy_id":"gold","api_id":%q,"documentation":%q}`, api, doc)).Want(200).Text("Message")
+	preview := b.Call("GET", docPath+"/"+doc+"/preview?api_id="+api, "viewer", "").Want(200)
+	public := b.Call("GET", publicPath+"/"+entry+"/documentation", "", "").Want(200)
+	if string(preview.Body) != string(public.Body) {
+		b.t.Errorf("operators see %s, developers %s", preview.Body, public.Body)
 	}
 	return public
 }
@@ -104,36 +106,36 @@ func (b *bench) shown(kind, text, api string) *answer {
 func TestDevelopersSeeDescriptionsWithTheGatewaysAddress(t *testing.T) {
 	b := start(t)
 	doc := b.shown("openapi", description, "orders").
-		says(`"servers":[{"url":"/orders"}]`, `X-Total`, `"x-note":"kept"`, `\u003cstrong\u003ethis\u003c/strong\u003e`, `{gateway}/v1/orders/1`, "curl {gateway}/v1/orders", "{gateway}/v1/health").
-		hides("10.0.0.", "up.internal", "x-internal", "x-backend", "x-amazon", "<")
-	openapi, _ := doc.object()["openapi"].(map[string]any)
-	if openapi["openapi"] != "3.0.3" || doc.text("doc_type") != "openapi" {
-		t.Errorf("description %v", doc.object())
+		Says(`"servers":[{"url":"/orders"}]`, `X-Total`, `"x-note":"kept"`, `\u003cstrong\u003ethis\u003c/strong\u003e`, `{gateway}/v1/orders/1`, "curl {gateway}/v1/orders", "{gateway}/v1/health").
+		Hides("10.0.0.", "up.internal", "x-internal", "x-backend", "x-amazon", "<")
+	openapi, _ := doc.Object()["openapi"].(map[string]any)
+	if openapi["openapi"] != "3.0.3" || doc.Text("doc_type") != "openapi" {
+		t.Errorf("description %v", doc.Object())
 	}
-	b.shown("openapi", description, "stock").says(`"servers":[{"url":"//stock.example.com/"}]`)
-	b.shown("openapi", description, "").hides("servers")
+	b.shown("openapi", description, "stock").Says(`"servers":[{"url":"//stock.example.com/"}]`)
+	b.shown("openapi", description, "").Hides("servers")
 	second := `{"swagger":"2.0","host":"10.0.0.1:8080","basePath":"/v1","schemes":["http"],"info":{"title":"a","description":"at https://10.0.0.1:8080/x"},"paths":{"/a":{"get":{"schemes":["http"],"responses":{}}}},"definitions":{"host":{"properties":{"host":{"type":"string"},"x-a":{"type":"string"}}}}}`
-	b.shown("swagger", second, "orders").says(`"basePath":"/orders"`, `"definitions":{"host":{"properties":{"host":`, `"x-a"`, "{gateway}/x").hides("10.0.0.1", "schemes", "/v1")
-	b.shown("swagger", second, "stock").says(`"host":"stock.example.com"`)
+	b.shown("swagger", second, "orders").Says(`"basePath":"/orders"`, `"definitions":{"host":{"properties":{"host":`, `"x-a"`, "{gateway}/x").Hides("10.0.0.1", "schemes", "/v1")
+	b.shown("swagger", second, "stock").Says(`"host":"stock.example.com"`)
 }
 
 func TestDevelopersSeeSchemasAndMarkdownWithoutUpstreams(t *testing.T) {
 	b := start(t)
 	b.shown("graphql", "# at http://10.0.0.1:8080\n\"from http://10.0.0.1:8080/graphql, not http://10.0.0.1:80801\" type Query { a(b: Int = 3): Int }", "orders").
-		says(`a(b: Int = 3): Int`, "from {gateway}/graphql, not http://10.0.0.1:80801", `"doc_type":"graphql"`).hides("# at")
+		Says(`a(b: Int = 3): Int`, "from {gateway}/graphql, not http://10.0.0.1:80801", `"doc_type":"graphql"`).Hides("# at")
 	b.shown("markdown", "# Orders\n\ncurl http://up.internal/x <script>alert(1)</script>", "stock").
-		says(`\u003ch1\u003eOrders\u003c/h1\u003e`, "{gateway}/x").hides("up.internal", "script", "<")
+		Says(`\u003ch1\u003eOrders\u003c/h1\u003e`, "{gateway}/x").Hides("up.internal", "script", "<")
 }
 
 func TestDocumentsOfOlderRulesAreCleanedAnew(t *testing.T) {
 	b := start(t)
 	doc := b.document("markdown", "*new*", "")
-	entry := b.call("POST", entryPath, "editor", `{"name":"A","show":true,"policy_id":"gold","documentation":"`+doc+`"}`).want(200).text("Message")
-	b.exec("update documents set clean = '<script>old</script>', edition = 0")
+	entry := b.Call("POST", entryPath, "editor", `{"name":"A","show":true,"policy_id":"gold","documentation":"`+doc+`"}`).Want(200).Text("Message")
+	b.Exec("update documents set clean = '<script>old</script>', edition = 0")
 	for range 2 {
-		b.call("GET", publicPath+"/"+entry+"/documentation", "", "").want(200).says("new").hides("old", "script")
+		b.Call("GET", publicPath+"/"+entry+"/documentation", "", "").Want(200).Says("new").Hides("old", "script")
 	}
-	if n := b.count("select count(*) from documents where edition > 0 and version = 1 and clean like '%new%'"); n != 1 {
+	if n := b.Count("select count(*) from documents where edition > 0 and version = 1 and clean like '%new%'"); n != 1 {
 		t.Error("what was cleaned is not kept")
 	}
 }
@@ -145,13 +147,13 @@ func TestALargeDescriptionIsTaken(t *testing.T) {
 		fmt.Fprintf(&paths, `,"/path/%d":{"get":{"summary":"Gets number %d","description":"Gets the *one* with the number %d of all of them.","responses":{"200":{"description":"The one."},"404":{"description":"There is none."}}}}`, i, i, i)
 	}
 	doc := `{"openapi":"3.1.0","info":{"title":"Large"},"paths":{` + paths.String()[1:] + `}}`
-	b.shown("openapi", doc, "orders").says("/path/4999")
+	b.shown("openapi", doc, "orders").Says("/path/4999")
 }
 
 func TestDocumentsAreBounded(t *testing.T) {
 	b := start(t)
-	b.exec("insert into documents (id, org_id, kind, source, clean, edition) select 'd' || n, 'one', 'markdown', 'a', 'a', 1 from generate_series(1, 5000) n")
-	b.call("POST", docPath, "editor", `{"doc_type":"markdown","documentation":"YQ=="}`).want(409).says("5000 documents")
-	b.call("DELETE", docPath+"/d1", "editor", "").want(200)
+	b.Exec("insert into documents (id, org_id, kind, source, clean, edition) select 'd' || n, 'one', 'markdown', 'a', 'a', 1 from generate_series(1, 5000) n")
+	b.Call("POST", docPath, "editor", `{"doc_type":"markdown","documentation":"YQ=="}`).Want(409).Says("5000 documents")
+	b.Call("DELETE", docPath+"/d1", "editor", "").Want(200)
 	b.document("markdown", "a", "")
 }

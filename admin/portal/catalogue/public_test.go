@@ -26,14 +26,14 @@ func deleteAPI(id string) func(context.Context, *store.Change) error {
 // document stores a document and returns its id.
 func (b *bench) document(kind, text, api string) string {
 	b.t.Helper()
-	return b.call("POST", docPath, "editor", fmt.Sprintf(`{"api_id":%q,"doc_type":%q,"documentation":%q}`, api, kind, base64.StdEncoding.EncodeToString([]byte(text)))).want(200).says(`"Meta":null`).text("Message")
+	return b.Call("POST", docPath, "editor", fmt.Sprintf(`{"api_id":%q,"doc_type":%q,"documentation":%q}`, api, kind, base64.StdEncoding.EncodeToString([]byte(text)))).Want(200).Says(`"Meta":null`).Text("Message")
 }
 
 // offered returns the names of what a visitor sees.
 func (b *bench) offered(who, query string) (names []string) {
 	b.t.Helper()
 	var list struct{ Data []struct{ Name string } }
-	if err := json.Unmarshal(b.call("GET", publicPath+query, who, "").want(200).body, &list); err != nil {
+	if err := json.Unmarshal(b.Call("GET", publicPath+query, who, "").Want(200).Body, &list); err != nil {
 		b.t.Fatal(err)
 	}
 	for _, o := range list.Data {
@@ -44,8 +44,8 @@ func (b *bench) offered(who, query string) (names []string) {
 
 func TestDevelopersSeeWhatIsShownAndInUse(t *testing.T) {
 	b := start(t)
-	b.call("POST", wholePath, "editor", `{"apis":[{"name":"Gold","show":true,"api_id":"orders","policy_id":"gold","internal_note":"call Ann"},{"name":"Hidden","api_id":"orders","policy_id":"gold"},
-		{"name":"Not yet","show":true,"policy_id":"draft"},{"name":"Open","show":true,"api_id":"stock","is_keyless":true},{"name":"Silver","show":true,"policy_id":"silver"}]}`).want(200)
+	b.Call("POST", wholePath, "editor", `{"apis":[{"name":"Gold","show":true,"api_id":"orders","policy_id":"gold","internal_note":"call Ann"},{"name":"Hidden","api_id":"orders","policy_id":"gold"},
+		{"name":"Not yet","show":true,"policy_id":"draft"},{"name":"Open","show":true,"api_id":"stock","is_keyless":true},{"name":"Silver","show":true,"policy_id":"silver"}]}`).Want(200)
 	ids := b.ids()
 	if got := b.offered("", ""); fmt.Sprint(got) != "[Gold Open Silver]" {
 		t.Errorf("offered %v", got)
@@ -56,57 +56,57 @@ func TestDevelopersSeeWhatIsShownAndInUse(t *testing.T) {
 	if got := b.offered("", "?p=2&page_size=2"); fmt.Sprint(got) != "[Silver]" {
 		t.Errorf("second page %v", got)
 	}
-	gold := b.call("GET", publicPath+"/"+ids["Gold"], "", "").want(200).
-		says(`"api_name":"Orders"`, `"listen_path":"/orders"`, `"policy_name":"Gold"`, `"5 requests a second"`, `"100,000 requests a day"`, `"GraphQL operations up to 3 levels deep"`, `"auth_type":"authToken"`, `"require_key_approval":true`, `"documented":false`)
-	gold.hides("10.0.0.1", "target", "call Ann", "internal_note", "org_id", "mail")
-	b.call("GET", publicPath+"/"+ids["Open"], "", "").want(200).says(`"is_keyless":true`, `"limits":null`, `"domain":"stock.example.com"`).hides("up.internal")
-	b.call("GET", publicPath+"/"+ids["Silver"], "", "").want(200).says("any number of requests")
+	gold := b.Call("GET", publicPath+"/"+ids["Gold"], "", "").Want(200).
+		Says(`"api_name":"Orders"`, `"listen_path":"/orders"`, `"policy_name":"Gold"`, `"5 requests a second"`, `"100,000 requests a day"`, `"GraphQL operations up to 3 levels deep"`, `"auth_type":"authToken"`, `"require_key_approval":true`, `"documented":false`)
+	gold.Hides("10.0.0.1", "target", "call Ann", "internal_note", "org_id", "mail")
+	b.Call("GET", publicPath+"/"+ids["Open"], "", "").Want(200).Says(`"is_keyless":true`, `"limits":null`, `"domain":"stock.example.com"`).Hides("up.internal")
+	b.Call("GET", publicPath+"/"+ids["Silver"], "", "").Want(200).Says("any number of requests")
 	for _, name := range []string{"Hidden", "Not yet"} {
-		b.call("GET", publicPath+"/"+ids[name], "", "").want(404)
-		b.call("GET", publicPath+"/"+ids[name]+"/documentation", "", "").want(404)
+		b.Call("GET", publicPath+"/"+ids[name], "", "").Want(404)
+		b.Call("GET", publicPath+"/"+ids[name]+"/documentation", "", "").Want(404)
 	}
 	b.publish("one", deletePolicy("gold"))
 	b.publish("one", deleteAPI("stock"))
 	if got := b.offered("", ""); fmt.Sprint(got) != "[Silver]" {
 		t.Errorf("after policy and API were deleted: offered %v", got)
 	}
-	b.call("GET", publicPath+"/"+ids["Gold"], "", "").want(404)
+	b.Call("GET", publicPath+"/"+ids["Gold"], "", "").Want(404)
 	for _, query := range []string{"?p=x", "?p=-1", "?page_size=1000"} {
-		b.call("GET", publicPath+query, "", "").want(400)
+		b.Call("GET", publicPath+query, "", "").Want(400)
 	}
-	b.call("GET", publicPath+"?org_id=nobody", "", "").want(404).says("org_id: there is no such organisation")
-	b.call("GET", "/api/portal/public/configuration?org_id=nobody", "", "").want(404)
+	b.Call("GET", publicPath+"?org_id=nobody", "", "").Want(404).Says("org_id: there is no such organisation")
+	b.Call("GET", "/api/portal/public/configuration?org_id=nobody", "", "").Want(404)
 }
 
 func TestACatalogueCanBeForDevelopersAlone(t *testing.T) {
 	b := start(t)
-	id := b.call("POST", entryPath, "editor", `{"name":"Gold","show":true,"policy_id":"gold","documentation":"`+b.document("markdown", "# hi", "")+`"}`).want(200).text("Message")
-	b.call("POST", configPath, "editor", `{"catalogue_login_only":true}`).want(200)
+	id := b.Call("POST", entryPath, "editor", `{"name":"Gold","show":true,"policy_id":"gold","documentation":"`+b.document("markdown", "# hi", "")+`"}`).Want(200).Text("Message")
+	b.Call("POST", configPath, "editor", `{"catalogue_login_only":true}`).Want(200)
 	for _, path := range []string{publicPath, publicPath + "/" + id, publicPath + "/" + id + "/documentation"} {
 		for _, who := range []string{"", "slp_unknown", "slp_two", "editor"} {
 			if who == "slp_two" {
 				path += "?org_id=one"
 			}
-			b.call("GET", path, who, "").want(401)
+			b.Call("GET", path, who, "").Want(401)
 		}
-		b.call("GET", path, "slp_one", "").want(200)
+		b.Call("GET", path, "slp_one", "").Want(200)
 	}
-	b.call("GET", "/api/portal/public/configuration", "", "").want(200).says(`"catalogue_login_only":true`, `"org_id":"one"`)
-	b.call("GET", "/api/portal/public/configuration", "slp_two", "").want(200).says(`"catalogue_login_only":false`, `"org_id":"two"`)
+	b.Call("GET", "/api/portal/public/configuration", "", "").Want(200).Says(`"catalogue_login_only":true`, `"org_id":"one"`)
+	b.Call("GET", "/api/portal/public/configuration", "slp_two", "").Want(200).Says(`"catalogue_login_only":false`, `"org_id":"two"`)
 	b.offered("slp_two", "")
 }
 
 func TestAnEntryCanSayOtherwise(t *testing.T) {
 	b := start(t)
-	b.call("POST", configPath, "editor", `{"key_request_fields":["why"],"enable_multi_selection":true,"redirect_hosts":["example.com"],"redirect_to":"https://example.com/ask","redirect_on_key_request":true}`).want(200)
-	b.call("POST", wholePath, "editor", `{"apis":[
+	b.Call("POST", configPath, "editor", `{"key_request_fields":["why"],"enable_multi_selection":true,"redirect_hosts":["example.com"],"redirect_to":"https://example.com/ask","redirect_on_key_request":true}`).Want(200)
+	b.Call("POST", wholePath, "editor", `{"apis":[
 		{"name":"as the others","show":true,"policy_id":"gold","config":{"override":false,"require_key_approval":false,"key_request_fields":["no"]}},
 		{"name":"otherwise","show":true,"policy_id":"silver","config":{"override":true,"require_key_approval":false,"key_request_fields":["size"],"catalogue_login_only":true}},
-		{"name":"forgot to say","show":true,"policy_id":"silver","config":{"override":true}}]}`).want(200)
+		{"name":"forgot to say","show":true,"policy_id":"silver","config":{"override":true}}]}`).Want(200)
 	ids := b.ids()
-	b.call("GET", publicPath+"/"+ids["as the others"], "", "").want(200).says(`"key_request_fields":["why"]`, `"require_key_approval":true`, `"redirect_to":"https://example.com/ask"`, `"redirect_on_key_request":true`, `"enable_multi_selection":true`)
-	b.call("GET", publicPath+"/"+ids["otherwise"], "", "").want(200).says(`"key_request_fields":["size"]`, `"require_key_approval":false`, `"redirect_to":""`, `"redirect_on_key_request":false`)
-	b.call("GET", publicPath+"/"+ids["forgot to say"], "", "").want(200).says(`"require_key_approval":true`)
+	b.Call("GET", publicPath+"/"+ids["as the others"], "", "").Want(200).Says(`"key_request_fields":["why"]`, `"require_key_approval":true`, `"redirect_to":"https://example.com/ask"`, `"redirect_on_key_request":true`, `"enable_multi_selection":true`)
+	b.Call("GET", publicPath+"/"+ids["otherwise"], "", "").Want(200).Says(`"key_request_fields":["size"]`, `"require_key_approval":false`, `"redirect_to":""`, `"redirect_on_key_request":false`)
+	b.Call("GET", publicPath+"/"+ids["forgot to say"], "", "").Want(200).Says(`"require_key_approval":true`)
 
 	e, err := b.service.EntryByPolicy(t.Context(), "one", "silver")
 	if err != nil || e.Name != "otherwise" {
@@ -128,39 +128,39 @@ func TestAnEntryCanSayOtherwise(t *testing.T) {
 
 func TestAConfigurationLivesItsLife(t *testing.T) {
 	b := start(t)
-	b.call("GET", configPath, "viewer", "").want(200).says(`"id":""`, `"require_key_approval":true`, `"disable_signup":false`, `"disable_login":false`, `"oauth_usage_limit":-1`, `"HashKeys":true`, `"enabled":true`)
+	b.Call("GET", configPath, "viewer", "").Want(200).Says(`"id":""`, `"require_key_approval":true`, `"disable_signup":false`, `"disable_login":false`, `"oauth_usage_limit":-1`, `"HashKeys":true`, `"enabled":true`)
 	if c, err := b.service.Configuration(t.Context(), "one"); err != nil || !c.RequireKeyApproval || c.OAuthUsageLimit != -1 || !c.MailOptions.Copy.Key.Enabled {
 		t.Errorf("configuration %+v, %v", c, err)
 	}
-	r := b.call("POST", configPath, "editor", `{"signup_fields":["Name"],"later":1.50,"mail_options":{"mail_from_name":"Us","email_copy":{"key_email":{"enabled":true,"subject":"Your key","hide_token_data":true},"welcome_email":{"enabled":false}}}}`).want(200)
-	id := r.text("Message")
-	got := b.call("GET", configPath, "viewer", "").want(200).says(`"later":1.50`, `"require_key_approval":true`, `"subject":"Your key"`, `"hide_token_data":true`, `"org_id":"one"`, `"id":"`+id+`"`)
-	if got.etag != `"1"` {
-		t.Errorf("ETag %s", got.etag)
+	r := b.Call("POST", configPath, "editor", `{"signup_fields":["Name"],"later":1.50,"mail_options":{"mail_from_name":"Us","email_copy":{"key_email":{"enabled":true,"subject":"Your key","hide_token_data":true},"welcome_email":{"enabled":false}}}}`).Want(200)
+	id := r.Text("Message")
+	got := b.Call("GET", configPath, "viewer", "").Want(200).Says(`"later":1.50`, `"require_key_approval":true`, `"subject":"Your key"`, `"hide_token_data":true`, `"org_id":"one"`, `"id":"`+id+`"`)
+	if got.ETag != `"1"` {
+		t.Errorf("ETag %s", got.ETag)
 	}
 	c, err := b.service.Configuration(t.Context(), "one")
 	if err != nil || !slices.Equal(c.SignupFields, []string{"Name"}) || c.MailOptions.Copy.Welcome.Enabled || c.MailOptions.Copy.Key.Body == "" || !c.MailOptions.Copy.ResetPassword.Enabled {
 		t.Errorf("configuration %+v, %v", c, err)
 	}
-	if again := b.call("POST", configPath, "editor", `{}`).want(409).says(id); again.etag != `"1"` {
-		t.Errorf("a second configuration learns ETag %s", again.etag)
+	if again := b.Call("POST", configPath, "editor", `{}`).Want(409).Says(id); again.ETag != `"1"` {
+		t.Errorf("a second configuration learns ETag %s", again.ETag)
 	}
-	b.call("PUT", configPath, "editor", string(got.body), "If-Match", `"1"`).want(200).says("Data updated")
-	if same := b.call("GET", configPath, "viewer", "").want(200); string(same.body) != string(got.body) {
-		t.Errorf("what is sent back comes out otherwise: %s, then %s", got.body, same.body)
+	b.Call("PUT", configPath, "editor", string(got.Body), "If-Match", `"1"`).Want(200).Says("Data updated")
+	if same := b.Call("GET", configPath, "viewer", "").Want(200); string(same.Body) != string(got.Body) {
+		t.Errorf("what is sent back comes out otherwise: %s, then %s", got.Body, same.Body)
 	}
-	if stale := b.call("PUT", configPath, "editor", string(got.body), "If-Match", `"1"`).want(409); stale.etag != `"2"` {
-		t.Errorf("a stale write learns ETag %s", stale.etag)
+	if stale := b.Call("PUT", configPath, "editor", string(got.Body), "If-Match", `"1"`).Want(409); stale.ETag != `"2"` {
+		t.Errorf("a stale write learns ETag %s", stale.ETag)
 	}
-	b.call("PUT", configPath, "editor", `{"id":"other"}`).want(400).says("id: must be " + id)
-	b.call("PUT", configPath, "editor", `{"require_key_approval":false,"disable_signup":true,"disable_login":true,"disable_auto_login":true,"oauth_usage_limit":3}`).want(200)
-	b.call("GET", "/api/portal/public/configuration", "", "").want(200).
-		says(`"require_key_approval":false`, `"disable_signup":true`, `"disable_login":true`, `"disable_auto_login":true`, `"oauth_usage_limit":3`, `"signup_fields":[]`).hides("mail_options", "email")
-	b.call("PUT", configPath, "two:editor", `{"id":"x"}`).want(404)
-	b.call("PUT", configPath, "two:editor", `{}`, "If-Match", `"1"`).want(404)
-	b.call("PUT", configPath, "two:editor", `{"email":"b@example.com"}`).want(200)
-	b.call("GET", configPath, "two:viewer", "").want(200).says("b@example.com")
-	if n := b.count("select count(*) from audit_log where object_kind = 'portal_configuration'"); n != 4 {
+	b.Call("PUT", configPath, "editor", `{"id":"other"}`).Want(400).Says("id: must be " + id)
+	b.Call("PUT", configPath, "editor", `{"require_key_approval":false,"disable_signup":true,"disable_login":true,"disable_auto_login":true,"oauth_usage_limit":3}`).Want(200)
+	b.Call("GET", "/api/portal/public/configuration", "", "").Want(200).
+		Says(`"require_key_approval":false`, `"disable_signup":true`, `"disable_login":true`, `"disable_auto_login":true`, `"oauth_usage_limit":3`, `"signup_fields":[]`).Hides("mail_options", "email")
+	b.Call("PUT", configPath, "two:editor", `{"id":"x"}`).Want(404)
+	b.Call("PUT", configPath, "two:editor", `{}`, "If-Match", `"1"`).Want(404)
+	b.Call("PUT", configPath, "two:editor", `{"email":"b@example.com"}`).Want(200)
+	b.Call("GET", configPath, "two:viewer", "").Want(200).Says("b@example.com")
+	if n := b.Count("select count(*) from audit_log where object_kind = 'portal_configuration'"); n != 4 {
 		t.Errorf("%d entries in the audit log", n)
 	}
 }
@@ -200,14 +200,14 @@ func TestWhatIsWrongWithAConfigurationIsNamed(t *testing.T) {
 		`{"disable_login":"no"}`: "disable_login: must be true or false", `{"id":"a b"}`: "id: must be 1 to 128", `[]`: "", ``: "", `{`: "",
 	} {
 		for _, method := range []string{"POST", "PUT"} {
-			b.call(method, configPath, "editor", body).want(400).says(says)
+			b.Call(method, configPath, "editor", body).Want(400).Says(says)
 		}
 	}
 	for _, body := range []string{
 		`{"redirect_on_key_request":true,"redirect_to":"/ask?x=1#y"}`, `{"redirect_to":"HTTPS://Example.com:8443/a","redirect_hosts":["example.com:8443"]}`,
 		`{"event_options":{"key_event":{"webhook":"https://example.com/x","email":"ops@example.com"}}}`, `{"oauth_usage_limit":0}`,
 	} {
-		b.call("PUT", configPath, "editor", body).want(200)
+		b.Call("PUT", configPath, "editor", body).Want(200)
 	}
 }
 

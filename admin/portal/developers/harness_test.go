@@ -1,19 +1,14 @@
 package developers
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/portal/record"
@@ -21,41 +16,31 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/password"
-	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/portaltest"
 )
 
 // bench is a service on a database with two organisations.
 type bench struct {
+	*portaltest.Database
+	portaltest.Front
 	t       testing.TB
-	dsn     string
 	store   *store.Store
 	service *Service
-	routes  []rest.Route
 	conf    *settings
 	post    *postbox
 	keys    *revoker
 	clock   *clock
-	log     *logged
-	from    string // address of who calls
-}
-
-func migrate(ctx context.Context, dsn string) error {
-	_, err := store.Migrate(ctx, dsn)
-	return err
+	log     *portaltest.Log
 }
 
 func start(t testing.TB, change ...func(*Deps)) *bench {
 	t.Helper()
 	b := &bench{
-		t: t, dsn: testenv.Database(t, migrate, "developers"), conf: new(settings), post: new(postbox),
-		clock: &clock{at: time.Now().UTC().Truncate(time.Second)}, log: new(logged), from: "192.0.2.1",
+		t: t, Database: portaltest.NewDatabase(t, "developers"), conf: new(settings), post: new(postbox),
+		clock: &clock{at: time.Now().UTC().Truncate(time.Second)}, log: new(portaltest.Log),
 	}
-	var err error
-	if b.store, err = store.Open(t.Context(), store.Options{URL: b.dsn, MaxConns: 12}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.store.Close)
-	b.exec("insert into orgs (id, name, created_at) values ('one', 'one', 'epoch'), ('two', 'two', now())")
+	b.store = b.Open(store.Options{MaxConns: 12})
+	b.Exec("insert into orgs (id, name, created_at) values ('one', 'one', 'epoch'), ('two', 'two', now())")
 	b.keys = &revoker{store: b.store}
 	d := Deps{
 		Store: b.store, Configurations: b.conf, Letters: b.post, Keys: []Keys{b.keys}, KeyID: func(hash string) string { return hash },
@@ -66,8 +51,16 @@ func start(t testing.TB, change ...func(*Deps)) *bench {
 		c(&d)
 	}
 	b.service = New(d)
-	b.routes = b.service.Routes()
+	b.Front = portaltest.Front{T: t, Routes: b.service.Routes(), From: "192.0.2.1", Identify: b.identify}
 	return b
+}
+
+func (b *bench) identify(ctx context.Context, session string) (rest.Principal, error) {
+	who, err := b.service.Identify(ctx, []byte(session))
+	if errors.Is(err, store.ErrNotFound) {
+		err = rest.Refuse(fasthttp.StatusUnauthorized, "Not authorised")
+	}
+	return who, err
 }
 
 // settings are the configuration of both organisations.
@@ -168,212 +161,26 @@ func (c *clock) pass(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func (b *bench) conn() *pgx.Conn {
-	b.t.Helper()
-	conn, err := pgx.Connect(context.Background(), b.dsn)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return conn
-}
-
-func (b *bench) exec(statement string, args ...any) {
-	b.t.Helper()
-	conn := b.conn()
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(context.Background(), statement, args...); err != nil {
-		b.t.Fatalf("%s: %v", statement, err)
-	}
-}
-
-func (b *bench) count(query string, args ...any) (n int) {
-	b.t.Helper()
-	conn := b.conn()
-	defer conn.Close(context.Background())
-	if err := conn.QueryRow(context.Background(), query, args...).Scan(&n); err != nil {
-		b.t.Fatalf("%s: %v", query, err)
-	}
-	return n
-}
-
-// answer is what came back.
-type answer struct {
-	t      testing.TB
-	what   string
-	status int
-	etag   string
-	body   []byte
-}
-
-// call makes a call as a role of the first organisation, as "two:" and a role of
-// the second, as a session, or with "" as nobody.
-func (b *bench) call(method, path, who, body string, headers ...string) *answer {
-	b.t.Helper()
-	req := new(fasthttp.Request)
-	req.Header.SetMethod(method)
-	req.SetRequestURI(path)
-	req.SetBodyString(body)
-	req.Header.SetContentType("application/json")
-	req.Header.SetUserAgent("a browser")
-	if who != "" {
-		req.Header.Set("Authorization", who)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	ctx := new(fasthttp.RequestCtx)
-	ctx.Init(req, &net.TCPAddr{IP: net.ParseIP(b.from)}, nil)
-	within, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	if err := b.serve(within, ctx, who); err != nil {
-		f, expected := rest.FaultOf(err)
-		if !expected && f.Status == 500 {
-			b.t.Errorf("%s %s: %v", method, path, err)
-		}
-		f.Write(ctx)
-	}
-	return &answer{b.t, method + " " + path, ctx.Response.StatusCode(), string(ctx.Response.Header.Peek("ETag")), bytes.Clone(ctx.Response.Body())}
-}
-
-func (b *bench) serve(ctx context.Context, http *fasthttp.RequestCtx, who string) error {
-	for i := range b.routes {
-		r := &b.routes[i]
-		if r.Method != string(http.Method()) || !fits(r.Path, http) {
-			continue
-		}
-		c := &rest.Call{HTTP: http, Route: r, PageSize: 10}
-		if err := c.CheckSizes(); err != nil {
-			return err
-		}
-		var err error
-		if c.Who, err = b.identify(ctx, who); errors.Is(err, store.ErrNotFound) || err == nil && who == "" && r.Role != rest.Anyone {
-			return rest.Refuse(fasthttp.StatusUnauthorized, "Not authorised")
-		}
-		if err != nil {
-			return err
-		}
-		if !r.Allows(c.Who.Role) {
-			return rest.Refuse(fasthttp.StatusForbidden, "access denied")
-		}
-		answer, err := r.Handle(ctx, c)
-		if err != nil {
-			return err
-		}
-		return c.Write(answer)
-	}
-	return rest.NotFound("no route")
-}
-
-// fits tells whether a path is a route's, and notes what its names stand for.
-func fits(pattern string, http *fasthttp.RequestCtx) bool {
-	want, have := strings.Split(pattern, "/"), strings.Split(string(http.URI().PathOriginal()), "/")
-	if len(want) != len(have) {
-		return false
-	}
-	for i := range want {
-		if name, found := strings.CutPrefix(want[i], "{"); found {
-			http.SetUserValue(strings.TrimSuffix(name, "}"), have[i])
-		} else if want[i] != have[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func (b *bench) identify(ctx context.Context, who string) (rest.Principal, error) {
-	if who == "" || strings.HasPrefix(who, SessionPrefix) {
-		if who == "" {
-			return rest.Principal{}, nil
-		}
-		return b.service.Identify(ctx, []byte(who))
-	}
-	org := "one"
-	if role, second := strings.CutPrefix(who, "two:"); second {
-		org, who = "two", role
-	}
-	return rest.Principal{Org: org, ID: who, Name: who + "@" + org, Kind: "user", Role: rest.Role(who)}, nil
-}
-
-func (a *answer) want(status int) *answer {
-	a.t.Helper()
-	if a.status != status {
-		a.t.Fatalf("%s: %d %s, want %d", a.what, a.status, a.body, status)
-	}
-	return a
-}
-
-func (a *answer) says(parts ...string) *answer {
-	a.t.Helper()
-	for _, part := range parts {
-		if !bytes.Contains(a.body, []byte(part)) {
-			a.t.Errorf("%s: %s is not in %s", a.what, part, a.body)
-		}
-	}
-	return a
-}
-
-func (a *answer) hides(parts ...string) *answer {
-	a.t.Helper()
-	for _, part := range parts {
-		if bytes.Contains(a.body, []byte(part)) {
-			a.t.Errorf("%s: %s is in %s", a.what, part, a.body)
-		}
-	}
-	return a
-}
-
-func (a *answer) object() map[string]any {
-	a.t.Helper()
-	var m map[string]any
-	if err := json.Unmarshal(a.body, &m); err != nil {
-		a.t.Fatalf("%s: %v in %s", a.what, err, a.body)
-	}
-	return m
-}
-
-func (a *answer) text(member string) string {
-	a.t.Helper()
-	text, _ := a.object()[member].(string)
-	return text
-}
-
 // make creates a developer with the password "open sesame", and returns the id.
 func (b *bench) make(email string) string {
 	b.t.Helper()
-	return b.call("POST", "/api/portal/developers", "approver", fmt.Sprintf(`{"email":%q,"password":"open sesame"}`, email)).want(200).text("Message")
+	return b.Call("POST", "/api/portal/developers", "approver", fmt.Sprintf(`{"email":%q,"password":"open sesame"}`, email)).Want(200).Text("Message")
 }
 
-func (b *bench) login(email, plain string) *answer {
+func (b *bench) login(email, plain string) *portaltest.Answer {
 	b.t.Helper()
-	return b.call("POST", "/api/portal/login", "", fmt.Sprintf(`{"email":%q,"password":%q}`, email, plain))
+	return b.Call("POST", "/api/portal/login", "", fmt.Sprintf(`{"email":%q,"password":%q}`, email, plain))
 }
 
 // session logs a developer in whom make made.
 func (b *bench) session(email string) string {
 	b.t.Helper()
-	return b.login(email, "open sesame").want(200).text("access_key")
+	return b.login(email, "open sesame").Want(200).Text("access_key")
 }
 
-func (b *bench) signUp(email, plain string) *answer {
+func (b *bench) signUp(email, plain string) *portaltest.Answer {
 	b.t.Helper()
-	return b.call("POST", "/api/portal/signup", "", fmt.Sprintf(`{"email":%q,"password":%q}`, email, plain))
+	return b.Call("POST", "/api/portal/signup", "", fmt.Sprintf(`{"email":%q,"password":%q}`, email, plain))
 }
 
 // key gives a developer a key, as approving a request does.
@@ -384,6 +191,6 @@ func (b *bench) key(developer, hash, policy string) {
 	if err := b.store.CommitKey(context.Background(), by, store.KeyChange{Hash: hash, Session: session, New: true}); err != nil {
 		b.t.Fatal(err)
 	}
-	b.exec("insert into developer_keys (key_hash, org_id, developer_id, policies) values ($1, 'one', $2, $3)", hash, developer, []string{policy})
-	b.exec("insert into developer_subscriptions (developer_id, policy_id, key_hash) values ($1, $2, $3)", developer, policy, hash)
+	b.Exec("insert into developer_keys (key_hash, org_id, developer_id, policies) values ($1, 'one', $2, $3)", hash, developer, []string{policy})
+	b.Exec("insert into developer_subscriptions (developer_id, policy_id, key_hash) values ($1, $2, $3)", developer, policy, hash)
 }

@@ -12,14 +12,14 @@ import (
 
 func TestDevelopersChangeTheirProfile(t *testing.T) {
 	b := start(t)
-	id := b.call("POST", "/api/portal/developers", "approver", `{"email":"ann@example.com","password":"open sesame","fields":{"Name":"Ann","Tier":"gold"},"sso_key":"k","note":"watch"}`).want(200).text("Message")
+	id := b.Call("POST", "/api/portal/developers", "approver", `{"email":"ann@example.com","password":"open sesame","fields":{"Name":"Ann","Tier":"gold"},"sso_key":"k","note":"watch"}`).Want(200).Text("Message")
 	session := b.session("ann@example.com")
 	b.conf.set(func(c *record.Configuration) { c.SignupFields = []string{"Name"} })
-	got := b.call("GET", "/api/portal/me", session, "").want(200).says(`"Tier":"gold"`).hides("watch", `"sso_key":"k"`)
-	whole := strings.NewReplacer(`"Ann"`, `"Bea"`, `"inactive":false`, `"inactive":true`, `"password_max_days":0`, `"password_max_days":9`).Replace(string(got.body))
-	b.call("PUT", "/api/portal/me", session, whole, "If-Match", got.etag).want(200).says("Data updated")
-	b.call("PUT", "/api/portal/me", session, whole, "If-Match", got.etag).want(409)
-	b.call("GET", "/api/portal/developers/"+id, "approver", "").want(200).says(`"Name":"Bea"`, `"Tier":"gold"`, `"note":"watch"`, `"sso_key":"k"`, `"inactive":false`, `"password_max_days":0`)
+	got := b.Call("GET", "/api/portal/me", session, "").Want(200).Says(`"Tier":"gold"`).Hides("watch", `"sso_key":"k"`)
+	whole := strings.NewReplacer(`"Ann"`, `"Bea"`, `"inactive":false`, `"inactive":true`, `"password_max_days":0`, `"password_max_days":9`).Replace(string(got.Body))
+	b.Call("PUT", "/api/portal/me", session, whole, "If-Match", got.ETag).Want(200).Says("Data updated")
+	b.Call("PUT", "/api/portal/me", session, whole, "If-Match", got.ETag).Want(409)
+	b.Call("GET", "/api/portal/developers/"+id, "approver", "").Want(200).Says(`"Name":"Bea"`, `"Tier":"gold"`, `"note":"watch"`, `"sso_key":"k"`, `"inactive":false`, `"password_max_days":0`)
 	for body, says := range map[string]string{
 		`{"fields":{"Name":"Ann","Tier":"platinum"}}`: "is not asked for",
 		`{"fields":{}}`: "is needed",
@@ -28,7 +28,7 @@ func TestDevelopersChangeTheirProfile(t *testing.T) {
 		`[`:                                                   "",
 		`{"fields":{"Name":"` + strings.Repeat("x", 5000) + `"}}`: "4096",
 	} {
-		b.call("PUT", "/api/portal/me", session, body).want(400).says(says)
+		b.Call("PUT", "/api/portal/me", session, body).Want(400).Says(says)
 	}
 }
 
@@ -36,33 +36,33 @@ func TestDevelopersChangeTheirPassword(t *testing.T) {
 	b := start(t)
 	b.make("ann@example.com")
 	session, other := b.session("ann@example.com"), b.session("ann@example.com")
-	b.call("POST", "/api/portal/me/password", session, `{"current_password":"wrong","password":"open sesame 2"}`).want(403).says("current_password")
-	b.call("POST", "/api/portal/me/password", session, `{"current_password":"open sesame","password":"short"}`).want(400)
-	b.call("POST", "/api/portal/me/password", session, `{"current_password":"open sesame","password":"open sesame"}`).want(400).says("last 5")
-	b.call("POST", "/api/portal/me/password", session, `{"current_password":"open sesame","password":"open sesame 2"}`).want(200)
-	b.call("GET", "/api/portal/me", session, "").want(200)
-	b.call("GET", "/api/portal/me", other, "").want(401)
-	b.login("ann@example.com", "open sesame").want(401)
-	b.login("ann@example.com", "open sesame 2").want(200)
+	b.Call("POST", "/api/portal/me/password", session, `{"current_password":"wrong","password":"open sesame 2"}`).Want(403).Says("current_password")
+	b.Call("POST", "/api/portal/me/password", session, `{"current_password":"open sesame","password":"short"}`).Want(400)
+	b.Call("POST", "/api/portal/me/password", session, `{"current_password":"open sesame","password":"open sesame"}`).Want(400).Says("last 5")
+	b.Call("POST", "/api/portal/me/password", session, `{"current_password":"open sesame","password":"open sesame 2"}`).Want(200)
+	b.Call("GET", "/api/portal/me", session, "").Want(200)
+	b.Call("GET", "/api/portal/me", other, "").Want(401)
+	b.login("ann@example.com", "open sesame").Want(401)
+	b.login("ann@example.com", "open sesame 2").Want(200)
 	for range 3 {
-		b.call("POST", "/api/portal/me/password", session, `{"current_password":"wrong","password":"open sesame 3"}`).want(403)
+		b.Call("POST", "/api/portal/me/password", session, `{"current_password":"wrong","password":"open sesame 3"}`).Want(403)
 	}
-	b.call("POST", "/api/portal/me/password", session, `{"current_password":"open sesame 2","password":"open sesame 3"}`).want(429)
+	b.Call("POST", "/api/portal/me/password", session, `{"current_password":"open sesame 2","password":"open sesame 3"}`).Want(429)
 }
 
 func TestAPasswordThatIsTooOldHasToChange(t *testing.T) {
 	b := start(t)
-	b.call("POST", "/api/portal/developers", "approver", `{"email":"ann@example.com","password":"open sesame","password_max_days":30}`).want(200)
+	b.Call("POST", "/api/portal/developers", "approver", `{"email":"ann@example.com","password":"open sesame","password_max_days":30}`).Want(200)
 	b.clock.pass(30 * day)
 	b.session("ann@example.com")
 	b.clock.pass(time.Second)
-	b.login("ann@example.com", "open sesame").want(403).says("new_password")
-	b.call("POST", "/api/portal/developers/verify_credentials", "approver", `{"username":"ann@example.com","password":"open sesame"}`).want(401).says("too old")
+	b.login("ann@example.com", "open sesame").Want(403).Says("new_password")
+	b.Call("POST", "/api/portal/developers/verify_credentials", "approver", `{"username":"ann@example.com","password":"open sesame"}`).Want(401).Says("too old")
 	change := `{"email":"ann@example.com","password":%q,"new_password":%q}`
-	b.call("POST", "/api/portal/login", "", fmt.Sprintf(change, "wrong", "open sesame 2")).want(401)
-	b.call("POST", "/api/portal/login", "", fmt.Sprintf(change, "open sesame", "open sesame")).want(400).says("new_password: must not be one of the last 5")
-	b.call("POST", "/api/portal/login", "", fmt.Sprintf(change, "open sesame", "open sesame 2")).want(200).says(SessionPrefix)
-	b.login("ann@example.com", "open sesame 2").want(200)
+	b.Call("POST", "/api/portal/login", "", fmt.Sprintf(change, "wrong", "open sesame 2")).Want(401)
+	b.Call("POST", "/api/portal/login", "", fmt.Sprintf(change, "open sesame", "open sesame")).Want(400).Says("new_password: must not be one of the last 5")
+	b.Call("POST", "/api/portal/login", "", fmt.Sprintf(change, "open sesame", "open sesame 2")).Want(200).Says(SessionPrefix)
+	b.login("ann@example.com", "open sesame 2").Want(200)
 }
 
 func TestDevelopersSeeAndEndTheirSessions(t *testing.T) {
@@ -72,9 +72,9 @@ func TestDevelopersSeeAndEndTheirSessions(t *testing.T) {
 	foreign := b.session("bob@example.com")
 	first := b.session("ann@example.com")
 	b.clock.pass(time.Minute)
-	b.from = "198.51.100.7"
+	b.From = "198.51.100.7"
 	second := b.session("ann@example.com")
-	list, _ := b.call("GET", "/api/portal/me/sessions", second, "").want(200).says("198.51.100.7", "192.0.2.1", `"user_agent":"a browser"`).hides(first, second).object()["Data"].([]any)
+	list, _ := b.Call("GET", "/api/portal/me/sessions", second, "").Want(200).Says("198.51.100.7", "192.0.2.1", `"user_agent":"a browser"`).Hides(first, second).Object()["Data"].([]any)
 	if len(list) != 2 {
 		t.Fatalf("sessions %v", list)
 	}
@@ -82,17 +82,17 @@ func TestDevelopersSeeAndEndTheirSessions(t *testing.T) {
 	if newest["current"] != true || oldest["current"] != false {
 		t.Errorf("sessions %v", list)
 	}
-	b.call("DELETE", "/api/portal/me/sessions/"+oldest["id"].(string), foreign, "").want(404).says("Session not found")
+	b.Call("DELETE", "/api/portal/me/sessions/"+oldest["id"].(string), foreign, "").Want(404).Says("Session not found")
 	for _, id := range []string{"x", "00", "", strings.Repeat("0", 32), strings.Repeat("0", 64)} {
-		b.call("DELETE", "/api/portal/me/sessions/"+id, second, "").want(404)
+		b.Call("DELETE", "/api/portal/me/sessions/"+id, second, "").Want(404)
 	}
-	b.call("DELETE", "/api/portal/me/sessions/"+oldest["id"].(string), second, "").want(200)
-	b.call("GET", "/api/portal/me", first, "").want(401)
+	b.Call("DELETE", "/api/portal/me/sessions/"+oldest["id"].(string), second, "").Want(200)
+	b.Call("GET", "/api/portal/me", first, "").Want(401)
 	third := b.session("ann@example.com")
-	b.call("DELETE", "/api/portal/me/sessions", second, "").want(200)
-	b.call("GET", "/api/portal/me", third, "").want(401)
-	b.call("GET", "/api/portal/me", second, "").want(200)
-	b.call("GET", "/api/portal/me", foreign, "").want(200)
+	b.Call("DELETE", "/api/portal/me/sessions", second, "").Want(200)
+	b.Call("GET", "/api/portal/me", third, "").Want(401)
+	b.Call("GET", "/api/portal/me", second, "").Want(200)
+	b.Call("GET", "/api/portal/me", foreign, "").Want(200)
 }
 
 func TestSessionsAreBoundedInNumberAndTime(t *testing.T) {
@@ -103,20 +103,20 @@ func TestSessionsAreBoundedInNumberAndTime(t *testing.T) {
 		b.clock.pass(time.Second)
 		b.session("ann@example.com")
 	}
-	b.call("GET", "/api/portal/me", first, "").want(401)
-	if n := b.count("select count(*) from developer_tokens"); n != maxSessions {
+	b.Call("GET", "/api/portal/me", first, "").Want(401)
+	if n := b.Count("select count(*) from developer_tokens"); n != maxSessions {
 		t.Errorf("%d sessions", n)
 	}
 	busy, idle := b.session("ann@example.com"), b.session("ann@example.com")
 	for range 12 {
 		b.clock.pass(59 * time.Minute)
-		b.call("GET", "/api/portal/me", busy, "").want(200)
+		b.Call("GET", "/api/portal/me", busy, "").Want(200)
 	}
-	b.call("GET", "/api/portal/me", idle, "").want(401)
+	b.Call("GET", "/api/portal/me", idle, "").Want(401)
 	b.clock.pass(12 * time.Minute)
-	b.call("GET", "/api/portal/me", busy, "").want(401)
+	b.Call("GET", "/api/portal/me", busy, "").Want(401)
 	b.service.sweep(t.Context())
-	if n := b.count("select count(*) from developer_tokens"); n != 0 {
+	if n := b.Count("select count(*) from developer_tokens"); n != 0 {
 		t.Errorf("%d sessions are left", n)
 	}
 }
@@ -125,17 +125,17 @@ func TestTheUseOfASessionIsNotedOnceAMinute(t *testing.T) {
 	b := start(t)
 	b.make("ann@example.com")
 	session := b.session("ann@example.com")
-	writes := func() int { return b.count("select sum(xmin::text::bigint) from developer_tokens") }
+	writes := func() int { return b.Count("select sum(xmin::text::bigint) from developer_tokens") }
 	before := writes()
 	for range 6 {
 		b.clock.pass(10 * time.Second)
-		b.call("GET", "/api/portal/me", session, "").want(200)
+		b.Call("GET", "/api/portal/me", session, "").Want(200)
 	}
 	if writes() != before {
 		t.Error("it was written within a minute")
 	}
 	b.clock.pass(time.Second)
-	b.call("GET", "/api/portal/me", session, "").want(200)
+	b.Call("GET", "/api/portal/me", session, "").Want(200)
 	if writes() == before {
 		t.Error("it was not written after a minute")
 	}
@@ -146,11 +146,11 @@ func TestDevelopersDeleteTheirAccount(t *testing.T) {
 	id := b.make("ann@example.com")
 	b.key(id, "h1", "gold")
 	session := b.session("ann@example.com")
-	b.call("DELETE", "/api/portal/me", session, "").want(400)
-	b.call("DELETE", "/api/portal/me", session, `{"password":"wrong"}`).want(403)
-	b.call("DELETE", "/api/portal/me", session, `{"password":"open sesame"}`).want(200).says("Data deleted")
-	b.call("GET", "/api/portal/me", session, "").want(401)
-	if b.count("select count(*) from developers") != 0 || b.count("select count(*) from keys") != 0 {
+	b.Call("DELETE", "/api/portal/me", session, "").Want(400)
+	b.Call("DELETE", "/api/portal/me", session, `{"password":"wrong"}`).Want(403)
+	b.Call("DELETE", "/api/portal/me", session, `{"password":"open sesame"}`).Want(200).Says("Data deleted")
+	b.Call("GET", "/api/portal/me", session, "").Want(401)
+	if b.Count("select count(*) from developers") != 0 || b.Count("select count(*) from keys") != 0 {
 		t.Error("something is left")
 	}
 }
@@ -158,16 +158,16 @@ func TestDevelopersDeleteTheirAccount(t *testing.T) {
 func TestSignUpsThatNobodyWentOnWithAreForgotten(t *testing.T) {
 	b := start(t)
 	for _, email := range []string{"gone@example.com", "kept@example.com"} {
-		b.signUp(email, "open sesame").want(200)
+		b.signUp(email, "open sesame").Want(200)
 	}
 	kept := b.make("made@example.com")
-	b.exec("update developers set updated_at = now() - interval '8 days'")
-	b.exec("insert into key_requests (id, org_id, state, developer_id, policies, body) select 'r', 'one', 'pending', id, '{gold}', '{}' from developers where email = 'kept@example.com'")
-	b.signUp("fresh@example.com", "open sesame").want(200)
+	b.Exec("update developers set updated_at = now() - interval '8 days'")
+	b.Exec("insert into key_requests (id, org_id, state, developer_id, policies, body) select 'r', 'one', 'pending', id, '{gold}', '{}' from developers where email = 'kept@example.com'")
+	b.signUp("fresh@example.com", "open sesame").Want(200)
 	b.service.sweep(t.Context())
-	b.call("GET", "/api/portal/developers", "viewer", "").want(200).says("kept@", "made@", "fresh@").hides("gone@")
-	b.call("GET", "/api/portal/developers/"+kept, "viewer", "").want(200)
-	if b.count("select count(*) from audit_log where actor = 'never verified'") != 1 {
+	b.Call("GET", "/api/portal/developers", "viewer", "").Want(200).Says("kept@", "made@", "fresh@").Hides("gone@")
+	b.Call("GET", "/api/portal/developers/"+kept, "viewer", "").Want(200)
+	if b.Count("select count(*) from audit_log where actor = 'never verified'") != 1 {
 		t.Error("not one entry in the audit log")
 	}
 }
