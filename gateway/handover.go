@@ -87,23 +87,27 @@ func (s *Snapshot) place(ex *pipeline.Exchange, id string) bool {
 }
 
 // other returns the API that a request goes on to from one of the same
-// organisation; nil when it is not served, or when several have the name.
+// organisation; nil when it is not served, or when several have the name. What ids
+// other organisations have given is nothing to this one.
 func (s *Snapshot) other(from *pipeline.API, to *pipeline.Ref) *pipeline.API {
 	if to.Self {
 		return from
 	}
-	api, ok := s.apis.Get(to.Name)
-	if !ok {
-		ids, _ := s.names.Get(to.Key)
-		if len(ids) != 1 {
-			return nil
-		}
-		api, ok = s.apis.Get(ids[0])
+	if api := s.within(from.Definition.OrgID, to.Name); api != nil {
+		return api
 	}
-	if !ok || api.Definition.OrgID != from.Definition.OrgID {
-		return nil
+	if ids, _ := s.names.Get(to.Key); len(ids) == 1 {
+		return s.within(from.Definition.OrgID, ids[0])
 	}
-	return api
+	return nil
+}
+
+// within returns the API of an id, if it is one of the organisation, or nil.
+func (s *Snapshot) within(org, id string) *pipeline.API {
+	if api, ok := s.apis.Get(id); ok && api.Definition.OrgID == org {
+		return api
+	}
+	return nil
 }
 
 // rename keeps up which APIs have a name.

@@ -109,6 +109,8 @@ func TestNamesThatSeveralAPIsHaveLeadNowhere(t *testing.T) {
 		{[]*definition.API{caller, within(t, "o", "second", up, open+`, "name": "Others"`)}, 502},
 		{[]*definition.API{caller, within(t, "o", "third", up, open+`, "name": "orders"`)}, 200},
 		{[]*definition.API{within(t, "o", "a", "svc://orders", open), within(t, "o", "orders", up, open), first, second}, 200}, // an id comes first
+		{[]*definition.API{within(t, "o", "a", "svc://orders", open), first, within(t, "p", "orders", up, open)}, 200},         // but not that of another organisation
+		{[]*definition.API{within(t, "o", "a", "svc://orders", open), within(t, "p", "orders", up, open)}, 502},
 	} {
 		g.Apply(bundle(fmt.Sprint(i), c.apis...))
 		if code, reason, _ := ask(t, addr, "/a/"); code != c.code {
