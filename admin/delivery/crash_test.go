@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/testenv/portaltest"
 )
 
 // Variables that make the test binary a process that sends what waits in a
@@ -156,7 +157,7 @@ func TestNoMessageIsLostNorSentTwiceAtATimeWhenSendersAreKilled(t *testing.T) {
 		children[i%2]() // with messages on their way
 		children[i%2] = b.child(server.URL)
 	}
-	eventually(t, "every message is done", func() bool { return b.count("select count(*) from deliveries where state <> 'done'") == 0 })
+	portaltest.Eventually(t, "every message is done", func() bool { return b.count("select count(*) from deliveries where state <> 'done'") == 0 })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	again := 0

@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store/deliveries"
 	"github.com/sluicegate/sluice/internal/secret"
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/portaltest"
 )
 
 func migrate(ctx context.Context, dsn string) error {
@@ -32,12 +33,12 @@ type bench struct {
 	t     testing.TB
 	dsn   string
 	store *store.Store
-	log   *logged
+	log   *portaltest.Log
 }
 
 func start(t testing.TB) *bench {
 	t.Helper()
-	b := &bench{t: t, dsn: testenv.Database(t, migrate, "deliveries"), log: new(logged)}
+	b := &bench{t: t, dsn: testenv.Database(t, migrate, "deliveries"), log: new(portaltest.Log)}
 	b.store = b.open()
 	b.exec("insert into orgs (id, name) values ('o', 'o'), ('other', 'other')")
 	return b
@@ -105,7 +106,7 @@ func (b *bench) row(id string) deliveries.Row {
 
 func (b *bench) inState(id, state string) {
 	b.t.Helper()
-	eventually(b.t, id+" is "+state, func() bool { return b.row(id).State == state })
+	portaltest.Eventually(b.t, id+" is "+state, func() bool { return b.row(id).State == state })
 }
 
 func (b *bench) exec(sql string, args ...any) {
@@ -136,15 +137,6 @@ func (b *bench) count(sql string) (n int) {
 		b.t.Fatal(err)
 	}
 	return n
-}
-
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("still not true: %s", what)
-		}
-	}
 }
 
 // sender is a Sender whose outcomes tests control, and which sees what no two
@@ -190,23 +182,6 @@ func (s *sender) attempts() []Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.seen)
-}
-
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 func TestTheFirstAttemptFollowsTheCommitAtOnce(t *testing.T) {
@@ -328,7 +303,7 @@ func TestATargetThatAsksForTimeIsLeftAlone(t *testing.T) {
 	q.Handle(Webhook, s)
 	one := b.put(q, Message{Kind: Webhook, Target: "w", Event: "one", Payload: []byte("{}")})
 	b.run(q)
-	eventually(t, "the target asked for time", func() bool { return b.row(one).Status == 429 })
+	portaltest.Eventually(t, "the target asked for time", func() bool { return b.row(one).Status == 429 })
 	two := b.put(q, Message{Kind: Webhook, Target: "elsewhere", Event: "two", Payload: []byte("{}")})
 	b.inState(two, deliveries.Done) // others do not wait
 	b.inState(one, deliveries.Done)
@@ -353,7 +328,7 @@ func TestWhatWaitsForATargetThatAsksForTimeWaits(t *testing.T) {
 		ids = append(ids, b.put(q, Message{Kind: Webhook, Target: "w", Event: "e", Payload: []byte("{}")}))
 	}
 	b.run(q)
-	eventually(t, "all are put off", func() bool {
+	portaltest.Eventually(t, "all are put off", func() bool {
 		return b.count("select count(*) from deliveries where state = 'pending' and leased_until = 'epoch' and next_at > now() + interval '50 minutes'") == len(ids)
 	})
 	if n := len(s.attempts()); n > maxToTarget {
@@ -422,7 +397,7 @@ func TestManyDeadTargetsLeaveRoomForOthers(t *testing.T) {
 	}
 	b.run(q)
 	defer close(release)
-	eventually(t, "as many hang as may", func() bool {
+	portaltest.Eventually(t, "as many hang as may", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		n := 0
@@ -453,7 +428,7 @@ func TestTwoQueuesSendEachMessageOnce(t *testing.T) {
 		})
 	}
 	putting.Wait()
-	eventually(t, "all are sent", func() bool { return b.count("select count(*) from deliveries where state <> 'done'") == 0 })
+	portaltest.Eventually(t, "all are sent", func() bool { return b.count("select count(*) from deliveries where state <> 'done'") == 0 })
 	if n := len(s.attempts()); n != many || len(s.twice) > 0 {
 		t.Errorf("%d messages were sent %d times, %d at the same time", many, n, len(s.twice))
 	}
@@ -525,7 +500,7 @@ func TestAMessageThatCannotBeOpenedIsNotSent(t *testing.T) {
 	q, s := b.queue(), newSender(nil) // another master key
 	q.Handle(Letter, s)
 	b.run(q)
-	eventually(t, "it was tried", func() bool { return strings.Contains(b.row(id).Error, "cannot be opened") })
+	portaltest.Eventually(t, "it was tried", func() bool { return strings.Contains(b.row(id).Error, "cannot be opened") })
 	if len(s.attempts()) > 0 || !strings.Contains(b.log.String(), "admin.master_key") {
 		t.Errorf("sent %v, log %s", s.attempts(), b.log)
 	}
@@ -572,7 +547,7 @@ func TestASenderThatPanicsHarmsNothingElse(t *testing.T) {
 	bad := b.put(q, Message{Kind: Webhook, Target: "bad", Event: "e", Payload: []byte("{}")})
 	good := b.put(q, Message{Kind: Webhook, Target: "good", Event: "e", Payload: []byte("{}")})
 	b.inState(good, deliveries.Done)
-	eventually(t, "the panic is noted", func() bool { return strings.Contains(b.row(bad).Error, "internal error") })
+	portaltest.Eventually(t, "the panic is noted", func() bool { return strings.Contains(b.row(bad).Error, "internal error") })
 	if !strings.Contains(b.log.String(), "panicked") {
 		t.Errorf("log %s", b.log)
 	}
@@ -599,7 +574,7 @@ func TestWhatIsDoneIsForgottenAfterAWhile(t *testing.T) {
 	b.exec(`insert into deliveries (id, org_id, kind, target, event, payload, sealed, state, created_at) values ('waits', 'o', 'webhook', 'w', 'e', '', false, 'pending', now() - interval '1 year')`)
 	q := b.queue(func(o *Options) { o.Keep = 24 * time.Hour })
 	b.run(q)
-	eventually(t, "the old ones are gone", func() bool { return b.count("select count(*) from deliveries") == 24 })
+	portaltest.Eventually(t, "the old ones are gone", func() bool { return b.count("select count(*) from deliveries") == 24 })
 	if b.row("waits").State != deliveries.Pending {
 		t.Error("what waits is gone")
 	}
@@ -624,7 +599,7 @@ func TestOutcomesAreNotedOnceTheDatabaseIsBack(t *testing.T) {
 	execOn(t, beside, "alter database "+name+" allow_connections false")
 	execOn(t, beside, "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
 	close(back)
-	eventually(t, "the listener misses the database", func() bool {
+	portaltest.Eventually(t, "the listener misses the database", func() bool {
 		return strings.Contains(b.log.String(), "interrupted") || b.store.Ping(t.Context()) != nil
 	})
 	execOn(t, beside, "alter database "+name+" allow_connections true")
@@ -650,7 +625,7 @@ func TestALeaseThatRanOutIsNobodysToSettle(t *testing.T) {
 	}
 	first := take()
 	var second []deliveries.Row
-	eventually(t, "the lease ran out", func() bool { second = take(); return len(second) == 1 })
+	portaltest.Eventually(t, "the lease ran out", func() bool { second = take(); return len(second) == 1 })
 	settle := func(r *deliveries.Row) (ours bool) {
 		if err := b.store.InTx(t.Context(), func(tx *store.Tx) (err error) {
 			ours, err = deliveries.Settle(t.Context(), tx, r, deliveries.Result{State: deliveries.Done})
@@ -727,7 +702,7 @@ func TestWhatIsSentAndWhatWaitsIsMeasured(t *testing.T) {
 	b.inState(b.put(q, Message{Kind: Webhook, Target: "good", Event: "e", Payload: []byte("{}")}), deliveries.Done)
 	b.inState(b.put(q, Message{Kind: Webhook, Target: "bad", Event: "e", Payload: []byte("{}")}), deliveries.Failed)
 	later := b.put(q, Message{Kind: Webhook, Target: "later", Event: "e", Payload: []byte("{}")})
-	eventually(t, "it was tried", func() bool { return b.row(later).Attempts == 1 && b.row(later).LeasedUntil.Year() == 1970 })
+	portaltest.Eventually(t, "it was tried", func() bool { return b.row(later).Attempts == 1 && b.row(later).LeasedUntil.Year() == 1970 })
 	b.exec("insert into deliveries (id, org_id, kind, target, event, payload, sealed, state, next_at, created_at) values ('l', 'o', 'letter', 'a', 'e', '', false, 'pending', now() - interval '1 minute', now() - interval '1 hour')")
 	families, err := registry.Gather()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/portal"
+	"github.com/sluicegate/sluice/internal/testenv/portaltest"
 )
 
 const form = "application/x-www-form-urlencoded"
@@ -62,7 +63,7 @@ func TestAClientGetsTokensThatStandForOneSession(t *testing.T) {
 
 	b.ask("/oauth/revoke", "client_id", id, "client_secret", secret, "token", first).want(200)
 	b.ask("/oauth/revoke", "client_id", id, "client_secret", secret, "token", first).want(200) // it has ended already
-	eventually(t, "the token is gone", func() bool {
+	portaltest.Eventually(t, "the token is gone", func() bool {
 		_, err := b.keys.Get(t.Context(), hashOf(first))
 		return err != nil
 	})
@@ -74,7 +75,7 @@ func TestAClientGetsTokensThatStandForOneSession(t *testing.T) {
 	b.call("DELETE", "/api/portal/me/oauth-clients/"+id, own, "").want(200)
 	b.call("DELETE", "/api/portal/me/oauth-clients/"+id, own, "").want(404)
 	b.ask("/oauth/token", "grant_type", "client_credentials", "client_id", id, "client_secret", renewed).want(401)
-	eventually(t, "the client's session is gone", func() bool {
+	portaltest.Eventually(t, "the client's session is gone", func() bool {
 		_, err := b.keys.Get(t.Context(), one.SuccessorOf())
 		return err != nil
 	})
@@ -167,7 +168,7 @@ func TestTokensThatEndedAreForgotten(t *testing.T) {
 	token := b.ask("/oauth/token", "grant_type", "client_credentials", "client_id", id, "client_secret", secret).want(200).text("access_token")
 	b.exec("update keys set expires_at = now() - interval '2 hours' where key_hash = $1", hashOf(token))
 	b.serve(b.dsn) // the second admin sweeps as it starts
-	eventually(t, "the token is forgotten", func() bool { return b.count("select count(*) from keys where successor_of <> ''") == 0 })
+	portaltest.Eventually(t, "the token is forgotten", func() bool { return b.count("select count(*) from keys where successor_of <> ''") == 0 })
 }
 
 func TestAnEntryCanSayHowManyClientsItsPolicyComesTo(t *testing.T) {

@@ -29,6 +29,7 @@ import (
 	kept "github.com/sluicegate/sluice/admin/store/requests"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/keystore"
+	"github.com/sluicegate/sluice/internal/testenv/portaltest"
 )
 
 // Variables that make the test binary another process: an admin on a database, or
@@ -325,7 +326,7 @@ func TestTheDatabaseGoesAwayInTheMiddleOfAnApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close(context.Background())
-	eventually(t, "the approval waits", func() bool {
+	portaltest.Eventually(t, "the approval waits", func() bool {
 		var n int
 		err := root.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'", name).Scan(&n)
 		return err == nil && n > 0
@@ -361,7 +362,7 @@ func TestTheDatabaseGoesAwayInTheMiddleOfAnApproval(t *testing.T) {
 	if b.trace(id) {
 		t.Error("the approval happened")
 	}
-	eventually(t, "the request can be approved", func() bool {
+	portaltest.Eventually(t, "the request can be approved", func() bool {
 		r, err := b.try("PUT", "/api/portal/requests/approve/"+id, b.approver, "")
 		return err == nil && r.status == 200
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/internal/credential"
+	"github.com/sluicegate/sluice/internal/testenv/portaltest"
 )
 
 func TestADeveloperAsksForThemselvesAndForWhatIsOffered(t *testing.T) {
@@ -164,10 +165,10 @@ func TestPoliciesOfAKeyChangeByARequest(t *testing.T) {
 	if r.text("RawKey") != "" || r.text("Password") != "" {
 		t.Errorf("a key that there is was shown: %s", r.body)
 	}
-	eventually(t, "the key has both policies", func() bool { return fmt.Sprint(b.session(key).ApplyPolicies) == "[gold silver]" })
+	portaltest.Eventually(t, "the key has both policies", func() bool { return fmt.Sprint(b.session(key).ApplyPolicies) == "[gold silver]" })
 	fewer := b.call("POST", "/api/portal/me/requests", session, `{"remove_policies":["gold"],"version":"v2"}`).want(200).text("Message")
 	b.call("PUT", "/api/portal/requests/approve/"+fewer, b.approver, "").want(200)
-	eventually(t, "the key has lost one", func() bool { return fmt.Sprint(b.session(key).ApplyPolicies) == "[silver]" })
+	portaltest.Eventually(t, "the key has lost one", func() bool { return fmt.Sprint(b.session(key).ApplyPolicies) == "[silver]" })
 	b.call("GET", "/api/portal/developers/"+dev, b.viewer, "").want(200).says(`"keys":{"`+id+`":["silver"]}`, `"subscriptions":{"silver":"`+id+`"}`)
 	last := b.call("POST", "/api/portal/me/requests", session, `{"remove_policies":["silver"],"version":"v2"}`).want(200).text("Message")
 	b.call("PUT", "/api/portal/requests/approve/"+last, b.approver, "").want(409).says("revoke it instead")
@@ -222,7 +223,7 @@ func TestADeveloperSeesRotatesAndRevokesTheirKeys(t *testing.T) {
 	}
 	b.call("DELETE", path, session, "").want(200)
 	b.call("DELETE", path, session, "").want(404)
-	eventually(t, "no key is left", func() bool {
+	portaltest.Eventually(t, "no key is left", func() bool {
 		left := 0
 		for _, key := range []string{first, second, successor} {
 			if _, err := b.keys.Get(t.Context(), hashOf(key)); err == nil {
@@ -250,7 +251,7 @@ func TestAUserRotatesToAnotherPassword(t *testing.T) {
 	if again.text("RawKey") != r.text("RawKey") || again.text("Password") == "" || again.text("Password") == r.text("Password") {
 		t.Errorf("rotated: %s", again.body)
 	}
-	eventually(t, "the other password holds", func() bool {
+	portaltest.Eventually(t, "the other password holds", func() bool {
 		s := b.session(b.org + r.text("RawKey"))
 		ok, err := keyOptions().Passwords.Verify(t.Context(), s.BasicAuth.Password, []byte(again.text("Password")))
 		return err == nil && ok
@@ -300,7 +301,7 @@ func TestADeletedDeveloperTakesTheirKeysAlong(t *testing.T) {
 		b.session(key)
 	}
 	b.call("DELETE", "/api/portal/developers/"+dev, b.approver, "").want(200)
-	eventually(t, "the gateways have no key of theirs", func() bool {
+	portaltest.Eventually(t, "the gateways have no key of theirs", func() bool {
 		for _, key := range keys {
 			if _, err := b.keys.Get(t.Context(), hashOf(key)); err == nil {
 				return false

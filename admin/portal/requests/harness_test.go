@@ -29,6 +29,7 @@ import (
 	"github.com/sluicegate/sluice/internal/password"
 	"github.com/sluicegate/sluice/internal/secret"
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/portaltest"
 )
 
 // bench is a running admin with an API, policies, and people.
@@ -38,7 +39,7 @@ type bench struct {
 	url    string
 	client *http.Client
 	keys   *keystore.Memory
-	log    *logged
+	log    *portaltest.Log
 
 	admin, approver, editor, viewer, robot string // access keys of the first organisation
 	other                                  string // of another one's admin
@@ -71,7 +72,7 @@ func aMasterKey() secret.Key {
 
 func start(t testing.TB, change ...func(*admin.Deps)) *bench {
 	t.Helper()
-	b := &bench{t: t, dsn: testenv.Database(t, migrate, "requests"), log: new(logged)}
+	b := &bench{t: t, dsn: testenv.Database(t, migrate, "requests"), log: new(portaltest.Log)}
 	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second}
 	t.Cleanup(b.client.CloseIdleConnections)
 	server, url := b.serve(b.dsn, change...)
@@ -204,7 +205,7 @@ func hashOf(key string) string { return keyOptions().Hasher.Hash(key) }
 func (b *bench) session(key string) *definition.Session {
 	b.t.Helper()
 	var s *definition.Session
-	eventually(b.t, "the gateways have the key", func() bool {
+	portaltest.Eventually(b.t, "the gateways have the key", func() bool {
 		var err error
 		s, err = b.keys.Get(b.t.Context(), hashOf(key))
 		return err == nil
@@ -352,32 +353,4 @@ func (a *answer) says(parts ...string) *answer {
 		}
 	}
 	return a
-}
-
-// eventually waits for a condition.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("still not true: %s", what)
-		}
-	}
-}
-
-// logged keeps what was logged.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/sluicegate/sluice/internal/testenv/portaltest"
 )
 
 // rows returns every row of every table as text.
@@ -62,7 +64,7 @@ func TestNoSecretIsLeftInTheDatabaseOrTheLog(t *testing.T) {
 	}
 	letter := func(kind string) string { // newest of a kind
 		t.Helper()
-		eventually(t, kind+" is in the mailbox", func() bool { return b.count("select count(*) from deliveries where state = 'pending'") == 0 })
+		portaltest.Eventually(t, kind+" is in the mailbox", func() bool { return b.count("select count(*) from deliveries where state = 'pending'") == 0 })
 		for _, head := range b.call("GET", "/api/portal/mailbox", b.admin, "").want(200).data() {
 			if head["kind"] == kind {
 				return b.call("GET", "/api/portal/mailbox/"+head["id"].(string), b.admin, "").want(200).text("text")

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/testenv/portaltest"
 )
 
 // storm is many people who do all that there is to do about one developer, at
@@ -169,7 +171,7 @@ func TestAStormAboutOneDeveloperLeavesAllAsItShouldBe(t *testing.T) {
 			t.Errorf("%d %s", n, what)
 		}
 	}
-	eventually(t, "all is delivered", func() bool { return b.count("select count(*) from outbox") == 0 })
+	portaltest.Eventually(t, "all is delivered", func() bool { return b.count("select count(*) from outbox") == 0 })
 	stored := b.count("select count(*) from keys")
 	hashes := 0
 	for cursor := ""; ; {

@@ -1,7 +1,6 @@
 package webhooks
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/delivery"
@@ -23,19 +21,19 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/guard"
 	"github.com/sluicegate/sluice/internal/secret"
-	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/portaltest"
 )
 
 // bench is a portal's webhooks: a database with two organisations and their
 // developers, the queue, and the routes over HTTP.
 type bench struct {
+	*portaltest.Database
 	t       testing.TB
-	dsn     string
 	store   *store.Store
 	queue   *delivery.Queue
 	service *Service
 	letters *letterbox
-	log     *logged
+	log     *portaltest.Log
 	url     string
 	stop    func() // ends the queue
 }
@@ -59,18 +57,10 @@ type options struct {
 
 func start(t testing.TB, o options) *bench {
 	t.Helper()
-	b := &bench{t: t, log: new(logged), letters: new(letterbox)}
-	b.dsn = testenv.Database(t, func(ctx context.Context, dsn string) error {
-		_, err := store.Migrate(ctx, dsn)
-		return err
-	}, "webhooks")
-	var err error
-	if b.store, err = store.Open(t.Context(), store.Options{URL: b.dsn}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.store.Close)
-	b.exec(`insert into orgs (id, name) values ('o', 'o'), ('other', 'other')`)
-	b.exec(`insert into developers (id, org_id, email) values ('d1', 'o', 'one@example.com'), ('d2', 'o', 'two@example.com'), ('x', 'other', 'x@example.com')`)
+	b := &bench{t: t, Database: portaltest.NewDatabase(t, "webhooks"), log: new(portaltest.Log), letters: new(letterbox)}
+	b.store = b.Open(store.Options{})
+	b.Exec(`insert into orgs (id, name) values ('o', 'o'), ('other', 'other')`)
+	b.Exec(`insert into developers (id, org_id, email) values ('d1', 'o', 'one@example.com'), ('d2', 'o', 'two@example.com'), ('x', 'other', 'x@example.com')`)
 	key := secret.NewKey()
 	if o.noKey {
 		key = secret.Key{}
@@ -83,6 +73,7 @@ func start(t testing.TB, o options) *bench {
 	if o.queue != nil {
 		o.queue(&q)
 	}
+	var err error
 	if b.queue, err = delivery.New(q); err != nil {
 		t.Fatal(err)
 	}
@@ -170,31 +161,6 @@ func match(route, path string) (map[string]string, bool) {
 		}
 	}
 	return params, true
-}
-
-func (b *bench) exec(sql string, args ...any) {
-	b.t.Helper()
-	conn, err := pgx.Connect(context.Background(), b.dsn)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(context.Background(), sql, args...); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-func (b *bench) text(sql string, args ...any) (text string) {
-	b.t.Helper()
-	conn, err := pgx.Connect(context.Background(), b.dsn)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if err := conn.QueryRow(context.Background(), sql, args...).Scan(&text); err != nil {
-		b.t.Fatal(err)
-	}
-	return text
 }
 
 // reply is an answer, read to the end.
@@ -293,15 +259,6 @@ func created() record.Event {
 	return record.Event{Org: "o", Developer: "d1", Type: record.KeyCreated, Data: map[string]string{"id": "k1", "text": "<ü>"}}
 }
 
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("still not true: %s", what)
-		}
-	}
-}
-
 // letterbox keeps letters.
 type letterbox struct {
 	mu  sync.Mutex
@@ -351,21 +308,4 @@ func (r *receiver) messages() []got {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]got(nil), r.all...)
-}
-
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

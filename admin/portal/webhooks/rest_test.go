@@ -56,7 +56,7 @@ func TestAWebhookIsAddedReadChangedAndDeleted(t *testing.T) {
 	b.call("DELETE", me+"/"+a.ID, dev, "", "If-Match", `"1"`).want(409)
 	b.call("DELETE", me+"/"+a.ID, dev, "", "If-Match", `"2"`).want(200, "Data deleted")
 	b.call("GET", me+"/"+a.ID, dev, "").want(404, "Webhook does not exist")
-	if actions := b.text("select string_agg(action, ' ' order by at, id) from audit_log where object_kind = 'webhook' and object_id = $1", a.ID); actions != "created updated deleted" {
+	if actions := b.Text("select string_agg(action, ' ' order by at, id) from audit_log where object_kind = 'webhook' and object_id = $1", a.ID); actions != "created updated deleted" {
 		t.Errorf("audit %s", actions)
 	}
 }
@@ -125,7 +125,7 @@ func TestBadWebhooksAreRefusedByName(t *testing.T) {
 	if len(f.Errors) != 3 {
 		t.Errorf("errors %q", f.Errors)
 	}
-	if n := b.text("select count(*)::text from webhooks"); n != "0" {
+	if n := b.Text("select count(*)::text from webhooks"); n != "0" {
 		t.Errorf("%s webhooks", n)
 	}
 	hook := b.add(dev, me, aHook).ID
@@ -191,7 +191,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	b := start(t, options{})
 	mine := b.add(dev, me, aHook).ID
 	org := b.add(editor, here, aHook).ID
-	b.exec(`insert into deliveries (id, org_id, kind, target, developer_id, event, payload, sealed, state)
+	b.Exec(`insert into deliveries (id, org_id, kind, target, developer_id, event, payload, sealed, state)
 		values ('theirs', 'o', 'webhook', $1, 'd1', 'e', 'what was said', false, 'done'), ('ours', 'o', 'webhook', $2, '', 'e', 'what was said', false, 'done'),
 		('letter', 'o', 'letter', 'one@example.com', 'd1', 'e', 'token', false, 'done')`, mine, org)
 	const never, none = 403, 404
@@ -243,7 +243,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 
 func TestWhatWasSentIsForThoseWhoMaySeeIt(t *testing.T) {
 	b := start(t, options{})
-	b.exec(`insert into deliveries (id, org_id, kind, target, developer_id, event, payload, sealed, state)
+	b.Exec(`insert into deliveries (id, org_id, kind, target, developer_id, event, payload, sealed, state)
 		values ('open', 'o', 'webhook', 'w', 'd1', 'e', 'what was said', false, 'done'), ('closed', 'o', 'letter', 'one@example.com', 'd1', 'e', 'what was sealed', true, 'kept')`)
 	for who, sees := range map[string]bool{viewer: false, approver: true, editor: true} {
 		if body := b.call("GET", "/api/portal/deliveries/open", who, "").want(200).body; strings.Contains(body, "what was said") != sees {
@@ -296,7 +296,7 @@ func TestListsArePagedAndFiltered(t *testing.T) {
 		t.Errorf("%q of %d", names, n)
 	}
 
-	b.exec(`insert into deliveries (id, org_id, kind, target, developer_id, event, payload, sealed, state, created_at)
+	b.Exec(`insert into deliveries (id, org_id, kind, target, developer_id, event, payload, sealed, state, created_at)
 		select 'm' || n, 'o', 'webhook', 'w' || n % 3, 'd' || n % 2, 'e', '', false, (array['done','failed','kept'])[n % 3 + 1], now() + n * interval '1 second' from generate_series(1, 30) n`)
 	for query, want := range map[string]int{
 		"": 30, "delivery_state=failed": 10, "webhook=w1": 10, "webhook=w1&delivery_state=done": 0, "developer=d1": 15, "developer=d1&delivery_state=kept": 5, "developer=nobody": 0,

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/delivery"
 	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/internal/testenv/portaltest"
 )
 
 // verify checks a message as a receiver does who has read the specification of
@@ -86,7 +87,7 @@ func TestAnEventReachesWhoWantsItAndNobodyElse(t *testing.T) {
 	b.call("POST", "/api/portal/me/webhooks/"+disabled.ID+"/disable", dev, "").want(200)
 
 	b.emit(created())
-	eventually(t, "both have it", func() bool { return len(mine.messages()) == 1 && len(org.messages()) == 1 })
+	portaltest.Eventually(t, "both have it", func() bool { return len(mine.messages()) == 1 && len(org.messages()) == 1 })
 	m := mine.messages()[0]
 	if err := verify(own.Meta.Secret, m.header, m.body, time.Now()); err != nil {
 		t.Errorf("%v: %v", err, m.header)
@@ -110,7 +111,7 @@ func TestAnEventReachesWhoWantsItAndNobodyElse(t *testing.T) {
 			t.Errorf("%s webhook got %d messages", name, n)
 		}
 	}
-	if n := b.text("select count(*)::text from deliveries"); n != "2" {
+	if n := b.Text("select count(*)::text from deliveries"); n != "2" {
 		t.Errorf("%s deliveries", n)
 	}
 }
@@ -120,11 +121,11 @@ func TestWhomTheConfigurationNamesIsTold(t *testing.T) {
 	var r receiver
 	server := httptest.NewServer(&r)
 	defer server.Close()
-	b.exec(`insert into portal_objects (org_id, kind, id, body) values ('o', 'configuration', 'c', $1::text::json)`,
+	b.Exec(`insert into portal_objects (org_id, kind, id, body) values ('o', 'configuration', 'c', $1::text::json)`,
 		fmt.Sprintf(`{"event_options":{"key_event":{"webhook":%q,"email":"ops@example.com"},"key_request_event":{"webhook":"","email":""}}}`, server.URL+"/hook"))
 	b.emit(created())
 	b.emit(record.Event{Org: "o", Type: record.RequestSubmitted, Data: 1})
-	eventually(t, "the URL is told", func() bool { return len(r.messages()) == 1 })
+	portaltest.Eventually(t, "the URL is told", func() bool { return len(r.messages()) == 1 })
 	m := r.messages()[0]
 	if m.body != `{"event":"key_event.created","data":{"id":"k1","text":"<ü>"}}` || m.header.Get("Webhook-Id") == "" || m.header.Get("Webhook-Signature") != "" {
 		t.Errorf("%s %v", m.body, m.header)
@@ -141,7 +142,7 @@ func TestWhomTheConfigurationNamesIsTold(t *testing.T) {
 
 func TestAConfigurationThatCannotBeReadStopsNothing(t *testing.T) {
 	b := start(t, options{private: true})
-	b.exec(`insert into portal_objects (org_id, kind, id, body) values ('o', 'configuration', 'c', '{"event_options":7}')`)
+	b.Exec(`insert into portal_objects (org_id, kind, id, body) values ('o', 'configuration', 'c', '{"event_options":7}')`)
 	b.emit(created())
 	if !strings.Contains(b.log.String(), "cannot be read") {
 		t.Errorf("log %s", b.log)
@@ -155,7 +156,7 @@ func TestDataThatIsTooLargeIsLeftOutButForItsID(t *testing.T) {
 	defer server.Close()
 	b.mine(server.URL)
 	b.emit(record.Event{Org: "o", Developer: "d1", Type: record.RequestSubmitted, Data: map[string]string{"id": "r1", "more": strings.Repeat("x", maxData)}})
-	eventually(t, "it arrives", func() bool { return len(r.messages()) == 1 })
+	portaltest.Eventually(t, "it arrives", func() bool { return len(r.messages()) == 1 })
 	if body := r.messages()[0].body; !strings.Contains(body, `"data":{"id":"r1"},"data_omitted":true`) {
 		t.Errorf("it says %.200s", body)
 	}
@@ -204,7 +205,7 @@ func TestAnswersOfReceiversAreHeeded(t *testing.T) {
 			hook := b.add(editor, here, fmt.Sprintf(`{"url":%q,"events":["*"]}`, server.URL))
 			b.call("POST", here+"/"+hook.ID+"/ping", editor, "").want(200)
 			var e delivery.Entry
-			eventually(t, "it is "+c.state, func() bool { e = b.deliveries(hook.ID)[0]; return e.State == c.state })
+			portaltest.Eventually(t, "it is "+c.state, func() bool { e = b.deliveries(hook.ID)[0]; return e.State == c.state })
 			if e.Attempts != c.attempts || e.Status != c.status || !strings.Contains(e.Error, c.says) || c.says == "" && e.Error != "" {
 				t.Errorf("entry %+v", e)
 			}
@@ -245,7 +246,7 @@ func TestAReceiverThatAsksForTimeIsLeftAlone(t *testing.T) {
 			hook := b.mine(server.URL)
 			b.call("POST", me+"/"+hook.ID+"/ping", dev, "").want(200)
 			var e delivery.Entry
-			eventually(t, "it is put off", func() bool { e = b.deliveries(hook.ID)[0]; return e.Status == 429 && e.NextAttempt != nil })
+			portaltest.Eventually(t, "it is put off", func() bool { e = b.deliveries(hook.ID)[0]; return e.Status == 429 && e.NextAttempt != nil })
 			next, err := time.Parse(time.RFC3339, *e.NextAttempt)
 			if in := time.Until(next); err != nil || in < 58*time.Minute || in > 62*time.Minute || e.State != "pending" {
 				t.Errorf("next in %v, %v: %+v", in, err, e)
@@ -264,7 +265,7 @@ func TestNoMessageGoesToAPrivateAddress(t *testing.T) {
 	}
 	hook := b.mine("https://localhost:" + port) // a name, whose addresses are seen when it is called
 	b.emit(created())
-	eventually(t, "it is given up", func() bool { return b.deliveries(hook.ID)[0].State == "failed" })
+	portaltest.Eventually(t, "it is given up", func() bool { return b.deliveries(hook.ID)[0].State == "failed" })
 	if e := b.deliveries(hook.ID)[0]; e.Error != "its address is none that messages may be sent to" || strings.Contains(e.Error, "127.") {
 		t.Errorf("entry %+v", e)
 	}
@@ -292,7 +293,7 @@ func TestErrorsSayWhatIsWrongAndNothingOfTheNetwork(t *testing.T) {
 	} {
 		hook := b.mine(url)
 		b.call("POST", "/api/portal/me/webhooks/"+hook.ID+"/ping", dev, "").want(200)
-		eventually(t, url+" is given up", func() bool { return b.deliveries(hook.ID)[0].State == "failed" })
+		portaltest.Eventually(t, url+" is given up", func() bool { return b.deliveries(hook.ID)[0].State == "failed" })
 		if e := b.deliveries(hook.ID)[0]; !strings.HasPrefix(e.Error, want) || strings.Contains(e.Error, "127.0.0.1:") {
 			t.Errorf("%s: %+v", url, e)
 		}
@@ -313,7 +314,7 @@ func TestARotatedSecretIsValidBesideTheFormerForAWhile(t *testing.T) {
 		t.Helper()
 		before := len(r.messages())
 		b.emit(created())
-		eventually(t, "it arrives", func() bool { return len(r.messages()) == before+1 })
+		portaltest.Eventually(t, "it arrives", func() bool { return len(r.messages()) == before+1 })
 		m := r.messages()[before]
 		if n := len(strings.Fields(m.header.Get("Webhook-Signature"))); n != len(secrets) {
 			t.Errorf("%d signatures, want %d", n, len(secrets))
@@ -333,12 +334,12 @@ func TestARotatedSecretIsValidBesideTheFormerForAWhile(t *testing.T) {
 	}
 	third := b.add(dev, path, `{"grace":"1h"}`).Meta.Secret
 	valid(third, second)
-	b.exec("update webhooks set former_until = now() - interval '1 second'")
+	b.Exec("update webhooks set former_until = now() - interval '1 second'")
 	valid(third)
 	fourth := b.add(dev, path, `{"grace":"0s"}`).Meta.Secret
 	valid(fourth)
 
-	stored := b.text("select row_to_json(w)::text || coalesce((select string_agg(coalesce(before::text, '') || coalesce(after::text, ''), '') from audit_log), '') from webhooks w")
+	stored := b.Text("select row_to_json(w)::text || coalesce((select string_agg(coalesce(before::text, '') || coalesce(after::text, ''), '') from audit_log), '') from webhooks w")
 	for _, s := range []string{given, second, third, fourth} {
 		if strings.Contains(stored, strings.TrimPrefix(s, "whsec_")) || strings.Contains(b.log.String(), s) {
 			t.Error("a secret is stored in clear, or logged")
@@ -354,7 +355,7 @@ func TestAnEndpointThatIsGoneIsDisabledAtOnce(t *testing.T) {
 	defer server.Close()
 	hook := b.mine(server.URL)
 	b.emit(created())
-	eventually(t, "it is disabled", func() bool { return !b.webhook(hook.ID).Enabled })
+	portaltest.Eventually(t, "it is disabled", func() bool { return !b.webhook(hook.ID).Enabled })
 	w := b.webhook(hook.ID)
 	if w.DisabledFor != "it answers 410 Gone" || w.Disabled == nil {
 		t.Errorf("webhook %+v", w)
@@ -363,12 +364,12 @@ func TestAnEndpointThatIsGoneIsDisabledAtOnce(t *testing.T) {
 	if len(all) != 1 || all[0].To != "one@example.com" || all[0].Developer != "d1" || all[0].Event != record.WebhookDisabled || !strings.Contains(all[0].Reason, server.URL) {
 		t.Errorf("letters %+v", all)
 	}
-	if by := b.text("select actor_kind || ' ' || action from audit_log where object_kind = 'webhook' and action = 'disabled'"); by != "system disabled" {
+	if by := b.Text("select actor_kind || ' ' || action from audit_log where object_kind = 'webhook' and action = 'disabled'"); by != "system disabled" {
 		t.Errorf("audit %q", by)
 	}
 	before := len(r.messages())
 	b.emit(created())
-	if n := b.text("select count(*)::text from deliveries"); n != "1" {
+	if n := b.Text("select count(*)::text from deliveries"); n != "1" {
 		t.Errorf("%s deliveries", n)
 	}
 	b.call("POST", "/api/portal/me/webhooks/"+hook.ID+"/ping", dev, "").want(409, "disabled")
@@ -378,7 +379,7 @@ func TestAnEndpointThatIsGoneIsDisabledAtOnce(t *testing.T) {
 	r.mu.Unlock()
 	b.call("POST", "/api/portal/me/webhooks/"+hook.ID+"/enable", dev, "").want(200)
 	b.emit(created())
-	eventually(t, "it is told again", func() bool { return len(r.messages()) == before+1 })
+	portaltest.Eventually(t, "it is told again", func() bool { return len(r.messages()) == before+1 })
 	if w := b.webhook(hook.ID); !w.Enabled || w.DisabledFor != "" || w.Failing != nil {
 		t.Errorf("webhook %+v", w)
 	}
@@ -388,7 +389,7 @@ func TestAnEndpointThatFailsForDaysIsDisabled(t *testing.T) {
 	b := start(t, options{private: true})
 	server := httptest.NewServer(&receiver{answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }})
 	defer server.Close()
-	b.exec(`insert into portal_objects (org_id, kind, id, body) values ('o', 'configuration', 'c', '{"email":"portal@example.com"}')`)
+	b.Exec(`insert into portal_objects (org_id, kind, id, body) values ('o', 'configuration', 'c', '{"email":"portal@example.com"}')`)
 	hook := b.add(editor, "/api/portal/webhooks", fmt.Sprintf(`{"url":%q,"events":["*"]}`, server.URL))
 	b.emit(created())
 	failed := func() bool {
@@ -399,28 +400,28 @@ func TestAnEndpointThatFailsForDaysIsDisabled(t *testing.T) {
 		}
 		return true
 	}
-	eventually(t, "the message is given up", failed)
+	portaltest.Eventually(t, "the message is given up", failed)
 	if w := b.webhook(hook.ID); !w.Enabled || w.Failing == nil {
 		t.Fatalf("webhook %+v", w)
 	}
-	b.exec("update webhooks set failing_since = now() - interval '4 days 23 hours'")
+	b.Exec("update webhooks set failing_since = now() - interval '4 days 23 hours'")
 	b.emit(created())
-	eventually(t, "the message is given up", failed)
+	portaltest.Eventually(t, "the message is given up", failed)
 	if !b.webhook(hook.ID).Enabled {
 		t.Fatal("it is disabled before five days are over")
 	}
-	b.exec("update webhooks set failing_since = now() - interval '5 days 1 minute'")
+	b.Exec("update webhooks set failing_since = now() - interval '5 days 1 minute'")
 	// What waits meanwhile is given up with it.
-	b.exec(`insert into deliveries (id, org_id, kind, target, event, payload, sealed, state, next_at) values ('later', 'o', 'webhook', $1, 'e', '', false, 'pending', now() + interval '1 hour')`, hook.ID)
+	b.Exec(`insert into deliveries (id, org_id, kind, target, event, payload, sealed, state, next_at) values ('later', 'o', 'webhook', $1, 'e', '', false, 'pending', now() + interval '1 hour')`, hook.ID)
 	b.emit(created())
-	eventually(t, "it is disabled", func() bool { return !b.webhook(hook.ID).Enabled })
+	portaltest.Eventually(t, "it is disabled", func() bool { return !b.webhook(hook.ID).Enabled })
 	if w := b.webhook(hook.ID); !strings.Contains(w.DisabledFor, "five days") || !strings.Contains(w.DisabledFor, "500") {
 		t.Errorf("webhook %+v", w)
 	}
 	if all := b.letters.letters(); len(all) != 1 || all[0].To != "portal@example.com" {
 		t.Errorf("letters %+v", all)
 	}
-	if state := b.text("select state || ': ' || error from deliveries where id = 'later'"); state != "failed: "+isDisabled {
+	if state := b.Text("select state || ': ' || error from deliveries where id = 'later'"); state != "failed: "+isDisabled {
 		t.Errorf("what waited is %s", state)
 	}
 }
@@ -431,9 +432,9 @@ func TestAnEndpointThatWorksAgainIsNotFailing(t *testing.T) {
 	server := httptest.NewServer(&r)
 	defer server.Close()
 	hook := b.mine(server.URL)
-	b.exec("update webhooks set failing_since = now() - interval '9 days'")
+	b.Exec("update webhooks set failing_since = now() - interval '9 days'")
 	b.emit(created())
-	eventually(t, "it works", func() bool { return b.webhook(hook.ID).Failing == nil })
+	portaltest.Eventually(t, "it works", func() bool { return b.webhook(hook.ID).Failing == nil })
 	if !b.webhook(hook.ID).Enabled {
 		t.Error("it is disabled")
 	}
@@ -446,11 +447,11 @@ func TestAMessageIsSentOnceMoreWithTheSameID(t *testing.T) {
 	defer server.Close()
 	hook := b.mine(server.URL)
 	b.emit(created())
-	eventually(t, "it is done", func() bool { return b.deliveries(hook.ID)[0].State == "done" })
+	portaltest.Eventually(t, "it is done", func() bool { return b.deliveries(hook.ID)[0].State == "done" })
 	id := b.deliveries(hook.ID)[0].ID
 	b.call("POST", "/api/portal/deliveries/"+id+"/replay", approver, "").want(200, id)
-	eventually(t, "it arrives again", func() bool { return len(r.messages()) == 2 })
-	eventually(t, "it is done", func() bool { return b.deliveries(hook.ID)[0].State == "done" })
+	portaltest.Eventually(t, "it arrives again", func() bool { return len(r.messages()) == 2 })
+	portaltest.Eventually(t, "it is done", func() bool { return b.deliveries(hook.ID)[0].State == "done" })
 	first, second := r.messages()[0], r.messages()[1]
 	if first.body != second.body || first.header.Get("Webhook-Id") != id || second.header.Get("Webhook-Id") != id {
 		t.Errorf("first %+v, second %+v", first, second)
@@ -470,7 +471,7 @@ func TestAMessageIsSentOnceMoreWithTheSameID(t *testing.T) {
 		}
 		b.call("POST", path, who, "").want(want)
 	}
-	if n := b.text("select count(*)::text from audit_log where action = 'replayed' and object_id = $1", id); n != "2" {
+	if n := b.Text("select count(*)::text from audit_log where action = 'replayed' and object_id = $1", id); n != "2" {
 		t.Errorf("%s entries in the audit log", n)
 	}
 }
@@ -483,16 +484,16 @@ func TestADeletedWebhookIsToldNothingMore(t *testing.T) {
 	defer server.Close()
 	hook := b.mine(server.URL)
 	b.emit(created())
-	eventually(t, "it waits for another attempt", func() bool { e := b.deliveries(hook.ID)[0]; return e.Status == 500 && e.State == "pending" })
+	portaltest.Eventually(t, "it waits for another attempt", func() bool { e := b.deliveries(hook.ID)[0]; return e.Status == 500 && e.State == "pending" })
 	b.call("DELETE", me+"/"+hook.ID, dev, "").want(200)
 	const given = "select state || ': ' || error from deliveries"
-	if what := b.text(given); what != "failed: "+wasDeleted {
+	if what := b.Text(given); what != "failed: "+wasDeleted {
 		t.Errorf("what waited is %s", what)
 	}
 	b.call("GET", me+"/"+hook.ID, dev, "").want(404)
 	// What is sent once more, or was on its way, finds nobody.
-	b.call("POST", "/api/portal/deliveries/"+b.text("select id from deliveries")+"/replay", approver, "").want(200)
-	eventually(t, "it is given up", func() bool { return b.text(given) == "failed: "+wasDeleted })
+	b.call("POST", "/api/portal/deliveries/"+b.Text("select id from deliveries")+"/replay", approver, "").want(200)
+	portaltest.Eventually(t, "it is given up", func() bool { return b.Text(given) == "failed: "+wasDeleted })
 	if n := len(r.messages()); n != 1 {
 		t.Errorf("%d messages", n)
 	}
