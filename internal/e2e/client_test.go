@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 )
 
 // answer is a response, read whole.
@@ -36,7 +35,7 @@ func (a answer) into(t testing.TB, v any) {
 
 // lone sends every request on a connection of its own: none was left behind by a
 // process that is gone.
-var lone = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+var lone = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 
 // send makes one request. body is text, raw bytes or what is sent as JSON, nil for
 // none; headers are names and values in turn.

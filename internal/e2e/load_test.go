@@ -38,7 +38,7 @@ func startLoad(t testing.TB, workers int, one func(client *http.Client, n int) e
 func (l *load) repeat(one func(*http.Client, int) error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: 4}
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	client := &http.Client{Transport: transport, Timeout: patience}
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
 	for n := 0; ; n++ {

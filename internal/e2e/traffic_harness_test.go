@@ -42,7 +42,7 @@ func newTraffic(t testing.TB, with settings, policies object, apis ...object) *t
 	g := &traffic{log: filepath.Join(dir, "access.log")}
 	own := settings{
 		"data_dir": dir, "gateway.apps_dir": apps, "log.access": "file", "log.access_file": g.log, "secret": testSecret,
-		"upstream.response_timeout": "3s",
+		"upstream.response_timeout": "30s",
 	}
 	if policies != nil {
 		own["gateway.policies_file"] = filepath.Join(dir, "policies.json")

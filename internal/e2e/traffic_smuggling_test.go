@@ -105,7 +105,7 @@ func bodyForms() []bodyForm {
 func smuggling(t *testing.T, asked *seen) (*traffic, []early) {
 	upstream := honest(t, asked)
 	broken := transport(apiDef("broken", "https://127.0.0.1", true), object{"ssl_ca_file": "/nonexistent"})
-	g := newTraffic(t, settings{"gateway.max_request_body": "300KiB"}, nil,
+	g := newTraffic(t, settings{"gateway.max_request_body": "300KiB", "upstream.response_timeout": "3s"}, nil,
 		apiDef("open", upstream, true), apiDef("keyed", upstream, false), apiDef("other", upstream, false), broken,
 		apiDef("dead", deadAddress(t), true), transport(apiDef("stall", upstream+"/stall", true), object{"response_timeout": 0.1}),
 		apiDef("early", upstream+"/early", true))

@@ -61,7 +61,7 @@ func tlsClient(address string, conf *tls.Config) *http.Client {
 	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&tls.Dialer{Config: conf}).DialContext(ctx, network, address)
 	}
-	return &http.Client{Transport: &http.Transport{DialTLSContext: dial, DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	return &http.Client{Transport: &http.Transport{DialTLSContext: dial, DisableKeepAlives: true}, Timeout: patience}
 }
 
 func (g *tlsTraffic) ask(t testing.TB, shown *testenv.Identity, path string, headers ...string) answer {
@@ -310,7 +310,7 @@ func TestCertificatesGoByNameAndAreReplacedWithoutAFailedRequest(t *testing.T) {
 
 func TestSlowAndOldHandshakesEndAndHoldNobodyUp(t *testing.T) {
 	t.Parallel()
-	g := newTLSTraffic(t, settings{"gateway.tls.handshake_timeout": "500ms", "gateway.tls.max_handshakes": "8"}, apiDef("a", "http://"+testenv.Origin(t, echo), true))
+	g := newTLSTraffic(t, settings{"gateway.tls.handshake_timeout": "3s", "gateway.tls.max_handshakes": "8"}, apiDef("a", "http://"+testenv.Origin(t, echo), true))
 	var slow []net.Conn
 	for range 20 {
 		c := connect(t, g.secure)

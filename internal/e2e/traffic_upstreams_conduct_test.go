@@ -274,7 +274,7 @@ func TestEveryConductOfAnUpstream(t *testing.T) {
 				}
 				all = append(all, u)
 				apis = append(apis, transport(apiDef(fmt.Sprint("c", i), scheme+testenv.RawOrigin(t, serve), true),
-					object{"response_timeout": 0.5, "ssl_insecure_skip_verify": true}))
+					object{"response_timeout": 2, "ssl_insecure_skip_verify": true}))
 			}
 			g := newTraffic(t, way.with, nil, apis...)
 			t.Run("conduct", func(t *testing.T) {

@@ -284,7 +284,7 @@ func ask(c net.Conn, br *bufio.Reader, method, path, id string) (outcome, error)
 func TestEachMisdeedOfAnUpstreamHarmsNobodyElse(t *testing.T) {
 	t.Parallel()
 	u, address := newUnreliable(t)
-	g := newTraffic(t, nil, nil, transport(apiDef("u", address, true), object{"response_timeout": 0.4}))
+	g := newTraffic(t, nil, nil, transport(apiDef("u", address, true), object{"response_timeout": 2}))
 	var tried int
 	for n, deed := range u.deeds {
 		for _, method := range []string{"GET", "POST"} {
