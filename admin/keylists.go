@@ -89,7 +89,7 @@ func (s *Server) keyPage(ctx context.Context, c *rest.Call) ([]store.Key, int64,
 func sessionOf(row store.Key) (*definition.Session, error) {
 	session := new(definition.Session)
 	if err := json.Unmarshal(row.Body, session); err != nil {
-		return nil, fmt.Errorf("reading the session of key %s: %w", short(row.KeyHash), err)
+		return nil, fmt.Errorf("reading the session of a key of organisation %s, alias %q: %w", row.OrgID, row.Alias, err)
 	}
 	return session, nil
 }

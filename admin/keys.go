@@ -107,7 +107,10 @@ func (w *keyWork) Commit(ctx context.Context, c keys.Change) error {
 	if w.failed != nil {
 		return w.failed
 	}
-	change := store.KeyChange{Hash: c.Hash, Session: c.Session, Reset: c.Reset, New: c.New, Successor: c.Successor, Gone: c.Gone, Found: c.Found}
+	change := store.KeyChange{
+		Hash: c.Hash, Session: c.Session, Reset: c.Reset, New: c.New, Successor: c.Successor, Gone: c.Gone, Found: c.Found,
+		Shown: w.server.deps.KeyOptions.Hasher.Shown,
+	}
 	if err := w.server.deps.Store.CommitKey(ctx, w.by, change); err != nil {
 		return keyError(err)
 	}
@@ -212,9 +215,9 @@ func (s *Server) createKey(ctx context.Context, c *rest.Call) (any, error) {
 	made, _, err := service.Get(ctx, keys.Ref{ID: issued.Key, Org: c.Who.Org})
 	if err != nil {
 		made = session // it is made; only what is left of its quota is not known
-		s.log.Warn("a new key's quota could not be looked at", "key", short(issued.Hash), "err", err)
+		s.log.Warn("a new key's quota could not be looked at", "key", s.short(hash), "err", err)
 	}
-	s.log.Info("key created", "key", short(issued.Hash), "by", c.Who.Name)
+	s.log.Info("key created", "key", s.short(hash), "by", c.Who.Name)
 	return keyDetail{ID: issued.Key, Key: issued.Key, Hash: hash, Session: shown.NewSession(made)}, nil
 }
 
@@ -236,7 +239,7 @@ func (s *Server) showKey(ctx context.Context, c *rest.Call, found *namedKey) (an
 	session, _, err := service.Get(ctx, found.ref)
 	switch {
 	case errors.Is(err, counter.ErrUnavailable):
-		s.log.Warn("a key's quota could not be looked at", "key", short(found.hash), "err", err)
+		s.log.Warn("a key's quota could not be looked at", "key", s.short(found.hash), "err", err)
 		session = found.session
 	case err != nil:
 		return nil, keyFault(err)
@@ -299,7 +302,7 @@ func (s *Server) deleteKey(ctx context.Context, c *rest.Call) (any, error) {
 	if _, err := service.Delete(ctx, found.ref); err != nil {
 		return nil, keyFault(err)
 	}
-	s.log.Info("key deleted", "key", short(found.hash), "by", c.Who.Name)
+	s.log.Info("key deleted", "key", s.short(found.hash), "by", c.Who.Name)
 	return rest.Done("Key deleted successfully.", nil), nil
 }
 
@@ -317,7 +320,7 @@ func (s *Server) changeKey(ctx context.Context, c *rest.Call, with *definition.S
 	if err := change(service, found.ref); err != nil {
 		return nil, keyFault(err)
 	}
-	s.log.Info("key changed", "key", short(found.hash), "by", c.Who.Name, "route", c.Route.Name())
+	s.log.Info("key changed", "key", s.short(found.hash), "by", c.Who.Name, "route", c.Route.Name())
 	if found, err = s.key(ctx, c); err != nil {
 		return nil, err
 	}
@@ -370,5 +373,7 @@ func readSession(c *rest.Call) (*definition.Session, error) {
 	return session, nil
 }
 
-// short is as much of a hash as logs show.
-func short(hash string) string { return rest.Truncate(hash, 12) }
+// short is as much of a key's hash as logs show.
+func (s *Server) short(hash string) string {
+	return rest.Truncate(s.deps.KeyOptions.Hasher.Shown(hash), 12)
+}

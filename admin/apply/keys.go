@@ -153,6 +153,7 @@ func (g *gatherer) List(context.Context, string, int) (hashes []string, next str
 func (g *gatherer) Commit(_ context.Context, c keys.Change) error {
 	g.batch.Keys = append(g.batch.Keys, store.KeyChange{
 		Hash: c.Hash, Session: c.Session, Reset: c.Reset, New: c.New, Successor: c.Successor, Gone: c.Gone, Found: c.Found,
+		Shown: g.applier.Keys.Options.Hasher.Shown,
 	})
 	return nil
 }

@@ -31,6 +31,8 @@ type KeyChange struct {
 	Gone      []string // hashes of further keys whose rows go
 
 	Found *definition.Session // as the change found it; a Stale conflict when its keys are others by now; nil: whatever it was
+
+	Shown func(hash string) string // what the audit log has in place of a hash, which may be the key itself; nil: the hash
 }
 
 // Others returns the hashes of the other keys that a change makes or deletes.
@@ -167,7 +169,7 @@ func commitKey(ctx context.Context, q *db.Queries, by Author, c *KeyChange) erro
 	if c.Action != "" {
 		deed.Action = c.Action
 	}
-	if err := audit(ctx, q, by, deed); err != nil {
+	if err := c.audit(ctx, q, by, deed); err != nil {
 		return err
 	}
 	reset := slices.Clone(c.Reset)
@@ -175,6 +177,42 @@ func commitKey(ctx context.Context, q *db.Queries, by Author, c *KeyChange) erro
 		reset = []string{}
 	}
 	return q.PutOutbox(ctx, db.PutOutboxParams{ID: c.Hash, Reset: reset})
+}
+
+// audit notes a change of a key, which may be kept in clear.
+func (c *KeyChange) audit(ctx context.Context, q *db.Queries, by Author, d Deed) error {
+	if c.Shown == nil {
+		return audit(ctx, q, by, d)
+	}
+	d.ID = c.Shown(d.ID)
+	var err error
+	if d.Before, err = c.shown(d.Before); err != nil {
+		return err
+	}
+	if d.After, err = c.shown(d.After); err != nil {
+		return err
+	}
+	return audit(ctx, q, by, d)
+}
+
+// shown is a session as the audit log has it: the hashes of its further keys are
+// among its members.
+func (c *KeyChange) shown(body []byte) ([]byte, error) {
+	if body == nil {
+		return nil, nil
+	}
+	session, err := decodeSession(c.Shown(c.Hash), body)
+	if err != nil {
+		return nil, err
+	}
+	if session.Extra == nil || len(session.Extra.Keys) == 0 && session.Extra.SuccessorOf == "" {
+		return body, nil
+	}
+	for i := range session.Extra.Keys {
+		session.Extra.Keys[i].Hash = c.Shown(session.Extra.Keys[i].Hash)
+	}
+	session.Extra.SuccessorOf = c.Shown(session.Extra.SuccessorOf)
+	return encode(session)
 }
 
 // unchanged refuses a change of a key that was rotated since the change found it.

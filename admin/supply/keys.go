@@ -27,12 +27,17 @@ func (s *Supply) Deliver(hash string) {
 	defer cancel()
 	if err := s.deps.Store.DeliverKey(ctx, hash, s.putter(ctx)); err != nil {
 		poke(s.late)
-		s.log.Warn("a changed key reaches the gateways later", "key", short(hash), "err", err)
+		s.log.Warn("a changed key reaches the gateways later", "key", s.short(hash), "err", err)
 	}
 }
 
-// short is as much of a hash as logs show.
-func short(hash string) string { return hash[:min(len(hash), 12)] }
+// short is as much of a key's hash as logs show.
+func (s *Supply) short(hash string) string {
+	if s.deps.Shown != nil {
+		hash = s.deps.Shown(hash)
+	}
+	return hash[:min(len(hash), 12)]
+}
 
 // drain delivers what could not be delivered at once, here or in a process that
 // is gone.
@@ -101,13 +106,13 @@ func (s *Supply) put(ctx context.Context, d store.Delivery) error {
 		err = s.deps.Keys.Put(ctx, d.Hash, d.Session)
 	}
 	if err != nil {
-		return fmt.Errorf("writing key %s to the key store: %w", short(d.Hash), err)
+		return fmt.Errorf("writing key %s to the key store: %w", s.short(d.Hash), err)
 	}
 	if len(d.Reset) == 0 || s.deps.Counters == nil {
 		return nil
 	}
 	if err := s.deps.Counters.Reset(ctx, d.Reset...); err != nil {
-		return fmt.Errorf("resetting the counters of key %s: %w", short(d.Hash), err)
+		return fmt.Errorf("resetting the counters of key %s: %w", s.short(d.Hash), err)
 	}
 	return nil
 }

@@ -18,14 +18,15 @@ import (
 	"github.com/sluicegate/sluice/internal/keystore"
 )
 
-// Deps are what a Supply works with. All but Counters, Shared and Metrics are
+// Deps are what a Supply works with. All but Counters, Shared, Shown and Metrics are
 // required.
 type Deps struct {
 	Store    *store.Store
-	Keys     keystore.Store        // where gateways find sessions
-	Counters counter.Counter       // whose counters a key's change resets; nil: none
-	Shared   Shared                // Keys once more, where it is shared; nil: Keys lives in this process, and Refill fills it
-	Metrics  prometheus.Registerer // nil: not measured
+	Keys     keystore.Store           // where gateways find sessions
+	Counters counter.Counter          // whose counters a key's change resets; nil: none
+	Shared   Shared                   // Keys once more, where it is shared; nil: Keys lives in this process, and Refill fills it
+	Shown    func(hash string) string // what people read in place of a key's hash; nil: the hash
+	Metrics  prometheus.Registerer    // nil: not measured
 	Log      *slog.Logger
 }
 

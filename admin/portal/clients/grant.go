@@ -91,7 +91,7 @@ func (t *till) Create(ctx context.Context, info oauth2.TokenInfo) error {
 	if err != nil {
 		return gone(err)
 	}
-	token := kept.Token{Hash: d.Hasher.Hash(info.GetAccess()), Ends: d.Now().Add(info.GetAccessExpiresIn()).Truncate(time.Second)}
+	token := kept.Token{Hash: d.Hasher.Hash(info.GetAccess()), Ends: d.Now().Add(info.GetAccessExpiresIn()).Truncate(time.Second), Shown: d.Hasher.Shown}
 	full, err := kept.Issue(ctx, d.Store, &row, token, maxTokens)
 	switch {
 	case err != nil:

@@ -91,7 +91,7 @@ func (s *Service) revoke(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, s.refuse(c, err)
 	}
 	row, hash := found.(client).row, s.d.Hasher.Hash(form.Get("token"))
-	ended, err := kept.Revoke(ctx, s.d.Store, &row, hash)
+	ended, err := kept.Revoke(ctx, s.d.Store, &row, kept.Token{Hash: hash, Shown: s.d.Hasher.Shown})
 	if err != nil {
 		return nil, s.refuse(c, gone(err))
 	}

@@ -16,7 +16,8 @@ import (
 // that ends.
 type ledger struct {
 	work  *Work
-	fresh bool // keys are made, and none is replaced
+	shown func(hash string) string // what people read in place of a hash
+	fresh bool                     // keys are made, and none is replaced
 
 	made   string // hash of the key that was written last
 	failed error  // of a look that could not return an error of its own
@@ -46,6 +47,7 @@ func (l *ledger) Commit(ctx context.Context, c keys.Change) error {
 	}
 	change := store.KeyChange{
 		Hash: c.Hash, Session: c.Session, Reset: c.Reset, New: c.New, Successor: c.Successor, Gone: c.Gone, Found: c.Found,
+		Shown: l.shown,
 	}
 	if err := l.work.CommitKey(ctx, l.work.By, &change); err != nil {
 		return keyError(store.Translate(err))
@@ -102,6 +104,7 @@ func (k *Keeper) service(ctx context.Context, book *ledger, policies map[string]
 	if err != nil {
 		return nil, err
 	}
+	book.shown = k.PublicID
 	return &keys.Service{
 		Store: book, Counter: k.d.Counters, Naming: k.d.Naming, Options: k.d.Options, Now: k.d.Now,
 		Policies: func() *definition.PolicySet { return set },

@@ -2,8 +2,6 @@ package credentials
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"time"
 
@@ -53,11 +51,7 @@ type Allowance struct {
 // PublicID names a key in what people see: by its hash, and where keys are stored
 // in clear by a hash as well.
 func (k *Keeper) PublicID(hash string) string {
-	if hash == "" || k.d.Options.Hasher.Algorithm != credential.None {
-		return hash
-	}
-	sum := sha256.Sum256([]byte(hash))
-	return hex.EncodeToString(sum[:])
+	return k.d.Options.Hasher.Shown(hash)
 }
 
 // An Owner is a developer of an organisation.
@@ -204,7 +198,7 @@ func (k *Keeper) allowances(ctx context.Context, may *rights.Rights, hash string
 	for some := range slices.Chunk(limits, counter.MaxLimits) {
 		counts := make([]counter.Count, len(some))
 		if err := k.d.Counters.Peek(ctx, some, counts); err != nil {
-			k.d.Log.Warn("a key's quota could not be looked at", "key", short(hash), "err", err)
+			k.d.Log.Warn("a key's quota could not be looked at", "key", short(k.PublicID(hash)), "err", err)
 			return all
 		}
 		for i, limit := range some {

@@ -364,9 +364,26 @@ func TestKeysThatAreStoredInClearAreNotShown(t *testing.T) {
 			t.Errorf("%s shows the key: %s", one.what, one.body)
 		}
 	}
-	path := "/api/portal/me/keys/" + list.data()[0]["key_id"].(string)
-	if next := b.call("POST", path+"/rotate", session, `{"grace":"1h"}`).want(200).text("RawKey"); next == "" || next == key {
+	name := list.data()[0]["key_id"].(string)
+	path := "/api/portal/me/keys/" + name
+	next := b.call("POST", path+"/rotate", session, `{"grace":"1h"}`).want(200).text("RawKey")
+	if next == "" || next == key {
 		t.Errorf("rotated to %q", next)
+	}
+	plain := b.call("POST", "/api/keys", b.editor, `{"access_rights":{"orders":{"api_id":"orders"}}}`).want(200).text("key")
+	b.call("DELETE", "/api/keys/"+plain, b.editor, "").want(200)
+	app, secret := b.app(dev)
+	token := b.ask("/oauth/token", "grant_type", "client_credentials", "client_id", app, "client_secret", secret).want(200).text("access_token")
+	b.ask("/oauth/revoke", "client_id", app, "client_secret", secret, "token", token).want(200)
+	b.call("POST", "/api/config/apply", b.editor, `{"keys":[{"generate":true,"session":{"access_rights":{"orders":{"api_id":"orders"}}}}]}`).want(200)
+	log := b.call("GET", "/api/audit?page_size=500", b.admin, "").want(200).says(`"`+name+`"`, "token issued")
+	for _, one := range []string{key, next, plain, token, credential.DefaultPrefix} {
+		if strings.Contains(string(log.body), one) {
+			t.Errorf("the audit log shows a key that begins with %.8s", one)
+		}
+		if strings.Contains(b.log.String(), one) {
+			t.Errorf("the log shows a key that begins with %.8s", one)
+		}
 	}
 	b.call("DELETE", "/api/portal/me/keys/"+key, session, "").want(404) // a key is not what names it
 	b.call("DELETE", path, session, "").want(200)

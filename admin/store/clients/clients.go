@@ -59,10 +59,11 @@ func SetSecret(ctx context.Context, tx *store.Tx, client string, hash []byte) er
 	return store.Translate(tx.SetClientSecret(ctx, db.SetClientSecretParams{ClientID: client, SecretHash: hash}))
 }
 
-// A Token is one that a client is given.
+// A Token is one that a client is given, or gives back.
 type Token struct {
-	Hash string // that it is stored under
-	Ends time.Time
+	Hash  string                   // that it is stored under
+	Ends  time.Time                // of one that is issued
+	Shown func(hash string) string // what people read in place of a hash; nil: the hash
 }
 
 // Issue stores a token of a client, unless that has as many as it may: then full is
@@ -79,28 +80,28 @@ func Issue(ctx context.Context, st *store.Store, r *Row, t Token, most int) (ful
 		}
 		session := definition.NewSuccessor(r.KeyHash, r.OrgID)
 		session.Expires = t.Ends.Unix()
-		return tx.CommitKey(ctx, by(r), &store.KeyChange{Hash: t.Hash, Session: session, New: true, Action: "token issued"})
+		return tx.CommitKey(ctx, by(r), &store.KeyChange{Hash: t.Hash, Session: session, New: true, Action: "token issued", Shown: t.Shown})
 	})
 	return full, err
 }
 
 // Revoke ends a token of a client; there is none when revoked is false.
-func Revoke(ctx context.Context, st *store.Store, r *Row, hash string) (revoked bool, err error) {
+func Revoke(ctx context.Context, st *store.Store, r *Row, t Token) (revoked bool, err error) {
 	err = st.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := tx.HoldClient(ctx, r.ClientID); err != nil {
 			return err
 		}
-		ours, err := tx.TokenOf(ctx, db.TokenOfParams{KeyHash: hash, Identity: r.KeyHash})
+		ours, err := tx.TokenOf(ctx, db.TokenOfParams{KeyHash: t.Hash, Identity: r.KeyHash})
 		if err != nil || !ours {
 			return err
 		}
 		revoked = true
-		if err := tx.CommitKey(ctx, by(r), &store.KeyChange{Hash: hash, Action: "token revoked"}); err != nil {
+		if err := tx.CommitKey(ctx, by(r), &store.KeyChange{Hash: t.Hash, Action: "token revoked", Shown: t.Shown}); err != nil {
 			return err
 		}
 		// Gateways know the token by the client's session: that has to be looked up
 		// again, but not before the token is gone, which they would find anew.
-		return tx.PutOutboxAfter(ctx, db.PutOutboxAfterParams{ID: hash, Following: r.KeyHash})
+		return tx.PutOutboxAfter(ctx, db.PutOutboxAfterParams{ID: t.Hash, Following: r.KeyHash})
 	})
 	return revoked, err
 }

@@ -81,7 +81,7 @@ func TestARevokedTokenIsGoneBeforeItsClientIsLookedUpAgain(t *testing.T) {
 	}
 	revoke := func(hash string) {
 		t.Helper()
-		if revoked, err := clients.Revoke(t.Context(), st, row, hash); err != nil || !revoked {
+		if revoked, err := clients.Revoke(t.Context(), st, row, clients.Token{Hash: hash}); err != nil || !revoked {
 			t.Fatal(revoked, err)
 		}
 	}
