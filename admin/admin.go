@@ -99,7 +99,7 @@ func New(d Deps) (*Server, error) {
 	if d.LoginRate <= 0 {
 		d.LoginRate = 5
 	}
-	s := &Server{deps: d, log: d.Log, certs: certs.New(d.Store, d.MasterKey), guard: attempts.New(d.LoginRate, time.Now), schemas: schemas.New(d.Store, d.Schemas, d.Log)}
+	s := &Server{deps: d, log: d.Log, certs: certs.New(d.Store, d.MasterKey), guard: attempts.New(d.LoginRate, time.Now)}
 	s.explaining = make(chan struct{}, maxExplained)
 	var err error
 	s.portal, err = portal.New(portal.Deps{
@@ -110,6 +110,8 @@ func New(d Deps) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the portal: %w", err)
 	}
+	d.Schemas.Publish = s.portal.Publish
+	s.schemas = schemas.New(d.Store, d.Schemas, d.Log)
 	if err := s.openUsage(); err != nil {
 		return nil, err
 	}
@@ -120,7 +122,7 @@ func New(d Deps) (*Server, error) {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	s.supply, err = supply.Start(supply.Deps{
-		Store: d.Store, Keys: d.Keys, Counters: d.Counters, Shared: d.Shared, Metrics: d.Metrics, Log: d.Log,
+		Store: d.Store, Keys: d.Keys, Counters: d.Counters, Shared: d.Shared, Shown: d.KeyOptions.Hasher.Shown, Metrics: d.Metrics, Log: d.Log,
 	})
 	if err != nil {
 		return nil, err

@@ -196,7 +196,7 @@ func unwrap(body []byte, name string) []byte {
 // publish makes a change of configuration and tells of it in the log.
 func (s *Server) publish(ctx context.Context, c *rest.Call, change func(context.Context, *store.Change) error) error {
 	by := c.Author(c.Source())
-	revision, err := s.deps.Store.Publish(ctx, by, change)
+	revision, err := s.portal.Publish(ctx, by, change)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (s *Server) apply(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	by := c.Author(c.Source())
-	applier := apply.Applier{Store: s.deps.Store, Schemas: s.schemas, Keys: keys.Service{
+	applier := apply.Applier{Store: s.deps.Store, Publish: s.portal.Publish, Schemas: s.schemas, Keys: keys.Service{
 		Counter: s.deps.Counters, Naming: s.deps.Naming, Options: s.deps.KeyOptions, Now: time.Now,
 	}}
 	outcome, err := applier.Apply(ctx, by, &batch)

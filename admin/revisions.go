@@ -158,7 +158,7 @@ func (s *Server) rollback(ctx context.Context, c *rest.Call) (any, error) {
 		}
 		by.Reason = rest.Truncate(body.Reason, rest.MaxText)
 	}
-	made, err := s.deps.Store.Publish(ctx, by, func(ctx context.Context, change *store.Change) error {
+	made, err := s.portal.Publish(ctx, by, func(ctx context.Context, change *store.Change) error {
 		return change.Rollback(ctx, row.Revision)
 	})
 	if err != nil {

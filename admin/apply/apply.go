@@ -68,6 +68,7 @@ func (o *Outcome) Hashes() []string { return o.hashes }
 // An Applier applies batches. Its fields are required.
 type Applier struct {
 	Store   *store.Store
+	Publish store.Publish // in Store
 	Schemas *schemas.Keeper
 	Keys    keys.Service // without Store, Policies and API, which a batch brings
 }
@@ -89,7 +90,7 @@ func (a *Applier) Apply(ctx context.Context, by store.Author, b *Batch) (*Outcom
 	for i := range ready.Keys {
 		out.hashes = append(append(out.hashes, ready.Keys[i].Others()...), ready.Keys[i].Hash)
 	}
-	out.Revision, err = a.Store.Publish(ctx, by, func(ctx context.Context, change *store.Change) error {
+	out.Revision, err = a.Publish(ctx, by, func(ctx context.Context, change *store.Change) error {
 		if err := change.Apply(ctx, ready); err != nil {
 			return err
 		}

@@ -63,6 +63,7 @@ type Portal struct {
 	workers []func(context.Context) // in the background, until their context ends
 	people  *developers.Service
 	issued  *credentials.Keeper
+	hooks   *webhooks.Service
 	store   *store.Store
 }
 
@@ -79,6 +80,7 @@ func New(d Deps) (*Portal, error) {
 	hooks := webhooks.New(webhooks.Deps{
 		Store: d.Store, Queue: queue, Letters: letters, MasterKey: d.MasterKey, Outbound: d.Outbound, Now: d.Now, Log: d.Log,
 	})
+	p.hooks = hooks
 	p.issued = credentials.New(credentials.Deps{
 		Store: d.Store, Counters: d.Counters, Naming: d.Naming, Options: d.KeyOptions, Deliver: d.Deliver, Events: hooks, Now: d.Now, Log: d.Log,
 	})

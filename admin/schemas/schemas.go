@@ -24,6 +24,7 @@ type Options struct {
 	Addresses guard.Policy  // which they may have
 	CAFile    string        // PEM authorities for APIs that name none; "": the system's
 	Every     time.Duration // between looks at what is due; 0: 5 s
+	Publish   store.Publish // how a schema that was fetched is stored; nil: the store's
 }
 
 // fetchWithin bounds fetching a schema while somebody waits for the answer.
@@ -40,6 +41,9 @@ type Keeper struct {
 func New(st *store.Store, o Options, log *slog.Logger) *Keeper {
 	if o.Every <= 0 {
 		o.Every = 5 * time.Second
+	}
+	if o.Publish == nil {
+		o.Publish = st.Publish
 	}
 	return &Keeper{store: st, options: o, log: log}
 }

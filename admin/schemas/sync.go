@@ -174,7 +174,7 @@ func (r *Report) compare(api *definition.API, now *schema.Schema, holders []chan
 // apply stores the schema.
 func (k *Keeper) apply(ctx context.Context, by store.Author, f *finding) error {
 	take(f.api, f.text)
-	_, err := k.store.Publish(ctx, by, func(ctx context.Context, c *store.Change) (err error) {
+	_, err := k.options.Publish(ctx, by, func(ctx context.Context, c *store.Change) (err error) {
 		c.Fetched(true)
 		f.report.Version, err = c.UpdateAPI(ctx, f.api, f.report.Version)
 		return err

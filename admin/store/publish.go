@@ -29,6 +29,10 @@ type Change struct {
 	fetched  bool // see Fetched
 }
 
+// Publish is how configuration changes: as Store.Publish, and whatever else is to
+// happen with it.
+type Publish func(ctx context.Context, by Author, change func(context.Context, *Change) error) (revision int64, err error)
+
 // ObjectChange says what a revision did to one object.
 type ObjectChange struct {
 	Kind   string `json:"kind"` // api or policy

@@ -19,6 +19,12 @@ func (s *Store) InTx(ctx context.Context, work func(*Tx) error) error {
 	return s.inTx(ctx, func(q *db.Queries) error { return work(&Tx{q}) })
 }
 
+// Tx is the transaction of a change, for the rooms below this one.
+func (c *Change) Tx() *Tx { return &Tx{c.q} }
+
+// Revision is the number that a change will have once it is committed.
+func (c *Change) Revision() int64 { return c.revision }
+
 // Read returns the statements outside of any transaction, for reading. Their
 // errors are the driver's: see Translate.
 func (s *Store) Read() *db.Queries { return s.queries }

@@ -51,6 +51,9 @@ const (
 	KeyUpdated       = "key_event.updated"
 	KeyRotated       = "key_event.rotated"
 	KeyRevoked       = "key_event.revoked"
+	APICreated       = "api_event.created" // to the organisation alone, as the two below
+	APIUpdated       = "api_event.updated"
+	APIDeleted       = "api_event.deleted"
 	WebhookPing      = "webhook_event.ping"     // to one webhook alone
 	WebhookDisabled  = "webhook_event.disabled" // by letter alone
 )

@@ -36,7 +36,7 @@ func (s *Service) create(ctx context.Context, c *rest.Call) (any, error) {
 	if err := ownedBy(c, &w); err != nil {
 		return nil, err
 	}
-	problems := s.check(w.Name, w.URL, w.Events)
+	problems := s.check(w.Name, w.URL, w.Events, types(w.Developer != ""))
 	secret, err := secretOf(w.Secret)
 	if err != nil {
 		problems = append(problems, err.Error())
@@ -165,7 +165,7 @@ func (s *Service) update(ctx context.Context, c *rest.Call) (any, error) {
 	if err := c.Decode(&w); err != nil {
 		return nil, err
 	}
-	if problems := s.check(w.Name, w.URL, w.Events); len(problems) > 0 {
+	if problems := s.check(w.Name, w.URL, w.Events, types(isDeveloper(c))); len(problems) > 0 {
 		return nil, invalid(problems)
 	}
 	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *webhooks.Row) error {

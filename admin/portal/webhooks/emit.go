@@ -34,6 +34,48 @@ type hookMessage struct {
 // to be told of an event, and for whom the organisation's configuration names. A
 // receiver for which too much waits already is left out.
 func (s *Service) Emit(ctx context.Context, tx *store.Tx, e record.Event) error {
+	return s.EmitAll(ctx, tx, []record.Event{e})
+}
+
+// EmitAll is Emit for events that happen together.
+func (s *Service) EmitAll(ctx context.Context, tx *store.Tx, events []record.Event) error {
+	type kind struct{ org, developer, event string }
+	known := make(map[kind]*audience)
+	for _, e := range events {
+		of := kind{e.Org, e.Developer, e.Type}
+		if known[of] == nil {
+			found, err := s.audienceOf(ctx, tx, e)
+			if err != nil {
+				return err
+			}
+			known[of] = found
+		}
+		if err := s.tell(ctx, tx, e, known[of]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// An audience is who is told of events of one kind.
+type audience struct {
+	listeners  []webhooks.Listener
+	configured record.EventTarget
+}
+
+func (s *Service) audienceOf(ctx context.Context, tx *store.Tx, e record.Event) (*audience, error) {
+	listeners, err := webhooks.Hearing(ctx, tx, e.Org, e.Developer, e.Type)
+	if err != nil {
+		return nil, err
+	}
+	target, err := s.configured(ctx, tx, e)
+	return &audience{listeners, target}, err
+}
+
+func (s *Service) tell(ctx context.Context, tx *store.Tx, e record.Event, to *audience) error {
+	if len(to.listeners) == 0 && to.configured.Webhook == "" && to.configured.Email == "" {
+		return nil
+	}
 	data, err := rest.Encode(e.Data)
 	if err != nil {
 		return fmt.Errorf("writing event %s: %w", e.Type, err)
@@ -42,12 +84,11 @@ func (s *Service) Emit(ctx context.Context, tx *store.Tx, e record.Event) error 
 	if omitted {
 		data = identity(data)
 	}
-	if err := s.tellWebhooks(ctx, tx, e, message{
-		Type: e.Type, Timestamp: s.deps.Now().UTC().Format(time.RFC3339Nano), Data: data, Omitted: omitted,
-	}); err != nil {
+	m := message{Type: e.Type, Timestamp: s.deps.Now().UTC().Format(time.RFC3339Nano), Data: data, Omitted: omitted}
+	if err := s.tellWebhooks(ctx, tx, e, to.listeners, m); err != nil {
 		return err
 	}
-	return s.tellConfigured(ctx, tx, e, hookMessage{Event: e.Type, Data: data, Omitted: omitted})
+	return s.tellConfigured(ctx, tx, e, to.configured, hookMessage{Event: e.Type, Data: data, Omitted: omitted})
 }
 
 // maxData bounds what a message says of an event, in bytes.
@@ -63,11 +104,7 @@ func identity(data []byte) json.RawMessage {
 	return left
 }
 
-func (s *Service) tellWebhooks(ctx context.Context, tx *store.Tx, e record.Event, m message) error {
-	listeners, err := webhooks.Hearing(ctx, tx, e.Org, e.Developer, e.Type)
-	if err != nil || len(listeners) == 0 {
-		return err
-	}
+func (s *Service) tellWebhooks(ctx context.Context, tx *store.Tx, e record.Event, listeners []webhooks.Listener, m message) error {
 	body, err := rest.Encode(m)
 	if err != nil {
 		return fmt.Errorf("writing event %s: %w", e.Type, err)
@@ -86,11 +123,7 @@ func (s *Service) tellWebhooks(ctx context.Context, tx *store.Tx, e record.Event
 
 // tellConfigured tells the URL and the address that the configuration has for
 // events of the kind.
-func (s *Service) tellConfigured(ctx context.Context, tx *store.Tx, e record.Event, m hookMessage) error {
-	target, err := s.configured(ctx, tx, e)
-	if err != nil {
-		return err
-	}
+func (s *Service) tellConfigured(ctx context.Context, tx *store.Tx, e record.Event, target record.EventTarget, m hookMessage) error {
 	if target.Webhook != "" {
 		body, err := rest.Encode(m)
 		if err != nil {

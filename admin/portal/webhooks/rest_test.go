@@ -372,6 +372,7 @@ func TestTheTypesOfEventsAreListed(t *testing.T) {
 	if len(l.Data) != 8 || l.Pages != 1 {
 		t.Errorf("types %+v", l)
 	}
+	b.call("POST", me, dev, `{"url":"https://example.com","events":["api_event.created"]}`).want(400)
 	for _, e := range l.Data {
 		b.call("POST", me, dev, fmt.Sprintf(`{"url":"https://example.com","events":[%q]}`, e.Type)).want(200)
 	}

@@ -15,7 +15,9 @@ const noWebhook = "Webhook does not exist"
 func (s *Service) Routes() []rest.Route {
 	all := []rest.Route{{
 		Method: "GET", Path: "/api/portal/webhooks/events", Summary: "List the types of events that webhooks can be told of", Tag: "Webhooks", Role: rest.Viewer, Developer: true,
-		Reply: Types{}, Handle: func(context.Context, *rest.Call) (any, error) { return Types{Data: types(), Pages: 1}, nil },
+		Reply: Types{}, Handle: func(_ context.Context, c *rest.Call) (any, error) {
+			return Types{Data: types(isDeveloper(c)), Pages: 1}, nil
+		},
 	}}
 	all = append(all, s.routes(door{"/api/portal/webhooks", "Webhooks", rest.Viewer, rest.Approver, []string{"q", "developer", "p", "page_size"}})...)
 	return append(all, s.routes(door{"/api/portal/me/webhooks", "Portal", rest.Developer, rest.Developer, rest.Paging})...)

@@ -72,9 +72,10 @@ type Types struct {
 	Pages int64       `json:"Pages"`
 }
 
-// types lists what webhooks can be told of.
-func types() []EventType {
-	return []EventType{
+// types lists what webhooks can be told of. How an organisation runs its APIs is not
+// for developers.
+func types(developers bool) []EventType {
+	all := []EventType{
 		{record.RequestSubmitted, "a developer asked for access"},
 		{record.RequestUpdated, "a key request was changed"},
 		{record.RequestApproved, "a key request was approved"},
@@ -84,6 +85,14 @@ func types() []EventType {
 		{record.KeyRotated, "a developer's key was replaced by another"},
 		{record.KeyRevoked, "a developer's key was revoked"},
 	}
+	if developers {
+		return all
+	}
+	return append(all, []EventType{
+		{record.APICreated, "an API was made"},
+		{record.APIUpdated, "an API was changed"},
+		{record.APIDeleted, "an API was deleted"},
+	}...)
 }
 
 // allEvents stands for every type of events.
@@ -95,8 +104,8 @@ const (
 	maxURL  = 2048
 )
 
-// check lists what is wrong with a webhook.
-func (s *Service) check(name, target string, events []string) (problems []string) {
+// check lists what is wrong with a webhook, which may be told of what is known.
+func (s *Service) check(name, target string, events []string, known []EventType) (problems []string) {
 	if len(name) > maxName || !rest.Printable(name) {
 		problems = append(problems, fmt.Sprintf("name: must be printable text of at most %d bytes", maxName))
 	}
@@ -106,7 +115,6 @@ func (s *Service) check(name, target string, events []string) (problems []string
 	if len(events) == 0 {
 		problems = append(problems, `events: must name at least one type, or "*" for every one`)
 	}
-	known := types()
 	for i, e := range events {
 		if e != allEvents && !slices.ContainsFunc(known, func(t EventType) bool { return t.Type == e }) {
 			problems = append(problems, fmt.Sprintf("events[%d]: %.60q is none of the types that GET /api/portal/webhooks/events lists", i, e))
