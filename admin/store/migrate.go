@@ -39,23 +39,6 @@ func Migrate(ctx context.Context, url string) (applied int, err error) {
 	return applied, err
 }
 
-// MigrateTo moves the database up or down to a version; 0 removes every table
-// with all its data.
-func MigrateTo(ctx context.Context, url string, version int64) error {
-	return withMigrations(ctx, url, func(p *goose.Provider) error {
-		current, err := p.GetDBVersion(ctx)
-		if err != nil {
-			return err
-		}
-		if current < version {
-			_, err = p.UpTo(ctx, version)
-		} else {
-			_, err = p.DownTo(ctx, version)
-		}
-		return err
-	})
-}
-
 // Migrations lists all migrations, oldest first, and when each was applied.
 func Migrations(ctx context.Context, url string) ([]Migration, error) {
 	var list []Migration

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/pressly/goose/v3"
 
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/testenv"
@@ -155,7 +156,7 @@ func TestMigrationsGoUpDownAndUpAgainOnData(t *testing.T) {
 		t.Fatalf("listed %v: %v", list, err)
 	}
 	for v := int64(applied) - 1; v >= 0; v-- {
-		if err := MigrateTo(ctx, url, v); err != nil {
+		if err := migrateTo(ctx, url, v); err != nil {
 			t.Fatalf("down to %d: %v", v, err)
 		}
 	}
@@ -494,4 +495,21 @@ func TestErrorsAreTranslated(t *testing.T) {
 	if _, err := full.APIByID(t.Context(), "one", "none"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("no row: %v", err)
 	}
+}
+
+// migrateTo moves the database up or down to a version; 0 removes every table
+// with all its data.
+func migrateTo(ctx context.Context, url string, version int64) error {
+	return withMigrations(ctx, url, func(p *goose.Provider) error {
+		current, err := p.GetDBVersion(ctx)
+		if err != nil {
+			return err
+		}
+		if current < version {
+			_, err = p.UpTo(ctx, version)
+		} else {
+			_, err = p.DownTo(ctx, version)
+		}
+		return err
+	})
 }

@@ -156,24 +156,3 @@ func checkNames(segments []segment) error {
 	}
 	return nil
 }
-
-// Conflicts reports whether everything that listenPath could match lies at or
-// below reserved, a fixed path such as "/svc" that is answered before any API:
-// such an API would never be reached. A malformed listen path does not conflict;
-// [New] reports it.
-func Conflicts(listenPath, reserved string) bool {
-	listen, err := parseListenPath(listenPath)
-	if err != nil {
-		return false
-	}
-	fixed, err := parseListenPath(reserved)
-	if err != nil || len(listen) < len(fixed) {
-		return false
-	}
-	for i, s := range fixed {
-		if listen[i].name != "" || listen[i].text != s.text {
-			return false
-		}
-	}
-	return true
-}

@@ -232,26 +232,6 @@ func TestFirstOfTwoEntriesAtOnePlaceKeepsIt(t *testing.T) {
 	}
 }
 
-func TestConflictsWithReservedPaths(t *testing.T) {
-	for _, c := range []struct {
-		listen, reserved string
-		want             bool
-	}{
-		{"/svc", "/svc", true},
-		{"/svc/", "/svc", true},
-		{"/svc/apis", "/svc/", true},
-		{"/%73vc", "/svc", true},
-		{"/", "/svc", false},
-		{"/{x}", "/svc", false},
-		{"/svcx", "/svc", false},
-		{"svc", "/svc", false},
-	} {
-		if got := Conflicts(c.listen, c.reserved); got != c.want {
-			t.Errorf("Conflicts(%q, %q) = %v", c.listen, c.reserved, got)
-		}
-	}
-}
-
 // reference finds by trying every entry, written from the rules alone.
 func reference(entries []Entry[int], host, path string) (value int, ok bool) {
 	if i := strings.LastIndexByte(host, ':'); i >= 0 {

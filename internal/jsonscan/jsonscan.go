@@ -189,12 +189,3 @@ func (s *Scanner) fail(at int, expected string) bool {
 	s.at = len(s.src)
 	return false
 }
-
-// Check tells whether src is one value with white space around it, nested at
-// most depth deep, and returns the value. Errors are *Error.
-func Check(src []byte, depth int) (Value, error) {
-	s := New(src, depth)
-	v := s.Value()
-	s.End()
-	return v, s.Err()
-}

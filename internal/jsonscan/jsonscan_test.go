@@ -71,7 +71,7 @@ func TestFaultsSayWhereAndWhatWasExpected(t *testing.T) {
 		{"[[[[1]]]]", `expected less nesting at byte 3`},
 		{`{"a":[{"b":{}}]}`, `expected less nesting at byte 11`},
 	} {
-		_, err := Check([]byte(c.text), 3)
+		_, err := check([]byte(c.text), 3)
 		fault, ok := errors.AsType[*Error](err)
 		if !ok || fault.Error() != c.want {
 			t.Errorf("%q: got %v, want %s", c.text, err, c.want)
@@ -95,10 +95,10 @@ func TestAFaultEndsEveryWalk(t *testing.T) {
 
 func TestDepthMayReachTheMostThatIsAllowed(t *testing.T) {
 	deep := strings.Repeat(`[{"a":`, MaxDepth/2) + "1" + strings.Repeat("}]", MaxDepth/2)
-	if _, err := Check([]byte(deep), MaxDepth); err != nil {
+	if _, err := check([]byte(deep), MaxDepth); err != nil {
 		t.Error(err)
 	}
-	if _, err := Check([]byte("["+deep+"]"), 1<<20); err == nil {
+	if _, err := check([]byte("["+deep+"]"), 1<<20); err == nil {
 		t.Error("more nesting than MaxDepth passes")
 	}
 }
@@ -186,7 +186,7 @@ func FuzzCheckAgreesWithTheStandardLibrary(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		v, err := Check(text, MaxDepth)
+		v, err := check(text, MaxDepth)
 		want := json.Valid(text) && utf8.Valid(text)
 		if (err == nil) != want {
 			if fault, ok := errors.AsType[*Error](err); ok && fault.Expected == LessNesting {
@@ -263,8 +263,17 @@ func BenchmarkCheck(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Check(text, 64); err != nil {
+		if _, err := check(text, 64); err != nil {
 			b.Fatal(err)
 		}
 	}
+}
+
+// check tells whether src is one value with white space around it, nested at
+// most depth deep, and returns the value. Errors are *Error.
+func check(src []byte, depth int) (Value, error) {
+	s := New(src, depth)
+	v := s.Value()
+	s.End()
+	return v, s.Err()
 }

@@ -1,8 +1,6 @@
 package secret
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,38 +18,11 @@ type Reference struct {
 	File string // path of a file, relative to the working directory
 }
 
-// UnmarshalJSON accepts {"env": NAME} and {"file": PATH}, nothing else.
-func (r *Reference) UnmarshalJSON(data []byte) error {
-	var fields struct {
-		Env  string `json:"env"`
-		File string `json:"file"`
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&fields); err != nil {
-		return errors.New(`secret reference: want {"env": NAME} or {"file": PATH}`)
-	}
-	parsed := Reference{Env: fields.Env, File: fields.File}
-	if err := parsed.check(); err != nil {
-		return err
-	}
-	*r = parsed
-	return nil
-}
-
 func (r Reference) check() error {
 	if (r.Env == "") == (r.File == "") {
 		return errors.New(`secret reference: want exactly one of env and file, not empty`)
 	}
 	return nil
-}
-
-// String names the place, which is no secret: "env NAME" or "file PATH".
-func (r Reference) String() string {
-	if r.Env != "" {
-		return "env " + r.Env
-	}
-	return "file " + r.File
 }
 
 // Resolve fetches the secret. lookup is os.LookupEnv or a stand-in for it. One

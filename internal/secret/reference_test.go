@@ -1,7 +1,6 @@
 package secret
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,39 +71,4 @@ func TestReferencesThatDoNotResolveSayWhy(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestReferenceReadsItsTwoForms(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"env":"NAME"}`:             "env NAME",
-		`{"file":"/run/x"}`:          "file /run/x",
-		`{"env":"A","file":"B"}`:     "",
-		`{}`:                         "",
-		`{"env":""}`:                 "",
-		`{"env":"A","value":"leak"}`: "",
-		`"env:NAME"`:                 "",
-		`{"env":5}`:                  "",
-		`null`:                       "",
-	} {
-		var ref Reference
-		err := ref.UnmarshalJSON([]byte(text))
-		if (err == nil) != (want != "") || err == nil && ref.String() != want {
-			t.Errorf("%s: got %s, %v, want %q", text, ref, err, want)
-		}
-		if err != nil && strings.Contains(err.Error(), "leak") {
-			t.Errorf("%s: the error quotes its input: %v", text, err)
-		}
-	}
-}
-
-func FuzzReference(f *testing.F) {
-	for _, seed := range []string{`{"env":"NAME"}`, `{"file":"x"}`, `{"env":"A","file":"B"}`, `[]`, `{`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var ref Reference
-		if err := json.Unmarshal(data, &ref); err == nil && string(data) != "null" && (ref.Env == "") == (ref.File == "") {
-			t.Errorf("%q was read as %+v", data, ref)
-		}
-	})
 }
