@@ -40,28 +40,48 @@ func (t tally) pack() []byte {
 	return packed
 }
 
-// unpack adds what pack wrote.
+// unpack adds what pack wrote. A month of a large organisation is millions of
+// numbers, nearly all of one byte or two.
 func (t *tally) unpack(packed []byte) error {
-	number := -1
-	for len(packed) > 0 {
-		step, n := binary.Uvarint(packed)
-		if n <= 0 || step == 0 || step > most {
+	sums, number := *t, -1
+	for at := 0; at < len(packed); {
+		step, after := uvarint(packed, at)
+		if after < 0 || step == 0 || step > most {
 			return errBroken
 		}
-		calls, m := binary.Uvarint(packed[n:])
-		if m <= 0 || calls > math.MaxInt64 {
+		calls, after := uvarint(packed, after)
+		if after < 0 || calls > math.MaxInt64 {
 			return errBroken
 		}
-		packed = packed[n+m:]
+		at = after
 		if number += int(step); number > most {
 			return errBroken
 		}
-		if number < len(*t) { // most often
-			at := &(*t)[number]
-			*at += min(int64(calls), math.MaxInt64-*at)
-			continue
+		if number >= len(sums) {
+			t.add(number, 0)
+			sums = *t
 		}
-		t.add(number, int64(calls))
+		sums[number] += min(int64(calls), math.MaxInt64-sums[number])
 	}
 	return nil
+}
+
+// uvarint reads the number that begins at a place, and returns where the next one
+// does; less than 0: there is none.
+func uvarint(b []byte, at int) (value uint64, after int) {
+	if at < len(b) && b[at] < 0x80 {
+		return uint64(b[at]), at + 1
+	}
+	return longUvarint(b, at)
+}
+
+func longUvarint(b []byte, at int) (value uint64, after int) {
+	if at+1 < len(b) && b[at+1] < 0x80 {
+		return uint64(b[at]&0x7f) | uint64(b[at+1])<<7, at + 2
+	}
+	value, n := binary.Uvarint(b[at:])
+	if n <= 0 {
+		return 0, -1
+	}
+	return value, at + n
 }

@@ -62,3 +62,20 @@ func FuzzTally(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkTally adds up a month of a large organisation.
+func BenchmarkTally(b *testing.B) {
+	var one tally
+	for n := range largeKeys {
+		one.add(n, int64(1+n*11%2000))
+	}
+	packed := one.pack()
+	for b.Loop() {
+		var all tally
+		for range 53 {
+			if err := all.unpack(packed); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
