@@ -168,7 +168,7 @@ func TestAnswersOfReceiversAreHeeded(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
 	defer elsewhere.Close()
 	patient := start(t, options{private: true})
-	hasty := start(t, options{private: true, queue: func(o *delivery.Options) { o.Timeout = 300 * time.Millisecond }})
+	hasty := start(t, options{private: true, queue: func(o *delivery.Options) { o.Timeout = time.Second }})
 	for name, c := range map[string]struct {
 		answer   http.HandlerFunc
 		state    string
