@@ -174,9 +174,13 @@ func TestAnswersAreKeptByWhereARewriteLeads(t *testing.T) {
 		{"path": "/free", "method": "GET", "match_pattern": "/free/(.*)", "rewrite_to": "svc://free/$1"}]}}}}`)
 	g.Apply(bundle("1", front, within(t, "o", "keyed", up, ""), within(t, "o", "free", up, open)))
 	for _, c := range []struct{ path, key, want string }{
-		{"/front/own", "", "200  up 1"}, {"/front/own", "", "200  up 1"},
-		{"/front/free/x", "", "200  up 2"}, {"/front/free/x", "", "200  up 2"},
-		{"/front/keyed/x", key, "200  up 3"}, {"/front/keyed/x", key, "200  up 4"}, {"/front/keyed/x", "none", "403 auth_unknown"},
+		{"/front/own", "", "200  up 1"},
+		{"/front/own", "", "200  up 1"},
+		{"/front/free/x", "", "200  up 2"},
+		{"/front/free/x", "", "200  up 2"},
+		{"/front/keyed/x", key, "200  up 3"},
+		{"/front/keyed/x", key, "200  up 4"},
+		{"/front/keyed/x", "none", "403 auth_unknown"},
 	} {
 		if got := together(t, addr, c.path, 1, "Authorization", c.key)[0]; !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %s, want %s", c.path, got, c.want)

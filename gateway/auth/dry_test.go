@@ -47,12 +47,22 @@ func TestAKeyThatIsNamedIsOneThatCredentialsOfTheAPIStandFor(t *testing.T) {
 		{"users", usersOnly("users"), pipeline.ReasonAuthUnknown, []string{"user"}, false},
 		{"signers", signersOnly(), pipeline.ReasonTokenSignature, []string{"signer"}, false},
 		{"clients", &definition.API{OrgID: "org1", UseOAuth2: true}, pipeline.ReasonAuthUnknown, []string{"client", "access token"}, false},
-		{"an issuer", &definition.API{OrgID: "org1", EnableJWT: true, JWT: &token.Settings{Method: token.HMAC, Source: "c3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3M="}},
-			pipeline.ReasonAuthMissing, nil, true},
-		{"users with tokens", &definition.API{OrgID: "org1", UseBasicAuth: true, UseStandardAuth: true, BaseIdentity: "basic_auth_user"},
-			pipeline.ReasonAuthUnknown, []string{"user"}, false},
-		{"tokens of users", &definition.API{OrgID: "org1", UseBasicAuth: true, UseStandardAuth: true, BaseIdentity: "auth_token"},
-			pipeline.ReasonAuthUnknown, []string{"key", "successor"}, false},
+		{
+			"an issuer", &definition.API{OrgID: "org1", EnableJWT: true, JWT: &token.Settings{Method: token.HMAC, Source: "c3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3M="}},
+			pipeline.ReasonAuthMissing, nil, true,
+		},
+		{
+			"users with tokens", &definition.API{OrgID: "org1", UseBasicAuth: true, UseStandardAuth: true, BaseIdentity: "basic_auth_user"},
+			pipeline.ReasonAuthUnknown,
+			[]string{"user"},
+			false,
+		},
+		{
+			"tokens of users", &definition.API{OrgID: "org1", UseBasicAuth: true, UseStandardAuth: true, BaseIdentity: "auth_token"},
+			pipeline.ReasonAuthUnknown,
+			[]string{"key", "successor"},
+			false,
+		},
 	} {
 		s := compiled(t, a, c.def).(*stage)
 		for name, hash := range all {

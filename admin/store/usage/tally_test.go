@@ -35,7 +35,12 @@ func TestATallyIsReadAsItWasWritten(t *testing.T) {
 
 func TestABrokenTallyIsAnError(t *testing.T) {
 	for _, packed := range [][]byte{
-		{1}, {0, 5}, {0x80}, {1, 0x80}, bytes.Repeat([]byte{0xff}, 11), {0xff, 0xff, 0xff, 0xff, 0x7f, 1},
+		{1},
+		{0, 5},
+		{0x80},
+		{1, 0x80},
+		bytes.Repeat([]byte{0xff}, 11),
+		{0xff, 0xff, 0xff, 0xff, 0x7f, 1},
 		append([]byte{1}, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1),
 	} {
 		if err := new(tally).unpack(packed); err == nil {

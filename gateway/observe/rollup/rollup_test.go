@@ -155,8 +155,12 @@ func TestASeatIsOfOneKeyAndOneAPI(t *testing.T) {
 	var seat Seat
 	for range 2 {
 		for _, call := range []Call{
-			{API: api, Key: "one", Status: 200}, {API: api, Key: "one", Status: 200}, {API: api, Key: "two", Status: 200},
-			{API: other, Key: "two", Status: 200}, {API: other, Key: "two", Status: 403, Reason: rateLimit}, {API: other, Status: 200},
+			{API: api, Key: "one", Status: 200},
+			{API: api, Key: "one", Status: 200},
+			{API: api, Key: "two", Status: 200},
+			{API: other, Key: "two", Status: 200},
+			{API: other, Key: "two", Status: 403, Reason: rateLimit},
+			{API: other, Status: 200},
 		} {
 			call.Seat, call.End, call.Total, call.Upstream = &seat, noon, 3*time.Microsecond, time.Microsecond
 			c.Count(&call)
@@ -307,8 +311,10 @@ func BenchmarkCount(b *testing.B) {
 		seats []Seat
 	}{
 		{"keyless", []string{""}, nil},
-		{"one key", keys[:1], nil}, {"one key, seated", keys[:1], make([]Seat, 1)},
-		{"10000 keys", keys, nil}, {"10000 keys, seated", keys, make([]Seat, len(keys))},
+		{"one key", keys[:1], nil},
+		{"one key, seated", keys[:1], make([]Seat, 1)},
+		{"10000 keys", keys, nil},
+		{"10000 keys, seated", keys, make([]Seat, len(keys))},
 	} {
 		b.Run(with.name, func(b *testing.B) {
 			c := New()
