@@ -2,12 +2,14 @@ package bench
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/observe/rollup"
 	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/definition/usage"
 	"github.com/sluicegate/sluice/loadtest/load"
 )
 
@@ -66,37 +68,38 @@ func median(all []time.Duration) float64 {
 	return float64(all[len(all)/2])
 }
 
-// BenchmarkUsageOfRequests measures the same on whole requests: two gateways in
-// this process, of which one counts calls, are asked in turns. It reports the
-// processor time of a request, the client's and the upstream's part with it, as
-// the median of hundreds at a time. Counts are taken as often as they are by
-// default.
+// BenchmarkUsageOfRequests measures the same on whole requests: in half of the
+// blocks of them, each is counted by the one who asks, right after its answer; in
+// the others he only looks at the key's seat, which a gateway has at hand. So there
+// is one gateway alone: where the memory of two lies makes more of a difference than
+// counting. It reports the processor time of a request, the
+// client's and the upstream's part with it, as the median of hundreds at a time.
+// Counts are taken as often as they are by default.
 func BenchmarkUsageOfRequests(b *testing.B) {
 	const together = 200
 	for _, keys := range []int{1, 1000, 10_000} {
 		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
-			var turns [2]func()
-			for i := range turns {
-				w := newWorld(b, settings{cache: 2 * keys, uncounted: i == 0, taking: 10 * time.Second})
-				shop(w)
-				sent, c, want := keyed(w, keys, "both"), w.client(), &load.Want{Status: 200}
-				sent.round(c, want)
-				at := 0
-				turns[i] = func() {
-					at = (at + stride) % sent.len()
-					c.round(sent.at(at), want)
-				}
+			w := newWorld(b, settings{cache: 2 * keys, uncounted: true})
+			shop(w)
+			sent, c, want := keyed(w, keys, "both"), w.client(), &load.Want{Status: 200}
+			sent.round(c, want)
+			beside := newBeside(keys)
+			at := 0
+			turn := func(counted bool) {
+				at = (at + stride) % sent.len()
+				c.round(sent.at(at), want)
+				beside.answered(at%keys, counted)
 			}
 			var took [2][]time.Duration
-			for n := 0; b.Loop(); n++ {
-				for i := range turns {
-					which := (i + n) % 2
+			for b.Loop() {
+				for _, which := range rand.Perm(len(took)) { // not in step with what happens every so many requests
 					began := cpu(b)
 					for range together {
-						turns[which]()
+						turn(which == 1)
 					}
 					took[which] = append(took[which], (cpu(b)-began)/together)
 				}
+				beside.take()
 			}
 			off, on := median(took[0]), median(took[1])
 			b.ReportMetric(off, "without-cpu-ns")
@@ -107,3 +110,53 @@ func BenchmarkUsageOfRequests(b *testing.B) {
 		})
 	}
 }
+
+// beside counts calls as a gateway does.
+type beside struct {
+	counts *rollup.Counts
+	api    *rollup.API
+	keys   []seated
+	taken  time.Time
+	looked int // at seats
+}
+
+// seated is what a gateway has of a key.
+type seated struct {
+	key  string
+	seat rollup.Seat
+}
+
+func newBeside(keys int) *beside {
+	s := &beside{counts: rollup.New(), api: rollup.NewAPI("shop", "org", noTimes{}), keys: make([]seated, keys), taken: time.Now()}
+	for i := range s.keys {
+		s.keys[i].key = fmt.Sprintf("%064x", i)
+	}
+	return s
+}
+
+func (s *beside) answered(key int, counted bool) {
+	k := &s.keys[key]
+	s.looked += len(k.key)
+	if counted {
+		s.counts.Count(&rollup.Call{
+			API: s.api, Key: k.key, Name: k.key[:12], Seat: &k.seat, Status: 200,
+			End: time.Now(), Total: time.Millisecond, Upstream: time.Millisecond,
+		})
+	}
+}
+
+func (s *beside) take() {
+	if time.Since(s.taken) > 10*time.Second {
+		s.counts.Take(func(usage.Row) {}, func(usage.Latency) {})
+		s.taken = time.Now()
+	}
+}
+
+// noTimes is the Meter of an API that took no time.
+type noTimes struct{}
+
+// Latencies implements rollup.Meter.
+func (noTimes) Latencies() (l usage.Latencies) { return l }
+
+// ReasonName implements rollup.Meter.
+func (noTimes) ReasonName(uint8) string { return "" }
