@@ -77,6 +77,8 @@ func prepareConn(c *pgx.ConnConfig, statement time.Duration) {
 	// Lists have filters that are mostly left out: only a plan for the arguments
 	// themselves can leave them out as well, and take the index that is right.
 	c.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+	// To compile a plan takes longer than to carry it out: none reads very much.
+	c.RuntimeParams["jit"] = "off"
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "sluice"
 	}
