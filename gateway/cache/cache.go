@@ -155,8 +155,9 @@ func StageOf(stages []pipeline.Stage) *Stage {
 }
 
 // Before tells the stage which APIs calls go on to from here, by the places that
-// Outgoing.Elsewhere counts, nil for upstreams: answers of theirs are kept, and waited for, only while
-// they answer all who ask the same alike. It is for whoever compiles the stage.
+// Outgoing.Elsewhere counts, nil for upstreams: answers of theirs are kept, and waited
+// for, only while they answer all who ask the same alike. It is for whoever compiles
+// the stage.
 func (s *Stage) Before(onward []*pipeline.Ref) { s.onward = onward }
 
 // next returns the API that a call goes on to, or nil.

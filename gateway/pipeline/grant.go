@@ -9,9 +9,9 @@ import (
 
 // A Grant is what one key may do with one API, compiled from the key's session
 // and the policies in force. It is shared between requests and never changes,
-// but that Operations and Calls are filled in when they are first needed. There are as many as
-// keys: a field costs memory. What a request asks for stands in three lines of
-// the processor's cache, the first of which decides on most refusals.
+// but that Operations and Calls are filled in when they are first needed. There are
+// as many as keys: a field costs memory. What a request asks for stands in three
+// lines of the processor's cache, the first of which decides on most refusals.
 type Grant struct {
 	scope     GrantScope              // set by Keep
 	Refusal   *Rejection              // not nil: every call with the key to this API ends here
