@@ -112,7 +112,7 @@ func newWorld(tb testing.TB, s settings) *world {
 		Config: gateway.Config{Wire: wireConfig(), Trusted: trusted, ShowReason: true, ReloadCPU: s.reloadCPU},
 		Stages: gateway.Stages{
 			Auth:     auth.New(w.sessions, 3).WithPasswords(basic.New(basic.Options{Size: 100, TTL: time.Hour, AtOnce: 2})).WithTokens(jwt.New(nil, 100)),
-			Overload: overload.New(time.Second, log),
+			Overload: overload.New(overload.Options{TargetDelay: time.Second, MaxDelay: time.Second}, log),
 			Access:   access.New(access.Options{Log: log}),
 			GraphQL:  graphql.New(graphql.Options{MaxBody: 1 << 20, Cache: s.operations, BatchMax: 100, RefusedCache: 2 << 20, Rate: limiter.Rate, Log: log}),
 			Limit:    limiter,

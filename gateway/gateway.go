@@ -112,6 +112,9 @@ func (g *Gateway) Shutdown(ctx context.Context) error { return g.server.Shutdown
 // Connections returns what the client side is doing.
 func (g *Gateway) Connections() wire.Stats { return g.server.Stats() }
 
+// Waited returns how long requests waited until they were read; see [wire.Server].
+func (g *Gateway) Waited() time.Duration { return g.server.Waited() }
+
 // Current returns the snapshot in force, or nil before the first.
 func (g *Gateway) Current() *Snapshot { return g.current.Load() }
 

@@ -33,7 +33,7 @@ func makeAPI(t *testing.T, def *definition.API) *pipeline.API {
 	s := &Stages{
 		Auth: auth.New(sessions, 3), Access: access.New(access.Options{Log: log}), Limit: limiter, Pools: pools,
 		GraphQL:  graphql.New(graphql.Options{Rate: limiter.Rate, Log: log}),
-		Overload: overload.New(time.Second, log),
+		Overload: overload.New(overload.Options{TargetDelay: time.Second, MaxDelay: time.Second}, log),
 		Upstream: upstream.Config{DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, MaxConns: 1, IdleTimeout: time.Minute},
 		Meter:    func(string) pipeline.Meter { return nil },
 		log:      log,
@@ -74,7 +74,7 @@ func TestEveryVersionIsCompiledInItsPlace(t *testing.T) {
 // many.
 func TestTheVersionsOfAnAPIHaveOneShareOfAnOverload(t *testing.T) {
 	api := makeAPI(t, versionedDef(""))
-	shed := overload.New(time.Second, nil).Compile(api.Definition)
+	shed := overload.New(overload.Options{TargetDelay: time.Second, MaxDelay: time.Second}, nil).Compile(api.Definition)
 	if shed == nil {
 		t.Fatal("nothing is shed")
 	}

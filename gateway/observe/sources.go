@@ -34,6 +34,8 @@ type Sources struct {
 // Clients are the connections of clients.
 type Clients struct {
 	Open    int
+	Begun   int    // requests that are read, served or answered
+	Waiting int    // requests that are not read yet, until others are done
 	Refused uint64 // turned away by a limit
 	Panics  uint64 // requests that ended in a fault of the gateway's
 
@@ -118,6 +120,7 @@ type Store struct {
 var (
 	clientConns    = describe("client_connections", "Open connections of clients.")
 	clientRefused  = describe("client_connections_refused_total", "Connections of clients that a limit turned away.")
+	clientRequests = describe("client_requests", "Requests of clients that were begun, or wait to be read until others are done.", "state")
 	panicsTotal    = describe("panics_total", "Requests that ended in a fault of the gateway's.")
 	upstreamConns  = describe("upstream_connections", "Connections to upstreams.", "state")
 	keyCacheTotal  = describe("key_cache_total", "Look-ups of keys, by what became of them.", "result")
@@ -148,7 +151,7 @@ var (
 	passwordsTotal = describe("password_refusals_total", "Passwords of users that were refused, by why.", "result")
 	passwordsKnown = describe("password_cache_entries", "Passwords of users that are known to be right.")
 	sourceMetrics  = []*prometheus.Desc{
-		clientConns, clientRefused, panicsTotal, upstreamConns, keyCacheTotal, keysUnpacked, keyCacheSize,
+		clientConns, clientRefused, clientRequests, panicsTotal, upstreamConns, keyCacheTotal, keysUnpacked, keyCacheSize,
 		operationHits, operationSize, operationRoom,
 		shedding, overloadDelay, overloadLimit, overloadTimes, throttled, tunnelsOpen, tunnelsCut, tracesTotal,
 		storeUp, storeOutages, storeWithout, configSource, logDropped, eventsDropped,
@@ -185,6 +188,8 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 	if s.Clients != nil {
 		v := s.Clients()
 		ch <- gauge(clientConns, float64(v.Open))
+		ch <- gauge(clientRequests, float64(v.Begun), "begun")
+		ch <- gauge(clientRequests, float64(v.Waiting), "waiting")
 		ch <- total(clientRefused, v.Refused)
 		ch <- total(panicsTotal, v.Panics)
 		if s.TLS != nil {

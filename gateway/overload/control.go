@@ -37,13 +37,15 @@ type reading struct {
 // the delay is the level of the tank, and the valve is turned by how far that is
 // from where it should be, and by how fast it moves.
 type control struct {
-	target time.Duration
+	Options
 
 	phase    phase
 	limit    float64 // calls per second that may pass
 	capacity float64 // calls per second that seem to be possible
 
 	late, good, spare int // windows in a row
+	tooLate           int // windows in a row above MaxDelay
+	strict            int // windows that are left in which as many are shed as it takes
 	last              time.Duration
 }
 
@@ -64,6 +66,19 @@ const (
 // has to be read and answered all the same.
 const costOfShed = 0.4
 
+// patientShare of the capacity is let through as long as no call waits for longer
+// than MaxDelay, because shedding costs what could be served. Callers who wait
+// for their answer before they call again are bounded: they wait for each other,
+// and all of the capacity is theirs but for what is shed with the rest of it.
+//
+// When there are more than wait within MaxDelay, calls come whether others wait
+// or not, and there is no bound to how long all of them would. For strictFor
+// windows as many are shed then as it takes to come back to TargetDelay.
+const (
+	patientShare = 0.9
+	strictFor    = 600
+)
+
 // leastShare of the capacity is let through however late calls are. What comes
 // in beyond that is more than can even be refused; waiting in the clients'
 // connections, which are bounded, is all that is left, and serving less would
@@ -72,7 +87,7 @@ const leastShare = 0.4
 
 // step takes the reading of a window and returns what is to be done in the next.
 func (c *control) step(r reading) phase {
-	late := r.delay > c.target
+	late := r.delay > c.TargetDelay
 	if late {
 		c.late, c.good = c.late+1, 0
 	} else {
@@ -93,7 +108,7 @@ func (c *control) step(r reading) phase {
 
 // begin starts shedding from what was served in a window that was too much.
 func (c *control) begin(r reading) {
-	c.phase, c.spare, c.last = shedding, 0, c.target
+	c.phase, c.spare, c.last = shedding, 0, c.TargetDelay
 	c.capacity, c.limit = r.passed, r.passed
 	c.adjust(r, true)
 }
@@ -104,19 +119,37 @@ func (c *control) adjust(r reading, late bool) {
 	if late { // only then all that was possible was done
 		c.capacity = smoothed(c.capacity, r.passed+costOfShed*r.shed)
 	}
-	off := float64(r.delay-c.target) / float64(window)
+	share := c.share(r.delay)
+	off := float64(r.delay-c.TargetDelay) / float64(window)
 	moved := float64(r.delay-c.last) / float64(window)
 	c.last = r.delay
 	turn := byOffset*min(off, maxOffset) + byChange*moved
 	c.limit *= math.Exp(-min(max(turn, -maxRaise), maxCut))
 	most := max(1.25*r.wanted, 1.1*c.capacity)
-	c.limit = min(max(c.limit, leastShare*c.capacity), most)
+	c.limit = min(max(c.limit, share*c.capacity), most)
 	if late || c.limit < r.wanted {
 		c.spare = 0
 	} else {
 		c.spare++
 	}
 	if c.spare >= spareToStop {
-		*c = control{target: c.target}
+		*c = control{Options: c.Options}
 	}
+}
+
+// share is how much of the capacity passes however late calls are.
+func (c *control) share(delay time.Duration) float64 {
+	if delay > max(c.MaxDelay, c.TargetDelay) {
+		c.tooLate++
+	} else {
+		c.tooLate = 0
+	}
+	c.strict = max(c.strict-1, 0)
+	if c.tooLate >= lateToShed {
+		c.strict = strictFor
+	}
+	if c.strict > 0 {
+		return leastShare
+	}
+	return patientShare
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+var shortly = Options{TargetDelay: 25 * time.Millisecond, MaxDelay: 250 * time.Millisecond}
+
 // steps feeds a control with windows of the same load.
 func steps(c *control, delays ...time.Duration) (last phase) {
 	for _, d := range delays {
@@ -31,7 +33,7 @@ func TestSheddingBeginsWithTheSecondLateWindow(t *testing.T) {
 		{"late windows apart, then two", []time.Duration{late, good, late, late}, shedding},
 		{"in time for half a second", []time.Duration{late, good, good, good, good, good, good, good, good, good, good}, calm},
 	} {
-		control := control{target: 25 * time.Millisecond}
+		control := control{Options: shortly}
 		if got := steps(&control, c.delays...); got != c.want {
 			t.Errorf("%s: phase %d, want %d", c.name, got, c.want)
 		}
@@ -40,7 +42,7 @@ func TestSheddingBeginsWithTheSecondLateWindow(t *testing.T) {
 
 // Seven calls are not what is too much, however late they are.
 func TestAFewCallsAreNotShed(t *testing.T) {
-	c := control{target: 25 * time.Millisecond}
+	c := control{Options: shortly}
 	for range 100 {
 		if got := c.step(reading{delay: 70 * time.Millisecond, passed: 100, wanted: 100}); got == shedding {
 			t.Fatal("calls are shed")
@@ -49,7 +51,7 @@ func TestAFewCallsAreNotShed(t *testing.T) {
 }
 
 func TestSheddingStopsAfterASecondWithRoomForAll(t *testing.T) {
-	c := control{target: 25 * time.Millisecond}
+	c := control{Options: shortly}
 	steps(&c, late, late)
 	room := reading{delay: good, passed: 5000, wanted: 5000}
 	for i := range spareToStop - 1 {
@@ -63,13 +65,13 @@ func TestSheddingStopsAfterASecondWithRoomForAll(t *testing.T) {
 			t.Fatalf("phase %d after %d windows", got, i+1)
 		}
 	}
-	if c.limit != 0 || c.capacity != 0 || c.target == 0 {
+	if c.limit != 0 || c.capacity != 0 || c.TargetDelay == 0 {
 		t.Errorf("left over: %+v", c)
 	}
 }
 
 func TestTheLimitStaysWithinBounds(t *testing.T) {
-	c := control{target: 25 * time.Millisecond}
+	c := control{Options: shortly}
 	steps(&c, late, late)
 	for range 200 { // as much as ever is served, and late all the same
 		c.step(reading{delay: time.Second, passed: 10_000, wanted: 10_000})

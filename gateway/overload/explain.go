@@ -13,7 +13,7 @@ func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 		return
 	}
 	now := s.guard.Stats()
-	f.Fact("overload.target_delay", pipeline.Span(s.guard.target), pipeline.Span(now.Delay), "the gateway's settings")
+	f.Fact("overload.target_delay", pipeline.Span(s.guard.TargetDelay), pipeline.Span(now.Delay), "the gateway's settings")
 	switch {
 	case f.Verdict == pipeline.Rejected:
 		f.Said = fmt.Sprintf("more comes in than can be served: %.0f calls a second may pass, and this one is beyond its share", now.Limit)

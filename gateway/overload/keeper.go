@@ -33,7 +33,7 @@ type keeper struct {
 
 // pace is how long to wait until the next byte is sent.
 func (k *keeper) pace(delay time.Duration) time.Duration {
-	if k.control.phase == calm && delay < k.control.target/8 {
+	if k.control.phase == calm && delay < k.control.TargetDelay/8 {
 		return tickCalm
 	}
 	return tickBusy
@@ -143,7 +143,7 @@ func (k *keeper) release(d *demand) {
 
 func (k *keeper) begin(now time.Time, r reading) {
 	k.began = now
-	k.guard.log.Warn("overloaded: calls that are too many get 503", "delay", r.delay, "target", k.control.target,
+	k.guard.log.Warn("overloaded: calls that are too many get 503", "delay", r.delay, "target", k.control.TargetDelay,
 		"served", int(r.passed), "limit", int(k.control.limit))
 }
 
@@ -165,7 +165,7 @@ func (k *keeper) stop() {
 	if k.control.phase == shedding {
 		k.end(time.Now())
 	}
-	k.control = control{target: k.control.target}
+	k.control = control{Options: k.control.Options}
 	k.forget()
 	k.report(0)
 }

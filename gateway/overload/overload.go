@@ -7,12 +7,18 @@
 //
 // Ten to two hundred times a second a byte goes the way of a request, through
 // the poller and the scheduler, and the time that it waits is the delay that
-// requests have before anybody looks at them. When not one byte comes through
+// requests have before anybody looks at them; to it comes what they wait until
+// they are read (gateway/wire/gate). When not one byte comes through
 // within the target (overload.target_delay) for two windows of 50 ms in a row,
 // more comes in than can be done: a burst, a pause or a collection of garbage
 // leaves at least one byte that is in time. From then on the number of calls
-// that may pass in a second is moved so that the delay stays at the target, and
-// what passes is shared out:
+// that may pass in a second is moved so that the delay stays at the target, as
+// long as that leaves nine tenths of what can be done for serving: a refusal
+// costs up to half of a call that is served, so that keeping to the target at any
+// price would cost half of the calls when half as many again come in. Callers who
+// wait for an answer before they call again then wait for each other. Only when
+// all wait for longer than overload.max_delay, which says that nothing bounds
+// them, as many are refused as it takes. What passes is shared out:
 //
 //   - first between APIs: each has what it asks for up to a level that is the
 //     same for all; what one leaves of it is the others';
@@ -58,9 +64,16 @@ var overloaded = pipeline.NewRejection(pipeline.ReasonOverloaded, 503, "The gate
 // retryAfter is what clients are told to wait, in seconds.
 const retryAfter = 1
 
+// Options say how long calls may wait.
+type Options struct {
+	TargetDelay time.Duration // when all wait for longer, some are shed; 0: none ever is
+	MaxDelay    time.Duration // when all wait for longer, as many as it takes; at least TargetDelay counts
+}
+
 // Guard sheds the calls of all APIs that are too many. The nil Guard sheds none.
 type Guard struct {
-	target time.Duration
+	Options
+	waited func() time.Duration // before anybody reads a request; nil: not known
 	log    *slog.Logger
 	epoch  time.Time
 	seed   maphash.Seed
@@ -72,15 +85,23 @@ type Guard struct {
 	stats stats
 }
 
-// New returns a guard that sheds calls once they wait for longer than target,
-// or nil when target is 0. It does nothing before Run.
-func New(target time.Duration, log *slog.Logger) *Guard {
-	if target <= 0 {
+// New returns a guard that sheds calls once they wait for longer than they should,
+// or nil when none is ever to be shed. It does nothing before Run.
+func New(o Options, log *slog.Logger) *Guard {
+	if o.TargetDelay <= 0 {
 		return nil
 	}
 	return &Guard{
-		target: target, log: log, seed: maphash.MakeSeed(),
+		Options: o, log: log, seed: maphash.MakeSeed(),
 		epoch: time.Now().Add(-time.Hour), // so that 0 lies well in the past
+	}
+}
+
+// Behind tells the guard of those who let requests in before it is asked: how long
+// requests waited there at least since that was last asked. It must precede Run.
+func (g *Guard) Behind(waited func() time.Duration) {
+	if g != nil {
+		g.waited = waited
 	}
 }
 
@@ -207,7 +228,7 @@ func (g *Guard) Run(ctx context.Context) error {
 		return err
 	}
 	defer c.close()
-	k := &keeper{guard: g, control: control{target: g.target}}
+	k := &keeper{guard: g, control: control{Options: g.Options}}
 	defer k.stop()
 	began, due, delay := time.Now(), time.Now(), time.Duration(0)
 	tick := time.NewTimer(0)
@@ -224,6 +245,9 @@ func (g *Guard) Run(ctx context.Context) error {
 		}
 		if took := now.Sub(began); took >= window-tickBusy/2 {
 			delay = c.reading(now)
+			if g.waited != nil {
+				delay += g.waited()
+			}
 			k.turn(now, took, delay)
 			began = now
 		}

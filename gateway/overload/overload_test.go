@@ -18,7 +18,7 @@ import (
 )
 
 func TestWithoutATargetThereIsNoStage(t *testing.T) {
-	g := New(0, slog.New(slog.DiscardHandler))
+	g := New(Options{}, slog.New(slog.DiscardHandler))
 	if g != nil || g.Compile(&definition.API{ID: "a"}) != nil {
 		t.Error("there is a stage")
 	}
@@ -30,7 +30,7 @@ func TestWithoutATargetThereIsNoStage(t *testing.T) {
 // greedy is a guard at work with one API that is over its share.
 func greedy(t testing.TB) (*Guard, *stage) {
 	t.Helper()
-	g := New(target, slog.New(slog.DiscardHandler))
+	g := New(Options{TargetDelay: target, MaxDelay: 5 * target}, slog.New(slog.DiscardHandler))
 	s := g.Compile(&definition.API{ID: "a"}).(*stage)
 	g.phase.Store(uint32(shedding))
 	d := s.own()
@@ -111,8 +111,8 @@ func TestHandleDoesNotAllocate(t *testing.T) {
 
 // Calls, windows and the end of shedding at the same time; for the race detector.
 func TestCallsGoOnWhileTheGuardDecides(t *testing.T) {
-	g := New(time.Millisecond, slog.New(slog.DiscardHandler))
-	k := &keeper{guard: g, control: control{target: g.target}}
+	g := New(Options{TargetDelay: time.Millisecond, MaxDelay: time.Second}, slog.New(slog.DiscardHandler))
+	k := &keeper{guard: g, control: control{Options: g.Options}}
 	var ended atomic.Bool
 	var calls sync.WaitGroup
 	for _, api := range []string{"one", "two"} {
@@ -226,7 +226,7 @@ func relay(from, to *os.File, cost time.Duration) {
 // timers do not see.
 func TestTheDelayIsThatOfWhoWaitsInThePoller(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	g := New(25*time.Millisecond, slog.New(slog.DiscardHandler))
+	g := New(Options{TargetDelay: target, MaxDelay: 5 * target}, slog.New(slog.DiscardHandler))
 	guarded(t, g)
 	eventually(t, "short delay without work", func() bool { return g.Stats().Delay < 10*time.Millisecond })
 	stop := relays(t, 100, time.Millisecond)

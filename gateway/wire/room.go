@@ -22,6 +22,7 @@ func (c *conn) take() {
 	if c.room != nil {
 		return
 	}
+	c.srv.gate.Enter()
 	c.room = c.srv.rooms.Get().(*room)
 	c.r, c.w, c.base = 0, 0, 0
 	call := &c.room.call
@@ -38,6 +39,7 @@ func (c *conn) release() {
 	call.conn, call.Cert = nil, nil
 	c.srv.rooms.Put(c.room)
 	c.room, c.r, c.w, c.base = nil, 0, 0, 0
+	c.srv.gate.Leave()
 }
 
 // buffered is what has been received and not used.

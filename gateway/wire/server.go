@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/gateway/wire/gate"
 )
 
 // ErrStopped is returned by Serve after Shutdown.
@@ -25,6 +27,7 @@ type Server struct {
 	handler Handler
 	log     fasthttp.Logger
 
+	gate                     *gate.Gate // who holds a room is inside
 	rooms, writers, contexts sync.Pool
 
 	stopping atomic.Bool
@@ -44,7 +47,7 @@ type Server struct {
 // New returns a server. log takes fasthttp's own rare messages.
 func New(conf Config, handler Handler, log fasthttp.Logger) *Server {
 	s := &Server{
-		conf: conf, handler: handler, log: log,
+		conf: conf, handler: handler, log: log, gate: gate.New(),
 		listeners: make(map[net.Listener]struct{}),
 		conns:     make(map[*conn]struct{}),
 		perIP:     make(map[netip.Addr]int),
@@ -158,6 +161,9 @@ func (s *Server) survive() {
 
 func (s *Server) leave(n *conn) {
 	_ = n.sock.Conn.Close()
+	if n.room != nil { // a fault; what is in the room may be anybody's
+		s.gate.Leave()
+	}
 	if n.place != nil { // a fault in its handshake
 		s.shakes.leave(n.place)
 	}
@@ -216,6 +222,8 @@ func (s *Server) letInterrupt() {
 // Stats is what a server is doing.
 type Stats struct {
 	Open    int    // connections
+	Begun   int    // requests that are read, served or answered
+	Waiting int    // requests that are not read yet, until others are done
 	Refused uint64 // connections turned away by a limit
 	Panics  uint64 // calls that ended in a fault of ours
 
@@ -231,10 +239,14 @@ func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Stats{
-		Open: len(s.conns), Refused: s.refused.Load(), Panics: s.panics.Load(),
+		Open: len(s.conns), Begun: s.gate.Inside(), Waiting: s.gate.Waiting(), Refused: s.refused.Load(), Panics: s.panics.Load(),
 		Handshakes: pending, FailedHandshakes: s.failedShakes.Load(),
 	}
 }
+
+// Waited returns the shortest time that a request waited until it was read, of
+// those that were since Waited was last asked; 0 when none waits.
+func (s *Server) Waited() time.Duration { return s.gate.Waited() }
 
 // peerOf returns the address of the other end, or the zero Addr when it has none.
 func peerOf(c net.Conn) netip.Addr {

@@ -74,7 +74,7 @@ func newPlane(p planeParts) (*plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	pl := &plane{log: p.log, pools: upstream.NewPools(), overload: overload.New(p.cfg.Overload.TargetDelay, p.log)}
+	pl := &plane{log: p.log, pools: upstream.NewPools(), overload: overload.New(overload.Options(p.cfg.Overload), p.log)}
 	pl.access, err = observe.OpenAccessLog(observe.AccessOptions{
 		Target: p.cfg.Log.Access, File: p.cfg.Log.AccessFile, SampleOK: p.cfg.Log.SampleOK,
 	}, p.log)
@@ -115,6 +115,7 @@ func newPlane(p planeParts) (*plane, error) {
 		deps.Tracer = pl.traces
 	}
 	pl.gateway = gateway.New(deps)
+	pl.overload.Behind(pl.gateway.Waited)
 	return pl, nil
 }
 
@@ -220,7 +221,7 @@ func (pl *plane) sources(p planeParts) observe.Sources {
 		Clients: func() observe.Clients {
 			now := pl.gateway.Connections()
 			return observe.Clients{
-				Open: now.Open, Refused: now.Refused, Panics: now.Panics,
+				Open: now.Open, Begun: now.Begun, Waiting: now.Waiting, Refused: now.Refused, Panics: now.Panics,
 				Handshakes: now.Handshakes, FailedHandshakes: now.FailedHandshakes,
 			}
 		},

@@ -14,7 +14,7 @@ func Default() *Config {
 		GraphQL:          defaultGraphQL(),
 		Upstream:         defaultUpstream(),
 		Cache:            Cache{MaxBytes: 128 << 20, MaxBody: 256 << 10},
-		Overload:         Overload{TargetDelay: 50 * time.Millisecond},
+		Overload:         Overload{TargetDelay: 50 * time.Millisecond, MaxDelay: 500 * time.Millisecond},
 		Keys:             defaultKeys(),
 		Passwords:        Passwords{CacheSize: 10_000, CacheTTL: time.Minute, WrongPerUser: 10, WrongPerAddress: 60, HashesAtOnce: 2, MaxBody: 64 << 10},
 		Quota:            Quota{OnStoreError: "local", MaxWaiting: 1000},

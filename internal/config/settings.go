@@ -278,6 +278,12 @@ type Overload struct {
 	// call without a pause wait for each other, a thousand of them for 10 to 30 ms
 	// on one processor. At least 1ms; 0s: nothing is refused.
 	TargetDelay time.Duration `yaml:"target_delay" range:"0s..10s"`
+	// How long requests may wait before the gateway refuses as many as it takes to
+	// come back to target_delay. Refusing costs up to half of what serving does. So
+	// below this, nine tenths of what the gateway can do go into serving: clients
+	// whose number is bounded then wait for each other, and none for longer. Less
+	// than target_delay: as much as that.
+	MaxDelay time.Duration `yaml:"max_delay" range:"0s..10s"`
 }
 
 // Keys holds the settings of API keys and of the cache of their sessions.

@@ -108,7 +108,8 @@ var rooms = []room{
 	{"internal/proxies", nil, nil},
 
 	{"internal/rawio", nil, nil},
-	{"gateway/wire", []string{"internal/rawio"}, []string{fasthttp}},
+	{"gateway/wire/gate", nil, nil},
+	{"gateway/wire", []string{"gateway/wire/gate", "internal/rawio"}, []string{fasthttp}},
 	{"gateway/match", []string{"internal/frozen", "internal/definition/pattern"}, nil},
 	{"gateway/pace", nil, nil},
 	{"gateway/pipeline", []string{"gateway/observe/rollup", "gateway/upstream/field", "gateway/wire", "internal/definition", "internal/definition/renewal", "internal/counter", "internal/event", "internal/graphql/rules", "internal/graphql/schema", "internal/graphql/validate"}, []string{fasthttp}},

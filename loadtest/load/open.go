@@ -23,6 +23,15 @@ type OpenPlan struct {
 	Conns    int           // connections at most; opened when a call finds none idle
 	Patience time.Duration // what a call may take before it is given up; 0: 5 s
 	Kinds    []Kind        // at least one
+
+	// Apart says that kinds are calls of different callers, who have connections
+	// of their own: half of all are shared out by how much they call, and half
+	// evenly. Otherwise any connection makes any call.
+	Apart bool
+
+	// Unqueued says that a call for which there is no connection is not made.
+	// Otherwise it waits for one.
+	Unqueued bool
 }
 
 // Pace says how a run goes.
@@ -36,8 +45,8 @@ type Pace struct {
 	Seed  uint64        // of the arrival times; equal seeds, equal times
 }
 
-// A Tally is what became of calls. Each call is in one of Good, Refused, Bad and
-// Late. Latencies count from the moment that the call was due, not from when it
+// A Tally is what became of calls. Each call is in one of Good, Refused, Bad,
+// Late and Unsent. Latencies count from the moment that the call was due, not from when it
 // could be sent: a server that stalls is charged for all who had come meanwhile.
 type Tally struct {
 	Asked   uint64 // calls that were due
@@ -45,6 +54,7 @@ type Tally struct {
 	Refused uint64 // answered with one of the kind's refusals
 	Bad     uint64 // answered otherwise, or the connection broke
 	Late    uint64 // given up after the plan's patience
+	Unsent  uint64 // not made, for want of a connection
 
 	// Served is how many good answers came in this slice, whenever their calls
 	// were due. Those that come after the end of the run are in none.
@@ -61,6 +71,7 @@ func (t *Tally) Add(other *Tally) {
 	t.Refused += other.Refused
 	t.Bad += other.Bad
 	t.Late += other.Late
+	t.Unsent += other.Unsent
 	t.Served += other.Served
 	t.Latency.Add(&other.Latency)
 	t.Refusal.Add(&other.Refusal)

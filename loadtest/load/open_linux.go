@@ -23,8 +23,7 @@ type Open struct {
 	to    syscall.SockaddrInet4
 	poll  *poll.Poller
 	slots []slot
-	idle  []int32 // slots that wait for a call; the one used last is used next
-	empty []int32 // slots without a connection
+	pools []pool // one, or one for each kind
 	asked []uint64
 	sums  []float64 // of the weights up to a kind
 	in    []byte    // what is read, before it is anybody's
@@ -36,7 +35,6 @@ type Open struct {
 	now     time.Duration // since began, read once per step
 	next    time.Duration // when the next call is due
 	random  *rand.Rand
-	waiting queue
 	swept   time.Duration
 	busy    int // connections that have a call
 	outcome *Outcome
@@ -50,6 +48,9 @@ func NewOpen(plan OpenPlan) (*Open, error) {
 	}
 	if len(plan.Kinds) == 0 || plan.Conns < 1 {
 		return nil, fmt.Errorf("an open loop of %d kinds of calls on %d connections: want at least one of each", len(plan.Kinds), plan.Conns)
+	}
+	if plan.Apart && plan.Conns < len(plan.Kinds) {
+		return nil, fmt.Errorf("an open loop of %d callers on %d connections: want one for each at least", len(plan.Kinds), plan.Conns)
 	}
 	if plan.Patience == 0 {
 		plan.Patience = 5 * time.Second
@@ -67,11 +68,47 @@ func NewOpen(plan OpenPlan) (*Open, error) {
 		sum += k.Weight
 		o.sums = append(o.sums, sum)
 	}
-	for i := range slices.Backward(o.slots) {
-		o.slots[i].fd = -1
-		o.empty = append(o.empty, int32(i))
-	}
+	o.share(sum)
 	return o, nil
+}
+
+// A pool is the connections of one caller.
+type pool struct {
+	idle    []int32 // slots that wait for a call; the one used last is used next
+	empty   []int32 // slots without a connection
+	waiting queue   // calls for which there was none
+}
+
+// share gives each pool its slots, as Apart says.
+func (o *Open) share(weights float64) {
+	o.pools = make([]pool, 1)
+	if o.plan.Apart {
+		o.pools = make([]pool, len(o.plan.Kinds))
+	}
+	end := len(o.slots)
+	for k := range slices.Backward(o.pools) {
+		begin := 0
+		if k > 0 {
+			part := (o.sums[k-1]/weights + float64(k)/float64(len(o.pools))) / 2
+			begin = max(k, min(int(part*float64(len(o.slots))), end-1)) // everybody has one
+		}
+		for i := end - 1; i >= begin; i-- {
+			o.slots[i].fd, o.slots[i].pool = -1, int32(k)
+			o.pools[k].empty = append(o.pools[k].empty, int32(i))
+		}
+		end = begin
+	}
+}
+
+// poolOf is the one whose connections make a call.
+func (o *Open) poolOf(c call) *pool { return &o.pools[min(int(c.kind), len(o.pools)-1)] }
+
+// queued is how many calls have no connection yet.
+func (o *Open) queued() (n int) {
+	for k := range o.pools {
+		n += o.pools[k].waiting.len()
+	}
+	return n
 }
 
 // Close closes all connections.
@@ -88,18 +125,23 @@ func (o *Open) Close() {
 // given up. Its error is that of ctx, or one of the client's own: what the server
 // does wrong is in the outcome.
 func (o *Open) Run(ctx context.Context, pace Pace) (*Outcome, error) {
+	if o.plan.Apart && pace.Rate <= 0 {
+		return nil, errApart
+	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer punctual()()
 	o.pace, o.outcome = pace, newOutcome(pace, len(o.plan.Kinds))
 	o.random = rand.New(rand.NewPCG(pace.Seed, 1))
-	o.waiting = queue{calls: o.waiting.calls}
+	for k := range o.pools {
+		o.pools[k].waiting = queue{calls: o.pools[k].waiting.calls}
+	}
 	used := threadCPU()
 	o.began, o.now, o.swept = time.Now(), 0, 0
 	if pace.Rate > 0 {
 		o.next = o.gap()
 	}
-	for o.now < pace.For || o.isDue() || o.busy > 0 || o.waiting.len() > 0 {
+	for o.now < pace.For || o.isDue() || o.busy > 0 || o.queued() > 0 {
 		if err := ctx.Err(); err != nil {
 			o.abandon()
 			return nil, err
@@ -139,9 +181,12 @@ func (o *Open) begin() {
 
 // refill has every connection busy, as long as the run lasts.
 func (o *Open) refill() {
-	for o.now < o.pace.For && (len(o.idle) > 0 || len(o.empty) > 0) {
+	for o.now < o.pace.For {
 		failed := o.outcome.First
 		c := call{due: o.now, kind: o.pick()}
+		if !o.poolOf(c).free() {
+			return
+		}
 		o.tally(c).Asked++
 		o.make(c)
 		if o.outcome.First != failed {
@@ -174,29 +219,37 @@ func (o *Open) pick() int32 {
 }
 
 // make sends a call on a connection that is idle, on a new one, or has it wait
-// for one. Who has waited longer than the plan's patience has gone.
+// for one where it may. Who has waited longer than the plan's patience has gone.
 func (o *Open) make(c call) {
 	if o.now-c.due > o.plan.Patience {
 		o.tally(c).Late++
 		return
 	}
-	if n := len(o.idle); n > 0 {
-		i := o.idle[n-1]
-		o.idle = o.idle[:n-1]
+	p := o.poolOf(c)
+	if n := len(p.idle); n > 0 {
+		i := p.idle[n-1]
+		p.idle = p.idle[:n-1]
 		o.busy++
 		o.slots[i].call, o.slots[i].state = c, asking
 		o.send(i)
 		return
 	}
-	if n := len(o.empty); n > 0 {
-		i := o.empty[n-1]
-		o.empty = o.empty[:n-1]
+	if n := len(p.empty); n > 0 {
+		i := p.empty[n-1]
+		p.empty = p.empty[:n-1]
 		o.busy++
 		o.connect(i, c)
 		return
 	}
-	o.waiting.push(c)
+	if o.plan.Unqueued {
+		o.tally(c).Unsent++
+		return
+	}
+	p.waiting.push(c)
 }
+
+// free tells whether a call can be made at once.
+func (p *pool) free() bool { return len(p.idle)+len(p.empty) > 0 }
 
 // step waits until a call is due or an answer is there, and takes answers.
 func (o *Open) step() error {
@@ -215,8 +268,10 @@ func (o *Open) step() error {
 			o.attend(e.Slot, e.What)
 		}
 	}
-	for o.waiting.len() > 0 && len(o.idle)+len(o.empty) > 0 {
-		o.make(o.waiting.pop())
+	for k := range o.pools {
+		for p := &o.pools[k]; p.waiting.len() > 0 && p.free(); {
+			o.make(p.waiting.pop())
+		}
 	}
 	if o.now-o.swept >= sweepEvery {
 		o.sweep()
@@ -229,8 +284,10 @@ const sweepEvery = 20 * time.Millisecond
 
 func (o *Open) sweep() {
 	o.swept = o.now
-	for o.waiting.len() > 0 && o.now-o.waiting.first().due > o.plan.Patience {
-		o.tally(o.waiting.pop()).Late++
+	for k := range o.pools {
+		for p := &o.pools[k]; p.waiting.len() > 0 && o.now-p.waiting.first().due > o.plan.Patience; {
+			o.tally(p.waiting.pop()).Late++
+		}
 	}
 	for i := range o.slots {
 		s := &o.slots[i]
@@ -269,5 +326,7 @@ func (o *Open) wrong(c call, err error) {
 		o.outcome.First = fmt.Errorf("%s: %w", o.plan.Kinds[c.kind].Name, err)
 	}
 }
+
+var errApart = errors.New("a closed loop of callers with connections of their own: want a rate")
 
 var errClosed = errors.New("the server closed the connection before its answer")

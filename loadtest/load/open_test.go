@@ -217,6 +217,44 @@ func TestCallsThatAreNotAnsweredAreGivenUp(t *testing.T) {
 	}
 }
 
+// The calls of one caller are answered only after twenty of another's, who finds
+// connections for them as long as they are his own.
+func TestCallersApartDoNotWaitForEachOthersConnections(t *testing.T) {
+	for _, apart := range []bool{true, false} {
+		var quick atomic.Int64
+		enough := make(chan struct{})
+		release := sync.OnceFunc(func() { close(enough) })
+		addr := serve(t, func(w io.Writer, path string) error {
+			if strings.HasPrefix(path, "/stuck/") {
+				<-enough
+			} else if quick.Add(1) == 20 {
+				release()
+			}
+			return ok(w, path)
+		})
+		patience := time.Second
+		if apart {
+			patience = time.Minute
+		}
+		plan := OpenPlan{Addr: addr, Conns: 12, Apart: apart, Patience: patience, Kinds: []Kind{askFor("/stuck/1k", 2), askFor("/quick/1k", 1)}}
+		all := runOpen(t, plan, Pace{Rate: 300, For: 300 * time.Millisecond, Seed: 5}).Total()
+		release() // for those who are still there
+		if (all.Late == 0) != apart {
+			t.Errorf("apart %v: %d of %d were given up", apart, all.Late, all.Asked)
+		}
+	}
+}
+
+func TestCallsForWhichThereIsNoConnectionAreNotMadeWhereNoneMayWait(t *testing.T) {
+	silent := make(chan struct{})
+	addr := serve(t, func(io.Writer, string) error { <-silent; return io.EOF })
+	t.Cleanup(func() { close(silent) })
+	plan := OpenPlan{Addr: addr, Conns: 4, Unqueued: true, Patience: time.Second, Kinds: []Kind{askFor("/a/1k", 1)}}
+	if all := runOpen(t, plan, Pace{Rate: 1000, For: 100 * time.Millisecond}).Total(); all.Late != 4 || all.Unsent != all.Asked-4 {
+		t.Errorf("of %d calls %d were given up and %d not made", all.Asked, all.Late, all.Unsent)
+	}
+}
+
 func TestNobodyThereIsToldAsSuch(t *testing.T) {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -275,6 +313,7 @@ func TestPlansThatCannotBeAreRefused(t *testing.T) {
 		{OpenPlan{Addr: "[::1]:80", Conns: 1, Kinds: []Kind{{}}}, "IPv4"},
 		{OpenPlan{Addr: "127.0.0.1:80", Conns: 1}, "0 kinds"},
 		{OpenPlan{Addr: "127.0.0.1:80", Kinds: []Kind{{}}}, "0 connections"},
+		{OpenPlan{Addr: "127.0.0.1:80", Conns: 2, Apart: true, Kinds: make([]Kind, 3)}, "3 callers on 2 connections"},
 	} {
 		if _, err := NewOpen(c.plan); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.plan, err, c.want)

@@ -13,6 +13,7 @@ import (
 // slot is the place of one connection.
 type slot struct {
 	fd    int // -1: none
+	pool  int32
 	turn  int32
 	state state
 	call  call
@@ -69,7 +70,8 @@ func (o *Open) drop(i int32) {
 	}
 	s.fd, s.state, s.out, s.in = -1, idle, s.out[:0], s.in[:0]
 	s.turn++
-	o.empty = append(o.empty, i)
+	p := &o.pools[s.pool]
+	p.empty = append(p.empty, i)
 }
 
 // fail ends a call for which there is no answer.
@@ -103,7 +105,8 @@ func (o *Open) attend(i int32, what uint32) {
 	turn := s.turn
 	switch s.state {
 	case idle:
-		o.idle = slices.DeleteFunc(o.idle, func(j int32) bool { return i == j })
+		p := &o.pools[s.pool]
+		p.idle = slices.DeleteFunc(p.idle, func(j int32) bool { return i == j })
 		o.drop(i) // closed by the server, which it may do, or it speaks unasked
 		return
 	case dialling:
@@ -231,5 +234,6 @@ func (o *Open) finish(i int32, ended bool) {
 		return
 	}
 	s.state = idle
-	o.idle = append(o.idle, i)
+	p := &o.pools[s.pool]
+	p.idle = append(p.idle, i)
 }

@@ -33,7 +33,7 @@ func measureOverload(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer release()
-	b.printf("### Overload: %.0f %% of capacity for %v\n\n%s Calls arrive at random (Poisson) on up to %d connections, latency counts from when each was due, and nobody waits longer than %v.\n\n",
+	b.printf("### Overload: %.0f %% of capacity for %v\n\n%s Calls arrive at random (Poisson) on up to %d connections, latency counts from when each was due; a call that finds no connection free is not made, and nobody waits longer than %v.\n\n",
 		overloadShare*100, overloadFor, b.placement(), crowd, patience)
 	var all []*overload
 	for _, c := range b.overloaded() {
@@ -112,7 +112,7 @@ func (b *bench) overwhelm(ctx context.Context, r *running, kinds []load.Kind) (*
 	if err := b.place(r); err != nil {
 		return nil, err
 	}
-	client, err := load.NewOpen(load.OpenPlan{Addr: r.addr, Conns: crowd, Kinds: kinds, Patience: patience})
+	client, err := load.NewOpen(load.OpenPlan{Addr: r.addr, Conns: crowd, Kinds: kinds, Apart: true, Unqueued: true, Patience: patience})
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (b *bench) crowdedCapacity(ctx context.Context, r *running) (sample, error)
 
 // printOverload prints a row for each contender.
 func (b *bench) printOverload(all []*overload) {
-	b.printf("| | capacity/s | asked/s | served/s | of capacity %% | worst second %% | shed %% | given up %% | wrong | p50 ms | p99 ms | p99 of shed ms | CPU µs per call | client late, p99 ms | served of %.0f %% right after, %% |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n", afterShare*100)
+	b.printf("| | capacity/s | asked/s | served/s | of capacity %% | worst second %% | shed %% | not sent %% | given up %% | wrong | p50 ms | p99 ms | p99 of shed ms | CPU µs per call | client late, p99 ms | served of %.0f %% right after, %% |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n", afterShare*100)
 	for _, o := range all {
 		sum, seconds := o.during.Total(), overloadFor.Seconds()
 		worst := sum.Served
@@ -177,10 +177,10 @@ func (b *bench) printOverload(all []*overload) {
 			worst = min(worst, o.during.Slice(i).Served)
 		}
 		asked := float64(sum.Asked)
-		b.printf("| %s | %.0f | %.0f | %.0f | **%.0f** | %.0f | %.1f | %.1f | %d | %.2f | %.2f | %.2f | %.1f | %.2f | %.1f |\n",
+		b.printf("| %s | %.0f | %.0f | %.0f | **%.0f** | %.0f | %.1f | %.1f | %.1f | %d | %.2f | %.2f | %.2f | %.1f | %.2f | %.1f |\n",
 			o.name, o.capacity.perSecond, asked/seconds, float64(sum.Served)/seconds,
 			100*float64(sum.Served)/seconds/o.capacity.perSecond, 100*float64(worst)/overloadSlice.Seconds()/o.capacity.perSecond,
-			100*float64(sum.Refused)/asked, 100*float64(sum.Late)/asked, sum.Bad,
+			100*float64(sum.Refused)/asked, 100*float64(sum.Unsent)/asked, 100*float64(sum.Late)/asked, sum.Bad,
 			millis(sum.Latency.Quantile(0.5)), millis(sum.Latency.Quantile(0.99)), millis(sum.Refusal.Quantile(0.99)),
 			micros(o.cpu)/float64(sum.Good+sum.Refused+sum.Bad), millis(o.during.Lag.Quantile(0.99)),
 			100*float64(o.after.Good)/float64(o.after.Asked))
@@ -200,10 +200,10 @@ func (b *bench) printSlices(all []*overload) {
 		if o.name != "Sluice, GraphQL, no operation seen before" {
 			continue
 		}
-		b.printf("%s, second by second:\n\n| second | asked | served | shed | given up | p50 ms | p99 ms |\n|---|---|---|---|---|---|---|\n", o.name)
+		b.printf("%s, second by second:\n\n| second | asked | served | shed | not sent | given up | p50 ms | p99 ms |\n|---|---|---|---|---|---|---|---|\n", o.name)
 		for i := range o.during.Slices {
 			t := o.during.Slice(i)
-			b.printf("| %d | %d | %d | %d | %d | %.2f | %.2f |\n", i+1, t.Asked, t.Served, t.Refused, t.Late, millis(t.Latency.Quantile(0.5)), millis(t.Latency.Quantile(0.99)))
+			b.printf("| %d | %d | %d | %d | %d | %d | %.2f | %.2f |\n", i+1, t.Asked, t.Served, t.Refused, t.Unsent, t.Late, millis(t.Latency.Quantile(0.5)), millis(t.Latency.Quantile(0.99)))
 		}
 		b.endTable()
 	}
@@ -222,7 +222,7 @@ const (
 // measureFairness has one key, and then one API, ask for more than there is.
 func (b *bench) measureFairness(ctx context.Context) error {
 	b.printf("### Overload by one: %.0f %% of capacity asked for by it, %.0f %% by the quiet ones together\n\n", greedy*100, quietOfKeys*100)
-	b.printf("| | | asked/s | served %% | shed %% | given up %% | wrong | p50 ms | p99 ms |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.printf("| | | asked/s | served %% | shed %% | not sent %% | given up %% | wrong | p50 ms | p99 ms |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	builds := append([]string{""}, b.others...)
 	for _, build := range builds {
 		for _, c := range []struct {
@@ -282,8 +282,8 @@ func (b *bench) fairnessOf(ctx context.Context, name string, as setup, kinds fun
 
 func (b *bench) printShare(name, who string, t *load.Tally) {
 	asked := float64(max(t.Asked, 1))
-	b.printf("| %s | %s | %.0f | **%.1f** | %.1f | %.1f | %d | %.2f | %.2f |\n", name, who, asked/overloadFor.Seconds(),
-		100*float64(t.Good)/asked, 100*float64(t.Refused)/asked, 100*float64(t.Late)/asked, t.Bad,
+	b.printf("| %s | %s | %.0f | **%.1f** | %.1f | %.1f | %.1f | %d | %.2f | %.2f |\n", name, who, asked/overloadFor.Seconds(),
+		100*float64(t.Good)/asked, 100*float64(t.Refused)/asked, 100*float64(t.Unsent)/asked, 100*float64(t.Late)/asked, t.Bad,
 		millis(t.Latency.Quantile(0.5)), millis(t.Latency.Quantile(0.99)))
 }
 
