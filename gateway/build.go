@@ -77,7 +77,8 @@ func (bl *builder) build(ctx context.Context, b *definition.Bundle) (*Snapshot, 
 		bl.skip(skipped)
 	}
 	bl.next.apis, bl.next.routes = bl.apis.Done(), bl.routes.Done()
-	return bl.next, bl.change(), nil
+	c, err := bl.change(ctx)
+	return bl.next, c, err
 }
 
 // differences returns the ids that the bundle may no longer have, and the
@@ -164,15 +165,15 @@ func upTo(n int) []int {
 // inOrder puts those first that listen where they already did, so that a
 // newcomer takes no path away from an API in service.
 func (bl *builder) inOrder(candidates []*candidate) {
-	slices.SortStableFunc(candidates, func(a, b *candidate) int {
-		switch x, y := a.stays(), b.stays(); {
-		case x && !y:
-			return -1
-		case y && !x:
-			return 1
+	first, others := candidates[:0], []*candidate(nil)
+	for _, c := range candidates {
+		if c.stays() {
+			first = append(first, c)
+		} else {
+			others = append(others, c)
 		}
-		return 0
-	})
+	}
+	copy(candidates[len(first):], others)
 }
 
 // stays tells whether the definition has the listen path of what is served.
@@ -237,11 +238,14 @@ func (bl *builder) placeOf(def *definition.API) place {
 	return at
 }
 
-// change lists the APIs that are others than before.
-func (bl *builder) change() change {
+// change lists the APIs that are others than before. Its error is ctx's.
+func (bl *builder) change(ctx context.Context) (change, error) {
 	var c change
-	graphs, names := bl.prev.graphs.Edit(), bl.prev.names.Edit()
+	graphs, renamed := bl.prev.graphs.Edit(), make(names)
 	for id := range bl.touched {
+		if err := bl.pace.Step(ctx); err != nil {
+			return change{}, err
+		}
 		old, was := bl.prev.apis.Get(id)
 		now, is := bl.next.apis.Get(id)
 		if was && old != now {
@@ -257,10 +261,17 @@ func (bl *builder) change() change {
 		if !is {
 			c.left = append(c.left, id)
 		}
-		rename(names, definitionOf(old), definitionOf(now))
+		renamed.rename(definitionOf(old), definitionOf(now))
 	}
-	bl.next.graphs, bl.next.names = graphs.Done(), names.Done()
-	return c
+	called := bl.prev.names.Edit()
+	for key, one := range renamed {
+		if err := bl.pace.Step(ctx); err != nil {
+			return change{}, err
+		}
+		one.write(key, called)
+	}
+	bl.next.graphs, bl.next.names = graphs.Done(), called.Done()
+	return c, nil
 }
 
 // definitionOf returns the definition of an API, which may be nil.

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/gateway/handover"
@@ -110,24 +109,53 @@ func (s *Snapshot) within(org, id string) *pipeline.API {
 	return nil
 }
 
-// rename keeps up which APIs have a name.
-func rename(names *frozen.Edit[[]string], old, now *definition.API) {
+// names gathers what APIs are called and no longer called, so that a name that
+// many have is written once however many of them change.
+type names map[string]*naming
+
+type naming struct {
+	gone map[string]bool // ids
+	came []string
+}
+
+// rename notes that an API has another name, or another API has it.
+func (n names) rename(old, now *definition.API) {
 	if old != nil && now != nil && old.Name == now.Name && old.OrgID == now.OrgID {
 		return
 	}
 	if old != nil && old.Name != "" {
-		key := handover.Key(old.OrgID, old.Name)
-		ids, _ := names.Get(key)
-		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == old.ID })
-		if len(ids) > 0 {
-			names.Set(key, ids)
-		} else {
-			names.Delete(key)
+		one := n.of(old)
+		if one.gone == nil {
+			one.gone = make(map[string]bool)
 		}
+		one.gone[old.ID] = true
 	}
 	if now != nil && now.Name != "" {
-		key := handover.Key(now.OrgID, now.Name)
-		ids, _ := names.Get(key)
-		names.Set(key, append(ids[:len(ids):len(ids)], now.ID))
+		one := n.of(now)
+		one.came = append(one.came, now.ID)
+	}
+}
+
+func (n names) of(def *definition.API) *naming {
+	key := handover.Key(def.OrgID, def.Name)
+	if n[key] == nil {
+		n[key] = new(naming)
+	}
+	return n[key]
+}
+
+// write brings the ids of a name up to date.
+func (one *naming) write(key string, all *frozen.Edit[[]string]) {
+	before, _ := all.Get(key)
+	ids := make([]string, 0, len(before)+len(one.came))
+	for _, id := range before {
+		if !one.gone[id] {
+			ids = append(ids, id)
+		}
+	}
+	if ids = append(ids, one.came...); len(ids) == 0 {
+		all.Delete(key)
+	} else {
+		all.Set(key, ids)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -196,12 +197,12 @@ func (f *Files) look(ctx context.Context) (string, error) {
 	if !f.opts.Watch {
 		return "", nil
 	}
-	files, err := f.list()
+	f.pace.Begin()
+	files, err := f.list(ctx)
 	if err != nil {
 		return err.Error(), ctx.Err()
 	}
 	sum := sha256.New()
-	f.pace.Begin()
 	for _, name := range append(files, f.opts.PoliciesFile) {
 		if info, err := os.Stat(name); err == nil {
 			fmt.Fprintf(sum, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
@@ -213,27 +214,57 @@ func (f *Files) look(ctx context.Context) (string, error) {
 	return string(sum.Sum(nil)), nil
 }
 
+// listAtOnce is how many names of files are read at once.
+const listAtOnce = 256
+
 // list returns the definition files in order of their names. A companion
 // document "<id>-oas.json" is not an API of its own.
-func (f *Files) list() ([]string, error) {
-	entries, err := os.ReadDir(f.opts.AppsDir)
+func (f *Files) list(ctx context.Context) ([]string, error) {
+	dir, err := os.Open(f.opts.AppsDir)
 	if err != nil {
 		return nil, fmt.Errorf("apps folder: %w", err)
 	}
+	defer dir.Close()
 	var files []string
-	for _, e := range entries {
-		name := e.Name()
-		if e.IsDir() || !strings.HasSuffix(name, ".json") || strings.HasSuffix(name, "-oas.json") || strings.HasPrefix(name, ".") {
-			continue
+	for {
+		entries, err := dir.ReadDir(listAtOnce)
+		for _, e := range entries {
+			if name := e.Name(); !e.IsDir() && isDefinition(name) {
+				files = append(files, filepath.Join(f.opts.AppsDir, name))
+			}
 		}
-		files = append(files, filepath.Join(f.opts.AppsDir, name))
+		switch {
+		case err == io.EOF:
+			return files, f.sort(ctx, files)
+		case err != nil:
+			return nil, fmt.Errorf("apps folder: %w", err)
+		}
+		if err := f.pace.Step(ctx); err != nil {
+			return nil, err
+		}
 	}
-	return files, nil
+}
+
+func isDefinition(name string) bool {
+	return strings.HasSuffix(name, ".json") && !strings.HasSuffix(name, "-oas.json") && !strings.HasPrefix(name, ".")
+}
+
+// sort puts names in order. Its error is ctx's.
+func (f *Files) sort(ctx context.Context, names []string) (err error) {
+	compared := 0
+	slices.SortFunc(names, func(a, b string) int {
+		if compared++; compared%listAtOnce == 0 && err == nil {
+			err = f.pace.Step(ctx)
+		}
+		return strings.Compare(a, b)
+	})
+	return err
 }
 
 // read makes a bundle of the files as they are now.
 func (f *Files) read(ctx context.Context) (*definition.Bundle, error) {
-	files, err := f.list()
+	f.pace.Begin()
+	files, err := f.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -246,6 +277,9 @@ func (f *Files) read(ctx context.Context) (*definition.Bundle, error) {
 	sum := sha256.New()
 	from := make(map[string]string, len(files))
 	for i, one := range read {
+		if err := f.pace.Step(ctx); err != nil {
+			return nil, err
+		}
 		if errors.Is(one.err, fs.ErrNotExist) {
 			read[i] = nil // deleted since it was listed
 			continue
@@ -253,12 +287,16 @@ func (f *Files) read(ctx context.Context) (*definition.Bundle, error) {
 		_, _ = sum.Write(append([]byte(filepath.Base(files[i])+" "), one.sum[:]...)) // a hash takes everything
 		f.enter(b, from, files[i], one)
 	}
-	f.known = make(map[string]*file, len(files))
+	known := make(map[string]*file, len(files))
 	for i, one := range read {
 		if one != nil {
-			f.known[files[i]] = one
+			known[files[i]] = one
+		}
+		if err := f.pace.Step(ctx); err != nil {
+			return nil, err
 		}
 	}
+	f.known = known
 	if err := f.readPolicies(ctx, b, sum); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/sluicegate/sluice/gateway/handover"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/frozen"
+)
+
+// Many have one name, and more come: what it costs goes with how many change.
+func TestANameThatManyHaveIsWrittenOnce(t *testing.T) {
+	const many = 20_000
+	before, after := make([]*definition.API, many), make([]*definition.API, many)
+	for i := range before {
+		id := strconv.Itoa(i)
+		before[i] = &definition.API{ID: id, Name: id, OrgID: "org"}
+		after[i] = &definition.API{ID: id, Name: "same", OrgID: "org"}
+	}
+	all := (*frozen.Map[[]string])(nil)
+	write := func(old, now []*definition.API) {
+		renamed := make(names)
+		for i := range old {
+			renamed.rename(old[i], now[i])
+		}
+		edit := all.Edit()
+		for key, one := range renamed {
+			one.write(key, edit)
+		}
+		all = edit.Done()
+	}
+	none := make([]*definition.API, many)
+	write(none, before)
+	var was, is runtime.MemStats
+	runtime.ReadMemStats(&was)
+	write(before, after)
+	runtime.ReadMemStats(&is)
+	if took := is.TotalAlloc - was.TotalAlloc; took > 64<<20 { // one list for each was 3 GB
+		t.Errorf("%d MiB were allocated", took>>20)
+	}
+	key := handover.Key("org", "same")
+	if ids, _ := all.Get(key); len(ids) != many || all.Len() != 1 {
+		t.Errorf("%d have the name, and there are %d names", len(ids), all.Len())
+	}
+	write(after[1:], none[1:])
+	if ids, _ := all.Get(key); len(ids) != 1 || ids[0] != "0" {
+		t.Errorf("left are %v", ids)
+	}
+	write(after[:1], none[:1])
+	if all.Len() != 0 {
+		t.Errorf("%d names are left", all.Len())
+	}
+}
