@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/match"
-	"github.com/sluicegate/sluice/gateway/pace"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/frozen"
+	"github.com/sluicegate/sluice/internal/pace"
 )
 
 // A builder makes the snapshot that follows another one. What it costs goes with

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/gateway/pace"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/pace"
 )
 
 // compileNamed stands for the stages: definitions of the name "broken" fail.

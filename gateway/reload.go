@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/pace"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/pace"
 )
 
 // errEmpty refuses a bundle that would take everything out of service.

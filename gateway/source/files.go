@@ -17,8 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/pace"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/pace"
 )
 
 // FilesOptions says which files a gateway serves.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegate/sluice/gateway/pace"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/pace"
 )
 
 // A held configuration has each object parsed once: the next one keeps those

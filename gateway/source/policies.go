@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/pace"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/pace"
 )
 
 // policyFile is the file of policies with what was last read from it. The zero

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/sluicegate/sluice/gateway/pace"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/pace"
 )
 
 // parts are those of a bundle, its objects as they are written.

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/pace"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/upstream/identity"
+	"github.com/sluicegate/sluice/internal/pace"
 )
 
 // Pools holds the connections to all upstreams, for one configuration after the

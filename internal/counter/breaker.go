@@ -69,7 +69,7 @@ type lane struct {
 
 	mu       sync.Mutex
 	away     int // flights under way
-	pace     pace
+	pace     tempo
 	boarding *flight   // one of those under way that has not left yet; nil when all have
 	queue    []*flight // that wait; the last one boards
 	down     *outage   // why the lane is shut; nil when it is not

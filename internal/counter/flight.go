@@ -350,9 +350,9 @@ func (f *flight) land() {
 	f.release()
 }
 
-// A pace tells how many flights may be under way. It goes by the shortest of
+// A tempo tells how many flights may be under way. It goes by the shortest of
 // some round trips: the others tell how busy both ends are.
-type pace struct {
+type tempo struct {
 	most  int
 	least time.Duration
 	seen  int
@@ -361,9 +361,9 @@ type pace struct {
 // paceOver is how many round trips decide.
 const paceOver = 64
 
-func newPace() pace { return pace{most: flightsAway} }
+func newTempo() tempo { return tempo{most: flightsAway} }
 
-func (p *pace) note(took time.Duration) {
+func (p *tempo) note(took time.Duration) {
 	if p.seen == 0 || took < p.least {
 		p.least = took
 	}

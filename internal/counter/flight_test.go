@@ -237,7 +237,7 @@ func TestFewerFlightsLeaveWhenTheStoreIsNear(t *testing.T) {
 // A store that is further away gets more flights at a time; one that is near and
 // mostly slow does not.
 func TestFlightsUnderWayGoByTheShortestRoundTrip(t *testing.T) {
-	p := newPace()
+	p := newTempo()
 	for _, c := range []struct {
 		took, once time.Duration
 		most       int

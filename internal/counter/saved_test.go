@@ -71,7 +71,7 @@ func TestChangesAreNotPiledUpWhileNothingCanBeSaved(t *testing.T) {
 			}
 		}
 		now = now.Add(time.Second)
-		if s.saveAndReport() == nil {
+		if s.saveAndReport(t.Context()) == nil {
 			t.Fatal("saved where there is no directory")
 		}
 	}
@@ -84,12 +84,12 @@ func TestChangesAreNotPiledUpWhileNothingCanBeSaved(t *testing.T) {
 	}
 	kept := []Limit{{Key: "kept", Max: 9, Period: time.Hour}}
 	_, _ = m.Take(t.Context(), kept, 4, counts)
-	_ = s.saveAndReport()
-	if s.dir = home; s.saveAndReport() != nil {
+	_ = s.saveAndReport(t.Context())
+	if s.dir = home; s.saveAndReport(t.Context()) != nil {
 		t.Fatal("not saved")
 	}
 	_, _ = m.Take(t.Context(), kept, 1, counts)
-	if err := s.saveAndReport(); err != nil {
+	if err := s.saveAndReport(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	after := NewMemory(m.clock)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/counter/frames"
 	"github.com/sluicegate/sluice/internal/counter/rings"
+	"github.com/sluicegate/sluice/internal/pace"
 )
 
 const (
@@ -24,6 +25,10 @@ const (
 	savedRate    = time.Minute // rates of shorter periods are not worth saving
 	journalLeast = 1 << 20     // a journal below it is never folded into the full file
 	frameAim     = 1 << 20
+
+	// saveCPU is the share of a processor that saving may take. Requests stood still
+	// for a tenth of a second while a million counters were written without a rest.
+	saveCPU = 0.3
 )
 
 // SaverOptions say where and how often a Saver saves.
@@ -44,6 +49,7 @@ type Saver struct {
 	log    *slog.Logger
 	lock   *os.File
 	asked  chan chan error // saves that somebody waits for
+	pace   *pace.Pacer     // nil before Run: nothing is served yet
 
 	generation  uint64
 	journal     *os.File
@@ -90,7 +96,7 @@ func (s *Saver) open() error {
 	for i := range s.memory.shard {
 		s.memory.shard[i].keep()
 	}
-	return s.saveFull() // also shows now, not in a second, whether it can be written
+	return s.saveFull(context.Background()) // also shows now, not in a second, whether it can be written
 }
 
 // Run saves what changed every second until ctx ends, then everything. End ctx
@@ -99,14 +105,15 @@ func (s *Saver) open() error {
 func (s *Saver) Run(ctx context.Context) error {
 	tick := time.NewTicker(s.every)
 	defer tick.Stop()
+	s.pace = pace.New(saveCPU)
 	for {
 		select {
 		case <-tick.C:
-			_ = s.saveAndReport() // reported, and tried again
+			_ = s.saveAndReport(ctx) // reported, and tried again
 		case done := <-s.asked:
-			done <- s.saveAndReport()
+			done <- s.saveAndReport(ctx)
 		case <-ctx.Done():
-			err := s.saveFull()
+			err := s.saveFull(ctx)
 			err = errors.Join(err, s.journal.Close(), s.lock.Close())
 			if err != nil {
 				return fmt.Errorf("save counters in %s: %w", s.dir, err)
@@ -117,9 +124,9 @@ func (s *Saver) Run(ctx context.Context) error {
 }
 
 // saveAndReport logs when saving begins to fail and when it works again.
-func (s *Saver) saveAndReport() error {
+func (s *Saver) saveAndReport(ctx context.Context) error {
 	failed := s.unsaved
-	err := s.save()
+	err := s.save(ctx)
 	s.unsaved = err != nil
 	if s.unsaved { // the full save that makes up for it needs no list of changes, which would grow until then
 		for i := range s.memory.shard {
@@ -150,11 +157,11 @@ func (s *Saver) Reset(ctx context.Context, keys ...string) error {
 	}
 }
 
-func (s *Saver) save() error {
+func (s *Saver) save(ctx context.Context) error {
 	if s.unsaved || s.journalSize > max(2*s.fullSize, journalLeast) {
-		return s.saveFull()
+		return s.saveFull(ctx)
 	}
-	packed := s.changes()
+	packed := s.changes(ctx)
 	if len(packed) == 0 {
 		return nil
 	}
@@ -166,10 +173,16 @@ func (s *Saver) save() error {
 	return s.journal.Sync()
 }
 
+// rest leaves the processor to calls for a while, if there was much to do. With
+// the end of ctx there is no rest any more.
+func (s *Saver) rest(ctx context.Context) { _ = s.pace.Step(ctx) }
+
 // changes packs the cells that changed since the last save, shard by shard.
-func (s *Saver) changes() []byte {
+func (s *Saver) changes(ctx context.Context) []byte {
 	var packed, records []byte
+	s.pace.Begin()
 	for i := range s.memory.shard {
+		s.rest(ctx)
 		records = s.memory.shard[i].takeChanged(records)
 		if len(records) >= frameAim || i == shards-1 && len(records) > 0 {
 			packed = frames.AppendFrame(packed, records)
@@ -181,9 +194,9 @@ func (s *Saver) changes() []byte {
 
 // saveFull writes everything to a new file, puts it in the place of the old one,
 // and begins a new journal. A crash at any point leaves one of the two whole.
-func (s *Saver) saveFull() error {
+func (s *Saver) saveFull(ctx context.Context) error {
 	path := filepath.Join(s.dir, fullName)
-	size, err := s.writeFull(path + ".tmp")
+	size, err := s.writeFull(ctx, path+".tmp")
 	if err != nil {
 		return err
 	}
@@ -198,7 +211,7 @@ func (s *Saver) saveFull() error {
 	return s.beginJournal()
 }
 
-func (s *Saver) writeFull(path string) (size int64, err error) {
+func (s *Saver) writeFull(ctx context.Context, path string) (size int64, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, err
@@ -207,7 +220,9 @@ func (s *Saver) writeFull(path string) (size int64, err error) {
 	now := s.memory.clock().UnixMicro()
 	b := frames.AppendHead(nil, s.generation+1)
 	var records []byte
+	s.pace.Begin()
 	for i := range s.memory.shard {
+		s.rest(ctx)
 		records = s.memory.shard[i].takeAll(records, now)
 		if len(records) >= frameAim || i == shards-1 && len(records) > 0 {
 			b = frames.AppendFrame(b, records)

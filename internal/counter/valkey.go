@@ -99,7 +99,7 @@ func newValkey(o *ValkeyOptions) *Valkey {
 		r := recall.New(recall.Keys / len(v.lanes))
 		v.lanes[i] = &lane{
 			v: v, epochs: v.epochKeys(i), down: &outage{cause: errConnecting},
-			wake: make(chan struct{}, 1), pace: newPace(), recall: r, standby: newStandby(o, r, &v.stats),
+			wake: make(chan struct{}, 1), pace: newTempo(), recall: r, standby: newStandby(o, r, &v.stats),
 		}
 	}
 	return v
