@@ -2,12 +2,11 @@
 // process has few processors.
 //
 // With one to three of them Go's runtime collects on those that serve requests, in
-// stretches that grow to a fourteenth of what the collection has taken: with a
-// hundred thousand APIs and a million keys requests stood still for up to 0.17 s.
-// From four processors on it collects on one of its own. So a collection that is
-// about to come is brought forward, and while it lasts there are four, whatever
-// the cores: the system then shares these out, and it does so every few
-// milliseconds.
+// stretches that grow to a fourteenth of what the collection has taken so far: a
+// tenth of a second where it takes more than one. From four processors on it
+// collects on one of its own. So a collection that is about to come is brought
+// forward, and while it lasts there are four, whatever the cores: the system then
+// shares these out, and it does so every few milliseconds.
 package elbow
 
 import (
