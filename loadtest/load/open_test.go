@@ -249,7 +249,7 @@ func TestCallsForWhichThereIsNoConnectionAreNotMadeWhereNoneMayWait(t *testing.T
 	silent := make(chan struct{})
 	addr := serve(t, func(io.Writer, string) error { <-silent; return io.EOF })
 	t.Cleanup(func() { close(silent) })
-	plan := OpenPlan{Addr: addr, Conns: 4, Unqueued: true, Patience: time.Second, Kinds: []Kind{askFor("/a/1k", 1)}}
+	plan := OpenPlan{Addr: addr, Conns: 4, Unqueued: true, Patience: 3 * time.Second, Kinds: []Kind{askFor("/a/1k", 1)}}
 	if all := runOpen(t, plan, Pace{Rate: 1000, For: 100 * time.Millisecond}).Total(); all.Late != 4 || all.Unsent != all.Asked-4 {
 		t.Errorf("of %d calls %d were given up and %d not made", all.Asked, all.Late, all.Unsent)
 	}
