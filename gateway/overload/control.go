@@ -137,7 +137,8 @@ func (c *control) adjust(r reading, late bool) {
 	}
 }
 
-// share is how much of the capacity passes however late calls are.
+// share notes how late calls are, and returns how much of the capacity passes all
+// the same.
 func (c *control) share(delay time.Duration) float64 {
 	if delay > max(c.MaxDelay, c.TargetDelay) {
 		c.tooLate++

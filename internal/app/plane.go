@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/auth/jwks"
 	"github.com/sluicegate/sluice/gateway/auth/jwt"
 	"github.com/sluicegate/sluice/gateway/cache"
-	"github.com/sluicegate/sluice/gateway/elbow"
+	"github.com/sluicegate/sluice/gateway/garbage"
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
@@ -291,7 +291,7 @@ func (pl *plane) run(ctx context.Context, t *tasks, src source.Source) {
 	t.start("token keys", func() error { pl.keySets.Run(ctx); return nil })
 	t.start("passwords", func() error { pl.passwords.Run(ctx); return nil })
 	t.start("overload", func() error { return pl.overload.Run(ctx) })
-	t.start("collections", func() error { return elbow.Run(ctx) })
+	t.start("collections", func() error { return garbage.Run(ctx) })
 	if pl.access != nil {
 		t.start("access log", func() error { pl.access.Run(ctx); return nil })
 	}

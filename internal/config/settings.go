@@ -281,8 +281,8 @@ type Overload struct {
 	// How long requests may wait before the gateway refuses as many as it takes to
 	// come back to target_delay. Refusing costs up to half of what serving does. So
 	// below this, nine tenths of what the gateway can do go into serving: clients
-	// whose number is bounded then wait for each other, and none for longer. Less
-	// than target_delay: as much as that.
+	// whose number is bounded then wait for each other. Less than target_delay: as
+	// much as that.
 	MaxDelay time.Duration `yaml:"max_delay" range:"0s..10s"`
 }
 

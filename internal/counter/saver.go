@@ -40,8 +40,9 @@ type SaverOptions struct {
 
 // A Saver keeps a Memory's counters in a directory: a full file, and a journal
 // of what changed since. A process that stops cleanly loses nothing; a crash
-// forgets what was counted since the last save, about one second. Rates of less
-// than a minute are not saved.
+// forgets what was counted since the last save: about one second, and as long as
+// saving takes, which with a million counters rests for most of another. Rates of
+// less than a minute are not saved.
 type Saver struct {
 	memory *Memory
 	dir    string

@@ -108,7 +108,7 @@ var rooms = []room{
 	{"internal/proxies", nil, nil},
 
 	{"internal/rawio", nil, nil},
-	{"gateway/elbow", nil, nil},
+	{"gateway/garbage", nil, nil},
 	{"gateway/wire/gate", nil, nil},
 	{"gateway/wire", []string{"gateway/wire/gate", "internal/rawio"}, []string{fasthttp}},
 	{"gateway/match", []string{"internal/frozen", "internal/definition/pattern"}, nil},

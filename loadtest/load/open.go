@@ -46,8 +46,9 @@ type Pace struct {
 }
 
 // A Tally is what became of calls. Each call is in one of Good, Refused, Bad,
-// Late and Unsent. Latencies count from the moment that the call was due, not from when it
-// could be sent: a server that stalls is charged for all who had come meanwhile.
+// Late and Unsent. Latencies count from the moment that the call was due, not from
+// when it could be sent: a server that stalls is charged for all who had come
+// meanwhile.
 type Tally struct {
 	Asked   uint64 // calls that were due
 	Good    uint64 // answered as wanted

@@ -1,4 +1,4 @@
-package elbow
+package garbage
 
 import "runtime/metrics"
 

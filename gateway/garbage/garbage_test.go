@@ -1,4 +1,4 @@
-package elbow
+package garbage
 
 import (
 	"context"
@@ -26,6 +26,7 @@ func TestACollectionIsDueBeforeTheRuntimeBeginsIt(t *testing.T) {
 		{"less is used than was", heap{live: 500 * mb, used: 600 * mb, goal: 1000 * mb}, 900 * mb, 0, false},
 		{"small", heap{live: 100 * mb, used: 199 * mb, goal: 200 * mb}, 0, time.Hour, false},
 		{"not told", heap{}, 0, time.Hour, false},
+		{"no goal told", heap{live: 500 * mb, used: 600 * mb}, 600 * mb, 0, false},
 	} {
 		if got := c.heap.due(c.before, c.old); got != c.want {
 			t.Errorf("%s: %v", c.name, got)

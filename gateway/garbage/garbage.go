@@ -1,4 +1,4 @@
-// Package elbow gives the collection of garbage room beside requests where a
+// Package garbage gives the collection of garbage room beside requests where a
 // process has few processors.
 //
 // With one to three of them Go's runtime collects on those that serve requests, in
@@ -7,7 +7,7 @@
 // collects on one of its own. So a collection that is about to come is brought
 // forward, and while it lasts there are four, whatever the cores: the system then
 // shares these out, and it does so every few milliseconds.
-package elbow
+package garbage
 
 import (
 	"context"
@@ -64,6 +64,7 @@ func Run(ctx context.Context) error {
 		}
 		if now.due(last.used, time.Since(since)) {
 			Collect()
+			since = time.Now()
 		}
 		last = now
 	}
@@ -80,7 +81,7 @@ type heap struct {
 // due tells whether a collection is about to come: it is old, or memory is used
 // up soon at the speed at which it was since the last look.
 func (h heap) due(before uint64, old time.Duration) bool {
-	if h.live < small {
+	if h.live < small || h.goal == 0 {
 		return false
 	}
 	grown := max(h.used, before) - before
