@@ -41,6 +41,7 @@ type Access struct {
 	clocks    clocks
 	policies  atomic.Pointer[policies]
 	reported  reports
+	makers    sync.Pool // of *maker
 }
 
 // policies is a set of policies with the name that grants know it by.
@@ -51,7 +52,10 @@ type policies struct {
 
 // New returns what makes grants.
 func New(o Options) *Access {
-	return &Access{opts: o, urls: urlTable{known: make(map[digest]weak.Pointer[urlRules])}}
+	return &Access{
+		opts: o, urls: urlTable{known: make(map[digest]weak.Pointer[urlRules])},
+		makers: sync.Pool{New: func() any { return new(maker) }},
+	}
 }
 
 // Compile returns the stage for an API, or nil when no keys are asked for.

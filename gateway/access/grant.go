@@ -14,23 +14,38 @@ func refusing(r *pipeline.Rejection) *pipeline.Grant {
 	return g
 }
 
+// A maker is what it takes to make a grant, and is used again for the next: with
+// more keys in use than are kept ready, one is made for most requests.
+type maker struct {
+	rights rights.Rights
+	may    rights.Access
+}
+
 // grantFor makes the grant of a request's key, and logs what keeps one from
 // being used.
 func (a *Access) grantFor(ex *pipeline.Exchange, def *definition.API) *pipeline.Grant {
+	m := a.makers.Get().(*maker)
+	defer a.putBack(m)
 	var grant *pipeline.Grant
-	effective, err := rights.Effective(ex.Session, ex.Policies)
+	err := m.rights.Enforce(ex.Session, ex.Policies)
 	if err != nil {
 		grant = refusing(unusable)
 	} else {
 		if !ex.Dry {
-			a.reportMissing(ex, effective.Missing)
+			a.reportMissing(ex, m.rights.Missing)
 		}
-		grant, err = a.GrantFor(effective, def, ex.KeyHash)
+		grant, err = a.compile(m, def, ex.KeyHash)
 	}
 	if err != nil && !ex.Dry && a.reported.first(ex.Policies, err.Error()) {
 		a.opts.Log.Warn("a key cannot be used, nor can others for the same reason", "api", def.ID, "key", ex.KeyName, "err", err)
 	}
 	return grant
+}
+
+func (a *Access) putBack(m *maker) {
+	m.rights.Forget()
+	m.may = rights.Access{}
+	a.makers.Put(m)
 }
 
 func (a *Access) reportMissing(ex *pipeline.Exchange, missing []string) {
@@ -41,17 +56,18 @@ func (a *Access) reportMissing(ex *pipeline.Exchange, missing []string) {
 	}
 }
 
-// GrantFor compiles what a key with these rights may do with an API. subject is
+// compile compiles what a key with these rights may do with an API. subject is
 // the key's hash. With an error the grant refuses every call.
-func (a *Access) GrantFor(r *rights.Rights, def *definition.API, subject string) (*pipeline.Grant, error) {
+func (a *Access) compile(m *maker, def *definition.API, subject string) (*pipeline.Grant, error) {
+	r, may := &m.rights, &m.may
 	if r.Inactive.Value {
 		return refusing(inactive), nil
 	}
-	may, ok := r.For(def.ID)
+	ok := r.Fill(may, def.ID)
 	// A list on trial lets a key pass to the APIs of its organisation.
 	unlisted := !ok && r.Measured().Access != "" && def.OrgID == r.Session.OrgID
 	if unlisted {
-		may = r.Unlisted(def.ID)
+		*may = *r.Unlisted(def.ID)
 	}
 	if !ok && !unlisted || r.Master && !a.opts.MasterKeys || foreign(r.Session, def) {
 		return refusing(denied), nil

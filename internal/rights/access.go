@@ -60,12 +60,21 @@ func (r *Rights) APIs() []string {
 
 // For returns what the key may do with an API, or false when it may not call it.
 func (r *Rights) For(api string) (*Access, bool) {
-	a := &Access{API: api, stamp: r.Session.LastUpdated}
-	if !r.lend(a) {
+	a := new(Access)
+	if !r.Fill(a, api) {
 		return nil, false
 	}
-	r.limit(a)
 	return a, true
+}
+
+// Fill makes a what For returns, and tells whether the key may call the API.
+func (r *Rights) Fill(a *Access, api string) bool {
+	*a = Access{API: api, stamp: r.Session.LastUpdated}
+	if !r.lend(a) {
+		return false
+	}
+	r.limit(a)
+	return true
 }
 
 // Unlisted returns what holds for calls to an API that the key may not call, for
@@ -196,19 +205,21 @@ func unite(a, b []string) []string {
 // A union collects elements in the order they come, each once by its key.
 type union[K comparable, T any] struct {
 	items []Item[T]
-	at    map[K]int
+	at    map[K]int // made once there are more than few
 }
+
+// few elements are looked through faster than a map is made for them.
+const few = 8
 
 // addAll adds elements; one that is there gains an origin and, with join, what
 // the other has more.
 func (u *union[K, T]) addAll(more []T, key func(T) K, from Origin, join func(a, b T) T) {
-	if u.at == nil && len(more) > 0 {
-		u.at = make(map[K]int, len(more))
-	}
 	for _, one := range more {
-		i, known := u.at[key(one)]
-		if !known {
-			u.at[key(one)] = len(u.items)
+		i := u.find(key(one), key)
+		if i < 0 {
+			if u.at != nil {
+				u.at[key(one)] = len(u.items)
+			}
 			u.items = append(u.items, Item[T]{Value: one, From: []Origin{from}})
 			continue
 		}
@@ -219,6 +230,24 @@ func (u *union[K, T]) addAll(more []T, key func(T) K, from Origin, join func(a, 
 			u.items[i].From = append(u.items[i].From, from)
 		}
 	}
+}
+
+// find returns the index of the element with a key, or -1. To join elements
+// leaves them their keys.
+func (u *union[K, T]) find(k K, key func(T) K) int {
+	if u.at == nil && len(u.items) <= few {
+		return slices.IndexFunc(u.items, func(i Item[T]) bool { return key(i.Value) == k })
+	}
+	if u.at == nil {
+		u.at = make(map[K]int, 2*len(u.items))
+		for i := range u.items {
+			u.at[key(u.items[i].Value)] = i
+		}
+	}
+	if i, known := u.at[k]; known {
+		return i
+	}
+	return -1
 }
 
 // A best collects elements in the order they come, keeping the better of two

@@ -94,8 +94,8 @@ func (r *Rights) Measured() Measured {
 		if !p.Measures() {
 			continue
 		}
-		for g, name := range map[group]*string{acl: &m.Access, rates: &m.Rate, quotas: &m.Quota, complexity: &m.Complexity} {
-			if r.writes(g, p) {
+		for g, name := range [groups]*string{acl: &m.Access, rates: &m.Rate, quotas: &m.Quota, complexity: &m.Complexity} {
+			if r.writes(group(g), p) {
 				*name = p.Key()
 			}
 		}
@@ -110,15 +110,17 @@ type claim struct {
 	from  Origin
 }
 
-// claims returns what every place that has a say in a group says about an API,
+// usual is how many claims there usually are, at most.
+const usual = 4
+
+// claims appends to room what every place that has a say in a group says about an API,
 // in order. set tells whether limits say anything about the group.
 //
 // A policy has a say when it writes the group and lists the API, or lists none
 // at all. Where policies write the group but none has a say, as beside a policy
 // that only lists APIs, the numbers of all of them hold. The key is heard when
 // no policy writes the group.
-func (r *Rights) claims(g group, api string, set func(*definition.Limits) bool) []claim {
-	var direct []claim
+func (r *Rights) claims(room []claim, g group, api string, set func(*definition.Limits) bool) []claim {
 	written, heard := false, false
 	for _, p := range r.applied {
 		if !r.writes(g, p) {
@@ -131,27 +133,26 @@ func (r *Rights) claims(g group, api string, set func(*definition.Limits) bool) 
 		}
 		heard = true
 		if c, ok := r.ofPolicy(p, entry, api, set); ok {
-			direct = append(direct, c)
+			room = append(room, c)
 		}
 	}
 	switch {
 	case heard:
-		return direct
+		return room
 	case written:
-		return r.ofAll(g, set)
+		return r.ofAll(room, g, set)
 	}
-	return r.ofKey(api, set)
+	return r.ofKey(room, api, set)
 }
 
-// ofAll returns the claims of all policies that write a group.
-func (r *Rights) ofAll(g group, set func(*definition.Limits) bool) []claim {
-	var all []claim
+// ofAll appends to room the claims of all policies that write a group.
+func (r *Rights) ofAll(room []claim, g group, set func(*definition.Limits) bool) []claim {
 	for _, p := range r.applied {
 		if r.writes(g, p) && set(&p.Limits) {
-			all = append(all, claim{Limits: &p.Limits, from: Origin{Kind: Policy, ID: p.Key()}})
+			room = append(room, claim{Limits: &p.Limits, from: Origin{Kind: Policy, ID: p.Key()}})
 		}
 	}
-	return all
+	return room
 }
 
 // ofPolicy is what a policy says: its entry for the API before its own numbers.
@@ -171,18 +172,18 @@ func (r *Rights) ofPolicy(p *definition.Policy, entry *definition.Access, api st
 	return c, set(&p.Limits)
 }
 
-// ofKey is what the key says: its entry for the API, unless policies brought the
+// ofKey appends to room what the key says: its entry for the API, unless policies brought the
 // entries, before its own numbers.
-func (r *Rights) ofKey(api string, set func(*definition.Limits) bool) []claim {
+func (r *Rights) ofKey(room []claim, api string, set func(*definition.Limits) bool) []claim {
 	if r.lists == 0 {
 		if e := r.Session.AccessRights[api]; e != nil && e.Limit != nil && set(&e.Limit.Limits) {
-			return []claim{{Limits: &e.Limit.Limits, scope: api, from: Origin{Kind: KeyEntry}}}
+			return append(room, claim{Limits: &e.Limit.Limits, scope: api, from: Origin{Kind: KeyEntry}})
 		}
 	}
 	if set(&r.Session.Limits) {
-		return []claim{{Limits: &r.Session.Limits, from: Origin{Kind: Key}}}
+		return append(room, claim{Limits: &r.Session.Limits, from: Origin{Kind: Key}})
 	}
-	return nil
+	return room
 }
 
 // sets tells whether a rate limits, or says that it does not.
@@ -200,8 +201,9 @@ func (r Rate) freer(other Rate) bool {
 }
 
 func (r *Rights) rate(api string) Rate {
+	var room [usual]claim
 	won := Rate{From: Origin{Kind: Default}}
-	for i, c := range r.claims(rates, api, func(l *definition.Limits) bool { return sets(l.Rate, l.Per) }) {
+	for i, c := range r.claims(room[:0], rates, api, func(l *definition.Limits) bool { return sets(l.Rate, l.Per) }) {
 		one := Rate{Calls: c.Rate, Per: c.Per, Scope: c.scope, From: c.from}
 		if i == 0 || one.freer(won) {
 			won = one
@@ -214,8 +216,9 @@ func (r *Rights) rate(api string) Rate {
 }
 
 func (r *Rights) quota(api string) Quota {
+	var room [usual]claim
 	won := Quota{From: Origin{Kind: Default}, RenewalFrom: Origin{Kind: Default}}
-	for _, c := range r.claims(quotas, api, func(l *definition.Limits) bool { return l.QuotaMax != 0 }) {
+	for _, c := range r.claims(room[:0], quotas, api, func(l *definition.Limits) bool { return l.QuotaMax != 0 }) {
 		// Of equal ones the lesser id decides, so that which counter is used does
 		// not depend on the order of policies.
 		tie := c.QuotaMax == won.Max && c.from.ID < won.From.ID
@@ -253,8 +256,9 @@ func (r *Rights) complexity(a *Access) {
 // largest returns the largest of what the claims on an API say about one number
 // of the complexity group. Each number is inherited for itself.
 func largest[T int | int64](r *Rights, api string, of func(*definition.Limits) T) Value[T] {
+	var room [usual]claim
 	won := Value[T]{From: Origin{Kind: Default}}
-	for _, c := range r.claims(complexity, api, func(l *definition.Limits) bool { return of(l) != 0 }) {
+	for _, c := range r.claims(room[:0], complexity, api, func(l *definition.Limits) bool { return of(l) != 0 }) {
 		if n := of(c.Limits); larger(n, won.Value) {
 			won = Value[T]{Value: max(n, -1), From: c.from}
 		}
@@ -263,9 +267,10 @@ func largest[T int | int64](r *Rights, api string, of func(*definition.Limits) T
 }
 
 func (r *Rights) throttle(api string) Throttle {
+	var room [usual]claim
 	won := Throttle{IntervalFrom: Origin{Kind: Default}, RetriesFrom: Origin{Kind: Default}}
 	set := func(l *definition.Limits) bool { return l.ThrottleInterval != 0 || l.ThrottleRetryLimit != 0 }
-	for i, c := range r.claims(rates, api, set) {
+	for i, c := range r.claims(room[:0], rates, api, set) {
 		if i == 0 || c.ThrottleInterval > won.Interval {
 			won.Interval, won.IntervalFrom = c.ThrottleInterval, c.from
 		}

@@ -77,14 +77,31 @@ type Rights struct {
 // policies has its own rights. The error, one of the types of this package, says
 // why a key cannot be used at all.
 func Effective(s *definition.Session, policies *definition.PolicySet) (*Rights, error) {
-	r := &Rights{Session: s}
-	if err := r.apply(policies); err != nil {
+	r := new(Rights)
+	if err := r.Enforce(s, policies); err != nil {
 		return nil, err
 	}
-	r.mergeActivity()
 	r.mergeTags()
 	r.mergeMeta()
 	return r, nil
+}
+
+// Enforce makes r what Effective returns, without Tags and Meta, on which no call
+// depends. It reuses r's memory: this happens at the first request of each key.
+func (r *Rights) Enforce(s *definition.Session, policies *definition.PolicySet) error {
+	*r = Rights{Session: s, Policies: r.Policies[:0], applied: r.applied[:0]}
+	if err := r.apply(policies); err != nil {
+		return err
+	}
+	r.mergeActivity()
+	return nil
+}
+
+// Forget empties r, so that it keeps nothing of what it was made from alive.
+func (r *Rights) Forget() {
+	clear(r.Policies)
+	clear(r.applied)
+	*r = Rights{Policies: r.Policies[:0], applied: r.applied[:0]}
 }
 
 // apply finds the policies and refuses those that do not go together.
