@@ -61,7 +61,7 @@ func (s *shard) takeAll(b []byte, now int64) []byte {
 	for key, c := range s.cells.All() {
 		c.dirty = false
 		if c.worth(len(key)) && !c.over(now) {
-			b = appendRecord(b, &s.cells.rings, string(key), c)
+			b = appendRecord(b, &s.cells.rings, key, c)
 		}
 	}
 	s.cleared()

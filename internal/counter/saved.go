@@ -20,7 +20,7 @@ const savedGone = 255
 var errRecord = errors.New("a record cannot be read")
 
 // appendRecord packs a cell; nil for a key that has none any more.
-func appendRecord(b []byte, r *rings.Rings, key string, c *cell) []byte {
+func appendRecord[K string | []byte](b []byte, r *rings.Rings, key K, c *cell) []byte {
 	if c == nil {
 		c = &cell{kind: savedGone}
 	}

@@ -57,6 +57,8 @@ type Saver struct {
 	journalSize int64
 	fullSize    int64
 	unsaved     bool // a save failed: only a full one makes up for it
+
+	records, frame []byte // used again by each save: as much as a frame takes, and what one shard has more
 }
 
 // OpenSaver loads what the directory holds into m, which must be new, and makes
@@ -162,13 +164,9 @@ func (s *Saver) save(ctx context.Context) error {
 	if s.unsaved || s.journalSize > max(2*s.fullSize, journalLeast) {
 		return s.saveFull(ctx)
 	}
-	packed := s.changes(ctx)
-	if len(packed) == 0 {
-		return nil
-	}
-	n, err := s.journal.Write(packed)
-	s.journalSize += int64(n)
-	if err != nil {
+	n, err := s.writeShards(ctx, s.journal, (*shard).takeChanged)
+	s.journalSize += n
+	if err != nil || n == 0 {
 		return err
 	}
 	return s.journal.Sync()
@@ -178,19 +176,27 @@ func (s *Saver) save(ctx context.Context) error {
 // the end of ctx there is no rest any more.
 func (s *Saver) rest(ctx context.Context) { _ = s.pace.Step(ctx) }
 
-// changes packs the cells that changed since the last save, shard by shard.
-func (s *Saver) changes(ctx context.Context) []byte {
-	var packed, records []byte
+// writeShards writes what take appends of each shard, in frames, and returns how
+// much that was. The memory for it is kept: saving is all that a gateway does each
+// second.
+func (s *Saver) writeShards(ctx context.Context, w io.Writer, take func(sh *shard, records []byte) []byte) (size int64, err error) {
 	s.pace.Begin()
+	s.records = s.records[:0]
 	for i := range s.memory.shard {
 		s.rest(ctx)
-		records = s.memory.shard[i].takeChanged(records)
-		if len(records) >= frameAim || i == shards-1 && len(records) > 0 {
-			packed = frames.AppendFrame(packed, records)
-			records = records[:0]
+		s.records = take(&s.memory.shard[i], s.records)
+		if len(s.records) < frameAim && (i < shards-1 || len(s.records) == 0) {
+			continue
 		}
+		s.frame = frames.AppendFrame(s.frame[:0], s.records)
+		n, err := w.Write(s.frame)
+		size += int64(n)
+		if err != nil {
+			return size, err
+		}
+		s.records = s.records[:0]
 	}
-	return packed
+	return size, nil
 }
 
 // saveFull writes everything to a new file, puts it in the place of the old one,
@@ -218,30 +224,20 @@ func (s *Saver) writeFull(ctx context.Context, path string) (size int64, err err
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	now := s.memory.clock().UnixMicro()
-	b := frames.AppendHead(nil, s.generation+1)
-	var records []byte
-	s.pace.Begin()
-	for i := range s.memory.shard {
-		s.rest(ctx)
-		records = s.memory.shard[i].takeAll(records, now)
-		if len(records) >= frameAim || i == shards-1 && len(records) > 0 {
-			b = frames.AppendFrame(b, records)
-			records = records[:0]
-		}
-		if len(b) >= frameAim || i == shards-1 {
-			if i == shards-1 {
-				b = frames.AppendFrame(b, nil)
-			}
-			n, err := f.Write(b)
-			size += int64(n)
-			if err != nil {
-				return size, err
-			}
-			b = b[:0]
-		}
+	head, err := f.Write(frames.AppendHead(nil, s.generation+1))
+	if err != nil {
+		return 0, err
 	}
-	return size, f.Sync()
+	now := s.memory.clock().UnixMicro()
+	size, err = s.writeShards(ctx, f, func(sh *shard, records []byte) []byte { return sh.takeAll(records, now) })
+	if err != nil {
+		return 0, err
+	}
+	end, err := f.Write(frames.AppendFrame(nil, nil))
+	if err != nil {
+		return 0, err
+	}
+	return size + int64(head+end), f.Sync()
 }
 
 // beginJournal replaces the journal by an empty one of this generation. Those of
