@@ -1,41 +1,130 @@
-// Package garbage gives the collection of garbage room beside requests where a
-// process has few processors.
+// Package garbage has the collection of garbage get in the way of requests as
+// little as may be where a process has few processors.
 //
 // With one to three of them Go's runtime collects on those that serve requests, in
 // stretches that grow to a fourteenth of what the collection has taken so far: a
-// tenth of a second where it takes more than one. From four processors on it
-// collects on one of its own. So a collection that is about to come is brought
-// forward, and while it lasts there are four, whatever the cores: the system then
-// shares these out, and it does so every few milliseconds.
+// tenth of a second where it takes more than one. And it collects every two
+// minutes, whether there is any garbage or not. From four processors on it
+// collects on one of its own.
+//
+// So collections are begun here, when there is as much garbage as the runtime
+// would wait for (GOGC), and at no other time: of a gateway that serves the keys
+// it has served before, hardly ever. While memory is looked through there are four
+// processors, whatever the cores: the system then shares these out, and it does so
+// every few milliseconds.
 package garbage
 
 import (
 	"context"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"time"
 )
 
 // enough is how many processors it takes for one to be the collector's own.
 const enough = 4
 
-// The runtime collects two minutes after the last collection, and when the heap
-// reaches its goal. Looking at it every so often, a collection is begun before
-// either. Of a heap that is smaller it takes no time that matters.
 const (
-	every = 250 * time.Millisecond
-	age   = 118 * time.Second
-	small = 128 << 20 // bytes in use after the last collection
+	every = 100 * time.Millisecond // the heap is looked at; it is never larger than wanted by more than what is allocated meanwhile
+	while = 2 * time.Millisecond   // it is asked whether a collection has seen all
+	young = 110 * time.Second      // a collection is; the runtime begins another after two minutes
+	small = 128 << 20              // bytes in use; of a heap that is smaller collecting takes no time that matters
 )
 
-// Collect collects all garbage. Two calls must not overlap.
-func Collect() {
-	before := runtime.GOMAXPROCS(0)
-	if before < enough {
-		runtime.GOMAXPROCS(enough)
-		defer restore(before)
+// never is what SetGCPercent takes for: the runtime collects for a limit on memory
+// only.
+const never = -1
+
+// Run decides when memory is collected until ctx ends, and then leaves it to the
+// runtime again. Where somebody has switched collecting off, or there are
+// processors enough, it leaves it to the runtime all along. A limit on memory
+// (GOMEMLIMIT) holds in any case.
+func Run(ctx context.Context) error {
+	read := heapReader()
+	now := read()
+	if now.percent <= 0 {
+		return nil
 	}
-	runtime.GC()
+	c := &collector{read: read, percent: now.percent, set: now.percent, last: now, since: time.Now()}
+	defer c.let(c.percent)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			c.look(time.Now())
+		}
+	}
+}
+
+// A collector decides when memory is collected.
+type collector struct {
+	read    func() heap
+	percent int // by how much the heap may grow
+	set     int // by how much the runtime lets it grow
+	last    heap
+	since   time.Time // when the last collection ended
+}
+
+// look collects if it is time, and sees to it that the runtime does not.
+func (c *collector) look(at time.Time) {
+	now := c.read()
+	if now.collections != c.last.collections {
+		c.since = at
+	}
+	mine := now.live >= small && runtime.GOMAXPROCS(0) < enough
+	if mine && now.due(c.last.used, c.percent) {
+		collect(c.read)
+		now, c.since = c.read(), time.Now()
+	}
+	switch {
+	case !mine:
+		c.let(c.percent)
+	case at.Sub(c.since) < young:
+		// The runtime begins when up to three tenths of this are left, so that it is
+		// late, but there should this goroutine be held up. With a goal it also gives
+		// memory back that the last collection has freed.
+		c.let(c.percent + c.percent/2)
+	default:
+		c.let(never)
+	}
+	c.last = now
+}
+
+// let has the runtime collect when the heap has grown by so many percent.
+func (c *collector) let(percent int) {
+	if c.set != percent {
+		debug.SetGCPercent(percent)
+		c.set = percent
+	}
+}
+
+// collect collects all garbage. There are more processors until everything was
+// looked through: to give back what is free then takes no haste.
+func collect(read func() heap) {
+	before, forced := runtime.GOMAXPROCS(0), read().forced
+	if before < enough {
+		shortTurns(true)
+		runtime.GOMAXPROCS(enough)
+	}
+	ended := make(chan struct{})
+	go func() {
+		runtime.GC()
+		close(ended)
+	}()
+	tick := time.NewTicker(while)
+	for marked := false; !marked; marked = read().forced != forced {
+		<-tick.C
+	}
+	tick.Stop()
+	if before < enough {
+		restore(before)
+		shortTurns(false)
+	}
+	<-ended
 }
 
 // restore has as many processors again as there were.
@@ -47,43 +136,18 @@ func restore(before int) {
 	}
 }
 
-// Run collects before the runtime would, until ctx ends.
-func Run(ctx context.Context) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	read, last, since := heapReader(), heap{}, time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		now := read()
-		if now.collections != last.collections {
-			since, last.used = time.Now(), now.used
-		}
-		if now.due(last.used, time.Since(since)) {
-			Collect()
-			since = time.Now()
-		}
-		last = now
-	}
-}
-
 // A heap is how the memory of the process is, in bytes.
 type heap struct {
 	collections uint64
+	forced      uint64 // of these, how many somebody asked for
 	live        uint64 // that the last collection left
 	used        uint64
-	goal        uint64 // when used reaches it the runtime collects
+	percent     int // by how much the runtime lets it grow; 0: it is not told
 }
 
-// due tells whether a collection is about to come: it is old, or memory is used
-// up soon at the speed at which it was since the last look.
-func (h heap) due(before uint64, old time.Duration) bool {
-	if h.live < small || h.goal == 0 {
-		return false
-	}
+// due tells whether the heap has grown by so many percent, or will have before it
+// is looked at again, at the speed at which it grew since it was before.
+func (h heap) due(before uint64, percent int) bool {
 	grown := max(h.used, before) - before
-	return old >= age || h.used+3*grown >= h.goal-h.goal/20
+	return h.used+grown >= h.live+h.live/100*uint64(percent)
 }

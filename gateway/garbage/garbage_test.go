@@ -2,53 +2,101 @@ package garbage
 
 import (
 	"context"
+	"math"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"testing"
 	"time"
 )
 
-func TestACollectionIsDueBeforeTheRuntimeBeginsIt(t *testing.T) {
-	const mb = 1 << 20
+const mb = 1 << 20
+
+func TestACollectionIsDueWhenTheHeapHasGrown(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		heap   heap
-		before uint64
-		old    time.Duration
-		want   bool
+		name    string
+		heap    heap
+		before  uint64
+		percent int
+		want    bool
 	}{
-		{"at rest", heap{live: 500 * mb, used: 600 * mb, goal: 1000 * mb}, 600 * mb, time.Minute, false},
-		{"soon two minutes old", heap{live: 500 * mb, used: 600 * mb, goal: 1000 * mb}, 600 * mb, age, true},
-		{"nearly at its goal", heap{live: 500 * mb, used: 960 * mb, goal: 1000 * mb}, 960 * mb, 0, true},
-		{"soon at its goal", heap{live: 500 * mb, used: 700 * mb, goal: 1000 * mb}, 600 * mb, 0, true},
-		{"not so soon", heap{live: 500 * mb, used: 700 * mb, goal: 1000 * mb}, 650 * mb, 0, false},
-		{"less is used than was", heap{live: 500 * mb, used: 600 * mb, goal: 1000 * mb}, 900 * mb, 0, false},
-		{"small", heap{live: 100 * mb, used: 199 * mb, goal: 200 * mb}, 0, time.Hour, false},
-		{"not told", heap{}, 0, time.Hour, false},
-		{"no goal told", heap{live: 500 * mb, used: 600 * mb}, 600 * mb, 0, false},
+		{"at rest", heap{live: 500 * mb, used: 600 * mb}, 600 * mb, 100, false},
+		{"twice as large", heap{live: 500 * mb, used: 1000 * mb}, 1000 * mb, 100, true},
+		{"soon twice as large", heap{live: 500 * mb, used: 950 * mb}, 900 * mb, 100, true},
+		{"not so soon", heap{live: 500 * mb, used: 940 * mb}, 900 * mb, 100, false},
+		{"half as much again", heap{live: 500 * mb, used: 751 * mb}, 751 * mb, 50, true},
+		{"less than it may", heap{live: 500 * mb, used: 1400 * mb}, 1400 * mb, 200, false},
+		{"less is used than was", heap{live: 500 * mb, used: 600 * mb}, 900 * mb, 100, false},
 	} {
-		if got := c.heap.due(c.before, c.old); got != c.want {
+		if got := c.heap.due(c.before, c.percent); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 }
 
 func TestTheHeapIsRead(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(70))
 	read := heapReader()
 	before := read()
 	runtime.GC()
 	after := read()
-	if after.collections <= before.collections || after.live == 0 || after.used == 0 || after.goal < after.live {
+	if after.collections <= before.collections || after.live == 0 || after.used == 0 || after.percent != 70 {
 		t.Errorf("%+v, then %+v", before, after)
+	}
+	debug.SetGCPercent(never)
+	if got := read().percent; got != never {
+		t.Errorf("switched off, it may grow by %d %%", got)
 	}
 }
 
-// There are more processors while memory is collected, and afterwards as many as
-// before.
+// restoring has the test leave settings of the process as they were.
+func restoring(t *testing.T, processors int) {
+	t.Helper()
+	percent, own := debug.SetGCPercent(100), runtime.GOMAXPROCS(processors)
+	t.Cleanup(func() {
+		runtime.GOMAXPROCS(own)
+		debug.SetGCPercent(percent)
+	})
+}
+
+func TestWhoeverDecidesWhenMemoryIsCollected(t *testing.T) {
+	restoring(t, 1)
+	var now heap
+	c := &collector{read: func() heap { return now }, percent: 100, set: 100, last: heap{used: 200 * mb}}
+	told, begin := heapReader(), time.Now()
+	for _, step := range []struct {
+		name       string
+		live       uint64
+		at         time.Duration
+		processors int
+		want       int // percent
+	}{
+		{"just collected", 200 * mb, 0, 1, 150},
+		{"not quite two minutes old", 200 * mb, young - 1, 3, 150},
+		{"nearly two minutes old", 200 * mb, young, 1, never},
+		{"old", 200 * mb, time.Hour, 1, never},
+		{"processors enough", 200 * mb, time.Hour, enough, 100},
+		{"small", 100 * mb, time.Hour, 1, 100},
+		{"old again", 200 * mb, time.Hour, 1, never},
+	} {
+		runtime.GOMAXPROCS(step.processors)
+		now = heap{collections: 1, live: step.live, used: step.live}
+		c.look(begin.Add(step.at))
+		if got := told().percent; got != step.want {
+			t.Errorf("%s: the runtime lets it grow by %d %%, want %d", step.name, got, step.want)
+		}
+	}
+	now.collections = 2 // for the limit on memory
+	if c.look(begin.Add(2 * time.Hour)); told().percent != 150 {
+		t.Error("a collection that the runtime began is not seen")
+	}
+}
+
+// There are more processors while memory is looked through, and afterwards as many
+// as before.
 func TestProcessorsAreAsManyAsBefore(t *testing.T) {
-	own := runtime.GOMAXPROCS(0)
-	t.Cleanup(func() { runtime.GOMAXPROCS(own) })
+	restoring(t, 1)
 	for _, c := range []struct {
 		set  string // the variable, which says that somebody chose the number
 		have int
@@ -58,13 +106,17 @@ func TestProcessorsAreAsManyAsBefore(t *testing.T) {
 			_ = os.Unsetenv("GOMAXPROCS")
 		}
 		runtime.GOMAXPROCS(c.have)
-		before := heapReader()().collections
-		Collect()
+		read, most := heapReader(), 0
+		before := read().collections
+		collect(func() heap {
+			most = max(most, runtime.GOMAXPROCS(0))
+			return read()
+		})
 		if got := runtime.GOMAXPROCS(0); c.set != "" && got != c.want || got < 1 || got > max(c.want, c.have) {
 			t.Errorf("GOMAXPROCS=%q: %d processors after, %d before", c.set, got, c.have)
 		}
-		if heapReader()().collections == before {
-			t.Error("nothing was collected")
+		if read().collections == before || most < enough {
+			t.Errorf("GOMAXPROCS=%q: %d collections with up to %d processors", c.set, read().collections-before, most)
 		}
 	}
 }
@@ -76,34 +128,56 @@ func begunByRuntime() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// A heap that grows to its goal is collected by Run before the runtime does.
+// A heap that grows is collected by Run when it is twice what was in use, and the
+// runtime has nothing left to do.
 func TestRunIsFirst(t *testing.T) {
-	own := runtime.GOMAXPROCS(1)
-	defer runtime.GOMAXPROCS(own)
+	restoring(t, 1)
 	t.Setenv("GOMAXPROCS", "1")
 	held := make([][]byte, 0, 64) // what is live
 	for range 40 {
-		held = append(held, make([]byte, 5<<20))
+		held = append(held, make([]byte, 5*mb))
 	}
 	runtime.GC()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- Run(ctx) }()
 	read, before, byRuntime := heapReader(), heapReader()(), begunByRuntime()
+	for read().percent == 100 { // until Run has looked
+		runtime.Gosched()
+	}
 	grow := time.NewTicker(5 * time.Millisecond)
 	defer grow.Stop()
 	var garbage []byte
+	most := uint64(0)
 	for now := before; now.collections == before.collections; now = read() {
 		<-grow.C
-		garbage = make([]byte, 512<<10)
+		garbage = make([]byte, mb)
+		most = max(most, now.used)
 	}
 	if begunByRuntime() != byRuntime {
 		t.Error("the runtime has begun a collection")
+	}
+	if least := before.live + before.live*3/4; most < least {
+		t.Errorf("collected at %d MiB, of which %d were in use", most/mb, before.live/mb)
 	}
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+	if got := read().percent; got != 100 {
+		t.Errorf("afterwards the heap may grow by %d %%", got)
+	}
 	runtime.KeepAlive(held)
 	runtime.KeepAlive(garbage)
+}
+
+func TestCollectingThatIsSwitchedOffStaysOff(t *testing.T) {
+	restoring(t, 1)
+	debug.SetGCPercent(never)
+	if err := Run(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if got := debug.SetGCPercent(math.MaxInt32); got != never {
+		t.Errorf("the heap may grow by %d %%", got)
+	}
 }
