@@ -107,7 +107,6 @@ func (c *collector) let(percent int) {
 func collect(read func() heap) {
 	before, forced := runtime.GOMAXPROCS(0), read().forced
 	if before < enough {
-		shortTurns(true)
 		runtime.GOMAXPROCS(enough)
 	}
 	ended := make(chan struct{})
@@ -122,7 +121,6 @@ func collect(read func() heap) {
 	tick.Stop()
 	if before < enough {
 		restore(before)
-		shortTurns(false)
 	}
 	<-ended
 }

@@ -99,7 +99,7 @@ func (b *bench) loadedTails(ctx context.Context, started []*running) error {
 		rate = float64(b.rates[0])
 	}
 	b.printf("%s %.0f requests/s arrive at random (Poisson); latency counts from when each was due.\n\n", b.placement(), rate)
-	b.printf("| | | took s | collections | p50 ms | p99 ms | p99.9 ms | to the empty one's at rest | longest ms | CPU µs | shed | wrong |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.printf("| | | took s | collections | p50 ms | p99 ms | p99.9 ms | to the empty one's | longest ms | CPU µs | shed | wrong |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	all := make([]*opening, len(started))
 	for i, r := range started {
 		if all[i], err = b.open(r); err != nil {
@@ -107,8 +107,8 @@ func (b *bench) loadedTails(ctx context.Context, started []*running) error {
 		}
 		defer all[i].client.Close()
 	}
-	var quiet time.Duration // p99.9 of the empty one at rest
 	for _, e := range b.events() {
+		var empty time.Duration // p99.9 of the empty one, which comes first: a shared machine is not the same a minute later
 		for _, o := range all {
 			b.progress("%s: %s", o.name, e.name)
 			got, err := b.whileDoing(ctx, o, rate, e)
@@ -119,10 +119,10 @@ func (b *bench) loadedTails(ctx context.Context, started []*running) error {
 				b.leaveOut(o.name+": "+e.name, fmt.Errorf("%w\n%s", err, o.process.Log()))
 				continue
 			}
-			if quiet == 0 {
-				quiet = got.all.Latency.Quantile(0.999)
+			if empty == 0 {
+				empty = got.all.Latency.Quantile(0.999)
 			}
-			b.printDoing(o.name, e.name, got, quiet)
+			b.printDoing(o.name, e.name, got, empty)
 		}
 	}
 	b.endTable()
@@ -143,15 +143,15 @@ func (b *bench) events() []event {
 		{name: "at rest", prepare: nothing, do: rest},
 		{name: "one API added, SIGHUP", prepare: b.addOne, do: reload(addedOne)},
 		{name: "every API changed, SIGHUP", prepare: b.changeAll, do: reload(addedToAll)},
-		{name: "until memory was collected, as it is every two minutes", prepare: nothing, do: awaitCollection},
 		{name: "collection of memory, the 3 s around it", prepare: nothing, do: awaitCollection, last: 3},
+		{name: "from that collection to the next, with it", prepare: nothing, do: awaitCollection},
 	}
 }
 
-func (b *bench) printDoing(name, event string, got doing, quiet time.Duration) {
+func (b *bench) printDoing(name, event string, got doing, empty time.Duration) {
 	p999 := got.all.Latency.Quantile(0.999)
 	b.printf("| %s | %s | %.1f | %d | %.2f | %.2f | %.2f | **%.2f** | %.1f | %.1f | %d | %d |\n", name, event, got.took.Seconds(), got.collections,
-		millis(got.all.Latency.Quantile(0.5)), millis(got.all.Latency.Quantile(0.99)), millis(p999), float64(p999)/float64(max(quiet, 1)),
+		millis(got.all.Latency.Quantile(0.5)), millis(got.all.Latency.Quantile(0.99)), millis(p999), float64(p999)/float64(max(empty, 1)),
 		millis(got.all.Latency.Max()), got.cpu, got.all.Refused, got.all.Bad+got.all.Late)
 	if got.first != nil {
 		b.note("%s: %s: first error: %v", name, event, got.first)
@@ -233,19 +233,19 @@ func (b *bench) whileDoing(ctx context.Context, o *opening, rate float64, e even
 // collection begins the line that a gateway writes after each.
 const collection = "gc "
 
-// awaitCollection returns once memory was collected. A gateway at rest allocates
-// nothing; Go's runtime then collects every two minutes.
+// awaitCollection returns once memory was collected: a gateway that serves keys
+// that it does not keep ready allocates a little for each.
 func awaitCollection(ctx context.Context, r *running) error {
 	before := r.process.Logged(collection)
-	for range 750 {
+	for range 5 * 60 {
 		if r.process.Logged(collection) > before {
 			return nil
 		}
-		if err := pause(ctx, 200*time.Millisecond); err != nil {
+		if err := pause(ctx, time.Second); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("no collection in two minutes and a half")
+	return fmt.Errorf("no collection in five minutes")
 }
 
 // APIs that are added, for it to be seen when a reload is in force.
