@@ -457,3 +457,58 @@ func TestLimitsBeyondWhatCountersHoldAreCut(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Lists of many elements are united as lists of few are, also where one grows from
+// the one to the other.
+func TestListsOfAllLengthsAreUnited(t *testing.T) {
+	urls := func(from, to int, method string) string {
+		var all []string
+		for i := from; i < to; i++ {
+			all = append(all, fmt.Sprintf(`{"url": "/%d", "methods": [%q]}`, i, method))
+		}
+		return strings.Join(all, ",")
+	}
+	for n := range 4 * few {
+		policy := func(id string, from int, method string) string {
+			return fmt.Sprintf(`{"id": %q, "access_rights": {"x": {"allowed_urls": [%s]}}}`, id, urls(from, from+n, method))
+		}
+		r := effective(t, `{"apply_policies": ["a", "b"]}`, policy("a", 0, "GET"), policy("b", n/2, "PUT"))
+		got := access(t, r, "x").AllowedURLs
+		if len(got) != n+n/2 {
+			t.Fatalf("%d and %d lists with %d in common: %d", n, n, n-n/2, len(got))
+		}
+		for i, item := range got {
+			want := "GET"
+			switch {
+			case i >= n:
+				want = "PUT"
+			case i >= n/2:
+				want = "GET PUT"
+			}
+			if item.Value.URL != fmt.Sprintf("/%d", i) || strings.Join(item.Value.Methods, " ") != want || len(item.From) != len(item.Value.Methods) {
+				t.Errorf("of %d, element %d is %+v, want %s", n, i, item, want)
+			}
+		}
+	}
+}
+
+func TestRightsThatAreMadeAgainAreNew(t *testing.T) {
+	rich, richPolicies := world(t, `{"apply_policies": ["a", "b"]}`,
+		`{"id": "a", "is_inactive": true, "access_rights": {"x": {}}}`, `{"id": "b", "rate": 5, "per": 1, "access_rights": {"x": {}}}`)
+	poor, poorPolicies := world(t, `{"apply_policies": ["c"]}`, `{"id": "c", "access_rights": {"y": {}}}`)
+	var r Rights
+	var a Access
+	if err := r.Enforce(rich, richPolicies); err != nil || !r.Fill(&a, "x") {
+		t.Fatal(err)
+	}
+	r.Forget()
+	if err := r.Enforce(poor, poorPolicies); err != nil {
+		t.Fatal(err)
+	}
+	if r.Inactive.Value || !slices.Equal(r.Policies, []string{"c"}) || r.Fill(&a, "x") {
+		t.Errorf("%+v", r)
+	}
+	if !r.Fill(&a, "y") || a.Rate.Calls != 0 || a.API != "y" {
+		t.Errorf("%+v", a)
+	}
+}
