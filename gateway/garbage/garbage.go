@@ -9,9 +9,8 @@
 //
 // So collections are begun here, when there is as much garbage as the runtime
 // would wait for (GOGC), and at no other time: of a gateway that serves the keys
-// it has served before, hardly ever. While memory is looked through there are four
-// processors, whatever the cores: the system then shares these out, and it does so
-// every few milliseconds.
+// it has served before, hardly ever. Meanwhile there are four processors, whatever the cores: the system
+// then shares these out, and it does so every few milliseconds.
 package garbage
 
 import (
@@ -27,7 +26,6 @@ const enough = 4
 
 const (
 	every = 100 * time.Millisecond // the heap is looked at; it is never larger than wanted by more than what is allocated meanwhile
-	while = 2 * time.Millisecond   // it is asked whether a collection has seen all
 	young = 110 * time.Second      // a collection is; the runtime begins another after two minutes
 	small = 128 << 20              // bytes in use; of a heap that is smaller collecting takes no time that matters
 )
@@ -77,7 +75,7 @@ func (c *collector) look(at time.Time) {
 	}
 	mine := now.live >= small && runtime.GOMAXPROCS(0) < enough
 	if mine && now.due(c.last.used, c.percent) {
-		collect(c.read)
+		collect()
 		now, c.since = c.read(), time.Now()
 	}
 	switch {
@@ -102,27 +100,14 @@ func (c *collector) let(percent int) {
 	}
 }
 
-// collect collects all garbage. There are more processors until everything was
-// looked through: to give back what is free then takes no haste.
-func collect(read func() heap) {
-	before, forced := runtime.GOMAXPROCS(0), read().forced
-	if before < enough {
+// collect collects all garbage. There are more processors until what is free was
+// given back as well: to do that on those that serve takes longer than to mark.
+func collect() {
+	if before := runtime.GOMAXPROCS(0); before < enough {
 		runtime.GOMAXPROCS(enough)
+		defer restore(before)
 	}
-	ended := make(chan struct{})
-	go func() {
-		runtime.GC()
-		close(ended)
-	}()
-	tick := time.NewTicker(while)
-	for marked := false; !marked; marked = read().forced != forced {
-		<-tick.C
-	}
-	tick.Stop()
-	if before < enough {
-		restore(before)
-	}
-	<-ended
+	runtime.GC()
 }
 
 // restore has as many processors again as there were.
@@ -137,7 +122,6 @@ func restore(before int) {
 // A heap is how the memory of the process is, in bytes.
 type heap struct {
 	collections uint64
-	forced      uint64 // of these, how many somebody asked for
 	live        uint64 // that the last collection left
 	used        uint64
 	percent     int // by how much the runtime lets it grow; 0: it is not told

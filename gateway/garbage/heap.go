@@ -10,16 +10,15 @@ func heapReader() func() heap {
 		{Name: "/gc/heap/live:bytes"},
 		{Name: "/memory/classes/heap/objects:bytes"},
 		{Name: "/gc/gogc:percent"},
-		{Name: "/gc/cycles/forced:gc-cycles"},
 	}
 	return func() heap {
 		metrics.Read(samples)
-		var n [5]uint64
+		var n [4]uint64
 		for i := range samples {
 			if samples[i].Value.Kind() == metrics.KindUint64 {
 				n[i] = samples[i].Value.Uint64()
 			}
 		}
-		return heap{collections: n[0], live: n[1], used: n[2], percent: int(n[3]), forced: n[4]} // off is told as the largest number: -1
+		return heap{collections: n[0], live: n[1], used: n[2], percent: int(n[3])} // off is told as the largest number: -1
 	}
 }
