@@ -30,8 +30,7 @@ const (
 	small = 128 << 20              // bytes in use; of a heap that is smaller collecting takes no time that matters
 )
 
-// never is what SetGCPercent takes for: the runtime collects for a limit on memory
-// only.
+// never has SetGCPercent let the runtime collect for a limit on memory only.
 const never = -1
 
 // Run decides when memory is collected until ctx ends, and then leaves it to the
@@ -101,7 +100,7 @@ func (c *collector) let(percent int) {
 }
 
 // collect collects all garbage. There are more processors until what is free was
-// given back as well: to do that on those that serve takes longer than to mark.
+// given back as well: taken back before, requests waited twice as long.
 func collect() {
 	if before := runtime.GOMAXPROCS(0); before < enough {
 		runtime.GOMAXPROCS(enough)

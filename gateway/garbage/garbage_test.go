@@ -103,7 +103,9 @@ func TestProcessorsAreAsManyAsBefore(t *testing.T) {
 		want int
 	}{{"1", 1, 1}, {"2", 2, 2}, {"7", 7, 7}, {"", 1, runtime.NumCPU()}} {
 		if t.Setenv("GOMAXPROCS", c.set); c.set == "" {
-			_ = os.Unsetenv("GOMAXPROCS")
+			if err := os.Unsetenv("GOMAXPROCS"); err != nil {
+				t.Fatal(err)
+			}
 		}
 		runtime.GOMAXPROCS(c.have)
 		read := heapReader()

@@ -177,8 +177,7 @@ func (s *Saver) save(ctx context.Context) error {
 func (s *Saver) rest(ctx context.Context) { _ = s.pace.Step(ctx) }
 
 // writeShards writes what take appends of each shard, in frames, and returns how
-// much that was. The memory for it is kept: saving is all that a gateway does each
-// second.
+// much that was. The memory for it is kept, since this is done each second.
 func (s *Saver) writeShards(ctx context.Context, w io.Writer, take func(sh *shard, records []byte) []byte) (size int64, err error) {
 	s.pace.Begin()
 	s.records = s.records[:0]

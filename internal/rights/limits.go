@@ -113,8 +113,8 @@ type claim struct {
 // usual is how many claims there usually are, at most.
 const usual = 4
 
-// claims appends to room what every place that has a say in a group says about an API,
-// in order. set tells whether limits say anything about the group.
+// claims appends to room what every place that has a say in a group says about an
+// API, in order. set tells whether limits say anything about the group.
 //
 // A policy has a say when it writes the group and lists the API, or lists none
 // at all. Where policies write the group but none has a say, as beside a policy
@@ -172,8 +172,8 @@ func (r *Rights) ofPolicy(p *definition.Policy, entry *definition.Access, api st
 	return c, set(&p.Limits)
 }
 
-// ofKey appends to room what the key says: its entry for the API, unless policies brought the
-// entries, before its own numbers.
+// ofKey appends to room what the key says: its entry for the API, unless policies
+// brought the entries, before its own numbers.
 func (r *Rights) ofKey(room []claim, api string, set func(*definition.Limits) bool) []claim {
 	if r.lists == 0 {
 		if e := r.Session.AccessRights[api]; e != nil && e.Limit != nil && set(&e.Limit.Limits) {

@@ -89,7 +89,8 @@ func Effective(s *definition.Session, policies *definition.PolicySet) (*Rights, 
 // Enforce makes r what Effective returns, without Tags and Meta, on which no call
 // depends. It reuses r's memory: this happens at the first request of each key.
 func (r *Rights) Enforce(s *definition.Session, policies *definition.PolicySet) error {
-	*r = Rights{Session: s, Policies: r.Policies[:0], applied: r.applied[:0]}
+	r.Forget()
+	r.Session = s
 	if err := r.apply(policies); err != nil {
 		return err
 	}
