@@ -61,6 +61,7 @@ type settings struct {
 	counter counter.Counter // nil: in this process
 	store   keystore.Store  // nil: in this process
 	cache   int             // sessions in memory; 0: 10,000
+	ready   int             // of them, those that are ready for requests; 0: 65,536
 
 	reloadCPU float64 // share of a processor for changes; 0: all there are
 
@@ -91,7 +92,7 @@ func newWorld(tb testing.TB, s settings) *world {
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError}))
 	w.sessions = auth.NewSessions(auth.SessionOptions{
-		Store: w.store, Hasher: w.hasher, Log: log, Size: s.cache, TTL: time.Hour, StaleTTL: time.Hour,
+		Store: w.store, Hasher: w.hasher, Log: log, Size: s.cache, Ready: s.ready, TTL: time.Hour, StaleTTL: time.Hour,
 		UnknownSize: 1000, UnknownTTL: time.Hour, Timeout: time.Second,
 	})
 	lines, err := observe.OpenAccessLog(observe.AccessOptions{

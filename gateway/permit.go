@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
@@ -19,11 +20,13 @@ func (g *Gateway) hold(ex *pipeline.Exchange) bool {
 		return true
 	}
 	p := &permit{
-		gateway: g, call: ex.Call.Keep(), client: ex.Client, api: ex.API.Definition.ID, key: ex.KeyHash,
-		behind: ex.Front != nil,
+		gateway: g, call: ex.Call.Keep(), client: ex.Client, api: ex.API.Definition.ID,
+		key: strings.Clone(ex.KeyHash), behind: ex.Front != nil,
 	}
-	a := ex.Answer
-	held, full := g.stages.Tunnels.Hold(a.Takeover, tunnels.AboutOf(ex), p)
+	a, about := ex.Answer, tunnels.AboutOf(ex)
+	// A key's texts may be parts of something large, which a tunnel would keep.
+	about.Key, about.Identity = strings.Clone(about.Key), strings.Clone(about.Identity)
+	held, full := g.stages.Tunnels.Hold(a.Takeover, about, p)
 	if full != tunnels.Free {
 		a.Takeover(nil, nil)
 		a.Takeover, a.NoBody, a.Length = nil, false, 0

@@ -5,6 +5,7 @@ package access
 
 import (
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -151,6 +152,6 @@ func (r *reports) first(set *definition.PolicySet, text string) bool {
 	if r.told[text] || len(r.told) >= maxReports {
 		return false
 	}
-	r.told[text] = true
+	r.told[strings.Clone(text)] = true // it may be a part of something large
 	return true
 }

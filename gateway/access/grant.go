@@ -7,18 +7,13 @@ import (
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
-// refusing makes a grant that refuses everything.
-func refusing(r *pipeline.Rejection) *pipeline.Grant {
-	g := pipeline.NewGrant()
-	g.Refusal = r
-	return g
-}
-
 // A maker is what it takes to make a grant, and is used again for the next: with
 // more keys in use than are kept ready, one is made for most requests.
 type maker struct {
 	rights rights.Rights
 	may    rights.Access
+	naming counter.Naming // of the grant's counters
+	guests counter.Names  // those of keys that are forgotten with their request
 }
 
 // grantFor makes the grant of a request's key, and logs what keeps one from
@@ -26,25 +21,31 @@ type maker struct {
 func (a *Access) grantFor(ex *pipeline.Exchange, def *definition.API) *pipeline.Grant {
 	m := a.makers.Get().(*maker)
 	defer a.putBack(m)
-	var grant *pipeline.Grant
+	m.naming = a.opts.Naming
+	if ex.HasGuest() {
+		m.naming.In = &m.guests
+	}
+	grant := ex.NewGrant()
 	err := m.rights.Enforce(ex.Session, ex.Policies)
-	if err != nil {
-		grant = refusing(unusable)
-	} else {
+	if err == nil {
 		if !ex.Dry {
 			a.reportMissing(ex, m.rights.Missing)
 		}
-		grant, err = a.compile(m, def, ex.KeyHash)
+		err = a.compile(grant, m, def, ex.KeyHash)
 	}
-	if err != nil && !ex.Dry && a.reported.first(ex.Policies, err.Error()) {
+	if err == nil {
+		return grant
+	}
+	if !ex.Dry && a.reported.first(ex.Policies, err.Error()) {
 		a.opts.Log.Warn("a key cannot be used, nor can others for the same reason", "api", def.ID, "key", ex.KeyName, "err", err)
 	}
+	grant.Clear().Refusal = unusable
 	return grant
 }
 
 func (a *Access) putBack(m *maker) {
 	m.rights.Forget()
-	m.may = rights.Access{}
+	m.may.Forget()
 	a.makers.Put(m)
 }
 
@@ -56,12 +57,13 @@ func (a *Access) reportMissing(ex *pipeline.Exchange, missing []string) {
 	}
 }
 
-// compile compiles what a key with these rights may do with an API. subject is
-// the key's hash. With an error the grant refuses every call.
-func (a *Access) compile(m *maker, def *definition.API, subject string) (*pipeline.Grant, error) {
+// compile has g, which is empty, say what a key with these rights may do with an
+// API. subject is the key's hash. With an error g is worth nothing.
+func (a *Access) compile(g *pipeline.Grant, m *maker, def *definition.API, subject string) (err error) {
 	r, may := &m.rights, &m.may
 	if r.Inactive.Value {
-		return refusing(inactive), nil
+		g.Refusal = inactive
+		return nil
 	}
 	ok := r.Fill(may, def.ID)
 	// A list on trial lets a key pass to the APIs of its organisation.
@@ -70,13 +72,13 @@ func (a *Access) compile(m *maker, def *definition.API, subject string) (*pipeli
 		*may = *r.Unlisted(def.ID)
 	}
 	if !ok && !unlisted || r.Master && !a.opts.MasterKeys || foreign(r.Session, def) {
-		return refusing(denied), nil
+		g.Refusal = denied
+		return nil
 	}
 	urls, err := a.urls.of(may.AllowedURLs)
 	if err != nil {
-		return refusing(unusable), err
+		return err
 	}
-	g := pipeline.NewGrant()
 	if urls != nil { // a nil *urlRules in the interface would not be nil
 		g.URLs = urls
 	}
@@ -86,17 +88,15 @@ func (a *Access) compile(m *maker, def *definition.API, subject string) (*pipeli
 	if len(r.Policies) > 0 {
 		g.Policy = r.Policies[0]
 	}
-	a.limit(g, may, def, subject)
+	m.limit(g, def, subject)
+	// Names that are made later are made without m.
 	if g.Special, err = a.specialOf(g, r, may, &counterNames{a.opts.Naming, def, subject}); err != nil {
-		return refusing(unusable), err
+		return err
 	}
 	if unlisted {
 		g.Special.Unlisted = true
 	}
-	if err := counter.Check(g.Limits()); err != nil {
-		return refusing(unusable), err
-	}
-	return g, nil
+	return counter.Check(g.Limits())
 }
 
 // foreign tells whether a key and an API are of different organisations. Whoever
@@ -106,9 +106,10 @@ func foreign(s *definition.Session, def *definition.API) bool {
 }
 
 // limit adds the limits that calls to an API are counted under.
-func (a *Access) limit(g *pipeline.Grant, may *rights.Access, def *definition.API, subject string) {
+func (m *maker) limit(g *pipeline.Grant, def *definition.API, subject string) {
+	may := &m.may
 	if !def.DisableRateLimit {
-		if rate, ok := may.RateLimit(a.opts.Naming, subject); ok {
+		if rate, ok := may.RateLimit(m.naming, subject); ok {
 			g.Rate = g.AddLimit(rate)
 		}
 	}
@@ -116,7 +117,7 @@ func (a *Access) limit(g *pipeline.Grant, may *rights.Access, def *definition.AP
 		return
 	}
 	g.Unlimited = may.Quota.Max < 0
-	if quota, ok := may.QuotaLimit(a.opts.Naming, subject); ok {
+	if quota, ok := may.QuotaLimit(m.naming, subject); ok {
 		g.Quota = g.AddLimit(quota)
 	}
 }

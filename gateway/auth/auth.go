@@ -100,7 +100,7 @@ func (a *Auth) lookUp(ex *pipeline.Exchange, sc *scope, token []byte) (*entry, e
 	if ex.Dry {
 		return a.sessions.foresee(sc, token, ex.Started)
 	}
-	return a.sessions.find(sc, token, ex.Started)
+	return a.sessions.find(sc, token, ex.Started, ex)
 }
 
 // admit lets a caller in whose session was found, unless that is inactive or

@@ -17,7 +17,7 @@ import (
 func (s *Sessions) foresee(sc *scope, token []byte, at time.Time) (*entry, error) {
 	now := at.Sub(s.base)
 	w := &wanted{scope: sc, token: token, hash: s.hashOf(sc, token), now: now}
-	old := s.shardOf(w.hash).get(w.hash, token, sc)
+	old := s.shardOf(w.hash).get(w.hash, token, sc, nil)
 	if old != nil && s.isFresh(old, now) {
 		return old, nil
 	}

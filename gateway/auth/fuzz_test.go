@@ -34,7 +34,7 @@ func FuzzCredential(f *testing.F) {
 			return
 		}
 		sc := s.scopeOf("org1")
-		e, err := s.find(&sc, token, time.Now())
+		e, err := s.find(&sc, token, time.Now(), nil)
 		if (err == nil) != (string(token) == key) {
 			t.Fatalf("%q: %+v, %v", token, e, err)
 		}

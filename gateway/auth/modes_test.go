@@ -71,7 +71,7 @@ func TestOrganisationsAreNoKeys(t *testing.T) {
 		o.Hasher = &credential.Hasher{Algorithm: credential.None, Prefix: hasher.Prefix}
 		s := NewSessions(o)
 		sc := s.scopeOf(c.org)
-		if e, err := s.find(&sc, []byte(c.token), time.Now()); err == nil {
+		if e, err := s.find(&sc, []byte(c.token), time.Now(), nil); err == nil {
 			t.Errorf("%q in organisation %q is %q", c.token, c.org, e.identity())
 		}
 	}

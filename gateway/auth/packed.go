@@ -55,24 +55,43 @@ func take(b []byte) (text, rest []byte) {
 	return b[n:end], b[end:]
 }
 
+// A packed entry in parts, which are parts of its record.
+type parts struct {
+	org, text, session []byte
+	length             int // of the credential
+	flags              uint32
+}
+
+// partsOf returns the parts of a record if it is that of the credential.
+func partsOf(record, token []byte, sc *scope) (p parts, is bool) {
+	var rest []byte
+	p.org, rest = take(record[packedHead:])
+	p.text, p.session = take(rest)
+	p.length, p.flags = int(binary.LittleEndian.Uint16(record[18:])), uint32(record[20])
+	is = string(p.text[len(p.text)-p.length:]) == string(token) && string(p.org) == sc.org && kind(p.flags>>kindShift) == sc.kind
+	return p, is
+}
+
+// fill makes e, which is empty, the entry of a record but for its text and session.
+func (e *entry) fill(record []byte, p *parts, sc *scope) {
+	e.scope, e.loaded, e.length = sc, loadedOf(record), uint16(p.length)
+	e.mark = mark{all: binary.LittleEndian.Uint32(record[8:]), slot: binary.LittleEndian.Uint32(record[12:])}
+	e.slot = binary.LittleEndian.Uint16(record[16:])
+	e.flags.Store(p.flags & (isClear | isRetiring))
+}
+
 // unpack returns the entry of a record if it is that of the credential, else nil.
 func unpack(record, token []byte, sc *scope) *entry {
-	org, rest := take(record[packedHead:])
-	text, session := take(rest)
-	length, flags := int(binary.LittleEndian.Uint16(record[18:])), uint32(record[20])
-	if string(text[len(text)-length:]) != string(token) || string(org) != sc.org || kind(flags>>kindShift) != sc.kind {
+	p, is := partsOf(record, token, sc)
+	if !is {
 		return nil
 	}
-	e := &entry{
-		text: string(text), scope: sc, loaded: loadedOf(record), length: uint16(length),
-		mark: mark{all: binary.LittleEndian.Uint32(record[8:]), slot: binary.LittleEndian.Uint32(record[12:])},
-		slot: binary.LittleEndian.Uint16(record[16:]),
-	}
-	e.flags.Store(flags & (isClear | isRetiring))
-	unpacked, err := definition.UnpackSession(session)
+	unpacked, err := definition.UnpackSession(p.session)
 	if err != nil {
 		return nil // it is looked up again
 	}
+	e := &entry{text: string(p.text)}
+	e.fill(record, &p, sc)
 	e.hold(unpacked)
 	return e
 }

@@ -198,7 +198,7 @@ func TestPackedCredentialsWithTheSameHashAreToldApart(t *testing.T) {
 	sh.put(7, &entry{text: "identitybob", length: 3, scope: &one, session: &definition.Session{Alias: "bob"}})
 	lookUp := func(token string, sc *scope) *entry {
 		sh.entries.remove(7)
-		return sh.get(7, []byte(token), sc)
+		return sh.get(7, []byte(token), sc, nil)
 	}
 	for _, sc := range []*scope{&one, &again} {
 		if e := lookUp("bob", sc); e == nil || e.session.Alias != "bob" || e.identity() != "identity" {
@@ -208,7 +208,7 @@ func TestPackedCredentialsWithTheSameHashAreToldApart(t *testing.T) {
 	if lookUp("eve", &one) != nil || lookUp("bob", &two) != nil || lookUp("ybob", &one) != nil || lookUp("ob", &one) != nil {
 		t.Error("found by another credential, or in another organisation")
 	}
-	if sh.get(7, []byte("bob"), &users) != nil || lookUp("bob", &users) != nil {
+	if sh.get(7, []byte("bob"), &users, nil) != nil || lookUp("bob", &users) != nil {
 		t.Error("a key is found by the name of a user")
 	}
 }
@@ -332,7 +332,7 @@ func BenchmarkFindPacked(b *testing.B) {
 	sc, at, i := s.scopeOf(""), time.Now(), 0
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.find(&sc, keys[i], at); err != nil {
+		if _, err := s.find(&sc, keys[i], at, nil); err != nil {
 			b.Fatal(err)
 		}
 		if i += 7919; i >= n {

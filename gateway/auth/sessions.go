@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/keystore"
 )
@@ -175,12 +176,14 @@ func (s *Sessions) scopeFor(k kind, org string) scope {
 
 // find returns the session of a credential. The error is keystore.ErrNotFound
 // when there is none; any other says that this is not known. What it finds in
-// memory, known or unknown, costs no allocation.
-func (s *Sessions) find(sc *scope, token []byte, at time.Time) (*entry, error) {
+// memory, known or unknown, costs no allocation, unless host is nil or the session
+// is one of those that are to be ready from now on. Else it may be of use until
+// host is released, and no longer.
+func (s *Sessions) find(sc *scope, token []byte, at time.Time, host *pipeline.Exchange) (*entry, error) {
 	now := at.Sub(s.base)
 	hash := s.hashOf(sc, token)
 	sh := s.shardOf(hash)
-	old := sh.get(hash, token, sc)
+	old := sh.get(hash, token, sc, host)
 	if old != nil && s.isFresh(old, now) {
 		sh.hits.Add(1)
 		return old, nil

@@ -88,7 +88,7 @@ func TestAnUnknownKeyThatIsMadeIsKnownAtOnce(t *testing.T) {
 			s := watched(t, st, nil)
 			sc := s.scopeOf("org1")
 			for range 3 {
-				if _, err := s.find(&sc, []byte("bob"), time.Now()); !errors.Is(err, keystore.ErrNotFound) {
+				if _, err := s.find(&sc, []byte("bob"), time.Now(), nil); !errors.Is(err, keystore.ErrNotFound) {
 					t.Fatal(err)
 				}
 			}
@@ -98,7 +98,7 @@ func TestAnUnknownKeyThatIsMadeIsKnownAtOnce(t *testing.T) {
 			if err := st.Put(t.Context(), hasher.Hash(stored), &definition.Session{Alias: stored}); err != nil {
 				t.Fatal(err)
 			}
-			if e, err := s.find(&sc, []byte("bob"), time.Now()); err != nil || e.session.Alias != stored {
+			if e, err := s.find(&sc, []byte("bob"), time.Now(), nil); err != nil || e.session.Alias != stored {
 				t.Errorf("%s: %+v, %v", stored, e, err)
 			}
 		})
@@ -116,7 +116,7 @@ func TestAKeyNamedByHandBelongsToItsOrganisation(t *testing.T) {
 	for range 2 {
 		for _, org := range []string{"one", "two"} {
 			sc := s.scopeOf(org)
-			if e, err := s.find(&sc, []byte("bob"), time.Now()); err != nil || e.session.Alias != org {
+			if e, err := s.find(&sc, []byte("bob"), time.Now(), nil); err != nil || e.session.Alias != org {
 				t.Errorf("%s: %+v, %v", org, e, err)
 			}
 		}
@@ -289,11 +289,11 @@ func TestServingWithoutTheStoreDoesNotAllocate(t *testing.T) {
 	s.changed("")
 	sc, at := s.scopeOf(""), time.Now()
 	for range tolerated + 1 {
-		if _, err := s.find(&sc, key, at); err != nil {
+		if _, err := s.find(&sc, key, at, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := testing.AllocsPerRun(1000, func() { _, _ = s.find(&sc, key, at) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { _, _ = s.find(&sc, key, at, nil) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -307,13 +307,13 @@ func TestCredentialsWithTheSameHashAreToldApart(t *testing.T) {
 	}
 	kept := &entry{text: "identitybob", length: 3, scope: &one}
 	sh.put(7, kept)
-	if sh.get(7, []byte("bob"), &one) != kept || sh.get(7, []byte("bob"), &again) != kept {
+	if sh.get(7, []byte("bob"), &one, nil) != kept || sh.get(7, []byte("bob"), &again, nil) != kept {
 		t.Error("not found")
 	}
-	if sh.get(7, []byte("eve"), &one) != nil {
+	if sh.get(7, []byte("eve"), &one, nil) != nil {
 		t.Error("found by another credential")
 	}
-	if sh.get(7, []byte("bob"), &two) != nil {
+	if sh.get(7, []byte("bob"), &two, nil) != nil {
 		t.Error("found in another organisation")
 	}
 	sh.markUnknown(8, unknownKey{check: 1, until: time.Minute})
@@ -802,7 +802,7 @@ func BenchmarkFind(b *testing.B) {
 			sc, at, i := s.scopeOf(""), time.Now(), 0
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := s.find(&sc, keys[i], at); err != nil {
+				if _, err := s.find(&sc, keys[i], at, nil); err != nil {
 					b.Fatal(err)
 				}
 				if i += 7919; i >= n {

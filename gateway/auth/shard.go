@@ -85,6 +85,7 @@ type shard struct {
 	mostPacked int
 	hits       atomic.Uint64
 	unpacked   atomic.Uint64
+	sightings  sightings // where packs
 	refused    atomic.Uint64
 	unknown    unknowns
 	flights    map[string]*flight
@@ -103,20 +104,30 @@ func newShards(o *SessionOptions) []shard {
 			unknown: unknowns{byHash: make(map[uint64]unknownKey), most: (o.UnknownSize + n - 1) / n},
 			flights: make(map[string]*flight),
 		}
+		if all[i].packs {
+			all[i].sightings = newSightings(ready)
+		}
 	}
 	return all
 }
 
-// get returns the entry of a credential, or nil.
-func (sh *shard) get(hash uint64, token []byte, sc *scope) *entry {
+// get returns the entry of a credential, or nil. It may be good for host alone,
+// which may be nil.
+func (sh *shard) get(hash uint64, token []byte, sc *scope, host *pipeline.Exchange) *entry {
 	var record []byte
 	sh.mu.RLock()
 	e := sh.entries.find(hash)
 	if e == nil {
 		record = sh.find(hash)
 	}
+	full := sh.entries.n >= sh.most
 	sh.mu.RUnlock()
-	if record != nil {
+	switch {
+	case record == nil:
+	case full && host != nil && host.Guest == nil && !sh.sightings.again(hash):
+		sh.unpacked.Add(1)
+		return receive(host, record, token, sc)
+	default:
 		return sh.prepare(hash, record, token, sc)
 	}
 	if e == nil || !e.isOf(token, sc) {

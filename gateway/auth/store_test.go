@@ -157,7 +157,7 @@ func issue(t testing.TB, st *store, session *definition.Session) string {
 // find looks a key up without an organisation.
 func find(s *Sessions, key string) (*entry, error) {
 	sc := s.scopeOf("")
-	return s.find(&sc, []byte(key), time.Now())
+	return s.find(&sc, []byte(key), time.Now(), nil)
 }
 
 func exchange(header, value string) *pipeline.Exchange {

@@ -14,7 +14,7 @@ func (m *meter) call(o *observed) {
 		API: m.callsOf(ex.API.Definition.OrgID), Key: ex.KeyHash, Name: ex.KeyName,
 		Status: o.status, End: ex.Started.Add(o.total), Total: o.total,
 	}
-	if ex.Grant != nil {
+	if ex.Grant != nil && !ex.HasGuest() {
 		one.Seat = &ex.Grant.Calls
 	}
 	if ex.Rejection != nil {

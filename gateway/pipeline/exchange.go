@@ -41,6 +41,7 @@ type Exchange struct {
 	Session *definition.Session // nil when keyless; shared, so never written to
 	Grant   *Grant              // what the key may do with API; nil when keyless
 	Grants  *Grants             // where grants of the key are kept; nil when keyless
+	Guest   Guest               // whose Session, Grant and Grants end with the exchange; nil: nobody's. Release releases it
 	KeyName string              // what logs and events call the key: the beginning of a hash, even when KeyHash is the key itself
 
 	Retiring bool // the credential is of a key that has a successor, and ends before long
@@ -186,6 +187,9 @@ func (ex *Exchange) Release() {
 	}
 	if ex.Awaited != nil {
 		ex.Awaited.Release()
+	}
+	if ex.Guest != nil {
+		ex.Guest.Release()
 	}
 	buf, path, extra, query := ex.Buf[:0], ex.PathBuf[:0], ex.Outgoing.Extra[:0], ex.Outgoing.Query[:0]
 	body, dropped, rewritten, captures := ex.BodyBuf[:0], ex.Outgoing.dropped[:0], ex.Outgoing.Path[:0], ex.Captures

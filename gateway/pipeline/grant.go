@@ -31,7 +31,14 @@ type Grant struct {
 }
 
 // NewGrant returns a grant without limits, which AddLimit adds.
-func NewGrant() *Grant { return &Grant{Rate: -1, Quota: -1} }
+func NewGrant() *Grant { return new(Grant).Clear() }
+
+// Clear makes g, which nobody uses, what NewGrant returns.
+func (g *Grant) Clear() *Grant {
+	*g = Grant{}
+	g.Rate, g.Quota = -1, -1
+	return g
+}
 
 // AddLimit adds a limit, of which there must not be more than MaxLimits, and
 // returns its index. It is for whoever makes the grant.

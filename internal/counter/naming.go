@@ -1,5 +1,10 @@
 package counter
 
+import (
+	"strings"
+	"unsafe"
+)
+
 // Naming builds the names of counters. It is the only place that does: gateways
 // that share a store find the same counter only if all of them name it alike.
 // The zero value names counters for one process or a store of one node.
@@ -9,39 +14,64 @@ type Naming struct {
 	// counted by one command. It changes every name, so a store that becomes a
 	// cluster starts with fresh counters.
 	Tagged bool
+
+	// In is where names are put that are forgotten soon; nil: each for itself.
+	In *Names
+}
+
+// Names are names that lie in one piece of memory: a hundred of them cost one
+// allocation, and that lives for as long as any of them. The zero value is empty.
+// It is not safe for concurrent use.
+type Names struct{ free []byte }
+
+// namesSize is how much memory is allocated at once, in bytes.
+const namesSize = 8 << 10
+
+// join returns the parts as one text.
+func (n *Names) join(parts ...string) string {
+	length := 0
+	for _, p := range parts {
+		length += len(p)
+	}
+	if n == nil || length > namesSize/8 {
+		return strings.Join(parts, "")
+	}
+	if cap(n.free)-len(n.free) < length {
+		n.free = make([]byte, 0, namesSize)
+	}
+	from := len(n.free)
+	for _, p := range parts {
+		n.free = append(n.free, p...)
+	}
+	return unsafe.String(unsafe.SliceData(n.free[from:]), length) // nothing is written there again
 }
 
 // Quota names the quota of a subject, "quota-[scope-]subject": a hashed key or
 // an organisation; scope, empty for the key-wide quota, sets apart the limits
 // that one subject has for several APIs.
-func (n Naming) Quota(scope, subject string) string {
-	return "quota-" + dashed(scope) + n.tag(subject)
-}
+func (n Naming) Quota(scope, subject string) string { return n.name("quota-", scope, subject, "") }
 
 // Rate names the rate of a subject, "rate-[scope-]subject[-stamp]". The stamp is
 // the subject's last update, so that an updated key starts afresh; empty for a
 // rate that an update does not touch.
 func (n Naming) Rate(scope, subject, stamp string) string {
-	name := "rate-" + dashed(scope) + n.tag(subject)
-	if stamp == "" {
-		return name
-	}
-	return name + "-" + stamp
+	return n.name("rate-", scope, subject, stamp)
 }
 
 // APIRate names the one rate that all callers of an API share, "rate-api-id".
-func (n Naming) APIRate(api string) string { return "rate-api-" + n.tag(api) }
+func (n Naming) APIRate(api string) string { return n.name("rate-api-", "", api, "") }
 
-func (n Naming) tag(subject string) string {
+// name returns "kind[scope-]subject[-stamp]".
+func (n Naming) name(kind, scope, subject, stamp string) string {
+	afterScope, open, end, beforeStamp := "", "", "", ""
+	if scope != "" {
+		afterScope = "-"
+	}
 	if n.Tagged {
-		return "{" + subject + "}"
+		open, end = "{", "}"
 	}
-	return subject
-}
-
-func dashed(scope string) string {
-	if scope == "" {
-		return ""
+	if stamp != "" {
+		beforeStamp = "-"
 	}
-	return scope + "-"
+	return n.In.join(kind, scope, afterScope, open, subject, end, beforeStamp, stamp)
 }

@@ -51,12 +51,34 @@ func TestEveryFieldOfASessionIsPacked(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, full) {
 		t.Errorf("packed %+v, unpacked %+v, %v", full, got, err)
 	}
+	for _, room := range []int{0, 1, 2, 3, 100} {
+		var shared Session
+		if err := shared.UnpackShared(full.Pack(nil), make([]string, room)); err != nil || !reflect.DeepEqual(&shared, full) {
+			t.Errorf("packed %+v, unpacked in room for %d %+v, %v", full, room, shared, err)
+		}
+	}
 	for i := range reflect.TypeFor[Session]().NumField() { // and alone
 		one, n := new(Session), 0
 		fill(reflect.ValueOf(one).Elem().Field(i), &n)
 		if got, err := UnpackSession(one.Pack(nil)); err != nil || !reflect.DeepEqual(got, one) {
 			t.Errorf("packed %+v, unpacked %+v, %v", one, got, err)
 		}
+	}
+}
+
+func TestASessionOfPoliciesIsUnpackedWithoutAllocating(t *testing.T) {
+	var s Session
+	room := make([]string, 3)
+	packed := (&Session{OrgID: "org", Alias: "a", ApplyPolicies: []string{"gold", "silver"}, Tags: []string{"x"}, LastUpdated: "1"}).Pack(nil)
+	if n := testing.AllocsPerRun(100, func() {
+		if err := s.UnpackShared(packed, room); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if s.ApplyPolicies = append(s.ApplyPolicies, "more"); s.Tags[0] != "x" {
+		t.Error("a list can grow into another")
 	}
 }
 
@@ -77,6 +99,10 @@ func FuzzPackSession(f *testing.F) {
 		got, err := UnpackSession(s.Pack(nil))
 		if err != nil || !reflect.DeepEqual(got, s) {
 			t.Fatalf("packed %+v, unpacked %+v, %v", s, got, err)
+		}
+		var shared Session
+		if err := shared.UnpackShared(s.Pack(nil), make([]string, 2)); err != nil || !reflect.DeepEqual(&shared, s) {
+			t.Fatalf("packed %+v, unpacked where it lies %+v, %v", s, shared, err)
 		}
 	})
 }

@@ -81,7 +81,22 @@ func (s *Session) Pack(b []byte) []byte { return object.Pack(b, s) }
 func UnpackSession(data []byte) (*Session, error) {
 	s := new(Session)
 	if err := object.Unpack(data, s); err != nil {
-		return nil, fmt.Errorf("session of %d bytes: %w", len(data), err)
+		return nil, unpackError(data, err)
 	}
 	return s, nil
+}
+
+// UnpackShared makes s the session that Pack wrote to data, which never changes
+// from then on: the texts of s are parts of it, and lists of them lie in room as
+// far as that goes. Of a session that has policies and no rights of its own, and
+// at most as many texts in lists as room, nothing is allocated.
+func (s *Session) UnpackShared(data []byte, room []string) error {
+	if err := object.UnpackShared(data, s, room); err != nil {
+		return unpackError(data, err)
+	}
+	return nil
+}
+
+func unpackError(data []byte, err error) error {
+	return fmt.Errorf("session of %d bytes: %w", len(data), err)
 }

@@ -67,14 +67,37 @@ func (r *Rights) For(api string) (*Access, bool) {
 	return a, true
 }
 
-// Fill makes a what For returns, and tells whether the key may call the API.
+// Fill makes a what For returns, and tells whether the key may call the API. It
+// uses the memory of what a was before.
 func (r *Rights) Fill(a *Access, api string) bool {
-	*a = Access{API: api, stamp: r.Session.LastUpdated}
+	a.Forget()
+	a.API, a.stamp = api, r.Session.LastUpdated
 	if !r.lend(a) {
 		return false
 	}
 	r.limit(a)
 	return true
+}
+
+// Forget empties a, so that it keeps nothing of what it was made from alive.
+func (a *Access) Forget() {
+	clear(a.FieldAccess)
+	clear(a.Endpoints)
+	*a = Access{
+		Versions: emptied(a.Versions), AllowedURLs: emptied(a.AllowedURLs),
+		RestrictedTypes: emptied(a.RestrictedTypes), AllowedTypes: emptied(a.AllowedTypes),
+		FieldAccess: a.FieldAccess[:0], Endpoints: a.Endpoints[:0],
+	}
+}
+
+// emptied returns an empty list in the memory of one, and of its items.
+func emptied[T any](list []Item[T]) []Item[T] {
+	for i := range list {
+		from := list[i].From
+		clear(from)
+		list[i] = Item[T]{From: from[:0]}
+	}
+	return list[:0]
 }
 
 // Unlisted returns what holds for calls to an API that the key may not call, for
@@ -103,7 +126,7 @@ func (r *Rights) lend(a *Access) bool {
 	if r.Master {
 		return true
 	}
-	var m lists
+	m := listsIn(a)
 	found := false
 	if r.lists == 0 {
 		if e := r.Session.AccessRights[a.API]; e != nil {
@@ -131,6 +154,15 @@ type lists struct {
 	endpoints  best[[2]string, EndpointRate]
 	hidden     Value[bool]
 	trusted    Value[bool]
+}
+
+// listsIn returns empty lists in the memory of a's, which is empty.
+func listsIn(a *Access) lists {
+	var m lists
+	m.versions.items, m.urls.items = a.Versions, a.AllowedURLs
+	m.restricted.items, m.allowed.items = a.RestrictedTypes, a.AllowedTypes
+	m.fields.values = a.FieldAccess
+	return m
 }
 
 func (m *lists) add(e *definition.Access, from Origin) {
@@ -220,7 +252,7 @@ func (u *union[K, T]) addAll(more []T, key func(T) K, from Origin, join func(a, 
 			if u.at != nil {
 				u.at[key(one)] = len(u.items)
 			}
-			u.items = append(u.items, Item[T]{Value: one, From: []Origin{from}})
+			u.append(one, from)
 			continue
 		}
 		if join != nil {
@@ -230,6 +262,17 @@ func (u *union[K, T]) addAll(more []T, key func(T) K, from Origin, join func(a, 
 			u.items[i].From = append(u.items[i].From, from)
 		}
 	}
+}
+
+// append adds an element that is not there, where one was before if it can.
+func (u *union[K, T]) append(one T, from Origin) {
+	n := len(u.items)
+	if n == cap(u.items) {
+		u.items = append(u.items, Item[T]{Value: one, From: []Origin{from}})
+		return
+	}
+	u.items = u.items[:n+1]
+	u.items[n] = Item[T]{Value: one, From: append(u.items[n].From[:0], from)}
 }
 
 // find returns the index of the element with a key, or -1. To join elements

@@ -512,3 +512,36 @@ func TestRightsThatAreMadeAgainAreNew(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+func TestWhatIsFilledAgainIsLikeWhatIsMadeAnew(t *testing.T) {
+	entry := func(n int) string {
+		var versions, urls, types, fields, endpoints []string
+		for i := range n {
+			versions = append(versions, fmt.Sprintf("%q", fmt.Sprint("v", n-i)))
+			urls = append(urls, fmt.Sprintf(`{"url": "/%d", "methods": ["M%d"]}`, i, n))
+			types = append(types, fmt.Sprintf(`{"name": "T%d", "fields": ["f%d"]}`, i, n))
+			fields = append(fields, fmt.Sprintf(`{"type_name": "T", "field_name": "f%d", "limits": {"max_query_depth": %d}}`, i, n))
+			endpoints = append(endpoints, fmt.Sprintf(`{"path": "/%d", "methods": [{"name": "GET", "limit": {"rate": %d, "per": 1}}]}`, i, n))
+		}
+		list := func(all []string) string { return "[" + strings.Join(all, ", ") + "]" }
+		return fmt.Sprintf(`{"versions": %s, "allowed_urls": %s, "restricted_types": %s, "allowed_types": %s, "field_access_rights": %s, "endpoints": %s}`,
+			list(versions), list(urls), list(types), list(types), list(fields), list(endpoints))
+	}
+	var r Rights
+	var a Access
+	sizes := []int{3, 1, 12, 0, 2, 9, 20, 1}
+	for i, n := range sizes {
+		s, policies := world(t, `{"apply_policies": ["a", "b"]}`,
+			fmt.Sprintf(`{"id": "a", "access_rights": {"x": %s}}`, entry(n)), fmt.Sprintf(`{"id": "b", "access_rights": {"x": %s}}`, entry(sizes[(i+3)%len(sizes)])))
+		if err := r.Enforce(s, policies); err != nil || !r.Fill(&a, "x") {
+			t.Fatal(err)
+		}
+		if want := access(t, &r, "x"); fmt.Sprintf("%+v", a) != fmt.Sprintf("%+v", *want) {
+			t.Errorf("%d items: filled again\n%+v, anew\n%+v", n, a, *want)
+		}
+		r.Forget()
+		if i%2 == 0 {
+			a.Forget()
+		}
+	}
+}

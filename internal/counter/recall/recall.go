@@ -3,6 +3,7 @@ package recall
 
 import (
 	"hash/maphash"
+	"strings"
 	"sync"
 )
 
@@ -132,7 +133,7 @@ func (p *part) entry(key string, most int) *Entry {
 		e.touched = true
 		return e
 	}
-	e := &Entry{Key: key}
+	e := &Entry{Key: strings.Clone(key)} // it may be a part of something large
 	p.entries[key] = e
 	if len(p.ring) < most {
 		p.ring = append(p.ring, e)

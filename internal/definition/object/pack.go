@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"unsafe"
 )
 
 // ErrPacked says that bytes are not what Pack wrote.
@@ -96,8 +97,19 @@ func packMap(b []byte, v reflect.Value) []byte {
 // all its strings share one block. After an error, which is ErrPacked, *into is
 // worth nothing.
 func Unpack[T any](data []byte, into *T) error {
-	*into = *new(T)
 	u := unpacker{rest: string(data)}
+	return unpack(&u, into)
+}
+
+// UnpackShared is Unpack for data that never changes: strings are parts of data.
+// Lists of strings lie in room, as far as that goes.
+func UnpackShared[T any](data []byte, into *T, room []string) error {
+	u := unpacker{rest: unsafe.String(unsafe.SliceData(data), len(data)), room: room}
+	return unpack(&u, into)
+}
+
+func unpack[T any](u *unpacker, into *T) error {
+	*into = *new(T)
 	u.value(reflect.ValueOf(into).Elem())
 	if u.failed || u.rest != "" {
 		return ErrPacked
@@ -107,6 +119,7 @@ func Unpack[T any](data []byte, into *T) error {
 
 type unpacker struct {
 	rest   string
+	room   []string // for lists
 	failed bool
 }
 
@@ -217,7 +230,11 @@ func (u *unpacker) items(v reflect.Value) {
 		v.SetBytes([]byte(u.take(uint64(n))))
 		return
 	}
-	v.Set(reflect.MakeSlice(v.Type(), n, n))
+	if list, is := v.Addr().Interface().(*[]string); is && n <= len(u.room) {
+		*list, u.room = u.room[:n:n], u.room[n:]
+	} else {
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+	}
 	for i := 0; i < n && !u.failed; i++ {
 		u.value(v.Index(i))
 	}
