@@ -20,7 +20,8 @@ import (
 type builder struct {
 	customDomains bool
 	compile       func(*definition.API) (*pipeline.API, error)
-	pace          *pace.Pacer // nil: compile on all processors, without a rest
+	pace          *pace.Pacer  // nil: compile on all processors, without a rest
+	step          func() error // rests if it is time to; its error is that of build's ctx
 
 	prev, next *Snapshot // prev is never nil
 	apis       *frozen.Edit[*pipeline.API]
@@ -41,6 +42,7 @@ type candidate struct {
 type change struct {
 	came, gone []*pipeline.API
 	left       []string // ids that stand for nothing in service any more
+	graphs     bool     // some that came or are gone are GraphQL APIs
 }
 
 // build makes the snapshot of a bundle. A definition that did not change keeps
@@ -51,13 +53,17 @@ func (bl *builder) build(ctx context.Context, b *definition.Bundle) (*Snapshot, 
 		bl.prev = &Snapshot{}
 	}
 	bl.pace.Begin()
-	policies, err := bl.prev.policies.With(b.Policies, func() error { return bl.pace.Step(ctx) })
+	bl.step = func() error { return bl.pace.Step(ctx) }
+	policies, err := bl.prev.policies.With(b.Policies, bl.step)
 	if err != nil {
 		return nil, change{}, err
 	}
-	gone, candidates, twice := bl.differences(b, bl.prev.doubled)
-	if twice && !bl.prev.doubled {
-		gone, candidates, _ = bl.differences(b, true)
+	gone, candidates, twice, err := bl.differences(b, bl.prev.doubled)
+	if err == nil && twice && !bl.prev.doubled {
+		gone, candidates, _, err = bl.differences(b, true)
+	}
+	if err != nil {
+		return nil, change{}, err
 	}
 	// On every processor when nothing is served yet, else at the pace that leaves
 	// the processor to requests.
@@ -69,32 +75,48 @@ func (bl *builder) build(ctx context.Context, b *definition.Bundle) (*Snapshot, 
 		given: slices.Clone(b.APIs), doubled: twice, caches: b.Caches,
 	}
 	bl.apis, bl.routes, bl.touched = bl.prev.apis.Edit(), bl.prev.routes.Edit(), make(map[string]bool)
-	bl.leave(gone, candidates, b.Skipped)
-	if err := bl.enterAll(ctx, candidates); err != nil {
+	if err := bl.leave(gone, candidates, b.Skipped); err != nil {
+		return nil, change{}, err
+	}
+	if err := bl.enterAll(candidates); err != nil {
 		return nil, change{}, err
 	}
 	for _, skipped := range b.Skipped {
 		bl.skip(skipped)
 	}
-	bl.next.apis, bl.next.routes = bl.apis.Done(), bl.routes.Done()
-	c, err := bl.change(ctx)
+	if err := bl.finish(); err != nil {
+		return nil, change{}, err
+	}
+	c, err := bl.change()
 	return bl.next, c, err
+}
+
+// finish puts what was edited into the next snapshot.
+func (bl *builder) finish() (err error) {
+	if bl.next.apis, err = bl.apis.DoneBySteps(bl.step); err != nil {
+		return err
+	}
+	bl.next.routes, err = bl.routes.Done(bl.step)
+	return err
 }
 
 // differences returns the ids that the bundle may no longer have, and the
 // definitions to look at: all of them, or those that are new or not settled.
 // twice tells that one id stands twice among what is or was looked at.
-func (bl *builder) differences(b *definition.Bundle, all bool) (gone []string, candidates []*candidate, twice bool) {
-	left, come := bl.compare(b, all)
+func (bl *builder) differences(b *definition.Bundle, all bool) (gone []string, candidates []*candidate, twice bool, err error) {
+	left, come, err := bl.compare(b, all)
+	if err != nil {
+		return nil, nil, false, err
+	}
 	before := make(map[string]bool, len(left)) // what is served under these ids is not settled
-	for _, at := range left {
-		before[bl.prev.given[at].ID] = true
+	if err := frozen.InSteps(left, bl.step, func(at int) { before[bl.prev.given[at].ID] = true }); err != nil {
+		return nil, nil, false, err
 	}
 	for _, id := range bl.prev.kept {
 		before[id] = true
 	}
 	active := make(map[string]bool, len(come)) // by id, of what is looked at
-	for _, at := range come {
+	err = frozen.InSteps(come, bl.step, func(at int) {
 		def := b.APIs[at]
 		old, served := bl.prev.apis.Get(def.ID)
 		_, seen := active[def.ID]
@@ -103,6 +125,9 @@ func (bl *builder) differences(b *definition.Bundle, all bool) (gone []string, c
 		if def.IsActive() {
 			candidates = append(candidates, &candidate{at: at, def: def, old: old})
 		}
+	})
+	if err != nil {
+		return nil, nil, false, err
 	}
 	for id := range before {
 		if !active[id] {
@@ -113,7 +138,7 @@ func (bl *builder) differences(b *definition.Bundle, all bool) (gone []string, c
 	if twice {
 		refuseDoubles(candidates)
 	}
-	return gone, candidates, twice
+	return gone, candidates, twice, bl.step()
 }
 
 var errTwice = errors.New("another definition in the bundle has the same api_id")
@@ -131,14 +156,14 @@ func refuseDoubles(candidates []*candidate) {
 
 // compare returns which definitions of the bundle before are not settled any
 // more, and which of this one are not settled yet.
-func (bl *builder) compare(b *definition.Bundle, all bool) (left, come []int) {
+func (bl *builder) compare(b *definition.Bundle, all bool) (left, come []int, err error) {
 	prev := bl.prev
 	if all {
-		return upTo(len(prev.given)), upTo(len(b.APIs))
+		return upTo(len(prev.given)), upTo(len(b.APIs)), nil
 	}
-	left, come = frozen.Diff(prev.given, b.APIs)
-	if len(prev.unsettled) == 0 {
-		return left, come
+	left, come, err = frozen.Diff(prev.given, b.APIs, bl.step)
+	if err != nil || len(prev.unsettled) == 0 {
+		return left, come, err
 	}
 	again := make(map[*definition.API]bool, len(prev.unsettled))
 	for _, at := range prev.unsettled {
@@ -151,7 +176,7 @@ func (bl *builder) compare(b *definition.Bundle, all bool) (left, come []int) {
 		}
 	}
 	slices.Sort(come)
-	return left, come
+	return left, come, nil
 }
 
 func upTo(n int) []int {
@@ -196,7 +221,7 @@ func (bl *builder) compileOne(c *candidate) {
 
 // leave takes out what is not to be served any more, and clears the places of
 // APIs that move, before anybody takes a place.
-func (bl *builder) leave(gone []string, candidates []*candidate, skipped []definition.Skipped) {
+func (bl *builder) leave(gone []string, candidates []*candidate, skipped []definition.Skipped) error {
 	kept := make(map[string]bool, len(skipped))
 	for _, s := range skipped {
 		kept[s.APIID] = true
@@ -204,7 +229,7 @@ func (bl *builder) leave(gone []string, candidates []*candidate, skipped []defin
 	for _, at := range bl.prev.refused {
 		bl.routes.Remove(at.domain, at.listenPath)
 	}
-	for _, id := range gone {
+	if err := frozen.InSteps(gone, bl.step, func(id string) {
 		bl.touched[id] = true
 		old, _ := bl.apis.Get(id)
 		switch {
@@ -215,12 +240,14 @@ func (bl *builder) leave(gone []string, candidates []*candidate, skipped []defin
 			bl.apis.Delete(id)
 			bl.vacate(old.Definition)
 		}
+	}); err != nil {
+		return err
 	}
-	for _, c := range candidates {
+	return frozen.InSteps(candidates, bl.step, func(c *candidate) {
 		if c.api != nil && c.old != nil && (!c.stays() || c.def.Internal) {
 			bl.vacate(c.old.Definition)
 		}
-	}
+	})
 }
 
 func (bl *builder) vacate(def *definition.API) {
@@ -238,12 +265,11 @@ func (bl *builder) placeOf(def *definition.API) place {
 	return at
 }
 
-// change lists the APIs that are others than before. Its error is ctx's.
-func (bl *builder) change(ctx context.Context) (change, error) {
-	var c change
+// change lists the APIs that are others than before.
+func (bl *builder) change() (c change, err error) {
 	graphs, renamed := bl.prev.graphs.Edit(), make(names)
 	for id := range bl.touched {
-		if err := bl.pace.Step(ctx); err != nil {
+		if err := bl.step(); err != nil {
 			return change{}, err
 		}
 		old, was := bl.prev.apis.Get(id)
@@ -258,6 +284,7 @@ func (bl *builder) change(ctx context.Context) (change, error) {
 		if is && now.Schema != nil {
 			graphs.Set(id, now)
 		}
+		c.graphs = c.graphs || old != now && (was && old.Schema != nil || is && now.Schema != nil)
 		if !is {
 			c.left = append(c.left, id)
 		}
@@ -265,13 +292,14 @@ func (bl *builder) change(ctx context.Context) (change, error) {
 	}
 	called := bl.prev.names.Edit()
 	for key, one := range renamed {
-		if err := bl.pace.Step(ctx); err != nil {
+		if err := bl.step(); err != nil {
 			return change{}, err
 		}
 		one.write(key, called)
 	}
-	bl.next.graphs, bl.next.names = graphs.Done(), called.Done()
-	return c, nil
+	bl.next.graphs = graphs.Done()
+	bl.next.names, err = called.DoneBySteps(bl.step)
+	return c, err
 }
 
 // definitionOf returns the definition of an API, which may be nil.

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 
 	"github.com/sluicegate/sluice/gateway/graphql"
@@ -11,12 +10,12 @@ import (
 )
 
 // enterAll puts candidates into service, or what stands for them.
-func (bl *builder) enterAll(ctx context.Context, candidates []*candidate) error {
+func (bl *builder) enterAll(candidates []*candidate) error {
 	for _, c := range candidates {
 		if err := bl.enter(c); err != nil {
 			bl.fail(c, err)
 		}
-		if err := bl.pace.Step(ctx); err != nil {
+		if err := bl.step(); err != nil {
 			return err
 		}
 	}

@@ -69,7 +69,7 @@ func (g *Gateway) apply(ctx context.Context, b *definition.Bundle) (failed map[s
 	}
 	took := time.Since(began)
 	g.report(prev, next, took)
-	g.settle(next, change)
+	g.settle(next, change, func() { _ = bl.step() })
 	if prev != nil {
 		g.forget(prev.caches, next.caches)
 	}
@@ -87,27 +87,43 @@ func (g *Gateway) forget(before, now map[string]int64) {
 	}
 }
 
-// settle lets go of what only APIs needed that have left.
-func (g *Gateway) settle(next *Snapshot, c change) {
-	g.stages.Pools.Swap(c.came, c.gone)
-	if g.stages.Handshakes != nil {
-		g.stages.Handshakes.Gone(c.gone)
+// settleAtOnce is how many APIs are a small piece of work.
+const settleAtOnce = 128
+
+// settle lets go of what only APIs needed that have left. With many, it rests in
+// between like everything that is done beside requests; it is not broken off.
+func (g *Gateway) settle(next *Snapshot, c change, rest func()) {
+	for came := range slices.Chunk(c.came, settleAtOnce) {
+		g.swap(came, nil)
+		rest()
 	}
-	if g.stages.Calls != nil {
-		g.stages.Calls.Swap(c.came, c.gone)
+	for gone := range slices.Chunk(c.gone, settleAtOnce) {
+		g.swap(nil, gone)
+		rest()
 	}
-	if g.stages.Cache != nil {
-		g.stages.Cache.Swap(c.came, c.gone)
-	}
+	g.stages.Pools.Swapped()
 	g.observe.Drop(c.left)
-	isGraph := func(api *pipeline.API) bool { return api.Schema != nil }
-	if slices.ContainsFunc(c.gone, isGraph) || slices.ContainsFunc(c.came, isGraph) {
+	if c.graphs {
 		graphs := make([]*pipeline.API, 0, next.graphs.Len())
 		for _, api := range next.graphs.All() {
 			graphs = append(graphs, api)
 		}
 		g.stages.GraphQL.Keep(graphs)
 		g.observe.KeepOperations(graphs)
+	}
+}
+
+// swap tells those who keep something for APIs which came and which are gone.
+func (g *Gateway) swap(came, gone []*pipeline.API) {
+	g.stages.Pools.Swap(came, gone)
+	if g.stages.Handshakes != nil {
+		g.stages.Handshakes.Gone(gone)
+	}
+	if g.stages.Calls != nil {
+		g.stages.Calls.Swap(came, gone)
+	}
+	if g.stages.Cache != nil {
+		g.stages.Cache.Swap(came, gone)
 	}
 }
 

@@ -36,14 +36,24 @@ func (t *Tree[T]) Edit() *Edit[T] {
 	}
 }
 
-// Done returns the tree as it is now. The edit must not be used any more.
-func (e *Edit[T]) Done() *Tree[T] {
+// Done returns the tree as it is now. The edit must not be used any more. step is
+// called between small pieces of work and may wait; Done returns its error.
+func (e *Edit[T]) Done(step func() error) (*Tree[T], error) {
 	for n, fixed := range e.own {
-		if fixed != nil {
-			n.fixed = fixed.Done()
+		if fixed == nil {
+			continue
 		}
+		made, err := fixed.DoneBySteps(step)
+		if err != nil {
+			return nil, err
+		}
+		n.fixed = made
 	}
-	return &Tree[T]{anywhere: e.anywhere, domains: e.domains.Done(), expressions: e.expressions.Done(), len: e.len}
+	domains, err := e.domains.DoneBySteps(step)
+	if err != nil {
+		return nil, err
+	}
+	return &Tree[T]{anywhere: e.anywhere, domains: domains, expressions: e.expressions.Done(), len: e.len}, nil
 }
 
 // Add puts an entry in. The error is a [*TakenError] when another one listens

@@ -31,7 +31,7 @@ func New[T comparable](entries []Entry[T]) (*Tree[T], []problem) {
 			problems = append(problems, p)
 		}
 	}
-	return edit.Done(), problems
+	return done(edit), problems
 }
 
 func build(t testing.TB, entries ...Entry[string]) *Tree[string] {

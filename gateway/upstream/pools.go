@@ -62,10 +62,9 @@ func (s *Pools) get(key poolKey, conf *tls.Config) *pool {
 	return p
 }
 
-// Swap is told which APIs came into service and which left it, each of them
-// once, and lets go of the connections that none needs any more. Requests in
-// flight are not disturbed. It must not run while APIs are compiled that are not
-// among those given.
+// Swap is told which APIs came into service and which left it, each of them once
+// and all that came before any that left, and lets go of the connections that none
+// needs any more. Requests in flight are not disturbed.
 func (s *Pools) Swap(came, gone []*pipeline.API) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +79,14 @@ func (s *Pools) Swap(came, gone []*pipeline.API) {
 			s.letGo(p)
 		}
 	}
-	for _, p := range s.fresh { // of APIs that were compiled and not served
+}
+
+// Swapped says that Swap was told of all APIs that were compiled and are served:
+// what was made for others is let go of. It must not run while APIs are compiled.
+func (s *Pools) Swapped() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.fresh {
 		s.letGo(p)
 	}
 	s.fresh = nil

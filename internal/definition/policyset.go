@@ -37,17 +37,22 @@ func (s *PolicySet) With(policies []*Policy, step func() error) (*PolicySet, err
 	if s == nil || s.byID.Len() < len(s.given) { // with doubles, taking one out may bring up another
 		return NewPolicySet(policies), step()
 	}
-	gone, come := frozen.Diff(s.given, policies)
+	gone, come, err := frozen.Diff(s.given, policies, step)
+	if err != nil {
+		return nil, err
+	}
 	edit, changed := s.byID.Edit(), false
 	back := make(map[string]bool, len(come))
-	for _, i := range come {
-		back[policies[i].Key()] = true
+	if err := frozen.InSteps(come, step, func(i int) { back[policies[i].Key()] = true }); err != nil {
+		return nil, err
 	}
-	for _, i := range gone {
+	if err := frozen.InSteps(gone, step, func(i int) {
 		if key := s.given[i].Key(); !back[key] {
 			edit.Delete(key)
 			changed = true
 		}
+	}); err != nil {
+		return nil, err
 	}
 	for _, i := range come {
 		p := policies[i]
@@ -65,7 +70,8 @@ func (s *PolicySet) With(policies []*Policy, step func() error) (*PolicySet, err
 	case !changed:
 		return s, nil
 	}
-	return &PolicySet{given: slices.Clone(policies), byID: edit.Done()}, nil
+	byID, err := edit.DoneBySteps(step)
+	return &PolicySet{given: slices.Clone(policies), byID: byID}, err
 }
 
 // Get returns the policy of that id, or nil. The caller must not change it.

@@ -1,9 +1,13 @@
 package frozen
 
+import "slices"
+
 // Diff compares two lists and returns what stands in one of them only, as indexes
 // in their order. Lists that agree but for a short part in the middle cost one
 // comparison per element.
-func Diff[T comparable](before, after []T) (gone, come []int) {
+//
+// step is called between small pieces of work and may wait; Diff returns its error.
+func Diff[T comparable](before, after []T, step func() error) (gone, come []int, err error) {
 	first := 0
 	for first < min(len(before), len(after)) && before[first] == after[first] {
 		first++
@@ -13,24 +17,45 @@ func Diff[T comparable](before, after []T) (gone, come []int) {
 		last++
 	}
 	was, is := before[first:len(before)-last], after[first:len(after)-last]
-	return missing(was, is, first), missing(is, was, first)
+	if gone, err = missing(was, is, first, step); err != nil {
+		return nil, nil, err
+	}
+	come, err = missing(is, was, first, step)
+	return gone, come, err
 }
 
 // missing returns where the elements of from stand that others lacks, counted
 // from offset.
-func missing[T comparable](from, others []T, offset int) []int {
+func missing[T comparable](from, others []T, offset int, step func() error) (at []int, err error) {
 	if len(from) == 0 {
-		return nil
+		return nil, nil
 	}
 	known := make(map[T]bool, len(others))
-	for _, one := range others {
-		known[one] = true
+	if err := InSteps(others, step, func(one T) { known[one] = true }); err != nil {
+		return nil, err
 	}
-	var at []int
-	for i, one := range from {
+	err = InSteps(from, step, func(one T) {
 		if !known[one] {
-			at = append(at, offset+i)
+			at = append(at, offset)
+		}
+		offset++
+	})
+	return at, err
+}
+
+// atOnce is how many elements are a small piece of work.
+const atOnce = 256
+
+// InSteps calls do for each element, and step between small pieces of that, which
+// may wait. It ends with step's error.
+func InSteps[T any](list []T, step func() error, do func(one T)) error {
+	for part := range slices.Chunk(list, atOnce) {
+		for _, one := range part {
+			do(one)
+		}
+		if err := step(); err != nil {
+			return err
 		}
 	}
-	return at
+	return nil
 }

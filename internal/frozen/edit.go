@@ -142,6 +142,13 @@ func (e *Edit[V]) resize(lists int) {
 // Done returns the map as it is now: the one that the edit began with when
 // nothing was changed. The edit must not be used any more.
 func (e *Edit[V]) Done() *Map[V] {
+	m, _ := e.DoneBySteps(func() error { return nil })
+	return m
+}
+
+// DoneBySteps is Done that calls step between small pieces of work, which may
+// wait. It returns step's error.
+func (e *Edit[V]) DoneBySteps(step func() error) (*Map[V], error) {
 	if len(e.open) == 1 && e.len > smallUpTo {
 		e.resize(2) // one block is a plain list, and this would be a long one
 	}
@@ -155,6 +162,9 @@ func (e *Edit[V]) Done() *Map[V] {
 			continue
 		}
 		changed = true
+		if err := step(); err != nil {
+			return nil, err
+		}
 		if len(e.open) == 1 {
 			m.blocks[at] = append(make(block[V], 0, len(*in)), *in...)
 		} else {
@@ -162,9 +172,9 @@ func (e *Edit[V]) Done() *Map[V] {
 		}
 	}
 	if !changed {
-		return e.from
+		return e.from, nil
 	}
-	return m
+	return m, nil
 }
 
 // block puts the entries where they are found by their hash.

@@ -1,9 +1,11 @@
 package frozen
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -148,7 +150,10 @@ func TestDifferencesOfLists(t *testing.T) {
 		{"abcdef", "afXcdbY", "4", "26"},
 		{"aaa", "aa", "2", ""},
 	} {
-		gone, come := Diff([]byte(c.before), []byte(c.after))
+		gone, come, err := Diff([]byte(c.before), []byte(c.after), func() error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
 		if got, also := fmt.Sprint(gone), fmt.Sprint(come); got != spaced(c.gone) || also != spaced(c.come) {
 			t.Errorf("%s to %s: gone %s, come %s; want %s, %s", c.before, c.after, got, also, spaced(c.gone), spaced(c.come))
 		}
@@ -164,5 +169,45 @@ func numbers(digits string) iter.Seq[int] {
 				return
 			}
 		}
+	}
+}
+
+func TestLargeChangesAreMadeInSteps(t *testing.T) {
+	const n = 20_000
+	before, after := make([]int, n), make([]int, n)
+	var none *Map[int]
+	edit := none.Edit()
+	for i := range n {
+		before[i], after[i] = i, -1-i
+		edit.Set(fmt.Sprint(i), i)
+	}
+	steps, most := 0, math.MaxInt
+	wrong := errors.New("enough")
+	step := func() error {
+		if steps++; steps > most {
+			return wrong
+		}
+		return nil
+	}
+	if gone, come, err := Diff(before, after, step); err != nil || len(gone) != n || len(come) != n || steps < 4*n/atOnce {
+		t.Errorf("%d gone, %d came, %d steps, %v", len(gone), len(come), steps, err)
+	}
+	steps = 0
+	if m, err := edit.DoneBySteps(step); err != nil || m.Len() != n || steps < n/fullAt {
+		t.Errorf("%d in the map, %d steps, %v", m.Len(), steps, err)
+	}
+	for most = range 5 * n / atOnce {
+		steps = 0
+		if _, _, err := Diff(before, after, step); (err != nil) != (steps > most) || err != nil && err != wrong {
+			t.Fatalf("after %d steps: %v", most, err)
+		}
+	}
+	most, steps = 3, 0
+	again := none.Edit()
+	for i := range n {
+		again.Set(fmt.Sprint(i), i)
+	}
+	if _, err := again.DoneBySteps(step); err != wrong {
+		t.Errorf("after 3 steps: %v", err)
 	}
 }

@@ -78,6 +78,7 @@ func (r *rig) compile(def *definition.API, versions ...*definition.Version) *pip
 
 func (r *rig) swap(came, gone []*pipeline.API) {
 	r.pools.Swap(came, gone)
+	r.pools.Swapped()
 	r.calls.Swap(came, gone)
 }
 
