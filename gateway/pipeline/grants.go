@@ -49,7 +49,7 @@ func (g *Grants) Find(scope GrantScope) *Grant {
 func (g *Grants) Keep(scope GrantScope, grant *Grant) {
 	grant.scope = scope
 	first := g.first.Load()
-	if first == nil || first.scope.Policies != scope.Policies || first.scope.API == scope.API {
+	if first == nil || first.scope.Policies != scope.Policies || isOlder(first.scope.API, scope.API) {
 		g.first.Store(grant)
 		return
 	}
@@ -59,4 +59,14 @@ func (g *Grants) Keep(scope GrantScope, grant *Grant) {
 		g.more.Store(table)
 	}
 	table.byAPI.Store(scope.API, grant)
+}
+
+// isOlder tells whether one definition is the other, or an earlier form of its API:
+// what was compiled for it is of no more use.
+func isOlder(one, than weak.Pointer[definition.API]) bool {
+	if one == than {
+		return true
+	}
+	was, now := one.Value(), than.Value()
+	return was == nil || now != nil && was.ID == now.ID
 }

@@ -16,7 +16,7 @@ func scopeOf(api *definition.API, policies *definition.PolicySet) GrantScope {
 func TestGrantsAreFoundByAPIAndPolicies(t *testing.T) {
 	apis := make([]*definition.API, 5)
 	for i := range apis {
-		apis[i] = &definition.API{}
+		apis[i] = &definition.API{ID: string(rune('a' + i))}
 	}
 	before, after := definition.NewPolicySet(nil), definition.NewPolicySet(nil)
 	var g Grants
@@ -40,6 +40,27 @@ func TestGrantsAreFoundByAPIAndPolicies(t *testing.T) {
 	g.Keep(scopeOf(apis[1], after), renewed)
 	if g.Find(scopeOf(apis[1], after)) != renewed {
 		t.Error("the grant of the new policies is lost")
+	}
+}
+
+func TestAGrantForTheNextFormOfAnAPITakesThePlaceOfItsLast(t *testing.T) {
+	var g Grants
+	policies := definition.NewPolicySet(nil)
+	for _, id := range []string{"one", "other"} {
+		for range 3 {
+			scope := scopeOf(&definition.API{ID: id}, policies)
+			grant := &Grant{}
+			g.Keep(scope, grant)
+			if g.Find(scope) != grant {
+				t.Error("it is not found")
+			}
+			if id == "one" && (g.first.Load() != grant || g.more.Load() != nil) {
+				t.Error("a key with one API has a table")
+			}
+		}
+	}
+	if g.more.Load() == nil {
+		t.Error("the grant of one API took the place of another's")
 	}
 }
 
@@ -89,7 +110,7 @@ func TestGrantsOfManyAPIsAtOnce(t *testing.T) {
 func TestFindingAGrantDoesNotAllocate(t *testing.T) {
 	var g Grants
 	policies := definition.NewPolicySet(nil)
-	one, two := scopeOf(&definition.API{}, policies), scopeOf(&definition.API{}, policies)
+	one, two := scopeOf(&definition.API{ID: "one"}, policies), scopeOf(&definition.API{ID: "two"}, policies)
 	g.Keep(one, &Grant{})
 	g.Keep(two, &Grant{})
 	for name, scope := range map[string]GrantScope{"first": one, "another": two} {
