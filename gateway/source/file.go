@@ -13,55 +13,57 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// A file is a definition as it was read. It does not change.
+// A file is a definition as it was read. It does not change. As there may be very
+// many, they stand in one list.
 type file struct {
-	info os.FileInfo // nil: not known well enough to tell whether it changed
+	name string // in the folder
+	seen stamp
 	sum  [sha256.Size]byte
-	api  *definition.API // as far as it could be read, never nil
-	id   string          // of the API that it is about, "" when nobody knows
+	api  *definition.API // as far as it could be read, never nil; its id is that of the API that it is about, "" when nobody knows
 	err  error           // why it cannot be used
 }
 
-// settled is how long ago a file must have been changed to be known by its time:
-// a second change within one tick of the file system's clock has the same.
-const settled = 2 * time.Second
-
 // readFile reads a definition, unless the file is what it was when it was read
 // as old, which may be nil.
-func readFile(path string, old *file, now time.Time) *file {
+func readFile(folder, name string, old *file, now time.Time) file {
+	path := filepath.Join(folder, name)
 	info, err := os.Stat(path)
 	if err != nil {
-		return &file{api: new(definition.API), err: err}
+		return file{name: name, api: new(definition.API), err: err}
 	}
-	if old != nil && unchanged(old.info, info) {
-		return old
+	if old != nil && old.seen.still(info) {
+		same := *old
+		same.name = name // else the names of every reading before were held on to
+		return same
 	}
 	data, err := readBounded(path, maxFile)
-	one := &file{sum: sha256.Sum256(data), api: new(definition.API), err: err}
-	if now.Sub(info.ModTime()) > settled {
-		one.info = info
-	}
+	one := file{name: name, seen: settledStamp(info, now), sum: sha256.Sum256(data), api: new(definition.API), err: err}
 	if old != nil && err == nil && old.sum == one.sum {
-		one.api, one.id, one.err = old.api, old.id, old.err // the same, also as an object
+		one.api, one.err = old.api, old.err // the same, also as an object
 		return one
 	}
 	if err == nil {
 		one.api, one.err = definition.ParseAPI(data)
 	}
 	if one.err == nil && one.api.ID == "" {
-		one.api.ID = strings.TrimSuffix(filepath.Base(path), ".json")
+		one.api.ID = strings.Clone(strings.TrimSuffix(name, ".json"))
 	}
-	one.id = one.api.ID
-	if one.id == "" && old != nil {
-		one.id = old.id // what the file was about before it was broken
+	if one.api.ID == "" && old != nil {
+		one.api.ID = old.api.ID // what the file was about before it was broken
 	}
 	return one
 }
 
-// unchanged tells whether a file is what it was at a time that is nil when it is
-// not known well enough.
-func unchanged(before, now os.FileInfo) bool {
-	return before != nil && os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
+// oneText returns the same texts as parts of one, which is one object to a collection
+// of garbage and not as many as there are files. Who keeps one of them for long
+// has to copy it.
+func oneText(texts []string) []string {
+	whole := strings.Join(texts, "")
+	parts := make([]string, len(texts))
+	for i, text := range texts {
+		parts[i], whole = whole[:len(text)], whole[len(text):]
+	}
+	return parts
 }
 
 func readBounded(path string, limit int64) ([]byte, error) {

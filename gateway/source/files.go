@@ -37,7 +37,7 @@ type FilesOptions struct {
 type Files struct {
 	opts FilesOptions
 
-	known    map[string]*file // by path: as last read
+	known    []file // as last read, in order of their names
 	policies policyFile
 	seen     string      // what the files looked like when they were last looked at
 	pace     *pace.Pacer // nil before the first bundle: nothing is served yet
@@ -50,7 +50,7 @@ type Files struct {
 
 // NewFiles returns the source.
 func NewFiles(opts FilesOptions) *Files {
-	return &Files{opts: opts, known: make(map[string]*file), poke: make(chan struct{}, 1)}
+	return &Files{opts: opts, poke: make(chan struct{}, 1)}
 }
 
 // watchEvery is how often the files are looked at for changes; lookShare is how
@@ -198,44 +198,50 @@ func (f *Files) look(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	f.pace.Begin()
-	files, err := f.list(ctx)
+	names, err := f.list(ctx)
 	if err != nil {
 		return err.Error(), ctx.Err()
 	}
 	sum := sha256.New()
-	for _, name := range append(files, f.opts.PoliciesFile) {
-		if info, err := os.Stat(name); err == nil {
-			fmt.Fprintf(sum, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
-		}
+	for _, name := range names {
+		lookAt(sum, filepath.Join(f.opts.AppsDir, name))
 		if err := f.pace.Step(ctx); err != nil {
 			return "", err
 		}
 	}
+	lookAt(sum, f.opts.PoliciesFile)
 	return string(sum.Sum(nil)), nil
+}
+
+// lookAt adds what a file looks like.
+func lookAt(sum hash.Hash, path string) {
+	if info, err := os.Stat(path); err == nil {
+		fmt.Fprintf(sum, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+	}
 }
 
 // listAtOnce is how many names of files are read at once.
 const listAtOnce = 256
 
-// list returns the definition files in order of their names. A companion
-// document "<id>-oas.json" is not an API of its own.
+// list returns the names of the definition files, in order. A companion document
+// "<id>-oas.json" is not an API of its own.
 func (f *Files) list(ctx context.Context) ([]string, error) {
 	dir, err := os.Open(f.opts.AppsDir)
 	if err != nil {
 		return nil, fmt.Errorf("apps folder: %w", err)
 	}
 	defer dir.Close()
-	var files []string
+	var names []string
 	for {
 		entries, err := dir.ReadDir(listAtOnce)
 		for _, e := range entries {
 			if name := e.Name(); !e.IsDir() && isDefinition(name) {
-				files = append(files, filepath.Join(f.opts.AppsDir, name))
+				names = append(names, name)
 			}
 		}
 		switch {
 		case err == io.EOF:
-			return files, f.sort(ctx, files)
+			return names, f.sort(ctx, names)
 		case err != nil:
 			return nil, fmt.Errorf("apps folder: %w", err)
 		}
@@ -264,38 +270,33 @@ func (f *Files) sort(ctx context.Context, names []string) (err error) {
 // read makes a bundle of the files as they are now.
 func (f *Files) read(ctx context.Context) (*definition.Bundle, error) {
 	f.pace.Begin()
-	files, err := f.list(ctx)
+	names, err := f.list(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now, read := time.Now(), make([]*file, len(files))
-	err = pace.Each(ctx, f.pace, len(files), func(i int) { read[i] = readFile(files[i], f.known[files[i]], now) })
+	names = oneText(names)
+	now, read := time.Now(), make([]file, len(names))
+	err = pace.Each(ctx, f.pace, len(names), func(i int) { read[i] = readFile(f.opts.AppsDir, names[i], f.before(names[i]), now) })
 	if err != nil {
 		return nil, err
 	}
 	b := &definition.Bundle{ConfirmedEmpty: len(f.asked) > 0}
 	sum := sha256.New()
-	from := make(map[string]string, len(files))
-	for i, one := range read {
+	from := make(map[string]string, len(names))
+	known := read[:0]
+	for i := range read {
 		if err := f.pace.Step(ctx); err != nil {
 			return nil, err
 		}
+		one := read[i]
 		if errors.Is(one.err, fs.ErrNotExist) {
-			read[i] = nil // deleted since it was listed
-			continue
+			continue // deleted since it was listed
 		}
-		_, _ = sum.Write(append([]byte(filepath.Base(files[i])+" "), one.sum[:]...)) // a hash takes everything
-		f.enter(b, from, files[i], one)
+		_, _ = sum.Write(append([]byte(one.name+" "), one.sum[:]...)) // a hash takes everything
+		enter(b, from, &one)
+		known = append(known, one)
 	}
-	known := make(map[string]*file, len(files))
-	for i, one := range read {
-		if one != nil {
-			known[files[i]] = one
-		}
-		if err := f.pace.Step(ctx); err != nil {
-			return nil, err
-		}
-	}
+	clear(read[len(known):])
 	f.known = known
 	if err := f.readPolicies(ctx, b, sum); err != nil {
 		return nil, err
@@ -304,21 +305,29 @@ func (f *Files) read(ctx context.Context) (*definition.Bundle, error) {
 	return b, nil
 }
 
-// enter puts what was read from a file into a bundle.
-func (f *Files) enter(b *definition.Bundle, from map[string]string, path string, one *file) {
+// before returns a file as it was last read, or nil.
+func (f *Files) before(name string) *file {
+	at, found := slices.BinarySearchFunc(f.known, name, func(one file, name string) int { return strings.Compare(one.name, name) })
+	if !found {
+		return nil
+	}
+	return &f.known[at]
+}
+
+// enter puts what was read from a file into a bundle; from has the file of each id
+// in it.
+func enter(b *definition.Bundle, from map[string]string, one *file) {
 	err := one.err
 	if err == nil {
 		if first, taken := from[one.api.ID]; taken {
-			err = fmt.Errorf("api_id %q is already defined in %s", one.api.ID, filepath.Base(first))
+			err = fmt.Errorf("api_id %q is already defined in %s", one.api.ID, first)
 		}
 	}
 	if err != nil {
-		left := *one.api // as far as it could be read; of the second of two, a copy
-		left.ID = one.id
-		b.Skipped = append(b.Skipped, definition.SkippedAPI(filepath.Base(path), &left, err))
+		b.Skipped = append(b.Skipped, definition.SkippedAPI(strings.Clone(one.name), one.api, err))
 		return
 	}
-	from[one.api.ID] = path
+	from[one.api.ID] = one.name
 	b.APIs = append(b.APIs, one.api)
 }
 

@@ -18,7 +18,7 @@ import (
 // policyFile is the file of policies with what was last read from it. The zero
 // value has read nothing.
 type policyFile struct {
-	info os.FileInfo // nil: not known well enough to tell whether it changed
+	seen stamp
 	sum  [sha256.Size]byte
 	good []*definition.Policy // the last good ones
 	by   map[definition.Sum]*definition.Policy
@@ -32,7 +32,7 @@ func (f *policyFile) read(ctx context.Context, p *pace.Pacer, path string) error
 	if errors.Is(err, fs.ErrNotExist) && f.good == nil {
 		return nil // made by the first policy that is saved
 	}
-	if err == nil && unchanged(f.info, info) {
+	if err == nil && f.seen.still(info) {
 		return f.err
 	}
 	began := time.Now()
@@ -40,12 +40,12 @@ func (f *policyFile) read(ctx context.Context, p *pace.Pacer, path string) error
 	if err == nil {
 		data, err = readBounded(path, maxPolicies)
 	}
-	f.sum, f.info = sha256.Sum256(data), nil
+	f.sum, f.seen = sha256.Sum256(data), stamp{}
 	if err == nil {
 		err = f.parse(ctx, p, data)
 	}
-	if f.err = err; info != nil && ctx.Err() == nil && began.Sub(info.ModTime()) > settled {
-		f.info = info
+	if f.err = err; info != nil && ctx.Err() == nil {
+		f.seen = settledStamp(info, began)
 	}
 	return err
 }
