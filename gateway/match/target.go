@@ -1,6 +1,7 @@
 package match
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/url"
@@ -52,7 +53,7 @@ func CompileTarget(raw string) (*Target, error) {
 		t.Address += ":" + port
 	}
 	t.path = []byte(u.EscapedPath())
-	t.base = []byte(strings.TrimRight(u.EscapedPath(), "/"))
+	t.base = bytes.TrimRight(t.path, "/")
 	t.query = []byte(u.RawQuery)
 	return t, nil
 }

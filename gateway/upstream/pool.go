@@ -24,10 +24,11 @@ type poolKey struct {
 // so that few are kept warm; callers that have to wait are served in their
 // order.
 type pool struct {
-	key    poolKey
-	tls    *tls.Config // nil: plain TCP
-	dialer net.Dialer
-	epoch  time.Time
+	key     poolKey
+	version string      // what follows the target of a request to the host that it was made for
+	tls     *tls.Config // nil: plain TCP
+	dialer  net.Dialer
+	epoch   time.Time
 
 	lookout *lookout
 	watched atomic.Bool  // lookout looks at it
@@ -50,6 +51,18 @@ const maxAge = 10 * time.Minute
 func newPool(key poolKey, conf *tls.Config, epoch time.Time, l *lookout) *pool {
 	return &pool{key: key, tls: conf, epoch: epoch, lookout: l, dialer: net.Dialer{ControlContext: reachable.Control}}
 }
+
+// versionFor returns what follows the target of a request to a host: the pool's, as
+// all APIs nearly always spell the host that they share in the same way.
+func (p *pool) versionFor(host string) string {
+	if own := withHost(host); own != p.version {
+		return own
+	}
+	return p.version
+}
+
+// withHost returns the end of a request's first line, and the Host line.
+func withHost(host string) string { return " HTTP/1.1\r\nHost: " + host + "\r\n" }
 
 // now is a clock that costs little to read.
 func (p *pool) now() time.Duration { return time.Since(p.epoch) }

@@ -48,14 +48,15 @@ func NewPools() *Pools {
 	return s
 }
 
-// get returns the pool for key, which is made when there is none yet.
-func (s *Pools) get(key poolKey, conf *tls.Config) *pool {
+// get returns the pool for key, which is made for a host when there is none yet.
+func (s *Pools) get(key poolKey, host string, conf *tls.Config) *pool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.byKey[key]; p != nil {
 		return p
 	}
 	p := newPool(key, conf, s.epoch, &s.late)
+	p.version = withHost(host)
 	p.stopped = s.closed
 	s.byKey[key] = p
 	s.fresh = append(s.fresh, p)

@@ -51,7 +51,7 @@ func (c *Config) Given() identity.Given {
 
 // forward is the stage that calls one API's upstream.
 type forward struct {
-	target  *match.Target
+	target  match.Target
 	version string // what follows the target: the version, and the Host line
 	pool    *pool
 	trusted []netip.Prefix
@@ -107,8 +107,9 @@ func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, er
 	if own.MaxConns > 0 {
 		key.max = own.MaxConns
 	}
+	p := pools.get(key, target.Host, id.Config)
 	f := &forward{
-		target: target, version: " HTTP/1.1\r\nHost: " + target.Host + "\r\n", pool: pools.get(key, id.Config), trusted: conf.Trusted,
+		target: *target, version: p.versionFor(target.Host), pool: p, trusted: conf.Trusted,
 		join:        match.JoinOptions{DisableStripSlash: def.Proxy.DisableStripSlash},
 		log:         failureLog{log: conf.Log, api: def.ID, address: target.Address},
 		dialTimeout: seconds(own.DialTimeout, conf.DialTimeout),
