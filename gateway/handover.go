@@ -92,8 +92,9 @@ func (s *Snapshot) other(from *pipeline.API, to *pipeline.Ref) *pipeline.API {
 	if api := s.within(from.Definition.OrgID, to.Name); api != nil {
 		return api
 	}
-	if ids, _ := s.names.Get(to.Key); len(ids) == 1 {
-		return s.within(from.Definition.OrgID, ids[0])
+	all, known := s.names.Get(to.Key)
+	if id, ok := all.only(); known && ok {
+		return s.within(from.Definition.OrgID, id)
 	}
 	return nil
 }

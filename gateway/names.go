@@ -1,6 +1,9 @@
 package gateway
 
 import (
+	"iter"
+	"strings"
+
 	"github.com/sluicegate/sluice/gateway/handover"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/frozen"
@@ -42,17 +45,30 @@ func (n names) of(def *definition.API) *naming {
 }
 
 // write brings the ids of a name up to date.
-func (one *naming) write(key string, all *frozen.Edit[[]string]) {
-	before, _ := all.Get(key)
-	ids := make([]string, 0, len(before)+len(one.came))
-	for _, id := range before {
-		if !one.gone[id] {
-			ids = append(ids, id)
+func (one *naming) write(key string, all *frozen.Edit[ids]) {
+	var left []string
+	if before, known := all.Get(key); known {
+		for id := range before.each() {
+			if !one.gone[id] {
+				left = append(left, id)
+			}
 		}
 	}
-	if ids = append(ids, one.came...); len(ids) == 0 {
+	if left = append(left, one.came...); len(left) == 0 {
 		all.Delete(key)
 	} else {
-		all.Set(key, ids)
+		all.Set(key, ids(strings.Join(left, betweenIDs)))
 	}
 }
+
+// ids are those of the APIs that have a name, one after the other. Nearly all names
+// are those of one API, whose id this is, with no list of its own.
+type ids string
+
+// betweenIDs stands between two ids. No id holds it.
+const betweenIDs = " "
+
+func (i ids) each() iter.Seq[string] { return strings.SplitSeq(string(i), betweenIDs) }
+
+// only returns the id when there is just one.
+func (i ids) only() (id string, ok bool) { return string(i), !strings.Contains(string(i), betweenIDs) }

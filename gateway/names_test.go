@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -19,7 +20,7 @@ func TestANameThatManyHaveIsWrittenOnce(t *testing.T) {
 		before[i] = &definition.API{ID: id, Name: id, OrgID: "org"}
 		after[i] = &definition.API{ID: id, Name: "same", OrgID: "org"}
 	}
-	all := (*frozen.Map[[]string])(nil)
+	all := (*frozen.Map[ids])(nil)
 	write := func(old, now []*definition.API) {
 		renamed := make(names)
 		for i := range old {
@@ -41,12 +42,17 @@ func TestANameThatManyHaveIsWrittenOnce(t *testing.T) {
 		t.Errorf("%d MiB were allocated", took>>20)
 	}
 	key := handover.Key("org", "same")
-	if ids, _ := all.Get(key); len(ids) != many || all.Len() != 1 {
-		t.Errorf("%d have the name, and there are %d names", len(ids), all.Len())
+	same, _ := all.Get(key)
+	if n := len(slices.Collect(same.each())); n != many || all.Len() != 1 {
+		t.Errorf("%d have the name, and there are %d names", n, all.Len())
+	}
+	if id, only := same.only(); only {
+		t.Errorf("it is that of %s alone", id)
 	}
 	write(after[1:], none[1:])
-	if ids, _ := all.Get(key); len(ids) != 1 || ids[0] != "0" {
-		t.Errorf("left are %v", ids)
+	left, _ := all.Get(key)
+	if id, only := left.only(); !only || id != "0" {
+		t.Errorf("left are %v", left)
 	}
 	write(after[:1], none[:1])
 	if all.Len() != 0 {

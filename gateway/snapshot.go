@@ -19,7 +19,7 @@ type Snapshot struct {
 	routes   *match.Tree[*pipeline.API]
 	apis     *frozen.Map[*pipeline.API] // by id, those that are served
 	graphs   *frozen.Map[*pipeline.API] // of them those that know GraphQL
-	names    *frozen.Map[[]string]      // ids of those that are served, by organisation and name
+	names    *frozen.Map[ids]           // of those that are served, by organisation and name
 	policies *definition.PolicySet
 	others   pipeline.Others // that requests may go on to
 
