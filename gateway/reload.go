@@ -51,7 +51,7 @@ func (g *Gateway) apply(ctx context.Context, b *definition.Bundle) (failed map[s
 		return map[string]error{"": errEmpty}, nil
 	}
 	began := time.Now()
-	bl := builder{customDomains: g.conf.CustomDomains, compile: g.stages.compile, prev: prev}
+	bl := builder{customDomains: g.conf.CustomDomains, compile: g.stages.together().compile, prev: prev}
 	if prev != nil {
 		bl.pace = pace.New(g.conf.ReloadCPU)
 	}

@@ -44,9 +44,11 @@ type Stages struct {
 	Certificates mutual.Certificates // that definitions name; nil: there are none
 	Handshakes   Handshakes          // nil: nobody speaks TLS
 
-	log   *slog.Logger   // the gateway's
-	forms *atomic.Uint64 // the last one given, of APIs that answer all alike; nil: none gets one
-	shed  pipeline.Stage // sheds the calls of the API that is compiled, in whatever version: an API has one share
+	log    *slog.Logger     // the gateway's
+	forms  *atomic.Uint64   // the last one given, of APIs that answer all alike; nil: none gets one
+	common *common          // of the APIs that are compiled together; nil: each has its own stages
+	shed   pipeline.Stage   // sheds the calls of the API that is compiled, in whatever version: an API has one share
+	room   []pipeline.Stage // where lists of stages of the API that is compiled are kept, as long as there is place
 }
 
 // A stageMaker makes one stage for a version of an API, or nil when the
@@ -86,7 +88,7 @@ var requestStages = []stageMaker{
 		return version.Sizes(v, s.Versions)
 	}},
 	{"auth", func(s *Stages, def *definition.API, _ *definition.Version) (pipeline.Stage, error) {
-		return s.Auth.Compile(def)
+		return s.auth(def)
 	}},
 	{"overload", func(s *Stages, _ *definition.API, _ *definition.Version) (pipeline.Stage, error) {
 		return s.shed, nil
@@ -173,7 +175,7 @@ func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
 	whole := &compiled{API: pipeline.API{Definition: def, Meter: s.Meter(def.ID)}}
 	whole.Versions = whole.list[:0]
 	own := *s
-	own.shed = s.Overload.Compile(def)
+	own.shed, own.room = s.Overload.Compile(def), whole.room[:0]
 	if err := own.compileVersions(whole, def); err != nil {
 		return nil, fmt.Errorf("api %s: %w", def.ID, err)
 	}
@@ -235,7 +237,18 @@ func (s *Stages) make(makers []stageMaker, def *definition.API, version *definit
 	if made == 0 {
 		return nil, 0, nil
 	}
-	return slices.Clone(stages), made, nil
+	return s.keep(stages), made, nil
+}
+
+// keep returns the same stages in as much memory as they need: a part of the API's
+// own where there is place for them.
+func (s *Stages) keep(stages []pipeline.Stage) []pipeline.Stage {
+	from, to := len(s.room), len(s.room)+len(stages)
+	if to > cap(s.room) {
+		return slices.Clone(stages)
+	}
+	s.room = append(s.room, stages...)
+	return s.room[from:to:to]
 }
 
 // cors makes one of the stages that tell browsers which pages may call, or nil.

@@ -10,12 +10,13 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// compiled is an API with its first version: one object, as there may be very
-// many of them.
+// compiled is an API with its first version and the stages that most have: one
+// object, as there may be very many of them.
 type compiled struct {
 	pipeline.API
 	first pipeline.Version
 	list  [1]*pipeline.Version // what Versions begins with
+	room  [7]pipeline.Stage    // of requests, answers and refusals: as many as fit in what the allocator would round up to
 }
 
 // next returns where the next version is made.
