@@ -116,7 +116,9 @@ func ParsePolicies(data []byte) ([]*Policy, error) {
 		case !isID(id):
 			problems.addf(object.Entry("", id), "%s", idMessage)
 		default:
-			p.ID = id
+			if p.ID == "" { // else the id would be there twice
+				p.ID = id
+			}
 			policies = append(policies, p)
 		}
 	}

@@ -148,12 +148,31 @@ func TypeName(c byte) string {
 
 var rawType = reflect.TypeFor[json.RawMessage]()
 
+var boolPointer = reflect.TypeFor[*bool]()
+
+// What all pointers to booleans lead to that are read: nothing is written there, and
+// one of its own for each object would be as much to look at for a collection of
+// garbage as the object.
+var yes, no = true, false
+
+func pointerTo(b bool) *bool {
+	if b {
+		return &yes
+	}
+	return &no
+}
+
 // value reads the value at pos into v. A null that stands for a whole member
 // never gets here.
 func (d *decoder) value(v reflect.Value) {
 	c := d.data[d.pos]
 	switch v.Kind() {
 	case reflect.Pointer:
+		if v.Type() == boolPointer && (c == 't' || c == 'f') {
+			d.raw()
+			v.Set(reflect.ValueOf(pointerTo(c == 't')))
+			return
+		}
 		v.Set(reflect.New(v.Type().Elem()))
 		d.value(v.Elem())
 	case reflect.Struct:

@@ -144,3 +144,25 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// Very many objects have one, and a clone is there to be changed.
+func TestBooleansThatMayBeAbsentAreNoObjectsOfTheirOwn(t *testing.T) {
+	type switched struct {
+		On *bool `json:"on,omitempty"`
+	}
+	var first, second, off switched
+	for text, into := range map[string]*switched{`{"on":true}`: &first, `{"on": true}`: &second, `{"on":false}`: &off} {
+		if faults := Decode([]byte(text), into); len(faults) > 0 {
+			t.Fatal(faults)
+		}
+	}
+	if first.On != second.On || !*first.On || *off.On {
+		t.Errorf("%v %v %v", first.On, second.On, off.On)
+	}
+	if *Clone(&first).On = false; !*second.On {
+		t.Error("a clone shares it")
+	}
+	if faults := Decode([]byte(`{"on":1}`), &off); len(faults) != 1 {
+		t.Errorf("a number: %v", faults)
+	}
+}
