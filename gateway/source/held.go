@@ -46,7 +46,14 @@ func apiReader(p *pace.Pacer) reader[definition.API] {
 }
 
 func policyReader(p *pace.Pacer) reader[definition.Policy] {
-	return reader[definition.Policy]{p, "policies", definition.KindPolicy, parsePolicy}
+	common := newRights()
+	return reader[definition.Policy]{p, "policies", definition.KindPolicy, func(where string, raw []byte) item[definition.Policy] {
+		one := parsePolicy(where, raw)
+		if one.object != nil {
+			common.share(one.object)
+		}
+		return one
+	}}
 }
 
 func parseAPI(where string, raw []byte) item[definition.API] {

@@ -73,6 +73,7 @@ func (f *policyFile) readAll(ctx context.Context, p *pace.Pacer, members map[str
 	}
 	slices.Sort(ids)
 	good, sums, problems := make([]*definition.Policy, len(ids)), make([]definition.Sum, len(ids)), make([]error, len(ids))
+	common := newRights()
 	err := pace.Each(ctx, p, len(ids), func(i int) {
 		sums[i] = definition.SumOf(definition.KindPolicy, members[ids[i]])
 		if good[i] = f.by[sums[i]]; good[i] != nil {
@@ -81,6 +82,7 @@ func (f *policyFile) readAll(ctx context.Context, p *pace.Pacer, members map[str
 		var one []*definition.Policy
 		if one, problems[i] = definition.ParsePolicies(members[ids[i]]); problems[i] == nil {
 			good[i] = one[0]
+			common.share(good[i])
 		}
 	})
 	if err = errors.Join(err, errors.Join(problems...)); err != nil {
