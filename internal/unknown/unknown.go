@@ -60,14 +60,20 @@ func (w *walk) object(v reflect.Value, raw json.RawMessage, path string) {
 	}
 }
 
-// membersOf returns the fields of a struct by their JSON names, those of
-// embedded structs included.
+// membersOf returns the fields of a struct by their JSON names, those of embedded
+// structs and of such that a pointer with the tag ",inline" leads to included.
 func membersOf(v reflect.Value) map[string]reflect.Value {
 	fields := make(map[string]reflect.Value)
 	for i := range v.NumField() {
 		declared := v.Type().Field(i)
-		name, _, _ := strings.Cut(declared.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(declared.Tag.Get("json"), ",")
 		switch {
+		case name == "" && options == "inline":
+			inline := v.Field(i)
+			if inline.IsNil() {
+				inline = reflect.New(declared.Type.Elem()) // it says nothing, and its members are known
+			}
+			maps.Copy(fields, membersOf(inline.Elem()))
 		case declared.Anonymous && name == "":
 			maps.Copy(fields, membersOf(v.Field(i)))
 		case name != "" && name != "-":
