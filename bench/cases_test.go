@@ -145,10 +145,10 @@ var transformed = map[string]func(*definition.API){
 	},
 	"balanced": func(a *definition.API) {
 		a.Proxy.EnableLoadBalancing = true
-		a.Proxy.TargetList = json.RawMessage(`[{"url": "` + a.Proxy.TargetURL + `", "weight": 3}, "` + a.Proxy.TargetURL + `/b"]`)
+		a.Proxy.Extra = &definition.ProxyExtra{TargetList: json.RawMessage(`[{"url": "` + a.Proxy.TargetURL + `", "weight": 3}, "` + a.Proxy.TargetURL + `/b"]`)}
 	},
 	"guarded": func(a *definition.API) {
-		a.Proxy.CircuitBreaker = json.RawMessage(`{"threshold_percent": 0.5, "samples": 100}`)
+		a.Proxy.Extra = &definition.ProxyExtra{CircuitBreaker: json.RawMessage(`{"threshold_percent": 0.5, "samples": 100}`)}
 	},
 	"timed": version(definition.Version{UseExtendedPaths: true, ExtendedPaths: json.RawMessage(
 		`{"hard_timeouts": [{"path": "/some", "method": "GET", "timeout": 20}]}`,

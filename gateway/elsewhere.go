@@ -44,7 +44,7 @@ func moved(def *definition.API, target string) *definition.API {
 	other := *def
 	other.UptimeTests = nil
 	p := &other.Proxy
-	p.TargetURL, p.EnableLoadBalancing, p.TargetList, p.Ejection, p.HealthCheck, p.CircuitBreaker = target, false, nil, nil, nil, nil
+	p.TargetURL, p.EnableLoadBalancing, p.Extra = target, false, nil
 	return &other
 }
 

@@ -84,12 +84,26 @@ type Proxy struct {
 	DisableStripSlash   bool            `json:"disable_strip_slash,omitempty"`
 	PreserveHostHeader  bool            `json:"preserve_host_header,omitempty"`
 	EnableLoadBalancing bool            `json:"enable_load_balancing,omitempty"`
-	TargetList          json.RawMessage `json:"target_list,omitempty"` // see Upstreams
-	Ejection            json.RawMessage `json:"ejection,omitempty"`
-	HealthCheck         json.RawMessage `json:"health_check,omitempty"`
-	CircuitBreaker      json.RawMessage `json:"circuit_breaker,omitempty"`
+	Extra               *ProxyExtra     `json:",inline"` // nil when none of its members is set
 	Transport           *Transport      `json:"transport,omitempty"`
 	Unknown             Unknown         `json:"-"`
+}
+
+// ProxyExtra holds the members of a proxy that few APIs have, so that the others,
+// of which there may be very many, are small. See Upstreams.
+type ProxyExtra struct {
+	TargetList     json.RawMessage `json:"target_list,omitempty"`
+	Ejection       json.RawMessage `json:"ejection,omitempty"`
+	HealthCheck    json.RawMessage `json:"health_check,omitempty"`
+	CircuitBreaker json.RawMessage `json:"circuit_breaker,omitempty"`
+}
+
+// Rest returns the members that few APIs have.
+func (p *Proxy) Rest() ProxyExtra {
+	if p.Extra == nil {
+		return ProxyExtra{}
+	}
+	return *p.Extra
 }
 
 // Transport is how an API's upstream is reached.

@@ -62,6 +62,9 @@ func TestObjectsAreLean(t *testing.T) {
 	}
 	t.Logf("API %d bytes (struct %d), session %d (struct %d), access entry struct %d", api,
 		unsafe.Sizeof(API{}), session, unsafe.Sizeof(Session{}), unsafe.Sizeof(Access{}))
+	if size := unsafe.Sizeof(API{}); size > 512 { // what is larger, a collection of garbage looks at one by one
+		t.Errorf("an API is %d bytes, more than 512", size)
+	}
 	if api > 2048 {
 		t.Errorf("a plain API takes %d bytes, more than 2048", api)
 	}

@@ -8,9 +8,10 @@ import (
 // Upstreams returns what the definition says about its targets. The error is
 // *Problems.
 func (a *API) Upstreams() (upstreams.Rules, error) {
+	p := a.Proxy.Rest()
 	rules, faults := upstreams.Read(upstreams.Source{
-		Balance: a.Proxy.EnableLoadBalancing, Targets: a.Proxy.TargetList, Ejection: a.Proxy.Ejection,
-		HealthCheck: a.Proxy.HealthCheck, Breaker: a.Proxy.CircuitBreaker, Uptime: a.UptimeTests,
+		Balance: a.Proxy.EnableLoadBalancing, Targets: p.TargetList, Ejection: p.Ejection,
+		HealthCheck: p.HealthCheck, Breaker: p.CircuitBreaker, Uptime: a.UptimeTests,
 	})
 	return rules, asProblems(faults...)
 }

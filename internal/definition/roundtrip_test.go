@@ -102,7 +102,7 @@ func TestNullOfAnyMemberIsItsZeroValue(t *testing.T) {
 // objectTypes is every struct type that API, Policy and Session consist of, and
 // those that are read from what they keep as it is.
 func objectTypes() []reflect.Type {
-	seen := map[reflect.Type]bool{reflect.TypeFor[Unknown](): true, reflect.TypeFor[Limits](): true, reflect.TypeFor[Extra](): true, reflect.TypeFor[jwt.Settings](): true, reflect.TypeFor[renewal.Calendar](): true}
+	seen := map[reflect.Type]bool{reflect.TypeFor[Unknown](): true, reflect.TypeFor[Limits](): true, reflect.TypeFor[Extra](): true, reflect.TypeFor[ProxyExtra](): true, reflect.TypeFor[jwt.Settings](): true, reflect.TypeFor[renewal.Calendar](): true}
 	var all []reflect.Type
 	var walk func(t reflect.Type)
 	walk = func(t reflect.Type) {

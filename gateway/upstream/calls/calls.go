@@ -55,7 +55,7 @@ func (c *Calls) Run(ctx context.Context) { c.checker.Run(ctx) }
 // of returns what the versions of a definition have in common.
 func (c *Calls) of(def *definition.API) (*shared, error) {
 	p := &def.Proxy
-	if !p.EnableLoadBalancing && p.HealthCheck == nil && p.CircuitBreaker == nil && def.UptimeTests == nil {
+	if !p.EnableLoadBalancing && p.Rest().HealthCheck == nil && p.Rest().CircuitBreaker == nil && def.UptimeTests == nil {
 		return &shared{api: def.ID, urls: []target{{p.TargetURL, ownTarget}}}, nil // as of most APIs, of which there may be very many
 	}
 	key := weak.Make(def)

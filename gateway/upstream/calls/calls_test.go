@@ -135,8 +135,9 @@ func TestAnAPIThatSaysNothingMoreHasNothingInFrontOfItsUpstream(t *testing.T) {
 func TestVersionsShareWhatIsKnownOfTargets(t *testing.T) {
 	r := newRig(t)
 	def := &definition.API{ID: "a", Proxy: definition.Proxy{
-		TargetURL: "http://127.0.0.1:1", CircuitBreaker: json.RawMessage(`{"threshold_percent": 1, "samples": 1}`),
-		HealthCheck: json.RawMessage(`{"path": "/health", "interval": 3600}`),
+		TargetURL: "http://127.0.0.1:1", Extra: &definition.ProxyExtra{
+			CircuitBreaker: json.RawMessage(`{"threshold_percent": 1, "samples": 1}`), HealthCheck: json.RawMessage(`{"path": "/health", "interval": 3600}`),
+		},
 	}}
 	one := &definition.Version{UseExtendedPaths: true, ExtendedPaths: json.RawMessage(`{"circuit_breakers": [{"path": "/x", "threshold_percent": 1, "samples": 9}]}`)}
 	api := r.compile(def, one, nil)
@@ -282,7 +283,8 @@ func TestDryCallsAreToldWhatWouldHappen(t *testing.T) {
 func TestTargetsThatMustNotBeCalledAreRefusedByTheirPath(t *testing.T) {
 	r := newRig(t)
 	def := &definition.API{ID: "a", Proxy: definition.Proxy{
-		TargetURL: "http://127.0.0.1:1", EnableLoadBalancing: true, TargetList: json.RawMessage(`["http://127.0.0.1:2", "http://169.254.169.254/"]`),
+		TargetURL: "http://127.0.0.1:1", EnableLoadBalancing: true,
+		Extra: &definition.ProxyExtra{TargetList: json.RawMessage(`["http://127.0.0.1:2", "http://169.254.169.254/"]`)},
 	}}
 	if _, err := r.calls.Compile(def, nil); err == nil || !strings.Contains(err.Error(), "proxy.target_list[1]") {
 		t.Errorf("%v", err)

@@ -39,8 +39,7 @@ func hashOf(def *definition.API) [16]byte {
 	part := definition.API{
 		ID: def.ID, UptimeTests: def.UptimeTests, UpstreamCertificates: def.UpstreamCertificates,
 		Proxy: definition.Proxy{
-			TargetURL: p.TargetURL, EnableLoadBalancing: p.EnableLoadBalancing, TargetList: p.TargetList, Ejection: p.Ejection,
-			HealthCheck: p.HealthCheck, CircuitBreaker: p.CircuitBreaker, Transport: p.Transport,
+			TargetURL: p.TargetURL, EnableLoadBalancing: p.EnableLoadBalancing, Extra: p.Extra, Transport: p.Transport,
 		},
 	}
 	return part.ContentHash()
