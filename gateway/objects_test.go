@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
+	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/overload"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -12,7 +15,9 @@ import (
 // one takes, beside its definition, is counted once for all.
 func TestAnAPIIsServedFromFewObjects(t *testing.T) {
 	const many = 2000
-	g, _ := serve(t)
+	g, _ := serve(t, func(d *gateway.Deps) {
+		d.Stages.Overload = overload.New(overload.Options{TargetDelay: time.Second, MaxDelay: time.Second}, nil)
+	})
 	b := bundle("1")
 	for i := range many {
 		id := fmt.Sprintf("api-%04d", i)

@@ -175,7 +175,7 @@ func (s *Stages) compile(def *definition.API) (*pipeline.API, error) {
 	whole := &compiled{API: pipeline.API{Definition: def, Meter: s.Meter(def.ID)}}
 	whole.Versions = whole.list[:0]
 	own := *s
-	own.shed, own.room = s.Overload.Compile(def), whole.room[:0]
+	own.shed, own.room = s.Overload.Compile(&whole.shed, def), whole.room[:0]
 	if err := own.compileVersions(whole, def); err != nil {
 		return nil, fmt.Errorf("api %s: %w", def.ID, err)
 	}

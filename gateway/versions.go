@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/graphql"
 	"github.com/sluicegate/sluice/gateway/origin"
+	"github.com/sluicegate/sluice/gateway/overload"
 	"github.com/sluicegate/sluice/gateway/persisted"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -17,6 +18,7 @@ type compiled struct {
 	first pipeline.Version
 	list  [1]*pipeline.Version // what Versions begins with
 	room  [7]pipeline.Stage    // of requests, answers and refusals: as many as fit in what the allocator would round up to
+	shed  overload.Stage       // of all versions; without an effect when nothing is shed
 }
 
 // next returns where the next version is made.

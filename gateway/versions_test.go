@@ -74,7 +74,7 @@ func TestEveryVersionIsCompiledInItsPlace(t *testing.T) {
 // many.
 func TestTheVersionsOfAnAPIHaveOneShareOfAnOverload(t *testing.T) {
 	api := makeAPI(t, versionedDef(""))
-	shed := overload.New(overload.Options{TargetDelay: time.Second, MaxDelay: time.Second}, nil).Compile(api.Definition)
+	shed := overload.New(overload.Options{TargetDelay: time.Second, MaxDelay: time.Second}, nil).Compile(new(overload.Stage), api.Definition)
 	if shed == nil {
 		t.Fatal("nothing is shed")
 	}

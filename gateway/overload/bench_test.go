@@ -43,7 +43,7 @@ func BenchmarkTurn(b *testing.B) {
 			}
 			s := simulate(callers...)
 			for _, c := range callers {
-				s.stages[c.api].(*stage).own()
+				s.stages[c.api].(*Stage).own()
 			}
 			now := s.clock()
 			r := uint32(1)

@@ -7,7 +7,7 @@ import (
 )
 
 // Explain tells whether calls are shed at the moment.
-func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+func (s *Stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	if ex.Due != nil {
 		f.Said, f.Untold = "whether calls are shed is known of this moment only", true
 		return

@@ -105,22 +105,25 @@ func (g *Guard) Behind(waited func() time.Duration) {
 	}
 }
 
-// Compile returns the stage for an API, or nil when nothing is ever shed.
-func (g *Guard) Compile(def *definition.API) pipeline.Stage {
+// Compile makes s, which may be a part of the compiled API, the stage for an API. It
+// returns nil when nothing is ever shed.
+func (g *Guard) Compile(s *Stage, def *definition.API) pipeline.Stage {
 	if g == nil {
 		return nil
 	}
-	return &stage{guard: g, def: def}
+	s.guard, s.def = g, def
+	return s
 }
 
-type stage struct {
+// A Stage sheds calls of one API.
+type Stage struct {
 	guard  *Guard
 	def    *definition.API
 	demand atomic.Pointer[demand] // nil until the first call that is watched
 }
 
 // Handle sheds the call when it is one too many.
-func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	if s.guard.phase.Load() == uint32(calm) || s.passes(int64(ex.Started.Sub(s.guard.epoch)), ex) {
 		return pipeline.Next
 	}
@@ -128,7 +131,7 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	return ex.Reject(overloaded)
 }
 
-func (s *stage) passes(now int64, ex *pipeline.Exchange) bool {
+func (s *Stage) passes(now int64, ex *pipeline.Exchange) bool {
 	if ex.Dry {
 		if ex.Due != nil { // of another moment it is not known
 			return true
@@ -139,7 +142,7 @@ func (s *stage) passes(now int64, ex *pipeline.Exchange) bool {
 }
 
 // own returns what is known of the API, on the guard's list.
-func (s *stage) own() *demand {
+func (s *Stage) own() *demand {
 	d := s.demand.Load()
 	if d == nil {
 		s.demand.CompareAndSwap(nil, &demand{api: s.def.ID})

@@ -19,7 +19,7 @@ import (
 
 func TestWithoutATargetThereIsNoStage(t *testing.T) {
 	g := New(Options{}, slog.New(slog.DiscardHandler))
-	if g != nil || g.Compile(&definition.API{ID: "a"}) != nil {
+	if g != nil || g.Compile(new(Stage), &definition.API{ID: "a"}) != nil {
 		t.Error("there is a stage")
 	}
 	if err := g.Run(context.Background()); err != nil || g.Stats() != (Stats{}) {
@@ -28,10 +28,10 @@ func TestWithoutATargetThereIsNoStage(t *testing.T) {
 }
 
 // greedy is a guard at work with one API that is over its share.
-func greedy(t testing.TB) (*Guard, *stage) {
+func greedy(t testing.TB) (*Guard, *Stage) {
 	t.Helper()
 	g := New(Options{TargetDelay: target, MaxDelay: 5 * target}, slog.New(slog.DiscardHandler))
-	s := g.Compile(&definition.API{ID: "a"}).(*stage)
+	s := g.Compile(new(Stage), &definition.API{ID: "a"}).(*Stage)
 	g.phase.Store(uint32(shedding))
 	d := s.own()
 	d.interval.Store(intervalOf(1000))
@@ -116,7 +116,7 @@ func TestCallsGoOnWhileTheGuardDecides(t *testing.T) {
 	var ended atomic.Bool
 	var calls sync.WaitGroup
 	for _, api := range []string{"one", "two"} {
-		s := g.Compile(&definition.API{ID: api})
+		s := g.Compile(new(Stage), &definition.API{ID: api})
 		for range 2 {
 			calls.Go(func() {
 				for !ended.Load() {
@@ -232,7 +232,7 @@ func TestTheDelayIsThatOfWhoWaitsInThePoller(t *testing.T) {
 	stop := relays(t, 100, time.Millisecond)
 	defer stop()
 	eventually(t, "long delay under work", func() bool { return g.Stats().Delay > 50*time.Millisecond })
-	s := g.Compile(&definition.API{ID: "a"})
+	s := g.Compile(new(Stage), &definition.API{ID: "a"})
 	eventually(t, "shedding", func() bool { // the calls of this loop are too few
 		for range 1000 {
 			s.Handle(&pipeline.Exchange{KeyHash: "key", Started: time.Now()})

@@ -82,7 +82,7 @@ func simulate(callers ...*caller) *simulation {
 	s.keeper = &keeper{guard: s.guard, control: control{Options: s.guard.Options}}
 	for _, c := range callers {
 		if s.stages[c.api] == nil {
-			s.stages[c.api] = s.guard.Compile(&definition.API{ID: c.api})
+			s.stages[c.api] = s.guard.Compile(new(Stage), &definition.API{ID: c.api})
 		}
 	}
 	return s
@@ -420,13 +420,13 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 	flood := callers[len(callers)-1]
 	for _, c := range callers {
-		if d := s.stages[c.api].(*stage).demand.Load(); d.keys.Load() == nil {
+		if d := s.stages[c.api].(*Stage).demand.Load(); d.keys.Load() == nil {
 			flood = c
 		}
 	}
 	flood.rate = most
 	s.run(2 * time.Second)
-	if s.stages[flood.api].(*stage).demand.Load().keys.Load() == nil {
+	if s.stages[flood.api].(*Stage).demand.Load().keys.Load() == nil {
 		t.Error("the API that is asked for most has no table")
 	}
 	if got := len(s.keeper.holders) + len(s.keeper.free); got != maxTables {

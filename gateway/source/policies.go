@@ -21,8 +21,8 @@ type policyFile struct {
 	seen stamp
 	sum  [sha256.Size]byte
 	good []*definition.Policy // the last good ones
-	by   map[definition.Sum]*definition.Policy
-	err  error // why those are not the file's
+	sums []definition.Sum     // of what they were read from
+	err  error                // why those are not the file's
 }
 
 // read reads the file if it changed, and returns why its policies cannot be
@@ -73,10 +73,16 @@ func (f *policyFile) readAll(ctx context.Context, p *pace.Pacer, members map[str
 	}
 	slices.Sort(ids)
 	good, sums, problems := make([]*definition.Policy, len(ids)), make([]definition.Sum, len(ids)), make([]error, len(ids))
-	common := newRights()
+	common, before := newRights(), make(map[definition.Sum]*definition.Policy, len(f.good))
+	for i, sum := range f.sums {
+		before[sum] = f.good[i]
+		if err := p.Step(ctx); err != nil {
+			return err
+		}
+	}
 	err := pace.Each(ctx, p, len(ids), func(i int) {
 		sums[i] = definition.SumOf(definition.KindPolicy, members[ids[i]])
-		if good[i] = f.by[sums[i]]; good[i] != nil {
+		if good[i] = before[sums[i]]; good[i] != nil {
 			return
 		}
 		var one []*definition.Policy
@@ -88,10 +94,7 @@ func (f *policyFile) readAll(ctx context.Context, p *pace.Pacer, members map[str
 	if err = errors.Join(err, errors.Join(problems...)); err != nil {
 		return err
 	}
-	f.good, f.by = good, make(map[definition.Sum]*definition.Policy, len(ids))
-	for i := range good {
-		f.by[sums[i]] = good[i]
-	}
+	f.good, f.sums = good, sums
 	return nil
 }
 
