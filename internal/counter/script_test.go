@@ -19,18 +19,25 @@ import (
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
-// onClock is the counting script with its time given as ARGV[2].
+// onClock is the counting script with its time given as ARGV[2]. Items that it
+// counts the quick way add one to the key "quick".
 func onClock(t *testing.T) string {
 	t.Helper()
 	source, err := os.ReadFile("script/take.lua")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const own = "local t = call('TIME'); now = t[1] * 1e6 + t[2]"
-	if strings.Count(string(source), own) != 1 {
-		t.Fatal("the script reads its clock in another way than this test replaces")
+	timed := replaced(t, string(source), "local t = call('TIME'); now = t[1] * 1e6 + t[2]", "now = tonumber(ARGV[2])")
+	return replaced(t, timed, "top, done = top + 5, true", "top, done = top + 5, true; call('INCR', 'quick')")
+}
+
+// replaced changes the one place where the script says so.
+func replaced(t *testing.T, source, what, by string) string {
+	t.Helper()
+	if n := strings.Count(source, what); n != 1 {
+		t.Fatalf("the script says %q %d times, and this test replaces it", what, n)
 	}
-	return strings.Replace(string(source), own, "now = tonumber(ARGV[2])", 1)
+	return strings.Replace(source, what, by, 1)
 }
 
 // packed makes an item of its own for each of these, which a flight might merge.
@@ -155,6 +162,9 @@ func TestScriptCountsAsTheCodeInMemoryDoes(t *testing.T) {
 		var said []string
 		for range 1 + 7*random.IntN(2) { // of one item the keys are different, of eight they repeat
 			limits := randomLimits(random)
+			if random.IntN(3) == 0 {
+				limits = randomPair(random)
+			}
 			portion := 1 + random.IntN(5)*random.IntN(4)
 			calls := portion * random.IntN(1+40/portion)
 			ask := random.IntN(3) == 0
@@ -176,6 +186,18 @@ func TestScriptCountsAsTheCodeInMemoryDoes(t *testing.T) {
 	}
 	if back < 10 {
 		t.Errorf("the clock stepped back %d times, want more", back)
+	}
+	if quick := millis(t, store.Do("GET", "quick")); quick < 300 || quick > 20_000 {
+		t.Errorf("%d items were counted the quick way, want some of both", quick)
+	}
+}
+
+// randomPair is a rate and a quota with room for most calls, which the script
+// has a quick way for.
+func randomPair(random *rand.Rand) []Limit {
+	return []Limit{
+		{Key: "often", Kind: Rate, Max: 50_000 + random.Int64N(50_000), Period: 100 * time.Second},
+		{Key: "quota", Max: 100_000 + random.Int64N(10_000_000)},
 	}
 }
 

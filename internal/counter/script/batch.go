@@ -1,6 +1,7 @@
 package script
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -13,7 +14,7 @@ const (
 	maxShapes = 255
 )
 
-// itemSize is what an item of take.lua takes.
+// itemSize is what take.lua must know of an item, but for its keys.
 const itemSize = 6
 
 // A Form is what the script must know of a limit, but for its key.
@@ -105,7 +106,7 @@ func (b *Batch) Key(key string, hash uint64, first bool) {
 // Count sets how many calls an item asks for and in what portions; with none,
 // the portion does not matter and must not be 0.
 func (b *Batch) Count(item, calls, portion int) {
-	at := b.items[item*itemSize:]
+	at := b.item(item)
 	binary.LittleEndian.PutUint16(at, uint16(calls))
 	binary.LittleEndian.PutUint16(at[2:], uint16(max(portion, 1)))
 }
@@ -116,14 +117,29 @@ func (b *Batch) Pack() string {
 	for _, s := range b.shapes {
 		p = appendShape(p, b.forms[s.at:s.at+s.n])
 	}
-	b.packed = append(p, b.items...)
-	return string(b.packed)
+	for i := 0; i < b.Len(); {
+		item, many := b.item(i), 1
+		for i++; i < b.Len() && bytes.Equal(b.item(i), item); i++ {
+			many++
+		}
+		p = appendItems(p, many, item)
+	}
+	b.packed = p
+	return string(p)
+}
+
+func (b *Batch) item(i int) []byte { return b.items[i*itemSize : (i+1)*itemSize] }
+
+// appendItems packs items of which the script must know the same, which most
+// items of a batch are.
+func appendItems(p []byte, many int, item []byte) []byte {
+	return append(binary.LittleEndian.AppendUint16(p, uint16(many)), item...)
 }
 
 // PackItem returns the script's argument for one item alone.
 func (b *Batch) PackItem(item int) string {
 	p := appendShape(append(b.packed[:0], 0, 1), b.Forms(item))
-	b.packed = append(p, b.items[item*itemSize:(item+1)*itemSize]...)
+	b.packed = appendItems(p, 1, b.item(item))
 	b.packed[len(b.packed)-2] = 1 // the only shape
 	return string(b.packed)
 }

@@ -27,8 +27,12 @@ func TestBatchPacksACommonShapeOnceAndTellsKeysThatRepeat(t *testing.T) {
 		for i := range 200 {
 			add(&b, two, fmt.Sprint("rate", i), fmt.Sprint("quota", i))
 		}
-		if got, want := len(b.Pack()), 2+1+2*25+200*6; got != want || b.repeats {
+		if got, want := len(b.Pack()), 2+1+2*25+2+6; got != want || b.repeats {
 			t.Fatalf("200 items of one shape take %d bytes, repeat: %v, want %d", got, b.repeats, want)
+		}
+		b.Count(100, 2, 1)
+		if got, want := len(b.Pack()), 2+1+2*25+3*(2+6); got != want {
+			t.Errorf("with another item among them they take %d bytes, want %d", got, want)
 		}
 		add(&b, one, "quota7")
 		if got := b.Pack(); got[0] != 1 || got[1] != 2 {
@@ -43,7 +47,7 @@ func TestBatchPacksACommonShapeOnceAndTellsKeysThatRepeat(t *testing.T) {
 		if item := b.Latest(maphash.String(seed, "rate8")); item != 8 {
 			t.Errorf("rate8 begins item %d, want 8", item)
 		}
-		if got := b.PackItem(200); got[0] != 0 || got[1] != 1 || got[len(got)-2] != 1 || len(got) != 2+1+25+6 {
+		if got := b.PackItem(200); got[0] != 0 || got[1] != 1 || got[len(got)-2] != 1 || len(got) != 2+1+25+2+6 {
 			t.Errorf("an item alone: %q", got)
 		}
 	}
