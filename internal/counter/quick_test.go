@@ -22,7 +22,7 @@ func TestScriptCountsTheSameTheQuickWay(t *testing.T) {
 	}
 	defer v.Close()
 	quickly := onClock(t)
-	sources := map[string]string{"a": quickly, "b": replaced(t, quickly, "if limits.pair and", "if false and")}
+	sources := map[string]string{"a": quickly, "b": replaced(t, quickly, "if limits.common and", "if false and")}
 	eval := func(source, name string, keys []string, args ...string) string {
 		named := make([]string, len(keys))
 		for i, key := range keys {
@@ -48,7 +48,7 @@ func TestScriptCountsTheSameTheQuickWay(t *testing.T) {
 		var p packed
 		p.Reset()
 		for _, n := range random.Perm(20)[:10] {
-			limits := pairOf(n, random)
+			limits := quickLimits(n, random)
 			calls := random.IntN(3) * (1 + random.IntN(20)*random.IntN(2))
 			p.item(calls, 1+random.IntN(1+calls), limits, random.IntN(3) == 0)
 			items++
@@ -75,10 +75,10 @@ for _, key in ipairs(KEYS) do
 end
 return table.concat(all, ' ')`
 
-// pairOf are a rate and a quota, sometimes of another max, period or order than
-// the time before. The quota's period does not end, since the store would date
-// that by its own clock.
-func pairOf(n int, random *rand.Rand) []Limit {
+// quickLimits are a rate and a quota, sometimes only one of them, or of another
+// max, period or order than the time before. The quota's period does not end,
+// since the store would date that by its own clock.
+func quickLimits(n int, random *rand.Rand) []Limit {
 	period := time.Duration(50+n*n) * time.Second
 	limits := []Limit{
 		{Key: fmt.Sprint("rate", n), Kind: Rate, Max: []int64{100, 10_000, 100_000, 1e9}[n%4], Period: period},
@@ -93,11 +93,15 @@ func pairOf(n int, random *rand.Rand) []Limit {
 		limits[0].Period *= 10
 	case 3:
 		limits[0], limits[1] = limits[1], limits[0]
+	case 4, 5, 6:
+		limits = limits[:1]
+	case 7:
+		limits = limits[1:]
 	}
 	return limits
 }
 
-// put leaves something behind for the next item of a pair, the same for both.
+// put leaves something behind for the next item to find, the same for both ways.
 func put(store *testenv.Store, now int64, random *rand.Rand) {
 	n := random.IntN(20)
 	key := []string{"rate", "quota"}[random.IntN(2)] + strconv.Itoa(n)
