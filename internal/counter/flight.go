@@ -19,7 +19,7 @@ const (
 	flightsNear   = 1 // script calls under way per lane, of a store that is near
 	flightsAway   = 2 // of one that is neither near nor far, and until that is known
 	flightsFar    = 4
-	flightsQueued = 32 // full flights that may wait: at 6 µs an item, 50 ms of the store's time
+	flightsQueued = 32 // full flights that may wait: at 5 µs an item, 40 ms of the store's time
 
 	near = 200 * time.Microsecond // the shortest round trips to a store that is near are below
 	far  = time.Millisecond       // and to one that is far not
