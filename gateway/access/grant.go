@@ -3,6 +3,7 @@ package access
 import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/counter/texts"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/rights"
 )
@@ -13,7 +14,7 @@ type maker struct {
 	rights rights.Rights
 	may    rights.Access
 	naming counter.Naming // of the grant's counters
-	guests counter.Names  // those of keys that are forgotten with their request
+	guests texts.Block    // those of keys that are forgotten with their request
 }
 
 // grantFor makes the grant of a request's key, and logs what keeps one from

@@ -1,9 +1,6 @@
 package counter
 
-import (
-	"strings"
-	"unsafe"
-)
+import "github.com/sluicegate/sluice/internal/counter/texts"
 
 // Naming builds the names of counters. It is the only place that does: gateways
 // that share a store find the same counter only if all of them name it alike.
@@ -16,34 +13,7 @@ type Naming struct {
 	Tagged bool
 
 	// In is where names are put that are forgotten soon; nil: each for itself.
-	In *Names
-}
-
-// Names are names that lie in one piece of memory: a hundred of them cost one
-// allocation, and that lives for as long as any of them. The zero value is empty.
-// It is not safe for concurrent use.
-type Names struct{ free []byte }
-
-// namesSize is how much memory is allocated at once, in bytes.
-const namesSize = 8 << 10
-
-// join returns the parts as one text.
-func (n *Names) join(parts ...string) string {
-	length := 0
-	for _, p := range parts {
-		length += len(p)
-	}
-	if n == nil || length > namesSize/8 {
-		return strings.Join(parts, "")
-	}
-	if cap(n.free)-len(n.free) < length {
-		n.free = make([]byte, 0, namesSize)
-	}
-	from := len(n.free)
-	for _, p := range parts {
-		n.free = append(n.free, p...)
-	}
-	return unsafe.String(unsafe.SliceData(n.free[from:]), length) // nothing is written there again
+	In *texts.Block
 }
 
 // Quota names the quota of a subject, "quota-[scope-]subject": a hashed key or
@@ -73,5 +43,5 @@ func (n Naming) name(kind, scope, subject, stamp string) string {
 	if stamp != "" {
 		beforeStamp = "-"
 	}
-	return n.In.join(kind, scope, afterScope, open, subject, end, beforeStamp, stamp)
+	return n.In.Join(kind, scope, afterScope, open, subject, end, beforeStamp, stamp)
 }

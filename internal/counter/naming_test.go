@@ -3,11 +3,13 @@ package counter
 import (
 	"strings"
 	"testing"
+
+	"github.com/sluicegate/sluice/internal/counter/texts"
 )
 
 func TestNamesInOnePieceAreLikeThoseOfTheirOwn(t *testing.T) {
-	var in Names
-	long := strings.Repeat("x", namesSize)
+	var in texts.Block
+	long := strings.Repeat("x", 1<<16)
 	for _, n := range []Naming{{}, {Tagged: true}} {
 		within := Naming{Tagged: n.Tagged, In: &in}
 		for _, c := range [][2]string{
