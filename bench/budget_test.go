@@ -57,9 +57,9 @@ func TestRequestsOfKeysThatAreNotReadyAllocateLittle(t *testing.T) {
 	for range 2 * sent.len() {
 		round()
 	}
-	// Some are taken for keys that came before and are ready from then on. What else
-	// there is are the names of counters, a hundred at a time.
-	if n := allocations(round); n > 0.6 {
+	// A few are taken for keys that come often. What else there is are the names of
+	// counters, a hundred at a time.
+	if n := allocations(round); n > 0.1 {
 		t.Errorf("%.3f allocations per request", n)
 	}
 }

@@ -60,31 +60,37 @@ func receive(host *pipeline.Exchange, record, token []byte, sc *scope) *entry {
 	return &g.entry
 }
 
-// sightings tell which packed entries came twice within about as many others as
-// are kept ready: those are worth being kept, while the others would only take the
-// room of such. Now and then it takes one for another. It is safe for concurrent
-// use.
+// sightings tell which packed entries come so often among about as many others as
+// are kept ready that they are worth being kept: all others would only take the
+// room of such, and be garbage soon. Now and then they take one for another. They
+// are safe for concurrent use; what two requests see at once may count as one.
 type sightings struct {
-	seen []atomic.Uint64 // a bit for some hashes each
-	n    atomic.Int64    // bits that were set
+	seen []atomic.Uint64 // how often some hashes each were seen, in 2 bits
+	n    atomic.Int64    // sightings
+	most int64           // after so many, all are forgotten
 }
 
-// bitsEach is how many bits there are for each entry that is kept ready: with half
-// as many bits set as are kept, one in 32 is taken for one that came before.
-const bitsEach = 16
+const (
+	enough    = 3 // sightings after which an entry is kept
+	countBits = 2
+	perWord   = 64 / countBits
+	spread    = 16 // counts for each entry that is kept ready: few are of several hashes
+)
 
 func newSightings(ready int) sightings {
-	return sightings{seen: make([]atomic.Uint64, (ready*bitsEach+63)/64)}
+	return sightings{seen: make([]atomic.Uint64, (ready*spread+perWord-1)/perWord), most: int64(enough * ready)}
 }
 
-// again takes note of a hash, and tells whether it was seen before.
-func (s *sightings) again(hash uint64) bool {
-	at := hash >> 40 % uint64(64*len(s.seen)) // the lower bits choose shards and places
-	word, bit := &s.seen[at/64], uint64(1)<<(at%64)
-	if word.Or(bit)&bit != 0 {
+// often takes note of a hash, and tells whether it was seen often before.
+func (s *sightings) often(hash uint64) bool {
+	at := hash >> 40 % uint64(perWord*len(s.seen)) // the lower bits choose shards and places
+	word, shift := &s.seen[at/perWord], at%perWord*countBits
+	counts := word.Load()
+	if counts>>shift%(1<<countBits) == enough {
 		return true
 	}
-	if s.n.Add(1) >= int64(64*len(s.seen)/bitsEach) {
+	word.CompareAndSwap(counts, counts+1<<shift)
+	if s.n.Add(1) >= s.most {
 		s.n.Store(0)
 		for i := range s.seen {
 			s.seen[i].Store(0)

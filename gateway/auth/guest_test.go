@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"math/rand/v2"
 	"reflect"
 	"sync"
 	"testing"
@@ -65,22 +66,20 @@ func TestAKeyThatComesOnceIsUnpackedForItsRequestAlone(t *testing.T) {
 	checkPacked(t, s)
 }
 
-func TestAKeyThatComesAgainSoonIsReadyFromThenOn(t *testing.T) {
+func TestAKeyThatComesOftenIsReadyFromThenOn(t *testing.T) {
 	s, keys, _ := crowd(t, 200)
 	sc := s.scopeOf("")
 	var ready *entry
-	for i := range 3 {
+	for i := range enough + 2 {
 		ex := exchange("", "")
 		e, err := s.find(&sc, keys[0], ex.Started, ex)
-		if err != nil || (ex.Guest != nil) != (i == 0) {
+		if err != nil || (ex.Guest != nil) != (i < enough) {
 			t.Fatalf("time %d: %+v, %v, guest %v", i, e, err, ex.Guest)
 		}
-		if i == 2 && e != ready {
+		if i > enough && e != ready {
 			t.Error("it was unpacked again")
 		}
-		if i > 0 {
-			ready = e
-		}
+		ready = e
 		ex.Release()
 	}
 	if ready.session.Alias != text(0) {
@@ -184,16 +183,36 @@ func TestGuestsKeepTheirTextsWhateverBecomesOfTheRecords(t *testing.T) {
 func TestSightingsAreForgottenAfterAWhile(t *testing.T) {
 	s := newSightings(64)
 	at := func(i int) uint64 { return uint64(i) << 40 }
-	if s.again(at(1)) || !s.again(at(1)) || !s.again(at(1)) {
-		t.Error("the first is known, or the second not")
-	}
-	for i := 2; i < 65; i++ {
-		if s.again(at(i)) {
-			t.Errorf("%d is known", i)
+	for i := range enough + 2 {
+		if s.often(at(1)) != (i >= enough) {
+			t.Errorf("seen %d times before: often %v", i, i < enough)
 		}
 	}
-	if s.again(at(1)) {
-		t.Error("still known after as many others as are kept ready")
+	for i := range int(s.most) - enough - 1 {
+		if s.often(at(2 + i%200)) {
+			t.Errorf("%d was seen often", i)
+		}
+	}
+	if !s.often(at(1)) {
+		t.Error("forgotten too soon")
+	}
+	s.often(at(300))
+	if s.often(at(1)) {
+		t.Error("still known after many others")
+	}
+}
+
+func TestFewKeysAreTakenForOnesThatComeOften(t *testing.T) {
+	const ready = 256
+	s := newSightings(ready)
+	taken, random := 0, rand.New(rand.NewPCG(1, 2))
+	for range 100_000 {
+		if s.often(random.Uint64()) {
+			taken++
+		}
+	}
+	if taken > 500 {
+		t.Errorf("%d of 100,000", taken)
 	}
 }
 

@@ -124,7 +124,7 @@ func (sh *shard) get(hash uint64, token []byte, sc *scope, host *pipeline.Exchan
 	sh.mu.RUnlock()
 	switch {
 	case record == nil:
-	case full && host != nil && host.Guest == nil && !sh.sightings.again(hash):
+	case full && host != nil && host.Guest == nil && !sh.sightings.often(hash):
 		sh.unpacked.Add(1)
 		return receive(host, record, token, sc)
 	default:
