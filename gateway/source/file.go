@@ -54,18 +54,6 @@ func readFile(folder, name string, old *file, now time.Time) file {
 	return one
 }
 
-// oneText returns the same texts as parts of one, which is one object to a collection
-// of garbage and not as many as there are files. Who keeps one of them for long
-// has to copy it.
-func oneText(texts []string) []string {
-	whole := strings.Join(texts, "")
-	parts := make([]string, len(texts))
-	for i, text := range texts {
-		parts[i], whole = whole[:len(text)], whole[len(text):]
-	}
-	return parts
-}
-
 func readBounded(path string, limit int64) ([]byte, error) {
 	r, err := os.Open(path)
 	if err != nil {

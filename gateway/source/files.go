@@ -274,9 +274,15 @@ func (f *Files) read(ctx context.Context) (*definition.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	names = oneText(names)
+	if err := f.oneText(ctx, names); err != nil {
+		return nil, err
+	}
+	before, err := f.before(ctx, names)
+	if err != nil {
+		return nil, err
+	}
 	now, read := time.Now(), make([]file, len(names))
-	err = pace.Each(ctx, f.pace, len(names), func(i int) { read[i] = readFile(f.opts.AppsDir, names[i], f.before(names[i]), now) })
+	err = pace.Each(ctx, f.pace, len(names), func(i int) { read[i] = readFile(f.opts.AppsDir, names[i], before[i], now) })
 	if err != nil {
 		return nil, err
 	}
@@ -305,13 +311,42 @@ func (f *Files) read(ctx context.Context) (*definition.Bundle, error) {
 	return b, nil
 }
 
-// before returns a file as it was last read, or nil.
-func (f *Files) before(name string) *file {
-	at, found := slices.BinarySearchFunc(f.known, name, func(one file, name string) int { return strings.Compare(one.name, name) })
-	if !found {
-		return nil
+// oneText makes names parts of one text, which is one object to a collection of
+// garbage and not as many as there are files. Who keeps one of them for long has to
+// copy it. The error is ctx's.
+func (f *Files) oneText(ctx context.Context, names []string) error {
+	size := 0
+	for _, name := range names {
+		size += len(name)
 	}
-	return &f.known[at]
+	var whole strings.Builder
+	whole.Grow(size) // so that it stays where it is
+	for i, name := range names {
+		whole.WriteString(name)
+		names[i] = whole.String()[whole.Len()-len(name):]
+		if err := f.pace.Step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// before returns, for each of names, which are in order, the file as it was last
+// read, or nil. The error is ctx's.
+func (f *Files) before(ctx context.Context, names []string) ([]*file, error) {
+	files, at := make([]*file, len(names)), 0
+	for i, name := range names {
+		for at < len(f.known) && f.known[at].name < name {
+			at++
+		}
+		if at < len(f.known) && f.known[at].name == name {
+			files[i] = &f.known[at]
+		}
+		if err := f.pace.Step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
 }
 
 // enter puts what was read from a file into a bundle; from has the file of each id

@@ -34,12 +34,16 @@ func (r *rights) share(p *definition.Policy) {
 	}
 	whole := sha256.New()
 	for _, id := range slices.Sorted(maps.Keys(p.AccessRights)) {
-		text, err := p.AccessRights[id].MarshalJSON()
+		one := p.AccessRights[id]
+		text, err := one.MarshalJSON()
 		if err != nil {
 			return
 		}
+		if one.APIID == id { // the same letters twice
+			one.APIID = id
+		}
 		sum := sha256.Sum256(text)
-		p.AccessRights[id] = known(r, r.one, sum, p.AccessRights[id])
+		p.AccessRights[id] = known(r, r.one, sum, one)
 		_, _ = whole.Write(append([]byte(id+"\n"), sum[:]...)) // a hash takes everything
 	}
 	p.AccessRights = known(r, r.sets, [sha256.Size]byte(whole.Sum(nil)), p.AccessRights)
