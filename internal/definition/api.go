@@ -78,15 +78,15 @@ type Auth struct {
 
 // Proxy says which requests an API takes and where they go.
 type Proxy struct {
-	ListenPath          string          `json:"listen_path"` // starts with "/"; "{name}" and "{name:regex}" match one segment
-	TargetURL           string          `json:"target_url"`  // http or https
-	StripListenPath     bool            `json:"strip_listen_path,omitempty"`
-	DisableStripSlash   bool            `json:"disable_strip_slash,omitempty"`
-	PreserveHostHeader  bool            `json:"preserve_host_header,omitempty"`
-	EnableLoadBalancing bool            `json:"enable_load_balancing,omitempty"`
-	Extra               *ProxyExtra     `json:",inline"` // nil when none of its members is set
-	Transport           *Transport      `json:"transport,omitempty"`
-	Unknown             Unknown         `json:"-"`
+	ListenPath          string      `json:"listen_path"` // starts with "/"; "{name}" and "{name:regex}" match one segment
+	TargetURL           string      `json:"target_url"`  // http or https
+	StripListenPath     bool        `json:"strip_listen_path,omitempty"`
+	DisableStripSlash   bool        `json:"disable_strip_slash,omitempty"`
+	PreserveHostHeader  bool        `json:"preserve_host_header,omitempty"`
+	EnableLoadBalancing bool        `json:"enable_load_balancing,omitempty"`
+	Extra               *ProxyExtra `json:",inline"` // nil when none of its members is set
+	Transport           *Transport  `json:"transport,omitempty"`
+	Unknown             Unknown     `json:"-"`
 }
 
 // ProxyExtra holds the members of a proxy that few APIs have, so that the others,
