@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/keystore"
+	"github.com/sluicegate/sluice/internal/pace"
 )
 
 // SessionOptions says how sessions are found and kept.
@@ -86,8 +87,13 @@ func NewSessions(o SessionOptions) *Sessions {
 // ended in an error.
 const rewatch = time.Second
 
-// sweepEvery is how often entries are looked for that nobody may use any more.
-const sweepEvery = 30 * time.Second
+// sweepEvery is how often entries are looked for that nobody may use any more, and
+// sweepShare the share of a processor that this may take: of a million it is a
+// tenth of a second.
+const (
+	sweepEvery = 30 * time.Second
+	sweepShare = 0.2
+)
 
 // Run watches the store for changes and forgets sessions that are too old to be
 // used, until ctx ends.
@@ -115,10 +121,11 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 func (s *Sessions) sweepUntil(ctx context.Context) {
+	rests := pace.New(sweepShare)
 	for pause(ctx, sweepEvery); ctx.Err() == nil; pause(ctx, sweepEvery) {
 		oldest := time.Since(s.base) - s.opts.TTL - s.opts.StaleTTL
-		for i := range s.shards {
-			s.shards[i].sweep(oldest)
+		if err := pace.Each(ctx, rests, len(s.shards), func(i int) { s.shards[i].sweep(oldest) }); err != nil {
+			return
 		}
 	}
 }

@@ -133,7 +133,7 @@ var rooms = []room{
 	{"gateway/subscription", nil, nil},
 	{"gateway/explain", []string{"gateway/wire", "gateway/pipeline", "internal/certs", "internal/definition", "internal/counter"}, nil},
 	{"gateway/version", with(kit, "gateway/handover"), []string{fasthttp}},
-	{"gateway/auth", with(kit, "gateway/auth/...", "internal/slab", "internal/keystore", "internal/credential", "internal/secret"), []string{fasthttp}},
+	{"gateway/auth", with(kit, "gateway/auth/...", "internal/pace", "internal/slab", "internal/keystore", "internal/credential", "internal/secret"), []string{fasthttp}},
 	{"gateway/auth/basic", []string{"internal/password"}, nil},
 	{"internal/definition/jwt", []string{"internal/definition/object"}, nil},
 	{"internal/definition/basic", []string{"internal/definition/object"}, nil},
