@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/counter/disk"
 	"github.com/sluicegate/sluice/internal/counter/frames"
 	"github.com/sluicegate/sluice/internal/counter/rings"
 	"github.com/sluicegate/sluice/internal/pace"
@@ -206,15 +207,19 @@ func (s *Saver) saveFull(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(path+".tmp", path); err != nil {
-		return err
+	before := disk.Leave(path)
+	if err = os.Rename(path+".tmp", path); err == nil {
+		err = syncDir(s.dir)
 	}
-	if err := syncDir(s.dir); err != nil {
+	if err != nil {
+		before.Stay() // a crash may yet bring it back
 		return err
 	}
 	s.generation++
 	s.fullSize = size
-	return s.beginJournal()
+	s.pace.Begin()
+	before.Release(func() { s.rest(ctx) })
+	return s.beginJournal(ctx)
 }
 
 func (s *Saver) writeFull(ctx context.Context, path string) (size int64, err error) {
@@ -223,16 +228,17 @@ func (s *Saver) writeFull(ctx context.Context, path string) (size int64, err err
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	head, err := f.Write(frames.AppendHead(nil, s.generation+1))
+	w := disk.NewWriter(f)
+	head, err := w.Write(frames.AppendHead(nil, s.generation+1))
 	if err != nil {
 		return 0, err
 	}
 	now := s.memory.clock().UnixMicro()
-	size, err = s.writeShards(ctx, f, func(sh *shard, records []byte) []byte { return sh.takeAll(records, now) })
+	size, err = s.writeShards(ctx, w, func(sh *shard, records []byte) []byte { return sh.takeAll(records, now) })
 	if err != nil {
 		return 0, err
 	}
-	end, err := f.Write(frames.AppendFrame(nil, nil))
+	end, err := w.Write(frames.AppendFrame(nil, nil))
 	if err != nil {
 		return 0, err
 	}
@@ -241,7 +247,7 @@ func (s *Saver) writeFull(ctx context.Context, path string) (size int64, err err
 
 // beginJournal replaces the journal by an empty one of this generation. Those of
 // others are of no use beside the full file.
-func (s *Saver) beginJournal() error {
+func (s *Saver) beginJournal(ctx context.Context) error {
 	if s.journal != nil {
 		_ = s.journal.Close() // its content is in the full file
 	}
@@ -261,7 +267,7 @@ func (s *Saver) beginJournal() error {
 	}
 	for _, old := range s.journals() {
 		if filepath.Base(old) != name {
-			_ = os.Remove(old) // one that stays is ignored: its generation is not the full file's
+			_ = disk.Remove(old, func() { s.rest(ctx) }) // one that stays is ignored: its generation is not the full file's
 		}
 	}
 	return syncDir(s.dir)

@@ -89,6 +89,7 @@ var rooms = []room{
 	{"internal/counter/slots", nil, nil},
 	{"internal/counter/script", nil, []string{valkey}},
 	{"internal/counter/texts", nil, nil},
+	{"internal/counter/disk", nil, nil},
 	{"internal/keys", []string{"internal/definition", "internal/definition/renewal", "internal/credential", "internal/password", "internal/rights", "internal/keystore", "internal/counter"}, nil},
 	{"internal/jsonscan", nil, nil},
 	{"internal/graphql/syntax", nil, nil},

@@ -1,0 +1,81 @@
+// Package disk writes and gives back large files so that no single call of the
+// system takes long: Go's scheduler notices late that one waits, and with one
+// processor everything waits with it.
+package disk
+
+import "os"
+
+// part is how much of a file is given back at once, in bytes: less than a
+// millisecond's work.
+const part = 4 << 20
+
+// A Leaving is a file that is going to be replaced or removed, and takes its room on
+// the disk until Release. The zero value is of no file.
+type Leaving struct{ file *os.File }
+
+// Leave opens a file that somebody is about to replace or remove. One that does not
+// exist, or cannot be opened, needs no Release.
+func Leave(path string) Leaving {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return Leaving{}
+	}
+	return Leaving{f}
+}
+
+// Release gives the file's room back, a part at a time, and calls rest in between.
+// The file must have lost its name for good: in a directory that was synced. What
+// goes wrong costs nothing but time, since the system gives back the rest.
+func (l Leaving) Release(rest func()) {
+	if l.file == nil {
+		return
+	}
+	defer func() { _ = l.file.Close() }()
+	info, err := l.file.Stat()
+	if err != nil || !isNameless(info) { // somebody keeps a copy under another name
+		return
+	}
+	for size := info.Size() - part; size > 0; size -= part {
+		if l.file.Truncate(size) != nil {
+			return
+		}
+		rest()
+	}
+}
+
+// Stay closes a file that keeps its name after all.
+func (l Leaving) Stay() {
+	if l.file != nil {
+		_ = l.file.Close() // nothing was written
+	}
+}
+
+// Remove removes a file whose content nobody needs, even should its name come back
+// with a crash. rest is called between small pieces of work.
+func Remove(path string, rest func()) error {
+	l := Leave(path)
+	if err := os.Remove(path); err != nil {
+		l.Stay()
+		return err
+	}
+	l.Release(rest)
+	return nil
+}
+
+// A Writer writes to a file, and has what it wrote begin its way to the disk at
+// once, so that a Sync at the end finds little to wait for.
+type Writer struct {
+	file *os.File
+	at   int64
+}
+
+// NewWriter returns what writes to an empty file.
+func NewWriter(f *os.File) *Writer { return &Writer{file: f} }
+
+// Write implements io.Writer.
+func (w *Writer) Write(p []byte) (int, error) {
+	n, err := w.file.Write(p)
+	begin(w.file, w.at, int64(n))
+	w.at += int64(n)
+	return n, err
+}
