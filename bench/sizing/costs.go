@@ -48,36 +48,36 @@ const (
 // page. The tables that they come from are named beside them.
 func Measured() Costs {
 	return Costs{
-		Bare:     20.5, // README, Peers, on an idle machine
-		Keyless:  16.0, // the same table: its ratio times Bare
-		Governed: 18.5, // … 1,000 keys in turn
-		Shared:   22.1, // … with a shared store, 1,000 keys in turn
-		GraphQL:  1.3,  // README, GraphQL, through processes: beside REST with the same body
-		Unseen:   11.0, // the same table
-		At16:     11.0, // -what sizing: answers of 16 KiB beside such of 1
-		At64:     22.0, // … of 64 KiB
-		Lookup:   11.0, // -what sizing: a session, gateway's side
+		Bare:     14.0, // README, Peers, on an idle machine
+		Keyless:  11.4, // the same table: its ratio times Bare
+		Governed: 12.9, // … 1,000 keys in turn
+		Shared:   15.9, // … with a shared store, 1,000 keys in turn
+		GraphQL:  1.6,  // README, GraphQL, through processes: beside REST with the same body
+		Unseen:   11.8, // the same table
+		At16:     8.8,  // -what sizing: answers of 16 KiB beside such of 1
+		At64:     24.5, // … of 64 KiB
+		Lookup:   14.0, // -what sizing: a session, gateway's side
 		Scaling:  0.95, // README, Peers, on two cores; more were not measured
 
-		StoreCount:   9.4, // README, Peers, with a shared store, 1,000 keys in turn
-		StoreFull:    5.5, // -what sizing: rate and quota of a request, 256 waiting
+		StoreCount:   5.8, // README, Peers, with a shared store, 1,000 keys in turn
+		StoreFull:    4.6, // -what sizing: rate and quota of a request, 256 waiting
 		StoreCluster: 1.7, // one command for each key against many in a script
-		StoreLookup:  4.1, // -what sizing: a session, store
+		StoreLookup:  5.5, // -what sizing: a session, store
 
-		GatewayMiB: 28,   // README, Peers, memory at rest
-		ConnKiB:    5.8,  // the same table
+		GatewayMiB: 44,   // README, Peers, memory at rest
+		ConnKiB:    5.6,  // the same table
 		APIKiB:     2.45, // README, Bounds: definition, compiled, used
 		SessionKiB: 0.6,  // the same table
 		LimitsKiB:  0.4,  // the same table
 		HeapGrowth: 2,    // the runtime collects when the heap has doubled
 		StoreMiB:   8,    // the same process, empty
-		KeyKiB:     0.7,  // -what sizing: memory of the store
+		KeyKiB:     0.75, // -what sizing: memory of the store
 
 		HeadKiB:        0.25,
 		StoreBytes:     220,
 		DefinitionKiB:  0.45,
 		WritesPerFetch: 1,
-		KeyWriteMs:     2, // 400 keys created through REST, CPU of all of its processes
+		KeyWriteMs:     2, // 400 keys created through REST, CPU of all of its processes; of a slower machine
 	}
 }
 
