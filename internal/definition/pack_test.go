@@ -82,6 +82,17 @@ func TestASessionOfPoliciesIsUnpackedWithoutAllocating(t *testing.T) {
 	}
 }
 
+func TestAnEmptyListIsNotNone(t *testing.T) {
+	packed := (&Session{Tags: []string{}}).Pack(nil)
+	var shared Session
+	if err := shared.UnpackShared(packed, make([]string, 1)); err != nil || shared.Tags == nil || shared.ApplyPolicies != nil {
+		t.Errorf("%+v, %v", shared, err)
+	}
+	if own, err := UnpackSession(packed); err != nil || own.Tags == nil || own.ApplyPolicies != nil {
+		t.Errorf("%+v, %v", own, err)
+	}
+}
+
 func TestAPackedSessionIsSmall(t *testing.T) {
 	s := &Session{OrgID: "53ac07777cbb8c2d530000", Alias: "someone@example.org", ApplyPolicies: []string{"gold"}, DateCreated: "2026-11-21T20:00:00Z", LastUpdated: "1795300000"}
 	if n := len(s.Pack(nil)); n > 100 {

@@ -230,7 +230,7 @@ func (u *unpacker) items(v reflect.Value) {
 		v.SetBytes([]byte(u.take(uint64(n))))
 		return
 	}
-	if list, is := v.Addr().Interface().(*[]string); is && n <= len(u.room) {
+	if list, is := v.Addr().Interface().(*[]string); is && u.room != nil && n <= len(u.room) {
 		*list, u.room = u.room[:n:n], u.room[n:]
 	} else {
 		v.Set(reflect.MakeSlice(v.Type(), n, n))
