@@ -116,7 +116,7 @@ func TestAFloodIsShedAndTheOthersAreServed(t *testing.T) {
 		t.Errorf("the load is not in /hello: %s", got)
 	}
 
-	f := startFlood(t, g.addr, 400, "GET /one/x HTTP/1.1\r\nHost: a\r\nAuthorization: "+greedy+"\r\n\r\n")
+	f := startFlood(t, g.addr, 1200, "GET /one/x HTTP/1.1\r\nHost: a\r\nAuthorization: "+greedy+"\r\n\r\n")
 	g.awaitMetric("sluice_overload_shedding", 1)
 	eventually(t, "calls that are shed", func() error {
 		if f.shed.Load() < 1000 {
