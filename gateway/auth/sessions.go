@@ -88,8 +88,7 @@ func NewSessions(o SessionOptions) *Sessions {
 const rewatch = time.Second
 
 // sweepEvery is how often entries are looked for that nobody may use any more, and
-// sweepShare the share of a processor that this may take: of a million it is a
-// tenth of a second.
+// sweepShare the share of a processor that this may take: there may be a million.
 const (
 	sweepEvery = 30 * time.Second
 	sweepShare = 0.2

@@ -9,8 +9,8 @@
 //
 // So collections are begun here, when there is as much garbage as the runtime
 // would wait for (GOGC), and at no other time: of a gateway that serves what it has
-// served before, hardly ever. Meanwhile there are four processors, whatever the
-// cores: the system then shares these out, and it does so every few milliseconds.
+// served before, hardly ever. While one goes on there are four processors, whatever
+// the cores: the system then shares these out, and does so every few milliseconds.
 package garbage
 
 import (
