@@ -116,14 +116,21 @@ func (bl *builder) differences(b *definition.Bundle, all bool) (gone []string, c
 		before[id] = true
 	}
 	active := make(map[string]bool, len(come)) // by id, of what is looked at
+	// Those come first that listen where they already did, so that a newcomer takes
+	// no path away from an API in service.
+	var newcomers []*candidate
 	err = frozen.InSteps(come, bl.step, func(at int) {
 		def := b.APIs[at]
 		old, served := bl.prev.apis.Get(def.ID)
 		_, seen := active[def.ID]
 		twice = twice || seen || served && !before[def.ID]
 		active[def.ID] = active[def.ID] || def.IsActive()
-		if def.IsActive() {
-			candidates = append(candidates, &candidate{at: at, def: def, old: old})
+		switch c := (&candidate{at: at, def: def, old: old}); {
+		case !def.IsActive():
+		case c.stays():
+			candidates = append(candidates, c)
+		default:
+			newcomers = append(newcomers, c)
 		}
 	})
 	if err != nil {
@@ -133,25 +140,28 @@ func (bl *builder) differences(b *definition.Bundle, all bool) (gone []string, c
 		if !active[id] {
 			gone = append(gone, id)
 		}
+		if err := bl.step(); err != nil {
+			return nil, nil, false, err
+		}
 	}
-	bl.inOrder(candidates)
+	candidates = append(candidates, newcomers...)
 	if twice {
-		refuseDoubles(candidates)
+		err = refuseDoubles(candidates, bl.step)
 	}
-	return gone, candidates, twice, bl.step()
+	return gone, candidates, twice, err
 }
 
 var errTwice = errors.New("another definition in the bundle has the same api_id")
 
 // refuseDoubles leaves one candidate for each id.
-func refuseDoubles(candidates []*candidate) {
+func refuseDoubles(candidates []*candidate, step func() error) error {
 	seen := make(map[string]bool, len(candidates))
-	for _, c := range candidates {
+	return frozen.InSteps(candidates, step, func(c *candidate) {
 		if seen[c.def.ID] {
 			c.old, c.err = nil, errTwice
 		}
 		seen[c.def.ID] = true
-	}
+	})
 }
 
 // compare returns which definitions of the bundle before are not settled any
@@ -174,6 +184,9 @@ func (bl *builder) compare(b *definition.Bundle, all bool) (left, come []int, er
 		if again[def] {
 			come = append(come, at)
 		}
+		if err := bl.step(); err != nil {
+			return nil, nil, err
+		}
 	}
 	slices.Sort(come)
 	return left, come, nil
@@ -185,20 +198,6 @@ func upTo(n int) []int {
 		all[i] = i
 	}
 	return all
-}
-
-// inOrder puts those first that listen where they already did, so that a
-// newcomer takes no path away from an API in service.
-func (bl *builder) inOrder(candidates []*candidate) {
-	first, others := candidates[:0], []*candidate(nil)
-	for _, c := range candidates {
-		if c.stays() {
-			first = append(first, c)
-		} else {
-			others = append(others, c)
-		}
-	}
-	copy(candidates[len(first):], others)
 }
 
 // stays tells whether the definition has the listen path of what is served.
