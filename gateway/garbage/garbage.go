@@ -10,12 +10,18 @@
 // So collections are begun here, when there is as much garbage as the runtime
 // would wait for (GOGC), and at no other time: of a gateway that serves what it has
 // served before, hardly ever. While one goes on there are four processors, whatever
-// the cores: the system then shares these out, and does so every few milliseconds.
+// the cores: the system then shares these out, and it is told to do so often.
+//
+// It matters how one is begun. The collection that the runtime begins of itself,
+// because the last is two minutes old, is done by the collector's own processor
+// alone. In any other, all processors that have nothing else to do take part, and
+// on one core that is four threads beside the one that serves. Hence where the last
+// is old enough the runtime is allowed to begin, and where it is not there may be
+// twice as much garbage.
 package garbage
 
 import (
 	"context"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -26,12 +32,15 @@ const enough = 4
 
 const (
 	every = 100 * time.Millisecond // the heap is looked at; it is never larger than wanted by more than what is allocated meanwhile
-	young = 110 * time.Second      // a collection is; the runtime begins another after two minutes
+	young = 110 * time.Second      // a collection is; the runtime begins another when it is old
+	old   = 2 * time.Minute        // runtime/proc.go, forcegcperiod
 	small = 128 << 20              // bytes in use; of a heap that is smaller collecting takes no time that matters
 )
 
-// never has SetGCPercent let the runtime collect for a limit on memory only.
-const never = -1
+const (
+	never = -1 // has SetGCPercent let the runtime collect for a limit on memory only
+	late  = 3  // times as much garbage as usual the runtime waits for where collections are begun here
+)
 
 // Run decides when memory is collected until ctx ends, and then leaves it to the
 // runtime again. Where somebody has switched collecting off, or there are
@@ -44,6 +53,7 @@ func Run(ctx context.Context) error {
 		return nil
 	}
 	c := &collector{read: read, percent: now.percent, set: now.percent, last: now, since: time.Now()}
+	c.collect = c.collectAll
 	defer c.let(c.percent)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -52,7 +62,7 @@ func Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			c.look(time.Now())
+			c.look(ctx, time.Now())
 		}
 	}
 }
@@ -60,31 +70,36 @@ func Run(ctx context.Context) error {
 // A collector decides when memory is collected.
 type collector struct {
 	read    func() heap
-	percent int // by how much the heap may grow
+	collect func(ctx context.Context, allow bool)
+	percent int // by how much the heap may grow, and where the last collection is young by twice as much
 	set     int // by how much the runtime lets it grow
 	last    heap
 	since   time.Time // when the last collection ended
 }
 
 // look collects if it is time, and sees to it that the runtime does not.
-func (c *collector) look(at time.Time) {
+func (c *collector) look(ctx context.Context, at time.Time) {
 	now := c.read()
 	if now.collections != c.last.collections {
 		c.since = at
 	}
 	mine := now.live >= small && runtime.GOMAXPROCS(0) < enough
-	if mine && now.due(c.last.used, c.percent) {
-		collect()
+	allow, growth := at.Sub(c.since) >= old, c.percent
+	if !allow {
+		growth *= 2
+	}
+	if mine && now.due(c.last.used, growth) {
+		c.collect(ctx, allow)
 		now, c.since = c.read(), time.Now()
 	}
 	switch {
 	case !mine:
 		c.let(c.percent)
 	case at.Sub(c.since) < young:
-		// The runtime begins when up to three tenths of this are left, so that it is
-		// late, but there should this goroutine be held up. With a goal it also gives
+		// So that the runtime is late, but there, should this goroutine be held up: it
+		// begins when up to three tenths of this are left. With a goal it also gives
 		// memory back that the last collection has freed.
-		c.let(c.percent + c.percent/2)
+		c.let(c.percent * late)
 	default:
 		c.let(never)
 	}
@@ -99,31 +114,13 @@ func (c *collector) let(percent int) {
 	}
 }
 
-// collect collects all garbage. There are more processors until what is free was
-// given back as well: taken back before, requests waited twice as long.
-func collect() {
-	if before := runtime.GOMAXPROCS(0); before < enough {
-		runtime.GOMAXPROCS(enough)
-		defer restore(before)
-	}
-	runtime.GC()
-}
-
-// restore has as many processors again as there were.
-func restore(before int) {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.SetDefaultGOMAXPROCS() // which follows the limit of a container from here on, as it did
-	} else {
-		runtime.GOMAXPROCS(before)
-	}
-}
-
 // A heap is how the memory of the process is, in bytes.
 type heap struct {
 	collections uint64
 	live        uint64 // that the last collection left
 	used        uint64
-	percent     int // by how much the runtime lets it grow; 0: it is not told
+	freed       uint64 // since the process began
+	percent     int    // by how much the runtime lets it grow; 0: it is not told
 }
 
 // due tells whether the heap has grown by so many percent, or will have before it

@@ -72,8 +72,8 @@ func TestWhoeverDecidesWhenMemoryIsCollected(t *testing.T) {
 		processors int
 		want       int // percent
 	}{
-		{"just collected", 200 * mb, 0, 1, 150},
-		{"not quite two minutes old", 200 * mb, young - 1, 3, 150},
+		{"just collected", 200 * mb, 0, 1, 300},
+		{"not quite two minutes old", 200 * mb, young - 1, 3, 300},
 		{"nearly two minutes old", 200 * mb, young, 1, never},
 		{"old", 200 * mb, time.Hour, 1, never},
 		{"processors enough", 200 * mb, time.Hour, enough, 100},
@@ -82,15 +82,100 @@ func TestWhoeverDecidesWhenMemoryIsCollected(t *testing.T) {
 	} {
 		runtime.GOMAXPROCS(step.processors)
 		now = heap{collections: 1, live: step.live, used: step.live}
-		c.look(begin.Add(step.at))
+		c.look(t.Context(), begin.Add(step.at))
 		if got := told().percent; got != step.want {
 			t.Errorf("%s: the runtime lets it grow by %d %%, want %d", step.name, got, step.want)
 		}
 	}
 	now.collections = 2 // for the limit on memory
-	if c.look(begin.Add(2 * time.Hour)); told().percent != 150 {
+	if c.look(t.Context(), begin.Add(2*time.Hour)); told().percent != 300 {
 		t.Error("a collection that the runtime began is not seen")
 	}
+}
+
+// Where the runtime would begin a collection of itself it is allowed to, as soon as
+// there is as much garbage as it was told; before, there may be twice as much.
+func TestHowACollectionIsBegun(t *testing.T) {
+	restoring(t, 1)
+	for _, step := range []struct {
+		name  string
+		since time.Duration // the last one
+		used  uint64
+		want  string
+	}{
+		{"little", time.Hour, 399 * mb, "not"},
+		{"enough", time.Hour, 400 * mb, "allowed"},
+		{"enough, just old", old, 400 * mb, "allowed"},
+		{"enough, but young", old - 1, 400 * mb, "not"},
+		{"nearly twice as much, but young", 0, 599 * mb, "not"},
+		{"twice as much, but young", 0, 600 * mb, "forced"},
+	} {
+		got := "not"
+		at, now := time.Now(), heap{live: 200 * mb, used: step.used}
+		c := &collector{read: func() heap { return now }, percent: 100, set: 100, last: now, since: at.Add(-step.since)}
+		c.collect = func(_ context.Context, allow bool) {
+			if got = "forced"; allow {
+				got = "allowed"
+			}
+		}
+		if c.look(t.Context(), at); got != step.want {
+			t.Errorf("%s: %s, want %s", step.name, got, step.want)
+		}
+		if got != "not" && time.Since(c.since) > time.Minute {
+			t.Errorf("%s: the last collection is still %v old", step.name, time.Since(c.since))
+		}
+	}
+}
+
+// secondsIdle returns how long processors that had nothing else to do have collected.
+func secondsIdle() float64 {
+	sample := []metrics.Sample{{Name: "/cpu/classes/gc/mark/idle:cpu-seconds"}}
+	metrics.Read(sample)
+	return sample[0].Value.Float64()
+}
+
+// What the runtime is allowed to begin, it does at once, and on the collector's
+// processor only. This takes two minutes, for the last collection to be old.
+func TestTheRuntimeBeginsWhatItMay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes two minutes")
+	}
+	restoring(t, 1)
+	t.Setenv("GOMAXPROCS", "1")
+	held := make([]*[16]*int, 1<<19) // for a collection to take some time
+	for i := range held {
+		held[i] = new([16]*int)
+	}
+	runtime.GC()
+	debug.SetGCPercent(never)
+	c := &collector{read: heapReader(), percent: 100, set: never}
+	<-time.After(old + time.Second)
+	garbage := make([]byte, 8*mb)
+	begun, byRuntime, idle := c.read(), begunByRuntime(), secondsIdle()
+	garbage = nil
+	c.collectAll(t.Context(), true)
+	after := c.read()
+	if after.collections != begun.collections+1 || begunByRuntime() != byRuntime+1 {
+		t.Errorf("%d collections, %d of them by the runtime", after.collections-begun.collections, begunByRuntime()-byRuntime)
+	}
+	if after.freed-begun.freed < 8*mb {
+		t.Errorf("%d bytes were given back", after.freed-begun.freed)
+	}
+	if took := secondsIdle() - idle; took > 0 {
+		t.Errorf("processors collected for %v s that had nothing else to do", took)
+	}
+	runtime.KeepAlive(held)
+	runtime.KeepAlive(garbage)
+}
+
+// Waiting for the runtime ends with what it is for.
+func TestWaitingForTheRuntimeEnds(t *testing.T) {
+	restoring(t, 1)
+	runtime.GC() // so that it does not begin
+	c := &collector{read: heapReader(), percent: 100, set: 100}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	c.collectAll(ctx, true)
 }
 
 // There are more processors while memory is collected, and afterwards as many as
@@ -110,7 +195,7 @@ func TestProcessorsAreAsManyAsBefore(t *testing.T) {
 		runtime.GOMAXPROCS(c.have)
 		read := heapReader()
 		before := read().collections
-		collect()
+		(&collector{}).collectAll(t.Context(), false)
 		if got := runtime.GOMAXPROCS(0); c.set != "" && got != c.want || got < 1 || got > max(c.want, c.have) {
 			t.Errorf("GOMAXPROCS=%q: %d processors after, %d before", c.set, got, c.have)
 		}
@@ -127,8 +212,8 @@ func begunByRuntime() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// A heap that grows is collected by Run when it is twice what was in use, and the
-// runtime has nothing left to do.
+// A heap that grows soon after a collection is collected by Run when it is three times
+// what was in use, and the runtime has nothing left to do.
 func TestRunIsFirst(t *testing.T) {
 	restoring(t, 1)
 	t.Setenv("GOMAXPROCS", "1")
@@ -156,7 +241,7 @@ func TestRunIsFirst(t *testing.T) {
 	if begunByRuntime() != byRuntime {
 		t.Error("the runtime has begun a collection")
 	}
-	if least := before.live + before.live*3/4; most < least {
+	if least := before.live + before.live*7/4; most < least {
 		t.Errorf("collected at %d MiB, of which %d were in use", most/mb, before.live/mb)
 	}
 	stop()
