@@ -37,6 +37,7 @@ func TestScriptCountsTheSameTheQuickWay(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(5, 3))
 	now, items := time.Now().AddDate(10, 0, 0).UnixMicro(), 0
+	const each = 10 // items at once
 	for range 3000 {
 		now += random.Int64N(10_000_000)
 		if random.IntN(60) == 0 {
@@ -47,7 +48,7 @@ func TestScriptCountsTheSameTheQuickWay(t *testing.T) {
 		}
 		var p packed
 		p.Reset()
-		for _, n := range random.Perm(20)[:10] {
+		for _, n := range random.Perm(20)[:each] {
 			limits := quickLimits(n, random)
 			calls := random.IntN(3) * (1 + random.IntN(20)*random.IntN(2))
 			p.item(calls, 1+random.IntN(1+calls), limits, random.IntN(3) == 0)
@@ -55,8 +56,13 @@ func TestScriptCountsTheSameTheQuickWay(t *testing.T) {
 		}
 		packed, at := p.Pack(), strconv.FormatInt(now, 10)
 		got, want := eval(sources["a"], "a", p.Keys, packed, at), eval(sources["b"], "b", p.Keys, packed, at)
-		if got != want {
-			t.Fatalf("at %d: the quick way says %q, the other %q", now, got, want)
+		for i := range each {
+			if got, want := p.next(t, i, &got), p.next(t, i, &want); got != want {
+				t.Fatalf("item %d at %d: the quick way says %q, the other %q", i, now, got, want)
+			}
+		}
+		if got != "" || want != "" {
+			t.Fatalf("at %d: the quick way also says %q, the other %q", now, got, want)
 		}
 		if got, want = eval(contents, "a", p.Keys), eval(contents, "b", p.Keys); got != want {
 			t.Fatalf("at %d: the quick way leaves %q, the other %q", now, got, want)

@@ -306,11 +306,10 @@ var errReply = errors.New("reply of the counting script has a wrong length")
 // divide gives each item its part of the reply.
 func (f *flight) divide(all string) error {
 	for i := range f.items {
-		size := script.ReplySize(int(f.items[i].keys))
-		if len(all) < size {
+		var ok bool
+		if f.items[i].reply, all, ok = f.batch.Reply(i, all); !ok {
 			return errReply
 		}
-		f.items[i].reply, all = script.Reply(all[:size]), all[size:]
 	}
 	if all != "" {
 		return errReply
@@ -332,10 +331,11 @@ func (l *lane) sendEach(ctx context.Context, c valkey.Client, f *flight) *outage
 		if script.Missing(err) {
 			answer, err = l.v.taking.Send(ctx, c, f.itemKeys(it), f.batch.PackItem(i))
 		}
-		if err == nil && len(answer) != script.ReplySize(int(it.keys)) {
+		var ok bool
+		if it.reply, answer, ok = f.batch.Reply(i, answer); err == nil && (!ok || answer != "") {
 			err = errReply
 		}
-		if it.reply = script.Reply(answer); err != nil {
+		if err != nil {
 			it.err = outageOf(err)
 			failed = it.err
 			l.blame(f.batch.Keys[it.keyAt])

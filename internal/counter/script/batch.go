@@ -111,6 +111,9 @@ func (b *Batch) Count(item, calls, portion int) {
 	binary.LittleEndian.PutUint16(at[2:], uint16(max(portion, 1)))
 }
 
+// calls is how many an item asks for.
+func (b *Batch) calls(item int) int { return int(binary.LittleEndian.Uint16(b.item(item))) }
+
 // Pack returns the script's argument for all items.
 func (b *Batch) Pack() string {
 	p := append(b.packed[:0], flag(b.repeats), byte(len(b.shapes)))

@@ -1,8 +1,10 @@
 package script
 
 import (
+	"encoding/binary"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"strings"
 	"testing"
 )
@@ -86,6 +88,49 @@ func TestIndexForgetsItsTurns(t *testing.T) {
 			if got := x.find(i<<40 | i*7); got != int(i) {
 				t.Fatalf("turn %d: %d found as %d", x.turn, i, got)
 			}
+		}
+	}
+}
+
+// floats is a reply of the script.
+func floats(numbers ...float64) string {
+	var b []byte
+	for _, n := range numbers {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(n))
+	}
+	return string(b)
+}
+
+func TestRepliesAreDivided(t *testing.T) {
+	var b Batch
+	b.Reset()
+	shape := b.Shape([]Form{{Rate: true, Max: 10, Period: 60e6, Group: 1}, {Max: 100}})
+	for range 2 {
+		b.Count(b.Open(shape), 3, 1)
+	}
+	long, short := []float64{2*256 + 1, 7, 1500, 2, 1e12}, []float64{-1 - 7, 50}
+	for _, c := range []struct {
+		numbers          []float64
+		granted, refused int
+		limits           [4]int64
+	}{
+		{long, 2, 1, [4]int64{7, 1500, 2, 1e12}},
+		{short, 3, None, [4]int64{7, 60_000, 50, NotAsked}},
+		{[]float64{-1, 0}, 3, None, [4]int64{0, 60_000, 0, NotAsked}},
+	} {
+		whole := floats(c.numbers...)
+		for n := range whole {
+			if r, rest, ok := b.Reply(0, whole[:n]); ok || r != (Reply{}) || rest != whole[:n] {
+				t.Errorf("%v: %d bytes are taken for a reply", c.numbers, n)
+			}
+		}
+		r, rest, ok := b.Reply(1, whole+"rest")
+		granted, refused := r.Outcome()
+		var limits [4]int64
+		limits[0], limits[1] = r.Limit(0)
+		limits[2], limits[3] = r.Limit(1)
+		if !ok || rest != "rest" || granted != c.granted || refused != c.refused || limits != c.limits {
+			t.Errorf("%v: %v, %d granted, %d refused, %v, rest %q", c.numbers, ok, granted, refused, limits, rest)
 		}
 	}
 }

@@ -9,6 +9,9 @@
 --          counter), per limit f64 free before the item, f64 reset: of a quota
 --          its expiry in unix milliseconds (-1 never, -2 none open, -3 open
 --          before and not asked), of a rate the milliseconds until a call is freed
+--          or, of what nearly all items are, -1 - f64 free of the rate, f64 free of
+--          the quota if there is one: all was granted, the reset of the rate is its
+--          period, and of the quota -3
 --   rate:  u32 calls held, f64 minus its expiry in unix microseconds, u32 0,
 --          then groups of f64 last time, u32 calls. To a version before this
 --          the expiry looks like a group that left long ago; values of such a
@@ -20,7 +23,7 @@
 -- or written. SETRANGE keeps the expiry, writes in place and answers with a
 -- number, for two thirds of what SET costs with KEEPTTL; but it cannot shorten a
 -- value, and one that it lengthens takes twice the room.
-local call, get, put, sub, find = redis.call, struct.unpack, struct.pack, string.sub, string.find
+local call, try, get, put, sub, find = redis.call, redis.pcall, struct.unpack, struct.pack, string.sub, string.find
 local a, keys, base, now, out, top = ARGV[1], KEYS, 0, nil, {}, 0
 local shapes, repeats, count, pos = {}, get('<BB', a)
 for i = 1, count do
@@ -157,31 +160,37 @@ while pos <= #a do
   local many, calls, portion, shape, ask
   many, calls, portion, shape, ask, pos = get('<HHHBB', a, pos)
   local limits = shapes[shape]
-  local step, quick, most, size, per, quota, by, outcome = #limits, false
+  local step, quick, most, size, per, quota, by = #limits, false
   if limits.common and calls > 0 and repeats == 0 then
     local rate = limits[1]
-    quick, most, size, per, quota = true, rate.max, rate.size, rate.per, step == 2 and limits[2].max
-    by, outcome = digits(calls), calls * 256 + 255
+    quick, most, size, per, quota, by = true, rate.max, rate.size, rate.per, step == 2 and limits[2].max, digits(calls)
   end
   for _ = 1, many do
     local done = false
     -- What nearly all items are, in far fewer steps: a rate, mostly with a quota,
     -- in use and with room for all of the calls, the rate one group that is
     -- neither over nor full and expires late enough. item would do just the same.
+    -- Whether a quota is a counter the store says, in less time than find takes.
     if quick then
       local s, q = found[base + 1], quota and found[base + 2]
-      if s and #s == 28 and (not quota or q and #q <= 17 and find(q, '^%-?[1-9]%d*$')) then
+      if s and #s == 28 and (not quota or q and #q <= 17) then
         local used, minus, zero, last, c = get('<I4dI4dI4', s)
-        local free, left = most - used, quota and quota - q or calls
+        local free, left = most - used, calls
+        if quota then left = quota - (tonumber(q) or quota) end
         if free >= calls and left >= calls and c + calls <= size
-          and zero == 0 and -minus >= now + per and last + per > now then
+          and zero == 0 and -minus >= now + per and last + per > now
+          and (not quota or type(try('INCRBY', keys[base + 2], by)) == 'number') then
           call('SETRANGE', keys[base + 1], '0', put('<I4dI4dI4', used + calls, minus, 0, now, c + calls))
-          out[top + 1], out[top + 2], out[top + 3] = outcome, free, per / 1000
-          if quota then
-            call('INCRBY', keys[base + 2], by)
-            out[top + 4], out[top + 5] = left, ask == 1 and call('PEXPIRETIME', keys[base + 2]) or -3
+          if quota and ask == 1 then
+            out[top + 1], out[top + 2], out[top + 3] = calls * 256 + 255, free, per / 1000
+            out[top + 4], out[top + 5] = left, call('PEXPIRETIME', keys[base + 2])
+            top = top + 5
+          else
+            out[top + 1] = -1 - free
+            if quota then out[top + 2] = left end
+            top = top + step
           end
-          top, done = top + 1 + 2 * step, true
+          done = true
         end
       end
     end
