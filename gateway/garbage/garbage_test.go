@@ -152,7 +152,7 @@ func TestTheRuntimeBeginsWhatItMay(t *testing.T) {
 	<-time.After(old + time.Second)
 	garbage := make([]byte, 8*mb)
 	begun, byRuntime, idle := c.read(), begunByRuntime(), secondsIdle()
-	garbage = nil
+	runtime.KeepAlive(garbage) // until here, and no longer
 	c.collectAll(t.Context(), true)
 	after := c.read()
 	if after.collections != begun.collections+1 || begunByRuntime() != byRuntime+1 {
@@ -165,7 +165,6 @@ func TestTheRuntimeBeginsWhatItMay(t *testing.T) {
 		t.Errorf("processors collected for %v s that had nothing else to do", took)
 	}
 	runtime.KeepAlive(held)
-	runtime.KeepAlive(garbage)
 }
 
 // Waiting for the runtime ends with what it is for.

@@ -13,6 +13,7 @@ const (
 	bluemonday = "github.com/microcosm-cc/bluemonday"
 	cobra      = "github.com/spf13/cobra"
 	crypto     = "golang.org/x/crypto"
+	sys        = "golang.org/x/sys"
 	fasthttp   = "github.com/valyala/fasthttp"
 	fasthttpWS = "github.com/fasthttp/websocket"
 	goldmark   = "github.com/yuin/goldmark"
@@ -110,7 +111,7 @@ var rooms = []room{
 	{"internal/proxies", nil, nil},
 
 	{"internal/rawio", nil, nil},
-	{"gateway/garbage", nil, nil},
+	{"gateway/garbage", nil, []string{sys}},
 	{"gateway/wire/gate", nil, nil},
 	{"gateway/wire", []string{"gateway/wire/gate", "internal/rawio"}, []string{fasthttp}},
 	{"gateway/match", []string{"internal/frozen", "internal/definition/pattern"}, nil},

@@ -24,6 +24,7 @@
 -- number, for two thirds of what SET costs with KEEPTTL; but it cannot shorten a
 -- value, and one that it lengthens takes twice the room.
 local call, try, get, put, sub, find = redis.call, redis.pcall, struct.unpack, struct.pack, string.sub, string.find
+local type, tonumber = type, tonumber
 local a, keys, base, now, out, top = ARGV[1], KEYS, 0, nil, {}, 0
 local shapes, repeats, count, pos = {}, get('<BB', a)
 for i = 1, count do
