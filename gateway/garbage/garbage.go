@@ -17,11 +17,12 @@
 // alone. In any other, all processors that have nothing else to do take part, and
 // on one core that is four threads beside the one that serves. Hence where the last
 // is old enough the runtime is allowed to begin, and where it is not there may be
-// twice as much garbage.
+// twice as much garbage, within the limit on memory.
 package garbage
 
 import (
 	"context"
+	"log/slog"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -44,9 +45,10 @@ const (
 
 // Run decides when memory is collected until ctx ends, and then leaves it to the
 // runtime again. Where somebody has switched collecting off, or there are
-// processors enough, it leaves it to the runtime all along. A limit on memory
-// (GOMEMLIMIT) holds in any case.
-func Run(ctx context.Context) error {
+// processors enough, it leaves it to the runtime all along. A limit on memory holds in
+// any case: GOMEMLIMIT, or nine tenths of what the container or the machine has.
+func Run(ctx context.Context, log *slog.Logger) error {
+	limit(log)
 	read := heapReader()
 	now := read()
 	if now.percent <= 0 {

@@ -2,6 +2,7 @@ package garbage
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"os"
 	"runtime"
@@ -223,7 +224,7 @@ func TestRunIsFirst(t *testing.T) {
 	runtime.GC()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx) }()
+	go func() { ended <- Run(ctx, slog.New(slog.DiscardHandler)) }()
 	read, before, byRuntime := heapReader(), heapReader()(), begunByRuntime()
 	for read().percent == 100 { // until Run has looked
 		runtime.Gosched()
@@ -257,7 +258,7 @@ func TestRunIsFirst(t *testing.T) {
 func TestCollectingThatIsSwitchedOffStaysOff(t *testing.T) {
 	restoring(t, 1)
 	debug.SetGCPercent(never)
-	if err := Run(context.Background()); err != nil {
+	if err := Run(context.Background(), slog.New(slog.DiscardHandler)); err != nil {
 		t.Error(err)
 	}
 	if got := debug.SetGCPercent(math.MaxInt32); got != never {

@@ -291,7 +291,7 @@ func (pl *plane) run(ctx context.Context, t *tasks, src source.Source) {
 	t.start("token keys", func() error { pl.keySets.Run(ctx); return nil })
 	t.start("passwords", func() error { pl.passwords.Run(ctx); return nil })
 	t.start("overload", func() error { return pl.overload.Run(ctx) })
-	t.start("collections", func() error { return garbage.Run(ctx) })
+	t.start("collections", func() error { return garbage.Run(ctx, pl.log) })
 	if pl.access != nil {
 		t.start("access log", func() error { pl.access.Run(ctx); return nil })
 	}

@@ -25,6 +25,7 @@ const (
 	otel       = "go.opentelemetry.io/otel"
 	gomail     = "github.com/wneessen/go-mail"
 	kafka      = "github.com/twmb/franz-go"
+	memlimit   = "github.com/KimMachineGun/automemlimit"
 	mapping    = "github.com/redpanda-data/benthos/v4"
 	pgx        = "github.com/jackc/pgx/v5"
 	prometheus = "github.com/prometheus/client_golang"
@@ -111,7 +112,7 @@ var rooms = []room{
 	{"internal/proxies", nil, nil},
 
 	{"internal/rawio", nil, nil},
-	{"gateway/garbage", nil, []string{sys}},
+	{"gateway/garbage", nil, []string{memlimit, sys}},
 	{"gateway/wire/gate", nil, nil},
 	{"gateway/wire", []string{"gateway/wire/gate", "internal/rawio"}, []string{fasthttp}},
 	{"gateway/match", []string{"internal/frozen", "internal/definition/pattern"}, nil},
