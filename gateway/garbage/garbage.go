@@ -17,7 +17,8 @@
 // alone. In any other, all processors that have nothing else to do take part, and
 // on one core that is four threads beside the one that serves. Hence where the last
 // is old enough the runtime is allowed to begin, and where it is not there may be
-// twice as much garbage, within the limit on memory.
+// twice as much garbage, within the limit on memory. Of a process that has just
+// started there may not: it loads what it is to have, and hardly serves.
 package garbage
 
 import (
@@ -54,7 +55,7 @@ func Run(ctx context.Context, log *slog.Logger) error {
 	if now.percent <= 0 {
 		return nil
 	}
-	c := &collector{read: read, percent: now.percent, set: now.percent, last: now, since: time.Now()}
+	c := &collector{read: read, percent: now.percent, set: now.percent, last: now, began: time.Now(), since: time.Now()}
 	c.collect = c.collectAll
 	defer c.let(c.percent)
 	tick := time.NewTicker(every)
@@ -73,9 +74,10 @@ func Run(ctx context.Context, log *slog.Logger) error {
 type collector struct {
 	read    func() heap
 	collect func(ctx context.Context, allow bool)
-	percent int // by how much the heap may grow, and where the last collection is young by twice as much
+	percent int // by how much the heap may grow; later on, where the last collection is young, by twice as much
 	set     int // by how much the runtime lets it grow
 	last    heap
+	began   time.Time
 	since   time.Time // when the last collection ended
 }
 
@@ -87,7 +89,7 @@ func (c *collector) look(ctx context.Context, at time.Time) {
 	}
 	mine := now.live >= small && runtime.GOMAXPROCS(0) < enough
 	allow, growth := at.Sub(c.since) >= old, c.percent
-	if !allow {
+	if !allow && at.Sub(c.began) >= old {
 		growth *= 2
 	}
 	if mine && now.due(c.last.used, growth) {
