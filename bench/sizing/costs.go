@@ -59,7 +59,7 @@ func Measured() Costs {
 		Lookup:   14.0, // -what sizing: a session, gateway's side
 		Scaling:  0.95, // README, Peers, on two cores; more were not measured
 
-		StoreCount:   5.8, // README, Peers, with a shared store, 1,000 keys in turn
+		StoreCount:   5.4, // -what sizing: with a shared store, 1,000 keys in turn
 		StoreFull:    4.6, // -what sizing: rate and quota of a request, 256 waiting
 		StoreCluster: 1.7, // one command for each key against many in a script
 		StoreLookup:  5.5, // -what sizing: a session, store
