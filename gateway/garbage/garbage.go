@@ -15,7 +15,7 @@
 // It matters how one is begun. The collection that the runtime begins of itself,
 // because the last is two minutes old, is done by the collector's own processor
 // alone. In any other, all processors that have nothing else to do take part, and
-// on one core that is four threads beside the one that serves. Hence where the last
+// on one core that is three threads more beside the one that serves. Hence where the last
 // is old enough the runtime is allowed to begin, and where it is not there may be
 // twice as much garbage, within the limit on memory. Of a process that has just
 // started there may not: it loads what it is to have, and hardly serves.
