@@ -15,10 +15,10 @@
 // It matters how one is begun. The collection that the runtime begins of itself,
 // because the last is two minutes old, is done by the collector's own processor
 // alone. In any other, all processors that have nothing else to do take part, and
-// on one core that is three threads more beside the one that serves. Hence where the last
-// is old enough the runtime is allowed to begin, and where it is not there may be
-// twice as much garbage, within the limit on memory. Of a process that has just
-// started there may not: it loads what it is to have, and hardly serves.
+// on one core these are three threads more beside the one that serves. Hence where
+// the last is old enough the runtime is allowed to begin, and where it is not there
+// may be twice as much garbage, within the limit on memory. Of a process that has
+// just started there may not: it loads what it is to have, and hardly serves.
 package garbage
 
 import (
@@ -73,11 +73,11 @@ func Run(ctx context.Context, log *slog.Logger) error {
 // A collector decides when memory is collected.
 type collector struct {
 	read    func() heap
-	collect func(ctx context.Context, allow bool)
-	percent int // by how much the heap may grow; later on, where the last collection is young, by twice as much
-	set     int // by how much the runtime lets it grow
+	collect func(ctx context.Context, allow bool) // allow: have the runtime begin
+	percent int                                   // by how much the heap may grow; later on, where the last collection is young, by twice as much
+	set     int                                   // by how much the runtime lets it grow
 	last    heap
-	began   time.Time
+	began   time.Time // to decide
 	since   time.Time // when the last collection ended
 }
 

@@ -27,6 +27,6 @@ func setTurns(length time.Duration) {
 			continue // it has ended, or somebody wants it scheduled otherwise
 		}
 		attr.Runtime = uint64(length)
-		_ = unix.SchedSetAttr(id, attr, 0)
+		_ = unix.SchedSetAttr(id, attr, 0) // it may have ended, or not be ours to change
 	}
 }

@@ -29,7 +29,7 @@ func lengths(t *testing.T) map[int]time.Duration {
 	return all
 }
 
-func TestTurnsAreShortWhileMemoryIsCollected(t *testing.T) {
+func TestTurnsAreShortAndThenAsBefore(t *testing.T) {
 	before := lengths(t)
 	setTurns(short)
 	during := lengths(t)
