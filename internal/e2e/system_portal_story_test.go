@@ -406,6 +406,10 @@ func (p *portalStory) storyOfAUser() {
 		p.t.Errorf("the user's name was %q and is %q, the password the same: %v", c.RawKey, next.RawKey, next.Password == c.Password)
 	}
 	p.gone("a replaced password", path, basic(c), key, 401)
+	// Until a gateway knew, calls with the replaced password were of the quota: the
+	// rest of the story is told of a whole one.
+	p.reaches("the end of a quota", path, basic(next), key, overQuota)
+	p.approver.asks(200, "POST", "/api/portal/developers/"+p.developerID+"/keys/"+key+"/reset_quota", nil, "Quota reset")
 	p.reaches("a new password", path, basic(next), key, limited(storyQuota))
 	used := p.shownKey(key).Used
 	p.exhausts(path, basic(next), key, int(*used))
