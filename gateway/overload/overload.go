@@ -13,7 +13,7 @@
 // more comes in than can be done: a burst, a pause or a collection of garbage
 // leaves at least one byte that is in time. From then on the number of calls
 // that may pass in a second is moved so that the delay stays at the target, as
-// long as that leaves nine tenths of what can be done for serving: a refusal
+// long as that leaves 95 % of what can be done for serving: a refusal
 // costs up to half of a call that is served, so that keeping to the target at any
 // price would cost half of the calls when half as many again come in. Callers who
 // wait for an answer before they call again then wait for each other. Only when

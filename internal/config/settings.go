@@ -280,7 +280,7 @@ type Overload struct {
 	TargetDelay time.Duration `yaml:"target_delay" range:"0s..10s"`
 	// How long requests may wait before the gateway refuses as many as it takes to
 	// come back to target_delay. Refusing costs up to half of what serving does. So
-	// below this, nine tenths of what the gateway can do go into serving: clients
+	// below this, 95 % of what the gateway can do go into serving: clients
 	// whose number is bounded then wait for each other. Less than target_delay: as
 	// much as that.
 	MaxDelay time.Duration `yaml:"max_delay" range:"0s..10s"`
