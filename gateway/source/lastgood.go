@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/sluicegate/sluice/internal/disk"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
@@ -27,6 +28,8 @@ type lastGood struct {
 	last  []byte // names the last record in the file; nil: there is none to add to
 	whole int    // bytes of the bundle in the file
 	added int    // bytes of what follows it
+
+	syncer disk.Syncer
 }
 
 // lastGoodPurpose separates the sealing key from other uses of the token.
@@ -72,7 +75,7 @@ func (l *lastGood) replace(bundle []byte) error {
 		_, err = tmp.Write(written)
 	}
 	if err == nil {
-		err = tmp.Sync()
+		err = l.syncer.Sync(tmp)
 	}
 	if err = errors.Join(err, tmp.Close()); err != nil {
 		return err
@@ -80,11 +83,7 @@ func (l *lastGood) replace(bundle []byte) error {
 	if err := os.Rename(tmp.Name(), l.path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(l.path))
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+	if err := l.syncer.SyncDir(filepath.Dir(l.path)); err != nil {
 		return err
 	}
 	l.last, l.whole, l.added = name, len(written), 0
@@ -104,7 +103,7 @@ func (l *lastGood) add(delta []byte) error {
 	}
 	_, err = file.Write(written)
 	if err == nil {
-		err = file.Sync()
+		err = l.syncer.Sync(file)
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sluicegate/sluice/internal/counter/disk"
 	"github.com/sluicegate/sluice/internal/counter/frames"
 	"github.com/sluicegate/sluice/internal/counter/rings"
+	"github.com/sluicegate/sluice/internal/disk"
 	"github.com/sluicegate/sluice/internal/pace"
 )
 
@@ -58,6 +58,7 @@ type Saver struct {
 	journalSize int64
 	fullSize    int64
 	unsaved     bool // a save failed: only a full one makes up for it
+	syncer      disk.Syncer
 
 	records, frame []byte // used again by each save: as much as a frame takes, and what one shard has more
 }
@@ -170,7 +171,7 @@ func (s *Saver) save(ctx context.Context) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return s.journal.Sync()
+	return s.syncer.Sync(s.journal)
 }
 
 // rest leaves the processor to calls for a while, if there was much to do. With
@@ -209,7 +210,7 @@ func (s *Saver) saveFull(ctx context.Context) error {
 	}
 	before := disk.Leave(path)
 	if err = os.Rename(path+".tmp", path); err == nil {
-		err = syncDir(s.dir)
+		err = s.syncer.SyncDir(s.dir)
 	}
 	if err != nil {
 		before.Stay() // a crash may yet bring it back
@@ -242,7 +243,7 @@ func (s *Saver) writeFull(ctx context.Context, path string) (size int64, err err
 	if err != nil {
 		return 0, err
 	}
-	return size + int64(head+end), f.Sync()
+	return size + int64(head+end), s.syncer.Sync(f)
 }
 
 // beginJournal replaces the journal by an empty one of this generation. Those of
@@ -262,7 +263,7 @@ func (s *Saver) beginJournal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	if err := s.syncer.Sync(f); err != nil {
 		return err
 	}
 	for _, old := range s.journals() {
@@ -270,7 +271,7 @@ func (s *Saver) beginJournal(ctx context.Context) error {
 			_ = disk.Remove(old, func() { s.rest(ctx) }) // one that stays is ignored: its generation is not the full file's
 		}
 	}
-	return syncDir(s.dir)
+	return s.syncer.SyncDir(s.dir)
 }
 
 func journalName(generation uint64) string { return fmt.Sprintf("journal-%020d", generation) }
@@ -279,14 +280,6 @@ func journalName(generation uint64) string { return fmt.Sprintf("journal-%020d",
 func (s *Saver) journals() []string {
 	found, _ := filepath.Glob(filepath.Join(s.dir, journalGlob)) // fails on a bad pattern only
 	return found
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // load reads the full file and the journals that follow it.

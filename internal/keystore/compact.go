@@ -18,7 +18,7 @@ func (s *File) compact() error {
 		s.log.Warn("key journal not rewritten; it goes on growing", "path", s.path, "err", err)
 		return nil
 	}
-	if err := syncDir(filepath.Dir(s.path)); err != nil {
+	if err := s.syncer.SyncDir(filepath.Dir(s.path)); err != nil {
 		_ = next.file.Close()
 		return fmt.Errorf("%w: replacing %s: %w", ErrUnavailable, s.path, err)
 	}
@@ -47,7 +47,7 @@ func (s *File) rewrite(path string) (*draft, error) {
 		err = d.flush()
 	}
 	if err == nil {
-		err = f.Sync()
+		err = s.syncer.Sync(f)
 	}
 	if err == nil {
 		err = os.Rename(path, s.path)
@@ -83,14 +83,4 @@ func (d *draft) flush() error {
 	d.number++
 	d.payload = d.payload[:0]
 	return err
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/disk"
 )
 
 // File holds sessions in memory and every change to them in a journal: a write
@@ -33,6 +34,7 @@ type File struct {
 	records int
 	enough  int   // records that start the next rewriting
 	broken  error // why no write can be trusted any more
+	syncer  disk.Syncer
 }
 
 // A change waits for the committer.
@@ -97,10 +99,10 @@ func (s *File) load() error {
 			return err
 		}
 	}
-	if err := f.Sync(); err != nil {
+	if err := s.syncer.Sync(f); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(s.path))
+	return s.syncer.SyncDir(filepath.Dir(s.path))
 }
 
 // Put implements Store. It returns once the change is on the disk, or with an
@@ -255,7 +257,7 @@ func (s *File) append(payload []byte) error {
 		}
 		return failed
 	}
-	if err := s.file.Sync(); err != nil {
+	if err := s.syncer.Sync(s.file); err != nil {
 		s.broken = fmt.Errorf("%w: flushing %s: %w", ErrUnavailable, s.path, err)
 		return s.broken
 	}

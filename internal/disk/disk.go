@@ -1,9 +1,13 @@
-// Package disk writes and gives back large files so that no single call of the
+// Package disk writes, flushes and gives back files so that no single call of the
 // system takes long: Go's scheduler notices late that one waits, and with one
 // processor everything waits with it.
 package disk
 
-import "os"
+import (
+	"errors"
+	"os"
+	"sync"
+)
 
 // part is how much of a file is given back at once, in bytes: less than a
 // millisecond's work.
@@ -78,4 +82,38 @@ func (w *Writer) Write(p []byte) (int, error) {
 	begin(w.file, w.at, int64(n))
 	w.at += int64(n)
 	return n, err
+}
+
+// A Syncer flushes files, and leaves the processor to others while the disk works:
+// fsync(2) keeps it until Go's scheduler notices, which takes up to 20 ms. Where the
+// system has nothing better it is fsync all the same. The zero value is ready; it is
+// safe for concurrent use, by one after the other.
+type Syncer struct {
+	mu    sync.Mutex
+	begun bool
+	queue *queue // nil: the system has none
+}
+
+// Sync does what f.Sync does, with the same errors.
+func (s *Syncer) Sync(f *os.File) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.begun {
+		s.begun, s.queue = true, newQueue()
+	}
+	if s.queue != nil {
+		if done, err := s.queue.sync(f); done {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// SyncDir makes the names in a directory durable.
+func (s *Syncer) SyncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Sync(dir), dir.Close())
 }
