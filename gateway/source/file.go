@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/disk"
 )
 
 // A file is a definition as it was read. It does not change. As there may be very
@@ -60,6 +61,7 @@ func readBounded(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
+	disk.Fetch(r) // of 100,000 files some are not in memory
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {
 		return nil, fmt.Errorf("larger than %d MiB", limit>>20)

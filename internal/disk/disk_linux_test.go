@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func write(t *testing.T, path string, size int) {
@@ -207,4 +209,43 @@ func queues(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return bytes.Count(maps, []byte("/[aio]"))
+}
+
+func TestAFileIsFetchedBeforeItIsRead(t *testing.T) {
+	f := files(t)[0]
+	if _, err := f.Write(bytes.Repeat([]byte("x"), 5000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	fd := int(f.Fd())
+	if err := unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED); err != nil {
+		t.Fatal(err)
+	}
+	if !isAbsent(fd) {
+		t.Skip("files stay in memory here")
+	}
+	Fetch(f)
+	if isAbsent(fd) {
+		t.Error("it has to come from the disk after Fetch")
+	}
+	if got, err := os.ReadFile(f.Name()); err != nil || len(got) != 5000 {
+		t.Errorf("read %d bytes, %v", len(got), err)
+	}
+}
+
+func TestWhatCannotBeFetchedIsLeftToTheRead(t *testing.T) {
+	all := files(t)
+	if err := all[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all { // a closed file, and a directory
+		Fetch(f)
+	}
+	empty := files(t)[0]
+	Fetch(empty)
+	if got, err := os.ReadFile(empty.Name()); err != nil || len(got) != 0 {
+		t.Errorf("read %d bytes, %v", len(got), err)
+	}
 }

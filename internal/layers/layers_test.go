@@ -111,7 +111,7 @@ var rooms = []room{
 	{"internal/proxies", nil, nil},
 
 	{"internal/rawio", nil, nil},
-	{"internal/disk", nil, nil},
+	{"internal/disk", nil, []string{sys}},
 	{"gateway/garbage", nil, []string{memlimit, sys}},
 	{"gateway/wire/gate", nil, nil},
 	{"gateway/wire", []string{"gateway/wire/gate", "internal/rawio"}, []string{fasthttp}},
