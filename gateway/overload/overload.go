@@ -14,7 +14,7 @@
 // leaves at least one byte that is in time. From then on the number of calls
 // that may pass in a second is moved so that the delay stays at the target, as
 // long as that leaves 95 % of what can be done for serving: a refusal
-// costs up to half of a call that is served, so that keeping to the target at any
+// costs about half of a call that is served, so that keeping to the target at any
 // price would cost half of the calls when half as many again come in. Callers who
 // wait for an answer before they call again then wait for each other. Only when
 // all wait for longer than overload.max_delay, which says that nothing bounds

@@ -279,7 +279,7 @@ type Overload struct {
 	// on one processor. At least 1ms; 0s: nothing is refused.
 	TargetDelay time.Duration `yaml:"target_delay" range:"0s..10s"`
 	// How long requests may wait before the gateway refuses as many as it takes to
-	// come back to target_delay. Refusing costs up to half of what serving does. So
+	// come back to target_delay. Refusing costs about half of what serving does. So
 	// below this, 95 % of what the gateway can do go into serving: clients
 	// whose number is bounded then wait for each other. Less than target_delay: as
 	// much as that.

@@ -92,7 +92,7 @@ func (q *queue) wait() (result int64) {
 		switch {
 		case n == 1 && errno == 0:
 			return q.event.result
-		case errno != syscall.EINTR:
+		case errno != 0 && errno != syscall.EINTR: // nothing told is no success
 			return -int64(errno)
 		}
 	}
