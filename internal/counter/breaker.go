@@ -12,8 +12,10 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/sluicegate/sluice/internal/counter/exchange"
 	"github.com/sluicegate/sluice/internal/counter/recall"
 	"github.com/sluicegate/sluice/internal/counter/slots"
+	"github.com/sluicegate/sluice/internal/counter/tempo"
 )
 
 // Pauses between two probes of a store that is away.
@@ -53,7 +55,8 @@ func (o *outage) unsent() *outage { return &outage{cause: o.cause} }
 // outageOf sorts an error of the client. What the store refused it did not run,
 // and what could not be dialled was not sent; of the rest nobody knows.
 func outageOf(err error) *outage {
-	if _, refused := valkey.IsValkeyErr(err); refused || errors.Is(err, valkey.ErrClosing) {
+	_, refused := valkey.IsValkeyErr(err)
+	if _, refusal := errors.AsType[exchange.Refusal](err); refused || refusal || errors.Is(err, valkey.ErrClosing) {
 		return &outage{cause: err}
 	}
 	op, network := errors.AsType[*net.OpError](err)
@@ -69,15 +72,16 @@ type lane struct {
 
 	mu       sync.Mutex
 	away     int // flights under way
-	pace     tempo
+	pace     tempo.Tempo
 	boarding *flight   // one of those under way that has not left yet; nil when all have
 	queue    []*flight // that wait; the last one boards
 	down     *outage   // why the lane is shut; nil when it is not
 	suspect  string    // a key that failed last
 
-	wake    chan struct{} // asks tend to probe and reconcile; holds one
-	known   string        // the epochs seen last, one after the other; tend's own
-	flights atomic.Uint64 // how many have left
+	wake    chan struct{}    // asks tend to probe and reconcile; holds one
+	known   string           // the epochs seen last, one after the other; tend's own
+	flights atomic.Uint64    // how many have left
+	own     *exchange.Holder // of a connection for one of them
 	recall  *recall.Recall
 	standby *standby
 }
@@ -150,8 +154,21 @@ func (l *lane) tend(ctx context.Context) {
 }
 
 // revive asks the store, which was reached before, gives back what it lost, adds what was admitted
-// without it, and only then lets calls through.
+// without it, and only then lets calls through. A connection of its own that flights
+// have lost is opened again before it asks: what is lost from then on, they notice.
 func (l *lane) revive(ctx context.Context) error {
+	own := l.own.Renew(ctx)
+	if err := l.settle(ctx); err != nil {
+		own.Close()
+		return err
+	}
+	l.own.Leave(own)
+	l.open()
+	return nil
+}
+
+// settle makes sure that the store knows what it did and what it is owed.
+func (l *lane) settle(ctx context.Context) error {
 	client := l.v.client.Load()
 	epoch, err := l.probe(ctx, *client)
 	if err != nil {
@@ -163,11 +180,7 @@ func (l *lane) revive(ctx context.Context) error {
 		}
 	}
 	l.known = epoch
-	if err := l.pushDebts(ctx, *client); err != nil {
-		return err
-	}
-	l.open()
-	return nil
+	return l.pushDebts(ctx, *client)
 }
 
 // probe reads the lane's epochs, making those that are not there. It is a write,

@@ -12,19 +12,11 @@ import (
 	"github.com/sluicegate/sluice/internal/counter/script"
 )
 
-// Bounds of flights, measured with a store on the same machine. More script calls
-// under way only split flights while the way is short against what a flight costs
-// both ends; where most of a flight is the way, fewer leave the store idle.
+// Bounds of flights, measured with a store on the same machine.
 const (
-	flightsNear   = 1 // script calls under way per lane, of a store that is near
-	flightsAway   = 2 // of one that is neither near nor far, and until that is known
-	flightsFar    = 4
 	flightsQueued = 32 // full flights that may wait: at 5 µs an item, 40 ms of the store's time
 
 	waits = 4 // times a flight lets others go first: with one, an item costs the store 4 % more; with eight as much
-
-	near = 200 * time.Microsecond // the shortest round trips to a store that is near are below
-	far  = time.Millisecond       // and to one that is far not
 )
 
 // A flight is one call of the script, on its way for everybody who boarded.
@@ -246,7 +238,7 @@ func (l *lane) board(limits []Limit, calls int32) (boarding, *outage) {
 		if b.flight.done == nil {
 			b.flight.done = make(chan struct{})
 		}
-	case l.away < l.pace.most:
+	case l.away < l.pace.Flights():
 		b.flight, b.flies = newFlight(), true
 		l.away++
 		l.boarding = b.flight
@@ -297,7 +289,7 @@ func (l *lane) fly(f *flight) {
 		l.shut(failed)
 	}
 	var next *flight
-	if len(l.queue) > 0 && l.away <= l.pace.most { // with more under way, another one takes the queue on
+	if len(l.queue) > 0 && l.away <= l.pace.Flights() { // with more under way, another one takes the queue on
 		next = l.queue[0]
 		l.queue = append(l.queue[:0], l.queue[1:]...)
 		if l.boarding == nil {
@@ -336,7 +328,7 @@ func (l *lane) travel(f *flight) *outage {
 	}
 	if failed == nil {
 		l.mu.Lock()
-		l.pace.note(now.Sub(ends) + l.v.timeout)
+		l.pace.Note(now.Sub(ends) + l.v.timeout)
 		l.mu.Unlock()
 	}
 	return failed
@@ -353,34 +345,4 @@ func (f *flight) land() {
 		close(f.done)
 	}
 	f.release()
-}
-
-// A tempo tells how many flights may be under way. It goes by the shortest of
-// some round trips: the others tell how busy both ends are.
-type tempo struct {
-	most  int
-	least time.Duration
-	seen  int
-}
-
-// paceOver is how many round trips decide.
-const paceOver = 64
-
-func newTempo() tempo { return tempo{most: flightsAway} }
-
-func (p *tempo) note(took time.Duration) {
-	if p.seen == 0 || took < p.least {
-		p.least = took
-	}
-	if p.seen++; p.seen < paceOver {
-		return
-	}
-	switch p.seen = 0; {
-	case p.least < near:
-		p.most = flightsNear
-	case p.least < far:
-		p.most = flightsAway
-	default:
-		p.most = flightsFar
-	}
 }

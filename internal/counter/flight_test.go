@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/counter/recall"
 	"github.com/sluicegate/sluice/internal/counter/script"
+	"github.com/sluicegate/sluice/internal/counter/tempo"
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
@@ -110,7 +111,7 @@ func TestCallerThatLeavesWasCounted(t *testing.T) {
 			}
 		})
 	}
-	for i := range flightsAway {
+	for i := range tempo.Away {
 		take(fmt.Sprint("flies", i))
 		for away := 0; away <= i; {
 			v.lanes[0].mu.Lock()
@@ -130,8 +131,8 @@ func TestCallerThatLeavesWasCounted(t *testing.T) {
 	}
 	store.Cont()
 	group.Wait()
-	if left.Load() != 16 || served.Load() != flightsAway {
-		t.Errorf("%d left and %d were served, want 16 and %d", left.Load(), served.Load(), flightsAway)
+	if left.Load() != 16 || served.Load() != tempo.Away {
+		t.Errorf("%d left and %d were served, want 16 and %d", left.Load(), served.Load(), tempo.Away)
 	}
 	store.Await("16", "GET", "waits")
 	if _, err := v.Take(ctx, []Limit{{Key: "late", Max: 5}}, 1, make([]Count, 1)); !errors.Is(err, context.Canceled) {
@@ -205,7 +206,7 @@ func TestFewerFlightsLeaveWhenTheStoreIsNear(t *testing.T) {
 	defer v.Close()
 	l, limits := v.lanes[0], []Limit{{Key: "a", Max: 5}}
 	var seats []boarding
-	for range flightsAway + 1 {
+	for range tempo.Away + 1 {
 		b, refusal := l.board(limits, 1)
 		if refusal != nil {
 			t.Fatal(refusal)
@@ -216,7 +217,9 @@ func TestFewerFlightsLeaveWhenTheStoreIsNear(t *testing.T) {
 		seats = append(seats, b)
 	}
 	l.mu.Lock()
-	l.pace.most = 1
+	for range 100 {
+		l.pace.Note(50 * time.Microsecond)
+	}
 	l.mu.Unlock()
 	l.fly(seats[0].flight)
 	if l.away != 1 || len(l.queue) != 1 {
@@ -231,34 +234,6 @@ func TestFewerFlightsLeaveWhenTheStoreIsNear(t *testing.T) {
 	}
 	if got := store.Do("GET", "a"); got != "3" {
 		t.Errorf("counted %s, want 3", got)
-	}
-}
-
-// A store that is further away gets more flights at a time; one that is near and
-// mostly slow does not.
-func TestFlightsUnderWayGoByTheShortestRoundTrip(t *testing.T) {
-	p := newTempo()
-	for _, c := range []struct {
-		took, once time.Duration
-		most       int
-	}{
-		{50 * time.Microsecond, 50 * time.Microsecond, 1},
-		{5 * time.Millisecond, 60 * time.Microsecond, 1},
-		{5 * time.Millisecond, 200 * time.Microsecond, 2},
-		{5 * time.Millisecond, time.Millisecond, 4},
-		{2 * time.Millisecond, 2 * time.Millisecond, 4},
-		{2 * time.Millisecond, 999 * time.Microsecond, 2},
-	} {
-		for i := range paceOver {
-			if took := c.took; i == 17 {
-				p.note(c.once)
-			} else {
-				p.note(took)
-			}
-		}
-		if p.most != c.most {
-			t.Errorf("round trips of %s, once %s: %d under way, want %d", c.took, c.once, p.most, c.most)
-		}
 	}
 }
 

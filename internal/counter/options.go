@@ -13,6 +13,7 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/sluicegate/sluice/internal/counter/exchange"
 	"github.com/sluicegate/sluice/internal/rawio"
 )
 
@@ -73,7 +74,10 @@ func (o *ValkeyOptions) check() error {
 	return nil
 }
 
-const unixPrefix = "unix:"
+const (
+	unixPrefix = "unix:"
+	clientName = "sluice-counter" // in the store's lists
+)
 
 // clientOption sets the library up to count each call once: nothing is retried, one connection keeps the order of commands, and commands are always
 // pipelined, since a lone one that times out would close the connection under
@@ -82,7 +86,7 @@ func (v *Valkey) clientOption(o *ValkeyOptions) valkey.ClientOption {
 	dialer := net.Dialer{Timeout: v.timeout}
 	return valkey.ClientOption{
 		InitAddress: o.Addresses,
-		Username:    o.Username, Password: o.Password, ClientName: "sluice-counter",
+		Username:    o.Username, Password: o.Password, ClientName: clientName,
 		TLSConfig: o.TLS,
 		Dialer:    dialer,
 		DialCtxFn: v.dial,
@@ -98,6 +102,15 @@ func (v *Valkey) clientOption(o *ValkeyOptions) valkey.ClientOption {
 		DisableRetry:      true,
 		DisableCache:      true,
 	}
+}
+
+// own makes what holds a connection for one flight at a time, of a single server
+// over plain TCP; nil for all others.
+func (v *Valkey) own(o *ValkeyOptions) *exchange.Holder {
+	if !v.alone || o.TLS != nil || strings.HasPrefix(o.Addresses[0], unixPrefix) {
+		return nil
+	}
+	return exchange.NewHolder(o.Addresses[0], v.timeout, exchange.Greeting{Username: o.Username, Password: o.Password, Name: clientName})
 }
 
 // dial opens a connection. A new one means that the last was lost, and perhaps

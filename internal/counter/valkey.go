@@ -11,6 +11,7 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/sluicegate/sluice/internal/counter/exchange"
 	"github.com/sluicegate/sluice/internal/counter/recall"
 	"github.com/sluicegate/sluice/internal/counter/script"
 	"github.com/sluicegate/sluice/internal/counter/slots"
@@ -99,7 +100,7 @@ func newValkey(o *ValkeyOptions) *Valkey {
 		r := recall.New(recall.Keys / len(v.lanes))
 		v.lanes[i] = &lane{
 			v: v, epochs: v.epochKeys(i), down: &outage{cause: errConnecting},
-			wake: make(chan struct{}, 1), pace: newTempo(), recall: r, standby: newStandby(o, r, &v.stats),
+			wake: make(chan struct{}, 1), own: v.own(o), recall: r, standby: newStandby(o, r, &v.stats),
 		}
 	}
 	return v
@@ -195,6 +196,9 @@ func (v *Valkey) Close() {
 	v.stop()
 	v.group.Wait()
 	v.flying.Wait()
+	for _, l := range v.lanes {
+		l.own.Close()
+	}
 	if c := v.client.Load(); c != nil {
 		(*c).Close()
 	}
@@ -291,7 +295,7 @@ func (l *lane) send(ctx context.Context, f *flight) *outage {
 
 // sendAll sends one command for all items: their keys are on one node.
 func (l *lane) sendAll(ctx context.Context, c valkey.Client, f *flight) *outage {
-	all, err := l.v.taking.Run(ctx, c, f.batch.Keys, f.batch.Pack())
+	all, err := l.takeAll(ctx, c, f)
 	if err == nil {
 		err = f.divide(all)
 	}
@@ -299,6 +303,27 @@ func (l *lane) sendAll(ctx context.Context, c valkey.Client, f *flight) *outage 
 		f.err = outageOf(err)
 	}
 	return f.err
+}
+
+// takeAll asks on the lane's own connection, if there is one and no other flight uses
+// it. One that is no longer good was lost meanwhile, and perhaps the client's as
+// well: the lane finds out.
+func (l *lane) takeAll(ctx context.Context, c valkey.Client, f *flight) (string, error) {
+	argument := f.batch.Pack()
+	if own := l.own.Take(); own != nil {
+		until, _ := ctx.Deadline()
+		all, err := l.v.taking.Exchange(own, until, f.batch.Keys, argument)
+		if _, refused := errors.AsType[exchange.Refusal](err); err == nil || refused {
+			l.own.Leave(own)
+		} else {
+			own.Close()
+			l.nudge()
+		}
+		if !script.Missing(err) && !errors.Is(err, exchange.ErrStale) {
+			return all, err
+		}
+	}
+	return l.v.taking.Run(ctx, c, f.batch.Keys, argument)
 }
 
 var errReply = errors.New("reply of the counting script has a wrong length")

@@ -7,7 +7,11 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
 
+	"github.com/sluicegate/sluice/internal/counter/exchange"
 	"github.com/valkey-io/valkey-go"
 )
 
@@ -38,6 +42,12 @@ func (s Script) Command(c valkey.Client, keys []string, packed string) valkey.Co
 	return c.B().Evalsha().Sha1(s.sha).Numkeys(int64(len(keys))).Key(keys...).Arg(packed).Build()
 }
 
+// Exchange is Run on a connection of its caller's own, to which the source is not
+// sent: a store that does not have the script refuses.
+func (s Script) Exchange(c *exchange.Conn, until time.Time, keys []string, packed string) (string, error) {
+	return c.Run(until, s.sha, keys, packed)
+}
+
 // Run calls the script, once. A store that does not have it says so before it
 // runs anything: then, and only then, the source is sent.
 func (s Script) Run(ctx context.Context, c valkey.Client, keys []string, packed string) (string, error) {
@@ -56,6 +66,9 @@ func (s Script) Send(ctx context.Context, c valkey.Client, keys []string, packed
 
 // Missing tells whether a store refused a call since it does not have the script.
 func Missing(err error) bool {
+	if refusal, ok := errors.AsType[exchange.Refusal](err); ok {
+		return strings.HasPrefix(refusal.Error(), "NOSCRIPT")
+	}
 	refusal, ok := valkey.IsValkeyErr(err)
 	return ok && refusal.IsNoScript()
 }
