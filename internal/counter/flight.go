@@ -25,6 +25,7 @@ const (
 type flight struct {
 	batch script.Batch
 	items []item
+	told  []byte        // what the script said: their replies
 	known []known       // of each key of the batch
 	done  chan struct{} // closed when it has landed; nil for a flight with nobody waiting
 	refs  atomic.Int32  // callers that have yet to read, and the one that flies

@@ -79,9 +79,9 @@ const (
 	clientName = "sluice-counter" // in the store's lists
 )
 
-// clientOption sets the library up to count each call once: nothing is retried, one connection keeps the order of commands, and commands are always
-// pipelined, since a lone one that times out would close the connection under
-// the others.
+// clientOption sets the library up to count each call once: nothing is retried, one
+// connection keeps the order of commands, and commands are always pipelined, since a
+// lone one that times out would close the connection under the others.
 func (v *Valkey) clientOption(o *ValkeyOptions) valkey.ClientOption {
 	dialer := net.Dialer{Timeout: v.timeout}
 	return valkey.ClientOption{

@@ -54,7 +54,7 @@ func TestScriptCountsTheSameTheQuickWay(t *testing.T) {
 			p.item(calls, 1+random.IntN(1+calls), limits, random.IntN(3) == 0)
 			items++
 		}
-		packed, at := p.Pack(), strconv.FormatInt(now, 10)
+		packed, at := string(p.Pack()), strconv.FormatInt(now, 10)
 		got, want := eval(sources["a"], "a", p.Keys, packed, at), eval(sources["b"], "b", p.Keys, packed, at)
 		for i := range each {
 			if got, want := p.next(t, i, &got), p.next(t, i, &want); got != want {

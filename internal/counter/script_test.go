@@ -137,11 +137,11 @@ func spell(r script.Reply, limits int) string {
 // next takes the reply to an item from the beginning of what the script said.
 func (p *packed) next(t *testing.T, item int, all *string) string {
 	t.Helper()
-	r, rest, ok := p.Reply(item, *all)
+	r, rest, ok := p.Reply(item, []byte(*all))
 	if !ok {
 		t.Fatalf("of item %d the script says only %q", item, *all)
 	}
-	*all = rest
+	*all = string(rest)
 	return spell(r, len(p.Forms(item)))
 }
 
@@ -182,7 +182,7 @@ func TestScriptCountsAsTheCodeInMemoryDoes(t *testing.T) {
 			p.item(calls, portion, limits, ask)
 			said = append(said, m.item(now, calls, portion, limits, ask))
 		}
-		eval := client.B().Eval().Script(source).Numkeys(int64(len(p.Keys))).Key(p.Keys...).Arg(p.Pack(), strconv.FormatInt(now, 10)).Build()
+		eval := client.B().Eval().Script(source).Numkeys(int64(len(p.Keys))).Key(p.Keys...).Arg(string(p.Pack()), strconv.FormatInt(now, 10)).Build()
 		all, err := client.Do(t.Context(), eval).ToString()
 		if err != nil {
 			t.Fatal(err)
@@ -252,7 +252,7 @@ func TestScriptLeavesForeignValuesAlone(t *testing.T) {
 			p.Reset()
 			p.item(calls, 1, limits, true)
 			p.item(1, 1, limits[:1], true)
-			all, err := v.taking.Run(t.Context(), *v.client.Load(), p.Keys, p.Pack())
+			all, err := v.taking.Run(t.Context(), *v.client.Load(), p.Keys, string(p.Pack()))
 			if err != nil {
 				t.Fatalf("%q: %v", key, err)
 			}

@@ -295,9 +295,9 @@ func (l *lane) send(ctx context.Context, f *flight) *outage {
 
 // sendAll sends one command for all items: their keys are on one node.
 func (l *lane) sendAll(ctx context.Context, c valkey.Client, f *flight) *outage {
-	all, err := l.takeAll(ctx, c, f)
+	err := l.takeAll(ctx, c, f)
 	if err == nil {
-		err = f.divide(all)
+		err = f.divide()
 	}
 	if err != nil {
 		f.err = outageOf(err)
@@ -308,11 +308,11 @@ func (l *lane) sendAll(ctx context.Context, c valkey.Client, f *flight) *outage 
 // takeAll asks on the lane's own connection, if there is one and no other flight uses
 // it. One that is no longer good was lost meanwhile, and perhaps the client's as
 // well: the lane finds out.
-func (l *lane) takeAll(ctx context.Context, c valkey.Client, f *flight) (string, error) {
+func (l *lane) takeAll(ctx context.Context, c valkey.Client, f *flight) (err error) {
 	argument := f.batch.Pack()
 	if own := l.own.Take(); own != nil {
 		until, _ := ctx.Deadline()
-		all, err := l.v.taking.Exchange(own, until, f.batch.Keys, argument)
+		f.told, err = l.v.taking.Exchange(f.told[:0], own, until, f.batch.Keys, argument)
 		if _, refused := errors.AsType[exchange.Refusal](err); err == nil || refused {
 			l.own.Leave(own)
 		} else {
@@ -320,23 +320,26 @@ func (l *lane) takeAll(ctx context.Context, c valkey.Client, f *flight) (string,
 			l.nudge()
 		}
 		if !script.Missing(err) && !errors.Is(err, exchange.ErrStale) {
-			return all, err
+			return err
 		}
 	}
-	return l.v.taking.Run(ctx, c, f.batch.Keys, argument)
+	all, err := l.v.taking.Run(ctx, c, f.batch.Keys, string(argument))
+	f.told = append(f.told[:0], all...)
+	return err
 }
 
 var errReply = errors.New("reply of the counting script has a wrong length")
 
 // divide gives each item its part of the reply.
-func (f *flight) divide(all string) error {
+func (f *flight) divide() error {
+	all := f.told
 	for i := range f.items {
 		var ok bool
 		if f.items[i].reply, all, ok = f.batch.Reply(i, all); !ok {
 			return errReply
 		}
 	}
-	if all != "" {
+	if len(all) > 0 {
 		return errReply
 	}
 	return nil
@@ -356,8 +359,8 @@ func (l *lane) sendEach(ctx context.Context, c valkey.Client, f *flight) *outage
 		if script.Missing(err) {
 			answer, err = l.v.taking.Send(ctx, c, f.itemKeys(it), f.batch.PackItem(i))
 		}
-		var ok bool
-		if it.reply, answer, ok = f.batch.Reply(i, answer); err == nil && (!ok || answer != "") {
+		reply, rest, ok := f.batch.Reply(i, []byte(answer))
+		if it.reply = reply; err == nil && (!ok || len(rest) > 0) {
 			err = errReply
 		}
 		if err != nil {

@@ -91,11 +91,11 @@ func (c *Conn) greet(ctx context.Context, g Greeting) error {
 		auth = []string{"AUTH", g.Password}
 	}
 	if g.Password != "" {
-		if _, err := c.call(until, auth...); err != nil {
+		if err := c.call(until, auth...); err != nil {
 			return fmt.Errorf("logging in to the store: %w", err)
 		}
 	}
-	_, err := c.call(until, "CLIENT", "SETNAME", g.Name)
+	err := c.call(until, "CLIENT", "SETNAME", g.Name)
 	if _, refused := errors.AsType[Refusal](err); refused { // the name is for people; the user may not set it
 		return nil
 	}
@@ -109,24 +109,28 @@ func (c *Conn) Close() {
 	}
 }
 
-// Run calls the script that a store knows by its hash and returns what it
-// answers, which is a text. The error is ErrStale, a Refusal, or of the
+// Run calls the script that a store knows by its hash and appends what it
+// answers, which is a text, to b. The error is ErrStale, a Refusal, or of the
 // connection: then nobody knows what became of the call, and the connection must
 // be closed.
-func (c *Conn) Run(until time.Time, sha string, keys []string, argument string) (string, error) {
+func (c *Conn) Run(b []byte, until time.Time, sha string, keys []string, argument []byte) ([]byte, error) {
 	c.out = appendScript(c.out[:0], sha, keys, argument)
-	return c.roundTrip(until)
+	reply, err := c.roundTrip(until)
+	return append(b, reply...), err
 }
 
-func (c *Conn) call(until time.Time, command ...string) (string, error) {
+// call runs a command of which only matters whether it is done.
+func (c *Conn) call(until time.Time, command ...string) error {
 	c.out = appendCommand(c.out[:0], command...)
-	return c.roundTrip(until)
+	_, err := c.roundTrip(until)
+	return err
 }
 
-// roundTrip sends what is in out, and reads the answer to it.
-func (c *Conn) roundTrip(until time.Time) (string, error) {
+// roundTrip sends what is in out, and reads the answer to it, which stays until
+// the next.
+func (c *Conn) roundTrip(until time.Time) ([]byte, error) {
 	if err := c.sock.SetDeadline(until); err != nil {
-		return "", ErrStale // it was closed
+		return nil, ErrStale // it was closed
 	}
 	c.phase, c.rest, c.got = probing, c.out, 0
 	for {
@@ -139,12 +143,12 @@ func (c *Conn) roundTrip(until time.Time) (string, error) {
 			c.phase = receiving
 		}
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		reply, size, err := parse(c.in[:c.got])
 		switch {
 		case size > 0 && size < c.got:
-			return "", errSurplus
+			return nil, errSurplus
 		case size > 0 || err != nil:
 			return reply, err
 		case c.got == len(c.in):

@@ -51,9 +51,14 @@ func awaitGone(t *testing.T, store *testenv.Store, name string) {
 	}
 }
 
+func run(c *Conn, sha string, keys []string, argument string) (string, error) {
+	reply, err := c.Run([]byte("before "), soon(), sha, keys, []byte(argument))
+	return strings.TrimPrefix(string(reply), "before "), err
+}
+
 func expect(t *testing.T, c *Conn, sha string, keys []string, argument string) {
 	t.Helper()
-	got, err := c.Run(soon(), sha, keys, argument)
+	got, err := run(c, sha, keys, argument)
 	if want := fmt.Sprintf("%d:%s:%s", len(keys), keys[len(keys)-1], argument); err != nil || got != want {
 		t.Fatalf("%d bytes, %v, want %d: %.60q, not %.60q", len(got), err, len(want), want, got)
 	}
@@ -68,7 +73,7 @@ func TestScriptsAreCalledAndAnswer(t *testing.T) {
 	if name := store.Do("CLIENT", "LIST"); !strings.Contains(name, "name=test") {
 		t.Errorf("the connection has no name in\n%s", name)
 	}
-	_, err := c.Run(soon(), strings.Repeat("0", 40), []string{"a"}, "")
+	_, err := run(c, strings.Repeat("0", 40), []string{"a"}, "")
 	if refusal, ok := errors.AsType[Refusal](err); !ok || !strings.HasPrefix(refusal.Error(), "NOSCRIPT ") {
 		t.Errorf("an unknown script: %v", err)
 	}
@@ -114,16 +119,16 @@ func TestAConnectionThatEndedIsStale(t *testing.T) {
 	store := testenv.Valkey(t)
 	sha := store.Do("SCRIPT", "LOAD", `redis.call('INCR', KEYS[1]) return 'x'`)
 	c := mustOpen(t, store.Addr)
-	if _, err := c.Run(soon(), sha, []string{"n"}, ""); err != nil {
+	if _, err := run(c, sha, []string{"n"}, ""); err != nil {
 		t.Fatal(err)
 	}
 	store.Do("CLIENT", "KILL", "TYPE", "normal")
 	awaitGone(t, store, "test")
-	if _, err := c.Run(soon(), sha, []string{"n"}, ""); err != ErrStale {
+	if _, err := run(c, sha, []string{"n"}, ""); err != ErrStale {
 		t.Errorf("after it ended: %v", err)
 	}
 	c.Close()
-	if _, err := c.Run(soon(), sha, []string{"n"}, ""); err != ErrStale {
+	if _, err := run(c, sha, []string{"n"}, ""); err != ErrStale {
 		t.Errorf("closed: %v", err)
 	}
 	if got := store.Do("GET", "n"); got != "1" {
@@ -136,7 +141,7 @@ func TestAStoreThatStandsStillIsGivenUp(t *testing.T) {
 	c := mustOpen(t, store.Addr)
 	store.Stop()
 	defer store.Cont()
-	_, err := c.Run(time.Now().Add(20*time.Millisecond), strings.Repeat("0", 40), []string{"a"}, "")
+	_, err := c.Run(nil, time.Now().Add(20*time.Millisecond), strings.Repeat("0", 40), []string{"a"}, nil)
 	if !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ErrStale) {
 		t.Errorf("%v, want that its time is over", err)
 	}
@@ -195,7 +200,7 @@ func TestAnswersComeInPieces(t *testing.T) {
 		}
 	}))
 	for i, want := range []string{"a\r\nbc", long, "a\r\nbc"} {
-		if got, err := c.Run(soon(), "sha", []string{"k"}, "x"); got != want || err != nil {
+		if got, err := run(c, "sha", []string{"k"}, "x"); got != want || err != nil {
 			t.Errorf("answer %d: %d bytes, %v, want %d", i, len(got), err, len(want))
 		}
 	}
@@ -219,7 +224,7 @@ func TestWhatNoStoreAnswersEndsTheConnection(t *testing.T) {
 					_ = w.(net.Conn).Close() // what the test is about
 				}
 			}))
-			_, err := conn.Run(soon(), "sha", []string{"k"}, "x")
+			_, err := run(conn, "sha", []string{"k"}, "x")
 			if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, ErrStale) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
@@ -238,7 +243,7 @@ func TestBytesThatNobodyAskedForMakeItStale(t *testing.T) {
 	}))
 	sent <- struct{}{}
 	<-sent
-	if got, err := c.Run(soon(), "sha", []string{"k"}, "x"); err != ErrStale {
+	if got, err := run(c, "sha", []string{"k"}, "x"); err != ErrStale {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -31,7 +31,8 @@ func TestParse(t *testing.T) {
 		"$65537\r\n":             {"", 0, `length "65537"`},
 		"$9999999999999999999\r": {},
 		"$99999999999999999999\r\n": {
-			"", 0, `length "99999999999999999999"`},
+			"", 0, `length "99999999999999999999"`,
+		},
 		"$3\nabc\r\n":    {"", 0, "no proper end"},
 		"+\n":            {"", 0, "no proper end"},
 		":1\r\n":         {"", 0, `begins with ':'`},
@@ -40,7 +41,7 @@ func TestParse(t *testing.T) {
 		"-" + line[:500]: {},
 	} {
 		reply, size, err := parse([]byte(text))
-		if reply != want.reply || size != want.size || (err == nil) != (want.err == "") || err != nil && !strings.Contains(err.Error(), want.err) {
+		if string(reply) != want.reply || size != want.size || (err == nil) != (want.err == "") || err != nil && !strings.Contains(err.Error(), want.err) {
 			t.Errorf("%.40q: %q, %d, %v, want %+v", text, reply, size, err, want)
 		}
 		if _, refused := errors.AsType[Refusal](err); refused != (want.size > 0 && want.err != "") {
@@ -64,7 +65,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, same, errAgain := parse(b[:size])
-		if again != reply || same != size || (err == nil) != (errAgain == nil) {
+		if string(again) != string(reply) || same != size || (err == nil) != (errAgain == nil) {
 			t.Errorf("alone: %q, %d, %v, and before more %q, %d, %v", again, same, errAgain, reply, size, err)
 		}
 		for i := range size {

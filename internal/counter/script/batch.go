@@ -114,8 +114,8 @@ func (b *Batch) Count(item, calls, portion int) {
 // calls is how many an item asks for.
 func (b *Batch) calls(item int) int { return int(binary.LittleEndian.Uint16(b.item(item))) }
 
-// Pack returns the script's argument for all items.
-func (b *Batch) Pack() string {
+// Pack returns the script's argument for all items, until b is packed again.
+func (b *Batch) Pack() []byte {
 	p := append(b.packed[:0], flag(b.repeats), byte(len(b.shapes)))
 	for _, s := range b.shapes {
 		p = appendShape(p, b.forms[s.at:s.at+s.n])
@@ -128,7 +128,7 @@ func (b *Batch) Pack() string {
 		p = appendItems(p, many, item)
 	}
 	b.packed = p
-	return string(p)
+	return p
 }
 
 func (b *Batch) item(i int) []byte { return b.items[i*itemSize : (i+1)*itemSize] }

@@ -93,12 +93,12 @@ func TestIndexForgetsItsTurns(t *testing.T) {
 }
 
 // floats is a reply of the script.
-func floats(numbers ...float64) string {
+func floats(numbers ...float64) []byte {
 	var b []byte
 	for _, n := range numbers {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(n))
 	}
-	return string(b)
+	return b
 }
 
 func TestRepliesAreDivided(t *testing.T) {
@@ -120,16 +120,16 @@ func TestRepliesAreDivided(t *testing.T) {
 	} {
 		whole := floats(c.numbers...)
 		for n := range whole {
-			if r, rest, ok := b.Reply(0, whole[:n]); ok || r != (Reply{}) || rest != whole[:n] {
+			if r, rest, ok := b.Reply(0, whole[:n]); ok || r.numbers != nil || len(rest) != n {
 				t.Errorf("%v: %d bytes are taken for a reply", c.numbers, n)
 			}
 		}
-		r, rest, ok := b.Reply(1, whole+"rest")
+		r, rest, ok := b.Reply(1, append(whole, "rest"...))
 		granted, refused := r.Outcome()
 		var limits [4]int64
 		limits[0], limits[1] = r.Limit(0)
 		limits[2], limits[3] = r.Limit(1)
-		if !ok || rest != "rest" || granted != c.granted || refused != c.refused || limits != c.limits {
+		if !ok || string(rest) != "rest" || granted != c.granted || refused != c.refused || limits != c.limits {
 			t.Errorf("%v: %v, %d granted, %d refused, %v, rest %q", c.numbers, ok, granted, refused, limits, rest)
 		}
 	}

@@ -17,14 +17,14 @@ const (
 
 // A Reply is what take.lua answers to one item.
 type Reply struct {
-	numbers string
+	numbers []byte
 	calls   int   // of the item
 	period  int64 // of its first limit, microseconds
 }
 
 // Reply takes the reply to an item from the beginning of what the script said, and
 // returns it with the others. It is not ok if that is too short.
-func (b *Batch) Reply(item int, all string) (r Reply, rest string, ok bool) {
+func (b *Batch) Reply(item int, all []byte) (r Reply, rest []byte, ok bool) {
 	forms := b.Forms(item)
 	size := 8 * (1 + 2*len(forms))
 	if r = (Reply{numbers: all, calls: b.calls(item), period: forms[0].Period}); r.isShort() {

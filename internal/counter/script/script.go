@@ -43,9 +43,9 @@ func (s Script) Command(c valkey.Client, keys []string, packed string) valkey.Co
 }
 
 // Exchange is Run on a connection of its caller's own, to which the source is not
-// sent: a store that does not have the script refuses.
-func (s Script) Exchange(c *exchange.Conn, until time.Time, keys []string, packed string) (string, error) {
-	return c.Run(until, s.sha, keys, packed)
+// sent: a store that does not have the script refuses. The reply is appended to b.
+func (s Script) Exchange(b []byte, c *exchange.Conn, until time.Time, keys []string, packed []byte) ([]byte, error) {
+	return c.Run(b, until, s.sha, keys, packed)
 }
 
 // Run calls the script, once. A store that does not have it says so before it
