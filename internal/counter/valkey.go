@@ -305,23 +305,17 @@ func (l *lane) sendAll(ctx context.Context, c valkey.Client, f *flight) *outage 
 	return f.err
 }
 
-// takeAll asks on the lane's own connection, if there is one and no other flight uses
-// it. One that is no longer good was lost meanwhile, and perhaps the client's as
-// well: the lane finds out.
+// takeAll asks on the lane's own connection, if there is one that no other flight
+// uses. Where that was lost meanwhile, the client's may be as well: the lane finds out.
 func (l *lane) takeAll(ctx context.Context, c valkey.Client, f *flight) (err error) {
 	argument := f.batch.Pack()
-	if own := l.own.Take(); own != nil {
-		until, _ := ctx.Deadline()
-		f.told, err = l.v.taking.Exchange(f.told[:0], own, until, f.batch.Keys, argument)
-		if _, refused := errors.AsType[exchange.Refusal](err); err == nil || refused {
-			l.own.Leave(own)
-		} else {
-			own.Close()
-			l.nudge()
-		}
-		if !script.Missing(err) && !errors.Is(err, exchange.ErrStale) {
-			return err
-		}
+	until, _ := ctx.Deadline()
+	f.told, err = l.v.taking.Exchange(f.told[:0], l.own, until, f.batch.Keys, argument)
+	switch {
+	case err == exchange.ErrStale:
+		l.nudge()
+	case err != exchange.ErrNone && !script.Missing(err):
+		return err
 	}
 	all, err := l.v.taking.Run(ctx, c, f.batch.Keys, string(argument))
 	f.told = append(f.told[:0], all...)

@@ -23,6 +23,10 @@ var (
 	// used it, or held bytes that nobody asked for.
 	ErrStale = errors.New("connection to the store is no longer good")
 
+	// ErrNone says that nothing was sent: there is no connection, or somebody else
+	// uses it.
+	ErrNone = errors.New("no connection to the store that is free")
+
 	errSurplus = errors.New("the store answered more than it was asked")
 )
 
@@ -109,11 +113,11 @@ func (c *Conn) Close() {
 	}
 }
 
-// Run calls the script that a store knows by its hash and appends what it
+// run calls the script that a store knows by its hash and appends what it
 // answers, which is a text, to b. The error is ErrStale, a Refusal, or of the
 // connection: then nobody knows what became of the call, and the connection must
 // be closed.
-func (c *Conn) Run(b []byte, until time.Time, sha string, keys []string, argument []byte) ([]byte, error) {
+func (c *Conn) run(b []byte, until time.Time, sha string, keys []string, argument []byte) ([]byte, error) {
 	c.out = appendScript(c.out[:0], sha, keys, argument)
 	reply, err := c.roundTrip(until)
 	return append(b, reply...), err

@@ -52,7 +52,7 @@ func awaitGone(t *testing.T, store *testenv.Store, name string) {
 }
 
 func run(c *Conn, sha string, keys []string, argument string) (string, error) {
-	reply, err := c.Run([]byte("before "), soon(), sha, keys, []byte(argument))
+	reply, err := c.run([]byte("before "), soon(), sha, keys, []byte(argument))
 	return strings.TrimPrefix(string(reply), "before "), err
 }
 
@@ -141,7 +141,7 @@ func TestAStoreThatStandsStillIsGivenUp(t *testing.T) {
 	c := mustOpen(t, store.Addr)
 	store.Stop()
 	defer store.Cont()
-	_, err := c.Run(nil, time.Now().Add(20*time.Millisecond), strings.Repeat("0", 40), []string{"a"}, nil)
+	_, err := c.run(nil, time.Now().Add(20*time.Millisecond), strings.Repeat("0", 40), []string{"a"}, nil)
 	if !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ErrStale) {
 		t.Errorf("%v, want that its time is over", err)
 	}
@@ -251,7 +251,7 @@ func TestBytesThatNobodyAskedForMakeItStale(t *testing.T) {
 func TestAHolderHasOneConnectionForOneCaller(t *testing.T) {
 	store := testenv.Valkey(t)
 	h := NewHolder(store.Addr, 20*time.Second, Greeting{Name: "held"})
-	if h.Take() != nil {
+	if h.take() != nil {
 		t.Fatal("a new holder has a connection")
 	}
 	first := h.Renew(t.Context())
@@ -259,29 +259,58 @@ func TestAHolderHasOneConnectionForOneCaller(t *testing.T) {
 	if h.Renew(t.Context()) != nil {
 		t.Error("it opens another one beside one that nobody uses")
 	}
-	if h.Take() != first || h.Take() != nil {
+	if h.take() != first || h.take() != nil {
 		t.Error("want the connection for the first, and none for the second")
 	}
 	second := h.Renew(t.Context())
 	h.Leave(second)
 	h.Leave(first) // one too many
 	h.Leave(nil)
-	if h.Take() != second {
+	if h.take() != second {
 		t.Error("the one that came back later is kept")
 	}
 	h.Close()
 	h.Leave(second)
-	if h.Take() != nil {
+	if h.take() != nil {
 		t.Error("a closed holder keeps a connection")
 	}
 	awaitGone(t, store, "held")
 
 	var none *Holder
 	none.Leave(none.Renew(t.Context()))
-	if none.Take() != nil {
+	if none.take() != nil {
 		t.Error("the nil holder has a connection")
 	}
+	if b, err := none.Run([]byte("b"), soon(), "sha", nil, nil); err != ErrNone || string(b) != "b" {
+		t.Errorf("the nil holder answers %q, %v", b, err)
+	}
 	none.Close()
+}
+
+// Only a connection that is still good is kept after a call.
+func TestAHolderKeepsWhatIsGood(t *testing.T) {
+	store := testenv.Valkey(t)
+	sha := store.Do("SCRIPT", "LOAD", echo)
+	h := NewHolder(store.Addr, 20*time.Second, Greeting{Name: "held"})
+	defer h.Close()
+	first := h.Renew(t.Context())
+	h.Leave(first)
+	for _, c := range []struct{ sha, want string }{{sha, "1:k:x"}, {"unknown", ""}, {sha, "1:k:x"}} {
+		if b, _ := h.Run(nil, soon(), c.sha, []string{"k"}, []byte("x")); string(b) != c.want {
+			t.Errorf("%s: %q, want %q", c.sha, b, c.want)
+		}
+	}
+	if h.take() != first {
+		t.Error("it does not keep its connection after an answer and a refusal")
+	}
+	h.Leave(first)
+	first.Close()
+	if _, err := h.Run(nil, soon(), sha, []string{"k"}, nil); err != ErrStale {
+		t.Errorf("of one that ended: %v", err)
+	}
+	if _, err := h.Run(nil, soon(), sha, []string{"k"}, nil); err != ErrNone {
+		t.Errorf("after it ended: %v", err)
+	}
 }
 
 func TestAHolderOpensNoneOfAStoreThatIsAway(t *testing.T) {

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -45,9 +46,27 @@ func (h *Holder) has() bool {
 	return h.conn != nil
 }
 
-// Take returns the connection for its caller alone; nil when there is none, or
+// Run calls the script that a store knows by its hash and appends what it answers,
+// which is a text, to b. The error is ErrNone, ErrStale, a Refusal, or of the
+// connection: then nobody knows what became of the call. A connection that is not
+// good any more is closed.
+func (h *Holder) Run(b []byte, until time.Time, sha string, keys []string, argument []byte) ([]byte, error) {
+	c := h.take()
+	if c == nil {
+		return b, ErrNone
+	}
+	b, err := c.run(b, until, sha, keys, argument)
+	if _, refused := errors.AsType[Refusal](err); err == nil || refused {
+		h.Leave(c)
+	} else {
+		c.Close()
+	}
+	return b, err
+}
+
+// take returns the connection for its caller alone; nil when there is none, or
 // somebody else has it.
-func (h *Holder) Take() *Conn {
+func (h *Holder) take() *Conn {
 	if h == nil {
 		return nil
 	}
@@ -79,5 +98,5 @@ func (h *Holder) Close() {
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
-	h.Take().Close()
+	h.take().Close()
 }

@@ -44,7 +44,8 @@ func (s Script) Command(c valkey.Client, keys []string, packed string) valkey.Co
 
 // Exchange is Run on a connection of its caller's own, to which the source is not
 // sent: a store that does not have the script refuses. The reply is appended to b.
-func (s Script) Exchange(b []byte, c *exchange.Conn, until time.Time, keys []string, packed []byte) ([]byte, error) {
+// Before exchange.ErrStale and exchange.ErrNone nothing was sent.
+func (s Script) Exchange(b []byte, c *exchange.Holder, until time.Time, keys []string, packed []byte) ([]byte, error) {
 	return c.Run(b, until, s.sha, keys, packed)
 }
 
