@@ -84,13 +84,15 @@ type node struct {
 	control *control.API // nil: no secret
 	sender  *webhook.Sender
 	secure  *secure
+	hangup  chan os.Signal
 
 	traffic, controlLn, telemetryLn net.Listener   // nil: none
 	side                            []*wire.Server // control and telemetry
 }
 
 func newNode(p nodeParts) (*node, error) {
-	n := &node{nodeParts: p, live: &live{}, usage: usage.New(), tallies: newTallies(&p)}
+	n := &node{nodeParts: p, live: &live{}, usage: usage.New(), tallies: newTallies(&p), hangup: make(chan os.Signal, 1)}
+	signal.Notify(n.hangup, syscall.SIGHUP) // one that comes before all is up is neither lost nor the end
 	var err error
 	if n.secure, err = newSecure(p); err != nil {
 		return nil, err
@@ -316,14 +318,12 @@ func (n *node) tellOfEvents(ctx context.Context) {
 
 // onHangup reads files again, those of certificates too, and opens the access log anew at SIGHUP.
 func (n *node) onHangup(ctx context.Context) {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
+	defer signal.Stop(n.hangup)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-hangup:
+		case <-n.hangup:
 		}
 		if n.plane.access != nil {
 			n.plane.access.Reopen()

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -36,6 +37,42 @@ func stateOf(got answer, err error) (int, error) {
 		return 0, fmt.Errorf("an answer of several states: %q", told)
 	}
 	return strconv.Atoi(got.header.Get("X-State-One"))
+}
+
+// A gateway may be told to reload as soon as anybody can see that it is there.
+func TestAHangupAsSoonAsItListensIsHeard(t *testing.T) {
+	target := "http://" + testenv.Origin(t, func(ctx *fasthttp.RequestCtx) {
+		state, _, _ := strings.Cut(strings.TrimPrefix(string(ctx.Path()), "/"), "/")
+		fmt.Fprintf(ctx, "%s %s", state, ctx.Request.Header.Peek("X-State"))
+	})
+	g := newTraffic(t, settings{"gateway.watch": "false"}, nil, stated("busy", target, 0))
+	for state := 1; state < 6; state++ {
+		g.kill()
+		g.start()
+		for !listens(g.addr) {
+			if g.hasEnded() {
+				t.Fatal("it ended")
+			}
+		}
+		saveJSON(t, filepath.Join(g.settings["gateway.apps_dir"], "busy.json"), stated("busy", target, state))
+		g.signal(syscall.SIGHUP)
+		g.await(fmt.Sprintf("state %d", state), func() error {
+			at, err := stateOf(send(http.MethodGet, g.traffic+"/busy/x", nil))
+			if err == nil && at != state {
+				err = fmt.Errorf("it is in state %d", at)
+			}
+			return err
+		})
+	}
+}
+
+func listens(addr string) bool {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close() // nothing was said
+	return true
 }
 
 // An answer is of the state that was in force when its request came, or of one that
