@@ -124,5 +124,6 @@ const fetchWithin = 100 * time.Millisecond
 
 // Fetch has the beginning of a file in memory, so that the Read that follows does not
 // hold a processor until the disk has answered. It is a hint: where the system knows
-// no such thing, or the disk takes too long, the Read waits.
+// no such thing, or the disk takes too long, the Read waits. When f was read last is
+// not noted from then on, where the system allows that.
 func Fetch(f *os.File) { fetch(f, fetchWithin) }

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -232,6 +234,32 @@ func TestAFileIsFetchedBeforeItIsRead(t *testing.T) {
 	}
 	if got, err := os.ReadFile(f.Name()); err != nil || len(got) != 5000 {
 		t.Errorf("read %d bytes, %v", len(got), err)
+	}
+}
+
+func TestAFetchedFileIsReadWithoutANote(t *testing.T) {
+	made, long := files(t)[0], time.Now().Add(-48*time.Hour)
+	if _, err := made.WriteString("text"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(made.Name(), long, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(made.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	Fetch(f)
+	if got, err := io.ReadAll(f); err != nil || string(got) != "text" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	var now unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &now); err != nil {
+		t.Fatal(err)
+	}
+	if read := time.Unix(now.Atim.Unix()); !read.Equal(time.Unix(long.Unix(), int64(long.Nanosecond()))) {
+		t.Errorf("it was read last at %s, want still %s", read, long)
 	}
 }
 
