@@ -31,7 +31,7 @@ func counted(tb testing.TB) request {
 }
 
 // A request whose rate and quota are counted in a shared store allocates nothing
-// either. Requests that share a command allocate one thing together: what they wait on.
+// either. Requests that share a command allocate one or two things together, as what they wait on.
 func TestSharedCountersAllocateNothing(t *testing.T) {
 	if raceEnabled {
 		t.Log("the race detector drops pooled objects at random: nothing to measure")

@@ -39,12 +39,26 @@ func stateOf(got answer, err error) (int, error) {
 	return strconv.Atoi(got.header.Get("X-State-One"))
 }
 
-// A gateway may be told to reload as soon as anybody can see that it is there.
-func TestAHangupAsSoonAsItListensIsHeard(t *testing.T) {
-	target := "http://" + testenv.Origin(t, func(ctx *fasthttp.RequestCtx) {
+// stateOrigin answers with the state that it is told in the path, and in a header.
+func stateOrigin(t *testing.T) string {
+	return "http://" + testenv.Origin(t, func(ctx *fasthttp.RequestCtx) {
 		state, _, _ := strings.Cut(strings.TrimPrefix(string(ctx.Path()), "/"), "/")
 		fmt.Fprintf(ctx, "%s %s", state, ctx.Request.Header.Peek("X-State"))
 	})
+}
+
+// isIn fails unless an API is in a state.
+func (g *traffic) isIn(state int, api string) error {
+	at, err := stateOf(send(http.MethodGet, g.traffic+"/"+api+"/x", nil))
+	if err == nil && at != state {
+		err = fmt.Errorf("it is in state %d", at)
+	}
+	return err
+}
+
+// A gateway may be told to reload as soon as anybody can see that it is there.
+func TestAHangupAsSoonAsItListensIsHeard(t *testing.T) {
+	target := stateOrigin(t)
 	g := newTraffic(t, settings{"gateway.watch": "false"}, nil, stated("busy", target, 0))
 	for state := 1; state < 6; state++ {
 		g.kill()
@@ -56,13 +70,7 @@ func TestAHangupAsSoonAsItListensIsHeard(t *testing.T) {
 		}
 		saveJSON(t, filepath.Join(g.settings["gateway.apps_dir"], "busy.json"), stated("busy", target, state))
 		g.signal(syscall.SIGHUP)
-		g.await(fmt.Sprintf("state %d", state), func() error {
-			at, err := stateOf(send(http.MethodGet, g.traffic+"/busy/x", nil))
-			if err == nil && at != state {
-				err = fmt.Errorf("it is in state %d", at)
-			}
-			return err
-		})
+		g.await(fmt.Sprintf("state %d", state), func() error { return g.isIn(state, "busy") })
 	}
 }
 
@@ -82,10 +90,7 @@ func TestEveryAnswerIsOfOneStateWhateverIsReloaded(t *testing.T) {
 	for _, raw := range []string{"true", "false"} {
 		t.Run("upstream.raw_io "+raw, func(t *testing.T) {
 			t.Parallel()
-			target := "http://" + testenv.Origin(t, func(ctx *fasthttp.RequestCtx) {
-				state, _, _ := strings.Cut(strings.TrimPrefix(string(ctx.Path()), "/"), "/")
-				fmt.Fprintf(ctx, "%s %s", state, ctx.Request.Header.Peek("X-State"))
-			})
+			target := stateOrigin(t)
 			g := newTraffic(t, settings{"upstream.raw_io": raw, "gateway.watch": "false"}, nil, stated("busy", target, 0), stated("other", target, 0))
 			var inForce, written atomic.Int64
 			load := startLoad(t, 8, func(client *http.Client, n int) error {
@@ -104,13 +109,7 @@ func TestEveryAnswerIsOfOneStateWhateverIsReloaded(t *testing.T) {
 				}
 				saveJSON(t, filepath.Join(g.settings["gateway.apps_dir"], id+".json"), stated(id, target, state))
 				g.signal(syscall.SIGHUP)
-				eventually(t, fmt.Sprintf("state %d of %s", state, id), func() error {
-					at, err := stateOf(send(http.MethodGet, g.traffic+"/"+id+"/x", nil))
-					if err == nil && at != state {
-						err = fmt.Errorf("it is in state %d", at)
-					}
-					return err
-				})
+				eventually(t, fmt.Sprintf("state %d of %s", state, id), func() error { return g.isIn(state, id) })
 				if id == "busy" {
 					inForce.Store(int64(state))
 				}

@@ -69,7 +69,8 @@ const (
 
 // Open dials a store and says who calls. On a system that cannot wait in the
 // poller while it sends it fails.
-func Open(ctx context.Context, dialer *net.Dialer, address string, g Greeting) (*Conn, error) {
+func Open(ctx context.Context, address string, g Greeting) (*Conn, error) {
+	var dialer net.Dialer
 	sock, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err

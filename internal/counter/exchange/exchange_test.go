@@ -25,7 +25,7 @@ func open(t *testing.T, address string, g Greeting) (*Conn, error) {
 	t.Helper()
 	ctx, cancel := context.WithDeadline(t.Context(), soon())
 	defer cancel()
-	c, err := Open(ctx, &net.Dialer{}, address, g)
+	c, err := Open(ctx, address, g)
 	if err == nil {
 		t.Cleanup(c.Close)
 	}
@@ -147,7 +147,7 @@ func TestAStoreThatStandsStillIsGivenUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := Open(ctx, &net.Dialer{}, store.Addr, Greeting{Name: "x"}); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := Open(ctx, store.Addr, Greeting{Name: "x"}); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("opening: %v, want that its time is over", err)
 	}
 }
@@ -238,7 +238,7 @@ func TestBytesThatNobodyAskedForMakeItStale(t *testing.T) {
 	c := mustOpen(t, oddStore(t, func(w io.Writer, _ int) {
 		_, _ = io.WriteString(w, "+OK\r\n") // the caller sees what is missing
 		<-sent
-		_, _ = io.WriteString(w, "+unasked\r\n")
+		_, _ = io.WriteString(w, "+unasked\r\n") // as above
 		sent <- struct{}{}
 	}))
 	sent <- struct{}{}

@@ -3,7 +3,6 @@ package exchange
 import (
 	"context"
 	"errors"
-	"net"
 	"sync"
 	"time"
 )
@@ -33,7 +32,7 @@ func (h *Holder) Renew(ctx context.Context) *Conn {
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
-	c, err := Open(ctx, &net.Dialer{}, h.address, h.who)
+	c, err := Open(ctx, h.address, h.who)
 	if err != nil {
 		return nil
 	}
