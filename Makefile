@@ -3,16 +3,14 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-# Tools are pinned in a module of their own, so that the product's has none of
-# their dependencies.
+# Tools are pinned in a module of their own, so that the product does not depend on
+# what they depend on.
 TOOL := go tool -modfile=internal/tools/go.mod
 
 BENCH ?= .
 COUNT ?= 1
 K6 ?= 0
 LOADTEST ?=
-BASE ?=
-CHECK ?=
 FUZZTIME ?= 10s
 RACE ?=
 
@@ -25,7 +23,7 @@ go:
 	@internal/tools/check-go.sh
 
 .PHONY: up
-up: go ## install what is missing, build, and run everything in one process with demo data
+up: go ## install missing programs, build, and run everything in one process with demo data
 	@internal/tools/install-deps.sh postgres
 	@$(MAKE) --no-print-directory build
 	./sluice up --demo
@@ -35,27 +33,29 @@ build: go ## build ./sluice, one static binary
 	CGO_ENABLED=0 go build -trimpath -o sluice .
 
 .PHONY: install-deps
-install-deps: ## install the servers that the product and its tests need, if missing
+install-deps: ## install missing servers for the product and its tests
 	@internal/tools/install-deps.sh postgres store node
 
 .PHONY: test
 test: go install-deps ## run all tests, against real servers
 	SLUICE_TEST_REQUIRE_SERVERS=1 go test ./...
+	go -C loadtest test ./...
 
 .PHONY: race
 race: go install-deps ## run the tests under the race detector (RACE=./gateway/... for some)
 	@internal/tools/install-deps.sh compiler
-	@# Whole processes and allocation budgets have nothing to gain from the detector.
-	packages="$(or $(RACE),$$(go list ./... | grep -vE '/(internal/e2e|bench|loadtest)(/|$$)'))" && \
+	@# End-to-end tests run other processes, and allocation budgets do not hold with the detector.
+	packages="$(or $(RACE),$$(go list ./... | grep -vE '/(internal/e2e|bench)(/|$$)'))" && \
 	SLUICE_TEST_REQUIRE_SERVERS=1 CGO_ENABLED=1 go test -race $$packages
 
 .PHONY: lint
-lint: go ## vet, staticcheck, errcheck, and what go fix would modernise
+lint: go ## vet, staticcheck, errcheck and go fix -diff
 	@internal/tools/lint.sh
 
 .PHONY: fmt
 fmt: go ## format and modernise the code
 	go fix ./...
+	go -C loadtest fix ./...
 	$(TOOL) gofumpt -w .
 
 .PHONY: fmt-check
@@ -68,25 +68,21 @@ generate: go ## write admin/store/db from sql (building sqlc takes a minute or t
 	$(TOOL) sqlc generate -f sql/sqlc.yaml
 
 .PHONY: generate-check
-generate-check: go ## fail when generated code is not what generate would write
+generate-check: go ## fail when generated code is out of date
 	@internal/tools/generate-check.sh
 
 .PHONY: bench
-bench: go install-deps ## measure whole requests, with benchstat when it is installed (BENCH=regexp, COUNT=runs)
+bench: go install-deps ## measure whole requests, with benchstat (BENCH=regexp, COUNT=runs)
 	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 60m ./bench/... | tee "$$out"; \
-	if command -v benchstat >/dev/null; then benchstat "$$out"; fi
+	$(TOOL) benchstat "$$out"
 
 .PHONY: bench-check
-bench-check: go ## fail when requests cost more than at the last release (BASE=revision, CHECK=flags, see bench/README.md)
-	@go run ./bench/check $(if $(BASE),-base '$(BASE)') $(CHECK)
-
-.PHONY: sizing
-sizing: go ## write the tables of bench/SIZING.md from the model in bench/sizing
-	go test -count 1 ./bench/sizing -update
+bench-check: go ## fail when requests cost more than at the last release (BASE=revision ROUNDS=12, see bench/check.sh)
+	@BASE='$(BASE)' ROUNDS='$(ROUNDS)' bench/check.sh
 
 .PHONY: loadtest
-loadtest: go ## measure under load, beside other proxies (K6=1 adds k6; LOADTEST=flags, see loadtest/README.md)
+loadtest: go ## measure under load next to other proxies, with vegeta (K6=1 adds k6; LOADTEST=flags, see loadtest/README.md)
 	@K6=$(K6) loadtest/run $(LOADTEST)
 
 .PHONY: fuzz
@@ -98,5 +94,5 @@ ci: ## run what CI runs
 	@.ci/run
 
 .PHONY: clean
-clean: ## remove what build made
+clean: ## remove the binary
 	rm -f sluice

@@ -1,5 +1,6 @@
-// Package admin is the management server: REST over the store, and the supply of
-// configuration and keys to the gateways.
+// Package admin is the management server: a REST API over the store, and the
+// distribution of configuration and keys to the gateways. Each resource is a file with
+// its routes and handlers; the developer portal is a package of its own.
 package admin
 
 import (
@@ -15,14 +16,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
-	"github.com/sluicegate/sluice/admin/attempts"
-	"github.com/sluicegate/sluice/admin/certs"
-	"github.com/sluicegate/sluice/admin/meters"
+	"github.com/sluicegate/sluice/admin/distribution"
 	"github.com/sluicegate/sluice/admin/portal"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/supply"
 	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/keys"
@@ -30,54 +28,53 @@ import (
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// Deps are what a Server works with. The caller closes them after Shutdown.
+// Deps are the dependencies of a Server. The caller closes them after Shutdown.
 type Deps struct {
 	Store    *store.Store
-	Keys     keystore.Store  // where gateways find sessions; required
-	Shared   supply.Shared   // Keys once more, where it is shared; nil: it lives in this process, and Refill fills it
-	Counters counter.Counter // of the keys' quotas; required
-	Naming   counter.Naming  // of Counters
+	Keys     keystore.Store      // key store of the gateways; required
+	Shared   distribution.Shared // Keys if several processes share it; nil: it is in this process, and Refill fills it
+	Counters counter.Counter     // of the keys' quotas; required
+	Naming   counter.Naming      // of Counters
 
 	KeyOptions keys.Options // how keys are made and found; its Hasher is required
 
-	Schemas schemas.Options // how upstreams are asked for their schemas
+	Schemas schemas.Options // how schemas are fetched from upstreams
 
-	Explain Explainer // nil: nothing is explained
+	Explain Explainer // nil: POST /api/explain answers 404
 
-	MasterKey secret.Key // seals private keys of certificates; the zero value lets nobody store one
+	MasterKey secret.Key // seals private keys and other secrets; with the zero value none can be stored
 
 	Portal portal.Settings
 
-	GatewayToken secret.Value // what gateways show; empty: only users with the role gateway are let in as such
+	GatewayToken secret.Value // credential of the gateways; empty: only users with the role gateway are accepted
 
-	Retention usage.Retention // how long usage is kept; what is zero: 8 days of minutes, 400 days of hours
+	Retention usage.Retention // how long usage is kept; zero members: 8 days of minutes, 400 days of hours
 
-	PageSize  int // objects on a page of a list when the caller does not say, in 1…500; 0: 10
+	PageSize  int // default number of objects on a page of a list, in 1…500; 0: 10
 	LoginRate int // failed authentications a minute from one address before 429; 0: 5
 
-	Trusted []netip.Prefix // proxies whose X-Forwarded-For names the address of a caller
+	Trusted []netip.Prefix // proxies whose X-Forwarded-For is trusted
 
-	Version string                  // of this program, for the API's description
+	Version string                  // of this program, for the OpenAPI document
 	Metrics prometheus.Registerer   // nil: not measured
-	Scrape  fasthttp.RequestHandler // answers GET /metrics, with its own authentication; nil: 404
+	Scrape  fasthttp.RequestHandler // answers GET /metrics and authenticates its callers; nil: 404
 	Log     *slog.Logger            // nil: discarded
 }
 
 // Server is the management server. Make one with New.
 type Server struct {
-	deps    Deps
-	log     *slog.Logger
-	http    *fasthttp.Server
-	supply  *supply.Supply
-	schemas *schemas.Keeper
-	certs   *certs.Keeper
-	portal  *portal.Portal
-	usage   *usage.Service
-	guard   *attempts.Guard
-	meters  *meters.Meters
-	openapi []byte
+	deps     Deps
+	log      *slog.Logger
+	http     *fasthttp.Server
+	gateways *distribution.Service
+	schemas  *schemas.Keeper
+	portal   *portal.Portal
+	usage    *usage.Service
+	throttle *rest.Throttle
+	metrics  *callMetrics
+	openapi  []byte
 
-	explaining chan struct{} // holds one for each request that is being explained
+	explaining chan struct{} // holds an element for each request that is being explained
 
 	lifetime context.Context // ends with Shutdown
 	end      context.CancelFunc
@@ -85,7 +82,7 @@ type Server struct {
 }
 
 // New returns a server that follows the store's configuration and delivers keys
-// from now on, until Shutdown. The database may be away.
+// from now on, until Shutdown. The database may be unavailable.
 func New(d Deps) (*Server, error) {
 	if d.Store == nil || d.Keys == nil || d.Counters == nil || d.KeyOptions.Hasher == nil {
 		return nil, errors.New("admin: Store, Keys, Counters and KeyOptions.Hasher are required")
@@ -99,18 +96,22 @@ func New(d Deps) (*Server, error) {
 	if d.LoginRate <= 0 {
 		d.LoginRate = 5
 	}
-	s := &Server{deps: d, log: d.Log, certs: certs.New(d.Store, d.MasterKey), guard: attempts.New(d.LoginRate, time.Now)}
+	s := &Server{deps: d, log: d.Log, throttle: rest.NewThrottle(d.LoginRate, time.Now)}
 	s.explaining = make(chan struct{}, maxExplained)
 	var err error
+	s.gateways, err = distribution.New(distribution.Deps{
+		Store: d.Store, Keys: d.Keys, Counters: d.Counters, Shared: d.Shared, Shown: d.KeyOptions.Hasher.Shown, Metrics: d.Metrics, Log: d.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
 	s.portal, err = portal.New(portal.Deps{
 		Store: d.Store, Counters: d.Counters, Naming: d.Naming, KeyOptions: d.KeyOptions, MasterKey: d.MasterKey,
-		Deliver:  func(hash string) { s.supply.Deliver(hash) },
-		Settings: d.Portal, LoginRate: d.LoginRate, Metrics: d.Metrics, Now: time.Now, Log: d.Log,
+		Deliver: s.gateways.Deliver, Settings: d.Portal, LoginRate: d.LoginRate, Metrics: d.Metrics, Now: time.Now, Log: d.Log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the portal: %w", err)
 	}
-	d.Schemas.Publish = s.portal.Publish
 	s.schemas = schemas.New(d.Store, d.Schemas, d.Log)
 	if err := s.openUsage(); err != nil {
 		return nil, err
@@ -118,25 +119,20 @@ func New(d Deps) (*Server, error) {
 	if s.openapi, err = rest.Describe(s.routes(), d.Version); err != nil {
 		return nil, fmt.Errorf("describing the API: %w", err)
 	}
-	if s.meters, err = meters.New(d.Metrics); err != nil {
+	if s.metrics, err = newCallMetrics(d.Metrics); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
-	}
-	s.supply, err = supply.Start(supply.Deps{
-		Store: d.Store, Keys: d.Keys, Counters: d.Counters, Shared: d.Shared, Shown: d.KeyOptions.Hasher.Shown, Metrics: d.Metrics, Log: d.Log,
-	})
-	if err != nil {
-		return nil, err
 	}
 	s.http = s.newHTTP()
 	s.lifetime, s.end = context.WithCancel(context.Background())
+	s.gateways.Start()
 	s.work.Go(func() { s.schemas.Run(s.lifetime) })
 	s.work.Go(func() { s.portal.Run(s.lifetime) })
 	s.work.Go(func() { s.usage.Run(s.lifetime) })
-	s.work.Go(func() { s.forgetCalls(s.lifetime) })
+	s.work.Go(func() { s.deleteOldCalls(s.lifetime) })
 	return s, nil
 }
 
-// newHTTP sets every limit that a client can press.
+// newHTTP sets all limits that protect the server from its clients.
 func (s *Server) newHTTP() *fasthttp.Server {
 	routes := s.routes()
 	return &fasthttp.Server{
@@ -156,13 +152,13 @@ func (s *Server) newHTTP() *fasthttp.Server {
 	}
 }
 
-// quiet drops fasthttp's own log lines, which repeat what clients did wrong.
+// quiet drops the log lines of fasthttp, which report faults of clients.
 type quiet struct{}
 
 // Printf does nothing.
 func (quiet) Printf(string, ...any) {}
 
-// Serve answers requests on ln until Shutdown, and closes it.
+// Serve serves requests on ln until Shutdown, and closes it.
 func (s *Server) Serve(ln net.Listener) error {
 	if err := s.http.Serve(lingeringListener{ln}); err != nil {
 		return fmt.Errorf("serving the admin: %w", err)
@@ -170,28 +166,26 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
-// Shutdown releases waiting gateways, lets requests in flight finish until ctx
-// ends, and stops all work in the background.
+// Shutdown ends long-polls, waits for requests in flight until ctx ends, and stops all
+// work in the background.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.supply.Release()
+	s.gateways.Release()
 	err := s.http.ShutdownWithContext(ctx)
 	s.end()
 	s.work.Wait()
-	s.supply.Stop()
+	s.gateways.Stop()
 	if err != nil {
 		return fmt.Errorf("stopping the admin: %w", err)
 	}
 	return nil
 }
 
-// Refill puts every key into the key store. Where that lives in the gateway's
-// process it is empty at first: the caller waits for Refill before it lets
-// traffic in.
-func (s *Server) Refill(ctx context.Context) error { return s.supply.Refill(ctx) }
+// Refill writes every key to the key store. A key store in the gateway's process is
+// empty at first: the caller waits for Refill before it accepts traffic.
+func (s *Server) Refill(ctx context.Context) error { return s.gateways.Refill(ctx) }
 
-// NextBundle waits until there is a bundle with another entity tag than have,
-// and returns it. It returns the one with that tag, or nil when there is none at
-// all, once ctx ends or the server shuts down.
-func (s *Server) NextBundle(ctx context.Context, have string) *supply.Bundle {
-	return s.supply.Next(ctx, have)
+// NextBundle waits for a bundle whose entity tag is not have, and returns it. When ctx
+// ends or the server shuts down it returns the current bundle, or nil if there is none.
+func (s *Server) NextBundle(ctx context.Context, have string) *distribution.Bundle {
+	return s.gateways.Next(ctx, have)
 }

@@ -14,6 +14,43 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
+func (s *Server) apiRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/api/apis", Summary: "List APIs", Tag: "APIs", Role: rest.Viewer, Gateway: true,
+			Query: rest.Searching, Reply: apiList{}, Handle: s.listAPIs,
+		},
+		{
+			Method: "GET", Path: "/api/apis/search", Summary: "Search APIs by name or id", Tag: "APIs", Role: rest.Viewer, Gateway: true,
+			Query: rest.Searching, Reply: apiList{}, Handle: s.listAPIs,
+		},
+		{
+			Method: "POST", Path: "/api/apis", Summary: "Create an API", Tag: "APIs", Role: rest.Editor, Gateway: true,
+			Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createAPI,
+		},
+		{
+			Method: "POST", Path: "/api/apis/validate", Summary: "Check a definition without saving it", Tag: "APIs", Role: rest.Viewer, Gateway: true,
+			Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.validateAPI,
+		},
+		{
+			Method: "GET", Path: "/api/apis/{id}", Summary: "Get an API's definition", Tag: "APIs", Role: rest.Viewer, Gateway: true,
+			Reply: definition.API{}, Wrong: []int{404}, Handle: s.getAPI,
+		},
+		{
+			Method: "PUT", Path: "/api/apis/{id}", Summary: "Replace an API's definition", Tag: "APIs", Role: rest.Editor, Gateway: true,
+			Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updateAPI,
+		},
+		{
+			Method: "DELETE", Path: "/api/apis/{id}", Summary: "Delete an API", Tag: "APIs", Role: rest.Editor, Gateway: true,
+			Query: []string{"force"}, Reply: rest.Envelope{}, Wrong: []int{404, 409}, Match: true, Handle: s.deleteAPI,
+		},
+		{
+			Method: "DELETE", Path: "/api/apis/{id}/cache", Summary: "Have every gateway forget the answers that it keeps for an API", Tag: "APIs", Role: rest.Editor, Gateway: true,
+			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.forgetAnswers,
+		},
+	}
+}
+
 // listedAPI is an API in a list.
 type listedAPI struct {
 	ID         string          `json:"api_id"`
@@ -132,8 +169,8 @@ func (s *Server) deleteAPI(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done("API deleted", nil), nil
 }
 
-// validateAPI says what saving a definition would say, but for what it may
-// collide with.
+// validateAPI reports the problems that saving a definition would report, but for
+// conflicts with other APIs.
 func (s *Server) validateAPI(_ context.Context, c *rest.Call) (any, error) {
 	body, err := c.Body()
 	if err != nil {
@@ -146,9 +183,9 @@ func (s *Server) validateAPI(_ context.Context, c *rest.Call) (any, error) {
 	return rest.Done("API definition is valid", map[string]any{"warnings": append([]string{}, warnings...)}), nil
 }
 
-// readAPI reads a definition from the body, bare or wrapped in "api_definition",
-// to be saved in place of stored, which may be nil. Where it leaves out the
-// GraphQL schema, that is the stored one, or else fetched from the upstream.
+// readAPI reads a definition from the body, bare or in the member api_definition.
+// Stored is the definition that it replaces, or nil. If the body has no GraphQL schema,
+// the stored one is kept, or else the schema is fetched from the upstream.
 func (s *Server) readAPI(ctx context.Context, c *rest.Call, stored *store.API) (api *definition.API, from schemas.Origin, err error) {
 	body, err := c.Body()
 	if err != nil {
@@ -166,11 +203,11 @@ func (s *Server) readAPI(ctx context.Context, c *rest.Call, stored *store.API) (
 	return api, from, err
 }
 
-// parseAPI reads a definition that is to be saved. What gateways would serve
-// although it is hardly meant is an error here, where somebody can correct it.
+// parseAPI parses a definition to be saved. What gateways would serve, but probably not
+// as intended, is an error here, where the author can correct it.
 func parseAPI(body []byte) (*definition.API, error) {
 	api, err := definition.ParseAPI(unwrap(body, "api_definition"))
-	problems := definition.Problems(api.Doubts())
+	problems := definition.Problems(api.Warnings())
 	if wrong, ok := errors.AsType[*definition.Problems](err); ok {
 		problems = append(problems, *wrong...)
 	}
@@ -180,8 +217,8 @@ func parseAPI(body []byte) (*definition.API, error) {
 	return api, &problems
 }
 
-// unwrap returns the member of an object that holds what is meant, if there is
-// one. What is not JSON stays as it is, for the parser to complain about.
+// unwrap returns the member name of an object, or the body itself without one. Text
+// that is not JSON is returned as it is, for the parser to reject.
 func unwrap(body []byte, name string) []byte {
 	if !strings.Contains(string(body[:min(len(body), 1<<10)]), name) {
 		return body // the usual case, decided without decoding everything
@@ -193,10 +230,10 @@ func unwrap(body []byte, name string) []byte {
 	return body
 }
 
-// publish makes a change of configuration and tells of it in the log.
+// publish makes a change of the configuration and logs it.
 func (s *Server) publish(ctx context.Context, c *rest.Call, change func(context.Context, *store.Change) error) error {
 	by := c.Author(c.Source())
-	revision, err := s.portal.Publish(ctx, by, change)
+	revision, err := s.deps.Store.Publish(ctx, by, change)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// authorise finds out who calls and whether they may.
+// authorise identifies the caller and checks the role that the route needs.
 func (s *Server) authorise(ctx context.Context, c *rest.Call) (rest.Principal, error) {
 	if c.Route.Role == rest.Anyone {
 		return rest.Principal{}, nil
@@ -38,12 +38,12 @@ func (s *Server) authorise(ctx context.Context, c *rest.Call) (rest.Principal, e
 	return who, nil
 }
 
-// identify returns who has a credential; store.ErrNotFound is nobody.
+// identify returns the principal of a credential, or store.ErrNotFound.
 func (s *Server) identify(ctx context.Context, credential []byte) (rest.Principal, error) {
 	if s.deps.GatewayToken.Equal(credential) {
 		org, err := s.deps.Store.FirstOrg(ctx)
 		if errors.Is(err, store.ErrNotFound) {
-			err = nil // before the first start is complete there is nothing to own
+			err = nil // before the first start is complete there is no organisation
 		}
 		return rest.Principal{Org: org, Name: "gateway", Kind: "gateway", Role: rest.Gateway}, err
 	}
@@ -61,12 +61,12 @@ func (s *Server) identify(ctx context.Context, credential []byte) (rest.Principa
 	return who, nil
 }
 
-// NewAccessKey returns an access key for a user, which people and scanners
-// recognise: "sla_" and 43 letters and digits, 256 random bits.
+// NewAccessKey returns an access key for a user: "sla_", which scanners recognise, and
+// 43 letters and digits that hold 256 random bits.
 func NewAccessKey() string { return "sla_" + rest.RandomText(rest.Alphanumeric, rest.KeyDigits) }
 
-// Bootstrap makes the first organisation with an admin who has that access key,
-// on a database that has none; created tells.
+// Bootstrap creates the first organisation with an admin who has the access key, in a
+// database without organisations. Created reports whether it did.
 func (s *Server) Bootstrap(ctx context.Context, key secret.Value) (created bool, err error) {
 	created, err = s.deps.Store.Bootstrap(ctx, "default", store.User{
 		OrgID: rest.NewID(), ID: rest.NewID(), Email: "admin@localhost", FirstName: "First", LastName: "Admin",
@@ -83,7 +83,7 @@ func (s *Server) Bootstrap(ctx context.Context, key secret.Value) (created bool,
 
 // notAuthorised counts a failed authentication and returns the answer to it.
 func (s *Server) notAuthorised(c *rest.Call) *rest.Fault {
-	wait := s.guard.Failed(c.HTTP.RemoteIP())
+	wait := s.throttle.Failed(c.HTTP.RemoteIP())
 	if wait == 0 {
 		return rest.Refuse(fasthttp.StatusUnauthorized, "Not authorised")
 	}

@@ -13,21 +13,22 @@ import (
 	"github.com/sluicegate/sluice/internal/keys"
 )
 
-// Bounds of a change of many objects. Only editors may send as much: see bodies.
+// Bounds of a change of many objects. Only editors may send bodies of this size: see
+// bodies.
 const (
 	maxBatch    = 64 << 20 // bytes
 	applyWithin = 5 * time.Minute
 	sentWithin  = 2 * time.Minute
 )
 
-// apply makes many changes at once, or none.
+// apply makes many changes in one transaction.
 func (s *Server) apply(ctx context.Context, c *rest.Call) (any, error) {
 	var batch apply.Batch
 	if err := c.Decode(&batch); err != nil {
 		return nil, err
 	}
 	by := c.Author(c.Source())
-	applier := apply.Applier{Store: s.deps.Store, Publish: s.portal.Publish, Schemas: s.schemas, Keys: keys.Service{
+	applier := apply.Applier{Store: s.deps.Store, Schemas: s.schemas, Keys: keys.Service{
 		Counter: s.deps.Counters, Naming: s.deps.Naming, Options: s.deps.KeyOptions, Now: time.Now,
 	}}
 	outcome, err := applier.Apply(ctx, by, &batch)
@@ -35,7 +36,7 @@ func (s *Server) apply(ctx context.Context, c *rest.Call) (any, error) {
 		return outcome, err
 	}
 	for _, hash := range outcome.Hashes() {
-		s.supply.Deliver(hash)
+		s.gateways.Deliver(hash)
 	}
 	s.log.Info("configuration changed", "revision", outcome.Revision, "by", by.Name, "route", c.Route.Name(), "objects", len(outcome.Changes), "keys", outcome.Keys)
 	return outcome, nil
@@ -50,9 +51,9 @@ func (s *Server) applyRoutes() []rest.Route {
 	}}
 }
 
-// bodies is asked for every request whose head has come: a body beyond what all
-// routes take is read only of those who may send it, so that nobody else fills
-// the memory. The rest of the answer to them is the handler's.
+// bodies returns the function that fasthttp calls for every request head. A body larger
+// than other routes take is read only from callers who may send it, so that others
+// cannot fill the memory. Refusals are written by the handler.
 func (s *Server) bodies(routes []rest.Route) func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
 	large := make(map[string]*rest.Route)
 	for i := range routes {

@@ -21,30 +21,30 @@ func TestManyObjectsAreAppliedAtOnce(t *testing.T) {
 	gold := `{"id":"gold","name":"gold","access_rights":{"one":{"versions":["Default"]}}}`
 	key := `{"key_hash":"` + adopted + `","session":{"alias":"ann","apply_policies":["gold"]}}`
 	body := `{"expect_revision":0,"reason":"first","apis":[` + plainAPI("one", "/one/") + `,` + plainAPI("two", "/two/") + `],"policies":[` + gold + `],"keys":[` + key + `]`
-	dry := b.call("POST", "/api/config/apply", b.editor, body+`,"dry_run":true}`).want(200)
-	if !strings.Contains(string(dry.body), `"action":"created"`) || !strings.Contains(string(dry.body), `"dry_run":true`) {
-		t.Errorf("%s", dry.body)
+	dry := b.Call("POST", "/api/config/apply", b.editor, body+`,"dry_run":true}`).Want(200)
+	if !strings.Contains(string(dry.Body), `"action":"created"`) || !strings.Contains(string(dry.Body), `"dry_run":true`) {
+		t.Errorf("%s", dry.Body)
 	}
-	b.call("GET", "/api/apis/one", b.viewer, "").want(404)
-	b.call("POST", "/api/config/apply", b.editor, body+`}`).want(200)
-	b.call("GET", "/api/apis/one", b.viewer, "").want(200)
-	if got := b.call("GET", "/api/keys/"+adopted+"?hashed=true", b.viewer, "").want(200); !strings.Contains(string(got.body), `"ann"`) {
-		t.Errorf("%s", got.body)
+	b.Call("GET", "/api/apis/one", b.viewer, "").Want(404)
+	b.Call("POST", "/api/config/apply", b.editor, body+`}`).Want(200)
+	b.Call("GET", "/api/apis/one", b.viewer, "").Want(200)
+	if got := b.Call("GET", "/api/keys/"+adopted+"?hashed=true", b.viewer, "").Want(200); !strings.Contains(string(got.Body), `"ann"`) {
+		t.Errorf("%s", got.Body)
 	}
-	b.call("POST", "/api/config/apply", b.editor, body+`}`).want(409)
+	b.Call("POST", "/api/config/apply", b.editor, body+`}`).Want(409)
 
 	swapped := `{"apis":[` + plainAPI("one", "/two/") + `,` + plainAPI("two", "/one/") + `]}`
-	b.call("POST", "/api/config/apply", b.editor, swapped).want(200)
-	if got := b.call("GET", "/api/apis/one", b.viewer, ""); !strings.Contains(string(got.body), `"/two/"`) {
-		t.Errorf("the two have not traded places: %s", got.body)
+	b.Call("POST", "/api/config/apply", b.editor, swapped).Want(200)
+	if got := b.Call("GET", "/api/apis/one", b.viewer, ""); !strings.Contains(string(got.Body), `"/two/"`) {
+		t.Errorf("the two have not traded places: %s", got.Body)
 	}
-	inUse := b.call("POST", "/api/config/apply", b.editor, `{"delete":{"apis":["one"]}}`).want(409)
-	if !strings.Contains(inUse.text("Message"), "gold") {
-		t.Errorf("%s", inUse.body)
+	inUse := b.Call("POST", "/api/config/apply", b.editor, `{"delete":{"apis":["one"]}}`).Want(409)
+	if !strings.Contains(inUse.Text("Message"), "gold") {
+		t.Errorf("%s", inUse.Body)
 	}
-	b.call("POST", "/api/config/apply", b.editor, `{"delete":{"apis":["one"],"policies":["gold"]}}`).want(200)
-	b.call("GET", "/api/apis/one", b.viewer, "").want(404)
-	b.call("GET", "/api/apis/two", b.viewer, "").want(200)
+	b.Call("POST", "/api/config/apply", b.editor, `{"delete":{"apis":["one"],"policies":["gold"]}}`).Want(200)
+	b.Call("GET", "/api/apis/one", b.viewer, "").Want(404)
+	b.Call("GET", "/api/apis/two", b.viewer, "").Want(200)
 }
 
 func TestABatchIsRefusedAsAWholeWithEveryPlace(t *testing.T) {
@@ -71,17 +71,17 @@ func TestABatchIsRefusedAsAWholeWithEveryPlace(t *testing.T) {
 		"unknown member":    {`{"apps":[]}`, 400, []string{"apps"}},
 	}
 	for name, c := range cases {
-		got := b.call("POST", "/api/config/apply", b.editor, c.body).want(c.status)
+		got := b.Call("POST", "/api/config/apply", b.editor, c.body).Want(c.status)
 		for _, text := range c.named {
-			if !strings.Contains(string(got.body), text) {
-				t.Errorf("%s: lacks %q: %s", name, text, got.body)
+			if !strings.Contains(string(got.Body), text) {
+				t.Errorf("%s: lacks %q: %s", name, text, got.Body)
 			}
 		}
 	}
-	if got := b.call("GET", "/api/apis", b.viewer, "").want(200); strings.Contains(string(got.body), "api_id") {
-		t.Errorf("something of a refused batch was stored: %s", got.body)
+	if got := b.Call("GET", "/api/apis", b.viewer, "").Want(200); strings.Contains(string(got.Body), "api_id") {
+		t.Errorf("something of a refused batch was stored: %s", got.Body)
 	}
-	b.call("POST", "/api/config/apply", b.viewer, `{}`).want(403)
+	b.Call("POST", "/api/config/apply", b.viewer, `{}`).Want(403)
 }
 
 func TestKeysAreMadeInTheTransactionOfTheirBatch(t *testing.T) {
@@ -89,13 +89,13 @@ func TestKeysAreMadeInTheTransactionOfTheirBatch(t *testing.T) {
 	b := start(t)
 	gold := `"apis":[` + plainAPI("one", "/one/") + `],"policies":[{"id":"gold","name":"gold","access_rights":{"one":{}}}]`
 	ann := `{"generate":true,"session":{"alias":"ann","apply_policies":["gold"]}}`
-	got := b.call("POST", "/api/config/apply", b.editor, `{`+gold+`,"keys":[`+ann+`],"dry_run":true}`).want(200)
-	if strings.Contains(string(got.body), "new_keys") {
-		t.Errorf("a key that was not made: %s", got.body)
+	got := b.Call("POST", "/api/config/apply", b.editor, `{`+gold+`,"keys":[`+ann+`],"dry_run":true}`).Want(200)
+	if strings.Contains(string(got.Body), "new_keys") {
+		t.Errorf("a key that was not made: %s", got.Body)
 	}
-	b.call("POST", "/api/config/apply", b.editor, `{`+gold+`,"keys":[`+ann+`,{"generate":true,"session":{"apply_policies":["none"]}}]}`).want(400).says(`keys[1].session.apply_policies`)
-	b.call("POST", "/api/config/apply", b.editor, `{`+gold+`,"keys":[{"session":{}},{"generate":true,"key_hash":"`+adopted+`","session":{}}]}`).want(400).says(`keys[0]: has either key_hash, or generate: true`, `keys[1]: has either`)
-	b.call("GET", "/api/portal/policies/gold", b.viewer, "").want(404)
+	b.Call("POST", "/api/config/apply", b.editor, `{`+gold+`,"keys":[`+ann+`,{"generate":true,"session":{"apply_policies":["none"]}}]}`).Want(400).Says(`keys[1].session.apply_policies`)
+	b.Call("POST", "/api/config/apply", b.editor, `{`+gold+`,"keys":[{"session":{}},{"generate":true,"key_hash":"`+adopted+`","session":{}}]}`).Want(400).Says(`keys[0]: has either key_hash, or generate: true`, `keys[1]: has either`)
+	b.Call("GET", "/api/portal/policies/gold", b.viewer, "").Want(404)
 
 	var made struct {
 		Keys []struct {
@@ -104,13 +104,13 @@ func TestKeysAreMadeInTheTransactionOfTheirBatch(t *testing.T) {
 			KeyHash         string `json:"key_hash"`
 		} `json:"new_keys"`
 	}
-	got = b.call("POST", "/api/config/apply", b.editor, `{`+gold+`,"keys":[`+ann+`,`+strings.Replace(ann, "ann", "bob", 1)+`]}`).want(200)
-	if err := json.Unmarshal(got.body, &made); err != nil || len(made.Keys) != 2 || made.Keys[1].At != 1 || made.Keys[1].Name != "bob" {
-		t.Fatalf("%v in %s", err, got.body)
+	got = b.Call("POST", "/api/config/apply", b.editor, `{`+gold+`,"keys":[`+ann+`,`+strings.Replace(ann, "ann", "bob", 1)+`]}`).Want(200)
+	if err := json.Unmarshal(got.Body, &made); err != nil || len(made.Keys) != 2 || made.Keys[1].At != 1 || made.Keys[1].Name != "bob" {
+		t.Fatalf("%v in %s", err, got.Body)
 	}
 	for _, k := range made.Keys {
-		b.call("GET", "/api/keys/"+k.Key, b.viewer, "").want(200).says(k.Name)
-		b.call("GET", "/api/keys/"+k.KeyHash+"?hashed=true", b.viewer, "").want(200)
+		b.Call("GET", "/api/keys/"+k.Key, b.viewer, "").Want(200).Says(k.Name)
+		b.Call("GET", "/api/keys/"+k.KeyHash+"?hashed=true", b.viewer, "").Want(200)
 	}
 }
 
@@ -121,16 +121,16 @@ func TestALargeBodyIsReadOfWhoMaySendIt(t *testing.T) {
 	if len(large) <= rest.MaxBody {
 		t.Fatal("it is not large")
 	}
-	if got := b.call("POST", "/api/config/apply", b.editor, large); got.status != 400 || !strings.Contains(string(got.body), "is there twice") {
-		t.Errorf("of an editor: %d %.200s", got.status, got.body)
+	if got := b.Call("POST", "/api/config/apply", b.editor, large); got.Status != 400 || !strings.Contains(string(got.Body), "is there twice") {
+		t.Errorf("of an editor: %d %.200s", got.Status, got.Body)
 	}
 	large = strings.Repeat(large[:rest.MaxBody], 4) // more than the sockets hold: the answer is read all the same
 	for name, who := range map[string]string{"a viewer": b.viewer, "nobody": "", "a stranger": "sla_unknown"} {
-		if got := b.call("POST", "/api/config/apply", who, large); got.status != 413 {
-			t.Errorf("of %s: %d %.200s", name, got.status, got.body)
+		if got := b.Call("POST", "/api/config/apply", who, large); got.Status != 413 {
+			t.Errorf("of %s: %d %.200s", name, got.Status, got.Body)
 		}
 	}
-	if got := b.call("POST", "/api/apis", b.editor, large); got.status != 413 {
-		t.Errorf("on another route: %d", got.status)
+	if got := b.Call("POST", "/api/apis", b.editor, large); got.Status != 413 {
+		t.Errorf("on another route: %d", got.Status)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegate/sluice/admin/rest"
 )
 
-// answerWithin bounds the work on one call; a long-poll waits beside it.
+// answerWithin bounds the work on one call; the wait of a long-poll is not included.
 const answerWithin = 10 * time.Second
 
 // handler routes all requests.
@@ -40,7 +40,7 @@ func (s *Server) handler(routes []rest.Route) fasthttp.RequestHandler {
 	}
 	return func(ctx *fasthttp.RequestCtx) {
 		defer s.recover(ctx)
-		s.tellCaller(ctx)
+		s.setCaller(ctx)
 		if ambiguous(ctx) {
 			ctx.SetConnectionClose()
 			rest.BadRequest("The request has both a length and a transfer encoding").Write(ctx)
@@ -51,17 +51,17 @@ func (s *Server) handler(routes []rest.Route) fasthttp.RequestHandler {
 	}
 }
 
-// dropFinalSlash makes both spellings of a path the same. The router could not
-// hold them both: it takes the second for the first one's redirection.
+// dropFinalSlash removes a final slash from the path, so that both spellings reach the
+// same route. The router cannot hold both: it takes one for a redirect to the other.
 func dropFinalSlash(uri *fasthttp.URI) {
 	if path := uri.PathOriginal(); len(path) > 1 && path[len(path)-1] == '/' {
 		uri.SetPathBytes(bytes.Clone(path[:len(path)-1]))
 	}
 }
 
-// ambiguous tells whether a request's end could be read in two ways (RFC 9112,
-// section 6.1). The library settles for one of them and forgets the other, but
-// for what was sent.
+// ambiguous reports whether a request has both a length and a transfer coding, so that
+// its end could be read in two ways (RFC 9112, section 6.1). The library uses one of
+// them and drops the other from its parsed headers; the raw headers still have both.
 func ambiguous(ctx *fasthttp.RequestCtx) bool {
 	length, encoding := false, false
 	for line := range bytes.SplitSeq(ctx.Request.Header.RawHeaders(), []byte{'\n'}) {
@@ -76,14 +76,13 @@ func ambiguous(ctx *fasthttp.RequestCtx) bool {
 	return length && encoding
 }
 
-// recover answers a call whose handler panicked: it must not take the process
-// with it.
+// recover answers a call whose handler panicked, so that the process goes on.
 func (s *Server) recover(ctx *fasthttp.RequestCtx) {
 	cause := recover()
 	if cause == nil {
 		return
 	}
-	// Not the path: it may hold a key. The stack names the handler.
+	// The path is not logged: it may hold a key. The stack names the handler.
 	s.log.Error("a handler panicked", "method", string(ctx.Method()), "err", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	ctx.Response.Reset()
 	rest.Refuse(fasthttp.StatusInternalServerError, "Internal error; the log of the admin has the cause").Write(ctx)
@@ -116,7 +115,7 @@ func (s *Server) serve(http *fasthttp.RequestCtx, route *rest.Route) {
 	if err := s.answer(ctx, c); err != nil {
 		s.fail(c, err)
 	}
-	s.meters.Observe(route.Name(), route.Waits, http.Response.StatusCode(), time.Since(started))
+	s.metrics.observe(route.Name(), route.Waits, http.Response.StatusCode(), time.Since(started))
 }
 
 func (s *Server) answer(ctx context.Context, c *rest.Call) error {
@@ -130,17 +129,17 @@ func (s *Server) answer(ctx context.Context, c *rest.Call) error {
 	if err := c.CheckType(); err != nil {
 		return err
 	}
-	call, err := repeatableOf(c)
+	call, err := idempotentCall(c)
 	if err != nil {
 		return err
 	}
 	if call != nil {
-		return s.answerOnce(ctx, c, call)
+		return s.answerIdempotent(ctx, c, call)
 	}
 	return handle(ctx, c)
 }
 
-// handle lets the route answer the call.
+// handle runs the handler of the route and writes its answer.
 func handle(ctx context.Context, c *rest.Call) error {
 	answer, err := c.Route.Handle(ctx, c)
 	if err == nil && answer != nil {
@@ -149,7 +148,7 @@ func handle(ctx context.Context, c *rest.Call) error {
 	return err
 }
 
-// fail answers with an error, and logs it when it is not the caller's doing.
+// fail answers with an error, and logs those that the caller did not cause.
 func (s *Server) fail(c *rest.Call, err error) {
 	f, expected := rest.FaultOf(err)
 	switch {

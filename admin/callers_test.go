@@ -12,13 +12,13 @@ import (
 // guess shows a wrong credential for somebody behind proxies.
 func (b *bench) guess(forwardedFor ...string) int {
 	b.t.Helper()
-	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.url+"/api/apis", nil)
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.URL+"/api/apis", nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	req.Header["X-Forwarded-For"] = forwardedFor
 	req.Header.Set("Authorization", "wrong")
-	resp, err := b.client.Do(req) // over one connection, as a proxy does
+	resp, err := b.HTTP.Do(req) // over one connection, as a proxy does
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -57,17 +57,17 @@ func TestWhatOthersThanTrustedProxiesForwardIsIgnored(t *testing.T) {
 
 func TestTheAuditLogNamesTheClientBehindAProxy(t *testing.T) {
 	b := start(t, func(d *Deps) { d.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/api/portal/policies", strings.NewReader(`{"id":"p","name":"p"}`))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/api/portal/policies", strings.NewReader(`{"id":"p","name":"p"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("X-Forwarded-For", "192.0.2.77")
 	req.Header.Set("Authorization", b.editor)
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := b.client.Do(req)
+	resp, err := b.HTTP.Do(req)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatalf("%v, %v", resp, err)
 	}
 	_ = resp.Body.Close()
-	b.call("GET", "/api/audit", b.admin, "").want(200).says("192.0.2.77")
+	b.Call("GET", "/api/audit", b.admin, "").Want(200).Says("192.0.2.77")
 }

@@ -1,12 +1,10 @@
 package admin
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/testenv"
 )
 
 // childOf is the variable that makes the test binary an admin on the database
@@ -39,7 +38,7 @@ func runChild(dsn string) error {
 		return err
 	}
 	server, err := New(Deps{
-		Store: st, Keys: newShelfOfKeys(), Counters: counter.NewMemory(nil), KeyOptions: keyOptions(),
+		Store: st, Keys: newKeyStore(), Counters: counter.NewMemory(nil), KeyOptions: keyOptions(),
 		GatewayToken: secret.New(gatewayToken),
 	})
 	if err != nil {
@@ -56,26 +55,7 @@ func runChild(dsn string) error {
 // child starts an admin in a process of its own.
 func (b *bench) child() (url string, kill func()) {
 	b.t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childOf+"="+b.dsn)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.t.Fatal(err)
-	}
-	kill = sync.OnceFunc(func() {
-		_ = cmd.Process.Kill() // it may be gone already
-		_ = cmd.Wait()         // says that it was killed
-	})
-	b.t.Cleanup(kill)
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return strings.TrimSpace(line), kill
+	return testenv.Child(b.t, childOf+"="+b.DSN)
 }
 
 func TestEveryAcknowledgedWriteSurvivesTheProcess(t *testing.T) {
@@ -104,13 +84,13 @@ func TestEveryAcknowledgedWriteSurvivesTheProcess(t *testing.T) {
 		if path != id {
 			want = 404
 		}
-		b.call("GET", path, b.admin, "").want(want)
+		b.Call("GET", path, b.admin, "").Want(want)
 	}
 	t.Logf("%d acknowledged writes", n)
 	if n < 10 {
 		t.Errorf("only %d writes were acknowledged: nothing was tested", n)
 	}
-	if apis, last := count(t, b.dsn, "select count(*) from config_revisions"), count(t, b.dsn, "select revision from config_state"); apis != last {
+	if apis, last := b.Count("select count(*) from config_revisions"), b.Count("select revision from config_state"); apis != last {
 		t.Errorf("%d revisions, the last is %d", apis, last)
 	}
 }
@@ -118,16 +98,15 @@ func TestEveryAcknowledgedWriteSurvivesTheProcess(t *testing.T) {
 // writeUntilRefused creates and deletes until the admin is gone, keeps what was
 // acknowledged, and calls wrote after each.
 func (b *bench) writeUntilRefused(url, name string, acknowledged *sync.Map, wrote func()) {
-	away := *b
-	away.url = url
+	away := b.At(url)
 	for i := 0; ; i++ {
 		id := fmt.Sprintf("%s-%d", name, i)
-		r, err := away.try("POST", "/api/apis", b.editor, anAPI(id, "/"+id))
+		r, err := away.Try("POST", "/api/apis", b.editor, anAPI(id, "/"+id))
 		if err != nil {
 			return
 		}
-		if r.status != 200 {
-			b.t.Errorf("%d %s", r.status, r.body)
+		if r.Status != 200 {
+			b.t.Errorf("%d %s", r.Status, r.Body)
 		}
 		path := "/api/apis/" + id
 		acknowledged.Store(path, true)
@@ -137,11 +116,11 @@ func (b *bench) writeUntilRefused(url, name string, acknowledged *sync.Map, wrot
 		}
 		// Until the answer comes, nobody knows which it is.
 		acknowledged.Delete(path)
-		if r, err = away.try("DELETE", path, b.editor, ""); err != nil {
+		if r, err = away.Try("DELETE", path, b.editor, ""); err != nil {
 			return
 		}
-		if r.status != 200 {
-			b.t.Errorf("%d %s", r.status, r.body)
+		if r.Status != 200 {
+			b.t.Errorf("%d %s", r.Status, r.Body)
 		}
 		acknowledged.Store("DELETED "+path, true)
 		wrote()

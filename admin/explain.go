@@ -9,17 +9,16 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 )
 
-// An Explainer tells what would become of requests.
+// An Explainer explains what a gateway does with requests.
 type Explainer interface {
-	// Explain explains, to somebody of an organisation, the request that is
-	// described, or the refused one that is named. The error is a
-	// *definition.Problems when the description is at fault, and wraps
-	// store.ErrNotFound when what it names is not there.
+	// Explain explains, to a user of an organisation, the request that is described
+	// or the refused request that is named. The error is *definition.Problems for a
+	// faulty description, and wraps store.ErrNotFound for a name that does not exist.
 	Explain(ctx context.Context, org string, description []byte) (answer any, err error)
 }
 
-// maxExplained is how many requests are explained at the same time: one may take
-// a whole configuration of another time to be read.
+// maxExplained bounds the requests that are explained at the same time: one may need
+// the whole configuration of an earlier revision to be read.
 const maxExplained = 4
 
 func (s *Server) explain(ctx context.Context, c *rest.Call) (any, error) {

@@ -28,18 +28,18 @@ func TestRequestsAreExplained(t *testing.T) {
 	} {
 		b := start(t, func(d *Deps) { d.Explain = answers{c.err} })
 		for _, key := range []string{b.viewer, b.editor, b.admin} {
-			b.call("POST", "/api/explain", key, `{"url":"/x"}`).want(c.status).says(c.says)
+			b.Call("POST", "/api/explain", key, `{"url":"/x"}`).Want(c.status).Says(c.says)
 		}
-		b.call("POST", "/api/explain", b.robot, `{"url":"/x"}`).want(403)
-		b.call("POST", "/api/explain", "", `{"url":"/x"}`).want(401)
-		b.call("POST", "/api/explain", b.viewer, ``).want(400)
-		own, other := b.call("POST", "/api/explain", b.admin, `{}`), b.call("POST", "/api/explain", b.other, `{}`)
-		if c.err == nil && own.text("org") == other.text("org") {
+		b.Call("POST", "/api/explain", b.robot, `{"url":"/x"}`).Want(403)
+		b.Call("POST", "/api/explain", "", `{"url":"/x"}`).Want(401)
+		b.Call("POST", "/api/explain", b.viewer, ``).Want(400)
+		own, other := b.Call("POST", "/api/explain", b.admin, `{}`), b.Call("POST", "/api/explain", b.other, `{}`)
+		if c.err == nil && own.Text("org") == other.Text("org") {
 			t.Error("two organisations are told apart by nothing")
 		}
 	}
 	b := start(t)
-	b.call("POST", "/api/explain", b.viewer, `{"url":"/x"}`).want(404).says("does not explain")
+	b.Call("POST", "/api/explain", b.viewer, `{"url":"/x"}`).Want(404).Says("does not explain")
 }
 
 // slow explains nothing until it is let go.
@@ -56,13 +56,13 @@ func TestFewRequestsAreExplainedAtATime(t *testing.T) {
 	b := start(t, func(d *Deps) { d.Explain = s })
 	statuses := make(chan int, maxExplained)
 	for range maxExplained {
-		go func() { statuses <- b.call("POST", "/api/explain", b.viewer, `{}`).status }()
+		go func() { statuses <- b.Call("POST", "/api/explain", b.viewer, `{}`).Status }()
 		<-s.began
 	}
-	r := b.call("POST", "/api/explain", b.viewer, `{}`)
-	r.want(503).says("Too many requests are being explained")
-	if r.header.Get("Retry-After") != "1" {
-		t.Errorf("%v", r.header)
+	r := b.Call("POST", "/api/explain", b.viewer, `{}`)
+	r.Want(503).Says("Too many requests are being explained")
+	if r.Header.Get("Retry-After") != "1" {
+		t.Errorf("%v", r.Header)
 	}
 	close(s.let)
 	for range maxExplained {

@@ -11,15 +11,34 @@ import (
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
 )
+
+func (s *Server) gatewayRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/api/gateways", Summary: "List gateways and what they serve", Tag: "Gateways", Role: rest.Viewer,
+			Reply: gatewayList{}, Handle: s.listGateways,
+		},
+		{
+			Method: "GET", Path: "/api/gateway/bundle", Summary: "Get everything that a gateway serves, once it differs from If-None-Match", Tag: "Gateways", Role: rest.Gateway, Waits: true,
+			Query: []string{"wait"}, Reply: definition.Bundle{}, Wrong: []int{304, 400}, Handle: s.getBundle,
+		},
+		{
+			Method: "POST", Path: "/api/gateway/reload", Summary: "Have every gateway take its configuration anew", Tag: "Gateways", Role: rest.Editor, Gateway: true,
+			Reply: rest.Envelope{}, Handle: s.reload,
+		},
+	}
+}
 
 // maxWait is the longest that a gateway may wait for a change in one call.
 const maxWait = time.Minute
 
-// quietAfter is when a gateway that polls every 30 s is no longer counted.
-const quietAfter = 2 * time.Minute
+// silentAfter is how long after its last report a gateway is no longer counted.
+// Gateways poll every 30 s.
+const silentAfter = 2 * time.Minute
 
-// gatewayStatus is what a gateway last said of itself.
+// gatewayStatus is the status that a gateway reported last.
 type gatewayStatus struct {
 	Name     string    `json:"name"`
 	Group    string    `json:"group"`
@@ -31,7 +50,7 @@ type gatewayStatus struct {
 	UpToDate bool      `json:"up_to_date"`
 }
 
-// gatewayList is every gateway heard of within a day.
+// gatewayList holds the gateways that reported within a day.
 type gatewayList struct {
 	Gateways []gatewayStatus `json:"gateways"`
 	Revision string          `json:"revision" doc:"that they should serve"`
@@ -51,26 +70,26 @@ func (s *Server) listGateways(ctx context.Context, _ *rest.Call) (any, error) {
 		list.Gateways = append(list.Gateways, gatewayStatus{
 			Name: row.Name, Group: row.GroupName, Version: row.Build, Revision: row.Revision, Error: row.Error,
 			IP: row.IP, SeenAt: row.SeenAt,
-			UpToDate: row.Revision == list.Revision && row.Error == "" && time.Since(row.SeenAt) < quietAfter,
+			UpToDate: row.Revision == list.Revision && row.Error == "" && time.Since(row.SeenAt) < silentAfter,
 		})
 	}
 	return list, nil
 }
 
-// getBundle hands the configuration to a gateway, at once or, when the gateway
-// has it already, as soon as it changes.
+// getBundle answers with the configuration: at once, or, if the gateway has it already,
+// as soon as it changes.
 func (s *Server) getBundle(_ context.Context, c *rest.Call) (any, error) {
-	wait, err := waitOf(c)
+	wait, err := parseWait(c)
 	if err != nil {
 		return nil, err
 	}
-	s.supply.Heard(reportOf(c), time.Now())
+	s.gateways.RecordStatus(statusOf(c), time.Now())
 	have := strings.TrimPrefix(string(c.HTTP.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)), "W/")
-	// Not the call's own context: its time is for work, and this is waiting.
+	// Not the context of the call, which bounds work: this is waiting.
 	ctx, cancel := context.WithTimeout(s.lifetime, wait)
-	b := s.supply.Next(ctx, have)
+	b := s.gateways.Next(ctx, have)
 	cancel()
-	c.HTTP.Response.Header.Set("X-Sluice-Gateways", strconv.Itoa(s.supply.Gateways()))
+	c.HTTP.Response.Header.Set("X-Sluice-Gateways", strconv.Itoa(s.gateways.Gateways()))
 	switch {
 	case b == nil:
 		return nil, rest.Unavailable("The configuration was not read from the database yet; try again")
@@ -80,8 +99,8 @@ func (s *Server) getBundle(_ context.Context, c *rest.Call) (any, error) {
 	return nil, nil
 }
 
-// wait reads how long a gateway is ready to wait.
-func waitOf(c *rest.Call) (time.Duration, error) {
+// parseWait returns how long a gateway is ready to wait.
+func parseWait(c *rest.Call) (time.Duration, error) {
 	text := c.Query("wait")
 	if text == "" {
 		return 0, nil
@@ -93,7 +112,7 @@ func waitOf(c *rest.Call) (time.Duration, error) {
 	return min(wait, maxWait), nil
 }
 
-// reload has every gateway of the installation take its configuration anew.
+// reload makes every gateway of the installation reload its configuration.
 func (s *Server) reload(ctx context.Context, c *rest.Call) (any, error) {
 	if err := s.deps.Store.Reload(ctx, c.Author(c.Source())); err != nil {
 		return nil, err
@@ -101,7 +120,7 @@ func (s *Server) reload(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done("Reload announced", nil), nil
 }
 
-// forgetAnswers has every gateway forget the answers that it keeps for an API.
+// forgetAnswers makes every gateway delete its cached answers of an API.
 func (s *Server) forgetAnswers(ctx context.Context, c *rest.Call) (any, error) {
 	if err := s.deps.Store.ForgetAnswers(ctx, c.Author(c.Source()), c.Param("id")); err != nil {
 		return nil, rest.Missing(err, "API definition does not exist")
@@ -109,8 +128,8 @@ func (s *Server) forgetAnswers(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done("Gateways forget the answers they keep", nil), nil
 }
 
-// report is what a gateway says of itself with its poll.
-func reportOf(c *rest.Call) store.Gateway {
+// statusOf returns the status that a gateway reports with its poll.
+func statusOf(c *rest.Call) store.Gateway {
 	header := func(name string, size int) string {
 		text := rest.Truncate(string(c.HTTP.Request.Header.Peek(name)), size)
 		if !rest.Printable(text) {

@@ -2,11 +2,8 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/sluicegate/sluice/admin/rest"
-	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 )
@@ -24,11 +21,11 @@ type keyList struct {
 
 // keyDetail is a key with its session.
 type keyDetail struct {
-	Model   struct{}          `json:"api_model"`
-	ID      string            `json:"key_id" doc:"the key when it was made with this call, else its hash"`
-	Key     string            `json:"key,omitempty" doc:"shown this once"`
-	Hash    string            `json:"key_hash"`
-	Session *shown.KeySession `json:"data"`
+	Model   struct{}    `json:"api_model"`
+	ID      string      `json:"key_id" doc:"the key when it was made with this call, else its hash"`
+	Key     string      `json:"key,omitempty" doc:"shown this once"`
+	Hash    string      `json:"key_hash"`
+	Session *keySession `json:"data"`
 }
 
 // detailedKeys is one page of keys with their sessions.
@@ -50,8 +47,8 @@ func (s *Server) listKeys(ctx context.Context, c *rest.Call) (any, error) {
 	return list, nil
 }
 
-// listDetailedKeys lists an organisation's keys with their sessions, as they are
-// stored: what is left of quotas is shown for a single key.
+// listDetailedKeys lists an organisation's keys with their sessions as they are stored.
+// The remaining quota is shown for single keys only.
 func (s *Server) listDetailedKeys(ctx context.Context, c *rest.Call) (any, error) {
 	rows, pages, err := s.keyPage(ctx, c)
 	if err != nil {
@@ -59,11 +56,11 @@ func (s *Server) listDetailedKeys(ctx context.Context, c *rest.Call) (any, error
 	}
 	list := detailedKeys{Keys: make([]keyDetail, 0, len(rows)), Pages: pages}
 	for _, row := range rows {
-		session, err := sessionOf(row)
+		session, err := store.SessionOf(&row)
 		if err != nil {
 			return nil, err
 		}
-		list.Keys = append(list.Keys, keyDetail{ID: row.KeyHash, Hash: row.KeyHash, Session: shown.NewSession(session)})
+		list.Keys = append(list.Keys, keyDetail{ID: row.KeyHash, Hash: row.KeyHash, Session: newKeySession(session)})
 	}
 	return list, nil
 }
@@ -86,26 +83,18 @@ func (s *Server) keyPage(ctx context.Context, c *rest.Call) ([]store.Key, int64,
 	return rows, rest.Pages(total, page), err
 }
 
-func sessionOf(row store.Key) (*definition.Session, error) {
-	session := new(definition.Session)
-	if err := json.Unmarshal(row.Body, session); err != nil {
-		return nil, fmt.Errorf("reading the session of a key of organisation %s, alias %q: %w", row.OrgID, row.Alias, err)
-	}
-	return session, nil
-}
-
 // keyLookup asks for the session of a key of any organisation.
 type keyLookup struct {
 	Hash string `json:"key_hash"`
 }
 
-// foundKey is a key's session as gateways need it.
+// foundKey is a session as gateways need it.
 type foundKey struct {
 	Hash    string              `json:"key_hash"`
 	Session *definition.Session `json:"session"`
 }
 
-// lookupKey gives a gateway the session of a key that its key store may have
+// lookupKey answers a gateway with the session of a key that its key store may have
 // lost.
 func (s *Server) lookupKey(ctx context.Context, c *rest.Call) (any, error) {
 	var asked keyLookup

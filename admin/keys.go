@@ -10,7 +10,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/rest"
-	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/credential"
@@ -18,18 +17,94 @@ import (
 	"github.com/sluicegate/sluice/internal/keys"
 )
 
+func (s *Server) keyRoutes() []rest.Route {
+	lists := []string{"p", "page_size", "q", "api_id"}
+	all := []rest.Route{
+		{
+			Method: "GET", Path: "/api/keys", Summary: "List keys by their hashes", Tag: "Keys", Role: rest.Viewer, Gateway: true,
+			Query: lists, Reply: keyList{}, Handle: s.listKeys,
+		},
+		{
+			Method: "GET", Path: "/api/apis/keys", Summary: "List keys by their hashes", Tag: "Keys", Role: rest.Viewer, Gateway: true,
+			Query: lists, Reply: keyList{}, Handle: s.listKeys,
+		},
+		{
+			Method: "GET", Path: "/api/apis/{id}/keys", Summary: "List the keys that may call an API", Tag: "Keys", Role: rest.Viewer, Gateway: true,
+			Query: []string{"p", "page_size", "q"}, Reply: keyList{}, Handle: s.listKeys,
+		},
+		{
+			Method: "GET", Path: "/api/keys/detailed", Summary: "List keys with their sessions", Tag: "Keys", Role: rest.Viewer, Gateway: true,
+			Query: lists, Reply: detailedKeys{}, Handle: s.listDetailedKeys,
+		},
+		{
+			Method: "POST", Path: "/api/gateway/keys/lookup", Summary: "Find a key's session for a gateway whose key store may have lost it", Tag: "Gateways", Role: rest.Gateway,
+			Body: keyLookup{}, Reply: foundKey{}, Wrong: []int{400, 404, 413, 415}, Handle: s.lookupKey,
+		},
+		{
+			Method: "POST", Path: "/api/keys", Summary: "Create a key; the answer shows it this once", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"suppress_reset"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 409, 413, 415}, Secret: true, Handle: s.createKey,
+		},
+		{
+			Method: "POST", Path: "/api/keys/preview", Summary: "Show a session with its policies applied; nothing is stored", Tag: "Keys", Role: rest.Viewer, Gateway: true,
+			Body: definition.Session{}, Reply: definition.Session{}, Wrong: []int{400, 413, 415}, Handle: s.previewKey,
+		},
+		{
+			Method: "POST", Path: "/api/keys/{key}", Summary: "Create or replace a key that has a custom id", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"suppress_reset"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 409, 413, 415}, Secret: true, Handle: s.createKey,
+		},
+		{
+			Method: "POST", Path: "/api/keys/{key}/reset_quota", Summary: "Forget a key's used quota", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"hashed"}, Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.resetKeyQuota,
+		},
+		{
+			Method: "POST", Path: "/api/keys/{key}/rotate", Summary: "Make a successor of a key; both are one to counters, and the answer shows it this once", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"hashed"}, Body: rotation{}, Reply: keyDetail{}, Wrong: []int{400, 404, 413, 415}, Secret: true, Handle: s.rotateKey,
+		},
+		{
+			Method: "DELETE", Path: "/api/keys/{key}/rotate", Summary: "End the grace of the keys before the newest", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"hashed"}, Reply: keyDetail{}, Wrong: []int{400, 404}, Handle: s.endGrace,
+		},
+		{
+			Method: "PUT", Path: "/api/keys/{key}/policies", Summary: "Replace a key's policies; its used quota stays", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"hashed"}, Body: keyPolicies{}, Reply: keyDetail{}, Wrong: []int{400, 404, 413, 415}, Handle: s.setKeyPolicies,
+		},
+	}
+	for _, path := range []string{"/api/keys/{key}", "/api/apis/{id}/keys/{key}"} {
+		all = append(all, s.oneKeyRoutes(path)...)
+	}
+	return all
+}
+
+// oneKeyRoutes are the routes on one key, which has two paths.
+func (s *Server) oneKeyRoutes(path string) []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: path, Summary: "Get a key, with what is left of its quotas", Tag: "Keys", Role: rest.Viewer, Gateway: true,
+			Query: []string{"hashed"}, Reply: keyDetail{}, Wrong: []int{404}, Handle: s.getKey,
+		},
+		{
+			Method: "PUT", Path: path, Summary: "Replace a key's session", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"hashed", "suppress_reset"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 404, 413, 415}, Handle: s.updateKey,
+		},
+		{
+			Method: "DELETE", Path: path, Summary: "Delete a key", Tag: "Keys", Role: rest.Editor, Gateway: true,
+			Query: []string{"hashed"}, Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.deleteKey,
+		},
+	}
+}
+
 // keyMissing is the answer about a key that is not there.
 const keyMissing = "Could not retrieve key detail."
 
-// keyWork is what the life of one organisation's keys needs during one call.
-type keyWork struct {
+// keyTx is the keys.Store of one call: the keys of one organisation in the database.
+type keyTx struct {
 	server *Server
 	by     store.Author
-	failed error // of a look that could not return an error of its own
+	failed error // of a read that could not return an error
 }
 
-// service returns the rules of keys over the database. It knows the policies
-// that the sessions carry, and looks for APIs as it goes.
+// service returns the rules of keys over the database. It has the policies of the
+// sessions, and reads APIs when they are needed.
 func (s *Server) service(ctx context.Context, c *rest.Call, sessions ...*definition.Session) (*keys.Service, error) {
 	var ids []string
 	for _, session := range sessions {
@@ -39,7 +114,7 @@ func (s *Server) service(ctx context.Context, c *rest.Call, sessions ...*definit
 	if err != nil {
 		return nil, err
 	}
-	work := &keyWork{server: s, by: c.Author(c.Source())}
+	work := &keyTx{server: s, by: c.Author(c.Source())}
 	return &keys.Service{
 		Store: work, Counter: s.deps.Counters, Naming: s.deps.Naming, Options: s.deps.KeyOptions, Now: time.Now,
 		Policies: func() *definition.PolicySet { return policies },
@@ -55,20 +130,12 @@ func (s *Server) policySet(ctx context.Context, org string, ids []string) (*defi
 	if err != nil {
 		return nil, err
 	}
-	policies := make([]*definition.Policy, 0, len(bodies))
-	for _, body := range bodies {
-		p := new(definition.Policy)
-		if err := json.Unmarshal(body, p); err != nil {
-			return nil, fmt.Errorf("reading a policy: %w", err)
-		}
-		policies = append(policies, p)
-	}
-	return definition.NewPolicySet(policies), nil
+	return store.PolicySet(bodies)
 }
 
-// api returns an API, or nil for an unknown one. When the database fails that is
-// kept, and nothing is committed.
-func (w *keyWork) api(ctx context.Context, id string) *definition.API {
+// api returns an API, or nil for an unknown one. An error of the database is kept, and
+// then nothing is committed.
+func (w *keyTx) api(ctx context.Context, id string) *definition.API {
 	row, err := w.server.deps.Store.APIByID(ctx, w.by.Org, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -85,16 +152,16 @@ func (w *keyWork) api(ctx context.Context, id string) *definition.API {
 }
 
 // Get implements keys.Store.
-func (w *keyWork) Get(ctx context.Context, hash string) (*definition.Session, error) {
+func (w *keyTx) Get(ctx context.Context, hash string) (*definition.Session, error) {
 	row, err := w.server.deps.Store.KeyByHash(ctx, w.by.Org, hash)
 	if err != nil {
-		return nil, keyError(err)
+		return nil, store.KeyError(err)
 	}
-	return sessionOf(row)
+	return store.SessionOf(&row)
 }
 
-// List implements keys.Store: a cursor is the last hash before.
-func (w *keyWork) List(ctx context.Context, cursor string, count int) (hashes []string, next string, err error) {
+// List implements keys.Store; the cursor is the last hash of the page before.
+func (w *keyTx) List(ctx context.Context, cursor string, count int) (hashes []string, next string, err error) {
 	hashes, err = w.server.deps.Store.KeyHashes(ctx, w.by.Org, cursor, count)
 	if err == nil && len(hashes) == count {
 		next = hashes[len(hashes)-1]
@@ -102,39 +169,23 @@ func (w *keyWork) List(ctx context.Context, cursor string, count int) (hashes []
 	return hashes, next, err
 }
 
-// Commit implements keys.Store, and lets the gateways know.
-func (w *keyWork) Commit(ctx context.Context, c keys.Change) error {
+// Commit implements keys.Store, and delivers the key to the gateways.
+func (w *keyTx) Commit(ctx context.Context, c keys.Change) error {
 	if w.failed != nil {
 		return w.failed
 	}
-	change := store.KeyChange{
-		Hash: c.Hash, Session: c.Session, Reset: c.Reset, New: c.New, Successor: c.Successor, Gone: c.Gone, Found: c.Found,
-		Shown: w.server.deps.KeyOptions.Hasher.Shown,
-	}
+	change := store.NewKeyChange(c, w.server.deps.KeyOptions.Hasher.Shown)
 	if err := w.server.deps.Store.CommitKey(ctx, w.by, change); err != nil {
-		return keyError(err)
+		return store.KeyError(err)
 	}
 	for _, hash := range change.Others() {
-		w.server.supply.Deliver(hash)
+		w.server.gateways.Deliver(hash)
 	}
-	w.server.supply.Deliver(c.Hash)
+	w.server.gateways.Deliver(c.Hash)
 	return nil
 }
 
-// keyError is an error of the database as the rules of keys know it.
-func keyError(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return keys.ErrNotFound
-	}
-	if conflict, ok := errors.AsType[*store.ConflictError](err); ok && conflict.Kind == store.TakenID {
-		return keys.ErrExists
-	} else if conflict != nil && conflict.Kind == store.Stale {
-		return keys.ErrChanged
-	}
-	return err
-}
-
-// keyFault turns what the rules of keys refuse into an answer.
+// keyFault turns the refusals of the rules of keys into answers.
 func keyFault(err error) error {
 	if policy, ok := errors.AsType[*keys.PolicyError](err); ok {
 		return rest.BadRequest("Validation failed", "apply_policies: "+policy.Error())
@@ -160,15 +211,14 @@ func keyFault(err error) error {
 	return err
 }
 
-// A namedKey is the key that a call's path names.
+// A namedKey is the key that the path of a call names.
 type namedKey struct {
 	ref     keys.Ref
 	hash    string
 	session *definition.Session
 }
 
-// key finds the key that the path names: by its hash, as clients show it, or by
-// its custom id.
+// key finds the key that the path names, by its hash or by its custom id.
 func (s *Server) key(ctx context.Context, c *rest.Call) (*namedKey, error) {
 	id := c.Param("key")
 	hasher := s.deps.KeyOptions.Hasher
@@ -214,11 +264,11 @@ func (s *Server) createKey(ctx context.Context, c *rest.Call) (any, error) {
 	}
 	made, _, err := service.Get(ctx, keys.Ref{ID: issued.Key, Org: c.Who.Org})
 	if err != nil {
-		made = session // it is made; only what is left of its quota is not known
+		made = session // the key exists; only its remaining quota is unknown
 		s.log.Warn("a new key's quota could not be looked at", "key", s.short(hash), "err", err)
 	}
 	s.log.Info("key created", "key", s.short(hash), "by", c.Who.Name)
-	return keyDetail{ID: issued.Key, Key: issued.Key, Hash: hash, Session: shown.NewSession(made)}, nil
+	return keyDetail{ID: issued.Key, Key: issued.Key, Hash: hash, Session: newKeySession(made)}, nil
 }
 
 func (s *Server) getKey(ctx context.Context, c *rest.Call) (any, error) {
@@ -229,8 +279,8 @@ func (s *Server) getKey(ctx context.Context, c *rest.Call) (any, error) {
 	return s.showKey(ctx, c, found)
 }
 
-// showKey is a key with what is left of its quotas, or without when the counters
-// are away: then the rest of it matters all the more.
+// showKey shows a key with its remaining quotas, or without them if the counters are
+// unavailable.
 func (s *Server) showKey(ctx context.Context, c *rest.Call, found *namedKey) (any, error) {
 	service, err := s.service(ctx, c, found.session)
 	if err != nil {
@@ -244,7 +294,7 @@ func (s *Server) showKey(ctx context.Context, c *rest.Call, found *namedKey) (an
 	case err != nil:
 		return nil, keyFault(err)
 	}
-	return keyDetail{ID: c.Param("key"), Hash: found.hash, Session: shown.NewSession(session)}, nil
+	return keyDetail{ID: c.Param("key"), Hash: found.hash, Session: newKeySession(session)}, nil
 }
 
 func (s *Server) updateKey(ctx context.Context, c *rest.Call) (any, error) {
@@ -258,7 +308,7 @@ func (s *Server) updateKey(ctx context.Context, c *rest.Call) (any, error) {
 	})
 }
 
-// keyPolicies names the policies that a key is to carry.
+// keyPolicies names the policies that a key is to have.
 type keyPolicies struct {
 	Policy   string   `json:"policy,omitempty" doc:"a single one"`
 	Policies []string `json:"apply_policies,omitempty"`
@@ -306,8 +356,8 @@ func (s *Server) deleteKey(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done("Key deleted successfully.", nil), nil
 }
 
-// changeKey changes the key that the path names and answers with it as it is
-// then. The rules know the policies of the key and of the session with.
+// changeKey changes the key that the path names and answers with the changed key. The
+// rules have the policies of the key and of the session with.
 func (s *Server) changeKey(ctx context.Context, c *rest.Call, with *definition.Session, change func(*keys.Service, keys.Ref) error) (any, error) {
 	found, err := s.key(ctx, c)
 	if err != nil {
@@ -327,7 +377,7 @@ func (s *Server) changeKey(ctx context.Context, c *rest.Call, with *definition.S
 	return s.showKey(ctx, c, found)
 }
 
-// previewKey answers with what a session would be with its policies applied.
+// previewKey answers with a session as it would be with its policies applied.
 func (s *Server) previewKey(ctx context.Context, c *rest.Call) (any, error) {
 	session, err := readSession(c)
 	if err != nil {
@@ -341,17 +391,17 @@ func (s *Server) previewKey(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, keyFault(err)
 	}
-	return shown.NewSession(applied), nil
+	return newKeySession(applied), nil
 }
 
-// session reads a session from the body. It belongs to the caller's
-// organisation, and its rights may stand in an array.
+// readSession reads a session from the body. Its organisation is the caller's, and its
+// access rights may be an array.
 func readSession(c *rest.Call) (*definition.Session, error) {
 	body, err := c.Body()
 	if err != nil {
 		return nil, err
 	}
-	body, list := shown.CutMember(body, "access_rights_array")
+	body, list := cutMember(body, "access_rights_array")
 	session, err := definition.ParseSession(body)
 	if err != nil {
 		return nil, err
@@ -373,7 +423,7 @@ func readSession(c *rest.Call) (*definition.Session, error) {
 	return session, nil
 }
 
-// short is as much of a key's hash as logs show.
+// short returns the part of a key's hash that logs show.
 func (s *Server) short(hash string) string {
 	return rest.Truncate(s.deps.KeyOptions.Hasher.Shown(hash), 12)
 }

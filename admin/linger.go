@@ -9,8 +9,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// What is read of a request that was refused before its end had come: of most
-// bodies that are too large all, so that their clients get to read why.
+// Bounds of what is read of a request that was refused before its end. Most bodies that
+// are too large are read whole, so that the client reads the answer.
 const (
 	lingerBytes = maxBatch
 	lingerTime  = 5 * time.Second
@@ -23,20 +23,20 @@ type lingeringListener struct{ net.Listener }
 func (l lingeringListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
-		return nil, err // as it is: the server tells those apart that pass
+		return nil, err // not wrapped: the server distinguishes temporary errors
 	}
 	return &lingeringConn{Conn: conn}, nil
 }
 
-// lingeringConn is a connection that is read on for a while before it closes,
-// when it lingers. One that is closed with unread bytes is reset, and a reset can
-// overtake the answer.
+// lingeringConn is a connection that, when it lingers, reads on for a while before it
+// closes. Closing a connection with unread bytes resets it, and the reset can overtake
+// the answer.
 type lingeringConn struct {
 	net.Conn
 	lingers atomic.Bool
 }
 
-// lingerAfter has the connection of a request linger after its answer.
+// lingerAfter makes the connection of a request linger after the answer.
 func lingerAfter(ctx *fasthttp.RequestCtx) {
 	if conn, ok := ctx.Conn().(*lingeringConn); ok {
 		conn.lingers.Store(true)
@@ -56,5 +56,5 @@ func (c *lingeringConn) drain() {
 	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // it ends as it may: the answer has been sent
+	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // an error does not matter: the answer has been sent
 }

@@ -16,12 +16,14 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/testenv/admintest"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 // bundle asks for the configuration as a gateway does.
-func (b *bench) bundle(wait, have string, headers ...string) *answer {
+func (b *bench) bundle(poll, have string, headers ...string) *admintest.Answer {
 	b.t.Helper()
-	return b.call("GET", "/api/gateway/bundle?wait="+wait, gatewayToken, "",
+	return b.Call("GET", "/api/gateway/bundle?wait="+poll, gatewayToken, "",
 		append([]string{"If-None-Match", have, "Accept-Encoding", "identity"}, headers...)...)
 }
 
@@ -35,40 +37,40 @@ func parseBundle(t testing.TB, body []byte) *definition.Bundle {
 }
 
 // atRevision waits until the bundle is at a revision.
-func (b *bench) atRevision(revision string) *answer {
+func (b *bench) atRevision(revision string) *admintest.Answer {
 	b.t.Helper()
-	var r *answer
-	eventually(b.t, "the bundle is at revision "+revision, func() bool {
+	var r *admintest.Answer
+	wait.Until(b.t, "the bundle is at revision "+revision, func() bool {
 		r = b.bundle("0s", "")
-		return r.status == 200 && parseBundle(b.t, r.body).Revision == revision
+		return r.Status == 200 && parseBundle(b.t, r.Body).Revision == revision
 	})
 	return r
 }
 
 func TestBundleHoldsWhatGatewaysServe(t *testing.T) {
 	b := start(t)
-	empty := parseBundle(t, b.atRevision("0").body)
+	empty := parseBundle(t, b.atRevision("0").Body)
 	if empty.ConfirmedEmpty || len(empty.APIs) != 0 {
 		t.Errorf("a fresh database confirms that it is empty: %+v", empty)
 	}
 	b.createAPI(b.editor, "a", "/a")
 	b.createAPI(b.other, "z", "/z")
-	b.call("POST", "/api/portal/policies", b.editor, `{"id":"p","name":"gold","access_rights_array":[{"api_id":"a"}]}`).want(200)
+	b.Call("POST", "/api/portal/policies", b.editor, `{"id":"p","name":"gold","access_rights_array":[{"api_id":"a"}]}`).Want(200)
 	r := b.atRevision("3")
-	full := parseBundle(t, r.body)
+	full := parseBundle(t, r.Body)
 	if len(full.APIs) != 2 || full.APIs[0].ID != "a" || full.APIs[1].OrgID != "second" || full.Policies[0].AccessRights["a"] == nil {
-		t.Errorf("bundle %s", r.body)
+		t.Errorf("bundle %s", r.Body)
 	}
-	if !strings.Contains(string(r.body), `"later":{"kept":1.50}`) {
-		t.Errorf("unknown members are missing: %s", r.body)
+	if !strings.Contains(string(r.Body), `"later":{"kept":1.50}`) {
+		t.Errorf("unknown members are missing: %s", r.Body)
 	}
-	tag := r.header.Get("ETag")
+	tag := r.Header.Get("ETag")
 	if !strings.HasPrefix(tag, `"3-0-`) || len(tag) != len(`"3-0-12345678"`) {
 		t.Errorf("ETag %s", tag)
 	}
-	b.call("DELETE", "/api/apis/a?force=true", b.editor, "").want(200)
-	b.call("DELETE", "/api/apis/z", b.other, "").want(200)
-	if cleared := parseBundle(t, b.atRevision("5").body); !cleared.ConfirmedEmpty {
+	b.Call("DELETE", "/api/apis/a?force=true", b.editor, "").Want(200)
+	b.Call("DELETE", "/api/apis/z", b.other, "").Want(200)
+	if cleared := parseBundle(t, b.atRevision("5").Body); !cleared.ConfirmedEmpty {
 		t.Error("APIs that were deleted leave a bundle that is not confirmed to be empty")
 	}
 }
@@ -78,21 +80,21 @@ func TestBundleComesCompressedWhereThatIsTaken(t *testing.T) {
 	b.createAPI(b.editor, "a", "/a")
 	plain := b.atRevision("1")
 	zipped := b.bundle("0s", "", "Accept-Encoding", "br, gzip;q=0.5")
-	unzip, err := gzip.NewReader(bytes.NewReader(zipped.body))
+	unzip, err := gzip.NewReader(bytes.NewReader(zipped.Body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := io.ReadAll(unzip); err != nil || !bytes.Equal(got, plain.body) {
+	if got, err := io.ReadAll(unzip); err != nil || !bytes.Equal(got, plain.Body) {
 		t.Errorf("gzip: %s: %v", got, err)
 	}
 	standard := b.bundle("0s", "", "Accept-Encoding", "gzip, zstd")
-	if got, err := fasthttp.AppendUnzstdBytes(nil, standard.body); err != nil || !bytes.Equal(got, plain.body) {
+	if got, err := fasthttp.AppendUnzstdBytes(nil, standard.Body); err != nil || !bytes.Equal(got, plain.Body) {
 		t.Errorf("zstd: %s: %v", got, err)
 	}
-	if refused := b.bundle("0s", "", "Accept-Encoding", "gzip;q=0"); !bytes.Equal(refused.body, plain.body) {
-		t.Errorf("gzip although refused: %q", refused.header.Get("Content-Encoding"))
+	if refused := b.bundle("0s", "", "Accept-Encoding", "gzip;q=0"); !bytes.Equal(refused.Body, plain.Body) {
+		t.Errorf("gzip although refused: %q", refused.Header.Get("Content-Encoding"))
 	}
-	if tag := plain.header.Get("ETag"); zipped.header.Get("ETag") != tag || standard.header.Get("ETag") != tag {
+	if tag := plain.Header.Get("ETag"); zipped.Header.Get("ETag") != tag || standard.Header.Get("ETag") != tag {
 		t.Error("the entity tag depends on the encoding")
 	}
 }
@@ -100,32 +102,32 @@ func TestBundleComesCompressedWhereThatIsTaken(t *testing.T) {
 func TestLongPollWaitsAndIsReleasedByAChangeAtAnyAdmin(t *testing.T) {
 	b := start(t)
 	b.createAPI(b.editor, "a", "/a")
-	tag := b.atRevision("1").header.Get("ETag")
+	tag := b.atRevision("1").Header.Get("ETag")
 	started := time.Now()
-	if r := b.bundle("300ms", tag); r.status != 304 || time.Since(started) < 300*time.Millisecond || r.header.Get("ETag") != tag {
-		t.Errorf("%d after %v", r.status, time.Since(started))
+	if r := b.bundle("300ms", tag); r.Status != 304 || time.Since(started) < 300*time.Millisecond || r.Header.Get("ETag") != tag {
+		t.Errorf("%d after %v", r.Status, time.Since(started))
 	}
-	for _, wait := range []string{"x", "-1s", "1"} {
-		b.bundle(wait, tag).want(400)
+	for _, poll := range []string{"x", "-1s", "1"} {
+		b.bundle(poll, tag).Want(400)
 	}
-	_, elsewhere := b.serve(openStore(t, b.dsn))
+	_, elsewhere := b.serve(b.Open(store.Options{MaxConns: 10}))
 	const gateways = 40
-	results := make(chan *answer, gateways)
+	results := make(chan *admintest.Answer, gateways)
 	var all sync.WaitGroup
 	for range gateways {
 		all.Go(func() { results <- b.bundle("30s", tag) })
 	}
-	eventually(t, "all gateways wait", func() bool { return waiting(t, b.server) == gateways })
-	here := b.url
-	b.url = elsewhere
+	wait.Until(t, "all gateways wait", func() bool { return waiting(t, b.server) == gateways })
+	here := b.URL
+	b.URL = elsewhere
 	changed := time.Now()
 	b.createAPI(b.editor, "b", "/b")
 	all.Wait()
-	b.url = here
+	b.URL = here
 	t.Logf("%d gateways had the change %v after it was sent", gateways, time.Since(changed))
 	for range gateways {
-		if r := <-results; r.status != 200 || parseBundle(t, r.body).Revision != "2" {
-			t.Errorf("%d %s", r.status, r.body)
+		if r := <-results; r.Status != 200 || parseBundle(t, r.Body).Revision != "2" {
+			t.Errorf("%d %s", r.Status, r.Body)
 		}
 	}
 }
@@ -133,35 +135,35 @@ func TestLongPollWaitsAndIsReleasedByAChangeAtAnyAdmin(t *testing.T) {
 func TestReloadReleasesGatewaysWithTheSameRevision(t *testing.T) {
 	b := start(t)
 	b.createAPI(b.editor, "a", "/a")
-	tag := b.atRevision("1").header.Get("ETag")
-	released := make(chan *answer, 1)
+	tag := b.atRevision("1").Header.Get("ETag")
+	released := make(chan *admintest.Answer, 1)
 	go func() { released <- b.bundle("30s", tag) }()
-	eventually(t, "the gateway waits", func() bool { return waiting(t, b.server) == 1 })
-	b.call("POST", "/api/gateway/reload", gatewayToken, "").want(200)
+	wait.Until(t, "the gateway waits", func() bool { return waiting(t, b.server) == 1 })
+	b.Call("POST", "/api/gateway/reload", gatewayToken, "").Want(200)
 	r := <-released
-	if r.status != 200 || parseBundle(t, r.body).Revision != "1" || !strings.HasPrefix(r.header.Get("ETag"), `"1-1-`) {
-		t.Errorf("%d %s %s", r.status, r.header.Get("ETag"), r.body)
+	if r.Status != 200 || parseBundle(t, r.Body).Revision != "1" || !strings.HasPrefix(r.Header.Get("ETag"), `"1-1-`) {
+		t.Errorf("%d %s %s", r.Status, r.Header.Get("ETag"), r.Body)
 	}
 }
 
 func TestShutdownReleasesWaitingGateways(t *testing.T) {
 	b := start(t)
-	tag := b.atRevision("0").header.Get("ETag")
-	server, url := b.serve(openStore(t, b.dsn))
-	here := b.url
-	b.url = url
+	tag := b.atRevision("0").Header.Get("ETag")
+	server, url := b.serve(b.Open(store.Options{MaxConns: 10}))
+	here := b.URL
+	b.URL = url
 	b.atRevision("0")
-	released := make(chan *answer, 1)
+	released := make(chan *admintest.Answer, 1)
 	go func() { released <- b.bundle("60s", tag) }()
-	eventually(t, "the gateway waits", func() bool { return waiting(t, server) == 1 })
-	b.url = here
+	wait.Until(t, "the gateway waits", func() bool { return waiting(t, server) == 1 })
+	b.URL = here
 	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second) // less than the gateway would wait
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		t.Errorf("shut down: %v", err)
 	}
-	if r := <-released; r.status != 304 {
-		t.Errorf("%d", r.status)
+	if r := <-released; r.Status != 304 {
+		t.Errorf("%d", r.Status)
 	}
 }
 
@@ -177,18 +179,18 @@ func TestGatewaysReportWhatTheyServe(t *testing.T) {
 	say("g2", "1", "2", "a: broken")
 	say("g3", "0", "", "")
 	say("", "1", "", "")
-	eventually(t, "three gateways are known", func() bool {
-		return strings.Count(string(b.call("GET", "/api/gateways", b.viewer, "").body), `"name":`) == 3
+	wait.Until(t, "three gateways are known", func() bool {
+		return strings.Count(string(b.Call("GET", "/api/gateways", b.viewer, "").Body), `"name":`) == 3
 	})
-	b.call("GET", "/api/gateways", b.viewer, "").want(200).says(`"name":"g1"`, `"error":"2 not served as written: a: broken"`, `"version":"1.2"`)
-	b.call("GET", "/api/config", b.viewer, "").want(200).says(`"gateways":3`, `"up_to_date":1`)
-	before := count(t, b.dsn, "select xmin::text::int from gateways where name = 'g1'")
+	b.Call("GET", "/api/gateways", b.viewer, "").Want(200).Says(`"name":"g1"`, `"error":"2 not served as written: a: broken"`, `"version":"1.2"`)
+	b.Call("GET", "/api/config", b.viewer, "").Want(200).Says(`"gateways":3`, `"up_to_date":1`)
+	before := b.Count("select xmin::text::int from gateways where name = 'g1'")
 	say("g1", "1", "", "")
 	say("g3", "1", "", "")
-	eventually(t, "the third gateway has caught up", func() bool {
-		return strings.Contains(string(b.call("GET", "/api/config", b.viewer, "").body), `"up_to_date":2`)
+	wait.Until(t, "the third gateway has caught up", func() bool {
+		return strings.Contains(string(b.Call("GET", "/api/config", b.viewer, "").Body), `"up_to_date":2`)
 	})
-	if after := count(t, b.dsn, "select xmin::text::int from gateways where name = 'g1'"); after != before {
+	if after := b.Count("select xmin::text::int from gateways where name = 'g1'"); after != before {
 		t.Error("a poll that says nothing new was written")
 	}
 }
@@ -197,8 +199,8 @@ func TestGatewaysReportWhatTheyServe(t *testing.T) {
 // returns what lets them in again.
 func (b *bench) block() (allow func()) {
 	b.t.Helper()
-	name := b.dsn[strings.LastIndex(b.dsn, "=")+1:]
-	beside := b.dsn + " dbname=postgres"
+	name := b.DSN[strings.LastIndex(b.DSN, "=")+1:]
+	beside := b.DSN + " dbname=postgres"
 	sqlExec(b.t, beside, "alter database "+name+" allow_connections false")
 	sqlExec(b.t, beside, "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
 	return func() {
@@ -210,8 +212,8 @@ func (b *bench) block() (allow func()) {
 func TestDatabaseAwayIsTemporary(t *testing.T) {
 	b := start(t)
 	b.createAPI(b.editor, "a", "/a")
-	tag := b.atRevision("1").header.Get("ETag")
-	b.call("GET", "/readyz", "", "").want(200)
+	tag := b.atRevision("1").Header.Get("ETag")
+	b.Call("GET", "/readyz", "", "").Want(200)
 	allow := b.block()
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/api/apis", ""},
@@ -220,39 +222,39 @@ func TestDatabaseAwayIsTemporary(t *testing.T) {
 		{"DELETE", "/api/apis/a", ""},
 		{"GET", "/api/users/me", ""},
 	} {
-		if r := b.call(c.method, c.path, b.admin, c.body).want(503); r.header.Get("Retry-After") != "1" {
-			t.Errorf("%s %s: Retry-After %q", c.method, c.path, r.header.Get("Retry-After"))
+		if r := b.Call(c.method, c.path, b.admin, c.body).Want(503); r.Header.Get("Retry-After") != "1" {
+			t.Errorf("%s %s: Retry-After %q", c.method, c.path, r.Header.Get("Retry-After"))
 		}
 	}
-	if r := b.call("GET", "/readyz", "", ""); r.status != 503 {
-		t.Errorf("ready: %d %s", r.status, r.body)
+	if r := b.Call("GET", "/readyz", "", ""); r.Status != 503 {
+		t.Errorf("ready: %d %s", r.Status, r.Body)
 	}
-	b.call("GET", "/healthz", "", "").want(200)
+	b.Call("GET", "/healthz", "", "").Want(200)
 	allow()
-	eventually(t, "the database is back", func() bool { return b.call("GET", "/readyz", "", "").status == 200 })
-	b.call("GET", "/api/apis/b", b.admin, "").want(404)
-	released := make(chan *answer, 1)
+	wait.Until(t, "the database is back", func() bool { return b.Call("GET", "/readyz", "", "").Status == 200 })
+	b.Call("GET", "/api/apis/b", b.admin, "").Want(404)
+	released := make(chan *admintest.Answer, 1)
 	go func() { released <- b.bundle("30s", tag) }()
 	b.createAPI(b.editor, "c", "/c")
-	if r := <-released; r.status != 200 {
-		t.Errorf("the bundle after the database came back: %d", r.status)
+	if r := <-released; r.Status != 200 {
+		t.Errorf("the bundle after the database came back: %d", r.Status)
 	}
 }
 
 func TestStuckDatabaseIsAnsweredInTime(t *testing.T) {
 	b := start(t)
-	quick, err := store.Open(t.Context(), store.Options{URL: b.dsn, StatementTimeout: 3 * time.Second})
+	quick, err := store.Open(t.Context(), store.Options{URL: b.DSN, StatementTimeout: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(quick.Close)
-	_, b.url = b.serve(quick)
-	release := holdLock(t, b.dsn, "select 1 from config_state for update")
-	b.call("POST", "/api/apis", b.editor, anAPI("a", "/a")).want(503)
-	b.call("GET", "/api/apis", b.editor, "").want(200).says(`"apis":[]`)
+	_, b.URL = b.serve(quick)
+	release := holdLock(t, b.DSN, "select 1 from config_state for update")
+	b.Call("POST", "/api/apis", b.editor, anAPI("a", "/a")).Want(503)
+	b.Call("GET", "/api/apis", b.editor, "").Want(200).Says(`"apis":[]`)
 	release()
 	b.createAPI(b.editor, "a", "/a")
-	if n := count(t, b.dsn, "select revision from config_state"); n != 1 {
+	if n := b.Count("select revision from config_state"); n != 1 {
 		t.Errorf("revision %d: the refused call left a gap", n)
 	}
 }
@@ -264,7 +266,7 @@ func TestNothingIsHalfWrittenWhenConnectionsBreak(t *testing.T) {
 	var written atomic.Int64
 	killer.Go(func() {
 		for ctx.Err() == nil {
-			sqlExec(t, b.dsn+" dbname=postgres", "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", b.dsn[strings.LastIndex(b.dsn, "=")+1:])
+			sqlExec(t, b.DSN+" dbname=postgres", "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", b.DSN[strings.LastIndex(b.DSN, "=")+1:])
 			had := written.Load()
 			for ctx.Err() == nil && written.Load() == had { // on a busy machine too some calls come through
 				<-time.After(15 * time.Millisecond)
@@ -282,16 +284,16 @@ func TestNothingIsHalfWrittenWhenConnectionsBreak(t *testing.T) {
 		writers.Go(func() {
 			for i := 0; !enough(i); i++ {
 				id := fmt.Sprintf("w%d-%d", w, i)
-				r := b.call("POST", "/api/apis", b.editor, anAPI(id, "/"+id))
+				r := b.Call("POST", "/api/apis", b.editor, anAPI(id, "/"+id))
 				mu.Lock()
-				switch r.status {
+				switch r.Status {
 				case 200:
 					acknowledged[id] = true
 					written.Add(1)
 				case 503:
 					refused++
 				default:
-					t.Errorf("%d %s", r.status, r.body)
+					t.Errorf("%d %s", r.Status, r.Body)
 				}
 				mu.Unlock()
 			}
@@ -304,25 +306,25 @@ func TestNothingIsHalfWrittenWhenConnectionsBreak(t *testing.T) {
 	if refused == 0 || len(acknowledged) == 0 {
 		t.Errorf("%d acknowledged, %d refused: nothing was tested", len(acknowledged), refused)
 	}
-	stored := count(t, b.dsn, "select count(*) from apis")
+	stored := b.Count("select count(*) from apis")
 	for _, query := range []string{
 		"select count(*) from config_history", "select count(*) from config_revisions", "select max(revision) from config_revisions",
 		"select count(*) from audit_log where object_kind = 'api'", "select revision from config_state",
 	} {
-		if n := count(t, b.dsn, query); n != stored {
+		if n := b.Count(query); n != stored {
 			t.Errorf("%s: %d beside %d APIs", query, n, stored)
 		}
 	}
-	eventually(t, "the database answers", func() bool { return b.call("GET", "/readyz", "", "").status == 200 })
+	wait.Until(t, "the database answers", func() bool { return b.Call("GET", "/readyz", "", "").Status == 200 })
 	for id := range acknowledged {
-		b.call("GET", "/api/apis/"+id, b.viewer, "").want(200)
+		b.Call("GET", "/api/apis/"+id, b.viewer, "").Want(200)
 	}
 }
 
 func TestMetricsTellOfCallsAndBacklog(t *testing.T) {
 	b := start(t)
-	b.call("GET", "/api/apis", b.viewer, "").want(200)
-	b.call("GET", "/api/apis/none", b.viewer, "").want(404)
+	b.Call("GET", "/api/apis", b.viewer, "").Want(200)
+	b.Call("GET", "/api/apis/none", b.viewer, "").Want(404)
 	families := gather(t, b.server)
 	for name, want := range map[string]string{
 		"sluice_admin_requests_total": `code:404 route:GET /api/apis/{id}`,
@@ -338,29 +340,29 @@ func TestGatewaysAreToldToForgetAnswersThatTheyKeep(t *testing.T) {
 	b := start(t)
 	b.createAPI(b.editor, "a", "/a")
 	b.createAPI(b.editor, "b", "/b")
-	tag := b.atRevision("2").header.Get("ETag")
-	released := make(chan *answer, 1)
+	tag := b.atRevision("2").Header.Get("ETag")
+	released := make(chan *admintest.Answer, 1)
 	go func() { released <- b.bundle("30s", tag) }()
-	eventually(t, "the gateway waits", func() bool { return waiting(t, b.server) == 1 })
-	b.call("DELETE", "/api/apis/a/cache", gatewayToken, "").want(200)
+	wait.Until(t, "the gateway waits", func() bool { return waiting(t, b.server) == 1 })
+	b.Call("DELETE", "/api/apis/a/cache", gatewayToken, "").Want(200)
 	r := <-released
-	if got := parseBundle(t, r.body); r.status != 200 || got.Revision != "2" || len(got.Caches) != 1 || got.Caches["a"] != 1 {
-		t.Fatalf("%d %s", r.status, r.body)
+	if got := parseBundle(t, r.Body); r.Status != 200 || got.Revision != "2" || len(got.Caches) != 1 || got.Caches["a"] != 1 {
+		t.Fatalf("%d %s", r.Status, r.Body)
 	}
-	b.call("DELETE", "/api/apis/b/cache", b.editor, "").want(200)
-	b.call("DELETE", "/api/apis/a/cache", b.editor, "").want(200)
-	eventually(t, "both are to be forgotten", func() bool {
-		got := parseBundle(t, b.bundle("0s", "").body)
+	b.Call("DELETE", "/api/apis/b/cache", b.editor, "").Want(200)
+	b.Call("DELETE", "/api/apis/a/cache", b.editor, "").Want(200)
+	wait.Until(t, "both are to be forgotten", func() bool {
+		got := parseBundle(t, b.bundle("0s", "").Body)
 		return got.Caches["b"] == 2 && got.Caches["a"] == 3
 	})
-	b.call("DELETE", "/api/apis/nothing/cache", b.editor, "").want(404)
-	b.call("DELETE", "/api/apis/a/cache", b.viewer, "").want(403)
-	if n := count(t, b.dsn, "select count(*) from audit_log where action = 'emptied' and object_kind = 'cache'"); n != 3 {
+	b.Call("DELETE", "/api/apis/nothing/cache", b.editor, "").Want(404)
+	b.Call("DELETE", "/api/apis/a/cache", b.viewer, "").Want(403)
+	if n := b.Count("select count(*) from audit_log where action = 'emptied' and object_kind = 'cache'"); n != 3 {
 		t.Errorf("%d times are in the audit log", n)
 	}
-	b.call("DELETE", "/api/apis/a", b.editor, "").want(200)
-	eventually(t, "an API that is gone is not spoken of", func() bool {
-		got := parseBundle(t, b.bundle("0s", "").body)
+	b.Call("DELETE", "/api/apis/a", b.editor, "").Want(200)
+	wait.Until(t, "an API that is gone is not spoken of", func() bool {
+		got := parseBundle(t, b.bundle("0s", "").Body)
 		return len(got.APIs) == 1 && len(got.Caches) == 1
 	})
 }

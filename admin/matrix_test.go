@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/internal/password"
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/testenv/admintest"
 )
 
 // aDeveloper makes a developer of the first organisation and returns the id and a
@@ -16,8 +17,8 @@ import (
 func (b *bench) aDeveloper(name string) (id, session string) {
 	b.t.Helper()
 	const password = "correct horse battery"
-	id = b.call("POST", "/api/portal/developers", b.editor, fmt.Sprintf(`{"email":"%s@dev.example","password":%q}`, name, password)).want(200).text("Message")
-	session = b.call("POST", "/api/portal/login", "", fmt.Sprintf(`{"email":"%s@dev.example","password":%q}`, name, password)).want(200).text("access_key")
+	id = b.Call("POST", "/api/portal/developers", b.editor, fmt.Sprintf(`{"email":"%s@dev.example","password":%q}`, name, password)).Want(200).Text("Message")
+	session = b.Call("POST", "/api/portal/login", "", fmt.Sprintf(`{"email":"%s@dev.example","password":%q}`, name, password)).Want(200).Text("access_key")
 	return id, session
 }
 
@@ -36,26 +37,26 @@ func TestEveryRouteAsksForItsRole(t *testing.T) {
 	for _, r := range b.server.routes() {
 		path := nowhere.Replace(r.Path)
 		if r.Role == rest.Anyone {
-			if got := b.call(r.Method, path, "", ""); got.status >= 500 || got.status == 403 {
-				t.Errorf("%s without credentials: %d %s", r.Name(), got.status, got.body)
+			if got := b.Call(r.Method, path, "", ""); got.Status >= 500 || got.Status == 403 {
+				t.Errorf("%s without credentials: %d %s", r.Name(), got.Status, got.Body)
 			}
 			let++
 			continue
 		}
 		for _, wrong := range []string{"", "Bearer wrong", "Bearer ", "slp_" + strings.Repeat("x", 43), "Basic YTpi"} {
-			b.call(r.Method, path, wrong, "").want(401).says("Not authorised")
+			b.Call(r.Method, path, wrong, "").Want(401).Says("Not authorised")
 			refused++
 		}
 		for role, key := range callers {
 			if r.Waits && r.Allows(role) || role == rest.Developer && ends(&r) {
 				continue // tested on their own
 			}
-			got := b.call(r.Method, path, key, "")
-			switch allowed := got.status != 403; {
+			got := b.Call(r.Method, path, key, "")
+			switch allowed := got.Status != 403; {
 			case allowed != r.Allows(role):
-				t.Errorf("%s as %s: %d %s", r.Name(), role, got.status, got.body)
-			case got.status >= 500:
-				t.Errorf("%s as %s: %d %s", r.Name(), role, got.status, got.body)
+				t.Errorf("%s as %s: %d %s", r.Name(), role, got.Status, got.Body)
+			case got.Status >= 500:
+				t.Errorf("%s as %s: %d %s", r.Name(), role, got.Status, got.Body)
 			case allowed:
 				let++
 			default:
@@ -64,12 +65,12 @@ func TestEveryRouteAsksForItsRole(t *testing.T) {
 		}
 	}
 	t.Logf("%d routes; of the calls that were tried %d were let through to their route and %d refused", len(b.server.routes()), let, refused)
-	b.call("POST", "/api/apis", b.viewer, "{}").want(403).says("access denied: You do not have permission to access  /api/apis")
-	b.call("POST", "/api/apis", b.robot, anAPI("r", "/r")).want(200)
-	b.call("GET", "/api/users", b.robot, "").want(403)
+	b.Call("POST", "/api/apis", b.viewer, "{}").Want(403).Says("access denied: You do not have permission to access  /api/apis")
+	b.Call("POST", "/api/apis", b.robot, anAPI("r", "/r")).Want(200)
+	b.Call("GET", "/api/users", b.robot, "").Want(403)
 }
 
-// ends tells whether a route ends the session that calls it.
+// ends reports whether a route ends the session that calls it.
 func ends(r *rest.Route) bool {
 	return r.Path == "/api/portal/logout" || r.Method == "DELETE" && (r.Path == "/api/portal/me" || r.Path == "/api/portal/me/sessions")
 }
@@ -78,22 +79,22 @@ func ends(r *rest.Route) bool {
 // beginning of the paths that name it.
 func (b *bench) estate() map[string]string {
 	b.t.Helper()
-	message := func(r *answer) string { return r.want(200).text("Message") }
+	message := func(r *admintest.Answer) string { return r.Want(200).Text("Message") }
 	b.createAPI(b.admin, "ours", "/ours")
-	policy := message(b.call("POST", "/api/portal/policies", b.editor, `{"id":"op","name":"ours","access_rights":{"ours":{"api_id":"ours","versions":["Default"]}}}`))
-	key := b.call("POST", "/api/keys", b.editor, `{"apply_policies":["op"]}`).want(200).text("key_hash")
+	policy := message(b.Call("POST", "/api/portal/policies", b.editor, `{"id":"op","name":"ours","access_rights":{"ours":{"api_id":"ours","versions":["Default"]}}}`))
+	key := b.Call("POST", "/api/keys", b.editor, `{"apply_policies":["op"]}`).Want(200).Text("key_hash")
 	developer, _ := b.aDeveloper("ada")
-	entry := message(b.call("POST", "/api/portal/catalogue/entries", b.editor, `{"name":"ours","show":true,"api_id":"ours","policy_id":"op"}`))
-	request := message(b.call("POST", "/api/portal/requests", b.editor, fmt.Sprintf(`{"by_user":%q,"for_plan":"op","version":"v2"}`, developer)))
-	document := message(b.call("POST", "/api/portal/documentation", b.editor, `{"api_id":"ours","doc_type":"markdown","documentation":"IyBIZWxsbw=="}`))
-	hook := b.call("POST", "/api/portal/webhooks", b.editor, `{"name":"ours","url":"https://hooks.example/","events":["*"]}`).want(200).text("Message")
-	client := b.call("POST", "/api/portal/developers/"+developer+"/oauth-clients", b.editor, `{"policy_id":"op"}`).want(200).text("client_id")
-	b.call("POST", "/api/portal/webhooks/"+hook+"/ping", b.editor, "").want(200)
-	owned := b.call("POST", "/api/portal/developers/"+developer+"/keys", b.editor, `{"apply_policies":["op"]}`).want(200).text("key_id")
+	entry := message(b.Call("POST", "/api/portal/catalogue/entries", b.editor, `{"name":"ours","show":true,"api_id":"ours","policy_id":"op"}`))
+	request := message(b.Call("POST", "/api/portal/requests", b.editor, fmt.Sprintf(`{"by_user":%q,"for_plan":"op","version":"v2"}`, developer)))
+	document := message(b.Call("POST", "/api/portal/documentation", b.editor, `{"api_id":"ours","doc_type":"markdown","documentation":"IyBIZWxsbw=="}`))
+	hook := b.Call("POST", "/api/portal/webhooks", b.editor, `{"name":"ours","url":"https://hooks.example/","events":["*"]}`).Want(200).Text("Message")
+	client := b.Call("POST", "/api/portal/developers/"+developer+"/oauth-clients", b.editor, `{"policy_id":"op"}`).Want(200).Text("client_id")
+	b.Call("POST", "/api/portal/webhooks/"+hook+"/ping", b.editor, "").Want(200)
+	owned := b.Call("POST", "/api/portal/developers/"+developer+"/keys", b.editor, `{"apply_policies":["op"]}`).Want(200).Text("key_id")
 	return map[string]string{
 		"/api/apis/": "ours", "/api/portal/policies/": policy, "/api/keys/": key, "/api/portal/developers/": developer, "/api/portal/catalogue/entries/": entry,
-		"/api/portal/requests/": request, "/api/portal/documentation/": document, "/api/portal/webhooks/": hook, "client": client, "/api/portal/deliveries/": sqlText(b.t, b.dsn, "select id from deliveries limit 1"),
-		"/api/portal/public/catalogue/": entry, "key": owned, "/api/portal/me/": owned, "/api/users/": sqlText(b.t, b.dsn, "select id from users where org_id <> 'second' limit 1"), "/api/certs/": "none", "/api/portal/mailbox/": "none", "/api/config/": "1",
+		"/api/portal/requests/": request, "/api/portal/documentation/": document, "/api/portal/webhooks/": hook, "client": client, "/api/portal/deliveries/": b.Text("select id from deliveries limit 1"),
+		"/api/portal/public/catalogue/": entry, "key": owned, "/api/portal/me/": owned, "/api/users/": b.Text("select id from users where org_id <> 'second' limit 1"), "/api/certs/": "none", "/api/portal/mailbox/": "none", "/api/config/": "1",
 	}
 }
 
@@ -128,9 +129,9 @@ func TestNoRouteReachesAnotherOrganisation(t *testing.T) {
 			query += "&org_id=second"
 		}
 		tried++
-		got := b.call(r.Method, path+query, b.other, bodyFor(&r))
-		if got.status < 400 && !empty(got) || got.status >= 500 {
-			t.Errorf("%s: %d %s", r.Name(), got.status, got.body)
+		got := b.Call(r.Method, path+query, b.other, bodyFor(&r))
+		if got.Status < 400 && !empty(got) || got.Status >= 500 {
+			t.Errorf("%s: %d %s", r.Name(), got.Status, got.Body)
 		}
 	}
 	if after := b.content(); after != before {
@@ -159,9 +160,9 @@ func bodyFor(r *rest.Route) string {
 	return `{"name":"theirs"}`
 }
 
-// empty tells whether a list that was answered has nothing in it.
-func empty(a *answer) bool {
-	text := string(a.body)
+// empty reports whether a list that was answered has nothing in it.
+func empty(a *admintest.Answer) bool {
+	text := string(a.Body)
 	return strings.Contains(text, `"Data":[]`) || strings.Contains(text, `"keys":[]`) || strings.Contains(text, `"usage":[]`)
 }
 
@@ -176,7 +177,7 @@ func (b *bench) content() string {
 		if table == "developer_tokens" {
 			key = "developer_id"
 		}
-		fmt.Fprintln(&all, table, sqlText(b.t, b.dsn, fmt.Sprintf("select count(*) || ' ' || coalesce(md5(string_agg(t::text, '|' order by t::text)), '') from %s t where %s <> 'second'", table, key)))
+		fmt.Fprintln(&all, table, b.Text(fmt.Sprintf("select count(*) || ' ' || coalesce(md5(string_agg(t::text, '|' order by t::text)), '') from %s t where %s <> 'second'", table, key)))
 	}
 	return all.String()
 }

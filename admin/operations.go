@@ -3,18 +3,29 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/rest"
-	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
+func (s *Server) openRoutes() []rest.Route {
+	return []rest.Route{
+		{Method: "GET", Path: "/healthz", Summary: "The process lives", Tag: "Health", Reply: health{}, Handle: s.getHealth},
+		{Method: "GET", Path: "/readyz", Summary: "The process can do its work", Tag: "Health", Reply: health{}, Handle: s.getReady},
+		{
+			Method: "GET", Path: "/api/openapi.json", Summary: "This description", Tag: "Health",
+			Reply: json.RawMessage{}, Handle: s.getDescription,
+		},
+	}
+}
+
 // auditList is one page of the audit log, newest first.
 type auditList struct {
-	Audit []shown.AuditEntry `json:"audit"`
-	Pages int64              `json:"pages"`
+	Audit []auditEntry `json:"audit"`
+	Pages int64        `json:"pages"`
 }
 
 func (s *Server) listAudit(ctx context.Context, c *rest.Call) (any, error) {
@@ -27,29 +38,57 @@ func (s *Server) listAudit(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return auditList{Audit: shown.Audit(rows), Pages: rest.Pages(total, page)}, nil
+	return auditList{Audit: auditEntries(rows), Pages: rest.Pages(total, page)}, nil
 }
 
-// health is the answer to whoever watches over the process.
+// An auditEntry is one entry of the audit log.
+type auditEntry struct {
+	ID         int64           `json:"id"`
+	At         time.Time       `json:"at"`
+	Actor      string          `json:"actor"`
+	ActorKind  string          `json:"actor_kind" enum:"user,gateway,system"`
+	IP         string          `json:"ip"`
+	Action     string          `json:"action"`
+	ObjectKind string          `json:"object_kind"`
+	ObjectID   string          `json:"object_id"`
+	Revision   *int64          `json:"revision" doc:"of the configuration, when it changed"`
+	Before     json.RawMessage `json:"before" doc:"secrets are masked"`
+	After      json.RawMessage `json:"after" doc:"secrets are masked"`
+}
+
+// auditEntries returns entries of the audit log as they are shown.
+func auditEntries(rows []store.AuditRow) []auditEntry {
+	all := make([]auditEntry, 0, len(rows))
+	for _, row := range rows {
+		all = append(all, auditEntry{
+			ID: row.ID, At: row.At, Actor: row.Actor, ActorKind: row.ActorKind, IP: row.IP, Action: row.Action,
+			ObjectKind: row.ObjectKind, ObjectID: row.ObjectID, Revision: row.Revision,
+			Before: row.Before, After: row.After,
+		})
+	}
+	return all
+}
+
+// health is the answer to health checks.
 type health struct {
 	Status  string            `json:"status" enum:"pass,fail"`
 	Version string            `json:"version"`
 	Checks  map[string]string `json:"checks,omitempty" doc:"ok, or what is wrong, by part"`
 }
 
-// getHealth tells that the process lives. It asks nobody: a restart would not
-// bring back what others lack.
+// getHealth reports that the process is alive. It checks no dependency: a restart would
+// not bring one back.
 func (s *Server) getHealth(context.Context, *rest.Call) (any, error) {
 	return health{Status: "pass", Version: s.deps.Version}, nil
 }
 
-// getReady tells whether the process can do its work.
+// getReady reports whether the process can do its work.
 func (s *Server) getReady(ctx context.Context, c *rest.Call) (any, error) {
 	h := health{Status: "pass", Version: s.deps.Version, Checks: map[string]string{"database": "ok", "bundle": "ok"}}
 	if err := s.deps.Store.Ping(ctx); err != nil {
 		h.Status, h.Checks["database"] = "fail", "unavailable"
 	}
-	if s.supply.Current() == nil {
+	if s.gateways.Current() == nil {
 		h.Status, h.Checks["bundle"] = "fail", "no configuration was read yet"
 	}
 	if h.Status == "pass" {

@@ -88,18 +88,18 @@ func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDa
 // crowded is a running admin over a database that is full, and what is asked of it.
 func crowded(t testing.TB, rows int) (*bench, *statements) {
 	b := start(t, func(d *Deps) { d.KeyOptions.Passwords, d.MasterKey = passwords(), secret.NewKey() })
-	org := sqlText(t, b.dsn, "select id from orgs where id <> 'second'")
+	org := b.Text("select id from orgs where id <> 'second'")
 	size := strings.NewReplacer("ORG", org, "ROWS", strconv.Itoa(rows), "PEOPLE", strconv.Itoa(rows/10))
 	for _, statement := range crowd {
-		sqlExec(t, b.dsn, size.Replace(statement))
+		b.Exec(size.Replace(statement))
 	}
 	asked := &statements{seen: make(map[string][]any)}
-	st, err := store.Open(t.Context(), store.Options{URL: b.dsn, MaxConns: 4, Tracer: asked})
+	st, err := store.Open(t.Context(), store.Options{URL: b.DSN, MaxConns: 4, Tracer: asked})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
-	_, b.url = b.serve(st, func(d *Deps) { d.KeyOptions.Passwords, d.MasterKey = passwords(), secret.NewKey() })
+	_, b.URL = b.serve(st, func(d *Deps) { d.KeyOptions.Passwords, d.MasterKey = passwords(), secret.NewKey() })
 	return b, asked
 }
 
@@ -108,9 +108,9 @@ func crowded(t testing.TB, rows int) (*bench, *statements) {
 func TestEveryQuestionIsAnsweredByAnIndex(t *testing.T) {
 	b, asked := crowded(t, 2_000)
 	for _, q := range questions {
-		b.call("GET", q, b.admin, "").want(200)
+		b.Call("GET", q, b.admin, "").Want(200)
 	}
-	conn, err := pgx.Connect(t.Context(), b.dsn)
+	conn, err := pgx.Connect(t.Context(), b.DSN)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func BenchmarkLists(b *testing.B) {
 			times := make([]time.Duration, 0, rounds)
 			for range rounds {
 				began := time.Now()
-				full.call("GET", q, full.admin, "").want(200)
+				full.Call("GET", q, full.admin, "").Want(200)
 				times = append(times, time.Since(began))
 			}
 			slices.Sort(times)

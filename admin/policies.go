@@ -9,11 +9,40 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/apply"
 	"github.com/sluicegate/sluice/admin/rest"
-	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 )
+
+func (s *Server) policyRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/api/portal/policies", Summary: "List policies", Tag: "Policies", Role: rest.Viewer, Gateway: true,
+			Query: append([]string{"active"}, rest.Searching...), Reply: policyList{}, Handle: s.listPolicies,
+		},
+		{
+			Method: "GET", Path: "/api/portal/policies/search", Summary: "Search policies", Tag: "Policies", Role: rest.Viewer, Gateway: true,
+			Query: append([]string{"policy_ids", "state", "api_id"}, rest.Searching...), Reply: policyList{}, Handle: s.listPolicies,
+		},
+		{
+			Method: "POST", Path: "/api/portal/policies", Summary: "Create a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
+			Body: definition.Policy{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createPolicy,
+		},
+		{
+			Method: "GET", Path: "/api/portal/policies/{id}", Summary: "Get a policy", Tag: "Policies", Role: rest.Viewer, Gateway: true,
+			Reply: definition.Policy{}, Wrong: []int{404}, Handle: s.getPolicy,
+		},
+		{
+			Method: "PUT", Path: "/api/portal/policies/{id}", Summary: "Replace a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
+			Body: definition.Policy{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updatePolicy,
+		},
+		{
+			Method: "DELETE", Path: "/api/portal/policies/{id}", Summary: "Delete a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
+			Reply: rest.Envelope{}, Wrong: []int{404, 409}, Match: true, Handle: s.deletePolicy,
+		},
+	}
+}
 
 // policyList is one page of policies.
 type policyList struct {
@@ -123,7 +152,7 @@ func (s *Server) deletePolicy(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done("Data deleted", nil), nil
 }
 
-// nameTaken gives a taken name the answer that policies have for it: 400.
+// nameTaken answers 400 for a name that another policy has.
 func nameTaken(err error) error {
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok && conflict.Kind == store.TakenName {
 		return rest.BadRequest("This policy name has already been used. Enter a unique policy name.")
@@ -131,8 +160,8 @@ func nameTaken(err error) error {
 	return err
 }
 
-// policy reads a policy from the body. Its id, under either name, is in ID, and
-// its rights are in AccessRights alone.
+// readPolicy reads a policy from the body. Its id, under either name, is in ID, and its
+// access rights are in AccessRights alone.
 func readPolicy(c *rest.Call) (*definition.Policy, error) {
 	body, err := c.Body()
 	if err != nil {
@@ -150,17 +179,17 @@ func readPolicy(c *rest.Call) (*definition.Policy, error) {
 	return p, nil
 }
 
-// rightsOf returns the rights by API, which people may write as an array.
+// rightsOf returns the access rights by API, which may be written as an array.
 func rightsOf(rights map[string]*definition.Access, list []*definition.Access) (map[string]*definition.Access, error) {
-	rights, problems := shown.Rights(rights, list)
+	rights, problems := apply.AccessRights(rights, list)
 	if problems != nil {
 		return nil, rest.BadRequest("Validation failed", problems...)
 	}
 	return rights, nil
 }
 
-// showPolicy is a policy as it is given out: under both names of its id, with
-// its rights as map and as array.
+// showPolicy returns a policy as it is shown: under both names of its id, with its
+// access rights as map and as array.
 func showPolicy(row store.Policy) (json.RawMessage, error) {
 	p := new(definition.Policy)
 	if err := json.Unmarshal(row.Body, p); err != nil {

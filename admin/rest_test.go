@@ -20,53 +20,53 @@ import (
 
 func TestAPIsLiveTheirLife(t *testing.T) {
 	b := start(t)
-	r := b.call("POST", "/api/apis", b.editor, `{"name":"one","use_keyless":true,"x-own":{"n":1.50},"proxy":{"listen_path":"/one/","target_url":"http://up.example"}}`).want(200)
-	id := r.text("Meta")
-	if len(id) != 32 || r.text("ID") != id || r.text("Message") != "API created" || r.header.Get("ETag") != `"1"` {
-		t.Errorf("created %s with ETag %s", r.body, r.header.Get("ETag"))
+	r := b.Call("POST", "/api/apis", b.editor, `{"name":"one","use_keyless":true,"x-own":{"n":1.50},"proxy":{"listen_path":"/one/","target_url":"http://up.example"}}`).Want(200)
+	id := r.Text("Meta")
+	if len(id) != 32 || r.Text("ID") != id || r.Text("Message") != "API created" || r.Header.Get("ETag") != `"1"` {
+		t.Errorf("created %s with ETag %s", r.Body, r.Header.Get("ETag"))
 	}
-	r = b.call("GET", "/api/apis/"+id, b.viewer, "").want(200).says(`"x-own":{"n":1.50}`, `"api_id":"`+id+`"`, `"listen_path":"/one/"`)
-	if r.header.Get("ETag") != `"1"` {
-		t.Errorf("ETag %s", r.header.Get("ETag"))
+	r = b.Call("GET", "/api/apis/"+id, b.viewer, "").Want(200).Says(`"x-own":{"n":1.50}`, `"api_id":"`+id+`"`, `"listen_path":"/one/"`)
+	if r.Header.Get("ETag") != `"1"` {
+		t.Errorf("ETag %s", r.Header.Get("ETag"))
 	}
-	changed := strings.Replace(string(r.body), "/one/", "/uno/", 1)
-	b.call("PUT", "/api/apis/"+id+"/", b.editor, `{"api_definition":`+changed+`}`, "If-Match", `"1"`).want(200).says(`"Message":"API updated"`, `"Meta":null`)
-	stale := b.call("PUT", "/api/apis/"+id, b.editor, changed, "If-Match", `"1"`).want(409)
-	if stale.header.Get("ETag") != `"2"` {
-		t.Errorf("a stale write learns ETag %q", stale.header.Get("ETag"))
+	changed := strings.Replace(string(r.Body), "/one/", "/uno/", 1)
+	b.Call("PUT", "/api/apis/"+id+"/", b.editor, `{"api_definition":`+changed+`}`, "If-Match", `"1"`).Want(200).Says(`"Message":"API updated"`, `"Meta":null`)
+	stale := b.Call("PUT", "/api/apis/"+id, b.editor, changed, "If-Match", `"1"`).Want(409)
+	if stale.Header.Get("ETag") != `"2"` {
+		t.Errorf("a stale write learns ETag %q", stale.Header.Get("ETag"))
 	}
-	b.call("GET", "/api/apis/"+id, "Bearer "+b.viewer, "").want(200).says("/uno/")
-	b.call("DELETE", "/api/apis/"+id, b.editor, "", "If-Match", `"1"`).want(409)
-	b.call("DELETE", "/api/apis/"+id, b.editor, "").want(200).says("API deleted")
-	b.call("DELETE", "/api/apis/"+id, b.editor, "").want(404).says("Could not retrieve API detail")
-	b.call("GET", "/api/apis/"+id, b.editor, "").want(404)
-	b.call("PUT", "/api/apis/"+id, b.editor, changed).want(404).says("API definition does not exist")
+	b.Call("GET", "/api/apis/"+id, "Bearer "+b.viewer, "").Want(200).Says("/uno/")
+	b.Call("DELETE", "/api/apis/"+id, b.editor, "", "If-Match", `"1"`).Want(409)
+	b.Call("DELETE", "/api/apis/"+id, b.editor, "").Want(200).Says("API deleted")
+	b.Call("DELETE", "/api/apis/"+id, b.editor, "").Want(404).Says("Could not retrieve API detail")
+	b.Call("GET", "/api/apis/"+id, b.editor, "").Want(404)
+	b.Call("PUT", "/api/apis/"+id, b.editor, changed).Want(404).Says("API definition does not exist")
 }
 
 func TestAllProblemsOfADefinitionComeAtOnce(t *testing.T) {
 	b := start(t)
 	bad := `{"name":"","use_keyless":true,"graphql":{"enabled":true},"version_data":{"not_versioned":true,"versions":{"v":{"expires":"soon"}}},"proxy":{"listen_path":"nope","target_url":"ftp://x"}}`
 	for _, path := range []string{"/api/apis", "/api/apis/validate"} {
-		errors, _ := b.call("POST", path, b.editor, bad).want(400).object()["Errors"].([]any)
+		errors, _ := b.Call("POST", path, b.editor, bad).Want(400).Object()["Errors"].([]any)
 		if all := fmt.Sprint(errors); len(errors) < 3 || !strings.Contains(all, "proxy.listen_path") ||
-			!strings.Contains(all, "proxy.target_url") || !strings.Contains(all, "GraphQL") || !strings.Contains(all, ".expires: is no time") {
+			!strings.Contains(all, "proxy.target_url") || !strings.Contains(all, "GraphQL") || !strings.Contains(all, ".expires: is not a time") {
 			t.Errorf("%s: problems %v", path, errors)
 		}
 	}
-	b.call("POST", "/api/apis/validate", b.viewer, anAPI("a", "/a")).want(200).says(`"warnings":[]`)
-	b.call("GET", "/api/apis", b.viewer, "").want(200).says(`"apis":[]`, `"pages":0`)
+	b.Call("POST", "/api/apis/validate", b.viewer, anAPI("a", "/a")).Want(200).Says(`"warnings":[]`)
+	b.Call("GET", "/api/apis", b.viewer, "").Want(200).Says(`"apis":[]`, `"pages":0`)
 }
 
 func TestConflictsOfAPIs(t *testing.T) {
 	b := start(t)
 	b.createAPI(b.editor, "a", "/a")
-	b.call("POST", "/api/apis", b.editor, anAPI("a", "/b")).want(409).says("same ID")
-	b.call("POST", "/api/apis", b.editor, anAPI("b", "/a/")).want(409).says("listen path: a")
-	b.call("POST", "/api/apis", b.other, anAPI("b", "/a/")).want(409).says(`listen path"`)
-	b.call("PUT", "/api/apis/a", b.editor, anAPI("c", "/a")).want(400).says("api_id")
-	b.call("POST", "/api/portal/policies/", b.editor, `{"id":"p","name":"gold","access_rights":{"a":{"api_id":"a"}}}`).want(200)
-	b.call("DELETE", "/api/apis/a", b.editor, "").want(409).says(`"Errors":["p"]`)
-	b.call("DELETE", "/api/apis/a?force=true", b.editor, "").want(200)
+	b.Call("POST", "/api/apis", b.editor, anAPI("a", "/b")).Want(409).Says("same ID")
+	b.Call("POST", "/api/apis", b.editor, anAPI("b", "/a/")).Want(409).Says("listen path: a")
+	b.Call("POST", "/api/apis", b.other, anAPI("b", "/a/")).Want(409).Says(`listen path"`)
+	b.Call("PUT", "/api/apis/a", b.editor, anAPI("c", "/a")).Want(400).Says("api_id")
+	b.Call("POST", "/api/portal/policies/", b.editor, `{"id":"p","name":"gold","access_rights":{"a":{"api_id":"a"}}}`).Want(200)
+	b.Call("DELETE", "/api/apis/a", b.editor, "").Want(409).Says(`"Errors":["p"]`)
+	b.Call("DELETE", "/api/apis/a?force=true", b.editor, "").Want(200)
 }
 
 func TestListsOfAPIsHavePagesOrderAndSearch(t *testing.T) {
@@ -94,8 +94,8 @@ func TestListsOfAPIsHavePagesOrderAndSearch(t *testing.T) {
 	} {
 		for _, path := range []string{"/api/apis", "/api/apis/search/"} {
 			var list apiList
-			r := b.call("GET", path+c.query, b.viewer, "").want(200)
-			if err := json.Unmarshal(r.body, &list); err != nil {
+			r := b.Call("GET", path+c.query, b.viewer, "").Want(200)
+			if err := json.Unmarshal(r.Body, &list); err != nil {
 				t.Fatal(err)
 			}
 			if len(list.APIs) != c.n || list.Pages != int64(c.pages) {
@@ -106,68 +106,68 @@ func TestListsOfAPIsHavePagesOrderAndSearch(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"?p=x", "?p=1.5", "?p=99999999999", "?page_size=0", "?page_size=501", "?page_size=-1", "?sort=owner", "?q=" + strings.Repeat("x", 3000), "?q=%ff"} {
-		b.call("GET", "/api/apis"+query, b.viewer, "").want(400)
+		b.Call("GET", "/api/apis"+query, b.viewer, "").Want(400)
 	}
 }
 
 func TestPoliciesLiveTheirLife(t *testing.T) {
 	b := start(t)
 	b.createAPI(b.editor, "a", "/a")
-	r := b.call("POST", "/api/portal/policies", b.editor, `{"name":"gold","rate":5,"per":1,"own":{"x":[1]},"access_rights_array":[{"api_id":"a","versions":["v1"]}]}`).want(200)
-	id := r.text("Message")
-	if id == "" || !strings.Contains(string(r.body), `"Meta":null`) {
-		t.Fatalf("created: %s", r.body)
+	r := b.Call("POST", "/api/portal/policies", b.editor, `{"name":"gold","rate":5,"per":1,"own":{"x":[1]},"access_rights_array":[{"api_id":"a","versions":["v1"]}]}`).Want(200)
+	id := r.Text("Message")
+	if id == "" || !strings.Contains(string(r.Body), `"Meta":null`) {
+		t.Fatalf("created: %s", r.Body)
 	}
 	path := "/api/portal/policies/" + id
-	r = b.call("GET", path, b.viewer, "").want(200).says(`"_id":"`+id+`"`, `"id":"`+id+`"`, `"own":{"x":[1]}`, `"access_rights":{"a":{`, `"access_rights_array":[{`)
-	b.call("PUT", path+"/", b.editor, strings.Replace(string(r.body), `"rate":5`, `"rate":6`, 1), "If-Match", r.header.Get("ETag")).want(200).says("Data updated")
-	b.call("PUT", path, b.editor, `{"name":"gold"}`, "If-Match", `"1"`).want(409)
-	b.call("PUT", path, b.editor, `{"id":"else","name":"gold"}`).want(400)
-	b.call("POST", "/api/portal/policies", b.editor, `{"name":"gold"}`).want(400).says("This policy name has already been used. Enter a unique policy name.")
-	b.call("POST", "/api/portal/policies", b.other, `{"name":"gold"}`).want(200)
-	b.call("POST", "/api/portal/policies", b.editor, `{"id":"`+id+`","name":"else"}`).want(409)
-	b.call("POST", "/api/portal/policies", b.editor, `{"name":"x","access_rights":{"zz":{"api_id":"zz"}}}`).want(400).says(`access_rights[\"zz\"]`)
-	b.call("POST", "/api/portal/policies", b.editor, `{"name":"x","access_rights_array":[{"api_name":"zz"},{"api_id":"a"},{"api_id":"a"}]}`).want(400).says("access_rights_array[0].api_id", "access_rights_array[2].api_id")
-	b.call("POST", "/api/portal/policies", b.editor, `{"id":"draft","name":"d","state":"draft"}`).want(200)
+	r = b.Call("GET", path, b.viewer, "").Want(200).Says(`"_id":"`+id+`"`, `"id":"`+id+`"`, `"own":{"x":[1]}`, `"access_rights":{"a":{`, `"access_rights_array":[{`)
+	b.Call("PUT", path+"/", b.editor, strings.Replace(string(r.Body), `"rate":5`, `"rate":6`, 1), "If-Match", r.Header.Get("ETag")).Want(200).Says("Data updated")
+	b.Call("PUT", path, b.editor, `{"name":"gold"}`, "If-Match", `"1"`).Want(409)
+	b.Call("PUT", path, b.editor, `{"id":"else","name":"gold"}`).Want(400)
+	b.Call("POST", "/api/portal/policies", b.editor, `{"name":"gold"}`).Want(400).Says("This policy name has already been used. Enter a unique policy name.")
+	b.Call("POST", "/api/portal/policies", b.other, `{"name":"gold"}`).Want(200)
+	b.Call("POST", "/api/portal/policies", b.editor, `{"id":"`+id+`","name":"else"}`).Want(409)
+	b.Call("POST", "/api/portal/policies", b.editor, `{"name":"x","access_rights":{"zz":{"api_id":"zz"}}}`).Want(400).Says(`access_rights[\"zz\"]`)
+	b.Call("POST", "/api/portal/policies", b.editor, `{"name":"x","access_rights_array":[{"api_name":"zz"},{"api_id":"a"},{"api_id":"a"}]}`).Want(400).Says("access_rights_array[0].api_id", "access_rights_array[2].api_id")
+	b.Call("POST", "/api/portal/policies", b.editor, `{"id":"draft","name":"d","state":"draft"}`).Want(200)
 	for query, want := range map[string]string{
 		"": `"Pages":1`, "?active=true": id, "/search?q=GOL": id, "/search?state=draft": `"id":"draft"`,
 		"/search?policy_ids=draft,none": `"id":"draft"`, "/search?api_id=a": id, "/search?q=none": `"Data":[],"Pages":0`,
 	} {
-		b.call("GET", "/api/portal/policies"+query, b.viewer, "").want(200).says(want)
+		b.Call("GET", "/api/portal/policies"+query, b.viewer, "").Want(200).Says(want)
 	}
-	b.call("GET", "/api/portal/policies?active=perhaps", b.viewer, "").want(400)
-	b.call("DELETE", path, b.editor, "").want(200).says("Data deleted")
-	b.call("DELETE", path, b.editor, "").want(404).says("Could not retrieve object for deletion")
-	b.call("GET", path, b.editor, "").want(404).says("Could not retrieve portal object.")
+	b.Call("GET", "/api/portal/policies?active=perhaps", b.viewer, "").Want(400)
+	b.Call("DELETE", path, b.editor, "").Want(200).Says("Data deleted")
+	b.Call("DELETE", path, b.editor, "").Want(404).Says("Could not retrieve object for deletion")
+	b.Call("GET", path, b.editor, "").Want(404).Says("Could not retrieve portal object.")
 }
 
 func TestUsersLiveTheirLife(t *testing.T) {
 	b := start(t)
-	r := b.call("POST", "/api/users", b.admin, `{"email_address":"eve@example.com","first_name":"Eve"}`).want(200).says("User and session have been created")
-	id, key := r.text("Meta"), r.text("access_key")
+	r := b.Call("POST", "/api/users", b.admin, `{"email_address":"eve@example.com","first_name":"Eve"}`).Want(200).Says("User and session have been created")
+	id, key := r.Text("Meta"), r.Text("access_key")
 	if !strings.HasPrefix(key, "sla_") || len(key) != 47 {
 		t.Errorf("access key %q", key)
 	}
-	b.call("GET", "/api/users/me", key, "").want(200).says(`"role":"viewer"`, `"first_name":"Eve"`)
-	shown := b.call("GET", "/api/users/"+id, b.admin, "").want(200)
-	if strings.Contains(string(shown.body), key) || strings.Contains(string(shown.body), "hash") {
-		t.Errorf("a user shows secrets: %s", shown.body)
+	b.Call("GET", "/api/users/me", key, "").Want(200).Says(`"role":"viewer"`, `"first_name":"Eve"`)
+	shown := b.Call("GET", "/api/users/"+id, b.admin, "").Want(200)
+	if strings.Contains(string(shown.Body), key) || strings.Contains(string(shown.Body), "hash") {
+		t.Errorf("a user shows secrets: %s", shown.Body)
 	}
-	b.call("PUT", "/api/users/"+id, b.admin, strings.Replace(string(shown.body), `"viewer"`, `"editor"`, 1), "If-Match", `"1"`).want(200)
+	b.Call("PUT", "/api/users/"+id, b.admin, strings.Replace(string(shown.Body), `"viewer"`, `"editor"`, 1), "If-Match", `"1"`).Want(200)
 	b.createAPI(key, "made-by-eve", "/eve")
-	b.call("PUT", "/api/users/"+id, b.admin, `{"email_address":"eve@example.com","role":"editor"}`, "If-Match", `"1"`).want(409)
-	b.call("POST", "/api/users", b.admin, `{"email_address":"EVE@example.com"}`).want(403)
-	next := b.call("PUT", "/api/users/"+id+"/actions/key/reset", b.admin, "").want(200).text("access_key")
-	b.call("GET", "/api/users/me", key, "").want(401)
-	b.call("GET", "/api/users/me", next, "").want(200)
-	b.call("PUT", "/api/users/"+id, b.admin, `{"email_address":"eve@example.com","role":"editor","active":false}`).want(200)
-	b.call("GET", "/api/users/me", next, "").want(401)
-	b.call("DELETE", "/api/users/"+id, b.admin, "").want(200)
-	b.call("GET", "/api/users/"+id, b.admin, "").want(404)
-	b.call("GET", "/api/users?q=admin@", b.admin, "").want(200).says(`"pages":1`, `"IsAdmin":"admin"`)
-	me := b.call("GET", "/api/users/me", b.admin, "").want(200).text("id")
-	b.call("DELETE", "/api/users/"+me, b.admin, "").want(409).says("last active admin")
-	b.call("PUT", "/api/users/"+me, b.admin, `{"email_address":"admin@localhost","role":"viewer"}`).want(409)
+	b.Call("PUT", "/api/users/"+id, b.admin, `{"email_address":"eve@example.com","role":"editor"}`, "If-Match", `"1"`).Want(409)
+	b.Call("POST", "/api/users", b.admin, `{"email_address":"EVE@example.com"}`).Want(403)
+	next := b.Call("PUT", "/api/users/"+id+"/actions/key/reset", b.admin, "").Want(200).Text("access_key")
+	b.Call("GET", "/api/users/me", key, "").Want(401)
+	b.Call("GET", "/api/users/me", next, "").Want(200)
+	b.Call("PUT", "/api/users/"+id, b.admin, `{"email_address":"eve@example.com","role":"editor","active":false}`).Want(200)
+	b.Call("GET", "/api/users/me", next, "").Want(401)
+	b.Call("DELETE", "/api/users/"+id, b.admin, "").Want(200)
+	b.Call("GET", "/api/users/"+id, b.admin, "").Want(404)
+	b.Call("GET", "/api/users?q=admin@", b.admin, "").Want(200).Says(`"pages":1`, `"IsAdmin":"admin"`)
+	me := b.Call("GET", "/api/users/me", b.admin, "").Want(200).Text("id")
+	b.Call("DELETE", "/api/users/"+me, b.admin, "").Want(409).Says("last active admin")
+	b.Call("PUT", "/api/users/"+me, b.admin, `{"email_address":"admin@localhost","role":"viewer"}`).Want(409)
 	for body, part := range map[string]string{
 		`{"email_address":"x"}`:                                   "email_address",
 		`{"email_address":"X <x@example.com>"}`:                   "email_address",
@@ -180,14 +180,14 @@ func TestUsersLiveTheirLife(t *testing.T) {
 		`[]`:                                                      "malformed",
 		`{"email_address":"x@example.com","last_name":"a\u0000"}`: "last_name",
 	} {
-		b.call("POST", "/api/users", b.admin, body).want(400).says(part)
+		b.Call("POST", "/api/users", b.admin, body).Want(400).Says(part)
 	}
 }
 
 func TestOtherOrganisationsActAsUnknown(t *testing.T) {
 	b := start(t)
 	b.createAPI(b.other, "theirs", "/theirs")
-	b.call("POST", "/api/portal/policies", b.other, `{"id":"tp","name":"theirs"}`).want(200)
+	b.Call("POST", "/api/portal/policies", b.other, `{"id":"tp","name":"theirs"}`).Want(200)
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/api/apis/theirs", ""},
 		{"PUT", "/api/apis/theirs", anAPI("theirs", "/mine")},
@@ -203,15 +203,15 @@ func TestOtherOrganisationsActAsUnknown(t *testing.T) {
 		{"GET", "/api/config/revisions/1/diff", ""},
 		{"POST", "/api/config/revisions/1/rollback", ""},
 	} {
-		b.call(c.method, c.path, b.admin, c.body).want(404)
+		b.Call(c.method, c.path, b.admin, c.body).Want(404)
 	}
-	b.call("GET", "/api/apis", b.admin, "").want(200).says(`"apis":[]`)
-	b.call("GET", "/api/portal/policies", b.admin, "").want(200).says(`"Data":[]`)
-	b.call("GET", "/api/audit?object_kind=api", b.admin, "").want(200).says(`"audit":[]`)
-	b.call("POST", "/api/portal/policies", b.admin, `{"name":"x","access_rights":{"theirs":{"api_id":"theirs"}}}`).want(400)
-	b.call("POST", "/api/users", b.other, `{"email_address":"spy@example.com","role":"gateway"}`).want(403)
-	b.call("PUT", "/api/users/u2", b.other, `{"email_address":"two@example.com","role":"gateway"}`).want(403)
-	b.call("GET", "/api/apis/theirs", b.other, "").want(200).says(`"org_id":"second"`)
+	b.Call("GET", "/api/apis", b.admin, "").Want(200).Says(`"apis":[]`)
+	b.Call("GET", "/api/portal/policies", b.admin, "").Want(200).Says(`"Data":[]`)
+	b.Call("GET", "/api/audit?object_kind=api", b.admin, "").Want(200).Says(`"audit":[]`)
+	b.Call("POST", "/api/portal/policies", b.admin, `{"name":"x","access_rights":{"theirs":{"api_id":"theirs"}}}`).Want(400)
+	b.Call("POST", "/api/users", b.other, `{"email_address":"spy@example.com","role":"gateway"}`).Want(403)
+	b.Call("PUT", "/api/users/u2", b.other, `{"email_address":"two@example.com","role":"gateway"}`).Want(403)
+	b.Call("GET", "/api/apis/theirs", b.other, "").Want(200).Says(`"org_id":"second"`)
 }
 
 func TestBrokenRequestsGetAnAnswerThatSaysWhatIsWrong(t *testing.T) {
@@ -246,7 +246,7 @@ func TestBrokenRequestsGetAnAnswerThatSaysWhatIsWrong(t *testing.T) {
 		{"GET", "/api/config/revisions/-1/diff", "", nil, 404, ""},
 		{"GET", "/api/audit?p=-1", "", nil, 400, "p must"},
 	} {
-		r, err := b.try(c.method, c.path, b.admin, c.body, c.headers...)
+		r, err := b.Try(c.method, c.path, b.admin, c.body, c.headers...)
 		if err != nil && c.status == 413 {
 			continue // the answer may come before the body is sent, which ends the connection
 		}
@@ -254,13 +254,13 @@ func TestBrokenRequestsGetAnAnswerThatSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("%s %.60s: %v", c.method, c.path, err)
 			continue
 		}
-		r.what = c.method + " " + c.path[:min(len(c.path), 60)]
-		r.want(c.status).says(c.says)
-		if c.status == 405 && r.header.Get("Allow") == "" {
+		r.What = c.method + " " + c.path[:min(len(c.path), 60)]
+		r.Want(c.status).Says(c.says)
+		if c.status == 405 && r.Header.Get("Allow") == "" {
 			t.Errorf("%s %s: no Allow", c.method, c.path)
 		}
 	}
-	if n := count(t, b.dsn, "select count(*) from config_revisions"); n != 0 {
+	if n := b.Count("select count(*) from config_revisions"); n != 0 {
 		t.Errorf("%d revisions from refused calls", n)
 	}
 }
@@ -269,17 +269,17 @@ func TestIDsThatBeginLikeAWordOfThePathAreFound(t *testing.T) {
 	b := start(t)
 	for _, id := range []string{"search2", "keystone", "validated", "key", "s"} {
 		b.createAPI(b.editor, id, "/"+id)
-		b.call("GET", "/api/apis/"+id, b.viewer, "").want(200)
-		r := b.call("HEAD", "/api/apis/"+id+"/", b.viewer, "")
-		if r.status != 200 || len(r.body) != 0 {
-			t.Errorf("HEAD: %d %s", r.status, r.body)
+		b.Call("GET", "/api/apis/"+id, b.viewer, "").Want(200)
+		r := b.Call("HEAD", "/api/apis/"+id+"/", b.viewer, "")
+		if r.Status != 200 || len(r.Body) != 0 {
+			t.Errorf("HEAD: %d %s", r.Status, r.Body)
 		}
 	}
 }
 
 func TestAmbiguousLengthIsRefused(t *testing.T) {
 	b := start(t)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(b.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,40 +296,40 @@ func TestFailedAuthenticationsAreLimitedByAddress(t *testing.T) {
 	b := start(t, func(d *Deps) { d.LoginRate = 3 })
 	statuses := make([]int, 6)
 	for i := range statuses {
-		r := b.call("GET", "/api/apis", "wrong", "")
-		if statuses[i] = r.status; r.status == 429 && r.header.Get("Retry-After") == "" {
+		r := b.Call("GET", "/api/apis", "wrong", "")
+		if statuses[i] = r.Status; r.Status == 429 && r.Header.Get("Retry-After") == "" {
 			t.Error("429 without Retry-After")
 		}
 	}
 	if !slices.Equal(statuses, []int{401, 401, 401, 429, 429, 429}) {
 		t.Errorf("statuses %v", statuses)
 	}
-	b.call("GET", "/api/apis", b.viewer, "").want(200)
+	b.Call("GET", "/api/apis", b.viewer, "").Want(200)
 }
 
 func TestRevisionsCanBeListedComparedAndRolledBack(t *testing.T) {
 	b := start(t)
 	b.createAPI(b.editor, "a", "/a")
-	b.call("PUT", "/api/apis/a?reason=because", b.editor, anAPI("a", "/changed")).want(200)
-	b.call("DELETE", "/api/apis/a", b.editor, "").want(200)
-	b.call("GET", "/api/config", b.viewer, "").want(200).says(`"revision":3`)
-	b.call("GET", "/api/config/revisions?page_size=2", b.viewer, "").want(200).says(`"revision":3`, `"pages":2`, `"reason":"because"`, `"author":"editor@example.com"`)
-	b.call("GET", "/api/config/revisions/2", b.viewer, "").want(200).says(`"/changed"`, `"action":"updated"`)
-	b.call("GET", "/api/config/revisions/2/diff", b.viewer, "").want(200).says(`{"path":"proxy.listen_path","before":"/a","after":"/changed"}`, `"from":1`)
-	b.call("GET", "/api/config/revisions/1/diff", b.viewer, "").want(200).says(`"action":"created"`, `"from":0`)
-	b.call("GET", "/api/config/revisions/3/diff?against=1", b.viewer, "").want(200).says(`"action":"deleted"`)
-	b.call("GET", "/api/config/revisions/1/diff?against=3", b.viewer, "").want(200).says(`"action":"created"`)
-	b.call("GET", "/api/config/revisions/1/diff?against=x", b.viewer, "").want(400)
-	b.call("POST", "/api/config/revisions/2/rollback", b.editor, "").want(403)
-	b.call("POST", "/api/config/revisions/2/rollback", b.admin, `{"reason":"it broke"}`).want(200).says(`"Meta":4`)
-	b.call("GET", "/api/apis/a", b.viewer, "").want(200).says("/changed", `"later":{"kept":1.50}`)
-	b.call("GET", "/api/config/revisions/4", b.viewer, "").want(200).says(`"source":"rollback"`, `"reason":"it broke"`)
-	b.call("GET", "/api/audit?object_kind=api&object_id=a&actor=editor@example.com", b.admin, "").want(200).says(`"action":"deleted"`, `"ip":"127.0.0.1"`, `"pages":1`)
+	b.Call("PUT", "/api/apis/a?reason=because", b.editor, anAPI("a", "/changed")).Want(200)
+	b.Call("DELETE", "/api/apis/a", b.editor, "").Want(200)
+	b.Call("GET", "/api/config", b.viewer, "").Want(200).Says(`"revision":3`)
+	b.Call("GET", "/api/config/revisions?page_size=2", b.viewer, "").Want(200).Says(`"revision":3`, `"pages":2`, `"reason":"because"`, `"author":"editor@example.com"`)
+	b.Call("GET", "/api/config/revisions/2", b.viewer, "").Want(200).Says(`"/changed"`, `"action":"updated"`)
+	b.Call("GET", "/api/config/revisions/2/diff", b.viewer, "").Want(200).Says(`{"path":"proxy.listen_path","before":"/a","after":"/changed"}`, `"from":1`)
+	b.Call("GET", "/api/config/revisions/1/diff", b.viewer, "").Want(200).Says(`"action":"created"`, `"from":0`)
+	b.Call("GET", "/api/config/revisions/3/diff?against=1", b.viewer, "").Want(200).Says(`"action":"deleted"`)
+	b.Call("GET", "/api/config/revisions/1/diff?against=3", b.viewer, "").Want(200).Says(`"action":"created"`)
+	b.Call("GET", "/api/config/revisions/1/diff?against=x", b.viewer, "").Want(400)
+	b.Call("POST", "/api/config/revisions/2/rollback", b.editor, "").Want(403)
+	b.Call("POST", "/api/config/revisions/2/rollback", b.admin, `{"reason":"it broke"}`).Want(200).Says(`"Meta":4`)
+	b.Call("GET", "/api/apis/a", b.viewer, "").Want(200).Says("/changed", `"later":{"kept":1.50}`)
+	b.Call("GET", "/api/config/revisions/4", b.viewer, "").Want(200).Says(`"source":"rollback"`, `"reason":"it broke"`)
+	b.Call("GET", "/api/audit?object_kind=api&object_id=a&actor=editor@example.com", b.admin, "").Want(200).Says(`"action":"deleted"`, `"ip":"127.0.0.1"`, `"pages":1`)
 }
 
 func TestDescriptionIsOpenAPIAndListsEveryRoute(t *testing.T) {
 	b := start(t)
-	r := b.call("GET", "/api/openapi.json", "", "").want(200)
+	r := b.Call("GET", "/api/openapi.json", "", "").Want(200)
 	var doc struct {
 		OpenAPI string
 		Paths   map[string]map[string]struct {
@@ -338,7 +338,7 @@ func TestDescriptionIsOpenAPIAndListsEveryRoute(t *testing.T) {
 		}
 		Components struct{ Schemas map[string]any }
 	}
-	if err := json.Unmarshal(r.body, &doc); err != nil {
+	if err := json.Unmarshal(r.Body, &doc); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(doc.OpenAPI, "3.1.") || doc.Components.Schemas["API"] == nil {
@@ -356,7 +356,7 @@ func TestDescriptionIsOpenAPIAndListsEveryRoute(t *testing.T) {
 		}
 	}
 	slices.Sort(listed)
-	for _, ref := range strings.Split(string(r.body), `"$ref":"`)[1:] {
+	for _, ref := range strings.Split(string(r.Body), `"$ref":"`)[1:] {
 		name := strings.TrimPrefix(ref[:strings.IndexByte(ref, '"')], "#/components/schemas/")
 		if doc.Components.Schemas[name] == nil {
 			t.Errorf("schema %s is named but not there", name)
@@ -382,20 +382,20 @@ func golden(t *testing.T, name, got string) {
 
 func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	b := start(t, func(d *Deps) { d.Scrape = func(*fasthttp.RequestCtx) { panic("at the disco") } })
-	b.call("GET", "/metrics", "", "").want(500)
+	b.Call("GET", "/metrics", "", "").Want(500)
 	if log := b.log.String(); !strings.Contains(log, "a handler panicked") || !strings.Contains(log, "stack=") {
 		t.Errorf("log: %s", log)
 	}
-	b.call("GET", "/healthz", "", "").want(200)
+	b.Call("GET", "/healthz", "", "").Want(200)
 }
 
 func TestAnswersAreNotKeptByCaches(t *testing.T) {
 	b := start(t)
-	r := b.call("GET", "/api/apis", b.viewer, "").want(200)
-	if r.header.Get("Cache-Control") != "no-store" || r.header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("headers %v", r.header)
+	r := b.Call("GET", "/api/apis", b.viewer, "").Want(200)
+	if r.Header.Get("Cache-Control") != "no-store" || r.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("headers %v", r.Header)
 	}
-	if _, found := r.header[http.CanonicalHeaderKey("Server")]; found {
-		t.Errorf("server %q", r.header.Get("Server"))
+	if _, found := r.Header[http.CanonicalHeaderKey("Server")]; found {
+		t.Errorf("server %q", r.Header.Get("Server"))
 	}
 }

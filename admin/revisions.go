@@ -2,17 +2,47 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/rest"
-	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/diff"
 )
 
-// configState says which configuration is in force and who serves it.
+func (s *Server) configRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/api/config", Summary: "Which revision is in force, and how many gateways serve it", Tag: "Configuration", Role: rest.Viewer, Gateway: true,
+			Reply: configState{}, Handle: s.getConfig,
+		},
+		{
+			Method: "GET", Path: "/api/config/revisions", Summary: "List revisions, newest first", Tag: "Configuration", Role: rest.Viewer,
+			Query: rest.Paging, Reply: revisionList{}, Handle: s.listRevisions,
+		},
+		{
+			Method: "GET", Path: "/api/config/revisions/{n}", Summary: "Get a revision with the whole configuration as of then", Tag: "Configuration", Role: rest.Viewer,
+			Reply: revision{}, Wrong: []int{404}, Handle: s.getRevision,
+		},
+		{
+			Method: "GET", Path: "/api/config/revisions/{n}/diff", Summary: "Compare a revision with the one before, or another", Tag: "Configuration", Role: rest.Viewer,
+			Query: []string{"against"}, Reply: revisionDiff{}, Wrong: []int{400, 404}, Handle: s.diffRevision,
+		},
+		{
+			Method: "POST", Path: "/api/config/revisions/{n}/rollback", Summary: "Make the configuration what it was at a revision", Tag: "Configuration", Role: rest.Admin,
+			Body: rollbackReason{}, Empty: true, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Handle: s.rollback,
+		},
+		{
+			Method: "GET", Path: "/api/audit", Summary: "List the audit log, newest first", Tag: "Configuration", Role: rest.Admin,
+			Query: append([]string{"object_kind", "object_id", "actor"}, rest.Paging...), Reply: auditList{}, Handle: s.listAudit,
+		},
+	}
+}
+
+// configState is the revision in force and how many gateways serve it.
 type configState struct {
 	Revision   int64 `json:"revision"`
 	Generation int64 `json:"generation" doc:"reloads asked for without a change"`
@@ -22,15 +52,64 @@ type configState struct {
 
 // revisionList is one page of revisions, newest first.
 type revisionList struct {
-	Revisions []shown.Revision `json:"revisions"`
-	Pages     int64            `json:"pages"`
+	Revisions []revision `json:"revisions"`
+	Pages     int64      `json:"pages"`
 }
 
-// revisionDiff is what lies between two revisions.
+// revisionDiff is the difference between two revisions.
 type revisionDiff struct {
-	From    int64              `json:"from"`
-	To      int64              `json:"to"`
-	Objects []shown.Difference `json:"objects"`
+	From    int64        `json:"from"`
+	To      int64        `json:"to"`
+	Objects []difference `json:"objects"`
+}
+
+// A revision is one change of configuration.
+type revision struct {
+	Revision int64           `json:"revision"`
+	Author   string          `json:"author"`
+	Source   string          `json:"source" enum:"api,gateway,seed,rollback"`
+	Reason   string          `json:"reason"`
+	At       time.Time       `json:"at"`
+	Summary  json.RawMessage `json:"summary" doc:"what changed: kind, id, name and action of each object"`
+
+	APIs     []json.RawMessage `json:"apis,omitempty" doc:"all as of this revision; only for a single one"`
+	Policies []json.RawMessage `json:"policies,omitempty" doc:"all as of this revision; only for a single one"`
+}
+
+// newRevision returns a revision as it is shown, without its objects.
+func newRevision(row store.Revision) revision {
+	return revision{
+		Revision: row.Revision, Author: row.Author, Source: row.Source, Reason: row.Reason,
+		At: row.CreatedAt, Summary: row.Summary,
+	}
+}
+
+// A difference is one object that differs.
+type difference struct {
+	Kind    string        `json:"kind" enum:"api,policy"`
+	ID      string        `json:"id"`
+	Action  string        `json:"action" enum:"created,updated,deleted"`
+	Changes []diff.Member `json:"changes"`
+}
+
+// showDifferences returns what differs between two revisions as it is shown.
+func showDifferences(rows []store.Difference) ([]difference, error) {
+	all := make([]difference, 0, len(rows))
+	for _, d := range rows {
+		one := difference{Kind: d.Kind, ID: d.ID, Action: "updated"}
+		switch {
+		case d.Before == nil:
+			one.Action = "created"
+		case d.After == nil:
+			one.Action = "deleted"
+		}
+		var err error
+		if one.Changes, err = diff.JSON(d.Before, d.After); err != nil {
+			return nil, fmt.Errorf("comparing %s %s: %w", d.Kind, d.ID, err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 func (s *Server) getConfig(ctx context.Context, _ *rest.Call) (any, error) {
@@ -44,7 +123,7 @@ func (s *Server) getConfig(ctx context.Context, _ *rest.Call) (any, error) {
 	}
 	told := configState{Revision: state.Revision, Generation: state.Generation}
 	for _, g := range gateways {
-		if time.Since(g.SeenAt) > quietAfter {
+		if time.Since(g.SeenAt) > silentAfter {
 			continue
 		}
 		told.Gateways++
@@ -64,9 +143,9 @@ func (s *Server) listRevisions(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := revisionList{Revisions: make([]shown.Revision, 0, len(rows)), Pages: rest.Pages(total, page)}
+	list := revisionList{Revisions: make([]revision, 0, len(rows)), Pages: rest.Pages(total, page)}
 	for _, row := range rows {
-		list.Revisions = append(list.Revisions, shown.NewRevision(row))
+		list.Revisions = append(list.Revisions, newRevision(row))
 	}
 	return list, nil
 }
@@ -80,7 +159,7 @@ func (s *Server) getRevision(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := shown.NewRevision(row)
+	told := newRevision(row)
 	for _, o := range objects {
 		if o.Kind == "api" {
 			told.APIs = append(told.APIs, o.Body)
@@ -109,7 +188,7 @@ func revisionNumber(text string) (int64, error) {
 	return number, err
 }
 
-// diffRevision compares a revision with another, or with the one before.
+// diffRevision compares a revision with another, by default the one before.
 func (s *Server) diffRevision(ctx context.Context, c *rest.Call) (any, error) {
 	row, err := s.revision(ctx, c)
 	if err != nil {
@@ -123,7 +202,7 @@ func (s *Server) diffRevision(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects, err := shown.Objects(differences)
+	objects, err := showDifferences(differences)
 	return revisionDiff{From: from, To: row.Revision, Objects: objects}, err
 }
 
@@ -158,7 +237,7 @@ func (s *Server) rollback(ctx context.Context, c *rest.Call) (any, error) {
 		}
 		by.Reason = rest.Truncate(body.Reason, rest.MaxText)
 	}
-	made, err := s.portal.Publish(ctx, by, func(ctx context.Context, change *store.Change) error {
+	made, err := s.deps.Store.Publish(ctx, by, func(ctx context.Context, change *store.Change) error {
 		return change.Rollback(ctx, row.Revision)
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ type rotation struct {
 	Grace string `json:"grace" doc:"how long the key stays valid beside its successor, such as 24h; 0s ends it at once"`
 }
 
-// rotateKey makes a successor of the key that the path names.
+// rotateKey creates a successor of the key that the path names.
 func (s *Server) rotateKey(ctx context.Context, c *rest.Call) (any, error) {
 	var wanted rotation
 	if err := c.Decode(&wanted); err != nil {
@@ -39,19 +39,18 @@ func (s *Server) rotateKey(ctx context.Context, c *rest.Call) (any, error) {
 	return detail, nil
 }
 
-// retireKeys ends the grace of the keys that the key which the path names
-// followed.
-func (s *Server) retireKeys(ctx context.Context, c *rest.Call) (any, error) {
+// endGrace ends the grace periods of the predecessors of the key that the path names.
+func (s *Server) endGrace(ctx context.Context, c *rest.Call) (any, error) {
 	return s.changeKey(ctx, c, new(definition.Session), func(service *keys.Service, ref keys.Ref) error {
 		_, err := service.Retire(ctx, ref)
 		return err
 	})
 }
 
-// owner returns the session of a stored key, and the hash that it is stored
-// under: that of its first key.
+// owner returns the session of a stored key and the hash that it is stored under, which
+// is that of its first key.
 func (s *Server) owner(ctx context.Context, row store.Key) (*definition.Session, string, error) {
-	session, err := sessionOf(row)
+	session, err := store.SessionOf(&row)
 	if err != nil || session.SuccessorOf() == "" {
 		return session, row.KeyHash, err
 	}
@@ -63,7 +62,7 @@ func (s *Server) owner(ctx context.Context, row store.Key) (*definition.Session,
 	if err != nil {
 		return nil, "", err
 	}
-	if session, err = sessionOf(first); err != nil {
+	if session, err = store.SessionOf(&first); err != nil {
 		return nil, "", err
 	}
 	if _, ok := session.Credential(identity, row.KeyHash); !ok {

@@ -32,19 +32,19 @@ func (s *Server) schemaRoutes() []rest.Route {
 	}
 }
 
-// syncAnswer is the envelope around a report.
+// syncAnswer is a report in an envelope.
 type syncAnswer struct {
 	Status  string          `json:"Status" enum:"OK"`
 	Message string          `json:"Message"`
 	Meta    *schemas.Report `json:"Meta"`
 }
 
-// schemaText is what is sent to be checked.
+// schemaText is a schema to be checked.
 type schemaText struct {
 	Schema string `json:"schema" doc:"in SDL"`
 }
 
-// schemaProblems is what is wrong with a schema.
+// schemaProblems are the problems of a schema.
 type schemaProblems struct {
 	Valid    bool              `json:"valid"`
 	Problems []schemas.Problem `json:"problems"`
@@ -78,7 +78,7 @@ func (s *Server) syncSchema(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	wish := schemas.Wish{Have: have, Apply: c.Query("apply") == "" || c.Flag("apply"), Force: c.Flag("force")}
+	wish := schemas.SyncOptions{Have: have, Apply: c.Query("apply") == "" || c.Flag("apply"), Force: c.Flag("force")}
 	report, err := s.schemas.Sync(ctx, c.Author("sync"), c.Param("id"), wish)
 	if err != nil {
 		return nil, rest.Missing(err, noAPI)

@@ -20,32 +20,6 @@ func sqlExec(t testing.TB, dsn, statement string, args ...any) {
 	}
 }
 
-func sqlText(t testing.TB, dsn, query string, args ...any) (text string) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if err := conn.QueryRow(t.Context(), query, args...).Scan(&text); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
-	return text
-}
-
-func count(t testing.TB, dsn, query string, args ...any) (n int) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if err := conn.QueryRow(t.Context(), query, args...).Scan(&n); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
-	return n
-}
-
 // holdLock runs a statement and keeps what it locks until release is called.
 func holdLock(t testing.TB, dsn, statement string) (release func()) {
 	t.Helper()

@@ -8,10 +8,10 @@ import (
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/credential"
-	counts "github.com/sluicegate/sluice/internal/definition/usage"
+	counts "github.com/sluicegate/sluice/internal/usage"
 )
 
-// How long usage is kept when nobody says.
+// How long usage is kept by default.
 const (
 	keptMinutes = 8 * 24 * time.Hour
 	keptHours   = 400 * 24 * time.Hour

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/credential"
-	counts "github.com/sluicegate/sluice/internal/definition/usage"
+	"github.com/sluicegate/sluice/internal/testenv/admintest"
+	counts "github.com/sluicegate/sluice/internal/usage"
 )
 
 // orgOf returns the first organisation.
@@ -22,7 +23,7 @@ func (b *bench) orgOf() (org string) {
 }
 
 // hand hands over rows as a gateway does.
-func (b *bench) hand(sequence int64, rows ...counts.Row) *answer {
+func (b *bench) hand(sequence int64, rows ...counts.Row) *admintest.Answer {
 	b.t.Helper()
 	now := time.Now().Truncate(time.Minute).Unix()
 	batch := counts.Batch{Gateway: "gw", Boot: "boot", Sequence: sequence}
@@ -40,14 +41,14 @@ func (b *bench) hand(sequence int64, rows ...counts.Row) *answer {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return b.call("POST", "/api/gateway/usage", gatewayToken, string(body))
+	return b.Call("POST", "/api/gateway/usage", gatewayToken, string(body))
 }
 
 // hitsOf returns what a report's totals are.
 func (b *bench) hitsOf(path, key string) int64 {
 	b.t.Helper()
 	var report struct{ Totals struct{ Hits int64 } }
-	if err := json.Unmarshal(b.call("GET", path, key, "").want(200).body, &report); err != nil {
+	if err := json.Unmarshal(b.Call("GET", path, key, "").Want(200).Body, &report); err != nil {
 		b.t.Fatal(err)
 	}
 	return report.Totals.Hits
@@ -61,10 +62,10 @@ func TestUsageIsHandedOverOnceAndShownToItsOrganisation(t *testing.T) {
 		{API: "b", Status: 200, Hits: 1, Org: "second"},
 	}
 	for range 3 {
-		b.hand(1, rows...).want(200)
+		b.hand(1, rows...).Want(200)
 	}
-	b.hand(2, rows...).want(200)
-	b.hand(1, rows...).want(200)
+	b.hand(2, rows...).Want(200)
+	b.hand(1, rows...).Want(200)
 	if got := b.hitsOf("/api/usage", b.viewer); got != 18 {
 		t.Errorf("%d hits, want 18", got)
 	}
@@ -74,28 +75,28 @@ func TestUsageIsHandedOverOnceAndShownToItsOrganisation(t *testing.T) {
 	if got := b.hitsOf("/api/usage?api=a", b.other); got != 0 {
 		t.Errorf("the other organisation sees %d hits of an API that it does not have", got)
 	}
-	b.call("GET", "/api/usage?group_by=api,status,reason&api=a&step=minute&from="+time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), b.viewer, "").want(200).
-		says(`"api_id":"a","status":200,"reason":"","hits":14,"errors":0,"mean_ms":2,"upstream_mean_ms":1`, `"status":429,"reason":"rate_limit","hits":4,"errors":4`, `"Pages":1`, `"at":"`)
-	b.call("GET", "/api/usage?group_by=api", b.viewer, "").want(200).says(`"p50_ms":`, `"p95_ms":`, `"p99_ms":`)
-	b.call("GET", "/api/usage/rejections", b.viewer, "").want(200).says(`"totals":{"hits":4,"errors":4`, `"Data":[{"reason":"rate_limit"`)
-	b.call("GET", "/api/usage?group_by=key&page_size=1&p=9", b.viewer, "").want(200).says(`"Data":[]`, `"Pages":1`, `"hits":18`)
+	b.Call("GET", "/api/usage?group_by=api,status,reason&api=a&step=minute&from="+time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), b.viewer, "").Want(200).
+		Says(`"api_id":"a","status":200,"reason":"","hits":14,"errors":0,"mean_ms":2,"upstream_mean_ms":1`, `"status":429,"reason":"rate_limit","hits":4,"errors":4`, `"Pages":1`, `"at":"`)
+	b.Call("GET", "/api/usage?group_by=api", b.viewer, "").Want(200).Says(`"p50_ms":`, `"p95_ms":`, `"p99_ms":`)
+	b.Call("GET", "/api/usage/rejections", b.viewer, "").Want(200).Says(`"totals":{"hits":4,"errors":4`, `"Data":[{"reason":"rate_limit"`)
+	b.Call("GET", "/api/usage?group_by=key&page_size=1&p=9", b.viewer, "").Want(200).Says(`"Data":[]`, `"Pages":1`, `"hits":18`)
 }
 
 func TestUsageOfAKeyIsThatOfAllItsCredentials(t *testing.T) {
 	b := start(t)
 	b.createAPI(b.editor, "a", "/a/")
-	made := b.call("POST", "/api/keys", b.editor, `{"access_rights":{"a":{"api_id":"a","versions":["Default"]}}}`).want(200)
-	key, hash := made.text("key"), made.text("key_hash")
-	b.hand(1, counts.Row{API: "a", Key: hash, Status: 200, Hits: 3}, counts.Row{API: "a", Key: "another", Status: 200, Hits: 50}).want(200)
-	next := b.call("POST", "/api/keys/"+key+"/rotate", b.editor, `{"grace":"1h"}`).want(200).text("key")
+	made := b.Call("POST", "/api/keys", b.editor, `{"access_rights":{"a":{"api_id":"a","versions":["Default"]}}}`).Want(200)
+	key, hash := made.Text("key"), made.Text("key_hash")
+	b.hand(1, counts.Row{API: "a", Key: hash, Status: 200, Hits: 3}, counts.Row{API: "a", Key: "another", Status: 200, Hits: 50}).Want(200)
+	next := b.Call("POST", "/api/keys/"+key+"/rotate", b.editor, `{"grace":"1h"}`).Want(200).Text("key")
 	for _, name := range []string{key, hash, next} {
 		if got := b.hitsOf("/api/keys/"+name+"/usage", b.viewer); got != 3 {
 			t.Errorf("%.12s: %d hits, want 3", name, got)
 		}
 	}
-	b.call("GET", "/api/keys/"+hash+"/usage?group_by=api&status=200", b.viewer, "").want(200).says(`"step":"day"`, `"api_id":"a"`)
-	b.call("GET", "/api/keys/"+hash+"/usage", b.other, "").want(404)
-	b.call("GET", "/api/keys/nobody/usage", b.viewer, "").want(404)
+	b.Call("GET", "/api/keys/"+hash+"/usage?group_by=api&status=200", b.viewer, "").Want(200).Says(`"step":"day"`, `"api_id":"a"`)
+	b.Call("GET", "/api/keys/"+hash+"/usage", b.other, "").Want(404)
+	b.Call("GET", "/api/keys/nobody/usage", b.viewer, "").Want(404)
 }
 
 func TestWrongQuestionsAboutUsageAreAnsweredWithWhatWouldBeRight(t *testing.T) {
@@ -118,14 +119,14 @@ func TestWrongQuestionsAboutUsageAreAnsweredWithWhatWouldBeRight(t *testing.T) {
 		"p=-1":                                 "never given out whole",
 	} {
 		for _, path := range []string{"/api/usage?", "/api/usage/rejections?"} {
-			b.call("GET", path+query, b.viewer, "").want(400).says(says)
+			b.Call("GET", path+query, b.viewer, "").Want(400).Says(says)
 		}
 	}
 	for _, text := range []string{"'; drop table usage_hour; --", "%00", "%25", "\\", "\""} {
 		for _, name := range []string{"api", "key", "reason"} {
-			got := b.call("GET", "/api/usage?"+name+"="+strings.ReplaceAll(strings.ReplaceAll(text, " ", "+"), "\"", "%22"), b.viewer, "")
-			if got.status != 200 && (got.status != 400 || text != "%00") {
-				t.Errorf("%s=%s: %d %s", name, text, got.status, got.body)
+			got := b.Call("GET", "/api/usage?"+name+"="+strings.ReplaceAll(strings.ReplaceAll(text, " ", "+"), "\"", "%22"), b.viewer, "")
+			if got.Status != 200 && (got.Status != 400 || text != "%00") {
+				t.Errorf("%s=%s: %d %s", name, text, got.Status, got.Body)
 			}
 		}
 	}
@@ -155,13 +156,13 @@ func TestWrongBatchesAreRefusedWhole(t *testing.T) {
 		`{"gateway":"g","boot":"b","sequence":1,"latencies":[{"minute":60,"api":"a","counts":[-1]}]}`: "latencies[0].counts[0] is -1",
 		`{"gateway":"g","boot":"b","sequence":1,"rows":[` + strings.TrimSuffix(strings.Repeat(`{},`, counts.MaxRows+1), ",") + `]}`: "rows has 4001 elements",
 	} {
-		b.call("POST", "/api/gateway/usage", gatewayToken, body).want(400).says(says)
+		b.Call("POST", "/api/gateway/usage", gatewayToken, body).Want(400).Says(says)
 	}
-	b.call("POST", "/api/gateway/usage", gatewayToken, row(`"minute":60,"api":"a","hits":1,"a member of":"the future"`)).want(200)
+	b.Call("POST", "/api/gateway/usage", gatewayToken, row(`"minute":60,"api":"a","hits":1,"a member of":"the future"`)).Want(200)
 	for _, who := range []string{b.admin, b.editor, b.viewer} {
-		b.call("POST", "/api/gateway/usage", who, `{}`).want(403)
+		b.Call("POST", "/api/gateway/usage", who, `{}`).Want(403)
 	}
-	b.call("POST", "/api/gateway/usage", "", `{}`).want(401)
+	b.Call("POST", "/api/gateway/usage", "", `{}`).Want(401)
 	if got := b.hitsOf("/api/usage?from=0&to=86400", b.admin); got != 0 {
 		t.Errorf("%d hits", got)
 	}
@@ -174,12 +175,12 @@ func TestKeysInClearAreShownByAHash(t *testing.T) {
 		d.KeyOptions.Hasher = &hasher
 	})
 	b.createAPI(b.editor, "a", "/a/")
-	key := b.call("POST", "/api/keys", b.editor, `{"access_rights":{"a":{"api_id":"a","versions":["Default"]}}}`).want(200).text("key")
-	b.hand(1, counts.Row{API: "a", Key: counts.KeyOf(key, true), Status: 200, Hits: 3}).want(200)
+	key := b.Call("POST", "/api/keys", b.editor, `{"access_rights":{"a":{"api_id":"a","versions":["Default"]}}}`).Want(200).Text("key")
+	b.hand(1, counts.Row{API: "a", Key: counts.KeyOf(key, true), Status: 200, Hits: 3}).Want(200)
 	if got := b.hitsOf("/api/keys/"+key+"/usage", b.viewer); got != 3 {
 		t.Errorf("%d hits, want 3", got)
 	}
-	if shown := b.call("GET", "/api/usage?group_by=key", b.viewer, ""); strings.Contains(string(shown.body), key) {
+	if shown := b.Call("GET", "/api/usage?group_by=key", b.viewer, ""); strings.Contains(string(shown.Body), key) {
 		t.Error("a report shows a key")
 	}
 }
@@ -192,21 +193,21 @@ func TestDevelopersSeeHowTheirOwnKeysAreUsed(t *testing.T) {
 			d.KeyOptions.Hasher, d.KeyOptions.Passwords = &hasher, passwords()
 		})
 		b.createAPI(b.editor, "a", "/a/")
-		b.call("POST", "/api/portal/policies", b.editor, `{"id":"p","name":"p","access_rights":{"a":{"api_id":"a","versions":["Default"]}}}`).want(200)
+		b.Call("POST", "/api/portal/policies", b.editor, `{"id":"p","name":"p","access_rights":{"a":{"api_id":"a","versions":["Default"]}}}`).Want(200)
 		ada, session := b.aDeveloper("ada")
 		_, other := b.aDeveloper("bob")
-		id := b.call("POST", "/api/portal/developers/"+ada+"/keys", b.editor, `{"apply_policies":["p"]}`).want(200).text("key_id")
-		b.hand(1, counts.Row{API: "a", Key: id, Status: 200, Hits: 3}, counts.Row{API: "a", Key: id, Status: 429, Reason: "rate_limit", Hits: 2}).want(200)
+		id := b.Call("POST", "/api/portal/developers/"+ada+"/keys", b.editor, `{"apply_policies":["p"]}`).Want(200).Text("key_id")
+		b.hand(1, counts.Row{API: "a", Key: id, Status: 200, Hits: 3}, counts.Row{API: "a", Key: id, Status: 429, Reason: "rate_limit", Hits: 2}).Want(200)
 		path := "/api/portal/me/keys/" + id + "/usage"
-		b.call("GET", path, session, "").want(200).says(`"step":"day"`, `"totals":{"hits":5,"errors":2`)
-		b.call("GET", path+"?days=1&step=hour&group_by=reason", session, "").want(200).says(`"reason":"rate_limit","hits":2`)
-		b.call("GET", path, other, "").want(404)
-		b.call("GET", "/api/portal/me/keys/none/usage", session, "").want(404)
+		b.Call("GET", path, session, "").Want(200).Says(`"step":"day"`, `"totals":{"hits":5,"errors":2`)
+		b.Call("GET", path+"?days=1&step=hour&group_by=reason", session, "").Want(200).Says(`"reason":"rate_limit","hits":2`)
+		b.Call("GET", path, other, "").Want(404)
+		b.Call("GET", "/api/portal/me/keys/none/usage", session, "").Want(404)
 		for query, says := range map[string]string{
 			"days=0": "days must be in 1", "days=93": "days must be in 1", "days=x": "days must be a whole number",
 			"step=minute": "at most 2 days apart", "group_by=org": "group_by must be some of",
 		} {
-			b.call("GET", path+"?"+query, session, "").want(400).says(says)
+			b.Call("GET", path+"?"+query, session, "").Want(400).Says(says)
 		}
 	}
 }

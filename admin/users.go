@@ -13,7 +13,40 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 )
 
-// user is a user as people see one.
+func (s *Server) userRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/api/users", Summary: "List users", Tag: "Users", Role: rest.Admin,
+			Query: []string{"p", "page_size", "q"}, Reply: userList{}, Handle: s.listUsers,
+		},
+		{
+			Method: "GET", Path: "/api/users/me", Summary: "Get the user who calls", Tag: "Users", Role: rest.Viewer,
+			Reply: user{}, Handle: s.getMe,
+		},
+		{
+			Method: "POST", Path: "/api/users", Summary: "Create a user; the answer shows the access key this once", Tag: "Users", Role: rest.Admin,
+			Body: user{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Secret: true, Handle: s.createUser,
+		},
+		{
+			Method: "GET", Path: "/api/users/{id}", Summary: "Get a user", Tag: "Users", Role: rest.Admin,
+			Reply: user{}, Wrong: []int{404}, Handle: s.getUser,
+		},
+		{
+			Method: "PUT", Path: "/api/users/{id}", Summary: "Replace a user's names, address, role and state", Tag: "Users", Role: rest.Admin,
+			Body: user{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updateUser,
+		},
+		{
+			Method: "DELETE", Path: "/api/users/{id}", Summary: "Delete a user", Tag: "Users", Role: rest.Admin,
+			Reply: rest.Envelope{}, Wrong: []int{404, 409}, Handle: s.deleteUser,
+		},
+		{
+			Method: "PUT", Path: "/api/users/{id}/actions/key/reset", Summary: "Give a user another access key, shown this once", Tag: "Users", Role: rest.Admin,
+			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.resetUserKey,
+		},
+	}
+}
+
+// user is a user as REST shows one.
 type user struct {
 	ID          string            `json:"id,omitempty"`
 	FirstName   string            `json:"first_name"`
@@ -122,9 +155,8 @@ func (s *Server) resetUserKey(ctx context.Context, c *rest.Call) (any, error) {
 	return answer, nil
 }
 
-// checkGatewayRole keeps the role gateway to the first organisation: gateways
-// serve all organisations, so that who has the role can read what all of them
-// configured.
+// checkGatewayRole reserves the role gateway for the first organisation: gateways serve
+// all organisations, so that a user with the role can read the configuration of each.
 func (s *Server) checkGatewayRole(ctx context.Context, c *rest.Call, wanted string) error {
 	if rest.Role(wanted) != rest.Gateway {
 		return nil
@@ -136,8 +168,7 @@ func (s *Server) checkGatewayRole(ctx context.Context, c *rest.Call, wanted stri
 	return err
 }
 
-// addressTaken gives a taken e-mail address the answer that users have for it:
-// 403.
+// addressTaken answers 403 for an e-mail address that another user has.
 func addressTaken(err error) error {
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok && conflict.Kind == store.TakenName {
 		return rest.Refuse(fasthttp.StatusForbidden, "Another user has this email_address")
@@ -145,15 +176,14 @@ func addressTaken(err error) error {
 	return err
 }
 
-// user reads a user from the body. A role that is not said is the one given, if
-// there is one.
-func readUser(c *rest.Call, unsaid string) (*store.User, error) {
+// readUser reads a user from the body. Fallback is the role if the body has none.
+func readUser(c *rest.Call, fallback string) (*store.User, error) {
 	var u user
 	if err := c.Decode(&u); err != nil {
 		return nil, err
 	}
 	if u.Role == "" {
-		u.Role = unsaid
+		u.Role = fallback
 	}
 	var problems []string
 	if address, err := mail.ParseAddress(u.Email); err != nil || address.Address != u.Email || len(u.Email) > 254 {

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -9,7 +8,6 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/definition/basic"
 	"github.com/sluicegate/sluice/internal/definition/jwt"
 )
 
@@ -21,7 +19,7 @@ var authenticated = map[string]func(*definition.API){
 	"users":       func(a *definition.API) { a.UseBasicAuth = true },
 	"logins": func(a *definition.API) {
 		a.UseBasicAuth = true
-		a.BasicAuth = &basic.Settings{ExtractFromBody: true, BodyUser: `"user":"([^"]*)"`, BodyPassword: `"password":"([^"]*)"`}
+		a.BasicAuth = &definition.BasicAuthSettings{ExtractFromBody: true, BodyUser: `"user":"([^"]*)"`, BodyPassword: `"password":"([^"]*)"`}
 	},
 	"ownsigned": func(a *definition.API) { a.EnableJWT, a.JWT = true, &jwt.Settings{Method: jwt.HMAC} },
 	"signed": func(a *definition.API) {
@@ -68,8 +66,6 @@ func enrol(w *world) {
 	session.AccessRights["logins"] = rights("logins")["logins"]
 	app := &definition.Session{OrgID: "bench", Limits: none, AccessRights: rights("ownsigned"), Extra: &definition.Extra{JWT: &jwt.Key{Secret: tokenSecret}}}
 	for name, s := range map[string]*definition.Session{"benchbob": session, "benchapp": app} {
-		if err := w.store.Put(context.Background(), w.hasher.Hash(name), s); err != nil {
-			w.tb.Fatal(err)
-		}
+		w.Put(name, s)
 	}
 }

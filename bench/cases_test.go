@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluicegate/sluice/bench/answer"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/loadtest/load"
+	"github.com/sluicegate/sluice/internal/testenv"
 )
 
 // A request is one case: what is sent, and what is wanted. Definitions, policies
@@ -22,7 +23,7 @@ type request struct {
 	answer string // of the gateway itself; "": the upstream's
 }
 
-// requests are the cases, each beside those that it is to be compared with.
+// requests are the cases, each next to those to compare it with.
 var requests = []request{
 	{name: "no route", path: "/nowhere/at/all", status: 404, reason: "route_not_found"},
 	{name: "refused path", path: "/open/%2e%2e/etc", status: 400, reason: "bad_request"},
@@ -125,7 +126,7 @@ func graph(a *definition.API) {
 		TrustedDocuments: &definition.GraphQLTrustedDocuments{Documents: map[string]string{documentHash: document}},
 	}
 	a.VersionData = &definition.VersionData{NotVersioned: true, Versions: map[string]*definition.Version{
-		"Default": {UseExtendedPaths: true, ExtendedPaths: json.RawMessage(storedPaths)},
+		"Default": {UseExtendedPaths: true, ExtendedPaths: testenv.Part[definition.ExtendedPaths](storedPaths)},
 	}}
 }
 
@@ -137,24 +138,24 @@ var transformed = map[string]func(*definition.API){
 		GlobalHeadersRemove: []string{"X-Internal"},
 	}),
 	"answer": version(definition.Version{GlobalResponseHeaders: map[string]string{"X-Frame-Options": "DENY"}, GlobalResponseHeadersRemove: []string{"Server"}}),
-	"rewrite": version(definition.Version{UseExtendedPaths: true, ExtendedPaths: json.RawMessage(
+	"rewrite": version(definition.Version{UseExtendedPaths: true, ExtendedPaths: testenv.Part[definition.ExtendedPaths](
 		`{"url_rewrites": [{"path": "/users/{id}", "match_pattern": "^/users/(\\d+)$", "rewrite_to": "/v2/$1"}]}`,
 	)}),
 	"cors": func(a *definition.API) {
-		a.CORS = json.RawMessage(`{"enable": true, "allowed_origins": ["https://app.example"], "allowed_methods": ["PUT"], "allow_credentials": true}`)
+		a.CORS = testenv.Part[definition.CORS](`{"enable": true, "allowed_origins": ["https://app.example"], "allowed_methods": ["PUT"], "allow_credentials": true}`)
 	},
 	"balanced": func(a *definition.API) {
 		a.Proxy.EnableLoadBalancing = true
-		a.Proxy.Extra = &definition.ProxyExtra{TargetList: json.RawMessage(`[{"url": "` + a.Proxy.TargetURL + `", "weight": 3}, "` + a.Proxy.TargetURL + `/b"]`)}
+		a.Proxy.TargetList = []definition.Target{{URL: a.Proxy.TargetURL, Weight: 3}, {URL: a.Proxy.TargetURL + "/b"}}
 	},
 	"guarded": func(a *definition.API) {
-		a.Proxy.Extra = &definition.ProxyExtra{CircuitBreaker: json.RawMessage(`{"threshold_percent": 0.5, "samples": 100}`)}
+		a.Proxy.CircuitBreaker = &definition.APIBreaker{BreakerSettings: definition.BreakerSettings{Threshold: 0.5, Samples: 100}}
 	},
-	"timed": version(definition.Version{UseExtendedPaths: true, ExtendedPaths: json.RawMessage(
+	"timed": version(definition.Version{UseExtendedPaths: true, ExtendedPaths: testenv.Part[definition.ExtendedPaths](
 		`{"hard_timeouts": [{"path": "/some", "method": "GET", "timeout": 20}]}`,
 	)}),
 	"cached": func(a *definition.API) {
-		a.CacheOptions = json.RawMessage(`{"enable_cache": true, "cache_timeout": 3600, "cache_all_safe_requests": true}`)
+		a.CacheOptions = testenv.Part[definition.CacheOptions](`{"enable_cache": true, "cache_timeout": 3600, "cache_all_safe_requests": true}`)
 	},
 	"addresses": func(a *definition.API) { a.EnableIPAllowList, a.AllowedIPs = true, []string{"0.0.0.0/0", "::/0"} },
 }
@@ -181,7 +182,7 @@ var (
 	none     = definition.Limits{QuotaMax: -1}
 )
 
-// shop fills a world with what requests asks for, and returns the keys by name.
+// shop creates the APIs, policies and keys of requests, and returns the keys by name.
 func shop(w *world) map[string]string {
 	target := origin(w.tb)
 	api := func(id string, change func(*definition.API)) {
@@ -283,8 +284,8 @@ func itoa(n int) string {
 }
 
 // want is what the answer must be.
-func (r request) want() *load.Want {
-	w := &load.Want{Status: r.status}
+func (r request) want() *answer.Want {
+	w := &answer.Want{Status: r.status}
 	if r.reason != "" {
 		w.Line = []byte("\r\nX-Sluice-Reason: " + r.reason + "\r\n")
 	}
@@ -292,7 +293,7 @@ func (r request) want() *load.Want {
 	case r.answer != "":
 		w.Body = []byte(r.answer)
 	case r.status == 200:
-		w.Body, _ = load.Body([]byte("1k"))
+		w.Body, _ = answer.Body([]byte("1k"))
 	}
 	return w
 }
@@ -302,7 +303,7 @@ func (r request) want() *load.Want {
 func (r request) warmed(tb testing.TB, w *world, keys map[string]string) func() {
 	c, sent, want := w.client(), r.bytes(keys), r.want()
 	if strings.HasPrefix(r.name, "refused, rate") || strings.HasPrefix(r.name, "refused, quota") {
-		c.round(sent, &load.Want{}) // the one call that is admitted, unless an earlier run was it
+		c.round(sent, &answer.Want{}) // the one call that is admitted, unless an earlier run was it
 	}
 	for range 500 {
 		c.round(sent, want)

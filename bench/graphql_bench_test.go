@@ -28,8 +28,8 @@ func perRequest(b *testing.B, round func()) {
 // rest is the API that the same bodies go to ungoverned by GraphQL.
 const rest = "REST, the same body"
 
-// BenchmarkGraphQL measures a governed operation beside the same bytes on an API
-// that is no GraphQL, with token, policy, rate and quota both.
+// BenchmarkGraphQL measures a governed operation, and the same bytes on a REST API, both
+// with token, policy, rate and quota.
 func BenchmarkGraphQL(b *testing.B) {
 	w := newWorld(b, settings{})
 	keys := shop(w)
@@ -46,8 +46,7 @@ func BenchmarkGraphQL(b *testing.B) {
 	b.Run("unseen", func(b *testing.B) { perRequest(b, unseen(b, w, keys)) })
 }
 
-// unseen returns a round that asks for an operation of 200 bytes that nobody has
-// asked for before.
+// unseen returns a round with a new operation of 200 bytes.
 func unseen(tb testing.TB, w *world, keys map[string]string) func() {
 	const mark = "Country00000000"
 	r := request{path: "/graph/", key: "graph", status: 200, body: strings.NewReplacer("Country(", mark+"(", `"Country"`, `"`+mark+`"`).Replace(query)}
@@ -77,7 +76,7 @@ func unseen(tb testing.TB, w *world, keys map[string]string) func() {
 	return round
 }
 
-// BenchmarkGraphQLScale asks gateways that know little and much.
+// BenchmarkGraphQLScale measures gateways with few and many known operations.
 func BenchmarkGraphQLScale(b *testing.B) {
 	for _, operations := range []int{1, 1000, 100_000} {
 		b.Run(fmt.Sprintf("operations=%d", operations), func(b *testing.B) {
@@ -145,9 +144,8 @@ func BenchmarkSchema(b *testing.B) {
 	}
 }
 
-// BenchmarkGraphQLBeside asks for a governed operation and for the same bytes on
-// a REST API by turns, in small blocks, and reports the least that either took:
-// what a neighbour disturbs is then seldom all of one and none of the other.
+// BenchmarkGraphQLBeside alternates a governed operation and the same bytes on a REST API
+// in small blocks, and reports the least time of each, so that disturbances affect both.
 func BenchmarkGraphQLBeside(b *testing.B) {
 	w := newWorld(b, settings{})
 	keys := shop(w)

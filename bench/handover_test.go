@@ -1,9 +1,8 @@
 package bench
 
 import (
-	"encoding/json"
-
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/testenv"
 )
 
 // handing are the APIs whose calls go on to others, or to other hosts.
@@ -20,7 +19,7 @@ var handing = map[string]func(*definition.API){
 		}
 	},
 	"away": func(a *definition.API) {
-		version(definition.Version{UseExtendedPaths: true, ExtendedPaths: json.RawMessage(
+		version(definition.Version{UseExtendedPaths: true, ExtendedPaths: testenv.Part[definition.ExtendedPaths](
 			`{"url_rewrites": [{"path": "/users/{id}", "match_pattern": "^/users/(\\d+)$", "rewrite_to": "` + a.Proxy.TargetURL + `/v2/$1"}]}`,
 		)})(a)
 	},

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/bench/answer"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/testenv"
-	"github.com/sluicegate/sluice/loadtest/load"
 )
 
-// plainAPI is a definition that asks for nothing special. Definitions of a
-// source share no memory, hence the clones.
+// plainAPI returns a plain definition. Definitions of a source share no memory, hence the
+// clones.
 func plainAPI(i int, target string) *definition.API {
 	id := fmt.Sprintf("api-%06d", i)
 	text := fmt.Sprintf(`{"api_id": %q, "name": %q, "org_id": "bench", "active": true, "use_keyless": true,
@@ -126,7 +126,7 @@ func apiMemory(b *testing.B) {
 	w.apply()
 	compiled := heap()
 	for i := range crowd {
-		c.round(request{path: fmt.Sprintf("/api-%06d/some/path", i)}.bytes(nil), &load.Want{Status: 200})
+		c.round(request{path: fmt.Sprintf("/api-%06d/some/path", i)}.bytes(nil), &answer.Want{Status: 200})
 	}
 	b.ReportMetric(float64(parsed-empty)/crowd, "B/definition")
 	b.ReportMetric(float64(compiled-parsed)/crowd, "B/compiled")
@@ -134,14 +134,13 @@ func apiMemory(b *testing.B) {
 	runtime.KeepAlive(w)
 }
 
-// sessionMemory reports what a session takes that was used, beside its place in
-// the store.
+// sessionMemory reports the memory of a cached session.
 func sessionMemory(b *testing.B, w *world, kind string) {
 	shop(w)
 	sent := keyed(w, crowd, kind)
 	c := w.client()
 	stored := heap()
-	sent.round(c, &load.Want{Status: 200})
+	sent.round(c, &answer.Want{Status: 200})
 	b.ReportMetric(float64(heap()-stored)/crowd, "B/session")
 	runtime.KeepAlive(w)
 }
@@ -182,14 +181,14 @@ func (q *queue) at(i int) []byte {
 func (q *queue) first(n int) *queue { return &queue{q.text, q.ends[:n]} }
 
 // round has each request answered once.
-func (q *queue) round(c *client, want *load.Want) {
+func (q *queue) round(c *client, want *answer.Want) {
 	for i := range q.len() {
 		c.round(q.at(i), want)
 	}
 }
 
-// BenchmarkScale asks gateways that have little and much loaded. What they
-// differ by is what caches of the processor no longer hold.
+// BenchmarkScale measures gateways with few and many objects. The difference is due to
+// the processor's caches.
 func BenchmarkScale(b *testing.B) {
 	for _, apis := range []int{1, 1000, 100_000} {
 		b.Run(fmt.Sprintf("APIs=%d", apis), func(b *testing.B) {
@@ -216,7 +215,7 @@ func BenchmarkScale(b *testing.B) {
 const stride = 7919
 
 func inTurn(b *testing.B, w *world, sent *queue) {
-	c, want := w.client(), &load.Want{Status: 200}
+	c, want := w.client(), &answer.Want{Status: 200}
 	sent.round(c, want)
 	i := 0
 	perRequest(b, func() {

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
@@ -11,12 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/bench/answer"
 	"github.com/sluicegate/sluice/gateway/certs"
 	"github.com/sluicegate/sluice/gateway/wire"
 	shown "github.com/sluicegate/sluice/internal/certs"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/testenv"
-	"github.com/sluicegate/sluice/loadtest/load"
+	"github.com/sluicegate/sluice/internal/testenv/race"
 )
 
 // secureCases are requests over TLS on one connection. The first is what the
@@ -71,9 +71,7 @@ func newSecureWorld(tb testing.TB) *secureWorld {
 	w.keys["plain"] = w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: all})
 	w.keys["bound"] = w.key(&definition.Session{OrgID: "bench", Limits: none, AccessRights: all, Extra: &definition.Extra{CertificateBindings: []string{sum}}})
 	own := &definition.Session{OrgID: "bench", Limits: none, AccessRights: all, Extra: &definition.Extra{Certificate: "bench" + sum}}
-	if err := w.store.Put(context.Background(), w.hasher.Hash("bench"+sum), own); err != nil {
-		tb.Fatal(err)
-	}
+	w.Put("bench"+sum, own)
 	server, err := certs.NewServer(certs.ServerOptions{
 		Files: []certs.Pair{{Cert: cert}}, AlwaysAsk: true, MinVersion: tls.VersionTLS12, Store: new(certs.Store), Log: slog.New(slog.DiscardHandler),
 	})
@@ -82,7 +80,7 @@ func newSecureWorld(tb testing.TB) *secureWorld {
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- w.gateway.ServeTLS(w.secure, &wire.Secure{Config: server.Config, Timeout: 10 * time.Second, Pending: 10})
+		done <- w.ServeTLS(w.secure, &wire.Secure{Config: server.Config, Timeout: 10 * time.Second, Pending: 10})
 	}()
 	tb.Cleanup(func() { // before the world's end
 		_ = w.secure.Close()
@@ -99,7 +97,7 @@ func (w *secureWorld) round(tb testing.TB, path, key string) func() {
 	r := request{path: path, key: key, status: 200}
 	conn := tls.Client(w.secure.dial(), w.client)
 	tb.Cleanup(func() { _ = conn.Close() })
-	c, sent, want := &client{tb: tb, conn: conn, reads: load.NewReader(conn)}, r.bytes(w.keys), r.want()
+	c, sent, want := &client{tb: tb, conn: conn, reads: answer.NewReader(conn)}, r.bytes(w.keys), r.want()
 	for range 500 {
 		c.round(sent, want)
 	}
@@ -109,7 +107,7 @@ func (w *secureWorld) round(tb testing.TB, path, key string) func() {
 // TestCertificatesCostNothingBesideTokens counts client and TLS along, which
 // allocate a little of their own in every case.
 func TestCertificatesCostNothingBesideTokens(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Log("the race detector drops pooled objects at random: nothing to measure")
 		return
 	}

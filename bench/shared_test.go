@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/race"
 )
 
 func sharedWorld(tb testing.TB) *world {
@@ -19,7 +20,7 @@ func sharedWorld(tb testing.TB) *world {
 	return w
 }
 
-// counted is the case that asks for a rate and a quota.
+// counted is the case with a rate and a quota.
 func counted(tb testing.TB) request {
 	for _, r := range requests {
 		if r.key == "both" {
@@ -30,18 +31,19 @@ func counted(tb testing.TB) request {
 	return request{}
 }
 
-// A request whose rate and quota are counted in a shared store allocates nothing
-// either. Requests that share a command allocate one or two things together, as what they wait on.
-func TestSharedCountersAllocateNothing(t *testing.T) {
-	if raceEnabled {
+// sharedBudget is what one run of the counting script may allocate: four objects of
+// the context that bounds it, the argument, the reply, and one of the client's.
+// Requests that are counted by the same run share it.
+const sharedBudget = 7
+
+func TestSharedCountersAllocateForTheirCommandOnly(t *testing.T) {
+	if race.Enabled {
 		t.Log("the race detector drops pooled objects at random: nothing to measure")
 		return
 	}
 	w := sharedWorld(t)
-	n := allocations(counted(t).warmed(t, w, shop(w)))
-	t.Logf("%.2f allocations per request", n)
-	if n > slack {
-		t.Errorf("%.2f allocations per request, want none", n)
+	if n := allocations(counted(t).warmed(t, w, shop(w))); n > sharedBudget+slack {
+		t.Errorf("%.2f allocations per request, want at most %d", n, sharedBudget)
 	}
 }
 

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/access"
-	"github.com/sluicegate/sluice/gateway/auth"
-	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
-	"github.com/sluicegate/sluice/gateway/observe/rollup"
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/stage/access"
+	"github.com/sluicegate/sluice/gateway/stage/auth"
+	"github.com/sluicegate/sluice/gateway/stage/limit"
+	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -23,14 +23,14 @@ import (
 // governor is what a request with a key goes through that one without does not,
 // and what both leave behind in metrics and log.
 type governor struct {
-	open, keyed []pipeline.Stage
+	open, keyed []pipeline.CompiledStage
 	headers     pipeline.Stage
 	meter       pipeline.Meter
 	policies    *definition.PolicySet
 	api         *pipeline.API
 }
 
-func newGovernor(b *testing.B, w *world, calls *rollup.Counts) *governor {
+func newGovernor(b *testing.B, w *world, calls *usage.Calls) *governor {
 	log := slog.New(slog.DiscardHandler)
 	lines, err := observe.OpenAccessLog(observe.AccessOptions{Target: "file", File: filepath.Join(b.TempDir(), "log"), SampleOK: 1}, log)
 	if err != nil {
@@ -40,8 +40,8 @@ func newGovernor(b *testing.B, w *world, calls *rollup.Counts) *governor {
 	ended := make(chan struct{})
 	go func() { lines.Run(ctx); close(ended) }()
 	b.Cleanup(func() { stop(); <-ended })
-	def := w.gateway.Current().API("plain")
-	known, err := auth.New(w.sessions, 3).Compile(def)
+	def := w.Current().API("plain")
+	known, err := auth.New(w.Sessions, 3).Compile(def)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -50,16 +50,16 @@ func newGovernor(b *testing.B, w *world, calls *rollup.Counts) *governor {
 		b.Fatal(err)
 	}
 	return &governor{
-		keyed:    []pipeline.Stage{known, access.New(access.Options{Log: log}).Compile(def), limits},
+		keyed:    []pipeline.CompiledStage{{Stage: known}, {Stage: access.New(access.Options{Log: log}).Compile(def)}, {Stage: limits}},
 		headers:  limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}).Answer(),
 		meter:    observe.New(observe.Options{Access: lines, Calls: calls, Log: log}).NewMeter("plain"),
-		policies: w.gateway.Current().Policies(), api: &pipeline.API{Definition: def},
+		policies: w.Current().Policies(), api: &pipeline.API{Definition: def},
 	}
 }
 
 // run does all that the gateway does to a call but reading, forwarding and
 // answering it.
-func (g *governor) run(b *testing.B, call *wire.Call, stages []pipeline.Stage) {
+func (g *governor) run(b *testing.B, call *wire.Call, stages []pipeline.CompiledStage) {
 	ex := pipeline.For(call)
 	ex.API, ex.Policies, ex.Revision, ex.Client = g.api, g.policies, "42", call.Peer
 	if pipeline.Run(stages, ex) != pipeline.Next {
@@ -82,12 +82,12 @@ func (g *governor) run(b *testing.B, call *wire.Call, stages []pipeline.Stage) {
 func BenchmarkGoverned(b *testing.B) {
 	w := newWorld(b, settings{cache: 20_000})
 	shop(w)
-	g := newGovernor(b, w, rollup.New())
+	g := newGovernor(b, w, usage.NewCalls())
 	other := make([]byte, 1<<20)
 	for _, c := range []struct {
 		name   string
 		keys   int
-		stages []pipeline.Stage
+		stages []pipeline.CompiledStage
 	}{{"keyless", 1, g.open}, {"one key", 1, g.keyed}, {"1000 keys", 1000, g.keyed}} {
 		all := keyed(w, c.keys, "both") // alike but for the key
 		read := slices.Clone(all.at(0))

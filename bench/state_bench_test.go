@@ -136,7 +136,7 @@ func (f *follower) take() {
 	if err != nil {
 		f.tb.Fatal(err)
 	}
-	failed := f.gateway.Apply(b)
+	failed := f.Apply(b)
 	for id, err := range failed {
 		f.tb.Fatalf("%s is not served: %v", id, err)
 	}
@@ -144,8 +144,7 @@ func (f *follower) take() {
 	f.src.Applied(b, failed)
 }
 
-// BenchmarkReload has a gateway take 100,000 APIs and as many policies from an
-// admin, then changes.
+// BenchmarkReload loads 100,000 APIs and as many policies from an admin, then changes.
 func BenchmarkReload(b *testing.B) {
 	b.Run("everything at the start", func(b *testing.B) {
 		f := newFeeder(loads, "http://127.0.0.1:9")
@@ -183,7 +182,7 @@ func BenchmarkReload(b *testing.B) {
 	}
 }
 
-// BenchmarkFolder has a gateway take 100,000 files, then one that changed.
+// BenchmarkFolder loads 100,000 files, then a changed one.
 func BenchmarkFolder(b *testing.B) {
 	dir := b.TempDir()
 	apis, policies := definitions(loads, "http://127.0.0.1:9")
@@ -246,7 +245,7 @@ func newFolder(b *testing.B, apps, policies string, cpu float64) *folder {
 	return &folder{world: newWorld(b, settings{reloadCPU: cpu}), src: src}
 }
 
-// take has the files read: the first time unasked.
+// take reads the files: at the start, and after a change.
 func (f *folder) take() {
 	reloaded := make(chan error, 1)
 	if f.have == "" {
@@ -258,7 +257,7 @@ func (f *folder) take() {
 	if err != nil {
 		f.tb.Fatal(err)
 	}
-	f.src.Applied(bundle, f.gateway.Apply(bundle))
+	f.src.Applied(bundle, f.Apply(bundle))
 	f.have = bundle.Revision
 	if err := <-reloaded; err != nil {
 		f.tb.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/explain"
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/testenv/race"
 )
 
 // agreedRequests is how many requests are held against their explanations.
@@ -31,18 +32,18 @@ var agreedReasons = []pipeline.Reason{
 	pipeline.ReasonUntrustedDocument, pipeline.ReasonSchemaBroken, pipeline.ReasonAddressDenied, pipeline.ReasonPathDenied,
 	pipeline.ReasonVersionUnknown, pipeline.ReasonVersionExpired, pipeline.ReasonVersionDenied, pipeline.ReasonLengthRequired,
 	pipeline.ReasonAPIRateLimit, pipeline.ReasonAuthMalformed, pipeline.ReasonAuthThrottled, pipeline.ReasonTokenMalformed, pipeline.ReasonTokenSignature, pipeline.ReasonTokenClaims,
-	pipeline.ReasonHandoverLoop, pipeline.ReasonHandoverTarget,
+	pipeline.ReasonInternalLoop, pipeline.ReasonInternalTarget,
 }
 
 // What becomes of a request is what its explanation says, in status, reason and
 // body; what goes upstream is what was planned.
 func TestExplanationsAgreeWithWhatHappens(t *testing.T) {
 	n := agreedRequests
-	if raceEnabled {
+	if race.Enabled {
 		n /= 20
 	}
 	a := agree(t)
-	client := &agreeClient{addr: a.addr}
+	client := &agreeClient{addr: a.Addr}
 	defer client.close()
 	g := &generator{rand.New(rand.NewPCG(6, 2026))}
 	seen := map[string]int{}
@@ -53,7 +54,7 @@ func TestExplanationsAgreeWithWhatHappens(t *testing.T) {
 		d := g.request()
 		q := parsed(t, d)
 		before := a.asked.Load()
-		told := a.gateway.Explain(q)
+		told := a.Explain(q)
 		if a.asked.Load() != before {
 			t.Fatalf("request %d: an explanation reached the upstream", i)
 		}
@@ -67,7 +68,7 @@ func TestExplanationsAgreeWithWhatHappens(t *testing.T) {
 		seen[kindOfOutcome(told)]++
 	}
 	for _, reason := range agreedReasons {
-		if seen[reason.String()] == 0 && !raceEnabled {
+		if seen[reason.String()] == 0 && !race.Enabled {
 			t.Errorf("no request was refused with %s", reason)
 		}
 	}
@@ -201,7 +202,7 @@ func (c *agreeClient) do(q *explain.Request, d *described) (*agreeAnswer, error)
 // stands for it there, and for the same reasons it is not.
 func TestExplanationsOfKeysByTheirHashes(t *testing.T) {
 	a := agree(t)
-	client := &agreeClient{addr: a.addr}
+	client := &agreeClient{addr: a.Addr}
 	defer client.close()
 	shown := map[string]func(key string) string{
 		"rest": func(key string) string { return key },
@@ -215,8 +216,8 @@ func TestExplanationsOfKeysByTheirHashes(t *testing.T) {
 	for key := range agreedKeys {
 		for api, credential := range shown {
 			a.clock.Add(int64(time.Hour)) // nothing of it is left of any rate
-			named := parsed(t, &described{URL: "/" + api + "/items", KeyHash: a.hasher.Hash(key)})
-			told := a.gateway.Explain(named)
+			named := parsed(t, &described{URL: "/" + api + "/items", KeyHash: a.Hasher.Hash(key)})
+			told := a.Explain(named)
 			live := &described{URL: "/" + api + "/items", Headers: []string{"Authorization: " + credential(key)}}
 			got, err := client.do(parsed(t, live), live)
 			if err != nil {
@@ -229,7 +230,7 @@ func TestExplanationsOfKeysByTheirHashes(t *testing.T) {
 				t.Errorf("%s at %s: %q does not say what to name", key, api, o.Fix)
 			}
 		}
-		text, _ := json.Marshal(a.gateway.Explain(parsed(t, &described{URL: "/rest/items", Headers: []string{"Authorization: " + key}})))
+		text, _ := json.Marshal(a.Explain(parsed(t, &described{URL: "/rest/items", Headers: []string{"Authorization: " + key}})))
 		if strings.Contains(string(text), key) {
 			t.Errorf("an explanation tells the key: %s", text)
 		}

@@ -2,10 +2,7 @@ package gateway_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"net"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -13,34 +10,24 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway"
-	"github.com/sluicegate/sluice/gateway/access"
-	"github.com/sluicegate/sluice/gateway/auth"
-	"github.com/sluicegate/sluice/gateway/auth/basic"
-	"github.com/sluicegate/sluice/gateway/auth/jwt"
-	"github.com/sluicegate/sluice/gateway/cache"
-	"github.com/sluicegate/sluice/gateway/graphql"
-	"github.com/sluicegate/sluice/gateway/limit"
-	"github.com/sluicegate/sluice/gateway/observe"
-	"github.com/sluicegate/sluice/gateway/upstream"
-	"github.com/sluicegate/sluice/gateway/upstream/calls"
-	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/gateway/stage/auth/basic"
+	"github.com/sluicegate/sluice/gateway/stage/auth/jwt"
+	"github.com/sluicegate/sluice/gateway/stage/cache"
+	"github.com/sluicegate/sluice/gateway/stage/graphql"
+	"github.com/sluicegate/sluice/gateway/upstream/targets"
 	"github.com/sluicegate/sluice/internal/counter"
-	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/password"
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/gatewaytest"
 	"github.com/valyala/fasthttp"
 )
 
 // agreement is a gateway that is asked what it would do, and then made to do it.
 type agreement struct {
-	gateway *gateway.Gateway
-	addr    string
-	clock   *atomic.Int64 // of the counters, in unix nanoseconds: time passes between requests only
-	store   keystore.Store
-	hasher  *credential.Hasher
-	asked   atomic.Int64 // calls that reached the upstream
+	*gatewaytest.Gateway
+	clock *atomic.Int64 // of the counters, in unix nanoseconds: time passes between requests only
+	asked atomic.Int64  // calls that reached the upstream
 }
 
 const agreedSchema = `
@@ -150,62 +137,27 @@ var agreedKeys = map[string]string{
 
 func agree(t *testing.T) *agreement {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	a := &agreement{clock: new(atomic.Int64), store: keystore.NewMemory(), hasher: &credential.Hasher{}}
+	a := &agreement{clock: new(atomic.Int64)}
 	a.clock.Store(time.Now().UnixNano())
-	sessions := auth.NewSessions(auth.SessionOptions{
-		Store: a.store, Hasher: a.hasher, Log: log, Size: 1000, TTL: time.Minute,
-		UnknownSize: 1000, UnknownTTL: time.Second, Timeout: 30 * time.Second,
-	})
-	watch := observe.New(observe.Options{Version: "test", Log: log})
-	pools := upstream.NewPools()
-	limiter := limit.New(limit.Options{Counter: counter.NewMemory(func() time.Time { return time.Unix(0, a.clock.Load()) }), Log: log})
-	conf := upstream.Config{DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, MaxConns: 100, IdleTimeout: time.Minute, Retries: 1, Log: log}
-	proxies := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
-	a.gateway = gateway.New(gateway.Deps{
-		Config: gateway.Config{Wire: wire.Config{
-			MaxHeader: 4 << 10, MaxURL: 1 << 10, MaxHeaders: 20, MaxBody: 32 << 10,
-			ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
-		}, Trusted: proxies, ShowReason: true, Refusals: 64},
-		Stages: gateway.Stages{
-			Auth: auth.New(sessions, 3).
-				WithPasswords(basic.New(basic.Options{Size: 100, TTL: time.Hour, PerUser: 3, PerAddress: 1000, AtOnce: 1})).
-				WithTokens(jwt.New(nil, 100)),
-			Cache:  cache.New(cache.Options{MaxBytes: 1 << 20, MaxBody: 1 << 10, Patience: time.Second}),
-			Access: access.New(access.Options{Log: log}), Limit: limiter, Pools: pools,
-			GraphQL: graphql.New(graphql.Options{
-				MaxBody: 16 << 10, BatchMax: 5, Cache: 1 << 20, RefusedCache: 1 << 20, Rate: limiter.Rate, Log: log,
-				Ceilings: graphql.Ceilings{Tokens: 200, Depth: 30, Aliases: 20, RootFields: 20},
-			}),
-			Headers:  limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}),
-			Upstream: conf, Calls: calls.New(calls.Options{Pools: pools, Upstream: conf}), Meter: watch.NewMeter,
+	a.Gateway = gatewaytest.Start(t, gatewaytest.Options{
+		Counter: counter.NewMemory(func() time.Time { return time.Unix(0, a.clock.Load()) }),
+		GraphQL: func(o *graphql.Options) {
+			o.MaxBody, o.BatchMax, o.Cache = 16<<10, 5, 1<<20
+			o.Ceilings = graphql.Ceilings{Tokens: 200, Depth: 30, Aliases: 20, RootFields: 20}
 		},
-		Observe: watch, Log: log,
+		Deps: func(d *gateway.Deps) {
+			d.Config.Wire.MaxHeader, d.Config.Wire.MaxURL, d.Config.Wire.MaxHeaders, d.Config.Wire.MaxBody = 4<<10, 1<<10, 20, 32<<10
+			d.Config.Trusted, d.Config.ShowReason, d.Config.Refusals = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, true, 64
+			d.Stages.Auth.
+				WithPasswords(basic.New(basic.Options{Size: 100, TTL: time.Hour, PerUser: 3, PerAddress: 1000, AtOnce: 1})).
+				WithTokens(jwt.New(nil, 100))
+			d.Stages.Cache = cache.New(cache.Options{MaxBytes: 1 << 20, MaxBody: 1 << 10, Patience: time.Second})
+			d.Stages.Calls = targets.New(targets.Options{Pools: d.Stages.Pools, Upstream: d.Stages.Upstream})
+			gatewaytest.WithLimitHeaders(d)
+		},
 	})
-	a.serve(t, pools)
 	a.fill(t)
 	return a
-}
-
-func (a *agreement) serve(t *testing.T, pools *upstream.Pools) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.addr = ln.Addr().String()
-	done := make(chan error, 1)
-	go func() { done <- a.gateway.Serve(ln) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-		defer cancel()
-		if err := a.gateway.Shutdown(ctx); err != nil {
-			t.Errorf("shutdown: %v", err)
-		}
-		if err := <-done; !errors.Is(err, wire.ErrStopped) {
-			t.Errorf("serve: %v", err)
-		}
-		pools.Close()
-	})
 }
 
 // fill puts definitions, policies and keys in place. The upstream answers with
@@ -236,7 +188,7 @@ func (a *agreement) fill(t *testing.T) {
 		}
 		b.Policies = append(b.Policies, p)
 	}
-	for id, err := range a.gateway.Apply(b) {
+	for id, err := range a.Apply(b) {
 		if id != "faulty" && id != "unschemed" {
 			t.Errorf("%s is not served: %v", id, err)
 		}
@@ -246,8 +198,6 @@ func (a *agreement) fill(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v in %s", err, text)
 		}
-		if err := a.store.Put(context.Background(), a.hasher.Hash(key), s); err != nil {
-			t.Fatal(err)
-		}
+		a.Put(key, s)
 	}
 }

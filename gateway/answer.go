@@ -8,11 +8,10 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 )
 
-// reject writes ex.Rejection as the answer: the one place that turns a refusal
-// into bytes. What another API has refused, to which the request went on, stands
-// there already.
+// reject writes ex.Rejection as the answer: the only place that turns a rejection
+// into bytes. The answer to a rejected internal call is already written.
 func (g *Gateway) reject(ex *pipeline.Exchange) {
-	if !ex.Relayed() {
+	if !ex.RefusedByChild() {
 		g.write(ex)
 	}
 	if ex.Version != nil {
@@ -23,23 +22,23 @@ func (g *Gateway) reject(ex *pipeline.Exchange) {
 	}
 }
 
-// write makes the answer that of a refusal.
+// write writes the error answer.
 func (g *Gateway) write(ex *pipeline.Exchange) {
 	r, a := ex.Rejection, ex.Answer
-	status, said := g.conf.Wording.Of(r)
+	status, texts := g.conf.Wording.Of(r)
 	a.Status, a.Phrase = status, nil
-	a.Lines, a.Body = a.Lines[:0], said.JSON()
+	a.Lines, a.Body = a.Lines[:0], texts.JSON()
 	switch {
 	case r.PlainText:
 		a.Lines = append(a.Lines, "Content-Type: text/plain; charset=utf-8\r\n"...)
-		a.Body = said.Text()
+		a.Body = texts.Text()
 	case r.GraphQL():
 		a.Lines = appendContentType(a.Lines, ex.MediaType)
 	case wantsXML(ex):
 		a.Lines = append(a.Lines, "Content-Type: "...)
 		a.Lines = append(a.Lines, mediaType(ex.Call.Get(wire.NameContentType))...)
 		a.Lines = append(a.Lines, "\r\n"...)
-		a.Body = said.XML()
+		a.Body = texts.XML()
 	default:
 		a.Lines = append(a.Lines, "Content-Type: application/json\r\n"...)
 	}
@@ -63,8 +62,8 @@ func (g *Gateway) write(ex *pipeline.Exchange) {
 	}
 }
 
-// appendWhenSet appends a header line, unless its value is empty. name includes
-// the colon and a blank.
+// appendWhenSet appends a header line unless its value is empty. name includes the
+// colon and the space after it.
 func appendWhenSet(lines []byte, name, value string) []byte {
 	if value == "" {
 		return lines
@@ -74,7 +73,7 @@ func appendWhenSet(lines []byte, name, value string) []byte {
 	return append(lines, "\r\n"...)
 }
 
-// appendContentType names the media type that an exchange settled on.
+// appendContentType appends the Content-Type line of a GraphQL answer.
 func appendContentType(lines []byte, mediaType string) []byte {
 	if mediaType == "" {
 		mediaType = "application/json"
@@ -84,7 +83,7 @@ func appendContentType(lines []byte, mediaType string) []byte {
 	return append(lines, "\r\n"...)
 }
 
-// xmlTypes are the request types whose senders read errors as XML.
+// xmlTypes are the request media types that are answered with XML errors.
 var xmlTypes = [...]string{"application/xml", "text/xml", "application/soap+xml"}
 
 func wantsXML(ex *pipeline.Exchange) bool {
@@ -112,7 +111,7 @@ var reasonOf = [...]pipeline.Reason{
 	wire.Unsupported:    pipeline.ReasonBadRequest,
 }
 
-// rejectionOf returns the rejection for a fault, made at its first occurrence.
+// rejectionOf returns the rejection of a fault, which is made once.
 func (g *Gateway) rejectionOf(fault *wire.Fault) *pipeline.Rejection {
 	if known, ok := g.faults.Load(fault); ok {
 		return known.(*pipeline.Rejection)

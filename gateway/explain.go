@@ -2,319 +2,295 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/explain"
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// Explain tells what would become of a request, by the configuration in force
-// and the very stages that requests go through. Nothing is counted, raised,
-// remembered or sent.
+// Explain reports what would happen to a request under the configuration in force,
+// by running the stages of real requests as a dry run: nothing is counted, logged,
+// recorded or sent.
 func (g *Gateway) Explain(q *explain.Request) *explain.Report {
-	w := walk{Gateway: g, snapshot: g.current.Load()}
-	return w.explain(q)
+	d := dryRun{Gateway: g, Snapshot: g.Current()}
+	return d.explain(q)
 }
 
-// Since returns when the configuration in force came into force, the zero time
-// before the first.
+// Since returns when the configuration came into force, the zero time before the
+// first.
 func (g *Gateway) Since() time.Time {
-	if s := g.current.Load(); s != nil {
+	if s := g.Current(); s != nil {
 		return s.Since
 	}
 	return time.Time{}
 }
 
-// An Aside is a configuration that is not in force, to explain requests by. It
-// is safe for concurrent use.
+// An Aside is a configuration that is not in force, for explanations. It is safe for
+// concurrent use.
 type Aside struct {
 	gateway  *Gateway
-	snapshot *Snapshot // of APIs that are not compiled
+	snapshot *snapshot.Snapshot // its APIs are not compiled
 }
 
-// Aside makes a bundle ready for explanations. The error is ctx's.
+// Aside prepares a bundle for explanations. The error is ctx's.
 func (g *Gateway) Aside(ctx context.Context, b *definition.Bundle) (*Aside, error) {
-	bl := builder{customDomains: g.conf.CustomDomains, compile: func(def *definition.API) (*pipeline.API, error) {
-		return &pipeline.API{Definition: def}, nil
-	}}
-	snapshot, _, err := bl.build(ctx, b)
+	s, err := snapshot.Uncompiled(ctx, b, snapshot.Options{CustomDomains: g.conf.CustomDomains})
 	if err != nil {
 		return nil, err
 	}
-	return &Aside{g, snapshot}, nil
+	return &Aside{g, s}, nil
 }
 
-// Explain tells what would become of a request, as Gateway.Explain does. Of all
-// APIs that which the request reaches is compiled.
+// Explain is Gateway.Explain under the aside's configuration. Only the APIs that the
+// request reaches are compiled.
 func (a *Aside) Explain(q *explain.Request) *explain.Report {
-	stages := a.gateway.stages.aside()
-	defer stages.Pools.Close()
-	w := walk{Gateway: a.gateway, snapshot: a.snapshot, compile: stages.compile}
-	return w.explain(q)
+	compiler := a.gateway.compiler.Detached()
+	defer compiler.Close()
+	d := dryRun{Gateway: a.gateway, Snapshot: a.snapshot, compiler: compiler}
+	return d.explain(q)
 }
 
-// aside returns stages whose APIs are never served: what they share with those
-// that are is only asked.
-func (s *Stages) aside() *Stages {
-	aside := *s
-	aside.Pools = upstream.NewPools()
-	aside.GraphQL = s.GraphQL.Aside()
-	if s.Calls != nil {
-		aside.Calls = s.Calls.Aside(aside.Pools)
-	}
-	aside.Cache = nil // what is kept was asked by the configuration in force
-	aside.Meter = func(string) pipeline.Meter { return nil }
-	aside.log = slog.New(slog.DiscardHandler) // what is wrong was said when it was new
-	return &aside
-}
-
-// A walk is the way of one request that is only thought of.
-type walk struct {
+// A dryRun runs one request without effects and reports what each stage decides. It
+// implements pipeline.InternalCalls.
+type dryRun struct {
 	*Gateway
-	snapshot *Snapshot
-	compile  func(*definition.API) (*pipeline.API, error) // nil: the snapshot's APIs are compiled
+	*snapshot.Snapshot
+	compiler *snapshot.Compiler // nil: the snapshot's APIs are compiled
 	report   *explain.Report
-	keyHash  string         // of the key that calls in place of a credential, "" where that was taken off
-	at       string         // id of the API that the request was handed over to; "" for none
-	onward   []explain.Step // of that one, until the step is told by which the request got there
+	keyHash  string         // of the key that the request names in place of a credential; "" once an API has stripped it
+	at       string         // id of the API of the internal call that runs; "" for none
+	child    []explain.Step // of the last internal call, until the step that made it is added
 }
 
-func (w *walk) explain(q *explain.Request) *explain.Report {
-	w.report = &explain.Report{Method: q.Method, Path: q.PathSent(), Steps: []explain.Step{}}
-	if w.snapshot != nil {
-		w.report.Revision = w.snapshot.Revision
+func (d *dryRun) explain(q *explain.Request) *explain.Report {
+	d.report = &explain.Report{Method: q.Method, Path: q.PathSent(), Steps: []explain.Step{}}
+	if d.Snapshot != nil {
+		d.report.Revision = d.Revision
 	}
 	secrets := q.Secrets()
-	q = w.withKey(q)
-	call, fault := wire.Imagine(q.Raw(), w.conf.Wire)
+	q = d.withKey(q)
+	call, fault := wire.Imagine(q.Raw(), d.conf.Wire)
 	call.Peer, call.TLS, call.Cert = q.Peer(), q.Secure(), q.Shown()
 	ex := pipeline.For(call)
 	defer ex.Release()
 	setID(&ex.ID)
-	ex.Dry, ex.KeyHash, ex.Due = true, q.KeyHash, q.Due()
-	w.keyHash = q.KeyHash
-	if ex.Due != nil {
-		w.report.At = ex.Due.UTC().Format(time.RFC3339)
+	ex.DryRun, ex.KeyHash = &pipeline.DryRun{At: q.Due()}, q.KeyHash
+	d.keyHash = q.KeyHash
+	if at := ex.DryRunAt(); at != nil {
+		d.report.At = at.UTC().Format(time.RFC3339)
 	}
 	if fault != nil {
-		ex.Client, ex.Rejection = call.Peer, w.rejectionOf(fault)
-		w.tell(ex, inFraming, nil, pipeline.Rejected)
-		w.refused(ex)
+		ex.Client, ex.Rejection = call.Peer, d.rejectionOf(fault)
+		d.step(ex, framing, nil, pipeline.Rejected)
+		d.refused(ex)
 	} else {
-		ex.Client = upstream.ClientAddress(call, w.conf.Trusted)
-		w.join(ex)
-		w.follow(ex)
+		ex.Client = upstream.ClientAddress(call, d.conf.Trusted)
+		d.join(ex)
+		d.follow(ex)
 	}
-	for at := ex; at != nil; at = at.Behind {
+	for at := ex; at != nil; at = at.Child {
 		secrets = append(secrets, string(at.Token))
 	}
-	w.report.Mask(secrets...)
-	return w.report
+	d.report.Mask(secrets...)
+	return d.report
 }
 
-// withKey puts the key of a description where the API that it reaches looks for
-// one.
-func (w *walk) withKey(q *explain.Request) *explain.Request {
+// withKey puts the key of a description where the API that the request reaches
+// expects one.
+func (d *dryRun) withKey(q *explain.Request) *explain.Request {
 	if q.Key == "" {
 		return q
 	}
-	call, fault := wire.Imagine(q.Raw(), w.conf.Wire)
+	call, fault := wire.Imagine(q.Raw(), d.conf.Wire)
 	if fault != nil {
 		return q
 	}
 	ex := pipeline.For(call)
 	defer ex.Release()
-	if !w.snapshot.find(ex) {
+	if !d.Find(ex) {
 		return q
 	}
 	return q.WithKey(ex.API.Definition.Token())
 }
 
-// follow takes a request through its API.
-func (w *walk) follow(ex *pipeline.Exchange) {
-	if w.control != nil && isControl(ex.Call.Path) {
-		w.add("route", pipeline.Answered).Said = "the path is one of the gateway's own, which no API gets"
+// follow runs a request through the API that it reaches.
+func (d *dryRun) follow(ex *pipeline.Exchange) {
+	if d.control != nil && isControl(ex.Call.Path) {
+		d.add("route", pipeline.Answered).Said = "the path is one of the gateway's own, which no API gets"
 		return
 	}
-	if !w.snapshot.find(ex) {
-		w.unreached(ex)
+	if !d.Find(ex) {
+		d.unreached(ex)
 		return
 	}
-	ex.Others = w
-	w.reached(ex)
-	w.describe(ex)
-	w.travel(ex)
-	w.report.API.Version = ex.Version.Name
-	w.identify(ex)
+	ex.Internal = d
+	d.reached(ex)
+	d.describe(ex)
+	d.stages(ex)
+	d.report.API.Version = ex.Version.Name
+	d.identify(ex)
 }
 
-// travel takes a request through the stages of its API.
-func (w *walk) travel(ex *pipeline.Exchange) {
-	verdict := w.through(ex, inEntry, ex.API.Entry)
+// stages runs the stages of the API.
+func (d *dryRun) stages(ex *pipeline.Exchange) {
+	verdict := d.pass(ex, ex.API.Entry)
 	if verdict == pipeline.Next {
-		verdict = w.through(ex, inRequest, stagesOf(ex))
+		verdict = d.pass(ex, requestStages(ex))
 	}
 	if verdict == pipeline.Next {
-		verdict = w.forward(ex)
+		verdict = d.forward(ex)
 	}
 	switch {
 	case verdict == pipeline.Rejected:
-		w.refused(ex)
+		d.refused(ex)
 	case ex.Answer.Status == 0:
-		w.report.Outcome.Allowed = true // what else would happen is the upstream's to say
+		d.report.Outcome.Allowed = true // the rest depends on the upstream
 	default:
 		pipeline.Run(ex.Version.Response, ex)
-		w.report.Outcome.Allowed = true
-		w.answered(ex)
+		d.report.Outcome.Allowed = true
+		d.answered(ex)
 	}
 }
 
-// unreached tells why a request reaches no API.
-func (w *walk) unreached(ex *pipeline.Exchange) {
-	f := w.tell(ex, inRoute, nil, pipeline.Rejected)
-	switch ex.Rejection {
-	case noRoute:
+// unreached reports why a request reaches no API.
+func (d *dryRun) unreached(ex *pipeline.Exchange) {
+	f := d.step(ex, routing, nil, pipeline.Rejected)
+	switch ex.Rejection.Reason {
+	case pipeline.ReasonRouteNotFound:
 		f.Said = fmt.Sprintf("no API listens on the path for host %q", ex.Call.Host)
 		f.Fix = "give an API a proxy.listen_path that the path begins with, or see that the one meant is active and served"
-	case badPath:
+	case pipeline.ReasonBadRequest:
 		f.Fix = "leave out dot segments, and percent-encode only what has to be"
 	}
-	w.report.Outcome.Fix = f.Fix
-	w.refused(ex)
+	d.report.Outcome.Fix = f.Fix
+	d.refused(ex)
 }
 
-// reached tells which API a request reaches, and compiles it when that is still
-// to be done.
-func (w *walk) reached(ex *pipeline.Exchange) {
+// reached reports which API a request reaches, and compiles it if needed.
+func (d *dryRun) reached(ex *pipeline.Exchange) {
 	def := ex.API.Definition
-	f := w.add("route", pipeline.Next)
+	f := d.add("route", pipeline.Next)
 	f.Said = fmt.Sprintf("API %q by listen path %s", def.ID, def.Proxy.ListenPath)
 	if def.Proxy.StripListenPath {
 		f.Said += ", stripped"
 	}
-	w.ready(ex)
+	d.compile(ex)
 }
 
-// ready compiles the API that a request is at, when that is still to be done.
-func (w *walk) ready(ex *pipeline.Exchange) {
-	if w.compile == nil || len(ex.API.Entry) > 0 {
+// compile compiles the API of an exchange if the snapshot's are not compiled.
+func (d *dryRun) compile(ex *pipeline.Exchange) {
+	if d.compiler == nil || len(ex.API.Entry) > 0 { // a stand-in is not compiled again
 		return
 	}
-	def := ex.API.Definition
-	compiled, err := w.compile(def)
-	if err != nil {
-		compiled = standIn(def, errors.Unwrap(err))
-	}
-	ex.API, ex.Version = compiled, compiled.Version
+	ex.API = d.compiler.CompileOrRefuse(ex.API.Definition)
+	ex.Version = ex.API.Version
 }
 
-// HandOver implements pipeline.Others.
-func (w *walk) HandOver(ex *pipeline.Exchange, to *pipeline.Ref, uri []byte) pipeline.Verdict {
-	next, refused := w.snapshot.goOn(ex, to, uri)
+// Call implements pipeline.InternalCalls.
+func (d *dryRun) Call(ex *pipeline.Exchange, to *pipeline.APIRef, uri []byte) pipeline.Verdict {
+	child, refused := d.Child(ex, to, uri)
 	if refused != nil {
 		return ex.Reject(refused)
 	}
-	w.ready(next)
-	told, at, key := w.report.Steps, w.at, w.keyHash
-	if ex.Session != nil && ex.API.Definition.StripAuthData { // what is asked for is taken off, for all that follow
-		w.keyHash = ""
+	d.compile(child)
+	steps, at, key := d.report.Steps, d.at, d.keyHash
+	if ex.Session != nil && ex.API.Definition.StripAuthData { // APIs that follow do not get the credential
+		d.keyHash = ""
 	}
-	next.KeyHash = w.keyHash
-	w.report.Steps, w.at = nil, next.API.Definition.ID
-	w.travel(next)
-	w.onward, w.report.Steps, w.at, w.keyHash = w.report.Steps, told, at, key
-	return takeOver(ex, next)
+	child.KeyHash = d.keyHash
+	d.report.Steps, d.at = nil, child.API.Definition.ID
+	d.stages(child)
+	d.child, d.report.Steps, d.at, d.keyHash = d.report.Steps, steps, at, key
+	return takeResult(ex, child)
 }
 
-// through takes a request through a list of stages.
-func (w *walk) through(ex *pipeline.Exchange, part uint8, stages []pipeline.Stage) pipeline.Verdict {
-	return pipeline.Walk(stages, ex, func(at int, s pipeline.Stage, v pipeline.Verdict) {
-		ex.Stopped = uint8(at)
-		w.tell(ex, part, s, v)
+// pass runs a list of stages and reports each.
+func (d *dryRun) pass(ex *pipeline.Exchange, stages []pipeline.CompiledStage) pipeline.Verdict {
+	return pipeline.Walk(stages, ex, func(s pipeline.CompiledStage, v pipeline.Verdict) {
+		d.step(ex, s.Kind, s.Stage, v)
 	})
 }
 
-// forward takes a request to where it would leave for the upstream.
-func (w *walk) forward(ex *pipeline.Exchange) pipeline.Verdict {
+// forward reports the upstream call that would be made.
+func (d *dryRun) forward(ex *pipeline.Exchange) pipeline.Verdict {
 	v := ex.Version.Forward.Handle(ex)
-	if v != pipeline.Answered || ex.Answer.Status != 0 || ex.Behind != nil {
-		w.tell(ex, inForward, ex.Version.Upstream, v)
+	if v != pipeline.Answered || ex.Answer.Status != 0 || ex.Child != nil {
+		d.step(ex, forwarding, ex.Version.Upstream, v)
 		return v
 	}
 	p := explain.PlanOf(ex, ex.Buf)
-	w.report.Outcome.Upstream = p
-	f := w.tell(ex, inForward, ex.Version.Upstream, pipeline.Next)
+	d.report.Outcome.Upstream = p
+	f := d.step(ex, forwarding, ex.Version.Upstream, pipeline.Next)
 	f.Said = strings.TrimSuffix(fmt.Sprintf("%s %s at %s; %s", p.Method, p.Target, p.Address, f.Said), "; ")
 	return pipeline.Next
 }
 
-// tell adds what a stage decided.
-func (w *walk) tell(ex *pipeline.Exchange, part uint8, s pipeline.Stage, v pipeline.Verdict) *pipeline.Finding {
-	f := w.add(nameOf(explain.Place{List: part, Kind: kindOf(ex, part)}), v)
+// step adds the decision of a stage, which may be nil.
+func (d *dryRun) step(ex *pipeline.Exchange, kind *pipeline.StageKind, s pipeline.Stage, v pipeline.Verdict) *pipeline.Finding {
+	f := d.add(kind.Name, v)
 	if e, ok := s.(pipeline.Explainer); ok {
 		e.Explain(ex, f)
 	}
 	if f.Untold && v == pipeline.Next {
-		step := &w.report.Steps[len(w.report.Steps)-1]
+		step := &d.report.Steps[len(d.report.Steps)-1]
 		step.Result = explain.Untold
-		w.report.Outcome.Untold = append(w.report.Outcome.Untold, f.Stage)
+		d.report.Outcome.Untold = append(d.report.Outcome.Untold, f.Stage)
 	}
-	if v == pipeline.Rejected && !ex.Relayed() {
-		w.report.Outcome.Stage, w.report.Outcome.Fix = f.Stage, f.Fix
+	if v == pipeline.Rejected && !ex.RefusedByChild() {
+		d.report.Outcome.Stage, d.report.Outcome.Fix = f.Stage, f.Fix
 		if f.Said == "" {
 			f.Said = ex.Rejection.Message
 		}
 	}
-	if w.onward == nil {
+	if d.child == nil {
 		return f
 	}
-	at := len(w.report.Steps) - 1
-	w.report.Steps, w.onward = append(w.report.Steps, w.onward...), nil
-	return &w.report.Steps[at].Finding
+	at := len(d.report.Steps) - 1
+	d.report.Steps, d.child = append(d.report.Steps, d.child...), nil
+	return &d.report.Steps[at].Finding
 }
 
-// add adds a step; what is returned is good until the next one.
-func (w *walk) add(stage string, v pipeline.Verdict) *pipeline.Finding {
-	w.report.Steps = append(w.report.Steps, explain.Step{
-		API: w.at, Result: explain.ResultOf(v), Finding: pipeline.Finding{Stage: stage, Verdict: v},
+// add adds a step. Its finding is valid until the next one is added.
+func (d *dryRun) add(stage string, v pipeline.Verdict) *pipeline.Finding {
+	d.report.Steps = append(d.report.Steps, explain.Step{
+		API: d.at, Result: explain.ResultOf(v), Finding: pipeline.Finding{Stage: stage, Verdict: v},
 	})
-	return &w.report.Steps[len(w.report.Steps)-1].Finding
+	return &d.report.Steps[len(d.report.Steps)-1].Finding
 }
 
-// describe tells what is called.
-func (w *walk) describe(ex *pipeline.Exchange) {
+// describe reports the API that is called.
+func (d *dryRun) describe(ex *pipeline.Exchange) {
 	def := ex.API.Definition
-	w.report.API = &explain.API{ID: def.ID, Org: def.OrgID, Name: def.Name}
+	d.report.API = &explain.API{ID: def.ID, Org: def.OrgID, Name: def.Name}
 }
 
-// identify tells who calls: the key that the first API asks for, or the one that
-// asks for one behind it.
-func (w *walk) identify(ex *pipeline.Exchange) {
-	for ; ex != nil; ex = ex.Behind {
+// identify reports the key of the caller: that of the first API with a session,
+// internal calls included.
+func (d *dryRun) identify(ex *pipeline.Exchange) {
+	for ; ex != nil; ex = ex.Child {
 		if ex.Session != nil {
-			w.report.Key = &explain.Key{Name: ex.KeyName, Alias: ex.Session.Alias, Policies: ex.Session.Policies()}
+			d.report.Key = &explain.Key{Name: ex.KeyName, Alias: ex.Session.Alias, Policies: ex.Session.Policies()}
 			return
 		}
 	}
 }
 
-// refused tells what the client of a refused request gets.
-func (w *walk) refused(ex *pipeline.Exchange) {
-	w.report.Outcome.Reason, w.report.Outcome.Event = ex.Rejection.Reason.String(), string(ex.Rejection.Event)
-	w.reject(ex)
-	w.answered(ex)
+// refused reports the error answer.
+func (d *dryRun) refused(ex *pipeline.Exchange) {
+	d.report.Outcome.Reason, d.report.Outcome.Event = ex.Rejection.Reason.String(), string(ex.Rejection.Event)
+	d.reject(ex)
+	d.answered(ex)
 }
 
-// answered tells what an answer of the gateway's own says.
-func (w *walk) answered(ex *pipeline.Exchange) {
-	a, o := ex.Answer, &w.report.Outcome
+// answered reports an answer that the gateway itself writes.
+func (d *dryRun) answered(ex *pipeline.Exchange) {
+	a, o := ex.Answer, &d.report.Outcome
 	o.Status = a.Status
 	if !a.NoBody {
 		o.Body = string(a.Body)

@@ -53,7 +53,7 @@ func TestExplanationsNameTheirStages(t *testing.T) {
 		{`{"url":"/allowed/","client":"198.51.100.1"}`, []string{"route:ok", "ip:fail"}, "address_denied", ""},
 		{`{"url":"/param/","key":"key-of-all"}`, []string{"limit:ok", "upstream:ok"}, "", ""},
 	} {
-		r := a.gateway.Explain(describe(t, c.description))
+		r := a.Explain(describe(t, c.description))
 		got := stagesOf(r)
 		if n := min(len(got), len(c.stages)); !slices.Equal(got[len(got)-n:], c.stages) {
 			t.Errorf("%s: stages %q, want at the end %q", c.description, got, c.stages)
@@ -82,7 +82,7 @@ func TestExplanationsOfOperationsTellPlaces(t *testing.T) {
 	} {
 		body, _ := json.Marshal(map[string]string{"query": c.query})
 		text, _ := json.Marshal(map[string]any{"method": "POST", "url": "/gql/", "key": c.key, "body": string(body), "headers": []string{"Content-Type: application/json"}})
-		r := a.gateway.Explain(describe(t, string(text)))
+		r := a.Explain(describe(t, string(text)))
 		last := r.Steps[len(r.Steps)-1]
 		if r.Outcome.Reason != c.reason || last.Stage != "graphql" || !strings.Contains(last.Said, c.said) {
 			t.Errorf("%s: %+v %+v", c.query, r.Outcome, last)
@@ -103,7 +103,7 @@ func TestExplanationsTellWhichEventWouldBeRaised(t *testing.T) {
 	for description, want := range map[string]string{
 		`{"url":"/rest/items","key":"key-of-nobody"}`: "AuthFailure", `{"url":"/rest/items"}`: "", `{"url":"/rest/items","key":"key-of-all"}`: "",
 	} {
-		if got := a.gateway.Explain(describe(t, description)).Outcome.Event; got != want {
+		if got := a.Explain(describe(t, description)).Outcome.Event; got != want {
 			t.Errorf("%s: %q, want %q", description, got, want)
 		}
 	}
@@ -115,17 +115,17 @@ func TestExplanationsTellOfWaiting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.store.Put(context.Background(), a.hasher.Hash("key-that-waits"), s); err != nil {
+	if err := a.Store.Put(context.Background(), a.Hasher.Hash("key-that-waits"), s); err != nil {
 		t.Fatal(err)
 	}
-	req, _ := http.NewRequest("GET", "http://"+a.addr+"/rest/items", nil)
+	req, _ := http.NewRequest("GET", "http://"+a.Addr+"/rest/items", nil)
 	req.Header.Set("Authorization", "key-that-waits")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	r := a.gateway.Explain(describe(t, `{"url":"/rest/items","key":"key-that-waits"}`)) // an explanation waits for nothing, least of all for hours
+	r := a.Explain(describe(t, `{"url":"/rest/items","key":"key-that-waits"}`)) // an explanation waits for nothing, least of all for hours
 	if last := r.Steps[len(r.Steps)-1]; r.Outcome.Reason != "rate_limit" || !strings.Contains(last.Said, "up to 2 times, every ") {
 		t.Errorf("%+v %+v", r.Outcome, last)
 	}
@@ -135,7 +135,7 @@ func TestExplanationsCountNothing(t *testing.T) {
 	a := agree(t)
 	q := describe(t, `{"url":"/rest/items","key":"key-of-slow"}`)
 	for range 10 {
-		if r := a.gateway.Explain(q); !r.Outcome.Allowed || r.Steps[len(r.Steps)-2].Said != "rate 0 of 3 per 1 s, would count 1" {
+		if r := a.Explain(q); !r.Outcome.Allowed || r.Steps[len(r.Steps)-2].Said != "rate 0 of 3 per 1 s, would count 1" {
 			t.Fatalf("%+v %+v", r.Outcome, r.Steps)
 		}
 	}
@@ -150,7 +150,7 @@ func TestRequestsAreExplainedByAnotherConfiguration(t *testing.T) {
 	past := bundle("7", keyless("open", "/open/", "http://127.0.0.1:9/past"), keyless("gone", "/rest/", "http://127.0.0.1:9"), keyless("bad", "/bad", "nonsense"))
 	past.APIs[1].Active = &off
 	past.Policies = []*definition.Policy{{ID: "all", OrgID: "o"}}
-	aside, err := a.gateway.Aside(context.Background(), past)
+	aside, err := a.Aside(context.Background(), past)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestRequestsAreExplainedByAnotherConfiguration(t *testing.T) {
 			t.Errorf("%s: %+v at revision %s", c.url, r.Outcome, r.Revision)
 		}
 	}
-	if got := a.gateway.Current().Revision; got != "1" {
+	if got := a.Current().Revision; got != "1" {
 		t.Errorf("revision %s is in force", got)
 	}
 }
@@ -180,7 +180,7 @@ func TestRefusedRequestsAreExplainedByTheirIDs(t *testing.T) {
 		{"/allowed/", "", "ip", "address_denied", "allowed"},
 		{"/faulty/", "", "definition", "not_served", "faulty"},
 	} {
-		req, _ := http.NewRequest("GET", "http://"+a.addr+c.path, nil)
+		req, _ := http.NewRequest("GET", "http://"+a.Addr+c.path, nil)
 		if c.key != "" {
 			req.Header.Set("Authorization", c.key)
 		}
@@ -189,7 +189,7 @@ func TestRefusedRequestsAreExplainedByTheirIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		got, ok := a.gateway.Refusal(resp.Header.Get("X-Request-Id"))
+		got, ok := a.Refusal(resp.Header.Get("X-Request-Id"))
 		if !ok {
 			t.Errorf("%s: not remembered", c.path)
 			continue
@@ -225,7 +225,7 @@ func TestExplanationsOfAnotherMomentTellWhatEndsByThen(t *testing.T) {
 	}{
 		{"", "ok", nil}, {soon, "ok", nil}, {before, "untold", []string{"limit"}},
 	} {
-		r := a.gateway.Explain(describe(t, `{"url":"/rest/items","key":"key-of-itself","at":"`+c.at+`"}`))
+		r := a.Explain(describe(t, `{"url":"/rest/items","key":"key-of-itself","at":"`+c.at+`"}`))
 		if r.At != c.at || !r.Outcome.Allowed || !slices.Equal(r.Outcome.Untold, c.untold) {
 			t.Errorf("at %q: %q, %+v, want untold %q", c.at, r.At, r.Outcome, c.untold)
 		}

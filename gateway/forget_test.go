@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway"
-	"github.com/sluicegate/sluice/gateway/cache"
+	"github.com/sluicegate/sluice/gateway/stage/cache"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/testenv"
 	"github.com/valyala/fasthttp"
@@ -18,7 +18,7 @@ func TestAnswersAreForgottenWhenTheConfigurationSaysSo(t *testing.T) {
 	up := "http://" + testenv.Origin(t, func(ctx *fasthttp.RequestCtx) { fmt.Fprintf(ctx, "%d", asked.Add(1)) })
 	kept := func(id string) *definition.API {
 		api := within(t, "o", id, up, open)
-		api.CacheOptions = []byte(`{"enable_cache": true, "cache_timeout": 60, "cache_all_safe_requests": true}`)
+		api.CacheOptions = &definition.CacheOptions{Enable: true, Timeout: 60, AllSafe: true}
 		return api
 	}
 	a, b := kept("a"), kept("b")

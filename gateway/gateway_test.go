@@ -2,81 +2,32 @@ package gateway_test
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/sluicegate/sluice/gateway"
-	"github.com/sluicegate/sluice/gateway/access"
-	"github.com/sluicegate/sluice/gateway/auth"
-	"github.com/sluicegate/sluice/gateway/graphql"
-	"github.com/sluicegate/sluice/gateway/limit"
-	"github.com/sluicegate/sluice/gateway/observe"
-	"github.com/sluicegate/sluice/gateway/upstream"
-	"github.com/sluicegate/sluice/gateway/wire"
-	"github.com/sluicegate/sluice/internal/counter"
-	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/gatewaytest"
 	"github.com/valyala/fasthttp"
 )
 
 // serve runs a gateway on loopback until the test ends.
 func serve(t *testing.T, change ...func(*gateway.Deps)) (*gateway.Gateway, string) {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	sessions := auth.NewSessions(auth.SessionOptions{
-		Store: keystore.NewMemory(), Hasher: &credential.Hasher{}, Log: log, Size: 100, TTL: time.Minute,
-		UnknownSize: 100, UnknownTTL: time.Second, Timeout: 30 * time.Second,
-	})
-	watch := observe.New(observe.Options{Version: "test", Log: log})
-	pools := upstream.NewPools()
-	limiter := limit.New(limit.Options{Counter: counter.NewMemory(nil), Log: log})
-	deps := gateway.Deps{
-		Config: gateway.Config{Wire: wire.Config{
-			MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 1 << 20,
-			ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
-		}, CustomDomains: true},
-		Stages: gateway.Stages{
-			Auth: auth.New(sessions, 3), Access: access.New(access.Options{Log: log}), Limit: limiter, Pools: pools,
-			GraphQL:  graphql.New(graphql.Options{MaxBody: 1 << 20, Cache: 1 << 20, RefusedCache: 1 << 20, Rate: limiter.Rate, Log: log}),
-			Upstream: upstream.Config{DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, MaxConns: 100, IdleTimeout: time.Minute, Retries: 1},
-			Meter:    watch.NewMeter,
-		},
-		Observe: watch, Log: log,
-	}
-	for _, c := range change {
-		c(&deps)
-	}
-	g := gateway.New(deps)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- g.Serve(ln) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-		defer cancel()
-		if err := g.Shutdown(ctx); err != nil {
-			t.Errorf("shutdown: %v", err)
+	g := gatewaytest.Start(t, gatewaytest.Options{Deps: func(d *gateway.Deps) {
+		d.Config.CustomDomains = true
+		for _, c := range change {
+			c(d)
 		}
-		if err := <-done; !errors.Is(err, wire.ErrStopped) {
-			t.Errorf("serve: %v", err)
-		}
-		pools.Close()
-	})
-	return g, ln.Addr().String()
+	}})
+	return g.Gateway, g.Addr
 }
 
 // keyless returns the definition of an open API.

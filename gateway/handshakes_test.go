@@ -27,7 +27,7 @@ func (h *handshakes) Gone(apis []*pipeline.API) { h.note("gone", apis) }
 
 func TestHandshakesKnowOfAPIsAsLongAsTheseAreInForce(t *testing.T) {
 	h := &handshakes{}
-	g, _ := serve(t, func(d *gateway.Deps) { d.Stages.Handshakes = h })
+	g, _ := serve(t, func(d *gateway.Deps) { d.Handshakes = h })
 	h.gateway = g
 	one, changed, two := keyless("one", "/one/", "http://a"), keyless("one", "/one/", "http://b"), keyless("two", "/two/", "http://a")
 	for _, step := range []struct {

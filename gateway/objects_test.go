@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway"
-	"github.com/sluicegate/sluice/gateway/overload"
+	"github.com/sluicegate/sluice/gateway/stage/overload"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 

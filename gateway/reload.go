@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/pace"
 )
 
-// errEmpty refuses a bundle that would take everything out of service.
+// errEmpty refuses a bundle that would take all APIs out of service.
 var errEmpty = errors.New("the new configuration has no API at all; the last one stays in force")
 
 // Follow applies one bundle after another until ctx ends.
@@ -32,11 +32,10 @@ func (g *Gateway) Follow(ctx context.Context, src source.Source) {
 	}
 }
 
-// Apply compiles a bundle beside the traffic and puts it in force in one step.
-// It returns, by API id, why something is not served as written; under "" why
-// the bundle as a whole was not applied. The definitions and policies of the
-// bundle must not change any more: one that comes again as the same object is
-// taken for unchanged.
+// Apply compiles a bundle beside the traffic and puts it in force in one step. It
+// returns, by API id, why an API is not served as written; under "" why the bundle
+// as a whole was not applied. The definitions and policies of the bundle must not
+// change afterwards: the same object in the next bundle is taken for unchanged.
 func (g *Gateway) Apply(b *definition.Bundle) map[string]error {
 	failed, _ := g.apply(context.Background(), b) // a context that does not end
 	return failed
@@ -44,80 +43,64 @@ func (g *Gateway) Apply(b *definition.Bundle) map[string]error {
 
 // apply is Apply until ctx ends, which is its only error.
 func (g *Gateway) apply(ctx context.Context, b *definition.Bundle) (failed map[string]error, err error) {
-	prev := g.current.Load()
-	if prev != nil && prev.apis.Len() > 0 && len(b.APIs) == 0 && !b.ConfirmedEmpty {
+	prev := g.Current()
+	if prev != nil && prev.Len() > 0 && len(b.APIs) == 0 && !b.ConfirmedEmpty {
 		g.log.Error("configuration refused", "revision", b.Revision, "err", errEmpty)
 		g.observe.Refused(b.Revision)
 		return map[string]error{"": errEmpty}, nil
 	}
 	began := time.Now()
-	bl := builder{customDomains: g.conf.CustomDomains, compile: g.stages.together().compile, prev: prev}
-	if prev != nil {
-		bl.pace = pace.New(g.conf.ReloadCPU)
-	}
-	next, change, err := bl.build(ctx, b)
+	next, change, err := g.compiler.Build(ctx, prev, b, snapshot.Options{CustomDomains: g.conf.CustomDomains, CPU: g.conf.ReloadCPU})
 	if err != nil {
 		return nil, err
 	}
-	next.others = &serving{g, next}
-	if g.stages.Handshakes != nil {
-		g.stages.Handshakes.Came(change.came)
+	if g.handshakes != nil {
+		g.handshakes.Came(change.Came)
 	}
-	g.current.Store(next)
+	g.current.Store(&serving{next, g})
 	if g.stages.Tunnels != nil {
 		g.stages.Tunnels.Wake()
 	}
 	took := time.Since(began)
 	g.report(prev, next, took)
-	g.settle(next, change, func() { _ = bl.step() })
-	if prev != nil {
-		g.forget(prev.caches, next.caches)
-	}
-	return next.Failed, nil
-}
-
-// forget forgets the answers that are kept for APIs for which that was asked since
-// the configuration before.
-func (g *Gateway) forget(before, now map[string]int64) {
-	for id, clear := range now {
-		if before[id] != clear && g.stages.Cache != nil {
+	g.release(next, change)
+	if prev != nil && g.stages.Cache != nil {
+		for _, id := range next.Invalidated(prev) {
 			g.stages.Cache.Invalidate(id)
 			g.log.Info("kept answers are forgotten", "api", id)
 		}
 	}
+	return next.Failed, nil
 }
 
-// settleAtOnce is how many APIs are a small piece of work.
-const settleAtOnce = 128
+// swapAtOnce is how many APIs are swapped between two pauses.
+const swapAtOnce = 128
 
-// settle lets go of what only APIs needed that have left. With many, it rests in
-// between like everything that is done beside requests; it is not broken off.
-func (g *Gateway) settle(next *Snapshot, c change, rest func()) {
-	for came := range slices.Chunk(c.came, settleAtOnce) {
+// release frees what only APIs needed that have left service. It pauses in between
+// like all work beside traffic, and is not cancelled.
+func (g *Gateway) release(next *snapshot.Snapshot, c snapshot.Change) {
+	for came := range slices.Chunk(c.Came, swapAtOnce) {
 		g.swap(came, nil)
-		rest()
+		c.Rest()
 	}
-	for gone := range slices.Chunk(c.gone, settleAtOnce) {
+	for gone := range slices.Chunk(c.Gone, swapAtOnce) {
 		g.swap(nil, gone)
-		rest()
+		c.Rest()
 	}
 	g.stages.Pools.Swapped()
-	g.observe.Drop(c.left)
-	if c.graphs {
-		graphs := make([]*pipeline.API, 0, next.graphs.Len())
-		for _, api := range next.graphs.All() {
-			graphs = append(graphs, api)
-		}
+	g.observe.Drop(c.Left)
+	if c.Graphs {
+		graphs := next.GraphQLAPIs()
 		g.stages.GraphQL.Keep(graphs)
 		g.observe.KeepOperations(graphs)
 	}
 }
 
-// swap tells those who keep something for APIs which came and which are gone.
+// swap updates what is shared between APIs when some enter or leave service.
 func (g *Gateway) swap(came, gone []*pipeline.API) {
 	g.stages.Pools.Swap(came, gone)
-	if g.stages.Handshakes != nil {
-		g.stages.Handshakes.Gone(gone)
+	if g.handshakes != nil {
+		g.handshakes.Gone(gone)
 	}
 	if g.stages.Calls != nil {
 		g.stages.Calls.Swap(came, gone)
@@ -127,12 +110,12 @@ func (g *Gateway) swap(came, gone []*pipeline.API) {
 	}
 }
 
-func (g *Gateway) report(prev, next *Snapshot, took time.Duration) {
+func (g *Gateway) report(prev, next *snapshot.Snapshot, took time.Duration) {
 	g.observe.Applied(next.Revision, took, len(next.Failed))
-	g.log.Info("serving", "revision", next.Revision, "apis", next.apis.Len(), "policies", next.policies.Len(), "took", took)
+	g.log.Info("serving", "revision", next.Revision, "apis", next.Len(), "policies", next.Policies().Len(), "took", took)
 	for id, err := range next.Failed {
 		if prev != nil && prev.Failed[id] != nil && prev.Failed[id].Error() == err.Error() {
-			continue // said before
+			continue // logged before
 		}
 		if next.API(id) != nil {
 			g.log.Error("definition kept at its last good form", "api", id, "revision", next.Revision, "err", err)

@@ -5,23 +5,22 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/explain"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 )
 
-// A Tracer keeps what became of some requests. It is safe for concurrent use.
+// A Tracer records some requests. It is safe for concurrent use.
 type Tracer interface {
-	// Begins tells whether a trace of this id, which begins here, is recorded. It
+	// Begins reports whether a trace of this id, which begins here, is recorded. It
 	// runs for every request and does not allocate.
 	Begins(id *[32]byte) bool
 
-	// Done takes a finished exchange that is recorded, of which it keeps nothing.
+	// Done records a finished exchange. It keeps no reference to it.
 	Done(ex *pipeline.Exchange)
 }
 
-// join makes a request part of the trace that its caller is in, or of one that
-// begins here: where traces are recorded, and where the caller's is not what it
-// should be. A trace that is not recorded here is left as it is.
+// join makes a request part of its caller's trace, or begins a trace where traces
+// are recorded or the caller's trace header is malformed. A trace that is not
+// recorded here passes unchanged.
 func (g *Gateway) join(ex *pipeline.Exchange) {
 	t := &ex.Trace
 	t.Read(ex.Call)
@@ -40,44 +39,43 @@ func (g *Gateway) join(ex *pipeline.Exchange) {
 	}
 	setSpan(&t.Span)
 	t.Own = true
-	if g.tracer != nil && t.Flags&pipeline.Sampled != 0 && !ex.Dry {
+	if g.tracer != nil && t.Flags&pipeline.Sampled != 0 && !ex.IsDry() {
 		t.Steps = new(pipeline.Steps)
 	}
 }
 
-// setSpan fills the id of a span, which is not 0.
+// setSpan sets a span id, which is never 0.
 func setSpan(id *[16]byte) {
 	bits := rand.Uint64() | 1
 	binary.LittleEndian.PutUint64(id[0:], hex(uint32(bits)))
 	binary.LittleEndian.PutUint64(id[8:], hex(uint32(bits>>32)))
 }
 
-// pass has an exchange walk a list of stages.
-func (g *Gateway) pass(ex *pipeline.Exchange, part uint8, stages []pipeline.Stage) pipeline.Verdict {
+// pass runs a list of stages, and records each when the request is traced.
+func (g *Gateway) pass(ex *pipeline.Exchange, stages []pipeline.CompiledStage) pipeline.Verdict {
 	if ex.Trace.Steps == nil {
 		return pipeline.Run(stages, ex)
 	}
 	start := time.Now()
-	return pipeline.Walk(stages, ex, func(at int, _ pipeline.Stage, v pipeline.Verdict) {
-		ex.Stopped = uint8(at)
-		start = noteStep(ex, part, start, v)
+	return pipeline.Walk(stages, ex, func(s pipeline.CompiledStage, v pipeline.Verdict) {
+		start = addStep(ex, s.Kind, start, v)
 	})
 }
 
-// ask has an exchange answered by what stands behind the stages.
-func (g *Gateway) ask(ex *pipeline.Exchange) pipeline.Verdict {
+// forward calls the upstream of the version.
+func (g *Gateway) forward(ex *pipeline.Exchange) pipeline.Verdict {
 	if ex.Trace.Steps == nil {
 		return ex.Version.Forward.Handle(ex)
 	}
 	start := time.Now()
 	v := ex.Version.Forward.Handle(ex)
-	noteStep(ex, inForward, start, v)
+	addStep(ex, forwarding, start, v)
 	return v
 }
 
-// noteStep notes a step that began at start and has just ended.
-func noteStep(ex *pipeline.Exchange, part uint8, start time.Time, v pipeline.Verdict) time.Time {
+// addStep records a step that began at start and ends now, which it returns.
+func addStep(ex *pipeline.Exchange, kind *pipeline.StageKind, start time.Time, v pipeline.Verdict) time.Time {
 	now := time.Now()
-	ex.Trace.Steps.List = append(ex.Trace.Steps.List, pipeline.Step{Name: nameOf(explain.Place{List: part, Kind: kindOf(ex, part)}), Start: start, End: now, Verdict: v})
+	ex.Trace.Steps.List = append(ex.Trace.Steps.List, pipeline.Step{Name: kind.Name, Start: start, End: now, Verdict: v})
 	return now
 }

@@ -62,7 +62,9 @@ func TestRequestsJoinTraces(t *testing.T) {
 			lines = "Traceparent: " + c.parent + "\r\n"
 		}
 		ex := exchangeOf(t, lines)
-		ex.Dry = c.dry
+		if c.dry {
+			ex.DryRun = &pipeline.DryRun{}
+		}
 		(&Gateway{tracer: c.tracer}).join(ex)
 		tr := &ex.Trace
 		want := map[string]string{none: strings.Repeat("\x00", 32), callers: someTrace, own: string(ex.ID[:])}[c.trace]
@@ -76,11 +78,11 @@ func TestRequestsJoinTraces(t *testing.T) {
 }
 
 func TestTracesThatNobodyRecordsCostNoAllocation(t *testing.T) {
-	stages := []pipeline.Stage{passes{}}
+	stages := []pipeline.CompiledStage{{Stage: passes{}, Kind: routing}}
 	for _, lines := range []string{"", "Traceparent: x\r\n", "Traceparent: " + someParent + "0\r\n"} {
 		for _, tracer := range []Tracer{nil, always(false)} {
 			g, ex := &Gateway{tracer: tracer}, exchangeOf(t, lines)
-			if n := testing.AllocsPerRun(100, func() { ex.Trace = pipeline.Trace{}; g.join(ex); g.pass(ex, inEntry, stages) }); n != 0 {
+			if n := testing.AllocsPerRun(100, func() { ex.Trace = pipeline.Trace{}; g.join(ex); g.pass(ex, stages) }); n != 0 {
 				t.Errorf("%q, %v: %v allocations", lines, tracer, n)
 			}
 		}

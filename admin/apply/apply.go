@@ -1,5 +1,5 @@
-// Package apply makes many changes of configuration at once: APIs, policies and
-// keys in one transaction, checked together.
+// Package apply changes many APIs, policies and keys in one transaction, after checking
+// them together.
 package apply
 
 import (
@@ -11,14 +11,13 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/schemas"
-	"github.com/sluicegate/sluice/admin/shown"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keys"
 )
 
-// A Batch is what a caller wants to have changed. What it does not name stays as
-// it is.
+// A Batch is the body of a call that changes many objects. Objects that it does not name
+// stay as they are.
 type Batch struct {
 	Expect   *int64            `json:"expect_revision,omitempty" doc:"refused with 409 when another revision is in force; 0: none was made yet"`
 	DryRun   bool              `json:"dry_run,omitempty" doc:"check everything, and change nothing"`
@@ -29,14 +28,14 @@ type Batch struct {
 	Delete   Deletion          `json:"delete,omitzero"`
 }
 
-// A Key is a session under the hash of its key, or for a key that is made.
+// A Key is a session for an existing hash, or for a key to be generated.
 type Key struct {
 	Hash     string          `json:"key_hash,omitempty"`
 	Generate bool            `json:"generate,omitempty" doc:"in place of key_hash: a key is made, and answered this once"`
 	Session  json.RawMessage `json:"session"`
 }
 
-// A NewKey is a key that was made. Nobody can find it out again.
+// A NewKey is a generated key. It is not stored, and cannot be shown again.
 type NewKey struct {
 	At   int    `json:"at" doc:"its place among the keys of the batch, from 0"`
 	Name string `json:"name" doc:"its alias"`
@@ -44,13 +43,13 @@ type NewKey struct {
 	Hash string `json:"key_hash"`
 }
 
-// A Deletion names objects that are to go.
+// A Deletion names objects to be deleted.
 type Deletion struct {
 	APIs     []string `json:"apis,omitempty"`
 	Policies []string `json:"policies,omitempty"`
 }
 
-// An Outcome is what a batch did, or would do.
+// An Outcome is what a batch changed, or would change.
 type Outcome struct {
 	Revision int64                `json:"revision" doc:"that was made; with dry_run the one that would be"`
 	DryRun   bool                 `json:"dry_run"`
@@ -61,23 +60,22 @@ type Outcome struct {
 	hashes []string
 }
 
-// Hashes returns the identities of the keys that changed, for whoever tells the
+// Hashes returns the hashes of the changed keys, which are to be delivered to the
 // gateways.
 func (o *Outcome) Hashes() []string { return o.hashes }
 
 // An Applier applies batches. Its fields are required.
 type Applier struct {
 	Store   *store.Store
-	Publish store.Publish // in Store
 	Schemas *schemas.Keeper
-	Keys    keys.Service // without Store, Policies and API, which a batch brings
+	Keys    keys.Service // without Store, Policies and API, which each batch sets
 }
 
-// errDryRun takes back a transaction that was only to be tried.
+// errDryRun rolls back the transaction of a dry run.
 var errDryRun = errors.New("dry run")
 
-// Apply makes the changes of a batch in the name of by, all or none. The error is
-// a *schemas.Refusal for all that is wrong with the batch.
+// Apply makes all changes of a batch, or none. The error is a *schemas.Refusal that
+// lists every problem of the batch.
 func (a *Applier) Apply(ctx context.Context, by store.Author, b *Batch) (*Outcome, error) {
 	ready, made, err := a.read(ctx, by, b)
 	if err != nil {
@@ -90,7 +88,7 @@ func (a *Applier) Apply(ctx context.Context, by store.Author, b *Batch) (*Outcom
 	for i := range ready.Keys {
 		out.hashes = append(append(out.hashes, ready.Keys[i].Others()...), ready.Keys[i].Hash)
 	}
-	out.Revision, err = a.Publish(ctx, by, func(ctx context.Context, change *store.Change) error {
+	out.Revision, err = a.Store.Publish(ctx, by, func(ctx context.Context, change *store.Change) error {
 		if err := change.Apply(ctx, ready); err != nil {
 			return err
 		}
@@ -108,8 +106,8 @@ func (a *Applier) Apply(ctx context.Context, by store.Author, b *Batch) (*Outcom
 	return out, nil
 }
 
-// read checks every object, and tells all that is wrong at once. made are the keys
-// that there will be once the batch is stored.
+// read checks every object and collects all problems. Made are the keys that exist once
+// the batch is stored.
 func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (ready *store.Batch, made []NewKey, err error) {
 	r := &reading{
 		applier: a, by: by, apis: make(map[string]*definition.API), policies: make(map[string]*definition.Policy), hashes: make(map[string]bool),
@@ -142,7 +140,7 @@ func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (ready *s
 	return &r.batch, r.made, nil
 }
 
-// A reading is a batch on its way to what is stored.
+// A reading is a batch that is being read and checked.
 type reading struct {
 	applier  *Applier
 	by       store.Author
@@ -153,13 +151,14 @@ type reading struct {
 	made     []NewKey
 	wrong    []string
 
-	known map[string][]byte // definitions that are stored, when they were all read at once
+	known map[string][]byte // stored definitions, if they were all read at once
 }
 
-// many is how many APIs of a batch are worth reading all that are stored at once.
+// many is the number of APIs in a batch from which on reading all stored ones at once is
+// faster.
 const many = 50
 
-// readAll reads all stored definitions at once.
+// readAll reads all stored definitions.
 func (r *reading) readAll(ctx context.Context) error {
 	rows, err := r.applier.Store.Read().APIsOf(ctx, r.by.Org)
 	if err != nil {
@@ -172,7 +171,7 @@ func (r *reading) readAll(ctx context.Context) error {
 	return nil
 }
 
-// definitionOf returns a stored definition, nil when there is none.
+// definitionOf returns a stored definition, or nil.
 func (r *reading) definitionOf(ctx context.Context, id string) ([]byte, error) {
 	if r.known != nil {
 		return r.known[id], nil
@@ -184,7 +183,7 @@ func (r *reading) definitionOf(ctx context.Context, id string) ([]byte, error) {
 	return row.Definition, err
 }
 
-// maxWrong bounds how many problems one answer tells.
+// maxWrong bounds the problems in one answer.
 const maxWrong = 1000
 
 func (r *reading) add(place, format string, args ...any) {
@@ -193,8 +192,8 @@ func (r *reading) add(place, format string, args ...any) {
 	}
 }
 
-// problem notes what is wrong with an object, and returns what is not the
-// caller's doing.
+// problem collects the problems of an object, and returns errors that the caller did not
+// cause.
 func (r *reading) problem(place string, err error) error {
 	if listed, ok := errors.AsType[*definition.Problems](err); ok {
 		for _, p := range *listed {
@@ -239,7 +238,7 @@ func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 	return nil
 }
 
-// stored returns an API as it is now, nil when there is none.
+// stored returns an API as it is stored, or nil.
 func (r *reading) stored(ctx context.Context, api *definition.API) (*definition.API, error) {
 	if api == nil || api.ID == "" {
 		return nil, nil
@@ -275,7 +274,7 @@ func (r *reading) policy(i int, raw []byte) {
 		return
 	}
 	p.ID, p.StoreID = p.Key(), ""
-	rights, problems := shown.Rights(p.AccessRights, p.AccessList)
+	rights, problems := AccessRights(p.AccessRights, p.AccessList)
 	for _, one := range problems {
 		r.add(place, "%s", one)
 	}
@@ -291,7 +290,7 @@ func (r *reading) policy(i int, raw []byte) {
 	}
 }
 
-// explained turns what the database refuses into an answer with its place.
+// explained turns an error of the database into an answer that names the object.
 func explained(err error) error {
 	conflict := func(format string, args ...any) error {
 		return &schemas.Refusal{Status: http.StatusConflict, Message: fmt.Sprintf(format, args...)}
@@ -315,4 +314,24 @@ func explained(err error) error {
 		return conflict("Policies name an API that is to be deleted; delete or change them as well: %s", strings.Join(c.With, ", "))
 	}
 	return conflict("It cannot be stored: %v", err)
+}
+
+// AccessRights returns access rights by API: the map if it has entries, or else those
+// of the array, with the problems of the array.
+func AccessRights(rights map[string]*definition.Access, list []*definition.Access) (byAPI map[string]*definition.Access, problems []string) {
+	if len(rights) > 0 || len(list) == 0 {
+		return rights, nil
+	}
+	byAPI = make(map[string]*definition.Access, len(list))
+	for i, access := range list {
+		switch {
+		case access == nil || access.APIID == "":
+			problems = append(problems, fmt.Sprintf("access_rights_array[%d].api_id: must be the id of an API", i))
+		case byAPI[access.APIID] != nil:
+			problems = append(problems, fmt.Sprintf("access_rights_array[%d].api_id: %q stands twice", i, access.APIID))
+		default:
+			byAPI[access.APIID] = access
+		}
+	}
+	return byAPI, problems
 }

@@ -53,7 +53,7 @@ func (r *reading) key(ctx context.Context, i int, wanted *Key) error {
 	return r.keyProblem(place, err)
 }
 
-// make has a key made for the key of the batch at i.
+// make generates the key at index i of the batch.
 func (r *reading) make(ctx context.Context, i int, service *keys.Service, session *definition.Session) error {
 	issued, err := service.Create(ctx, "", session, false)
 	if err == nil {
@@ -62,7 +62,7 @@ func (r *reading) make(ctx context.Context, i int, service *keys.Service, sessio
 	return err
 }
 
-// keyProblem notes what the rules of keys refuse.
+// keyProblem collects refusals of the rules of keys.
 func (r *reading) keyProblem(place string, err error) error {
 	policy, unfit := errors.AsType[*keys.PolicyError](err)
 	custom, unnamed := errors.AsType[*keys.CustomError](err)
@@ -80,7 +80,7 @@ func (r *reading) keyProblem(place string, err error) error {
 	return nil
 }
 
-// policySet is what a session carries: as the batch has it, or as it is stored.
+// policySet returns the policies of a session, from the batch or else as stored.
 func (r *reading) policySet(ctx context.Context, session *definition.Session) (*definition.PolicySet, error) {
 	var all []*definition.Policy
 	var others []string
@@ -110,11 +110,11 @@ func (r *reading) policySet(ctx context.Context, session *definition.Session) (*
 	return definition.NewPolicySet(all), nil
 }
 
-// A gatherer is the keys.Store of one key of a batch: it reads what is stored,
-// and notes what is to be.
+// A gatherer is the keys.Store of one key of a batch. It reads the database and adds
+// changes to the batch.
 type gatherer struct {
 	*reading
-	failed error // of a look that could not return an error of its own
+	failed error // of a read that could not return an error
 }
 
 func (g *gatherer) api(ctx context.Context, id string) *definition.API {
@@ -131,29 +131,19 @@ func (g *gatherer) api(ctx context.Context, id string) *definition.API {
 // Get implements keys.Store.
 func (g *gatherer) Get(ctx context.Context, hash string) (*definition.Session, error) {
 	row, err := g.applier.Store.KeyByHash(ctx, g.by.Org, hash)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, keys.ErrNotFound
-	}
 	if err != nil {
-		return nil, err
+		return nil, store.KeyError(err)
 	}
-	session := new(definition.Session)
-	if err := json.Unmarshal(row.Body, session); err != nil {
-		return nil, fmt.Errorf("reading the session of key %.12s: %w", hash, err)
-	}
-	return session, nil
+	return store.SessionOf(&row)
 }
 
-// List implements keys.Store. Nothing that a batch asks for lists keys.
+// List implements keys.Store. Batches do not list keys.
 func (g *gatherer) List(context.Context, string, int) (hashes []string, next string, err error) {
 	return nil, "", nil
 }
 
-// Commit implements keys.Store: it all happens later, with the batch.
+// Commit implements keys.Store. The change is made later, with the batch.
 func (g *gatherer) Commit(_ context.Context, c keys.Change) error {
-	g.batch.Keys = append(g.batch.Keys, store.KeyChange{
-		Hash: c.Hash, Session: c.Session, Reset: c.Reset, New: c.New, Successor: c.Successor, Gone: c.Gone, Found: c.Found,
-		Shown: g.applier.Keys.Options.Hasher.Shown,
-	})
+	g.batch.Keys = append(g.batch.Keys, store.NewKeyChange(c, g.applier.Keys.Options.Hasher.Shown))
 	return nil
 }

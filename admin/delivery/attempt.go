@@ -11,28 +11,27 @@ import (
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/store/deliveries"
 )
 
-// deliver makes one attempt, whose lease began at begun or later, and notes what
-// came of it.
-func (l *lane) deliver(ctx context.Context, r *deliveries.Row, begun time.Time) {
+// deliver makes one attempt, whose lease began at begun or later, and records its
+// outcome.
+func (l *worker) deliver(ctx context.Context, r *store.Message, begun time.Time) {
 	sending, cancel := context.WithDeadline(ctx, begun.Add(l.queue.opts.Timeout))
 	started := time.Now()
 	out := l.attempt(sending, r)
 	took := time.Since(started)
 	pause := missedPause
 	if ctx.Err() != nil && out.Result == Again {
-		out.Result, pause = Missed, 0 // it ended because the queue does, which is no fault of the target
+		out.Result, pause = Missed, 0 // it ended because the queue stops; the target did not fail
 	}
 	cancel()
 	l.queue.meters.seconds.WithLabelValues(l.kind).Observe(took.Seconds())
-	l.queue.note(context.WithoutCancel(ctx), r, out, stretch{begun.Add(l.queue.lease()), took, pause})
+	l.queue.record(context.WithoutCancel(ctx), r, out, timing{begun.Add(l.queue.lease()), took, pause})
 	l.end(r.Target, out.Result != Again)
 }
 
-// attempt is one call of the sender.
-func (l *lane) attempt(ctx context.Context, r *deliveries.Row) (out Outcome) {
+// attempt calls the sender once.
+func (l *worker) attempt(ctx context.Context, r *store.Message) (out Outcome) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			l.queue.opts.Log.Error("sending a message panicked", "kind", l.kind, "delivery", r.ID, "err", fmt.Sprint(cause), "stack", string(debug.Stack()))
@@ -50,35 +49,36 @@ func (l *lane) attempt(ctx context.Context, r *deliveries.Row) (out Outcome) {
 	})
 }
 
-// missedPause is before a message comes again that was not attempted.
+// missedPause is the pause before a message that was not attempted is due again.
 const missedPause = 5 * time.Second
 
-// stretch is how long an attempt took, and what there is beyond it.
-type stretch struct {
-	leased time.Time // until when the message is ours
+// timing is how long an attempt took, and the times around it.
+type timing struct {
+	leased time.Time // end of the lease
 	took   time.Duration
-	pause  time.Duration // before another attempt, where this one was none
+	pause  time.Duration // before the next attempt, if this one did not take place
 }
 
-// noteWithin bounds one try to note an outcome, and notePause is before the next.
+// noteWithin bounds one try to record an outcome; notePause is the pause before the
+// next.
 const (
 	noteWithin = 5 * time.Second
 	notePause  = 100 * time.Millisecond
 )
 
-// note writes down what came of an attempt. While the database is away it tries
-// again, until the lease runs out: from then on the message is anybody's, and will
-// be sent once more.
-func (q *Queue) note(ctx context.Context, r *deliveries.Row, out Outcome, s stretch) {
+// record stores the outcome of an attempt. While the database is unavailable it tries
+// again until the lease ends. After that another admin may take the message, and it is
+// sent once more.
+func (q *Queue) record(ctx context.Context, r *store.Message, out Outcome, s timing) {
 	ctx, cancel := context.WithDeadline(ctx, s.leased)
 	defer cancel()
 	for pause := notePause; ; pause = min(2*pause, noteWithin) {
-		err := q.noteOnce(ctx, r, out, s)
+		err := q.recordOnce(ctx, r, out, s)
 		if err == nil {
 			return
 		}
 		if !errors.Is(err, store.ErrUnavailable) && out.Note != nil {
-			// What else there was to note must not have the message sent for ever.
+			// A failing Note must not make the message be sent for ever.
 			q.opts.Log.Error("what follows from a delivery could not be noted", "kind", r.Kind, "delivery", r.ID, "err", err)
 			out.Note = nil
 			continue
@@ -94,31 +94,31 @@ func (q *Queue) note(ctx context.Context, r *deliveries.Row, out Outcome, s stre
 	}
 }
 
-func (q *Queue) noteOnce(ctx context.Context, r *deliveries.Row, out Outcome, s stretch) error {
+func (q *Queue) recordOnce(ctx context.Context, r *store.Message, out Outcome, s timing) error {
 	ctx, cancel := context.WithTimeout(ctx, noteWithin)
 	defer cancel()
 	if out.Result == Missed {
-		return deliveries.Return(ctx, q.opts.Store, r, s.pause)
+		return q.opts.Store.ReturnMessage(ctx, r, s.pause)
 	}
-	res := deliveries.Result{State: deliveries.Pending, Status: out.Status, Error: shorten(out.Error), Took: s.took}
+	res := store.AttemptResult{State: store.MessagePending, Status: out.Status, Error: shorten(out.Error), Took: s.took}
 	switch {
 	case out.Result == Done:
-		res.State = deliveries.Done
+		res.State = store.MessageDone
 	case out.Result == Kept:
-		res.State = deliveries.Kept
+		res.State = store.MessageKept
 	case out.Result == Never || int(r.Attempts) > len(q.opts.Pauses):
-		res.State = deliveries.Failed
+		res.State = store.MessageFailed
 	default:
-		res.Again = max(vary(q.opts.Pauses[max(r.Attempts, 1)-1]), min(out.After, maxAfter))
+		res.Again = max(jitter(q.opts.Pauses[max(r.Attempts, 1)-1]), min(out.After, maxAfter))
 	}
-	return q.opts.Store.InTx(ctx, func(tx *store.Tx) error { return q.settle(ctx, tx, r, out, res) })
+	return q.opts.Store.InTx(ctx, func(tx *store.Tx) error { return q.finish(ctx, tx, r, out, res) })
 }
 
-// maxAfter bounds how long a target can have itself left alone.
+// maxAfter bounds the pause that a target can ask for.
 const maxAfter = 24 * time.Hour
 
-func (q *Queue) settle(ctx context.Context, tx *store.Tx, r *deliveries.Row, out Outcome, res deliveries.Result) error {
-	ours, err := deliveries.Settle(ctx, tx, r, res)
+func (q *Queue) finish(ctx context.Context, tx *store.Tx, r *store.Message, out Outcome, res store.AttemptResult) error {
+	ours, err := tx.FinishAttempt(ctx, r, res)
 	if err != nil {
 		return err
 	}
@@ -127,12 +127,12 @@ func (q *Queue) settle(ctx context.Context, tx *store.Tx, r *deliveries.Row, out
 		return nil
 	}
 	if out.After > 0 {
-		if err := deliveries.Hold(ctx, tx, r.Kind, r.Target, min(out.After, maxAfter)); err != nil {
+		if err := tx.HoldMessages(ctx, r.Kind, r.Target, min(out.After, maxAfter)); err != nil {
 			return err
 		}
 	}
 	if out.Note != nil {
-		if err := out.Note(ctx, tx, res.State != deliveries.Pending); err != nil {
+		if err := out.Note(ctx, tx, res.State != store.MessagePending); err != nil {
 			return err
 		}
 	}
@@ -140,24 +140,24 @@ func (q *Queue) settle(ctx context.Context, tx *store.Tx, r *deliveries.Row, out
 	return nil
 }
 
-// count counts one attempt by what came of it.
+// count counts one attempt by its outcome.
 func (q *Queue) count(kind, state string) {
-	if state == deliveries.Pending {
+	if state == store.MessagePending {
 		state = "again"
 	}
 	q.meters.attempts.WithLabelValues(kind, state).Inc()
 }
 
-// vary returns a pause a tenth longer or shorter, so that what failed together
-// does not come back together.
-func vary(pause time.Duration) time.Duration {
+// jitter returns a pause that is up to a tenth longer or shorter, so that messages that
+// failed together are not retried together.
+func jitter(pause time.Duration) time.Duration {
 	return pause - pause/10 + rand.N(pause/5+1)
 }
 
-// maxError bounds what is kept of what went wrong, in bytes.
+// maxError bounds a stored error, in bytes.
 const maxError = 500
 
-// shorten makes a text one that can be stored and shown.
+// shorten makes a text fit to be stored and shown.
 func shorten(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\x00", "")
 	return rest.Truncate(text, maxError)

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -9,13 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/testenv/portaltest"
+	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 // Variables that make the test binary a process that sends what waits in a
@@ -78,24 +77,7 @@ func (to poster) Send(ctx context.Context, d Delivery) Outcome {
 // child starts a process that sends.
 func (b *bench) child(to string) (kill func()) {
 	b.t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childOf+"="+b.dsn, childTo+"="+to)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.t.Fatal(err)
-	}
-	kill = sync.OnceFunc(func() {
-		_ = cmd.Process.Kill() // SIGKILL; it may be gone already
-		_ = cmd.Wait()         // says that it was killed
-	})
-	b.t.Cleanup(kill)
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		b.t.Fatal(err)
-	}
+	_, kill = testenv.Child(b.t, childOf+"="+b.dsn, childTo+"="+to)
 	return kill
 }
 
@@ -157,7 +139,7 @@ func TestNoMessageIsLostNorSentTwiceAtATimeWhenSendersAreKilled(t *testing.T) {
 		children[i%2]() // with messages on their way
 		children[i%2] = b.child(server.URL)
 	}
-	portaltest.Eventually(t, "every message is done", func() bool { return b.count("select count(*) from deliveries where state <> 'done'") == 0 })
+	wait.Until(t, "every message is done", func() bool { return b.count("select count(*) from deliveries where state <> 'done'") == 0 })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	again := 0

@@ -17,10 +17,10 @@ import (
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/store/deliveries"
 	"github.com/sluicegate/sluice/internal/secret"
 	"github.com/sluicegate/sluice/internal/testenv"
-	"github.com/sluicegate/sluice/internal/testenv/portaltest"
+	"github.com/sluicegate/sluice/internal/testenv/admintest"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 func migrate(ctx context.Context, dsn string) error {
@@ -33,12 +33,12 @@ type bench struct {
 	t     testing.TB
 	dsn   string
 	store *store.Store
-	log   *portaltest.Log
+	log   *admintest.Log
 }
 
 func start(t testing.TB) *bench {
 	t.Helper()
-	b := &bench{t: t, dsn: testenv.Database(t, migrate, "deliveries"), log: new(portaltest.Log)}
+	b := &bench{t: t, dsn: testenv.Database(t, migrate, "deliveries"), log: new(admintest.Log)}
 	b.store = b.open()
 	b.exec("insert into orgs (id, name) values ('o', 'o'), ('other', 'other')")
 	return b
@@ -95,9 +95,9 @@ func (b *bench) put(q *Queue, m Message) string {
 	return id
 }
 
-func (b *bench) row(id string) deliveries.Row {
+func (b *bench) row(id string) store.Message {
 	b.t.Helper()
-	row, err := deliveries.Get(b.t.Context(), b.store, "o", id)
+	row, err := b.store.MessageByID(b.t.Context(), "o", id)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func (b *bench) row(id string) deliveries.Row {
 
 func (b *bench) inState(id, state string) {
 	b.t.Helper()
-	portaltest.Eventually(b.t, id+" is "+state, func() bool { return b.row(id).State == state })
+	wait.Until(b.t, id+" is "+state, func() bool { return b.row(id).State == state })
 }
 
 func (b *bench) exec(sql string, args ...any) {
@@ -190,10 +190,10 @@ func TestTheFirstAttemptFollowsTheCommitAtOnce(t *testing.T) {
 	q.Handle(Webhook, s)
 	b.run(q)
 	warm := b.put(q, Message{Kind: Webhook, Target: "w", Event: "e", Payload: []byte("{}")})
-	b.inState(warm, deliveries.Done) // the listener is there
+	b.inState(warm, store.MessageDone) // the listener is there
 
 	id := b.put(q, Message{Kind: Webhook, Target: "w", Developer: "d", Event: "key_event.created", Payload: []byte(`{"a":1}`)})
-	b.inState(id, deliveries.Done) // which is waited for less long than until it polls
+	b.inState(id, store.MessageDone) // which is waited for less long than until it polls
 	all := s.attempts()
 	d := all[len(all)-1]
 	if d.ID != id || d.Org != "o" || d.Kind != Webhook || d.Target != "w" || d.Developer != "d" || d.Event != "key_event.created" || string(d.Payload) != `{"a":1}` || d.Attempt != 1 {
@@ -219,7 +219,7 @@ func TestNothingIsSentOfWhatDidNotHappen(t *testing.T) {
 	if !errors.Is(err, undone) {
 		t.Fatal(err)
 	}
-	b.inState(b.put(q, Message{Kind: Webhook, Target: "w", Event: "after", Payload: []byte("{}")}), deliveries.Done)
+	b.inState(b.put(q, Message{Kind: Webhook, Target: "w", Event: "after", Payload: []byte("{}")}), store.MessageDone)
 	if all := s.attempts(); len(all) != 1 || all[0].Event != "after" {
 		t.Errorf("sent %+v", all)
 	}
@@ -242,7 +242,7 @@ func TestAMessageIsTriedEightMoreTimesAndThenGivenUp(t *testing.T) {
 	q.Handle(Webhook, s)
 	b.run(q)
 	id := b.put(q, Message{Kind: Webhook, Target: "w", Event: "e", Payload: []byte("{}")})
-	b.inState(id, deliveries.Failed)
+	b.inState(id, store.MessageFailed)
 	row := b.row(id)
 	if all := s.attempts(); len(all) != 9 || all[8].Attempt != 9 || all[8].ID != all[0].ID {
 		t.Errorf("%d attempts", len(all))
@@ -271,7 +271,7 @@ func TestThePausesMakeADay(t *testing.T) {
 	}
 	shorter, longer := false, false
 	for range 1000 {
-		p := vary(time.Hour)
+		p := jitter(time.Hour)
 		if p < 54*time.Minute || p > 66*time.Minute {
 			t.Fatalf("an hour became %v", p)
 		}
@@ -303,10 +303,10 @@ func TestATargetThatAsksForTimeIsLeftAlone(t *testing.T) {
 	q.Handle(Webhook, s)
 	one := b.put(q, Message{Kind: Webhook, Target: "w", Event: "one", Payload: []byte("{}")})
 	b.run(q)
-	portaltest.Eventually(t, "the target asked for time", func() bool { return b.row(one).Status == 429 })
+	wait.Until(t, "the target asked for time", func() bool { return b.row(one).Status == 429 })
 	two := b.put(q, Message{Kind: Webhook, Target: "elsewhere", Event: "two", Payload: []byte("{}")})
-	b.inState(two, deliveries.Done) // others do not wait
-	b.inState(one, deliveries.Done)
+	b.inState(two, store.MessageDone) // others do not wait
+	b.inState(one, store.MessageDone)
 	mu.Lock()
 	defer mu.Unlock()
 	all := s.attempts()
@@ -328,7 +328,7 @@ func TestWhatWaitsForATargetThatAsksForTimeWaits(t *testing.T) {
 		ids = append(ids, b.put(q, Message{Kind: Webhook, Target: "w", Event: "e", Payload: []byte("{}")}))
 	}
 	b.run(q)
-	portaltest.Eventually(t, "all are put off", func() bool {
+	wait.Until(t, "all are put off", func() bool {
 		return b.count("select count(*) from deliveries where state = 'pending' and leased_until = 'epoch' and next_at > now() + interval '50 minutes'") == len(ids)
 	})
 	if n := len(s.attempts()); n > maxToTarget {
@@ -362,11 +362,11 @@ func TestASlowTargetHoldsUpNoOther(t *testing.T) {
 	}
 	quick = append(quick, b.put(q, Message{Kind: Letter, Target: "slow@example.com", Event: "e", Payload: []byte("{}")}))
 	for _, id := range quick {
-		b.inState(id, deliveries.Done)
+		b.inState(id, store.MessageDone)
 	}
 	close(release)
 	for _, id := range slow {
-		b.inState(id, deliveries.Done)
+		b.inState(id, store.MessageDone)
 	}
 	if s.most["slow"] != maxToTarget {
 		t.Errorf("%d at once to the slow target", s.most["slow"])
@@ -397,16 +397,16 @@ func TestManyDeadTargetsLeaveRoomForOthers(t *testing.T) {
 	}
 	b.run(q)
 	defer close(release)
-	portaltest.Eventually(t, "as many hang as may", func() bool {
+	wait.Until(t, "as many hang as may", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		n := 0
 		for _, now := range s.now {
 			n += now
 		}
-		return n >= maxTroubled
+		return n >= maxFailing
 	})
-	b.inState(b.put(q, Message{Kind: Webhook, Target: "alive", Event: "e", Payload: []byte("{}")}), deliveries.Done)
+	b.inState(b.put(q, Message{Kind: Webhook, Target: "alive", Event: "e", Payload: []byte("{}")}), store.MessageDone)
 }
 
 func TestTwoQueuesSendEachMessageOnce(t *testing.T) {
@@ -428,7 +428,7 @@ func TestTwoQueuesSendEachMessageOnce(t *testing.T) {
 		})
 	}
 	putting.Wait()
-	portaltest.Eventually(t, "all are sent", func() bool { return b.count("select count(*) from deliveries where state <> 'done'") == 0 })
+	wait.Until(t, "all are sent", func() bool { return b.count("select count(*) from deliveries where state <> 'done'") == 0 })
 	if n := len(s.attempts()); n != many || len(s.twice) > 0 {
 		t.Errorf("%d messages were sent %d times, %d at the same time", many, n, len(s.twice))
 	}
@@ -449,7 +449,7 @@ func TestAQueueThatEndsGivesBackWhatItDidNotFinish(t *testing.T) {
 	<-began
 	stop()
 	row := b.row(id)
-	if row.State != deliveries.Pending || row.LeasedUntil.Year() != 1970 {
+	if row.State != store.MessagePending || row.LeasedUntil.Year() != 1970 {
 		t.Errorf("row %+v", row)
 	}
 }
@@ -469,7 +469,7 @@ func TestASecretIsSealedWhileItWaitsAndGoneAfterwards(t *testing.T) {
 	s := newSender(nil)
 	q.Handle(Letter, s)
 	b.run(q)
-	b.inState(id, deliveries.Done)
+	b.inState(id, store.MessageDone)
 	if row := b.row(id); len(row.Payload) != 0 || string(s.attempts()[0].Payload) != planted {
 		t.Errorf("sent %q, left %q", s.attempts()[0].Payload, row.Payload)
 	}
@@ -500,7 +500,7 @@ func TestAMessageThatCannotBeOpenedIsNotSent(t *testing.T) {
 	q, s := b.queue(), newSender(nil) // another master key
 	q.Handle(Letter, s)
 	b.run(q)
-	portaltest.Eventually(t, "it was tried", func() bool { return strings.Contains(b.row(id).Error, "cannot be opened") })
+	wait.Until(t, "it was tried", func() bool { return strings.Contains(b.row(id).Error, "cannot be opened") })
 	if len(s.attempts()) > 0 || !strings.Contains(b.log.String(), "admin.master_key") {
 		t.Errorf("sent %v, log %s", s.attempts(), b.log)
 	}
@@ -546,8 +546,8 @@ func TestASenderThatPanicsHarmsNothingElse(t *testing.T) {
 	b.run(q)
 	bad := b.put(q, Message{Kind: Webhook, Target: "bad", Event: "e", Payload: []byte("{}")})
 	good := b.put(q, Message{Kind: Webhook, Target: "good", Event: "e", Payload: []byte("{}")})
-	b.inState(good, deliveries.Done)
-	portaltest.Eventually(t, "the panic is noted", func() bool { return strings.Contains(b.row(bad).Error, "internal error") })
+	b.inState(good, store.MessageDone)
+	wait.Until(t, "the panic is noted", func() bool { return strings.Contains(b.row(bad).Error, "internal error") })
 	if !strings.Contains(b.log.String(), "panicked") {
 		t.Errorf("log %s", b.log)
 	}
@@ -561,7 +561,7 @@ func TestANoteThatCannotBeMadeDoesNotHaveTheMessageSentForEver(t *testing.T) {
 	})
 	q.Handle(Webhook, s)
 	b.run(q)
-	b.inState(b.put(q, Message{Kind: Webhook, Target: "w", Event: "e", Payload: []byte("{}")}), deliveries.Done)
+	b.inState(b.put(q, Message{Kind: Webhook, Target: "w", Event: "e", Payload: []byte("{}")}), store.MessageDone)
 	if n := len(s.attempts()); n != 1 || !strings.Contains(b.log.String(), "could not be noted") {
 		t.Errorf("%d attempts, log %s", n, b.log)
 	}
@@ -574,8 +574,8 @@ func TestWhatIsDoneIsForgottenAfterAWhile(t *testing.T) {
 	b.exec(`insert into deliveries (id, org_id, kind, target, event, payload, sealed, state, created_at) values ('waits', 'o', 'webhook', 'w', 'e', '', false, 'pending', now() - interval '1 year')`)
 	q := b.queue(func(o *Options) { o.Keep = 24 * time.Hour })
 	b.run(q)
-	portaltest.Eventually(t, "the old ones are gone", func() bool { return b.count("select count(*) from deliveries") == 24 })
-	if b.row("waits").State != deliveries.Pending {
+	wait.Until(t, "the old ones are gone", func() bool { return b.count("select count(*) from deliveries") == 24 })
+	if b.row("waits").State != store.MessagePending {
 		t.Error("what waits is gone")
 	}
 }
@@ -599,36 +599,36 @@ func TestOutcomesAreNotedOnceTheDatabaseIsBack(t *testing.T) {
 	execOn(t, beside, "alter database "+name+" allow_connections false")
 	execOn(t, beside, "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
 	close(back)
-	portaltest.Eventually(t, "the listener misses the database", func() bool {
+	wait.Until(t, "the listener misses the database", func() bool {
 		return strings.Contains(b.log.String(), "interrupted") || b.store.Ping(t.Context()) != nil
 	})
 	execOn(t, beside, "alter database "+name+" allow_connections true")
 	b.store = b.open() // without connections that broke
-	b.inState(id, deliveries.Done)
+	b.inState(id, store.MessageDone)
 	if n := len(s.attempts()); n != 1 {
 		t.Errorf("%d attempts", n)
 	}
 	// Announcements are heard again.
-	b.inState(b.put(q, Message{Kind: Webhook, Target: "w", Event: "e", Payload: []byte("{}")}), deliveries.Done)
+	b.inState(b.put(q, Message{Kind: Webhook, Target: "w", Event: "e", Payload: []byte("{}")}), store.MessageDone)
 }
 
 func TestALeaseThatRanOutIsNobodysToSettle(t *testing.T) {
 	b := start(t)
 	q := b.queue()
 	id := b.put(q, Message{Kind: Webhook, Target: "w", Event: "e", Payload: []byte("{}")})
-	take := func() []deliveries.Row {
-		rows, err := deliveries.Take(t.Context(), b.store, deliveries.Want{Kind: Webhook, Busy: []string{}, Max: 5, Lease: time.Millisecond})
+	take := func() []store.Message {
+		rows, err := b.store.LeaseMessages(t.Context(), store.MessageQuery{Kind: Webhook, Busy: []string{}, Max: 5, Lease: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return rows
 	}
 	first := take()
-	var second []deliveries.Row
-	portaltest.Eventually(t, "the lease ran out", func() bool { second = take(); return len(second) == 1 })
-	settle := func(r *deliveries.Row) (ours bool) {
+	var second []store.Message
+	wait.Until(t, "the lease ran out", func() bool { second = take(); return len(second) == 1 })
+	settle := func(r *store.Message) (ours bool) {
 		if err := b.store.InTx(t.Context(), func(tx *store.Tx) (err error) {
-			ours, err = deliveries.Settle(t.Context(), tx, r, deliveries.Result{State: deliveries.Done})
+			ours, err = tx.FinishAttempt(t.Context(), r, store.AttemptResult{State: store.MessageDone})
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -644,31 +644,31 @@ func TestALeaseThatRanOutIsNobodysToSettle(t *testing.T) {
 }
 
 func TestTroubledTargetsTakeHalfOfTheRoom(t *testing.T) {
-	l := newLane(&Queue{}, Webhook, nil)
+	l := newWorker(&Queue{}, Webhook, nil)
 	for i := range 100 {
 		l.begin(fmt.Sprint("t", i))
 		l.end(fmt.Sprint("t", i), false)
 	}
 	busy, room := l.busy()
-	if len(busy) != 0 || room != maxTroubled {
+	if len(busy) != 0 || room != maxFailing {
 		t.Errorf("%d busy, room %d", len(busy), room)
 	}
-	for i := range maxTroubled - 1 {
+	for i := range maxFailing - 1 {
 		l.begin(fmt.Sprint("t", i))
 	}
-	if busy, room = l.busy(); len(busy) != maxTroubled-1 || room != 1 {
+	if busy, room = l.busy(); len(busy) != maxFailing-1 || room != 1 {
 		t.Errorf("%d busy, room %d", len(busy), room)
 	}
-	l.begin(fmt.Sprint("t", maxTroubled))
-	if busy, room = l.busy(); len(busy) != 100 || room != maxSending-maxTroubled {
+	l.begin(fmt.Sprint("t", maxFailing))
+	if busy, room = l.busy(); len(busy) != 100 || room != maxSending-maxFailing {
 		t.Errorf("%d busy, room %d", len(busy), room)
 	}
 }
 
 func TestATroubledTargetGetsOneMessageAtATime(t *testing.T) {
-	l := newLane(&Queue{}, Webhook, nil)
+	l := newWorker(&Queue{}, Webhook, nil)
 	l.begin("a")
-	if busy, room := l.busy(); len(busy) != 0 || room != maxTroubled {
+	if busy, room := l.busy(); len(busy) != 0 || room != maxFailing {
 		t.Errorf("busy %v, room %d", busy, room)
 	}
 	l.end("a", false)
@@ -699,10 +699,10 @@ func TestWhatIsSentAndWhatWaitsIsMeasured(t *testing.T) {
 	})
 	q.Handle(Webhook, s)
 	b.run(q)
-	b.inState(b.put(q, Message{Kind: Webhook, Target: "good", Event: "e", Payload: []byte("{}")}), deliveries.Done)
-	b.inState(b.put(q, Message{Kind: Webhook, Target: "bad", Event: "e", Payload: []byte("{}")}), deliveries.Failed)
+	b.inState(b.put(q, Message{Kind: Webhook, Target: "good", Event: "e", Payload: []byte("{}")}), store.MessageDone)
+	b.inState(b.put(q, Message{Kind: Webhook, Target: "bad", Event: "e", Payload: []byte("{}")}), store.MessageFailed)
 	later := b.put(q, Message{Kind: Webhook, Target: "later", Event: "e", Payload: []byte("{}")})
-	portaltest.Eventually(t, "it was tried", func() bool { return b.row(later).Attempts == 1 && b.row(later).LeasedUntil.Year() == 1970 })
+	wait.Until(t, "it was tried", func() bool { return b.row(later).Attempts == 1 && b.row(later).LeasedUntil.Year() == 1970 })
 	b.exec("insert into deliveries (id, org_id, kind, target, event, payload, sealed, state, next_at, created_at) values ('l', 'o', 'letter', 'a', 'e', '', false, 'pending', now() - interval '1 minute', now() - interval '1 hour')")
 	families, err := registry.Gather()
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/store/deliveries"
 )
 
-// An Entry is what the log tells of a message.
+// An Entry is a message in the log of deliveries.
 type Entry struct {
 	ID          string  `json:"id" doc:"also the header webhook-id"`
 	Kind        string  `json:"kind" enum:"webhook,hook,letter"`
@@ -41,7 +40,7 @@ type Log struct {
 
 const noDelivery = "Delivery does not exist"
 
-// Routes lists what answers for the log of all messages.
+// Routes lists the routes of the log of deliveries.
 func (q *Queue) Routes() []rest.Route {
 	return []rest.Route{
 		{
@@ -68,22 +67,22 @@ func (q *Queue) Routes() []rest.Route {
 }
 
 func (q *Queue) list(ctx context.Context, c *rest.Call) (any, error) {
-	return q.List(ctx, c, deliveries.Filter{Target: c.Query("webhook"), Developer: c.Query("developer")})
+	return q.List(ctx, c, store.MessageFilter{Target: c.Query("webhook"), Developer: c.Query("developer")})
 }
 
-// List answers a call with one page of the messages that the filter and the
-// call's parameter delivery_state leave.
-func (q *Queue) List(ctx context.Context, c *rest.Call, f deliveries.Filter) (*Log, error) {
+// List returns one page of the messages that match the filter and the parameter
+// delivery_state of the call.
+func (q *Queue) List(ctx context.Context, c *rest.Call, f store.MessageFilter) (*Log, error) {
 	page, err := c.Page(false)
 	if err != nil {
 		return nil, err
 	}
 	switch f.State = c.Query("delivery_state"); f.State {
-	case "", deliveries.Pending, deliveries.Done, deliveries.Failed, deliveries.Kept:
+	case "", store.MessagePending, store.MessageDone, store.MessageFailed, store.MessageKept:
 	default:
 		return nil, rest.BadRequest(fmt.Sprintf("delivery_state must be pending, done, failed or kept, not %.40q", f.State))
 	}
-	rows, total, err := deliveries.List(ctx, q.opts.Store, c.Who.Org, f, page)
+	rows, total, err := q.opts.Store.ListMessages(ctx, c.Who.Org, f, page)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +94,7 @@ func (q *Queue) List(ctx context.Context, c *rest.Call, f deliveries.Filter) (*L
 }
 
 func (q *Queue) get(ctx context.Context, c *rest.Call) (any, error) {
-	row, err := deliveries.Get(ctx, q.opts.Store, c.Who.Org, c.Param("id"))
+	row, err := q.opts.Store.MessageByID(ctx, c.Who.Org, c.Param("id"))
 	if err == nil && !concerns(c, &row) {
 		err = store.ErrNotFound
 	}
@@ -111,13 +110,13 @@ func (q *Queue) get(ctx context.Context, c *rest.Call) (any, error) {
 	return e, nil
 }
 
-// concerns tells whether a message is one that the caller may know of: developers
-// know of those to their webhooks.
-func concerns(c *rest.Call, r *deliveries.Row) bool {
+// concerns reports whether the caller may see a message. Developers see those to their
+// webhooks.
+func concerns(c *rest.Call, r *store.Message) bool {
 	return c.Who.Role != rest.Developer || r.Kind == Webhook && r.DeveloperID == c.Who.ID
 }
 
-// may tells whether the caller may see what a message says.
+// may reports whether the caller may see the payload of a message.
 func may(c *rest.Call) bool {
 	return c.Who.Role == rest.Developer || (&rest.Route{Role: rest.Approver}).Allows(c.Who.Role)
 }
@@ -125,7 +124,7 @@ func may(c *rest.Call) bool {
 func (q *Queue) replay(ctx context.Context, c *rest.Call) (any, error) {
 	id := c.Param("id")
 	err := q.opts.Store.InTx(ctx, func(tx *store.Tx) error {
-		row, err := deliveries.Lock(ctx, tx, c.Who.Org, id)
+		row, err := tx.LockMessage(ctx, c.Who.Org, id)
 		if err != nil {
 			return err
 		}
@@ -135,10 +134,10 @@ func (q *Queue) replay(ctx context.Context, c *rest.Call) (any, error) {
 		if err := replayable(&row); err != nil {
 			return err
 		}
-		if err := deliveries.Replay(ctx, tx, id); err != nil {
+		if err := tx.ReplayMessage(ctx, id); err != nil {
 			return err
 		}
-		return tx.Audit(ctx, c.Author(c.Source()), store.Deed{Action: "replayed", Kind: "delivery", ID: id})
+		return tx.Audit(ctx, c.Author(c.Source()), store.AuditEntry{Action: "replayed", Kind: "delivery", ID: id})
 	})
 	if err != nil {
 		return nil, rest.Missing(err, noDelivery)
@@ -146,11 +145,11 @@ func (q *Queue) replay(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done(id, nil), nil
 }
 
-func replayable(r *deliveries.Row) error {
+func replayable(r *store.Message) error {
 	switch {
-	case r.State == deliveries.Pending && isLeased(r):
+	case r.State == store.MessagePending && isLeased(r):
 		return rest.Refuse(fasthttp.StatusConflict, "The message is being sent just now")
-	case r.State == deliveries.Kept:
+	case r.State == store.MessageKept:
 		return rest.Refuse(fasthttp.StatusConflict, "The letter is in the local mailbox; it was not sent anywhere")
 	case r.Sealed && len(r.Payload) == 0:
 		return rest.Refuse(fasthttp.StatusConflict, "The message held a secret, and was forgotten when it was finished")
@@ -158,29 +157,20 @@ func replayable(r *deliveries.Row) error {
 	return nil
 }
 
-// isLeased tells whether somebody sends a message just now, as the database had it
-// when it was read.
-func isLeased(r *deliveries.Row) bool { return r.LeasedUntil.After(time.Now()) }
+// isLeased reports whether a message was being sent when it was read.
+func isLeased(r *store.Message) bool { return r.LeasedUntil.After(time.Now()) }
 
-func entryOf(r *deliveries.Row) Entry {
+func entryOf(r *store.Message) Entry {
 	e := Entry{
 		ID: r.ID, Kind: r.Kind, Target: r.Target, Developer: r.DeveloperID, Event: r.Event, State: r.State,
 		Attempts: int(r.Attempts), Status: int(r.Status), Error: r.Error,
-		LastAttempt: moment(r.AttemptedAt), Created: *moment(&r.CreatedAt), Finished: moment(r.FinishedAt),
+		LastAttempt: rest.Time(r.AttemptedAt), Created: *rest.Time(&r.CreatedAt), Finished: rest.Time(r.FinishedAt),
 	}
 	switch {
-	case r.State == deliveries.Pending && isLeased(r):
+	case r.State == store.MessagePending && isLeased(r):
 		e.State = "sending"
-	case r.State == deliveries.Pending:
-		e.NextAttempt = moment(&r.NextAt)
+	case r.State == store.MessagePending:
+		e.NextAttempt = rest.Time(&r.NextAt)
 	}
 	return e
-}
-
-// moment writes a time as JSON has it; nil stays nil.
-func moment(t *time.Time) *string {
-	if t == nil {
-		return nil
-	}
-	return new(t.UTC().Format(time.RFC3339))
 }

@@ -10,28 +10,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/store/deliveries"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// Options says how a Queue works. Store and Log are required; other members have
+// Options are the options of a Queue. Store and Log are required; other members have
 // defaults.
 type Options struct {
 	Store     *store.Store
-	MasterKey secret.Key // seals what holds a secret; the zero value refuses it
+	MasterKey secret.Key // seals payloads with secrets; with the zero value these are refused
 
 	Timeout time.Duration   // of one attempt; 0: 15 s
 	Pauses  []time.Duration // before each further attempt, a tenth more or less; nil: Pauses
-	Poll    time.Duration   // how often to look although nothing was announced; 0: 2 s
+	Poll    time.Duration   // interval of looking for messages without an announcement; 0: 2 s
 	Keep    time.Duration   // how long finished messages are kept; 0: 14 days
 
 	Metrics prometheus.Registerer // nil: not measured
 	Log     *slog.Logger
 }
 
-// Pauses returns the pauses before each further attempt of a message: eight in 24
-// hours, quick ones for what was a moment's trouble, long ones for what somebody
-// has to mend.
+// Pauses returns the default pauses before each further attempt: eight in 24 hours, short
+// ones for brief failures, long ones for those that take a person to repair.
 func Pauses() []time.Duration {
 	return []time.Duration{
 		5 * time.Second, time.Minute, 5 * time.Minute, 30 * time.Minute,
@@ -42,9 +40,9 @@ func Pauses() []time.Duration {
 // Queue is the queue of all messages. Several admins may each have one on the same
 // database.
 type Queue struct {
-	opts   Options
-	meters *meters
-	lanes  []*lane
+	opts    Options
+	meters  *meters
+	workers []*worker
 }
 
 // New returns a queue. Nothing is sent before Run.
@@ -68,43 +66,43 @@ func New(o Options) (*Queue, error) {
 	return &Queue{opts: o, meters: m}, nil
 }
 
-// Handle has s send all messages of a kind, and must be called before Run, once
-// for a kind.
+// Handle makes s send the messages of a kind. It must be called before Run, once for each
+// kind.
 func (q *Queue) Handle(kind string, s Sender) {
-	q.lanes = append(q.lanes, newLane(q, kind, s))
+	q.workers = append(q.workers, newWorker(q, kind, s))
 }
 
-// Run sends messages until ctx ends. Those on their way then may end; those that
-// do not soon go back into the queue.
+// Run sends messages until ctx ends. Messages being sent then get a little time, and go
+// back into the queue if that is not enough.
 func (q *Queue) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	for _, l := range q.lanes {
+	for _, l := range q.workers {
 		running.Go(func() { l.run(ctx) })
 	}
 	running.Go(func() { q.sweep(ctx) })
-	q.opts.Store.Heed(ctx, deliveries.Channel, q.poke)
+	q.opts.Store.Subscribe(ctx, store.DeliveryChannel, q.wake)
 }
 
-// poke has every lane look for messages.
-func (q *Queue) poke() {
-	for _, l := range q.lanes {
-		l.poke()
+// wake makes every worker look for messages.
+func (q *Queue) wake() {
+	for _, l := range q.workers {
+		l.wake()
 	}
 }
 
-// How finished messages are forgotten.
+// How finished messages are deleted.
 const (
 	sweepEvery = 10 * time.Minute
 	sweepBatch = 1000
 )
 
-// sweep forgets what was finished long ago, in small parts.
+// sweep deletes messages that were finished long ago, in small batches.
 func (q *Queue) sweep(ctx context.Context) {
 	ticks := time.NewTicker(sweepEvery)
 	defer ticks.Stop()
 	for {
-		gone, err := deliveries.Sweep(ctx, q.opts.Store, q.opts.Keep, sweepBatch)
+		gone, err := q.opts.Store.SweepMessages(ctx, q.opts.Keep, sweepBatch)
 		if err != nil && ctx.Err() == nil {
 			q.opts.Log.Warn("forgetting old deliveries was interrupted", "err", err)
 		}

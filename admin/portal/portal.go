@@ -1,5 +1,6 @@
-// Package portal is where developers ask for access, operators decide, and a
-// credential comes out: the rooms of the portal, put together.
+// Package portal is the developer portal: its catalogue, the developers who sign up,
+// their key requests and credentials, and the webhooks and letters that report what
+// happens. It puts the packages below together.
 package portal
 
 import (
@@ -12,20 +13,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/sluicegate/sluice/admin/attempts"
 	"github.com/sluicegate/sluice/admin/delivery"
-	"github.com/sluicegate/sluice/admin/mail"
 	"github.com/sluicegate/sluice/admin/portal/catalogue"
-	"github.com/sluicegate/sluice/admin/portal/clients"
 	"github.com/sluicegate/sluice/admin/portal/credentials"
 	"github.com/sluicegate/sluice/admin/portal/developers"
-	"github.com/sluicegate/sluice/admin/portal/documents"
-	"github.com/sluicegate/sluice/admin/portal/requests"
 	"github.com/sluicegate/sluice/admin/portal/webhooks"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/counter"
-	"github.com/sluicegate/sluice/internal/guard"
+	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/keys"
 	"github.com/sluicegate/sluice/internal/secret"
 )
@@ -39,10 +35,10 @@ type Deps struct {
 	Counters   counter.Counter   // of the keys' quotas
 	Naming     counter.Naming    // of Counters
 	KeyOptions keys.Options      // how keys are made and found; its Passwords hash those of developers, too
-	Deliver    func(hash string) // brings a key that was committed to the gateways without delay
-	MasterKey  secret.Key        // seals what is secret; the zero value: such things cannot be kept
+	Deliver    func(hash string) // writes a committed key to the gateways' key store without delay
+	MasterKey  secret.Key        // seals secrets; with the zero value nothing secret can be stored
 	Settings
-	LoginRate int                   // log-ins that developers try a minute from one address before 429; 0: 5
+	LoginRate int                   // failed log-ins of developers a minute from one address before 429; 0: 5
 	Metrics   prometheus.Registerer // nil: not measured
 	Now       func() time.Time
 	Log       *slog.Logger
@@ -50,74 +46,87 @@ type Deps struct {
 
 // Settings are what an operator may choose.
 type Settings struct {
-	Outbound  guard.Policy  // where messages to webhooks may go, whose URLs developers choose
-	PublicURL string        // under which developers reach the portal, for the links in letters
-	Server    *mail.Server  // that sends letters; nil: they are kept in a mailbox
-	Mailbox   int           // letters of one organisation in it; 0: 1,000
-	TokenTTL  time.Duration // how long access tokens of OAuth clients are in force; 0: 1 h
+	Outbound  dialguard.Policy     // where messages to webhooks may go, whose URLs developers choose
+	PublicURL string               // under which developers reach the portal, for the links in letters
+	Server    *delivery.MailServer // sends letters; nil: they are kept in a mailbox
+	Mailbox   int                  // letters of one organisation in it; 0: 1,000
+	TokenTTL  time.Duration        // how long access tokens of OAuth clients are valid; 0: 1 h
 }
 
 // Portal is the portal of all organisations. Make one with New.
 type Portal struct {
-	routes  []rest.Route
-	workers []func(context.Context) // in the background, until their context ends
-	people  *developers.Service
-	issued  *credentials.Keeper
-	hooks   *webhooks.Service
-	store   *store.Store
+	store      *store.Store
+	developers *developers.Service
+	keys       *credentials.Keys
+	routes     []rest.Route
+	workers    []func(context.Context) // in the background, until their context ends
 }
 
-// New returns a Portal. The database may be away.
+// New returns a Portal, and registers a hook of the store that raises the events about
+// APIs. The database may be unavailable.
 func New(d Deps) (*Portal, error) {
 	p := &Portal{store: d.Store}
 	queue, err := delivery.New(delivery.Options{Store: d.Store, MasterKey: d.MasterKey, Metrics: d.Metrics, Log: d.Log})
 	if err != nil {
 		return nil, err
 	}
-	written := documents.New(d.Store)
-	offers := catalogue.New(d.Store, p.Identify, written)
-	letters := p.openMail(d, queue, offers)
+	documents := catalogue.NewDocuments(d.Store)
+	entries := catalogue.New(d.Store, p.Identify, documents)
+	letters := p.openMail(d, queue, entries)
 	hooks := webhooks.New(webhooks.Deps{
 		Store: d.Store, Queue: queue, Letters: letters, MasterKey: d.MasterKey, Outbound: d.Outbound, Now: d.Now, Log: d.Log,
 	})
-	p.hooks = hooks
-	p.issued = credentials.New(credentials.Deps{
+	d.Store.OnPublish(raiseAPIEvents(hooks))
+	p.keys = credentials.NewKeys(credentials.KeyDeps{
 		Store: d.Store, Counters: d.Counters, Naming: d.Naming, Options: d.KeyOptions, Deliver: d.Deliver, Events: hooks, Now: d.Now, Log: d.Log,
 	})
-	p.people = developers.New(developers.Deps{
-		Store: d.Store, Configurations: offers, Letters: letters, Keys: []developers.Keys{p.issued}, KeyID: p.issued.PublicID,
+	p.developers = developers.New(developers.Deps{
+		Store: d.Store, Configurations: entries, Letters: letters, Keys: p.keys, KeyID: p.keys.PublicID,
 		Passwords: d.KeyOptions.Passwords, Deliver: d.Deliver, LoginRate: d.LoginRate, Now: d.Now, Log: d.Log,
 	})
-	apps := clients.New(clients.Deps{
-		Store: d.Store, Credentials: p.issued, Catalogue: offers, Attempts: attempts.New(max(d.LoginRate, 1), d.Now), Hasher: d.KeyOptions.Hasher,
+	clients := credentials.NewClients(credentials.ClientDeps{
+		Store: d.Store, Keys: p.keys, Catalogue: entries, Attempts: rest.NewThrottle(max(d.LoginRate, 1), d.Now), Hasher: d.KeyOptions.Hasher,
 		TokenTTL: cmp.Or(d.TokenTTL, time.Hour), Deliver: d.Deliver, Now: d.Now, Log: d.Log,
 	})
-	asked := requests.New(requests.Deps{
-		Store: d.Store, Credentials: p.issued, Catalogue: offers, Letters: letters, Events: hooks, Clients: apps, MasterKey: d.MasterKey, Log: d.Log,
+	requests := credentials.NewRequests(credentials.RequestDeps{
+		Store: d.Store, Keys: p.keys, Catalogue: entries, Letters: letters, Events: hooks, Clients: clients, MasterKey: d.MasterKey, Log: d.Log,
 	})
-	p.routes = append(p.routes, slices.Concat(offers.Routes(), written.Routes(), p.issued.Routes(), asked.Routes(), queue.Routes(), hooks.Routes(), apps.Routes(), p.people.Routes())...)
-	p.workers = append(p.workers, queue.Run, apps.Run, p.people.Run)
+	p.routes = append(p.routes, slices.Concat(entries.Routes(), documents.Routes(), p.keys.Routes(), requests.Routes(), queue.Routes(), hooks.Routes(), clients.Routes(), p.developers.Routes())...)
+	p.workers = append(p.workers, queue.Run, clients.Run, p.developers.Run)
 	return p, nil
 }
 
-// openMail opens the room that letters leave by.
-func (p *Portal) openMail(d Deps, queue *delivery.Queue, config mail.Configurer) *mail.Letters {
-	mailbox := mail.NewMailbox(d.Store, queue, cmp.Or(d.Mailbox, 1000))
+// openMail chooses what sends letters: a server, or else the mailbox.
+func (p *Portal) openMail(d Deps, queue *delivery.Queue, config delivery.Configurer) *delivery.Letters {
+	mailbox := delivery.NewMailbox(d.Store, queue, cmp.Or(d.Mailbox, 1000))
 	if d.Server != nil {
 		queue.Handle(delivery.Letter, d.Server)
 	} else {
 		queue.Handle(delivery.Letter, mailbox)
 	}
 	p.routes = append(p.routes, mailbox.Routes()...)
-	return mail.NewLetters(queue, config, d.PublicURL)
+	return delivery.NewLetters(queue, config, d.PublicURL)
 }
 
-// Routes lists what the portal answers.
+// Routes lists the routes of the portal.
 func (p *Portal) Routes() []rest.Route { return p.routes }
 
-// Identify returns which developer has a credential; store.ErrNotFound is nobody.
+// Identify returns the developer whose session a credential is, or store.ErrNotFound.
 func (p *Portal) Identify(ctx context.Context, credential []byte) (rest.Principal, error) {
-	return p.people.Identify(ctx, credential)
+	return p.developers.Identify(ctx, credential)
+}
+
+// OwnKey returns the hash of the developer's own key that the path of a call names.
+func (p *Portal) OwnKey(ctx context.Context, c *rest.Call) (hash string, err error) {
+	r := p.store.Reader()
+	hash, err = p.keys.HashOf(ctx, r, credentials.Owner{Org: c.Who.Org, Developer: c.Who.ID}, c.Param("key"))
+	if err != nil {
+		return "", err
+	}
+	if _, err := r.DeveloperKey(ctx, c.Who.Org, c.Who.ID, hash); err != nil {
+		return "", rest.Missing(err, "Could not retrieve portal object.")
+	}
+	return hash, nil
 }
 
 // Run does the portal's work in the background until ctx ends.

@@ -3,23 +3,21 @@ package portal
 import (
 	"context"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
+	"github.com/sluicegate/sluice/admin/portal/webhooks"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
-// Publish changes the configuration as the store's Publish does, and tells the
-// organisation's webhooks of the APIs that it changed, in the same transaction.
-func (p *Portal) Publish(ctx context.Context, by store.Author, change func(context.Context, *store.Change) error) (revision int64, err error) {
-	return p.store.Publish(ctx, by, func(ctx context.Context, c *store.Change) error {
-		if err := change(ctx, c); err != nil {
-			return err
-		}
-		return p.hooks.EmitAll(ctx, c.Tx(), apiEvents(by.Org, c))
-	})
+// raiseAPIEvents returns a hook that queues the messages about the APIs that a change
+// of the configuration created, updated or deleted.
+func raiseAPIEvents(hooks *webhooks.Service) store.PublishHook {
+	return func(ctx context.Context, by store.Author, c *store.Change) error {
+		return hooks.EmitAll(ctx, c.Tx(), apiEvents(by.Org, c))
+	}
 }
 
-// apiEvent is what events about APIs hold: a definition may name upstreams and
-// credentials, which leave the house in no message.
+// apiEvent is the data of an event about an API. The definition is left out: it may
+// hold addresses of upstreams and credentials.
 type apiEvent struct {
 	ID       string `json:"api_id"`
 	Name     string `json:"name"`
@@ -27,12 +25,12 @@ type apiEvent struct {
 	Revision int64  `json:"revision"` // of the configuration, that the change made
 }
 
-// apiEvents are the events of a change.
-func apiEvents(org string, c *store.Change) (events []record.Event) {
-	kinds := map[string]string{"created": record.APICreated, "updated": record.APIUpdated, "deleted": record.APIDeleted}
-	for _, did := range c.Made() {
-		if kind := kinds[did.Action]; did.Kind == "api" && kind != "" {
-			events = append(events, record.Event{Org: org, Type: kind, Data: apiEvent{did.ID, did.Name, org, c.Revision()}})
+// apiEvents returns the events of a change.
+func apiEvents(org string, c *store.Change) (events []model.Event) {
+	types := map[string]string{"created": model.APICreated, "updated": model.APIUpdated, "deleted": model.APIDeleted}
+	for _, made := range c.Made() {
+		if event := types[made.Action]; made.Kind == "api" && event != "" {
+			events = append(events, model.Event{Org: org, Type: event, Data: apiEvent{made.ID, made.Name, org, c.Revision()}})
 		}
 	}
 	return events

@@ -1,5 +1,6 @@
-// Package rest is what every call of the admin has in common: who may make it,
-// how its parameters and body are read, and how it is answered.
+// Package rest is what all routes of the admin share: roles and credentials, reading
+// parameters and bodies, answers and faults, paging, throttling of guesses, and the
+// OpenAPI document.
 package rest
 
 import (
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -16,7 +18,7 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// Envelope is the answer to every change, and to every call that went wrong.
+// Envelope is the answer to every change and to every failed call.
 type Envelope struct {
 	Status  string   `json:"Status" enum:"OK,Error"`
 	Message string   `json:"Message"`
@@ -27,12 +29,12 @@ type Envelope struct {
 	AccessKey string `json:"access_key,omitempty" doc:"shown this once"`
 }
 
-// Done is the answer to a change that was made.
+// Done returns the answer to a change that was made.
 func Done(message string, meta any) *Envelope {
 	return &Envelope{Status: "OK", Message: message, Meta: meta}
 }
 
-// Fault is an answer that says what is wrong with a call.
+// Fault is the answer to a failed call.
 type Fault struct {
 	Status  int
 	Message string
@@ -44,21 +46,21 @@ type Fault struct {
 // Error returns the message.
 func (f *Fault) Error() string { return f.Message }
 
-// Refuse says no with a status, and with every problem beside the message.
+// Refuse returns a fault with a status, a message and a list of problems.
 func Refuse(status int, message string, more ...string) *Fault {
 	return &Fault{Status: status, Message: message, Errors: more}
 }
 
-// BadRequest says that the call itself is wrong: status 400.
+// BadRequest returns a fault with status 400.
 func BadRequest(message string, more ...string) *Fault {
 	return Refuse(fasthttp.StatusBadRequest, message, more...)
 }
 
-// NotFound says of what nothing was found; it is used as an error's
-// replacement, see Missing.
+// NotFound returns a fault with status 404.
 func NotFound(message string) *Fault { return Refuse(fasthttp.StatusNotFound, message) }
 
-// Missing replaces "not found" by what the resource says in that case.
+// Missing replaces store.ErrNotFound by a fault with status 404 and the message, and
+// returns other errors as they are.
 func Missing(err error, message string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return NotFound(message)
@@ -66,17 +68,17 @@ func Missing(err error, message string) error {
 	return err
 }
 
-// A Refusal is an error of a room that knows how it is to be answered.
+// A Refusal is an error of a package that does not import this one and knows how it is
+// to be answered.
 type Refusal interface {
 	error
 
-	// Refused returns the status, the message, and every problem if there are
-	// several.
+	// Refused returns the status, the message, and the problems if there are several.
 	Refused() (status int, message string, problems []string)
 }
 
-// FaultOf turns an error into an answer, and tells whether it is one that a
-// caller can bring about; any other is ours and belongs into the log.
+// FaultOf turns an error into an answer. Expected reports whether the caller caused it;
+// other errors belong into the log.
 func FaultOf(err error) (f *Fault, expected bool) {
 	if f, ok := errors.AsType[*Fault](err); ok {
 		return f, true
@@ -105,14 +107,14 @@ func FaultOf(err error) (f *Fault, expected bool) {
 	return Refuse(fasthttp.StatusInternalServerError, "Internal error; the log of the admin has the cause"), false
 }
 
-// Unavailable says that the call can be tried again in a second: status 503.
+// Unavailable returns a fault with status 503: the call can be tried again in a second.
 func Unavailable(message string) *Fault {
 	f := Refuse(fasthttp.StatusServiceUnavailable, message)
 	f.Header = map[string]string{fasthttp.HeaderRetryAfter: "1"}
 	return f
 }
 
-// invalid lists all problems of an object.
+// invalid returns the fault for an object with problems.
 func invalid(problems *definition.Problems) *Fault {
 	f := BadRequest("Validation failed")
 	for _, p := range *problems {
@@ -157,10 +159,10 @@ func unknownAPIs(u *store.UnknownAPIsError) *Fault {
 	return f
 }
 
-// ETagOf is the entity tag of an object at a version.
+// ETagOf returns the entity tag of an object at a version.
 func ETagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
-// Write answers with a fault.
+// Write answers with the fault.
 func (f *Fault) Write(ctx *fasthttp.RequestCtx) {
 	for name, value := range f.Header {
 		ctx.Response.Header.Set(name, value)
@@ -172,7 +174,7 @@ func (f *Fault) Write(ctx *fasthttp.RequestCtx) {
 	WriteJSON(ctx, f.Status, body)
 }
 
-// WriteJSON answers with a body that nobody may keep.
+// WriteJSON answers with a body that must not be cached.
 func WriteJSON(ctx *fasthttp.RequestCtx, status int, body []byte) {
 	ctx.Response.SetStatusCode(status)
 	ctx.Response.Header.SetContentType("application/json")
@@ -181,7 +183,15 @@ func WriteJSON(ctx *fasthttp.RequestCtx, status int, body []byte) {
 	ctx.Response.SetBody(body)
 }
 
-// Encode is JSON as people wrote it, without escapes for HTML.
+// Time returns a time as JSON has it, in RFC 3339; nil stays nil.
+func Time(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	return new(t.UTC().Format(time.RFC3339))
+}
+
+// Encode returns JSON without escapes for HTML.
 func Encode(value any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -9,22 +9,22 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A Role says what a caller may do. Each of viewer, approver, editor and admin may
-// do what the one before may; gateway and developer stand beside them.
+// A Role is what a caller may do. Each of viewer, approver, editor and admin includes
+// the one before; gateway and developer are separate.
 type Role string
 
 // The roles.
 const (
-	Anyone    Role = ""          // a route that asks for nothing
+	Anyone    Role = ""          // a route that needs no credential
 	Viewer    Role = "viewer"    // reads
-	Approver  Role = "approver"  // decides on key requests, too, and looks after developers
-	Editor    Role = "editor"    // changes configuration, too
-	Admin     Role = "admin"     // looks after users, too
-	Gateway   Role = "gateway"   // takes configuration
-	Developer Role = "developer" // of the portal: sees and changes what is theirs
+	Approver  Role = "approver"  // also decides on key requests and manages developers
+	Editor    Role = "editor"    // also changes configuration
+	Admin     Role = "admin"     // also manages users
+	Gateway   Role = "gateway"   // reads configuration
+	Developer Role = "developer" // a developer of the portal, for objects of their own
 )
 
-// rank orders the roles of people.
+// rank orders the roles of users.
 func (r Role) rank() int {
 	switch r {
 	case Viewer:
@@ -39,10 +39,10 @@ func (r Role) rank() int {
 	return 0
 }
 
-// Known tells whether a user can have the role.
+// Known reports whether a user can have the role.
 func (r Role) Known() bool { return r.rank() > 0 || r == Gateway }
 
-// A Principal is who makes a call.
+// A Principal is the caller of a route.
 type Principal struct {
 	Org  string
 	ID   string // of the user or developer; "" for the gateways' common token
@@ -51,7 +51,7 @@ type Principal struct {
 	Role Role
 }
 
-// CredentialOf returns what the caller shows, bare or as a bearer token.
+// CredentialOf returns the credential in Authorization, bare or as a bearer token.
 func CredentialOf(ctx *fasthttp.RequestCtx) []byte { return CredentialIn(&ctx.Request.Header) }
 
 // CredentialIn is CredentialOf for the head of a request.
@@ -70,7 +70,7 @@ func NewID() string {
 	return hex.EncodeToString(random[:])
 }
 
-// Printable tells whether a text can stand in a list or a letter.
+// Printable reports whether a text has no control characters and no invalid UTF-8.
 func Printable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar })
 }

@@ -24,17 +24,17 @@ const (
 	MaxText = 512     // bytes of a query parameter or a part of the path
 )
 
-// A Call is one request on its way through its handler. It and what it returns
-// are dead once the handler has returned.
+// A Call is one request during its handler. It and what its methods return must not be
+// used after the handler returned, unless they say otherwise.
 type Call struct {
 	HTTP     *fasthttp.RequestCtx
 	Route    *Route
 	Who      Principal
-	PageSize int // objects on a page when the caller does not say
+	PageSize int // default number of objects on a page
 }
 
-// A Handler answers a call. What it returns is sent as JSON, raw JSON as it is;
-// nil means that it has written the answer itself.
+// A Handler answers a call. Its result is sent as JSON, json.RawMessage as it is; nil
+// means that the handler wrote the answer itself.
 type Handler func(ctx context.Context, c *Call) (any, error)
 
 // Write answers with a value as JSON.
@@ -50,12 +50,12 @@ func (c *Call) Write(answer any) error {
 	return nil
 }
 
-// SetVersion tells the caller which version of an object the answer is about.
+// SetVersion sets the ETag of the answer to the version of an object.
 func (c *Call) SetVersion(version int64) {
 	c.HTTP.Response.Header.Set(fasthttp.HeaderETag, ETagOf(version))
 }
 
-// CheckSizes bounds every part of the path and every query parameter.
+// CheckSizes bounds every segment of the path and every query parameter.
 func (c *Call) CheckSizes() error {
 	if c.HTTP.QueryArgs().Len() > 50 {
 		return BadRequest("The query has more than 50 parameters")
@@ -73,8 +73,8 @@ func (c *Call) CheckSizes() error {
 	return nil
 }
 
-// CheckType refuses bodies that are not JSON. A body without a type is taken
-// for JSON, as is what curl -d sends.
+// CheckType refuses bodies that are not JSON. A body without a content type, or with
+// the one that curl -d sends, counts as JSON.
 func (c *Call) CheckType() error {
 	if c.Route.Body == nil || len(c.HTTP.Request.Body()) == 0 {
 		return nil
@@ -87,8 +87,7 @@ func (c *Call) CheckType() error {
 	return Refuse(fasthttp.StatusUnsupportedMediaType, "The body must be application/json, not "+kind)
 }
 
-// Param returns a part of the path that the route names, decoded: the router
-// leaves it as it was sent. What cannot be decoded names nothing.
+// Param returns a parameter of the path, decoded; "" if it cannot be decoded.
 func (c *Call) Param(name string) string {
 	sent, _ := c.HTTP.UserValue(name).(string)
 	value, err := url.PathUnescape(sent)
@@ -101,13 +100,12 @@ func (c *Call) Param(name string) string {
 // Query returns a query parameter, or "".
 func (c *Call) Query(name string) string { return string(c.HTTP.QueryArgs().Peek(name)) }
 
-// Flag tells whether a query parameter says yes.
+// Flag reports whether a query parameter is 1, true or yes.
 func (c *Call) Flag(name string) bool {
 	return slices.Contains([]string{"1", "true", "yes"}, strings.ToLower(c.Query(name)))
 }
 
-// Body returns the body, which must not be empty. It stays valid beyond the
-// call.
+// Body returns a copy of the body, which must not be empty.
 func (c *Call) Body() ([]byte, error) {
 	body := bytes.TrimSpace(c.HTTP.Request.Body())
 	if len(body) == 0 {
@@ -116,7 +114,7 @@ func (c *Call) Body() ([]byte, error) {
 	return bytes.Clone(body), nil
 }
 
-// Decode reads the body into a struct, strictly.
+// Decode decodes the body and refuses unknown members.
 func (c *Call) Decode(into any) error {
 	body, err := c.Body()
 	if err != nil {
@@ -144,8 +142,7 @@ func (c *Call) Decode(into any) error {
 	return BadRequest("Request body malformed: it ends early")
 }
 
-// IfMatch returns the version that a caller says it saw, or 0 when it does not
-// say.
+// IfMatch returns the version in If-Match, or 0 without one.
 func (c *Call) IfMatch() (int64, error) {
 	text := strings.TrimSpace(string(c.HTTP.Request.Header.Peek(fasthttp.HeaderIfMatch)))
 	if text == "" || text == "*" {
@@ -158,7 +155,7 @@ func (c *Call) IfMatch() (int64, error) {
 	return version, nil
 }
 
-// Author is who makes the change that the call asks for.
+// Author returns the author of the change that the call makes.
 func (c *Call) Author(source string) store.Author {
 	return store.Author{
 		Org: c.Who.Org, Name: c.Who.Name, Kind: c.Who.Kind, IP: c.Address(), Source: source,
@@ -166,15 +163,15 @@ func (c *Call) Author(source string) store.Author {
 	}
 }
 
-// NoSecret says that this answer holds no credential, although others of the route
-// do: it may be kept for who sends the call again.
+// NoSecret marks an answer without a credential on a route whose other answers have
+// one: it may be stored for repetitions of the call.
 func (c *Call) NoSecret() {
 	route := *c.Route
 	route.Secret = false
 	c.Route = &route
 }
 
-// Source names the way a change came in.
+// Source returns how a change came in: api or gateway.
 func (c *Call) Source() string {
 	if c.Who.Role == Gateway {
 		return "gateway"
@@ -182,7 +179,7 @@ func (c *Call) Source() string {
 	return "api"
 }
 
-// Address is the caller's, without a port.
+// Address returns the address of the caller without a port.
 func (c *Call) Address() string { return c.HTTP.RemoteIP().String() }
 
 // Truncate cuts a text to at most n bytes, between characters.

@@ -11,9 +11,8 @@ import (
 // MaxPageSize is the most that one page holds.
 const MaxPageSize = 500
 
-// Page reads which part of a list the call asks for. Pages count from 1; 0 is the
-// first as well. A negative page is the whole list, where whole says that the
-// list can be given out so.
+// Page returns the part of a list that the call asks for. Pages count from 1, and 0 is
+// the first as well. A negative page is the whole list, if whole permits it.
 func (c *Call) Page(whole bool) (store.Page, error) {
 	size, err := c.Number("page_size", c.PageSize)
 	if err != nil {
@@ -34,7 +33,7 @@ func (c *Call) Page(whole bool) (store.Page, error) {
 	return store.Page{Skip: (max(number, 1) - 1) * size, Max: size}, nil
 }
 
-// Number reads a query parameter that is a whole number of at most nine digits.
+// Number returns a query parameter that is a whole number of at most nine digits.
 func (c *Call) Number(name string, otherwise int) (int, error) {
 	text := c.Query(name)
 	if text == "" {
@@ -47,7 +46,7 @@ func (c *Call) Number(name string, otherwise int) (int, error) {
 	return n, nil
 }
 
-// Pages is how many pages a list of total objects has.
+// Pages returns the number of pages of a list of total objects.
 func Pages(total int64, p store.Page) int64 {
 	if p.Max <= 0 {
 		return min(total, 1)
@@ -56,10 +55,10 @@ func Pages(total int64, p store.Page) int64 {
 	return (total + size - 1) / size
 }
 
-// sorts are the orders that lists of configuration know.
+// sorts are the orders of lists of configuration.
 var sorts = []string{"name", "-name", "created_at", "-created_at", "updated_at", "-updated_at"}
 
-// Sort reads the order that a call asks for.
+// Sort returns the order that a call asks for.
 func (c *Call) Sort() (string, error) {
 	order := c.Query("sort")
 	switch order {

@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	// scheduledWithin bounds one fetch on schedule, for which nobody waits.
+	// scheduledWithin bounds one fetch on schedule, when no caller waits.
 	scheduledWithin = 30 * time.Second
-	// lease is how long an API is ours once its schema is due: longer than the
-	// work on it can take.
+	// lease is how long this admin alone works on an API whose schema is due:
+	// longer than the work can take.
 	lease = 2 * time.Minute
 )
 
 // Run fetches schemas when they are due, until ctx ends. Of several admins on one
-// database, one fetches each. A schema that breaks field rules or stored
-// operations waits for somebody to look: Status and the log say so, and the stored
-// one stays.
+// database, one fetches each. A schema that breaks field rules or stored operations is
+// not stored; Status and the log report it.
 func (k *Keeper) Run(ctx context.Context) {
 	tick := time.NewTicker(k.options.Every)
 	defer tick.Stop()
 	for {
-		for k.due(ctx) {
+		for k.syncNext(ctx) {
 		}
 		select {
 		case <-ctx.Done():
@@ -35,29 +34,29 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// due does what is due first, and tells whether there was anything.
-func (k *Keeper) due(ctx context.Context) bool {
+// syncNext does what is due first, and reports whether there was anything.
+func (k *Keeper) syncNext(ctx context.Context) bool {
 	org, id, found, err := k.store.LeaseSchemaSync(ctx, lease)
 	if err != nil || !found {
-		if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) { // others tell of a database that is away
+		if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) { // an unavailable database is logged elsewhere
 			k.log.Error("schemas that are due could not be found", "err", err)
 		}
 		return false
 	}
 	before, err := k.store.SchemaSync(ctx, org, id)
 	if err != nil {
-		return false // the lease runs out, and somebody tries again
+		return false // the lease ends, and then it is tried again
 	}
 	err = k.scheduled(ctx, org, id)
 	if stale, ok := errors.AsType[*store.ConflictError](err); ok && stale.Kind == store.Stale {
-		err = k.scheduled(ctx, org, id) // somebody changed the API meanwhile
+		err = k.scheduled(ctx, org, id) // the API was changed in the meantime
 	}
-	k.tell(ctx, id, before.Error, err)
+	k.logResult(ctx, id, before.Error, err)
 	return true
 }
 
-// tell logs a failure when it is new, and that it is over.
-func (k *Keeper) tell(ctx context.Context, id, before string, err error) {
+// logResult logs a failure when it is new, and that it is over.
+func (k *Keeper) logResult(ctx context.Context, id, before string, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case err == nil && before != "":
@@ -67,7 +66,7 @@ func (k *Keeper) tell(ctx context.Context, id, before string, err error) {
 	}
 }
 
-// scheduled brings one schema up to date. Its error is as it is noted.
+// scheduled updates one schema. Its error is stored as it is.
 func (k *Keeper) scheduled(ctx context.Context, org, id string) error {
 	by := store.Author{Org: org, Name: "schema sync", Kind: "system", Source: "sync"}
 	f, err := k.find(ctx, org, id, 0, scheduledWithin)

@@ -1,6 +1,6 @@
-// Package schemas looks after the GraphQL schemas of APIs: it checks them when
-// they are saved, fetches them from upstreams when asked to or on schedule, and
-// says what a new one changes and breaks.
+// Package schemas manages the GraphQL schemas of APIs: it checks them when they are
+// saved, fetches them from upstreams on demand or on schedule, and reports what a new
+// one changes and breaks.
 package schemas
 
 import (
@@ -12,25 +12,24 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/graphql/change"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/sdl"
-	"github.com/sluicegate/sluice/internal/guard"
 	"github.com/sluicegate/sluice/internal/introspect"
 )
 
 // Options say how upstreams are reached.
 type Options struct {
-	Addresses guard.Policy  // which they may have
-	CAFile    string        // PEM authorities for APIs that name none; "": the system's
-	Every     time.Duration // between looks at what is due; 0: 5 s
-	Publish   store.Publish // how a schema that was fetched is stored; nil: the store's
+	Addresses dialguard.Policy // that upstreams may have
+	CAFile    string           // PEM authorities for APIs that name none; "": the system's
+	Every     time.Duration    // between checks for schemas that are due; 0: 5 s
 }
 
-// fetchWithin bounds fetching a schema while somebody waits for the answer.
+// fetchWithin bounds fetching a schema while a caller waits.
 const fetchWithin = 8 * time.Second
 
-// Keeper looks after schemas. It is safe for concurrent use. Make one with New.
+// Keeper manages schemas. It is safe for concurrent use. Make one with New.
 type Keeper struct {
 	store   *store.Store
 	options Options
@@ -42,13 +41,10 @@ func New(st *store.Store, o Options, log *slog.Logger) *Keeper {
 	if o.Every <= 0 {
 		o.Every = 5 * time.Second
 	}
-	if o.Publish == nil {
-		o.Publish = st.Publish
-	}
 	return &Keeper{store: st, options: o, log: log}
 }
 
-// A Refusal is why something was not done, as it is answered.
+// A Refusal is the answer to a call that was refused.
 type Refusal struct {
 	Status  int // of HTTP
 	Message string
@@ -58,7 +54,7 @@ type Refusal struct {
 // Error returns the message.
 func (r *Refusal) Error() string { return r.Message }
 
-// Refused returns how it is answered.
+// Refused implements rest.Refusal.
 func (r *Refusal) Refused() (status int, message string, problems []string) {
 	return r.Status, r.Message, r.Errors
 }
@@ -73,14 +69,14 @@ const (
 	badGateway = 502
 )
 
-// A Problem is one thing that is wrong with a schema.
+// A Problem is one problem of a schema.
 type Problem struct {
 	Message string `json:"message"`
 	Line    int    `json:"line" doc:"from 1"`
 	Column  int    `json:"column" doc:"from 1, in UTF-16 code units"`
 }
 
-// Problems returns everything that is wrong with the text of a schema.
+// Problems returns all problems of a schema.
 func Problems(text string) []Problem {
 	_, err := schema.Load(text)
 	all := []Problem{}
@@ -109,20 +105,19 @@ func load(text string, status int, message string) (*schema.Schema, error) {
 	return nil, r
 }
 
-// Origin says where the schema of an API that is to be saved comes from.
+// Origin is where the schema of an API to be saved comes from.
 type Origin uint8
 
 // The origins.
 const (
-	Given   Origin = iota // it was sent, or there is none
-	Kept                  // what was stored stays
-	Fetched               // the upstream gave it
+	Given   Origin = iota // the body had it, or there is none
+	Kept                  // the stored schema stays
+	Fetched               // it was fetched from the upstream
 )
 
-// Complete makes an API ready to be saved, as it was read with the error that its
-// reading ended with. A GraphQL API that was sent without a schema keeps the one
-// that stored has, which is nil for a new API, or gets that of its upstream. The
-// schema is checked, and so are the operations that the definition holds.
+// Complete completes and checks an API to be saved. Unread is the error of parsing it.
+// A GraphQL API without a schema keeps that of stored, which is nil for a new API, or
+// gets that of its upstream. The operations in the definition are checked as well.
 func (k *Keeper) Complete(ctx context.Context, api *definition.API, unread error, stored *definition.API) (from Origin, err error) {
 	lacking, rest := onlySchemaLacks(api, unread)
 	if rest != nil || !api.IsGraphQL() {
@@ -143,8 +138,8 @@ func (k *Keeper) Complete(ctx context.Context, api *definition.API, unread error
 	return from, check(api)
 }
 
-// Validate says what Complete would say to a new API, and what it would do: the
-// upstream is not called.
+// Validate returns the error that Complete would return for a new API, and warnings. It
+// does not call the upstream.
 func Validate(api *definition.API, unread error) (warnings []string, err error) {
 	lacking, rest := onlySchemaLacks(api, unread)
 	switch {
@@ -156,8 +151,8 @@ func Validate(api *definition.API, unread error) (warnings []string, err error) 
 	return nil, check(api)
 }
 
-// check refuses an API whose schema is broken, or which holds operations that the
-// schema does not admit: gateways would not run them.
+// check refuses an API with an invalid schema, or with operations that are invalid
+// against it: gateways would not run them.
 func check(api *definition.API) error {
 	s, err := load(api.GraphQL.Schema, badRequest, InvalidSchema)
 	if err != nil {
@@ -175,8 +170,8 @@ func check(api *definition.API) error {
 	return nil
 }
 
-// onlySchemaLacks tells whether the API of a proxy came without its schema, and
-// returns what else is wrong.
+// onlySchemaLacks reports whether an API came without the schema of its upstream, and
+// returns the other problems.
 func onlySchemaLacks(api *definition.API, unread error) (lacking bool, rest error) {
 	problems, ok := errors.AsType[*definition.Problems](unread)
 	if !ok || api == nil || !api.IsGraphQL() || strings.TrimSpace(api.GraphQL.Schema) != "" {
@@ -200,7 +195,7 @@ func hasSchema(api *definition.API) bool {
 	return api != nil && api.IsGraphQL() && strings.TrimSpace(api.GraphQL.Schema) != ""
 }
 
-// fill fetches the schema of an API that came without.
+// fill fetches the schema of an API that came without one.
 func (k *Keeper) fill(ctx context.Context, api *definition.API) error {
 	text, err := k.fetch(ctx, api, fetchWithin)
 	if refused, ok := errors.AsType[*introspect.Error](err); ok {
@@ -215,17 +210,17 @@ func (k *Keeper) fill(ctx context.Context, api *definition.API) error {
 	if _, err := load(text, badRequest, InvalidSchema+" of the upstream"); err != nil {
 		return err
 	}
-	take(api, text)
+	setSchema(api, text)
 	return nil
 }
 
-// take gives an API the schema of its upstream.
-func take(api *definition.API, text string) {
+// setSchema gives an API the schema of its upstream.
+func setSchema(api *definition.API, text string) {
 	api.GraphQL.Schema = text
 	api.GraphQL.LastSchemaUpdate = time.Now().UTC().Format(time.RFC3339)
 }
 
-// fetch asks the upstream of an API for its schema.
+// fetch fetches the schema from the upstream of an API.
 func (k *Keeper) fetch(ctx context.Context, api *definition.API, within time.Duration) (string, error) {
 	from, err := introspect.SourceOf(api, k.options.CAFile)
 	if err != nil {

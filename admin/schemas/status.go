@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// Status says how an API's schema came to be and how the next one will.
+// Status is the state of fetching an API's schema.
 type Status struct {
 	API        string     `json:"api_id"`
 	SchemaHash string     `json:"schema_hash" doc:"SHA-256 of the stored schema"`
@@ -23,7 +23,7 @@ type Status struct {
 	Failing    *time.Time `json:"failing_since,omitempty"`
 }
 
-// Past is one schema that an API had.
+// Past is an earlier schema of an API.
 type Past struct {
 	Hash     string    `json:"hash" doc:"SHA-256 of the schema; GET …/schema?hash= has its text"`
 	Source   string    `json:"source" enum:"upload,introspection,rollback"`
@@ -33,15 +33,15 @@ type Past struct {
 	At       time.Time `json:"at"`
 }
 
-// History is the newest schemas of an API.
+// History holds the latest schemas of an API.
 type History struct {
 	Schemas []Past `json:"schemas" doc:"newest first; 20 are kept"`
 }
 
-// Text returns the stored schema of an API, or with a hash one that it had, and
-// the API's version.
+// Text returns the stored schema of an API, or the earlier one with a hash, and the
+// version of the API.
 func (k *Keeper) Text(ctx context.Context, org, id, hash string) (string, int64, error) {
-	row, api, err := k.graph(ctx, org, id)
+	row, api, err := k.graphQLAPI(ctx, org, id)
 	if err != nil {
 		return "", 0, err
 	}
@@ -52,9 +52,9 @@ func (k *Keeper) Text(ctx context.Context, org, id, hash string) (string, int64,
 	return text, row.Version, err
 }
 
-// History lists the schemas that an API had.
+// History lists the latest schemas of an API.
 func (k *Keeper) History(ctx context.Context, org, id string) (*History, error) {
-	row, _, err := k.graph(ctx, org, id)
+	row, _, err := k.graphQLAPI(ctx, org, id)
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +66,9 @@ func (k *Keeper) History(ctx context.Context, org, id string) (*History, error) 
 	return h, err
 }
 
-// Status says what came of fetching an API's schema.
+// Status returns the state of fetching an API's schema.
 func (k *Keeper) Status(ctx context.Context, org, id string) (*Status, error) {
-	row, api, err := k.graph(ctx, org, id)
+	row, api, err := k.graphQLAPI(ctx, org, id)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +101,8 @@ func known(t time.Time) *time.Time {
 	return &t
 }
 
-// graph reads a GraphQL API.
-func (k *Keeper) graph(ctx context.Context, org, id string) (store.API, *definition.API, error) {
+// graphQLAPI reads a GraphQL API.
+func (k *Keeper) graphQLAPI(ctx context.Context, org, id string) (store.API, *definition.API, error) {
 	row, err := k.store.APIByID(ctx, org, id)
 	if err != nil {
 		return row, nil, err

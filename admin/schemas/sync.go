@@ -14,10 +14,10 @@ import (
 	"github.com/sluicegate/sluice/internal/introspect"
 )
 
-// listed bounds how many changes and breaks one report lists.
+// listed bounds the changes and breaks in one report.
 const listed = 1000
 
-// A Report says what came of fetching a schema.
+// A Report is the result of fetching a schema.
 type Report struct {
 	Applied      bool            `json:"applied" doc:"the schema was stored and goes to the gateways"`
 	Changes      []change.Change `json:"changes" doc:"breaking ones first; at most 1,000"`
@@ -29,10 +29,10 @@ type Report struct {
 	PreviousHash string          `json:"previous_hash" doc:"SHA-256 of the schema that was stored"`
 	Version      int64           `json:"-"` // of the API, afterwards
 
-	unservable []string // what of Broken keeps gateways from serving the API
+	unservable []string // those of Broken for which gateways refuse the API
 }
 
-// Message says in a sentence what was done.
+// Message returns a sentence about the result.
 func (r *Report) Message() string {
 	switch {
 	case r.Applied:
@@ -45,17 +45,17 @@ func (r *Report) Message() string {
 	return "Schema differs; it was not stored"
 }
 
-// Wish is what a caller wants of Sync.
-type Wish struct {
+// SyncOptions are the options of Sync.
+type SyncOptions struct {
 	Have  int64 // the version of the API that the caller saw; 0: any
 	Apply bool  // store the schema
-	Force bool  // also where gateways would refuse the API for it
+	Force bool  // even if gateways would refuse the API
 }
 
-// Sync fetches the schema of an API from its upstream and says how it differs.
-// Where that is wished it is stored, as a change by the author. Nothing changes
-// when there is an error; what the upstream has to do with is a *Refusal.
-func (k *Keeper) Sync(ctx context.Context, by store.Author, id string, w Wish) (*Report, error) {
+// Sync fetches the schema of an API from its upstream, compares it and, if the options
+// say so, stores it as a change by the author. Nothing changes when it returns an error.
+// A failure of the upstream is a *Refusal.
+func (k *Keeper) Sync(ctx context.Context, by store.Author, id string, w SyncOptions) (*Report, error) {
 	found, err := k.find(ctx, by.Org, id, w.Have, fetchWithin)
 	if err != nil {
 		return nil, err
@@ -72,14 +72,14 @@ func (k *Keeper) Sync(ctx context.Context, by store.Author, id string, w Wish) (
 	return found.report, k.apply(ctx, by, found)
 }
 
-// finding is a fetched schema beside the API that it is for.
+// finding is a fetched schema with its API.
 type finding struct {
 	api    *definition.API
 	text   string
 	report *Report
 }
 
-// find fetches and compares. It notes failures of the upstream.
+// find fetches and compares the schema. It stores failures of the upstream.
 func (k *Keeper) find(ctx context.Context, org, id string, have int64, within time.Duration) (*finding, error) {
 	row, err := k.store.APIByID(ctx, org, id)
 	if err != nil {
@@ -96,7 +96,7 @@ func (k *Keeper) find(ctx context.Context, org, id string, have int64, within ti
 	if err := syncable(f.api); err != nil {
 		return nil, err
 	}
-	now, err := k.obtain(ctx, f, within)
+	now, err := k.fetchAndCheck(ctx, f, within)
 	if refused, ok := errors.AsType[*Refusal](err); ok {
 		return nil, errors.Join(err, k.store.NoteSchemaSync(ctx, org, id, refused.text()))
 	}
@@ -112,7 +112,7 @@ func (k *Keeper) find(ctx context.Context, org, id string, have int64, within ti
 	return f, nil
 }
 
-// syncable refuses APIs whose schema is not that of one upstream.
+// syncable refuses APIs whose schema is not that of a single upstream.
 func syncable(api *definition.API) error {
 	switch {
 	case !api.IsGraphQL():
@@ -123,13 +123,13 @@ func syncable(api *definition.API) error {
 	return nil
 }
 
-// obtain fetches the schema and checks it.
-func (k *Keeper) obtain(ctx context.Context, f *finding, within time.Duration) (*schema.Schema, error) {
+// fetchAndCheck fetches the schema and checks it.
+func (k *Keeper) fetchAndCheck(ctx context.Context, f *finding, within time.Duration) (*schema.Schema, error) {
 	text, err := k.fetch(ctx, f.api, within)
 	if refused, ok := errors.AsType[*introspect.Error](err); ok {
 		r := &Refusal{Status: badGateway, Message: "The schema could not be fetched; the stored one stays", Errors: []string{refused.Message + "; " + refused.Remedy()}}
 		if refused.Cause == introspect.Unusable || refused.Cause == introspect.Forbidden {
-			r.Status = badRequest // it is our configuration that has to change
+			r.Status = badRequest // our configuration has to change, not the upstream
 		}
 		return nil, r
 	}
@@ -140,7 +140,7 @@ func (k *Keeper) obtain(ctx context.Context, f *finding, within time.Duration) (
 	return load(text, badGateway, "The upstream's schema is invalid; the stored one stays")
 }
 
-// text is the refusal on one line, as it is kept.
+// text returns the refusal on one line, as it is stored.
 func (r *Refusal) text() string {
 	if len(r.Errors) == 0 {
 		return r.Message
@@ -148,9 +148,8 @@ func (r *Refusal) text() string {
 	return r.Message + ": " + r.Errors[0]
 }
 
-// compare fills in what the schema changes and breaks. Of the stored schema, what
-// gateways overlook is overlooked; one that they could not serve is taken for
-// none.
+// compare fills in what the schema changes and breaks. Faults of the stored schema that
+// gateways ignore are ignored; a stored schema that they cannot serve counts as none.
 func (r *Report) compare(api *definition.API, now *schema.Schema, holders []change.Holder) {
 	r.Changes, r.Broken = []change.Change{}, []change.Break{}
 	before, _, err := schema.LoadServed(api.GraphQL.Schema)
@@ -162,8 +161,8 @@ func (r *Report) compare(api *definition.API, now *schema.Schema, holders []chan
 	}
 	all := change.Broken(before, now, api, holders)
 	for _, b := range all {
-		// Gateways check persisted queries when they load an API, and go on with what
-		// they have where one is wrong. Trusted documents are checked when they are run.
+		// Gateways check persisted queries when they load an API, and keep the former API
+		// if one is invalid. Trusted documents are checked when they run.
 		if b.Kind == change.PersistedQuery {
 			r.unservable = append(r.unservable, b.Path+": "+b.Message)
 		}
@@ -173,8 +172,8 @@ func (r *Report) compare(api *definition.API, now *schema.Schema, holders []chan
 
 // apply stores the schema.
 func (k *Keeper) apply(ctx context.Context, by store.Author, f *finding) error {
-	take(f.api, f.text)
-	_, err := k.options.Publish(ctx, by, func(ctx context.Context, c *store.Change) (err error) {
+	setSchema(f.api, f.text)
+	_, err := k.store.Publish(ctx, by, func(ctx context.Context, c *store.Change) (err error) {
 		c.Fetched(true)
 		f.report.Version, err = c.UpdateAPI(ctx, f.api, f.report.Version)
 		return err
@@ -222,7 +221,7 @@ func (k *Keeper) holders(ctx context.Context, org, api string) ([]change.Holder,
 	}
 }
 
-// hasRules tells whether an entry names fields at all; most keys' do not.
+// hasRules reports whether an entry has field rules; those of most keys have none.
 func hasRules(a *definition.Access) bool {
 	return a != nil && len(a.RestrictedTypes)+len(a.AllowedTypes)+len(a.FieldAccessRights) > 0
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// API is a stored API: its definition as JSON, and what the store keeps beside
-// it.
+// API is a stored API: its definition as JSON, and columns derived from it.
 type API = db.API
 
 // APIByID returns an organisation's API.
@@ -18,9 +17,9 @@ func (s *Store) APIByID(ctx context.Context, org, id string) (API, error) {
 	return row, translate(err)
 }
 
-// ListAPIs returns one page of an organisation's APIs and how many there are in
-// all. Search finds part of a name in any case, or a whole id. Sort is name,
-// created_at or updated_at, behind "-" for the other direction.
+// ListAPIs returns one page of an organisation's APIs and their total number. Search
+// matches part of a name in any case, or a whole id. Sort is name, created_at or
+// updated_at, with "-" in front for descending order.
 func (s *Store) ListAPIs(ctx context.Context, org, search, sort string, page Page) ([]API, int64, error) {
 	total, err := s.queries.CountAPIs(ctx, db.CountAPIsParams{OrgID: org, Search: search})
 	if err != nil {
@@ -32,7 +31,7 @@ func (s *Store) ListAPIs(ctx context.Context, org, search, sort string, page Pag
 	return rows, total, translate(err)
 }
 
-// CreateAPI adds an API, which then belongs to the author's organisation.
+// CreateAPI adds an API to the author's organisation.
 func (c *Change) CreateAPI(ctx context.Context, api *definition.API) error {
 	row, err := c.apiRow(api)
 	if err != nil {
@@ -54,14 +53,14 @@ func (c *Change) CreateAPI(ctx context.Context, api *definition.API) error {
 	return c.note(ctx, ObjectChange{kindAPI, row.ID, row.Name, created}, nil, row.Definition)
 }
 
-// UpdateAPI replaces an API that is at version have, or at any when have is 0,
-// and returns its new version.
+// UpdateAPI replaces an API that is at version have, or at any if have is 0, and returns
+// its new version.
 func (c *Change) UpdateAPI(ctx context.Context, api *definition.API, have int64) (version int64, err error) {
 	old, err := c.q.APIByID(ctx, db.APIByIDParams{OrgID: c.by.Org, ID: api.ID})
 	if err != nil {
 		return 0, err
 	}
-	if err := current(have, old.Version); err != nil {
+	if err := CheckVersion(have, old.Version); err != nil {
 		return 0, err
 	}
 	row, err := c.apiRow(api)
@@ -84,14 +83,14 @@ func (c *Change) UpdateAPI(ctx context.Context, api *definition.API, have int64)
 	return version, c.note(ctx, ObjectChange{kindAPI, row.ID, row.Name, updated}, old.Definition, row.Definition)
 }
 
-// DeleteAPI removes an API at version have, or at any when have is 0. While
-// policies name it, force must be set; they go on naming it.
+// DeleteAPI deletes an API at version have, or at any if have is 0. If policies name it,
+// force must be set; they keep naming it.
 func (c *Change) DeleteAPI(ctx context.Context, id string, have int64, force bool) error {
 	old, err := c.q.APIByID(ctx, db.APIByIDParams{OrgID: c.by.Org, ID: id})
 	if err != nil {
 		return err
 	}
-	if err := current(have, old.Version); err != nil {
+	if err := CheckVersion(have, old.Version); err != nil {
 		return err
 	}
 	if !force {
@@ -139,7 +138,7 @@ func (c *Change) checkTaken(ctx context.Context, row db.API, creating bool) erro
 	return nil
 }
 
-// visible names an object unless it is another organisation's.
+// visible returns the id of an object unless it is another organisation's.
 func (c *Change) visible(org, id string) []string {
 	if org != c.by.Org {
 		return nil
@@ -162,8 +161,8 @@ func (c *Change) apiRow(api *definition.API) (db.API, error) {
 	}, nil
 }
 
-// routePath is a listen path as far as it takes requests from others: "/a" and
-// "/a/" both match /a, /a/ and all below.
+// routePath returns a listen path without final slashes: "/a" and "/a/" match the same
+// requests.
 func routePath(listenPath string) string {
 	if trimmed := strings.TrimRight(listenPath, "/"); trimmed != "" {
 		return trimmed

@@ -10,10 +10,9 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// Batch is a change of many objects at once. What it does not name stays as it
-// is.
+// Batch is a change of many objects. Objects that it does not name stay as they are.
 type Batch struct {
-	Expect         int64 // revision that the change was made for; negative: any
+	Expect         int64 // revision that must be in force; negative: any
 	APIs           []*definition.API
 	Policies       []*definition.Policy
 	DeleteAPIs     []string
@@ -21,8 +20,8 @@ type Batch struct {
 	Keys           []KeyChange
 }
 
-// Apply makes a batch of changes. Objects may trade places, such as two APIs
-// their listen paths: what counts is what it all is in the end.
+// Apply makes a batch of changes. Objects may exchange unique values, such as two APIs
+// their listen paths: only the result must be consistent.
 func (c *Change) Apply(ctx context.Context, b *Batch) error {
 	if b.Expect >= 0 {
 		have, err := c.q.RevisionBefore(ctx, db.RevisionBeforeParams{OrgID: c.by.Org, Revision: c.revision})
@@ -102,8 +101,8 @@ func (c *Change) applyPolicies(ctx context.Context, b *Batch) error {
 	return c.without(wanted, b.DeletePolicies, func() error { return c.restorePolicies(ctx, wanted) })
 }
 
-// without takes what is deleted out of what is wanted, and goes on. What is to be
-// deleted must be there.
+// without removes the deleted objects from the wanted ones, and calls then. They must
+// exist.
 func (*Change) without(wanted map[string][]byte, gone []string, then func() error) error {
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(gone))) {
 		if _, ok := wanted[id]; !ok {
@@ -114,5 +113,5 @@ func (*Change) without(wanted map[string][]byte, gone []string, then func() erro
 	return then()
 }
 
-// Made returns what the change has done so far.
+// Made returns what the change did so far.
 func (c *Change) Made() []ObjectChange { return slices.Clone(c.made) }

@@ -6,22 +6,22 @@ import (
 	"github.com/sluicegate/sluice/admin/store/db"
 )
 
-// Deed is one entry of the audit log, seen from the object it was done to.
-type Deed struct {
+// AuditEntry is one entry of the audit log, about one object.
+type AuditEntry struct {
 	Action        string // created, updated, deleted, …
 	Kind, ID      string // of the object
 	Before, After []byte // JSON or nil; secrets in it are masked before it is stored
-	Revision      int64  // of the configuration; 0 when it did not change
+	Revision      int64  // of the configuration; 0 if it did not change
 }
 
 // AuditRow is one entry of the audit log.
 type AuditRow = db.AuditLog
 
-// AuditFilter says which entries a list holds. Empty members do not restrict.
+// AuditFilter filters a list of entries. Empty members do not filter.
 type AuditFilter struct{ Kind, ID, Actor string }
 
-// audit adds an entry. Entries are never changed nor removed.
-func audit(ctx context.Context, q *db.Queries, by Author, d Deed) error {
+// audit adds an entry. Entries are never changed or deleted.
+func audit(ctx context.Context, q *db.Queries, by Author, d AuditEntry) error {
 	row := db.InsertAuditParams{
 		OrgID: by.Org, Actor: by.Name, ActorKind: by.Kind, IP: by.IP,
 		Action: d.Action, ObjectKind: d.Kind, ObjectID: d.ID,
@@ -33,8 +33,8 @@ func audit(ctx context.Context, q *db.Queries, by Author, d Deed) error {
 	return q.InsertAudit(ctx, row)
 }
 
-// ListAudit returns one page of an organisation's audit log, newest first, and
-// how many entries there are in all. A page has at most 1,000.
+// ListAudit returns one page of an organisation's audit log, newest first, and the total
+// number of entries. A page has at most 1,000.
 func (s *Store) ListAudit(ctx context.Context, org string, f AuditFilter, page Page) ([]AuditRow, int64, error) {
 	total, err := s.queries.CountAudit(ctx, db.CountAuditParams{
 		OrgID: org, ObjectKind: f.Kind, ObjectID: f.ID, Actor: f.Actor,

@@ -10,11 +10,10 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// atOnce is how many rows one statement carries, so that it ends well within the
-// bound on statements.
+// atOnce bounds the rows of one statement, so that it ends within the statement timeout.
 const atOnce = 2000
 
-// inChunks has rows stored so many at once.
+// inChunks calls store with chunks of the rows.
 func inChunks[T any](ctx context.Context, rows []T, store func(context.Context, []T) (int64, error)) error {
 	for some := range slices.Chunk(rows, atOnce) {
 		if _, err := store(ctx, some); err != nil {
@@ -24,14 +23,13 @@ func inChunks[T any](ctx context.Context, rows []T, store func(context.Context, 
 	return nil
 }
 
-// A noted is what was done to one object. A nil body is an absent object.
+// A noted change is what was done to one object. A nil body is an absent object.
 type noted struct {
 	did           ObjectChange
 	before, after []byte
 }
 
-// noteAll adds what was done to many objects, each once, to history, audit log and
-// summary.
+// noteAll adds changes of many objects to the history, the audit log and the summary.
 func (c *Change) noteAll(ctx context.Context, all []noted) error {
 	history := make([]db.CopyHistoryParams, len(all))
 	entries := make([]db.CopyAuditParams, len(all))
@@ -50,14 +48,14 @@ func (c *Change) noteAll(ctx context.Context, all []noted) error {
 	return inChunks(ctx, entries, c.q.CopyAudit)
 }
 
-// A putting is APIs that are to be put where none of them is any more.
+// A putting inserts APIs after the rows that they replace were deleted.
 type putting struct {
 	rows  []db.CopyAPIsParams
 	notes []noted
 	graph []*definition.API // those with a schema
 }
 
-// add makes the row of an API, whose place was taken by old before.
+// add adds an API that replaces old, which may be nil.
 func (p *putting) add(c *Change, id string, body []byte, old *db.API) error {
 	api := new(definition.API)
 	if err := json.Unmarshal(body, api); err != nil {
@@ -83,7 +81,7 @@ func (p *putting) add(c *Change, id string, body []byte, old *db.API) error {
 	return nil
 }
 
-// put stores the APIs, unless one of them takes what another has.
+// put inserts the APIs, unless one of them has the id or the route of another.
 func (p *putting) put(ctx context.Context, c *Change) error {
 	if err := p.checkTaken(ctx, c); err != nil {
 		return err
@@ -101,8 +99,8 @@ func (p *putting) put(ctx context.Context, c *Change) error {
 
 type route struct{ domain, listenPath string }
 
-// checkTaken looks for other APIs with the ids or the routes, among those that are
-// put and those that are there.
+// checkTaken looks for other APIs with the same ids or routes, among those to be inserted
+// and the stored ones.
 func (p *putting) checkTaken(ctx context.Context, c *Change) error {
 	routes := make(map[route]string, len(p.rows))
 	for i := range p.rows {
@@ -135,7 +133,7 @@ func (p *putting) checkTaken(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// takenBy says what an API that is there has of those that are to be put.
+// takenBy returns the conflict with a stored API.
 func (c *Change) takenBy(other *db.TakenAPIsRow, ids []string, routes map[route]string) error {
 	with := c.visible(other.OrgID, other.ID)
 	if slices.Contains(ids, other.ID) {

@@ -6,13 +6,13 @@ import (
 	"github.com/sluicegate/sluice/admin/store/db"
 )
 
-// Certificate is a stored certificate. Its key is sealed by who stores it, and
-// empty when there is none.
+// Certificate is a stored certificate. Its private key is sealed, and empty if there is
+// none.
 type Certificate = db.Certificate
 
 // kindCertificate names certificates in the audit log and in summaries of
-// revisions. They have no history: one never changes, and a rollback leaves them
-// as they are.
+// revisions. They have no history: they never change, and a rollback leaves them as they
+// are.
 const kindCertificate = "certificate"
 
 // CertificateBySum returns an organisation's certificate.
@@ -28,23 +28,23 @@ func (s *Store) ListCertificates(ctx context.Context, org string) ([]Certificate
 	return rows, translate(err)
 }
 
-// AllCertificates returns those of every organisation, ordered by their ids.
+// AllCertificates returns the certificates of all organisations, ordered by their ids.
 func (s *Store) AllCertificates(ctx context.Context) ([]Certificate, error) {
 	rows, err := s.queries.AllCertificates(ctx)
 	return rows, translate(err)
 }
 
-// NewCertificate is one that is added.
+// NewCertificate is a certificate to be added.
 type NewCertificate struct {
 	Sum       string
 	PEM       string
 	SealedKey []byte   // nil: none
-	Claims    []string // what keeps other organisations from its names
-	Told      []byte   // what the audit log says of it, as JSON
+	Claims    []string // names that other organisations cannot use
+	Entry     []byte   // entry of the audit log, as JSON
 }
 
-// PutCertificate adds a certificate to the author's organisation. One that is
-// there gets the key that comes with it, and else stays as it is.
+// PutCertificate adds a certificate to the author's organisation. One that exists gets
+// the private key that comes with it, and otherwise stays as it is.
 func (c *Change) PutCertificate(ctx context.Context, n NewCertificate) error {
 	sealed, claims := n.SealedKey, n.Claims
 	if sealed == nil {
@@ -57,29 +57,29 @@ func (c *Change) PutCertificate(ctx context.Context, n NewCertificate) error {
 	if err != nil {
 		return err
 	}
-	return c.noteCertificate(ctx, created, n.Sum, nil, n.Told)
+	return c.noteCertificate(ctx, created, n.Sum, nil, n.Entry)
 }
 
-// CertificatesBeside returns how many certificates the author's organisation has
-// beside the one of a sum, and how many bytes those have.
+// CertificatesBeside returns the number and the bytes of the certificates of the author's
+// organisation, without the one with a sum.
 func (c *Change) CertificatesBeside(ctx context.Context, sum string) (count int, bytes int64, err error) {
 	row, err := c.q.CertificatesUse(ctx, db.CertificatesUseParams{OrgID: c.by.Org, Beside: sum})
 	return int(row.Certificates), row.Bytes, err
 }
 
-// RivalClaims returns the claims of those certificates of other organisations that
-// have one of some claims.
+// RivalClaims returns the claims of the certificates of other organisations that have one
+// of the given claims.
 func (c *Change) RivalClaims(ctx context.Context, some []string) ([]string, error) {
 	return c.q.RivalClaims(ctx, db.RivalClaimsParams{OrgID: c.by.Org, Claims: some})
 }
 
-// UnclaimedCertificates returns those, of all organisations, that an older release
-// added.
+// UnclaimedCertificates returns the certificates of all organisations that a release
+// without claims added.
 func (c *Change) UnclaimedCertificates(ctx context.Context) ([]Certificate, error) {
 	return c.q.UnclaimedCertificates(ctx)
 }
 
-// ClaimCertificate notes the claims of a certificate of any organisation.
+// ClaimCertificate stores the claims of a certificate of any organisation.
 func (c *Change) ClaimCertificate(ctx context.Context, of *Certificate, claims []string) error {
 	return c.q.ClaimCertificate(ctx, db.ClaimCertificateParams{OrgID: of.OrgID, Sum: of.Sum, Claims: claims})
 }
@@ -99,5 +99,5 @@ func (c *Change) DeleteCertificate(ctx context.Context, sum string) error {
 func (c *Change) noteCertificate(ctx context.Context, action, sum string, before, after []byte) error {
 	id := c.by.Org + sum
 	c.made = append(c.made, ObjectChange{kindCertificate, id, sum[:12], action})
-	return audit(ctx, c.q, c.by, Deed{Action: action, Kind: kindCertificate, ID: id, Before: before, After: after, Revision: c.revision})
+	return audit(ctx, c.q, c.by, AuditEntry{Action: action, Kind: kindCertificate, ID: id, Before: before, After: after, Revision: c.revision})
 }

@@ -14,20 +14,20 @@ import (
 )
 
 var (
-	// ErrNotFound says that the organisation has no such object.
+	// ErrNotFound reports that the organisation has no such object.
 	ErrNotFound = errors.New("not found")
 
-	// ErrUnavailable says that the database could not be asked or did not answer
-	// in time. The cause is wrapped beside it. A transaction that was about to
-	// commit may have happened or not, but never in part.
+	// ErrUnavailable reports that the database could not be reached or did not
+	// answer in time. It wraps the cause. A transaction that was being committed may
+	// have happened or not, but never in part.
 	ErrUnavailable = errors.New("database unavailable")
 
-	// ErrUnstorable says that a text holds a character that the database cannot
-	// keep, which is U+0000.
+	// ErrUnstorable reports a text with the character U+0000, which the database
+	// cannot store.
 	ErrUnstorable = errors.New("text holds the character U+0000")
 )
 
-// ConflictKind says what a change collides with.
+// ConflictKind is what a change conflicts with.
 type ConflictKind string
 
 // The kinds of conflict.
@@ -37,18 +37,18 @@ const (
 	TakenRoute ConflictKind = "taken route" // another API has the domain and listen path
 	TakenName  ConflictKind = "taken name"  // another object has the name
 	InUse      ConflictKind = "in use"      // others name the object
-	LastAdmin  ConflictKind = "last admin"  // nobody would be left to manage the organisation
+	LastAdmin  ConflictKind = "last admin"  // the organisation would have no active admin
 	Repeated   ConflictKind = "repeated"    // the call was carried out before
 
 	StaleRevision ConflictKind = "stale revision" // the configuration is not at the revision that the caller saw
 )
 
-// ConflictError is a change that collides with what is stored.
+// ConflictError is a change that conflicts with stored objects.
 type ConflictError struct {
 	Kind    ConflictKind
 	Current int64    // the object's version, for Stale; the revision, for StaleRevision
-	With    []string // what it collides with, as far as the organisation may know
-	Index   string   // name of the unique index that found it; "" when a look did
+	With    []string // ids of the conflicting objects that the organisation may see
+	Index   string   // unique index that found it; "" if a query did
 }
 
 // Error says what the conflict is.
@@ -63,17 +63,16 @@ func (e *ConflictError) Error() string {
 	return text
 }
 
-// UnknownAPIsError is a policy that names APIs which the organisation does not
-// have.
+// UnknownAPIsError reports a policy that names APIs that the organisation does not have.
 type UnknownAPIsError struct {
 	IDs    []string
-	Policy string // which one, where a change is of several; "" otherwise
+	Policy string // id of the policy in a batch; "" otherwise
 }
 
 // Error names the APIs.
 func (e *UnknownAPIsError) Error() string { return "unknown APIs: " + strings.Join(e.IDs, ", ") }
 
-// Translate turns what the driver says into what callers branch on.
+// Translate turns errors of the driver into those of this package.
 func Translate(err error) error { return translate(err) }
 
 func translate(err error) error {
@@ -83,7 +82,7 @@ func translate(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrNotFound
 	}
-	// Whatever a server says to a connection that it does not take, it is not ours.
+	// Whatever reason a server gives for refusing a connection, the caller did not cause it.
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -96,7 +95,7 @@ func translate(err error) error {
 	return err
 }
 
-// translateAnswer is translate for what the server itself says.
+// translateAnswer is translate for errors of the server.
 func translateAnswer(answer *pgconn.PgError, err error) error {
 	switch answer.Code {
 	case "23505":
@@ -104,21 +103,20 @@ func translateAnswer(answer *pgconn.PgError, err error) error {
 	case "22021", "22P05": // not in the repertoire: U+0000
 		return ErrUnstorable
 	case "57014", "57P01", "57P02", "57P03", "25006", "25P03", "42P01":
-		// Timed out, shutting down, starting up, a standby, idle too long, tables
-		// not there yet.
+		// Timeout, shutdown, start, standby, idle transaction, tables do not exist yet.
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	switch answer.Code[:2] {
 	case "08", "28", "3D", "53", "58", "40":
-		// Connection, authorisation, no such database, out of resources, system,
-		// rolled back for another transaction's sake.
+		// Connection, authorisation, no such database, out of resources, system error,
+		// rolled back because of another transaction.
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err
 }
 
-// duplicate names what a unique index found: a race that a look beforehand
-// could not see.
+// duplicate returns the conflict that a unique index found. Queries before the change
+// cannot see concurrent ones.
 func duplicate(answer *pgconn.PgError) error {
 	kind := TakenID
 	switch answer.ConstraintName {

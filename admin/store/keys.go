@@ -13,29 +13,75 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store/db"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keys"
 )
 
-// Key is a stored key: the hash, the session as JSON, and what the store keeps
-// beside it.
+// Key is a stored key: the hash, the session as JSON, and columns derived from it.
 type Key = db.Key
 
-// KeyChange is what becomes of one key.
+// KeyChange is a change of one key.
 type KeyChange struct {
 	Hash    string
 	Session *definition.Session // nil: the key is deleted
-	Reset   []string            // counters to forget
+	Reset   []string            // counters to be reset
 	New     bool                // the key must not exist yet; otherwise it must
 	Action  string              // for the audit log; "": created, updated or deleted
 
-	Successor string   // hash of a further key of the session, whose row is made; "" for none
-	Gone      []string // hashes of further keys whose rows go
+	Successor string   // hash of a further key of the session, to be inserted; "" for none
+	Gone      []string // hashes of further keys, to be deleted
 
-	Found *definition.Session // as the change found it; a Stale conflict when its keys are others by now; nil: whatever it was
+	Found *definition.Session // session that the change was made for; other keys by now are a Stale conflict; nil: any
 
-	Shown func(hash string) string // what the audit log has in place of a hash, which may be the key itself; nil: the hash
+	Shown func(hash string) string // what the audit log shows in place of a hash, which may be the key itself; nil: the hash
 }
 
-// Others returns the hashes of the other keys that a change makes or deletes.
+// NewKeyChange returns the change that the rules of keys decided on. Shown is as in
+// KeyChange.
+func NewKeyChange(c keys.Change, shown func(hash string) string) KeyChange {
+	return KeyChange{
+		Hash: c.Hash, Session: c.Session, Reset: c.Reset, New: c.New, Successor: c.Successor, Gone: c.Gone, Found: c.Found, Shown: shown,
+	}
+}
+
+// KeyError returns the error of package keys that an error of the store stands for, or
+// else the error itself.
+func KeyError(err error) error {
+	conflict, ok := errors.AsType[*ConflictError](err)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return keys.ErrNotFound
+	case ok && conflict.Kind == TakenID:
+		return keys.ErrExists
+	case ok && conflict.Kind == Stale:
+		return keys.ErrChanged
+	}
+	return err
+}
+
+// SessionOf returns the session of a stored key.
+func SessionOf(k *Key) (*definition.Session, error) {
+	session := new(definition.Session)
+	if err := json.Unmarshal(k.Body, session); err != nil {
+		// Not the hash: where keys are stored in clear it is the key.
+		return nil, fmt.Errorf("reading the session of a key of organisation %s, alias %q: %w", k.OrgID, k.Alias, err)
+	}
+	return session, nil
+}
+
+// PolicySet returns the policies that are stored as JSON.
+func PolicySet(bodies [][]byte) (*definition.PolicySet, error) {
+	policies := make([]*definition.Policy, 0, len(bodies))
+	for _, body := range bodies {
+		p := new(definition.Policy)
+		if err := json.Unmarshal(body, p); err != nil {
+			return nil, fmt.Errorf("reading a policy: %w", err)
+		}
+		policies = append(policies, p)
+	}
+	return definition.NewPolicySet(policies), nil
+}
+
+// Others returns the hashes of the further keys that a change inserts or deletes.
 func (c *KeyChange) Others() []string {
 	if c.Successor == "" {
 		return c.Gone
@@ -43,14 +89,14 @@ func (c *KeyChange) Others() []string {
 	return append(slices.Clone(c.Gone), c.Successor)
 }
 
-// KeyFilter says which keys a list holds. Empty members do not restrict.
+// KeyFilter filters a list of keys. Empty members do not filter.
 type KeyFilter struct {
-	Prefix   string   // begins the alias, in any case, or the hash
+	Prefix   string   // of the alias, in any case, or of the hash
 	API      string   // named by the key itself, or by one of Policies
 	Policies []string // those that name API
 }
 
-// now is the time that rows are stamped with where the database does not.
+// now is the time of rows that the database does not stamp.
 func now() time.Time { return time.Now().UTC() }
 
 // KeyByHash returns an organisation's key.
@@ -76,8 +122,8 @@ func decodeSession(hash string, body []byte) (*definition.Session, error) {
 	return session, nil
 }
 
-// ListKeys returns one page of an organisation's keys, by hash, and how many
-// there are in all. A page has at most 1,000.
+// ListKeys returns one page of an organisation's keys, by hash, and their total number. A
+// page has at most 1,000.
 func (s *Store) ListKeys(ctx context.Context, org string, f KeyFilter, page Page) ([]Key, int64, error) {
 	if f.Prefix != "" || f.API != "" {
 		return s.findKeys(ctx, org, f, page)
@@ -103,13 +149,13 @@ func (s *Store) findKeys(ctx context.Context, org string, f KeyFilter, page Page
 	for _, row := range rows {
 		found, total = append(found, row.Key), row.Total
 	}
-	if err == nil && len(rows) == 0 && page.Skip > 0 { // beyond the last page, where no row tells how many there are
+	if err == nil && len(rows) == 0 && page.Skip > 0 { // beyond the last page, where no row has the total
 		_, total, err = s.findKeys(ctx, org, f, Page{Max: 1})
 	}
 	return found, total, translate(err)
 }
 
-// likeEscapes makes a text stand for itself in a LIKE pattern.
+// likeEscapes escapes a text for a LIKE pattern.
 var likeEscapes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // PoliciesNaming returns the ids of an organisation's policies that name an API.
@@ -125,8 +171,7 @@ func (s *Store) PoliciesNaming(ctx context.Context, org, api string) ([]string, 
 	return ids, nil
 }
 
-// KeyHashes returns up to count hashes of an organisation, in order, that come
-// after another.
+// KeyHashes returns up to count hashes of an organisation after another one, in order.
 func (s *Store) KeyHashes(ctx context.Context, org, after string, count int) ([]string, error) {
 	hashes, err := s.queries.KeyHashes(ctx, db.KeyHashesParams{
 		OrgID: org, After: after, Max: Page{Max: count}.bounded(),
@@ -134,8 +179,8 @@ func (s *Store) KeyHashes(ctx context.Context, org, after string, count int) ([]
 	return hashes, translate(err)
 }
 
-// CommitKey carries out a change of one key: the row, the audit log and the
-// note that the key store is behind happen together or not at all.
+// CommitKey changes one key: the row, the audit log and the outbox of the key store in
+// one transaction.
 func (s *Store) CommitKey(ctx context.Context, by Author, c KeyChange) error {
 	return s.inTx(ctx, func(q *db.Queries) error { return commitKey(ctx, q, by, &c) })
 }
@@ -161,15 +206,15 @@ func commitKey(ctx context.Context, q *db.Queries, by Author, c *KeyChange) erro
 	if err := writeOthers(ctx, q, by, *c); err != nil {
 		return err
 	}
-	deed, err := writeOwned(ctx, q, by, *c, owner)
+	entry, err := writeOwned(ctx, q, by, *c, owner)
 	if err != nil {
 		return err
 	}
-	deed.Before = old.Body
+	entry.Before = old.Body
 	if c.Action != "" {
-		deed.Action = c.Action
+		entry.Action = c.Action
 	}
-	if err := c.audit(ctx, q, by, deed); err != nil {
+	if err := c.audit(ctx, q, by, entry); err != nil {
 		return err
 	}
 	reset := slices.Clone(c.Reset)
@@ -179,8 +224,8 @@ func commitKey(ctx context.Context, q *db.Queries, by Author, c *KeyChange) erro
 	return q.PutOutbox(ctx, db.PutOutboxParams{ID: c.Hash, Reset: reset})
 }
 
-// audit notes a change of a key, which may be kept in clear.
-func (c *KeyChange) audit(ctx context.Context, q *db.Queries, by Author, d Deed) error {
+// audit adds a change of a key, which may be stored in clear, to the audit log.
+func (c *KeyChange) audit(ctx context.Context, q *db.Queries, by Author, d AuditEntry) error {
 	if c.Shown == nil {
 		return audit(ctx, q, by, d)
 	}
@@ -195,8 +240,8 @@ func (c *KeyChange) audit(ctx context.Context, q *db.Queries, by Author, d Deed)
 	return audit(ctx, q, by, d)
 }
 
-// shown is a session as the audit log has it: the hashes of its further keys are
-// among its members.
+// shown returns a session for the audit log, with the hashes of its further keys
+// replaced.
 func (c *KeyChange) shown(body []byte) ([]byte, error) {
 	if body == nil {
 		return nil, nil
@@ -215,7 +260,7 @@ func (c *KeyChange) shown(body []byte) ([]byte, error) {
 	return encode(session)
 }
 
-// unchanged refuses a change of a key that was rotated since the change found it.
+// unchanged refuses a change if the key was rotated since it was read.
 func unchanged(old *db.Key, c *KeyChange) error {
 	if c.Found == nil {
 		return nil
@@ -230,7 +275,7 @@ func unchanged(old *db.Key, c *KeyChange) error {
 	return nil
 }
 
-// writeOthers writes the rows of a key's other keys.
+// writeOthers inserts and deletes the further keys of a key.
 func writeOthers(ctx context.Context, q *db.Queries, by Author, c KeyChange) error {
 	for _, hash := range c.Gone {
 		if err := q.DeleteKey(ctx, db.DeleteKeyParams{OrgID: by.Org, KeyHash: hash}); err != nil {
@@ -261,9 +306,8 @@ func insertKey(ctx context.Context, q *db.Queries, row *db.Key) error {
 	})
 }
 
-// lockOwner returns the developer whose key a change is of, "" for nobody. What is
-// noted of one key of a developer depends on the others, and so does the order in
-// which rows are locked: the developer first.
+// lockOwner locks and returns the developer who has a key, "" for none. The developer is
+// locked before the key, as the subscriptions of one key depend on the other keys.
 func lockOwner(ctx context.Context, q *db.Queries, c *KeyChange) (developer string, err error) {
 	if c.New {
 		return "", nil
@@ -275,54 +319,53 @@ func lockOwner(ctx context.Context, q *db.Queries, c *KeyChange) (developer stri
 	return developer, err
 }
 
-// writeOwned is writeKey for a key that a developer may have: what is noted of whose
-// it is and for which policies follows the key, whoever changes it.
-func writeOwned(ctx context.Context, q *db.Queries, by Author, c KeyChange, developer string) (Deed, error) {
+// writeOwned is writeKey for a key that a developer may have. It updates the policies and
+// subscriptions of the developer.
+func writeOwned(ctx context.Context, q *db.Queries, by Author, c KeyChange, developer string) (AuditEntry, error) {
 	if developer == "" {
 		return writeKey(ctx, q, by, c)
 	}
-	deed, err := writeKey(ctx, q, by, c)
+	entry, err := writeKey(ctx, q, by, c)
 	if err != nil {
-		return deed, err
+		return entry, err
 	}
 	if c.Session != nil {
 		policies := append([]string{}, c.Session.Policies()...)
 		err := q.SetDeveloperKeyPolicies(ctx, db.SetDeveloperKeyPoliciesParams{OrgID: by.Org, KeyHash: c.Hash, Policies: policies})
 		if err != nil {
-			return deed, err
+			return entry, err
 		}
 		if err := q.DropSubscriptions(ctx, db.DropSubscriptionsParams{KeyHash: c.Hash, Policies: policies}); err != nil {
-			return deed, err
+			return entry, err
 		}
 	}
-	return deed, q.RestoreSubscriptions(ctx, developer)
+	return entry, q.RestoreSubscriptions(ctx, developer)
 }
 
-// writeKey writes the row of a key that is known to be there or not, as New
-// says.
-func writeKey(ctx context.Context, q *db.Queries, by Author, c KeyChange) (Deed, error) {
-	deed := Deed{Action: deleted, Kind: "key", ID: c.Hash}
+// writeKey inserts, updates or deletes the row of a key. New reports whether it exists.
+func writeKey(ctx context.Context, q *db.Queries, by Author, c KeyChange) (AuditEntry, error) {
+	entry := AuditEntry{Action: deleted, Kind: "key", ID: c.Hash}
 	if c.Session == nil {
 		if err := q.DeleteKey(ctx, db.DeleteKeyParams{OrgID: by.Org, KeyHash: c.Hash}); err != nil {
-			return deed, err
+			return entry, err
 		}
-		// Those that came since the change found the key, and the tokens of a client.
-		return deed, q.DropSuccessors(ctx, db.DropSuccessorsParams{OrgID: by.Org, Identity: c.Hash})
+		// Also those added since the key was read, and the tokens of a client.
+		return entry, q.DropSuccessors(ctx, db.DropSuccessorsParams{OrgID: by.Org, Identity: c.Hash})
 	}
 	row, err := keyRow(by.Org, c.Hash, c.Session)
 	if err != nil {
-		return deed, err
+		return entry, err
 	}
-	deed.After, deed.Action = row.Body, updated
+	entry.After, entry.Action = row.Body, updated
 	if c.New {
-		deed.Action = created
-		return deed, insertKey(ctx, q, &row)
+		entry.Action = created
+		return entry, insertKey(ctx, q, &row)
 	}
 	_, err = q.UpdateKey(ctx, db.UpdateKeyParams{
 		KeyHash: row.KeyHash, OrgID: row.OrgID, Alias: row.Alias, Active: row.Active,
 		ExpiresAt: row.ExpiresAt, APIs: row.APIs, Policies: row.Policies, Body: row.Body,
 	})
-	return deed, err
+	return entry, err
 }
 
 // keyRow derives a key's columns from its session.
@@ -347,6 +390,5 @@ func keyRow(org, hash string, session *definition.Session) (db.Key, error) {
 	return row, nil
 }
 
-// latest is the end of the year 9999 in unix seconds: what is later is as good
-// as never, and the column could not hold all of it.
+// latest is the end of the year 9999 in unix seconds, the latest expiry that is stored.
 const latest = 253402300799

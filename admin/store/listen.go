@@ -6,17 +6,16 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
 	"github.com/sluicegate/sluice/admin/store/db"
+	"github.com/sluicegate/sluice/internal/sleep"
 )
 
-// pollEvery is how often the state is read although nothing was announced.
+// pollEvery is the interval of reading the state without an announcement.
 const pollEvery = 5 * time.Second
 
-// Listen calls changed with the state at first and after each change, one call
-// at a time, until ctx ends. It has a connection of its own and makes it again
-// when it breaks; what was announced meanwhile is not lost, because the state
-// itself is what it reads.
+// Listen calls changed with the state at first and after each change, one call at a time,
+// until ctx ends. It has a connection of its own, which it replaces when it breaks.
+// Announcements in the meantime are not lost, because it reads the state itself.
 func (s *Store) Listen(ctx context.Context, changed func(State)) {
 	l := listener{store: s, changed: changed, last: State{Revision: -1}}
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
@@ -28,7 +27,7 @@ func (s *Store) Listen(ctx context.Context, changed func(State)) {
 			pause = firstPause
 		}
 		s.log.Warn("listening for changes of configuration was interrupted", "err", err, "again_in", pause)
-		sleep(ctx, pause)
+		_ = sleep.For(ctx, pause)
 	}
 }
 
@@ -38,23 +37,13 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// sleep waits, or less when ctx ends.
-func sleep(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-}
-
 type listener struct {
 	store   *Store
 	changed func(State)
 	last    State
 }
 
-// session listens on one connection until it breaks, and tells whether it ever
+// session listens on one connection until it breaks, and reports whether it ever
 // worked.
 func (l *listener) session(ctx context.Context) (heard bool, err error) {
 	conn, err := pgx.ConnectConfig(ctx, l.store.dialing.Copy())
@@ -62,7 +51,7 @@ func (l *listener) session(ctx context.Context) (heard bool, err error) {
 		return false, translate(err)
 	}
 	defer hangUp(conn)
-	// Before the state is read: a change between the two is then announced.
+	// Before the state is read, so that a change between the two is announced.
 	if _, err := conn.Exec(ctx, "LISTEN sluice_config"); err != nil {
 		return false, translate(err)
 	}
@@ -101,19 +90,19 @@ func await(ctx context.Context, conn *pgx.Conn) error {
 	return translate(err)
 }
 
-// hangUp closes a connection that may be dead.
+// hangUp closes a connection that may be broken.
 func hangUp(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = conn.Close(ctx) // nothing is left to lose
+	_ = conn.Close(ctx) // the connection is not used any more
 }
 
-// Heed calls heard after each announcement on a channel, and whenever some may
-// have been missed, one call at a time, until ctx ends. It has a connection of its
-// own, and makes it again when it breaks.
-func (s *Store) Heed(ctx context.Context, channel string, heard func()) {
+// Subscribe calls heard after each announcement on a channel, and whenever some may have
+// been missed, one call at a time, until ctx ends. It has a connection of its own, which
+// it replaces when it breaks.
+func (s *Store) Subscribe(ctx context.Context, channel string, heard func()) {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
-		listening, err := s.heed(ctx, channel, heard)
+		listening, err := s.subscribe(ctx, channel, heard)
 		if ctx.Err() != nil {
 			return
 		}
@@ -121,13 +110,13 @@ func (s *Store) Heed(ctx context.Context, channel string, heard func()) {
 			pause = firstPause
 		}
 		s.log.Warn("listening for announcements was interrupted", "channel", channel, "err", err, "again_in", pause)
-		sleep(ctx, pause)
+		_ = sleep.For(ctx, pause)
 	}
 }
 
-// heed is Heed on one connection, until it breaks. It tells whether it ever
+// subscribe is Subscribe on one connection, until it breaks. It reports whether it ever
 // worked.
-func (s *Store) heed(ctx context.Context, channel string, heard func()) (listening bool, err error) {
+func (s *Store) subscribe(ctx context.Context, channel string, heard func()) (listening bool, err error) {
 	conn, err := pgx.ConnectConfig(ctx, s.dialing.Copy())
 	if err != nil {
 		return false, translate(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 // listening runs Listen until t ends and returns what it was told.
@@ -65,7 +66,7 @@ func TestListenerReadsAgainAfterItsConnectionBroke(t *testing.T) {
 	for i := range 3 {
 		sqlExec(t, url, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
 		var created int64
-		eventually(t, "the pool connects again", func() bool {
+		wait.Until(t, "the pool connects again", func() bool {
 			var err error
 			created, err = s.Publish(t.Context(), by("one"), func(ctx context.Context, c *Change) error {
 				return c.CreateAPI(ctx, simple(t, fmt.Sprint("a", i), fmt.Sprint("/a", i)))
@@ -231,7 +232,7 @@ func TestDeliveriesOfOneKeyNeverOvertakeEachOther(t *testing.T) {
 		})
 	}
 	writers.Wait()
-	eventually(t, "nothing waits", func() bool { n, _, err := s.Backlog(ctx); return err == nil && n == 0 })
+	wait.Until(t, "nothing waits", func() bool { n, _, err := s.Backlog(ctx); return err == nil && n == 0 })
 	cancel()
 	workers.Wait()
 	for i := range 5 {
@@ -287,7 +288,7 @@ func TestWhoDeliversAKeyHoldsItAgainstOthers(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	eventually(t, "both wait for the key", func() bool {
+	wait.Until(t, "both wait for the key", func() bool {
 		return one[int](t, url, "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'") == 2
 	})
 	released = true

@@ -27,9 +27,9 @@ type Migration struct {
 	Applied time.Time // zero: not yet
 }
 
-// Migrate brings the database at url to this program's tables and returns how
-// many migrations it applied. Several programs may do so at once: the others
-// wait for the first, up to five minutes.
+// Migrate migrates the database at url to the tables of this program and returns the
+// number of applied migrations. Concurrent migrations wait for the first one, up to five
+// minutes.
 func Migrate(ctx context.Context, url string) (applied int, err error) {
 	err = withMigrations(ctx, url, func(p *goose.Provider) error {
 		results, err := p.Up(ctx)
@@ -52,8 +52,7 @@ func Migrations(ctx context.Context, url string) ([]Migration, error) {
 	return list, err
 }
 
-// withMigrations runs work on connections of its own, without the pool's
-// statement timeout: a migration takes as long as it takes.
+// withMigrations runs work on connections without a statement timeout.
 func withMigrations(ctx context.Context, url string, work func(*goose.Provider) error) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {

@@ -14,25 +14,24 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// ErrFilling says that deliveries wait until the key store is filled.
+// ErrFilling reports that deliveries wait until the key store is filled.
 var ErrFilling = errors.New("the key store is being filled")
 
-// Delivery is a key whose copy in the key store is behind.
+// Delivery is a key whose copy in the key store is out of date.
 type Delivery struct {
 	Hash    string
-	Session *definition.Session // what the copy should be; nil: none
+	Session *definition.Session // new copy; nil: delete it
 	Reset   []string            // counters to forget
 
-	then string // hash of a key to be delivered after this one; "" for none
+	then string // hash of the key to be delivered after this one; "" for none
 }
 
-// Deliver hands up to most waiting deliveries to deliver, which returns an error
-// for each, and forgets those without one; the others come again later. It
-// returns how many there were and how many of them failed.
+// Deliver passes up to most waiting deliveries to deliver, which returns an error for
+// each, and deletes those without an error; the others are delivered later. It returns
+// how many it took and how many failed.
 //
-// Until it returns, nobody else delivers or changes the same keys: a copy is
-// never overwritten by an older one. The session is the latest, so that a
-// delivery that came late does no harm.
+// The keys are locked until it returns, so that a copy is never overwritten by an older
+// one. The sessions are the latest ones, so that a late delivery does no harm.
 func (s *Store) Deliver(ctx context.Context, most int, deliver func([]Delivery) []error) (taken, failed int, err error) {
 	for taken < most {
 		one, missed, err := s.deliverFollowed(ctx, deliver)
@@ -53,9 +52,9 @@ func (s *Store) Deliver(ctx context.Context, most int, deliver func([]Delivery) 
 	return taken + more, failed + missed, err
 }
 
-// deliverFollowed delivers one key that another is to follow, if one is due. Each
-// has a transaction of its own: what follows may be locked by who deletes many keys,
-// and that one waits for all that we hold.
+// deliverFollowed delivers one key that another is to follow, if one is due. Each has a
+// transaction of its own: the following key may be locked by a transaction that deletes
+// many keys and waits for those that are locked here.
 func (s *Store) deliverFollowed(ctx context.Context, deliver func([]Delivery) []error) (taken, failed int, err error) {
 	return s.deliver(ctx, deliver, func(q *db.Queries) ([]db.TakeOutboxRow, error) {
 		rows, err := q.TakeOutboxFollowed(ctx)
@@ -67,8 +66,7 @@ func (s *Store) deliverFollowed(ctx context.Context, deliver func([]Delivery) []
 	})
 }
 
-// DeliverKey is Deliver for one key, which it waits for when another delivers
-// it just now.
+// DeliverKey is Deliver for one key. It waits while another process delivers it.
 func (s *Store) DeliverKey(ctx context.Context, hash string, deliver func([]Delivery) []error) error {
 	_, failed, err := s.deliver(ctx, deliver, func(q *db.Queries) ([]db.TakeOutboxRow, error) {
 		rows, err := q.TakeOutboxOf(ctx, hash)
@@ -116,7 +114,7 @@ func (s *Store) deliver(ctx context.Context, deliver func([]Delivery) []error,
 	return taken, failed, err
 }
 
-// putFollowing has the keys wait for delivery that were to follow on others.
+// putFollowing adds the keys that follow delivered ones to the outbox.
 func putFollowing(ctx context.Context, q *db.Queries, deliveries []Delivery, done []string) error {
 	for _, d := range deliveries {
 		if d.then == "" || !slices.Contains(done, d.Hash) {
@@ -129,7 +127,7 @@ func putFollowing(ctx context.Context, q *db.Queries, deliveries []Delivery, don
 	return nil
 }
 
-// split sorts deliveries by what became of them.
+// split returns the hashes of delivered and of failed keys.
 func split(deliveries []Delivery, results []error) (done, again []string) {
 	done, again = []string{}, []string{}
 	for i, d := range deliveries {
@@ -174,10 +172,9 @@ func (s *Store) deliveries(ctx context.Context, q *db.Queries, rows []db.TakeOut
 // fillBatch is how many keys are read at once.
 const fillBatch = 1000
 
-// FillKeys hands all keys of all organisations to fill, in order. Until it
-// returns nobody delivers: what changes meanwhile is delivered afterwards, so
-// that fill may write what it was handed late. ran is false when somebody else
-// fills or delivers just now.
+// FillKeys passes all keys of all organisations to fill, in order. Nothing is delivered
+// until it returns: keys that change in the meantime are delivered afterwards, so that
+// fill may write older ones. Ran is false if another process fills or delivers.
 func (s *Store) FillKeys(ctx context.Context, fill func(iter.Seq2[Delivery, error]) error) (ran bool, err error) {
 	err = s.inTx(ctx, func(q *db.Queries) error {
 		if ran, err = q.TryFillLock(ctx); err != nil || !ran {

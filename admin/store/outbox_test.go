@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin/store/db"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 // TestADeliveryAndADeletionOfManyKeysDoNotWaitForEachOther has a client of whom a
@@ -39,7 +40,7 @@ func TestADeliveryAndADeletionOfManyKeysDoNotWaitForEachOther(t *testing.T) {
 				return tx.CommitKey(ctx, by("one"), &KeyChange{Hash: "other"})
 			})
 		}()
-		eventually(t, "the deletion waits or is done", func() bool {
+		wait.Until(t, "the deletion waits or is done", func() bool {
 			return len(deleted) > 0 || one[int](t, url, "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'") > 0
 		})
 	}

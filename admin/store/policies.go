@@ -10,11 +10,10 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// Policy is a stored policy: its body as JSON, and what the store keeps beside
-// it.
+// Policy is a stored policy: its body as JSON, and columns derived from it.
 type Policy = db.Policy
 
-// PolicyFilter says which policies a list holds. Empty members do not restrict.
+// PolicyFilter filters a list of policies. Empty members do not filter.
 type PolicyFilter struct {
 	Search string   // part of a name in any case, or a whole id
 	State  string   // active, draft or deny
@@ -79,7 +78,7 @@ func (c *Change) UpdatePolicy(ctx context.Context, p *definition.Policy, have in
 	if err != nil {
 		return 0, err
 	}
-	if err := current(have, old.Version); err != nil {
+	if err := CheckVersion(have, old.Version); err != nil {
 		return 0, err
 	}
 	row, err := c.policyRow(ctx, p)
@@ -105,7 +104,7 @@ func (c *Change) DeletePolicy(ctx context.Context, id string, have int64) error 
 	if err != nil {
 		return err
 	}
-	if err := current(have, old.Version); err != nil {
+	if err := CheckVersion(have, old.Version); err != nil {
 		return err
 	}
 	if err := c.q.DeletePolicy(ctx, db.DeletePolicyParams{OrgID: c.by.Org, ID: id}); err != nil {
@@ -155,7 +154,7 @@ func (c *Change) plainPolicyRow(p *definition.Policy) (db.Policy, error) {
 		return db.Policy{}, err
 	}
 	return db.Policy{
-		// Names are unique, and one without a name is known by its id.
+		// Names are unique; the id stands for a missing one.
 		ID: p.Key(), OrgID: c.by.Org, Name: cmp.Or(p.Name, p.Key()), State: policyState(p),
 		APIs: sortedNames(p.AccessRights), Body: body,
 	}, nil

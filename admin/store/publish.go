@@ -9,18 +9,18 @@ import (
 	"github.com/sluicegate/sluice/admin/store/db"
 )
 
-// Author is who changes something, and on behalf of which organisation.
+// Author is the author of a change, and the organisation.
 type Author struct {
-	Org    string // id; objects of others do not exist for the change
-	Name   string // a user's e-mail address, or what else acts
+	Org    string // id; objects of other organisations do not exist for the change
+	Name   string // e-mail address of a user, or name of a system
 	Kind   string // user, gateway or system
 	IP     string // "" when not known
 	Source string // api, gateway, seed, sync or rollback
 	Reason string // "" when none was given
 }
 
-// Change is one transaction of configuration in the making. It is used by one
-// goroutine, and only within Publish.
+// Change is a transaction that changes the configuration. It is used by one goroutine, and
+// only within Publish.
 type Change struct {
 	q        *db.Queries
 	by       Author
@@ -29,11 +29,14 @@ type Change struct {
 	fetched  bool // see Fetched
 }
 
-// Publish is how configuration changes: as Store.Publish, and whatever else is to
-// happen with it.
-type Publish func(ctx context.Context, by Author, change func(context.Context, *Change) error) (revision int64, err error)
+// A PublishHook is called at the end of every Publish, in its transaction, with what
+// the change did. An error rolls the change back.
+type PublishHook func(ctx context.Context, by Author, c *Change) error
 
-// ObjectChange says what a revision did to one object.
+// OnPublish adds a hook. It must be called before the first Publish.
+func (s *Store) OnPublish(hook PublishHook) { s.hooks = append(s.hooks, hook) }
+
+// ObjectChange is what a revision did to one object.
 type ObjectChange struct {
 	Kind   string `json:"kind"` // api or policy
 	ID     string `json:"id"`
@@ -55,7 +58,8 @@ const (
 )
 
 // Publish runs change in one transaction and numbers it: rows, history, the
-// audit log and the announcement to all admins happen together or not at all.
+// audit log, what the hooks do and the announcement to all admins happen together
+// or not at all.
 // Changes follow one another, whoever makes them, so change sees the latest
 // state. The revision is what gateways will report once they serve it.
 func (s *Store) Publish(ctx context.Context, by Author, change func(context.Context, *Change) error) (revision int64, err error) {
@@ -68,13 +72,18 @@ func (s *Store) Publish(ctx context.Context, by Author, change func(context.Cont
 		if err := change(ctx, c); err != nil {
 			return err
 		}
+		for _, hook := range s.hooks {
+			if err := hook(ctx, by, c); err != nil {
+				return err
+			}
+		}
 		revision = bumped
 		return c.conclude(ctx)
 	})
 	return revision, err
 }
 
-// conclude writes the row that describes the whole change.
+// conclude writes the row of the revision.
 func (c *Change) conclude(ctx context.Context) error {
 	if c.made == nil {
 		c.made = []ObjectChange{}
@@ -89,8 +98,8 @@ func (c *Change) conclude(ctx context.Context) error {
 	})
 }
 
-// note adds what was done to one object to history, audit log and summary. A
-// nil body is an absent object.
+// note adds a change of one object to the history, the audit log and the summary. A nil
+// body is an absent object.
 func (c *Change) note(ctx context.Context, did ObjectChange, before, after []byte) error {
 	c.made = append(c.made, did)
 	err := c.q.InsertHistory(ctx, db.InsertHistoryParams{
@@ -99,21 +108,21 @@ func (c *Change) note(ctx context.Context, did ObjectChange, before, after []byt
 	if err != nil {
 		return err
 	}
-	return audit(ctx, c.q, c.by, Deed{
+	return audit(ctx, c.q, c.by, AuditEntry{
 		Action: did.Action, Kind: did.Kind, ID: did.ID, Before: before, After: after, Revision: c.revision,
 	})
 }
 
-// current refuses a change whose caller saw another version; 0 is any.
-func current(have, is int64) error {
-	if have != 0 && have != is {
-		return &ConflictError{Kind: Stale, Current: is}
+// CheckVersion returns a Stale conflict if have, the version that a caller saw, is not
+// the current one. A have of 0 stands for any version.
+func CheckVersion(have, current int64) error {
+	if have != 0 && have != current {
+		return &ConflictError{Kind: Stale, Current: current}
 	}
 	return nil
 }
 
-// encode is a definition as it is stored. HTML has no say in it: what people
-// wrote comes back as they wrote it.
+// encode returns a definition as it is stored, without escapes for HTML.
 func encode(object any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

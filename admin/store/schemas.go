@@ -20,7 +20,7 @@ const schemasKept = 20
 // Schema is one schema that an API had, without its text.
 type Schema = db.ListSchemasRow
 
-// SchemaSync is what came of fetching an API's schema from its upstream.
+// SchemaSync is the result of fetching an API's schema from its upstream.
 type SchemaSync struct {
 	CheckedAt    time.Time // last try; zero: none yet
 	FetchedAt    time.Time // last try that worked; zero: none yet
@@ -28,17 +28,16 @@ type SchemaSync struct {
 	FailingSince time.Time // with an Error: first of the tries that did not work
 }
 
-// HashSchema is the name of a schema's text: its SHA-256 in hexadecimal digits.
+// HashSchema returns the SHA-256 of a schema in hexadecimal digits.
 func HashSchema(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// Fetched says whether the schemas of this change come from upstreams; otherwise
-// somebody wrote them.
+// Fetched sets whether the schemas of this change come from upstreams.
 func (c *Change) Fetched(yes bool) { c.fetched = yes }
 
-// noteSchema keeps the schema of an API unless it is the one that it had.
+// noteSchema stores the schema of an API, unless it is the latest one.
 func (c *Change) noteSchema(ctx context.Context, api *definition.API) error {
 	if api.GraphQL == nil || api.GraphQL.Schema == "" {
 		return nil
@@ -68,7 +67,7 @@ func (c *Change) schemaSource() string {
 	return "upload"
 }
 
-// forgetSchemas removes what is kept of the schemas of an API.
+// forgetSchemas deletes the stored schemas of an API.
 func (c *Change) forgetSchemas(ctx context.Context, api string) error {
 	if err := c.q.DeleteSchemas(ctx, db.DeleteSchemasParams{OrgID: c.by.Org, APIID: api}); err != nil {
 		return err
@@ -96,9 +95,8 @@ func (s *Store) SchemaByHash(ctx context.Context, org, api, hash string) (string
 	return text, translate(err)
 }
 
-// LeaseSchemaSync returns an API whose schema is to be fetched now, which nobody
-// else does until NoteSchemaSync or the lease ends; found is false when there is
-// none.
+// LeaseSchemaSync returns an API whose schema is due, leased until NoteSchemaSync or
+// the end of the lease. Found is false if there is none.
 func (s *Store) LeaseSchemaSync(ctx context.Context, lease time.Duration) (org, api string, found bool, err error) {
 	row, err := s.queries.LeaseSchemaSync(ctx, int32(max(lease/time.Second, 1)))
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -107,8 +105,8 @@ func (s *Store) LeaseSchemaSync(ctx context.Context, lease time.Duration) (org, 
 	return row.OrgID, row.APIID, err == nil, translate(err)
 }
 
-// NoteSchemaSync notes what came of fetching a schema, "" for success, and ends
-// the lease.
+// NoteSchemaSync stores the result of fetching a schema, "" for success, and ends the
+// lease.
 func (s *Store) NoteSchemaSync(ctx context.Context, org, api, problem string) error {
 	return translate(s.queries.PutSchemaSync(ctx, db.PutSchemaSyncParams{OrgID: org, APIID: api, Error: problem}))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store/db"
 )
 
-// State tells one configuration from another.
+// State identifies a configuration.
 type State struct {
 	Revision   int64 // counts changes; 0 before the first
 	Generation int64 // counts reloads that were asked for without a change
@@ -37,8 +37,8 @@ type Configuration struct {
 	Policies []Entry          // likewise
 	Caches   map[string]int64 // by API: which of State.Clears was its last
 
-	// Cleared says that there are no APIs because they were deleted, and not
-	// because this is a database in which there never were any.
+	// Cleared reports that there are no APIs because they were deleted, and not
+	// because the database is new.
 	Cleared bool
 }
 
@@ -174,7 +174,7 @@ func (s *Store) ForgetAnswers(ctx context.Context, by Author, api string) error 
 		if err := q.PutClear(ctx, db.PutClearParams{APIID: row.ID, Clear: clear}); err != nil {
 			return err
 		}
-		return audit(ctx, q, by, Deed{Action: "emptied", Kind: "cache", ID: row.ID})
+		return audit(ctx, q, by, AuditEntry{Action: "emptied", Kind: "cache", ID: row.ID})
 	})
 }
 
@@ -184,6 +184,6 @@ func (s *Store) Reload(ctx context.Context, by Author) error {
 		if _, err := q.BumpGeneration(ctx); err != nil {
 			return err
 		}
-		return audit(ctx, q, by, Deed{Action: "reloaded", Kind: "gateways"})
+		return audit(ctx, q, by, AuditEntry{Action: "reloaded", Kind: "gateways"})
 	})
 }

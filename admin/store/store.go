@@ -1,5 +1,7 @@
-// Package store keeps the admin's state in PostgreSQL: every statement,
-// transaction and notification. It is the only room that knows SQL.
+// Package store keeps the admin's state in PostgreSQL. It has every statement,
+// transaction and notification: no other package knows SQL. Reads are methods of Store,
+// changes of the configuration methods of Change (see Store.Publish), and all other
+// changes methods of Tx (see Store.InTx) or of Store.
 package store
 
 import (
@@ -18,8 +20,8 @@ import (
 // Options say how a Store reaches its database.
 type Options struct {
 	URL              string          // a PostgreSQL URL or key=value list; it may hold a password
-	MaxConns         int             // connections of the pool, the listener's not counted; 0: 20
-	StatementTimeout time.Duration   // longest time for one statement; 0: 10 s
+	MaxConns         int             // connections of the pool, without those of listeners; 0: 20
+	StatementTimeout time.Duration   // bound on one statement; 0: 10 s
 	Tracer           pgx.QueryTracer // sees every statement of the pool; nil: nobody does
 	Log              *slog.Logger    // nil: discarded
 }
@@ -28,16 +30,17 @@ type Options struct {
 type Store struct {
 	pool    *pgxpool.Pool
 	queries *db.Queries
-	dialing *pgx.ConnConfig // for connections beside the pool
-	writing chan struct{}   // one for each transaction under way, see inTx
+	dialing *pgx.ConnConfig // for connections outside the pool
+	writing chan struct{}   // holds an element for each transaction under way, see inTx
+	hooks   []PublishHook
 	log     *slog.Logger
 }
 
-// connectWithin bounds one attempt to connect, so that a database that does not
-// answer is told apart from a slow statement.
+// connectWithin bounds one attempt to connect, which distinguishes a database that does
+// not answer from a slow statement.
 const connectWithin = 3 * time.Second
 
-// Open returns a Store. It does not connect: the database may come later.
+// Open returns a Store. It does not connect: the database may be started later.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.MaxConns == 0 {
 		o.MaxConns = 20
@@ -65,30 +68,29 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}, nil
 }
 
-// prepareConn sets what every connection has, whatever the server's defaults.
+// prepareConn sets the parameters of every connection.
 func prepareConn(c *pgx.ConnConfig, statement time.Duration) {
 	if c.ConnectTimeout == 0 || c.ConnectTimeout > connectWithin {
 		c.ConnectTimeout = connectWithin
 	}
 	c.RuntimeParams["timezone"] = "UTC"
 	c.RuntimeParams["statement_timeout"] = strconv.FormatInt(statement.Milliseconds(), 10)
-	// A client that vanished in a transaction must not keep others waiting.
+	// A client that disappears in a transaction must not keep locks.
 	c.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(2*statement.Milliseconds(), 10)
-	// Lists have filters that are mostly left out: only a plan for the arguments
-	// themselves can leave them out as well, and take the index that is right.
+	// Most filters of lists are not set: only a plan for the given arguments drops
+	// them and uses the right index.
 	c.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
-	// To compile a plan takes longer than to carry it out: none reads very much.
+	// Compiling a plan would take longer than running it.
 	c.RuntimeParams["jit"] = "off"
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "sluice"
 	}
 }
 
-// Close ends all connections and waits for those in use.
+// Close closes all connections and waits for those in use.
 func (s *Store) Close() { s.pool.Close() }
 
-// Ping tells whether the database answers and has its tables; if not, the error
-// is ErrUnavailable.
+// Ping returns ErrUnavailable unless the database answers and has its tables.
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := s.State(ctx)
 	return err
@@ -100,9 +102,9 @@ func (s *Store) Conns() (open, idle int) {
 	return int(stat.TotalConns()), int(stat.IdleConns())
 }
 
-// inTx runs work in one transaction: all of it happens, or nothing. Transactions
-// never take a quarter of the connections: what work reads outside of its
-// transaction finds one, where otherwise all could wait for each other.
+// inTx runs work in one transaction. Transactions leave a quarter of the connections
+// free: work may read outside its transaction, and would wait for ever if all
+// connections were taken by others that wait as well.
 func (s *Store) inTx(ctx context.Context, work func(*db.Queries) error) error {
 	select {
 	case s.writing <- struct{}{}:
@@ -118,13 +120,13 @@ func (s *Store) inTx(ctx context.Context, work func(*db.Queries) error) error {
 	return translate(err)
 }
 
-// Page says which part of a list is wanted.
+// Page selects a part of a list.
 type Page struct {
 	Skip int // rows before it
 	Max  int // rows in it; 0 or less: all
 }
 
-// limit is the page's size as SQL has it: null is no limit.
+// limit returns the size of the page for SQL, where null is no limit.
 func (p Page) limit() *int32 {
 	if p.Max <= 0 {
 		return nil
@@ -135,7 +137,7 @@ func (p Page) limit() *int32 {
 
 func (p Page) offset() int32 { return int32(min(max(p.Skip, 0), 1<<30)) }
 
-// bounded is limit for lists that are never given out whole.
+// bounded is limit for lists that are never returned whole.
 func (p Page) bounded() int32 {
 	if p.Max <= 0 || p.Max > 1000 {
 		return 1000

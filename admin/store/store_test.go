@@ -73,17 +73,6 @@ func one[T any](t testing.TB, url, query string, args ...any) T {
 	return v
 }
 
-// eventually waits for a condition.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("still not true: %s", what)
-		}
-		tick(t)
-	}
-}
-
 func tick(t testing.TB) {
 	select {
 	case <-t.Context().Done():
@@ -168,6 +157,42 @@ func TestMigrationsGoUpDownAndUpAgainOnData(t *testing.T) {
 	}
 	if n, err := Migrate(ctx, url); err != nil || n != 0 {
 		t.Fatalf("migrating twice applied %d: %v", n, err)
+	}
+}
+
+// Ranks of usage are made of hours by key, which no migration touches: both directions
+// note that all of them are to be made.
+func TestRanksOfUsageAreMadeAnewAfterTheirMigration(t *testing.T) {
+	url := testenv.Postgres(t)
+	ctx := t.Context()
+	if err := migrateTo(ctx, url, 18); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		`insert into usage_hour select 'one', date_trunc('hour', now(), 'UTC') - interval '40 days', 'a', 'k', 200, '', 7, 0, 0, 0`,
+		`insert into usage_api_hour select org_id, bucket, v.api, status, reason, hits, 0, 0, 0 from usage_hour, (values ('a'), ('')) v (api)`,
+	} {
+		sqlExec(t, url, statement)
+	}
+	for range 2 {
+		if err := migrateTo(ctx, url, 19); err != nil {
+			t.Fatal(err)
+		}
+		if got := one[string](t, url, `select string_agg(org_id || hours || (bucket = date_trunc(case hours when 1 then 'hour' else 'day' end, now() - interval '40 days', 'UTC')), ' ' order by hours) from usage_due`); got != "one1true one24true" {
+			t.Errorf("up: %s is due", got)
+		}
+		if !one[bool](t, url, `select to_regclass('usage_key_rank_' || to_char(now() at time zone 'UTC' - interval '40 days', 'YYYYMM"01"')) is not null`) {
+			t.Error("ranks of an earlier month have no partition")
+		}
+		if err := migrateTo(ctx, url, 18); err != nil {
+			t.Fatal(err)
+		}
+		if got := one[string](t, url, `select string_agg(org_id || api_id || hours, ' ' order by hours, api_id) from usage_due`); got != "one1 one24 onea24" {
+			t.Errorf("down: %s is due", got)
+		}
+	}
+	if got := one[int64](t, url, `select sum(hits)::bigint from usage_hour`); got != 7 {
+		t.Errorf("%d calls are left of 7", got)
 	}
 }
 

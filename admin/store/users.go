@@ -41,14 +41,14 @@ func (s *Store) FirstOrg(ctx context.Context) (string, error) {
 	return id, translate(err)
 }
 
-// IsEmpty tells whether there is no organisation yet.
+// IsEmpty reports whether there is no organisation yet.
 func (s *Store) IsEmpty(ctx context.Context) (bool, error) {
 	orgs, err := s.queries.CountOrgs(ctx)
 	return orgs == 0, translate(err)
 }
 
-// Bootstrap makes the first organisation and its first user, unless there is
-// one already; done tells.
+// Bootstrap creates the first organisation and its first user, unless an organisation
+// exists. Done reports whether it did.
 func (s *Store) Bootstrap(ctx context.Context, orgName string, first User) (done bool, err error) {
 	err = s.inTx(ctx, func(q *db.Queries) error {
 		done = false
@@ -96,7 +96,7 @@ func (s *Store) UpdateUser(ctx context.Context, by Author, u *User, have int64) 
 		if err != nil {
 			return err
 		}
-		if err := current(have, old.Version); err != nil {
+		if err := CheckVersion(have, old.Version); err != nil {
 			return err
 		}
 		row, err := q.UpdateUser(ctx, db.UpdateUserParams{
@@ -120,7 +120,7 @@ func (s *Store) ResetUserKey(ctx context.Context, by Author, id string, keyHash 
 		if err := q.UpdateUserKey(ctx, db.UpdateUserKeyParams{OrgID: by.Org, ID: id, AccessKeyHash: keyHash}); err != nil {
 			return err
 		}
-		return audit(ctx, q, by, Deed{Action: "key reset", Kind: "user", ID: id})
+		return audit(ctx, q, by, AuditEntry{Action: "key reset", Kind: "user", ID: id})
 	})
 }
 
@@ -158,28 +158,28 @@ func lockUser(ctx context.Context, q *db.Queries, org, id string, staysAdmin boo
 // auditUser writes what people may see of a user into the audit log. Nil is a
 // user that is not there.
 func auditUser(ctx context.Context, q *db.Queries, by Author, before, after *User) error {
-	deed := Deed{Action: updated, Kind: "user"}
+	entry := AuditEntry{Action: updated, Kind: "user"}
 	switch {
 	case before == nil:
-		deed.Action = created
+		entry.Action = created
 	case after == nil:
-		deed.Action = deleted
+		entry.Action = deleted
 	}
 	var err error
-	if deed.Before, err = userFacts(&deed, before); err != nil {
+	if entry.Before, err = userFacts(&entry, before); err != nil {
 		return err
 	}
-	if deed.After, err = userFacts(&deed, after); err != nil {
+	if entry.After, err = userFacts(&entry, after); err != nil {
 		return err
 	}
-	return audit(ctx, q, by, deed)
+	return audit(ctx, q, by, entry)
 }
 
-func userFacts(deed *Deed, u *User) ([]byte, error) {
+func userFacts(entry *AuditEntry, u *User) ([]byte, error) {
 	if u == nil {
 		return nil, nil
 	}
-	deed.ID = u.ID
+	entry.ID = u.ID
 	facts, err := json.Marshal(map[string]any{
 		"email_address": u.Email, "first_name": u.FirstName, "last_name": u.LastName, "role": u.Role, "active": u.Active,
 	})

@@ -9,10 +9,10 @@ import (
 
 	"github.com/sluicegate/sluice/admin/rest"
 	rows "github.com/sluicegate/sluice/admin/store/usage"
-	"github.com/sluicegate/sluice/internal/definition/usage"
+	"github.com/sluicegate/sluice/internal/usage"
 )
 
-// Report is a page of what calls came to.
+// Report is a page of usage.
 type Report struct {
 	From time.Time `json:"from" doc:"beginning of the range, at a full minute or hour"`
 	To   time.Time `json:"to" doc:"its end, which is not part of it; the end of the last hour that is summed up where keys are ranked and too much has come since"`
@@ -23,7 +23,7 @@ type Report struct {
 	Pages  int64   `json:"Pages"`
 }
 
-// Row is a group of calls. What calls were not told apart by is left out.
+// Row is a group of calls. Members that calls are not grouped by are left out.
 type Row struct {
 	At     *time.Time `json:"at,omitempty" doc:"beginning of the step"`
 	API    *string    `json:"api_id,omitempty"`
@@ -33,7 +33,7 @@ type Row struct {
 	Numbers
 }
 
-// Numbers are those of some calls. Times are milliseconds.
+// Numbers are the sums and means of calls. Times are in milliseconds.
 type Numbers struct {
 	Hits     int64    `json:"hits"`
 	Errors   int64    `json:"errors" doc:"refused, failed, or answered with a status from 400 on"`
@@ -71,7 +71,7 @@ func (s *Service) report(ctx context.Context, org string, r *request) (*Report, 
 	return report, nil
 }
 
-// tooMuch says what may be asked instead.
+// tooMuch returns the error for a query that reads too much, with alternatives.
 func tooMuch(q *rows.Query) error {
 	if q.By.Key || q.Key != nil {
 		return rest.BadRequest(fmt.Sprintf("More than %d rows of keys would have to be added up; ask for a shorter time, or for one api", rows.MostKeyed))
@@ -79,7 +79,7 @@ func tooMuch(q *rows.Query) error {
 	return rest.BadRequest(fmt.Sprintf("More than %d rows of APIs would have to be added up; ask for a shorter time, for one api, or without group_by=api", rows.MostSums))
 }
 
-// row shows what calls were told apart by.
+// row returns a group in JSON.
 func (r *request) row(g *rows.Group) Row {
 	row := Row{Numbers: numbersOf(&g.Sums, g.Latencies)}
 	if r.step != "none" {
@@ -116,12 +116,12 @@ func numbersOf(sums *rows.Sums, latencies []int64) Numbers {
 	return n
 }
 
-// mean is how many milliseconds of some microseconds each of the calls took.
+// mean returns the milliseconds per call of a sum of microseconds.
 func mean(microseconds, calls int64) float64 {
 	return math.Round(float64(microseconds)/float64(calls)) / 1000
 }
 
-// milliseconds is a duration with three digits behind the point.
+// milliseconds returns a duration with three decimals.
 func milliseconds(d time.Duration) float64 {
 	return math.Round(float64(d)/float64(time.Microsecond)) / 1000
 }

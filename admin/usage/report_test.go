@@ -7,7 +7,7 @@ import (
 	rows "github.com/sluicegate/sluice/admin/store/usage"
 )
 
-func TestWhatReadsTooMuchIsAnsweredWithWhatMayBeAsked(t *testing.T) {
+func TestTheErrorOfALargeQueryNamesAlternatives(t *testing.T) {
 	key := "k"
 	for says, q := range map[string]rows.Query{
 		"More than 150000 rows of keys would have to be added up; ask for a shorter time, or for one api": {By: rows.Grouping{Key: true}},

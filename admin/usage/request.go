@@ -12,7 +12,7 @@ import (
 	rows "github.com/sluicegate/sluice/admin/store/usage"
 )
 
-// A request is what a caller wants to know.
+// A request is a parsed query.
 type request struct {
 	from, to time.Time
 	step     string // "none" is one of them
@@ -26,13 +26,12 @@ type request struct {
 	page store.Page
 }
 
-// longest is the longest range for a step: more would be more than anybody looks
-// at.
+// longest is the longest range for each step.
 var longest = map[string]time.Duration{
 	"minute": 2 * 24 * time.Hour, "hour": 92 * 24 * time.Hour, "day": 800 * 24 * time.Hour, "none": 800 * 24 * time.Hour,
 }
 
-// preset is what a route has for parameters that are left out.
+// preset holds a route's defaults of parameters.
 type preset struct {
 	span    time.Duration
 	step    string
@@ -40,7 +39,7 @@ type preset struct {
 	refused bool
 }
 
-// parse reads the parameters of a call.
+// parse parses the parameters of a call.
 func parse(c *rest.Call, p preset, now time.Time) (r *request, err error) {
 	r = &request{step: p.step, refused: p.refused, api: c.Query("api"), reason: c.Query("reason"), status: -1}
 	if r.to, err = moment(c, "to", now); err != nil {
@@ -80,7 +79,7 @@ func parse(c *rest.Call, p preset, now time.Time) (r *request, err error) {
 	return r, err
 }
 
-// group tells calls apart by what has a name, or by nothing.
+// group adds a grouping by name.
 func (r *request) group(name string) error {
 	switch name {
 	case "":
@@ -111,7 +110,7 @@ func (r *request) checkRange() error {
 	return nil
 }
 
-// moment reads a parameter that is a time.
+// moment parses a parameter that is a time.
 func moment(c *rest.Call, name string, otherwise time.Time) (time.Time, error) {
 	text := c.Query(name)
 	if text == "" {
@@ -131,12 +130,12 @@ func moment(c *rest.Call, name string, otherwise time.Time) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// shortRange is up to where minutes are added up rather than hours, so that a
-// range begins and ends where it was asked to.
+// shortRange is the longest range that is read from minutes instead of hours, so that it
+// begins and ends exactly.
 const shortRange = 3 * time.Hour
 
-// query is what the store is asked. Minutes are there from floor on; elsewhere a
-// range is one of full hours.
+// query returns the query for the store. Minutes are complete from floor on; other
+// ranges have full hours.
 func (r *request) query(org string, floor time.Time) (*rows.Query, error) {
 	q := &rows.Query{
 		Org: org, Step: r.step, By: r.by, API: r.api, Key: r.key, Status: r.status, Reason: r.reason, Refused: r.refused, Page: r.page,

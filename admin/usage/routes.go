@@ -9,19 +9,19 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/rest"
-	"github.com/sluicegate/sluice/internal/definition/usage"
+	"github.com/sluicegate/sluice/internal/usage"
 )
 
 const day = 24 * time.Hour
 
-// The parameters of reports.
+// The query parameters of reports.
 var (
 	ranging   = []string{"from", "to", "step", "group_by"}
 	filtering = append(append([]string{"api", "key", "status", "reason"}, ranging...), rest.Paging...)
 	ofOneKey  = append(append([]string{"hashed", "api", "status", "reason"}, ranging...), rest.Paging...)
 )
 
-// Routes lists what the service answers.
+// Routes lists the routes of the service.
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{
 		{
@@ -47,7 +47,7 @@ func (s *Service) Routes() []rest.Route {
 	}
 }
 
-// showing answers with a report, whose parameters are preset.
+// showing returns a handler of reports with defaults.
 func (s *Service) showing(p preset) rest.Handler {
 	return func(ctx context.Context, c *rest.Call) (any, error) {
 		r, err := parse(c, p, s.deps.Now())
@@ -72,7 +72,7 @@ func (s *Service) showKey(ctx context.Context, c *rest.Call) (any, error) {
 	return s.report(ctx, c.Who.Org, r)
 }
 
-// showOwn answers a developer, whose page shows all of it.
+// showOwn answers a developer with all groups on one page.
 func (s *Service) showOwn(ctx context.Context, c *rest.Call) (any, error) {
 	identity, err := s.deps.OwnKey(ctx, c)
 	if err != nil {
@@ -92,11 +92,11 @@ func (s *Service) showOwn(ctx context.Context, c *rest.Call) (any, error) {
 	return s.OfKey(ctx, k)
 }
 
-// maxDays is how far back developers see.
+// maxDays bounds the range for developers.
 const maxDays = 92
 
-// take adds a batch. Members that this version does not know are left out: what a
-// newer gateway counts is not lost for them.
+// take adds a batch. Unknown members are ignored, so that batches of newer gateways
+// count.
 func (s *Service) take(ctx context.Context, c *rest.Call) (any, error) {
 	body, err := c.Body()
 	if err != nil {

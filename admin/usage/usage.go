@@ -1,5 +1,5 @@
-// Package usage takes from gateways how many calls there were, keeps that for as
-// long as configured, and tells of it.
+// Package usage receives the usage that gateways count, sums it up, keeps it for the
+// configured time and reports on it.
 package usage
 
 import (
@@ -14,20 +14,20 @@ import (
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	rows "github.com/sluicegate/sluice/admin/store/usage"
-	"github.com/sluicegate/sluice/internal/definition/usage"
+	"github.com/sluicegate/sluice/internal/usage"
 )
 
-// Retention says how long usage is kept, at least.
+// Retention is how long usage is kept, at least.
 type Retention = rows.Retention
 
-// Deps are what a Service works with.
+// Deps are the parts that a Service works with.
 type Deps struct {
 	Store     *store.Store
 	Retention Retention
 	Clear     bool // identities of keys are the keys themselves
 
-	// Key returns the identity of the key that the path of a call names, OwnKey of
-	// one of the developer who calls.
+	// Key returns the identity of the key in a call's path; OwnKey that of a key of the
+	// calling developer.
 	Key, OwnKey func(ctx context.Context, c *rest.Call) (identity string, err error)
 
 	Metrics prometheus.Registerer // nil: not measured
@@ -35,7 +35,7 @@ type Deps struct {
 	Log     *slog.Logger
 }
 
-// Service is the usage of all organisations. It is safe for concurrent use.
+// Service reports the usage of all organisations. It is safe for concurrent use.
 type Service struct {
 	deps    Deps
 	batches *prometheus.CounterVec
@@ -64,8 +64,8 @@ func New(d Deps) (*Service, error) {
 	return s, nil
 }
 
-// Receive adds a batch, once however often it comes. It returns nil when the
-// batch counts, and a *rest.Fault when it never will.
+// Receive adds a batch, which counts once however often it is sent. It returns nil if
+// the batch counts, and a *rest.Fault if it never will.
 func (s *Service) Receive(ctx context.Context, b *usage.Batch) error {
 	if err := b.Check(); err != nil {
 		s.batches.WithLabelValues("invalid").Inc()
@@ -83,17 +83,17 @@ func (s *Service) Receive(ctx context.Context, b *usage.Batch) error {
 	return err
 }
 
-// How often work is looked for.
+// How often work is done.
 const (
 	sumEvery  = time.Minute
 	keepEvery = time.Hour
 )
 
-// workWithin bounds one piece of work.
+// workWithin bounds one step.
 const workWithin = 6 * time.Minute
 
-// Run sums up hours and keeps partitions until ctx ends. Several admins may do so:
-// one of them works at a time.
+// Run sums up hours and keeps partitions until ctx ends. If several admins run, one of
+// them works at a time.
 func (s *Service) Run(ctx context.Context) {
 	tick := time.NewTicker(sumEvery)
 	defer tick.Stop()
@@ -136,7 +136,7 @@ func (s *Service) sum(ctx context.Context) error {
 	}
 }
 
-// keep makes and drops partitions.
+// keep creates and drops partitions.
 func (s *Service) keep(ctx context.Context) error {
 	working, cancel := context.WithTimeout(ctx, workWithin)
 	defer cancel()
@@ -150,16 +150,16 @@ func (s *Service) keep(ctx context.Context) error {
 	return nil
 }
 
-// A KeyRange says which calls of a key somebody wants to know of.
+// A KeyRange selects the calls of a key for a report.
 type KeyRange struct {
 	Org      string
 	Identity string   // of the key
 	Days     int      // the last ones
 	Step     string   // minute, hour, day or none
-	By       []string // what calls are told apart by: some of api, status and reason
+	By       []string // groupings: some of api, status and reason
 }
 
-// OfKey tells what a key was used for.
+// OfKey reports the usage of a key.
 func (s *Service) OfKey(ctx context.Context, k KeyRange) (*Report, error) {
 	now := s.deps.Now()
 	key := usage.KeyOf(k.Identity, s.deps.Clear)

@@ -13,12 +13,12 @@ import (
 
 // Pair names the files of one certificate.
 type Pair struct {
-	Cert string // PEM: the certificate and those that lead to its authority
-	Key  string // PEM: its private key; "" when that is in Cert too
+	Cert string // PEM: the certificate and its chain
+	Key  string // PEM: the private key; "" if it is in Cert
 }
 
-// ParsePair reads how a setting names a certificate: one file with everything, or
-// certificate and key with a colon between.
+// ParsePair parses a setting that names a certificate: one file, or certificate and key
+// separated by a colon.
 func ParsePair(text string) (Pair, error) {
 	cert, key, two := strings.Cut(text, ":")
 	cert, key = strings.TrimSpace(cert), strings.TrimSpace(key)
@@ -28,7 +28,7 @@ func ParsePair(text string) (Pair, error) {
 	return Pair{cert, key}, nil
 }
 
-// read reads the files as they are now.
+// read reads the files.
 func (p Pair) read() (*certs.Certificate, error) {
 	text, err := certs.ReadFile(p.Cert)
 	if err != nil {
@@ -51,8 +51,8 @@ func (p Pair) read() (*certs.Certificate, error) {
 	return c, nil
 }
 
-// succeed is read for the certificate after another one, which may be nil. An
-// expired one does not take the place of one that is valid.
+// succeed is read for the certificate after another one, which may be nil. An expired
+// one does not replace a valid one.
 func (p Pair) succeed(before *certs.Certificate) (*certs.Certificate, error) {
 	c, err := p.read()
 	if err != nil {
@@ -77,17 +77,17 @@ func readPool(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// watched is what is read of files, as long as it was good the last time.
+// watched is content of files that is reloaded when they change.
 type watched[T any] struct {
 	paths []string
 	load  func(before T) (T, error)
-	now   T // the last that was good
+	now   T // the last valid content
 	stamp string
-	wrong error // why the last try was not good
+	wrong error // error of the last attempt
 }
 
-// refresh reads again what has changed since the last try, or all with force. It
-// tells whether there is something new. What cannot be read leaves what there is.
+// refresh reads files that have changed since the last attempt, or all with force, and
+// reports whether there is new content. After an error the old content stays.
 func (w *watched[T]) refresh(force bool) (fresh bool, err error) {
 	stamp := stampOf(w.paths)
 	if !force && stamp == w.stamp {
@@ -98,7 +98,7 @@ func (w *watched[T]) refresh(force bool) (fresh bool, err error) {
 	if err != nil {
 		repeated := w.wrong != nil && w.wrong.Error() == err.Error()
 		if w.wrong = err; repeated && !force {
-			return false, nil // said before
+			return false, nil // already reported
 		}
 		return false, err
 	}
@@ -106,7 +106,7 @@ func (w *watched[T]) refresh(force bool) (fresh bool, err error) {
 	return true, nil
 }
 
-// stampOf is another text once one of the files is another one.
+// stampOf returns a text that changes with the files.
 func stampOf(paths []string) string {
 	var b strings.Builder
 	for _, path := range paths {

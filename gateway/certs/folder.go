@@ -13,23 +13,24 @@ import (
 
 	"github.com/sluicegate/sluice/internal/certs"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/disk"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// Folder keeps the certificates of a gateway without an admin: each in a file of
-// its own, sealed, for there may be a private key in it. A change is in force
-// when the call returns. It is safe for concurrent use in one process.
+// Folder stores the certificates of a gateway without an admin, each in an encrypted
+// file, since it may hold a private key. A change is in force when the call returns. It
+// is safe for concurrent use in one process.
 type Folder struct {
 	dir   string
 	key   secret.Key
 	store *Store
-	mu    sync.Mutex // held by who changes files
+	mu    sync.Mutex // held while files are changed
 }
 
-// ErrNotFound says that there is no certificate with an id.
+// ErrNotFound means that there is no certificate with an id.
 var ErrNotFound = errors.New("certificate not found")
 
-// ErrOrg says that an organisation's name cannot be a part of an id.
+// ErrOrg means that an organisation's id cannot be part of a certificate's id.
 var ErrOrg = errors.New(`the id of an organisation has letters, digits, "-", "_" and "." only`)
 
 const (
@@ -37,9 +38,8 @@ const (
 	sealedPurpose = "certificate "
 )
 
-// OpenFolder reads what is in a directory into a store. The key is made when
-// there is none yet, in a file beside the directory. A file that cannot be read
-// is told to log and left out.
+// OpenFolder reads a directory into a store. The key is in a file beside the directory
+// and is created if missing. Files that cannot be read are logged and left out.
 func OpenFolder(dir string, store *Store, log *slog.Logger) (*Folder, error) {
 	key, _, err := secret.KeepKey(dir + ".key")
 	if err != nil {
@@ -91,10 +91,9 @@ func (f *Folder) read(id string) (*certs.Certificate, error) {
 	return (&certs.Delivered{ID: id, PEM: string(text)}).Parse()
 }
 
-// Add keeps a certificate, and returns its id. One that is there already gets its
-// private key where it had none, and never loses it. The error is
-// *certs.TakenError for a name that is another organisation's, and
-// *certs.FullError for one certificate too many.
+// Add stores a certificate and returns its id. A stored certificate may gain a private
+// key, but never loses it. The error is *certs.TakenError for a name that another
+// organisation uses, and *certs.FullError beyond the limits.
 func (f *Folder) Add(_ context.Context, org string, text []byte) (id string, err error) {
 	if org != "" && !definition.ValidID(org) { // it becomes part of a path
 		return "", ErrOrg
@@ -121,15 +120,15 @@ func (f *Folder) Add(_ context.Context, org string, text []byte) (id string, err
 	if err != nil {
 		return "", err
 	}
-	if err := replaceFile(f.path(id), sealed); err != nil {
+	if err := disk.WriteFile(f.path(id), sealed, 0o600); err != nil {
 		return "", fmt.Errorf("keeping a certificate: %w", err)
 	}
 	f.store.Put(id, c)
 	return id, nil
 }
 
-// admit refuses a certificate with a name of another organisation's, and one too
-// many. It needs mu.
+// admit refuses a certificate with a name that another organisation uses, or one beyond
+// the limits. It needs mu.
 func (f *Folder) admit(org string, c *certs.Certificate, isNew bool) error {
 	count, bytes := 0, int64(0)
 	for id, one := range f.store.All() {
@@ -142,17 +141,17 @@ func (f *Folder) admit(org string, c *certs.Certificate, isNew bool) error {
 		}
 		info, err := os.Stat(f.path(id))
 		if err != nil {
-			continue // gone, by other hands
+			continue // deleted by hand
 		}
 		count, bytes = count+1, bytes+info.Size()
 	}
 	if !isNew {
 		return nil
 	}
-	return certs.Room(count, bytes, len(c.PublicPEM()))
+	return certs.CheckCapacity(count, bytes, len(c.PublicPEM()))
 }
 
-// Get tells of a certificate, or returns ErrNotFound.
+// Get returns a certificate, or ErrNotFound.
 func (f *Folder) Get(_ context.Context, id string) (certs.Info, error) {
 	c := f.store.Find(id)
 	org, _, ok := certs.SplitID(id)
@@ -162,8 +161,8 @@ func (f *Folder) Get(_ context.Context, id string) (certs.Info, error) {
 	return c.Info(org), nil
 }
 
-// List tells of all certificates of an organisation, or with "" of all that there
-// are, ordered by id.
+// List returns all certificates of an organisation, or with "" of all organisations,
+// ordered by id.
 func (f *Folder) List(_ context.Context, org string) ([]certs.Info, error) {
 	all := make([]certs.Info, 0, len(f.store.All()))
 	for id, c := range f.store.All() {
@@ -175,7 +174,7 @@ func (f *Folder) List(_ context.Context, org string) ([]certs.Info, error) {
 	return all, nil
 }
 
-// Delete forgets a certificate, or returns ErrNotFound.
+// Delete removes a certificate, or returns ErrNotFound.
 func (f *Folder) Delete(_ context.Context, id string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,34 +185,5 @@ func (f *Folder) Delete(_ context.Context, id string) error {
 		return fmt.Errorf("forgetting a certificate: %w", err)
 	}
 	f.store.Delete(id)
-	return syncDir(f.dir)
-}
-
-// replaceFile makes data the content of a file: after a crash it has that or what
-// it had before.
-func replaceFile(path string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // gone already when all went well
-	_, err = tmp.Write(data)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(name string) error {
-	dir, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return disk.SyncDir(f.dir)
 }

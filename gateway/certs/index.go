@@ -13,23 +13,22 @@ import (
 	"github.com/sluicegate/sluice/internal/certs"
 )
 
-// index finds the certificate for a name that clients ask for. It does not
-// change.
+// index finds certificates by server name. It does not change.
 type index struct {
 	byName   map[string][]*shown // exact names, and wildcards with their star
-	fallback *shown              // for clients that ask for no name, or one that nobody has; nil: there is none
+	fallback *shown              // for clients without a server name, or with an unknown one; nil: none
 	all      []*shown
 }
 
-// shown is a certificate that clients may get to see.
+// shown is a certificate that the server may use.
 type shown struct {
 	*certs.Certificate
 	tls  *tls.Certificate
-	file bool // it is from a file, which goes before those of the store
+	file bool // from a file, which takes precedence over the store
 }
 
-// newIndex puts certificates of files and of a store in order. The first of the
-// files is what clients get that ask for no name.
+// newIndex indexes the certificates of files and of a store. The first file is the
+// fallback.
 func newIndex(files []*certs.Certificate, stored map[string]*certs.Certificate) *index {
 	ix := &index{byName: make(map[string][]*shown)}
 	seen := make(map[string]bool)
@@ -62,7 +61,7 @@ func (ix *index) add(c *certs.Certificate, file bool, seen map[string]bool) {
 	}
 }
 
-// better puts those of files first, and then those that last longest.
+// better orders files before the store, and then by the latest expiry.
 func better(a, b *shown) int {
 	if a.file != b.file {
 		if a.file {
@@ -73,8 +72,8 @@ func better(a, b *shown) int {
 	return cmp.Compare(b.Leaf.NotAfter.Unix(), a.Leaf.NotAfter.Unix())
 }
 
-// named returns the certificates for a name, the best first: the name itself, or
-// the wildcard that covers it.
+// named returns the certificates for a name in order of preference: those of the name
+// itself, or of the wildcard that covers it.
 func (ix *index) named(name string) []*shown {
 	if list := ix.byName[name]; len(list) > 0 {
 		return list
@@ -85,11 +84,11 @@ func (ix *index) named(name string) []*shown {
 	return nil
 }
 
-// certificate chooses what a client gets to see: a certificate of the name that
-// it asks for, of a kind that it understands.
+// certificate returns the certificate for a handshake: one of the name that the client
+// asks for, of a type that it supports.
 func (ix *index) certificate(hello *tls.ClientHelloInfo, now time.Time) (*tls.Certificate, error) {
 	name := normalName(hello.ServerName)
-	if name == "" && hello.Conn != nil { // addresses are no names for TLS
+	if name == "" && hello.Conn != nil { // TLS has no server name for addresses
 		if local, ok := hello.Conn.LocalAddr().(*net.TCPAddr); ok {
 			name = local.IP.String()
 		}
@@ -109,5 +108,5 @@ func (ix *index) certificate(hello *tls.ClientHelloInfo, now time.Time) (*tls.Ce
 	return nil, fmt.Errorf("there is no certificate for the name %.100q", name)
 }
 
-// normalName is a name of TLS's as certificates are found by.
+// normalName returns the form of a server name in the index.
 func normalName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }

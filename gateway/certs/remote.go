@@ -17,21 +17,22 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/disk"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// RemoteOptions say where a gateway gets its certificates.
+// RemoteOptions are the settings of a Remote.
 type RemoteOptions struct {
 	URL       string            // of the admin
-	Token     secret.Value      // shown to the admin; seals the copy on disk
+	Token     secret.Value      // bearer token for the admin; encrypts the copy on disk
 	Transport http.RoundTripper // nil: over the network
-	StateDir  string            // for the copy; "" keeps none
+	StateDir  string            // of the copy; "": none is kept
 	Store     *Store
 	Log       *slog.Logger
 }
 
-// Remote takes certificates from the admin, each time before a bundle that may
-// name them, and keeps a sealed copy for a start without the admin.
+// Remote gets certificates from the admin before each bundle that may refer to them, and
+// keeps an encrypted copy for a start without the admin.
 type Remote struct {
 	opts    RemoteOptions
 	client  *http.Client
@@ -41,18 +42,18 @@ type Remote struct {
 
 	mu     sync.Mutex
 	etag   string
-	loaded bool // there is something in the store, from the admin or from disk
-	failed bool // the last call; it is said once
+	loaded bool // the store was filled, by the admin or from disk
+	failed bool // the last request failed, which is logged once
 }
 
-// How long the admin may take, and how soon it is asked again.
+// How long the admin may take, and the pause before the next attempt.
 const (
 	answerWithin = 5 * time.Second
 	askAgain     = 5 * time.Second
 	maxDelivery  = 256 << 20 // bytes
 )
 
-// NewRemote returns what takes certificates from an admin.
+// NewRemote returns a Remote for the admin at a URL.
 func NewRemote(o RemoteOptions) (*Remote, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" {
@@ -60,7 +61,7 @@ func NewRemote(o RemoteOptions) (*Remote, error) {
 	}
 	r := &Remote{opts: o, client: &http.Client{
 		Transport: o.Transport, Timeout: answerWithin,
-		// Private keys come from where they were asked for, over TLS if that is so.
+		// No redirects: private keys are sent over TLS only.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	r.address = strings.TrimSuffix(o.URL, "/") + "/api/gateway/certs"
@@ -81,8 +82,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// Before returns a source whose bundles come with their certificates in the
-// store.
+// Before returns a source that updates the certificates before each bundle.
 func (r *Remote) Before(src source.Source) source.Source { return &ahead{src, r} }
 
 type ahead struct {
@@ -99,7 +99,7 @@ func (a *ahead) Next(ctx context.Context, have string) (*definition.Bundle, erro
 	return b, err
 }
 
-// Run asks again, after the admin did not answer, until ctx ends.
+// Run repeats failed requests until ctx ends.
 func (r *Remote) Run(ctx context.Context) {
 	again := time.NewTicker(askAgain)
 	defer again.Stop()
@@ -118,8 +118,8 @@ func (r *Remote) Run(ctx context.Context) {
 	}
 }
 
-// refresh brings the store up to date. While the admin is away, what there is
-// stays, at first what is on disk.
+// refresh updates the store. While the admin is away it keeps what it has, at first the
+// copy on disk.
 func (r *Remote) refresh(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,7 +144,7 @@ func (r *Remote) refresh(ctx context.Context) {
 	}
 }
 
-// ask takes what the admin has, unless it is what came last.
+// ask requests the certificates, unless they are those of the last response.
 func (r *Remote) ask(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.address, nil)
 	if err != nil {
@@ -164,7 +164,7 @@ func (r *Remote) ask(ctx context.Context) error {
 		return nil
 	case http.StatusOK:
 	case http.StatusNotFound:
-		return nil // an admin that does not know certificates yet
+		return nil // an older admin without certificates
 	default:
 		return fmt.Errorf("admin answered %s", resp.Status)
 	}
@@ -179,14 +179,14 @@ func (r *Remote) ask(ctx context.Context) error {
 		return err
 	}
 	if err := r.keep(body); err != nil {
-		r.etag = "" // so that it is tried again
+		r.etag = "" // repeats the request
 		return err
 	}
 	r.etag = resp.Header.Get("ETag")
 	return nil
 }
 
-// take puts a delivery into the store.
+// take fills the store from a response.
 func (r *Remote) take(body []byte) error {
 	if err := r.opts.Store.Take(body, r.opts.Log); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (r *Remote) keep(body []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(r.path, sealed); err != nil {
+	if err := disk.WriteFile(r.path, sealed, 0o600); err != nil {
 		return fmt.Errorf("keeping a copy of the certificates: %w", err)
 	}
 	return nil

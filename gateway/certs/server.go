@@ -17,24 +17,24 @@ import (
 	"github.com/sluicegate/sluice/internal/certs"
 )
 
-// ServerOptions say what a gateway shows to its clients, and asks of them.
+// ServerOptions are the settings of a Server.
 type ServerOptions struct {
-	Files      []Pair // the first is for clients that ask for no name
-	ClientCA   string // PEM file of the authorities of clients' certificates; others are refused. "": APIs alone decide
-	AlwaysAsk  bool   // clients are asked for a certificate also where no API wants one
-	Domains    bool   // APIs with a domain answer there only
+	Files      []Pair // the first is for clients without a server name
+	ClientCA   string // PEM file of the authorities that sign clients' certificates; others are refused. "": APIs decide
+	AlwaysAsk  bool   // ask all clients for a certificate
+	Domains    bool   // APIs with a domain are served there only
 	MinVersion uint16 // of TLS
 	Store      *Store
 	Log        *slog.Logger
 }
 
-// Server has what handshakes need. It is safe for concurrent use.
+// Server configures TLS handshakes. It is safe for concurrent use.
 type Server struct {
-	opts  ServerOptions
-	asked asked
-	base  *tls.Config // chooses one of the others for each client; its keys seal all tickets
+	opts       ServerOptions
+	clientAuth clientAuth
+	base       *tls.Config // selects one of the choices for each client; its keys encrypt all tickets
 
-	mu      sync.Mutex // held by who reads files
+	mu      sync.Mutex // held while files are read
 	files   []*watched[*certs.Certificate]
 	clients *watched[*x509.CertPool] // nil: there is no such file
 
@@ -42,15 +42,15 @@ type Server struct {
 	choices atomic.Pointer[choices]
 
 	failures failures
-	broken   atomic.Uint64 // times that a file that had changed could not be used
+	broken   atomic.Uint64 // failures to reload a changed file
 }
 
-// choices are the configurations that clients get.
+// choices are the configurations for clients.
 type choices struct{ asking, plain *tls.Config }
 
-// NewServer reads the files, each of which must be good.
+// NewServer reads the files, all of which must be valid.
 func NewServer(o ServerOptions) (*Server, error) {
-	s := &Server{opts: o, asked: asked{domains: o.Domains}}
+	s := &Server{opts: o, clientAuth: clientAuth{domains: o.Domains}}
 	s.base = &tls.Config{MinVersion: o.MinVersion, GetConfigForClient: s.choose}
 	for _, pair := range o.Files {
 		s.files = append(s.files, &watched[*certs.Certificate]{paths: pair.paths(), load: pair.succeed})
@@ -73,26 +73,27 @@ func (p Pair) paths() []string {
 	return []string{p.Cert, p.Key}
 }
 
-// Config returns the configuration of a connection that begins.
+// Config returns the configuration of a new connection.
 func (s *Server) Config() *tls.Config { return s.base }
 
-// choose asks a client for its certificate where an API wants one.
+// choose selects the configuration that asks for a client certificate where an API uses
+// it.
 func (s *Server) choose(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	c := s.choices.Load()
-	if s.opts.AlwaysAsk || s.opts.ClientCA != "" || s.asked.wants(normalName(hello.ServerName)) {
+	if s.opts.AlwaysAsk || s.opts.ClientCA != "" || s.clientAuth.wants(normalName(hello.ServerName)) {
 		return c.asking, nil
 	}
 	return c.plain, nil
 }
 
-// askedMark is in the tickets of clients that were asked for a certificate. One
-// that was not, because no API wanted one then, begins anew.
+// askedMark is in the tickets of clients that were asked for a certificate. Sessions
+// without it are not resumed where one is asked for.
 var askedMark = []byte("sluice asked")
 
 func (s *Server) newChoices(authorities *x509.CertPool) *choices {
 	plain := &tls.Config{MinVersion: s.opts.MinVersion, NextProtos: []string{"http/1.1"}, GetCertificate: s.certificate}
 	asking := plain.Clone()
-	asking.ClientAuth, asking.VerifyPeerCertificate = tls.RequestClientCert, isBrief
+	asking.ClientAuth, asking.VerifyPeerCertificate = tls.RequestClientCert, checkChainSize
 	if authorities != nil {
 		asking.ClientAuth, asking.ClientCAs = tls.VerifyClientCertIfGiven, authorities
 	}
@@ -115,13 +116,12 @@ func (s *Server) newChoices(authorities *x509.CertPool) *choices {
 	return &choices{asking: asking, plain: plain}
 }
 
-// maxShown bounds what a client may show as its certificate and those that lead to
-// its authority, in bytes: anybody can show some, and they are kept for as long as
-// the connection lasts.
+// maxShown bounds a client's certificate with its chain, in bytes. They are not
+// authenticated yet, and are kept as long as the connection.
 const maxShown = 32 << 10
 
-// isBrief refuses certificates of more than maxShown.
-func isBrief(shown [][]byte, _ [][]*x509.Certificate) error {
+// checkChainSize refuses chains of more than maxShown bytes.
+func checkChainSize(shown [][]byte, _ [][]*x509.Certificate) error {
 	size := 0
 	for _, der := range shown {
 		size += len(der)
@@ -136,14 +136,14 @@ func (s *Server) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 	return s.index.Load().certificate(hello, time.Now())
 }
 
-// Came is told of APIs before they are in service.
-func (s *Server) Came(apis []*pipeline.API) { s.asked.change(apis, nil) }
+// Came adds APIs before they are in service.
+func (s *Server) Came(apis []*pipeline.API) { s.clientAuth.change(apis, nil) }
 
-// Gone is told of APIs that are not in service any more.
-func (s *Server) Gone(apis []*pipeline.API) { s.asked.change(nil, apis) }
+// Gone removes APIs that are not in service any more.
+func (s *Server) Gone(apis []*pipeline.API) { s.clientAuth.change(nil, apis) }
 
-// Reload reads every file again. What is wrong with one is returned; what it held
-// stays in use.
+// Reload reads all files again. The error lists files that cannot be used, whose old
+// content stays in use.
 func (s *Server) Reload() error { return s.reload(true) }
 
 func (s *Server) reload(force bool) error {
@@ -178,7 +178,7 @@ func (s *Server) setChoices(authorities *x509.CertPool) {
 	}
 }
 
-// reindex takes note of a change of the store.
+// reindex indexes the store after a change.
 func (s *Server) reindex() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,14 +196,14 @@ func (s *Server) rebuild() {
 	s.index.Store(newIndex(files, s.opts.Store.All()))
 }
 
-// How often files are looked at, and how often expiries.
+// How often files and expiries are checked.
 const (
 	lookEvery = 2 * time.Second
 	warnEvery = 24 * time.Hour
 )
 
-// Run reads files again that change, and warns of certificates that are about to
-// expire, until ctx ends.
+// Run reloads files that have changed, and warns of certificates that expire soon, until
+// ctx ends.
 func (s *Server) Run(ctx context.Context) {
 	look, warn := time.NewTicker(lookEvery), time.NewTicker(warnEvery)
 	defer look.Stop()
@@ -228,7 +228,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// warnWithin is how long before its end a certificate is warned of.
+// warnWithin is how long before its expiry a certificate is warned of.
 const warnWithin = 14 * 24 * time.Hour
 
 func (s *Server) warn(now time.Time) {
@@ -240,16 +240,17 @@ func (s *Server) warn(now time.Time) {
 	}
 }
 
-// failures says once a second why handshakes fail: anybody can make them fail.
+// failures logs failed handshakes at most once a second, since any client can cause
+// them.
 type failures struct {
 	last  atomic.Int64 // Unix seconds
 	since atomic.Uint64
 }
 
-// Failed takes note of a handshake that came to nothing.
+// Failed counts a failed handshake.
 func (s *Server) Failed(peer netip.Addr, err error) {
 	if errors.Is(err, io.EOF) {
-		return // a look whether somebody listens, as load balancers take it
+		return // a port check, as by load balancers
 	}
 	f := &s.failures
 	f.since.Add(1)
@@ -260,15 +261,15 @@ func (s *Server) Failed(peer netip.Addr, err error) {
 	s.opts.Log.Warn("TLS handshake failed", "peer", peer, "failed", f.since.Swap(0), "err", err)
 }
 
-// Stats is what there is to know of the certificates that clients get to see.
+// Stats describes the certificates in use.
 type Stats struct {
-	Broken  uint64 // times that files that had changed could not be used
+	Broken  uint64 // failures to reload changed files
 	Expires []Expiry
 }
 
-// Expiry is when a certificate ends.
+// Expiry is when a certificate expires.
 type Expiry struct {
-	Name        string // the first of the certificate's
+	Name        string // the first name of the certificate
 	Fingerprint string // 12 digits
 	At          time.Time
 }

@@ -164,7 +164,7 @@ func shownTo(t testing.TB, s *Server, name string) string {
 	return strings.Join(seen.PeerCertificates[0].DNSNames, " ")
 }
 
-func TestTheCertificateIsTheOneOfTheNameThatAClientAsksFor(t *testing.T) {
+func TestTheCertificateMatchesTheServerName(t *testing.T) {
 	dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
 	store := new(Store)
 	s := newServer(t, ServerOptions{Store: store, Files: []Pair{
@@ -200,7 +200,7 @@ func TestTheCertificateIsTheOneOfTheNameThatAClientAsksFor(t *testing.T) {
 	}
 }
 
-func TestOfTwoCertificatesForANameTheOneThatLastsLongerIsShown(t *testing.T) {
+func TestTheCertificateThatExpiresLaterIsPreferred(t *testing.T) {
 	authority, store := testenv.NewAuthority(t, "a"), new(Store)
 	s := newServer(t, ServerOptions{Store: store})
 	if got := shownTo(t, s, "a.example"); !strings.Contains(got, "internal error") {
@@ -215,7 +215,7 @@ func TestOfTwoCertificatesForANameTheOneThatLastsLongerIsShown(t *testing.T) {
 	}
 }
 
-func TestFilesAreReadAgainAndABadOneReplacesNoGoodOne(t *testing.T) {
+func TestChangedFilesAreReloadedUnlessTheyAreInvalid(t *testing.T) {
 	dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
 	pair := pairOf(t, dir, "x", authority.Server("one.example"))
 	s := newServer(t, ServerOptions{Files: []Pair{pair}})
@@ -247,7 +247,7 @@ func TestFilesAreReadAgainAndABadOneReplacesNoGoodOne(t *testing.T) {
 	}
 }
 
-func TestRunFollowsFilesAndSaysWhatIsWrongOnce(t *testing.T) {
+func TestRunReloadsFilesAndReportsAFaultOnce(t *testing.T) {
 	dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
 	pair := pairOf(t, dir, "x", authority.Server("one.example"))
 	two := authority.Server("two.example")
@@ -275,7 +275,7 @@ func TestRunFollowsFilesAndSaysWhatIsWrongOnce(t *testing.T) {
 	})
 }
 
-func TestAServerDoesNotStartWithWhatItCannotRead(t *testing.T) {
+func TestAServerDoesNotStartWithInvalidFiles(t *testing.T) {
 	dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
 	good := pairOf(t, dir, "x", authority.Server("one.example"))
 	write(t, filepath.Join(dir, "empty.pem"), "")
@@ -297,7 +297,7 @@ func api(change func(*definition.API)) *pipeline.API {
 	return &pipeline.API{Definition: def}
 }
 
-func TestClientsAreAskedForACertificateWhereAnAPIWantsOne(t *testing.T) {
+func TestClientsAreAskedForACertificateWhereAnAPIUsesIt(t *testing.T) {
 	dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
 	client := insecure("b.example")
 	client.Certificates = []tls.Certificate{testenv.NewAuthority(t, "any").Client("me").TLS}
@@ -346,7 +346,7 @@ func TestClientsAreAskedForACertificateWhereAnAPIWantsOne(t *testing.T) {
 	}
 }
 
-func TestAClientThatWasNotAskedBeginsAnewOnceAnAPIWantsItsCertificate(t *testing.T) {
+func TestASessionWithoutACertificateIsNotResumedOnceAnAPIUsesIt(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
 		s := newServer(t, ServerOptions{Files: []Pair{pairOf(t, dir, "x", authority.Server("b.example"))}})
@@ -371,7 +371,7 @@ func TestAClientThatWasNotAskedBeginsAnewOnceAnAPIWantsItsCertificate(t *testing
 	}
 }
 
-func TestAuthoritiesOfClientsRefuseOthersAndNobodyWithoutACertificate(t *testing.T) {
+func TestCertificatesOfOtherAuthoritiesAreRefused(t *testing.T) {
 	dir, ours, theirs := t.TempDir(), testenv.NewAuthority(t, "ours"), testenv.NewAuthority(t, "theirs")
 	file := filepath.Join(dir, "clients.pem")
 	write(t, file, ours.PEM())
@@ -415,7 +415,7 @@ func TestAuthoritiesOfClientsRefuseOthersAndNobodyWithoutACertificate(t *testing
 	}
 }
 
-func TestAClientThatShowsMoreThanItsCertificateIsRefused(t *testing.T) {
+func TestALongChainIsRefused(t *testing.T) {
 	dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
 	s := newServer(t, ServerOptions{Files: []Pair{pairOf(t, dir, "x", authority.Server("b.example"))}, AlwaysAsk: true})
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
@@ -456,7 +456,7 @@ func TestOldVersionsAndOtherProtocolsAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatExpiresIsSaid(t *testing.T) {
+func TestCertificatesThatExpireSoonAreLogged(t *testing.T) {
 	dir, authority, said := t.TempDir(), testenv.NewAuthority(t, "a"), new(logged)
 	newServer(t, ServerOptions{Files: []Pair{pairOf(t, dir, "x", authority.Server("soon.example"))}, Log: said.log()})
 	if !strings.Contains(said.String(), "expires soon") || !strings.Contains(said.String(), "soon.example") {
@@ -464,7 +464,7 @@ func TestWhatExpiresIsSaid(t *testing.T) {
 	}
 }
 
-func TestFailedHandshakesAreSaidOnceASecond(t *testing.T) {
+func TestFailedHandshakesAreLoggedOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := new(logged)
 		s := newServer(t, ServerOptions{Log: said.log()})
@@ -483,7 +483,7 @@ func TestFailedHandshakesAreSaidOnceASecond(t *testing.T) {
 	})
 }
 
-func TestPairsAreReadFromSettings(t *testing.T) {
+func TestPairsAreParsedFromSettings(t *testing.T) {
 	for text, want := range map[string]Pair{
 		"a.pem":        {Cert: "a.pem"},
 		"a.crt: a.key": {Cert: "a.crt", Key: "a.key"},

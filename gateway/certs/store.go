@@ -1,6 +1,6 @@
-// Package certs has the certificates that a gateway shows to its clients, and
-// those that definitions name: in files, which are read again when they change,
-// and in a store, which the admin fills or the gateway API.
+// Package certs holds the certificates that a gateway serves, and those that definitions
+// refer to: in files, which are reloaded when they change, and in a store, which the
+// admin or the gateway API fills.
 package certs
 
 import (
@@ -14,16 +14,16 @@ import (
 	"github.com/sluicegate/sluice/internal/certs"
 )
 
-// Store holds certificates by id, for everybody who needs one. Its zero value is
-// empty; it is safe for concurrent use.
+// Store holds certificates by id. Its zero value is empty; it is safe for concurrent
+// use.
 type Store struct {
 	current atomic.Pointer[contents]
 
-	mu      sync.Mutex // held by who changes it
+	mu      sync.Mutex // held while it is changed
 	changed []func()
 }
 
-// contents are those of a store at one time. They do not change.
+// contents is an immutable state of a store.
 type contents struct {
 	byID       map[string]*certs.Certificate
 	generation uint64
@@ -37,7 +37,7 @@ func (s *Store) Find(id string) *certs.Certificate {
 	return nil
 }
 
-// Generation is another number after each change.
+// Generation returns a number that changes with every change.
 func (s *Store) Generation() uint64 {
 	if c := s.current.Load(); c != nil {
 		return c.generation
@@ -45,7 +45,7 @@ func (s *Store) Generation() uint64 {
 	return 0
 }
 
-// All returns everything, which the caller must not change.
+// All returns all certificates by id. The caller must not change the map.
 func (s *Store) All() map[string]*certs.Certificate {
 	if c := s.current.Load(); c != nil {
 		return c.byID
@@ -53,15 +53,15 @@ func (s *Store) All() map[string]*certs.Certificate {
 	return nil
 }
 
-// Replace makes all that there is of byID, which is the store's from then on.
+// Replace replaces all certificates. The store owns byID afterwards.
 func (s *Store) Replace(byID map[string]*certs.Certificate) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.set(byID)
 }
 
-// Take makes all that there is of a certs.Delivery in JSON. What cannot be read of
-// it is told to log.
+// Take replaces all certificates by those of a certs.Delivery in JSON. Certificates that
+// cannot be parsed are logged and left out.
 func (s *Store) Take(delivery []byte, log *slog.Logger) error {
 	var all certs.Delivery
 	if err := json.Unmarshal(delivery, &all); err != nil {
@@ -71,7 +71,7 @@ func (s *Store) Take(delivery []byte, log *slog.Logger) error {
 	for i := range all.Certificates {
 		one := &all.Certificates[i]
 		if old := s.Find(one.ID); old != nil && (old.Key != nil) == (one.Key != "") {
-			byID[one.ID] = old // an id stands for one certificate for ever
+			byID[one.ID] = old // an id always identifies the same certificate
 			continue
 		}
 		c, err := one.Parse()
@@ -88,12 +88,12 @@ func (s *Store) Take(delivery []byte, log *slog.Logger) error {
 	return nil
 }
 
-// Put adds a certificate, in place of the one with the same id.
+// Put adds a certificate, or replaces the one with the same id.
 func (s *Store) Put(id string, c *certs.Certificate) {
 	s.edit(func(byID map[string]*certs.Certificate) { byID[id] = c })
 }
 
-// Delete takes a certificate out.
+// Delete removes a certificate.
 func (s *Store) Delete(id string) {
 	s.edit(func(byID map[string]*certs.Certificate) { delete(byID, id) })
 }
@@ -117,8 +117,7 @@ func (s *Store) set(byID map[string]*certs.Certificate) {
 	}
 }
 
-// OnChange has f called after each change from now on. f must not change the
-// store.
+// OnChange registers f, which is called after each change. f must not change the store.
 func (s *Store) OnChange(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

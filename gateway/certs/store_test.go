@@ -20,7 +20,7 @@ import (
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
-func TestAFolderKeepsWhatItIsGivenSealed(t *testing.T) {
+func TestAFolderStoresCertificatesEncrypted(t *testing.T) {
 	dir, authority := filepath.Join(t.TempDir(), "certs"), testenv.NewAuthority(t, "a")
 	log := slog.New(slog.DiscardHandler)
 	one := authority.Server("one.example")
@@ -80,7 +80,7 @@ func TestAFolderKeepsWhatItIsGivenSealed(t *testing.T) {
 	}
 }
 
-func TestAFolderRefusesWhatItCannotKeep(t *testing.T) {
+func TestAFolderRefusesCertificatesBeyondItsLimits(t *testing.T) {
 	f, err := OpenFolder(filepath.Join(t.TempDir(), "certs"), new(Store), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestAFolderRefusesWhatItCannotKeep(t *testing.T) {
 	}
 }
 
-func TestANameOfAFolderIsOfTheOrganisationThatComesFirst(t *testing.T) {
+func TestANameBelongsToTheFirstOrganisation(t *testing.T) {
 	f, err := OpenFolder(filepath.Join(t.TempDir(), "certs"), new(Store), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestANameOfAFolderIsOfTheOrganisationThatComesFirst(t *testing.T) {
 	}
 }
 
-func TestADamagedFileIsLeftOutAndTheOthersAreNot(t *testing.T) {
+func TestADamagedFileIsLeftOut(t *testing.T) {
 	dir, authority, said := filepath.Join(t.TempDir(), "certs"), testenv.NewAuthority(t, "a"), new(logged)
 	f, err := OpenFolder(dir, new(Store), said.log())
 	if err != nil {
@@ -208,7 +208,7 @@ func (b *bundles) Next(context.Context, string) (*definition.Bundle, error) {
 
 func (*bundles) Applied(*definition.Bundle, map[string]error) {}
 
-func TestCertificatesComeBeforeTheBundleThatNamesThem(t *testing.T) {
+func TestCertificatesAreUpdatedBeforeTheBundle(t *testing.T) {
 	authority, admin, said, dir := testenv.NewAuthority(t, "a"), &fakeAdmin{}, new(logged), t.TempDir()
 	web := httptest.NewServer(admin)
 	defer web.Close()
@@ -301,7 +301,7 @@ func TestWithoutTheAdminTheCopyOnDiskIsUsed(t *testing.T) {
 	}
 }
 
-func TestPrivateKeysAreNotAskedForOverPlainHTTP(t *testing.T) {
+func TestPrivateKeysAreNotRequestedOverPlainHTTP(t *testing.T) {
 	for address, keys := range map[string]bool{
 		"http://admin.example:8081": false, "http://10.0.0.1": false, "http://127.0.0.1.evil.example": false,
 		"https://admin.example": true, "http://127.0.0.1:8081": true, "http://localhost:1": true, "http://[::1]:1": true,
@@ -313,7 +313,7 @@ func TestPrivateKeysAreNotAskedForOverPlainHTTP(t *testing.T) {
 	}
 }
 
-func TestPrivateKeysComeFromWhereTheyWereAskedFor(t *testing.T) {
+func TestRequestsForPrivateKeysFollowNoRedirect(t *testing.T) {
 	authority, elsewhere, said := testenv.NewAuthority(t, "a"), &fakeAdmin{}, new(logged)
 	one := authority.Server("one.example")
 	id := certs.SumOf(one.Leaf.Raw)
@@ -333,7 +333,7 @@ func TestPrivateKeysComeFromWhereTheyWereAskedFor(t *testing.T) {
 	}
 }
 
-func TestALostKeyOfAFolderIsSaidAndCertificatesCanBeAddedAgain(t *testing.T) {
+func TestALostKeyOfAFolderIsLoggedAndCertificatesCanBeAddedAgain(t *testing.T) {
 	dir, said := filepath.Join(t.TempDir(), "certs"), new(logged)
 	one := testenv.NewAuthority(t, "a").Server("one.example")
 	text := []byte(one.CertPEM + one.KeyPEM)

@@ -17,31 +17,30 @@ import (
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// AdminOptions say where the admin is that owns the configuration.
+// AdminOptions are the settings of an Admin.
 type AdminOptions struct {
 	URL       string            // such as http://admin:8081
-	Token     secret.Value      // of the gateways, shown to the admin
+	Token     secret.Value      // bearer token of gateways
 	Transport http.RoundTripper // nil: Go's own
-	Live      Live              // tells when a change has arrived here
-	ClearKeys bool              // keys are stored in clear, as keys.hash says on both sides
+	Live      Live              // reports when a change has arrived here
+	ClearKeys bool              // keys are stored in clear (keys.hash: none), here and in the admin
 }
 
-// Admin passes calls on to the admin that owns definitions and keys, and answers
-// as if they were here. It implements Definitions, Keys, Reloader and
-// GroupReloader.
+// Admin forwards calls to the admin that owns definitions and keys, and answers as if
+// they were stored here. It implements Definitions, Keys, Reloader and GroupReloader.
 type Admin struct {
 	opts   AdminOptions
 	base   string
 	client *http.Client
 }
 
-// adminWithin bounds one call to the admin, which gives itself ten seconds.
+// adminWithin bounds one call to the admin, which limits itself to ten seconds.
 const adminWithin = 12 * time.Second
 
-// maxReply bounds what is read of one answer, in bytes.
+// maxReply bounds a response of the admin, in bytes.
 const maxReply = 256 << 20
 
-// NewAdmin returns the backend. It fails when the URL is none.
+// NewAdmin returns the backend. It fails if the URL is invalid.
 func NewAdmin(opts AdminOptions) (*Admin, error) {
 	u, err := url.Parse(opts.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -59,7 +58,7 @@ func NewAdmin(opts AdminOptions) (*Admin, error) {
 	}, nil
 }
 
-// reply is the envelope of the admin's answers.
+// reply is the envelope of the admin's responses.
 type reply struct {
 	Status  string
 	Message string
@@ -67,9 +66,9 @@ type reply struct {
 	Errors  []string
 }
 
-// do makes one call. path is joined of parts that are escaped already. What the
-// admin answers goes to into, unless that is nil; an answer other than 200 is
-// returned as *Error, with the admin's status.
+// do makes one call. path consists of escaped segments. The response is decoded into
+// into unless that is nil; a status other than 200 is returned as *Error with the
+// admin's status.
 func (a *Admin) do(ctx context.Context, method, path string, body, into any) error {
 	req, err := a.request(ctx, method, path, body)
 	if err != nil {
@@ -119,7 +118,8 @@ func (a *Admin) request(ctx context.Context, method, path string, body any) (*ht
 	return req, nil
 }
 
-// away says that the admin did not answer, and what is not known for that.
+// away returns the error for an admin that did not answer. A change may have been made
+// nevertheless.
 func away(method string, err error) *Error {
 	if method == http.MethodGet {
 		return unavailable("The admin does not answer; try again", err)
@@ -127,11 +127,11 @@ func away(method string, err error) *Error {
 	return unavailable("The admin does not answer; the change may not have been made: try again", err)
 }
 
-// refused turns an answer of the admin into one of ours.
+// refused converts an error response of the admin.
 func refused(resp *http.Response, data []byte) *Error {
 	var said reply
 	if json.Unmarshal(data, &said) != nil || said.Message == "" {
-		// Something else answers under the address, or stands in between.
+		// Another server answers at the address, or a proxy in between.
 		return broken("gateway.admin_url does not lead to an admin: "+resp.Status, errors.New("answer without a message"))
 	}
 	e := &Error{Status: resp.StatusCode, Message: said.Message}
@@ -140,7 +140,7 @@ func refused(resp *http.Response, data []byte) *Error {
 	}
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
-		// The caller's own credentials are fine.
+		// The gateway's credentials were refused, not the caller's.
 		return broken("The admin refuses this gateway's token: check gateway.token on both sides", errors.New(said.Message))
 	case resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests:
 		return unavailable("The admin cannot do it now: "+said.Message, errors.New(resp.Status))
@@ -150,7 +150,7 @@ func refused(resp *http.Response, data []byte) *Error {
 	return e
 }
 
-// parseProblem takes "path: message" apart. A path has no space.
+// parseProblem splits "path: message". A path contains no space.
 func parseProblem(text string) definition.Problem {
 	path, message, found := strings.Cut(text, ": ")
 	if !found || strings.ContainsAny(path, " ,") {
@@ -159,7 +159,7 @@ func parseProblem(text string) definition.Problem {
 	return definition.Problem{Path: path, Message: message}
 }
 
-// statusOf is the status that the admin answered with, 0 for anything else.
+// statusOf returns the status that the admin answered with, or 0 for any other error.
 func statusOf(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status
@@ -167,7 +167,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// said gives an answer of the admin the words of this API.
+// said replaces a "not found" of the admin by the wording of this API.
 func said(err error, name string) error {
 	e, ok := errors.AsType[*Error](err)
 	switch {
@@ -205,19 +205,19 @@ func (a *Admin) Reload(ctx context.Context) error {
 	return failures(a.opts.Live)
 }
 
-// How a change of the admin's is waited for: it takes a long-poll and a swap.
+// How long a change is waited for: it takes a long-poll and a swap.
 const (
 	arrivedEvery = 20 * time.Millisecond
 	arriveWithin = 20 * time.Second
 )
 
-// reached tells whether a revision is another one of the admin's, or later.
+// reached reports whether a revision is later than another, or not comparable to it.
 func reached(have string, want int64) bool {
 	n, err := strconv.ParseInt(have, 10, 64)
 	return err == nil && n >= want
 }
 
-// failures joins what is not served as written.
+// failures joins the errors of definitions that are not served as written.
 func failures(live Live) error {
 	failed := live.Failed()
 	errs := make([]error, 0, len(failed))
@@ -227,12 +227,12 @@ func failures(live Live) error {
 	return errors.Join(errs...)
 }
 
-// ReloadGroup has the admin tell all its gateways.
+// ReloadGroup makes the admin notify all its gateways.
 func (a *Admin) ReloadGroup(ctx context.Context) error {
 	return a.do(ctx, http.MethodPost, "/api/gateway/reload", nil, nil)
 }
 
-// ForgetAnswers has the admin tell all its gateways with the next configuration.
+// ForgetAnswers makes the admin notify all its gateways with the next configuration.
 func (a *Admin) ForgetAnswers(ctx context.Context, api string) error {
 	path, err := at(apisPath, api)
 	if err != nil {
@@ -241,6 +241,5 @@ func (a *Admin) ForgetAnswers(ctx context.Context, api string) error {
 	return a.do(ctx, http.MethodDelete, path+"/cache", nil, nil)
 }
 
-// Watch has nothing to do but wait for ctx to end: the gateway follows the admin
-// anyway.
+// Watch waits for ctx to end: the gateway follows the admin anyway.
 func (a *Admin) Watch(ctx context.Context, _ func(), _ func(string)) { <-ctx.Done() }

@@ -133,7 +133,7 @@ func TestDefinitionsOfAnAdminAreChangedThroughIt(t *testing.T) {
 	}
 }
 
-func TestWhatAnAdminFindsWrongWithADefinition(t *testing.T) {
+func TestFaultsOfADefinitionFoundByTheAdmin(t *testing.T) {
 	b := onAdmin(t)
 	b.want("POST", "/svc/apis", definitionOf("weather", ""), 200, done("weather", "added"))
 	for _, c := range []struct {
@@ -216,7 +216,7 @@ func TestPoliciesOfAnAdminsKeys(t *testing.T) {
 	}
 }
 
-func TestWhatAnAdminFindsWrongWithAKey(t *testing.T) {
+func TestFaultsOfAKeyFoundByTheAdmin(t *testing.T) {
 	b := onAdmin(t)
 	made := b.create("/svc/keys", aKey)
 	for _, c := range []struct {
@@ -392,7 +392,7 @@ func TestAReloadWaitsUntilTheAdminsRevisionIsServed(t *testing.T) {
 	b.want("GET", "/svc/reload?block=true", "", 200, `{"status":"ok","message":"Not everything is served as written: weather: odd","Meta":{"revision":"11","errors":{"weather":"odd"}}}`)
 }
 
-func TestAReloadDoesNotWaitForEverForTheAdminsRevision(t *testing.T) {
+func TestAReloadGivesUpOnTheAdminsRevision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		live := new(served)
 		live.put(&definition.Bundle{Revision: "7"})
@@ -410,7 +410,7 @@ func TestAReloadDoesNotWaitForEverForTheAdminsRevision(t *testing.T) {
 	})
 }
 
-func TestAnAddressThatIsNoneIsRefused(t *testing.T) {
+func TestAnInvalidAddressIsRefused(t *testing.T) {
 	for _, url := range []string{"", "admin:8081", "ftp://admin", "http://", "://"} {
 		if _, err := NewAdmin(AdminOptions{URL: url, Live: new(served)}); err == nil || !strings.Contains(err.Error(), "gateway.admin_url") {
 			t.Errorf("%q: %v", url, err)

@@ -15,8 +15,8 @@ const (
 	policiesPath = "/api/portal/policies"
 )
 
-// at is the path of one object. An id is one segment of it, whatever it holds;
-// "." and ".." would not be.
+// at returns the path of one object. An id is one escaped segment; "." and ".." are
+// refused.
 func at(collection, id string) (string, error) {
 	if id == "" || id == "." || id == ".." {
 		return "", ErrNotFound
@@ -24,8 +24,8 @@ func at(collection, id string) (string, error) {
 	return collection + "/" + url.PathEscape(id), nil
 }
 
-// SaveAPI implements Definitions. The admin keeps creating and replacing apart;
-// here a definition that is sent again replaces the old one.
+// SaveAPI implements Definitions. The admin has separate calls for creating and
+// replacing; here a definition with a known id replaces the old one.
 func (a *Admin) SaveAPI(ctx context.Context, api *definition.API, update bool) (string, error) {
 	if api.ID != "" {
 		path, err := at(apisPath, api.ID)
@@ -44,7 +44,7 @@ func (a *Admin) SaveAPI(ctx context.Context, api *definition.API, update bool) (
 	return made.ID, nil
 }
 
-// DeleteAPI implements Definitions. Policies that name the API stay as they are.
+// DeleteAPI implements Definitions. Policies that name the API stay unchanged.
 func (a *Admin) DeleteAPI(ctx context.Context, id string) error {
 	path, err := at(apisPath, id)
 	if err != nil {

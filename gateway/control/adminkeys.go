@@ -15,18 +15,18 @@ import (
 
 const keysPath = "/api/keys"
 
-// keyDetail is a key as the admin shows it.
+// keyDetail is a key in the admin's responses.
 type keyDetail struct {
-	Key     string       `json:"key"` // only when it was made with this call
+	Key     string       `json:"key"` // only in the response that created it
 	Hash    string       `json:"key_hash"`
 	Session adminSession `json:"data"`
 }
 
-// adminSession is a session as the admin shows it: with its rights as an array,
-// which repeats what the map says.
+// adminSession is a session in the admin's responses, which list its rights in an array
+// besides the map.
 type adminSession struct{ definition.Session }
 
-// UnmarshalJSON leaves the array out.
+// UnmarshalJSON ignores the array.
 func (s *adminSession) UnmarshalJSON(data []byte) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
@@ -40,7 +40,7 @@ func (s *adminSession) UnmarshalJSON(data []byte) error {
 	return s.Session.UnmarshalJSON(own)
 }
 
-// keyPath is the path of one key, and the query that says how it is named.
+// keyPath returns the path of one key, with the query that says how it is named.
 func keyPath(ref keys.Ref, more string) (string, error) {
 	path, err := at(keysPath, ref.ID)
 	if err != nil {
@@ -59,8 +59,8 @@ func suppress(keepQuota bool) string {
 	return "suppress_reset=0"
 }
 
-// doKey makes a call about one key. Its errors are those of package keys where
-// the admin says the same in its own words.
+// doKey makes a call about one key, and converts the admin's errors to those of package
+// keys where there is one.
 func (a *Admin) doKey(ctx context.Context, method, path string, body, into any) error {
 	err := a.do(ctx, method, path, body, into)
 	e, ok := errors.AsType[*Error](err)
@@ -82,7 +82,8 @@ func (a *Admin) doKey(ctx context.Context, method, path string, body, into any) 
 	return said(err, keyKind.name)
 }
 
-// issuedBy is a key that the admin made or changed, named as the caller did.
+// issuedBy returns a key that the admin created or changed, named as the caller named
+// it.
 func (a *Admin) issuedBy(ref keys.Ref, hash string) keys.Issued {
 	switch {
 	case ref.Hashed:
@@ -134,8 +135,7 @@ func (a *Admin) Get(ctx context.Context, ref keys.Ref) (*definition.Session, str
 	return &found.Session.Session, found.Hash, err
 }
 
-// Delete implements Keys. The hash is asked for beforehand, since the admin does
-// not tell it afterwards.
+// Delete implements Keys. The hash is read first, since the admin's response has none.
 func (a *Admin) Delete(ctx context.Context, ref keys.Ref) (keys.Issued, error) {
 	_, hash, err := a.Get(ctx, ref)
 	if err != nil {
@@ -179,7 +179,7 @@ func (a *Admin) Preview(ctx context.Context, s *definition.Session) (*definition
 	return &applied.Session, err
 }
 
-// findPage is how many keys are asked for at once, the most that the admin gives.
+// findPage is the largest page of keys that the admin returns.
 const findPage = 500
 
 // Find implements Keys.
@@ -202,7 +202,7 @@ func (a *Admin) Find(ctx context.Context, f keys.Filter) ([]string, error) {
 			return nil, err
 		}
 		for _, hash := range list.Data.Keys {
-			if strings.HasPrefix(hash, f.Prefix) { // the admin looks at aliases as well
+			if strings.HasPrefix(hash, f.Prefix) { // the admin searches aliases as well
 				all = append(all, hash)
 			}
 		}

@@ -10,14 +10,14 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// An Error is an answer other than success, as the caller reads it. Backends
-// return it when they know better what to say than the API does.
+// An Error is a response other than success. Backends return it where they know more
+// than the API does.
 type Error struct {
 	Status     int
 	Message    string
-	Problems   []definition.Problem // all that is wrong with what was sent
-	RetryAfter int                  // seconds; 0: not said
-	Cause      error                // for the log; nil when Message says it all
+	Problems   []definition.Problem // of the request body
+	RetryAfter int                  // seconds; 0: no header
+	Cause      error                // for the log; nil if Message is complete
 }
 
 // Error returns the message and the cause.
@@ -33,17 +33,17 @@ func (e *Error) Unwrap() error { return e.Cause }
 
 func refuse(status int, message string) *Error { return &Error{Status: status, Message: message} }
 
-// unavailable is an answer for as long as something is away.
+// unavailable returns the error for something that is away.
 func unavailable(message string, cause error) *Error {
 	return &Error{Status: fasthttp.StatusServiceUnavailable, Message: message, RetryAfter: 1, Cause: cause}
 }
 
-// broken is an answer when something went wrong here.
+// broken returns the error for an internal failure.
 func broken(message string, cause error) *Error {
 	return &Error{Status: fasthttp.StatusInternalServerError, Message: message, Cause: cause}
 }
 
-// outcome is the answer that has nothing to show.
+// outcome is the response of calls that return no object.
 type outcome struct {
 	Status  string               `json:"status"` // ok or error
 	Message string               `json:"message"`
@@ -51,7 +51,7 @@ type outcome struct {
 	Meta    any                  `json:"Meta,omitempty"`
 }
 
-// change is the answer to a change that was made.
+// change is the response to a change.
 type change struct {
 	Key     string `json:"key"`
 	Status  string `json:"status"`
@@ -70,7 +70,7 @@ const (
 
 func changed(key, action string) *change { return &change{Key: key, Status: "ok", Action: action} }
 
-// fail answers with an error, and logs it when it is not the caller's doing.
+// fail answers with an error, and logs it unless the caller caused it.
 func (a *API) fail(rc *fasthttp.RequestCtx, err error) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -87,7 +87,7 @@ func (a *API) fail(rc *fasthttp.RequestCtx, err error) {
 		rc.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(e.RetryAfter))
 	}
 	if rc.Request.IsBodyStream() {
-		// What was not read of the body must not be taken for the next request.
+		// The rest of the body must not be parsed as the next request.
 		rc.SetConnectionClose()
 	}
 	a.answer(rc, e.Status, &outcome{Status: "error", Message: e.Message, Errors: e.Problems})

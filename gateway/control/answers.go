@@ -2,14 +2,14 @@ package control
 
 import "context"
 
-// Answers are those of upstreams that the gateway keeps.
+// Answers is the cache of upstream responses.
 type Answers interface {
-	// Invalidate forgets those of an API; "" is every one.
+	// Invalidate drops the responses of an API; "" is all APIs.
 	Invalidate(api string)
 }
 
-// invalidateCache has every gateway of the group forget the answers that it keeps
-// for an API. This one has done so when the call is answered.
+// invalidateCache makes every gateway of the group drop its cached responses of an API.
+// This gateway has done so when the call is answered.
 func (a *API) invalidateCache(ctx context.Context, c *call) (any, error) {
 	if a.deps.Live.API(c.id) == nil {
 		return nil, noAPI
@@ -23,7 +23,7 @@ func (a *API) invalidateCache(ctx context.Context, c *call) (any, error) {
 	return &outcome{Status: "ok", Message: "cache invalidated"}, nil
 }
 
-// forget forgets the answers that this gateway keeps for an API; "" is every one.
+// forget drops this gateway's cached responses of an API; "" is all APIs.
 func (a *API) forget(api string) {
 	if a.deps.Answers != nil {
 		a.deps.Answers.Invalidate(api)

@@ -9,7 +9,7 @@ type forgotten []string
 
 func (f *forgotten) Invalidate(api string) { *f = append(*f, api) }
 
-func TestKeptAnswersOfAnAPIAreForgotten(t *testing.T) {
+func TestCachedResponsesOfAnAPIAreDropped(t *testing.T) {
 	var asked forgotten
 	b := onFiles(t, func(d *Deps) { d.Answers = &asked })
 	b.want("POST", "/svc/apis", definitionOf("shop", ""), 200, done("shop", "added"))

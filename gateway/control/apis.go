@@ -69,7 +69,7 @@ func (a *API) deleteAPI(ctx context.Context, c *call) (any, error) {
 	return changed(c.id, deleted), nil
 }
 
-// missing replaces ErrNotFound by what is said in that case.
+// missing replaces ErrNotFound by another error.
 func missing(err error, say *Error) error {
 	if errors.Is(err, ErrNotFound) {
 		return say
@@ -77,7 +77,7 @@ func missing(err error, say *Error) error {
 	return err
 }
 
-// version is one entry of the list of an API's versions.
+// version is an entry in the list of an API's versions.
 type version struct {
 	APIID     string `json:"api_id"`
 	Name      string `json:"name"`

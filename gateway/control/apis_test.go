@@ -84,7 +84,7 @@ func TestAnAPIIsReplacedByItsID(t *testing.T) {
 	b.want("PUT", "/svc/apis/weather", definitionOf("weather", ""), 200, done("weather", "modified"))
 }
 
-func TestWhatIsWrongWithADefinitionIsSaidAllAtOnce(t *testing.T) {
+func TestAllFaultsOfADefinitionAreReported(t *testing.T) {
 	b := onFiles(t)
 	for _, c := range []struct {
 		name, body, message string
@@ -142,7 +142,7 @@ func TestWhatIsWrongWithADefinitionIsSaidAllAtOnce(t *testing.T) {
 	}
 }
 
-func TestMembersThatAreNotKnownSurvive(t *testing.T) {
+func TestUnknownMembersSurvive(t *testing.T) {
 	b := onFiles(t)
 	b.want("POST", "/svc/apis", definitionOf("weather", `"x-owner":{"team":"<sky> & sea"},`), 200, done("weather", "added"))
 	data, err := os.ReadFile(filepath.Join(b.apps, "weather.json"))
@@ -168,7 +168,7 @@ func TestVersionsAreListed(t *testing.T) {
 		`[{"api_id":"v","name":"one","expires":"2020-01-01 00:00","is_default":false},{"api_id":"v","name":"two","is_default":true}]`)
 }
 
-func TestADefinitionStaysInTheFileThatPeopleChose(t *testing.T) {
+func TestADefinitionStaysInItsFile(t *testing.T) {
 	b := onFiles(t)
 	b.write("my petstore.json", definitionOf("pets", ""))
 	b.write("unnamed.json", definitionOf("", `"domain":"a.example",`))

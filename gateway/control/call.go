@@ -24,12 +24,12 @@ const (
 // A call is one request on its way through its handler.
 type call struct {
 	rc    *fasthttp.RequestCtx
-	id    string // that the path names; "" when the route has none
+	id    string // in the path; "" if the route has none
 	query map[string]string
 }
 
-// newCall reads path and query. Of the query only params are taken: one that is
-// misspelt would otherwise do something else than was asked for.
+// newCall parses path and query. Unknown query parameters are refused, since a misspelt
+// one would be ignored.
 func newCall(rc *fasthttp.RequestCtx, params []string) (*call, error) {
 	c := &call{rc: rc, query: make(map[string]string)}
 	if raw, ok := rc.UserValue("id").(string); ok {
@@ -37,7 +37,7 @@ func newCall(rc *fasthttp.RequestCtx, params []string) (*call, error) {
 		if err != nil || !isText(id) {
 			return nil, refuse(fasthttp.StatusBadRequest, fmt.Sprintf("The id in the path must be percent-encoded UTF-8 of at most %d bytes", maxText))
 		}
-		c.id = strings.Clone(id) // without a "%" it is the request's own buffer
+		c.id = strings.Clone(id) // without a "%" it is part of the request's buffer
 	}
 	values, err := url.ParseQuery(string(rc.URI().QueryString()))
 	if err != nil {
@@ -64,12 +64,12 @@ func unknownParameter(name string, params []string) string {
 	return fmt.Sprintf("Unknown query parameter %.40q; this call takes %s", name, strings.Join(params, ", "))
 }
 
-// isText tells whether s can be an id or a parameter.
+// isText reports whether s can be an id or a parameter.
 func isText(s string) bool {
 	return s != "" && len(s) <= maxText && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// flag reads a query parameter that is true or false; false when it is absent.
+// flag parses a boolean query parameter; it is false by default.
 func (c *call) flag(name string) (bool, error) {
 	given, ok := c.query[name]
 	if !ok {
@@ -84,7 +84,7 @@ func (c *call) flag(name string) (bool, error) {
 	return false, refuse(fasthttp.StatusBadRequest, fmt.Sprintf("Query parameter %q must be true, 1, false or 0, not %s", name, strconv.Quote(given)))
 }
 
-// number reads a query parameter that is a whole number in [least, most].
+// number parses an integer query parameter in [least, most].
 func (c *call) number(name string, otherwise, least, most int) (int, error) {
 	given, ok := c.query[name]
 	if !ok {
@@ -114,15 +114,15 @@ func (c *call) body() ([]byte, error) {
 	return body, nil
 }
 
-// A kind is what a body is about: how it is read, and what is answered when it
-// cannot be.
+// A kind describes the objects of request bodies: how they are parsed and which errors
+// are returned.
 type kind[T any] struct {
 	parse     func([]byte) (T, error)
 	name      string // as in "Validation of <name> failed"
-	malformed *Error // when the body is not JSON
+	malformed *Error // error for a body that is not JSON
 }
 
-// read reads the body as an object of some kind.
+// read parses the body as an object of a kind.
 func read[T any](c *call, k kind[T]) (T, error) {
 	var none T
 	body, err := c.body()
@@ -140,7 +140,7 @@ func read[T any](c *call, k kind[T]) (T, error) {
 	return none, invalid(k.name, problems)
 }
 
-// invalid says all that is wrong with an object.
+// invalid returns the error for an object with problems.
 func invalid(name string, problems []definition.Problem) *Error {
 	all := definition.Problems(problems)
 	return &Error{

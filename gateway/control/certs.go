@@ -10,23 +10,23 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Certificates stores those that definitions name and clients get to see.
+// Certificates stores the certificates that definitions refer to and that clients see.
 type Certificates interface {
-	// List tells of all certificates of an organisation, with "" of all that the
-	// caller may see, ordered by id.
+	// List returns all certificates of an organisation ordered by id, or with "" all
+	// that the caller may see.
 	List(ctx context.Context, org string) ([]certs.Info, error)
 
-	// Add keeps a certificate and returns its id.
+	// Add stores a certificate and returns its id.
 	Add(ctx context.Context, org string, text []byte) (id string, err error)
 
-	// Get tells of a certificate, or returns ErrNotFound.
+	// Get returns a certificate, or ErrNotFound.
 	Get(ctx context.Context, id string) (certs.Info, error)
 
-	// Delete forgets a certificate, or returns ErrNotFound.
+	// Delete removes a certificate, or returns ErrNotFound.
 	Delete(ctx context.Context, id string) error
 }
 
-// certificateAdded is the answer to a certificate that was added.
+// certificateAdded is the response to an added certificate.
 type certificateAdded struct {
 	ID      string `json:"id"`
 	Status  string `json:"status"`
@@ -95,10 +95,10 @@ func noCertificate(err error) error {
 
 const certsPath = "/api/certs"
 
-// adminCertificates are those that the admin keeps.
+// adminCertificates are the certificates that the admin stores.
 type adminCertificates struct{ *Admin }
 
-// Certificates returns the certificates that the admin keeps.
+// Certificates returns the certificates that the admin stores.
 func (a *Admin) Certificates() Certificates { return adminCertificates{a} }
 
 // List implements Certificates.
@@ -118,8 +118,7 @@ func (c adminCertificates) List(ctx context.Context, org string) ([]certs.Info, 
 	return kept, nil
 }
 
-// Add implements Certificates. The admin knows the organisation: it is that of
-// its gateways.
+// Add implements Certificates. The admin uses the organisation of its gateways.
 func (c adminCertificates) Add(ctx context.Context, _ string, text []byte) (id string, err error) {
 	var made reply
 	err = c.do(ctx, fasthttp.MethodPost, certsPath, map[string]string{"pem": string(text)}, &made)

@@ -1,8 +1,8 @@
-// Package control is the gateway API: calls under /svc/ that show and change
-// what a gateway serves, and the paths that tell whether it is well.
+// Package control is the gateway API: calls under /svc/ that read and change what a
+// gateway serves, and the health paths.
 //
-// Definitions and keys are changed through backends: files beside the gateway,
-// or the admin that owns them. Callers see the same answers either way.
+// Definitions and keys are changed through backends: files on this machine, or the
+// admin that owns them. Responses are the same with both.
 package control
 
 import (
@@ -11,14 +11,14 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/observe/usage"
+	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/event"
 	"github.com/sluicegate/sluice/internal/secret"
 	"github.com/valyala/fasthttp"
 )
 
-// Live is what the gateway serves at the moment.
+// Live is the configuration in force.
 type Live interface {
 	// Revision names the configuration in force; "" before the first.
 	Revision() string
@@ -32,10 +32,10 @@ type Live interface {
 	// Policies returns the policies in force.
 	Policies() *definition.PolicySet
 
-	// Failed returns, by API id, why something is not served as written.
+	// Failed returns, by API id, why definitions are not served as written.
 	Failed() map[string]error
 
-	// Origin tells where the configuration in force came from.
+	// Origin returns where the configuration in force came from.
 	Origin() Origin
 }
 
@@ -43,90 +43,89 @@ type Live interface {
 type Origin struct {
 	Source string    // such as "files" or "admin"
 	Since  time.Time // when it came into force
-	Stale  bool      // its source is away, so that there may be a newer one
+	Stale  bool      // its source is away: there may be a newer configuration
 }
 
-// Definitions stores APIs and policies. An error of type *Error is answered as
-// it is.
+// Definitions stores APIs and policies. An error of type *Error becomes the response.
 type Definitions interface {
-	// SaveAPI stores a definition and returns its id, which is generated when
-	// empty. With update set it returns ErrNotFound when there is none yet.
+	// SaveAPI stores a definition and returns its id, which is generated if empty. With
+	// update it returns ErrNotFound if there is none yet.
 	SaveAPI(ctx context.Context, api *definition.API, update bool) (id string, err error)
 
 	// DeleteAPI removes a definition, or returns ErrNotFound.
 	DeleteAPI(ctx context.Context, id string) error
 
-	// SavePolicy stores a policy, which has an id. With update set it returns
-	// ErrNotFound when there is none yet.
+	// SavePolicy stores a policy, which has an id. With update it returns ErrNotFound if
+	// there is none yet.
 	SavePolicy(ctx context.Context, p *definition.Policy, update bool) error
 
 	// DeletePolicy removes a policy, or returns ErrNotFound.
 	DeletePolicy(ctx context.Context, id string) error
 }
 
-// Reloader brings this gateway up to date.
+// Reloader reloads the configuration of this gateway.
 type Reloader interface {
-	// Reload returns once what is stored now is in force. An error that joins
-	// others (errors.Join) says what is not served as written while the rest is
-	// in force; any other says that nothing changed.
+	// Reload returns once the stored configuration is in force. An error that joins
+	// others (errors.Join) lists definitions that are not served as written; any other
+	// means that nothing changed.
 	Reload(ctx context.Context) error
 }
 
 // GroupReloader reaches every gateway of a group.
 type GroupReloader interface {
-	// ReloadGroup tells the gateways to reload and does not wait for them.
+	// ReloadGroup makes the gateways reload and does not wait for them.
 	ReloadGroup(ctx context.Context) error
 
-	// ForgetAnswers tells the gateways to forget the answers that they keep for an
-	// API, and does not wait for them.
+	// ForgetAnswers makes the gateways drop their cached responses of an API, and does
+	// not wait for them.
 	ForgetAnswers(ctx context.Context, api string) error
 
-	// Watch calls reload whenever this gateway is told to, or may have missed
-	// that it was, until ctx ends; and forget with the API whose answers are to be
-	// forgotten, "" for all when something may have been missed.
+	// Watch calls reload whenever this gateway is to reload, or may have missed a
+	// message, until ctx ends. It calls forget with the API whose cached responses are
+	// to be dropped, or with "" for all after messages may have been missed.
 	Watch(ctx context.Context, reload func(), forget func(api string))
 }
 
-// Events takes what happened to keys.
+// Events accepts events about keys.
 type Events interface{ Raise(e event.Event) }
 
-// Usage knows which fields of GraphQL APIs are read.
+// Usage reports which fields of GraphQL APIs are read.
 type Usage interface {
-	// Fields reports on an API, whether it ever had traffic or not.
-	Fields(api string, f usage.Filter) *usage.Report
+	// Fields reports on an API, even if it never had traffic.
+	Fields(api string, f usage.FieldFilter) *usage.FieldReport
 }
 
-// Explainer tells what would become of requests.
+// Explainer explains what the gateway would do with requests.
 type Explainer interface {
-	// Explain explains the request that is described, or the refused one that is
-	// named. The error is a *definition.Problems when the description is at fault,
-	// and ErrNotFound when nothing is known of what it names.
+	// Explain explains the request that is described, or the refused request that is
+	// named. The error is a *definition.Problems for an invalid description, and
+	// ErrNotFound if the request or an object in it is unknown.
 	Explain(ctx context.Context, description []byte) (answer any, err error)
 }
 
-// ErrNotFound says that a backend has no such API or policy.
+// ErrNotFound means that a backend has no such object.
 var ErrNotFound = errors.New("not found")
 
-// Deps is what the gateway API works with.
+// Deps are the parts that the gateway API works with.
 type Deps struct {
-	Secret       secret.Value  // shown by callers in X-Svc-Authorization; required
+	Secret       secret.Value  // that callers send in X-Svc-Authorization; required
 	Live         Live          // required
 	Definitions  Definitions   // required
 	Keys         Keys          // required
 	ListKeys     bool          // GET /svc/keys lists hashes, or keys where they are stored in clear
 	Reloader     Reloader      // required
-	Group        GroupReloader // nil: this gateway is alone in its group
-	Certificates Certificates  // nil: there are none, and the calls are not found
-	Usage        Usage         // nil: nothing is counted, and the call is not found
-	Answers      Answers       // nil: none are kept
-	Explain      Explainer     // nil: nothing is explained, and the call is not found
-	Events       Events        // nil: nobody is told
-	Health       []Component   // shown by /hello, beside the configuration
+	Group        GroupReloader // nil: the group has no other gateways
+	Certificates Certificates  // nil: the calls answer 404
+	Usage        Usage         // nil: the call answers 404
+	Answers      Answers       // nil: no responses are cached
+	Explain      Explainer     // nil: the call answers 404
+	Events       Events        // nil: no events are raised
+	Health       []Component   // in /hello, besides the configuration
 	Version      string        // of this program
 	Log          *slog.Logger  // nil: discarded
 }
 
-// API answers the calls. Make one with New and have Run run beside it.
+// API answers the calls. Run must run while it is used.
 type API struct {
 	deps    Deps
 	log     *slog.Logger
@@ -134,15 +133,15 @@ type API struct {
 	reloads *reloads
 	health  *health
 
-	explaining chan struct{} // holds one for each request that is being explained
+	explaining chan struct{} // has one element for each request that is being explained
 }
 
-// reloadEvery is the least time from one reload to the next: those asked for in
-// between are one.
+// reloadEvery is the shortest time from one reload to the next. Requests in between
+// share one reload.
 const reloadEvery = time.Second
 
-// New returns the gateway API. It fails without a secret, since everybody could
-// then change everything.
+// New returns the gateway API. It fails without a secret, since anyone could change the
+// configuration then.
 func New(deps Deps) (*API, error) {
 	switch {
 	case deps.Secret.Empty():
@@ -159,8 +158,8 @@ func New(deps Deps) (*API, error) {
 	return a, nil
 }
 
-// Run carries out reloads and listens to the group until ctx ends. Reloads that
-// are asked for when it does not run wait for it.
+// Run performs reloads and listens to the group until ctx ends. Reloads that are
+// requested while it does not run wait for it.
 func (a *API) Run(ctx context.Context) {
 	watched := make(chan struct{})
 	go func() {

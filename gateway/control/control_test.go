@@ -82,14 +82,14 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	}
 }
 
-func TestBothSpellingsOfAPathAreOne(t *testing.T) {
+func TestAFinalSlashIsIgnored(t *testing.T) {
 	b := onFiles(t)
 	b.want("POST", "/svc/apis/", definitionOf("weather", ""), 200, done("weather", "added"))
 	b.want("GET", "/svc/reload/group/", "", 200, `{"status":"ok","message":""}`)
 	b.want("GET", "/svc/policies/weather/", "", 404, failed("Policy not found"))
 }
 
-func TestQueriesAreReadStrictly(t *testing.T) {
+func TestUnknownQueryParametersAreRefused(t *testing.T) {
 	b := onFiles(t)
 	for _, c := range []struct{ method, path, message string }{
 		{"GET", "/svc/reload?blok=true", `Unknown query parameter "blok"; this call takes block`},
@@ -154,7 +154,7 @@ func TestAConnectionEndsWhenABodyWasNotRead(t *testing.T) {
 	}
 }
 
-func TestAFaultOfOursIsAnsweredAndLogged(t *testing.T) {
+func TestAPanicIsAnsweredAndLogged(t *testing.T) {
 	b := onFiles(t, func(d *Deps) { d.Definitions = faulty{} })
 	b.want("DELETE", "/svc/apis/x", "", 500, failed("Internal error"))
 	b.want("DELETE", "/svc/policies/x", "", 500, failed("Internal error; the gateway's log has the cause"))
@@ -171,7 +171,7 @@ type faulty struct{ Definitions }
 func (faulty) DeleteAPI(context.Context, string) error    { panic("boom") }
 func (faulty) DeletePolicy(context.Context, string) error { return errors.New("disk on fire") }
 
-func TestAPortWithoutTheGatewayAPIHasHealthAlone(t *testing.T) {
+func TestAPortWithoutTheGatewayAPIServesHealthOnly(t *testing.T) {
 	b := onFiles(t)
 	b.reload()
 	for path, want := range map[string]int{"/hello": 200, "/ready": 200, "/live": 200, "/svc/apis": 404, "/svc": 404} {
@@ -185,7 +185,7 @@ func TestAPortWithoutTheGatewayAPIHasHealthAlone(t *testing.T) {
 	}
 }
 
-func TestNoAnswerIsKeptByCaches(t *testing.T) {
+func TestResponsesAreNotCacheable(t *testing.T) {
 	b := onFiles(t)
 	if got := b.call("GET", "/svc/apis", ""); got.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("headers %v", got.header)

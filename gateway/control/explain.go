@@ -15,11 +15,11 @@ var (
 	tooManyAsk = unavailable("Too many requests are being explained; try again", nil)
 )
 
-// maxExplained is how many requests are explained at the same time: the work is
-// that of traffic, and traffic comes first.
+// maxExplained bounds the requests that are explained at the same time, because traffic
+// comes first.
 const maxExplained = 4
 
-// explain tells what would become of a request, or why one was refused.
+// explain answers what the gateway would do with a request, or why it refused one.
 func (a *API) explain(ctx context.Context, c *call) (any, error) {
 	if a.deps.Explain == nil {
 		return nil, notExplained

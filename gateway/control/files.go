@@ -17,23 +17,21 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// FilesOptions say where definitions are.
+// FilesOptions name the files of definitions.
 type FilesOptions struct {
-	AppsDir      string // folder of *.json, one API definition each; made when it is not there
-	PoliciesFile string // JSON object from policy id to policy; "" refuses to save policies
-	Live         Live   // tells which APIs may be in files of other names
+	AppsDir      string // folder of *.json, one API definition each; created if missing
+	PoliciesFile string // JSON object from policy id to policy; "": policies cannot be saved
+	Live         Live   // its APIs may be defined in files of other names
 }
 
-// Files stores APIs and policies in files, for a gateway without an admin. What
-// it stored is not in force before a reload. It is safe for concurrent use in
-// one process.
+// Files stores APIs and policies in files, for a gateway without an admin. Changes are
+// in force after a reload. It is safe for concurrent use in one process.
 type Files struct {
 	opts FilesOptions
-	mu   sync.Mutex // held by whoever looks for a file in order to write
+	mu   sync.Mutex // held while a file is searched and written
 }
 
-// NewFiles returns the store. It removes what writers left behind in the folders
-// when they were killed.
+// NewFiles returns the store. It removes temporary files of writers that were killed.
 func NewFiles(opts FilesOptions) (*Files, error) {
 	if opts.AppsDir == "" || opts.Live == nil {
 		return nil, errors.New("gateway API: AppsDir and Live are required")
@@ -48,7 +46,7 @@ func NewFiles(opts FilesOptions) (*Files, error) {
 // SaveAPI implements Definitions.
 func (f *Files) SaveAPI(_ context.Context, api *definition.API, update bool) (string, error) {
 	if api.ID == "" {
-		named := *api // the caller's stays as it is
+		named := *api // the caller's is not changed
 		named.ID = newID()
 		api = &named
 	}
@@ -91,11 +89,11 @@ func (f *Files) DeleteAPI(_ context.Context, id string) error {
 	return nil
 }
 
-// fileOf returns the file that defines an API, and whether there is one yet. It
-// has the API's name, unless people put the definition into another one.
+// fileOf returns the file that defines an API, and whether it exists. The file is named
+// for the API, unless the definition was put into another one by hand.
 func (f *Files) fileOf(id string) (file string, there bool, err error) {
 	if !definition.ValidID(id) {
-		return "", false, ErrNotFound // it must not become part of a path
+		return "", false, ErrNotFound // must not become part of a path
 	}
 	own := filepath.Join(f.opts.AppsDir, id+".json")
 	holds, err := idIn(own)
@@ -117,7 +115,7 @@ func (f *Files) fileOf(id string) (file string, there bool, err error) {
 	return own, false, nil
 }
 
-// search returns the file that says it defines an API, or "".
+// search returns the file with the definition of an API, or "".
 func (f *Files) search(id string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(literal(f.opts.AppsDir), "*.json"))
 	if err != nil {
@@ -135,13 +133,12 @@ func (f *Files) search(id string) (string, error) {
 	return "", nil
 }
 
-// literal makes a path stand for itself in a pattern.
+// literal escapes a path for use in a pattern.
 func literal(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// idIn returns the api_id that a file gives; "" when it gives none, as one does
-// that is not JSON.
+// idIn returns the api_id in a file, or "" if there is none or the file is not JSON.
 func idIn(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -154,14 +151,14 @@ func idIn(file string) (string, error) {
 	return named.ID, nil
 }
 
-// newID is a random id of 32 hexadecimal digits.
+// newID returns a random id of 32 hexadecimal digits.
 func newID() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // documented never to fail
 	return hex.EncodeToString(id[:])
 }
 
-// indented is JSON for files, which people read.
+// indented returns JSON that people can read in a file.
 func indented(value any) ([]byte, error) {
 	compact, err := encode(value)
 	if err != nil {

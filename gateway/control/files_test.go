@@ -122,7 +122,7 @@ func TestWhatWasAcknowledgedSurvivesACrash(t *testing.T) {
 	}
 }
 
-func TestNobodyReadsHalfAFile(t *testing.T) {
+func TestReadersNeverSeeHalfAFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.json")
 	contents := []string{strings.Repeat("a", 1<<20), strings.Repeat("b", 1<<19)}
 	if err := replaceFile(name, []byte(contents[0])); err != nil {
@@ -189,7 +189,7 @@ func TestAFileKeepsItsModeAndANewOneIsNotForAll(t *testing.T) {
 	}
 }
 
-func TestAFolderThatCannotBeWrittenIsSaid(t *testing.T) {
+func TestAFolderThatCannotBeWrittenIsReported(t *testing.T) {
 	b := onFiles(t)
 	if err := os.Remove(b.apps); err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestAFolderThatCannotBeWrittenIsSaid(t *testing.T) {
 	}
 }
 
-func TestTheFoldersAreMade(t *testing.T) {
+func TestMissingFoldersAreCreated(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there")
 	files, err := NewFiles(FilesOptions{AppsDir: filepath.Join(dir, "apps"), PoliciesFile: filepath.Join(dir, "policies", "p.json"), Live: new(served)})
 	if err != nil {
@@ -217,9 +217,9 @@ func TestTheFoldersAreMade(t *testing.T) {
 	}
 }
 
-func TestWhatKilledWritersLeftIsSwept(t *testing.T) {
+func TestTemporaryFilesOfKilledWritersAreRemoved(t *testing.T) {
 	b := onFiles(t)
-	old, fresh := filepath.Join(b.apps, ".sluice-1.tmp"), filepath.Join(b.apps, ".sluice-2.tmp")
+	old, fresh := filepath.Join(b.apps, ".new-1"), filepath.Join(b.apps, ".new-2")
 	for _, name := range []string{old, fresh} {
 		if err := os.WriteFile(name, []byte("{"), 0o600); err != nil {
 			t.Fatal(err)
@@ -232,7 +232,7 @@ func TestWhatKilledWritersLeftIsSwept(t *testing.T) {
 	if _, err := NewFiles(FilesOptions{AppsDir: b.apps, Live: b.live}); err != nil {
 		t.Fatal(err)
 	}
-	if b.files() != ".sluice-2.tmp" {
+	if b.files() != ".new-2" {
 		t.Errorf("files: %s", b.files())
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/sluicegate/sluice/internal/keys"
 	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
 )
@@ -237,7 +238,7 @@ func (b *bench) start(deps Deps) {
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return ln.Dial() },
 		DisableKeepAlives: true,
 	}}
-	until(b.t, "the first configuration is in force", func() bool { return b.live.Revision() != "" })
+	wait.Until(b.t, "the first configuration is in force", func() bool { return b.live.Revision() != "" })
 	b.t.Cleanup(func() {
 		cancel()
 		<-ended

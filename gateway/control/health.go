@@ -10,17 +10,17 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Health is how a part of the gateway is.
+// Health is the state of a part of the gateway.
 type Health string
 
-// The grades of health.
+// The states.
 const (
 	Pass Health = "pass"
-	Warn Health = "warn" // the gateway serves, perhaps with what it remembers
+	Warn Health = "warn" // the gateway serves, perhaps from its caches
 	Fail Health = "fail" // the gateway cannot serve
 )
 
-// worse returns the worse of two.
+// worse returns the worse of two states.
 func (h Health) worse(other Health) Health {
 	if h == Fail || other == Fail {
 		return Fail
@@ -36,9 +36,9 @@ type Component struct {
 	Name string // such as key_store
 	Kind string // such as datastore
 
-	// Check says how the component is, and why when it is not well. The text is
-	// shown to everybody: it names no address and no id. It must return soon
-	// after ctx ends.
+	// Check returns the state of the component, and a reason unless it passes. The text
+	// is public: it must not contain addresses or ids. Check must return soon after ctx
+	// ends.
 	Check func(ctx context.Context) (Health, string)
 }
 
@@ -50,7 +50,7 @@ type finding struct {
 	Time          string `json:"time"`
 }
 
-// report is the answer of /hello.
+// report is the response of /hello.
 type report struct {
 	Status      Health             `json:"status"`
 	Version     string             `json:"version"`
@@ -58,14 +58,13 @@ type report struct {
 	Details     map[string]finding `json:"details"`
 }
 
-// Bounds on checks, which anybody can ask for.
+// Limits of checks, which are not authenticated.
 const (
-	checkWithin = time.Second // what takes longer is not well
-	checkEvery  = time.Second // callers in between get the last findings
+	checkWithin = time.Second // then the check fails
+	checkEvery  = time.Second // in between, callers get the last findings
 )
 
-// health remembers findings for a while, so that asking costs the components
-// nothing.
+// health caches findings, so that frequent callers cost the components nothing.
 type health struct {
 	components []Component
 
@@ -108,7 +107,7 @@ func (h *health) ask() (Health, map[string]finding) {
 	return overall, details
 }
 
-// configuration is the component that every gateway has.
+// configuration returns the component that every gateway has.
 func (a *API) configuration() Component {
 	return Component{Name: "configuration", Kind: "system", Check: func(context.Context) (Health, string) {
 		if a.deps.Live.Revision() == "" {

@@ -10,16 +10,16 @@ import (
 	"github.com/sluicegate/sluice/internal/keystore"
 )
 
-// keyWords is what a call says when a key cannot be had as it was asked for.
+// keyWords are the messages of a call for errors about keys.
 type keyWords struct {
 	missing string // no such key
-	refused string // policies that do not go together, or no rights at all; "" says the reason
+	refused string // for incompatible policies or missing rights; "": the reason is the message
 	status  int    // of refused
 	verb    string // begins messages, as in "Failed to <verb> key"
 	other   *Error // for every other error; nil: an internal one
 }
 
-// The words of each kind of call.
+// The messages by kind of call.
 var (
 	creating = keyWords{missing: "Key not found", status: http.StatusInternalServerError, verb: "create"}
 	naming   = keyWords{
@@ -35,7 +35,7 @@ var (
 	}
 )
 
-// fault turns an error of Keys into an answer.
+// fault converts an error of Keys.
 func (w *keyWords) fault(err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err
@@ -75,8 +75,8 @@ func (w *keyWords) fault(err error) error {
 	return err
 }
 
-// refuse says why a session cannot be a key's. Where the words are fixed, the
-// reason goes beside them.
+// refuse returns the error for a session that cannot be a key's. With a fixed message,
+// the reason becomes a problem.
 func (w *keyWords) refuse(status int, message, path string, reason error) *Error {
 	if w.refused == "" {
 		return refuse(status, message)

@@ -13,11 +13,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Keys makes, shows and changes keys. Its errors are those of package keys; one
-// of type *Error is answered as it is.
+// Keys creates, returns and changes keys. Its errors are those of package keys; one of
+// type *Error becomes the response.
 type Keys interface {
-	// Create makes a key and returns it; custom is an id that somebody chose, or
-	// "". With keepQuota a key that is replaced keeps its used quota.
+	// Create makes a key and returns it; custom is an id that the caller chose, or "".
+	// With keepQuota a key that is replaced keeps its used quota.
 	Create(ctx context.Context, custom string, s *definition.Session, keepQuota bool) (keys.Issued, error)
 
 	// Update replaces a key's session.
@@ -29,27 +29,27 @@ type Keys interface {
 	// Delete removes a key.
 	Delete(ctx context.Context, ref keys.Ref) (keys.Issued, error)
 
-	// ResetQuota forgets the used quotas of a key.
+	// ResetQuota resets the used quotas of a key.
 	ResetQuota(ctx context.Context, ref keys.Ref) (keys.Issued, error)
 
-	// Rotate makes a successor of a key, which stays valid for a while.
+	// Rotate creates the successor of a key, which stays valid for a grace period.
 	Rotate(ctx context.Context, ref keys.Ref, grace time.Duration) (keys.Issued, error)
 
-	// Retire ends the keys that were followed by another.
+	// Retire ends the keys that have a successor.
 	Retire(ctx context.Context, ref keys.Ref) (keys.Issued, error)
 
 	// SetPolicies replaces the policies of a key.
 	SetPolicies(ctx context.Context, ref keys.Ref, policies []string) (keys.Issued, error)
 
-	// Find returns the hashes of the keys that fit, or, where keys are stored in
-	// clear, the keys.
+	// Find returns the hashes of matching keys or, where keys are stored in clear, the
+	// keys.
 	Find(ctx context.Context, f keys.Filter) ([]string, error)
 
-	// Preview returns what a session would be with its policies applied.
+	// Preview returns a session with its policies applied.
 	Preview(ctx context.Context, s *definition.Session) (*definition.Session, error)
 }
 
-// LocalKeys are keys that no admin owns.
+// LocalKeys are the keys of a gateway without an admin.
 type LocalKeys struct{ *keys.Service }
 
 // Preview implements Keys.
@@ -57,8 +57,8 @@ func (l LocalKeys) Preview(_ context.Context, s *definition.Session) (*definitio
 	return l.Service.Preview(s)
 }
 
-// The kinds of bodies that hold a session: they differ in what is said when they
-// are not JSON.
+// The kinds of bodies with a session. They differ in the error for a body that is not
+// JSON.
 var (
 	keyKind    = sessionKind(refuse(fasthttp.StatusBadRequest, "Request malformed"))
 	createKind = sessionKind(refuse(fasthttp.StatusInternalServerError, "Unmarshalling failed"))
@@ -68,7 +68,7 @@ func sessionKind(malformed *Error) kind[*definition.Session] {
 	return kind[*definition.Session]{parse: definition.ParseSession, name: "Key", malformed: malformed}
 }
 
-// ref is the key that a call names.
+// ref returns the key that a call names.
 func (c *call) ref() (keys.Ref, error) {
 	hashed, err := c.flag("hashed")
 	if err != nil {
@@ -84,8 +84,8 @@ func (c *call) ref() (keys.Ref, error) {
 	return keys.Ref{ID: c.id, Hashed: hashed, User: named, Org: c.query["org_id"]}, nil
 }
 
-// change reads what makes or changes a key: which, its session, and whether its
-// used quota stays.
+// change parses a call that creates or changes a key: the key, its session, and whether
+// its used quota stays.
 func (c *call) change(k kind[*definition.Session]) (ref keys.Ref, s *definition.Session, keepQuota bool, err error) {
 	if ref, err = c.ref(); err != nil {
 		return ref, nil, false, err
@@ -105,7 +105,7 @@ func (a *API) addKey(ctx context.Context, c *call) (any, error) {
 	return a.create(ctx, c, keyKind, creating)
 }
 
-// nameKey makes a key with the id in the path.
+// nameKey creates a key with the id in the path.
 func (a *API) nameKey(ctx context.Context, c *call) (any, error) {
 	return a.create(ctx, c, keyKind, naming)
 }
@@ -195,7 +195,7 @@ func (a *API) previewKey(ctx context.Context, c *call) (any, error) {
 	return applied, nil
 }
 
-// keyList is the answer that lists keys.
+// keyList is the response that lists keys.
 type keyList struct {
 	Keys []string `json:"keys"`
 }
@@ -217,7 +217,7 @@ func (a *API) listKeys(ctx context.Context, c *call) (any, error) {
 	return &keyList{Keys: found}, nil
 }
 
-// swap is the body that replaces the policies of a key.
+// swap is the request body that replaces the policies of a key.
 type swap struct {
 	Policy   string   `json:"policy"`
 	Policies []string `json:"apply_policies"`
@@ -250,7 +250,7 @@ func parseSwap(body []byte) (swap, error) {
 	return s, nil
 }
 
-// swapPolicies names a key by its hash, whatever the query says.
+// swapPolicies takes the hash of a key, whatever the query says.
 func (a *API) swapPolicies(ctx context.Context, c *call) (any, error) {
 	wanted, err := read(c, swapKind)
 	if err != nil {
@@ -264,8 +264,8 @@ func (a *API) swapPolicies(ctx context.Context, c *call) (any, error) {
 	return changed(c.id, updated), nil
 }
 
-// raise tells what happened to a key, which is named by the beginning of its
-// hash. A key that is stored in clear has none, and is not named.
+// raise raises an event about a key, which is named by the beginning of its hash. A key
+// that is stored in clear has none and is not named.
 func (a *API) raise(name event.Name, key keys.Issued) {
 	if a.deps.Events != nil {
 		a.deps.Events.Raise(event.Event{Name: name, At: time.Now(), Key: key.Hash[:min(len(key.Hash), 12)]})

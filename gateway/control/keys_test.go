@@ -68,7 +68,7 @@ func (b *bench) happened(hash string, names ...event.Name) {
 	}
 }
 
-func TestAKeyFromItsMakingToItsEnd(t *testing.T) {
+func TestTheLifeOfAKey(t *testing.T) {
 	b := onFiles(t)
 	for _, path := range []string{"/svc/keys/create", "/svc/keys"} {
 		made := b.create(path, aKey)
@@ -95,7 +95,7 @@ func TestAKeyFromItsMakingToItsEnd(t *testing.T) {
 	}
 }
 
-func TestChangingAKeyResetsItsQuotaUnlessTold(t *testing.T) {
+func TestChangingAKeyResetsItsQuotaUnlessSuppressed(t *testing.T) {
 	b := onFiles(t)
 	made := b.create("/svc/keys", aKey)
 	b.use(made.KeyHash, 4)
@@ -154,7 +154,7 @@ func TestAKeyOfAChosenName(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAKey(t *testing.T) {
+func TestInvalidKeysAreRefused(t *testing.T) {
 	b := onFiles(t)
 	made := b.create("/svc/keys", aKey)
 	for _, c := range []struct {

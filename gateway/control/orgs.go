@@ -12,14 +12,14 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// The session of an organisation holds the limits of all its keys together. It is
-// kept among those of keys.
+// The session of an organisation holds the limits of all its keys together. It is stored
+// with the keys.
 
 var orgWords = keyWords{missing: "Org not found", status: http.StatusInternalServerError, verb: "store"}
 
 var noOrg = refuse(fasthttp.StatusNotFound, "No such organisation found in Active API list")
 
-// org is the key that stands for the organisation in the path.
+// org returns the key that identifies the organisation in the path.
 func (c *call) org() keys.Ref { return keys.Ref{ID: credential.OrgIdentity(c.id), Org: c.id} }
 
 func (a *API) listOrgs(ctx context.Context, _ *call) (any, error) {
@@ -54,7 +54,7 @@ func (a *API) addOrg(ctx context.Context, c *call) (any, error) {
 	return changed(c.id, added), nil
 }
 
-// updateOrg makes the session when there is none yet.
+// updateOrg creates the session if there is none yet.
 func (a *API) updateOrg(ctx context.Context, c *call) (any, error) {
 	session, keep, err := a.orgSession(c)
 	if err != nil {
@@ -79,8 +79,8 @@ func (a *API) deleteOrg(ctx context.Context, c *call) (any, error) {
 	return changed(c.id, deleted), nil
 }
 
-// orgSession reads the session of the organisation in the path, and whether its
-// used quota stays: it does unless the call says otherwise.
+// orgSession parses the session of the organisation in the path, and whether its used
+// quota stays, which is the default.
 func (a *API) orgSession(c *call) (s *definition.Session, keepQuota bool, err error) {
 	reset, err := c.flag("reset_quota")
 	if err != nil {

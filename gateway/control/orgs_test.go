@@ -9,7 +9,7 @@ import (
 
 const orgLimits = `{"quota_max":10,"quota_renewal_rate":60,"rate":5,"per":1}`
 
-func TestTheSessionOfAnOrganisationFromItsMakingToItsEnd(t *testing.T) {
+func TestTheLifeOfAnOrganisationsSession(t *testing.T) {
 	b := onFiles(t)
 	b.want("POST", "/svc/org/keys/acme", orgLimits, 404, failed("No such organisation found in Active API list"))
 	b.write("weather.json", definitionOf("weather", `"org_id":"acme",`))

@@ -32,7 +32,7 @@ func TestAPolicyIsStoredAtOnceAndInForceAfterAReload(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAPolicy(t *testing.T) {
+func TestInvalidPoliciesAreRefused(t *testing.T) {
 	b := onFiles(t)
 	const mismatch = "Request ID does not match that in policy! For Update operations these must match."
 	for _, c := range []struct {

@@ -12,8 +12,7 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// maxPolicyFile is how large the policies file may become, in bytes: a gateway
-// reads no larger one.
+// maxPolicyFile bounds the policies file, in bytes: a gateway reads no larger one.
 const maxPolicyFile = 64 << 20
 
 // SavePolicy implements Definitions.
@@ -42,8 +41,8 @@ func (f *Files) DeletePolicy(_ context.Context, id string) error {
 	})
 }
 
-// changePolicies replaces the policies file. Policies that are not touched stay
-// as they were written, the broken ones included.
+// changePolicies replaces the policies file. Other policies stay as written, invalid
+// ones included.
 func (f *Files) changePolicies(change func(map[string]json.RawMessage) error) error {
 	if f.opts.PoliciesFile == "" {
 		return broken("There is no file for policies: set gateway.policies_file", nil)
@@ -70,8 +69,8 @@ func (f *Files) changePolicies(change func(map[string]json.RawMessage) error) er
 	return nil
 }
 
-// readPolicies never takes a file that it cannot read for an empty one: the next
-// write would lose what is in it.
+// readPolicies fails if the file cannot be parsed, since writing it would lose its
+// content.
 func readPolicies(file string) (map[string]json.RawMessage, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// reloads makes many wishes for a reload into few reloads.
+// reloads merges requests for a reload.
 type reloads struct {
 	do    func(context.Context) error
 	every time.Duration
 
 	mu      sync.Mutex
-	waiting []chan error  // those who want to know the outcome of the next reload
-	poke    chan struct{} // holds one while a reload is wished for
+	waiting []chan error  // callers that wait for the next reload
+	poke    chan struct{} // has one element while a reload is requested
 	ended   chan struct{} // closed when run has returned
 }
 
@@ -23,7 +23,7 @@ func newReloads(do func(context.Context) error, every time.Duration) *reloads {
 	return &reloads{do: do, every: every, poke: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
-// schedule has a reload happen soon.
+// schedule requests a reload and does not wait for it.
 func (r *reloads) schedule() {
 	select {
 	case r.poke <- struct{}{}:
@@ -33,7 +33,7 @@ func (r *reloads) schedule() {
 
 var errStopping = unavailable("The gateway is stopping", nil)
 
-// wait has a reload happen that begins after this call, and returns its error.
+// wait requests a reload that begins after this call, and returns its error.
 func (r *reloads) wait(ctx context.Context) error {
 	done := make(chan error, 1)
 	r.mu.Lock()
@@ -50,7 +50,7 @@ func (r *reloads) wait(ctx context.Context) error {
 	}
 }
 
-// run carries out reloads until ctx ends, one per r.every at most.
+// run performs reloads until ctx ends, at most one per r.every.
 func (r *reloads) run(ctx context.Context, log *slog.Logger) {
 	defer close(r.ended)
 	for {
@@ -68,7 +68,7 @@ func (r *reloads) run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// reload tells those who wait what came of it, and the log when nobody does.
+// reload reports the outcome to the callers that wait, or else to the log.
 func (r *reloads) reload(ctx context.Context, log *slog.Logger) {
 	r.mu.Lock()
 	waiting := r.waiting
@@ -83,7 +83,7 @@ func (r *reloads) reload(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// revision is what a reload led to.
+// revision is the response to a reload.
 type revision struct {
 	Revision string            `json:"revision"`
 	Errors   map[string]string `json:"errors,omitempty"` // by API id, or file: why it is not served as written
@@ -101,8 +101,7 @@ func (a *API) reload(ctx context.Context, c *call) (any, error) {
 	return a.reloadNow(ctx)
 }
 
-// reloadGroup reloads this gateway as well by itself, since the group's message
-// may be late.
+// reloadGroup reloads this gateway as well, since the group's message may be late.
 func (a *API) reloadGroup(ctx context.Context, c *call) (any, error) {
 	if _, err := c.flag("block"); err != nil {
 		return nil, err
@@ -122,7 +121,7 @@ func groupAway(err error) error {
 	return unavailable("The gateways of the group could not be told to reload", err)
 }
 
-// reloadNow answers once what is stored is in force.
+// reloadNow answers once the stored configuration is in force.
 func (a *API) reloadNow(ctx context.Context) (any, error) {
 	err := a.reloads.wait(ctx)
 	if _, partly := err.(interface{ Unwrap() []error }); err != nil && !partly {

@@ -10,26 +10,18 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 func TestAReloadIsAnsweredAtOnceAndHappens(t *testing.T) {
 	b := onFiles(t)
 	b.write("weather.json", definitionOf("weather", ""))
 	b.want("GET", "/svc/reload", "", 200, `{"status":"ok","message":""}`)
-	until(t, "the API is live", func() bool { return b.live.API("weather") != nil })
+	wait.Until(t, "the API is live", func() bool { return b.live.API("weather") != nil })
 	b.write("pets.json", definitionOf("pets", ""))
 	b.want("GET", "/svc/reload/group?block=false", "", 200, `{"status":"ok","message":""}`)
-	until(t, "the API is live", func() bool { return b.live.API("pets") != nil })
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not in time", what)
-		}
-	}
+	wait.Until(t, "the API is live", func() bool { return b.live.API("pets") != nil })
 }
 
 func TestABlockingReloadAnswersWhenItIsDone(t *testing.T) {
@@ -121,7 +113,7 @@ func TestReloadsCloseTogetherAreOne(t *testing.T) {
 	})
 }
 
-func TestAReloadThatTakesTooLongIsNotWaitedForForEver(t *testing.T) {
+func TestAReloadThatTakesTooLongIsNotAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReloads(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, time.Second)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -169,7 +161,7 @@ func TestAReloadOfTheGroupReachesTheOthersAndThisOne(t *testing.T) {
 	}
 	b.write("pets.json", definitionOf("pets", ""))
 	(<-g.watch)() // another gateway told us
-	until(t, "the API is live", func() bool { return b.live.API("pets") != nil })
+	wait.Until(t, "the API is live", func() bool { return b.live.API("pets") != nil })
 	b.want("GET", "/svc/reload", "", 200, `{"status":"ok","message":""}`)
 	if g.told.Load() != 1 {
 		t.Error("a reload of this gateway reached the others")
@@ -186,7 +178,7 @@ type invalidated chan string
 
 func (f invalidated) Invalidate(api string) { f <- api }
 
-func TestKeptAnswersAreForgottenByAllGatewaysOfAGroup(t *testing.T) {
+func TestCachedResponsesAreDroppedByAllGatewaysOfAGroup(t *testing.T) {
 	g := &group{watch: make(chan func(), 1), forget: make(chan func(string), 1), asked: make(chan string, 1)}
 	here := make(invalidated, 1)
 	b := onFiles(t, func(d *Deps) { d.Group, d.Answers = g, here })

@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegate/sluice/internal/keys"
 )
 
-// rotation is the body that asks for the successor of a key.
+// rotation is the request body that rotates a key.
 type rotation struct {
 	Grace string `json:"grace"`
 	grace time.Duration
@@ -40,8 +40,8 @@ func parseRotation(body []byte) (r rotation, err error) {
 	return r, nil
 }
 
-// rotateKey answers with the successor of a key, this once, and with the hash by
-// which both are known.
+// rotateKey answers with the successor of a key, which is not shown again, and the hash
+// that identifies both.
 func (a *API) rotateKey(ctx context.Context, c *call) (any, error) {
 	ref, err := c.ref()
 	if err != nil {
@@ -97,7 +97,8 @@ func (a *Admin) Retire(ctx context.Context, ref keys.Ref) (keys.Issued, error) {
 	return a.issuedBy(ref, now.Hash), err
 }
 
-// doRotation is doKey where the admin may say why a key cannot be rotated.
+// doRotation is doKey for calls that the admin may refuse because a key cannot be
+// rotated.
 func (a *Admin) doRotation(ctx context.Context, method, path string, body, into any) error {
 	err := a.doKey(ctx, method, path, body, into)
 	if e, ok := errors.AsType[*Error](err); ok {

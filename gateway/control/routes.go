@@ -12,21 +12,20 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// answerWithin bounds the work on one call, a reload that is waited for
-// included.
+// answerWithin bounds the work on one call, including a reload that it waits for.
 const answerWithin = 30 * time.Second
 
-// A handler answers a call with what is sent as JSON, or with an error.
+// A handler answers a call with an object that is sent as JSON, or with an error.
 type handler func(ctx context.Context, c *call) (answer any, err error)
 
-// A route is one method on one path, which may as well end in a slash.
+// A route is one method on one path. A final slash is ignored.
 type route struct {
 	method, path string
-	params       []string // of the query; others are refused
+	params       []string // query parameters; others are refused
 	handle       handler
 }
 
-// prefix is what all paths begin with that need the secret.
+// prefix begins all paths that need the secret.
 const prefix = "/svc"
 
 // routes lists every route below prefix.
@@ -102,8 +101,8 @@ func (a *API) routed() fasthttp.RequestHandler {
 	}
 }
 
-// dropFinalSlash makes both spellings of a path one. The router cannot hold them
-// both: it takes the second for a redirection to the first.
+// dropFinalSlash removes a final slash. The router cannot serve both forms: it redirects
+// one to the other.
 func dropFinalSlash(uri *fasthttp.URI) {
 	if path := uri.PathOriginal(); len(path) > 1 && path[len(path)-1] == '/' {
 		uri.SetPathBytes(slices.Clone(path[:len(path)-1]))
@@ -132,8 +131,7 @@ func newRouter(a *API) *router.Router {
 	return r
 }
 
-// Handle answers everything: calls below /svc/ from those who know the secret,
-// and the health paths for all.
+// Handle answers all calls: those below /svc/ with the secret, and the health paths.
 func (a *API) Handle(rc *fasthttp.RequestCtx) {
 	if isBelow(prefix, rc.URI().PathOriginal()) && !a.authorised(rc) {
 		a.fail(rc, refuse(fasthttp.StatusForbidden, "Attempted administrative access with invalid or missing key!"))
@@ -142,8 +140,7 @@ func (a *API) Handle(rc *fasthttp.RequestCtx) {
 	a.handler(rc)
 }
 
-// HandleHealth answers the health paths alone, for a port that does not have the
-// rest.
+// HandleHealth answers the health paths only, for a port without the gateway API.
 func (a *API) HandleHealth(rc *fasthttp.RequestCtx) {
 	if isBelow(prefix, rc.URI().PathOriginal()) {
 		a.fail(rc, refuse(fasthttp.StatusNotFound, "Not found"))
@@ -152,14 +149,13 @@ func (a *API) HandleHealth(rc *fasthttp.RequestCtx) {
 	a.handler(rc)
 }
 
-// authorised tells whether the caller knows the secret. Of two different headers
-// neither counts.
+// authorised reports whether the request has the secret. Two headers are refused.
 func (a *API) authorised(rc *fasthttp.RequestCtx) bool {
 	shown := rc.Request.Header.PeekAll("X-Svc-Authorization")
 	return len(shown) == 1 && a.deps.Secret.Equal(shown[0])
 }
 
-// isBelow tells whether path is tree or below it.
+// isBelow reports whether path is tree or below it.
 func isBelow(tree string, path []byte) bool {
 	rest, ok := strings.CutPrefix(string(path), tree)
 	return ok && (rest == "" || rest[0] == '/')
@@ -167,7 +163,7 @@ func isBelow(tree string, path []byte) bool {
 
 func isOptions(method string) bool { return method == fasthttp.MethodOptions }
 
-// serve has a route answer a call.
+// serve returns the handler of a route.
 func (a *API) serve(r route) fasthttp.RequestHandler {
 	return func(rc *fasthttp.RequestCtx) {
 		ctx, cancel := context.WithTimeout(context.Background(), answerWithin)

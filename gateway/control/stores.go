@@ -11,8 +11,8 @@ import (
 // probe is a hash that no key has: hashes are hexadecimal.
 const probe = "health check"
 
-// KeyStore is the component of the key store. While that is away, cached tells
-// whether the gateway can serve keys from memory; nil is never.
+// KeyStore is the component of the key store. While the store is away, cached reports
+// whether keys can be served from memory; nil: never.
 func KeyStore(store keystore.Store, cached func() bool) Component {
 	return Component{Name: "key_store", Kind: "datastore", Check: func(ctx context.Context) (Health, string) {
 		_, err := store.Get(ctx, probe)
@@ -26,9 +26,8 @@ func KeyStore(store keystore.Store, cached func() bool) Component {
 	}}
 }
 
-// Load is the component of what comes in: calls are shed while that is more than
-// can be served. The gateway is well all the same, and must not be taken out of
-// service: the others would have its load too.
+// Load is the component that warns while calls are shed. It does not fail: taking the
+// gateway out of service would move its load to the others.
 func Load(shedding func() bool) Component {
 	return Component{Name: "load", Kind: "system", Check: func(context.Context) (Health, string) {
 		if shedding() {
@@ -38,8 +37,7 @@ func Load(shedding func() bool) Component {
 	}}
 }
 
-// CounterStore is the component of the counter store, whose state is that of a
-// counter.Valkey.
+// CounterStore is the component of the counter store, for the state of a counter.Valkey.
 func CounterStore(state func() counter.State) Component {
 	return Component{Name: "counter_store", Kind: "datastore", Check: func(context.Context) (Health, string) {
 		if state().Away {

@@ -3,7 +3,7 @@ package control
 import (
 	"context"
 
-	"github.com/sluicegate/sluice/gateway/observe/usage"
+	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/valyala/fasthttp"
 )
 
@@ -41,7 +41,7 @@ func (a *API) fieldUsage(_ context.Context, c *call) (any, error) {
 }
 
 // usageFilter reads what a report is to have. Pages count from 1.
-func (c *call) usageFilter() (f usage.Filter, err error) {
+func (c *call) usageFilter() (f usage.FieldFilter, err error) {
 	page, err := c.number("p", 1, 1, mostPages)
 	if err != nil {
 		return f, err

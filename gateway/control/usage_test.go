@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/observe/usage"
+	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/validate"
 )
@@ -17,7 +17,7 @@ const graphqlMember = `"graphql":{"enabled":true,"execution_mode":"proxyOnly","s
 // read, and "plain", which is none.
 func counting(t *testing.T) *bench {
 	t.Helper()
-	u := usage.New()
+	u := usage.NewOperations()
 	b := onFiles(t, func(d *Deps) { d.Usage = u })
 	b.want("POST", "/svc/apis", definitionOf("shop", graphqlMember), 200, done("shop", "added"))
 	b.want("POST", "/svc/apis", definitionOf("quiet", graphqlMember), 200, done("quiet", "added"))
@@ -44,14 +44,14 @@ func counting(t *testing.T) *bench {
 func TestFieldUsageIsShown(t *testing.T) {
 	b := counting(t)
 	got := b.call("GET", "/svc/graphql/usage/shop", "")
-	report := decoded[usage.Report](t, got)
+	report := decoded[usage.FieldReport](t, got)
 	const last = `"last_used":"2026-11-21T12:00:00Z"`
 	want := `"fields":[{"type":"Query","field":"a","count":3,` + last + `,"keys":[{"key":"","count":2,` + last + `},{"key":"0123456789ab","count":1,` + last + `}],"keys_total":2},` +
 		`{"type":"Query","field":"b","count":1,` + last + `,"keys":[{"key":"ba9876543210","count":1,` + last + `}],"keys_total":1}],"total":2,"dropped":0}`
 	if got.status != 200 || !strings.HasSuffix(got.body, want) || report.API != "shop" || report.Since.IsZero() {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	quiet := decoded[usage.Report](t, b.call("GET", "/svc/graphql/usage/quiet", ""))
+	quiet := decoded[usage.FieldReport](t, b.call("GET", "/svc/graphql/usage/quiet", ""))
 	if quiet.API != "quiet" || quiet.Fields == nil || quiet.Total != 0 {
 		t.Errorf("an API without traffic: %+v", quiet)
 	}
@@ -71,7 +71,7 @@ func TestFieldUsageIsFilteredAndPaged(t *testing.T) {
 		"?keys=0&page_size=1&p=2": "b: of 2",
 		"?p=1000000":              "of 2",
 	} {
-		report := decoded[usage.Report](t, b.call("GET", "/svc/graphql/usage/shop"+query, ""))
+		report := decoded[usage.FieldReport](t, b.call("GET", "/svc/graphql/usage/shop"+query, ""))
 		var got strings.Builder
 		for _, f := range report.Fields {
 			got.WriteString(f.Name + ": ")

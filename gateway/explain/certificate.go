@@ -7,8 +7,7 @@ import (
 	"github.com/sluicegate/sluice/internal/certs"
 )
 
-// checkCertificate reads the certificate that the client shows, which it can do
-// over TLS alone.
+// checkCertificate parses the client's certificate, which needs TLS.
 func (r *Request) checkCertificate(add func(path, message string)) {
 	if r.Certificate == "" {
 		return
@@ -31,5 +30,5 @@ func (r *Request) checkCertificate(add func(path, message string)) {
 	r.secure, r.shown = true, wire.NewCertificate(chain)
 }
 
-// Shown returns the certificate that the client shows, or nil.
+// Shown returns the client's certificate, or nil.
 func (r *Request) Shown() *wire.Certificate { return r.shown }

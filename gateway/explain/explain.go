@@ -1,10 +1,9 @@
-// Package explain is what explanations are made of: the description of a request
-// that is only thought of, the report on what would become of it, and the
-// refusals that a gateway remembers.
+// Package explain has the types of explanations: the description of a request, the
+// report on a dry run of it, and the record of requests that were refused.
 //
-// The package decides nothing. Descriptions become the bytes that a client would
-// send, which the gateway reads and walks through its stages as it does with any
-// others; a report holds what the stages said.
+// The package decides nothing. A description becomes the bytes that a client would
+// send, which the gateway reads and runs through its stages; a report has the findings
+// of the stages.
 package explain
 
 import (
@@ -18,14 +17,14 @@ type Report struct {
 	Method   string  `json:"method"`
 	Path     string  `json:"path"` // as it was sent, without the query
 	Revision string  `json:"revision"`
-	At       string  `json:"at,omitempty"`  // RFC 3339, when another moment is asked about than now
+	At       string  `json:"at,omitempty"`  // RFC 3339, when the request asks about another moment than now
 	API      *API    `json:"api,omitempty"` // nil when none is reached
-	Key      *Key    `json:"key,omitempty"` // nil when no key was found, or none is asked for
+	Key      *Key    `json:"key,omitempty"` // nil when no key was found or needed
 	Steps    []Step  `json:"steps"`
 	Outcome  Outcome `json:"outcome"`
 }
 
-// API says which API a request reaches.
+// API is the API that a request reaches.
 type API struct {
 	ID      string `json:"id"`
 	Org     string `json:"org_id,omitempty"`
@@ -33,7 +32,7 @@ type API struct {
 	Version string `json:"version,omitempty"` // "" when there is no choice
 }
 
-// Key says which key a request comes with.
+// Key is the key of a request.
 type Key struct {
 	Name     string   `json:"name"` // what logs call it
 	Alias    string   `json:"alias,omitempty"`
@@ -45,17 +44,17 @@ const (
 	OK       = "ok"       // the request goes on
 	Answered = "answered" // the stage itself answers
 	Failed   = "fail"     // the request is refused
-	Untold   = "untold"   // what it would be at the moment asked about is not known; the request goes on
+	Untold   = "untold"   // the decision at that moment is unknown; the request goes on
 )
 
-// A Step is what one stage made of a request.
+// A Step is the decision of one stage.
 type Step struct {
-	API    string `json:"api,omitempty"` // id of the one that the stage is of, when the request was handed over to it
+	API    string `json:"api,omitempty"` // id of the API of the stage, for an internal call
 	Result string `json:"result"`
 	pipeline.Finding
 }
 
-// An Outcome is what the client would get.
+// An Outcome is the answer that the client would get.
 type Outcome struct {
 	Allowed bool   `json:"allowed"`          // no stage refuses the request
 	Status  int    `json:"status,omitempty"` // of the gateway's own answer; 0: the upstream would answer
@@ -64,24 +63,24 @@ type Outcome struct {
 	Event   string `json:"event,omitempty"`  // that the refusal would raise
 	Fix     string `json:"fix,omitempty"`    // what would let the request pass
 
-	Untold []string `json:"untold,omitempty"` // stages that cannot tell what they would decide at the moment asked about
+	Untold []string `json:"untold,omitempty"` // stages whose decision at that moment is unknown
 
 	Headers  []string `json:"headers,omitempty"` // lines of the gateway's own answer
 	Body     string   `json:"body,omitempty"`    // of that answer
 	Upstream *Plan    `json:"upstream,omitempty"`
 }
 
-// A Plan is the call that would go upstream.
+// A Plan is the upstream request that would be sent.
 type Plan struct {
 	Address string   `json:"address"` // host:port
 	Method  string   `json:"method"`
 	Target  string   `json:"target"`            // path and query
 	Added   []string `json:"added,omitempty"`   // header lines that the client did not send
-	Removed []string `json:"removed,omitempty"` // names of header lines of the client's that do not go up
-	Body    string   `json:"body,omitempty"`    // what becomes of the body
+	Removed []string `json:"removed,omitempty"` // names of header lines of the client that are not forwarded
+	Body    string   `json:"body,omitempty"`    // what would be sent as body
 }
 
-// ResultOf returns what a verdict means to the request.
+// ResultOf returns the result of a verdict.
 func ResultOf(v pipeline.Verdict) string {
 	switch v {
 	case pipeline.Rejected:
@@ -92,7 +91,7 @@ func ResultOf(v pipeline.Verdict) string {
 	return OK
 }
 
-// A Refusal is what a gateway remembers of a request that it refused.
+// A Refusal is the record of a refused request.
 type Refusal struct {
 	ID       string    `json:"id"` // X-Request-Id of the answer
 	At       time.Time `json:"at"`
@@ -107,11 +106,11 @@ type Refusal struct {
 	Key      string    `json:"key,omitempty"` // what logs call it
 	Policy   string    `json:"policy,omitempty"`
 	Revision string    `json:"revision,omitempty"`
-	Limits   []Counted `json:"limits,omitempty"` // as they stood then
+	Limits   []Counted `json:"limits,omitempty"` // at that time
 	Errors   string    `json:"errors,omitempty"` // the GraphQL answer, or its beginning
 }
 
-// Counted is how a limit stood.
+// Counted is the state of a limit.
 type Counted struct {
 	Kind      string     `json:"kind"` // rate or quota
 	Max       int64      `json:"max"`

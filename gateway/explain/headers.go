@@ -53,7 +53,7 @@ func (h *Headers) fromLines(lines []string) error {
 	return nil
 }
 
-// MarshalJSON writes the list of lines.
+// MarshalJSON writes a list of lines.
 func (h Headers) MarshalJSON() ([]byte, error) {
 	lines := make([]string, len(h))
 	for i, one := range h {
@@ -62,7 +62,7 @@ func (h Headers) MarshalJSON() ([]byte, error) {
 	return json.Marshal(lines)
 }
 
-// has tells whether there is a line of a name.
+// has reports whether there is a line of a name.
 func (h Headers) has(name string) bool {
 	return slices.ContainsFunc(h, func(one Header) bool { return strings.EqualFold(one.Name, name) })
 }

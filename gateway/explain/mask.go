@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// masked stands for what is not told.
+// masked replaces secrets.
 const masked = "***"
 
-// least is how long a secret must be to be looked for: what is shorter is told by
-// nothing.
+// least is the length of the shortest secret that is masked: shorter ones match too
+// much.
 const least = 3
 
-// shortest is how long a secret must be to be looked for in what clients read
-// as well: a shorter one would be found where it is none.
+// shortest is the length of the shortest secret that is masked in answers as well,
+// where shorter ones match by accident.
 const shortest = 8
 
-// secretNames are parts of the names of headers whose values are not told.
+// secretNames are parts of the names of headers whose values are masked.
 var secretNames = []string{"authorization", "cookie", "token", "secret", "password", "api-key", "apikey"}
 
-// maskLine leaves out the value of a header line that may hold a credential.
+// maskLine masks the value of a header line that may hold a credential.
 func maskLine(line string) string {
 	name, _, _ := strings.Cut(line, ":")
 	lower := strings.ToLower(name)
@@ -29,8 +29,7 @@ func maskLine(line string) string {
 	return line
 }
 
-// Mask takes secrets out of a report, wherever something that was sent may have
-// led to its being told.
+// Mask masks secrets in all parts of a report that may repeat parts of the request.
 func (r *Report) Mask(secrets ...string) {
 	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < least })
 	if len(secrets) == 0 {
@@ -69,8 +68,8 @@ func replacer(secrets []string) func(string) string {
 	return strings.NewReplacer(pairs...).Replace
 }
 
-// Secrets returns what a description holds that is not to be told: the key, and
-// what stands in headers that carry credentials, with and without a scheme.
+// Secrets returns the secrets of a description: the key, and the values of headers
+// that carry credentials, with and without a scheme.
 func (r *Request) Secrets() []string {
 	all := []string{r.Key}
 	for _, h := range r.Headers {

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 )
 
-// PlanOf returns the call that an exchange would make upstream. head is the
-// request as it would be sent, up to its body or further.
+// PlanOf returns the upstream request of an exchange. head is the request that would
+// be sent, with or without its body.
 func PlanOf(ex *pipeline.Exchange, head []byte) *Plan {
 	if i := bytes.Index(head, []byte("\r\n\r\n")); i >= 0 {
 		head = head[:i]
@@ -46,7 +46,7 @@ func linesOf(call *wire.Call) []string {
 	return strings.Split(text, "\r\n")
 }
 
-// isFraming tells names that say nothing of what a request asks for.
+// isFraming reports whether a header only frames the message.
 func isFraming(name string) bool {
 	switch strings.ToLower(name) {
 	case "host", "content-length", "transfer-encoding", "connection":
@@ -55,7 +55,7 @@ func isFraming(name string) bool {
 	return false
 }
 
-// bodyOf tells what becomes of a request's body.
+// bodyOf describes the body that would be sent.
 func bodyOf(ex *pipeline.Exchange) string {
 	switch {
 	case ex.Outgoing.HasBody:

@@ -12,15 +12,15 @@ import (
 	"github.com/sluicegate/sluice/internal/counter"
 )
 
-// Refusals remembers the last refusals of a gateway. What one takes is bounded,
-// and holds neither a body, nor a query, nor a credential of the request. It is
-// safe for concurrent use; the nil Refusals remembers nothing.
+// Refusals records the last refusals of a gateway. A record has a bounded size, and
+// neither body, query nor credentials of the request. It is safe for concurrent use;
+// the nil Refusals records nothing.
 type Refusals struct {
 	shards [shards]refusalShard
 	each   int // refusals of one shard
 }
 
-// shards is how many locks there are. The id of a request tells whose it is.
+// shards is the number of locks. The id of a request selects one.
 const shards = 16
 
 type refusalShard struct {
@@ -29,8 +29,7 @@ type refusalShard struct {
 	next int
 }
 
-// NewRefusals returns what remembers about so many refusals, or nil when that is
-// none.
+// NewRefusals returns a record of about most refusals, or nil when most is 0.
 func NewRefusals(most int) *Refusals {
 	if most <= 0 {
 		return nil
@@ -38,18 +37,19 @@ func NewRefusals(most int) *Refusals {
 	return &Refusals{each: (most + shards - 1) / shards}
 }
 
-// room is how many bytes of texts a record has, and most how many of them each
-// text may take.
-const room = 736
+// capacity is how many bytes of texts a record holds, and most how many of them each
+// text may take; longer ones are cut.
+const capacity = 752
 
 var most = [texts]int{
-	textAPI: 64, textOrg: 32, textAPIName: 48, textVersion: 32, textRevision: 20, textKey: 12, textPolicy: 48,
+	textStage: 16, textAPI: 64, textOrg: 32, textAPIName: 48, textVersion: 32, textRevision: 20, textKey: 12, textPolicy: 48,
 	textMethod: 16, textPath: 128, textMessage: 112, textErrors: 224,
 }
 
 // The texts of a record.
 const (
-	textAPI = iota
+	textStage = iota
+	textAPI
 	textOrg
 	textAPIName
 	textVersion
@@ -63,22 +63,21 @@ const (
 	texts
 )
 
-// maxLimits is how many limits of a request are remembered.
+// maxLimits is how many limits of a request are recorded.
 const maxLimits = 4
 
-// A record is one refusal, without a pointer: thousands of them cost the
-// collector of garbage nothing.
+// A record is one refusal, without pointers: the garbage collector does not scan
+// records.
 type record struct {
 	id      [idLength]byte
-	at      int64 // unix nanoseconds; 0: the place is empty
+	at      int64 // unix nanoseconds; 0: the record is empty
 	client  [16]byte
 	status  uint16
 	reason  pipeline.Reason
-	stage   Place
 	limited uint8 // how many of limits there are
 	limits  [maxLimits]limitRecord
 	ends    [texts]uint16 // where each text ends in text
-	text    [room]byte
+	text    [capacity]byte
 }
 
 type limitRecord struct {
@@ -87,13 +86,8 @@ type limitRecord struct {
 	remaining, reset int64 // as counter.Count has them
 }
 
-// A Place says which stage refused: the number of a list, and of a stage in it.
-// What they mean is the gateway's.
-type Place struct{ List, Kind uint8 }
-
-// Add remembers a refused exchange. It does not allocate, but for the first of a
-// shard.
-func (r *Refusals) Add(ex *pipeline.Exchange, at Place) {
+// Add records a refused exchange. It allocates for the first of a shard only.
+func (r *Refusals) Add(ex *pipeline.Exchange) {
 	if r == nil || ex.Rejection == nil {
 		return
 	}
@@ -103,7 +97,7 @@ func (r *Refusals) Add(ex *pipeline.Exchange, at Place) {
 	if s.ring == nil {
 		s.ring = make([]record, r.each)
 	}
-	s.ring[s.next].fill(ex, at)
+	s.ring[s.next].fill(ex)
 	if s.next++; s.next == len(s.ring) {
 		s.next = 0
 	}
@@ -113,12 +107,15 @@ func (r *Refusals) shardOf(id []byte) *refusalShard {
 	return &r.shards[binary.LittleEndian.Uint16(id)>>1%shards]
 }
 
-// fill makes the record that of an exchange.
-func (rec *record) fill(ex *pipeline.Exchange, at Place) {
-	rec.id, rec.at, rec.stage = ex.ID, ex.Started.UnixNano(), at
+// fill writes the record of an exchange.
+func (rec *record) fill(ex *pipeline.Exchange) {
+	rec.id, rec.at = ex.ID, ex.Started.UnixNano()
 	rec.client = ex.Client.As16()
 	rec.status, rec.reason = uint16(cmp.Or(ex.Answer.Status, ex.Rejection.Status)), ex.Rejection.Reason
-	api, org, name, version, policy := "", "", "", "", ""
+	stage, api, org, name, version, policy := "", "", "", "", "", ""
+	if ex.Stopped != nil {
+		stage = ex.Stopped.Name
+	}
 	if ex.API != nil {
 		api, org, name = ex.API.Definition.ID, ex.API.Definition.OrgID, ex.API.Definition.Name
 	}
@@ -128,6 +125,7 @@ func (rec *record) fill(ex *pipeline.Exchange, at Place) {
 	if ex.Grant != nil {
 		policy = ex.Grant.Policy
 	}
+	put(rec, textStage, stage)
 	put(rec, textAPI, api)
 	put(rec, textOrg, org)
 	put(rec, textAPIName, name)
@@ -146,7 +144,7 @@ func (rec *record) fill(ex *pipeline.Exchange, at Place) {
 	rec.count(ex)
 }
 
-// put sets one text behind the one before it, as much of it as there may be.
+// put appends one text, cut to its largest size.
 func put[T string | []byte](rec *record, which int, text T) {
 	from := rec.startOf(which)
 	rec.ends[which] = from + uint16(copy(rec.text[from:], text[:min(len(text), most[which])]))
@@ -163,26 +161,26 @@ func (rec *record) textOf(which int) string {
 	return strings.ToValidUTF8(string(rec.text[rec.startOf(which):rec.ends[which]]), "")
 }
 
-// count notes how those limits of the key stood that were asked.
+// count records the limits of the key that counted the request or refused it.
 func (rec *record) count(ex *pipeline.Exchange) {
 	rec.limited = 0
 	if ex.Grant == nil {
 		return
 	}
-	for i := range min(len(ex.Grant.Limits()), len(ex.Counts), maxLimits) {
-		rated := i == int(ex.Grant.Rate) && (ex.Rated > 0 || ex.Rejection.Reason == pipeline.ReasonRateLimit)
-		if !ex.Counted && !rated {
+	for i := range min(len(ex.Grant.Limits()), len(ex.Charge.Counts), maxLimits) {
+		rated := i == int(ex.Grant.Rate) && (ex.Charge.Rate > 0 || ex.Rejection.Reason == pipeline.ReasonRateLimit)
+		if !ex.Charge.Whole && !rated {
 			continue
 		}
-		l, c := &ex.Grant.Limits()[i], &ex.Counts[i]
+		l, c := &ex.Grant.Limits()[i], &ex.Charge.Counts[i]
 		rec.limits[rec.limited] = limitRecord{l.Kind, l.Max, int64(l.Period), c.Remaining, c.ResetAt}
 		rec.limited++
 	}
 }
 
-// Find returns the refusal of an id; false when it is not remembered, or not any
-// more. name tells what a stage is called.
-func (r *Refusals) Find(id string, name func(Place) string) (*Refusal, bool) {
+// Find returns the refusal of a request id; false when there is none, or none any
+// more.
+func (r *Refusals) Find(id string) (*Refusal, bool) {
 	if r == nil || !isID(id) {
 		return nil, false
 	}
@@ -191,15 +189,15 @@ func (r *Refusals) Find(id string, name func(Place) string) (*Refusal, bool) {
 	defer s.mu.Unlock()
 	for i := range s.ring {
 		if rec := &s.ring[i]; rec.at != 0 && string(rec.id[:]) == id {
-			return rec.refusal(name), true
+			return rec.refusal(), true
 		}
 	}
 	return nil, false
 }
 
-func (rec *record) refusal(name func(Place) string) *Refusal {
+func (rec *record) refusal() *Refusal {
 	found := &Refusal{
-		ID: string(rec.id[:]), At: time.Unix(0, rec.at).UTC(), Stage: name(rec.stage), Status: int(rec.status),
+		ID: string(rec.id[:]), At: time.Unix(0, rec.at).UTC(), Stage: rec.textOf(textStage), Status: int(rec.status),
 		Reason: rec.reason.String(), Message: rec.textOf(textMessage), Method: rec.textOf(textMethod), Path: rec.textOf(textPath),
 		Key: rec.textOf(textKey), Policy: rec.textOf(textPolicy), Revision: rec.textOf(textRevision), Errors: rec.textOf(textErrors),
 	}

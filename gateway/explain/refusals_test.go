@@ -14,8 +14,6 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-func named(p Place) string { return fmt.Sprintf("stage %d.%d", p.List, p.Kind) }
-
 func idOf(n int) string { return fmt.Sprintf("%02x%030x", n%256, n) }
 
 // refusedExchange is one that a quota refused.
@@ -36,22 +34,23 @@ func refusedExchange(t testing.TB, id string) *pipeline.Exchange {
 	ex.Grant.Policy = "demo"
 	ex.Grant.Rate = ex.Grant.AddLimit(counter.Limit{Key: "r", Kind: counter.Rate, Max: 5, Period: time.Second})
 	ex.Grant.Quota = ex.Grant.AddLimit(counter.Limit{Key: "q", Kind: counter.Quota, Max: 10, Period: time.Minute})
-	ex.Counts[0], ex.Counts[1] = counter.Count{Remaining: 3}, counter.Count{Remaining: 0, ResetAt: 1_700_000_000_000}
-	ex.Counted = true
+	ex.Charge.Counts[0], ex.Charge.Counts[1] = counter.Count{Remaining: 3}, counter.Count{Remaining: 0, ResetAt: 1_700_000_000_000}
+	ex.Charge.Whole = true
+	ex.Stopped = &pipeline.StageKind{Name: "limit"}
 	return ex
 }
 
 func TestRefusalsAreFoundByTheirIDs(t *testing.T) {
 	r := NewRefusals(100)
 	ex := refusedExchange(t, idOf(7))
-	r.Add(ex, Place{3, 5})
-	got, ok := r.Find(idOf(7), named)
+	r.Add(ex)
+	got, ok := r.Find(idOf(7))
 	if !ok {
 		t.Fatal("not found")
 	}
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	want := fmt.Sprintf("%+v", Refusal{
-		ID: idOf(7), At: time.Unix(0, ex.Started.UnixNano()).UTC(), Stage: "stage 3.5", Status: 403, Reason: "quota_exceeded", Message: "Quota exceeded",
+		ID: idOf(7), At: time.Unix(0, ex.Started.UnixNano()).UTC(), Stage: "limit", Status: 403, Reason: "quota_exceeded", Message: "Quota exceeded",
 		Method: "POST", Path: "/orders/7", Client: "203.0.113.9", API: got.API, Key: "3fa9c1d2e4b5", Policy: "demo", Revision: "42", Limits: got.Limits,
 	})
 	if fmt.Sprintf("%+v", *got) != want {
@@ -65,7 +64,7 @@ func TestRefusalsAreFoundByTheirIDs(t *testing.T) {
 		t.Errorf("limits %+v", got.Limits)
 	}
 	for _, id := range []string{idOf(8), "", "x", strings.ToUpper(idOf(171))} {
-		if _, ok := r.Find(id, named); ok {
+		if _, ok := r.Find(id); ok {
 			t.Errorf("%q was found", id)
 		}
 	}
@@ -73,7 +72,7 @@ func TestRefusalsAreFoundByTheirIDs(t *testing.T) {
 
 func TestRefusalsHoldNoSecretsAndNoBodies(t *testing.T) {
 	r := NewRefusals(1)
-	r.Add(refusedExchange(t, idOf(1)), Place{})
+	r.Add(refusedExchange(t, idOf(1)))
 	for i := range r.shards {
 		for j := range r.shards[i].ring {
 			if text := string(r.shards[i].ring[j].text[:]); strings.Contains(text, "in-the-") {
@@ -87,11 +86,11 @@ func TestTheOldestRefusalsAreForgotten(t *testing.T) {
 	const most = 64
 	r := NewRefusals(most)
 	for n := range 10 * most {
-		r.Add(refusedExchange(t, idOf(n)), Place{})
+		r.Add(refusedExchange(t, idOf(n)))
 	}
 	found := 0
 	for n := range 10 * most {
-		if _, ok := r.Find(idOf(n), named); ok {
+		if _, ok := r.Find(idOf(n)); ok {
 			found++
 			if n < 4*most {
 				t.Errorf("the %dth of %d is remembered", n, 10*most)
@@ -111,8 +110,8 @@ func TestLongTextsAreCut(t *testing.T) {
 	ex.Version.Name, ex.Revision, ex.KeyName, ex.Grant.Policy = long, long, long, long
 	ex.Call.Method, ex.Call.Path = []byte(long), []byte(long)
 	ex.Rejection = pipeline.NewGraphQLRejection(pipeline.ReasonGraphQLInvalid, 400, long, []byte(long))
-	r.Add(ex, Place{})
-	got, ok := r.Find(idOf(1), named)
+	r.Add(ex)
+	got, ok := r.Find(idOf(1))
 	if !ok || len(got.Errors) == 0 || len(got.Message) == 0 || !strings.HasPrefix(long, got.Errors) {
 		t.Errorf("%v %+v", ok, got)
 	}
@@ -120,15 +119,15 @@ func TestLongTextsAreCut(t *testing.T) {
 	for _, n := range most {
 		total += n
 	}
-	if total > room {
-		t.Errorf("texts may have %d bytes in a room of %d", total, room)
+	if total > capacity {
+		t.Errorf("texts may have %d bytes in a capacity of %d", total, capacity)
 	}
 }
 
 func TestNothingIsRememberedWithoutRoom(t *testing.T) {
 	r := NewRefusals(0)
-	r.Add(refusedExchange(t, idOf(1)), Place{})
-	if _, ok := r.Find(idOf(1), named); ok || r != nil {
+	r.Add(refusedExchange(t, idOf(1)))
+	if _, ok := r.Find(idOf(1)); ok || r != nil {
 		t.Error("remembered")
 	}
 }
@@ -138,10 +137,10 @@ func TestRememberingARefusalDoesNotAllocate(t *testing.T) {
 	exs := make([]*pipeline.Exchange, 64)
 	for n := range exs {
 		exs[n] = refusedExchange(t, idOf(n))
-		r.Add(exs[n], Place{})
+		r.Add(exs[n])
 	}
 	i := 0
-	if n := testing.AllocsPerRun(1000, func() { r.Add(exs[i%len(exs)], Place{3, 5}); i++ }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { r.Add(exs[i%len(exs)]); i++ }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -153,8 +152,8 @@ func TestRefusalsOfManyAtOnce(t *testing.T) {
 		all.Go(func() {
 			ex := refusedExchange(t, idOf(g))
 			for range 500 {
-				r.Add(ex, Place{})
-				r.Find(idOf(g), named)
+				r.Add(ex)
+				r.Find(idOf(g))
 			}
 		})
 	}
@@ -165,6 +164,6 @@ func BenchmarkRemember(b *testing.B) {
 	r, ex := NewRefusals(2048), refusedExchange(b, idOf(1))
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Add(ex, Place{3, 5})
+		r.Add(ex)
 	}
 }

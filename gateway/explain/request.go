@@ -15,22 +15,21 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// A Request describes what is to be explained: a request that somebody might
-// send, or by ID one that was refused.
+// A Request describes the request to explain, or names by ID one that was refused.
 type Request struct {
-	ID string `json:"id,omitempty"` // X-Request-Id of a refusal; nothing else is given then
+	ID string `json:"id,omitempty"` // X-Request-Id of a refusal; all other members are empty then
 
 	Method  string  `json:"method,omitempty"` // default GET
 	URL     string  `json:"url,omitempty"`    // http://host/path?query, or a path
 	Headers Headers `json:"headers,omitempty"`
 	Body    string  `json:"body,omitempty"`
 	Bytes   []byte  `json:"body_base64,omitempty"` // the body when it is no text
-	Key     string  `json:"key,omitempty"`         // sent where the API looks for keys
+	Key     string  `json:"key,omitempty"`         // sent where the API expects keys
 	KeyHash string  `json:"key_hash,omitempty"`    // identity of the key that calls, in place of a key
 	Client  string  `json:"client,omitempty"`      // address that the request comes from; default 127.0.0.1
 	TLS     *bool   `json:"tls,omitempty"`         // whether it comes over TLS; default: whether the URL is https
 
-	Certificate string `json:"certificate,omitempty"` // PEM that the client shows, for APIs that want one; it then comes over TLS
+	Certificate string `json:"certificate,omitempty"` // PEM certificate of the client; it implies TLS
 
 	// Revision is that of the configuration to explain by; 0 is the one in force.
 	Revision int64 `json:"revision,omitempty"`
@@ -128,7 +127,7 @@ func (r *Request) check() (problems definition.Problems) {
 	return problems
 }
 
-// checkAt reads the moment that is asked about.
+// checkAt parses the moment of the explanation.
 func (r *Request) checkAt(add func(path, message string)) {
 	if r.At == "" {
 		return
@@ -145,7 +144,7 @@ func (r *Request) checkAt(add func(path, message string)) {
 	r.due = &at
 }
 
-// Due returns the moment that is asked about, nil for now.
+// Due returns the moment of the explanation, nil for now.
 func (r *Request) Due() *time.Time { return r.due }
 
 // checkLines refuses what would make other lines of the request than are meant.
@@ -218,7 +217,7 @@ func isID(text string) bool {
 // Peer returns the address at the other end of the connection.
 func (r *Request) Peer() netip.Addr { return r.peer }
 
-// Secure tells whether the connection has TLS.
+// Secure reports whether the connection has TLS.
 func (r *Request) Secure() bool { return r.secure }
 
 // PathSent returns the path as it is sent.

@@ -9,10 +9,10 @@ import (
 	"github.com/sluicegate/sluice/internal/frozen"
 )
 
-// Edit makes a tree of another one. It is used by one goroutine, up to Done.
+// Edit builds a tree from another one. It is used by one goroutine, up to Done.
 //
-// It copies the nodes on the way to what changes, each once; all others belong
-// to both trees.
+// It copies the nodes on the paths to its changes, each once; the trees share all
+// others.
 type Edit[T any] struct {
 	anywhere    *node[T]
 	domains     *frozen.Edit[*node[T]]
@@ -24,8 +24,7 @@ type Edit[T any] struct {
 	own map[*node[T]]*frozen.Edit[*node[T]]
 }
 
-// Edit returns what makes another tree of t, which stays as it is. A nil tree is
-// empty.
+// Edit returns an edit of t, which does not change. The nil tree is empty.
 func (t *Tree[T]) Edit() *Edit[T] {
 	if t == nil {
 		t = &Tree[T]{anywhere: newNode[T]()}
@@ -36,7 +35,7 @@ func (t *Tree[T]) Edit() *Edit[T] {
 	}
 }
 
-// Done returns the tree as it is now. The edit must not be used any more. step is
+// Done returns the new tree and ends the edit. step is
 // called between small pieces of work and may wait; Done returns its error.
 func (e *Edit[T]) Done(step func() error) (*Tree[T], error) {
 	for n, fixed := range e.own {
@@ -56,11 +55,11 @@ func (e *Edit[T]) Done(step func() error) (*Tree[T], error) {
 	return &Tree[T]{anywhere: e.anywhere, domains: domains, expressions: e.expressions.Done(), len: e.len}, nil
 }
 
-// Add puts an entry in. The error is a [*TakenError] when another one listens
-// there; else it says what is wrong, beginning with the field's name.
+// Add adds an entry. The error is a [*TakenError] when another entry has its listen
+// path; any other error begins with the name of the wrong member.
 func (e *Edit[T]) Add(entry Entry[T]) error { return e.put(entry, false) }
 
-// Set puts an entry in, in place of the one that listens there.
+// Set adds an entry, or replaces the one with its listen path.
 func (e *Edit[T]) Set(entry Entry[T]) error { return e.put(entry, true) }
 
 func (e *Edit[T]) put(entry Entry[T], instead bool) error {
@@ -86,7 +85,7 @@ func (e *Edit[T]) put(entry Entry[T], instead bool) error {
 	return nil
 }
 
-// Remove takes the entry out that listens there, if there is one.
+// Remove removes the entry with a listen path, if there is one.
 func (e *Edit[T]) Remove(domain, listenPath string) {
 	segments, err := parseListenPath(listenPath)
 	if err != nil {
@@ -211,8 +210,8 @@ func (e *Edit[T]) setChild(n *node[T], s *segment, to *node[T]) {
 	}
 }
 
-// enter makes the way to the node of a listen path, and weighs it: the longest
-// path wins, where a parameter counts as its slash only.
+// enter adds the nodes of a listen path and sets their weights: the longest path
+// wins, where a parameter counts as its slash only.
 func (e *Edit[T]) enter(n *node[T], segments []segment, r route[T]) {
 	weight := 0
 	for i := range segments {
@@ -298,7 +297,7 @@ func (e *Edit[T]) use(segments []segment) error {
 	return nil
 }
 
-// drop lets go of the expressions that nothing uses.
+// drop removes the expressions that are not used any more.
 func (e *Edit[T]) drop(segments []segment) {
 	for i := range segments {
 		if use, ok := e.expressions.Get(segments[i].expr); ok && use.uses == 0 {
@@ -307,7 +306,7 @@ func (e *Edit[T]) drop(segments []segment) {
 	}
 }
 
-// release undoes use.
+// release is the reverse of use.
 func (e *Edit[T]) release(segments []segment) {
 	for i := range segments {
 		if use, ok := e.expressions.Get(segments[i].expr); ok {
@@ -319,7 +318,7 @@ func (e *Edit[T]) release(segments []segment) {
 }
 
 // compileExpression makes an expression match a segment as a whole. It is tried
-// as written first: what is wrong is told in those words.
+// as written first, so that errors quote the definition.
 func compileExpression(text string) (*regexp.Regexp, error) {
 	if _, err := regexp.Compile(text); err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// An Endpoint is one entry of a list of calls, and what holds for them.
+// An Endpoint is one entry of a list: a method, a path, and a value.
 type Endpoint[T any] struct {
 	Path    string // a pattern, as CompilePattern reads it
 	Method  string // in upper case; "" is every method
@@ -15,11 +15,11 @@ type Endpoint[T any] struct {
 }
 
 // Endpoints is an ordered list of calls by path and method: the first entry that
-// takes a call decides. It never changes and is safe for concurrent use.
+// matches a call decides. It is immutable and safe for concurrent use.
 type Endpoints[T any] struct {
 	entries []endpoint[T]
-	// Entries that name their first segment are looked at for paths with that
-	// segment only, so that what a call costs does not go with the list's length.
+	// Entries with a fixed first segment are compared with paths of that segment only,
+	// so that the cost of a call does not grow with the list.
 	// All hold indices into entries, in ascending order.
 	byFirst map[string][]int32
 	byFold  map[string][]int32 // of those that ignore case, by the segment in lower case
@@ -42,13 +42,13 @@ type EndpointError struct {
 	Err   error
 }
 
-// Error tells which entry's path is wrong, and why.
+// Error reports which entry's path is wrong, and why.
 func (e *EndpointError) Error() string { return fmt.Sprintf("[%d].path: %v", e.Index, e.Err) }
 
 // Unwrap returns why.
 func (e *EndpointError) Unwrap() error { return e.Err }
 
-// CompileEndpoints compiles a list. The error is an *EndpointError.
+// CompileEndpoints compiles a list. Its error is an *EndpointError.
 func CompileEndpoints[T any](list []Endpoint[T]) (*Endpoints[T], error) {
 	e := &Endpoints[T]{
 		entries: make([]endpoint[T], len(list)), byFirst: make(map[string][]int32), byFold: make(map[string][]int32),
@@ -71,8 +71,8 @@ func CompileEndpoints[T any](list []Endpoint[T]) (*Endpoints[T], error) {
 	return e, nil
 }
 
-// firstSegment returns the segment that all paths begin with that the pattern
-// takes, when there is one that is known without looking at the path.
+// firstSegment returns the segment that all matching paths begin with, if there is a
+// fixed one.
 func (p *Pattern) firstSegment() (segment string, ok bool) {
 	if p.expr != nil || len(p.texts[0]) < 2 {
 		return "", false
@@ -82,10 +82,10 @@ func (p *Pattern) firstSegment() (segment string, ok bool) {
 	return first, first != "" && (whole || len(p.texts) == 1)
 }
 
-// Find returns the value of the first entry that takes a call of the method, in
-// upper case, to a decoded path (see [Decode]); path is below the listen path
-// and full has it in front, nil to leave it out. ok tells whether there is one.
-// Find does not allocate.
+// Find returns the value of the first entry that matches a method, in upper case, and
+// a decoded path (see [Decode]). path is the part below the listen path; full is the
+// whole path, which is compared as well unless it is nil. ok is false when no entry
+// matches. Find does not allocate.
 func (e *Endpoints[T]) Find(method, path, full []byte) (value T, ok bool) {
 	found := e.find(method, path, len(e.entries))
 	if full != nil {
@@ -103,8 +103,8 @@ func (e *Endpoints[T]) find(method, path []byte, before int) int {
 	first := firstOf(path)
 	before = e.findAmong(e.byFirst[string(first)], method, path, before)
 	if len(e.byFold) > 0 && len(first) <= maxFold {
-		var room [maxFold]byte
-		lowered := room[:len(first)]
+		var buf [maxFold]byte
+		lowered := buf[:len(first)]
 		for i, c := range first {
 			lowered[i] = lower(c)
 		}
@@ -113,7 +113,7 @@ func (e *Endpoints[T]) find(method, path []byte, before int) int {
 	return e.findAmong(e.others, method, path, before)
 }
 
-// findAmong does the same with some of the entries.
+// findAmong is find for some of the entries.
 func (e *Endpoints[T]) findAmong(some []int32, method, path []byte, before int) int {
 	for _, i := range some {
 		if int(i) >= before {

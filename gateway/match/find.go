@@ -9,9 +9,9 @@ import "bytes"
 //
 // The longest listen path wins among the entries of the host's own domain and
 // those without one, parameters counting as their slash alone. Between equally
-// long ones goes the one with the domain, and else decides the first segment in which they differ in kind: fixed text goes before a
-// parameter with an expression, and that before one without; two expressions go
-// by the order of their text.
+// long ones the one with the domain wins, and else the first segment in which they
+// differ in kind decides: fixed text goes before a parameter with an expression, and
+// that before one without; two expressions are ordered by their text.
 //
 // The cost follows the length of the path, not the number of entries, and is
 // bounded by the listen paths: a look-up enters each node at most once, and only

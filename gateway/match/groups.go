@@ -11,14 +11,13 @@ import (
 	"github.com/sluicegate/sluice/internal/definition/pattern"
 )
 
-// MaxGroups is how many groups an expression may have whose groups are asked for.
+// MaxGroups is how many groups an Expression may have.
 const MaxGroups = 31
 
-// An Expression is a regular expression that tells what its groups matched, as
-// package regexp does, but without allocating for that. It never changes and is
-// safe for concurrent use.
+// An Expression is a regular expression that returns the matches of its groups, like
+// package regexp but without allocation. It is immutable and safe for concurrent use.
 type Expression struct {
-	expr     *regexp.Regexp // for texts that would take too much room
+	expr     *regexp.Regexp // for texts that would take too much memory
 	prog     *syntax.Prog
 	anchored bool // matches at the beginning of the text alone
 }
@@ -71,12 +70,12 @@ func CompileGroups(text string) (*Expression, error) {
 // String returns the expression as it was written.
 func (e *Expression) String() string { return e.expr.String() }
 
-// maxVisited bounds the room that a search takes, in bits: one for each pair of a
-// place in the text and a step of the expression.
+// maxVisited bounds the memory of a search, in bits: one for each pair of a position in
+// the text and a step of the expression.
 const maxVisited = 1 << 20
 
-// Find finds the first match in text, and notes in g where it is. Without one g
-// stays as it was.
+// Find finds the first match in text and stores it in g. Without one g does not
+// change.
 func (e *Expression) Find(g *Groups, text []byte) bool {
 	if (len(text)+1)*len(e.prog.Inst) > maxVisited {
 		return e.findLarge(g, text)
@@ -102,9 +101,8 @@ func (e *Expression) findLarge(g *Groups, text []byte) bool {
 
 var searches = sync.Pool{New: func() any { return new(search) }}
 
-// A search goes through a program by trying the first choice at each fork, and
-// comes back to the others when that leads nowhere. What led nowhere once is not
-// gone into again, so that it takes time in proportion to text and program.
+// A search is a backtracking search that visits each pair of a step and a position
+// once, so that its time is proportional to text and program.
 type search struct {
 	prog    *syntax.Prog
 	text    []byte
@@ -113,8 +111,8 @@ type search struct {
 	stack   []branch
 }
 
-// A branch is a choice to come back to, or, with a slot, a place of a group as it
-// was before the choice that is being left.
+// A branch is a choice to return to, or, with a slot, the position of a group before
+// the choice that is undone.
 type branch struct {
 	pc   uint32
 	at   int32
@@ -146,7 +144,7 @@ func (s *search) run(e *Expression, text []byte) bool {
 	return false
 }
 
-// from tries to match at one place.
+// from tries to match at one position.
 func (s *search) from(start int) bool {
 	s.stack = append(s.stack[:0], branch{uint32(s.prog.Start), int32(start), -1})
 	for len(s.stack) > 0 {
@@ -163,7 +161,7 @@ func (s *search) from(start int) bool {
 	return false
 }
 
-// follow goes on until there is a match, or no way.
+// follow runs until there is a match, or no choice is left.
 func (s *search) follow(pc uint32, at int) bool {
 	for s.enter(pc, at) {
 		i := &s.prog.Inst[pc]
@@ -203,7 +201,7 @@ func (s *search) follow(pc uint32, at int) bool {
 	return false
 }
 
-// enter tells whether a place has not been seen before.
+// enter reports whether a position is visited for the first time.
 func (s *search) enter(pc uint32, at int) bool {
 	n := int(pc)*(len(s.text)+1) + at
 	word, bit := n/64, uint64(1)<<(n%64)
@@ -214,7 +212,7 @@ func (s *search) enter(pc uint32, at int) bool {
 	return true
 }
 
-// around tells what holds between the characters at a place.
+// around returns the assertions that hold at a position.
 func (s *search) around(at int) syntax.EmptyOp {
 	before, behind := rune(-1), rune(-1)
 	if at > 0 {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/internal/testenv/race"
 )
 
 func spans(g *Groups) (all []int) {
@@ -87,7 +89,7 @@ func TestFindingGroupsDoesNotAllocate(t *testing.T) {
 		if !e.Find(&g, text) {
 			t.Fatal("not found")
 		}
-	}); n != 0 && !raceEnabled {
+	}); n != 0 && !race.Enabled {
 		t.Errorf("%v allocations", n)
 	}
 }

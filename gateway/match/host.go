@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// maxHost is the length up to which a host is looked at: names have at most 253
-// bytes, and one dot may follow.
+// maxHost is the length of the longest host: names have at most 253 bytes, and one dot
+// may follow.
 const maxHost = 254
 
 // normalHost returns host without its port and without the dot that may end a
-// name, in lower case, in buf. What cannot be a host gives an empty result.
+// name, in lower case, in buf. The result is empty for what cannot be a host.
 func normalHost(buf *[maxHost]byte, host []byte) []byte {
 	name := withoutPort(host)
 	if len(name) > len(buf) {

@@ -18,7 +18,7 @@ type segment struct {
 	expr string // what a parameter is restricted to; "" for any text
 }
 
-// parseListenPath takes a listen path apart. A slash at the end means nothing:
+// parseListenPath parses a listen path. A slash at the end has no meaning:
 // "/a/" and "/a" are the same path, and "/" has no segments.
 func parseListenPath(path string) ([]segment, error) {
 	if path == "" {
@@ -115,7 +115,7 @@ func closing(part string) int {
 	return -1
 }
 
-// parseParameter reads what stands between the braces: "name" or "name:regex".
+// parseParameter parses the text between the braces: "name" or "name:regex".
 func parseParameter(inner string) (segment, error) {
 	name, expr, restricted := strings.Cut(inner, ":")
 	if !isName(name) {
@@ -138,8 +138,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// checkNames refuses what [Params] could not answer for: a name that stands
-// twice, or more parameters than it holds.
+// checkNames refuses duplicate names, and more parameters than [Params] holds.
 func checkNames(segments []segment) error {
 	seen := make(map[string]bool)
 	for _, s := range segments {

@@ -1,12 +1,11 @@
-// Package match finds the API that a request is for, and joins what is left of
-// its path to the API's target.
+// Package match finds the API of a request by host and path, and joins the rest of the
+// path to the API's target.
 //
-// A request's path is read once, by [Decode]. Its result is for comparing only:
-// listen paths, path lists and allowed URLs are held against it. What goes
-// upstream is cut from the path as the client wrote it, by [Rest] and
+// A request's path is decoded once, by [Decode]. The result is only compared: with
+// listen paths, path lists and allowed URLs. The path that goes
+// upstream is cut from the path as the client sent it, by [Rest] and
 // [Target.Join], so that no escape is lost or added on the way. The two forms
-// have their slashes in the same places; that is what makes counting segments in
-// one and cutting the other exact. Paths on which the gateway and an upstream
+// have the same slashes, so that segments counted in one can be cut from the other. Paths on which the gateway and an upstream
 // could disagree, those with dot segments above all, are refused by Decode.
 //
 // Nothing here allocates once it is built, except Decode and Join when the

@@ -10,10 +10,11 @@ import (
 	"unicode"
 
 	"github.com/sluicegate/sluice/internal/definition/pattern"
+	"github.com/sluicegate/sluice/internal/http1"
 )
 
-// A Pattern tells paths apart for path lists and allowed URLs. It is matched
-// against decoded paths (see [Decode]): an encoded slash shows as "%2F", an
+// A Pattern is an entry of a path list or an allowed URL. It is matched against
+// decoded paths (see [Decode]): an encoded slash shows as "%2F", an
 // encoded space as a space.
 type Pattern struct {
 	source string
@@ -23,20 +24,20 @@ type Pattern struct {
 	fold   bool           // texts are in lower case, and letters match in either case
 }
 
-// PatternOptions are the switches of a path list.
+// PatternOptions are the options of a path list.
 type PatternOptions struct {
 	IgnoreCase bool // letters match in either case
 	Unanchored bool // fixed text matches anywhere in the path, as expressions do
 }
 
-// CompilePattern reads an entry of a path list. In it, {name} stands for one
+// CompilePattern compiles an entry of a path list. In it, {name} stands for one
 // segment, {name:regex} for text that the expression matches, and a * after a
 // slash for all the rest.
 //
 // An entry without regular-expression operators is a path: it matches at the
 // path's start and up to the end of a segment, so "/admin" takes "/admin" and
 // "/admin/x", not "/adminx" nor "/x/admin". Its percent escapes are decoded, and
-// a slash at its end means nothing. An entry that holds an operator (one of
+// a slash at its end has no meaning. An entry that holds an operator (one of
 // ^ | ( ) [ ] + ? \, a * elsewhere, braces with numbers, or a $ at the end) is an
 // expression and found anywhere in the path; ^ and $ anchor it. A dot alone does
 // not make an expression.
@@ -61,7 +62,7 @@ func CompilePattern(text string, opts PatternOptions) (*Pattern, error) {
 	return newPattern(text, expr, opts.IgnoreCase)
 }
 
-// CompileExpression reads an allowed URL, which is a regular expression found
+// CompileExpression compiles an allowed URL, which is a regular expression found
 // anywhere in the path, so "/users" also takes "/admin/users" and "/users2";
 // "^/users(/|$)" does not. Braces and stars mean what they mean in expressions.
 func CompileExpression(text string) (*Pattern, error) {
@@ -102,23 +103,12 @@ func (p *Pattern) Match(path []byte) bool {
 			}
 			path = path[length:]
 		}
-		if len(path) < len(text) || string(path[:len(text)]) != text && !(p.fold && sameFold(path, text)) {
+		if len(path) < len(text) || string(path[:len(text)]) != text && !(p.fold && http1.HasPrefix(path, text)) {
 			return false
 		}
 		path = path[len(text):]
 	}
 	return p.open || len(path) == 0 || path[0] == '/'
-}
-
-// sameFold tells whether path begins with text, which is ASCII in lower case and
-// no longer than path.
-func sameFold(path []byte, text string) bool {
-	for i := range len(text) {
-		if lower(path[i]) != text[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func lower(c byte) byte {
@@ -128,10 +118,10 @@ func lower(c byte) byte {
 	return c
 }
 
-// ignore makes letters match in either case, if that is asked for. It returns
-// false for texts with letters beyond ASCII, of which expressions know more.
-func (p *Pattern) ignore(asked bool) bool {
-	if !asked {
+// ignore makes ASCII letters match in either case, if that is requested. It returns
+// false for texts with other letters, which need an expression.
+func (p *Pattern) ignore(requested bool) bool {
+	if !requested {
 		return true
 	}
 	for i, text := range p.texts {
@@ -147,8 +137,8 @@ func (p *Pattern) ignore(asked bool) bool {
 // String returns the pattern as it was written.
 func (p *Pattern) String() string { return p.source }
 
-// anchorEnds gives the path of an entry the slash that every path begins with,
-// and takes those at its end away, which mean nothing.
+// anchorEnds adds the slash that every path begins with to the path of an entry, and
+// removes those at its end.
 func anchorEnds(parts []pattern.Part) []pattern.Part {
 	if parts[0].Expr != "" {
 		parts = slices.Insert(parts, 0, pattern.Part{Text: "/"})
@@ -162,7 +152,7 @@ func anchorEnds(parts []pattern.Part) []pattern.Part {
 
 // newSegments returns a pattern that needs no expression, or nil when some
 // placeholder is not a whole segment or a * is not the end. It costs a tenth of
-// what an expression does.
+// an expression.
 func newSegments(source string, parts []pattern.Part) *Pattern {
 	p := &Pattern{source: source, texts: []string{""}}
 	for i, part := range parts {
@@ -184,7 +174,7 @@ func newSegments(source string, parts []pattern.Part) *Pattern {
 	return p
 }
 
-// pathExpression writes a path with placeholders as an expression.
+// pathExpression returns a path with placeholders as an expression.
 func pathExpression(parts []pattern.Part) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -194,7 +184,7 @@ func pathExpression(parts []pattern.Part) string {
 }
 
 // decodeText decodes the escapes of a pattern as Decode does those of a path;
-// what is no escape stays as it is written.
+// text that is not an escape is kept.
 func decodeText(text string) string {
 	out := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {

@@ -2,8 +2,8 @@ package match
 
 import "bytes"
 
-// IsPlain tells whether a decoded path is read alike by all upstreams, as far as
-// where its segments end: it has no encoded slash, no empty segment, and no
+// IsPlain reports whether all upstreams split a decoded path into the same segments: it
+// has no encoded slash, no empty segment, and no
 // semicolon.
 func IsPlain(path []byte) bool {
 	return bytes.IndexByte(path, '%') < 0 && bytes.IndexByte(path, ';') < 0 && !bytes.Contains(path, twoSlashes)
@@ -11,8 +11,7 @@ func IsPlain(path []byte) bool {
 
 var twoSlashes = []byte("//")
 
-// AppendPlain appends a decoded path as the least careful of upstreams reads it:
-// with encoded slashes as slashes, several slashes as one, and without what
+// AppendPlain appends a decoded path as the most lenient upstream reads it: with encoded slashes as slashes, several slashes as one, and without what
 // follows a semicolon in a segment.
 func AppendPlain(dst, path []byte) []byte {
 	start := len(dst)
@@ -36,31 +35,31 @@ func AppendPlain(dst, path []byte) []byte {
 	return dst
 }
 
-// isSlash tells whether a decoded path begins with an encoded slash or backslash.
+// isSlash reports whether a decoded path begins with an encoded slash or backslash.
 func isSlash(path []byte) bool {
 	return len(path) >= 3 && path[0] == '%' && (string(path[1:3]) == "2F" || string(path[1:3]) == "5C")
 }
 
-// FindStrict is Find for what nobody is to get around by the way that a path is
-// written: the first entry decides that takes the call as it is, or as the least
-// careful of upstreams reads it (see [AppendPlain]). room is written to and comes
-// back, perhaps grown.
-func (e *Endpoints[T]) FindStrict(method, path, full, room []byte) (value T, found bool, grown []byte) {
+// FindStrict is Find for rules that clients must not evade by the spelling of a path:
+// the first entry decides that matches the path as it is, or as the most lenient
+// upstream reads it (see [AppendPlain]). It overwrites buf and returns it, possibly
+// grown.
+func (e *Endpoints[T]) FindStrict(method, path, full, buf []byte) (value T, found bool, grown []byte) {
 	at := e.first(method, path, full, len(e.entries))
 	if !IsPlain(path) || !IsPlain(full) {
-		room = AppendPlain(room[:0], full)
-		end := len(room)
-		room = AppendPlain(room, path)
-		at = e.first(method, room[end:], room[:end], at)
+		buf = AppendPlain(buf[:0], full)
+		end := len(buf)
+		buf = AppendPlain(buf, path)
+		at = e.first(method, buf[end:], buf[:end], at)
 	}
 	if at == len(e.entries) {
-		return value, false, room
+		return value, false, buf
 	}
-	return e.entries[at].value, true, room
+	return e.entries[at].value, true, buf
 }
 
-// first returns the index of the first entry that takes a path, with the listen
-// path or without, or before when none of those in front of it does.
+// first returns the index of the first entry before the index before that matches a
+// path, with the listen path or without, or before when none does.
 func (e *Endpoints[T]) first(method, path, full []byte, before int) int {
 	before = e.find(method, path, before)
 	if len(full) > 0 {

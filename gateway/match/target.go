@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A Target is the URL of an upstream, taken apart so that requests can be joined
-// to it. It never changes.
+// A Target is the URL of an upstream, parsed for joining requests to it. It is
+// immutable.
 type Target struct {
 	TLS     bool   // whether the upstream is spoken to over TLS
 	Host    string // as the URL has it, for the Host header
@@ -21,9 +21,9 @@ type Target struct {
 	query []byte // without the question mark
 }
 
-// CompileTarget reads an upstream's URL: scheme http or https (ws and wss mean
-// the same two), host, and as one likes port, path and query. The error says
-// what is wrong and never repeats the URL, which may hold a password.
+// CompileTarget parses an upstream's URL: scheme http or https (ws and wss mean the
+// same), host, and optionally port, path and query. Errors never contain the URL, which
+// may hold a password.
 func CompileTarget(raw string) (*Target, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -58,8 +58,8 @@ func CompileTarget(raw string) (*Target, error) {
 	return t, nil
 }
 
-// CompileBase reads what requests are joined to where no host is called: a path and
-// query, each as one likes. The path must be one that Decode takes.
+// CompileBase parses the base of internal calls: an optional path and query, without a
+// host. The path must be one that Decode accepts.
 func CompileBase(pathAndQuery string) (*Target, error) {
 	t, err := CompileTarget("http://base" + pathAndQuery)
 	if err != nil {
@@ -73,7 +73,7 @@ func CompileBase(pathAndQuery string) (*Target, error) {
 	return &Target{path: t.path, base: t.base, query: t.query}, nil
 }
 
-// checkTarget refuses what a URL may have and a target may not.
+// checkTarget refuses parts of URLs that targets must not have.
 func checkTarget(u *url.URL) error {
 	switch {
 	case u.Opaque != "":

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegate/sluice/internal/frozen"
 )
 
-// An Entry is a value and where it listens.
+// An Entry is a value with its domain and listen path.
 type Entry[T any] struct {
 	// Domain is the host that the entry answers for, without a port; "" for any.
 	// Letters are compared without case.
@@ -23,7 +23,7 @@ type Entry[T any] struct {
 	Value T
 }
 
-// A TakenError says that an entry listens where another one does.
+// A TakenError reports that another entry has the listen path of an entry.
 type TakenError[T any] struct {
 	ListenPath string
 	Holder     T // the value of the entry that is there
@@ -34,8 +34,8 @@ func (e *TakenError[T]) Error() string {
 	return fmt.Sprintf("listen path %q: is taken by an earlier entry", e.ListenPath)
 }
 
-// A Tree finds entries by host and path. It never changes; [Tree.Edit] makes
-// another one of it, which shares what both have.
+// A Tree finds entries by host and path. It is immutable; [Tree.Edit] builds another
+// tree from it, which shares its nodes.
 type Tree[T any] struct {
 	anywhere    *node[T]              // entries without a domain
 	domains     *frozen.Map[*node[T]] // by normalised host
@@ -63,8 +63,8 @@ type parameters struct {
 	at    []int    // which segments those are
 }
 
-// A node stands for the listen paths that begin alike. There are as many as APIs:
-// it is one object, and small.
+// A node is a common prefix of listen paths. There are about as many as APIs, so that
+// it is one small object.
 type node[T any] struct {
 	fixed     *frozen.Map[*node[T]] // by segment text; nil: none
 	patterned []patterned[T]        // parameters with an expression, in order of its text
@@ -81,7 +81,7 @@ type patterned[T any] struct {
 	to    *node[T]
 }
 
-// Len returns how many entries the tree holds.
+// Len returns the number of entries.
 func (t *Tree[T]) Len() int {
 	if t == nil {
 		return 0

@@ -13,31 +13,34 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/metrics"
 )
 
-// AccessOptions says where the access log goes.
+// AccessOptions are the settings of the access log.
 type AccessOptions struct {
 	Target   string  // stdout, file or off
 	File     string  // path, for file; appended to
-	SampleOK float64 // share of successful requests that are written, in [0, 1]; refusals and errors always are, but for calls that are shed
+	SampleOK float64 // share of successful requests that are written, in [0, 1]; refusals and errors are always written, except for shed calls
 }
 
 const (
-	blockSize  = 256 << 10 // bytes that are written at once: each write wakes the scheduler's monitor
-	maxBlocks  = 16        // blocks that wait to be written; beyond, lines are dropped
-	flushEvery = 250 * time.Millisecond
-	lastWrites = 3 * time.Second // for what is left when the log ends
+	blockSize    = 256 << 10 // bytes of one write
+	maxBlocks    = 16        // blocks that wait to be written; beyond, lines are dropped
+	flushEvery   = 250 * time.Millisecond
+	finishWithin = 3 * time.Second // for what is left when the log ends
 )
 
-// AccessLog writes one JSON line for each request. Who adds a line never waits
-// for the disk: lines gather in blocks, and when those cannot be written fast
-// enough, lines are dropped and counted.
+// AccessLog writes one JSON line for each request. Requests never wait for the disk:
+// lines are collected in blocks, and dropped and counted when blocks cannot be written
+// fast enough.
 type AccessLog struct {
 	log      *slog.Logger
 	path     string // "" unless it is a file
 	out      io.WriteCloser
-	sample   uint64 // a success is written when a random number is not above
+	sample   uint64 // successes are written if a random number is below
 	failing  bool   // the last write failed; used by Run alone
 	reopened chan struct{}
 
@@ -47,11 +50,9 @@ type AccessLog struct {
 	full    chan []byte
 	spare   chan []byte
 	dropped atomic.Uint64
-	clock   timeCache
 }
 
-// OpenAccessLog opens the access log, or returns nil when it is off. Run writes
-// it.
+// OpenAccessLog opens the access log, or returns nil if it is off. Run writes it.
 func OpenAccessLog(o AccessOptions, log *slog.Logger) (*AccessLog, error) {
 	switch o.Target {
 	case "off":
@@ -72,7 +73,7 @@ func openLog(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
 }
 
-// keepOpen is a stream that is not ours to close.
+// keepOpen is a stream that the log must not close.
 type keepOpen struct{ io.Writer }
 
 // Close does nothing.
@@ -99,28 +100,33 @@ func newAccessLog(out io.WriteCloser, o AccessOptions, log *slog.Logger) *Access
 // Dropped returns how many lines could not be written.
 func (l *AccessLog) Dropped() uint64 { return l.dropped.Load() }
 
-// Reopen makes Run open the file again, after something has moved it away. It
-// does nothing for other targets.
+var linesDropped = metrics.Describe("log_dropped_total", "Access-log lines that could not be written.")
+
+func (l *AccessLog) metrics() prometheus.Collector {
+	return metrics.New(func(ch chan<- prometheus.Metric) { ch <- metrics.Counter(linesDropped, l.Dropped()) }, linesDropped)
+}
+
+// Reopen makes Run open the file again, after log rotation has moved it. It does nothing
+// for other targets.
 func (l *AccessLog) Reopen() {
 	select {
 	case l.reopened <- struct{}{}:
-	default: // asked already
+	default: // already requested
 	}
 }
 
-// Run writes what is added until ctx ends, and then the rest, for which it takes
-// no longer than a few seconds: whoever reads a pipe may have stopped. It must
-// run once.
+// Run writes lines until ctx ends, and then for up to three seconds the rest: the reader
+// of a pipe may have stopped. It must run once.
 func (l *AccessLog) Run(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { l.serve(ctx); close(done) }()
 	<-ctx.Done()
-	patience := time.NewTimer(lastWrites)
+	patience := time.NewTimer(finishWithin)
 	defer patience.Stop()
 	select {
 	case <-done:
 	case <-patience.C:
-		l.log.Error("the access log takes nothing any more; its last lines are lost")
+		l.log.Error("writing the end of the access log timed out; its last lines are lost")
 	}
 }
 
@@ -142,27 +148,27 @@ func (l *AccessLog) serve(ctx context.Context) {
 	}
 }
 
-// shedSample is the share of calls shed under overload that are written. They
-// are many and all alike, and come when there is no time to write lines.
+// shedSample is the share of shed calls that are written. There are many of them, and
+// writing lines would add to the overload.
 const shedSample = math.MaxUint64 / 100
 
-// wants tells whether a request is written.
+// wants reports whether a request is written.
 func (l *AccessLog) wants(o *observed) bool {
 	switch r := o.ex.Rejection; {
 	case r != nil && r.Reason == pipeline.ReasonOverloaded:
 		return rand.Uint64() < shedSample
-	case r != nil || o.status >= 400 || o.ex.Spared[0].Reason != pipeline.ReasonNone || l.sample == math.MaxUint64:
+	case r != nil || o.status >= 400 || o.ex.ReportOnly[0].Reason != pipeline.ReasonNone || l.sample == math.MaxUint64:
 		return true
 	}
 	return rand.Uint64() < l.sample
 }
 
-// add writes a request's line, unless it is one of those that are left out.
+// add adds the line of a request, unless sampling leaves it out.
 func (l *AccessLog) add(m *meter, o *observed) {
 	if !l.wants(o) {
 		return
 	}
-	line := l.appendLine(o.ex.Buf[:0], m, o)
+	line := appendLine(o.ex.Buf[:0], m, o)
 	o.ex.Buf = line
 	l.mu.Lock()
 	if len(l.block)+len(line) > blockSize && !l.rotate() {
@@ -174,7 +180,7 @@ func (l *AccessLog) add(m *meter, o *observed) {
 	l.mu.Unlock()
 }
 
-// rotate begins a new block, unless too many are waiting. The caller holds mu.
+// rotate begins a new block, unless too many wait to be written. The caller holds mu.
 func (l *AccessLog) rotate() bool {
 	if len(l.block) == 0 {
 		return true
@@ -192,7 +198,7 @@ func (l *AccessLog) rotate() bool {
 	return true
 }
 
-// flush sends the block at hand on its way, behind those before it.
+// flush queues the current block for writing.
 func (l *AccessLog) flush() {
 	l.mu.Lock()
 	l.rotate()
@@ -222,8 +228,7 @@ func (l *AccessLog) drain() {
 	}
 }
 
-// write writes a block, and says once when that begins to fail and when it works
-// again.
+// write writes a block. It logs when writing begins to fail and when it works again.
 func (l *AccessLog) write(block []byte) {
 	n, err := l.out.Write(block)
 	switch {
@@ -242,7 +247,7 @@ func (l *AccessLog) write(block []byte) {
 	}
 }
 
-// reopen changes over to a new file; when there cannot be one, the old goes on.
+// reopen opens the file again. If that fails, the file that is open stays in use.
 func (l *AccessLog) reopen() {
 	if l.path == "" {
 		return

@@ -1,24 +1,19 @@
 package observe
 
 import (
-	"github.com/sluicegate/sluice/gateway/observe/rollup"
-	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/internal/definition/usage"
+	"github.com/sluicegate/sluice/gateway/usage"
+	contract "github.com/sluicegate/sluice/internal/usage"
 )
 
-// call counts a call for the admin. Those that no API took are nobody's: only
-// metrics have them.
+// call counts a call for the admin. Calls that match no API are in the metrics only.
 func (m *meter) call(o *observed) {
 	ex := o.ex
-	one := rollup.Call{
+	one := usage.Call{
 		API: m.callsOf(ex.API.Definition.OrgID), Key: ex.KeyHash, Name: ex.KeyName,
 		Status: o.status, End: ex.Started.Add(o.total), Total: o.total,
 	}
-	if ex.Grant != nil && !ex.HasGuest() {
-		one.Seat = &ex.Grant.Calls
-	}
 	if ex.Rejection != nil {
-		one.Reason = uint8(ex.Rejection.Reason)
+		one.Reason = ex.Rejection.Reason
 	}
 	if ex.Upstream.Address != "" {
 		one.Upstream = max(ex.Upstream.Duration, 0)
@@ -26,14 +21,14 @@ func (m *meter) call(o *observed) {
 	m.observer.calls.Count(&one)
 }
 
-// callsOf returns where the calls of the API are counted, anew when the API has
-// moved to another organisation.
-func (m *meter) callsOf(org string) *rollup.API {
+// callsOf returns the identity under which calls of the API are counted. It is a new
+// one when the API has moved to another organisation.
+func (m *meter) callsOf(org string) *usage.APICalls {
 	was := m.calls.Load()
 	if was != nil && was.Org() == org {
 		return was
 	}
-	next := rollup.NewAPI(m.api, org, m)
+	next := usage.NewAPICalls(m.api, org, m.latencies)
 	if was != nil {
 		next.SkipLatencies()
 	}
@@ -41,8 +36,8 @@ func (m *meter) callsOf(org string) *rollup.API {
 	return m.calls.Load()
 }
 
-// Latencies implements rollup.Meter.
-func (m *meter) Latencies() (l usage.Latencies) {
+// latencies returns how many calls took how long.
+func (m *meter) latencies() (l contract.Latencies) {
 	s := m.counts.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,6 +46,3 @@ func (m *meter) Latencies() (l usage.Latencies) {
 	}
 	return l
 }
-
-// ReasonName implements rollup.Meter.
-func (m *meter) ReasonName(reason uint8) string { return pipeline.Reason(reason).String() }

@@ -5,10 +5,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sluicegate/sluice/gateway/observe/rollup"
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/definition/usage"
+	contract "github.com/sluicegate/sluice/internal/usage"
 )
 
 // ofAPI is a finished call of a key to an API.
@@ -22,7 +22,7 @@ func sampleAPI(org string) *pipeline.API {
 }
 
 func TestCallsAreCountedForTheAdmin(t *testing.T) {
-	counts := rollup.New()
+	counts := usage.NewCalls()
 	o := New(Options{Log: quiet(), Calls: counts})
 	m, api := o.NewMeter("sample"), sampleAPI("one")
 	for range 3 {
@@ -34,8 +34,8 @@ func TestCallsAreCountedForTheAdmin(t *testing.T) {
 	o.Unmatched().Done(rejected(pipeline.ReasonRouteNotFound, 404, ""))
 	m.Done(ofAPI(exchange("GET", "/", 200), sampleAPI("two"), "", ""))
 
-	got, latencies := make(map[usage.Row]int64), make(map[string]int64)
-	counts.Take(func(r usage.Row) {
+	got, latencies := make(map[contract.Row]int64), make(map[string]int64)
+	counts.Take(func(r contract.Row) {
 		if r.Minute%60 != 0 || r.Minute == 0 {
 			t.Errorf("minute %d", r.Minute)
 		}
@@ -45,15 +45,15 @@ func TestCallsAreCountedForTheAdmin(t *testing.T) {
 		hits := r.Hits
 		r.Minute, r.Hits, r.Total, r.Upstream = 0, 0, 0, 0
 		got[r] += hits
-	}, func(l usage.Latency) {
+	}, func(l contract.Latency) {
 		for _, n := range l.Counts {
 			latencies[l.Org] += n
 		}
 	})
-	want := map[usage.Row]int64{
+	want := map[contract.Row]int64{
 		{Org: "one", API: "sample", Key: "0123456789abcdef", Status: 200}:                           3,
 		{Org: "one", API: "sample", Key: "0123456789abcdef", Status: 403, Reason: "quota_exceeded"}: 1,
-		{Org: "one", API: "sample", Key: usage.KeyOf("my own key", true), Status: 200}:              1,
+		{Org: "one", API: "sample", Key: contract.KeyOf("my own key", true), Status: 200}:           1,
 		{Org: "one", API: "sample", Status: 401, Reason: "auth_missing"}:                            1,
 		{Org: "two", API: "sample", Status: 200}:                                                    1,
 	}
@@ -70,8 +70,8 @@ func TestCallsAreCountedForTheAdmin(t *testing.T) {
 	}
 }
 
-func TestWhatTheAdminCountsIsWhatMetricsCount(t *testing.T) {
-	counts := rollup.New()
+func TestTheAdminAndMetricsCountTheSameCalls(t *testing.T) {
+	counts := usage.NewCalls()
 	o := New(Options{Log: quiet(), Calls: counts})
 	m, api := o.NewMeter("sample"), sampleAPI("one")
 	var calling sync.WaitGroup
@@ -90,7 +90,7 @@ func TestWhatTheAdminCountsIsWhatMetricsCount(t *testing.T) {
 	}
 	hits, slow := map[string]int64{}, int64(0)
 	take := func() {
-		counts.Take(func(r usage.Row) { hits[r.Reason] += r.Hits }, func(l usage.Latency) {
+		counts.Take(func(r contract.Row) { hits[r.Reason] += r.Hits }, func(l contract.Latency) {
 			for _, n := range l.Counts {
 				slow += n
 			}

@@ -10,13 +10,12 @@ import (
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 )
 
-// HandlerOptions says what Handler serves.
+// HandlerOptions are the options of Handler.
 type HandlerOptions struct {
 	Metrics bool   // serve /metrics
-	Token   string // what /metrics asks for as a bearer token; "" for nothing
+	Token   string // bearer token for /metrics; "": none is needed
 
-	// Ready tells whether traffic can be served, and in words why not, or what
-	// is amiss although it can.
+	// Ready reports whether traffic can be served, and why not, or what is degraded.
 	Ready func() (ready bool, detail string)
 }
 
@@ -46,7 +45,7 @@ func (o *Observer) Handler(opts HandlerOptions) fasthttp.RequestHandler {
 }
 
 func (o *Observer) metricsHandler(token string) fasthttp.RequestHandler {
-	serve := fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(o.metrics.registry, promhttp.HandlerOpts{
+	serve := fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{
 		ErrorHandling:       promhttp.ContinueOnError, // one bad series must not hide the others
 		MaxRequestsInFlight: 4,
 	}))

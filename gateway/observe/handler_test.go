@@ -52,7 +52,7 @@ func TestTelemetryPaths(t *testing.T) {
 	}
 }
 
-func TestMetricsAreServedToWhoShowsTheToken(t *testing.T) {
+func TestMetricsNeedTheToken(t *testing.T) {
 	o := New(Options{Version: "9", Log: quiet()})
 	status, body := get(t, o, HandlerOptions{Metrics: true, Token: "t0k"}, "GET", "/metrics", "bearer t0k")
 	if status != 200 || !strings.Contains(body, "sluice_build_info") || !strings.Contains(body, "go_goroutines") || !strings.Contains(body, "process_cpu_seconds_total") {

@@ -3,15 +3,16 @@ package observe
 import (
 	"net/netip"
 	"strconv"
-	"sync/atomic"
-	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/graphql/validate"
 )
 
-// How much of what a client chose is written, in bytes.
+// timeForm is that of RFC 3339 with milliseconds.
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// Limits of texts that clients choose, in bytes.
 const (
 	maxMethod    = 32
 	maxPath      = 2048
@@ -19,12 +20,11 @@ const (
 	maxUserAgent = 256
 )
 
-// appendLine appends a request's line. The query string is left out whole,
-// because credentials travel in it; the key is shown by the beginning of its
-// hash.
-func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
+// appendLine appends the line of a request. The query string is left out, because it
+// may hold credentials; a key is named by the beginning of its hash.
+func appendLine(b []byte, m *meter, o *observed) []byte {
 	ex := o.ex
-	b = l.clock.append(append(b, `{"ts":"`...), ex.Started)
+	b = ex.Started.UTC().AppendFormat(append(b, `{"ts":"`...), timeForm)
 	b = append(b, `","id":"`...)
 	b = append(b, ex.ID[:]...)
 	b = append(b, m.partOf(ex.Revision)...)
@@ -32,7 +32,7 @@ func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 		b = append(append(append(b, `,"trace":"`...), ex.Trace.ID[:]...), '"')
 	}
 	b = appendMember(b, `,"key":"`, ex.KeyName)
-	if ex.Retiring {
+	if ex.InGrace {
 		b = append(b, `,"key_retires":true`...)
 	}
 	if ex.Grant != nil {
@@ -47,7 +47,7 @@ func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 	if ex.Rejection != nil {
 		b = appendMember(b, `,"reason":"`, ex.Rejection.Reason.String())
 	}
-	b = appendSpared(b, ex)
+	b = appendReportOnly(b, ex)
 	b = appendSizes(b, ex)
 	b = appendNumber(b, `,"total_us":`, o.total.Microseconds())
 	b = appendNumber(b, `,"gateway_us":`, o.own.Microseconds())
@@ -66,8 +66,7 @@ func (l *AccessLog) appendLine(b []byte, m *meter, o *observed) []byte {
 	return append(b, "}\n"...)
 }
 
-// A logPart is what all lines of an API have in common under one revision,
-// behind their id.
+// A logPart is what the lines of an API have in common under one revision.
 type logPart struct {
 	revision string
 	text     []byte
@@ -98,8 +97,8 @@ func appendMethod(b []byte, o *observed) []byte {
 	return appendText(append(b, `,"method":"`...), head(o.ex.Call.Method, maxMethod))
 }
 
-// appendOperation appends what was asked of a GraphQL API: the first operation,
-// and how many there were if that was not all.
+// appendOperation appends the first GraphQL operation of a request, and the number of
+// operations if there were several.
 func appendOperation(b []byte, all []*validate.Facts) []byte {
 	first := all[0]
 	b = appendMember(b, `,"operation":"`, first.Name[:min(len(first.Name), maxOperation)])
@@ -110,7 +109,7 @@ func appendOperation(b []byte, all []*validate.Facts) []byte {
 	return b
 }
 
-// appendSizes appends the lengths of the bodies, as far as they are known.
+// appendSizes appends the lengths of the bodies that are known.
 func appendSizes(b []byte, ex *pipeline.Exchange) []byte {
 	in := ex.Call.Length
 	if ex.Call.Stream == nil {
@@ -148,8 +147,8 @@ func appendUpstream(b []byte, u *pipeline.Upstream) []byte {
 	return b
 }
 
-// appendMember appends a member, unless its value is empty. name includes the
-// quote before the value.
+// appendMember appends a member unless its value is empty. name includes the opening
+// quote of the value.
 func appendMember(b []byte, name, value string) []byte {
 	if value == "" {
 		return b
@@ -158,21 +157,7 @@ func appendMember(b []byte, name, value string) []byte {
 }
 
 func appendNumber(b []byte, name string, n int64) []byte {
-	return appendInt(append(b, name...), n)
-}
-
-func appendInt(b []byte, n int64) []byte {
-	switch {
-	case n < 0 || n > 9999:
-		return strconv.AppendInt(b, n, 10)
-	case n < 10:
-		return append(b, byte('0'+n))
-	case n < 100:
-		return appendTwo(b, int(n))
-	case n < 1000:
-		return appendTwo(append(b, byte('0'+n/100)), int(n%100))
-	}
-	return appendTwo(appendTwo(b, int(n/100)), int(n%100))
+	return strconv.AppendInt(append(b, name...), n, 10)
 }
 
 func appendAddress(b []byte, a netip.Addr) []byte {
@@ -182,36 +167,5 @@ func appendAddress(b []byte, a netip.Addr) []byte {
 	return a.WithZone("").AppendTo(b) // a zone may hold anything
 }
 
-// appendTwo appends a number below 100 in two digits.
-func appendTwo(b []byte, n int) []byte { return append(b, byte('0'+n/10), byte('0'+n%10)) }
-
-// head returns at most n bytes of text. It may end within a character, which is
-// then written as one that could not be read.
+// head returns at most n bytes of text. A character that is cut is written as U+FFFD.
 func head(text []byte, n int) []byte { return text[:min(len(text), n)] }
-
-// timeCache keeps the text of the latest second.
-type timeCache struct{ latest atomic.Pointer[second] }
-
-type second struct {
-	unix int64
-	text []byte // with the point that follows
-}
-
-const secondForm = "2006-01-02T15:04:05."
-
-// append appends t in UTC to the millisecond, as RFC 3339 has it.
-func (c *timeCache) append(b []byte, t time.Time) []byte {
-	unix := t.Unix()
-	s := c.latest.Load()
-	if s == nil || s.unix < unix || s.unix > unix+60 { // the clock was set back
-		s = &second{unix: unix, text: t.UTC().AppendFormat(nil, secondForm)}
-		c.latest.Store(s)
-	}
-	if s.unix == unix {
-		b = append(b, s.text...)
-	} else { // a request that took long
-		b = t.UTC().AppendFormat(b, secondForm)
-	}
-	ms := t.Nanosecond() / 1e6
-	return append(appendTwo(b, ms/10), byte('0'+ms%10), 'Z')
-}

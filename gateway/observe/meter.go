@@ -5,23 +5,22 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/observe/rollup"
-	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/sluicegate/sluice/internal/event"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 )
 
-// A meter sees the requests of one API. It is small until the first comes in:
+// A meter records the requests of one API. It is small before the first request, since
 // most of a hundred thousand APIs are rarely called.
 type meter struct {
-	observer *Observer
-	api      string
-	part     atomic.Pointer[logPart]
-	counts   atomic.Pointer[series]
-	calls    atomic.Pointer[rollup.API] // nil before the first call that is counted for the admin
-	usage    atomic.Pointer[usage.API]  // nil before the first operation
-	spared   atomic.Pointer[spared]     // nil: no policy on trial would have refused anything
+	observer   *Observer
+	api        string
+	part       atomic.Pointer[logPart]
+	counts     atomic.Pointer[series]
+	calls      atomic.Pointer[usage.APICalls]      // nil before the first call that is counted for the admin
+	operations atomic.Pointer[usage.APIOperations] // nil before the first operation
+	reportOnly atomic.Pointer[reportOnly]          // nil: no policy on trial would have refused anything
 }
 
 // Done records a finished exchange. It reads the clock once.
@@ -39,42 +38,42 @@ func (m *meter) Done(ex *pipeline.Exchange) {
 	if m.observer.calls != nil && ex.API != nil {
 		m.call(&o)
 	}
-	m.noteSpared(ex)
+	m.countReportOnly(ex)
 	if len(ex.Operations) > 0 {
-		m.operations(&o)
+		m.countOperations(&o)
 	}
 	if m.observer.access != nil {
 		m.observer.access.add(m, &o)
 	}
-	if r := ex.Rejection; r != nil && r.Event != "" && m.observer.events != nil && !ex.Relayed() {
+	if r := ex.Rejection; r != nil && r.Event != "" && m.observer.events != nil && !ex.RefusedByChild() {
 		m.observer.events.Raise(m.eventOf(ex))
 	}
 }
 
-// eventOf makes the event of a refusal. The path is copied only for an API that
-// has somebody told of its events: a flood of refusals must cost nothing.
+// eventOf returns the event of a refusal. The path is copied only for an API with event
+// handlers: a flood of refusals must cost nothing.
 func (m *meter) eventOf(ex *pipeline.Exchange) event.Event {
 	e := event.Event{Name: ex.Rejection.Event, At: ex.Started, API: m.api, Key: ex.KeyName, Detail: ex.Rejection.Message}
 	if ex.API != nil && ex.API.Definition != nil {
 		e.Org = ex.API.Definition.OrgID
-		if len(ex.API.Definition.EventHandlers) > 0 {
+		if ex.API.Definition.EventHandlers != nil {
 			e.Path, e.Origin = string(ex.Call.Path), ex.Client
 		}
 	}
 	return e
 }
 
-// open makes the series of an API that has its first request.
+// open creates the series of an API at its first request.
 func (m *meter) open() *series {
 	m.counts.CompareAndSwap(nil, newSeries())
 	return m.counts.Load()
 }
 
-// observed is an exchange with what is known at its end.
+// observed is a finished exchange with what is derived from it.
 type observed struct {
 	ex     *pipeline.Exchange
 	status int           // 0 when nothing was answered
-	method int           // of methodNames
+	method int           // index of methodNames
 	total  time.Duration // from the request's first byte to its answer
 	own    time.Duration // total without the upstream's part
 }
@@ -100,27 +99,27 @@ func (ms *meters) drop(ids []string) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	for _, id := range ids {
-		if id != "" { // those that no API took
+		if id != "" { // requests that match no API
 			delete(ms.byID, id)
 		}
 	}
 }
 
-// reopen has operations of these APIs counted anew where what was counted has
-// been dropped, since the API was none of GraphQL for a while.
+// reopen starts new counts of operations for those of these APIs whose counts were
+// dropped because they were not GraphQL APIs for a while.
 func (ms *meters) reopen(graphs map[string]*schema.Schema) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	for id := range graphs {
 		if m := ms.byID[id]; m != nil {
-			if a := m.usage.Load(); a != nil && a.Gone() {
-				m.usage.CompareAndSwap(a, nil)
+			if a := m.operations.Load(); a != nil && a.Dropped() {
+				m.operations.CompareAndSwap(a, nil)
 			}
 		}
 	}
 }
 
-// all returns the meters that have seen a request.
+// all returns the meters of APIs that have been called.
 func (ms *meters) all() []*meter {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/observe/rollup"
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/event"
 )
@@ -166,7 +166,7 @@ func TestSeriesOfRemovedAPIsAreGoneAndOthersGoOn(t *testing.T) {
 	expect(t, scrape(t, o), `sluice_requests_total{api="goes",code="2xx",method="GET"} 1`)
 }
 
-func TestAnAPIThatWasNeverCalledTakesLittleRoom(t *testing.T) {
+func TestAnAPIThatWasNeverCalledTakesLittleMemory(t *testing.T) {
 	const apis, most = 20_000, 300
 	o := New(Options{Log: quiet()})
 	ids := make([]string, apis)
@@ -266,57 +266,16 @@ func TestConfigurationIsShown(t *testing.T) {
 	}
 }
 
-func TestSourcesAreShown(t *testing.T) {
+func TestTheAccessLogAndTheSourceOfTheConfigurationAreShown(t *testing.T) {
 	access, err := OpenAccessLog(AccessOptions{Target: "stdout"}, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := New(Options{Log: quiet(), Access: access, Sources: Sources{
-		Clients:   func() Clients { return Clients{Open: 3, Refused: 4, Panics: 5} },
-		Upstreams: func() Upstreams { return Upstreams{Open: 9, Idle: 7} },
-		Passwords: func() Passwords { return Passwords{Hashes: 81, Wrong: 82, Throttled: 83, Busy: 84, Entries: 85} },
-		KeyCache: func() KeyCache {
-			return KeyCache{Hits: 1, Misses: 2, Unknown: 3, Malformed: 4, Stale: 5, Busy: 9, Unpacked: 11, Entries: 6, Unknowns: 7}
-		},
-		Operations: func() OperationCache {
-			return OperationCache{Hits: 21, Misses: 22, Refused: 23, Valid: 24, Invalid: 25, ValidBytes: 26, InvalidBytes: 27}
-		},
-		Targets: func() []Target {
-			return []Target{{API: "a", URL: "http://one", Up: true}, {API: "a", URL: "http://two", Ejected: 31}}
-		},
-		Breakers:      func() []Breaker { return []Breaker{{API: "a", Path: "/x", Open: true, Trips: 32}, {API: "b"}} },
-		Answers:       func() AnswerCache { return AnswerCache{Hits: 33, Misses: 34, Shared: 35, Entries: 36, Bytes: 37} },
-		Throttled:     func() int { return 38 },
-		Counters:      func() Store { return Store{Away: true, Outages: 2, Without: 8} },
-		Keys:          func() Store { return Store{} },
-		ConfigSource:  func() string { return "disk" },
-		DroppedEvents: func() uint64 { return 11 },
-		Handed:        func() Handed { return Handed{Calls: 41, Dropped: 42, Others: 43, Waiting: 44, Lag: 45 * time.Second} },
-	}})
-	expect(t, scrape(t, o),
-		`sluice_client_connections 3`, `sluice_client_connections_refused_total 4`, `sluice_panics_total 5`,
-		`sluice_upstream_connections{state="busy"} 2`, `sluice_upstream_connections{state="idle"} 7`,
-		`sluice_password_hashes_total 81`, `sluice_password_refusals_total{result="wrong"} 82`,
-		`sluice_password_refusals_total{result="throttled"} 83`, `sluice_password_refusals_total{result="busy"} 84`, `sluice_password_cache_entries 85`,
-		`sluice_key_cache_total{result="hit"} 1`, `sluice_key_cache_total{result="miss"} 2`,
-		`sluice_key_cache_total{result="unknown"} 3`, `sluice_key_cache_total{result="malformed"} 4`,
-		`sluice_key_cache_total{result="stale"} 5`, `sluice_key_cache_total{result="busy"} 9`,
-		`sluice_key_cache_entries{kind="session"} 6`, `sluice_key_cache_entries{kind="unknown"} 7`, `sluice_key_cache_unpacked_total 11`,
-		`sluice_graphql_cache_total{result="hit"} 21`, `sluice_graphql_cache_total{result="miss"} 22`, `sluice_graphql_cache_total{result="refused"} 23`,
-		`sluice_graphql_cache_entries{kind="valid"} 24`, `sluice_graphql_cache_entries{kind="refused"} 25`,
-		`sluice_graphql_cache_bytes{kind="valid"} 26`, `sluice_graphql_cache_bytes{kind="refused"} 27`,
-		`sluice_target_up{api="a",target="http://one"} 1`, `sluice_target_up{api="a",target="http://two"} 0`,
-		`sluice_target_ejections_total{api="a",target="http://two"} 31`,
-		`sluice_breaker_open{api="a",path="/x"} 1`, `sluice_breaker_open{api="b",path=""} 0`, `sluice_breaker_trips_total{api="a",path="/x"} 32`,
-		`sluice_answer_cache_total{result="hit"} 33`, `sluice_answer_cache_total{result="miss"} 34`, `sluice_answer_cache_total{result="shared"} 35`,
-		`sluice_answer_cache_entries 36`, `sluice_answer_cache_bytes 37`,
-		`sluice_throttled_requests 38`,
-		`sluice_store_up{store="counters"} 0`, `sluice_store_up{store="keys"} 1`,
-		`sluice_store_outages_total{store="counters"} 2`, `sluice_store_decisions_without_total{store="counters"} 8`,
-		`sluice_config_source{source="disk"} 1`, `sluice_events_dropped_total 11`, `sluice_log_dropped_total 0`,
-		`sluice_usage_calls_total 41`, `sluice_usage_dropped_total 42`, `sluice_usage_other_keys_total 43`,
-		`sluice_usage_waiting_rows 44`, `sluice_usage_flush_lag_seconds 45`,
-	)
+	o := New(Options{Log: quiet(), Access: access, Source: func() string { return "disk\xff" }})
+	expect(t, scrape(t, o), "sluice_config_source{source=\"disk\uFFFD\"} 1", `sluice_log_dropped_total 0`)
+	if text := scrape(t, New(Options{Log: quiet()})); strings.Contains(text, "sluice_config_source") || strings.Contains(text, "sluice_log_dropped") {
+		t.Error("a source or a log is shown that is not there")
+	}
 }
 
 func TestDoneDoesNotAllocate(t *testing.T) {
@@ -324,7 +283,7 @@ func TestDoneDoesNotAllocate(t *testing.T) {
 	for name, o := range map[string]*Observer{
 		"metrics alone":  New(Options{Log: quiet()}),
 		"with log":       New(Options{Log: quiet(), Access: access}),
-		"calls":          New(Options{Log: quiet(), Calls: rollup.New()}),
+		"calls":          New(Options{Log: quiet(), Calls: usage.NewCalls()}),
 		"log and events": New(Options{Log: quiet(), Access: access, Events: event.NewBus(4)}),
 	} {
 		m := o.NewMeter("sample")
@@ -374,14 +333,13 @@ func BenchmarkCount(b *testing.B) {
 }
 
 func BenchmarkLine(b *testing.B) {
-	access := newAccessLog(keepOpen{&strings.Builder{}}, AccessOptions{SampleOK: 1}, quiet())
 	ex := exchange("GET", "/sample/things", 200)
 	ex.KeyName, ex.Grant = "0123456789ab", &pipeline.Grant{Policy: "gold"}
 	m := New(Options{Log: quiet()}).meter("sample")
 	o := observed{ex: ex, status: 200, method: methodOf(ex.Call.Method), total: time.Millisecond, own: 700 * time.Microsecond}
 	b.ReportAllocs()
 	for b.Loop() {
-		ex.Buf = access.appendLine(ex.Buf[:0], m, &o)
+		ex.Buf = appendLine(ex.Buf[:0], m, &o)
 	}
 	b.SetBytes(int64(len(ex.Buf)))
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
@@ -40,9 +40,16 @@ func asked(api *pipeline.API, ex *pipeline.Exchange, operations ...*validate.Fac
 	return ex
 }
 
+// observing returns an observer that counts operations and shows their metrics.
+func observing(u *usage.Operations) *Observer {
+	o := New(Options{Log: quiet(), Operations: u})
+	o.Registry().MustRegister(u.Metrics())
+	return o
+}
+
 func TestOperationsAreCountedByTypeNameAndResult(t *testing.T) {
-	u := usage.New()
-	o, api := New(Options{Log: quiet(), Usage: u}), shop(t)
+	u := usage.NewOperations()
+	o, api := observing(u), shop(t)
 	m := o.NewMeter("shop")
 	query := me(api, syntax.Query, "Me", 2)
 	m.Done(asked(api, exchange("POST", "/", 200), query, me(api, syntax.Mutation, "", 2)))
@@ -69,17 +76,17 @@ func TestOperationsAreCountedByTypeNameAndResult(t *testing.T) {
 	if strings.Contains(text, "Unseen") {
 		t.Error("a name that was never accepted is shown")
 	}
-	got := u.Fields("shop", usage.Filter{Max: 9, Keys: 9})
+	got := u.Fields("shop", usage.FieldFilter{Max: 9, Keys: 9})
 	if len(got.Fields) != 2 || got.Fields[0].Count != 6 || got.Fields[0].Keys[0].Key != "0123456789ab" {
 		t.Errorf("field usage %+v", got)
 	}
 	o.KeepOperations([]*pipeline.API{api})
-	if got := u.Fields("shop", usage.Filter{}); got.Total != 2 {
+	if got := u.Fields("shop", usage.FieldFilter{}); got.Total != 2 {
 		t.Errorf("%d fields after a reload", got.Total)
 	}
 	o.KeepOperations(nil)
 	o.Drop([]string{"shop"})
-	if got := u.Fields("shop", usage.Filter{}); got.Total != 0 || strings.Contains(scrape(t, o), `"shop"`) {
+	if got := u.Fields("shop", usage.FieldFilter{}); got.Total != 0 || strings.Contains(scrape(t, o), `"shop"`) {
 		t.Error("the removed API is still there")
 	}
 }
@@ -87,8 +94,8 @@ func TestOperationsAreCountedByTypeNameAndResult(t *testing.T) {
 // An API that stops speaking GraphQL and takes it up again keeps its meter, and
 // begins anew to count operations.
 func TestOperationsAreCountedAgainAfterGraphQLWasOffForAWhile(t *testing.T) {
-	u := usage.New()
-	o, api := New(Options{Log: quiet(), Usage: u}), shop(t)
+	u := usage.NewOperations()
+	o, api := observing(u), shop(t)
 	m := o.NewMeter("shop")
 	for _, during := range [][]*pipeline.API{{api}, nil, {api}} {
 		o.KeepOperations(during)
@@ -96,7 +103,7 @@ func TestOperationsAreCountedAgainAfterGraphQLWasOffForAWhile(t *testing.T) {
 			continue
 		}
 		m.Done(asked(api, exchange("POST", "/", 200), me(api, syntax.Query, "Me", 2)))
-		if got := u.Fields("shop", usage.Filter{}); got.Total != 2 {
+		if got := u.Fields("shop", usage.FieldFilter{}); got.Total != 2 {
 			t.Errorf("%d fields, want 2", got.Total)
 		}
 		expect(t, scrape(t, o), `sluice_graphql_operations_total{api="shop",operation="Me",result="ok",type="query"} 1`)
@@ -104,7 +111,7 @@ func TestOperationsAreCountedAgainAfterGraphQLWasOffForAWhile(t *testing.T) {
 }
 
 func TestNamesOfOperationsAreBounded(t *testing.T) {
-	o, api := New(Options{Log: quiet(), Usage: usage.New()}), shop(t)
+	o, api := observing(usage.NewOperations()), shop(t)
 	m := o.NewMeter("shop")
 	m.Done(asked(api, exchange("POST", "/", 200), me(api, syntax.Query, "other", 2)))
 	long := strings.Repeat("x", 1000)
@@ -131,7 +138,7 @@ func TestNamesOfOperationsAreBounded(t *testing.T) {
 	)
 }
 
-func TestALineTellsTheOperation(t *testing.T) {
+func TestALineNamesTheOperation(t *testing.T) {
 	api := shop(t)
 	got := lineOf(t, asked(api, exchange("POST", "/", 200), me(api, syntax.Mutation, "Me", 2)), 200)
 	if got["operation"] != "Me" || got["operation_type"] != "mutation" || got["operations"] != nil {
@@ -153,7 +160,7 @@ func TestALineTellsTheOperation(t *testing.T) {
 
 func TestCountingOperationsDoesNotAllocate(t *testing.T) {
 	access := newAccessLog(keepOpen{&strings.Builder{}}, AccessOptions{SampleOK: 1}, quiet())
-	o, api := New(Options{Log: quiet(), Access: access, Usage: usage.New()}), shop(t)
+	o, api := New(Options{Log: quiet(), Access: access, Operations: usage.NewOperations()}), shop(t)
 	m := o.NewMeter("shop")
 	good := asked(api, exchange("POST", "/shop/", 200), me(api, syntax.Query, "Me", 2), me(api, syntax.Mutation, "", 30))
 	bad := asked(api, rejected(pipeline.ReasonDepthLimit, 403, ""), me(api, syntax.Query, "New", 2))
@@ -170,12 +177,12 @@ func TestCountingOperationsDoesNotAllocate(t *testing.T) {
 }
 
 func BenchmarkOperations(b *testing.B) {
-	o, api := New(Options{Log: quiet(), Usage: usage.New()}), shop(b)
+	o, api := New(Options{Log: quiet(), Operations: usage.NewOperations()}), shop(b)
 	m := o.meter("shop")
 	ex := asked(api, exchange("POST", "/shop/", 200), me(api, syntax.Query, "Me", 2))
 	one := observed{ex: ex, status: 200}
 	b.ReportAllocs()
 	for b.Loop() {
-		m.operations(&one)
+		m.countOperations(&one)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/internal/definition/usage"
+	"github.com/sluicegate/sluice/internal/usage"
 )
 
-// series are the numbers of one API: counters of our own, because they cost half
-// of what the metrics library's do and take a third of the room. They share a
-// lock, which costs less than to add to each of them atomically.
+// series are the numbers of one API. They are plain integers, which cost half the CPU
+// and a third of the memory of the metrics library's counters, under one lock, which
+// costs less than adding to each of them atomically.
 type series struct {
 	mu sync.Mutex
 	numbers
@@ -22,7 +22,7 @@ type numbers struct {
 	times      times
 	requests   [len(methodNames)][len(classNames)]uint64
 	rejections []uint64 // by reason
-	retiring   uint64   // with a key that has a successor
+	inGrace    uint64   // with a rotated key in its grace period
 }
 
 var (
@@ -43,7 +43,7 @@ func newSeries() *series {
 	return &series{numbers: numbers{rejections: make([]uint64, len(reasonNames))}}
 }
 
-// read returns the numbers of one moment.
+// read returns a consistent copy.
 func (s *series) read() numbers {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +59,8 @@ func (s *series) count(o *observed) {
 	if r := ex.Rejection; r != nil && int(r.Reason) < len(s.rejections) {
 		s.rejections[r.Reason]++
 	}
-	if ex.Retiring {
-		s.retiring++
+	if ex.InGrace {
+		s.inGrace++
 	}
 	s.times.observe(partTotal, o.total)
 	s.times.observe(partOwn, o.own)
@@ -101,21 +101,21 @@ func classOf(status int) int {
 
 // The durations of a request that are counted.
 const (
-	partTotal    = iota // from its arrival to its answer
-	partOwn             // that, without the upstream's
-	partUpstream        // from asking the upstream to the head of its answer
+	partTotal    = iota // from its arrival to its response
+	partOwn             // the same without the upstream's part
+	partUpstream        // from sending it upstream to the head of the response
 	parts
 )
 
-// The buckets of a histogram: 100 microseconds, and twice that for each after,
-// up to 3.2768 seconds; one more holds the rest.
+// The buckets of a histogram: up to 100 microseconds, then twice that for each further
+// one up to 3.2768 seconds; one more holds the rest.
 const (
 	firstBound = usage.FirstBound
 	bounds     = usage.Buckets - 1
 )
 
-// times counts durations by size: a histogram for each part of a request. Those
-// that are about equal lie side by side.
+// times holds a histogram for each part of a request. Buckets of the same size lie side
+// by side, as the parts of a request are often about equal.
 type times struct {
 	sums    [parts]time.Duration
 	buckets [bounds + 1][parts]uint64
@@ -131,7 +131,8 @@ func (t *times) observe(part int, d time.Duration) {
 	t.sums[part] += d
 }
 
-// read returns a histogram as a scrape wants it.
+// read returns a histogram: the number of durations, their sum, and for each bound in
+// seconds the number of durations up to it.
 func (t *times) read(part int) (count uint64, seconds float64, cumulative map[float64]uint64) {
 	cumulative = make(map[float64]uint64, bounds)
 	bound := firstBound

@@ -5,59 +5,46 @@ import (
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 )
 
-// API is one API definition, compiled. Published, it never changes; a reload
-// that leaves the definition as it was carries the same *API over.
+// API is one API definition, compiled. It is immutable once published; a reload
+// that does not change the definition keeps the same *API.
 type API struct {
 	Definition *definition.API
-	Entry      []Stage    // what every call passes first; may choose the version
-	Version    *Version   // of calls that choose none
-	Versions   []*Version // all of them, Version included
-	Handed     *Version   // of calls that the entry hands over, as versions that are other APIs; nil: there are none
-	Meter      Meter      // counts the API's traffic; nil: it counts as nobody's
+	Entry      []CompiledStage // run first for every call; they may choose the version
+	Version    *Version        // of calls that choose none
+	Versions   []*Version      // all of them, Version included
 
-	// Form is another number for every compiled form of an API that answers all who
-	// ask it the same alike, by what the gateway knows; 0 for any other API.
-	Form   uint64
-	Onward *Ref // the API that calls of such an API go on to; nil: none
+	// InternalVersion is the version of calls that the entry passes to another API,
+	// because the version that the client chose is an API of its own; nil when the API
+	// has no such versions.
+	InternalVersion *Version
 
-	EntryMade Made // which stages are in Entry
+	Meter Meter // counts the API's traffic; may be nil
 
-	Schema *schema.Schema // what Exchange.Operations refer to; nil when it is no GraphQL API
+	// Fingerprint identifies this compiled API if its responses do not depend on the
+	// caller; 0 otherwise. No two compiled APIs have the same one.
+	Fingerprint uint64
+	Next        *APIRef // the API that calls of an API with a fingerprint go on to; nil: its upstream
+
+	Schema *schema.Schema // that Exchange.Operations refer to; nil unless it is a GraphQL API
 }
 
-// Version is one version of an API, compiled. An API that has no versions has
-// one of these all the same.
+// Version is one version of an API, compiled. An API without versions has exactly
+// one.
 type Version struct {
 	Name       string              // "" when calls cannot choose
-	Place      int                 // in API.Versions
+	Place      int                 // index in API.Versions
 	Definition *definition.Version // nil when the definition says nothing about it
-	Request    []Stage             // in the gateway's stage order; a stage with nothing to do is absent
-	Open       []Stage             // in place of Request for calls on paths that ask for no key; nil when there are none
+	Request    []CompiledStage     // in the order of the stage table; a stage with nothing to do is absent
+	Open       []CompiledStage     // replaces Request for calls on paths that need no key; nil when there are none
 	Forward    Stage               // answers
-	Upstream   Stage               // calls the upstream: Forward, or what Forward does so with
-	Response   []Stage             // what is done to an upstream's answer on its way back
-	Refused    []Stage             // what is done to a refusal's answer
+	Upstream   Stage               // calls the upstream: Forward, or what Forward calls
+	Response   []CompiledStage     // run on upstream responses
+	Refused    []CompiledStage     // run on error answers
 
-	RequestMade, OpenMade, ResponseMade Made // which stages are in Request, Open and Response
-}
-
-// Made tells which stages of a list that the gateway has were made for an API:
-// bit i stands for the i-th. So a stage's place among those made says which it is.
-type Made uint32
-
-// Kind returns the place in the gateway's list of the stage that is at a place
-// among those made, or -1 when there is no such stage.
-func (m Made) Kind(at int) int {
-	for kind := 0; m != 0; kind, m = kind+1, m>>1 {
-		if m&1 == 0 {
-			continue
-		}
-		if at == 0 {
-			return kind
-		}
-		at--
-	}
-	return -1
+	Limits    Limits // the limits of Request that keys have, or nil
+	GraphQL   Stage  // the stage of Request that governs GraphQL operations, or nil
+	Cache     Stage  // the stage of Request that caches responses, or nil
+	OpenCache Stage  // the stage of Open that caches responses, or nil
 }
 
 // A Meter records finished exchanges. Done runs on every request and does not

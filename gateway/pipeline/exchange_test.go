@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/testenv/race"
 )
 
 func TestNamesThatAreAlsoDroppedLeaveTheSharedListAlone(t *testing.T) {
@@ -35,7 +36,7 @@ func TestDroppingDoesNotAllocate(t *testing.T) {
 		ex.Outgoing.Drop = shared
 		ex.Outgoing.AlsoDrop("Content-Type")
 		ex.Release()
-	}); n != 0 && !raceEnabled {
+	}); n != 0 && !race.Enabled {
 		t.Errorf("%v allocations", n)
 	}
 }

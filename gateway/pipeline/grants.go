@@ -8,17 +8,16 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// GrantScope names what a grant was compiled for, besides its key. It holds its
-// objects weakly: the grants of keys that are rarely used must not keep
-// configurations alive that are long replaced.
+// GrantScope is what a grant was compiled for, besides its key. It holds its objects
+// weakly: grants of rarely used keys must not keep replaced configurations alive.
 type GrantScope struct {
 	API      weak.Pointer[definition.API]
 	Policies weak.Pointer[definition.PolicySet]
 }
 
-// Grants keeps what one key may do, for each API that it was used with, under
-// the policies that it was last used with. The zero value is empty. It is safe
-// for concurrent use; a grant that is lost to a race is compiled again.
+// Grants caches the grants of one key, for each API that it was used with, under the
+// policies that it was last used with. The zero value is empty. It is safe for
+// concurrent use; a grant that is lost to a race is compiled again.
 type Grants struct {
 	first atomic.Pointer[Grant] // most keys are used with one API
 	more  atomic.Pointer[grantTable]
@@ -44,8 +43,8 @@ func (g *Grants) Find(scope GrantScope) *Grant {
 	return nil
 }
 
-// Keep remembers the grant for a scope, and forgets those of other policies
-// when it comes upon them. A grant is kept once: it is of that scope for good.
+// Keep stores the grant for a scope, and drops grants of other policies that it finds.
+// A grant is stored once: its scope does not change.
 func (g *Grants) Keep(scope GrantScope, grant *Grant) {
 	grant.scope = scope
 	first := g.first.Load()
@@ -61,8 +60,8 @@ func (g *Grants) Keep(scope GrantScope, grant *Grant) {
 	table.byAPI.Store(scope.API, grant)
 }
 
-// isOlder tells whether one definition is the other, or an earlier form of its API:
-// what was compiled for it is of no more use.
+// isOlder reports whether one definition is the other, or an earlier form of its API,
+// whose grants are of no more use.
 func isOlder(one, than weak.Pointer[definition.API]) bool {
 	if one == than {
 		return true

@@ -2,18 +2,18 @@ package pipeline
 
 import "github.com/sluicegate/sluice/internal/graphql/rules"
 
-// OperationRules are what a key may do with the operations of a GraphQL API.
-// They are shared between keys with the same rights and never change.
+// OperationRules say which operations of a GraphQL API a key may run. They are
+// immutable and shared between keys with the same access rights.
 type OperationRules struct {
 	*rules.Table
-	Hidden bool // no error may tell the key a name of the schema that it did not write itself
+	Hidden bool // errors name nothing of the schema that the client did not write itself
 
-	Enforced *OperationRules // what refuses, where some of the rules are on trial; nil: all of them do
-	Trial    *Measured       // the policies on whose behalf the others are measured; nil without Enforced
+	Enforced   *OperationRules     // the rules that refuse, where others are report-only; nil: all of them refuse
+	ReportOnly *ReportOnlyPolicies // the policies of the report-only rules; nil without Enforced
 }
 
-// Held is what a stage keeps for an exchange until that is over.
+// Held is the state that a stage keeps for an exchange until it is released.
 type Held interface {
-	// Release takes back what was held. Nothing of the exchange is used after.
+	// Release frees the state. The exchange is not used afterwards.
 	Release()
 }

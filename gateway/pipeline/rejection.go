@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegate/sluice/internal/event"
 )
 
-// Reason says why a request was refused or failed. It is one closed list, shared by
+// Reason is why a request was refused or failed. The list is closed, and shared by
 // metrics, access log and response header.
 type Reason uint8
 
@@ -16,7 +16,7 @@ type Reason uint8
 const (
 	ReasonNone Reason = iota
 	ReasonRouteNotFound
-	ReasonBadRequest // framing, path or header that could be read two ways
+	ReasonBadRequest // ambiguous framing, path or header
 	ReasonHeaderTooLarge
 	ReasonURLTooLong
 	ReasonBodyTooLarge
@@ -42,8 +42,8 @@ const (
 	ReasonClientGone
 	ReasonNotServed // the definition has never compiled here
 	ReasonGraphQLInvalid
-	ReasonGraphQLTooLarge // above a ceiling that holds for everybody
-	ReasonGraphQLMedia    // a content type, encoding or Accept that GraphQL is not spoken in
+	ReasonGraphQLTooLarge // above a ceiling for all clients
+	ReasonGraphQLMedia    // a content type, encoding or Accept that GraphQL over HTTP does not support
 	ReasonMethodNotAllowed
 	ReasonDepthLimit
 	ReasonOperationLimit // aliases, root fields, directives, tokens or cost of a key
@@ -53,11 +53,11 @@ const (
 	ReasonSchemaBroken
 	ReasonTokenMalformed // no JSON Web Token
 	ReasonTokenSignature // key, algorithm or signature of one
-	ReasonTokenClaims    // what one says
+	ReasonTokenClaims    // claims of one
 	ReasonAddressDenied
 	ReasonAuthMalformed  // a credential of the wrong form
 	ReasonAuthThrottled  // too many wrong passwords lately
-	ReasonVersionMissing // no version is named, and none is the default
+	ReasonVersionMissing // no version is named, and there is no default
 	ReasonVersionUnknown
 	ReasonVersionExpired
 	ReasonVersionDenied // not among those of the key
@@ -67,13 +67,13 @@ const (
 	ReasonOrgQuota
 	ReasonOrgRateLimit
 	ReasonOrgInactive
-	ReasonTLSRequired // certificates are asked for, and this is no TLS
+	ReasonTLSRequired // the API requires certificates, and the connection has no TLS
 	ReasonCertificateMissing
 	ReasonCertificateExpired
 	ReasonCertificateDenied // of a client: not listed, unknown, or another than the key's
 	ReasonBreakerOpen       // of the upstream: too many calls to it have failed
-	ReasonHandoverLoop      // from one API to the other too many times
-	ReasonHandoverTarget    // the API that a request goes on to is not served
+	ReasonInternalLoop      // too many internal calls
+	ReasonInternalTarget    // the API of an internal call is not served
 	ReasonTunnelLimit       // connections that left HTTP, of a key or an API
 	reasons
 )
@@ -111,8 +111,8 @@ func Reasons() []Reason {
 	return all
 }
 
-// A Rejection is a refusal made at load time, so that refusing costs nothing.
-// Make one with NewRejection.
+// A Rejection is an error answer. It is made when configuration loads, so that
+// refusing a request allocates nothing.
 type Rejection struct {
 	Reason    Reason     // why, for logs and metrics
 	Status    int        // HTTP status
@@ -121,20 +121,20 @@ type Rejection struct {
 	PlainText bool       // the body is Message itself, as text/plain
 	Allow     string     // value of the Allow header; "" for none
 	Challenge string     // value of the WWW-Authenticate header; "" for none
-	Wording   Text       // that operators may put others in place of; TextNone: they may not
+	Wording   Text       // that operators may replace; TextNone: none
 
 	json, xml, text []byte
 	graphql         bool
 }
 
-// NewGraphQLRejection returns a rejection whose body is body, a GraphQL answer
-// with errors, whatever the client sent. message is for logs and events.
+// NewGraphQLRejection returns a rejection with a GraphQL error answer as body for all
+// clients. message is for logs and events.
 func NewGraphQLRejection(reason Reason, status int, message string, body []byte) *Rejection {
 	return &Rejection{Reason: reason, Status: status, Message: message, json: body, graphql: true}
 }
 
-// GraphQL tells whether JSON is a GraphQL answer, which is sent in the media
-// type that the exchange settled on.
+// GraphQL reports whether JSON is a GraphQL answer, which is sent in the media type of
+// the exchange.
 func (r *Rejection) GraphQL() bool { return r.graphql }
 
 // NewRejection returns a rejection with its bodies rendered.

@@ -4,62 +4,67 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/counter"
-	"github.com/sluicegate/sluice/internal/definition/renewal"
+	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// Special is the part of a grant that few keys have. It never changes, but that
-// Endpoints may make a limit when it is first needed.
+// Special is the part of a grant that few keys have. It is immutable, except that
+// Endpoints compiles a limit when it is first needed.
 type Special struct {
-	Calendar  *renewal.Clock // says when the quota renews; nil: a period after the first call
-	Throttle  Throttle
-	Endpoints EndpointRates // nil: single calls have no rate of their own
-	Measured  Measured
-	Unlisted  bool      // the key may not call the API, and passes since that is measured
-	Triggers  []float64 // percentages of the quota that are told when they are reached
+	Calendar   *definition.QuotaClock // when the quota renews; nil: a period after the first call
+	Throttle   Throttle
+	Endpoints  EndpointRates // rates of single endpoints; nil: none
+	ReportOnly ReportOnlyPolicies
+	Unlisted   bool      // the key has no access right for the API, and passes because the list is report-only
+	Triggers   []float64 // percentages of the quota that raise an event
 }
 
-// Throttle is how a call over its rate waits and tries again; the zero value is
-// not at all.
+// Throttle is how often a call over its rate waits and is counted again; the zero
+// value refuses it at once.
 type Throttle struct {
 	Interval time.Duration
 	Retries  int
 }
 
-// EndpointRates are rates of single calls. Limit returns that of a method and a
-// path, or nil; it allocates at most when a key first makes such a call. room is
-// written to and comes back, perhaps grown.
+// EndpointRates are rates of single endpoints. Limit returns the rate of a method
+// and a path, or nil; it allocates at most when a key first calls an endpoint. It
+// overwrites buf and returns it, possibly grown.
 type EndpointRates interface {
-	Limit(method, path, room []byte) (l *counter.Limit, grown []byte)
+	Limit(method, path, buf []byte) (l *counter.Limit, grown []byte)
 }
 
-// Measured names the policies on trial on whose behalf it is noted what a rule
-// would refuse; "" where the rule refuses.
-type Measured struct {
+// ReportOnlyPolicies are the ids of report-only policies, by the rules that they
+// set: what such a rule would refuse is reported under the policy. A rule whose
+// member is "" refuses.
+type ReportOnlyPolicies struct {
 	Access     string // APIs, versions, paths and fields
 	Rate       string
 	Quota      string
 	Complexity string // of operations
 }
 
-// A Spared is a refusal that was left out.
-type Spared struct {
+// A ReportOnlyRefusal is a refusal that a report-only policy did not enforce.
+type ReportOnlyRefusal struct {
 	Reason Reason // ReasonNone: none
-	Policy string // id of the one on trial
+	Policy string // id of the policy
 }
 
-// MaxSpared is how many refusals an exchange notes that were left out.
-const MaxSpared = 3
+// MaxReportOnly is how many report-only refusals an exchange records.
+const MaxReportOnly = 3
 
-// Spare notes that a policy on trial would have refused the exchange for a
-// reason, each reason once.
-func (ex *Exchange) Spare(reason Reason, policy string) {
-	for i := range ex.Spared {
-		s := &ex.Spared[i]
-		if s.Reason == reason {
+// ReportOnlyRefusals are the report-only refusals of an exchange, in order, from
+// index 0.
+type ReportOnlyRefusals [MaxReportOnly]ReportOnlyRefusal
+
+// Add records that a report-only policy would have refused the exchange, each
+// reason once.
+func (all *ReportOnlyRefusals) Add(reason Reason, policy string) {
+	for i := range all {
+		r := &all[i]
+		if r.Reason == reason {
 			return
 		}
-		if s.Reason == ReasonNone {
-			*s = Spared{Reason: reason, Policy: policy}
+		if r.Reason == ReasonNone {
+			*r = ReportOnlyRefusal{Reason: reason, Policy: policy}
 			return
 		}
 	}

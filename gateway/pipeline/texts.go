@@ -1,19 +1,19 @@
 package pipeline
 
-// A Text names what clients read in some refusals, so that operators can put
-// other words and another status in place of the gateway's.
+// A Text is the message of some rejections that operators can replace, with its
+// status.
 type Text uint8
 
-// The texts. Their names are those that comparable gateways give them.
+// The texts. Their names are those of comparable gateways.
 const (
 	TextNone         Text = iota
-	TextFieldMissing      // no credential is where one is looked for
+	TextFieldMissing      // the request has no credential
 	TextKeyNotFound
 	TextKeyInvalid // too short or too long to be a key
 	TextCertNotFound
 	TextCertExpired
 	TextCertRequired
-	TextCertMismatch // another than the one that the key is bound to
+	TextCertMismatch // not the one that the key is bound to
 	MaxTexts
 )
 
@@ -30,16 +30,16 @@ func (t Text) String() string {
 	return textNames[t]
 }
 
-// Wording is what takes the place of texts. It is made before the first request.
+// Wording has the replacements of texts. It is complete before the first request.
 type Wording [MaxTexts]wording
 
 type wording struct {
 	status int        // 0: the gateway's
-	said   *Rejection // nil: the gateway's words
+	said   *Rejection // nil: the gateway's text
 }
 
-// Set puts a message, unless that is empty, and a status, unless that is 0, in
-// place of a text's.
+// Set replaces the message of a text, unless it is empty, and its status, unless it is
+// 0.
 func (w *Wording) Set(text Text, message string, status int) {
 	w[text].status = status
 	if message != "" {
@@ -47,8 +47,7 @@ func (w *Wording) Set(text Text, message string, status int) {
 	}
 }
 
-// Of returns the status, and the rejection whose bodies are sent, for r; most often
-// its own.
+// Of returns the status of r and the rejection whose bodies are sent, mostly r itself.
 func (w *Wording) Of(r *Rejection) (status int, said *Rejection) {
 	if w == nil || r.Wording == TextNone {
 		return r.Status, r
@@ -63,7 +62,7 @@ func (w *Wording) Of(r *Rejection) (status int, said *Rejection) {
 	return status, said
 }
 
-// Named returns r after setting the text that it sends.
+// Named sets the text of r and returns r.
 func (r *Rejection) Named(text Text) *Rejection {
 	r.Wording = text
 	return r

@@ -7,20 +7,20 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 )
 
-// Trace is what a request is part of, by W3C Trace Context.
+// Trace is the trace of a request (W3C Trace Context).
 type Trace struct {
 	ID     [32]byte // lower-case hex; zero bytes: there is no trace
 	Parent [16]byte // span of the caller in lower-case hex; zero bytes: the trace begins here
-	Span   [16]byte // that the upstream is told in place of Parent, when Own
+	Span   [16]byte // sent upstream in place of Parent, when Own
 	Flags  uint8    // of the traceparent line
 
-	Own       bool // the upstream is sent a line of the gateway's, and none of the client's
-	Stateless bool // the client's tracestate is not forwarded: there is none, or it is of nothing
+	Own       bool // the upstream gets the gateway's traceparent instead of the client's
+	Stateless bool // the client's tracestate is not forwarded: there is none, or it has no valid trace
 
-	Steps *Steps // what the request went through; nil: nobody wants to know
+	Steps *Steps // the steps of the request; nil: it is not recorded
 }
 
-// Sampled is the flag of a trace that somebody records.
+// Sampled is the flag of a trace that is recorded.
 const Sampled = 1
 
 // Steps are the steps of a request that is recorded, in order.
@@ -33,12 +33,11 @@ type Step struct {
 	Verdict    Verdict
 }
 
-// Known tells whether the request is part of a trace.
+// Known reports whether the request is part of a trace.
 func (t *Trace) Known() bool { return t.ID[0] != 0 }
 
-// Read takes the trace from a request. One that the caller does not describe as
-// it should is none: Own then asks for a line that replaces the caller's. It does
-// not allocate.
+// Read reads the trace of a request. A malformed traceparent is dropped, and Own set,
+// so that the gateway's replaces it. It does not allocate.
 func (t *Trace) Read(call *wire.Call) {
 	parent, state := call.Find(wire.NameTraceparent), call.Find(wire.NameTracestate)
 	if parent == nil {
@@ -52,7 +51,7 @@ func (t *Trace) Read(call *wire.Call) {
 	t.Stateless = state == nil || !mayBeState(call)
 }
 
-// isOnly tells whether no other line has the name of f.
+// isOnly reports whether no other line has the name of f.
 func isOnly(call *wire.Call, f *wire.Field) bool {
 	for i := range call.Fields {
 		if other := &call.Fields[i]; other.Name == f.Name && other.Start != f.Start {
@@ -70,8 +69,8 @@ const (
 	parentEnd   = parentFlags + 2
 )
 
-// parse reads a traceparent line. Versions that are not known yet may have more
-// behind what is known.
+// parse parses a traceparent line. Later versions may have more members after those
+// of version 00.
 func (t *Trace) parse(line []byte) bool {
 	if len(line) < parentEnd || line[parentID-1] != '-' || line[parentSpan-1] != '-' || line[parentFlags-1] != '-' {
 		return false
@@ -104,7 +103,7 @@ func isHex(b []byte) bool {
 	return true
 }
 
-// isID tells whether b is the id of a trace or a span: not all of it is 0.
+// isID reports whether b is the id of a trace or a span: not all of it is 0.
 func isID(b []byte) bool {
 	for _, c := range b {
 		if c != '0' {
@@ -131,13 +130,13 @@ func (t *Trace) AppendParent(dst []byte) []byte {
 	return append(dst, '-', digits[flags>>4], digits[flags&15])
 }
 
-// known are the flags that have a meaning; others must not be sent on.
+// known are the flags with a meaning; others must not be forwarded.
 const known = 3
 
 // maxMembers is how many members tracestate may have.
 const maxMembers = 32
 
-// mayBeState tells whether the tracestate lines of a call are what they should be.
+// mayBeState reports whether the tracestate lines of a call are valid.
 func mayBeState(call *wire.Call) bool {
 	members := 0
 	for i := range call.Fields {
@@ -164,7 +163,7 @@ var (
 	equals = []byte{'='}
 )
 
-// isMember tells whether b is a key and a value.
+// isMember reports whether b is a key and a value.
 func isMember(b []byte) bool {
 	key, value, ok := bytes.Cut(b, equals)
 	if !ok || len(key) == 0 || len(key) > 256 || len(value) == 0 || len(value) > 256 {

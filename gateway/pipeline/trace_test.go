@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/testenv/race"
 )
 
 const (
@@ -72,7 +73,7 @@ func TestAParentIsWrittenAsItWasRead(t *testing.T) {
 }
 
 func TestReadingATraceDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		return // the detector allocates
 	}
 	call := traced(t, "traceparent: 00-"+traceID+"-"+spanID+"-01", "tracestate: a=1,b=2")

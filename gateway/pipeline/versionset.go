@@ -1,11 +1,10 @@
 package pipeline
 
-// A VersionSet is some of the versions of an API, by their places. It never
-// changes and is shared between grants.
+// A VersionSet is a set of versions of an API, by their places. It is immutable and
+// shared between grants.
 type VersionSet struct{ words []uint64 }
 
-// NewVersionSet returns the set of the versions at these places, none of which is
-// negative.
+// NewVersionSet returns the set of the versions at these places.
 func NewVersionSet(places []int) *VersionSet {
 	s := &VersionSet{}
 	for _, at := range places {
@@ -17,7 +16,7 @@ func NewVersionSet(places []int) *VersionSet {
 	return s
 }
 
-// Has tells whether the version at a place is in the set.
+// Has reports whether the version at a place is in the set.
 func (s *VersionSet) Has(at int) bool {
 	return at/64 < len(s.words) && s.words[at/64]>>(at%64)&1 != 0
 }

@@ -19,34 +19,35 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/pace"
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/sleep"
 )
 
-// AdminOptions says where a gateway gets its bundles.
+// AdminOptions are the settings of an Admin.
 type AdminOptions struct {
 	URL       string            // of the admin
-	Token     secret.Value      // shown to the admin
+	Token     secret.Value      // bearer token for the admin
 	Transport http.RoundTripper // nil: Go's own
 	Gateway   string            // name of this gateway, for the admin's list
 	Group     string
 	Version   string
-	StateDir  string  // for the last good copy; "" keeps none
-	CPU       float64 // share of one processor that reading changes may take; 0: all there are
+	StateDir  string  // of the last good copy; "": none is kept
+	CPU       float64 // share of one CPU that reading changes may take; 0: no limit
 	Log       *slog.Logger
 }
 
-// Admin takes bundles from the admin by long-poll. While the admin is away the
-// last bundle stays in force, also across a restart of the gateway.
+// Admin gets bundles from the admin by long-polling. While the admin is away the last
+// bundle stays in force, even if the gateway restarts.
 type Admin struct {
 	opts   AdminOptions
 	client *http.Client
 	copy   *lastGood // nil: none kept
-	tried  bool      // the copy on disk was looked at
+	tried  bool      // loading the copy on disk was tried
 	away   atomic.Bool
 
-	etag    string  // of the last answer; "" asks for whatever there is
-	held    *held   // what the last answer came to; nil before the first
-	arrived arrival // the last answer, until it is known what became of it
-	again   bool    // everything is asked for again, to be kept on disk
+	etag    string  // of the last response; "": the next one is a whole bundle
+	held    *held   // the configuration after the last response; nil before the first
+	arrived arrival // the last response, until it is applied
+	again   bool    // a whole bundle is requested again, for the copy on disk
 
 	mu     sync.Mutex
 	status status
@@ -54,20 +55,20 @@ type Admin struct {
 	fleet  atomic.Int64 // gateways that the admin knows
 }
 
-// An arrival is an answer of the admin as it came.
+// An arrival is a response of the admin.
 type arrival struct {
 	data  []byte
-	whole bool // a bundle, and not what changed
+	whole bool // a bundle, not a delta
 }
 
-// status is what the admin is told with each poll.
+// status is reported to the admin with each poll.
 type status struct {
 	revision string
 	failed   int
 	err      string
 }
 
-// The origins of what is in force.
+// The origins of the bundle in force.
 const (
 	FromNowhere int32 = iota
 	FromAdmin
@@ -77,18 +78,18 @@ const (
 // pollFor is how long the admin may hold a poll.
 const pollFor = 30 * time.Second
 
-// answerWithin is how long an admin may be silent where it has nothing to wait
-// for: a gateway that starts then takes its copy from disk.
+// answerWithin is how long the admin may take to respond when it does not hold the poll.
+// A gateway that starts then uses its copy on disk.
 const answerWithin = 5 * time.Second
 
 // transferWithin bounds the transfer of one bundle.
 const transferWithin = time.Minute
 
-// maxBundle bounds what is read of one bundle, in bytes.
+// maxBundle bounds a bundle, in bytes.
 const maxBundle = 1 << 29
 
-// NewAdmin returns the source. It fails when the URL is none, or the copy on
-// disk cannot be sealed.
+// NewAdmin returns the source. It fails if the URL is invalid, or the copy on disk cannot
+// be encrypted.
 func NewAdmin(opts AdminOptions) (*Admin, error) {
 	u, err := url.Parse(opts.URL)
 	if err != nil || u.Host == "" {
@@ -111,19 +112,18 @@ func NewAdmin(opts AdminOptions) (*Admin, error) {
 // Origin returns where the bundle in force came from.
 func (a *Admin) Origin() int32 { return a.origin.Load() }
 
-// Away tells whether the admin did not answer when last asked.
+// Away reports whether the admin did not respond to the last poll.
 func (a *Admin) Away() bool { return a.away.Load() }
 
-// Gateways returns how many gateways the admin hears of, at least 1.
+// Gateways returns how many gateways the admin knows, at least 1.
 func (a *Admin) Gateways() int { return int(max(1, a.fleet.Load())) }
 
-// Next polls until the admin has a bundle of another revision, or asks for the
-// same one to be loaded again: what failed for a reason of this machine's is then
-// tried again. Before the first
-// one it falls back on the copy on disk as soon as the admin does not answer.
+// Next polls until the admin has a bundle of another revision, or requests that the same
+// one is loaded again, for instance because it failed on this machine. Before the first
+// bundle it falls back to the copy on disk as soon as the admin does not respond.
 func (a *Admin) Next(ctx context.Context, have string) (*definition.Bundle, error) {
 	for wait := time.Duration(0); ; {
-		reloaded := a.etag != "" // then an answer is a change, or somebody asked for a reload
+		reloaded := a.etag != "" // then a response is a change, or a reload was requested
 		b, err := a.poll(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -136,7 +136,7 @@ func (a *Admin) Next(ctx context.Context, have string) (*definition.Bundle, erro
 				}
 			}
 			wait = min(wait*2+100*time.Millisecond, 5*time.Second)
-			if err := pause(ctx, wait/2+rand.N(wait/2)); err != nil {
+			if err := sleep.For(ctx, wait/2+rand.N(wait/2)); err != nil {
 				return nil, err
 			}
 			continue
@@ -153,14 +153,14 @@ func (a *Admin) Next(ctx context.Context, have string) (*definition.Bundle, erro
 
 func (a *Admin) fail(err error) {
 	if !a.away.Load() {
-		a.opts.Log.Warn("admin does not answer; what is in force stays so", "admin", a.opts.URL, "err", err)
+		a.opts.Log.Warn("the admin does not answer; the configuration in force stays", "admin", a.opts.URL, "err", err)
 	}
 	a.away.Store(true)
 }
 
 func (a *Admin) back() {
 	if a.away.Load() {
-		a.opts.Log.Info("admin answers again", "admin", a.opts.URL)
+		a.opts.Log.Info("the admin answers again", "admin", a.opts.URL)
 	}
 	a.away.Store(false)
 }
@@ -174,7 +174,7 @@ func (a *Admin) fromDisk(ctx context.Context) *definition.Bundle {
 	h, err := a.copy.load(ctx)
 	switch {
 	case err != nil:
-		a.opts.Log.Error("last good configuration cannot be used", "err", err)
+		a.opts.Log.Error("the last good configuration cannot be used", "err", err)
 		return nil
 	case h == nil:
 		return nil
@@ -185,7 +185,7 @@ func (a *Admin) fromDisk(ctx context.Context) *definition.Bundle {
 	return h.bundle()
 }
 
-// poll asks the admin once. It returns nil when nothing changed.
+// poll sends one request. It returns nil if nothing has changed.
 func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
 	patience := answerWithin
 	if a.etag != "" {
@@ -205,7 +205,7 @@ func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
 		req.Header.Set("If-None-Match", a.etag)
 		req.Header.Set("A-IM", definition.DeltaEncoding)
 	}
-	a.tell(req.Header)
+	a.report(req.Header)
 	resp, err := a.client.Do(req)
 	if err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
 	case http.StatusNotModified:
 		return nil, nil
 	case http.StatusOK, http.StatusIMUsed:
-		var pacer *pace.Pacer // none at first: nothing is served yet
+		var pacer *pace.Pacer // nil at first: nothing is served yet
 		if a.held != nil {
 			pacer = pace.New(a.opts.CPU)
 		}
@@ -229,13 +229,12 @@ func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
 		}
 		return a.take(lifetime, pacer, resp, data)
 	}
-	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // only to show
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // for the error
 	return nil, fmt.Errorf("admin answered %s: %s", resp.Status, said)
 }
 
-// take reads an answer: everything, or what changed since the last one (RFC
-// 3229). What does not lead to what the admin has makes the next poll ask for
-// everything.
+// take parses a response: a bundle, or a delta to the last one (RFC 3229). After an error
+// the next poll requests a whole bundle.
 func (a *Admin) take(ctx context.Context, pacer *pace.Pacer, resp *http.Response, data []byte) (*definition.Bundle, error) {
 	base := a.etag
 	a.etag = ""
@@ -246,7 +245,7 @@ func (a *Admin) take(ctx context.Context, pacer *pace.Pacer, resp *http.Response
 	case whole:
 		next, err = a.held.replacedBy(ctx, pacer, data)
 	case base == "" || resp.Header.Get("Delta-Base") != base:
-		err = fmt.Errorf("the admin sent what changed since %.80q, not since %q", resp.Header.Get("Delta-Base"), base)
+		err = fmt.Errorf("the admin sent a delta to %.80q, not to %q", resp.Header.Get("Delta-Base"), base)
 	default:
 		next, err = a.held.with(ctx, pacer, data)
 	}
@@ -257,7 +256,7 @@ func (a *Admin) take(ctx context.Context, pacer *pace.Pacer, resp *http.Response
 	return next.bundle(), nil
 }
 
-// readPaced reads to the end, with rests: what was compressed takes long.
+// readPaced reads to the end, with pauses, since decompression takes long.
 func readPaced(ctx context.Context, p *pace.Pacer, r io.Reader) ([]byte, error) {
 	var all bytes.Buffer
 	p.Begin()
@@ -275,8 +274,8 @@ func readPaced(ctx context.Context, p *pace.Pacer, r io.Reader) ([]byte, error) 
 	}
 }
 
-// tell adds what became of the last bundle.
-func (a *Admin) tell(h http.Header) {
+// report adds the status of the last bundle to a request.
+func (a *Admin) report(h http.Header) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	h.Set("X-Sluice-Gateway", a.opts.Gateway)
@@ -289,7 +288,7 @@ func (a *Admin) tell(h http.Header) {
 	}
 }
 
-// Applied keeps a bundle that is in force as a whole.
+// Applied stores the status, and the bundle if all of it is in force.
 func (a *Admin) Applied(b *definition.Bundle, failed map[string]error) {
 	a.mu.Lock()
 	a.status = status{revision: b.Revision, failed: len(failed)}
@@ -308,9 +307,9 @@ func (a *Admin) Applied(b *definition.Bundle, failed map[string]error) {
 	}
 }
 
-// keep brings the copy on disk up to what is in force. After one that is not
-// good as a whole, what changed since would lead nowhere: then, and when the
-// file has grown, everything is asked for once more.
+// keep updates the copy on disk. Deltas cannot be added after a bundle that is not served
+// as written; then, and when the file has grown too large, a whole bundle is requested
+// again.
 func (a *Admin) keep(arrived arrival, good bool) error {
 	switch {
 	case !good:
@@ -325,7 +324,7 @@ func (a *Admin) keep(arrived arrival, good bool) error {
 	return a.copy.add(arrived.data)
 }
 
-// headerText makes a text fit for a header value.
+// headerText makes text fit for a header value.
 func headerText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -334,15 +333,4 @@ func headerText(s string) string {
 		return r
 	}, s)
 	return s[:min(len(s), 500)]
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

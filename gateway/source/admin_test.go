@@ -94,7 +94,7 @@ func TestBundlesComeFromTheAdmin(t *testing.T) {
 	}
 	h := <-admin.heard
 	if h.Get("X-Sluice-Revision") != "1" || h.Get("X-Sluice-Failed") != "1" || h.Get("X-Sluice-Error") != "a: line break" {
-		t.Errorf("the admin was told %v", h)
+		t.Errorf("the admin received %v", h)
 	}
 }
 

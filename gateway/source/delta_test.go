@@ -158,7 +158,7 @@ func (a *deltaAdmin) random(random *rand.Rand) {
 	}
 }
 
-func TestWhatChangedLeadsToWhatTheAdminHas(t *testing.T) {
+func TestDeltasLeadToTheConfigurationOfTheAdmin(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	admin, url := startDeltas(t)
 	dir := t.TempDir()
@@ -198,7 +198,7 @@ func TestWhatChangedLeadsToWhatTheAdminHas(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotAddUpIsAskedForAsAWhole(t *testing.T) {
+func TestAWrongDeltaIsFollowedByAWholeBundle(t *testing.T) {
 	admin, url := startDeltas(t)
 	a := fromAdmin(t, url, "")
 	b := next(t, a, "")
@@ -217,7 +217,7 @@ func TestWhatDoesNotAddUpIsAskedForAsAWhole(t *testing.T) {
 	}
 }
 
-func TestAChangeIsAddedToTheCopyOnDisk(t *testing.T) {
+func TestADeltaIsAddedToTheCopyOnDisk(t *testing.T) {
 	admin, url := startDeltas(t)
 	dir := t.TempDir()
 	admin.change(func() { admin.apis["large"] = largeAPI(100_000) })
@@ -275,7 +275,7 @@ func damage(t *testing.T, path string, at int) {
 	}
 }
 
-func TestAGrownCopyIsWrittenAnew(t *testing.T) {
+func TestACopyThatHasGrownIsRewritten(t *testing.T) {
 	admin, url := startDeltas(t)
 	dir := t.TempDir()
 	a := fromAdmin(t, url, dir)
@@ -302,7 +302,7 @@ func TestAGrownCopyIsWrittenAnew(t *testing.T) {
 	admin.agrees(t, h.bundle())
 }
 
-func FuzzBundlesAreSplitAsTheyAreRead(f *testing.F) {
+func FuzzSplit(f *testing.F) {
 	for _, text := range []string{
 		`{"revision":"1","apis":[` + goodAPI + `],"policies":[{"id":"p"}]}`, `{"apis":[{},1,null,"x"],"x":{"y":[1]}}`, `{"apis":{}}`,
 		`[]`, `{}`, `{"confirmed_empty":true,"digest":"0"}`, `{"apis":null}`, `{"apis":[1,]}`, `{} {}`,

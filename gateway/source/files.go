@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -21,12 +20,12 @@ import (
 	"github.com/sluicegate/sluice/internal/pace"
 )
 
-// FilesOptions says which files a gateway serves.
+// FilesOptions names the files that a gateway serves.
 type FilesOptions struct {
 	AppsDir      string  // folder of *.json, one API definition each
 	PoliciesFile string  // JSON object from policy id to policy; "" for no policies
-	Watch        bool    // read again when a file changed
-	CPU          float64 // share of one processor that reading changes may take; 0: all there are
+	Watch        bool    // read files again when they change
+	CPU          float64 // share of one CPU that reading changes may take; 0: no limit
 	Log          *slog.Logger
 }
 
@@ -39,13 +38,13 @@ type Files struct {
 
 	known    []file // as last read, in order of their names
 	policies policyFile
-	seen     string      // what the files looked like when they were last looked at
+	seen     string      // hash of the sizes and times of the files when they were last checked
 	pace     *pace.Pacer // nil before the first bundle: nothing is served yet
 
 	mu      sync.Mutex
-	waiting []chan error  // callers of Reload whose turn has not come
-	asked   []chan error  // those that the bundle on its way will answer
-	poke    chan struct{} // has one element while somebody waits
+	waiting []chan error  // callers of Reload that no load answers yet
+	asked   []chan error  // callers that the current load will answer
+	poke    chan struct{} // has one element while callers wait
 }
 
 // NewFiles returns the source.
@@ -53,8 +52,8 @@ func NewFiles(opts FilesOptions) *Files {
 	return &Files{opts: opts, poke: make(chan struct{}, 1)}
 }
 
-// watchEvery is how often the files are looked at for changes; lookShare is how
-// much longer the pause is than looking takes, when there are very many.
+// watchEvery is how often files are checked for changes. When there are very many, the
+// pause is lookShare times as long as the check.
 const (
 	watchEvery = time.Second
 	lookShare  = 4
@@ -66,8 +65,8 @@ const (
 	maxPolicies = 256 << 20
 )
 
-// Reload reads the files again and returns when what they hold is in force.
-// The error names what of it is not.
+// Reload reads the files again and returns when they are in force. The error names
+// definitions that are not served as written.
 func (f *Files) Reload(ctx context.Context) error {
 	done := make(chan error, 1)
 	f.mu.Lock()
@@ -89,8 +88,8 @@ func (f *Files) wake() {
 	}
 }
 
-// Next returns the first bundle at once, and others when somebody asks for a
-// reload or, when watching, a file changed.
+// Next returns the first bundle at once, and further ones after Reload or, when
+// watching, after a file has changed.
 func (f *Files) Next(ctx context.Context, have string) (*definition.Bundle, error) {
 	for due := have == ""; ; {
 		f.take()
@@ -113,8 +112,8 @@ func (f *Files) Next(ctx context.Context, have string) (*definition.Bundle, erro
 	}
 }
 
-// load reads the files, or returns nil where what is in force has to do. The
-// error is ctx's.
+// load reads the files, or returns nil if that fails and the bundle in force stays. The
+// error is that of ctx.
 func (f *Files) load(ctx context.Context, have string) (*definition.Bundle, error) {
 	if f.pace = nil; have != "" {
 		f.pace = pace.New(f.opts.CPU)
@@ -129,7 +128,7 @@ func (f *Files) load(ctx context.Context, have string) (*definition.Bundle, erro
 		return nil, ctx.Err()
 	case err == nil:
 	case have == "":
-		// An empty start beats none: the control API can fill the folder.
+		// Starting empty is better than failing: the gateway API can fill the folder.
 		f.opts.Log.Error("reading definitions", "err", err)
 		b = &definition.Bundle{Revision: "none", Skipped: []definition.Skipped{{Source: f.opts.AppsDir, Reason: err.Error()}}}
 	default:
@@ -139,7 +138,7 @@ func (f *Files) load(ctx context.Context, have string) (*definition.Bundle, erro
 	return b, nil
 }
 
-// take moves the waiting callers to those whom the next bundle answers.
+// take moves the waiting callers to those that the next bundle answers.
 func (f *Files) take() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,9 +197,9 @@ func (f *Files) look(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	f.pace.Begin()
-	names, err := f.list(ctx)
+	names, err := f.list()
 	if err != nil {
-		return err.Error(), ctx.Err()
+		return err.Error(), nil
 	}
 	sum := sha256.New()
 	for _, name := range names {
@@ -213,74 +212,41 @@ func (f *Files) look(ctx context.Context) (string, error) {
 	return string(sum.Sum(nil)), nil
 }
 
-// lookAt adds what a file looks like.
+// lookAt adds the size and time of a file.
 func lookAt(sum hash.Hash, path string) {
 	if info, err := os.Stat(path); err == nil {
 		fmt.Fprintf(sum, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
 	}
 }
 
-// listAtOnce is how many names of files are read at once.
-const listAtOnce = 256
-
-// list returns the names of the definition files, in order. A companion document
-// "<id>-oas.json" is not an API of its own.
-func (f *Files) list(ctx context.Context) ([]string, error) {
-	dir, err := os.Open(f.opts.AppsDir)
+// list returns the names of the definition files in alphabetical order. A companion
+// document "<id>-oas.json" is not an API of its own.
+func (f *Files) list() ([]string, error) {
+	entries, err := os.ReadDir(f.opts.AppsDir)
 	if err != nil {
 		return nil, fmt.Errorf("apps folder: %w", err)
 	}
-	defer dir.Close()
 	var names []string
-	for {
-		entries, err := dir.ReadDir(listAtOnce)
-		for _, e := range entries {
-			if name := e.Name(); !e.IsDir() && isDefinition(name) {
-				names = append(names, name)
-			}
-		}
-		switch {
-		case err == io.EOF:
-			return names, f.sort(ctx, names)
-		case err != nil:
-			return nil, fmt.Errorf("apps folder: %w", err)
-		}
-		if err := f.pace.Step(ctx); err != nil {
-			return nil, err
+	for _, e := range entries {
+		if name := e.Name(); !e.IsDir() && isDefinition(name) {
+			names = append(names, name)
 		}
 	}
+	return names, nil
 }
 
 func isDefinition(name string) bool {
 	return strings.HasSuffix(name, ".json") && !strings.HasSuffix(name, "-oas.json") && !strings.HasPrefix(name, ".")
 }
 
-// sort puts names in order. Its error is ctx's.
-func (f *Files) sort(ctx context.Context, names []string) (err error) {
-	compared := 0
-	slices.SortFunc(names, func(a, b string) int {
-		if compared++; compared%listAtOnce == 0 && err == nil {
-			err = f.pace.Step(ctx)
-		}
-		return strings.Compare(a, b)
-	})
-	return err
-}
-
-// read makes a bundle of the files as they are now.
+// read returns a bundle of the files as they are now.
 func (f *Files) read(ctx context.Context) (*definition.Bundle, error) {
 	f.pace.Begin()
-	names, err := f.list(ctx)
+	names, err := f.list()
 	if err != nil {
 		return nil, err
 	}
-	if err := f.oneText(ctx, names); err != nil {
-		return nil, err
-	}
-	before, err := f.before(ctx, names)
-	if err != nil {
-		return nil, err
-	}
+	before := f.before(names)
 	now, read := time.Now(), make([]file, len(names))
 	err = pace.Each(ctx, f.pace, len(names), func(i int) { read[i] = readFile(f.opts.AppsDir, names[i], before[i], now) })
 	if err != nil {
@@ -298,7 +264,7 @@ func (f *Files) read(ctx context.Context) (*definition.Bundle, error) {
 		if errors.Is(one.err, fs.ErrNotExist) {
 			continue // deleted since it was listed
 		}
-		_, _ = sum.Write(append([]byte(one.name+" "), one.sum[:]...)) // a hash takes everything
+		_, _ = sum.Write(append([]byte(one.name+" "), one.sum[:]...)) // never fails
 		enter(b, from, &one)
 		known = append(known, one)
 	}
@@ -311,29 +277,8 @@ func (f *Files) read(ctx context.Context) (*definition.Bundle, error) {
 	return b, nil
 }
 
-// oneText makes names parts of one text, which is one object to a collection of
-// garbage and not as many as there are files. Who keeps one of them for long has to
-// copy it. The error is ctx's.
-func (f *Files) oneText(ctx context.Context, names []string) error {
-	size := 0
-	for _, name := range names {
-		size += len(name)
-	}
-	var whole strings.Builder
-	whole.Grow(size) // so that it stays where it is
-	for i, name := range names {
-		whole.WriteString(name)
-		names[i] = whole.String()[whole.Len()-len(name):]
-		if err := f.pace.Step(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// before returns, for each of names, which are in order, the file as it was last
-// read, or nil. The error is ctx's.
-func (f *Files) before(ctx context.Context, names []string) ([]*file, error) {
+// before returns, for each of the sorted names, the file as it was last read, or nil.
+func (f *Files) before(names []string) []*file {
 	files, at := make([]*file, len(names)), 0
 	for i, name := range names {
 		for at < len(f.known) && f.known[at].name < name {
@@ -342,15 +287,11 @@ func (f *Files) before(ctx context.Context, names []string) ([]*file, error) {
 		if at < len(f.known) && f.known[at].name == name {
 			files[i] = &f.known[at]
 		}
-		if err := f.pace.Step(ctx); err != nil {
-			return nil, err
-		}
 	}
-	return files, nil
+	return files
 }
 
-// enter puts what was read from a file into a bundle; from has the file of each id
-// in it.
+// enter adds a file to a bundle; from maps the ids in it to their files.
 func enter(b *definition.Bundle, from map[string]string, one *file) {
 	err := one.err
 	if err == nil {
@@ -359,15 +300,15 @@ func enter(b *definition.Bundle, from map[string]string, one *file) {
 		}
 	}
 	if err != nil {
-		b.Skipped = append(b.Skipped, definition.SkippedAPI(strings.Clone(one.name), one.api, err))
+		b.Skipped = append(b.Skipped, definition.SkippedAPI(one.name, one.api, err))
 		return
 	}
 	from[one.api.ID] = one.name
 	b.APIs = append(b.APIs, one.api)
 }
 
-// readPolicies keeps the last good policies when the file is broken. The error
-// is ctx's.
+// readPolicies adds the policies, or the last good ones if the file is broken. The error
+// is that of ctx.
 func (f *Files) readPolicies(ctx context.Context, b *definition.Bundle, sum hash.Hash) error {
 	if f.opts.PoliciesFile == "" {
 		return nil
@@ -379,7 +320,7 @@ func (f *Files) readPolicies(ctx context.Context, b *definition.Bundle, sum hash
 	if broken != nil {
 		b.Skipped = append(b.Skipped, definition.Skipped{Source: filepath.Base(f.opts.PoliciesFile), Reason: broken.Error()})
 	}
-	_, _ = sum.Write(f.policies.sum[:]) // a hash takes everything
+	_, _ = sum.Write(f.policies.sum[:]) // never fails
 	b.Policies = f.policies.good
 	return nil
 }

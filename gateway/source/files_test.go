@@ -93,7 +93,7 @@ func TestBrokenFilesAreSkippedByNameAndKeepTheirAPI(t *testing.T) {
 	f.src.Applied(b, nil)
 }
 
-func TestReloadReturnsWhatIsNotInForce(t *testing.T) {
+func TestReloadReturnsDefinitionsThatAreNotInForce(t *testing.T) {
 	f := newFolder(t, false)
 	f.write("one.json", goodAPI)
 	have := f.next("").Revision
@@ -138,7 +138,7 @@ func TestWatchingNoticesAChange(t *testing.T) {
 	}
 }
 
-func TestMissingFolderIsAnEmptyStartNotAnEnd(t *testing.T) {
+func TestAMissingFolderIsAnEmptyStart(t *testing.T) {
 	f := newFolder(t, false)
 	f.src.opts.AppsDir = filepath.Join(f.dir, "none")
 	if b := f.next(""); len(b.Skipped) != 1 || len(b.APIs) != 0 {
@@ -168,7 +168,7 @@ func TestWritesAreNotLiveBeforeAReload(t *testing.T) {
 	}
 }
 
-func TestWhatDidNotChangeStaysTheSameObject(t *testing.T) {
+func TestUnchangedDefinitionsKeepTheirObjects(t *testing.T) {
 	f := newFolder(t, false)
 	long := time.Now().Add(-time.Hour)
 	for _, id := range []string{"a", "b", "c"} {
@@ -205,7 +205,7 @@ func TestWhatDidNotChangeStaysTheSameObject(t *testing.T) {
 	}
 }
 
-func TestBrokenPoliciesAreToldWithTheirPlace(t *testing.T) {
+func TestFaultsOfPoliciesAreReportedWithTheirPosition(t *testing.T) {
 	f := newFolder(t, false)
 	f.write("one.json", goodAPI)
 	for text, want := range map[string]string{

@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegate/sluice/internal/pace"
 )
 
-// A held configuration has each object parsed once: the next one keeps those
-// that stay, as the same objects. It does not change.
+// A held configuration is parsed and does not change. The next one keeps the objects that
+// stay the same.
 type held struct {
 	revision       string
 	confirmedEmpty bool
@@ -24,8 +24,8 @@ type held struct {
 	digest         definition.Digest
 }
 
-// An item is one object of a configuration, in order of its id, or why it cannot
-// be used.
+// An item is one object of a configuration, or the reason why it cannot be used. Lists are
+// ordered by id.
 type item[T any] struct {
 	id      string
 	sum     definition.Sum
@@ -74,7 +74,7 @@ func parsePolicy(where string, raw []byte) item[definition.Policy] {
 	return one
 }
 
-// bundle returns what is held as a gateway serves it.
+// bundle returns the configuration as a gateway serves it.
 func (h *held) bundle() *definition.Bundle {
 	b := &definition.Bundle{
 		Revision: h.revision, ConfirmedEmpty: h.confirmedEmpty, Caches: h.caches,
@@ -96,7 +96,7 @@ func usable[T any](objects []*T, skipped []definition.Skipped, items []item[T]) 
 	return objects, skipped
 }
 
-// replacedBy reads a whole configuration; objects that h has stay what they are.
+// replacedBy parses a whole configuration, which keeps the objects of h that are the same.
 // h may be nil.
 func (h *held) replacedBy(ctx context.Context, p *pace.Pacer, data []byte) (*held, error) {
 	raw, err := split(ctx, p, data)
@@ -121,7 +121,7 @@ func (h *held) replacedBy(ctx context.Context, p *pace.Pacer, data []byte) (*hel
 	return next, nil
 }
 
-var errDigest = errors.New("the configuration that came is not the one that was sent: their digests differ")
+var errDigest = errors.New("the configuration is not what the admin sent: the digests differ")
 
 func addAll[T any](d *definition.Digest, items []item[T]) {
 	for i := range items {
@@ -129,7 +129,7 @@ func addAll[T any](d *definition.Digest, items []item[T]) {
 	}
 }
 
-// all reads a list; objects among those before stay what they are.
+// all parses a list, which keeps the objects of before that are the same.
 func (r reader[T]) all(ctx context.Context, before []item[T], raw []json.RawMessage) ([]item[T], error) {
 	known := make(map[definition.Sum]*item[T], len(before))
 	for i := range before {
@@ -142,7 +142,7 @@ func (r reader[T]) all(ctx context.Context, before []item[T], raw []json.RawMess
 		} else {
 			items[i] = r.parse(fmt.Sprintf("%s[%d]", r.name, i), raw[i])
 		}
-		raw[i] = nil // not needed any more, and there are many
+		raw[i] = nil // frees memory early
 	})
 	slices.SortStableFunc(items, byID)
 	return items, err
@@ -150,7 +150,7 @@ func (r reader[T]) all(ctx context.Context, before []item[T], raw []json.RawMess
 
 func byID[T any](a, b item[T]) int { return strings.Compare(a.id, b.id) }
 
-// with reads what changed.
+// with parses a delta and returns the configuration after it.
 func (h *held) with(ctx context.Context, p *pace.Pacer, data []byte) (*held, error) {
 	d, err := splitDelta(ctx, p, data)
 	if err != nil {
@@ -169,7 +169,7 @@ func (h *held) with(ctx context.Context, p *pace.Pacer, data []byte) (*held, err
 	return next, nil
 }
 
-// changed returns items after changes, in order.
+// changed returns the ordered items after changes.
 func (r reader[T]) changed(ctx context.Context, items []item[T], changes map[string]json.RawMessage, digest *definition.Digest) ([]item[T], error) {
 	if len(changes) == 0 {
 		return items, nil

@@ -15,27 +15,25 @@ import (
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// lastGood is the configuration that a gateway last had in force, on disk,
-// sealed: definitions may hold upstream credentials.
+// lastGood is the configuration that a gateway last had in force, on disk. It is
+// encrypted, since definitions may hold upstream credentials.
 //
-// The file has a whole bundle and after it what changed since, each as the admin
-// sent it: a change costs what it is long, not what everything is. Each record is
-// sealed to its place behind the one before it.
+// The file holds a whole bundle followed by deltas, each as the admin sent it, so that
+// writing a change takes as long as the change. Each record is bound to the one before
+// it.
 type lastGood struct {
 	path string
 	key  secret.Key
 
-	last  []byte // names the last record in the file; nil: there is none to add to
+	last  []byte // name of the last record; nil: deltas cannot be added
 	whole int    // bytes of the bundle in the file
 	added int    // bytes of what follows it
-
-	syncer disk.Syncer
 }
 
 // lastGoodPurpose separates the sealing key from other uses of the token.
 const lastGoodPurpose = "last good configuration"
 
-// recordsMagic begins the file. Before, it was one sealed bundle.
+// recordsMagic begins the file. Older files are one encrypted bundle.
 const recordsMagic = "SLG2"
 
 func newLastGood(dir string, token secret.Value) (*lastGood, error) {
@@ -46,8 +44,8 @@ func newLastGood(dir string, token secret.Value) (*lastGood, error) {
 	return &lastGood{path: filepath.Join(dir, "last-good.sealed"), key: key}, nil
 }
 
-// record seals data behind the record that last names, and returns how it is
-// written and its own name.
+// record encrypts data as the record after last, and returns the bytes to write and the
+// name of the record.
 func (l *lastGood) record(data, last []byte) (written, name []byte, err error) {
 	sealed, err := l.key.Seal(data, append([]byte(lastGoodPurpose), last...))
 	if err != nil {
@@ -57,43 +55,24 @@ func (l *lastGood) record(data, last []byte) (written, name []byte, err error) {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(sealed))), sealed...), sum[:], nil
 }
 
-// replace makes a bundle all that there is: a crash leaves the old copy or the
-// new one.
+// replace writes a new file with a bundle. A crash leaves the old file or the new one.
 func (l *lastGood) replace(bundle []byte) error {
-	l.last = nil // until all went well
+	l.last = nil // unless all goes well
 	written, name, err := l.record(bundle, nil)
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(l.path), ".last-good-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // gone already when all went well
-	_, err = tmp.WriteString(recordsMagic)
-	if err == nil {
-		_, err = tmp.Write(written)
-	}
-	if err == nil {
-		err = l.syncer.Sync(tmp)
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp.Name(), l.path); err != nil {
-		return err
-	}
-	if err := l.syncer.SyncDir(filepath.Dir(l.path)); err != nil {
+	if err := disk.WriteFile(l.path, append([]byte(recordsMagic), written...), 0o600); err != nil {
 		return err
 	}
 	l.last, l.whole, l.added = name, len(written), 0
 	return nil
 }
 
-// add writes what changed behind what there is. It needs last.
+// add appends a delta. last must not be nil.
 func (l *lastGood) add(delta []byte) error {
 	written, name, err := l.record(delta, l.last)
-	l.last = nil // until all went well
+	l.last = nil // unless all goes well
 	if err != nil {
 		return err
 	}
@@ -103,7 +82,7 @@ func (l *lastGood) add(delta []byte) error {
 	}
 	_, err = file.Write(written)
 	if err == nil {
-		err = l.syncer.Sync(file)
+		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
@@ -112,11 +91,11 @@ func (l *lastGood) add(delta []byte) error {
 	return nil
 }
 
-// long tells that what changed takes more room than a bundle would.
+// long reports whether the deltas are larger than a bundle would be.
 func (l *lastGood) long() bool { return l.added > max(l.whole, 1<<20) }
 
-// load returns the copy, or nil when there is none. What was written in part, by
-// a gateway that crashed, is left out, and so is all that follows.
+// load returns the copy, or nil if there is none. It ends before the first record that a
+// crash left incomplete.
 func (l *lastGood) load(ctx context.Context) (*held, error) {
 	l.last = nil
 	file, err := os.ReadFile(l.path)
@@ -156,7 +135,7 @@ func (l *lastGood) load(ctx context.Context) (*held, error) {
 	return h, nil
 }
 
-// cut takes the first record; of one that is not all there, what there is.
+// cut returns the first record, which may be incomplete.
 func cut(records []byte) (sealed, rest []byte) {
 	if len(records) < 4 {
 		return nil, nil

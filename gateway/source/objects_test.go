@@ -42,7 +42,7 @@ func TestAFileIsKeptInFewObjects(t *testing.T) {
 	runtime.KeepAlive(f)
 }
 
-func TestAFileInPlaceOfAnotherIsRead(t *testing.T) {
+func TestAFileThatReplacesAnotherIsRead(t *testing.T) {
 	f := newFolder(t, false)
 	long := time.Now().Add(-time.Hour)
 	put := func(name string) {

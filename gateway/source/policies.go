@@ -15,22 +15,21 @@ import (
 	"github.com/sluicegate/sluice/internal/pace"
 )
 
-// policyFile is the file of policies with what was last read from it. The zero
-// value has read nothing.
+// policyFile is the file of policies as it was last read. The zero value has read
+// nothing.
 type policyFile struct {
 	seen stamp
 	sum  [sha256.Size]byte
-	good []*definition.Policy // the last good ones
-	sums []definition.Sum     // of what they were read from
-	err  error                // why those are not the file's
+	good []*definition.Policy // as last read without errors
+	sums []definition.Sum     // of the texts of good
+	err  error                // why the file cannot be used; then good is older
 }
 
-// read reads the file if it changed, and returns why its policies cannot be
-// used.
+// read reads the file if it has changed, and returns why it cannot be used.
 func (f *policyFile) read(ctx context.Context, p *pace.Pacer, path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) && f.good == nil {
-		return nil // made by the first policy that is saved
+		return nil // the first policy that is saved creates it
 	}
 	if err == nil && f.seen.still(info) {
 		return f.err
@@ -50,8 +49,7 @@ func (f *policyFile) read(ctx context.Context, p *pace.Pacer, path string) error
 	return err
 }
 
-// parse reads the policies; those that are as they were stay the objects that
-// they are.
+// parse parses the policies. Those that have not changed keep their objects.
 func (f *policyFile) parse(ctx context.Context, p *pace.Pacer, data []byte) error {
 	members, err := splitPolicies(ctx, p, data)
 	if err == nil {
@@ -61,7 +59,7 @@ func (f *policyFile) parse(ctx context.Context, p *pace.Pacer, data []byte) erro
 		return err
 	}
 	if _, all := definition.ParsePolicies(data); all != nil {
-		return all // which says where in the file
+		return all // its message has the position in the file
 	}
 	return err
 }
@@ -98,10 +96,9 @@ func (f *policyFile) readAll(ctx context.Context, p *pace.Pacer, members map[str
 	return nil
 }
 
-var errTrailing = errors.New("something follows the object of policies")
+var errTrailing = errors.New("there is text after the object of policies")
 
-// splitPolicies returns the members of the file by their names, each as a file
-// with nothing else in it.
+// splitPolicies returns each member of the file as an object of its own, by name.
 func splitPolicies(ctx context.Context, p *pace.Pacer, data []byte) (map[string][]byte, error) {
 	members := make(map[string][]byte)
 	s := newSplitter(ctx, p, data)

@@ -9,14 +9,13 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// rights are the access rights of the policies that are read together. Many policies
-// differ in their limits alone, and of those that differ in their APIs many say the
-// same of one: what is equal is kept once. It is as short-lived as the reading, so
-// that nothing stays that no policy needs any more.
+// rights deduplicates the access rights of policies that are read together. Many policies
+// differ in their limits only, or have equal rights to some APIs. It is discarded after
+// the reading, so that it keeps nothing that no policy needs.
 type rights struct {
 	mu   sync.Mutex
-	one  map[[sha256.Size]byte]*definition.Access            // by what it says
-	sets map[[sha256.Size]byte]map[string]*definition.Access // by what each says, in order of the APIs
+	one  map[[sha256.Size]byte]*definition.Access            // by content
+	sets map[[sha256.Size]byte]map[string]*definition.Access // by content in the order of the APIs
 }
 
 func newRights() *rights {
@@ -26,8 +25,8 @@ func newRights() *rights {
 	}
 }
 
-// share has a policy, of which nobody else knows yet, refer to rights that were read
-// before where they say the same.
+// share replaces the rights of a policy, which nothing else refers to yet, by equal ones
+// that were read before.
 func (r *rights) share(p *definition.Policy) {
 	if len(p.AccessRights) == 0 {
 		return
@@ -39,17 +38,17 @@ func (r *rights) share(p *definition.Policy) {
 		if err != nil {
 			return
 		}
-		if one.APIID == id { // the same letters twice
+		if one.APIID == id { // the same text in memory
 			one.APIID = id
 		}
 		sum := sha256.Sum256(text)
 		p.AccessRights[id] = known(r, r.one, sum, one)
-		_, _ = whole.Write(append([]byte(id+"\n"), sum[:]...)) // a hash takes everything
+		_, _ = whole.Write(append([]byte(id+"\n"), sum[:]...)) // never fails
 	}
 	p.AccessRights = known(r, r.sets, [sha256.Size]byte(whole.Sum(nil)), p.AccessRights)
 }
 
-// known returns what is known by a sum, which becomes one if nothing is.
+// known returns the value with a sum; one becomes it if there is none.
 func known[T any](r *rights, by map[[sha256.Size]byte]T, sum [sha256.Size]byte, one T) T {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,12 +10,12 @@ import (
 
 // A Source supplies what a gateway should serve. It is used by one goroutine.
 type Source interface {
-	// Next blocks until there is a bundle of another revision than have; ""
-	// takes the first there is. It retries its own troubles, reporting them;
-	// it fails only when ctx ends.
+	// Next blocks until there is a bundle of another revision than have, or any
+	// bundle if have is "". It logs and retries its own failures; the error is that
+	// of ctx.
 	Next(ctx context.Context, have string) (*definition.Bundle, error)
 
-	// Applied tells the source what became of a bundle: failed holds, by API
-	// id, why a definition of it is not served as written.
+	// Applied reports that a bundle is in force; failed holds, by API id, why
+	// definitions of it are not served as written.
 	Applied(b *definition.Bundle, failed map[string]error)
 }

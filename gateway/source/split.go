@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegate/sluice/internal/pace"
 )
 
-// parts are those of a bundle, its objects as they are written.
+// parts are the members of a bundle, with objects as raw JSON.
 type parts struct {
 	revision, digest string
 	confirmedEmpty   bool
@@ -18,8 +18,8 @@ type parts struct {
 	apis, policies   []json.RawMessage
 }
 
-// split takes a bundle apart, with rests between its objects: a large one takes
-// longer than a request may wait.
+// split parses the outer level of a bundle. It pauses between objects, since a large
+// bundle takes longer than a request may wait.
 func split(ctx context.Context, p *pace.Pacer, data []byte) (*parts, error) {
 	b, s := new(parts), newSplitter(ctx, p, data)
 	err := s.each(func(name string) (err error) {
@@ -47,7 +47,7 @@ func split(ctx context.Context, p *pace.Pacer, data []byte) (*parts, error) {
 	return b, err
 }
 
-// splitDelta does the same with what changed.
+// splitDelta is split for a delta.
 func splitDelta(ctx context.Context, p *pace.Pacer, data []byte) (*definition.Delta, error) {
 	d, s := new(definition.Delta), newSplitter(ctx, p, data)
 	err := s.each(func(name string) (err error) {
@@ -70,7 +70,7 @@ func splitDelta(ctx context.Context, p *pace.Pacer, data []byte) (*definition.De
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("reading what changed: %w", err)
+		err = fmt.Errorf("reading a delta: %w", err)
 	}
 	return d, err
 }
@@ -85,7 +85,7 @@ func newSplitter(ctx context.Context, p *pace.Pacer, data []byte) *splitter {
 	return &splitter{dec: json.NewDecoder(bytes.NewReader(data)), step: func() error { return p.Step(ctx) }}
 }
 
-// each calls read at every value of an object, which read must decode.
+// each calls read for every member of an object; read must decode its value.
 func (s *splitter) each(read func(name string) error) error {
 	if err := s.expect('{'); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (s *splitter) members() (map[string]json.RawMessage, error) {
 func (s *splitter) expect(want json.Delim) error {
 	got, err := s.dec.Token()
 	if err == nil && got != want {
-		err = fmt.Errorf("there is %v where %v should be", got, want)
+		err = fmt.Errorf("found %v instead of %v", got, want)
 	}
 	return err
 }

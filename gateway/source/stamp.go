@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// A stamp is what a file looked like, in a few numbers. The zero value is not known
-// well enough to tell whether the file changed.
+// A stamp identifies the content of a file by its metadata. The zero value matches no
+// file.
 type stamp struct {
-	identity // of the file, and not of its name: another one may have been put in its place
+	identity // of the file itself: its name may refer to another file now
 	size     int64
 	changed  int64 // unix nanoseconds
 }
 
-// An identity tells a file from all others there are; the zero value does not.
+// An identity identifies a file on this machine; the zero value identifies none.
 type identity struct{ device, inode uint64 }
 
-// settled is how long ago a file must have been changed to be known by its time:
-// a second change within one tick of the file system's clock has the same.
+// settled is how long ago a file must have changed before its time is trusted: a second
+// change within one tick of the file system's clock has the same time.
 const settled = 2 * time.Second
 
 func stampOf(info os.FileInfo) stamp {
 	return stamp{identityOf(info), info.Size(), info.ModTime().UnixNano()}
 }
 
-// settledStamp returns what a file looks like that is read from now on, the zero
-// value when it may yet change unseen.
+// settledStamp returns the stamp of a file that is about to be read, or the zero value if
+// it may still change without another time.
 func settledStamp(info os.FileInfo, now time.Time) stamp {
 	if now.Sub(info.ModTime()) <= settled {
 		return stamp{}
@@ -33,5 +33,5 @@ func settledStamp(info os.FileInfo, now time.Time) stamp {
 	return stampOf(info)
 }
 
-// still tells whether a file is what it was.
+// still reports whether a file is unchanged.
 func (s stamp) still(info os.FileInfo) bool { return s.identity != identity{} && s == stampOf(info) }

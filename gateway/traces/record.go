@@ -16,10 +16,10 @@ import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 )
 
-// maxPath bounds how much of a path is told, in bytes.
+// maxPath bounds the path in a span, in bytes.
 const maxPath = 1024
 
-// record is what is kept of a request until it is sent: nothing of its exchange.
+// record holds what is sent of a request. It does not refer to the exchange.
 type record struct {
 	id               trace.TraceID
 	parent, upstream trace.SpanID
@@ -27,12 +27,12 @@ type record struct {
 	start, end       time.Time
 	name             string
 	status           int
-	about, called    []attribute.KeyValue // the request, and the call upstream
+	about, called    []attribute.KeyValue // of the request, and of the upstream request
 	steps            []pipeline.Step
 }
 
-// recordOf makes the record of a finished exchange. The query is left out whole,
-// because credentials travel in it.
+// recordOf returns the record of a finished exchange. The query string is left out,
+// because it may hold credentials.
 func recordOf(ex *pipeline.Exchange) *record {
 	t := &ex.Trace
 	r := &record{
@@ -54,13 +54,13 @@ func recordOf(ex *pipeline.Exchange) *record {
 		r.name += " " + def.Proxy.ListenPath
 		r.about = append(r.about, attribute.String("http.route", def.Proxy.ListenPath), attribute.String("sluice.api", def.ID))
 	}
-	r.tell("sluice.revision", ex.Revision)
-	r.tell("sluice.key", ex.KeyName)
+	r.add("sluice.revision", ex.Revision)
+	r.add("sluice.key", ex.KeyName)
 	if ex.Client.IsValid() {
-		r.tell("client.address", ex.Client.WithZone("").String())
+		r.add("client.address", ex.Client.WithZone("").String())
 	}
 	if ex.Rejection != nil {
-		r.tell("sluice.reason", ex.Rejection.Reason.String())
+		r.add("sluice.reason", ex.Rejection.Reason.String())
 	}
 	if up := &ex.Upstream; up.Address != "" {
 		r.called = []attribute.KeyValue{
@@ -71,17 +71,17 @@ func recordOf(ex *pipeline.Exchange) *record {
 	return r
 }
 
-// tell adds what is not empty.
-func (r *record) tell(name, value string) {
+// add adds an attribute unless its value is empty.
+func (r *record) add(name, value string) {
 	if value != "" {
 		r.about = append(r.about, attribute.String(name, value))
 	}
 }
 
-// decode reads lower-case hex, of which zero bytes are zero.
+// decode decodes lower-case hex; digits of zero bytes leave dst as it is.
 func decode(dst, digits []byte) {
 	if digits[0] != 0 {
-		_, _ = hex.Decode(dst, digits) // it was checked, or made here
+		_, _ = hex.Decode(dst, digits) // checked when it was received, or made here
 	}
 }
 
@@ -93,8 +93,8 @@ func digit(c byte) uint8 {
 	return c - '0'
 }
 
-// methodOf returns a method that is known, or what stands for all others: names
-// of spans are to be few.
+// methodOf returns a standard method, or "HTTP" for any other: names of spans must be
+// few.
 func methodOf(method []byte) string {
 	switch string(method) {
 	case "GET":
@@ -115,7 +115,7 @@ func methodOf(method []byte) string {
 	return "HTTP"
 }
 
-// appendSpans appends the request's span and, below it, one for each step.
+// appendSpans appends the span of the request and its children, one for each step.
 func (r *record) appendSpans(dst []sdk.ReadOnlySpan, from *resource.Resource) []sdk.ReadOnlySpan {
 	root := &span{
 		name: r.name, own: r.context(newSpanID()), kind: trace.SpanKindServer, start: r.start, end: r.end,
@@ -151,8 +151,8 @@ func newSpanID() (id trace.SpanID) {
 	return id
 }
 
-// statusOf tells whether the gateway failed: what clients did wrong is no error
-// of its.
+// statusOf returns an error for server errors only: faults of clients are not failures
+// of the gateway.
 func statusOf(status int) sdk.Status {
 	if status >= 500 {
 		return sdk.Status{Code: codes.Error}
@@ -160,9 +160,9 @@ func statusOf(status int) sdk.Status {
 	return sdk.Status{}
 }
 
-// span is a span in the form that the exporter takes.
+// span implements the interface that the exporter takes.
 type span struct {
-	sdk.ReadOnlySpan // nil: no other type can be one. All methods are below
+	sdk.ReadOnlySpan // nil: the interface has an unexported method; the others are below
 
 	name        string
 	own, parent trace.SpanContext

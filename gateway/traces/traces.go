@@ -1,8 +1,8 @@
-// Package traces tells a collector what became of some requests, by
-// OpenTelemetry's protocol over HTTP.
+// Package traces sends spans of sampled requests to a collector, by OpenTelemetry's
+// protocol over HTTP.
 //
-// Of the library it uses the exporter alone. Spans are made at the end of a
-// request, of what its exchange knows: those that nobody records cost nothing.
+// Of the library it uses the exporter only. Spans are made from an exchange when it is
+// finished, so that requests that are not sampled cost nothing.
 package traces
 
 import (
@@ -24,18 +24,18 @@ import (
 )
 
 const (
-	maxQueue    = 4096             // requests that wait to be told; what is beyond is dropped
-	maxBatch    = 256              // requests that are told at once
-	flushEvery  = time.Second      // requests wait no longer for others
-	sendTimeout = 10 * time.Second // for one try
-	retryFor    = 30 * time.Second // until a batch is given up
+	maxQueue    = 4096             // requests that wait to be sent; more are dropped
+	maxBatch    = 256              // requests that are sent together
+	flushEvery  = time.Second      // before a smaller batch is sent
+	sendTimeout = 10 * time.Second // of one attempt
+	retryFor    = 30 * time.Second // before a batch is dropped
 	lastSend    = 3 * time.Second  // for what is left at the end
-	quietFor    = time.Minute      // between two complaints
+	quietFor    = time.Minute      // between two warnings
 	idDigits    = len(pipeline.Trace{}.ID)
 	sampleBits  = 56
 )
 
-// Options says where traces go.
+// Options are the settings of a Recorder.
 type Options struct {
 	Endpoint string  // address of the collector, with its scheme
 	Headers  string  // of calls to it: name=value, with commas between
@@ -50,19 +50,19 @@ type Recorder struct {
 	log       *slog.Logger
 	exporter  sdk.SpanExporter
 	resource  *resource.Resource
-	threshold uint64 // a trace is recorded whose last bits are below
+	threshold uint64 // a trace is recorded if the last bits of its id are below
 
 	queue                 chan *record
-	sent, failed, dropped atomic.Uint64 // spans; requests that were dropped count as one
+	sent, failed, dropped atomic.Uint64 // spans; of dropped requests one each
 }
 
-// New returns what records requests. Run sends them.
+// New returns a recorder. Run sends what it records.
 func New(o Options) (*Recorder, error) {
 	endpoint, err := endpointOf(o.Endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("telemetry.otlp.endpoint: %w", err)
 	}
-	exporter, err := otlptracehttp.New(context.Background(), // which only starts it
+	exporter, err := otlptracehttp.New(context.Background(), // only for starting
 		otlptracehttp.WithEndpointURL(endpoint),
 		otlptracehttp.WithHeaders(headersOf(o.Headers)),
 		otlptracehttp.WithTimeout(sendTimeout),
@@ -107,9 +107,8 @@ func headersOf(text string) map[string]string {
 	return headers
 }
 
-// Begins tells whether a trace is recorded that begins here: by its id, so that
-// whoever decides by the same share and the same bits decides alike. id is
-// lower-case hex.
+// Begins reports whether a trace that begins here is recorded. It decides by the id, in
+// lower-case hex, so that others with the same share decide the same.
 func (r *Recorder) Begins(id *[32]byte) bool {
 	bits := uint64(0)
 	for _, c := range id[idDigits-sampleBits/4:] {
@@ -118,7 +117,7 @@ func (r *Recorder) Begins(id *[32]byte) bool {
 	return bits < r.threshold
 }
 
-// Done takes a request that is recorded.
+// Done records a finished request.
 func (r *Recorder) Done(ex *pipeline.Exchange) {
 	select {
 	case r.queue <- recordOf(ex):
@@ -127,10 +126,10 @@ func (r *Recorder) Done(ex *pipeline.Exchange) {
 	}
 }
 
-// Stats is what became of spans.
+// Stats counts spans.
 type Stats struct {
 	Sent, Failed uint64
-	Dropped      uint64 // requests that nobody was told of, since too many waited
+	Dropped      uint64 // requests that were not sent because too many waited
 }
 
 // Stats returns current numbers.
@@ -138,8 +137,8 @@ func (r *Recorder) Stats() Stats {
 	return Stats{Sent: r.sent.Load(), Failed: r.failed.Load(), Dropped: r.dropped.Load()}
 }
 
-// Run sends what is recorded until ctx ends, and then the rest, for which it
-// takes no longer than a few seconds. It must run once.
+// Run sends what is recorded until ctx ends, and then for up to three seconds the rest.
+// It must run once.
 func (r *Recorder) Run(ctx context.Context) {
 	s := sender{Recorder: r}
 	sending, giveUp := context.WithCancel(context.WithoutCancel(ctx))
@@ -162,11 +161,11 @@ func (r *Recorder) Run(ctx context.Context) {
 	}
 }
 
-// sender is what Run alone knows.
+// sender is the state of Run.
 type sender struct {
 	*Recorder
-	batch []*record
-	told  time.Time // when it was last said that sending fails
+	batch  []*record
+	warned time.Time // when a failure was last logged
 }
 
 // finish sends what is left.
@@ -178,7 +177,7 @@ func (s *sender) finish(ctx context.Context) {
 		}
 	}
 	s.flush(ctx)
-	_ = s.exporter.Shutdown(ctx) // nothing is on its way any more
+	_ = s.exporter.Shutdown(ctx) // nothing is being sent any more
 }
 
 // flush sends the batch.
@@ -194,16 +193,16 @@ func (s *sender) flush(ctx context.Context) {
 	s.batch = s.batch[:0]
 	if err := s.exporter.ExportSpans(ctx, spans); err != nil {
 		s.failed.Add(uint64(len(spans)))
-		s.complain(err, len(spans))
+		s.warn(err, len(spans))
 		return
 	}
 	s.sent.Add(uint64(len(spans)))
 }
 
-// complain says that sending fails, once in a while.
-func (s *sender) complain(err error, spans int) {
-	if now := time.Now(); now.Sub(s.told) >= quietFor {
-		s.told = now
+// warn logs a failure, at most once a minute.
+func (s *sender) warn(err error, spans int) {
+	if now := time.Now(); now.Sub(s.warned) >= quietFor {
+		s.warned = now
 		s.log.Warn("sending traces to the collector", "spans", spans, "err", err)
 	}
 }

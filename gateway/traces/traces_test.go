@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
 )
 
 const patience = 60 * time.Second
@@ -128,7 +128,7 @@ func finished(t testing.TB) *pipeline.Exchange {
 	return ex
 }
 
-func TestACollectorIsToldWhatARequestWentThrough(t *testing.T) {
+func TestSpansDescribeTheStepsOfARequest(t *testing.T) {
 	got := newReceiver(t, nil)
 	r, _ := newRecorder(t, Options{Endpoint: got.URL, Headers: "X-Api-Key=a=b, X-Other = c", Sample: 1, Version: "1.2.3", Instance: "here"})
 	r.Done(finished(t))
@@ -153,7 +153,7 @@ func TestACollectorIsToldWhatARequestWentThrough(t *testing.T) {
 		}
 	}
 	if strings.Contains(said, "hidden") {
-		t.Errorf("the query is told: %s", said)
+		t.Errorf("the query string is sent: %s", said)
 	}
 	for i, name := range []string{"auth", "limit", "upstream"} {
 		s := got.next(t)
@@ -164,15 +164,10 @@ func TestACollectorIsToldWhatARequestWentThrough(t *testing.T) {
 			t.Errorf("%v", s)
 		}
 	}
-	sent := func() bool { return r.Stats() == Stats{Sent: 4} }
-	for deadline := time.Now().Add(patience); !sent(); <-time.After(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%+v", r.Stats())
-		}
-	}
+	wait.Until(t, "four spans are sent", func() bool { return r.Stats() == Stats{Sent: 4} })
 }
 
-func TestFailuresAreErrorsAndRefusalsSayWhy(t *testing.T) {
+func TestFailuresAreErrorsAndRefusalsHaveAReason(t *testing.T) {
 	got := newReceiver(t, nil)
 	r, _ := newRecorder(t, Options{Endpoint: got.URL, Sample: 1})
 	ex := finished(t)
@@ -201,7 +196,7 @@ func TestTheLastSpansAreSentAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsForACollectorThatHangs(t *testing.T) {
+func TestACollectorThatHangsDelaysNothing(t *testing.T) {
 	hangs := make(chan struct{})
 	called := make(chan struct{}, 100)
 	got := newReceiver(t, func(_ http.ResponseWriter, r *http.Request) bool {
@@ -226,7 +221,7 @@ func TestNobodyWaitsForACollectorThatHangs(t *testing.T) {
 	stop() // comes to an end
 }
 
-func TestWhatACollectorRefusesIsCounted(t *testing.T) {
+func TestSpansThatACollectorRefusesAreCounted(t *testing.T) {
 	got := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) bool {
 		w.WriteHeader(http.StatusUnauthorized)
 		return true
@@ -239,7 +234,7 @@ func TestWhatACollectorRefusesIsCounted(t *testing.T) {
 	}
 }
 
-func TestTheShareIsThatOfTheIDs(t *testing.T) {
+func TestTheShareOfTracesFollowsTheirIDs(t *testing.T) {
 	id := func(last string) *[32]byte {
 		var id [32]byte
 		copy(id[:], strings.Repeat("f", 32-len(last))+last)

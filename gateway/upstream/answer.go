@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/gateway/upstream/chunked"
+	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/valyala/fasthttp"
 )
 
@@ -30,7 +30,7 @@ type try struct {
 	upload *upload       // nil: the body went with the head
 	head   head
 
-	upgrade []byte // protocols that the request asks for; nil: none
+	upgrade []byte // protocols that the request wants to upgrade to; nil: none
 }
 
 // begin starts the clock.
@@ -42,21 +42,16 @@ func (t *try) begin() {
 // run sends the request and takes the answer. Without an error the connection
 // is no longer the caller's.
 func (t *try) run(c *conn) error {
-	c.begin(t.start)
-	// What comes behind a 101 is no surplus, many send a body to HEAD, and time has
-	// passed since an earlier try.
-	c.blind = c.blind && t.upgrade == nil && t.ex.Upstream.Retries == 0 && t.mayRepeat() && !t.ex.Call.IsHead()
-	if err := c.arm(t.until, t.f.slack); err != nil {
+	if err := c.begin(t.start, t.until, t.ex.Call.Client()); err != nil {
 		return err
 	}
 	body, streamed := bodyOf(t.ex)
-	c.doubt = streamed || len(body) > 0 // who leaves it unread may take it for a request
 	apart := len(body) > maxGather
-	if err := c.send(t.ex.Buf, t.start, !streamed && !apart); err != nil {
+	if err := c.send(t.ex.Buf, !streamed && !apart); err != nil {
 		return err
 	}
 	if apart {
-		if _, err := c.sock.Write(body); err != nil {
+		if _, err := c.write(body); err != nil {
 			return err
 		}
 	}
@@ -89,20 +84,19 @@ func (t *try) run(c *conn) error {
 	return nil
 }
 
-// clock returns the time, by the pool's clock. Where nothing of the answer is
-// still to come, the call ends with it: who asks when that was is told the same,
-// and the clock is read once.
+// clock returns the time, by the pool's clock. When the answer is complete, that is
+// also the end of the call, so that the clock is read only once.
 func (t *try) clock(c *conn) time.Duration {
 	h, left := &t.head, int64(c.w-c.r)
 	whole := left == h.length && !h.chunked || left == 0 && h.bodyless(methodOf(t.ex))
-	if !whole || c.full || t.upload != nil {
+	if !whole || t.upload != nil {
 		return t.f.pool.now()
 	}
 	return t.ex.Call.End().Sub(t.f.pool.epoch)
 }
 
-// hideBody leaves the body out for a client that asked with HEAD where the
-// upstream was asked with another method.
+// hideBody omits the body when the client sent HEAD and the upstream got another
+// method.
 func (t *try) hideBody() {
 	if t.ex.Outgoing.Post && t.ex.Call.IsHead() {
 		t.ex.Answer.NoBody, t.ex.Answer.Length = true, -1
@@ -119,7 +113,7 @@ func (t *try) phrase() {
 	a.Phrase = append(a.Phrase[:0], phrase...)
 }
 
-// streams tells whether the answer is passed on as it arrives.
+// streams reports whether the answer is passed on as it arrives.
 func (t *try) streams() bool {
 	h := &t.head
 	return !h.bodyless(methodOf(t.ex)) && (h.chunked || h.length < 0 || h.length > maxWhole || h.events)
@@ -133,10 +127,7 @@ func (t *try) deliver(c *conn) error {
 	switch {
 	case h.status == 101:
 		return t.switchProtocols(c)
-	case bodyless && c.surplus():
-		return errSurplus
 	case bodyless:
-		c.doubt = true // a body may follow all the same
 		a.NoBody, a.Length = true, -1
 		if h.status == 204 {
 			keep = keep && h.length <= 0 && !h.chunked // something may still come that is no answer
@@ -165,8 +156,7 @@ func (t *try) deliverWhole(c *conn, keep bool) error {
 	n := copy(body, c.buf[c.r:c.w])
 	c.r += n
 	if n < length {
-		c.full = true
-		if err := c.arm(t.until, t.f.slack); err != nil {
+		if err := c.waitUntil(t.now, t.until, pollAnswer); err != nil {
 			return err
 		}
 	}
@@ -181,16 +171,13 @@ func (t *try) deliverWhole(c *conn, keep bool) error {
 		}
 	}
 	t.body(body)
-	if c.surplus() {
-		return errSurplus
-	}
 	c.finish(keep, t.now)
 	return nil
 }
 
 // deliverChunks joins chunks that have arrived already, and streams others.
 func (t *try) deliverChunks(c *conn, keep bool) error {
-	var k chunked.Body
+	var k http1.Chunks
 	body := t.ex.Answer.Room[:0]
 	at := c.r
 	for at < c.w && !k.Done() {
@@ -210,9 +197,6 @@ func (t *try) deliverChunks(c *conn, keep bool) error {
 	}
 	c.r = at
 	t.body(body)
-	if c.surplus() {
-		return errSurplus
-	}
 	c.finish(keep, t.now)
 	return nil
 }
@@ -224,9 +208,8 @@ func (t *try) body(body []byte) {
 	a.Status = t.head.status
 }
 
-// stream hands the rest of the connection's answer over to whoever writes it.
+// stream makes the rest of the answer a stream, which the writer of the answer reads.
 func (t *try) stream(c *conn, keep bool) {
-	c.full = true
 	s := &stream{c: c, keep: keep, chunked: t.head.chunked, left: t.head.length, patience: t.f.timeout}
 	if t.head.events {
 		s.patience = eventPatience
@@ -237,7 +220,7 @@ func (t *try) stream(c *conn, keep bool) {
 	t.ex.Answer.Stream, t.ex.Answer.Length = s, t.head.length
 }
 
-// endedEarly makes an end that is too early look like one.
+// endedEarly returns io.ErrUnexpectedEOF for io.EOF.
 func endedEarly(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -251,7 +234,7 @@ type stream struct {
 	c        *conn // nil: done with
 	keep     bool
 	chunked  bool
-	chunks   chunked.Body
+	chunks   http1.Chunks
 	left     int64 // of the body; -1: until the connection ends, or chunked
 	patience time.Duration
 	err      error   // what Read returns when c is nil
@@ -281,9 +264,6 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 	if s.left > 0 {
 		if s.left -= int64(n); s.left == 0 {
-			if s.c.surplus() {
-				return 0, s.fail(errSurplus) // without its last piece the answer is no whole one
-			}
 			return n, s.end(io.EOF)
 		}
 	}
@@ -299,7 +279,7 @@ func (s *stream) readSome(p []byte) (int, error) {
 		return n, nil
 	}
 	if c.buf != nil && !s.chunked {
-		c.letGo() // from here on everything goes straight to the reader
+		c.releaseBuffer() // from here on everything goes straight to the reader
 	}
 	if err := s.arm(); err != nil {
 		return 0, err
@@ -308,7 +288,8 @@ func (s *stream) readSome(p []byte) (int, error) {
 }
 
 func (s *stream) arm() error {
-	err := s.c.arm(s.c.pool.now()+s.patience, s.patience/4)
+	now := s.c.pool.now()
+	err := s.c.waitUntil(now, now+s.patience, pollStream)
 	if err == nil && s.upload != nil && s.upload.failed.Load() {
 		err = errUpload
 	}
@@ -328,8 +309,6 @@ func (s *stream) readChunks(p []byte) (n int, err error) {
 			c.r += used
 		}
 		switch {
-		case s.chunks.Done() && c.surplus():
-			return 0, s.fail(errSurplus)
 		case s.chunks.Done():
 			return n, s.end(io.EOF)
 		case n > 0:
@@ -351,11 +330,11 @@ func (s *stream) readChunks(p []byte) (n int, err error) {
 // readData reads from within a large chunk, past the buffer.
 func (s *stream) readData(p []byte) (int, error) {
 	n, err := s.readSome(p[:min(int64(len(p)), s.chunks.Left())])
-	s.chunks.Take(int64(n))
+	s.chunks.Skip(int64(n))
 	return n, err
 }
 
-// end lets go of a connection whose answer is complete.
+// end finishes with the connection. Read returns err from then on.
 func (s *stream) end(err error) error {
 	c := s.c
 	s.c, s.err = nil, err

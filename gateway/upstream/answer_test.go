@@ -271,14 +271,3 @@ func TestStalledStreamIsCut(t *testing.T) {
 		}
 	})
 }
-
-func TestTimeoutIsExactBelowASecondAndLateByAQuarterAbove(t *testing.T) {
-	for _, c := range []struct{ timeout, slack time.Duration }{
-		{900 * time.Millisecond, 0}, {time.Second, 250 * time.Millisecond}, {40 * time.Second, 10 * time.Second},
-	} {
-		g := newGate(t, "http://127.0.0.1:1", func(g *gate) { g.conf.ResponseTimeout = c.timeout })
-		if got := g.stage.(*forward).slack; got != c.slack {
-			t.Errorf("%v: slack %v, want %v", c.timeout, got, c.slack)
-		}
-	}
-}

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/race"
 	"github.com/valyala/fasthttp"
 )
 
@@ -131,7 +132,7 @@ func BenchmarkForward(b *testing.B) {
 }
 
 func TestSmallRequestsDoNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Log("the race detector drops pooled objects at random: nothing to measure")
 		return
 	}

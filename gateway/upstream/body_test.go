@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/testenv/race"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 const large = 24 << 20
@@ -54,7 +56,7 @@ func TestLargeBodiesPassInBoundedMemory(t *testing.T) {
 	routes(t, func(t *testing.T, r route) {
 		_, want, _ := sumOf(&pattern{end: large})
 		bound := int64(large / 8)
-		if raceEnabled {
+		if race.Enabled {
 			bound = large / 2 // the race detector drops pooled buffers at random
 		}
 		for _, chunked := range []bool{false, true} {
@@ -198,7 +200,7 @@ func TestEarlyRefusalEndsTheUpload(t *testing.T) {
 				if err := <-gone; errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Error("the upstream's connection is still open")
 				}
-				eventually(t, "it is not kept", func() bool { return g.pools.Stats() == Stats{} })
+				wait.Until(t, "it is not kept", func() bool { return g.pools.Stats() == Stats{} })
 			})
 		}
 	})
@@ -272,7 +274,7 @@ func TestUploadsThatEndBadly(t *testing.T) {
 				if err := <-gone; err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Errorf("the upstream read the body to the end %v; it was not to take a part for the whole", err)
 				}
-				eventually(t, "the connection is not kept", func() bool { return g.pools.Stats() == Stats{} })
+				wait.Until(t, "the connection is not kept", func() bool { return g.pools.Stats() == Stats{} })
 			})
 		})
 	}
@@ -341,7 +343,7 @@ func TestPanicOfABodyEndsOneCallOnly(t *testing.T) {
 	if got := <-caught; got != "boom" {
 		t.Errorf("caught %v", got)
 	}
-	eventually(t, "the connection is given up", func() bool { return g.pools.Stats() == Stats{} })
+	wait.Until(t, "the connection is given up", func() bool { return g.pools.Stats() == Stats{} })
 }
 
 type panics struct{}

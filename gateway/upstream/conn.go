@@ -2,28 +2,32 @@ package upstream
 
 import (
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/rawio"
 )
 
 // conn is one connection to an upstream. It belongs to one exchange at a time.
-// Only watch is for others too.
 //
 // On plain TCP it makes raw system calls inside the poller's wait: the sockets
-// never block, so the scheduler need not be told, and no read is tried that can
-// only find that the answer is not there yet. Connections with TLS take the
-// ordinary route with the same meaning.
+// never block, so the scheduler need not know of the calls. Connections with TLS
+// use net.Conn's methods, with the same behaviour.
+//
+// Before a connection is used again it is checked for bytes and for its end: what
+// arrived before a request was sent is never its answer.
 type conn struct {
 	pool  *pool
 	sock  net.Conn
-	tcp   net.Conn        // sock itself, or what lies below TLS
-	raw   syscall.RawConn // of sock; nil: the ordinary route
-	below syscall.RawConn // of tcp; nil: it cannot be looked at
+	tcp   net.Conn        // sock itself, or the connection below TLS
+	raw   syscall.RawConn // of sock; nil: net.Conn's methods are used
+	below syscall.RawConn // of tcp; nil: it cannot be checked
 
-	// What the steps work on. They are bound once, so that no call allocates.
+	// The steps run inside RawConn's methods. They are bound once, so that no call
+	// allocates.
 	sendStep, readStep, quietStep func(fd uintptr) bool
 
 	phase phase
@@ -35,16 +39,19 @@ type conn struct {
 	quiet bool
 
 	buf   []byte  // received: buf[r:w] is not yet used; nil between two requests
-	spare *[]byte // what buf goes back to the pool as; nil when it outgrew that
+	spare *[]byte // buf's box in the pool of buffers; nil once buf has outgrown it
 	r, w  int
 
-	armed    time.Duration // deadline set on sock, by the pool's clock
-	reused   bool          // it has served a request
-	answered bool          // a byte has come since the request began
-	blind    bool          // the request goes out without a look at what came before
-	doubt    bool          // more than its answer may come for the last request: the next one is not sent blind
-	full     bool          // more may have come of the answer than was read into buf at first
-	watch    watch         // how long a blind request has waited for its answer
+	// All times are by the pool's clock.
+	until      time.Duration // reads fail then, unless upload says otherwise
+	poll       time.Duration // how often a read that waits checks on the client
+	readArmed  time.Duration // deadlines set on sock
+	writeArmed time.Duration
+	client     wire.Client // whose request the connection serves
+	upload     *upload     // sends the request's body at the same time; nil: it has been sent
+
+	reused   bool // it has served a request
+	answered bool // a byte has come since the request began
 	born     time.Duration
 	since    time.Duration // idle from then on
 
@@ -57,6 +64,19 @@ const bufferSize = 16 << 10
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
 
+// A read that waits checks every so often whether its client is still there. As
+// nginx does, it treats a client that closed only its sending side as gone: whether
+// such a client still reads cannot be known.
+//
+// The first check comes after three quarters of these times: an answer that takes
+// less reaches a client that closed only its sending side. The check costs a
+// connection about four timers a second, busy or waiting, and no goroutine. Streams,
+// which may be silent for long, are checked less often.
+const (
+	pollAnswer = 900 * time.Millisecond
+	pollStream = 5 * time.Second
+)
+
 func newConn(p *pool, sock, tcp net.Conn) *conn {
 	c := &conn{pool: p, sock: sock, tcp: tcp, born: p.now()}
 	c.sendStep, c.readStep, c.quietStep = c.stepSend, c.stepRead, c.stepQuiet
@@ -67,93 +87,126 @@ func newConn(p *pool, sock, tcp net.Conn) *conn {
 	return c
 }
 
-// begin makes the connection ready for a request that starts at the time given.
-func (c *conn) begin(now time.Duration) {
-	c.blind = c.raw != nil && c.reused && !c.doubt && now-c.since <= blindWithin && now >= c.pool.waryUntil()
-	c.doubt, c.full = false, false
+// begin prepares the connection for a request of a client, whose answer must begin
+// before until.
+func (c *conn) begin(now, until time.Duration, client wire.Client) error {
 	if c.buf == nil {
 		c.spare = buffers.Get().(*[]byte)
 		c.buf = *c.spare
 	}
 	c.r, c.w, c.answered = 0, 0, false
+	c.client, c.upload = client, nil
+	return c.waitUntil(now, until, pollAnswer)
 }
 
-// letGo gives the buffer back.
-func (c *conn) letGo() {
+// releaseBuffer returns the buffer to its pool.
+func (c *conn) releaseBuffer() {
 	if c.spare != nil {
 		buffers.Put(c.spare)
 	}
 	c.spare, c.buf, c.r, c.w = nil, nil, 0, 0
 }
 
-// end closes the connection without telling its pool.
-func (c *conn) end() {
-	_ = c.sock.Close() // it is given up, whatever that says
-	c.letGo()
+// close closes the connection and leaves it in its pool's list.
+func (c *conn) close() {
+	_ = c.sock.Close()
+	c.releaseBuffer()
 }
 
-// drop closes the connection.
+// drop closes the connection and frees its slot in the pool.
 func (c *conn) drop() { c.pool.remove(c) }
 
-// finish ends an exchange at the time given. The connection is kept only if the
-// caller says so and nothing has come that the answer does not explain.
+// finish ends an exchange at the time given. The connection goes back to its pool
+// only if keep is set and everything received was part of the answer.
 func (c *conn) finish(keep bool, now time.Duration) {
 	if !keep || c.r != c.w {
 		c.drop()
 		return
 	}
-	c.letGo()
+	if c.upload != nil {
+		c.readArmed = 0 // the end of an upload sets a deadline that has passed
+	}
+	c.releaseBuffer()
+	c.client, c.upload = wire.Client{}, nil
 	c.pool.put(c, now)
 }
 
-// arm makes reads and writes fail between until and until+slack. What was armed
-// before is left if it will do, which saves arming for every request.
-func (c *conn) arm(until, slack time.Duration) error {
-	if slack > 0 && c.armed >= until && c.armed <= until+slack {
+// waitUntil makes reads fail at a time, and check on the client until then. A
+// deadline that is already set is kept if it will do, so that most requests set
+// none.
+func (c *conn) waitUntil(now, until, poll time.Duration) error {
+	c.until, c.poll = until, poll
+	soonest, latest := min(until, now+poll*3/4), min(until, now+poll)
+	if soonest <= c.readArmed && c.readArmed <= latest {
 		return nil
 	}
-	c.armed = until + slack
-	return c.sock.SetDeadline(c.pool.epoch.Add(c.armed))
+	c.readArmed = latest
+	return c.sock.SetReadDeadline(c.pool.epoch.Add(latest))
+}
+
+// limit is when the wait for the upstream ends.
+func (c *conn) limit() time.Duration {
+	if c.upload != nil {
+		return c.upload.answerBy()
+	}
+	return c.until
+}
+
+// resume sets the next deadline after one has passed, or returns why the wait is
+// over.
+func (c *conn) resume() error {
+	for {
+		now, limit := c.pool.now(), c.limit()
+		switch {
+		case now >= limit:
+			return os.ErrDeadlineExceeded
+		case limit != never && now >= c.readArmed && c.client.Gone():
+			return clientError{errGone} // not before its time: the end of an upload wakes the read as well
+		}
+		c.readArmed = 0
+		if err := c.waitUntil(now, limit, c.poll); err != nil {
+			return err
+		}
+		// An upload that ends sets a deadline after it has changed the limit.
+		if c.limit() == limit {
+			return nil
+		}
+	}
 }
 
 // phase is how far a request has got.
 type phase uint8
 
 const (
-	probing phase = iota // nothing is sent before it is known that nothing is there to read
+	checking phase = iota // nothing is sent unless nothing is there to read
 	sending
 	receiving
 )
 
-// send writes a request. It returns errStale, with nothing sent, when the
-// connection has ended or holds bytes. With await it returns when the first
-// bytes of the answer are in the buffer.
-func (c *conn) send(req []byte, start time.Duration, await bool) error {
+// send writes a request. It returns errStale, with nothing sent, if the connection
+// has ended or holds bytes. With await it returns once the first bytes of the answer
+// are in the buffer.
+func (c *conn) send(req []byte, await bool) error {
 	if c.raw == nil {
 		return c.sendPlain(req, await)
 	}
-	c.phase, c.await, c.out, c.n, c.err = probing, await, req, 0, nil
-	if c.blind = c.blind && await; c.blind {
-		c.phase = sending
-		c.watch.begin(c.pool, start)
-	}
+	c.phase, c.await, c.out, c.n, c.err = checking, await, req, 0, nil
 	err := c.raw.Read(c.sendStep)
-	if c.blind && c.watch.end(c.pool) {
-		if isTimeout(err) {
-			return c.lost()
-		}
-		// It woke at the last moment, after the deadline was moved into the past.
-		if err := c.sock.SetReadDeadline(c.pool.epoch.Add(c.armed)); err != nil {
-			return err
-		}
-	}
 	rest := c.out
 	c.out = nil
 	switch {
+	case err != nil && isTimeout(err) && c.phase == receiving:
+		if err := c.resume(); err != nil {
+			return err
+		}
+		return c.fill()
 	case err != nil:
 		return err
 	case c.err == rawio.ErrAgain: // the socket takes no more for now
-		return c.sendRest(rest, await)
+		if _, err := c.write(rest); err != nil || !await {
+			return err
+		}
+		return c.fill()
 	case c.err != nil && c.phase == sending && len(rest) == len(req) && isDisconnect(c.err):
 		return errStale
 	case c.n > 0:
@@ -163,25 +216,12 @@ func (c *conn) send(req []byte, start time.Duration, await bool) error {
 	return c.err
 }
 
-// sendRest sends what the socket did not take at once. The first read behind it
-// does not wait for an edge, so that it has to be known that nothing is there.
-func (c *conn) sendRest(rest []byte, await bool) error {
-	if _, err := c.sock.Write(rest); err != nil || !await {
-		return err
-	}
-	if c.blind && !c.isQuiet() {
-		return errSurplus
-	}
-	c.blind = false
-	return c.fill()
-}
-
-// stepSend runs inside RawConn.Read, which forgets what it knows of readiness
-// before its first call. It may therefore ask to wait after sending, without a
-// read: whatever comes from then on is remembered. To wait without having sent
-// or having found nothing to read would miss what came before.
+// stepSend runs inside RawConn.Read, which clears its readiness state before the
+// first call. After a send it may therefore wait without reading first: bytes that
+// arrive from then on wake it. That is only right because it has checked before that
+// there was nothing to read.
 func (c *conn) stepSend(fd uintptr) bool {
-	if c.phase == probing {
+	if c.phase == checking {
 		if _, err := rawio.Read(fd, c.buf[:1]); err != rawio.ErrAgain {
 			c.err = errStale
 			return true
@@ -201,11 +241,22 @@ func (c *conn) stepSend(fd uintptr) bool {
 		return !c.await
 	}
 	c.n, c.err = rawio.Read(fd, c.buf[c.w:])
-	c.full = c.n == len(c.buf)-c.w
 	return c.err != rawio.ErrAgain
 }
 
-// fill reads once behind what is buffered; there must be room.
+// write sends p and may wait for the upstream to accept it.
+func (c *conn) write(p []byte) (int, error) {
+	now := c.pool.now()
+	if c.writeArmed < c.until || c.writeArmed > c.until+(c.until-now)/4 {
+		c.writeArmed = c.until + (c.until-now)/4
+		if err := c.sock.SetWriteDeadline(c.pool.epoch.Add(c.writeArmed)); err != nil {
+			return 0, err
+		}
+	}
+	return c.sock.Write(p)
+}
+
+// fill reads once behind what is buffered, which must leave space.
 func (c *conn) fill() error {
 	n, err := c.read(c.buf[c.w:])
 	if n == 0 {
@@ -219,14 +270,25 @@ func (c *conn) fill() error {
 // read waits for bytes and reads once into p, which must not be empty. It
 // returns bytes or an error.
 func (c *conn) read(p []byte) (int, error) {
-	if c.raw == nil {
-		for {
-			if n, err := c.sock.Read(p); n > 0 {
-				return n, nil
-			} else if err != nil {
+	for {
+		n, err := c.readOnce(p)
+		switch {
+		case n > 0:
+			return n, nil
+		case err == nil:
+		case !isTimeout(err):
+			return 0, err
+		default:
+			if err := c.resume(); err != nil {
 				return 0, err
 			}
 		}
+	}
+}
+
+func (c *conn) readOnce(p []byte) (int, error) {
+	if c.raw == nil {
+		return c.sock.Read(p)
 	}
 	c.in = p
 	err := c.raw.Read(c.readStep)
@@ -242,12 +304,12 @@ func (c *conn) stepRead(fd uintptr) bool {
 	return c.err != rawio.ErrAgain
 }
 
-// sendPlain is send by the ordinary route.
+// sendPlain is send by net.Conn's methods.
 func (c *conn) sendPlain(req []byte, await bool) error {
 	if c.reused && !c.isQuiet() {
 		return errStale
 	}
-	n, err := c.sock.Write(req)
+	n, err := c.write(req)
 	switch {
 	case err != nil && n == 0 && isDisconnect(err):
 		return errStale
@@ -257,23 +319,23 @@ func (c *conn) sendPlain(req []byte, await bool) error {
 	return err
 }
 
-// isQuiet tells whether nothing has come on a connection that idled.
+// isQuiet reports whether nothing has come on a connection that idled.
 func (c *conn) isQuiet() bool {
-	if c.below == nil || c.tcp != c.sock && c.holdsSecret() {
+	if c.below == nil || c.tcp != c.sock && c.holdsPlaintext() {
 		return false
 	}
 	c.quiet = false
 	return c.below.Read(c.quietStep) == nil && c.quiet
 }
 
-// holdsSecret tells whether TLS has taken bytes off the connection that nobody
-// has read. A read whose time is up looks at those and not further.
-func (c *conn) holdsSecret() bool {
+// holdsPlaintext reports whether TLS holds decrypted bytes that were not read. A
+// read whose deadline has passed returns those and does not wait for others.
+func (c *conn) holdsPlaintext() bool {
 	if c.sock.SetReadDeadline(time.Unix(1, 0)) != nil {
 		return true
 	}
 	n, err := c.sock.Read(c.buf[:1])
-	return n > 0 || !isTimeout(err) || c.sock.SetReadDeadline(c.pool.epoch.Add(c.armed)) != nil
+	return n > 0 || !isTimeout(err) || c.sock.SetReadDeadline(c.pool.epoch.Add(c.readArmed)) != nil
 }
 
 func (c *conn) stepQuiet(fd uintptr) bool {

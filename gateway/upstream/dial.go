@@ -5,7 +5,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/sluicegate/sluice/internal/guard"
+	"github.com/sluicegate/sluice/internal/dialguard"
 )
 
 // dial makes a connection in the place that the caller holds, and gives the
@@ -53,4 +53,4 @@ func (p *pool) connect(deadline time.Time) (sock, tcp net.Conn, err error) {
 
 // reachable is what an upstream may be: anything inside and outside, but for
 // what nothing may call.
-var reachable = guard.Policy{Private: true}
+var reachable = dialguard.Policy{Private: true}

@@ -14,8 +14,9 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/guard"
+	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 func TestFailuresToConnectAreToldApart(t *testing.T) {
@@ -44,7 +45,7 @@ func TestFailuresToConnectAreToldApart(t *testing.T) {
 			if a.StatusCode != c.status || a.Header.Get("X-Reason") != c.reason || !strings.Contains(a.body, c.text) {
 				t.Errorf("got %v, want %d %s", a, c.status, c.reason)
 			}
-			eventually(t, "the call is recorded", func() bool { return g.last().Address != "" && g.last().Status == 0 })
+			wait.Until(t, "the call is recorded", func() bool { return g.last().Address != "" && g.last().Status == 0 })
 		})
 	}
 }
@@ -52,7 +53,7 @@ func TestFailuresToConnectAreToldApart(t *testing.T) {
 func TestUpstreamIsRecorded(t *testing.T) {
 	g := newGate(t, plainOrigin(t, func(conn net.Conn, _ int) { answerAll(conn, hello) }), nil)
 	g.get("/")
-	eventually(t, "the call is recorded", func() bool {
+	wait.Until(t, "the call is recorded", func() bool {
 		u := g.last()
 		return "http://"+u.Address == g.def.Proxy.TargetURL && u.Status == 200 && u.Duration > 0 && u.Duration < patience && u.Retries == 0
 	})
@@ -93,8 +94,8 @@ func TestGuardedAddressesAreNeverCalled(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "proxy.target_url") {
 		t.Errorf("compiled: %v", err)
 	}
-	p := newPool(poolKey{address: "169.254.169.254:80"}, nil, time.Now(), new(lookout))
-	if _, _, err := p.connect(time.Now().Add(time.Second)); err == nil || !strings.Contains(err.Error(), guard.ErrNever.Error()) {
+	p := newPool(poolKey{address: "169.254.169.254:80"}, nil, time.Now())
+	if _, _, err := p.connect(time.Now().Add(time.Second)); err == nil || !strings.Contains(err.Error(), dialguard.ErrNever.Error()) {
 		t.Errorf("dialled: %v", err)
 	}
 }

@@ -114,7 +114,6 @@ func TestASurplusIsSeenBehindAnAnswerInPieces(t *testing.T) {
 	cl.get("/")
 	act <- struct{}{}
 	<-acted
-	g.idleFor(-time.Minute)
 	if a := cl.get("/"); a.body != "hello" {
 		t.Errorf("got %q", a.body)
 	}

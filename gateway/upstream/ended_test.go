@@ -29,3 +29,5 @@ func (e *ended) Read(p []byte) (int, error) {
 
 func (e *ended) Close() error                { return nil }
 func (e *ended) SetDeadline(time.Time) error { return nil }
+
+func (e *ended) SetReadDeadline(time.Time) error { return nil }

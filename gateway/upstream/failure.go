@@ -43,10 +43,10 @@ var (
 )
 
 var (
-	errStale   = errors.New("the pooled connection had ended or held bytes that nobody asked for")
+	errStale   = errors.New("the pooled connection had ended or held unexpected bytes")
 	errBusy    = errors.New("all connections are busy")
-	errSurplus = malformed("bytes beside it that nobody asked for")
 	errStopped = errors.New("connections are closed for good")
+	errGone    = errors.New("the client closed its connection")
 	errUpload  = errors.New("the request's body broke off while its answer was passed on")
 	errHeader  = errors.New("request header with too many Connection lines")
 )
@@ -71,7 +71,7 @@ type clientError struct{ error }
 
 func (e clientError) Unwrap() error { return e.error }
 
-// rejectionFor says what the client is told of err.
+// rejectionFor returns the answer that the client gets for err.
 func rejectionFor(err error) *pipeline.Rejection {
 	if _, ok := errors.AsType[clientError](err); ok {
 		return rejectionForClient(err)
@@ -113,17 +113,16 @@ func rejectionForClient(err error) *pipeline.Rejection {
 	return rejectGone
 }
 
-// isTimeout tells whether a deadline ended a read or write.
+// isTimeout reports whether a deadline ended a read or write.
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// isDisconnect tells whether the other end went away.
+// isDisconnect reports whether the other end went away.
 func isDisconnect(err error) bool {
 	return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// failureLog tells the operator why calls to one API's upstream fail, without
-// drowning the log when all of them do.
+// failureLog logs why calls to one API's upstream fail, at a limited rate.
 type failureLog struct {
 	log     *slog.Logger
 	api     string

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/gateway/upstream/field"
 	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/http1"
 )
 
 // forwarded carries a request's header lines over, and what earlier proxies
@@ -16,7 +16,7 @@ import (
 type forwarded struct {
 	trusted    bool // the peer is a proxy that is believed
 	userAgent  bool // the client sent one
-	connection field.Connection
+	connection http1.Connection
 
 	upgrade      []byte // protocols that the client would rather speak
 	upgradeTwice bool   // more than one line names such
@@ -55,7 +55,7 @@ func (s *forwarded) copyLines(dst []byte, call *wire.Call, drop []string) ([]byt
 	for i := range call.Fields {
 		f := &call.Fields[i]
 		pass := f.Name == wire.NameOther && !isGuise(call.NameOf(f)) || f.Name != wire.NameOther && s.look(call, f)
-		if pass && (len(drop) == 0 || !isDropped(call.NameOf(f), drop)) {
+		if pass && (len(drop) == 0 || !http1.AnySameVariable(call.NameOf(f), drop)) {
 			continue
 		}
 		dst = append(dst, call.Lines[kept:f.Start]...)
@@ -75,7 +75,7 @@ func (s *forwarded) copyLines(dst []byte, call *wire.Call, drop []string) ([]byt
 	return dst[:start+len(s.connection.Strip(dst[start:]))], nil
 }
 
-// look tells whether a line passes that has one of the names known.
+// look reports whether a line with a known name is forwarded.
 func (s *forwarded) look(call *wire.Call, f *wire.Field) (pass bool) {
 	switch f.Name {
 	case wire.NameHost, wire.NameTE, wire.NameTrailer, wire.NameExpect, wire.NameKeepAlive, wire.NameXRealIP, wire.NameXRequestID,
@@ -98,14 +98,14 @@ func (s *forwarded) look(call *wire.Call, f *wire.Field) (pass bool) {
 	case wire.NameTracestate:
 		return !s.trace.Stateless
 	case wire.NameXForwarded, wire.NameXForwardedFor, wire.NameXForwardedHost, wire.NameXForwardedPort, wire.NameXForwardedProto:
-		return s.trusted && s.hear(f.Name, call.ValueOf(f))
+		return s.trusted && s.record(f.Name, call.ValueOf(f))
 	}
 	return true
 }
 
-// hear notes what an X-Forwarded- line says that comes from somebody who is
-// believed, and tells whether the line passes as it is.
-func (s *forwarded) hear(name wire.Name, value []byte) (pass bool) {
+// record keeps the value of an X-Forwarded- line from a trusted peer, and reports
+// whether the line is forwarded unchanged.
+func (s *forwarded) record(name wire.Name, value []byte) (pass bool) {
 	switch name {
 	case wire.NameXForwardedFor:
 		if s.links == len(s.chain) { // the first ones are the least certain
@@ -115,11 +115,11 @@ func (s *forwarded) hear(name wire.Name, value []byte) (pass bool) {
 		s.chain[s.links] = value
 		s.links++
 	case wire.NameXForwardedProto:
-		if field.EqualFold(value, "http") || field.EqualFold(value, "https") {
+		if http1.EqualFold(value, "http") || http1.EqualFold(value, "https") {
 			s.proto = value
 		}
 	case wire.NameXForwardedHost:
-		if field.IsHost(value) {
+		if http1.IsHost(value) {
 			s.host = value
 		}
 	case wire.NameXForwardedPort:
@@ -132,26 +132,16 @@ func (s *forwarded) hear(name wire.Name, value []byte) (pass bool) {
 	return false
 }
 
-func isDropped(name []byte, drop []string) bool {
-	for _, d := range drop {
-		if len(d) == len(name) && field.EqualNames(name, d) {
-			return true
-		}
-	}
-	return false
-}
-
-// isGuise tells whether a name that is none of the known ones reads like one that
-// the gateway speaks for, to upstreams that make variables of headers, as CGI has
-// it.
+// isGuise reports whether an unknown name would look like one that the gateway sets
+// to an upstream that turns headers into variables, as CGI does.
 func isGuise(name []byte) bool {
 	if len(name) < len("X-Real-IP") || name[0]|0x20 != 'x' {
 		return false
 	}
 	const prefix = "X-Forwarded-"
-	return len(name) == len("X-Real-IP") && field.EqualNames(name, "X-Real-IP") ||
-		len(name) >= len(prefix) && field.EqualNames(name[:len(prefix)], prefix) ||
-		len(name) == len("X-Request-Id") && field.EqualNames(name, "X-Request-Id")
+	return http1.SameVariable(name, "X-Real-IP") ||
+		len(name) >= len(prefix) && http1.SameVariable(name[:len(prefix)], prefix) ||
+		http1.SameVariable(name, "X-Request-Id")
 }
 
 var (
@@ -161,8 +151,7 @@ var (
 
 func (s *forwarded) wants(line uint8) bool { return s.unwanted&line == 0 }
 
-// appendOwn appends the lines that tell the upstream where the request comes
-// from.
+// appendOwn appends the lines that say where the request comes from.
 func (s *forwarded) appendOwn(dst []byte, ex *pipeline.Exchange) []byte {
 	dst = s.appendAddresses(dst, ex)
 	proto, host := s.proto, s.host
@@ -244,7 +233,7 @@ var (
 	port443 = []byte("443")
 )
 
-// portOf is the port that the client asked for.
+// portOf returns the port that the client called.
 func (s *forwarded) portOf(host, proto []byte) []byte {
 	if len(s.port) > 0 {
 		return s.port
@@ -253,7 +242,7 @@ func (s *forwarded) portOf(host, proto []byte) []byte {
 		(host[0] != '[' || host[i-1] == ']') {
 		return host[i+1:]
 	}
-	if field.EqualFold(proto, "https") {
+	if http1.EqualFold(proto, "https") {
 		return port443
 	}
 	return port80

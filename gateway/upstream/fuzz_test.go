@@ -10,9 +10,8 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/gateway/upstream/chunked"
-	"github.com/sluicegate/sluice/gateway/upstream/field"
 	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/valyala/fasthttp"
 )
 
@@ -29,8 +28,8 @@ func parsed(t testing.TB, lines []string) *wire.Call {
 
 // feed is a connection whose other end has sent everything already.
 func feed(b []byte) *conn {
-	c := &conn{pool: newPool(poolKey{}, nil, testEpoch, nil), sock: &ended{}}
-	c.begin(0)
+	c := &conn{pool: newPool(poolKey{}, nil, testEpoch), sock: &ended{}}
+	_ = c.begin(0, never, wire.Client{})
 	c.sock.(*ended).left = b
 	return c
 }
@@ -149,14 +148,14 @@ func checkLines(t *testing.T, lines []byte) {
 	}
 	for line := range strings.SplitSeq(text, "\r\n") {
 		name, value, found := strings.Cut(line, ":")
-		if !found || !field.IsToken([]byte(name)) || strings.ContainsAny(value, "\r\n\x00") {
+		if !found || !http1.IsToken([]byte(name)) || strings.ContainsAny(value, "\r\n\x00") {
 			t.Errorf("line %q in %q", line, lines)
 		}
 	}
 }
 
 func joined(parts ...[]byte) (body []byte, total int, done bool, err error) {
-	var k chunked.Body
+	var k http1.Chunks
 	for _, b := range parts {
 		for len(b) > 0 && !k.Done() {
 			data, used, err := k.Next(b, 7)
@@ -178,7 +177,7 @@ func FuzzRequestLines(f *testing.F) {
 	f.Add([]byte("A: b\n c\rConnection: x\r\nX-Forwarded-Host: a\x00\r\n"), "a b\r\n", "h", true)
 	f.Add([]byte("X-Forwarded-Proto: https\rX: y\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n"), "#", "h", false)
 	f.Fuzz(func(t *testing.T, raw []byte, query, host string, trusted bool) {
-		if !field.IsHost([]byte(host)) {
+		if !http1.IsHost([]byte(host)) {
 			return // which the server refuses
 		}
 		head := "GET / HTTP/1.1\r\nHost: " + host + "\r\n" + string(raw) + "\r\n"

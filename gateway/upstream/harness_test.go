@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 // gate is the least of a gateway: a server whose every request goes upstream.
@@ -38,6 +39,8 @@ type gate struct {
 	stage pipeline.Stage
 	mu    sync.Mutex
 	seen  []pipeline.Upstream // of every exchange, in the order of their end
+
+	reason pipeline.Reason // of the last refusal
 }
 
 func testConfig() Config {
@@ -89,7 +92,7 @@ func newGate(t testing.TB, target string, change func(g *gate)) *gate {
 		if n := server.Stats().Panics; n > 0 {
 			t.Errorf("%d panics", n)
 		}
-		eventually(t, "all connections are given up", func() bool { return g.pools.Stats() == Stats{} })
+		wait.Until(t, "all connections are given up", func() bool { return g.pools.Stats() == Stats{} })
 	})
 	return g
 }
@@ -120,6 +123,9 @@ func (g *gate) Handle(call *wire.Call) {
 	if _, bench := g.t.(*testing.B); !bench {
 		g.mu.Lock()
 		g.seen = append(g.seen, ex.Upstream)
+		if g.reason = pipeline.ReasonNone; verdict == pipeline.Rejected {
+			g.reason = ex.Rejection.Reason
+		}
 		g.mu.Unlock()
 	}
 	ex.Release()
@@ -151,6 +157,12 @@ func (g *gate) last() pipeline.Upstream {
 		return pipeline.Upstream{}
 	}
 	return g.seen[len(g.seen)-1]
+}
+
+func (g *gate) lastReason() pipeline.Reason {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.reason
 }
 
 // client is one connection to a gate.
@@ -210,17 +222,6 @@ func (g *gate) get(path string) answer { return g.dial().get(path) }
 
 func (a answer) String() string {
 	return fmt.Sprintf("%d %s %q err=%v", a.StatusCode, a.Header.Get("X-Reason"), a.body, a.err)
-}
-
-// eventually waits for a condition that others bring about.
-func eventually(t testing.TB, what string, true func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !true(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", patience, what)
-		}
-		<-time.After(time.Millisecond)
-	}
 }
 
 // route is a way to an upstream.

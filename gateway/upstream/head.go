@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
-	"github.com/sluicegate/sluice/gateway/upstream/field"
+	"github.com/sluicegate/sluice/internal/http1"
 )
 
 const (
@@ -21,7 +21,7 @@ type head struct {
 	chunked    bool
 	http10     bool
 	events     bool // the body is an event stream
-	connection field.Connection
+	connection http1.Connection
 	upgrade    []byte // protocol that is spoken from here on; aliases what was parsed
 }
 
@@ -43,7 +43,6 @@ func (c *conn) readHead(h *head, dst []byte, upgrade bool) ([]byte, error) {
 		if h.status == 101 {
 			return dst, malformed("101 Switching Protocols, which was not asked for")
 		}
-		c.doubt = true // who sends many answers may send one too many
 		// Its lines go nowhere, but where it ends must not be a matter of opinion.
 		if _, err := h.parseLines(dst, lines); err != nil {
 			return dst, err
@@ -197,49 +196,49 @@ func (h *head) parseLines(dst, lines []byte) ([]byte, error) {
 	return dst[:start+len(h.connection.Strip(dst[start:]))], nil
 }
 
-// parseLine looks at one line and tells whether it goes to the client. Folded
-// lines fail, as their beginning is no name.
+// parseLine parses one line and reports whether it goes to the client. Folded lines
+// fail, as they do not begin with a name.
 func (h *head) parseLine(line []byte) (pass bool, err error) {
 	colon := bytes.IndexByte(line, ':')
-	if colon < 0 || !field.IsToken(line[:colon]) {
+	if colon < 0 || !http1.IsToken(line[:colon]) {
 		return false, malformed("header name")
 	}
 	name := line[:colon]
 	switch len(name) {
 	case len("te"):
-		return !field.EqualFold(name, "te"), nil
+		return !http1.EqualFold(name, "te"), nil
 	case len("trailer"):
-		if field.EqualFold(name, "upgrade") {
-			h.upgrade = field.Trim(line[colon+1:])
+		if http1.EqualFold(name, "upgrade") {
+			h.upgrade = http1.Trim(line[colon+1:])
 			return false, nil
 		}
-		return !field.EqualFold(name, "trailer"), nil
+		return !http1.EqualFold(name, "trailer"), nil
 	case len("connection"):
-		if field.EqualFold(name, "connection") {
+		if http1.EqualFold(name, "connection") {
 			if h.connection.Add(line[colon+1:]); h.connection.TooMany {
 				return false, malformed("too many Connection lines")
 			}
 			return false, nil
 		}
-		return !field.EqualFold(name, "keep-alive"), nil
+		return !http1.EqualFold(name, "keep-alive"), nil
 	case len("content-type"):
-		if field.EqualFold(name, "content-type") && field.HasPrefix(field.Trim(line[colon+1:]), "text/event-stream") {
+		if http1.EqualFold(name, "content-type") && http1.HasPrefix(http1.Trim(line[colon+1:]), "text/event-stream") {
 			h.events = true
 		}
 	case len("content-length"):
-		if field.EqualFold(name, "content-length") {
-			return false, h.setLength(field.Trim(line[colon+1:]))
+		if http1.EqualFold(name, "content-length") {
+			return false, h.setLength(http1.Trim(line[colon+1:]))
 		}
 	case len("proxy-connection"):
-		return !field.EqualFold(name, "proxy-connection"), nil
+		return !http1.EqualFold(name, "proxy-connection"), nil
 	case len("transfer-encoding"):
-		if field.EqualFold(name, "transfer-encoding") {
-			return false, h.setCoding(field.Trim(line[colon+1:]))
+		if http1.EqualFold(name, "transfer-encoding") {
+			return false, h.setCoding(http1.Trim(line[colon+1:]))
 		}
 	case len("proxy-authenticate"):
-		return !field.EqualFold(name, "proxy-authenticate"), nil
+		return !http1.EqualFold(name, "proxy-authenticate"), nil
 	case len("proxy-authorization"):
-		return !field.EqualFold(name, "proxy-authorization"), nil
+		return !http1.EqualFold(name, "proxy-authorization"), nil
 	}
 	return true, nil
 }
@@ -266,21 +265,21 @@ func (h *head) setLength(value []byte) error {
 
 // setCoding accepts chunked, once, and nothing else.
 func (h *head) setCoding(value []byte) error {
-	if h.chunked || !field.EqualFold(value, "chunked") {
+	if h.chunked || !http1.EqualFold(value, "chunked") {
 		return malformed("transfer coding other than chunked")
 	}
 	h.chunked = true
 	return nil
 }
 
-// bodyless tells whether no body follows, whatever the head says of one.
+// bodyless reports whether no body follows, even if the head announces one.
 func (h *head) bodyless(method []byte) bool {
 	return h.status == 204 || h.status == 304 || string(method) == "HEAD"
 }
 
-// reusable tells whether the connection can take another request once the body
-// has been read. With both a length and chunks, chunks are followed, but who
-// else has seen the answer may not have done so.
+// reusable reports whether the connection can take another request once the body has
+// been read. An answer with both a length and chunks is read as chunks, but a proxy
+// on the way may have used the length.
 func (h *head) reusable() bool {
 	return !h.http10 && !h.connection.Close && !(h.chunked && h.length >= 0)
 }

@@ -2,13 +2,13 @@ package upstream
 
 import (
 	"crypto/tls"
+	"math"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// poolKey tells connections apart that must not stand in for each other.
+// poolKey identifies a pool. Connections with different keys are not interchangeable.
 type poolKey struct {
 	address  string
 	identity [32]byte // of what TLS shows and trusts; zero without TLS
@@ -30,10 +30,6 @@ type pool struct {
 	dialer  net.Dialer
 	epoch   time.Time
 
-	lookout *lookout
-	watched atomic.Bool  // lookout looks at it
-	wary    atomic.Int64 // until then, by the clock, every connection is looked at before its use
-
 	mu      sync.Mutex
 	idle    []*conn // by the time of their return, earliest first
 	all     *conn   // every open connection, as a list
@@ -44,12 +40,14 @@ type pool struct {
 	stopped bool
 }
 
+const never = time.Duration(math.MaxInt64)
+
 // maxAge is how long a connection is used, so that traffic follows a change of
 // the name's addresses.
 const maxAge = 10 * time.Minute
 
-func newPool(key poolKey, conf *tls.Config, epoch time.Time, l *lookout) *pool {
-	return &pool{key: key, tls: conf, epoch: epoch, lookout: l, dialer: net.Dialer{ControlContext: reachable.Control}}
+func newPool(key poolKey, conf *tls.Config, epoch time.Time) *pool {
+	return &pool{key: key, tls: conf, epoch: epoch, dialer: net.Dialer{ControlContext: reachable.Control}}
 }
 
 // versionFor returns what follows the target of a request to a host: the pool's, as
@@ -91,8 +89,7 @@ func (p *pool) take(dialTimeout time.Duration) (*conn, error) {
 	return p.await(w, dialTimeout)
 }
 
-// await waits for its turn, and makes a connection when a place for one is all
-// that it gets.
+// await waits for its turn, and dials if it gets a place rather than a connection.
 func (p *pool) await(w *waiter, dialTimeout time.Duration) (*conn, error) {
 	var g grant
 	select {
@@ -148,10 +145,10 @@ func (p *pool) put(c *conn, now time.Duration) {
 	p.mu.Unlock()
 }
 
-// replace gives another connection for one that has died: a pooled one unless
-// fresh, else a new one in its place.
+// replace returns another connection in place of a dead one: a pooled one unless
+// fresh is set, otherwise a new one.
 func (p *pool) replace(dead *conn, fresh bool, dialTimeout time.Duration) (*conn, error) {
-	dead.end()
+	dead.close()
 	p.mu.Lock()
 	p.unlink(dead)
 	if !fresh {
@@ -165,7 +162,7 @@ func (p *pool) replace(dead *conn, fresh bool, dialTimeout time.Duration) (*conn
 	return p.dial(dialTimeout)
 }
 
-// vacate gives the place of a connection to whoever waits for one. It needs mu.
+// vacate gives the place of a connection to the first waiter, if any. It needs mu.
 func (p *pool) vacate() {
 	if w := p.queue.pop(); w != nil {
 		w.turn <- grant{}
@@ -198,7 +195,7 @@ func (p *pool) unlink(c *conn) {
 
 // remove closes a connection and frees its place.
 func (p *pool) remove(c *conn) {
-	c.end()
+	c.close()
 	p.mu.Lock()
 	p.unlink(c)
 	p.vacate()
@@ -226,14 +223,14 @@ func (p *pool) sweep(before time.Duration) {
 	}
 }
 
-// empty tells whether the pool has no connection at all.
+// empty reports whether the pool has no connection at all.
 func (p *pool) empty() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.open == 0
 }
 
-// retire makes the pool let go of every connection as its request ends.
+// retire makes the pool close every connection when its request ends.
 func (p *pool) retire() {
 	p.mu.Lock()
 	p.retired = true
@@ -241,7 +238,7 @@ func (p *pool) retire() {
 	p.sweep(p.now() + time.Second)
 }
 
-// stop cuts every connection and sends those who wait away.
+// stop closes every connection and refuses all waiters.
 func (p *pool) stop() {
 	p.mu.Lock()
 	p.stopped = true
@@ -249,7 +246,7 @@ func (p *pool) stop() {
 		w.turn <- grant{stopped: true}
 	}
 	for c := p.all; c != nil; c = c.next {
-		_ = c.tcp.Close() // its user finds out and drops it; TLS would say goodbye first, and may wait
+		_ = c.tcp.Close() // its user gets an error and drops it; TLS would send close_notify first, and might wait
 	}
 	p.mu.Unlock()
 	p.sweep(p.now() + time.Second)

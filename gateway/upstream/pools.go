@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/gateway/upstream/identity"
 	"github.com/sluicegate/sluice/internal/pace"
 )
 
@@ -18,8 +17,7 @@ type Pools struct {
 	epoch time.Time
 	stop  chan struct{}
 	ended sync.WaitGroup // what runs until stop is closed
-	late  lookout
-	files identity.Files
+	files Files
 
 	mu      sync.Mutex
 	byKey   map[poolKey]*pool
@@ -41,10 +39,8 @@ func NewPools() *Pools {
 		epoch: time.Now().Add(-time.Hour), // so that 0 lies well in the past
 		stop:  make(chan struct{}),
 		byKey: make(map[poolKey]*pool),
-		late:  lookout{wake: make(chan struct{}, 1)},
 	}
 	s.ended.Go(s.sweep)
-	s.ended.Go(func() { s.late.run(s.stop) })
 	return s
 }
 
@@ -55,7 +51,7 @@ func (s *Pools) get(key poolKey, host string, conf *tls.Config) *pool {
 	if p := s.byKey[key]; p != nil {
 		return p
 	}
-	p := newPool(key, conf, s.epoch, &s.late)
+	p := newPool(key, conf, s.epoch)
 	p.version = withHost(host)
 	p.stopped = s.closed
 	s.byKey[key] = p
@@ -63,9 +59,9 @@ func (s *Pools) get(key poolKey, host string, conf *tls.Config) *pool {
 	return p
 }
 
-// Swap is told which APIs came into service and which left it, each of them once
-// and all that came before any that left, and lets go of the connections that none
-// needs any more. Requests in flight are not disturbed.
+// Swap records APIs that came into service and APIs that left it. Each is passed once,
+// and of one change all that came before any that left, so that they keep the
+// connections that they share. Others are closed when their requests end.
 func (s *Pools) Swap(came, gone []*pipeline.API) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,8 +78,8 @@ func (s *Pools) Swap(came, gone []*pipeline.API) {
 	}
 }
 
-// Swapped says that Swap was told of all APIs that were compiled and are served:
-// what was made for others is let go of. It must not run while APIs are compiled.
+// Swapped retires the pools of APIs that were compiled but not passed to Swap. It must
+// not run while APIs are compiled.
 func (s *Pools) Swapped() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,20 +93,11 @@ func (s *Pools) Swapped() {
 // poolsOf returns the pools that an API needs, as often as it needs them.
 func poolsOf(api *pipeline.API) (pools []*pool) {
 	for _, v := range api.Versions {
-		pools = appendPools(pools, v.Upstream)
-	}
-	return pools
-}
-
-// appendPools appends the pools of a stage, and of those that it calls by.
-func appendPools(pools []*pool, stage pipeline.Stage) []*pool {
-	switch s := stage.(type) {
-	case *forward:
-		return append(pools, s.pool)
-	case interface{ Parts() []pipeline.Stage }:
-		for _, part := range s.Parts() {
-			pools = appendPools(pools, part)
-		}
+		pipeline.Visit(v.Upstream, func(stage pipeline.Stage) {
+			if s, ok := stage.(*forward); ok {
+				pools = append(pools, s.pool)
+			}
+		})
 	}
 	return pools
 }

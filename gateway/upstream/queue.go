@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// grant is what somebody who waited gets: a connection, or the place to make
-// one.
+// grant is what a waiter gets: a connection, or a place to make one.
 type grant struct {
 	conn    *conn
 	stopped bool
@@ -56,7 +55,7 @@ func (q *waiters) pop() *waiter {
 	return w
 }
 
-// leave removes w and tells whether it was still queued.
+// leave removes w and reports whether it was still queued.
 func (q *waiters) leave(w *waiter) bool {
 	if !w.queued {
 		return false
@@ -76,8 +75,7 @@ func (q *waiters) leave(w *waiter) bool {
 	return true
 }
 
-// free lets somebody else use w, which must not be queued and whose turn must
-// be empty.
+// free recycles w, which must not be queued and whose turn must be empty.
 func (w *waiter) free() {
 	w.timer.Stop()
 	spareWaiters.Put(w)

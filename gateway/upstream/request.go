@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/internal/proxies"
+	"github.com/sluicegate/sluice/internal/forwardedfor"
 )
 
 // maxGather is the largest body that is copied behind its head, to be sent with
@@ -26,7 +26,7 @@ func (f *forward) appendRequest(dst []byte, ex *pipeline.Exchange) (req, upgrade
 		dst = append(dst, f.version...)
 	}
 
-	sent := forwarded{trusted: proxies.Trust(ex.Call.Peer, f.trusted), trace: &ex.Trace}
+	sent := forwarded{trusted: forwardedfor.Trust(ex.Call.Peer, f.trusted), trace: &ex.Trace}
 	dst, err = sent.copyLines(dst, ex.Call, ex.Outgoing.Drop)
 	if err != nil {
 		return dst, nil, err

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/testenv/race"
 )
 
 // requestCase is a request, and what the upstream is to receive.
@@ -199,7 +200,7 @@ func TestClientAddress(t *testing.T) {
 			if got := ClientAddress(call, trusted); got.String() != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
-			if n := testing.AllocsPerRun(10, func() { ClientAddress(call, trusted) }); n != 0 && !raceEnabled && !strings.HasPrefix(c.name, "nonsense") {
+			if n := testing.AllocsPerRun(10, func() { ClientAddress(call, trusted) }); n != 0 && !race.Enabled && !strings.HasPrefix(c.name, "nonsense") {
 				t.Errorf("%v allocations", n)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 const hello = ok + "Content-Length: 5\r\n\r\nhello"
@@ -59,7 +60,6 @@ func TestIdleConnectionThatChangedIsNotUsed(t *testing.T) {
 				}
 				idle <- struct{}{}
 				<-done
-				g.idleFor(10 * time.Millisecond)
 				cl.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi") // not repeated, were it lost
 				if a := cl.read("POST"); a.StatusCode != 200 || a.body != "hello" {
 					t.Errorf("second: %v", a)
@@ -123,7 +123,7 @@ func TestRepeats(t *testing.T) {
 				if a.StatusCode != c.status || c.status == 502 && a.Header.Get("X-Reason") != "upstream_reset" {
 					t.Errorf("got %v, want %d", a, c.status)
 				}
-				eventually(t, "the exchange is recorded", func() bool { return g.last().Retries == c.again })
+				wait.Until(t, "the exchange is recorded", func() bool { return g.last().Retries == c.again })
 			})
 		})
 	}
@@ -158,7 +158,7 @@ func TestManyDeadConnectionsCostOneRequestNothing(t *testing.T) {
 			asked.Go(func() { g.get("/") })
 		}
 		asked.Wait()
-		eventually(t, "all idle", func() bool { return g.pools.Stats().Idle == many })
+		wait.Until(t, "all idle", func() bool { return g.pools.Stats().Idle == many })
 		close(die)
 		dead.Wait()
 		if a := g.get("/"); a.StatusCode != 200 {
@@ -238,7 +238,7 @@ func TestCallersWaitInTheirOrder(t *testing.T) {
 			arrived <- <-arrived
 			continue
 		}
-		eventually(t, "it waits", func() bool {
+		wait.Until(t, "it waits", func() bool {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			n := 0
@@ -304,7 +304,7 @@ func TestOnlySoManyWaitForABusyUpstream(t *testing.T) {
 	go ask()
 	go ask()
 	p := g.stage.(*forward).pool
-	eventually(t, "two wait", func() bool {
+	wait.Until(t, "two wait", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return p.queue.n == 2
@@ -342,7 +342,7 @@ func TestPlaceOfALostConnectionGoesToWhoeverWaits(t *testing.T) {
 	<-arrived
 	go func() { second <- g.get("/") }()
 	p := g.stage.(*forward).pool
-	eventually(t, "the second waits", func() bool {
+	wait.Until(t, "the second waits", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return p.queue.first != nil
@@ -375,7 +375,7 @@ func TestKeepLetsGoOfOthersWithoutDisturbingCalls(t *testing.T) {
 	go func() { slow <- g.get("/slow") }()
 	<-arrived
 	g.get("/")
-	eventually(t, "one idles", func() bool { return g.pools.Stats() == Stats{Open: 2, Idle: 1} })
+	wait.Until(t, "one idles", func() bool { return g.pools.Stats() == Stats{Open: 2, Idle: 1} })
 	calls := []*pipeline.Version{{Upstream: g.stage}}
 	one, other := &pipeline.API{Versions: calls}, &pipeline.API{Versions: calls}
 	g.pools.Swap([]*pipeline.API{one, other}, nil)
@@ -384,16 +384,16 @@ func TestKeepLetsGoOfOthersWithoutDisturbingCalls(t *testing.T) {
 		t.Errorf("kept: %+v", s)
 	}
 	g.pools.Swap(nil, []*pipeline.API{one})
-	eventually(t, "the idle one is closed", func() bool { return g.pools.Stats() == Stats{Open: 1} })
+	wait.Until(t, "the idle one is closed", func() bool { return g.pools.Stats() == Stats{Open: 1} })
 	close(release)
 	if a := <-slow; a.StatusCode != 200 {
 		t.Errorf("call in flight: %v", a)
 	}
-	eventually(t, "none is left", func() bool { return g.pools.Stats() == Stats{} })
+	wait.Until(t, "none is left", func() bool { return g.pools.Stats() == Stats{} })
 	if a := g.get("/"); a.StatusCode != 200 { // a request that still holds the old snapshot
 		t.Errorf("afterwards: %v", a)
 	}
-	eventually(t, "none is kept", func() bool { return g.pools.Stats() == Stats{} })
+	wait.Until(t, "none is kept", func() bool { return g.pools.Stats() == Stats{} })
 }
 
 func TestCloseEndsCallsInFlightAndThoseThatWait(t *testing.T) {
@@ -409,7 +409,7 @@ func TestCloseEndsCallsInFlightAndThoseThatWait(t *testing.T) {
 	<-arrived
 	go func() { answers <- g.get("/") }()
 	p := g.stage.(*forward).pool
-	eventually(t, "the second waits", func() bool {
+	wait.Until(t, "the second waits", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return p.queue.first != nil
@@ -434,19 +434,19 @@ func TestIdleConnectionsAreSwept(t *testing.T) {
 		open.Add(-1)
 	}), func(g *gate) { g.conf.IdleTimeout = 100 * time.Millisecond })
 	g.get("/")
-	eventually(t, "it is swept", func() bool { return g.pools.Stats() == Stats{} && open.Load() == 0 })
+	wait.Until(t, "it is swept", func() bool { return g.pools.Stats() == Stats{} && open.Load() == 0 })
 }
 
 func TestOldConnectionsAreReplaced(t *testing.T) {
 	g := newGate(t, plainOrigin(t, func(conn net.Conn, _ int) { answerAll(conn, hello) }), nil)
 	g.get("/")
 	p := g.stage.(*forward).pool
-	eventually(t, "it idles", func() bool { return g.pools.Stats().Idle == 1 })
+	wait.Until(t, "it idles", func() bool { return g.pools.Stats().Idle == 1 })
 	p.mu.Lock()
 	p.idle[0].born -= maxAge
 	p.mu.Unlock()
 	g.get("/")
-	eventually(t, "it is closed", func() bool { return g.pools.Stats() == Stats{} })
+	wait.Until(t, "it is closed", func() bool { return g.pools.Stats() == Stats{} })
 }
 
 func TestIdleConnectionsHoldNoBuffer(t *testing.T) {
@@ -454,7 +454,7 @@ func TestIdleConnectionsHoldNoBuffer(t *testing.T) {
 		answerAll(conn, ok+"X-A: "+strings.Repeat("a", 50<<10)+"\r\nContent-Length: 0\r\n\r\n")
 	}), nil)
 	g.get("/")
-	eventually(t, "it idles", func() bool { return g.pools.Stats().Idle == 1 })
+	wait.Until(t, "it idles", func() bool { return g.pools.Stats().Idle == 1 })
 	p := g.stage.(*forward).pool
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,13 +5,11 @@ import (
 	"net"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/gateway/upstream/field"
-	"github.com/sluicegate/sluice/gateway/upstream/tunnel"
+	"github.com/sluicegate/sluice/internal/http1"
 )
 
-// upgrades tells whether the client's wish to speak another protocol goes on to
-// the upstream, where it otherwise is left out: as a GET without a body, by one
-// line, and for nothing that is HTTP again, as requests in it would be past
+// upgrades reports whether the client's Upgrade is forwarded. It must be one line on a
+// GET without a body, and not name a version of HTTP: requests in that would bypass
 // every rule.
 func (f *forward) upgrades(s *forwarded, ex *pipeline.Exchange) bool {
 	if s.upgrade == nil || !f.upgrade {
@@ -21,12 +19,12 @@ func (f *forward) upgrades(s *forwarded, ex *pipeline.Exchange) bool {
 	if s.upgradeTwice || call.HTTP10 || call.HasBody() || out.HasBody || out.Post || string(call.Method) != "GET" {
 		return false
 	}
-	return s.connection.Holds(nameUpgrade) && field.MayBeSpoken(s.upgrade)
+	return s.connection.Holds(nameUpgrade) && http1.IsUpgradable(s.upgrade)
 }
 
 var nameUpgrade = []byte("upgrade")
 
-// appendUpgrade appends the lines that ask for, or agree to, another protocol.
+// appendUpgrade appends the Connection and Upgrade lines of a request or an answer.
 func appendUpgrade(dst, protocols []byte) []byte {
 	return appendLine(append(dst, "Connection: Upgrade\r\n"...), "Upgrade: ", protocols)
 }
@@ -34,18 +32,18 @@ func appendUpgrade(dst, protocols []byte) []byte {
 // switchProtocols makes the answer by which client and upstream leave HTTP, and
 // has what follows passed on between them.
 func (t *try) switchProtocols(c *conn) error {
-	if len(t.head.upgrade) == 0 || !field.Lists(t.upgrade, t.head.upgrade) {
+	if len(t.head.upgrade) == 0 || !http1.Lists(t.upgrade, t.head.upgrade) {
 		return malformed("101 Switching Protocols, to one that was not asked for")
 	}
 	a, idle := t.ex.Answer, t.f.tunnelIdle
 	a.Status, a.NoBody, a.Length = t.head.status, true, -1
 	a.Lines = appendUpgrade(a.Lines, t.head.upgrade)
 	first := bytes.Clone(c.buf[c.r:c.w])
-	c.letGo()
+	c.releaseBuffer()
 	a.Takeover = func(client net.Conn, received []byte) {
 		defer c.drop()
 		if client != nil {
-			tunnel.Run(client, c.sock, [2][]byte{first, received}, idle)
+			http1.Tunnel(client, c.sock, [2][]byte{first, received}, idle)
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 const (
@@ -101,7 +102,7 @@ func TestAnUpgradeIsATunnel(t *testing.T) {
 				t.Errorf("%q is not in the request once:\n%s", want, head)
 			}
 		}
-		eventually(t, "the connection is given up", func() bool { return g.pools.Stats() == Stats{} })
+		wait.Until(t, "the connection is given up", func() bool { return g.pools.Stats() == Stats{} })
 	})
 }
 
@@ -233,7 +234,7 @@ func TestTunnelsEnd(t *testing.T) {
 						t.Error("the client read a byte")
 					}
 				}
-				eventually(t, "the connection is given up", func() bool { return g.pools.Stats() == Stats{} })
+				wait.Until(t, "the connection is given up", func() bool { return g.pools.Stats() == Stats{} })
 			})
 		})
 	}

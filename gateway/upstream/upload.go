@@ -14,11 +14,12 @@ import (
 // for the answer: an upstream may answer, and stop reading, at any time.
 type upload struct {
 	c       *conn
-	client  wire.Sender
+	client  wire.Client
 	body    io.Reader
 	left    int64 // of the body; -1: unknown, sent in chunks
 	timeout time.Duration
-	failed  atomic.Bool   // no answer is to be expected
+	answer  atomic.Int64  // when the answer must begin, by the pool's clock; 0: the body is still being sent
+	failed  atomic.Bool   // the client's body broke off: no answer is to be expected
 	began   chan struct{} // closed once the client has sent something
 	done    chan struct{}
 
@@ -43,25 +44,34 @@ var uploadBuffers = sync.Pool{New: func() any { b := make([]byte, uploadRoom+upl
 // The caller ends it with settle.
 func startUpload(c *conn, call *wire.Call, timeout time.Duration) *upload {
 	u := &upload{
-		c: c, client: call.Sender(), body: call.Stream, left: call.Length,
+		c: c, client: call.Client(), body: call.Stream, left: call.Length,
 		timeout: timeout, began: make(chan struct{}), done: make(chan struct{}),
 	}
-	// The answer is given its time once the body has been sent.
-	_ = c.sock.SetReadDeadline(time.Time{})
-	c.armed = 0
+	c.upload, c.writeArmed = u, 0
 	go u.run()
 	return u
+}
+
+// answerBy is when the answer must begin: within the timeout after the body has
+// been sent.
+func (u *upload) answerBy() time.Duration {
+	if by := u.answer.Load(); by != 0 {
+		return time.Duration(by)
+	}
+	return never
 }
 
 func (u *upload) run() {
 	defer func() {
 		u.fault = recover() // goes on in the goroutine that serves the call
-		wait := u.timeout
+		by := u.c.pool.now()
 		if u.fault != nil || u.err != nil && (isClientError(u.err) || isTimeout(u.err)) {
-			u.failed.Store(true) // before the deadline, which an answer under way may move
-			wait = 0
+			u.failed.Store(true)
+		} else {
+			by += u.timeout
 		}
-		_ = u.c.sock.SetReadDeadline(time.Now().Add(wait))
+		u.answer.Store(int64(by))
+		_ = u.c.sock.SetReadDeadline(time.Unix(1, 0)) // the wait for the answer looks at by
 		close(u.done)
 	}()
 	u.err = u.send()
@@ -119,11 +129,10 @@ func (u *upload) push(p []byte) error {
 	return err
 }
 
-// settle says what has become of the call: err is how waiting for the head of
-// the answer went. An upstream that accepts is given all of the body, before
-// the answer goes out if that is short: one that is streamed may be what the
-// upstream makes of the body while it reads. An upstream that refuses early gets
-// no more of the body.
+// settle returns the result of the call: err is that of reading the head of the
+// answer. An upstream that accepts gets all of the body, and before a short answer
+// goes to the client: a streamed answer may depend on the body that the upstream is
+// still reading. An upstream that refuses early gets no more of the body.
 func (u *upload) settle(err error, status int, streamed bool) error {
 	switch {
 	case err != nil || status >= 300:
@@ -143,12 +152,12 @@ func (u *upload) settle(err error, status int, streamed bool) error {
 	return err
 }
 
-// goesOn tells whether the upload is under way, and not about to end.
+// goesOn reports whether the upload is under way, and not about to end.
 func (u *upload) goesOn() bool {
 	select {
 	case <-u.done:
 		return false
-	case <-u.began: // and with that the client was told to continue, if it waited for that
+	case <-u.began: // by then the client has got 100 Continue, if it waited for that
 	}
 	wait := time.NewTimer(grace)
 	defer wait.Stop()
@@ -160,8 +169,8 @@ func (u *upload) goesOn() bool {
 	}
 }
 
-// wait waits for an upload that went on beside the answer, and tells whether all
-// of the body was sent. It halts the upload when the answer was not delivered.
+// wait waits for an upload that went on beside the answer, and reports whether all of
+// the body was sent. It halts the upload when the answer was not delivered.
 func (u *upload) wait(delivered bool) bool {
 	if delivered {
 		<-u.done
@@ -199,7 +208,7 @@ func (u *upload) halt() {
 	}
 }
 
-// complete tells, once the upload has ended, whether all of the body was sent.
+// complete reports whether all of the body was sent. The upload must have ended.
 func (u *upload) complete() bool { return u.err == nil && !u.halted }
 
 func isClientError(err error) bool {

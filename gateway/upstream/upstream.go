@@ -14,10 +14,9 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/handover"
+	"github.com/sluicegate/sluice/gateway/internalcall"
 	"github.com/sluicegate/sluice/gateway/match"
 	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/gateway/upstream/identity"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -35,9 +34,9 @@ type Config struct {
 	Upgrades        bool           // clients and upstreams may leave HTTP for another protocol, such as WebSocket
 	TunnelIdle      time.Duration  // longest silence of both once they have; required with Upgrades
 	CAFile          string         // PEM roots in place of the system's; "" for those
-	Log             *slog.Logger   // told why calls failed, once a second for each upstream; nil: nobody is
+	Log             *slog.Logger   // for failed calls, one line a second for each upstream; nil: none
 
-	Certificates identity.Certificates // that upstream_certificates name by their ids; nil: there are none
+	Certificates Certificates // that upstream_certificates name by their ids; nil: there are none
 
 	// PlainIO turns raw system calls off, which is how connections work where
 	// there are none.
@@ -45,8 +44,8 @@ type Config struct {
 }
 
 // Given is what identities refer to.
-func (c *Config) Given() identity.Given {
-	return identity.Given{CAFile: c.CAFile, Certificates: c.Certificates}
+func (c *Config) Given() Given {
+	return Given{CAFile: c.CAFile, Certificates: c.Certificates}
 }
 
 // forward is the stage that calls one API's upstream.
@@ -60,7 +59,6 @@ type forward struct {
 
 	dialTimeout time.Duration
 	timeout     time.Duration // for the head of an answer
-	slack       time.Duration // how much later than timeout it may be noticed
 	retries     int
 
 	upgrade    bool // protocols other than HTTP may be agreed on
@@ -70,16 +68,12 @@ type forward struct {
 	preserveHost bool
 }
 
-// exactBelow is the response timeout below which it is kept to exactly, at the
-// cost of arming a timer for every request.
-const exactBelow = time.Second
-
 // Compile makes the stage that forwards to def's target over connections from
 // pools, or hands over to the API that it names. The error names the field that is
 // wrong.
 func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, error) {
-	if def.IsHandedOver() {
-		stage, err := handover.Compile(def, def.Proxy.TargetURL)
+	if definition.IsInternal(def.Proxy.TargetURL) {
+		stage, err := internalcall.Compile(def, def.Proxy.TargetURL)
 		if err != nil {
 			return nil, fmt.Errorf("proxy.target_url: %w", err)
 		}
@@ -119,9 +113,6 @@ func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, er
 		upgrade: conf.Upgrades && !def.IsGraphQL(), tunnelIdle: conf.TunnelIdle,
 		strip: def.Proxy.StripListenPath, preserveHost: def.Proxy.PreserveHostHeader,
 	}
-	if f.timeout >= exactBelow {
-		f.slack = f.timeout / 4
-	}
 	return f, nil
 }
 
@@ -137,23 +128,34 @@ func seconds(own float64, otherwise time.Duration) time.Duration {
 // comes back. Of a dry one it leaves in ex.Buf what would be sent.
 func (f *forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	ex.Upstream.Address = f.target.Address
+	if err := readLimited(ex); err != nil {
+		return ex.Reject(rejectionFor(clientError{err}))
+	}
 	req, upgrade, err := f.appendRequest(ex.Buf[:0], ex)
 	ex.Buf = req
 	switch {
 	case err != nil:
-	case ex.Dry:
+	case ex.IsDry():
 		err = imagine(ex)
 	default:
 		err = f.call(ex, upgrade)
 	}
 	if err != nil {
 		r := rejectionFor(err)
-		if !ex.Dry {
+		if !ex.IsDry() {
 			f.log.report(r.Reason, err)
 		}
 		return ex.Reject(r)
 	}
 	return pipeline.Answered
+}
+
+// readLimited reads a body with a small limit before anything is sent.
+func readLimited(ex *pipeline.Exchange) error {
+	if _, streamed := bodyOf(ex); !streamed || ex.IsDry() {
+		return nil
+	}
+	return ex.Call.ReadLimited()
 }
 
 // imagine reads the body that would go upstream: it may turn out too large.
@@ -179,9 +181,6 @@ func (f *forward) call(ex *pipeline.Exchange, upgrade []byte) error {
 		if err = t.run(c); err == nil {
 			return nil
 		}
-		if c.blind && (err == errStale || surprising(c, err)) {
-			f.pool.beWary()
-		}
 		fresh := false
 		switch {
 		case err == errStale && c.reused:
@@ -204,25 +203,12 @@ func (f *forward) call(ex *pipeline.Exchange, upgrade []byte) error {
 // made rather than another of them tried.
 const maxStale = 8
 
-// repeatable tells whether a failed request may be sent once more: it asks for
-// nothing that twice is worse than once, its body is still at hand, and the
-// connection, which had idled, died without a byte of an answer, or held an
-// answer that may not be its own.
+// repeatable reports whether a failed request may be sent once more: its method is
+// idempotent, its body is still at hand, and the reused connection ended before a
+// byte of an answer.
 func (t *try) repeatable(c *conn, err error) bool {
-	return surprising(c, err) && c.reused && t.upload == nil && t.mayRepeat()
-}
-
-func (t *try) mayRepeat() bool {
-	return int(t.ex.Upstream.Retries) < t.f.retries && isIdempotent(methodOf(t.ex))
-}
-
-// surprising tells whether a connection failed for what it was before the
-// request, as far as that can be seen.
-func surprising(c *conn, err error) bool {
-	if _, is := err.(malformed); is && c.blind {
-		return true
-	}
-	return !c.answered && isDisconnect(err)
+	return c.reused && !c.answered && isDisconnect(err) && t.upload == nil &&
+		int(t.ex.Upstream.Retries) < t.f.retries && isIdempotent(methodOf(t.ex))
 }
 
 // isIdempotent lists RFC 9110 section 9.2.2's methods.

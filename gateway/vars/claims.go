@@ -5,13 +5,13 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
-// maxNesting is how deep the claims of a token may nest to be looked at.
+// maxNesting is how deeply nested claims of a token are read.
 const maxNesting = 64
 
-// A claim is a member of the verified token's claims by its exact name.
+// A claim is a member of the verified token's claims, by its exact name.
 type claim string
 
-// append appends a string as it is and anything else as JSON.
+// append appends a string as it is, and any other value as JSON.
 func (c claim) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
 	if ex.Claims == nil {
 		return dst
@@ -31,20 +31,20 @@ func (c claim) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
 	return dst
 }
 
-// appendJSON appends a string as the text that it is and anything else as JSON.
+// appendJSON appends a string decoded, and any other value as JSON.
 func appendJSON(dst, raw []byte) []byte {
 	if len(raw) < 2 || raw[0] != '"' {
 		return append(dst, raw...)
 	}
 	start := len(dst)
 	text, err := jsonscan.Unescape(dst, raw[1:len(raw)-1])
-	if err != nil { // half of a surrogate pair stands for no text
+	if err != nil { // a lone half of a surrogate pair
 		return dst[:start]
 	}
 	return text
 }
 
-// A captured is what a trigger of a rewrite found, by its reference.
+// A captured is a value that a trigger of a rewrite matched, by its reference.
 type captured string
 
 func (c captured) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {

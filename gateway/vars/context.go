@@ -7,8 +7,8 @@ import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 )
 
-// contextValue returns what a name below $svc_context stands for, or nil for
-// nothing.
+// contextValue returns the value for a name below $svc_context, or nil if there is
+// none.
 func contextValue(name string) value {
 	if v, ok := contextNames[name]; ok {
 		return v
@@ -31,10 +31,10 @@ func contextValue(name string) value {
 	return nil
 }
 
-// underscored is a name as variables have it: they know no dashes.
+// underscored returns a name as variables write it, with underscores for dashes.
 func underscored(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
-// contextNames are the variables that take no further name.
+// contextNames are the variables without a further name.
 var contextNames = map[string]value{
 	"headers_Host":         simple(appendHost),
 	"path":                 fullPathValue{},
@@ -52,15 +52,15 @@ var contextNames = map[string]value{
 	"quota_reset":          quota(appendReset),
 }
 
-// simple is a variable of the request alone.
+// simple is a variable that depends on the request alone.
 type simple func(dst []byte, ex *pipeline.Exchange) []byte
 
 func (f simple) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte { return f(dst, ex) }
 
 func appendHost(dst []byte, ex *pipeline.Exchange) []byte { return append(dst, ex.Call.Host...) }
 
-// fullPath is the decoded path with the listen path. Where nobody decoded it, it
-// is as the client wrote it.
+// fullPath returns the decoded path with the listen path, or the path as the client
+// sent it if it was not decoded.
 func fullPath(ex *pipeline.Exchange) []byte {
 	if len(ex.PathBuf) > 0 {
 		return ex.PathBuf
@@ -75,7 +75,7 @@ func (fullPathValue) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byt
 	return append(dst, fullPath(ex)...)
 }
 
-// appendPathParts appends the path's segments with commas between them.
+// appendPathParts appends the path's segments, separated by commas.
 func appendPathParts(dst []byte, ex *pipeline.Exchange) []byte {
 	path := fullPath(ex)
 	if len(path) > 0 && path[0] == '/' {
@@ -109,12 +109,12 @@ func appendID(dst []byte, ex *pipeline.Exchange) []byte {
 
 func appendToken(dst []byte, ex *pipeline.Exchange) []byte { return append(dst, ex.Token...) }
 
-// A limitValue appends one number of a limit. limit is its index in the grant,
-// -1 when it does not apply; most is its maximum.
+// A limitValue appends one number of a limit. limit is its index in the grant, -1 if
+// there is none; most is its maximum.
 type limitValue func(dst []byte, ex *pipeline.Exchange, limit int, most int64) []byte
 
-// rate and quota are variables of the limit that they are named after. They are
-// empty without a key.
+// rate and quota are variables of the limit of that name. They are empty without a
+// key.
 type (
 	rate  limitValue
 	quota limitValue
@@ -145,26 +145,26 @@ func appendMax(dst []byte, _ *pipeline.Exchange, _ int, most int64) []byte {
 func appendRemaining(dst []byte, ex *pipeline.Exchange, limit int, most int64) []byte {
 	switch {
 	case limit < 0:
-		return strconv.AppendInt(dst, most, 10) // no limit: nothing is taken from it
-	case !ex.Counted:
+		return strconv.AppendInt(dst, most, 10) // without a limit nothing is counted
+	case !ex.Charge.Whole:
 		return dst
 	}
-	return strconv.AppendInt(dst, ex.Counts[limit].Remaining, 10)
+	return strconv.AppendInt(dst, ex.Charge.Counts[limit].Remaining, 10)
 }
 
-// appendReset appends a time in unix seconds, rounded up so that a client that
-// waits for it is not too early; 0 when nothing is open.
+// appendReset appends a time in unix seconds, rounded up so that a client that waits
+// for it is not too early; 0 if no period is open.
 func appendReset(dst []byte, ex *pipeline.Exchange, limit int, _ int64) []byte {
 	switch {
 	case limit < 0:
 		return append(dst, '0')
-	case !ex.Counted:
+	case !ex.Charge.Whole:
 		return dst
 	}
-	return strconv.AppendInt(dst, (ex.Counts[limit].ResetAt+999)/1000, 10)
+	return strconv.AppendInt(dst, (ex.Charge.Counts[limit].ResetAt+999)/1000, 10)
 }
 
-// A segment is a parameter of the path by its place in Options.Path.
+// A segment is a parameter of the path, by its index in Options.Path.
 type segment int
 
 func (s segment) append(dst []byte, _ *pipeline.Exchange, path [][]byte) []byte {
@@ -174,13 +174,19 @@ func (s segment) append(dst []byte, _ *pipeline.Exchange, path [][]byte) []byte 
 	return append(dst, path[s]...)
 }
 
-// meta is a member of the key's meta data.
+// meta is a member of the meta data of the key or of its policies. The policies' value
+// replaces the key's.
 type meta string
 
-// append appends a string as it is and anything else as JSON.
+// append appends a string as it is, and any other value as JSON.
 func (m meta) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
 	if ex.Session == nil {
 		return dst
+	}
+	if ex.Grant != nil {
+		if v, ok := ex.Grant.Meta[string(m)]; ok {
+			return appendJSON(dst, v)
+		}
 	}
 	return appendJSON(dst, ex.Session.MetaData[string(m)])
 }

@@ -4,17 +4,16 @@ import (
 	"bytes"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/gateway/query"
 	"github.com/sluicegate/sluice/gateway/wire"
 )
 
-// maxParameters is how many parameters of the query and the form are looked at.
+// maxParameters is how many parameters of the query and the form are read.
 const maxParameters = 256
 
 var formType = []byte("application/x-www-form-urlencoded")
 
-// A form walks the parameters of the query, then those of a form in the body. A
-// body that is not at hand as a whole is left alone: it is on its way upstream.
+// A form iterates over the parameters of the query, and then those of a form in the
+// body. A streamed body is not read: it is being sent upstream.
 type form struct {
 	text, body []byte
 	seen       int
@@ -28,7 +27,7 @@ func formOf(ex *pipeline.Exchange) form {
 	return f
 }
 
-// next returns a parameter as it is encoded.
+// next returns the next parameter, encoded.
 func (f *form) next() (name, value []byte, ok bool) {
 	for f.seen < maxParameters {
 		if len(f.text) == 0 {
@@ -37,7 +36,7 @@ func (f *form) next() (name, value []byte, ok bool) {
 			}
 		}
 		var pair []byte
-		if pair, name, value, f.text = query.Cut(f.text); len(pair) == 0 {
+		if pair, name, value, f.text = CutPair(f.text); len(pair) == 0 {
 			continue
 		}
 		f.seen++
@@ -46,12 +45,12 @@ func (f *form) next() (name, value []byte, ok bool) {
 	return nil, nil, false
 }
 
-// AppendParameter appends the value that a parameter of the query has where its
-// name stands for the nth time, counted from 0. ok tells whether it does.
+// AppendParameter appends the value of the nth query parameter of a name, counted from
+// 0. ok reports whether there is one.
 func AppendParameter(dst []byte, ex *pipeline.Exchange, name string, nth int) (out []byte, ok bool) {
 	f := form{text: ex.Call.Query}
 	for encoded, value, more := f.next(); more; encoded, value, more = f.next() {
-		if !query.Is(encoded, name) {
+		if !EqualsDecoded(encoded, name) {
 			continue
 		}
 		if nth == 0 {
@@ -62,14 +61,14 @@ func AppendParameter(dst []byte, ex *pipeline.Exchange, name string, nth int) (o
 	return dst, false
 }
 
-// decoded appends what a name or value stands for, as far as it can be told.
+// decoded appends a decoded name or value, as far as it can be decoded.
 func decoded(dst, written []byte) []byte {
-	dst, _ = query.Append(dst, written)
+	dst, _ = AppendDecoded(dst, written)
 	return dst
 }
 
-// A requestValue is the first value of a parameter, in whose name dashes have
-// become underscores.
+// A requestValue is the first value of a parameter, whose name is written with
+// underscores for dashes.
 type requestValue string
 
 func (v requestValue) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
@@ -82,11 +81,11 @@ func (v requestValue) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []by
 	return dst
 }
 
-// names tells whether the variable is that of a parameter with an encoded name.
+// names reports whether the variable is that of a parameter with this encoded name.
 func (v requestValue) names(name []byte) bool {
 	want := string(v)
 	for len(name) > 0 {
-		c, size := query.First(name)
+		c, size := FirstOctet(name)
 		if c == '-' {
 			c = '_'
 		}
@@ -121,17 +120,17 @@ func appendRequestData(dst []byte, ex *pipeline.Exchange) []byte {
 			if !ok {
 				break
 			}
-			if query.Same(again, name) {
+			if SameDecoded(again, name) {
 				dst = decoded(append(dst, ','), value)
 			}
 		}
 	}
 }
 
-// earlier tells whether one of the first n parameters has a name.
+// earlier reports whether one of the first n parameters has this name.
 func earlier(f form, n int, name []byte) bool {
 	for range n {
-		if before, _, ok := f.next(); ok && query.Same(before, name) {
+		if before, _, ok := f.next(); ok && SameDecoded(before, name) {
 			return true
 		}
 	}

@@ -9,36 +9,36 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/http1"
 )
 
-// Headers are what an API's graphql.proxy says about the headers of proxied
-// operations, compiled. They never change and are safe for concurrent use.
+// Headers are the compiled header rules of an API's graphql.proxy. They never change
+// and are safe for concurrent use.
 type Headers struct {
 	lines []line
-	keep  []condition // headers of clients that stay only with a certain value
+	keep  []condition // headers of clients that are forwarded only with a certain value
 }
 
 // A line is a header that is added.
 type line struct {
 	name   string   // canonical
-	names  []string // name alone
+	names  []string // holds name only
 	prefix string   // the line up to the value
 	value  *Template
 
-	gives bool // way to the client's own, and to what the version's rules set
-	takes bool // the place of both
-	alone bool // the gateway's own line of that name must not be beside it
+	yields    bool // the client's own line, and one set by the version's rules, take precedence
+	replaces  bool // it replaces both
+	exclusive bool // it also replaces the gateway's own line of that name
 }
 
-// A condition takes a header of the client away unless all of its values are
-// value.
+// A condition removes a header of the client unless all of its values are value.
 type condition struct {
 	name  string // canonical
 	value *Template
 }
 
-// CompileHeaders compiles the header rules of a GraphQL API, nil when there are
-// none. The error names the field that is wrong.
+// CompileHeaders compiles the header rules of a GraphQL API; it returns nil if there
+// are none. The error names the invalid field.
 func CompileHeaders(api *definition.API) (*Headers, error) {
 	if api.GraphQL == nil || api.GraphQL.Proxy == nil {
 		return nil, nil
@@ -82,13 +82,13 @@ func (c *headerCompiler) rewrites(rules map[string]*definition.GraphQLHeaderRewr
 			c.out.keep = append(c.out.keep, condition{name, value})
 			continue
 		}
-		c.out.lines = append(c.out.lines, line{name: name, names: []string{name}, prefix: name + ": ", value: value, takes: true})
+		c.out.lines = append(c.out.lines, line{name: name, names: []string{name}, prefix: name + ": ", value: value, replaces: true})
 	}
 	return nil
 }
 
-// requests compiles graphql.proxy.request_headers. A header that a rewrite rule
-// sets is left to that.
+// requests compiles graphql.proxy.request_headers. A rewrite rule for the same header
+// takes precedence.
 func (c *headerCompiler) requests(headers map[string]string) error {
 	set := len(c.out.lines)
 	for _, name := range sortedNames(headers) {
@@ -101,7 +101,7 @@ func (c *headerCompiler) requests(headers map[string]string) error {
 			continue
 		}
 		c.out.lines = append(c.out.lines, line{
-			name: name, names: []string{name}, prefix: name + ": ", value: value, gives: c.immutable, alone: isOwn(name),
+			name: name, names: []string{name}, prefix: name + ": ", value: value, yields: c.immutable, exclusive: isOwn(name),
 		})
 	}
 	return nil
@@ -116,8 +116,8 @@ func sortedNames[T any](m map[string]T) []string {
 	return names
 }
 
-// isOwn tells whether the gateway writes a line of that name by itself where a
-// client has none that counts.
+// isOwn reports whether the gateway adds a line of that name itself if the client's is
+// missing or not trusted.
 func isOwn(name string) bool {
 	switch name {
 	case "User-Agent", "X-Real-Ip", "X-Request-Id":
@@ -126,8 +126,8 @@ func isOwn(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-")
 }
 
-// Apply changes the headers of the request that goes upstream. It does not
-// allocate once the exchange's buffers have grown.
+// Apply changes the headers of the request that is sent upstream. It does not allocate
+// once the exchange's buffers have grown.
 func (h *Headers) Apply(ex *pipeline.Exchange) {
 	for i := range h.lines {
 		h.lines[i].apply(ex)
@@ -140,15 +140,15 @@ func (h *Headers) Apply(ex *pipeline.Exchange) {
 func (l *line) apply(ex *pipeline.Exchange) {
 	out := &ex.Outgoing
 	switch {
-	case l.takes:
+	case l.replaces:
 		out.AlsoDrop(l.name)
-		out.Extra = pipeline.RemoveLines(out.Extra, l.names)
-	case l.gives || l.alone:
+		out.Extra = http1.RemoveLines(out.Extra, l.names...)
+	case l.yields || l.exclusive:
 		sent := isSent(ex, l.name)
-		if l.gives && (sent || pipeline.HasLine(out.Extra, l.names)) {
+		if l.yields && (sent || http1.HasLine(out.Extra, l.names...)) {
 			return
 		}
-		if l.alone && !(sent && l.name == "User-Agent") {
+		if l.exclusive && !(sent && l.name == "User-Agent") {
 			out.AlsoDrop(l.name)
 		}
 	}
@@ -157,7 +157,7 @@ func (l *line) apply(ex *pipeline.Exchange) {
 	out.Extra = append(out.Extra, "\r\n"...)
 }
 
-// isSent tells whether the client sent a header that is forwarded.
+// isSent reports whether the client sent a header that is forwarded.
 func isSent(ex *pipeline.Exchange, name string) bool {
 	if slices.Contains(ex.Outgoing.Drop, name) {
 		return false

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/testenv/race"
 )
 
 func TestHeaderRules(t *testing.T) {
@@ -123,7 +124,7 @@ func TestApplyingHeadersDoesNotAllocate(t *testing.T) {
 		ex.Session, ex.Outgoing.Drop = sample.Session, shared
 		h.Apply(ex)
 		ex.Release()
-	}); n > 0 && !raceEnabled {
+	}); n > 0 && !race.Enabled {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 )
 
-// A header is the first value of a request header. Its name is the canonical one
-// with underscores for dashes, which is compared as it is: "x-my-id" is
-// "X_My_Id" and nothing else.
+// A header is the first value of a request header. Its name is the canonical one with
+// underscores for dashes, and is compared exactly: only "X_My_Id" is the header
+// "x-my-id".
 type header string
 
 func (h header) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
@@ -23,8 +23,8 @@ func (h header) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
 	return dst
 }
 
-// names tells whether the variable is that of a header with a name of the same
-// length.
+// names reports whether the variable is that of a header with this name, which has the
+// same length.
 func (h header) names(name []byte) bool {
 	start := true
 	for i, c := range name {
@@ -45,7 +45,7 @@ func (h header) names(name []byte) bool {
 	return true
 }
 
-// trim takes blanks off both ends.
+// trim removes blanks from both ends.
 func trim(b []byte) []byte {
 	for len(b) > 0 && isBlank(b[0]) {
 		b = b[1:]
@@ -58,8 +58,8 @@ func trim(b []byte) []byte {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// A cookie is the first cookie of a name, in which dashes have become
-// underscores. Case counts.
+// A cookie is the first cookie of a name, which is written with underscores for
+// dashes. Names are case-sensitive.
 type cookie string
 
 func (c cookie) append(dst []byte, ex *pipeline.Exchange, _ [][]byte) []byte {
@@ -87,7 +87,7 @@ var (
 	equals    = []byte{'='}
 )
 
-// unquoted takes the quotes that may surround a cookie's value away.
+// unquoted removes the quotes around a cookie's value.
 func unquoted(value []byte) []byte {
 	if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' {
 		return value[1 : n-1]
@@ -95,7 +95,7 @@ func unquoted(value []byte) []byte {
 	return value
 }
 
-// equalUnderscored compares a name with one in which dashes are underscores.
+// equalUnderscored compares a name with one that has underscores for dashes.
 func equalUnderscored(name []byte, underscored string) bool {
 	if len(name) != len(underscored) {
 		return false

@@ -2,7 +2,7 @@ package vars
 
 import "github.com/sluicegate/sluice/gateway/pipeline"
 
-// A Part is where in a URL a text goes.
+// A Part is the component of a URL that a text is appended to.
 type Part uint8
 
 // The parts.
@@ -11,10 +11,10 @@ const (
 	Query
 )
 
-// AppendURL appends the text as a part of a URL. Its fixed text is taken as it is
-// written; what variables stand for is percent-encoded but for letters, digits
-// and "-._~", so that no value ends the part or says more than one value. Only
-// $svc_context.path, which is a path, keeps its slashes within one.
+// AppendURL appends the text as a component of a URL. Its fixed text is appended
+// unchanged; values of variables are percent-encoded except for letters, digits and
+// "-._~", so that no value can end the component or add another. Only
+// $svc_context.path, which is a path, keeps its slashes.
 func (t *Template) AppendURL(dst []byte, ex *pipeline.Exchange, part Part) []byte {
 	for i := range t.pieces {
 		p := &t.pieces[i]
@@ -39,7 +39,7 @@ func appendEncoded(dst, text []byte, slashes bool) []byte {
 		case c|0x20-'a' < 26, c-'0' < 10, c == '-', c == '.', c == '_', c == '~', slashes && c == '/':
 			dst = append(dst, c)
 		case slashes && c == '%':
-			dst = append(dst, c) // the path's own escape
+			dst = append(dst, c) // an escape in the path itself
 		default:
 			dst = append(dst, '%', upperHex[c>>4], upperHex[c&15])
 		}

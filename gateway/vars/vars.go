@@ -1,7 +1,7 @@
-// Package vars fills variables into texts of a definition: "$svc_context.name"
-// is something of the request, "$svc_meta.name" of the key's meta data and
-// "$path.name" a segment of the path. Texts are taken apart when configuration
-// loads.
+// Package vars replaces variables in texts of a definition: "$svc_context.name" is a
+// value of the request, "$svc_meta.name" of the meta data of the key and its policies,
+// and "$path.name" a segment of the path. Texts are parsed when configuration loads.
+// The package also reads queries and forms.
 package vars
 
 import (
@@ -18,33 +18,33 @@ const (
 	pathPrefix    = "$path."
 )
 
-// Options say what a text may refer to.
+// Options select the variables that a text may have.
 type Options struct {
-	// Context fills in "$svc_context.…". Without it these are empty.
+	// Context enables "$svc_context.…". Without it these are empty.
 	Context bool
 
-	// Path are the parameters that "$path.…" may name, in the order of the values
-	// that AppendPath is given. Nil leaves "$path." as it is written.
+	// Path are the parameters that "$path.…" may name, in the order of the values that
+	// AppendPath receives. Nil leaves "$path." unchanged.
 	Path []string
 }
 
-// A Template is a text with variables. It never changes and is safe for
-// concurrent use.
+// A Template is a text with variables. It never changes and is safe for concurrent
+// use.
 type Template struct{ pieces []piece }
 
-// A piece is fixed text, or what a variable stands for.
+// A piece is fixed text or a variable.
 type piece struct {
-	text string // when value is nil
+	text string // if value is nil
 	value
 }
 
-// A value appends what a variable stands for. It does not allocate.
+// A value appends the value of a variable. It does not allocate.
 type value interface {
 	append(dst []byte, ex *pipeline.Exchange, path [][]byte) []byte
 }
 
-// Compile takes a text apart. The error names a parameter that the path has not.
-// Names of variables that do not exist stand for nothing.
+// Compile parses a text. The error names a parameter that the path does not have.
+// Variables that do not exist are empty.
 func Compile(text string, o Options) (*Template, error) {
 	t := &Template{}
 	for text != "" {
@@ -69,8 +69,8 @@ func Compile(text string, o Options) (*Template, error) {
 	return t, nil
 }
 
-// nextVariable returns where the first variable is and what it begins with; the
-// length of text and "" when there is none.
+// nextVariable returns the index of the first variable and its prefix, or the length
+// of text and "" if there is none.
 func nextVariable(text string, o Options) (int, string) {
 	first, found := len(text), ""
 	for _, prefix := range []string{contextPrefix, metaPrefix, pathPrefix} {
@@ -84,8 +84,8 @@ func nextVariable(text string, o Options) (int, string) {
 	return first, found
 }
 
-// nameLength returns how long the name is that text begins with. A name ends
-// where no more characters of names follow: $path.codeX is no $path.code.
+// nameLength returns the length of the longest name that text begins with: codeX in
+// $path.codeX, not code.
 func nameLength(text, prefix string) int {
 	for i := range len(text) {
 		if !isNameByte(text[i]) && (text[i] != '.' || prefix == pathPrefix) {
@@ -99,7 +99,7 @@ func isNameByte(c byte) bool {
 	return c-'0' < 10 || c|0x20-'a' < 26 || c == '_' || c == '-'
 }
 
-// variable returns what a variable stands for, or nil for nothing.
+// variable returns the value of a variable, or nil if it is empty.
 func variable(prefix, name string, o Options) (value, error) {
 	switch prefix {
 	case metaPrefix:
@@ -117,7 +117,7 @@ func variable(prefix, name string, o Options) (value, error) {
 	return contextValue(name), nil
 }
 
-// Constant returns the text when it has no variables.
+// Constant returns the text if it has no variables.
 func (t *Template) Constant() (text string, ok bool) {
 	switch {
 	case len(t.pieces) == 0:
@@ -128,13 +128,13 @@ func (t *Template) Constant() (text string, ok bool) {
 	return "", false
 }
 
-// Append appends the text for an exchange. It does not allocate once dst has
-// room.
+// Append appends the text for an exchange. It does not allocate if dst has the
+// capacity.
 func (t *Template) Append(dst []byte, ex *pipeline.Exchange) []byte {
 	return t.AppendPath(dst, ex, nil)
 }
 
-// AppendPath is Append with the values of the path's parameters.
+// AppendPath is Append with values for the path's parameters.
 func (t *Template) AppendPath(dst []byte, ex *pipeline.Exchange, path [][]byte) []byte {
 	for i := range t.pieces {
 		if p := &t.pieces[i]; p.value != nil {
@@ -146,8 +146,8 @@ func (t *Template) AppendPath(dst []byte, ex *pipeline.Exchange, path [][]byte) 
 	return dst
 }
 
-// AppendHeader appends the text as the value of a header: without the control
-// characters that could end it, and with them the line.
+// AppendHeader appends the text as the value of a header, without control characters,
+// which could end the line.
 func (t *Template) AppendHeader(dst []byte, ex *pipeline.Exchange) []byte {
 	start := len(dst)
 	dst = t.Append(dst, ex)
@@ -161,7 +161,7 @@ func (t *Template) AppendHeader(dst []byte, ex *pipeline.Exchange) []byte {
 
 func isControl(c byte) bool { return c < ' ' && c != '\t' || c == 0x7f }
 
-// withoutControls takes the control characters out of dst from a place on.
+// withoutControls removes the control characters from dst[from:].
 func withoutControls(dst []byte, from int) []byte {
 	kept := from
 	for _, c := range dst[from:] {
@@ -173,8 +173,8 @@ func withoutControls(dst []byte, from int) []byte {
 	return dst[:kept]
 }
 
-// Counted tells whether the text has variables that are known only once the
-// request has been counted.
+// Counted reports whether the text has variables that are known only after the request
+// is counted.
 func (t *Template) Counted() bool {
 	for i := range t.pieces {
 		switch t.pieces[i].value.(type) {

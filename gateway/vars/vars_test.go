@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/testenv/race"
 )
 
 // exchange returns the exchange of a request as it is written on the wire.
@@ -47,8 +48,8 @@ func sampleExchange(t testing.TB) *pipeline.Exchange {
 	}}
 	ex.Grant = pipeline.NewGrant()
 	ex.Grant.Rate, ex.Grant.Quota = ex.Grant.AddLimit(counter.Limit{Max: 5}), ex.Grant.AddLimit(counter.Limit{Max: 10})
-	ex.Counts[0], ex.Counts[1] = counter.Count{Remaining: 4, ResetAt: 1_700_000_000_001}, counter.Count{Remaining: 7, ResetAt: 1_700_000_060_000}
-	ex.Counted = true
+	ex.Charge.Counts[0], ex.Charge.Counts[1] = counter.Count{Remaining: 4, ResetAt: 1_700_000_000_001}, counter.Count{Remaining: 7, ResetAt: 1_700_000_060_000}
+	ex.Charge.Whole = true
 	return ex
 }
 
@@ -144,8 +145,8 @@ func TestLimitsThatDoNotApply(t *testing.T) {
 	for want, change := range map[string]func(*pipeline.Exchange){
 		",,;,,":                 func(ex *pipeline.Exchange) { ex.Grant = nil },
 		"-1,-1,0;-1,-1,0":       func(ex *pipeline.Exchange) { ex.Grant = &pipeline.Grant{Rate: -1, Quota: -1, Unlimited: true} },
-		"5,,;10,,":              func(ex *pipeline.Exchange) { ex.Counted = false },
-		"5,4,0;10,7,1700000060": func(ex *pipeline.Exchange) { ex.Counts[0].ResetAt = 0 },
+		"5,,;10,,":              func(ex *pipeline.Exchange) { ex.Charge.Whole = false },
+		"5,4,0;10,7,1700000060": func(ex *pipeline.Exchange) { ex.Charge.Counts[0].ResetAt = 0 },
 	} {
 		ex := sampleExchange(t)
 		change(ex)
@@ -227,7 +228,7 @@ func TestFillingDoesNotAllocate(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := [][]byte{[]byte("v")}
-		if n := testing.AllocsPerRun(100, func() { dst = tmpl.AppendPath(dst[:0], ex, path) }); n != 0 && !raceEnabled {
+		if n := testing.AllocsPerRun(100, func() { dst = tmpl.AppendPath(dst[:0], ex, path) }); n != 0 && !race.Enabled {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}

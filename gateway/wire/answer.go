@@ -1,13 +1,14 @@
 package wire
 
 import (
-	"bytes"
 	"io"
 	"net"
 	"strconv"
 	"sync"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/internal/http1"
 )
 
 // Answer is an answer whose head goes to the client as it is written here. The
@@ -26,7 +27,7 @@ type Answer struct {
 	Stream io.ReadCloser
 	Length int64 // of Stream, -1 when unknown; of the body left out, when NoBody
 
-	// Beside says that whoever made Stream goes on reading the request's body
+	// Beside says that the reader of Stream goes on reading the request's body
 	// until Stream is closed. The connection ends with the answer.
 	Beside bool
 
@@ -41,27 +42,13 @@ type Answer struct {
 	// client has sent behind its request. Lines then say all that the head says.
 	// The connection ends when Takeover returns. It has no deadlines but those
 	// that Takeover sets, and is cut off when a Shutdown has waited for as long as
-	// it may. The call and all that it reaches are gone by then. With a client of
-	// nil nobody is there any more, and nothing is left to do but to let go.
+	// it may. The call and all that it reaches are gone by then. The client is
+	// nil when it has gone: Takeover then only releases what it holds.
 	Takeover func(client net.Conn, received []byte)
 }
 
-// Remove takes out the lines of a header, whatever their case. name is in
-// lower case.
-func (a *Answer) Remove(name string) {
-	kept := a.Lines[:0]
-	for rest := a.Lines; len(rest) > 0; {
-		end := bytes.IndexByte(rest, '\n') + 1
-		if end == 0 {
-			end = len(rest)
-		}
-		if line := rest[:end]; len(line) <= len(name) || line[len(name)] != ':' || !equalFold(line[:len(name)], name) {
-			kept = append(kept, line...)
-		}
-		rest = rest[end:]
-	}
-	a.Lines = kept
-}
+// Remove removes the lines of a header, in upper or lower case.
+func (a *Answer) Remove(name string) { a.Lines = http1.RemoveLines(a.Lines, name) }
 
 // Append adds a header line. The caller vouches that value has no line break.
 func (a *Answer) Append(name string, value []byte) {
@@ -78,23 +65,23 @@ const maxGather = 32 << 10
 // streamPiece is how much of a stream is read at once, in bytes.
 const streamPiece = 32 << 10
 
-// chunkRoom is kept free before a piece for its chunk size line.
-const chunkRoom = 10
+// chunkSpace is kept free before a piece for its chunk size line.
+const chunkSpace = 10
 
 var lastChunk = []byte("0\r\n\r\n")
 
-var pieces = sync.Pool{New: func() any { b := make([]byte, chunkRoom+streamPiece+2); return &b }}
+var pieces = sync.Pool{New: func() any { b := make([]byte, chunkSpace+streamPiece+2); return &b }}
 
-// write sends the answer and tells whether the connection can go on.
+// write sends the answer and reports whether the connection can go on.
 func (c *conn) writeAnswer(a *Answer, keep bool) bool {
-	out := c.appendHead(c.room.out[:0], a, &keep)
+	out := c.appendHead(c.buffers.out[:0], a, &keep)
 	whole := a.Stream == nil && !a.NoBody
 	if whole && len(a.Body) <= maxGather {
 		out = append(out, a.Body...)
 	}
 	_, err := c.sock.Write(out)
 	if cap(out) <= maxOut {
-		c.room.out = out[:0]
+		c.buffers.out = out[:0]
 	}
 	switch {
 	case err != nil:
@@ -103,7 +90,7 @@ func (c *conn) writeAnswer(a *Answer, keep bool) bool {
 		_, err = c.sock.Write(a.Body)
 	case a.Stream != nil && !a.NoBody:
 		err = c.writeStream(a)
-		c.torn = err != nil && a.Length < 0 && c.room.call.HTTP10
+		c.torn = err != nil && a.Length < 0 && c.buffers.call.HTTP10
 	}
 	if a.Stream != nil {
 		_ = a.Stream.Close() // what it could say was said by Read
@@ -137,14 +124,14 @@ func (c *conn) appendHead(dst []byte, a *Answer, keep *bool) []byte {
 		dst = strconv.AppendInt(dst, length, 10)
 		dst = append(dst, "\r\n"...)
 	case a.NoBody:
-	case c.room.call.HTTP10:
+	case c.buffers.call.HTTP10:
 		*keep = false
 	default:
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
 	}
 	if !*keep {
 		dst = append(dst, "Connection: close\r\n"...)
-	} else if c.room.call.HTTP10 {
+	} else if c.buffers.call.HTTP10 {
 		dst = append(dst, "Connection: keep-alive\r\n"...)
 	}
 	return append(dst, "\r\n"...)
@@ -154,9 +141,10 @@ func (c *conn) appendHead(dst []byte, a *Answer, keep *bool) []byte {
 func (c *conn) writeStream(a *Answer) error {
 	buf := pieces.Get().(*[]byte)
 	defer pieces.Put(buf)
-	chunked := a.Length < 0 && !c.room.call.HTTP10
+	chunked := a.Length < 0 && !c.buffers.call.HTTP10
+	var t turn
 	for sent := int64(0); ; {
-		n, err := a.Stream.Read((*buf)[chunkRoom : chunkRoom+streamPiece])
+		n, err := a.Stream.Read((*buf)[chunkSpace : chunkSpace+streamPiece])
 		if n > 0 {
 			sent += int64(n)
 			if a.Length >= 0 && sent > a.Length {
@@ -165,6 +153,7 @@ func (c *conn) writeStream(a *Answer) error {
 			if werr := c.writePiece(*buf, n, chunked); werr != nil {
 				return werr
 			}
+			t.add(n)
 		}
 		switch {
 		case err == io.EOF && a.Length >= 0 && sent < a.Length:
@@ -180,11 +169,11 @@ func (c *conn) writeStream(a *Answer) error {
 	}
 }
 
-// writePiece sends buf[chunkRoom:chunkRoom+n], framed as a chunk if asked.
+// writePiece sends buf[chunkSpace:chunkSpace+n], framed as a chunk if asked.
 func (c *conn) writePiece(buf []byte, n int, chunked bool) error {
-	start, end := chunkRoom, chunkRoom+n
+	start, end := chunkSpace, chunkSpace+n
 	if chunked {
-		var line [chunkRoom]byte
+		var line [chunkSpace]byte
 		size := append(strconv.AppendInt(line[:0], int64(n), 16), "\r\n"...)
 		start -= len(size)
 		copy(buf[start:], size)

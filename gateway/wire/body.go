@@ -1,9 +1,10 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"io"
+
+	"github.com/sluicegate/sluice/internal/http1"
 )
 
 // The errors of reading a request body. After any of them the connection ends.
@@ -14,32 +15,28 @@ var (
 	errBodyClosed    = errors.New("request body read after its call ended")
 )
 
-// maxChunkLine bounds a chunk's size line with its extensions, in bytes.
-const maxChunkLine = 256
-
-// body reads one request's body from its connection, strictly: it stops at the
-// body's end and never reads a byte of the next request.
+// body reads one request's body from its connection. It never reads a byte of the
+// next request.
 type body struct {
 	c         *conn
-	remaining int64 // bytes left of the body, or of the chunk at hand
-	total     int64 // received
-	most      int64 // that a body in chunks may have; 0: as many as the server takes
+	remaining int64 // bytes left of a body of known length
+	total     int64 // bytes received
+	most      int64 // bytes that a chunked body may have; 0: as many as the server accepts
+	chunks    http1.Chunks
 	chunked   bool
 	continues bool // the client waits for "100 Continue"
 	done      bool
 	err       error
+	turn      turn
 }
 
 func (b *body) reset(c *conn, h *head) {
-	*b = body{c: c, remaining: h.length, chunked: h.length < 0, continues: h.expect}
-	if b.chunked {
-		b.remaining = 0
-	}
-	b.done = h.length == 0
+	*b = body{c: c, remaining: h.length, chunked: h.length < 0, continues: h.expect, done: h.length == 0}
+	b.chunks.MaxTrailer = c.srv.conf.MaxHeader
 }
 
 // Read fills p with the next bytes of the body. It returns io.EOF at its end.
-func (b *body) Read(p []byte) (int, error) {
+func (b *body) Read(p []byte) (n int, err error) {
 	switch {
 	case b.c == nil:
 		return 0, errBodyClosed
@@ -57,59 +54,76 @@ func (b *body) Read(p []byte) (int, error) {
 			return 0, b.fail(err)
 		}
 	}
-	if b.remaining == 0 && b.chunked {
-		if err := b.nextChunk(); err != nil {
-			return 0, b.fail(err)
-		}
-		if b.done {
-			return 0, io.EOF
-		}
+	if b.chunked {
+		n, err = b.readChunks(p)
+	} else {
+		n, err = b.c.readSome(p[:min(int64(len(p)), b.remaining)])
+		b.remaining -= int64(n)
+		b.done = b.remaining == 0
 	}
-	return b.readPart(p)
-}
-
-func (b *body) readPart(p []byte) (int, error) {
-	if int64(len(p)) > b.remaining {
-		p = p[:b.remaining]
-	}
-	n, err := b.c.readSome(p)
-	b.remaining -= int64(n)
 	b.total += int64(n)
+	b.turn.add(n)
 	if err != nil {
 		return n, b.fail(err)
 	}
-	if b.remaining > 0 {
-		return n, nil
-	}
-	if !b.chunked {
-		b.done = true
-		return n, nil
-	}
-	if err := b.c.expectCRLF(); err != nil {
-		return n, b.fail(err)
+	if n == 0 && b.done {
+		return 0, io.EOF
 	}
 	return n, nil
 }
 
-// nextChunk reads a size line, and behind the last chunk the trailers, which
-// are dropped: nothing that was decided from the head may change after it.
-func (b *body) nextChunk() error {
-	size, err := b.c.readChunkSize()
-	if err != nil {
-		return err
-	}
-	if size > 0 {
-		if b.total+size > b.c.srv.conf.MaxBody {
-			return ErrBodyTooLarge
+// readChunks returns data of one chunk, or none at the end of the body. Trailers
+// are dropped: nothing that was decided by the head may change after it.
+func (b *body) readChunks(p []byte) (int, error) {
+	c := b.c
+	for !b.chunks.Done() {
+		if left := b.chunks.Left(); c.r == c.w && left > 0 { // past the buffer
+			if err := b.checkSize(left); err != nil {
+				return 0, err
+			}
+			n, err := c.sock.Read(p[:min(int64(len(p)), left)])
+			b.chunks.Skip(int64(n))
+			return n, err
 		}
-		if b.most > 0 && b.total+size > b.most {
-			return ErrBodyOverLimit
+		if c.r == c.w {
+			if err := c.more(); err != nil {
+				return 0, err
+			}
 		}
-		b.remaining = size
-		return nil
+		data, used, err := b.chunks.Next(c.buffered(), len(p))
+		c.r += used
+		if err != nil {
+			return 0, ErrBodyMalformed
+		}
+		if len(data) > 0 {
+			if err := b.checkSize(int64(len(data)) + b.chunks.Left()); err != nil {
+				return 0, err
+			}
+			return copy(p, data), nil
+		}
 	}
-	b.done, err = true, b.c.skipTrailers()
-	return err
+	b.done = true
+	return 0, nil
+}
+
+// limit is how many bytes a chunked body may have.
+func (b *body) limit() int64 {
+	if b.most > 0 {
+		return min(b.most, b.c.srv.conf.MaxBody)
+	}
+	return b.c.srv.conf.MaxBody
+}
+
+// checkSize refuses a body as soon as what is left of a chunk shows that it is too
+// large.
+func (b *body) checkSize(chunk int64) error {
+	switch {
+	case b.total+chunk > b.c.srv.conf.MaxBody:
+		return ErrBodyTooLarge
+	case b.most > 0 && b.total+chunk > b.most:
+		return ErrBodyOverLimit
+	}
+	return nil
 }
 
 func (b *body) fail(err error) error {
@@ -142,122 +156,4 @@ func (c *conn) readSome(p []byte) (int, error) {
 	n := copy(p, c.buffered())
 	c.r += n
 	return n, nil
-}
-
-func (c *conn) readChunkSize() (int64, error) {
-	var size int64
-	digits := 0
-	for ; ; digits++ {
-		digit, err := c.readByte()
-		if err != nil {
-			return 0, err
-		}
-		v := hexValue(digit)
-		if v < 0 {
-			if digits == 0 {
-				return 0, ErrBodyMalformed
-			}
-			return size, c.endChunkLine(digit)
-		}
-		if digits == 15 {
-			return 0, ErrBodyMalformed
-		}
-		size = size<<4 | int64(v)
-	}
-}
-
-// endChunkLine reads on from at, the first byte behind the size, to the line's
-// end. Blanks may stand there, and extensions, which begin with a semicolon.
-func (c *conn) endChunkLine(at byte) error {
-	var err error
-	extended := false
-	for range maxChunkLine {
-		switch {
-		case at == '\r':
-			if at, err = c.readByte(); err == nil && at != '\n' {
-				err = ErrBodyMalformed
-			}
-			return err
-		case at == ';':
-			extended = true
-		case at != ' ' && at != '\t' && !extended, at < ' ' && at != '\t', at == 0x7f:
-			return ErrBodyMalformed
-		}
-		if at, err = c.readByte(); err != nil {
-			return err
-		}
-	}
-	return ErrBodyMalformed
-}
-
-// skipTrailers reads trailers, of at most as many bytes as a head, and the empty
-// line that ends them. They must be well-formed even though nobody looks at
-// them.
-func (c *conn) skipTrailers() error {
-	for limit := c.srv.conf.MaxHeader; limit > 0; {
-		line, err := c.readLine()
-		if err != nil {
-			return err
-		}
-		limit -= len(line)
-		line, _, ok := cutLine(line)
-		switch {
-		case !ok:
-			return ErrBodyMalformed
-		case len(line) == 0:
-			return nil
-		}
-		if _, fault := checkLine(line); fault != nil {
-			return ErrBodyMalformed
-		}
-	}
-	return ErrBodyMalformed
-}
-
-// readLine returns the next line with its end, which must fit the buffer behind
-// the head. It is gone with the next read.
-func (c *conn) readLine() ([]byte, error) {
-	for searched := 0; ; {
-		b := c.buffered()
-		if i := bytes.IndexByte(b[searched:], '\n'); i >= 0 {
-			c.r += searched + i + 1
-			return b[:searched+i+1], nil
-		}
-		searched = len(b)
-		if c.w == len(c.room.buf) {
-			if c.r == c.base {
-				return nil, ErrBodyMalformed
-			}
-			c.w = c.base + copy(c.room.buf[c.base:], b)
-			c.r = c.base
-		}
-		if err := c.more(); err != nil {
-			return nil, err
-		}
-	}
-}
-
-func (c *conn) expectCRLF() error {
-	for _, want := range [2]byte{'\r', '\n'} {
-		got, err := c.readByte()
-		if err != nil {
-			return err
-		}
-		if got != want {
-			return ErrBodyMalformed
-		}
-	}
-	return nil
-}
-
-func hexValue(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"io"
 	"slices"
 	"time"
 
@@ -43,16 +44,16 @@ func (call *Call) forget() {
 	call.Body, call.Stream, call.ended = nil, nil, time.Time{}
 }
 
-// IsHead tells whether the method is HEAD: no body follows the head of the
+// IsHead reports whether the method is HEAD: no body follows the head of the
 // answer.
 func (call *Call) IsHead() bool { return string(call.Method) == fasthttp.MethodHead }
 
-// HasBody tells whether the request has a body, or may have one that is still
+// HasBody reports whether the request has a body, or may have one that is still
 // to come.
 func (call *Call) HasBody() bool { return call.Stream != nil || len(call.Body) > 0 }
 
-// SetBody makes b, which must live as long as the call, stand for the body of
-// the request, for whoever looks at that from now on.
+// SetBody replaces the body of the request by b, which must live as long as the
+// call.
 func (call *Call) SetBody(b []byte) {
 	call.Body, call.Stream, call.Length = b, nil, int64(len(b))
 	if call.ctx != nil {
@@ -61,8 +62,8 @@ func (call *Call) SetBody(b []byte) {
 }
 
 // LimitBody makes reading a body fail with ErrBodyOverLimit when it turns out to
-// have more than most bytes, which is above 0. A body whose length is announced is
-// held against that by whoever calls this. Of several limits the least holds.
+// have more than most bytes, which is above 0. The caller
+// compares a Content-Length with the limit. The smallest of several limits applies.
 func (call *Call) LimitBody(most int64) {
 	switch stream := call.Stream.(type) {
 	case *body:
@@ -76,28 +77,56 @@ func (call *Call) LimitBody(most int64) {
 	}
 }
 
-// A Sender is the client that sends the body of a call. It is good until that is
-// answered, also when it was asked for of a Relay, which may be gone by then.
-type Sender struct{ conn *conn }
+// maxReadFirst is the largest limit under which a chunked body is read before
+// anything is sent upstream, in bytes.
+const maxReadFirst = 64 << 10
 
-// Sender returns the client that sends the call's body.
-func (call *Call) Sender() Sender { return Sender{call.conn} }
+// ReadLimited reads a chunked body as a whole if it may have at most 64 KiB, so that
+// an upstream gets no part of one that turns out to be too large. Other bodies stay
+// as they are. It returns an error of reading the body.
+func (call *Call) ReadLimited() error {
+	b, ok := call.Stream.(*body)
+	if !ok || !b.chunked || b.c == nil || b.limit() > maxReadFirst {
+		return nil
+	}
+	whole, err := io.ReadAll(b)
+	if err == nil {
+		call.SetBody(whole)
+	}
+	return err
+}
+
+// A Client is the connection that a call came over. It is valid until the call is
+// answered, also if it is that of a Relay which has been freed.
+type Client struct{ conn *conn }
+
+// Client returns the connection that the call came over.
+func (call *Call) Client() Client { return Client{call.conn} }
 
 // Interrupt makes a read of Stream that waits, or the next one that would, fail
 // at once. It may be called while another goroutine reads.
-func (s Sender) Interrupt() {
-	if s.conn != nil {
-		s.conn.sock.interrupt()
+func (c Client) Interrupt() {
+	if c.conn != nil {
+		c.conn.sock.interrupt()
 	}
 }
 
-// Gone tells whether the client is known to have ended the connection. Of one
-// that has sent more behind its request that is not known, nor everywhere with
-// TLS. It is for the goroutine that handles the call.
-func (call *Call) Gone() bool { return call.conn != nil && call.conn.sock.ended() }
+// Gone reports whether the client is known to have closed its connection, or its
+// sending side, whatever it sent before that. No further request is served then.
+// Only the goroutine that handles the call may use it.
+func (c Client) Gone() bool {
+	if c.conn == nil || !c.conn.sock.ended() {
+		return false
+	}
+	c.conn.gone = true
+	return true
+}
 
-// Keep returns a copy of the request's head, which whoever wants to look at it
-// again may keep: it is of no connection, and without a body.
+// Gone is Client.Gone of the call's client.
+func (call *Call) Gone() bool { return call.Client().Gone() }
+
+// Keep returns a copy of the request's head that outlives the call. It has neither a
+// connection nor a body.
 func (call *Call) Keep() *Call {
 	return &Call{
 		Method: bytes.Clone(call.Method), Host: bytes.Clone(call.Host), Path: bytes.Clone(call.Path), Query: bytes.Clone(call.Query),
@@ -106,8 +135,8 @@ func (call *Call) Keep() *Call {
 	}
 }
 
-// End returns when the call ended, which is when it is first asked: whoever
-// needs that time gets the same one.
+// End returns when the call ended: the time of the first use of End. Later uses
+// return the same time.
 func (call *Call) End() time.Time {
 	if call.ended.IsZero() {
 		call.ended = time.Now()

@@ -18,25 +18,20 @@ type conn struct {
 	sock sock
 	idle atomic.Bool // parked between two requests; Shutdown may interrupt it
 
-	room *room // held from a request's first byte to its end, not while idle
-	r, w int   // room.buf[r:w] has been received and not used
-	base int   // room.buf[:base] is the request at hand, and stays as it is
+	buffers *buffers // held from a request's first byte to its end, not while idle
+	r, w    int      // buffers.in[r:w] has been received and not used
+	base    int      // buffers.in[:base] is the current request, and is not changed
 
-	step    func(fd uintptr) bool // stepBurst, bound once
-	next    outcome               // what follows a burst
-	drained bool                  // the last read took all that had come
-	warm    bool                  // a request has been answered
-	quick   bool                  // the last request came soon after the one before it
-	blind   bool                  // the wait is for what comes from now on: nobody has looked whether something is there
-
-	head  head
-	body  body
-	torn  bool // the last answer is a part that only a reset tells from a whole
-	peer  netip.Addr
-	tls   bool
-	cert  *Certificate // that the client showed; nil: none
-	place *shake       // among the handshakes, while there is one
-	since time.Time    // end of the last request
+	inline      inline
+	head        head
+	body        body
+	gone        bool // the client has closed its side
+	torn        bool // the last answer is incomplete, and only a reset shows that
+	peer        netip.Addr
+	tls         bool
+	cert        *Certificate // that the client showed; nil: none
+	handshaking *handshake   // among the handshakes, while there is one
+	since       time.Time    // end of the last request
 }
 
 // inlineBody is the largest body that is handed over as bytes rather than as a
@@ -57,7 +52,7 @@ const patience = time.Second
 func newConn(s *Server, c net.Conn, peer netip.Addr) *conn {
 	n := &conn{srv: s, peer: peer, since: time.Now()}
 	n.sock.init(c, &s.conf)
-	n.step = n.stepBurst
+	n.inline.step = n.stepInline
 	_, n.tls = c.(*tls.Conn)
 	return n
 }
@@ -84,7 +79,7 @@ func (c *conn) serve() {
 	case settled:
 		c.linger()
 	case leaving:
-		c.handOver()
+		c.takeOver()
 	}
 	c.release()
 }
@@ -93,7 +88,7 @@ func (c *conn) serve() {
 // from. Requests that arrive whole may have been answered before that.
 func (c *conn) await() outcome {
 	if c.sock.raw != nil {
-		return c.burst()
+		return c.readInline()
 	}
 	if c.r < c.w {
 		return goOn
@@ -108,7 +103,7 @@ func (c *conn) await() outcome {
 		return lost
 	}
 	c.take()
-	c.w = copy(c.room.buf, (*chunk)[:n])
+	c.w = copy(c.buffers.in, (*chunk)[:n])
 	chunks.Put(chunk)
 	return goOn
 }
@@ -135,7 +130,7 @@ func (c *conn) resume() {
 
 // one reads a request and has it answered.
 func (c *conn) one() outcome {
-	call := &c.room.call
+	call := &c.buffers.call
 	call.used, call.Started = true, time.Now()
 	c.sock.readBy = call.Started.Add(c.srv.conf.ReadTimeout)
 	fault := c.readHead()
@@ -150,10 +145,10 @@ func (c *conn) one() outcome {
 
 // handle has the request at hand answered.
 func (c *conn) handle() outcome {
-	call := &c.room.call
+	call := &c.buffers.call
 	streamed := call.Stream != nil
-	c.quick = c.warm && call.Started.Sub(c.since) < quickGap
-	c.warm = true
+	c.inline.busy = c.inline.served && call.Started.Sub(c.since) < busyGap
+	c.inline.served = true
 	c.srv.handler.Handle(call)
 	if call.Answer.Takeover != nil {
 		return leaving
@@ -162,7 +157,7 @@ func (c *conn) handle() outcome {
 	if !beside && streamed {
 		c.sock.readArmed = time.Time{} // who read the body may have moved the deadline
 	}
-	keep := !beside && !call.Answer.Close && !c.head.close && c.settle() && !c.srv.stopping.Load()
+	keep := !beside && !call.Answer.Close && !c.head.close && !c.gone && c.settle() && !c.srv.stopping.Load()
 	c.since = call.End()
 	keep = c.respond(keep)
 	if call.Answer.Stream != nil || c.sock.wait || c.sock.raw == nil {
@@ -183,7 +178,7 @@ func (c *conn) readHead() *Fault {
 		return fault
 	}
 	c.r += end
-	return c.head.parse(c.room.buf[c.r-end:c.r], &c.room.call, &c.srv.conf)
+	return c.head.parse(c.buffers.in[c.r-end:c.r], &c.buffers.call, &c.srv.conf)
 }
 
 // wholeHead waits until a head is buffered and returns its length. Empty lines
@@ -212,7 +207,7 @@ func (c *conn) wholeHead() (int, *Fault) {
 	}
 }
 
-// tooLarge tells a URL that is too long from a head that is.
+// tooLarge returns the fault of a URL, or of a head, that is too long.
 func tooLarge(b []byte) *Fault {
 	if _, _, ok := cutLine(b); !ok {
 		return faultURL
@@ -233,7 +228,7 @@ func unread(err error, n int) *Fault {
 func (c *conn) readBody() *Fault {
 	c.base = c.r
 	c.body.reset(c, &c.head)
-	call := &c.room.call
+	call := &c.buffers.call
 	switch {
 	case c.head.length == 0:
 		return nil
@@ -254,7 +249,7 @@ func (c *conn) readBody() *Fault {
 // takeInline makes the next bytes that are buffered the body of the call.
 func (c *conn) takeInline(size int) {
 	if size > 0 {
-		c.room.call.Body = c.room.buf[c.r : c.r+size : c.r+size]
+		c.buffers.call.Body = c.buffers.in[c.r : c.r+size : c.r+size]
 		c.r += size
 	}
 	c.base, c.body.done = c.r, true
@@ -265,7 +260,7 @@ func (c *conn) takeInline(size int) {
 // before.
 func (c *conn) allowBody(received int64) {
 	patient := c.srv.conf.ReadTimeout
-	c.sock.readBy = c.room.call.Started.Add(patient + time.Duration(received>>10)*patience)
+	c.sock.readBy = c.buffers.call.Started.Add(patient + time.Duration(received>>10)*patience)
 	if received > 0 {
 		if stalled := time.Now().Add(patient); stalled.Before(c.sock.readBy) {
 			c.sock.readBy = stalled
@@ -276,7 +271,7 @@ func (c *conn) allowBody(received int64) {
 // settle makes sure that no byte of this request can be read as the next one.
 func (c *conn) settle() bool { return c.body.settle() }
 
-// sendContinue tells a client that waits for it to send its body.
+// sendContinue sends 100 Continue to a client that waits for it before its body.
 func (c *conn) sendContinue() error {
 	_, err := c.sock.Write(continueLine)
 	return err
@@ -284,9 +279,9 @@ func (c *conn) sendContinue() error {
 
 var continueLine = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
-// respond writes the answer and tells whether the connection can go on.
+// respond writes the answer and reports whether the connection can go on.
 func (c *conn) respond(keep bool) bool {
-	if a := &c.room.call.Answer; a.Status != 0 {
+	if a := &c.buffers.call.Answer; a.Status != 0 {
 		keep = c.writeAnswer(a, keep)
 	} else {
 		keep = c.writeResponse(keep)
@@ -297,7 +292,7 @@ func (c *conn) respond(keep bool) bool {
 
 // writeResponse sends what a handler left in fasthttp's response.
 func (c *conn) writeResponse(keep bool) bool {
-	call := &c.room.call
+	call := &c.buffers.call
 	resp := &call.Ctx().Response
 	if call.IsHead() {
 		resp.SkipBody = true
@@ -320,10 +315,10 @@ func (c *conn) writeResponse(keep bool) bool {
 	return keep && err == nil
 }
 
-// handOver sends the head of an answer behind which the connection is somebody
-// else's, and returns when they are done with it.
-func (c *conn) handOver() {
-	call := &c.room.call
+// takeOver sends the head of an answer, passes the connection to the answer's
+// Takeover, and returns when that does.
+func (c *conn) takeOver() {
+	call := &c.buffers.call
 	over, keep := call.Answer.Takeover, true
 	if c.settle() && !c.srv.stopping.Load() {
 		_, err := c.sock.Write(c.appendHead(nil, &call.Answer, &keep))
@@ -343,10 +338,10 @@ func (c *conn) handOver() {
 
 // abandon lets go of what an answer holds that a fault has kept from being sent.
 func (c *conn) abandon() {
-	if c.room == nil {
+	if c.buffers == nil {
 		return
 	}
-	a := &c.room.call.Answer
+	a := &c.buffers.call.Answer
 	if a.Stream != nil {
 		_ = a.Stream.Close()
 	}
@@ -355,12 +350,12 @@ func (c *conn) abandon() {
 	}
 }
 
-// refuse answers what was not a request, where there is somebody to answer.
+// refuse answers a malformed request, unless the client is gone.
 func (c *conn) refuse(fault *Fault) outcome {
 	if fault.Status == 0 {
 		return lost
 	}
-	c.srv.handler.Refuse(&c.room.call, fault)
+	c.srv.handler.Refuse(&c.buffers.call, fault)
 	c.respond(false)
 	return settled
 }

@@ -1,6 +1,10 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/sluicegate/sluice/internal/http1"
+)
 
 // A Field is one header line, by offsets into Call.Lines.
 type Field struct {
@@ -10,7 +14,7 @@ type Field struct {
 	Name         Name
 }
 
-// Name tells the header names apart that somebody looks for in every request.
+// Name identifies a header name that the gateway looks for in every request.
 type Name uint8
 
 // The names, in the order of their length.
@@ -85,7 +89,7 @@ func nameOf(b []byte) Name {
 }
 
 func either(b []byte, lower string, name Name) Name {
-	if equalFold(b, lower) {
+	if http1.EqualFold(b, lower) {
 		return name
 	}
 	return NameOther
@@ -151,17 +155,17 @@ const forwardedPrefix = "x-forwarded-"
 
 // orForwarded returns name, or which of the X-Forwarded- names b is.
 func orForwarded(b []byte, name Name) Name {
-	if name != NameOther || b[0]|0x20 != 'x' || !equalFold(b[:len(forwardedPrefix)], forwardedPrefix) {
+	if name != NameOther || b[0]|0x20 != 'x' || !http1.EqualFold(b[:len(forwardedPrefix)], forwardedPrefix) {
 		return name
 	}
 	switch what := b[len(forwardedPrefix):]; {
-	case equalFold(what, "for"):
+	case http1.EqualFold(what, "for"):
 		return NameXForwardedFor
-	case equalFold(what, "host"):
+	case http1.EqualFold(what, "host"):
 		return NameXForwardedHost
-	case equalFold(what, "port"):
+	case http1.EqualFold(what, "port"):
 		return NameXForwardedPort
-	case equalFold(what, "proto"):
+	case http1.EqualFold(what, "proto"):
 		return NameXForwardedProto
 	}
 	return NameXForwarded
@@ -196,9 +200,9 @@ func (call *Call) Get(name Name) []byte {
 	return nil
 }
 
-// Is tells whether a field has a name, in whatever case.
+// Is reports whether a field has a name, in upper or lower case.
 func (call *Call) Is(f *Field, name string) bool {
-	return int(f.Colon-f.Start) == len(name) && sameFold(call.Lines[f.Start:f.Colon], name)
+	return http1.EqualFold(call.Lines[f.Start:f.Colon], name)
 }
 
 // Header returns the value of the first header line of a name, in whatever
@@ -211,17 +215,6 @@ func (call *Call) Header(name string) []byte {
 		}
 	}
 	return nil
-}
-
-// sameFold compares two header names of one length, whatever their case.
-func sameFold(b []byte, name string) bool {
-	for i := range b {
-		c, d := b[i], name[i]
-		if c != d && (c|0x20 != d|0x20 || c|0x20 < 'a' || c|0x20 > 'z') {
-			return false
-		}
-	}
-	return true
 }
 
 // SetLines makes lines the call's header lines. It finds the fields in them but

@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
+
+	"github.com/sluicegate/sluice/internal/http1"
 )
 
 // head is what the framing of a request was read from, beside what its Call
@@ -16,8 +18,8 @@ type head struct {
 	lengths, codings, hosts int
 }
 
-// inline tells whether the body, if there is one, is taken as a whole before the
-// request is handed over.
+// inline reports whether the body, if there is one, is read as a whole before the
+// request is handled.
 func (h *head) inline() bool { return h.length >= 0 && h.length <= inlineBody && !h.expect }
 
 // headEnd returns the length of the head that b begins with, its empty line
@@ -111,7 +113,7 @@ func (h *head) parseStart(line []byte, call *Call, conf *Config) *Fault {
 	return nil
 }
 
-// isUpper tells whether a method has no letter in lower case, as all known ones.
+// isUpper reports whether a method has no lower-case letter, as all known methods.
 func isUpper(method []byte) bool {
 	for _, c := range method {
 		if c >= 'a' {
@@ -121,20 +123,20 @@ func isUpper(method []byte) bool {
 	return true
 }
 
-// isKnown tells whether a method is one that everybody knows, whatever its case.
-// There are upstreams that read it so, past rules for the method.
+// isKnown reports whether a method is a standard one, ignoring case. Some upstreams
+// ignore case too, and would accept it past rules for the method.
 func isKnown(method []byte) bool {
 	switch len(method) {
 	case 3:
-		return equalFold(method, "get") || equalFold(method, "put")
+		return http1.EqualFold(method, "get") || http1.EqualFold(method, "put")
 	case 4:
-		return equalFold(method, "head") || equalFold(method, "post")
+		return http1.EqualFold(method, "head") || http1.EqualFold(method, "post")
 	case 5:
-		return equalFold(method, "patch") || equalFold(method, "trace")
+		return http1.EqualFold(method, "patch") || http1.EqualFold(method, "trace")
 	case 6:
-		return equalFold(method, "delete")
+		return http1.EqualFold(method, "delete")
 	case 7:
-		return equalFold(method, "options") || equalFold(method, "connect")
+		return http1.EqualFold(method, "options") || http1.EqualFold(method, "connect")
 	}
 	return false
 }
@@ -152,7 +154,7 @@ func (h *head) parseLine(call *Call, start, end int) *Fault {
 		h.hosts++
 		call.Host = call.last()
 	case NameExpect:
-		if !equalFold(call.last(), "100-continue") {
+		if !http1.EqualFold(call.last(), "100-continue") {
 			return faultExpect
 		}
 		h.expect = true
@@ -163,7 +165,7 @@ func (h *head) parseLine(call *Call, start, end int) *Fault {
 		return h.setLength(call.last())
 	case NameTransferEncoding:
 		h.codings++
-		if !equalFold(call.last(), "chunked") {
+		if !http1.EqualFold(call.last(), "chunked") {
 			return faultCoding
 		}
 	}
@@ -189,7 +191,7 @@ func checkLine(line []byte) (colon int, fault *Fault) {
 	return colon, nil
 }
 
-// hasControl tells whether a value has a control character other than a tab.
+// hasControl reports whether a value has a control character other than a tab.
 func hasControl(b []byte) bool {
 	const ones = 0x0101010101010101
 	for len(b) >= 8 {
@@ -217,12 +219,11 @@ func hasControlAmong(b []byte) bool {
 func (h *head) connection(value []byte) {
 	for len(value) > 0 {
 		var token []byte
-		token, value, _ = bytes.Cut(value, []byte{','})
-		token = bytes.Trim(token, " \t")
+		token, value = http1.CutElement(value)
 		switch {
-		case equalFold(token, "close"):
+		case http1.EqualFold(token, "close"):
 			h.close = true
-		case equalFold(token, "keep-alive"):
+		case http1.EqualFold(token, "keep-alive"):
 			h.keepAlive = true
 		}
 	}
@@ -269,12 +270,13 @@ func (h *head) settle(call *Call, conf *Config) *Fault {
 }
 
 // splitTarget finds path and query. The absolute form of a target must name
-// the host that Host names, so that nobody downstream can choose another one.
+// the host that Host names, so that the upstream cannot see another host than the
+// gateway does.
 func (h *head) splitTarget(call *Call) *Fault {
 	t := call.target
 	if t[0] != '/' && t[0] != '*' {
 		scheme, rest, found := bytes.Cut(t, []byte("://"))
-		if !found || !equalFold(scheme, "http") && !equalFold(scheme, "https") {
+		if !found || !http1.EqualFold(scheme, "http") && !http1.EqualFold(scheme, "https") {
 			return faultTarget
 		}
 		end := bytes.IndexAny(rest, "/?")
@@ -297,9 +299,10 @@ func (h *head) splitTarget(call *Call) *Fault {
 	return nil
 }
 
+// isHost is http1.IsHost, but accepts none, and a comma as RFC 3986 does.
 func isHost(b []byte) bool {
 	for _, c := range b {
-		if !hostByte[c] {
+		if !http1.IsHostByte(c) && c != ',' {
 			return false
 		}
 	}
@@ -308,42 +311,12 @@ func isHost(b []byte) bool {
 
 var slash = []byte{'/'}
 
-// tokenEnd returns how many bytes of a token b begins with.
+// tokenEnd returns the length of the token that b begins with.
 func tokenEnd(b []byte) int {
 	for i, c := range b {
-		if !tokenByte[c] {
+		if !http1.IsTokenByte(c) {
 			return i
 		}
 	}
 	return len(b)
-}
-
-// equalFold compares b with a lower-case ASCII name.
-func equalFold(b []byte, lower string) bool {
-	if len(b) != len(lower) {
-		return false
-	}
-	for i := range b {
-		c := b[i]
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// tokenByte is RFC 9110 section 5.6.2's tchar.
-var tokenByte = byteSet("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-
-// hostByte holds what a reg-name, an IP literal and a port are written with.
-var hostByte = byteSet("-._~%!$&'()*+,;=:[]0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-
-func byteSet(members string) (set [256]bool) {
-	for i := 0; i < len(members); i++ {
-		set[members[i]] = true
-	}
-	return set
 }

@@ -19,16 +19,16 @@ type Secure struct {
 	Config  func() *tls.Config               // asked at the beginning of every connection
 	Timeout time.Duration                    // for a whole handshake
 	Pending int                              // handshakes at a time: for one more, the one that takes longest is ended
-	Failed  func(peer netip.Addr, err error) // told of each that came to nothing; nil: nobody is
+	Failed  func(peer netip.Addr, err error) // called for each handshake that failed; nil: not called
 }
 
 // ServeTLS is Serve for connections that begin with TLS. A handshake is made on
-// the connection's own goroutine: a slow one holds nobody up.
+// the connection's own goroutine: a slow one delays no other.
 func (s *Server) ServeTLS(ln net.Listener, secure *Secure) error { return s.accept(ln, secure) }
 
-// Certificate is what a client showed of itself when its connection began. That
-// it has the private key is proved; whether anybody trusts it is for those to
-// decide who ask. It is used by whoever serves the connection, one at a time.
+// Certificate is the certificate that a client presented in the handshake. The client
+// has proved that it holds the private key; whether the certificate is trusted is for
+// the caller to decide. Only the goroutine that serves the connection uses it.
 type Certificate struct {
 	Leaf  *x509.Certificate
 	Chain []*x509.Certificate // as it was shown, the leaf first
@@ -38,7 +38,7 @@ type Certificate struct {
 	next  int // of memos, to be replaced
 }
 
-// A memo is what somebody decided about a certificate.
+// A memo is a decision about a certificate; by identifies what made it.
 type memo struct{ by, verdict any }
 
 // memosKept is how many decisions a connection remembers: one for each API that
@@ -77,23 +77,23 @@ func (c *Certificate) Remember(by, verdict any) {
 }
 
 // shakes are the handshakes that are being made, the oldest first.
-type shakes struct {
+type handshakes struct {
 	mu          sync.Mutex
-	first, last *shake
+	first, last *handshake
 	n           int
 }
 
 // A shake is one handshake's place among them. It is taken when the connection is
 // accepted, so that those that came first are the oldest.
-type shake struct {
+type handshake struct {
 	conn       *conn
-	prev, next *shake
+	prev, next *handshake
 	in         bool
 }
 
 // join enters a handshake. The oldest gives way when there are too many: who has
 // not come to an end by then, while all others did, is not one to wait for.
-func (s *shakes) join(k *shake, most int) {
+func (s *handshakes) join(k *handshake, most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.n >= most && s.first != nil {
@@ -111,14 +111,14 @@ func (s *shakes) join(k *shake, most int) {
 	s.n++
 }
 
-func (s *shakes) leave(k *shake) {
+func (s *handshakes) leave(k *handshake) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remove(k)
 }
 
 // remove needs mu.
-func (s *shakes) remove(k *shake) {
+func (s *handshakes) remove(k *handshake) {
 	if !k.in {
 		return
 	}
@@ -137,19 +137,19 @@ func (s *shakes) remove(k *shake) {
 	s.n--
 }
 
-// shake makes the handshake of a connection, and tells whether there is somebody
-// to serve on it.
-func (c *conn) shake(secure *Secure) bool {
+// handshake makes the handshake of a connection, and reports whether it can be
+// served.
+func (c *conn) handshake(secure *Secure) bool {
 	secured, ok := c.sock.Conn.(*tls.Conn)
 	if !ok || secure == nil {
 		return true
 	}
-	err := c.handshake(secured, secure.Timeout)
-	c.srv.shakes.leave(c.place)
-	c.place = nil
+	err := c.negotiate(secured, secure.Timeout)
+	c.srv.handshakes.leave(c.handshaking)
+	c.handshaking = nil
 	if err != nil {
 		c.sayTLS(err)
-		if c.srv.failedShakes.Add(1); secure.Failed != nil && !c.srv.stopping.Load() {
+		if c.srv.failedHandshakes.Add(1); secure.Failed != nil && !c.srv.stopping.Load() {
 			secure.Failed(c.peer, err)
 		}
 		return false
@@ -161,9 +161,9 @@ func (c *conn) shake(secure *Secure) bool {
 	return true
 }
 
-// handshake is over at the latest when Shutdown begins: nobody has asked for
-// anything yet.
-func (c *conn) handshake(secured *tls.Conn, timeout time.Duration) error {
+// negotiate makes the handshake within timeout. Shutdown ends it, as no request has
+// been sent yet.
+func (c *conn) negotiate(secured *tls.Conn, timeout time.Duration) error {
 	c.idle.Store(true) // in the order that goIdle has, for its reason
 	if err := c.sock.Conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return err
@@ -183,8 +183,8 @@ func (c *conn) handshake(secured *tls.Conn, timeout time.Duration) error {
 	return c.sock.Conn.SetDeadline(time.Time{})
 }
 
-// sayTLS tells a client that speaks HTTP where TLS is spoken, as far as that costs
-// nothing: it learns nothing from a connection that ends.
+// sayTLS answers a client that speaks HTTP on a TLS listener, if that needs no
+// waiting: a connection that just ends would not explain the failure.
 func (c *conn) sayTLS(err error) {
 	broken, ok := errors.AsType[tls.RecordHeaderError](err)
 	if !ok || broken.Conn == nil || !isMethod(broken.RecordHeader[:]) {
@@ -194,8 +194,8 @@ func (c *conn) sayTLS(err error) {
 	_, _ = broken.Conn.Write(wantsTLS)
 }
 
-// isMethod tells whether a client begins with the method of a request, as no TLS
-// does.
+// isMethod reports whether the first bytes are the method of a request, which no TLS
+// record begins with.
 func isMethod(begin []byte) bool {
 	for i, c := range begin {
 		if c == ' ' {

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"github.com/sluicegate/sluice/gateway/wire/gate"
 )
 
 // ErrStopped is returned by Serve after Shutdown.
@@ -27,15 +25,15 @@ type Server struct {
 	handler Handler
 	log     fasthttp.Logger
 
-	gate                     *gate.Gate // who holds a room is inside
-	rooms, writers, contexts sync.Pool
+	admission                  *admission // a connection that holds buffers has entered
+	buffers, writers, contexts sync.Pool
 
 	stopping atomic.Bool
 	refused  atomic.Uint64
 	panics   atomic.Uint64
 
-	shakes       shakes
-	failedShakes atomic.Uint64
+	handshakes       handshakes
+	failedHandshakes atomic.Uint64
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
@@ -47,12 +45,12 @@ type Server struct {
 // New returns a server. log takes fasthttp's own rare messages.
 func New(conf Config, handler Handler, log fasthttp.Logger) *Server {
 	s := &Server{
-		conf: conf, handler: handler, log: log, gate: gate.New(),
+		conf: conf, handler: handler, log: log, admission: processorAdmission(),
 		listeners: make(map[net.Listener]struct{}),
 		conns:     make(map[*conn]struct{}),
 		perIP:     make(map[netip.Addr]int),
 	}
-	s.rooms.New = s.newRoom
+	s.buffers.New = s.newBuffers
 	s.writers.New = func() any { return bufio.NewWriterSize(nil, 4<<10) }
 	s.contexts.New = func() any { return new(fasthttp.RequestCtx) }
 	return s
@@ -118,8 +116,8 @@ func (s *Server) admit(c net.Conn, secure *Secure) {
 	s.gone.Add(1)
 	s.mu.Unlock()
 	if secure != nil {
-		n.place = &shake{conn: n}
-		s.shakes.join(n.place, secure.Pending)
+		n.handshaking = &handshake{conn: n}
+		s.handshakes.join(n.handshaking, secure.Pending)
 	}
 	go s.run(n, secure)
 }
@@ -145,7 +143,7 @@ func (s *Server) run(n *conn, secure *Secure) {
 	defer s.leave(n)
 	defer s.survive()
 	defer n.abandon()
-	if n.shake(secure) {
+	if n.handshake(secure) {
 		n.serve()
 	}
 }
@@ -161,11 +159,11 @@ func (s *Server) survive() {
 
 func (s *Server) leave(n *conn) {
 	_ = n.sock.Conn.Close()
-	if n.room != nil { // a fault; what is in the room may be anybody's
-		s.gate.Leave()
+	if n.buffers != nil { // a fault: the buffers are in an unknown state and are not pooled
+		s.admission.leave()
 	}
-	if n.place != nil { // a fault in its handshake
-		s.shakes.leave(n.place)
+	if n.handshaking != nil { // a fault in its handshake
+		s.handshakes.leave(n.handshaking)
 	}
 	s.mu.Lock()
 	delete(s.conns, n)
@@ -205,7 +203,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Unlock()
 	select {
 	case <-done:
-	case <-time.After(time.Second): // a handler that waits for somebody else
+	case <-time.After(time.Second): // a handler may wait for something else
 	}
 	if cut > 0 {
 		return ctx.Err()
@@ -233,20 +231,20 @@ type Stats struct {
 
 // Stats returns current numbers.
 func (s *Server) Stats() Stats {
-	s.shakes.mu.Lock()
-	pending := s.shakes.n
-	s.shakes.mu.Unlock()
+	s.handshakes.mu.Lock()
+	pending := s.handshakes.n
+	s.handshakes.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Stats{
-		Open: len(s.conns), Begun: s.gate.Inside(), Waiting: s.gate.Waiting(), Refused: s.refused.Load(), Panics: s.panics.Load(),
-		Handshakes: pending, FailedHandshakes: s.failedShakes.Load(),
+		Open: len(s.conns), Begun: int(s.admission.active.Load()), Waiting: int(s.admission.waiting.Load()), Refused: s.refused.Load(), Panics: s.panics.Load(),
+		Handshakes: pending, FailedHandshakes: s.failedHandshakes.Load(),
 	}
 }
 
 // Waited returns the shortest time that a request waited until it was read, of
 // those that were since Waited was last asked; 0 when none waits.
-func (s *Server) Waited() time.Duration { return s.gate.Waited() }
+func (s *Server) Waited() time.Duration { return s.admission.shortestWait() }
 
 // peerOf returns the address of the other end, or the zero Addr when it has none.
 func peerOf(c net.Conn) netip.Addr {

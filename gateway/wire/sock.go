@@ -16,7 +16,7 @@ import (
 // sock reads and writes one client connection.
 //
 // On a plain TCP connection it makes raw system calls inside the poller's wait:
-// the sockets never block, so the scheduler need not be told, and a deadline is
+// the sockets never block, so the scheduler is not involved, and a deadline is
 // armed only when a call is about to wait. Other connections (TLS, in memory)
 // take the ordinary route with the same meaning.
 type sock struct {
@@ -212,8 +212,9 @@ func (s *sock) stepWrite(fd uintptr) bool {
 	return true
 }
 
-// ended tells whether the other end has closed the connection and has left
-// nothing to read. It takes nothing and does not wait.
+// ended reports whether the client has closed the connection or its sending side,
+// even if bytes from before that have not been read. It reads nothing and does not
+// wait.
 func (s *sock) ended() bool {
 	if s.held {
 		return rawio.Ended(s.fd)
@@ -227,8 +228,8 @@ func (s *sock) ended() bool {
 	return over && err == nil
 }
 
-// cut ends the connection under whoever uses it. It does not wait for them, as
-// closing it would.
+// cut ends the connection while it is in use. Unlike Close it does not wait for
+// reads and writes in progress.
 func (s *sock) cut() {
 	_ = s.Conn.SetDeadline(time.Unix(1, 0))
 	tcp, ok := s.below().(*net.TCPConn)
@@ -257,5 +258,5 @@ func (s *sock) reset() {
 	_ = c.Close()
 }
 
-// isTimeout tells whether a deadline ended a read or write.
+// isTimeout reports whether a deadline ended a read or write.
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

@@ -325,7 +325,7 @@ func TestAMovedDeadlineHarmsNoLaterRequest(t *testing.T) {
 	_, addr := start(t, conf, handle(func(call *Call) {
 		if call.Stream != nil {
 			_, _ = io.Copy(io.Discard, call.Stream)
-			call.Sender().Interrupt() // as who gives up on a body does
+			call.Client().Interrupt()
 		}
 		call.Answer.Status = 200
 	}))

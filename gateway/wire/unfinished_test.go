@@ -67,7 +67,7 @@ func TestWhatComesBehindAnUnfinishedRequestIsHeardOf(t *testing.T) {
 		answered()
 		answered()
 		answered()
-		heard = time.Since(began) < lateLook
+		heard = time.Since(began) < recheck
 	}
 }
 

@@ -1,17 +1,16 @@
 // Package wire is HTTP/1.1 on client connections: it accepts them within
 // limits, frames requests strictly, hands them to a handler, and writes answers.
 //
-// It stands in for fasthttp's own server, because that one accepts requests
-// whose length can be read two ways, serves what an early answer left unread as
-// further requests, and holds its read buffer on every idle connection once
-// bodies are streamed. Handlers that are written for fasthttp can have its form
-// of a request; those that every request passes do without.
+// It is used for traffic in place of fasthttp's server, which accepts a transfer
+// coding beside a length, serves what an early answer left unread of a body as
+// further requests, and holds its read buffer on every idle connection once bodies
+// are streamed. Handlers written for fasthttp can have the request in its form.
 //
-// A connection holds nothing but itself while it waits. What a request needs is
-// one pooled room, in which heads and small bodies stay where they were
-// received. On plain TCP a connection waits, reads and answers within one wait of
-// the poller's (see burst); whatever needs more bytes than came at once, and
-// connections with TLS, go the ordinary way, which means the same.
+// An idle connection holds no buffers. A request takes them from a pool, and its
+// head and small body stay where they were received. On plain TCP a connection
+// waits, reads and answers within one wait of the poller (see inline.go); requests
+// that do not come at once as a whole, and connections with TLS, are read by
+// ordinary means, with the same result.
 package wire
 
 import (
@@ -76,7 +75,7 @@ type Call struct {
 
 	used   bool      // there is something to forget
 	names  uint32    // bits of the names in Fields
-	ended  time.Time // zero: nobody has asked
+	ended  time.Time // zero: End has not been called
 	target []byte    // as the client wrote it
 	conn   *conn     // nil: it came over none
 	ctx    *fasthttp.RequestCtx

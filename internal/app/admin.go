@@ -22,12 +22,12 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/event"
-	"github.com/sluicegate/sluice/internal/guard"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// Admin runs the management server on a PostgreSQL, until ctx ends.
+// Admin runs the admin on a PostgreSQL until ctx ends.
 func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 	base, err := newCommon(cfg, o, 0o700)
 	if err != nil {
@@ -41,7 +41,7 @@ func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	watch := observe.New(observe.Options{Version: Version(), Log: base.log, Sources: observe.Sources{Counters: st.counterState, DroppedEvents: base.events.Dropped}})
+	watch := watchAdmin(base, st)
 	m, err := newManagement(ctx, managementParts{
 		cfg: cfg, database: cfg.Database.URL, stores: st, token: cfg.Gateway.Token, log: base.log, events: base.events,
 		metrics: watch.Registry(), scrape: watch.Handler(observe.HandlerOptions{Metrics: cfg.Telemetry.Metrics, Token: cfg.Telemetry.Token.Reveal()}),
@@ -51,7 +51,7 @@ func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 	}
 	if !o.Quiet {
 		say(o.Stdout, "counters       %s\nadmin          %s\n", st.describe(cfg), urlOf(ln))
-		m.tellKey(o.Stdout)
+		m.printKey(o.Stdout)
 	}
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -69,7 +69,14 @@ func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 	return err
 }
 
-// managementParts is what the admin is made of.
+// watchAdmin returns the metrics of a process without a gateway.
+func watchAdmin(base common, st *stores) *observe.Observer {
+	watch := observe.New(observe.Options{Version: Version(), Log: base.log})
+	watch.Registry().MustRegister(st.sharedCounts.Metrics(), base.events.Metrics())
+	return watch
+}
+
+// managementParts are the parts of the admin.
 type managementParts struct {
 	cfg      *config.Config
 	database secret.Value
@@ -83,11 +90,11 @@ type managementParts struct {
 	gateway  *gateway.Gateway // in this process; nil: there is none
 }
 
-// schemaOptions say which upstreams may be asked for their schemas.
+// schemaOptions returns which upstreams may be introspected.
 func (p *managementParts) schemaOptions() schemas.Options {
 	private := p.cfg.Admin.PrivateUpstreams
 	return schemas.Options{
-		Addresses: guard.Policy{Private: private == "allow" || private == "auto" && p.inUp},
+		Addresses: dialguard.Policy{Private: private == "allow" || private == "auto" && p.inUp},
 		CAFile:    p.cfg.Upstream.CAFile,
 	}
 }
@@ -102,8 +109,7 @@ type management struct {
 	created bool // by this start
 }
 
-// newManagement brings the database up to date and makes the first admin where
-// there is none.
+// newManagement migrates the database and creates the first admin user if there is none.
 func newManagement(ctx context.Context, p managementParts) (m *management, err error) {
 	if _, err := store.Migrate(ctx, p.database.Reveal()); err != nil {
 		return nil, fmt.Errorf("database: %w", err)
@@ -150,8 +156,8 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 	return m, nil
 }
 
-// masterKey returns the key that seals secrets in the database: the configured
-// one, or one of its own that the admin keeps.
+// masterKey returns the key that encrypts secrets in the database: the configured one,
+// or one that the admin keeps in data_dir.
 func masterKey(cfg *config.Config, log *slog.Logger) (secret.Key, error) {
 	if !cfg.Admin.MasterKey.Empty() {
 		return configuredKeys(cfg)
@@ -160,7 +166,7 @@ func masterKey(cfg *config.Config, log *slog.Logger) (secret.Key, error) {
 	if err != nil {
 		return secret.Key{}, fmt.Errorf("admin.master_key: %w", err)
 	}
-	// A rotation that was ended in the middle has sealed some with the next key.
+	// An interrupted rotation has encrypted some values with the next key.
 	next, err := keptKey(filepath.Join(cfg.DataDir, nextKeyFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return key, nil
@@ -172,8 +178,8 @@ func masterKey(cfg *config.Config, log *slog.Logger) (secret.Key, error) {
 	return key.After(next), nil
 }
 
-// configuredKeys returns the master key of the configuration, which also opens
-// what the former one sealed.
+// configuredKeys returns the master key of the configuration, which can also decrypt
+// with the former one.
 func configuredKeys(cfg *config.Config) (secret.Key, error) {
 	key, err := secret.ParseKey(cfg.Admin.MasterKey)
 	if err != nil || cfg.Admin.FormerMasterKey.Empty() {
@@ -183,8 +189,8 @@ func configuredKeys(cfg *config.Config) (secret.Key, error) {
 	return key.After(former), err
 }
 
-// bootstrap makes the first admin. The key is on disk before the database knows
-// it: a crash in between leaves no admin whose key nobody has.
+// bootstrap creates the first admin user. Its key is on disk before the database has it,
+// so that a crash cannot lose it.
 func (m *management) bootstrap(ctx context.Context) (err error) {
 	empty, err := m.store.IsEmpty(ctx)
 	if err != nil {
@@ -193,7 +199,7 @@ func (m *management) bootstrap(ctx context.Context) (err error) {
 	if !empty {
 		m.key, err = secret.ReadFile(m.keyFile)
 		if errors.Is(err, os.ErrNotExist) {
-			return nil // its holder took it away, as is good practice
+			return nil // moved away by its holder, as is good practice
 		}
 		return err
 	}
@@ -204,8 +210,8 @@ func (m *management) bootstrap(ctx context.Context) (err error) {
 	return err
 }
 
-// tellKey shows the first admin's key, once.
-func (m *management) tellKey(w io.Writer) {
+// printKey prints the first admin user's key if it was created by this start.
+func (m *management) printKey(w io.Writer) {
 	if m.created {
 		say(w, "admin key      %s   (shown once; also in %s, mode 0600)\n", m.key.Reveal(), m.keyFile)
 	}
@@ -217,14 +223,14 @@ func (m *management) stop(within time.Duration) error {
 	return err
 }
 
-// shutDown stops the admin and leaves it its store, for who hands something over.
+// shutDown stops the admin and leaves the store open.
 func (m *management) shutDown(within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	return m.server.Shutdown(ctx)
 }
 
-// serveBeside serves the admin to this process too, on connections in memory.
+// serveBeside also serves the admin on connections in memory.
 func (m *management) serveBeside(t *tasks, ln net.Listener) {
 	t.start("admin in memory", func() error { return m.server.Serve(ln) })
 }

@@ -1,5 +1,5 @@
-// Package app builds what the commands run: an admin, a gateway, or everything in
-// one process. It is the only room that knows both halves.
+// Package app composes what the commands run: an admin, a gateway, or both in one
+// process. No other package imports both halves.
 package app
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/sluicegate/sluice/internal/password"
 )
 
-// common is what every command starts from.
+// common is what every command needs.
 type common struct {
 	cfg      *config.Config
 	log      *slog.Logger
 	events   *event.Bus
-	gateways func() int // how many share the counters; nil: not known
+	gateways func() int // number of gateways that share the counters; nil: unknown
 }
 
 // eventsQueued is how many events may wait for the log.
 const eventsQueued = 1024
 
-// newCommon makes the data directory, log and events of a process.
+// newCommon creates the data directory, the log and the event bus.
 func newCommon(cfg *config.Config, o Options, dirMode os.FileMode) (common, error) {
 	log := newLog(o.Stderr, cfg.Log)
 	if err := os.MkdirAll(cfg.DataDir, dirMode); err != nil {
@@ -36,7 +36,7 @@ func newCommon(cfg *config.Config, o Options, dirMode os.FileMode) (common, erro
 	return common{cfg: cfg, log: log, events: event.NewBus(eventsQueued, event.NewLogSink(log))}, nil
 }
 
-// Version is the program's version, as Go recorded it.
+// Version returns the version of the program, as Go recorded it.
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
@@ -44,7 +44,7 @@ func Version() string {
 	return "devel"
 }
 
-// newHasher makes what finds the identity of a key.
+// newHasher returns the hasher of keys.
 func newHasher(conf config.Keys) (*credential.Hasher, error) {
 	algorithm, err := credential.ParseAlgorithm(conf.Hash)
 	if err != nil {
@@ -61,7 +61,7 @@ func newHasher(conf config.Keys) (*credential.Hasher, error) {
 	return h, nil
 }
 
-// keyOptions is how keys are made.
+// keyOptions returns how keys are created.
 func keyOptions(conf *config.Config, hasher *credential.Hasher) keys.Options {
 	return keys.Options{
 		Hasher: hasher, MinLength: conf.Keys.MinLength, AllowMaster: conf.Keys.AllowMasterKeys,
@@ -69,8 +69,7 @@ func keyOptions(conf *config.Config, hasher *credential.Hasher) keys.Options {
 	}
 }
 
-// How many passwords of users that are made may wait to be hashed, and for how
-// long.
+// Limits of the passwords that wait to be hashed.
 const (
 	hashesWaiting = 32
 	hashWait      = 5 * time.Second

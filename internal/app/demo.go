@@ -17,32 +17,31 @@ import (
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// demo is the sample upstream and what was made to govern it.
+// demo is the sample upstream with the objects that govern it.
 type demo struct {
 	upstream     *sample
 	key          secret.Value // of the REST API
 	reader, full secret.Value // of the GraphQL API
 }
 
-// demoQuota and demoPeriod are what the keyed API of the demo admits.
+// demoQuota and demoPeriod are the quota of the keyed API.
 const (
 	demoQuota  = 10
 	demoPeriod = 60 // seconds
 )
 
-// The ids of what the demo makes.
+// The ids of the demo's objects.
 const (
 	demoOpen   = "demo-open"
 	demoKeyed  = "demo-keyed"
 	demoGraph  = "demo-countries"
 	demoPolicy = "demo"
-	demoReader = "demo-reader" // may read the graph to a depth, and not all of it
-	demoFull   = "demo-full"   // may read all of the graph
+	demoReader = "demo-reader" // limited in depth and fields
+	demoFull   = "demo-full"   // not limited
 )
 
-// seed makes whatever of the demo is missing, through the admin's REST as
-// anybody would. What people changed since stays as it is, but for the address
-// of the sample upstream.
+// seed creates missing objects of the demo through the admin's REST API. Existing ones
+// stay as they are, except for the address of the sample upstream.
 func (u *allInOne) seed(ctx context.Context) error {
 	if u.management.key.Empty() {
 		return fmt.Errorf("%s is gone, so the demo cannot be looked after; start without --demo", u.management.keyFile)
@@ -111,8 +110,8 @@ func demoPolicies() []object {
 	}
 }
 
-// tell prints lines to copy. dir is where the key of the admin is.
-func (d *demo) tell(w io.Writer, gateway, admin, dir string) {
+// print prints commands to copy. dir is the folder of the admin's key.
+func (d *demo) print(w io.Writer, gateway, admin, dir string) {
 	say(w, "demo           3 APIs, 3 policies (one: %d calls per %d s), 3 keys. Try:\n", demoQuota, demoPeriod)
 	say(w, "  curl -i %s/open/hello\n", gateway)
 	say(w, "  curl -i %s/keyed/hello -H 'Authorization: %s'\n", gateway, d.key.Reveal())
@@ -176,12 +175,12 @@ func (s *seeder) call(ctx context.Context, method, path string, body, into any) 
 // demoAPI is one API of the demo.
 type demoAPI struct {
 	id, name, listenPath string
-	open                 bool // no key is asked for
+	open                 bool // no key is needed
 	target               string
 	schema               string // of a GraphQL API
 }
 
-// definition is the API as it is sent.
+// definition returns the API in JSON.
 func (a *demoAPI) definition() object {
 	def := object{
 		"api_id": a.id, "name": a.name, "use_keyless": a.open, "strip_auth_data": !a.open,
@@ -193,7 +192,8 @@ func (a *demoAPI) definition() object {
 	return def
 }
 
-// api makes an API, or corrects its target: the sample may have another port.
+// api creates an API, or corrects its target, since the port of the sample may have
+// changed.
 func (s *seeder) api(ctx context.Context, api demoAPI) error {
 	def := object{}
 	err := s.call(ctx, http.MethodGet, "/api/apis/"+api.id, nil, &def)
@@ -219,8 +219,7 @@ func (s *seeder) policy(ctx context.Context, policy object) error {
 	return s.call(ctx, http.MethodPost, "/api/portal/policies", policy, nil)
 }
 
-// consumer returns a key with a policy, making one where the file does not have
-// it.
+// consumer returns a key with a policy, which is created unless the file has one.
 func (s *seeder) consumer(ctx context.Context, file, policy string) (secret.Value, error) {
 	kept, err := secret.ReadFile(file)
 	if err == nil || !errors.Is(err, os.ErrNotExist) {

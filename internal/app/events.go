@@ -5,25 +5,24 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/config"
-	"github.com/sluicegate/sluice/internal/definition/handlers"
-	"github.com/sluicegate/sluice/internal/event/handling"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/event/webhook"
-	"github.com/sluicegate/sluice/internal/guard"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// pauses are how long a webhook is left alone before each further try.
+// pauses are those before each further attempt to reach a webhook.
 var pauses = [...]time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 
-// webhookTargets are the addresses that webhooks may have. inUp: admin and gateway
-// are in one process.
-func webhookTargets(e *config.Events, inUp bool) guard.Policy {
-	return guard.Policy{Private: e.PrivateTargets == "allow" || e.PrivateTargets == "auto" && inUp}
+// webhookTargets returns which addresses webhooks may have. inUp: admin and gateway are
+// in one process.
+func webhookTargets(e *config.Events, inUp bool) dialguard.Policy {
+	return dialguard.Policy{Private: e.PrivateTargets == "allow" || e.PrivateTargets == "auto" && inUp}
 }
 
-// newHandling makes what tells webhooks of events. inUp: admin and gateway are in
-// one process.
-func newHandling(base common, l *live, inUp bool) (*handling.Sink, *webhook.Sender, error) {
+// newHandling returns the sink that sends events to webhooks. inUp: admin and gateway
+// are in one process.
+func newHandling(base common, l *live, inUp bool) (*webhook.Sink, *webhook.Sender, error) {
 	e := base.cfg.Events
 	sender := webhook.New(webhook.Options{
 		Addresses: webhookTargets(&e, inUp),
@@ -37,23 +36,22 @@ func newHandling(base common, l *live, inUp bool) (*handling.Sink, *webhook.Send
 	if err != nil {
 		return nil, nil, err
 	}
-	o := handling.Options{API: l.API, Sender: sender, Templates: e.Templates, Trigger: trigger, Log: base.log}
+	o := webhook.SinkOptions{API: l.API, Sender: sender, Templates: e.Templates, Trigger: trigger, Log: base.log}
 	if all != nil {
 		o.All = append(o.All, all)
 	}
-	return handling.New(o), sender, nil
+	return webhook.NewSink(o), sender, nil
 }
 
-// newHook makes a webhook of the settings under key, or nil when nobody is to be
-// told.
+// newHook returns the webhook of the settings under key, or nil if it has no URL.
 func newHook(key string, e *config.Events, said *config.Webhook) (*webhook.Hook, error) {
 	if said.URL.Empty() {
 		return nil, nil
 	}
-	if problem := handlers.CheckTarget(said.URL.Reveal()); problem != "" {
+	if problem := definition.CheckWebhook(said.URL.Reveal()); problem != "" {
 		return nil, fmt.Errorf("%s.url: %s", key, problem)
 	}
-	t, err := handling.Template(e.Templates, said.Template, "")
+	t, err := webhook.LoadTemplate(e.Templates, said.Template, "")
 	if err != nil {
 		return nil, fmt.Errorf("%s.template: %w", key, err)
 	}

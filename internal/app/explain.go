@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/certs"
 	"github.com/sluicegate/sluice/gateway/control"
 	"github.com/sluicegate/sluice/gateway/explain"
-	"github.com/sluicegate/sluice/gateway/observe/usage"
+	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/definition"
 )
@@ -24,7 +24,7 @@ type refusalAnswer struct {
 	Refusal *explain.Refusal `json:"refusal"`
 }
 
-// liveExplainer explains requests by what a gateway serves. It implements
+// liveExplainer explains requests by the configuration in force. It implements
 // control.Explainer.
 type liveExplainer struct{ *live }
 
@@ -58,9 +58,8 @@ func (l liveExplainer) Explain(_ context.Context, description []byte) (any, erro
 	return g.Explain(q), nil
 }
 
-// adminExplainer explains requests for the admin. Where no gateway is in its
-// process, one that serves nothing stands in, with the stores that gateways
-// share.
+// adminExplainer explains requests for the admin. If no gateway is in its process, it
+// uses one that serves nothing, with the stores that gateways share.
 type adminExplainer struct {
 	gateway *gateway.Gateway
 	serves  bool // gateway has a configuration in force, and remembers refusals
@@ -72,7 +71,7 @@ type adminExplainer struct {
 	asides map[string]*gateway.Aside // by what they were made of; at most maxAsides
 }
 
-// newExplainer returns what explains requests for the admin.
+// newExplainer returns the explainer of the admin.
 func (m *management) newExplainer(p managementParts) (*adminExplainer, error) {
 	e := &adminExplainer{gateway: p.gateway, serves: p.gateway != nil, store: m.store, current: m.currentBundle}
 	if e.serves {
@@ -80,7 +79,7 @@ func (m *management) newExplainer(p managementParts) (*adminExplainer, error) {
 	}
 	silent := common{cfg: withoutTraffic(p.cfg), log: slog.New(slog.DiscardHandler), events: p.events}
 	known := &secure{store: new(certs.Store)}
-	pl, err := newPlane(planeParts{common: silent, stores: p.stores, origin: func() string { return "admin" }, usage: usage.New(), secure: known})
+	pl, err := newPlane(planeParts{common: silent, stores: p.stores, origin: func() string { return "admin" }, usage: usage.NewOperations(), secure: known})
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +94,8 @@ func (m *management) newExplainer(p managementParts) (*adminExplainer, error) {
 	return e, nil
 }
 
-// withoutTraffic returns a configuration for a gateway that serves nothing: it has
-// nothing to log, to shed or to keep.
+// withoutTraffic returns a configuration for a gateway that serves nothing, without
+// logs, overload protection and caches.
 func withoutTraffic(of *config.Config) *config.Config {
 	cfg := *of
 	cfg.Log.Access, cfg.Overload.TargetDelay, cfg.Gateway.RefusalsKept = "off", 0, 0
@@ -105,11 +104,10 @@ func withoutTraffic(of *config.Config) *config.Config {
 	return &cfg
 }
 
-// currentBundle returns the configuration that gateways are to serve, nil before
-// the first.
+// currentBundle returns the configuration for gateways, or nil before the first.
 func (m *management) currentBundle() (tag string, rendered []byte) {
 	ended, end := context.WithCancel(context.Background())
-	end() // nobody waits for another
+	end() // does not wait for the next
 	b := m.server.NextBundle(ended, "")
 	if b == nil {
 		return "", nil
@@ -117,7 +115,7 @@ func (m *management) currentBundle() (tag string, rendered []byte) {
 	return b.ETag, b.JSON()
 }
 
-// maxAsides is how many configurations are held ready for explanations.
+// maxAsides bounds the compiled configurations that are kept for explanations.
 const maxAsides = 2
 
 // Explain implements admin.Explainer.
@@ -129,7 +127,7 @@ func (e *adminExplainer) Explain(ctx context.Context, org string, description []
 	if q.ID != "" {
 		return e.refusal(org, q.ID)
 	}
-	if q.KeyHash != "" { // a session tells of its owner: another organisation's key is none
+	if q.KeyHash != "" { // keys of other organisations must look absent
 		if _, err := e.store.KeyByHash(ctx, org, q.KeyHash); err != nil {
 			return nil, fmt.Errorf("the key that key_hash names: %w", err)
 		}
@@ -183,8 +181,8 @@ func (e *adminExplainer) report(ctx context.Context, org string, q *explain.Requ
 // pageOfRevisions is how many revisions are read at once.
 const pageOfRevisions = 200
 
-// then has a request that is asked about for a moment in the past explained by the
-// revision of then, unless it names another.
+// then explains a request at a moment in the past by the revision of that moment, unless
+// it names a revision.
 func (e *adminExplainer) then(ctx context.Context, org string, q *explain.Request) error {
 	if q.Due() == nil || q.Revision != 0 || !q.Due().Before(time.Now()) {
 		return nil
@@ -208,7 +206,7 @@ func (e *adminExplainer) then(ctx context.Context, org string, q *explain.Reques
 	}
 }
 
-// aside returns the configuration of a tag, ready for explanations.
+// aside returns the compiled configuration of a tag.
 func (e *adminExplainer) aside(ctx context.Context, tag string, make func() (*definition.Bundle, error)) (*gateway.Aside, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -233,7 +231,7 @@ func (e *adminExplainer) aside(ctx context.Context, tag string, make func() (*de
 	return ready, nil
 }
 
-// revision returns an organisation's configuration as of a revision.
+// revision returns an organisation's configuration at a revision.
 func (e *adminExplainer) revision(ctx context.Context, org string, number int64) (*definition.Bundle, error) {
 	if _, err := e.store.RevisionByNumber(ctx, org, number); err != nil {
 		return nil, fmt.Errorf("revision %d: %w", number, err)

@@ -14,9 +14,8 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/control"
 	"github.com/sluicegate/sluice/gateway/observe"
-	"github.com/sluicegate/sluice/gateway/observe/usage"
 	"github.com/sluicegate/sluice/gateway/source"
-	"github.com/sluicegate/sluice/gateway/tally"
+	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/event/webhook"
@@ -25,8 +24,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Gateway runs a gateway that is configured by an admin or by files, until ctx
-// ends.
+// Gateway runs a gateway that is configured by an admin or by files until ctx ends.
 func Gateway(ctx context.Context, cfg *config.Config, o Options) error {
 	base, err := newCommon(cfg, o, 0o700)
 	if err != nil {
@@ -61,24 +59,24 @@ func Gateway(ctx context.Context, cfg *config.Config, o Options) error {
 	return n.run(ctx, o.SkipDrain, st.close)
 }
 
-// nodeParts is what a node is made of.
+// nodeParts are the parts of a node.
 type nodeParts struct {
 	common
 	stores   *stores
 	adminURL string            // "" for files
 	admin    http.RoundTripper // nil: over the network
-	token    secret.Value      // shown to the admin
+	token    secret.Value      // bearer token for the admin
 	secret   secret.Value      // of the gateway API; empty: it is not served
 	inUp     bool              // telemetry is on the admin's address
-	usageTo  tally.Receiver    // who gets the counts of calls; nil: the admin, over the network
+	usageTo  usage.Receiver    // of the counts of calls; nil: the admin, over the network
 }
 
 // node is a gateway with its configuration source, gateway API and telemetry.
 type node struct {
 	nodeParts
 	plane   *plane
-	usage   *usage.Usage
-	tallies *tallies // nil: there is no admin
+	usage   *usage.Operations
+	shipped *shippedUsage // nil: there is no admin
 	source  source.Source
 	live    *live
 	control *control.API // nil: no secret
@@ -91,8 +89,8 @@ type node struct {
 }
 
 func newNode(p nodeParts) (*node, error) {
-	n := &node{nodeParts: p, live: &live{}, usage: usage.New(), tallies: newTallies(&p), hangup: make(chan os.Signal, 1)}
-	signal.Notify(n.hangup, syscall.SIGHUP) // one that comes before all is up is neither lost nor the end
+	n := &node{nodeParts: p, live: &live{}, usage: usage.NewOperations(), shipped: newShippedUsage(&p), hangup: make(chan os.Signal, 1)}
+	signal.Notify(n.hangup, syscall.SIGHUP) // a signal during the start must neither be lost nor end the process
 	var err error
 	if n.secure, err = newSecure(p); err != nil {
 		return nil, err
@@ -101,18 +99,18 @@ func newNode(p nodeParts) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	told, sender, err := newHandling(p.common, n.live, p.inUp)
+	sink, sender, err := newHandling(p.common, n.live, p.inUp)
 	if err != nil {
 		return nil, err
 	}
 	n.sender = sender
-	n.events.Add(told)
+	n.events.Add(sink)
 	if p.secret.Empty() {
 		p.log.Warn("the gateway API is not served: set secret to turn it on")
 	} else if n.control, err = n.newControl(backend); err != nil {
 		return nil, err
 	}
-	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source, usage: n.usage, tallies: n.tallies, sender: n.sender, secure: n.secure}
+	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source, usage: n.usage, shipped: n.shipped, sender: n.sender, secure: n.secure}
 	switch {
 	case n.control == nil:
 	case p.cfg.Gateway.ControlListen == "":
@@ -127,7 +125,7 @@ func newNode(p nodeParts) (*node, error) {
 	return n, nil
 }
 
-// backend is what the gateway API changes things with.
+// backend is how the gateway API changes objects.
 type backend struct {
 	definitions control.Definitions
 	keys        control.Keys
@@ -135,7 +133,7 @@ type backend struct {
 	group       control.GroupReloader
 }
 
-// connect makes the source, and the backend that goes with it.
+// connect creates the source and its backend.
 func (n *node) connect() (b backend, err error) {
 	if n.adminURL == "" {
 		return n.connectFiles()
@@ -190,19 +188,19 @@ func (n *node) newControl(b backend) (*control.API, error) {
 	}
 	return control.New(control.Deps{
 		Secret: n.secret, Live: n.live, Definitions: b.definitions, Keys: b.keys, Reloader: b.reloader, Group: b.group,
-		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Certificates: n.secure.manage, Usage: n.usage, Answers: keptAnswers{n}, Explain: liveExplainer{n.live}, Events: n.events, Health: health, Version: Version(), Log: n.log,
+		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Certificates: n.secure.manage, Usage: n.usage, Answers: responseCache{n}, Explain: liveExplainer{n.live}, Events: n.events, Health: health, Version: Version(), Log: n.log,
 	})
 }
 
-// telemetry serves metrics and health.
+// telemetry returns the handler of metrics and health.
 func (n *node) telemetry() fasthttp.RequestHandler {
 	return n.plane.observer.Handler(observe.HandlerOptions{
 		Metrics: n.cfg.Telemetry.Metrics, Token: n.cfg.Telemetry.Token.Reveal(), Ready: n.live.ready,
 	})
 }
 
-// listen opens every address, so that a port in use is told before anything
-// else happens.
+// listen opens every address before anything else happens, so that a port in use is
+// reported at once.
 func (n *node) listen() (err error) {
 	defer func() {
 		if err != nil {
@@ -239,7 +237,7 @@ func (n *node) unlisten() error {
 	return errors.Join(errs...)
 }
 
-// url is where traffic goes, over TLS where there is nothing else.
+// url returns the address of traffic, over TLS if there is no other.
 func (n *node) url() string {
 	if n.traffic != nil {
 		return urlOf(n.traffic)
@@ -255,8 +253,8 @@ func listen(key, address string) (net.Listener, error) {
 	return ln, nil
 }
 
-// run serves until ctx ends, and then stops in order: traffic drains first, what
-// it needs ends after it.
+// run serves until ctx ends, and then stops in order: first traffic, then what traffic
+// needs.
 func (n *node) run(ctx context.Context, skipDrain <-chan struct{}, closeStores func() error) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -279,7 +277,7 @@ func (n *node) run(ctx context.Context, skipDrain <-chan struct{}, closeStores f
 	serving.wait()
 	endWork()
 	background.wait()
-	n.tallies.finish()
+	n.shipped.finish()
 	n.plane.pools.Close()
 	err := closeStores()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
@@ -291,22 +289,22 @@ func (n *node) run(ctx context.Context, skipDrain <-chan struct{}, closeStores f
 func (n *node) startWork(ctx context.Context, t *tasks) {
 	n.secure.run(ctx, t)
 	n.plane.run(ctx, t, n.secure.before(n.source))
-	t.start("events", func() error { n.tellOfEvents(ctx); return nil })
+	t.start("events", func() error { n.deliverEvents(ctx); return nil })
 	if n.control != nil {
 		t.start("gateway API", func() error { n.control.Run(ctx); return nil })
 	}
 	if n.stores.saver != nil {
 		t.start("counters", func() error { return n.stores.saver.Run(ctx) })
 	}
-	if n.tallies != nil {
-		t.start("usage", func() error { n.tallies.sender.Run(ctx); return nil })
+	if n.shipped != nil {
+		t.start("usage", func() error { n.shipped.sender.Run(ctx); return nil })
 	}
 	t.start("signals", func() error { n.onHangup(ctx); return nil })
 }
 
-// tellOfEvents passes events on until ctx ends, and then those that are left,
-// before the webhooks are told the last of them.
-func (n *node) tellOfEvents(ctx context.Context) {
+// deliverEvents delivers events until ctx ends, and then those that are left before the
+// webhooks stop.
+func (n *node) deliverEvents(ctx context.Context) {
 	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	done := make(chan struct{})
@@ -316,7 +314,7 @@ func (n *node) tellOfEvents(ctx context.Context) {
 	<-done
 }
 
-// onHangup reads files again, those of certificates too, and opens the access log anew at SIGHUP.
+// onHangup reloads files and certificates and reopens the access log at SIGHUP.
 func (n *node) onHangup(ctx context.Context) {
 	defer signal.Stop(n.hangup)
 	for {
@@ -339,7 +337,7 @@ func (n *node) onHangup(ctx context.Context) {
 	}
 }
 
-// drain lets calls in flight finish, for as long as configured.
+// drain waits for requests in flight, up to the configured time.
 func (n *node) drain(skip <-chan struct{}) {
 	n.live.stopping.Store(true)
 	n.plane.limits.Stop()

@@ -1,12 +1,12 @@
 package app
 
 import (
-	"github.com/sluicegate/sluice/gateway/access"
-	"github.com/sluicegate/sluice/gateway/limit"
+	"github.com/sluicegate/sluice/gateway/stage/access"
+	"github.com/sluicegate/sluice/gateway/stage/limit"
 )
 
-// newLimits makes what counts calls: of keys and of APIs, and, where they are
-// enforced, of organisations.
+// newLimits creates the limiter of keys and APIs and, where they are enforced, of
+// organisations.
 func (pl *plane) newLimits(p planeParts) {
 	keys := p.cfg.Keys
 	pl.limits = limit.New(limit.Options{
@@ -20,7 +20,7 @@ func (pl *plane) newLimits(p planeParts) {
 	}
 }
 
-// monitorOf returns what tells how much of quotas is used, or nil.
+// monitorOf returns the monitor of quota usage, or nil.
 func monitorOf(p planeParts) *limit.Monitor {
 	m := p.cfg.Monitor
 	if !m.EnableTriggerMonitors || !m.MonitorUserKeys && !m.MonitorOrgKeys {
@@ -29,7 +29,7 @@ func monitorOf(p planeParts) *limit.Monitor {
 	return &limit.Monitor{Events: p.events, Global: m.GlobalTriggerLimit, Keys: m.MonitorUserKeys, Orgs: m.MonitorOrgKeys}
 }
 
-// accessOptions says how the grants of keys are made.
+// accessOptions returns how the grants of keys are compiled.
 func accessOptions(p planeParts) access.Options {
 	m := p.cfg.Monitor
 	return access.Options{

@@ -7,20 +7,21 @@ import (
 
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/control"
+	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// live shows the gateway API what is in force. The gateway is known only after
-// the API was made, which the gateway needs.
+// live exposes the configuration in force to the gateway API, which is created before
+// the gateway.
 type live struct {
 	gateway atomic.Pointer[gateway.Gateway]
 	admin   *source.Admin // nil: files
 
-	stopping atomic.Bool // no new calls are taken
+	stopping atomic.Bool // no new requests are accepted
 }
 
-func (l *live) snapshot() *gateway.Snapshot {
+func (l *live) snapshot() *snapshot.Snapshot {
 	if g := l.gateway.Load(); g != nil {
 		return g.Current()
 	}
@@ -67,7 +68,7 @@ func (l *live) Failed() map[string]error {
 	return nil
 }
 
-// source names where the configuration in force came from.
+// source returns the name of the source of the configuration in force.
 func (l *live) source() string {
 	switch {
 	case l.admin == nil:
@@ -87,7 +88,7 @@ func (l *live) Origin() control.Origin {
 	return o
 }
 
-// ready tells whether traffic can be served.
+// ready reports whether traffic can be served.
 func (l *live) ready() (ready bool, detail string) {
 	s := l.snapshot()
 	switch {
@@ -103,7 +104,7 @@ func (l *live) ready() (ready bool, detail string) {
 	return true, ""
 }
 
-// orgs are the organisations of the APIs in service.
+// orgs returns the organisations of the APIs in service.
 func (l *live) orgs() []string {
 	seen := map[string]bool{}
 	for _, api := range l.APIs() {

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegate/sluice/internal/config"
 )
 
-// newLog makes the process's log as configured.
+// newLog returns the configured log.
 func newLog(w io.Writer, conf config.Log) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(conf.Level)); err != nil {
@@ -21,7 +21,7 @@ func newLog(w io.Writer, conf config.Log) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, opts))
 }
 
-// withUnit writes durations as people read them, not as bare nanoseconds.
+// withUnit writes durations with units instead of nanoseconds.
 func withUnit(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())

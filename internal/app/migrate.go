@@ -25,8 +25,7 @@ func MigrateStatus(ctx context.Context, cfg *config.Config) ([]Migration, error)
 	return list, err
 }
 
-// MigrateUp applies the migrations that are missing and returns those it
-// applied.
+// MigrateUp applies the missing migrations and returns them.
 func MigrateUp(ctx context.Context, cfg *config.Config) ([]Migration, error) {
 	before, err := MigrateStatus(ctx, cfg)
 	if err != nil {

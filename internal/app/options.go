@@ -6,16 +6,16 @@ import (
 	"net"
 )
 
-// Options is what a command is told beside its configuration.
+// Options are the options of a command besides its configuration.
 type Options struct {
 	Demo      bool            // up only: seed an empty database with sample objects
 	Quiet     bool            // print no banner
 	Stdout    io.Writer       // banner
 	Stderr    io.Writer       // log
-	SkipDrain <-chan struct{} // closed when the stop shall no longer wait for requests in flight
+	SkipDrain <-chan struct{} // closed to stop without waiting for requests in flight
 }
 
-// banner prints what serves where.
+// banner prints the addresses.
 func (n *node) banner(w io.Writer, counters string) {
 	from := "files             " + n.cfg.Gateway.AppsDir
 	if n.adminURL != "" {
@@ -30,7 +30,7 @@ func (n *node) banner(w io.Writer, counters string) {
 	}
 }
 
-// urlOf is where people reach a listener from this machine.
+// urlOf returns the URL of a listener on this machine.
 func urlOf(ln net.Listener) string {
 	tcp, ok := ln.Addr().(*net.TCPAddr)
 	if !ok {
@@ -43,5 +43,5 @@ func urlOf(ln net.Listener) string {
 	return "http://" + net.JoinHostPort(host, fmt.Sprint(tcp.Port))
 }
 
-// say prints to a person. Nothing stops because it cannot be shown.
+// say prints to the user. Errors are ignored.
 func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }

@@ -7,34 +7,35 @@ import (
 	"net"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sluicegate/sluice/gateway"
-	"github.com/sluicegate/sluice/gateway/access"
-	"github.com/sluicegate/sluice/gateway/auth"
-	"github.com/sluicegate/sluice/gateway/auth/basic"
-	"github.com/sluicegate/sluice/gateway/auth/jwks"
-	"github.com/sluicegate/sluice/gateway/auth/jwt"
-	"github.com/sluicegate/sluice/gateway/cache"
-	"github.com/sluicegate/sluice/gateway/garbage"
-	"github.com/sluicegate/sluice/gateway/graphql"
-	"github.com/sluicegate/sluice/gateway/limit"
 	"github.com/sluicegate/sluice/gateway/observe"
-	"github.com/sluicegate/sluice/gateway/observe/usage"
-	"github.com/sluicegate/sluice/gateway/overload"
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/source"
+	"github.com/sluicegate/sluice/gateway/stage/access"
+	"github.com/sluicegate/sluice/gateway/stage/auth"
+	"github.com/sluicegate/sluice/gateway/stage/auth/basic"
+	"github.com/sluicegate/sluice/gateway/stage/auth/jwks"
+	"github.com/sluicegate/sluice/gateway/stage/auth/jwt"
+	"github.com/sluicegate/sluice/gateway/stage/cache"
+	"github.com/sluicegate/sluice/gateway/stage/graphql"
+	"github.com/sluicegate/sluice/gateway/stage/limit"
+	"github.com/sluicegate/sluice/gateway/stage/overload"
+	"github.com/sluicegate/sluice/gateway/stage/tunnels"
+	"github.com/sluicegate/sluice/gateway/stage/version"
 	"github.com/sluicegate/sluice/gateway/traces"
-	"github.com/sluicegate/sluice/gateway/tunnels"
 	"github.com/sluicegate/sluice/gateway/upstream"
-	"github.com/sluicegate/sluice/gateway/upstream/calls"
-	"github.com/sluicegate/sluice/gateway/version"
+	"github.com/sluicegate/sluice/gateway/upstream/targets"
+	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/event/webhook"
-	"github.com/sluicegate/sluice/internal/guard"
 	"github.com/valyala/fasthttp"
 )
 
-// plane is a gateway with everything that it works with but its stores.
+// plane is a gateway with all parts but its stores.
 type plane struct {
 	gateway   *gateway.Gateway
 	observer  *observe.Observer
@@ -46,26 +47,26 @@ type plane struct {
 	keySets   *jwks.Sets // of the issuers of JSON Web Tokens
 	tokens    *jwt.Tokens
 	pools     *upstream.Pools
-	calls     *calls.Calls
+	calls     *targets.Registry
 	tunnels   *tunnels.Registry
-	traces    *traces.Recorder // nil: nobody is told
+	traces    *traces.Recorder // nil: no traces are recorded
 	cache     *cache.Cache
 	graphql   *graphql.GraphQL
-	overload  *overload.Guard // nil: nothing is shed
+	overload  *overload.Guard // nil: no overload protection
 	log       *slog.Logger
 }
 
-// storeTimeout bounds one look-up in the store of keys.
+// storeTimeout bounds one look-up in the key store.
 const storeTimeout = time.Second
 
-// planeParts is what a plane is made of.
+// planeParts are the parts of a plane.
 type planeParts struct {
 	common
 	stores  *stores
 	control fasthttp.RequestHandler // nil: not on the traffic port
 	origin  func() string           // where the configuration in force came from
-	usage   *usage.Usage            // where operations are counted
-	tallies *tallies                // nil: calls are counted for nobody
+	usage   *usage.Operations       // GraphQL operations
+	shipped *shippedUsage           // counts of calls for the admin; nil: there is no admin
 	secure  *secure                 // nil: there are no certificates
 	sender  *webhook.Sender
 }
@@ -90,7 +91,7 @@ func newPlane(p planeParts) (*plane, error) {
 		Timeout: storeTimeout, Changed: pl.tunnels.Wake,
 	})
 	pl.keySets = jwks.New(jwks.Options{
-		Addresses: guard.Policy{Private: true}, Timeout: p.cfg.JWT.KeysTimeout, // as for upstreams, which the same people name
+		Addresses: dialguard.Policy{Private: true}, Timeout: p.cfg.JWT.KeysTimeout, // as for upstreams, which the same users configure
 		Refresh: p.cfg.JWT.KeysRefresh, Retry: p.cfg.JWT.KeysRetry, Stale: p.cfg.JWT.KeysStale, Log: p.log,
 	})
 	pl.tokens = jwt.New(pl.keySets, p.cfg.JWT.CacheSize)
@@ -101,27 +102,25 @@ func newPlane(p planeParts) (*plane, error) {
 	if pl.traces, err = newTraces(p.common); err != nil {
 		return nil, err
 	}
-	watching := observe.Options{
-		Version: Version(), Usage: p.usage, Access: pl.access, Events: p.events, Log: p.log,
-		Sources: pl.sources(p),
-	}
-	if p.tallies != nil {
-		watching.Calls = p.tallies.counts
+	watching := observe.Options{Version: Version(), Source: p.origin, Operations: p.usage, Access: pl.access, Events: p.events, Log: p.log}
+	if p.shipped != nil {
+		watching.Calls = p.shipped.calls
 	}
 	pl.observer = observe.New(watching)
 	deps := gateway.Deps{
-		Config: gatewayConfig(p.cfg), Stages: pl.stages(p), Observe: pl.observer, Control: p.control, Log: p.log,
+		Config: gatewayConfig(p.cfg), Stages: pl.stages(p), Handshakes: p.secure.handshakes(), Observe: pl.observer, Control: p.control, Log: p.log,
 	}
 	if pl.traces != nil { // a nil *traces.Recorder in the interface would not be nil
 		deps.Tracer = pl.traces
 	}
 	pl.gateway = gateway.New(deps)
-	pl.overload.Behind(pl.gateway.Waited)
+	pl.overload.AddDelay(pl.gateway.Waited)
+	pl.observer.Registry().MustRegister(pl.metrics(p)...)
 	return pl, nil
 }
 
-// newTunnels returns what knows of connections that leave HTTP. Where none may,
-// there is nothing to bound.
+// newTunnels returns the registry of connections that have left HTTP. Without WebSockets
+// it has no limits.
 func newTunnels(c common) *tunnels.Registry {
 	o := tunnels.Options{Interval: c.cfg.Gateway.TunnelRecheck, Log: c.log}
 	if g := c.cfg.Gateway; g.Websockets {
@@ -130,15 +129,15 @@ func newTunnels(c common) *tunnels.Registry {
 	return tunnels.New(o)
 }
 
-func (pl *plane) stages(p planeParts) gateway.Stages {
+func (pl *plane) stages(p planeParts) snapshot.Stages {
 	g, toUpstreams := p.cfg.Gateway, upstreamConfig(p)
 	pl.cache = cache.New(cache.Options{
 		MaxBytes: int(p.cfg.Cache.MaxBytes), MaxBody: int(p.cfg.Cache.MaxBody), Patience: p.cfg.Upstream.ResponseTimeout,
 	})
-	pl.calls = calls.New(calls.Options{Pools: pl.pools, Upstream: toUpstreams, Raise: p.events.Raise})
+	pl.calls = targets.New(targets.Options{Pools: pl.pools, Upstream: toUpstreams, Raise: p.events.Raise})
 	pl.newLimits(p)
-	pl.graphql = graphql.New(graphqlOptions(p, pl.limits))
-	stages := gateway.Stages{
+	pl.graphql = graphql.New(graphqlOptions(p))
+	stages := snapshot.Stages{
 		Auth:     auth.New(pl.sessions, p.cfg.Keys.MinLength).WithPasswords(pl.passwords).WithBodies(int(p.cfg.Passwords.MaxBody)).WithTokens(pl.tokens),
 		Overload: pl.overload,
 		Access:   access.New(accessOptions(p)),
@@ -172,7 +171,7 @@ func upstreamConfig(p planeParts) upstream.Config {
 	return conf
 }
 
-func graphqlOptions(p planeParts, limiter *limit.Limiter) graphql.Options {
+func graphqlOptions(p planeParts) graphql.Options {
 	c := p.cfg.GraphQL
 	return graphql.Options{
 		MaxBody: int(c.MaxBody), BatchMax: c.MaxBatch, Cache: int(c.Cache), RefusedCache: int(c.RefusedCache),
@@ -181,7 +180,7 @@ func graphqlOptions(p planeParts, limiter *limit.Limiter) graphql.Options {
 			Directives: c.MaxDirectives, Literals: c.MaxLiterals, Fragments: c.MaxFragments, Operations: c.MaxOperations,
 			RootFields: c.MaxRootFields, Fields: c.MaxFields,
 		},
-		Rate: limiter.Rate, Log: p.log,
+		Log: p.log,
 	}
 }
 
@@ -203,7 +202,7 @@ func gatewayConfig(cfg *config.Config) gateway.Config {
 	}
 }
 
-// wordingOf returns what takes the place of the gateway's own texts.
+// wordingOf returns the texts that replace the gateway's own.
 func wordingOf(said *config.AuthMessages) *pipeline.Wording {
 	w := new(pipeline.Wording)
 	for text, m := range map[pipeline.Text]config.Message{
@@ -216,56 +215,26 @@ func wordingOf(said *config.AuthMessages) *pipeline.Wording {
 	return w
 }
 
-// sources tells metrics where to ask. They are asked after newPlane returned.
-func (pl *plane) sources(p planeParts) observe.Sources {
-	s := observe.Sources{
-		Clients: func() observe.Clients {
-			now := pl.gateway.Connections()
-			return observe.Clients{
-				Open: now.Open, Begun: now.Begun, Waiting: now.Waiting, Refused: now.Refused, Panics: now.Panics,
-				Handshakes: now.Handshakes, FailedHandshakes: now.FailedHandshakes,
-			}
-		},
-		TLS:       p.secure.metrics(),
-		Upstreams: func() observe.Upstreams { return observe.Upstreams(pl.pools.Stats()) },
-		Targets:   pl.targets,
-		Breakers:  pl.breakers,
-		Tunnels:   func() observe.Tunnels { return observe.Tunnels(pl.tunnels.Stats()) },
-		Answers:   func() observe.AnswerCache { return observe.AnswerCache(pl.cache.Stats()) },
-		KeyCache: func() observe.KeyCache {
-			now := pl.sessions.Stats()
-			return observe.KeyCache{
-				Hits: now.Hits, Unpacked: now.Unpacked, Misses: now.Misses, Unknown: now.Unknown, Malformed: now.Malformed,
-				Stale: now.Stale, Busy: now.Busy, Entries: now.Entries, Unknowns: now.Unknowns,
-			}
-		},
-		Operations: func() observe.OperationCache {
-			now := pl.graphql.Cached()
-			return observe.OperationCache{
-				Hits: now.Hits, Misses: now.Misses, Refused: now.RefusedHits,
-				Valid: now.Entries, ValidBytes: now.Bytes, Invalid: now.Refused, InvalidBytes: now.RefusedBytes,
-			}
-		},
-		Overload:      pl.overloaded,
-		Throttled:     func() int { return pl.limits.Waiting() }, // asked after there are limits
-		Webhooks:      func() observe.Webhooks { return observe.Webhooks(p.sender.Stats()) },
-		Tokens:        func() observe.Tokens { return observe.Tokens(pl.tokens.Stats()) },
-		Passwords:     func() observe.Passwords { return observe.Passwords(pl.passwords.Stats()) },
-		Counters:      p.stores.counterState,
-		DroppedEvents: p.events.Dropped,
-		ConfigSource:  p.origin,
-		Handed:        p.tallies.watched(),
+// metrics returns the metrics of the parts of a plane.
+func (pl *plane) metrics(p planeParts) []prometheus.Collector {
+	all := []prometheus.Collector{
+		pl.gateway.Metrics(), pl.pools.Metrics(), pl.calls.Metrics(), pl.tunnels.Metrics(), pl.cache.Metrics(), pl.sessions.Metrics(),
+		pl.graphql.Metrics(), pl.overload.Metrics(), pl.limits.Metrics(), pl.tokens.Metrics(), pl.passwords.Metrics(),
+		p.usage.Metrics(), p.events.Metrics(), p.stores.sharedCounts.Metrics(),
+	}
+	if p.sender != nil {
+		all = append(all, p.sender.Metrics())
 	}
 	if pl.traces != nil {
-		s.Traces = func() observe.Traces { return observe.Traces(pl.traces.Stats()) }
+		all = append(all, pl.traces.Metrics())
 	}
-	return s
-}
-
-// overloaded tells metrics what is shed.
-func (pl *plane) overloaded() observe.Overload {
-	now := pl.overload.Stats()
-	return observe.Overload{Shedding: now.Shedding, Delay: now.Delay, Limit: now.Limit, Times: now.Times}
+	if p.shipped != nil {
+		all = append(all, p.shipped.sender.Metrics())
+	}
+	if p.secure != nil && p.secure.server != nil {
+		all = append(all, p.secure.server.Metrics(), pl.gateway.HandshakeMetrics())
+	}
+	return all
 }
 
 // serve accepts traffic until the listener fails or the plane is drained.
@@ -276,8 +245,9 @@ func (pl *plane) serve(ln net.Listener) error {
 	return nil
 }
 
-// run does the plane's work in the background until ctx ends.
+// run runs the background work of the plane until ctx ends.
 func (pl *plane) run(ctx context.Context, t *tasks, src source.Source) {
+	limitMemory(pl.log)
 	t.start("configuration", func() error { pl.gateway.Follow(ctx, src); return nil })
 	t.start("sessions", func() error { pl.sessions.Run(ctx); return nil })
 	if pl.orgs != nil {
@@ -291,7 +261,6 @@ func (pl *plane) run(ctx context.Context, t *tasks, src source.Source) {
 	t.start("token keys", func() error { pl.keySets.Run(ctx); return nil })
 	t.start("passwords", func() error { pl.passwords.Run(ctx); return nil })
 	t.start("overload", func() error { return pl.overload.Run(ctx) })
-	t.start("collections", func() error { return garbage.Run(ctx, pl.log) })
 	if pl.access != nil {
 		t.start("access log", func() error { pl.access.Run(ctx); return nil })
 	}

@@ -7,13 +7,13 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/sluicegate/sluice/admin/mail"
+	"github.com/sluicegate/sluice/admin/delivery"
 	"github.com/sluicegate/sluice/admin/portal"
 	"github.com/sluicegate/sluice/internal/config"
 )
 
-// portalSettings are what the configuration says about the portal. inUp: admin and
-// gateway are in one process.
+// portalSettings returns the settings of the portal. inUp: admin and gateway are in one
+// process.
 func portalSettings(cfg *config.Config, inUp bool) (portal.Settings, error) {
 	settings := portal.Settings{Outbound: webhookTargets(&cfg.Events, inUp), PublicURL: cfg.Portal.PublicURL, Mailbox: cfg.Portal.Email.MailboxSize, TokenTTL: cfg.Portal.TokenTTL}
 	if settings.PublicURL == "" {
@@ -27,12 +27,12 @@ func portalSettings(cfg *config.Config, inUp bool) (portal.Settings, error) {
 	return settings, err
 }
 
-func mailServer(cfg *config.Email) (*mail.Server, error) {
+func mailServer(cfg *config.Email) (*delivery.MailServer, error) {
 	host, port, err := net.SplitHostPort(cfg.Server)
 	if err != nil {
 		return nil, fmt.Errorf("portal.email.server: %w", err)
 	}
-	server := &mail.Server{Host: host, TLS: cfg.TLS, User: cfg.User, Password: cfg.Password, From: cfg.From, Timeout: cfg.Timeout}
+	server := &delivery.MailServer{Host: host, TLS: cfg.TLS, User: cfg.User, Password: cfg.Password, From: cfg.From, Timeout: cfg.Timeout}
 	if server.Port, err = strconv.Atoi(port); err != nil {
 		return nil, fmt.Errorf("portal.email.server: %w", err)
 	}

@@ -11,22 +11,21 @@ import (
 	countries "github.com/sluicegate/sluice/internal/sample"
 )
 
-// sample is the upstream of the demo: a GraphQL server on samplePath, and
-// elsewhere it answers every request with what it received, so that a newcomer
-// sees what the gateway sends on.
+// sample is the upstream of the demo: a GraphQL server on samplePath, and elsewhere an
+// echo of the request, which shows what the gateway sends.
 type sample struct {
 	server *fasthttp.Server
 	ln     net.Listener
 	done   chan struct{}
 }
 
-// sampleAddress is where the sample answers unless somebody else already does.
+// sampleAddress is the address of the sample unless the port is in use.
 const sampleAddress = "127.0.0.1:8083"
 
-// samplePath is where the sample answers GraphQL.
+// samplePath is the path of the GraphQL server.
 const samplePath = "/graphql"
 
-// startSample serves on sampleAddress, or else on a free loopback port.
+// startSample serves on sampleAddress, or on a free loopback port.
 func startSample() (*sample, error) {
 	graph, err := countries.New()
 	if err != nil {
@@ -51,7 +50,7 @@ func startSample() (*sample, error) {
 	return s, nil
 }
 
-// url is where the sample answers.
+// url returns the address of the sample.
 func (s *sample) url() string { return "http://" + s.ln.Addr().String() }
 
 // stop ends the sample and waits for it.
@@ -60,7 +59,7 @@ func (s *sample) stop(ctx context.Context) {
 	<-s.done
 }
 
-// sampleAnswer is the body of every answer.
+// sampleAnswer is the body of every response.
 type sampleAnswer struct {
 	Message string            `json:"message"`
 	Method  string            `json:"method"`
@@ -68,7 +67,7 @@ type sampleAnswer struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// sampleHandler sends operations to the GraphQL server.
+// sampleHandler passes GraphQL operations to the GraphQL server.
 func sampleHandler(graph *countries.Server) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		if path := strings.TrimSuffix(string(ctx.Path()), "/"); path != samplePath || !ctx.IsPost() {

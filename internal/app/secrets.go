@@ -9,34 +9,34 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/sluicegate/sluice/admin/reseal"
+	"github.com/sluicegate/sluice/admin/rotatemaster"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// Files below data_dir that hold master keys which nobody configured.
+// Files below data_dir that hold generated master keys.
 const (
 	masterKeyFile = "master.key"
 	nextKeyFile   = "master.key.next" // while a rotation is under way
 )
 
-// SecretsRotation says how the master key is changed.
+// SecretsRotation are the options of a rotation of the master key.
 type SecretsRotation struct {
 	DryRun   bool
-	Progress func(done, total int) // told of values on their way; may be nil
+	Progress func(done, total int) // called after each batch; may be nil
 }
 
-// SecretsRotated is what a change of the master key came to.
+// SecretsRotated is the result of a rotation.
 type SecretsRotated struct {
-	Former, New string // ids of the keys, which reveal nothing of them
+	Former, New string // ids of the keys, which do not reveal them
 	Kept        string // file that holds the new key; "" when it is configured
-	Tables      []reseal.Count
+	Tables      []rotatemaster.Count
 }
 
-// RotateSecrets seals anew what the database holds under the former master key: a
-// configured one takes the place of admin.former_master_key, else a new one is made
-// for data_dir. It can be run again after it was ended in the middle.
+// RotateSecrets encrypts all secrets in the database with a new master key: the
+// configured one if admin.former_master_key is set, otherwise one that is generated in
+// data_dir. After an interruption it can be run again.
 func RotateSecrets(ctx context.Context, cfg *config.Config, how SecretsRotation) (*SecretsRotated, error) {
 	url, end, err := databaseFor(ctx, cfg)
 	if err != nil {
@@ -46,8 +46,8 @@ func RotateSecrets(ctx context.Context, cfg *config.Config, how SecretsRotation)
 	return done, errors.Join(err, end())
 }
 
-// databaseFor returns the address of the database. A private one is started for as
-// long as it is needed, which refuses when a server has it.
+// databaseFor returns the address of the database. A private database is started
+// meanwhile, which fails while a server uses it.
 func databaseFor(ctx context.Context, cfg *config.Config) (url secret.Value, end func() error, err error) {
 	u := &allInOne{common: common{cfg: cfg, log: slog.New(slog.DiscardHandler)}}
 	if url, err = u.startDatabase(ctx); err != nil {
@@ -71,7 +71,7 @@ func rotateSecrets(ctx context.Context, cfg *config.Config, url secret.Value, ho
 	if err != nil {
 		return nil, err
 	}
-	r := reseal.Rotation{Store: st, Former: former, New: next, DryRun: how.DryRun, Progress: how.Progress}
+	r := rotatemaster.Rotation{Store: st, Former: former, New: next, DryRun: how.DryRun, Progress: how.Progress}
 	counts, err := r.Run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("changing the master key: %w", err)
@@ -84,8 +84,8 @@ func rotateSecrets(ctx context.Context, cfg *config.Config, url secret.Value, ho
 	return &SecretsRotated{Former: former.ID(), New: next.ID(), Kept: kept, Tables: counts}, nil
 }
 
-// rotatedKeys returns the key that was and the one that is to be, which is on disk
-// before anything is sealed with it.
+// rotatedKeys returns the former and the new key. A new one is on disk before anything
+// is encrypted with it.
 func rotatedKeys(cfg *config.Config, dry bool) (former, next secret.Key, kept string, err error) {
 	if !cfg.Admin.MasterKey.Empty() {
 		if cfg.Admin.FormerMasterKey.Empty() {
@@ -110,7 +110,7 @@ func rotatedKeys(cfg *config.Config, dry bool) (former, next secret.Key, kept st
 	return former, next, kept, err
 }
 
-// keptKey returns the key in a file that must be there.
+// keptKey returns the key in a file, which must exist.
 func keptKey(path string) (secret.Key, error) {
 	if _, err := os.Stat(path); err != nil {
 		return secret.Key{}, err

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/certs"
 	"github.com/sluicegate/sluice/gateway/control"
-	"github.com/sluicegate/sluice/gateway/observe"
+	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/source"
 	"github.com/sluicegate/sluice/gateway/wire"
 	shown "github.com/sluicegate/sluice/internal/certs"
@@ -20,7 +20,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// secure is traffic over TLS, and the certificates that definitions name.
+// secure is traffic over TLS, and the certificates that definitions refer to.
 type secure struct {
 	conf   config.TLS
 	store  *certs.Store
@@ -97,8 +97,7 @@ func (s *secure) serve(g *gateway.Gateway) error {
 	return err
 }
 
-// before returns a source that has the certificates of a bundle before the
-// bundle.
+// before returns a source that updates the certificates before each bundle.
 func (s *secure) before(src source.Source) source.Source {
 	if s.remote == nil {
 		return src
@@ -124,33 +123,23 @@ func (s *secure) reload() error {
 	return s.server.Reload()
 }
 
-// stages gives the stages what they need of certificates. s may be nil.
-func (s *secure) stages(to *gateway.Stages) {
+// stages passes the certificates to the stages. s may be nil.
+func (s *secure) stages(to *snapshot.Stages) {
 	if s == nil {
 		return
 	}
 	to.Certificates = s.store
-	if s.server != nil {
-		to.Handshakes = s.server
-	}
 }
 
-// metrics tells of certificates. s may be nil.
-func (s *secure) metrics() func() observe.TLS {
+// handshakes returns what configures TLS handshakes, or nil. s may be nil.
+func (s *secure) handshakes() gateway.Handshakes {
 	if s == nil || s.server == nil {
 		return nil
 	}
-	return func() observe.TLS {
-		now := s.server.Stats()
-		t := observe.TLS{Broken: now.Broken}
-		for _, e := range now.Expires {
-			t.Expires = append(t.Expires, observe.Expiry(e))
-		}
-		return t
-	}
+	return s.server
 }
 
-// inFolder has the gateway API's words for what a folder of certificates says.
+// inFolder converts the errors of a folder of certificates to those of the gateway API.
 type inFolder struct{ *certs.Folder }
 
 // Add implements control.Certificates.

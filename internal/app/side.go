@@ -11,13 +11,13 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// sideLimits are those of ports that people and their tools call, not traffic.
+// sideLimits are the limits of ports that are not for traffic.
 var sideLimits = wire.Config{
 	MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 8 << 20,
 	ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 75 * time.Second, MaxConns: 1000,
 }
 
-// serveSide serves what has a port of its own.
+// serveSide serves the gateway API and telemetry if they have their own ports.
 func (n *node) serveSide(t *tasks) {
 	if n.controlLn != nil {
 		n.serveOn(t, "gateway API", n.controlLn, n.control.Handle)
@@ -38,8 +38,7 @@ func (n *node) serveOn(t *tasks, name string, ln net.Listener, h fasthttp.Reques
 	})
 }
 
-// side has a plain handler answer on connections that are framed as strictly as
-// those of traffic.
+// side serves a fasthttp handler on connections with the strict framing of traffic.
 type side fasthttp.RequestHandler
 
 // Handle implements wire.Handler.
@@ -47,7 +46,7 @@ func (h side) Handle(call *wire.Call) { h(call.Ctx()) }
 
 // Refuse implements wire.Handler.
 func (side) Refuse(call *wire.Call, fault *wire.Fault) {
-	body, _ := json.Marshal(struct { // a struct of texts always encodes
+	body, _ := json.Marshal(struct { // a struct of strings always encodes
 		Status  string `json:"status"`
 		Message string `json:"message"`
 	}{"error", fault.Text})

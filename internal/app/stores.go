@@ -10,14 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/event"
 	"github.com/sluicegate/sluice/internal/keystore"
 )
 
-// stores is where keys and counts are, in this process or shared.
+// stores holds keys and counters, in this process or shared.
 type stores struct {
 	keys     keystore.Store
 	counters counter.Counter
@@ -29,7 +28,7 @@ type stores struct {
 	keyFile      *keystore.File   // nil: keys are not kept in a file
 }
 
-// keyHome says what holds the keys of a process without a shared store.
+// keyHome is where the keys of a process without a shared store are.
 type keyHome uint8
 
 const (
@@ -40,7 +39,7 @@ const (
 
 var errNoValkey = errors.New("valkey.url: a gateway with an admin finds keys there; set it to the store that the admin writes to, such as redis://valkey:6379")
 
-// openStores opens what the configuration asks for.
+// openStores opens the configured stores.
 func openStores(ctx context.Context, base common, home keyHome) (*stores, error) {
 	cfg, log := base.cfg, base.log
 	target, err := cfg.Valkey.Target()
@@ -70,8 +69,8 @@ func openStores(ctx context.Context, base common, home keyHome) (*stores, error)
 	return s, nil
 }
 
-// openShared opens the stores that gateways share. An admin that fills them with
-// keys makes a missing key no proof while it does so.
+// openShared opens the stores that gateways share. fed: an admin fills them, so that a
+// missing key may still be on its way.
 func openShared(ctx context.Context, base common, target config.ValkeyTarget, fed bool) (*stores, error) {
 	cfg := base.cfg
 	if target.DB != 0 {
@@ -121,7 +120,7 @@ type savedCounters struct {
 	saver *counter.Saver
 }
 
-// Reset forgets what was counted under keys.
+// Reset resets counters.
 func (c savedCounters) Reset(ctx context.Context, keys ...string) error {
 	return c.saver.Reset(ctx, keys...)
 }
@@ -153,7 +152,7 @@ func valkeyTLS(cfg *config.Config, target config.ValkeyTarget) (*tls.Config, err
 	return secure, nil
 }
 
-// describe says in one line where counts and keys are.
+// describe returns a line about the stores for the banner.
 func (s *stores) describe(cfg *config.Config) string {
 	if s.sharedCounts == nil {
 		return "in process        limits: one process; saved every second"
@@ -163,19 +162,6 @@ func (s *stores) describe(cfg *config.Config) string {
 		return "external"
 	}
 	return "external          " + strings.Join(target.Addresses, ", ")
-}
-
-// counterState is what metrics show of the counter store.
-func (s *stores) counterState() observe.Store {
-	if s.sharedCounts == nil {
-		return observe.Store{}
-	}
-	stats := s.sharedCounts.Stats()
-	return observe.Store{
-		Away:    s.sharedCounts.State().Away,
-		Outages: uint64(stats.Outages.Load()),
-		Without: uint64(stats.Standby.Load()),
-	}
 }
 
 // close ends the connections. The saver ends with its Run.

@@ -5,37 +5,17 @@ import (
 	"fmt"
 
 	"github.com/sluicegate/sluice/gateway/control"
-	"github.com/sluicegate/sluice/gateway/observe"
 )
 
-// targets tells metrics how the targets of APIs are.
-func (pl *plane) targets() []observe.Target {
-	known := pl.calls.Targets()
-	all := make([]observe.Target, len(known))
-	for i, t := range known {
-		all[i] = observe.Target(t)
-	}
-	return all
-}
+// responseCache invalidates the response cache of a node's gateway, which is created
+// later.
+type responseCache struct{ node *node }
 
-// breakers tells metrics how the circuit breakers of APIs are.
-func (pl *plane) breakers() []observe.Breaker {
-	known := pl.calls.Breakers()
-	all := make([]observe.Breaker, len(known))
-	for i, b := range known {
-		all[i] = observe.Breaker(b)
-	}
-	return all
-}
+// Invalidate drops the cached responses of an API.
+func (k responseCache) Invalidate(api string) { k.node.plane.cache.Invalidate(api) }
 
-// keptAnswers are those of a node's gateway, which is made later than what needs
-// them.
-type keptAnswers struct{ node *node }
-
-// Invalidate forgets the answers of an API.
-func (k keptAnswers) Invalidate(api string) { k.node.plane.cache.Invalidate(api) }
-
-// upstreamHealth is what /hello says of targets and breakers. It names none.
+// upstreamHealth returns the component of /hello for targets and breakers. It contains
+// no names.
 func (n *node) upstreamHealth() control.Component {
 	return control.Component{Name: "upstreams", Kind: "system", Check: func(context.Context) (control.Health, string) {
 		away, open := 0, 0

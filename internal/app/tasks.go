@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// tasks are goroutines that end together: the first that fails is why the
-// process stops.
+// tasks are goroutines that end together. The first error stops the process.
 type tasks struct {
 	group sync.WaitGroup
 	fail  context.CancelCauseFunc

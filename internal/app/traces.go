@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/traces"
 )
 
-// newTraces makes what tells a collector of requests, or nil when there is none.
+// newTraces returns the recorder of traces, or nil if there is no collector.
 func newTraces(c common) (*traces.Recorder, error) {
 	o := c.cfg.Telemetry.OTLP
 	if o.Endpoint == "" {

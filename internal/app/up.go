@@ -33,22 +33,21 @@ func Up(ctx context.Context, cfg *config.Config, o Options) error {
 	return errors.Join(err, u.stopDatabase())
 }
 
-// allInOne is everything that one process runs.
+// allInOne is an admin and a gateway in one process.
 type allInOne struct {
 	common
 	options Options
 
-	database   *embedded.Server // nil: not ours
+	database   *embedded.Server // nil: external
 	stores     *stores
 	management *management
 	node       *node
 	adminLn    net.Listener
-	memory     *fasthttputil.InmemoryListener // the admin's, for the gateway beside it
-	demo       *demo                          // nil: not asked for
+	memory     *fasthttputil.InmemoryListener // of the admin, for the gateway in this process
+	demo       *demo                          // nil: no demo
 }
 
-// inMemoryURL is how the admin is called on connections in memory; the host is
-// never looked up.
+// inMemoryURL is the admin's URL on connections in memory. The host is never resolved.
 const inMemoryURL = "http://admin.invalid"
 
 func (u *allInOne) build(ctx context.Context) (err error) {
@@ -71,7 +70,7 @@ func (u *allInOne) build(ctx context.Context) (err error) {
 		return err
 	}
 	u.memory = fasthttputil.NewInmemoryListener()
-	usage := new(beside)
+	usage := new(localAdmin)
 	if u.node, err = newNode(nodeParts{
 		common: u.common, stores: u.stores, adminURL: inMemoryURL, admin: overMemory(u.memory),
 		token: token, secret: control, inUp: true, usageTo: usage,
@@ -95,8 +94,8 @@ func (u *allInOne) build(ctx context.Context) (err error) {
 	return nil
 }
 
-// startDatabase returns the address of the database, after starting it where it
-// is ours.
+// startDatabase returns the address of the database, and starts a private one if none is
+// configured.
 func (u *allInOne) startDatabase(ctx context.Context) (secret.Value, error) {
 	if !u.cfg.Database.URL.Empty() {
 		return u.cfg.Database.URL, nil
@@ -116,7 +115,7 @@ func (u *allInOne) startDatabase(ctx context.Context) (secret.Value, error) {
 	return secret.New(server.DSN()), nil
 }
 
-// kept returns a secret of the configuration, or one of its own that it keeps.
+// kept returns a configured secret, or one that is kept in a file of data_dir.
 func (u *allInOne) kept(configured secret.Value, file string) (secret.Value, error) {
 	if !configured.Empty() {
 		return configured, nil
@@ -137,8 +136,8 @@ func overMemory(ln *fasthttputil.InmemoryListener) http.RoundTripper {
 	}
 }
 
-// run serves until ctx ends. The admin stops first, then the gateway drains, which
-// has counts of calls for the database at its end.
+// run serves until ctx ends. The admin stops first; the gateway drains after it and adds
+// its last counts of calls to the database.
 func (u *allInOne) run(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -176,7 +175,7 @@ func (u *allInOne) stopDatabase() error {
 	return u.database.Stop(ctx)
 }
 
-// announce prints the banner once what it says is true.
+// announce prints the banner once everything is served.
 func (u *allInOne) announce(ctx context.Context) {
 	if u.options.Quiet {
 		return
@@ -193,7 +192,7 @@ func (u *allInOne) announce(ctx context.Context) {
 	u.banner(u.options.Stdout)
 }
 
-// isServing tells whether the gateway has taken what the admin has.
+// isServing reports whether the gateway serves the admin's configuration.
 func (u *allInOne) isServing() bool {
 	live := u.node.live
 	return live.snapshot() != nil && (u.demo == nil ||
@@ -210,13 +209,13 @@ func (u *allInOne) banner(w io.Writer) {
 	if u.node.secure.ln != nil && u.node.traffic != nil {
 		say(w, "gateway, TLS   %s\n", u.node.secure.url())
 	}
-	u.management.tellKey(w)
+	u.management.printKey(w)
 	if u.stores.saver != nil {
 		say(w, "limits         one process; counters are kept in memory and saved every second (a crash forgets\n"+
 			"               at most that second); a second gateway would count separately: set valkey.url to share them\n")
 	}
 	if u.demo != nil {
-		u.demo.tell(w, u.node.url(), urlOf(u.adminLn), u.cfg.DataDir)
+		u.demo.print(w, u.node.url(), urlOf(u.adminLn), u.cfg.DataDir)
 	}
 }
 
@@ -226,7 +225,7 @@ type exit struct {
 	code int
 }
 
-// ExitCode is the exit code that the error stands for.
+// ExitCode returns the exit code of the error.
 func (e exit) ExitCode() int { return e.code }
 
 // Unwrap returns the error itself.
@@ -238,7 +237,7 @@ const (
 	exitRunning = 4
 )
 
-// exitWith gives an error of the private database its exit code.
+// exitWith adds the exit code to errors of the private database.
 func exitWith(err error) error {
 	if _, ok := errors.AsType[*embedded.MissingError](err); ok {
 		return exit{err, exitMissing}

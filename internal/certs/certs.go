@@ -1,5 +1,5 @@
-// Package certs reads X.509 certificates from PEM, names them, and writes them
-// again. It is what gateway and admin agree on.
+// Package certs reads X.509 certificates from PEM, names and writes them. The gateway
+// and the admin share it.
 package certs
 
 import (
@@ -16,37 +16,36 @@ import (
 	"net"
 	"strings"
 
-	"github.com/sluicegate/sluice/internal/definition/certificate"
+	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// MaxPEM is how long the PEM form of one certificate may be, its chain and key
-// included, in bytes.
+// MaxPEM is the largest PEM form of one certificate with its chain and key, in bytes.
 const MaxPEM = 64 << 10
 
-// What a PEM may have: certificates, the bits of an RSA key, and the bytes of a
-// private key, in which one of that size has room. A larger key would cost seconds
-// for every handshake, and clients turn away from it.
+// Bounds of a PEM: certificates, the bits of an RSA key, and the bytes of a private
+// key, which are enough for an RSA key of that size. A larger key would cost seconds
+// for every handshake, and clients refuse it.
 const (
 	maxChain  = 16
 	maxRSA    = 8192
 	maxKeyDER = 8 << 10
 )
 
-// Certificate is a certificate, those that lead to its authority, and perhaps its
-// private key. It does not change.
+// Certificate is a certificate, its chain, and optionally its private key. It does not
+// change.
 type Certificate struct {
 	Leaf  *x509.Certificate
 	Chain [][]byte      // DER, the leaf first
-	Key   crypto.Signer // nil: only the public part is known
+	Key   crypto.Signer // nil if there is no private key
 	Sum   string        // SHA-256 of the leaf's DER, 64 lower-case hexadecimal digits
 }
 
-// ErrNoCertificate says that a text has no certificate in PEM form.
+// ErrNoCertificate means that a text has no certificate in PEM form.
 var ErrNoCertificate = errors.New("holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)")
 
-// Parse reads a certificate with its chain and, where there is one, its private
-// key, in any order but that the first certificate is the one meant. No error
-// quotes the text.
+// Parse reads a certificate with its chain and optionally its private key, in any
+// order, except that the certificate itself comes before its chain. Errors never quote
+// the text.
 func Parse(text []byte) (*Certificate, error) {
 	if len(text) > MaxPEM {
 		return nil, fmt.Errorf("is %d bytes long; a certificate with its chain and key has at most %d", len(text), MaxPEM)
@@ -83,7 +82,7 @@ func Parse(text []byte) (*Certificate, error) {
 	return c, nil
 }
 
-// add takes one more certificate of the chain.
+// add appends a certificate to the chain.
 func (c *Certificate) add(der []byte) error {
 	if len(c.Chain) == maxChain {
 		return fmt.Errorf("holds more than %d certificates; give one, with those that lead to its authority", maxChain)
@@ -102,7 +101,7 @@ func (c *Certificate) add(der []byte) error {
 	return nil
 }
 
-// setKey takes the private key, which must be the leaf's.
+// setKey sets the private key, which must be that of the leaf.
 func (c *Certificate) setKey(der []byte) error {
 	key, err := parseKey(der)
 	if err != nil {
@@ -117,7 +116,7 @@ func (c *Certificate) setKey(der []byte) error {
 }
 
 func parseKey(der []byte) (crypto.Signer, error) {
-	if len(der) > maxKeyDER { // before anything is computed with it
+	if len(der) > maxKeyDER { // checked before anything is computed with the key
 		return nil, fmt.Errorf("the private key is %d bytes long; one of RSA with %d bits, the largest of use, has at most %d", len(der), maxRSA, maxKeyDER)
 	}
 	var key any
@@ -129,31 +128,31 @@ func parseKey(der []byte) (crypto.Signer, error) {
 	}
 	signer, ok := key.(crypto.Signer)
 	if err != nil || !ok {
-		// What the parsers say may quote what they read.
+		// Errors of the parsers may quote the key.
 		return nil, errors.New("the private key is malformed or of a kind other than RSA, ECDSA and Ed25519")
 	}
 	return signer, nil
 }
 
-// SumOf returns the SHA-256 of a certificate's DER, as ids have it.
+// SumOf returns the SHA-256 of a certificate's DER, in the form that ids have.
 func SumOf(der []byte) string {
 	sum := sha256.Sum256(der)
 	return hex.EncodeToString(sum[:])
 }
 
-// ID is what the certificate is called in an organisation.
+// ID returns the id of the certificate in an organisation.
 func (c *Certificate) ID(org string) string { return org + c.Sum }
 
-// SplitID takes the id of a certificate apart. It returns false for what is none,
-// as a file's path.
-func SplitID(id string) (org, sum string, ok bool) { return certificate.SplitID(id) }
+// SplitID splits the id of a certificate. It returns false if it is no id, as for the
+// path of a file.
+func SplitID(id string) (org, sum string, ok bool) { return definition.SplitCertificateID(id) }
 
-// TLS returns the certificate in the form of crypto/tls. It must have its key.
+// TLS returns the certificate as crypto/tls has it. It must have its key.
 func (c *Certificate) TLS() *tls.Certificate {
 	return &tls.Certificate{Certificate: c.Chain, PrivateKey: c.Key, Leaf: c.Leaf}
 }
 
-// PublicPEM writes the certificate and its chain, without the key.
+// PublicPEM returns the certificate and its chain, without the key.
 func (c *Certificate) PublicPEM() []byte {
 	var b bytes.Buffer
 	for _, der := range c.Chain {
@@ -162,7 +161,7 @@ func (c *Certificate) PublicPEM() []byte {
 	return b.Bytes()
 }
 
-// KeyPEM writes the private key, or nothing when there is none.
+// KeyPEM returns the private key, or "" if there is none.
 func (c *Certificate) KeyPEM() ([]byte, error) {
 	if c.Key == nil {
 		return nil, nil
@@ -174,9 +173,9 @@ func (c *Certificate) KeyPEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// Names returns what servers with this certificate are called, in lower case:
-// host names, wildcards and addresses. One of an older kind has its name in the
-// subject alone.
+// Names returns the names of servers with this certificate, in lower case: host names,
+// wildcards and addresses. An older certificate may have its name in the subject
+// alone.
 func (c *Certificate) Names() []string {
 	names := make([]string, 0, len(c.Leaf.DNSNames)+len(c.Leaf.IPAddresses))
 	for _, name := range c.Leaf.DNSNames {
@@ -191,13 +190,13 @@ func (c *Certificate) Names() []string {
 	return names
 }
 
-// isHost tells whether a subject can be the name of a server.
+// isHost reports whether a subject can be the name of a server.
 func isHost(name string) bool {
 	return name != "" && !strings.ContainsAny(name, " /:@") && (strings.Contains(name, ".") || name == "localhost") || net.ParseIP(name) != nil
 }
 
-// MayServe tells whether servers may show the certificate: its key is known, it
-// is none of an authority, and it is not made for clients alone.
+// MayServe reports whether servers may use the certificate: its private key is known,
+// it is not the certificate of an authority, and it is not for clients alone.
 func (c *Certificate) MayServe() bool { return c.Key != nil && c.forServers() }
 
 func (c *Certificate) forServers() bool {

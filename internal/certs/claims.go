@@ -7,35 +7,35 @@ import (
 	"strings"
 )
 
-// What one organisation may have of certificates: all gateways hold all of them in
-// memory, and are given all at once. Eight organisations with as much as they may
-// have are as much as a gateway takes.
+// Bounds of the certificates of one organisation: every gateway has all of them in
+// memory, and receives them in one response. A gateway has capacity for eight
+// organisations at these bounds.
 const (
 	MaxPerOrg      = 5_000
 	MaxBytesPerOrg = 32 << 20 // in PEM form, private keys as they are stored
 )
 
-// TakenError says that a server's name is another organisation's, without saying
-// whose.
+// TakenError means that a certificate of another organisation has the server name,
+// without naming that organisation.
 type TakenError struct{ Name string }
 
-// Error names what is taken.
+// Error names the server name.
 func (e *TakenError) Error() string {
 	return fmt.Sprintf("is for %q, which a certificate of another organisation is shown for; whoever comes first has a name until that certificate is deleted", e.Name)
 }
 
-// FullError says that an organisation has as many certificates as it may, or as
-// large ones.
+// FullError means that an organisation has reached the number or the size of
+// certificates that it may have.
 type FullError struct{ Most string }
 
-// Error says how many there may be.
+// Error names the bound.
 func (e *FullError) Error() string {
 	return "is one too many: an organisation has at most " + e.Most + "; delete those that have expired"
 }
 
-// Room tells why there is no room for one more certificate of a size, in bytes,
-// beside count others that have so many bytes; nil when there is.
-func Room(count int, bytes int64, size int) error {
+// CheckCapacity returns an error if one more certificate of a size, in bytes, cannot be stored
+// beside count others with a total of bytes.
+func CheckCapacity(count int, bytes int64, size int) error {
 	switch {
 	case count >= MaxPerOrg:
 		return &FullError{Most: fmt.Sprintf("%d certificates", MaxPerOrg)}
@@ -45,10 +45,10 @@ func Room(count int, bytes int64, size int) error {
 	return nil
 }
 
-// Claims returns what keeps the certificates of other organisations from the names
-// of this one: each name itself, and for one that a wildcard would cover also a "?"
-// in the place of its first label. There are none when no server shows it. keyed:
-// its private key is known, here or where it is kept.
+// Claims returns the names that certificates of other organisations cannot have
+// because of this one: each name itself, and for one that a wildcard would cover also
+// the name with "?" as its first label. There are none if no server uses the
+// certificate. keyed: its private key is known, here or in the store.
 func (c *Certificate) Claims(keyed bool) []string {
 	claims := []string{}
 	for _, name := range c.served(keyed) {
@@ -61,8 +61,8 @@ func (c *Certificate) Claims(keyed bool) []string {
 	return slices.Compact(claims)
 }
 
-// Rivals returns the claims of other organisations that keep the certificate from
-// its names.
+// Rivals returns the claims of other organisations that conflict with the names of the
+// certificate.
 func (c *Certificate) Rivals() []string {
 	rivals := []string{}
 	for _, name := range c.served(c.Key != nil) {
@@ -72,8 +72,8 @@ func (c *Certificate) Rivals() []string {
 	return slices.Compact(rivals)
 }
 
-// Taken returns *TakenError for the first name of the certificate that a claim of
-// another organisation keeps it from; nil when there is none.
+// Taken returns a *TakenError for the first name of the certificate that conflicts
+// with a claim of another organisation, or nil.
 func (c *Certificate) Taken(claims []string) error {
 	for _, name := range c.served(c.Key != nil) {
 		for _, rival := range rivalsOf(name) {
@@ -85,7 +85,7 @@ func (c *Certificate) Taken(claims []string) error {
 	return nil
 }
 
-// served returns the names that servers show the certificate for.
+// served returns the names for which servers use the certificate.
 func (c *Certificate) served(keyed bool) []string {
 	if !keyed || !c.forServers() {
 		return nil
@@ -93,8 +93,8 @@ func (c *Certificate) served(keyed bool) []string {
 	return c.Names()
 }
 
-// rivalsOf returns the claims that keep others from a name: a wildcard and a name
-// that it covers are the same to a client who asks for that.
+// rivalsOf returns the claims that conflict with a name: to a client, a wildcard and a
+// name that it covers are the same.
 func rivalsOf(name string) []string {
 	parent := parentOf(name)
 	switch {
@@ -106,8 +106,8 @@ func rivalsOf(name string) []string {
 	return []string{name, "*" + parent}
 }
 
-// parentOf returns a name from its first dot on; "" for addresses, and for names
-// of one label.
+// parentOf returns a name from its first dot on; "" for addresses and for names of one
+// label.
 func parentOf(name string) string {
 	dot := strings.IndexByte(name, '.')
 	if dot <= 0 || net.ParseIP(name) != nil {

@@ -81,7 +81,7 @@ func TestAnOrganisationHasSoManyCertificates(t *testing.T) {
 		{1, MaxBytesPerOrg - 10, 10, ""},
 		{1, MaxBytesPerOrg - 10, 11, "32 MiB of certificates"},
 	} {
-		err := Room(c.count, c.bytes, c.size)
+		err := CheckCapacity(c.count, c.bytes, c.size)
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -2,12 +2,12 @@ package certs
 
 import "fmt"
 
-// Delivery is every certificate that gateways need, as the admin hands them out.
+// Delivery is all certificates that gateways need, as the admin sends them.
 type Delivery struct {
 	Certificates []Delivered `json:"certificates"`
 
-	// KeysHeld says that there are private keys which are left out, because they
-	// would have come over a connection that others can read.
+	// KeysHeld is true if private keys were left out because the connection is not
+	// encrypted.
 	KeysHeld int `json:"keys_held,omitempty"`
 }
 
@@ -18,7 +18,7 @@ type Delivered struct {
 	Key string `json:"key,omitempty"` // private, in PEM form
 }
 
-// Parse reads the certificate, whose id must fit.
+// Parse reads the certificate, and checks that it has this id.
 func (d *Delivered) Parse() (*Certificate, error) {
 	c, err := Parse([]byte(d.PEM + "\n" + d.Key))
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 // trust fit into it.
 const MaxFile = 1 << 20
 
-// ReadFile reads a file of certificates or of a key. Definitions name such files:
-// it is an error, not an endless wait or a full memory, when the path is that of a
-// pipe, a device or something large.
+// ReadFile reads a file of certificates or of a key. Definitions name such files: a
+// pipe, a device or a large file is an error, and neither blocks nor fills the memory.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe would wait for its writer
 	if err != nil {

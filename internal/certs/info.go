@@ -2,7 +2,7 @@ package certs
 
 import "time"
 
-// Info is what lists tell of a certificate. None of it is secret.
+// Info is the description of a certificate in lists. None of it is secret.
 type Info struct {
 	ID          string    `json:"id" doc:"organisation, then the SHA-256 of the certificate"`
 	Fingerprint string    `json:"fingerprint" doc:"SHA-256 of the certificate"`
@@ -15,7 +15,7 @@ type Info struct {
 	NotAfter    time.Time `json:"not_after"`
 }
 
-// Info tells of the certificate as an organisation has it.
+// Info returns the description of the certificate of an organisation.
 func (c *Certificate) Info(org string) Info {
 	return Info{
 		ID: c.ID(org), Fingerprint: c.Sum, HasPrivate: c.Key != nil, IsCA: c.Leaf.IsCA,

@@ -7,15 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/sluicegate/sluice/internal/cli/client"
-	"github.com/sluicegate/sluice/internal/cli/progress"
 	"github.com/sluicegate/sluice/internal/cli/shell"
-	"github.com/sluicegate/sluice/internal/desired"
+	"github.com/sluicegate/sluice/internal/declarative"
+	"github.com/spf13/cobra"
 )
 
-// wanted is what the flags of apply and its like say.
+// wanted holds the flags of apply and diff.
 type wanted struct {
 	shell.Target
 	files  []string
@@ -38,20 +35,20 @@ const filesHelp = `Files are YAML or JSON, with one document or several for each
     labels: {team: a}    for --select
   spec: {...}            the definition, policy or session itself
 
-A secret can stand elsewhere: {env: NAME} or {file: PATH} in place of a value in
-the spec, with PATH as seen from the file. Export writes it back like that.
+A secret can be kept elsewhere: write {env: NAME} or {file: PATH} in place of a value in
+the spec, with PATH relative to the file. Export preserves these references.
 
-A Key has beside its spec either hash, or generate: true for one that is made
-when no key has its name; it is then shown once.`
+Besides its spec, a Key has either hash, or generate: true to generate a key
+if none has its name; a new key is shown once.`
 
 func (s *session) applyCommand() *cobra.Command {
 	w := new(wanted)
 	cmd := &cobra.Command{
 		Use:   "apply -f PATH",
-		Short: "Give a server the APIs, policies and keys that files describe",
-		Long: `Gives a server what files describe. Everything changes in one transaction, or
-nothing does; what is as it should be stays untouched. Objects that no file
-describes stay too, unless --prune is given.
+		Short: "Apply the APIs, policies and keys in files to a server",
+		Long: `Applies files to a server. Everything changes in one transaction, or
+nothing does; unchanged objects are not touched. Objects that are in no
+file are kept, unless --prune is given.
 
 ` + filesHelp + "\n\n" + shell.AdminHelp,
 		Example: "  sluice apply -f ./config --wait\n  sluice apply -f ./config --prune --select team=a --dry-run",
@@ -69,9 +66,9 @@ func (s *session) diffCommand() *cobra.Command {
 	w := new(wanted)
 	cmd := &cobra.Command{
 		Use:   "diff -f PATH",
-		Short: "Tell what apply would change",
-		Long: `Compares what files describe with what a server has: defaults count as if they
-were written, and what has no order is compared without. Exit code 5 means that
+		Short: "Show what apply would change",
+		Long: `Compares files with the objects of a server: defaults count as if they
+were written, and the order of sets is ignored. Exit code 5 means that
 they differ.
 
 ` + filesHelp + "\n\n" + shell.AdminHelp,
@@ -83,11 +80,11 @@ they differ.
 	return cmd
 }
 
-// describe adds the flags that say what is wanted.
+// describe adds the flags that select files.
 func (w *wanted) describe(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVarP(&w.files, "file", "f", nil, "`PATH` of a file or folder, - for standard input; may be repeated")
-	f.BoolVar(&w.prune, "prune", false, "APIs and policies that no file describes are to go")
+	f.BoolVar(&w.prune, "prune", false, "delete APIs and policies that are in no file")
 	f.StringToStringVar(&w.labels, "select", nil, "`LABEL=VALUE` that an object must have to be pruned; may be repeated")
 	w.AdminFlags(cmd)
 }
@@ -96,22 +93,22 @@ func (w *wanted) describe(cmd *cobra.Command) {
 func (w *wanted) changes(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&w.yes, "yes", false, "do not ask before something is deleted")
-	f.Int64Var(&w.expect, "expect-revision", -1, "`NUMBER` of the revision that must be in force")
+	f.Int64Var(&w.expect, "expect-revision", -1, "`NUMBER` of the revision that must be current")
 	f.StringVar(&w.reason, "reason", "", "`TEXT` for the history: why")
 	f.DurationVar(&w.wait, "wait", 0, "wait until every gateway serves it, for at most `TIME` (a minute when none is given)")
 	f.Lookup("wait").NoOptDefVal = "1m"
 }
 
 // readWanted reads the files.
-func (s *session) readWanted(w *wanted) (*desired.Set, error) {
+func (s *session) readWanted(w *wanted) (*declarative.Set, error) {
 	if len(w.files) == 0 {
 		return nil, shell.Exit(shell.ExitUsage, "say what is wanted: -f PATH")
 	}
 	if len(w.labels) > 0 && !w.prune {
 		return nil, shell.Exit(shell.ExitUsage, "--select says what --prune may delete; add --prune, or leave it out")
 	}
-	set, err := desired.Read(w.files, s.Stdin, s.Lookup)
-	if _, wrong := errors.AsType[desired.Wrong](err); wrong {
+	set, err := declarative.Read(w.files, s.Stdin, s.Lookup)
+	if _, wrong := errors.AsType[declarative.Wrong](err); wrong {
 		return nil, shell.Exit(shell.ExitRefused, err.Error())
 	}
 	if err != nil {
@@ -132,12 +129,12 @@ func (s *session) diff(cmd *cobra.Command, w *wanted) error {
 	if err != nil {
 		return err
 	}
-	how := desired.Settings{Options: desired.Options{Prune: w.prune, Select: w.labels}}
+	how := declarative.Settings{Options: declarative.Options{Prune: w.prune, Select: w.labels}}
 	plan, revision, err := how.Plan(cmd.Context(), c, set)
 	if err != nil {
 		return shell.AsExit(err)
 	}
-	if err := s.printOutcome(&desired.Outcome{Revision: revision, DryRun: true, Changes: append([]desired.Change{}, plan.Changes...)}, plan.Text); err != nil {
+	if err := s.printOutcome(&declarative.Outcome{Revision: revision, DryRun: true, Changes: append([]declarative.Change{}, plan.Changes...)}, plan.Text); err != nil {
 		return err
 	}
 	if len(plan.Changes) > 0 {
@@ -157,20 +154,20 @@ func (s *session) apply(cmd *cobra.Command, w *wanted) error {
 	return s.give(cmd, w, set)
 }
 
-// give gives a server what is wanted.
-func (s *session) give(cmd *cobra.Command, w *wanted, set *desired.Set) error {
+// give applies the objects to a server.
+func (s *session) give(cmd *cobra.Command, w *wanted, set *declarative.Set) error {
 	c, err := s.Admin(cmd, &w.Target)
 	if err != nil {
 		return err
 	}
-	how := desired.Settings{
-		Options: desired.Options{Prune: w.prune, Select: w.labels},
+	how := declarative.Settings{
+		Options: declarative.Options{Prune: w.prune, Select: w.labels},
 		DryRun:  w.dryRun, Expect: w.expect, Reason: w.reason, Stale: isStale, Report: w.report,
-		Agree: func(plan *desired.Plan) error { return s.agree(plan, w) },
+		Agree: func(plan *declarative.Plan) error { return s.agree(plan, w) },
 	}
 	end := func() {}
 	if !s.Quiet {
-		end = progress.Wait(s.Stderr, shell.IsTerminal(s.Stderr), "applying "+shell.Plural(len(set.Objects), "object"))
+		end = shell.ShowElapsed(s.Stderr, shell.IsTerminal(s.Stderr), "applying "+shell.Plural(len(set.Objects), "object"))
 	}
 	out, err := how.Apply(cmd.Context(), c, set)
 	end()
@@ -183,7 +180,7 @@ func (s *session) give(cmd *cobra.Command, w *wanted, set *desired.Set) error {
 	if err := s.conclude(out, w); err != nil || w.wait == 0 || w.dryRun {
 		return err
 	}
-	gateways, err := desired.Wait(cmd.Context(), c, out.Revision, w.wait)
+	gateways, err := declarative.Wait(cmd.Context(), c, out.Revision, w.wait)
 	if err != nil {
 		return shell.AsExit(err)
 	}
@@ -193,21 +190,21 @@ func (s *session) give(cmd *cobra.Command, w *wanted, set *desired.Set) error {
 	return s.Remark("%s %s it", shell.Plural(gateways, "gateway"), map[bool]string{true: "serves", false: "serve"}[gateways == 1])
 }
 
-// agree shows what is to happen, and asks before anything is deleted.
-func (s *session) agree(plan *desired.Plan, w *wanted) error {
+// agree prints the plan, and asks before anything is deleted.
+func (s *session) agree(plan *declarative.Plan, w *wanted) error {
 	if s.Output == "table" && !s.Quiet {
 		if err := s.Write(plan.Text()); err != nil {
 			return err
 		}
 	}
-	if n := plan.Count(desired.Delete); n > 0 && !w.dryRun {
+	if n := plan.Count(declarative.Delete); n > 0 && !w.dryRun {
 		return s.Confirm(w.yes, "delete "+shell.Plural(n, "object"))
 	}
 	return nil
 }
 
-// conclude says in one line what was done.
-func (s *session) conclude(out *desired.Outcome, w *wanted) error {
+// conclude summarises the outcome in one line.
+func (s *session) conclude(out *declarative.Outcome, w *wanted) error {
 	switch {
 	case s.Output != "table":
 		return nil
@@ -219,14 +216,14 @@ func (s *session) conclude(out *desired.Outcome, w *wanted) error {
 	return s.Remark("%s made, revision %d", shell.Plural(len(out.Changes), "change"), out.Revision)
 }
 
-// isStale tells whether a server refused because somebody else was faster.
+// isStale reports whether a server refused because of a concurrent change.
 func isStale(err error) bool {
-	refused, ok := errors.AsType[*client.RefusedError](err)
+	refused, ok := errors.AsType[*shell.RefusedError](err)
 	return ok && refused.Status == 409 && strings.Contains(refused.Message, "in the meantime")
 }
 
-// newKeys shows keys, which nobody sees again.
-func newKeys(made []desired.NewKey) string {
+// newKeys prints new keys, which are shown only once.
+func newKeys(made []declarative.NewKey) string {
 	var b strings.Builder
 	for _, k := range made {
 		fmt.Fprintf(&b, "key %s  %s   (shown once)\n", k.Name, k.Key)
@@ -234,8 +231,8 @@ func newKeys(made []desired.NewKey) string {
 	return b.String()
 }
 
-// printOutcome prints what was done for programs, and text for people.
-func (s *session) printOutcome(out *desired.Outcome, text func() string) error {
+// printOutcome prints the outcome: data with -o, otherwise text.
+func (s *session) printOutcome(out *declarative.Outcome, text func() string) error {
 	answer, err := json.Marshal(out)
 	if err != nil {
 		return fmt.Errorf("printing: %w", err)

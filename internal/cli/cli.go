@@ -1,5 +1,5 @@
-// Package cli is the command line: it reads arguments and configuration, calls
-// what a command stands for, prints results, and turns errors into exit codes.
+// Package cli is the command line: it parses arguments and configuration, runs commands,
+// prints results, and maps errors to exit codes.
 package cli
 
 import (
@@ -10,39 +10,37 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/internal/cli/secrets"
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/config"
 )
 
-// A Process is what a run of the program is given by its surroundings.
+// A Process is the environment of one run of the program.
 type Process struct {
 	Args      []string // without the program's name
 	Env       []string // NAME=value
 	Stdin     io.Reader
 	Stdout    io.Writer
 	Stderr    io.Writer
-	SkipDrain <-chan struct{} // closed when a stop shall no longer wait for requests in flight
+	SkipDrain <-chan struct{} // closed to stop without waiting for requests in flight
 	Commands  Commands
 }
 
-// Commands does the work that commands stand for. The context ends when the
-// process shall stop; a command that stops for that reason returns nil or the
-// context's error.
+// Commands implements the commands. The context ends when the process is to stop; a
+// command then returns nil or the context's error.
 type Commands struct {
 	Up      func(context.Context, *config.Config, Options) error
 	Gateway func(context.Context, *config.Config, Options) error
 	Admin   func(context.Context, *config.Config, Options) error
 
-	// MigrateStatus returns every migration there is, oldest first.
+	// MigrateStatus returns all migrations, oldest first.
 	MigrateStatus func(context.Context, *config.Config) ([]Migration, error)
-	// MigrateUp applies what is missing and returns what it applied.
+	// MigrateUp applies the missing migrations and returns them.
 	MigrateUp func(context.Context, *config.Config) ([]Migration, error)
 
-	RotateSecrets secrets.Rotate
+	RotateSecrets Rotate
 }
 
-// Options is what a serving command is told beside its configuration.
+// Options are the options of a serving command besides its configuration.
 type Options struct {
 	Demo      bool            // up only: seed an empty database with sample objects
 	Quiet     bool            // print no banner
@@ -58,8 +56,8 @@ type Migration struct {
 	Applied time.Time // zero: not yet
 }
 
-// Run executes one command line and returns the exit code. It ends when the
-// command does; ctx asks a serving command to stop.
+// Run executes one command line and returns the exit code. It returns when the command
+// ends; the end of ctx stops a serving command.
 func Run(ctx context.Context, p Process) int {
 	s := &session{process: p, Shell: &shell.Shell{Env: p.Env, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr}}
 	root := s.rootCommand()
@@ -82,10 +80,10 @@ type session struct {
 	started bool // arguments are fine and the command runs
 }
 
-// report writes an error where people look for it.
+// report prints an error to standard error.
 func (s *session) report(err error) {
 	text := err.Error()
-	if text == "" { // all was said already
+	if text == "" { // the command has printed the reason
 		return
 	}
 	_, _ = fmt.Fprintf(s.Stderr, "%s %s\n", s.Color("sluice:"), strings.TrimRight(text, "\n"))

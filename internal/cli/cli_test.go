@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,46 +16,16 @@ import (
 
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/testenv/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares got with a file under testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("differs from %s (see -update)\n%s", path, firstDifference(got, string(want)))
-	}
-}
-
-// firstDifference shows the first lines at which two texts part.
-func firstDifference(got, want string) string {
-	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range min(len(gotLines), len(wantLines)) {
-		if gotLines[i] != wantLines[i] {
-			return fmt.Sprintf("line %d\n got  %s\n want %s", i+1, gotLines[i], wantLines[i])
-		}
-	}
-	return fmt.Sprintf("got %d lines, want %d", len(gotLines), len(wantLines))
-}
-
-// codedError is what a command returns to choose the exit code.
+// codedError is an error with an exit code.
 type codedError struct{ code int }
 
 func (e codedError) Error() string { return fmt.Sprintf("no postgres found (code %d)", e.code) }
 func (e codedError) ExitCode() int { return e.code }
 
-// said records the calls that a command line leads to.
+// said records the calls of a command line.
 type said struct{ calls []string }
 
 // commands returns commands that record how they are called and return err.
@@ -82,7 +51,7 @@ func (s *said) commands(err error) Commands {
 	}
 }
 
-// run executes a command line and writes down all that comes of it.
+// run executes a command line and records its output and exit code.
 func run(line string, env []string, commandErr error) string {
 	var out, stderr bytes.Buffer
 	s := &said{}
@@ -162,7 +131,7 @@ func TestCommandLines(t *testing.T) {
 	if strings.Contains(all.String(), "hunter2") {
 		t.Error("a secret was printed")
 	}
-	golden(t, "commands.golden", all.String())
+	golden.Equal(t, "commands.golden", all.String())
 }
 
 func TestHelp(t *testing.T) {
@@ -170,7 +139,7 @@ func TestHelp(t *testing.T) {
 	for _, line := range []string{"", "up --help", "gateway -h", "help admin", "migrate --help", "migrate up --help", "validate --help", "config --help", "config check --help", "config print --help"} {
 		all.WriteString(run(line, nil, nil))
 	}
-	golden(t, "help.golden", all.String())
+	golden.Equal(t, "help.golden", all.String())
 }
 
 func TestConfigIsPrintedInEveryForm(t *testing.T) {
@@ -187,7 +156,7 @@ func TestConfigIsPrintedInEveryForm(t *testing.T) {
 	if strings.Contains(all.String(), "hunter2") {
 		t.Error("a secret was printed")
 	}
-	golden(t, "config.golden", all.String())
+	golden.Equal(t, "config.golden", all.String())
 	if text := run("config reference", nil, nil); !strings.Contains(text, "exit 0\nstdout| # Configuration") {
 		t.Errorf("the reference: %.200s", text)
 	}
@@ -204,7 +173,7 @@ func TestValidation(t *testing.T) {
 		all.WriteString(run(line, nil, nil))
 	}
 	t.Chdir("..")
-	golden(t, "validate.golden", all.String())
+	golden.Equal(t, "validate.golden", all.String())
 }
 
 func TestValidationOfFilesThatAreTooLargeOrMarked(t *testing.T) {
@@ -319,7 +288,7 @@ func TestFlagsCompleteTheirValues(t *testing.T) {
 	}
 }
 
-// brokenPipe is a standard output that nobody reads.
+// brokenPipe is a standard output without a reader.
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

@@ -3,13 +3,12 @@ package cli
 import (
 	"fmt"
 
-	"github.com/spf13/cobra"
-
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/spf13/cobra"
 )
 
-// roles are the commands whose demands "config check --for" can check.
+// roles are the commands whose required settings "config check --for" can check.
 var roles = map[string]config.Role{
 	"":        config.AnyRole,
 	"up":      config.UpRole,

@@ -9,36 +9,35 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/doctor"
+	"github.com/spf13/cobra"
 )
 
 func (s *session) doctorCommand() *cobra.Command {
 	t, bundle := new(shell.Target), ""
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look whether everything is as it should be, and say what to do where not",
-		Long: `Looks at this machine and at the servers that the configuration names: stores and
+		Short: "Check this machine and the configured servers, and suggest remedies",
+		Long: `Checks this machine and the servers in the configuration: stores and
 their clocks, certificates, limits, disk, ports, gateways and their revision,
 GraphQL schemas. Each line is ok, warn or fail, with the remedy.
 
 ` + shell.TargetHelp + `
 
-With --bundle it also writes an archive for those who are asked for help: what was
-found, the settings, definitions and policies, gateways, revisions and metrics.
+With --bundle it also writes an archive for support requests: the
+findings, settings, definitions and policies, gateways, revisions and metrics.
 Secrets, keys, the values of headers, and users, passwords and queries in addresses
-are left out; look through it before you give it away.
+are left out; review it before you share it.
 
-Exit code 1 means that something fails.`,
+Exit code 1 means that a check failed.`,
 		Example: "  sluice doctor\n  sluice doctor --config sluice.yaml -o json\n  sluice doctor --bundle sluice.tar.gz",
 		Args:    shell.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.examine(cmd, t, bundle) },
 	}
 	t.Flags(cmd)
-	cmd.Flags().StringVar(&bundle, "bundle", "", "`FILE` to write an archive to, for those who are asked for help")
+	cmd.Flags().StringVar(&bundle, "bundle", "", "`FILE` to write an archive for support requests to")
 	return cmd
 }
 
@@ -73,7 +72,7 @@ func (s *session) examine(cmd *cobra.Command, t *shell.Target, bundle string) er
 	return nil
 }
 
-// writeBundle writes an archive that only its owner can read, whole or not at all.
+// writeBundle writes an archive atomically, readable by its owner only.
 func (s *session) writeBundle(ctx context.Context, d *doctor.Doctor, name string, found []doctor.Finding, notes ...doctor.Note) error {
 	file, err := os.CreateTemp(filepath.Dir(name), ".bundle.*") // with mode 0600
 	if err != nil {

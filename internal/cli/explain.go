@@ -9,15 +9,14 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
-
 	"github.com/sluicegate/sluice/internal/cli/shell"
+	"github.com/spf13/cobra"
 )
 
 // maxSent bounds a body that is read from a file, in bytes.
 const maxSent = 3 << 20
 
-// asked is a request to explain, as servers take it.
+// asked is a request to explain, in the form of the REST API.
 type asked struct {
 	ID       string   `json:"id,omitempty"`
 	Method   string   `json:"method,omitempty"`
@@ -41,16 +40,16 @@ func (s *session) explainCommand() *cobra.Command {
 	data, cert, at, tls, facts := "", "", "", false, false
 	cmd := &cobra.Command{
 		Use:   "explain METHOD URL",
-		Short: "Tell what would become of a request, and why",
-		Long: `Takes a request through the stages that a real one goes through, and prints what
+		Short: "Explain how a request would be handled, and why",
+		Long: `Runs a request through the stages of a real one, and prints what
 each of them decides: by which rule, with what value, and where that value comes
-from. Nothing is sent upstream, counted or logged. With --id it tells why a
-request was refused: the id is the X-Request-Id of the answer.
+from. Nothing is sent upstream, counted or logged. With --id it explains why a
+request was refused: the id is the X-Request-Id of the response.
 
-With --at it tells what would become of the request at another time: what ends or
-begins by then, and quotas that renew until then if nothing else is counted. For a
-time in the past it is explained by the revision of then. What a server cannot
-know of another time is said to be untold, and taken not to refuse the request.
+With --at it explains the request at another time: after keys and versions have
+expired or begun, and quotas have renewed, if nothing else is counted. A time in
+the past is explained with the revision of that time. Decisions that the server
+cannot know for another time are listed as untold, and count as not refusing.
 
 URL is that of the request, or a path. A body that is JSON is sent as
 application/json unless -H says otherwise.
@@ -58,7 +57,7 @@ application/json unless -H says otherwise.
 ` + shell.TargetHelp + `
 
 Exit code 0 means that the request would be let through, 5 that it would be, or
-was, refused; 6 that the server does not take the question.`,
+was, refused; 6 that the server does not accept the description.`,
 		Example: `  sluice explain GET /orders/7 --key slk_...
   sluice explain POST /countries/ --key-hash 3fa9... -d '{"query":"{ countries { name } }"}'
   sluice explain GET https://api.example/orders -H 'X-Version: v2' --revision 41
@@ -89,12 +88,12 @@ was, refused; 6 that the server does not take the question.`,
 	f := cmd.Flags()
 	f.StringVarP(&data, "data", "d", "", "`BODY` of the request, @FILE to read it from a file, @- from standard input")
 	f.StringArrayVarP(&a.Headers, "header", "H", nil, "header `LINE` such as 'Name: value'; may be repeated")
-	f.StringVar(&a.Key, "key", "", "`KEY` that calls, sent where the API looks for keys")
-	f.StringVar(&a.KeyHash, "key-hash", "", "`HASH` of the key that calls, when the key itself is not at hand")
-	f.StringVar(&a.Client, "client", "", "`ADDRESS` that the request comes from (default 127.0.0.1)")
+	f.StringVar(&a.Key, "key", "", "`KEY` of the caller, sent where the API looks for keys")
+	f.StringVar(&a.KeyHash, "key-hash", "", "`HASH` of the caller's key, if the key itself is not available")
+	f.StringVar(&a.Client, "client", "", "`ADDRESS` of the client (default 127.0.0.1)")
 	f.BoolVar(&tls, "tls", false, "the request comes over TLS (default: when URL begins with https)")
-	f.StringVar(&cert, "cert", "", "PEM `FILE` with the certificate that the client shows; its private key is not needed")
-	f.Int64Var(&a.Revision, "revision", 0, "`NUMBER` of the revision to explain by (default: the one in force)")
+	f.StringVar(&cert, "cert", "", "PEM `FILE` with the client certificate; its private key is not needed")
+	f.Int64Var(&a.Revision, "revision", 0, "`NUMBER` of the revision to explain with (default: the current one)")
 	f.StringVar(&at, "at", "", "`TIME` to explain for: 2030-01-02T15:04:05Z, '2030-01-02 15:04' here, +36h or -15m (default: now)")
 	f.StringVar(&a.ID, "id", "", "`ID` of a request that was refused, in place of METHOD and URL")
 	f.BoolVar(&facts, "facts", false, "print what every stage looked at, not only of one that refuses")
@@ -117,7 +116,7 @@ func (a *asked) setArgs(args []string) error {
 	return nil
 }
 
-// readBody finds the body that -d names.
+// readBody returns the body given with -d.
 func (s *session) readBody(a *asked, data string) error {
 	name, isFile := strings.CutPrefix(data, "@")
 	if isFile {
@@ -162,7 +161,7 @@ func (a *asked) has(name string) bool {
 	return false
 }
 
-// explain asks a server, and prints what it says.
+// explain requests an explanation from a server and prints it.
 func (s *session) explain(cmd *cobra.Command, t *shell.Target, a *asked, facts bool) error {
 	c, admin, err := s.Client(cmd, t)
 	if err != nil {
@@ -176,24 +175,24 @@ func (s *session) explain(cmd *cobra.Command, t *shell.Target, a *asked, facts b
 	if err != nil {
 		return shell.AsExit(err)
 	}
-	var told explanation
-	if err := json.Unmarshal(answer, &told); err != nil {
+	var view explanation
+	if err := json.Unmarshal(answer, &view); err != nil {
 		return fmt.Errorf("reading what %s answers: %w", c.Base(), err)
 	}
-	if err := s.printExplanation(&told, answer, facts); err != nil {
+	if err := s.printExplanation(&view, answer, facts); err != nil {
 		return err
 	}
-	if told.Refusal != nil || !told.Outcome.Allowed {
+	if view.Refusal != nil || !view.Outcome.Allowed {
 		return shell.Exit(shell.ExitDifferences, "")
 	}
 	return nil
 }
 
-func (s *session) printExplanation(told *explanation, answer []byte, facts bool) error {
+func (s *session) printExplanation(view *explanation, answer []byte, facts bool) error {
 	return s.Show(answer, func() error {
-		if told.Refusal != nil {
-			return s.Write(told.Refusal.text())
+		if view.Refusal != nil {
+			return s.Write(view.Refusal.text())
 		}
-		return s.Write(told.text(facts))
+		return s.Write(view.text(facts))
 	})
 }

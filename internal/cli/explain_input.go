@@ -10,8 +10,7 @@ import (
 	"github.com/sluicegate/sluice/internal/cli/shell"
 )
 
-// readCertificate reads the certificates in a PEM file. A private key that stands
-// beside them stays where it is.
+// readCertificate reads the certificates in a PEM file, without private keys.
 func readCertificate(name string) (string, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -34,11 +33,10 @@ func readCertificate(name string) (string, error) {
 	return string(shown), nil
 }
 
-// timeForms are how people write times of their own zone.
+// timeForms are formats of times in the local zone.
 var timeForms = []string{"2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly}
 
-// momentOf reads a time, or how far it is from now, and returns it as servers
-// read it: "" for "".
+// momentOf parses a time, or a duration from now, and returns it as RFC 3339: "" for "".
 func momentOf(text string, now time.Time) (string, error) {
 	if text == "" {
 		return "", nil

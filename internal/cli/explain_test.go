@@ -11,11 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/internal/cli/yamltext"
+	"github.com/sluicegate/sluice/internal/cli/shell"
+	"github.com/sluicegate/sluice/internal/testenv/golden"
 )
 
-// explained is what servers answer in these tests, by what the URL of the
-// description ends in.
+// explained holds the responses of the test servers by the last part of the request's
+// URL.
 var explained = map[string]string{
 	"allowed": `{"method":"GET","path":"/o/allowed","revision":"42","api":{"id":"o"},"key":{"name":"3fa9c1d2e4b5","alias":"shop","policies":["demo"]},
 		"steps":[{"stage":"route","result":"ok","said":"API \"o\" by listen path /o/"},{"stage":"limit","result":"ok","said":"rate 3 of 100 per 60 s","facts":[{"rule":"rate","value":"100 per 60 s","seen":"3 used","from":"policy demo"}]}],
@@ -29,7 +30,7 @@ var explained = map[string]string{
 	"wrong": `{"status":"error","message":"Validation failed. Reason: url: names no host.","errors":[{"path":"url","message":"names no host"}]}`,
 }
 
-// asking is a server that explains, and what it was asked.
+// asking is a server that explains, and the requests that it received.
 type asking struct {
 	url   string
 	asked []string
@@ -95,7 +96,7 @@ func TestExplanationsAreAskedForAndPrinted(t *testing.T) {
 		all.WriteString("asked| " + line + "\n")
 	}
 	text := strings.NewReplacer(a.url, "http://SERVER", dir, "DIR").Replace(all.String())
-	golden(t, "explain.golden", text)
+	golden.Equal(t, "explain.golden", text)
 }
 
 func TestExplanationsAskTheServerOfThisMachine(t *testing.T) {
@@ -127,12 +128,12 @@ func TestYAMLOfJSON(t *testing.T) {
 		{`[]`, " []\n"},
 		{`7`, " 7\n"},
 	} {
-		got, err := yamltext.Of([]byte(c.json))
+		got, err := shell.YAML([]byte(c.json))
 		if err != nil || got != c.want {
 			t.Errorf("%s: %q %v, want %q", c.json, got, err, c.want)
 		}
 	}
-	if _, err := yamltext.Of([]byte(`{"a":`)); err == nil {
+	if _, err := shell.YAML([]byte(`{"a":`)); err == nil {
 		t.Error("half a document is printed")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// explanation is what a server answers.
+// explanation is the response of a server.
 type explanation struct {
 	Method   string `json:"method"`
 	Path     string `json:"path"`
@@ -19,7 +19,7 @@ type explanation struct {
 		Policies []string `json:"policies"`
 	} `json:"key"`
 	Steps []struct {
-		API    string `json:"api"` // that the request was handed over to; "" is the one it came to
+		API    string `json:"api"` // that the request was passed to; "": the first one
 		Stage  string `json:"stage"`
 		Result string `json:"result"`
 		Said   string `json:"said"`
@@ -52,7 +52,7 @@ type fact struct {
 	From  string `json:"from"`
 }
 
-// refusal is what a gateway remembers of a refused request.
+// refusal is a refused request that a gateway has kept.
 type refusal struct {
 	ID      string    `json:"id"`
 	At      time.Time `json:"at"`
@@ -109,7 +109,7 @@ func (e *explanation) text(facts bool) string {
 	return b.String()
 }
 
-// outcome writes what the client gets.
+// outcome writes the response that the client gets.
 func (e *explanation) outcome(b *strings.Builder) {
 	o := &e.Outcome
 	if o.Status > 0 {
@@ -143,7 +143,7 @@ func (e *explanation) outcome(b *strings.Builder) {
 	}
 }
 
-// when tells of another moment than now.
+// when describes a time other than now.
 func (e *explanation) when() string {
 	if e.At == "" {
 		return ""
@@ -151,7 +151,7 @@ func (e *explanation) when() string {
 	return ", at " + e.At
 }
 
-// text is a rule with its value, what the request has of it, and its source.
+// text is a rule with its value, the request's value, and its source.
 func (f *fact) text() string {
 	text := f.Rule + " = " + f.Value
 	if f.Seen != "" {
@@ -163,7 +163,7 @@ func (f *fact) text() string {
 	return text
 }
 
-// text is what is remembered of a refused request, for people.
+// text describes a refused request.
 func (r *refusal) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s at %s", r.Method, r.Path, r.At.Format(time.RFC3339))

@@ -9,14 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/sluicegate/sluice/internal/cli/shell"
-	"github.com/sluicegate/sluice/internal/cli/yamltext"
-	"github.com/sluicegate/sluice/internal/desired"
+	"github.com/sluicegate/sluice/internal/declarative"
+	"github.com/spf13/cobra"
 )
 
-// exported is what the flags of export say.
+// exported holds the flags of export.
 type exported struct {
 	shell.Target
 	format string
@@ -24,23 +22,23 @@ type exported struct {
 	keys   bool
 	values bool
 
-	named []string // variables that stand for secrets
+	named []string // names of variables for secrets
 }
 
 func (s *session) exportCommand() *cobra.Command {
 	e := new(exported)
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write what a server has as files for apply, or for gateways on files",
-		Long: `Writes the APIs and policies of a server in a stable order, as documents that
-apply takes, or with --format classic as definitions and policies that a gateway
+		Short: "Write the objects of a server as files for apply, or for gateways on files",
+		Long: `Writes the APIs and policies of a server in a stable order, as documents for
+apply, or with --format classic as definitions and policies that a gateway
 reads from a folder (apps/*.json and policies.json below --split).
 
 Keys are written as their hashes, and only with --include-keys; passwords are
 never written. A secret that came from {env: NAME} or {file: PATH} is written as
-that again, and every other as {env: NAME} with a name that is told; apply then
-wants those variables set. With --include-secrets they are written as they are, as
-they always are for gateways on files, which read no references.
+that again, every other one as {env: NAME} with a name that is printed; apply
+requires these variables. With --include-secrets they are written in clear, as
+always for gateways on files, which read no references.
 
 ` + shell.AdminHelp,
 		Example: "  sluice export > config.yaml\n  sluice export --split ./config --include-keys\n  sluice export --format classic --split ./gateway",
@@ -71,7 +69,7 @@ func (s *session) export(cmd *cobra.Command, e *exported) error {
 	if err != nil {
 		return err
 	}
-	set, revision, err := desired.Fetch(cmd.Context(), c, e.keys)
+	set, revision, err := declarative.Fetch(cmd.Context(), c, e.keys)
 	if err != nil {
 		return shell.AsExit(err)
 	}
@@ -79,7 +77,7 @@ func (s *session) export(cmd *cobra.Command, e *exported) error {
 		if err := s.writeDocuments(set, e); err != nil {
 			return err
 		}
-		s.tellNamed(e)
+		s.printVariables(e)
 		return nil
 	}
 	if e.format == "classic" {
@@ -90,12 +88,12 @@ func (s *session) export(cmd *cobra.Command, e *exported) error {
 	if err != nil {
 		return err
 	}
-	s.tellNamed(e)
+	s.printVariables(e)
 	return s.Remark("%s of revision %d in %s", shell.Plural(len(set.Objects), "object"), revision, e.split)
 }
 
 // writeDocuments prints all objects, one document after the other.
-func (s *session) writeDocuments(set *desired.Set, e *exported) error {
+func (s *session) writeDocuments(set *declarative.Set, e *exported) error {
 	var b strings.Builder
 	for i, o := range set.Objects {
 		text, err := s.document(o, e)
@@ -110,29 +108,29 @@ func (s *session) writeDocuments(set *desired.Set, e *exported) error {
 	return s.Write(b.String())
 }
 
-// document is an object as a file has it: YAML unless JSON was asked for.
-func (s *session) document(o *desired.Object, e *exported) (string, error) {
+// document is an object in file form: YAML, or JSON if requested.
+func (s *session) document(o *declarative.Object, e *exported) (string, error) {
 	data, named, err := o.Document(e.values)
 	if err != nil {
 		return "", err
 	}
 	e.named = append(e.named, named...)
 	if s.Output != "json" {
-		return yamltext.Of(data)
+		return shell.YAML(data)
 	}
 	var b bytes.Buffer
 	err = json.Indent(&b, data, "", "  ")
 	return b.String() + "\n", err
 }
 
-// tellNamed says which variables stand for secrets in what was written.
-func (s *session) tellNamed(e *exported) {
+// printVariables prints the names of variables for secrets in the output.
+func (s *session) printVariables(e *exported) {
 	if len(e.named) > 0 && !s.Quiet {
 		_, _ = fmt.Fprintf(s.Stderr, "sluice: secrets are left out; set these variables where this is applied: %s\n", strings.Join(e.named, ", "))
 	}
 }
 
-// modeOf keeps files with secrets to their owner.
+// modeOf returns the file mode: files with secrets are readable by their owner only.
 func modeOf(e *exported) os.FileMode {
 	if e.values {
 		return 0o600
@@ -140,7 +138,7 @@ func modeOf(e *exported) os.FileMode {
 	return 0o644
 }
 
-func (s *session) splitDocuments(set *desired.Set, e *exported) error {
+func (s *session) splitDocuments(set *declarative.Set, e *exported) error {
 	ending := ".yaml"
 	if s.Output == "json" {
 		ending = ".json"

@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/sluicegate/sluice/internal/classic"
-	"github.com/sluicegate/sluice/internal/cli/client"
-	"github.com/sluicegate/sluice/internal/cli/progress"
+	"github.com/sluicegate/sluice/internal/classicimport"
 	"github.com/sluicegate/sluice/internal/cli/shell"
-	"github.com/sluicegate/sluice/internal/desired"
+	"github.com/sluicegate/sluice/internal/declarative"
+	"github.com/spf13/cobra"
 )
 
-// imported is what the flags of import say.
+// imported holds the flags of import.
 type imported struct {
 	wanted
 	from, secret, below, header string
@@ -27,14 +24,14 @@ func (s *session) importCommand() *cobra.Command {
 	i := new(imported)
 	cmd := &cobra.Command{
 		Use:   "import PATH | --from URL",
-		Short: "Take over classic definitions, policies and keys",
-		Long: `Takes over API definitions, policies and keys of the classic format: from a file,
-a folder with all below it, or a running gateway of that format. Keys are taken
-over by their hashes.
+		Short: "Import classic definitions, policies and keys",
+		Long: `Imports API definitions, policies and keys of the classic format: from a file,
+a folder with its subfolders, or a running gateway of that format. Keys are imported
+by their hashes.
 
-It reports what was written in another way so that it keeps its meaning, which
-members are kept though nothing reads them, and what is refused and why. When
-anything is refused nothing is changed, unless --skip-refused is given.
+It reports which members were converted to keep their meaning, which
+are kept without an effect, and which objects are refused and why. If
+any is refused, nothing is changed, unless --skip-refused is given.
 
 ` + shell.AdminHelp,
 		Example: "  sluice import ./gateway --dry-run\n  sluice import ./gateway --rename acme=svc\n  sluice import --from http://old:8080 --from-path /acme --from-header X-Acme-Authorization --rename acme=svc",
@@ -48,19 +45,19 @@ anything is refused nothing is changed, unless --skip-refused is given.
 	}
 	f := cmd.Flags()
 	f.StringVar(&i.from, "from", "", "`URL` of a running gateway's control API")
-	f.StringVar(&i.secret, "secret", "", "`SECRET` of that control API; rather set SLUICE_IMPORT_SECRET, which nobody else sees")
+	f.StringVar(&i.secret, "secret", "", "`SECRET` of that control API; SLUICE_IMPORT_SECRET is safer, because other users can see arguments")
 	f.StringVar(&i.below, "from-path", "/svc", "`PATH` that its control API is below")
 	f.StringVar(&i.header, "from-header", "X-Svc-Authorization", "`NAME` of the header that carries its secret")
 	f.StringToStringVar(&i.renames, "rename", nil, "`OLD=NEW` prefix of variables ($OLD_context), headers and members (x-OLD-); may be repeated")
-	f.BoolVar(&i.skip, "skip-refused", false, "take over the rest when something is refused")
-	f.BoolVar(&i.dryRun, "dry-run", false, "only report; no server is asked")
+	f.BoolVar(&i.skip, "skip-refused", false, "import the rest if an object is refused")
+	f.BoolVar(&i.dryRun, "dry-run", false, "only report; no server is called")
 	i.changes(cmd)
 	i.AdminFlags(cmd)
 	return cmd
 }
 
 func (s *session) importFrom(cmd *cobra.Command, i *imported, args []string) error {
-	renames := classic.Renames(i.renames)
+	renames := classicimport.Renames(i.renames)
 	if err := renames.Check(); err != nil {
 		return shell.Exit(shell.ExitUsage, err.Error())
 	}
@@ -68,7 +65,7 @@ func (s *session) importFrom(cmd *cobra.Command, i *imported, args []string) err
 	if err != nil {
 		return err
 	}
-	report := classic.Convert(found, renames)
+	report := classicimport.Convert(found, renames)
 	if i.dryRun {
 		return s.reported(report)
 	}
@@ -76,7 +73,7 @@ func (s *session) importFrom(cmd *cobra.Command, i *imported, args []string) err
 	if err != nil {
 		return err
 	}
-	there, _, err := desired.Fetch(cmd.Context(), c, false)
+	there, _, err := declarative.Fetch(cmd.Context(), c, false)
 	if err != nil {
 		return shell.AsExit(err)
 	}
@@ -97,10 +94,10 @@ func (s *session) importFrom(cmd *cobra.Command, i *imported, args []string) err
 	return s.give(cmd, &i.wanted, set)
 }
 
-// found reads what is to be taken over.
-func (s *session) found(cmd *cobra.Command, i *imported, args []string) ([]classic.Source, error) {
+// found reads the objects to import.
+func (s *session) found(cmd *cobra.Command, i *imported, args []string) ([]classicimport.Source, error) {
 	if i.from == "" {
-		found, err := classic.Find(args[0])
+		found, err := classicimport.Find(args[0])
 		if err != nil {
 			return nil, shell.Exit(shell.ExitUsage, err.Error())
 		}
@@ -112,22 +109,22 @@ func (s *session) found(cmd *cobra.Command, i *imported, args []string) ([]class
 	if i.secret == "" {
 		return nil, shell.Exit(shell.ExitUsage, "no secret for "+i.from+": set SLUICE_IMPORT_SECRET")
 	}
-	c, err := client.NewControl(i.from, i.header, i.secret)
+	c, err := shell.NewControl(i.from, i.header, i.secret)
 	if err != nil {
 		return nil, shell.InFlag("--from", err)
 	}
-	bar := progress.New(s.Stderr, shell.IsTerminal(s.Stderr), "keys read", time.Now)
+	bar := shell.NewBar(s.Stderr, shell.IsTerminal(s.Stderr), "keys read", time.Now)
 	defer bar.End()
 	show := bar.Set
 	if s.Quiet {
 		show = nil
 	}
-	found, err := classic.Ask(cmd.Context(), c, i.below, show)
+	found, err := classicimport.Ask(cmd.Context(), c, i.below, show)
 	return found, shell.AsExit(err)
 }
 
-// reported prints a report of which nothing comes.
-func (s *session) reported(report *classic.Report) error {
+// reported prints a report without importing.
+func (s *session) reported(report *classicimport.Report) error {
 	answer, err := json.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("printing: %w", err)

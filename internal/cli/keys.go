@@ -7,13 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/sluicegate/sluice/internal/cli/shell"
+	"github.com/spf13/cobra"
 )
 
-// keyTold is a key as an admin tells of it.
-type keyTold struct {
+// keyView is a key as the admin returns it.
+type keyView struct {
 	Key  string `json:"key"`
 	Hash string `json:"key_hash"`
 	Data struct {
@@ -28,7 +27,7 @@ type keyTold struct {
 	} `json:"data"`
 }
 
-// wantedKey is what the flags of key create say.
+// wantedKey holds the flags of key create.
 type wantedKey struct {
 	file     string
 	policies []string
@@ -42,7 +41,7 @@ func (s *session) keyCommand() *cobra.Command {
 	var wanted wantedKey
 	create := &cobra.Command{
 		Use:   "create",
-		Short: "Make a key, which is shown this once",
+		Short: "Create a key, which is shown only once",
 		Long: `Makes a key that carries policies, or has the session in a file. The key is shown
 this once: only its hash is kept.
 
@@ -54,13 +53,13 @@ this once: only its hash is kept.
 	f := create.Flags()
 	f.StringVarP(&wanted.file, "file", "f", "", "`FILE` with the session as JSON, - for standard input; the other flags add to it")
 	f.StringArrayVar(&wanted.policies, "policy", nil, "`ID` of a policy that the key carries; may be repeated")
-	f.StringVar(&wanted.alias, "alias", "", "`NAME` of the key for people")
+	f.StringVar(&wanted.alias, "alias", "", "`NAME` of the key for display")
 	f.DurationVar(&wanted.expires, "expires", 0, "`TIME` from now until the key ends, such as 720h (default: never)")
 	f.StringVar(&wanted.org, "org", "", "`ID` of the key's organisation")
 	cmds := []*cobra.Command{create, s.listKeysCommand(t)}
 	cmds = append(cmds, s.oneKeyCommands(t)...)
 	t.AdminFlags(cmds...)
-	return shell.Group("key", "Make, replace, list and end keys", cmds...)
+	return shell.Group("key", "Create, rotate, list and delete keys", cmds...)
 }
 
 func (s *session) listKeysCommand(t *shell.Target) *cobra.Command {
@@ -68,7 +67,7 @@ func (s *session) listKeysCommand(t *shell.Target) *cobra.Command {
 	list := &cobra.Command{
 		Use:   "ls",
 		Short: "List keys by their hashes",
-		Long:  "Lists keys by their hashes, with what they carry.\n\n" + shell.AdminHelp,
+		Long:  "Lists keys by their hashes, with their policies and limits.\n\n" + shell.AdminHelp,
 		Args:  shell.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return s.listKeys(cmd, t, page) },
 	}
@@ -76,27 +75,27 @@ func (s *session) listKeysCommand(t *shell.Target) *cobra.Command {
 	return list
 }
 
-// oneKeyCommands are the commands on a key that exists.
+// oneKeyCommands are the commands on an existing key.
 func (s *session) oneKeyCommands(t *shell.Target) []*cobra.Command {
 	grace, yes := 24*time.Hour, false
 	get := &cobra.Command{
-		Use: "get KEY", Short: "Print a key's session, with what is left of its quotas",
+		Use: "get KEY", Short: "Print a key's session and the rest of its quotas",
 		RunE: func(cmd *cobra.Command, args []string) error { return s.getKey(cmd, t, args[0]) },
 	}
 	rotate := &cobra.Command{
-		Use: "rotate KEY", Short: "Make a successor of a key; both are valid for a while and share one quota",
+		Use: "rotate KEY", Short: "Create a successor of a key; both are valid for a while and share a quota",
 		Example: "  sluice key rotate 3fa9... --grace 24h\n  sluice key retire 3fa9...",
 		RunE:    func(cmd *cobra.Command, args []string) error { return s.rotateKey(cmd, t, args[0], grace) },
 	}
-	rotate.Flags().DurationVar(&grace, "grace", grace, "`TIME` that the key stays valid beside its successor; 0s ends it at once")
+	rotate.Flags().DurationVar(&grace, "grace", grace, "`TIME` that the key stays valid after its successor is created; 0s ends it at once")
 	retire := &cobra.Command{
-		Use: "retire KEY", Short: "End the grace of the keys before the newest, at once",
+		Use: "retire KEY", Short: "End the grace period of the keys before the newest at once",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.changeKey(cmd, t, shell.Request{Method: "DELETE", Path: pathOfKey(args[0], "/rotate")}, "only the newest key is valid now")
 		},
 	}
 	revoke := &cobra.Command{
-		Use: "revoke KEY", Short: "Delete a key: it opens nothing any more, everywhere within a second",
+		Use: "revoke KEY", Short: "Delete a key; it is refused everywhere within a second",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.Confirm(yes, "delete the key for good"); err != nil {
 				return err
@@ -106,7 +105,7 @@ func (s *session) oneKeyCommands(t *shell.Target) []*cobra.Command {
 	}
 	revoke.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	reset := &cobra.Command{
-		Use: "reset-quota KEY", Short: "Forget what a key has used of its quotas",
+		Use: "reset-quota KEY", Short: "Reset the used quotas of a key",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.changeKey(cmd, t, shell.Request{Method: "POST", Path: pathOfKey(args[0], "/reset_quota")}, "the key's quotas are whole again")
 		},
@@ -124,7 +123,7 @@ func (s *session) oneKeyCommands(t *shell.Target) []*cobra.Command {
 	return all
 }
 
-// pathOfKey names a key that is given as itself or as its hash.
+// pathOfKey returns the path of a key, which is given in clear or as its hash.
 func pathOfKey(key, action string) string {
 	path := "/api/keys/" + url.PathEscape(key) + action
 	if isKeyHash(key) {
@@ -133,8 +132,8 @@ func pathOfKey(key, action string) string {
 	return path
 }
 
-// isKeyHash tells whether a text is a hash rather than a key: hexadecimal, and as
-// long as one of the hashes that keys are kept by.
+// isKeyHash reports whether a text is a hash and not a key: hexadecimal, with the length
+// of a supported hash.
 func isKeyHash(text string) bool {
 	switch len(text) {
 	case 8, 16, 32, 64:
@@ -148,7 +147,7 @@ func (s *session) createKey(cmd *cobra.Command, t *shell.Target, wanted *wantedK
 	if err != nil {
 		return err
 	}
-	var made keyTold
+	var made keyView
 	answer, err := s.Ask(cmd, t, shell.Request{Method: "POST", Path: "/api/keys", Body: session}, &made)
 	if err != nil {
 		return err
@@ -156,15 +155,15 @@ func (s *session) createKey(cmd *cobra.Command, t *shell.Target, wanted *wantedK
 	return s.Show(answer, func() error { return s.printNewKey(&made) })
 }
 
-// printNewKey prints nothing but the key where it is read by a program.
-func (s *session) printNewKey(made *keyTold) error {
+// printNewKey prints only the key if the output is read by a program.
+func (s *session) printNewKey(made *keyView) error {
 	if s.Quiet {
 		return s.Write(made.Key + "\n")
 	}
 	return s.Write(fmt.Sprintf("key   %s   (shown once)\nhash  %s\n", made.Key, made.Hash))
 }
 
-// sessionFor makes the session that the flags ask for.
+// sessionFor returns the session that the flags describe.
 func (s *session) sessionFor(wanted *wantedKey) (map[string]any, error) {
 	session := make(map[string]any)
 	if wanted.file != "" {
@@ -189,30 +188,30 @@ func (s *session) sessionFor(wanted *wantedKey) (map[string]any, error) {
 		session["expires"] = time.Now().Add(wanted.expires).Unix()
 	}
 	if len(session) == 0 {
-		return nil, shell.Exit(shell.ExitUsage, "say what the key may do: --policy ID, or -f FILE with a session")
+		return nil, shell.Exit(shell.ExitUsage, "the key needs access rights: --policy ID, or -f FILE with a session")
 	}
 	return session, nil
 }
 
 func (s *session) listKeys(cmd *cobra.Command, t *shell.Target, page int) error {
-	var told struct {
-		Keys  []keyTold `json:"keys"`
+	var view struct {
+		Keys  []keyView `json:"keys"`
 		Pages int64     `json:"pages"`
 	}
-	answer, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: fmt.Sprintf("/api/keys/detailed?p=%d&page_size=50", page)}, &told)
+	answer, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: fmt.Sprintf("/api/keys/detailed?p=%d&page_size=50", page)}, &view)
 	if err != nil {
 		return err
 	}
 	return s.Show(answer, func() error {
 		data := shell.Rows{Columns: []string{"hash", "alias", "policies", "expires", "state"}}
-		for i := range told.Keys {
-			k := &told.Keys[i]
+		for i := range view.Keys {
+			k := &view.Keys[i]
 			data.Cells = append(data.Cells, []any{k.Hash, k.Data.Alias, strings.Join(k.Data.ApplyPolicies, ","), expiry(k.Data.Expires), stateOf(k)})
 		}
-		if err := s.Print(data); err != nil || told.Pages <= int64(page) {
+		if err := s.Print(data); err != nil || view.Pages <= int64(page) {
 			return err
 		}
-		return s.Remark("page %d of %d", page, told.Pages)
+		return s.Remark("page %d of %d", page, view.Pages)
 	})
 }
 
@@ -223,7 +222,7 @@ func expiry(unix int64) string {
 	return time.Unix(unix, 0).Local().Format(time.DateTime)
 }
 
-func stateOf(k *keyTold) string {
+func stateOf(k *keyView) string {
 	switch {
 	case k.Data.IsInactive:
 		return "inactive"
@@ -242,7 +241,7 @@ func (s *session) getKey(cmd *cobra.Command, t *shell.Target, key string) error 
 }
 
 func (s *session) rotateKey(cmd *cobra.Command, t *shell.Target, key string, grace time.Duration) error {
-	var made keyTold
+	var made keyView
 	answer, err := s.Ask(cmd, t, shell.Request{Method: "POST", Path: pathOfKey(key, "/rotate"), Body: map[string]string{"grace": grace.String()}}, &made)
 	if err != nil {
 		return err
@@ -255,7 +254,7 @@ func (s *session) rotateKey(cmd *cobra.Command, t *shell.Target, key string, gra
 	})
 }
 
-// changeKey makes a change, and tells people that it is done.
+// changeKey makes a change and confirms it.
 func (s *session) changeKey(cmd *cobra.Command, t *shell.Target, r shell.Request, done string) error {
 	answer, err := s.Ask(cmd, t, r, nil)
 	if err != nil {

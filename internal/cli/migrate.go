@@ -3,10 +3,9 @@ package cli
 import (
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/spf13/cobra"
 )
 
 func (s *session) migrateCommand() *cobra.Command {

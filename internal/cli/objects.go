@@ -7,10 +7,9 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/spf13/cobra"
 )
 
 // An objectKind is a kind of objects that an admin lists, shows and deletes.
@@ -92,7 +91,7 @@ func (s *session) listObjects(cmd *cobra.Command, t *shell.Target, kind *objectK
 }
 
 func (*session) apiRows(answer []byte) (shell.Rows, int64, error) {
-	var told struct {
+	var view struct {
 		APIs []struct {
 			ID         string         `json:"api_id"`
 			Name       string         `json:"name"`
@@ -100,18 +99,18 @@ func (*session) apiRows(answer []byte) (shell.Rows, int64, error) {
 		} `json:"apis"`
 		Pages int64 `json:"pages"`
 	}
-	err := json.Unmarshal(answer, &told)
+	err := json.Unmarshal(answer, &view)
 	data := shell.Rows{Columns: []string{"id", "name", "path", "upstream", "active"}}
-	for i := range told.APIs {
-		one := &told.APIs[i]
+	for i := range view.APIs {
+		one := &view.APIs[i]
 		api := &one.Definition
 		data.Cells = append(data.Cells, []any{one.ID, one.Name, api.Domain + api.Proxy.ListenPath, api.Proxy.TargetURL, api.IsActive()})
 	}
-	return data, told.Pages, err
+	return data, view.Pages, err
 }
 
 func (*session) policyRows(answer []byte) (shell.Rows, int64, error) {
-	var told struct {
+	var view struct {
 		Data []struct {
 			ID     string                     `json:"id"`
 			Name   string                     `json:"name"`
@@ -122,16 +121,16 @@ func (*session) policyRows(answer []byte) (shell.Rows, int64, error) {
 		} `json:"Data"`
 		Pages int64 `json:"Pages"`
 	}
-	err := json.Unmarshal(answer, &told)
+	err := json.Unmarshal(answer, &view)
 	data := shell.Rows{Columns: []string{"id", "name", "rate", "quota", "apis"}}
-	for _, p := range told.Data {
+	for _, p := range view.Data {
 		rate := "-"
 		if p.Rate > 0 && p.Per > 0 {
 			rate = fmt.Sprintf("%g per %g s", p.Rate, p.Per)
 		}
 		data.Cells = append(data.Cells, []any{p.ID, p.Name, rate, p.Quota, len(p.Rights)})
 	}
-	return data, told.Pages, err
+	return data, view.Pages, err
 }
 
 func (s *session) getObject(cmd *cobra.Command, t *shell.Target, kind *objectKind, id string) error {

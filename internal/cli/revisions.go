@@ -7,14 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/sluicegate/sluice/internal/cli/shell"
-	"github.com/sluicegate/sluice/internal/cli/yamltext"
+	"github.com/spf13/cobra"
 )
 
-// revisionTold is a revision as an admin tells of it.
-type revisionTold struct {
+// revisionView is a revision as the admin returns it.
+type revisionView struct {
 	Revision int64     `json:"revision"`
 	Author   string    `json:"author"`
 	Source   string    `json:"source"`
@@ -28,8 +26,8 @@ type revisionTold struct {
 	} `json:"summary"`
 }
 
-// changes tells in one line what a revision changed.
-func (r *revisionTold) changes() string {
+// changes summarises a revision in one line.
+func (r *revisionView) changes() string {
 	const shown = 3
 	var parts []string
 	for i, one := range r.Summary {
@@ -48,7 +46,7 @@ func (s *session) revisionCommands() []*cobra.Command {
 	page, most, against, reason, yes := 1, 20, int64(0), "", false
 	history := &cobra.Command{
 		Use:     "history",
-		Short:   "List what was changed, by whom and why, newest first",
+		Short:   "List the revisions of the configuration with authors and reasons, newest first",
 		Long:    "Lists the revisions of the configuration, newest first.\n\n" + shell.AdminHelp,
 		Example: "  sluice config history\n  sluice config history --page 2 -o json",
 		Args:    shell.NoArgs,
@@ -58,8 +56,8 @@ func (s *session) revisionCommands() []*cobra.Command {
 	history.Flags().IntVar(&most, "page-size", 20, "`NUMBER` of revisions on a page")
 	show := &cobra.Command{
 		Use:   "show N",
-		Short: "Print a revision with the whole configuration as of then",
-		Long:  "Prints a revision with all APIs and policies as they were then.\n\n" + shell.AdminHelp,
+		Short: "Print a revision with the whole configuration",
+		Long:  "Prints a revision with all its APIs and policies.\n\n" + shell.AdminHelp,
 		Args:  oneRevision,
 		RunE:  func(cmd *cobra.Command, args []string) error { return s.showRevision(cmd, t, args[0]) },
 	}
@@ -77,7 +75,7 @@ that they differ.
 	diff.Flags().Int64Var(&against, "against", 0, "`NUMBER` of the revision to compare with (default: the one before)")
 	rollback := &cobra.Command{
 		Use:   "rollback N",
-		Short: "Make the configuration what it was at a revision",
+		Short: "Restore the configuration of a revision",
 		Long: `Makes a new revision that has the APIs and policies of an older one. Keys stay as
 they are. The diff is shown before.
 
@@ -92,7 +90,7 @@ they are. The diff is shown before.
 	return []*cobra.Command{history, show, diff, rollback}
 }
 
-// oneRevision wants the number of a revision.
+// oneRevision requires the number of a revision.
 func oneRevision(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("want the number of a revision, as config history lists them")
@@ -104,24 +102,24 @@ func oneRevision(_ *cobra.Command, args []string) error {
 }
 
 func (s *session) history(cmd *cobra.Command, t *shell.Target, page, most int) error {
-	var told struct {
-		Revisions []revisionTold `json:"revisions"`
+	var view struct {
+		Revisions []revisionView `json:"revisions"`
 		Pages     int64          `json:"pages"`
 	}
-	answer, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: fmt.Sprintf("/api/config/revisions?p=%d&page_size=%d", page, most)}, &told)
+	answer, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: fmt.Sprintf("/api/config/revisions?p=%d&page_size=%d", page, most)}, &view)
 	if err != nil {
 		return err
 	}
 	return s.Show(answer, func() error {
 		data := shell.Rows{Columns: []string{"revision", "at", "author", "source", "changes", "reason"}}
-		for i := range told.Revisions {
-			r := &told.Revisions[i]
+		for i := range view.Revisions {
+			r := &view.Revisions[i]
 			data.Cells = append(data.Cells, []any{r.Revision, r.At.Local().Format(time.DateTime), r.Author, r.Source, r.changes(), r.Reason})
 		}
-		if err := s.Print(data); err != nil || told.Pages <= int64(page) {
+		if err := s.Print(data); err != nil || view.Pages <= int64(page) {
 			return err
 		}
-		return s.Remark("page %d of %d", page, told.Pages)
+		return s.Remark("page %d of %d", page, view.Pages)
 	})
 }
 
@@ -131,7 +129,7 @@ func (s *session) showRevision(cmd *cobra.Command, t *shell.Target, n string) er
 		return err
 	}
 	if s.Output == "table" { // a configuration is no table
-		text, err := yamltext.Of(answer)
+		text, err := shell.YAML(answer)
 		if err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}
@@ -140,8 +138,8 @@ func (s *session) showRevision(cmd *cobra.Command, t *shell.Target, n string) er
 	return s.Show(answer, nil)
 }
 
-// differencesTold is what an admin tells of two revisions.
-type differencesTold struct {
+// revisionDifferences is the admin's comparison of two revisions.
+type revisionDifferences struct {
 	From    int64 `json:"from"`
 	To      int64 `json:"to"`
 	Objects []struct {
@@ -156,8 +154,8 @@ type differencesTold struct {
 	} `json:"objects"`
 }
 
-// text shows differences to people: one line for each member that differs.
-func (d *differencesTold) text() string {
+// text lists the differences, one line for each member.
+func (d *revisionDifferences) text() string {
 	var b strings.Builder
 	for _, o := range d.Objects {
 		fmt.Fprintf(&b, "%s %s %s\n", o.Action, o.Kind, o.ID)
@@ -183,15 +181,15 @@ func (s *session) diffRevision(cmd *cobra.Command, t *shell.Target, n string, ag
 	if against > 0 {
 		path += fmt.Sprintf("?against=%d", against)
 	}
-	var told differencesTold
-	answer, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: path}, &told)
+	var view revisionDifferences
+	answer, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: path}, &view)
 	if err != nil {
 		return err
 	}
-	if err := s.Show(answer, func() error { return s.Write(told.text()) }); err != nil {
+	if err := s.Show(answer, func() error { return s.Write(view.text()) }); err != nil {
 		return err
 	}
-	if len(told.Objects) > 0 {
+	if len(view.Objects) > 0 {
 		return shell.Exit(shell.ExitDifferences, "")
 	}
 	return nil
@@ -204,7 +202,7 @@ func (s *session) rollback(cmd *cobra.Command, t *shell.Target, n, reason string
 	if _, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: "/api/config"}, &now); err != nil {
 		return err
 	}
-	var would differencesTold
+	var would revisionDifferences
 	if _, err := s.Ask(cmd, t, shell.Request{Method: "GET", Path: fmt.Sprintf("/api/config/revisions/%s/diff?against=%d", n, now.Revision)}, &would); err != nil {
 		return err
 	}

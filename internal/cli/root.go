@@ -5,13 +5,9 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/spf13/cobra"
-
-	"github.com/sluicegate/sluice/internal/cli/access"
-	"github.com/sluicegate/sluice/internal/cli/portal"
-	"github.com/sluicegate/sluice/internal/cli/secrets"
 	"github.com/sluicegate/sluice/internal/cli/shell"
-	"github.com/sluicegate/sluice/internal/nearest"
+	"github.com/sluicegate/sluice/internal/didyoumean"
+	"github.com/spf13/cobra"
 )
 
 func (s *session) rootCommand() *cobra.Command {
@@ -30,7 +26,7 @@ API definitions.`,
 	}
 	root.SetVersionTemplate("sluice {{.Version}}\n")
 	root.SetIn(s.Stdin)
-	root.SetOut(s.Stdout) // before the completion commands are made, which keep it
+	root.SetOut(s.Stdout) // before the completion commands, which keep it
 	root.SetErr(s.Stderr)
 	flags := root.PersistentFlags()
 	flags.StringArrayVar(&s.ConfigFiles, "config", nil, "YAML `FILE` with the configuration; may be repeated, later files win")
@@ -50,17 +46,17 @@ API definitions.`,
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(s.upCommand(), s.gatewayCommand(), s.adminCommand(), s.migrateCommand(),
 		s.validateCommand(), s.explainCommand(), s.keyCommand(), s.configCommand(), s.applyCommand(), s.diffCommand(), s.exportCommand(), s.importCommand(), s.doctorCommand(), s.topCommand(), s.objectCommand(&apiKind), s.objectCommand(&policyKind), s.versionCommand())
-	root.AddCommand(secrets.Command(s.Shell, s.process.Commands.RotateSecrets, databaseURL))
-	root.AddCommand(portal.Commands(s.Shell)...)
-	root.AddCommand(access.Commands(s.Shell)...)
+	root.AddCommand(secretsCommand(s.Shell, s.process.Commands.RotateSecrets, databaseURL))
+	root.AddCommand(portalCommands(s.Shell)...)
+	root.AddCommand(loginCommands(s.Shell)...)
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
-		completion.Args, completion.RunE = cobra.ArbitraryArgs, shell.NeedsCommand // its own answers any word by help
+		completion.Args, completion.RunE = cobra.ArbitraryArgs, shell.NeedsCommand // its own RunE prints help for any argument
 	}
 	return root
 }
 
-// begin runs before every command, when its arguments are known to be fine.
+// begin runs before every command, after its arguments were validated.
 func (s *session) begin(cmd *cobra.Command, _ []string) error {
 	if !slices.Contains(shell.Outputs, s.Output) {
 		return fmt.Errorf("--output %q is unknown; want table, json or yaml", s.Output)
@@ -74,7 +70,7 @@ var (
 	flagName    = regexp.MustCompile(`--([a-z][a-z-]*)`)
 )
 
-// flagError adds the nearest name to the complaint about an unknown flag.
+// flagError adds a suggestion to the error about an unknown flag.
 func flagError(cmd *cobra.Command, err error) error {
 	m := unknownFlag.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -84,7 +80,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	for _, n := range flagName.FindAllStringSubmatch(cmd.Flags().FlagUsages()+cmd.InheritedFlags().FlagUsages(), -1) {
 		names = append(names, n[1])
 	}
-	if near := nearest.To(m[1], names); near != "" {
+	if near := didyoumean.Nearest(m[1], names); near != "" {
 		return fmt.Errorf("unknown flag --%s; did you mean --%s?", m[1], near)
 	}
 	return fmt.Errorf("unknown flag --%s", m[1])

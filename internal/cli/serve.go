@@ -3,10 +3,9 @@ package cli
 import (
 	"context"
 
-	"github.com/spf13/cobra"
-
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/spf13/cobra"
 )
 
 func (s *session) options() Options {
@@ -43,7 +42,7 @@ Counters stay in the process unless valkey.url names a store to share them.`,
 func (s *session) gatewayCommand() *cobra.Command {
 	settings := []shell.Setting{
 		{Flag: "apps", Key: "gateway.apps_dir", Usage: "`DIR` of API definitions, for a gateway without an admin"},
-		{Flag: "policies", Key: "gateway.policies_file", Usage: "`FILE` of policies, beside --apps"},
+		{Flag: "policies", Key: "gateway.policies_file", Usage: "`FILE` of policies, with --apps"},
 		{Flag: "admin-url", Key: "gateway.admin_url", Usage: "`URL` of the admin that supplies the configuration"},
 		{Flag: "group", Key: "gateway.group", Usage: "`NAME` of this gateway's group"},
 		{Flag: "listen", Key: "gateway.listen", Usage: "`ADDRESS` for traffic"},
@@ -83,8 +82,8 @@ func (s *session) adminCommand() *cobra.Command {
 	return cmd
 }
 
-// databaseURL is shared by the commands that work on a database. Other users
-// of a machine see arguments, hence its remark.
+// databaseURL is shared by the commands that use a database. Its usage warns that other
+// users of the machine can see arguments.
 var databaseURL = shell.Setting{Flag: "database-url", Key: "database.url", Usage: "`URL` of the PostgreSQL; with a password rather set SLUICE_DATABASE_URL"}
 
 // serving is one serving command about to run.

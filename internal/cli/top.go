@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/sluicegate/sluice/internal/cli/client"
 	"github.com/sluicegate/sluice/internal/cli/shell"
+	"github.com/sluicegate/sluice/internal/cli/topview"
 	"github.com/sluicegate/sluice/internal/config"
-	"github.com/sluicegate/sluice/internal/top"
+	"github.com/spf13/cobra"
 )
 
-// topped is what the flags of top say.
+// topped holds the flags of top.
 type topped struct {
 	metrics, api string
 	every        time.Duration
@@ -25,13 +23,13 @@ func (s *session) topCommand() *cobra.Command {
 	w := new(topped)
 	cmd := &cobra.Command{
 		Use:   "top",
-		Short: "Watch requests, refusals by reason, and where time goes, API by API",
-		Long: `Shows the traffic of a gateway, of its /metrics at two moments: requests a second,
-what was refused and why, and the times that half and 99 of 100 answers stay
-below, of which so much is the gateway's own and so much the upstream's.
+		Short: "Show requests, refusals by reason, and latencies of each API",
+		Long: `Shows the traffic of a gateway, from two scrapes of its /metrics: requests a second,
+refusals by reason, and the median and 99th percentile of latencies, in total, in
+the gateway and in the upstream.
 
-At a terminal the table is written over until Ctrl-C; otherwise, and with -o, it
-is written again and again, or once with --once.`,
+On a terminal the table is refreshed until Ctrl-C; otherwise, and with -o, it
+is printed repeatedly, or once with --once.`,
 		Example: "  sluice top\n  sluice top --once -o json\n  sluice top --metrics http://gateway:9090 --api orders",
 		Args:    shell.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.top(cmd, w) },
@@ -68,22 +66,22 @@ func (s *session) top(cmd *cobra.Command, w *topped) error {
 		if err != nil {
 			return err
 		}
-		if err := s.showTop(top.Between(before, after, w.api), w.once); err != nil || w.once {
+		if err := s.showTop(topview.Between(before, after, w.api), w.once); err != nil || w.once {
 			return err
 		}
 		before = after
 	}
 }
 
-// firstSample finds the server that counts: a gateway beside no admin has metrics
-// of its own.
-func firstSample(ctx context.Context, cfg *config.Config, given string) (c *client.Client, first *top.Sample, err error) {
+// firstSample finds the server with the metrics: without an admin in its process, a
+// gateway has its own.
+func firstSample(ctx context.Context, cfg *config.Config, given string) (c *shell.Client, first *topview.Sample, err error) {
 	places := []string{given}
 	if given == "" {
 		places = []string{shell.URLOf(cfg.Telemetry.Listen), shell.URLOf(cfg.Admin.Listen)}
 	}
 	for _, place := range places {
-		if c, err = client.NewAdmin(place, cfg.Telemetry.Token.Reveal()); err != nil {
+		if c, err = shell.NewAdmin(place, cfg.Telemetry.Token.Reveal()); err != nil {
 			return nil, nil, shell.InFlag("--metrics", err)
 		}
 		if first, err = sample(ctx, c); err == nil {
@@ -93,15 +91,15 @@ func firstSample(ctx context.Context, cfg *config.Config, given string) (c *clie
 	return c, first, err
 }
 
-func sample(ctx context.Context, c *client.Client) (*top.Sample, error) {
+func sample(ctx context.Context, c *shell.Client) (*topview.Sample, error) {
 	text, err := c.Call(ctx, "GET", "/metrics", nil)
 	if err != nil {
 		return nil, shell.AsExit(err)
 	}
-	return top.Parse(text, time.Now())
+	return topview.Parse(text, time.Now())
 }
 
-func (s *session) showTop(table *top.Table, once bool) error {
+func (s *session) showTop(table *topview.Table, once bool) error {
 	answer, err := json.Marshal(table)
 	if err != nil {
 		return fmt.Errorf("printing: %w", err)

@@ -5,30 +5,27 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/sluicegate/sluice/internal/classic"
-	"github.com/sluicegate/sluice/internal/cli/checks"
-	"github.com/sluicegate/sluice/internal/cli/progress"
+	"github.com/sluicegate/sluice/internal/classicimport"
 	"github.com/sluicegate/sluice/internal/cli/shell"
-	"github.com/sluicegate/sluice/internal/desired"
+	"github.com/sluicegate/sluice/internal/declarative"
+	"github.com/spf13/cobra"
 )
 
 func (s *session) validateCommand() *cobra.Command {
-	v, t := checks.New(s.Lookup), new(shell.Target)
+	v, t := newFileChecks(s.Lookup), new(shell.Target)
 	cmd := &cobra.Command{
 		Use:   "validate PATH...",
 		Short: "Check API definitions and policies without a server",
-		Long: `Checks files of API definitions, folders of them, files of policies (an object
-from policy id to policy), and the files that apply takes. Of a GraphQL API the schema is checked too, and by it
-the operations that the definition holds. Prints each problem with its file and
+		Long: `Checks files and folders of API definitions, files of policies (an object
+from policy id to policy), and files for apply. Of a GraphQL API the schema is checked too, and with it
+the operations in the definition. Prints each problem with its file and
 JSON path; lines and columns are those of the schema or operation.
 
-With --against an admin checks it too: whether the APIs and policies that are named
-are there, whether listen paths are free, and all else that it would refuse.
+With --against an admin checks them too: whether the APIs and policies that they refer to
+exist, whether listen paths are free, and everything else that it would refuse.
 
-Exit code 6 means that something would be refused. With --strict, members that
-this release does not know count as well; alone they end with exit code 5.`,
+Exit code 6 means that something would be refused. With --strict, unknown members
+count as well; alone they end with exit code 5.`,
 		Example: "  sluice validate ./apps policies.json\n  sluice validate --strict -o json ./apps\n  sluice validate --against https://admin.example:8081 ./config",
 		Args:    somePaths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,9 +35,9 @@ this release does not know count as well; alone they end with exit code 5.`,
 			return s.against(cmd, t, v, args)
 		},
 	}
-	cmd.Flags().StringVar(&t.Server, "against", "", "`URL` of an admin that also checks it all, with what it has; nothing is changed")
-	cmd.Flags().StringVar(&t.Token, "token", "", "access `KEY` of a user of that admin; rather set SLUICE_TOKEN, which nobody else sees, or log in")
-	cmd.Flags().BoolVar(&v.Strict, "strict", false, "also report members that this release does not know")
+	cmd.Flags().StringVar(&t.Server, "against", "", "`URL` of an admin that also checks the files against its objects; nothing is changed")
+	cmd.Flags().StringVar(&t.Token, "token", "", "access `KEY` of a user of that admin; SLUICE_TOKEN or a login is safer, because other users can see arguments")
+	cmd.Flags().BoolVar(&v.Strict, "strict", false, "also report unknown members")
 	return cmd
 }
 
@@ -51,7 +48,7 @@ func somePaths(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func (s *session) validate(v *checks.Checks, paths []string) error {
+func (s *session) validate(v *fileChecks, paths []string) error {
 	for _, path := range paths {
 		if err := v.Path(path); err != nil {
 			return shell.Exit(shell.ExitUsage, err.Error())
@@ -73,7 +70,7 @@ func (s *session) validate(v *checks.Checks, paths []string) error {
 }
 
 // printFindings writes one line per problem, or data with -o.
-func (s *session) printFindings(v *checks.Checks) error {
+func (s *session) printFindings(v *fileChecks) error {
 	if s.Output != "table" {
 		data := shell.Rows{Columns: []string{"file", "path", "message", "unknown"}}
 		for _, f := range v.Findings {
@@ -92,8 +89,8 @@ func (s *session) printFindings(v *checks.Checks) error {
 	return s.Write(b.String())
 }
 
-// against has an admin check what is in files, as if it were to be applied.
-func (s *session) against(cmd *cobra.Command, t *shell.Target, v *checks.Checks, paths []string) error {
+// against sends the contents of files to an admin as a dry run of apply.
+func (s *session) against(cmd *cobra.Command, t *shell.Target, v *fileChecks, paths []string) error {
 	set, err := s.setOf(v, paths)
 	if err != nil {
 		return err
@@ -104,9 +101,9 @@ func (s *session) against(cmd *cobra.Command, t *shell.Target, v *checks.Checks,
 	}
 	end := func() {}
 	if !s.Quiet {
-		end = progress.Wait(s.Stderr, shell.IsTerminal(s.Stderr), "checking "+shell.Plural(len(set.Objects), "object"))
+		end = shell.ShowElapsed(s.Stderr, shell.IsTerminal(s.Stderr), "checking "+shell.Plural(len(set.Objects), "object"))
 	}
-	how := desired.Settings{DryRun: true, Expect: -1, Stale: isStale, Agree: func(*desired.Plan) error { return nil }}
+	how := declarative.Settings{DryRun: true, Expect: -1, Stale: isStale, Agree: func(*declarative.Plan) error { return nil }}
 	_, err = how.Apply(cmd.Context(), c, set)
 	end()
 	if err == nil && s.Output == "table" {
@@ -115,24 +112,24 @@ func (s *session) against(cmd *cobra.Command, t *shell.Target, v *checks.Checks,
 	return shell.AsExit(err)
 }
 
-// setOf reads files that apply takes, or else definitions and policies.
-func (s *session) setOf(v *checks.Checks, paths []string) (*desired.Set, error) {
+// setOf reads files for apply, or definitions and policies.
+func (s *session) setOf(v *fileChecks, paths []string) (*declarative.Set, error) {
 	if v.Applied == v.Files {
-		set, err := desired.Read(paths, s.Stdin, s.Lookup)
+		set, err := declarative.Read(paths, s.Stdin, s.Lookup)
 		return set, asRefused(err)
 	}
 	if v.Applied > 0 {
 		return nil, shell.Exit(shell.ExitUsage, "--against: some files are what apply takes and some are definitions or policies alone; check them one after the other")
 	}
-	var found []classic.Source
+	var found []classicimport.Source
 	for _, path := range paths {
-		some, err := classic.Find(path)
+		some, err := classicimport.Find(path)
 		if err != nil {
 			return nil, shell.Exit(shell.ExitUsage, err.Error())
 		}
 		found = append(found, some...)
 	}
-	set, err := classic.Convert(found, nil).Set()
+	set, err := classicimport.Convert(found, nil).Set()
 	return set, asRefused(err)
 }
 

@@ -5,9 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/spf13/cobra"
-
 	"github.com/sluicegate/sluice/internal/cli/shell"
+	"github.com/spf13/cobra"
 )
 
 func (s *session) versionCommand() *cobra.Command {
@@ -22,13 +21,13 @@ func (s *session) versionCommand() *cobra.Command {
 	}
 }
 
-// version is the version alone.
+// version returns the version number.
 func version() string {
 	info, _ := debug.ReadBuildInfo()
 	return fmt.Sprint(versionRows(info).Cells[0][0])
 }
 
-// versionRows tells what is known of a build; info may be nil.
+// versionRows describes a build; info may be nil.
 func versionRows(info *debug.BuildInfo) shell.Rows {
 	name, commit, modified := "unknown", "unknown", false
 	if info != nil {

@@ -4,11 +4,10 @@ import (
 	"context"
 
 	"github.com/sluicegate/sluice/internal/app"
-	"github.com/sluicegate/sluice/internal/cli/secrets"
 	"github.com/sluicegate/sluice/internal/config"
 )
 
-// Wired returns the commands as this program has them.
+// Wired returns the implementation of the commands.
 func Wired() Commands {
 	return Commands{
 		Up: func(ctx context.Context, cfg *config.Config, o Options) error {
@@ -27,16 +26,16 @@ func Wired() Commands {
 		MigrateUp: func(ctx context.Context, cfg *config.Config) ([]Migration, error) {
 			return migrations(app.MigrateUp(ctx, cfg))
 		},
-		RotateSecrets: func(ctx context.Context, cfg *config.Config, how secrets.Rotation) (*secrets.Rotated, error) {
+		RotateSecrets: func(ctx context.Context, cfg *config.Config, how Rotation) (*Rotated, error) {
 			done, err := app.RotateSecrets(ctx, cfg, app.SecretsRotation(how))
 			if err != nil {
 				return nil, err
 			}
-			told := &secrets.Rotated{Former: done.Former, New: done.New, Kept: done.Kept}
+			view := &Rotated{Former: done.Former, New: done.New, Kept: done.Kept}
 			for _, c := range done.Tables {
-				told.Tables = append(told.Tables, secrets.Count(c))
+				view.Tables = append(view.Tables, RotatedTable(c))
 			}
-			return told, nil
+			return view, nil
 		},
 	}
 }

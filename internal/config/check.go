@@ -10,12 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/internal/nearest"
-	"github.com/sluicegate/sluice/internal/quantity"
+	"github.com/sluicegate/sluice/internal/didyoumean"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// check reports every value that is not allowed, then what does not go together.
+// check reports every value that is not allowed, then values that contradict each other.
 func (l *loader) check(role Role) {
 	for _, f := range l.fields {
 		if l.broken[f.key] {
@@ -120,10 +119,10 @@ func (f field) checkText(text string) error {
 }
 
 func notOneOf(text string, allowed []string) error {
-	if near := nearest.To(text, allowed); near != "" {
-		return fmt.Errorf("%s is unknown; did you mean %s?", quantity.Quote(text), near)
+	if near := didyoumean.Nearest(text, allowed); near != "" {
+		return fmt.Errorf("%s is unknown; did you mean %s?", quote(text), near)
 	}
-	return fmt.Errorf("%s is unknown; want %s", quantity.Quote(text), oneOf(allowed))
+	return fmt.Errorf("%s is unknown; want %s", quote(text), oneOf(allowed))
 }
 
 // oneOf writes a, b or c.
@@ -145,10 +144,10 @@ func (f field) hint() string {
 	return "want a text"
 }
 
-// A rule checks what must go together.
+// A rule checks settings that depend on each other.
 type rule struct {
-	keys  []string                            // looked at; when one is broken, the rule says nothing
-	check func(*Config) (key, message string) // the key to blame, or ""
+	keys  []string                            // of the rule; if one is invalid, the rule is skipped
+	check func(*Config) (key, message string) // the key of the problem, or ""
 }
 
 var rules = []rule{
@@ -199,7 +198,7 @@ func checkListeners(c *Config) (key, message string) {
 	return "", ""
 }
 
-// checkTLS finds settings without effect, which somebody relies on.
+// checkTLS reports settings without effect, because a user may rely on them.
 func checkTLS(c *Config) (key, message string) {
 	t := c.Gateway.TLS
 	switch {
@@ -232,7 +231,7 @@ func checkFormerMasterKey(c *Config) (key, message string) {
 	return wrongKey("admin.former_master_key", c.Admin.FormerMasterKey)
 }
 
-// wrongKey blames a setting whose key is none.
+// wrongKey reports a master key of the wrong form.
 func wrongKey(setting string, text secret.Value) (key, message string) {
 	if _, err := secret.ParseKey(text); err != nil && !text.Empty() {
 		return setting, "is no key: want 64 hexadecimal digits, as openssl rand -hex 32 prints them"
@@ -291,7 +290,7 @@ func isLoopback(address string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// A need is a setting that some roles cannot do without.
+// A need is a setting that some roles require.
 type need struct {
 	roles   []Role
 	key     string
@@ -326,7 +325,8 @@ var needs = []need{
 	},
 }
 
-// checkCollector keeps what the headers of requests say from networks by chance.
+// checkCollector prevents credentials in headers from being sent in clear text over a
+// network.
 func checkCollector(c *Config) (key, message string) {
 	o := c.Telemetry.OTLP
 	if o.Endpoint == "" || o.Insecure {

@@ -1,6 +1,6 @@
-// Package config reads, defaults and checks the configuration of a process: YAML
-// files, environment variables and command-line flags, strictly. Everything that
-// is wrong is reported at once, each with its place and what would be right.
+// Package config reads, defaults and checks the configuration of a process: YAML files,
+// environment variables and command-line flags, strictly. All problems are reported at
+// once, each with its place and what is expected.
 package config
 
 import (
@@ -9,16 +9,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegate/sluice/internal/nearest"
+	"github.com/sluicegate/sluice/internal/didyoumean"
 )
 
-// Sources says where the configuration of a process comes from. A later source
-// wins: files in their order, then the environment, then flags.
+// Sources are where the configuration of a process comes from. A later source overrides
+// an earlier one: files in order, then the environment, then flags.
 type Sources struct {
 	Files []string // paths of YAML files
 	Env   []string // NAME=value, as os.Environ returns them
 	Flags []Flag
-	Role  Role // what the configuration must suffice for
+	Role  Role // decides which settings are required
 }
 
 // A Flag is a setting given on the command line.
@@ -28,7 +28,7 @@ type Flag struct {
 	Value string // lists are separated by commas
 }
 
-// Role is what a process is about to do with its configuration.
+// Role is what a process uses its configuration for.
 type Role uint8
 
 // The roles. Each but AnyRole demands the settings that it cannot do without.
@@ -66,8 +66,8 @@ func Load(src Sources) (*Config, Origins, error) {
 	return cfg, l.origins(), nil
 }
 
-// inOrder sorts problems as a reader goes about them: files line by line, then
-// the environment, flags, and what was nowhere said.
+// inOrder sorts problems: files line by line, then the environment, flags, and missing
+// settings.
 func inOrder(problems []Problem, files []string) []Problem {
 	rank := map[Kind]int{FromFile: 0, FromEnv: 1, FromFlag: 2, FromDefault: 3}
 	slices.SortStableFunc(problems, func(a, b Problem) int {
@@ -104,14 +104,14 @@ type loader struct {
 	more     int // problems beyond mostProblems
 }
 
-// A place is an origin and, in a file, how to show what it says there.
+// A place is an origin with, in a file, the text around it.
 type place struct {
 	origin  Origin
 	src     source // the zero source outside files
-	keyOnly bool   // nothing behind the key may be shown
+	keyOnly bool   // the value after the key must not be shown
 }
 
-// mostProblems bounds a report: whoever has more of them reads the first.
+// mostProblems bounds a report.
 const mostProblems = 50
 
 func newLoader(cfg *Config, lookup func(string) (string, bool)) *loader {
@@ -135,7 +135,7 @@ func newLoader(cfg *Config, lookup func(string) (string, bool)) *loader {
 	return l
 }
 
-// addToGroups makes every group on the way to key know its next name.
+// addToGroups adds each part of key to the names of its group.
 func (l *loader) addToGroups(key string) {
 	group, rest := "", key
 	for rest != "" {
@@ -174,8 +174,8 @@ func (l *loader) problem(at place, key, message string) {
 	l.problems = append(l.problems, Problem{Origin: at.origin, Key: key, Message: message, Excerpt: excerpt})
 }
 
-// setFlag sets what a flag gives. Flags that name no setting are a slip of the
-// program, not of its user, but say so all the same.
+// setFlag sets the value of a flag. A flag without a setting is a bug of the program, and
+// is reported.
 func (l *loader) setFlag(flag Flag) {
 	at := place{origin: Origin{Kind: FromFlag, Name: flag.Name}}
 	f, ok := l.byKey[flag.Key]
@@ -194,13 +194,13 @@ func (l *loader) origins() Origins {
 	return origins
 }
 
-// unknown says that a group has no such name, and which one was probably meant.
+// unknown reports an unknown name in a group and suggests the nearest one.
 func (l *loader) unknown(group, name string) string {
 	const unknown = "unknown key; "
 	if _, ok := l.byKey[join(group, name)]; ok {
 		return unknown + "write it nested: " + strings.ReplaceAll(name, ".", ": {") + ": …" + strings.Repeat("}", strings.Count(name, "."))
 	}
-	if near := nearest.To(name, l.groups[group]); near != "" {
+	if near := didyoumean.Nearest(name, l.groups[group]); near != "" {
 		return unknown + "did you mean " + join(group, near) + "?"
 	}
 	if now := cmp.Or(renamed[join(group, name)], renamed[group]); now != "" {
@@ -241,15 +241,15 @@ var renamed = map[string]string{
 	"storage":                       "valkey.url",
 }
 
-// elsewhere finds the key in all of the configuration whose end, or whole, is
-// most like name.
+// elsewhere returns the key of the whole configuration that is nearest to name, or ends
+// in it.
 func (l *loader) elsewhere(name string) string {
 	keys := make([]string, 0, len(l.fields))
 	for _, f := range l.fields {
-		if strings.HasSuffix(f.key, "."+nearest.Plain(name)) {
+		if strings.HasSuffix(f.key, "."+didyoumean.Plain(name)) {
 			return f.key
 		}
 		keys = append(keys, f.key)
 	}
-	return nearest.To(strings.ReplaceAll(name, "_", "."), keys)
+	return didyoumean.Nearest(strings.ReplaceAll(name, "_", "."), keys)
 }

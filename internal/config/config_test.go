@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/testenv/golden"
 )
 
 func TestALaterSourceWins(t *testing.T) {
@@ -173,7 +174,8 @@ var company = map[string]string{
 	"admin.former_master_key":  "SLUICE_ADMIN_MASTER_KEY=" + strings.Repeat("0b", 32),
 }
 
-// beside returns the environment that a setting needs, and its own value.
+// beside returns the environment for a setting: its value and the settings that it
+// requires.
 func beside(f field) []string {
 	return append(strings.Fields(company[f.key]), f.env()+"="+sample(f))
 }
@@ -206,7 +208,7 @@ func TestEverySettingIsSetByItsVariable(t *testing.T) {
 func TestWhatIsPrintedLoadsAgain(t *testing.T) {
 	for _, f := range fieldsOf(Default()) {
 		if f.isSecret() {
-			continue // printed as ***, which is no address or key
+			continue // printed as ***, which is no valid address or key
 		}
 		cfg, origins, err := load(t, Sources{Env: beside(f)})
 		if err != nil {
@@ -355,7 +357,7 @@ func TestTheReferenceListsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "reference.golden", text)
+	golden.Equal(t, "reference.golden", text)
 }
 
 func TestSettingsShowValueAndOrigin(t *testing.T) {
@@ -368,8 +370,8 @@ func TestSettingsShowValueAndOrigin(t *testing.T) {
 	for _, s := range cfg.Settings(origins) {
 		fmt.Fprintf(&all, "%s|%s|%s\n", s.Key, s.Value, s.Origin)
 	}
-	golden(t, "settings.golden", all.String())
-	golden(t, "effective.golden", cfg.YAML(origins))
+	golden.Equal(t, "settings.golden", all.String())
+	golden.Equal(t, "effective.golden", cfg.YAML(origins))
 }
 
 func TestTheStateDirectoryOfLoadIsTheUsersOwn(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Default returns the configuration of a process that is told nothing. Its
-// DataDir is that of root; Load finds the one of the user who runs it.
+// Default returns the default configuration. Its DataDir is root's; Load sets that of the
+// user who runs the process.
 func Default() *Config {
 	return &Config{
 		DataDir:          rootDataDir,
@@ -109,13 +109,13 @@ func defaultKeys() Keys {
 
 const rootDataDir = "/var/lib/sluice"
 
-// dataDir is where state goes when nobody says: the system's place for root, the
-// user's place for others, "" for a user without a home.
+// dataDir returns the default directory of state: the system's for root, the user's for
+// others, "" for a user without a home.
 func dataDir(uid int, lookup func(string) (string, bool)) string {
 	if uid == 0 {
 		return rootDataDir
 	}
-	// The XDG rules have relative paths ignored.
+	// The XDG specification ignores relative paths.
 	if dir, _ := lookup("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "sluice")
 	}

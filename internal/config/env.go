@@ -6,24 +6,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegate/sluice/internal/nearest"
+	"github.com/sluicegate/sluice/internal/didyoumean"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// fileSuffix ends the name of a variable that says which file holds a secret.
+// fileSuffix ends the name of a variable with the path of a file that holds a secret.
 const fileSuffix = "_FILE"
 
-// serviceLink matches what Kubernetes and container links put into the
-// environment of every process beside a service whose name begins with
-// "sluice". They are nobody's settings.
+// serviceLink matches what Kubernetes and container links put into the environment of
+// every process beside a service whose name begins with "sluice". They are not settings.
 var serviceLink = regexp.MustCompile(`^SLUICE_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:ADDR|PORT|PROTO))?)$`)
 
-// ofCommands tells names of variables that commands read which call a server.
+// ofCommands reports variables that are read by commands that call a server.
 func ofCommands(name string) bool {
 	return name == "SLUICE_SERVER" || name == "SLUICE_TOKEN" || name == "SLUICE_PROFILE"
 }
 
-// readEnv sets what the environment gives, in the order of names.
+// readEnv applies the environment, in the order of names.
 func (l *loader) readEnv(env map[string]string) {
 	byEnv := make(map[string]field, len(l.fields))
 	for _, f := range l.fields {
@@ -83,7 +82,7 @@ func unknownVariable(name string, byEnv map[string]field) string {
 			names = append(names, n+fileSuffix)
 		}
 	}
-	if near := nearest.To(name, names); near != "" {
+	if near := didyoumean.Nearest(name, names); near != "" {
 		return "unknown variable; did you mean " + near + "?"
 	}
 	return "unknown variable; sluice config reference lists those there are"

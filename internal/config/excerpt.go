@@ -13,8 +13,8 @@ const longestLine = 160
 var (
 	// keyed matches a line that begins with a key.
 	keyed = regexp.MustCompile(`^\s*(?:-\s+)?["']?[\w.-]+["']?\s*:(?:\s|$)`)
-	// secretive matches a key that holds a secret or looks as if it did, also in
-	// the middle of a line and when misspelt at its end.
+	// secretive matches a key that holds or may hold a secret, also in the middle of a
+	// line or misspelt at its end.
 	secretive = regexp.MustCompile(`(?i)([\w.-]*(?:secret|token|passw|_key|url|dsn|credential|authorization)[\w.-]*|\bheaders)["']?\s*:`)
 	// userInfo matches the beginning of an address with a user or a password in it.
 	userInfo = regexp.MustCompile(`://[^\s/@]*@`)
@@ -62,9 +62,9 @@ func (s source) at(line, col int) Origin {
 	return Origin{Kind: FromFile, Name: s.name, Line: line, Col: col}
 }
 
-// excerpt returns a line with a caret below col. What may be a secret is ***.
-// With keyOnly everything behind the key at col goes: the value of an unknown
-// key may be a secret whose key was misspelt.
+// excerpt returns a line with a caret below col, with possible secrets as ***. With
+// keyOnly everything after the key at col is cut, because the value of an unknown key may
+// be a secret whose key was misspelt.
 func (s source) excerpt(line, col int, keyOnly bool) string {
 	if line < 1 || line > len(s.lines) {
 		return ""
@@ -94,8 +94,8 @@ func printable(r rune) rune {
 	return '?'
 }
 
-// masked returns a line without what may be a secret: what follows a secretive
-// key on it, and all of it when it is the continuation of one.
+// masked returns a line without possible secrets: the text after a secretive key, and the
+// whole line if it continues one.
 func (s source) masked(line int) string {
 	text := s.lines[line-1]
 	if at := secretAt(text); at >= 0 {
@@ -138,7 +138,7 @@ func indentOf(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, " \t"))]
 }
 
-// cutBehindKey cuts a line behind the first colon from col on.
+// cutBehindKey cuts a line after the first colon from col on.
 func cutBehindKey(text string, col int) string {
 	runes := []rune(text)
 	for i := max(col-1, 0); i < len(runes); i++ {

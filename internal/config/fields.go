@@ -6,11 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/internal/quantity"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// envPrefix begins the name of every environment variable that is ours.
+// envPrefix begins the name of every environment variable of the program.
 const envPrefix = "SLUICE_"
 
 // A field is one setting: a leaf of Config.
@@ -18,7 +17,7 @@ type field struct {
 	key   string        // such as gateway.listen
 	value reflect.Value // settable, in the Config that fieldsOf was given
 	tag   reflect.StructTag
-	owner string // type of the struct that declares it, and its name there
+	owner string // the struct that declares it; name is the field's name
 	name  string
 }
 
@@ -73,7 +72,7 @@ func (f field) String() string {
 		}
 		return v.String()
 	case time.Duration:
-		return quantity.FormatDuration(v)
+		return formatDuration(v)
 	case []string:
 		return strings.Join(v, ",")
 	case []netip.Prefix:

@@ -16,10 +16,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxFile bounds a configuration file: larger ones are something else.
+// maxFile bounds a configuration file.
 const maxFile = 64 << 10
 
-// readFile sets what a YAML file gives.
+// readFile applies a YAML file.
 func (l *loader) readFile(path string) {
 	text, err := readText(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func readText(path string) ([]byte, error) {
 	return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), nil // a byte order mark, as some editors write
 }
 
-// bareCause drops the path from an error: it stands before it already.
+// bareCause drops the path from an error, because the message has it already.
 func bareCause(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err
@@ -53,7 +53,7 @@ func bareCause(err error) error {
 	return err
 }
 
-// readYAML sets what a YAML text gives.
+// readYAML applies a YAML text.
 func (l *loader) readYAML(src source, text []byte) {
 	file, err := parse(text)
 	if err != nil {
@@ -70,8 +70,8 @@ func (l *loader) readYAML(src source, text []byte) {
 	}
 }
 
-// parse wraps the YAML parser, which answers some malformed texts by a panic and
-// takes memory by the square of the depth.
+// parse wraps the YAML parser, which panics on some malformed texts and uses memory
+// proportional to the square of the depth.
 func parse(text []byte) (file *ast.File, err error) {
 	defer func() {
 		if recover() != nil {
@@ -86,9 +86,8 @@ func parse(text []byte) (file *ast.File, err error) {
 	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
-// tooDeep returns the token at which a text nests deeper than any configuration
-// does, or nil. Only what nests without a new line for each level is counted;
-// the size of a file bounds the rest.
+// tooDeep returns the token at which a text nests deeper than any configuration, or nil.
+// Only nesting within a line is counted; the size of the file bounds the rest.
 func tooDeep(tokens token.Tokens) *token.Token {
 	const deepest = 16
 	braces, row := 0, 0
@@ -126,7 +125,7 @@ func syntaxMessage(err error) string {
 	return "not valid YAML"
 }
 
-// A walker goes through the tree of one file.
+// A walker walks the tree of one file.
 type walker struct {
 	*loader
 	src source
@@ -134,7 +133,7 @@ type walker struct {
 
 func (w walker) place(n ast.Node, keyOnly bool) place {
 	if entries, ok := mapping(n); ok && len(entries) > 0 && n.GetToken().Value == ":" {
-		n = entries[0].Key // a mapping without braces has its first colon for a token
+		n = entries[0].Key // the token of a mapping without braces is its first colon
 	}
 	tk := n.GetToken()
 	if tk == nil || tk.Position == nil {
@@ -144,8 +143,8 @@ func (w walker) place(n ast.Node, keyOnly bool) place {
 	return place{origin: w.src.at(at.Line, at.Column), src: w.src, keyOnly: keyOnly}
 }
 
-// document walks the top of a file. An empty file and one of comments only
-// change nothing.
+// document walks the top of a file. A file that is empty or has only comments changes
+// nothing.
 func (w walker) document(body ast.Node) {
 	switch body := body.(type) {
 	case nil, *ast.NullNode, *ast.CommentGroupNode:
@@ -200,7 +199,7 @@ func (w walker) entry(group string, entry *ast.MappingValueNode, seen map[string
 	}
 }
 
-// setOther sets a setting by another name that it has.
+// setOther sets a setting by an alias.
 func (w walker) setOther(key string, entry *ast.MappingValueNode) {
 	if before, ok := w.places[key]; ok && before.origin.Name == w.src.name {
 		w.problem(w.place(entry.Key, true), key, fmt.Sprintf("given twice; first on line %d", before.origin.Line))
@@ -224,7 +223,7 @@ func firstNames(names []string) string {
 	return shown
 }
 
-// mapping returns the entries of a mapping; the parser has two forms of it.
+// mapping returns the entries of a mapping, for which the parser has two forms.
 func mapping(n ast.Node) ([]*ast.MappingValueNode, bool) {
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -235,7 +234,7 @@ func mapping(n ast.Node) ([]*ast.MappingValueNode, bool) {
 	return nil, false
 }
 
-// describe names what a node is, in the words of somebody who writes YAML.
+// describe names the kind of a node in YAML's terms.
 func describe(n ast.Node) string {
 	switch n.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:

@@ -9,17 +9,15 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/sluicegate/sluice/internal/quantity"
 )
 
-// A form is a shape of text, named in the form tag.
+// A form is a format of text, named in the form tag.
 type form struct {
 	example string
 	check   func(text string) error
 }
 
-// forms holds every form by name. The checks of pairs, postgres and valkey see secrets
+// forms holds every form by name. The checks of pairs, postgres and valkey handle secrets
 // and never quote them.
 var forms = map[string]form{
 	"address":  {"an address such as :8080 or 127.0.0.1:8080", checkAddress},
@@ -39,36 +37,36 @@ var (
 	hostForm   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
 )
 
-// checkAddress checks what a listener takes: host, which may be empty, and port.
+// checkAddress checks the address of a listener: a host, which may be empty, and a port.
 func checkAddress(text string) error {
 	if strings.Trim(text, "0123456789") == "" {
-		return fmt.Errorf("%s is not an address; did you mean :%s?", quantity.Quote(text), text)
+		return fmt.Errorf("%s is not an address; did you mean :%s?", quote(text), text)
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return fmt.Errorf("%s is not an address; want host and port, such as :8080, 127.0.0.1:8080 or [::1]:8080", quantity.Quote(text))
+		return fmt.Errorf("%s is not an address; want host and port, such as :8080, 127.0.0.1:8080 or [::1]:8080", quote(text))
 	}
 	if _, err := netip.ParseAddr(host); host != "" && err != nil && !isHostname(host) {
-		return fmt.Errorf("%s has the host %s, which is neither an IP address nor a host name", quantity.Quote(text), quantity.Quote(host))
+		return fmt.Errorf("%s has the host %s, which is neither an IP address nor a host name", quote(text), quote(host))
 	}
 	return checkPort(text, port)
 }
 
 func checkPort(text, port string) error {
 	if n, err := strconv.ParseUint(port, 10, 32); err != nil || n > 65535 {
-		return fmt.Errorf("%s has the port %s; want a number from 0 to 65535", quantity.Quote(text), quantity.Quote(port))
+		return fmt.Errorf("%s has the port %s; want a number from 0 to 65535", quote(text), quote(port))
 	}
 	return nil
 }
 
-// isHostname reports whether host has the shape of a name. What has only digits
-// and dots was meant to be an IP address.
+// isHostname reports whether host is a host name. Digits and dots only are taken for a
+// mistyped IP address.
 func isHostname(host string) bool {
 	return hostForm.MatchString(host) && strings.Trim(host, "0123456789.") != ""
 }
 
-// checkURL checks the base address of another Sluice. User data is refused: such
-// addresses are logged.
+// checkURL checks the base URL of another Sluice. A user or password in it is refused,
+// because such URLs are logged.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -77,7 +75,7 @@ func checkURL(text string) error {
 	case u.User != nil:
 		return errors.New("has a user or password in it; use gateway.token instead")
 	case u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("%s has a query or fragment; want only scheme, host and perhaps a path", quantity.Quote(text))
+		return fmt.Errorf("%s has a query or fragment; want only scheme, host and perhaps a path", quote(text))
 	}
 	return nil
 }
@@ -87,26 +85,26 @@ func quoteURL(text string) string {
 	if strings.Contains(text, "@") {
 		return "the address"
 	}
-	return quantity.Quote(text)
+	return quote(text)
 }
 
 func checkHeader(text string) error {
 	if !headerForm.MatchString(text) {
-		return fmt.Errorf("%s is not a header name; want letters, digits and -, such as X-RateLimit-Limit", quantity.Quote(text))
+		return fmt.Errorf("%s is not a header name; want letters, digits and -, such as X-RateLimit-Limit", quote(text))
 	}
 	return nil
 }
 
 func checkName(text string) error {
 	if !nameForm.MatchString(text) {
-		return fmt.Errorf("%s is not a name; want up to 128 letters, digits, ., _ and -", quantity.Quote(text))
+		return fmt.Errorf("%s is not a name; want up to 128 letters, digits, ., _ and -", quote(text))
 	}
 	return nil
 }
 
 func checkToken(text string) error {
 	if !tokenForm.MatchString(text) {
-		return fmt.Errorf("%s has other characters or is too long; want up to 32 letters, digits, _ and -", quantity.Quote(text))
+		return fmt.Errorf("%s has other characters or is too long; want up to 32 letters, digits, _ and -", quote(text))
 	}
 	return nil
 }
@@ -122,7 +120,7 @@ func checkPairs(text string) error {
 	return nil
 }
 
-// checkPostgres catches what is plainly no address; the driver knows the rest.
+// checkPostgres rejects obvious mistakes; the driver checks the rest.
 func checkPostgres(text string) error {
 	if scheme, rest, ok := strings.Cut(text, "://"); ok {
 		if rest != "" && (scheme == "postgres" || scheme == "postgresql") {

@@ -6,13 +6,10 @@ import (
 	"reflect"
 
 	"github.com/goccy/go-yaml/ast"
-
-	"github.com/sluicegate/sluice/internal/quantity"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// setNode sets f from a YAML value. Types are strict: nothing is converted that
-// a reader of the file would have to know rules for.
+// setNode sets f from a YAML value. Types are strict, without conversions.
 func (w walker) setNode(f field, n ast.Node) {
 	var err error
 	switch f.value.Type() {
@@ -39,7 +36,7 @@ func (f field) setScalar(n ast.Node) error {
 			return f.setUnit(text)
 		}
 		if number, ok := numberOf(n); ok {
-			return f.setUnit(number) // says that the unit is missing
+			return f.setUnit(number) // reports the missing unit
 		}
 		return f.wrongType(n)
 	}
@@ -71,8 +68,8 @@ func (f field) setNumber(n ast.Node) error {
 	return f.setInt(number)
 }
 
-// wrongText explains why a number or truth value is not taken for a text, even
-// where that would seem harmless: 0123 is not the text 0123 in YAML.
+// wrongText explains why a number or truth value is not accepted as text: 0123 is not the
+// text 0123 in YAML.
 func (f field) wrongText(n ast.Node) error {
 	switch n.(type) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
@@ -83,12 +80,12 @@ func (f field) wrongText(n ast.Node) error {
 
 func (f field) wrongType(n ast.Node) error {
 	if text, ok := textOf(n); ok {
-		return fmt.Errorf("is the text %s; want %s", quantity.Quote(text), f.want())
+		return fmt.Errorf("is the text %s; want %s", quote(text), f.want())
 	}
 	return fmt.Errorf("is %s; want %s", describe(n), f.want())
 }
 
-// setSequence sets a list, and names the element that is wrong.
+// setSequence sets a list and names an invalid element.
 func (w walker) setSequence(f field, n ast.Node) {
 	list, ok := n.(*ast.SequenceNode)
 	if !ok {

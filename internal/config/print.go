@@ -24,8 +24,7 @@ func (c *Config) YAML(origins Origins) string {
 	return b.String()
 }
 
-// openGroups writes the headings between the groups that are open and those
-// that the next setting lies in.
+// openGroups writes the headings of the groups that the next setting opens.
 func openGroups(b *strings.Builder, open, next []string) []string {
 	same := 0
 	for same < min(len(open), len(next)) && open[same] == next[same] {

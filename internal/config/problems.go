@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind says what kind of place a value comes from.
+// Kind is the kind of place that a value comes from.
 type Kind uint8
 
 // The kinds of places, weakest first.
@@ -20,7 +20,7 @@ const (
 type Origin struct {
 	Kind Kind
 	Name string // of the file, the variable or the flag; "" for the default
-	Line int    // in the file, from 1; 0 when the file as a whole is meant
+	Line int    // in the file, from 1; 0 for the file as a whole
 	Col  int    // in characters, from 1
 }
 
@@ -44,12 +44,12 @@ type Origins map[string]Origin
 // A Problem is one thing wrong with the configuration.
 type Problem struct {
 	Origin  Origin
-	Key     string // such as gateway.listen; "" when the problem is with no single key
+	Key     string // such as gateway.listen; "" if no single key is the problem
 	Message string
 	Excerpt string // the line of the file and a caret, with secrets cut out; "" when not from a file
 }
 
-// String writes the problem with its place first. It ends without a newline.
+// String returns the problem with its place first, without a newline at the end.
 func (p Problem) String() string {
 	var b strings.Builder
 	switch {
@@ -70,14 +70,13 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems is the error of a configuration that must not be used: everything
-// that is wrong with it.
+// Problems is the error of an invalid configuration, with all its problems.
 type Problems struct {
 	List []Problem // at least one, files first, in the order they were read
 	More int       // how many there are beyond List
 }
 
-// Error lists all problems, one below the other.
+// Error lists all problems, one per line.
 func (p *Problems) Error() string {
 	lines := make([]string, 0, len(p.List)+1)
 	if n := len(p.List) + p.More; n == 1 {

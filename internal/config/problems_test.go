@@ -2,44 +2,13 @@ package config
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sluicegate/sluice/internal/testenv/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares got with a file under testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("differs from %s (see -update)\n%s", path, firstDifference(got, string(want)))
-	}
-}
-
-// firstDifference shows the first lines at which two texts part.
-func firstDifference(got, want string) string {
-	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range min(len(gotLines), len(wantLines)) {
-		if gotLines[i] != wantLines[i] {
-			return fmt.Sprintf("line %d\n got  %s\n want %s", i+1, gotLines[i], wantLines[i])
-		}
-	}
-	return fmt.Sprintf("got %d lines, want %d", len(gotLines), len(wantLines))
-}
 
 // load loads files with the given texts, named a.yaml, b.yaml, …
 func load(t *testing.T, src Sources, texts ...string) (*Config, Origins, error) {
@@ -258,7 +227,7 @@ func TestProblemsNameTheirPlaceAndWhatWouldBeRight(t *testing.T) {
 			fmt.Fprintf(&all, "%s\n\n", err)
 		}
 	}
-	golden(t, "problems.golden", all.String())
+	golden.Equal(t, "problems.golden", all.String())
 }
 
 // groupsOf loads files one by one, since values that are set in a later file

@@ -16,9 +16,9 @@ import (
 //go:embed settings*.go
 var settingsSource embed.FS
 
-// Reference returns the documentation of every setting as Markdown: key, default,
-// what is allowed and what it means. It is made from the declaration of Config,
-// so that it cannot say anything else than what the program does.
+// Reference returns the documentation of every setting as Markdown: key, default, what is
+// allowed and what it means. It is generated from the declaration of Config, so that it
+// agrees with the program.
 func Reference() (string, error) {
 	comments, err := fieldComments()
 	if err != nil {
@@ -61,7 +61,7 @@ func (f field) defaultText() string {
 	return "–"
 }
 
-// allowed says in a few words what the value may be.
+// allowed describes the allowed values.
 func (f field) allowed() string {
 	if bounds := f.tag.Get("range"); bounds != "" {
 		low, high, _ := strings.Cut(bounds, "..")

@@ -1,7 +1,7 @@
 package config
 
-// Messages holds what takes the place of texts of the gateway's own answers, by the
-// names that comparable gateways give these.
+// Messages holds replacements for the texts of the gateway's own responses, under the
+// names that comparable gateways use.
 type Messages struct {
 	Auth AuthMessages `yaml:"auth"`
 }
@@ -19,13 +19,13 @@ type AuthMessages struct {
 
 // Message is one text, and the status that it is sent with.
 type Message struct {
-	// What clients read. Empty: the gateway's own words.
+	// Text of the response. Empty: the gateway's own.
 	Message string `yaml:"message"`
 	// Status of the answer.
 	Code int `yaml:"code" range:"400..599"`
 }
 
-// ownMessages are the gateway's.
+// ownMessages are the gateway's own texts.
 func ownMessages() Messages {
 	said := func(code int) Message { return Message{Code: code} }
 	return Messages{Auth: AuthMessages{

@@ -13,36 +13,34 @@ type Telemetry struct {
 	// Address of metrics and health for a gateway without an admin in its
 	// process. Empty: none. With an admin they are on admin.listen.
 	Listen string `yaml:"listen" form:"address"`
-	// Bearer token that /metrics asks for. Empty: none is asked for.
+	// Bearer token required by /metrics. Empty: none.
 	Token secret.Value `yaml:"token"`
-	// Where the spans of traces go.
+	// Destination of the spans of traces.
 	OTLP OTLP `yaml:"otlp"`
 }
 
-// OTLP holds the settings of a collector of traces that speaks OpenTelemetry's
-// protocol over HTTP. Whether traces are recorded or not, the trace context of
-// callers is passed on.
+// OTLP holds the settings of a trace collector for OpenTelemetry's protocol over HTTP.
+// The trace context of callers is passed on whether traces are recorded or not.
 type OTLP struct {
-	// Address of the collector, such as https://collector.internal:4318. Without a
-	// path, that of the protocol is taken: /v1/traces. Empty: no traces are
-	// recorded.
+	// Address of the collector, such as https://collector.internal:4318. The default path
+	// is /v1/traces. Empty: no traces are recorded.
 	Endpoint string `yaml:"endpoint" form:"url"`
-	// Headers of the calls to it, as name=value with commas between them.
+	// Headers of requests to the collector, as name=value separated by commas.
 	Headers secret.Value `yaml:"headers" form:"pairs"`
-	// Share of the traces that are recorded of those that begin here, 0.1 for a
-	// tenth. For others their caller has decided.
+	// Share of traces that are recorded, such as 0.1 for a tenth, of those that begin
+	// here. For others the caller decides.
 	Sample float64 `yaml:"sample" range:"0..1"`
-	// Permit a collector without TLS that is not on this machine.
+	// Allow a collector without TLS that is not on this machine.
 	Insecure bool `yaml:"insecure"`
 }
 
-// Usage holds the settings of the counts of calls that gateways hand to the admin.
+// Usage holds the settings of the call counts that gateways send to the admin.
 type Usage struct {
-	// How often a gateway hands over what it has counted, at least: so much a
-	// crash of it may lose.
+	// Longest interval between two reports of a gateway, and so the counts that a crash
+	// may lose.
 	Flush time.Duration `yaml:"flush" range:"100ms..5m"`
-	// How long counts are kept by the minute.
+	// How long counts per minute are kept.
 	RetentionMinute time.Duration `yaml:"retention_minute" range:"2d..60d"`
-	// How long counts are kept by the hour.
+	// How long counts per hour are kept.
 	RetentionHour time.Duration `yaml:"retention_hour" range:"31d..3650d"`
 }

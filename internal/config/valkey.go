@@ -7,13 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sluicegate/sluice/internal/quantity"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// A ValkeyTarget is what valkey.url and its neighbours say together.
+// A ValkeyTarget combines valkey.url with the settings of its user, password and TLS.
 type ValkeyTarget struct {
-	Addresses []string // host:port each, or one path of a socket
+	Addresses []string // host:port each, or the path of one socket
 	Unix      bool     // Addresses holds the path of a socket
 	Username  string
 	Password  secret.Value
@@ -57,7 +56,7 @@ func parseValkeyURL(text string) (ValkeyTarget, error) {
 		}
 		return ValkeyTarget{Addresses: []string{rest}, Unix: true}, nil
 	}
-	return ValkeyTarget{}, fmt.Errorf("has the unknown scheme %s; want redis, rediss or unix", quantity.Quote(scheme))
+	return ValkeyTarget{}, fmt.Errorf("has the unknown scheme %s; want redis, rediss or unix", quote(scheme))
 }
 
 func parseServers(rest string, tls bool) (ValkeyTarget, error) {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sluicegate/sluice/internal/quantity"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
@@ -41,14 +40,14 @@ func (f field) setText(text string) error {
 // setUnit sets a duration or a size.
 func (f field) setUnit(text string) error {
 	if f.value.Type() == durationType {
-		d, err := quantity.ParseDuration(text)
+		d, err := parseDuration(text)
 		if err != nil {
 			return err
 		}
 		f.value.SetInt(int64(d))
 		return nil
 	}
-	b, err := quantity.ParseBytes(text)
+	b, err := parseBytes(text)
 	if err != nil {
 		return err
 	}
@@ -58,7 +57,7 @@ func (f field) setUnit(text string) error {
 
 func (f field) setBool(text string) error {
 	if text != "true" && text != "false" {
-		return fmt.Errorf("%s is not a truth value; want true or false", quantity.Quote(text))
+		return fmt.Errorf("%s is not a truth value; want true or false", quote(text))
 	}
 	f.value.SetBool(text == "true")
 	return nil
@@ -67,7 +66,7 @@ func (f field) setBool(text string) error {
 func (f field) setInt(text string) error {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return fmt.Errorf("%s is not a whole number", quantity.Quote(text))
+		return fmt.Errorf("%s is not a whole number", quote(text))
 	}
 	f.value.SetInt(n)
 	return nil
@@ -76,7 +75,7 @@ func (f field) setInt(text string) error {
 func (f field) setFloat(text string) error {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || x != x {
-		return fmt.Errorf("%s is not a number", quantity.Quote(text))
+		return fmt.Errorf("%s is not a number", quote(text))
 	}
 	f.value.SetFloat(x)
 	return nil
@@ -113,18 +112,18 @@ func splitList(text string) []string {
 	return items
 }
 
-// parsePrefix reads a CIDR. Bare addresses and set host bits are refused: both
-// are more often a slip than meant.
+// parsePrefix parses a CIDR. Bare addresses and set host bits are refused as likely
+// mistakes.
 func parsePrefix(text string) (netip.Prefix, error) {
 	if addr, err := netip.ParseAddr(text); err == nil {
-		return netip.Prefix{}, fmt.Errorf("%s has no length; did you mean %s/%d?", quantity.Quote(text), addr, addr.BitLen())
+		return netip.Prefix{}, fmt.Errorf("%s has no length; did you mean %s/%d?", quote(text), addr, addr.BitLen())
 	}
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("%s is not a network; want a CIDR such as 10.0.0.0/8 or fd00::/8", quantity.Quote(text))
+		return netip.Prefix{}, fmt.Errorf("%s is not a network; want a CIDR such as 10.0.0.0/8 or fd00::/8", quote(text))
 	}
 	if p != p.Masked() {
-		return netip.Prefix{}, fmt.Errorf("%s has bits set beyond its length; did you mean %s?", quantity.Quote(text), p.Masked())
+		return netip.Prefix{}, fmt.Errorf("%s has bits set beyond its length; did you mean %s?", quote(text), p.Masked())
 	}
 	return p, nil
 }
@@ -144,7 +143,7 @@ func formatPlain(v any) string {
 	return fmt.Sprint(v)
 }
 
-// want says in words what f takes, for messages about wrong types.
+// want describes the values that f accepts, for messages about wrong types.
 func (f field) want() string {
 	switch f.value.Type() {
 	case secretType:

@@ -43,7 +43,7 @@ func BenchmarkValkeyTake(b *testing.B) {
 				runtime.ReadMemStats(&after)
 				b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(b.N), "mallocs/op")
 				b.ReportMetric((storeCPU(b, store)-busy)*1e6/float64(b.N), "store-µs/op")
-				b.ReportMetric(float64(v.Stats().Flights.Load())/float64(b.N), "flights/op")
+				b.ReportMetric(float64(v.Stats().Batches.Load())/float64(b.N), "batches/op")
 			})
 		}
 	}

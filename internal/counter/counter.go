@@ -1,10 +1,10 @@
 // Package counter admits calls against rates and quotas, exactly: in the
 // memory of one process, or in a Valkey or Redis store that gateways share.
 //
-// A rate holds in every window of its period, wherever the window begins. A
-// quota is a number of calls in a period that its first call opens. A call that
-// is refused changes no counter, so that raising a maximum by n admits exactly
-// n more calls.
+// A rate holds in every window of its period, wherever the window begins. A quota
+// is a number of calls in a period that its first call opens. A call that is
+// refused changes no counter, so that raising a maximum by n admits exactly n more
+// calls.
 package counter
 
 import (
@@ -14,79 +14,76 @@ import (
 	"time"
 )
 
-// Kind tells how a limit forgets the calls it counted.
+// Kind is how long a limit holds the calls that it counted.
 type Kind uint8
 
 const (
-	Quota Kind = iota // Quota forgets all calls when the period that the first one opened is over.
-	Rate              // Rate forgets each call one period after it: any window of Period holds at most Max.
+	Quota Kind = iota // Quota forgets all calls at the end of the period that the first one opened.
+	Rate              // Rate forgets each call one period later: any window of Period has at most Max.
 )
 
-// Bounds of what one call may ask for. Check tells whether a list keeps them.
+// Bounds of one call. Check reports whether a list of limits is within them.
 const (
-	MaxLimits = 16        // MaxLimits is how many limits one call may fall under.
+	MaxLimits = 16        // MaxLimits is how many limits one call may have.
 	MaxCalls  = 1<<16 - 1 // MaxCalls is how many calls one Take may count.
 	MaxRate   = 1<<31 - 1 // MaxRate is the largest Max of a rate.
-	MaxQuota  = 1<<53 - 1 // MaxQuota is the largest Max of a quota: beyond, a script's numbers are no longer exact.
+	MaxQuota  = 1<<53 - 1 // MaxQuota is the largest Max of a quota: larger numbers are not exact in a script.
 	maxPeriod = 200 * 365 * 24 * time.Hour
 )
 
 var (
-	// ErrUnavailable says that the shared store could not be asked and that the
-	// policy for that case is to refuse. The cause is wrapped beside it.
+	// ErrUnavailable means that the shared store could not be used and that the
+	// outage policy is to refuse. The cause is wrapped too.
 	ErrUnavailable = errors.New("counter store unavailable")
 
-	// ErrNotCounter says that a key holds something that is no counter of the
+	// ErrNotCounter means that a key holds something other than a counter of the
 	// limit's kind. Nothing was counted.
 	ErrNotCounter = errors.New("not a counter of this kind")
 
-	// ErrTooMany says that a call has more limits than MaxLimits, or fewer
-	// counts than limits. Check finds the first when configuration loads.
+	// ErrTooMany means that a call has more limits than MaxLimits, or fewer counts
+	// than limits. Check finds the former when configuration loads.
 	ErrTooMany = errors.New("more limits than one call may have")
 
-	// ErrCalls says that Take was asked for less than one call or for more than
+	// ErrCalls means that Take was called for less than one call or for more than
 	// MaxCalls.
 	ErrCalls = errors.New("number of calls is not in 1..65535")
 )
 
-// A Limit admits Max calls per Period under Key. Key must not change after it
-// was passed to a Counter: it may be kept.
+// A Limit admits Max calls per Period under Key. A Counter may keep Key.
 type Limit struct {
 	Key    string
 	Kind   Kind
-	Max    int64         // 0 or less admits nothing; a limit that does not apply is left out of the list
-	Period time.Duration // whole milliseconds; 0 on a quota: it never renews
+	Max    int64         // 0 or less admits nothing; leave a limit that does not apply out of the list
+	Period time.Duration // whole milliseconds; a quota with 0 never renews
 }
 
-// A Count is what is left of a limit.
+// A Count says what is left of a limit.
 type Count struct {
-	Remaining int64 // calls still free after those just counted, never below 0
-	ResetAt   int64 // unix milliseconds: a quota's renewal, a rate's next freed call; 0 when none is open or it never renews
+	Remaining int64 // calls left after those just counted, never below 0
+	ResetAt   int64 // unix milliseconds: a quota's renewal, or when a rate next frees a call; 0 if no period is open or it never renews
 }
 
 // A Counter admits calls against limits that callers share. It is safe for
-// concurrent use. No key may stand twice in one list.
+// concurrent use. A list of limits must not have a key twice.
 type Counter interface {
-	// Take counts so many calls, 1 to MaxCalls, under every limit, all or
-	// nothing, and fills counts, which must be at least as long as limits. It
-	// returns -1 when the calls are admitted, else the index of the first limit
-	// that has no room for all of them; then no counter has changed, and counts
-	// tells what is free. With an error nothing is known and counts is
-	// undefined.
+	// Take counts 1 to MaxCalls calls under every limit, all or nothing, and fills
+	// counts, which must be at least as long as limits. It returns -1 if the calls
+	// are admitted, or else the index of the first limit that cannot admit all of
+	// them; then no counter has changed, and counts says what is left. With an error
+	// it is unknown whether the calls were counted, and counts is undefined.
 	Take(ctx context.Context, limits []Limit, calls int, counts []Count) (refused int, err error)
 
-	// Peek fills counts with what is free now, counting nothing.
+	// Peek fills counts with what is left now, and counts nothing.
 	Peek(ctx context.Context, limits []Limit, counts []Count) error
 
-	// Reset forgets what was counted under keys. Keys without a counter are
-	// no error.
+	// Reset forgets what was counted under keys. A key without a counter is no
+	// error.
 	Reset(ctx context.Context, keys ...string) error
 }
 
-// Check tells whether a list of limits can be counted, naming the first entry
-// that cannot and what would be right, but never its key, which may be what a
-// client authenticates with. It is meant for the time when
-// configuration loads: Take does not repeat it.
+// Check reports whether a list of limits can be counted. Its error names the first
+// entry that cannot and what would be valid, but never the key, which may be a
+// client's credential. Call it when configuration loads: Take does not repeat it.
 func Check(limits []Limit) error {
 	if len(limits) > MaxLimits {
 		return fmt.Errorf("%d limits on one call: at most %d: %w", len(limits), MaxLimits, ErrTooMany)
@@ -124,7 +121,7 @@ func (l Limit) check() error {
 	return nil
 }
 
-// fits is the part of Check that keeps a wrong call from doing harm.
+// fits is the part of Check that Take needs for its own safety.
 func fits(limits []Limit, counts []Count) error {
 	if len(limits) > MaxLimits || len(counts) < len(limits) {
 		return ErrTooMany
@@ -132,6 +129,6 @@ func fits(limits []Limit, counts []Count) error {
 	return nil
 }
 
-// micros is the unit in which counters keep time: exact in a script's numbers
-// until the year 2255.
+// micros returns a duration in microseconds, the unit of times in counters: exact
+// in a script's numbers until the year 2255.
 func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }

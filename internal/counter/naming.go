@@ -1,29 +1,24 @@
 package counter
 
-import "github.com/sluicegate/sluice/internal/counter/texts"
-
-// Naming builds the names of counters. It is the only place that does: gateways
-// that share a store find the same counter only if all of them name it alike.
-// The zero value names counters for one process or a store of one node.
+// Naming builds the names of all counters: gateways that share a store find the same
+// counter only if all of them use the same name. The zero value
+// names counters for one process or a store of one node.
 type Naming struct {
-	// Tagged wraps the subject in braces, which a cluster reads as "everything
-	// with this subject lives on one node": a call's rate and quota are then
-	// counted by one command. It changes every name, so a store that becomes a
-	// cluster starts with fresh counters.
+	// Tagged wraps the subject in braces, the hash tag of a cluster: everything
+	// with one subject is on one node, and a call's rate and quota are counted by
+	// one command. It changes every name, so a store that becomes a cluster starts
+	// with fresh counters.
 	Tagged bool
-
-	// In is where names are put that are forgotten soon; nil: each for itself.
-	In *texts.Block
 }
 
-// Quota names the quota of a subject, "quota-[scope-]subject": a hashed key or
-// an organisation; scope, empty for the key-wide quota, sets apart the limits
-// that one subject has for several APIs.
+// Quota names the quota of a subject, "quota-[scope-]subject". The subject is a
+// hashed key or an organisation. The scope, empty for the key-wide quota,
+// separates the limits that one subject has for several APIs.
 func (n Naming) Quota(scope, subject string) string { return n.name("quota-", scope, subject, "") }
 
 // Rate names the rate of a subject, "rate-[scope-]subject[-stamp]". The stamp is
 // the subject's last update, so that an updated key starts afresh; empty for a
-// rate that an update does not touch.
+// rate that an update does not affect.
 func (n Naming) Rate(scope, subject, stamp string) string {
 	return n.name("rate-", scope, subject, stamp)
 }
@@ -43,5 +38,5 @@ func (n Naming) name(kind, scope, subject, stamp string) string {
 	if stamp != "" {
 		beforeStamp = "-"
 	}
-	return n.In.Join(kind, scope, afterScope, open, subject, end, beforeStamp, stamp)
+	return kind + scope + afterScope + open + subject + end + beforeStamp + stamp
 }

@@ -12,21 +12,18 @@ import (
 	"time"
 
 	"github.com/valkey-io/valkey-go"
-
-	"github.com/sluicegate/sluice/internal/counter/exchange"
-	"github.com/sluicegate/sluice/internal/rawio"
 )
 
-// ValkeyOptions say where the shared store is and what to do without it.
+// ValkeyOptions configure a Valkey.
 type ValkeyOptions struct {
-	// Addresses are host:port, or unix:/path for a store of one node: the
-	// node's, any of the cluster's, or the sentinels'.
+	// Addresses are host:port, or unix:/path for a store of one node: those of the
+	// node, of any nodes of the cluster, or of the sentinels.
 	Addresses []string
 	Username  string
 	Password  string
 
-	// SentinelMaster is the name that sentinels know the primary by; empty
-	// without sentinels. They have credentials of their own.
+	// SentinelMaster is the name of the primary at the sentinels; empty without
+	// sentinels, which have credentials of their own.
 	SentinelMaster   string
 	SentinelUsername string
 	SentinelPassword string
@@ -35,19 +32,19 @@ type ValkeyOptions struct {
 	TLS     *tls.Config // nil: plain connections
 
 	Timeout time.Duration // how long a call waits for the store; 0 means 200ms
-	Outage  Policy        // what happens to calls that the store did not count
+	Outage  Policy        // how calls are decided that the store did not count
 
-	// Gateways tells how many gateways share the store, for this one's share
-	// under Local; nil or below 1 means one.
+	// Gateways returns how many gateways share the store, for this one's share under
+	// Local; nil or a result below 1 means one.
 	Gateways func() int
 
-	// Changed is told when the store goes away and when it is back. Calls do
-	// not overlap; it must return soon.
+	// Changed is called when the store goes away and when it is back. Calls do not
+	// overlap; it must return soon.
 	Changed func(State)
 }
 
-// defaultTimeout is far above a healthy store's answer and far below what a
-// client would wait for.
+// defaultTimeout is far longer than a healthy store takes and far shorter than a
+// client would wait.
 const defaultTimeout = 200 * time.Millisecond
 
 func (o *ValkeyOptions) check() error {
@@ -76,12 +73,12 @@ func (o *ValkeyOptions) check() error {
 
 const (
 	unixPrefix = "unix:"
-	clientName = "sluice-counter" // in the store's lists
+	clientName = "sluice-counter" // in CLIENT LIST
 )
 
-// clientOption sets the library up to count each call once: nothing is retried, one
-// connection keeps the order of commands, and commands are always pipelined, since a
-// lone one that times out would close the connection under the others.
+// clientOption configures the client so that each call is counted at most once:
+// nothing is retried, one connection keeps the order of commands, and commands are
+// always pipelined, as one that is not closes the connection when it times out.
 func (v *Valkey) clientOption(o *ValkeyOptions) valkey.ClientOption {
 	dialer := net.Dialer{Timeout: v.timeout}
 	return valkey.ClientOption{
@@ -93,10 +90,10 @@ func (v *Valkey) clientOption(o *ValkeyOptions) valkey.ClientOption {
 		Sentinel: valkey.SentinelOption{
 			MasterSet: o.SentinelMaster, Username: o.SentinelUsername, Password: o.SentinelPassword,
 			TLSConfig: o.TLS, Dialer: dialer,
-			TopologyRefreshInterval: 5 * time.Second, // a missed switch would bind us to the old primary
+			TopologyRefreshInterval: 5 * time.Second, // a failover that was missed would bind the gateway to the old primary
 		},
 		ForceSingleClient: !o.Cluster && o.SentinelMaster == "",
-		ConnWriteTimeout:  max(time.Second, 2*v.timeout), // how long a dead peer holds commands back
+		ConnWriteTimeout:  max(time.Second, 2*v.timeout), // how long commands wait for a dead peer
 		PipelineMultiplex: -1,
 		AlwaysPipelining:  true,
 		DisableRetry:      true,
@@ -104,17 +101,8 @@ func (v *Valkey) clientOption(o *ValkeyOptions) valkey.ClientOption {
 	}
 }
 
-// own makes what holds a connection for one flight at a time, of a single server
-// over plain TCP; nil for all others.
-func (v *Valkey) own(o *ValkeyOptions) *exchange.Holder {
-	if !v.alone || o.TLS != nil || strings.HasPrefix(o.Addresses[0], unixPrefix) {
-		return nil
-	}
-	return exchange.NewHolder(o.Addresses[0], v.timeout, exchange.Greeting{Username: o.Username, Password: o.Password, Name: clientName})
-}
-
-// dial opens a connection. A new one means that the last was lost, and perhaps
-// the store's data with it: the lanes find out before they go on.
+// dial opens a connection. A new one means that the last was lost, and perhaps the
+// store's data with it, which the lanes check before they continue.
 func (v *Valkey) dial(ctx context.Context, address string, dialer *net.Dialer, secure *tls.Config) (net.Conn, error) {
 	network := "tcp"
 	if path, ok := strings.CutPrefix(address, unixPrefix); ok {
@@ -126,9 +114,6 @@ func (v *Valkey) dial(ctx context.Context, address string, dialer *net.Dialer, s
 		conn, err = (&tls.Dialer{NetDialer: dialer, Config: secure}).DialContext(ctx, network, address)
 	} else {
 		conn, err = dialer.DialContext(ctx, network, address)
-		if err == nil {
-			conn = rawio.Wrap(conn) // ordinary calls keep the runtime's monitor awake
-		}
 	}
 	if err == nil {
 		v.reconnected()
@@ -136,10 +121,10 @@ func (v *Valkey) dial(ctx context.Context, address string, dialer *net.Dialer, s
 	return conn, err
 }
 
-// errUnfit says that the store answers and cannot be used: waiting will not help.
+// errUnfit means that the store answers but cannot be used, now or later.
 var errUnfit = errors.New("store cannot be used")
 
-// examine checks that a server can run the scripts and is what it is taken for.
+// examine checks that a server is recent enough and is a cluster if it should be.
 func examine(ctx context.Context, c valkey.Client, clustered bool) error {
 	info, err := c.Do(ctx, c.B().Info().Section("server").Build()).ToString()
 	if err != nil {
@@ -164,7 +149,7 @@ func examine(ctx context.Context, c valkey.Client, clustered bool) error {
 	return nil
 }
 
-// number is a version's first two parts: 7.2.4 is 702; 0 when it cannot be read.
+// number returns a version's first two parts: 702 for 7.2.4; 0 if it cannot be read.
 func number(version string) int {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -176,9 +161,9 @@ func number(version string) int {
 	return 100*a + b
 }
 
-// refusesUs tells whether an error is a matter of configuration: the store was
-// reached and will go on refusing.
-func refusesUs(err error) bool {
+// isPermanent reports whether an error is due to configuration: the store was
+// reached and will refuse later attempts as well.
+func isPermanent(err error) bool {
 	if errors.Is(err, errUnfit) {
 		return true
 	}

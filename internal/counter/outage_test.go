@@ -641,7 +641,7 @@ func TestFullQueueIsBusy(t *testing.T) {
 	store.Stop()
 	var admitted, refusedBusy atomic.Int64
 	var group sync.WaitGroup
-	for i := range 1800 { // 16 keys each: 48 calls fill a flight, at most 4 fly, 32 wait
+	for i := range 1800 { // 16 keys each: 48 calls fill a batch, 2 are in flight, 32 wait
 		limits := make([]counter.Limit, counter.MaxLimits)
 		for j := range limits {
 			limits[j] = g.quota(fmt.Sprint(i, "-", j), 5, time.Minute)

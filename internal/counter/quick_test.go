@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/internal/counter/rings"
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
@@ -54,7 +53,7 @@ func TestScriptCountsTheSameTheQuickWay(t *testing.T) {
 			p.item(calls, 1+random.IntN(1+calls), limits, random.IntN(3) == 0)
 			items++
 		}
-		packed, at := string(p.Pack()), strconv.FormatInt(now, 10)
+		packed, at := p.Pack(), strconv.FormatInt(now, 10)
 		got, want := eval(sources["a"], "a", p.Keys, packed, at), eval(sources["b"], "b", p.Keys, packed, at)
 		for i := range each {
 			if got, want := p.next(t, i, &got), p.next(t, i, &want); got != want {
@@ -113,19 +112,19 @@ func put(store *testenv.Store, now int64, random *rand.Rand) {
 	key := []string{"rate", "quota"}[random.IntN(2)] + strconv.Itoa(n)
 	period := int64(50+n*n) * 1e6
 	calls := 1 + random.Int64N(40)
-	group := rings.Group{Last: now - random.Int64N(2)*period + random.Int64N(3) - 1, Calls: calls}
+	calling := group{last: now - random.Int64N(2)*period + random.Int64N(3) - 1, calls: calls}
 	till := now + period + random.Int64N(3) - 1
-	mark := rings.Group{Last: -till}
+	mark := group{last: -till}
 	values := []string{
-		oldRate(mark, group), oldRate(mark, group), oldRate(mark, group), // what the quick way is for, all but
-		"\x0f\x27\x00\x00" + oldRate(mark, group)[4:], oldRate(rings.Group{Last: -till, Calls: 1}, group),
-		oldRate(mark, group, group), oldRate(mark, rings.Group{Last: now}), oldRate(mark), oldRate(group, group), oldRate(group), oldRate(),
+		oldRate(mark, calling), oldRate(mark, calling), oldRate(mark, calling), // what the quick way is for, all but
+		"\x0f\x27\x00\x00" + oldRate(mark, calling)[4:], oldRate(group{last: -till, calls: 1}, calling),
+		oldRate(mark, calling, calling), oldRate(mark, group{last: now}), oldRate(mark), oldRate(calling, calling), oldRate(calling), oldRate(),
 		"text of twenty-eight bytes..", "490",
 	}
 	if key[0] == 'q' {
 		values = []string{
 			"0", "-3", "-0", "01", " 7", "7 ", "1e2", "1.0", "0x10", "12345678901234567", "123456789012345678", "-1234567890123456", "-12345678901234567",
-			"text", "", "490", "499", "500", "999999", "1000000", oldRate(mark, group),
+			"text", "", "490", "499", "500", "999999", "1000000", oldRate(mark, calling),
 		}
 	}
 	value := values[random.IntN(len(values))]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	"github.com/valkey-io/valkey-go"
@@ -11,88 +12,91 @@ import (
 	"github.com/sluicegate/sluice/internal/counter/script"
 )
 
-// adjustBatch is how many keys one adjustment call carries: a call of unknown
-// outcome is not repeated, so this bounds what it may lose.
+// adjustBatch is how many keys one command adjusts: one of unknown outcome is not
+// repeated, so this bounds what may be lost.
 const adjustBatch = 256
+
+// reconcile makes sure that the store has what it counted before, and adds what was
+// admitted without it.
+func (l *lane) reconcile(ctx context.Context) error {
+	client := l.v.client.Load()
+	epoch, err := l.probe(ctx, *client)
+	if err != nil {
+		return err
+	}
+	if l.lastEpoch != "" && l.lastEpoch != epoch {
+		if err := l.pushFloors(ctx, *client); err != nil {
+			return err
+		}
+	}
+	l.lastEpoch = epoch
+	return l.pushDebts(ctx, *client)
+}
 
 func newEpoch() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// pushFloors tells a store that lost its data what was last known of each open
-// quota. Floors are a maximum: sending one twice, or by several gateways, is
-// harmless.
+// pushFloors restores what a store that lost its data last reported about each open
+// quota. A floor is a minimum: it does no harm to send one twice, or from several
+// gateways.
 func (l *lane) pushFloors(ctx context.Context, c valkey.Client) error {
-	open := l.recall.Open(time.Now().UnixMilli())
-	batch := make([]script.Adjustment, 0, adjustBatch)
-	for i := range open {
-		e := &open[i]
-		batch = append(batch, script.Adjustment{What: script.Floor, Key: e.Key, Calls: e.Used, Reset: e.Reset})
-		if len(batch) == adjustBatch || i == len(open)-1 {
-			if _, _, err := l.v.adjust(ctx, c, batch); err != nil {
-				return err
-			}
-			l.v.stats.Floors.Add(int64(len(batch)))
-			batch = batch[:0]
+	var floors []script.Adjustment
+	for key, s := range l.quotas.open(time.Now().UnixMilli()) {
+		floors = append(floors, script.Adjustment{What: script.Floor, Key: key, Calls: s.used, Reset: s.reset})
+	}
+	for some := range slices.Chunk(floors, adjustBatch) {
+		if _, _, err := l.v.adjust(ctx, c, some); err != nil {
+			return err
 		}
+		l.v.stats.Floors.Add(int64(len(some)))
 	}
 	return nil
 }
 
-// pushDebts tells the store of the quota calls that were admitted without it,
-// where the period they belong to is still open. A batch of unknown outcome is
-// dropped; one that surely was not counted is kept for the next time.
+// pushDebts adds the quota calls that were admitted without the store, where their
+// period is still open. Adjustments of unknown outcome are dropped; those that
+// were certainly not made are kept for the next time.
 func (l *lane) pushDebts(ctx context.Context, c valkey.Client) error {
-	debts := l.standby.settle()
-	if len(debts) == 0 {
-		return nil
-	}
 	now := time.Now().UnixMilli()
-	batch := make([]script.Adjustment, 0, adjustBatch)
-	var failed error
-	send := func() {
-		if len(batch) == 0 {
-			return
-		}
-		if failed == nil {
-			failed = l.pushBatch(ctx, c, batch)
-		} else {
-			l.standby.keep(batch)
-		}
-		batch = batch[:0]
-	}
-	for key, d := range debts {
+	var debts []script.Adjustment
+	for key, d := range l.standby.takeDebts() {
 		if d.calls <= 0 || d.reset != 0 && d.reset <= now {
-			continue // given back, or its period is over
+			continue // refunded, or its period is over
 		}
 		a := script.Adjustment{What: script.Debt, Key: key, Calls: d.calls, Reset: d.reset}
 		if d.opened {
 			a.What = script.DebtOpened
 		}
-		if batch = append(batch, a); len(batch) == adjustBatch {
-			send()
+		debts = append(debts, a)
+	}
+	var failed error
+	for some := range slices.Chunk(debts, adjustBatch) {
+		if failed == nil {
+			failed = l.pushBatch(ctx, c, some)
+		} else {
+			l.standby.keepDebts(some)
 		}
 	}
-	send()
 	return failed
 }
 
 func (l *lane) pushBatch(ctx context.Context, c valkey.Client, batch []script.Adjustment) error {
 	done, unsent, err := l.v.adjust(ctx, c, batch)
-	l.standby.keep(unsent)
+	l.standby.keepDebts(unsent)
 	sent := batch[:len(batch)-len(unsent)]
 	for _, a := range sent {
-		l.recall.Add(a.Key, a.Calls, a.Reset)
+		l.quotas.add(a.Key, a.Calls, a.Reset)
 	}
 	l.v.stats.DebtsPaid.Add(int64(done))
 	l.v.stats.DebtsDropped.Add(int64(len(sent) - done))
 	return err
 }
 
-// keep puts debts back that did not reach the store.
-func (s *standby) keep(batch []script.Adjustment) {
+// keepDebts puts back debts that did not reach the store.
+func (s *standby) keepDebts(batch []script.Adjustment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range batch {
@@ -105,8 +109,8 @@ func (s *standby) keep(batch []script.Adjustment) {
 	}
 }
 
-// adjust sends adjustments, once, and tells how many were done, and which the
-// store surely did not get to: those are also moved behind the others of batch.
+// adjust sends adjustments, once. It returns how many were made, and which were
+// certainly not: those are also moved behind the others of batch.
 func (v *Valkey) adjust(ctx context.Context, c valkey.Client, batch []script.Adjustment) (done int, unsent []script.Adjustment, err error) {
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
@@ -117,15 +121,15 @@ func (v *Valkey) adjust(ctx context.Context, c valkey.Client, batch []script.Adj
 	reply, err := v.adjusting.Run(ctx, c, keys, packed)
 	switch {
 	case err == nil:
-		done = script.Adjusted(reply) // with an error, reply is its text
+		done = script.Adjusted(reply)
 	case !outageOf(err).unknown:
 		unsent = batch
 	}
 	return done, unsent, err
 }
 
-// adjustEach is adjust in a cluster, where every key has its own command: they
-// lie in different slots.
+// adjustEach is adjust in a cluster, where every key needs a command of its own as
+// their hash slots differ.
 func (v *Valkey) adjustEach(ctx context.Context, c valkey.Client, batch []script.Adjustment) (done int, unsent []script.Adjustment, failed error) {
 	commands := make([]valkey.Completed, len(batch))
 	for i := range batch {

@@ -9,40 +9,36 @@ import (
 	"reflect"
 	"testing"
 	"time"
-
-	"github.com/sluicegate/sluice/internal/counter/frames"
-	"github.com/sluicegate/sluice/internal/counter/rings"
 )
 
 // Whatever a file holds, reading it ends, and takes in only what is framed.
 func FuzzReadSavedCounters(f *testing.F) {
-	quota := appendRecord(nil, nil, "q", &cell{kind: Quota, used: 3, edge: 1 << 60, period: 1000})
-	rate := appendRecord(nil, &rings.Rings{}, "r", &cell{kind: Rate, used: 2, edge: 1, period: 1000, newest: rings.Group{Last: 1, Calls: 2}})
-	gone := appendRecord(nil, nil, "q", nil)
-	whole := frames.AppendFrame(frames.AppendFrame(frames.AppendFrame(frames.AppendHead(nil, 7), append(quota, rate...)), gone), nil)
+	quota := appendRecord(nil, "q", &cell{kind: Quota, used: 3, edge: 1 << 60, period: 1000})
+	rate := appendRecord(nil, "r", &cell{kind: Rate, used: 2, edge: 1, period: 1000, newest: group{last: 1, calls: 2}})
+	gone := appendRecord(nil, "q", nil)
+	whole := appendFrame(appendFrame(appendFrame(appendHead(nil, 7), append(quota, rate...)), gone), nil)
 	f.Add(whole, true)
 	f.Add(whole[:len(whole)-3], false)
-	f.Add(frames.AppendFrame(frames.AppendHead(nil, 0), []byte{1, 255, 255}), false)
-	f.Add(frames.AppendFrame(frames.AppendHead(nil, 0), rate[:len(rate)-4]), false)
+	f.Add(appendFrame(appendHead(nil, 0), []byte{1, 255, 255}), false)
+	f.Add(appendFrame(appendHead(nil, 0), rate[:len(rate)-4]), false)
 	f.Fuzz(func(t *testing.T, file []byte, full bool) {
 		m := NewMemory(nil)
 		s := &Saver{memory: m, log: slog.New(slog.DiscardHandler)}
 		s.read(bytes.NewReader(file), full)
 		// the records alone, as if the checksum were right
 		for rest := file; len(rest) > 0; {
-			var groups, sameGroups rings.Rings
-			key, c, next, err := readRecord(rest, &groups)
+			key, c, next, err := readRecord(rest)
 			if err != nil {
 				break
 			}
-			if c.kind != savedGone {
-				packed := appendRecord(nil, &groups, key, c)
-				again, same, _, err := readRecord(packed, &sameGroups)
-				if err != nil || again != key || !reflect.DeepEqual(same, c) || !reflect.DeepEqual(groups, sameGroups) {
+			if c.kind != kindRemoved {
+				packed := appendRecord(nil, key, c)
+				again, same, _, err := readRecord(packed)
+				if err != nil || again != key || !reflect.DeepEqual(same, c) {
 					t.Fatalf("record %x packed again is %x, which reads %+v: %v", rest[:len(rest)-len(next)], packed, same, err)
 				}
 			}
-			m.restore(key, c, &groups, 1)
+			m.restore(key, c, 1)
 			rest = next
 		}
 		_, _, _ = s.read(io.LimitReader(bytes.NewReader(file), 40), full)
@@ -71,7 +67,7 @@ func TestChangesAreNotPiledUpWhileNothingCanBeSaved(t *testing.T) {
 			}
 		}
 		now = now.Add(time.Second)
-		if s.saveAndReport(t.Context()) == nil {
+		if s.saveAndLog(t.Context()) == nil {
 			t.Fatal("saved where there is no directory")
 		}
 	}
@@ -84,12 +80,12 @@ func TestChangesAreNotPiledUpWhileNothingCanBeSaved(t *testing.T) {
 	}
 	kept := []Limit{{Key: "kept", Max: 9, Period: time.Hour}}
 	_, _ = m.Take(t.Context(), kept, 4, counts)
-	_ = s.saveAndReport(t.Context())
-	if s.dir = home; s.saveAndReport(t.Context()) != nil {
+	_ = s.saveAndLog(t.Context())
+	if s.dir = home; s.saveAndLog(t.Context()) != nil {
 		t.Fatal("not saved")
 	}
 	_, _ = m.Take(t.Context(), kept, 1, counts)
-	if err := s.saveAndReport(t.Context()); err != nil {
+	if err := s.saveAndLog(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	after := NewMemory(m.clock)

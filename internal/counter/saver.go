@@ -11,62 +11,58 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sluicegate/sluice/internal/counter/frames"
-	"github.com/sluicegate/sluice/internal/counter/rings"
 	"github.com/sluicegate/sluice/internal/disk"
 	"github.com/sluicegate/sluice/internal/pace"
 )
 
 const (
 	fullName    = "counters"
-	journalGlob = "journal-????????????????????" // twenty digits: not one set aside
+	journalGlob = "journal-????????????????????" // twenty digits, which leaves out damaged ones
 	damagedEnd  = ".damaged"
 
 	saveEvery    = time.Second
-	savedRate    = time.Minute // rates of shorter periods are not worth saving
-	journalLeast = 1 << 20     // a journal below it is never folded into the full file
-	frameAim     = 1 << 20
+	savedRate    = time.Minute // rates of shorter periods are not saved
+	journalLeast = 1 << 20     // bytes below which a journal is not replaced by a full file
+	frameAim     = 1 << 20     // bytes after which a frame is written
 
-	// saveCPU is the share of a processor that saving may take. Requests stood still
-	// for a tenth of a second while a million counters were written without a rest.
+	// saveCPU is the share of a CPU that saving may take. Without a limit, requests
+	// were delayed by up to 100 ms while a million counters were written.
 	saveCPU = 0.3
 )
 
-// SaverOptions say where and how often a Saver saves.
+// SaverOptions configure a Saver.
 type SaverOptions struct {
-	Dir   string        // made when it is missing; of one process at a time
+	Dir   string        // created if missing; used by one process at a time
 	Every time.Duration // 0 means one second
-	Log   *slog.Logger  // nil: silent
+	Log   *slog.Logger  // nil: nothing is logged
 }
 
-// A Saver keeps a Memory's counters in a directory: a full file, and a journal
-// of what changed since. A process that stops cleanly loses nothing; a crash
-// forgets what was counted since the last save: about one second, and as long as
-// saving takes, which with a million counters rests for most of another. Rates of
-// less than a minute are not saved.
+// A Saver saves a Memory's counters to a directory: a full file, and a journal of
+// the changes since. A process that stops cleanly loses nothing. A crash loses what
+// was counted since the last save began: about one second, or two with a million
+// changed counters. Rates of less than a minute are not saved.
 type Saver struct {
 	memory *Memory
 	dir    string
 	every  time.Duration
 	log    *slog.Logger
 	lock   *os.File
-	asked  chan chan error // saves that somebody waits for
-	pace   *pace.Pacer     // nil before Run: nothing is served yet
+	saves  chan chan error // requests to save now
+	pace   *pace.Pacer     // nil before Run, when no request is served yet
 
 	generation  uint64
 	journal     *os.File
 	journalSize int64
 	fullSize    int64
-	unsaved     bool // a save failed: only a full one makes up for it
-	syncer      disk.Syncer
+	unsaved     bool // a save failed: the next one has to be full
 
-	records, frame []byte // used again by each save: as much as a frame takes, and what one shard has more
+	records, frame []byte // buffers, reused by each save
 }
 
-// OpenSaver loads what the directory holds into m, which must be new, and makes
-// it ready to save to. Counters whose period is over are dropped, and none lasts
-// longer than one period from now. A damaged file is reported, used as far as
-// its checksums hold, and set aside. The caller must call Run.
+// OpenSaver loads the counters in the directory into m, which must be new, and
+// prepares the directory for saving. Expired counters are dropped, and none lasts
+// longer than one period from now. A damaged file is logged, used as far as its
+// checksums match, and renamed. The caller must call Run.
 func OpenSaver(m *Memory, o SaverOptions) (*Saver, error) {
 	if o.Every <= 0 {
 		o.Every = saveEvery
@@ -74,10 +70,10 @@ func OpenSaver(m *Memory, o SaverOptions) (*Saver, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Saver{memory: m, dir: o.Dir, every: o.Every, log: o.Log, asked: make(chan chan error)}
+	s := &Saver{memory: m, dir: o.Dir, every: o.Every, log: o.Log, saves: make(chan chan error)}
 	if err := s.open(); err != nil {
 		if s.lock != nil {
-			_ = s.lock.Close() // gives the directory free; the first error tells more
+			_ = s.lock.Close() // the first error is returned
 		}
 		return nil, fmt.Errorf("counters in %s: %w", o.Dir, err)
 	}
@@ -99,14 +95,14 @@ func (s *Saver) open() error {
 		return err
 	}
 	for i := range s.memory.shard {
-		s.memory.shard[i].keep()
+		s.memory.shard[i].save()
 	}
-	return s.saveFull(context.Background()) // also shows now, not in a second, whether it can be written
+	return s.saveFull(context.Background()) // also finds out now whether the directory can be written
 }
 
-// Run saves what changed every second until ctx ends, then everything. End ctx
-// when no more calls are counted. The error is that of the last save: those
-// before are logged, and made up for by the next one.
+// Run saves what changed every second until ctx ends, and then everything. End ctx
+// when no more calls are counted. The error is that of the last save; earlier ones
+// are logged, and the next save makes up for them.
 func (s *Saver) Run(ctx context.Context) error {
 	tick := time.NewTicker(s.every)
 	defer tick.Stop()
@@ -114,9 +110,9 @@ func (s *Saver) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-			_ = s.saveAndReport(ctx) // reported, and tried again
-		case done := <-s.asked:
-			done <- s.saveAndReport(ctx)
+			_ = s.saveAndLog(ctx) // tried again
+		case done := <-s.saves:
+			done <- s.saveAndLog(ctx)
 		case <-ctx.Done():
 			err := s.saveFull(ctx)
 			err = errors.Join(err, s.journal.Close(), s.lock.Close())
@@ -128,14 +124,14 @@ func (s *Saver) Run(ctx context.Context) error {
 	}
 }
 
-// saveAndReport logs when saving begins to fail and when it works again.
-func (s *Saver) saveAndReport(ctx context.Context) error {
+// saveAndLog logs when saving begins to fail and when it works again.
+func (s *Saver) saveAndLog(ctx context.Context) error {
 	failed := s.unsaved
 	err := s.save(ctx)
 	s.unsaved = err != nil
-	if s.unsaved { // the full save that makes up for it needs no list of changes, which would grow until then
+	if s.unsaved { // the full save that follows needs no list of changes, which would grow until then
 		for i := range s.memory.shard {
-			s.memory.shard[i].forgetChanged()
+			s.memory.shard[i].discardChanged()
 		}
 	}
 	switch {
@@ -147,15 +143,15 @@ func (s *Saver) saveAndReport(ctx context.Context) error {
 	return err
 }
 
-// Reset is Memory's, but saved when it returns: people reset, and no crash may
-// undo what they were told is done. It works only while Run does.
+// Reset is Memory.Reset that has been saved when it returns, so that a crash does
+// not undo it. It works only while Run does.
 func (s *Saver) Reset(ctx context.Context, keys ...string) error {
 	done := make(chan error, 1)
 	if err := s.memory.Reset(ctx, keys...); err != nil {
 		return err
 	}
 	select {
-	case s.asked <- done:
+	case s.saves <- done:
 		return <-done
 	case <-ctx.Done():
 		return ctx.Err()
@@ -171,15 +167,15 @@ func (s *Saver) save(ctx context.Context) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return s.syncer.Sync(s.journal)
+	return s.journal.Sync()
 }
 
-// rest leaves the processor to calls for a while, if there was much to do. With
-// the end of ctx there is no rest any more.
+// rest leaves the CPU to requests for a while if there was much to do. Once ctx has
+// ended it does nothing.
 func (s *Saver) rest(ctx context.Context) { _ = s.pace.Step(ctx) }
 
-// writeShards writes what take appends of each shard, in frames, and returns how
-// much that was. The memory for it is kept, since this is done each second.
+// writeShards writes what take appends of each shard, in frames, and returns its
+// size in bytes.
 func (s *Saver) writeShards(ctx context.Context, w io.Writer, take func(sh *shard, records []byte) []byte) (size int64, err error) {
 	s.pace.Begin()
 	s.records = s.records[:0]
@@ -189,7 +185,7 @@ func (s *Saver) writeShards(ctx context.Context, w io.Writer, take func(sh *shar
 		if len(s.records) < frameAim && (i < shards-1 || len(s.records) == 0) {
 			continue
 		}
-		s.frame = frames.AppendFrame(s.frame[:0], s.records)
+		s.frame = appendFrame(s.frame[:0], s.records)
 		n, err := w.Write(s.frame)
 		size += int64(n)
 		if err != nil {
@@ -200,27 +196,20 @@ func (s *Saver) writeShards(ctx context.Context, w io.Writer, take func(sh *shar
 	return size, nil
 }
 
-// saveFull writes everything to a new file, puts it in the place of the old one,
-// and begins a new journal. A crash at any point leaves one of the two whole.
+// saveFull replaces the full file by one with all counters, and begins a new
+// journal. A crash at any point leaves the old file or the new one.
 func (s *Saver) saveFull(ctx context.Context) error {
 	path := filepath.Join(s.dir, fullName)
 	size, err := s.writeFull(ctx, path+".tmp")
 	if err != nil {
 		return err
 	}
-	before := disk.Leave(path)
-	if err = os.Rename(path+".tmp", path); err == nil {
-		err = s.syncer.SyncDir(s.dir)
-	}
-	if err != nil {
-		before.Stay() // a crash may yet bring it back
+	if err := disk.Replace(path+".tmp", path); err != nil {
 		return err
 	}
 	s.generation++
 	s.fullSize = size
-	s.pace.Begin()
-	before.Release(func() { s.rest(ctx) })
-	return s.beginJournal(ctx)
+	return s.beginJournal()
 }
 
 func (s *Saver) writeFull(ctx context.Context, path string) (size int64, err error) {
@@ -229,28 +218,27 @@ func (s *Saver) writeFull(ctx context.Context, path string) (size int64, err err
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	w := disk.NewWriter(f)
-	head, err := w.Write(frames.AppendHead(nil, s.generation+1))
+	head, err := f.Write(appendHead(nil, s.generation+1))
 	if err != nil {
 		return 0, err
 	}
 	now := s.memory.clock().UnixMicro()
-	size, err = s.writeShards(ctx, w, func(sh *shard, records []byte) []byte { return sh.takeAll(records, now) })
+	size, err = s.writeShards(ctx, f, func(sh *shard, records []byte) []byte { return sh.takeAll(records, now) })
 	if err != nil {
 		return 0, err
 	}
-	end, err := w.Write(frames.AppendFrame(nil, nil))
+	end, err := f.Write(appendFrame(nil, nil))
 	if err != nil {
 		return 0, err
 	}
-	return size + int64(head+end), s.syncer.Sync(f)
+	return size + int64(head+end), f.Sync()
 }
 
-// beginJournal replaces the journal by an empty one of this generation. Those of
-// others are of no use beside the full file.
-func (s *Saver) beginJournal(ctx context.Context) error {
+// beginJournal replaces the journal by an empty one of this generation, and removes
+// those of other generations.
+func (s *Saver) beginJournal() error {
 	if s.journal != nil {
-		_ = s.journal.Close() // its content is in the full file
+		_ = s.journal.Close() // the full file has its content
 	}
 	name := journalName(s.generation)
 	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -258,27 +246,27 @@ func (s *Saver) beginJournal(ctx context.Context) error {
 		return err
 	}
 	s.journal = f
-	n, err := f.Write(frames.AppendHead(nil, s.generation))
+	n, err := f.Write(appendHead(nil, s.generation))
 	s.journalSize = int64(n)
 	if err != nil {
 		return err
 	}
-	if err := s.syncer.Sync(f); err != nil {
+	if err := f.Sync(); err != nil {
 		return err
 	}
 	for _, old := range s.journals() {
 		if filepath.Base(old) != name {
-			_ = disk.Remove(old, func() { s.rest(ctx) }) // one that stays is ignored: its generation is not the full file's
+			_ = os.Remove(old) // one that remains is ignored: its generation is not the full file's
 		}
 	}
-	return s.syncer.SyncDir(s.dir)
+	return disk.SyncDir(s.dir)
 }
 
 func journalName(generation uint64) string { return fmt.Sprintf("journal-%020d", generation) }
 
 // journals lists all journals, oldest first.
 func (s *Saver) journals() []string {
-	found, _ := filepath.Glob(filepath.Join(s.dir, journalGlob)) // fails on a bad pattern only
+	found, _ := filepath.Glob(filepath.Join(s.dir, journalGlob)) // fails for a bad pattern only
 	return found
 }
 
@@ -303,8 +291,8 @@ func (s *Saver) load() error {
 	return nil
 }
 
-// loadFile takes in a file's counters, as far as it is whole. Damage is reported
-// and the file set aside; only a file that cannot be read at all is an error.
+// loadFile restores the counters of a file as far as it is whole. A damaged file is
+// logged and renamed; only a file that cannot be read at all is an error.
 func (s *Saver) loadFile(path string, full bool) (uint64, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -318,23 +306,23 @@ func (s *Saver) loadFile(path string, full bool) (uint64, error) {
 	if damage == nil {
 		return generation, nil
 	}
-	s.log.Error("saved counters are damaged: used as far as they are whole, and set aside",
+	s.log.Error("saved counters are damaged; the file was read up to the damage and renamed",
 		"file", path, "counters", cells, "err", damage)
 	return generation, os.Rename(path, path+damagedEnd)
 }
 
-// read takes in what it can, and returns why it stopped early if it did.
+// read restores what it can, and returns why it stopped early if it did.
 func (s *Saver) read(r io.Reader, full bool) (generation uint64, cells int, damage error) {
-	if generation, damage = frames.ReadHead(r); damage != nil {
+	if generation, damage = readHead(r); damage != nil {
 		return 0, 0, damage
 	}
 	now := s.memory.clock().UnixMicro()
 	var frame []byte
 	for {
-		frame, damage = frames.ReadFrame(r, frame)
+		frame, damage = readFrame(r, frame)
 		switch {
 		case damage == io.EOF && full:
-			return generation, cells, frames.ErrTorn // its last frame is missing
+			return generation, cells, errTorn // the last frame is missing
 		case damage == io.EOF, damage == nil && len(frame) == 0:
 			return generation, cells, nil
 		case damage != nil:
@@ -343,11 +331,99 @@ func (s *Saver) read(r io.Reader, full bool) (generation uint64, cells int, dama
 		for rest := frame; len(rest) > 0; cells++ {
 			var key string
 			var c *cell
-			var groups rings.Rings
-			if key, c, rest, damage = readRecord(rest, &groups); damage != nil {
+			if key, c, rest, damage = readRecord(rest); damage != nil {
 				return generation, cells, damage
 			}
-			s.memory.restore(key, c, &groups, now)
+			s.memory.restore(key, c, now)
 		}
 	}
+}
+
+// save makes the shard note changes from now on.
+func (s *shard) save() {
+	s.mu.Lock()
+	s.saves = true
+	s.mu.Unlock()
+}
+
+// isSaved reports whether the cell of a key is saved: its key fits a record, and a
+// rate lasts long enough.
+func (c *cell) isSaved(key string) bool {
+	return len(key) <= keyMost && (c.kind == Quota || c.period >= micros(savedRate))
+}
+
+// takeChanged appends the cells that changed since the last save.
+func (s *shard) takeChanged(b []byte) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range s.changed {
+		c := s.cells[key]
+		if c != nil {
+			c.dirty = false
+			if !c.isSaved(key) {
+				continue
+			}
+		}
+		if len(key) <= keyMost {
+			b = appendRecord(b, key, c)
+		}
+	}
+	s.clearChanged()
+	return b
+}
+
+// clearChanged empties the list of changes. The caller holds s.mu.
+func (s *shard) clearChanged() {
+	clear(s.changed)
+	s.changed = s.changed[:0]
+}
+
+// discardChanged forgets what changed since the last save.
+func (s *shard) discardChanged() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range s.changed {
+		if c := s.cells[key]; c != nil {
+			c.dirty = false
+		}
+	}
+	s.clearChanged()
+}
+
+// takeAll appends all cells that still count.
+func (s *shard) takeAll(b []byte, now int64) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, c := range s.cells {
+		c.dirty = false
+		if c.isSaved(key) && !c.expired(now) {
+			b = appendRecord(b, key, c)
+		}
+	}
+	s.clearChanged()
+	return b
+}
+
+// restore adds a saved cell, unless it has expired or was removed. One that would
+// last longer than its period from now, because the clock was set back meanwhile,
+// ends then.
+func (m *Memory) restore(key string, c *cell, now int64) {
+	s := m.shardOf(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.cells[key]; old != nil {
+		s.remove(key, old)
+	}
+	if c.kind == kindRemoved || c.expired(now) {
+		return
+	}
+	switch {
+	case c.kind == Rate:
+		c.age(now, c.period)
+	case c.period > 0:
+		c.edge = min(c.edge, now+c.period)
+	}
+	c.memory, c.shard = m, s.number
+	s.cells[key] = c
+	s.sweepAt = max(s.sweepAt, 2*len(s.cells))
 }

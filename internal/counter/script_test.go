@@ -3,7 +3,6 @@ package counter
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,9 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/internal/counter/rings"
 	"github.com/sluicegate/sluice/internal/counter/script"
-	"github.com/sluicegate/sluice/internal/counter/slots"
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
@@ -40,7 +37,7 @@ func replaced(t *testing.T, source, what, by string) string {
 	return strings.Replace(source, what, by, 1)
 }
 
-// packed makes an item of its own for each of these, which a flight might merge.
+// packed makes an item of its own for each of these, which a batch might merge.
 type packed struct{ script.Batch }
 
 func (p *packed) item(calls, portion int, limits []Limit, ask bool) {
@@ -54,11 +51,9 @@ func (p *packed) item(calls, portion int, limits []Limit, ask bool) {
 		p.Ask(at)
 	}
 	for i, l := range limits {
-		p.Key(l.Key, maphash.String(seed, l.Key), i == 0)
+		p.Key(l.Key, i == 0)
 	}
 }
-
-var seed = maphash.MakeSeed()
 
 // model is what take.lua must do, in Go.
 type model struct {
@@ -110,7 +105,7 @@ func (m *model) item(now int64, calls, portion int, limits []Limit, ask bool) st
 // but does write times that it moved.
 func (m *model) look(now int64, l Limit) window {
 	stored := m.rates[l.Key]
-	stepped := len(stored.groups) > 0 && stored.groups[len(stored.groups)-1].Last > now
+	stepped := len(stored.groups) > 0 && stored.groups[len(stored.groups)-1].last > now
 	w := window{total: stored.total, groups: slices.Clone(stored.groups)}
 	w.age(now, micros(l.Period))
 	if stepped {
@@ -182,7 +177,7 @@ func TestScriptCountsAsTheCodeInMemoryDoes(t *testing.T) {
 			p.item(calls, portion, limits, ask)
 			said = append(said, m.item(now, calls, portion, limits, ask))
 		}
-		eval := client.B().Eval().Script(source).Numkeys(int64(len(p.Keys))).Key(p.Keys...).Arg(string(p.Pack()), strconv.FormatInt(now, 10)).Build()
+		eval := client.B().Eval().Script(source).Numkeys(int64(len(p.Keys))).Key(p.Keys...).Arg(p.Pack(), strconv.FormatInt(now, 10)).Build()
 		all, err := client.Do(t.Context(), eval).ToString()
 		if err != nil {
 			t.Fatal(err)
@@ -226,7 +221,7 @@ func randomLimits(random *rand.Rand) []Limit {
 }
 
 // A value that is no counter refuses its own item; the other limits of the item
-// and the other items of the flight are not harmed.
+// and the other items of the batch are not harmed.
 func TestScriptLeavesForeignValuesAlone(t *testing.T) {
 	store := testenv.Valkey(t)
 	v, err := OpenValkey(t.Context(), ValkeyOptions{Addresses: []string{store.Addr}, Timeout: 10 * time.Second})
@@ -252,7 +247,7 @@ func TestScriptLeavesForeignValuesAlone(t *testing.T) {
 			p.Reset()
 			p.item(calls, 1, limits, true)
 			p.item(1, 1, limits[:1], true)
-			all, err := v.taking.Run(t.Context(), *v.client.Load(), p.Keys, string(p.Pack()))
+			all, err := v.taking.Run(t.Context(), *v.client.Load(), p.Keys, p.Pack())
 			if err != nil {
 				t.Fatalf("%q: %v", key, err)
 			}
@@ -274,13 +269,13 @@ func TestScriptLeavesForeignValuesAlone(t *testing.T) {
 }
 
 // oldRate is a rate as versions before the one that notes its expiry wrote it.
-func oldRate(groups ...rings.Group) string {
+func oldRate(groups ...group) string {
 	total := int64(0)
 	var tail []byte
 	for _, g := range groups {
-		total += g.Calls
-		tail = binary.LittleEndian.AppendUint64(tail, math.Float64bits(float64(g.Last)))
-		tail = binary.LittleEndian.AppendUint32(tail, uint32(g.Calls))
+		total += g.calls
+		tail = binary.LittleEndian.AppendUint64(tail, math.Float64bits(float64(g.last)))
+		tail = binary.LittleEndian.AppendUint32(tail, uint32(g.calls))
 	}
 	return string(append(binary.LittleEndian.AppendUint32(nil, uint32(total)), tail...))
 }
@@ -295,7 +290,7 @@ func TestScriptGoesOnFromRatesOfAnOlderVersion(t *testing.T) {
 	defer v.Close()
 	now := time.Now().UnixMicro()
 	l := Limit{Key: "rate", Kind: Rate, Max: 6, Period: time.Minute}
-	store.Do("SET", l.Key, oldRate(rings.Group{Last: now - 61e6, Calls: 1}, rings.Group{Last: now - 10e6, Calls: 2}, rings.Group{Last: now - 9e6, Calls: 1}), "PX", "51000")
+	store.Do("SET", l.Key, oldRate(group{last: now - 61e6, calls: 1}, group{last: now - 10e6, calls: 2}, group{last: now - 9e6, calls: 1}), "PX", "51000")
 	counts := make([]Count, 1)
 	for i, left := range []int64{2, 1, 0} {
 		if refused, err := v.Take(t.Context(), []Limit{l}, 1, counts); err != nil || refused >= 0 || counts[0].Remaining != left {
@@ -359,7 +354,7 @@ func TestRateExpiresAfterItsLastCallWhateverItsPeriod(t *testing.T) {
 func TestSlotsAreTheStores(t *testing.T) {
 	store := testenv.Valkey(t, "--cluster-enabled", "yes")
 	for _, key := range []string{"a", "", "{", "{}", "{}x", "a{b}c", "a{b", "{a}{b}", "a{}{b}", "quota-api-{0123abcd}", "ключ", "{{x}}"} {
-		if got, want := strconv.Itoa(slots.Of(key)), store.Do("CLUSTER", "KEYSLOT", key); got != want {
+		if got, want := strconv.Itoa(hashSlot(key)), store.Do("CLUSTER", "KEYSLOT", key); got != want {
 			t.Errorf("slot of %q: %s, want %s", key, got, want)
 		}
 	}

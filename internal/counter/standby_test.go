@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sluicegate/sluice/internal/counter/recall"
 	"github.com/sluicegate/sluice/internal/counter/script"
 )
 
@@ -14,7 +13,7 @@ import (
 func away(t *testing.T, s *standby, asked int, o *outage, limits ...Limit) (admitted int) {
 	t.Helper()
 	for range asked {
-		refused, err := s.ask(limits, make([]Count, len(limits)), 1, o)
+		refused, err := s.count(limits, make([]Count, len(limits)), 1, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,12 +36,12 @@ func expect(t *testing.T, what string, got, want any) {
 func TestStandbyAdmitsItsShareInTheKnownPeriodAndInThoseAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gateways := 2
-		r := recall.New(100)
+		r := newQuotaCache(100)
 		s := newStandby(&ValkeyOptions{Gateways: func() int { return gateways }}, r, &Stats{})
 		unsent := &outage{cause: errors.New("refused")}
 		q := Limit{Key: "q", Max: 21, Period: time.Minute}
 		reset := time.Now().Add(10 * time.Second).UnixMilli()
-		r.Note(nil, q.Key, r.Hash(q.Key), recall.Told{Used: 8, Reset: reset, Asked: true, Flight: 1})
+		r.record(q.Key, report{used: 8, reset: reset, asked: true, batch: 1})
 		expect(t, "half of 13", away(t, s, 20, unsent, q), 7)
 		expect(t, "debt", s.debts[q.Key], debt{calls: 7, reset: reset})
 		gateways = 1
@@ -65,11 +64,11 @@ func TestStandbyAdmitsItsShareInTheKnownPeriodAndInThoseAfterIt(t *testing.T) {
 // here either, whatever its limit says by now, and what it owes is of that period.
 func TestStandbyDoesNotRenewWhatTheStoreDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := recall.New(100)
+		r := newQuotaCache(100)
 		s := newStandby(&ValkeyOptions{}, r, &Stats{})
 		unsent := &outage{cause: errors.New("refused")}
 		q := Limit{Key: "q", Max: 20, Period: time.Minute}
-		r.Note(nil, q.Key, r.Hash(q.Key), recall.Told{Used: 8, Asked: true, Flight: 1})
+		r.record(q.Key, report{used: 8, asked: true, batch: 1})
 		expect(t, "what was free", away(t, s, 20, unsent, q), 12)
 		expect(t, "debt", s.debts[q.Key], debt{calls: 12})
 		time.Sleep(time.Minute)
@@ -78,14 +77,14 @@ func TestStandbyDoesNotRenewWhatTheStoreDoesNot(t *testing.T) {
 }
 
 func TestStandbyOwesEachCallOfABatch(t *testing.T) {
-	s := newStandby(&ValkeyOptions{}, recall.New(100), &Stats{})
+	s := newStandby(&ValkeyOptions{}, newQuotaCache(100), &Stats{})
 	q, r := Limit{Key: "q", Max: 8, Period: time.Minute}, Limit{Key: "r", Kind: Rate, Max: 9, Period: time.Minute}
 	counts := make([]Count, 2)
 	for i, c := range []struct {
 		calls, refused int32
 		left, owed     int64
 	}{{5, -1, 3, 5}, {4, 0, 3, 5}, {0, -1, 3, 5}, {3, -1, 0, 8}} {
-		refused, err := s.ask([]Limit{q, r}, counts, c.calls, &outage{cause: errors.New("refused")})
+		refused, err := s.count([]Limit{q, r}, counts, c.calls, &outage{cause: errors.New("refused")})
 		if err != nil || c.calls > 0 && refused != int(c.refused) || counts[0].Remaining != c.left || s.debts[q.Key].calls != c.owed {
 			t.Errorf("batch %d: refused %d, %v, left %d, owes %d, want %v", i, refused, err, counts[0].Remaining, s.debts[q.Key].calls, c)
 		}
@@ -97,16 +96,16 @@ func TestStandbyOwesEachCallOfABatch(t *testing.T) {
 }
 
 func TestStandbyOwesNothingForCallsOfUnknownOutcome(t *testing.T) {
-	s := newStandby(&ValkeyOptions{}, recall.New(100), &Stats{})
+	s := newStandby(&ValkeyOptions{}, newQuotaCache(100), &Stats{})
 	q := Limit{Key: "q", Max: 3, Period: time.Minute}
 	expect(t, "admitted", away(t, s, 2, &outage{cause: errors.New("time-out"), unknown: true}, q), 2)
-	expect(t, "owes", s.owes(), false)
+	expect(t, "has debts", s.hasDebts(), false)
 	expect(t, "admitted, surely not counted", away(t, s, 5, &outage{cause: errors.New("refused")}, q), 1)
 	expect(t, "debt", s.debts[q.Key].calls, int64(1))
-	if handed := s.settle(); len(handed) != 1 || s.owes() {
-		t.Errorf("debts handed over: %v, still owes: %v", handed, s.owes())
+	if debts := s.takeDebts(); len(debts) != 1 || s.hasDebts() {
+		t.Errorf("debts taken: %v, has more: %v", debts, s.hasDebts())
 	}
 	expect(t, "admitted before the store knows", away(t, s, 5, &outage{cause: errors.New("refused")}, q), 0)
-	s.keep([]script.Adjustment{{What: script.Debt, Key: q.Key, Calls: 1}})
+	s.keepDebts([]script.Adjustment{{What: script.Debt, Key: q.Key, Calls: 1}})
 	expect(t, "a debt that did not arrive is kept", s.debts[q.Key].calls, int64(1))
 }

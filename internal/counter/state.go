@@ -5,28 +5,27 @@ import (
 	"sync/atomic"
 )
 
-// State is how a Valkey stands to its store.
+// State says whether the store can be used.
 type State struct {
 	Away  bool  // the outage policy applies, in a cluster perhaps to some keys only
-	Cause error // why; nil when not away
+	Cause error // why it is away; nil otherwise
 }
 
-// Stats count what a Valkey did since it was opened. They may be read at any
-// time.
+// Stats are counts since a Valkey was opened. They may be read at any time.
 type Stats struct {
-	Flights      atomic.Int64 // script calls sent, of all lanes
-	Commands     atomic.Int64 // items those carried: calls under the same limits are one
+	Batches      atomic.Int64 // batches sent
+	Items        atomic.Int64 // items of those batches: calls under the same limits share one
 	Outages      atomic.Int64 // times the store went away
 	Standby      atomic.Int64 // calls that the outage policy decided
-	Busy         atomic.Int64 // of those, calls for which too many waited
-	DebtsPaid    atomic.Int64 // keys whose calls were told to the store afterwards
-	DebtsDropped atomic.Int64 // keys whose were not: their period was over, or the outcome is unknown
-	Floors       atomic.Int64 // keys given back to a store that had lost its data
-	Refunds      atomic.Int64 // quota calls given back since another slot's limit refused
-	RefundsLost  atomic.Int64 // the same, not given back: so much too strict
+	Busy         atomic.Int64 // of those, calls decided because too many waited
+	DebtsPaid    atomic.Int64 // keys whose calls were added to the store afterwards
+	DebtsDropped atomic.Int64 // keys whose calls were not: their period was over, or the outcome is unknown
+	Floors       atomic.Int64 // keys restored in a store that had lost its data
+	Refunds      atomic.Int64 // quota calls refunded because a limit in another hash slot refused
+	RefundsLost  atomic.Int64 // quota calls not refunded: quotas are too strict by as many
 }
 
-// State tells whether the store is away now.
+// State returns whether the store is away now.
 func (v *Valkey) State() State {
 	for _, l := range v.lanes {
 		if down := l.isDown(); down != nil {
@@ -36,16 +35,16 @@ func (v *Valkey) State() State {
 	return State{}
 }
 
-// Stats returns the counts, which go on counting.
+// Stats returns the live counts.
 func (v *Valkey) Stats() *Stats { return &v.stats }
 
-// report tells Changed when the store went away or came back. It looks at the
-// state again under its lock, so that the last call always tells the truth.
+// report calls Changed if the store went away or came back. It reads the state
+// under its lock, so that the last call always has the current one.
 func (v *Valkey) report() {
 	v.reporting.Lock()
 	defer v.reporting.Unlock()
 	now := v.State()
-	if v.quiet || now.Away == v.reported || errors.Is(now.Cause, errClosed) {
+	if v.opening || now.Away == v.reported || errors.Is(now.Cause, errClosed) {
 		return
 	}
 	v.reported = now.Away
@@ -57,10 +56,10 @@ func (v *Valkey) report() {
 	}
 }
 
-// speak ends the quiet of opening.
-func (v *Valkey) speak() {
+// opened reports the outcome of opening.
+func (v *Valkey) opened() {
 	v.reporting.Lock()
-	v.quiet = false
+	v.opening = false
 	v.reporting.Unlock()
 	v.report()
 }

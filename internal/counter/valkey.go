@@ -9,20 +9,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/valkey-io/valkey-go"
-
-	"github.com/sluicegate/sluice/internal/counter/exchange"
-	"github.com/sluicegate/sluice/internal/counter/recall"
 	"github.com/sluicegate/sluice/internal/counter/script"
-	"github.com/sluicegate/sluice/internal/counter/slots"
+	"github.com/sluicegate/sluice/internal/sleep"
+	"github.com/valkey-io/valkey-go"
 )
 
-// clusterLanes is how many lanes a cluster's slots are spread over.
+// clusterLanes is how many lanes a cluster's hash slots are spread over.
 const clusterLanes = 16
 
-// Valkey counts in a store that gateways share: a Valkey or Redis server, with
-// or without sentinels, or a cluster. Commands are never repeated: an answer
-// that did not come is left to the outage policy.
+// Valkey counts in a store that gateways share: a Valkey or Redis server, with or
+// without sentinels, or a cluster. Commands are never repeated: the outage policy
+// decides calls that the store did not answer.
 type Valkey struct {
 	clustered bool
 	alone     bool // one server without sentinels
@@ -31,29 +28,30 @@ type Valkey struct {
 	adjusting script.Script
 	client    atomic.Pointer[valkey.Client] // nil until the store was reached for the first time
 	lanes     []*lane
-	refunds   chan struct{} // places for refunds under way
+	refunds   chan struct{} // holds one for each refund in flight
 
 	stats     Stats
 	changed   func(State)
 	reporting sync.Mutex
-	reported  bool // the Away that Changed was told last
-	quiet     bool // while opening: the outcome is told, not the way there
+	reported  bool // the State.Away that Changed was last called with
+	opening   bool // only the outcome of opening is reported
 
-	stop   context.CancelFunc
-	group  sync.WaitGroup // lanes' tend, and connect
-	flying sync.WaitGroup // flights that no caller flies
+	stop    context.CancelFunc
+	group   sync.WaitGroup // maintain of each lane, and connectLater
+	running sync.WaitGroup // batches that no caller runs
 }
 
-// OpenValkey connects to the store. One that is away is no error: the outage
-// policy applies until it is there. One that refuses us or is unfit is.
-// ctx bounds the first attempt alone. The caller must Close.
+// OpenValkey connects to the store. It is no error if the store is away: the outage
+// policy applies until it can be reached. It is one if the store refuses the
+// gateway or cannot run the scripts. ctx bounds the first attempt only. The caller
+// must Close.
 func OpenValkey(ctx context.Context, o ValkeyOptions) (*Valkey, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("counter store: %w", err)
 	}
 	v := newValkey(&o)
 	err := v.connect(ctx, &o)
-	if refusesUs(err) {
+	if isPermanent(err) {
 		return nil, fmt.Errorf("counter store: %w", err)
 	}
 	if err == nil {
@@ -61,20 +59,20 @@ func OpenValkey(ctx context.Context, o ValkeyOptions) (*Valkey, error) {
 	} else {
 		v.tripAll(err)
 	}
-	v.speak()
+	v.opened()
 	lifetime, stop := context.WithCancel(context.Background())
 	v.stop = stop
 	if err != nil {
 		v.group.Go(func() { v.connectLater(lifetime, &o) })
 	} else {
-		v.tend(lifetime)
+		v.maintain(lifetime)
 	}
 	return v, nil
 }
 
-func (v *Valkey) tend(ctx context.Context) {
+func (v *Valkey) maintain(ctx context.Context) {
 	for _, l := range v.lanes {
-		v.group.Go(func() { l.tend(ctx) })
+		v.group.Go(func() { l.maintain(ctx) })
 	}
 }
 
@@ -82,12 +80,12 @@ func newValkey(o *ValkeyOptions) *Valkey {
 	v := &Valkey{
 		clustered: o.Cluster,
 		alone:     !o.Cluster && o.SentinelMaster == "",
-		quiet:     true,
+		opening:   true,
 		timeout:   o.Timeout,
 		taking:    script.Take(),
 		adjusting: script.Adjust(),
 		lanes:     make([]*lane, 1),
-		refunds:   make(chan struct{}, refundsAway),
+		refunds:   make(chan struct{}, refundsInFlight),
 		changed:   o.Changed,
 	}
 	if v.timeout == 0 {
@@ -97,27 +95,28 @@ func newValkey(o *ValkeyOptions) *Valkey {
 		v.lanes = make([]*lane, clusterLanes)
 	}
 	for i := range v.lanes {
-		r := recall.New(recall.Keys / len(v.lanes))
+		q := newQuotaCache(quotasMost / len(v.lanes))
 		v.lanes[i] = &lane{
 			v: v, epochs: v.epochKeys(i), down: &outage{cause: errConnecting},
-			wake: make(chan struct{}, 1), own: v.own(o), recall: r, standby: newStandby(o, r, &v.stats),
+			wake: make(chan struct{}, 1), quotas: q, standby: newStandby(o, q, &v.stats),
 		}
 	}
 	return v
 }
 
-// epochKeys names the epochs of a lane, so that they lie among the lane's keys.
-// In a cluster a range of slots may lie on two nodes, so both its ends have one.
+// epochKeys names the epochs of a lane so that they are stored among the lane's
+// keys. In a cluster a range of hash slots may be split between two nodes, so both
+// its ends have an epoch.
 func (v *Valkey) epochKeys(lane int) []string {
 	const name = "sluice:counter:epoch"
 	if !v.clustered {
 		return []string{name}
 	}
-	const size, end = slots.Count / clusterLanes, 16 // 16 slots of either end: names are found soon
+	const size, end = hashSlots / clusterLanes, 16 // names for the 16 hash slots at either end are found soon
 	keys := make([]string, 2)
 	for i := 0; keys[0] == "" || keys[1] == ""; i++ {
 		key := name + ":{" + strconv.Itoa(i) + "}"
-		switch at := slots.Of(key) - lane*size; {
+		switch at := hashSlot(key) - lane*size; {
 		case at >= 0 && at < end:
 			keys[0] = key
 		case at >= size-end && at < size:
@@ -142,19 +141,19 @@ func (v *Valkey) connect(ctx context.Context, o *ValkeyOptions) error {
 	return nil
 }
 
-// connectLater goes on trying to reach a store that was away at the start.
+// connectLater tries to reach a store that was away at the start.
 func (v *Valkey) connectLater(ctx context.Context, o *ValkeyOptions) {
-	for wait := probeFirst; pause(ctx, jitter(wait)); wait = min(2*wait, probeMost) {
+	for wait := probeFirst; sleep.For(ctx, jitter(wait)) == nil; wait = min(2*wait, probeMost) {
 		err := v.connect(ctx, o)
 		if err == nil {
-			v.tend(ctx) // the lanes are shut and nudged
+			v.maintain(ctx) // the lanes are shut and will be probed
 			return
 		}
 		v.tripAll(err)
 	}
 }
 
-// reviveAll opens the lanes of a store that was reached at once.
+// reviveAll opens the lanes of a store that was reached on the first attempt.
 func (v *Valkey) reviveAll(ctx context.Context) {
 	var group sync.WaitGroup
 	for _, l := range v.lanes {
@@ -173,9 +172,9 @@ func (v *Valkey) tripAll(err error) {
 	}
 }
 
-// reconnected has the lanes look whether the store still has its data. A single
-// server does not count in the meantime. With several, new connections are too
-// common for that, and what is counted before the lane has looked may be early.
+// reconnected makes the lanes check whether the store still has its data. A single
+// server does not count in the meantime. With several servers new connections are
+// too common for that, and some calls may be counted before the check.
 func (v *Valkey) reconnected() {
 	if v.client.Load() == nil {
 		return
@@ -184,46 +183,43 @@ func (v *Valkey) reconnected() {
 		if v.alone {
 			l.trip(&outage{cause: errNewConn})
 		}
-		l.nudge()
+		l.requestProbe()
 	}
 }
 
-// Close ends all connections. Calls after it fail, or follow the outage policy.
+// Close closes all connections. Later calls follow the outage policy.
 func (v *Valkey) Close() {
 	for _, l := range v.lanes {
 		l.trip(&outage{cause: errClosed})
 	}
 	v.stop()
 	v.group.Wait()
-	v.flying.Wait()
-	for _, l := range v.lanes {
-		l.own.Close()
-	}
+	v.running.Wait()
 	if c := v.client.Load(); c != nil {
 		(*c).Close()
 	}
 }
 
-// Take implements Counter. In a cluster, list the limits of the caller's
-// credential before those it shares with others: limits in different slots are
-// counted one after the other, so that an exhausted key costs the others
-// nothing. What an earlier slot counted for a call that a later one refuses is
-// refunded; limits after the refused one's slot are left out, their counts zero.
+// Take implements Counter. In a cluster, list the limits of the caller's credential
+// before those it shares with others: limits in different hash slots are counted
+// one after the other, so that an exhausted key costs the others nothing. What an
+// earlier slot counted for a call that a later one refuses is refunded; limits in
+// slots after the refused one are not counted, and their counts are zero.
 func (v *Valkey) Take(ctx context.Context, limits []Limit, calls int, counts []Count) (int, error) {
 	if calls < 1 || calls > MaxCalls {
 		return 0, ErrCalls
 	}
-	return v.ask(ctx, limits, counts, int32(calls))
+	return v.count(ctx, limits, counts, int32(calls))
 }
 
 // Peek implements Counter.
 func (v *Valkey) Peek(ctx context.Context, limits []Limit, counts []Count) error {
-	_, err := v.ask(ctx, limits, counts, 0)
+	_, err := v.count(ctx, limits, counts, 0)
 	return err
 }
 
-// ask counts calls, or with calls 0 only looks.
-func (v *Valkey) ask(ctx context.Context, limits []Limit, counts []Count, calls int32) (int, error) {
+// count counts calls, or with calls 0 peeks.
+func (v *Valkey) count(ctx context.Context, limits []Limit, counts []Count, calls int32) (int, error) {
 	if err := fits(limits, counts); err != nil {
 		return 0, err
 	}
@@ -234,11 +230,11 @@ func (v *Valkey) ask(ctx context.Context, limits []Limit, counts []Count, calls 
 		refused, _, err := l.decide(ctx, limits, counts, calls)
 		return refused, err
 	}
-	return v.askParts(ctx, limits, counts, calls)
+	return v.countParts(ctx, limits, counts, calls)
 }
 
-// Reset implements Counter. With the store away it fails with ErrUnavailable,
-// whatever the outage policy: nothing would be forgotten where it counts.
+// Reset implements Counter. While the store is away it fails with ErrUnavailable,
+// whatever the outage policy, because the store would keep its counts.
 func (v *Valkey) Reset(ctx context.Context, keys ...string) error {
 	c := v.client.Load()
 	if c == nil {
@@ -247,167 +243,137 @@ func (v *Valkey) Reset(ctx context.Context, keys ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, max(v.timeout, time.Second))
 	defer cancel()
 	for _, key := range keys {
-		l := v.laneOf(slots.Of(key))
+		l := v.laneOf(hashSlot(key))
 		if err := (*c).Do(ctx, (*c).B().Del().Key(key).Build()).Error(); err != nil {
 			return outageOf(err)
 		}
-		l.recall.Forget(key)
+		l.quotas.forget(key)
 		l.standby.forget(key)
 	}
 	return nil
 }
 
-// laneOf returns the lane of a slot.
-func (v *Valkey) laneOf(slot int) *lane { return v.lanes[slot*len(v.lanes)/slots.Count] }
+// laneOf returns the lane of a hash slot.
+func (v *Valkey) laneOf(slot int) *lane { return v.lanes[slot*len(v.lanes)/hashSlots] }
 
-// decide asks the store, or the outage policy in its place. local tells that the
+// decide counts calls in the store, or by the outage policy. local reports that the
 // policy decided.
 func (l *lane) decide(ctx context.Context, limits []Limit, counts []Count, calls int32) (refused int, local bool, err error) {
-	refused, err = l.ask(ctx, limits, counts, calls)
-	o, away := err.(*outage) // ask never wraps it
+	refused, err = l.count(ctx, limits, counts, calls)
+	o, away := err.(*outage) // count never wraps it
 	if !away {
 		return refused, false, err
 	}
 	if errors.Is(o.cause, ErrBusy) {
 		l.v.stats.Busy.Add(1)
 	}
-	refused, err = l.standby.ask(limits, counts, calls, o)
+	refused, err = l.standby.count(limits, counts, calls, o)
 	if err == nil && refused < 0 && calls > 0 {
-		l.nudge() // what was admitted here is to be told to the store, which may be back by now
+		l.requestProbe() // the store does not have these calls, and may be back by now
 	}
 	return refused, true, err
 }
 
-// send runs the script for all items of a flight. The result is why the lane
-// must shut, if it must.
-func (l *lane) send(ctx context.Context, f *flight) *outage {
+// exchange runs the script for all items of a batch. It returns why the lane has to
+// be shut, if it has.
+func (l *lane) exchange(ctx context.Context, b *batch) *outage {
 	c := l.v.client.Load()
 	if c == nil {
-		f.err = &outage{cause: errConnecting}
-		return f.err
+		b.err = &outage{cause: errConnecting}
+		return b.err
 	}
-	f.number = l.flights.Add(1)
+	b.number = l.sent.Add(1)
 	if l.v.clustered {
-		return l.sendEach(ctx, *c, f)
+		return l.exchangeEach(ctx, *c, b)
 	}
-	return l.sendAll(ctx, *c, f)
-}
-
-// sendAll sends one command for all items: their keys are on one node.
-func (l *lane) sendAll(ctx context.Context, c valkey.Client, f *flight) *outage {
-	err := l.takeAll(ctx, c, f)
+	reply, err := l.v.taking.Run(ctx, *c, b.request.Keys, b.request.Pack())
 	if err == nil {
-		err = f.divide()
+		err = b.divide(reply)
 	}
 	if err != nil {
-		f.err = outageOf(err)
+		b.err = outageOf(err)
 	}
-	return f.err
-}
-
-// takeAll asks on the lane's own connection, if there is one that no other flight
-// uses. Where that was lost meanwhile, the client's may be as well: the lane finds out.
-func (l *lane) takeAll(ctx context.Context, c valkey.Client, f *flight) (err error) {
-	argument := f.batch.Pack()
-	until, _ := ctx.Deadline()
-	f.told, err = l.v.taking.Exchange(f.told[:0], l.own, until, f.batch.Keys, argument)
-	switch {
-	case err == exchange.ErrStale:
-		l.nudge()
-	case err != exchange.ErrNone && !script.Missing(err):
-		return err
-	}
-	all, err := l.v.taking.Run(ctx, c, f.batch.Keys, string(argument))
-	f.told = append(f.told[:0], all...)
-	return err
+	return b.err
 }
 
 var errReply = errors.New("reply of the counting script has a wrong length")
 
 // divide gives each item its part of the reply.
-func (f *flight) divide() error {
-	all := f.told
-	for i := range f.items {
+func (b *batch) divide(reply string) error {
+	b.reply = append(b.reply[:0], reply...)
+	rest := b.reply
+	for i := range b.items {
 		var ok bool
-		if f.items[i].reply, all, ok = f.batch.Reply(i, all); !ok {
+		if b.items[i].reply, rest, ok = b.request.Reply(i, rest); !ok {
 			return errReply
 		}
 	}
-	if len(all) > 0 {
+	if len(rest) > 0 {
 		return errReply
 	}
 	return nil
 }
 
-// sendEach sends a command for each item: their keys may be on different nodes.
-func (l *lane) sendEach(ctx context.Context, c valkey.Client, f *flight) *outage {
-	commands := make([]valkey.Completed, len(f.items))
-	for i := range f.items {
-		it := &f.items[i]
-		commands[i] = l.v.taking.Command(c, f.itemKeys(it), f.batch.PackItem(i))
+// exchangeEach sends a command for each item, as their keys may be on different
+// nodes.
+func (l *lane) exchangeEach(ctx context.Context, c valkey.Client, b *batch) *outage {
+	commands := make([]valkey.Completed, len(b.items))
+	for i := range b.items {
+		commands[i] = l.v.taking.Command(c, b.keysOf(&b.items[i]), b.request.PackItem(i))
 	}
 	var failed *outage
 	for i, result := range c.DoMulti(ctx, commands...) {
-		it := &f.items[i]
+		it := &b.items[i]
 		answer, err := result.ToString()
 		if script.Missing(err) {
-			answer, err = l.v.taking.Send(ctx, c, f.itemKeys(it), f.batch.PackItem(i))
+			answer, err = l.v.taking.Send(ctx, c, b.keysOf(it), b.request.PackItem(i))
 		}
-		reply, rest, ok := f.batch.Reply(i, []byte(answer))
+		reply, rest, ok := b.request.Reply(i, []byte(answer))
 		if it.reply = reply; err == nil && (!ok || len(rest) > 0) {
 			err = errReply
 		}
 		if err != nil {
 			it.err = outageOf(err)
 			failed = it.err
-			l.blame(f.batch.Keys[it.keyAt])
+			l.mu.Lock()
+			l.suspect = b.request.Keys[it.keyAt]
+			l.mu.Unlock()
 		}
 	}
 	return failed
 }
 
-func (f *flight) itemKeys(it *item) []string {
-	return f.batch.Keys[it.keyAt : it.keyAt+it.keys : it.keyAt+it.keys]
-}
-
-// blame has the next probe try the slot of a key that failed.
-func (l *lane) blame(key string) {
-	l.mu.Lock()
-	l.suspect = key
-	l.mu.Unlock()
-}
-
-// remember notes what the store said about a flight's quotas, and makes sure of
-// the resets that its callers read.
-func (l *lane) remember(f *flight) {
-	doubt := l.isDown() != nil
-	for i := range f.items {
-		if it := &f.items[i]; it.err == nil {
-			l.rememberItem(f, i, doubt)
+// record caches what the store reported about a batch's quotas, and sets the resets
+// that its callers read.
+func (l *lane) record(b *batch) {
+	suspect := l.isDown() != nil
+	for i := range b.items {
+		if b.items[i].err == nil {
+			l.recordItem(b, i, suspect)
 		}
 	}
 }
 
-func (l *lane) rememberItem(f *flight, at int, doubt bool) {
-	it := &f.items[at]
+func (l *lane) recordItem(b *batch, at int, suspect bool) {
+	it := &b.items[at]
 	granted, refused := it.reply.Outcome()
 	if refused == script.Foreign {
 		return
 	}
-	for i, form := range f.batch.Forms(at) {
+	for i, form := range b.request.Forms(at) {
 		if form.Rate {
 			continue
 		}
-		key, k := f.batch.Keys[int(it.keyAt)+i], &f.known[int(it.keyAt)+i]
+		key, known := b.request.Keys[int(it.keyAt)+i], &b.resets[int(it.keyAt)+i]
 		free, reset := it.reply.Limit(i)
 		asked := reset != script.NotAsked
 		if asked {
-			k.reset = max(reset, 0)
+			*known = max(reset, 0)
 		}
 		before := form.Max - free
 		if used := before + int64(granted); used > 0 && reset != script.Closed {
-			l.recall.Note(k.entry, key, k.hash, recall.Told{
-				Used: used, Before: before, Reset: k.reset, Asked: asked, Flight: f.number, Now: f.now, Doubt: doubt,
+			l.quotas.record(key, report{
+				used: used, before: before, reset: *known, asked: asked, batch: b.number, now: b.now, suspect: suspect,
 			})
 		}
 	}

@@ -1,6 +1,6 @@
-// Package credential makes API keys and turns what a client shows into the
-// identities under which sessions are stored. A key that was made here can be
-// told from a mistyped one without asking a store.
+// Package credential creates API keys, and maps a credential to the identities under
+// which its session may be stored. A mistyped key that was created here is recognised
+// without a look-up in the store.
 package credential
 
 import (
@@ -21,8 +21,8 @@ const (
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// Generate returns a new key: prefix, 32 random bytes and a checksum, both in
-// base62. It is the only copy: a store keeps its hash.
+// Generate returns a new key: prefix, 32 random bytes and a checksum, both in base62.
+// It is the only copy: a store has its hash.
 func Generate(prefix string) string {
 	var secret [secretBytes]byte
 	rand.Read(secret[:]) // never fails: the runtime ends the process first
@@ -32,11 +32,10 @@ func Generate(prefix string) string {
 	return string(appendSum(key, crc32.ChecksumIEEE(key)))
 }
 
-// Check tells whether token may be a key: it is false for one that begins with
-// prefix and does not end as Generate would have ended it, so that typing errors
-// and guesses cost the store nothing. A token without the prefix may be a key
-// that was imported or named by hand, unless it is the identity of an
-// organisation. With an empty prefix nothing else can be told.
+// Check reports whether token may be a key. It is false for a token with the prefix
+// and a wrong checksum, so that typing errors and guesses cost no look-up. A token
+// without the prefix may be a key that was imported or has a custom id, unless it is
+// the identity of an organisation. With an empty prefix nothing else can be checked.
 // Check does not allocate.
 func Check(prefix string, token []byte) bool {
 	if HasPrefix(orgPrefix, token) {
@@ -53,13 +52,13 @@ func Check(prefix string, token []byte) bool {
 	return string(appendSum(sum[:0], crc32.ChecksumIEEE(token[:body]))) == string(token[body:])
 }
 
-// HasPrefix tells whether token looks like a key made by Generate; with an empty
-// prefix none does. It does not allocate.
+// HasPrefix reports whether token begins like a key made by Generate; it is false if
+// the prefix is empty. It does not allocate.
 func HasPrefix(prefix string, token []byte) bool {
 	return prefix != "" && len(token) >= len(prefix) && string(token[:len(prefix)]) == prefix
 }
 
-// appendBase62 writes secret as a number of secretChars digits.
+// appendBase62 appends secret as a number of secretChars digits.
 func appendBase62(dst []byte, secret [secretBytes]byte) []byte {
 	var words [secretBytes / 8]uint64 // most significant first
 	for i := range words {

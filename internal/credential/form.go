@@ -5,14 +5,13 @@ import (
 	"encoding/base64"
 )
 
-// maxForm is the length up to which a token is looked at for the base64 form.
+// maxForm is the longest token that may have the base64 form, in bytes.
 const maxForm = 512
 
-// ownAlgorithm tells whether token is the base64 of {"org":…,"id":…,"h":…}, the
-// form of keys made under an older setting, and which algorithm it names: keys
-// of that form keep it whatever is set now. A missing name means murmur32 and an
-// unknown one murmur64, as they did when such keys were made. It does not
-// allocate.
+// ownAlgorithm reports whether token is the base64 of {"org":…,"id":…,"h":…}, the form
+// of keys made under an older setting, and which algorithm it names: such keys keep
+// their algorithm when the setting changes. A missing name means murmur32 and an
+// unknown one murmur64, as they did when such keys were made. It does not allocate.
 func ownAlgorithm(token []byte) (Algorithm, bool) {
 	if len(token) < 4 || len(token) > maxForm || token[0] != 'e' { // '{' begins with e
 		return 0, false
@@ -39,12 +38,12 @@ func ownAlgorithm(token []byte) (Algorithm, bool) {
 	return Murmur64, true
 }
 
-// A form is what the base64 form of a key holds; it aliases what was parsed.
+// A form is the content of a key in base64 form; it aliases the parsed text.
 type form struct{ org, id, hash []byte }
 
-// parseForm reads a JSON object of strings without escapes, which is all that
-// keys of this form ever were; id must be there. It does not allocate: its
-// result is assigned here and nowhere deeper, or data would escape.
+// parseForm reads a JSON object of strings without escapes, which all keys of this
+// form are; id is required. It does not allocate: its result is assigned here and no
+// deeper, or data would escape.
 func parseForm(data []byte) (f form, ok bool) {
 	rest, ok := token(data, '{')
 	for first := true; ok; first = false {
@@ -75,7 +74,7 @@ func parseForm(data []byte) (f form, ok bool) {
 	return form{}, false
 }
 
-// member steps over a member whose value is a string.
+// member skips a member whose value is a string.
 func member(data []byte) (name, value, rest []byte, ok bool) {
 	if name, rest, ok = text(data); !ok {
 		return nil, nil, rest, false
@@ -89,7 +88,7 @@ func member(data []byte) (name, value, rest []byte, ok bool) {
 
 func space(data []byte) []byte { return bytes.TrimLeft(data, " \t\r\n") }
 
-// token steps over c and the white space before it.
+// token skips c and the white space before it.
 func token(data []byte, c byte) (rest []byte, ok bool) {
 	data = space(data)
 	if len(data) == 0 || data[0] != c {
@@ -98,7 +97,7 @@ func token(data []byte, c byte) (rest []byte, ok bool) {
 	return data[1:], true
 }
 
-// text steps over a string.
+// text skips a string.
 func text(data []byte) (value, rest []byte, ok bool) {
 	data, ok = token(data, '"')
 	if !ok {

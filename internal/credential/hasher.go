@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Algorithm is how a key becomes the identity under which its session is stored.
+// Algorithm is how the identity, under which a session is stored, is derived from a
+// key.
 type Algorithm uint8
 
 const (
@@ -40,27 +41,26 @@ func (a Algorithm) String() string {
 	return fmt.Sprintf("Algorithm(%d)", uint8(a))
 }
 
-// A Hasher turns keys into identities. Its zero value uses SHA-256 and knows no
-// older keys. It does not change while it is in use and is safe for concurrent
-// use.
+// A Hasher derives identities from keys. Its zero value uses SHA-256 and has no older
+// algorithms. It must not change while it is in use and is safe for concurrent use.
 type Hasher struct {
-	Algorithm Algorithm   // for keys made now
-	Prefix    string      // what generated keys begin with; "" when they have none
+	Algorithm Algorithm   // for new keys
+	Prefix    string      // what generated keys begin with; "" if they have no prefix
 	Legacy    []Algorithm // under which imported keys may be stored as well
 }
 
-// Hash returns the identity of a key in its full form: as Generate or Custom
-// returned it, or as it was imported. A key in the base64 form names its own
-// algorithm, unless keys are stored in clear.
+// Hash returns the identity of a key in its full form: as returned by Generate or
+// Custom, or as imported. A key in the base64 form has its own algorithm, unless keys
+// are stored in clear.
 func (h *Hasher) Hash(key string) string {
 	token := []byte(key)
 	return string(appendHash(nil, h.algorithmOf(token), token))
 }
 
-// Custom returns the full form of a key that someone named by hand: its id
-// behind the organisation. Clients may show either. What is a full form already
-// stays as it is: an id that begins with the organisation, a key that Generate
-// made, and one in the base64 form.
+// Custom returns the full form of a key with a custom id: the organisation followed by
+// the id. Clients may send either. An id that already is a full form is returned
+// unchanged: one that begins with the organisation, a key made by Generate, and one in
+// the base64 form.
 func (h *Hasher) Custom(org, id string) string {
 	_, based := ownAlgorithm([]byte(id))
 	if based || strings.HasPrefix(id, org) || HasPrefix(h.Prefix, []byte(id)) {
@@ -69,8 +69,8 @@ func (h *Hasher) Custom(org, id string) string {
 	return org + id
 }
 
-// Candidates returns every identity under which the session of token may be
-// stored, the likeliest first; at least one.
+// Candidates returns every identity under which the session of token may be stored,
+// the most likely first; at least one.
 func (h *Hasher) Candidates(token []byte, org string) []string {
 	var all []string
 	for i := 0; ; i++ {
@@ -82,15 +82,15 @@ func (h *Hasher) Candidates(token []byte, org string) []string {
 	}
 }
 
-// Candidate writes the i-th of the Candidates over dst, and returns whether there
-// is one. A caller counts i up from 0 until an identity is found in its store or
-// Candidate returns false; it needs those after the first for few keys. With room
-// in dst for the token, org and 64 bytes it does not allocate.
+// Candidate writes the i-th of the Candidates over dst, and reports whether there is
+// one. A caller counts i up from 0 until its store has the identity or Candidate
+// returns false; few keys need more than the first. It does not allocate if dst has
+// capacity for the token, org and 64 bytes.
 //
-// A token is tried as it is and behind the organisation, since a key that was
-// named by hand may be shown either way; then both, and the base64 form of the
-// second, under each older algorithm. What names its own algorithm, and what was
-// generated here, can be stored in one way only.
+// A token is tried alone and after the organisation, since a key with a custom id may
+// be sent either way; then both, and the base64 form of the second, under each older
+// algorithm. A key that names its own algorithm, or was generated here, has one
+// identity only.
 func (h *Hasher) Candidate(dst, token []byte, org string, i int) ([]byte, bool) {
 	own := h.algorithmOf(token)
 	_, single := ownAlgorithm(token)
@@ -123,9 +123,8 @@ func (h *Hasher) Candidate(dst, token []byte, org string, i int) ([]byte, bool) 
 	return based(dst, a, org, token), true
 }
 
-// UserCandidate is Candidate for the name of a user: names stand behind their
-// organisation and nowhere else, so that nobody is taken for a user of another
-// one.
+// UserCandidate is Candidate for the name of a user: names are always stored after
+// their organisation, so that a user is never taken for one of another organisation.
 func (h *Hasher) UserCandidate(dst, name []byte, org string, i int) ([]byte, bool) {
 	if i == 0 {
 		full := append(append(dst[:0], org...), name...)
@@ -141,7 +140,7 @@ func (h *Hasher) UserCandidate(dst, name []byte, org string, i int) ([]byte, boo
 	return based(dst, h.Legacy[legacy], org, name), true
 }
 
-// algorithmOf is what turns a full key into its identity.
+// algorithmOf returns the algorithm for a full key.
 func (h *Hasher) algorithmOf(token []byte) Algorithm {
 	if h.Algorithm == None {
 		return None
@@ -152,13 +151,13 @@ func (h *Hasher) algorithmOf(token []byte) Algorithm {
 	return h.Algorithm
 }
 
-// behind is the identity of token written behind org.
+// behind returns the identity of org followed by token.
 func behind(dst []byte, a Algorithm, org string, token []byte) []byte {
 	full := append(append(dst[:0], org...), token...)
 	return hashInPlace(full, a, 0)
 }
 
-// based is the identity of the base64 form of a key named by hand.
+// based returns the identity of the base64 form of a key with a custom id.
 func based(dst []byte, a Algorithm, org string, token []byte) []byte {
 	form := append(dst[:0], `{"org":"`...)
 	form = append(form, org...)
@@ -172,7 +171,7 @@ func based(dst []byte, a Algorithm, org string, token []byte) []byte {
 	return hashInPlace(form, a, n)
 }
 
-// hashInPlace replaces all of full by the identity of full[from:].
+// hashInPlace replaces full by the identity of full[from:].
 func hashInPlace(full []byte, a Algorithm, from int) []byte {
 	if a == None {
 		return append(full[:0], full[from:]...)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Shown returns what people read in place of an identity: a hash of it where it is
-// the key itself, and otherwise the identity, from which nobody finds the key.
+// Shown returns the form of an identity that users may see: a hash of it if it is the
+// key itself, otherwise the identity, from which the key cannot be derived.
 func (h *Hasher) Shown(identity string) string {
 	if h.Algorithm != None || identity == "" || strings.HasPrefix(identity, orgPrefix) {
 		return identity

@@ -3,152 +3,203 @@ package definition
 import (
 	"encoding/json"
 
-	"github.com/sluicegate/sluice/internal/definition/basic"
 	"github.com/sluicegate/sluice/internal/definition/jwt"
 )
 
-// API is one API definition. Absent members mean their zero value unless a
-// field says otherwise.
+// The comments on the members below are their descriptions in the admin's OpenAPI
+// document: whole sentences, with units, defaults and bounds.
+
+// API is one API definition. Members that are left out have their zero value unless
+// their comment gives another default.
 type API struct {
-	ID     string `json:"api_id,omitempty"` // letters, digits, "-", "_" and "."; generated when empty
-	Name   string `json:"name,omitempty"`
-	OrgID  string `json:"org_id,omitempty"`
-	Active *bool  `json:"active,omitempty"` // only an explicit false takes the API out of service
+	// Id of the API: at most 128 letters, digits, "-", "_" and ".". Generated if empty.
+	ID string `json:"api_id,omitempty"`
+	// Name for people, at most 1024 bytes.
+	Name string `json:"name,omitempty"`
+	// Id of the organisation that owns the API.
+	OrgID string `json:"org_id,omitempty"`
+	// Whether the API is in service. Default: true.
+	Active *bool `json:"active,omitempty"`
 
-	Internal             bool   `json:"internal,omitempty"` // true: no route from outside
-	Domain               string `json:"domain,omitempty"`   // compared case-insensitively with Host, without port
-	UseKeyless           bool   `json:"use_keyless,omitempty"`
-	UseStandardAuth      bool   `json:"use_standard_auth,omitempty"`
-	UseBasicAuth         bool   `json:"use_basic_auth,omitempty"`
-	EnableJWT            bool   `json:"enable_jwt,omitempty"`
-	UseOAuth2            bool   `json:"use_oauth2,omitempty"`
-	UseMutualTLS         bool   `json:"use_mutual_tls_auth,omitempty"`
-	SignatureChecking    bool   `json:"enable_signature_checking,omitempty"`
-	BaseIdentity         string `json:"base_identity_provided_by,omitempty"`
-	StripAuthData        bool   `json:"strip_auth_data,omitempty"`
-	EnableContextVars    bool   `json:"enable_context_vars,omitempty"`
-	DisableQuota         bool   `json:"disable_quota,omitempty"`
-	DisableRateLimit     bool   `json:"disable_rate_limit,omitempty"`
-	SkipQuota            bool   `json:"skipQuota,omitempty"`
-	SkipQuotaReset       bool   `json:"skipQuotaReset,omitempty"`
-	DontSetQuotas        bool   `json:"DontSetQuotasOnCreate,omitempty"`
-	DontSetQuotasClassic bool   `json:"dont_set_quota_on_create,omitempty"`
+	// Whether clients cannot reach the API. Other APIs still can, by svc:// targets.
+	Internal bool `json:"internal,omitempty"`
+	// Host name that requests must have in Host, without a port and in any case. Default: every host.
+	Domain string `json:"domain,omitempty"`
+	// Whether clients need no credential.
+	UseKeyless bool `json:"use_keyless,omitempty"`
+	// Whether clients authenticate with a key. Default: true if no other mode is on.
+	UseStandardAuth bool `json:"use_standard_auth,omitempty"`
+	// Whether clients authenticate with a user name and password (RFC 7617).
+	UseBasicAuth bool `json:"use_basic_auth,omitempty"`
+	// Whether clients authenticate with a JSON Web Token (RFC 7519).
+	EnableJWT bool `json:"enable_jwt,omitempty"`
+	// Whether clients authenticate with an OAuth 2.0 access token that the portal issued.
+	UseOAuth2 bool `json:"use_oauth2,omitempty"`
+	// Whether clients must present one of client_certificates.
+	UseMutualTLS bool `json:"use_mutual_tls_auth,omitempty"`
+	// Whether requests are signed by HMAC. Not supported: must be false.
+	SignatureChecking bool `json:"enable_signature_checking,omitempty"`
+	// Auth mode whose session counts where several are on: auth_token, basic_auth_user, jwt_claim or oauth_key. Default: the last one that is on.
+	BaseIdentity string `json:"base_identity_provided_by,omitempty"`
+	// Whether credentials are removed from requests before they go to the upstream.
+	StripAuthData bool `json:"strip_auth_data,omitempty"`
+	// Whether $svc_context variables are replaced in headers, rewrites and bodies.
+	EnableContextVars bool `json:"enable_context_vars,omitempty"`
+	// Whether calls are not counted against quotas.
+	DisableQuota bool `json:"disable_quota,omitempty"`
+	// Whether no rate limits apply.
+	DisableRateLimit bool `json:"disable_rate_limit,omitempty"`
+	// Older name of disable_quota.
+	SkipQuota bool `json:"skipQuota,omitempty"`
+	// Whether a key keeps its used quota when it is created again or updated.
+	SkipQuotaReset bool `json:"skipQuotaReset,omitempty"`
+	// Older name of skipQuotaReset.
+	DontSetQuotas bool `json:"DontSetQuotasOnCreate,omitempty"`
+	// Older name of skipQuotaReset.
+	DontSetQuotasClassic bool `json:"dont_set_quota_on_create,omitempty"`
 
-	AuthConfigs map[string]*Auth `json:"auth_configs,omitempty"` // by source name; "authToken" is the token's
-	Auth        *Auth            `json:"auth,omitempty"`         // older form of auth_configs.authToken, used when that is absent
+	// Where credentials are found, by kind: authToken, basic, jwt or oauth.
+	AuthConfigs map[string]*Auth `json:"auth_configs,omitempty"`
+	// Older form of auth_configs.authToken, used if that is absent.
+	Auth *Auth `json:"auth,omitempty"`
 
-	JWT         *jwt.Settings    `json:",inline"` // nil when none of its members is set
-	BasicAuth   *basic.Settings  `json:"basic_auth,omitempty"`
-	Selector    *VersionSelector `json:"definition,omitempty"`
-	VersionData *VersionData     `json:"version_data,omitempty"` // absent: not versioned
-	Proxy       Proxy            `json:"proxy"`
+	JWT *jwt.Settings `json:",inline"` // nil if none of its members is set
+	// Settings of basic authentication.
+	BasicAuth *BasicAuthSettings `json:"basic_auth,omitempty"`
+	// How requests choose a version.
+	Selector *VersionSelector `json:"definition,omitempty"`
+	// Versions of the API. Default: one version without rules of its own.
+	VersionData *VersionData `json:"version_data,omitempty"`
+	// Which requests the API takes, and where they go.
+	Proxy Proxy `json:"proxy"`
 
-	UpstreamCertificates map[string]string `json:"upstream_certificates,omitempty"` // "host[:port]" or "*" to certificate id or PEM file
-	ClientCertificates   []string          `json:"client_certificates,omitempty"`
-	GlobalRateLimit      *RateLimit        `json:"global_rate_limit,omitempty"`
+	// Client certificates for upstreams: id or PEM file, by "host", "host:port" or "*".
+	UpstreamCertificates map[string]string `json:"upstream_certificates,omitempty"`
+	// Certificates of clients that are accepted with use_mutual_tls_auth: ids or PEM files.
+	ClientCertificates []string `json:"client_certificates,omitempty"`
+	// Rate that all clients of the API share.
+	GlobalRateLimit *RateLimit `json:"global_rate_limit,omitempty"`
 
-	EnableIPAllowList bool            `json:"enable_ip_whitelisting,omitempty"`
-	AllowedIPs        []string        `json:"allowed_ips,omitempty"`
-	EnableIPBlockList bool            `json:"enable_ip_blacklisting,omitempty"`
-	BlockedIPs        []string        `json:"blacklisted_ips,omitempty"`
-	CORS              json.RawMessage `json:"CORS,omitempty"`
-	CacheOptions      json.RawMessage `json:"cache_options,omitempty"`
-	UptimeTests       json.RawMessage `json:"uptime_tests,omitempty"`
-	EventHandlers     json.RawMessage `json:"event_handlers,omitempty"`
-	GraphQL           *GraphQL        `json:"graphql,omitempty"`
-	Streaming         json.RawMessage `json:"x-svc-streaming,omitempty"`
+	// Whether only allowed_ips may call.
+	EnableIPAllowList bool `json:"enable_ip_whitelisting,omitempty"`
+	// Addresses and networks, such as 192.0.2.7 and 2001:db8::/32, that may call; at most 100,000.
+	AllowedIPs []string `json:"allowed_ips,omitempty"`
+	// Whether blacklisted_ips may not call.
+	EnableIPBlockList bool `json:"enable_ip_blacklisting,omitempty"`
+	// Addresses and networks that may not call; at most 100,000.
+	BlockedIPs []string `json:"blacklisted_ips,omitempty"`
+	// Web pages that may call the API from a browser.
+	CORS *CORS `json:"CORS,omitempty"`
+	// Cache of responses.
+	CacheOptions *CacheOptions `json:"cache_options,omitempty"`
+	// Health checks of addresses.
+	UptimeTests *UptimeTests `json:"uptime_tests,omitempty"`
+	// What is done when events happen.
+	EventHandlers *EventHandlers `json:"event_handlers,omitempty"`
+	// Settings that make the API a GraphQL API.
+	GraphQL *GraphQL `json:"graphql,omitempty"`
+	// Event streams. Not supported: streams must be empty.
+	Streaming json.RawMessage `json:"x-svc-streaming,omitempty"`
 
-	Tags    []string `json:"tags,omitempty"` // gateway groups that serve the API; empty: all
+	// Groups of gateways that serve the API. Default: all gateways.
+	Tags    []string `json:"tags,omitempty"`
 	Unknown Unknown  `json:"-"`
 }
 
 // Auth says where one kind of credential is found in a request.
 type Auth struct {
-	HeaderName        string          `json:"auth_header_name,omitempty"` // default Authorization
-	DisableHeader     bool            `json:"disable_header,omitempty"`
-	UseParam          bool            `json:"use_param,omitempty"`
-	ParamName         string          `json:"param_name,omitempty"` // default: the header name
-	UseCookie         bool            `json:"use_cookie,omitempty"`
-	CookieName        string          `json:"cookie_name,omitempty"` // default: the header name
-	UseCertificate    bool            `json:"use_certificate,omitempty"`
-	ValidateSignature bool            `json:"validate_signature,omitempty"`
-	Signature         json.RawMessage `json:"signature,omitempty"`
-	Unknown           Unknown         `json:"-"`
+	// Name of the header. Default: Authorization.
+	HeaderName string `json:"auth_header_name,omitempty"`
+	// Whether the header is not read.
+	DisableHeader bool `json:"disable_header,omitempty"`
+	// Whether a query parameter is read.
+	UseParam bool `json:"use_param,omitempty"`
+	// Name of the query parameter. Default: the header's name.
+	ParamName string `json:"param_name,omitempty"`
+	// Whether a cookie is read.
+	UseCookie bool `json:"use_cookie,omitempty"`
+	// Name of the cookie. Default: the header's name.
+	CookieName string `json:"cookie_name,omitempty"`
+	// Whether a client certificate stands for a key.
+	UseCertificate bool `json:"use_certificate,omitempty"`
+	// Whether requests carry a signature. Not supported: must be false.
+	ValidateSignature bool `json:"validate_signature,omitempty"`
+	// Settings of validate_signature. Not supported: without effect.
+	Signature json.RawMessage `json:"signature,omitempty"`
+	Unknown   Unknown         `json:"-"`
 }
 
 // Proxy says which requests an API takes and where they go.
 type Proxy struct {
-	ListenPath          string      `json:"listen_path"` // starts with "/"; "{name}" and "{name:regex}" match one segment
-	TargetURL           string      `json:"target_url"`  // http or https
-	StripListenPath     bool        `json:"strip_listen_path,omitempty"`
-	DisableStripSlash   bool        `json:"disable_strip_slash,omitempty"`
-	PreserveHostHeader  bool        `json:"preserve_host_header,omitempty"`
-	EnableLoadBalancing bool        `json:"enable_load_balancing,omitempty"`
-	Extra               *ProxyExtra `json:",inline"` // nil when none of its members is set
-	Transport           *Transport  `json:"transport,omitempty"`
-	Unknown             Unknown     `json:"-"`
+	// Path that requests begin with, such as /orders/. "{name}" and "{name:regex}" match one segment. At most 4096 bytes.
+	ListenPath string `json:"listen_path"`
+	// URL of the upstream (http or https), or of another API (svc://name).
+	TargetURL string `json:"target_url"`
+	// Whether listen_path is removed from the path that goes to the upstream.
+	StripListenPath bool `json:"strip_listen_path,omitempty"`
+	// Whether a slash at the end of the upstream's path stays.
+	DisableStripSlash bool `json:"disable_strip_slash,omitempty"`
+	// Whether the upstream gets the client's Host. Default: the target's host.
+	PreserveHostHeader bool `json:"preserve_host_header,omitempty"`
+	// Whether calls are spread over target_list instead of target_url.
+	EnableLoadBalancing bool `json:"enable_load_balancing,omitempty"`
+	// Upstreams for load balancing, at most 256.
+	TargetList []Target `json:"target_list,omitempty" object:"lenient"`
+	// When a target that fails is left out for a while.
+	Ejection *Ejection `json:"ejection,omitempty" object:"lenient"`
+	// Health check of every target.
+	HealthCheck *HealthCheck `json:"health_check,omitempty"`
+	// When all calls are refused because too many fail.
+	CircuitBreaker *APIBreaker `json:"circuit_breaker,omitempty"`
+	// How connections to the upstream are made.
+	Transport *Transport `json:"transport,omitempty"`
+	Unknown   Unknown    `json:"-"`
 }
 
-// ProxyExtra holds the members of a proxy that few APIs have, so that the others,
-// of which there may be very many, are small. See Upstreams.
-type ProxyExtra struct {
-	TargetList     json.RawMessage `json:"target_list,omitempty"`
-	Ejection       json.RawMessage `json:"ejection,omitempty"`
-	HealthCheck    json.RawMessage `json:"health_check,omitempty"`
-	CircuitBreaker json.RawMessage `json:"circuit_breaker,omitempty"`
-}
-
-// Rest returns the members that few APIs have.
-func (p *Proxy) Rest() ProxyExtra {
-	if p.Extra == nil {
-		return ProxyExtra{}
-	}
-	return *p.Extra
-}
-
-// Transport is how an API's upstream is reached.
+// Transport is how connections to an API's upstream are made.
 type Transport struct {
-	InsecureSkipVerify bool    `json:"ssl_insecure_skip_verify,omitempty"`
-	CAFile             string  `json:"ssl_ca_file,omitempty"`          // PEM; added to nothing: only these roots are trusted
-	CertificateFile    string  `json:"ssl_certificate_file,omitempty"` // PEM client certificate
-	KeyFile            string  `json:"ssl_key_file,omitempty"`         // PEM key of CertificateFile
-	ServerName         string  `json:"ssl_server_name,omitempty"`      // default: the target's host
-	MinVersion         string  `json:"ssl_min_version,omitempty"`      // "1.2" (default) or "1.3"
-	DialTimeout        float64 `json:"dial_timeout,omitempty"`         // seconds; 0: the gateway's default
-	ResponseTimeout    float64 `json:"response_timeout,omitempty"`     // seconds; 0: the gateway's default
-	MaxConns           int     `json:"max_conns,omitempty"`            // to each host; 0: the gateway's default
-	Unknown            Unknown `json:"-"`
+	// Whether the upstream's certificate is not verified.
+	InsecureSkipVerify bool `json:"ssl_insecure_skip_verify,omitempty"`
+	// PEM file of the roots that are trusted, in place of the system's.
+	CAFile string `json:"ssl_ca_file,omitempty"`
+	// PEM file of the client certificate.
+	CertificateFile string `json:"ssl_certificate_file,omitempty"`
+	// PEM file of the key of ssl_certificate_file.
+	KeyFile string `json:"ssl_key_file,omitempty"`
+	// Name that the upstream's certificate must have. Default: the target's host.
+	ServerName string `json:"ssl_server_name,omitempty"`
+	// Lowest TLS version: "1.2" (default) or "1.3".
+	MinVersion string `json:"ssl_min_version,omitempty"`
+	// Seconds to wait for a connection, at most 86400. Default: the gateway's setting.
+	DialTimeout float64 `json:"dial_timeout,omitempty"`
+	// Seconds to wait for a response, at most 86400. Default: the gateway's setting.
+	ResponseTimeout float64 `json:"response_timeout,omitempty"`
+	// Connections to each host. Default: the gateway's setting.
+	MaxConns int     `json:"max_conns,omitempty"`
+	Unknown  Unknown `json:"-"`
 }
 
 // RateLimit admits Rate calls per Per seconds.
 type RateLimit struct {
-	Rate     float64 `json:"rate"`
-	Per      float64 `json:"per"` // seconds
+	// Calls that are admitted per period, at most 2147483647; 0 and negative numbers limit nothing.
+	Rate float64 `json:"rate"`
+	// Length of the period in seconds, in whole milliseconds.
+	Per float64 `json:"per"`
+	// Whether the limit is off.
 	Disabled bool    `json:"disabled,omitempty"`
 	Unknown  Unknown `json:"-"`
 }
 
-// IsActive tells whether the API is in service.
+// IsActive reports whether the API is in service.
 func (a *API) IsActive() bool { return a.Active == nil || *a.Active }
 
-// QuotaOff tells whether calls to the API are neither counted against nor
-// checked for a quota.
+// QuotaOff reports whether calls to the API are not counted against quotas.
 func (a *API) QuotaOff() bool { return a.DisableQuota || a.SkipQuota }
 
-// KeepsQuota tells whether creating or updating a key leaves its used quota.
+// KeepsQuota reports whether a key that is created again or updated keeps its used
+// quota.
 func (a *API) KeepsQuota() bool {
 	return a.SkipQuotaReset || a.DontSetQuotas || a.DontSetQuotasClassic
-}
-
-// Token returns where the API's token is found, never nil.
-func (a *API) Token() *Auth {
-	if c := a.AuthConfigs["authToken"]; c != nil {
-		return c
-	}
-	if a.Auth != nil {
-		return a.Auth
-	}
-	return &Auth{}
 }
 
 // Header returns the name of the header that carries the credential.

@@ -1,29 +1,113 @@
 package definition
 
-import "github.com/sluicegate/sluice/internal/definition/object"
+import (
+	"slices"
+	"strings"
 
-// UsesToken tells whether callers show a token: when the API says so, or asks
-// for no other credentials.
+	"github.com/sluicegate/sluice/internal/definition/object"
+)
+
+// A CredentialKind is how the session behind a credential is found. A credential of
+// one kind never opens a session of another kind.
+type CredentialKind uint8
+
+// The credential kinds.
+const (
+	KeyCredential    CredentialKind = iota // a secret key
+	UserCredential                         // a user name, with a password
+	SignerCredential                       // the key's name in a token that is signed with the key's own secret
+	ClientCredential                       // a secret access token of an OAuth client
+)
+
+// String returns the kind's name.
+func (k CredentialKind) String() string {
+	return [...]string{"key", "user", "signer", "client"}[k]
+}
+
+// CredentialKind returns the kind of credential that finds the session.
+func (s *Session) CredentialKind() CredentialKind {
+	switch {
+	case s.HasPassword():
+		return UserCredential
+	case s.TokenSecret() != "":
+		return SignerCredential
+	case s.OAuthClient() != "":
+		return ClientCredential
+	}
+	return KeyCredential
+}
+
+// An AuthMode is one way in which clients authenticate.
+type AuthMode struct {
+	Name       string         // value of base_identity_provided_by
+	Member     string         // member of the API that turns the mode on
+	Config     string         // entry of auth_configs that says where the credential is found
+	Credential CredentialKind // kind of the sessions that the mode finds
+	Needs      string         // what a request must carry
+
+	on func(*API) bool
+}
+
+// The names of the auth modes.
+const (
+	BasicAuthMode = "basic_auth_user"
+	JWTMode       = "jwt_claim"
+	OAuthMode     = "oauth_key"
+	TokenMode     = "auth_token"
+)
+
+const tokenConfig = "authToken"
+
+// AuthModes lists every auth mode, in the order in which requests pass them. The
+// session of the last one counts unless base_identity_provided_by names another.
+var AuthModes = [...]AuthMode{
+	{BasicAuthMode, "use_basic_auth", "basic", UserCredential, "a user name and password (RFC 7617)", func(a *API) bool { return a.UseBasicAuth }},
+	{JWTMode, "enable_jwt", "jwt", SignerCredential, "a signed JSON Web Token (RFC 7519)", func(a *API) bool { return a.EnableJWT }},
+	{OAuthMode, "use_oauth2", "oauth", ClientCredential, "an OAuth 2.0 access token (RFC 6750)", func(a *API) bool { return a.UseOAuth2 }},
+	{TokenMode, "use_standard_auth", tokenConfig, KeyCredential, "a key", (*API).UsesToken},
+}
+
+// On reports whether the API uses the mode.
+func (m *AuthMode) On(a *API) bool { return m.on(a) }
+
+// joinAuthModes joins one text of each mode: "a, b or c".
+func joinAuthModes(text func(*AuthMode) string, modes []AuthMode) string {
+	var all []string
+	for i := range modes {
+		all = append(all, text(&modes[i]))
+	}
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " or " + all[last]
+}
+
+// UsesToken reports whether clients send a key: when the API says so, or uses no
+// other auth mode.
 func (a *API) UsesToken() bool {
 	return a.UseStandardAuth || !a.UseBasicAuth && !a.EnableJWT && !a.UseOAuth2 && !a.SignatureChecking
 }
 
-// Place returns where the credentials of one kind are found, by the kind's name
-// in auth_configs; never nil.
-func (a *API) Place(kind string) *Auth {
-	if c := a.AuthConfigs[kind]; c != nil {
+// Place returns where a credential is found, by its entry in auth_configs. It never
+// returns nil.
+func (a *API) Place(config string) *Auth {
+	if c := a.AuthConfigs[config]; c != nil {
 		return c
+	}
+	if config == tokenConfig && a.Auth != nil {
+		return a.Auth
 	}
 	return &Auth{}
 }
 
-// HasPassword tells whether the session is that of a user, who is known by a
-// name and a password.
+// Token returns where the API's token is found. It never returns nil.
+func (a *API) Token() *Auth { return a.Place(tokenConfig) }
+
+// HasPassword reports whether the session belongs to a user with a name and a
+// password.
 func (s *Session) HasPassword() bool { return s.BasicAuth != nil && s.BasicAuth.Password != "" }
 
-// TokenSecret returns what verifies the tokens that name the key, "" when it has
-// no such secret. A key with one is named by all who see its tokens: the name by
-// itself opens nothing.
+// TokenSecret returns the secret or public key that verifies tokens that name the
+// key, "" if the key has none. The name of a key with a secret is public: it appears
+// in tokens, and does not authenticate by itself.
 func (s *Session) TokenSecret() string {
 	if s.Extra == nil {
 		return ""
@@ -31,8 +115,8 @@ func (s *Session) TokenSecret() string {
 	return s.Extra.JWT.Value()
 }
 
-// OAuthClient returns the id of the OAuth client whose tokens stand for the
-// session, "" when it is a key's or a user's.
+// OAuthClient returns the id of the OAuth client that the session belongs to, "" for
+// the session of a key or a user.
 func (s *Session) OAuthClient() string {
 	if s.Extra == nil {
 		return ""
@@ -40,7 +124,7 @@ func (s *Session) OAuthClient() string {
 	return s.Extra.OAuthClientID
 }
 
-// Hide leaves out what nobody is told.
+// Hide removes the password and the token secret, which are never returned.
 func (s *Session) Hide() {
 	if s.BasicAuth != nil {
 		s.BasicAuth.Password = ""
@@ -50,50 +134,40 @@ func (s *Session) Hide() {
 	}
 }
 
-// bases are the identities that may count where callers show several: by name in
-// base_identity_provided_by, the member that turns one on, and whether it is on.
-var bases = []struct {
-	name, member string
-	on           func(*API) bool
-}{
-	{"auth_token", "use_standard_auth", (*API).UsesToken},
-	{"basic_auth_user", "use_basic_auth", func(a *API) bool { return a.UseBasicAuth }},
-	{"jwt_claim", "enable_jwt", func(a *API) bool { return a.EnableJWT }},
-	{"oauth_key", "use_oauth2", func(a *API) bool { return a.UseOAuth2 }},
-}
-
-// checkAuth checks how callers say who they are.
+// checkAuth checks how clients authenticate.
 func (p *Problems) checkAuth(a *API) {
 	for _, source := range object.SortedKeys(a.AuthConfigs) {
 		p.checkPlace(object.Entry("auth_configs", source), a.AuthConfigs[source])
 	}
 	p.checkPlace("auth", a.Auth)
 	if a.UseKeyless {
-		if a.UseBasicAuth || a.EnableJWT || a.UseOAuth2 {
-			p.addf("use_keyless", "must be false where use_basic_auth, enable_jwt or use_oauth2 is true: callers would need no credentials")
+		others := AuthModes[:len(AuthModes)-1] // all but the token, which is also the default
+		if slices.ContainsFunc(others, func(m AuthMode) bool { return m.On(a) }) {
+			p.addf("use_keyless", "must be false where %s is true: callers would need no credentials", joinAuthModes(func(m *AuthMode) string { return m.Member }, others))
 		}
 		return
 	}
 	if c := a.Token(); a.UsesToken() && c.DisableHeader && !c.UseParam && !c.UseCookie && !c.UseCertificate {
 		p.addf(object.Member(a.tokenPath(), "disable_header"), "leaves no place for the token: set use_param or use_cookie, or let it be in a header")
 	}
+	p.checkBaseIdentity(a)
+}
+
+// checkBaseIdentity checks that base_identity_provided_by names a mode that is on.
+func (p *Problems) checkBaseIdentity(a *API) {
 	if a.BaseIdentity == "" {
 		return
 	}
-	for _, b := range bases {
-		switch {
-		case b.name != a.BaseIdentity:
-		case !b.on(a):
-			p.addf("base_identity_provided_by", "names %s, which needs %s to be true", b.name, b.member)
-			return
-		default:
-			return
-		}
+	const path = "base_identity_provided_by"
+	switch i := slices.IndexFunc(AuthModes[:], func(m AuthMode) bool { return m.Name == a.BaseIdentity }); {
+	case i < 0:
+		p.addf(path, "must be %s, or left out", joinAuthModes(func(m *AuthMode) string { return m.Name }, AuthModes[:]))
+	case !AuthModes[i].On(a):
+		p.addf(path, "names %s, which needs %s to be true", AuthModes[i].Name, AuthModes[i].Member)
 	}
-	p.addf("base_identity_provided_by", "must be auth_token, basic_auth_user, jwt_claim or oauth_key, or left out")
 }
 
-// checkPlace checks where credentials are found.
+// checkPlace checks where a credential is found.
 func (p *Problems) checkPlace(path string, c *Auth) {
 	if c == nil {
 		return

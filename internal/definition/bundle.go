@@ -30,7 +30,7 @@ type Skipped struct {
 	Reason string `json:"reason"`
 
 	// ListenPath and Domain, where they are known and requests would come that
-	// way: nobody else may answer them.
+	// way: no other API may answer them.
 	ListenPath string `json:"listen_path,omitempty"`
 	Domain     string `json:"domain,omitempty"`
 

@@ -10,8 +10,7 @@ import (
 // DeltaEncoding is what A-IM and IM call a Delta (RFC 3229).
 const DeltaEncoding = "sluice-delta"
 
-// A Delta is what one configuration differs by from another one, of which it is
-// known exactly which it was.
+// A Delta is the difference between one configuration and a known earlier one.
 type Delta struct {
 	Revision string `json:"revision"` // of the configuration that comes of it
 
@@ -24,7 +23,7 @@ type Delta struct {
 	Digest         string           `json:"digest"` // of all objects that come of it
 }
 
-// IsGone tells whether an object of a Delta stands for one that is gone.
+// IsGone reports whether an object of a Delta stands for one that is gone.
 func IsGone(object json.RawMessage) bool { return len(object) == 0 || isNull(object) }
 
 // A Kind is what an object of a configuration is.
@@ -36,8 +35,7 @@ const (
 	KindPolicy Kind = 'p'
 )
 
-// A Sum tells one object of a configuration from another by its JSON, byte for
-// byte.
+// A Sum identifies one object of a configuration by its JSON, byte for byte.
 type Sum [16]byte
 
 // SumOf returns the sum of an object.

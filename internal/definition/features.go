@@ -4,25 +4,24 @@ import (
 	"encoding/json"
 
 	"github.com/sluicegate/sluice/internal/definition/object"
-	"github.com/sluicegate/sluice/internal/definition/paths"
-	"github.com/sluicegate/sluice/internal/definition/rates"
 )
 
-// A feature is something that a definition can ask for and that this release
-// does not have. Such a definition is refused, so that nothing is ever served
-// as if it had what it lacks; deleting a row here is part of adding a feature.
+// A feature is something that a definition can set and that this release does not
+// have. Such a definition is refused, so that it is never served without the feature.
+// Adding a feature includes deleting its row here.
 type feature[T any] struct {
 	path string // of the member that asks, below the object
 	name string
 	asks func(T) bool
 }
 
-// missing lists what an API definition can ask for in vain.
+// missing lists the features of API definitions that do not exist.
 var missing = []feature[*API]{
 	{"auth_configs.basic", "basic authentication elsewhere than in a header", func(a *API) bool {
 		place := a.Place("basic")
 		return a.UseBasicAuth && (place.DisableHeader || place.UseParam || place.UseCookie)
 	}},
+	{"cache_options.enable_cache", "response cache of GraphQL APIs", func(a *API) bool { return a.IsGraphQL() && a.CacheOptions.On() }},
 	{"enable_signature_checking", "HMAC request signatures", func(a *API) bool { return a.SignatureChecking }},
 	{"graphql.execution_mode", "GraphQL data graphs", func(a *API) bool { return a.hasMode("executionEngine") }},
 	{"graphql.execution_mode", "GraphQL subgraphs", func(a *API) bool { return a.hasMode("subgraph") }},
@@ -31,27 +30,16 @@ var missing = []feature[*API]{
 	{"x-svc-streaming.streams", "event streams", func(a *API) bool { return says(part(a.Streaming, "streams")) }},
 }
 
-// missingTokens lists what the place of a token can ask for in vain. An API
-// without authentication asks for none of it.
+// missingTokens lists the features of token places that do not exist. They do
+// not matter to an API without authentication.
 var missingTokens = []feature[*Auth]{
 	{"validate_signature", "request signatures", func(a *Auth) bool { return a.ValidateSignature }},
 }
 
-// pathLists are the lists of extended_paths that this release knows.
-var pathLists = map[string]bool{
-	paths.IgnoredList: true, paths.BlackList: true, paths.WhiteList: true, paths.MockList: true, paths.SizeList: true,
-
-	persistedList:      true,
-	rates.List:         true,
-	"circuit_breakers": true, "hard_timeouts": true, "cache": true, "advance_cache_config": true,
-
-	"transform_headers": true, "transform_response_headers": true, "url_rewrites": true,
-}
-
-// hasMode tells whether the API serves GraphQL in an execution mode.
+// hasMode reports whether the API serves GraphQL in an execution mode.
 func (a *API) hasMode(mode string) bool { return a.IsGraphQL() && a.GraphQL.ExecutionMode == mode }
 
-// checkFeatures refuses every feature that a asks for and that does not exist.
+// checkFeatures refuses every feature of a that does not exist.
 func (p *Problems) checkFeatures(a *API) {
 	refuse(p, "", missing, a)
 	if path := a.tokenPath(); path != "" && !a.UseKeyless {
@@ -65,11 +53,11 @@ func (p *Problems) checkFeatures(a *API) {
 		if v == nil {
 			continue
 		}
-		lists := parts(v.ExtendedPaths)
-		for _, list := range object.SortedKeys(lists) {
-			if !pathLists[list] && asksFor(lists[list]) {
-				p.refuse(object.Member(at+".extended_paths", list), "path rules ("+list+")")
-			}
+		if v.ExtendedPaths == nil {
+			continue
+		}
+		for _, list := range v.ExtendedPaths.unsupported() {
+			p.refuse(object.Member(at+".extended_paths", list), "path rules ("+list+")")
 		}
 	}
 }
@@ -85,7 +73,7 @@ func (a *API) tokenPath() string {
 	return ""
 }
 
-// asksFor tells whether a list of path rules holds one that is not disabled.
+// asksFor reports whether a list of path rules holds one that is not disabled.
 func asksFor(list json.RawMessage) bool {
 	rules := elements(list)
 	for _, rule := range rules {
@@ -104,7 +92,7 @@ func refuse[T any](p *Problems, path string, features []feature[T], of T) {
 	}
 }
 
-// refuse notes that a feature is asked for at path.
+// refuse adds the problem that a feature is used at path.
 func (p *Problems) refuse(path, feature string) {
 	p.add(Problem{Path: path, Feature: feature, Message: "asks for a feature that this release does not have: " + feature + "; leave it out or turn it off"})
 }

@@ -11,61 +11,92 @@ const ModeProxy = "proxyOnly"
 
 // GraphQL is the part of an API definition that makes it a GraphQL API.
 type GraphQL struct {
-	Enabled          bool   `json:"enabled,omitempty"`
-	ExecutionMode    string `json:"execution_mode,omitempty"`     // ModeProxy
-	Version          string `json:"version,omitempty"`            // of the engine elsewhere, without effect here
-	Schema           string `json:"schema,omitempty"`             // what operations are held against, in SDL
-	LastSchemaUpdate string `json:"last_schema_update,omitempty"` // RFC 3339; set by the admin
+	// Whether calls of the API are GraphQL operations.
+	Enabled bool `json:"enabled,omitempty"`
+	// proxyOnly: operations are checked and go to the upstream. No other mode is supported.
+	ExecutionMode string `json:"execution_mode,omitempty"`
+	// Version of the engine of comparable gateways, without effect.
+	Version string `json:"version,omitempty"`
+	// Schema that operations are checked against, in SDL. Filled in from the upstream if empty.
+	Schema string `json:"schema,omitempty"`
+	// Time of the last change of the schema (RFC 3339); filled in.
+	LastSchemaUpdate string `json:"last_schema_update,omitempty"`
 
-	TypeFieldConfigurations json.RawMessage       `json:"type_field_configurations,omitempty"`
-	Playground              json.RawMessage       `json:"playground,omitempty"`
-	Engine                  json.RawMessage       `json:"engine,omitempty"`
-	Proxy                   *GraphQLProxy         `json:"proxy,omitempty"`
-	Subgraph                json.RawMessage       `json:"subgraph,omitempty"`
-	Supergraph              json.RawMessage       `json:"supergraph,omitempty"`
-	Introspection           *GraphQLIntrospection `json:"introspection,omitempty"`
+	// Data sources of fields. Not supported: without effect.
+	TypeFieldConfigurations json.RawMessage `json:"type_field_configurations,omitempty"`
+	// Page for trying operations. Not supported: must be off.
+	Playground json.RawMessage `json:"playground,omitempty"`
+	// Data sources. Not supported: without effect.
+	Engine json.RawMessage `json:"engine,omitempty"`
+	// How operations go to the upstream.
+	Proxy *GraphQLProxy `json:"proxy,omitempty"`
+	// Subgraph of a supergraph. Not supported: without effect.
+	Subgraph json.RawMessage `json:"subgraph,omitempty"`
+	// Supergraph of subgraphs. Not supported: without effect.
+	Supergraph json.RawMessage `json:"supergraph,omitempty"`
+	// Whether the schema may be read by operations.
+	Introspection *GraphQLIntrospection `json:"introspection,omitempty"`
 
-	DepthBase     *int `json:"depth_base,omitempty"`      // what { a } has beside its one level: 0, or 1, the default
-	BatchMax      int  `json:"batch_max,omitempty"`       // operations in one batched call, at most 100; 0: batches are refused
-	LegacyJSON200 bool `json:"legacy_json_200,omitempty"` // true: invalid operations are answered with 200 where the client takes plain JSON only
-	Suggestions   bool `json:"suggestions,omitempty"`     // true: errors name what the client may have meant
+	// Depth that is added for the operation itself: 0 or 1. Default: 1.
+	DepthBase *int `json:"depth_base,omitempty"`
+	// Operations in one batched call, 0 to 100. Default: 0, batches are refused.
+	BatchMax int `json:"batch_max,omitempty"`
+	// Whether invalid operations are answered with 200 if the client takes application/json only.
+	LegacyJSON200 bool `json:"legacy_json_200,omitempty"`
+	// Whether errors name what the client may have meant.
+	Suggestions bool `json:"suggestions,omitempty"`
 
-	Limits           *GraphQLLimits           `json:"limits,omitempty"`
-	Cost             *GraphQLCost             `json:"cost,omitempty"`
+	// Limits on operations of all clients.
+	Limits *GraphQLLimits `json:"limits,omitempty"`
+	// How the cost of operations is computed.
+	Cost *GraphQLCost `json:"cost,omitempty"`
+	// Operations that clients name by their hash.
 	TrustedDocuments *GraphQLTrustedDocuments `json:"trusted_documents,omitempty"`
-	SchemaSync       *GraphQLSchemaSync       `json:"schema_sync,omitempty"`
-	Unknown          Unknown                  `json:"-"`
+	// When the schema is fetched from the upstream.
+	SchemaSync *GraphQLSchemaSync `json:"schema_sync,omitempty"`
+	Unknown    Unknown            `json:"-"`
 }
 
 // GraphQLProxy says how the upstream is spoken to. The values of RequestHeaders
 // and RequestHeadersRewrite may hold context variables.
 type GraphQLProxy struct {
-	AuthHeaders           map[string]string                `json:"auth_headers,omitempty"`            // of the admin's introspection, and of nothing else
-	RequestHeaders        map[string]string                `json:"request_headers,omitempty"`         // added to what is proxied
-	RequestHeadersRewrite map[string]*GraphQLHeaderRewrite `json:"request_headers_rewrite,omitempty"` // by header; with immutable headers only
-	SubscriptionType      string                           `json:"subscription_type,omitempty"`       // graphql-ws (default), graphql-transport-ws or sse
-	SSEUsePost            bool                             `json:"sse_use_post,omitempty"`
-	Features              *GraphQLProxyFeatures            `json:"features,omitempty"`
-	UseResponseExtensions *GraphQLResponseExtensions       `json:"use_response_extensions,omitempty"`
-	Unknown               Unknown                          `json:"-"`
+	// Headers of the introspection by the admin, at most 1000; never sent with calls.
+	AuthHeaders map[string]string `json:"auth_headers,omitempty"`
+	// Headers that are added to calls, at most 1000; values may hold $svc_context and $svc_meta variables.
+	RequestHeaders map[string]string `json:"request_headers,omitempty"`
+	// Rules for the client's headers, by header; in use with features.use_immutable_headers only.
+	RequestHeadersRewrite map[string]*GraphQLHeaderRewrite `json:"request_headers_rewrite,omitempty"`
+	// Protocol of subscriptions: graphql-ws (default), graphql-transport-ws or sse.
+	SubscriptionType string `json:"subscription_type,omitempty"`
+	// Whether subscriptions by sse are sent with POST.
+	SSEUsePost bool `json:"sse_use_post,omitempty"`
+	// Switches of proxied calls.
+	Features *GraphQLProxyFeatures `json:"features,omitempty"`
+	// What is added to errors.
+	UseResponseExtensions *GraphQLResponseExtensions `json:"use_response_extensions,omitempty"`
+	Unknown               Unknown                    `json:"-"`
 }
 
 // GraphQLHeaderRewrite sets a header of the client to Value, or, with Remove,
 // takes it away unless it has that value.
 type GraphQLHeaderRewrite struct {
-	Value   string  `json:"value"`
+	// Value that the header is set to, or with remove the value that it must have to stay.
+	Value string `json:"value"`
+	// Whether the header is removed unless it has the value.
 	Remove  bool    `json:"remove"`
 	Unknown Unknown `json:"-"`
 }
 
 // GraphQLProxyFeatures are switches of the way to the upstream.
 type GraphQLProxyFeatures struct {
-	UseImmutableHeaders bool    `json:"use_immutable_headers,omitempty"` // true: of a header that both have, the client's value stays
+	// Whether the client's value stays of a header that request_headers has as well.
+	UseImmutableHeaders bool    `json:"use_immutable_headers,omitempty"`
 	Unknown             Unknown `json:"-"`
 }
 
 // GraphQLResponseExtensions says what is added to errors.
 type GraphQLResponseExtensions struct {
+	// Whether the upstream's error is added to the extensions of errors.
 	OnErrorForwarding bool    `json:"on_error_forwarding,omitempty"`
 	Unknown           Unknown `json:"-"`
 }
@@ -73,6 +104,7 @@ type GraphQLResponseExtensions struct {
 // GraphQLIntrospection rules __schema and __type for all keys. An API without
 // keys can always be introspected.
 type GraphQLIntrospection struct {
+	// Whether __schema and __type are refused. Without effect on an API without keys.
 	Disabled bool    `json:"disabled,omitempty"`
 	Unknown  Unknown `json:"-"`
 }
@@ -80,41 +112,53 @@ type GraphQLIntrospection struct {
 // GraphQLLimits bound the operations of all callers of the API. Zero is the
 // gateway's own limit, which a larger number does not raise.
 type GraphQLLimits struct {
-	MaxTokens     int     `json:"max_tokens,omitempty"`      // of the document, comments not counted
-	MaxDepth      int     `json:"max_depth,omitempty"`       // as max_query_depth counts it, whatever keys and fields are allowed
-	MaxAliases    int     `json:"max_aliases,omitempty"`     // of the operation, fragments counted where they are spread
-	MaxRootFields int     `json:"max_root_fields,omitempty"` // fields of the outermost selection set
-	MaxDirectives int     `json:"max_directives,omitempty"`  // uses, fragments counted where they are spread
-	MaxCost       int64   `json:"max_cost,omitempty"`        // fields, times the sizes of the lists that they are in
-	Unknown       Unknown `json:"-"`
+	// Tokens of the document without comments. Default: the gateway's limit, which a larger number does not raise; so for all limits.
+	MaxTokens int `json:"max_tokens,omitempty"`
+	// Levels that the operation nests, as max_query_depth counts them.
+	MaxDepth int `json:"max_depth,omitempty"`
+	// Aliases in the operation; fragments count where they are spread.
+	MaxAliases int `json:"max_aliases,omitempty"`
+	// Fields of the outermost selection set.
+	MaxRootFields int `json:"max_root_fields,omitempty"`
+	// Directives in the operation; fragments count where they are spread.
+	MaxDirectives int `json:"max_directives,omitempty"`
+	// Fields of the operation, times the sizes of the lists that they are in.
+	MaxCost int64   `json:"max_cost,omitempty"`
+	Unknown Unknown `json:"-"`
 }
 
 // GraphQLCost says how long lists are taken to be when an operation's cost is
 // worked out.
 type GraphQLCost struct {
-	ListSize      int      `json:"list_size,omitempty"`      // without an argument that says; 0: the gateway's default
-	SizeArguments []string `json:"size_arguments,omitempty"` // names of such arguments, absent: the gateway's default
+	// Length of lists without a size argument, at most 1000000. Default: the gateway's.
+	ListSize int `json:"list_size,omitempty"`
+	// Names of arguments that give the length of a list, at most 100. Default: the gateway's.
+	SizeArguments []string `json:"size_arguments,omitempty"`
 	Unknown       Unknown  `json:"-"`
 }
 
 // GraphQLTrustedDocuments are operations that clients may name by their hash.
 type GraphQLTrustedDocuments struct {
-	Required  bool              `json:"required,omitempty"`  // true: only these can be run, by any key
-	Register  bool              `json:"register,omitempty"`  // true: clients may add theirs, as automatic persisted queries do
-	Documents map[string]string `json:"documents,omitempty"` // by SHA-256 of the text, in lower-case hexadecimal
+	// Whether no other operations can be run.
+	Required bool `json:"required,omitempty"`
+	// Whether clients may add operations, as automatic persisted queries do.
+	Register bool `json:"register,omitempty"`
+	// Operations by the SHA-256 of their text in lower-case hexadecimal, at most 100,000.
+	Documents map[string]string `json:"documents,omitempty"`
 	Unknown   Unknown           `json:"-"`
 }
 
 // GraphQLSchemaSync says when the admin fetches the schema anew.
 type GraphQLSchemaSync struct {
-	Interval int64   `json:"interval,omitempty"` // seconds; 0: when asked to
+	// Seconds between two fetches, at least 10. Default: 0, on demand.
+	Interval int64   `json:"interval,omitempty"`
 	Unknown  Unknown `json:"-"`
 }
 
-// IsGraphQL tells whether calls of the API are GraphQL operations.
+// IsGraphQL reports whether calls of the API are GraphQL operations.
 func (a *API) IsGraphQL() bool { return a.GraphQL != nil && a.GraphQL.Enabled }
 
-// LacksSchema tells whether a GraphQL API has nothing to hold operations against.
+// LacksSchema reports whether a GraphQL API has no schema.
 func (a *API) LacksSchema() bool { return a.IsGraphQL() && strings.TrimSpace(a.GraphQL.Schema) == "" }
 
 // Base returns what is added to the levels of an operation to give its depth: 0
@@ -126,5 +170,5 @@ func (g *GraphQL) Base() int {
 	return *g.DepthBase
 }
 
-// HidesSchema tells whether introspection is off for all keys.
+// HidesSchema reports whether introspection is off for all keys.
 func (g *GraphQL) HidesSchema() bool { return g.Introspection != nil && g.Introspection.Disabled }

@@ -6,16 +6,15 @@ import (
 	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
-// ContentHash tells definitions apart by what they say: equal ones have equal
-// hashes, whatever the order and layout of the JSON they were read from.
+// ContentHash returns a hash of what the definition says. Equal definitions have
+// equal hashes, whatever the order and layout of the JSON they were read from.
 func (a *API) ContentHash() [16]byte { return contentHash(a) }
 
-// ContentHash tells policies apart by what they say.
+// ContentHash returns a hash of what the policy says.
 func (p *Policy) ContentHash() [16]byte { return contentHash(p) }
 
-// contentHash is over the canonical form. What cannot be written, such as a raw
-// member that someone set to something else than JSON, hashes by its error:
-// Validate and MarshalJSON tell of it.
+// contentHash hashes the canonical form. An object that cannot be written, such as
+// one with a raw member that is not JSON, hashes by the error of writing it.
 func contentHash[T any](one *T) [16]byte {
 	canonical, err := object.Marshal(one)
 	if err != nil {

@@ -44,8 +44,8 @@ func TestLimitsThatCannotBeKeptAreRefusedByTheirPath(t *testing.T) {
 func TestPoliciesEnforceUnlessTheyMeasure(t *testing.T) {
 	for enforcement, measures := range map[string]bool{"": false, "enforce": false, "measure": true} {
 		p := Policy{Enforcement: enforcement}
-		if p.Measures() != measures {
-			t.Errorf("%q measures: %v", enforcement, p.Measures())
+		if p.ReportOnly() != measures {
+			t.Errorf("%q measures: %v", enforcement, p.ReportOnly())
 		}
 	}
 }

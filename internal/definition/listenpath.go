@@ -138,7 +138,7 @@ func decodeSegment(part string) (string, bool) {
 	return b.String(), true
 }
 
-// hasDots tells whether a decoded segment is, or some upstream could read it as,
+// hasDots reports whether a decoded segment is, or some upstream could read it as,
 // a dot segment: encoded slashes may separate, and what follows a semicolon may
 // be left out.
 func hasDots(decoded string) bool {

@@ -24,9 +24,9 @@ const (
 	maxID          = 128
 )
 
-// ParseAPI reads and checks one API definition. The error is *Problems and holds
-// all that is wrong. Beside it comes the definition as far as it could be read,
-// so that the caller can tell which one it is; never serve or store that.
+// ParseAPI reads and checks one API definition. The error is a *Problems with
+// all problems. The definition is returned with it as far as it could be read, so
+// that the caller can identify it; never serve or store that one.
 func ParseAPI(data []byte) (*API, error) {
 	a := new(API)
 	err := parse(data, maxObject, a, a.Validate)
@@ -82,7 +82,7 @@ func parse[T any](data []byte, most int, into *T, validate func() error) error {
 	return &all
 }
 
-// cover tells whether a problem stands at path or above it.
+// cover reports whether there is a problem at path or above it.
 func (p *Problems) cover(path string) bool {
 	for _, one := range *p {
 		rest, below := strings.CutPrefix(path, one.Path)

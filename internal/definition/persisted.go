@@ -8,54 +8,45 @@ import (
 	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
-const (
-	// persistedList is the list of extended_paths that holds persisted operations.
-	persistedList = "persist_graphql"
+const maxPersisted = 10_000 // operations of one version
 
-	maxPersisted = 10_000 // of one version
-)
-
-// A PersistedOperation makes a GraphQL operation of calls of a path.
+// PersistedOperation makes a GraphQL operation of calls of a path.
 type PersistedOperation struct {
-	Method    string                     `json:"method"`              // GET, POST, PUT, PATCH or DELETE
-	Path      string                     `json:"path"`                // below the listen path; "{name}" matches one segment
-	Operation string                     `json:"operation"`           // what goes to the upstream
-	Variables map[string]json.RawMessage `json:"variables,omitempty"` // JSON; strings may hold "$path.name" and context variables
-	Disabled  bool                       `json:"disabled,omitempty"`
-	Unknown   Unknown                    `json:"-"`
+	// Method of the calls: GET, POST, PUT, PATCH or DELETE.
+	Method string `json:"method"`
+	// Path below the listen path; "{name}" matches one segment.
+	Path string `json:"path"`
+	// GraphQL operation that goes to the upstream.
+	Operation string `json:"operation"`
+	// Variables as JSON; strings may hold $path.name, $svc_context and $svc_meta variables.
+	Variables map[string]json.RawMessage `json:"variables,omitempty"`
+	// Whether the entry is off.
+	Disabled bool    `json:"disabled,omitempty"`
+	Unknown  Unknown `json:"-"`
 }
 
-// PersistedOperations reads the operations of extended_paths.persist_graphql that
-// are in use: none without use_extended_paths, nor any that is disabled. The
-// error is *Problems, with paths below extended_paths; beside it come those that
-// are right.
-func (v *Version) PersistedOperations() ([]PersistedOperation, error) {
-	raw := part(v.ExtendedPaths, persistedList)
-	if !v.UseExtendedPaths || len(raw) == 0 || isNull(raw) {
-		return nil, nil
+// PersistedOperations returns the operations of a version, which may be nil, that
+// are on.
+func (v *Version) PersistedOperations() (on []PersistedOperation) {
+	for _, o := range v.Extended().PersistedOperations {
+		if !o.Disabled {
+			on = append(on, o)
+		}
 	}
-	if raw[0] != '[' {
-		return nil, &Problems{{Path: persistedList, Message: "must be an array, not " + object.TypeName(raw[0])}}
-	}
-	var p Problems
-	var used []PersistedOperation
+	return on
+}
+
+// checkPersistedOperations checks the operations of a version. at is the path of
+// extended_paths.
+func (p *Problems) checkPersistedOperations(at string, e *ExtendedPaths) {
+	at = object.Member(at, "persist_graphql")
+	p.checkCount(at, len(e.PersistedOperations), maxPersisted)
 	seen := make(map[string]bool)
-	all := elements(raw)
-	p.checkCount(persistedList, len(all), maxPersisted)
-	for i, one := range all {
-		var o PersistedOperation
-		at, err := object.Item(persistedList, i), o.UnmarshalJSON(one)
-		if err != nil || o.Disabled {
-			p.join(at, err)
-			continue
-		}
-		before := len(p)
-		p.checkPersisted(at, &o, seen)
-		if len(p) == before {
-			used = append(used, o)
+	for i := range e.PersistedOperations {
+		if o := &e.PersistedOperations[i]; !o.Disabled {
+			p.checkPersisted(object.Item(at, i), o, seen)
 		}
 	}
-	return used, p.err()
 }
 
 // Unversioned returns the version that an API uses for all calls, or nil when

@@ -1,137 +1,201 @@
 package definition
 
-import (
-	"encoding/json"
+import "encoding/json"
 
-	"github.com/sluicegate/sluice/internal/definition/renewal"
-)
-
-// Limits are the numbers that a policy, a key or one of its access entries
-// sets. Zero means that nothing is set; -1 is an explicit "unlimited".
+// Limits are the numbers that a policy, a key or one of its access entries sets.
+// Zero sets nothing; -1 is unlimited.
 type Limits struct {
-	Rate               float64 `json:"rate"`                 // calls
-	Per                float64 `json:"per"`                  // seconds
-	ThrottleInterval   float64 `json:"throttle_interval"`    // seconds
-	ThrottleRetryLimit int     `json:"throttle_retry_limit"` // tries
-	MaxQueryDepth      int     `json:"max_query_depth"`
-	QuotaMax           int64   `json:"quota_max"`          // calls per period
-	QuotaRenewalRate   int64   `json:"quota_renewal_rate"` // seconds; 0 never renews
+	// Calls that are admitted per period, at most 2147483647.
+	Rate float64 `json:"rate"`
+	// Length of the period of rate in seconds, in whole milliseconds.
+	Per float64 `json:"per"`
+	// Seconds that a call over the rate waits before each further try, at most 3600.
+	ThrottleInterval float64 `json:"throttle_interval"`
+	// Tries after which a call over the rate is refused, at most 1000.
+	ThrottleRetryLimit int `json:"throttle_retry_limit"`
+	// Levels that a GraphQL operation may nest.
+	MaxQueryDepth int `json:"max_query_depth"`
+	// Calls per period of the quota, at most 9007199254740991.
+	QuotaMax int64 `json:"quota_max"`
+	// Seconds after which the quota renews; 0 never renews.
+	QuotaRenewalRate int64 `json:"quota_renewal_rate"`
 
-	Renewal *renewal.Calendar `json:",inline"` // by the calendar rather than QuotaRenewalRate; nil when none of its members is set
+	Renewal *Calendar `json:",inline"` // nil if none of its members is set
 
-	// Of one GraphQL operation, fragments counted where they are spread.
-	MaxQueryAliases    int   `json:"max_query_aliases,omitempty"`
-	MaxQueryRootFields int   `json:"max_query_root_fields,omitempty"`
-	MaxQueryDirectives int   `json:"max_query_directives,omitempty"`
-	MaxQueryTokens     int   `json:"max_query_tokens,omitempty"`
-	MaxQueryCost       int64 `json:"max_query_cost,omitempty"`
+	// Aliases in a GraphQL operation; fragments count where they are spread.
+	MaxQueryAliases int `json:"max_query_aliases,omitempty"`
+	// Fields of the outermost selection set of a GraphQL operation.
+	MaxQueryRootFields int `json:"max_query_root_fields,omitempty"`
+	// Directives in a GraphQL operation; fragments count where they are spread.
+	MaxQueryDirectives int `json:"max_query_directives,omitempty"`
+	// Tokens of a GraphQL document.
+	MaxQueryTokens int `json:"max_query_tokens,omitempty"`
+	// Fields of a GraphQL operation, times the sizes of the lists that they are in.
+	MaxQueryCost int64 `json:"max_query_cost,omitempty"`
 }
 
-// Policy is a template of rights and limits that many keys share.
+// Policy is a template of access rights and limits that many keys share.
 type Policy struct {
-	ID      string `json:"id,omitempty"`
-	StoreID string `json:"_id,omitempty"` // fills ID when that is empty
-	Name    string `json:"name,omitempty"`
-	OrgID   string `json:"org_id,omitempty"`
+	// Id of the policy: at most 128 letters, digits, "-", "_" and ".".
+	ID string `json:"id,omitempty"`
+	// Older name of id, used if that is empty.
+	StoreID string `json:"_id,omitempty"`
+	// Name for people, at most 1024 bytes.
+	Name string `json:"name,omitempty"`
+	// Id of the organisation that owns the policy.
+	OrgID string `json:"org_id,omitempty"`
 	Limits
-	AccessRights map[string]*Access `json:"access_rights,omitempty"` // by API id; empty: limits only
-	AccessList   []*Access          `json:"access_rights_array,omitempty"`
-	Partitions   Partitions         `json:"partitions"`
+	// What keys may do, by API id; at most 10,000 APIs. Default: the policy sets limits only.
+	AccessRights map[string]*Access `json:"access_rights,omitempty"`
+	// access_rights as a list.
+	AccessList []*Access `json:"access_rights_array,omitempty"`
+	// Groups of members that the policy sets. Default: all groups.
+	Partitions Partitions `json:"partitions"`
 
-	Active                *bool                      `json:"active,omitempty"`
-	IsInactive            bool                       `json:"is_inactive,omitempty"`
-	State                 string                     `json:"state,omitempty"`       // active, draft or deny
-	Enforcement           string                     `json:"enforcement,omitempty"` // enforce (default) or measure: see Measures
-	KeyExpiresIn          int64                      `json:"key_expires_in,omitempty"`
-	PostExpiryAction      string                     `json:"post_expiry_action,omitempty"`
-	PostExpiryGracePeriod int64                      `json:"post_expiry_grace_period,omitempty"`
-	Tags                  []string                   `json:"tags,omitempty"`
-	MetaData              map[string]json.RawMessage `json:"meta_data,omitempty"`
-	HMACEnabled           bool                       `json:"hmac_enabled,omitempty"`
-	SignatureValidation   bool                       `json:"enable_http_signature_validation,omitempty"`
-	Smoothing             json.RawMessage            `json:"smoothing,omitempty"`
-	DateCreated           string                     `json:"date_created,omitempty"`
-	LastUpdated           string                     `json:"last_updated,omitempty"`
-	Unknown               Unknown                    `json:"-"`
+	// Whether the policy is in use. Default: true.
+	Active *bool `json:"active,omitempty"`
+	// Whether keys of the policy are refused.
+	IsInactive bool `json:"is_inactive,omitempty"`
+	// active (default), draft or deny; keys of a policy that is not active are refused.
+	State string `json:"state,omitempty"`
+	// enforce (default), or measure to only count and log the refusals of the policy.
+	Enforcement string `json:"enforcement,omitempty"`
+	// Seconds that new keys are valid; 0 is no end.
+	KeyExpiresIn int64 `json:"key_expires_in,omitempty"`
+	// What becomes of expired keys; "delete" is not supported.
+	PostExpiryAction string `json:"post_expiry_action,omitempty"`
+	// Seconds from expiry to post_expiry_action, without effect.
+	PostExpiryGracePeriod int64 `json:"post_expiry_grace_period,omitempty"`
+	// Labels for people, at most 1000.
+	Tags []string `json:"tags,omitempty"`
+	// Values for $svc_meta variables, by name. They replace the key's; those of later policies replace those of earlier ones.
+	MetaData map[string]json.RawMessage `json:"meta_data,omitempty"`
+	// Whether requests are signed by HMAC. Not supported: must be false.
+	HMACEnabled bool `json:"hmac_enabled,omitempty"`
+	// Whether requests carry HTTP message signatures. Not supported: must be false.
+	SignatureValidation bool `json:"enable_http_signature_validation,omitempty"`
+	// Smoothing of rates. Not supported: must be off.
+	Smoothing json.RawMessage `json:"smoothing,omitempty"`
+	// Time at which the policy was created; filled in.
+	DateCreated string `json:"date_created,omitempty"`
+	// Time of the last change; filled in.
+	LastUpdated string  `json:"last_updated,omitempty"`
+	Unknown     Unknown `json:"-"`
 }
 
-// Partitions name the groups that a policy writes; none set is all of them.
+// Partitions name the groups of members that a policy sets; none set is all of them.
 type Partitions struct {
-	Quota      bool    `json:"quota"`
-	RateLimit  bool    `json:"rate_limit"`
-	Complexity bool    `json:"complexity"`
-	ACL        bool    `json:"acl"`
-	PerAPI     bool    `json:"per_api"`
-	Unknown    Unknown `json:"-"`
+	// The quota.
+	Quota bool `json:"quota"`
+	// The rate.
+	RateLimit bool `json:"rate_limit"`
+	// Limits on GraphQL operations.
+	Complexity bool `json:"complexity"`
+	// Access rights.
+	ACL bool `json:"acl"`
+	// Limits of each API.
+	PerAPI  bool    `json:"per_api"`
+	Unknown Unknown `json:"-"`
 }
 
 // Access is what a key or policy may do with one API.
 type Access struct {
-	APIID                string        `json:"api_id,omitempty"`
-	APIName              string        `json:"api_name,omitempty"`
-	Versions             []string      `json:"versions,omitempty"`     // ignored on an API without versions
-	AllowedURLs          []AllowedURL  `json:"allowed_urls,omitempty"` // empty: every path
-	RestrictedTypes      []TypeFields  `json:"restricted_types,omitempty"`
-	AllowedTypes         []TypeFields  `json:"allowed_types,omitempty"`
-	FieldAccessRights    []FieldAccess `json:"field_access_rights,omitempty"`
-	DisableIntrospection bool          `json:"disable_introspection,omitempty"`
-	TrustedDocumentsOnly bool          `json:"trusted_documents_only,omitempty"` // true: of GraphQL, only operations that the API stores
-	Limit                *AccessLimit  `json:"limit,omitempty"`                  // nil or all zero: inherited, group by group
-	AllowanceScope       string        `json:"allowance_scope,omitempty"`
-	Endpoints            []Endpoint    `json:"endpoints,omitempty"`
-	Unknown              Unknown       `json:"-"`
+	// Id of the API. Default: the name of the entry.
+	APIID string `json:"api_id,omitempty"`
+	// Name of the API, for people.
+	APIName string `json:"api_name,omitempty"`
+	// Versions that may be called; without effect on an API without versions. Default: all versions.
+	Versions []string `json:"versions,omitempty"`
+	// Paths and methods that may be called, at most 1000. Default: every path.
+	AllowedURLs []AllowedURL `json:"allowed_urls,omitempty"`
+	// GraphQL fields that may not be selected.
+	RestrictedTypes []TypeFields `json:"restricted_types,omitempty"`
+	// GraphQL fields that alone may be selected.
+	AllowedTypes []TypeFields `json:"allowed_types,omitempty"`
+	// Limits of single GraphQL fields.
+	FieldAccessRights []FieldAccess `json:"field_access_rights,omitempty"`
+	// Whether __schema and __type may not be selected.
+	DisableIntrospection bool `json:"disable_introspection,omitempty"`
+	// Whether only GraphQL operations that the API stores may be run.
+	TrustedDocumentsOnly bool `json:"trusted_documents_only,omitempty"`
+	// Limits of this API. Default, group by group: those of the key or policy.
+	Limit *AccessLimit `json:"limit,omitempty"`
+	// Older member, without effect.
+	AllowanceScope string `json:"allowance_scope,omitempty"`
+	// Rates of single paths, at most 10,000.
+	Endpoints []Endpoint `json:"endpoints,omitempty"`
+	Unknown   Unknown    `json:"-"`
 }
 
 // AccessLimit is the part of Limits that an access entry overrides.
 type AccessLimit struct {
 	Limits
-	QuotaRenews    int64   `json:"quota_renews,omitempty"`    // unix seconds; filled in
-	QuotaRemaining int64   `json:"quota_remaining,omitempty"` // filled in
-	SetByPolicy    bool    `json:"set_by_policy,omitempty"`   // for display
-	Unknown        Unknown `json:"-"`
+	// Unix seconds at which the quota renews; filled in.
+	QuotaRenews int64 `json:"quota_renews,omitempty"`
+	// Calls that are left of the quota; filled in.
+	QuotaRemaining int64 `json:"quota_remaining,omitempty"`
+	// Whether a policy set the limits; filled in.
+	SetByPolicy bool    `json:"set_by_policy,omitempty"`
+	Unknown     Unknown `json:"-"`
 }
 
 // AllowedURL admits some methods on paths that match a regular expression.
 type AllowedURL struct {
-	URL     string   `json:"url"`
+	// Regular expression of the path.
+	URL string `json:"url"`
+	// Methods that may be called.
 	Methods []string `json:"methods"`
 	Unknown Unknown  `json:"-"`
 }
 
-// TypeFields names fields of one GraphQL type; "*" is all of them.
+// TypeFields names fields of one GraphQL type.
 type TypeFields struct {
-	Name    string   `json:"name"`
+	// Name of the type.
+	Name string `json:"name"`
+	// Names of its fields; "*" is all of them.
 	Fields  []string `json:"fields"`
 	Unknown Unknown  `json:"-"`
 }
 
 // FieldAccess limits one GraphQL field.
 type FieldAccess struct {
-	TypeName  string      `json:"type_name"`
-	FieldName string      `json:"field_name"`
-	Limits    FieldLimits `json:"limits"`
-	Unknown   Unknown     `json:"-"`
+	// Name of the type.
+	TypeName string `json:"type_name"`
+	// Name of the field.
+	FieldName string `json:"field_name"`
+	// Limits of the field.
+	Limits  FieldLimits `json:"limits"`
+	Unknown Unknown     `json:"-"`
 }
 
 // FieldLimits are the limits of one GraphQL field.
 type FieldLimits struct {
-	MaxQueryDepth int     `json:"max_query_depth"` // 0 sets nothing, -1 is unlimited
+	// Levels that may be nested below the field; 0 sets nothing, -1 is unlimited.
+	MaxQueryDepth int     `json:"max_query_depth"`
 	Unknown       Unknown `json:"-"`
 }
 
 // Endpoint limits calls of one path, method by method.
 type Endpoint struct {
-	Path    string           `json:"path"`
+	// Pattern of the path.
+	Path string `json:"path"`
+	// Rates by method.
 	Methods []EndpointMethod `json:"methods"`
 	Unknown Unknown          `json:"-"`
 }
 
 // EndpointMethod limits one method of an Endpoint.
 type EndpointMethod struct {
-	Name    string    `json:"name"`
+	// Method, such as GET.
+	Name string `json:"name"`
+	// Rate of the calls.
 	Limit   RateLimit `json:"limit"`
 	Unknown Unknown   `json:"-"`
 }
+
+// ReportOnly reports whether refusals of the policy are counted and logged, and not
+// carried out.
+func (p *Policy) ReportOnly() bool { return p.Enforcement == "measure" }
 
 // Key returns the id under which keys name the policy.
 func (p *Policy) Key() string {

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
-// maxProblems is how many problems one object is told of.
+// maxProblems is how many problems of one object are reported.
 const maxProblems = object.MaxFaults
 
 // Problem is one thing that is wrong with an object.
@@ -38,7 +38,7 @@ func (p Problem) String() string {
 	return p.Path + ": " + p.Message
 }
 
-// addf notes a problem, as long as there is room.
+// addf adds a problem, up to maxProblems.
 func (p *Problems) addf(path, format string, args ...any) {
 	p.add(Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }

@@ -32,12 +32,12 @@ func elements(raw json.RawMessage) []json.RawMessage {
 	return all
 }
 
-// isOn tells whether a member of an object is true.
+// isOn reports whether a member of an object is true.
 func isOn(raw json.RawMessage, name string) bool { return bytes.Equal(part(raw, name), []byte("true")) }
 
 func isNull(raw json.RawMessage) bool { return bytes.Equal(raw, []byte("null")) }
 
-// says tells whether raw holds anything at all: not null, false, 0 nor an empty
+// says reports whether raw holds anything: not null, false, 0 nor an empty
 // string, array or object.
 func says(raw json.RawMessage) bool {
 	switch string(raw) {

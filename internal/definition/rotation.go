@@ -4,8 +4,10 @@ import "slices"
 
 // A Credential is one key of a session that has had several.
 type Credential struct {
-	Hash    string  `json:"key_hash"`
-	Retires int64   `json:"retires,omitempty"` // unix seconds from which it is not valid; 0: none are set
+	// Hash of the key.
+	Hash string `json:"key_hash"`
+	// Unix seconds from which the key is not valid; 0 is no end.
+	Retires int64   `json:"retires,omitempty"`
 	Unknown Unknown `json:"-"`
 }
 
@@ -27,8 +29,7 @@ func (s *Session) Credentials() []Credential {
 	return s.Extra.Keys
 }
 
-// SetCredentials sets what Credentials returns, on a session that is the
-// caller's own.
+// SetCredentials sets what Credentials returns. The session must be the caller's own.
 func (s *Session) SetCredentials(all []Credential) {
 	if s.Extra == nil && all == nil {
 		return
@@ -53,7 +54,7 @@ func (s *Session) Credential(identity, hash string) (Credential, bool) {
 	return all[i], true
 }
 
-// SameCredentials tells whether two sessions have the same keys, which end at the
+// SameCredentials reports whether two sessions have the same keys, which end at the
 // same times.
 func SameCredentials(a, b *Session) bool {
 	return slices.EqualFunc(a.Credentials(), b.Credentials(), func(x, y Credential) bool { return x.Hash == y.Hash && x.Retires == y.Retires })

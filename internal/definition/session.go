@@ -4,65 +4,113 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/sluicegate/sluice/internal/definition/basic"
 	"github.com/sluicegate/sluice/internal/definition/jwt"
-	"github.com/sluicegate/sluice/internal/definition/monitor"
 	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
-// Session is what is known about one key. The key itself is not part of it:
-// a session is found by the key's hash.
+// Session is what is known about one key. The key itself is not part of it: a
+// session is found by the key's hash.
 type Session struct {
-	OrgID     string  `json:"org_id,omitempty"`
-	Alias     string  `json:"alias,omitempty"`
-	Allowance float64 `json:"allowance,omitempty"` // legacy, without effect
+	// Id of the organisation that owns the key.
+	OrgID string `json:"org_id,omitempty"`
+	// Name of the key for people, at most 1024 bytes.
+	Alias string `json:"alias,omitempty"`
+	// Older member, without effect.
+	Allowance float64 `json:"allowance,omitempty"`
 	Limits
-	QuotaRenews    int64 `json:"quota_renews"`    // unix seconds; filled in
-	QuotaRemaining int64 `json:"quota_remaining"` // filled in
-	Expires        int64 `json:"expires"`         // unix seconds; 0 and -1 are never
+	// Unix seconds at which the quota renews; filled in.
+	QuotaRenews int64 `json:"quota_renews"`
+	// Calls that are left of the quota; filled in.
+	QuotaRemaining int64 `json:"quota_remaining"`
+	// Unix seconds from which the key is not valid; 0 and -1 are never.
+	Expires int64 `json:"expires"`
 
-	DateCreated string `json:"date_created,omitempty"` // RFC 3339
-	LastUpdated string `json:"last_updated,omitempty"` // unix seconds; a change starts a fresh rate window
+	// Time at which the key was created (RFC 3339); filled in.
+	DateCreated string `json:"date_created,omitempty"`
+	// Unix seconds of the last change, which starts new rate windows; filled in.
+	LastUpdated string `json:"last_updated,omitempty"`
 
-	AccessRights  map[string]*Access `json:"access_rights,omitempty"` // by API id
-	ApplyPolicies []string           `json:"apply_policies,omitempty"`
-	ApplyPolicyID string             `json:"apply_policy_id,omitempty"` // used only when ApplyPolicies is empty
-	IsInactive    bool               `json:"is_inactive,omitempty"`
+	// What the key may do, by API id; at most 10,000 APIs. Policies replace it.
+	AccessRights map[string]*Access `json:"access_rights,omitempty"`
+	// Ids of the key's policies, at most 100.
+	ApplyPolicies []string `json:"apply_policies,omitempty"`
+	// Older form of apply_policies, used only if that is empty.
+	ApplyPolicyID string `json:"apply_policy_id,omitempty"`
+	// Whether the key is refused.
+	IsInactive bool `json:"is_inactive,omitempty"`
 
-	MetaData  map[string]json.RawMessage `json:"meta_data,omitempty"`
-	Tags      []string                   `json:"tags,omitempty"`
-	BasicAuth *BasicAuth                 `json:"basic_auth_data,omitempty"`
-	Monitor   *Monitor                   `json:"monitor,omitempty"`
-	Extra     *Extra                     `json:",inline"` // nil when none of its members is set
-	Unknown   Unknown                    `json:"-"`
+	// Values for $svc_meta variables, by name. A policy's value replaces the key's.
+	MetaData map[string]json.RawMessage `json:"meta_data,omitempty"`
+	// Labels for people, at most 1000.
+	Tags []string `json:"tags,omitempty"`
+	// Password of a user.
+	BasicAuth *BasicAuth `json:"basic_auth_data,omitempty"`
+	// Shares of the quota at which the event TriggerExceeded is raised.
+	Monitor *Monitor `json:"monitor,omitempty"`
+	Extra   *Extra   `json:",inline"` // nil if none of its members is set
+	Unknown Unknown  `json:"-"`
 }
 
-// Extra holds the members of a session that few keys have, so that the others,
-// of which a gateway keeps many, are small.
+// Extra holds the members of a session that few keys have, so that the sessions of
+// the others are small.
 type Extra struct {
-	JWT                   *jwt.Key        `json:"jwt_data,omitempty"`
-	HMACEnabled           bool            `json:"hmac_enabled,omitempty"`
-	HMACString            string          `json:"hmac_string,omitempty"`
-	Certificate           string          `json:"certificate,omitempty"`
-	CertificateBindings   []string        `json:"mtls_static_certificate_bindings,omitempty"`
-	OAuthClientID         string          `json:"oauth_client_id,omitempty"`
-	OAuthKeys             json.RawMessage `json:"oauth_keys,omitempty"`
-	SessionLifetime       int64           `json:"session_lifetime,omitempty"`
-	DataExpires           int64           `json:"data_expires,omitempty"`
-	DetailedRecording     bool            `json:"enable_detailed_recording,omitempty"`
-	Smoothing             json.RawMessage `json:"smoothing,omitempty"`
-	IDExtractorDeadline   int64           `json:"id_extractor_deadline,omitempty"`
-	PostExpiryAction      string          `json:"post_expiry_action,omitempty"`
-	PostExpiryGracePeriod int64           `json:"post_expiry_grace_period,omitempty"`
-	Keys                  []Credential    `json:"rotated_keys,omitempty"` // filled in: all keys of one that was rotated, the newest last
-	SuccessorOf           string          `json:"successor_of,omitempty"` // filled in: the identity whose key this is; nothing else is set
+	// Secret or public key that verifies tokens that name the key.
+	JWT *jwt.Key `json:"jwt_data,omitempty"`
+	// Whether requests are signed by HMAC. Not supported: must be false.
+	HMACEnabled bool `json:"hmac_enabled,omitempty"`
+	// Secret of hmac_enabled. Not supported: without effect.
+	HMACString string `json:"hmac_string,omitempty"`
+	// Id of the client certificate that stands for the key.
+	Certificate string `json:"certificate,omitempty"`
+	// Ids of the client certificates of which one must be presented with the key.
+	CertificateBindings []string `json:"mtls_static_certificate_bindings,omitempty"`
+	// Id of the OAuth client that the session belongs to; filled in.
+	OAuthClientID string `json:"oauth_client_id,omitempty"`
+	// Tokens of OAuth clients. Not supported: must be empty.
+	OAuthKeys json.RawMessage `json:"oauth_keys,omitempty"`
+	// Seconds after which the key is removed. Not supported: must be 0.
+	SessionLifetime int64 `json:"session_lifetime,omitempty"`
+	// Older member, without effect.
+	DataExpires int64 `json:"data_expires,omitempty"`
+	// Older member, without effect.
+	DetailedRecording bool `json:"enable_detailed_recording,omitempty"`
+	// Smoothing of rates. Not supported: must be off.
+	Smoothing json.RawMessage `json:"smoothing,omitempty"`
+	// Older member, without effect.
+	IDExtractorDeadline int64 `json:"id_extractor_deadline,omitempty"`
+	// What becomes of an expired key; "delete" is not supported.
+	PostExpiryAction string `json:"post_expiry_action,omitempty"`
+	// Seconds from expiry to post_expiry_action, without effect.
+	PostExpiryGracePeriod int64 `json:"post_expiry_grace_period,omitempty"`
+	// All keys of a session that was rotated, the newest last; filled in.
+	Keys []Credential `json:"rotated_keys,omitempty"`
+	// Identity of the session whose further key this is; filled in, and nothing else is set.
+	SuccessorOf string `json:"successor_of,omitempty"`
 }
-
-// BasicAuth holds a user's password, hashed at rest and never returned.
-type BasicAuth = basic.User
 
 // Monitor sets a key's own quota thresholds.
-type Monitor = monitor.Monitor
+type Monitor struct {
+	// Percentages of the quota at which an event is raised, above 0 and up to 100; at most 100 of them.
+	TriggerLimits []float64 `json:"trigger_limits"`
+	Unknown       Unknown   `json:"-"`
+}
+
+const maxQuotaTriggers = 100
+
+// check returns what is wrong with the thresholds. m may be nil.
+func (m *Monitor) check() (f object.Faults) {
+	if m == nil {
+		return nil
+	}
+	const path = "trigger_limits"
+	f.Count(path, len(m.TriggerLimits), maxQuotaTriggers)
+	for i, limit := range m.TriggerLimits {
+		if !(limit > 0 && limit <= 100) {
+			f.Add(object.Item(path, i), "must be a percentage of the quota, above 0 and at most 100")
+		}
+	}
+	return f
+}
 
 // Policies returns the ids of the policies that the key carries, in order.
 func (s *Session) Policies() []string {
@@ -72,31 +120,15 @@ func (s *Session) Policies() []string {
 	return []string{s.ApplyPolicyID}
 }
 
-// Pack appends the session to b in few bytes, which UnpackSession of the same
+// Pack appends the session to b in a compact form that UnpackSession of the same
 // release reads: for memory, not for disks.
 func (s *Session) Pack(b []byte) []byte { return object.Pack(b, s) }
 
-// UnpackSession returns the session that Pack wrote. It shares no memory with
-// data.
-func UnpackSession(data []byte) (*Session, error) {
+// UnpackSession returns the session that Pack wrote. Its strings are parts of data.
+func UnpackSession(data string) (*Session, error) {
 	s := new(Session)
 	if err := object.Unpack(data, s); err != nil {
-		return nil, unpackError(data, err)
+		return nil, fmt.Errorf("session of %d bytes: %w", len(data), err)
 	}
 	return s, nil
-}
-
-// UnpackShared makes s the session that Pack wrote to data, which never changes
-// from then on: the texts of s are parts of it, and lists of them lie in room as
-// far as that goes. Of a session that has policies and no rights of its own, and
-// at most as many texts in lists as room, nothing is allocated.
-func (s *Session) UnpackShared(data []byte, room []string) error {
-	if err := object.UnpackShared(data, s, room); err != nil {
-		return unpackError(data, err)
-	}
-	return nil
-}
-
-func unpackError(data []byte, err error) error {
-	return fmt.Errorf("session of %d bytes: %w", len(data), err)
 }

@@ -5,15 +5,13 @@ import (
 	"math"
 	"strings"
 
-	"github.com/sluicegate/sluice/internal/definition/certificate"
-	"github.com/sluicegate/sluice/internal/definition/handlers"
 	"github.com/sluicegate/sluice/internal/definition/object"
-	"github.com/sluicegate/sluice/internal/definition/upstreams"
+	"github.com/sluicegate/sluice/internal/http1"
 )
 
 const idMessage = `must consist of letters, digits, "-", "_" and ".", begin with none of the dots, and have at most 128 characters`
 
-// Validate tells everything that is wrong with a definition, and every feature
+// Validate returns everything that is wrong with a definition, and every feature
 // that it asks for and that this release does not have. The error is *Problems.
 func (a *API) Validate() error {
 	var p Problems
@@ -27,8 +25,9 @@ func (a *API) Validate() error {
 	p.checkTexts("tags", a.Tags)
 	p.checkAuth(a)
 	p.checkListen(a)
-	p.checkTarget("proxy.target_url", a.Proxy.TargetURL)
-	p.checkCalls(a)
+	p.checkWith("proxy.target_url", checkTarget(a.Proxy.TargetURL))
+	p.checkUpstreams(a)
+	p.join("cache_options", asProblems(a.CacheOptions.check()...))
 	p.checkTransport(a.Proxy.Transport)
 	p.checkVersions(a)
 	if r := a.GlobalRateLimit; r != nil && !r.Disabled {
@@ -40,19 +39,24 @@ func (a *API) Validate() error {
 		}
 	}
 	for i, entry := range a.ClientCertificates {
-		p.checkWith(object.Item("client_certificates", i), certificate.Check(entry))
+		p.checkWith(object.Item("client_certificates", i), checkCertificate(entry))
 	}
 	if a.EnableJWT {
 		p.join("", asProblems(a.JWT.Check()...))
 	}
-	p.join("basic_auth", asProblems(a.BasicAuth.Check()...))
-	p.checkRaw(a)
+	p.join("basic_auth", asProblems(a.BasicAuth.check()...))
+	p.join("CORS", asProblems(a.CORS.check()...))
+	var addresses object.Faults
+	a.readAddresses(&addresses)
+	p.join("", asProblems(addresses...))
+	p.join("event_handlers", asProblems(a.EventHandlers.check()...))
+	p.checkObject("x-svc-streaming", a.Streaming)
 	p.checkGraphQL(a.GraphQL)
 	p.checkFeatures(a)
 	return p.err()
 }
 
-// checkWith notes what somebody else found wrong; "" is nothing.
+// checkWith adds a problem; "" is none.
 func (p *Problems) checkWith(path, wrong string) {
 	if wrong != "" {
 		p.addf(path, "%s", wrong)
@@ -65,11 +69,11 @@ func (p *Problems) checkID(path, id string) {
 	}
 }
 
-// ValidID tells whether id can be that of an API, a policy or an organisation. A
+// ValidID reports whether id can be that of an API, a policy or an organisation. A
 // valid one is safe as a file name.
 func ValidID(id string) bool { return isID(id) }
 
-// isID tells whether id can be part of a file name, a path and a counter's name
+// isID reports whether id can be part of a file name, a path and a counter's name
 // as it stands.
 func isID(id string) bool {
 	if id == "" || len(id) > maxID || id[0] == '.' {
@@ -116,18 +120,11 @@ func (p *Problems) checkHeader(path, name string) {
 	}
 }
 
-func isToken(s string) bool {
-	for _, c := range []byte(s) {
-		if !isAlnum(c) && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return false
-		}
-	}
-	return s != ""
-}
+func isToken(s string) bool { return http1.IsToken(s) }
 
 func (p *Problems) checkDomain(domain string) {
 	switch {
-	case domain == "" || upstreams.IsHost(domain):
+	case domain == "" || isHost(domain):
 	case strings.ContainsAny(domain, "/?#@"):
 		p.addf("domain", "must be a host name alone, without scheme or path")
 	case strings.Contains(domain, ":"):
@@ -136,9 +133,6 @@ func (p *Problems) checkDomain(domain string) {
 		p.addf("domain", "must be a host name of at most 253 letters, digits, dots and dashes; international names are written in their xn-- form")
 	}
 }
-
-// checkTarget never repeats the URL: it may hold a password.
-func (p *Problems) checkTarget(path, target string) { p.checkWith(path, upstreams.CheckTarget(target)) }
 
 func (p *Problems) checkTransport(t *Transport) {
 	if t == nil {
@@ -156,7 +150,7 @@ func (p *Problems) checkTransport(t *Transport) {
 	if (t.CertificateFile == "") != (t.KeyFile == "") {
 		p.addf(path+"ssl_certificate_file", "and ssl_key_file must both be set, or neither")
 	}
-	if t.ServerName != "" && !upstreams.IsHost(t.ServerName) {
+	if t.ServerName != "" && !isHost(t.ServerName) {
 		p.addf(path+"ssl_server_name", "must be a host name")
 	}
 }
@@ -183,33 +177,21 @@ func (p *Problems) checkVersions(a *API) {
 			continue
 		}
 		p.checkVersion(at, v)
-		p.checkHeaderRules(at, v)
-		if p.checkObject(at+".extended_paths", v.ExtendedPaths) {
-			_, err := v.PersistedOperations()
-			p.join(at+".extended_paths", err)
-			_, err = v.RateLimits()
-			p.join(at+".extended_paths", err)
-			p.checkCallRules(at, v)
-			_, err = v.Transforms()
-			p.join(at+".extended_paths", err)
-		}
+		p.checkGlobalHeaders(at, v)
+		p.checkExtended(at+".extended_paths", v.Extended())
 	}
 }
 
-// checkRaw checks as much of the parts that are kept as they are as it takes to
-// tell whether they ask for something.
-func (p *Problems) checkRaw(a *API) {
-	if p.checkObject("CORS", a.CORS) {
-		_, err := a.CrossOrigin()
-		p.join("CORS", err)
-	}
-	_, _, err := a.Addresses()
-	p.join("", err)
-	if p.checkObject("event_handlers", a.EventHandlers) {
-		_, faults := handlers.Parse(a.EventHandlers)
-		p.join("event_handlers", asProblems(faults...))
-	}
-	p.checkObject("x-svc-streaming", a.Streaming)
+// checkExtended checks the rules for single paths that are in use, but for the
+// lists that decide whether calls pass, which checkVersion checks.
+func (p *Problems) checkExtended(at string, e *ExtendedPaths) {
+	p.checkPersistedOperations(at, e)
+	var f object.Faults
+	e.checkRates(&f)
+	e.checkCalls(&f)
+	e.checkCache(&f)
+	e.checkTransforms(&f)
+	p.join(at, asProblems(f...))
 }
 
 // checkSwitch checks an object that a boolean member turns on.

@@ -110,7 +110,7 @@ func checkHeaders[T any](p *Problems, path string, headers map[string]T, value f
 	}
 }
 
-// isFraming tells whether a header says where it and the message go and end, so
+// isFraming reports whether a header says where it and the message go and end, so
 // that a value from elsewhere would break the connection.
 func isFraming(lower string) bool {
 	switch lower {
@@ -158,7 +158,7 @@ func (p *Problems) checkCost(c *GraphQLCost) {
 	}
 }
 
-// isGraphQLName tells whether s is a name as GraphQL has them.
+// isGraphQLName reports whether s is a name as GraphQL has them.
 func isGraphQLName(s string) bool {
 	for i, c := range []byte(s) {
 		if !isAlnum(c) && c != '_' || i == 0 && '0' <= c && c <= '9' {

@@ -6,10 +6,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/sluicegate/sluice/internal/definition/certificate"
 	"github.com/sluicegate/sluice/internal/definition/object"
 	"github.com/sluicegate/sluice/internal/definition/pattern"
-	"github.com/sluicegate/sluice/internal/definition/rates"
 )
 
 // Bounds of the numbers that limit callers: those that counters can keep.
@@ -23,7 +21,7 @@ const (
 	maxEndpoints = 10_000
 )
 
-// Validate tells everything that is wrong with a policy, and every feature that
+// Validate returns everything that is wrong with a policy, and every feature that
 // it asks for and that this release does not have. The error is *Problems.
 func (p *Policy) Validate() error {
 	var all Problems
@@ -48,7 +46,7 @@ func (p *Policy) Validate() error {
 	return all.err()
 }
 
-// Validate tells everything that is wrong with a session, and every feature that
+// Validate returns everything that is wrong with a session, and every feature that
 // it asks for and that this release does not have. The error is *Problems.
 func (s *Session) Validate() error {
 	var all Problems
@@ -64,7 +62,7 @@ func (s *Session) Validate() error {
 		}
 	}
 	all.checkID("apply_policy_id", s.ApplyPolicyID)
-	all.join("monitor", asProblems(s.Monitor.Check()...))
+	all.join("monitor", asProblems(s.Monitor.check()...))
 	refuse(&all, "", missingSessions, s)
 	if s.Extra != nil {
 		all.checkBindings(s.Extra)
@@ -78,10 +76,10 @@ func (s *Session) Validate() error {
 // checkBindings checks the certificates that a key needs.
 func (p *Problems) checkBindings(e *Extra) {
 	if e.Certificate != "" {
-		p.checkWith("certificate", certificate.CheckID(e.Certificate))
+		p.checkWith("certificate", CheckCertificateID(e.Certificate))
 	}
 	for i, id := range e.CertificateBindings {
-		p.checkWith(object.Item("mtls_static_certificate_bindings", i), certificate.CheckID(id))
+		p.checkWith(object.Item("mtls_static_certificate_bindings", i), CheckCertificateID(id))
 	}
 }
 
@@ -95,7 +93,7 @@ func (p *Problems) checkLimits(path string, l *Limits) {
 	if l.QuotaRenewalRate > maxPeriod {
 		p.addf(object.Member(path, "quota_renewal_rate"), "must be at most %d seconds; 0 never renews", maxPeriod)
 	}
-	for _, fault := range l.Renewal.Check() {
+	for _, fault := range l.Renewal.check() {
 		p.addf(object.Member(path, fault.Path), "%s", fault.Message)
 	}
 	if l.ThrottleInterval > maxThrottle || math.IsNaN(l.ThrottleInterval) {
@@ -108,9 +106,33 @@ func (p *Problems) checkLimits(path string, l *Limits) {
 }
 
 func (p *Problems) checkRate(path string, rate, per float64) {
-	for _, fault := range rates.Check(rate, per) {
+	for _, fault := range rateFaults(rate, per) {
 		p.addf(object.Member(path, fault.Path), "%s", fault.Message)
 	}
+}
+
+// limits reports whether a rate limits calls.
+func limits(rate, per float64) bool { return rate > 0 && per > 0 }
+
+// Limits reports whether r limits calls. r may be nil.
+func (r *RateLimit) Limits() bool { return r != nil && !r.Disabled && limits(r.Rate, r.Per) }
+
+// rateFaults returns what is wrong with a rate. Zero and negative numbers limit
+// nothing.
+func rateFaults(rate, per float64) (f object.Faults) {
+	switch {
+	case math.IsNaN(rate) || rate > maxRate:
+		f.Addf("rate", "must be at most %d", maxRate)
+	case rate > 0 && rate != math.Trunc(rate):
+		f.Add("rate", "must be a whole number of calls; half a call per second is a rate of 1 per 2 seconds")
+	}
+	switch {
+	case math.IsNaN(per) || per > maxPeriod:
+		f.Addf("per", "must be at most %d seconds", maxPeriod)
+	case per > 0 && math.Abs(per*1000-math.Round(per*1000)) > 1e-6 || per > 0 && per < 0.001:
+		f.Add("per", "must be a whole number of milliseconds, given in seconds, such as 0.25")
+	}
+	return f
 }
 
 func (p *Problems) checkAccess(rights map[string]*Access) {
@@ -178,7 +200,7 @@ func isStandard(method string) bool {
 	return false
 }
 
-// missingPolicies lists what a policy can ask for in vain.
+// missingPolicies lists the features of policies that do not exist.
 var missingPolicies = []feature[*Policy]{
 	{"hmac_enabled", "HMAC request signatures", func(p *Policy) bool { return p.HMACEnabled }},
 	{"enable_http_signature_validation", "HTTP message signatures", func(p *Policy) bool { return p.SignatureValidation }},
@@ -187,12 +209,12 @@ var missingPolicies = []feature[*Policy]{
 	{"meta_data.rate_limit_pattern", "custom counters", func(p *Policy) bool { return hasPattern(p.MetaData) }},
 }
 
-// missingSessions lists what a key can ask for in vain.
+// missingSessions lists the features of keys that do not exist.
 var missingSessions = []feature[*Session]{
 	{"meta_data.rate_limit_pattern", "custom counters", func(s *Session) bool { return hasPattern(s.MetaData) }},
 }
 
-// missingExtras lists what the rarer members of a key can ask for in vain.
+// missingExtras lists the features of the rarer members of keys that do not exist.
 var missingExtras = []feature[*Extra]{
 	{"hmac_enabled", "HMAC request signatures", func(e *Extra) bool { return e.HMACEnabled }},
 	{"oauth_keys", "tokens of OAuth clients in a key", func(e *Extra) bool { return says(e.OAuthKeys) }},
@@ -201,6 +223,6 @@ var missingExtras = []feature[*Extra]{
 	{"post_expiry_action", "deletion of expired keys", func(e *Extra) bool { return e.PostExpiryAction == "delete" }},
 }
 
-// hasPattern tells whether meta data names counters after something else than
+// hasPattern reports whether meta data names counters after something else than
 // the key.
 func hasPattern(meta map[string]json.RawMessage) bool { return says(meta["rate_limit_pattern"]) }

@@ -5,9 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/internal/definition/handover"
 	"github.com/sluicegate/sluice/internal/definition/object"
-	"github.com/sluicegate/sluice/internal/definition/paths"
 )
 
 // The places where a request names the version that it wants.
@@ -28,19 +26,16 @@ func (a *API) VersionNames() []string {
 
 // OtherVersions returns the versions of the API that are other APIs, nil when there
 // are none.
-func (a *API) OtherVersions() *handover.Versions {
+func (a *API) OtherVersions() *VersionAPIs {
 	s := a.Selector
 	if s == nil || !s.Enabled || len(s.Versions) == 0 {
 		return nil
 	}
-	return &handover.Versions{Name: s.Name, Default: s.Default, Others: s.Versions}
+	return &VersionAPIs{Name: s.Name, Default: s.Default, Others: s.Versions}
 }
 
-// IsHandedOver tells whether calls go on to another API in place of an upstream.
-func (a *API) IsHandedOver() bool { return handover.Is(a.Proxy.TargetURL) }
-
-// Ambiguous tells that the API is not versioned and yet has several versions, of
-// which none is called "Default".
+// Ambiguous reports whether the API is not versioned and yet has several versions,
+// none of which is called "Default".
 func (a *API) Ambiguous() bool {
 	d := a.VersionData
 	return d != nil && d.NotVersioned && len(d.Versions) > 1 && d.Versions["Default"] == nil
@@ -62,29 +57,9 @@ func (v *Version) Expiry() (at time.Time, ends bool) {
 	return at, true
 }
 
-// PathRules reads what the version, which may be nil, says about single paths:
-// what is in paths, or with use_extended_paths in extended_paths. The error is
-// *Problems, with paths below the version; beside it come the rules that are
-// right.
-func (v *Version) PathRules() (*paths.Rules, error) {
-	var rules *paths.Rules
-	var faults []object.Fault
-	switch {
-	case v == nil:
-		return &paths.Rules{}, nil
-	case v.UseExtendedPaths:
-		rules, faults = paths.ReadExtended(v.ExtendedPaths)
-	case v.Paths != nil:
-		rules, faults = paths.ReadSimple(paths.Simple{Ignored: v.Paths.Ignored, Black: v.Paths.Black, White: v.Paths.White})
-	default:
-		return &paths.Rules{}, nil
-	}
-	return rules, asProblems(faults...)
-}
-
-// Doubts lists what is served although it is hardly meant: it does not keep the
-// definition from being used.
-func (a *API) Doubts() []Problem {
+// Warnings lists what is served, but probably not as intended. A definition with
+// warnings is used.
+func (a *API) Warnings() []Problem {
 	if a.VersionData == nil {
 		return nil
 	}
@@ -93,11 +68,9 @@ func (a *API) Doubts() []Problem {
 		v := a.VersionData.Versions[name]
 		if at, ends := v.Expiry(); ends && at.IsZero() {
 			p.addf(object.Entry("version_data.versions", name)+".expires",
-				`is no time such as "2030-12-31 23:59" (UTC), so that the version counts as expired; "-1" is never`)
+				`is not a time such as "2030-12-31 23:59" (UTC), so that the version counts as expired; "-1" is never`)
 		}
-		if rules, err := v.PathRules(); err == nil {
-			p.join(object.Entry("version_data.versions", name), asProblems(rules.Doubts(a.Proxy.ListenPath)...))
-		}
+		p.join(object.Entry("version_data.versions", name), asProblems(v.PathRules().warnings(a.Proxy.ListenPath)...))
 	}
 	return p
 }
@@ -108,17 +81,23 @@ func (p *Problems) checkVersion(at string, v *Version) {
 		p.addf(at+".global_size_limit", "must not be negative; 0 is no limit")
 	}
 	if v.OverrideTarget != "" {
-		p.checkTarget(at+".override_target", v.OverrideTarget)
+		p.checkWith(at+".override_target", checkTarget(v.OverrideTarget))
 	}
-	_, err := v.PathRules()
-	p.join(at, err)
+	for _, f := range v.Unknown.LenientFaults("extended_paths", new(ExtendedPaths)) {
+		if v.UseExtendedPaths || f.Path == "" { // only an object can be put into use
+			p.join(at+".extended_paths", asProblems(f))
+		}
+	}
+	var paths pathReader
+	paths.read(v)
+	p.join(at, asProblems(paths.faults...))
 }
 
 // checkSelector checks how requests choose their version.
 func (p *Problems) checkSelector(a *API) {
 	others := a.OtherVersions()
 	if others != nil {
-		p.join("definition", asProblems(others.Check()...))
+		p.join("definition", asProblems(others.check()...))
 		if a.Versioned() {
 			p.addf("definition.versions", "names other APIs as versions, and version_data.versions has some of this API's own; set version_data.not_versioned, or keep one of the two")
 		}

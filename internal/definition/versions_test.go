@@ -1,9 +1,7 @@
 package definition
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 )
@@ -23,22 +21,22 @@ func TestWhenVersionsEnd(t *testing.T) {
 			t.Errorf("%q: %s, want %s", expires, got, want)
 		}
 		a := &API{VersionData: &VersionData{Versions: map[string]*Version{"v": {Expires: expires}, "w": nil}}}
-		doubts := a.Doubts()
-		if (want == "unread") != (len(doubts) == 1) || len(doubts) == 1 && doubts[0].Path != `version_data.versions["v"].expires` {
-			t.Errorf("%q: doubts %v", expires, doubts)
+		warnings := a.Warnings()
+		if (want == "unread") != (len(warnings) == 1) || len(warnings) == 1 && warnings[0].Path != `version_data.versions["v"].expires` {
+			t.Errorf("%q: warnings %v", expires, warnings)
 		}
 	}
-	if _, ends := (*Version)(nil).Expiry(); ends || (&API{}).Doubts() != nil {
+	if _, ends := (*Version)(nil).Expiry(); ends || (&API{}).Warnings() != nil {
 		t.Error("what is not there ends")
 	}
 }
 
-func TestAnIgnoredPathThatOpensTheWholeAPIIsDoubted(t *testing.T) {
+func TestAnIgnoredPathThatOpensTheWholeAPIRaisesAWarning(t *testing.T) {
 	for ignored, want := range map[string]bool{"/users": true, "users/": true, "/user": false, "/": false, "/users/x": false, "^/users$": false} {
 		a := &API{Proxy: Proxy{ListenPath: "/users/"}, VersionData: &VersionData{Versions: map[string]*Version{"v": {Paths: &PathLists{Ignored: []string{"/a", ignored}}}}}}
-		doubts := a.Doubts()
-		if (len(doubts) == 1) != want || want && doubts[0].Path != `version_data.versions["v"].paths.ignored[1]` {
-			t.Errorf("%s: %v", ignored, doubts)
+		warnings := a.Warnings()
+		if (len(warnings) == 1) != want || want && warnings[0].Path != `version_data.versions["v"].paths.ignored[1]` {
+			t.Errorf("%s: %v", ignored, warnings)
 		}
 	}
 }
@@ -65,20 +63,21 @@ func TestWhichVersionsThereAreToChooseBetween(t *testing.T) {
 }
 
 func TestOnlyOneKindOfPathListsIsInUse(t *testing.T) {
-	v := &Version{Paths: &PathLists{Black: []string{"/a"}}, ExtendedPaths: json.RawMessage(`{"black_list": [{"path": "/b"}, {"path": "("}]}`)}
+	v := &Version{Paths: &PathLists{Black: []string{"/a"}}, ExtendedPaths: &ExtendedPaths{BlackList: []PathEntry{{PathMatch: PathMatch{Path: "/b"}}, {PathMatch: PathMatch{Path: "("}}}}}
 	for extended, want := range map[bool]string{false: "/a", true: "/b"} {
 		v.UseExtendedPaths = extended
-		rules, err := v.PathRules()
-		if len(rules.Black) != 1 || rules.Black[0].Path != want || (err != nil) != extended {
-			t.Errorf("extended %v: %+v, %v", extended, rules, err)
+		if rules := v.PathRules(); len(rules.Black) != 1 || rules.Black[0].Path != want {
+			t.Errorf("extended %v: %+v", extended, rules)
 		}
-		if err != nil && !strings.HasPrefix(err.Error(), "extended_paths.black_list[1].path: ") {
-			t.Error(err)
+		var p Problems
+		p.checkVersion("", v)
+		if extended != (len(p) > 0) || extended && p[0].Path != "extended_paths.black_list[1].path" {
+			t.Errorf("extended %v: %v", extended, p)
 		}
 	}
 	for _, v := range []*Version{nil, {}} {
-		if rules, err := v.PathRules(); rules.Decides() || err != nil {
-			t.Errorf("%+v, %v", rules, err)
+		if rules := v.PathRules(); rules.Decides() {
+			t.Errorf("%+v", rules)
 		}
 	}
 }

@@ -22,7 +22,7 @@ type Note struct {
 	Text []byte
 }
 
-// asked is what a bundle has of the admin, by the name of the file.
+// asked are the REST paths of the admin in a bundle, by file name.
 var asked = []struct{ name, path string }{
 	{"admin/config.json", "/api/config"},
 	{"admin/gateways.json", "/api/gateways"},
@@ -32,13 +32,12 @@ var asked = []struct{ name, path string }{
 	{"admin/policies.json", "/api/portal/policies?p=1&page_size=500"},
 }
 
-// maxMetrics bounds what a bundle has of metrics, in bytes.
+// maxMetrics bounds the metrics in a bundle, in bytes.
 const maxMetrics = 16 << 20
 
-// Bundle writes an archive (tar, gzip) for those who are asked for help: what was
-// found, the settings, and what the servers say of themselves. Nothing in it is
-// secret, and keys are not in it at all. notes are further files, which hold no
-// secrets either.
+// Bundle writes an archive (tar, gzip) for support requests: the findings, the settings,
+// and the state of the servers, without secrets and keys. notes are further files, which
+// must not hold secrets either.
 func (d *Doctor) Bundle(ctx context.Context, to io.Writer, found []Finding, notes ...Note) (files int, err error) {
 	zipped := gzip.NewWriter(to)
 	out := tar.NewWriter(zipped)
@@ -67,8 +66,8 @@ func (d *Doctor) Bundle(ctx context.Context, to io.Writer, found []Finding, note
 	return len(all), nil
 }
 
-// ofAdmin asks the admin, if there is one. An answer that does not come is told in
-// the place of the file.
+// ofAdmin requests files from the admin, if there is one. An error is written in place of
+// a file.
 func (d *Doctor) ofAdmin(ctx context.Context) (all []Note) {
 	if d.Admin == nil {
 		return nil
@@ -93,7 +92,7 @@ func indented(text []byte) []byte {
 	return b.Bytes()
 }
 
-// ofGateway asks the gateway how it is, and either server for its metrics.
+// ofGateway requests the gateway's health, and the metrics of either server.
 func (d *Doctor) ofGateway(ctx context.Context) (all []Note) {
 	if d.Gateway != "" {
 		if text, err := d.read(ctx, d.Gateway+"/hello"); err == nil {

@@ -1,5 +1,4 @@
-// Package doctor looks whether what a gateway and an admin need is as it should
-// be, and says what to do where it is not.
+// Package doctor checks what a gateway and an admin depend on, and suggests remedies.
 package doctor
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/sluicegate/sluice/internal/config"
 )
 
-// A State is how something is.
+// A State is the result of a check.
 type State string
 
 // The states.
@@ -29,15 +28,15 @@ const (
 	Fail State = "fail"
 )
 
-// A Finding is one thing that was looked at.
+// A Finding is the result of one check.
 type Finding struct {
 	State  State  `json:"state"`
 	Check  string `json:"check"`
 	Detail string `json:"detail"`
-	Remedy string `json:"remedy,omitempty"` // what to do, unless it is well
+	Remedy string `json:"remedy,omitempty"` // what to do, unless OK
 }
 
-// An Admin is the part of an admin's client that is needed here.
+// An Admin is a client of an admin.
 type Admin interface {
 	// Base returns the URL that is called.
 	Base() string
@@ -45,18 +44,18 @@ type Admin interface {
 	Call(ctx context.Context, method, path string, body any) ([]byte, error)
 }
 
-// A Doctor looks at one machine, and at the servers that its configuration names.
+// A Doctor checks one machine and the servers in its configuration.
 type Doctor struct {
 	Config  *config.Config // required
-	Admin   Admin          // nil: no admin is asked
-	Gateway string         // URL of the gateway; "": none is asked
+	Admin   Admin          // nil: none
+	Gateway string         // URL of the gateway; "": none
 	Now     func() time.Time
 
 	found   []Finding
-	answers map[string]bool // servers that do
+	answers map[string]bool // servers that respond
 }
 
-// within bounds each look at a server.
+// within is the timeout of each request to a server.
 const within = 3 * time.Second
 
 func (d *Doctor) add(state State, check, detail, remedy string) {
@@ -66,8 +65,7 @@ func (d *Doctor) add(state State, check, detail, remedy string) {
 	d.found = append(d.found, Finding{State: state, Check: check, Detail: detail, Remedy: remedy})
 }
 
-// Examine looks at everything. It takes a few seconds at most where servers do not
-// answer.
+// Examine runs all checks. It takes a few seconds if servers do not respond.
 func (d *Doctor) Examine(ctx context.Context) []Finding {
 	d.answers = make(map[string]bool)
 	d.files()
@@ -92,8 +90,8 @@ func Worst(found []Finding) State {
 	return worst
 }
 
-// Files that a process may have open: each connection needs one, and one more to
-// an upstream.
+// Open files of a process: each connection needs one, and one for its upstream
+// connection.
 const (
 	fewFiles    = 4096
 	enoughFiles = 65536
@@ -141,7 +139,7 @@ func size(bytes uint64) string {
 	return fmt.Sprintf("%d MiB", bytes>>20)
 }
 
-// certificates looks at the files of the gateway's own listener.
+// certificates checks the files of the gateway's TLS listener.
 func (d *Doctor) certificates() {
 	files := d.Config.Gateway.TLS
 	if files.Cert != "" {
@@ -176,7 +174,7 @@ func (d *Doctor) pair(check, cert, key string) {
 	d.expiry(check, cert, pair.Leaf.NotBefore, pair.Leaf.NotAfter)
 }
 
-// soon is how long before its end a certificate should be renewed.
+// soon is how long before its expiry a certificate should be renewed.
 const soon = 30 * 24 * time.Hour
 
 func (d *Doctor) expiry(check, what string, from, until time.Time) {
@@ -193,7 +191,7 @@ func (d *Doctor) expiry(check, what string, from, until time.Time) {
 	}
 }
 
-// ports looks whether the addresses of servers that do not run here are free.
+// ports checks that the addresses of servers that do not run are free.
 func (d *Doctor) ports() {
 	for _, one := range []struct{ key, address, server string }{
 		{"admin.listen", d.Config.Admin.Listen, "admin"},
@@ -214,10 +212,10 @@ func (d *Doctor) ports() {
 	}
 }
 
-// aged is how old the last good configuration may be before it is worth a look.
+// aged is the age at which the last good configuration is reported.
 const aged = 30 * 24 * time.Hour
 
-// lastGood looks at what a gateway starts from while its admin is away.
+// lastGood checks the file that a gateway starts from while its admin is unreachable.
 func (d *Doctor) lastGood() {
 	name := filepath.Join(d.Config.DataDir, "last-good.sealed")
 	info, err := os.Stat(name)
@@ -238,7 +236,7 @@ func (d *Doctor) lastGood() {
 	}
 }
 
-// cause leaves out what stands before it already.
+// cause drops the address from an error, because the message has it already.
 func cause(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
@@ -249,7 +247,7 @@ func cause(err error) error {
 	return err
 }
 
-// get asks a server, and returns how far its clock is ahead of ours.
+// get calls a server, and returns how far its clock is ahead of ours.
 func (d *Doctor) get(ctx context.Context, url string) (resp *http.Response, ahead time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -261,11 +259,11 @@ func (d *Doctor) get(ctx context.Context, url string) (resp *http.Response, ahea
 	if resp, err = http.DefaultClient.Do(req); err != nil {
 		return nil, 0, err
 	}
-	_ = resp.Body.Close() // its head is enough
+	_ = resp.Body.Close() // the head is enough
 	at, err := http.ParseTime(resp.Header.Get("Date"))
-	if err != nil { // it does not say
+	if err != nil { // no Date
 		return resp, 0, nil
 	}
-	// The head has whole seconds, cut off.
+	// Date has whole seconds, rounded down.
 	return resp, at.Add(500 * time.Millisecond).Sub(began), nil
 }

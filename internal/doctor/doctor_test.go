@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -22,9 +21,10 @@ import (
 
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/testenv"
 )
 
-// server is an admin, or a gateway, that says what a test wants.
+// server is an admin or a gateway with responses of a test.
 type server struct {
 	*httptest.Server
 	answers map[string]string
@@ -150,56 +150,25 @@ func TestTheMachineIsLookedAt(t *testing.T) {
 	d.wants(t, "ok last good: written")
 }
 
-// store answers like a key store that wants a password, an hour ahead.
-func store(t *testing.T, answer string) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	t.Cleanup(func() { _ = ln.Close(); <-done })
-	go func() {
-		defer close(done)
-		for {
-			conn, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			in := bufio.NewReader(conn)
-			for {
-				line, err := in.ReadString('\n')
-				if err != nil {
-					break
-				}
-				switch strings.TrimSpace(line) {
-				case "pw":
-					_, _ = io.WriteString(conn, "+OK\r\n")
-				case "TIME":
-					_, _ = io.WriteString(conn, answer)
-				}
-			}
-			_ = conn.Close()
-		}
-	}()
-	return ln.Addr().String()
-}
-
-func TestTheStoresClockIsCompared(t *testing.T) {
-	for answer, want := range map[string]string{
-		"*2\r\n$10\r\n4102444800\r\n$1\r\n5\r\n": "fail clock of the store",
-		"-NOAUTH who are you\r\n":                "fail store: ",
-		"nonsense\r\n":                           "no answer of a store",
-		"*99\r\n":                                "no answer of a store",
-		":5\r\n":                                 "in another way",
+func TestTheClockOfTheStoreIsCompared(t *testing.T) {
+	store := testenv.Valkey(t, "--requirepass", "pw")
+	for _, c := range []struct {
+		password, want string
+		ago            time.Duration
+	}{
+		{"pw", "ok store: ", 0},
+		{"pw", "fail clock of the store", time.Hour},
+		{"other", "fail store: ", 0},
 	} {
 		d := newDoctor(t)
-		d.Config.Valkey.URL = secret.New("redis://:pw@" + store(t, answer))
-		d.wants(t, want)
+		d.Now = func() time.Time { return time.Now().Add(-c.ago) }
+		d.Config.Valkey.URL = secret.New("redis://:" + c.password + "@" + store.Addr)
+		d.wants(t, c.want)
 	}
 	d := newDoctor(t)
 	d.Config.Valkey.URL = secret.New("redis://127.0.0.1:1")
 	d.wants(t, "fail store: 127.0.0.1:1: ")
 	d = newDoctor(t)
 	d.Config.Valkey.URL = secret.New("rediss://127.0.0.1:1")
-	d.wants(t, "ok store: is reached over TLS")
+	d.wants(t, "ok store: uses TLS")
 }

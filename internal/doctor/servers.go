@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Differences of clocks: quotas and keys end by them.
+// Clock differences matter because quotas and keys expire by the clock.
 const (
 	skewed = 2 * time.Second
 	wrong  = 30 * time.Second
@@ -27,7 +27,7 @@ func (d *Doctor) skew(check string, ahead time.Duration) {
 	d.add(state, check, fmt.Sprintf("%s apart from this machine's", apart), "synchronise the clocks (chronyd, systemd-timesyncd): keys, quotas and tokens end by them")
 }
 
-// admin asks the admin how it is, and what it knows of others.
+// admin checks the admin's health and what it reports about others.
 func (d *Doctor) admin(ctx context.Context) {
 	if d.Admin == nil {
 		d.add(Warn, "admin", "not asked: no access key is known", "set SLUICE_TOKEN, or run doctor as the user that sluice up runs as")
@@ -72,9 +72,9 @@ func (d *Doctor) ask(ctx context.Context, path string, into any) error {
 	return json.Unmarshal(answer, into)
 }
 
-// gateways looks at what the admin hears of gateways.
+// gateways checks the gateways that report to the admin.
 func (d *Doctor) gateways(ctx context.Context) error {
-	var told struct {
+	var view struct {
 		Gateways []struct {
 			Name     string    `json:"name"`
 			Revision string    `json:"revision"`
@@ -84,22 +84,22 @@ func (d *Doctor) gateways(ctx context.Context) error {
 		} `json:"gateways"`
 		Revision string `json:"revision"`
 	}
-	if err := d.ask(ctx, "/api/gateways", &told); err != nil {
+	if err := d.ask(ctx, "/api/gateways", &view); err != nil {
 		return err
 	}
-	if len(told.Gateways) == 0 {
+	if len(view.Gateways) == 0 {
 		d.add(Warn, "gateways", "the admin hears of none", "start one: sluice gateway --admin-url URL")
 	}
-	for _, g := range told.Gateways {
+	for _, g := range view.Gateways {
 		check := "gateway " + g.Name
 		quiet := d.Now().Sub(g.SeenAt).Round(time.Second)
 		switch {
 		case g.Error != "":
-			d.add(Fail, check, "does not serve revision "+told.Revision+" as written: "+g.Error, "change what it names, or roll back: sluice config rollback")
+			d.add(Fail, check, "does not serve revision "+view.Revision+" as written: "+g.Error, "change what it names, or roll back: sluice config rollback")
 		case quiet > 2*time.Minute:
 			d.add(Warn, check, fmt.Sprintf("was last heard of %s ago", quiet), "look whether it runs and reaches the admin; a gateway that is gone for good is forgotten in time")
 		case !g.UpToDate:
-			d.add(Warn, check, "serves revision "+g.Revision+" and not yet "+told.Revision, "wait a few seconds and look again; its log says why it does not")
+			d.add(Warn, check, "serves revision "+g.Revision+" and not yet "+view.Revision, "wait a few seconds and look again; its log says why it does not")
 		default:
 			d.add(OK, check, "serves revision "+g.Revision, "")
 		}
@@ -107,9 +107,9 @@ func (d *Doctor) gateways(ctx context.Context) error {
 	return nil
 }
 
-// stored looks at the certificates in the admin's store.
+// stored checks the certificates in the admin's store.
 func (d *Doctor) stored(ctx context.Context) error {
-	var told struct {
+	var view struct {
 		Certificates []struct {
 			Fingerprint string    `json:"fingerprint"`
 			Subject     string    `json:"subject"`
@@ -117,18 +117,18 @@ func (d *Doctor) stored(ctx context.Context) error {
 			NotAfter    time.Time `json:"not_after"`
 		} `json:"certificates"`
 	}
-	if err := d.ask(ctx, "/api/certs?p=1&page_size=500", &told); err != nil {
+	if err := d.ask(ctx, "/api/certs?p=1&page_size=500", &view); err != nil {
 		return err
 	}
-	for _, c := range told.Certificates {
+	for _, c := range view.Certificates {
 		d.expiry("certificate", fmt.Sprintf("%s (%.12s)", c.Subject, c.Fingerprint), c.NotBefore, c.NotAfter)
 	}
 	return nil
 }
 
-// schemas looks whether the schemas of GraphQL APIs are kept in step.
+// schemas checks that the schemas of GraphQL APIs are synchronised.
 func (d *Doctor) schemas(ctx context.Context) error {
-	var told struct {
+	var view struct {
 		APIs []struct {
 			ID         string `json:"api_id"`
 			Definition struct {
@@ -138,10 +138,10 @@ func (d *Doctor) schemas(ctx context.Context) error {
 			} `json:"api_definition"`
 		} `json:"apis"`
 	}
-	if err := d.ask(ctx, "/api/apis?p=1&page_size=500", &told); err != nil {
+	if err := d.ask(ctx, "/api/apis?p=1&page_size=500", &view); err != nil {
 		return err
 	}
-	for _, api := range told.APIs {
+	for _, api := range view.APIs {
 		if !api.Definition.GraphQL.Enabled {
 			continue
 		}
@@ -164,7 +164,7 @@ func (d *Doctor) schemas(ctx context.Context) error {
 	return nil
 }
 
-// gateway asks the gateway of this machine how it is.
+// gateway checks the health of this machine's gateway.
 func (d *Doctor) gateway(ctx context.Context) {
 	if d.Gateway == "" {
 		return
@@ -183,21 +183,21 @@ func (d *Doctor) gateway(ctx context.Context) {
 	d.skew("clock of the gateway", ahead)
 }
 
-// components tells what the gateway says of its stores.
+// components reports the gateway's view of its stores.
 func (d *Doctor) components(ctx context.Context) {
-	var told struct {
+	var view struct {
 		Details map[string]struct {
 			Status string `json:"status"`
 			Output string `json:"output"`
 		} `json:"details"`
 	}
-	if err := fetch(ctx, d.Gateway+"/hello", &told); err != nil {
+	if err := fetch(ctx, d.Gateway+"/hello", &view); err != nil {
 		d.add(Warn, "gateway", "what it says of itself cannot be read: "+err.Error(), "look at GET "+d.Gateway+"/hello")
 		return
 	}
 	d.add(OK, "gateway", d.Gateway+" answers", "")
-	for _, name := range sorted(told.Details) {
-		one := told.Details[name]
+	for _, name := range sorted(view.Details) {
+		one := view.Details[name]
 		state := map[string]State{"pass": OK, "warn": Warn}[one.Status]
 		if state == "" {
 			state = Fail

@@ -20,11 +20,11 @@ type account struct {
 	uid    int
 	gid    int
 	caller string // name of the user that this process runs as
-	change bool   // this process is root and has to become the account
+	change bool   // this process is root and must switch to the account
 }
 
-// serverAccount picks the user. PostgreSQL refuses to run as root, so root
-// hands over to the owner of existing data, else to postgres, else to nobody.
+// serverAccount chooses the user. PostgreSQL refuses to run as root, so root switches to
+// the owner of existing data, else to postgres, else to nobody.
 func serverAccount(data string) (account, error) {
 	caller, err := user.Current()
 	if err != nil {
@@ -51,7 +51,7 @@ func newAccount(u *user.User) (account, error) {
 	return account{name: u.Username, uid: uid, gid: gid, caller: u.Username}, nil
 }
 
-// ownAccount is for a caller that is not root: the server runs as the caller.
+// ownAccount returns the account of a caller that is not root: the caller's.
 func ownAccount(caller *user.User, data string) (account, error) {
 	a, err := newAccount(caller)
 	if err != nil {
@@ -64,8 +64,8 @@ func ownAccount(caller *user.User, data string) (account, error) {
 	return a, nil
 }
 
-// accountForRoot keeps to the owner of existing data: a postgres user that came
-// with a later installation must not lock us out of what nobody made.
+// accountForRoot prefers the owner of existing data: a postgres user that was installed
+// later could not read data of the user nobody.
 func accountForRoot(data string) (*user.User, error) {
 	if owner, ok := ownerOf(data); ok {
 		if owner == 0 {
@@ -101,7 +101,7 @@ func infoOwner(info fs.FileInfo) (uid int, ok bool) {
 	return int(stat.Uid), true
 }
 
-// own makes path the account's; only root has anything to change.
+// own changes the owner of path to the account, if this process is root.
 func (a account) own(path string) error {
 	if !a.change {
 		return nil
@@ -109,8 +109,8 @@ func (a account) own(path string) error {
 	return os.Lchown(path, a.uid, a.gid)
 }
 
-// apply makes cmd run as the account, out of reach of Ctrl-C, with nothing of
-// our environment and in a directory that nobody will want to unmount.
+// apply makes cmd run as the account, in its own process group because of Ctrl-C, without
+// our environment, and in the root directory so that it blocks no unmount.
 func (a account) apply(cmd *exec.Cmd) {
 	cmd.Dir, cmd.Env = "/", serverEnv()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -120,9 +120,9 @@ func (a account) apply(cmd *exec.Cmd) {
 	}
 }
 
-// mayEnter returns a BlockedError when the account cannot reach dir, which
-// exists. Mode bits find the parent to blame; since access lists can grant
-// what mode bits deny, the kernel has the last word.
+// mayEnter returns a BlockedError if the account cannot reach dir, which exists. Mode
+// bits identify the parent; because ACLs can grant what mode bits deny, access is then
+// tried.
 func (a account) mayEnter(dir string) error {
 	parent := a.blockedAt(dir)
 	if parent == "" || a.entered(dir) {
@@ -131,8 +131,8 @@ func (a account) mayEnter(dir string) error {
 	return &BlockedError{Dir: dir, Parent: parent, User: a.name}
 }
 
-// blockedAt returns the uppermost directory on the way to dir, dir included,
-// that the account may not pass by its mode bits, or "".
+// blockedAt returns the uppermost directory on the path to dir, including dir, that mode
+// bits close to the account, or "".
 func (a account) blockedAt(dir string) string {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -166,7 +166,7 @@ func (a account) passes(info fs.FileInfo) bool {
 	}
 }
 
-// entered tries it: the child changes its user first and its directory then.
+// entered tries it: a child process switches its user first and then its directory.
 func (a account) entered(dir string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -20,7 +20,8 @@ type installation struct {
 	major int
 }
 
-// places are where packages put server binaries; a star stands for the major version.
+// places are the directories of server binaries in distributions; the star is the major
+// version.
 var places = []string{
 	"/usr/lib/postgresql/*/bin",
 	"/usr/pgsql-*/bin",
@@ -34,8 +35,8 @@ var (
 	majorInVersion = regexp.MustCompile(`\(PostgreSQL\) ([0-9]+)`)
 )
 
-// installations returns what can be used, the preferred first. A configured
-// directory is the only candidate: falling back to another would hide a mistake.
+// installations returns the usable installations, the preferred one first. A configured
+// directory is the only candidate, because a fallback would hide a mistake.
 func installations(ctx context.Context, binDir string) ([]installation, error) {
 	candidates := candidateDirs()
 	if binDir != "" {
@@ -69,27 +70,27 @@ func candidateDirs() []string {
 	var dirs []string
 	if initdb, err := exec.LookPath("initdb"); err == nil {
 		dirs = append(dirs, filepath.Dir(initdb))
-		// A link in /usr/bin may point into a directory that holds the rest.
+		// A link in /usr/bin may point to the directory of the other binaries.
 		if real, err := filepath.EvalSymlinks(initdb); err == nil {
 			dirs = append(dirs, filepath.Dir(real))
 		}
 	}
 	for _, place := range places {
-		matches, _ := filepath.Glob(place) // fails on a malformed pattern only, and these are constant
+		matches, _ := filepath.Glob(place) // fails only for malformed patterns
 		slices.SortStableFunc(matches, func(a, b string) int { return pathMajor(b) - pathMajor(a) })
 		dirs = append(dirs, matches...)
 	}
 	return slices.Compact(dirs)
 }
 
-// pathMajor reads the number in a directory's name, so that 9 sorts before 15.
+// pathMajor returns the number in a directory's name, so that 9 sorts before 15.
 func pathMajor(dir string) int {
 	n, _ := strconv.Atoi(majorInPath.FindString(dir)) // no number: 0
 	return n
 }
 
-// askMajor asks the server binary itself, since a directory's name may lie. It
-// returns 0 for a directory that does not hold a whole, working installation.
+// askMajor runs the server binary for its version, because a directory's name may be
+// wrong. It returns 0 if the installation is incomplete or does not work.
 func askMajor(ctx context.Context, dir string) int {
 	if _, err := exec.LookPath(filepath.Join(dir, "initdb")); err != nil {
 		return 0
@@ -110,8 +111,8 @@ func askMajor(ctx context.Context, dir string) int {
 	return major
 }
 
-// choose picks the first installation, or with data already there the first of
-// the same major version. A major of 0 stands for no data yet.
+// choose returns the first installation, or the first of the major version of existing
+// data. A major of 0 means no data.
 func choose(found []installation, major int, data string) (installation, error) {
 	if major == 0 {
 		return found[0], nil
@@ -128,8 +129,8 @@ func choose(found []installation, major int, data string) (installation, error) 
 	return installation{}, wrong
 }
 
-// serverEnv is all that initdb and the server see of our environment, so that a
-// PGDATA or a locale of the person who starts us changes nothing.
+// serverEnv is the environment of initdb and the server, without PGDATA and the user's
+// locale.
 func serverEnv() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
 }

@@ -15,17 +15,16 @@ import (
 	"time"
 )
 
-// runHere runs cmd to its end and returns what it printed. The thread is held
-// because the kernel's parent-death signal is about the thread that forked.
+// runHere runs cmd and returns its output. The thread is locked because the kernel's
+// parent-death signal follows the thread that forked.
 func runHere(cmd *exec.Cmd) ([]byte, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	return cmd.CombinedOutput()
 }
 
-// ensureCluster makes the cluster when there is none. It is made beside its
-// place and renamed when whole, so that a crash leaves nothing that could be
-// taken for data.
+// ensureCluster creates the cluster if there is none: in a temporary directory that is
+// renamed when complete, so that a crash leaves no partial cluster.
 func (s *Server) ensureCluster(ctx context.Context) error {
 	if major, err := s.layout.dataMajor(); err != nil || major != 0 {
 		return err
@@ -44,7 +43,7 @@ func (s *Server) ensureCluster(ctx context.Context) error {
 	if err := s.initdb(ctx); err != nil {
 		return errors.Join(err, s.setAside())
 	}
-	return s.layout.settle()
+	return s.layout.moveIn()
 }
 
 func (s *Server) initdb(ctx context.Context) error {
@@ -72,8 +71,7 @@ func (s *Server) initdb(ctx context.Context) error {
 	return fmt.Errorf("making the cluster with %s: %w:\n%s", cmd.Path, err, lastLines(out))
 }
 
-// setAside renames what an interrupted initdb left. It is never deleted: it may
-// be all that explains why.
+// setAside renames the directory of an interrupted initdb. It is kept for diagnosis.
 func (s *Server) setAside() error {
 	entries, err := os.ReadDir(s.layout.fresh)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,9 +90,9 @@ func (s *Server) setAside() error {
 	return nil
 }
 
-// settle puts the whole cluster in its place.
-func (l layout) settle() error {
-	err := os.Remove(l.data) // an empty directory at most, says dataMajor
+// moveIn moves the complete cluster to its place.
+func (l layout) moveIn() error {
+	err := os.Remove(l.data) // at most an empty directory, see dataMajor
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w (a volume belongs at %s, not below it)", err, l.base)
 	}
@@ -108,24 +106,23 @@ func (l layout) settle() error {
 	return errors.Join(base.Sync(), base.Close())
 }
 
-// ensureDatabase returns the server's version and makes our database when a
-// new cluster has none.
+// ensureDatabase returns the server's version, and creates our database in a new cluster.
 func (s *Server) ensureDatabase(ctx context.Context) (version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	l, err := dial(ctx, s.layout.socket(), "postgres")
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return "", fmt.Errorf("connecting to the new server: %w", err)
 	}
-	defer l.close()
-	rows, err := l.query("show server_version")
+	defer func() { _ = conn.Close(ctx) }() // nothing depends on it
+	rows, err := query(ctx, conn, "show server_version")
 	if err != nil || len(rows) != 1 {
 		return "", fmt.Errorf("asking the server's version: %w", errors.Join(err, ctx.Err()))
 	}
 	version, _, _ = strings.Cut(rows[0], " ") // "15.18 (Debian 15.18-0+deb12u1)"
-	rows, err = l.query("select 1 from pg_database where datname = '" + database + "'")
+	rows, err = query(ctx, conn, "select 1 from pg_database where datname = '"+database+"'")
 	if err == nil && len(rows) == 0 {
-		_, err = l.query("create database " + database)
+		_, err = query(ctx, conn, "create database "+database)
 	}
 	if err != nil {
 		return "", fmt.Errorf("making the database: %w", err)
@@ -133,7 +130,7 @@ func (s *Server) ensureDatabase(ctx context.Context) (version string, err error)
 	return version, nil
 }
 
-// lastLines cuts text to its last 20 lines, and no more than 4 KiB.
+// lastLines returns the last 20 lines of text, at most 4 KiB.
 func lastLines(text []byte) string {
 	text = bytes.TrimSpace(text)
 	if len(text) > 4096 {

@@ -11,10 +11,9 @@ import (
 
 const includeLine = "include_if_exists = 'sluice.conf'"
 
-// configure writes the server's files anew, so that a base directory that was
-// moved, a renamed user or a changed option takes effect with the next start.
-// The directory belongs to the server user while we may be root: os.Root keeps
-// a planted link from leading us out of it.
+// configure writes the server's files at every start, so that a moved base directory, a
+// renamed user or a changed option takes effect. The directory belongs to the server user
+// while we may be root: os.Root prevents symbolic links from leading outside.
 func (s *Server) configure() error {
 	root, err := os.OpenRoot(s.layout.data)
 	if err != nil {
@@ -35,7 +34,7 @@ func (s *Server) configure() error {
 	return nil
 }
 
-// replace leaves a file that is right already alone, and swaps others in one step.
+// replace writes a file atomically, unless it has the text already.
 func (s *Server) replace(root *os.Root, name, text string) error {
 	if old, err := root.ReadFile(name); err == nil && string(old) == text {
 		return nil
@@ -58,7 +57,7 @@ func (s *Server) replace(root *os.Root, name, text string) error {
 	return root.Rename(next, name)
 }
 
-// settings is sluice.conf.
+// settings returns the text of sluice.conf.
 func (s *Server) settings() string {
 	durable := "on"
 	if s.options.Disposable {
@@ -86,8 +85,8 @@ func (s *Server) settings() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// identities is pg_ident.conf: who connects as our role. Peer authentication
-// goes by the name of the connecting user.
+// identities returns the text of pg_ident.conf: the system users that may connect as our
+// role by peer authentication.
 func (s *Server) identities() string {
 	text := fmt.Sprintf("sluice %q %s\n", s.account.caller, role)
 	if s.account.name != s.account.caller {

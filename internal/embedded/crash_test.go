@@ -17,10 +17,11 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/embedded"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
-// TestMain lets the test binary be the process that supervises, so that tests
-// can kill it or run it as another user.
+// TestMain lets the test binary act as the supervising process, so that tests can kill it
+// or run it as another user.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("EMBEDDED_SUPERVISE"); dir != "" {
 		superviseUntilInputEnds(dir)
@@ -47,7 +48,7 @@ type supervisor struct {
 	cmd   *osexec.Cmd
 	input io.Closer
 	lines *bufio.Scanner
-	first string // what it said after its start
+	first string // its output after the start
 }
 
 func startSupervisor(t *testing.T, cmd *osexec.Cmd, dir string) *supervisor {
@@ -66,7 +67,7 @@ func startSupervisor(t *testing.T, cmd *osexec.Cmd, dir string) *supervisor {
 	return s
 }
 
-// finish asks the process to stop and returns what it said last.
+// finish stops the process and returns its last output.
 func (s *supervisor) finish() string {
 	_ = s.input.Close()
 	last := s.first
@@ -84,7 +85,7 @@ func TestAKilledServerComesBackWithItsRows(t *testing.T) {
 	for range 2 {
 		pid := postmasterPID(t, dir)
 		kill(t, pid)
-		eventually(t, "the server is back", func() bool { return s.Ready() && postmasterPID(t, dir) != pid })
+		wait.Until(t, "the server is back", func() bool { return s.Ready() && postmasterPID(t, dir) != pid })
 		wantKeptRow(t, s)
 	}
 }
@@ -104,12 +105,12 @@ func TestAServerWhoseEveryProcessWasKilledComesBack(t *testing.T) {
 		}
 	}
 	kill(t, pid)
-	eventually(t, "the server is back", func() bool { return s.Ready() && postmasterPID(t, dir) != pid })
+	wait.Until(t, "the server is back", func() bool { return s.Ready() && postmasterPID(t, dir) != pid })
 	wantKeptRow(t, s)
 }
 
-// A backend that computes does not notice that its postmaster died. No new
-// server may write beside it.
+// A busy backend does not notice that its postmaster died. No new server may start
+// meanwhile.
 func TestNoServerStartsBesideASurvivor(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -121,14 +122,14 @@ func TestNoServerStartsBesideASurvivor(t *testing.T) {
 	}()
 	const whoIsBusy = "select coalesce(max(pid), 0) from pg_stat_activity where state = 'active' and query like '%/* busy */' and pid <> pg_backend_pid()"
 	survivor := 0
-	eventually(t, "the backend is busy", func() bool {
+	wait.Until(t, "the backend is busy", func() bool {
 		survivor = number(t, s.DSN(), whoIsBusy)
 		return survivor != 0
 	})
 	pid := postmasterPID(t, dir)
 	kill(t, pid)
 	outlived := false
-	eventually(t, "the server is back", func() bool {
+	wait.Until(t, "the server is back", func() bool {
 		alive := syscall.Kill(survivor, 0) == nil && state(survivor) != "Z"
 		now, err := os.ReadFile(filepath.Join(dir, "pg", "postmaster.pid"))
 		fresh := err == nil && !strings.HasPrefix(string(now), strconv.Itoa(pid)+"\n")
@@ -192,7 +193,7 @@ func TestAKilledSupervisorTakesItsServerAlong(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = s.cmd.Wait() // killed, which is not news
-	eventually(t, "the server has gone", func() bool { st := state(pid); return st == "" || st == "Z" })
+	wait.Until(t, "the server has gone", func() bool { st := state(pid); return st == "" || st == "Z" })
 }
 
 // asOwner makes cmd run as the user that owns the data below dir.
@@ -210,8 +211,8 @@ func asOwner(t *testing.T, dir string, cmd *osexec.Cmd) *osexec.Cmd {
 	return cmd
 }
 
-// startOrphan runs the server as an earlier run would have left it: nobody's
-// child that we know of, and deaf to our death.
+// startOrphan runs the server as an earlier run would have left it: not a child, and
+// without the parent-death signal.
 func startOrphan(t *testing.T, dir, socketDir string) *osexec.Cmd {
 	t.Helper()
 	reap := make(chan struct{})
@@ -257,7 +258,7 @@ func TestAnOrphanIsTakenOverWatchedAndStopped(t *testing.T) {
 	}
 	wantKeptRow(t, s)
 	kill(t, orphan.Process.Pid)
-	eventually(t, "a server of our own", func() bool { return s.Ready() && postmasterPID(t, dir) != orphan.Process.Pid })
+	wait.Until(t, "a server of our own", func() bool { return s.Ready() && postmasterPID(t, dir) != orphan.Process.Pid })
 	wantKeptRow(t, s)
 }
 
@@ -271,13 +272,13 @@ func TestAKilledOrphanThatNobodyReapsIsReplaced(t *testing.T) {
 	defer close(reap)
 	awaitSocket(t, filepath.Join(dir, "run"))
 	kill(t, orphan.Process.Pid)
-	eventually(t, "the orphan is a zombie", func() bool { return state(orphan.Process.Pid) == "Z" })
+	wait.Until(t, "the orphan is a zombie", func() bool { return state(orphan.Process.Pid) == "Z" })
 	wantKeptRow(t, start(t, dir))
 }
 
 func awaitSocket(t *testing.T, dir string) {
 	t.Helper()
-	eventually(t, "there is a socket in "+dir, func() bool {
+	wait.Until(t, "there is a socket in "+dir, func() bool {
 		_, err := os.Stat(filepath.Join(dir, ".s.PGSQL.5432"))
 		return err == nil
 	})
@@ -324,7 +325,7 @@ func TestStaleFilesThatNameAnotherProcessDoNotPreventAStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = errors.Join(zombie.Wait(), input.Close(), stranger.Wait()) })
-	eventually(t, "the zombie is one", func() bool { return state(zombie.Process.Pid) == "Z" })
+	wait.Until(t, "the zombie is one", func() bool { return state(zombie.Process.Pid) == "Z" })
 	for name, pid := range map[string]int{"zombie": zombie.Process.Pid, "stranger": stranger.Process.Pid, "ourselves": os.Getpid()} {
 		t.Run(name, func(t *testing.T) {
 			text := fmt.Sprintf("%d\n%s/pg\n1700000000\n5432\n%s/run\n\n  5432001   5\nready   \n", pid, dir, dir)
@@ -352,7 +353,7 @@ func TestAnInterruptedStartLeavesAUsableDirectory(t *testing.T) {
 		}
 		made <- err
 	}()
-	eventually(t, "initdb runs", func() bool {
+	wait.Until(t, "initdb runs", func() bool {
 		_, err := os.Stat(filepath.Join(dir, "pg.new", "PG_VERSION"))
 		return err == nil
 	})

@@ -1,9 +1,9 @@
-// Package embedded runs a private PostgreSQL server beside the process: it
-// finds the installed binaries, makes the cluster, starts and supervises the
-// server, takes over one that an earlier run left behind, and stops it.
+// Package embedded runs a private PostgreSQL server: it finds the installed binaries,
+// creates the cluster, starts and supervises the server, adopts one of an earlier run,
+// and stops it.
 //
-// The server listens on a unix socket only and knows no password: the kernel
-// tells it who connects (peer authentication).
+// The server listens on a Unix socket only, without passwords: it uses peer
+// authentication.
 package embedded
 
 import (
@@ -21,17 +21,17 @@ import (
 const (
 	role     = "sluice" // owns everything in the cluster
 	database = "sluice"
-	port     = "5432" // part of the socket's name; no TCP port is opened
+	port     = "5432" // in the socket's name only; no TCP port is opened
 )
 
-// Options say where the server lives and how big it is. The zero value is a
-// durable server in DefaultDir, run by the newest PostgreSQL that is installed.
+// Options are the directories and sizes of the server. The zero value is a durable server
+// in DefaultDir, with the newest installed PostgreSQL.
 type Options struct {
 	BaseDir        string       // holds data, socket, log and lock; "" is DefaultDir
-	BinDir         string       // directory of initdb and postgres; "" looks in the usual places
+	BinDir         string       // directory of initdb and postgres; "" searches the usual places
 	SharedBuffers  string       // a number and kB, MB or GB; "" is 64MB
 	MaxConnections int          // at least 10; 0 is 50
-	Disposable     bool         // nothing is synced to disk: for tests, whose data may be lost with the machine
+	Disposable     bool         // no fsync: for tests, whose data may be lost
 	Log            *slog.Logger // nil discards
 }
 
@@ -44,18 +44,18 @@ type Server struct {
 	options Options
 	log     *slog.Logger
 	lock    *os.File
-	version string // as the server tells it when it first answers
+	version string // reported by the server at the start
 
 	ready    atomic.Bool
-	stop     context.CancelFunc // asks supervise to end
+	stop     context.CancelFunc // ends supervise
 	done     chan struct{}      // closed when supervise has ended
-	stopping error              // what went wrong while stopping; read after done
+	stopping error              // error of stopping; read after done
 }
 
 var sizePattern = regexp.MustCompile(`^[1-9][0-9]{0,8}(kB|MB|GB)$`)
 
-// complete fills in the defaults and refuses what PostgreSQL would refuse later
-// in words that do not name our option.
+// complete sets defaults, and refuses values that PostgreSQL would refuse later without
+// naming our setting.
 func (o Options) complete() (Options, error) {
 	if o.SharedBuffers == "" {
 		o.SharedBuffers = "64MB"
@@ -75,13 +75,13 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// Start returns once the server answers, having made the cluster if there is
-// none, or taken over a server that an earlier run left behind. From then on the
-// server is kept running until Stop. Start waits as long as crash recovery
-// makes progress; ctx ends the wait, and has no effect after that.
+// Start returns once the server responds. It creates the cluster if there is none, or
+// adopts the server of an earlier run. From then on the server is kept running until
+// Stop. Start waits as long as crash recovery makes progress; ctx ends the wait, and has
+// no effect later.
 //
-// Errors worth branching on: MissingError, RunningError, VersionError,
-// BlockedError, AccountError.
+// Errors have the types MissingError, RunningError, VersionError, BlockedError,
+// AccountError.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	s, err := prepare(ctx, o)
 	if err != nil {
@@ -101,7 +101,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// prepare finds everything that is needed and takes the lock.
+// prepare finds the prerequisites and takes the lock.
 func prepare(ctx context.Context, o Options) (*Server, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -131,7 +131,7 @@ func prepare(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// furnish decides on the binaries and makes the directories; the lock is held.
+// furnish chooses the binaries and creates the directories, under the lock.
 func (s *Server) furnish(found []installation) error {
 	major, err := s.layout.dataMajor()
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Server) furnish(found []installation) error {
 	return s.layout.makeSocketDir(s.account)
 }
 
-// open brings the server up: cluster, process, database.
+// open starts the server: cluster, process, database.
 func (s *Server) open(ctx context.Context) (*postmaster, error) {
 	if err := s.ensureCluster(ctx); err != nil {
 		return nil, err
@@ -161,9 +161,8 @@ func (s *Server) open(ctx context.Context) (*postmaster, error) {
 	return running, nil
 }
 
-// DSN is how pgx connects: keywords and values, over the unix socket, as the
-// role that owns the database. It stays the same for the Server's life and
-// holds no secret.
+// DSN returns the connection string for pgx: keywords and values, the Unix socket, the
+// role that owns the database. It is constant and holds no secret.
 func (s *Server) DSN() string {
 	return fmt.Sprintf("host='%s' port=%s user=%s dbname=%s sslmode=disable",
 		s.layout.socketDir, port, role, database)
@@ -172,14 +171,13 @@ func (s *Server) DSN() string {
 // Version is the server's version as it was when Start returned, such as "15.18".
 func (s *Server) Version() string { return s.version }
 
-// Ready reports whether the server answered when last looked at. It is false
-// from the moment the server is seen to have ended until it answers again.
+// Ready reports whether the server runs and responded after its start.
 func (s *Server) Ready() bool { return s.ready.Load() }
 
-// Stop ends supervision and the server: a fast shutdown first, after 10 s
-// an immediate one, and after 5 s more an error, the server left as it is. It
-// never kills, because that leaves shared memory behind. When ctx ends before
-// that, Stop returns and the shutdown goes on. Later calls wait for the first.
+// Stop ends supervision and the server: by a fast shutdown, after 10 s by an immediate
+// one; after 5 s more it returns an error and leaves the server running. It never kills
+// the server, because that leaks shared memory. If ctx ends earlier, Stop returns and the
+// shutdown continues. Later calls wait for the first.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop()
 	select {
@@ -190,9 +188,9 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// DefaultDir is where the server lives when nothing else is said: for root
-// /var/lib/sluice, because no other user may look into root's home; for others
-// sluice below $XDG_STATE_HOME or ~/.local/state.
+// DefaultDir returns the default base directory: for root /var/lib/sluice, because other
+// users cannot read root's home; for others sluice below $XDG_STATE_HOME or
+// ~/.local/state.
 func DefaultDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/var/lib/sluice", nil

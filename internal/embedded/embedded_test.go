@@ -17,8 +17,8 @@ import (
 	"github.com/sluicegate/sluice/internal/embedded"
 )
 
-// shortDir is a base directory whose path is short enough for a socket, and
-// which the server user can reach: t.TempDir is neither.
+// shortDir returns a base directory whose path is short enough for a socket, and which
+// the server's user can reach, unlike t.TempDir.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "sluice-embedded-")
@@ -131,7 +131,7 @@ func tryNumber(ctx context.Context, dsn, sql string) (n int, err error) {
 	return n, conn.QueryRow(ctx, sql).Scan(&n)
 }
 
-// postmasterPID reads who the server says it is.
+// postmasterPID reads the server's process number.
 func postmasterPID(t *testing.T, dir string) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "pg", "postmaster.pid"))
@@ -150,21 +150,6 @@ func kill(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// eventually polls until ok, for as long as a loaded machine may need.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.After(60 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatalf("30 s have not been enough until %s", what)
-		case <-tick.C:
-		}
 	}
 }
 

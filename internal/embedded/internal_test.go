@@ -1,12 +1,7 @@
 package embedded
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -47,58 +42,6 @@ func TestPidFilesAreReadAsFarAsTheyAreWritten(t *testing.T) {
 			t.Errorf("%s: %v %v, want %v %v", c.name, got, ok, c.want, c.ok)
 		}
 	}
-}
-
-func message(kind byte, body string) string {
-	return string(kind) + string([]byte{0, 0, byte((len(body) + 4) >> 8), byte(len(body) + 4)}) + body
-}
-
-var (
-	authenticated = message('R', "\x00\x00\x00\x00")
-	ready         = message('Z', "I")
-	starting      = message('E', "SFATAL\x00C57P03\x00Mthe database system is starting up\x00\x00")
-)
-
-func TestAnswersAreRead(t *testing.T) {
-	cases := []struct {
-		name, in, want, err string
-	}{
-		{"greeting", authenticated + message('S', "a\x00b\x00") + message('K', "12345678") + ready, "[]", ""},
-		{"rows", message('T', "") + message('D', "\x00\x01\x00\x00\x00\x02/d") + message('D', "\x00\x01\x00\x00\x00\x01x") + message('C', "SELECT 2\x00") + ready, "[/d x]", ""},
-		{"null", message('D', "\x00\x01\xff\xff\xff\xff") + ready, "[]", ""},
-		{"fatal, then closed", starting, "[]", "starting up (SQLSTATE 57P03)"},
-		{"error, then ready", starting + ready, "[]", "starting up (SQLSTATE 57P03)"},
-		{"password wanted", message('R', "\x00\x00\x00\x03"), "[]", "wants a password"},
-		{"cut short", authenticated, "[]", "EOF"},
-		{"length below its own", "R\x00\x00\x00\x01", "[]", "claims a length of 1"},
-		{"length beyond reason", "R\x7f\x00\x00\x00", "[]", "claims a length"},
-		{"column longer than its row", message('D', "\x00\x01\x00\x00\x00\x09x") + ready, "[]", ""},
-	}
-	for _, c := range cases {
-		rows, err := readAnswer(bufio.NewReader(strings.NewReader(c.in)))
-		if got := fmt.Sprint(rows); got != c.want {
-			t.Errorf("%s: rows %s, want %s", c.name, got, c.want)
-		}
-		if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s: error %v, want %q", c.name, err, c.err)
-		}
-	}
-	_, err := readAnswer(bufio.NewReader(strings.NewReader(starting)))
-	if refusal, ok := errors.AsType[*serverError](err); !ok || refusal.Code != codeNotNow {
-		t.Errorf("got %v, want the code of a server that is starting", err)
-	}
-}
-
-func FuzzAnswer(f *testing.F) {
-	for _, seed := range []string{authenticated + ready, starting, message('D', "\x00\x01\x00\x00\x00\x02/d") + ready} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		rows, err := readAnswer(bufio.NewReader(bytes.NewReader(in)))
-		if err != nil && rows != nil {
-			t.Errorf("rows %q beside the error %v", rows, err)
-		}
-	})
 }
 
 func FuzzPidFile(f *testing.F) {

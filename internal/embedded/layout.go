@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// layout is where everything of one server lies.
+// layout has the paths of one server.
 type layout struct {
 	base      string // absolute
 	data      string // the cluster
-	fresh     string // a cluster in the making; renamed to data when whole
+	fresh     string // a cluster being created; renamed to data when complete
 	log       string
 	lock      string
 	socketDir string
@@ -34,8 +34,8 @@ func newLayout(base string) layout {
 	}
 }
 
-// makeBase makes the base directory and checks that the account can reach it.
-// A directory that is there already keeps its mode: it may be somebody's home.
+// makeBase creates the base directory and checks that the account can reach it. An
+// existing directory keeps its mode: it may be a home directory.
 func (l layout) makeBase(a account) error {
 	_, err := os.Stat(l.base)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,12 +56,11 @@ func createBase(base string) error {
 	if err := os.MkdirAll(base, 0o711); err != nil {
 		return err
 	}
-	return os.Chmod(base, 0o711) // whatever the umask: the server user has to pass
+	return os.Chmod(base, 0o711) // regardless of the umask: the server's user must reach it
 }
 
-// dataMajor is the major version that made the data, or 0 when there is none.
-// Data that is there but not whole is refused: starting empty in its place
-// would take every API away without a word.
+// dataMajor returns the major version of the data, or 0 if there is none. Incomplete data
+// is refused: starting with an empty cluster would silently delete every API.
 func (l layout) dataMajor() (int, error) {
 	entries, err := os.ReadDir(l.data)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
@@ -84,8 +83,8 @@ func (l layout) dataMajor() (int, error) {
 	return major, nil
 }
 
-// socketPathMax is how long the socket's path may be. The address structure has
-// 108 bytes on Linux and 104 elsewhere, the last of them zero.
+// socketPathMax is the longest path of a socket: sun_path has 108 bytes on Linux and 104
+// elsewhere, including the zero byte.
 func socketPathMax() int {
 	if runtime.GOOS == "linux" {
 		return 107
@@ -99,9 +98,8 @@ func (l layout) socket() string     { return filepath.Join(l.socketDir, socketNa
 func (l layout) socketLock() string { return l.socket() + ".lock" }
 func (l layout) pidFile() string    { return filepath.Join(l.data, "postmaster.pid") }
 
-// makeSocketDir makes the directory of the socket, in a short place when the
-// usual one makes a path that is too long or that a connection string would
-// have to quote.
+// makeSocketDir creates the directory of the socket: a short one if the path would be too
+// long or would need quotes in a connection string.
 func (l *layout) makeSocketDir(a account) error {
 	if len(l.socket()) > socketPathMax() || strings.ContainsFunc(l.socketDir, awkward) {
 		l.socketDir = l.shortSocketDir(a)
@@ -116,11 +114,11 @@ func (l *layout) makeSocketDir(a account) error {
 	return l.checkSocketDir(a)
 }
 
-// awkward characters separate or quote in DSNs and in postgresql.conf.
+// awkward reports characters that need quotes in DSNs or in postgresql.conf.
 func awkward(r rune) bool { return r < ' ' || strings.ContainsRune(`'"\,`, r) }
 
-// shortSocketDir is the same for every run on one base directory. Root's
-// runtime directory is closed to the server user, so root takes /tmp.
+// shortSocketDir is the same for every run on one base directory. The server's user
+// cannot read root's runtime directory, so root uses /tmp.
 func (l layout) shortSocketDir(a account) string {
 	sum := sha256.Sum256([]byte(l.base))
 	name := "sluice-" + hex.EncodeToString(sum[:4])
@@ -134,16 +132,14 @@ func (l layout) shortSocketDir(a account) string {
 	return filepath.Join("/tmp", name)
 }
 
-// leave removes a socket directory that is not in the base directory, unless
-// something is still in it.
+// leave removes a socket directory outside the base directory, if it is empty.
 func (l layout) leave() {
 	if filepath.Dir(l.socketDir) != l.base {
 		_ = os.Remove(l.socketDir)
 	}
 }
 
-// checkSocketDir refuses a directory that somebody else made: whoever owns it
-// could put a socket of their own in the place of ours.
+// checkSocketDir refuses a directory of another user, who could replace our socket.
 func (l layout) checkSocketDir(a account) error {
 	info, err := os.Lstat(l.socketDir)
 	if err != nil {
@@ -151,7 +147,7 @@ func (l layout) checkSocketDir(a account) error {
 	}
 	owner, ok := infoOwner(info)
 	if ok && a.change && owner == 0 && info.IsDir() {
-		// Root died between making it and giving it away.
+		// A root process ended between creating it and changing its owner.
 		owner, err = a.uid, a.own(l.socketDir)
 	}
 	if err != nil {

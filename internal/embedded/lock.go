@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// takeLock keeps a second process off the directory. The kernel lets go of the
-// lock when this process ends, however it ends. The file stays: removing it
-// would let two processes lock two files of one name.
+// takeLock locks the directory against a second process. The kernel releases the lock
+// when this process ends. The file is not removed, because two processes could then lock
+// two files of one name.
 func takeLock(dir, path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -22,7 +22,8 @@ func takeLock(dir, path string) (*os.File, error) {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		err = &RunningError{Dir: dir, PID: holder(file)}
 	} else if err == nil {
-		// One write of fixed length over the old one: a reader never sees half a number.
+		// One write of fixed length over the old number: a reader never sees a part of
+		// it.
 		_, err = file.WriteAt(fmt.Appendf(nil, "%10d\n", os.Getpid()), 0)
 	}
 	if err != nil {
@@ -31,12 +32,12 @@ func takeLock(dir, path string) (*os.File, error) {
 	return file, nil
 }
 
-// holder reads who has the lock. A process that has just made the file may not
-// have written its number yet, so a few tries are given to it.
+// holder returns the process that has the lock, 0 if unknown. A process that has just
+// created the file may not have written its number yet, hence the retries.
 func holder(file *os.File) int {
 	text := make([]byte, 11)
 	for range 20 {
-		n, _ := file.ReadAt(text, 0) // an empty file is what the loop is for
+		n, _ := file.ReadAt(text, 0) // an empty file is read again
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n]))); err == nil {
 			return pid
 		}

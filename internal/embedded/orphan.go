@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// pidRecord is what we need of postmaster.pid.
+// pidRecord is a part of postmaster.pid.
 type pidRecord struct {
 	pid       int
-	socketDir string // "" while the server has not come that far
+	socketDir string // "" early in the server's start
 }
 
-// parsePidFile reads the record: line 1 is the process, line 5 the socket's directory.
+// parsePidFile parses the record: line 1 is the process, line 5 the socket's directory.
 func parsePidFile(text string) (pidRecord, bool) {
 	lines := strings.Split(text, "\n")
 	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
@@ -31,8 +31,8 @@ func parsePidFile(text string) (pidRecord, bool) {
 	return record, true
 }
 
-// orphan returns the server that an earlier run left behind, or nil. One that
-// listens elsewhere is stopped, because nobody would find it there.
+// orphan returns the running server of an earlier run, or nil. One with another socket
+// directory is stopped.
 func (s *Server) orphan() (*postmaster, error) {
 	text, err := os.ReadFile(s.layout.pidFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,7 @@ func (s *Server) orphan() (*postmaster, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Asked again with the handle in hand: the number may have changed owners before.
+	// Checked again with the process handle: the number may have been reused before.
 	if !s.serves(record.pid) {
 		p.release()
 		return nil, nil
@@ -61,14 +61,12 @@ func (s *Server) orphan() (*postmaster, error) {
 	return p, nil
 }
 
-// survivorsWait is how long server processes whose postmaster is dead may take
-// to notice and go.
+// survivorsWait is how long server processes may take to end after their postmaster died.
 const survivorsWait = 10 * time.Second
 
-// clearStale removes what makes PostgreSQL refuse to start although nothing
-// runs: its pid files name a process that exists, but is a zombie or somebody
-// else. First comes the proof that no process of the server is left, since one
-// that outlived its postmaster would write beside a new server.
+// clearStale removes pid files that name a zombie or an unrelated process, with which
+// PostgreSQL would refuse to start. First it waits until no process of the server is
+// left, because one that outlived its postmaster would corrupt the data.
 func (s *Server) clearStale(ctx context.Context) error {
 	stale := []string{s.layout.pidFile(), s.layout.socketLock(), s.layout.socket()}
 	if !anyExists(stale) {

@@ -18,15 +18,14 @@ const rotateAt = 10 << 20
 // postmaster is one running server process.
 type postmaster struct {
 	process *os.Process
-	adopted bool          // not our child: an earlier run's
+	adopted bool          // not our child, but of an earlier run
 	gone    chan struct{} // closed when the process has ended
-	exit    error         // how a child ended; read after gone
-	abandon chan struct{} // closed to end the watch over an adopted one
-	logFrom int64         // where this process began to log
+	exit    error         // exit status of a child; read after gone
+	abandon chan struct{} // closed to end the watch of an adopted one
+	logFrom int64         // offset of this process's log
 }
 
-// spawn starts the server binary itself: pg_ctl would come between us and the
-// process that we have to watch.
+// spawn starts the server binary directly: with pg_ctl the server would not be our child.
 func (s *Server) spawn() (*postmaster, error) {
 	log, from, err := s.layout.openLog()
 	if err != nil {
@@ -38,8 +37,8 @@ func (s *Server) spawn() (*postmaster, error) {
 	p := &postmaster{gone: make(chan struct{}), logFrom: from}
 	started := make(chan error)
 	go func() {
-		// The parent-death signal is about the thread that forked, so that thread
-		// has to live as long as the child.
+		// The parent-death signal follows the thread that forked, which must live as long
+		// as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := errors.Join(cmd.Start(), log.Close())
@@ -56,9 +55,8 @@ func (s *Server) spawn() (*postmaster, error) {
 	return p, nil
 }
 
-// openLog opens the log for appending and returns its present size. The server
-// logs warnings and errors only, but over years these add up: two files of
-// rotateAt are kept.
+// openLog opens the log for appending and returns its size. At rotateAt it is renamed,
+// replacing the file before.
 func (l layout) openLog() (*os.File, int64, error) {
 	if info, err := os.Stat(l.log); err == nil && info.Size() > rotateAt {
 		if err := os.Rename(l.log, l.log+".1"); err != nil {
@@ -80,7 +78,7 @@ func (l layout) logSize() int64 {
 	return info.Size()
 }
 
-// logTail returns the last lines that were logged from the offset on.
+// logTail returns the last lines of the log after the offset.
 func (l layout) logTail(from int64) string {
 	file, err := os.Open(l.log)
 	if err != nil {
@@ -95,8 +93,8 @@ func (l layout) logTail(from int64) string {
 	return lastLines(text)
 }
 
-// adopt takes over a server that is not our child. Its process handle is bound
-// to the process, not the number, so that a reused number is never signalled.
+// adopt supervises a server that is not our child. The handle is bound to the process and
+// not to its number, which may be reused.
 func (s *Server) adopt(pid int) (*postmaster, error) {
 	process, err := os.FindProcess(pid)
 	if err != nil {
@@ -110,8 +108,8 @@ func (s *Server) adopt(pid int) (*postmaster, error) {
 	return p, nil
 }
 
-// watch looks for the end of a process that is not a child: there is no waiting
-// for those. It ends with the process or with abandon.
+// watch polls for the end of a process that is not a child, which cannot be waited for.
+// It ends with the process or with abandon.
 func (p *postmaster) watch() {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -125,21 +123,21 @@ func (p *postmaster) watch() {
 	close(p.gone)
 }
 
-// alive knows a zombie, which still takes signals, from a running process.
+// alive reports whether the process runs and is not a zombie, which also accepts signals.
 func (p *postmaster) alive() bool {
 	err := p.process.Signal(syscall.Signal(0))
 	return (err == nil || errors.Is(err, syscall.EPERM)) && running(p.process.Pid)
 }
 
-// stop ends the process: a fast shutdown, then an immediate one. Never SIGTERM,
-// which waits for clients, nor SIGKILL, which leaves shared memory behind.
+// stop ends the process: by a fast shutdown, then an immediate one. Never by SIGTERM,
+// which waits for clients, nor SIGKILL, which leaks shared memory.
 func (p *postmaster) stop() error {
 	steps := []struct {
 		signal syscall.Signal
 		wait   time.Duration
 	}{{syscall.SIGINT, 10 * time.Second}, {syscall.SIGQUIT, 5 * time.Second}}
 	for _, step := range steps {
-		_ = p.process.Signal(step.signal) // fails when the process has ended, which gone tells
+		_ = p.process.Signal(step.signal) // fails if the process has ended, see gone
 		select {
 		case <-p.gone:
 			return nil
@@ -150,7 +148,7 @@ func (p *postmaster) stop() error {
 	return fmt.Errorf("PostgreSQL (process %d) stopped neither on SIGINT within 10 s nor on SIGQUIT within 5 s and was left as it is", p.process.Pid)
 }
 
-// release ends the watch over an adopted process that lives on.
+// release ends the watch of an adopted process that keeps running.
 func (p *postmaster) release() {
 	if p.adopted {
 		close(p.abandon)

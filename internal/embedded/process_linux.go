@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// dieWithParent asks for a fast shutdown of the server when this process dies.
+// dieWithParent requests a fast shutdown of the server when this process dies.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGINT }
 
 // running reports whether pid is a process that is not a zombie.
@@ -25,7 +25,7 @@ func running(pid int) bool {
 	return found && len(after) > 0 && after[0] != 'Z' && after[0] != 'X'
 }
 
-// serves reports whether pid is a live process of the server on our data.
+// serves reports whether pid is a running process of the server on our data.
 func (s *Server) serves(pid int) bool {
 	proc := filepath.Join("/proc", strconv.Itoa(pid))
 	name, err := os.ReadFile(filepath.Join(proc, "comm"))
@@ -36,8 +36,7 @@ func (s *Server) serves(pid int) bool {
 	if err != nil {
 		return false
 	}
-	// Compared as files, not as names: the same name means another directory to
-	// a process in another container.
+	// Compared as files and not as names, which differ between containers.
 	cwd, err := os.Stat(filepath.Join(proc, "cwd"))
 	if err == nil {
 		return os.SameFile(cwd, data)
@@ -45,10 +44,9 @@ func (s *Server) serves(pid int) bool {
 	return errors.Is(err, fs.ErrPermission) && s.titled(proc)
 }
 
-// titled stands in for the working directory, which root may not look at in a
-// container without CAP_SYS_PTRACE. A postmaster shows its arguments, its
-// children show the cluster's name. It rather takes a stranger for ours than
-// the other way round.
+// titled is used when the working directory is not readable, as for root in a container
+// without CAP_SYS_PTRACE. The title of a postmaster has its arguments, that of its
+// children the cluster's name. False positives are preferred to false negatives.
 func (s *Server) titled(proc string) bool {
 	if owner, ok := ownerOf(proc); !ok || owner != s.account.uid {
 		return false

@@ -6,22 +6,30 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 const (
 	firstBackOff = 100 * time.Millisecond
 	lastBackOff  = 5 * time.Second
-	steadyAfter  = 30 * time.Second // of service, after which an end counts as the first again
-	// patience is how long a server that does not answer may go without a sign of
-	// life: a line in its log or a "starting up". Recovery gives one every 10 s, so
-	// that however long it takes is waited for.
+	steadyAfter  = 30 * time.Second // of running, after which the back-off starts again
+	// patience is how long a server that does not respond may go without progress: a line
+	// in its log or "starting up". Crash recovery logs every 10 s, so it may take any
+	// time.
 	patience = time.Minute
 )
 
-// errGone says that the process ended while it was waited for.
+// SQLSTATE codes of conditions that pass by themselves.
+const (
+	codeNotNow  = "57P03" // starting up, recovering or shutting down
+	codeTooMany = "53300" // all connections are in use
+)
+
+// errGone is returned if the process ends before it responds.
 var errGone = errors.New("server process ended")
 
-// launch returns a server that answers: an orphan, or else a new process.
+// launch returns a server that responds: an orphan, or else a new process.
 func (s *Server) launch(ctx context.Context) (*postmaster, error) {
 	p, err := s.orphan()
 	if err != nil {
@@ -52,7 +60,7 @@ func (s *Server) launch(ctx context.Context) (*postmaster, error) {
 	return p, nil
 }
 
-// explain adds what the server logged: its reason is there and nowhere else.
+// explain adds the server's log, which has the reason.
 func (s *Server) explain(p *postmaster, err error) error {
 	if errors.Is(err, errGone) {
 		err = fmt.Errorf("%w (%s)", err, exitText(p.exit))
@@ -60,8 +68,8 @@ func (s *Server) explain(p *postmaster, err error) error {
 	return fmt.Errorf("starting PostgreSQL: %w; %s ends with:\n%s", err, s.layout.log, s.layout.logTail(p.logFrom))
 }
 
-// awaitReady waits until p answers for our data. It fails with errGone when p
-// ended, and when p shows no sign of life for as long as patience.
+// awaitReady waits until p responds with our data. It fails with errGone if p ended, and
+// if p makes no progress for patience.
 func (s *Server) awaitReady(ctx context.Context, p *postmaster) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -71,9 +79,9 @@ func (s *Server) awaitReady(ctx context.Context, p *postmaster) error {
 		if err == nil {
 			return nil
 		}
-		refusal, refused := errors.AsType[*serverError](err)
+		refusal, refused := errors.AsType[*pgconn.PgError](err)
 		switch size := s.layout.logSize(); {
-		case refused && refusal.Code != codeNotNow && refusal.Code != codeTooMany:
+		case errors.Is(err, errOtherServer), refused && refusal.Code != codeNotNow && refusal.Code != codeTooMany:
 			return err
 		case refused, size != logged:
 			sign, logged = time.Now(), size
@@ -90,23 +98,45 @@ func (s *Server) awaitReady(ctx context.Context, p *postmaster) error {
 	}
 }
 
-// check asks who answers on our socket, and for which data.
+// check verifies that the server on the socket responds and serves our data.
 func (s *Server) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	l, err := dial(ctx, s.layout.socket(), "postgres")
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	rows, err := l.query("show data_directory")
+	defer func() { _ = conn.Close(ctx) }() // nothing depends on it
+	rows, err := query(ctx, conn, "show data_directory")
 	if err != nil {
 		return err
 	}
 	if len(rows) != 1 || !sameFile(rows[0], s.layout.data) {
-		return &serverError{Code: "XX000", Message: fmt.Sprintf("the server on %s works on %q, not on %s", s.layout.socket(), rows, s.layout.data)}
+		return fmt.Errorf("%w: the server on %s works on %q, not on %s", errOtherServer, s.layout.socket(), rows, s.layout.data)
 	}
 	return nil
+}
+
+// errOtherServer is returned when a server of other data responds on our socket.
+var errOtherServer = errors.New("another server")
+
+// connect connects as our role, to the database that every cluster has.
+func (s *Server) connect(ctx context.Context) (*pgconn.PgConn, error) {
+	return pgconn.Connect(ctx, fmt.Sprintf("host='%s' port=%s user=%s dbname=postgres sslmode=disable application_name='sluice supervisor'",
+		s.layout.socketDir, port, role))
+}
+
+// query runs one statement and returns the first column of each row.
+func query(ctx context.Context, conn *pgconn.PgConn, sql string) ([]string, error) {
+	results, err := conn.Exec(ctx, sql).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	var rows []string
+	for _, row := range results[0].Rows {
+		rows = append(rows, string(row[0]))
+	}
+	return rows, nil
 }
 
 func sameFile(a, b string) bool {
@@ -147,8 +177,8 @@ func exitText(err error) string {
 	return err.Error()
 }
 
-// revive starts the server again, however often it takes. It returns the
-// back-off for the next time, and no server when lifetime ended first.
+// revive restarts the server until it succeeds. It returns the back-off for the next
+// time, and no server if lifetime ended first.
 func (s *Server) revive(lifetime context.Context, backOff time.Duration) (*postmaster, time.Duration) {
 	for {
 		select {

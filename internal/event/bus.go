@@ -17,7 +17,7 @@ type Event struct {
 	Key    string // what logs call the key; "" when it concerns none
 	Detail string // in words, for people; may be empty
 
-	// Where a request was refused. They are left out where nobody is told of an
+	// Where a request was refused. They are left out where no handler is set for an
 	// API's events one by one.
 	Path   string     // as the client wrote it
 	Origin netip.Addr // the client
@@ -28,14 +28,14 @@ type Event struct {
 
 // Trigger is a share of a quota that was reached.
 type Trigger struct {
-	Limit int // percent of the quota at which somebody wants to be told
+	Limit int // percent of the quota at which the event is raised
 	Usage int // percent that is used, rounded down
 }
 
 // A Sink takes events, one at a time, from one goroutine.
 type Sink interface{ Handle(e Event) }
 
-// Bus passes events on to sinks without ever holding up who raises them. It is
+// Bus passes events on to sinks without ever blocking the caller of Raise. It is
 // safe for concurrent use.
 type Bus struct {
 	queue   chan Event
@@ -51,8 +51,7 @@ func NewBus(size int, sinks ...Sink) *Bus {
 // Add adds a sink. It must not run beside Run.
 func (b *Bus) Add(s Sink) { b.sinks = append(b.sinks, s) }
 
-// Raise hands e to the sinks, or drops and counts it when they are too far
-// behind. It neither waits nor allocates.
+// Raise hands e to the sinks, or drops and counts it if they are too far behind. It neither waits nor allocates.
 func (b *Bus) Raise(e Event) {
 	select {
 	case b.queue <- e:
@@ -61,7 +60,7 @@ func (b *Bus) Raise(e Event) {
 	}
 }
 
-// Dropped returns how many events no sink was told of.
+// Dropped returns how many events were dropped.
 func (b *Bus) Dropped() uint64 { return b.dropped.Load() }
 
 // Run passes events on until ctx ends, and then those that are still queued.

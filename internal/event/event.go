@@ -1,5 +1,4 @@
-// Package event names what happens in a gateway and hands it to whoever
-// listens.
+// Package event names what happens in a gateway and passes it on to sinks.
 package event
 
 // Name is the wire name of an event.

@@ -24,7 +24,7 @@ type Budget struct {
 // perSecond is how many lines of one kind are written in one second.
 const perSecond = 5
 
-// Spend takes the line of an event, and tells how many went unwritten since the
+// Spend counts the line of an event, and returns how many were omitted since the
 // last one. ok is false when nothing is left.
 func (b *Budget) Spend(e *Event) (omitted int, ok bool) {
 	at := e.At

@@ -1,7 +1,7 @@
 package event
 
-// Upstream is what an event about a target of an API, or about calls to it, is
-// told with. It never changes.
+// Upstream is what an event about a target of an API, or about calls to it, contains.
+// It never changes.
 type Upstream struct {
 	URL    string // that is called, without its query; "" of a breaker
 	Host   string // host and port of URL

@@ -2,9 +2,8 @@ package frozen
 
 import "slices"
 
-// Diff compares two lists and returns what stands in one of them only, as indexes
-// in their order. Lists that agree but for a short part in the middle cost one
-// comparison per element.
+// Diff compares two lists and returns the indexes of the elements that only one of them
+// has, in order. Lists that differ in a short part only cost one comparison per element.
 //
 // step is called between small pieces of work and may wait; Diff returns its error.
 func Diff[T comparable](before, after []T, step func() error) (gone, come []int, err error) {
@@ -24,8 +23,7 @@ func Diff[T comparable](before, after []T, step func() error) (gone, come []int,
 	return gone, come, err
 }
 
-// missing returns where the elements of from stand that others lacks, counted
-// from offset.
+// missing returns the indexes of the elements of from that others lacks, plus offset.
 func missing[T comparable](from, others []T, offset int, step func() error) (at []int, err error) {
 	if len(from) == 0 {
 		return nil, nil
@@ -43,11 +41,11 @@ func missing[T comparable](from, others []T, offset int, step func() error) (at 
 	return at, err
 }
 
-// atOnce is how many elements are a small piece of work.
+// atOnce is the number of elements in a small piece of work.
 const atOnce = 256
 
-// InSteps calls do for each element, and step between small pieces of that, which
-// may wait. It ends with step's error.
+// InSteps calls do for each element, and step between small pieces of work. step may
+// wait; InSteps returns its error.
 func InSteps[T any](list []T, step func() error, do func(one T)) error {
 	for part := range slices.Chunk(list, atOnce) {
 		for _, one := range part {

@@ -6,17 +6,18 @@ import (
 	"slices"
 )
 
-// Edit makes a map of another one. It is used by one goroutine, up to Done.
+// Edit builds a changed copy of a map. It is not safe for concurrent use, and ends with
+// Done.
 type Edit[V any] struct {
 	from *Map[V]
-	open []*list[V] // by block; nil: the block is as it was
+	open []*list[V] // by block; nil: the block is unchanged
 	len  int
 }
 
-// A list is a block in the making: its entries one after the other.
+// A list is the entries of a changed block.
 type list[V any] []entry[V]
 
-// Edit returns what makes another map of m, which stays as it is.
+// Edit returns an Edit of m, which stays unchanged.
 func (m *Map[V]) Edit() *Edit[V] {
 	if m == nil {
 		m = &Map[V]{blocks: make([]block[V], 1)}
@@ -24,10 +25,10 @@ func (m *Map[V]) Edit() *Edit[V] {
 	return &Edit[V]{from: m, open: make([]*list[V], len(m.blocks)), len: m.len}
 }
 
-// Len returns how many keys there are now.
+// Len returns the current number of keys.
 func (e *Edit[V]) Len() int { return e.len }
 
-// Get returns the value that a key has now.
+// Get returns the current value of a key.
 func (e *Edit[V]) Get(key string) (value V, ok bool) {
 	hash := hashOf(key)
 	in := e.open[blockAt(hash, len(e.open))]
@@ -40,7 +41,7 @@ func (e *Edit[V]) Get(key string) (value V, ok bool) {
 	return value, false
 }
 
-// All yields all keys with the values that they have now, in no order.
+// All returns all keys with their current values, in no order.
 func (e *Edit[V]) All() iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for at, in := range e.open {
@@ -57,7 +58,7 @@ func (e *Edit[V]) All() iter.Seq2[string, V] {
 	}
 }
 
-// original returns a block as it was, none where there are more lists by now.
+// original returns the unchanged block, or nil if the number of lists has changed.
 func (e *Edit[V]) original(at int) block[V] {
 	if len(e.open) != len(e.from.blocks) {
 		return nil
@@ -74,7 +75,7 @@ func (l *list[V]) index(hash uint64, key string) int {
 	return -1
 }
 
-// Set gives a key a value.
+// Set sets the value of a key.
 func (e *Edit[V]) Set(key string, value V) {
 	hash := hashOf(key)
 	in := e.list(hash)
@@ -89,7 +90,7 @@ func (e *Edit[V]) Set(key string, value V) {
 	}
 }
 
-// Delete takes a key out, if it is there.
+// Delete removes a key.
 func (e *Edit[V]) Delete(key string) {
 	if _, there := e.Get(key); !there {
 		return
@@ -101,7 +102,7 @@ func (e *Edit[V]) Delete(key string) {
 	e.len--
 }
 
-// list returns the list for a hash, which it makes of the block.
+// list returns the list of a hash, which it copies from the block.
 func (e *Edit[V]) list(hash uint64) *list[V] {
 	at := blockAt(hash, len(e.open))
 	if e.open[at] == nil {
@@ -110,7 +111,7 @@ func (e *Edit[V]) list(hash uint64) *list[V] {
 	return e.open[at]
 }
 
-// entriesOf copies the entries of a block, with room for more.
+// entriesOf copies the entries of a block, with capacity for more.
 func entriesOf[V any](in block[V], more int) list[V] {
 	all := make(list[V], 0, len(in)+more)
 	for i := range in {
@@ -121,7 +122,7 @@ func entriesOf[V any](in block[V], more int) list[V] {
 	return all
 }
 
-// resize distributes all entries over so many lists.
+// resize distributes all entries over a number of lists.
 func (e *Edit[V]) resize(lists int) {
 	old := e.open
 	e.open = make([]*list[V], lists)
@@ -139,18 +140,18 @@ func (e *Edit[V]) resize(lists int) {
 	}
 }
 
-// Done returns the map as it is now: the one that the edit began with when
-// nothing was changed. The edit must not be used any more.
+// Done returns the changed map, or the original one if nothing was changed. The edit must
+// not be used afterwards.
 func (e *Edit[V]) Done() *Map[V] {
 	m, _ := e.DoneBySteps(func() error { return nil })
 	return m
 }
 
-// DoneBySteps is Done that calls step between small pieces of work, which may
-// wait. It returns step's error.
+// DoneBySteps is Done that calls step between small pieces of work. step may wait;
+// DoneBySteps returns its error.
 func (e *Edit[V]) DoneBySteps(step func() error) (*Map[V], error) {
 	if len(e.open) == 1 && e.len > smallUpTo {
-		e.resize(2) // one block is a plain list, and this would be a long one
+		e.resize(2) // a single block is searched linearly
 	}
 	m := &Map[V]{blocks: make([]block[V], len(e.open)), len: e.len}
 	if len(e.open) == len(e.from.blocks) {
@@ -177,9 +178,9 @@ func (e *Edit[V]) DoneBySteps(step func() error) (*Map[V], error) {
 	return m, nil
 }
 
-// block puts the entries where they are found by their hash.
+// block returns the block of the entries.
 func (l *list[V]) block() block[V] {
-	size := 1 << bits.Len(uint(len(*l)*3/2)) // free places keep the ways short
+	size := 1 << bits.Len(uint(len(*l)*3/2)) // free entries keep probing short
 	in := make(block[V], size)
 	for _, one := range *l {
 		at := one.hash >> 1

@@ -1,9 +1,9 @@
-// Package frozen has a map that never changes, and from which another one is
-// made at the cost of what they differ by.
+// Package frozen provides an immutable map from which a changed copy can be made at the
+// cost of the changes.
 //
-// Configuration with a hundred thousand objects is held in such maps: requests
-// read one while the next is made from it, and a change of one object copies a
-// list of buckets and one bucket, not everything.
+// Configuration with a hundred thousand objects is kept in such maps: requests read one
+// while the next is made from it, and a change of one object copies the list of blocks
+// and one block.
 package frozen
 
 import (
@@ -16,13 +16,13 @@ import (
 // Map is an immutable map from strings. A nil *Map is empty. It is safe for
 // concurrent use; reading it does not allocate.
 type Map[V any] struct {
-	blocks []block[V] // as many as a power of two; of a small map one, which is a plain list
+	blocks []block[V] // a power of two; a small map has one, which is a plain list
 	len    int
 }
 
-// A block holds the entries whose hashes agree in the bits that choose it. Its
-// length is a power of two; an entry stands at the first free place from the one
-// that its hash names, and there are always free ones, whose hash is 0.
+// A block has the entries whose hashes agree in the bits that select it. It is a hash
+// table with linear probing: its length is a power of two, and some entries are free,
+// with a hash of 0.
 type block[V any] []entry[V]
 
 type entry[V any] struct {
@@ -32,22 +32,22 @@ type entry[V any] struct {
 }
 
 const (
-	smallUpTo = 8  // entries of a map that is searched without hashing
-	fullAt    = 64 // entries of a block, on average, before there are twice as many blocks
-	blockBits = 16 // bits of a hash that say where in a block an entry stands
+	smallUpTo = 8  // entries of a map that is searched linearly
+	fullAt    = 64 // average entries of a block at which the number of blocks doubles
+	blockBits = 16 // low bits of a hash, which select the entry in a block
 )
 
-// hashOf is never 0.
+// hashOf returns the hash of a key, which is never 0.
 func hashOf(key string) uint64 { return maphash.String(seed, key) | 1 }
 
-// blockAt returns which of so many blocks a hash belongs to.
+// blockAt returns the index of the block of a hash.
 func blockAt(hash uint64, blocks int) int { return int(hash>>blockBits) & (blocks - 1) }
 
-// seed is the same for all maps, which saves room: there may be one per node of a
+// seed is shared by all maps to save memory, as there may be one map per node of a
 // tree.
 var seed = maphash.MakeSeed()
 
-// Len returns how many keys there are.
+// Len returns the number of keys.
 func (m *Map[V]) Len() int {
 	if m == nil {
 		return 0
@@ -80,7 +80,7 @@ func (m *Map[V]) Get(key string) (value V, ok bool) {
 	}
 }
 
-// Find is Get with a key in bytes, which it does not hold on to.
+// Find is Get with a key in bytes, which it does not keep.
 func (m *Map[V]) Find(key []byte) (value V, ok bool) {
 	if m == nil {
 		return value, false
@@ -105,7 +105,7 @@ func (m *Map[V]) Find(key []byte) (value V, ok bool) {
 	}
 }
 
-// All yields all keys with their values, in no order.
+// All returns all keys with their values, in no order.
 func (m *Map[V]) All() iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		if m == nil {

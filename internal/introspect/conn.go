@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// dialling returns a dial function whose connections leave it to reads to tell
-// how the other end broke them off.
+// dialling returns a dial function for connections that report a close of the other end
+// by reads only.
 func dialling(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := d.DialContext(ctx, network, address)
@@ -19,13 +19,13 @@ func dialling(d *net.Dialer) func(ctx context.Context, network, address string) 
 	}
 }
 
-// conn is a connection whose writes never tell that the other end has
-// closed it. An upstream that refuses a client certificate says why and closes,
-// after the handshake as its client sees it: what it said is still there to be
-// read, though a request can no longer be sent.
+// conn is a connection whose writes do not fail when the other end has closed it. An
+// upstream that refuses a client certificate sends an alert and closes, after the
+// handshake has ended for the client: the alert can still be read, though a request can
+// no longer be sent.
 type conn struct{ net.Conn }
 
-// Write writes b. A connection that the other end has closed swallows it.
+// Write writes b. If the other end has closed the connection, b is discarded.
 func (c conn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {

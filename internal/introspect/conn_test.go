@@ -36,7 +36,7 @@ func TestWhatAnUpstreamSaidBeforeItClosedIsRead(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(60 * time.Second); ; { // until the system has been told
+	for deadline := time.Now().Add(60 * time.Second); ; { // until the system has received the reset
 		if _, err := c.(conn).Conn.Write([]byte("x")); err != nil {
 			break
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/internal/guard"
+	"github.com/sluicegate/sluice/internal/dialguard"
 )
 
 // Cause is why a schema could not be fetched.
@@ -20,41 +20,41 @@ type Cause string
 
 // The causes.
 const (
-	Unusable    Cause = "unusable"     // the definition does not lead to an upstream
-	Forbidden   Cause = "forbidden"    // the upstream has an address that is not called
-	UnknownHost Cause = "unknown_host" // its name has no address
-	Unreachable Cause = "unreachable"  // no connection, or one that broke
-	BadTLS      Cause = "tls"          // certificates are not agreed on
+	Unusable    Cause = "unusable"     // the definition has no upstream
+	Forbidden   Cause = "forbidden"    // the upstream's address may not be called
+	UnknownHost Cause = "unknown_host" // its name does not resolve
+	Unreachable Cause = "unreachable"  // no connection, or a broken one
+	BadTLS      Cause = "tls"          // a certificate is refused
 	TooSlow     Cause = "timeout"
 	Denied      Cause = "denied"     // 401 or 403
-	BadStatus   Cause = "status"     // another status than 200
-	NotGraphQL  Cause = "no_graphql" // the answer is none of GraphQL
+	BadStatus   Cause = "status"     // a status other than 200
+	NotGraphQL  Cause = "no_graphql" // the response is not GraphQL
 	Disabled    Cause = "disabled"   // introspection is switched off
 	Refused     Cause = "refused"    // a GraphQL error of another kind
 	TooLarge    Cause = "too_large"
 )
 
-// Error says why a schema could not be fetched.
+// Error is the error of a fetch.
 type Error struct {
 	Cause   Cause
-	Status  int    // of the upstream's answer; 0 without one
+	Status  int    // of the upstream's response; 0 without one
 	Message string // about the upstream, "it …": one line without secrets
 	err     error
 }
 
-// Error says what went wrong.
+// Error returns the message.
 func (e *Error) Error() string { return "introspecting the upstream: " + e.Message }
 
-// Unwrap returns what is behind the error, or nil.
+// Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.err }
 
-// Remedy says what whoever looks after the API can do.
+// Remedy returns what an administrator of the API can do.
 func (e *Error) Remedy() string {
 	switch e.Cause {
 	case Unusable, UnknownHost, Unreachable, TooSlow:
 		return "check proxy.target_url, and that the admin can reach the upstream"
 	case Forbidden:
-		if errors.Is(e.err, guard.ErrPrivate) {
+		if errors.Is(e.err, dialguard.ErrPrivate) {
 			return "set admin.private_upstreams to allow if upstreams may be in private networks"
 		}
 		return "check proxy.target_url"
@@ -70,11 +70,11 @@ func (e *Error) Remedy() string {
 	return "check that proxy.target_url is the upstream's GraphQL endpoint, or give the schema in graphql.schema"
 }
 
-// disabled finds what servers say when introspection is off.
+// disabled matches messages of servers whose introspection is off.
 var disabled = regexp.MustCompile(`(?i)introspection.*(disabled|not allowed|not enabled|not permitted|forbidden|not authori[sz]ed|not supported|turned off|blocked)` +
 	`|(disabled|disallowed|not allowed|forbidden|blocked).*introspection|cannot query field "__schema"|'__schema' doesn't exist`)
 
-// refused is the error for what a GraphQL server complains of.
+// refused returns the error for a GraphQL error.
 func refused(status int, message string) *Error {
 	e := &Error{Cause: Refused, Status: status, Message: "it refuses to be introspected: " + short(message)}
 	switch {
@@ -86,14 +86,14 @@ func refused(status int, message string) *Error {
 	return e
 }
 
-// unreachable tells apart why no answer came.
+// unreachable classifies the error of a call without a response.
 func unreachable(ctx context.Context, err error, within time.Duration) *Error {
 	e := &Error{Cause: Unreachable, err: err}
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	op, isOp := errors.AsType[*net.OpError](err)
 	network, isNetwork := errors.AsType[net.Error](err)
 	switch {
-	case errors.Is(err, guard.ErrNever), errors.Is(err, guard.ErrPrivate):
+	case errors.Is(err, dialguard.ErrNever), errors.Is(err, dialguard.ErrPrivate):
 		e.Cause, e.Message = Forbidden, "it must not be called: "+guardText(err)
 	case ctx.Err() != nil, isNetwork && network.Timeout():
 		e.Cause, e.Message = TooSlow, fmt.Sprintf("it did not answer within %s", within)
@@ -111,7 +111,7 @@ func unreachable(ctx context.Context, err error, within time.Duration) *Error {
 	return e
 }
 
-// guardText is what the guard said, without the layers above it.
+// guardText returns the guard's message, without outer layers.
 func guardText(err error) string {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		if text := inner.Error(); strings.HasPrefix(text, "host ") {
@@ -121,7 +121,7 @@ func guardText(err error) string {
 	return err.Error()
 }
 
-// cause is the innermost text, which repeats no address.
+// cause returns the innermost message, without addresses.
 func cause(err error) string {
 	for {
 		inner := errors.Unwrap(err)
@@ -135,8 +135,8 @@ func cause(err error) string {
 	}
 }
 
-// isVerdict tells whether an error is what is wrong with a certificate: what is
-// inside of it says less.
+// isVerdict reports whether an error describes a problem of a certificate. Its cause is
+// less specific.
 func isVerdict(err error) bool {
 	switch err.(type) {
 	case x509.UnknownAuthorityError, x509.HostnameError, x509.CertificateInvalidError:

@@ -12,10 +12,9 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// SourceOf returns where the schema of an API is fetched: its target, with the
-// headers that are for this alone, and with the certificates that the gateway
-// would show and trust: caFile holds the authorities of APIs that name none, ""
-// are the system's. Files are read now. The error is *Error.
+// SourceOf returns the source of an API's schema: its target, the headers for
+// introspection, and the gateway's certificates for it. caFile has the authorities for
+// APIs without their own, "" means the system's. Files are read now. The error is *Error.
 func SourceOf(api *definition.API, caFile string) (Source, error) {
 	from := Source{URL: api.Proxy.TargetURL}
 	if api.GraphQL != nil && api.GraphQL.Proxy != nil {
@@ -34,7 +33,7 @@ func SourceOf(api *definition.API, caFile string) (Source, error) {
 	return from, nil
 }
 
-// identity is what TLS shows to the target and trusts of it.
+// identity returns the TLS configuration for the target.
 func identity(api *definition.API, target *url.URL, caFile string) (*tls.Config, error) {
 	var own definition.Transport
 	if api.Proxy.Transport != nil {
@@ -57,7 +56,7 @@ func identity(api *definition.API, target *url.URL, caFile string) (*tls.Config,
 	return conf, err
 }
 
-// trust reads the authorities: the API's own, or those for all.
+// trust reads the authorities: the API's own, or the general ones.
 func trust(conf *tls.Config, own, otherwise string) error {
 	path, field := own, "proxy.transport.ssl_ca_file"
 	if path == "" {
@@ -77,7 +76,7 @@ func trust(conf *tls.Config, own, otherwise string) error {
 	return nil
 }
 
-// clientCertificate loads the certificate to show; nil: none.
+// clientCertificate loads the client certificate; nil: none.
 func clientCertificate(api *definition.API, own *definition.Transport, target *url.URL) (*tls.Certificate, error) {
 	certFile, keyFile, field := own.CertificateFile, own.KeyFile, "proxy.transport.ssl_certificate_file"
 	if certFile == "" {
@@ -97,8 +96,8 @@ func clientCertificate(api *definition.API, own *definition.Transport, target *u
 	return &cert, nil
 }
 
-// certificateFor picks from upstream_certificates as the gateway does: an entry
-// with a port beats one without, and both beat "*".
+// certificateFor selects from upstream_certificates as the gateway does: an entry with a
+// port before one without, and both before "*".
 func certificateFor(byHost map[string]string, target *url.URL) (file, field string) {
 	port := target.Port()
 	if port == "" {

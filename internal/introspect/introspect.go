@@ -1,4 +1,4 @@
-// Package introspect fetches the schema of a GraphQL upstream by asking it.
+// Package introspect fetches the schema of a GraphQL upstream by introspection.
 package introspect
 
 import (
@@ -15,28 +15,28 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/graphql/sdl"
-	"github.com/sluicegate/sluice/internal/guard"
 )
 
-// MaxAnswer is how large an upstream's answer may be, in bytes.
+// MaxAnswer is the largest response of an upstream, in bytes.
 const MaxAnswer = 16 << 20
 
-// maxMessage bounds what is repeated of what an upstream says.
+// maxMessage bounds quotations of an upstream's messages.
 const maxMessage = 200
 
-// A Source says where a schema is to be fetched and how.
+// A Source describes where and how to fetch a schema.
 type Source struct {
 	URL       string            // http or https
-	Headers   map[string]string // added to each call; values may be secrets, and are in no error
+	Headers   map[string]string // added to each call; values may be secrets, and never appear in errors
 	TLS       *tls.Config       // of https; nil: the system's authorities, no client certificate
-	Addresses guard.Policy      // which the upstream may have
+	Addresses dialguard.Policy  // which the upstream may have
 	Timeout   time.Duration     // of all that is done; 0: 30 s
 }
 
-// Fetch returns the schema of an upstream in SDL. It asks for all that is to be
-// known, and again for less when the upstream does not know the question. The
-// error is *Error unless ctx ended.
+// Fetch returns the schema of an upstream in SDL. It sends the most complete query first,
+// and simpler ones if the upstream does not support it. The error is *Error unless ctx
+// ended.
 func Fetch(ctx context.Context, from Source) (string, error) {
 	if from.Timeout <= 0 {
 		from.Timeout = 30 * time.Second
@@ -63,7 +63,7 @@ func Fetch(ctx context.Context, from Source) (string, error) {
 	return text, nil
 }
 
-// ask puts the questions, the most demanding first, until one is answered.
+// ask sends the queries, the most complete first, until one succeeds.
 func ask(ctx context.Context, client *http.Client, from *Source) (data json.RawMessage, err error) {
 	for _, query := range queries {
 		data, err = from.put(ctx, client, query)
@@ -74,9 +74,8 @@ func ask(ctx context.Context, client *http.Client, from *Source) (data json.RawM
 	return nil, err
 }
 
-// client makes connections for this one purpose: nothing is shared with others,
-// no proxy of the environment is used and no redirection followed, as each could
-// carry the headers elsewhere.
+// client returns an HTTP client for one fetch: without shared connections, proxies of the
+// environment and redirects, which could leak the headers.
 func (s *Source) client() *http.Client {
 	dialer := &net.Dialer{Timeout: s.Timeout, ControlContext: s.Addresses.Control}
 	return &http.Client{
@@ -84,7 +83,7 @@ func (s *Source) client() *http.Client {
 			DialContext:            dialling(dialer),
 			TLSClientConfig:        s.TLS,
 			TLSHandshakeTimeout:    s.Timeout,
-			DisableCompression:     true, // an answer is as large as it seems
+			DisableCompression:     true, // no decompression, so that the limit holds
 			MaxResponseHeaderBytes: 64 << 10,
 			MaxIdleConnsPerHost:    1,
 		},
@@ -92,7 +91,7 @@ func (s *Source) client() *http.Client {
 	}
 }
 
-// put asks one question.
+// put sends one query.
 func (s *Source) put(ctx context.Context, client *http.Client, query string) (json.RawMessage, error) {
 	body, err := json.Marshal(map[string]string{"query": query, "operationName": "Introspection"})
 	if err != nil {
@@ -107,7 +106,7 @@ func (s *Source) put(ctx context.Context, client *http.Client, query string) (js
 	for name, value := range s.Headers {
 		req.Header.Set(name, value)
 	}
-	req.Header.Set("Content-Type", "application/json") // whatever the headers say: it is what we send
+	req.Header.Set("Content-Type", "application/json") // overrides the configured headers
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, unreachable(ctx, err, s.Timeout)
@@ -123,7 +122,7 @@ func (s *Source) put(ctx context.Context, client *http.Client, query string) (js
 	return read(resp, answer)
 }
 
-// read takes the schema out of an answer.
+// read returns the schema in a response.
 func read(resp *http.Response, answer []byte) (json.RawMessage, error) {
 	var said struct {
 		Data struct {
@@ -149,7 +148,7 @@ func read(resp *http.Response, answer []byte) (json.RawMessage, error) {
 	return nil, notGraphQL(resp, answer)
 }
 
-// notGraphQL says what came in place of a GraphQL answer.
+// notGraphQL returns the error for a response that is not GraphQL.
 func notGraphQL(resp *http.Response, answer []byte) *Error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	e := &Error{Cause: NotGraphQL, Status: resp.StatusCode}
@@ -166,7 +165,7 @@ func notGraphQL(resp *http.Response, answer []byte) *Error {
 	return e
 }
 
-// short makes what others said fit to be repeated on one line.
+// short shortens a foreign message to one line.
 func short(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
 	if len(text) <= maxMessage {

@@ -24,15 +24,15 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/guard"
+	"github.com/sluicegate/sluice/internal/dialguard"
 )
 
-// answer is what a small schema answers.
+// answer is the introspection response of a small schema.
 const answer = `{"data":{"__schema":{"queryType":{"name":"Query"},"mutationType":null,"subscriptionType":null,"directives":[],"types":[
 	{"kind":"OBJECT","name":"Query","fields":[{"name":"hello","args":[],"type":{"kind":"SCALAR","name":"String"},"isDeprecated":false}],"interfaces":[]},
 	{"kind":"SCALAR","name":"String"},{"kind":"SCALAR","name":"Boolean"}]}}}`
 
-var anywhere = guard.Policy{Private: true}
+var anywhere = dialguard.Policy{Private: true}
 
 func serve(t *testing.T, handler http.HandlerFunc) string {
 	server := httptest.NewUnstartedServer(handler)
@@ -52,9 +52,9 @@ func says(status int, kind, body string) http.HandlerFunc {
 	}
 }
 
-// hang answers nothing until its caller is gone.
+// hang does not respond until the caller is gone.
 func hang(_ http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // only then is the connection watched
+	_, _ = io.Copy(io.Discard, r.Body) // the connection is watched only after the body was read
 	<-r.Context().Done()
 }
 
@@ -77,9 +77,9 @@ func TestTheSchemaOfAnUpstreamIsFetched(t *testing.T) {
 	}
 }
 
-// TestOlderServersAreAskedForLess refuses, as a validating server does, what each
-// release of the specification added.
-func TestOlderServersAreAskedForLess(t *testing.T) {
+// TestOlderServersGetSimplerQueries refuses, as a validating server does, the additions
+// of each release of the specification.
+func TestOlderServersGetSimplerQueries(t *testing.T) {
 	for _, c := range []struct {
 		unknown []string
 		calls   int

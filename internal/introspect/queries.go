@@ -2,9 +2,9 @@ package introspect
 
 import "strings"
 
-// queries are the questions, from what today's specification knows to what every
-// server does. One that asks for less than a server knows would lose deprecated
-// arguments, which operations may still use.
+// queries are the introspection queries, from the current specification's to one that
+// every server supports. A simpler query than necessary would lose deprecated arguments,
+// which operations may still use.
 var queries = []string{
 	query(features{schemaDescription: true, oneOf: true, inputs: true, specifiedBy: true, repeatable: true}),
 	query(features{inputs: true, specifiedBy: true, repeatable: true}),
@@ -12,7 +12,7 @@ var queries = []string{
 	query(features{}),
 }
 
-// features are what some servers know and others refuse to be asked for.
+// features are parts of introspection that some servers refuse.
 type features struct {
 	specifiedBy       bool // October 2021
 	repeatable        bool // October 2021
@@ -21,7 +21,7 @@ type features struct {
 	oneOf             bool // September 2025
 }
 
-// wrappers is how many lists and non-nulls around a type are asked for.
+// wrappers is the number of lists and non-nulls around a type in the query.
 const wrappers = 9
 
 // query writes the question.

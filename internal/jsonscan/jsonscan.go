@@ -1,18 +1,18 @@
-// Package jsonscan reads JSON in place: it walks objects and arrays, hands out
-// the bytes of names and values, and checks all that it passes over. It neither
+// Package jsonscan parses JSON in place: it iterates over objects and arrays, returns
+// the bytes of names and values, and validates all text that it skips. It neither
 // allocates nor recurses.
 //
-// Grammar: RFC 8259, UTF-8 only. A name or string with half of a surrogate pair
-// is well-formed by that grammar; Unescape is what refuses it.
+// Grammar: RFC 8259, UTF-8 only. A name or string with a lone surrogate is
+// well-formed by that grammar; Unescape refuses it.
 package jsonscan
 
-// MaxDepth is the deepest nesting that a Scanner can be told to allow.
+// MaxDepth bounds the nesting that a Scanner can allow.
 const MaxDepth = 512
 
 // Kind is the kind of a value.
 type Kind uint8
 
-// The kinds of values. Invalid is no value at all.
+// The kinds of values. Invalid is no value.
 const (
 	Invalid Kind = iota
 	Null
@@ -24,28 +24,28 @@ const (
 	Object
 )
 
-// A Value is a value as it stands in the text.
+// A Value is a value in the text.
 type Value struct {
 	Kind   Kind
 	Raw    []byte // the value without white space around it, quotes and brackets included
 	Offset int    // of Raw in the text, in bytes
 }
 
-// Text returns what stands between the quotes of a string, escapes and all.
+// Text returns the bytes between the quotes of a string, with escapes.
 func (v Value) Text() []byte { return v.Raw[1 : len(v.Raw)-1] }
 
-// A Scanner walks one text. Walking an object is
+// A Scanner iterates over one text. An object is read by
 //
 //	for s.Object(); s.Member(); { use s.Name(); s.Value() }
 //
-// where s.Value() may be another such loop. After the first fault every method
-// answers as at the end of everything, and Err tells the fault.
+// where s.Value() may be another such loop. After the first error every method
+// returns as at the end of the text, and Err returns the error.
 type Scanner struct {
 	src   []byte
 	at    int
-	depth int // objects and arrays that are open
+	depth int // open objects and arrays
 	limit int
-	begun bool // the innermost open one has had an element
+	begun bool // the innermost open one has an element
 	name  []byte
 	fault Error
 }
@@ -56,10 +56,10 @@ func New(src []byte, depth int) Scanner {
 	return Scanner{src: src, limit: min(depth, MaxDepth)}
 }
 
-// Offset returns the place of the scanner in the text, in bytes.
+// Offset returns the position of the scanner, in bytes.
 func (s *Scanner) Offset() int { return s.at }
 
-// Err returns the first fault, an *Error, or nil.
+// Err returns the first error, an *Error, or nil.
 func (s *Scanner) Err() error {
 	if fault, ok := s.Fault(); ok {
 		return &fault
@@ -67,12 +67,12 @@ func (s *Scanner) Err() error {
 	return nil
 }
 
-// Fault returns the first fault, and whether there is one. Unlike Err it does not
+// Fault returns the first error and whether there is one. Unlike Err it does not
 // allocate.
 func (s *Scanner) Fault() (Error, bool) { return s.fault, s.fault.Expected != "" }
 
-// Kind returns the kind of the value that comes next, Invalid when none does. It
-// looks at the first byte only: Value can still find a fault.
+// Kind returns the kind of the next value, Invalid if there is none. It reads the
+// first byte only: Value may still find an error.
 func (s *Scanner) Kind() Kind {
 	s.space()
 	if s.at == len(s.src) {
@@ -81,12 +81,12 @@ func (s *Scanner) Kind() Kind {
 	return kinds[s.src[s.at]]
 }
 
-// Object goes into the object that comes next. It returns false, with a fault,
-// when something else comes.
+// Object enters the next value, an object. It returns false, with an error, for
+// another value.
 func (s *Scanner) Object() bool { return s.enter('{', "an object") }
 
-// Array goes into the array that comes next. It returns false, with a fault,
-// when something else comes.
+// Array enters the next value, an array. It returns false, with an error, for
+// another value.
 func (s *Scanner) Array() bool { return s.enter('[', "an array") }
 
 func (s *Scanner) enter(open byte, what string) bool {
@@ -103,9 +103,9 @@ func (s *Scanner) enter(open byte, what string) bool {
 	return true
 }
 
-// Member goes to the value of the next member of the object, whose name is Name
-// from then on. It returns false after the last, having left the object. The
-// value has to be passed, by Value, Object or Array, before the next call.
+// Member advances to the value of the object's next member and sets Name. After the
+// last member it leaves the object and returns false. Read the value with Value,
+// Object or Array before the next call.
 func (s *Scanner) Member() bool {
 	if !s.next('}', `"," or "}"`) {
 		return false
@@ -123,16 +123,16 @@ func (s *Scanner) Member() bool {
 	return true
 }
 
-// Name returns what stands between the quotes of the member's name, escapes and
-// all. Equal compares it.
+// Name returns the bytes between the quotes of the member's name, with escapes. Equal
+// compares it.
 func (s *Scanner) Name() []byte { return s.name }
 
-// Element goes to the next element of the array. It returns false after the
-// last, having left the array. The element has to be passed before the next call.
+// Element advances to the next element of the array. After the last it leaves the
+// array and returns false. Read the element before the next call.
 func (s *Scanner) Element() bool { return s.next(']', `"," or "]"`) }
 
-// next passes the comma before an element, if there is one more, and leaves the
-// object or array else.
+// next skips the comma before an element or, after the last, leaves the object or
+// array.
 func (s *Scanner) next(closing byte, expected string) bool {
 	s.space()
 	if s.fault.Expected != "" {
@@ -158,8 +158,7 @@ func (s *Scanner) next(closing byte, expected string) bool {
 	return true
 }
 
-// Value passes the value that comes next with all that is in it and returns it.
-// Its kind is Invalid when there is a fault.
+// Value returns the next value with its content. Its kind is Invalid after an error.
 func (s *Scanner) Value() Value {
 	kind := s.Kind()
 	start := s.at
@@ -170,8 +169,7 @@ func (s *Scanner) Value() Value {
 	return Value{Kind: kind, Raw: s.src[start:s.at], Offset: start}
 }
 
-// End tells whether nothing but white space follows. What else follows is a
-// fault.
+// End reports whether only white space follows. Other text is an error.
 func (s *Scanner) End() bool {
 	s.space()
 	if s.at < len(s.src) {
@@ -180,8 +178,7 @@ func (s *Scanner) End() bool {
 	return s.fault.Expected == ""
 }
 
-// fail notes a fault unless there is one, and leaves nothing to scan. It returns
-// false.
+// fail records an error, unless there is one, and ends the scan. It returns false.
 func (s *Scanner) fail(at int, expected string) bool {
 	if s.fault.Expected == "" {
 		s.fault = Error{Offset: at, Expected: expected, End: at == len(s.src)}

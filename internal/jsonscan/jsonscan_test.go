@@ -269,7 +269,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// check tells whether src is one value with white space around it, nested at
+// check reports whether src is one value with white space around it, nested at
 // most depth deep, and returns the value. Errors are *Error.
 func check(src []byte, depth int) (Value, error) {
 	s := New(src, depth)

@@ -23,7 +23,7 @@ func (s *Scanner) space() {
 	}
 }
 
-// pass goes behind a value of a kind that starts here.
+// pass skips the value of a kind that starts here.
 func (s *Scanner) pass(kind Kind) bool {
 	switch kind {
 	case String:
@@ -43,8 +43,8 @@ func (s *Scanner) pass(kind Kind) bool {
 	}
 }
 
-// nested goes behind an object or array with all that is in it. Which of the
-// open ones are objects is a bit each, since the scanner itself does not know.
+// nested skips an object or array with its content. A bit for each open one records
+// whether it is an object.
 func (s *Scanner) nested(kind Kind) bool {
 	var objects [MaxDepth / 64]uint64
 	outside := s.depth
@@ -67,8 +67,8 @@ func (s *Scanner) nested(kind Kind) bool {
 	}
 }
 
-// ahead goes to the next value in whatever is open, leaving all that ends. It
-// returns false once no more than outside are open.
+// ahead advances to the next value of the innermost open element and closes those
+// that end. It returns false once no more than outside are open.
 func (s *Scanner) ahead(objects *[MaxDepth / 64]uint64, outside int) bool {
 	for s.depth > outside && s.fault.Expected == "" {
 		top := s.depth - 1
@@ -92,8 +92,7 @@ func (s *Scanner) word(word string) bool {
 	return true
 }
 
-// number goes behind a number. A digit or point that cannot belong to it is left
-// for whoever expects the next thing.
+// number skips a number. It leaves a digit or point that cannot belong to it.
 func (s *Scanner) number() bool {
 	if s.src[s.at] == '-' {
 		s.at++
@@ -127,8 +126,7 @@ func (s *Scanner) digits() bool {
 	return s.at > start || s.fail(s.at, "a digit")
 }
 
-// plain are the bytes that stand for themselves in a string, but for those of
-// characters beyond ASCII.
+// plain are the ASCII bytes that need no escape in a string.
 var plain = func() (p [256]bool) {
 	for c := 0x20; c < utf8.RuneSelf; c++ {
 		p[c] = c != '"' && c != '\\'
@@ -136,7 +134,7 @@ var plain = func() (p [256]bool) {
 	return p
 }()
 
-// str goes behind a string.
+// str skips a string.
 func (s *Scanner) str(what string) bool {
 	if s.at == len(s.src) || s.src[s.at] != '"' {
 		return s.fail(s.at, what)
@@ -172,12 +170,12 @@ const (
 	highs = 0x8080808080808080
 )
 
-// run goes over bytes of a string that stand for themselves, eight at a time.
+// run skips bytes of a string that need no escape, eight at a time.
 func (s *Scanner) run() {
 	for len(s.src)-s.at >= 8 {
 		x := binary.LittleEndian.Uint64(s.src[s.at:])
 		quote, slash := x^ones*'"', x^ones*'\\'
-		// A zero byte borrows: exact for "is there any", which is all that is asked.
+		// A zero byte borrows: exact for "is there any", which suffices here.
 		special := (x-ones*0x20)&^x | (quote-ones)&^quote | (slash-ones)&^slash | x
 		if special&highs != 0 {
 			break
@@ -189,7 +187,7 @@ func (s *Scanner) run() {
 	}
 }
 
-// escape goes behind an escape sequence.
+// escape skips an escape sequence.
 func (s *Scanner) escape() bool {
 	s.at++
 	if s.at == len(s.src) {

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Unescape appends what the text between a string's quotes stands for. The text
-// is one that a Scanner has passed. Half of a surrogate pair, which stands for
-// nothing, is an *Error whose offset is that in raw.
+// Unescape appends the unescaped text between a string's quotes, which a Scanner has
+// accepted. A lone surrogate is an *Error with its offset in raw.
 func Unescape(dst, raw []byte) ([]byte, error) {
 	for at := 0; at < len(raw); {
 		n := bytes.IndexByte(raw[at:], '\\')
@@ -27,11 +26,11 @@ func Unescape(dst, raw []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// half is what unit returns for half of a surrogate pair.
+// half is the result of unit for a lone surrogate.
 const half = -1
 
-// unit decodes the character at the beginning of a text between quotes and tells
-// how many bytes it takes there.
+// unit decodes the first character of a text between quotes and returns it with its
+// length in bytes.
 func unit(raw []byte) (rune, int) {
 	if raw[0] != '\\' {
 		return utf8.DecodeRune(raw)
@@ -52,7 +51,7 @@ func unit(raw []byte) (rune, int) {
 	return half, 6
 }
 
-// escaped are the characters that the letters of short escape sequences stand for.
+// escaped are the characters of short escape sequences.
 var escaped = [256]rune{
 	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
 }
@@ -77,8 +76,8 @@ func hex4(b []byte) (rune, bool) {
 	return r, true
 }
 
-// Equal tells whether the text between a name's or string's quotes stands for
-// want, however it is escaped.
+// Equal reports whether the text between the quotes of a name or string equals want
+// when it is unescaped.
 func Equal(raw []byte, want string) bool {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw) == want
@@ -94,9 +93,9 @@ func Equal(raw []byte, want string) bool {
 	return want == ""
 }
 
-// EqualFold is Equal for a want of ASCII letters, whatever the case of either,
-// and whatever follows a zero byte. Some JSON readers take members for one
-// another whose names differ in case, or end names at that byte.
+// EqualFold is Equal for a want of ASCII letters that ignores case and all from a
+// zero byte on. Some JSON parsers match member names without case, or end names at
+// that byte.
 func EqualFold(raw []byte, want string) bool {
 	for len(raw) > 0 {
 		r, size := unit(raw)
@@ -126,8 +125,8 @@ func lower(r rune) rune {
 	}
 }
 
-// AppendString appends text as a string in quotes. What is not UTF-8 in it
-// becomes the replacement character.
+// AppendString appends text as a JSON string. Invalid UTF-8 becomes the replacement
+// character.
 func AppendString(dst, text []byte) []byte {
 	dst = append(dst, '"')
 	for at := 0; at < len(text); {

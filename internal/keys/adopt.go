@@ -7,9 +7,9 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// Adopt makes a key of which only the hash is known, such as one that another
-// gateway made, from s, which it leaves as it is. A key that there is already is
-// updated, and goes on with the quota that it has.
+// Adopt stores s as the session of a key of which only the hash is known, such as one
+// that another gateway created. It does not change s. An existing key is updated and
+// keeps its used quota.
 func (k *Service) Adopt(ctx context.Context, hash string, s *definition.Session) (Issued, error) {
 	if err := checkHash(hash); err != nil {
 		return Issued{}, err
@@ -28,7 +28,7 @@ func (k *Service) Adopt(ctx context.Context, hash string, s *definition.Session)
 	if err != nil {
 		return Issued{}, err
 	}
-	session.SetCredentials(nil) // whose keys these are is not for the caller to say
+	session.SetCredentials(nil) // a caller cannot choose the credentials of a session
 	if err := k.hashPassword(ctx, session); err != nil {
 		return Issued{}, err
 	}
@@ -44,7 +44,7 @@ func (k *Service) Adopt(ctx context.Context, hash string, s *definition.Session)
 	return k.named(Ref{ID: hash, Hashed: true}, hash), nil
 }
 
-// checkHash refuses what no key can have for its hash.
+// checkHash refuses a hash that no key can have.
 func checkHash(hash string) error {
 	digits := len(hash) == 8 || len(hash) == 16 || len(hash) == 32 || len(hash) == 64
 	for i := range len(hash) {

@@ -10,10 +10,10 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// Update replaces the session of a key by s, which it leaves as it is. What s
-// cannot know is kept: when the key was made, an end in the future where s has
-// one in the past, a password or secret that s leaves out. With suppressReset the quota
-// counters and stamps of the key stay as they are too.
+// Update replaces the session of a key by s, which it does not change. Some members
+// are kept: the creation time, the expiry if it is in the future and that of s in the
+// past, and a password or secret that s leaves out. With suppressReset the quota
+// counters and stamps of the key are kept too.
 func (k *Service) Update(ctx context.Context, ref Ref, s *definition.Session, suppressReset bool) (Issued, error) {
 	old, hash, err := k.find(ctx, ref)
 	if err != nil {
@@ -49,7 +49,8 @@ func (k *Service) Update(ctx context.Context, ref Ref, s *definition.Session, su
 	return k.named(ref, hash), nil
 }
 
-// keepSecrets takes over what nobody is told of, where the session leaves it out.
+// keepSecrets keeps the stored secrets that the session leaves out, as they are never
+// returned.
 func keepSecrets(session, old *definition.Session) error {
 	if old.BasicAuth != nil && !session.HasPassword() {
 		session.BasicAuth = old.Clone().BasicAuth
@@ -69,7 +70,7 @@ func keepSecrets(session, old *definition.Session) error {
 	return nil
 }
 
-// keepPeriods takes over what is noted of quota periods.
+// keepPeriods copies the stamps of quota periods.
 func keepPeriods(session, old *definition.Session) {
 	session.QuotaRenews, session.QuotaRemaining = old.QuotaRenews, old.QuotaRemaining
 	for id, e := range session.AccessRights {
@@ -79,7 +80,7 @@ func keepPeriods(session, old *definition.Session) {
 	}
 }
 
-// SetPolicies replaces the policies of a key and leaves its used quota.
+// SetPolicies replaces the policies of a key and keeps its used quota.
 func (k *Service) SetPolicies(ctx context.Context, ref Ref, policies []string) (Issued, error) {
 	old, hash, err := k.find(ctx, ref)
 	if err != nil {
@@ -110,7 +111,7 @@ func (k *Service) Delete(ctx context.Context, ref Ref) (Issued, error) {
 	return k.named(ref, hash), nil
 }
 
-// ResetQuota forgets the used quotas of a key. Its rate is left as it is.
+// ResetQuota resets the used quotas of a key. Its rate is unchanged.
 func (k *Service) ResetQuota(ctx context.Context, ref Ref) (Issued, error) {
 	old, hash, err := k.find(ctx, ref)
 	if err != nil {
@@ -124,7 +125,7 @@ func (k *Service) ResetQuota(ctx context.Context, ref Ref) (Issued, error) {
 	return k.named(ref, hash), nil
 }
 
-// named is the key that a caller named.
+// named returns the key as the caller named it.
 func (k *Service) named(ref Ref, hash string) Issued {
 	if ref.Hashed {
 		return Issued{Hash: hash}
@@ -132,9 +133,8 @@ func (k *Service) named(ref Ref, hash string) Issued {
 	return k.issued(ref.ID, hash)
 }
 
-// stampAfter returns the time in seconds as sessions have it, but always another
-// than before: a key that was changed twice in a second begins a fresh rate
-// twice.
+// stampAfter returns the time in unix seconds, but always a different one than before:
+// a key that is changed twice in a second begins a fresh rate each time.
 func stampAfter(before string, now time.Time) string {
 	stamp := now.Unix()
 	if last, err := strconv.ParseInt(before, 10, 64); err == nil && last >= stamp {

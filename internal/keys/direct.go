@@ -9,8 +9,7 @@ import (
 	"github.com/sluicegate/sluice/internal/keystore"
 )
 
-// Direct is a Store over a key store and a counter, where no database is the
-// truth.
+// Direct is a Store over a key store and a counter, for processes without a database.
 type Direct struct {
 	Keys     keystore.Store
 	Counters counter.Counter
@@ -26,10 +25,10 @@ func (d Direct) List(ctx context.Context, cursor string, count int) (hashes []st
 	return d.Keys.List(ctx, cursor, count)
 }
 
-// Commit implements Store, in two steps that can be repeated: counters are reset
-// after a key has changed, so that no call counts under what it was, and before
-// one is deleted. An error that names the counters says that only they are left
-// to do. Of two who make one key at once the later wins.
+// Commit implements Store, in two steps that can be repeated: counters are reset after
+// a key has changed, so that no call counts under its former session, and before one
+// is deleted. An error that names the counters means that only their reset is missing.
+// If two callers create one key at the same time, the later one wins.
 func (d Direct) Commit(ctx context.Context, c Change) error {
 	now, err := d.Keys.Get(ctx, c.Hash)
 	switch {
@@ -60,9 +59,9 @@ func (d Direct) Commit(ctx context.Context, c Change) error {
 	return nil
 }
 
-// further deletes the further keys that are gone and stores a new one, before the
-// session knows of either. What is left of that when the session cannot be stored
-// is of no use: a further key is valid only while its session names it.
+// further deletes the further keys that were removed and stores a new one, before the
+// session names it. If the session cannot be stored, the new one has no effect: a
+// further key is valid only while its session names it.
 func (d Direct) further(ctx context.Context, c Change) error {
 	for _, hash := range c.Gone {
 		if err := d.Keys.Delete(ctx, hash); err != nil && !isAbsent(err) {

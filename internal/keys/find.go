@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
-// find returns the session that ref names, and its hash, or ErrNotFound.
+// find returns the session that ref names and its hash, or ErrNotFound.
 func (k *Service) find(ctx context.Context, ref Ref) (*definition.Session, string, error) {
 	h := k.Options.Hasher
 	if ref.Hashed {
@@ -47,8 +47,8 @@ func (k *Service) find(ctx context.Context, ref Ref) (*definition.Session, strin
 	return nil, "", ErrNotFound
 }
 
-// candidates returns under which identities a key may be stored that is not
-// named by its hash.
+// candidates returns the identities under which a key may be stored that is not named
+// by its hash.
 func (k *Service) candidates(ref Ref, org string) (all []string) {
 	h, name := k.Options.Hasher, []byte(ref.ID)
 	if !ref.User {
@@ -63,21 +63,21 @@ func (k *Service) candidates(ref Ref, org string) (all []string) {
 	}
 }
 
-// List returns about count hashes and the cursor to go on from.
+// List returns about count hashes, and the cursor of the next page.
 func (k *Service) List(ctx context.Context, cursor string, count int) (hashes []string, next string, err error) {
 	return k.Store.List(ctx, cursor, count)
 }
 
-// A Filter says which keys are looked for. Empty members do not restrict.
+// A Filter selects keys. Empty members do not restrict.
 type Filter struct {
-	Prefix string // begins the hash; that of organisations finds these, which are left out otherwise
-	API    string // the key may call it
+	Prefix string // of the hash; organisations are found by that of their identities only
+	API    string // that the key may call
 }
 
 const findPage = 1000
 
-// Find returns the hashes of all keys that fit the filter, in order. It reads
-// every key, or with API every session, and so takes its time with many.
+// Find returns the hashes of all keys that match the filter, in order. It lists every
+// key, or with API reads every session, which takes long with many keys.
 func (k *Service) Find(ctx context.Context, f Filter) ([]string, error) {
 	var found []string
 	for cursor := ""; ; {
@@ -112,7 +112,7 @@ func (k *Service) fits(ctx context.Context, hash string, f Filter) (bool, error)
 	session, err := k.Store.Get(ctx, hash)
 	if err != nil {
 		if isAbsent(err) {
-			err = nil // deleted since it was listed
+			err = nil // it was deleted after it was listed
 		}
 		return false, err
 	}

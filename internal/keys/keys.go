@@ -1,5 +1,5 @@
-// Package keys is the life of a key: made, shown, changed, reset, deleted. It
-// keeps the rules; where keys and counters are stored is its caller's choice.
+// Package keys creates, changes, rotates, resets and deletes keys. It has the rules of
+// keys; a Store has their sessions.
 package keys
 
 import (
@@ -11,82 +11,81 @@ import (
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/definition/renewal"
 	"github.com/sluicegate/sluice/internal/password"
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
-// A Change is what becomes of one key.
+// A Change is a change of one key.
 type Change struct {
 	Hash    string
 	Session *definition.Session // nil: the key is deleted
-	Reset   []string            // counters to forget
+	Reset   []string            // counters to reset
 	New     bool                // the key must not exist yet; otherwise it must
 
-	Successor string   // hash of a further key of the session, which is stored with it; "" for none
-	Gone      []string // hashes of further keys that are not the session's any more
+	Successor string   // hash of a further key of the session, which is stored with it; "" if there is none
+	Gone      []string // hashes of further keys that the session no longer has
 
-	// Found is the session as the change found it; nil: whatever it was. When it has
-	// other keys by now, writing it would take one away, or bring one back that was
-	// just ended.
+	// Found is the session that the change was computed from; nil: any. If the stored
+	// session has other keys by now, writing this one would remove a key, or restore
+	// one that was just retired.
 	Found *definition.Session
 }
 
 // A Store holds sessions by hash.
 type Store interface {
-	// Get returns a session, which the caller does not change, or ErrNotFound.
+	// Get returns a session, which the caller must not change, or ErrNotFound.
 	Get(ctx context.Context, hash string) (*definition.Session, error)
 
-	// List returns about count hashes and the cursor to go on from; "" starts,
-	// and "" returned ends.
+	// List returns about count hashes, and the cursor of the next page; "" begins, and
+	// "" returned means that there are no more.
 	List(ctx context.Context, cursor string, count int) (hashes []string, next string, err error)
 
-	// Commit carries out a change in one step; once it returned nil, the change
-	// is durable. It returns ErrExists or ErrNotFound when New does not fit, and
-	// ErrChanged when Found does not.
+	// Commit makes a change in one step; it is durable when Commit returns nil. The
+	// error is ErrExists or ErrNotFound if the key does not match New, and ErrChanged
+	// if the session does not match Found.
 	Commit(ctx context.Context, c Change) error
 }
 
-// Options are what an operator may choose.
+// Options are settings of the operator.
 type Options struct {
 	Hasher      *credential.Hasher // required
 	MinLength   int                // shortest custom id; 0 means 3
-	AllowMaster bool               // keys without access rights, which may call every API, may be made
-	Passwords   *password.Hasher   // of users; nil: no users may be made
+	AllowMaster bool               // keys without access rights, which may call every API, may be created
+	Passwords   *password.Hasher   // of users; nil: no users can be created
 }
 
-// Service keeps the rules of keys. All fields are required unless they say
-// otherwise, and none changes while it is in use. It is safe for concurrent use;
-// of two changes to one key at once the later wins, or ends in ErrChanged when the
-// first one rotated the key.
+// Service has the rules of keys. All fields are required unless they say otherwise,
+// and none may change while it is in use. It is safe for concurrent use. Of two
+// concurrent changes to one key the later wins, or fails with ErrChanged if the first
+// one rotated the key.
 type Service struct {
 	Store    Store
-	Counter  counter.Counter // only looked at; counters are reset by Store
+	Counter  counter.Counter // read only; Store resets counters
 	Naming   counter.Naming
 	Policies func() *definition.PolicySet
 	API      func(id string) *definition.API // nil for an unknown one
-	Orgs     func() []string                 // tried for a custom id when its organisation is not said; nil: none
+	Orgs     func() []string                 // organisations to try for a custom id without one; nil: none
 	Options  Options
 	Now      func() time.Time
 }
 
 // A Ref names a key.
 type Ref struct {
-	ID     string // the key as clients show it, its custom id, or its hash
+	ID     string // the key as clients send it, its custom id, or its hash
 	Hashed bool   // ID is a hash
 	User   bool   // ID is the name of a user
-	Org    string // organisation of a custom id or a user; "" when it is not said
+	Org    string // organisation of a custom id or a user; "" if unknown
 }
 
-// Issued is a key that was made or changed.
+// Issued is a key that was created or changed.
 type Issued struct {
-	Key  string // in its full form where that is known, else as it was named
-	Hash string // identity under which it is stored; "" when keys are stored in clear
+	Key  string // in its full form if that is known, otherwise as it was named
+	Hash string // identity under which it is stored; "" if keys are stored in clear
 }
 
-// Create makes a key from s, which it leaves as it is: a random one, or, with a
-// custom id, one that a person named; an existing one of that name is replaced.
-// With suppressReset a replaced key's quota counters and stamps stay.
+// Create creates a key from s, which it does not change: a random one, or with a
+// custom id the key of that id, which replaces an existing one. With suppressReset a
+// replaced key's quota counters and stamps are kept.
 func (k *Service) Create(ctx context.Context, customID string, s *definition.Session, suppressReset bool) (Issued, error) {
 	if credential.IsOrg(customID) {
 		return k.createOrg(ctx, customID, s, suppressReset)
@@ -103,9 +102,9 @@ func (k *Service) create(ctx context.Context, customID string, s *definition.Ses
 		return Issued{}, err
 	}
 	if customID == "" && session.Extra != nil {
-		customID = session.Extra.Certificate // a key that is a certificate is called by it
+		customID = session.Extra.Certificate // the id of a key that is a certificate is the certificate's
 	}
-	session.SetCredentials(nil) // whose keys these are is not for the caller to say
+	session.SetCredentials(nil) // a caller cannot choose the credentials of a session
 	if err := k.checkUser(customID, session); err != nil {
 		return Issued{}, err
 	}
@@ -128,8 +127,8 @@ func (k *Service) create(ctx context.Context, customID string, s *definition.Ses
 	return k.issued(key, hash), nil
 }
 
-// createCustom stores a session, which is ours, under an id that a person chose.
-// There may be counters under that name even when there is no key.
+// createCustom stores a session under a custom id. It owns the session. There may be
+// counters of that id even if there is no key.
 func (k *Service) createCustom(ctx context.Context, id string, session *definition.Session, may *rights.Rights, suppressReset bool) (Issued, error) {
 	if err := k.checkCustom(id); err != nil {
 		return Issued{}, err
@@ -158,8 +157,8 @@ func (k *Service) createCustom(ctx context.Context, id string, session *definiti
 	return k.issued(key, hash), nil
 }
 
-// stamp notes that a session takes the place of old, and returns the counters
-// that are to be forgotten for that.
+// stamp sets the stamps of a session that replaces old, and returns the counters to
+// reset because of that.
 func (k *Service) stamp(hash string, session, old *definition.Session, suppressReset bool, may *rights.Rights) []string {
 	now := k.Now()
 	if !suppressReset || old.LastUpdated == "" {
@@ -175,8 +174,8 @@ func (k *Service) stamp(hash string, session, old *definition.Session, suppressR
 	return k.counters(hash, old, session)
 }
 
-// accept checks what a caller wants a session to be and returns a copy of it,
-// and what it may do.
+// accept checks the session that a caller sends, and returns a copy of it and its
+// access rights.
 func (k *Service) accept(s *definition.Session) (*definition.Session, *rights.Rights, error) {
 	if err := s.Validate(); err != nil {
 		return nil, nil, err
@@ -192,8 +191,8 @@ func (k *Service) accept(s *definition.Session) (*definition.Session, *rights.Ri
 	return session, may, nil
 }
 
-// checkCustom refuses ids that could not be told from generated keys, or that
-// could not be written where keys are written.
+// checkCustom refuses ids that look like generated keys, and those that cannot be
+// written where keys are sent.
 func (k *Service) checkCustom(id string) error {
 	least := k.Options.MinLength
 	if least == 0 {
@@ -221,8 +220,8 @@ func (k *Service) issued(key, hash string) Issued {
 	return Issued{Key: key, Hash: hash}
 }
 
-// expire sets when a new key ends, where a policy says how long keys live; of
-// several the shortest life counts.
+// expire sets the expiry of a new key if a policy limits the lifetime of keys; of
+// several policies the shortest lifetime applies.
 func (k *Service) expire(session *definition.Session, may *rights.Rights, now time.Time) {
 	shortest := int64(0)
 	policies := k.Policies()
@@ -237,8 +236,8 @@ func (k *Service) expire(session *definition.Session, may *rights.Rights, now ti
 	}
 }
 
-// resets tells whether making or changing a key forgets its used quota: one of
-// its APIs that does not keep it is enough.
+// resets reports whether creating or changing a key resets its used quota: it does if
+// at least one of its APIs does not keep it.
 func (k *Service) resets(may *rights.Rights) bool {
 	keeps := false
 	for _, id := range may.APIs() {
@@ -254,7 +253,7 @@ func (k *Service) resets(may *rights.Rights) bool {
 	return !keeps
 }
 
-// open notes that quotas begin afresh.
+// open sets the stamps of quotas that begin anew.
 func open(session *definition.Session, now time.Time) {
 	begin := func(l *definition.Limits, remaining, renews *int64) {
 		*remaining, *renews = max(l.QuotaMax, 0), 0
@@ -270,11 +269,11 @@ func open(session *definition.Session, now time.Time) {
 	}
 }
 
-// renewalOf returns when a quota that begins now renews, in unix seconds; 0 is
+// renewalOf returns when a quota that begins now renews, in unix seconds; 0 means
 // never.
 func renewalOf(l *definition.Limits, now time.Time) int64 {
 	if l.Renewal.On() {
-		if clock, err := renewal.NewClock(*l.Renewal); err == nil { // it was checked with the session
+		if clock, err := definition.NewQuotaClock(*l.Renewal); err == nil { // it was checked with the session
 			return clock.End(now.UnixMilli()) / 1000
 		}
 	}
@@ -284,9 +283,9 @@ func renewalOf(l *definition.Limits, now time.Time) int64 {
 	return 0
 }
 
-// counters names every quota counter that a key may have had under sessions: for
-// itself, for its APIs and for its policies. What its policies said earlier is
-// not known any more, so all scopes that there can be are named.
+// counters returns the names of every quota counter that a key may have had under
+// sessions: of the key, of its APIs and of its policies. Former versions of its
+// policies are unknown, so all possible scopes are included.
 func (k *Service) counters(hash string, sessions ...*definition.Session) []string {
 	scopes := []string{""}
 	seen := map[string]bool{"": true}

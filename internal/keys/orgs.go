@@ -9,13 +9,12 @@ import (
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
-// The session of an organisation is kept like that of a key, under an identity
-// that no key has (credential.OrgIdentity): it holds the limits of all keys of the
-// organisation together. Whoever names such an identity in place of a custom id
-// makes, shows, changes and deletes it by the calls for keys.
+// The session of an organisation is stored like that of a key, under an identity that
+// no key has (credential.OrgIdentity). It has the limits that all keys of the
+// organisation share. Calls for keys with such an identity in place of a custom id
+// create, return, change and delete it.
 
-// createOrg stores the session of an organisation in place of one that may be
-// there.
+// createOrg stores the session of an organisation, and replaces an existing one.
 func (k *Service) createOrg(ctx context.Context, identity string, s *definition.Session, suppressReset bool) (Issued, error) {
 	session, may, err := k.acceptOrg(identity, s)
 	if err != nil {
@@ -39,7 +38,7 @@ func (k *Service) createOrg(ctx context.Context, identity string, s *definition.
 	return k.issued(identity, identity), nil
 }
 
-// acceptAs is accept for a session that is to be stored under an identity.
+// acceptAs is accept for a session that is stored under a known identity.
 func (k *Service) acceptAs(identity string, s *definition.Session) (*definition.Session, *rights.Rights, error) {
 	if credential.IsOrg(identity) {
 		return k.acceptOrg(identity, s)
@@ -47,7 +46,7 @@ func (k *Service) acceptAs(identity string, s *definition.Session) (*definition.
 	return k.accept(s)
 }
 
-// acceptOrg checks what a caller wants the session of an organisation to be.
+// checkOrg checks the session of an organisation that a caller sends.
 func (k *Service) acceptOrg(identity string, s *definition.Session) (*definition.Session, *rights.Rights, error) {
 	org := credential.OrgOf(identity)
 	if !definition.ValidID(org) || s.OrgID != org {

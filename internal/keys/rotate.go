@@ -9,24 +9,24 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// A key that is rotated has a successor: both stand for one session, which stays
-// under the hash of the first key. That hash is the identity of all of them: it
-// names their counters, and logs call them by it. The session lists its keys and
-// when each ends; what is stored under the hash of a further key only says whose
-// it is. So one write of the session decides on all of its keys, and a crash
-// before that write leaves them as they were.
+// A key that is rotated has a successor: both have one session, which stays under the
+// hash of the first key. That hash is the identity of all of them, in the names of
+// their counters and in logs. The session lists its keys and when each expires; the
+// record under the hash of a further key only names the identity. One write of the
+// session therefore changes all of its keys, and a crash before that write leaves them
+// unchanged.
 
 const (
-	// MaxGrace is the longest time for which a key stays valid beside its
-	// successor.
+	// MaxGrace is the longest time for which a key stays valid after it was rotated.
 	MaxGrace = 366 * 24 * time.Hour
 
-	// maxKeys bounds how many keys of a session are valid at once.
+	// maxKeys is how many keys of a session may be valid at once.
 	maxKeys = 10
 )
 
-// Rotate makes a successor of a key and returns it, with the identity that both
-// have. The keys before it stay valid for a time, or as long as they still had.
+// Rotate creates the successor of a key, and returns it and the identity that both
+// have. The keys before it stay valid for the grace period, or until they expire if
+// that is earlier.
 func (k *Service) Rotate(ctx context.Context, ref Ref, grace time.Duration) (Issued, error) {
 	old, identity, err := k.find(ctx, ref)
 	if err != nil {
@@ -57,7 +57,7 @@ func (k *Service) Rotate(ctx context.Context, ref Ref, grace time.Duration) (Iss
 	return k.issued(key, identity), nil
 }
 
-// Retire ends the grace of every key but the newest.
+// Retire ends the grace period of every key but the newest.
 func (k *Service) Retire(ctx context.Context, ref Ref) (Issued, error) {
 	old, identity, err := k.find(ctx, ref)
 	if err != nil {
@@ -77,9 +77,9 @@ func (k *Service) Retire(ctx context.Context, ref Ref) (Issued, error) {
 	return k.named(ref, identity), nil
 }
 
-// retire has keys end at a time, if they do not before. Those that have ended are
-// gone, but for the first: the session is stored under its hash, and has to say
-// that it is not valid.
+// retire makes keys expire at a time, unless they expire earlier. Expired keys are
+// removed, except for the first: the session is stored under its hash, and has to
+// record that it is not valid.
 func retire(all []definition.Credential, identity string, now, end time.Time) (left []definition.Credential, gone []string) {
 	for _, c := range all {
 		if c.Retires == 0 || c.Retires > end.Unix() {
@@ -102,8 +102,8 @@ func keysOf(identity string, s *definition.Session) []definition.Credential {
 	return []definition.Credential{{Hash: identity}}
 }
 
-// further returns the hashes of a session's keys beside the one that it is stored
-// under.
+// further returns the hashes of a session's keys other than the one under which it is
+// stored.
 func further(identity string, s *definition.Session) (hashes []string) {
 	for _, c := range s.Credentials() {
 		if c.Hash != identity {
@@ -113,9 +113,9 @@ func further(identity string, s *definition.Session) (hashes []string) {
 	return hashes
 }
 
-// owner returns the session that was found under a hash, and its identity: what
-// is stored under the hash of a further key leads to another one. err is that of
-// finding it.
+// owner returns the session that was found under a hash, and its identity: the record
+// under the hash of a further key refers to another hash. err is the error of the
+// look-up.
 func (k *Service) owner(ctx context.Context, found *definition.Session, hash string, err error) (*definition.Session, string, error) {
 	if err != nil || found.SuccessorOf() == "" {
 		return found, hash, err

@@ -8,14 +8,13 @@ import (
 
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/definition/renewal"
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
-// Get returns the session of a key, and its hash. The session is the caller's
-// own: as it was stored, but with what is left of its quotas, and, for a key with
-// policies, with the numbers that hold for all of its calls in place of its own,
-// which have no effect. Passwords and secrets are left out.
+// Get returns the session of a key, and its hash. The caller owns the session. It is
+// as stored, but with the remaining quotas, and for a key with policies with the
+// limits that apply to all of its calls in place of its own, which have no effect.
+// Passwords and secrets are left out.
 func (k *Service) Get(ctx context.Context, ref Ref) (*definition.Session, string, error) {
 	found, hash, err := k.find(ctx, ref)
 	if err != nil {
@@ -25,13 +24,13 @@ func (k *Service) Get(ctx context.Context, ref Ref) (*definition.Session, string
 	session.Hide()
 	may, err := rights.Effective(found, k.Policies())
 	if err != nil {
-		return session, hash, nil // a key that cannot be used has used nothing
+		return session, hash, nil // a key that cannot be used has no used quota
 	}
 	return session, hash, k.fill(ctx, session, may, hash)
 }
 
-// Preview returns what a session would be with its policies applied. Nothing is
-// stored, and s stays as it is.
+// Preview returns a session with its policies applied. It stores nothing, and does not
+// change s.
 func (k *Service) Preview(s *definition.Session) (*definition.Session, error) {
 	session, may, err := k.accept(s)
 	if err != nil {
@@ -58,7 +57,7 @@ func (k *Service) Preview(s *definition.Session) (*definition.Session, error) {
 	return session, nil
 }
 
-// entryOf writes what a key may do with an API as an access entry.
+// entryOf returns the access rights of a key for one API as an access entry.
 func entryOf(a *rights.Access) *definition.Access {
 	e := &definition.Access{
 		APIID: a.API, Versions: values(a.Versions), AllowedURLs: values(a.AllowedURLs),
@@ -84,12 +83,12 @@ func limitsOf(a *rights.Access) definition.Limits {
 	}
 }
 
-// calendarOf is the calendar that a quota renews by, or nil.
-func calendarOf(q rights.Quota) *renewal.Calendar {
+// calendarOf returns the calendar by which a quota renews, or nil.
+func calendarOf(q rights.Quota) *definition.Calendar {
 	if q.Calendar == "" {
 		return nil
 	}
-	return &renewal.Calendar{Every: q.Calendar, Zone: q.Zone}
+	return &definition.Calendar{Every: q.Calendar, Zone: q.Zone}
 }
 
 func values[T any](items []rights.Item[T]) []T {
@@ -100,9 +99,9 @@ func values[T any](items []rights.Item[T]) []T {
 	return all
 }
 
-// general puts the numbers that hold for all calls of a key with policies into
-// its session: those of its APIs, where they are counted together. It returns the
-// quota among them, or false when there is none.
+// general sets the limits of a session with policies to those that apply to all calls:
+// those of its APIs, if they are counted together. It returns the quota among them, or
+// false if there is none.
 func (k *Service) general(session *definition.Session, may *rights.Rights) (rights.Quota, bool) {
 	apis := may.APIs()
 	if len(may.Policies) == 0 || len(apis) == 0 {
@@ -137,7 +136,7 @@ func (k *Service) general(session *definition.Session, may *rights.Rights) (righ
 	return first.Quota, sameQuota && first.Quota.Max > 0
 }
 
-// A gauge is a quota whose counter is looked at, and where what is left goes.
+// A gauge is a quota whose counter is read, and the members that receive the result.
 type gauge struct {
 	limit counter.Limit
 	into  []reading
@@ -147,7 +146,7 @@ type reading struct{ remaining, renews *int64 }
 
 type gauges []gauge
 
-// add has a counter looked at, once however often it is added.
+// add adds a counter to read, once even if it is added again.
 func (all *gauges) add(limit counter.Limit, into reading) {
 	for i := range *all {
 		if one := &(*all)[i]; one.limit.Key == limit.Key {
@@ -158,7 +157,7 @@ func (all *gauges) add(limit counter.Limit, into reading) {
 	*all = append(*all, gauge{limit, []reading{into}})
 }
 
-// fill asks the counters what is left of a key's quotas.
+// fill reads the counters of a key's quotas and sets what remains of them.
 func (k *Service) fill(ctx context.Context, session *definition.Session, may *rights.Rights, hash string) error {
 	var all gauges
 	session.QuotaRemaining = 0
@@ -191,7 +190,7 @@ func (k *Service) fill(ctx context.Context, session *definition.Session, may *ri
 	return nil
 }
 
-// read looks at counters. A period that has not begun renews as the session says.
+// read reads counters. A period that has not begun renews as the session says.
 func (k *Service) read(ctx context.Context, some gauges) error {
 	limits := make([]counter.Limit, len(some))
 	for i, g := range some {
@@ -205,14 +204,14 @@ func (k *Service) read(ctx context.Context, some gauges) error {
 		for _, into := range g.into {
 			*into.remaining = counts[i].Remaining
 			if counts[i].ResetAt > 0 {
-				*into.renews = (counts[i].ResetAt + 999) / 1000 // as clients are told
+				*into.renews = (counts[i].ResetAt + 999) / 1000 // as in responses to clients
 			}
 		}
 	}
 	return nil
 }
 
-// complexity lists the numbers of the complexity group.
+// complexity returns the numbers of the complexity group.
 var complexity = []func(*definition.Limits) *int{
 	func(l *definition.Limits) *int { return &l.MaxQueryDepth },
 	func(l *definition.Limits) *int { return &l.MaxQueryAliases },
@@ -223,7 +222,7 @@ var complexity = []func(*definition.Limits) *int{
 
 func queryCost(l *definition.Limits) *int64 { return &l.MaxQueryCost }
 
-// same tells whether a number is the same in all limits.
+// same reports whether a number is the same in all limits.
 func same[T comparable](limits []definition.Limits, of func(*definition.Limits) *T) bool {
 	for i := range limits {
 		if *of(&limits[i]) != *of(&limits[0]) {

@@ -11,14 +11,14 @@ import (
 	"github.com/sluicegate/sluice/internal/password"
 )
 
-// The members of a session that errors of this file name.
+// The members of a session that the errors of this file name.
 const (
 	passwordPath = "basic_auth_data.password"
 	kindPath     = "basic_auth_data.hash_type"
 )
 
-// checkUser refuses a session with a password under an id that nobody could
-// write as a user's name.
+// checkUser refuses a session with a password under an id that cannot be sent as a
+// user name (RFC 7617).
 func (k *Service) checkUser(id string, s *definition.Session) error {
 	if !s.HasPassword() {
 		return nil
@@ -34,8 +34,8 @@ func (k *Service) checkUser(id string, s *definition.Session) error {
 	return nil
 }
 
-// hashPassword puts what may be stored in the place of a session's password. What
-// is hashed already stays.
+// hashPassword replaces a session's password by its hash. A password that is hashed
+// already is kept.
 func (k *Service) hashPassword(ctx context.Context, s *definition.Session) error {
 	if !s.HasPassword() {
 		return nil
@@ -63,7 +63,7 @@ func (k *Service) hashPassword(ctx context.Context, s *definition.Session) error
 	return nil
 }
 
-// checkPlain says what keeps a password from being sent.
+// checkPlain returns why a password cannot be sent, or nil.
 func checkPlain(plain string) error {
 	switch {
 	case len(plain) > password.MaxLength:

@@ -6,23 +6,23 @@ import (
 	"path/filepath"
 
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/disk"
 )
 
-// compact replaces the journal by one that holds every session once. The old one
-// stays until the new one is on the disk as a whole: where that fails, it is
-// logged and tried again later. An error says that it is not known which of the
-// two a restart would find.
+// compact replaces the journal by one that has every session once. The old one stays
+// until the new one is on disk; a failure is logged, and tried again later. An error
+// means that it is unknown which of the two a restart would find.
 func (s *File) compact() error {
 	next, err := s.rewrite(s.path + ".new")
 	if err != nil {
-		s.log.Warn("key journal not rewritten; it goes on growing", "path", s.path, "err", err)
+		s.log.Warn("key journal not rewritten; it keeps growing", "path", s.path, "err", err)
 		return nil
 	}
-	if err := s.syncer.SyncDir(filepath.Dir(s.path)); err != nil {
+	if err := disk.SyncDir(filepath.Dir(s.path)); err != nil {
 		_ = next.file.Close()
 		return fmt.Errorf("%w: replacing %s: %w", ErrUnavailable, s.path, err)
 	}
-	_ = s.file.Close() // no name leads to it any more
+	_ = s.file.Close() // it was replaced
 	s.file, s.end, s.number, s.records = next.file, next.end, next.number, next.records
 	return nil
 }
@@ -34,8 +34,8 @@ type draft struct {
 	replay
 }
 
-// rewrite puts every session into a new journal at path and gives it the
-// journal's name.
+// rewrite writes every session to a new journal at path and gives it the journal's
+// name.
 func (s *File) rewrite(path string) (*draft, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, journalMode)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *File) rewrite(path string) (*draft, error) {
 		err = d.flush()
 	}
 	if err == nil {
-		err = s.syncer.Sync(f)
+		err = f.Sync()
 	}
 	if err == nil {
 		err = os.Rename(path, s.path)

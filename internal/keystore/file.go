@@ -13,9 +13,9 @@ import (
 	"github.com/sluicegate/sluice/internal/disk"
 )
 
-// File holds sessions in memory and every change to them in a journal: a write
-// that was acknowledged survives the end of the process and of the machine.
-// Writes that come together reach the disk together.
+// File holds sessions in memory and in a journal on disk: a write that was acknowledged
+// survives a crash of the process and of the machine. Concurrent writes share an
+// fsync.
 type File struct {
 	*Memory
 	path   string
@@ -23,37 +23,36 @@ type File struct {
 	lock   *os.File
 	commit chan *change
 
-	closing sync.RWMutex // held for reading while a write is handed over
+	closing sync.RWMutex // read-locked while a write is sent to commit
 	closed  bool
 	done    chan struct{} // closed when the committer has ended
 
-	// What follows belongs to the committer.
+	// The committer's.
 	file    *os.File
 	end     int64
 	number  uint64
 	records int
-	enough  int   // records that start the next rewriting
-	broken  error // why no write can be trusted any more
-	syncer  disk.Syncer
+	enough  int   // records that start the next compaction
+	broken  error // why no further write is accepted
 }
 
-// A change waits for the committer.
+// A change is a write that waits for the committer.
 type change struct {
 	record
-	line []byte     // the record, as it is written
-	done chan error // of one; tells the outcome
+	line []byte     // the encoded record
+	done chan error // receives the outcome; buffered
 }
 
 const (
-	maxBatch    = 1 << 20 // bytes of records at which a frame is full
-	waiting     = 1024    // changes that may wait for the disk before their writers do
-	wasteful    = 10_000  // records beyond twice the sessions at which the journal is rewritten
-	journalMode = 0o600   // sessions name people and rights
+	maxBatch    = 1 << 20 // bytes of records in a frame
+	waiting     = 1024    // changes that may wait for the committer
+	wasteful    = 10_000  // records beyond twice the sessions at which the journal is compacted
+	journalMode = 0o600   // sessions are confidential
 )
 
-// OpenFile opens the journal at path, creating it when there is none, and reads
-// it. One process can have it open. What a crash left of changes that were never
-// acknowledged is cut off and logged. The caller must Close.
+// OpenFile opens the journal at path, or creates it, and reads it. Only one process can
+// open it at a time. What a crash left of changes that were not acknowledged is cut off
+// and logged. The caller must Close.
 func OpenFile(path string, log *slog.Logger) (*File, error) {
 	lock, err := lockFile(path + ".lock")
 	if err != nil {
@@ -75,7 +74,7 @@ func OpenFile(path string, log *slog.Logger) (*File, error) {
 	return s, nil
 }
 
-// load reads the journal and cuts off what a crash left.
+// load reads the journal and cuts off an incomplete frame at its end.
 func (s *File) load() error {
 	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, journalMode)
 	if err != nil {
@@ -94,19 +93,19 @@ func (s *File) load() error {
 	}
 	s.end, s.number, s.records = found.end, found.number, found.records
 	if found.torn > 0 {
-		s.log.Warn("end of key journal cut off: a crash left changes that were never acknowledged", "path", s.path, "bytes", found.torn)
+		s.log.Warn("end of key journal cut off: a crash left changes that were not acknowledged", "path", s.path, "bytes", found.torn)
 		if err := f.Truncate(s.end); err != nil {
 			return err
 		}
 	}
-	if err := s.syncer.Sync(f); err != nil {
+	if err := f.Sync(); err != nil {
 		return err
 	}
-	return s.syncer.SyncDir(filepath.Dir(s.path))
+	return disk.SyncDir(filepath.Dir(s.path))
 }
 
-// Put implements Store. It returns once the change is on the disk, or with an
-// ErrUnavailable, after which it may or may not be.
+// Put implements Store. It returns once the change is on disk; after an ErrUnavailable
+// the change may or may not be made.
 func (s *File) Put(ctx context.Context, keyHash string, session *definition.Session) error {
 	return s.write(ctx, record{Hash: keyHash, Session: session})
 }
@@ -124,7 +123,7 @@ func (s *File) write(ctx context.Context, r record) error {
 		return err
 	}
 	c := &change{record: r, line: line, done: make(chan error, 1)}
-	if err := s.hand(ctx, c); err != nil {
+	if err := s.send(ctx, c); err != nil {
 		return err
 	}
 	select {
@@ -135,7 +134,7 @@ func (s *File) write(ctx context.Context, r record) error {
 	}
 }
 
-func (s *File) hand(ctx context.Context, c *change) error {
+func (s *File) send(ctx context.Context, c *change) error {
 	s.closing.RLock()
 	defer s.closing.RUnlock()
 	if s.closed {
@@ -149,7 +148,7 @@ func (s *File) hand(ctx context.Context, c *change) error {
 	}
 }
 
-// Close ends the store once all writes that were handed over are on the disk.
+// Close closes the store once all pending writes are on disk.
 func (s *File) Close() error {
 	s.closing.Lock()
 	first := !s.closed
@@ -163,13 +162,13 @@ func (s *File) Close() error {
 	return errors.Join(s.file.Close(), s.lock.Close())
 }
 
-// run is the committer: the only one who writes to the journal.
+// run is the committer, the only goroutine that writes to the journal.
 func (s *File) run() {
 	defer close(s.done)
 	var batch []*change
 	for c := range s.commit {
 		batch = s.gather(append(batch[:0], c))
-		s.settle(batch)
+		s.commitBatch(batch)
 		clear(batch)
 		if s.broken == nil && s.records > s.enough {
 			s.broken = s.compact()
@@ -178,7 +177,7 @@ func (s *File) run() {
 	}
 }
 
-// gather adds what waits already, as far as one frame takes it.
+// gather adds the changes that are waiting, up to a full frame.
 func (s *File) gather(batch []*change) []*change {
 	for size := len(batch[0].line); size < maxBatch; {
 		select {
@@ -195,10 +194,10 @@ func (s *File) gather(batch []*change) []*change {
 	return batch
 }
 
-// settle writes a batch as one frame and tells everyone in it.
-func (s *File) settle(batch []*change) {
+// commitBatch writes a batch as one frame and reports the outcome to its writers.
+func (s *File) commitBatch(batch []*change) {
 	var payload []byte
-	there := make(map[string]bool) // as it will be once the batch is applied
+	there := make(map[string]bool) // which keys of the batch will exist
 	absent := make([]bool, len(batch))
 	for i, c := range batch {
 		if c.Session == nil && !s.exists(there, c.Hash) {
@@ -236,12 +235,12 @@ func (s *File) apply(r record) {
 	} else {
 		s.put(r.Hash, r.Session)
 	}
-	s.watchers.tell(r.Hash)
+	s.watchers.notify(r.Hash)
 }
 
-// append writes records to the disk. After an error none of them counts: what
-// was written of them is cut off, and where that is in doubt, as after a failed
-// fsync, the store takes no further writes.
+// append writes records to disk. After an error none of them counts: what was written
+// of them is cut off. If that fails, or the fsync failed, the store accepts no further
+// writes.
 func (s *File) append(payload []byte) error {
 	if s.broken != nil {
 		return s.broken
@@ -257,7 +256,7 @@ func (s *File) append(payload []byte) error {
 		}
 		return failed
 	}
-	if err := s.syncer.Sync(s.file); err != nil {
+	if err := s.file.Sync(); err != nil {
 		s.broken = fmt.Errorf("%w: flushing %s: %w", ErrUnavailable, s.path, err)
 		return s.broken
 	}

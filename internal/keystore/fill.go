@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// An Entry is one session and the hash of its key.
+// An Entry is a session and the hash of its key.
 type Entry struct {
 	Hash    string
 	Session *definition.Session
@@ -21,10 +21,10 @@ type Entry struct {
 
 const (
 	fillBatch  = 1000             // sessions in one round trip
-	fillWithin = 10 * time.Second // for each batch: a store that is being filled is busy
+	fillWithin = 10 * time.Second // for each batch, as a store that is being filled is busy
 )
 
-// Filled tells whether the store holds all keys: whether Fill has ended since it
+// Filled reports whether the store has all keys: whether Fill has completed since it
 // last lost some.
 func (v *Valkey) Filled(ctx context.Context) (bool, error) {
 	c, ctx, cancel, err := v.reach(ctx)
@@ -48,17 +48,16 @@ func (v *Valkey) Filled(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Fill writes every key there is, and then notes that the store is complete. It
-// returns how many it wrote, also beside an error, after which the store is not
-// complete. It deletes no key. The caller keeps other writes of its own back
-// while it runs: one that comes between the reading of an entry and its writing
-// here would be undone.
+// Fill writes all entries, and then marks the store as complete. It returns how many it
+// wrote, also with an error, after which the store is not complete. It deletes no key.
+// The caller must not write other keys while it runs: a write between the reading of an
+// entry and its writing would be undone.
 func (v *Valkey) Fill(ctx context.Context, entries iter.Seq2[Entry, error]) (int, error) {
 	c := v.client.Load()
 	if c == nil {
 		return 0, fmt.Errorf("%w: it has not been reached yet", ErrUnavailable)
 	}
-	if err := v.several(ctx, *c, v.epochDeletions(*c)); err != nil {
+	if err := v.doAll(ctx, *c, v.epochDeletions(*c)); err != nil {
 		return 0, err
 	}
 	written := 0
@@ -76,20 +75,20 @@ func (v *Valkey) Fill(ctx context.Context, entries iter.Seq2[Entry, error]) (int
 		if len(batch) < fillBatch {
 			continue
 		}
-		if err := v.several(ctx, *c, batch); err != nil {
+		if err := v.doAll(ctx, *c, batch); err != nil {
 			return written, err
 		}
 		written, batch = written+len(batch), batch[:0]
 	}
-	if err := v.several(ctx, *c, batch); err != nil {
+	if err := v.doAll(ctx, *c, batch); err != nil {
 		return written, err
 	}
 	written += len(batch)
-	return written, v.several(ctx, *c, v.epochMarks(*c))
+	return written, v.doAll(ctx, *c, v.epochMarks(*c))
 }
 
-// several runs commands in one round trip.
-func (v *Valkey) several(ctx context.Context, c valkey.Client, commands valkey.Commands) error {
+// doAll runs commands in one round trip.
+func (v *Valkey) doAll(ctx context.Context, c valkey.Client, commands valkey.Commands) error {
 	if len(commands) == 0 {
 		return nil
 	}
@@ -111,8 +110,8 @@ func (v *Valkey) epochDeletions(c valkey.Client) valkey.Commands {
 	return all
 }
 
-// epochMarks note that the store is complete, under a name of this filling that
-// helps people to tell two apart.
+// epochMarks returns the commands that mark the store as complete. The value says when
+// it was filled.
 func (v *Valkey) epochMarks(c valkey.Client) valkey.Commands {
 	mark := time.Now().UTC().Format(time.RFC3339) + " " + rand.Text()[:8]
 	var all valkey.Commands

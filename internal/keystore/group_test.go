@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 // member watches a group and counts how often it was told to reload.
@@ -51,18 +52,9 @@ func join(t *testing.T, addr, group string) (*member, *Group) {
 // awaitListeners waits until n members are subscribed.
 func awaitListeners(t *testing.T, store *testenv.Store, group, want string) {
 	t.Helper()
-	awaitTrue(t, "subscribers", func() bool {
+	wait.Until(t, "subscribers", func() bool {
 		return store.Do("PUBSUB", "NUMSUB", "sluice:reload:"+group) == "sluice:reload:"+group+"\n"+want
 	})
-}
-
-func awaitTrue(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not in time", what)
-		}
-	}
 }
 
 func TestEveryGatewayOfAGroupIsToldAndNoOther(t *testing.T) {
@@ -77,11 +69,11 @@ func TestEveryGatewayOfAGroupIsToldAndNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	awaitTrue(t, "messages", func() bool { return first.told.Load() == 3 && second.told.Load() == 3 })
+	wait.Until(t, "messages", func() bool { return first.told.Load() == 3 && second.told.Load() == 3 })
 	if err := group.ForgetAnswers(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
-	awaitTrue(t, "messages about answers", func() bool { return first.forgotten() == "orders" && second.forgotten() == "orders" })
+	wait.Until(t, "messages about answers", func() bool { return first.forgotten() == "orders" && second.forgotten() == "orders" })
 	if n := other.told.Load(); n != 0 || other.forgotten() != "" || first.told.Load() != 3 {
 		t.Errorf("another group was told %d times, %q; the first one %d times", n, other.forgotten(), first.told.Load())
 	}
@@ -96,12 +88,12 @@ func TestAGatewayThatMayHaveMissedAReloadReloads(t *testing.T) {
 		t.Errorf("without a store: %v", err)
 	}
 	store.Restart()
-	awaitTrue(t, "reload after the store was away", func() bool { return m.told.Load() >= 1 })
-	awaitTrue(t, "all answers forgotten", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return len(m.forgot) >= 1 })
+	wait.Until(t, "reload after the store was away", func() bool { return m.told.Load() >= 1 })
+	wait.Until(t, "all answers forgotten", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return len(m.forgot) >= 1 })
 	awaitListeners(t, store, "blue", "1")
 	before := m.told.Load()
-	awaitTrue(t, "publishing", func() bool { return group.ReloadGroup(t.Context()) == nil })
-	awaitTrue(t, "a message after the store came back", func() bool { return m.told.Load() > before })
+	wait.Until(t, "publishing", func() bool { return group.ReloadGroup(t.Context()) == nil })
+	wait.Until(t, "a message after the store came back", func() bool { return m.told.Load() > before })
 }
 
 func TestAGatewayThatStartsBeforeItsStoreReloadsOnceThatIsThere(t *testing.T) {
@@ -109,14 +101,14 @@ func TestAGatewayThatStartsBeforeItsStoreReloadsOnceThatIsThere(t *testing.T) {
 	store.Kill()
 	m, _ := join(t, store.Addr, "blue")
 	store.Restart()
-	awaitTrue(t, "reload", func() bool { return m.told.Load() >= 1 })
+	wait.Until(t, "reload", func() bool { return m.told.Load() >= 1 })
 }
 
 // What is told while a first subscription is lost on its way is missed too.
 func TestAGatewayWhoseFirstSubscriptionIsCutOffReloads(t *testing.T) {
 	store := testenv.Valkey(t)
 	m, _ := join(t, cutAt(t, store.Addr, "SUBSCRIBE"), "blue")
-	awaitTrue(t, "reload", func() bool { return m.told.Load() >= 1 })
+	wait.Until(t, "reload", func() bool { return m.told.Load() >= 1 })
 }
 
 // cutAt passes connections on to a server, but for the first that says word: it

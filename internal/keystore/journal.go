@@ -14,8 +14,7 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// A journal is a file of frames, each of which reached the disk as a whole or
-// counts for nothing:
+// A journal is a file of frames. One that is not complete is ignored:
 //
 //	magic    4 bytes
 //	length   4 bytes, little-endian, of the payload
@@ -25,27 +24,27 @@ import (
 const (
 	magic      = "SlK1"
 	headerSize = 20
-	maxFrame   = 64 << 20 // a payload's bound; longer is not ours
+	maxFrame   = 64 << 20 // the largest payload, in bytes
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A record is one change. A session of null deletes.
+// A record is one change. A null session deletes the key.
 type record struct {
 	Hash    string              `json:"hash"`
 	Session *definition.Session `json:"session"`
 }
 
-// CorruptError says that a journal is damaged before its end, so that changes
-// which were acknowledged may be missing. Nothing was changed.
+// CorruptError means that a journal is damaged before its end, so that acknowledged
+// changes may be missing. The file is unchanged.
 type CorruptError struct {
 	Path   string
-	Offset int64 // bytes before this are sound
+	Offset int64 // bytes before it are intact
 }
 
-// Error says what to do.
+// Error returns what is wrong and what to do.
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%s is damaged at byte %d and goes on after that: restore it from a backup, or cut it there to give up what follows", e.Path, e.Offset)
+	return fmt.Sprintf("%s is damaged at byte %d, before its end: restore it from a backup, or cut it there to give up what follows", e.Path, e.Offset)
 }
 
 // appendFrame writes a frame around the records that payload holds.
@@ -61,7 +60,7 @@ func appendFrame(b []byte, number uint64, payload []byte) []byte {
 	return b
 }
 
-// line is the record as it is written.
+// line returns the encoded record.
 func (r record) line() ([]byte, error) {
 	line, err := json.Marshal(r)
 	switch {
@@ -83,9 +82,9 @@ type replay struct {
 
 var errBadFrame = errors.New("not a whole frame")
 
-// readJournal calls apply with every record of a journal. Damage at its end is
-// what a crash leaves of changes that were never acknowledged, and is reported
-// in torn; damage before its end is a CorruptError.
+// readJournal calls apply with every record of a journal. Damage at its end, as a crash
+// leaves of changes that were not acknowledged, is returned in torn; damage before its
+// end is a CorruptError.
 func readJournal(f *os.File, apply func(record)) (replay, error) {
 	var found replay
 	in := bufio.NewReaderSize(f, 1<<20)
@@ -113,8 +112,8 @@ func readJournal(f *os.File, apply func(record)) (replay, error) {
 	}
 }
 
-// readFrame reads the frame of that number; io.EOF says that there is none, and
-// errBadFrame that there is something else.
+// readFrame reads the frame with that number. The error is io.EOF at the end of the
+// file, and errBadFrame for anything else than the frame.
 func readFrame(in *bufio.Reader, number uint64) ([]byte, error) {
 	var header [headerSize]byte
 	n, err := io.ReadFull(in, header[:])
@@ -143,8 +142,8 @@ func readFrame(in *bufio.Reader, number uint64) ([]byte, error) {
 	return payload, nil
 }
 
-// atDamage tells a torn end from damage in the middle: behind the latter stands
-// a later frame that is whole.
+// atDamage distinguishes an incomplete end from damage in the middle, which has a later
+// complete frame behind it.
 func (found replay) atDamage(f *os.File) (replay, error) {
 	rest, err := io.ReadAll(io.NewSectionReader(f, found.end, 1<<62))
 	if err != nil {

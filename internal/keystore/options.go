@@ -13,16 +13,16 @@ import (
 	"github.com/valkey-io/valkey-go"
 )
 
-// ValkeyOptions say where the shared store is.
+// ValkeyOptions configure a Valkey.
 type ValkeyOptions struct {
-	// Addresses are host:port, or unix:/path for a store of one node: the
-	// node's, any of the cluster's, or the sentinels'.
+	// Addresses are host:port, or unix:/path for a store of one node: those of the
+	// node, of any nodes of the cluster, or of the sentinels.
 	Addresses []string
 	Username  string
 	Password  string
 
-	// SentinelMaster is the name that sentinels know the primary by; empty
-	// without sentinels. They have credentials of their own.
+	// SentinelMaster is the name of the primary at the sentinels; empty without
+	// sentinels, which have credentials of their own.
 	SentinelMaster   string
 	SentinelUsername string
 	SentinelPassword string
@@ -32,13 +32,13 @@ type ValkeyOptions struct {
 
 	Timeout time.Duration // how long a call waits for the store; 0 means 200ms
 
-	// Fed says that an admin fills the store: as long as it has not, after the
-	// store lost its data, an absent key is ErrRefilling and not ErrNotFound.
+	// Fed says that an admin fills the store. After the store lost its data, and until
+	// it is filled again, an absent key is ErrRefilling and not ErrNotFound.
 	Fed bool
 }
 
-// defaultTimeout is far above a healthy store's answer and far below what a
-// client would wait for.
+// defaultTimeout is far longer than a healthy store takes and far shorter than a client
+// would wait.
 const defaultTimeout = 200 * time.Millisecond
 
 const unixPrefix = "unix:"
@@ -88,21 +88,21 @@ func (o *ValkeyOptions) client() valkey.ClientOption {
 		Sentinel: valkey.SentinelOption{
 			MasterSet: o.SentinelMaster, Username: o.SentinelUsername, Password: o.SentinelPassword,
 			TLSConfig: o.TLS, Dialer: dialer,
-			TopologyRefreshInterval: 5 * time.Second, // a missed switch would bind us to the old primary
+			TopologyRefreshInterval: 5 * time.Second, // a failover that was missed would bind the gateway to the old primary
 		},
 		ClusterOption:     valkey.ClusterOption{ShardsRefreshInterval: 5 * time.Second},
 		ForceSingleClient: !o.Cluster && o.SentinelMaster == "",
-		ConnWriteTimeout:  max(time.Second, 2*o.timeout()), // how long a dead peer holds commands back
+		ConnWriteTimeout:  max(time.Second, 2*o.timeout()), // how long commands wait for a dead peer
 		PipelineMultiplex: -1,
-		AlwaysPipelining:  true, // a lone command that times out would close the connection under the others
+		AlwaysPipelining:  true, // a command that is not pipelined closes the connection when it times out
 		DisableCache:      true,
 		RetryDelay:        retryDelay,
 	}
 }
 
-// retryDelay is how long the library waits before it tries a command again:
-// about as long as it does by itself. A subscription is not made again in
-// silence: whoever asked for it must know that it was lost, or never came to be.
+// retryDelay returns how long the client waits before it retries a command, about as
+// long as by default. A subscription is not retried, as the caller must know that it
+// was lost.
 func retryDelay(attempts int, command valkey.Completed, _ error) time.Duration {
 	if command.Commands()[0] == "SUBSCRIBE" {
 		return -1
@@ -111,16 +111,15 @@ func retryDelay(attempts int, command valkey.Completed, _ error) time.Duration {
 	return min(base+rand.N(base), time.Second)
 }
 
-// watcher sets the library up for hearing of changes: one connection to each
-// node, which every write below the prefix is told to. It reads nothing, so that
-// what it hears and what was read can only meet in the caller's cache.
-func (o *ValkeyOptions) watcher(heard func([]valkey.ValkeyMessage), dialled func()) valkey.ClientOption {
+// watcher configures the client for watching: one connection to each node, on which the
+// server reports every write below the prefix.
+func (o *ValkeyOptions) watcher(invalidated func([]valkey.ValkeyMessage), dialled func()) valkey.ClientOption {
 	option := o.client()
 	option.ClientName = "sluice-keys-watch"
-	option.DisableCache = false // it is what turns tracking on
+	option.DisableCache = false // turns tracking on
 	option.CacheSizeEachConn = 1 << 10
 	option.ClientTrackingOptions = []string{"PREFIX", keyPrefix, "BCAST"}
-	option.OnInvalidations = heard
+	option.OnInvalidations = invalidated
 	option.DialCtxFn = func(ctx context.Context, address string, d *net.Dialer, secure *tls.Config) (net.Conn, error) {
 		conn, err := dial(ctx, address, d, secure)
 		if err == nil {
@@ -142,9 +141,9 @@ func dial(ctx context.Context, address string, dialer *net.Dialer, secure *tls.C
 	return dialer.DialContext(ctx, network, address)
 }
 
-// refusesUs tells whether an error is a matter of configuration: the store was
-// reached and will go on refusing.
-func refusesUs(err error) bool {
+// isPermanent reports whether an error is due to configuration: the store was reached
+// and will refuse later attempts as well.
+func isPermanent(err error) bool {
 	refusal, ok := valkey.IsValkeyErr(err)
 	if !ok {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/valkey-io/valkey-go"
 )
 
-// List implements Store. A cursor is that of a node, behind the node's address.
+// List implements Store. A cursor is that of a node, "@" and the node's address.
 func (v *Valkey) List(ctx context.Context, cursor string, count int) ([]string, string, error) {
 	c, ctx, cancel, err := v.reach(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func (v *Valkey) List(ctx context.Context, cursor string, count int) ([]string, 
 			return nil, "", fmt.Errorf("cursor %q: use one that List returned", cursor)
 		}
 		if at = slices.Index(order, address); at < 0 {
-			return nil, "", fmt.Errorf("%w: listing: node %s of cursor %q is not there any more: begin again", ErrUnavailable, address, cursor)
+			return nil, "", fmt.Errorf("%w: listing: node %s of cursor %q is gone: start again", ErrUnavailable, address, cursor)
 		}
 	}
 	for ; at < len(order); at, from = at+1, 0 {
@@ -47,8 +47,8 @@ func (v *Valkey) List(ctx context.Context, cursor string, count int) ([]string, 
 	return nil, "", nil
 }
 
-// scan goes on with a node from a cursor; 0 begins and, returned, ends. A replica
-// has nothing that its primary has not.
+// scan continues with a node from a cursor; 0 begins and, returned, ends. Replicas are
+// skipped.
 func (v *Valkey) scan(ctx context.Context, node valkey.Client, from uint64, count int) ([]string, uint64, error) {
 	if v.options.Cluster {
 		role, err := node.Do(ctx, node.B().Role().Build()).ToArray()

@@ -11,23 +11,23 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/valkey-io/valkey-go"
-
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/sleep"
+	"github.com/valkey-io/valkey-go"
 )
 
-// Names in the store. In a cluster both have a bucket in braces, so that a
-// bucket's epoch lies on the node that has its keys: a node that lost its data
-// lost its epochs too.
+// Names in the store. In a cluster both have a bucket in braces, so that a bucket's
+// epoch is on the node that has its keys: a node that lost its data lost its epochs
+// too.
 const (
 	keyPrefix = "sluice:key:"
 	epochName = "sluice:keys:epoch"
 	buckets   = 256 // in a cluster
 )
 
-// Valkey holds sessions in a Valkey or Redis server, with or without sentinels,
-// or in a cluster, for all gateways together. A write that was acknowledged
-// survives as far as the server persists it.
+// Valkey holds sessions in a Valkey or Redis server, with or without sentinels, or in a
+// cluster, which gateways share. A write that was acknowledged is as durable as the
+// server makes it.
 type Valkey struct {
 	options ValkeyOptions
 	timeout time.Duration
@@ -37,9 +37,9 @@ type Valkey struct {
 	group sync.WaitGroup // connectLater
 }
 
-// OpenValkey connects to the store. One that is away is no error: calls fail
-// with ErrUnavailable until it is there. One that refuses us is. The caller must
-// Close.
+// OpenValkey connects to the store. It is no error if the store is away: calls fail with
+// ErrUnavailable until it can be reached. It is one if the store refuses the gateway.
+// The caller must Close.
 func OpenValkey(o ValkeyOptions) (*Valkey, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("key store: %w", err)
@@ -48,7 +48,7 @@ func OpenValkey(o ValkeyOptions) (*Valkey, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	v.stop = stop
 	err := v.connect()
-	if refusesUs(err) {
+	if isPermanent(err) {
 		stop()
 		return nil, fmt.Errorf("key store: %w", err)
 	}
@@ -74,26 +74,14 @@ const (
 )
 
 func (v *Valkey) connectLater(ctx context.Context) {
-	for wait := retryFirst; pause(ctx, wait); wait = min(2*wait, retryMost) {
+	for wait := retryFirst; sleep.For(ctx, wait) == nil; wait = min(2*wait, retryMost) {
 		if v.connect() == nil {
 			return
 		}
 	}
 }
 
-// pause waits, and returns false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// Close ends all connections; calls after it fail.
+// Close closes all connections; later calls fail.
 func (v *Valkey) Close() {
 	v.stop()
 	v.group.Wait()
@@ -112,7 +100,7 @@ func (v *Valkey) reach(ctx context.Context) (valkey.Client, context.Context, con
 	return *c, ctx, cancel, nil
 }
 
-// names returns under which names a key, and the epoch of its bucket, are stored.
+// names returns the names of a key and of the epoch of its bucket.
 func (v *Valkey) names(keyHash string) (key, epoch string) {
 	if !v.options.Cluster {
 		return keyPrefix + keyHash, epochName
@@ -121,7 +109,7 @@ func (v *Valkey) names(keyHash string) (key, epoch string) {
 	return keyPrefix + bucket + ":" + keyHash, epochName + ":" + bucket
 }
 
-// hashOf is the key's hash in a name that names returned.
+// hashOf returns the key's hash in a name that names returned.
 func (v *Valkey) hashOf(name string) string {
 	hash := strings.TrimPrefix(name, keyPrefix)
 	if v.options.Cluster {
@@ -167,8 +155,8 @@ func (v *Valkey) Get(ctx context.Context, keyHash string) (*definition.Session, 
 	return session, nil
 }
 
-// withEpoch reads a key and its epoch in one step: between two, the store could
-// lose the key and be filled again.
+// withEpoch reads a key and its epoch in one command: between two commands the store
+// could lose the key and be filled again.
 func withEpoch(ctx context.Context, c valkey.Client, key, epoch string) (string, error) {
 	both, err := c.Do(ctx, c.B().Mget().Key(key, epoch).Build()).ToArray()
 	if err != nil {
@@ -219,7 +207,7 @@ func (v *Valkey) Delete(ctx context.Context, keyHash string) error {
 	return nil
 }
 
-// unavailable says what was being done when the store could not be asked.
+// unavailable wraps an error of the store in ErrUnavailable.
 func unavailable(doing string, err error) error {
 	if errors.Is(err, ErrUnavailable) {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 // entries iterates over sessions as an admin would over its database.
@@ -139,7 +140,7 @@ func TestClusterNodeThatLostItsDataIsNotProof(t *testing.T) {
 func TestStoreThatIsAwayProvesNothing(t *testing.T) {
 	server := testenv.Valkey(t, "--appendonly", "yes")
 	v := openValkey(t, keystore.ValkeyOptions{Addresses: []string{server.Addr}, Timeout: 300 * time.Millisecond})
-	eventually(t, "it is reached", func() bool { return v.Put(t.Context(), "h", alias("one")) == nil })
+	wait.Until(t, "it is reached", func() bool { return v.Put(t.Context(), "h", alias("one")) == nil })
 	server.Kill()
 	_, err := v.Get(t.Context(), "h")
 	isUnavailable(t, "get", err)
@@ -150,29 +151,16 @@ func TestStoreThatIsAwayProvesNothing(t *testing.T) {
 	_, err = v.Filled(t.Context())
 	isUnavailable(t, "filled", err)
 	server.Restart()
-	eventually(t, "the session is there again", func() bool {
+	wait.Until(t, "the session is there again", func() bool {
 		got, err := v.Get(t.Context(), "h")
 		return err == nil && got.Alias == "one"
 	})
 }
 
-// eventually polls a condition that another process brings about.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); <-tick.C {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("never: %s", what)
-}
-
 func TestStoreThatStandsStillIsGivenUpInTime(t *testing.T) {
 	server := testenv.Valkey(t)
 	v := openValkey(t, keystore.ValkeyOptions{Addresses: []string{server.Addr}, Timeout: 100 * time.Millisecond})
-	eventually(t, "it is reached", func() bool { return v.Put(t.Context(), "h", alias("one")) == nil })
+	wait.Until(t, "it is reached", func() bool { return v.Put(t.Context(), "h", alias("one")) == nil })
 	server.Stop()
 	defer server.Cont()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -195,7 +183,7 @@ func TestStoreThatIsAwayAtTheStartIsReachedLater(t *testing.T) {
 	_, err = v.Fill(t.Context(), entries(nil))
 	isUnavailable(t, "fill", err)
 	server.Restart()
-	eventually(t, "a put succeeds", func() bool { return v.Put(t.Context(), "h", alias("one")) == nil })
+	wait.Until(t, "a put succeeds", func() bool { return v.Put(t.Context(), "h", alias("one")) == nil })
 	h.await(t, "")
 	put(t, v, "i", alias("two"))
 	h.await(t, "i")
@@ -257,7 +245,7 @@ func TestWatchSaysWhenItMayHaveMissedSomething(t *testing.T) {
 
 	server.Do("CLIENT", "KILL", "TYPE", "normal")
 	h.await(t, "")
-	eventually(t, "a write of another is heard after a lost connection", func() bool {
+	wait.Until(t, "a write of another is heard after a lost connection", func() bool {
 		return other.Put(t.Context(), "b", alias("x")) == nil && h.has("b")
 	})
 
@@ -265,7 +253,7 @@ func TestWatchSaysWhenItMayHaveMissedSomething(t *testing.T) {
 	h.await(t, "")
 	server.Restart()
 	h.await(t, "")
-	eventually(t, "a write is heard after a restart", func() bool {
+	wait.Until(t, "a write is heard after a restart", func() bool {
 		return other.Put(t.Context(), "c", alias("x")) == nil && h.has("c")
 	})
 	if h.has("sluice:keys:epoch") {
@@ -304,7 +292,7 @@ func TestWatchFollowsAPromotedReplica(t *testing.T) {
 	put(t, v, "a", alias("x"))
 	h.await(t, "a")
 	group.Primary.Kill()
-	eventually(t, "a write to the promoted replica is heard", func() bool {
+	wait.Until(t, "a write to the promoted replica is heard", func() bool {
 		return v.Put(t.Context(), "b", alias("x")) == nil && h.has("b")
 	})
 }

@@ -5,79 +5,79 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/sleep"
 	"github.com/valkey-io/valkey-go"
 )
 
-// lookEvery is how often Watch looks whether it would still hear: the library
-// connects again only when there is something to send, and a peer that vanished
-// says nothing.
-const lookEvery = 250 * time.Millisecond
+// pingEvery is how often Watch checks its connections: the client reconnects only when
+// it has something to send, and does not notice a peer that vanished.
+const pingEvery = 250 * time.Millisecond
 
-// Watch implements Store, over connections of its own on which the server tells
-// every write to a key. It calls with "" whenever a connection is new or one was
-// lost, since the server tells only what happens while there is one.
+// Watch implements Store, with connections of its own on which the server reports every
+// write to a key. It calls changed with "" whenever a connection is new or was lost, as
+// writes before and after are not reported.
 func (v *Valkey) Watch(ctx context.Context, changed func(keyHash string)) error {
 	w := &watcher{changed: changed}
 	defer w.close()
 	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
-		e := &ear{v: v, w: w}
-		c, err := valkey.NewClient(v.options.watcher(e.heard, e.dialled))
+		e := &listener{v: v, w: w}
+		c, err := valkey.NewClient(v.options.watcher(e.invalidated, e.dialled))
 		if err == nil {
 			e.listen(ctx, c)
-			w.close() // first: closing connections tells of their loss
+			w.close() // first, as closing connections reports their loss
 			c.Close()
 			return ctx.Err()
 		}
-		if !pause(ctx, wait) {
+		if sleep.For(ctx, wait) != nil {
 			return ctx.Err()
 		}
 	}
 }
 
-// An ear hears what the server tells.
-type ear struct {
+// A listener receives the server's reports.
+type listener struct {
 	v     *Valkey
 	w     *watcher
-	fresh atomic.Bool // a connection was made since the last look
+	fresh atomic.Bool // a connection was made since the last ping
 }
 
-func (e *ear) dialled() { e.fresh.Store(true) }
+func (e *listener) dialled() { e.fresh.Store(true) }
 
-// heard gets the names of what was written; nil is everything, or a lost
-// connection.
-func (e *ear) heard(names []valkey.ValkeyMessage) {
+// invalidated gets the names of keys that were written; nil means all of them, or a
+// lost connection.
+func (e *listener) invalidated(names []valkey.ValkeyMessage) {
 	if names == nil {
-		e.w.tell("")
+		e.w.notify("")
 		return
 	}
 	for _, name := range names {
 		if text, err := name.ToString(); err == nil {
-			e.w.tell(e.v.hashOf(text))
+			e.w.notify(e.v.hashOf(text))
 		}
 	}
 }
 
 // listen keeps connections to every node up until ctx ends.
-func (e *ear) listen(ctx context.Context, c valkey.Client) {
-	for deaf := true; ; {
+func (e *listener) listen(ctx context.Context, c valkey.Client) {
+	for missed := true; ; {
 		if !e.reached(ctx, c) {
-			if !deaf && ctx.Err() == nil {
-				e.w.tell("")
+			if !missed && ctx.Err() == nil {
+				e.w.notify("")
 			}
-			deaf = true
-		} else if made := e.fresh.Swap(false); deaf || made {
-			deaf = false
-			e.w.tell("")
+			missed = true
+		} else if made := e.fresh.Swap(false); missed || made {
+			missed = false
+			e.w.notify("")
 		}
-		if !pause(ctx, lookEvery) {
+		if sleep.For(ctx, pingEvery) != nil {
 			return
 		}
 	}
 }
 
-// reached tells whether every node answers. Where a connection was made for
-// that, changes are told on it before the answer comes.
-func (e *ear) reached(ctx context.Context, c valkey.Client) bool {
+// reached reports whether every node answers. A connection that was made for that
+// reports changes from before the answer on.
+func (e *listener) reached(ctx context.Context, c valkey.Client) bool {
 	ctx, cancel := context.WithTimeout(ctx, max(e.v.timeout, time.Second))
 	defer cancel()
 	all := true

@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// watchers are those who want to know of changes in this process.
+// watchers are notified of changes in this process.
 type watchers struct {
 	mu  sync.RWMutex
 	all []*watcher
 }
 
-// A watcher passes changes on until it is closed.
+// A watcher calls changed until it is closed.
 type watcher struct {
-	mu      sync.Mutex // serialises calls of changed
+	mu      sync.Mutex // serializes calls of changed
 	changed func(keyHash string)
 	closed  bool
 }
 
-func (w *watcher) tell(keyHash string) {
+func (w *watcher) notify(keyHash string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.closed {
@@ -33,22 +33,22 @@ func (w *watcher) close() {
 	w.closed = true
 }
 
-// tell passes a change on to everyone, before the write that made it returns.
-func (w *watchers) tell(keyHash string) {
+// notify notifies all watchers, before the write returns.
+func (w *watchers) notify(keyHash string) {
 	w.mu.RLock()
 	all := w.all
 	w.mu.RUnlock()
 	for _, one := range all {
-		one.tell(keyHash)
+		one.notify(keyHash)
 	}
 }
 
 func (w *watchers) watch(ctx context.Context, changed func(keyHash string)) error {
 	one := &watcher{changed: changed}
 	w.mu.Lock()
-	w.all = append(slices.Clip(w.all), one) // tell may be walking the old slice
+	w.all = append(slices.Clip(w.all), one) // notify may be reading the old slice
 	w.mu.Unlock()
-	one.tell("")
+	one.notify("")
 	<-ctx.Done()
 	one.close()
 	w.mu.Lock()

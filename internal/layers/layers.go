@@ -1,15 +1,13 @@
-// Package layers holds no code, only tests that keep the house in order.
+// Package layers holds no code, only tests that keep the code in order.
 //
-// layers_test.go has the table of rooms: for each package its one job, and what
-// it may import of ours and of others. An import that is not in the table fails,
-// and so does a package without a row. Whoever adds a package adds its row;
-// whoever widens a row says why in the commit.
+// layers_test.go has the rules about imports: which packages may not import which,
+// by path, and which of them a third-party module belongs to.
 //
-// style_test.go has the budgets: how long a function, a file and a package may
-// be, how deep a block, how many parameters; that packages and exported
+// style_test.go has the limits that readers need: how long a function may be, how
+// deep its blocks, how many parameters it takes; that packages and exported
 // identifiers are documented; that nothing hides in init or in variables that
-// change. An exception is one line there, with its reason.
+// change. No count of lines decides which package code lives in.
 //
-// Both look at the source text alone, every build tag included. Test files may
-// import and do what they like, and generated code is not measured.
+// Both read the source text only, under every build tag. Test files may import what
+// they like, and generated code is not measured.
 package layers

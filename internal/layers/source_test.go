@@ -52,8 +52,9 @@ func source(t *testing.T) []folder {
 }
 
 func skipped(path, name string) bool {
-	_, err := os.Stat(filepath.Join(path, "go.mod")) // another module
-	return err == nil || name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
+	_, err := os.Stat(filepath.Join(path, "go.mod"))
+	otherModule := err == nil && path != filepath.Join(root, "loadtest") // whose code follows the same rules
+	return otherModule || name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
 }
 
 func read(dir string) (folder, error) {

@@ -15,10 +15,8 @@ import (
 
 // The budgets.
 const (
-	maxFunction   = 80   // lines, from func to the closing brace
-	maxFile       = 500  // lines
-	maxPackage    = 3000 // lines in all its files
-	maxNesting    = 4    // if, for, switch and select inside each other
+	maxFunction   = 80 // lines, from func to the closing brace
+	maxNesting    = 4  // if, for, switch and select inside each other
 	maxParameters = 5
 )
 
@@ -41,7 +39,7 @@ func findings(f folder) []finding {
 	if len(handwritten.files) == 0 {
 		return nil
 	}
-	rules := []func(folder) []finding{sizes, functions, signatures, comments, variables}
+	rules := []func(folder) []finding{functions, signatures, comments, variables}
 	var all []finding
 	for _, rule := range rules {
 		all = append(all, rule(handwritten)...)
@@ -54,23 +52,6 @@ func (f folder) found(what, format string, args ...any) finding {
 }
 
 func (f folder) line(pos token.Pos) int { return f.fset.Position(pos).Line }
-
-// sizes measures files and the package.
-func sizes(f folder) (all []finding) {
-	total := 0
-	for _, file := range f.files {
-		lines := f.fset.File(file.FileStart).LineCount()
-		total += lines
-		if lines > maxFile {
-			name := filepath.Base(f.fset.Position(file.FileStart).Filename)
-			all = append(all, f.found(name, "%d lines; a file has at most %d: give each job its own", lines, maxFile))
-		}
-	}
-	if total > maxPackage {
-		all = append(all, f.found("package", "%d lines; a package has at most %d: split it by job", total, maxPackage))
-	}
-	return all
-}
 
 // functions measures the length and nesting of functions, and refuses init.
 func functions(f folder) (all []finding) {
@@ -420,7 +401,6 @@ func TestBreaksOfStyleAreFound(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"clean", "// Package p is clean.\npackage p\n\n// A T is.\ntype T int\n\n// F does.\nfunc F(a, b, c, d, e int) {}\n\nvar pool = sync.Pool{}\nvar errA = errors.New(\"a\")\n", ""},
 		{"long function", long, "p: f: 81 lines"},
-		{"long file", "// Package p is.\npackage p\n" + strings.Repeat("\n", 500), "p: f0.go: 502 lines"},
 		{"no package comment", "package p\n", "p: package: has no comment"},
 		{"other package comment", "// This is p.\npackage p\n", "p: package: its comment"},
 		{"init", "// Package p is.\npackage p\nfunc init() {}", "p: init: runs before main"},
@@ -463,14 +443,6 @@ func TestBreaksOfStyleAreFound(t *testing.T) {
 
 func nested(depth int) string {
 	return "// Package p is.\npackage p\nfunc f() {" + strings.Repeat("for {", depth) + strings.Repeat("}", depth) + "}"
-}
-
-func TestPackagesOverTheirBudgetAreFound(t *testing.T) {
-	text := "// Package p is.\npackage p\n" + strings.Repeat("\n", 490)
-	found := findings(parsed(t, "p", slices.Repeat([]string{text}, 7)...))
-	if len(found) != 1 || found[0].subject != "p: package" {
-		t.Errorf("found %v", found)
-	}
 }
 
 func TestVariablesAssignedInAnotherFileAreFound(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package pace keeps work in the background from taking the processor away from
-// requests: it works for a moment and rests for several.
+// Package pace limits the CPU share of background work, so that it does not delay
+// requests: work is interrupted by short rests.
 package pace
 
 import (
@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// slice is how long work goes on without a rest. A request that becomes ready
-// meanwhile may have to wait for so long where there is one processor only.
+// slice is how long work runs without a rest. With one CPU, a request may have to wait
+// for as long.
 const slice = 250 * time.Microsecond
 
-// longest is the longest rest: one step of work that took long, because the
-// machine was busy with other things perhaps, does not put off the next for more.
+// longest is the longest rest. It bounds the rest after a step that took long because
+// the machine was busy.
 const longest = 100 * time.Millisecond
 
-// A Pacer keeps one goroutine at a share of one processor. A nil *Pacer does not
-// hold anybody up. It is used by one goroutine at a time.
+// A Pacer keeps one goroutine at a share of one CPU. A nil *Pacer does not limit
+// anything. It is not safe for concurrent use.
 type Pacer struct {
-	rest  float64   // for each moment of work
-	began time.Time // of the work since the last rest
+	rest  float64   // per duration of work
+	began time.Time // when the work since the last rest began
 }
 
-// New returns a pacer for a share of one processor: 0.2 is a fifth, 1 works on
-// one without a rest. It returns nil, which is no limit, for 0.
+// New returns a pacer for a share of one CPU: 0.2 is a fifth, 1 is without rests. For 0
+// it returns nil, which is no limit.
 func New(share float64) *Pacer {
 	if share <= 0 {
 		return nil
@@ -34,15 +34,15 @@ func New(share float64) *Pacer {
 	return &Pacer{rest: max(0, 1/share-1), began: time.Now()}
 }
 
-// Begin says that work begins now: the time since the last step was none.
+// Begin starts the work: the time since the last step does not count.
 func (p *Pacer) Begin() {
 	if p != nil {
 		p.began = time.Now()
 	}
 }
 
-// Step rests if it is time to. It is called between small pieces of work, and
-// returns ctx's error once ctx has ended.
+// Step rests if it is time to. Call it between small pieces of work. It returns ctx's
+// error once ctx has ended.
 func (p *Pacer) Step(ctx context.Context) error {
 	if p == nil || p.rest == 0 {
 		return ctx.Err()
@@ -62,8 +62,8 @@ func (p *Pacer) Step(ctx context.Context) error {
 	return nil
 }
 
-// Each calls do for 0 up to n: under a pacer one after the other, and with a nil
-// one on all processors at once. It returns ctx's error once ctx has ended.
+// Each calls do for 0 to n-1: one after the other with a pacer, and on all CPUs at the
+// same time with nil. It returns ctx's error once ctx has ended.
 func Each(ctx context.Context, p *Pacer, n int, do func(i int)) error {
 	if p == nil {
 		return all(ctx, n, do)

@@ -1,6 +1,6 @@
-// Package password turns passwords into what may be stored of them, and holds
-// passwords against that. A hash takes tens of milliseconds and megabytes by
-// design, so that a Hasher makes few at once.
+// Package password hashes passwords for storage, and checks passwords against stored
+// hashes. A hash takes tens of milliseconds and megabytes by design, so a Hasher makes
+// only a few at once.
 package password
 
 import (
@@ -18,8 +18,7 @@ import (
 // MaxLength is the longest password, in bytes.
 const MaxLength = 1024
 
-// What new hashes are made with: 19 MiB and two passes cost whoever guesses as
-// much as whoever knows, some 40 ms of one processor.
+// Costs of new hashes: 19 MiB and two passes, about 40 ms of one CPU for every guess.
 const (
 	usualMemory = 19 << 10 // KiB
 	usualPasses = 2
@@ -28,25 +27,25 @@ const (
 	sumSize     = 32
 )
 
-// ErrBusy says that too many passwords were being hashed to begin another one in
+// ErrBusy means that too many passwords were being hashed to begin another one in
 // time.
 var ErrBusy = errors.New("too many passwords are being checked")
 
 // A Hasher makes and checks hashes, a few at once. It is safe for concurrent use.
 type Hasher struct {
-	slots chan struct{} // one for each hash that is being made
-	queue chan struct{} // one for each caller, those who wait included
+	slots chan struct{} // one for each hash in progress
+	queue chan struct{} // one for each caller, including those that wait
 	wait  time.Duration
 }
 
 // NewHasher returns a Hasher that makes atOnce hashes at a time and lets waiting
-// callers wait for their turn, each no longer than wait.
+// callers wait, each no longer than wait.
 func NewHasher(atOnce, waiting int, wait time.Duration) *Hasher {
 	return &Hasher{slots: make(chan struct{}, atOnce), queue: make(chan struct{}, atOnce+waiting), wait: wait}
 }
 
-// Hash returns what to store of a password, with a salt of its own. It returns
-// ErrBusy when there was no turn in time, or ctx's error.
+// Hash returns the hash of a password with a new salt. It returns ErrBusy if it could
+// not begin in time, or ctx's error.
 func (h *Hasher) Hash(ctx context.Context, plain string) (string, error) {
 	if err := h.enter(ctx); err != nil {
 		return "", err
@@ -58,9 +57,9 @@ func (h *Hasher) Hash(ctx context.Context, plain string) (string, error) {
 	return made.String(), nil
 }
 
-// Verify tells whether plain is the password of which stored was kept. What is
-// no hash is nobody's password: the answer then takes as long and is no. It
-// returns ErrBusy when there was no turn in time, or ctx's error.
+// Verify reports whether plain is the password with the stored hash. A text that is
+// not a hash takes as long and matches no password. It returns ErrBusy if it could not
+// begin in time, or ctx's error.
 func (h *Hasher) Verify(ctx context.Context, stored string, plain []byte) (bool, error) {
 	if err := h.enter(ctx); err != nil {
 		return false, err
@@ -77,10 +76,10 @@ func (h *Hasher) Verify(ctx context.Context, stored string, plain []byte) (bool,
 	return subtle.ConstantTimeCompare(known.of(plain, uint32(len(known.sum))), known.sum) == 1, nil
 }
 
-// decoy is hashed with in place of what is not there.
+// decoy is hashed with if there is no stored hash.
 var decoy = argon{memory: usualMemory, passes: usualPasses, lanes: usualLanes, salt: make([]byte, saltSize)}
 
-// enter waits for a turn.
+// enter waits until another hash may begin.
 func (h *Hasher) enter(ctx context.Context) error {
 	select {
 	case h.queue <- struct{}{}:
@@ -106,7 +105,7 @@ func (h *Hasher) leave() {
 	<-h.queue
 }
 
-// of returns the sum of a password under a's parameters and salt.
+// of returns the hash of a password under a's parameters and salt.
 func (a *argon) of(plain []byte, size uint32) []byte {
 	return argon2.IDKey(plain, a.salt, a.passes, a.memory, a.lanes, size)
 }

@@ -11,16 +11,16 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// Kind is how a stored password was hashed, as sessions name it.
+// Kind is the algorithm of a stored password, by its name in sessions.
 type Kind string
 
-// The kinds of stored passwords.
+// The kinds.
 const (
-	Argon2id Kind = "argon2id" // Argon2id is what passwords are hashed with here.
-	Bcrypt   Kind = "bcrypt"   // Bcrypt is what imported passwords may be hashed with.
+	Argon2id Kind = "argon2id" // Argon2id is the algorithm of passwords that are hashed here.
+	Bcrypt   Kind = "bcrypt"   // Bcrypt is accepted for imported passwords.
 )
 
-// ParseKind returns the kind of that name, in any case, or says which there are.
+// ParseKind returns the kind of that name, in any case. The error lists the kinds.
 func ParseKind(name string) (Kind, error) {
 	for _, k := range []Kind{Argon2id, Bcrypt} {
 		if strings.EqualFold(name, string(k)) {
@@ -30,8 +30,7 @@ func ParseKind(name string) (Kind, error) {
 	return "", fmt.Errorf("must be %s or %s for a password that is hashed already, or left out for one that is to be hashed", Bcrypt, Argon2id)
 }
 
-// What imported hashes may cost: whoever asks with a wrong password makes the
-// gateway pay as much.
+// Bounds of imported hashes: a client with a wrong password costs the gateway as much.
 const (
 	maxCost   = 14        // of bcrypt, about a second
 	maxMemory = 128 << 10 // KiB
@@ -39,8 +38,8 @@ const (
 	maxLanes  = 8
 )
 
-// CheckStored says what is wrong with a stored password of a kind, nil for
-// nothing. It never repeats it.
+// CheckStored returns what is wrong with a stored password of a kind, or nil. The
+// error never quotes it.
 func CheckStored(k Kind, stored string) error {
 	if k == Argon2id {
 		_, err := parseArgon(stored)
@@ -63,7 +62,7 @@ func isBcrypt(stored string) bool {
 	return strings.HasPrefix(stored, "$2") && len(stored) == bcryptSize
 }
 
-// argon is a stored password of the kind Argon2id.
+// argon is a stored password of kind Argon2id.
 type argon struct {
 	memory uint32 // KiB
 	passes uint32
@@ -72,7 +71,7 @@ type argon struct {
 	sum    []byte
 }
 
-// String returns the form in which it is stored, which other software reads too:
+// String returns the stored form, which other software reads too:
 // $argon2id$v=19$m=19456,t=2,p=1$salt$sum.
 func (a *argon) String() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, a.memory, a.passes, a.lanes,
@@ -81,7 +80,7 @@ func (a *argon) String() string {
 
 var errNotArgon = errors.New("is no argon2id hash, such as $argon2id$v=19$m=19456,t=2,p=1$salt$sum; leave hash_type out to have the password hashed")
 
-// parseArgon reads what String wrote, and what others write in that form.
+// parseArgon reads the form of String, also as written by other software.
 func parseArgon(stored string) (*argon, error) {
 	parts := strings.Split(stored, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != "v="+strconv.Itoa(argon2.Version) {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // pair returns both ends of a TCP connection.
@@ -110,7 +111,18 @@ func TestQuietSeesBytesAndEndsWithoutTakingThem(t *testing.T) {
 	if _, err := a.Read(one); err != nil || one[0] != 'x' {
 		t.Errorf("the byte was taken: %q, %v", one, err)
 	}
+	if _, err := b.Write([]byte("y")); err != nil {
+		t.Fatal(err)
+	}
 	b.Close()
+	for deadline := time.Now().Add(time.Minute); !ended() && time.Now().Before(deadline); {
+	}
+	if Supported && !ended() {
+		t.Error("a closed connection with a byte left to read has not ended")
+	}
+	if _, err := a.Read(one); err != nil || one[0] != 'y' {
+		t.Errorf("the byte was taken: %q, %v", one, err)
+	}
 	for quiet() { // until the end has come
 	}
 	if !ended() {

@@ -1,5 +1,5 @@
-// Package redact takes secrets out of data that people look at: the audit log,
-// bundles for support, differences. It has the one table of what is secret.
+// Package redact masks secrets in data that is shown: the audit log, support bundles,
+// differences. It has the table of secret members.
 package redact
 
 import (
@@ -9,22 +9,21 @@ import (
 	"strings"
 )
 
-// Masked stands where a secret stood.
+// Masked replaces a secret.
 const Masked = "***"
 
-// secretMembers are the members, in lower case, whose content is never shown,
-// whatever they hold.
+// secretMembers are the members, in lower case, whose content is never shown.
 var secretMembers = map[string]bool{
 	"password": true, "secret": true, "hmac_string": true, "jwt_secret": true,
 	"jwt_data": true, "oauth_keys": true, "auth_headers": true, "header_map": true, "access_key": true,
 	"private_key": true, "client_secret": true, "token": true, "sasl_password": true,
 	"sso_key": true, "nonce": true, "pwhistory": true,
-	// Headers that carry credentials, wherever a definition sets some.
+	// Headers with credentials, wherever a definition sets them.
 	"authorization": true, "proxy-authorization": true, "cookie": true,
 	"x-api-key": true, "api-key": true, "x-auth-token": true,
 }
 
-// JSON returns JSON with *** in place of secrets; nil stays nil.
+// JSON returns JSON with secrets masked; nil for nil.
 func JSON(body []byte) []byte {
 	if body == nil {
 		return nil
@@ -42,8 +41,7 @@ func JSON(body []byte) []byte {
 	return hidden
 }
 
-// Value puts *** in place of the secrets in a decoded JSON value, which it changes,
-// and returns it.
+// Value masks the secrets in a decoded JSON value in place and returns it.
 func Value(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -62,10 +60,10 @@ func Value(value any) any {
 	return value
 }
 
-// IsSecret tells whether members of a name are secret, as are headers of that name.
+// IsSecret reports whether members or headers of a name are secret.
 func IsSecret(name string) bool { return secretMembers[strings.ToLower(name)] }
 
-// isEmpty tells whether there is nothing to hide.
+// isEmpty reports whether a value has nothing to mask.
 func isEmpty(value any) bool {
 	switch v := value.(type) {
 	case nil, bool:
@@ -88,13 +86,13 @@ func encode(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
 }
 
-// suspicious are parts of the names of members, in lower case, whose content stays
-// out of what leaves the house.
+// suspicious are parts of member names, in lower case, whose content is not given to
+// third parties.
 var suspicious = []string{"secret", "password", "passwd", "token", "credential", "private", "api_key", "apikey", "api-key", "authorization", "cookie", "jwt_source", "header", "meta_data", "config_data", "signature", "template", "body"}
 
-// ForOthers returns JSON that can be given to others: without secrets, and without
-// whatever may be one, such as the values of all headers that a definition sets,
-// and the user, password and query of addresses. What is no JSON is masked whole.
+// ForOthers returns JSON for third parties, with secrets and possible secrets masked,
+// such as the values of all headers that a definition sets, and the user, password and
+// query of URLs. Anything but JSON is masked completely.
 func ForOthers(body []byte) []byte {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
@@ -134,7 +132,7 @@ func isSuspicious(name string) bool {
 	return slices.ContainsFunc(suspicious, func(part string) bool { return strings.Contains(lower, part) })
 }
 
-// blank masks every text of a value, and leaves its shape.
+// blank masks every text of a value and keeps its structure.
 func blank(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -153,8 +151,8 @@ func blank(value any) any {
 	return value
 }
 
-// Address returns a text, of which a URL lacks the user, the password and the
-// values of its query.
+// Address returns a text; if it is a URL, the user, the password and the query are
+// masked.
 func Address(text string) string {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok || strings.ContainsAny(scheme, " \t\n{") {

@@ -23,7 +23,7 @@ type Access struct {
 	Cost       Value[int64] `json:"max_query_cost"`
 
 	Versions             []Item[string]                  `json:"versions"`
-	AllowedURLs          []Item[definition.AllowedURL]   `json:"allowed_urls"` // empty: every path
+	AllowedURLs          []Item[definition.AllowedURL]   `json:"allowed_urls"` // empty: every path is allowed
 	RestrictedTypes      []Item[definition.TypeFields]   `json:"restricted_types"`
 	AllowedTypes         []Item[definition.TypeFields]   `json:"allowed_types"`
 	FieldAccess          []Value[definition.FieldAccess] `json:"field_access_rights"`
@@ -41,8 +41,8 @@ type EndpointRate struct {
 	Rate   Rate   `json:"rate"`
 }
 
-// APIs returns the ids of the APIs that the key may call, in order; none for a
-// master key.
+// APIs returns the ids of the APIs that the key may call, in order; none for a master
+// key.
 func (r *Rights) APIs() []string {
 	if r.lists == 0 {
 		return slices.Sorted(maps.Keys(r.Session.AccessRights))
@@ -58,7 +58,8 @@ func (r *Rights) APIs() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// For returns what the key may do with an API, or false when it may not call it.
+// For returns the access rights of the key for the API, or false if it may not call
+// the API.
 func (r *Rights) For(api string) (*Access, bool) {
 	a := new(Access)
 	if !r.Fill(a, api) {
@@ -67,8 +68,8 @@ func (r *Rights) For(api string) (*Access, bool) {
 	return a, true
 }
 
-// Fill makes a what For returns, and tells whether the key may call the API. It
-// uses the memory of what a was before.
+// Fill sets a to what For returns, and reports whether the key may call the API. It
+// reuses the memory of a.
 func (r *Rights) Fill(a *Access, api string) bool {
 	a.Forget()
 	a.API, a.stamp = api, r.Session.LastUpdated
@@ -79,7 +80,7 @@ func (r *Rights) Fill(a *Access, api string) bool {
 	return true
 }
 
-// Forget empties a, so that it keeps nothing of what it was made from alive.
+// Forget empties a, so that it keeps nothing of the session and the policies alive.
 func (a *Access) Forget() {
 	clear(a.FieldAccess)
 	clear(a.Endpoints)
@@ -90,7 +91,7 @@ func (a *Access) Forget() {
 	}
 }
 
-// emptied returns an empty list in the memory of one, and of its items.
+// emptied returns an empty list in the memory of list and of its items.
 func emptied[T any](list []Item[T]) []Item[T] {
 	for i := range list {
 		from := list[i].From
@@ -100,9 +101,8 @@ func emptied[T any](list []Item[T]) []Item[T] {
 	return list[:0]
 }
 
-// Unlisted returns what holds for calls to an API that the key may not call, for
-// the case that this is measured only: the limits, without any rule on paths or
-// fields.
+// Unlisted returns the limits of calls to an API that the key may not call, for the
+// case that access rights are report-only. It has no rules on paths or fields.
 func (r *Rights) Unlisted(api string) *Access {
 	a := &Access{API: api, stamp: r.Session.LastUpdated}
 	a.DisableIntrospection.From = Origin{Kind: Default}
@@ -118,8 +118,8 @@ func (r *Rights) limit(a *Access) {
 	r.complexity(a)
 }
 
-// lend fills in what access entries say, beside their limits, and tells whether
-// there is one for the API.
+// lend copies the rules of access entries, without their limits, and reports whether
+// there is an entry for the API.
 func (r *Rights) lend(a *Access) bool {
 	a.DisableIntrospection.From = Origin{Kind: Default}
 	a.TrustedDocumentsOnly.From = Origin{Kind: Default}
@@ -144,7 +144,7 @@ func (r *Rights) lend(a *Access) bool {
 	return found
 }
 
-// A lists unites what several access entries for one API say.
+// A lists merges the rules of several access entries for one API.
 type lists struct {
 	versions   union[string, string]
 	urls       union[string, definition.AllowedURL]
@@ -156,7 +156,7 @@ type lists struct {
 	trusted    Value[bool]
 }
 
-// listsIn returns empty lists in the memory of a's, which is empty.
+// listsIn returns empty lists in the memory of those of a, which is empty.
 func listsIn(a *Access) lists {
 	var m lists
 	m.versions.items, m.urls.items = a.Versions, a.AllowedURLs
@@ -223,7 +223,7 @@ func uniteFields(a, b definition.TypeFields) definition.TypeFields {
 	return a
 }
 
-// unite returns the elements of both, each once, leaving both as they are.
+// unite returns the elements of both, each once, and changes neither.
 func unite(a, b []string) []string {
 	all := slices.Clone(a)
 	for _, s := range b {
@@ -234,17 +234,17 @@ func unite(a, b []string) []string {
 	return all
 }
 
-// A union collects elements in the order they come, each once by its key.
+// A union collects elements in order, each key once.
 type union[K comparable, T any] struct {
 	items []Item[T]
-	at    map[K]int // made once there are more than few
+	at    map[K]int // made when there are more than few
 }
 
-// few elements are looked through faster than a map is made for them.
+// few is the number of elements up to which a search is faster than a map.
 const few = 8
 
-// addAll adds elements; one that is there gains an origin and, with join, what
-// the other has more.
+// addAll adds elements. An element that exists gets another origin and, with join, the
+// contents of the new one.
 func (u *union[K, T]) addAll(more []T, key func(T) K, from Origin, join func(a, b T) T) {
 	for _, one := range more {
 		i := u.find(key(one), key)
@@ -264,7 +264,7 @@ func (u *union[K, T]) addAll(more []T, key func(T) K, from Origin, join func(a, 
 	}
 }
 
-// append adds an element that is not there, where one was before if it can.
+// append adds a new element, in the memory of a former one if possible.
 func (u *union[K, T]) append(one T, from Origin) {
 	n := len(u.items)
 	if n == cap(u.items) {
@@ -275,8 +275,8 @@ func (u *union[K, T]) append(one T, from Origin) {
 	u.items[n] = Item[T]{Value: one, From: append(u.items[n].From[:0], from)}
 }
 
-// find returns the index of the element with a key, or -1. To join elements
-// leaves them their keys.
+// find returns the index of the element with a key, or -1. Joining elements does not
+// change their keys.
 func (u *union[K, T]) find(k K, key func(T) K) int {
 	if u.at == nil && len(u.items) <= few {
 		return slices.IndexFunc(u.items, func(i Item[T]) bool { return key(i.Value) == k })
@@ -293,8 +293,7 @@ func (u *union[K, T]) find(k K, key func(T) K) int {
 	return -1
 }
 
-// A best collects elements in the order they come, keeping the better of two
-// with one key.
+// A best collects elements in order, and keeps the better of two with one key.
 type best[K comparable, T any] struct {
 	values []Value[T]
 	at     map[K]int

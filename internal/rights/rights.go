@@ -1,21 +1,21 @@
-// Package rights works out what a key may do: its session and the policies it
-// carries, merged. It is pure: the same session and policies give the same
-// rights, and every value says where it came from, so that traffic, explanations
-// and the admin all speak of the same thing.
+// Package rights merges a key's session and its policies into what the key may do. It
+// has no state: the same session and policies give the same rights. Every value has
+// its origin, so that traffic, explanations and the admin agree.
 package rights
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// Kind is the kind of place that a value came from.
+// Kind is the kind of source that a value came from.
 type Kind string
 
-// The places that a value can come from. An entry is the access entry for one
-// API, of a key or of a policy.
+// The sources of values. An entry is the access entry for one API, of a key or of a
+// policy.
 const (
 	Default     Kind = "default"
 	Key         Kind = "key"
@@ -24,13 +24,13 @@ const (
 	PolicyEntry Kind = "policy_entry"
 )
 
-// Origin is the place that a value came from.
+// Origin is the source of a value.
 type Origin struct {
 	Kind Kind   `json:"kind"`
 	ID   string `json:"id,omitempty"` // of the policy
 }
 
-// String describes the origin to people.
+// String returns the origin as text for users.
 func (o Origin) String() string {
 	switch o.Kind {
 	case KeyEntry:
@@ -45,25 +45,25 @@ func (o Origin) String() string {
 	return "the default"
 }
 
-// Value is a value and where it came from.
+// Value is a value and its origin.
 type Value[T any] struct {
 	Value T      `json:"value"`
 	From  Origin `json:"from"`
 }
 
-// Item is an element of a united list and everywhere it came from, in order.
+// Item is an element of a merged list and all of its origins, in order.
 type Item[T any] struct {
 	Value T        `json:"value"`
 	From  []Origin `json:"from"`
 }
 
-// Rights are what a key may do. They share parts of the session and policies
-// they were made from and must not be changed.
+// Rights are what a key may do. They share memory with the session and the policies,
+// and must not be changed.
 type Rights struct {
 	Session  *definition.Session               `json:"-"`
-	Policies []string                          `json:"policies"`          // that take part, in order
-	Missing  []string                          `json:"missing,omitempty"` // that the key names and that do not exist
-	Master   bool                              `json:"master,omitempty"`  // neither policies nor access rights: every API is open
+	Policies []string                          `json:"policies"`          // in force for the key, in order
+	Missing  []string                          `json:"missing,omitempty"` // that the key names but that do not exist
+	Master   bool                              `json:"master,omitempty"`  // neither policies nor access rights: every API may be called
 	Inactive Value[bool]                       `json:"inactive"`
 	Tags     []Item[string]                    `json:"tags"`
 	Meta     map[string]Value[json.RawMessage] `json:"meta_data"`
@@ -73,9 +73,9 @@ type Rights struct {
 	enforced [groups]bool // a policy that enforces writes the group, or the key says something of it where only ones on trial do
 }
 
-// Effective merges a session with the policies it carries. A session without
-// policies has its own rights. The error, one of the types of this package, says
-// why a key cannot be used at all.
+// Effective merges a session and its policies. A session without policies has its own
+// rights. The error has one of the types of this package, and means that the key
+// cannot be used at all.
 func Effective(s *definition.Session, policies *definition.PolicySet) (*Rights, error) {
 	r := new(Rights)
 	if err := r.Enforce(s, policies); err != nil {
@@ -86,8 +86,8 @@ func Effective(s *definition.Session, policies *definition.PolicySet) (*Rights, 
 	return r, nil
 }
 
-// Enforce makes r what Effective returns, without Tags and Meta, on which no call
-// depends. It reuses r's memory: this happens at the first request of each key.
+// Enforce sets r to what Effective returns, without Tags and Meta, which no call
+// depends on. It reuses r's memory: it runs at the first request of each key.
 func (r *Rights) Enforce(s *definition.Session, policies *definition.PolicySet) error {
 	r.Forget()
 	r.Session = s
@@ -98,14 +98,14 @@ func (r *Rights) Enforce(s *definition.Session, policies *definition.PolicySet) 
 	return nil
 }
 
-// Forget empties r, so that it keeps nothing of what it was made from alive.
+// Forget empties r, so that it keeps nothing of the session and the policies alive.
 func (r *Rights) Forget() {
 	clear(r.Policies)
 	clear(r.applied)
 	*r = Rights{Policies: r.Policies[:0], applied: r.applied[:0]}
 }
 
-// apply finds the policies and refuses those that do not go together.
+// apply finds the policies and refuses those that cannot be combined.
 func (r *Rights) apply(policies *definition.PolicySet) error {
 	ids := distinct(r.Session.Policies())
 	for _, id := range ids {
@@ -124,10 +124,10 @@ func (r *Rights) apply(policies *definition.PolicySet) error {
 		r.applied = append(r.applied, p)
 		r.Policies = append(r.Policies, p.Key()) // id, but as text that all keys share
 		for g := range groups {
-			r.enforced[g] = r.enforced[g] || g.written(p) && !p.Measures()
+			r.enforced[g] = r.enforced[g] || g.written(p) && !p.ReportOnly()
 		}
 	}
-	r.hearKey()
+	r.includeKey()
 	if err := compatible(r.applied); err != nil {
 		return err
 	}
@@ -135,16 +135,16 @@ func (r *Rights) apply(policies *definition.PolicySet) error {
 		r.Master = len(r.Session.AccessRights) == 0
 		return nil
 	}
-	if len(r.applied) == 0 || r.lists == 0 && len(r.Session.AccessRights) == 0 && r.Measured().Access == "" {
+	if len(r.applied) == 0 || r.lists == 0 && len(r.Session.AccessRights) == 0 && r.ReportOnly().Access == "" {
 		return &NoneError{}
 	}
 	return nil
 }
 
-// hearKey counts the lists of APIs, and lets what the key itself says hold where
-// policies on trial alone write a group: one of these must not take away what
-// refuses without it.
-func (r *Rights) hearKey() {
+// includeKey counts the lists of APIs, and marks the groups that the key itself sets as
+// enforced if only report-only policies write them: such a policy must not disable
+// what refuses without it.
+func (r *Rights) includeKey() {
 	if len(r.applied) == 0 {
 		return
 	}
@@ -154,26 +154,26 @@ func (r *Rights) hearKey() {
 			r.lists++
 		}
 	}
-	r.heed(&r.Session.Limits)
+	r.markEnforced(&r.Session.Limits)
 	if r.lists > 0 {
-		return // the key's entries are not asked
+		return // the key's entries do not apply
 	}
 	for _, e := range r.Session.AccessRights {
 		if e != nil && e.Limit != nil {
-			r.heed(&e.Limit.Limits)
+			r.markEnforced(&e.Limit.Limits)
 		}
 	}
 }
 
-// heed has the groups enforced in which l holds somebody back.
-func (r *Rights) heed(l *definition.Limits) {
+// markEnforced marks the groups that l limits as enforced.
+func (r *Rights) markEnforced(l *definition.Limits) {
 	r.enforced[rates] = r.enforced[rates] || l.Rate > 0 && l.Per > 0
 	r.enforced[quotas] = r.enforced[quotas] || l.QuotaMax > 0
 	r.enforced[complexity] = r.enforced[complexity] || l.MaxQueryCost > 0 ||
 		max(l.MaxQueryDepth, l.MaxQueryAliases, l.MaxQueryRootFields, l.MaxQueryDirectives, l.MaxQueryTokens) > 0
 }
 
-// distinct leaves out what stands in ids before: a policy takes part once.
+// distinct removes duplicate ids: a policy applies once.
 func distinct(ids []string) []string {
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
@@ -183,12 +183,12 @@ func distinct(ids []string) []string {
 	return ids
 }
 
-// compatible refuses a policy with limits per API beside a partitioned one. One on
-// trial must not keep a key from being used: it is not looked at.
+// compatible refuses a policy with limits per API in combination with a partitioned
+// one. Report-only policies are ignored, as they must not make a key unusable.
 func compatible(policies []*definition.Policy) error {
 	perAPI, parts := false, false
 	for _, p := range policies {
-		if p.Measures() {
+		if p.ReportOnly() {
 			continue
 		}
 		perAPI = perAPI || p.Partitions.PerAPI
@@ -200,11 +200,11 @@ func compatible(policies []*definition.Policy) error {
 	return nil
 }
 
-// mergeActivity tells whether the key is switched off. One policy is enough; a
-// key that carries policies which are not on trial is not asked itself.
+// mergeActivity reports whether the key is inactive. One policy is enough; the key's
+// own setting is ignored if it has policies that are not report-only.
 func (r *Rights) mergeActivity() {
 	r.Inactive = Value[bool]{From: Origin{Kind: Default}}
-	if r.Session.IsInactive && !slices.ContainsFunc(r.applied, func(p *definition.Policy) bool { return !p.Measures() }) {
+	if r.Session.IsInactive && !slices.ContainsFunc(r.applied, func(p *definition.Policy) bool { return !p.ReportOnly() }) {
 		r.Inactive = Value[bool]{Value: true, From: Origin{Kind: Key}}
 		return
 	}
@@ -225,7 +225,29 @@ func (r *Rights) mergeTags() {
 	r.Tags = all.items
 }
 
-// mergeMeta lets a policy win over the key, and a later policy over an earlier.
+// PolicyMeta returns the meta data of the policies in force, nil if there is none: a
+// later policy's value replaces an earlier one's. It replaces the key's own. It is
+// shared with a policy if only one has meta data, and must not be changed.
+func (r *Rights) PolicyMeta() map[string]json.RawMessage {
+	var all map[string]json.RawMessage
+	merged := false
+	for _, p := range r.applied {
+		switch {
+		case len(p.MetaData) == 0:
+		case all == nil:
+			all = p.MetaData
+		default:
+			if !merged {
+				all, merged = maps.Clone(all), true
+			}
+			maps.Copy(all, p.MetaData)
+		}
+	}
+	return all
+}
+
+// mergeMeta is PolicyMeta merged over the key's own meta data, each value with its
+// origin.
 func (r *Rights) mergeMeta() {
 	if len(r.applied) == 0 && len(r.Session.MetaData) == 0 {
 		return

@@ -3,105 +3,106 @@ package sample
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
-// object is a value with fields. A field's value is nil, a string, a bool, a
-// number, an object, or a []any of these.
-type object struct {
-	typ string // name of its type, never of an interface
-	get func(field string, args arguments) any
-}
+// maxFields bounds the fields of one response, because nested lists multiply.
+const maxFields = 50_000
 
-// arguments are those of one field, by name, as JSON has them; defaults are in.
-type arguments map[string]any
-
-// run is one operation on its way.
+// run is the execution of one valid operation.
 type run struct {
 	schema    *schema.Schema
 	doc       *syntax.Document
-	variables map[string]any
+	variables object
 	fields    int
-	out       []byte
 }
 
-var errTooLarge = errors.New("the answer would be too large; ask for less")
-
-// data runs the operation and writes the answer.
-func (r *run) data(op *syntax.Operation, root object) ([]byte, error) {
-	r.out = append(r.out, `{"data":`...)
-	if err := r.object(root, []syntax.Range{op.Selections}); err != nil {
-		return nil, err
+func (r *run) operation(op *syntax.Operation, root object) (any, error) {
+	if r.variables == nil {
+		r.variables = object{}
 	}
-	return append(r.out, '}'), nil
+	for _, v := range r.doc.Variables[op.Variables.Lo:op.Variables.Hi] {
+		if name := r.doc.Text(v.Name); r.variables[name] == nil && v.Default != syntax.None {
+			r.variables[name], _ = r.value(v.Default)
+		}
+	}
+	return r.complete(r.schema.Query, root, []syntax.Range{op.Selections})
 }
 
-// group is what is selected under one name of the answer.
-type group struct {
-	key    string
-	fields []uint32 // in Selections
+// complete returns the response for a value whose type, without wrappers, is typ.
+func (r *run) complete(typ schema.TypeID, value any, sets []syntax.Range) (any, error) {
+	switch v := value.(type) {
+	case []any:
+		all := make([]any, len(v))
+		for i := range v {
+			var err error
+			if all[i], err = r.complete(typ, v[i], sets); err != nil {
+				return nil, err
+			}
+		}
+		return all, nil
+	case object:
+		out := ordered{}
+		for _, set := range sets {
+			r.collect(typ, set, &out)
+		}
+		for i := range out.groups {
+			if err := r.field(typ, v, &out.groups[i]); err != nil {
+				return nil, err
+			}
+		}
+		return &out, nil
+	}
+	return value, nil
 }
 
-// collect lists what is selected on an object of a type, in the order of the
-// answer.
-func (r *run) collect(typ schema.TypeID, set syntax.Range, groups []group) []group {
+func (r *run) field(typ schema.TypeID, o object, g *group) error {
+	if r.fields++; r.fields > maxFields {
+		return errors.New("the response would be too large; select less")
+	}
+	name := r.doc.Text(g.first.Name)
+	if name == schema.Typename {
+		g.value = r.schema.Types[typ].Name
+		return nil
+	}
+	id, _ := r.schema.FieldNamed(typ, []byte(name)) // exists: the operation is valid
+	field, value := &r.schema.Fields[id], o[name]
+	if resolve, ok := value.(resolver); ok {
+		value = resolve(r.arguments(g.first, field))
+	}
+	var err error
+	g.value, err = r.complete(field.Type.Type(), value, g.sets)
+	return err
+}
+
+// collect adds the fields that a selection set selects on an object.
+func (r *run) collect(typ schema.TypeID, set syntax.Range, out *ordered) {
 	for i := set.Lo; i < set.Hi; i++ {
-		sel := &r.doc.Selections[i]
-		if !r.included(sel) {
-			continue
-		}
-		switch sel.Kind {
-		case syntax.Field:
-			groups = addTo(groups, r.doc.Text(sel.ResponseKey()), i)
-		case syntax.InlineFragment:
-			if sel.Name.End == 0 || r.applies(typ, sel.Name) {
-				groups = r.collect(typ, sel.Selections, groups)
-			}
-		case syntax.FragmentSpread:
-			if f := r.fragment(r.doc.Text(sel.Name)); f != nil && r.applies(typ, f.TypeCondition) {
-				groups = r.collect(typ, f.Selections, groups)
+		switch sel := &r.doc.Selections[i]; {
+		case !r.included(sel):
+		case sel.Kind == syntax.Field:
+			out.add(r.doc.Text(sel.ResponseKey()), sel)
+		case sel.Kind == syntax.InlineFragment:
+			r.collect(typ, sel.Selections, out) // no type of the schema is abstract
+		default:
+			for _, f := range r.doc.Fragments {
+				if r.doc.Text(f.Name) == r.doc.Text(sel.Name) {
+					r.collect(typ, f.Selections, out)
+				}
 			}
 		}
 	}
-	return groups
 }
 
-func addTo(groups []group, key string, field uint32) []group {
-	for i := range groups {
-		if groups[i].key == key {
-			groups[i].fields = append(groups[i].fields, field)
-			return groups
-		}
-	}
-	return append(groups, group{key, []uint32{field}})
-}
-
-func (r *run) fragment(name string) *syntax.Fragment {
-	for i := range r.doc.Fragments {
-		if r.doc.Text(r.doc.Fragments[i].Name) == name {
-			return &r.doc.Fragments[i]
-		}
-	}
-	return nil
-}
-
-// applies tells whether an object of a type is of the type that a fragment is on.
-func (r *run) applies(typ schema.TypeID, condition syntax.Span) bool {
-	on, found := r.schema.TypeNamed(r.doc.Bytes(condition))
-	return found && r.schema.Possible(on).Has(typ)
-}
-
-// included heeds @skip and @include.
+// included evaluates @skip and @include.
 func (r *run) included(sel *syntax.Selection) bool {
 	for _, d := range r.doc.Directives[sel.Directives.Lo:sel.Directives.Hi] {
 		name := r.doc.Text(d.Name)
-		if name != "skip" && name != "include" {
-			continue
-		}
 		for _, a := range r.doc.Arguments[d.Arguments.Lo:d.Arguments.Hi] {
-			if on, _ := r.value(a.Value); on == (name == "skip") {
+			if on, _ := r.value(a.Value); (name == "skip" || name == "include") && on == (name == "skip") {
 				return false
 			}
 		}
@@ -109,72 +110,74 @@ func (r *run) included(sel *syntax.Selection) bool {
 	return true
 }
 
-// object writes what is selected of an object, by several selection sets that
-// stand for the same place of the answer.
-func (r *run) object(o object, sets []syntax.Range) error {
-	typ, _ := r.schema.TypeNamed([]byte(o.typ))
-	var groups []group
-	for _, set := range sets {
-		groups = r.collect(typ, set, groups)
+func (r *run) arguments(sel *syntax.Selection, f *schema.Field) object {
+	args := object{}
+	for _, in := range r.schema.Inputs[f.Arguments.Lo:f.Arguments.Hi] {
+		var value any
+		if in.HasDefault && json.Unmarshal([]byte(in.Default), &value) == nil { // scalars, as in JSON
+			args[in.Name] = value
+		}
 	}
-	r.out = append(r.out, '{')
-	for i, g := range groups {
+	for _, a := range r.doc.Arguments[sel.Arguments.Lo:sel.Arguments.Hi] {
+		if value, given := r.value(a.Value); given {
+			args[r.doc.Text(a.Name)] = value
+		}
+	}
+	return args
+}
+
+// value returns the value of a literal or variable as decoded JSON; given is false for
+// a variable without a value.
+func (r *run) value(at uint32) (value any, given bool) {
+	v := &r.doc.Values[at]
+	switch text := r.doc.Text(v.Text); v.Kind {
+	case syntax.VariableValue:
+		value, given = r.variables[text[1:]]
+		return value, given
+	case syntax.IntValue, syntax.FloatValue:
+		n, err := strconv.ParseFloat(text, 64)
+		return n, err == nil
+	case syntax.BooleanValue:
+		return text == "true", true
+	case syntax.NullValue:
+		return nil, true
+	}
+	return r.doc.StringValue(v), true
+}
+
+// ordered is a JSON object whose members keep the order of their selection.
+type ordered struct{ groups []group }
+
+// group is the fields selected under one response key.
+type group struct {
+	key   string
+	first *syntax.Selection
+	sets  []syntax.Range
+	value any
+}
+
+func (o *ordered) add(key string, sel *syntax.Selection) {
+	for i := range o.groups {
+		if o.groups[i].key == key {
+			o.groups[i].sets = append(o.groups[i].sets, sel.Selections)
+			return
+		}
+	}
+	o.groups = append(o.groups, group{key: key, first: sel, sets: []syntax.Range{sel.Selections}})
+}
+
+// MarshalJSON writes the members in order.
+func (o *ordered) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, g := range o.groups {
+		value, err := json.Marshal(g.value)
+		if err != nil {
+			return nil, err
+		}
 		if i > 0 {
-			r.out = append(r.out, ',')
+			out = append(out, ',')
 		}
-		r.out = append(appendJSON(r.out, g.key), ':')
-		if err := r.field(typ, o, g); err != nil {
-			return err
-		}
+		out = append(append(strconv.AppendQuote(out, g.key), ':'), value...)
 	}
-	r.out = append(r.out, '}')
-	return nil
-}
-
-func (r *run) field(typ schema.TypeID, o object, g group) error {
-	if r.fields++; r.fields > mostFields {
-		return errTooLarge
-	}
-	first := &r.doc.Selections[g.fields[0]]
-	name := r.doc.Text(first.Name)
-	if name == schema.Typename {
-		r.out = appendJSON(r.out, o.typ)
-		return nil
-	}
-	id, _ := r.schema.FieldNamed(typ, []byte(name)) // it is there: the operation is valid
-	var sets []syntax.Range
-	for _, i := range g.fields {
-		sets = append(sets, r.doc.Selections[i].Selections)
-	}
-	return r.complete(o.get(name, r.arguments(first, &r.schema.Fields[id])), sets)
-}
-
-// complete writes a value. The data is of the types that the schema says.
-func (r *run) complete(value any, sets []syntax.Range) error {
-	switch v := value.(type) {
-	case object:
-		return r.object(v, sets)
-	case []any:
-		r.out = append(r.out, '[')
-		for i, one := range v {
-			if i > 0 {
-				r.out = append(r.out, ',')
-			}
-			if err := r.complete(one, sets); err != nil {
-				return err
-			}
-		}
-		r.out = append(r.out, ']')
-		return nil
-	}
-	r.out = appendJSON(r.out, value)
-	return nil
-}
-
-func appendJSON(out []byte, leaf any) []byte {
-	text, err := json.Marshal(leaf)
-	if err != nil {
-		text = []byte("null") // the data has no such values
-	}
-	return append(out, text...)
+	return append(out, '}'), nil
 }

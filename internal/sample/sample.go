@@ -1,60 +1,41 @@
 // Package sample is a small GraphQL server over fixed data, for demonstrations:
-// continents, countries and languages. It answers whatever its schema admits,
-// introspection included, by the specification; it is not made for load.
+// continents, countries and languages. It supports introspection, and is not made
+// for load.
 package sample
 
 import (
+	_ "embed" // the schema and the data
 	"encoding/json"
-	"fmt"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 	"github.com/sluicegate/sluice/internal/graphql/validate"
 )
 
-// Schema is what the server answers.
-const Schema = `"Countries of the world: some of them."
-type Query {
-  continents: [Continent!]!
-  continent(code: ID!): Continent
-  countries(continent: ID, first: Int = 100): [Country!]!
-  country(code: ID!): Country
-  languages: [Language!]!
-}
+// Schema is the schema of the server.
+//
+//go:embed schema.graphql
+var Schema string
 
-type Continent {
-  code: ID!
-  name: String!
-  countries: [Country!]!
-}
+//go:embed countries.json
+var countries []byte
 
-type Country {
-  "ISO 3166-1 alpha-2"
-  code: ID!
-  name: String!
-  capital: String
-  "In millions"
-  population: Float!
-  continent: Continent!
-  languages: [Language!]!
-  neighbours: [Country!]!
-}
+// introspection is the response to a full introspection query of Schema.
+//
+//go:embed introspection.json
+var introspection []byte
 
-type Language {
-  "ISO 639-1"
-  code: ID!
-  name: String!
-  countries: [Country!]!
-}
-`
+// object is a value with fields: nil, a leaf, an object, a resolver, or a []any.
+type object = map[string]any
 
-// limits keep one call from costing much.
-var limits = syntax.Limits{Bytes: 64 << 10, Tokens: 5000, Depth: 20, ValueDepth: 10}
+// A resolver computes a field that has arguments.
+type resolver = func(args object) any
 
-// mostFields bounds the fields of one answer, as lists in lists grow fast.
-const mostFields = 50_000
-
-// Server answers operations. It is safe for concurrent use.
+// Server executes operations. It is safe for concurrent use.
 type Server struct {
 	schema *schema.Schema
 	root   object
@@ -66,68 +47,132 @@ func New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{schema: s, root: (&describer{s}).root(newWorld())}, nil
+	root, meta := object{}, object{}
+	if err := errors.Join(json.Unmarshal(countries, &root), json.Unmarshal(introspection, &meta)); err != nil {
+		return nil, err
+	}
+	continents, languages, all := root["continents"].([]any), root["languages"].([]any), root["countries"].([]any)
+	for _, c := range all {
+		country := c.(object)
+		country["continent"] = find(continents, "code", country["continent"])
+		for name, from := range map[string][]any{"languages": languages, "neighbours": all} {
+			codes := country[name].([]any)
+			for i := range codes {
+				codes[i] = find(from, "code", codes[i])
+			}
+		}
+	}
+	for _, of := range slices.Concat(continents, languages) {
+		of.(object)["countries"] = slices.DeleteFunc(slices.Clone(all), func(c any) bool {
+			continent, spoken := c.(object)["continent"].(object), c.(object)["languages"].([]any)
+			return continent["code"] != of.(object)["code"] && find(spoken, "code", of.(object)["code"]) == nil
+		})
+	}
+	types := meta["types"].([]any)
+	for _, t := range types {
+		for name, value := range t.(object) {
+			t.(object)[name] = link(value, types)
+		}
+	}
+	root["__schema"] = link(meta, types)
+	root["__type"] = resolver(func(args object) any { return find(types, "name", args["name"]) })
+	root["continent"] = resolver(func(args object) any { return find(continents, "code", code(args["code"])) })
+	root["country"] = resolver(func(args object) any { return find(all, "code", code(args["code"])) })
+	root["countries"] = resolver(func(args object) any {
+		some := all
+		if args["continent"] != nil {
+			some = slices.DeleteFunc(slices.Clone(all), func(c any) bool {
+				return c.(object)["continent"].(object)["code"] != code(args["continent"])
+			})
+		}
+		if first, ok := args["first"].(float64); ok {
+			some = some[:min(len(some), max(int(first), 0))]
+		}
+		return some
+	})
+	return &Server{schema: s, root: root}, nil
 }
 
-// request is a call as GraphQL over HTTP has it.
-type request struct {
-	Query         string         `json:"query"`
-	OperationName string         `json:"operationName"`
-	Variables     map[string]any `json:"variables"`
+// find returns the object whose member has a value, or nil.
+func find(from []any, member string, value any) any {
+	for _, o := range from {
+		if o.(object)[member] == value {
+			return o
+		}
+	}
+	return nil
 }
 
-// Answer runs the operation in a JSON body and returns the status and body of the
-// answer.
-func (s *Server) Answer(body []byte) (status int, answer []byte) {
-	var sent request
-	if err := json.Unmarshal(body, &sent); err != nil {
-		return 400, failed(&syntax.Error{Message: "The body must be a JSON object with the member query."})
+// code returns the value of an argument of type ID, which may be a number.
+func code(id any) any {
+	if n, ok := id.(float64); ok {
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	text, _ := id.(string)
+	return strings.ToUpper(text)
+}
+
+// link replaces references to types of the schema by these types.
+func link(value any, types []any) any {
+	switch v := value.(type) {
+	case []any:
+		for i := range v {
+			v[i] = link(v[i], types)
+		}
+	case object:
+		if t := find(types, "name", v["name"]); t != nil && v["kind"] != nil {
+			return t
+		}
+		for name := range v {
+			v[name] = link(v[name], types)
+		}
+	}
+	return value
+}
+
+// limits bound the cost of one operation.
+var limits = syntax.Limits{Bytes: 64 << 10, Tokens: 5000, Depth: 20, ValueDepth: 10}
+
+// Answer executes the operation in a JSON body and returns the status and the body
+// of the response.
+func (s *Server) Answer(body []byte) (status int, response []byte) {
+	var request struct {
+		Query         string `json:"query"`
+		OperationName string `json:"operationName"`
+		Variables     object `json:"variables"`
+	}
+	if json.Unmarshal(body, &request) != nil {
+		return failed(&syntax.Error{Message: "The body must be a JSON object with the member query."})
 	}
 	var doc syntax.Document
-	if err := syntax.Parse(&doc, []byte(sent.Query), limits); err != nil {
-		return 400, failed(asError(err))
+	if err := syntax.Parse(&doc, []byte(request.Query), limits); err != nil {
+		return failed(err)
 	}
 	var v validate.Validator
-	if problems := v.Check(s.schema, &doc, validate.Options{Suggestions: true}); len(problems) > 0 {
-		return 400, failed(problems...)
+	for _, problem := range v.Check(s.schema, &doc, validate.Options{Suggestions: true}) {
+		return failed(problem)
 	}
-	chosen, problem := validate.Select(&doc, sent.OperationName)
+	chosen, problem := validate.Select(&doc, request.OperationName)
 	if problem != nil {
-		return 400, failed(problem)
+		return failed(problem)
 	}
-	r := &run{schema: s.schema, doc: &doc}
-	if problem := r.bind(&doc.Operations[chosen], sent.Variables); problem != nil {
-		return 400, failed(problem)
-	}
-	data, err := r.data(&doc.Operations[chosen], s.root)
+	r := &run{schema: s.schema, doc: &doc, variables: request.Variables}
+	data, err := r.operation(&doc.Operations[chosen], s.root)
 	if err != nil {
-		return 400, failed(&syntax.Error{Message: err.Error()})
+		return failed(err)
 	}
-	return 200, data
+	response, err = json.Marshal(object{"data": data})
+	if err != nil {
+		return failed(err)
+	}
+	return 200, response
 }
 
-func asError(err error) *syntax.Error {
-	if known, ok := err.(*syntax.Error); ok {
-		return known
+func failed(err error) (status int, response []byte) {
+	entry := object{"message": err.Error()}
+	if located, ok := errors.AsType[*syntax.Error](err); ok {
+		entry["message"], entry["locations"] = located.Message, located.Locations
 	}
-	return &syntax.Error{Message: err.Error()}
-}
-
-// failed writes the answer to what cannot be run.
-func failed(problems ...*syntax.Error) []byte {
-	type entry struct {
-		Message   string            `json:"message"`
-		Locations []syntax.Location `json:"locations,omitempty"`
-	}
-	var said struct {
-		Errors []entry `json:"errors"`
-	}
-	for _, p := range problems {
-		said.Errors = append(said.Errors, entry{p.Message, p.Locations})
-	}
-	body, err := json.Marshal(said)
-	if err != nil {
-		return fmt.Appendf(nil, `{"errors":[{"message":%q}]}`, err)
-	}
-	return body
+	response, _ = json.Marshal(object{"errors": []any{entry}}) // texts and numbers
+	return 400, response
 }

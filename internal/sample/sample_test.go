@@ -44,12 +44,10 @@ func TestOperationsAreAnswered(t *testing.T) {
 		{`{ countries(first: 1) { code } languages { code countries { code } } }`, nil, 200, `{"data":{"countries":[{"code":"AR"}],"languages":[{"code":"ar","countries":[{"code":"EG"}]},`},
 		{`{ __type(name: "Country") { kind name fields { name } } }`, nil, 200, `{"data":{"__type":{"kind":"OBJECT","name":"Country","fields":[{"name":"code"},`},
 		{`{ __schema { queryType { name } mutationType { name } } __typename }`, nil, 200, `{"data":{"__schema":{"queryType":{"name":"Query"},"mutationType":null},"__typename":"Query"}}`},
-		{`{ nothing }`, nil, 400, `{"errors":[{"message":"field: nothing not defined on type: Query","locations":[{"line":1,"column":3}]}]}`},
-		{`{ country(code: "CH") { name `, nil, 400, `{"errors":[{"message":"Syntax Error: `},
-		{`query($c: ID!) { country(code: $c) { name } }`, nil, 400, `{"errors":[{"message":"Variable $c must be given: it is of type ID!."`},
-		{`query($n: Int) { countries(first: $n) { name } }`, map[string]any{"n": "x"}, 400, `{"errors":[{"message":"Variable $n must be of type Int."`},
+		{`{ nothing }`, nil, 400, `{"errors":[{"locations":[{"line":1,"column":3}],"message":"field: nothing not defined on type: Query"}]}`},
+		{`{ country(code: "CH") { name `, nil, 400, `{"errors":[{"locations":[{"line":1,"column":30}],"message":"Syntax Error: `},
 		{`query A { __typename } query B { __typename }`, nil, 400, `{"errors":[`},
-		{`{ continents { countries { neighbours { neighbours { neighbours { neighbours { neighbours { neighbours { neighbours { neighbours { neighbours { neighbours { code } } } } } } } } } } } } }`, nil, 400, `{"errors":[{"message":"the answer would be too large`},
+		{`{ continents { countries { neighbours { neighbours { neighbours { neighbours { neighbours { neighbours { neighbours { neighbours { neighbours { neighbours { code } } } } } } } } } } } } }`, nil, 400, `{"errors":[{"message":"the response would be too large`},
 	} {
 		if status, got := ask(t, c.query, c.variables, ""); status != c.status || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s\n%d %.400s\nwant %d %s", c.query, status, got, c.status, c.want)
@@ -57,7 +55,7 @@ func TestOperationsAreAnswered(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCallIsRefused(t *testing.T) {
+func TestOtherBodiesAreRefused(t *testing.T) {
 	s, err := New()
 	if err != nil {
 		t.Fatal(err)
@@ -69,9 +67,8 @@ func TestWhatIsNoCallIsRefused(t *testing.T) {
 	}
 }
 
-// TestIntrospectionTellsTheSchema rebuilds the schema from what the server says of
-// it.
-func TestIntrospectionTellsTheSchema(t *testing.T) {
+// TestIntrospectionDescribesTheSchema rebuilds the schema from an introspection response.
+func TestIntrospectionDescribesTheSchema(t *testing.T) {
 	const ref = `kind name ofType { kind name ofType { kind name ofType { kind name } } }`
 	status, answer := ask(t, `{ __schema { queryType { name } mutationType { name } subscriptionType { name }
 		types { kind name description fields(includeDeprecated: true) { name args { name defaultValue type { `+ref+` } } type { `+ref+` } isDeprecated }

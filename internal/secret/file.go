@@ -6,13 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/sluicegate/sluice/internal/disk"
 )
 
-// KeepFile returns the secret kept in the file at path, which only its owner
-// may access. When there is no such file, KeepFile makes it with mode 0600 from
-// what fresh returns, and created is true. Of several processes that start at
-// once, one makes the file and all return its content. After a crash the file is
-// absent or whole. The directory must exist.
+// KeepFile returns the secret in the file at path, which only its owner may access. If
+// there is no such file, KeepFile creates it with mode 0600 and the secret that fresh
+// returns, and created is true. If several processes start at once, one creates the
+// file and all return its content. After a crash the file is either absent or
+// complete. The directory must exist.
 func KeepFile(path string, fresh func() string) (v Value, created bool, err error) {
 	v, err = readPrivate(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -33,8 +35,8 @@ func KeepFile(path string, fresh func() string) (v Value, created bool, err erro
 	return v, true, nil
 }
 
-// readPrivate reads a secret file that is ours to protect, and refuses one that
-// others may read: whoever could read it may have done so already.
+// readPrivate reads a secret file, and refuses one that others may read, as they may
+// have read it already.
 func readPrivate(path string) (Value, error) {
 	info, err := os.Stat(path) // before opening: opening a named pipe would wait for its writer
 	if err != nil {
@@ -57,9 +59,8 @@ func readPrivate(path string) (Value, error) {
 	return readSecret(f, path)
 }
 
-// createPrivate makes path with content, whole or not at all. It fails with
-// fs.ErrExist when path is there already: a hard link, unlike a rename, never
-// replaces.
+// createPrivate creates path with content, complete or not at all. It fails with
+// fs.ErrExist if path exists: a hard link, unlike a rename, never replaces.
 func createPrivate(path, content string) error {
 	dir := filepath.Dir(path)
 	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*") // mode 0600
@@ -73,7 +74,7 @@ func createPrivate(path, content string) error {
 	if err := os.Link(tmp.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return disk.SyncDir(dir)
 }
 
 func writeSynced(f *os.File, content string) error {
@@ -82,13 +83,4 @@ func writeSynced(f *os.File, content string) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
-}
-
-// syncDir makes a new directory entry survive a power cut.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

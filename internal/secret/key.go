@@ -13,12 +13,11 @@ import (
 	"log/slog"
 )
 
-// ErrOtherKey says that a sealed value was made with another key than the one
-// it is being opened with.
+// ErrOtherKey means that a value was sealed with a different key.
 var ErrOtherKey = errors.New("sealed with another key")
 
-// ErrDamaged says that a sealed value was changed, cut short, or moved away from
-// what it was sealed for.
+// ErrDamaged means that a sealed value was changed, truncated, or copied from
+// elsewhere.
 var ErrDamaged = errors.New("sealed value is damaged or belongs elsewhere")
 
 // Layout of a sealed value: format, key id, salt, then nonce, ciphertext and tag.
@@ -35,14 +34,14 @@ const (
 // ParseKey, KeepKey or DeriveKey; the zero Key must not be used, and sealing or
 // opening with it is an error.
 type Key struct {
-	// 32 bytes, behind a pointer for the same reason as Value's content. A pointer
-	// to an array would not do: fmt follows one when the verb does not fit.
+	// 32 bytes, behind a pointer for the same reason as Value's content. A pointer to
+	// an array would not do: fmt dereferences it if the verb does not fit.
 	content *string
-	former  *string // content of a key whose sealed values open too; nil: none
+	former  *string // content of a former key, whose sealed values can be opened too; nil: none
 	_       [0]func()
 }
 
-// keyOf takes the first 32 bytes of raw.
+// keyOf returns the key of the first 32 bytes of raw.
 func keyOf(raw []byte) Key {
 	content := string(raw[:keySize])
 	return Key{content: &content}
@@ -57,7 +56,7 @@ func NewKey() Key {
 	return keyOf(raw)
 }
 
-// ParseKey reads a key from the 64 hexadecimal digits that Text writes.
+// ParseKey reads a key from the 64 hexadecimal digits that Text returns.
 func ParseKey(text Value) (Key, error) {
 	raw, err := hex.DecodeString(text.Reveal())
 	if err != nil || len(raw) != keySize {
@@ -66,9 +65,9 @@ func ParseKey(text Value) (Key, error) {
 	return keyOf(raw), nil
 }
 
-// KeepKey returns the key kept in the file at path, and makes the file with a
-// random key and mode 0600 when it is missing; created tells which. A file that
-// group or others may access is refused.
+// KeepKey returns the key in the file at path. If the file is missing, it creates it
+// with a random key and mode 0600, and created is true. A file that group or others
+// may access is refused.
 func KeepKey(path string) (k Key, created bool, err error) {
 	text, created, err := KeepFile(path, func() string { return NewKey().Text().Reveal() })
 	if err != nil {
@@ -80,9 +79,9 @@ func KeepKey(path string) (k Key, created bool, err error) {
 	return k, created, nil
 }
 
-// DeriveKey returns the key that belongs to a secret of high entropy, such as a
-// random token, for one purpose. Other purposes give unrelated keys. A password
-// is not such a secret.
+// DeriveKey derives a key for one purpose from a secret of high entropy, such as a
+// random token. Keys for different purposes are unrelated. A password is not such a
+// secret.
 func DeriveKey(from Value, purpose string) (Key, error) {
 	if from.Empty() {
 		return Key{}, errors.New("deriving a key: the secret it comes from is empty")
@@ -94,8 +93,8 @@ func DeriveKey(from Value, purpose string) (Key, error) {
 	return keyOf(raw), nil
 }
 
-// After returns k as a key that also opens what former sealed, in whose place it
-// was put. It seals as k does, and has its ID.
+// After returns k as a key that also opens what former, the key before it, sealed. It
+// seals as k does, and has its ID.
 func (k Key) After(former Key) Key {
 	k.former = former.content
 	return k
@@ -109,8 +108,8 @@ func (k Key) Text() Value {
 	return New(hex.EncodeToString(k.bytes()))
 }
 
-// ID returns 8 hexadecimal digits that tell keys apart and reveal nothing of k.
-// A sealed value carries the ID of its key. The zero Key has the ID "".
+// ID returns 8 hexadecimal digits that identify the key and do not reveal it. A sealed
+// value carries the ID of its key. The zero Key has the ID "".
 func (k Key) ID() string {
 	id, err := k.id()
 	if err != nil {
@@ -126,9 +125,9 @@ func (k Key) id() ([]byte, error) {
 	return hkdf.Key(sha256.New, k.bytes(), nil, "sluice key id", idSize)
 }
 
-// Seal encrypts and authenticates plain, 49 bytes longer. Open needs the same
-// associated data, which is not stored: say there what the value belongs to
-// (table, row, column), and a value that is copied elsewhere does not open.
+// Seal encrypts and authenticates plain, and adds 49 bytes. Open needs the same
+// associated data, which is not stored. It identifies where the value belongs (table,
+// row, column), so that a value that is copied elsewhere does not open.
 func (k Key) Seal(plain, associated []byte) ([]byte, error) {
 	id, err := k.id()
 	if err != nil {
@@ -145,7 +144,8 @@ func (k Key) Seal(plain, associated []byte) ([]byte, error) {
 	return box.Seal(sealed, nil, plain, bind(sealed[:headerSize], associated)), nil
 }
 
-// Open returns what Seal was given. It fails with ErrOtherKey or ErrDamaged.
+// Open returns the text that was passed to Seal. It fails with ErrOtherKey or
+// ErrDamaged.
 func (k Key) Open(sealed, associated []byte) ([]byte, error) {
 	id, err := k.id()
 	if err != nil {
@@ -185,8 +185,8 @@ func (k Key) box(salt []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// bind joins header and associated data: the header's length is fixed, so no
-// two pairs give the same bytes.
+// bind joins header and associated data: as the header's length is fixed, no two pairs
+// give the same bytes.
 func bind(header, associated []byte) []byte {
 	joined := make([]byte, 0, len(header)+len(associated))
 	return append(append(joined, header...), associated...)

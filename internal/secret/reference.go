@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// maxFile bounds what a referenced file may hold: a secret, not a data set.
+// maxFile is the largest referenced file, in bytes.
 const maxFile = 64 << 10
 
-// A Reference says where a secret is kept instead of saying what it is:
-// {"env": "NAME"} or {"file": "PATH"}. Exactly one of the two is set.
+// A Reference names where a secret is, in place of the secret: {"env": "NAME"} or
+// {"file": "PATH"}. Exactly one of the two is set.
 type Reference struct {
 	Env  string // name of an environment variable
 	File string // path of a file, relative to the working directory
@@ -25,9 +25,9 @@ func (r Reference) check() error {
 	return nil
 }
 
-// Resolve fetches the secret. lookup is os.LookupEnv or a stand-in for it. One
-// line end after a file's content is dropped. An unset variable, an unreadable
-// file and an empty secret are errors; none of them tells the content.
+// Resolve reads the secret. lookup is os.LookupEnv or a substitute. One line end after
+// a file's content is removed. An unset variable, an unreadable file and an empty
+// secret are errors; none of them quotes the content.
 func (r Reference) Resolve(lookup func(name string) (string, bool)) (Value, error) {
 	if err := r.check(); err != nil {
 		return Value{}, err
@@ -45,10 +45,9 @@ func (r Reference) Resolve(lookup func(name string) (string, bool)) (Value, erro
 	return New(content), nil
 }
 
-// ReadFile returns the content of a file of at most 64 KiB as a secret, without
-// the line end that editors put after it. An empty file is an error. The file's
-// mode is not checked: mounted secrets are commonly world-readable inside their
-// container.
+// ReadFile returns the content of a file of at most 64 KiB as a secret, without the
+// line end that editors append. An empty file is an error. The file's mode is not
+// checked: mounted secrets are commonly world-readable inside their container.
 func ReadFile(path string) (Value, error) {
 	f, err := os.Open(path)
 	if err != nil {

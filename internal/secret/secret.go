@@ -1,6 +1,5 @@
-// Package secret holds values that must not be seen: it keeps them out of
-// logs and dumps, finds them in the environment or in files, and seals them
-// for storage.
+// Package secret has values that must not be seen: it keeps them out of logs and
+// dumps, reads them from the environment or from files, and seals them for storage.
 package secret
 
 import (
@@ -14,15 +13,15 @@ import (
 // mask is what every printed form of a Value or a Key shows.
 const mask = "***"
 
-// A Value is a secret that every way of printing, logging or encoding shows as
-// ***. Reveal is the only way to its content. The zero Value is empty; copies
-// share their content, which never changes.
+// A Value is a secret that is printed, logged and encoded as ***. Only Reveal returns
+// its content. The zero Value is empty; copies share their content, which never
+// changes.
 type Value struct {
-	// The content hangs behind a pointer: inside an unexported field of another
-	// struct, package fmt cannot call the methods below and prints the bare
-	// fields, and of a nested pointer it prints only the address.
+	// The content is behind a pointer: in an unexported field of another struct,
+	// package fmt cannot call the methods below and prints the bare fields, and of a
+	// nested pointer it prints only the address.
 	content *string
-	// Two equal secrets are two pointers, so == would answer wrongly.
+	// Two equal secrets have different pointers, so == would be wrong.
 	_ [0]func()
 }
 
@@ -34,8 +33,7 @@ func New(content string) Value {
 	return Value{content: &content}
 }
 
-// Reveal returns the content in clear. Hand it to whoever needs it at once;
-// never log it nor wrap it in an error.
+// Reveal returns the content. Pass it on at once; never log it or put it in an error.
 func (v Value) Reveal() string {
 	if v.content == nil {
 		return ""
@@ -46,9 +44,9 @@ func (v Value) Reveal() string {
 // Empty reports whether v has no content.
 func (v Value) Empty() bool { return v.content == nil }
 
-// Equal reports whether presented is v's content, in a time that depends on
-// neither content nor length of v. Nothing equals an empty Value: a secret
-// that was never configured lets nobody in. It does not allocate.
+// Equal reports whether presented is v's content, in a time that depends on neither
+// content nor length of v. Nothing equals an empty Value: a secret that is not
+// configured admits no client. It does not allocate.
 func (v Value) Equal(presented []byte) bool {
 	var want [sha256.Size]byte
 	if v.content != nil {

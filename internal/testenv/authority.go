@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// Authority signs certificates of a test.
+// An Authority signs the certificates of a test.
 type Authority struct {
 	t    testing.TB
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// Identity is a certificate with its key.
+// An Identity is a certificate with its key.
 type Identity struct {
 	TLS     tls.Certificate
 	Leaf    *x509.Certificate
@@ -30,7 +30,7 @@ type Identity struct {
 	KeyPEM  string
 }
 
-// NewAuthority makes an authority that nobody else knows.
+// NewAuthority returns a new self-signed authority.
 func NewAuthority(t testing.TB, name string) *Authority {
 	t.Helper()
 	a := &Authority{t: t}
@@ -43,7 +43,7 @@ func NewAuthority(t testing.TB, name string) *Authority {
 	return a
 }
 
-// Pool returns a pool with the authority alone.
+// Pool returns a pool with this authority only.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
@@ -87,7 +87,7 @@ func (a *Authority) ClientUntil(name string, end time.Time) *Identity {
 	})
 }
 
-// issue completes a template, and signs it.
+// issue completes and signs a template.
 func (a *Authority) issue(template *x509.Certificate, names ...string) *Identity {
 	a.t.Helper()
 	for _, name := range names {

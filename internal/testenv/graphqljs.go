@@ -10,20 +10,21 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"testing"
 )
 
-// An Oracle is the reference implementation of GraphQL, graphql-js, in a Node
-// process of its own. It is safe for concurrent use.
+// An Oracle is the reference implementation of GraphQL, graphql-js, in a separate
+// Node process. It is safe for concurrent use.
 type Oracle struct {
 	mu    sync.Mutex
 	in    io.Writer
 	out   *bufio.Reader
 	last  int
-	known map[string]bool // digests of schemas that were sent
+	known map[string]bool // digests of the schemas that the process has
 }
 
-// A Question is what an Oracle is asked.
+// A Question is a call of an Oracle.
 type Question struct {
 	// Op is one of
 	//
@@ -31,7 +32,7 @@ type Question struct {
 	//	validateSDL  is Source a schema, by the rules of definitions and, when they hold, of schemas?
 	//	validate     is Source, executable, valid for Schema?
 	//	coerce       what do Variables become for an operation of Source?
-	//	introspect   what does Source, or the whole introspection query, say of Schema?
+	//	introspect   what does Source, or the whole introspection query, return for Schema?
 	//	clientSDL    Variables, the data of an introspection, as a schema's text
 	//	changes      what breaks or is dangerous from Schema to Source, a schema too
 	Op            string `json:"op"`
@@ -42,33 +43,34 @@ type Question struct {
 
 	// MaxErrors bounds what validate and coerce report; 0 is 100.
 	MaxErrors int `json:"maxErrors,omitempty"`
-	// NoSuggestions leaves out of messages which names might have been meant.
+	// NoSuggestions removes similar names from messages.
 	NoSuggestions bool `json:"-"`
-	// Dump asks parse for the document's nodes, as one text.
+	// Dump makes parse return the document's nodes as one text.
 	Dump bool `json:"dump,omitempty"`
 }
 
-// An Answer is what an Oracle says: Errors, or Data, which depends on the question.
+// An Answer has Errors, or Data that depends on the question.
 type Answer struct {
 	Errors []OracleError
 	Data   json.RawMessage
 }
 
-// An OracleError is an error as GraphQL clients see it.
+// An OracleError is a GraphQL error.
 type OracleError struct {
 	Message   string           `json:"message"`
 	Locations []OracleLocation `json:"locations"`
 }
 
-// An OracleLocation is a place, both numbers from 1, the column in UTF-16 units.
+// An OracleLocation is a location. Both numbers begin at 1; the column counts UTF-16
+// units.
 type OracleLocation struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`
 }
 
 // GraphQLJS returns the process's one graphql-js, which starts with the first call (about
-// 0.3 s) and ends with the process. Its packages are installed when that has not
-// been done yet. Without Node.js or these packages t is skipped, or fails under
+// 0.3 s) and ends with the process. It installs the packages if
+// necessary. Without Node.js or these packages t is skipped, or fails under
 // SLUICE_TEST_REQUIRE_SERVERS=1.
 func GraphQLJS(t testing.TB) *Oracle {
 	t.Helper()
@@ -80,8 +82,8 @@ func GraphQLJS(t testing.TB) *Oracle {
 	return o
 }
 
-// Ask returns the answer to q. A fault of the question, such as a schema that
-// cannot be built, fails t.
+// Ask returns the answer to q. An invalid question, such as a schema that cannot be
+// built, fails t.
 func (o *Oracle) Ask(t testing.TB, q Question) Answer {
 	t.Helper()
 	o.mu.Lock()
@@ -99,25 +101,25 @@ func (o *Oracle) Ask(t testing.TB, q Question) Answer {
 	return a.Answer
 }
 
-// message is a Question on its way.
+// message is an encoded Question.
 type message struct {
 	ID int `json:"id"`
 	Question
 	Suggestions bool    `json:"suggestions"`
 	Digest      string  `json:"digest,omitempty"`
-	Schema      *string `json:"schema,omitempty"` // once for each digest
+	Schema      *string `json:"schema,omitempty"` // sent once for each digest
 }
 
-// reply is an Answer on its way.
+// reply is an encoded Answer.
 type reply struct {
 	ID int
 	Answer
 	Failure       string
-	UnknownSchema bool // it has been forgotten
+	UnknownSchema bool // the process has dropped it
 }
 
-// exchange sends q and reads the answer. It holds the lock all the time: the
-// other side does one thing at a time.
+// exchange sends q and reads the answer. It holds the lock, because the process
+// answers one question at a time.
 func (o *Oracle) exchange(q Question, sendSchema bool) (reply, error) {
 	o.last++
 	m := message{ID: o.last, Question: q, Suggestions: !q.NoSuggestions}
@@ -150,10 +152,11 @@ func (o *Oracle) exchange(q Question, sendSchema bool) (reply, error) {
 	return r, nil
 }
 
-// oracle is the process's one; nothing ends it but the process's end.
+// oracle is shared by the tests of a process and ends with it.
 var oracle = sync.OnceValues(startOracle)
 
-// startOracle runs Node, which ends when its input does: with this process.
+// startOracle runs Node, which ends at the end of its input, and so with this
+// process.
 func startOracle() (*Oracle, error) {
 	dir, err := nodeModules()
 	if err != nil {
@@ -161,8 +164,8 @@ func startOracle() (*Oracle, error) {
 	}
 	cmd := exec.Command("node", "oracle.mjs")
 	cmd.Dir = dir
-	cmd.SysProcAttr = dieWithUs()  // also while it is busy
-	cmd.SysProcAttr.Setpgid = true // Ctrl-C is for the tests
+	cmd.SysProcAttr = ChildAttr(syscall.SIGKILL) // also while it is busy
+	cmd.SysProcAttr.Setpgid = true               // Ctrl-C is for the tests
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

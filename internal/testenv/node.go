@@ -14,15 +14,14 @@ import (
 	"time"
 )
 
-// installWithin bounds the installation of packages, and the wait for another
-// process that is at it.
+// installWithin bounds the installation of packages and the wait for another process
+// that installs them.
 const installWithin = 5 * time.Minute
 
 // NodeModules returns the directory of the Node.js programs that tests run, with
-// their packages installed. It installs them, at the versions of the lock file,
-// when that has not been done since the lock file changed; processes that ask at
-// the same time wait for the first. Without Node.js, or when the packages cannot
-// be had, t is skipped, or fails under SLUICE_TEST_REQUIRE_SERVERS=1.
+// their packages installed. It installs the versions of the lock file if the lock
+// file has changed; concurrent processes wait for the first. Without Node.js, or if
+// the packages cannot be installed, t is skipped, or fails under SLUICE_TEST_REQUIRE_SERVERS=1.
 func NodeModules(t testing.TB) string {
 	t.Helper()
 	dir, err := nodeModules()
@@ -32,7 +31,7 @@ func NodeModules(t testing.TB) string {
 	return dir
 }
 
-// nodeModules makes the process's one attempt.
+// nodeModules installs once for each process.
 var nodeModules = sync.OnceValues(func() (string, error) {
 	if _, err := exec.LookPath("node"); err != nil {
 		return "", errors.New("node is not installed: try apt-get install nodejs npm")
@@ -51,7 +50,7 @@ var nodeModules = sync.OnceValues(func() (string, error) {
 // stamp is a copy of the lock file whose packages are installed.
 const stamp = "node_modules/.installed"
 
-// install runs npm, unless it has been run for the lock file as it is.
+// install runs npm unless the packages match the lock file.
 func install(dir string) error {
 	wanted, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
 	if err != nil {
@@ -97,7 +96,7 @@ func lockDirectory(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// Root returns the directory of the module, which tests run somewhere below.
+// Root returns the directory of the module.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := findRoot()
@@ -123,9 +122,9 @@ func findRoot() (string, error) {
 }
 
 // Data returns a file of the data that is too large, or not ours, to be in the
-// repository, such as "schemas/github.graphql". It is looked for in the
-// directory that SLUICE_TEST_DATA names, else in ../shared/data beside the
-// repository. ok is false, and t's log says so, when it is not there.
+// repository, such as "schemas/github.graphql". It is in the
+// directory SLUICE_TEST_DATA, by default ../shared/data beside the repository. If it
+// is missing, ok is false and t logs it.
 func Data(t testing.TB, name string) (content []byte, ok bool) {
 	t.Helper()
 	dir := os.Getenv("SLUICE_TEST_DATA")

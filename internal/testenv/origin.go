@@ -17,9 +17,8 @@ func Origin(t testing.TB, handler fasthttp.RequestHandler) string {
 	return ServeOrigin(t, &fasthttp.Server{Handler: handler, MaxRequestBodySize: 64 << 20, ReadBufferSize: 64 << 10})
 }
 
-// ServeOrigin is Origin for a server with settings of its own, which belongs to
-// ServeOrigin from then on. At the end of t open connections are cut and waited
-// for, which is to wait for their handlers.
+// ServeOrigin is Origin with the settings of a server, which it takes over. At the
+// end of t it closes open connections and waits for their handlers.
 func ServeOrigin(t testing.TB, server *fasthttp.Server) string {
 	t.Helper()
 	if server.Logger == nil {
@@ -40,9 +39,9 @@ func ServeOrigin(t testing.TB, server *fasthttp.Server) string {
 	return l.Addr().String()
 }
 
-// RawOrigin hands every connection, a *net.TCPConn, to serve in a goroutine of
-// its own, and closes it when serve returns. Connections are numbered from 0. At the end of t
-// those still open are cut, and every serve is waited for.
+// RawOrigin calls serve for every connection, a *net.TCPConn, in a new goroutine, and
+// closes it when serve returns. Connections are numbered from 0. At the end of t
+// it closes open connections and waits for every serve.
 func RawOrigin(t testing.TB, serve func(conn net.Conn, n int)) string {
 	t.Helper()
 	l := listen(t)
@@ -66,8 +65,8 @@ func RawOrigin(t testing.TB, serve func(conn net.Conn, n int)) string {
 	return l.Addr().String()
 }
 
-// await gives what should end by itself a minute, so that a handler which
-// hangs fails its test and not the whole run.
+// await waits at most a minute, so that a handler that hangs fails its test and not
+// the whole run.
 func await(t testing.TB, what string, wait func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -82,12 +81,12 @@ func await(t testing.TB, what string, wait func()) {
 	}
 }
 
-// quiet drops what a server logs about clients that misbehave on purpose.
+// quiet discards the log of a server, whose clients misbehave on purpose.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// listener remembers its open connections, to cut them.
+// listener keeps its open connections to close them.
 type listener struct {
 	net.Listener
 	open sync.WaitGroup
@@ -105,7 +104,7 @@ func listen(t testing.TB) *listener {
 	return &listener{Listener: inner, conns: make(map[*tracked]struct{})}
 }
 
-// Accept is net.Listener's.
+// Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
 	conn, err := l.accept()
 	if err != nil {
@@ -114,7 +113,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// accept refuses what arrives while the listener is being cut.
+// accept refuses connections once the listener is closing.
 func (l *listener) accept() (*tracked, error) {
 	inner, err := l.Listener.Accept()
 	if err != nil {

@@ -19,12 +19,12 @@ import (
 	"github.com/sluicegate/sluice/internal/embedded"
 )
 
-// answerWithin bounds every statement and start here: a test should fail with a
-// reason before go test gives up on all of them.
+// answerWithin bounds every statement and start, so that a test fails with a reason
+// before the timeout of go test.
 const answerWithin = 2 * time.Minute
 
-// Postgres returns how to connect to a database of t's own, empty, which is
-// dropped when t ends. The server is private to the test process, starts with
+// Postgres returns the connection string of a new empty database, which is dropped
+// when t ends. The server is private to the test process, starts with
 // the first call (about 0.7 s) and ends with the process. Without PostgreSQL on
 // the machine t is skipped, or fails under SLUICE_TEST_REQUIRE_SERVERS=1.
 func Postgres(t testing.TB) string {
@@ -32,9 +32,9 @@ func Postgres(t testing.TB) string {
 	return running(t).create(t, "template1")
 }
 
-// Database is Postgres with tables in it: a copy of a database on which migrate
-// has run. It runs once in the process for each templateKey, and must have closed
-// its connections when it returns.
+// Database is Postgres with tables: a copy of a database on which migrate has run.
+// migrate runs once in a process for each templateKey and must close its
+// connections.
 func Database(t testing.TB, migrate func(ctx context.Context, dsn string) error, templateKey string) string {
 	t.Helper()
 	c := running(t)
@@ -48,14 +48,14 @@ func Database(t testing.TB, migrate func(ctx context.Context, dsn string) error,
 // cluster is the test process's PostgreSQL.
 type cluster struct {
 	server  *embedded.Server
-	remover io.Closer // its end, or the process's, makes the directory go
+	remover io.Closer // closing it, or the end of the process, removes the directory
 	names   atomic.Uint64
 
 	mu        sync.Mutex
 	templates map[string]*template
 }
 
-// shared is the one cluster of the process; nothing ends it but the process's end.
+// shared is the cluster of the process and ends with it.
 var shared = sync.OnceValues(startCluster)
 
 func running(t testing.TB) *cluster {
@@ -96,9 +96,9 @@ func startCluster() (*cluster, error) {
 
 const prefix = "sluice-test-"
 
-// removeAtExit leaves the directory to a shell that waits for the end of its
-// input. That comes when this process ends, even when it is killed; the kernel
-// stops the server at the same moment, and its pid file going away says when.
+// removeAtExit starts a shell that waits for the end of its input, which comes when
+// this process ends, even if it is killed. The kernel stops the server at the same
+// moment; the shell waits until its pid file is gone and removes the directory.
 func removeAtExit(dir string) (io.Closer, error) {
 	const script = `cat
 i=0; while [ -e "$1/pg/postmaster.pid" ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i+1)); done
@@ -112,15 +112,14 @@ rm -rf "$1"`
 	return input, cmd.Start()
 }
 
-// sweep removes directories of test processes that died together with their
-// remover: nobody holds the lock. Younger than a minute, one may not have been
-// locked yet.
+// sweep removes directories of test processes that died together with their remover:
+// their locks are free. A directory younger than a minute may not be locked yet.
 func sweep(pattern string) {
 	dirs, _ := filepath.Glob(pattern) // fails on a malformed pattern only
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)
 		if err == nil && time.Since(info.ModTime()) > time.Minute && !locked(filepath.Join(dir, "sluice.lock")) {
-			_ = os.RemoveAll(dir) // another user's: theirs to remove
+			_ = os.RemoveAll(dir) // fails on another user's
 		}
 	}
 }
@@ -134,7 +133,7 @@ func locked(path string) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
 }
 
-// create makes a database for t from a template and returns how to connect to it.
+// create creates a database for t from a template and returns its connection string.
 func (c *cluster) create(t testing.TB, template string) string {
 	t.Helper()
 	name := fmt.Sprintf("test_%d", c.names.Add(1))
@@ -149,10 +148,10 @@ func (c *cluster) create(t testing.TB, template string) string {
 	return c.dsn(name)
 }
 
-// dsn names another database than the server's own; the last word counts.
+// dsn returns the connection string of a database; the last dbname applies.
 func (c *cluster) dsn(name string) string { return c.server.DSN() + " dbname=" + name }
 
-// exec runs one statement outside of any test's database.
+// exec runs one statement in the server's own database.
 func (c *cluster) exec(sql string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
 	defer cancel()
@@ -182,8 +181,8 @@ func (c *cluster) template(key string) *template {
 	return tpl
 }
 
-// make runs migrate with the first call. It has a context of its own: that of
-// the first test would end with this test, not with the template.
+// make runs migrate on the first call. It does not use the context of the test,
+// which ends before the template.
 func (tpl *template) make(c *cluster, migrate func(context.Context, string) error) (string, error) {
 	tpl.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), answerWithin)

@@ -11,11 +11,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
-
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 func run(ctx context.Context, dsn, sql string) error {
@@ -119,17 +118,8 @@ func TestAKilledTestProcessLeavesNothingBehind(t *testing.T) {
 	if dir == "" || err != nil {
 		t.Fatalf("the owner said no socket (%v)", err)
 	}
-	deadline := time.After(60 * time.Second)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("%s is still there", dir)
-		case <-tick.C:
-		}
-	}
+	wait.Until(t, dir+" is removed", func() bool {
+		_, err := os.Stat(dir)
+		return errors.Is(err, os.ErrNotExist)
+	})
 }

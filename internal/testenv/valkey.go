@@ -1,9 +1,8 @@
 package testenv
 
 import (
-	"bufio"
+	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -15,13 +14,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/valkey-io/valkey-go"
 )
 
-// storeWithin bounds a start, an answer and a cluster's agreement.
+// storeWithin bounds a start, an answer and the formation of a cluster.
 const storeWithin = 60 * time.Second
 
-// Store is a private Valkey or Redis server. It keeps its address over Restart,
-// and its data only if it was started to.
+// A Store is a private Valkey or Redis server. Restart keeps its address, and its data
+// if it is persistent.
 type Store struct {
 	Addr string // host:port on the loopback interface
 
@@ -34,8 +35,8 @@ type Store struct {
 
 // Valkey starts a server for t, which is killed when t or its process ends.
 // settings are directives as on the server's command line, such as
-// "--appendonly", "yes": without one of those it forgets everything when it
-// ends. Without a server on the machine t is skipped, or fails under
+// "--appendonly", "yes": without persistence it loses its data
+// when it ends. Without a server on the machine t is skipped, or fails under
 // SLUICE_TEST_REQUIRE_SERVERS=1.
 func Valkey(t testing.TB, settings ...string) *Store {
 	t.Helper()
@@ -80,11 +81,11 @@ func (s *Store) Restart() {
 	})
 }
 
-// start runs the binary; it dies with this process, whatever ends that.
+// start runs the server, which ends with this process at the latest.
 func (s *Store) start() {
 	s.t.Helper()
 	s.run = exec.Command(s.binary, s.args...)
-	s.run.SysProcAttr = dieWithUs()
+	s.run.SysProcAttr = ChildAttr(syscall.SIGKILL)
 	s.log = filepath.Join(s.t.TempDir(), "log")
 	out, err := os.Create(s.log)
 	if err != nil {
@@ -115,13 +116,10 @@ func (s *Store) end() {
 	s.run = nil
 }
 
-// Pid is the server's process.
-func (s *Store) Pid() int { return s.run.Process.Pid }
-
-// Stop freezes the server: it accepts connections and answers nothing.
+// Stop suspends the server: it accepts connections and does not answer.
 func (s *Store) Stop() { s.signal(syscall.SIGSTOP) }
 
-// Cont has a frozen server go on.
+// Cont resumes a suspended server.
 func (s *Store) Cont() { s.signal(syscall.SIGCONT) }
 
 func (s *Store) signal(sig syscall.Signal) {
@@ -131,8 +129,8 @@ func (s *Store) signal(sig syscall.Signal) {
 	}
 }
 
-// Do runs one command on a connection of its own and returns the answer, an
-// array's elements on a line each. An answer that is an error fails t.
+// Do runs one command on a new connection and returns the answer, the elements of an
+// array on a line each. An error fails t.
 func (s *Store) Do(command ...string) string {
 	s.t.Helper()
 	answer, err := s.Try(command...)
@@ -144,60 +142,38 @@ func (s *Store) Do(command ...string) string {
 
 // Try is Do with the error returned.
 func (s *Store) Try(command ...string) (string, error) {
-	conn, err := net.DialTimeout("tcp", s.Addr, storeWithin)
+	client, err := valkey.NewClient(valkey.ClientOption{
+		InitAddress: []string{s.Addr}, ForceSingleClient: true, DisableCache: true, DisableRetry: true,
+		AlwaysRESP2: true, ClientSetInfo: valkey.DisableClientSetInfo, Dialer: net.Dialer{Timeout: storeWithin}, ConnWriteTimeout: storeWithin,
+	})
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(storeWithin)); err != nil {
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
+	defer cancel()
+	answer, err := client.Do(ctx, client.B().Arbitrary(command...).Build()).ToMessage()
+	if err != nil && !valkey.IsValkeyNil(err) {
 		return "", err
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "*%d\r\n", len(command))
-	for _, word := range command {
-		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(word), word)
-	}
-	if _, err := io.WriteString(conn, b.String()); err != nil {
-		return "", err
-	}
-	return readAnswer(bufio.NewReader(conn))
+	return text(answer), nil
 }
 
-// readAnswer reads one value of the protocol.
-func readAnswer(r *bufio.Reader) (string, error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	kind, rest := line[0], strings.TrimRight(line[1:], "\r\n")
-	switch kind {
-	case '-':
-		return "", fmt.Errorf("store answers %q", rest)
-	case '$', '*':
-		n, err := strconv.Atoi(rest)
-		if err != nil || n < 0 {
-			return "", err
+// text returns an answer as text: nothing for a null, and the elements of an array on
+// a line each.
+func text(answer valkey.ValkeyMessage) string {
+	if elements, err := answer.ToArray(); err == nil {
+		lines := make([]string, len(elements))
+		for i, element := range elements {
+			lines[i] = text(element)
 		}
-		if kind == '*' {
-			return readArray(r, n)
-		}
-		text := make([]byte, n+2)
-		_, err = io.ReadFull(r, text)
-		return string(text[:n]), err
+		return strings.Join(lines, "\n")
 	}
-	return rest, nil
-}
-
-func readArray(r *bufio.Reader, n int) (string, error) {
-	lines := make([]string, n)
-	for i := range lines {
-		line, err := readAnswer(r)
-		if err != nil {
-			return "", err
-		}
-		lines[i] = line
+	if n, err := answer.ToInt64(); err == nil {
+		return strconv.FormatInt(n, 10)
 	}
-	return strings.Join(lines, "\n"), nil
+	s, _ := answer.ToString() // a null is empty
+	return s
 }
 
 // Await repeats a command until its answer contains want.
@@ -225,8 +201,8 @@ func (s *Store) await(what string, try func() (bool, string, error)) {
 	s.t.Fatalf("store %s: waited for %s for %s; last answer %q, %v; its log:\n%s", s.Addr, what, storeWithin, answer, err, said)
 }
 
-// freePort finds a port below those that the kernel gives to clients, so that
-// none of them takes it while a server is restarted.
+// freePort returns a port below those that the kernel assigns to clients, so that
+// none of them takes it while a server restarts.
 func freePort(t testing.TB) int {
 	t.Helper()
 	for range 1000 {

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// StoreCluster is three primaries, each with a third of the slots.
+// A StoreCluster has three primaries with a third of the slots each.
 type StoreCluster struct {
 	Nodes []*Store
 }
 
-// Addresses are those of all nodes.
+// Addresses returns the addresses of all nodes.
 func (c *StoreCluster) Addresses() []string {
 	all := make([]string, len(c.Nodes))
 	for i, n := range c.Nodes {
@@ -24,7 +24,7 @@ func (c *StoreCluster) Addresses() []string {
 	return all
 }
 
-// Owner is the node that keeps key.
+// Owner returns the node that holds key.
 func (c *StoreCluster) Owner(key string) *Store {
 	slot, err := strconv.Atoi(c.Nodes[0].Do("CLUSTER", "KEYSLOT", key))
 	if err != nil {
@@ -70,9 +70,9 @@ func ValkeyCluster(t testing.TB, settings ...string) *StoreCluster {
 	return c
 }
 
-// StoreSentinel is a primary with a replica, and a sentinel that promotes the
-// replica when the primary is away for a second. It is alone: several that
-// start together often vote for different leaders, and try again seconds later.
+// A StoreSentinel is a primary with a replica and one sentinel that promotes the
+// replica when the primary is down for a second. Several sentinels that start
+// together often elect different leaders and retry seconds later.
 type StoreSentinel struct {
 	Master   string // the name that the sentinel knows the primary by
 	Primary  *Store
@@ -80,8 +80,8 @@ type StoreSentinel struct {
 	Sentinel *Store
 }
 
-// ValkeySentinel starts a primary, a replica and a sentinel for t, as Valkey
-// starts a server, and returns when the replica is in step.
+// ValkeySentinel starts a primary, a replica and a sentinel for t and returns when the
+// replica is in sync.
 func ValkeySentinel(t testing.TB, settings ...string) *StoreSentinel {
 	t.Helper()
 	s := &StoreSentinel{Master: "counters", Primary: Valkey(t, append([]string{"--repl-diskless-sync-delay", "0"}, settings...)...)}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks that the Go on the PATH can build Sluice, and says what to do if not.
+# Checks that the Go on the PATH can build Sluice, and prints a remedy if not.
 set -euo pipefail
 
 wanted=$(sed -n 's/^go //p' go.mod)
@@ -15,8 +15,8 @@ if ! command -v go >/dev/null; then
 	exit 1
 fi
 
-# With GOTOOLCHAIN=auto an older Go fetches the one that go.mod asks for, and
-# this prints the version of that.
+# With GOTOOLCHAIN=auto an older Go downloads the version in go.mod, and this prints that
+# version.
 found=$(go env GOVERSION)
 found=${found#go}
 oldest=$(printf '%s\n%s\n' "$wanted" "${found%% *}" | sort -V | head -n 1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs each fuzz target of the module for a while: fuzz.sh [time], 10s at first.
-# An input that fails stays in testdata/fuzz, to be committed with its fix.
+# Runs each fuzz target for a while: fuzz.sh [time], 10s by default. A failing input
+# stays in testdata/fuzz, to be committed with its fix.
 set -euo pipefail
 
 time=${1:-10s}
@@ -9,13 +9,13 @@ trap 'rm -f "$output"' EXIT
 
 # fuzz package target
 fuzz() {
-	if go test -run '^$' -fuzz "^$2\$" -fuzztime "$time" "$1" </dev/null 2>&1 | tee "$output"; then
+	if go -C "$1" test -run '^$' -fuzz "^$2\$" -fuzztime "$time" . </dev/null 2>&1 | tee "$output"; then
 		return
 	fi
-	# When the time runs out while an input is on its way to a worker, go test
-	# reports that as a failure of its own, without an input.
+	# When the time runs out while an input is being sent to a worker, go test reports a
+	# failure without an input.
 	if grep -q 'context deadline exceeded' "$output" && ! grep -q 'Failing input' "$output"; then
-		echo "(the time ran out; no input failed)"
+		echo "(the time ran out, no input failed)"
 		return
 	fi
 	return 1

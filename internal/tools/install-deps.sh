@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# Installs the programs that Sluice and its tests need, as far as they are
-# missing, and says so. What is there is left alone.
+# Installs missing programs that Sluice and its tests need, and prints what it installs.
 #
 #   install-deps.sh postgres   the PostgreSQL server, for "sluice up"
 #   install-deps.sh store      a Redis or Valkey server, for the tests
-#   install-deps.sh node       Node.js and npm, for the tests that ask graphql-js
+#   install-deps.sh node       Node.js and npm, for the tests against graphql-js
 #   install-deps.sh compiler   a C compiler, for the race detector
 set -euo pipefail
 
-# have_postgres looks where Sluice looks: initdb and postgres, side by side, of
+# have_postgres searches where Sluice does: initdb and postgres, side by side, of
 # version 13 or later.
 have_postgres() {
 	local initdb dir major
@@ -27,7 +26,7 @@ have_postgres() {
 
 have_store() { command -v redis-server >/dev/null || command -v valkey-server >/dev/null; }
 
-# have_node wants 18 or later: the programs are modules with top-level await.
+# have_node requires 18 or later: the programs are modules with top-level await.
 have_node() {
 	local major
 	command -v node >/dev/null && command -v npm >/dev/null || return 1

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs every linter over the whole module, all of them even when one finds
-# something.
+# Runs every linter over the modules of the product and of the load tests, all of
+# them even when one reports something.
 set -uo pipefail
 
-tool() { go tool -modfile=internal/tools/go.mod "$@"; }
+tools=$PWD/internal/tools
+tool() { go tool -modfile="$tools/go.mod" "$@"; }
 
 failed=0
 # check name command...
@@ -13,11 +14,15 @@ check() {
 	"$@" || failed=1
 }
 
-check "go vet" go vet ./...
-check "staticcheck" tool staticcheck ./...
-# What serves tests may drop errors as tests do.
-packages=$(go list ./... | grep -vE '/(internal/testenv|internal/e2e|bench|loadtest)(/|$)')
+for module in . loadtest; do
+	cd "$module" || exit 1
+	check "go vet ($module)" go vet ./...
+	check "staticcheck ($module)" tool staticcheck ./...
+	check "go fix ($module)" go fix -diff ./...
+	cd - >/dev/null || exit 1
+done
+# Packages for tests may ignore errors, as tests do.
+packages=$(go list ./... | grep -vE '/(internal/testenv|internal/e2e|bench)(/|$)')
 # shellcheck disable=SC2086 # one word each
 check "errcheck" tool errcheck -ignoretests -exclude internal/tools/errcheck.txt $packages
-check "go fix" go fix -diff ./...
 exit "$failed"

@@ -6,19 +6,21 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/sluicegate/sluice/bench/answer"
 )
 
 // A check sees the head of an answer and the mark of its request, and what it
 // refuses counts as wrong.
 func TestAnswersAreCheckedAgainstTheMarkOfTheirRequest(t *testing.T) {
-	body, _ := Body([]byte("1k"))
+	body, _ := answer.Body([]byte("1k"))
 	var mark, seen atomic.Uint64
 	c := New(Plan{
-		Addr: serve(t, ok), Conns: 1, Timed: true, Want: Want{Status: 200, Body: body},
+		Addr: serve(t, ok), Conns: 1, Timed: true, Want: answer.Want{Status: 200, Body: body},
 		Request: func(dst []byte, _ uint64) []byte { return append(dst, "GET /1k HTTP/1.1\r\nHost: a\r\n\r\n"...) },
 		Mark:    func() uint64 { return mark.Add(1) },
 		Check: func(at uint64, head []byte) error {
-			if at != seen.Add(1) || !bytes.HasPrefix(head, []byte("HTTP/1.1 200 ")) || !bytes.HasSuffix(head, headEnd) {
+			if at != seen.Add(1) || !bytes.HasPrefix(head, []byte("HTTP/1.1 200 ")) || !bytes.HasSuffix(head, []byte("\r\n\r\n")) {
 				t.Errorf("asked about mark %d as the %d-th, with the head %q", at, seen.Load(), head)
 			}
 			if at == 2 {

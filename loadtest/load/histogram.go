@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Histogram counts durations in buckets whose width grows with them: each is
-// told to within 1.6 %, from a nanosecond to an hour. Its zero value is empty.
+// A Histogram counts durations from a nanosecond to an hour with an error of at most 1.6
+// %. Its zero value is empty.
 type Histogram struct {
 	counts [buckets]uint64
 	n      uint64

@@ -1,3 +1,5 @@
+// Package load is a load generator for Linux that checks every response: a closed
+// loop, and an open loop on one thread.
 package load
 
 import (
@@ -8,34 +10,28 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluicegate/sluice/bench/answer"
 )
 
-// Want is what every answer must be.
-type Want struct {
-	Status int    // 0: any
-	Line   []byte // a header line that must be there, without its end; nil: none
-	Body   []byte // nil: any
-}
-
-// Plan says what is asked of one server.
+// Plan describes the requests to one server.
 type Plan struct {
 	Addr  string // host:port
 	Conns int    // keep-alive connections, each with one request at a time
 
 	// Request appends the n-th request to dst, whole. Each n is used once.
 	Request func(dst []byte, n uint64) []byte
-	Want    Want
+	Want    answer.Want
 
-	// Anew has every run begin with new connections: the server closes those that
-	// wait for the next one.
+	// Anew makes every run begin with new connections, for servers that close idle ones.
 	Anew bool
 
 	TLS   *tls.Config // nil: plain connections
-	Timed bool        // Latency tells how long answers took
+	Timed bool        // Latency returns the response times
 
-	// Check is asked about every answer that is as wanted, with its head and with
-	// what Mark returned before the request was sent. Both are called by several
-	// goroutines. Nil: nothing more is asked.
+	// Check is called for every wanted response, with its head and the value that Mark
+	// returned before the request was sent. Both are called by several goroutines. Nil:
+	// no check.
 	Check func(mark uint64, head []byte) error
 	Mark  func() uint64 // nil: marks are 0
 }
@@ -61,9 +57,9 @@ type Client struct {
 // its neighbour.
 type connection struct {
 	net    net.Conn
-	reader *Reader
+	reader *answer.Reader
 	out    []byte
-	took   *Histogram // nil: nobody wants to know
+	took   *Histogram // nil: not recorded
 	good   atomic.Uint64
 	bad    atomic.Uint64
 	_      [64]byte
@@ -73,7 +69,7 @@ type connection struct {
 func New(plan Plan) *Client {
 	c := &Client{plan: plan, conns: make([]*connection, plan.Conns)}
 	for i := range c.conns {
-		c.conns[i] = &connection{reader: NewReader(nil)}
+		c.conns[i] = &connection{reader: answer.NewReader(nil)}
 		if plan.Timed {
 			c.conns[i].took = new(Histogram)
 		}
@@ -134,7 +130,7 @@ func (c *Client) loop(ctx context.Context, conn *connection) {
 	}
 }
 
-// one has one request answered, and tells whether all went well.
+// one makes one request, and reports whether it succeeded.
 func (c *Client) one(conn *connection) bool {
 	err := c.exchange(conn)
 	if err == nil {
@@ -156,7 +152,8 @@ func (c *Client) exchange(conn *connection) error {
 		if err != nil {
 			return err
 		}
-		conn.net, conn.reader.from = dialled, dialled
+		conn.net = dialled
+		conn.reader.Reset(dialled)
 		_ = dialled.SetDeadline(c.until)
 	}
 	mark := uint64(0)
@@ -207,9 +204,8 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// Latency returns how long the answers took that were as wanted, each from when
-// its request was sent, since the last call. A plan that is not Timed has none.
-// It is called between runs.
+// Latency returns the response times of wanted responses since the last call, each from
+// sending the request. It is empty unless the plan is Timed. It is called between runs.
 func (c *Client) Latency() *Histogram {
 	all := new(Histogram)
 	for _, conn := range c.conns {

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/sluicegate/sluice/bench/answer"
 )
 
 // answerer writes the answer to a request for a path; its error closes the
@@ -21,7 +23,7 @@ import (
 type answerer func(w io.Writer, path string) error
 
 func ok(w io.Writer, path string) error {
-	body, _ := Body([]byte(path))
+	body, _ := answer.Body([]byte(path))
 	_, err := fmt.Fprintf(w, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	return err
 }
@@ -71,10 +73,10 @@ func converse(conn net.Conn, answer answerer) {
 
 // askFor is a kind of call for a path.
 func askFor(path string, weight float64) Kind {
-	body, _ := Body([]byte(path))
+	body, _ := answer.Body([]byte(path))
 	request := []byte("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n")
 	return Kind{
-		Name: path, Weight: weight, Want: Want{Status: 200, Body: body},
+		Name: path, Weight: weight, Want: answer.Want{Status: 200, Body: body},
 		Request: func(dst []byte, _ uint64) []byte { return append(dst, request...) },
 	}
 }
@@ -127,8 +129,8 @@ func TestEqualSeedsAskForTheSame(t *testing.T) {
 	}
 }
 
-// A client that waited for the stalled server before it asked again would see one
-// slow call.
+// A client that waited for the stalled server before the next call would see one slow
+// call.
 func TestStallIsChargedToAllWhoCameMeanwhile(t *testing.T) {
 	const stall = 200 * time.Millisecond
 	var served atomic.Int64
@@ -217,8 +219,8 @@ func TestCallsThatAreNotAnsweredAreGivenUp(t *testing.T) {
 	}
 }
 
-// The calls of one caller are answered only after twenty of another's, who finds
-// connections for them as long as they are his own.
+// Calls of one client are served only after twenty of another one, which has connections
+// of its own.
 func TestCallersApartDoNotWaitForEachOthersConnections(t *testing.T) {
 	for _, apart := range []bool{true, false} {
 		var quick atomic.Int64
@@ -238,7 +240,7 @@ func TestCallersApartDoNotWaitForEachOthersConnections(t *testing.T) {
 		}
 		plan := OpenPlan{Addr: addr, Conns: 12, Apart: apart, Patience: patience, Kinds: []Kind{askFor("/stuck/1k", 2), askFor("/quick/1k", 1)}}
 		all := runOpen(t, plan, Pace{Rate: 300, For: 300 * time.Millisecond, Seed: 5}).Total()
-		release() // for those who are still there
+		release() // for the remaining clients
 		if (all.Late == 0) != apart {
 			t.Errorf("apart %v: %d of %d were given up", apart, all.Late, all.Asked)
 		}
@@ -343,7 +345,7 @@ func TestWaitingCallsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// A client that was held up itself must not send what nobody waits for any more.
+// A client that was delayed must not send calls that are past their patience.
 func TestCallsThatAreTooLateAreNotMade(t *testing.T) {
 	var served atomic.Int64
 	addr := serve(t, func(w io.Writer, path string) error {

@@ -7,15 +7,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/loadtest/load"
+	"github.com/sluicegate/sluice/bench/answer"
 )
 
-// start serves until the test binary ends: neither server can be stopped.
-func start(t *testing.T, serve func(net.Listener) error) string {
+// start serves until the test binary ends, because the server cannot be stopped.
+func start(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -23,15 +22,6 @@ func start(t *testing.T, serve func(net.Listener) error) string {
 	}
 	go func() { _ = serve(ln) }()
 	return ln.Addr().String()
-}
-
-// servers are all ways to serve; they must be alike.
-func servers() map[string]func(net.Listener) error {
-	all := map[string]func(net.Listener) error{"fasthttp": serveFasthttp}
-	if runtime.GOOS == "linux" {
-		all["lean"] = serveLean
-	}
-	return all
 }
 
 func dial(t *testing.T, addr string) net.Conn {
@@ -50,90 +40,84 @@ func TestAnswersByPathAndMethod(t *testing.T) {
 		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\ncontent-length: %d\r\n\r\n%s", path, len(body), body)
 	}
 	get := func(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n" }
-	body := func(name string) string { b, _ := load.Body([]byte(name)); return string(b) }
-	for name, serve := range servers() {
-		addr := start(t, serve)
-		for _, c := range []struct {
-			request string
-			status  int
-			kind    string
-			body    string
-		}{
-			{get("/1k"), 200, "text/plain", body("1k")},
-			{get("/bench/16k?a=/b"), 200, "text/plain", body("16k")},
-			{get("/x/64k"), 200, "text/plain", body("64k")},
-			{get("/graphql"), 200, "application/json", body("graphql")},
-			{post("/bench/graphql", "{}"), 200, "application/json", body("graphql")},
-			{post("/bench/1k", "mine"), 200, "text/plain", "mine"},
-			{post("/", large), 200, "text/plain", large},
-			{get("/2k"), 404, "", ""},
-		} {
-			conn := dial(t, addr)
-			in := bufio.NewReader(conn)
-			for _, pieces := range []int{1, 7} {
-				for i := range pieces {
-					at, end := len(c.request)*i/pieces, len(c.request)*(i+1)/pieces
-					if _, err := io.WriteString(conn, c.request[at:end]); err != nil {
-						t.Fatal(err)
-					}
+	body := func(name string) string { b, _ := answer.Body([]byte(name)); return string(b) }
+	addr := start(t)
+	for _, c := range []struct {
+		request string
+		status  int
+		kind    string
+		body    string
+	}{
+		{get("/1k"), 200, "text/plain", body("1k")},
+		{get("/bench/16k?a=/b"), 200, "text/plain", body("16k")},
+		{get("/x/64k"), 200, "text/plain", body("64k")},
+		{get("/graphql"), 200, "application/json", body("graphql")},
+		{post("/bench/graphql", "{}"), 200, "application/json", body("graphql")},
+		{post("/bench/1k", "mine"), 200, "text/plain", "mine"},
+		{post("/", large), 200, "text/plain", large},
+		{get("/2k"), 404, "", ""},
+	} {
+		conn := dial(t, addr)
+		in := bufio.NewReader(conn)
+		for _, pieces := range []int{1, 7} {
+			for i := range pieces {
+				at, end := len(c.request)*i/pieces, len(c.request)*(i+1)/pieces
+				if _, err := io.WriteString(conn, c.request[at:end]); err != nil {
+					t.Fatal(err)
 				}
-				resp, err := http.ReadResponse(in, nil)
-				if err != nil {
-					t.Fatalf("%s: %.40q: %v", name, c.request, err)
-				}
-				got, err := io.ReadAll(resp.Body)
-				if err != nil || resp.StatusCode != c.status || string(got) != c.body && c.status == 200 || resp.Header.Get("Content-Type") != c.kind && c.status == 200 {
-					t.Errorf("%s: %.40q: %d, %s, %d bytes, %v; want %d, %s, %d bytes", name, c.request, resp.StatusCode, resp.Header.Get("Content-Type"), len(got), err, c.status, c.kind, len(c.body))
-				}
+			}
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatalf("%.40q: %v", c.request, err)
+			}
+			got, err := io.ReadAll(resp.Body)
+			if err != nil || resp.StatusCode != c.status || string(got) != c.body && c.status == 200 || resp.Header.Get("Content-Type") != c.kind && c.status == 200 {
+				t.Errorf("%.40q: %d, %s, %d bytes, %v; want %d, %s, %d bytes", c.request, resp.StatusCode, resp.Header.Get("Content-Type"), len(got), err, c.status, c.kind, len(c.body))
 			}
 		}
 	}
 }
 
-// The client reads nothing until it has sent all: more answers than a socket takes
-// must wait in the server, and in their order.
+// The client reads nothing until it has sent everything: responses beyond the socket's
+// buffer must wait in the server, in order.
 func TestPipelinedAnswersKeepTheirOrder(t *testing.T) {
-	for name, serve := range servers() {
-		conn := dial(t, start(t, serve))
-		const rounds = 200
-		var out bytes.Buffer
-		for range rounds {
-			out.WriteString("GET /64k HTTP/1.1\r\nHost: x\r\n\r\nPOST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi")
+	conn := dial(t, start(t))
+	const rounds = 200
+	var out bytes.Buffer
+	for range rounds {
+		out.WriteString("GET /64k HTTP/1.1\r\nHost: x\r\n\r\nPOST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi")
+	}
+	if _, err := conn.Write(out.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	want, _ := answer.Body([]byte("64k"))
+	in := bufio.NewReader(conn)
+	for i := range 2 * rounds {
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatalf("answer %d: %v", i, err)
 		}
-		if _, err := conn.Write(out.Bytes()); err != nil {
-			t.Fatal(err)
-		}
-		want, _ := load.Body([]byte("64k"))
-		in := bufio.NewReader(conn)
-		for i := range 2 * rounds {
-			resp, err := http.ReadResponse(in, nil)
-			if err != nil {
-				t.Fatalf("%s: answer %d: %v", name, i, err)
-			}
-			got, err := io.ReadAll(resp.Body)
-			if err != nil || i%2 == 0 && !bytes.Equal(got, want) || i%2 == 1 && string(got) != "hi" {
-				t.Fatalf("%s: answer %d has %d bytes, %v", name, i, len(got), err)
-			}
+		got, err := io.ReadAll(resp.Body)
+		if err != nil || i%2 == 0 && !bytes.Equal(got, want) || i%2 == 1 && string(got) != "hi" {
+			t.Fatalf("answer %d has %d bytes, %v", i, len(got), err)
 		}
 	}
 }
 
 func TestConnectionsEndAsTheClientWishes(t *testing.T) {
-	for name, serve := range servers() {
-		addr := start(t, serve)
-		for request, answered := range map[string]bool{
-			"GET /64k HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n": true,
-			"GET /64k HTTP/1.0\r\nHost: x\r\n\r\n":                      true,
-			"nonsense\r\n\r\n":                                          false,
-		} {
-			conn := dial(t, addr)
-			if _, err := io.WriteString(conn, request); err != nil {
-				t.Fatal(err)
-			}
-			got, err := io.ReadAll(conn)
-			if err != nil || answered != strings.HasPrefix(string(got), "HTTP/1.1 200 OK\r\n") || answered && len(got) < 64<<10 {
-				t.Errorf("%s: %.30q: %d bytes, %v", name, request, len(got), err)
-			}
+	addr := start(t)
+	for request, answered := range map[string]bool{
+		"GET /64k HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n": true,
+		"GET /64k HTTP/1.0\r\nHost: x\r\n\r\n":                      true,
+		"nonsense\r\n\r\n":                                          false,
+	} {
+		conn := dial(t, addr)
+		if _, err := io.WriteString(conn, request); err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(conn)
+		if err != nil || answered != strings.HasPrefix(string(got), "HTTP/1.1 200 OK\r\n") || answered && len(got) < 64<<10 {
+			t.Errorf("%.30q: %d bytes, %v", request, len(got), err)
 		}
 	}
 }

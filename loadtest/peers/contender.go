@@ -9,11 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/bench/answer"
 	"github.com/sluicegate/sluice/loadtest/load"
 	"github.com/sluicegate/sluice/loadtest/rig"
 )
 
-// A contender is a proxy that takes part, and how it is asked.
+// A contender is a proxy that takes part.
 type contender struct {
 	name  string
 	start func(ctx context.Context, b *bench) (*running, error)
@@ -45,8 +46,6 @@ func (b *bench) contenders() []contender {
 	all := []contender{
 		{"bare fasthttp", goProxy("bare")},
 		{"bare fasthttp, again", goProxy("bare")},
-		{"net/http", goProxy("nethttp")},
-		{"Caddy", startCaddy},
 		{"nginx", startNginx(0)},
 		{"nginx with Lua, key + rate + quota", startNginx(someKeys)},
 		{"HAProxy", startHAProxy(0)},
@@ -122,13 +121,13 @@ func (r *running) stop() {
 	}
 }
 
-// path is the path that every request asks for. Sluice's API listens on /bench/.
+// path is the path of every request. Sluice's API listens on /bench/.
 func (b *bench) path() string { return "/bench/" + b.body }
 
-// plan is what the client asks of a contender.
+// plan returns the client's plan for a contender.
 func (b *bench) plan(r *running, conns int) load.Plan {
-	body, _ := load.Body([]byte(b.path()))
-	p := load.Plan{Addr: r.addr, Conns: conns, Request: r.request, Anew: r.anew, Want: load.Want{Status: 200, Body: body}}
+	body, _ := answer.Body([]byte(b.path()))
+	p := load.Plan{Addr: r.addr, Conns: conns, Request: r.request, Anew: r.anew, Want: answer.Want{Status: 200, Body: body}}
 	if p.Request == nil {
 		plain := []byte(b.head(r.addr) + "\r\n")
 		p.Request = func(dst []byte, _ uint64) []byte { return append(dst, plain...) }

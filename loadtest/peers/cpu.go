@@ -41,8 +41,7 @@ func measureCPU(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// rotate has contenders take turns, each round beginning with another one, and
-// ends them.
+// rotate runs contenders in turns, each round beginning with another one, and stops them.
 func (b *bench) rotate(ctx context.Context, started []*running) ([]*series, error) {
 	for _, r := range started {
 		defer r.stop()
@@ -50,15 +49,15 @@ func (b *bench) rotate(ctx context.Context, started []*running) ([]*series, erro
 	return b.takeTurns(ctx, started)
 }
 
-// takeTurns is rotate for those who go on afterwards.
+// takeTurns is rotate without stopping the contenders.
 func (b *bench) takeTurns(ctx context.Context, started []*running) ([]*series, error) {
 	all := make([]*series, len(started))
 	for i, r := range started {
 		all[i] = &series{running: r, client: load.New(b.plan(r, b.conns))}
 		defer all[i].client.Close()
 	}
-	// A first turn does not count. Who has most keys is last in the list and comes
-	// first, so that nobody's connections idle for long.
+	// A first turn does not count. The contender with most keys is last in the list and
+	// comes first, so that no connections idle for long.
 	for _, s := range slices.Backward(all) {
 		b.progress("first turn of %s", s.name)
 		s.warm(ctx)
@@ -91,8 +90,8 @@ func (s *series) warm(ctx context.Context) {
 	}
 }
 
-// lasted is who answered in all rounds. The first must, as the others are compared
-// with it.
+// lasted returns the contenders that responded in all rounds. The first one must, because
+// the others are compared with it.
 func (b *bench) lasted(ctx context.Context, all []*series) ([]*series, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

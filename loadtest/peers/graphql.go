@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/sluicegate/sluice/loadtest/load"
+	"github.com/sluicegate/sluice/bench/answer"
 	"github.com/sluicegate/sluice/loadtest/rig"
 )
 
@@ -83,9 +83,9 @@ func operations(r *running, unseen bool) func(dst []byte, n uint64) []byte {
 	if len(r.keys) > 0 {
 		head += "Authorization: " + r.keys[0] + "\r\n"
 	}
-	head += "Content-Length: " + strconv.Itoa(len(load.AppendOperation(nil, 0, unseen))) + "\r\n\r\n"
+	head += "Content-Length: " + strconv.Itoa(len(answer.AppendOperation(nil, 0, unseen))) + "\r\n\r\n"
 	return func(dst []byte, n uint64) []byte {
-		return load.AppendOperation(append(dst, head...), n, unseen)
+		return answer.AppendOperation(append(dst, head...), n, unseen)
 	}
 }
 

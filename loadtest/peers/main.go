@@ -1,10 +1,9 @@
-// Command peers measures what a request costs the gateway beside what it costs
-// other proxies, on the same origin, client and answer, and prints tables.
+// Command peers measures what a request costs the gateway and other proxies, with the
+// same upstream, client and response, and prints tables.
 //
-// CPU time depends on the machine and on its neighbours. So contenders take
-// turns in short rounds, in an order that rotates, and are compared with the
-// bare proxy of the same round. The bare proxy takes part twice: what its second
-// self differs by is noise.
+// CPU time depends on the machine and its other users. So contenders take turns in short
+// rounds, in rotating order, and are compared with the bare proxy of the same round. The
+// bare proxy takes part twice: the difference between the two is noise.
 package main
 
 import (
@@ -43,7 +42,6 @@ type options struct {
 
 	reloads int // of -what reloads
 
-	lean       bool // how the upstream serves
 	pinned     bool
 	rates      []int // of the open loop, per second
 	shares     []int // of the open loop, percent of capacity
@@ -71,7 +69,6 @@ func main() {
 	flag.DurationVar(&o.openRound, "open-round", 1500*time.Millisecond, "length of one round of the open loop")
 	flag.IntVar(&o.reloads, "reloads", 1000, "reloads under load, at least 1")
 	flag.DurationVar(&o.long, "long", 2*time.Minute, "how long memory is watched under load")
-	flag.BoolVar(&o.lean, "lean", runtime.GOOS == "linux", "the upstream serves with epoll on one thread, not with fasthttp")
 	flag.BoolVar(&o.pinned, "pin", true, "in open loops, contenders have cores of their own, as many as -procs says")
 	flag.IntVar(&o.many, "apis", 1000, "API definitions that the gateway has loaded")
 	flag.IntVar(&o.procs, "procs", 1, "GOMAXPROCS of the Go programs, and threads of the others")
@@ -127,9 +124,7 @@ var measurements = map[string]func(context.Context, *bench) error{
 	"overload":  measureOverload,
 	"scenarios": measureScenarios,
 	"scale":     measureScale,
-	"sizing":    measureSizing,
 	"graphql":   measureGraphQL,
-	"ways":      measureWays,
 	"reloads":   measureReloads,
 }
 
@@ -182,7 +177,7 @@ func (b *bench) startOrigin(ctx context.Context) error {
 	}
 	b.origin = addr
 	b.upstream, err = b.rig.Start(ctx, rig.Command{
-		Name: "origin", Path: b.bin + "/origin", Args: []string{"-addr", addr, fmt.Sprintf("-lean=%v", b.lean)}, Env: []string{"GOMAXPROCS=1"}, Ready: addr,
+		Name: "origin", Path: b.bin + "/origin", Args: []string{"-addr", addr}, Env: []string{"GOMAXPROCS=1"}, Ready: addr,
 	})
 	return err
 }
@@ -199,7 +194,7 @@ func (b *bench) note(format string, args ...any) {
 	b.notes = append(b.notes, fmt.Sprintf(format, args...))
 }
 
-// leaveOut says that somebody does not take part, and why.
+// leaveOut reports that a contender does not take part, and why.
 func (b *bench) leaveOut(name string, err error) {
 	b.progress("%s is left out: %v", name, err)
 	b.note("%s is left out: %v", name, err)

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"syscall"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/sleep"
 	"github.com/sluicegate/sluice/loadtest/load"
 )
 
@@ -52,4 +55,80 @@ func (b *bench) memoryOf(ctx context.Context, r *running) error {
 		b.note("%s: first error: %v", r.name, err)
 	}
 	return ctx.Err()
+}
+
+const mib = 1 << 20
+
+// settle is how long memory is left alone before it is read.
+const settle = 3 * time.Second
+
+// measureIdle reads what kept connections cost in memory that each had one
+// answer and now wait.
+func measureIdle(ctx context.Context, b *bench) error {
+	if err := b.enoughFiles(); err != nil {
+		return err
+	}
+	b.printf("### Memory, resident and shared fairly (PSS)\n\n| | at rest MiB | with %d idle connections MiB | KiB per connection |\n|---|---|---|---|\n", b.idle)
+	return b.oneByOne(ctx, b.idleOf)
+}
+
+// oneByOne measures each contender while no other runs, and ends the table.
+func (b *bench) oneByOne(ctx context.Context, measure func(context.Context, *running) error) error {
+	for _, c := range b.chosen(b.contenders()) {
+		started, err := b.startAll(ctx, []contender{c})
+		if err == nil && len(started) > 0 {
+			err = measure(ctx, started[0])
+			started[0].stop()
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			b.leaveOut(c.name, err)
+		}
+	}
+	b.endTable()
+	return nil
+}
+
+func (b *bench) idleOf(ctx context.Context, r *running) error {
+	before := load.New(b.plan(r, b.conns))
+	defer before.Close()
+	before.Run(ctx, settle/3) // what it needs at work does not count as the connections'
+	before.Close()
+	rest, err := pssOf(ctx, r)
+	if err != nil {
+		return err
+	}
+	client := load.New(b.plan(r, b.idle))
+	defer client.Close()
+	client.Once()
+	if s := client.Stats(); s.Bad > 0 {
+		return fmt.Errorf("%d of %d connections failed: %w", s.Bad, b.idle, client.FirstError())
+	}
+	full, err := pssOf(ctx, r)
+	if err != nil {
+		return err
+	}
+	b.printf("| %s | %.1f | %.1f | **%.1f** |\n", r.name, float64(rest)/mib, float64(full)/mib, float64(full-rest)/1024/float64(b.idle))
+	return nil
+}
+
+func pssOf(ctx context.Context, r *running) (int64, error) {
+	if err := sleep.For(ctx, settle); err != nil {
+		return 0, err
+	}
+	return r.process.PSS()
+}
+
+// enoughFiles checks that this process may open enough connections.
+func (b *bench) enoughFiles() error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("reading the limit of open files: %w", err)
+	}
+	if need := uint64(b.idle + 256); limit.Cur < need {
+		return fmt.Errorf("%d open files are allowed, %d are needed: raise it with ulimit -n, or have fewer with -idle", limit.Cur, need)
+	}
+	return nil
 }

@@ -14,7 +14,7 @@ import (
 // finds none idle, so there are few as long as the proxy keeps up.
 const openConns = 1024
 
-// An opening is a contender that is asked at a rate.
+// An opening is a contender in an open loop.
 type opening struct {
 	*running
 	client   *load.Open
@@ -38,8 +38,8 @@ type openTurn struct {
 // made, and the neighbour's last requests are over.
 const openWarmUp = 200 * time.Millisecond
 
-// measureOpenLoop asks at rates, whatever the answers take: at shares of what each
-// contender can do itself, and at rates that are the same for all.
+// measureOpenLoop runs open loops: at shares of each contender's capacity, and at rates
+// that are the same for all.
 func measureOpenLoop(ctx context.Context, b *bench) error {
 	release, err := b.pin()
 	if err != nil {
@@ -88,7 +88,7 @@ func (b *bench) openAll(ctx context.Context, some []contender) ([]*opening, erro
 		all = append(all, o)
 	}
 	if len(all) == 0 {
-		return nil, errors.New("nobody takes part")
+		return nil, errors.New("no contender takes part")
 	}
 	return all, nil
 }
@@ -147,7 +147,7 @@ func (b *bench) capacities(ctx context.Context, all []*opening) ([]*opening, err
 	b.note("Where the share of a core is well below 100, client and upstream were the limit and the capacity is greater.")
 	b.endTable()
 	if len(some) == 0 {
-		return nil, errors.New("nobody answers")
+		return nil, errors.New("no contender responds")
 	}
 	return some, nil
 }
@@ -189,8 +189,7 @@ func (b *bench) capacityOf(ctx context.Context, r *running) (sample, error) {
 	return samples[len(samples)/2], nil
 }
 
-// openLevel has all contenders take turns, each at its rate, and prints a row for
-// each.
+// openLevel runs all contenders in turns, each at its rate, and prints a row for each.
 func (b *bench) openLevel(ctx context.Context, all []*opening, title string, rate func(*opening) float64) error {
 	for _, o := range all {
 		o.turns = nil
@@ -225,7 +224,7 @@ func (b *bench) openLevel(ctx context.Context, all []*opening, title string, rat
 	return nil
 }
 
-// openOnce asks one contender for a round, after a warm-up that does not count.
+// openOnce runs one round of a contender, after a warm-up that does not count.
 func (b *bench) openOnce(ctx context.Context, o *opening, rate float64, seed uint64) (openTurn, error) {
 	if _, err := o.client.Run(ctx, load.Pace{Rate: rate, For: openWarmUp, Seed: seed + 1000}); err != nil {
 		return openTurn{}, err
@@ -251,7 +250,7 @@ func (b *bench) openOnce(ctx context.Context, o *opening, rate float64, seed uin
 	}, nil
 }
 
-// printOpen prints a contender's rounds, beside those of the yardstick.
+// printOpen prints a contender's rounds compared with the bare proxy's.
 func (b *bench) printOpen(o, bare *opening) {
 	of := func(value func(openTurn) float64) float64 { return medianOf(o.turns, value) }
 	to := func(value func(openTurn) float64) float64 {
@@ -278,8 +277,8 @@ func (b *bench) printOpen(o, bare *opening) {
 		of(cpu), to(cpu), store, sum.Good, sum.Refused, sum.Bad, sum.Late, of(func(t openTurn) float64 { return t.lag }))
 }
 
-// noteLag says below a table that the client was late itself, in milliseconds at
-// the 99th percentile: whoever shares its core is part of what was measured then.
+// noteLag notes below a table that the client itself was late, in milliseconds at the
+// 99th percentile.
 func (b *bench) noteLag(name string, lag float64) {
 	const much = 5
 	if lag > much {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/credential"
-	"github.com/sluicegate/sluice/loadtest/conf"
 	"github.com/sluicegate/sluice/loadtest/rig"
 )
 
@@ -33,7 +33,7 @@ func startHAProxy(keys int) func(context.Context, *bench) (*running, error) {
 		if err != nil {
 			return nil, err
 		}
-		return b.startConfigured(ctx, configured{name: "haproxy", path: path, keys: keys, conf: conf.HAProxy, args: []string{"-db", "-f", "conf"}})
+		return b.startConfigured(ctx, configured{name: "haproxy", path: path, keys: keys, conf: haproxyConfig, args: []string{"-db", "-f", "conf"}})
 	}
 }
 
@@ -44,22 +44,13 @@ func startNginx(keys int) func(context.Context, *bench) (*running, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, module := range conf.LuaModules() {
+		for _, module := range luaModules() {
 			if _, err := os.Stat(module); err != nil && keys > 0 {
 				return nil, fmt.Errorf("%s: %w", module, errAbsent)
 			}
 		}
-		return b.startConfigured(ctx, configured{name: "nginx", path: path, keys: keys, conf: conf.Nginx, args: []string{"-p", ".", "-e", "stderr", "-c", "conf"}})
+		return b.startConfigured(ctx, configured{name: "nginx", path: path, keys: keys, conf: nginxConfig, args: []string{"-p", ".", "-e", "stderr", "-c", "conf"}})
 	}
-}
-
-// startCaddy runs Caddy where it was built: it takes minutes.
-func startCaddy(ctx context.Context, b *bench) (*running, error) {
-	path := filepath.Join(b.bin, "caddy")
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("caddy: %w (make loadtest OTHERS=1 builds it)", errAbsent)
-	}
-	return b.startConfigured(ctx, configured{name: "caddy", path: path, env: b.goEnv(), conf: conf.Caddy, args: []string{"run", "--adapter", "caddyfile", "--config", "conf"}})
 }
 
 // configured is a program that runs in a folder of its own and reads a file named
@@ -68,9 +59,9 @@ type configured struct {
 	name string
 	path string
 	args []string
-	env  []string // besides the rig's own
+	env  []string // in addition to the rig's
 	keys int
-	conf func(conf.Proxy) string
+	conf func(proxy) string
 }
 
 // startConfigured starts one.
@@ -96,10 +87,31 @@ func (b *bench) startConfigured(ctx context.Context, c configured) (*running, er
 		}
 		r.request = b.keyed(addr, r.keys)
 	}
-	text := c.conf(conf.Proxy{Dir: dir, Addr: addr, Origin: b.origin, Procs: b.procs, Keys: c.keys > 0})
+	text := c.conf(proxy{Dir: dir, Addr: addr, Origin: b.origin, Procs: b.procs, Keys: c.keys > 0})
 	if err := os.WriteFile(filepath.Join(dir, "conf"), []byte(text), 0o644); err != nil {
 		return nil, fmt.Errorf("configuring %s: %w", c.name, err)
 	}
 	r.process, err = b.rig.Start(ctx, rig.Command{Name: c.name, Path: c.path, Args: c.args, Env: append(c.env, "HOME="+dir), Dir: dir, Ready: addr})
 	return r, err
+}
+
+// startCosmo runs Cosmo's router where it was built: it takes minutes.
+func startCosmo(ctx context.Context, b *bench) (*running, error) {
+	path := filepath.Join(b.bin, "cosmo-router")
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("cosmo-router: %w (make loadtest COSMO=1 builds it)", errAbsent)
+	}
+	dir, err := b.rig.Dir("cosmo-graph")
+	if err != nil {
+		return nil, err
+	}
+	graph := filepath.Join(dir, "graph.json")
+	compose := exec.CommandContext(ctx, filepath.Join(b.bin, "cosmo"), filepath.Join(b.nodeFiles(), "schema.graphql"), "http://"+b.origin+"/graphql", graph)
+	if out, err := compose.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("composing a graph: %w: %s", err, out)
+	}
+	return b.startConfigured(ctx, configured{
+		name: "cosmo-router", path: path, env: b.goEnv(), args: []string{"-config", "conf"},
+		conf: func(p proxy) string { return cosmoConfig(p, graph) },
+	})
 }

@@ -25,15 +25,15 @@ const (
 // shedding are the answers of a server that refuses what it cannot do.
 var shedding = []int{http.StatusServiceUnavailable, http.StatusTooManyRequests}
 
-// measureOverload asks contenders for more than they can do: what they serve then,
-// how quickly, and whom.
+// measureOverload calls contenders beyond their capacity, and measures what they serve,
+// and how fast.
 func measureOverload(ctx context.Context, b *bench) error {
 	release, err := b.pin()
 	if err != nil {
 		return err
 	}
 	defer release()
-	b.printf("### Overload: %.0f %% of capacity for %v\n\n%s Calls arrive at random (Poisson) on up to %d connections, latency counts from when each was due; a call that finds no connection free is not made, and nobody waits longer than %v.\n\n",
+	b.printf("### Overload: %.0f %% of capacity for %v\n\n%s Calls arrive at random (Poisson) on up to %d connections, latency counts from when each was due; a call that finds no connection free is not made, and no call waits longer than %v.\n\n",
 		overloadShare*100, overloadFor, b.placement(), crowd, patience)
 	var all []*overload
 	for _, c := range b.overloaded() {
@@ -52,16 +52,15 @@ func measureOverload(ctx context.Context, b *bench) error {
 	return b.measureFairness(ctx)
 }
 
-// overloaded are the contenders: of the others one each, for comparison, and
-// Sluice also with calls dear enough that client and upstream can ask for more
-// of them than it can do, on a machine with two cores.
+// overloaded returns the contenders: one of each other proxy, and Sluice also with calls
+// so expensive that client and upstream can overload it on a machine with two cores.
 func (b *bench) overloaded() []onBench {
 	dear := "Sluice, GraphQL, no operation seen before"
 	all := append(b.contenders(), contender{dear, b.asking(true, startSluice(setup{keys: 1, policy: governed, graphql: true}))})
 	var some []onBench
 	for _, c := range b.chosen(all) {
 		switch c.name {
-		case "bare fasthttp, again", "net/http", "Caddy", "nginx with Lua, key + rate + quota", "HAProxy, key + rate + quota":
+		case "bare fasthttp, again", "nginx with Lua, key + rate + quota", "HAProxy, key + rate + quota":
 		case dear:
 			some = append(some, onBench{c, b.withBody("graphql")})
 		default:
@@ -71,7 +70,7 @@ func (b *bench) overloaded() []onBench {
 	return some
 }
 
-// onBench is a contender and the bench whose requests it is asked.
+// onBench is a contender and the bench with its requests.
 type onBench struct {
 	contender
 	on *bench
@@ -93,7 +92,7 @@ type overload struct {
 	after    *load.Tally
 }
 
-// overloadOf starts a contender, measures its capacity, and asks for more.
+// overloadOf starts a contender, measures its capacity, and exceeds it.
 func (b *bench) overloadOf(ctx context.Context, c contender) (*overload, error) {
 	r, err := c.start(ctx, b)
 	if err != nil {
@@ -104,7 +103,7 @@ func (b *bench) overloadOf(ctx context.Context, c contender) (*overload, error) 
 	return b.overwhelm(ctx, r, []load.Kind{b.kind(r)})
 }
 
-// overwhelm asks a contender for more than it can do, in calls of some kinds.
+// overwhelm exceeds a contender's capacity with calls of some kinds.
 func (b *bench) overwhelm(ctx context.Context, r *running, kinds []load.Kind) (*overload, error) {
 	for k := range kinds {
 		kinds[k].Refusals = shedding
@@ -143,9 +142,8 @@ func (b *bench) overwhelm(ctx context.Context, r *running, kinds []load.Kind) (*
 	return got, nil
 }
 
-// crowdedCapacity is what a contender can do with as many connections as there are
-// in an overload, which is far less than with a few, and without shedding, which
-// so many at once would begin.
+// crowdedCapacity measures a contender's capacity with as many connections as in an
+// overload, where it is far lower than with few, and without load shedding.
 func (b *bench) crowdedCapacity(ctx context.Context, r *running) (sample, error) {
 	crowded := *b
 	crowded.conns = crowd
@@ -209,8 +207,8 @@ func (b *bench) printSlices(all []*overload) {
 	}
 }
 
-// The shares of capacity that keys and APIs ask for in an overload: one of them
-// far more than its share, the others little.
+// The load of keys and APIs in shares of capacity: one of them far above its share, the
+// others low.
 const (
 	greedy      = 1.3
 	quietKeys   = 20
@@ -219,7 +217,7 @@ const (
 	quietOfAPIs = 0.2
 )
 
-// measureFairness has one key, and then one API, ask for more than there is.
+// measureFairness exceeds capacity with calls of one key, and then of one API.
 func (b *bench) measureFairness(ctx context.Context) error {
 	b.printf("### Overload by one: %.0f %% of capacity asked for by it, %.0f %% by the quiet ones together\n\n", greedy*100, quietOfKeys*100)
 	b.printf("| | | asked/s | served %% | shed %% | not sent %% | given up %% | wrong | p50 ms | p99 ms |\n|---|---|---|---|---|---|---|---|---|---|\n")

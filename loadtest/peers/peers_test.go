@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -42,5 +46,83 @@ func TestContendersAreChosenByName(t *testing.T) {
 	}
 	if got := strings.Join(names, "; "); got != "bare fasthttp; Sluice, the same with a shared store; Sluice, shared store, one hot key" {
 		t.Errorf("chosen: %s", got)
+	}
+}
+
+func TestNoConfigurationHasAHole(t *testing.T) {
+	for _, keys := range []bool{false, true} {
+		p := proxy{Dir: "/some/dir", Addr: "127.0.0.1:1", Origin: "127.0.0.1:2", Procs: 3, Keys: keys}
+		for name, text := range map[string]string{"nginx": nginxConfig(p), "haproxy": haproxyConfig(p), "cosmo": cosmoConfig(p, "/graph")} {
+			if strings.Contains(text, "%!") || !strings.Contains(text, p.Addr) {
+				t.Errorf("%s, keys %v:\n%s", name, keys, text)
+			}
+			if known := strings.Contains(text, "/some/dir/keys"); known != keys && (name == "nginx" || name == "haproxy") {
+				t.Errorf("%s, keys %v: reads keys %v", name, keys, known)
+			}
+		}
+	}
+}
+
+// Installed programs validate their configurations.
+func TestProgramsTakeTheirConfigurations(t *testing.T) {
+	for _, keys := range []bool{false, true} {
+		dir := t.TempDir()
+		p := proxy{Dir: dir, Addr: "127.0.0.1:18099", Origin: "127.0.0.1:18098", Procs: 1, Keys: keys}
+		if err := os.WriteFile(filepath.Join(dir, "keys"), []byte("abc plenty\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			program string
+			text    string
+			needs   []string
+			args    []string
+		}{
+			{"/usr/sbin/nginx", nginxConfig(p), luaModules(), []string{"-t", "-p", ".", "-e", "stderr", "-c", "conf"}},
+			{"/usr/sbin/haproxy", haproxyConfig(p), nil, []string{"-c", "-f", "conf"}},
+		} {
+			if !all(c.program) || keys && !all(c.needs...) {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(dir, "conf"), []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			check := exec.Command(c.program, c.args...)
+			check.Dir = dir
+			if out, err := check.CombinedOutput(); err != nil {
+				t.Errorf("%s, keys %v: %v\n%s", c.program, keys, err, out)
+			}
+		}
+	}
+}
+
+func all(files ...string) bool {
+	for _, file := range files {
+		if _, err := os.Stat(file); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func TestCoresAreSplit(t *testing.T) {
+	for _, c := range []struct {
+		cores, procs int
+		want         string
+	}{
+		{1, 1, "[] 0 0"}, {2, 2, "[] 0 0"}, {2, 1, "[1] 0 0"}, {3, 1, "[2] 0 1"}, {8, 2, "[6 7] 0 1"}, {3, 2, "[1 2] 0 0"},
+	} {
+		contenders, client, upstream := coresOf(c.cores, c.procs)
+		if got := fmt.Sprint(contenders, client, upstream); got != c.want {
+			t.Errorf("%d cores, %d of them for contenders: %s, want %s", c.cores, c.procs, got, c.want)
+		}
+	}
+}
+
+func TestListsOfNumbers(t *testing.T) {
+	for list, want := range map[string]string{"": "[]", "30": "[30]", "30,50,": "[30 50]", "x": "", "-1": "", "1.5": ""} {
+		got, err := numbers("-shares", list)
+		if (err == nil) != (want != "") || err == nil && fmt.Sprint(got) != want {
+			t.Errorf("%q: %v, %v, want %s", list, got, err, want)
+		}
 	}
 }

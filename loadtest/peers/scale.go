@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/sleep"
 	"github.com/sluicegate/sluice/loadtest/load"
 )
 
@@ -18,9 +19,9 @@ const (
 	someKeys = 1000
 )
 
-// measureScale compares gateways that have little loaded with such that have
-// much. With many keys it tells apart what is there from what is asked for: to
-// ask for a million in turn is to find none of them in the processor's caches.
+// measureScale compares gateways with few and many objects. With many keys it
+// distinguishes loaded from used keys: a million keys in turn are never in the
+// processor's caches.
 func measureScale(ctx context.Context, b *bench) error {
 	for _, group := range []struct {
 		title string
@@ -87,8 +88,8 @@ func measureLoaded(ctx context.Context, b *bench) error {
 	return b.loadedTails(ctx, started)
 }
 
-// loadedTails asks at a fixed rate while nothing happens, for a time in which memory
-// would be collected if it had to be, and while definitions are loaded anew.
+// loadedTails calls at a fixed rate at rest, for a time that includes garbage
+// collections, and during reloads.
 func (b *bench) loadedTails(ctx context.Context, started []*running) error {
 	release, err := b.pin()
 	if err != nil {
@@ -117,9 +118,9 @@ func (b *bench) loadedTails(ctx context.Context, started []*running) error {
 	return nil
 }
 
-// printEvent prints what clients see of an event. The last gateway, which has most to
-// do, comes first, and each is watched for as long as it was: how often a shared
-// machine stands still goes by time.
+// printEvent prints the latencies during an event. The last gateway, which has most to
+// do, comes first, and the others are measured for as long, because pauses of a shared
+// machine are proportional to time.
 func (b *bench) printEvent(ctx context.Context, all []*opening, rate float64, e event) error {
 	got := make([]doing, len(all))
 	for i, o := range slices.Backward(all) {
@@ -140,7 +141,7 @@ func (b *bench) printEvent(ctx context.Context, all []*opening, rate float64, e 
 	return nil
 }
 
-// event is something that a gateway does beside serving.
+// event is background work of a gateway.
 type event struct {
 	name    string
 	prepare func(*running) error
@@ -150,7 +151,7 @@ type event struct {
 
 func (b *bench) events() []event {
 	rest := func(long time.Duration) func(context.Context, *running) error {
-		return func(ctx context.Context, _ *running) error { return pause(ctx, long) }
+		return func(ctx context.Context, _ *running) error { return sleep.For(ctx, long) }
 	}
 	return []event{
 		{name: "at rest", prepare: nothing, do: rest(quietFor)},
@@ -186,7 +187,7 @@ type doing struct {
 	first       error
 }
 
-// whileDoing asks at a rate until something is done, and for a window more.
+// whileDoing calls at a rate until an event has ended, and for a window more.
 func (b *bench) whileDoing(ctx context.Context, o *opening, rate float64, e event) (doing, error) {
 	got := doing{all: new(load.Tally)}
 	if err := e.prepare(o.running); err != nil {
@@ -205,7 +206,7 @@ func (b *bench) whileDoing(ctx context.Context, o *opening, rate float64, e even
 		err := e.do(ctx, o.running)
 		got.took = time.Since(began)
 		if err == nil {
-			err = pause(ctx, e.atLeast-got.took)
+			err = sleep.For(ctx, e.atLeast-got.took)
 		}
 		done <- err
 	}()
@@ -255,8 +256,8 @@ func (b *bench) addOne(r *running) error {
 	return writeAPI(filepath.Join(r.dir, "apps"), addedOne, b.api(addedOne, true))
 }
 
-// changeAll writes every definition anew, and one more, and waits until the disk has
-// them: that is not the gateway's work.
+// changeAll changes every definition, adds one, and syncs the disk, which is not the
+// gateway's work.
 func (b *bench) changeAll(r *running) error {
 	apps := filepath.Join(r.dir, "apps")
 	files, err := filepath.Glob(apps + "/api-*.json")
@@ -274,22 +275,12 @@ func (b *bench) changeAll(r *running) error {
 	return writeAPI(apps, addedToAll, b.api(addedToAll, true))
 }
 
-// reload has a gateway read its files, and returns once a new API is served.
+// reload makes a gateway read its files, and returns once a new API is served.
 func reload(id string) func(context.Context, *running) error {
 	return func(ctx context.Context, r *running) error {
 		if err := syscall.Kill(r.process.Pid(), syscall.SIGHUP); err != nil {
 			return fmt.Errorf("sending SIGHUP: %w", err)
 		}
 		return awaitAPI(ctx, r.addr, id)
-	}
-}
-
-// pause waits.
-func pause(ctx context.Context, long time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(long):
-		return nil
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// CPU returns how long the process and its children were on a processor, user
-// and system together. It is exact to the last switch, unlike the ticks of
-// /proc/PID/stat. Linux alone tells it.
+// CPU returns how long the process and its children were on a processor, user and system
+// together. It is exact to the last context switch, unlike the ticks of /proc/PID/stat.
 func (p *Process) CPU() (time.Duration, error) {
 	total := time.Duration(0)
 	for _, pid := range family(p.Pid()) {

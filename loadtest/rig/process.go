@@ -1,5 +1,4 @@
-// Package rig runs the programs of a load test, as children that end with it,
-// and reads from the kernel what they cost.
+// Package rig starts, pins, stops and measures the processes of a load test on Linux.
 package rig
 
 import (
@@ -55,7 +54,7 @@ type Command struct {
 	Name  string // for messages and for its log
 	Path  string
 	Args  []string
-	Env   []string // besides the rig's own
+	Env   []string // in addition to the rig's
 	Dir   string   // "": the rig's own
 	Ready string   // host:port that it listens on once it is ready
 }
@@ -97,11 +96,11 @@ func (r *Rig) Start(ctx context.Context, c Command) (*Process, error) {
 }
 
 func (p *Process) wait() {
-	_ = p.cmd.Wait() // ended on our word, or seen by whoever talks to it
+	_ = p.cmd.Wait() // it was stopped, or its clients see the failure
 	close(p.done)
 }
 
-// listens returns once somebody answers at addr.
+// listens returns once addr accepts connections.
 func (p *Process) listens(ctx context.Context, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -143,7 +142,7 @@ func (p *Process) Logged(text string) int {
 
 // Stop ends the process, kindly at first, and then what is left of its group.
 func (p *Process) Stop() {
-	defer func() { _ = syscall.Kill(-p.Pid(), syscall.SIGKILL) }() // mostly nobody is left
+	defer func() { _ = syscall.Kill(-p.Pid(), syscall.SIGKILL) }() // mostly none is left
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)                      // it may have ended by itself
 	select {
 	case <-p.done:
@@ -153,7 +152,7 @@ func (p *Process) Stop() {
 	}
 }
 
-// FreeAddress returns a loopback address that nobody listens on.
+// FreeAddress returns an unused loopback address.
 func FreeAddress() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -168,4 +167,11 @@ func Port(addr string) int {
 	_, port, _ := net.SplitHostPort(addr)
 	n, _ := strconv.Atoi(port)
 	return n
+}
+
+// ownGroup puts a child in a process group of its own, so that it can be ended
+// with all of its children, and has the kernel end it when its parent was
+// killed.
+func ownGroup() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -1,6 +1,3 @@
--- name: OrgIsThere :one
-SELECT EXISTS (SELECT 1 FROM orgs WHERE id = $1);
-
 -- name: InsertDeveloper :one
 INSERT INTO developers (id, org_id, email, inactive, password_hash, password_history, password_max_days, password_updated,
     verified_at, last_login_at, nonce, sso_key, fields, extra)

@@ -1,19 +1,19 @@
--- ClaimUsage notes that a batch of a gateway counts, and holds back the gateway's
--- others until the transaction ends. It counts no rows when the batch, or one
--- after it, counts already.
+-- ClaimUsage records that a batch of a gateway counts, and locks out the gateway's other
+-- batches until the transaction ends. It affects no rows if the batch, or a later one,
+-- counts already.
 -- name: ClaimUsage :execrows
 INSERT INTO usage_senders (gateway, boot, sequence) VALUES (@gateway, @boot, @sequence)
 ON CONFLICT (gateway, boot) DO UPDATE SET sequence = excluded.sequence, seen_at = now()
 WHERE usage_senders.sequence < excluded.sequence;
 
--- MarkUsage says that hours are to be summed up again.
+-- MarkUsage records that hours are to be summed up again.
 -- name: MarkUsage :exec
 INSERT INTO usage_marks (hour) SELECT unnest(@hours::timestamptz[]);
 
--- AddUsage adds rows to the minutes. No two of them may be alike, and all must be
--- in the same order in all batches: two transactions never wait for each other. Here
--- as in all that is added up, what comes to more than a bigint holds, of counts that
--- make no sense, stays at the most that it does: no batch makes the next one fail.
+-- AddUsage adds rows to the minutes. Their keys must be distinct, and in the same order in
+-- all batches, so that transactions cannot deadlock. Here as in all sums, values beyond
+-- bigint, of counts that make no sense, stay at its maximum, so that no batch makes the
+-- next one fail.
 -- name: AddUsage :exec
 INSERT INTO usage_minute (org_id, bucket, api_id, key_hash, status, reason, hits, errors, total_us, upstream_us)
 SELECT unnest(@orgs::text[]), unnest(@buckets::timestamptz[]), unnest(@apis::text[]), unnest(@keys::text[]),
@@ -23,8 +23,8 @@ ON CONFLICT (org_id, bucket, api_id, key_hash, status, reason) DO UPDATE SET
     hits = usage_minute.hits + least(excluded.hits, 9223372036854775807 - usage_minute.hits), errors = usage_minute.errors + least(excluded.errors, 9223372036854775807 - usage_minute.errors),
     total_us = usage_minute.total_us + least(excluded.total_us, 9223372036854775807 - usage_minute.total_us), upstream_us = usage_minute.upstream_us + least(excluded.upstream_us, 9223372036854775807 - usage_minute.upstream_us);
 
--- AddAPIMinutes is AddUsage for what is known without keys. Every batch adds to the
--- rows of all APIs: it comes late in a transaction, so that others wait little.
+-- AddAPIMinutes is AddUsage for sums without keys. Every batch updates the rows of all
+-- APIs, so it comes late in a transaction, and others wait a short time.
 -- name: AddAPIMinutes :exec
 INSERT INTO usage_api_minute (org_id, bucket, api_id, status, reason, hits, errors, total_us, upstream_us)
 SELECT unnest(@orgs::text[]), unnest(@buckets::timestamptz[]), unnest(@apis::text[]), unnest(@statuses::smallint[]), unnest(@reasons::text[]),
@@ -42,56 +42,56 @@ ON CONFLICT (org_id, bucket, api_id, status, reason) DO UPDATE SET
     hits = usage_api_hour.hits + least(excluded.hits, 9223372036854775807 - usage_api_hour.hits), errors = usage_api_hour.errors + least(excluded.errors, 9223372036854775807 - usage_api_hour.errors),
     total_us = usage_api_hour.total_us + least(excluded.total_us, 9223372036854775807 - usage_api_hour.total_us), upstream_us = usage_api_hour.upstream_us + least(excluded.upstream_us, 9223372036854775807 - usage_api_hour.upstream_us);
 
--- AddLatencyMinutes is AddAPIMinutes for how long calls took.
+-- AddLatencyMinutes is AddAPIMinutes for latencies.
 -- name: AddLatencyMinutes :exec
 INSERT INTO latency_minute (org_id, bucket, api_id, size, calls)
 SELECT unnest(@orgs::text[]), unnest(@buckets::timestamptz[]), unnest(@apis::text[]), unnest(@sizes::smallint[]), unnest(@calls::bigint[])
 ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_minute.calls + least(excluded.calls, 9223372036854775807 - latency_minute.calls);
 
--- AddLatencyHours is AddAPIHours for how long calls took.
+-- AddLatencyHours is AddAPIHours for latencies.
 -- name: AddLatencyHours :exec
 INSERT INTO latency_hour (org_id, bucket, api_id, size, calls)
 SELECT unnest(@orgs::text[]), unnest(@buckets::timestamptz[]), unnest(@apis::text[]), unnest(@sizes::smallint[]), unnest(@calls::bigint[])
 ON CONFLICT (org_id, bucket, api_id, size) DO UPDATE SET calls = latency_hour.calls + least(excluded.calls, 9223372036854775807 - latency_hour.calls);
 
--- LockUsage makes the transaction the only one that sums up hours and keeps
--- partitions, or says that another one is.
+-- LockUsage reports whether the transaction has the lock under which hours are summed up
+-- and partitions are kept.
 -- name: LockUsage :one
 SELECT pg_try_advisory_xact_lock(7209771);
 
--- PaceUsage gives the transaction time for much work, and little to wait for a
--- table: that holds up others.
+-- PaceUsage gives the transaction a long time for its statements, and a short one for
+-- locks, since others queue behind it.
 -- name: PaceUsage :exec
 SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '3s', true);
 
--- KeepUsage makes partitions and drops old ones, and says whether it dropped what
--- is too old.
+-- KeepUsage creates partitions and drops old ones, and returns whether it dropped all
+-- that are too old.
 -- name: KeepUsage :one
 SELECT usage_keep(@at, make_interval(secs => @minute_seconds::float8), make_interval(secs => @hour_seconds::float8));
 
--- NextMark returns the first mark of an hour before another; that of all its APIs
--- is before those of each.
+-- NextMark returns the first mark before an hour. A mark of a whole hour comes before
+-- those of its APIs.
 -- name: NextMark :one
 SELECT hour, org_id, api_id FROM usage_marks WHERE hour < @before ORDER BY hour, api_id, org_id LIMIT 1;
 
--- SpreadMarks puts marks for each API that has calls in the place of those of a
--- whole hour. Batches that it does not see yet come with marks of their own.
+-- SpreadMarks replaces the marks of a whole hour by one for each API with calls. Batches
+-- that it does not see have marks of their own.
 -- name: SpreadMarks :exec
 WITH whole AS (DELETE FROM usage_marks g WHERE g.hour = @hour AND g.api_id = '')
 INSERT INTO usage_marks (hour, org_id, api_id)
 SELECT DISTINCT @hour::timestamptz, m.org_id, m.api_id FROM usage_api_minute m
 WHERE m.bucket >= @hour AND m.bucket < @until AND m.api_id <> '';
 
--- Unmark forgets the marks of an API of an hour.
+-- Unmark deletes the marks of an hour of an API.
 -- name: Unmark :exec
 DELETE FROM usage_marks WHERE hour = @hour AND org_id = @org_id AND api_id = @api_id;
 
--- UsageFloor is where the minutes begin that are all there.
+-- UsageFloor returns the time from which on minutes are complete.
 -- name: UsageFloor :one
 SELECT minutes FROM usage_floor;
 
--- SumUsage puts the sum of its minutes in the place of an API's hour. Minutes only
--- get more: a row with as many hits as before is as it was.
+-- SumUsage replaces an hour of an API by the sum of its minutes. Minutes only grow: a row
+-- with the same hits has not changed.
 -- name: SumUsage :exec
 INSERT INTO usage_hour (org_id, bucket, api_id, key_hash, status, reason, hits, errors, total_us, upstream_us)
 SELECT m.org_id, @hour::timestamptz, m.api_id, m.key_hash, m.status, m.reason, least(sum(m.hits), 9223372036854775807), least(sum(m.errors), 9223372036854775807),
@@ -102,8 +102,8 @@ ON CONFLICT (org_id, key_hash, bucket, api_id, status, reason) DO UPDATE SET
     hits = excluded.hits, errors = excluded.errors, total_us = excluded.total_us, upstream_us = excluded.upstream_us
 WHERE usage_hour.hits <> excluded.hits;
 
--- MoveUsage adds the minutes of an API's hour to it and removes them: those that were
--- there before are gone.
+-- MoveUsage adds late minutes of an API to their hour and deletes them. The earlier
+-- minutes of the hour are gone.
 -- name: MoveUsage :exec
 WITH late AS (
     DELETE FROM usage_minute m WHERE m.org_id = @org_id AND m.api_id = @api_id AND m.bucket >= @hour AND m.bucket < @until
@@ -117,15 +117,13 @@ ON CONFLICT (org_id, bucket, api_id, key_hash, status, reason) DO UPDATE SET
     hits = usage_hour.hits + least(excluded.hits, 9223372036854775807 - usage_hour.hits), errors = usage_hour.errors + least(excluded.errors, 9223372036854775807 - usage_hour.errors),
     total_us = usage_hour.total_us + least(excluded.total_us, 9223372036854775807 - usage_hour.total_us), upstream_us = usage_hour.upstream_us + least(excluded.upstream_us, 9223372036854775807 - usage_hour.upstream_us);
 
--- FirstMarkedHour returns the first hour from one on, and before another, that is
--- not summed up for all keys.
+-- FirstMarkedHour returns the first hour of a range that is not summed up.
 -- name: FirstMarkedHour :one
 SELECT hour FROM usage_marks WHERE hour >= @since AND hour < @until ORDER BY hour LIMIT 1;
 
--- ReadUsage sums up the calls of an organisation: hours until split, minutes from
--- there on. What is not grouped by is empty. Each row has the totals of all, and
--- how many rows were read, at most so many. Sums that are beyond what a bigint
--- holds, of counts that make no sense, stay at the most that it does.
+-- ReadUsage sums up the calls of an organisation: hours until split, minutes from there
+-- on. Columns that are not grouped by are empty. Each row has the totals of all groups,
+-- and the number of rows that were read, up to a limit.
 -- name: ReadUsage :many
 SELECT step_at, api_id, key_hash, status, reason, hits, errors, total_us, upstream_us,
     count(*) OVER () AS groups, least(sum(hits) OVER (), 9223372036854775807)::bigint AS all_hits, least(sum(errors) OVER (), 9223372036854775807)::bigint AS all_errors,
@@ -175,8 +173,8 @@ FROM (
 ORDER BY step_at, hits DESC, api_id, key_hash, status, reason
 LIMIT @max OFFSET @skip;
 
--- ReadLatencies tells how long the calls of some groups took, which are those of
--- an API and a step, or of all APIs ('').
+-- ReadLatencies returns the latencies of groups, each of an API and a step, or of all APIs
+-- ('').
 -- name: ReadLatencies :many
 SELECT step_at, api_id, size, calls FROM (
     SELECT (CASE @step::text WHEN 'minute' THEN bucket WHEN 'hour' THEN date_trunc('hour', bucket, 'UTC')

@@ -1,5 +1,5 @@
-// Package catalogue is what an organisation's portal offers, and how that portal
-// works: the catalogue and its entries, and the configuration.
+// Package catalogue is what an organisation's portal offers: the catalogue and its
+// entries, the documentation of APIs, and the configuration of the portal.
 package catalogue
 
 import (
@@ -7,33 +7,31 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/sluicegate/sluice/admin/portal/documents"
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	kept "github.com/sluicegate/sluice/admin/store/catalogue"
 )
 
-// Service answers for catalogues and configurations of portals. Make one with New.
-// It is safe for concurrent use.
+// Service manages catalogues and configurations of portals. Make one with New. It is
+// safe for concurrent use.
 type Service struct {
 	store     *store.Store
 	identify  Identify
-	documents *documents.Service
+	documents *Documents
 }
 
-// Identify returns which developer has a credential; store.ErrNotFound is nobody.
+// Identify returns the developer of a credential, or store.ErrNotFound.
 type Identify func(ctx context.Context, credential []byte) (rest.Principal, error)
 
 // New returns a Service.
-func New(st *store.Store, identify Identify, docs *documents.Service) *Service {
+func New(st *store.Store, identify Identify, docs *Documents) *Service {
 	return &Service{store: st, identify: identify, documents: docs}
 }
 
-// Configuration returns how an organisation's portal works; one that stored nothing
-// has the defaults. The caller may change it.
-func (s *Service) Configuration(ctx context.Context, org string) (*record.Configuration, error) {
-	row, err := kept.Get(ctx, s.store, org, kept.Configuration)
+// Configuration returns the configuration of an organisation's portal, or the defaults
+// if none is stored. The caller may change it.
+func (s *Service) Configuration(ctx context.Context, org string) (*model.Configuration, error) {
+	row, err := s.store.PortalObject(ctx, org, store.PortalConfiguration)
 	if errors.Is(err, store.ErrNotFound) {
 		return Defaults(org), nil
 	}
@@ -43,9 +41,8 @@ func (s *Service) Configuration(ctx context.Context, org string) (*record.Config
 	return configurationOf(&row)
 }
 
-// ConfigurationFor returns how requests for an entry go: as everywhere in the
-// organisation's portal, unless the entry says otherwise.
-func (s *Service) ConfigurationFor(ctx context.Context, org string, e *record.Entry) (*record.Configuration, error) {
+// ConfigurationFor returns the configuration for requests for an entry.
+func (s *Service) ConfigurationFor(ctx context.Context, org string, e *model.Entry) (*model.Configuration, error) {
 	c, err := s.Configuration(ctx, org)
 	if err != nil {
 		return nil, err
@@ -53,10 +50,10 @@ func (s *Service) ConfigurationFor(ctx context.Context, org string, e *record.En
 	return Override(c, e), nil
 }
 
-// Override returns c with what an entry says otherwise about requests for it:
-// fields, approval, and where the browser is sent instead. Who can enter the
-// portal, and its letters, are the organisation's alone.
-func Override(c *record.Configuration, e *record.Entry) *record.Configuration {
+// Override returns c with what an entry overrides for requests: fields, approval,
+// redirect, selection and the limit of OAuth clients. Other members are the
+// organisation's alone.
+func Override(c *model.Configuration, e *model.Entry) *model.Configuration {
 	if e == nil || e.Config == nil || !e.Config.Override {
 		return c
 	}
@@ -71,8 +68,8 @@ func Override(c *record.Configuration, e *record.Entry) *record.Configuration {
 
 // Entry returns an entry of an organisation's catalogue, shown or not, or
 // store.ErrNotFound.
-func (s *Service) Entry(ctx context.Context, org, id string) (*record.Entry, error) {
-	row, err := kept.EntryByID(ctx, s.store, org, id)
+func (s *Service) Entry(ctx context.Context, org, id string) (*model.Entry, error) {
+	row, err := s.store.CatalogueEntry(ctx, org, id)
 	if err != nil {
 		return nil, err
 	}
@@ -81,16 +78,16 @@ func (s *Service) Entry(ctx context.Context, org, id string) (*record.Entry, err
 
 // EntryByPolicy returns the entry that offers a policy, or store.ErrNotFound. Of
 // several it is one that is shown, and then the first of the catalogue.
-func (s *Service) EntryByPolicy(ctx context.Context, org, policy string) (*record.Entry, error) {
-	row, err := kept.EntryByPolicy(ctx, s.store, org, policy)
+func (s *Service) EntryByPolicy(ctx context.Context, org, policy string) (*model.Entry, error) {
+	row, err := s.store.CatalogueEntryByPolicy(ctx, org, policy)
 	if err != nil {
 		return nil, err
 	}
 	return entryOf(&row)
 }
 
-func entryOf(row *kept.Entry) (*record.Entry, error) {
-	e, err := record.Parse[record.Entry](row.Body)
+func entryOf(row *store.CatalogueEntry) (*model.Entry, error) {
+	e, err := model.Parse[model.Entry](row.Body)
 	if err != nil {
 		return nil, fmt.Errorf("reading the stored catalogue entry %s: %w", row.ID, corrupt(err))
 	}
@@ -98,8 +95,8 @@ func entryOf(row *kept.Entry) (*record.Entry, error) {
 	return e, nil
 }
 
-func configurationOf(row *kept.Object) (*record.Configuration, error) {
-	c, err := record.Parse[record.Configuration](row.Body)
+func configurationOf(row *store.PortalObject) (*model.Configuration, error) {
+	c, err := model.Parse[model.Configuration](row.Body)
 	if err != nil {
 		return nil, fmt.Errorf("reading the stored configuration of the portal: %w", corrupt(err))
 	}
@@ -107,6 +104,6 @@ func configurationOf(row *kept.Object) (*record.Configuration, error) {
 	return c, nil
 }
 
-// corrupt hides what is wrong with a stored record from callers: it is no problem
-// of what they sent.
+// corrupt hides *definition.Problems of a stored object, which would be answered as a
+// fault of the caller.
 func corrupt(err error) error { return errors.New(err.Error()) }

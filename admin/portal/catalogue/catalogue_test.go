@@ -110,8 +110,8 @@ func TestAnEntryLivesItsLife(t *testing.T) {
 	b.Call("PUT", entryPath+"/"+id, "editor", `{"id":"other","name":"A","policy_id":"gold"}`).Want(400).Says("id: must be " + id)
 	b.Call("PUT", entryPath+"/nothing", "editor", string(`{"name":"A","policy_id":"gold"}`)).Want(404)
 	b.Call("DELETE", entryPath+"/nothing", "editor", "").Want(404).Says("for deletion")
-	if whole := b.Call("GET", wholePath, "viewer", "").Want(200).Says("Golden"); whole.ETag != `"2"` {
-		t.Errorf("changes of entries count for the catalogue: ETag %s", whole.ETag)
+	if storedCatalogue := b.Call("GET", wholePath, "viewer", "").Want(200).Says("Golden"); storedCatalogue.ETag != `"2"` {
+		t.Errorf("changes of entries count for the catalogue: ETag %s", storedCatalogue.ETag)
 	}
 	b.Call("DELETE", entryPath+"/"+id, "editor", "", "If-Match", `"1"`).Want(409)
 	b.Call("DELETE", entryPath+"/"+id, "editor", "", "If-Match", `"2"`).Want(200).Says("Data deleted")
@@ -183,12 +183,12 @@ func TestWhatIsWrongWithAnEntryIsNamed(t *testing.T) {
 	} {
 		b.Call("POST", entryPath, "editor", body).Want(400).Says(says)
 		if strings.HasPrefix(body, "{") && strings.HasSuffix(body, "}") && says != "" {
-			whole := fmt.Sprintf(`{"id":%q,"apis":[{"name":"fine","policy_id":"gold"},%s]}`, id, body)
+			storedCatalogue := fmt.Sprintf(`{"id":%q,"apis":[{"name":"fine","policy_id":"gold"},%s]}`, id, body)
 			says = "apis[1]." + says
 			if strings.HasPrefix(says, "apis[1].at most") {
 				says = "apis[1]: is"
 			}
-			b.Call("PUT", wholePath, "editor", whole).Want(400).Says(says)
+			b.Call("PUT", wholePath, "editor", storedCatalogue).Want(400).Says(says)
 		}
 	}
 	for _, body := range []string{`[]`, `{"apis":{}}`, `{"apis":[1]}`, `{"apis":[{"name":"a","policy_id":"gold"}`, `null`, `{"id":3}`} {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/definition/object"
@@ -24,11 +24,11 @@ const (
 	maxValue   = 4 << 10
 )
 
-// reserved are what each sign-up has anyway.
+// reserved are the fields that each sign-up has.
 var reserved = []string{"email", "password"}
 
-// checkConfiguration notes what is wrong with a configuration that stands at a path.
-func checkConfiguration(f *object.Faults, at string, c *record.Configuration) {
+// checkConfiguration collects the faults of a configuration at a path.
+func checkConfiguration(f *object.Faults, at string, c *model.Configuration) {
 	checkNames(f, object.Member(at, "signup_fields"), c.SignupFields, reserved)
 	checkNames(f, object.Member(at, "key_request_fields"), c.KeyRequestFields, nil)
 	checkRedirect(f, at, c)
@@ -40,7 +40,7 @@ func checkConfiguration(f *object.Faults, at string, c *record.Configuration) {
 	checkEvents(f, object.Member(at, "event_options"), &c.Events)
 }
 
-// checkNames notes what is wrong with the names of fields that a form asks for.
+// checkNames collects the faults of names of form fields.
 func checkNames(f *object.Faults, path string, names, taken []string) {
 	f.Count(path, len(names), maxFields)
 	for i, name := range names {
@@ -59,9 +59,9 @@ func checkNames(f *object.Faults, path string, names, taken []string) {
 	}
 }
 
-// checkRedirect notes where browsers must not be sent: a portal that sends them
-// anywhere lends its good name to whoever can write its configuration.
-func checkRedirect(f *object.Faults, at string, c *record.Configuration) {
+// checkRedirect collects faults of redirect targets. They are restricted so that the portal
+// is not an open redirect.
+func checkRedirect(f *object.Faults, at string, c *model.Configuration) {
 	path := object.Member(at, "redirect_hosts")
 	f.Count(path, len(c.RedirectHosts), maxFields)
 	for i, host := range c.RedirectHosts {
@@ -79,10 +79,10 @@ func checkRedirect(f *object.Faults, at string, c *record.Configuration) {
 	f.Add(path, redirectProblem(c.RedirectTo, c.RedirectHosts))
 }
 
-// redirectProblem says why browsers cannot be sent to a target; "" is no reason.
+// redirectProblem returns the problem of a redirect target, or "".
 func redirectProblem(target string, hosts []string) string {
 	const rule = "must be a path of the portal's site that begins with one slash, or an http or https URL"
-	// Browsers take a backslash for a slash, and drop tabs and line ends.
+	// Browsers treat a backslash as a slash, and drop tabs and line ends.
 	u, err := url.Parse(target)
 	if err != nil || len(target) > maxURL || !rest.Printable(target) || strings.ContainsAny(target, `\ `) {
 		return rule + ", of at most 2048 bytes and without spaces and backslashes"
@@ -102,30 +102,30 @@ func redirectProblem(target string, hosts []string) string {
 	return ""
 }
 
-func checkMail(f *object.Faults, at string, m *record.MailOptions) {
+func checkMail(f *object.Faults, at string, m *model.MailOptions) {
 	f.Add(object.Member(at, "mail_from_name"), lineProblem(m.FromName, maxName))
 	f.Add(object.Member(at, "mail_from_email"), addressProblem(m.FromEmail))
 	at = object.Member(at, "email_copy")
 	for _, letter := range []struct {
 		name string
-		copy *record.MailCopy
+		copy *model.MailCopy
 	}{{"welcome_email", &m.Copy.Welcome}, {"key_email", &m.Copy.Key}, {"reset_password_email", &m.Copy.ResetPassword}} {
 		path := object.Member(at, letter.name)
 		f.Add(object.Member(path, "subject"), lineProblem(letter.copy.Subject, maxName))
 		f.Add(object.Member(path, "body"), textProblem(letter.copy.Body, maxText))
 		f.Add(object.Member(path, "sign_off"), textProblem(letter.copy.SignOff, maxSummary))
 		for _, part := range []struct{ name, text string }{{"subject", letter.copy.Subject}, {"body", letter.copy.Body}, {"sign_off", letter.copy.SignOff}} {
-			if err := record.CheckText(part.text); err != nil {
+			if err := model.CheckText(part.text); err != nil {
 				f.Add(object.Member(path, part.name), err.Error())
 			}
 		}
 	}
 }
 
-func checkEvents(f *object.Faults, at string, o *record.EventOptions) {
+func checkEvents(f *object.Faults, at string, o *model.EventOptions) {
 	for _, kind := range []struct {
 		name   string
-		target *record.EventTarget
+		target *model.EventTarget
 	}{{"api_event", &o.API}, {"key_event", &o.Key}, {"key_request_event", &o.KeyRequest}} {
 		path := object.Member(at, kind.name)
 		f.Add(object.Member(path, "webhook"), hookProblem(kind.target.Webhook))
@@ -155,7 +155,7 @@ func addressProblem(text string) string {
 	return ""
 }
 
-// lineProblem says why a text cannot be one line of at most n bytes.
+// lineProblem returns the problem of a text that must be one line of at most n bytes.
 func lineProblem(text string, n int) string {
 	if len(text) > n {
 		return object.SizeMessage(len(text), n)
@@ -166,7 +166,7 @@ func lineProblem(text string, n int) string {
 	return ""
 }
 
-// textProblem says why a text cannot be several lines of at most n bytes.
+// textProblem returns the problem of a text that must have at most n bytes.
 func textProblem(text string, n int) string {
 	if len(text) > n {
 		return object.SizeMessage(len(text), n)
@@ -177,7 +177,7 @@ func textProblem(text string, n int) string {
 	return ""
 }
 
-// problemsOf turns faults into the error that lists them; nil when there are none.
+// problemsOf returns the error that lists the faults; nil for none.
 func problemsOf(f object.Faults) error {
 	if len(f) == 0 {
 		return nil

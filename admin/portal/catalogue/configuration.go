@@ -7,20 +7,19 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	kept "github.com/sluicegate/sluice/admin/store/catalogue"
 	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
-// gone is what is said of objects that are not there.
-const gone = "Could not retrieve portal object."
+// noObject is the message about objects that do not exist.
+const noObject = "Could not retrieve portal object."
 
 func (s *Service) getConfiguration(ctx context.Context, c *rest.Call) (any, error) {
-	row, err := kept.Get(ctx, s.store, c.Who.Org, kept.Configuration)
+	row, err := s.store.PortalObject(ctx, c.Who.Org, store.PortalConfiguration)
 	if errors.Is(err, store.ErrNotFound) {
-		return record.Write(Defaults(c.Who.Org))
+		return model.Write(Defaults(c.Who.Org))
 	}
 	if err != nil {
 		return nil, err
@@ -30,7 +29,7 @@ func (s *Service) getConfiguration(ctx context.Context, c *rest.Call) (any, erro
 		return nil, err
 	}
 	c.SetVersion(row.Version)
-	return record.Write(found)
+	return model.Write(found)
 }
 
 func (s *Service) createConfiguration(ctx context.Context, c *rest.Call) (any, error) {
@@ -41,15 +40,15 @@ func (s *Service) createConfiguration(ctx context.Context, c *rest.Call) (any, e
 	if sent.ID == "" {
 		sent.ID = rest.NewID()
 	}
-	body, err := record.Write(sent)
+	body, err := model.Write(sent)
 	if err != nil {
 		return nil, err
 	}
 	err = s.store.InTx(ctx, func(tx *store.Tx) error {
-		if err := refuseSecond(ctx, tx, c.Who.Org, kept.Configuration); err != nil {
+		if err := refuseSecond(ctx, tx, c.Who.Org, store.PortalConfiguration); err != nil {
 			return err
 		}
-		return kept.Create(ctx, tx, c.Author(c.Source()), &kept.Object{Kind: string(kept.Configuration), ID: sent.ID, Body: body})
+		return tx.CreatePortalObject(ctx, c.Author(c.Source()), &store.PortalObject{Kind: string(store.PortalConfiguration), ID: sent.ID, Body: body})
 	})
 	if err != nil {
 		return nil, err
@@ -58,9 +57,9 @@ func (s *Service) createConfiguration(ctx context.Context, c *rest.Call) (any, e
 	return rest.Done(sent.ID, nil), nil
 }
 
-// refuseSecond says no where the organisation has the object already.
-func refuseSecond(ctx context.Context, tx *store.Tx, org string, kind kept.Kind) error {
-	row, err := kept.Lock(ctx, tx, org, kind)
+// refuseSecond refuses to create an object that the organisation has.
+func refuseSecond(ctx context.Context, tx *store.Tx, org string, kind store.PortalObjectKind) error {
+	row, err := tx.LockPortalObject(ctx, org, kind)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -72,8 +71,7 @@ func refuseSecond(ctx context.Context, tx *store.Tx, org string, kind kept.Kind)
 	return f
 }
 
-// updateConfiguration replaces a configuration. Where none is stored, what is
-// replaced are the defaults.
+// updateConfiguration replaces the configuration, or the defaults if none is stored.
 func (s *Service) updateConfiguration(ctx context.Context, c *rest.Call) (any, error) {
 	have, err := c.IfMatch()
 	if err != nil {
@@ -89,55 +87,55 @@ func (s *Service) updateConfiguration(ctx context.Context, c *rest.Call) (any, e
 		return err
 	})
 	if err != nil {
-		return nil, rest.Missing(err, gone)
+		return nil, rest.Missing(err, noObject)
 	}
 	c.SetVersion(version)
 	return rest.Done("Data updated", nil), nil
 }
 
-func putConfiguration(ctx context.Context, tx *store.Tx, c *rest.Call, sent *record.Configuration, have int64) (version int64, err error) {
-	row, err := kept.Lock(ctx, tx, c.Who.Org, kept.Configuration)
+func putConfiguration(ctx context.Context, tx *store.Tx, c *rest.Call, sent *model.Configuration, have int64) (version int64, err error) {
+	row, err := tx.LockPortalObject(ctx, c.Who.Org, store.PortalConfiguration)
 	none := errors.Is(err, store.ErrNotFound) && have == 0
 	if err != nil && !none {
 		return 0, err
 	}
 	if none {
-		row = kept.Object{Kind: string(kept.Configuration), ID: rest.NewID()}
+		row = store.PortalObject{Kind: string(store.PortalConfiguration), ID: rest.NewID()}
 	}
 	if sent.ID != "" && sent.ID != row.ID {
 		return 0, wrongID(row.ID, none)
 	}
-	if err := kept.Current(have, row.Version); err != nil {
+	if err := store.CheckVersion(have, row.Version); err != nil {
 		return 0, err
 	}
 	sent.ID = row.ID
-	body, err := record.Write(sent)
+	body, err := model.Write(sent)
 	if err != nil {
 		return 0, err
 	}
 	by := c.Author(c.Source())
 	if none {
 		row.Body = body
-		return 1, kept.Create(ctx, tx, by, &row)
+		return 1, tx.CreatePortalObject(ctx, by, &row)
 	}
-	return kept.Replace(ctx, tx, by, &row, body)
+	return tx.ReplacePortalObject(ctx, by, &row, body)
 }
 
-// wrongID says which id is right.
+// wrongID refuses another id than that of the object.
 func wrongID(right string, none bool) error {
 	if none {
-		return rest.NotFound(gone)
+		return rest.NotFound(noObject)
 	}
 	return rest.BadRequest("id: must be " + right)
 }
 
 // readConfiguration reads a configuration from the body and completes it.
-func readConfiguration(c *rest.Call) (*record.Configuration, error) {
+func readConfiguration(c *rest.Call) (*model.Configuration, error) {
 	body, err := c.Body()
 	if err != nil {
 		return nil, err
 	}
-	sent, err := record.Parse[record.Configuration](body)
+	sent, err := model.Parse[model.Configuration](body)
 	if err != nil {
 		return nil, err
 	}
@@ -149,9 +147,9 @@ func readConfiguration(c *rest.Call) (*record.Configuration, error) {
 	return sent, problemsOf(f)
 }
 
-// complete gives members that were left out their defaults: no request may come to
-// be approved because somebody forgot a member. Letters without a text get one.
-func complete(c *record.Configuration, sent []byte) {
+// complete sets defaults of members that were left out, so that a missing member never
+// switches approval off. Letters without a text get the default text.
+func complete(c *model.Configuration, sent []byte) {
 	wanted := Defaults(c.OrgID)
 	said := membersOf(sent)
 	if said["require_key_approval"] == nil {
@@ -170,7 +168,7 @@ func complete(c *record.Configuration, sent []byte) {
 	completeCopy(&have.ResetPassword, &want.ResetPassword, letters["reset_password_email"])
 }
 
-func completeCopy(c, wanted *record.MailCopy, sent json.RawMessage) {
+func completeCopy(c, wanted *model.MailCopy, sent json.RawMessage) {
 	if membersOf(sent)["enabled"] == nil {
 		c.Enabled = wanted.Enabled
 	}
@@ -182,8 +180,7 @@ func completeCopy(c, wanted *record.MailCopy, sent json.RawMessage) {
 	}
 }
 
-// membersOf returns the members of a JSON object; nil where it is none, or not
-// there.
+// membersOf returns the members of a JSON object; nil if the text is no object.
 func membersOf(text json.RawMessage) map[string]json.RawMessage {
 	var members map[string]json.RawMessage
 	if len(text) == 0 || json.Unmarshal(text, &members) != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/internal/testenv/portaltest"
+	"github.com/sluicegate/sluice/internal/testenv/admintest"
 )
 
 const description = `openapi: 3.0.3
@@ -91,7 +91,7 @@ func TestWhatIsWrongWithADocumentIsNamed(t *testing.T) {
 }
 
 // shown returns a document as developers see it at an entry that offers an API.
-func (b *bench) shown(kind, text, api string) *portaltest.Answer {
+func (b *bench) shown(kind, text, api string) *admintest.Answer {
 	b.t.Helper()
 	doc := b.document(kind, text, "")
 	entry := b.Call("POST", entryPath, "editor", fmt.Sprintf(`{"name":"A","show":true,"policy_id":"gold","api_id":%q,"documentation":%q}`, api, doc)).Want(200).Text("Message")

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	kept "github.com/sluicegate/sluice/admin/store/catalogue"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/definition/object"
 )
@@ -19,27 +18,25 @@ import (
 // maxEntry bounds one entry, in bytes of JSON.
 const maxEntry = 128 << 10
 
-// authTypes are the credentials that a request can come to. An entry that says
-// nothing offers keys.
+// authTypes are the kinds of credentials of an entry. Without one an entry offers keys.
 var authTypes = []string{"", "authToken", "basic", "oauth"}
 
-// readEntry reads an entry that stands at a path, and notes what is wrong with it.
-// It is never nil.
-func readEntry(f *object.Faults, at string, raw json.RawMessage, org string) *record.Entry {
+// readEntry reads an entry at a path, and collects its faults. The entry is never nil.
+func readEntry(f *object.Faults, at string, raw json.RawMessage, org string) *model.Entry {
 	if len(raw) > maxEntry {
 		f.Add(at, object.SizeMessage(len(raw), maxEntry))
-		return new(record.Entry)
+		return new(model.Entry)
 	}
-	e, err := record.Parse[record.Entry](raw)
+	e, err := model.Parse[model.Entry](raw)
 	if err != nil {
 		if wrong, ok := errors.AsType[*definition.Problems](err); ok {
 			for _, p := range *wrong {
 				f.Add(object.Member(at, p.Path), p.Message)
 			}
-			return new(record.Entry)
+			return new(model.Entry)
 		}
 		f.Add(at, err.Error())
-		return new(record.Entry)
+		return new(model.Entry)
 	}
 	if e.Config != nil {
 		e.Config.OrgID = org
@@ -49,8 +46,8 @@ func readEntry(f *object.Faults, at string, raw json.RawMessage, org string) *re
 	return e
 }
 
-// completeOverride is complete for what an entry says otherwise.
-func completeOverride(c *record.Configuration, sent json.RawMessage) {
+// completeOverride is complete for the configuration of an entry.
+func completeOverride(c *model.Configuration, sent json.RawMessage) {
 	said := membersOf(sent)
 	if said["require_key_approval"] == nil {
 		c.RequireKeyApproval = true
@@ -60,7 +57,7 @@ func completeOverride(c *record.Configuration, sent json.RawMessage) {
 	}
 }
 
-func checkEntry(f *object.Faults, at string, e *record.Entry) {
+func checkEntry(f *object.Faults, at string, e *model.Entry) {
 	checkID(f, object.Member(at, "id"), e.ID)
 	name := object.Member(at, "name")
 	if strings.TrimSpace(e.Name) == "" {
@@ -90,15 +87,15 @@ func checkEntry(f *object.Faults, at string, e *record.Entry) {
 	}
 }
 
-// checkNamed returns what entries name that the organisation does not have. They
-// stand in a list at a path; "" is one that stands alone.
-func checkNamed(ctx context.Context, tx *store.Tx, org string, entries []*record.Entry, list string) (f object.Faults, err error) {
-	var named kept.Named
+// checkReferences returns faults for objects that entries name and the organisation does
+// not have. List is the path of the entries; "" for a single entry.
+func checkReferences(ctx context.Context, tx *store.Tx, org string, entries []*model.Entry, list string) (f object.Faults, err error) {
+	var named store.CatalogueNames
 	for _, e := range entries {
 		named.APIs, named.Policies = append(named.APIs, e.APIID), append(named.Policies, e.PolicyID)
 		named.Documents = append(named.Documents, e.Documentation)
 	}
-	known, err := kept.Known(ctx, tx.Queries, org, named)
+	known, err := tx.KnownNames(ctx, org, named)
 	if err != nil {
 		return nil, err
 	}
@@ -129,13 +126,13 @@ func setOf(ids []string) map[string]bool {
 	return set
 }
 
-// rowOf derives an entry's columns.
-func rowOf(e *record.Entry) (kept.Entry, error) {
-	body, err := record.Write(e)
+// rowOf returns an entry as it is stored.
+func rowOf(e *model.Entry) (store.CatalogueEntry, error) {
+	body, err := model.Write(e)
 	if err != nil {
-		return kept.Entry{}, fmt.Errorf("catalogue entry %s: %w", e.ID, err)
+		return store.CatalogueEntry{}, fmt.Errorf("catalogue entry %s: %w", e.ID, err)
 	}
-	return kept.Entry{
+	return store.CatalogueEntry{
 		ID: e.ID, Name: e.Name, APIID: e.APIID, PolicyID: e.PolicyID, Document: e.Documentation, Shown: e.Show, Body: body,
 	}, nil
 }
@@ -152,7 +149,7 @@ func (s *Service) listEntries(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	filter := kept.EntryFilter{Prefix: c.Query("q"), API: c.Query("api_id"), Policy: c.Query("policy_id")}
+	filter := store.CatalogueFilter{Prefix: c.Query("q"), API: c.Query("api_id"), Policy: c.Query("policy_id")}
 	switch c.Query("show") {
 	case "":
 	case "true", "false":
@@ -160,7 +157,7 @@ func (s *Service) listEntries(ctx context.Context, c *rest.Call) (any, error) {
 	default:
 		return nil, rest.BadRequest("show must be true or false")
 	}
-	rows, total, err := kept.List(ctx, s.store, c.Who.Org, filter, page)
+	rows, total, err := s.store.ListCatalogueEntries(ctx, c.Who.Org, filter, page)
 	if err != nil {
 		return nil, err
 	}
@@ -172,10 +169,10 @@ func (s *Service) listEntries(ctx context.Context, c *rest.Call) (any, error) {
 	return list, err
 }
 
-// hidden says why developers do not see some of the entries: they may name what
-// was deleted after they were made.
-func (s *Service) hidden(ctx context.Context, org string, rows []kept.Entry) (map[string][]string, error) {
-	apis, policies, err := kept.Behind(ctx, s.store, org, rows)
+// hidden returns why developers do not see some of the entries, which may name deleted
+// objects.
+func (s *Service) hidden(ctx context.Context, org string, rows []store.CatalogueEntry) (map[string][]string, error) {
+	apis, policies, err := s.store.OfferTargets(ctx, org, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -200,9 +197,9 @@ func (s *Service) hidden(ctx context.Context, org string, rows []kept.Entry) (ma
 }
 
 func (s *Service) getEntry(ctx context.Context, c *rest.Call) (any, error) {
-	row, err := kept.EntryByID(ctx, s.store, c.Who.Org, c.Param("id"))
+	row, err := s.store.CatalogueEntry(ctx, c.Who.Org, c.Param("id"))
 	if err != nil {
-		return nil, rest.Missing(err, gone)
+		return nil, rest.Missing(err, noObject)
 	}
 	c.SetVersion(row.Version)
 	return json.RawMessage(row.Body), nil
@@ -232,7 +229,7 @@ func (s *Service) createEntry(ctx context.Context, c *rest.Call) (any, error) {
 			return err
 		}
 		row.Position = size.Next
-		return kept.Add(ctx, tx, c.Author(c.Source()), &row)
+		return tx.CreateCatalogueEntry(ctx, c.Author(c.Source()), &row)
 	})
 	if err != nil {
 		return nil, err
@@ -261,7 +258,7 @@ func (s *Service) updateEntry(ctx context.Context, c *rest.Call) (any, error) {
 	}
 	var version int64
 	err = s.store.InTx(ctx, func(tx *store.Tx) error {
-		size, old, err := touchOne(ctx, tx, c, have)
+		size, old, err := lockEntry(ctx, tx, c, have)
 		if err != nil {
 			return err
 		}
@@ -272,11 +269,11 @@ func (s *Service) updateEntry(ctx context.Context, c *rest.Call) (any, error) {
 			return err
 		}
 		row.Position = old.Position
-		version, err = kept.Change(ctx, tx, c.Author(c.Source()), &old, &row)
+		version, err = tx.UpdateCatalogueEntry(ctx, c.Author(c.Source()), &old, &row)
 		return err
 	})
 	if err != nil {
-		return nil, rest.Missing(err, gone)
+		return nil, rest.Missing(err, noObject)
 	}
 	c.SetVersion(version)
 	return rest.Done("Data updated", nil), nil
@@ -288,11 +285,11 @@ func (s *Service) deleteEntry(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	err = s.store.InTx(ctx, func(tx *store.Tx) error {
-		_, old, err := touchOne(ctx, tx, c, have)
+		_, old, err := lockEntry(ctx, tx, c, have)
 		if err != nil {
 			return err
 		}
-		return kept.Remove(ctx, tx, c.Author(c.Source()), &old)
+		return tx.DeleteCatalogueEntry(ctx, c.Author(c.Source()), &old)
 	})
 	if err != nil {
 		return nil, rest.Missing(err, "Could not retrieve object for deletion")
@@ -301,7 +298,7 @@ func (s *Service) deleteEntry(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 // readOne reads an entry from the body.
-func readOne(c *rest.Call) (*record.Entry, error) {
+func readOne(c *rest.Call) (*model.Entry, error) {
 	body, err := c.Body()
 	if err != nil {
 		return nil, err
@@ -311,35 +308,35 @@ func readOne(c *rest.Call) (*record.Entry, error) {
 	return e, problemsOf(f)
 }
 
-func checkOne(ctx context.Context, tx *store.Tx, org string, e *record.Entry) error {
-	f, err := checkNamed(ctx, tx, org, []*record.Entry{e}, "")
+func checkOne(ctx context.Context, tx *store.Tx, org string, e *model.Entry) error {
+	f, err := checkReferences(ctx, tx, org, []*model.Entry{e}, "")
 	if err != nil {
 		return err
 	}
 	return problemsOf(f)
 }
 
-// touch keeps others from changing the caller's catalogue, which there is from now
-// on, until the transaction ends.
-func touch(ctx context.Context, tx *store.Tx, c *rest.Call) (kept.Size, error) {
+// touch creates the caller's catalogue if it does not exist, and locks it until the
+// transaction ends.
+func touch(ctx context.Context, tx *store.Tx, c *rest.Call) (store.CatalogueSize, error) {
 	id := rest.NewID()
-	body, err := headOf(&whole{ID: id, OrgID: c.Who.Org})
+	body, err := headOf(&storedCatalogue{ID: id, OrgID: c.Who.Org})
 	if err != nil {
-		return kept.Size{}, err
+		return store.CatalogueSize{}, err
 	}
-	return kept.Touch(ctx, tx, c.Author(c.Source()), id, body)
+	return tx.TouchCatalogue(ctx, c.Author(c.Source()), id, body)
 }
 
-// touchOne is touch for a change of the entry that the path names, which must be at
-// version have, or at any when have is 0.
-func touchOne(ctx context.Context, tx *store.Tx, c *rest.Call, have int64) (kept.Size, kept.Entry, error) {
+// lockEntry is touch for a change of the entry in the path, which must be at version have,
+// or at any if have is 0.
+func lockEntry(ctx context.Context, tx *store.Tx, c *rest.Call, have int64) (store.CatalogueSize, store.CatalogueEntry, error) {
 	size, err := touch(ctx, tx, c)
 	if err != nil {
-		return kept.Size{}, kept.Entry{}, err
+		return store.CatalogueSize{}, store.CatalogueEntry{}, err
 	}
-	old, err := kept.Find(ctx, tx, c.Who.Org, c.Param("id"))
+	old, err := tx.CatalogueEntry(ctx, c.Who.Org, c.Param("id"))
 	if err != nil {
-		return kept.Size{}, kept.Entry{}, err
+		return store.CatalogueSize{}, store.CatalogueEntry{}, err
 	}
-	return size, old, kept.Current(have, old.Version)
+	return size, old, store.CheckVersion(have, old.Version)
 }

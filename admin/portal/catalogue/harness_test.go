@@ -5,19 +5,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/portal/documents"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/testenv/portaltest"
+	"github.com/sluicegate/sluice/internal/testenv/admintest"
 )
 
 // bench is a service on a database with two organisations. The first has the APIs
 // orders and stock and the policies gold, silver and draft, the second the API
 // theirs and the policy foreign.
 type bench struct {
-	*portaltest.Database
-	portaltest.Front
+	*admintest.Database
+	admintest.Front
 	t       testing.TB
 	store   *store.Store
 	service *Service
@@ -25,14 +24,14 @@ type bench struct {
 
 func start(t testing.TB) *bench {
 	t.Helper()
-	b := &bench{t: t, Database: portaltest.NewDatabase(t, "catalogue")}
+	b := &bench{t: t, Database: admintest.NewDatabase(t, "catalogue")}
 	b.store = b.Open(store.Options{MaxConns: 12})
 	b.Exec("insert into orgs (id, name, created_at) values ('one', 'one', 'epoch'), ('two', 'two', now())")
-	docs := documents.New(b.store)
+	docs := NewDocuments(b.store)
 	b.service = New(b.store, func(_ context.Context, credential []byte) (rest.Principal, error) {
 		return developer(string(credential))
 	}, docs)
-	b.Front = portaltest.Front{
+	b.Front = admintest.Front{
 		T: t, Routes: append(b.service.Routes(), docs.Routes()...), From: "192.0.2.1",
 		Identify: func(_ context.Context, session string) (rest.Principal, error) {
 			who, _ := developer(session) // nobody's is nobody, also for the routes that anyone may call

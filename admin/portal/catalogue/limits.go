@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	kept "github.com/sluicegate/sluice/admin/store/catalogue"
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -21,7 +21,7 @@ type Limits struct {
 }
 
 // limitsOf returns what a policy grants on an API.
-func limitsOf(row *kept.Policy, api string) (*Limits, error) {
+func limitsOf(row *store.OfferedPolicy, api string) (*Limits, error) {
 	p := new(definition.Policy)
 	if err := json.Unmarshal(row.Body, p); err != nil {
 		return nil, fmt.Errorf("reading policy %s: %w", row.ID, err)
@@ -32,17 +32,17 @@ func limitsOf(row *kept.Policy, api string) (*Limits, error) {
 	}
 	l := new(Limits)
 	part := p.Partitions
-	whole := !part.Quota && !part.RateLimit && !part.Complexity && !part.ACL && !part.PerAPI
-	if (whole || part.PerAPI || part.RateLimit) && all.Rate > 0 && all.Per > 0 {
+	storedCatalogue := !part.Quota && !part.RateLimit && !part.Complexity && !part.ACL && !part.PerAPI
+	if (storedCatalogue || part.PerAPI || part.RateLimit) && all.Rate > 0 && all.Per > 0 {
 		l.Rate, l.Per = all.Rate, all.Per
 	}
-	if (whole || part.PerAPI || part.Quota) && all.QuotaMax > 0 {
+	if (storedCatalogue || part.PerAPI || part.Quota) && all.QuotaMax > 0 {
 		l.Quota, l.Renewal = all.QuotaMax, max(all.QuotaRenewalRate, 0)
 		if all.Renewal != nil && all.Renewal.Every != "" {
 			l.Calendar, l.Renewal = all.Renewal.Every, 0
 		}
 	}
-	if whole || part.PerAPI || part.Complexity {
+	if storedCatalogue || part.PerAPI || part.Complexity {
 		l.Depth = max(all.MaxQueryDepth, 0)
 	}
 	l.Words = l.words()
@@ -118,14 +118,14 @@ func every(seconds float64) string {
 // number writes a number with commas between thousands.
 func number(n float64) string {
 	text := strconv.FormatFloat(n, 'f', -1, 64)
-	whole, fraction := text, ""
+	storedCatalogue, fraction := text, ""
 	for i := range text {
 		if text[i] == '.' {
-			whole, fraction = text[:i], text[i:]
+			storedCatalogue, fraction = text[:i], text[i:]
 		}
 	}
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
+	for i := len(storedCatalogue) - 3; i > 0; i -= 3 {
+		storedCatalogue = storedCatalogue[:i] + "," + storedCatalogue[i:]
 	}
-	return whole + fraction
+	return storedCatalogue + fraction
 }

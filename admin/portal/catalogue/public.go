@@ -8,14 +8,12 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/sluicegate/sluice/admin/portal/documents"
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	kept "github.com/sluicegate/sluice/admin/store/catalogue"
 )
 
-// An Offer is an entry as developers see it: nothing of how the API is run.
+// An Offer is an entry as developers see it, without details of the API's operation.
 type Offer struct {
 	ID               string            `json:"id"`
 	Name             string            `json:"name"`
@@ -50,7 +48,7 @@ type offerList struct {
 	Pages int64    `json:"Pages"`
 }
 
-// PublicConfiguration is what the pages of a portal have to know of it.
+// PublicConfiguration is the part of a configuration that the pages of a portal need.
 type PublicConfiguration struct {
 	OrgID                string   `json:"org_id"`
 	SignupFields         []string `json:"signup_fields"`
@@ -67,8 +65,8 @@ type PublicConfiguration struct {
 	OAuthUsageLimit      int64    `json:"oauth_usage_limit"`
 }
 
-// visitor returns whose portal a call is about that needs no credential, and tells
-// whether a developer of it made the call.
+// visitor returns the organisation of a call that needs no credential, and reports whether
+// one of its developers made the call.
 func (s *Service) visitor(ctx context.Context, c *rest.Call) (org string, developer bool, err error) {
 	var who rest.Principal
 	if credential := rest.CredentialOf(c.HTTP); len(credential) > 0 {
@@ -85,15 +83,15 @@ func (s *Service) visitor(ctx context.Context, c *rest.Call) (org string, develo
 	if org == who.Org {
 		return org, who.Role == rest.Developer, nil
 	}
-	exists, err := kept.OrgExists(ctx, s.store, org)
+	exists, err := s.store.OrgExists(ctx, org)
 	if err == nil && !exists {
 		err = rest.NotFound("org_id: there is no such organisation")
 	}
 	return org, false, err
 }
 
-// enter is visitor for what a portal may show to its developers alone.
-func (s *Service) enter(ctx context.Context, c *rest.Call) (org string, config *record.Configuration, err error) {
+// admit is visitor for routes that a portal may restrict to its developers.
+func (s *Service) admit(ctx context.Context, c *rest.Call) (org string, config *model.Configuration, err error) {
 	org, developer, err := s.visitor(ctx, c)
 	if err != nil {
 		return "", nil, err
@@ -127,11 +125,11 @@ func (s *Service) publicCatalogue(ctx context.Context, c *rest.Call) (any, error
 	if err != nil {
 		return nil, err
 	}
-	org, config, err := s.enter(ctx, c)
+	org, config, err := s.admit(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := kept.Offers(ctx, s.store, org, c.Query("q"), page)
+	rows, total, err := s.store.ListOffers(ctx, org, c.Query("q"), page)
 	if err != nil {
 		return nil, err
 	}
@@ -140,15 +138,15 @@ func (s *Service) publicCatalogue(ctx context.Context, c *rest.Call) (any, error
 }
 
 func (s *Service) publicEntry(ctx context.Context, c *rest.Call) (any, error) {
-	org, config, err := s.enter(ctx, c)
+	org, config, err := s.admit(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	row, err := kept.Offer(ctx, s.store, org, c.Param("id"))
+	row, err := s.store.Offer(ctx, org, c.Param("id"))
 	if err != nil {
-		return nil, rest.Missing(err, gone)
+		return nil, rest.Missing(err, noObject)
 	}
-	offers, err := s.offers(ctx, org, config, []kept.Entry{row})
+	offers, err := s.offers(ctx, org, config, []store.CatalogueEntry{row})
 	if err != nil {
 		return nil, err
 	}
@@ -156,13 +154,13 @@ func (s *Service) publicEntry(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Service) publicDocumentation(ctx context.Context, c *rest.Call) (any, error) {
-	org, _, err := s.enter(ctx, c)
+	org, _, err := s.admit(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	row, err := kept.Offer(ctx, s.store, org, c.Param("id"))
+	row, err := s.store.Offer(ctx, org, c.Param("id"))
 	if err != nil {
-		return nil, rest.Missing(err, gone)
+		return nil, rest.Missing(err, noObject)
 	}
 	if row.Document == "" {
 		return nil, rest.NotFound("The entry has no documentation")
@@ -171,12 +169,12 @@ func (s *Service) publicDocumentation(ctx context.Context, c *rest.Call) (any, e
 	if err != nil {
 		return nil, rest.Missing(err, "The entry has no documentation")
 	}
-	return documents.Write(shown)
+	return writeDocumentation(shown)
 }
 
-// offers tells developers of entries.
-func (s *Service) offers(ctx context.Context, org string, config *record.Configuration, rows []kept.Entry) ([]*Offer, error) {
-	apis, policies, err := kept.Behind(ctx, s.store, org, rows)
+// offers returns entries as developers see them.
+func (s *Service) offers(ctx context.Context, org string, config *model.Configuration, rows []store.CatalogueEntry) ([]*Offer, error) {
+	apis, policies, err := s.store.OfferTargets(ctx, org, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +199,7 @@ func (s *Service) offers(ctx context.Context, org string, config *record.Configu
 	return all, nil
 }
 
-func offerOf(e *record.Entry, config *record.Configuration) *Offer {
+func offerOf(e *model.Entry, config *model.Configuration) *Offer {
 	fields := e.Fields
 	if fields == nil {
 		fields = map[string]string{}
@@ -216,5 +214,5 @@ func offerOf(e *record.Entry, config *record.Configuration) *Offer {
 	}
 }
 
-// list is never nil: it is written as a JSON array.
+// list returns a copy that is never nil, for JSON.
 func list(names []string) []string { return append([]string{}, names...) }

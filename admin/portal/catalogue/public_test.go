@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/store"
-	kept "github.com/sluicegate/sluice/admin/store/catalogue"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -236,7 +235,7 @@ func TestLimitsInWords(t *testing.T) {
 		if _, err := definition.ParsePolicy([]byte(body)); err != nil && !strings.Contains(err.Error(), "id") {
 			t.Logf("%s: %v", body, err)
 		}
-		l, err := limitsOf(&kept.Policy{Body: []byte(body)}, "a")
+		l, err := limitsOf(&store.OfferedPolicy{Body: []byte(body)}, "a")
 		if err != nil || strings.Join(l.Words, ", ") != want {
 			t.Errorf("%s: %v, %v, want %q", body, l, err, want)
 		}
@@ -248,7 +247,7 @@ func TestOverrideLeavesTheOrganisationsConfigurationAlone(t *testing.T) {
 	if got := Override(c, nil); got != c {
 		t.Error("without an entry there is nothing to override")
 	}
-	e := &record.Entry{Config: &record.Configuration{Override: true, OAuthUsageLimit: 2}}
+	e := &model.Entry{Config: &model.Configuration{Override: true, OAuthUsageLimit: 2}}
 	if got := Override(c, e); got.OAuthUsageLimit != 2 || c.OAuthUsageLimit != -1 || got.OrgID != "one" {
 		t.Errorf("%+v, %+v", got, c)
 	}

@@ -1,8 +1,7 @@
 package catalogue
 
 import (
-	"github.com/sluicegate/sluice/admin/portal/documents"
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 )
 
@@ -39,15 +38,15 @@ func (s *Service) entryRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: path, Summary: "Add an entry at the end of the catalogue", Tag: "Catalogue", Role: rest.Editor,
-			Body: record.Entry{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createEntry,
+			Body: model.Entry{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createEntry,
 		},
 		{
 			Method: "GET", Path: path + "/{id}", Summary: "Get an entry", Tag: "Catalogue", Role: rest.Viewer,
-			Reply: record.Entry{}, Wrong: []int{404}, Handle: s.getEntry,
+			Reply: model.Entry{}, Wrong: []int{404}, Handle: s.getEntry,
 		},
 		{
 			Method: "PUT", Path: path + "/{id}", Summary: "Replace an entry", Tag: "Catalogue", Role: rest.Editor,
-			Body: record.Entry{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updateEntry,
+			Body: model.Entry{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updateEntry,
 		},
 		{
 			Method: "DELETE", Path: path + "/{id}", Summary: "Delete an entry; keys that came of it go on working", Tag: "Catalogue", Role: rest.Editor,
@@ -61,15 +60,15 @@ func (s *Service) configurationRoutes() []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Summary: "Get the portal's configuration; without an id it is the default", Tag: "Catalogue", Role: rest.Viewer,
-			Reply: record.Configuration{}, Handle: s.getConfiguration,
+			Reply: model.Configuration{}, Handle: s.getConfiguration,
 		},
 		{
 			Method: "POST", Path: path, Summary: "Create the portal's configuration", Tag: "Catalogue", Role: rest.Editor,
-			Body: record.Configuration{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createConfiguration,
+			Body: model.Configuration{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createConfiguration,
 		},
 		{
 			Method: "PUT", Path: path, Summary: "Replace the portal's configuration", Tag: "Catalogue", Role: rest.Editor,
-			Body: record.Configuration{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updateConfiguration,
+			Body: model.Configuration{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updateConfiguration,
 		},
 	}
 }
@@ -91,7 +90,7 @@ func (s *Service) publicRoutes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: path + "/catalogue/{id}/documentation", Summary: "The documentation of an offer, made safe to show", Tag: "Portal", Role: rest.Anyone,
-			Query: []string{"org_id"}, Reply: documents.Documentation{}, Wrong: []int{401, 404, 503}, Handle: s.publicDocumentation,
+			Query: []string{"org_id"}, Reply: Documentation{}, Wrong: []int{401, 404, 503}, Handle: s.publicDocumentation,
 		},
 	}
 }

@@ -7,49 +7,48 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	kept "github.com/sluicegate/sluice/admin/store/catalogue"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
-// How large a catalogue can be. What GET answers can be sent with PUT, so that a
-// whole catalogue is no larger than a body, with some room for what is not entries.
+// Bounds of a catalogue. The answer of GET must fit into the body of PUT, with a margin for
+// what is not entries.
 const (
 	maxEntries = 5_000
 	maxBytes   = rest.MaxBody - 128<<10 // of all entries as they are stored
 )
 
-// whole is a catalogue with all its entries. They are read one by one.
-type whole struct {
+// storedCatalogue is a catalogue with all its entries, which are read one by one.
+type storedCatalogue struct {
 	ID      string            `json:"id"`
 	OrgID   string            `json:"org_id"`
 	APIs    []json.RawMessage `json:"apis"`
 	Unknown object.Unknown    `json:"-"`
 }
 
-// Catalogue describes the JSON of a catalogue.
+// Catalogue describes a catalogue in the OpenAPI document.
 type Catalogue struct {
-	ID    string         `json:"id" doc:"required to replace a catalogue"`
-	OrgID string         `json:"org_id"`
-	APIs  []record.Entry `json:"apis" doc:"in the order in which developers see them; at most 5,000"`
+	ID    string        `json:"id" doc:"required to replace a catalogue"`
+	OrgID string        `json:"org_id"`
+	APIs  []model.Entry `json:"apis" doc:"in the order in which developers see them; at most 5,000"`
 }
 
 func (s *Service) getCatalogue(ctx context.Context, c *rest.Call) (any, error) {
-	row, err := kept.Get(ctx, s.store, c.Who.Org, kept.Catalogue)
+	row, err := s.store.PortalObject(ctx, c.Who.Org, store.PortalCatalogue)
 	if errors.Is(err, store.ErrNotFound) {
-		return Catalogue{OrgID: c.Who.Org, APIs: []record.Entry{}}, nil
+		return Catalogue{OrgID: c.Who.Org, APIs: []model.Entry{}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	entries, err := kept.Entries(ctx, s.store, c.Who.Org)
+	entries, err := s.store.CatalogueEntries(ctx, c.Who.Org)
 	if err != nil {
 		return nil, err
 	}
-	var shown whole
+	var shown storedCatalogue
 	if faults := object.Decode(row.Body, &shown); len(faults) > 0 {
 		return nil, fmt.Errorf("reading the stored catalogue: %s: %s", faults[0].Path, faults[0].Message)
 	}
@@ -70,7 +69,7 @@ func (s *Service) createCatalogue(ctx context.Context, c *rest.Call) (any, error
 	}
 	head.ID = cmp.Or(head.ID, rest.NewID())
 	err = s.store.InTx(ctx, func(tx *store.Tx) error {
-		if err := refuseSecond(ctx, tx, c.Who.Org, kept.Catalogue); err != nil {
+		if err := refuseSecond(ctx, tx, c.Who.Org, store.PortalCatalogue); err != nil {
 			return err
 		}
 		body, err := headOf(head)
@@ -78,7 +77,7 @@ func (s *Service) createCatalogue(ctx context.Context, c *rest.Call) (any, error
 			return err
 		}
 		by := c.Author(c.Source())
-		if err := kept.Create(ctx, tx, by, &kept.Object{Kind: string(kept.Catalogue), ID: head.ID, Body: body}); err != nil {
+		if err := tx.CreatePortalObject(ctx, by, &store.PortalObject{Kind: string(store.PortalCatalogue), ID: head.ID, Body: body}); err != nil {
 			return err
 		}
 		return putEntries(ctx, tx, by, head.ID, sent)
@@ -104,7 +103,7 @@ func (s *Service) updateCatalogue(ctx context.Context, c *rest.Call) (any, error
 	}
 	var version int64
 	err = s.store.InTx(ctx, func(tx *store.Tx) error {
-		row, err := kept.Lock(ctx, tx, c.Who.Org, kept.Catalogue)
+		row, err := tx.LockPortalObject(ctx, c.Who.Org, store.PortalCatalogue)
 		if err != nil {
 			return err
 		}
@@ -116,31 +115,30 @@ func (s *Service) updateCatalogue(ctx context.Context, c *rest.Call) (any, error
 			return err
 		}
 		by := c.Author(c.Source())
-		if err := kept.Current(have, row.Version); err != nil {
+		if err := store.CheckVersion(have, row.Version); err != nil {
 			return err
 		}
-		if version, err = kept.Replace(ctx, tx, by, &row, body); err != nil {
+		if version, err = tx.ReplacePortalObject(ctx, by, &row, body); err != nil {
 			return err
 		}
 		return putEntries(ctx, tx, by, row.ID, sent)
 	})
 	if err != nil {
-		return nil, rest.Missing(err, gone)
+		return nil, rest.Missing(err, noObject)
 	}
 	c.SetVersion(version)
 	return rest.Done("Data updated", nil), nil
 }
 
-// headOf is a catalogue as it is stored beside its entries.
-func headOf(w *whole) ([]byte, error) {
+// headOf returns a catalogue as it is stored, without its entries.
+func headOf(w *storedCatalogue) ([]byte, error) {
 	head := *w
 	head.APIs = []json.RawMessage{}
 	return object.Marshal(&head)
 }
 
-// readCatalogue reads a catalogue from the body. What its entries name is not
-// looked for yet.
-func readCatalogue(c *rest.Call) (*whole, []*record.Entry, error) {
+// readCatalogue reads a catalogue from the body. It does not check references.
+func readCatalogue(c *rest.Call) (*storedCatalogue, []*model.Entry, error) {
 	body, err := c.Body()
 	if err != nil {
 		return nil, nil, err
@@ -150,14 +148,14 @@ func readCatalogue(c *rest.Call) (*whole, []*record.Entry, error) {
 		f.Add(fault.Path, fault.Message)
 		return nil, nil, problemsOf(f)
 	}
-	w := new(whole)
+	w := new(storedCatalogue)
 	if f = object.Decode(body, w); len(f) > 0 {
 		return nil, nil, problemsOf(f)
 	}
 	w.OrgID = c.Who.Org
 	checkID(&f, "id", w.ID)
 	f.Count("apis", len(w.APIs), maxEntries)
-	var entries []*record.Entry
+	var entries []*model.Entry
 	for i, raw := range w.APIs {
 		if len(f) >= object.MaxFaults {
 			break
@@ -176,13 +174,13 @@ func checkID(f *object.Faults, path, id string) {
 	}
 }
 
-// putEntries makes a locked catalogue hold what was sent.
-func putEntries(ctx context.Context, tx *store.Tx, by store.Author, id string, sent []*record.Entry) error {
-	old, err := kept.Held(ctx, tx, by.Org)
+// putEntries replaces the entries of a locked catalogue.
+func putEntries(ctx context.Context, tx *store.Tx, by store.Author, id string, sent []*model.Entry) error {
+	old, err := tx.CatalogueEntries(ctx, by.Org)
 	if err != nil {
 		return err
 	}
-	f, err := checkNamed(ctx, tx, by.Org, sent, "apis")
+	f, err := checkReferences(ctx, tx, by.Org, sent, "apis")
 	if err != nil {
 		return err
 	}
@@ -190,7 +188,7 @@ func putEntries(ctx context.Context, tx *store.Tx, by store.Author, id string, s
 	if err := problemsOf(f); err != nil {
 		return err
 	}
-	rows, size := make([]kept.Entry, len(sent)), 0
+	rows, size := make([]store.CatalogueEntry, len(sent)), 0
 	for i, e := range sent {
 		if rows[i], err = rowOf(e); err != nil {
 			return err
@@ -200,7 +198,7 @@ func putEntries(ctx context.Context, tx *store.Tx, by store.Author, id string, s
 	if err := checkSize(len(rows), int64(size)); err != nil {
 		return err
 	}
-	return kept.Put(ctx, tx, by, &kept.Rewrite{ID: id, Old: old, New: rows})
+	return tx.RewriteCatalogue(ctx, by, &store.CatalogueRewrite{ID: id, Old: old, New: rows})
 }
 
 func checkSize(entries int, size int64) error {
@@ -213,11 +211,10 @@ func checkSize(entries int, size int64) error {
 	return nil
 }
 
-// nameEntries gives entries that come without an id that of the stored one which
-// offers the same, under the same name if there are several, or else a new one: a
-// program that knows nothing of ids does not make others forget what they know of
-// an entry.
-func nameEntries(f *object.Faults, sent []*record.Entry, old []kept.Entry) {
+// nameEntries sets missing ids of entries: that of the stored entry with the same API and
+// policy, preferably with the same name, or else a new one. So a client that does not send
+// ids does not change them.
+func nameEntries(f *object.Faults, sent []*model.Entry, old []store.CatalogueEntry) {
 	taken := make(map[string]bool, len(sent))
 	for i, e := range sent {
 		if e.ID != "" && taken[e.ID] {
@@ -233,7 +230,7 @@ func nameEntries(f *object.Faults, sent []*record.Entry, old []kept.Entry) {
 			free[exact], free[alike] = append(free[exact], o.ID), append(free[alike], o.ID)
 		}
 	}
-	claim := func(e *record.Entry, name string) {
+	claim := func(e *model.Entry, name string) {
 		for _, id := range free[offer{name, e.APIID, e.PolicyID}] {
 			if e.ID == "" && !taken[id] {
 				e.ID, taken[id] = id, true

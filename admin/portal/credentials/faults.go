@@ -8,24 +8,24 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/rest"
-	"github.com/sluicegate/sluice/admin/store/requests"
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/keys"
 )
 
-// PolicyError says that policies cannot be given to keys.
+// PolicyError reports policies that keys cannot have.
 type PolicyError struct{ Problems []string }
 
-// Error lists what is wrong.
+// Error lists the problems.
 func (e *PolicyError) Error() string { return strings.Join(e.Problems, "; ") }
 
-// Refused says that whoever names the policies is wrong.
+// Refused implements rest.Refusal.
 func (e *PolicyError) Refused() (status int, message string, problems []string) {
 	return fasthttp.StatusBadRequest, "Validation failed: " + e.Error(), e.Problems
 }
 
-// CheckPolicies refuses policies that are not there, or that new keys do not get;
-// the error is *PolicyError.
-func CheckPolicies(found map[string]requests.Policy, given []string) error {
+// CheckPolicies refuses policies that do not exist or are not active; the error is
+// *PolicyError.
+func CheckPolicies(found map[string]store.RequestedPolicy, given []string) error {
 	var problems []string
 	for _, id := range given {
 		p, ok := found[id]
@@ -44,10 +44,10 @@ func CheckPolicies(found map[string]requests.Policy, given []string) error {
 
 func conflict(message string) error { return rest.Refuse(fasthttp.StatusConflict, message) }
 
-// Missing is the answer about a key that a developer does not have.
+// Missing is the message about a key that the developer does not have.
 const Missing = "Could not retrieve key detail."
 
-// faultOf turns what the rules of keys refuse into an answer.
+// faultOf turns refusals of the rules of keys into answers.
 func faultOf(err error) error {
 	if policy, ok := errors.AsType[*keys.PolicyError](err); ok {
 		return &PolicyError{[]string{"apply_policies: " + policy.Error()}}

@@ -9,16 +9,16 @@ import (
 	"github.com/sluicegate/sluice/admin/rest"
 )
 
-// Bounds on the fields of a key request and of a key: they go into the meta data of
-// sessions, which gateways hold in memory.
+// Bounds of the fields of a key request and of a key, which become meta data of
+// sessions in the memory of gateways.
 const (
 	maxFields    = 50
 	maxFieldName = 128  // bytes
 	maxField     = 4096 // bytes of a value as JSON
 )
 
-// CheckFields refuses fields that are too many, or too large, or have a name that
-// cannot be shown.
+// CheckFields refuses too many fields, values that are too large, and names that cannot
+// be shown.
 func CheckFields(fields map[string]json.RawMessage) error {
 	if len(fields) > maxFields {
 		return rest.BadRequest(fmt.Sprintf("fields: has %d members; at most %d are allowed", len(fields), maxFields))

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/rest"
 )
 
-// Bounds on what is kept of a developer.
+// Bounds on what is stored of a developer.
 const (
 	maxEmail  = 254  // bytes
 	maxFields = 100  // of one developer
@@ -19,8 +19,8 @@ const (
 	maxValue  = 4096 // bytes of a field's value
 )
 
-// badEmail says what is wrong with an address; "" is nothing.
-func badEmail(email string) string {
+// emailProblem returns the problem of an address, or "".
+func emailProblem(email string) string {
 	parsed, err := mail.ParseAddress(email)
 	if err != nil || parsed.Address != email || len(email) > maxEmail || !rest.Printable(email) || strings.ContainsRune(email, ' ') {
 		return fmt.Sprintf("must be an address such as ann@example.com, of at most %d bytes", maxEmail)
@@ -28,8 +28,8 @@ func badEmail(email string) string {
 	return ""
 }
 
-// badFields says what is wrong with the fields of a developer.
-func badFields(fields map[string]string) (problems []string) {
+// fieldProblems returns the problems of the fields of a developer.
+func fieldProblems(fields map[string]string) (problems []string) {
 	if len(fields) > maxFields {
 		return []string{fmt.Sprintf("fields: are %d, and may be %d", len(fields), maxFields)}
 	}
@@ -44,16 +44,16 @@ func badFields(fields map[string]string) (problems []string) {
 	return problems
 }
 
-// unprintable tells characters that no text needs; lines may be several.
+// unprintable reports control characters other than line ends and tabs.
 func unprintable(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' || r == unicode.ReplacementChar
 }
 
-// badAnswers says what is wrong with the fields that somebody fills in who was
-// asked for some, and may have had others before: each that is asked for is
-// needed, and no other may be made or changed.
-func badAnswers(asked []string, before, sent map[string]string) []string {
-	problems := badFields(sent)
+// signupFieldProblems validates the custom fields that a developer submits against the
+// fields that the portal asks for: each of these is required, and no other may be added
+// or changed. Before are the fields that the developer has.
+func signupFieldProblems(asked []string, before, sent map[string]string) []string {
+	problems := fieldProblems(sent)
 	for _, name := range asked {
 		if strings.TrimSpace(sent[name]) == "" {
 			problems = append(problems, fmt.Sprintf("fields[%.40q]: is needed", name))

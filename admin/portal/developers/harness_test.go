@@ -11,18 +11,18 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/password"
-	"github.com/sluicegate/sluice/internal/testenv/portaltest"
+	"github.com/sluicegate/sluice/internal/testenv/admintest"
 )
 
 // bench is a service on a database with two organisations.
 type bench struct {
-	*portaltest.Database
-	portaltest.Front
+	*admintest.Database
+	admintest.Front
 	t       testing.TB
 	store   *store.Store
 	service *Service
@@ -30,20 +30,20 @@ type bench struct {
 	post    *postbox
 	keys    *revoker
 	clock   *clock
-	log     *portaltest.Log
+	log     *admintest.Log
 }
 
 func start(t testing.TB, change ...func(*Deps)) *bench {
 	t.Helper()
 	b := &bench{
-		t: t, Database: portaltest.NewDatabase(t, "developers"), conf: new(settings), post: new(postbox),
-		clock: &clock{at: time.Now().UTC().Truncate(time.Second)}, log: new(portaltest.Log),
+		t: t, Database: admintest.NewDatabase(t, "developers"), conf: new(settings), post: new(postbox),
+		clock: &clock{at: time.Now().UTC().Truncate(time.Second)}, log: new(admintest.Log),
 	}
 	b.store = b.Open(store.Options{MaxConns: 12})
 	b.Exec("insert into orgs (id, name, created_at) values ('one', 'one', 'epoch'), ('two', 'two', now())")
 	b.keys = &revoker{store: b.store}
 	d := Deps{
-		Store: b.store, Configurations: b.conf, Letters: b.post, Keys: []Keys{b.keys}, KeyID: func(hash string) string { return hash },
+		Store: b.store, Configurations: b.conf, Letters: b.post, Keys: b.keys, KeyID: func(hash string) string { return hash },
 		Passwords: password.NewHasher(4, 64, 20*time.Second), Deliver: b.keys.deliver, LoginRate: 1000, Now: b.clock.now,
 		Log: slog.New(slog.NewTextHandler(b.log, nil)),
 	}
@@ -51,7 +51,7 @@ func start(t testing.TB, change ...func(*Deps)) *bench {
 		c(&d)
 	}
 	b.service = New(d)
-	b.Front = portaltest.Front{T: t, Routes: b.service.Routes(), From: "192.0.2.1", Identify: b.identify}
+	b.Front = admintest.Front{T: t, Routes: b.service.Routes(), From: "192.0.2.1", Identify: b.identify}
 	return b
 }
 
@@ -66,17 +66,17 @@ func (b *bench) identify(ctx context.Context, session string) (rest.Principal, e
 // settings are the configuration of both organisations.
 type settings struct {
 	mu   sync.Mutex
-	conf record.Configuration
+	conf model.Configuration
 }
 
-func (s *settings) Configuration(context.Context, string) (*record.Configuration, error) {
+func (s *settings) Configuration(context.Context, string) (*model.Configuration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	conf := s.conf
 	return &conf, nil
 }
 
-func (s *settings) set(change func(*record.Configuration)) {
+func (s *settings) set(change func(*model.Configuration)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.conf)
@@ -85,14 +85,14 @@ func (s *settings) set(change func(*record.Configuration)) {
 // postbox keeps letters of transactions, whether these are committed or not.
 type postbox struct {
 	mu   sync.Mutex
-	all  []record.Letter
+	all  []model.Letter
 	fail error
 	none error // why no letter holds a token
 }
 
 func (p *postbox) CanHoldTokens() error { return p.none }
 
-func (p *postbox) Put(_ context.Context, _ *store.Tx, l record.Letter) error {
+func (p *postbox) Put(_ context.Context, _ *store.Tx, l model.Letter) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all = append(p.all, l)
@@ -167,7 +167,7 @@ func (b *bench) make(email string) string {
 	return b.Call("POST", "/api/portal/developers", "approver", fmt.Sprintf(`{"email":%q,"password":"open sesame"}`, email)).Want(200).Text("Message")
 }
 
-func (b *bench) login(email, plain string) *portaltest.Answer {
+func (b *bench) login(email, plain string) *admintest.Answer {
 	b.t.Helper()
 	return b.Call("POST", "/api/portal/login", "", fmt.Sprintf(`{"email":%q,"password":%q}`, email, plain))
 }
@@ -178,7 +178,7 @@ func (b *bench) session(email string) string {
 	return b.login(email, "open sesame").Want(200).Text("access_key")
 }
 
-func (b *bench) signUp(email, plain string) *portaltest.Answer {
+func (b *bench) signUp(email, plain string) *admintest.Answer {
 	b.t.Helper()
 	return b.Call("POST", "/api/portal/signup", "", fmt.Sprintf(`{"email":%q,"password":%q}`, email, plain))
 }

@@ -6,18 +6,17 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/store/accounts"
 )
 
 func (s *Service) getMe(ctx context.Context, c *rest.Call) (any, error) {
 	return s.answer(ctx, c, c.Who.ID)
 }
 
-// updateMe takes the developer's own answers to what sign-up asks for. Another
-// address would have to be verified anew: that is an operator's to change.
+// updateMe updates the developer's own sign-up fields. Only an operator can change the
+// address, as a new one must be verified.
 func (s *Service) updateMe(ctx context.Context, c *rest.Call) (any, error) {
 	have, err := c.IfMatch()
 	if err != nil {
@@ -27,7 +26,7 @@ func (s *Service) updateMe(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	sent, err := record.Parse[record.Developer](body)
+	sent, err := model.Parse[model.Developer](body)
 	if err != nil {
 		return nil, err
 	}
@@ -35,10 +34,10 @@ func (s *Service) updateMe(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var d accounts.Developer
+	var d store.Developer
 	err = s.Store.InTx(ctx, func(tx *store.Tx) error {
-		ref := accounts.Ref{ID: c.Who.ID, Version: have}
-		d, err = accounts.Update(ctx, tx, c.Author("portal"), ref, func(d *accounts.Developer) error {
+		ref := store.DeveloperRef{ID: c.Who.ID, Version: have}
+		d, err = tx.UpdateDeveloper(ctx, c.Author("portal"), ref, func(d *store.Developer) error {
 			return profile(d, sent, conf.SignupFields)
 		})
 		return err
@@ -50,8 +49,8 @@ func (s *Service) updateMe(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done("Data updated", nil), nil
 }
 
-// profile puts what developers may say of themselves into d.
-func profile(d *accounts.Developer, sent *record.Developer, asked []string) error {
+// profile updates the fields that developers may change themselves.
+func profile(d *store.Developer, sent *model.Developer, asked []string) error {
 	if sent.Email != "" && sent.Email != d.Email {
 		return rest.BadRequest("Validation failed", "email: is changed by whoever looks after the portal")
 	}
@@ -59,7 +58,7 @@ func profile(d *accounts.Developer, sent *record.Developer, asked []string) erro
 	if err != nil {
 		return err
 	}
-	if problems := badAnswers(asked, before, sent.Fields); problems != nil {
+	if problems := signupFieldProblems(asked, before, sent.Fields); problems != nil {
 		return rest.BadRequest("Validation failed", problems...)
 	}
 	for _, name := range asked {
@@ -69,19 +68,19 @@ func profile(d *accounts.Developer, sent *record.Developer, asked []string) erro
 	return err
 }
 
-// ownPassword is a developer's own password, as they show it once more.
+// ownPassword confirms a call with the developer's password.
 type ownPassword struct {
 	Password string `json:"password"`
 }
 
-// removeMe deletes the developer's account, who shows the password once more: a
-// session that somebody found must not be enough.
+// removeMe deletes the developer's account. It requires the password: a stolen session
+// must not be enough.
 func (s *Service) removeMe(ctx context.Context, c *rest.Call) (any, error) {
 	var sent ownPassword
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
-	if _, err := s.mine(ctx, c, "password", sent.Password); err != nil {
+	if _, err := s.authenticateSelf(ctx, c, "password", sent.Password); err != nil {
 		return nil, err
 	}
 	if err := s.delete(ctx, c.Author("portal"), c.Who.ID); err != nil {
@@ -90,15 +89,15 @@ func (s *Service) removeMe(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done("Data deleted", nil), nil
 }
 
-// mine returns the developer who calls, if the password is theirs.
-func (s *Service) mine(ctx context.Context, c *rest.Call, member, plain string) (*accounts.Developer, error) {
+// authenticateSelf returns the developer who calls, if the password is right.
+func (s *Service) authenticateSelf(ctx context.Context, c *rest.Call, member, plain string) (*store.Developer, error) {
 	g, err := s.newGuess(c, c.Who.Org, c.Who.Name, false)
 	if err != nil {
 		return nil, err
 	}
-	d, err := accounts.ByID(ctx, s.Store, c.Who.Org, c.Who.ID)
+	d, err := s.Store.DeveloperByID(ctx, c.Who.Org, c.Who.ID)
 	if err != nil {
-		g.right(err)
+		g.succeeded(err)
 		return nil, rest.Missing(err, missing)
 	}
 	ok, err := g.check(ctx, &d, plain)
@@ -108,19 +107,19 @@ func (s *Service) mine(ctx context.Context, c *rest.Call, member, plain string) 
 	return &d, err
 }
 
-// passwordChange is another password for whoever knows the present one.
+// passwordChange is the body of a change of the own password.
 type passwordChange struct {
 	Current  string `json:"current_password"`
 	Password string `json:"password" doc:"6…1024 bytes; none of the last 5"`
 }
 
-// changePassword changes the developer's password; all other sessions end.
+// changePassword changes the developer's password and ends all other sessions.
 func (s *Service) changePassword(ctx context.Context, c *rest.Call) (any, error) {
 	var sent passwordChange
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
-	d, err := s.mine(ctx, c, "current_password", sent.Current)
+	d, err := s.authenticateSelf(ctx, c, "current_password", sent.Current)
 	if err != nil {
 		return nil, err
 	}
@@ -128,14 +127,14 @@ func (s *Service) changePassword(ctx context.Context, c *rest.Call) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	wanted.Spare = seatOf(c)
+	wanted.Spare = sessionHash(c)
 	if err := s.setPassword(ctx, c.Author("portal"), d, wanted); err != nil {
 		return nil, err
 	}
 	return rest.Done("Password changed", nil), nil
 }
 
-// developerSession is one session, as the developer sees it.
+// developerSession is one session as the developer sees it.
 type developerSession struct {
 	ID        string `json:"id"`
 	IP        string `json:"ip"`
@@ -152,15 +151,15 @@ type developerSessions struct {
 	Pages int64
 }
 
-func (s *Service) listSeats(ctx context.Context, c *rest.Call) (any, error) {
+func (s *Service) listSessions(ctx context.Context, c *rest.Call) (any, error) {
 	now := s.Now()
-	seats, err := accounts.Seats(ctx, s.Store, c.Who.ID, now, now.Add(-sessionIdle))
+	sessions, err := s.Store.DeveloperSessions(ctx, c.Who.ID, now, now.Add(-sessionIdle))
 	if err != nil {
 		return nil, err
 	}
-	current := accounts.SeatOf(seatOf(c))
-	all := developerSessions{Data: make([]developerSession, 0, len(seats)), Pages: 1}
-	for _, one := range seats {
+	current := store.SessionID(sessionHash(c))
+	all := developerSessions{Data: make([]developerSession, 0, len(sessions)), Pages: 1}
+	for _, one := range sessions {
 		all.Data = append(all.Data, developerSession{
 			ID: one.ID, IP: one.IP, UserAgent: one.UserAgent, Current: one.ID == current,
 			Began: one.Began.UTC().Format(time.RFC3339), UsedAt: one.UsedAt.UTC().Format(time.RFC3339),
@@ -170,10 +169,10 @@ func (s *Service) listSeats(ctx context.Context, c *rest.Call) (any, error) {
 	return all, nil
 }
 
-// endSeats ends all sessions of the developer but the one that calls.
-func (s *Service) endSeats(ctx context.Context, c *rest.Call) (any, error) {
+// endOtherSessions ends all sessions of the developer but the calling one.
+func (s *Service) endOtherSessions(ctx context.Context, c *rest.Call) (any, error) {
 	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
-		return accounts.EndSeats(ctx, tx, c.Author("portal"), c.Who.ID, seatOf(c))
+		return tx.EndSessions(ctx, c.Author("portal"), c.Who.ID, sessionHash(c))
 	})
 	if err != nil {
 		return nil, err
@@ -181,9 +180,9 @@ func (s *Service) endSeats(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done("All other sessions have ended", nil), nil
 }
 
-func (s *Service) endSeat(ctx context.Context, c *rest.Call) (any, error) {
+func (s *Service) endSession(ctx context.Context, c *rest.Call) (any, error) {
 	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
-		return accounts.EndSeat(ctx, tx, c.Author("portal"), c.Who.ID, c.Param("id"))
+		return tx.EndSession(ctx, c.Author("portal"), c.Who.ID, c.Param("id"))
 	})
 	if err != nil {
 		return nil, rest.Missing(err, "Session not found")

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 )
 
@@ -14,7 +14,7 @@ func TestDevelopersChangeTheirProfile(t *testing.T) {
 	b := start(t)
 	id := b.Call("POST", "/api/portal/developers", "approver", `{"email":"ann@example.com","password":"open sesame","fields":{"Name":"Ann","Tier":"gold"},"sso_key":"k","note":"watch"}`).Want(200).Text("Message")
 	session := b.session("ann@example.com")
-	b.conf.set(func(c *record.Configuration) { c.SignupFields = []string{"Name"} })
+	b.conf.set(func(c *model.Configuration) { c.SignupFields = []string{"Name"} })
 	got := b.Call("GET", "/api/portal/me", session, "").Want(200).Says(`"Tier":"gold"`).Hides("watch", `"sso_key":"k"`)
 	whole := strings.NewReplacer(`"Ann"`, `"Bea"`, `"inactive":false`, `"inactive":true`, `"password_max_days":0`, `"password_max_days":9`).Replace(string(got.Body))
 	b.Call("PUT", "/api/portal/me", session, whole, "If-Match", got.ETag).Want(200).Says("Data updated")
@@ -192,14 +192,14 @@ func FuzzDeveloper(f *testing.F) {
 	f.Add(`{"email":"a@b.c","fields":{"a":"b"},"later":[1]}`, "a@b.c", "n", "v")
 	f.Add(`{"PASSWORD":"x","email":null}`, "A <a@b.c>", "", "\x00")
 	f.Fuzz(func(t *testing.T, body, email, name, value string) {
-		if badEmail(email) == "" && (strings.ContainsAny(email, "\r\n \x00") || len(email) > maxEmail || !strings.Contains(email, "@")) {
+		if emailProblem(email) == "" && (strings.ContainsAny(email, "\r\n \x00") || len(email) > maxEmail || !strings.Contains(email, "@")) {
 			t.Errorf("%q is taken for an address", email)
 		}
-		if badFields(map[string]string{name: value}) == nil && (strings.ContainsRune(name+value, 0) || len(value) > maxValue || name == "") {
+		if fieldProblems(map[string]string{name: value}) == nil && (strings.ContainsRune(name+value, 0) || len(value) > maxValue || name == "") {
 			t.Errorf("%q: %q are taken for a field", name, value)
 		}
-		_ = badAnswers([]string{name}, map[string]string{value: name}, map[string]string{name: value})
-		r, err := record.Parse[record.Developer]([]byte(body))
+		_ = signupFieldProblems([]string{name}, map[string]string{value: name}, map[string]string{name: value})
+		r, err := model.Parse[model.Developer]([]byte(body))
 		if err != nil {
 			return
 		}
@@ -210,7 +210,7 @@ func FuzzDeveloper(f *testing.F) {
 			}
 			return
 		}
-		again, err := record.Parse[record.Developer](extra)
+		again, err := model.Parse[model.Developer](extra)
 		if err != nil {
 			t.Fatalf("%s left %s: %v", body, extra, err)
 		}

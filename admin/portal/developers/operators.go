@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/store/accounts"
 )
 
 // page is one page of developers.
@@ -20,12 +19,11 @@ type page struct {
 
 // developerList describes a page.
 type developerList struct {
-	Data  []record.Developer
+	Data  []model.Developer
 	Pages int64
 }
 
-// The most developers that a list holds which is asked for whole, and how many are
-// read for it at a time.
+// Bounds of a list that is returned whole, and of one read for it.
 const (
 	maxWhole  = 10_000
 	wholeStep = 1000
@@ -46,7 +44,7 @@ func (s *Service) list(ctx context.Context, c *rest.Call) (any, error) {
 		step.Max = wholeStep
 	}
 	for {
-		rows, total, err := accounts.List(ctx, s.Store, c.Who.Org, filter, step)
+		rows, total, err := s.Store.ListDevelopers(ctx, c.Who.Org, filter, step)
 		if err != nil {
 			return nil, err
 		}
@@ -64,18 +62,18 @@ func (s *Service) list(ctx context.Context, c *rest.Call) (any, error) {
 	}
 }
 
-// filterOf reads which developers a call asks for, in which order.
-func filterOf(c *rest.Call) (accounts.Filter, error) {
-	f := accounts.Filter{Prefix: c.Query("q")}
+// filterOf returns the filter and the order that a call asks for.
+func filterOf(c *rest.Call) (store.DeveloperFilter, error) {
+	f := store.DeveloperFilter{Prefix: c.Query("q")}
 	switch order := c.Query("sort"); order {
 	case "", "email", "name":
-		f.Order = accounts.ByAddress
+		f.Order = store.ByAddress
 	case "-email", "-name":
-		f.Order = accounts.ByAddressDown
+		f.Order = store.ByAddressDown
 	case "created_at", "created":
-		f.Order = accounts.ByAge
+		f.Order = store.ByAge
 	case "-created_at", "-created":
-		f.Order = accounts.ByAgeDown
+		f.Order = store.ByAgeDown
 	default:
 		return f, rest.BadRequest(fmt.Sprintf("sort must be one of [email -email created_at -created_at], not %.40q", order))
 	}
@@ -92,8 +90,8 @@ func filterOf(c *rest.Call) (accounts.Filter, error) {
 }
 
 // appendShown appends developers as a caller may see them.
-func (s *Service) appendShown(ctx context.Context, to []json.RawMessage, rows []accounts.Developer, who rest.Role) ([]json.RawMessage, error) {
-	holdings, err := accounts.HoldingsOf(ctx, s.Store, rows)
+func (s *Service) appendShown(ctx context.Context, to []json.RawMessage, rows []store.Developer, who rest.Role) ([]json.RawMessage, error) {
+	holdings, err := s.Store.HoldingsOf(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +100,7 @@ func (s *Service) appendShown(ctx context.Context, to []json.RawMessage, rows []
 		if err != nil {
 			return nil, err
 		}
-		body, err := record.Write(shownTo(r, who))
+		body, err := model.Write(shownTo(r, who))
 		if err != nil {
 			return nil, err
 		}
@@ -113,11 +111,11 @@ func (s *Service) appendShown(ctx context.Context, to []json.RawMessage, rows []
 
 // answer is a developer as the caller may see one.
 func (s *Service) answer(ctx context.Context, c *rest.Call, id string) (any, error) {
-	d, err := accounts.ByID(ctx, s.Store, c.Who.Org, id)
+	d, err := s.Store.DeveloperByID(ctx, c.Who.Org, id)
 	if err != nil {
 		return nil, rest.Missing(err, missing)
 	}
-	shown, err := s.appendShown(ctx, nil, []accounts.Developer{d}, c.Who.Role)
+	shown, err := s.appendShown(ctx, nil, []store.Developer{d}, c.Who.Role)
 	if err != nil {
 		return nil, err
 	}
@@ -129,17 +127,17 @@ func (s *Service) get(ctx context.Context, c *rest.Call) (any, error) {
 	return s.answer(ctx, c, c.Param("id"))
 }
 
-// sent is a developer as an operator sends one.
+// sent is a developer in the body of an operator's call.
 type sent struct {
-	record   *record.Developer
+	record   *model.Developer
 	fields   []byte
 	extra    []byte
 	password string
 }
 
-// newDeveloper is what the description says of a developer that is sent.
+// newDeveloper describes the body of a call that creates a developer.
 type newDeveloper struct {
-	record.Developer
+	model.Developer
 
 	Password string `json:"password,omitempty" doc:"only when the developer is made; 6…1024 bytes. Without one they ask for a letter to choose it"`
 }
@@ -149,7 +147,7 @@ func readDeveloper(c *rest.Call) (*sent, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := record.Parse[record.Developer](body)
+	r, err := model.Parse[model.Developer](body)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +156,7 @@ func readDeveloper(c *rest.Call) (*sent, error) {
 		return nil, err
 	}
 	var problems []string
-	if why := badEmail(r.Email); why != "" {
+	if why := emailProblem(r.Email); why != "" {
 		problems = append(problems, "email: "+why)
 	}
 	if r.PasswordMaxDays < 0 || r.PasswordMaxDays > maxDays {
@@ -169,25 +167,25 @@ func readDeveloper(c *rest.Call) (*sent, error) {
 			problems = append(problems, fmt.Sprintf("%s: must be at most %d bytes of printable text", one.name, maxValue))
 		}
 	}
-	if problems = append(problems, badFields(r.Fields)...); problems != nil {
+	if problems = append(problems, fieldProblems(r.Fields)...); problems != nil {
 		return nil, rest.BadRequest("Validation failed", problems...)
 	}
 	d.fields, err = encodeFields(r.Fields)
 	return d, err
 }
 
-// maxDays is the longest that a password may be let age for, a hundred years.
+// maxDays bounds password_max_days: a hundred years.
 const maxDays = 36_500
 
-// create makes a developer for whose address the operator answers, unless the
-// record says that it is not verified.
+// create creates a developer with a verified address, unless the body says that it is not
+// verified.
 func (s *Service) create(ctx context.Context, c *rest.Call) (any, error) {
 	sent, err := readDeveloper(c)
 	if err != nil {
 		return nil, err
 	}
 	now := s.Now()
-	d := &accounts.Developer{ID: rest.NewID(), VerifiedAt: &now}
+	d := &store.Developer{ID: rest.NewID(), VerifiedAt: &now}
 	sent.fill(d, s)
 	if sent.password != "" {
 		wanted, err := s.accept(ctx, d, "password", sent.password)
@@ -196,7 +194,7 @@ func (s *Service) create(ctx context.Context, c *rest.Call) (any, error) {
 		}
 		d.PasswordHash, d.PasswordHistory, d.PasswordUpdated = wanted.Hash, []string{wanted.Hash}, wanted.At
 	}
-	err = s.Store.InTx(ctx, func(tx *store.Tx) error { return accounts.Create(ctx, tx, c.Author(c.Source()), d) })
+	err = s.Store.InTx(ctx, func(tx *store.Tx) error { return tx.CreateDeveloper(ctx, c.Author(c.Source()), d) })
 	if err != nil {
 		return nil, addressTaken(err)
 	}
@@ -204,8 +202,8 @@ func (s *Service) create(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done(d.ID, nil), nil
 }
 
-// fill puts what an operator may say of a developer into d.
-func (r *sent) fill(d *accounts.Developer, s *Service) {
+// fill copies what an operator may change into d.
+func (r *sent) fill(d *store.Developer, s *Service) {
 	d.Email, d.Inactive, d.PasswordMaxDays = r.record.Email, r.record.Inactive, int32(r.record.PasswordMaxDays)
 	d.Nonce, d.SsoKey, d.Fields, d.Extra = r.record.Nonce, r.record.SSOKey, r.fields, r.extra
 	switch verified := r.record.Verified; {
@@ -230,10 +228,10 @@ func (s *Service) update(ctx context.Context, c *rest.Call) (any, error) {
 	if sent.password != "" {
 		return nil, rest.BadRequest("Validation failed", "password: is changed by POST /api/portal/developers/password/{id}")
 	}
-	ref := accounts.Ref{ID: c.Param("id"), Version: have}
-	var d accounts.Developer
+	ref := store.DeveloperRef{ID: c.Param("id"), Version: have}
+	var d store.Developer
 	err = s.Store.InTx(ctx, func(tx *store.Tx) error {
-		d, err = accounts.Update(ctx, tx, c.Author(c.Source()), ref, func(d *accounts.Developer) error {
+		d, err = tx.UpdateDeveloper(ctx, c.Author(c.Source()), ref, func(d *store.Developer) error {
 			sent.fill(d, s)
 			return nil
 		})
@@ -253,18 +251,18 @@ func (s *Service) remove(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done("Data deleted", nil), nil
 }
 
-// delete removes a developer with everything that is theirs: keys end everywhere.
+// delete deletes a developer with keys and requests.
 func (s *Service) delete(ctx context.Context, by store.Author, id string) error {
 	var hashes []string
 	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
-		d, err := accounts.LockWhole(ctx, tx, by, id)
+		d, err := tx.LockDeveloperWithRequests(ctx, by, id)
 		if err != nil {
 			return err
 		}
-		if hashes, err = s.revoke(ctx, tx, by, id); err != nil {
+		if hashes, err = s.Keys.RevokeAll(ctx, tx, by, id); err != nil {
 			return err
 		}
-		return accounts.Delete(ctx, tx, by, &d)
+		return tx.DeleteDeveloper(ctx, by, &d)
 	})
 	if err != nil {
 		return err
@@ -276,29 +274,18 @@ func (s *Service) delete(ctx context.Context, by store.Author, id string) error 
 	return nil
 }
 
-func (s *Service) revoke(ctx context.Context, tx *store.Tx, by store.Author, id string) (hashes []string, err error) {
-	for _, keys := range s.Keys {
-		some, err := keys.RevokeAll(ctx, tx, by, id)
-		if err != nil {
-			return nil, err
-		}
-		hashes = append(hashes, some...)
-	}
-	return hashes, nil
-}
-
-// developerPassword is a password that an operator chooses for a developer.
+// developerPassword is the body of a call that sets a developer's password.
 type developerPassword struct {
 	Password string `json:"password" doc:"6…1024 bytes; none of the last 5"`
 }
 
-// choosePassword gives a developer another password; all sessions end.
+// choosePassword sets the password of a developer and ends all sessions.
 func (s *Service) choosePassword(ctx context.Context, c *rest.Call) (any, error) {
 	var sent developerPassword
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
-	d, err := accounts.ByID(ctx, s.Store, c.Who.Org, c.Param("id"))
+	d, err := s.Store.DeveloperByID(ctx, c.Who.Org, c.Param("id"))
 	if err != nil {
 		return nil, rest.Missing(err, missing)
 	}

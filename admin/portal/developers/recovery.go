@@ -4,20 +4,19 @@ import (
 	"context"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/store/accounts"
 )
 
-// forgottenPassword is who does not know their password any more.
+// forgottenPassword is the body of a call that asks for a letter to set a password.
 type forgottenPassword struct {
 	Org   string `json:"org_id,omitempty" doc:"default: the first organisation"`
 	Email string `json:"email"`
 }
 
-// forgot sends a letter to choose another password, if there is such an account;
-// the answer does not tell.
+// forgot sends a letter to set a password if the account exists; the answer does not
+// tell.
 func (s *Service) forgot(ctx context.Context, c *rest.Call) (any, error) {
 	if wait := s.letters.Failed(c.HTTP.RemoteIP()); wait > 0 {
 		return nil, tooMany("Too many letters for this address; try again later", wait)
@@ -34,38 +33,38 @@ func (s *Service) forgot(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	began := time.Now()
-	if badEmail(sent.Email) == "" && s.mayWrite(org, sent.Email) {
-		if err := s.remind(ctx, author(c, org, sent.Email)); err != nil {
+	if emailProblem(sent.Email) == "" && s.mayWrite(org, sent.Email) {
+		if err := s.sendResetLetter(ctx, author(c, org, sent.Email)); err != nil {
 			return nil, err
 		}
 	}
-	settle(ctx, began)
+	delayAnswer(ctx, began)
 	return rest.Done(letterSent, nil), nil
 }
 
-// remind sends the letter to the address as it is stored: the one that was sent
-// may be another by the rules of case of another language.
-func (s *Service) remind(ctx context.Context, by store.Author) error {
+// sendResetLetter sends the letter to the address as it is stored: the given one may
+// match by case rules of another language.
+func (s *Service) sendResetLetter(ctx context.Context, by store.Author) error {
 	return s.Store.InTx(ctx, func(tx *store.Tx) error {
-		d, err := accounts.LockByEmail(ctx, tx, by, by.Name)
-		if isAbsent(err) || err == nil && d.Inactive {
+		d, err := tx.LockDeveloperByEmail(ctx, by, by.Name)
+		if isNotFound(err) || err == nil && d.Inactive {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		return s.send(ctx, tx, &d, record.ResetLetter)
+		return s.send(ctx, tx, &d, model.ResetLetter)
 	})
 }
 
-// passwordReset is what comes back of a letter to choose another password.
+// passwordReset is the body of a call with the token of a reset letter.
 type passwordReset struct {
 	Token    string `json:"token" doc:"of the letter"`
 	Password string `json:"password" doc:"6…1024 bytes; none of the last 5"`
 }
 
-// reset changes the password of who has the letter, which proves that the mailbox
-// is theirs, too. All sessions end.
+// reset sets the password of a developer who has the token of a letter, which proves
+// that the mailbox is theirs. All sessions end.
 func (s *Service) reset(ctx context.Context, c *rest.Call) (any, error) {
 	if wait := s.addresses.Failed(c.HTTP.RemoteIP()); wait > 0 {
 		return nil, tooMany("Too many attempts from this address; try again later", wait)
@@ -74,7 +73,7 @@ func (s *Service) reset(ctx context.Context, c *rest.Call) (any, error) {
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
-	d, token, err := s.byToken(ctx, sent.Token, accounts.Reset)
+	d, token, err := s.byToken(ctx, sent.Token, store.ResetToken)
 	if err != nil {
 		return nil, err
 	}
@@ -85,10 +84,10 @@ func (s *Service) reset(ctx context.Context, c *rest.Call) (any, error) {
 	}
 	by := author(c, d.OrgID, d.Email)
 	err = s.Store.InTx(ctx, func(tx *store.Tx) error {
-		if err := accounts.UseToken(ctx, tx, &d, token); err != nil {
+		if err := tx.UseDeveloperToken(ctx, &d, token); err != nil {
 			return err
 		}
-		if err := accounts.SetPassword(ctx, tx, by, &d, wanted); err != nil {
+		if err := tx.SetDeveloperPassword(ctx, by, &d, wanted); err != nil {
 			return err
 		}
 		if d.VerifiedAt != nil {
@@ -96,8 +95,8 @@ func (s *Service) reset(ctx context.Context, c *rest.Call) (any, error) {
 		}
 		return s.confirmed(ctx, tx, by, &d)
 	})
-	if isAbsent(err) {
-		return nil, errTokenGone()
+	if isNotFound(err) {
+		return nil, errInvalidToken()
 	}
 	if err != nil {
 		return nil, err
@@ -108,8 +107,8 @@ func (s *Service) reset(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 // confirmed completes a sign-up without its own letter.
-func (s *Service) confirmed(ctx context.Context, tx *store.Tx, by store.Author, d *accounts.Developer) error {
-	if err := accounts.Confirm(ctx, tx, by, d, s.Now()); err != nil {
+func (s *Service) confirmed(ctx context.Context, tx *store.Tx, by store.Author, d *store.Developer) error {
+	if err := tx.ConfirmDeveloper(ctx, by, d, s.Now()); err != nil {
 		return err
 	}
 	return s.welcome(ctx, tx, d)

@@ -1,18 +1,18 @@
 package developers
 
 import (
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 )
 
-// Routes lists what the service answers.
+// Routes lists the routes of developers.
 func (s *Service) Routes() []rest.Route {
 	all := s.operatorRoutes()
-	all = append(all, s.doorRoutes()...)
+	all = append(all, s.publicRoutes()...)
 	return append(all, s.ownRoutes()...)
 }
 
-// operatorRoutes are for those who look after developers.
+// operatorRoutes are the routes of operators.
 func (s *Service) operatorRoutes() []rest.Route {
 	const tag = "Developers"
 	return []rest.Route{
@@ -34,11 +34,11 @@ func (s *Service) operatorRoutes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: "/api/portal/developers/{id}", Summary: "Get a developer", Tag: tag, Role: rest.Viewer,
-			Reply: record.Developer{}, Wrong: []int{404}, Handle: s.get,
+			Reply: model.Developer{}, Wrong: []int{404}, Handle: s.get,
 		},
 		{
 			Method: "PUT", Path: "/api/portal/developers/{id}", Summary: "Replace what people may change of a developer; one who becomes inactive is logged out, and keeps the keys", Tag: tag, Role: rest.Approver,
-			Body: record.Developer{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.update,
+			Body: model.Developer{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.update,
 		},
 		{
 			Method: "DELETE", Path: "/api/portal/developers/{id}", Summary: "Delete a developer with their keys and requests", Tag: tag, Role: rest.Approver,
@@ -47,8 +47,8 @@ func (s *Service) operatorRoutes() []rest.Route {
 	}
 }
 
-// doorRoutes are for those who are not logged in.
-func (s *Service) doorRoutes() []rest.Route {
+// publicRoutes are the routes without a credential.
+func (s *Service) publicRoutes() []rest.Route {
 	const tag = "Portal"
 	return []rest.Route{
 		{
@@ -74,7 +74,7 @@ func (s *Service) doorRoutes() []rest.Route {
 	}
 }
 
-// ownRoutes are for developers who are logged in.
+// ownRoutes are the routes of developers who are logged in.
 func (s *Service) ownRoutes() []rest.Route {
 	const tag = "Portal"
 	return []rest.Route{
@@ -84,11 +84,11 @@ func (s *Service) ownRoutes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: "/api/portal/me", Summary: "Get the developer who calls", Tag: tag, Role: rest.Developer,
-			Reply: record.Developer{}, Handle: s.getMe,
+			Reply: model.Developer{}, Handle: s.getMe,
 		},
 		{
 			Method: "PUT", Path: "/api/portal/me", Summary: "Replace the fields that sign-up asks for", Tag: tag, Role: rest.Developer,
-			Body: record.Developer{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Match: true, Handle: s.updateMe,
+			Body: model.Developer{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Match: true, Handle: s.updateMe,
 		},
 		{
 			Method: "DELETE", Path: "/api/portal/me", Summary: "Delete the account of who calls, with keys and requests", Tag: tag, Role: rest.Developer,
@@ -100,15 +100,15 @@ func (s *Service) ownRoutes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: "/api/portal/me/sessions", Summary: "List the sessions of who calls, newest first", Tag: tag, Role: rest.Developer,
-			Reply: developerSessions{}, Handle: s.listSeats,
+			Reply: developerSessions{}, Handle: s.listSessions,
 		},
 		{
 			Method: "DELETE", Path: "/api/portal/me/sessions", Summary: "End all other sessions", Tag: tag, Role: rest.Developer,
-			Reply: rest.Envelope{}, Handle: s.endSeats,
+			Reply: rest.Envelope{}, Handle: s.endOtherSessions,
 		},
 		{
 			Method: "DELETE", Path: "/api/portal/me/sessions/{id}", Summary: "End a session", Tag: tag, Role: rest.Developer,
-			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.endSeat,
+			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.endSession,
 		},
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
-	"github.com/sluicegate/sluice/admin/store/accounts"
+	"github.com/sluicegate/sluice/admin/store"
 )
 
-// never is how records write a time that did not come.
+// never is a time that did not come yet, in JSON.
 const never = "0001-01-01T00:00:00Z"
 
 func stamp(at *time.Time) string {
@@ -21,9 +21,9 @@ func stamp(at *time.Time) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// recordOf returns the record of a developer, without secrets.
-func (s *Service) recordOf(d *accounts.Developer, has *accounts.Holdings) (*record.Developer, error) {
-	r, err := record.Parse[record.Developer](d.Extra)
+// recordOf returns a developer as REST shows one, without secrets.
+func (s *Service) recordOf(d *store.Developer, has *store.Holdings) (*model.Developer, error) {
+	r, err := model.Parse[model.Developer](d.Extra)
 	if err != nil {
 		return nil, fmt.Errorf("reading developer %s: %s", d.ID, err.Error()) // not the caller's fault
 	}
@@ -46,10 +46,10 @@ func (s *Service) recordOf(d *accounts.Developer, has *accounts.Holdings) (*reco
 	for policy, hash := range has.Subscriptions {
 		r.Subscriptions[policy] = s.KeyID(hash)
 	}
-	r.OAuthClients = make(map[string][]record.Client, len(has.Clients))
+	r.OAuthClients = make(map[string][]model.Client, len(has.Clients))
 	for policy, clients := range has.Clients {
 		for _, one := range clients {
-			r.OAuthClients[policy] = append(r.OAuthClients[policy], record.Client{
+			r.OAuthClients[policy] = append(r.OAuthClients[policy], model.Client{
 				ClientID: one.ClientID, RedirectURI: one.RedirectUri, AppDescription: one.AppDescription,
 				UseCase: one.UseCase, DateCreated: stamp(&one.CreatedAt),
 			})
@@ -58,21 +58,20 @@ func (s *Service) recordOf(d *accounts.Developer, has *accounts.Holdings) (*reco
 	return r, nil
 }
 
-// shownTo is a record as a caller may see it: what other systems identify a
-// developer by is for those who look after developers, and notes of operators are
-// for operators.
-func shownTo(r *record.Developer, who rest.Role) *record.Developer {
+// shownTo removes what a caller may not see: the identities in other systems are for
+// approvers, unknown members for operators.
+func shownTo(r *model.Developer, who rest.Role) *model.Developer {
 	if who == rest.Viewer || who == rest.Developer {
 		r.Nonce, r.SSOKey = "", ""
 	}
 	if who == rest.Developer {
-		r.Unknown = record.Developer{}.Unknown
+		r.Unknown = model.Developer{}.Unknown
 	}
 	return r
 }
 
 // fieldsOf reads a developer's fields; the map is never nil.
-func fieldsOf(d *accounts.Developer) (map[string]string, error) {
+func fieldsOf(d *store.Developer) (map[string]string, error) {
 	fields := make(map[string]string)
 	if err := json.Unmarshal(d.Fields, &fields); err != nil {
 		return nil, fmt.Errorf("reading the fields of developer %s: %w", d.ID, err)
@@ -87,9 +86,9 @@ func encodeFields(fields map[string]string) ([]byte, error) {
 	return rest.Encode(fields)
 }
 
-// extraOf returns the members of a developer that are not known, as JSON, and the
-// password among them, which no record holds.
-func extraOf(body []byte, r *record.Developer) (extra []byte, password string, err error) {
+// extraOf returns the unknown members of a developer as JSON, and the password, which is
+// not part of the model.
+func extraOf(body []byte, r *model.Developer) (extra []byte, password string, err error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil {
 		return nil, "", fmt.Errorf("reading a developer's members: %w", err)

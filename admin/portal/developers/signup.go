@@ -6,13 +6,12 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/store/accounts"
 )
 
-// signUp is what somebody says who wants to become a developer.
+// signUp is the body of a sign-up.
 type signUp struct {
 	Org      string            `json:"org_id,omitempty" doc:"default: the first organisation"`
 	Email    string            `json:"email"`
@@ -20,17 +19,17 @@ type signUp struct {
 	Fields   map[string]string `json:"fields,omitempty" doc:"those that the configuration's signup_fields name, all of them"`
 }
 
-// letterSent is the answer to whatever ends in a letter, or in none: it is the same
-// whether there is such an account or not.
+// letterSent is the answer to calls that may send a letter. It is the same whether the
+// account exists or not.
 const letterSent = "A letter is on its way to the address, and says how to go on"
 
-// settleFor is how long after its beginning a call is answered whose work would
-// tell whether there is an account.
-const settleFor = 250 * time.Millisecond
+// minAnswerTime is the least time of calls whose duration would reveal whether an account
+// exists.
+const minAnswerTime = 250 * time.Millisecond
 
-// settle waits until a call that began then may be answered.
-func settle(ctx context.Context, began time.Time) {
-	wait := time.NewTimer(time.Until(began.Add(settleFor)))
+// delayAnswer waits until minAnswerTime after a time.
+func delayAnswer(ctx context.Context, began time.Time) {
+	wait := time.NewTimer(time.Until(began.Add(minAnswerTime)))
 	defer wait.Stop()
 	select {
 	case <-wait.C:
@@ -38,11 +37,10 @@ func settle(ctx context.Context, began time.Time) {
 	}
 }
 
-// signUp takes a sign-up. Where addresses are verified, the caller learns nothing
-// of who has an account, and nobody gets one whose mailbox is not theirs: what
-// they chose counts only once the token that went there comes back together with
-// the password. For an address that has an account, its owner gets a letter to
-// choose another password.
+// signUp handles a sign-up. If addresses are verified, the answer does not reveal
+// whether an account exists, and an account becomes usable only with both the token
+// sent to the mailbox and the password. If the address has an account, its owner gets a
+// letter to set a password instead.
 func (s *Service) signUp(ctx context.Context, c *rest.Call) (any, error) {
 	if wait := s.letters.Failed(c.HTTP.RemoteIP()); wait > 0 {
 		return nil, tooMany("Too many sign-ups from this address; try again later", wait)
@@ -65,40 +63,40 @@ func (s *Service) signUp(ctx context.Context, c *rest.Call) (any, error) {
 	if problems := sent.problems(conf.SignupFields); problems != nil {
 		return nil, rest.BadRequest("Validation failed", problems...)
 	}
-	d, err := s.applicant(ctx, &sent)
+	d, err := s.developerOf(ctx, &sent)
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now() // once the password is hashed, which others may delay
 	if conf.DisableVerification {
-		return s.enrol(ctx, c, d, author(c, org, sent.Email), !conf.DisableAutoLogin && !conf.DisableLogin)
+		return s.signUpVerified(ctx, c, d, author(c, org, sent.Email), !conf.DisableAutoLogin && !conf.DisableLogin)
 	}
 	if err := s.Letters.CanHoldTokens(); err != nil {
 		return nil, err
 	}
 	if s.mayWrite(org, sent.Email) {
-		if err := s.apply(ctx, d, author(c, org, sent.Email)); err != nil {
+		if err := s.signUpUnverified(ctx, d, author(c, org, sent.Email)); err != nil {
 			return nil, err
 		}
 	}
-	settle(ctx, began)
+	delayAnswer(ctx, began)
 	return rest.Done(letterSent, nil), nil
 }
 
-// problems are what is wrong with a sign-up.
+// problems returns the problems of a sign-up.
 func (u *signUp) problems(asked []string) (all []string) {
-	if why := badEmail(u.Email); why != "" {
+	if why := emailProblem(u.Email); why != "" {
 		all = append(all, "email: "+why)
 	}
-	if why := weak(u.Email, u.Password); why != "" {
+	if why := passwordProblem(u.Email, u.Password); why != "" {
 		all = append(all, "password: "+why)
 	}
-	return append(all, badAnswers(asked, nil, u.Fields)...)
+	return append(all, signupFieldProblems(asked, nil, u.Fields)...)
 }
 
-// applicant is the developer that a sign-up comes to. The password is hashed
-// whatever becomes of that.
-func (s *Service) applicant(ctx context.Context, sent *signUp) (*accounts.Developer, error) {
+// developerOf returns the developer of a sign-up. The password is hashed in any case,
+// so that the time is the same.
+func (s *Service) developerOf(ctx context.Context, sent *signUp) (*store.Developer, error) {
 	hash, err := s.hash(ctx, sent.Password)
 	if err != nil {
 		return nil, err
@@ -107,26 +105,27 @@ func (s *Service) applicant(ctx context.Context, sent *signUp) (*accounts.Develo
 	if err != nil {
 		return nil, err
 	}
-	return &accounts.Developer{
+	return &store.Developer{
 		ID: rest.NewID(), Email: sent.Email, PasswordHash: hash, PasswordHistory: []string{hash}, PasswordUpdated: s.Now(),
 		Fields: fields, Extra: []byte("{}"),
 	}, nil
 }
 
-// enrol makes a developer whose address nobody asks about, and logs them in.
-func (s *Service) enrol(ctx context.Context, c *rest.Call, d *accounts.Developer, by store.Author, login bool) (any, error) {
+// signUpVerified creates a developer whose address is not verified by letter, and logs
+// them in if login is set.
+func (s *Service) signUpVerified(ctx context.Context, c *rest.Call, d *store.Developer, by store.Author, login bool) (any, error) {
 	now := s.Now()
 	d.VerifiedAt = &now
 	answer := rest.Done("Signed up", nil)
 	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
-		if err := accounts.Create(ctx, tx, by, d); err != nil {
+		if err := tx.CreateDeveloper(ctx, by, d); err != nil {
 			return err
 		}
 		if err := s.welcome(ctx, tx, d); err != nil || !login {
 			return err
 		}
 		var err error
-		answer, err = s.admit(ctx, c, tx, d)
+		answer, err = s.createSession(ctx, c, tx, d)
 		return err
 	})
 	if isTaken(err) {
@@ -140,10 +139,10 @@ func (s *Service) enrol(ctx context.Context, c *rest.Call, d *accounts.Developer
 	return answer, nil
 }
 
-// apply takes a sign-up whose address has to be verified. Of two for one address
-// at once, the second finds what the first one made.
-func (s *Service) apply(ctx context.Context, d *accounts.Developer, by store.Author) error {
-	attempt := func(tx *store.Tx) error { return s.applyIn(ctx, tx, d, by) }
+// signUpUnverified handles a sign-up whose address has to be verified. Of two
+// concurrent ones with the same address, the second finds the account of the first.
+func (s *Service) signUpUnverified(ctx context.Context, d *store.Developer, by store.Author) error {
+	attempt := func(tx *store.Tx) error { return s.signUpInTx(ctx, tx, d, by) }
 	err := s.Store.InTx(ctx, attempt)
 	if isTaken(err) {
 		err = s.Store.InTx(ctx, attempt)
@@ -151,57 +150,55 @@ func (s *Service) apply(ctx context.Context, d *accounts.Developer, by store.Aut
 	return err
 }
 
-func (s *Service) applyIn(ctx context.Context, tx *store.Tx, d *accounts.Developer, by store.Author) error {
-	known, err := accounts.LockByEmail(ctx, tx, by, d.Email)
+func (s *Service) signUpInTx(ctx context.Context, tx *store.Tx, d *store.Developer, by store.Author) error {
+	known, err := tx.LockDeveloperByEmail(ctx, by, d.Email)
 	switch {
-	case isAbsent(err):
+	case isNotFound(err):
 		fresh := *d
-		if err := accounts.Create(ctx, tx, by, &fresh); err != nil {
+		if err := tx.CreateDeveloper(ctx, by, &fresh); err != nil {
 			return err
 		}
-		return s.send(ctx, tx, &fresh, record.VerifyLetter)
+		return s.send(ctx, tx, &fresh, model.VerifyLetter)
 	case err != nil:
 		return err
 	case known.Inactive:
 		return nil
 	case known.VerifiedAt != nil:
-		return s.send(ctx, tx, &known, record.ResetLetter)
+		return s.send(ctx, tx, &known, model.ResetLetter)
 	}
-	return s.reapply(ctx, tx, by, &known, d)
+	return s.replaceSignUp(ctx, tx, by, &known, d)
 }
 
-// reapply puts a sign-up in the place of one that nobody went on with: whoever
-// made that may not have been the owner of the mailbox. The letters before lose
-// their force.
-func (s *Service) reapply(ctx context.Context, tx *store.Tx, by store.Author, known, d *accounts.Developer) error {
+// replaceSignUp replaces a sign-up that was not completed: it may not have been made by
+// the owner of the mailbox. The tokens of its letters end.
+func (s *Service) replaceSignUp(ctx context.Context, tx *store.Tx, by store.Author, known, d *store.Developer) error {
 	known.PasswordHistory = nil
-	if err := accounts.SetPassword(ctx, tx, by, known, accounts.NewPassword{Hash: d.PasswordHash, At: d.PasswordUpdated}); err != nil {
+	if err := tx.SetDeveloperPassword(ctx, by, known, store.NewPassword{Hash: d.PasswordHash, At: d.PasswordUpdated}); err != nil {
 		return err
 	}
-	changed, err := accounts.Update(ctx, tx, by, accounts.Ref{ID: known.ID}, func(now *accounts.Developer) error {
+	changed, err := tx.UpdateDeveloper(ctx, by, store.DeveloperRef{ID: known.ID}, func(now *store.Developer) error {
 		now.Fields = d.Fields
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return s.send(ctx, tx, &changed, record.VerifyLetter)
+	return s.send(ctx, tx, &changed, model.VerifyLetter)
 }
 
-// signUpVerification is what comes back of a letter that asks whose an address is.
+// signUpVerification is the body of a call with the token of a verification letter.
 type signUpVerification struct {
 	Token    string `json:"token" doc:"of the letter"`
 	Password string `json:"password" doc:"that was chosen at sign-up: the letter alone proves no more than whose the mailbox is"`
 }
 
-// confirm completes a sign-up: who has the letter and the password has the
-// account.
+// confirm completes a sign-up with the token of the letter and the password.
 func (s *Service) confirm(ctx context.Context, c *rest.Call) (any, error) {
 	var sent signUpVerification
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
-	d, token, err := s.byToken(ctx, sent.Token, accounts.Verify)
+	d, token, err := s.byToken(ctx, sent.Token, store.VerifyToken)
 	if err != nil {
 		return nil, err
 	}
@@ -223,18 +220,18 @@ func (s *Service) confirm(ctx context.Context, c *rest.Call) (any, error) {
 	answer := rest.Done("The address is verified; log in", nil)
 	answer.ID = d.ID
 	err = s.Store.InTx(ctx, func(tx *store.Tx) error {
-		if err := s.confirmIn(ctx, tx, &d, token, author(c, d.OrgID, d.Email)); err != nil {
+		if err := s.confirmInTx(ctx, tx, &d, token, author(c, d.OrgID, d.Email)); err != nil {
 			return err
 		}
 		if conf.DisableAutoLogin || conf.DisableLogin {
 			return nil
 		}
 		var err error
-		answer, err = s.admit(ctx, c, tx, &d)
+		answer, err = s.createSession(ctx, c, tx, &d)
 		return err
 	})
-	if isAbsent(err) {
-		return nil, errTokenGone()
+	if isNotFound(err) {
+		return nil, errInvalidToken()
 	}
 	if err != nil {
 		return nil, err
@@ -243,11 +240,11 @@ func (s *Service) confirm(ctx context.Context, c *rest.Call) (any, error) {
 	return answer, nil
 }
 
-func (s *Service) confirmIn(ctx context.Context, tx *store.Tx, d *accounts.Developer, t accounts.Token, by store.Author) error {
-	if err := accounts.UseToken(ctx, tx, d, t); err != nil {
+func (s *Service) confirmInTx(ctx context.Context, tx *store.Tx, d *store.Developer, t store.DeveloperToken, by store.Author) error {
+	if err := tx.UseDeveloperToken(ctx, d, t); err != nil {
 		return err
 	}
-	if err := accounts.Confirm(ctx, tx, by, d, s.Now()); err != nil {
+	if err := tx.ConfirmDeveloper(ctx, by, d, s.Now()); err != nil {
 		return err
 	}
 	return s.welcome(ctx, tx, d)

@@ -9,17 +9,15 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/delivery"
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/store/deliveries"
-	"github.com/sluicegate/sluice/admin/store/webhooks"
 )
 
-// maxWebhooks is how many a developer, or an organisation for itself, may have.
+// maxWebhooks bounds the webhooks of a developer, and those of an organisation itself.
 const maxWebhooks = 20
 
-// invalid refuses a body with everything that is wrong with it.
+// invalid refuses a body with all its problems.
 func invalid(problems []string) error {
 	message := "Validation failed"
 	if len(problems) == 1 {
@@ -44,7 +42,7 @@ func (s *Service) create(ctx context.Context, c *rest.Call) (any, error) {
 	if len(problems) > 0 {
 		return nil, invalid(problems)
 	}
-	n := webhooks.New{ID: rest.NewID(), OrgID: c.Who.Org, Name: w.Name, URL: w.URL, Events: w.Events}
+	n := store.NewWebhook{ID: rest.NewID(), OrgID: c.Who.Org, Name: w.Name, URL: w.URL, Events: w.Events}
 	if w.Developer != "" {
 		n.DeveloperID = &w.Developer
 	}
@@ -57,7 +55,7 @@ func (s *Service) create(ctx context.Context, c *rest.Call) (any, error) {
 	return answerWith(n.ID, w.Secret, secret), nil
 }
 
-// ownedBy settles whose a webhook is to be.
+// ownedBy sets the owner of a new webhook.
 func ownedBy(c *rest.Call, w *Wanted) error {
 	if isDeveloper(c) {
 		if w.Developer != "" && w.Developer != c.Who.ID {
@@ -66,23 +64,24 @@ func ownedBy(c *rest.Call, w *Wanted) error {
 		w.Developer = c.Who.ID
 		return nil
 	}
-	return mayTouch(c, w.Developer)
+	return checkOwner(c, w.Developer)
 }
 
-// mayTouch refuses callers who look after developers what is the organisation's.
-func mayTouch(c *rest.Call, developer string) error {
+// checkOwner refuses changes of the organisation's own webhooks by callers below
+// editor.
+func checkOwner(c *rest.Call, developer string) error {
 	if developer == "" && !isDeveloper(c) && !(&rest.Route{Role: rest.Editor}).Allows(c.Who.Role) {
 		return rest.Refuse(fasthttp.StatusForbidden, "access denied: the organisation's own webhooks need the role editor; developer_id names whose a webhook is")
 	}
 	return nil
 }
 
-func (s *Service) add(ctx context.Context, tx *store.Tx, c *rest.Call, n webhooks.New) error {
+func (s *Service) add(ctx context.Context, tx *store.Tx, c *rest.Call, n store.NewWebhook) error {
 	owner := ""
 	if n.DeveloperID != nil {
 		owner = *n.DeveloperID
 	}
-	count, err := webhooks.Count(ctx, tx, n.OrgID, owner)
+	count, err := tx.CountWebhooks(ctx, n.OrgID, owner)
 	if errors.Is(err, store.ErrNotFound) {
 		return invalid([]string{fmt.Sprintf("developer_id: there is no developer %.60q", owner)})
 	}
@@ -92,14 +91,14 @@ func (s *Service) add(ctx context.Context, tx *store.Tx, c *rest.Call, n webhook
 	if count >= maxWebhooks {
 		return rest.Refuse(fasthttp.StatusConflict, fmt.Sprintf("There are %d webhooks, and no more are permitted; delete one first", count))
 	}
-	row, err := webhooks.Add(ctx, tx, n)
+	row, err := tx.CreateWebhook(ctx, n)
 	if err != nil {
 		return err
 	}
-	return audit(ctx, tx, c.Author(c.Source()), deed{"created", nil, &row})
+	return audit(ctx, tx, c.Author(c.Source()), auditedChange{"created", nil, &row})
 }
 
-// secretOf returns the secret that a caller gives, or a new one.
+// secretOf returns the given secret, or a new one.
 func secretOf(given string) ([]byte, error) {
 	if given == "" {
 		return newSecret(), nil
@@ -131,19 +130,18 @@ func (s *Service) seal(secret []byte, id, column string) ([]byte, error) {
 	return sealed, nil
 }
 
-// change runs a change of the webhook that a call names, at the version that the
-// caller saw.
-func (s *Service) change(ctx context.Context, c *rest.Call, do func(*store.Tx, store.Author, *webhooks.Row) error) error {
+// change changes the webhook in the path, at the version that the caller saw.
+func (s *Service) change(ctx context.Context, c *rest.Call, do func(*store.Tx, store.Author, *store.Webhook) error) error {
 	seen, err := c.IfMatch()
 	if err != nil {
 		return err
 	}
 	err = s.deps.Store.InTx(ctx, func(tx *store.Tx) error {
-		row, err := webhooks.Lock(ctx, tx, c.Who.Org, c.Param("id"))
+		row, err := tx.LockWebhook(ctx, c.Who.Org, c.Param("id"))
 		switch {
 		case err != nil:
 			return err
-		case !knows(c, &row):
+		case !mayRead(c, &row):
 			return store.ErrNotFound
 		case c.Route.Match && seen != 0 && seen != row.Version:
 			return &store.ConflictError{Kind: store.Stale, Current: row.Version}
@@ -152,7 +150,7 @@ func (s *Service) change(ctx context.Context, c *rest.Call, do func(*store.Tx, s
 		if row.DeveloperID != nil {
 			owner = *row.DeveloperID
 		}
-		if err := mayTouch(c, owner); err != nil {
+		if err := checkOwner(c, owner); err != nil {
 			return err
 		}
 		return do(tx, c.Author(c.Source()), &row)
@@ -168,13 +166,13 @@ func (s *Service) update(ctx context.Context, c *rest.Call) (any, error) {
 	if problems := s.check(w.Name, w.URL, w.Events, types(isDeveloper(c))); len(problems) > 0 {
 		return nil, invalid(problems)
 	}
-	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *webhooks.Row) error {
-		now, err := webhooks.Update(ctx, tx, webhooks.Change{ID: row.ID, Name: w.Name, URL: w.URL, Events: w.Events})
+	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *store.Webhook) error {
+		now, err := tx.UpdateWebhook(ctx, store.WebhookChange{ID: row.ID, Name: w.Name, URL: w.URL, Events: w.Events})
 		if err != nil {
 			return err
 		}
 		c.SetVersion(now.Version)
-		return audit(ctx, tx, by, deed{"updated", row, &now})
+		return audit(ctx, tx, by, auditedChange{"updated", row, &now})
 	})
 	if err != nil {
 		return nil, err
@@ -183,14 +181,14 @@ func (s *Service) update(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Service) remove(ctx context.Context, c *rest.Call) (any, error) {
-	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *webhooks.Row) error {
-		if err := webhooks.Delete(ctx, tx, row.ID); err != nil {
+	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *store.Webhook) error {
+		if err := tx.DeleteWebhook(ctx, row.ID); err != nil {
 			return err
 		}
-		if err := deliveries.Drop(ctx, tx, delivery.Webhook, row.ID, wasDeleted); err != nil {
+		if err := tx.DropMessages(ctx, delivery.Webhook, row.ID, reasonDeleted); err != nil {
 			return err
 		}
-		return audit(ctx, tx, by, deed{"deleted", row, nil})
+		return audit(ctx, tx, by, auditedChange{"deleted", row, nil})
 	})
 	if err != nil {
 		return nil, err
@@ -198,7 +196,7 @@ func (s *Service) remove(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done("Data deleted", nil), nil
 }
 
-// How long messages are signed with a former secret, too.
+// How long messages are also signed with the former secret.
 const (
 	usualGrace = 24 * time.Hour
 	maxGrace   = 7 * 24 * time.Hour
@@ -223,9 +221,9 @@ func (s *Service) rotate(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, invalid([]string{err.Error()})
 	}
 	id := ""
-	err = s.change(ctx, c, func(tx *store.Tx, by store.Author, row *webhooks.Row) error {
+	err = s.change(ctx, c, func(tx *store.Tx, by store.Author, row *store.Webhook) error {
 		id = row.ID
-		return s.replace(ctx, tx, by, row, renewal{secret, grace})
+		return s.replace(ctx, tx, by, row, replacementSecret{secret, grace})
 	})
 	if err != nil {
 		return nil, err
@@ -233,43 +231,43 @@ func (s *Service) rotate(ctx context.Context, c *rest.Call) (any, error) {
 	return answerWith(id, want.Secret, secret), nil
 }
 
-// A renewal is another secret, and for how long the former is valid beside it.
-type renewal struct {
+// A replacementSecret is a new secret, and how long the former one stays valid.
+type replacementSecret struct {
 	secret []byte
 	grace  time.Duration
 }
 
-// replace gives a webhook another secret, and keeps the present one for a while.
-func (s *Service) replace(ctx context.Context, tx *store.Tx, by store.Author, row *webhooks.Row, next renewal) error {
+// replace sets a new secret, and keeps the former one for a while.
+func (s *Service) replace(ctx context.Context, tx *store.Tx, by store.Author, row *store.Webhook, next replacementSecret) error {
 	sealed, err := s.seal(next.secret, row.ID, secretColumn)
 	if err != nil {
 		return err
 	}
 	former := []byte{}
 	if present, err := s.deps.MasterKey.Open(row.SealedSecret, place(row.ID, secretColumn)); err != nil {
-		// Nothing can be signed with it any more; that is perhaps why it is replaced.
+		// It cannot sign any more, which may be why it is replaced.
 		s.deps.Log.Warn("the former secret of a webhook cannot be opened and is forgotten", "webhook", row.ID, "err", err)
 		next.grace = 0
 	} else if former, err = s.seal(present, row.ID, formerColumn); err != nil {
 		return err
 	}
-	now, err := webhooks.Rotate(ctx, tx, webhooks.Secrets{
+	now, err := tx.RotateWebhookSecret(ctx, store.WebhookSecrets{
 		ID: row.ID, SealedSecret: sealed, SealedFormer: former, GraceSeconds: next.grace.Seconds(),
 	})
 	if err != nil {
 		return err
 	}
-	return audit(ctx, tx, by, deed{"rotated", row, &now})
+	return audit(ctx, tx, by, auditedChange{"rotated", row, &now})
 }
 
-// pinged is what a message to try a webhook says.
+// pinged is the data of a test message.
 type pinged struct {
 	Webhook string `json:"webhook_id"`
 }
 
 func (s *Service) ping(ctx context.Context, c *rest.Call) (any, error) {
 	answer := rest.Done("Message queued", nil)
-	err := s.change(ctx, c, func(tx *store.Tx, _ store.Author, row *webhooks.Row) error {
+	err := s.change(ctx, c, func(tx *store.Tx, _ store.Author, row *store.Webhook) error {
 		if row.DisabledAt != nil {
 			return rest.Refuse(fasthttp.StatusConflict, "The webhook is disabled; enable it first")
 		}
@@ -277,11 +275,11 @@ func (s *Service) ping(ctx context.Context, c *rest.Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		body, err := rest.Encode(message{Type: record.WebhookPing, Timestamp: s.deps.Now().UTC().Format(time.RFC3339Nano), Data: data})
+		body, err := rest.Encode(message{Type: model.WebhookPing, Timestamp: s.deps.Now().UTC().Format(time.RFC3339Nano), Data: data})
 		if err != nil {
 			return err
 		}
-		m := delivery.Message{Org: row.OrgID, Kind: delivery.Webhook, Target: row.ID, Event: record.WebhookPing, Payload: body}
+		m := delivery.Message{Org: row.OrgID, Kind: delivery.Webhook, Target: row.ID, Event: model.WebhookPing, Payload: body}
 		if row.DeveloperID != nil {
 			m.Developer = *row.DeveloperID
 		}
@@ -298,12 +296,12 @@ func (s *Service) ping(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Service) enable(ctx context.Context, c *rest.Call) (any, error) {
-	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *webhooks.Row) error {
-		now, err := webhooks.Enable(ctx, tx, row.ID)
+	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *store.Webhook) error {
+		now, err := tx.EnableWebhook(ctx, row.ID)
 		if err != nil {
 			return err
 		}
-		return audit(ctx, tx, by, deed{"enabled", row, &now})
+		return audit(ctx, tx, by, auditedChange{"enabled", row, &now})
 	})
 	if err != nil {
 		return nil, err
@@ -311,14 +309,14 @@ func (s *Service) enable(ctx context.Context, c *rest.Call) (any, error) {
 	return rest.Done("Webhook enabled", nil), nil
 }
 
-func (s *Service) switchOff(ctx context.Context, c *rest.Call) (any, error) {
-	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *webhooks.Row) error {
+func (s *Service) disableByCall(ctx context.Context, c *rest.Call) (any, error) {
+	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *store.Webhook) error {
 		if row.DisabledAt != nil {
 			return nil
 		}
 		why := "by " + c.Who.Name
 		if row.DeveloperID != nil && !isDeveloper(c) {
-			why = "by an operator of the portal" // whose name is not the developer's to know
+			why = "by an operator of the portal" // developers do not see names of operators
 		}
 		_, err := s.disable(ctx, tx, by, row, why)
 		return err

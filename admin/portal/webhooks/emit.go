@@ -9,70 +9,69 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/delivery"
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/store/webhooks"
 )
 
-// message is what a webhook is sent.
+// message is the body of a message to a webhook.
 type message struct {
 	Type      string          `json:"type"`
 	Timestamp string          `json:"timestamp"` // of the event
 	Data      json.RawMessage `json:"data"`
-	Omitted   bool            `json:"data_omitted,omitempty"` // Data is too large and has but its id
+	Omitted   bool            `json:"data_omitted,omitempty"` // Data is too large, and only its id is sent
 }
 
-// hookMessage is what a URL of the configuration is sent.
+// hookMessage is the body of a message to a URL of the configuration.
 type hookMessage struct {
 	Event   string          `json:"event"`
 	Data    json.RawMessage `json:"data"`
 	Omitted bool            `json:"data_omitted,omitempty"`
 }
 
-// Emit queues, as a part of a transaction, a message for every webhook that wants
-// to be told of an event, and for whom the organisation's configuration names. A
-// receiver for which too much waits already is left out.
-func (s *Service) Emit(ctx context.Context, tx *store.Tx, e record.Event) error {
-	return s.EmitAll(ctx, tx, []record.Event{e})
+// Emit queues, as part of a transaction, a message for each webhook that subscribes to an
+// event, and for the URL and the address that the organisation's configuration has.
+// Receivers whose queue is full are skipped.
+func (s *Service) Emit(ctx context.Context, tx *store.Tx, e model.Event) error {
+	return s.EmitAll(ctx, tx, []model.Event{e})
 }
 
 // EmitAll is Emit for events that happen together.
-func (s *Service) EmitAll(ctx context.Context, tx *store.Tx, events []record.Event) error {
+func (s *Service) EmitAll(ctx context.Context, tx *store.Tx, events []model.Event) error {
 	type kind struct{ org, developer, event string }
-	known := make(map[kind]*audience)
+	known := make(map[kind]*receivers)
 	for _, e := range events {
 		of := kind{e.Org, e.Developer, e.Type}
 		if known[of] == nil {
-			found, err := s.audienceOf(ctx, tx, e)
+			found, err := s.receiversOf(ctx, tx, e)
 			if err != nil {
 				return err
 			}
 			known[of] = found
 		}
-		if err := s.tell(ctx, tx, e, known[of]); err != nil {
+		if err := s.queueEvent(ctx, tx, e, known[of]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// An audience is who is told of events of one kind.
-type audience struct {
-	listeners  []webhooks.Listener
-	configured record.EventTarget
+// receivers are the receivers of events of one type.
+type receivers struct {
+	listeners  []store.WebhookListener
+	configured model.EventTarget
 }
 
-func (s *Service) audienceOf(ctx context.Context, tx *store.Tx, e record.Event) (*audience, error) {
-	listeners, err := webhooks.Hearing(ctx, tx, e.Org, e.Developer, e.Type)
+func (s *Service) receiversOf(ctx context.Context, tx *store.Tx, e model.Event) (*receivers, error) {
+	listeners, err := tx.WebhooksHearing(ctx, e.Org, e.Developer, e.Type)
 	if err != nil {
 		return nil, err
 	}
 	target, err := s.configured(ctx, tx, e)
-	return &audience{listeners, target}, err
+	return &receivers{listeners, target}, err
 }
 
-func (s *Service) tell(ctx context.Context, tx *store.Tx, e record.Event, to *audience) error {
+func (s *Service) queueEvent(ctx context.Context, tx *store.Tx, e model.Event, to *receivers) error {
 	if len(to.listeners) == 0 && to.configured.Webhook == "" && to.configured.Email == "" {
 		return nil
 	}
@@ -85,26 +84,26 @@ func (s *Service) tell(ctx context.Context, tx *store.Tx, e record.Event, to *au
 		data = identity(data)
 	}
 	m := message{Type: e.Type, Timestamp: s.deps.Now().UTC().Format(time.RFC3339Nano), Data: data, Omitted: omitted}
-	if err := s.tellWebhooks(ctx, tx, e, to.listeners, m); err != nil {
+	if err := s.queueForWebhooks(ctx, tx, e, to.listeners, m); err != nil {
 		return err
 	}
-	return s.tellConfigured(ctx, tx, e, to.configured, hookMessage{Event: e.Type, Data: data, Omitted: omitted})
+	return s.queueForConfiguration(ctx, tx, e, to.configured, hookMessage{Event: e.Type, Data: data, Omitted: omitted})
 }
 
-// maxData bounds what a message says of an event, in bytes.
+// maxData bounds the data of an event in a message, in bytes.
 const maxData = delivery.MaxPayload - 1<<10
 
-// identity is what remains of data that is too large: its id.
+// identity returns the id in data that is too large.
 func identity(data []byte) json.RawMessage {
 	var known struct {
 		ID string `json:"id,omitempty"`
 	}
-	_ = json.Unmarshal(data, &known) // what is no object has no id
-	left, _ := rest.Encode(known)    // a text always can be written
+	_ = json.Unmarshal(data, &known) // without an object there is no id
+	left, _ := rest.Encode(known)    // a string can always be encoded
 	return left
 }
 
-func (s *Service) tellWebhooks(ctx context.Context, tx *store.Tx, e record.Event, listeners []webhooks.Listener, m message) error {
+func (s *Service) queueForWebhooks(ctx context.Context, tx *store.Tx, e model.Event, listeners []store.WebhookListener, m message) error {
 	body, err := rest.Encode(m)
 	if err != nil {
 		return fmt.Errorf("writing event %s: %w", e.Type, err)
@@ -114,34 +113,34 @@ func (s *Service) tellWebhooks(ctx context.Context, tx *store.Tx, e record.Event
 		if l.DeveloperID != nil {
 			put.Developer = *l.DeveloperID
 		}
-		if err := s.put(ctx, tx, put); err != nil {
+		if err := s.queueMessage(ctx, tx, put); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tellConfigured tells the URL and the address that the configuration has for
-// events of the kind.
-func (s *Service) tellConfigured(ctx context.Context, tx *store.Tx, e record.Event, target record.EventTarget, m hookMessage) error {
+// queueForConfiguration queues messages to the URL and the address that the configuration
+// has for events of the kind.
+func (s *Service) queueForConfiguration(ctx context.Context, tx *store.Tx, e model.Event, target model.EventTarget, m hookMessage) error {
 	if target.Webhook != "" {
 		body, err := rest.Encode(m)
 		if err != nil {
 			return fmt.Errorf("writing event %s: %w", e.Type, err)
 		}
 		put := delivery.Message{Org: e.Org, Kind: delivery.Hook, Target: target.Webhook, Event: e.Type, Payload: body}
-		if err := s.put(ctx, tx, put); err != nil {
+		if err := s.queueMessage(ctx, tx, put); err != nil {
 			return err
 		}
 	}
 	if target.Email == "" {
 		return nil
 	}
-	return s.write(ctx, tx, record.Letter{Org: e.Org, Kind: record.EventLetter, To: target.Email, Event: e.Type})
+	return s.queueLetter(ctx, tx, model.Letter{Org: e.Org, Kind: model.EventLetter, To: target.Email, Event: e.Type})
 }
 
-// write queues a letter, unless too much waits for its address.
-func (s *Service) write(ctx context.Context, tx *store.Tx, l record.Letter) error {
+// queueLetter queues a letter, unless the queue of its address is full.
+func (s *Service) queueLetter(ctx context.Context, tx *store.Tx, l model.Letter) error {
 	if s.deps.Letters == nil {
 		return nil
 	}
@@ -153,12 +152,11 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, l record.Letter) erro
 	return err
 }
 
-// configured returns whom the organisation's configuration names for events of
-// the kind.
-func (s *Service) configured(ctx context.Context, tx *store.Tx, e record.Event) (record.EventTarget, error) {
+// configured returns the target that the organisation's configuration has for an event.
+func (s *Service) configured(ctx context.Context, tx *store.Tx, e model.Event) (model.EventTarget, error) {
 	c, err := s.configuration(ctx, tx, e.Org)
 	if err != nil || c == nil {
-		return record.EventTarget{}, err
+		return model.EventTarget{}, err
 	}
 	kind, _, _ := strings.Cut(e.Type, ".")
 	switch kind {
@@ -169,19 +167,19 @@ func (s *Service) configured(ctx context.Context, tx *store.Tx, e record.Event) 
 	case "key_request_event":
 		return c.Events.KeyRequest, nil
 	}
-	return record.EventTarget{}, nil
+	return model.EventTarget{}, nil
 }
 
-// configuration returns an organisation's, or nil when there is none.
-func (s *Service) configuration(ctx context.Context, tx *store.Tx, org string) (*record.Configuration, error) {
-	body, err := webhooks.ConfigurationOf(ctx, tx, org)
+// configuration returns the configuration of an organisation's portal, or nil.
+func (s *Service) configuration(ctx context.Context, tx *store.Tx, org string) (*model.Configuration, error) {
+	body, err := tx.PortalConfigurationBody(ctx, org)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	c, err := record.Parse[record.Configuration](body)
+	c, err := model.Parse[model.Configuration](body)
 	if err != nil {
 		s.deps.Log.Error("the stored configuration of a portal cannot be read; it is passed over", "org", org, "err", err)
 		return nil, nil
@@ -189,8 +187,8 @@ func (s *Service) configuration(ctx context.Context, tx *store.Tx, org string) (
 	return c, nil
 }
 
-// put queues a message, unless too much waits for its target.
-func (s *Service) put(ctx context.Context, tx *store.Tx, m delivery.Message) error {
+// queueMessage queues a message, unless the queue of its target is full.
+func (s *Service) queueMessage(ctx context.Context, tx *store.Tx, m delivery.Message) error {
 	_, err := s.deps.Queue.Put(ctx, tx, m)
 	if errors.Is(err, delivery.ErrFull) {
 		s.deps.Log.Warn("an event was not queued: too much waits for its receiver", "kind", m.Kind, "org", m.Org, "event", m.Event)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/delivery"
-	"github.com/sluicegate/sluice/internal/guard"
+	"github.com/sluicegate/sluice/internal/dialguard"
 )
 
 // post makes one attempt to send a message, signed by each of the secrets.
@@ -40,11 +40,10 @@ func (s *Service) post(ctx context.Context, url string, d delivery.Delivery, sec
 	}
 	defer resp.Body.Close()
 	s.drain(resp, cancel)
-	return s.judge(resp)
+	return s.outcomeOf(resp)
 }
 
-// What is read of an answer so that its connection can be used again, and for how
-// long. Nothing in it matters.
+// Bounds of reading an answer, which is only done to reuse the connection.
 const (
 	maxAnswer   = 4 << 10
 	drainWithin = time.Second
@@ -56,11 +55,11 @@ func (s *Service) drain(resp *http.Response, cancel func()) {
 	}
 	late := time.AfterFunc(drainWithin, cancel)
 	defer late.Stop()
-	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // the end of the connection is all that an error costs
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // after an error the connection is not reused
 }
 
-// judge says what an answer comes to.
-func (s *Service) judge(resp *http.Response) delivery.Outcome {
+// outcomeOf returns the outcome for an answer.
+func (s *Service) outcomeOf(resp *http.Response) delivery.Outcome {
 	out := delivery.Outcome{Status: resp.StatusCode}
 	switch code := resp.StatusCode; {
 	case code >= 200 && code < 300:
@@ -77,8 +76,8 @@ func (s *Service) judge(resp *http.Response) delivery.Outcome {
 	return out
 }
 
-// retryAfter reads how long a receiver asks to be left alone: seconds, or a date
-// (RFC 9110, 10.2.3).
+// retryAfter returns the pause in Retry-After: seconds, or a date (RFC 9110, section
+// 10.2.3).
 func (s *Service) retryAfter(resp *http.Response) time.Duration {
 	text := strings.TrimSpace(resp.Header.Get("Retry-After"))
 	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
@@ -90,10 +89,10 @@ func (s *Service) retryAfter(resp *http.Response) time.Duration {
 	return 0
 }
 
-// reason says why there was no answer, without what only our network should know,
-// such as addresses.
+// reason returns why there was no answer, without details of the network such as
+// addresses.
 func reason(err error) string {
-	if errors.Is(err, guard.ErrNever) || errors.Is(err, guard.ErrPrivate) {
+	if errors.Is(err, dialguard.ErrNever) || errors.Is(err, dialguard.ErrPrivate) {
 		return "its address is none that messages may be sent to"
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {

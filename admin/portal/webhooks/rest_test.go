@@ -29,14 +29,14 @@ func TestAWebhookIsAddedReadChangedAndDeleted(t *testing.T) {
 	if secret, err := parseSecret(a.Meta.Secret); err != nil || len(secret) != newSecrets {
 		t.Errorf("secret %q, %v", a.Meta.Secret, err)
 	}
-	got := b.call("GET", me+"/"+a.ID, dev, "").want(200)
+	got := b.Call("GET", me+"/"+a.ID, dev, "").Want(200)
 	var w Webhook
-	got.into(&w)
+	got.Into(&w)
 	if w.ID != a.ID || w.Org != "o" || w.Developer != "d1" || w.Name != "mine" || w.URL != "https://example.com/hooks?a=1" || !slices.Equal(w.Events, []string{"key_event.created"}) || !w.Enabled {
 		t.Errorf("webhook %+v", w)
 	}
-	if strings.Contains(got.body, "secret") || got.etag != `"1"` {
-		t.Errorf("%s, ETag %s", got.body, got.etag)
+	if strings.Contains(string(got.Body), "secret") || got.ETag != `"1"` {
+		t.Errorf("%s, ETag %s", string(got.Body), got.ETag)
 	}
 
 	// What was read can be sent back, changed.
@@ -45,17 +45,17 @@ func TestAWebhookIsAddedReadChangedAndDeleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := b.call("PUT", me+"/"+a.ID, dev, string(body), "If-Match", `"1"`).want(200, "Data updated")
-	if changed.etag != `"2"` || b.webhook(a.ID).Name != "theirs" {
-		t.Errorf("ETag %s, %+v", changed.etag, b.webhook(a.ID))
+	changed := b.Call("PUT", me+"/"+a.ID, dev, string(body), "If-Match", `"1"`).Want(200).Says("Data updated")
+	if changed.ETag != `"2"` || b.webhook(a.ID).Name != "theirs" {
+		t.Errorf("ETag %s, %+v", changed.ETag, b.webhook(a.ID))
 	}
-	stale := b.call("PUT", me+"/"+a.ID, dev, string(body), "If-Match", `"1"`).want(409, "it is at version 2")
-	if stale.etag != `"2"` {
-		t.Errorf("ETag %s", stale.etag)
+	stale := b.Call("PUT", me+"/"+a.ID, dev, string(body), "If-Match", `"1"`).Want(409).Says("it is at version 2")
+	if stale.ETag != `"2"` {
+		t.Errorf("ETag %s", stale.ETag)
 	}
-	b.call("DELETE", me+"/"+a.ID, dev, "", "If-Match", `"1"`).want(409)
-	b.call("DELETE", me+"/"+a.ID, dev, "", "If-Match", `"2"`).want(200, "Data deleted")
-	b.call("GET", me+"/"+a.ID, dev, "").want(404, "Webhook does not exist")
+	b.Call("DELETE", me+"/"+a.ID, dev, "", "If-Match", `"1"`).Want(409)
+	b.Call("DELETE", me+"/"+a.ID, dev, "", "If-Match", `"2"`).Want(200).Says("Data deleted")
+	b.Call("GET", me+"/"+a.ID, dev, "").Want(404).Says("Webhook does not exist")
 	if actions := b.Text("select string_agg(action, ' ' order by at, id) from audit_log where object_kind = 'webhook' and object_id = $1", a.ID); actions != "created updated deleted" {
 		t.Errorf("audit %s", actions)
 	}
@@ -114,14 +114,14 @@ func TestBadWebhooksAreRefusedByName(t *testing.T) {
 		{with("secret", `"whsec_!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!="`), "secret: must be"},
 		{with("developer_id", `"d2"`), "developer_id: must be yours"},
 	} {
-		b.call("POST", me, dev, c.body).want(400, c.says)
+		b.Call("POST", me, dev, c.body).Want(400).Says(c.says)
 	}
-	b.call("POST", here, approver, with("developer_id", `"nobody"`)).want(400, "developer_id: there is no developer")
-	b.call("POST", here, approver, with("developer_id", `"x"`)).want(400, "developer_id: there is no developer") // of the other organisation
-	b.call("POST", here, approver, with("developer_id", `"' or 1=1 --"`)).want(400, "developer_id: there is no developer")
-	several := b.call("POST", me, dev, `{"name":"\u0007","url":"x","events":[]}`).want(400)
+	b.Call("POST", here, approver, with("developer_id", `"nobody"`)).Want(400).Says("developer_id: there is no developer")
+	b.Call("POST", here, approver, with("developer_id", `"x"`)).Want(400).Says("developer_id: there is no developer") // of the other organisation
+	b.Call("POST", here, approver, with("developer_id", `"' or 1=1 --"`)).Want(400).Says("developer_id: there is no developer")
+	several := b.Call("POST", me, dev, `{"name":"\u0007","url":"x","events":[]}`).Want(400)
 	var f struct{ Errors []string }
-	several.into(&f)
+	several.Into(&f)
 	if len(f.Errors) != 3 {
 		t.Errorf("errors %q", f.Errors)
 	}
@@ -129,19 +129,19 @@ func TestBadWebhooksAreRefusedByName(t *testing.T) {
 		t.Errorf("%s webhooks", n)
 	}
 	hook := b.add(dev, me, aHook).ID
-	b.call("PUT", me+"/"+hook, dev, with("url", `"http://example.com/"`)).want(400, "url: must begin with https://")
-	b.call("PUT", me+"/"+hook, dev, aHook, "If-Match", "x").want(400, "If-Match")
+	b.Call("PUT", me+"/"+hook, dev, with("url", `"http://example.com/"`)).Want(400).Says("url: must begin with https://")
+	b.Call("PUT", me+"/"+hook, dev, aHook, "If-Match", "x").Want(400).Says("If-Match")
 	for _, grace := range []string{`"a day"`, `"-1h"`, `"169h"`, `"1"`} {
-		b.call("POST", me+"/"+hook+"/secret", dev, `{"grace":`+grace+`}`).want(400, "grace: must be a duration")
+		b.Call("POST", me+"/"+hook+"/secret", dev, `{"grace":`+grace+`}`).Want(400).Says("grace: must be a duration")
 	}
-	b.call("POST", me+"/"+hook+"/secret", dev, `{"secret":"x"}`).want(400, "secret: must be")
+	b.Call("POST", me+"/"+hook+"/secret", dev, `{"secret":"x"}`).Want(400).Says("secret: must be")
 	for query, says := range map[string]string{
 		"p=-1": "p must be", "p=x": "p must be", "page_size=0": "page_size must be", "page_size=501": "page_size must be",
 	} {
-		b.call("GET", me+"?"+query, dev, "").want(400, says)
-		b.call("GET", here+"/"+hook+"/deliveries?"+query, viewer, "").want(400, says)
+		b.Call("GET", me+"?"+query, dev, "").Want(400).Says(says)
+		b.Call("GET", here+"/"+hook+"/deliveries?"+query, viewer, "").Want(400).Says(says)
 	}
-	b.call("GET", "/api/portal/deliveries?delivery_state=lost", viewer, "").want(400, "delivery_state must be")
+	b.Call("GET", "/api/portal/deliveries?delivery_state=lost", viewer, "").Want(400).Says("delivery_state must be")
 }
 
 func TestSecretsOfEverySizeAreTaken(t *testing.T) {
@@ -199,10 +199,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 		method, path, body string
 		by                 map[string]int
 	}{
-		{"GET", here, "", map[string]int{viewer: 200, approver: 200, editor: 200, foreign: 200, dev: never, "gateway o g": never, "": never}},
-		{"GET", here + "/events", "", map[string]int{viewer: 200, dev: 200, "gateway o g": never, "": never}},
+		{"GET", here, "", map[string]int{viewer: 200, approver: 200, editor: 200, foreign: 200, dev: never, "gateway o g": never, "": 401}},
+		{"GET", here + "/events", "", map[string]int{viewer: 200, dev: 200, "gateway o g": never, "": 401}},
 		{"GET", here + "/" + mine, "", map[string]int{viewer: 200, foreign: none, dev: never}},
-		{"GET", me + "/" + mine, "", map[string]int{dev: 200, dev2: none, "developer other x": none, viewer: never, editor: never, "": never}},
+		{"GET", me + "/" + mine, "", map[string]int{dev: 200, dev2: none, "developer other x": none, viewer: never, editor: never, "": 401}},
 		{"GET", me + "/" + org, "", map[string]int{dev: none, dev2: none}},
 		{"PUT", me + "/" + mine, aHook, map[string]int{dev2: none, viewer: never, dev: 200}},
 		{"PUT", me + "/" + org, aHook, map[string]int{dev: none}},
@@ -218,7 +218,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"POST", me + "/" + mine + "/enable", "", map[string]int{dev2: none, viewer: never, dev: 200}},
 		{"GET", me + "/" + mine + "/deliveries", "", map[string]int{dev: 200, dev2: none, viewer: never}},
 		{"GET", here + "/" + mine + "/deliveries", "", map[string]int{viewer: 200, foreign: none}},
-		{"GET", "/api/portal/deliveries", "", map[string]int{viewer: 200, dev: never, "": never}},
+		{"GET", "/api/portal/deliveries", "", map[string]int{viewer: 200, dev: never, "": 401}},
 		{"GET", "/api/portal/deliveries/theirs", "", map[string]int{viewer: 200, foreign: none, dev: never}},
 		{"GET", "/api/portal/me/deliveries/theirs", "", map[string]int{dev: 200, dev2: none, viewer: never}},
 		{"GET", "/api/portal/me/deliveries/ours", "", map[string]int{dev: none}},
@@ -230,12 +230,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 	} {
 		for who, want := range c.by {
 			if want != 200 {
-				b.call(c.method, c.path, who, c.body).want(want)
+				b.Call(c.method, c.path, who, c.body).Want(want)
 			}
 		}
 		for who, want := range c.by {
 			if want == 200 {
-				b.call(c.method, c.path, who, c.body).want(want)
+				b.Call(c.method, c.path, who, c.body).Want(want)
 			}
 		}
 	}
@@ -246,16 +246,16 @@ func TestWhatWasSentIsForThoseWhoMaySeeIt(t *testing.T) {
 	b.Exec(`insert into deliveries (id, org_id, kind, target, developer_id, event, payload, sealed, state)
 		values ('open', 'o', 'webhook', 'w', 'd1', 'e', 'what was said', false, 'done'), ('closed', 'o', 'letter', 'one@example.com', 'd1', 'e', 'what was sealed', true, 'kept')`)
 	for who, sees := range map[string]bool{viewer: false, approver: true, editor: true} {
-		if body := b.call("GET", "/api/portal/deliveries/open", who, "").want(200).body; strings.Contains(body, "what was said") != sees {
+		if body := b.Call("GET", "/api/portal/deliveries/open", who, "").Want(200).Body; strings.Contains(string(body), "what was said") != sees {
 			t.Errorf("%s: %s", who, body)
 		}
-		if body := b.call("GET", "/api/portal/deliveries/closed", who, "").want(200).body; strings.Contains(body, "sealed") {
+		if body := b.Call("GET", "/api/portal/deliveries/closed", who, "").Want(200).Body; strings.Contains(string(body), "sealed") {
 			t.Errorf("%s: %s", who, body)
 		}
 	}
-	b.call("GET", "/api/portal/me/deliveries/open", dev, "").want(200, "what was said")
-	b.call("POST", "/api/portal/deliveries/closed/replay", editor, "").want(409, "local mailbox")
-	b.call("GET", "/api/portal/deliveries", editor, "").want(200)
+	b.Call("GET", "/api/portal/me/deliveries/open", dev, "").Want(200).Says("what was said")
+	b.Call("POST", "/api/portal/deliveries/closed/replay", editor, "").Want(409).Says("local mailbox")
+	b.Call("GET", "/api/portal/deliveries", editor, "").Want(200)
 }
 
 func TestListsArePagedAndFiltered(t *testing.T) {
@@ -268,7 +268,7 @@ func TestListsArePagedAndFiltered(t *testing.T) {
 	pages := func(who, path string) (names []string, pages int64) {
 		t.Helper()
 		var l List
-		b.call("GET", path, who, "").want(200).into(&l)
+		b.Call("GET", path, who, "").Want(200).Into(&l)
 		for _, w := range l.Data {
 			names = append(names, w.Name)
 		}
@@ -302,7 +302,7 @@ func TestListsArePagedAndFiltered(t *testing.T) {
 		"": 30, "delivery_state=failed": 10, "webhook=w1": 10, "webhook=w1&delivery_state=done": 0, "developer=d1": 15, "developer=d1&delivery_state=kept": 5, "developer=nobody": 0,
 	} {
 		var l delivery.Log
-		b.call("GET", "/api/portal/deliveries?page_size=100&"+query, viewer, "").want(200).into(&l)
+		b.Call("GET", "/api/portal/deliveries?page_size=100&"+query, viewer, "").Want(200).Into(&l)
 		if len(l.Data) != want {
 			t.Errorf("%q: %d entries, want %d", query, len(l.Data), want)
 		}
@@ -319,10 +319,10 @@ func TestNobodyHasMoreWebhooksThanMay(t *testing.T) {
 	codes := map[int]int{}
 	for range 30 {
 		adding.Go(func() {
-			r := b.call("POST", me, dev, aHook)
+			r := b.Call("POST", me, dev, aHook)
 			mu.Lock()
 			defer mu.Unlock()
-			codes[r.status]++
+			codes[r.Status]++
 		})
 	}
 	adding.Wait()
@@ -335,13 +335,13 @@ func TestNobodyHasMoreWebhooksThanMay(t *testing.T) {
 
 func TestWithoutAMasterKeyNoSecretIsTaken(t *testing.T) {
 	b := start(t, options{noKey: true})
-	b.call("POST", me, dev, aHook).want(503, "admin.master_key")
+	b.Call("POST", me, dev, aHook).Want(503).Says("admin.master_key")
 }
 
 func TestPrivateTargetsMayBePlainWhereTheyArePermitted(t *testing.T) {
 	b := start(t, options{private: true})
 	b.add(dev, me, `{"url":"http://10.0.0.1:8080/","events":["*"]}`)
-	b.call("POST", me, dev, `{"url":"http://169.254.169.254/","events":["*"]}`).want(400, "leads to an address")
+	b.Call("POST", me, dev, `{"url":"http://169.254.169.254/","events":["*"]}`).Want(400).Says("leads to an address")
 }
 
 func TestADatabaseThatIsAwayIsSaid(t *testing.T) {
@@ -361,19 +361,19 @@ func TestADatabaseThatIsAwayIsSaid(t *testing.T) {
 		{"POST", me + "/" + id + "/ping", ""},
 		{"GET", me + "/" + id + "/deliveries", ""},
 	} {
-		b.call(c[0], c[1], dev, c[2]).want(503, "database is not available")
+		b.Call(c[0], c[1], dev, c[2]).Want(503).Says("database is not available")
 	}
 }
 
 func TestTheTypesOfEventsAreListed(t *testing.T) {
 	b := start(t, options{})
 	var l Types
-	b.call("GET", here+"/events", dev, "").want(200).into(&l)
+	b.Call("GET", here+"/events", dev, "").Want(200).Into(&l)
 	if len(l.Data) != 8 || l.Pages != 1 {
 		t.Errorf("types %+v", l)
 	}
-	b.call("POST", me, dev, `{"url":"https://example.com","events":["api_event.created"]}`).want(400)
+	b.Call("POST", me, dev, `{"url":"https://example.com","events":["api_event.created"]}`).Want(400)
 	for _, e := range l.Data {
-		b.call("POST", me, dev, fmt.Sprintf(`{"url":"https://example.com","events":[%q]}`, e.Type)).want(200)
+		b.Call("POST", me, dev, fmt.Sprintf(`{"url":"https://example.com","events":[%q]}`, e.Type)).Want(200)
 	}
 }

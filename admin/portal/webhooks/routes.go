@@ -5,13 +5,12 @@ import (
 
 	"github.com/sluicegate/sluice/admin/delivery"
 	"github.com/sluicegate/sluice/admin/rest"
-	"github.com/sluicegate/sluice/admin/store/deliveries"
-	"github.com/sluicegate/sluice/admin/store/webhooks"
+	"github.com/sluicegate/sluice/admin/store"
 )
 
 const noWebhook = "Webhook does not exist"
 
-// Routes lists what answers for webhooks.
+// Routes lists the routes of webhooks.
 func (s *Service) Routes() []rest.Route {
 	all := []rest.Route{{
 		Method: "GET", Path: "/api/portal/webhooks/events", Summary: "List the types of events that webhooks can be told of", Tag: "Webhooks", Role: rest.Viewer, Developer: true,
@@ -19,18 +18,18 @@ func (s *Service) Routes() []rest.Route {
 			return Types{Data: types(isDeveloper(c)), Pages: 1}, nil
 		},
 	}}
-	all = append(all, s.routes(door{"/api/portal/webhooks", "Webhooks", rest.Viewer, rest.Approver, []string{"q", "developer", "p", "page_size"}})...)
-	return append(all, s.routes(door{"/api/portal/me/webhooks", "Portal", rest.Developer, rest.Developer, rest.Paging})...)
+	all = append(all, s.routes(routeSet{"/api/portal/webhooks", "Webhooks", rest.Viewer, rest.Approver, []string{"q", "developer", "p", "page_size"}})...)
+	return append(all, s.routes(routeSet{"/api/portal/me/webhooks", "Portal", rest.Developer, rest.Developer, rest.Paging})...)
 }
 
-// door is where some callers reach webhooks.
-type door struct {
+// routeSet configures the routes of operators or of developers.
+type routeSet struct {
 	path, tag   string
 	read, write rest.Role
 	query       []string // of the list
 }
 
-func (s *Service) routes(d door) []rest.Route {
+func (s *Service) routes(d routeSet) []rest.Route {
 	one := d.path + "/{id}"
 	return []rest.Route{
 		{
@@ -67,7 +66,7 @@ func (s *Service) routes(d door) []rest.Route {
 		},
 		{
 			Method: "POST", Path: one + "/disable", Summary: "End that a webhook is told of events; what waits for it is given up", Tag: d.tag, Role: d.write,
-			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.switchOff,
+			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.disableByCall,
 		},
 		{
 			Method: "GET", Path: one + "/deliveries", Summary: "List what was sent to a webhook, or waits for it, newest first", Tag: d.tag, Role: d.read,
@@ -83,11 +82,11 @@ func (s *Service) list(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := webhooks.Filter{Developer: c.Query("developer"), Prefix: c.Query("q")}
+	f := store.WebhookFilter{Developer: c.Query("developer"), Prefix: c.Query("q")}
 	if isDeveloper(c) {
-		f = webhooks.Filter{Developer: c.Who.ID}
+		f = store.WebhookFilter{Developer: c.Who.ID}
 	}
-	rows, total, err := webhooks.List(ctx, s.deps.Store, c.Who.Org, f, page)
+	rows, total, err := s.deps.Store.ListWebhooks(ctx, c.Who.Org, f, page)
 	if err != nil {
 		return nil, err
 	}
@@ -98,18 +97,17 @@ func (s *Service) list(ctx context.Context, c *rest.Call) (any, error) {
 	return list, nil
 }
 
-// find returns the webhook that a call names, if it is one that the caller may
-// know of.
-func (s *Service) find(ctx context.Context, c *rest.Call) (webhooks.Row, error) {
-	row, err := webhooks.Get(ctx, s.deps.Store, c.Who.Org, c.Param("id"))
-	if err == nil && !knows(c, &row) {
+// find returns the webhook in the path, if the caller may see it.
+func (s *Service) find(ctx context.Context, c *rest.Call) (store.Webhook, error) {
+	row, err := s.deps.Store.WebhookByID(ctx, c.Who.Org, c.Param("id"))
+	if err == nil && !mayRead(c, &row) {
 		err = rest.NotFound(noWebhook)
 	}
 	return row, rest.Missing(err, noWebhook)
 }
 
-// knows tells whether the caller may know of a webhook: developers know theirs.
-func knows(c *rest.Call, r *webhooks.Row) bool {
+// mayRead reports whether the caller may see a webhook. Developers see their own.
+func mayRead(c *rest.Call, r *store.Webhook) bool {
 	return !isDeveloper(c) || r.DeveloperID != nil && *r.DeveloperID == c.Who.ID
 }
 
@@ -127,5 +125,5 @@ func (s *Service) deliveries(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.deps.Queue.List(ctx, c, deliveries.Filter{Target: row.ID})
+	return s.deps.Queue.List(ctx, c, store.MessageFilter{Target: row.ID})
 }

@@ -6,13 +6,11 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/delivery"
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/store/deliveries"
-	"github.com/sluicegate/sluice/admin/store/webhooks"
 )
 
-// hookSender sends to URLs of the configuration, which have no secret.
+// hookSender sends to URLs of the configuration, without signatures.
 type hookSender struct{ *Service }
 
 // Send makes one attempt.
@@ -23,25 +21,25 @@ func (s hookSender) Send(ctx context.Context, d delivery.Delivery) delivery.Outc
 // webhookSender sends to webhooks.
 type webhookSender struct{ *Service }
 
-// patience is how long a webhook may fail before it is disabled.
-const patience = 5 * 24 * time.Hour
+// maxFailing is the time of failing after which a webhook is disabled.
+const maxFailing = 5 * 24 * time.Hour
 
-// Why messages to a webhook are given up.
+// Why messages to a webhook are dropped.
 const (
-	isDisabled = "the webhook is disabled"
-	wasDeleted = "the webhook was deleted"
+	reasonDisabled = "the webhook is disabled"
+	reasonDeleted  = "the webhook was deleted"
 )
 
-// Send makes one attempt, and looks after the webhook by what comes of it.
+// Send makes one attempt. Its outcome may disable the webhook.
 func (s webhookSender) Send(ctx context.Context, d delivery.Delivery) delivery.Outcome {
-	hook, err := webhooks.Get(ctx, s.deps.Store, d.Org, d.Target)
+	hook, err := s.deps.Store.WebhookByID(ctx, d.Org, d.Target)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return delivery.Outcome{Result: delivery.Never, Error: wasDeleted}
+		return delivery.Outcome{Result: delivery.Never, Error: reasonDeleted}
 	case err != nil:
 		return delivery.Outcome{Result: delivery.Missed}
 	case hook.DisabledAt != nil:
-		return delivery.Outcome{Result: delivery.Never, Error: isDisabled}
+		return delivery.Outcome{Result: delivery.Never, Error: reasonDisabled}
 	}
 	secrets, err := s.secretsOf(&hook)
 	if err != nil {
@@ -49,78 +47,80 @@ func (s webhookSender) Send(ctx context.Context, d delivery.Delivery) delivery.O
 		return delivery.Outcome{Error: "its secret cannot be opened; the log of the admin has the cause"}
 	}
 	out := s.post(ctx, hook.URL, d, secrets)
-	out.Note = func(ctx context.Context, tx *store.Tx, final bool) error { return s.note(ctx, tx, &hook, out, final) }
+	out.Note = func(ctx context.Context, tx *store.Tx, final bool) error {
+		return s.recordOutcome(ctx, tx, &hook, out, final)
+	}
 	return out
 }
 
-// note keeps since when a webhook fails, and disables one that is dead.
-func (s *Service) note(ctx context.Context, tx *store.Tx, hook *webhooks.Row, out delivery.Outcome, final bool) error {
+// recordOutcome records since when a webhook fails, and disables one that fails too long.
+func (s *Service) recordOutcome(ctx context.Context, tx *store.Tx, hook *store.Webhook, out delivery.Outcome, final bool) error {
 	switch {
 	case out.Result == delivery.Done && hook.FailingSince == nil:
 		return nil
 	case out.Result == delivery.Done:
-		return webhooks.NoteWorks(ctx, tx, hook.ID)
+		return tx.NoteWebhookWorks(ctx, hook.ID)
 	case out.Result == delivery.Never:
-		return s.giveUp(ctx, tx, hook, out.Error)
+		return s.disableFailing(ctx, tx, hook, out.Error)
 	// A message that used up all its attempts was tried for a day: an endpoint that
 	// stumbles once after a quiet week is not dead.
-	case final && hook.FailingSince != nil && s.deps.Now().Sub(*hook.FailingSince) > patience:
-		return s.giveUp(ctx, tx, hook, "nothing could be delivered for five days; the last time "+out.Error)
+	case final && hook.FailingSince != nil && s.deps.Now().Sub(*hook.FailingSince) > maxFailing:
+		return s.disableFailing(ctx, tx, hook, "nothing could be delivered for five days; the last time "+out.Error)
 	}
-	return webhooks.NoteFails(ctx, tx, hook.ID)
+	return tx.NoteWebhookFails(ctx, hook.ID)
 }
 
-// giveUp disables a webhook and tells whose it is.
-func (s *Service) giveUp(ctx context.Context, tx *store.Tx, hook *webhooks.Row, why string) error {
-	now, err := webhooks.Lock(ctx, tx, hook.OrgID, hook.ID)
+// disableFailing disables a webhook and notifies its owner.
+func (s *Service) disableFailing(ctx context.Context, tx *store.Tx, hook *store.Webhook, why string) error {
+	now, err := tx.LockWebhook(ctx, hook.OrgID, hook.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	if err != nil || now.DisabledAt != nil || now.URL != hook.URL {
-		return err // done already, or it is another receiver by now
+		return err // disabled already, or the URL was changed
 	}
 	by := store.Author{Org: hook.OrgID, Name: "webhooks", Kind: "system"}
 	if _, err := s.disable(ctx, tx, by, &now, why); err != nil {
 		return err
 	}
 	s.deps.Log.Warn("a webhook was disabled", "webhook", hook.ID, "org", hook.OrgID, "reason", why)
-	return s.writeTo(ctx, tx, hook, why)
+	return s.notifyOwner(ctx, tx, hook, why)
 }
 
-// disable ends that a webhook is told of events, those included that wait.
-func (s *Service) disable(ctx context.Context, tx *store.Tx, by store.Author, hook *webhooks.Row, why string) (webhooks.Row, error) {
-	row, err := webhooks.Disable(ctx, tx, hook.ID, why)
+// disable disables a webhook and drops its waiting messages.
+func (s *Service) disable(ctx context.Context, tx *store.Tx, by store.Author, hook *store.Webhook, why string) (store.Webhook, error) {
+	row, err := tx.DisableWebhook(ctx, hook.ID, why)
 	if err != nil {
 		return row, err
 	}
-	if err := deliveries.Drop(ctx, tx, delivery.Webhook, hook.ID, isDisabled); err != nil {
+	if err := tx.DropMessages(ctx, delivery.Webhook, hook.ID, reasonDisabled); err != nil {
 		return row, err
 	}
-	return row, audit(ctx, tx, by, deed{"disabled", hook, &row})
+	return row, audit(ctx, tx, by, auditedChange{"disabled", hook, &row})
 }
 
-// writeTo tells whose a webhook is that it was disabled.
-func (s *Service) writeTo(ctx context.Context, tx *store.Tx, hook *webhooks.Row, why string) error {
-	l := record.Letter{Org: hook.OrgID, Kind: record.EventLetter, Event: record.WebhookDisabled, Reason: hook.URL + ": " + why}
+// notifyOwner queues a letter to the owner of a webhook that was disabled.
+func (s *Service) notifyOwner(ctx context.Context, tx *store.Tx, hook *store.Webhook, why string) error {
+	l := model.Letter{Org: hook.OrgID, Kind: model.EventLetter, Event: model.WebhookDisabled, Reason: hook.URL + ": " + why}
 	if hook.DeveloperID != nil {
-		email, err := webhooks.EmailOf(ctx, tx, hook.OrgID, *hook.DeveloperID)
+		email, err := tx.DeveloperEmail(ctx, hook.OrgID, *hook.DeveloperID)
 		if err != nil {
 			return err
 		}
 		l.Developer, l.To = *hook.DeveloperID, email
-		return s.write(ctx, tx, l)
+		return s.queueLetter(ctx, tx, l)
 	}
 	c, err := s.configuration(ctx, tx, hook.OrgID)
 	if err != nil || c == nil || c.Email == "" {
 		return err
 	}
 	l.To = c.Email
-	return s.write(ctx, tx, l)
+	return s.queueLetter(ctx, tx, l)
 }
 
-// secretsOf returns what messages to a webhook are signed with: its secret, and
-// for a while the one before.
-func (s *Service) secretsOf(hook *webhooks.Row) ([][]byte, error) {
+// secretsOf returns the secrets that messages to a webhook are signed with: its secret,
+// and for a while the former one.
+func (s *Service) secretsOf(hook *store.Webhook) ([][]byte, error) {
 	secret, err := s.deps.MasterKey.Open(hook.SealedSecret, place(hook.ID, secretColumn))
 	if err != nil {
 		return nil, err
@@ -142,5 +142,5 @@ const (
 	formerColumn = "sealed_former"
 )
 
-// place is what a sealed secret belongs to.
+// place is the additional data that a secret is sealed with.
 func place(id, column string) []byte { return []byte("webhooks " + id + " " + column) }

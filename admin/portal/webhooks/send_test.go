@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/delivery"
-	"github.com/sluicegate/sluice/admin/portal/record"
-	"github.com/sluicegate/sluice/internal/testenv/portaltest"
+	"github.com/sluicegate/sluice/admin/portal/model"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 // verify checks a message as a receiver does who has read the specification of
@@ -84,10 +84,10 @@ func TestAnEventReachesWhoWantsItAndNobodyElse(t *testing.T) {
 	b.add(foreign, "/api/portal/webhooks", fmt.Sprintf(`{"url":%q,"events":["*"]}`, serve(&others)))
 	b.add(dev, "/api/portal/me/webhooks", fmt.Sprintf(`{"url":%q,"events":["key_event.revoked"]}`, serve(&quiet)))
 	disabled := b.mine(serve(&off))
-	b.call("POST", "/api/portal/me/webhooks/"+disabled.ID+"/disable", dev, "").want(200)
+	b.Call("POST", "/api/portal/me/webhooks/"+disabled.ID+"/disable", dev, "").Want(200)
 
 	b.emit(created())
-	portaltest.Eventually(t, "both have it", func() bool { return len(mine.messages()) == 1 && len(org.messages()) == 1 })
+	wait.Until(t, "both have it", func() bool { return len(mine.messages()) == 1 && len(org.messages()) == 1 })
 	m := mine.messages()[0]
 	if err := verify(own.Meta.Secret, m.header, m.body, time.Now()); err != nil {
 		t.Errorf("%v: %v", err, m.header)
@@ -124,17 +124,17 @@ func TestWhomTheConfigurationNamesIsTold(t *testing.T) {
 	b.Exec(`insert into portal_objects (org_id, kind, id, body) values ('o', 'configuration', 'c', $1::text::json)`,
 		fmt.Sprintf(`{"event_options":{"key_event":{"webhook":%q,"email":"ops@example.com"},"key_request_event":{"webhook":"","email":""}}}`, server.URL+"/hook"))
 	b.emit(created())
-	b.emit(record.Event{Org: "o", Type: record.RequestSubmitted, Data: 1})
-	portaltest.Eventually(t, "the URL is told", func() bool { return len(r.messages()) == 1 })
+	b.emit(model.Event{Org: "o", Type: model.RequestSubmitted, Data: 1})
+	wait.Until(t, "the URL is told", func() bool { return len(r.messages()) == 1 })
 	m := r.messages()[0]
 	if m.body != `{"event":"key_event.created","data":{"id":"k1","text":"<ü>"}}` || m.header.Get("Webhook-Id") == "" || m.header.Get("Webhook-Signature") != "" {
 		t.Errorf("%s %v", m.body, m.header)
 	}
-	if all := b.letters.letters(); len(all) != 1 || all[0].To != "ops@example.com" || all[0].Event != "key_event.created" || all[0].Kind != record.EventLetter {
+	if all := b.letters.letters(); len(all) != 1 || all[0].To != "ops@example.com" || all[0].Event != "key_event.created" || all[0].Kind != model.EventLetter {
 		t.Errorf("letters %+v", all)
 	}
 	var log delivery.Log
-	b.call("GET", "/api/portal/deliveries", viewer, "").want(200).into(&log)
+	b.Call("GET", "/api/portal/deliveries", viewer, "").Want(200).Into(&log)
 	if len(log.Data) != 1 || log.Data[0].Kind != "hook" || log.Data[0].Target != server.URL+"/hook" {
 		t.Errorf("log %+v", log)
 	}
@@ -155,8 +155,8 @@ func TestDataThatIsTooLargeIsLeftOutButForItsID(t *testing.T) {
 	server := httptest.NewServer(&r)
 	defer server.Close()
 	b.mine(server.URL)
-	b.emit(record.Event{Org: "o", Developer: "d1", Type: record.RequestSubmitted, Data: map[string]string{"id": "r1", "more": strings.Repeat("x", maxData)}})
-	portaltest.Eventually(t, "it arrives", func() bool { return len(r.messages()) == 1 })
+	b.emit(model.Event{Org: "o", Developer: "d1", Type: model.RequestSubmitted, Data: map[string]string{"id": "r1", "more": strings.Repeat("x", maxData)}})
+	wait.Until(t, "it arrives", func() bool { return len(r.messages()) == 1 })
 	if body := r.messages()[0].body; !strings.Contains(body, `"data":{"id":"r1"},"data_omitted":true`) {
 		t.Errorf("it says %.200s", body)
 	}
@@ -181,12 +181,12 @@ func TestAnswersOfReceiversAreHeeded(t *testing.T) {
 		"404":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, "failed", 3, 404, "it answers 404 Not Found"},
 		"a redirect":     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }, "failed", 3, 302, "a redirect, which is not followed"},
 		"410":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) }, "failed", 1, 410, "410 Gone"},
-		"silence":        {func(_ http.ResponseWriter, r *http.Request) { wait(r, hang) }, "failed", 3, 0, "did not answer in time"},
+		"silence":        {func(_ http.ResponseWriter, r *http.Request) { holdOpen(r, hang) }, "failed", 3, 0, "did not answer in time"},
 		"a cut":          {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "failed", 3, 0, "ended the connection"},
 		"a slow body": {func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(200)
 			w.(http.Flusher).Flush()
-			wait(r, hang)
+			holdOpen(r, hang)
 		}, "done", 1, 200, ""},
 		"a huge answer":  {huge, "done", 1, 200, ""},
 		"a strange code": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(599) }, "failed", 3, 599, "it answers 599"},
@@ -203,9 +203,9 @@ func TestAnswersOfReceiversAreHeeded(t *testing.T) {
 			server := httptest.NewServer(&receiver{answer: c.answer})
 			defer server.Close()
 			hook := b.add(editor, here, fmt.Sprintf(`{"url":%q,"events":["*"]}`, server.URL))
-			b.call("POST", here+"/"+hook.ID+"/ping", editor, "").want(200)
+			b.Call("POST", here+"/"+hook.ID+"/ping", editor, "").Want(200)
 			var e delivery.Entry
-			portaltest.Eventually(t, "it is "+c.state, func() bool { e = b.deliveries(hook.ID)[0]; return e.State == c.state })
+			wait.Until(t, "it is "+c.state, func() bool { e = b.deliveries(hook.ID)[0]; return e.State == c.state })
 			if e.Attempts != c.attempts || e.Status != c.status || !strings.Contains(e.Error, c.says) || c.says == "" && e.Error != "" {
 				t.Errorf("entry %+v", e)
 			}
@@ -213,8 +213,8 @@ func TestAnswersOfReceiversAreHeeded(t *testing.T) {
 	}
 }
 
-// wait hangs until the caller is gone or the test is over.
-func wait(r *http.Request, over chan struct{}) {
+// holdOpen waits until the caller is gone or the test is over.
+func holdOpen(r *http.Request, over chan struct{}) {
 	select {
 	case <-r.Context().Done():
 	case <-over:
@@ -244,9 +244,9 @@ func TestAReceiverThatAsksForTimeIsLeftAlone(t *testing.T) {
 			}})
 			defer server.Close()
 			hook := b.mine(server.URL)
-			b.call("POST", me+"/"+hook.ID+"/ping", dev, "").want(200)
+			b.Call("POST", me+"/"+hook.ID+"/ping", dev, "").Want(200)
 			var e delivery.Entry
-			portaltest.Eventually(t, "it is put off", func() bool { e = b.deliveries(hook.ID)[0]; return e.Status == 429 && e.NextAttempt != nil })
+			wait.Until(t, "it is put off", func() bool { e = b.deliveries(hook.ID)[0]; return e.Status == 429 && e.NextAttempt != nil })
 			next, err := time.Parse(time.RFC3339, *e.NextAttempt)
 			if in := time.Until(next); err != nil || in < 58*time.Minute || in > 62*time.Minute || e.State != "pending" {
 				t.Errorf("next in %v, %v: %+v", in, err, e)
@@ -265,7 +265,7 @@ func TestNoMessageGoesToAPrivateAddress(t *testing.T) {
 	}
 	hook := b.mine("https://localhost:" + port) // a name, whose addresses are seen when it is called
 	b.emit(created())
-	portaltest.Eventually(t, "it is given up", func() bool { return b.deliveries(hook.ID)[0].State == "failed" })
+	wait.Until(t, "it is given up", func() bool { return b.deliveries(hook.ID)[0].State == "failed" })
 	if e := b.deliveries(hook.ID)[0]; e.Error != "its address is none that messages may be sent to" || strings.Contains(e.Error, "127.") {
 		t.Errorf("entry %+v", e)
 	}
@@ -292,8 +292,8 @@ func TestErrorsSayWhatIsWrongAndNothingOfTheNetwork(t *testing.T) {
 		strings.Replace(plain.URL, "http", "https", 1): "it does not speak TLS",
 	} {
 		hook := b.mine(url)
-		b.call("POST", "/api/portal/me/webhooks/"+hook.ID+"/ping", dev, "").want(200)
-		portaltest.Eventually(t, url+" is given up", func() bool { return b.deliveries(hook.ID)[0].State == "failed" })
+		b.Call("POST", "/api/portal/me/webhooks/"+hook.ID+"/ping", dev, "").Want(200)
+		wait.Until(t, url+" is given up", func() bool { return b.deliveries(hook.ID)[0].State == "failed" })
 		if e := b.deliveries(hook.ID)[0]; !strings.HasPrefix(e.Error, want) || strings.Contains(e.Error, "127.0.0.1:") {
 			t.Errorf("%s: %+v", url, e)
 		}
@@ -314,7 +314,7 @@ func TestARotatedSecretIsValidBesideTheFormerForAWhile(t *testing.T) {
 		t.Helper()
 		before := len(r.messages())
 		b.emit(created())
-		portaltest.Eventually(t, "it arrives", func() bool { return len(r.messages()) == before+1 })
+		wait.Until(t, "it arrives", func() bool { return len(r.messages()) == before+1 })
 		m := r.messages()[before]
 		if n := len(strings.Fields(m.header.Get("Webhook-Signature"))); n != len(secrets) {
 			t.Errorf("%d signatures, want %d", n, len(secrets))
@@ -355,13 +355,13 @@ func TestAnEndpointThatIsGoneIsDisabledAtOnce(t *testing.T) {
 	defer server.Close()
 	hook := b.mine(server.URL)
 	b.emit(created())
-	portaltest.Eventually(t, "it is disabled", func() bool { return !b.webhook(hook.ID).Enabled })
+	wait.Until(t, "it is disabled", func() bool { return !b.webhook(hook.ID).Enabled })
 	w := b.webhook(hook.ID)
 	if w.DisabledFor != "it answers 410 Gone" || w.Disabled == nil {
 		t.Errorf("webhook %+v", w)
 	}
 	all := b.letters.letters()
-	if len(all) != 1 || all[0].To != "one@example.com" || all[0].Developer != "d1" || all[0].Event != record.WebhookDisabled || !strings.Contains(all[0].Reason, server.URL) {
+	if len(all) != 1 || all[0].To != "one@example.com" || all[0].Developer != "d1" || all[0].Event != model.WebhookDisabled || !strings.Contains(all[0].Reason, server.URL) {
 		t.Errorf("letters %+v", all)
 	}
 	if by := b.Text("select actor_kind || ' ' || action from audit_log where object_kind = 'webhook' and action = 'disabled'"); by != "system disabled" {
@@ -372,14 +372,14 @@ func TestAnEndpointThatIsGoneIsDisabledAtOnce(t *testing.T) {
 	if n := b.Text("select count(*)::text from deliveries"); n != "1" {
 		t.Errorf("%s deliveries", n)
 	}
-	b.call("POST", "/api/portal/me/webhooks/"+hook.ID+"/ping", dev, "").want(409, "disabled")
+	b.Call("POST", "/api/portal/me/webhooks/"+hook.ID+"/ping", dev, "").Want(409).Says("disabled")
 
 	r.mu.Lock()
 	r.answer = nil
 	r.mu.Unlock()
-	b.call("POST", "/api/portal/me/webhooks/"+hook.ID+"/enable", dev, "").want(200)
+	b.Call("POST", "/api/portal/me/webhooks/"+hook.ID+"/enable", dev, "").Want(200)
 	b.emit(created())
-	portaltest.Eventually(t, "it is told again", func() bool { return len(r.messages()) == before+1 })
+	wait.Until(t, "it is told again", func() bool { return len(r.messages()) == before+1 })
 	if w := b.webhook(hook.ID); !w.Enabled || w.DisabledFor != "" || w.Failing != nil {
 		t.Errorf("webhook %+v", w)
 	}
@@ -400,13 +400,13 @@ func TestAnEndpointThatFailsForDaysIsDisabled(t *testing.T) {
 		}
 		return true
 	}
-	portaltest.Eventually(t, "the message is given up", failed)
+	wait.Until(t, "the message is given up", failed)
 	if w := b.webhook(hook.ID); !w.Enabled || w.Failing == nil {
 		t.Fatalf("webhook %+v", w)
 	}
 	b.Exec("update webhooks set failing_since = now() - interval '4 days 23 hours'")
 	b.emit(created())
-	portaltest.Eventually(t, "the message is given up", failed)
+	wait.Until(t, "the message is given up", failed)
 	if !b.webhook(hook.ID).Enabled {
 		t.Fatal("it is disabled before five days are over")
 	}
@@ -414,14 +414,14 @@ func TestAnEndpointThatFailsForDaysIsDisabled(t *testing.T) {
 	// What waits meanwhile is given up with it.
 	b.Exec(`insert into deliveries (id, org_id, kind, target, event, payload, sealed, state, next_at) values ('later', 'o', 'webhook', $1, 'e', '', false, 'pending', now() + interval '1 hour')`, hook.ID)
 	b.emit(created())
-	portaltest.Eventually(t, "it is disabled", func() bool { return !b.webhook(hook.ID).Enabled })
+	wait.Until(t, "it is disabled", func() bool { return !b.webhook(hook.ID).Enabled })
 	if w := b.webhook(hook.ID); !strings.Contains(w.DisabledFor, "five days") || !strings.Contains(w.DisabledFor, "500") {
 		t.Errorf("webhook %+v", w)
 	}
 	if all := b.letters.letters(); len(all) != 1 || all[0].To != "portal@example.com" {
 		t.Errorf("letters %+v", all)
 	}
-	if state := b.Text("select state || ': ' || error from deliveries where id = 'later'"); state != "failed: "+isDisabled {
+	if state := b.Text("select state || ': ' || error from deliveries where id = 'later'"); state != "failed: "+reasonDisabled {
 		t.Errorf("what waited is %s", state)
 	}
 }
@@ -434,7 +434,7 @@ func TestAnEndpointThatWorksAgainIsNotFailing(t *testing.T) {
 	hook := b.mine(server.URL)
 	b.Exec("update webhooks set failing_since = now() - interval '9 days'")
 	b.emit(created())
-	portaltest.Eventually(t, "it works", func() bool { return b.webhook(hook.ID).Failing == nil })
+	wait.Until(t, "it works", func() bool { return b.webhook(hook.ID).Failing == nil })
 	if !b.webhook(hook.ID).Enabled {
 		t.Error("it is disabled")
 	}
@@ -447,11 +447,11 @@ func TestAMessageIsSentOnceMoreWithTheSameID(t *testing.T) {
 	defer server.Close()
 	hook := b.mine(server.URL)
 	b.emit(created())
-	portaltest.Eventually(t, "it is done", func() bool { return b.deliveries(hook.ID)[0].State == "done" })
+	wait.Until(t, "it is done", func() bool { return b.deliveries(hook.ID)[0].State == "done" })
 	id := b.deliveries(hook.ID)[0].ID
-	b.call("POST", "/api/portal/deliveries/"+id+"/replay", approver, "").want(200, id)
-	portaltest.Eventually(t, "it arrives again", func() bool { return len(r.messages()) == 2 })
-	portaltest.Eventually(t, "it is done", func() bool { return b.deliveries(hook.ID)[0].State == "done" })
+	b.Call("POST", "/api/portal/deliveries/"+id+"/replay", approver, "").Want(200).Says(id)
+	wait.Until(t, "it arrives again", func() bool { return len(r.messages()) == 2 })
+	wait.Until(t, "it is done", func() bool { return b.deliveries(hook.ID)[0].State == "done" })
 	first, second := r.messages()[0], r.messages()[1]
 	if first.body != second.body || first.header.Get("Webhook-Id") != id || second.header.Get("Webhook-Id") != id {
 		t.Errorf("first %+v, second %+v", first, second)
@@ -459,7 +459,7 @@ func TestAMessageIsSentOnceMoreWithTheSameID(t *testing.T) {
 	if err := verify(hook.Meta.Secret, second.header, second.body, time.Now()); err != nil {
 		t.Error(err)
 	}
-	b.call("POST", "/api/portal/me/deliveries/"+id+"/replay", dev, "").want(200)
+	b.Call("POST", "/api/portal/me/deliveries/"+id+"/replay", dev, "").Want(200)
 	for _, who := range []string{dev2, foreign, viewer} {
 		path := "/api/portal/deliveries/" + id + "/replay"
 		if who == dev2 {
@@ -469,7 +469,7 @@ func TestAMessageIsSentOnceMoreWithTheSameID(t *testing.T) {
 		if who == viewer {
 			want = 403
 		}
-		b.call("POST", path, who, "").want(want)
+		b.Call("POST", path, who, "").Want(want)
 	}
 	if n := b.Text("select count(*)::text from audit_log where action = 'replayed' and object_id = $1", id); n != "2" {
 		t.Errorf("%s entries in the audit log", n)
@@ -484,16 +484,16 @@ func TestADeletedWebhookIsToldNothingMore(t *testing.T) {
 	defer server.Close()
 	hook := b.mine(server.URL)
 	b.emit(created())
-	portaltest.Eventually(t, "it waits for another attempt", func() bool { e := b.deliveries(hook.ID)[0]; return e.Status == 500 && e.State == "pending" })
-	b.call("DELETE", me+"/"+hook.ID, dev, "").want(200)
+	wait.Until(t, "it waits for another attempt", func() bool { e := b.deliveries(hook.ID)[0]; return e.Status == 500 && e.State == "pending" })
+	b.Call("DELETE", me+"/"+hook.ID, dev, "").Want(200)
 	const given = "select state || ': ' || error from deliveries"
-	if what := b.Text(given); what != "failed: "+wasDeleted {
+	if what := b.Text(given); what != "failed: "+reasonDeleted {
 		t.Errorf("what waited is %s", what)
 	}
-	b.call("GET", me+"/"+hook.ID, dev, "").want(404)
+	b.Call("GET", me+"/"+hook.ID, dev, "").Want(404)
 	// What is sent once more, or was on its way, finds nobody.
-	b.call("POST", "/api/portal/deliveries/"+b.Text("select id from deliveries")+"/replay", approver, "").want(200)
-	portaltest.Eventually(t, "it is given up", func() bool { return b.Text(given) == "failed: "+wasDeleted })
+	b.Call("POST", "/api/portal/deliveries/"+b.Text("select id from deliveries")+"/replay", approver, "").Want(200)
+	wait.Until(t, "it is given up", func() bool { return b.Text(given) == "failed: "+reasonDeleted })
 	if n := len(r.messages()); n != 1 {
 		t.Errorf("%d messages", n)
 	}

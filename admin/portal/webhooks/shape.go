@@ -8,16 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/store/webhooks"
 )
 
-// A Webhook is where somebody wants to be told of events. Of what a caller sends,
-// name, url and events count.
+// A Webhook is a URL that events are sent to. In a body only name, url and events are
+// used.
 type Webhook struct {
 	ID          string   `json:"id"`
 	Org         string   `json:"org_id"`
@@ -34,7 +32,7 @@ type Webhook struct {
 	Updated     string   `json:"date_updated"`
 }
 
-// Wanted is a webhook that somebody wants to have.
+// Wanted is the body of a call that creates a webhook.
 type Wanted struct {
 	Name      string   `json:"name"`
 	URL       string   `json:"url"`
@@ -43,7 +41,7 @@ type Wanted struct {
 	Developer string   `json:"developer_id,omitempty" doc:"whose it is to be; left out: the organisation's"`
 }
 
-// Rotation is how a webhook gets another secret.
+// Rotation is the body of a call that replaces the secret.
 type Rotation struct {
 	Secret string `json:"secret,omitempty" doc:"as when a webhook is made"`
 	Grace  string `json:"grace,omitempty" doc:"how long messages are signed with the former secret, too; at most 168h" default:"24h"`
@@ -60,7 +58,7 @@ type List struct {
 	Pages int64     `json:"Pages"`
 }
 
-// EventType is a type of events that webhooks can be told of.
+// EventType is a type of events that webhooks can subscribe to.
 type EventType struct {
 	Type string `json:"type"`
 	When string `json:"when"`
@@ -72,39 +70,39 @@ type Types struct {
 	Pages int64       `json:"Pages"`
 }
 
-// types lists what webhooks can be told of. How an organisation runs its APIs is not
-// for developers.
+// types lists the types of events that webhooks can subscribe to. Events about APIs are
+// not for developers.
 func types(developers bool) []EventType {
 	all := []EventType{
-		{record.RequestSubmitted, "a developer asked for access"},
-		{record.RequestUpdated, "a key request was changed"},
-		{record.RequestApproved, "a key request was approved"},
-		{record.RequestRejected, "a key request was rejected"},
-		{record.KeyCreated, "a developer got a key"},
-		{record.KeyUpdated, "a developer's key was changed"},
-		{record.KeyRotated, "a developer's key was replaced by another"},
-		{record.KeyRevoked, "a developer's key was revoked"},
+		{model.RequestSubmitted, "a developer asked for access"},
+		{model.RequestUpdated, "a key request was changed"},
+		{model.RequestApproved, "a key request was approved"},
+		{model.RequestRejected, "a key request was rejected"},
+		{model.KeyCreated, "a developer got a key"},
+		{model.KeyUpdated, "a developer's key was changed"},
+		{model.KeyRotated, "a developer's key was replaced by another"},
+		{model.KeyRevoked, "a developer's key was revoked"},
 	}
 	if developers {
 		return all
 	}
 	return append(all, []EventType{
-		{record.APICreated, "an API was made"},
-		{record.APIUpdated, "an API was changed"},
-		{record.APIDeleted, "an API was deleted"},
+		{model.APICreated, "an API was made"},
+		{model.APIUpdated, "an API was changed"},
+		{model.APIDeleted, "an API was deleted"},
 	}...)
 }
 
 // allEvents stands for every type of events.
 const allEvents = "*"
 
-// Bounds of what a webhook has.
+// Bounds of the members of a webhook.
 const (
 	maxName = 200
 	maxURL  = 2048
 )
 
-// check lists what is wrong with a webhook, which may be told of what is known.
+// check returns the problems of a webhook that may subscribe to the known types.
 func (s *Service) check(name, target string, events []string, known []EventType) (problems []string) {
 	if len(name) > maxName || !rest.Printable(name) {
 		problems = append(problems, fmt.Sprintf("name: must be printable text of at most %d bytes", maxName))
@@ -129,8 +127,7 @@ func (s *Service) check(name, target string, events []string, known []EventType)
 	return problems
 }
 
-// checkURL says what is wrong with a URL. Where a name leads to is seen when a
-// message is sent.
+// checkURL checks a URL. The addresses of a host name are checked when a message is sent.
 func (s *Service) checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -162,11 +159,11 @@ func (s *Service) checkURL(text string) error {
 	return nil
 }
 
-func webhookOf(r *webhooks.Row) Webhook {
+func webhookOf(r *store.Webhook) Webhook {
 	w := Webhook{
 		ID: r.ID, Org: r.OrgID, Name: r.Name, URL: r.URL, Events: r.Events, Enabled: r.DisabledAt == nil,
-		Disabled: moment(r.DisabledAt), DisabledFor: r.DisabledFor, Failing: moment(r.FailingSince),
-		FormerUntil: moment(r.FormerUntil), Created: *moment(&r.CreatedAt), Updated: *moment(&r.UpdatedAt),
+		Disabled: rest.Time(r.DisabledAt), DisabledFor: r.DisabledFor, Failing: rest.Time(r.FailingSince),
+		FormerUntil: rest.Time(r.FormerUntil), Created: *rest.Time(&r.CreatedAt), Updated: *rest.Time(&r.UpdatedAt),
 	}
 	if r.DeveloperID != nil {
 		w.Developer = *r.DeveloperID
@@ -174,26 +171,17 @@ func webhookOf(r *webhooks.Row) Webhook {
 	return w
 }
 
-// moment writes a time as JSON has it; nil stays nil.
-func moment(t *time.Time) *string {
-	if t == nil {
-		return nil
-	}
-	return new(t.UTC().Format(time.RFC3339))
-}
-
-// A deed is what was done to a webhook, which looked so before and after; either
-// may be nil.
-type deed struct {
+// An auditedChange is a change of a webhook, before and after; either may be nil.
+type auditedChange struct {
 	action        string
-	before, after *webhooks.Row
+	before, after *store.Webhook
 }
 
-// audit notes what was done to a webhook.
-func audit(ctx context.Context, tx *store.Tx, by store.Author, done deed) error {
-	d := store.Deed{Action: done.action, Kind: "webhook"}
+// audit adds a change of a webhook to the audit log.
+func audit(ctx context.Context, tx *store.Tx, by store.Author, done auditedChange) error {
+	d := store.AuditEntry{Action: done.action, Kind: "webhook"}
 	for _, side := range []struct {
-		row  *webhooks.Row
+		row  *store.Webhook
 		body *[]byte
 	}{{done.before, &d.Before}, {done.after, &d.After}} {
 		if side.row == nil {

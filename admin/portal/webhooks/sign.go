@@ -9,29 +9,29 @@ import (
 	"strings"
 )
 
-// secretPrefix begins every secret as people see it.
+// secretPrefix begins the text of every secret.
 const secretPrefix = "whsec_"
 
-// How long a secret is, in bytes.
+// Lengths of a secret, in bytes.
 const (
 	minSecret  = 24
 	maxSecret  = 64
 	newSecrets = 32
 )
 
-// newSecret makes a secret.
+// newSecret generates a secret.
 func newSecret() []byte {
 	made := make([]byte, newSecrets)
 	_, _ = rand.Read(made) // documented never to fail
 	return made
 }
 
-// shown is a secret as people see it.
+// shown returns the text of a secret.
 func shown(secret []byte) string {
 	return secretPrefix + base64.StdEncoding.EncodeToString(secret)
 }
 
-// parseSecret reads a secret from the form in which people see it.
+// parseSecret parses the text of a secret.
 func parseSecret(text string) ([]byte, error) {
 	wrong := fmt.Errorf("must be %s followed by %d to %d bytes in base64, as %s$(openssl rand -base64 32) writes it", secretPrefix, minSecret, maxSecret, secretPrefix)
 	encoded, found := strings.CutPrefix(text, secretPrefix)

@@ -1,6 +1,6 @@
-// Package webhooks tells developers and organisations of what happens in the
-// portal: whoever wants to be told of events says where, and gets messages that
-// are signed as Standard Webhooks has it (https://www.standardwebhooks.com).
+// Package webhooks sends events of the portal to developers and organisations, as
+// messages signed by the Standard Webhooks specification
+// (https://www.standardwebhooks.com).
 package webhooks
 
 import (
@@ -10,31 +10,30 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/delivery"
-	"github.com/sluicegate/sluice/admin/portal/record"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/guard"
+	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// Letters sends letters.
+// Letters queues letters.
 type Letters interface {
-	// Put queues a letter as a part of a transaction.
-	Put(ctx context.Context, tx *store.Tx, l record.Letter) error
+	// Put queues a letter as part of a transaction.
+	Put(ctx context.Context, tx *store.Tx, l model.Letter) error
 }
 
-// Deps are what a Service works with. Letters may be nil, and then nobody gets
-// one.
+// Deps are the dependencies of a Service. Without Letters no letters are sent.
 type Deps struct {
 	Store     *store.Store
 	Queue     *delivery.Queue
 	Letters   Letters
-	MasterKey secret.Key   // seals the secrets that messages are signed with
-	Outbound  guard.Policy // where messages may go
+	MasterKey secret.Key       // seals the secrets of webhooks
+	Outbound  dialguard.Policy // where messages may go
 	Now       func() time.Time
 	Log       *slog.Logger
 }
 
-// Service looks after all webhooks. Make one with New.
+// Service manages webhooks and raises events. Make one with New.
 type Service struct {
 	deps   Deps
 	client *http.Client
@@ -43,7 +42,7 @@ type Service struct {
 // connectWithin bounds connecting to a receiver and, again, its TLS handshake.
 const connectWithin = 10 * time.Second
 
-// New returns a service, to which the queue hands the messages from now on.
+// New returns a Service and registers it as the sender of its kinds of messages.
 func New(d Deps) *Service {
 	s := &Service{deps: d, client: &http.Client{
 		Transport: d.Outbound.Transport(connectWithin),

@@ -854,17 +854,6 @@ func (q *Queries) LockRequestsOfDeveloper(ctx context.Context, arg LockRequestsO
 	return items, nil
 }
 
-const orgIsThere = `-- name: OrgIsThere :one
-SELECT EXISTS (SELECT 1 FROM orgs WHERE id = $1)
-`
-
-func (q *Queries) OrgIsThere(ctx context.Context, id string) (bool, error) {
-	row := q.db.QueryRow(ctx, orgIsThere, id)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
-}
-
 const replacePassword = `-- name: ReplacePassword :one
 UPDATE developers SET password_hash = $1, password_history = $2, password_updated = $3,
     version = version + 1, updated_at = now()

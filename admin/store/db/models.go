@@ -403,19 +403,6 @@ type UsageAPIRankDefault struct {
 	UpstreamUs int64
 }
 
-type UsageDay struct {
-	OrgID      string
-	Bucket     time.Time
-	APIID      string
-	KeyHash    string
-	Status     int16
-	Reason     string
-	Hits       int64
-	Errors     int64
-	TotalUs    int64
-	UpstreamUs int64
-}
-
 type UsageDayDefault struct {
 	OrgID      string
 	Bucket     time.Time
@@ -431,7 +418,6 @@ type UsageDayDefault struct {
 
 type UsageDue struct {
 	OrgID  string
-	APIID  string
 	Hours  int16
 	Bucket time.Time
 }
@@ -461,6 +447,30 @@ type UsageHourDefault struct {
 	KeyHash    string
 	Status     int16
 	Reason     string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
+type UsageKeyRank struct {
+	OrgID      string
+	Hours      int16
+	Bucket     time.Time
+	KeyHash    string
+	Refused    bool
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+}
+
+type UsageKeyRankDefault struct {
+	OrgID      string
+	Hours      int16
+	Bucket     time.Time
+	KeyHash    string
+	Refused    bool
 	Hits       int64
 	Errors     int64
 	TotalUs    int64
@@ -498,21 +508,6 @@ type UsageMinuteDefault struct {
 	Errors     int64
 	TotalUs    int64
 	UpstreamUs int64
-}
-
-type UsageNumber struct {
-	OrgID   string
-	KeyHash string
-	Number  int32
-	Seen    time.Time
-}
-
-type UsageRank struct {
-	OrgID   string
-	Refused bool
-	Hours   int16
-	Bucket  time.Time
-	Hits    []byte
 }
 
 type UsageRankDefault struct {

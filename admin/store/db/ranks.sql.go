@@ -10,65 +10,30 @@ import (
 	"time"
 )
 
-const dueAfter = `-- name: DueAfter :exec
-INSERT INTO usage_due (org_id, api_id, hours, bucket)
-VALUES ($1, '', 1, $2), ($1, $3, 24, $4), ($1, '', 24, $4)
-ON CONFLICT DO NOTHING
+const changedDays = `-- name: ChangedDays :many
+SELECT d.bucket FROM usage_due d WHERE d.org_id = $1 AND d.hours = 24 AND d.bucket >= $2 AND d.bucket < $3 ORDER BY d.bucket
 `
 
-type DueAfterParams struct {
-	OrgID string
-	Hour  time.Time
-	APIID string
-	Day   time.Time
-}
-
-// DueAfter notes what has to be made anew since the hour of an API has changed.
-func (q *Queries) DueAfter(ctx context.Context, arg DueAfterParams) error {
-	_, err := q.db.Exec(ctx, dueAfter,
-		arg.OrgID,
-		arg.Hour,
-		arg.APIID,
-		arg.Day,
-	)
-	return err
-}
-
-const dueRanks = `-- name: DueRanks :many
-SELECT d.hours, d.bucket, NOT EXISTS (
-    SELECT 1 FROM usage_rank r WHERE r.org_id = d.org_id AND NOT r.refused AND r.hours = d.hours AND r.bucket = d.bucket
-) AS missing
-FROM usage_due d WHERE d.org_id = $1 AND d.api_id = '' AND d.hours IN (1, 24) AND d.bucket >= $2 AND d.bucket < $3
-ORDER BY d.bucket
-`
-
-type DueRanksParams struct {
+type ChangedDaysParams struct {
 	OrgID string
 	Since time.Time
 	Until time.Time
 }
 
-type DueRanksRow struct {
-	Hours   int16
-	Bucket  time.Time
-	Missing bool
-}
-
-// DueRanks returns the hours and the days of a range whose ranks have to be made
-// anew, and whether there are none yet.
-func (q *Queries) DueRanks(ctx context.Context, arg DueRanksParams) ([]DueRanksRow, error) {
-	rows, err := q.db.Query(ctx, dueRanks, arg.OrgID, arg.Since, arg.Until)
+// ChangedDays returns the days of a range that have changed since their ranks were made.
+func (q *Queries) ChangedDays(ctx context.Context, arg ChangedDaysParams) ([]time.Time, error) {
+	rows, err := q.db.Query(ctx, changedDays, arg.OrgID, arg.Since, arg.Until)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []DueRanksRow{}
+	items := []time.Time{}
 	for rows.Next() {
-		var i DueRanksRow
-		if err := rows.Scan(&i.Hours, &i.Bucket, &i.Missing); err != nil {
+		var bucket time.Time
+		if err := rows.Scan(&bucket); err != nil {
 			return nil, err
 		}
-		items = append(items, i)
+		items = append(items, bucket)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -76,63 +41,48 @@ func (q *Queries) DueRanks(ctx context.Context, arg DueRanksParams) ([]DueRanksR
 	return items, nil
 }
 
-const firstUnranked = `-- name: FirstUnranked :one
+const changedHours = `-- name: ChangedHours :many
 WITH RECURSIVE marked AS (
     (SELECT m.hour FROM usage_marks m WHERE m.hour >= $2 AND m.hour < $3 ORDER BY m.hour LIMIT 1)
     UNION ALL
     (SELECT (SELECT m.hour FROM usage_marks m WHERE m.hour > marked.hour AND m.hour < $3 ORDER BY m.hour LIMIT 1) FROM marked WHERE marked.hour IS NOT NULL)
 )
-SELECT marked.hour::timestamptz AS hour FROM marked
-WHERE marked.hour IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM usage_rank r WHERE r.org_id = $1 AND NOT r.refused AND r.hours = 1 AND r.bucket = marked.hour
-) ORDER BY 1 LIMIT 1
+SELECT c.hour::timestamptz AS hour, bool_or(c.marked)::boolean AS marked, EXISTS (
+    SELECT 1 FROM usage_key_rank r WHERE r.org_id = $1 AND r.hours = 1 AND r.bucket = c.hour
+) AS ranked
+FROM (
+    SELECT marked.hour, true AS marked FROM marked WHERE marked.hour IS NOT NULL
+    UNION ALL
+    SELECT d.bucket, false FROM usage_due d WHERE d.org_id = $1 AND d.hours = 1 AND d.bucket >= $2 AND d.bucket < $3
+) c
+GROUP BY c.hour ORDER BY c.hour
 `
 
-type FirstUnrankedParams struct {
+type ChangedHoursParams struct {
 	OrgID string
 	Since time.Time
 	Until time.Time
 }
 
-// FirstUnranked returns the first hour of a range that is not summed up and has no
-// ranks.
-func (q *Queries) FirstUnranked(ctx context.Context, arg FirstUnrankedParams) (time.Time, error) {
-	row := q.db.QueryRow(ctx, firstUnranked, arg.OrgID, arg.Since, arg.Until)
-	var hour time.Time
-	err := row.Scan(&hour)
-	return hour, err
+type ChangedHoursRow struct {
+	Hour   time.Time
+	Marked bool
+	Ranked bool
 }
 
-const hourByNumber = `-- name: HourByNumber :many
-SELECT n.number, least(sum(h.hits), 9223372036854775807)::bigint AS hits,
-    least(coalesce(sum(h.hits) FILTER (WHERE h.reason <> ''), 0), 9223372036854775807)::bigint AS refused
-FROM usage_hour h JOIN usage_numbers n ON n.org_id = h.org_id AND n.key_hash = h.key_hash
-WHERE h.org_id = $1 AND h.bucket = $2
-GROUP BY n.number ORDER BY n.number
-`
-
-type HourByNumberParams struct {
-	OrgID string
-	Hour  time.Time
-}
-
-type HourByNumberRow struct {
-	Number  int32
-	Hits    int64
-	Refused int64
-}
-
-// HourByNumber returns how often each key called in an hour, all told and refused.
-func (q *Queries) HourByNumber(ctx context.Context, arg HourByNumberParams) ([]HourByNumberRow, error) {
-	rows, err := q.db.Query(ctx, hourByNumber, arg.OrgID, arg.Hour)
+// ChangedHours returns the hours of a range that have changed since their ranks were
+// made: whether minutes are to be summed up (marked), and whether there are ranks of
+// keys at all (ranked).
+func (q *Queries) ChangedHours(ctx context.Context, arg ChangedHoursParams) ([]ChangedHoursRow, error) {
+	rows, err := q.db.Query(ctx, changedHours, arg.OrgID, arg.Since, arg.Until)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []HourByNumberRow{}
+	items := []ChangedHoursRow{}
 	for rows.Next() {
-		var i HourByNumberRow
-		if err := rows.Scan(&i.Number, &i.Hits, &i.Refused); err != nil {
+		var i ChangedHoursRow
+		if err := rows.Scan(&i.Hour, &i.Marked, &i.Ranked); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -143,18 +93,51 @@ func (q *Queries) HourByNumber(ctx context.Context, arg HourByNumberParams) ([]H
 	return items, nil
 }
 
-const keepAPIRanks = `-- name: KeepAPIRanks :exec
-SELECT usage_keep_api_ranks($1, make_interval(secs => $2::float8))
+const countChanged = `-- name: CountChanged :one
+SELECT count(*) FROM (
+    SELECT 1 FROM usage_hour h WHERE h.org_id = $2 AND h.bucket = ANY ($3::timestamptz[]) AND (NOT $4::boolean OR h.reason <> '')
+    UNION ALL
+    SELECT 1 FROM unnest($5::timestamptz[]) l (hour)
+    JOIN usage_minute m ON m.org_id = $2 AND m.bucket >= l.hour AND m.bucket < l.hour + interval '1 hour' AND (NOT $4 OR m.reason <> '')
+    LIMIT $1
+) r
 `
 
-type KeepAPIRanksParams struct {
-	At          time.Time
-	HourSeconds float64
+type CountChangedParams struct {
+	Most    int32
+	OrgID   string
+	Changed []time.Time
+	Refused bool
+	Live    []time.Time
 }
 
-// KeepAPIRanks is KeepRanks for those of APIs.
-func (q *Queries) KeepAPIRanks(ctx context.Context, arg KeepAPIRanksParams) error {
-	_, err := q.db.Exec(ctx, keepAPIRanks, arg.At, arg.HourSeconds)
+// CountChanged counts the rows by key of hours that have changed, up to a limit.
+func (q *Queries) CountChanged(ctx context.Context, arg CountChangedParams) (int64, error) {
+	row := q.db.QueryRow(ctx, countChanged,
+		arg.Most,
+		arg.OrgID,
+		arg.Changed,
+		arg.Refused,
+		arg.Live,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const dueAfter = `-- name: DueAfter :exec
+INSERT INTO usage_due (org_id, hours, bucket) VALUES ($1, 1, $2), ($1, 24, $3) ON CONFLICT DO NOTHING
+`
+
+type DueAfterParams struct {
+	OrgID string
+	Hour  time.Time
+	Day   time.Time
+}
+
+// DueAfter notes which ranks are to be made since an hour has changed.
+func (q *Queries) DueAfter(ctx context.Context, arg DueAfterParams) error {
+	_, err := q.db.Exec(ctx, dueAfter, arg.OrgID, arg.Hour, arg.Day)
 	return err
 }
 
@@ -167,188 +150,25 @@ type KeepRanksParams struct {
 	HourSeconds float64
 }
 
-// KeepRanks is KeepUsage for what is made of hours.
+// KeepRanks is KeepUsage for ranks.
 func (q *Queries) KeepRanks(ctx context.Context, arg KeepRanksParams) error {
 	_, err := q.db.Exec(ctx, keepRanks, arg.At, arg.HourSeconds)
 	return err
 }
 
-const keysOf = `-- name: KeysOf :many
-SELECT n.number, n.key_hash FROM usage_numbers n WHERE n.org_id = $1 AND n.number = ANY ($2::int[])
-`
-
-type KeysOfParams struct {
-	OrgID   string
-	Numbers []int32
-}
-
-type KeysOfRow struct {
-	Number  int32
-	KeyHash string
-}
-
-// KeysOf returns the keys that numbers are of.
-func (q *Queries) KeysOf(ctx context.Context, arg KeysOfParams) ([]KeysOfRow, error) {
-	rows, err := q.db.Query(ctx, keysOf, arg.OrgID, arg.Numbers)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []KeysOfRow{}
-	for rows.Next() {
-		var i KeysOfRow
-		if err := rows.Scan(&i.Number, &i.KeyHash); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const markedHours = `-- name: MarkedHours :many
-WITH RECURSIVE marked AS (
-    (SELECT m.hour FROM usage_marks m WHERE m.hour >= $1 AND m.hour < $2 ORDER BY m.hour LIMIT 1)
-    UNION ALL
-    (SELECT (SELECT m.hour FROM usage_marks m WHERE m.hour > marked.hour AND m.hour < $2 ORDER BY m.hour LIMIT 1) FROM marked WHERE marked.hour IS NOT NULL)
-)
-SELECT marked.hour::timestamptz AS hour FROM marked WHERE marked.hour IS NOT NULL ORDER BY 1
-`
-
-type MarkedHoursParams struct {
-	Since time.Time
-	Until time.Time
-}
-
-// MarkedHours returns the hours of a range that are not summed up.
-func (q *Queries) MarkedHours(ctx context.Context, arg MarkedHoursParams) ([]time.Time, error) {
-	rows, err := q.db.Query(ctx, markedHours, arg.Since, arg.Until)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []time.Time{}
-	for rows.Next() {
-		var hour time.Time
-		if err := rows.Scan(&hour); err != nil {
-			return nil, err
-		}
-		items = append(items, hour)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const nextDue = `-- name: NextDue :one
-SELECT org_id, api_id, hours, bucket FROM usage_due
+SELECT org_id, hours, bucket FROM usage_due
 WHERE hours = 1 OR hours = 24 AND bucket <= $1::timestamptz
-ORDER BY hours, bucket, api_id DESC, org_id LIMIT 1
+ORDER BY hours, bucket, org_id LIMIT 1
 `
 
-// NextDue returns what is made first: ranks of hours, then days, of which those of
-// APIs come before their ranks. Days that are not over by then are left out.
+// NextDue returns which ranks are made next: hours before days. Days that are not over
+// by then are left out.
 func (q *Queries) NextDue(ctx context.Context, before time.Time) (UsageDue, error) {
 	row := q.db.QueryRow(ctx, nextDue, before)
 	var i UsageDue
-	err := row.Scan(
-		&i.OrgID,
-		&i.APIID,
-		&i.Hours,
-		&i.Bucket,
-	)
+	err := row.Scan(&i.OrgID, &i.Hours, &i.Bucket)
 	return i, err
-}
-
-const numberKeys = `-- name: NumberKeys :exec
-WITH fresh AS (
-    SELECT k.key_hash, row_number() OVER () AS place FROM (
-        SELECT DISTINCT h.key_hash FROM usage_hour h WHERE h.org_id = $1 AND h.bucket = $3
-            AND NOT EXISTS (SELECT 1 FROM usage_numbers n WHERE n.org_id = $1 AND n.key_hash = h.key_hash)
-    ) k
-), free AS (
-    SELECT g.number, row_number() OVER (ORDER BY g.number) AS place
-    FROM generate_series(0, (SELECT count(*) FROM usage_numbers n WHERE n.org_id = $1)::int + (SELECT count(*) FROM fresh)::int - 1) g (number)
-    WHERE EXISTS (SELECT 1 FROM fresh) AND NOT EXISTS (SELECT 1 FROM usage_numbers n WHERE n.org_id = $1 AND n.number = g.number)
-)
-INSERT INTO usage_numbers (org_id, key_hash, number, seen)
-SELECT $1, fresh.key_hash, free.number, $2 FROM fresh JOIN free USING (place)
-`
-
-type NumberKeysParams struct {
-	OrgID string
-	Month time.Time
-	Hour  time.Time
-}
-
-// NumberKeys gives the keys of an hour that have none the lowest numbers that are
-// free: among as many numbers as there are keys, enough are.
-func (q *Queries) NumberKeys(ctx context.Context, arg NumberKeysParams) error {
-	_, err := q.db.Exec(ctx, numberKeys, arg.OrgID, arg.Month, arg.Hour)
-	return err
-}
-
-const numbersOf = `-- name: NumbersOf :many
-SELECT n.key_hash, n.number FROM usage_numbers n WHERE n.org_id = $1 AND n.key_hash = ANY ($2::text[])
-`
-
-type NumbersOfParams struct {
-	OrgID string
-	Keys  []string
-}
-
-type NumbersOfRow struct {
-	KeyHash string
-	Number  int32
-}
-
-// NumbersOf returns the numbers of keys, as far as they have some.
-func (q *Queries) NumbersOf(ctx context.Context, arg NumbersOfParams) ([]NumbersOfRow, error) {
-	rows, err := q.db.Query(ctx, numbersOf, arg.OrgID, arg.Keys)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []NumbersOfRow{}
-	for rows.Next() {
-		var i NumbersOfRow
-		if err := rows.Scan(&i.KeyHash, &i.Number); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const putRank = `-- name: PutRank :exec
-INSERT INTO usage_rank (org_id, refused, hours, bucket, hits) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (org_id, refused, hours, bucket) DO UPDATE SET hits = excluded.hits
-`
-
-type PutRankParams struct {
-	OrgID   string
-	Refused bool
-	Hours   int16
-	Bucket  time.Time
-	Hits    []byte
-}
-
-// PutRank keeps the rank of an hour or of a day.
-func (q *Queries) PutRank(ctx context.Context, arg PutRankParams) error {
-	_, err := q.db.Exec(ctx, putRank,
-		arg.OrgID,
-		arg.Refused,
-		arg.Hours,
-		arg.Bucket,
-		arg.Hits,
-	)
-	return err
 }
 
 const rankAPIsOfDay = `-- name: RankAPIsOfDay :exec
@@ -388,229 +208,56 @@ type RankAPIsOfHourParams struct {
 	Hour  time.Time
 }
 
-// RankAPIsOfHour keeps how often each API was called in an hour.
+// RankAPIsOfHour adds up an hour by API.
 func (q *Queries) RankAPIsOfHour(ctx context.Context, arg RankAPIsOfHourParams) error {
 	_, err := q.db.Exec(ctx, rankAPIsOfHour, arg.OrgID, arg.Hour)
 	return err
 }
 
-const ranks = `-- name: Ranks :many
-SELECT r.hits FROM usage_rank r WHERE r.org_id = $1 AND r.refused = $2 AND r.hours = 24 AND r.bucket = ANY ($3::timestamptz[])
-UNION ALL
-SELECT r.hits FROM usage_rank r WHERE r.org_id = $1 AND r.refused = $2 AND r.hours = 1 AND r.bucket = ANY ($4::timestamptz[])
+const rankKeysOfDay = `-- name: RankKeysOfDay :exec
+INSERT INTO usage_key_rank (org_id, hours, bucket, key_hash, refused, hits, errors, total_us, upstream_us)
+SELECT r.org_id, 24, $1::timestamptz, r.key_hash, r.refused, least(sum(r.hits), 9223372036854775807), least(sum(r.errors), 9223372036854775807),
+    least(sum(r.total_us), 9223372036854775807), least(sum(r.upstream_us), 9223372036854775807)
+FROM usage_key_rank r WHERE r.org_id = $2 AND r.hours = 1 AND r.bucket >= $1 AND r.bucket < $3
+GROUP BY r.org_id, r.key_hash, r.refused
+ON CONFLICT (org_id, hours, bucket, key_hash, refused) DO UPDATE SET
+    hits = excluded.hits, errors = excluded.errors, total_us = excluded.total_us, upstream_us = excluded.upstream_us
+WHERE usage_key_rank.hits <> excluded.hits
 `
 
-type RanksParams struct {
-	OrgID   string
-	Refused bool
-	Days    []time.Time
-	Hours   []time.Time
+type RankKeysOfDayParams struct {
+	Day   time.Time
+	OrgID string
+	Until time.Time
 }
 
-// Ranks returns those of some days and of some hours.
-func (q *Queries) Ranks(ctx context.Context, arg RanksParams) ([][]byte, error) {
-	rows, err := q.db.Query(ctx, ranks,
-		arg.OrgID,
-		arg.Refused,
-		arg.Days,
-		arg.Hours,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := [][]byte{}
-	for rows.Next() {
-		var hits []byte
-		if err := rows.Scan(&hits); err != nil {
-			return nil, err
-		}
-		items = append(items, hits)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+// RankKeysOfDay is RankKeysOfHour for a day, which is made of its hours.
+func (q *Queries) RankKeysOfDay(ctx context.Context, arg RankKeysOfDayParams) error {
+	_, err := q.db.Exec(ctx, rankKeysOfDay, arg.Day, arg.OrgID, arg.Until)
+	return err
 }
 
-const seeKeys = `-- name: SeeKeys :exec
-UPDATE usage_numbers n SET seen = $1
-WHERE n.org_id = $2 AND n.seen < $1
-    AND EXISTS (SELECT 1 FROM usage_hour h WHERE h.org_id = $2 AND h.bucket = $3 AND h.key_hash = n.key_hash)
+const rankKeysOfHour = `-- name: RankKeysOfHour :exec
+INSERT INTO usage_key_rank (org_id, hours, bucket, key_hash, refused, hits, errors, total_us, upstream_us)
+SELECT h.org_id, 1, h.bucket, h.key_hash, h.reason <> '', least(sum(h.hits), 9223372036854775807), least(sum(h.errors), 9223372036854775807),
+    least(sum(h.total_us), 9223372036854775807), least(sum(h.upstream_us), 9223372036854775807)
+FROM usage_hour h WHERE h.org_id = $1 AND h.bucket = $2
+GROUP BY h.org_id, h.bucket, h.key_hash, h.reason <> ''
+ON CONFLICT (org_id, hours, bucket, key_hash, refused) DO UPDATE SET
+    hits = excluded.hits, errors = excluded.errors, total_us = excluded.total_us, upstream_us = excluded.upstream_us
+WHERE usage_key_rank.hits <> excluded.hits
 `
 
-type SeeKeysParams struct {
-	Month time.Time
+type RankKeysOfHourParams struct {
 	OrgID string
 	Hour  time.Time
 }
 
-// SeeKeys notes the month in which the keys of an hour were last called.
-func (q *Queries) SeeKeys(ctx context.Context, arg SeeKeysParams) error {
-	_, err := q.db.Exec(ctx, seeKeys, arg.Month, arg.OrgID, arg.Hour)
+// RankKeysOfHour adds up an hour by key. Hours only grow: a row with the same hits has
+// not changed.
+func (q *Queries) RankKeysOfHour(ctx context.Context, arg RankKeysOfHourParams) error {
+	_, err := q.db.Exec(ctx, rankKeysOfHour, arg.OrgID, arg.Hour)
 	return err
-}
-
-const sumDay = `-- name: SumDay :exec
-INSERT INTO usage_day (org_id, bucket, api_id, key_hash, status, reason, hits, errors, total_us, upstream_us)
-SELECT h.org_id, $1::timestamptz, h.api_id, h.key_hash, h.status, h.reason,
-    least(sum(h.hits), 9223372036854775807), least(sum(h.errors), 9223372036854775807),
-    least(sum(h.total_us), 9223372036854775807), least(sum(h.upstream_us), 9223372036854775807)
-FROM usage_hour h WHERE h.org_id = $2 AND h.api_id = $3 AND h.bucket >= $1 AND h.bucket < $4
-GROUP BY h.org_id, h.api_id, h.key_hash, h.status, h.reason
-ON CONFLICT (org_id, key_hash, bucket, api_id, status, reason) DO UPDATE SET
-    hits = excluded.hits, errors = excluded.errors, total_us = excluded.total_us, upstream_us = excluded.upstream_us
-WHERE usage_day.hits <> excluded.hits
-`
-
-type SumDayParams struct {
-	Day   time.Time
-	OrgID string
-	APIID string
-	Until time.Time
-}
-
-// SumDay puts the sum of its hours in the place of an API's day.
-func (q *Queries) SumDay(ctx context.Context, arg SumDayParams) error {
-	_, err := q.db.Exec(ctx, sumDay,
-		arg.Day,
-		arg.OrgID,
-		arg.APIID,
-		arg.Until,
-	)
-	return err
-}
-
-const sumsOfKeys = `-- name: SumsOfKeys :many
-SELECT r.key_hash::text AS key_hash, least(sum(r.hits), 9223372036854775807)::bigint AS hits, least(sum(r.errors), 9223372036854775807)::bigint AS errors,
-    least(sum(r.total_us), 9223372036854775807)::bigint AS total_us, least(sum(r.upstream_us), 9223372036854775807)::bigint AS upstream_us
-FROM (
-    SELECT d.key_hash, d.hits, d.errors, d.total_us, d.upstream_us FROM usage_day d
-    WHERE d.org_id = $1 AND d.key_hash = ANY ($2::text[]) AND d.bucket = ANY ($3::timestamptz[]) AND (NOT $4::boolean OR d.reason <> '')
-    UNION ALL
-    SELECT h.key_hash, h.hits, h.errors, h.total_us, h.upstream_us FROM usage_hour h
-    WHERE h.org_id = $1 AND h.key_hash = ANY ($2) AND h.bucket = ANY ($5::timestamptz[]) AND (NOT $4 OR h.reason <> '')
-    UNION ALL
-    SELECT h.key_hash, h.hits, h.errors, h.total_us, h.upstream_us FROM usage_hour h
-    WHERE h.org_id = $1 AND h.key_hash = ANY ($2) AND h.bucket >= $6 AND h.bucket < $7 AND (NOT $4 OR h.reason <> '')
-    UNION ALL
-    SELECT m.key_hash, m.hits, m.errors, m.total_us, m.upstream_us FROM usage_minute m
-    WHERE m.org_id = $1 AND m.key_hash = ANY ($2) AND m.bucket >= $7 AND m.bucket < $8 AND (NOT $4 OR m.reason <> '')
-) r
-GROUP BY 1
-`
-
-type SumsOfKeysParams struct {
-	OrgID   string
-	Keys    []string
-	Days    []time.Time
-	Refused bool
-	Hours   []time.Time
-	Since   time.Time
-	Split   time.Time
-	Until   time.Time
-}
-
-type SumsOfKeysRow struct {
-	KeyHash    string
-	Hits       int64
-	Errors     int64
-	TotalUs    int64
-	UpstreamUs int64
-}
-
-// SumsOfKeys adds up all about the calls of some keys: days, hours, and from a split
-// on hours and minutes as TailByKey has them.
-func (q *Queries) SumsOfKeys(ctx context.Context, arg SumsOfKeysParams) ([]SumsOfKeysRow, error) {
-	rows, err := q.db.Query(ctx, sumsOfKeys,
-		arg.OrgID,
-		arg.Keys,
-		arg.Days,
-		arg.Refused,
-		arg.Hours,
-		arg.Since,
-		arg.Split,
-		arg.Until,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []SumsOfKeysRow{}
-	for rows.Next() {
-		var i SumsOfKeysRow
-		if err := rows.Scan(
-			&i.KeyHash,
-			&i.Hits,
-			&i.Errors,
-			&i.TotalUs,
-			&i.UpstreamUs,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const tailByKey = `-- name: TailByKey :many
-SELECT r.key_hash::text AS key_hash, least(sum(r.hits), 9223372036854775807)::bigint AS hits, (sum(count(*)) OVER ())::bigint AS all_rows
-FROM (
-    SELECT h.key_hash, h.hits FROM usage_hour h
-    WHERE h.org_id = $2 AND h.bucket >= $3 AND h.bucket < $4 AND (NOT $5::boolean OR h.reason <> '')
-    UNION ALL
-    SELECT m.key_hash, m.hits FROM usage_minute m
-    WHERE m.org_id = $2 AND m.bucket >= $4 AND m.bucket < $6 AND (NOT $5::boolean OR m.reason <> '')
-    LIMIT $1
-) r
-GROUP BY 1
-`
-
-type TailByKeyParams struct {
-	Most    int32
-	OrgID   string
-	Since   time.Time
-	Split   time.Time
-	Refused bool
-	Until   time.Time
-}
-
-type TailByKeyRow struct {
-	KeyHash string
-	Hits    int64
-	AllRows int64
-}
-
-// TailByKey adds up by key what has no ranks yet: hours until split, minutes from
-// there on. It returns how many rows were read, at most so many.
-func (q *Queries) TailByKey(ctx context.Context, arg TailByKeyParams) ([]TailByKeyRow, error) {
-	rows, err := q.db.Query(ctx, tailByKey,
-		arg.Most,
-		arg.OrgID,
-		arg.Since,
-		arg.Split,
-		arg.Refused,
-		arg.Until,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []TailByKeyRow{}
-	for rows.Next() {
-		var i TailByKeyRow
-		if err := rows.Scan(&i.KeyHash, &i.Hits, &i.AllRows); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const topAPIs = `-- name: TopAPIs :many
@@ -634,12 +281,12 @@ LIMIT $6 OFFSET $5
 `
 
 type TopAPIsParams struct {
-	OrgID string
-	Days  []time.Time
-	Hours []time.Time
-	Live  []time.Time
-	Skip  int32
-	Max   int32
+	OrgID   string
+	Days    []time.Time
+	Hours   []time.Time
+	Changed []time.Time
+	Skip    int32
+	Max     int32
 }
 
 type TopAPIsRow struct {
@@ -651,14 +298,13 @@ type TopAPIsRow struct {
 	Groups     int64
 }
 
-// TopAPIs adds up how often APIs were called: days, hours, and hours that have no
-// ranks of late. It returns how many APIs there are.
+// TopAPIs is TopKeys for APIs, whose hours are up to date without ranks, too.
 func (q *Queries) TopAPIs(ctx context.Context, arg TopAPIsParams) ([]TopAPIsRow, error) {
 	rows, err := q.db.Query(ctx, topAPIs,
 		arg.OrgID,
 		arg.Days,
 		arg.Hours,
-		arg.Live,
+		arg.Changed,
 		arg.Skip,
 		arg.Max,
 	)
@@ -687,24 +333,105 @@ func (q *Queries) TopAPIs(ctx context.Context, arg TopAPIsParams) ([]TopAPIsRow,
 	return items, nil
 }
 
+const topKeys = `-- name: TopKeys :many
+SELECT key_hash, hits, errors, total_us, upstream_us, count(*) OVER () AS groups, (sum(rows) OVER ())::bigint AS all_rows FROM (
+    SELECT r.key_hash, least(sum(r.hits), 9223372036854775807)::bigint AS hits, least(sum(r.errors), 9223372036854775807)::bigint AS errors,
+        least(sum(r.total_us), 9223372036854775807)::bigint AS total_us, least(sum(r.upstream_us), 9223372036854775807)::bigint AS upstream_us, count(*) AS rows
+    FROM (
+        SELECT d.key_hash, d.hits, d.errors, d.total_us, d.upstream_us FROM usage_key_rank d
+        WHERE d.org_id = $2 AND d.hours = 24 AND d.bucket = ANY ($3::timestamptz[]) AND (NOT $4::boolean OR d.refused)
+        UNION ALL
+        SELECT k.key_hash, k.hits, k.errors, k.total_us, k.upstream_us FROM usage_key_rank k
+        WHERE k.org_id = $2 AND k.hours = 1 AND k.bucket = ANY ($5::timestamptz[]) AND (NOT $4 OR k.refused)
+        UNION ALL
+        SELECT h.key_hash, h.hits, h.errors, h.total_us, h.upstream_us FROM usage_hour h
+        WHERE h.org_id = $2 AND h.bucket = ANY ($6::timestamptz[]) AND (NOT $4 OR h.reason <> '')
+        UNION ALL
+        SELECT m.key_hash, m.hits, m.errors, m.total_us, m.upstream_us FROM unnest($7::timestamptz[]) l (hour)
+        JOIN usage_minute m ON m.org_id = $2 AND m.bucket >= l.hour AND m.bucket < l.hour + interval '1 hour' AND (NOT $4 OR m.reason <> '')
+        LIMIT $1
+    ) r
+    GROUP BY r.key_hash
+) grouped
+ORDER BY hits DESC, key_hash
+LIMIT $9 OFFSET $8
+`
+
+type TopKeysParams struct {
+	Most    int32
+	OrgID   string
+	Days    []time.Time
+	Refused bool
+	Hours   []time.Time
+	Changed []time.Time
+	Live    []time.Time
+	Skip    int32
+	Max     int32
+}
+
+type TopKeysRow struct {
+	KeyHash    string
+	Hits       int64
+	Errors     int64
+	TotalUs    int64
+	UpstreamUs int64
+	Groups     int64
+	AllRows    int64
+}
+
+// TopKeys adds up the calls of keys: ranks of days and hours, hours that have changed
+// since they were ranked, and hours of which minutes are read. It returns the number of
+// keys, and how many rows were read, up to a limit.
+func (q *Queries) TopKeys(ctx context.Context, arg TopKeysParams) ([]TopKeysRow, error) {
+	rows, err := q.db.Query(ctx, topKeys,
+		arg.Most,
+		arg.OrgID,
+		arg.Days,
+		arg.Refused,
+		arg.Hours,
+		arg.Changed,
+		arg.Live,
+		arg.Skip,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TopKeysRow{}
+	for rows.Next() {
+		var i TopKeysRow
+		if err := rows.Scan(
+			&i.KeyHash,
+			&i.Hits,
+			&i.Errors,
+			&i.TotalUs,
+			&i.UpstreamUs,
+			&i.Groups,
+			&i.AllRows,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const undue = `-- name: Undue :exec
-DELETE FROM usage_due WHERE org_id = $1 AND api_id = $2 AND hours = $3 AND bucket = $4
+DELETE FROM usage_due WHERE org_id = $1 AND hours = $2 AND bucket = $3
 `
 
 type UndueParams struct {
 	OrgID  string
-	APIID  string
 	Hours  int16
 	Bucket time.Time
 }
 
-// Undue forgets what is made in this transaction.
+// Undue deletes what is made in this transaction.
 func (q *Queries) Undue(ctx context.Context, arg UndueParams) error {
-	_, err := q.db.Exec(ctx, undue,
-		arg.OrgID,
-		arg.APIID,
-		arg.Hours,
-		arg.Bucket,
-	)
+	_, err := q.db.Exec(ctx, undue, arg.OrgID, arg.Hours, arg.Bucket)
 	return err
 }

@@ -68,8 +68,8 @@ type AddAPIMinutesParams struct {
 	Upstreams []int64
 }
 
-// AddAPIMinutes is AddUsage for what is known without keys. Every batch adds to the
-// rows of all APIs: it comes late in a transaction, so that others wait little.
+// AddAPIMinutes is AddUsage for sums without keys. Every batch updates the rows of all
+// APIs, so it comes late in a transaction, and others wait a short time.
 func (q *Queries) AddAPIMinutes(ctx context.Context, arg AddAPIMinutesParams) error {
 	_, err := q.db.Exec(ctx, addAPIMinutes,
 		arg.Orgs,
@@ -99,7 +99,7 @@ type AddLatencyHoursParams struct {
 	Calls   []int64
 }
 
-// AddLatencyHours is AddAPIHours for how long calls took.
+// AddLatencyHours is AddAPIHours for latencies.
 func (q *Queries) AddLatencyHours(ctx context.Context, arg AddLatencyHoursParams) error {
 	_, err := q.db.Exec(ctx, addLatencyHours,
 		arg.Orgs,
@@ -125,7 +125,7 @@ type AddLatencyMinutesParams struct {
 	Calls   []int64
 }
 
-// AddLatencyMinutes is AddAPIMinutes for how long calls took.
+// AddLatencyMinutes is AddAPIMinutes for latencies.
 func (q *Queries) AddLatencyMinutes(ctx context.Context, arg AddLatencyMinutesParams) error {
 	_, err := q.db.Exec(ctx, addLatencyMinutes,
 		arg.Orgs,
@@ -160,10 +160,10 @@ type AddUsageParams struct {
 	Upstreams []int64
 }
 
-// AddUsage adds rows to the minutes. No two of them may be alike, and all must be
-// in the same order in all batches: two transactions never wait for each other. Here
-// as in all that is added up, what comes to more than a bigint holds, of counts that
-// make no sense, stays at the most that it does: no batch makes the next one fail.
+// AddUsage adds rows to the minutes. Their keys must be distinct, and in the same order in
+// all batches, so that transactions cannot deadlock. Here as in all sums, values beyond
+// bigint, of counts that make no sense, stay at its maximum, so that no batch makes the
+// next one fail.
 func (q *Queries) AddUsage(ctx context.Context, arg AddUsageParams) error {
 	_, err := q.db.Exec(ctx, addUsage,
 		arg.Orgs,
@@ -192,9 +192,9 @@ type ClaimUsageParams struct {
 	Sequence int64
 }
 
-// ClaimUsage notes that a batch of a gateway counts, and holds back the gateway's
-// others until the transaction ends. It counts no rows when the batch, or one
-// after it, counts already.
+// ClaimUsage records that a batch of a gateway counts, and locks out the gateway's other
+// batches until the transaction ends. It affects no rows if the batch, or a later one,
+// counts already.
 func (q *Queries) ClaimUsage(ctx context.Context, arg ClaimUsageParams) (int64, error) {
 	result, err := q.db.Exec(ctx, claimUsage, arg.Gateway, arg.Boot, arg.Sequence)
 	if err != nil {
@@ -212,8 +212,7 @@ type FirstMarkedHourParams struct {
 	Until time.Time
 }
 
-// FirstMarkedHour returns the first hour from one on, and before another, that is
-// not summed up for all keys.
+// FirstMarkedHour returns the first hour of a range that is not summed up.
 func (q *Queries) FirstMarkedHour(ctx context.Context, arg FirstMarkedHourParams) (time.Time, error) {
 	row := q.db.QueryRow(ctx, firstMarkedHour, arg.Since, arg.Until)
 	var hour time.Time
@@ -231,8 +230,8 @@ type KeepUsageParams struct {
 	HourSeconds   float64
 }
 
-// KeepUsage makes partitions and drops old ones, and says whether it dropped what
-// is too old.
+// KeepUsage creates partitions and drops old ones, and returns whether it dropped all
+// that are too old.
 func (q *Queries) KeepUsage(ctx context.Context, arg KeepUsageParams) (bool, error) {
 	row := q.db.QueryRow(ctx, keepUsage, arg.At, arg.MinuteSeconds, arg.HourSeconds)
 	var usage_keep bool
@@ -244,8 +243,8 @@ const lockUsage = `-- name: LockUsage :one
 SELECT pg_try_advisory_xact_lock(7209771)
 `
 
-// LockUsage makes the transaction the only one that sums up hours and keeps
-// partitions, or says that another one is.
+// LockUsage reports whether the transaction has the lock under which hours are summed up
+// and partitions are kept.
 func (q *Queries) LockUsage(ctx context.Context) (bool, error) {
 	row := q.db.QueryRow(ctx, lockUsage)
 	var pg_try_advisory_xact_lock bool
@@ -257,7 +256,7 @@ const markUsage = `-- name: MarkUsage :exec
 INSERT INTO usage_marks (hour) SELECT unnest($1::timestamptz[])
 `
 
-// MarkUsage says that hours are to be summed up again.
+// MarkUsage records that hours are to be summed up again.
 func (q *Queries) MarkUsage(ctx context.Context, hours []time.Time) error {
 	_, err := q.db.Exec(ctx, markUsage, hours)
 	return err
@@ -284,8 +283,8 @@ type MoveUsageParams struct {
 	Until time.Time
 }
 
-// MoveUsage adds the minutes of an API's hour to it and removes them: those that were
-// there before are gone.
+// MoveUsage adds late minutes of an API to their hour and deletes them. The earlier
+// minutes of the hour are gone.
 func (q *Queries) MoveUsage(ctx context.Context, arg MoveUsageParams) error {
 	_, err := q.db.Exec(ctx, moveUsage,
 		arg.Hour,
@@ -306,8 +305,8 @@ type NextMarkRow struct {
 	APIID string
 }
 
-// NextMark returns the first mark of an hour before another; that of all its APIs
-// is before those of each.
+// NextMark returns the first mark before an hour. A mark of a whole hour comes before
+// those of its APIs.
 func (q *Queries) NextMark(ctx context.Context, before time.Time) (NextMarkRow, error) {
 	row := q.db.QueryRow(ctx, nextMark, before)
 	var i NextMarkRow
@@ -319,8 +318,8 @@ const paceUsage = `-- name: PaceUsage :exec
 SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '3s', true)
 `
 
-// PaceUsage gives the transaction time for much work, and little to wait for a
-// table: that holds up others.
+// PaceUsage gives the transaction a long time for its statements, and a short one for
+// locks, since others queue behind it.
 func (q *Queries) PaceUsage(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, paceUsage)
 	return err
@@ -361,8 +360,8 @@ type ReadLatenciesRow struct {
 	Calls  int64
 }
 
-// ReadLatencies tells how long the calls of some groups took, which are those of
-// an API and a step, or of all APIs (”).
+// ReadLatencies returns the latencies of groups, each of an API and a step, or of all APIs
+// (”).
 func (q *Queries) ReadLatencies(ctx context.Context, arg ReadLatenciesParams) ([]ReadLatenciesRow, error) {
 	rows, err := q.db.Query(ctx, readLatencies,
 		arg.Step,
@@ -487,10 +486,9 @@ type ReadUsageRow struct {
 	AllRows       int64
 }
 
-// ReadUsage sums up the calls of an organisation: hours until split, minutes from
-// there on. What is not grouped by is empty. Each row has the totals of all, and
-// how many rows were read, at most so many. Sums that are beyond what a bigint
-// holds, of counts that make no sense, stay at the most that it does.
+// ReadUsage sums up the calls of an organisation: hours until split, minutes from there
+// on. Columns that are not grouped by are empty. Each row has the totals of all groups,
+// and the number of rows that were read, up to a limit.
 func (q *Queries) ReadUsage(ctx context.Context, arg ReadUsageParams) ([]ReadUsageRow, error) {
 	rows, err := q.db.Query(ctx, readUsage,
 		arg.Step,
@@ -560,8 +558,8 @@ type SpreadMarksParams struct {
 	Until time.Time
 }
 
-// SpreadMarks puts marks for each API that has calls in the place of those of a
-// whole hour. Batches that it does not see yet come with marks of their own.
+// SpreadMarks replaces the marks of a whole hour by one for each API with calls. Batches
+// that it does not see have marks of their own.
 func (q *Queries) SpreadMarks(ctx context.Context, arg SpreadMarksParams) error {
 	_, err := q.db.Exec(ctx, spreadMarks, arg.Hour, arg.Until)
 	return err
@@ -585,8 +583,8 @@ type SumUsageParams struct {
 	Until time.Time
 }
 
-// SumUsage puts the sum of its minutes in the place of an API's hour. Minutes only
-// get more: a row with as many hits as before is as it was.
+// SumUsage replaces an hour of an API by the sum of its minutes. Minutes only grow: a row
+// with the same hits has not changed.
 func (q *Queries) SumUsage(ctx context.Context, arg SumUsageParams) error {
 	_, err := q.db.Exec(ctx, sumUsage,
 		arg.Hour,
@@ -607,7 +605,7 @@ type UnmarkParams struct {
 	APIID string
 }
 
-// Unmark forgets the marks of an API of an hour.
+// Unmark deletes the marks of an hour of an API.
 func (q *Queries) Unmark(ctx context.Context, arg UnmarkParams) error {
 	_, err := q.db.Exec(ctx, unmark, arg.Hour, arg.OrgID, arg.APIID)
 	return err
@@ -617,7 +615,7 @@ const usageFloor = `-- name: UsageFloor :one
 SELECT minutes FROM usage_floor
 `
 
-// UsageFloor is where the minutes begin that are all there.
+// UsageFloor returns the time from which on minutes are complete.
 func (q *Queries) UsageFloor(ctx context.Context) (time.Time, error) {
 	row := q.db.QueryRow(ctx, usageFloor)
 	var minutes time.Time

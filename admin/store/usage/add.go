@@ -1,5 +1,5 @@
-// Package usage keeps the statements of usage: counts of calls in minutes, which
-// are summed up to hours.
+// Package usage stores usage: counts of calls in minutes, which are summed up to hours,
+// and ranks of keys and APIs by hour and day.
 package usage
 
 import (
@@ -10,15 +10,13 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/db"
-	"github.com/sluicegate/sluice/internal/definition/usage"
+	"github.com/sluicegate/sluice/internal/usage"
 )
 
-// ahead is how far the clock of a gateway may be ahead of now: what comes from
-// farther in the future counts for now.
+// ahead is how far a gateway's clock may be ahead. Minutes beyond that count for now.
 const ahead = 5 * time.Minute
 
-// Add adds what a gateway counted, or nothing when it has been added before, and
-// tells which. The batch must be one that Check has nothing to say about.
+// Add adds a batch and reports whether it was new. The batch must have passed Check.
 func Add(ctx context.Context, st *store.Store, b *usage.Batch, now time.Time) (added bool, err error) {
 	rows := merged(bounded(b.Rows, now))
 	err = st.InTx(ctx, func(tx *store.Tx) error {
@@ -26,8 +24,8 @@ func Add(ctx context.Context, st *store.Store, b *usage.Batch, now time.Time) (a
 		if added = claimed > 0; err != nil || !added {
 			return err
 		}
-		// First, because who keeps partitions waits for those who have marked an hour,
-		// and lets nobody else begin.
+		// First, because the transaction that keeps partitions waits for those with
+		// marks and lets no other begin.
 		if err := tx.MarkUsage(ctx, hoursOf(rows)); err != nil {
 			return err
 		}
@@ -44,8 +42,8 @@ func Add(ctx context.Context, st *store.Store, b *usage.Batch, now time.Time) (a
 	return added, err
 }
 
-// addSums adds what is known without keys. All batches of an organisation meet
-// there, so that it is done last.
+// addSums adds the sums without keys. It comes last, since all batches of an
+// organisation update the same rows.
 func addSums(ctx context.Context, tx *store.Tx, minutes []usage.Row) error {
 	if len(minutes) == 0 {
 		return nil
@@ -56,7 +54,7 @@ func addSums(ctx context.Context, tx *store.Tx, minutes []usage.Row) error {
 	return tx.AddAPIHours(ctx, sumColumns(hourly(minutes)))
 }
 
-// addLatencies is addSums for how long calls took.
+// addLatencies is addSums for latencies.
 func addLatencies(ctx context.Context, tx *store.Tx, latencies []usage.Latency, now time.Time) error {
 	if len(latencies) == 0 {
 		return nil
@@ -69,7 +67,7 @@ func addLatencies(ctx context.Context, tx *store.Tx, latencies []usage.Latency, 
 	return tx.AddLatencyHours(ctx, latencyColumns(hours))
 }
 
-// bucketOf returns the minute that counts for one.
+// bucketOf returns the minute that calls count for.
 func bucketOf(minute int64, now time.Time) int64 {
 	if latest := now.Add(ahead).Unix(); minute > latest {
 		return now.Truncate(time.Minute).Unix()
@@ -80,7 +78,7 @@ func bucketOf(minute int64, now time.Time) int64 {
 // hourOf returns the hour of a minute.
 func hourOf(minute int64) int64 { return minute - minute%3600 }
 
-// bounded returns a copy of rows, none of which is of the future.
+// bounded returns a copy of rows without minutes in the future.
 func bounded(rows []usage.Row, now time.Time) []usage.Row {
 	all := slices.Clone(rows)
 	for i := range all {
@@ -89,7 +87,7 @@ func bounded(rows []usage.Row, now time.Time) []usage.Row {
 	return all
 }
 
-// order is that of the key of usage_minute.
+// order is the order of the primary key of usage_minute.
 func order(x, y *usage.Row) int {
 	return cmp.Or(
 		cmp.Compare(x.Org, y.Org), cmp.Compare(x.Key, y.Key), cmp.Compare(x.Minute, y.Minute), cmp.Compare(x.API, y.API),
@@ -97,8 +95,8 @@ func order(x, y *usage.Row) int {
 	)
 }
 
-// merged puts rows in order, and those that are alike together. It writes over
-// them.
+// merged sorts rows and merges those that differ in their numbers only. It overwrites
+// rows.
 func merged(rows []usage.Row) []usage.Row {
 	slices.SortFunc(rows, func(x, y usage.Row) int { return order(&x, &y) })
 	all := rows[:0]
@@ -113,7 +111,7 @@ func merged(rows []usage.Row) []usage.Row {
 	return all
 }
 
-// keyless returns the sums of rows for each API, and for all of an organisation.
+// keyless returns the sums of rows for each API, and for all APIs of an organisation.
 func keyless(rows []usage.Row) []usage.Row {
 	all := make([]usage.Row, 0, 2*len(rows))
 	for _, r := range rows {
@@ -137,8 +135,8 @@ func hourly(minutes []usage.Row) []usage.Row {
 	return merged(all)
 }
 
-// mergedLatencies returns how long calls took in what a minute belongs to, for each
-// API and for all of an organisation, in order.
+// mergedLatencies returns the sorted latencies of each API, and of all APIs of an
+// organisation, by bucket.
 func mergedLatencies(latencies []usage.Latency, bucket func(minute int64) int64) []usage.Latency {
 	same := func(x, y *usage.Latency) int {
 		return cmp.Or(cmp.Compare(x.Org, y.Org), cmp.Compare(x.Minute, y.Minute), cmp.Compare(x.API, y.API))
@@ -177,7 +175,7 @@ func hoursOf(rows []usage.Row) []time.Time {
 	return hours
 }
 
-// columns turns rows into what a statement takes.
+// columns returns the parameters of the statement that adds rows.
 func columns(rows []usage.Row) (p db.AddUsageParams) {
 	for i := range rows {
 		p.Keys = append(p.Keys, rows[i].Key)

@@ -9,17 +9,17 @@ import (
 	"github.com/sluicegate/sluice/admin/store/db"
 )
 
-// ErrBusy says that another admin does the same work at the moment.
-var ErrBusy = errors.New("another admin is at it")
+// ErrBusy means that another admin is doing the same work.
+var ErrBusy = errors.New("another admin does the same work")
 
-// settled is how long after its end an hour is summed up: by then most of its
-// calls are here, and what comes later has it summed up again.
+// settled is how long after its end an hour is summed up: by then most of its calls
+// have arrived. It is summed up again for those that come later.
 const settled = 2 * time.Minute
 
-// Sum sums up the hour of an API whose minutes have changed, the first there is,
-// or makes what is due since hours have changed, and tells whether there is more to
-// do. The hour that is not over yet is left out. The error is ErrBusy while another
-// admin sums up.
+// Sum sums up the first hour of an API whose minutes have changed, or makes the ranks of
+// the first hour or day that has changed, and reports whether there may be more to do.
+// The hour that is not over yet is left out. The error is ErrBusy while another admin
+// sums up.
 func Sum(ctx context.Context, st *store.Store, now time.Time) (more bool, err error) {
 	err = st.InTx(ctx, func(tx *store.Tx) error {
 		if err := lock(ctx, tx); err != nil {
@@ -28,7 +28,7 @@ func Sum(ctx context.Context, st *store.Store, now time.Time) (more bool, err er
 		over := now.Add(-settled).Truncate(time.Hour)
 		mark, err := tx.NextMark(ctx, over)
 		if err = store.Translate(err); errors.Is(err, store.ErrNotFound) {
-			more, err = makeDue(ctx, tx, over)
+			more, err = rank(ctx, tx, over)
 			return err
 		}
 		if err != nil {
@@ -43,7 +43,7 @@ func Sum(ctx context.Context, st *store.Store, now time.Time) (more bool, err er
 	return more, err
 }
 
-// lock makes the transaction the only one of its kind.
+// lock holds off other transactions of its kind until the end of this one.
 func lock(ctx context.Context, tx *store.Tx) error {
 	locked, err := tx.LockUsage(ctx)
 	switch {
@@ -55,13 +55,13 @@ func lock(ctx context.Context, tx *store.Tx) error {
 	return tx.PaceUsage(ctx)
 }
 
-// sum writes the hour of an API, after which other things are due. The marks go
-// first: what the sums do not see by then has marks of its own.
+// sum writes the hour of an API and notes that its ranks are to be made. The marks are
+// deleted first: batches that the sums do not see have marks of their own.
 func sum(ctx context.Context, tx *store.Tx, m *db.NextMarkRow) error {
 	if err := tx.Unmark(ctx, db.UnmarkParams{Hour: m.Hour, OrgID: m.OrgID, APIID: m.APIID}); err != nil {
 		return err
 	}
-	if err := tx.DueAfter(ctx, db.DueAfterParams{OrgID: m.OrgID, APIID: m.APIID, Hour: m.Hour, Day: dayOf(m.Hour)}); err != nil {
+	if err := tx.DueAfter(ctx, db.DueAfterParams{OrgID: m.OrgID, Hour: m.Hour, Day: dayOf(m.Hour)}); err != nil {
 		return err
 	}
 	floor, err := tx.UsageFloor(ctx)
@@ -75,24 +75,21 @@ func sum(ctx context.Context, tx *store.Tx, m *db.NextMarkRow) error {
 	return tx.SumUsage(ctx, of)
 }
 
-// Retention says how long usage is kept, at least.
+// Retention is how long usage is kept, at least.
 type Retention struct {
 	Minutes time.Duration // whole days are dropped
 	Hours   time.Duration // whole months are dropped
 }
 
-// Keep makes the partitions of the days and months to come, and drops what is
-// older than the retention. It returns false when minutes are left that hours
-// have yet to sum up. The error is ErrBusy while another admin is at it.
+// Keep creates the partitions of the days and months to come, and drops what is older
+// than the retention. It returns false if minutes are kept since hours have yet to sum
+// them up. The error is ErrBusy while another admin does the same.
 func Keep(ctx context.Context, st *store.Store, now time.Time, r Retention) (done bool, err error) {
 	err = st.InTx(ctx, func(tx *store.Tx) error {
 		if err := lock(ctx, tx); err != nil {
 			return err
 		}
 		if err := tx.KeepRanks(ctx, db.KeepRanksParams{At: now, HourSeconds: r.Hours.Seconds()}); err != nil {
-			return err
-		}
-		if err := tx.KeepAPIRanks(ctx, db.KeepAPIRanksParams{At: now, HourSeconds: r.Hours.Seconds()}); err != nil {
 			return err
 		}
 		done, err = tx.KeepUsage(ctx, db.KeepUsageParams{At: now, MinuteSeconds: r.Minutes.Seconds(), HourSeconds: r.Hours.Seconds()})

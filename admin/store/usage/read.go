@@ -7,19 +7,19 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/db"
-	"github.com/sluicegate/sluice/internal/definition/usage"
+	"github.com/sluicegate/sluice/internal/usage"
 )
 
-// A Query says which calls of an organisation are summed up, and how.
+// A Query selects calls of an organisation, and how they are summed up.
 type Query struct {
 	Org          string
 	Since, Until time.Time // full minutes, or full hours unless Minutes
-	Minutes      bool      // only minutes are asked, which are there from Floor on
+	Minutes      bool      // only minutes are read, which are there from Floor on
 	Step         string    // minute, hour or day; "": all is one
 	By           Grouping
 
 	API     string  // "": all
-	Key     *string // what rows call it; nil: all
+	Key     *string // as in rows; nil: all
 	Status  int     // less than 0: all
 	Reason  string  // "": all
 	Refused bool    // only what the gateway refused or failed
@@ -27,27 +27,27 @@ type Query struct {
 	Page store.Page
 }
 
-// ErrTooMuch says that more would have to be read for an answer than is good for
-// the database.
+// ErrTooMuch means that an answer would take more rows than the database should read at
+// once.
 var ErrTooMuch = errors.New("too many rows to add up")
 
-// What is read for an answer at most: either takes less than a second of a
-// processor.
+// Limits of the rows that are read for an answer.
 const (
-	MostKeyed = 150_000   // rows by key
-	MostSums  = 1_000_000 // rows of sums
+	MostKeyed  = 150_000   // by key
+	MostSums   = 1_000_000 // without keys
+	MostRanked = 5_000_000 // of the ranks of keys: 160,000 keys on every day of a month
 )
 
-// keyed tells whether only rows by key have the answer.
+// keyed reports whether rows by key are needed.
 func (q *Query) keyed() bool { return q.By.Key || q.Key != nil }
 
-// Grouping says what calls are told apart by.
+// Grouping is what calls are grouped by.
 type Grouping struct{ API, Key, Status, Reason bool }
 
 // Sums are the numbers of some calls.
 type Sums struct {
 	Hits, Errors    int64
-	Total, Upstream int64 // microseconds summed up, which time.Duration does not hold of a busy year
+	Total, Upstream int64 // microseconds; a time.Duration is too small for a busy year
 }
 
 // A Group is a row of an answer.
@@ -57,38 +57,37 @@ type Group struct {
 	Status   int
 	Reason   string
 	Sums
-	Latencies []int64 // see usage.Latencies; nil: not known for such a group
+	Latencies []int64 // see usage.Latencies; nil: not known for this grouping
 }
 
-// Answer is a page of groups, and what all of them come to.
+// Answer is a page of groups, and the sums of all pages.
 type Answer struct {
-	Since, Until time.Time // what was added up; see Read
+	Since, Until time.Time // of what was added up; see Read
 
 	Groups []Group
 	Count  int64 // of groups on all pages
 	All    Sums
 }
 
-// Floor returns where the minutes begin that are all there.
+// Floor returns the time from which on minutes are complete.
 func Floor(ctx context.Context, st *store.Store) (time.Time, error) {
 	floor, err := st.Read().UsageFloor(ctx)
 	return floor.UTC(), store.Translate(err)
 }
 
-// Read sums up calls. What was added before is in the answer. Only where it is asked
-// which keys called most, and very many rows have come since hours were summed up,
-// the answer ends before those; and it is one of full hours, though minutes were
-// asked, when these are too many. The error is ErrTooMuch when too many rows would
-// have to be read.
+// Read sums up calls. What was added before is in the answer, with one exception: if the
+// keys that called most are asked for and very many rows have come since hours were
+// summed up, the answer ends before those, and has full hours though minutes were asked
+// for. The error is ErrTooMuch if too many rows would have to be read.
 func Read(ctx context.Context, st *store.Store, q *Query) (*Answer, error) {
 	switch {
 	case q.topAPIs():
-		return readAPIs(ctx, st, q)
-	case !q.ranked():
+		return readTopAPIs(ctx, st, q)
+	case !q.topKeys():
 		return readRows(ctx, st, q)
 	}
 	if !q.Minutes {
-		if a, err := readRanked(ctx, st, q); !errors.Is(err, errUnranked) {
+		if a, err := readTopKeys(ctx, st, q); !errors.Is(err, errUnranked) {
 			return a, err
 		}
 	}
@@ -98,13 +97,13 @@ func Read(ctx context.Context, st *store.Store, q *Query) (*Answer, error) {
 	}
 	full := *q
 	full.Minutes, full.Since, full.Until = false, q.Since.Truncate(time.Hour), q.Until.Add(time.Hour-1).Truncate(time.Hour)
-	if a, err = readRanked(ctx, st, &full); errors.Is(err, errUnranked) {
+	if a, err = readTopKeys(ctx, st, &full); errors.Is(err, errUnranked) {
 		err = ErrTooMuch
 	}
 	return a, err
 }
 
-// readRows is Read of the rows that there are.
+// readRows is Read without ranks.
 func readRows(ctx context.Context, st *store.Store, q *Query) (*Answer, error) {
 	p, err := q.params(ctx, st)
 	if err != nil {
@@ -112,7 +111,7 @@ func readRows(ctx context.Context, st *store.Store, q *Query) (*Answer, error) {
 	}
 	rows, err := st.Read().ReadUsage(ctx, p)
 	shown := len(rows)
-	if err == nil && shown == 0 && p.Skip > 0 { // beyond the last page: the totals are wanted all the same
+	if err == nil && shown == 0 && p.Skip > 0 { // beyond the last page, whose totals are wanted
 		first := p
 		first.Skip, first.Max = 0, 1
 		rows, err = st.Read().ReadUsage(ctx, first)
@@ -126,13 +125,13 @@ func readRows(ctx context.Context, st *store.Store, q *Query) (*Answer, error) {
 	a := answerOf(rows, shown)
 	a.Since, a.Until = q.Since, q.Until
 	if q.hasLatencies() && len(a.Groups) > 0 {
-		err = tellLatencies(ctx, st, &p, a.Groups)
+		err = readLatencies(ctx, st, &p, a.Groups)
 	}
 	return a, err
 }
 
-// params turns a query into what the statement takes. Hours by key are asked as far
-// as they are summed up, and minutes from there on.
+// params returns the parameters of the statement. Hours by key are read as far as they
+// are summed up, and minutes from there on.
 func (q *Query) params(ctx context.Context, st *store.Store) (db.ReadUsageParams, error) {
 	p := db.ReadUsageParams{
 		Step: q.Step, Since: q.Since, Until: q.Until, Split: q.Since, OrgID: q.Org,
@@ -168,7 +167,7 @@ func (q *Query) params(ctx context.Context, st *store.Store) (db.ReadUsageParams
 	return p, err
 }
 
-// hasLatencies tells whether it is known how long the calls of each group took.
+// hasLatencies reports whether the latencies of each group are known.
 func (q *Query) hasLatencies() bool {
 	return !q.By.Key && !q.By.Status && !q.By.Reason && q.Key == nil && q.Status < 0 && q.Reason == "" && !q.Refused
 }
@@ -193,8 +192,8 @@ func sumsOf(hits, errors, total, upstream int64) Sums {
 	return Sums{Hits: hits, Errors: errors, Total: total, Upstream: upstream}
 }
 
-// tellLatencies tells of each group how long its calls took.
-func tellLatencies(ctx context.Context, st *store.Store, p *db.ReadUsageParams, groups []Group) error {
+// readLatencies sets the latencies of groups.
+func readLatencies(ctx context.Context, st *store.Store, p *db.ReadUsageParams, groups []Group) error {
 	type group struct {
 		at  int64
 		api string

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/internal/definition/usage"
+	"github.com/sluicegate/sluice/internal/usage"
 )
 
-func TestSumsBeyondAllNumbersAreStillAnswered(t *testing.T) {
+func TestSumsBeyondBigintAreCapped(t *testing.T) {
 	st, _ := fresh(t)
 	minute := time.Now().Add(-24 * time.Hour).Truncate(time.Minute)
 	for sequence := range int64(75) {
@@ -29,7 +29,7 @@ func TestSumsBeyondAllNumbersAreStillAnswered(t *testing.T) {
 	}
 }
 
-func TestWhatIsStoredStaysAtTheMostThatANumberHolds(t *testing.T) {
+func TestStoredSumsBeyondBigintAreCapped(t *testing.T) {
 	st, url := fresh(t)
 	now := time.Now()
 	minute := now.Truncate(time.Hour).Add(-2 * time.Hour).Unix()

@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/definition/usage"
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/usage"
 )
 
 // fresh returns a database of the test's own, and its address.
@@ -52,7 +52,7 @@ func ask[T any](t testing.TB, url, statement string, args ...any) (value T) {
 	return value
 }
 
-// batch is one of a gateway of calls that are told by hits alone.
+// batch returns a batch of a gateway with one row and one histogram.
 func batch(sequence int64, minute time.Time, hits int64) *usage.Batch {
 	return &usage.Batch{
 		Gateway: "gw", Boot: "b", Sequence: sequence,
@@ -140,7 +140,7 @@ func TestABatchCountsOnce(t *testing.T) {
 	}
 }
 
-func TestABatchThatComesToTwoAdminsAtOnceCountsOnce(t *testing.T) {
+func TestABatchSentToTwoAdminsAtOnceCountsOnce(t *testing.T) {
 	st, url := fresh(t)
 	admins := []*store.Store{st, open(t, url)}
 	now := time.Now()
@@ -195,9 +195,9 @@ func TestHoursAreTheSumsOfTheirMinutesHoweverOftenTheyAreSummedUp(t *testing.T) 
 		}
 	}
 	check(7, 0)
-	want := 3 // one looks which APIs there are, and one makes the ranks
+	want := 3 // the first lists the APIs, and the last makes the ranks of the hour
 	if !dayOf(hour).Add(day).After(now.Add(-settled).Truncate(time.Hour)) {
-		want = 5 // the day is over, too
+		want = 4 // and those of the day, which is over, too
 	}
 	if n := sumAll(t, st, now); n != want {
 		t.Errorf("an hour of one API was summed up in %d steps, want %d", n, want)
@@ -212,7 +212,7 @@ func TestHoursAreTheSumsOfTheirMinutesHoweverOftenTheyAreSummedUp(t *testing.T) 
 	check(17, 17)
 }
 
-func TestWhatIsSummedUpWhileMoreComesInIsWhatCameIn(t *testing.T) {
+func TestSumsAreRightWhileBatchesAreAdded(t *testing.T) {
 	st, url := fresh(t)
 	admins := []*store.Store{st, open(t, url)}
 	now := time.Now()
@@ -282,7 +282,7 @@ func TestWhatIsSummedUpWhileMoreComesInIsWhatCameIn(t *testing.T) {
 	}
 }
 
-// group is what a Group is told apart by, but for its key.
+// group is the grouping of a Group without its key.
 type group struct {
 	at          int64
 	api, reason string
@@ -365,7 +365,7 @@ func TestSumsWithoutKeysAreThoseOfAllKeys(t *testing.T) {
 	check(false)
 }
 
-func TestAQuestionThatReadsTooMuchIsRefused(t *testing.T) {
+func TestAQueryThatReadsTooMuchIsRefused(t *testing.T) {
 	st, url := fresh(t)
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {

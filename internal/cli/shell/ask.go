@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// Confirm asks whether to go on with what cannot be taken back. Where nobody can
-// answer, --yes has to have said so.
+// Confirm asks before an irreversible action. Without a terminal it requires --yes.
 func (s *Shell) Confirm(yes bool, what string) error {
 	if yes {
 		return nil
 	}
 	if !IsTerminal(s.Stdin) {
-		return Exit(ExitUsage, what+": say --yes, as nobody can be asked here")
+		return Exit(ExitUsage, what+": requires --yes without a terminal")
 	}
 	switch strings.ToLower(s.Question(what + "? [y/N] ")) {
 	case "y", "yes":
@@ -27,17 +26,17 @@ func (s *Shell) Confirm(yes bool, what string) error {
 	return Exit(ExitFailed, "left as it is")
 }
 
-// Question asks, and returns the line that answers: "" when there is none.
+// Question prints a question and returns the line that is entered, "" for none.
 func (s *Shell) Question(text string) string {
 	_, _ = fmt.Fprint(s.Stderr, text)
 	if s.answers == nil {
 		s.answers = bufio.NewReader(s.Stdin)
 	}
-	line, _ := s.answers.ReadString('\n') // the end of what is said ends an answer too
+	line, _ := s.answers.ReadString('\n') // end of file ends a line too
 	return strings.TrimSpace(line)
 }
 
-// IsTerminal tells whether a person is at the other end of a stream.
+// IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	if !ok {
@@ -47,15 +46,15 @@ func IsTerminal(stream any) bool {
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return false
 	}
-	null, err := os.Stat(os.DevNull) // which is a device, too
+	null, err := os.Stat(os.DevNull) // a character device as well
 	return err != nil || !os.SameFile(info, null)
 }
 
 // maxSecret bounds a secret that is typed or read, in bytes.
 const maxSecret = 64 << 10
 
-// Secret asks for what nobody is to see. Where no person is at standard input it
-// is the first line there.
+// Secret reads a secret: without echo on a terminal, otherwise the first line of standard
+// input.
 func (s *Shell) Secret(ctx context.Context, what string) (string, error) {
 	if !IsTerminal(s.Stdin) {
 		line, err := bufio.NewReader(io.LimitReader(s.Stdin, maxSecret)).ReadString('\n')
@@ -74,7 +73,7 @@ func (s *Shell) Secret(ctx context.Context, what string) (string, error) {
 	return line, nil
 }
 
-// typed reads a line that the terminal does not show. The end of ctx ends it.
+// typed reads a line without echo, until ctx ends.
 func (s *Shell) typed(ctx context.Context, what string) (string, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
@@ -86,13 +85,13 @@ func (s *Shell) typed(ctx context.Context, what string) (string, error) {
 		return "", err
 	}
 	defer show()
-	stop := context.AfterFunc(ctx, func() { _ = tty.SetReadDeadline(time.Unix(1, 0)) }) // else it waits for a line
+	stop := context.AfterFunc(ctx, func() { _ = tty.SetReadDeadline(time.Unix(1, 0)) }) // ends the read
 	defer stop()
 	if _, err := fmt.Fprint(tty, what+": "); err != nil {
 		return "", err
 	}
 	line, err := bufio.NewReader(tty).ReadString('\n')
-	_, _ = fmt.Fprintln(tty) // the line end was not shown either
+	_, _ = fmt.Fprintln(tty) // the line end was not echoed
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}

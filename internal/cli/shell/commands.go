@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/didyoumean"
 	"github.com/spf13/cobra"
-
-	"github.com/sluicegate/sluice/internal/nearest"
 )
 
-// Group makes a command that only groups others.
+// Group returns a command that only groups others.
 func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: NeedsCommand}
 	cmd.AddCommand(commands...)
@@ -31,7 +30,7 @@ func NeedsCommand(cmd *cobra.Command, args []string) error {
 	message := "say what to do: " + strings.Join(names, ", ")
 	if len(args) > 0 {
 		message = fmt.Sprintf("unknown command %q", args[0])
-		if near := nearest.To(args[0], names); near != "" {
+		if near := didyoumean.Nearest(args[0], names); near != "" {
 			message += "; did you mean " + near + "?"
 		} else if cmd.HasParent() {
 			message += "; want " + strings.Join(names, ", ")
@@ -48,7 +47,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// OneArg wants one argument, and says what that is when it is not there.
+// OneArg requires one argument, which what describes.
 func OneArg(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -58,8 +57,8 @@ func OneArg(what string) cobra.PositionalArgs {
 	}
 }
 
-// Must takes the errors of completions, which have one cause: a flag without
-// such a name, which the first test would meet.
+// Must panics on errors of completions, whose only cause is a misspelt flag name in the
+// program.
 func Must(err error) {
 	if err != nil {
 		panic(err)

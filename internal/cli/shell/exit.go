@@ -3,20 +3,17 @@ package shell
 import (
 	"errors"
 	"os/exec"
-
-	"github.com/sluicegate/sluice/internal/cli/client"
 )
 
-// Exit codes of the process. An error that is to end the process with another
-// code than ExitFailed has a method ExitCode() int that returns it; the
-// outermost such error of a chain counts. *exec.ExitError is not taken for one.
+// Exit codes of the process. An error with a method ExitCode() int selects its code, the
+// outermost of a chain first; others end with ExitFailed. *exec.ExitError does not count.
 const (
 	ExitOK          = 0
-	ExitFailed      = 1 // anything that has no code of its own
+	ExitFailed      = 1 // anything without a code of its own
 	ExitUsage       = 2 // wrong arguments or configuration
 	ExitMissing     = 3 // a prerequisite is missing on the machine
 	ExitRunning     = 4 // already running
-	ExitDifferences = 5 // nothing is wrong, but a strict check found something
+	ExitDifferences = 5 // no error, but a strict check found something
 	ExitRefused     = 6 // validation found problems
 	ExitUnreachable = 7 // a server cannot be reached
 )
@@ -33,19 +30,19 @@ func ExitCode(err error) int {
 	if !ok {
 		return ExitFailed
 	}
-	if _, child := coded.(*exec.ExitError); child { // the code of another program says nothing here
+	if _, child := coded.(*exec.ExitError); child { // the exit code of another program is unrelated
 		return ExitFailed
 	}
 	return coded.ExitCode()
 }
 
-// A UsageError is a command line that cannot be understood.
+// A UsageError is an invalid command line.
 type UsageError struct {
 	Cause   error
-	Command string // path of the command, whose help is pointed at
+	Command string // path of the command for the hint to its help
 }
 
-// Error says what is wrong and where help is.
+// Error returns the cause with a hint to the help.
 func (e *UsageError) Error() string { return e.Cause.Error() + "\nsee " + e.Command + " --help" }
 
 // Unwrap returns the cause.
@@ -57,10 +54,10 @@ func (e *UsageError) ExitCode() int { return ExitUsage }
 // An ExitError ends the process with a code.
 type ExitError struct {
 	Code    int
-	Message string // empty when the command has said why itself
+	Message string // empty if the command has printed the reason
 }
 
-// Exit returns an *ExitError. An empty message says that everything was said.
+// Exit returns an *ExitError. Nothing is printed for an empty message.
 func Exit(code int, message string) error { return &ExitError{code, message} }
 
 // Error returns the message.
@@ -69,18 +66,18 @@ func (e *ExitError) Error() string { return e.Message }
 // ExitCode returns the code.
 func (e *ExitError) ExitCode() int { return e.Code }
 
-// AsExit gives an error of a server the exit code that it stands for.
+// AsExit gives an error of a server its exit code.
 func AsExit(err error) error {
-	if _, ok := errors.AsType[*client.UnreachableError](err); ok {
+	if _, ok := errors.AsType[*UnreachableError](err); ok {
 		return Exit(ExitUnreachable, err.Error())
 	}
-	if _, ok := errors.AsType[*client.RefusedError](err); ok {
+	if _, ok := errors.AsType[*RefusedError](err); ok {
 		return Exit(ExitRefused, err.Error())
 	}
 	return err
 }
 
-// InFlag says which flag an error is about. It returns nil for nil.
+// InFlag prefixes an error with the flag that caused it. It returns nil for nil.
 func InFlag(name string, err error) error {
 	if err == nil {
 		return nil

@@ -7,8 +7,6 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/sluicegate/sluice/internal/cli/yamltext"
 )
 
 // Rows is data with named columns. Cells are texts, numbers and truth values.
@@ -18,7 +16,7 @@ type Rows struct {
 	Single  bool // one object, not a list of one
 }
 
-// Print writes rows in the form that was asked for with -o.
+// Print writes rows in the format of -o.
 func (s *Shell) Print(data Rows) error {
 	var b bytes.Buffer
 	var err error
@@ -44,7 +42,7 @@ func (s *Shell) Write(text string) error {
 	return nil
 }
 
-// Remark tells a person what went well.
+// Remark prints a remark, unless --quiet is set.
 func (s *Shell) Remark(format string, args ...any) error {
 	if s.Quiet {
 		return nil
@@ -54,7 +52,7 @@ func (s *Shell) Remark(format string, args ...any) error {
 
 func (r Rows) table(w io.Writer) error {
 	tab := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	_, _ = fmt.Fprintln(tab, strings.ToUpper(strings.Join(r.Columns, "\t"))) // Flush returns errors
+	_, _ = fmt.Fprintln(tab, strings.ToUpper(strings.Join(r.Columns, "\t"))) // Flush returns the error
 	for _, row := range r.Cells {
 		texts := make([]string, len(row))
 		for i, cell := range row {
@@ -126,7 +124,7 @@ func (r Rows) yaml(w *bytes.Buffer) error {
 	return nil
 }
 
-// scalar encodes one cell as JSON, without the escapes that are for HTML only.
+// scalar encodes one value as JSON, without HTML escapes.
 func scalar(cell any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -135,8 +133,7 @@ func scalar(cell any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// Show prints an answer: as a server gave it where machines read it, as table
-// makes it for people.
+// Show prints a response: as received with -o json or yaml, otherwise as table prints it.
 func (s *Shell) Show(answer []byte, table func() error) error {
 	switch s.Output {
 	case "json":
@@ -146,7 +143,7 @@ func (s *Shell) Show(answer []byte, table func() error) error {
 		}
 		return s.Write(strings.TrimSuffix(b.String(), "\n") + "\n")
 	case "yaml":
-		text, err := yamltext.Of(answer)
+		text, err := YAML(answer)
 		if err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}
@@ -155,10 +152,10 @@ func (s *Shell) Show(answer []byte, table func() error) error {
 	return table()
 }
 
-// ShowWhole prints an answer whole: as YAML to people.
+// ShowWhole prints a whole response, as YAML unless -o json is set.
 func (s *Shell) ShowWhole(answer []byte) error {
 	return s.Show(answer, func() error {
-		text, err := yamltext.Of(answer)
+		text, err := YAML(answer)
 		if err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}
@@ -166,7 +163,7 @@ func (s *Shell) ShowWhole(answer []byte) error {
 	})
 }
 
-// Plural writes 1 file, 2 files.
+// Plural returns "1 file", "2 files".
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -174,7 +171,7 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Color marks a text red for a person at a terminal.
+// Color colours a text red on a terminal.
 func (s *Shell) Color(text string) string {
 	if s.NoColor || s.Variable("NO_COLOR") != "" || !IsTerminal(s.Stderr) {
 		return text

@@ -1,6 +1,5 @@
-// Package shell is what all commands of the command line share: streams, the
-// flags that every command has, printing in three forms, questions, and calls of
-// a server.
+// Package shell holds what commands share: streams, global flags, output formats,
+// prompts, profiles of logins, and calls of a server.
 package shell
 
 import (
@@ -13,16 +12,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/spf13/cobra"
 )
 
 // Outputs are the forms in which data can be printed.
 var Outputs = []string{"table", "json", "yaml"}
 
-// A Shell is one run of the program as its commands see it. Streams and
-// environment are given by whoever makes it, the rest by flags.
+// A Shell is the environment of the commands in one run of the program. Streams and
+// variables are set by the caller, the rest by flags.
 type Shell struct {
 	Env    []string // NAME=value
 	Stdin  io.Reader
@@ -30,25 +28,25 @@ type Shell struct {
 	Stderr io.Writer
 
 	ConfigFiles []string
-	Profile     string // of the server to call; "": the one that login wrote last
+	Profile     string // of the server to call; "": that of the last login
 	Output      string // one of Outputs
 	Quiet       bool   // no banner and no remarks
 	NoColor     bool
 
-	answers *bufio.Reader // over Stdin, made when somebody is asked
+	answers *bufio.Reader // over Stdin, created by the first question
 }
 
-// A Setting is a flag that stands for a key of the configuration.
+// A Setting is a flag for a key of the configuration.
 type Setting struct {
 	Flag, Key, Usage string
 }
 
-// GlobalSettings are flags that every command has.
+// GlobalSettings are the flags of every command.
 func GlobalSettings() []Setting {
 	return []Setting{{"log-level", "log.level", ""}, {"log-format", "log.format", ""}}
 }
 
-// AddSettings adds the flags that stand for keys of the configuration.
+// AddSettings adds flags for keys of the configuration.
 func AddSettings(cmd *cobra.Command, settings []Setting) {
 	for _, one := range settings {
 		cmd.Flags().String(one.Flag, "", one.Usage+" ("+one.Key+")")
@@ -86,7 +84,7 @@ func (s *Shell) Lookup(name string) (string, bool) {
 	return s.Env[i][len(name)+1:], true
 }
 
-// maxSent bounds what is read from a file to be sent, in bytes.
+// maxSent is the largest file that is sent, in bytes.
 const maxSent = 3 << 20
 
 // ReadInput reads a file of at most 3 MiB, or standard input for "-".
@@ -110,7 +108,7 @@ func (s *Shell) ReadInput(name string) ([]byte, error) {
 	return data, nil
 }
 
-// BareCause drops the path from an error: it stands before it already.
+// BareCause drops the path from an error, because the message has it already.
 func BareCause(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err

@@ -9,21 +9,18 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/sluicegate/sluice/internal/cli/client"
-	"github.com/sluicegate/sluice/internal/cli/profile"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/spf13/cobra"
 )
 
-// A Target says which server a command calls.
+// A Target is the server that a command calls.
 type Target struct {
 	Server  string // URL of an admin
 	Gateway string // URL of a gateway API
 	Token   string // access key of a user of the admin
 }
 
-// dataDir tells where servers of this machine keep their secrets.
+// dataDir is the directory where servers of this machine keep their secrets.
 var dataDir = Setting{"data-dir", "data_dir", "`DIR` where a server of this machine keeps its secrets"}
 
 // Flags adds the flags that choose an admin or a gateway.
@@ -37,18 +34,18 @@ func (t *Target) Flags(cmd *cobra.Command) {
 func (t *Target) AdminFlags(cmds ...*cobra.Command) {
 	for _, cmd := range cmds {
 		cmd.Flags().StringVar(&t.Server, "server", "", "`URL` of the admin (SLUICE_SERVER)")
-		cmd.Flags().StringVar(&t.Token, "token", "", "access `KEY` of a user of the admin; rather set SLUICE_TOKEN, which nobody else sees, or log in")
+		cmd.Flags().StringVar(&t.Token, "token", "", "access `KEY` of a user of the admin; SLUICE_TOKEN or a login is safer, because other users can see arguments")
 	}
 }
 
-// TargetHelp is what commands that call a server say of that.
-const TargetHelp = `The admin at --server is asked, or the gateway at --gateway. Without either it is
+// TargetHelp describes in the help how a server is chosen.
+const TargetHelp = `Calls the admin at --server, or the gateway at --gateway. Without either it is
 the admin of --profile or of the last login, else the one of this machine if its
 key can be read (data_dir/admin.key, or SLUICE_TOKEN), else the gateway of this
 machine if its secret is configured.`
 
-// AdminHelp is what commands that need an admin say of that.
-const AdminHelp = `The admin at --server is asked, or that of --profile or of the last login, or the
+// AdminHelp describes in the help how an admin is chosen.
+const AdminHelp = `Calls the admin at --server, or that of --profile or of the last login, or the
 one of this machine if its key can be read (data_dir/admin.key, or SLUICE_TOKEN).`
 
 var (
@@ -56,8 +53,8 @@ var (
 	errAdminOnly = errors.New("a gateway cannot do that; name an admin with sluice login, or with --server and SLUICE_TOKEN")
 )
 
-// Client returns what calls the server, and whether that is an admin.
-func (s *Shell) Client(cmd *cobra.Command, t *Target) (c *client.Client, admin bool, err error) {
+// Client returns a client of the server, and whether it is an admin.
+func (s *Shell) Client(cmd *cobra.Command, t *Target) (c *Client, admin bool, err error) {
 	if t.Server != "" && t.Gateway != "" {
 		return nil, false, &UsageError{Cause: errors.New("--server and --gateway are both given; keep one"), Command: cmd.CommandPath()}
 	}
@@ -73,7 +70,7 @@ func (s *Shell) Client(cmd *cobra.Command, t *Target) (c *client.Client, admin b
 		}
 	}
 	if t.Server != "" && t.Token != "" {
-		c, err = client.NewAdmin(t.Server, t.Token)
+		c, err = NewAdmin(t.Server, t.Token)
 		return c, true, InFlag("--server", err)
 	}
 	cfg, _, err := s.Load(cmd, config.AnyRole, dataDir)
@@ -83,8 +80,7 @@ func (s *Shell) Client(cmd *cobra.Command, t *Target) (c *client.Client, admin b
 	return t.local(cfg)
 }
 
-// ProfileName returns the name of the profile that the user asks for, "" for
-// none.
+// ProfileName returns the name of the selected profile, "" for none.
 func (s *Shell) ProfileName() string {
 	if s.Profile != "" {
 		return s.Profile
@@ -92,21 +88,21 @@ func (s *Shell) ProfileName() string {
 	return s.Variable("SLUICE_PROFILE")
 }
 
-// loggedIn completes what is asked for by the profiles of the user. A key goes to
-// no other server than the one that it was given for.
+// loggedIn completes the target from the user's profiles. A key is only sent to the
+// server that it belongs to.
 func (s *Shell) loggedIn(t *Target) error {
 	name := s.ProfileName()
 	if name == "" && t.Token != "" {
 		return nil
 	}
-	path, err := profile.Path(s.Lookup)
-	if errors.Is(err, profile.ErrNoPlace) && name == "" {
+	path, err := ProfilePath(s.Lookup)
+	if errors.Is(err, errNoHome) && name == "" {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	all, err := profile.Read(path)
+	all, err := ReadProfiles(path)
 	if err != nil {
 		return err
 	}
@@ -117,7 +113,7 @@ func (s *Shell) loggedIn(t *Target) error {
 	if err != nil || one == nil {
 		return err
 	}
-	if t.Server != "" && !profile.Same(t.Server, one.Server) {
+	if t.Server != "" && !sameServer(t.Server, one.Server) {
 		return fmt.Errorf("profile %s is of %s, and not of %s: leave out one of the two", name, one.Server, t.Server)
 	}
 	if t.Server = one.Server; t.Token == "" {
@@ -126,9 +122,8 @@ func (s *Shell) loggedIn(t *Target) error {
 	return nil
 }
 
-// local finds what is not given in the configuration and the data of this
-// machine.
-func (t *Target) local(cfg *config.Config) (c *client.Client, admin bool, err error) {
+// local completes the target from the configuration and data of this machine.
+func (t *Target) local(cfg *config.Config) (c *Client, admin bool, err error) {
 	if t.Token == "" {
 		t.Token = secretFile(cfg.DataDir, "admin.key")
 	}
@@ -136,7 +131,7 @@ func (t *Target) local(cfg *config.Config) (c *client.Client, admin bool, err er
 		if t.Server == "" {
 			t.Server = URLOf(cfg.Admin.Listen)
 		}
-		c, err = client.NewAdmin(t.Server, t.Token)
+		c, err = NewAdmin(t.Server, t.Token)
 		return c, true, InFlag("--server", err)
 	}
 	if t.Server != "" {
@@ -156,12 +151,12 @@ func (t *Target) local(cfg *config.Config) (c *client.Client, admin bool, err er
 	case t.Gateway == "":
 		t.Gateway = URLOf(cfg.Gateway.Listen)
 	}
-	c, err = client.NewGateway(t.Gateway, secret)
+	c, err = NewGateway(t.Gateway, secret)
 	return c, false, InFlag("--gateway", err)
 }
 
-// secretFile returns a secret that a server on this machine keeps, "" when it
-// cannot be read.
+// secretFile returns a secret that a server on this machine keeps, "" if it cannot be
+// read.
 func secretFile(dir, name string) string {
 	data, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
@@ -170,7 +165,7 @@ func secretFile(dir, name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// URLOf is where a listener of this machine is reached.
+// URLOf returns the URL of a listener of this machine.
 func URLOf(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -182,8 +177,8 @@ func URLOf(listen string) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// Admin returns what calls an admin.
-func (s *Shell) Admin(cmd *cobra.Command, t *Target) (*client.Client, error) {
+// Admin returns a client of an admin.
+func (s *Shell) Admin(cmd *cobra.Command, t *Target) (*Client, error) {
 	c, isAdmin, err := s.Client(cmd, t)
 	if err == nil && !isAdmin {
 		err = Exit(ExitUsage, errAdminOnly.Error())
@@ -197,8 +192,8 @@ type Request struct {
 	Body         any // sent as JSON, unless it is nil
 }
 
-// Ask calls an admin and reads its answer into told, which may be nil.
-func (s *Shell) Ask(cmd *cobra.Command, t *Target, r Request, told any) (answer []byte, err error) {
+// Ask calls an admin and decodes the response into view, which may be nil.
+func (s *Shell) Ask(cmd *cobra.Command, t *Target, r Request, view any) (answer []byte, err error) {
 	c, err := s.Admin(cmd, t)
 	if err != nil {
 		return nil, err
@@ -206,8 +201,8 @@ func (s *Shell) Ask(cmd *cobra.Command, t *Target, r Request, told any) (answer 
 	if answer, err = c.Call(cmd.Context(), r.Method, r.Path, r.Body); err != nil {
 		return nil, AsExit(err)
 	}
-	if told != nil {
-		if err := json.Unmarshal(answer, told); err != nil {
+	if view != nil {
+		if err := json.Unmarshal(answer, view); err != nil {
 			return nil, fmt.Errorf("reading what %s answers: %w", c.Base(), err)
 		}
 	}
@@ -216,11 +211,11 @@ func (s *Shell) Ask(cmd *cobra.Command, t *Target, r Request, told any) (answer 
 
 // Profiles returns the names of the user's logins, for completion.
 func (s *Shell) Profiles() []string {
-	path, err := profile.Path(s.Lookup)
+	path, err := ProfilePath(s.Lookup)
 	if err != nil {
 		return nil
 	}
-	all, err := profile.Read(path)
+	all, err := ReadProfiles(path)
 	if err != nil {
 		return nil
 	}

@@ -6,8 +6,7 @@ import (
 	"unsafe"
 )
 
-// hideInput stops a terminal from showing what is typed, and returns what undoes
-// that.
+// hideInput turns off the echo of a terminal and returns a function that restores it.
 func hideInput(tty *os.File) (undo func(), err error) {
 	var was syscall.Termios
 	if err := terminal(tty, syscall.TCGETS, &was); err != nil {
@@ -18,7 +17,7 @@ func hideInput(tty *os.File) (undo func(), err error) {
 	if err := terminal(tty, syscall.TCSETS, &hidden); err != nil {
 		return nil, err
 	}
-	return func() { _ = terminal(tty, syscall.TCSETS, &was) }, nil // a terminal that went away shows nothing
+	return func() { _ = terminal(tty, syscall.TCSETS, &was) }, nil // the terminal may be gone
 }
 
 func terminal(tty *os.File, request uintptr, state *syscall.Termios) error {

@@ -7,6 +7,5 @@ import (
 	"os"
 )
 
-// hideInput is for systems on which nothing hides what is typed: secrets are read
-// from standard input there.
+// hideInput is not supported: secrets are read from standard input.
 func hideInput(*os.File) (undo func(), err error) { return nil, errors.ErrUnsupported }

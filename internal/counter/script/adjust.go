@@ -2,12 +2,12 @@ package script
 
 import "time"
 
-// What adjust.lua can do to a quota.
+// Kinds of adjustments.
 const (
-	Refund     = iota // Refund takes calls back from the period that ends at Reset.
+	Refund     = iota // Refund takes calls off the period that ends at Reset.
 	Debt              // Debt adds calls to the period that ends at Reset.
 	DebtOpened        // DebtOpened adds calls to whatever period is open, or opens one.
-	Floor             // Floor makes sure that at least so many calls are counted until Reset.
+	Floor             // Floor raises the count until Reset to at least so many calls.
 )
 
 // An Adjustment corrects one quota in the store.
@@ -33,7 +33,7 @@ func PackAdjustments(batch []Adjustment) (keys []string, packed string) {
 	return keys, string(p)
 }
 
-// Adjusted returns how many adjustments a reply says were done.
+// Adjusted returns how many adjustments were made according to a reply.
 func Adjusted(reply string) int {
 	n := 0
 	for i := range len(reply) {

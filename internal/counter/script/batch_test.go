@@ -3,19 +3,16 @@ package script
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"strings"
 	"testing"
 )
 
-var seed = maphash.MakeSeed()
-
 func add(b *Batch, forms []Form, keys ...string) int {
 	item := b.Open(b.Shape(forms))
 	b.Count(item, 1, 1)
 	for i, key := range keys {
-		b.Key(key, maphash.String(seed, key), i == 0)
+		b.Key(key, i == 0)
 	}
 	return item
 }
@@ -40,13 +37,13 @@ func TestBatchPacksACommonShapeOnceAndTellsKeysThatRepeat(t *testing.T) {
 		if got := b.Pack(); got[0] != 1 || got[1] != 2 {
 			t.Errorf("repeats %d, shapes %d, want 1 and 2", got[0], got[1])
 		}
-		if item := b.Latest(maphash.String(seed, "quota7")); item != 200 {
+		if item := b.Latest("quota7"); item != 200 {
 			t.Errorf("quota7 begins item %d, want 200", item)
 		}
-		if item := b.Latest(maphash.String(seed, "quota8")); item != -1 {
+		if item := b.Latest("quota8"); item != -1 {
 			t.Errorf("quota8 begins item %d, want none", item)
 		}
-		if item := b.Latest(maphash.String(seed, "rate8")); item != 8 {
+		if item := b.Latest("rate8"); item != 8 {
 			t.Errorf("rate8 begins item %d, want 8", item)
 		}
 		if got := b.PackItem(200); got[0] != 0 || got[1] != 1 || got[len(got)-2] != 1 || len(got) != 2+1+25+2+6 {
@@ -58,14 +55,14 @@ func TestBatchPacksACommonShapeOnceAndTellsKeysThatRepeat(t *testing.T) {
 func TestBatchIsFullAtItsBounds(t *testing.T) {
 	var b Batch
 	b.Reset()
-	for i := 0; b.Room(1); i++ {
+	for i := 0; b.Fits(1); i++ {
 		add(&b, []Form{{Max: int64(i)}}, fmt.Sprint(i))
 	}
 	if b.Len() != maxShapes {
 		t.Errorf("%d items of different shapes, want %d", b.Len(), maxShapes)
 	}
 	b.Reset()
-	for i := 0; b.Room(16); i++ {
+	for i := 0; b.Fits(16); i++ {
 		keys := strings.Fields(strings.Repeat(fmt.Sprint(" ", i), 16))
 		add(&b, make([]Form, 16), keys...)
 	}

@@ -1,19 +1,19 @@
 package script
 
-// places is how many an index has: a power of two above MaxKeys.
+// places is the size of an index: a power of two above MaxKeys.
 const places = 1024
 
-// An index finds keys by their hashes. Emptying it takes a step, not a pass: a
-// batch is filled and emptied thousands of times a second.
+// An index finds keys by their hashes. Emptying it takes constant time, as batches
+// are filled and emptied thousands of times a second.
 type index struct {
 	place [places]place
-	turn  uint32 // places of other turns are free
+	turn  uint32 // places with another turn are free
 }
 
 type place struct {
 	turn uint32
 	hash uint32
-	item int32 // the newest that begins with the key; -1 when none does
+	item int32 // the newest that begins with the key; -1 if none does
 }
 
 func (x *index) reset() {
@@ -23,8 +23,8 @@ func (x *index) reset() {
 	}
 }
 
-// at returns the place of a hash, or the free one where it belongs. The upper
-// half tells hashes apart that share a place.
+// at returns the place of a hash, or the free one where it belongs. The upper half
+// of the hash distinguishes those that begin at the same place.
 func (x *index) at(hash uint64) *place {
 	for i := hash; ; i++ {
 		p := &x.place[i%places]
@@ -42,8 +42,8 @@ func (x *index) find(hash uint64) int {
 	return -1
 }
 
-// put notes a key of an item, or with item -1 one that does not begin it, and
-// tells whether it was there before.
+// put adds a key that begins an item, or with item -1 one that does not, and reports
+// whether it was there before.
 func (x *index) put(hash uint64, item int32) bool {
 	p := x.at(hash)
 	was := p.turn == x.turn

@@ -2,28 +2,28 @@ package script
 
 import "math"
 
-// What a Reply names instead of a limit that refused.
+// Values of refused that are not the index of a limit.
 const (
-	None    = 255 // None: all calls were granted.
-	Foreign = 254 // Foreign: a key holds what is no counter of its kind.
+	None    = 255 // None means that all calls were granted.
+	Foreign = 254 // Foreign means that a key holds something other than a counter of its kind.
 )
 
-// What a Reply tells instead of the end of a quota's period.
+// Values of reset that are not the end of a quota's period.
 const (
-	Never    = -1 // Never: the period does not end.
-	Closed   = -2 // Closed: none is open.
-	NotAsked = -3 // NotAsked: one is open, and was before the item.
+	Never    = -1 // Never means that the period does not end.
+	Closed   = -2 // Closed means that no period is open.
+	NotAsked = -3 // NotAsked means that a period is open, and was before the item.
 )
 
-// A Reply is what take.lua answers to one item.
+// A Reply is what take.lua replies to one item.
 type Reply struct {
 	numbers []byte
 	calls   int   // of the item
 	period  int64 // of its first limit, microseconds
 }
 
-// Reply takes the reply to an item from the beginning of what the script said, and
-// returns it with the others. It is not ok if that is too short.
+// Reply takes the reply to an item off the front of the script's reply, and returns
+// it and the rest. ok is false if the script's reply is too short.
 func (b *Batch) Reply(item int, all []byte) (r Reply, rest []byte, ok bool) {
 	forms := b.Forms(item)
 	size := 8 * (1 + 2*len(forms))
@@ -37,12 +37,12 @@ func (b *Batch) Reply(item int, all []byte) (r Reply, rest []byte, ok bool) {
 	return r, all[size:], true
 }
 
-// isShort tells whether all calls of a common item were granted, which is told in
-// fewer numbers. The first of these is negative, and others begin with one that is not.
+// isShort reports whether the reply has the short form, in which all calls of a
+// rate and a quota were granted. Only in that form is the first number negative.
 func (r Reply) isShort() bool { return len(r.numbers) >= 8 && r.numbers[7]&0x80 != 0 }
 
 // Outcome returns how many calls were granted, and the index of the limit that
-// refused the others, None or Foreign.
+// refused the others, or None or Foreign.
 func (r Reply) Outcome() (granted, refused int) {
 	if r.isShort() {
 		return r.calls, None
@@ -51,9 +51,9 @@ func (r Reply) Outcome() (granted, refused int) {
 	return n >> 8, n & 255
 }
 
-// Limit returns what was free before the item under limit i, and its reset: the
-// end of a quota's period in unix milliseconds, Never, Closed or NotAsked; of a
-// rate, the milliseconds until a call is freed.
+// Limit returns what was left of limit i before the item, and its reset: for a quota
+// the end of its period in unix milliseconds, or Never, Closed or NotAsked; for a
+// rate the milliseconds until it frees a call.
 func (r Reply) Limit(i int) (free, reset int64) {
 	switch {
 	case !r.isShort():

@@ -20,45 +20,52 @@ import (
 
 // Settings are the members of an API definition that concern tokens.
 type Settings struct {
-	Method  string `json:"jwt_signing_method,omitempty"` // hmac, rsa, ecdsa or eddsa; with a key set "" is all that it has
-	Source  string `json:"jwt_source,omitempty"`         // base64 of a PEM public key, of a secret, or of the address of a key set; a PEM key or an address may stand as it is; "": see OwnSecrets
-	KeySets []Set  `json:"jwt_jwks_uris,omitempty"`      // in place of Source: where issuers publish their keys
+	// Algorithm family of tokens: hmac, rsa, ecdsa or eddsa. Default with key sets: that of the key.
+	Method string `json:"jwt_signing_method,omitempty"`
+	// Base64 of a PEM public key, of a secret of at least 32 bytes, or of the URL of a key set; a PEM key or a URL may be given as it is. Default: keys have secrets of their own (jwt_data.secret).
+	Source string `json:"jwt_source,omitempty"`
+	// URLs of key sets, at most 20, in place of jwt_source.
+	KeySets []Set `json:"jwt_jwks_uris,omitempty"`
 
-	IdentityField   string            `json:"jwt_identity_base_field,omitempty"`     // claim that names the caller; default sub
-	PolicyField     string            `json:"jwt_policy_field_name,omitempty"`       // claim that names a policy, or several
-	DefaultPolicies []string          `json:"jwt_default_policies,omitempty"`        // of tokens that name none
-	ScopeField      string            `json:"jwt_scope_claim_name,omitempty"`        // claim with scopes, in a list or with blanks between them; default scope
-	ScopePolicies   map[string]string `json:"jwt_scope_to_policy_mapping,omitempty"` // policy of each scope
+	// Claim that names the client. Default: sub.
+	IdentityField string `json:"jwt_identity_base_field,omitempty"`
+	// Claim that names a policy, or several.
+	PolicyField string `json:"jwt_policy_field_name,omitempty"`
+	// Policies of tokens that name none, at most 1000.
+	DefaultPolicies []string `json:"jwt_default_policies,omitempty"`
+	// Claim with scopes, as a list or separated by spaces. Default: scope.
+	ScopeField string `json:"jwt_scope_claim_name,omitempty"`
+	// Policy of each scope, at most 1000.
+	ScopePolicies map[string]string `json:"jwt_scope_to_policy_mapping,omitempty"`
 
-	Issuers   []string `json:"jwt_allowed_issuers,omitempty"`   // of which iss must be one; empty: any
-	Audiences []string `json:"jwt_allowed_audiences,omitempty"` // of which aud must have one; empty: any
+	// Issuers of which iss must be one, at most 1000. Default: any.
+	Issuers []string `json:"jwt_allowed_issuers,omitempty"`
+	// Audiences of which aud must have one, at most 1000. Default: any.
+	Audiences []string `json:"jwt_allowed_audiences,omitempty"`
 
-	IssuedAtSkew  int64 `json:"jwt_issued_at_validation_skew,omitempty"`  // seconds that clocks may differ by
-	ExpiresAtSkew int64 `json:"jwt_expires_at_validation_skew,omitempty"` // likewise
-	NotBeforeSkew int64 `json:"jwt_not_before_validation_skew,omitempty"` // likewise
-	AnyIssuedAt   bool  `json:"jwt_disable_issued_at_validation,omitempty"`
-	AnyExpiresAt  bool  `json:"jwt_disable_expires_at_validation,omitempty"`
-	AnyNotBefore  bool  `json:"jwt_disable_not_before_validation,omitempty"`
+	// Seconds that iat may be in the future, at most 86400.
+	IssuedAtSkew int64 `json:"jwt_issued_at_validation_skew,omitempty"`
+	// Seconds that a token is accepted after exp, at most 86400.
+	ExpiresAtSkew int64 `json:"jwt_expires_at_validation_skew,omitempty"`
+	// Seconds that a token is accepted before nbf, at most 86400.
+	NotBeforeSkew int64 `json:"jwt_not_before_validation_skew,omitempty"`
+	// Whether iat is not checked.
+	AnyIssuedAt bool `json:"jwt_disable_issued_at_validation,omitempty"`
+	// Whether exp is not checked.
+	AnyExpiresAt bool `json:"jwt_disable_expires_at_validation,omitempty"`
+	// Whether nbf is not checked.
+	AnyNotBefore bool `json:"jwt_disable_not_before_validation,omitempty"`
 
-	SkipKeyID bool `json:"jwt_skip_kid,omitempty"` // with OwnSecrets IdentityField names the key, whatever the key id is; else without effect: the key id never names the caller
+	// Whether jwt_identity_base_field names the key in place of the token's key id; without effect with jwt_source or jwt_jwks_uris.
+	SkipKeyID bool `json:"jwt_skip_kid,omitempty"`
 }
 
 // A Set is where an issuer publishes its keys (RFC 7517).
 type Set struct {
+	// URL of the key set (RFC 7517), http or https.
 	URL     string         `json:"url"`
 	Unknown object.Unknown `json:"-"`
 }
-
-// UnmarshalJSON reads the whole of Set.
-func (s *Set) UnmarshalJSON(data []byte) error {
-	if faults := object.Decode(data, s); len(faults) > 0 {
-		return fmt.Errorf("%s: %s", faults[0].Path, faults[0].Message)
-	}
-	return nil
-}
-
-// MarshalJSON writes Set, unknown members included.
-func (s Set) MarshalJSON() ([]byte, error) { return object.Marshal(&s) }
 
 // The families of algorithms that a token may be signed with (RFC 7518, RFC 8037).
 const (
@@ -120,7 +127,7 @@ func (s *Settings) Keys() (Keys, error) {
 	return Keys{Key: key}, err
 }
 
-// OwnSecrets tells whether every token is verified with what the session of the
+// OwnSecrets reports whether every token is verified with what the session of the
 // key has that the token names: in its key id, or else in the claim IdentityField.
 // s may be nil.
 func (s *Settings) OwnSecrets() bool { return s == nil || s.Source == "" && len(s.KeySets) == 0 }
@@ -196,7 +203,7 @@ func fits(key any, method string) bool {
 	return false
 }
 
-// Check tells everything that is wrong with the settings of an API that takes
+// Check returns everything that is wrong with the settings of an API that takes
 // tokens. s may be nil.
 func (s *Settings) Check() []object.Fault {
 	var f object.Faults

@@ -13,20 +13,10 @@ const maxSecret = 16 << 10
 // Key is what a session has for the tokens that name it, where the API has no
 // jwt_source.
 type Key struct {
-	Secret  string         `json:"secret"` // shared with the caller, or the caller's public key in PEM; never returned
+	// Secret of at least 32 bytes that is shared with the client, or the client's public key in PEM; never returned.
+	Secret  string         `json:"secret"`
 	Unknown object.Unknown `json:"-"`
 }
-
-// UnmarshalJSON reads the whole of Key.
-func (k *Key) UnmarshalJSON(data []byte) error {
-	if faults := object.Decode(data, k); len(faults) > 0 {
-		return fmt.Errorf("%s: %s", faults[0].Path, faults[0].Message)
-	}
-	return nil
-}
-
-// MarshalJSON writes Key, unknown members included.
-func (k Key) MarshalJSON() ([]byte, error) { return object.Marshal(&k) }
 
 // Value returns the secret, "" for a key that has none. k may be nil.
 func (k *Key) Value() string {
@@ -36,7 +26,7 @@ func (k *Key) Value() string {
 	return k.Secret
 }
 
-// Check tells what is wrong with the secret. k may be nil. user: the session has
+// Check returns what is wrong with the secret. k may be nil. user: the session has
 // a password.
 func (k *Key) Check(user bool) []object.Fault {
 	var f object.Faults

@@ -35,13 +35,14 @@ const (
 	stepItem
 )
 
-// Decode replaces *into, a struct, by what data says, which Check must have
-// passed. It returns what could not be read, at most MaxFaults and one more.
-func Decode[T any](data []byte, into *T) []Fault {
-	*into = *new(T)
+// Decode replaces the struct that into points to by what data says, which Check must
+// have passed. It returns what could not be read, at most MaxFaults and one more.
+func Decode(data []byte, into any) []Fault {
+	v := reflect.ValueOf(into).Elem()
+	v.SetZero()
 	d := &decoder{data: data}
 	d.space()
-	d.value(reflect.ValueOf(into).Elem())
+	d.value(v)
 	d.gather()
 	return d.faults
 }
@@ -255,14 +256,23 @@ func (d *decoder) number(v reflect.Value, c byte) {
 
 // object reads the members of a struct.
 func (d *decoder) object(v reflect.Value, c byte) {
-	if c != '{' {
-		d.refuse("an object")
-		return
-	}
 	l := layoutOf(v.Type())
 	var unknown *Unknown
 	if l.unknown >= 0 {
 		unknown = v.Field(l.unknown).Addr().Interface().(*Unknown)
+	}
+	switch {
+	case l.short >= 0 && c == '"':
+		unknown.empty |= shortForm
+		field, _ := l.members[l.short].in(v)
+		d.value(field)
+		return
+	case l.short >= 0 && c != '{':
+		d.refuse("a string or an object")
+		return
+	case c != '{':
+		d.refuse("an object")
+		return
 	}
 	var seen uint64
 	d.each(stepMember, func(name string) {
@@ -297,23 +307,28 @@ func (d *decoder) member(v reflect.Value, m *member, unknown *Unknown, bit int) 
 			}
 		}()
 	}
+	start, faults := d.pos, len(d.faults)
 	if d.data[d.pos] == 'n' {
 		d.raw()
 	} else {
 		d.value(field)
+	}
+	if m.lenient && len(d.faults) > faults {
+		d.faults = d.faults[:faults]
+		field.SetZero()
+		unknown.set(m.name, compact(d.data[start:d.pos]))
+		return
 	}
 	if m.omitEmpty && unknown != nil && isEmpty(field) {
 		unknown.empty |= 1 << bit
 	}
 }
 
-// isEmpty tells whether "omitempty" leaves a field out.
+// isEmpty reports whether "omitempty" leaves a field out.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Map, reflect.Slice:
 		return v.Len() == 0
-	case reflect.Struct:
-		return false
 	}
 	return v.IsZero()
 }

@@ -10,9 +10,10 @@ import (
 	"strconv"
 )
 
-// Marshal writes a struct: its members in the order of its fields, then the
-// unknown ones and the elements of maps by name. Equal objects give equal bytes.
-func Marshal[T any](from *T) ([]byte, error) {
+// Marshal writes the struct that from points to: its members in the order of its
+// fields, then the unknown ones by name; elements of maps by name. Equal objects give
+// equal bytes.
+func Marshal(from any) ([]byte, error) {
 	return appendValue(make([]byte, 0, 512), reflect.ValueOf(from).Elem())
 }
 
@@ -45,6 +46,10 @@ func appendObject(b []byte, v reflect.Value) ([]byte, error) {
 	if l.unknown >= 0 {
 		unknown = v.Field(l.unknown).Interface().(Unknown)
 	}
+	if unknown.Short() && isShort(v, l) {
+		field, _ := l.members[l.short].in(v)
+		return appendString(b, field.String()), nil
+	}
 	b = append(b, '{')
 	start := len(b)
 	var err error
@@ -65,6 +70,16 @@ func appendObject(b []byte, v reflect.Value) ([]byte, error) {
 		b = append(appendName(b, start, name), unknown.members[name]...)
 	}
 	return append(b, '}'), nil
+}
+
+// isShort reports whether nothing but the short member is set.
+func isShort(v reflect.Value, l *layout) bool {
+	for i := range l.members {
+		if field, there := l.members[i].in(v); i != l.short && there && !isEmpty(field) {
+			return false
+		}
+	}
+	return true
 }
 
 // appendName writes the name of the next member of an object whose members

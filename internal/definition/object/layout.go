@@ -11,6 +11,7 @@ type layout struct {
 	members []member
 	byName  map[string]int // index in members; names are compared exactly
 	unknown int            // index of the struct's Unknown field, -1 without one
+	short   int            // index of the member that a string stands for, -1 without one
 }
 
 // A member is one field that has a JSON name.
@@ -18,6 +19,7 @@ type member struct {
 	name      string
 	index     []int // of the field; longer than one in a struct that is written inline
 	omitEmpty bool  // always, where a pointer leads to the inline struct
+	lenient   bool  // a value of another type is kept as an unknown member
 }
 
 // in returns the member's field in a struct, or nothing where a nil pointer is on
@@ -36,7 +38,7 @@ func layoutOf(t reflect.Type) *layout {
 	if found, ok := layouts.Load(t); ok {
 		return found.(*layout)
 	}
-	l := &layout{byName: make(map[string]int), unknown: -1}
+	l := &layout{byName: make(map[string]int), unknown: -1, short: -1}
 	l.collect(t, nil)
 	found, _ := layouts.LoadOrStore(t, l)
 	return found.(*layout)
@@ -58,8 +60,12 @@ func (l *layout) collect(t reflect.Type, outer []int) {
 		case options == "inline":
 			l.collect(f.Type.Elem(), index)
 		case name != "" && name != "-":
+			own := f.Tag.Get("object")
+			if own == "short" {
+				l.short = len(l.members)
+			}
 			l.byName[name] = len(l.members)
-			l.members = append(l.members, member{name: name, index: index, omitEmpty: options == "omitempty"})
+			l.members = append(l.members, member{name: name, index: index, omitEmpty: strings.HasPrefix(options, "omit"), lenient: own == "lenient"})
 		}
 	}
 }

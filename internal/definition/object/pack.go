@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"reflect"
-	"unsafe"
 )
 
 // ErrPacked says that bytes are not what Pack wrote.
@@ -93,22 +92,10 @@ func packMap(b []byte, v reflect.Value) []byte {
 	return b
 }
 
-// Unpack replaces *into by what Pack wrote. It shares no memory with data, and
-// all its strings share one block. After an error, which is ErrPacked, *into is
-// worth nothing.
-func Unpack[T any](data []byte, into *T) error {
-	u := unpacker{rest: string(data)}
-	return unpack(&u, into)
-}
-
-// UnpackShared is Unpack for data that never changes: strings are parts of data.
-// Lists of strings lie in room, as far as that goes.
-func UnpackShared[T any](data []byte, into *T, room []string) error {
-	u := unpacker{rest: unsafe.String(unsafe.SliceData(data), len(data)), room: room}
-	return unpack(&u, into)
-}
-
-func unpack[T any](u *unpacker, into *T) error {
+// Unpack replaces *into by what Pack wrote. Its strings are parts of data. After an
+// error, which is ErrPacked, *into is undefined.
+func Unpack[T any](data string, into *T) error {
+	u := unpacker{rest: data}
 	*into = *new(T)
 	u.value(reflect.ValueOf(into).Elem())
 	if u.failed || u.rest != "" {
@@ -119,7 +106,6 @@ func unpack[T any](u *unpacker, into *T) error {
 
 type unpacker struct {
 	rest   string
-	room   []string // for lists
 	failed bool
 }
 
@@ -230,11 +216,7 @@ func (u *unpacker) items(v reflect.Value) {
 		v.SetBytes([]byte(u.take(uint64(n))))
 		return
 	}
-	if list, is := v.Addr().Interface().(*[]string); is && u.room != nil && n <= len(u.room) {
-		*list, u.room = u.room[:n:n], u.room[n:]
-	} else {
-		v.Set(reflect.MakeSlice(v.Type(), n, n))
-	}
+	v.Set(reflect.MakeSlice(v.Type(), n, n))
 	for i := 0; i < n && !u.failed; i++ {
 		u.value(v.Index(i))
 	}

@@ -3,14 +3,13 @@ package object
 import (
 	"encoding/json"
 	"reflect"
-	"slices"
 	"testing"
 )
 
 func packed(t *testing.T, from *parent) *parent {
 	t.Helper()
 	into := &parent{Name: "left over", List: []child{{}}}
-	if err := Unpack(Pack(nil, from), into); err != nil {
+	if err := Unpack(string(Pack(nil, from)), into); err != nil {
 		t.Fatalf("%+v: %v", from, err)
 	}
 	return into
@@ -39,24 +38,20 @@ func TestWhatIsNotSetTakesNoRoom(t *testing.T) {
 func TestWhatIsPackedStandsBehindWhatWasThere(t *testing.T) {
 	b := Pack([]byte("head"), &parent{Name: "n"})
 	var p parent
-	if err := Unpack(b[4:], &p); err != nil || string(b[:4]) != "head" || p.Name != "n" {
+	if err := Unpack(string(b[4:]), &p); err != nil || string(b[:4]) != "head" || p.Name != "n" {
 		t.Errorf("%q: %+v, %v", b, p, err)
-	}
-	clear(b)
-	if p.Name != "n" {
-		t.Error("what was unpacked shares memory with the bytes")
 	}
 }
 
 func TestEveryCutOfWhatWasPackedIsRefused(t *testing.T) {
 	p := &parent{Name: "name", Count: 3, Child: &child{On: true, Size: 2}, Map: map[string]*child{"k": {}}, List: []child{{}}, Raw: json.RawMessage("1")}
-	whole := Pack(nil, p)
+	whole := string(Pack(nil, p))
 	for n := range whole {
 		if err := Unpack(whole[:n], new(parent)); err != ErrPacked {
 			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
 		}
 	}
-	if err := Unpack(slices.Concat(whole, []byte{0}), new(parent)); err != ErrPacked {
+	if err := Unpack(whole+"\x00", new(parent)); err != ErrPacked {
 		t.Errorf("a byte too many: %v", err)
 	}
 }
@@ -66,11 +61,11 @@ func FuzzUnpack(f *testing.F) {
 	f.Add([]byte{0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var p parent
-		if Unpack(data, &p) != nil {
+		if Unpack(string(data), &p) != nil {
 			return
 		}
 		again := new(parent)
-		if err := Unpack(Pack(nil, &p), again); err != nil {
+		if err := Unpack(string(Pack(nil, &p)), again); err != nil {
 			t.Fatalf("%+v cannot be unpacked again: %v", p, err)
 		}
 		one, err := Marshal(&p)

@@ -12,7 +12,7 @@ import (
 // maxDepth is how deep objects and arrays may nest in what is read.
 const maxDepth = 64
 
-// Check tells what keeps data from being one JSON value of at most most
+// Check returns what keeps data from being one JSON value of at most most
 // bytes, saying where. Afterwards data can be walked without further checks.
 func Check(data []byte, most int) *Fault {
 	if len(data) > most {

@@ -26,7 +26,7 @@ type Part struct{ Text, Expr string }
 
 // Parse cuts a pattern at its placeholders: {name} stands for one segment,
 // {name:regex} for text that the expression matches, and a * after a slash for
-// all the rest. expression tells that the pattern holds an operator of regular
+// all the rest. expression reports whether the pattern holds an operator of regular
 // expressions (one of ^ | ( ) [ ] + ? \, a * elsewhere, braces with numbers, or a
 // $ at the end), so that all of it is an expression; a dot alone makes none.
 // There is at least one part, unless there is an error.
@@ -46,7 +46,7 @@ func Parse(text string) (parts []Part, expression bool, err error) {
 	return parts, isExpression(parts), nil
 }
 
-// Check tells why text is no pattern, or nil.
+// Check returns why text is not a pattern, or nil.
 func Check(text string) error {
 	parts, expression, err := Parse(text)
 	if err != nil {

@@ -127,7 +127,7 @@ func (j *judge) argument(n parse.Node) error {
 	return nil
 }
 
-// isMeta tells whether a pipeline is .Meta and nothing else.
+// isMeta reports whether a pipeline is .Meta and nothing else.
 func isMeta(p *parse.PipeNode) bool {
 	if len(p.Cmds) != 1 || len(p.Cmds[0].Args) != 1 {
 		return false

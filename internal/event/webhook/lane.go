@@ -27,7 +27,7 @@ func (m *message) identity() []byte {
 // hangs holds up no other.
 type lane struct{ queue chan *message }
 
-// enqueue puts a message into its service's lane, and tells whether there was
+// enqueue puts a message into its service's lane, and reports whether there was
 // room.
 func (s *Sender) enqueue(m *message) bool {
 	place := m.hook.place()
@@ -109,7 +109,7 @@ func (s *Sender) deliver(m *message) {
 	s.opts.Log.Warn("a webhook took no message", "url", m.hook.place(), "err", err)
 }
 
-// pause waits for half of d and a part of the other half, and tells whether
+// pause waits for half of d and a part of the other half, and reports whether
 // another try may follow.
 func (s *Sender) pause(d time.Duration) bool {
 	t := time.NewTimer(d/2 + rand.N(d/2+1))
@@ -126,7 +126,7 @@ func (s *Sender) pause(d time.Duration) bool {
 // again, in bytes.
 const maxAnswer = 64 << 10
 
-// post sends a message once. again tells whether another try may help.
+// post sends a message once. again reports whether another try may help.
 func (s *Sender) post(m *message) (again bool, err error) {
 	req, err := http.NewRequestWithContext(context.Background(), m.hook.Method, m.hook.URL, bytes.NewReader(m.body))
 	if err != nil {
@@ -163,7 +163,7 @@ type recent struct {
 
 func newRecent() *recent { return &recent{until: make(map[[32]byte]time.Time)} }
 
-// first tells whether a message was not sent within its cool-down, and remembers
+// first reports whether a message was not sent within its cool-down, and remembers
 // it. When too many are remembered, the message is sent.
 func (r *recent) first(id [32]byte, now time.Time, cooldown time.Duration) bool {
 	r.mu.Lock()

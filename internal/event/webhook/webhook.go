@@ -1,4 +1,5 @@
-// Package webhook tells other services of events over HTTP. Whoever raises an
+// Package webhook sends events to other services over HTTP, and carries out the event
+// handlers of APIs. The code that raises an
 // event never waits for that: messages queue for each service by itself, within
 // bounds, and what does not fit is dropped and counted.
 package webhook
@@ -14,20 +15,20 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/event"
-	"github.com/sluicegate/sluice/internal/guard"
 )
 
 // Options says how messages are sent. All of it but Addresses is required.
 type Options struct {
-	Addresses guard.Policy    // that may be called
-	Timeout   time.Duration   // for one try
-	Pauses    []time.Duration // before each further try, half of it left to chance
-	Queue     int             // messages that wait for one service
+	Addresses dialguard.Policy // that may be called
+	Timeout   time.Duration    // for one try
+	Pauses    []time.Duration  // before each further try, half of it left to chance
+	Queue     int              // messages that wait for one service
 	Log       *slog.Logger
 }
 
-// A Hook is where and how one service is told. It never changes.
+// A Hook is where and how messages are sent to one service. It never changes.
 type Hook struct {
 	Method   string // as HTTP has it
 	URL      string
@@ -54,7 +55,7 @@ type Sender struct {
 	sent, failed, dropped, same atomic.Uint64
 }
 
-// maxLanes is how many services are told at the same time.
+// maxLanes is how many services are called at the same time.
 const maxLanes = 256
 
 // New returns a sender. Run ends it.
@@ -89,7 +90,7 @@ func (s *Sender) Stats() Stats {
 	return Stats{Sent: s.sent.Load(), Failed: s.failed.Load(), Dropped: s.dropped.Load(), Same: s.same.Load(), Waiting: waiting}
 }
 
-// Send has a service told of an event, and returns at once.
+// Send queues an event for a service, and returns at once.
 func (s *Sender) Send(h *Hook, e event.Event) {
 	m := &message{hook: h}
 	var err error
@@ -132,7 +133,7 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// isJSON tells whether the message is JSON, as it is unless the hook says
+// isJSON reports whether the message is JSON, as it is unless the hook says
 // otherwise.
 func (h *Hook) isJSON() bool {
 	for name, value := range h.Header {

@@ -16,8 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/event"
-	"github.com/sluicegate/sluice/internal/guard"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 // got is a message as a service received it.
@@ -67,7 +68,7 @@ func (s *service) next(t *testing.T) got {
 func start(t *testing.T, change func(*Options)) (*Sender, func()) {
 	t.Helper()
 	o := Options{
-		Addresses: guard.Policy{Private: true}, Timeout: 30 * time.Second,
+		Addresses: dialguard.Policy{Private: true}, Timeout: 30 * time.Second,
 		Pauses: []time.Duration{time.Millisecond, time.Millisecond}, Queue: 100, Log: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
@@ -210,7 +211,7 @@ func TestAMessageIsTriedAgainWhenThatMayHelp(t *testing.T) {
 			for range c.tries {
 				to.next(t)
 			}
-			waitFor(t, func() bool { return s.Stats().Failed == 1 })
+			wait.Until(t, "the state that the test expects", func() bool { return s.Stats().Failed == 1 })
 			stop()
 			if n := len(to.got); n != 0 {
 				t.Errorf("%d more tries", n)
@@ -225,17 +226,8 @@ func TestAMessageIsTriedAgainWhenThatMayHelp(t *testing.T) {
 		})
 		s, _ := start(t, nil)
 		s.Send(&Hook{Method: "POST", URL: to.URL}, quota)
-		waitFor(t, func() bool { return s.Stats().Sent == 1 })
+		wait.Until(t, "the state that the test expects", func() bool { return s.Stats().Sent == 1 })
 	})
-}
-
-func waitFor(t *testing.T, reached func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !reached(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it never came to that")
-		}
-	}
 }
 
 func TestAServiceThatHangsHoldsUpNoOtherAndItsQueueIsBounded(t *testing.T) {
@@ -287,12 +279,12 @@ func TestAddressesThatNobodyMayAimAtAreNotCalled(t *testing.T) {
 	to := newService(t, nil)
 	var log bytes.Buffer
 	s, stop := start(t, func(o *Options) {
-		o.Addresses, o.Pauses, o.Log = guard.Policy{}, nil, slog.New(slog.NewTextHandler(&log, nil))
+		o.Addresses, o.Pauses, o.Log = dialguard.Policy{}, nil, slog.New(slog.NewTextHandler(&log, nil))
 	})
 	for _, url := range []string{to.URL + "/secret-path", "http://169.254.169.254/", "http://[::1]:1/", "http://localhost:1/"} {
 		s.Send(&Hook{Method: "POST", URL: url}, quota)
 	}
-	waitFor(t, func() bool { return s.Stats().Failed == 4 })
+	wait.Until(t, "the state that the test expects", func() bool { return s.Stats().Failed == 4 })
 	stop()
 	if len(to.got) != 0 {
 		t.Error("a private address was called")

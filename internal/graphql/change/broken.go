@@ -138,8 +138,7 @@ func persisted(version string, v *definition.Version) (all []Operation) {
 	if v == nil {
 		return nil
 	}
-	stored, _ := v.PersistedOperations() // the definition's checks tell what is wrong with others
-	for _, p := range stored {
+	for _, p := range v.PersistedOperations() {
 		all = append(all, Operation{
 			Kind: PersistedQuery, Name: p.Method + " " + p.Path, Text: p.Operation,
 			Path: fmt.Sprintf("version_data.versions[%q].extended_paths.persist_graphql", version),

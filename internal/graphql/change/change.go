@@ -107,7 +107,7 @@ func (c *comparison) add(level Level, kind Kind, place string, message ...string
 	c.changes = append(c.changes, Change{level, kind, place, strings.Join(message, "")})
 }
 
-// own tells whether a name is one that the schema's author chose: the names of
+// own reports whether a name is one that the schema's author chose: the names of
 // introspection are the same everywhere.
 func own(name string) bool { return !strings.HasPrefix(name, "__") }
 

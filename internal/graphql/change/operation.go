@@ -44,7 +44,7 @@ func (o *Operation) Problems(s *schema.Schema) []*syntax.Error {
 }
 
 // limits bound what a stored operation may be, as generously as a machine can
-// bear: it was written by whoever looks after the API.
+// bear: the operator of the API wrote it.
 var limits = syntax.Limits{Bytes: 1 << 20, Tokens: 100_000, Depth: 200, ValueDepth: 100}
 
 func at(l syntax.Location) string { return fmt.Sprintf("%d:%d: ", l.Line, l.Column) }

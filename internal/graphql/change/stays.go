@@ -2,7 +2,7 @@ package change
 
 import "github.com/sluicegate/sluice/internal/graphql/schema"
 
-// outputStays tells whether every value of the type that a field has now is one
+// outputStays reports whether every value of the type that a field has now is one
 // of the type that it had: clients may lose nulls, and get none that they did
 // not expect.
 func (c *comparison) outputStays(was, is schema.TypeRef) bool {
@@ -17,7 +17,7 @@ func (c *comparison) outputStays(was, is schema.TypeRef) bool {
 	return is.IsNamed() && c.sameName(was, is)
 }
 
-// inputStays tells whether every value that could be given before can be now.
+// inputStays reports whether every value that could be given before can be now.
 func (c *comparison) inputStays(was, is schema.TypeRef) bool {
 	switch {
 	case was.IsNonNull():

@@ -286,7 +286,7 @@ func plain(value string) string {
 	return b.String()
 }
 
-// needsGap tells whether two characters would be read otherwise without a space
+// needsGap reports whether two characters would be read otherwise without a space
 // between them.
 func needsGap(before, after byte) bool {
 	return strings.IndexByte("[{:", before) < 0 && strings.IndexByte("]}:", after) < 0
@@ -312,7 +312,7 @@ func (c *comparison) directives() {
 	}
 }
 
-// usable tells whether operations can use a directive.
+// usable reports whether operations can use a directive.
 func usable(d *schema.Directive) bool { return d.Locations&(1<<len(locations)-1) != 0 }
 
 func hasDirective(s *schema.Schema, name string) bool {

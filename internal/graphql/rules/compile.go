@@ -98,7 +98,7 @@ func (c *compiler) ofInterfaces(field schema.FieldID, do func(schema.FieldID)) {
 	}
 }
 
-// objects goes through the types of a set.
+// objects yields the types of a set.
 func objects(set schema.Set) iter.Seq[schema.TypeID] {
 	return func(yield func(schema.TypeID) bool) {
 		for i, word := range set {

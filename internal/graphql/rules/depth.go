@@ -10,16 +10,16 @@ import (
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
-// A bound limits how deep a field may go. Limits are with the base, 0 is none.
+// A bound limits the depth below a field. Limits include the base; 0 is no limit.
 type bound struct {
 	field  schema.FieldID
-	listed int  // what the key's list says
+	listed int  // of the key's list
 	max    int  // what holds where all objects of the field's type can come
 	apart  bool // it is a root field that the limit on operations does not count
 }
 
-// checkDepth returns the verdict on how deep an operation goes. Limits of fields
-// are told before the others, since they say more.
+// checkDepth returns the verdict on the depth of an operation. Limits of fields are
+// reported first, because they are more specific.
 func (t *Table) checkDepth(f *validate.Facts) Verdict {
 	if f.OnlyIntrospects {
 		return passed

@@ -32,7 +32,7 @@ func (l *fieldLists) check(s *schema.Schema, f *validate.Facts) Verdict {
 	return passed
 }
 
-// passesNarrowed tells whether a field of an interface may be selected where
+// passesNarrowed reports whether a field of an interface may be selected where
 // only the objects of some fields can come.
 func (l *fieldLists) passesNarrowed(field schema.FieldID, objects []schema.FieldID) bool {
 	if l.allows && l.listed.has(field) {
@@ -114,8 +114,8 @@ func (c *compiler) closeAllowed(l *fieldLists) {
 	}
 }
 
-// allObjects tells whether every object of an interface has its field in a set.
-// An interface without objects has none to tell.
+// allObjects reports whether every object of an interface has its field in a set.
+// An interface without objects does not.
 func (c *compiler) allObjects(t schema.TypeID, field schema.FieldID, in fieldSet) bool {
 	any := false
 	for object := range objects(c.Possible(t)) {

@@ -1,8 +1,8 @@
 package rules
 
-// Message says what a verdict means to the client. The name of a restricted
-// field's type is told even to those who may not introspect and did not write it
-// themselves: clients know these texts. The verdict must come from this table.
+// Message returns the message of a verdict for the client. It contains the name of a
+// restricted field's type even if the key may not introspect, as comparable gateways
+// do. The verdict must come from this table.
 func (t *Table) Message(v Verdict) string {
 	switch v.Kind {
 	case Depth:

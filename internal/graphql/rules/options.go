@@ -20,7 +20,7 @@ type Options struct {
 	DepthBase   int    // 0 or 1
 	HidesSchema bool   // keys may not introspect
 	TrustedOnly bool   // only operations that the API stores may be run
-	Limits      Limits // Depth holds for every field, whatever the key says
+	Limits      Limits // Depth applies to every field, whatever the key's limits
 }
 
 // OptionsOf returns what an API's definition rules.
@@ -38,8 +38,8 @@ func OptionsOf(g *definition.GraphQL) Options {
 	return o
 }
 
-// limitsOf returns the stricter of what key and API say, but for Depth, which is
-// the key's.
+// limitsOf returns the stricter limits of key and API, except for Depth, which is
+// that of the key.
 func limitsOf(may *rights.Access, api Limits) Limits {
 	l := api
 	l.Depth = 0

@@ -22,7 +22,7 @@ type reference struct {
 	deep    bool
 }
 
-// names tells whether a list names a field of a type.
+// names reports whether a list names a field of a type.
 func (r *reference) names(list []string, t, f string) bool {
 	if f != "*" && !slices.Contains(r.world.fields[t], f) {
 		return false
@@ -85,7 +85,7 @@ func (r *reference) run(all []*sel) {
 	r.visit(r.root, []string{r.root}, all)
 }
 
-// reads tells whether an operation selects more than introspection.
+// reads reports whether an operation selects more than introspection.
 func (r *reference) reads(all []*sel) bool {
 	return slices.ContainsFunc(all, func(s *sel) bool {
 		return s.name == "" && r.reads(s.sub) || s.name != "" && !strings.HasPrefix(s.name, "__")

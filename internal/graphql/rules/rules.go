@@ -1,11 +1,11 @@
 // Package rules compiles what a key may do with a GraphQL API into tables, and
-// holds operations against them.
+// evaluates them for operations.
 //
 // # Field lists
 //
-// Lists name fields of types; "*" is all fields of that one type, and says
-// nothing of the types that they return. When anything is allowed by name,
-// nothing else is, and the list of restricted fields is not asked.
+// Lists name fields of types; "*" is all fields of that one type, and does
+// not extend to the types that they return. When anything is allowed by name,
+// nothing else is, and the list of restricted fields is ignored.
 //
 // With an allow list, a field of an object passes when it is listed. A field
 // that is selected on an interface passes when it is listed for the interface,
@@ -23,7 +23,7 @@
 // and enum values are not ruled.
 //
 // __typename always passes. So does introspection, which has a switch of its own
-// and no other influence: fields beside __schema are checked like any others. An
+// and no other effect: other fields beside __schema are checked as usual. An
 // API without keys can always be introspected.
 //
 // Where the root types have other names, lists may still call them Query,
@@ -75,8 +75,8 @@ type Verdict struct {
 	Max   int64          // and what is allowed
 }
 
-// A Table is what a key may do with an API, ready to be asked. It never changes
-// and is safe for concurrent use.
+// A Table holds the compiled rules of a key for an API. It is immutable and safe for
+// concurrent use.
 type Table struct {
 	TrustedOnly bool     // only operations that the API stores may be run
 	Unknown     []string // names in the key's lists that the schema does not have, at most a few; such entries have no effect
@@ -95,8 +95,8 @@ type Table struct {
 // passed is the verdict on an operation that breaks no rule.
 var passed = Verdict{Field: schema.NoField}
 
-// Check holds an operation against the table. cost is what the operation costs
-// with the variables that it comes with. Check allocates nothing.
+// Check evaluates the rules for an operation. cost is the cost of the operation with
+// the variables of the request. Check does not allocate.
 func (t *Table) Check(f *validate.Facts, cost uint64) Verdict {
 	if v := t.checkDepth(f); v.Kind != None {
 		return v
@@ -130,7 +130,7 @@ func (t *Table) checkSizes(f *validate.Facts, cost uint64) Verdict {
 	return passed
 }
 
-// exceeds tells whether n is more than a limit, 0 or less being none.
+// exceeds reports whether n is more than a limit, 0 or less being none.
 func exceeds(n, limit int) bool { return limit > 0 && n > limit }
 
 func over(kind Kind, found, limit int) Verdict {

@@ -7,8 +7,8 @@ import (
 	"github.com/sluicegate/sluice/internal/graphql/sdl"
 )
 
-// Load reads and checks the text of a schema and compiles it. The error is an
-// *sdl.Errors with everything that is wrong. The text is not held on to.
+// Load parses, checks and compiles a schema. The error is an *sdl.Errors with all
+// problems. The schema does not reference the text.
 func Load(text string) (*Schema, error) {
 	doc, err := sdl.Parse(text)
 	if err != nil {
@@ -17,9 +17,8 @@ func Load(text string) (*Schema, error) {
 	return Compile(doc), nil
 }
 
-// LoadServed is Load for a schema that is to be served and not to be saved:
-// harmless problems are returned beside it, for the log, and do not keep it from
-// being used. Of what is defined twice, the first counts.
+// LoadServed is Load for serving a stored schema: harmless problems are returned for
+// the log and do not prevent its use. The first of repeated definitions applies.
 func LoadServed(text string) (*Schema, []*sdl.Problem, error) {
 	doc, err := sdl.Parse(text)
 	if doc == nil {

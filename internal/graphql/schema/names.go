@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// fewNames is up to how many inputs a look-up goes through one by one, which is
-// faster than hashing the name.
+// fewNames is the largest number of inputs that a lookup scans, which is faster than
+// hashing the name.
 const fewNames = 8
 
 // names finds rows by name: open addressing over indices. A slot holds a row's
@@ -93,8 +93,8 @@ func (s *Schema) inputHashed(among Span, name []byte) (int, bool) {
 	}
 }
 
-// ValueNamed tells whether an enum has a value of that name. The row is
-// ValueIndex's to tell.
+// ValueNamed reports whether an enum has a value of that name. ValueIndex also
+// returns its row.
 func (s *Schema) ValueNamed(t TypeID, name []byte) bool {
 	_, ok := s.ValueIndex(t, name)
 	return ok

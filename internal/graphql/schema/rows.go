@@ -83,7 +83,7 @@ func (c *compiler) forget() {
 	clear(c.known)
 }
 
-// repeats tells whether the type that rows are made for has the name already.
+// repeats reports whether the type that rows are made for has the name already.
 func (c *compiler) repeats(name string) bool {
 	n := len(c.known)
 	c.known[name] = struct{}{}
@@ -169,13 +169,13 @@ func (s *source) locations(names syntax.Range) (places Location) {
 	return places
 }
 
-// deprecated tells whether the directives deprecate what they are on.
+// deprecated reports whether the directives deprecate what they are on.
 func (s *source) deprecated(directives syntax.Range) bool {
 	_, is := sdl.Deprecation(s.doc, directives)
 	return is
 }
 
-// uses tells whether one of the directives has the name.
+// uses reports whether one of the directives has the name.
 func (s *source) uses(directives syntax.Range, name string) bool {
 	for i := directives.Lo; i < directives.Hi; i++ {
 		if s.name(s.doc.Directives[i].Name) == name {

@@ -30,11 +30,11 @@ const (
 	InputObject
 )
 
-// Composite tells whether fields can be selected on the kind, or fragments
+// Composite reports whether fields can be selected on the kind, or fragments
 // spread on it.
 func (k Kind) Composite() bool { return k == Object || k == Interface || k == Union }
 
-// Input tells whether variables and arguments can be of the kind.
+// Input reports whether variables and arguments can be of the kind.
 func (k Kind) Input() bool { return k == Scalar || k == Enum || k == InputObject }
 
 // A TypeRef is a type with its list and non-null wrappers: the type in the low
@@ -58,13 +58,13 @@ func (r TypeRef) Type() TypeID { return TypeID(r) }
 
 func (r TypeRef) wrap() uint64 { return uint64(r) >> 32 }
 
-// IsNonNull tells whether the outermost wrapper is non-null.
+// IsNonNull reports whether the outermost wrapper is non-null.
 func (r TypeRef) IsNonNull() bool { return r.wrap()&3 == wrapNonNull }
 
-// IsList tells whether the outermost wrapper is a list.
+// IsList reports whether the outermost wrapper is a list.
 func (r TypeRef) IsList() bool { return r.wrap()&3 == wrapList }
 
-// IsNamed tells whether the reference has no wrappers.
+// IsNamed reports whether the reference has no wrappers.
 func (r TypeRef) IsNamed() bool { return r.wrap() == 0 }
 
 // Inner returns what the outermost wrapper wraps.
@@ -125,7 +125,7 @@ type Input struct {
 	Default    string // as written, "" without one
 }
 
-// Required tells whether a value has to be given.
+// Required reports whether a value has to be given.
 func (i *Input) Required() bool { return i.Type.IsNonNull() && !i.HasDefault }
 
 // A Value is a value of an enum: a row of Schema.Values.
@@ -162,13 +162,13 @@ const (
 	OnVariableDefinition
 )
 
-// Allows tells whether the directive may stand at a place.
+// Allows reports whether the directive may stand at a place.
 func (d *Directive) Allows(at DirectiveLocation) bool { return d.Locations&(1<<at) != 0 }
 
 // A Set is a set of types by TypeID, a bit each.
 type Set []uint64
 
-// Has tells whether a type is in the set.
+// Has reports whether a type is in the set.
 func (s Set) Has(t TypeID) bool { return int(t>>6) < len(s) && s[t>>6]&(1<<(t&63)) != 0 }
 
 // Schema is a compiled schema. It never changes and is safe for concurrent use.
@@ -228,7 +228,7 @@ func (s *Schema) Possible(t TypeID) Set { return s.possible[t] }
 // must not be changed.
 func (s *Schema) Implements(t TypeID) []TypeID { return s.implements[t] }
 
-// IsMeta tells whether a field is __schema or __type of the query type, which
+// IsMeta reports whether a field is __schema or __type of the query type, which
 // printed schemas and comparisons leave out.
 func (s *Schema) IsMeta(f FieldID) bool { return f == s.SchemaField || f == s.TypeField }
 

@@ -126,7 +126,7 @@ type tally struct {
 
 var quoted = regexp.MustCompile(`"[^"]*"|'[^']*'|@?\b[A-Z]\w*(\.\w+)?(\(\w+:\))?|\[.*\]!?`)
 
-// defaultsOutput tells whether an argument of an output type has a default value:
+// defaultsOutput reports whether an argument of an output type has a default value:
 // graphql-js does not report that, but ends with a failed assertion.
 func defaultsOutput(doc *syntax.Document) bool {
 	c := newChecker(doc)
@@ -136,7 +136,7 @@ func defaultsOutput(doc *syntax.Document) bool {
 	})
 }
 
-// emptyBody tells whether a type has nothing between its braces: for graphql-js
+// emptyBody reports whether a type has nothing between its braces: for graphql-js
 // that is a syntax error, for us a fault of the type, which can be named.
 func emptyBody(doc *syntax.Document) bool {
 	return slices.ContainsFunc(doc.TypeDefs, func(def syntax.TypeDef) bool { return def.EmptyBody })

@@ -6,7 +6,7 @@ import (
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
-// A typ is all that a document says about the type of one name.
+// A typ holds all definitions and extensions of a type.
 type typ struct {
 	id      uint32 // of the name
 	name    string
@@ -181,7 +181,7 @@ func (c *checker) gatherPart(t *typ, part *syntax.TypeDef) {
 	t.members, t.subs = c.links(t.members, t.subs, part.Members)
 }
 
-// first tells whether a name comes up for the first time.
+// first reports whether a name comes up for the first time.
 func (c *checker) first(id uint32) bool {
 	_, known := c.members.get(id)
 	c.members.set(id, 0)
@@ -198,7 +198,7 @@ func (c *checker) links(all []link, ids []uint32, names syntax.Range) ([]link, [
 	return all, ids
 }
 
-// required tells whether an argument or input field has to be given.
+// required reports whether an argument or input field has to be given.
 func required(doc *syntax.Document, input *syntax.InputDef) bool {
 	return doc.Types[input.Type].Kind == syntax.NonNullType && input.Default == syntax.None
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
-// checkInterfaces checks that a type is what it says it implements.
+// checkInterfaces checks that a type implements its interfaces.
 func (c *checker) checkInterfaces(t *typ) {
 	c.eachTwice(len(t.interfaces), func(i int) (uint32, uint32) {
 		return t.interfaces[i].to.id, t.interfaces[i].at
@@ -82,7 +82,7 @@ func (c *checker) checkImplements(t, iface *typ) {
 	}
 }
 
-// A match holds a field against the interface's field of the same name.
+// A match compares a field with the interface's field of the same name.
 type match struct {
 	c            *checker
 	t, iface     *typ
@@ -143,7 +143,7 @@ func (m *match) checkArgument(wanted *syntax.InputDef, id uint32) {
 	}
 }
 
-// equal tells whether two references are to the same type.
+// equal reports whether two references are to the same type.
 func (c *checker) equal(a, b uint32) bool {
 	for {
 		x, y := &c.doc.Types[a], &c.doc.Types[b]
@@ -157,7 +157,7 @@ func (c *checker) equal(a, b uint32) bool {
 	}
 }
 
-// subtype tells whether whatever is of type sub is of type super too. Types that
+// subtype reports whether whatever is of type sub is of type super too. Types that
 // do not exist are let pass: they are reported as such.
 func (c *checker) subtype(sub, super uint32) bool {
 	for {
@@ -175,7 +175,7 @@ func (c *checker) subtype(sub, super uint32) bool {
 	}
 }
 
-// turnsOut tells whether a value of the abstract type can be of the other.
+// turnsOut reports whether a value of the abstract type can be of the other.
 func (c *checker) turnsOut(abstract, t *typ) bool {
 	switch {
 	case abstract == nil || t == nil:

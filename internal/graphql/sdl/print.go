@@ -126,7 +126,7 @@ func (p *printer) directive(d *saidDirective) {
 	p.writef(" on %s\n\n", strings.Join(known, " | "))
 }
 
-// directivePlace tells whether a directive can stand at a place of that name.
+// directivePlace reports whether a directive can stand at a place of that name.
 func directivePlace(name string) bool {
 	executable := []string{
 		"QUERY", "MUTATION", "SUBSCRIPTION", "FIELD",

@@ -7,14 +7,14 @@ import (
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
-// A Problem is one thing that is wrong with a schema.
+// A Problem is one error in a schema.
 type Problem struct {
 	Message  string
 	Location syntax.Location
 	Related  []syntax.Location // other places that the problem is about, such as the first of two equal names
 
-	// Harmless tells that something is merely said twice in the same words, so
-	// that it is clear what is meant. Published schemas have such repetitions.
+	// Harmless is true for an exact repetition of a definition, whose meaning is
+	// clear. Published schemas contain such repetitions.
 	Harmless bool
 }
 
@@ -23,11 +23,11 @@ func (p *Problem) String() string {
 	return fmt.Sprintf("%d:%d: %s", p.Location.Line, p.Location.Column, p.Message)
 }
 
-// Errors is everything that is wrong with a schema, in order of position. It has
+// Errors holds all errors in a schema, in the order of their positions. It has
 // at least one problem.
 type Errors struct{ Problems []*Problem }
 
-// Harmless tells whether all problems are harmless.
+// Harmless reports whether all problems are harmless.
 func (e *Errors) Harmless() bool {
 	return !slices.ContainsFunc(e.Problems, func(p *Problem) bool { return !p.Harmless })
 }

@@ -33,7 +33,7 @@ type report struct {
 	faults []fault
 }
 
-// full tells whether nothing more is taken, so that checks can end.
+// full reports whether no more problems are recorded, so that checks can end.
 func (r *report) full() bool { return len(r.faults) >= maxProblems }
 
 // addf notes what is wrong at an offset, and returns the note as long as more are

@@ -44,7 +44,7 @@ func Parse(text string) (*syntax.Document, error) {
 	return doc, found
 }
 
-// unreadable says why a text could not be parsed.
+// unreadable returns the error of a text that cannot be parsed.
 func unreadable(err error) *Problem {
 	p := &Problem{Message: err.Error(), Location: syntax.Location{Line: 1, Column: 1}}
 	if limit, ok := errors.AsType[*syntax.LimitError](err); ok {

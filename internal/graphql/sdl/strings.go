@@ -24,7 +24,7 @@ func (p *printer) description(indent, text string) {
 	}
 }
 
-// blockable tells whether a text comes out of a block string as it went in: a
+// blockable reports whether a text comes out of a block string as it went in: a
 // block loses blank lines at its ends and the indentation that all lines share,
 // and has no way to write a carriage return.
 func blockable(text string) bool {

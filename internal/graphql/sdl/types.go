@@ -184,7 +184,7 @@ func (c *checker) checkInputField(t *typ, input *syntax.InputDef) {
 	}
 }
 
-// deprecatedAndRequired tells where a required argument or input field is
+// deprecatedAndRequired reports required arguments and input fields that are
 // deprecated.
 func (c *checker) deprecatedAndRequired(input *syntax.InputDef) (at uint32, is bool) {
 	if !required(c.doc, input) {
@@ -235,8 +235,7 @@ func (c *checker) checkValues(t *typ) {
 	c.filled(t, n)
 }
 
-// innermost returns the type that a reference wraps, nil when there is none of
-// the name.
+// innermost returns the type that a reference wraps, nil if it is not defined.
 func (c *checker) innermost(ref uint32) *typ {
 	t := &c.doc.Types[ref]
 	for t.Kind != syntax.NamedType {
@@ -249,14 +248,14 @@ func (c *checker) innermost(ref uint32) *typ {
 	return found
 }
 
-// isInput tells whether values of a type can be given. A type that does not
+// isInput reports whether values of a type can be given. A type that does not
 // exist is let pass: it is reported as such.
 func (c *checker) isInput(ref uint32) bool {
 	t := c.innermost(ref)
 	return t == nil || slices.Contains([]syntax.TypeDefKind{syntax.ScalarDef, syntax.EnumDef, syntax.InputObjectDef}, t.kind)
 }
 
-// isOutput tells whether fields can be of a type, as isInput does.
+// isOutput reports whether fields can be of a type, as isInput does.
 func (c *checker) isOutput(ref uint32) bool {
 	t := c.innermost(ref)
 	return t == nil || t.kind != syntax.InputObjectDef
@@ -274,7 +273,7 @@ func typeText(doc *syntax.Document, ref uint32) string {
 	}
 }
 
-// Deprecation tells whether directives deprecate what they are on, and why. The
+// Deprecation reports whether directives deprecate what they are on, and why. The
 // reason is the directive's default when none is written.
 func Deprecation(doc *syntax.Document, uses syntax.Range) (reason string, deprecated bool) {
 	for i := uses.Lo; i < uses.Hi; i++ {

@@ -129,7 +129,7 @@ func (c *checker) memberAt(member uint32) uint32 {
 	return c.doc.FieldDefs[member/2].Name.Start
 }
 
-// sameField tells whether two definitions of a field say the same.
+// sameField reports whether two definitions of a field say the same.
 func (c *checker) sameField(a, b *syntax.FieldDef) bool {
 	if !c.equal(a.Type, b.Type) || a.Arguments.Len() != b.Arguments.Len() {
 		return false
@@ -142,7 +142,7 @@ func (c *checker) sameField(a, b *syntax.FieldDef) bool {
 	return true
 }
 
-// sameInput tells whether two definitions of an argument or input field say the
+// sameInput reports whether two definitions of an argument or input field say the
 // same.
 func (c *checker) sameInput(a, b *syntax.InputDef) bool {
 	return c.name(a.Name) == c.name(b.Name) && c.equal(a.Type, b.Type) && c.defaultText(a) == c.defaultText(b)

@@ -15,7 +15,7 @@ type Range struct{ Lo, Hi uint32 }
 // Len returns how many elements the range has.
 func (r Range) Len() int { return int(r.Hi - r.Lo) }
 
-// None stands for an index of something that is not there.
+// None is the index of an absent element.
 const None = ^uint32(0)
 
 // A Document is a parsed document. Its parts lie in slices and name each other
@@ -50,7 +50,7 @@ type Document struct {
 	values     []Value
 }
 
-// DefinitionKind tells which slice a Definition is in.
+// DefinitionKind is the slice that contains a Definition.
 type DefinitionKind uint8
 
 // The kinds of definitions.
@@ -257,7 +257,7 @@ type EnumValue struct {
 	Directives  Range
 }
 
-// A RootType says which type an operation starts from.
+// A RootType is the root type of a kind of operations.
 type RootType struct {
 	Start     uint32
 	Operation OperationKind
@@ -300,13 +300,13 @@ type Limits struct {
 	Operations int
 }
 
-// A LimitError is a document that is larger than Limits allow.
+// A LimitError reports a document that exceeds Limits.
 type LimitError struct {
 	What string // what there is too much of: bytes, tokens, depth, value depth, aliases, directives, literals, fragments or operations
 	Max  int    // how much is allowed
 }
 
-// Error says which limit is exceeded and what would be allowed.
+// Error names the limit and its value.
 func (e *LimitError) Error() string {
 	return "document exceeds the limit on " + e.What + ": at most " + strconv.Itoa(e.Max)
 }

@@ -164,7 +164,7 @@ func endOfIgnored(src []byte, i int) int {
 	return i
 }
 
-// long reads a token whose first byte does not say which it is.
+// long reads a token that its first byte does not identify.
 func (p *parser) long(i int) {
 	src := p.src
 	switch {
@@ -244,7 +244,7 @@ func (p *parser) digits(i int) int {
 	return i
 }
 
-// byteAt is the byte at i, 0 behind the end: no rule asks for that one.
+// byteAt returns the byte at i, 0 behind the end: no rule expects a zero byte.
 func (p *parser) byteAt(i int) byte {
 	if i < len(p.src) {
 		return p.src[i]

@@ -58,8 +58,8 @@ func (p *parser) printed(i int) string {
 	}
 }
 
-// escapeFault is the message on an escape sequence at src[i] that is none, of
-// which size UTF-16 code units are quoted.
+// escapeFault is the message about an invalid escape sequence at src[i]. It quotes
+// size UTF-16 code units.
 func escapeFault(src []byte, i, size int) string {
 	kind := "character"
 	if i+1 < len(src) && src[i+1] == 'u' {

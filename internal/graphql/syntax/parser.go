@@ -5,17 +5,16 @@ import (
 	"math"
 )
 
-// Bounds that hold whatever Limits say: a stack that overflows ends the process,
-// and spans have 32 bits.
+// Bounds that apply regardless of Limits: a stack overflow ends the process, and
+// spans have 32 bits.
 const (
 	maxBytes = math.MaxInt32
 	maxDepth = 1000 // of selection sets, and of values and types
 )
 
-// Parse reads src into doc, whose former content is dropped and whose slices are
-// used again. The whole grammar is accepted: definitions of types are for the
-// validator to refuse. doc keeps src, which must not change as long as doc is in
-// use.
+// Parse parses src into doc, replaces its content and reuses its slices. It accepts
+// the whole grammar; the validator refuses type definitions. doc aliases src, which
+// must not change while doc is in use.
 //
 // The error is an *Error that begins "Syntax Error: ", with its one location, or
 // a *LimitError; of doc, Source and Location are usable then.
@@ -50,7 +49,7 @@ func (p *parser) parse() error {
 	return p.err
 }
 
-// effective returns the limits with what is in force where there is none.
+// effective returns the limits with defaults for those that are not set.
 func (l Limits) effective() Limits {
 	for _, limit := range []*int{&l.Tokens, &l.Aliases, &l.Directives, &l.Literals, &l.Fragments, &l.Operations} {
 		if *limit <= 0 {

@@ -111,7 +111,7 @@ func (p *parser) members(def *TypeDef) {
 }
 
 // openBody passes over the brace or parenthesis that opens a list of members,
-// and tells whether there are any. Only a schema's bodies may be empty, for the
+// and reports whether there are any. Only a schema's bodies may be empty, for the
 // rules of schemas to say so.
 func (p *parser) openBody(closing tokenKind) bool {
 	p.next()

@@ -47,7 +47,7 @@ func (p *parser) value(constant bool) Value {
 	return v
 }
 
-// kindOfName tells the names that are values of their own from those of enums.
+// kindOfName returns the kind of a name: true, false, null or an enum value.
 func kindOfName(name []byte) ValueKind {
 	switch string(name) {
 	case "true", "false":

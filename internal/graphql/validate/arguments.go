@@ -11,7 +11,7 @@ import (
 type owner struct {
 	among     schema.Span // in Schema.Inputs: what it takes
 	known     bool        // what it takes is known, so that others are wrong
-	resolved  bool        // what it takes tells the types of what it is given
+	resolved  bool        // its definition is known
 	directive bool
 	name      syntax.Span
 	parent    schema.TypeID // of a field
@@ -94,13 +94,13 @@ func (v *Validator) uniqueArguments(given syntax.Range) {
 	if len(args) <= fewArguments && !v.anyEqual(args) {
 		return
 	}
-	v.inputs.Clear()
+	v.inputs.clear()
 	again := false
 	for i := range args {
-		number := v.names.Number(args[i].Name)
-		first, twice := v.inputs.Get(number)
+		number := v.names.number(args[i].Name)
+		first, twice := v.inputs.get(number)
 		if !twice {
-			v.inputs.Set(number, uint32(i))
+			v.inputs.set(number, uint32(i))
 		}
 		again = again || twice && first != uint32(i)
 	}
@@ -124,12 +124,12 @@ func (v *Validator) anyEqual(args []syntax.Argument) bool {
 func (v *Validator) reportEqual(args []syntax.Argument) {
 	places := map[uint32][]uint32{}
 	for i := range args {
-		number := v.names.Number(args[i].Name)
+		number := v.names.number(args[i].Name)
 		places[number] = append(places[number], args[i].Name.Start)
 	}
 	for i := range args {
 		at := args[i].Name
-		if all := places[v.names.Number(at)]; len(all) > 1 && all[0] == at.Start {
+		if all := places[v.names.number(at)]; len(all) > 1 && all[0] == at.Start {
 			v.report("There can be only one argument named "+v.quoted(at)+".", all...)
 		}
 	}
@@ -162,17 +162,17 @@ func (v *Validator) directives(uses syntax.Range, where schema.DirectiveLocation
 // uniqueDirectives reports directives that are used again where they may be
 // used once.
 func (v *Validator) uniqueDirectives(uses syntax.Range) {
-	v.inputs.Clear()
+	v.inputs.clear()
 	for i := uses.Lo; i < uses.Hi; i++ {
 		use := &v.doc.Directives[i]
 		n, ok := v.s.DirectiveNamed(v.doc.Bytes(use.Name))
 		if !ok || v.s.Directives[n].Repeatable {
 			continue
 		}
-		if first, twice := v.inputs.Get(uint32(n)); twice {
+		if first, twice := v.inputs.get(uint32(n)); twice {
 			v.report(`The directive "@`+v.text(use.Name)+`" can only be used once at this location.`, first, use.Start)
 			continue
 		}
-		v.inputs.Set(uint32(n), use.Start)
+		v.inputs.set(uint32(n), use.Start)
 	}
 }

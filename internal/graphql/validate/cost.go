@@ -23,7 +23,7 @@ type costList struct {
 // A sizeVariable is a variable that a list's size depends on.
 type sizeVariable struct {
 	variable uint32 // index in Facts.Variables
-	assumed  uint32 // the size when the variable tells none
+	assumed  uint32 // the size if the variable has none
 }
 
 // At returns the cost when variables have sizes, by their index in

@@ -11,13 +11,14 @@ import (
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/sluicegate/sluice/internal/testenv/race"
 )
 
 // A difference is a way in which we judge otherwise than the reference, on
 // purpose.
 type difference struct {
 	reason string
-	// applies tells whether a problem is of the kind, in a document with all of
+	// applies reports whether a problem is of the kind, in a document with all of
 	// ours and theirs.
 	applies func(message string, all *judgement) bool
 }
@@ -165,7 +166,7 @@ func TestGeneratedOperationsAreJudgedAsByTheReferenceImplementation(t *testing.T
 	c := newTally()
 	var v Validator
 	schemas := uint64(24)
-	if raceEnabled { // which has little to find where nothing is concurrent
+	if race.Enabled { // which has little to find where nothing is concurrent
 		schemas = 2
 	}
 	for seed := range schemas {
@@ -215,7 +216,7 @@ func TestRealSchemasAreJudgedAsByTheReferenceImplementation(t *testing.T) {
 				}
 			}
 			n := 60
-			if raceEnabled {
+			if race.Enabled {
 				n = 5
 			}
 			c.fuzz(t, &v, s, string(text), g, n)

@@ -1,8 +1,8 @@
-// Package validate holds operations against a schema by all the rules of the
-// GraphQL specification, and gathers what governance asks about an operation.
+// Package validate checks operations against a schema by all rules of the GraphQL
+// specification, and gathers facts about an operation for governance.
 //
-// Rules: GraphQL specification, September 2025, section 5. Texts and locations
-// are those that users of the reference implementation know.
+// Rules: GraphQL specification, September 2025, section 5. Messages and locations
+// are those of the reference implementation.
 package validate
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
-// Facts are what is to be known about one operation of a valid document. They
-// depend on schema and text alone, never on who asks, and never change.
+// Facts describe one operation of a valid document. They depend on the schema and
+// the text only, not on the client, and are immutable.
 type Facts struct {
 	Kind syntax.OperationKind
-	Name string // "" when anonymous
+	Name string // "" if anonymous
 
 	// Fields are the fields that the operation can read, each once, in the
 	// order of their first appearance. A field is named with the type that it is
@@ -31,8 +31,8 @@ type Facts struct {
 	Narrowed []Narrowed       // each pair of field and objects once
 	Objects  []schema.FieldID // what Narrowed refers to
 
-	// A level is a field other than __typename: a selection set of nothing but
-	// that is none. Fragments are no levels.
+	// A level is a field other than __typename: a selection set of only __typename
+	// is no level. Fragments are no levels.
 	Depth uint16 // most nested levels, 1 for { a }
 	Roots []Root // root fields as the root type has them, each once; __typename, and what is left no object, left out
 

@@ -3,7 +3,6 @@ package validate
 import (
 	"strconv"
 
-	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
@@ -11,7 +10,7 @@ import (
 type graph struct {
 	spreads []uint32 // selections, by definition
 	open    []syntax.Range
-	reached names.Marks
+	reached marks
 	queue   []uint32 // fragments, those that are reached
 
 	visited []bool   // by fragment
@@ -32,15 +31,15 @@ type frame struct {
 
 func (g *graph) reset(fragments int) {
 	g.spreads, g.path, g.frames, g.order = g.spreads[:0], g.path[:0], g.frames[:0], g.order[:0]
-	g.visited, g.onPath, g.totals = names.Sized(g.visited, fragments), names.Sized(g.onPath, fragments), names.Sized(g.totals, fragments)
+	g.visited, g.onPath, g.totals = sized(g.visited, fragments), sized(g.onPath, fragments), sized(g.totals, fragments)
 	clear(g.visited)
 	clear(g.onPath)
 	clear(g.totals)
 	g.cyclic = false
 }
 
-// linkFragments works out who spreads whom, and checks that every fragment is
-// used and none spreads itself.
+// linkFragments builds the graph of spreads and checks that every fragment is used
+// and none spreads itself.
 func (v *Validator) linkFragments() {
 	if len(v.doc.Fragments) == 0 {
 		return
@@ -57,7 +56,7 @@ func (v *Validator) linkFragments() {
 	v.reach(0, uint32(len(v.doc.Operations)))
 	for i := range v.doc.Fragments {
 		name := v.doc.Fragments[i].Name
-		if f, _ := v.fragments.Get(v.names.Number(name)); !v.graph.reached.Has(f) {
+		if f, _ := v.fragments.get(v.names.number(name)); !v.graph.reached.has(f) {
 			v.report("Fragment "+v.quoted(name)+" is never used.", v.doc.Fragments[i].Start)
 		}
 	}
@@ -94,7 +93,7 @@ func (v *Validator) spreadsOf(fragment uint32) syntax.Range {
 // invalidates the list.
 func (v *Validator) reach(lo, hi uint32) []uint32 {
 	g := &v.graph
-	g.reached.Clear()
+	g.reached.clear()
 	g.queue = g.queue[:0]
 	for i := lo; i < hi; i++ {
 		v.reachFrom(v.defs[i].spreads)
@@ -111,15 +110,15 @@ func (v *Validator) reachFrom(spreads syntax.Range) {
 		return
 	}
 	for _, sel := range g.spreads[spreads.Lo:spreads.Hi] {
-		if f := v.resolved[sel]; f != syntax.None && !g.reached.Has(f) {
-			g.reached.Set(f, 0)
+		if f := v.resolved[sel]; f != syntax.None && !g.reached.has(f) {
+			g.reached.set(f, 0)
 			g.queue = append(g.queue, f)
 		}
 	}
 }
 
-// followSpreads goes from a fragment along its spreads, and reports those that
-// lead back. Its stack is the graph's own, however long the way is.
+// followSpreads follows the spreads of a fragment and reports cycles. It uses an
+// explicit stack, because paths can be long.
 func (v *Validator) followSpreads(root uint32) {
 	v.enter(root)
 	g := &v.graph
@@ -149,7 +148,7 @@ func (v *Validator) followSpreads(root uint32) {
 // enter begins with a fragment, unless it has been seen.
 func (v *Validator) enter(fragment uint32) bool {
 	g := &v.graph
-	name, _ := v.fragments.Get(v.names.Number(v.doc.Fragments[fragment].Name)) // of equal names one is followed
+	name, _ := v.fragments.get(v.names.number(v.doc.Fragments[fragment].Name)) // of equal names one is followed
 	if g.visited[name] {
 		return false
 	}
@@ -161,7 +160,7 @@ func (v *Validator) enter(fragment uint32) bool {
 
 func (v *Validator) leave(fragment uint32) {
 	g := &v.graph
-	name, _ := v.fragments.Get(v.names.Number(v.doc.Fragments[fragment].Name))
+	name, _ := v.fragments.get(v.names.number(v.doc.Fragments[fragment].Name))
 	g.onPath[name] = 0
 	g.order = append(g.order, fragment)
 	g.frames = g.frames[:len(g.frames)-1]

@@ -4,33 +4,31 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
-// Bounds on what facts hold, beside Options.MaxExpanded.
+// Bounds of Facts, in addition to Options.MaxExpanded.
 const (
 	maxObjects       = 1 << 16 // of Facts.Objects
 	maxVariableLists = 4096    // of Cost.lists
 	fragmentsPerMost = 4       // selections of every kind for each field allowed
 )
 
-// A gatherer goes through an operation with its fragments where they are spread,
-// and notes what Facts tell. The number of steps it takes is bounded, whatever
-// the document.
+// A gatherer visits an operation with its fragments where they are spread, and
+// collects Facts. The number of steps is bounded for every document.
 type gatherer struct {
 	s         *schema.Schema
 	doc       *syntax.Document
 	o         Options
-	names     names.Names
-	fragments names.Marks // by name: the fragment
-	variables names.Marks // by name: index among the operation's variables
+	names     nameIndex
+	fragments marks // by name: the fragment
+	variables marks // by name: index among the operation's variables
 
 	facts  Facts // slices are used again
 	scopes scopes
-	known  names.Table // field, or field and set of objects: index in facts.Fields or facts.Narrowed, plus one
-	roots  names.Table // root field: index in facts.Roots plus one
+	known  numberTable // field, or field and set of objects: index in facts.Fields or facts.Narrowed, plus one
+	roots  numberTable // root field: index in facts.Roots plus one
 	cost   costs
 
 	root          schema.TypeID
@@ -49,11 +47,11 @@ type level struct {
 	depth  int // of recursion
 	outer  bool
 	meta   bool   // beneath __schema or __type
-	sizing sizing // that the field around tells of lists in it
+	sizing sizing // the size of lists by the arguments of the enclosing field
 }
 
-// Facts returns what is to be known about an operation of a document that Check
-// finds valid, by its index. The error is a *syntax.LimitError when the
+// Facts returns the facts of an operation, by its index, of a document that Check
+// accepted. The error is a *syntax.LimitError when the
 // operation is too large once its fragments are put where they are spread.
 func (v *Validator) Facts(s *schema.Schema, doc *syntax.Document, operation int, o Options) (*Facts, error) {
 	g := &v.gatherer
@@ -80,10 +78,10 @@ func (g *gatherer) begin(s *schema.Schema, doc *syntax.Document, o Options) {
 	if g.o.SizeArguments == nil {
 		g.o.SizeArguments = sizeArguments
 	}
-	g.names.Reset(doc)
-	g.fragments.Clear()
+	g.names.reset(doc)
+	g.fragments.clear()
 	for i := range doc.Fragments {
-		g.fragments.Set(g.names.Number(doc.Fragments[i].Name), uint32(i))
+		g.fragments.set(g.names.number(doc.Fragments[i].Name), uint32(i))
 	}
 	f := &g.facts
 	*f = Facts{
@@ -91,8 +89,8 @@ func (g *gatherer) begin(s *schema.Schema, doc *syntax.Document, o Options) {
 		Roots: f.Roots[:0], Variables: f.Variables[:0],
 	}
 	g.scopes.reset(s)
-	g.known.Reset()
-	g.roots.Reset()
+	g.known.reset()
+	g.roots.reset()
 	g.cost.reset()
 	g.keys = g.keys[:0]
 	g.fields, g.selections = g.o.MaxExpanded, fragmentsPerMost*g.o.MaxExpanded
@@ -104,7 +102,7 @@ func (g *gatherer) exceed(what string, most int) {
 	}
 }
 
-// set goes through a selection set and returns how many levels it has.
+// set visits a selection set and returns the number of its levels.
 func (g *gatherer) set(set syntax.Range, at *level) (levels uint16) {
 	if at.depth > maxNesting {
 		g.exceed("nested fragments", maxNesting)
@@ -130,7 +128,7 @@ func (g *gatherer) set(set syntax.Range, at *level) (levels uint16) {
 }
 
 func (g *gatherer) spread(sel *syntax.Selection, at *level) uint16 {
-	i, ok := g.fragments.Get(g.names.Number(sel.Name))
+	i, ok := g.fragments.get(g.names.number(sel.Name))
 	if !ok {
 		g.invalid("fragment", sel.Name)
 		return 0
@@ -140,8 +138,8 @@ func (g *gatherer) spread(sel *syntax.Selection, at *level) uint16 {
 	return g.inside(f.TypeCondition, f.Selections, at)
 }
 
-// inside goes through a fragment on a type, which is empty when it is that of
-// the set around.
+// inside visits a fragment on a type, which is empty for the type of the enclosing
+// set.
 func (g *gatherer) inside(condition syntax.Span, set syntax.Range, at *level) uint16 {
 	inner := *at
 	inner.depth++
@@ -158,7 +156,7 @@ func (g *gatherer) inside(condition syntax.Span, set syntax.Range, at *level) ui
 
 func (g *gatherer) invalid(what string, name syntax.Span) {
 	if g.err == nil {
-		g.err = fmt.Errorf("gathering facts: there is no %s %s", what, names.Clip(g.doc.Text(name), names.MaxEcho))
+		g.err = fmt.Errorf("gathering facts: there is no %s %s", what, clip(g.doc.Text(name), maxEcho))
 	}
 }
 
@@ -207,7 +205,7 @@ func deeper(levels uint16) uint16 {
 	return levels + 1
 }
 
-// beneath goes through what is selected of a field.
+// beneath visits the selections of a field.
 func (g *gatherer) beneath(sel *syntax.Selection, id schema.FieldID, at *level) uint16 {
 	f := &g.s.Fields[id]
 	inner := level{depth: at.depth + 1}
@@ -228,10 +226,10 @@ func (g *gatherer) beneath(sel *syntax.Selection, id schema.FieldID, at *level) 
 		inner.sizing = size
 		return g.set(sel.Selections, &inner)
 	}
-	if !size.told {
+	if !size.known {
 		size = at.sizing
 	}
-	if !size.told {
+	if !size.known {
 		size.least = uint64(g.o.ListSize)
 	}
 	list := g.cost.open(size)
@@ -242,5 +240,5 @@ func (g *gatherer) beneath(sel *syntax.Selection, id schema.FieldID, at *level) 
 	return below
 }
 
-// isList tells whether a type is a list, whatever is not null.
+// isList reports whether a type is a list, whatever is not null.
 func isList(r schema.TypeRef) bool { return r.Nullable().IsList() }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
+	"github.com/sluicegate/sluice/internal/testenv/race"
 )
 
 // limits are those that a gateway parses with when nothing else is configured.
@@ -160,7 +161,7 @@ func TestHostileDocumentsAreJudgedInBoundedTimeAndMemory(t *testing.T) {
 			t.Errorf("%s: %s: what comes after parsing is not tried", name, verdict)
 		}
 		t.Logf("%-34s %7d bytes %9.3f ms %9d bytes allocated  %.90q", name, len(source), best.Seconds()*1000, memory, verdict)
-		if best > runaway && !raceEnabled {
+		if best > runaway && !race.Enabled {
 			t.Errorf("%s: took %v", name, best)
 		}
 		if memory > mostMemory {

@@ -43,7 +43,7 @@ func (v *Validator) listDepth(set syntax.Range, fragments []uint64) (deepest uin
 	return deepest
 }
 
-// isListOfTypes tells the fields of introspection that lead from types to types.
+// isListOfTypes reports whether an introspection field leads from types to types.
 func isListOfTypes(name []byte) bool {
 	switch string(name) {
 	case "fields", "interfaces", "possibleTypes", "inputFields":

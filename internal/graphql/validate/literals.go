@@ -10,13 +10,13 @@ import (
 
 // A position is a place that takes a value.
 type position struct {
-	ref       schema.TypeRef // what is expected, noRef when that is not known
-	parent    schema.TypeRef // what is expected of the list or object around
+	ref       schema.TypeRef // the expected type, noRef if it is unknown
+	parent    schema.TypeRef // the expected type of the enclosing list or object
 	defaulted bool           // there is a default
 }
 
-// value checks a value, and notes the variables in it. Within a value that is at
-// fault as a whole, nothing more is told of the parts.
+// value checks a value and records its variables. If the whole value is invalid,
+// its parts are not reported.
 func (v *Validator) value(i uint32, at position) {
 	val := &v.doc.Values[i]
 	switch val.Kind {
@@ -131,7 +131,7 @@ func (v *Validator) uniqueFields(fields syntax.Range) {
 	if len(args) <= fewArguments && !v.anyEqual(args) {
 		return
 	}
-	v.inputs.Clear()
+	v.inputs.clear()
 	for i := range args {
 		v.uniqueName(args[i].Name, "input field")
 	}
@@ -142,7 +142,7 @@ func (v *Validator) unexpected(val *syntax.Value, ref schema.TypeRef) {
 	v.report(v.either("Unexpected value "+found+".", "Expected value of type "+v.refQuoted(ref)+", found "+found+"."), val.Text.Start)
 }
 
-// check holds a value against a type as a whole.
+// check checks a whole value against a type.
 func (v *Validator) check(val *syntax.Value, ref schema.TypeRef) {
 	if v.quiet > 0 || ref.Type() == schema.NoType {
 		return
@@ -160,8 +160,8 @@ func (v *Validator) check(val *syntax.Value, ref schema.TypeRef) {
 	}
 }
 
-// scalar holds a value against a scalar of the specification. Others take
-// everything.
+// scalar checks a value against a scalar of the specification. Other scalars accept
+// every value.
 func (v *Validator) scalar(val *syntax.Value, name string) {
 	kind := val.Kind
 	isText := kind == syntax.StringValue || kind == syntax.BlockStringValue

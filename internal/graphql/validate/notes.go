@@ -17,14 +17,14 @@ type place int
 func (g *gatherer) note(id schema.FieldID, in scope) place {
 	f := &g.facts
 	if in.objects < 0 {
-		at := g.known.At(uint64(id))
+		at := g.known.at(uint64(id))
 		if *at == 0 {
 			f.Fields, f.Below = append(f.Fields, id), append(f.Below, 0)
 			*at = uint32(len(f.Fields))
 		}
 		return place(*at - 1)
 	}
-	at := g.known.At(uint64(in.objects+1)<<32 | uint64(id))
+	at := g.known.at(uint64(in.objects+1)<<32 | uint64(id))
 	if *at == 0 {
 		objects := syntax.Range{Lo: uint32(len(f.Objects))}
 		name := []byte(g.s.Fields[id].Name)
@@ -58,7 +58,7 @@ func (g *gatherer) noteBelow(at place, levels uint16) {
 func (g *gatherer) noteRoot(name []byte, levels uint16) {
 	id, _ := g.s.FieldNamed(g.root, name)
 	f := &g.facts
-	at := g.roots.At(uint64(id))
+	at := g.roots.at(uint64(id))
 	if *at == 0 {
 		f.Roots = append(f.Roots, Root{Field: id})
 		*at = uint32(len(f.Roots))
@@ -69,7 +69,7 @@ func (g *gatherer) noteRoot(name []byte, levels uint16) {
 
 // defineVariables notes the variables of an operation.
 func (g *gatherer) defineVariables(op *syntax.Operation) {
-	g.variables.Clear()
+	g.variables.clear()
 	g.firstVariable = op.Variables.Lo
 	if op.Variables.Len() == 0 {
 		return
@@ -78,7 +78,7 @@ func (g *gatherer) defineVariables(op *syntax.Operation) {
 	for i := op.Variables.Lo; i < op.Variables.Hi; i++ {
 		def := &g.doc.Variables[i]
 		ref, _, _ := typeRef(g.s, g.doc, def.Type)
-		g.variables.Set(g.names.Number(def.Name), uint32(len(g.facts.Variables)))
+		g.variables.set(g.names.number(def.Name), uint32(len(g.facts.Variables)))
 		g.facts.Variables = append(g.facts.Variables, Variable{Type: ref, HasDefault: def.Default != syntax.None})
 		g.facts.Directives += def.Directives.Len()
 		g.starts = append(g.starts, def.Start)
@@ -106,13 +106,13 @@ func (g *gatherer) finish(op *syntax.Operation) {
 func (g *gatherer) typenames() string {
 	value := `":"` + g.s.Types[g.root].Name + `"`
 	var out []byte
-	g.variables.Clear() // from here on, by name in the answer
+	g.variables.clear() // from here on, by name in the answer
 	for _, key := range g.keys {
-		number := g.names.Number(key)
-		if g.variables.Has(number) {
+		number := g.names.number(key)
+		if g.variables.has(number) {
 			continue
 		}
-		g.variables.Set(number, 0)
+		g.variables.set(number, 0)
 		out = append(append(out, `,"`...), g.doc.Bytes(key)...)
 		out = append(out, value...)
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
@@ -15,12 +14,12 @@ type printer struct {
 	out []byte
 }
 
-// maxPrinted is up to how many bytes a value is rewritten. Longer ones are told as
-// they stand.
+// maxPrinted bounds values that are reformatted, in bytes. Longer values are quoted
+// as in the source.
 const maxPrinted = 4096
 
 // enough is from how many bytes on nothing more is written.
-const enough = names.MaxEcho + utf8.UTFMax
+const enough = maxEcho + utf8.UTFMax
 
 // print returns a value in the one way that the language's printers write it,
 // not longer than messages repeat.
@@ -30,7 +29,7 @@ func (v *Validator) print(val *syntax.Value) string {
 		return v.text(val.Text) // a text of a megabyte is not decoded for its first line
 	}
 	p.value(val)
-	return names.Clip(string(p.out), names.MaxEcho)
+	return clip(string(p.out), maxEcho)
 }
 
 func (p *printer) value(val *syntax.Value) {
@@ -111,7 +110,7 @@ func (p *printer) block(value string) {
 	if spread && !(len(lines) == 1 && value != "" && isBlank(value[0])) || indented {
 		p.out = append(p.out, '\n')
 	}
-	p.out = append(p.out, names.Clip(escaped, enough)...)
+	p.out = append(p.out, clip(escaped, enough)...)
 	if spread || closing {
 		p.out = append(p.out, '\n')
 	}

@@ -5,13 +5,12 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
 const (
-	maxDetail  = 1000 // bytes of a message that tells of several fields or fragments
+	maxDetail  = 1000 // bytes of a message about several fields or fragments
 	maxPlaces  = 40   // of one problem
 	abandoned  = "Too many validation errors, error limit reached. Validation aborted."
 	manyErrors = 64 // up to how many entries are kept for the next document
@@ -37,7 +36,7 @@ func (v *Validator) report(message string, places ...uint32) {
 	v.problems = append(v.problems, problem{message: message, places: places[:min(len(places), maxPlaces)]})
 }
 
-// either returns the text that may be told.
+// either returns hidden if names of the schema must not appear, else open.
 func (v *Validator) either(hidden, open string) string {
 	if v.o.Hide {
 		return hidden
@@ -108,7 +107,7 @@ func units(c byte) int {
 }
 
 // text returns a piece of the document as messages repeat it.
-func (v *Validator) text(at syntax.Span) string { return names.Text(v.doc, at) }
+func (v *Validator) text(at syntax.Span) string { return echo(v.doc, at) }
 
 // quoted returns a name of the document as messages have it.
 func (v *Validator) quoted(at syntax.Span) string { return `"` + v.text(at) + `"` }

@@ -3,7 +3,6 @@ package validate
 import (
 	"math/bits"
 
-	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
@@ -26,12 +25,12 @@ type scopes struct {
 	s     *schema.Schema
 	sets  []syntax.Range // in words
 	words []uint64
-	known names.Table // hash of a set: its index plus one
+	known numberTable // hash of a set: its index plus one
 }
 
 func (s *scopes) reset(of *schema.Schema) {
 	s.s, s.sets, s.words = of, s.sets[:0], s.words[:0]
-	s.known.Reset()
+	s.known.reset()
 }
 
 // set returns the objects of a scope.
@@ -94,10 +93,10 @@ func (s *scopes) kept(lo uint32) int32 {
 	set := schema.Set(s.words[lo:])
 	hash := uint64(len(set))
 	for _, word := range set {
-		hash = names.Mix(hash, word)
+		hash = mix(hash, word)
 	}
 	for ; ; hash++ {
-		known := s.known.At(hash)
+		known := s.known.at(hash)
 		if *known == 0 {
 			s.sets = append(s.sets, syntax.Range{Lo: lo, Hi: uint32(len(s.words))})
 			*known = uint32(len(s.sets))

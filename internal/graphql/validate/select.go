@@ -1,12 +1,11 @@
 package validate
 
 import (
-	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
-// Select returns the index of the operation that is to be executed: the one of
-// that name or, when it is "", the only one.
+// Select returns the index of the operation to execute: the one with the name or,
+// if the name is "", the only one.
 func Select(doc *syntax.Document, operationName string) (int, *syntax.Error) {
 	switch {
 	case len(doc.Operations) == 0:
@@ -21,5 +20,5 @@ func Select(doc *syntax.Document, operationName string) (int, *syntax.Error) {
 			return i, nil
 		}
 	}
-	return -1, &syntax.Error{Message: `Unknown operation named "` + names.Clip(operationName, names.MaxEcho) + `".`}
+	return -1, &syntax.Error{Message: `Unknown operation named "` + clip(operationName, maxEcho) + `".`}
 }

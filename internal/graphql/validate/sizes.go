@@ -5,20 +5,19 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
 // costs adds up a Cost, in the order in which an operation is gone through.
 type costs struct {
-	fields uint64 // of the list that is open, without its inner lists
+	fields uint64 // of the open list without its inner lists
 	lists  []costList
 	sizes  []sizeVariable
 }
 
-// A sizing is what arguments tell of a list's size.
+// A sizing is the size of a list by the arguments of its field.
 type sizing struct {
-	told   bool
+	known  bool
 	least  uint64
 	lo, hi uint32 // in costs.sizes
 }
@@ -34,7 +33,7 @@ func (c *costs) reset() { c.fields, c.lists, c.sizes = 0, c.lists[:0], c.sizes[:
 // field counts a field.
 func (c *costs) field() { c.fields = add(c.fields, 1) }
 
-// open counts a field that is a list. What is counted next is in it.
+// open counts a list field. What is counted until close belongs to it.
 func (c *costs) open(size sizing) openList {
 	c.field()
 	list := openList{len(c.lists), c.fields}
@@ -66,7 +65,7 @@ func (c *costs) retained() Cost {
 	return total
 }
 
-// sizing returns what the arguments of a field tell of a list's size.
+// sizing returns the size of a list by the arguments of its field.
 func (g *gatherer) sizing(sel *syntax.Selection) (size sizing) {
 	size.lo = uint32(len(g.cost.sizes))
 	size.hi = size.lo
@@ -79,15 +78,15 @@ func (g *gatherer) sizing(sel *syntax.Selection) (size sizing) {
 		switch val.Kind {
 		case syntax.IntValue:
 			if n := g.literalSize(val); n > 0 {
-				size.told, size.least = true, max(size.least, n)
+				size.known, size.least = true, max(size.least, n)
 			}
 		case syntax.VariableValue:
-			n, ok := g.variables.Get(g.names.Number(names.Variable(g.doc, val)))
+			n, ok := g.variables.get(g.names.number(variableName(g.doc, val)))
 			if !ok {
 				g.invalid("variable", val.Text)
 				return size
 			}
-			size.told = true
+			size.known = true
 			g.cost.sizes = append(g.cost.sizes, sizeVariable{variable: n, assumed: g.assumed(n)})
 			size.hi++
 		}
@@ -95,8 +94,8 @@ func (g *gatherer) sizing(sel *syntax.Selection) (size sizing) {
 	return size
 }
 
-// literalSize returns the size that a literal tells, 0 when it is none. Sizes
-// too large to count are the largest number.
+// literalSize returns the size in a literal, 0 if it is no size. Sizes that
+// overflow are the largest number.
 func (g *gatherer) literalSize(val *syntax.Value) uint64 {
 	text := g.doc.Bytes(val.Text)
 	if text[0] == '-' {
@@ -109,7 +108,7 @@ func (g *gatherer) literalSize(val *syntax.Value) uint64 {
 	return n
 }
 
-// assumed returns the size of a list when its variable tells none: the
+// assumed returns the size of a list if its variable has no value: the
 // variable's default. Where null can take the place of the default, it is not
 // less than what is assumed of all lists.
 func (g *gatherer) assumed(variable uint32) uint32 {

@@ -21,8 +21,8 @@ func (v *Validator) checkSubscriptions() {
 			continue
 		}
 		var roots rootSet
-		v.inputs.Clear()
-		v.graph.reached.Clear()
+		v.inputs.clear()
+		v.graph.reached.clear()
 		v.rootFields(op.Selections, &roots, 0)
 		v.reportRoots(op, &roots)
 	}
@@ -77,10 +77,10 @@ func (v *Validator) rootFields(set syntax.Range, roots *rootSet, depth int) {
 			}
 		case syntax.FragmentSpread:
 			f := v.resolved[i]
-			if f == syntax.None || v.graph.reached.Has(f) {
+			if f == syntax.None || v.graph.reached.has(f) {
 				continue
 			}
-			v.graph.reached.Set(f, 0)
+			v.graph.reached.set(f, 0)
 			fragment := &v.doc.Fragments[f]
 			if t, _ := v.s.TypeNamed(v.doc.Bytes(fragment.TypeCondition)); v.rootIs(t) {
 				v.rootFields(fragment.Selections, roots, depth+1)
@@ -89,17 +89,17 @@ func (v *Validator) rootFields(set syntax.Range, roots *rootSet, depth int) {
 	}
 }
 
-// rootIs tells whether a fragment on a type applies to the root object.
+// rootIs reports whether a fragment on a type applies to the root object.
 func (v *Validator) rootIs(t schema.TypeID) bool {
 	return t != schema.NoType && v.s.Possible(t).Has(v.s.Subscription)
 }
 
 func (v *Validator) rootField(i uint32, sel *syntax.Selection, roots *rootSet) {
-	number := v.names.Number(sel.ResponseKey())
-	at, ok := v.inputs.Get(number)
+	number := v.names.number(sel.ResponseKey())
+	at, ok := v.inputs.get(number)
 	if !ok {
 		at = uint32(len(roots.fields))
-		v.inputs.Set(number, at)
+		v.inputs.set(number, at)
 		roots.fields = append(roots.fields, nil)
 	}
 	roots.fields[at] = append(roots.fields[at], i)

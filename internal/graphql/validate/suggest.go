@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/sluicegate/sluice/internal/graphql/schema"
-	"github.com/sluicegate/sluice/internal/graphql/suggest"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
@@ -23,7 +22,7 @@ func named[T any](rows []T, name func(*T) string) iter.Seq[string] {
 
 // suggest returns a question for names that are like one.
 func (v *Validator) suggest(name, words string, options iter.Seq[string]) string {
-	return suggest.Question(words, v.finder.Like(name, options))
+	return didYouMean(words, v.finder.like(name, options))
 }
 
 func (v *Validator) suggestTypes(name syntax.Span) string {
@@ -53,7 +52,7 @@ func (v *Validator) suggestFields(name syntax.Span, t schema.TypeID) string {
 	if !v.o.Suggestions || v.over {
 		return ""
 	}
-	question := suggest.Question("to use an inline fragment on ", v.typesWith(name, t))
+	question := didYouMean("to use an inline fragment on ", v.typesWith(name, t))
 	if question == "" && v.s.Types[t].Kind != schema.Union {
 		among := v.s.Types[t].Fields
 		question = v.suggest(v.text(name), "", named(v.s.Fields[among.Lo:among.Hi], func(f *schema.Field) string {
@@ -94,7 +93,7 @@ func (v *Validator) typesWith(name syntax.Span, t schema.TypeID) (found []string
 		types = append(types, of)
 	}
 	slices.SortFunc(types, func(a, b schema.TypeID) int {
-		return cmp.Or(count[b]-count[a], v.general(a, b), suggest.Natural(v.s.Types[a].Name, v.s.Types[b].Name))
+		return cmp.Or(count[b]-count[a], v.general(a, b), compareNatural(v.s.Types[a].Name, v.s.Types[b].Name))
 	})
 	for _, of := range types {
 		found = append(found, v.s.Types[of].Name)

@@ -3,36 +3,33 @@ package validate
 import (
 	"strings"
 
-	"github.com/sluicegate/sluice/internal/graphql/merging"
-	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
-	"github.com/sluicegate/sluice/internal/graphql/suggest"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
-// What holds where Options have zero.
+// Defaults of Options.
 const (
 	DefaultMaxErrors   = 20
 	DefaultMaxExpanded = 20_000
 	DefaultListSize    = 10
 )
 
-// Options say how documents are checked and measured.
+// Options control how documents are checked and measured.
 type Options struct {
-	// Suggestions adds to error texts which names may have been meant.
+	// Suggestions adds similar names to error messages.
 	Suggestions bool
-	// Hide leaves out of error texts all that the client did not write itself:
-	// names of the schema, what is expected, suggestions.
+	// Hide removes from error messages what the client did not write: names of the
+	// schema, expected types, suggestions.
 	Hide bool
-	// MaxErrors bounds what is reported; one more entry says that there is more.
+	// MaxErrors bounds the reported errors; one more entry reports that there are more.
 	MaxErrors int
 
 	// MaxExpanded bounds the fields of an operation, fragments counted where they
 	// are spread.
 	MaxExpanded int
-	// ListSize is how long a list is assumed to be when nothing tells it.
+	// ListSize is the assumed length of a list without a size argument.
 	ListSize int
-	// SizeArguments are the arguments that tell how long a list can be; nil for
+	// SizeArguments are the arguments that bound the length of a list; nil for
 	// first, last and limit.
 	SizeArguments []string
 }
@@ -60,34 +57,33 @@ func (o Options) withDefaults() Options {
 // Names for what the tables of a schema do not hold.
 const (
 	typenameField = schema.NoField - 1              // __typename of any type
-	noRef         = schema.TypeRef(schema.NoType)   // a type that is not known
-	maxNesting    = 4000                            // of what recursion goes down into
-	maxSteps      = 2_000_000                       // of work that documents of one size can differ in
-	tooComplex    = "The document is too complex: " // how refusals begin that no rule asks for
+	noRef         = schema.TypeRef(schema.NoType)   // an unknown type
+	maxNesting    = 4000                            // bounds recursion
+	maxSteps      = 2_000_000                       // of work that does not depend on the size of the document alone
+	tooComplex    = "The document is too complex: " // begins refusals that no rule of GraphQL requires
 )
 
-// A Validator checks documents and gathers facts about them. It keeps what it
-// has allocated for the next document, and serves one goroutine at a time. The
-// zero value is ready.
+// A Validator checks documents and gathers facts about them. It reuses its
+// allocations and must not be used concurrently. The zero value is ready for use.
 type Validator struct {
 	s   *schema.Schema
 	doc *syntax.Document
 	o   Options
 
-	names    names.Names
+	names    nameIndex
 	problems []problem
 	over     bool // there are more problems than are reported
 	steps    int  // of work left
 	effort   int  // so far, never reset
 
-	resolved  []uint32    // by selection: FieldID, TypeID of an inline fragment, or index of the fragment that is spread
-	fragments names.Marks // by name: the fragment that the name stands for
+	resolved  []uint32 // by selection: FieldID, TypeID of an inline fragment, or index of the fragment that is spread
+	fragments marks    // by name: the fragment with the name
 	defs      []definition
 	around    definition // what is being walked
 	usages    []usage
 	varTypes  []schema.TypeRef // by variable definition
 	quiet     int              // values around that are at fault as a whole
-	inputs    names.Marks      // uses of directives of the schema, or names, that one parent has
+	inputs    marks            // uses of directives of the schema, or names, that one parent has
 	metas     []uint32         // the selections of __schema and __type
 
 	typename schema.Field // the row that __typename would have
@@ -95,8 +91,8 @@ type Validator struct {
 
 	graph    graph
 	vars     variableMarks
-	merge    merging.Merger
-	finder   suggest.Finder
+	merge    merger
+	finder   nameFinder
 	gatherer gatherer
 }
 
@@ -108,22 +104,22 @@ type definition struct {
 	fields  uint64       // in it, without what it spreads
 }
 
-// Check holds a document against all rules. It returns what is wrong in the
-// order of places, at most Options.MaxErrors and a last entry when there is
-// more, and nil when the document is valid.
+// Check checks a document against all rules. It returns the errors in the order of
+// their locations: at most Options.MaxErrors and a last entry if there are more;
+// nil if the document is valid.
 //
-// Its time and memory are bounded for any document within the limits of parsing:
-// what would take more is refused as too complex.
+// Time and memory are bounded for every document within the limits of parsing: a
+// document that would take more is refused as too complex.
 func (v *Validator) Check(s *schema.Schema, doc *syntax.Document, o Options) []*syntax.Error {
 	v.begin(s, doc, o)
 	if v.executable() {
 		v.rules()
 	}
-	v.effort += effortPerToken*doc.Tokens + (maxSteps-v.steps)/stepsPerEffort + v.merge.Comparisons()
+	v.effort += effortPerToken*doc.Tokens + (maxSteps-v.steps)/stepsPerEffort + v.merge.comparisons()
 	return v.errors()
 }
 
-// rules holds an executable document against each rule.
+// rules checks an executable document against each rule.
 func (v *Validator) rules() {
 	v.nameDefinitions()
 	v.walkDefinitions()
@@ -132,31 +128,28 @@ func (v *Validator) rules() {
 		v.checkVariables()
 		v.checkSubscriptions()
 	}
-	// What follows goes into fragments, which has an end only without cycles.
+	// The following rules expand fragments, which terminates only without cycles.
 	if !v.over && !v.graph.cyclic && v.checkExpansion() {
 		v.checkIntrospection()
 		v.checkMerging()
 	}
 }
 
-// What a unit of effort is made of. One takes about 25 ns.
+// The units of effort. One takes about 25 ns.
 const (
 	stepsPerEffort = 8 // of Validator.steps
 	effortPerToken = 4
 )
 
-// Effort tells how much work has been done for all documents so far. What is
-// bounded for each of them can add up where many come together.
+// Effort returns the work for all documents so far, in units of about 25 ns. It
+// bounds the work for several documents of one request.
 func (v *Validator) Effort() int { return v.effort }
 
-// checkMerging reports fields that cannot have one name in the answer.
+// checkMerging reports conflicting fields with the same response name.
 func (v *Validator) checkMerging() {
-	conflicts, ok := v.merge.Conflicts(merging.Input{
-		Schema: v.s, Document: v.doc, Names: &v.names, Resolved: v.resolved,
-		Hide: v.o.Hide, Most: v.o.MaxErrors + 1,
-	})
+	conflicts, ok := v.merge.conflicts(v)
 	for _, c := range conflicts {
-		v.report(c.Message, c.Places...)
+		v.report(c.message, c.places...)
 	}
 	if !ok && len(conflicts) == 0 {
 		v.refuse("it has too many fields of the same name to compare")
@@ -170,16 +163,16 @@ func (v *Validator) begin(s *schema.Schema, doc *syntax.Document, o Options) {
 		v.nothing.Type = noRef
 	}
 	v.s, v.doc, v.o = s, doc, o.withDefaults()
-	v.names.Reset(doc)
+	v.names.reset(doc)
 	v.problems, v.over, v.steps, v.quiet = v.problems[:0], false, maxSteps, 0
-	v.resolved = names.Sized(v.resolved, len(doc.Selections))
-	v.defs = names.Sized(v.defs, len(doc.Operations)+len(doc.Fragments))
-	v.varTypes = names.Sized(v.varTypes, len(doc.Variables))
+	v.resolved = sized(v.resolved, len(doc.Selections))
+	v.defs = sized(v.defs, len(doc.Operations)+len(doc.Fragments))
+	v.varTypes = sized(v.varTypes, len(doc.Variables))
 	v.usages, v.metas = v.usages[:0], v.metas[:0]
-	v.fragments.Clear()
-	v.finder = suggest.Finder{}
+	v.fragments.clear()
+	v.finder = nameFinder{}
 	v.graph.reset(len(doc.Fragments))
-	v.merge.Reset(len(doc.Selections))
+	v.merge.reset(len(doc.Selections))
 }
 
 // stringRef returns String!.
@@ -189,7 +182,7 @@ func stringRef(s *schema.Schema) schema.TypeRef {
 	return ref
 }
 
-// spend takes steps of work, and tells whether there were as many left.
+// spend subtracts steps of work and reports whether enough were left.
 func (v *Validator) spend(n int) bool {
 	v.steps -= n
 	if v.steps < 0 && !v.over {
@@ -198,18 +191,17 @@ func (v *Validator) spend(n int) bool {
 	return v.steps >= 0
 }
 
-// TooComplex tells whether an error of Check is about what the document would
-// take to check or to run, rather than about a rule of GraphQL.
+// TooComplex reports whether an error of Check is about the cost of the document and
+// not about a rule of GraphQL.
 func TooComplex(e *syntax.Error) bool { return strings.HasPrefix(e.Message, tooComplex) }
 
-// refuse reports that checking ends here, whatever else may be wrong.
+// refuse reports an error and ends the check.
 func (v *Validator) refuse(why string) {
 	v.report(tooComplex + why + ".")
 	v.over = true
 }
 
-// executable reports definitions of types, beside which nothing else is worth
-// telling.
+// executable reports type definitions. If there are any, no other rule is checked.
 func (v *Validator) executable() bool {
 	for _, d := range v.doc.Definitions {
 		if d.Kind != syntax.TypeSystemDefinition {

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"github.com/sluicegate/sluice/internal/graphql/names"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
@@ -15,7 +14,7 @@ type usage struct {
 
 // use notes the use of a variable.
 func (v *Validator) use(val *syntax.Value, at position) {
-	v.usages = append(v.usages, usage{v.names.Number(names.Variable(v.doc, val)), val.Text.Start, at})
+	v.usages = append(v.usages, usage{v.names.number(variableName(v.doc, val)), val.Text.Start, at})
 }
 
 // variableDefinitions checks the variables of an operation, apart from their
@@ -28,7 +27,7 @@ func (v *Validator) variableDefinitions(defs syntax.Range) {
 		v.varTypes[i] = ref
 		if ref != noRef && !v.s.Types[ref.Type()].Kind.Input() {
 			at := v.doc.Types[def.Type].Text
-			v.report(`Variable "$`+v.text(def.Name)+`" cannot be non-input type "`+names.Clip(v.s.RefString(ref), names.MaxEcho)+`".`, at.Start)
+			v.report(`Variable "$`+v.text(def.Name)+`" cannot be non-input type "`+clip(v.s.RefString(ref), maxEcho)+`".`, at.Start)
 			ref = noRef
 		}
 		if def.Default != syntax.None {
@@ -43,15 +42,15 @@ func (v *Validator) uniqueVariables(defs syntax.Range) {
 	if defs.Len() < 2 {
 		return
 	}
-	v.inputs.Clear()
+	v.inputs.clear()
 	var again []uint32
 	for i := defs.Lo; i < defs.Hi; i++ {
-		number := v.names.Number(v.doc.Variables[i].Name)
-		if first, twice := v.inputs.Get(number); !twice {
-			v.inputs.Set(number, i)
+		number := v.names.number(v.doc.Variables[i].Name)
+		if first, twice := v.inputs.get(number); !twice {
+			v.inputs.set(number, i)
 		} else if first != syntax.None {
 			again = append(again, number)
-			v.inputs.Set(number, syntax.None)
+			v.inputs.set(number, syntax.None)
 		}
 	}
 	for _, number := range again {
@@ -65,11 +64,11 @@ func (v *Validator) reportVariables(defs syntax.Range, number uint32) {
 	}
 	var places []uint32
 	for i := defs.Lo; i < defs.Hi; i++ {
-		if name := v.doc.Variables[i].Name; v.names.Number(name) == number {
+		if name := v.doc.Variables[i].Name; v.names.number(name) == number {
 			places = append(places, name.Start)
 		}
 	}
-	v.report(`There can be only one variable named "$`+v.text(v.names.Span(number))+`".`, places...)
+	v.report(`There can be only one variable named "$`+v.text(v.names.span(number))+`".`, places...)
 }
 
 // variableType returns the type that a variable is defined with, noRef when it
@@ -114,19 +113,19 @@ func typeRef(s *schema.Schema, doc *syntax.Document, at uint32) (ref schema.Type
 
 // variableMarks are by the number of a variable's name.
 type variableMarks struct {
-	defined names.Marks // the variable's definition
-	used    names.Marks
+	defined marks // the variable's definition
+	used    marks
 }
 
-// checkVariables holds the variables of each operation against their uses, in
-// the fragments that it reaches too.
+// checkVariables checks the variables of each operation against their uses,
+// including those in fragments that it reaches.
 func (v *Validator) checkVariables() {
 	for i := range v.doc.Operations {
 		op := &v.doc.Operations[i]
-		v.vars.defined.Clear()
-		v.vars.used.Clear()
+		v.vars.defined.clear()
+		v.vars.used.clear()
 		for d := op.Variables.Lo; d < op.Variables.Hi; d++ {
-			v.vars.defined.Set(v.names.Number(v.doc.Variables[d].Name), d)
+			v.vars.defined.set(v.names.number(v.doc.Variables[d].Name), d)
 		}
 		v.checkUses(op, &v.defs[i])
 		for _, f := range v.reach(uint32(i), uint32(i+1)) {
@@ -134,7 +133,7 @@ func (v *Validator) checkVariables() {
 		}
 		for d := op.Variables.Lo; d < op.Variables.Hi && !v.over; d++ {
 			name := v.doc.Variables[d].Name
-			if !v.vars.used.Has(v.names.Number(name)) {
+			if !v.vars.used.has(v.names.number(name)) {
 				v.report(`Variable "$`+v.text(name)+`" is never used`+v.inOperation("in", op)+".", v.doc.Variables[d].Start)
 			}
 		}
@@ -155,10 +154,10 @@ func (v *Validator) checkUses(op *syntax.Operation, of *definition) {
 	}
 	for i := of.usages.Lo; i < of.usages.Hi && !v.over; i++ {
 		use := &v.usages[i]
-		v.vars.used.Set(use.name, 0)
-		d, ok := v.vars.defined.Get(use.name)
+		v.vars.used.set(use.name, 0)
+		d, ok := v.vars.defined.get(use.name)
 		if !ok {
-			name := v.text(v.names.Span(use.name))
+			name := v.text(v.names.span(use.name))
 			v.report(`Variable "$`+name+`" is not defined`+v.inOperation("by", op)+".", use.start, op.Start)
 		} else if use.ref != noRef && v.varTypes[d] != noRef {
 			v.checkPosition(use, d)
@@ -166,7 +165,7 @@ func (v *Validator) checkUses(op *syntax.Operation, of *definition) {
 	}
 }
 
-// checkPosition holds a use of a variable against what is expected there.
+// checkPosition checks the type of a variable against the type expected at a use.
 func (v *Validator) checkPosition(use *usage, d uint32) {
 	def, ref := &v.doc.Variables[d], v.varTypes[d]
 	if !fits(ref, v.hasDefault(def), use.position) {
@@ -181,12 +180,12 @@ func (v *Validator) checkPosition(use *usage, d uint32) {
 	}
 }
 
-// hasDefault tells whether a variable has a default other than null.
+// hasDefault reports whether a variable has a default other than null.
 func (v *Validator) hasDefault(def *syntax.Variable) bool {
 	return def.Default != syntax.None && v.doc.Values[def.Default].Kind != syntax.NullValue
 }
 
-// fits tells whether a variable can be used at a place.
+// fits reports whether a variable can be used at a place.
 func fits(ref schema.TypeRef, hasDefault bool, at position) bool {
 	if at.ref.IsNonNull() && !ref.IsNonNull() {
 		return (hasDefault || at.defaulted) && within(ref, at.ref.Inner())
@@ -194,7 +193,7 @@ func fits(ref schema.TypeRef, hasDefault bool, at position) bool {
 	return within(ref, at.ref)
 }
 
-// within tells whether each value of a type is one of another, which is at most
+// within reports whether each value of a type is one of another, which is at most
 // less strict about null.
 func within(ref, of schema.TypeRef) bool {
 	for ref != of {

@@ -9,7 +9,7 @@ import (
 // fragment a name stands for: the last of that name.
 func (v *Validator) nameDefinitions() {
 	d := v.doc
-	v.inputs.Clear()
+	v.inputs.clear()
 	for i := range d.Operations {
 		op := &d.Operations[i]
 		if op.Name.End > 0 {
@@ -18,26 +18,26 @@ func (v *Validator) nameDefinitions() {
 			v.report("This anonymous operation must be the only defined operation.", op.Start)
 		}
 	}
-	v.inputs.Clear()
+	v.inputs.clear()
 	for i := range d.Fragments {
 		name := d.Fragments[i].Name
 		v.uniqueName(name, "fragment")
-		v.fragments.Set(v.names.Number(name), uint32(i))
+		v.fragments.set(v.names.number(name), uint32(i))
 	}
 }
 
 // uniqueName reports a name that was there before among those of its kind.
 func (v *Validator) uniqueName(at syntax.Span, kind string) {
-	number := v.names.Number(at)
-	if first, twice := v.inputs.Get(number); twice {
+	number := v.names.number(at)
+	if first, twice := v.inputs.get(number); twice {
 		v.report("There can be only one "+kind+" named "+v.quoted(at)+".", first, at.Start)
 		return
 	}
-	v.inputs.Set(number, at.Start)
+	v.inputs.set(number, at.Start)
 }
 
-// walkDefinitions checks everything that can be told within one definition, and
-// gathers what there is to know about each for the rules that need more.
+// walkDefinitions checks the rules that need one definition only, and collects data
+// for the others.
 func (v *Validator) walkDefinitions() {
 	for i := range v.doc.Operations {
 		if v.over {
@@ -69,7 +69,7 @@ func (v *Validator) operation(op *syntax.Operation) {
 	}
 	v.variableDefinitions(op.Variables)
 	v.directives(op.Directives, where, schema.NoField)
-	v.merge.Define(op.Selections, root)
+	v.merge.define(op.Selections, root)
 	v.selections(op.Selections, root, schema.NoField)
 }
 
@@ -79,7 +79,7 @@ func (v *Validator) fragment(f *syntax.Fragment) {
 		v.report("Fragment "+v.quoted(f.Name)+" cannot condition on non composite type "+v.quoted(f.TypeCondition)+".", f.TypeCondition.Start)
 	}
 	v.directives(f.Directives, schema.OnFragmentDefinition, schema.NoField)
-	v.merge.Define(f.Selections, t)
+	v.merge.define(f.Selections, t)
 	v.selections(f.Selections, v.composite(t), schema.NoField)
 }
 
@@ -143,7 +143,7 @@ func (v *Validator) inlineFragment(sel *syntax.Selection, parent schema.TypeID) 
 
 // spread resolves the spread of a named fragment.
 func (v *Validator) spread(i uint32, sel *syntax.Selection, parent schema.TypeID) {
-	f, ok := v.fragments.Get(v.names.Number(sel.Name))
+	f, ok := v.fragments.get(v.names.number(sel.Name))
 	if !ok {
 		v.resolved[i] = syntax.None
 		v.report("Unknown fragment "+v.quoted(sel.Name)+".", sel.Name.Start)
@@ -161,7 +161,7 @@ func (v *Validator) impossible(what string, sel *syntax.Selection, parent, t sch
 	v.report(what+" cannot be spread here as "+why, sel.Start)
 }
 
-// overlap tells whether an object can be of both types, which are composite.
+// overlap reports whether an object can be of both types, which are composite.
 func (v *Validator) overlap(a, b schema.TypeID) bool {
 	if a == b {
 		return true
@@ -204,7 +204,7 @@ func (v *Validator) field(i uint32, sel *syntax.Selection, parent schema.TypeID)
 	v.directives(sel.Directives, schema.OnField, id)
 	if sel.SetStart > 0 {
 		inner := v.composite(f.Type.Type())
-		v.merge.Add(i, sel.Selections, inner)
+		v.merge.add(i, sel.Selections, inner)
 		v.selections(sel.Selections, inner, id)
 	}
 }
@@ -222,7 +222,7 @@ func fieldNamed(s *schema.Schema, parent schema.TypeID, name []byte) schema.Fiel
 	return id
 }
 
-// fieldRow returns what is known of a field, or of none.
+// fieldRow returns the row of a field, that of an unknown field for NoField.
 func (v *Validator) fieldRow(id schema.FieldID) *schema.Field {
 	switch id {
 	case schema.NoField:

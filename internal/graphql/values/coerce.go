@@ -115,7 +115,7 @@ func (c *Checker) member(o *object) {
 	c.rank(from, i)
 }
 
-// again tells whether a field was given before, and remembers that it is now.
+// again reports whether a field was given before, and records it.
 func (c *Checker) again(o *object, row uint32) bool {
 	bit := row - o.of.Lo
 	word, mask := &c.seen[o.base+int(bit>>6)], uint64(1)<<(bit&63)
@@ -124,7 +124,7 @@ func (c *Checker) again(o *object, row uint32) bool {
 	return before
 }
 
-// note counts a field that is given.
+// note counts a given field.
 func (c *Checker) note(o *object, row uint32, required bool) {
 	o.given++
 	if required {
@@ -135,7 +135,7 @@ func (c *Checker) note(o *object, row uint32, required bool) {
 	}
 }
 
-// whole checks what can be said of an input object only once it is read.
+// whole checks the rules that need all fields of an input object.
 func (c *Checker) whole(o *object) {
 	if c.more {
 		return

@@ -46,7 +46,7 @@ type inspector struct {
 	out  []byte
 }
 
-// enough tells whether what is written is more than will be shown.
+// enough reports whether the text is longer than the message will show.
 func (in *inspector) enough() bool { return len(in.out) > maxEcho }
 
 func (in *inspector) add(text string) { in.out = append(in.out, text...) }
@@ -146,7 +146,7 @@ func appendString(dst []byte, v jsonscan.Value) []byte {
 	return jsonscan.AppendString(dst, text)
 }
 
-// appendNumber appends a number with the fewest digits that tell it from others.
+// appendNumber appends a number with the fewest digits that identify it.
 func appendNumber(dst, raw []byte) []byte {
 	if raw == nil {
 		return dst // cut off

@@ -60,7 +60,7 @@ func (c *Checker) int(v jsonscan.Value) {
 const plainDigits = 15
 
 // integer returns the value of a number without a fraction, however it is
-// written: 1e3 and 2.0 are integers. Any other value is none.
+// written: 1e3 and 2.0 are integers. Other values are not.
 func integer(raw []byte) (float64, bool) {
 	if n, ok := plainInteger(raw); ok {
 		return n, true
@@ -93,7 +93,7 @@ func plainInteger(raw []byte) (n float64, ok bool) {
 	return n, true
 }
 
-// finite tells whether a number lies within the range of a float64.
+// finite reports whether a number lies within the range of a float64.
 func finite(raw []byte) bool {
 	if _, ok := plainInteger(raw); ok {
 		return true

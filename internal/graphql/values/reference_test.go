@@ -49,7 +49,7 @@ func same(a, b []string, equal func(a, b string) bool) bool {
 	return true
 }
 
-// alikeWhenCut tells whether a is b with values cut off.
+// alikeWhenCut reports whether a is b with values cut off.
 func alikeWhenCut(a, b string) bool {
 	pieces := strings.Split(a, ellipsis)
 	for i, piece := range pieces {

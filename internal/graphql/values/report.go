@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
-// tooMany stands for all problems beyond those that are told.
+// tooMany replaces all problems beyond MaxErrors.
 const tooMany = "Too many errors processing variables, error limit reached. Execution aborted."
 
 // say notes a problem.
@@ -81,7 +81,7 @@ func (c *Checker) errors() []*syntax.Error {
 	return errs
 }
 
-// secret tells whether a type at the current place is known to the schema alone:
+// secret reports whether a type at the current place is known to the schema alone:
 // the operation names the types of its variables and no others.
 func (c *Checker) secret() bool { return c.hidden && c.inputs > 0 }
 
@@ -139,8 +139,8 @@ func (c *Checker) enumValueMessage(t schema.TypeID, raw []byte) string {
 	return text + c.typeName(t) + " enum."
 }
 
-// decodedText returns a name or string as it is told: without escapes and not
-// longer than maxEcho.
+// decodedText returns a name or string for a message: unescaped and at most maxEcho
+// long.
 func decodedText(raw []byte) string {
 	text, err := jsonscan.Unescape(nil, raw)
 	if err != nil {

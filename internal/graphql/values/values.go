@@ -1,10 +1,9 @@
-// Package values holds the variables that a client sends with an operation
-// against the types that the operation gives them.
+// Package values checks the variables of a request against the types that the
+// operation declares.
 //
-// Rules: GraphQL specification, September 2025, sections 3 and 6.1.2. Texts are
-// those that users of the reference implementation know. Where that takes what
-// JSON leaves open, a member that is given twice, this refuses: two readers
-// could take it for two different things.
+// Rules: GraphQL specification, September 2025, sections 3 and 6.1.2. Messages
+// are those of the reference implementation. Unlike that, the package refuses a
+// repeated member, which JSON parsers read differently.
 package values
 
 import (
@@ -17,24 +16,24 @@ import (
 )
 
 const (
-	// MaxErrors is how many errors a check returns at most. The last of so many
-	// says that there are more.
+	// MaxErrors bounds the errors of a check. The last one reports that there are
+	// more.
 	MaxErrors = 20
 
-	// MaxDepth is how many lists and objects variables may be nested in, the
-	// object of all variables counted.
+	// MaxDepth bounds the nesting of lists and objects, including the object of all
+	// variables.
 	MaxDepth = 64
 )
 
-// Options say how variables are checked.
+// Options control how variables are checked.
 type Options struct {
-	// Hidden keeps names of the schema that the operation does not itself have
-	// out of the texts.
+	// Hidden removes names of the schema from messages, except those in the
+	// operation.
 	Hidden bool
 }
 
-// A Checker checks variables. Its zero value is ready. It keeps scratch between
-// checks and is for one goroutine at a time.
+// A Checker checks variables. Its zero value is ready for use. It reuses its scratch
+// and must not be used concurrently.
 type Checker struct {
 	schema *schema.Schema
 	hidden bool

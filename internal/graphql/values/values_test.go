@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 	"github.com/sluicegate/sluice/internal/graphql/validate"
+	"github.com/sluicegate/sluice/internal/testenv/race"
 )
 
 const sdl = `
@@ -304,7 +305,7 @@ func TestCheckingWhatIsRightDoesNotAllocate(t *testing.T) {
 		if c.Check(s, vars, json, sizes, Options{}) != nil {
 			t.Fatal("refused")
 		}
-	}); allocs != 0 && !raceEnabled {
+	}); allocs != 0 && !race.Enabled {
 		t.Errorf("%v allocations", allocs)
 	}
 }
@@ -316,7 +317,7 @@ func TestHostileVariablesAreCheap(t *testing.T) {
 	}
 	s := load(t, sdl+"input Huge { r: Int! in: Huge any: Any "+wide.String()+" }")
 	size, limit := 1<<20, 500*time.Millisecond // ten times what is promised: no noise makes that
-	if raceEnabled {
+	if race.Enabled {
 		size, limit = size/16, time.Minute
 	}
 	var names []string

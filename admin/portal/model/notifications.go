@@ -1,0 +1,59 @@
+package model
+
+// A Letter is a letter to a developer or to an operator of the portal.
+type Letter struct {
+	Org       string
+	Kind      LetterKind
+	To        string // an address
+	Developer string // id; "" for nobody
+
+	Token      string      // of the link in it, for letters about addresses and passwords; a secret
+	Credential *Credential // for KeyLetter; a secret
+	Policies   []string    // names, for KeyLetter
+	Reason     string      // for RejectionLetter
+	Event      string      // for EventLetter: its type
+}
+
+// LetterKind is the kind of a letter.
+type LetterKind string
+
+// The letters. The configuration has their texts, and which are sent.
+const (
+	WelcomeLetter   LetterKind = "welcome_email"
+	KeyLetter       LetterKind = "key_email"
+	ResetLetter     LetterKind = "reset_password_email"
+	VerifyLetter    LetterKind = "verify_email"
+	RejectionLetter LetterKind = "key_rejected_email"
+	EventLetter     LetterKind = "event_email"
+)
+
+// A Credential is the result of a key request. It is shown once.
+type Credential struct {
+	RawKey   string // the key, the user's name, or the client's id
+	Password string // "" for a key
+}
+
+// An Event is sent to webhooks.
+type Event struct {
+	Org       string
+	Developer string // whose webhooks get it, besides the organisation's; "" for none
+	Type      string // such as key_request_event.submitted
+	Data      any    // JSON without secrets
+}
+
+// Types of events.
+const (
+	RequestSubmitted = "key_request_event.submitted"
+	RequestUpdated   = "key_request_event.updated"
+	RequestApproved  = "key_request_event.approved"
+	RequestRejected  = "key_request_event.rejected"
+	KeyCreated       = "key_event.created"
+	KeyUpdated       = "key_event.updated"
+	KeyRotated       = "key_event.rotated"
+	KeyRevoked       = "key_event.revoked"
+	APICreated       = "api_event.created" // to the organisation alone, as the two below
+	APIUpdated       = "api_event.updated"
+	APIDeleted       = "api_event.deleted"
+	WebhookPing      = "webhook_event.ping"     // to one webhook alone
+	WebhookDisabled  = "webhook_event.disabled" // by letter alone
+)

@@ -1,0 +1,281 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// parameters documents every query parameter, by name.
+var parameters = map[string]*huma.Param{
+	"p":           {Description: "page, from 1; negative: everything, where the list permits it", Schema: &huma.Schema{Type: "integer", Default: 1}},
+	"page_size":   {Description: "objects on a page", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0), Maximum: new(500.0)}},
+	"q":           {Description: "part of a name in any case, or a whole id; for keys the beginning of alias or hash", Schema: textSchema()},
+	"sort":        {Description: "order; - is descending", Schema: &huma.Schema{Type: "string", Enum: []any{"name", "-name", "created_at", "-created_at", "updated_at", "-updated_at"}, Default: "name"}},
+	"active":      {Description: "true: only active ones; false: only refused ones", Schema: &huma.Schema{Type: "boolean"}},
+	"policy_ids":  {Description: "ids, separated by commas", Schema: textSchema()},
+	"state":       {Description: "only those in this state: of policies active, draft or deny, of key requests pending, approved or rejected", Schema: &huma.Schema{Type: "string", Enum: []any{"active", "draft", "deny", "pending", "approved", "rejected"}}},
+	"approved":    {Description: "true: only approved ones; false: only the others", Schema: &huma.Schema{Type: "boolean"}},
+	"by_user":     {Description: "only those of the developer with this id", Schema: textSchema()},
+	"for_plan":    {Description: "only those whose for_plan is this", Schema: textSchema()},
+	"api_id":      {Description: "only those that name this API", Schema: textSchema()},
+	"policy_id":   {Description: "only those that name this policy", Schema: textSchema()},
+	"show":        {Description: "true: only what developers may see; false: only what they may not", Schema: &huma.Schema{Type: "boolean"}},
+	"doc_type":    {Description: "only documents of this kind", Schema: &huma.Schema{Type: "string", Enum: []any{"openapi", "graphql", "markdown"}}},
+	"keys":        {Description: "with the private keys; only over connections that nobody reads along", Schema: &huma.Schema{Type: "boolean"}},
+	"force":       {Description: "go on although other objects depend on what is changed or deleted", Schema: &huma.Schema{Type: "boolean"}},
+	"against":     {Description: "revision to compare with; default: the one before", Schema: &huma.Schema{Type: "integer"}},
+	"inactive":    {Description: "true: only those who may not log in; false: only the others", Schema: &huma.Schema{Type: "boolean"}},
+	"org_id":      {Description: "organisation that the call is about; default: the first", Schema: textSchema()},
+	"object_kind": {Description: "only what was done to objects of this kind", Schema: textSchema()},
+	"object_id":   {Description: "only what was done to this object", Schema: textSchema()},
+	"actor":       {Description: "only what this actor did", Schema: textSchema()},
+	"wait":        {Description: "how long to wait for a change, at most 1m", Schema: &huma.Schema{Type: "string", Examples: []any{"30s"}}},
+
+	"apply": {Description: "store what is found; false: only say what would change", Schema: &huma.Schema{Type: "boolean", Default: true}},
+	"hash":  {Description: "SHA-256 of one of the schemas that the API had; default: the present one", Schema: textSchema()},
+
+	"developer":      {Description: "only those of the developer with this id", Schema: textSchema()},
+	"webhook":        {Description: "only those to the webhook with this id", Schema: textSchema()},
+	"delivery_state": {Description: "only those in this state", Schema: &huma.Schema{Type: "string", Enum: []any{"pending", "done", "failed", "kept"}}},
+
+	"from":     {Description: "beginning of the range, as in RFC 3339 or in unix seconds", Schema: textSchema()},
+	"to":       {Description: "end of the range; default: now", Schema: textSchema()},
+	"days":     {Description: "how many days back", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0), Maximum: new(92.0), Default: 7}},
+	"step":     {Description: "what a row is of; minutes are kept for days, hours for a year", Schema: &huma.Schema{Type: "string", Enum: []any{"minute", "hour", "day", "none"}}},
+	"group_by": {Description: "what calls are told apart by: some of api, key, status and reason, separated by commas", Schema: textSchema()},
+	"api":      {Description: "only calls to the API with this id", Schema: textSchema()},
+	"key":      {Description: "only calls of the key with this hash; empty: only those without a known key", Schema: textSchema()},
+	"status":   {Description: "only calls that were answered so; 0: those without an answer", Schema: &huma.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(999.0)}},
+	"reason":   {Description: "only calls that were refused or failed for this reason", Schema: textSchema()},
+
+	"hashed":         {Description: "the path holds the hash and nothing else", Schema: &huma.Schema{Type: "boolean"}},
+	"suppress_reset": {Description: "keep the key's used quota", Schema: &huma.Schema{Type: "boolean"}},
+}
+
+func textSchema() *huma.Schema { return &huma.Schema{Type: "string"} }
+
+const schemaPrefix = "#/components/schemas/"
+
+// schemaNames returns a function that names the types of a document: by their own
+// names, and the second type of a name with that of its package in front.
+func schemaNames() func(reflect.Type, string) string {
+	named := make(map[string]reflect.Type)
+	return func(t reflect.Type, hint string) string {
+		name := huma.DefaultSchemaNamer(t, hint)
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if first, taken := named[name]; taken && first != t {
+			pkg := path.Base(t.PkgPath())
+			name = strings.ToUpper(pkg[:1]) + pkg[1:] + name
+		}
+		named[name] = t
+		return name
+	}
+}
+
+// Describe returns the OpenAPI 3.1 document of the routes. No two of them may have
+// both method and path in common.
+func Describe(routes []Route, version string) ([]byte, error) {
+	registry := huma.NewMapRegistry(schemaPrefix, schemaNames())
+	doc := &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{
+			Title: "Sluice admin", Version: version,
+			Description: "Management of APIs, policies, keys and users. Every path is also served with a final slash.",
+		},
+		Paths: make(map[string]*huma.PathItem),
+		Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
+			"key": {Type: "apiKey", In: "header", Name: "Authorization", Description: "a user's access key, bare or behind Bearer"},
+		}},
+	}
+	for _, r := range routes {
+		if r.Method == Update {
+			continue
+		}
+		op, err := operation(&r, registry)
+		if err != nil {
+			return nil, err
+		}
+		item := doc.Paths[r.Path]
+		if item == nil {
+			item = new(huma.PathItem)
+			doc.Paths[r.Path] = item
+		}
+		if err := place(item, r.Method, op); err != nil {
+			return nil, err
+		}
+	}
+	schemas := registry.Map()
+	for _, name := range slices.Collect(maps.Keys(schemas)) { // spread may add others
+		spread(registry, schemas[name], registry.TypeFromRef(schemaPrefix+name))
+	}
+	descriptions, err := definition.ReadDescriptions()
+	if err != nil {
+		return nil, err
+	}
+	for name, schema := range schemas {
+		loosen(schema)
+		if t := registry.TypeFromRef(schemaPrefix + name); t != nil && t.Kind() == reflect.Struct {
+			describe(schema, t, descriptions)
+		}
+	}
+	return json.Marshal(doc)
+}
+
+// spread replaces the fields that a struct writes inline by the members of their types.
+func spread(registry huma.Registry, s *huma.Schema, t reflect.Type) {
+	if t == nil || t.Kind() != reflect.Struct {
+		return
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Tag.Get("json") != ",inline" || s.Properties[f.Name] == nil {
+			continue
+		}
+		delete(s.Properties, f.Name)
+		maps.Copy(s.Properties, registry.Schema(f.Type.Elem(), false, "").Properties)
+	}
+}
+
+// describe gives the members of a definition their descriptions. An object that may be
+// written as a string is one or the other.
+func describe(s *huma.Schema, t reflect.Type, descriptions *definition.Descriptions) {
+	short := false
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		short = short || f.Tag.Get("object") == "short"
+		switch property := s.Properties[name]; {
+		case options == "inline":
+			describe(s, f.Type.Elem(), descriptions)
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			describe(s, f.Type, descriptions)
+		case property != nil && property.Description == "":
+			property.Description = descriptions.Of(t, f.Name)
+		}
+	}
+	if short {
+		object := *s
+		*s = huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, &object}}
+	}
+}
+
+// loosen permits unknown members and requires none: members that are left out have
+// their zero value.
+func loosen(s *huma.Schema) {
+	if s.Type == huma.TypeObject && s.Properties != nil {
+		s.AdditionalProperties, s.Required = true, nil
+	}
+}
+
+func place(item *huma.PathItem, method string, op *huma.Operation) error {
+	switch method {
+	case http.MethodGet:
+		item.Get = op
+	case http.MethodPost:
+		item.Post = op
+	case http.MethodPut:
+		item.Put = op
+	case http.MethodDelete:
+		item.Delete = op
+	default:
+		return fmt.Errorf("%s %s: no such method in a description", method, op.Path)
+	}
+	return nil
+}
+
+func operation(r *Route, registry huma.Registry) (*huma.Operation, error) {
+	op := &huma.Operation{
+		Method: r.Method, Path: r.Path, OperationID: operationID(r), Summary: r.Summary, Tags: []string{r.Tag},
+		Responses: map[string]*huma.Response{"200": response("", r.Reply, registry)},
+	}
+	if r.Plain {
+		op.Responses["200"].Content = map[string]*huma.MediaType{"text/plain": {Schema: textSchema()}}
+	}
+	for _, name := range pathParameters.FindAllStringSubmatch(r.Path, -1) {
+		op.Parameters = append(op.Parameters, &huma.Param{Name: name[1], In: "path", Required: true, Schema: textSchema()})
+	}
+	for _, name := range r.Query {
+		known := parameters[name]
+		if known == nil {
+			return nil, fmt.Errorf("%s %s: query parameter %s is not documented", r.Method, r.Path, name)
+		}
+		p := *known
+		p.Name, p.In = name, "query"
+		op.Parameters = append(op.Parameters, &p)
+	}
+	if r.Method == http.MethodPost && r.Role != Anyone {
+		op.Parameters = append(op.Parameters, &huma.Param{
+			Name: "Idempotency-Key", In: "header", Schema: textSchema(), Description: "at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was",
+		})
+	}
+	if r.Match {
+		op.Parameters = append(op.Parameters, &huma.Param{
+			Name: "If-Match", In: "header", Schema: textSchema(), Description: "ETag of the object as the caller saw it; another version is answered with 409",
+		})
+	}
+	if r.Body != nil {
+		op.RequestBody = &huma.RequestBody{Content: content(r.Body, registry), Required: !r.Empty}
+	}
+	failures := r.Wrong
+	if r.Role != Anyone {
+		op.Security = []map[string][]string{{"key": {}}}
+		failures = append([]int{401, 403, 429, 503}, failures...)
+	}
+	op.Description = r.access()
+	for _, status := range failures {
+		op.Responses[strconv.Itoa(status)] = failure(status, registry)
+	}
+	return op, nil
+}
+
+// access says in sentences who may call the route; "" for everybody.
+func (r *Route) access() (text string) {
+	if r.Role != Anyone {
+		text = "Needs the role " + string(r.Role) + "."
+	}
+	if r.Gateway {
+		text += " Gateways may call it."
+	}
+	if r.Developer {
+		text += " Developers may call it for what is theirs."
+	}
+	return text
+}
+
+var pathParameters = regexp.MustCompile(`\{(\w+)\}`)
+
+// operationID names an operation by method and path: get-api-apis-id.
+func operationID(r *Route) string {
+	return strings.ToLower(r.Method) + strings.NewReplacer("/", "-", "{", "", "}", "", ".", "-").Replace(r.Path)
+}
+
+func failure(status int, registry huma.Registry) *huma.Response {
+	if status == http.StatusNotModified {
+		return &huma.Response{Description: http.StatusText(status)}
+	}
+	return response(http.StatusText(status), Envelope{}, registry)
+}
+
+func response(description string, reply any, registry huma.Registry) *huma.Response {
+	if description == "" {
+		description = http.StatusText(http.StatusOK)
+	}
+	return &huma.Response{Description: description, Content: content(reply, registry)}
+}
+
+func content(value any, registry huma.Registry) map[string]*huma.MediaType {
+	t := reflect.TypeOf(value)
+	return map[string]*huma.MediaType{"application/json": {Schema: registry.Schema(t, true, t.Name())}}
+}

@@ -1,7 +1,0 @@
-//go:build race
-
-package auth
-
-// raceEnabled is true under the race detector, where memory is not as it is
-// elsewhere.
-const raceEnabled = true

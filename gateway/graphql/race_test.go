@@ -1,5 +1,0 @@
-//go:build race
-
-package graphql_test
-
-const raceEnabled = true

@@ -1,5 +1,0 @@
-//go:build !race
-
-package origin
-
-const raceEnabled = false

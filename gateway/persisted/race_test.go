@@ -1,5 +1,0 @@
-//go:build race
-
-package persisted
-
-const raceEnabled = true

@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/stage/tunnels"
+	"github.com/sluicegate/sluice/gateway/wire"
+)
+
+// hold registers a tunnel, so that the rights of its request are checked again while
+// it is open. It returns false when there are too many tunnels: the upstream is
+// closed then, and the exchange is refused.
+func (g *Gateway) hold(ex *pipeline.Exchange) bool {
+	if g.stages.Tunnels == nil {
+		return true
+	}
+	r := &recheck{
+		gateway: g, call: ex.Call.Keep(), client: ex.Client, api: ex.API.Definition.ID,
+		key: strings.Clone(ex.KeyHash), internal: ex.Parent != nil,
+	}
+	a, about := ex.Answer, tunnels.AboutOf(ex)
+	// The texts of a key may be part of a large buffer, which a tunnel would retain.
+	about.Key, about.Identity = strings.Clone(about.Key), strings.Clone(about.Identity)
+	held, full := g.stages.Tunnels.Hold(a.Takeover, about, r)
+	if full != tunnels.Free {
+		a.Takeover(nil, nil)
+		a.Takeover, a.NoBody, a.Length = nil, false, 0
+		tunnels.Refuse(ex, full)
+		return false
+	}
+	a.Takeover = held
+	return true
+}
+
+// A recheck holds the request that began a tunnel against the rules in force.
+type recheck struct {
+	gateway  *Gateway
+	call     *wire.Call
+	client   netip.Addr
+	api      string
+	key      string // identity; "" for none
+	internal bool   // an internal call: its path is below the listen path of the API
+
+	checked bool
+	seen    standing
+	expires int64 // when the key expires, in unix seconds; 0: never
+	always  bool  // the credential may end at a time that the session does not say
+}
+
+// standing is the state of the rules at a check.
+type standing struct {
+	snapshot *snapshot.Snapshot
+	key      uint64
+}
+
+func (r *recheck) standing() standing {
+	s := standing{snapshot: r.gateway.Current()}
+	if r.key != "" {
+		s.key = r.gateway.stages.Auth.Stamp(r.key)
+	}
+	return s
+}
+
+// Stale implements tunnels.Recheck.
+func (r *recheck) Stale() bool {
+	return !r.checked || r.always || r.expires > 0 && time.Now().Unix() >= r.expires || r.seen != r.standing()
+}
+
+var (
+	errMoved = errors.New("its path leads to another API")
+	errGone  = errors.New("its path leads to no API")
+)
+
+// Check implements tunnels.Recheck. It runs the stages that decide who may call what,
+// as they are now, but no limits: those counted the request when it came.
+func (r *recheck) Check() error {
+	now := r.standing()                                       // first: a later change is left to the next check
+	r.call.Started, r.call.Answer = time.Now(), wire.Answer{} // never sent
+	ex := pipeline.For(r.call)
+	defer ex.Release()
+	ex.Client = r.client
+	if err := r.find(now.snapshot, ex); err != nil {
+		return err
+	}
+	verdict := pipeline.RunRights(ex.API.Entry, ex)
+	if verdict == pipeline.Next {
+		verdict = pipeline.RunRights(requestStages(ex), ex)
+	}
+	if verdict == pipeline.Rejected {
+		if ex.Rejection.Reason == pipeline.ReasonKeyStoreUnavailable {
+			return nil // the next check asks again
+		}
+		return errors.New(ex.Rejection.Message)
+	}
+	r.passed(ex, now)
+	return nil
+}
+
+// find sets the API of the request.
+func (r *recheck) find(in *snapshot.Snapshot, ex *pipeline.Exchange) error {
+	switch {
+	case in == nil, r.internal && !in.FindID(ex, r.api), !r.internal && !in.Find(ex):
+		return errGone
+	case ex.API.Definition.ID != r.api:
+		return errMoved
+	}
+	ex.Internal = noCalls{in}
+	return nil
+}
+
+// noCalls makes no internal calls: the tunnel of an internal call is registered and
+// checked by itself.
+type noCalls struct{ *snapshot.Snapshot }
+
+// Call implements pipeline.InternalCalls.
+func (noCalls) Call(*pipeline.Exchange, *pipeline.APIRef, []byte) pipeline.Verdict {
+	return pipeline.Answered
+}
+
+// passed records a check that the request passed.
+func (r *recheck) passed(ex *pipeline.Exchange, now standing) {
+	r.checked, r.seen, r.expires = true, now, 0
+	// Tokens, certificates and rotated keys end at a time that the session does not say.
+	r.always = ex.Claims != nil || ex.InGrace || ex.Call.Cert != nil || ex.KeyHash != r.key
+	if ex.Session != nil && ex.Session.Expires > 0 {
+		r.expires = ex.Session.Expires
+	}
+}

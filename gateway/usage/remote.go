@@ -1,0 +1,64 @@
+package usage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/usage"
+)
+
+// dialWithin bounds an attempt to connect to the admin.
+const dialWithin = 5 * time.Second
+
+// Remote is an admin in another process.
+type Remote struct {
+	address string
+	token   secret.Value
+	client  *http.Client
+}
+
+// NewRemote returns the admin at a URL. Requests carry token as a bearer token.
+func NewRemote(url string, token secret.Value) *Remote {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext = (&net.Dialer{Timeout: dialWithin}).DialContext
+	transport.MaxIdleConnsPerHost = 1
+	return &Remote{
+		address: strings.TrimSuffix(url, "/") + "/api/gateway/usage", token: token,
+		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}
+}
+
+// Receive implements Receiver.
+func (r *Remote) Receive(ctx context.Context, b *usage.Batch) error {
+	body, err := json.Marshal(b)
+	if err != nil {
+		return &RefusedError{fmt.Errorf("writing a batch: %w", err)}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.address, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("sending usage: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+r.token.Reveal())
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("sending usage: %w", err)
+	}
+	defer resp.Body.Close()
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // for the error, and so that the connection can be used again
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		return &RefusedError{fmt.Errorf("the admin answered %s: %s", resp.Status, said)}
+	}
+	return fmt.Errorf("sending usage: the admin answered %s: %s", resp.Status, said)
+}

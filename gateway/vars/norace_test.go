@@ -1,5 +1,0 @@
-//go:build !race
-
-package vars
-
-const raceEnabled = false

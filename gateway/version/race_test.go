@@ -1,5 +1,0 @@
-//go:build race
-
-package version
-
-const raceEnabled = true

@@ -1,0 +1,217 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// metricNames are the metrics that exist, with their labels.
+type metricNames map[string]map[string]bool
+
+var (
+	seriesForm = regexp.MustCompile(`^(\w+)(?:\{(.*)\})? ?`)
+	labelForm  = regexp.MustCompile(`(\w+)="`)
+)
+
+// knownMetrics returns the metrics that a gateway has, as its expected scrape lists
+// them, and those of Go and of the process.
+func knownMetrics(t *testing.T) metricNames {
+	t.Helper()
+	scrape, err := os.ReadFile("testdata/scrape-gateway.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := metricNames{"up": labelSet(""), "sluice_overload_limit": labelSet("")} // the latter is there while calls are shed
+	for line := range strings.Lines(string(scrape)) {
+		m := seriesForm.FindStringSubmatch(line)
+		if m == nil {
+			continue // help or type
+		}
+		if all[m[1]] == nil {
+			all[m[1]] = labelSet("")
+		}
+		for _, label := range labelForm.FindAllStringSubmatch(m[2], -1) {
+			all[m[1]][label[1]] = true
+		}
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		all[f.GetName()] = labelSet("")
+	}
+	return all
+}
+
+// labelSet returns labels, with those that Prometheus adds.
+func labelSet(list string) map[string]bool {
+	set := map[string]bool{"job": true, "instance": true}
+	for label := range strings.SplitSeq(list, ",") {
+		set[label] = true
+	}
+	return set
+}
+
+var (
+	textForm     = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	windowForm   = regexp.MustCompile(`\[[^\]]*\]`)
+	selectorForm = regexp.MustCompile(`([a-z_][a-z0-9_:]*)\{([^}]*)\}`)
+	groupForm    = regexp.MustCompile(`\b(?:by|without|on|ignoring|group_left)\s*\(([^)]*)\)`)
+	nameForm     = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*`)
+	matcherForm  = regexp.MustCompile(`^\s*([a-z_]+)\s*(?:=~|!~|!=|=)""\s*$`)
+)
+
+// words are those of the language that are used.
+var words = map[string]bool{
+	"sum": true, "rate": true, "increase": true, "by": true, "histogram_quantile": true, "topk": true, "bottomk": true, "min": true, "max": true,
+	"count": true, "time": true, "and": true, "or": true,
+}
+
+// problems returns what is wrong with an expression.
+func (k metricNames) problems(expr string) (all []string) {
+	bare := windowForm.ReplaceAllString(textForm.ReplaceAllString(expr, `""`), "")
+	for _, pair := range []string{"()", "{}", "[]"} {
+		if text := textForm.ReplaceAllString(expr, ""); strings.Count(text, pair[:1]) != strings.Count(text, pair[1:]) {
+			all = append(all, "unbalanced "+pair)
+		}
+	}
+	for _, m := range selectorForm.FindAllStringSubmatch(bare, -1) {
+		for matcher := range strings.SplitSeq(m[2], ",") {
+			label := matcherForm.FindStringSubmatch(matcher)
+			if label == nil {
+				all = append(all, "no matcher: "+matcher)
+			} else if k[m[1]] != nil && !k[m[1]][label[1]] {
+				all = append(all, fmt.Sprintf("%s has no label %s", m[1], label[1]))
+			}
+		}
+	}
+	bare = selectorForm.ReplaceAllString(bare, "$1")
+	labels := make(map[string]bool)
+	var grouped []string
+	for _, m := range groupForm.FindAllStringSubmatch(bare, -1) {
+		grouped = append(grouped, nameForm.FindAllString(m[1], -1)...)
+	}
+	for _, name := range nameForm.FindAllString(groupForm.ReplaceAllString(bare, ""), -1) {
+		switch {
+		case words[name]:
+		case k[name] == nil:
+			all = append(all, "there is no metric "+name)
+		default:
+			for label := range k[name] {
+				labels[label] = true
+			}
+		}
+	}
+	for _, label := range grouped {
+		if !labels[label] {
+			all = append(all, "grouped by a label that no metric has: "+label)
+		}
+	}
+	return all
+}
+
+func TestExpressionsWithUnknownMetricsAreFound(t *testing.T) {
+	k := knownMetrics(t)
+	for expr, want := range map[string]string{
+		`sum by (api) (rate(sluice_requests_total{code="5xx"}[5m]))`:                     "",
+		`histogram_quantile(0.5, sum by (le) (rate(sluice_request_seconds_bucket[5m])))`: "",
+		`sum(rate(sluice_request_total[5m]))`:                                            "there is no metric sluice_request_total",
+		`sluice_requests_total{cod="5xx"}`:                                               "sluice_requests_total has no label cod",
+		`sum by (key) (sluice_requests_total)`:                                           "grouped by a label that no metric has: key",
+		`sum(rate(sluice_requests_total[5m])`:                                            "unbalanced ()",
+		`sluice_tunnels{api}`:                                                            "no matcher: api",
+	} {
+		if got := strings.Join(k.problems(expr), "; "); got != want {
+			t.Errorf("%s: %q, want %q", expr, got, want)
+		}
+	}
+}
+
+func TestTheDashboardUsesMetricsThatExist(t *testing.T) {
+	text, err := os.ReadFile("../../gateway/observe/dashboards/sluice.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Panels []struct {
+			ID      int
+			Title   string
+			Type    string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(text, &board); err != nil {
+		t.Fatal(err)
+	}
+	k, ids := knownMetrics(t), make(map[int]bool)
+	for _, p := range board.Panels {
+		if ids[p.ID] || p.Title == "" || p.Type != "row" && len(p.Targets) == 0 {
+			t.Errorf("panel %d %q: its id is used twice, or it shows nothing", p.ID, p.Title)
+		}
+		ids[p.ID] = true
+		for _, target := range p.Targets {
+			for _, problem := range k.problems(target.Expr) {
+				t.Errorf("%s: %s", p.Title, problem)
+			}
+		}
+	}
+	if len(ids) < 20 {
+		t.Errorf("only %d panels", len(ids))
+	}
+}
+
+func TestAlertsUseMetricsThatExist(t *testing.T) {
+	text, err := os.ReadFile("../../gateway/observe/dashboards/rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	help, err := os.ReadFile("../../gateway/observe/dashboards/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Groups []struct {
+			Name  string
+			Rules []struct {
+				Record, Alert, Expr, For string
+				Labels, Annotations      map[string]string
+			}
+		}
+	}
+	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
+		t.Fatal(err)
+	}
+	k, alerts := knownMetrics(t), 0
+	for _, g := range file.Groups {
+		for _, r := range g.Rules {
+			for _, problem := range k.problems(r.Expr) {
+				t.Errorf("%s%s: %s", r.Record, r.Alert, problem)
+			}
+			if r.Record != "" {
+				k[r.Record] = labelSet("")
+				continue
+			}
+			alerts++
+			if s := r.Labels["severity"]; s != "page" && s != "ticket" || r.Annotations["summary"] == "" {
+				t.Errorf("%s: severity %q, summary %q", r.Alert, s, r.Annotations["summary"])
+			}
+			if r.Annotations["runbook"] != "README.md#"+strings.ToLower(r.Alert) || !strings.Contains(string(help), "\n## "+r.Alert+"\n") {
+				t.Errorf("%s: README.md has no section for it", r.Alert)
+			}
+		}
+	}
+	if alerts != strings.Count(string(help), "\n## ") {
+		t.Errorf("%d alerts, but README.md has %d sections", alerts, strings.Count(string(help), "\n## "))
+	}
+}

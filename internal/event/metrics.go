@@ -1,0 +1,16 @@
+package event
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluicegate/sluice/internal/metrics"
+)
+
+var eventsDropped = metrics.Describe("events_dropped_total", "Events that no sink was told of.")
+
+// Metrics returns the metrics of the bus.
+func (b *Bus) Metrics() prometheus.Collector {
+	return metrics.New(func(ch chan<- prometheus.Metric) {
+		ch <- metrics.Counter(eventsDropped, b.Dropped())
+	}, eventsDropped)
+}

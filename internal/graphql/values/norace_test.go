@@ -1,5 +1,0 @@
-//go:build !race
-
-package values
-
-const raceEnabled = false

@@ -1,0 +1,124 @@
+package usage
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Check returns the first fault of a batch with the name of the member, or nil.
+func (b *Batch) Check() error {
+	switch {
+	case b.Gateway == "" || b.Boot == "":
+		return fmt.Errorf("gateway and boot must not be empty")
+	case b.Sequence < 1:
+		return fmt.Errorf("sequence must be 1 or more, not %d", b.Sequence)
+	case len(b.Rows) > MaxRows:
+		return fmt.Errorf("rows has %d elements; at most %d are taken at a time", len(b.Rows), MaxRows)
+	case len(b.Latencies) > MaxLatencies:
+		return fmt.Errorf("latencies has %d elements; at most %d are taken at a time", len(b.Latencies), MaxLatencies)
+	}
+	if err := checkTexts([]string{"gateway", "boot"}, b.Gateway, b.Boot); err != nil {
+		return err
+	}
+	for i := range b.Rows {
+		if err := b.Rows[i].check(); err != nil {
+			return fmt.Errorf("rows[%d].%w", i, err)
+		}
+	}
+	for i := range b.Latencies {
+		if err := b.Latencies[i].check(); err != nil {
+			return fmt.Errorf("latencies[%d].%w", i, err)
+		}
+	}
+	return b.checkSums()
+}
+
+// checkSums refuses a batch whose rows, if all count for the same calls, add up to more
+// than a number can hold.
+func (b *Batch) checkSums() error {
+	var calls, took, answered int64
+	for i := range b.Rows {
+		r := &b.Rows[i]
+		calls, took, answered = calls+r.Hits, took+r.Total, answered+r.Upstream
+		if calls > maxCalls || took > maxSums || answered > maxSums {
+			return fmt.Errorf("rows[%d]: up to here the batch comes to %d hits, %d total_us and %d upstream_us; at most %d, %[5]d and %[5]d are taken", i, calls, took, answered, int64(maxCalls), int64(maxSums))
+		}
+	}
+	calls = 0
+	for i := range b.Latencies {
+		for _, n := range b.Latencies[i].Counts {
+			if calls += n; calls > maxCalls {
+				return fmt.Errorf("latencies[%d]: up to here the batch comes to %d calls; at most %d are taken", i, calls, int64(maxCalls))
+			}
+		}
+	}
+	return nil
+}
+
+// Limits of numbers, so that very many of them can be added up. No gateway reaches them
+// between two batches.
+const (
+	maxSum   = 1 << 53 // of one row
+	maxSums  = 1 << 57 // of all rows
+	maxCalls = 1 << 40
+)
+
+func (r *Row) check() error {
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{{"hits", r.Hits}, {"total_us", r.Total}, {"upstream_us", r.Upstream}} {
+		if n.value < 0 || n.value > maxSum {
+			return fmt.Errorf("%s is %d; it must be between 0 and %d", n.name, n.value, int64(maxSum))
+		}
+	}
+	switch {
+	case r.Hits == 0:
+		return fmt.Errorf("hits must be 1 or more")
+	case r.Status < 0 || r.Status > 999:
+		return fmt.Errorf("status is %d; it must be between 0 and 999", r.Status)
+	}
+	if err := checkMinute(r.Minute, r.API); err != nil {
+		return err
+	}
+	return checkTexts([]string{"org", "api", "key", "reason"}, r.Org, r.API, r.Key, r.Reason)
+}
+
+func (l *Latency) check() error {
+	for i, n := range l.Counts {
+		if n < 0 || n > maxCalls {
+			return fmt.Errorf("counts[%d] is %d; it must be between 0 and %d", i, n, int64(maxCalls))
+		}
+	}
+	if err := checkMinute(l.Minute, l.API); err != nil {
+		return err
+	}
+	return checkTexts([]string{"org", "api"}, l.Org, l.API)
+}
+
+// maxMinute is the end of the year 9999.
+const maxMinute = 253402300800
+
+func checkMinute(minute int64, api string) error {
+	switch {
+	case minute < 0 || minute > maxMinute || minute%60 != 0:
+		return fmt.Errorf("minute is %d; it must be the unix time of a full minute", minute)
+	case api == "":
+		return fmt.Errorf("api must not be empty")
+	}
+	return nil
+}
+
+// checkTexts checks texts for the database.
+func checkTexts(names []string, texts ...string) error {
+	for i, text := range texts {
+		if len(text) > MaxText {
+			return fmt.Errorf("%s has %d bytes; at most %d are taken", names[i], len(text), MaxText)
+		}
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			return fmt.Errorf("%s must be UTF-8 without the character 0", names[i])
+		}
+	}
+	return nil
+}
