@@ -183,23 +183,25 @@ func (c *Cache[K, V]) Clear() {
 }
 
 // put sets the value of a key. Like the methods below it needs the shard's lock.
+// The value must fit in the shard.
 func (s *shard[K, V]) put(key K, value V, size int) {
+	state := uint32(fresh)
 	if i, ok := s.index[key]; ok {
-		e := &s.entries[i]
-		s.bytes += size - int(e.size)
-		e.value, e.size, e.state = value, uint32(size), read
-	} else {
-		for len(s.index) >= s.mostEntries || s.exceeds(size) {
-			s.evict()
+		if e := &s.entries[i]; size <= int(e.size) {
+			s.bytes -= int(e.size) - size
+			e.value, e.size, e.state = value, uint32(size), read
+			return
 		}
-		at := s.slot()
-		s.entries[at] = entry[K, V]{key: key, value: value, size: uint32(size), state: fresh}
-		s.index[key] = at
-		s.bytes += size
+		s.delete(key) // making room must not evict the value that it is for
+		state = read
 	}
-	for s.exceeds(0) { // a replaced value has grown
+	for len(s.index) >= s.mostEntries || s.exceeds(size) {
 		s.evict()
 	}
+	at := s.slot()
+	s.entries[at] = entry[K, V]{key: key, value: value, size: uint32(size), state: state}
+	s.index[key] = at
+	s.bytes += size
 }
 
 func (s *shard[K, V]) exceeds(more int) bool {

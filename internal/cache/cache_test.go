@@ -171,3 +171,17 @@ func BenchmarkGet(b *testing.B) {
 		}
 	})
 }
+
+func TestAReplacedValueThatGrewIsNotTheOneToBeEvicted(t *testing.T) {
+	c := New[string, int](Options{Entries: 100, Bytes: 1000})
+	c.PutSized("a", 1, 10)
+	c.PutSized("b", 1, 10)
+	c.Get("b")
+	c.PutSized("a", 2, 1000)
+	if v, ok := c.Get("a"); !ok || v != 2 {
+		t.Errorf("got %d, %v", v, ok)
+	}
+	if _, ok := c.Get("b"); ok || c.Bytes() != 1000 {
+		t.Errorf("b is still there, with %d bytes in all", c.Bytes())
+	}
+}
