@@ -42,7 +42,7 @@ func (b *Mailbox) Routes() []rest.Route {
 			Query: append([]string{"q"}, rest.Paging...), Reply: letterList{}, Wrong: []int{400}, Handle: b.list,
 		},
 		{
-			Method: "GET", Path: "/api/portal/mailbox/{id}", Summary: "Read a letter; the audit log tells who did", Tag: "Letters", Role: rest.Admin,
+			Method: "GET", Path: "/api/portal/mailbox/{id}", Summary: "Read a letter, which is noted in the audit log", Tag: "Letters", Role: rest.Admin,
 			Reply: letterShown{}, Wrong: []int{404}, Handle: b.read,
 		},
 		{

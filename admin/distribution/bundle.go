@@ -56,8 +56,8 @@ type latestBundle struct {
 
 func newLatestBundle() *latestBundle { return &latestBundle{changed: make(chan struct{})} }
 
-// look returns the current bundle, and a channel that is closed when there is another.
-func (s *latestBundle) look() (*Bundle, <-chan struct{}) {
+// get returns the current bundle, and a channel that is closed when there is another.
+func (s *latestBundle) get() (*Bundle, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current, s.changed
@@ -93,7 +93,7 @@ func (s *latestBundle) isClosed() bool {
 
 // Current returns the newest bundle, nil before the first.
 func (s *Service) Current() *Bundle {
-	b, _ := s.latestBundle.look()
+	b, _ := s.latestBundle.get()
 	return b
 }
 
@@ -103,7 +103,7 @@ func (s *Service) Next(ctx context.Context, have string) *Bundle {
 	s.meters.waiting.Inc()
 	defer s.meters.waiting.Dec()
 	for {
-		b, changed := s.latestBundle.look()
+		b, changed := s.latestBundle.get()
 		if b != nil && b.ETag != have || ctx.Err() != nil || s.latestBundle.isClosed() {
 			return b
 		}

@@ -207,6 +207,6 @@ func TestNoSealedColumnIsForgotten(t *testing.T) {
 	slices.Sort(there)
 	slices.Sort(known)
 	if !slices.Equal(there, known) {
-		t.Errorf("sealed are %q, resealed %q", there, known)
+		t.Errorf("sealed are %q, replaced %q", there, known)
 	}
 }

@@ -140,8 +140,8 @@ func split(deliveries []Delivery, results []error) (done, again []string) {
 	return done, again
 }
 
-// deliveries reads what the copies should be. The rows are locked, so whoever
-// changes a key after this look waits to note it until we are done.
+// deliveries reads what the copies should be. The rows are locked, so a
+// later change of a key waits to be noted until we are done.
 func (s *Store) deliveries(ctx context.Context, q *db.Queries, rows []db.TakeOutboxRow) ([]Delivery, error) {
 	list := make([]Delivery, 0, len(rows))
 	for _, row := range rows {

@@ -60,8 +60,7 @@ const (
 // Publish runs change in one transaction and numbers it: rows, history, the
 // audit log, what the hooks do and the announcement to all admins happen together
 // or not at all.
-// Changes follow one another, whoever makes them, so change sees the latest
-// state. The revision is what gateways will report once they serve it.
+// Changes of all admins follow one another, so change sees the latest state. The revision is what gateways will report once they serve it.
 func (s *Store) Publish(ctx context.Context, by Author, change func(context.Context, *Change) error) (revision int64, err error) {
 	err = s.inTx(ctx, func(q *db.Queries) error {
 		bumped, err := q.BumpRevision(ctx)

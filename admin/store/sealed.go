@@ -73,7 +73,7 @@ func sealedCertificates(ctx context.Context, q *db.Queries, after string, most i
 
 func replaceCertificate(ctx context.Context, q *db.Queries, v *SealedValue, fresh []byte) (int64, error) {
 	org, sum, _ := strings.Cut(v.ID, " ")
-	return q.ResealCertificate(ctx, db.ResealCertificateParams{OrgID: org, Sum: sum, Former: v.Sealed, Fresh: fresh})
+	return q.ReplaceSealedCertificate(ctx, db.ReplaceSealedCertificateParams{OrgID: org, Sum: sum, Former: v.Sealed, Fresh: fresh})
 }
 
 func sealedRequests(ctx context.Context, q *db.Queries, after string, most int32) (found []SealedValue, last string, err error) {
@@ -86,7 +86,7 @@ func sealedRequests(ctx context.Context, q *db.Queries, after string, most int32
 }
 
 func replaceRequest(ctx context.Context, q *db.Queries, v *SealedValue, fresh []byte) (int64, error) {
-	return q.ResealRequest(ctx, db.ResealRequestParams{ID: v.ID, Former: v.Sealed, Fresh: fresh})
+	return q.ReplaceSealedRequest(ctx, db.ReplaceSealedRequestParams{ID: v.ID, Former: v.Sealed, Fresh: fresh})
 }
 
 func sealedWebhooks(ctx context.Context, q *db.Queries, after string, most int32) (found []SealedValue, last string, err error) {
@@ -104,9 +104,9 @@ func sealedWebhooks(ctx context.Context, q *db.Queries, after string, most int32
 
 func replaceWebhook(ctx context.Context, q *db.Queries, v *SealedValue, fresh []byte) (int64, error) {
 	if v.Column == "sealed_former" {
-		return q.ResealWebhookFormer(ctx, db.ResealWebhookFormerParams{ID: v.ID, Former: v.Sealed, Fresh: fresh})
+		return q.ReplaceSealedWebhookFormer(ctx, db.ReplaceSealedWebhookFormerParams{ID: v.ID, Former: v.Sealed, Fresh: fresh})
 	}
-	return q.ResealWebhook(ctx, db.ResealWebhookParams{ID: v.ID, Former: v.Sealed, Fresh: fresh})
+	return q.ReplaceSealedWebhook(ctx, db.ReplaceSealedWebhookParams{ID: v.ID, Former: v.Sealed, Fresh: fresh})
 }
 
 func sealedMessages(ctx context.Context, q *db.Queries, after string, most int32) (found []SealedValue, last string, err error) {
@@ -119,5 +119,5 @@ func sealedMessages(ctx context.Context, q *db.Queries, after string, most int32
 }
 
 func replaceMessage(ctx context.Context, q *db.Queries, v *SealedValue, fresh []byte) (int64, error) {
-	return q.ResealDelivery(ctx, db.ResealDeliveryParams{ID: v.ID, Former: v.Sealed, Fresh: fresh})
+	return q.ReplaceSealedDelivery(ctx, db.ReplaceSealedDeliveryParams{ID: v.ID, Former: v.Sealed, Fresh: fresh})
 }

@@ -55,10 +55,11 @@ func (s *Service) report(ctx context.Context, org string, r *request) (*Report, 
 		return nil, err
 	}
 	a, err := rows.Read(ctx, s.deps.Store, q)
-	if errors.Is(err, rows.ErrTooMuch) {
-		return nil, tooMuch(q)
-	}
-	if err != nil {
+	var much *rows.TooMuchError
+	switch {
+	case errors.As(err, &much):
+		return nil, tooMuch(q, much.Most)
+	case err != nil:
 		return nil, err
 	}
 	report := &Report{
@@ -71,12 +72,13 @@ func (s *Service) report(ctx context.Context, org string, r *request) (*Report, 
 	return report, nil
 }
 
-// tooMuch returns the error for a query that reads too much, with alternatives.
-func tooMuch(q *rows.Query) error {
+// tooMuch returns the error for a query that would read more than most rows, with
+// alternatives.
+func tooMuch(q *rows.Query, most int) error {
 	if q.By.Key || q.Key != nil {
-		return rest.BadRequest(fmt.Sprintf("More than %d rows of keys would have to be added up; ask for a shorter time, or for one api", rows.MostKeyed))
+		return rest.BadRequest(fmt.Sprintf("More than %d rows of keys would have to be added up; ask for a shorter time, or for one api", most))
 	}
-	return rest.BadRequest(fmt.Sprintf("More than %d rows of APIs would have to be added up; ask for a shorter time, for one api, or without group_by=api", rows.MostSums))
+	return rest.BadRequest(fmt.Sprintf("More than %d rows of APIs would have to be added up; ask for a shorter time, for one api, or without group_by=api", most))
 }
 
 // row returns a group in JSON.

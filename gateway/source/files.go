@@ -53,10 +53,10 @@ func NewFiles(opts FilesOptions) *Files {
 }
 
 // watchEvery is how often files are checked for changes. When there are very many, the
-// pause is lookShare times as long as the check.
+// pause is pauseShare times as long as the check.
 const (
 	watchEvery = time.Second
-	lookShare  = 4
+	pauseShare  = 4
 )
 
 // maxFile bounds one definition, in bytes; maxPolicies the policies file.
@@ -119,7 +119,7 @@ func (f *Files) load(ctx context.Context, have string) (*definition.Bundle, erro
 		f.pace = pace.New(f.opts.CPU)
 	}
 	var err error
-	if f.seen, err = f.look(ctx); err != nil {
+	if f.seen, err = f.fingerprint(ctx); err != nil {
 		return nil, err
 	}
 	b, err := f.read(ctx)
@@ -183,16 +183,16 @@ func (f *Files) wait(ctx context.Context) (changed bool, err error) {
 		case <-tick:
 		}
 		began := time.Now()
-		seen, err := f.look(ctx)
+		seen, err := f.fingerprint(ctx)
 		if err != nil || seen != f.seen {
 			return true, err
 		}
-		pause = max(watchEvery, lookShare*time.Since(began))
+		pause = max(watchEvery, pauseShare*time.Since(began))
 	}
 }
 
-// look returns a text that changes when a file does. The error is ctx's.
-func (f *Files) look(ctx context.Context) (string, error) {
+// fingerprint returns a text that changes when a file does. The error is ctx's.
+func (f *Files) fingerprint(ctx context.Context) (string, error) {
 	if !f.opts.Watch {
 		return "", nil
 	}
@@ -203,17 +203,17 @@ func (f *Files) look(ctx context.Context) (string, error) {
 	}
 	sum := sha256.New()
 	for _, name := range names {
-		lookAt(sum, filepath.Join(f.opts.AppsDir, name))
+		addFile(sum, filepath.Join(f.opts.AppsDir, name))
 		if err := f.pace.Step(ctx); err != nil {
 			return "", err
 		}
 	}
-	lookAt(sum, f.opts.PoliciesFile)
+	addFile(sum, f.opts.PoliciesFile)
 	return string(sum.Sum(nil)), nil
 }
 
-// lookAt adds the size and time of a file.
-func lookAt(sum hash.Hash, path string) {
+// addFile adds the size and time of a file.
+func addFile(sum hash.Hash, path string) {
 	if info, err := os.Stat(path); err == nil {
 		fmt.Fprintf(sum, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
 	}

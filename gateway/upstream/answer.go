@@ -61,7 +61,7 @@ func (t *try) run(c *conn) error {
 	a := t.ex.Answer
 	lines, err := c.readHead(&t.head, a.Lines[:t.lines], t.upgrade != nil)
 	if t.upload != nil {
-		err = t.upload.settle(err, t.head.status, t.streams())
+		err = t.upload.result(err, t.head.status, t.streams())
 		if !t.upload.beside && t.upload.fault != nil {
 			c.drop()
 			panic(t.upload.fault)
@@ -152,7 +152,7 @@ func (t *try) deliver(c *conn) error {
 // deliverWhole reads a body of known, small length.
 func (t *try) deliverWhole(c *conn, keep bool) error {
 	length := int(t.head.length)
-	body := slices.Grow(t.ex.Answer.Room[:0], length)[:length]
+	body := slices.Grow(t.ex.Answer.Spare[:0], length)[:length]
 	n := copy(body, c.buf[c.r:c.w])
 	c.r += n
 	if n < length {
@@ -163,7 +163,7 @@ func (t *try) deliverWhole(c *conn, keep bool) error {
 	for waited := false; n < length; waited = true {
 		m, err := c.read(body[n:])
 		if n += m; m == 0 {
-			t.ex.Answer.Room = body[:0]
+			t.ex.Answer.Spare = body[:0]
 			return endedEarly(err)
 		}
 		if n == length && waited {
@@ -178,7 +178,7 @@ func (t *try) deliverWhole(c *conn, keep bool) error {
 // deliverChunks joins chunks that have arrived already, and streams others.
 func (t *try) deliverChunks(c *conn, keep bool) error {
 	var k http1.Chunks
-	body := t.ex.Answer.Room[:0]
+	body := t.ex.Answer.Spare[:0]
 	at := c.r
 	for at < c.w && !k.Done() {
 		data, used, err := k.Next(c.buf[at:c.w], maxHead)
@@ -189,7 +189,7 @@ func (t *try) deliverChunks(c *conn, keep bool) error {
 		at += used
 	}
 	if !k.Done() {
-		t.ex.Answer.Room = body[:0]
+		t.ex.Answer.Spare = body[:0]
 		t.head.length = -1
 		t.stream(c, keep)
 		t.ex.Answer.Status = t.head.status
@@ -204,7 +204,7 @@ func (t *try) deliverChunks(c *conn, keep bool) error {
 // body keeps body where it lives until the answer is sent.
 func (t *try) body(body []byte) {
 	a := t.ex.Answer
-	a.Body, a.Room = body, body[:0]
+	a.Body, a.Spare = body, body[:0]
 	a.Status = t.head.status
 }
 

@@ -54,7 +54,7 @@ func (s *forwarded) copyLines(dst []byte, call *wire.Call, drop []string) ([]byt
 	start, kept := len(dst), int32(0)
 	for i := range call.Fields {
 		f := &call.Fields[i]
-		pass := f.Name == wire.NameOther && !isGuise(call.NameOf(f)) || f.Name != wire.NameOther && s.look(call, f)
+		pass := f.Name == wire.NameOther && !isDisguised(call.NameOf(f)) || f.Name != wire.NameOther && s.passes(call, f)
 		if pass && (len(drop) == 0 || !http1.AnySameVariable(call.NameOf(f), drop)) {
 			continue
 		}
@@ -75,8 +75,8 @@ func (s *forwarded) copyLines(dst []byte, call *wire.Call, drop []string) ([]byt
 	return dst[:start+len(s.connection.Strip(dst[start:]))], nil
 }
 
-// look reports whether a line with a known name is forwarded.
-func (s *forwarded) look(call *wire.Call, f *wire.Field) (pass bool) {
+// passes reports whether a line with a known name is forwarded.
+func (s *forwarded) passes(call *wire.Call, f *wire.Field) (pass bool) {
 	switch f.Name {
 	case wire.NameHost, wire.NameTE, wire.NameTrailer, wire.NameExpect, wire.NameKeepAlive, wire.NameXRealIP, wire.NameXRequestID,
 		wire.NameContentLength, wire.NameTransferEncoding,
@@ -132,9 +132,9 @@ func (s *forwarded) record(name wire.Name, value []byte) (pass bool) {
 	return false
 }
 
-// isGuise reports whether an unknown name would look like one that the gateway sets
+// isDisguised reports whether an unknown name would look like one that the gateway sets
 // to an upstream that turns headers into variables, as CGI does.
-func isGuise(name []byte) bool {
+func isDisguised(name []byte) bool {
 	if len(name) < len("X-Real-IP") || name[0]|0x20 != 'x' {
 		return false
 	}

@@ -53,7 +53,7 @@ func testOvertakenUpload(t *testing.T, plain bool) {
 	readHello(t, c)
 	_, _ = io.WriteString(client, "hi")
 	_ = client.Close()
-	if err := u.settle(nil, 200, false); err != nil || !u.complete() {
+	if err := u.result(nil, 200, false); err != nil || !u.complete() {
 		t.Fatalf("the upload ended with %v, %v", err, u.err)
 	}
 	c.finish(true, p.now())

@@ -41,7 +41,7 @@ const (
 var uploadBuffers = sync.Pool{New: func() any { b := make([]byte, uploadRoom+uploadPiece+2); return &b }}
 
 // startUpload begins to send the body of a request whose head has been sent.
-// The caller ends it with settle.
+// The caller ends it with result.
 func startUpload(c *conn, call *wire.Call, timeout time.Duration) *upload {
 	u := &upload{
 		c: c, client: call.Client(), body: call.Stream, left: call.Length,
@@ -129,11 +129,11 @@ func (u *upload) push(p []byte) error {
 	return err
 }
 
-// settle returns the result of the call: err is that of reading the head of the
+// result returns the result of the call: err is that of reading the head of the
 // answer. An upstream that accepts gets all of the body, and before a short answer
 // goes to the client: a streamed answer may depend on the body that the upstream is
 // still reading. An upstream that refuses early gets no more of the body.
-func (u *upload) settle(err error, status int, streamed bool) error {
+func (u *upload) result(err error, status int, streamed bool) error {
 	switch {
 	case err != nil || status >= 300:
 		u.halt()

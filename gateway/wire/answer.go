@@ -19,7 +19,7 @@ type Answer struct {
 	Phrase []byte // reason phrase; empty: the status's own. Its capacity may be written to
 	Lines  []byte // header lines, each ended by CRLF, none of them about framing or the connection
 	Body   []byte // whole body, unless Stream is set
-	Room   []byte // empty, with room for a body that must be kept somewhere: who uses it puts it back as it has grown
+	Spare  []byte // a buffer of length 0 for a body that must be kept: its user puts it back as it has grown
 
 	// Stream is the body when it is not at hand. It is read to its end and
 	// closed, or closed early when the client is gone. An error other than

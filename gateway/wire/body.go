@@ -134,9 +134,9 @@ func (b *body) fail(err error) error {
 	return err
 }
 
-// settle makes the connection ready for its next request, and reports false
+// skipRest makes the connection ready for its next request, and reports false
 // when that cannot be had cheaply: then the connection must end.
-func (b *body) settle() bool {
+func (b *body) skipRest() bool {
 	if b.done && b.err == nil {
 		return true
 	}

@@ -10,10 +10,10 @@ import (
 )
 
 // maxKept bounds what a pooled call keeps of its buffers, in bytes, and
-// maxRoom what it keeps beside them for bodies of answers.
+// maxSpare what it keeps beside them for bodies of answers.
 const (
 	maxKept = 32 << 10
-	maxRoom = 64 << 10
+	maxSpare = 64 << 10
 )
 
 // reset forgets everything about the last request but the buffers.
@@ -26,14 +26,14 @@ func (call *Call) reset() {
 		call.putCtx()
 	}
 	a := &call.Answer
-	lines, phrase, room := a.Lines[:0], a.Phrase[:0], a.Room[:0]
+	lines, phrase, spare := a.Lines[:0], a.Phrase[:0], a.Spare[:0]
 	if cap(lines)+cap(phrase) > maxKept {
 		lines, phrase = nil, nil
 	}
-	if cap(room) > maxRoom {
-		room = nil
+	if cap(spare) > maxSpare {
+		spare = nil
 	}
-	*a = Answer{Lines: lines, Phrase: phrase, Room: room}
+	*a = Answer{Lines: lines, Phrase: phrase, Spare: spare}
 	call.forget()
 }
 

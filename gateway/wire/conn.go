@@ -157,7 +157,7 @@ func (c *conn) handle() outcome {
 	if !beside && streamed {
 		c.sock.readArmed = time.Time{} // who read the body may have moved the deadline
 	}
-	keep := !beside && !call.Answer.Close && !c.head.close && !c.gone && c.settle() && !c.srv.stopping.Load()
+	keep := !beside && !call.Answer.Close && !c.head.close && !c.gone && c.skipRest() && !c.srv.stopping.Load()
 	c.since = call.End()
 	keep = c.respond(keep)
 	if call.Answer.Stream != nil || c.sock.wait || c.sock.raw == nil {
@@ -268,8 +268,8 @@ func (c *conn) allowBody(received int64) {
 	}
 }
 
-// settle makes sure that no byte of this request can be read as the next one.
-func (c *conn) settle() bool { return c.body.settle() }
+// skipRest makes sure that no byte of this request can be read as the next one.
+func (c *conn) skipRest() bool { return c.body.skipRest() }
 
 // sendContinue sends 100 Continue to a client that waits for it before its body.
 func (c *conn) sendContinue() error {
@@ -320,7 +320,7 @@ func (c *conn) writeResponse(keep bool) bool {
 func (c *conn) takeOver() {
 	call := &c.buffers.call
 	over, keep := call.Answer.Takeover, true
-	if c.settle() && !c.srv.stopping.Load() {
+	if c.skipRest() && !c.srv.stopping.Load() {
 		_, err := c.sock.Write(c.appendHead(nil, &call.Answer, &keep))
 		keep = err == nil
 	} else {

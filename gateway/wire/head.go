@@ -57,7 +57,7 @@ func (h *head) parse(b []byte, call *Call, conf *Config) *Fault {
 		}
 		start = end
 	}
-	return h.settle(call, conf)
+	return h.checkWhole(call, conf)
 }
 
 // cutLine splits off the first line, which must end with CRLF and hold no
@@ -243,8 +243,8 @@ func (h *head) setLength(value []byte) *Fault {
 	return nil
 }
 
-// settle checks what only the whole head shows.
-func (h *head) settle(call *Call, conf *Config) *Fault {
+// checkWhole checks what only the whole head shows.
+func (h *head) checkWhole(call *Call, conf *Config) *Fault {
 	if h.lengths+h.codings > 1 {
 		return faultTwoLengths
 	}

@@ -21,7 +21,7 @@ type TakenError struct{ Name string }
 
 // Error names the server name.
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("is for %q, which a certificate of another organisation is shown for; whoever comes first has a name until that certificate is deleted", e.Name)
+	return fmt.Sprintf("is for %q, which a certificate of another organisation already serves; a name belongs to the organisation that stored the first certificate for it, until that certificate is deleted", e.Name)
 }
 
 // FullError means that an organisation has reached the number or the size of

@@ -182,7 +182,7 @@ func (r *PathRules) warnings(listenPath string) (f object.Faults) {
 	listens := strings.Trim(listenPath, "/")
 	for _, rule := range r.Ignored {
 		if one := strings.Trim(rule.Path, "/"); one != "" && one == listens {
-			f.Addf(rule.At, "takes every path of the API, as paths are matched with the listen path %s too, so that nobody needs a key; "+
+			f.Addf(rule.At, "matches every path of the API, because paths are also matched with the listen path %s in front, so that no call needs a key; "+
 				`write ^%s$ for this path alone, or / for all`, listenPath, rule.Path)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/sluicegate/sluice/internal/metrics"
 )
 
-var eventsDropped = metrics.Describe("events_dropped_total", "Events that no sink was told of.")
+var eventsDropped = metrics.Describe("events_dropped_total", "Events that were dropped before any sink received them.")
 
 // Metrics returns the metrics of the bus.
 func (b *Bus) Metrics() prometheus.Collector {

@@ -1,4 +1,4 @@
--- OrgExists tells whether there is an organisation.
+-- OrgExists reports whether there is an organisation.
 -- name: OrgExists :one
 SELECT EXISTS (SELECT 1 FROM orgs WHERE id = $1);
 

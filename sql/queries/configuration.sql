@@ -67,7 +67,7 @@ FROM (
 ) t
 ORDER BY t.kind, t.id;
 
--- AnyAPIEver tells whether an API was ever defined here. Without one, an empty
+-- AnyAPIEver reports whether an API was ever defined here. Without one, an empty
 -- configuration is more likely the wrong database than a wish.
 -- name: AnyAPIEver :one
 SELECT EXISTS (SELECT 1 FROM config_history WHERE kind = 'api');

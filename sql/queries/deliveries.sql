@@ -1,5 +1,5 @@
 -- PutDelivery queues a message, unless as many of its organisation wait for its
--- target as may, and tells every admin once it is committed. Organisations may have
+-- target as may, and notifies every admin once it is committed. Organisations may have
 -- a target in common: none fills up another's room.
 -- name: PutDelivery :execrows
 INSERT INTO deliveries (id, org_id, kind, target, developer_id, event, payload, sealed, state)

@@ -49,7 +49,7 @@ RETURNING *;
 DELETE FROM developers WHERE org_id = $1 AND id = $2;
 
 -- LockRequestsOfDeveloper has who decides on a request of a developer come before or
--- after: whoever decides holds the request when they lock the developer.
+-- after: a decision holds the request when it locks the developer.
 -- name: LockRequestsOfDeveloper :many
 SELECT id FROM key_requests WHERE org_id = @org_id AND developer_id = @developer_id ORDER BY id FOR UPDATE;
 

@@ -86,13 +86,13 @@ SELECT id, payload, attempts FROM outbox WHERE topic = 'key' AND next_at <= now(
 ORDER BY next_at LIMIT @max FOR UPDATE SKIP LOCKED;
 
 -- TakeOutboxFollowed is TakeOutbox for one row that another key is to follow. Once
--- that one is delivered, the row of the other is waited for: whoever has it must not
+-- that one is delivered, the row of the other is waited for: its holder must not
 -- wait in turn for a row that is locked beside this one.
 -- name: TakeOutboxFollowed :many
 SELECT id, payload, attempts FROM outbox WHERE topic = 'key' AND next_at <= now() AND payload ? 'then'
 ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED;
 
--- TakeOutboxOf locks the row of one key, waiting for whoever holds it.
+-- TakeOutboxOf locks the row of one key, waiting until its holder is done.
 -- name: TakeOutboxOf :many
 SELECT id, payload, attempts FROM outbox WHERE topic = 'key' AND id = @id FOR UPDATE;
 

@@ -132,7 +132,7 @@ WHERE d.developer_id = @developer_id AND d.org_id = @org_id
 ORDER BY d.created_at, d.key_hash LIMIT @max OFFSET @skip;
 
 -- DeveloperKeyWith returns the newest key of a developer that has all of some
--- policies by now, whoever gave them.
+-- policies by now, from any source.
 -- name: DeveloperKeyWith :one
 SELECT d.key_hash FROM developer_keys d JOIN keys k ON k.key_hash = d.key_hash
 WHERE d.developer_id = @developer_id AND d.org_id = @org_id AND k.policies @> @policies::text[]

@@ -6,28 +6,28 @@ SELECT org_id, sum, sealed_key FROM certificates
 WHERE (org_id, sum) > (@org_id::text, @sum::text) AND octet_length(sealed_key) > 0
 ORDER BY org_id, sum LIMIT @max;
 
--- name: ResealCertificate :execrows
+-- name: ReplaceSealedCertificate :execrows
 UPDATE certificates SET sealed_key = @fresh WHERE org_id = @org_id AND sum = @sum AND sealed_key = @former;
 
 -- name: SealedRequests :many
 SELECT id, sealed_secret FROM key_requests
 WHERE id > @id AND octet_length(sealed_secret) > 0 ORDER BY id LIMIT @max;
 
--- name: ResealRequest :execrows
+-- name: ReplaceSealedRequest :execrows
 UPDATE key_requests SET sealed_secret = @fresh WHERE id = @id AND sealed_secret = @former;
 
 -- name: SealedWebhooks :many
 SELECT id, sealed_secret, sealed_former FROM webhooks WHERE id > @id ORDER BY id LIMIT @max;
 
--- name: ResealWebhook :execrows
+-- name: ReplaceSealedWebhook :execrows
 UPDATE webhooks SET sealed_secret = @fresh WHERE id = @id AND sealed_secret = @former;
 
--- name: ResealWebhookFormer :execrows
+-- name: ReplaceSealedWebhookFormer :execrows
 UPDATE webhooks SET sealed_former = @fresh WHERE id = @id AND sealed_former = @former;
 
 -- name: SealedDeliveries :many
 SELECT id, payload FROM deliveries
 WHERE id > @id AND sealed AND octet_length(payload) > 0 ORDER BY id LIMIT @max;
 
--- name: ResealDelivery :execrows
+-- name: ReplaceSealedDelivery :execrows
 UPDATE deliveries SET payload = @fresh WHERE id = @id AND payload = @former;

@@ -4,7 +4,7 @@ VALUES (@id, @org_id, @developer_id, @name, @url, @events, @sealed_secret)
 RETURNING *;
 
 -- WebhookOwner keeps others from adding webhooks to a developer until the
--- transaction ends, and tells whether there is such a developer.
+-- transaction ends, and reports whether there is such a developer.
 -- name: WebhookOwner :one
 SELECT email FROM developers WHERE org_id = @org_id AND id = @id FOR NO KEY UPDATE;
 
@@ -50,7 +50,7 @@ UPDATE webhooks SET failing_since = now() WHERE id = @id AND failing_since IS NU
 -- name: WebhookEmail :one
 SELECT email FROM developers WHERE org_id = @org_id AND id = @id;
 
--- WebhooksHearing lists the webhooks that are to be told of an event: those of the
+-- WebhooksHearing lists the webhooks that subscribe to an event: those of the
 -- organisation, and those of one developer.
 -- name: WebhooksHearing :many
 SELECT w.id, w.developer_id FROM webhooks w

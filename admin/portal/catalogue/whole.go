@@ -99,7 +99,7 @@ func (s *Service) updateCatalogue(ctx context.Context, c *rest.Call) (any, error
 		return nil, err
 	}
 	if head.ID == "" {
-		return nil, rest.BadRequest("id: must be that of the catalogue, which GET tells")
+		return nil, rest.BadRequest("id: must be that of the catalogue, as in the answer to GET")
 	}
 	var version int64
 	err = s.store.InTx(ctx, func(tx *store.Tx) error {

@@ -52,7 +52,7 @@ func (s *Service) updateMe(ctx context.Context, c *rest.Call) (any, error) {
 // profile updates the fields that developers may change themselves.
 func profile(d *store.Developer, sent *model.Developer, asked []string) error {
 	if sent.Email != "" && sent.Email != d.Email {
-		return rest.BadRequest("Validation failed", "email: is changed by whoever looks after the portal")
+		return rest.BadRequest("Validation failed", "email: can only be changed by an administrator of the portal")
 	}
 	before, err := fieldsOf(d)
 	if err != nil {

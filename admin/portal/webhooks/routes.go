@@ -13,7 +13,7 @@ const noWebhook = "Webhook does not exist"
 // Routes lists the routes of webhooks.
 func (s *Service) Routes() []rest.Route {
 	all := []rest.Route{{
-		Method: "GET", Path: "/api/portal/webhooks/events", Summary: "List the types of events that webhooks can be told of", Tag: "Webhooks", Role: rest.Viewer, Developer: true,
+		Method: "GET", Path: "/api/portal/webhooks/events", Summary: "List the types of events that webhooks can subscribe to", Tag: "Webhooks", Role: rest.Viewer, Developer: true,
 		Reply: Types{}, Handle: func(_ context.Context, c *rest.Call) (any, error) {
 			return Types{Data: types(isDeveloper(c)), Pages: 1}, nil
 		},
@@ -61,11 +61,11 @@ func (s *Service) routes(d routeSet) []rest.Route {
 			Reply: rest.Envelope{}, Wrong: []int{404, 409}, Handle: s.ping,
 		},
 		{
-			Method: "POST", Path: one + "/enable", Summary: "Have a webhook told of events again", Tag: d.tag, Role: d.write,
+			Method: "POST", Path: one + "/enable", Summary: "Enable a webhook again", Tag: d.tag, Role: d.write,
 			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.enable,
 		},
 		{
-			Method: "POST", Path: one + "/disable", Summary: "End that a webhook is told of events; what waits for it is given up", Tag: d.tag, Role: d.write,
+			Method: "POST", Path: one + "/disable", Summary: "Disable a webhook; deliveries that wait for it are given up", Tag: d.tag, Role: d.write,
 			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.disableByCall,
 		},
 		{

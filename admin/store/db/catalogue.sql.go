@@ -592,7 +592,7 @@ const orgExists = `-- name: OrgExists :one
 SELECT EXISTS (SELECT 1 FROM orgs WHERE id = $1)
 `
 
-// OrgExists tells whether there is an organisation.
+// OrgExists reports whether there is an organisation.
 func (q *Queries) OrgExists(ctx context.Context, id string) (bool, error) {
 	row := q.db.QueryRow(ctx, orgExists, id)
 	var exists bool

@@ -123,7 +123,7 @@ const anyAPIEver = `-- name: AnyAPIEver :one
 SELECT EXISTS (SELECT 1 FROM config_history WHERE kind = 'api')
 `
 
-// AnyAPIEver tells whether an API was ever defined here. Without one, an empty
+// AnyAPIEver reports whether an API was ever defined here. Without one, an empty
 // configuration is more likely the wrong database than a wish.
 func (q *Queries) AnyAPIEver(ctx context.Context) (bool, error) {
 	row := q.db.QueryRow(ctx, anyAPIEver)

@@ -479,7 +479,7 @@ type PutDeliveryParams struct {
 }
 
 // PutDelivery queues a message, unless as many of its organisation wait for its
-// target as may, and tells every admin once it is committed. Organisations may have
+// target as may, and notifies every admin once it is committed. Organisations may have
 // a target in common: none fills up another's room.
 func (q *Queries) PutDelivery(ctx context.Context, arg PutDeliveryParams) (int64, error) {
 	result, err := q.db.Exec(ctx, putDelivery,

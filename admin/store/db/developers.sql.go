@@ -833,7 +833,7 @@ type LockRequestsOfDeveloperParams struct {
 }
 
 // LockRequestsOfDeveloper has who decides on a request of a developer come before or
-// after: whoever decides holds the request when they lock the developer.
+// after: a decision holds the request when it locks the developer.
 func (q *Queries) LockRequestsOfDeveloper(ctx context.Context, arg LockRequestsOfDeveloperParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, lockRequestsOfDeveloper, arg.OrgID, arg.DeveloperID)
 	if err != nil {

@@ -435,7 +435,7 @@ type TakeOutboxFollowedRow struct {
 }
 
 // TakeOutboxFollowed is TakeOutbox for one row that another key is to follow. Once
-// that one is delivered, the row of the other is waited for: whoever has it must not
+// that one is delivered, the row of the other is waited for: its holder must not
 // wait in turn for a row that is locked beside this one.
 func (q *Queries) TakeOutboxFollowed(ctx context.Context) ([]TakeOutboxFollowedRow, error) {
 	rows, err := q.db.Query(ctx, takeOutboxFollowed)
@@ -467,7 +467,7 @@ type TakeOutboxOfRow struct {
 	Attempts int32
 }
 
-// TakeOutboxOf locks the row of one key, waiting for whoever holds it.
+// TakeOutboxOf locks the row of one key, waiting until its holder is done.
 func (q *Queries) TakeOutboxOf(ctx context.Context, id string) ([]TakeOutboxOfRow, error) {
 	rows, err := q.db.Query(ctx, takeOutboxOf, id)
 	if err != nil {

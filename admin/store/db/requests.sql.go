@@ -254,7 +254,7 @@ type DeveloperKeyWithParams struct {
 }
 
 // DeveloperKeyWith returns the newest key of a developer that has all of some
-// policies by now, whoever gave them.
+// policies by now, from any source.
 func (q *Queries) DeveloperKeyWith(ctx context.Context, arg DeveloperKeyWithParams) (string, error) {
 	row := q.db.QueryRow(ctx, developerKeyWith, arg.DeveloperID, arg.OrgID, arg.Policies)
 	var key_hash string

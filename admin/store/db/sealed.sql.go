@@ -9,19 +9,19 @@ import (
 	"context"
 )
 
-const resealCertificate = `-- name: ResealCertificate :execrows
+const replaceSealedCertificate = `-- name: ReplaceSealedCertificate :execrows
 UPDATE certificates SET sealed_key = $1 WHERE org_id = $2 AND sum = $3 AND sealed_key = $4
 `
 
-type ResealCertificateParams struct {
+type ReplaceSealedCertificateParams struct {
 	Fresh  []byte
 	OrgID  string
 	Sum    string
 	Former []byte
 }
 
-func (q *Queries) ResealCertificate(ctx context.Context, arg ResealCertificateParams) (int64, error) {
-	result, err := q.db.Exec(ctx, resealCertificate,
+func (q *Queries) ReplaceSealedCertificate(ctx context.Context, arg ReplaceSealedCertificateParams) (int64, error) {
+	result, err := q.db.Exec(ctx, replaceSealedCertificate,
 		arg.Fresh,
 		arg.OrgID,
 		arg.Sum,
@@ -33,72 +33,72 @@ func (q *Queries) ResealCertificate(ctx context.Context, arg ResealCertificatePa
 	return result.RowsAffected(), nil
 }
 
-const resealDelivery = `-- name: ResealDelivery :execrows
+const replaceSealedDelivery = `-- name: ReplaceSealedDelivery :execrows
 UPDATE deliveries SET payload = $1 WHERE id = $2 AND payload = $3
 `
 
-type ResealDeliveryParams struct {
+type ReplaceSealedDeliveryParams struct {
 	Fresh  []byte
 	ID     string
 	Former []byte
 }
 
-func (q *Queries) ResealDelivery(ctx context.Context, arg ResealDeliveryParams) (int64, error) {
-	result, err := q.db.Exec(ctx, resealDelivery, arg.Fresh, arg.ID, arg.Former)
+func (q *Queries) ReplaceSealedDelivery(ctx context.Context, arg ReplaceSealedDeliveryParams) (int64, error) {
+	result, err := q.db.Exec(ctx, replaceSealedDelivery, arg.Fresh, arg.ID, arg.Former)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const resealRequest = `-- name: ResealRequest :execrows
+const replaceSealedRequest = `-- name: ReplaceSealedRequest :execrows
 UPDATE key_requests SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3
 `
 
-type ResealRequestParams struct {
+type ReplaceSealedRequestParams struct {
 	Fresh  []byte
 	ID     string
 	Former []byte
 }
 
-func (q *Queries) ResealRequest(ctx context.Context, arg ResealRequestParams) (int64, error) {
-	result, err := q.db.Exec(ctx, resealRequest, arg.Fresh, arg.ID, arg.Former)
+func (q *Queries) ReplaceSealedRequest(ctx context.Context, arg ReplaceSealedRequestParams) (int64, error) {
+	result, err := q.db.Exec(ctx, replaceSealedRequest, arg.Fresh, arg.ID, arg.Former)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const resealWebhook = `-- name: ResealWebhook :execrows
+const replaceSealedWebhook = `-- name: ReplaceSealedWebhook :execrows
 UPDATE webhooks SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3
 `
 
-type ResealWebhookParams struct {
+type ReplaceSealedWebhookParams struct {
 	Fresh  []byte
 	ID     string
 	Former []byte
 }
 
-func (q *Queries) ResealWebhook(ctx context.Context, arg ResealWebhookParams) (int64, error) {
-	result, err := q.db.Exec(ctx, resealWebhook, arg.Fresh, arg.ID, arg.Former)
+func (q *Queries) ReplaceSealedWebhook(ctx context.Context, arg ReplaceSealedWebhookParams) (int64, error) {
+	result, err := q.db.Exec(ctx, replaceSealedWebhook, arg.Fresh, arg.ID, arg.Former)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const resealWebhookFormer = `-- name: ResealWebhookFormer :execrows
+const replaceSealedWebhookFormer = `-- name: ReplaceSealedWebhookFormer :execrows
 UPDATE webhooks SET sealed_former = $1 WHERE id = $2 AND sealed_former = $3
 `
 
-type ResealWebhookFormerParams struct {
+type ReplaceSealedWebhookFormerParams struct {
 	Fresh  []byte
 	ID     string
 	Former []byte
 }
 
-func (q *Queries) ResealWebhookFormer(ctx context.Context, arg ResealWebhookFormerParams) (int64, error) {
-	result, err := q.db.Exec(ctx, resealWebhookFormer, arg.Fresh, arg.ID, arg.Former)
+func (q *Queries) ReplaceSealedWebhookFormer(ctx context.Context, arg ReplaceSealedWebhookFormerParams) (int64, error) {
+	result, err := q.db.Exec(ctx, replaceSealedWebhookFormer, arg.Fresh, arg.ID, arg.Former)
 	if err != nil {
 		return 0, err
 	}

@@ -553,7 +553,7 @@ type WebhookOwnerParams struct {
 }
 
 // WebhookOwner keeps others from adding webhooks to a developer until the
-// transaction ends, and tells whether there is such a developer.
+// transaction ends, and reports whether there is such a developer.
 func (q *Queries) WebhookOwner(ctx context.Context, arg WebhookOwnerParams) (string, error) {
 	row := q.db.QueryRow(ctx, webhookOwner, arg.OrgID, arg.ID)
 	var email string
@@ -580,7 +580,7 @@ type WebhooksHearingRow struct {
 	DeveloperID *string
 }
 
-// WebhooksHearing lists the webhooks that are to be told of an event: those of the
+// WebhooksHearing lists the webhooks that subscribe to an event: those of the
 // organisation, and those of one developer.
 func (q *Queries) WebhooksHearing(ctx context.Context, arg WebhooksHearingParams) ([]WebhooksHearingRow, error) {
 	rows, err := q.db.Query(ctx, webhooksHearing, arg.OrgID, arg.Event, arg.DeveloperID)

@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
@@ -27,9 +28,19 @@ type Query struct {
 	Page store.Page
 }
 
-// ErrTooMuch means that an answer would take more rows than the database should read at
-// once.
-var ErrTooMuch = errors.New("too many rows to add up")
+// TooMuchError means that an answer would take more than Most rows, which is what the
+// database should read at once.
+type TooMuchError struct{ Most int }
+
+// Error returns the number of rows.
+func (e *TooMuchError) Error() string {
+	return fmt.Sprintf("more than %d rows would have to be added up", e.Most)
+}
+
+func isTooMuch(err error) bool {
+	var much *TooMuchError
+	return errors.As(err, &much)
+}
 
 // Limits of the rows that are read for an answer.
 const (
@@ -78,7 +89,7 @@ func Floor(ctx context.Context, st *store.Store) (time.Time, error) {
 // Read sums up calls. What was added before is in the answer, with one exception: if the
 // keys that called most are asked for and very many rows have come since hours were
 // summed up, the answer ends before those, and has full hours though minutes were asked
-// for. The error is ErrTooMuch if too many rows would have to be read.
+// for. The error is a *TooMuchError if too many rows would have to be read.
 func Read(ctx context.Context, st *store.Store, q *Query) (*Answer, error) {
 	switch {
 	case q.topAPIs():
@@ -92,13 +103,13 @@ func Read(ctx context.Context, st *store.Store, q *Query) (*Answer, error) {
 		}
 	}
 	a, err := readRows(ctx, st, q)
-	if !errors.Is(err, ErrTooMuch) || !q.Minutes {
+	if !isTooMuch(err) || !q.Minutes {
 		return a, err
 	}
 	full := *q
 	full.Minutes, full.Since, full.Until = false, q.Since.Truncate(time.Hour), q.Until.Add(time.Hour-1).Truncate(time.Hour)
 	if a, err = readTopKeys(ctx, st, &full); errors.Is(err, errUnranked) {
-		err = ErrTooMuch
+		err = &TooMuchError{MostKeyed}
 	}
 	return a, err
 }
@@ -120,7 +131,7 @@ func readRows(ctx context.Context, st *store.Store, q *Query) (*Answer, error) {
 	case err != nil:
 		return nil, store.Translate(err)
 	case len(rows) > 0 && rows[0].AllRows >= int64(p.Most):
-		return nil, ErrTooMuch
+		return nil, &TooMuchError{int(p.Most) - 1}
 	}
 	a := answerOf(rows, shown)
 	a.Since, a.Until = q.Since, q.Until

@@ -122,7 +122,7 @@ func readTopKeys(ctx context.Context, st *store.Store, q *Query) (*Answer, error
 	case err != nil:
 		return nil, store.Translate(err)
 	case len(keys) > 0 && keys[0].AllRows > MostRanked:
-		return nil, ErrTooMuch
+		return nil, &TooMuchError{MostRanked}
 	}
 	a := &Answer{Since: q.Since, Until: r.until, Groups: make([]Group, 0, shown)}
 	if len(keys) > 0 {

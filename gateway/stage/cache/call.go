@@ -50,7 +50,7 @@ func (s *Stage) miss(ex *pipeline.Exchange, key []byte, base int, r *rule) pipel
 		now := s.cache.now(time.Now())
 		var found *answer
 		again, _ := s.appendKey(ex.Buf[:0], ex)
-		if ex.Buf, found = s.look(ex, again, now); found != nil && !found.never {
+		if ex.Buf, found = s.find(ex, again, now); found != nil && !found.never {
 			s.cache.shared.Add(1)
 			found.serve(ex, now)
 			return pipeline.Answered

@@ -39,7 +39,7 @@ func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		return pipeline.Next
 	}
 	base, now := len(key), s.cache.now(ex.Started)
-	key, found := s.look(ex, key, now)
+	key, found := s.find(ex, key, now)
 	ex.Buf = key
 	switch {
 	case found != nil && found.never:
@@ -146,9 +146,9 @@ func appendHeader(dst []byte, call *wire.Call, name string) []byte {
 	return dst
 }
 
-// look returns the cached response for a key, nil if there is none that is fresh, and
+// find returns the cached response for a key, nil if there is none that is fresh, and
 // the key with the headers of Vary.
-func (s *Stage) look(ex *pipeline.Exchange, key []byte, now time.Duration) ([]byte, *answer) {
+func (s *Stage) find(ex *pipeline.Exchange, key []byte, now time.Duration) ([]byte, *answer) {
 	owner := s.owner.Load()
 	found := s.cache.kept.Get(cache.TextKey{Owner: owner, Text: key})
 	if found != nil && found.vary != nil {
@@ -236,7 +236,7 @@ func (s *Stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 		return
 	}
 	seen := "not kept at present"
-	if _, found := s.look(ex, key, s.cache.now(ex.Started)); found != nil && !found.never {
+	if _, found := s.find(ex, key, s.cache.now(ex.Started)); found != nil && !found.never {
 		seen = "kept"
 	}
 	f.Fact(where, r.lifetime.String(), seen, "definition")

@@ -219,7 +219,7 @@ func (r *Registry) Run(ctx context.Context) {
 		case <-tick.C:
 		case <-r.wake:
 		}
-		r.look()
+		r.checkAll()
 		rest.Reset(r.opts.Interval / restPart)
 	}
 }
@@ -228,8 +228,8 @@ func (r *Registry) Run(ctx context.Context) {
 // for the store of keys.
 const checksAtOnce = 8
 
-// look checks every tunnel whose access rights may have changed.
-func (r *Registry) look() {
+// checkAll checks every tunnel whose access rights may have changed.
+func (r *Registry) checkAll() {
 	stale := r.stale()
 	next := make(chan *tunnel)
 	var checking sync.WaitGroup

@@ -14,7 +14,7 @@ import (
 func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	if s.ambiguous {
 		f.Fact("version_data.not_versioned", "true", strconv.Itoa(len(s.def.VersionData.Versions))+" versions, none of them called Default", "definition")
-		f.Said = "the API is not versioned, and it cannot be told which of its versions is meant"
+		f.Said = "the API is not versioned, and which of its versions applies is not clear"
 		f.Fix = `call one of the versions "Default", or leave only one of them`
 		return
 	}

@@ -67,7 +67,7 @@ func (s *breaker) admit(c *circuit, ex *pipeline.Exchange) (pass, bool) {
 	now := c.now(ex.Started)
 	said := passes
 	if ex.IsDry() {
-		said = c.look(now)
+		said = c.peek(now)
 	} else {
 		said = c.admit(now)
 	}

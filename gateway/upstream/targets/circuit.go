@@ -73,8 +73,8 @@ func (c *circuit) admit(now time.Duration) pass {
 	return refused
 }
 
-// look is admit without the effect.
-func (c *circuit) look(now time.Duration) pass {
+// peek is admit without the effect.
+func (c *circuit) peek(now time.Duration) pass {
 	until := c.until.Load()
 	switch {
 	case until == 0 || !c.rule.HalfOpen && int64(now) >= until:

@@ -16,8 +16,8 @@ const maxBody = 64 << 10
 type Template struct{ parsed *template.Template }
 
 // ParseTemplate reads a template in the form of text/template. It may use .Type,
-// the event's name, .TimeStamp, in RFC 3339, and .Meta.Name for what the event
-// tells. What could take long or much memory is refused: the owner of an API
+// the event's name, .TimeStamp, in RFC 3339, and .Meta.Name for the
+// members of the event. What could take long or much memory is refused: the owner of an API
 // must not hold up the events of the others.
 func ParseTemplate(name, text string) (*Template, error) {
 	parsed, err := template.New(name).Option("missingkey=zero").Funcs(functions).Parse(text)

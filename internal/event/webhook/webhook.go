@@ -97,7 +97,7 @@ func (s *Sender) Send(h *Hook, e event.Event) {
 	if m.body = usual(&e); h.Template != nil {
 		if m.body, err = h.Template.render(&e, h.isJSON()); err != nil {
 			s.failed.Add(1)
-			s.opts.Log.Warn("a webhook cannot be told of an event", "event", e.Name, "url", h.place(), "err", err)
+			s.opts.Log.Warn("an event could not be written with the template of a webhook", "event", e.Name, "url", h.place(), "err", err)
 			return
 		}
 	}

@@ -16,7 +16,7 @@ var (
 	fromTheFuture  = unauthorized(pipeline.ReasonTokenClaims, "token was issued in the future")
 	wrongIssuer    = unauthorized(pipeline.ReasonTokenClaims, "issuer is not allowed")
 	wrongAudience  = unauthorized(pipeline.ReasonTokenClaims, "audience is not allowed")
-	noIdentity     = unauthorized(pipeline.ReasonTokenClaims, "token does not say whom it stands for")
+	noIdentity     = unauthorized(pipeline.ReasonTokenClaims, "token names no identity")
 	noPolicy       = refusal(pipeline.ReasonTokenClaims, 403, "no policy for this token")
 	unavailable    = pipeline.NewRejection(pipeline.ReasonKeyStoreUnavailable, 503, "Keys cannot be checked at the moment, please try again")
 )
