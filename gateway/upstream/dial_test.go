@@ -237,6 +237,7 @@ func TestPoolsAreSharedWhereNothingTellsThemApart(t *testing.T) {
 		{"ports", api("http://one.test", definition.Transport{}), api("http://one.test:81", definition.Transport{}), false},
 		{"schemes", api("http://one.test:443", definition.Transport{}), api("https://one.test", definition.Transport{}), false},
 		{"limits", api("http://one.test", definition.Transport{MaxConns: 1}), api("http://one.test", definition.Transport{}), false},
+		{"reuse", api("http://one.test", definition.Transport{Reuse: new(bool)}), api("http://one.test", definition.Transport{}), false},
 		{"equal TLS", api("https://one.test/a", definition.Transport{CAFile: ca.file}), api("https://one.test/b", definition.Transport{CAFile: ca.file}), true},
 		{"roots", api("https://one.test", definition.Transport{CAFile: ca.file}), api("https://one.test", definition.Transport{}), false},
 		{"verification", api("https://one.test", definition.Transport{InsecureSkipVerify: true}), api("https://one.test", definition.Transport{}), false},

@@ -18,6 +18,7 @@ type poolKey struct {
 	wait     time.Duration
 	waiting  int // how many may wait at the same time; 0: any number
 	idle     time.Duration
+	once     bool // each connection serves one request
 }
 
 // pool holds the connections to one upstream. The last one used goes out first,
@@ -132,7 +133,7 @@ func (p *pool) put(c *conn, now time.Duration) {
 	c.reused = true
 	c.since = now
 	p.mu.Lock()
-	if p.retired || p.stopped || c.since-c.born > maxAge {
+	if p.key.once || p.retired || p.stopped || c.since-c.born > maxAge {
 		p.mu.Unlock()
 		c.drop()
 		return

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/testenv"
 	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
@@ -435,6 +436,23 @@ func TestIdleConnectionsAreSwept(t *testing.T) {
 	}), func(g *gate) { g.conf.IdleTimeout = 100 * time.Millisecond })
 	g.get("/")
 	wait.Until(t, "it is swept", func() bool { return g.pools.Stats() == Stats{} && open.Load() == 0 })
+}
+
+func TestAConnectionServesOneRequestWhereReuseIsOff(t *testing.T) {
+	var made atomic.Int32
+	g := newGate(t, plainOrigin(t, func(conn net.Conn, _ int) {
+		made.Add(1)
+		answerAll(conn, hello)
+	}), func(g *gate) { g.def.Proxy.Transport = &definition.Transport{Reuse: new(bool)} })
+	for i := range 3 {
+		if a := g.get("/"); a.StatusCode != 200 || a.body != "hello" {
+			t.Errorf("call %d: %v", i, a)
+		}
+	}
+	wait.Until(t, "no connection is kept", func() bool { return g.pools.Stats() == Stats{} })
+	if n := made.Load(); n != 3 {
+		t.Errorf("%d connections for 3 calls", n)
+	}
 }
 
 func TestOldConnectionsAreReplaced(t *testing.T) {

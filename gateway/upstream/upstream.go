@@ -101,6 +101,7 @@ func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, er
 	if own.MaxConns > 0 {
 		key.max = own.MaxConns
 	}
+	key.once = !own.Reuses()
 	p := pools.get(key, target.Host, id.Config)
 	f := &forward{
 		target: *target, version: p.versionFor(target.Host), pool: p, trusted: conf.Trusted,

@@ -175,9 +175,14 @@ type Transport struct {
 	// Seconds to wait for a response, at most 86400. Default: the gateway's setting.
 	ResponseTimeout float64 `json:"response_timeout,omitempty"`
 	// Connections to each host. Default: the gateway's setting.
-	MaxConns int     `json:"max_conns,omitempty"`
-	Unknown  Unknown `json:"-"`
+	MaxConns int `json:"max_conns,omitempty"`
+	// Whether a connection serves several requests. Default: true; false for upstreams that are not trusted to keep the responses to different clients apart.
+	Reuse   *bool   `json:"reuse,omitempty"`
+	Unknown Unknown `json:"-"`
 }
+
+// Reuses reports whether a connection serves several requests. t may be nil.
+func (t *Transport) Reuses() bool { return t == nil || t.Reuse == nil || *t.Reuse }
 
 // RateLimit admits Rate calls per Per seconds.
 type RateLimit struct {
