@@ -175,20 +175,6 @@ func (v *Version) PathRules() *PathRules {
 	return &r.rules
 }
 
-// warnings lists the entries of the ignored list that open the whole API by accident:
-// paths are also matched with the listen path in front, as an entry that repeats it
-// begins.
-func (r *PathRules) warnings(listenPath string) (f object.Faults) {
-	listens := strings.Trim(listenPath, "/")
-	for _, rule := range r.Ignored {
-		if one := strings.Trim(rule.Path, "/"); one != "" && one == listens {
-			f.Addf(rule.At, "matches every path of the API, because paths are also matched with the listen path %s in front, so that no call needs a key; "+
-				`write ^%s$ for this path alone, or / for all`, listenPath, rule.Path)
-		}
-	}
-	return f
-}
-
 // A pathReader collects entries, and what is wrong with others. Paths of faults are
 // below the version.
 type pathReader struct {

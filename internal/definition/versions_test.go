@@ -41,6 +41,38 @@ func TestAnIgnoredPathThatOpensTheWholeAPIRaisesAWarning(t *testing.T) {
 	}
 }
 
+func TestABlackListedPathThatIsIgnoredRaisesAWarning(t *testing.T) {
+	entry := func(path, method string, ignoreCase bool) PathEntry {
+		return PathEntry{PathMatch: PathMatch{Path: path, Method: method, IgnoreCase: ignoreCase}}
+	}
+	for _, c := range []struct {
+		ignored, black PathEntry
+		want           bool
+	}{
+		{entry("/open", "", false), entry("/open", "", false), true},
+		{entry("/open", "", false), entry("/open/secret", "", false), true},
+		{entry("open/", "", false), entry("/open/{id}", "GET", false), true},
+		{entry("/", "", false), entry("/secret", "", false), true},
+		{entry("/open", "GET", false), entry("/open", "GET", false), true},
+		{entry("/Open", "", true), entry("/open", "", true), true},
+		{entry("/open", "", false), entry("/opened", "", false), false},
+		{entry("/open/secret", "", false), entry("/open", "", false), false},
+		{entry("/open", "GET", false), entry("/open", "", false), false},
+		{entry("/open", "GET", false), entry("/open", "POST", false), false},
+		{entry("/Open", "", false), entry("/open", "", false), false},
+		{entry("/open", "", false), entry("/open", "", true), false},
+		{entry("^/open", "", false), entry("/open", "", false), false},
+		{entry("/open", "", false), entry("/open/.*", "", false), false},
+	} {
+		v := &Version{UseExtendedPaths: true, ExtendedPaths: &ExtendedPaths{Ignored: []PathEntry{c.ignored}, BlackList: []PathEntry{c.black}}}
+		a := &API{Proxy: Proxy{ListenPath: "/a/"}, VersionData: &VersionData{Versions: map[string]*Version{"v": v}}}
+		warnings := a.Warnings()
+		if (len(warnings) == 1) != c.want || c.want && warnings[0].Path != `version_data.versions["v"].extended_paths.black_list[0]` {
+			t.Errorf("%+v before %+v: %v", c.ignored.PathMatch, c.black.PathMatch, warnings)
+		}
+	}
+}
+
 func TestWhichVersionsThereAreToChooseBetween(t *testing.T) {
 	two := map[string]*Version{"b": {}, "a": {}}
 	for _, c := range []struct {
