@@ -53,6 +53,8 @@ type Settings struct {
 	AnyIssuedAt bool `json:"jwt_disable_issued_at_validation,omitempty"`
 	// Whether exp is not checked.
 	AnyExpiresAt bool `json:"jwt_disable_expires_at_validation,omitempty"`
+	// Whether a token without exp is refused.
+	NeedsExpiresAt bool `json:"jwt_require_expires_at,omitempty"`
 	// Whether nbf is not checked.
 	AnyNotBefore bool `json:"jwt_disable_not_before_validation,omitempty"`
 
@@ -63,7 +65,9 @@ type Settings struct {
 // A Set is where an issuer publishes its keys (RFC 7517).
 type Set struct {
 	// URL of the key set (RFC 7517), http or https.
-	URL     string         `json:"url"`
+	URL string `json:"url"`
+	// Issuer whose tokens the keys verify, as in iss; others are refused. Needed with several key sets.
+	Issuer  string         `json:"issuer,omitempty"`
 	Unknown object.Unknown `json:"-"`
 }
 
@@ -90,18 +94,14 @@ const (
 
 // Keys is what tokens are verified with: key sets, or one key.
 type Keys struct {
-	Sets []string // addresses
-	Key  any      // *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey, or []byte with Method hmac
+	Sets []Set
+	Key  any // *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey, or []byte with Method hmac
 }
 
 // Keys reads what verifies tokens. The error says what is wrong with Source.
 func (s *Settings) Keys() (Keys, error) {
 	if len(s.KeySets) > 0 {
-		var k Keys
-		for _, set := range s.KeySets {
-			k.Sets = append(k.Sets, set.URL)
-		}
-		return k, nil
+		return Keys{Sets: s.KeySets}, nil
 	}
 	source := s.Source
 	if !isAddress(source) && !isPEM(source) {
@@ -113,7 +113,7 @@ func (s *Settings) Keys() (Keys, error) {
 	}
 	switch {
 	case isAddress(source):
-		return Keys{Sets: []string{source}}, checkAddress(source)
+		return Keys{Sets: []Set{{URL: source}}}, checkAddress(source)
 	case s.Method == HMAC:
 		if len(source) < leastHMAC {
 			return Keys{}, fmt.Errorf("a secret must have %d bytes at least", leastHMAC)
@@ -225,6 +225,9 @@ func (s *Settings) Check() []object.Fault {
 			f.Add(name, fmt.Sprintf("must be 0 to %d seconds", maxSkew))
 		}
 	}
+	if s.NeedsExpiresAt && s.AnyExpiresAt {
+		f.Add("jwt_require_expires_at", "contradicts jwt_disable_expires_at_validation: leave one of them out")
+	}
 	for name, n := range map[string]int{
 		"jwt_default_policies": len(s.DefaultPolicies), "jwt_allowed_issuers": len(s.Issuers),
 		"jwt_allowed_audiences": len(s.Audiences), "jwt_scope_to_policy_mapping": len(s.ScopePolicies),
@@ -255,6 +258,21 @@ func (s *Settings) checkOwn(f *object.Faults) {
 	}
 }
 
+// checkSet checks one of the key sets. With several, a key is bound to its issuer: each
+// issuer could otherwise make tokens in the name of the others.
+func (s *Settings) checkSet(f *object.Faults, i int) {
+	set, place := s.KeySets[i], object.Item("jwt_jwks_uris", i)
+	if err := checkAddress(set.URL); err != nil {
+		f.Add(object.Member(place, "url"), err.Error())
+	}
+	switch {
+	case set.Issuer == "" && len(s.KeySets) > 1:
+		f.Add(object.Member(place, "issuer"), "is needed with several key sets: the iss of the tokens that the keys of this one verify")
+	case set.Issuer != "" && len(s.Issuers) > 0 && !slices.Contains(s.Issuers, set.Issuer):
+		f.Add(object.Member(place, "issuer"), "is not in jwt_allowed_issuers: no token of it would be accepted")
+	}
+}
+
 func (s *Settings) checkKeys(f *object.Faults) {
 	if s.Method != "" && !slices.Contains(methods, s.Method) {
 		f.Add("jwt_signing_method", "must be hmac, rsa, ecdsa or eddsa")
@@ -264,10 +282,8 @@ func (s *Settings) checkKeys(f *object.Faults) {
 		f.Count("jwt_jwks_uris", len(s.KeySets), maxSets)
 		return
 	}
-	for i, set := range s.KeySets {
-		if err := checkAddress(set.URL); err != nil {
-			f.Add(object.Member(object.Item("jwt_jwks_uris", i), "url"), err.Error())
-		}
+	for i := range s.KeySets {
+		s.checkSet(f, i)
 	}
 	keys, err := s.Keys()
 	switch {

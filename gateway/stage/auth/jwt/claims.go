@@ -41,9 +41,9 @@ func (v *Verifier) read(payload []byte) (*Identity, *pipeline.Rejection) {
 	if err := json.Unmarshal(payload, &c); err != nil || c == nil {
 		return nil, malformed
 	}
-	w, ok := windowOf(&v.settings, c)
-	if !ok {
-		return nil, malformed
+	w, refused := windowOf(&v.settings, c)
+	if refused != nil {
+		return nil, refused
 	}
 	if refused := checkOrigin(&v.settings, c); refused != nil {
 		return nil, refused
@@ -70,8 +70,9 @@ func (v *Verifier) read(payload []byte) (*Identity, *pipeline.Rejection) {
 // nameLength is how much of a hash logs show, in hex digits.
 const nameLength = 12
 
-// windowOf returns when a token is valid (RFC 7519 sections 4.1.4 to 4.1.6).
-func windowOf(s *token.Settings, c claims) (w window, ok bool) {
+// windowOf returns when a token is valid (RFC 7519 sections 4.1.4 to 4.1.6), or why it
+// never is.
+func windowOf(s *token.Settings, c claims) (w window, refused *pipeline.Rejection) {
 	for _, bound := range [...]struct {
 		claim string
 		off   bool
@@ -83,14 +84,17 @@ func windowOf(s *token.Settings, c claims) (w window, ok bool) {
 		{"iat", s.AnyIssuedAt, -s.IssuedAtSkew, &w.issued},
 	} {
 		at, there, ok := c.date(bound.claim)
-		if !ok {
-			return w, false
+		switch {
+		case !ok:
+			return w, malformed
+		case !there && bound.at == &w.until && s.NeedsExpiresAt:
+			return w, endless
 		}
 		if there && !bound.off {
 			*bound.at = max(at+bound.skew, 1)
 		}
 	}
-	return w, true
+	return w, nil
 }
 
 // checkOrigin refuses a token of another issuer or for another audience.

@@ -4,7 +4,9 @@ package jwt
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,10 +57,19 @@ type Verifier struct {
 	settings token.Settings
 	org      string
 	salt     uint64 // differs between verifiers
-	sets     []*jwks.Set
+	sets     []keySet
 	static   *jwks.Keys // instead of sets
+	bound    bool       // sets have issuers
 	allowed  []jose.SignatureAlgorithm
 }
+
+// A keySet is where keys are looked up for the tokens of an issuer.
+type keySet struct {
+	*jwks.Set
+	issuer string // "": any
+}
+
+var errNoIssuer = errors.New("jwt_jwks_uris: each of several key sets needs its issuer")
 
 // Compile returns the Verifier of an API. The error names the member of the definition
 // that is invalid.
@@ -72,8 +83,12 @@ func (t *Tokens) Compile(def *definition.API) (*Verifier, error) {
 		return nil, fmt.Errorf("jwt_source: %w", err)
 	}
 	v := &Verifier{tokens: t, settings: *settings, org: def.OrgID, allowed: algorithms(settings.Method), salt: t.known.salt()}
-	for _, url := range keys.Sets {
-		v.sets = append(v.sets, t.sets.Get(url))
+	if len(keys.Sets) > 1 && slices.ContainsFunc(keys.Sets, func(s token.Set) bool { return s.Issuer == "" }) {
+		return nil, errNoIssuer
+	}
+	for _, set := range keys.Sets {
+		v.sets = append(v.sets, keySet{t.sets.Get(set.URL), set.Issuer})
+		v.bound = v.bound || set.Issuer != ""
 	}
 	if keys.Key != nil {
 		v.static = jwks.NewKeys(jwks.Key{Public: keys.Key})
@@ -151,6 +166,11 @@ func (v *Verifier) Explain(f *pipeline.Finding) {
 	s := &v.settings
 	f.Fact("jwt_signing_method", orElse(s.Method, "whatever the key set has"), "", "definition")
 	explainClaims(s, f)
+	for _, set := range v.sets {
+		if set.issuer != "" {
+			f.Fact("jwt_jwks_uris", set.issuer, "", "definition")
+		}
+	}
 	f.Fact("jwt_identity_base_field", orElse(s.IdentityField, "sub"), "", "definition")
 }
 
@@ -160,5 +180,8 @@ func explainClaims(s *token.Settings, f *pipeline.Finding) {
 	}
 	if len(s.Audiences) > 0 {
 		f.Fact("jwt_allowed_audiences", strings.Join(s.Audiences, ", "), "", "definition")
+	}
+	if s.NeedsExpiresAt {
+		f.Fact("jwt_require_expires_at", "true", "", "definition")
 	}
 }

@@ -17,11 +17,13 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/stage/auth/jwks"
 	"github.com/sluicegate/sluice/internal/definition"
 	token "github.com/sluicegate/sluice/internal/definition/jwt"
@@ -229,10 +231,10 @@ func TestClaimsAreHeldAgainstTheDefinition(t *testing.T) {
 		"audience":           {object{"sub": "a", "aud": []string{"x", "y"}}, func(s *token.Settings) { s.Audiences = []string{"y"} }, ""},
 		"audience as text":   {object{"sub": "a", "aud": "y"}, func(s *token.Settings) { s.Audiences = []string{"y"} }, ""},
 		"other audience":     {object{"sub": "a", "aud": "z"}, func(s *token.Settings) { s.Audiences = []string{"y"} }, "audience"},
-		"nobody":             {object{}, nil, "whom"},
-		"nobody by name":     {object{"sub": "a"}, func(s *token.Settings) { s.IdentityField = "email" }, "whom"},
+		"nobody":             {object{}, nil, "no identity"},
+		"nobody by name":     {object{"sub": "a"}, func(s *token.Settings) { s.IdentityField = "email" }, "no identity"},
 		"somebody by number": {object{"uid": 7}, func(s *token.Settings) { s.IdentityField = "uid" }, ""},
-		"a list of people":   {object{"sub": []string{"a"}}, nil, "whom"},
+		"a list of people":   {object{"sub": []string{"a"}}, nil, "no identity"},
 		"no object":          {[]byte(`"text"`), nil, "malformed"},
 		"null":               {[]byte(`null`), nil, "malformed"},
 		"no JSON":            {[]byte(`{`), nil, "malformed"},
@@ -347,6 +349,74 @@ func TestTokensEndWhenTheirIssuerTakesTheKeyBack(t *testing.T) {
 	server.Close()
 	if _, refused := v.Find(sign(t, jose.ES256, keys[token.ECDSA], "three", object{"sub": "a"}), now, false); refused != unavailable {
 		t.Errorf("a key that nobody can tell anything of: %+v", refused)
+	}
+}
+
+// Two issuers that an API trusts are not trusted with each other's callers.
+func TestAKeyOfASetVerifiesTokensOfItsOwnIssuerAlone(t *testing.T) {
+	keys := keyring()
+	var asked [2]atomic.Int32
+	publish := func(i int, id, method string) string {
+		set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: keys[method].Public(), KeyID: id}}}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked[i].Add(1)
+			_ = json.NewEncoder(w).Encode(set)
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	v := verifier(t, newTokens(), token.Settings{DefaultPolicies: []string{"gold"}, KeySets: []token.Set{
+		{URL: publish(0, "one", token.ECDSA), Issuer: "https://a.example"}, {URL: publish(1, "two", token.RSA), Issuer: "https://b.example"},
+	}})
+	for _, c := range []struct {
+		name, kid, method string
+		algorithm         jose.SignatureAlgorithm
+		iss               any
+		want              *pipeline.Rejection
+	}{
+		{"the first", "one", token.ECDSA, jose.ES256, "https://a.example", nil},
+		{"the key of the second in the name of the first", "two", token.RSA, jose.RS256, "https://a.example", unknownKey},
+		{"likewise without a key id", "", token.RSA, jose.RS256, "https://a.example", badSignature},
+		{"nobody", "one", token.ECDSA, jose.ES256, nil, wrongIssuer},
+		{"another", "one", token.ECDSA, jose.ES256, "https://c.example", wrongIssuer},
+	} {
+		_, refused := v.Find(sign(t, c.algorithm, keys[c.method], c.kid, object{"sub": "ann", "iss": c.iss}), now, false)
+		if refused != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, refused, c.want)
+		}
+	}
+	if asked[1].Load() != 0 {
+		t.Error("the second issuer was asked for keys of the first")
+	}
+	if _, refused := v.Find(sign(t, jose.RS256, keys[token.RSA], "two", object{"sub": "ann", "iss": "https://b.example"}), now, false); refused != nil {
+		t.Errorf("the second: %+v", refused)
+	}
+	if _, err := newTokens().Compile(&definition.API{JWT: &token.Settings{KeySets: []token.Set{{URL: "https://a.example", Issuer: "a"}, {URL: "https://b.example"}}}}); err != errNoIssuer {
+		t.Errorf("a set without an issuer beside another: %v", err)
+	}
+}
+
+func TestATokenWithoutExpiryIsRefusedWhereOneIsRequired(t *testing.T) {
+	v := withSecret(t, func(s *token.Settings) { s.NeedsExpiresAt = true })
+	for _, c := range []struct {
+		claims object
+		want   *pipeline.Rejection
+	}{
+		{object{"sub": "ann"}, endless},
+		{object{"sub": "ann", "exp": nil}, endless},
+		{object{"sub": "ann", "exp": now.Unix() + 60}, nil},
+		{object{"sub": "ann", "exp": now.Unix() - 60}, expired},
+	} {
+		if _, refused := v.Find(sign(t, jose.HS256, secret, "", c.claims), now, false); refused != c.want {
+			t.Errorf("%v: %+v, want %+v", c.claims, refused, c.want)
+		}
+	}
+	own, err := newTokens().Reader(&definition.API{JWT: &token.Settings{Method: token.HMAC, NeedsExpiresAt: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, refused := own.Read(sign(t, jose.HS256, secret, "key", object{"sub": "ann"})); refused != endless {
+		t.Errorf("a token that a key signed: %+v", refused)
 	}
 }
 

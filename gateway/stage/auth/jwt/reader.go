@@ -70,9 +70,8 @@ func (r *Reader) parse(text string) (*Signed, *pipeline.Rejection) {
 		return nil, malformed
 	}
 	s := &Signed{jws: jws, Claims: bytes.Clone(payload), From: "kid"}
-	var ok bool
-	if s.window, ok = windowOf(&r.settings, c); !ok {
-		return nil, malformed
+	if s.window, refused = windowOf(&r.settings, c); refused != nil {
+		return nil, refused
 	}
 	name := jws.Signatures[0].Header.KeyID
 	if name == "" || r.settings.SkipKeyID {

@@ -12,6 +12,7 @@ var (
 	badSignature   = unauthorized(pipeline.ReasonTokenSignature, "signature is invalid")
 	otherSecret    = unauthorized(pipeline.ReasonTokenSignature, "signature is invalid") // explanations distinguish it from badSignature
 	expired        = unauthorized(pipeline.ReasonAuthExpired, "token has expired")
+	endless        = unauthorized(pipeline.ReasonTokenClaims, "token has no expiry")
 	notYet         = unauthorized(pipeline.ReasonTokenClaims, "token is not valid yet")
 	fromTheFuture  = unauthorized(pipeline.ReasonTokenClaims, "token was issued in the future")
 	wrongIssuer    = unauthorized(pipeline.ReasonTokenClaims, "issuer is not allowed")

@@ -1,6 +1,7 @@
 package jwt
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -22,7 +23,11 @@ func (v *Verifier) verify(text string) (*Identity, uint64, *pipeline.Rejection) 
 	}
 	head := &jws.Signatures[0].Header
 	generation := v.generation() // before the keys are looked up, so that a change in between invalidates the entry
-	keys, refused := v.keysFor(head.KeyID)
+	sets, refused := v.setsFor(jws)
+	if refused != nil {
+		return nil, 0, refused
+	}
+	keys, refused := v.keysFor(head.KeyID, sets)
 	if refused != nil {
 		return nil, 0, refused
 	}
@@ -57,14 +62,32 @@ func parse(text string, allowed []jose.SignatureAlgorithm) (*jose.JSONWebSignatu
 	return jws, nil
 }
 
+// setsFor returns the key sets that may verify a token: those of the issuer that it names.
+// Its claims are not trustworthy yet, but a key of these sets has to verify them.
+func (v *Verifier) setsFor(jws *jose.JSONWebSignature) ([]keySet, *pipeline.Rejection) {
+	if !v.bound {
+		return v.sets, nil
+	}
+	var c claims
+	if err := json.Unmarshal(jws.UnsafePayloadWithoutVerification(), &c); err != nil || c == nil {
+		return nil, malformed
+	}
+	issuer := c.text("iss")
+	sets := slices.DeleteFunc(slices.Clone(v.sets), func(s keySet) bool { return s.issuer != "" && s.issuer != issuer })
+	if len(sets) == 0 {
+		return nil, wrongIssuer
+	}
+	return sets, nil
+}
+
 // keysFor returns the keys to try for a key id.
-func (v *Verifier) keysFor(id string) ([]jwks.Key, *pipeline.Rejection) {
+func (v *Verifier) keysFor(id string, sets []keySet) ([]jwks.Key, *pipeline.Rejection) {
 	if v.static != nil {
 		return v.static.Of(id), nil
 	}
 	var found []jwks.Key
 	away := false
-	for _, set := range v.sets {
+	for _, set := range sets {
 		keys, err := set.Find(id)
 		found = append(found, keys...)
 		away = away || errors.Is(err, jwks.ErrUnavailable)
