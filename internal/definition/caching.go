@@ -30,7 +30,7 @@ type CacheOptions struct {
 	Upstream bool `json:"enable_upstream_cache_control,omitempty"`
 	// Response header with the lifetime in seconds, beside Cache-Control. Default: X-Svc-Cache-Action-Set-Ttl.
 	TTLHeader string `json:"cache_control_ttl_header,omitempty"`
-	// Request headers that responses depend on, at most 32.
+	// Request headers that responses depend on, at most 32, beside those that look like credentials or override the method, path or host.
 	ByHeaders []string `json:"cache_by_headers,omitempty"`
 	// Whether clients get responses to requests of other keys.
 	Shared  bool    `json:"shared,omitempty"`

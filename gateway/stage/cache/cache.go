@@ -8,7 +8,6 @@ package cache
 
 import (
 	"hash/maphash"
-	"net/textproto"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,7 +63,7 @@ type Stage struct {
 	rules *match.Endpoints[*rule] // nil: all calls have the usual one
 	own   bool                    // responses are cached by key
 
-	byHeaders []string // request headers that are part of the cache key, in canonical form
+	byHeaders []string // request headers that are part of the cache key, in the form of normal
 	ttlHeader string   // response header with a lifetime
 
 	names names         // of headers in the cache key, beside the standard ones
@@ -103,7 +102,7 @@ func (c *Cache) Compile(def *definition.API, version *definition.Version) (*Stag
 		own: !def.UseKeyless && !opts.Shared, names: namesFor(def, opts.Shared), calls: make(map[string]*sharedCall),
 	}
 	for _, name := range opts.ByHeaders {
-		s.byHeaders = append(s.byHeaders, textproto.CanonicalMIMEHeaderKey(name))
+		s.byHeaders = append(s.byHeaders, normal(name))
 	}
 	s.ttlHeader = opts.LifetimeHeader()
 	s.owner.Store(c.owners.Add(1))

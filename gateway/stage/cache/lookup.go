@@ -134,13 +134,19 @@ func (s *Stage) appendSum(dst []byte, kind byte, value []byte) []byte {
 	return dst
 }
 
-// appendHeader appends the values of all lines of a header.
+// appendHeader appends the values of all lines of a header, whose name has the form of
+// normal. A line whose name has _ in place of - is told apart, as some upstreams do.
 func appendHeader(dst []byte, call *wire.Call, name string) []byte {
 	for i := range call.Fields {
 		f := &call.Fields[i]
-		if call.Is(f, name) {
-			dst = append(dst, call.ValueOf(f)...)
-			dst = append(dst, '\r')
+		written := call.NameOf(f)
+		if !is(written, name) {
+			continue
+		}
+		dst = append(dst, call.ValueOf(f)...)
+		dst = append(dst, '\r')
+		if bytes.IndexByte(written, '_') >= 0 {
+			dst = append(append(dst, written...), '\r')
 		}
 	}
 	return dst

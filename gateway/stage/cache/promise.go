@@ -22,7 +22,7 @@ type promise struct {
 	expires, date       time.Time
 	age                 time.Duration
 
-	vary []string // canonical names of the headers of Vary, sorted
+	vary []string // names of the headers of Vary in the form of normal, sorted
 }
 
 // read reads header lines. ttl is the name of the header with a lifetime.
@@ -61,8 +61,8 @@ func (p *promise) read(lines []byte, ttl string) {
 			}
 		}
 	}
-	if encoded && !slices.Contains(p.vary, "Accept-Encoding") {
-		p.vary = append(p.vary, "Accept-Encoding") // some upstreams omit it
+	if encoded && !slices.Contains(p.vary, "accept-encoding") {
+		p.vary = append(p.vary, "accept-encoding") // some upstreams omit it
 	}
 	slices.Sort(p.vary)
 	p.vary = slices.Compact(p.vary)
@@ -99,7 +99,7 @@ func (p *promise) readVary(list []byte) {
 			return
 		}
 		if len(one) > 0 {
-			p.vary = append(p.vary, textproto.CanonicalMIMEHeaderKey(string(one)))
+			p.vary = append(p.vary, normal(string(one)))
 		}
 	}
 }

@@ -3,7 +3,6 @@ package cache
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
@@ -11,33 +10,29 @@ import (
 	"github.com/sluicegate/sluice/internal/http1"
 )
 
-// redirecting are headers by which many upstreams replace the method, path or host of
-// a call. Without them in the cache key, a client could choose the response that other
-// callers get.
-var redirecting = []string{
-	"x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url", "x-host", "x-original-host",
-}
+// callers are headers in which upstreams commonly expect who calls, and that none of the
+// words of names shows. The gateway of a keyless API does not know which of them the
+// upstream uses.
+var callers = []string{"x-user", "x-user-id", "x-remote-user", "remote-user", "x-client-cert", "x-client-dn", "x-ssl-client-cert", "x-ssl-client-dn"}
 
-// credentials are headers in which upstreams commonly expect credentials. The gateway
-// of a keyless API does not know which of them the upstream uses.
-var credentials = []string{"api-key", "apikey", "x-api-key", "x-access-token", "x-auth-token", "x-session-token"}
-
-// names are the headers whose values are part of the cache key, in lower case.
+// names are the headers whose values are part of the cache key: some by their name, in
+// lower case, and all with a word that says what upstreams use them for.
 type names struct {
 	list    []string
 	lengths uint64 // bit n: there is a name of n bytes
+	shared  bool   // credentials are not part of the key
 }
 
 // namesFor returns the names for an API. Credentials are not part of the key of shared
 // responses.
 func namesFor(def *definition.API, shared bool) names {
-	n := names{list: slices.Clone(redirecting)}
+	n := names{shared: shared}
 	if !shared {
-		n.list = append(n.list, credentials...)
-		n.list = append(n.list, strings.ToLower(def.Token().Header()))
+		n.list = slices.Clone(callers)
+		n.list = append(n.list, normal(def.Token().Header()))
 		for _, place := range def.AuthConfigs {
 			if place != nil {
-				n.list = append(n.list, strings.ToLower(place.Header()))
+				n.list = append(n.list, normal(place.Header()))
 			}
 		}
 	}
@@ -57,17 +52,132 @@ func AsksAsUsual(def *definition.API) bool {
 
 var usualNames = namesFor(&definition.API{}, false)
 
-// has reports whether a field has one of the names.
-func (n *names) has(call *wire.Call, f *wire.Field) bool {
-	if n.lengths>>((f.Colon-f.Start)&63)&1 == 0 {
+// has reports whether a header is part of the cache key.
+func (n *names) has(name []byte) bool {
+	if is(name, "x-original-forwarded-for") { // who the client is, as in X-Forwarded-For
 		return false
 	}
-	for _, one := range n.list {
-		if call.Is(f, one) {
+	if n.lengths>>(len(name)&63)&1 == 1 && slices.ContainsFunc(n.list, func(one string) bool { return is(name, one) }) {
+		return true
+	}
+	for start := 0; start < len(name); {
+		end := start
+		for end < len(name) && fold(name[end]) != '-' {
+			end++
+		}
+		if word := name[start:end]; len(word) > 0 && (redirects(word) || !n.shared && authenticates(word)) {
+			return true
+		}
+		start = end + 1
+	}
+	return false
+}
+
+// redirects reports whether a word of a header's name says that upstreams may take the
+// header for the method, path or host of the call. Without it in the cache key, a client
+// could choose the response that other callers get.
+func redirects(word []byte) bool {
+	switch fold(word[0]) {
+	case 'h':
+		return begins(word, "host")
+	case 'm':
+		return begins(word, "method")
+	case 'o':
+		return begins(word, "override") || begins(word, "original")
+	case 'p':
+		return begins(word, "path") || begins(word, "proto")
+	case 'r':
+		return begins(word, "rewrite")
+	case 's':
+		return begins(word, "scheme")
+	case 'u':
+		return begins(word, "url") || begins(word, "uri")
+	}
+	return false
+}
+
+// authenticates reports whether a word of a header's name says that the header has a
+// credential.
+func authenticates(word []byte) bool {
+	switch fold(word[0]) {
+	case 'a':
+		if begins(word, "auth") || begins(word, "apikey") || begins(word, "assertion") {
+			return true
+		}
+	case 'c':
+		if begins(word, "credential") {
+			return true
+		}
+	case 'j':
+		if begins(word, "jwt") {
+			return true
+		}
+	case 'p':
+		if begins(word, "passw") {
+			return true
+		}
+	case 's':
+		if begins(word, "secret") || begins(word, "session") || begins(word, "signature") {
+			return true
+		}
+	case 't':
+		if begins(word, "token") {
 			return true
 		}
 	}
+	switch fold(word[len(word)-1]) { // as in X-ApiToken
+	case 'd':
+		return ends(word, "password")
+	case 'h':
+		return ends(word, "auth")
+	case 'n':
+		return ends(word, "token") || ends(word, "session")
+	case 't':
+		return ends(word, "secret") || ends(word, "jwt")
+	case 'y':
+		return ends(word, "key")
+	}
 	return false
+}
+
+// fold returns a byte of a header's name in lower case, and - for _: upstreams that take
+// headers for variables do not tell these apart (RFC 3875, section 4.1.18).
+func fold(c byte) byte {
+	switch {
+	case c >= 'A' && c <= 'Z':
+		return c | 0x20
+	case c == '_':
+		return '-'
+	}
+	return c
+}
+
+// normal folds a name.
+func normal(name string) string {
+	b := []byte(name)
+	for i, c := range b {
+		b[i] = fold(c)
+	}
+	return string(b)
+}
+
+// is reports whether a header's name is a folded one.
+func is(name []byte, folded string) bool { return len(name) == len(folded) && begins(name, folded) }
+
+func begins(word []byte, folded string) bool {
+	if len(word) < len(folded) {
+		return false
+	}
+	for i := range len(folded) {
+		if fold(word[i]) != folded[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func ends(word []byte, folded string) bool {
+	return len(word) >= len(folded) && begins(word[len(word)-len(folded):], folded)
 }
 
 // appendSent appends what the upstream may identify the caller by, beside the key, and
@@ -86,7 +196,7 @@ func (s *Stage) appendSent(dst []byte, ex *pipeline.Exchange) []byte {
 		f := &call.Fields[i]
 		switch f.Name {
 		case wire.NameOther:
-			if s.names.has(call, f) && !(isKey && isToken(call.ValueOf(f), ex.Token)) {
+			if s.names.has(call.NameOf(f)) && !(isKey && isToken(call.ValueOf(f), ex.Token)) {
 				dst = s.appendSum(dst, 'h', call.Lines[f.Start:f.End])
 			}
 		case wire.NameAuthorization:

@@ -44,6 +44,36 @@ func TestCredentialsThatTheUpstreamAloneKnowsAreAPartOfTheKey(t *testing.T) {
 	}
 }
 
+// The gateway of a keyless API cannot know which headers its upstream looks at, and some
+// upstreams do not tell _ from - in names.
+func TestHeadersThatLookLikeCredentialsOrOverridesAreAPartOfTheKey(t *testing.T) {
+	headers := []string{
+		"X: y", "X_Api_Key: one", "X-Api_Key: two", "X-ApiToken: one", "X-Session: one", "X-Sessionid: one", "Partner-Key: one", "X-My-Secret: one",
+		"X-JWT-Assertion: one", "X-Password: one", "X-Signature: one", "X-Remote-User: one", "X_Remote_User: two",
+		"X_HTTP_Method_Override: DELETE", "X-Override-Path: /b", "X-Original-Host: b", "X-Rewrite-To: /b", "X-Target-Url: /b",
+	}
+	r := newRig(t, usual, "", func(r *rig, _ *Options) { r.keyless = true })
+	for i, body := range told(t, r, "", headers...) {
+		if body != fmt.Sprint("answer ", i) {
+			t.Errorf("%q is given %q", headers[i], body)
+		}
+	}
+	r.upcalls()
+	told(t, r, "", "User-Agent: a", "Accept-Language: en", "X-Requested-With: b", "Upgrade-Insecure-Requests: 1", "Sec-Fetch-Mode: cors", "Sec-Fetch-User: ?1",
+		"X_Forwarded_For: 192.0.2.1", "X-Original-Forwarded-For: 192.0.2.1", "X-B3-TraceId: 1", "Priority: u=1")
+	r.expect(0, "headers of which answers do not depend")
+}
+
+func TestListedHeadersAndThoseOfVaryAreComparedWithUnderscores(t *testing.T) {
+	r := newRig(t, `{"enable_cache": true, "cache_all_safe_requests": true, "cache_by_headers": ["X-Tenant"]}`, "", nil)
+	headers := []string{"X: y", "X-Tenant: a", "X_Tenant: a", "X_Tenant: b", "X-Tenant: a\r\nX_Tenant: b", "X_Tenant: a\r\nX-Tenant: b"}
+	for i, body := range told(t, r, "k", headers...) {
+		if body != fmt.Sprint("answer ", i) {
+			t.Errorf("%q is given %q", headers[i], body)
+		}
+	}
+}
+
 // An upstream that is told of https redirects those who come by http, for ever if
 // they are then given what others got.
 func TestWhereTheClientCameInIsAPartOfTheKey(t *testing.T) {
