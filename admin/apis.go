@@ -26,11 +26,11 @@ func (s *Server) apiRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/api/apis", Summary: "Create an API", Tag: "APIs", Role: rest.Editor, Gateway: true,
-			Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createAPI,
+			Query: strictly, Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createAPI,
 		},
 		{
 			Method: "POST", Path: "/api/apis/validate", Summary: "Check a definition without saving it", Tag: "APIs", Role: rest.Viewer, Gateway: true,
-			Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.validateAPI,
+			Query: strictly, Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.validateAPI,
 		},
 		{
 			Method: "GET", Path: "/api/apis/{id}", Summary: "Get an API's definition", Tag: "APIs", Role: rest.Viewer, Gateway: true,
@@ -38,7 +38,7 @@ func (s *Server) apiRoutes() []rest.Route {
 		},
 		{
 			Method: "PUT", Path: "/api/apis/{id}", Summary: "Replace an API's definition", Tag: "APIs", Role: rest.Editor, Gateway: true,
-			Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updateAPI,
+			Query: strictly, Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updateAPI,
 		},
 		{
 			Method: "DELETE", Path: "/api/apis/{id}", Summary: "Delete an API", Tag: "APIs", Role: rest.Editor, Gateway: true,
@@ -100,15 +100,16 @@ func (s *Server) getAPI(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Server) createAPI(ctx context.Context, c *rest.Call) (any, error) {
-	api, from, err := s.readAPI(ctx, c, nil)
+	given, err := s.readAPI(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}
+	api := given.API
 	if api.ID == "" {
 		api.ID = rest.NewID()
 	}
 	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
-		change.Fetched(from == schemas.Fetched)
+		change.Fetched(given.from == schemas.Fetched)
 		return change.CreateAPI(ctx, api)
 	})
 	if err != nil {
@@ -116,7 +117,7 @@ func (s *Server) createAPI(ctx context.Context, c *rest.Call) (any, error) {
 	}
 	c.SetVersion(1)
 	answer := rest.Done("API created", api.ID)
-	answer.ID = api.ID
+	answer.ID, answer.Warnings = api.ID, given.warnings
 	return answer, nil
 }
 
@@ -130,11 +131,12 @@ func (s *Server) updateAPI(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, rest.Missing(err, "API definition does not exist")
 	}
-	api, from, err := s.readAPI(ctx, c, &stored)
+	given, err := s.readAPI(ctx, c, &stored)
 	if err != nil {
 		return nil, err
 	}
-	if from == schemas.Kept && have == 0 {
+	api := given.API
+	if given.from == schemas.Kept && have == 0 {
 		have = stored.Version // what was taken over must still be what is stored
 	}
 	if api.ID == "" {
@@ -144,7 +146,7 @@ func (s *Server) updateAPI(ctx context.Context, c *rest.Call) (any, error) {
 	}
 	var version int64
 	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
-		change.Fetched(from == schemas.Fetched)
+		change.Fetched(given.from == schemas.Fetched)
 		version, err = change.UpdateAPI(ctx, api, have)
 		return err
 	})
@@ -152,7 +154,9 @@ func (s *Server) updateAPI(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, rest.Missing(err, "API definition does not exist")
 	}
 	c.SetVersion(version)
-	return rest.Done("API updated", nil), nil
+	answer := rest.Done("API updated", nil)
+	answer.Warnings = given.warnings
+	return answer, nil
 }
 
 func (s *Server) deleteAPI(ctx context.Context, c *rest.Call) (any, error) {
@@ -176,45 +180,83 @@ func (s *Server) validateAPI(_ context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	warnings, err := schemas.Validate(parseAPI(body))
+	api, unknown, unread := parseAPI(c, body)
+	warnings, err := schemas.Validate(api, unread)
 	if err != nil {
 		return nil, err
 	}
-	return rest.Done("API definition is valid", map[string]any{"warnings": append([]string{}, warnings...)}), nil
+	answer := rest.Done("API definition is valid", map[string]any{"warnings": append([]string{}, warnings...)})
+	answer.Warnings = unknown
+	return answer, nil
+}
+
+// A givenAPI is a definition that is to be saved.
+type givenAPI struct {
+	*definition.API
+	from     schemas.Origin
+	warnings []string // about its unknown members
 }
 
 // readAPI reads a definition from the body, bare or in the member api_definition.
 // Stored is the definition that it replaces, or nil. If the body has no GraphQL schema,
 // the stored one is kept, or else the schema is fetched from the upstream.
-func (s *Server) readAPI(ctx context.Context, c *rest.Call, stored *store.API) (api *definition.API, from schemas.Origin, err error) {
+func (s *Server) readAPI(ctx context.Context, c *rest.Call, stored *store.API) (*givenAPI, error) {
 	body, err := c.Body()
 	if err != nil {
-		return nil, from, err
+		return nil, err
 	}
 	var before *definition.API
 	if stored != nil {
 		before = new(definition.API)
 		if err := json.Unmarshal(stored.Definition, before); err != nil {
-			return nil, from, fmt.Errorf("reading API %s: %w", stored.ID, err)
+			return nil, fmt.Errorf("reading API %s: %w", stored.ID, err)
 		}
 	}
-	api, unread := parseAPI(body)
-	from, err = s.schemas.Complete(ctx, api, unread, before)
-	return api, from, err
+	api, warnings, unread := parseAPI(c, body)
+	from, err := s.schemas.Complete(ctx, api, unread, before)
+	return &givenAPI{api, from, warnings}, err
 }
 
 // parseAPI parses a definition to be saved. What gateways would serve, but probably not
 // as intended, is an error here, where the author can correct it.
-func parseAPI(body []byte) (*definition.API, error) {
-	api, err := definition.ParseAPI(unwrap(body, "api_definition"))
+func parseAPI(c *rest.Call, body []byte) (api *definition.API, unknown []string, err error) {
+	inner := unwrap(body, "api_definition")
+	api, err = definition.ParseAPI(inner)
 	problems := definition.Problems(api.Warnings())
+	unknown, refused := unknownMembers(c, api, len(inner) < len(body) && isStrict(body))
+	problems = append(problems, refused...)
 	if wrong, ok := errors.AsType[*definition.Problems](err); ok {
 		problems = append(problems, *wrong...)
 	}
 	if len(problems) == 0 {
-		return api, err
+		return api, unknown, err
 	}
-	return api, &problems
+	return api, nil, &problems
+}
+
+// strictly are the parameters of calls that take an object.
+var strictly = []string{"strict"}
+
+// unknownMembers returns warnings about the unknown members of an object, or problems if
+// the call is strict: by its query, by the member strict, or otherwise.
+func unknownMembers(c *rest.Call, of definition.Object, strict bool) (warnings []string, refused definition.Problems) {
+	strict = of.TakeSwitch("strict") || strict || c.Flag("strict")
+	unknown := of.UnknownMembers()
+	switch {
+	case strict:
+		return nil, unknown
+	case len(unknown) == 0:
+		return nil, nil
+	}
+	return unknown.Texts(), nil
+}
+
+// isStrict reports whether an object that wraps a definition has strict: true.
+func isStrict(body []byte) bool {
+	var outer struct {
+		Strict json.RawMessage `json:"strict"`
+	}
+	return json.Unmarshal(body, &outer) == nil && string(outer.Strict) == "true"
 }
 
 // unwrap returns the member name of an object, or the body itself without one. Text

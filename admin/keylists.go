@@ -26,6 +26,8 @@ type keyDetail struct {
 	Key     string      `json:"key,omitempty" doc:"shown this once"`
 	Hash    string      `json:"key_hash"`
 	Session *keySession `json:"data"`
+
+	Warnings []string `json:"warnings,omitempty" doc:"members of the body that are kept and have no effect, each with the place where it is"`
 }
 
 // detailedKeys is one page of keys with their sessions.

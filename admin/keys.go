@@ -42,15 +42,15 @@ func (s *Server) keyRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/api/keys", Summary: "Create a key; the answer shows it this once", Tag: "Keys", Role: rest.Editor, Gateway: true,
-			Query: []string{"suppress_reset"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 409, 413, 415}, Secret: true, Handle: s.createKey,
+			Query: []string{"suppress_reset", "strict"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 409, 413, 415}, Secret: true, Handle: s.createKey,
 		},
 		{
 			Method: "POST", Path: "/api/keys/preview", Summary: "Show a session with its policies applied; nothing is stored", Tag: "Keys", Role: rest.Viewer, Gateway: true,
-			Body: definition.Session{}, Reply: definition.Session{}, Wrong: []int{400, 413, 415}, Handle: s.previewKey,
+			Query: strictly, Body: definition.Session{}, Reply: definition.Session{}, Wrong: []int{400, 413, 415}, Handle: s.previewKey,
 		},
 		{
 			Method: "POST", Path: "/api/keys/{key}", Summary: "Create or replace a key that has a custom id", Tag: "Keys", Role: rest.Editor, Gateway: true,
-			Query: []string{"suppress_reset"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 409, 413, 415}, Secret: true, Handle: s.createKey,
+			Query: []string{"suppress_reset", "strict"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 409, 413, 415}, Secret: true, Handle: s.createKey,
 		},
 		{
 			Method: "POST", Path: "/api/keys/{key}/reset_quota", Summary: "Forget a key's used quota", Tag: "Keys", Role: rest.Editor, Gateway: true,
@@ -84,7 +84,7 @@ func (s *Server) oneKeyRoutes(path string) []rest.Route {
 		},
 		{
 			Method: "PUT", Path: path, Summary: "Replace a key's session", Tag: "Keys", Role: rest.Editor, Gateway: true,
-			Query: []string{"hashed", "suppress_reset"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 404, 413, 415}, Handle: s.updateKey,
+			Query: []string{"hashed", "suppress_reset", "strict"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 404, 413, 415}, Handle: s.updateKey,
 		},
 		{
 			Method: "DELETE", Path: path, Summary: "Delete a key", Tag: "Keys", Role: rest.Editor, Gateway: true,
@@ -246,7 +246,7 @@ func (s *Server) key(ctx context.Context, c *rest.Call) (*namedKey, error) {
 }
 
 func (s *Server) createKey(ctx context.Context, c *rest.Call) (any, error) {
-	session, err := readSession(c)
+	session, warnings, err := readSession(c)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +268,7 @@ func (s *Server) createKey(ctx context.Context, c *rest.Call) (any, error) {
 		s.log.Warn("a new key's quota could not be looked at", "key", s.short(hash), "err", err)
 	}
 	s.log.Info("key created", "key", s.short(hash), "by", c.Who.Name)
-	return keyDetail{ID: issued.Key, Key: issued.Key, Hash: hash, Session: newKeySession(made)}, nil
+	return keyDetail{ID: issued.Key, Key: issued.Key, Hash: hash, Session: newKeySession(made), Warnings: warnings}, nil
 }
 
 func (s *Server) getKey(ctx context.Context, c *rest.Call) (any, error) {
@@ -281,7 +281,7 @@ func (s *Server) getKey(ctx context.Context, c *rest.Call) (any, error) {
 
 // showKey shows a key with its remaining quotas, or without them if the counters are
 // unavailable.
-func (s *Server) showKey(ctx context.Context, c *rest.Call, found *namedKey) (any, error) {
+func (s *Server) showKey(ctx context.Context, c *rest.Call, found *namedKey) (*keyDetail, error) {
 	service, err := s.service(ctx, c, found.session)
 	if err != nil {
 		return nil, err
@@ -294,18 +294,23 @@ func (s *Server) showKey(ctx context.Context, c *rest.Call, found *namedKey) (an
 	case err != nil:
 		return nil, keyFault(err)
 	}
-	return keyDetail{ID: c.Param("key"), Hash: found.hash, Session: newKeySession(session)}, nil
+	return &keyDetail{ID: c.Param("key"), Hash: found.hash, Session: newKeySession(session)}, nil
 }
 
 func (s *Server) updateKey(ctx context.Context, c *rest.Call) (any, error) {
-	session, err := readSession(c)
+	session, warnings, err := readSession(c)
 	if err != nil {
 		return nil, err
 	}
-	return s.changeKey(ctx, c, session, func(service *keys.Service, ref keys.Ref) error {
+	shown, err := s.changeKey(ctx, c, session, func(service *keys.Service, ref keys.Ref) error {
 		_, err := service.Update(ctx, ref, session, c.Flag("suppress_reset"))
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	shown.Warnings = warnings
+	return shown, nil
 }
 
 // keyPolicies names the policies that a key is to have.
@@ -358,7 +363,7 @@ func (s *Server) deleteKey(ctx context.Context, c *rest.Call) (any, error) {
 
 // changeKey changes the key that the path names and answers with the changed key. The
 // rules have the policies of the key and of the session with.
-func (s *Server) changeKey(ctx context.Context, c *rest.Call, with *definition.Session, change func(*keys.Service, keys.Ref) error) (any, error) {
+func (s *Server) changeKey(ctx context.Context, c *rest.Call, with *definition.Session, change func(*keys.Service, keys.Ref) error) (*keyDetail, error) {
 	found, err := s.key(ctx, c)
 	if err != nil {
 		return nil, err
@@ -379,7 +384,7 @@ func (s *Server) changeKey(ctx context.Context, c *rest.Call, with *definition.S
 
 // previewKey answers with a session as it would be with its policies applied.
 func (s *Server) previewKey(ctx context.Context, c *rest.Call) (any, error) {
-	session, err := readSession(c)
+	session, _, err := readSession(c)
 	if err != nil {
 		return nil, err
 	}
@@ -395,32 +400,34 @@ func (s *Server) previewKey(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 // readSession reads a session from the body. Its organisation is the caller's, and its
-// access rights may be an array.
-func readSession(c *rest.Call) (*definition.Session, error) {
+// access rights may be an array. The warnings are about its unknown members.
+func readSession(c *rest.Call) (session *definition.Session, warnings []string, err error) {
 	body, err := c.Body()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	body, list := cutMember(body, "access_rights_array")
-	session, err := definition.ParseSession(body)
-	if err != nil {
-		return nil, err
+	if session, err = definition.ParseSession(body); err != nil {
+		return nil, nil, err
 	}
 	session.OrgID = c.Who.Org
-	if list == nil {
-		return session, nil
+	if list != nil {
+		var array []*definition.Access
+		if err := json.Unmarshal(list, &array); err != nil {
+			return nil, nil, rest.BadRequest("Validation failed", "access_rights_array: "+err.Error())
+		}
+		if session.AccessRights, err = rightsOf(session.AccessRights, array); err != nil {
+			return nil, nil, err
+		}
+		if err := session.Validate(); err != nil {
+			return nil, nil, err
+		}
 	}
-	var array []*definition.Access
-	if err := json.Unmarshal(list, &array); err != nil {
-		return nil, rest.BadRequest("Validation failed", "access_rights_array: "+err.Error())
+	warnings, refused := unknownMembers(c, session, false)
+	if len(refused) > 0 {
+		return nil, nil, &refused
 	}
-	if session.AccessRights, err = rightsOf(session.AccessRights, array); err != nil {
-		return nil, err
-	}
-	if err := session.Validate(); err != nil {
-		return nil, err
-	}
-	return session, nil
+	return session, warnings, nil
 }
 
 // short returns the part of a key's hash that logs show.

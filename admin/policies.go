@@ -27,7 +27,7 @@ func (s *Server) policyRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/api/portal/policies", Summary: "Create a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
-			Body: definition.Policy{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createPolicy,
+			Query: strictly, Body: definition.Policy{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createPolicy,
 		},
 		{
 			Method: "GET", Path: "/api/portal/policies/{id}", Summary: "Get a policy", Tag: "Policies", Role: rest.Viewer, Gateway: true,
@@ -35,7 +35,7 @@ func (s *Server) policyRoutes() []rest.Route {
 		},
 		{
 			Method: "PUT", Path: "/api/portal/policies/{id}", Summary: "Replace a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
-			Body: definition.Policy{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updatePolicy,
+			Query: strictly, Body: definition.Policy{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updatePolicy,
 		},
 		{
 			Method: "DELETE", Path: "/api/portal/policies/{id}", Summary: "Delete a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
@@ -97,7 +97,7 @@ func (s *Server) getPolicy(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Server) createPolicy(ctx context.Context, c *rest.Call) (any, error) {
-	p, err := readPolicy(c)
+	p, warnings, err := readPolicy(c)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,9 @@ func (s *Server) createPolicy(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, nameTaken(err)
 	}
 	c.SetVersion(1)
-	return rest.Done(p.ID, nil), nil
+	answer := rest.Done(p.ID, nil)
+	answer.Warnings = warnings
+	return answer, nil
 }
 
 func (s *Server) updatePolicy(ctx context.Context, c *rest.Call) (any, error) {
@@ -117,7 +119,7 @@ func (s *Server) updatePolicy(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := readPolicy(c)
+	p, warnings, err := readPolicy(c)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +137,9 @@ func (s *Server) updatePolicy(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, nameTaken(rest.Missing(err, "Could not retrieve portal object."))
 	}
 	c.SetVersion(version)
-	return rest.Done("Data updated", nil), nil
+	answer := rest.Done("Data updated", nil)
+	answer.Warnings = warnings
+	return answer, nil
 }
 
 func (s *Server) deletePolicy(ctx context.Context, c *rest.Call) (any, error) {
@@ -161,22 +165,25 @@ func nameTaken(err error) error {
 }
 
 // readPolicy reads a policy from the body. Its id, under either name, is in ID, and its
-// access rights are in AccessRights alone.
-func readPolicy(c *rest.Call) (*definition.Policy, error) {
+// access rights are in AccessRights alone. The warnings are about its unknown members.
+func readPolicy(c *rest.Call) (p *definition.Policy, warnings []string, err error) {
 	body, err := c.Body()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p, err := definition.ParsePolicy(body)
-	if err != nil {
-		return nil, err
+	if p, err = definition.ParsePolicy(body); err != nil {
+		return nil, nil, err
+	}
+	warnings, refused := unknownMembers(c, p, false)
+	if len(refused) > 0 {
+		return nil, nil, &refused
 	}
 	p.ID, p.StoreID = p.Key(), ""
 	if p.AccessRights, err = rightsOf(p.AccessRights, p.AccessList); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p.AccessList = nil
-	return p, nil
+	return p, warnings, nil
 }
 
 // rightsOf returns the access rights by API, which may be written as an array.

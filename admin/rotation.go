@@ -27,14 +27,13 @@ func (s *Server) rotateKey(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, rest.BadRequest("grace: must be a time such as 24h, or 0s")
 	}
 	var made keys.Issued
-	answer, err := s.changeKey(ctx, c, new(definition.Session), func(service *keys.Service, ref keys.Ref) (err error) {
+	detail, err := s.changeKey(ctx, c, new(definition.Session), func(service *keys.Service, ref keys.Ref) (err error) {
 		made, err = service.Rotate(ctx, ref, grace)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	detail := answer.(keyDetail)
 	detail.ID, detail.Key = made.Key, made.Key
 	return detail, nil
 }

@@ -22,6 +22,7 @@ type Batch struct {
 	Expect   *int64            `json:"expect_revision,omitempty" doc:"refused with 409 when another revision is in force; 0: none was made yet"`
 	DryRun   bool              `json:"dry_run,omitempty" doc:"check everything, and change nothing"`
 	Reason   string            `json:"reason,omitempty" doc:"for the history"`
+	Strict   bool              `json:"strict,omitempty" doc:"refuse objects with members that are kept and have no effect"`
 	APIs     []json.RawMessage `json:"apis,omitempty" doc:"definitions to create or replace, each with its api_id"`
 	Policies []json.RawMessage `json:"policies,omitempty" doc:"policies to create or replace, each with its id"`
 	Keys     []Key             `json:"keys,omitempty" doc:"keys to create or replace by their hashes, or to make anew"`
@@ -56,6 +57,7 @@ type Outcome struct {
 	Changes  []store.ObjectChange `json:"changes"`
 	Keys     int                  `json:"keys" doc:"created or replaced"`
 	Made     []NewKey             `json:"new_keys,omitempty" doc:"that were made; none with dry_run"`
+	Warnings []string             `json:"warnings,omitempty" doc:"members that are kept and have no effect, each with the place where it is"`
 
 	hashes []string
 }
@@ -77,14 +79,15 @@ var errDryRun = errors.New("dry run")
 // Apply makes all changes of a batch, or none. The error is a *schemas.Refusal that
 // lists every problem of the batch.
 func (a *Applier) Apply(ctx context.Context, by store.Author, b *Batch) (*Outcome, error) {
-	ready, made, err := a.read(ctx, by, b)
+	r, err := a.read(ctx, by, b)
 	if err != nil {
 		return nil, err
 	}
+	ready := &r.batch
 	if by.Reason == "" {
 		by.Reason = b.Reason
 	}
-	out := &Outcome{DryRun: b.DryRun, Keys: len(ready.Keys)}
+	out := &Outcome{DryRun: b.DryRun, Keys: len(ready.Keys), Warnings: r.warnings}
 	for i := range ready.Keys {
 		out.hashes = append(append(out.hashes, ready.Keys[i].Others()...), ready.Keys[i].Hash)
 	}
@@ -101,16 +104,15 @@ func (a *Applier) Apply(ctx context.Context, by store.Author, b *Batch) (*Outcom
 		return nil, explained(err)
 	}
 	if !b.DryRun {
-		out.Made = made
+		out.Made = r.made
 	}
 	return out, nil
 }
 
-// read checks every object and collects all problems. Made are the keys that exist once
-// the batch is stored.
-func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (ready *store.Batch, made []NewKey, err error) {
+// read checks every object and collects all problems.
+func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (*reading, error) {
 	r := &reading{
-		applier: a, by: by, apis: make(map[string]*definition.API), policies: make(map[string]*definition.Policy), hashes: make(map[string]bool),
+		applier: a, by: by, strict: b.Strict, apis: make(map[string]*definition.API), policies: make(map[string]*definition.Policy), hashes: make(map[string]bool),
 		batch: store.Batch{Expect: -1, DeleteAPIs: b.Delete.APIs, DeletePolicies: b.Delete.Policies},
 	}
 	if b.Expect != nil {
@@ -118,12 +120,12 @@ func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (ready *s
 	}
 	if len(b.APIs) >= many {
 		if err := r.readAll(ctx); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	for i, raw := range b.APIs {
 		if err := r.api(ctx, i, raw); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	for i, raw := range b.Policies {
@@ -131,25 +133,27 @@ func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (ready *s
 	}
 	for i := range b.Keys {
 		if err := r.key(ctx, i, &b.Keys[i]); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if len(r.wrong) > 0 {
-		return nil, nil, &schemas.Refusal{Status: http.StatusBadRequest, Message: "Validation failed", Errors: r.wrong}
+		return nil, &schemas.Refusal{Status: http.StatusBadRequest, Message: "Validation failed", Errors: r.wrong}
 	}
-	return &r.batch, r.made, nil
+	return r, nil
 }
 
 // A reading is a batch that is being read and checked.
 type reading struct {
 	applier  *Applier
 	by       store.Author
+	strict   bool
 	batch    store.Batch
 	apis     map[string]*definition.API
 	policies map[string]*definition.Policy
 	hashes   map[string]bool
-	made     []NewKey
+	made     []NewKey // the keys that exist once the batch is stored
 	wrong    []string
+	warnings []string
 
 	known map[string][]byte // stored definitions, if they were all read at once
 }
@@ -192,6 +196,19 @@ func (r *reading) add(place, format string, args ...any) {
 	}
 }
 
+// unknown collects the unknown members of an object: warnings, or problems if the batch is
+// strict.
+func (r *reading) unknown(place string, of definition.Object) {
+	for _, p := range of.UnknownMembers() {
+		switch {
+		case r.strict:
+			r.add(place+"."+p.Path, "%s", p.Message)
+		case len(r.warnings) < maxWrong:
+			r.warnings = append(r.warnings, place+"."+p.String())
+		}
+	}
+}
+
 // problem collects the problems of an object, and returns errors that the caller did not
 // cause.
 func (r *reading) problem(place string, err error) error {
@@ -220,6 +237,7 @@ func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 	if err != nil {
 		return err
 	}
+	r.unknown(place, api)
 	from, err := r.applier.Schemas.Complete(ctx, api, unread, stored)
 	if err != nil {
 		return r.problem(place, err)
@@ -273,6 +291,7 @@ func (r *reading) policy(i int, raw []byte) {
 		}
 		return
 	}
+	r.unknown(place, p)
 	p.ID, p.StoreID = p.Key(), ""
 	rights, problems := AccessRights(p.AccessRights, p.AccessList)
 	for _, one := range problems {

@@ -27,6 +27,7 @@ func (r *reading) key(ctx context.Context, i int, wanted *Key) error {
 		}
 		return nil
 	}
+	r.unknown(place, session)
 	if wanted.Hash != "" && r.hashes[wanted.Hash] {
 		r.add(fmt.Sprintf("keys[%d]", i), "the hash %q is there twice", wanted.Hash)
 		return nil

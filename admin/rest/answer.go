@@ -26,6 +26,8 @@ type Envelope struct {
 	ID      string   `json:"ID,omitempty"`
 	Errors  []string `json:"Errors,omitempty" doc:"every problem, each with the place where it is"`
 
+	Warnings []string `json:"Warnings,omitempty" doc:"members that are kept and have no effect, each with the place where it is"`
+
 	AccessKey string `json:"access_key,omitempty" doc:"shown this once"`
 }
 
@@ -116,10 +118,7 @@ func Unavailable(message string) *Fault {
 
 // invalid returns the fault for an object with problems.
 func invalid(problems *definition.Problems) *Fault {
-	f := BadRequest("Validation failed")
-	for _, p := range *problems {
-		f.Errors = append(f.Errors, p.String())
-	}
+	f := BadRequest("Validation failed", problems.Texts()...)
 	if len(f.Errors) == 1 {
 		f.Message += ": " + f.Errors[0]
 	}

@@ -35,6 +35,7 @@ var parameters = map[string]*huma.Param{
 	"doc_type":    {Description: "only documents of this kind", Schema: &huma.Schema{Type: "string", Enum: []any{"openapi", "graphql", "markdown"}}},
 	"keys":        {Description: "with the private keys; only over connections that nobody reads along", Schema: &huma.Schema{Type: "boolean"}},
 	"force":       {Description: "go on although other objects depend on what is changed or deleted", Schema: &huma.Schema{Type: "boolean"}},
+	"strict":      {Description: "refuse an object with members that are kept and have no effect; the member strict of the body does the same", Schema: &huma.Schema{Type: "boolean"}},
 	"against":     {Description: "revision to compare with; default: the one before", Schema: &huma.Schema{Type: "integer"}},
 	"inactive":    {Description: "true: only those who may not log in; false: only the others", Schema: &huma.Schema{Type: "boolean"}},
 	"org_id":      {Description: "organisation that the call is about; default: the first", Schema: textSchema()},

@@ -57,6 +57,8 @@ type change struct {
 	Status  string `json:"status"`
 	Action  string `json:"action"`
 	KeyHash string `json:"key_hash,omitempty"`
+
+	Warnings []definition.Problem `json:"warnings,omitempty"` // members of the body that are kept and have no effect
 }
 
 // The actions of a change.
@@ -69,6 +71,12 @@ const (
 )
 
 func changed(key, action string) *change { return &change{Key: key, Status: "ok", Action: action} }
+
+// warn adds warnings about the body of the call.
+func (c *change) warn(warnings []definition.Problem) *change {
+	c.Warnings = warnings
+	return c
+}
 
 // fail answers with an error, and logs it unless the caller caused it.
 func (a *API) fail(rc *fasthttp.RequestCtx, err error) {

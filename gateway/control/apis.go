@@ -43,7 +43,7 @@ func (a *API) createAPI(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	a.log.Info("API saved through the gateway API", "api", id, "action", added)
-	return changed(id, added), nil
+	return changed(id, added).warn(c.warnings), nil
 }
 
 func (a *API) updateAPI(ctx context.Context, c *call) (any, error) {
@@ -58,7 +58,7 @@ func (a *API) updateAPI(ctx context.Context, c *call) (any, error) {
 		return nil, missing(err, noAPI)
 	}
 	a.log.Info("API saved through the gateway API", "api", c.id, "action", modified)
-	return changed(c.id, modified), nil
+	return changed(c.id, modified).warn(c.warnings), nil
 }
 
 func (a *API) deleteAPI(ctx context.Context, c *call) (any, error) {

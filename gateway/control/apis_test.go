@@ -155,6 +155,39 @@ func TestUnknownMembersSurvive(t *testing.T) {
 	}
 }
 
+func TestUnknownMembersAreWarnedOfOrRefused(t *testing.T) {
+	b := onFiles(t)
+	const noEffect = "is not known to this release and has no effect"
+	for _, c := range []struct{ method, path, body, member, near string }{
+		{"POST", "/svc/apis", definitionOf("weather", `"use_keyles":true,`), "use_keyles", "use_keyless"},
+		{"PUT", "/svc/apis/weather", definitionOf("weather", `"use_keyles":true,`), "use_keyles", "use_keyless"},
+		{"POST", "/svc/policies", `{"id":"gold","name":"Gold","quota_mx":5}`, "quota_mx", "quota_max"},
+		{"PUT", "/svc/policies/gold", `{"id":"gold","name":"Gold","quota_mx":5}`, "quota_mx", "quota_max"},
+		{"POST", "/svc/keys", `{"access_rights":{"weather":{}},"expirs":5}`, "expirs", "expires"},
+		{"POST", "/svc/keys/create", `{"access_rights":{"weather":{}},"expirs":5}`, "expirs", "expires"},
+		{"POST", "/svc/keys/a-key-of-a-caller", `{"access_rights":{"weather":{}},"expirs":5}`, "expirs", "expires"},
+		{"PUT", "/svc/keys/a-key-of-a-caller", `{"access_rights":{"weather":{}},"expirs":5}`, "expirs", "expires"},
+	} {
+		if c.path == "/svc/keys" {
+			b.reload() // keys name APIs in service
+		}
+		want := noEffect + "; did you mean " + c.near + "?"
+		got := b.call(c.method, c.path, c.body)
+		if said := decoded[change](t, got); got.status != 200 || len(said.Warnings) != 1 || said.Warnings[0].Path != c.member || said.Warnings[0].Message != want {
+			t.Errorf("%s %s: %d %s", c.method, c.path, got.status, got.body)
+		}
+		strict := strings.Replace(c.body, "{", `{"strict":true,`, 1)
+		for _, got := range []response{b.call(c.method, c.path+"?strict=true", c.body), b.call(c.method, c.path, strict)} {
+			if said := decoded[outcome](t, got); got.status != 400 || len(said.Errors) != 1 || said.Errors[0].Path != c.member || !strings.Contains(said.Message, c.member+": "+noEffect) {
+				t.Errorf("%s %s, strictly: %d %s", c.method, c.path, got.status, got.body)
+			}
+		}
+	}
+	if got := b.call("GET", "/svc/apis?strict=true", ""); got.status != 400 {
+		t.Errorf("a list: %d %s", got.status, got.body)
+	}
+}
+
 func TestVersionsAreListed(t *testing.T) {
 	b := onFiles(t)
 	b.want("POST", "/svc/apis", definitionOf("weather", ""), 200, done("weather", "added"))

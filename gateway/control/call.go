@@ -26,6 +26,8 @@ type call struct {
 	rc    *fasthttp.RequestCtx
 	id    string // in the path; "" if the route has none
 	query map[string]string
+
+	warnings []definition.Problem // about the object in the body
 }
 
 // newCall parses path and query. Unknown query parameters are refused, since a misspelt
@@ -122,7 +124,8 @@ type kind[T any] struct {
 	malformed *Error // error for a body that is not JSON
 }
 
-// read parses the body as an object of a kind.
+// read parses the body as an object of a kind. Its unknown members are warnings of the
+// call, or problems if the call is strict: by its query or by the member strict.
 func read[T any](c *call, k kind[T]) (T, error) {
 	var none T
 	body, err := c.body()
@@ -131,13 +134,29 @@ func read[T any](c *call, k kind[T]) (T, error) {
 	}
 	object, err := k.parse(body)
 	if err == nil {
-		return object, nil
+		unknown, strict, err := c.unknownMembers(object)
+		if err == nil && strict && len(unknown) > 0 {
+			err = invalid(k.name, unknown)
+		}
+		c.warnings = unknown
+		return object, err
 	}
 	problems := problemsOf(err)
 	if !json.Valid(body) {
 		return none, &Error{Status: k.malformed.Status, Message: k.malformed.Message, Problems: problems}
 	}
 	return none, invalid(k.name, problems)
+}
+
+// unknownMembers returns the unknown members of an object, and whether the call is strict.
+func (c *call) unknownMembers(object any) (unknown definition.Problems, strict bool, err error) {
+	of, ok := object.(definition.Object)
+	if !ok {
+		return nil, false, nil
+	}
+	strict, err = c.flag("strict")
+	strict = of.TakeSwitch("strict") || strict
+	return of.UnknownMembers(), strict, err
 }
 
 // invalid returns the error for an object with problems.

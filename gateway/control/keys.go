@@ -125,7 +125,7 @@ func (a *API) create(ctx context.Context, c *call, k kind[*definition.Session], 
 		return nil, words.fault(err)
 	}
 	a.raise(event.TokenCreated, issued)
-	return &change{Key: issued.Key, Status: "ok", Action: added, KeyHash: issued.Hash}, nil
+	return &change{Key: issued.Key, Status: "ok", Action: added, KeyHash: issued.Hash, Warnings: c.warnings}, nil
 }
 
 func (a *API) getKey(ctx context.Context, c *call) (any, error) {
@@ -150,7 +150,7 @@ func (a *API) updateKey(ctx context.Context, c *call) (any, error) {
 		return nil, updating.fault(err)
 	}
 	a.raise(event.TokenUpdated, issued)
-	answer := changed(ref.ID, modified)
+	answer := changed(ref.ID, modified).warn(c.warnings)
 	if !ref.Hashed {
 		answer.KeyHash = issued.Hash
 	}

@@ -51,7 +51,7 @@ func (a *API) addOrg(ctx context.Context, c *call) (any, error) {
 		return nil, orgWords.fault(err)
 	}
 	a.log.Info("limits of an organisation saved through the gateway API", "org", c.id, "action", added)
-	return changed(c.id, added), nil
+	return changed(c.id, added).warn(c.warnings), nil
 }
 
 // updateOrg creates the session if there is none yet.
@@ -68,7 +68,7 @@ func (a *API) updateOrg(ctx context.Context, c *call) (any, error) {
 		return nil, orgWords.fault(err)
 	}
 	a.log.Info("limits of an organisation saved through the gateway API", "org", c.id, "action", modified)
-	return changed(c.id, modified), nil
+	return changed(c.id, modified).warn(c.warnings), nil
 }
 
 func (a *API) deleteOrg(ctx context.Context, c *call) (any, error) {

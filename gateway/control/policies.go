@@ -43,7 +43,7 @@ func (a *API) createPolicy(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	a.log.Info("policy saved through the gateway API", "policy", p.Key(), "action", added)
-	return changed(p.Key(), added), nil
+	return changed(p.Key(), added).warn(c.warnings), nil
 }
 
 func (a *API) updatePolicy(ctx context.Context, c *call) (any, error) {
@@ -58,7 +58,7 @@ func (a *API) updatePolicy(ctx context.Context, c *call) (any, error) {
 		return nil, missing(err, noPolicy)
 	}
 	a.log.Info("policy saved through the gateway API", "policy", c.id, "action", modified)
-	return changed(c.id, modified), nil
+	return changed(c.id, modified).warn(c.warnings), nil
 }
 
 func (a *API) deletePolicy(ctx context.Context, c *call) (any, error) {

@@ -30,14 +30,15 @@ const prefix = "/svc"
 
 // routes lists every route below prefix.
 func (a *API) routes() []route {
-	block, reset := []string{"block"}, []string{"reset_quota"}
+	block, reset, strict := []string{"block"}, []string{"reset_quota", "strict"}, []string{"strict"}
 	key := []string{"hashed", "api_id", "org_id", "username", "suppress_reset"}
+	given := append(strict, key...)
 	list := append([]string{"filter"}, key...)
 	all := []route{
 		{"GET", "/svc/apis", nil, a.listAPIs},
-		{"POST", "/svc/apis", nil, a.createAPI},
+		{"POST", "/svc/apis", strict, a.createAPI},
 		{"GET", "/svc/apis/{id}", nil, a.getAPI},
-		{"PUT", "/svc/apis/{id}", nil, a.updateAPI},
+		{"PUT", "/svc/apis/{id}", strict, a.updateAPI},
 		{"DELETE", "/svc/apis/{id}", nil, a.deleteAPI},
 		{"GET", "/svc/apis/{id}/versions", nil, a.listVersions},
 
@@ -46,22 +47,22 @@ func (a *API) routes() []route {
 		{"POST", "/svc/explain", nil, a.explain},
 
 		{"GET", "/svc/policies", nil, a.listPolicies},
-		{"POST", "/svc/policies", nil, a.createPolicy},
+		{"POST", "/svc/policies", strict, a.createPolicy},
 		{"GET", "/svc/policies/{id}", nil, a.getPolicy},
-		{"PUT", "/svc/policies/{id}", nil, a.updatePolicy},
+		{"PUT", "/svc/policies/{id}", strict, a.updatePolicy},
 		{"DELETE", "/svc/policies/{id}", nil, a.deletePolicy},
 
 		{"GET", "/svc/keys", list, a.listKeys},
-		{"POST", "/svc/keys", key, a.addKey},
-		{"POST", "/svc/keys/create", key, a.createKey},
-		{"POST", "/svc/keys/preview", key, a.previewKey},
+		{"POST", "/svc/keys", given, a.addKey},
+		{"POST", "/svc/keys/create", given, a.createKey},
+		{"POST", "/svc/keys/preview", given, a.previewKey},
 		{"POST", "/svc/keys/reset/{id}", key, a.resetQuota},
 		{"POST", "/svc/keys/policy/{id}", key, a.swapPolicies},
 		{"POST", "/svc/keys/{id}/rotate", key, a.rotateKey},
 		{"DELETE", "/svc/keys/{id}/rotate", key, a.retireKeys},
-		{"POST", "/svc/keys/{id}", key, a.nameKey},
+		{"POST", "/svc/keys/{id}", given, a.nameKey},
 		{"GET", "/svc/keys/{id}", key, a.getKey},
-		{"PUT", "/svc/keys/{id}", key, a.updateKey},
+		{"PUT", "/svc/keys/{id}", given, a.updateKey},
 		{"DELETE", "/svc/keys/{id}", key, a.deleteKey},
 
 		{"GET", "/svc/org/keys", nil, a.listOrgs},

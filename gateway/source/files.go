@@ -56,7 +56,7 @@ func NewFiles(opts FilesOptions) *Files {
 // pause is pauseShare times as long as the check.
 const (
 	watchEvery = time.Second
-	pauseShare  = 4
+	pauseShare = 4
 )
 
 // maxFile bounds one definition, in bytes; maxPolicies the policies file.
@@ -266,6 +266,7 @@ func (f *Files) read(ctx context.Context) (*definition.Bundle, error) {
 		}
 		_, _ = sum.Write(append([]byte(one.name+" "), one.sum[:]...)) // never fails
 		enter(b, from, &one)
+		f.warn(before[i], &one)
 		known = append(known, one)
 	}
 	clear(read[len(known):])
@@ -307,6 +308,16 @@ func enter(b *definition.Bundle, from map[string]string, one *file) {
 	b.APIs = append(b.APIs, one.api)
 }
 
+// warn logs the members of a new definition that have no effect.
+func (f *Files) warn(old, one *file) {
+	if one.err != nil || old != nil && old.api == one.api {
+		return
+	}
+	if unknown := one.api.UnknownMembers(); len(unknown) > 0 {
+		f.opts.Log.Warn("a definition has members without an effect", "file", one.name, "api", one.api.ID, "members", unknown.Texts())
+	}
+}
+
 // readPolicies adds the policies, or the last good ones if the file is broken. The error
 // is that of ctx.
 func (f *Files) readPolicies(ctx context.Context, b *definition.Bundle, sum hash.Hash) error {
@@ -319,6 +330,9 @@ func (f *Files) readPolicies(ctx context.Context, b *definition.Bundle, sum hash
 	}
 	if broken != nil {
 		b.Skipped = append(b.Skipped, definition.Skipped{Source: filepath.Base(f.opts.PoliciesFile), Reason: broken.Error()})
+	}
+	if unknown := f.policies.takeUnknown(); len(unknown) > 0 {
+		f.opts.Log.Warn("policies have members without an effect", "file", filepath.Base(f.opts.PoliciesFile), "members", unknown)
 	}
 	_, _ = sum.Write(f.policies.sum[:]) // never fails
 	b.Policies = f.policies.good

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -226,4 +227,26 @@ func (f *Files) mustRead(t *testing.T) *definition.Bundle {
 		t.Fatal(err)
 	}
 	return b
+}
+
+func TestMembersWithoutAnEffectAreLoggedOnce(t *testing.T) {
+	f := newFolder(t, false)
+	var log bytes.Buffer
+	f.src.opts.Log = slog.New(slog.NewTextHandler(&log, nil))
+	f.write("one.json", strings.Replace(goodAPI, "{", `{"use_keyles":true,`, 1))
+	f.write("policies/p.json", `{"gold":{"name":"Gold","quota_mx":5}}`)
+	have := f.next("").Revision
+	for _, want := range []string{"file=one.json api=a", "use_keyles: is not known to this release and has no effect; did you mean use_keyless?", `quota_mx: is not known to this release and has no effect; did you mean quota_max?`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("lacks %q:\n%s", want, &log)
+		}
+	}
+	log.Reset()
+	f.write("two.json", strings.Replace(goodAPI, `"a"`, `"b"`, 1))
+	answer := make(chan error, 1)
+	go func() { answer <- f.src.Reload(t.Context()) }()
+	f.src.Applied(f.next(have), nil)
+	if err := <-answer; err != nil || log.Len() > 0 {
+		t.Errorf("%v, logged again:\n%s", err, &log)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -23,6 +24,18 @@ type policyFile struct {
 	good []*definition.Policy // as last read without errors
 	sums []definition.Sum     // of the texts of good
 	err  error                // why the file cannot be used; then good is older
+
+	unknown []string // members without an effect of the policies that the last reading found new or changed
+}
+
+// maxLogged is how many members without an effect are logged at once.
+const maxLogged = 100
+
+// takeUnknown returns the members without an effect of new policies once.
+func (f *policyFile) takeUnknown() []string {
+	unknown := f.unknown
+	f.unknown = nil
+	return unknown
 }
 
 // read reads the file if it has changed, and returns why it cannot be used.
@@ -71,6 +84,7 @@ func (f *policyFile) readAll(ctx context.Context, p *pace.Pacer, members map[str
 	}
 	slices.Sort(ids)
 	good, sums, problems := make([]*definition.Policy, len(ids)), make([]definition.Sum, len(ids)), make([]error, len(ids))
+	unknown := make([]definition.Problems, len(ids))
 	common, before := newRights(), make(map[definition.Sum]*definition.Policy, len(f.good))
 	for i, sum := range f.sums {
 		before[sum] = f.good[i]
@@ -86,13 +100,22 @@ func (f *policyFile) readAll(ctx context.Context, p *pace.Pacer, members map[str
 		var one []*definition.Policy
 		if one, problems[i] = definition.ParsePolicies(members[ids[i]]); problems[i] == nil {
 			good[i] = one[0]
+			unknown[i] = good[i].UnknownMembers()
 			common.share(good[i])
 		}
 	})
 	if err = errors.Join(err, errors.Join(problems...)); err != nil {
 		return err
 	}
-	f.good, f.sums = good, sums
+	f.good, f.sums, f.unknown = good, sums, nil
+	for i, members := range unknown {
+		for _, one := range members {
+			if len(f.unknown) == maxLogged {
+				return nil
+			}
+			f.unknown = append(f.unknown, fmt.Sprintf("[%q].%s", ids[i], one))
+		}
+	}
 	return nil
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sluicegate/sluice/internal/declarative"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/didyoumean"
 )
 
 // A Source is one object before conversion.
@@ -31,7 +30,10 @@ type Entry struct {
 	Unknown []string         `json:"unknown,omitempty"` // members that are kept without an effect
 	Refused []string         `json:"refused,omitempty"` // why it is refused
 
+	Warnings []string `json:"warnings,omitempty"` // about Unknown, with the nearest known names
+
 	object *declarative.Object
+	lost   []Loss
 	apis   []string // APIs that it refers to
 	needs  []string // its policies
 }
@@ -39,26 +41,39 @@ type Entry struct {
 // A Report is the result for all objects.
 type Report struct {
 	Entries []*Entry `json:"objects"`
+	Lost    []Loss   `json:"lost,omitempty"` // what has no effect here, the weightiest first
+}
+
+// Options say how objects are converted. The zero value changes nothing but what the
+// format asks for.
+type Options struct {
+	Renames Renames
+	Drops   *Drops // members to leave out; nil: none
+	Strict  bool   // refuse objects with members that have no effect
 }
 
 // Convert converts all sources.
-func Convert(sources []Source, r Renames) *Report {
+func Convert(sources []Source, o Options) *Report {
 	report := new(Report)
+	if o.Drops == nil {
+		o.Drops = NewDrops(nil)
+	}
 	for _, s := range sources {
-		report.Entries = append(report.Entries, convert(s, r))
+		report.Entries = append(report.Entries, convert(s, &o))
 	}
 	report.refuseCollisions()
+	report.weigh()
 	return report
 }
 
-func convert(s Source, r Renames) *Entry {
+func convert(s Source, o *Options) *Entry {
 	e := &Entry{Kind: s.Kind, Name: s.Name, From: s.File}
 	tree, err := decode(s.Body)
 	if err != nil {
 		e.refuse("", err.Error())
 		return e
 	}
-	if n := r.apply(tree); n > 0 {
+	if n := o.Renames.apply(tree); n > 0 {
 		e.note("names in %s were rewritten as --rename says", places(n))
 	}
 	if org, ok := tree["org_id"].(string); ok && org != "" {
@@ -73,7 +88,7 @@ func convert(s Source, r Renames) *Entry {
 	default:
 		e.key(tree)
 	}
-	e.check(tree)
+	e.check(tree, o)
 	return e
 }
 
@@ -98,6 +113,7 @@ func (e *Entry) refuse(path, message string) {
 // api names a definition without a name after its file.
 func (e *Entry) api(tree map[string]any) {
 	delete(tree, "_id")
+	defer e.classic(tree)
 	if id, ok := tree["id"].(string); ok { // the id in another database
 		e.note("id %q is left out: APIs are known by api_id alone", id)
 		delete(tree, "id")
@@ -161,14 +177,53 @@ func has(tree map[string]any, name string) bool {
 	return true
 }
 
-// check decodes the object as the admin does, and records its references.
-func (e *Entry) check(tree map[string]any) {
-	body, err := encode(tree)
-	if err != nil {
+// check decodes the object as the admin does, without the members that are to be left out,
+// and records its references.
+func (e *Entry) check(tree map[string]any, o *Options) {
+	body, typed, err := e.decode(tree)
+	problems, listed := errors.AsType[*definition.Problems](err)
+	for listed && e.drop(tree, *problems, o.Drops) {
+		body, typed, err = e.decode(tree)
+		problems, listed = errors.AsType[*definition.Problems](err)
+	}
+	if typed == nil {
 		e.refuse("", err.Error())
 		return
 	}
-	var typed any
+	e.warn(typed, o.Strict)
+	if listed {
+		for _, p := range *problems {
+			e.refuse(p.Path, p.Message)
+		}
+	} else if err != nil {
+		e.refuse("", err.Error())
+	}
+	if len(e.Refused) > 0 {
+		return
+	}
+	e.object = &declarative.Object{Kind: e.Kind, Name: e.Name, Body: body, Where: e.From}
+	if e.Kind == declarative.Key {
+		e.asKey(typed.(*definition.Session))
+	}
+}
+
+// warn reports the members that have no effect.
+func (e *Entry) warn(typed definition.Object, strict bool) {
+	for _, p := range typed.UnknownMembers() {
+		e.Unknown = append(e.Unknown, p.Path)
+		e.Warnings = append(e.Warnings, p.String())
+		e.lose(minorLoss, p.Path, p.Message)
+		if strict {
+			e.refuse(p.Path, p.Message)
+		}
+	}
+}
+
+// decode decodes the object. typed is nil if it is no JSON.
+func (e *Entry) decode(tree map[string]any) (body []byte, typed definition.Object, err error) {
+	if body, err = encode(tree); err != nil {
+		return nil, nil, err
+	}
 	switch e.Kind {
 	case declarative.API:
 		typed, err = definition.ParseAPI(body)
@@ -179,23 +234,7 @@ func (e *Entry) check(tree map[string]any) {
 		s, wrong := definition.ParseSession(body)
 		typed, err, e.apis, e.needs = s, wrong, named(s.AccessRights), s.Policies()
 	}
-	for _, m := range didyoumean.UnknownMembers(typed, body, "") {
-		e.Unknown = append(e.Unknown, m.Path)
-	}
-	if problems, ok := errors.AsType[*definition.Problems](err); ok {
-		for _, p := range *problems {
-			e.refuse(p.Path, p.Message)
-		}
-		return
-	}
-	if err != nil {
-		e.refuse("", err.Error())
-		return
-	}
-	e.object = &declarative.Object{Kind: e.Kind, Name: e.Name, Body: body, Where: e.From}
-	if e.Kind == declarative.Key {
-		e.asKey(typed.(*definition.Session))
-	}
+	return body, typed, err
 }
 
 // asKey sets the hash of a key. Keys are imported by hash only, because the key itself is

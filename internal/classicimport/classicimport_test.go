@@ -31,7 +31,7 @@ func TestAnExampleFolderIsTakenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := Convert(found, Renames{"acme": "svc"})
+	report := Convert(found, Options{Renames: Renames{"acme": "svc"}})
 	if report.Refused() != 0 {
 		t.Fatalf("refused:\n%s", report.Text())
 	}
@@ -73,7 +73,7 @@ func TestWhatIsRefusedIsNamedWithItsReason(t *testing.T) {
 		{declarative.Policy, "q", "q.json", json.RawMessage(`{"access_rights":{"elsewhere":{}}}`)},
 		{declarative.Key, hash, "keys", json.RawMessage(`{"apply_policies":["p"]}`)},
 		{declarative.Key, "a-key-that-is-a-secret", "keys", json.RawMessage(`{}`)},
-	}, nil)
+	}, Options{})
 	report.Settle(new(declarative.Set))
 	if set, err := report.Set(); err != nil || len(set.Objects) != 1 {
 		t.Errorf("%d taken over, %v:\n%s", len(set.Objects), err, report.Text())
@@ -170,7 +170,7 @@ func FuzzNothingThatIsFoundEndsTheProgram(f *testing.F) {
 	f.Add([]byte(`{"` + hash + `":{"access_rights":null,"quota_remaining":1e999}}`))
 	f.Add([]byte(`[null,5,{"apis":[{"api_definition":{"proxy":[]}}]},{"Data":[]}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		report := Convert(Parse("x.json", data), Renames{"acme": "svc"})
+		report := Convert(Parse("x.json", data), Options{Renames: Renames{"acme": "svc"}})
 		report.Settle(new(declarative.Set))
 		if set, err := report.Set(); err != nil {
 			t.Errorf("%v in %d", err, len(set.Objects))

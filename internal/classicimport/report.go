@@ -2,7 +2,6 @@ package classicimport
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/declarative"
@@ -109,6 +108,7 @@ func (r *Report) Settle(there *declarative.Set) {
 		}
 	}
 	r.refuseDependents()
+	r.weigh()
 }
 
 // Set returns the converted objects.
@@ -144,11 +144,22 @@ func (r *Report) Text() string {
 		for _, part := range []struct {
 			what  string
 			lines []string
-		}{{"refused", e.Refused}, {"mapped", e.Mapped}, {"unknown, kept", slices.Sorted(slices.Values(e.Unknown))}} {
+		}{{"refused", e.Refused}, {"mapped", e.Mapped}, {"unknown, kept", e.Warnings}} {
 			for _, line := range part.lines {
 				fmt.Fprintf(&b, "  %s: %s\n", part.what, line)
 			}
 		}
+	}
+	if r.Refused() > 0 {
+		b.WriteString("--drop MEMBER leaves out a member that an object is refused for\n")
+	}
+	weight := ""
+	for _, l := range r.Lost {
+		if l.Weight != weight {
+			weight = l.Weight
+			fmt.Fprintf(&b, "lost, %s:\n", weight)
+		}
+		fmt.Fprintf(&b, "  %s %s: %s: %s\n", l.Kind, l.Name, l.Path, l.Message)
 	}
 	return b.String()
 }

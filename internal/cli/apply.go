@@ -19,6 +19,7 @@ type wanted struct {
 	labels map[string]string
 	prune  bool
 	dryRun bool
+	strict bool
 	yes    bool
 	expect int64
 	reason string
@@ -86,6 +87,7 @@ func (w *wanted) describe(cmd *cobra.Command) {
 	f.StringArrayVarP(&w.files, "file", "f", nil, "`PATH` of a file or folder, - for standard input; may be repeated")
 	f.BoolVar(&w.prune, "prune", false, "delete APIs and policies that are in no file")
 	f.StringToStringVar(&w.labels, "select", nil, "`LABEL=VALUE` that an object must have to be pruned; may be repeated")
+	f.BoolVar(&w.strict, "strict", false, "refuse members that have no effect, which are otherwise kept with a warning")
 	w.AdminFlags(cmd)
 }
 
@@ -117,6 +119,9 @@ func (s *session) readWanted(w *wanted) (*declarative.Set, error) {
 	if err := set.Check(); err != nil {
 		return nil, shell.Exit(shell.ExitUsage, err.Error())
 	}
+	if unknown := set.Unknown(); w.strict && len(unknown) > 0 {
+		return nil, shell.Exit(shell.ExitRefused, strings.Join(unknown, "\n"))
+	}
 	return set, nil
 }
 
@@ -134,7 +139,8 @@ func (s *session) diff(cmd *cobra.Command, w *wanted) error {
 	if err != nil {
 		return shell.AsExit(err)
 	}
-	if err := s.printOutcome(&declarative.Outcome{Revision: revision, DryRun: true, Changes: append([]declarative.Change{}, plan.Changes...)}, plan.Text); err != nil {
+	out := &declarative.Outcome{Revision: revision, DryRun: true, Changes: append([]declarative.Change{}, plan.Changes...), Warnings: set.Unknown()}
+	if err := s.printOutcome(out, plan.Text); err != nil {
 		return err
 	}
 	if len(plan.Changes) > 0 {
@@ -162,7 +168,7 @@ func (s *session) give(cmd *cobra.Command, w *wanted, set *declarative.Set) erro
 	}
 	how := declarative.Settings{
 		Options: declarative.Options{Prune: w.prune, Select: w.labels},
-		DryRun:  w.dryRun, Expect: w.expect, Reason: w.reason, Stale: isStale, Report: w.report,
+		DryRun:  w.dryRun, Expect: w.expect, Reason: w.reason, Strict: w.strict, Stale: isStale, Report: w.report,
 		Agree: func(plan *declarative.Plan) error { return s.agree(plan, w) },
 	}
 	end := func() {}
@@ -231,11 +237,24 @@ func newKeys(made []declarative.NewKey) string {
 	return b.String()
 }
 
-// printOutcome prints the outcome: data with -o, otherwise text.
+// printOutcome prints the outcome: data with -o, otherwise text, with warnings on standard
+// error.
 func (s *session) printOutcome(out *declarative.Outcome, text func() string) error {
+	if s.Output == "table" {
+		s.warn(out.Warnings)
+	}
 	answer, err := json.Marshal(out)
 	if err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
 	return s.Show(answer, func() error { return s.Write(text()) })
+}
+
+// warn prints warnings on standard error, unless --quiet is set.
+func (s *session) warn(warnings []string) {
+	for _, one := range warnings {
+		if !s.Quiet {
+			_, _ = fmt.Fprintf(s.Stderr, "sluice: warning: %s\n", one)
+		}
+	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/declarative"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/didyoumean"
 	"github.com/sluicegate/sluice/internal/graphql/change"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/sdl"
@@ -30,7 +29,7 @@ const (
 // fileChecks reads API definitions and policies from files as a gateway does, and
 // collects what is wrong with them.
 type fileChecks struct {
-	Strict   bool      // also report members that this release does not know
+	Strict   bool      // members that have no effect are problems
 	Files    int       // number of files read
 	Applied  int       // of these, files for apply
 	Findings []finding // in the order found
@@ -43,7 +42,7 @@ type fileChecks struct {
 // A finding is one problem of one file.
 type finding struct {
 	File, Path, Message string
-	Unknown             bool // an unknown member: no error
+	Unknown             bool // a member that has no effect: no error
 }
 
 // newFileChecks returns checks without findings.
@@ -122,9 +121,12 @@ func (v *fileChecks) file(path string, inFolder bool) {
 	}
 	if isDocuments(path, data) {
 		v.Applied++
-		_, wrong := declarative.Parse(path, data, v.lookup)
+		objects, wrong := declarative.Parse(path, data, v.lookup)
 		for _, one := range wrong {
 			v.add(path, "", "%s", strings.TrimPrefix(strings.TrimPrefix(one, path), ": "))
+		}
+		for _, o := range objects {
+			v.unknownBelow(o.Where, "spec", o.Unknown())
 		}
 		return
 	}
@@ -146,7 +148,7 @@ func (v *fileChecks) api(path string, data []byte) {
 	if api == nil {
 		return
 	}
-	v.unknownBelow(path, "", api, data)
+	v.unknownBelow(path, "", api.UnknownMembers())
 	for _, warning := range api.Warnings() {
 		v.add(path, warning.Path, "%s", warning.Message)
 	}
@@ -168,16 +170,9 @@ func (v *fileChecks) api(path string, data []byte) {
 
 // unknownBelow reports members of an object that this release preserves but does not
 // know.
-func (v *fileChecks) unknownBelow(file, path string, object any, raw json.RawMessage) {
-	if !v.Strict {
-		return
-	}
-	for _, m := range didyoumean.UnknownMembers(object, raw, path) {
-		message := "is not known to this release and has no effect"
-		if near := didyoumean.Nearest(m.Name, m.Known); near != "" {
-			message += "; did you mean " + near + "?"
-		}
-		v.Findings = append(v.Findings, finding{File: file, Path: m.Path, Message: message, Unknown: true})
+func (v *fileChecks) unknownBelow(file, path string, unknown definition.Problems) {
+	for _, p := range unknown {
+		v.Findings = append(v.Findings, finding{File: file, Path: strings.TrimPrefix(path+"."+p.Path, "."), Message: p.Message, Unknown: true})
 	}
 }
 
@@ -193,12 +188,8 @@ func (v *fileChecks) claim(taken map[string]string, what, file, path, message st
 func (v *fileChecks) policies(path string, data []byte) {
 	policies, err := definition.ParsePolicies(data)
 	v.problems(path, err)
-	var raw map[string]json.RawMessage
-	if !v.Strict || json.Unmarshal(data, &raw) != nil {
-		return
-	}
 	for _, p := range policies {
-		v.unknownBelow(path, fmt.Sprintf("[%q]", p.ID), p, raw[p.ID])
+		v.unknownBelow(path, fmt.Sprintf("[%q]", p.ID), p.UnknownMembers())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/internal/classicimport"
@@ -18,6 +19,7 @@ type imported struct {
 	from, secret, below, header string
 	renames                     map[string]string
 	skip                        bool
+	drop                        []string
 }
 
 func (s *session) importCommand() *cobra.Command {
@@ -32,6 +34,8 @@ by their hashes.
 It reports which members were converted to keep their meaning, which
 are kept without an effect, and which objects are refused and why. If
 any is refused, nothing is changed, unless --skip-refused is given.
+--drop leaves out what objects are refused for. The report ends with what
+has no effect here, by weight: first what decides who may call.
 
 ` + shell.AdminHelp,
 		Example: "  sluice import ./gateway --dry-run\n  sluice import ./gateway --rename acme=svc\n  sluice import --from http://old:8080 --from-path /acme --from-header X-Acme-Authorization --rename acme=svc",
@@ -49,6 +53,8 @@ any is refused, nothing is changed, unless --skip-refused is given.
 	f.StringVar(&i.below, "from-path", "/svc", "`PATH` that its control API is below")
 	f.StringVar(&i.header, "from-header", "X-Svc-Authorization", "`NAME` of the header that carries its secret")
 	f.StringToStringVar(&i.renames, "rename", nil, "`OLD=NEW` prefix of variables ($OLD_context), headers and members (x-OLD-); may be repeated")
+	f.StringArrayVar(&i.drop, "drop", nil, "`MEMBER` to leave out of objects that are refused for it, such as custom_middleware or version_data.versions.*.extended_paths.virtual; may be repeated")
+	f.BoolVar(&i.strict, "strict", false, "refuse objects with members that have no effect, which are otherwise kept with a warning")
 	f.BoolVar(&i.skip, "skip-refused", false, "import the rest if an object is refused")
 	f.BoolVar(&i.dryRun, "dry-run", false, "only report; no server is called")
 	i.changes(cmd)
@@ -65,7 +71,11 @@ func (s *session) importFrom(cmd *cobra.Command, i *imported, args []string) err
 	if err != nil {
 		return err
 	}
-	report := classicimport.Convert(found, renames)
+	drops := classicimport.NewDrops(i.drop)
+	report := classicimport.Convert(found, classicimport.Options{Renames: renames, Drops: drops, Strict: i.strict})
+	if unused := drops.Unused(); len(unused) > 0 {
+		return shell.Exit(shell.ExitUsage, "--drop "+strings.Join(unused, ", ")+": no object is refused for it")
+	}
 	if i.dryRun {
 		return s.reported(report)
 	}

@@ -24,8 +24,9 @@ JSON path; lines and columns are those of the schema or operation.
 With --against an admin checks them too: whether the APIs and policies that they refer to
 exist, whether listen paths are free, and everything else that it would refuse.
 
-Exit code 6 means that something would be refused. With --strict, unknown members
-count as well; alone they end with exit code 5.`,
+Members that are unknown, or known and of no effect, are listed with the nearest known
+name. Exit code 6 means that something would be refused. With --strict, members without
+effect count as well; alone they end with exit code 5.`,
 		Example: "  sluice validate ./apps policies.json\n  sluice validate --strict -o json ./apps\n  sluice validate --against https://admin.example:8081 ./config",
 		Args:    somePaths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,7 +38,7 @@ count as well; alone they end with exit code 5.`,
 	}
 	cmd.Flags().StringVar(&t.Server, "against", "", "`URL` of an admin that also checks the files against its objects; nothing is changed")
 	cmd.Flags().StringVar(&t.Token, "token", "", "access `KEY` of a user of that admin; SLUICE_TOKEN or a login is safer, because other users can see arguments")
-	cmd.Flags().BoolVar(&v.Strict, "strict", false, "also report unknown members")
+	cmd.Flags().BoolVar(&v.Strict, "strict", false, "count members that have no effect as problems")
 	return cmd
 }
 
@@ -58,13 +59,20 @@ func (s *session) validate(v *fileChecks, paths []string) error {
 		return err
 	}
 	refused, unknown := v.Count()
-	switch summary := fmt.Sprintf("%s in %s", shell.Plural(refused+unknown, "problem"), shell.Plural(v.Files, "file")); {
+	problems, warnings := refused, ""
+	switch {
+	case v.Strict:
+		problems += unknown
+	case unknown > 0:
+		warnings = ", " + shell.Plural(unknown, "warning")
+	}
+	switch summary := fmt.Sprintf("%s in %s%s", shell.Plural(problems, "problem"), shell.Plural(v.Files, "file"), warnings); {
 	case refused > 0:
 		return shell.Exit(shell.ExitRefused, summary)
-	case unknown > 0:
+	case problems > 0:
 		return shell.Exit(shell.ExitDifferences, summary)
 	case s.Output == "table":
-		return s.Remark("%s, no problem", shell.Plural(v.Files, "file"))
+		return s.Remark("%s, no problem%s", shell.Plural(v.Files, "file"), warnings)
 	}
 	return nil
 }
@@ -81,6 +89,9 @@ func (s *session) printFindings(v *fileChecks) error {
 	var b strings.Builder
 	for _, f := range v.Findings {
 		b.WriteString(f.File + ": ")
+		if f.Unknown && !v.Strict {
+			b.WriteString("warning: ")
+		}
 		if f.Path != "" {
 			b.WriteString(f.Path + ": ")
 		}
@@ -129,7 +140,7 @@ func (s *session) setOf(v *fileChecks, paths []string) (*declarative.Set, error)
 		}
 		found = append(found, some...)
 	}
-	set, err := classicimport.Convert(found, nil).Set()
+	set, err := classicimport.Convert(found, classicimport.Options{}).Set()
 	return set, asRefused(err)
 }
 

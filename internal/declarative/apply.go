@@ -15,6 +15,7 @@ type Settings struct {
 	Expect int64  // revision that must be current; negative: any
 	Reason string // for the history
 	Keys   bool   // fetch keys from the server even if no file has any
+	Strict bool   // have the server refuse members that have no effect
 
 	Agree  func(*Plan) error // called before anything is changed; its error aborts. Required
 	Stale  func(error) bool  // reports whether a server refused because of a concurrent change. Required
@@ -28,6 +29,8 @@ type Outcome struct {
 	Changes  []Change `json:"changes"`
 	Keys     []NewKey `json:"keys,omitempty"`   // that were generated
 	Report   any      `json:"report,omitempty"` // the source of the objects, if it is to be reported
+
+	Warnings []string `json:"warnings,omitempty"` // members of the objects that are kept and have no effect
 }
 
 // A NewKey is a generated key. It is shown only once.
@@ -59,6 +62,9 @@ func (s *Settings) Apply(ctx context.Context, on Server, want *Set) (*Outcome, e
 			return nil, err
 		}
 		out := &Outcome{Revision: revision, DryRun: s.DryRun, Changes: plan.Changes, Report: s.Report}
+		if s.Report == nil { // which has them
+			out.Warnings = want.Unknown()
+		}
 		if out.Changes == nil {
 			out.Changes = []Change{}
 		}
@@ -81,7 +87,7 @@ func (s *Settings) send(ctx context.Context, on Server, plan *Plan, revision int
 		return nil
 	}
 	b := plan.Batch()
-	b.Expect, b.DryRun, b.Reason = &revision, s.DryRun, s.Reason
+	b.Expect, b.DryRun, b.Reason, b.Strict = &revision, s.DryRun, s.Reason, s.Strict
 	answer, err := on.Call(ctx, "POST", "/api/config/apply", b)
 	if err != nil {
 		return err
@@ -89,12 +95,16 @@ func (s *Settings) send(ctx context.Context, on Server, plan *Plan, revision int
 	var view struct {
 		Revision int64    `json:"revision"`
 		Keys     []NewKey `json:"new_keys"`
+		Warnings []string `json:"warnings"`
 	}
 	if err := json.Unmarshal(answer, &view); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
 	if !s.DryRun {
 		out.Revision, out.Keys = view.Revision, view.Keys
+	}
+	if len(out.Warnings) == 0 && s.Report == nil { // a server of another release may know fewer members
+		out.Warnings = view.Warnings
 	}
 	return nil
 }

@@ -95,28 +95,60 @@ func onlySchemaLacks(api *definition.API, err error) bool {
 	return ok && len(*problems) == 1 && (*problems)[0].Path == definition.SchemaPath && api.GraphQL != nil && api.GraphQL.Schema == ""
 }
 
-// typed decodes the body, normalised as a server would.
+// typed decodes the body, normalised as a server would. An object of a server may be one
+// that is no longer accepted: it can still be replaced.
 func (o *Object) typed() (any, error) {
 	switch o.Kind {
 	case API:
 		api, err := definition.ParseAPI(o.Body)
-		if err != nil && !onlySchemaLacks(api, err) {
+		if err != nil && !onlySchemaLacks(api, err) && !o.stored(api) {
 			return nil, err
 		}
 		api.OrgID = ""
 		return api, nil
 	case Policy:
 		p, err := definition.ParsePolicy(o.Body)
-		if err != nil {
+		if err != nil && !o.stored(p) {
 			return nil, err
 		}
 		return normalPolicy(p), nil
 	}
 	s, err := definition.ParseSession(o.Body)
-	if err != nil {
+	if err != nil && !o.stored(s) {
 		return nil, err
 	}
 	return normalSession(s), nil
+}
+
+// stored decodes an object of a server without checking it. It reports false for objects
+// of files.
+func (o *Object) stored(into any) bool { return o.Where == "" && json.Unmarshal(o.Body, into) == nil }
+
+// Unknown returns the members of the specification that are kept and have no effect.
+func (o *Object) Unknown() definition.Problems {
+	var of definition.Object
+	switch o.Kind {
+	case API:
+		of = new(definition.API)
+	case Policy:
+		of = new(definition.Policy)
+	default:
+		of = new(definition.Session)
+	}
+	if json.Unmarshal(o.Body, of) != nil {
+		return nil // its problems are reported elsewhere
+	}
+	return of.UnknownMembers()
+}
+
+// Unknown returns a warning for each member of the objects that is kept and has no effect.
+func (s *Set) Unknown() (warnings []string) {
+	for _, o := range s.Objects {
+		for _, p := range o.Unknown() {
+			warnings = append(warnings, o.Where+": spec."+p.String())
+		}
+	}
+	return warnings
 }
 
 func normalPolicy(p *definition.Policy) *definition.Policy {

@@ -70,6 +70,27 @@ func TestWhatDiffersIsNamed(t *testing.T) {
 	}
 }
 
+func TestUnknownMembersAreNamed(t *testing.T) {
+	set := read(t, apiText+"  proxy_typo: 1\n  enable_ip_whitelistng: true\n---\n"+strings.Replace(goldDoc, "rate: 5", "quota_mx: 5", 1))
+	const noEffect = "is not known to this release and has no effect"
+	want := []string{
+		"f.yaml: spec.enable_ip_whitelistng: " + noEffect + "; did you mean enable_ip_whitelisting?", "f.yaml: spec.proxy_typo: " + noEffect,
+		"f.yaml: document 2: spec.quota_mx: " + noEffect + "; did you mean quota_max?",
+	}
+	if got := set.Unknown(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What a server stored before may no longer be accepted: it can still be compared and
+// replaced.
+func TestAnObjectThatIsNoLongerAcceptedCanBeReplaced(t *testing.T) {
+	stored := &Set{Objects: []*Object{{Kind: API, Name: "orders", Body: json.RawMessage(`{"api_id":"orders","use_openid":true,"use_keyless":true,"proxy":{"listen_path":"/orders/","target_url":"http://a"}}`)}}}
+	if p := plan(t, stored, read(t, apiText), Options{}); !strings.Contains(p.Text(), "use_openid: true -> nothing") {
+		t.Errorf("%s", p.Text())
+	}
+}
+
 func TestASchemaThatIsLeftOutStays(t *testing.T) {
 	without := "kind: API\nmetadata: {name: q}\nspec: {use_keyless: true, proxy: {listen_path: /q/, target_url: \"http://a\"}, graphql: {enabled: true, execution_mode: proxyOnly}}\n"
 	with := strings.Replace(without, "proxyOnly", "proxyOnly, schema: \"type Query { a: Int }\"", 1)

@@ -183,6 +183,7 @@ type Batch struct {
 	Expect   *int64            `json:"expect_revision,omitempty"`
 	DryRun   bool              `json:"dry_run,omitempty"`
 	Reason   string            `json:"reason,omitempty"`
+	Strict   bool              `json:"strict,omitempty"`
 	APIs     []json.RawMessage `json:"apis,omitempty"`
 	Policies []json.RawMessage `json:"policies,omitempty"`
 	Keys     []Adopted         `json:"keys,omitempty"`

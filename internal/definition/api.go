@@ -99,7 +99,7 @@ type API struct {
 	// Settings that make the API a GraphQL API.
 	GraphQL *GraphQL `json:"graphql,omitempty"`
 	// Event streams. Not supported: streams must be empty.
-	Streaming json.RawMessage `json:"x-svc-streaming,omitempty"`
+	Streaming json.RawMessage `json:"x-svc-streaming,omitempty" members:"streams"`
 
 	// Groups of gateways that serve the API. Default: all gateways.
 	Tags    []string `json:"tags,omitempty"`
@@ -125,7 +125,7 @@ type Auth struct {
 	// Whether requests carry a signature. Not supported: must be false.
 	ValidateSignature bool `json:"validate_signature,omitempty"`
 	// Settings of validate_signature. Not supported: without effect.
-	Signature json.RawMessage `json:"signature,omitempty"`
+	Signature json.RawMessage `json:"signature,omitempty" members:"algorithm,header,use_param,param_name,secret,allowed_clock_skew,error_code,error_message"`
 	Unknown   Unknown         `json:"-"`
 }
 

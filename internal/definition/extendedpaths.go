@@ -475,7 +475,10 @@ func isUpperMethod(method string) bool {
 }
 
 // unsupported lists the lists of extended_paths that this release does not have and
-// that hold an entry that is on.
+// that hold an entry that is on. Those that only say which calls are recorded are
+// harmless.
 func (e *ExtendedPaths) unsupported() []string {
-	return slices.DeleteFunc(e.Unknown.Names(), func(name string) bool { return !asksFor(e.Unknown.Get(name)) })
+	return slices.DeleteFunc(e.Unknown.Names(), func(name string) bool {
+		return name == "track_endpoints" || name == "do_not_track_endpoints" || !asksFor(e.Unknown.Get(name))
+	})
 }

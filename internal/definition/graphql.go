@@ -25,15 +25,15 @@ type GraphQL struct {
 	// Data sources of fields. Not supported: without effect.
 	TypeFieldConfigurations json.RawMessage `json:"type_field_configurations,omitempty"`
 	// Page for trying operations. Not supported: must be off.
-	Playground json.RawMessage `json:"playground,omitempty"`
+	Playground json.RawMessage `json:"playground,omitempty" members:"enabled,path"`
 	// Data sources. Not supported: without effect.
-	Engine json.RawMessage `json:"engine,omitempty"`
+	Engine json.RawMessage `json:"engine,omitempty" members:"field_configs,data_sources,global_headers"`
 	// How operations go to the upstream.
 	Proxy *GraphQLProxy `json:"proxy,omitempty"`
 	// Subgraph of a supergraph. Not supported: without effect.
-	Subgraph json.RawMessage `json:"subgraph,omitempty"`
+	Subgraph json.RawMessage `json:"subgraph,omitempty" members:"sdl"`
 	// Supergraph of subgraphs. Not supported: without effect.
-	Supergraph json.RawMessage `json:"supergraph,omitempty"`
+	Supergraph json.RawMessage `json:"supergraph,omitempty" members:"updated_at,subgraphs,merged_sdl,global_headers,disable_query_batching"`
 	// Whether the schema may be read by operations.
 	Introspection *GraphQLIntrospection `json:"introspection,omitempty"`
 

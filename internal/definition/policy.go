@@ -75,7 +75,7 @@ type Policy struct {
 	// Whether requests carry HTTP message signatures. Not supported: must be false.
 	SignatureValidation bool `json:"enable_http_signature_validation,omitempty"`
 	// Smoothing of rates. Not supported: must be off.
-	Smoothing json.RawMessage `json:"smoothing,omitempty"`
+	Smoothing json.RawMessage `json:"smoothing,omitempty" members:"enabled,threshold,trigger,step,delay"`
 	// Time at which the policy was created; filled in.
 	DateCreated string `json:"date_created,omitempty"`
 	// Time of the last change; filled in.

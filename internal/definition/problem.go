@@ -15,6 +15,7 @@ type Problem struct {
 	Path    string `json:"path"`              // JSON path such as proxy.listen_path; "" is the whole object
 	Message string `json:"message"`           // what is wrong and what would be right
 	Feature string `json:"feature,omitempty"` // name of the feature that this release does not have
+	Weight  Weight `json:"-"`                 // of the feature
 }
 
 // Problems is every problem of one object, in the order of its members. It is
@@ -36,6 +37,15 @@ func (p Problem) String() string {
 		return p.Message
 	}
 	return p.Path + ": " + p.Message
+}
+
+// Texts returns the problems behind their paths.
+func (p Problems) Texts() []string {
+	texts := make([]string, 0, len(p))
+	for _, one := range p {
+		texts = append(texts, one.String())
+	}
+	return texts
 }
 
 // addf adds a problem, up to maxProblems.

@@ -3,6 +3,8 @@ package definition
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
 // part returns a member of a JSON object that is kept as it is, or nil.
@@ -15,13 +17,7 @@ func part(raw json.RawMessage, name string) json.RawMessage {
 
 // parts returns the members of a JSON object that is kept as it is; none when it
 // is something else.
-func parts(raw json.RawMessage) map[string]json.RawMessage {
-	var members map[string]json.RawMessage
-	if len(raw) > 0 && raw[0] == '{' {
-		_ = json.Unmarshal(raw, &members) // valid JSON, as Decode needs it
-	}
-	return members
-}
+func parts(raw json.RawMessage) map[string]json.RawMessage { return object.Members(raw) }
 
 // elements returns the elements of a JSON array that is kept as it is.
 func elements(raw json.RawMessage) []json.RawMessage {

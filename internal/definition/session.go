@@ -75,7 +75,7 @@ type Extra struct {
 	// Older member, without effect.
 	DetailedRecording bool `json:"enable_detailed_recording,omitempty"`
 	// Smoothing of rates. Not supported: must be off.
-	Smoothing json.RawMessage `json:"smoothing,omitempty"`
+	Smoothing json.RawMessage `json:"smoothing,omitempty" members:"enabled,threshold,trigger,step,delay"`
 	// Older member, without effect.
 	IDExtractorDeadline int64 `json:"id_extractor_deadline,omitempty"`
 	// What becomes of an expired key; "delete" is not supported.

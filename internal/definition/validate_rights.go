@@ -152,6 +152,7 @@ func (p *Problems) checkAccess(rights map[string]*Access) {
 		p.checkFieldRules(path, access)
 		if access.Limit != nil {
 			p.checkLimits(path+".limit", &access.Limit.Limits)
+			refuse(p, path+".limit", missingLimits, access.Limit)
 		}
 		p.checkEndpoints(path+".endpoints", access.Endpoints)
 	}
@@ -202,25 +203,31 @@ func isStandard(method string) bool {
 
 // missingPolicies lists the features of policies that do not exist.
 var missingPolicies = []feature[*Policy]{
-	{"hmac_enabled", "HMAC request signatures", func(p *Policy) bool { return p.HMACEnabled }},
-	{"enable_http_signature_validation", "HTTP message signatures", func(p *Policy) bool { return p.SignatureValidation }},
-	{"smoothing.enabled", "rate limit smoothing", func(p *Policy) bool { return isOn(p.Smoothing, "enabled") }},
-	{"post_expiry_action", "deletion of expired keys", func(p *Policy) bool { return p.PostExpiryAction == "delete" }},
-	{"meta_data.rate_limit_pattern", "custom counters", func(p *Policy) bool { return hasPattern(p.MetaData) }},
+	{"hmac_enabled", "HMAC request signatures", AccessWeight, func(p *Policy) bool { return p.HMACEnabled }},
+	{"enable_http_signature_validation", "HTTP message signatures", AccessWeight, func(p *Policy) bool { return p.SignatureValidation }},
+	{"smoothing.enabled", "rate limit smoothing", MinorWeight, func(p *Policy) bool { return isOn(p.Smoothing, "enabled") }},
+	{"post_expiry_action", "deletion of expired keys", MinorWeight, func(p *Policy) bool { return p.PostExpiryAction == "delete" }},
+	{"meta_data.rate_limit_pattern", "custom counters", MinorWeight, func(p *Policy) bool { return hasPattern(p.MetaData) }},
+}
+
+// missingLimits lists the features of limits of single APIs that do not exist.
+var missingLimits = []feature[*AccessLimit]{
+	{"smoothing.enabled", "rate limit smoothing", MinorWeight, func(l *AccessLimit) bool { return isOn(l.Unknown.Get("smoothing"), "enabled") }},
 }
 
 // missingSessions lists the features of keys that do not exist.
 var missingSessions = []feature[*Session]{
-	{"meta_data.rate_limit_pattern", "custom counters", func(s *Session) bool { return hasPattern(s.MetaData) }},
+	{"enable_http_signature_validation", "HTTP message signatures", AccessWeight, func(s *Session) bool { return means(s.Unknown.Get("enable_http_signature_validation")) }},
+	{"meta_data.rate_limit_pattern", "custom counters", MinorWeight, func(s *Session) bool { return hasPattern(s.MetaData) }},
 }
 
 // missingExtras lists the features of the rarer members of keys that do not exist.
 var missingExtras = []feature[*Extra]{
-	{"hmac_enabled", "HMAC request signatures", func(e *Extra) bool { return e.HMACEnabled }},
-	{"oauth_keys", "tokens of OAuth clients in a key", func(e *Extra) bool { return says(e.OAuthKeys) }},
-	{"smoothing.enabled", "rate limit smoothing", func(e *Extra) bool { return isOn(e.Smoothing, "enabled") }},
-	{"session_lifetime", "removal of keys after a time; use expires", func(e *Extra) bool { return e.SessionLifetime > 0 }},
-	{"post_expiry_action", "deletion of expired keys", func(e *Extra) bool { return e.PostExpiryAction == "delete" }},
+	{"hmac_enabled", "HMAC request signatures", AccessWeight, func(e *Extra) bool { return e.HMACEnabled }},
+	{"oauth_keys", "tokens of OAuth clients in a key", AccessWeight, func(e *Extra) bool { return says(e.OAuthKeys) }},
+	{"smoothing.enabled", "rate limit smoothing", MinorWeight, func(e *Extra) bool { return isOn(e.Smoothing, "enabled") }},
+	{"session_lifetime", "removal of keys after a time; use expires", AccessWeight, func(e *Extra) bool { return e.SessionLifetime > 0 }},
+	{"post_expiry_action", "deletion of expired keys", MinorWeight, func(e *Extra) bool { return e.PostExpiryAction == "delete" }},
 }
 
 // hasPattern reports whether meta data names counters after something else than

@@ -1,4 +1,4 @@
-// Package didyoumean suggests names for mistyped ones, and finds unknown members of JSON.
+// Package didyoumean suggests names for mistyped ones.
 package didyoumean
 
 import "strings"

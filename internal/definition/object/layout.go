@@ -2,6 +2,7 @@ package object
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -10,6 +11,7 @@ import (
 type layout struct {
 	members []member
 	byName  map[string]int // index in members; names are compared exactly
+	names   []string       // of the members, sorted
 	unknown int            // index of the struct's Unknown field, -1 without one
 	short   int            // index of the member that a string stands for, -1 without one
 }
@@ -20,6 +22,8 @@ type member struct {
 	index     []int // of the field; longer than one in a struct that is written inline
 	omitEmpty bool  // always, where a pointer leads to the inline struct
 	lenient   bool  // a value of another type is kept as an unknown member
+
+	raw []string // sorted names of the members of a value that is kept as raw JSON; nil: it may have any
 }
 
 // in returns the member's field in a struct, or nothing where a nil pointer is on
@@ -40,6 +44,7 @@ func layoutOf(t reflect.Type) *layout {
 	}
 	l := &layout{byName: make(map[string]int), unknown: -1, short: -1}
 	l.collect(t, nil)
+	l.names = SortedKeys(l.byName)
 	found, _ := layouts.LoadOrStore(t, l)
 	return found.(*layout)
 }
@@ -65,7 +70,20 @@ func (l *layout) collect(t reflect.Type, outer []int) {
 				l.short = len(l.members)
 			}
 			l.byName[name] = len(l.members)
-			l.members = append(l.members, member{name: name, index: index, omitEmpty: strings.HasPrefix(options, "omit"), lenient: own == "lenient"})
+			l.members = append(l.members, member{
+				name: name, index: index, omitEmpty: strings.HasPrefix(options, "omit"), lenient: own == "lenient", raw: rawMembers(f.Tag),
+			})
 		}
 	}
+}
+
+// rawMembers returns the names in the tag members, sorted.
+func rawMembers(tag reflect.StructTag) []string {
+	list, named := tag.Lookup("members")
+	if !named {
+		return nil
+	}
+	names := strings.Split(list, ",")
+	slices.Sort(names)
+	return names
 }

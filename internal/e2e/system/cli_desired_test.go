@@ -73,6 +73,24 @@ func TestWhatFilesDescribeIsApplied(t *testing.T) {
 	s.CLI("apply", "-f", file).Wants(t, 0, "1 change made")
 }
 
+func TestUnknownMembersOfFilesAreNamed(t *testing.T) {
+	t.Parallel()
+	s := rig.NewUp(t, rig.DataDir(t), nil).StartReady()
+	file := filepath.Join(t.TempDir(), "all.yaml")
+	rig.SaveText(t, file, strings.NewReplacer("UPSTREAM", "http://127.0.0.1:1", "quota_max: 5", "quota_mx: 5", "strip_listen_path: true", "retries: 3").Replace(wantedFiles))
+	const api, policy = "spec.proxy.retries: is not known to this release and has no effect", "spec.quota_mx: is not known to this release and has no effect; did you mean quota_max?"
+	for _, command := range []string{"diff", "apply"} {
+		s.CLI(command, "-f", file, "--strict").Wants(t, 6, api, policy)
+	}
+	s.CLI("diff", "-f", file).Wants(t, 5, "sluice: warning: "+file+": "+api, policy)
+	s.CLI("diff", "-f", file, "-o", "json").Wants(t, 5, `"warnings"`, "did you mean quota_max?")
+	s.CLI("apply", "-f", file, "--dry-run").Wants(t, 0, api, policy)
+	s.CLI("apply", "-f", file).Wants(t, 0, "4 changes made", api, policy)
+	s.CLI("apply", "-f", file, "-o", "json").Wants(t, 0, `"warnings"`, "did you mean quota_max?")
+	s.CLI("validate", file).Wants(t, 0, "warning: "+api, "no problem, 2 warnings")
+	s.CLI("validate", file, "--strict").Wants(t, 5, policy)
+}
+
 func TestWhatIsExportedIsAppliedElsewhere(t *testing.T) {
 	t.Parallel()
 	s, other := rig.NewUp(t, rig.DataDir(t), nil).StartReady(), rig.NewUp(t, rig.DataDir(t), nil).StartReady()

@@ -54,6 +54,25 @@ func TestNothingIsTakenOverWhenSomethingIsRefused(t *testing.T) {
 	s.CLI("import", dir, "--rename", "A b=c").Wants(t, 2, "--rename")
 }
 
+func TestWhatIsRefusedIsLeftOutOnWish(t *testing.T) {
+	t.Parallel()
+	s := rig.NewUp(t, rig.DataDir(t), nil).StartReady()
+	dir := t.TempDir()
+	api := rig.APIDef("orders", "http://127.0.0.1:1", true)
+	api["custom_middleware"], api["use_keyles"] = object{"auth_check": object{"name": "check"}}, true
+	api["proxy"].(object)["transport"] = object{"ssl_min_version": 0, "proxy_url": "http://127.0.0.1:2"}
+	rig.SaveJSON(t, filepath.Join(dir, "orders.json"), api)
+	s.CLI("import", dir).Wants(t, 6, "custom_middleware.auth_check: asks for a feature", "proxy.transport.proxy_url: asks for a feature", "--drop MEMBER", "nothing was changed")
+	s.CLI("import", dir, "--drop", "use_openid").Wants(t, 2, "--drop use_openid: no object is refused for it")
+	drops := []string{"import", dir, "--drop", "custom_middleware", "--drop", "proxy.transport.proxy_url"}
+	s.CLI(append(drops, "--strict")...).Wants(t, 6, "refused: use_keyles: is not known to this release and has no effect; did you mean use_keyless?")
+	told := s.CLI(drops...).Wants(t, 0, "1 change made", "unknown, kept: use_keyles: is not known", "lost, who may call:\n  API orders: custom_middleware", "lost, where calls go:\n  API orders: proxy.transport.proxy_url").Stdout
+	if strings.Index(told, "lost, who may call") > strings.Index(told, "lost, where calls go") {
+		t.Errorf("%s", told)
+	}
+	s.CLI(append(drops, "-o", "json")...).Wants(t, 0, `"weight": "who may call"`)
+}
+
 func TestARunningGatewayIsTakenOver(t *testing.T) {
 	t.Parallel()
 	const hash = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae" // of foo

@@ -219,6 +219,38 @@ func TestADefinitionOfAMissingFeatureIsNotServedAtAll(t *testing.T) {
 	f.serves(t, g, svcKey(t, g, object{"apply_policies": []string{"ten"}}))
 }
 
+// A keyless API whose callers a plugin checked is not served open: neither when its file
+// comes, nor in place of its last good form, nor by a gateway that starts with it.
+func TestAnAPIThatReliedOnAPluginIsNotServedOpen(t *testing.T) {
+	t.Parallel()
+	f := newFiles(t, 1, nil)
+	g := f.gateways[0]
+	const named = "custom_middleware.auth_check: asks for a feature that this release does not have"
+	checked := func(id, target string) object {
+		api := rig.APIDef(id, target, true)
+		api["custom_middleware"] = object{"auth_check": object{"name": "check", "path": "check.js"}}
+		return api
+	}
+	rig.SaveJSON(t, filepath.Join(f.dir, "checked.json"), checked("checked", f.origin))
+	rig.SaveJSON(t, filepath.Join(f.dir, "plain.json"), checked("plain", "http://127.0.0.1:1"))
+	for _, restarted := range []bool{false, true} {
+		if restarted {
+			g.Stop()
+			g.StartReady()
+		}
+		if _, errs := blocked(t, g); !strings.Contains(errs["checked"], named) || !strings.Contains(errs["plain"], named) {
+			t.Errorf("restarted: %v: a reload says %v", restarted, errs)
+		}
+		if got := rig.Call(t, "GET", g.Traffic+"/checked/x", nil); got.Status < 500 {
+			t.Errorf("restarted: %v: an API that was never served: %s", restarted, got)
+		}
+		got := rig.Call(t, "GET", g.Traffic+"/plain/x", nil)
+		if restarted && got.Status < 500 || !restarted && got.Status != http.StatusOK {
+			t.Errorf("restarted: %v: an API that was served: %s", restarted, got)
+		}
+	}
+}
+
 // The admin refuses the same at save, with every problem at once.
 func TestTheAdminNamesEveryProblemOfADefinition(t *testing.T) {
 	t.Parallel()
