@@ -48,6 +48,12 @@ type Deps struct {
 
 	GatewayToken secret.Value // credential of the gateways; empty: only users with the role gateway are accepted
 
+	FormerGatewayToken secret.Value // accepted beside GatewayToken; empty: none
+
+	// AccessKeyChanged is called after the access key of a user has ended, with its hash
+	// and the key that took its place; empty: the user was deleted. May be nil.
+	AccessKeyChanged func(former []byte, now secret.Value)
+
 	Retention usage.Retention // how long usage is kept; zero members: 8 days of minutes, 400 days of hours
 
 	PageSize  int // default number of objects on a page of a list, in 1…500; 0: 10
@@ -71,8 +77,11 @@ type Server struct {
 	portal   *portal.Portal
 	usage    *usage.Service
 	throttle *rest.Throttle
+	memory   gatewayMemory
 	metrics  *callMetrics
 	openapi  []byte
+
+	formerUsers names // gateways that used the former token
 
 	explaining chan struct{} // holds an element for each request that is being explained
 
@@ -129,6 +138,7 @@ func New(d Deps) (*Server, error) {
 	s.work.Go(func() { s.portal.Run(s.lifetime) })
 	s.work.Go(func() { s.usage.Run(s.lifetime) })
 	s.work.Go(func() { s.deleteOldCalls(s.lifetime) })
+	s.work.Go(func() { s.remember(s.lifetime) })
 	return s, nil
 }
 

@@ -40,25 +40,21 @@ func (s *Server) authorise(ctx context.Context, c *rest.Call) (rest.Principal, e
 
 // identify returns the principal of a credential, or store.ErrNotFound.
 func (s *Server) identify(ctx context.Context, credential []byte) (rest.Principal, error) {
-	if s.deps.GatewayToken.Equal(credential) {
-		org, err := s.deps.Store.FirstOrg(ctx)
-		if errors.Is(err, store.ErrNotFound) {
-			err = nil // before the first start is complete there is no organisation
-		}
+	if s.isGatewayToken(credential) {
+		org, err := s.gatewayOrg(ctx)
 		return rest.Principal{Org: org, Name: "gateway", Kind: "gateway", Role: rest.Gateway}, err
 	}
 	if bytes.HasPrefix(credential, []byte(portal.SessionPrefix)) {
 		return s.portal.Identify(ctx, credential)
 	}
-	user, err := s.deps.Store.UserByKey(ctx, rest.HashOf(credential))
-	if err != nil {
-		return rest.Principal{}, err
-	}
-	who := rest.Principal{Org: user.OrgID, ID: user.ID, Name: user.Email, Kind: "user", Role: rest.Role(user.Role)}
-	if who.Role == rest.Gateway {
-		who.Kind = "gateway"
-	}
-	return who, nil
+	return s.userByKey(ctx, rest.HashOf(credential))
+}
+
+// isGatewayToken reports whether a credential is the token of the gateways, or the former
+// one.
+func (s *Server) isGatewayToken(credential []byte) bool {
+	current, former := s.deps.GatewayToken.Equal(credential), s.deps.FormerGatewayToken.Equal(credential)
+	return current || former
 }
 
 // NewAccessKey returns an access key for a user: "sla_", which scanners recognise, and

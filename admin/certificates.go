@@ -230,7 +230,7 @@ func (s *Server) Certificates(ctx context.Context) ([]byte, error) { return s.ce
 
 // certificates is Certificates. Without keys, private keys are left out and counted.
 func (s *Server) certificates(ctx context.Context, keys bool) ([]byte, error) {
-	rows, err := s.deps.Store.AllCertificates(ctx)
+	rows, err := s.certificateRows(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -83,7 +84,9 @@ func (s *Server) getBundle(_ context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.gateways.RecordStatus(statusOf(c), time.Now())
+	status := statusOf(c)
+	s.gateways.RecordStatus(status, time.Now())
+	s.noteFormerToken(c, status.Name)
 	have := strings.TrimPrefix(string(c.HTTP.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)), "W/")
 	// Not the context of the call, which bounds work: this is waiting.
 	ctx, cancel := context.WithTimeout(s.lifetime, wait)
@@ -92,11 +95,45 @@ func (s *Server) getBundle(_ context.Context, c *rest.Call) (any, error) {
 	c.HTTP.Response.Header.Set("X-Sluice-Gateways", strconv.Itoa(s.gateways.Gateways()))
 	switch {
 	case b == nil:
-		return nil, rest.Unavailable("The configuration was not read from the database yet; try again")
+		return nil, rest.DatabaseAway("The configuration was not read from the database yet; try again")
 	default:
 		b.Answer(c.HTTP, have)
 	}
 	return nil, nil
+}
+
+// noteFormerToken logs, once for each gateway, that it authenticates with the former
+// token: once no gateway does, gateway.former_token can be removed.
+func (s *Server) noteFormerToken(c *rest.Call, gateway string) {
+	if !s.deps.FormerGatewayToken.Equal(rest.CredentialOf(c.HTTP)) {
+		return
+	}
+	if s.formerUsers.add(gateway) {
+		s.log.Warn("a gateway still uses gateway.former_token", "gateway", gateway, "address", c.Address())
+	}
+}
+
+// names is a set of names. It is safe for concurrent use.
+type names struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+// maxNames bounds a set.
+const maxNames = 1000
+
+// add reports whether the name is new. A set that is full takes no more.
+func (n *names) add(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.known[name] || len(n.known) >= maxNames {
+		return false
+	}
+	if n.known == nil {
+		n.known = make(map[string]bool)
+	}
+	n.known[name] = true
+	return true
 }
 
 // parseWait returns how long a gateway is ready to wait.

@@ -94,12 +94,7 @@ func (s *Server) getReady(ctx context.Context, c *rest.Call) (any, error) {
 	if h.Status == "pass" {
 		return h, nil
 	}
-	body, err := rest.Encode(h)
-	if err != nil {
-		return nil, err
-	}
-	rest.WriteJSON(c.HTTP, fasthttp.StatusServiceUnavailable, body)
-	c.HTTP.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+	writeHealth(c.HTTP, fasthttp.StatusServiceUnavailable, h)
 	return nil, nil
 }
 

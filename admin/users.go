@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/secret"
 )
 
 func (s *Server) userRoutes() []rest.Route {
@@ -139,20 +140,38 @@ func (s *Server) updateUser(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Server) deleteUser(ctx context.Context, c *rest.Call) (any, error) {
-	if err := s.deps.Store.DeleteUser(ctx, c.Author(c.Source()), c.Param("id")); err != nil {
+	before, err := s.deps.Store.UserByID(ctx, c.Who.Org, c.Param("id"))
+	if err == nil {
+		err = s.deps.Store.DeleteUser(ctx, c.Author(c.Source()), before.ID)
+	}
+	if err != nil {
 		return nil, rest.Missing(err, "User not found")
 	}
+	s.accessKeyChanged(&before, secret.Value{})
 	return rest.Done("User deleted", nil), nil
 }
 
 func (s *Server) resetUserKey(ctx context.Context, c *rest.Call) (any, error) {
 	key := NewAccessKey()
-	if err := s.deps.Store.ResetUserKey(ctx, c.Author(c.Source()), c.Param("id"), rest.HashOf([]byte(key))); err != nil {
+	before, err := s.deps.Store.UserByID(ctx, c.Who.Org, c.Param("id"))
+	if err == nil {
+		err = s.deps.Store.ResetUserKey(ctx, c.Author(c.Source()), before.ID, rest.HashOf([]byte(key)))
+	}
+	if err != nil {
 		return nil, rest.Missing(err, "User not found")
 	}
+	s.accessKeyChanged(&before, secret.New(key))
 	answer := rest.Done("Access key has been reset; the old one has ended", c.Param("id"))
 	answer.AccessKey = key
 	return answer, nil
+}
+
+// accessKeyChanged reports that the access key of a user has ended, and which one took its
+// place; empty: none.
+func (s *Server) accessKeyChanged(before *store.User, now secret.Value) {
+	if s.deps.AccessKeyChanged != nil {
+		s.deps.AccessKeyChanged(before.AccessKeyHash, now)
+	}
 }
 
 // checkGatewayRole reserves the role gateway for the first organisation: gateways serve

@@ -97,6 +97,16 @@ func (s *Service) Current() *Bundle {
 	return b
 }
 
+// Changed returns a channel that is closed when there is another bundle. After Release
+// it is nil.
+func (s *Service) Changed() <-chan struct{} {
+	_, changed := s.latestBundle.get()
+	if s.latestBundle.isClosed() {
+		return nil
+	}
+	return changed
+}
+
 // Next waits for a bundle whose entity tag is not have, and returns it. When ctx ends,
 // and after Release, it returns the current bundle, or nil if there is none.
 func (s *Service) Next(ctx context.Context, have string) *Bundle {

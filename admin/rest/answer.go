@@ -104,7 +104,7 @@ func FaultOf(err error) (f *Fault, expected bool) {
 	case errors.Is(err, store.ErrUnstorable):
 		return BadRequest("Text must not hold the character U+0000"), true
 	case errors.Is(err, store.ErrUnavailable):
-		return Unavailable("The database is not available; try again"), false
+		return DatabaseAway("The database is not available; try again"), false
 	}
 	return Refuse(fasthttp.StatusInternalServerError, "Internal error; the log of the admin has the cause"), false
 }
@@ -113,6 +113,14 @@ func FaultOf(err error) (f *Fault, expected bool) {
 func Unavailable(message string) *Fault {
 	f := Refuse(fasthttp.StatusServiceUnavailable, message)
 	f.Header = map[string]string{fasthttp.HeaderRetryAfter: "1"}
+	return f
+}
+
+// DatabaseAway is Unavailable for want of the database, which the answer names for
+// gateways.
+func DatabaseAway(message string) *Fault {
+	f := Unavailable(message)
+	f.Header[definition.AwayHeader] = definition.AwayDatabase
 	return f
 }
 

@@ -1,5 +1,6 @@
 // Package rotatemaster rotates the master key: it seals again, with a new key, what the
-// database holds sealed with the former one.
+// database holds sealed with the former one. It also checks that an admin has the master
+// key of its database.
 //
 // It works row by row, in transactions of a page each, and can be interrupted and
 // continued. Until it is complete some values are sealed with either key, so that admins
@@ -61,6 +62,9 @@ func (r *Rotation) Run(ctx context.Context) ([]Count, error) {
 		return nil, errSameKey
 	}
 	counts, err := r.check(ctx)
+	if err == nil {
+		err = Verify(ctx, r.Store, r.New.After(r.Former))
+	}
 	if err != nil || r.DryRun {
 		return counts, err
 	}
@@ -73,6 +77,9 @@ func (r *Rotation) Run(ctx context.Context) ([]Count, error) {
 		if err := r.table(ctx, &tables[i], func(n int) { done += n; r.report(done, total) }); err != nil {
 			return nil, fmt.Errorf("sealing %s anew: %w", tables[i].Name, err)
 		}
+	}
+	if err := r.renew(ctx); err != nil {
+		return nil, fmt.Errorf("sealing the check value anew: %w", err)
 	}
 	if total > 0 {
 		err = r.audit(ctx)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -82,4 +83,38 @@ func migrations(conns *stdsql.DB) (*goose.Provider, error) {
 		goose.WithSessionLocker(locker),
 		goose.WithDisableGlobalRegistry(true),
 		goose.WithSlog(slog.New(slog.DiscardHandler)))
+}
+
+// Reach connects to the database at url once. The error wraps ErrUnavailable if the
+// database may answer later: it does not if it refuses the user or does not exist.
+func Reach(ctx context.Context, url string) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("reading the database address: %w", err)
+	}
+	prepareConn(config, connectWithin)
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return unreachable(err)
+	}
+	defer hangUp(conn)
+	var standby bool
+	if err := conn.QueryRow(ctx, "SELECT pg_is_in_recovery()").Scan(&standby); err != nil {
+		return translate(err)
+	}
+	if standby {
+		return fmt.Errorf("%w: the server is a standby, which cannot be written to", ErrUnavailable)
+	}
+	return nil
+}
+
+// unreachable returns the error of an attempt to connect.
+func unreachable(err error) error {
+	if answer, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch answer.Code[:2] {
+		case "28", "3D": // authorisation, no such database
+			return fmt.Errorf("connecting to the database: %w", err)
+		}
+	}
+	return translate(err)
 }

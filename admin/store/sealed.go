@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sluicegate/sluice/admin/store/db"
 )
@@ -59,6 +62,31 @@ func (t *SealedTable) Next(ctx context.Context, s *Store, after string) (found [
 func (t *SealedTable) Replace(ctx context.Context, tx *Tx, v *SealedValue, fresh []byte) (done bool, err error) {
 	n, err := t.replace(ctx, tx.Queries, v, fresh)
 	return n == 1, err
+}
+
+// MasterKeyCheck returns the value that is sealed with the master key of the database, or
+// ErrNotFound before there is one, also in a schema without a table for it.
+func (s *Store) MasterKeyCheck(ctx context.Context) ([]byte, error) {
+	sealed, err := s.queries.MasterKeyCheck(ctx)
+	if answer, ok := errors.AsType[*pgconn.PgError](err); ok && answer.Code == "42P01" {
+		return nil, ErrNotFound
+	}
+	return sealed, translate(err)
+}
+
+// AddMasterKeyCheck stores the value unless there is one, and returns the one that there
+// is then.
+func (s *Store) AddMasterKeyCheck(ctx context.Context, sealed []byte) ([]byte, error) {
+	if err := s.queries.AddMasterKeyCheck(ctx, sealed); err != nil {
+		return nil, translate(err)
+	}
+	return s.MasterKeyCheck(ctx)
+}
+
+// ReplaceMasterKeyCheck replaces the value, unless it was changed in the meantime.
+func (s *Store) ReplaceMasterKeyCheck(ctx context.Context, former, fresh []byte) error {
+	_, err := s.queries.ReplaceMasterKeyCheck(ctx, db.ReplaceMasterKeyCheckParams{Former: former, Fresh: fresh})
+	return translate(err)
 }
 
 func sealedCertificates(ctx context.Context, q *db.Queries, after string, most int32) (found []SealedValue, last string, err error) {

@@ -18,6 +18,12 @@ func (s *Store) UserByKey(ctx context.Context, keyHash []byte) (User, error) {
 	return row, translate(err)
 }
 
+// GatewayUsers returns the active users with the role gateway, of all organisations.
+func (s *Store) GatewayUsers(ctx context.Context) ([]User, error) {
+	rows, err := s.queries.GatewayUsers(ctx)
+	return rows, translate(err)
+}
+
 // UserByID returns an organisation's user.
 func (s *Store) UserByID(ctx context.Context, org, id string) (User, error) {
 	row, err := s.queries.UserByID(ctx, db.UserByIDParams{OrgID: org, ID: id})

@@ -25,6 +25,7 @@ import (
 type RemoteOptions struct {
 	URL       string            // of the admin
 	Token     secret.Value      // bearer token for the admin; encrypts the copy on disk
+	Former    secret.Value      // former token, which may have encrypted the copy; empty: none
 	Transport http.RoundTripper // nil: over the network
 	StateDir  string            // of the copy; "": none is kept
 	Store     *Store
@@ -69,7 +70,7 @@ func NewRemote(o RemoteOptions) (*Remote, error) {
 		r.address += "?keys=true"
 	}
 	if o.StateDir != "" && !o.Token.Empty() {
-		if r.key, err = secret.DeriveKey(o.Token, "certificates"); err != nil {
+		if r.key, err = secret.DeriveKeyAfter(o.Token, o.Former, "certificates"); err != nil {
 			return nil, err
 		}
 		r.path = filepath.Join(o.StateDir, "certs.sealed")

@@ -44,6 +44,8 @@ type Origin struct {
 	Source string    // such as "files" or "admin"
 	Since  time.Time // when it came into force
 	Stale  bool      // its source is away: there may be a newer configuration
+
+	Trouble string // what is wrong with the source, without addresses; "" if nothing is, or unknown
 }
 
 // Definitions stores APIs and policies. An error of type *Error becomes the response.

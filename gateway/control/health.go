@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -110,19 +111,27 @@ func (h *health) ask() (Health, map[string]finding) {
 // configuration returns the component that every gateway has.
 func (a *API) configuration() Component {
 	return Component{Name: "configuration", Kind: "system", Check: func(context.Context) (Health, string) {
-		if a.deps.Live.Revision() == "" {
-			return Fail, "no configuration was loaded yet"
-		}
 		origin := a.deps.Live.Origin()
+		if a.deps.Live.Revision() == "" {
+			return Fail, because("no configuration was loaded yet", origin.Trouble)
+		}
 		text := fmt.Sprintf("from %s, in force for %s", origin.Source, time.Since(origin.Since).Round(time.Second))
 		switch failed := len(a.deps.Live.Failed()); {
 		case failed > 0:
 			return Warn, fmt.Sprintf("%s; %d definitions are not served as written", text, failed)
 		case origin.Stale:
-			return Warn, text + "; its source is away"
+			return Warn, text + "; " + cmp.Or(origin.Trouble, "its source is away")
 		}
 		return Pass, text
 	}}
+}
+
+// because adds a cause, which may be "".
+func because(text, cause string) string {
+	if cause == "" {
+		return text
+	}
+	return text + ": " + cause
 }
 
 func (a *API) hello(rc *fasthttp.RequestCtx) {

@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -26,6 +27,7 @@ import (
 type AdminOptions struct {
 	URL       string            // of the admin
 	Token     secret.Value      // bearer token for the admin
+	Former    secret.Value      // former token, which may have encrypted the last good copy; empty: none
 	Transport http.RoundTripper // nil: Go's own
 	Gateway   string            // name of this gateway, for the admin's list
 	Group     string
@@ -40,9 +42,9 @@ type AdminOptions struct {
 type Admin struct {
 	opts   AdminOptions
 	client *http.Client
-	copy   *lastGood // nil: none kept
-	tried  bool      // loading the copy on disk was tried
-	away   atomic.Bool
+	copy   *lastGood              // nil: none kept
+	tried  bool                   // loading the copy on disk was tried
+	lacks  atomic.Pointer[string] // see Trouble; nil: nothing
 
 	etag    string  // of the last response; "": the next one is a whole bundle
 	held    *held   // the configuration after the last response; nil before the first
@@ -102,7 +104,7 @@ func NewAdmin(opts AdminOptions) (*Admin, error) {
 	}
 	a := &Admin{opts: opts, client: &http.Client{Transport: opts.Transport}}
 	if opts.StateDir != "" && !opts.Token.Empty() {
-		if a.copy, err = newLastGood(opts.StateDir, opts.Token); err != nil {
+		if a.copy, err = newLastGood(opts.StateDir, opts.Token, opts.Former); err != nil {
 			return nil, err
 		}
 	}
@@ -112,8 +114,18 @@ func NewAdmin(opts AdminOptions) (*Admin, error) {
 // Origin returns where the bundle in force came from.
 func (a *Admin) Origin() int32 { return a.origin.Load() }
 
-// Away reports whether the admin did not respond to the last poll.
-func (a *Admin) Away() bool { return a.away.Load() }
+// Away reports whether the last poll brought neither a bundle nor the news that there is
+// none.
+func (a *Admin) Away() bool { return a.lacks.Load() != nil }
+
+// Trouble returns what was wrong with the last poll, "" if nothing was. The text is
+// public: it has no addresses.
+func (a *Admin) Trouble() string {
+	if text := a.lacks.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
 
 // Gateways returns how many gateways the admin knows, at least 1.
 func (a *Admin) Gateways() int { return int(max(1, a.fleet.Load())) }
@@ -151,18 +163,46 @@ func (a *Admin) Next(ctx context.Context, have string) (*definition.Bundle, erro
 	}
 }
 
+// fail notes why a poll failed, and logs it when the reason is another one.
 func (a *Admin) fail(err error) {
-	if !a.away.Load() {
-		a.opts.Log.Warn("the admin does not answer; the configuration in force stays", "admin", a.opts.URL, "err", err)
+	text := "the admin does not answer"
+	if answer, ok := errors.AsType[*answerError](err); ok {
+		text = answer.trouble()
 	}
-	a.away.Store(true)
+	if former := a.lacks.Swap(&text); former == nil || *former != text {
+		a.opts.Log.Warn(text+"; the configuration in force stays", "admin", a.opts.URL, "err", err)
+	}
 }
 
 func (a *Admin) back() {
-	if a.away.Load() {
+	if a.lacks.Swap(nil) != nil {
 		a.opts.Log.Info("the admin answers again", "admin", a.opts.URL)
 	}
-	a.away.Store(false)
+}
+
+// An answerError is an answer of the admin without a configuration.
+type answerError struct {
+	status int
+	away   string // what the admin itself lacks
+	said   string
+}
+
+// Error returns the answer.
+func (e *answerError) Error() string {
+	return fmt.Sprintf("admin answered %d %s: %s", e.status, http.StatusText(e.status), e.said)
+}
+
+// trouble returns what is wrong, without what the admin said.
+func (e *answerError) trouble() string {
+	switch {
+	case e.away == definition.AwayDatabase:
+		return "the admin answers, but its database is away"
+	case e.status == http.StatusUnauthorized || e.status == http.StatusForbidden:
+		return "the admin refuses this gateway's token"
+	case e.status == http.StatusTooManyRequests:
+		return "the admin refuses this address, after too many calls with a wrong token"
+	}
+	return fmt.Sprintf("the admin answers %d %s", e.status, http.StatusText(e.status))
 }
 
 // fromDisk returns the last good copy, once.
@@ -230,7 +270,7 @@ func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
 		return a.take(lifetime, pacer, resp, data)
 	}
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // for the error
-	return nil, fmt.Errorf("admin answered %s: %s", resp.Status, said)
+	return nil, &answerError{resp.StatusCode, resp.Header.Get(definition.AwayHeader), string(said)}
 }
 
 // take parses a response: a bundle, or a delta to the last one (RFC 3229). After an error

@@ -157,7 +157,7 @@ func TestCopyIsSealedWithTheToken(t *testing.T) {
 	if _, err := a.copy.load(t.Context()); err == nil {
 		t.Error("a damaged copy was used")
 	}
-	other, err := newLastGood(dir, secret.New("another"))
+	other, err := newLastGood(dir, secret.New("another"), secret.Value{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,5 +169,64 @@ func TestCopyIsSealedWithTheToken(t *testing.T) {
 func TestAddressMustBeAURL(t *testing.T) {
 	if _, err := NewAdmin(AdminOptions{URL: "admin:8081"}); err == nil || !strings.Contains(err.Error(), "gateway.admin_url") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestCopyOfTheFormerTokenIsRead(t *testing.T) {
+	admin, url := startAdmin(t)
+	dir := t.TempDir()
+	former := fromAdmin(t, url, dir)
+	former.Applied(next(t, former, ""), nil)
+	admin.down.Store(true)
+	rotated, err := NewAdmin(AdminOptions{
+		URL: url, Token: secret.New("another"), Former: secret.New("token"), StateDir: dir, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := next(t, rotated, ""); b.Revision != "1" || rotated.Origin() != FromDisk {
+		t.Errorf("with the former token too: %+v", b)
+	}
+}
+
+func TestTroubleNamesWhatIsAway(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		away   string
+		want   string
+	}{
+		{503, "database", "the admin answers, but its database is away"},
+		{503, "", "the admin answers 503 Service Unavailable"},
+		{401, "", "the admin refuses this gateway's token"},
+		{429, "", "the admin refuses this address, after too many calls with a wrong token"},
+	} {
+		var good atomic.Bool
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if good.Load() {
+				fmt.Fprintf(w, `{"revision":"1","apis":[%s],"policies":[]}`, goodAPI)
+				return
+			}
+			w.Header().Set("X-Sluice-Away", c.away)
+			w.WriteHeader(c.status)
+		}))
+		a := fromAdmin(t, s.URL, "")
+		if _, err := a.poll(t.Context()); err == nil {
+			t.Fatal("a refused poll brought something")
+		} else {
+			a.fail(err)
+		}
+		if !a.Away() || a.Trouble() != c.want {
+			t.Errorf("%d %s: %q, want %q", c.status, c.away, a.Trouble(), c.want)
+		}
+		good.Store(true)
+		if next(t, a, ""); a.Away() || a.Trouble() != "" {
+			t.Errorf("afterwards: %q", a.Trouble())
+		}
+		s.Close()
+		_, err := a.poll(t.Context())
+		a.fail(err)
+		if a.Trouble() != "the admin does not answer" {
+			t.Errorf("nobody there: %q", a.Trouble())
+		}
 	}
 }

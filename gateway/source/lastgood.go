@@ -36,8 +36,10 @@ const lastGoodPurpose = "last good configuration"
 // recordsMagic begins the file. Older files are one encrypted bundle.
 const recordsMagic = "SLG2"
 
-func newLastGood(dir string, token secret.Value) (*lastGood, error) {
-	key, err := secret.DeriveKey(token, lastGoodPurpose)
+// newLastGood returns the copy in a directory. It is encrypted with token; one that former
+// encrypted, which may be empty, can be read as well.
+func newLastGood(dir string, token, former secret.Value) (*lastGood, error) {
+	key, err := secret.DeriveKeyAfter(token, former, lastGoodPurpose)
 	if err != nil {
 		return nil, fmt.Errorf("last good configuration: %w", err)
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/rotatemaster"
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/usage"
@@ -23,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/dialguard"
+	"github.com/sluicegate/sluice/internal/disk"
 	"github.com/sluicegate/sluice/internal/event"
 	"github.com/sluicegate/sluice/internal/secret"
 )
@@ -42,9 +46,14 @@ func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 		return errors.Join(err, ln.Close())
 	}
 	watch := watchAdmin(base, st)
+	scrape := watch.Handler(observe.HandlerOptions{Metrics: cfg.Telemetry.Metrics, Token: cfg.Telemetry.Token.Reveal()})
+	waiting := databaseWait{url: cfg.Database.URL, ln: ln, scrape: scrape, log: base.log}
+	if err := waiting.until(ctx); err != nil {
+		return errors.Join(err, ln.Close(), st.close())
+	}
 	m, err := newManagement(ctx, managementParts{
 		cfg: cfg, database: cfg.Database.URL, stores: st, token: cfg.Gateway.Token, log: base.log, events: base.events,
-		metrics: watch.Registry(), scrape: watch.Handler(observe.HandlerOptions{Metrics: cfg.Telemetry.Metrics, Token: cfg.Telemetry.Token.Reveal()}),
+		metrics: watch.Registry(), scrape: scrape,
 	})
 	if err != nil {
 		return errors.Join(err, ln.Close(), st.close())
@@ -107,6 +116,7 @@ type management struct {
 	key     secret.Value // of the first admin
 	keyFile string
 	created bool // by this start
+	log     *slog.Logger
 }
 
 // newManagement migrates the database and creates the first admin user if there is none.
@@ -114,7 +124,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 	if _, err := store.Migrate(ctx, p.database.Reveal()); err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}
-	m = &management{keyFile: filepath.Join(p.cfg.DataDir, "admin.key")}
+	m = &management{keyFile: filepath.Join(p.cfg.DataDir, "admin.key"), log: p.log}
 	m.store, err = store.Open(ctx, store.Options{
 		URL: p.database.Reveal(), MaxConns: p.cfg.Database.MaxConns, StatementTimeout: p.cfg.Database.StatementTimeout, Log: p.log,
 	})
@@ -122,17 +132,19 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		return nil, err
 	}
 	deps := admin.Deps{
-		Store: m.store, Keys: p.stores.keys, Counters: p.stores.counters, Naming: p.stores.naming, GatewayToken: p.token,
+		Store: m.store, Keys: p.stores.keys, Counters: p.stores.counters, Naming: p.stores.naming, GatewayToken: p.token, FormerGatewayToken: p.cfg.Gateway.FormerToken,
 		Schemas: p.schemaOptions(), PageSize: p.cfg.Admin.PageSize, LoginRate: p.cfg.Admin.LoginRate, Trusted: p.cfg.Admin.TrustedProxies, Version: Version(),
 		Metrics: p.metrics, Scrape: p.scrape, Log: p.log,
 		Retention: usage.Retention{Minutes: p.cfg.Usage.RetentionMinute, Hours: p.cfg.Usage.RetentionHour},
 	}
+	deps.AccessKeyChanged = m.followKey
 	explainer, err := m.newExplainer(p)
 	if err != nil {
 		return nil, err
 	}
 	deps.Explain = explainer
-	if deps.MasterKey, err = masterKey(p.cfg, p.log); err != nil {
+	if deps.MasterKey, err = m.masterKey(ctx, p); err != nil {
+		m.store.Close()
 		return nil, err
 	}
 	if deps.Portal, err = portalSettings(p.cfg, p.inUp); err != nil {
@@ -157,25 +169,54 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 }
 
 // masterKey returns the key that encrypts secrets in the database: the configured one,
-// or one that the admin keeps in data_dir.
-func masterKey(cfg *config.Config, log *slog.Logger) (secret.Key, error) {
-	if !cfg.Admin.MasterKey.Empty() {
-		return configuredKeys(cfg)
-	}
-	key, _, err := secret.KeepKey(filepath.Join(cfg.DataDir, masterKeyFile))
+// or one that the admin keeps in data_dir. Another key than that of the database is
+// refused.
+func (m *management) masterKey(ctx context.Context, p managementParts) (secret.Key, error) {
+	key, made, err := masterKey(p.cfg, p.log)
 	if err != nil {
-		return secret.Key{}, fmt.Errorf("admin.master_key: %w", err)
+		return secret.Key{}, err
+	}
+	err = rotatemaster.Check(ctx, m.store, key)
+	wrong, refused := errors.AsType[*rotatemaster.WrongKeyError](err)
+	if !refused {
+		return key, err
+	}
+	path := filepath.Join(p.cfg.DataDir, masterKeyFile)
+	text := "set admin.master_key to the key that the other admins of this database have"
+	switch {
+	case made:
+		text = "no key is configured, and " + path + " did not exist: " + text + ", or copy that file from one of them"
+		err = os.Remove(path) // a key of this start that nothing is sealed with
+	case p.cfg.Admin.MasterKey.Empty():
+		text = "the key is that of " + path + ": " + text + ", or copy that file from one of them"
+		err = nil
+	default:
+		err = nil
+	}
+	return secret.Key{}, errors.Join(fmt.Errorf("admin.master_key: %w; %s", wrong, text), err)
+}
+
+// masterKey returns the configured key, or the one in data_dir; made reports that it is a
+// new one.
+func masterKey(cfg *config.Config, log *slog.Logger) (key secret.Key, made bool, err error) {
+	if !cfg.Admin.MasterKey.Empty() {
+		key, err = configuredKeys(cfg)
+		return key, false, err
+	}
+	key, made, err = secret.KeepKey(filepath.Join(cfg.DataDir, masterKeyFile))
+	if err != nil {
+		return secret.Key{}, false, fmt.Errorf("admin.master_key: %w", err)
 	}
 	// An interrupted rotation has encrypted some values with the next key.
 	next, err := keptKey(filepath.Join(cfg.DataDir, nextKeyFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return key, nil
+		return key, made, nil
 	}
 	if err != nil {
-		return secret.Key{}, fmt.Errorf("admin.master_key: %w", err)
+		return secret.Key{}, false, fmt.Errorf("admin.master_key: %w", err)
 	}
 	log.Warn("a change of the master key was not completed: stop this server and run sluice secrets rotate", "former", key.ID(), "next", next.ID())
-	return key.After(next), nil
+	return key.After(next), made, nil
 }
 
 // configuredKeys returns the master key of the configuration, which can also decrypt
@@ -201,6 +242,9 @@ func (m *management) bootstrap(ctx context.Context) (err error) {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil // moved away by its holder, as is good practice
 		}
+		if err == nil {
+			err = m.checkKey(ctx)
+		}
 		return err
 	}
 	if m.key, _, err = secret.KeepFile(m.keyFile, admin.NewAccessKey); err != nil {
@@ -208,6 +252,35 @@ func (m *management) bootstrap(ctx context.Context) (err error) {
 	}
 	m.created, err = m.server.Bootstrap(ctx, m.key)
 	return err
+}
+
+// checkKey warns of a file with a key that no user has any more.
+func (m *management) checkKey(ctx context.Context) error {
+	_, err := m.store.UserByKey(ctx, rest.HashOf([]byte(m.key.Reveal())))
+	if errors.Is(err, store.ErrNotFound) {
+		m.log.Warn("no user has the access key in this file: it was reset elsewhere, or its user was deleted or is inactive; replace the key in it, or remove the file", "file", m.keyFile)
+		return nil
+	}
+	return err
+}
+
+// followKey keeps the file with the first admin's key up to date when that key changes.
+func (m *management) followKey(former []byte, now secret.Value) {
+	held, err := secret.ReadFile(m.keyFile)
+	if err != nil || !bytes.Equal(rest.HashOf([]byte(held.Reveal())), former) {
+		return // moved away by its holder, or the key of another user
+	}
+	what := "the file follows the access key of its user, which was reset"
+	if now.Empty() {
+		what, err = "the file was removed with the user whose access key it held", os.Remove(m.keyFile)
+	} else {
+		err = disk.WriteFile(m.keyFile, []byte(now.Reveal()+"\n"), 0o600)
+	}
+	if err != nil {
+		m.log.Error("the file holds an access key that has ended: remove it", "file", m.keyFile, "err", err)
+		return
+	}
+	m.log.Info(what, "file", m.keyFile)
 }
 
 // printKey prints the first admin user's key if it was created by this start.

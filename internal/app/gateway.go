@@ -139,7 +139,7 @@ func (n *node) connect() (b backend, err error) {
 		return n.connectFiles()
 	}
 	src, err := source.NewAdmin(source.AdminOptions{
-		URL: n.adminURL, Token: n.token, Transport: n.admin, Gateway: gatewayName(&n.nodeParts),
+		URL: n.adminURL, Token: n.token, Former: n.cfg.Gateway.FormerToken, Transport: n.admin, Gateway: gatewayName(&n.nodeParts),
 		Group: n.cfg.Gateway.Group, Version: Version(), StateDir: n.cfg.DataDir, CPU: n.cfg.Gateway.ReloadCPU, Log: n.log,
 	})
 	if err != nil {

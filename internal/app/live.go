@@ -82,6 +82,9 @@ func (l *live) source() string {
 // Origin implements control.Live.
 func (l *live) Origin() control.Origin {
 	o := control.Origin{Source: l.source(), Stale: l.admin != nil && l.admin.Away()}
+	if l.admin != nil {
+		o.Trouble = l.admin.Trouble()
+	}
 	if s := l.snapshot(); s != nil {
 		o.Since = s.Since
 	}
@@ -95,11 +98,15 @@ func (l *live) ready() (ready bool, detail string) {
 	case l.stopping.Load():
 		return false, "stopping"
 	case s == nil:
-		return false, "no configuration was loaded yet"
+		text := "no configuration was loaded yet"
+		if l.admin != nil && l.admin.Away() {
+			text += ": " + l.admin.Trouble()
+		}
+		return false, text
 	case len(s.Failed) > 0:
 		return true, "some definitions are not served as written"
 	case l.admin != nil && l.admin.Away():
-		return true, "the admin does not answer"
+		return true, l.admin.Trouble()
 	}
 	return true, ""
 }

@@ -34,7 +34,7 @@ func newSecure(p nodeParts) (s *secure, err error) {
 	s = &secure{conf: p.cfg.Gateway.TLS, store: new(certs.Store)}
 	if p.adminURL != "" {
 		s.remote, err = certs.NewRemote(certs.RemoteOptions{
-			URL: p.adminURL, Token: p.token, Transport: p.admin, StateDir: p.cfg.DataDir, Store: s.store, Log: p.log,
+			URL: p.adminURL, Token: p.token, Former: p.cfg.Gateway.FormerToken, Transport: p.admin, StateDir: p.cfg.DataDir, Store: s.store, Log: p.log,
 		})
 	} else {
 		var folder *certs.Folder

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -58,6 +59,10 @@ func (u *allInOne) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	waiting := databaseWait{url: url, ln: u.adminLn, log: u.log}
+	if err := waiting.until(ctx); err != nil {
+		return err
+	}
 	if u.stores, err = openStores(ctx, u.common, keysFromAdmin); err != nil {
 		return err
 	}
@@ -100,12 +105,8 @@ func (u *allInOne) startDatabase(ctx context.Context) (secret.Value, error) {
 	if !u.cfg.Database.URL.Empty() {
 		return u.cfg.Database.URL, nil
 	}
-	base := u.cfg.Postgres.DataDir
-	if base == "" {
-		base = u.cfg.DataDir
-	}
 	server, err := embedded.Start(ctx, embedded.Options{
-		BaseDir: base, BinDir: u.cfg.Postgres.BinDir, Log: u.log,
+		BaseDir: postgresDir(u.cfg), BinDir: u.cfg.Postgres.BinDir, Log: u.log,
 		SharedBuffers: fmt.Sprintf("%dkB", u.cfg.Postgres.SharedBuffers/1024),
 	})
 	if err != nil {
@@ -114,6 +115,9 @@ func (u *allInOne) startDatabase(ctx context.Context) (secret.Value, error) {
 	u.database = server
 	return secret.New(server.DSN()), nil
 }
+
+// postgresDir returns the directory of a private database.
+func postgresDir(cfg *config.Config) string { return cmp.Or(cfg.Postgres.DataDir, cfg.DataDir) }
 
 // kept returns a configured secret, or one that is kept in a file of data_dir.
 func (u *allInOne) kept(configured secret.Value, file string) (secret.Value, error) {

@@ -61,6 +61,7 @@ func (s *session) gatewayCommand() *cobra.Command {
 	shell.AddSettings(cmd, settings)
 	shell.Must(cmd.MarkFlagDirname("apps"))
 	shell.Must(cmd.MarkFlagFilename("policies", "json"))
+	cmd.AddCommand(s.gatewayKeyCommand())
 	return cmd
 }
 

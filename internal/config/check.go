@@ -155,6 +155,7 @@ var rules = []rule{
 	{[]string{"gateway.apps_dir", "gateway.admin_url", "gateway.policies_file"}, checkBundleSource},
 	{[]string{"gateway.listen", "gateway.control_listen", "gateway.tls.listen"}, checkListeners},
 	{[]string{"gateway.tls.listen", "gateway.tls.cert", "gateway.tls.key", "gateway.tls.certificates", "gateway.tls.client_ca"}, checkTLS},
+	{[]string{"gateway.token", "gateway.former_token"}, checkFormerToken},
 	{[]string{"admin.master_key"}, checkMasterKey},
 	{[]string{"admin.former_master_key"}, checkFormerMasterKey},
 	{[]string{"gateway.ratelimit_headers.limit", "gateway.ratelimit_headers.remaining", "gateway.ratelimit_headers.reset"}, checkHeaderNames},
@@ -211,6 +212,18 @@ func checkTLS(c *Config) (key, message string) {
 		return "gateway.tls.certificates", "has no effect without gateway.tls.listen; give an address such as :8443"
 	case t.ClientCA != "":
 		return "gateway.tls.client_ca", "has no effect without gateway.tls.listen; give an address such as :8443"
+	}
+	return "", ""
+}
+
+func checkFormerToken(c *Config) (key, message string) {
+	switch former := c.Gateway.FormerToken; {
+	case former.Empty():
+		return "", ""
+	case c.Gateway.Token.Empty():
+		return "gateway.former_token", "needs the token that takes its place: set gateway.token too"
+	case former.Reveal() == c.Gateway.Token.Reveal():
+		return "gateway.former_token", "is the same as gateway.token: leave it out"
 	}
 	return "", ""
 }

@@ -171,6 +171,7 @@ var company = map[string]string{
 	"gateway.tls.key":          "SLUICE_GATEWAY_TLS_LISTEN=:1 SLUICE_GATEWAY_TLS_CERT=x",
 	"gateway.tls.certificates": "SLUICE_GATEWAY_TLS_LISTEN=:1",
 	"gateway.tls.client_ca":    "SLUICE_GATEWAY_TLS_LISTEN=:1",
+	"gateway.former_token":     "SLUICE_GATEWAY_TOKEN=y",
 	"admin.former_master_key":  "SLUICE_ADMIN_MASTER_KEY=" + strings.Repeat("0b", 32),
 }
 

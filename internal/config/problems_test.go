@@ -190,6 +190,8 @@ valkey: {cluster: true}
 		"telemetry: {otlp: {endpoint: 'http://127.0.0.1:4318', headers: 'a b=hunter2', sample: 2}}\n",
 	}},
 	{name: "master keys", env: []string{"SLUICE_ADMIN_MASTER_KEY=short"}},
+	{name: "a former token alone", env: []string{"SLUICE_GATEWAY_FORMER_TOKEN=a-token-that-was-used-before"}},
+	{name: "one token twice", env: []string{"SLUICE_GATEWAY_TOKEN=a-token-that-was-used-before", "SLUICE_GATEWAY_FORMER_TOKEN=a-token-that-was-used-before"}},
 	{name: "a former master key alone", env: []string{"SLUICE_ADMIN_FORMER_MASTER_KEY=" + strings.Repeat("0a", 32)}},
 	{name: "one master key twice", env: []string{"SLUICE_ADMIN_MASTER_KEY=" + strings.Repeat("0a", 32), "SLUICE_ADMIN_FORMER_MASTER_KEY=" + strings.Repeat("0a", 32)}},
 	{name: "a former master key that is none", env: []string{"SLUICE_ADMIN_MASTER_KEY=" + strings.Repeat("0a", 32), "SLUICE_ADMIN_FORMER_MASTER_KEY=x"}},

@@ -68,9 +68,14 @@ type Gateway struct {
 	// Address of the admin that supplies the configuration, such as
 	// https://admin.internal:8081. Excludes gateway.apps_dir.
 	AdminURL string `yaml:"admin_url" form:"url"`
-	// Token by which gateways authenticate to the admin; the same on both sides. It also
+	// Token by which gateways authenticate to the admin: the admin's gateway.token, or
+	// better an access key of this gateway alone (`sluice gateway key create`). It also
 	// encrypts the last good configuration on disk.
 	Token secret.Value `yaml:"token"`
+	// Former value of gateway.token, while it is changed: an admin accepts both, and a
+	// gateway still reads what the former one encrypted on disk. Set it on the admins
+	// first, then on the gateways, each with the new gateway.token; then remove it.
+	FormerToken secret.Value `yaml:"former_token"`
 	// Group of this gateway. A reload of a group reaches all its gateways.
 	Group string `yaml:"group" form:"name" required:"true"`
 	// Folder of API definitions (*.json), for a gateway without an admin.

@@ -10,6 +10,13 @@ import (
 // DeltaEncoding is what A-IM and IM call a Delta (RFC 3229).
 const DeltaEncoding = "sluice-delta"
 
+// AwayHeader names, in an answer 503 of the admin, what the admin lacks, so that gateways
+// report it and not the admin.
+const AwayHeader = "X-Sluice-Away"
+
+// AwayDatabase is the value of AwayHeader for the admin's database.
+const AwayDatabase = "database"
+
 // A Delta is the difference between one configuration and a known earlier one.
 type Delta struct {
 	Revision string `json:"revision"` // of the configuration that comes of it

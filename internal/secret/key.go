@@ -93,6 +93,17 @@ func DeriveKey(from Value, purpose string) (Key, error) {
 	return keyOf(raw), nil
 }
 
+// DeriveKeyAfter is DeriveKey for a secret that took the place of former, which may be
+// empty: the key also opens what the key of former sealed.
+func DeriveKeyAfter(from, former Value, purpose string) (Key, error) {
+	key, err := DeriveKey(from, purpose)
+	if err != nil || former.Empty() {
+		return key, err
+	}
+	before, err := DeriveKey(former, purpose)
+	return key.After(before), err
+}
+
 // After returns k as a key that also opens what former, the key before it, sealed. It
 // seals as k does, and has its ID.
 func (k Key) After(former Key) Key {

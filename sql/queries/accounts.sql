@@ -24,6 +24,10 @@ SELECT * FROM users WHERE org_id = $1 AND id = $2;
 -- name: UserByKey :one
 SELECT * FROM users WHERE access_key_hash = $1 AND active;
 
+-- GatewayUsers are the gateways that have an access key of their own.
+-- name: GatewayUsers :many
+SELECT * FROM users WHERE role = 'gateway' AND active ORDER BY id;
+
 -- LockUser returns a user and keeps others from changing it until the
 -- transaction ends.
 -- name: LockUser :one

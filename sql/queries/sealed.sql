@@ -31,3 +31,14 @@ WHERE id > @id AND sealed AND octet_length(payload) > 0 ORDER BY id LIMIT @max;
 
 -- name: ReplaceSealedDelivery :execrows
 UPDATE deliveries SET payload = @fresh WHERE id = @id AND payload = @former;
+
+-- MasterKeyCheck is sealed with the master key of the database. It is no secret: it shows
+-- whether an admin has that key.
+-- name: MasterKeyCheck :one
+SELECT sealed FROM master_key_check;
+
+-- name: AddMasterKeyCheck :exec
+INSERT INTO master_key_check (sealed) VALUES (@sealed) ON CONFLICT DO NOTHING;
+
+-- name: ReplaceMasterKeyCheck :execrows
+UPDATE master_key_check SET sealed = @fresh WHERE sealed = @former;

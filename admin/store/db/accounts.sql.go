@@ -64,6 +64,43 @@ func (q *Queries) FirstOrg(ctx context.Context) (string, error) {
 	return id, err
 }
 
+const gatewayUsers = `-- name: GatewayUsers :many
+SELECT id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at FROM users WHERE role = 'gateway' AND active ORDER BY id
+`
+
+// GatewayUsers are the gateways that have an access key of their own.
+func (q *Queries) GatewayUsers(ctx context.Context) ([]User, error) {
+	rows, err := q.db.Query(ctx, gatewayUsers)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []User{}
+	for rows.Next() {
+		var i User
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.Email,
+			&i.FirstName,
+			&i.LastName,
+			&i.Role,
+			&i.Active,
+			&i.AccessKeyHash,
+			&i.Version,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const insertOrg = `-- name: InsertOrg :exec
 INSERT INTO orgs (id, name) VALUES ($1, $2)
 `

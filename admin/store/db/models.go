@@ -271,6 +271,11 @@ type LatencyMinuteDefault struct {
 	Calls  int64
 }
 
+type MasterKeyCheck struct {
+	OnlyRow bool
+	Sealed  []byte
+}
+
 type OauthClient struct {
 	ClientID       string
 	OrgID          string

@@ -9,6 +9,45 @@ import (
 	"context"
 )
 
+const addMasterKeyCheck = `-- name: AddMasterKeyCheck :exec
+INSERT INTO master_key_check (sealed) VALUES ($1) ON CONFLICT DO NOTHING
+`
+
+func (q *Queries) AddMasterKeyCheck(ctx context.Context, sealed []byte) error {
+	_, err := q.db.Exec(ctx, addMasterKeyCheck, sealed)
+	return err
+}
+
+const masterKeyCheck = `-- name: MasterKeyCheck :one
+SELECT sealed FROM master_key_check
+`
+
+// MasterKeyCheck is sealed with the master key of the database. It is no secret: it shows
+// whether an admin has that key.
+func (q *Queries) MasterKeyCheck(ctx context.Context) ([]byte, error) {
+	row := q.db.QueryRow(ctx, masterKeyCheck)
+	var sealed []byte
+	err := row.Scan(&sealed)
+	return sealed, err
+}
+
+const replaceMasterKeyCheck = `-- name: ReplaceMasterKeyCheck :execrows
+UPDATE master_key_check SET sealed = $1 WHERE sealed = $2
+`
+
+type ReplaceMasterKeyCheckParams struct {
+	Fresh  []byte
+	Former []byte
+}
+
+func (q *Queries) ReplaceMasterKeyCheck(ctx context.Context, arg ReplaceMasterKeyCheckParams) (int64, error) {
+	result, err := q.db.Exec(ctx, replaceMasterKeyCheck, arg.Fresh, arg.Former)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const replaceSealedCertificate = `-- name: ReplaceSealedCertificate :execrows
 UPDATE certificates SET sealed_key = $1 WHERE org_id = $2 AND sum = $3 AND sealed_key = $4
 `

@@ -19,6 +19,8 @@ type Client struct {
 	header string // with the credential
 	value  string
 	http   *http.Client
+
+	keyFile string // that the credential was read from; "": elsewhere
 }
 
 // Timeouts of one call. Applying many objects takes an admin minutes.
@@ -132,7 +134,11 @@ func (c *Client) Call(ctx context.Context, method, path string, body any) ([]byt
 	case len(answer) > maxResponse:
 		return nil, &UnreachableError{c.base, errors.New("the answer is too large")}
 	case resp.StatusCode != http.StatusOK:
-		return nil, refusedError(resp.StatusCode, answer)
+		refused := refusedError(resp.StatusCode, answer)
+		if refused.Status == http.StatusUnauthorized && c.keyFile != "" {
+			refused.Errors = append(refused.Errors, c.keyFile+": no user of "+c.base+" has this key: it was reset, its user was deleted, or it belongs to another server; use another one with sluice login or SLUICE_TOKEN")
+		}
+		return nil, refused
 	}
 	return answer, nil
 }

@@ -124,14 +124,17 @@ func (s *Shell) loggedIn(t *Target) error {
 
 // local completes the target from the configuration and data of this machine.
 func (t *Target) local(cfg *config.Config) (c *Client, admin bool, err error) {
+	file := ""
 	if t.Token == "" {
-		t.Token = secretFile(cfg.DataDir, "admin.key")
+		t.Token, file = secretFile(cfg.DataDir, adminKeyFile), filepath.Join(cfg.DataDir, adminKeyFile)
 	}
 	if t.Gateway == "" && t.Token != "" {
 		if t.Server == "" {
 			t.Server = URLOf(cfg.Admin.Listen)
 		}
-		c, err = NewAdmin(t.Server, t.Token)
+		if c, err = NewAdmin(t.Server, t.Token); err == nil {
+			c.keyFile = file
+		}
 		return c, true, InFlag("--server", err)
 	}
 	if t.Server != "" {
@@ -154,6 +157,9 @@ func (t *Target) local(cfg *config.Config) (c *Client, admin bool, err error) {
 	c, err = NewGateway(t.Gateway, secret)
 	return c, false, InFlag("--gateway", err)
 }
+
+// adminKeyFile is the file in data_dir with the access key of the first admin.
+const adminKeyFile = "admin.key"
 
 // secretFile returns a secret that a server on this machine keeps, "" if it cannot be
 // read.

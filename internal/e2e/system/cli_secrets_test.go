@@ -131,3 +131,29 @@ func sealedRows(t *testing.T, dsn string) (n int) {
 	}
 	return n
 }
+
+// A second admin with another master key would seal what the first one cannot open: it is
+// refused, whether its key is configured or generated.
+func TestAnAdminWithAnotherMasterKeyIsRefused(t *testing.T) {
+	t.Parallel()
+	key, other := secret.NewKey().Text().Reveal(), secret.NewKey().Text().Reveal()
+	with := settings{"database.url": testenv.Postgres(t), "valkey.url": "redis://" + testenv.Valkey(t).Addr}
+	first := rig.NewAdmin(t, rig.Merge(with, settings{"admin.master_key": key})).StartReady()
+	dir := rig.DataDir(t)
+	with["data_dir"], with["admin.listen"] = dir, rig.FreeAddress(t)
+	rig.Command(t, rig.Merge(with, settings{"admin.master_key": other}), "admin").
+		Wants(t, 1, "admin.master_key: this is not the master key of the database", "set admin.master_key to the key that the other admins")
+	rig.Command(t, with, "admin").Wants(t, 1, "no key is configured", "copy that file from one of them")
+	if _, err := os.Stat(filepath.Join(dir, "master.key")); err == nil {
+		t.Error("the refused admin left a key behind")
+	}
+	rig.SaveText(t, filepath.Join(dir, "master.key"), key+"\n")
+	second := rig.NewAdmin(t, with)
+	second.Settings["data_dir"] = dir // with the key of the first one
+	second.StartReady()
+	for _, admin := range []*rig.Server{first, second} {
+		if code := admin.Stop(); code != 0 {
+			t.Errorf("%s ended with code %d", admin, code)
+		}
+	}
+}
