@@ -38,6 +38,8 @@ type Commands struct {
 	MigrateUp func(context.Context, *config.Config) ([]Migration, error)
 
 	RotateSecrets Rotate
+
+	CreateBackup, Restore BackupOrRestore
 }
 
 // Options are the options of a serving command besides its configuration.

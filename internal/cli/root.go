@@ -47,6 +47,7 @@ API definitions.`,
 	root.AddCommand(s.upCommand(), s.gatewayCommand(), s.adminCommand(), s.migrateCommand(),
 		s.validateCommand(), s.explainCommand(), s.keyCommand(), s.configCommand(), s.applyCommand(), s.diffCommand(), s.exportCommand(), s.importCommand(), s.doctorCommand(), s.topCommand(), s.objectCommand(&apiKind), s.objectCommand(&policyKind), s.versionCommand())
 	root.AddCommand(secretsCommand(s.Shell, s.process.Commands.RotateSecrets, databaseURL))
+	root.AddCommand(s.backupCommand(), s.restoreCommand())
 	root.AddCommand(portalCommands(s.Shell)...)
 	root.AddCommand(loginCommands(s.Shell)...)
 	root.InitDefaultCompletionCmd()

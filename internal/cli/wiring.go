@@ -37,6 +37,14 @@ func Wired() Commands {
 			}
 			return view, nil
 		},
+		CreateBackup: func(ctx context.Context, cfg *config.Config, how Backup) (*BackedUp, error) {
+			done, err := app.CreateBackup(ctx, cfg, app.Backup(how))
+			return (*BackedUp)(done), err
+		},
+		Restore: func(ctx context.Context, cfg *config.Config, how Backup) (*BackedUp, error) {
+			done, err := app.Restore(ctx, cfg, app.Backup(how))
+			return (*BackedUp)(done), err
+		},
 	}
 }
 

@@ -161,6 +161,37 @@ func (s *Server) open(ctx context.Context) (*postmaster, error) {
 	return running, nil
 }
 
+// Attach returns the connection string of a server that another process runs in the base
+// directory, or "" if none answers. It changes nothing.
+func Attach(ctx context.Context, o Options) (dsn string, err error) {
+	base, err := baseDir(o.BaseDir)
+	if err != nil {
+		return "", err
+	}
+	s := &Server{layout: newLayout(base), options: o}
+	if _, err := os.Stat(s.layout.data); err != nil {
+		return "", nil // there is no cluster
+	}
+	if s.account, err = serverAccount(s.layout.data); err != nil {
+		return "", err
+	}
+	s.layout.chooseSocketDir(s.account)
+	if s.check(ctx) != nil {
+		return "", nil
+	}
+	return s.DSN(), nil
+}
+
+// HasData reports whether there is a cluster in the base directory.
+func HasData(base string) (bool, error) {
+	base, err := baseDir(base)
+	if err != nil {
+		return false, err
+	}
+	major, err := newLayout(base).dataMajor()
+	return major > 0, err
+}
+
 // DSN returns the connection string for pgx: keywords and values, the Unix socket, the
 // role that owns the database. It is constant and holds no secret.
 func (s *Server) DSN() string {

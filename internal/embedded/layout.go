@@ -101,9 +101,7 @@ func (l layout) pidFile() string    { return filepath.Join(l.data, "postmaster.p
 // makeSocketDir creates the directory of the socket: a short one if the path would be too
 // long or would need quotes in a connection string.
 func (l *layout) makeSocketDir(a account) error {
-	if len(l.socket()) > socketPathMax() || strings.ContainsFunc(l.socketDir, awkward) {
-		l.socketDir = l.shortSocketDir(a)
-	}
+	l.chooseSocketDir(a)
 	err := os.Mkdir(l.socketDir, 0o700)
 	if err == nil {
 		err = a.own(l.socketDir)
@@ -112,6 +110,13 @@ func (l *layout) makeSocketDir(a account) error {
 		return fmt.Errorf("making the socket directory: %w", err)
 	}
 	return l.checkSocketDir(a)
+}
+
+// chooseSocketDir chooses the short directory where it is needed.
+func (l *layout) chooseSocketDir(a account) {
+	if len(l.socket()) > socketPathMax() || strings.ContainsFunc(l.socketDir, awkward) {
+		l.socketDir = l.shortSocketDir(a)
+	}
 }
 
 // awkward reports characters that need quotes in DSNs or in postgresql.conf.
