@@ -63,6 +63,26 @@ func TestAnExportOfEveryMemberIsTakenOver(t *testing.T) {
 	}
 }
 
+// Whole policies and keys, with every member of the format.
+func TestExportedPoliciesAndKeysAreTakenOver(t *testing.T) {
+	const limit = `"limit":{"rate":5,"per":1,"throttle_interval":-1,"throttle_retry_limit":-1,"max_query_depth":-1,"quota_max":-1,"quota_renews":0,"quota_remaining":0,"quota_renewal_rate":-1,"set_by_policy":false,"smoothing":null}`
+	const rights = `"access_rights":{"a":{"api_name":"A","api_id":"a","versions":["Default"],"allowed_urls":[],"restricted_types":[],"allowed_types":[],` + limit + `,"field_access_rights":[],"disable_introspection":false,"allowance_scope":"","endpoints":null}}`
+	report := Convert([]Source{
+		{declarative.API, "a", "a.json", json.RawMessage(plain)},
+		{declarative.Policy, "gold", "p.json", json.RawMessage(`{"_id":"gold","id":"","name":"gold","org_id":"o","rate":5,"per":1,"quota_max":-1,"quota_renewal_rate":-1,"throttle_interval":-1,"throttle_retry_limit":-1,"max_query_depth":-1,
+			` + rights + `,"hmac_enabled":false,"enable_http_signature_validation":false,"active":true,"is_inactive":false,"tags":[],"key_expires_in":0,"partitions":{"quota":false,"rate_limit":false,"complexity":false,"acl":false,"per_api":false},
+			"post_expiry_action":"","post_expiry_grace_period":0,"last_updated":"1655970105","meta_data":{},"graphql_access_rights":null,"smoothing":{"enabled":false,"threshold":0,"trigger":0,"step":0,"delay":0}}`)},
+		{declarative.Key, hash, "k.json", json.RawMessage(`{"last_check":0,"allowance":5,"rate":5,"per":1,"throttle_interval":0,"throttle_retry_limit":0,"max_query_depth":-1,"date_created":"2022-01-01T00:00:00Z","expires":0,
+			"quota_max":-1,"quota_renews":1655970105,"quota_remaining":-1,"quota_renewal_rate":-1,` + rights + `,"org_id":"o","oauth_client_id":"","oauth_keys":{},"certificate":"","basic_auth_data":{"password":"","hash_type":""},"jwt_data":{"secret":""},
+			"hmac_enabled":false,"enable_http_signature_validation":false,"hmac_string":"","rsa_certificate_id":"","is_inactive":false,"apply_policy_id":"","apply_policies":null,"data_expires":0,"monitor":{"trigger_limits":null},
+			"enable_detail_recording":false,"enable_detailed_recording":true,"meta_data":{},"tags":[],"alias":"","last_updated":"1655970105","id_extractor_deadline":0,"session_lifetime":0,"mtls_static_certificate_bindings":null,
+			"post_expiry_action":"","post_expiry_grace_period":0,"smoothing":null}`)},
+	}, Options{Strict: true})
+	if report.Refused() > 0 || len(report.Lost) > 0 {
+		t.Errorf("%s", report.Text())
+	}
+}
+
 func TestNumbersOfTLSVersionsAreConverted(t *testing.T) {
 	for given, want := range map[string]string{`0`: "", `769`: "1.2", `770`: "1.2", `771`: "1.2", `772`: "1.3", `"1.3"`: "1.3"} {
 		text := `{"proxy":{"listen_path":"/a/","target_url":"http://b","transport":{"ssl_min_version":` + given + `}}}`

@@ -479,6 +479,6 @@ func isUpperMethod(method string) bool {
 // harmless.
 func (e *ExtendedPaths) unsupported() []string {
 	return slices.DeleteFunc(e.Unknown.Names(), func(name string) bool {
-		return name == "track_endpoints" || name == "do_not_track_endpoints" || !asksFor(e.Unknown.Get(name))
+		return harmlessAPI[extendedForm+name] || !asksFor(e.Unknown.Get(name))
 	})
 }

@@ -22,13 +22,15 @@ type Object interface {
 }
 
 // UnknownMembers implements Object.
-func (a *API) UnknownMembers() Problems { return unknownMembers(a, classicAPI) }
+func (a *API) UnknownMembers() Problems { return unknownMembers(a, harmlessAPI, classicAPI) }
 
 // UnknownMembers implements Object.
-func (p *Policy) UnknownMembers() Problems { return unknownMembers(p, classicPolicy) }
+func (p *Policy) UnknownMembers() Problems { return unknownMembers(p, harmlessPolicy, classicPolicy) }
 
 // UnknownMembers implements Object.
-func (s *Session) UnknownMembers() Problems { return unknownMembers(s, classicSession) }
+func (s *Session) UnknownMembers() Problems {
+	return unknownMembers(s, harmlessSession, classicSession)
+}
 
 // TakeSwitch implements Object.
 func (a *API) TakeSwitch(name string) bool { return takeSwitch(&a.Unknown, name) }
@@ -47,8 +49,8 @@ func takeSwitch(u *Unknown, name string) bool {
 	return false
 }
 
-func unknownMembers(of any, classic map[string]classicMember) Problems {
-	r := memberReport{classic: classic}
+func unknownMembers(of any, harmless map[string]bool, classic map[string]classicMember) Problems {
+	r := memberReport{harmless: harmless, classic: classic}
 	for _, m := range object.UnknownMembers(of) {
 		r.add(&m)
 		if len(r.found) > maxProblems {
@@ -60,14 +62,15 @@ func unknownMembers(of any, classic map[string]classicMember) Problems {
 
 // A memberReport collects unknown members of an object.
 type memberReport struct {
-	classic map[string]classicMember
-	found   Problems
+	harmless map[string]bool
+	classic  map[string]classicMember
+	found    Problems
 }
 
 // add reports an unknown member, unless comparable gateways have it and it is harmless or
 // off.
 func (r *memberReport) add(m *object.UnknownMember) {
-	if isExtension(m.Name) {
+	if isExtension(m.Name) || r.harmless[m.Form] {
 		return
 	}
 	use, classic := r.classic[m.Form]
@@ -105,35 +108,45 @@ func isExtension(name string) bool {
 	return strings.HasPrefix(name, "x-") && !strings.HasPrefix(name, "x-svc-")
 }
 
-// A classicMember is a member that definitions of comparable gateways have and that has no
-// field here.
+// A classicMember is a member that definitions of comparable gateways have, that has no
+// field here and that is not harmless.
 type classicMember struct {
-	idle  bool   // it is lost: reported if it says something. Others are harmless, or refused when they are on
+	idle  bool   // it is lost: reported if it says something. Others are refused when they are on
 	parts string // names of the members of its object, which alone are looked at; "": it may have any
 }
 
-// classicAPI are the members of API definitions that are known and have no field, by their
-// form.
+// harmlessAPI are the members of API definitions without a field that need no warning, by
+// their form.
+var harmlessAPI = map[string]bool{
+	// How calls are recorded.
+	"do_not_track": true, "enable_detailed_recording": true, "tag_headers": true, "expire_analytics_after": true,
+	"analytics_plugin": true, "detailed_tracing": true,
+	extendedForm + "track_endpoints": true, extendedForm + "do_not_track_endpoints": true,
+
+	// Names and times of other databases.
+	"id": true, "_id": true, "slug": true, "created_at": true, "updated_at": true,
+
+	// Details of what is refused when it is on, or is done in another way.
+	"config_data": true, "config_data_disabled": true, "custom_middleware_bundle_disabled": true, "openid_options": true,
+	"certificate_pinning_disabled": true, "hmac_allowed_clock_skew": true, "hmac_allowed_algorithms": true,
+	"session_lifetime_respects_key_expiration": true, "idp_client_id_mapping_disabled": true,
+	"basic_auth.disable_caching": true, "basic_auth.cache_ttl": true, "CORS.debug": true, "auth.name": true, "auth_configs.*.name": true,
+	extendedForm + "transform_headers.*.act_on": true, extendedForm + "transform_response_headers.*.act_on": true,
+	"proxy.check_host_against_uptime_tests": true, "uptime_tests.config.expire_utime_after": true, "uptime_tests.config.recheck_wait": true,
+	discoveryForm + "query_endpoint": true, discoveryForm + "use_nested_query": true, discoveryForm + "parent_data_path": true, discoveryForm + "data_path": true,
+	discoveryForm + "port_data_path": true, discoveryForm + "target_path": true, discoveryForm + "use_target_list": true, discoveryForm + "cache_disabled": true,
+	discoveryForm + "cache_timeout": true, discoveryForm + "endpoint_returns_list": true,
+}
+
+// harmlessPolicy is harmlessAPI for policies.
+var harmlessPolicy = map[string]bool{"graphql_access_rights": true}
+
+// harmlessSession is harmlessAPI for sessions.
+var harmlessSession = map[string]bool{"last_check": true, "enable_detail_recording": true}
+
+// classicAPI are the other members of API definitions that are known and have no field, by
+// their form.
 var classicAPI = map[string]classicMember{
-	// Harmless: how calls are recorded.
-	"do_not_track": {}, "enable_detailed_recording": {}, "tag_headers": {}, "expire_analytics_after": {},
-	"analytics_plugin": {}, "detailed_tracing": {},
-	extendedForm + "track_endpoints": {}, extendedForm + "do_not_track_endpoints": {},
-
-	// Harmless: names and times of other databases.
-	"id": {}, "_id": {}, "slug": {}, "created_at": {}, "updated_at": {},
-
-	// Harmless: details of what is refused when it is on, or is done in another way.
-	"config_data": {}, "config_data_disabled": {}, "custom_middleware_bundle_disabled": {}, "openid_options": {},
-	"certificate_pinning_disabled": {}, "hmac_allowed_clock_skew": {}, "hmac_allowed_algorithms": {},
-	"session_lifetime_respects_key_expiration": {}, "idp_client_id_mapping_disabled": {},
-	"basic_auth.disable_caching": {}, "basic_auth.cache_ttl": {}, "CORS.debug": {}, "auth.name": {}, "auth_configs.*.name": {},
-	extendedForm + "transform_headers.*.act_on": {}, extendedForm + "transform_response_headers.*.act_on": {},
-	"proxy.check_host_against_uptime_tests": {}, "uptime_tests.config.expire_utime_after": {}, "uptime_tests.config.recheck_wait": {},
-	discoveryForm + "query_endpoint": {}, discoveryForm + "use_nested_query": {}, discoveryForm + "parent_data_path": {}, discoveryForm + "data_path": {},
-	discoveryForm + "port_data_path": {}, discoveryForm + "target_path": {}, discoveryForm + "use_target_list": {}, discoveryForm + "cache_disabled": {},
-	discoveryForm + "cache_timeout": {}, discoveryForm + "endpoint_returns_list": {},
-
 	// Refused when they are on.
 	"custom_middleware":        {parts: "pre post post_key_auth auth_check response driver id_extractor"},
 	"custom_middleware_bundle": {}, "use_openid": {}, "enable_coprocess_auth": {}, "use_go_plugin_auth": {}, "custom_plugin_auth_enabled": {},
@@ -167,12 +180,12 @@ const (
 
 // classicPolicy are the members of policies that are known and have no field.
 var classicPolicy = map[string]classicMember{
-	"graphql_access_rights": {}, "access_rights.*.limit.smoothing": {}, "access_rights_array.*.limit.smoothing": {},
+	"access_rights.*.limit.smoothing": {}, "access_rights_array.*.limit.smoothing": {},
 }
 
 // classicSession are the members of sessions that are known and have no field.
 var classicSession = map[string]classicMember{
-	"last_check": {}, "enable_http_signature_validation": {}, "access_rights.*.limit.smoothing": {},
+	"enable_http_signature_validation": {}, "access_rights.*.limit.smoothing": {},
 	"rsa_certificate_id": {idle: true},
 }
 
