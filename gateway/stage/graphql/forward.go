@@ -44,7 +44,13 @@ func (w *work) dropParameters(ex *pipeline.Exchange) {
 	}
 }
 
-// expand writes the text of a named document into the forwarded request.
+// asJSON gives the forwarded request the media type by which its body was read.
+func (w *work) asJSON(ex *pipeline.Exchange) {
+	ex.Outgoing.Rewrite("Content-Type")
+	ex.Outgoing.Extra = append(ex.Outgoing.Extra, "Content-Type: application/json\r\n"...)
+}
+
+// expand writes a document into the forwarded request.
 func (w *work) expand(ex *pipeline.Exchange, r *request.Request) {
 	if !w.get {
 		w.out = appendRequest(w.out[:0], r)

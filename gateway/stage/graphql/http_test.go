@@ -3,6 +3,7 @@ package graphql_test
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,8 +49,15 @@ func TestRequestsThatAreNotUnderstood(t *testing.T) {
 		{"no operation name", "POST", "", `{"query":"query A { secret } query B { secret }"}`, []string{jsonType}, 400, "graphql_invalid", errorBody("Must provide operation name if query contains multiple operations.")},
 		{"unknown operation", "POST", "", `{"query":"query A { secret }","operationName":"B"}`, []string{jsonType}, 400, "graphql_invalid", errorBody(`Unknown operation named \"B\".`)},
 
-		{"no content type", "POST", "", good, nil, 415, "graphql_media", errorBody("The request has no Content-Type; send application/json.")},
-		{"a graphql content type", "POST", "", `{ secret }`, []string{"Content-Type: application/graphql"}, 415, "graphql_media", errorBody("The request has a Content-Type that is not understood; send application/json.")},
+		{"no content type, with an origin", "POST", "", good, []string{"Origin: https://elsewhere.example"}, 415, "graphql_media", errorBody("The request has no Content-Type, and a browser may have sent it; send application/json.")},
+		{"no content type, with a cookie", "POST", "", good, []string{"Cookie: a=b"}, 415, "graphql_media", errorBody("The request has no Content-Type, and a browser may have sent it; send application/json.")},
+		{"no content type, of a page", "POST", "", good, []string{"Referer: https://elsewhere.example/"}, 415, "graphql_media", errorBody("The request has no Content-Type, and a browser may have sent it; send application/json.")},
+		{"no content type, of another site", "POST", "", good, []string{"Sec-Fetch-Site: cross-site"}, 415, "graphql_media", errorBody("The request has no Content-Type, and a browser may have sent it; send application/json.")},
+		{"an empty content type", "POST", "", good, []string{"Content-Type: "}, 415, "graphql_media", errorBody("The request has an empty Content-Type; send application/json.")},
+		{"no content type, and a form", "POST", "", `query={secret}`, nil, 400, "graphql_invalid", errorBody(`The request body is invalid JSON: expected a value at byte 0.`)},
+		{"plain text", "POST", "", good, []string{"Content-Type: text/plain"}, 415, "graphql_media", errorBody("The request has a Content-Type that is not understood; send application/json.")},
+		{"a document in another charset", "POST", "", `{ secret }`, []string{"Content-Type: application/graphql; charset=latin1"}, 415, "graphql_media", errorBody("The request has a Content-Type with a charset that is not understood; send UTF-8.")},
+		{"no document", "POST", "", " \n", []string{"Content-Type: application/graphql"}, 400, "graphql_invalid", "{\n    \"error\": \"the provided request is empty\"\n}"},
 		{"a form", "POST", "", `query={secret}`, []string{"Content-Type: application/x-www-form-urlencoded"}, 415, "graphql_media", errorBody("The request has a Content-Type that is not understood; send application/json.")},
 		{"two content types", "POST", "", good, []string{jsonType, "Content-Type: application/x-www-form-urlencoded"}, 415, "graphql_media", errorBody("The request has more than one Content-Type; send application/json.")},
 		{"another charset", "POST", "", good, []string{"Content-Type: application/json; charset=utf-16"}, 415, "graphql_media", errorBody("The request has a Content-Type with a charset that is not understood; send UTF-8.")},
@@ -94,6 +102,35 @@ func TestRequestsThatAreNotUnderstood(t *testing.T) {
 				t.Errorf("afterwards: %v", got)
 			}
 		})
+	}
+}
+
+// A document that is not JSON goes on as JSON, and a body without a media type gets one.
+func TestBodiesThatOnlyLackAMediaType(t *testing.T) {
+	w := newWorld(t)
+	w.MustLoad(w.api("a", nil))
+	const document = "{ countries(filter: {code: \"DE\", size: 1}) { name } }"
+	for _, c := range []struct{ name, body, kind, path, want string }{
+		{"no content type", `{"query":"{ secret }"}`, "", "", `{"query":"{ secret }"}`},
+		{"a document", "{ secret }", "Content-Type: application/graphql", "", `{"query":"{ secret }"}`},
+		{"a document in UTF-8", "{ secret }", "Content-Type: application/GraphQL ; charset=utf-8", "", `{"query":"{ secret }"}`},
+		{"a document to be escaped", document, "Content-Type: application/graphql", "", `{"query":` + strconv.Quote(document) + `}`},
+		{"another document in the URL", "{ secret }", "Content-Type: application/graphql", "?query={nope}&x=1", `{"query":"{ secret }"}`},
+	} {
+		for range 2 {
+			header := []string{c.kind}
+			if c.kind == "" {
+				header = nil
+			}
+			got := w.send("POST", "/a/"+c.path, c.body, header...)
+			if got.status != 200 || len(got.seen) != 1 || got.seen[0].body != c.want || strings.Contains(got.seen[0].uri, "query") ||
+				strings.Count(got.seen[0].header, "Content-Type: application/json\r\n") != 1 || strings.Count(got.seen[0].header, "Content-Type:") != 1 {
+				t.Errorf("%s: %v, upstream saw %q", c.name, got, got.seen)
+			}
+		}
+	}
+	if got := w.send("POST", "/a/", "{ nope }", "Content-Type: application/graphql"); got.status != 400 || len(got.seen) != 0 || !strings.Contains(got.body, "nope") {
+		t.Errorf("an unknown field: %v, upstream saw %q", got, got.seen)
 	}
 }
 

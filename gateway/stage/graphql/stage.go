@@ -96,12 +96,23 @@ func (s *Stage) pay(ex *pipeline.Exchange) *pipeline.Rejection {
 // post evaluates the operations in a body. GraphQL parameters in the URL are not
 // forwarded, because the upstream might read them.
 func (s *Stage) post(ex *pipeline.Exchange, w *work) pipeline.Verdict {
-	if refused := w.head.Readable(); refused != nil {
+	if refused := w.head.Readable(ex.Call); refused != nil {
 		return s.refuse(ex, refused)
 	}
 	body, refused := s.readBody(w, ex.Call)
 	if refused != nil {
 		return s.refuse(ex, refused)
+	}
+	if w.head.Text || w.head.Untyped {
+		w.asJSON(ex)
+	}
+	if w.head.Text {
+		r, refused := w.decoder.Text(body)
+		if refused != nil {
+			return s.refuse(ex, refused)
+		}
+		w.dropParameters(ex)
+		return s.only(ex, w, r)
 	}
 	list, batch, refused := w.decoder.Body(body, s.batchMax)
 	if refused != nil {
@@ -141,7 +152,7 @@ func (s *Stage) only(ex *pipeline.Exchange, w *work, r *request.Request) pipelin
 		return s.refuse(ex, refused)
 	}
 	w.local = found.local
-	if stored {
+	if stored || w.head.Text {
 		w.expand(ex, r)
 	}
 	return pipeline.Next

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -48,6 +49,19 @@ func (d *Decoder) Body(body []byte, batchMax int) (list []Request, batch bool, r
 		return nil, batch, r
 	}
 	return d.list, batch, nil
+}
+
+// Text reads a body that is the text of a document. The Request belongs to the Decoder.
+func (d *Decoder) Text(body []byte) (*Request, *pipeline.Rejection) {
+	d.Reset()
+	switch {
+	case len(bytes.TrimSpace(body)) == 0:
+		return nil, Empty
+	case !utf8.Valid(body):
+		return nil, notUTF8
+	}
+	d.list = append(d.list, Request{Query: body})
+	return &d.list[0], nil
 }
 
 func malformed(fault *jsonscan.Error) *pipeline.Rejection {

@@ -28,6 +28,7 @@ var (
 	operationType       = invalid("operationName must be a string or null.")
 	variablesType       = invalid("variables must be an object or null.")
 	extensionsType      = invalid("extensions must be an object or null.")
+	notUTF8             = invalid("The request body is not UTF-8.")
 	halfPair            = invalid("The request has a string with half of a surrogate pair, which is no text.")
 	persistedType       = invalid("extensions.persistedQuery must be an object with version 1 and sha256Hash, 64 hexadecimal digits.")
 	documentType        = invalid("documentId must be a string.")

@@ -12,11 +12,14 @@ type Head struct {
 	Media   Media // chosen for the response
 	Stream  bool  // the client accepts an event stream
 	Refused bool  // the client accepts no media type of ours
+	Text    bool  // the body is the text of a document, not JSON; set by Readable
+	Untyped bool  // the body has no media type and is read as JSON; set by Readable
 
 	types, encodings      int
 	contentType, encoding []byte
 	accept                acceptance
 	upgrade               bool
+	browser               bool // a browser may have sent the request
 }
 
 // Read reads the header fields of a request. They must outlive the Head.
@@ -28,6 +31,8 @@ func (h *Head) Read(call *wire.Call) {
 			h.accept.add(call.ValueOf(f))
 		case wire.NameUpgrade:
 			h.upgrade = h.upgrade || is(call.ValueOf(f), "websocket")
+		case wire.NameOrigin, wire.NameCookie:
+			h.browser = true
 		case wire.NameContentType:
 			h.types++
 			h.contentType = call.ValueOf(f)
@@ -57,7 +62,8 @@ func is(b []byte, lower string) bool {
 
 var (
 	unreadable = Refusal(pipeline.ReasonGraphQLMedia, 406, "The Accept header excludes every media type of GraphQL answers; application/graphql-response+json and application/json are served.")
-	noType     = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has no Content-Type; send application/json.")
+	noType     = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has no Content-Type, and a browser may have sent it; send application/json.")
+	emptyType  = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has an empty Content-Type; send application/json.")
 	manyTypes  = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has more than one Content-Type; send application/json.")
 	wrongType  = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has a Content-Type that is not understood; send application/json.")
 	wrongText  = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has a Content-Type with a charset that is not understood; send UTF-8.")
@@ -76,21 +82,33 @@ func (h *Head) Answerable() *pipeline.Rejection {
 	return nil
 }
 
-// Readable refuses a body that is not plain JSON.
-func (h *Head) Readable() *pipeline.Rejection {
+// Readable refuses a body that is neither JSON nor the text of a document.
+//
+// A body without a media type is read as JSON unless a browser may have sent it: the page
+// of another site can send such a body with the credentials of the person who views it,
+// as it can send forms and plain text. A browser asks before it sends
+// application/graphql or application/json for another site.
+func (h *Head) Readable(call *wire.Call) *pipeline.Rejection {
 	switch {
 	case h.encodings > 1 || h.encodings == 1 && len(h.encoding) > 0 && !is(h.encoding, "identity"):
 		return compressed
-	case h.types == 0 || len(h.contentType) == 0:
+	case h.types == 0 && (h.browser || call.Header("Sec-Fetch-Site") != nil || call.Header("Referer") != nil):
 		return noType
+	case h.types == 0:
+		h.Untyped = true
+		return nil
 	case h.types > 1:
 		return manyTypes
+	case len(h.contentType) == 0:
+		return emptyType
 	}
 	if string(h.contentType) == "application/json" {
 		return nil
 	}
 	kind, params, _ := bytes.Cut(h.contentType, []byte{';'})
-	if !is(bytes.TrimRight(kind, " \t"), "application/json") {
+	kind = bytes.TrimRight(kind, " \t")
+	h.Text = is(kind, "application/graphql")
+	if !h.Text && !is(kind, "application/json") {
 		return wrongType
 	}
 	for len(params) > 0 {
