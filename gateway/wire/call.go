@@ -12,7 +12,7 @@ import (
 // maxKept bounds what a pooled call keeps of its buffers, in bytes, and
 // maxSpare what it keeps beside them for bodies of answers.
 const (
-	maxKept = 32 << 10
+	maxKept  = 32 << 10
 	maxSpare = 64 << 10
 )
 
@@ -107,7 +107,7 @@ func (call *Call) Client() Client { return Client{call.conn} }
 // at once. It may be called while another goroutine reads.
 func (c Client) Interrupt() {
 	if c.conn != nil {
-		c.conn.sock.interrupt()
+		c.conn.sock.halt()
 	}
 }
 
@@ -143,6 +143,9 @@ func (call *Call) End() time.Time {
 	}
 	return call.ended
 }
+
+// EndAt makes End return at, for an answer that is passed on until then.
+func (call *Call) EndAt(at time.Time) { call.ended = at }
 
 // Ctx returns the request in fasthttp's form, with a response that is sent when
 // Answer is left unused. It is made at the first call, which costs as much as

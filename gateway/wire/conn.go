@@ -25,9 +25,10 @@ type conn struct {
 	inline      inline
 	head        head
 	body        body
-	gone        bool // the client has closed its side
-	torn        bool // the last answer is incomplete, and only a reset shows that
-	peer        netip.Addr
+	gone        bool       // the client has closed its side
+	torn        bool       // the last answer is incomplete, and only a reset shows that
+	peer        netip.Addr // the client; until the header of a proxy is read, the proxy
+	proxied     bool       // the connection begins with such a header
 	tls         bool
 	cert        *Certificate // that the client showed; nil: none
 	handshaking *handshake   // among the handshakes, while there is one
@@ -94,13 +95,19 @@ func (c *conn) await() outcome {
 		return goOn
 	}
 	c.release()
-	if !c.goIdle() {
-		return lost
-	}
-	chunk, n, err := c.sock.first()
-	c.resume()
-	if err != nil {
-		return lost
+	var chunk *[]byte
+	n, early := 0, true
+	for early {
+		if !c.goIdle() {
+			return lost
+		}
+		var err error
+		chunk, n, err = c.sock.first()
+		early = err != nil && c.sock.tooEarly(err)
+		c.resume()
+		if err != nil && !early {
+			return lost
+		}
 	}
 	c.take()
 	c.w = copy(c.buffers.in, (*chunk)[:n])
@@ -156,8 +163,9 @@ func (c *conn) handle() outcome {
 	beside := call.Answer.Beside
 	if !beside && streamed {
 		c.sock.readArmed = time.Time{} // who read the body may have moved the deadline
+		c.sock.halted.Store(false)
 	}
-	keep := !beside && !call.Answer.Close && !c.head.close && !c.gone && c.skipRest() && !c.srv.stopping.Load()
+	keep := !beside && !call.Answer.Close && !c.head.close && !c.gone && c.skipRest() && !c.srv.leaving.Load()
 	c.since = call.End()
 	keep = c.respond(keep)
 	if call.Answer.Stream != nil || c.sock.wait || c.sock.raw == nil {

@@ -53,7 +53,11 @@ func (c *conn) readInline() outcome {
 		switch {
 		case err == nil:
 			return c.inline.next
-		case !c.inline.unchecked || !isTimeout(err) || !c.goIdle():
+		case c.inline.unchecked && isTimeout(err):
+		case !c.sock.tooEarly(err):
+			return lost
+		}
+		if !c.goIdle() {
 			return lost
 		}
 		c.inline.unchecked = false

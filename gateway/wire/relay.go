@@ -19,8 +19,8 @@ type Relay struct {
 var relays = sync.Pool{New: func() any { return new(Relay) }}
 
 // Relay returns what the call goes on as, to a path and, behind a question mark, a
-// query, which are copied. The caller gives it back with Free, before the call is
-// answered.
+// query, which are copied. The caller gives it back with Free, at the latest when the
+// answer's stream is closed.
 func (call *Call) Relay(uri []byte) *Relay {
 	r := relays.Get().(*Relay)
 	r.uri = append(r.uri[:0], uri...)

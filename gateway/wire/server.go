@@ -28,9 +28,13 @@ type Server struct {
 	admission                  *admission // a connection that holds buffers has entered
 	buffers, writers, contexts sync.Pool
 
-	stopping atomic.Bool
+	leaving  atomic.Bool // answers end their connections
+	stopping atomic.Bool // no more connections; leaving is set too
 	refused  atomic.Uint64
 	panics   atomic.Uint64
+
+	unintroduced atomic.Uint64 // connections without the header of the PROXY protocol that they must begin with
+	nextLine     atomic.Int64  // unix nanoseconds from which on logSometimes may log
 
 	handshakes       handshakes
 	failedHandshakes atomic.Uint64
@@ -103,9 +107,10 @@ func (s *Server) admit(c net.Conn, secure *Secure) {
 		c = tls.Server(c, secure.Config())
 	}
 	n := newConn(s, c, peer)
+	n.proxied = s.isProxy(peer)
 	s.mu.Lock()
 	full := s.conf.MaxConns > 0 && len(s.conns) >= s.conf.MaxConns ||
-		s.conf.MaxConnsPerIP > 0 && s.perIP[peer] >= s.conf.MaxConnsPerIP
+		s.conf.MaxConnsPerIP > 0 && s.perIP[peer] >= s.conf.MaxConnsPerIP && !n.proxied
 	if full || s.stopping.Load() {
 		s.mu.Unlock()
 		s.turnAway(n)
@@ -143,7 +148,7 @@ func (s *Server) run(n *conn, secure *Secure) {
 	defer s.leave(n)
 	defer s.survive()
 	defer n.abandon()
-	if n.handshake(secure) {
+	if n.introduced() && n.handshake(secure) {
 		n.serve()
 	}
 }
@@ -174,10 +179,15 @@ func (s *Server) leave(n *conn) {
 	s.gone.Done()
 }
 
+// Leave makes every further answer the last one of its connection, so that clients
+// move elsewhere before Shutdown. New connections are still accepted.
+func (s *Server) Leave() { s.leaving.Store(true) }
+
 // Shutdown stops accepting, ends idle connections and lets calls in flight
 // finish. When ctx ends first it cuts them off and returns ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
+	s.leaving.Store(true)
 	s.stopping.Store(true)
 	for ln := range s.listeners {
 		_ = ln.Close()
@@ -225,6 +235,8 @@ type Stats struct {
 	Refused uint64 // connections turned away by a limit
 	Panics  uint64 // calls that ended in a fault of ours
 
+	Unintroduced uint64 // connections closed for want of a header of the PROXY protocol
+
 	Handshakes       int    // of TLS that are being made
 	FailedHandshakes uint64 // that came to nothing
 }
@@ -238,7 +250,7 @@ func (s *Server) Stats() Stats {
 	defer s.mu.Unlock()
 	return Stats{
 		Open: len(s.conns), Begun: int(s.admission.active.Load()), Waiting: int(s.admission.waiting.Load()), Refused: s.refused.Load(), Panics: s.panics.Load(),
-		Handshakes: pending, FailedHandshakes: s.failedHandshakes.Load(),
+		Unintroduced: s.unintroduced.Load(), Handshakes: pending, FailedHandshakes: s.failedHandshakes.Load(),
 	}
 }
 

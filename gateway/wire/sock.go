@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,16 +36,24 @@ type sock struct {
 	held bool    // a wait for reading is going on: the descriptor cannot go away
 	fd   uintptr // while held
 
+	halted atomic.Bool // reads are to fail at once
+
 	readBy       time.Time     // deadline wanted for reads
 	writeTimeout time.Duration // for each wait of a write
-	slack        time.Duration // how much later than wanted a deadline may fire
+	readSlack    time.Duration // how much earlier than wanted a deadline of reads may fire, which is then set anew
+	writeSlack   time.Duration // how much later than wanted a deadline of writes may fire
 	readArmed    time.Time     // deadlines set on the connection; zero: none
 	writeArmed   time.Time
 }
 
-// maxSlack bounds how much later than wanted a deadline may fire. That saves
-// arming one for every request.
-const maxSlack = 5 * time.Second
+// maxReadSlack and maxWriteSlack bound how far from the time wanted a deadline may fire,
+// which saves arming one for every request. A read that fails early is repeated. A write
+// with TLS cannot be, so that deadlines of writes are late: by a fiftieth of the time at
+// most.
+const (
+	maxReadSlack  = 5 * time.Second
+	maxWriteSlack = 500 * time.Millisecond
+)
 
 // chunkSize is what an idle connection of the ordinary route reads into, in
 // bytes.
@@ -55,22 +64,32 @@ var chunks = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b
 func (s *sock) init(c net.Conn, conf *Config) {
 	s.Conn = c
 	s.writeTimeout = conf.WriteTimeout
-	s.slack = min(maxSlack, conf.ReadTimeout/4, conf.WriteTimeout/4)
+	s.readSlack = min(maxReadSlack, conf.ReadTimeout/4)
+	s.writeSlack = min(maxWriteSlack, conf.WriteTimeout/50)
 	if rawio.Supported {
 		s.raw = rawio.Conn(c)
 	}
 	s.readStep, s.writeStep = s.stepRead, s.stepWrite
 }
 
-// armRead sets the read deadline unless the one that is set will do. It must
-// precede every read: one that has passed fails the reads behind it.
+// armRead sets the read deadline unless the one that is set will do: it may pass
+// shortly before its time, see tooEarly. It must precede every read.
 func (s *sock) armRead() error {
-	if !s.readArmed.Before(s.readBy) && s.readArmed.Sub(s.readBy) <= s.slack {
+	if early := s.readBy.Sub(s.readArmed); early >= 0 && early <= s.readSlack {
 		return nil
 	}
-	// Set late by half the slack, so that the next requests find it good.
-	s.readArmed = s.readBy.Add(s.slack / 2)
+	s.readArmed = s.readBy
 	return s.Conn.SetReadDeadline(s.readArmed)
+}
+
+// tooEarly reports whether a read failed because a deadline passed that was set for an
+// earlier wait. The next armRead sets the one that is wanted.
+func (s *sock) tooEarly(err error) bool {
+	if !isTimeout(err) || s.halted.Load() || !time.Now().Before(s.readBy) {
+		return false
+	}
+	s.readArmed = time.Time{}
+	return true
 }
 
 // armWithin sets the read deadline to the end of a span unless the one that is
@@ -86,16 +105,24 @@ func (s *sock) armWithin(start time.Time, span time.Duration) error {
 // armWrite sets the write deadline anew.
 func (s *sock) armWrite() error {
 	now := time.Now()
-	if left := s.writeArmed.Sub(now); left >= s.writeTimeout && left <= s.writeTimeout+s.slack {
+	if left := s.writeArmed.Sub(now); left >= s.writeTimeout && left <= s.writeTimeout+s.writeSlack {
 		return nil
 	}
-	s.writeArmed = now.Add(s.writeTimeout + s.slack/2)
+	s.writeArmed = now.Add(s.writeTimeout + s.writeSlack)
 	return s.Conn.SetWriteDeadline(s.writeArmed)
 }
 
-// interrupt makes a read that waits, or the next one that would, return at
-// once. It is the one method that another goroutine may call.
+// interrupt makes a wait between two requests return at once. Another goroutine may call
+// it.
 func (s *sock) interrupt() { _ = s.Conn.SetReadDeadline(time.Unix(1, 0)) }
+
+// halt makes a read that waits, or the next one that would, fail at once. Another
+// goroutine may call it, and repeats it until the read has ended: a deadline that is
+// being set may come after this one.
+func (s *sock) halt() {
+	s.halted.Store(true)
+	s.interrupt()
+}
 
 // first waits for the first bytes of a request on the ordinary route. They are
 // in a chunk of the pool's, which goes back there.
@@ -114,9 +141,18 @@ func (s *sock) first() (*[]byte, int, error) {
 
 // Read reads once, and waits for that until readBy.
 func (s *sock) Read(p []byte) (int, error) {
-	if err := s.armRead(); err != nil {
-		return 0, err
+	for {
+		if err := s.armRead(); err != nil {
+			return 0, err
+		}
+		n, err := s.readOnce(p)
+		if n > 0 || err == nil || !s.tooEarly(err) {
+			return n, err
+		}
 	}
+}
+
+func (s *sock) readOnce(p []byte) (int, error) {
 	if s.raw == nil {
 		return s.Conn.Read(p)
 	}

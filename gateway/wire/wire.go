@@ -21,7 +21,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Config sets a server's limits. Every one of them is required.
+// Config sets a server's limits. All of it but Proxies is required.
 type Config struct {
 	MaxHeader     int           // bytes of one request head, at least 1 KiB; more is 431
 	MaxURL        int           // bytes of the request target; more is 414
@@ -32,6 +32,8 @@ type Config struct {
 	IdleTimeout   time.Duration // between two requests
 	MaxConns      int           // open connections; 0: as many as the process may have
 	MaxConnsPerIP int           // open connections of one address; 0: as many as MaxConns
+
+	Proxies []netip.Prefix // whose connections begin with a header of the PROXY protocol; nil: none
 }
 
 // A Handler answers one call. The call and all it reaches are the server's
