@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,8 +23,16 @@ func (s *Server) gatewayRoutes() []rest.Route {
 			Reply: gatewayList{}, Handle: s.listGateways,
 		},
 		{
+			Method: "DELETE", Path: "/api/gateways/{name}", Summary: "Forget a gateway that serves no longer; one that does reports again", Tag: "Gateways", Role: rest.Editor, Gateway: true,
+			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.forgetGateway,
+		},
+		{
 			Method: "GET", Path: "/api/gateway/bundle", Summary: "Get everything that a gateway serves, once it differs from If-None-Match", Tag: "Gateways", Role: rest.Gateway, Waits: true,
 			Query: []string{"wait"}, Reply: definition.Bundle{}, Wrong: []int{304, 400}, Handle: s.getBundle,
+		},
+		{
+			Method: "POST", Path: "/api/gateway/refusals", Summary: "Hand over the record of a refused request that an admin looks for", Tag: "Gateways", Role: rest.Gateway,
+			Body: foundRefusal{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.takeRefusal,
 		},
 		{
 			Method: "POST", Path: "/api/gateway/reload", Summary: "Have every gateway take its configuration anew", Tag: "Gateways", Role: rest.Editor, Gateway: true,
@@ -77,6 +86,14 @@ func (s *Server) listGateways(ctx context.Context, _ *rest.Call) (any, error) {
 	return list, nil
 }
 
+// forgetGateway forgets a gateway, which says so itself when it stops.
+func (s *Server) forgetGateway(ctx context.Context, c *rest.Call) (any, error) {
+	if err := s.gateways.Forget(ctx, c.Param("name")); err != nil {
+		return nil, rest.Missing(err, "No gateway of this name has reported")
+	}
+	return rest.Done("Gateway forgotten", nil), nil
+}
+
 // getBundle answers with the configuration: at once, or, if the gateway has it already,
 // as soon as it changes.
 func (s *Server) getBundle(_ context.Context, c *rest.Call) (any, error) {
@@ -90,9 +107,15 @@ func (s *Server) getBundle(_ context.Context, c *rest.Call) (any, error) {
 	have := strings.TrimPrefix(string(c.HTTP.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)), "W/")
 	// Not the context of the call, which bounds work: this is waiting.
 	ctx, cancel := context.WithTimeout(s.lifetime, wait)
+	seen := strings.Split(string(c.HTTP.Request.Header.Peek("X-Sluice-Asked")), ",")
+	stop := s.gateways.Interrupt(seen, cancel)
 	b := s.gateways.Next(ctx, have)
+	stop()
 	cancel()
 	c.HTTP.Response.Header.Set("X-Sluice-Gateways", strconv.Itoa(s.gateways.Gateways()))
+	if names := s.gateways.Asked(seen); len(names) > 0 {
+		c.HTTP.Response.Header.Set("X-Sluice-Asked", strings.Join(names, ","))
+	}
 	switch {
 	case b == nil:
 		return nil, rest.DatabaseAway("The configuration was not read from the database yet; try again")
@@ -134,6 +157,37 @@ func (n *names) add(name string) bool {
 	}
 	n.known[name] = true
 	return true
+}
+
+// foundRefusal is the record of a refused request.
+type foundRefusal struct {
+	ID      string          `json:"id" doc:"of the request"`
+	Refusal json.RawMessage `json:"refusal" doc:"as POST /api/explain returns it"`
+}
+
+// takeRefusal passes the record of a refused request on to the user who asked for it.
+func (s *Server) takeRefusal(ctx context.Context, c *rest.Call) (any, error) {
+	body, err := c.Body()
+	if err != nil {
+		return nil, err
+	}
+	var found foundRefusal
+	if err := json.Unmarshal(body, &found); err != nil {
+		return nil, rest.BadRequest("Request body malformed: " + err.Error())
+	}
+	if found.ID == "" || len(found.Refusal) == 0 {
+		return nil, rest.BadRequest("id and refusal are required")
+	}
+	if err := s.gateways.Found(ctx, found.ID, found.Refusal); err != nil {
+		return nil, err
+	}
+	return rest.Done("Record taken", nil), nil
+}
+
+// Refusal asks all gateways for the record of a refused request, as JSON. It returns nil
+// when none has answered in time.
+func (s *Server) Refusal(ctx context.Context, id string) (json.RawMessage, error) {
+	return s.gateways.Refusal(ctx, id)
 }
 
 // parseWait returns how long a gateway is ready to wait.

@@ -184,6 +184,7 @@ func TestGatewaysReportWhatTheyServe(t *testing.T) {
 	})
 	b.Call("GET", "/api/gateways", b.viewer, "").Want(200).Says(`"name":"g1"`, `"error":"2 not served as written: a: broken"`, `"version":"1.2"`)
 	b.Call("GET", "/api/config", b.viewer, "").Want(200).Says(`"gateways":3`, `"up_to_date":1`)
+	b.Call("GET", "/api/config", b.viewer, "").Want(200).Says(`"behind":["g2","g3"]`)
 	before := b.Count("select xmin::text::int from gateways where name = 'g1'")
 	say("g1", "1", "", "")
 	say("g3", "1", "", "")
@@ -193,6 +194,14 @@ func TestGatewaysReportWhatTheyServe(t *testing.T) {
 	if after := b.Count("select xmin::text::int from gateways where name = 'g1'"); after != before {
 		t.Error("a poll that says nothing new was written")
 	}
+	b.Call("DELETE", "/api/gateways/g2", b.viewer, "").Want(403)
+	b.Call("DELETE", "/api/gateways/g2", gatewayToken, "").Want(200)
+	b.Call("DELETE", "/api/gateways/g2", b.editor, "").Want(404)
+	b.Call("GET", "/api/config", b.viewer, "").Want(200).Says(`"gateways":2`, `"behind":[]`)
+	say("g2", "1", "", "")
+	wait.Until(t, "a gateway that was forgotten reports again", func() bool {
+		return strings.Contains(string(b.Call("GET", "/api/config", b.viewer, "").Body), `"gateways":3`)
+	})
 }
 
 // block keeps everybody out of the database, as if its server were away, and

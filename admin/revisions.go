@@ -48,6 +48,8 @@ type configState struct {
 	Generation int64 `json:"generation" doc:"reloads asked for without a change"`
 	Gateways   int   `json:"gateways" doc:"heard of within two minutes"`
 	UpToDate   int   `json:"up_to_date" doc:"of these, serving the revision without an error"`
+
+	Behind []string `json:"behind" doc:"names of the others"`
 }
 
 // revisionList is one page of revisions, newest first.
@@ -121,7 +123,7 @@ func (s *Server) getConfig(ctx context.Context, _ *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := configState{Revision: state.Revision, Generation: state.Generation}
+	told := configState{Revision: state.Revision, Generation: state.Generation, Behind: []string{}}
 	for _, g := range gateways {
 		if time.Since(g.SeenAt) > silentAfter {
 			continue
@@ -129,6 +131,8 @@ func (s *Server) getConfig(ctx context.Context, _ *rest.Call) (any, error) {
 		told.Gateways++
 		if g.Error == "" && g.Revision == strconv.FormatInt(state.Revision, 10) {
 			told.UpToDate++
+		} else {
+			told.Behind = append(told.Behind, g.Name)
 		}
 	}
 	return told, nil

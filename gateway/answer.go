@@ -51,7 +51,7 @@ func (g *Gateway) write(ex *pipeline.Exchange) {
 		a.Lines = append(a.Lines, "\r\n"...)
 	}
 	a.Lines = append(a.Lines, "X-Request-Id: "...)
-	a.Lines = append(a.Lines, ex.ID[:]...)
+	a.Lines = append(a.Lines, ex.RequestID()...)
 	a.Lines = append(a.Lines, "\r\n"...)
 	a.Lines = appendWhenSet(a.Lines, "Allow: ", r.Allow)
 	a.Lines = appendWhenSet(a.Lines, "WWW-Authenticate: ", r.Challenge)

@@ -90,6 +90,7 @@ func (d *dryRun) explain(q *explain.Request) *explain.Report {
 		d.step(ex, framing, nil, pipeline.Rejected)
 		d.refused(ex)
 	} else {
+		ex.GivenID = d.givenID(call)
 		ex.Client = upstream.ClientAddress(call, d.conf.Trusted)
 		d.join(ex)
 		d.follow(ex)
@@ -121,7 +122,7 @@ func (d *dryRun) withKey(q *explain.Request) *explain.Request {
 
 // follow runs a request through the API that it reaches.
 func (d *dryRun) follow(ex *pipeline.Exchange) {
-	if d.control != nil && isControl(ex.Call.Path) {
+	if d.ownHandler(ex.Call.Path) != nil {
 		d.add("route", pipeline.Answered).Said = "the path is one of the gateway's own, which no API gets"
 		return
 	}

@@ -23,7 +23,8 @@ import (
 // Config is how a gateway serves, apart from what its bundles say.
 type Config struct {
 	Wire          wire.Config
-	Trusted       []netip.Prefix    // proxies whose X-Forwarded-For is used
+	Trusted       []netip.Prefix    // proxies whose X-Forwarded-For and X-Request-Id are used
+	KeepIDs       bool              // X-Request-Id of any caller is used
 	CustomDomains bool              // domains of definitions are compared with the request's host
 	HideGenerator bool              // error answers have no X-Generator
 	Wording       *pipeline.Wording // replaces texts of error answers; nil: none
@@ -39,7 +40,8 @@ type Deps struct {
 	Handshakes Handshakes // nil: without TLS
 	Observe    Observer
 	Tracer     Tracer                  // nil: no traces are recorded
-	Control    fasthttp.RequestHandler // serves /svc/ and the health paths; nil: they are not on this port
+	Control    fasthttp.RequestHandler // serves /svc/; nil: it is not on this port
+	Health     fasthttp.RequestHandler // serves the health paths; nil: they are not on this port
 	Log        *slog.Logger
 }
 
@@ -83,6 +85,7 @@ type Gateway struct {
 	tracer     Tracer
 	unmatched  pipeline.Meter
 	control    fasthttp.RequestHandler
+	health     fasthttp.RequestHandler
 	log        *slog.Logger
 	server     *wire.Server
 	faults     sync.Map // *wire.Fault to *pipeline.Rejection
@@ -96,7 +99,7 @@ func New(deps Deps) *Gateway {
 	g := &Gateway{
 		conf: deps.Config, stages: deps.Stages, compiler: snapshot.NewCompiler(deps.Stages, deps.Log),
 		handshakes: deps.Handshakes, observe: deps.Observe, tracer: deps.Tracer,
-		unmatched: deps.Observe.Unmatched(), control: deps.Control, log: deps.Log,
+		unmatched: deps.Observe.Unmatched(), control: deps.Control, health: deps.Health, log: deps.Log,
 		refusals: explain.NewRefusals(deps.Config.Refusals),
 	}
 	g.server = wire.New(deps.Config.Wire, g, slog.NewLogLogger(deps.Log.Handler(), slog.LevelWarn))
@@ -110,6 +113,9 @@ func (g *Gateway) Serve(ln net.Listener) error { return g.server.Serve(ln) }
 func (g *Gateway) ServeTLS(ln net.Listener, secure *wire.Secure) error {
 	return g.server.ServeTLS(ln, secure)
 }
+
+// Leave makes clients open new connections, elsewhere if they can; see [wire.Server].
+func (g *Gateway) Leave() { g.server.Leave() }
 
 // Shutdown waits for open calls to finish, until ctx ends.
 func (g *Gateway) Shutdown(ctx context.Context) error { return g.server.Shutdown(ctx) }

@@ -9,16 +9,19 @@ import (
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/forwardedfor"
+	"github.com/valyala/fasthttp"
 )
 
 // Handle answers one call. It implements wire.Handler.
 func (g *Gateway) Handle(call *wire.Call) {
-	if g.control != nil && isControl(call.Path) {
-		g.control(call.Ctx())
+	if own := g.ownHandler(call.Path); own != nil {
+		own(call.Ctx())
 		return
 	}
 	ex := pipeline.For(call)
 	setID(&ex.ID)
+	ex.GivenID = g.givenID(call)
 	ex.Client = upstream.ClientAddress(call, g.conf.Trusted)
 	g.join(ex)
 	meter := g.unmatched
@@ -27,11 +30,24 @@ func (g *Gateway) Handle(call *wire.Call) {
 			meter = ex.API.Meter
 		}
 		g.run(ex)
+	} else if g.health != nil && string(call.Path) == "/health" {
+		ex.Release()
+		g.health(call.Ctx())
+		return
 	} else {
 		ex.Stopped = routing
 		g.reject(ex)
 		g.remember(ex)
 	}
+	if ex.Answer.Stream != nil {
+		g.passOn(ex, meter)
+		return
+	}
+	g.finish(ex, meter)
+}
+
+// finish measures an exchange and releases it.
+func (g *Gateway) finish(ex *pipeline.Exchange, meter pipeline.Meter) {
 	meter.Done(ex)
 	if ex.Trace.Steps != nil {
 		g.tracer.Done(ex)
@@ -94,7 +110,9 @@ func (s *serving) Call(ex *pipeline.Exchange, to *pipeline.APIRef, uri []byte) p
 		return ex.Reject(refused)
 	}
 	s.gateway.run(child)
-	if meter := child.API.Meter; meter != nil {
+	if child.Answer.Stream != nil {
+		child.Streams = true
+	} else if meter := child.API.Meter; meter != nil {
 		meter.Done(child)
 	}
 	return takeResult(ex, child)
@@ -122,6 +140,24 @@ func (g *Gateway) Refuse(call *wire.Call, fault *wire.Fault) {
 	ex.Release()
 }
 
+// givenID returns the X-Request-Id of a request if it is to be kept, or nil. There must
+// be one only.
+func (g *Gateway) givenID(call *wire.Call) []byte {
+	field := call.Find(wire.NameXRequestID)
+	if field == nil || !g.conf.KeepIDs && !forwardedfor.Trust(call.Peer.Unmap(), g.conf.Trusted) {
+		return nil
+	}
+	for i := range call.Fields {
+		if other := &call.Fields[i]; other != field && other.Name == field.Name {
+			return nil
+		}
+	}
+	if id := call.ValueOf(field); pipeline.IsRequestID(id) {
+		return id
+	}
+	return nil
+}
+
 // setID sets a request id. Ids need to be unique, not unpredictable: a fast source
 // is enough.
 func setID(id *[32]byte) {
@@ -143,20 +179,16 @@ func hex(bits uint32) uint64 {
 	return w + ones*'0' + letters*('a'-'0'-10)
 }
 
-var (
-	controlPrefix = []byte("/svc/")
-	healthPaths   = [...]string{"/hello", "/ready", "/live"}
-)
-
-// isControl reports whether a path belongs to the gateway itself.
-func isControl(path []byte) bool {
-	if bytes.HasPrefix(path, controlPrefix) || string(path) == "/svc" {
-		return true
+// ownHandler returns what answers a path that belongs to the gateway itself, or nil.
+// /health is not among these paths: an API that has it keeps it.
+func (g *Gateway) ownHandler(path []byte) fasthttp.RequestHandler {
+	switch {
+	case g.control != nil && (bytes.HasPrefix(path, controlPrefix) || string(path) == "/svc"):
+		return g.control
+	case string(path) == "/hello" || string(path) == "/ready" || string(path) == "/live":
+		return g.health
 	}
-	for _, health := range healthPaths {
-		if string(path) == health {
-			return true
-		}
-	}
-	return false
+	return nil
 }
+
+var controlPrefix = []byte("/svc/")

@@ -47,6 +47,7 @@ type Service struct {
 	latestBundle *latestBundle
 	held         *snapshot // the snapshot of the latest bundle; used by follow alone
 	statuses     *statuses
+	questions    *questions
 	meters       *meters
 
 	dirty chan struct{} // a change to be rendered; capacity 1
@@ -64,7 +65,7 @@ const workWithin = 10 * time.Second
 // background begins with Start.
 func New(d Deps) (*Service, error) {
 	s := &Service{
-		deps: d, log: d.Log, latestBundle: newLatestBundle(), statuses: newStatuses(),
+		deps: d, log: d.Log, latestBundle: newLatestBundle(), statuses: newStatuses(), questions: newQuestions(),
 		dirty: make(chan struct{}, 1), late: make(chan struct{}, 1),
 	}
 	var err error
@@ -78,7 +79,7 @@ func New(d Deps) (*Service, error) {
 // Start follows the store's configuration, and delivers the keys that are due, until
 // Stop. The database may be unavailable.
 func (s *Service) Start() {
-	s.workers.Go(func() { s.deps.Store.Listen(s.lifetime, func(store.State) { wake(s.dirty) }) })
+	s.workers.Go(func() { s.deps.Store.Listen(s.lifetime, func(store.State) { wake(s.dirty) }, s.heard) })
 	s.workers.Go(s.follow)
 	s.workers.Go(s.drain)
 	s.workers.Go(s.watchShared)

@@ -2,6 +2,7 @@ package distribution
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,6 +56,29 @@ func (s *Service) RecordStatus(g store.Gateway, now time.Time) {
 	if len(f.pending) < maxStatuses {
 		f.pending[g.Name] = g
 	}
+}
+
+// Forget deletes a gateway that serves no longer. It returns store.ErrNotFound if there
+// is none of the name.
+func (s *Service) Forget(ctx context.Context, name string) error {
+	f := s.statuses
+	f.mu.Lock()
+	delete(f.known, name)
+	delete(f.pending, name)
+	f.mu.Unlock()
+	err := s.deps.Store.DropGateway(ctx, name)
+	if err == nil {
+		s.countGateways()
+	}
+	return err
+}
+
+// knows reports whether a gateway has reported and was not forgotten since.
+func (f *statuses) knows(name string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, known := f.known[name]
+	return known
 }
 
 // take removes and returns the statuses to be written.
@@ -114,6 +138,13 @@ func (s *Service) putGateway(g store.Gateway) {
 	if err := s.deps.Store.PutGateway(ctx, g); err != nil && s.lifetime.Err() == nil {
 		// The next poll reports it again.
 		s.log.Warn("what a gateway said was not recorded", "gateway", g.Name, "err", err)
+	}
+	if s.statuses.knows(g.Name) {
+		return
+	}
+	// It was forgotten while its status was written.
+	if err := s.deps.Store.DropGateway(ctx, g.Name); err != nil && !errors.Is(err, store.ErrNotFound) && s.lifetime.Err() == nil {
+		s.log.Warn("a gateway was not forgotten", "gateway", g.Name, "err", err)
 	}
 }
 

@@ -22,6 +22,15 @@ func (s *Store) ListGateways(ctx context.Context) ([]Gateway, error) {
 	return rows, translate(err)
 }
 
+// DropGateway deletes a gateway, or returns ErrNotFound.
+func (s *Store) DropGateway(ctx context.Context, name string) error {
+	n, err := s.queries.DropGateway(ctx, name)
+	if err == nil && n == 0 {
+		return ErrNotFound
+	}
+	return translate(err)
+}
+
 // DropGateways deletes gateways that did not report for a day.
 func (s *Store) DropGateways(ctx context.Context) error {
 	return translate(s.queries.DropGateways(ctx))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/sluicegate/sluice/admin/store/db"
 	"github.com/sluicegate/sluice/internal/sleep"
 )
@@ -13,11 +14,12 @@ import (
 // pollEvery is the interval of reading the state without an announcement.
 const pollEvery = 5 * time.Second
 
-// Listen calls changed with the state at first and after each change, one call at a time,
-// until ctx ends. It has a connection of its own, which it replaces when it breaks.
-// Announcements in the meantime are not lost, because it reads the state itself.
-func (s *Store) Listen(ctx context.Context, changed func(State)) {
-	l := listener{store: s, changed: changed, last: State{Revision: -1}}
+// Listen calls changed with the state at first and after each change, and said with each
+// message of AnnounceRefusals, one call at a time, until ctx ends. It has a connection of
+// its own, which it replaces when it breaks. Changes in the meantime are not lost, because
+// it reads the state itself; messages are.
+func (s *Store) Listen(ctx context.Context, changed func(State), said func(message string)) {
+	l := listener{store: s, changed: changed, said: said, last: State{Revision: -1}}
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
 		heard, err := l.session(ctx)
 		if ctx.Err() != nil {
@@ -40,6 +42,7 @@ const (
 type listener struct {
 	store   *Store
 	changed func(State)
+	said    func(message string)
 	last    State
 }
 
@@ -52,7 +55,7 @@ func (l *listener) session(ctx context.Context) (heard bool, err error) {
 	}
 	defer hangUp(conn)
 	// Before the state is read, so that a change between the two is announced.
-	if _, err := conn.Exec(ctx, "LISTEN sluice_config"); err != nil {
+	if _, err := conn.Exec(ctx, "LISTEN sluice_config; LISTEN "+refusalsChannel); err != nil {
 		return false, translate(err)
 	}
 	queries := db.New(conn)
@@ -61,10 +64,24 @@ func (l *listener) session(ctx context.Context) (heard bool, err error) {
 			return heard, err
 		}
 		heard = true
-		if err := await(ctx, conn); err != nil {
-			return heard, err
+		for {
+			n, err := await(ctx, conn)
+			if err != nil {
+				return heard, err
+			}
+			if n == nil || n.Channel != refusalsChannel {
+				break
+			}
+			l.said(n.Payload)
 		}
 	}
+}
+
+const refusalsChannel = "sluice_refusals"
+
+// AnnounceRefusals sends a message of less than 8,000 bytes to every admin that listens.
+func (s *Store) AnnounceRefusals(ctx context.Context, message string) error {
+	return translate(s.queries.AnnounceRefusals(ctx, message))
 }
 
 func (l *listener) read(ctx context.Context, q *db.Queries) error {
@@ -79,15 +96,15 @@ func (l *listener) read(ctx context.Context, q *db.Queries) error {
 	return nil
 }
 
-// await returns after an announcement or when it is time to look without one.
-func await(ctx context.Context, conn *pgx.Conn) error {
+// await returns an announcement, or nil when it is time to look without one.
+func await(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
 	waiting, cancel := context.WithTimeout(ctx, pollEvery)
 	defer cancel()
-	_, err := conn.WaitForNotification(waiting)
+	n, err := conn.WaitForNotification(waiting)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil && !conn.IsClosed() {
-		return nil
+		return nil, nil
 	}
-	return translate(err)
+	return n, translate(err)
 }
 
 // hangUp closes a connection that may be broken.
@@ -127,7 +144,7 @@ func (s *Store) subscribe(ctx context.Context, channel string, heard func()) (li
 	}
 	for {
 		heard()
-		if err := await(ctx, conn); err != nil {
+		if _, err := await(ctx, conn); err != nil {
 			return true, err
 		}
 	}

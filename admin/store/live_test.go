@@ -20,7 +20,7 @@ func listening(t *testing.T, s *Store) <-chan State {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Listen(ctx, func(state State) { told <- state })
+		s.Listen(ctx, func(state State) { told <- state }, func(string) {})
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	return told

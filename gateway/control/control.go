@@ -123,6 +123,7 @@ type Deps struct {
 	Explain      Explainer     // nil: the call answers 404
 	Events       Events        // nil: no events are raised
 	Health       []Component   // in /hello, besides the configuration
+	Stopping     func() bool   // reports whether the gateway stops: it is not ready then; nil: never
 	Version      string        // of this program
 	Log          *slog.Logger  // nil: discarded
 }
@@ -156,8 +157,17 @@ func New(deps Deps) (*API, error) {
 	}
 	a := &API{deps: deps, log: deps.Log, reloads: newReloads(deps.Reloader.Reload, reloadEvery), explaining: make(chan struct{}, maxExplained)}
 	a.health = newHealth(append([]Component{a.configuration()}, deps.Health...))
-	a.handler = a.routed()
+	a.handler = a.routed(a.routes())
 	return a, nil
+}
+
+// NewHealth returns an API that answers the health paths, and 404 below /svc/. Of deps it
+// uses Live, Health, Stopping, Version and Log.
+func NewHealth(deps Deps) *API {
+	a := &API{deps: deps, log: deps.Log}
+	a.health = newHealth(append([]Component{a.configuration()}, deps.Health...))
+	a.handler = a.routed(nil)
+	return a
 }
 
 // Run performs reloads and listens to the group until ctx ends. Reloads that are

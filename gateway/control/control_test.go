@@ -174,11 +174,12 @@ func (faulty) DeletePolicy(context.Context, string) error { return errors.New("d
 func TestAPortWithoutTheGatewayAPIServesHealthOnly(t *testing.T) {
 	b := onFiles(t)
 	b.reload()
-	for path, want := range map[string]int{"/hello": 200, "/ready": 200, "/live": 200, "/svc/apis": 404, "/svc": 404} {
+	health := NewHealth(Deps{Live: b.live, Version: "1.2.3"})
+	for path, want := range map[string]int{"/hello": 200, "/health": 200, "/ready": 200, "/live": 200, "/svc/apis": 404, "/svc": 404} {
 		var rc fasthttp.RequestCtx
 		rc.Request.SetRequestURI("http://gateway" + path)
 		rc.Request.Header.Set("X-Svc-Authorization", testSecret)
-		b.api.HandleHealth(&rc)
+		health.Handle(&rc)
 		if got := rc.Response.StatusCode(); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
 		}

@@ -134,14 +134,30 @@ func because(text, cause string) string {
 	return text + ": " + cause
 }
 
-func (a *API) hello(rc *fasthttp.RequestCtx) {
+// hello reports how the parts of the gateway are. The status is always 200.
+func (a *API) hello(rc *fasthttp.RequestCtx) { a.report(rc, false) }
+
+// healthy is hello with the status of ready.
+func (a *API) healthy(rc *fasthttp.RequestCtx) { a.report(rc, true) }
+
+func (a *API) report(rc *fasthttp.RequestCtx, decides bool) {
 	overall, details := a.health.check()
-	a.answer(rc, fasthttp.StatusOK, &report{
+	status := fasthttp.StatusOK
+	if decides && (overall == Fail || a.stopping()) {
+		status = fasthttp.StatusServiceUnavailable
+	}
+	a.answer(rc, status, &report{
 		Status: overall, Version: a.deps.Version, Description: "Sluice gateway", Details: details,
 	})
 }
 
+func (a *API) stopping() bool { return a.deps.Stopping != nil && a.deps.Stopping() }
+
 func (a *API) ready(rc *fasthttp.RequestCtx) {
+	if a.stopping() {
+		a.answer(rc, fasthttp.StatusServiceUnavailable, &outcome{Status: "error", Message: "not ready; the gateway stops"})
+		return
+	}
 	overall, details := a.health.check()
 	if overall != Fail {
 		a.answer(rc, fasthttp.StatusOK, &outcome{Status: "ok", Message: "ready"})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +62,29 @@ func TestAGatewayIsNotReadyBeforeItsFirstConfiguration(t *testing.T) {
 		t.Errorf("ready: %d %s", ready.status, ready.body)
 	}
 	b.want("GET", "/live", "", 200, `{"status":"ok","message":"alive"}`)
+}
+
+func TestAGatewayThatStopsIsAliveAndNotReady(t *testing.T) {
+	var stopping atomic.Bool
+	b := onFiles(t, func(d *Deps) { d.Stopping = stopping.Load })
+	b.reload()
+	b.want("GET", "/ready", "", 200, `{"status":"ok","message":"ready"}`)
+	stopping.Store(true)
+	b.want("GET", "/ready", "", 503, failed("not ready; the gateway stops"))
+	b.want("GET", "/live", "", 200, `{"status":"ok","message":"alive"}`)
+	if got := b.send("GET", "/health", "", nil); got.status != 503 || decoded[report](t, got).Status != Pass {
+		t.Errorf("health: %d %s", got.status, got.body)
+	}
+	if got := b.send("GET", "/hello", "", nil); got.status != 200 {
+		t.Errorf("hello: %d %s", got.status, got.body)
+	}
+}
+
+func TestHealthDecidesWithItsStatus(t *testing.T) {
+	b := healthOf(t, KeyStore(lost{}, nil))
+	if got := b.send("GET", "/health", "", nil); got.status != 503 || decoded[report](t, got).Details["key_store"].Status != Fail {
+		t.Errorf("%d %s", got.status, got.body)
+	}
 }
 
 func TestTroubleWithTheConfigurationIsAWarning(t *testing.T) {

@@ -87,13 +87,14 @@ func (a *API) routes() []route {
 	)
 }
 
-// routed routes everything that Handle answers.
-func (a *API) routed() fasthttp.RequestHandler {
+// routed routes what is below prefix, and the health paths.
+func (a *API) routed(below []route) fasthttp.RequestHandler {
 	r := newRouter(a)
-	for _, route := range a.routes() {
+	for _, route := range below {
 		r.Handle(route.method, route.path, a.serve(route))
 	}
 	r.GET("/hello", a.hello)
+	r.GET("/health", a.healthy)
 	r.GET("/ready", a.ready)
 	r.GET("/live", a.live)
 	return func(rc *fasthttp.RequestCtx) {
@@ -132,19 +133,10 @@ func newRouter(a *API) *router.Router {
 	return r
 }
 
-// Handle answers all calls: those below /svc/ with the secret, and the health paths.
+// Handle answers all calls: those below /svc/, which need the secret, and the health paths.
 func (a *API) Handle(rc *fasthttp.RequestCtx) {
-	if isBelow(prefix, rc.URI().PathOriginal()) && !a.authorised(rc) {
+	if !a.deps.Secret.Empty() && isBelow(prefix, rc.URI().PathOriginal()) && !a.authorised(rc) {
 		a.fail(rc, refuse(fasthttp.StatusForbidden, "Attempted administrative access with invalid or missing key!"))
-		return
-	}
-	a.handler(rc)
-}
-
-// HandleHealth answers the health paths only, for a port without the gateway API.
-func (a *API) HandleHealth(rc *fasthttp.RequestCtx) {
-	if isBelow(prefix, rc.URI().PathOriginal()) {
-		a.fail(rc, refuse(fasthttp.StatusNotFound, "Not found"))
 		return
 	}
 	a.handler(rc)

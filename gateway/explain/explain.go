@@ -108,6 +108,9 @@ type Refusal struct {
 	Revision string    `json:"revision,omitempty"`
 	Limits   []Counted `json:"limits,omitempty"` // at that time
 	Errors   string    `json:"errors,omitempty"` // the GraphQL answer, or its beginning
+
+	Upstream string `json:"upstream,omitempty"` // address of the target that was called without success
+	Cause    string `json:"cause,omitempty"`    // why that call failed
 }
 
 // Counted is the state of a limit.

@@ -2,7 +2,7 @@ package explain
 
 import (
 	"cmp"
-	"encoding/binary"
+	"hash/maphash"
 	"net/netip"
 	"strings"
 	"sync"
@@ -39,11 +39,11 @@ func NewRefusals(most int) *Refusals {
 
 // capacity is how many bytes of texts a record holds, and most how many of them each
 // text may take; longer ones are cut.
-const capacity = 752
+const capacity = 960
 
 var most = [texts]int{
 	textStage: 16, textAPI: 64, textOrg: 32, textAPIName: 48, textVersion: 32, textRevision: 20, textKey: 12, textPolicy: 48,
-	textMethod: 16, textPath: 128, textMessage: 112, textErrors: 224,
+	textMethod: 16, textPath: 128, textMessage: 112, textErrors: 224, textUpstream: 64, textCause: 144,
 }
 
 // The texts of a record.
@@ -60,6 +60,8 @@ const (
 	textPath
 	textMessage
 	textErrors
+	textUpstream
+	textCause
 	texts
 )
 
@@ -69,7 +71,8 @@ const maxLimits = 4
 // A record is one refusal, without pointers: the garbage collector does not scan
 // records.
 type record struct {
-	id      [idLength]byte
+	id      [pipeline.MaxRequestID]byte
+	idSize  uint8
 	at      int64 // unix nanoseconds; 0: the record is empty
 	client  [16]byte
 	status  uint16
@@ -91,7 +94,7 @@ func (r *Refusals) Add(ex *pipeline.Exchange) {
 	if r == nil || ex.Rejection == nil {
 		return
 	}
-	s := r.shardOf(ex.ID[:])
+	s := r.shardOf(ex.RequestID())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ring == nil {
@@ -103,13 +106,15 @@ func (r *Refusals) Add(ex *pipeline.Exchange) {
 	}
 }
 
+var shardSeed = maphash.MakeSeed()
+
 func (r *Refusals) shardOf(id []byte) *refusalShard {
-	return &r.shards[binary.LittleEndian.Uint16(id)>>1%shards]
+	return &r.shards[maphash.Bytes(shardSeed, id)%shards]
 }
 
 // fill writes the record of an exchange.
 func (rec *record) fill(ex *pipeline.Exchange) {
-	rec.id, rec.at = ex.ID, ex.Started.UnixNano()
+	rec.idSize, rec.at = uint8(copy(rec.id[:], ex.RequestID())), ex.Started.UnixNano()
 	rec.client = ex.Client.As16()
 	rec.status, rec.reason = uint16(cmp.Or(ex.Answer.Status, ex.Rejection.Status)), ex.Rejection.Reason
 	stage, api, org, name, version, policy := "", "", "", "", "", ""
@@ -141,6 +146,12 @@ func (rec *record) fill(ex *pipeline.Exchange) {
 		errors = ex.Rejection.JSON()
 	}
 	put(rec, textErrors, errors)
+	called, cause := "", ""
+	if err := ex.Upstream.Failed; err != nil {
+		called, cause = ex.Upstream.Address, err.Error()
+	}
+	put(rec, textUpstream, called)
+	put(rec, textCause, cause)
 	rec.count(ex)
 }
 
@@ -181,14 +192,14 @@ func (rec *record) count(ex *pipeline.Exchange) {
 // Find returns the refusal of a request id; false when there is none, or none any
 // more.
 func (r *Refusals) Find(id string) (*Refusal, bool) {
-	if r == nil || !isID(id) {
+	if r == nil || !pipeline.IsRequestID(id) {
 		return nil, false
 	}
 	s := r.shardOf([]byte(id))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.ring {
-		if rec := &s.ring[i]; rec.at != 0 && string(rec.id[:]) == id {
+		if rec := &s.ring[i]; rec.at != 0 && string(rec.id[:rec.idSize]) == id {
 			return rec.refusal(), true
 		}
 	}
@@ -197,9 +208,10 @@ func (r *Refusals) Find(id string) (*Refusal, bool) {
 
 func (rec *record) refusal() *Refusal {
 	found := &Refusal{
-		ID: string(rec.id[:]), At: time.Unix(0, rec.at).UTC(), Stage: rec.textOf(textStage), Status: int(rec.status),
+		ID: string(rec.id[:rec.idSize]), At: time.Unix(0, rec.at).UTC(), Stage: rec.textOf(textStage), Status: int(rec.status),
 		Reason: rec.reason.String(), Message: rec.textOf(textMessage), Method: rec.textOf(textMethod), Path: rec.textOf(textPath),
 		Key: rec.textOf(textKey), Policy: rec.textOf(textPolicy), Revision: rec.textOf(textRevision), Errors: rec.textOf(textErrors),
+		Upstream: rec.textOf(textUpstream), Cause: rec.textOf(textCause),
 	}
 	if client := netip.AddrFrom16(rec.client).Unmap(); !client.IsUnspecified() {
 		found.Client = client.String()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
 )
@@ -87,8 +88,8 @@ func (r *Request) check() (problems definition.Problems) {
 		problems = append(problems, definition.Problem{Path: path, Message: message})
 	}
 	if r.ID != "" {
-		if !isID(r.ID) {
-			add("id", "must be the X-Request-Id of an answer: 32 hexadecimal digits")
+		if !pipeline.IsRequestID(r.ID) {
+			add("id", "must be the X-Request-Id of an answer: 32 hexadecimal digits, or the id that the caller sent")
 		}
 		if !r.isOnlyID() {
 			add("id", "stands alone: it names a request that was refused, and all that is known of it")
@@ -205,13 +206,6 @@ func (r *Request) split() (why string) {
 func (r *Request) isOnlyID() bool {
 	return r.Method == "" && r.URL == "" && len(r.Headers) == 0 && r.Body == "" && len(r.Bytes) == 0 &&
 		r.Key == "" && r.KeyHash == "" && r.Client == "" && r.TLS == nil && r.Certificate == "" && r.Revision == 0 && r.At == ""
-}
-
-// idLength is how long the id of a request is, in hexadecimal digits.
-const idLength = 32
-
-func isID(text string) bool {
-	return len(text) == idLength && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 // Peer returns the address at the other end of the connection.

@@ -54,7 +54,7 @@ func TestDescriptionsAreRefusedByTheNamesOfTheirMembers(t *testing.T) {
 		{`{"url":"/","key":"a\nb"}`, "key: must be on one line"},
 		{`{"url":"/","client":"here"}`, "client: must be an address"},
 		{`{"url":"/","revision":-1}`, "revision: must be the number"},
-		{`{"id":"abc"}`, "id: must be the X-Request-Id"},
+		{`{"id":"a b"}`, "id: must be the X-Request-Id"},
 		{`{"id":"0123456789abcdef0123456789abcdef","url":"/"}`, "id: stands alone"},
 	} {
 		_, err := Parse([]byte(c.description))

@@ -20,8 +20,8 @@ type HandlerOptions struct {
 }
 
 // Handler serves GET and HEAD of /metrics; /live and /livez, which answer as
-// long as the process does; and /ready, /readyz and /healthz, which answer 503
-// while traffic cannot be served.
+// long as the process does; and /ready, /readyz, /health and /healthz, which answer
+// 503 while traffic cannot be served.
 func (o *Observer) Handler(opts HandlerOptions) fasthttp.RequestHandler {
 	metrics := o.metricsHandler(opts.Token)
 	return func(ctx *fasthttp.RequestCtx) {
@@ -36,7 +36,7 @@ func (o *Observer) Handler(opts HandlerOptions) fasthttp.RequestHandler {
 			metrics(ctx)
 		case path == "/live" || path == "/livez":
 			answer(ctx, fasthttp.StatusOK, "live")
-		case path == "/ready" || path == "/readyz" || path == "/healthz":
+		case path == "/ready" || path == "/readyz" || path == "/health" || path == "/healthz":
 			ready(ctx, opts.Ready)
 		default:
 			answer(ctx, fasthttp.StatusNotFound, "here are /metrics, /live and /ready")

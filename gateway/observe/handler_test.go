@@ -33,6 +33,7 @@ func TestTelemetryPaths(t *testing.T) {
 		{"livez", "HEAD", "/livez", "", HandlerOptions{Ready: notReady}, 200, "live"},
 		{"ready", "GET", "/ready", "", HandlerOptions{}, 200, "ready"},
 		{"ready but degraded", "GET", "/readyz", "", HandlerOptions{Ready: degraded}, 200, "ready, degraded: 2 definitions"},
+		{"healthy", "GET", "/health", "", HandlerOptions{}, 200, "ready"},
 		{"not ready", "GET", "/healthz", "", HandlerOptions{Ready: notReady}, 503, `not ready: no "configuration" yet`},
 		{"wrong method", "POST", "/ready", "", HandlerOptions{}, 405, "use GET"},
 		{"unknown path", "GET", "/", "", HandlerOptions{}, 404, "here are /metrics, /live and /ready"},

@@ -26,7 +26,7 @@ func appendLine(b []byte, m *meter, o *observed) []byte {
 	ex := o.ex
 	b = ex.Started.UTC().AppendFormat(append(b, `{"ts":"`...), timeForm)
 	b = append(b, `","id":"`...)
-	b = append(b, ex.ID[:]...)
+	b = append(b, ex.RequestID()...)
 	b = append(b, m.partOf(ex.Revision)...)
 	if ex.Trace.Known() {
 		b = append(append(append(b, `,"trace":"`...), ex.Trace.ID[:]...), '"')

@@ -35,7 +35,7 @@ var (
 	inGraceTotal    = metrics.Describe("retiring_key_requests_total", "Requests with a key that has a successor and ends before long.", "api")
 	requestSeconds  = metrics.Describe("request_seconds", "Time from a request's arrival to its answer.", "api")
 	gatewaySeconds  = metrics.Describe("gateway_seconds", "The gateway's own part of request_seconds.", "api")
-	upstreamSeconds = metrics.Describe("upstream_seconds", "Time from asking the upstream to the head of its answer.", "api")
+	upstreamSeconds = metrics.Describe("upstream_seconds", "Time from the beginning of a call upstream, connecting included, to the last byte of the answer, or to the failure.", "api")
 	upstreamErrors  = metrics.Describe("upstream_errors_total", "Requests that failed at the upstream, by cause.", "api", "cause")
 )
 

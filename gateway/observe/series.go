@@ -101,9 +101,9 @@ func classOf(status int) int {
 
 // The durations of a request that are counted.
 const (
-	partTotal    = iota // from its arrival to its response
+	partTotal    = iota // from its arrival to its response, whose last byte counts if it is passed on as it comes
 	partOwn             // the same without the upstream's part
-	partUpstream        // from sending it upstream to the head of the response
+	partUpstream        // from the beginning of the call upstream to the last byte of the response, or to the failure
 	parts
 )
 

@@ -31,7 +31,8 @@ type Exchange struct {
 	Path, Rest []byte
 
 	Client  netip.Addr // the client's address, behind trusted proxies
-	ID      [32]byte   // request id, lower-case hex
+	ID      [32]byte   // request id that the gateway makes, lower-case hex
+	GivenID []byte     // request id of the caller that takes its place; nil: none. It aliases Call
 	Started time.Time
 	Trace   Trace
 
@@ -65,6 +66,10 @@ type Exchange struct {
 	PathBuf  []byte // holds Path
 	BodyBuf  []byte // like Buf, for the stage that sets Outgoing.Body
 
+	// Streams is set on an internal call whose answer is passed on as it arrives: it is
+	// measured when that ends.
+	Streams bool
+
 	relay *wire.Relay // the one that owns Call; nil for a client's request
 }
 
@@ -86,6 +91,34 @@ type Caller struct {
 // request would pass, but nothing is counted, cached, logged, sent or waited for.
 type DryRun struct {
 	At *time.Time // the moment to explain; nil: now
+}
+
+// RequestID returns the caller's request id if it is kept, and otherwise the gateway's.
+func (ex *Exchange) RequestID() []byte {
+	if len(ex.GivenID) > 0 {
+		return ex.GivenID
+	}
+	return ex.ID[:]
+}
+
+// MaxRequestID is the longest request id of a caller that is kept, in bytes.
+const MaxRequestID = 64
+
+// IsRequestID reports whether a request id of a caller can be kept: 1 to MaxRequestID
+// letters, digits and -_.:=+/@. It needs no escaping in headers and logs.
+func IsRequestID[T string | []byte](id T) bool {
+	if len(id) == 0 || len(id) > MaxRequestID {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case c == '-', c == '_', c == '.', c == ':', c == '=', c == '+', c == '/', c == '@':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // IsDry reports whether the exchange is a dry run.
@@ -148,9 +181,10 @@ func (o *Outgoing) Rewrite(name string) {
 type Upstream struct {
 	Address  string        // host:port that answered or failed; "" when none was called
 	Status   int           // 0 without an answer
-	Duration time.Duration // from the first byte sent to the head of the answer
+	Duration time.Duration // from the beginning of the call, connecting included, to the last byte of the answer, or to the failure
 	Retries  uint8
-	Cached   bool // the answer came from the cache
+	Cached   bool  // the answer came from the cache
+	Failed   error // why there is no answer; nil: there is one, or nothing was called
 }
 
 var exchanges = sync.Pool{New: func() any { return new(Exchange) }}
@@ -189,6 +223,17 @@ func (ex *Exchange) Release() {
 	ex.Outgoing.Extra, ex.Outgoing.Query, ex.Outgoing.dropped = extra, query, dropped
 	ex.Outgoing.Path, ex.Captures, ex.TokenBuf = rewritten, captures, token
 	exchanges.Put(ex)
+}
+
+// Settle lets those go that wait for the answer, which is about to be passed on as it
+// arrives.
+func (ex *Exchange) Settle() {
+	for ; ex != nil; ex = ex.Child {
+		if ex.Awaited != nil {
+			ex.Awaited.Release()
+			ex.Awaited = nil
+		}
+	}
 }
 
 // Query returns the query string of the upstream request: the client's unless a

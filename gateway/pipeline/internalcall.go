@@ -48,7 +48,7 @@ func (ex *Exchange) NewChild(uri []byte) *Exchange {
 	child := For(&relay.Call)
 	child.Answer, child.relay, child.Parent, ex.Child = ex.Answer, relay, ex, child
 	child.Internal, child.Policies, child.Revision = ex.Internal, ex.Policies, ex.Revision
-	child.Client, child.ID, child.DryRun, child.Trace = ex.Client, ex.ID, ex.DryRun, ex.Trace
+	child.Client, child.ID, child.GivenID, child.DryRun, child.Trace = ex.Client, ex.ID, ex.GivenID, ex.DryRun, ex.Trace
 	child.Trace.Steps = nil // the call is one step of its parent
 	return child
 }

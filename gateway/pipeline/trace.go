@@ -33,6 +33,16 @@ type Step struct {
 	Verdict    Verdict
 }
 
+// Extend makes the last step of a kind end at.
+func (s *Steps) Extend(kind *StageKind, at time.Time) {
+	for i := len(s.List) - 1; i >= 0; i-- {
+		if s.List[i].Name == kind.Name {
+			s.List[i].End = at
+			return
+		}
+	}
+}
+
 // Known reports whether the request is part of a trace.
 func (t *Trace) Known() bool { return t.ID[0] != 0 }
 

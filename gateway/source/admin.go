@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +36,10 @@ type AdminOptions struct {
 	StateDir  string  // of the last good copy; "": none is kept
 	CPU       float64 // share of one CPU that reading changes may take; 0: no limit
 	Log       *slog.Logger
+
+	// Refusal returns the record of a refused request of this gateway by its id, as JSON
+	// has it; nil when there is none. With a nil Refusal the admin gets none.
+	Refusal func(id string) any
 }
 
 // Admin gets bundles from the admin by long-polling. While the admin is away the last
@@ -50,6 +55,7 @@ type Admin struct {
 	held    *held   // the configuration after the last response; nil before the first
 	arrived arrival // the last response, until it is applied
 	again   bool    // a whole bundle is requested again, for the copy on disk
+	asked   string  // the latest questions about refused requests that the admin has asked
 
 	mu     sync.Mutex
 	status status
@@ -163,6 +169,19 @@ func (a *Admin) Next(ctx context.Context, have string) (*definition.Bundle, erro
 	}
 }
 
+// Goodbye tells the admin that the gateway serves no longer, once Next is not called any
+// more. It does nothing while the admin is away.
+func (a *Admin) Goodbye(ctx context.Context) error {
+	if a.Away() || a.opts.Gateway == "" {
+		return nil
+	}
+	status, err := a.call(ctx, http.MethodDelete, "/api/gateways/"+url.PathEscape(a.opts.Gateway), nil)
+	if status == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
 // fail notes why a poll failed, and logs it when the reason is another one.
 func (a *Admin) fail(err error) {
 	text := "the admin does not answer"
@@ -246,12 +265,16 @@ func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
 		req.Header.Set("A-IM", definition.DeltaEncoding)
 	}
 	a.report(req.Header)
+	if a.asked != "" {
+		req.Header.Set("X-Sluice-Asked", a.asked)
+	}
 	resp, err := a.client.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
 	silent.Stop()
+	a.answer(lifetime, resp.Header.Get("X-Sluice-Asked"))
 	if n, err := strconv.ParseInt(resp.Header.Get("X-Sluice-Gateways"), 10, 32); err == nil {
 		a.fleet.Store(n)
 	}
@@ -271,6 +294,65 @@ func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
 	}
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // for the error
 	return nil, &answerError{resp.StatusCode, resp.Header.Get(definition.AwayHeader), string(said)}
+}
+
+// answer sends the records of refused requests that the admin asks for. Questions are
+// separated by commas; each ends with a dot and the id of a request.
+func (a *Admin) answer(ctx context.Context, questions string) {
+	if questions == "" || a.opts.Refusal == nil {
+		return
+	}
+	a.asked = lastOf(a.asked+","+questions, maxAsked)
+	for one := range strings.SplitSeq(questions, ",") {
+		_, id, _ := strings.Cut(one, ".")
+		if found := a.opts.Refusal(id); found != nil {
+			go a.send(ctx, id, found)
+		}
+	}
+}
+
+// maxAsked is how many questions are remembered, so that they are not asked again.
+const maxAsked = 32
+
+// lastOf returns the last elements of a list that is separated by commas.
+func lastOf(list string, most int) string {
+	all := strings.Split(list, ",")
+	return strings.Trim(strings.Join(all[max(0, len(all)-most):], ","), ",")
+}
+
+func (a *Admin) send(ctx context.Context, id string, refusal any) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	body, err := json.Marshal(map[string]any{"id": id, "refusal": refusal})
+	if err == nil {
+		_, err = a.call(ctx, http.MethodPost, "/api/gateway/refusals", body)
+	}
+	if err != nil {
+		a.opts.Log.Warn("the admin did not get the record of a refused request", "err", err)
+	}
+}
+
+// call makes a call of the admin that is no poll, and returns the status of the response,
+// with an error unless it is 200.
+func (a *Admin) call(ctx context.Context, method, path string, body []byte) (status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(a.opts.URL, "/")+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Authorization", "Bearer "+a.opts.Token.Reveal())
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		return resp.StatusCode, nil
+	}
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // for the error
+	return resp.StatusCode, fmt.Errorf("admin answered %s: %s", resp.Status, said)
 }
 
 // take parses a response: a bundle, or a delta to the last one (RFC 3229). After an error

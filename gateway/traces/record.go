@@ -47,7 +47,7 @@ func recordOf(ex *pipeline.Exchange) *record {
 		attribute.String("http.request.method", method),
 		attribute.String("url.path", string(ex.Call.Path[:min(len(ex.Call.Path), maxPath)])),
 		attribute.Int("http.response.status_code", r.status),
-		attribute.String("sluice.request_id", string(ex.ID[:])),
+		attribute.String("sluice.request_id", string(ex.RequestID())),
 	)
 	if ex.API != nil {
 		def := ex.API.Definition

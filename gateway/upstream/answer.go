@@ -23,7 +23,9 @@ const eventPatience = 15 * time.Minute
 type try struct {
 	f      *forward
 	ex     *pipeline.Exchange
-	start  time.Duration // by the pool's clock
+	before time.Duration // of other targets that were called
+	start  time.Duration // when the call began, by the pool's clock
+	sent   time.Duration // when the request is sent
 	until  time.Duration // when the head must be there
 	now    time.Duration // when the head, or what was waited for behind it, had come
 	lines  int           // bytes of the answer's lines that are not the upstream's
@@ -33,16 +35,20 @@ type try struct {
 	upgrade []byte // protocols that the request wants to upgrade to; nil: none
 }
 
-// begin starts the clock.
-func (t *try) begin() {
-	t.start = t.f.pool.now()
-	t.until = t.start + t.f.timeout
+// begin starts the time for the head of the answer.
+func (t *try) begin(now time.Duration) {
+	t.sent = now
+	t.until = now + t.f.timeout
 }
+
+// took notes how long the upstream took until now: to connect, to answer, and to send all
+// of what was waited for.
+func (t *try) took(now time.Duration) { t.ex.Upstream.Duration = t.before + now - t.start }
 
 // run sends the request and takes the answer. Without an error the connection
 // is no longer the caller's.
 func (t *try) run(c *conn) error {
-	if err := c.begin(t.start, t.until, t.ex.Call.Client()); err != nil {
+	if err := c.begin(t.sent, t.until, t.ex.Call.Client()); err != nil {
 		return err
 	}
 	body, streamed := bodyOf(t.ex)
@@ -73,13 +79,13 @@ func (t *try) run(c *conn) error {
 	a.Lines = lines
 	t.ex.Upstream.Status = t.head.status
 	t.now = t.clock(c)
-	t.ex.Upstream.Duration = t.now - t.start
 	t.until = t.now + t.f.timeout
 	t.phrase()
 	if err := t.deliver(c); err != nil {
 		a.Status, a.Body, a.Phrase, a.Lines = 0, nil, a.Phrase[:0], lines[:t.lines]
 		return err
 	}
+	t.took(t.now)
 	t.hideBody()
 	return nil
 }
@@ -88,8 +94,15 @@ func (t *try) run(c *conn) error {
 // also the end of the call, so that the clock is read only once.
 func (t *try) clock(c *conn) time.Duration {
 	h, left := &t.head, int64(c.w-c.r)
-	whole := left == h.length && !h.chunked || left == 0 && h.bodyless(methodOf(t.ex))
-	if !whole || t.upload != nil {
+	if left == h.length && !h.chunked || left == 0 && h.bodyless(methodOf(t.ex)) {
+		return t.end()
+	}
+	return t.f.pool.now()
+}
+
+// end returns the time when the answer is complete, by the pool's clock.
+func (t *try) end() time.Duration {
+	if t.upload != nil {
 		return t.f.pool.now()
 	}
 	return t.ex.Call.End().Sub(t.f.pool.epoch)
@@ -160,14 +173,14 @@ func (t *try) deliverWhole(c *conn, keep bool) error {
 			return err
 		}
 	}
-	for waited := false; n < length; waited = true {
+	for n < length {
 		m, err := c.read(body[n:])
 		if n += m; m == 0 {
 			t.ex.Answer.Spare = body[:0]
 			return endedEarly(err)
 		}
-		if n == length && waited {
-			t.now = t.f.pool.now()
+		if n == length {
+			t.now = t.end()
 		}
 	}
 	t.body(body)

@@ -244,11 +244,16 @@ func (c *conn) stepSend(fd uintptr) bool {
 	return c.err != rawio.ErrAgain
 }
 
+// writeSlack bounds how much later than wanted a write may fail, which is a fiftieth of
+// the time that it has. It saves setting a deadline for every request. With TLS a write
+// that has failed cannot be continued, so that it must not fail early.
+const writeSlack = 500 * time.Millisecond
+
 // write sends p and may wait for the upstream to accept it.
 func (c *conn) write(p []byte) (int, error) {
-	now := c.pool.now()
-	if c.writeArmed < c.until || c.writeArmed > c.until+(c.until-now)/4 {
-		c.writeArmed = c.until + (c.until-now)/4
+	slack := min(writeSlack, (c.until-c.pool.now())/50)
+	if c.writeArmed < c.until || c.writeArmed > c.until+slack {
+		c.writeArmed = c.until + slack
 		if err := c.sock.SetWriteDeadline(c.pool.epoch.Add(c.writeArmed)); err != nil {
 			return 0, err
 		}

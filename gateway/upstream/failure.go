@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -44,7 +45,7 @@ var (
 
 var (
 	errStale   = errors.New("the pooled connection had ended or held unexpected bytes")
-	errBusy    = errors.New("all connections are busy")
+	errBusy    = errors.New("all connections are busy (upstream.max_conns_per_host), and none became free within upstream.max_conn_wait")
 	errStopped = errors.New("connections are closed for good")
 	errGone    = errors.New("the client closed its connection")
 	errUpload  = errors.New("the request's body broke off while its answer was passed on")
@@ -65,6 +66,20 @@ func (e dialError) Unwrap() error { return e.error }
 type handshakeError struct{ error }
 
 func (e handshakeError) Unwrap() error { return e.error }
+
+// timeoutError is a time-out of an upstream with the setting that it comes from.
+type timeoutError struct {
+	setting string
+	after   time.Duration
+	error
+}
+
+// Error names the setting.
+func (e timeoutError) Error() string {
+	return fmt.Sprintf("%s (%s) passed: %v", e.setting, e.after, e.error)
+}
+
+func (e timeoutError) Unwrap() error { return e.error }
 
 // clientError is trouble with the body that the client sends.
 type clientError struct{ error }

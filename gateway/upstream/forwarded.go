@@ -175,7 +175,7 @@ func (s *forwarded) appendOwn(dst []byte, ex *pipeline.Exchange) []byte {
 		dst = appendLine(dst, "X-Forwarded-Port: ", s.portOf(host, proto))
 	}
 	if s.wants(ownID) && ex.ID[0] != 0 {
-		dst = appendLine(dst, "X-Request-Id: ", ex.ID[:])
+		dst = appendLine(dst, "X-Request-Id: ", ex.RequestID())
 	}
 	if !s.userAgent && s.wants(ownAgent) {
 		dst = append(dst, "User-Agent: sluice\r\n"...)

@@ -66,6 +66,14 @@ func withHost(host string) string { return " HTTP/1.1\r\nHost: " + host + "\r\n"
 // now is a clock that costs little to read.
 func (p *pool) now() time.Duration { return time.Since(p.epoch) }
 
+// takeIdle returns an idle connection that is the caller's until it is put or dropped,
+// or nil.
+func (p *pool) takeIdle() *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.popIdle()
+}
+
 // take returns a connection that is the caller's until it is put or dropped.
 func (p *pool) take(dialTimeout time.Duration) (*conn, error) {
 	p.mu.Lock()

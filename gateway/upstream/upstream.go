@@ -8,9 +8,12 @@
 package upstream
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/netip"
 	"time"
 
@@ -21,7 +24,7 @@ import (
 )
 
 // Config holds what applies to every API that does not set its own. All of it
-// but Trusted, MaxConnWait, MaxWaiting, Retries, Upgrades, CAFile, Log, Certificates and PlainIO is required.
+// but Trusted, MaxConnWait, MaxWaiting, Retries, Upgrades, CAFile, Log, TimeoutSetting, Certificates and PlainIO is required.
 type Config struct {
 	Trusted         []netip.Prefix // proxies whose X-Forwarded-* are believed
 	DialTimeout     time.Duration  // to connect, look-up and TLS handshake included
@@ -35,6 +38,10 @@ type Config struct {
 	TunnelIdle      time.Duration  // longest silence of both once they have; required with Upgrades
 	CAFile          string         // PEM roots in place of the system's; "" for those
 	Log             *slog.Logger   // for failed calls, one line a second for each upstream; nil: none
+
+	// TimeoutSetting names where the response timeout of a definition comes from; "":
+	// proxy.transport.response_timeout.
+	TimeoutSetting string
 
 	Certificates Certificates // that upstream_certificates name by their ids; nil: there are none
 
@@ -60,6 +67,8 @@ type forward struct {
 	dialTimeout time.Duration
 	timeout     time.Duration // for the head of an answer
 	retries     int
+
+	dialSetting, timeoutSetting string // that dialTimeout and timeout come from
 
 	upgrade    bool // protocols other than HTTP may be agreed on
 	tunnelIdle time.Duration
@@ -113,6 +122,12 @@ func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, er
 		// Operations in a tunnel would be past what governs those of GraphQL.
 		upgrade: conf.Upgrades && !def.IsGraphQL(), tunnelIdle: conf.TunnelIdle,
 		strip: def.Proxy.StripListenPath, preserveHost: def.Proxy.PreserveHostHeader,
+	}
+	if f.dialSetting = "upstream.dial_timeout"; own.DialTimeout > 0 {
+		f.dialSetting = "proxy.transport.dial_timeout"
+	}
+	if f.timeoutSetting = "upstream.response_timeout"; own.ResponseTimeout > 0 {
+		f.timeoutSetting = cmp.Or(conf.TimeoutSetting, "proxy.transport.response_timeout")
 	}
 	return f, nil
 }
@@ -172,13 +187,26 @@ func imagine(ex *pipeline.Exchange) error {
 // call tries connections until one gives an answer, or the request must not be
 // sent again.
 func (f *forward) call(ex *pipeline.Exchange, upgrade []byte) error {
-	c, err := f.pool.take(f.dialTimeout)
-	t := try{f: f, ex: ex, upgrade: upgrade, lines: len(ex.Answer.Lines)}
+	t := try{f: f, ex: ex, upgrade: upgrade, lines: len(ex.Answer.Lines), before: ex.Upstream.Duration, start: f.pool.now()}
+	ex.Upstream.Failed = nil
+	if err := t.send(); err != nil {
+		t.took(f.pool.now())
+		ex.Upstream.Failed = f.named(err)
+	}
+	return ex.Upstream.Failed
+}
+
+// send is call without what is noted of a failure.
+func (t *try) send() error {
+	f, ex := t.f, t.ex
+	c, err := f.pool.takeIdle(), error(nil)
+	t.begin(t.start)
+	if c == nil {
+		c, err = f.pool.take(f.dialTimeout)
+		t.begin(f.pool.now())
+	}
 	stale := 0
 	for sent := false; err == nil; {
-		if !sent {
-			t.begin()
-		}
 		if err = t.run(c); err == nil {
 			return nil
 		}
@@ -196,8 +224,28 @@ func (f *forward) call(ex *pipeline.Exchange, upgrade []byte) error {
 			return err
 		}
 		c, err = f.pool.replace(c, fresh, f.dialTimeout)
+		if !sent {
+			t.begin(f.pool.now())
+		}
 	}
 	return err
+}
+
+// named adds to a time-out which setting it comes from.
+func (f *forward) named(err error) error {
+	timeout, ok := errors.AsType[net.Error](err)
+	if !ok || !timeout.Timeout() || isClientError(err) {
+		return err
+	}
+	if _, dialled := errors.AsType[dialError](err); dialled || isHandshake(err) {
+		return timeoutError{f.dialSetting, f.dialTimeout, err}
+	}
+	return timeoutError{f.timeoutSetting, f.timeout, err}
+}
+
+func isHandshake(err error) bool {
+	_, ok := errors.AsType[handshakeError](err)
+	return ok
 }
 
 // maxStale is how many pooled connections may turn out dead before a new one is

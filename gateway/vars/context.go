@@ -104,7 +104,7 @@ func appendID(dst []byte, ex *pipeline.Exchange) []byte {
 	if ex.ID[0] == 0 {
 		return dst
 	}
-	return append(dst, ex.ID[:]...)
+	return append(dst, ex.RequestID()...)
 }
 
 func appendToken(dst []byte, ex *pipeline.Exchange) []byte { return append(dst, ex.Token...) }

@@ -65,7 +65,8 @@ type adminExplainer struct {
 	serves  bool // gateway has a configuration in force, and remembers refusals
 	current func() (tag string, bundle []byte)
 	store   *store.Store
-	learn   func(context.Context) error // of certificates that definitions name; nil: the gateway knows them
+	ask     func(ctx context.Context, id string) (json.RawMessage, error) // all gateways, for the record of a refused request
+	learn   func(context.Context) error                                   // of certificates that definitions name; nil: the gateway knows them
 
 	mu     sync.Mutex
 	asides map[string]*gateway.Aside // by what they were made of; at most maxAsides
@@ -73,7 +74,7 @@ type adminExplainer struct {
 
 // newExplainer returns the explainer of the admin.
 func (m *management) newExplainer(p managementParts) (*adminExplainer, error) {
-	e := &adminExplainer{gateway: p.gateway, serves: p.gateway != nil, store: m.store, current: m.currentBundle}
+	e := &adminExplainer{gateway: p.gateway, serves: p.gateway != nil, store: m.store, current: m.currentBundle, ask: m.askGateways}
 	if e.serves {
 		return e, nil
 	}
@@ -125,7 +126,7 @@ func (e *adminExplainer) Explain(ctx context.Context, org string, description []
 		return nil, err
 	}
 	if q.ID != "" {
-		return e.refusal(org, q.ID)
+		return e.refusal(ctx, org, q.ID)
 	}
 	if q.KeyHash != "" { // keys of other organisations must look absent
 		if _, err := e.store.KeyByHash(ctx, org, q.KeyHash); err != nil {
@@ -142,17 +143,33 @@ func (e *adminExplainer) Explain(ctx context.Context, org string, description []
 	return report, nil
 }
 
-func (e *adminExplainer) refusal(org, id string) (any, error) {
-	if !e.serves {
-		return nil, &definition.Problems{{
-			Path: "id", Message: "refused requests are remembered by the gateway that refused them; ask it (POST /svc/explain, or sluice explain --gateway URL --id ID)",
-		}}
+// refusal returns the record of a refused request, of the gateway in this process or of
+// any other.
+func (e *adminExplainer) refusal(ctx context.Context, org, id string) (any, error) {
+	if e.serves {
+		if found, ok := e.gateway.Refusal(id); ok && found.API != nil && found.API.Org == org {
+			return refusalAnswer{found}, nil
+		}
 	}
-	found, ok := e.gateway.Refusal(id)
-	if !ok || found.API == nil || found.API.Org != org {
-		return nil, fmt.Errorf("no refused request with this id is remembered: %w", store.ErrNotFound)
+	answer, err := e.ask(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("asking the gateways: %w", err)
+	}
+	found := new(explain.Refusal)
+	if answer != nil {
+		if err := json.Unmarshal(answer, found); err != nil {
+			return nil, fmt.Errorf("reading the answer of a gateway: %w", err)
+		}
+	}
+	if found.API == nil || found.API.Org != org {
+		return nil, fmt.Errorf("no refused request with this id is remembered by any gateway; each keeps the last gateway.refusals_kept until it stops: %w", store.ErrNotFound)
 	}
 	return refusalAnswer{found}, nil
+}
+
+// askGateways asks the gateways of all admins.
+func (m *management) askGateways(ctx context.Context, id string) (json.RawMessage, error) {
+	return m.server.Refusal(ctx, id)
 }
 
 func (e *adminExplainer) report(ctx context.Context, org string, q *explain.Request) (*explain.Report, error) {

@@ -111,12 +111,14 @@ func newNode(p nodeParts) (*node, error) {
 		return nil, err
 	}
 	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source, usage: n.usage, shipped: n.shipped, sender: n.sender, secure: n.secure}
+	health := control.NewHealth(control.Deps{Live: n.live, Health: n.components(), Stopping: n.live.stopping.Load, Version: Version(), Log: n.log})
+	parts.health = health.Handle
 	switch {
 	case n.control == nil:
 	case p.cfg.Gateway.ControlListen == "":
 		parts.control = n.control.Handle
 	default:
-		parts.control = n.control.HandleHealth
+		parts.control = health.Handle
 	}
 	if n.plane, err = newPlane(parts); err != nil {
 		return nil, err
@@ -141,6 +143,7 @@ func (n *node) connect() (b backend, err error) {
 	src, err := source.NewAdmin(source.AdminOptions{
 		URL: n.adminURL, Token: n.token, Former: n.cfg.Gateway.FormerToken, Transport: n.admin, Gateway: gatewayName(&n.nodeParts),
 		Group: n.cfg.Gateway.Group, Version: Version(), StateDir: n.cfg.DataDir, CPU: n.cfg.Gateway.ReloadCPU, Log: n.log,
+		Refusal: n.live.refusal,
 	})
 	if err != nil {
 		return b, err
@@ -177,7 +180,8 @@ func (n *node) connectFiles() (b backend, err error) {
 	return b, nil
 }
 
-func (n *node) newControl(b backend) (*control.API, error) {
+// components returns the parts of the gateway whose health is reported.
+func (n *node) components() []control.Component {
 	health := []control.Component{
 		control.KeyStore(n.stores.keys, func() bool { return n.plane.sessions.Stats().Entries > 0 }),
 		control.Load(func() bool { return n.plane.overload.Stats().Shedding }),
@@ -186,9 +190,13 @@ func (n *node) newControl(b backend) (*control.API, error) {
 	if n.stores.sharedCounts != nil {
 		health = append(health, control.CounterStore(n.stores.sharedCounts.State))
 	}
+	return health
+}
+
+func (n *node) newControl(b backend) (*control.API, error) {
 	return control.New(control.Deps{
 		Secret: n.secret, Live: n.live, Definitions: b.definitions, Keys: b.keys, Reloader: b.reloader, Group: b.group,
-		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Certificates: n.secure.manage, Usage: n.usage, Answers: responseCache{n}, Explain: liveExplainer{n.live}, Events: n.events, Health: health, Version: Version(), Log: n.log,
+		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Certificates: n.secure.manage, Usage: n.usage, Answers: responseCache{n}, Explain: liveExplainer{n.live}, Events: n.events, Health: n.components(), Stopping: n.live.stopping.Load, Version: Version(), Log: n.log,
 	})
 }
 
@@ -273,10 +281,11 @@ func (n *node) run(ctx context.Context, skipDrain <-chan struct{}, closeStores f
 
 	<-ctx.Done()
 	n.log.Info("stopping", "cause", context.Cause(ctx))
-	n.drain(skipDrain)
+	n.drain(ctx, skipDrain)
 	serving.wait()
 	endWork()
 	background.wait()
+	n.sayGoodbye()
 	n.shipped.finish()
 	n.plane.pools.Close()
 	err := closeStores()
@@ -337,9 +346,13 @@ func (n *node) onHangup(ctx context.Context) {
 	}
 }
 
-// drain waits for requests in flight, up to the configured time.
-func (n *node) drain(skip <-chan struct{}) {
+// drain lets balancers notice the stop, and then waits for requests in flight, each up to
+// the configured time.
+func (n *node) drain(stopped context.Context, skip <-chan struct{}) {
 	n.live.stopping.Store(true)
+	if errors.Is(context.Cause(stopped), context.Canceled) { // a gateway that failed may not accept any more
+		n.leave(skip)
+	}
 	n.plane.limits.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), n.cfg.Gateway.DrainTimeout)
 	defer cancel()
@@ -357,5 +370,38 @@ func (n *node) drain(skip <-chan struct{}) {
 		if err := s.Shutdown(ctx); err != nil {
 			n.log.Warn("stopping", "err", err)
 		}
+	}
+}
+
+// leave goes on accepting connections for gateway.drain_delay while the gateway is not
+// ready. Each connection ends with its next answer.
+func (n *node) leave(skip <-chan struct{}) {
+	delay := n.cfg.Gateway.DrainDelay
+	if delay == 0 {
+		return
+	}
+	n.log.Info("not ready any more; connections are accepted for gateway.drain_delay yet", "drain_delay", delay)
+	n.plane.gateway.Leave()
+	over := time.NewTimer(delay)
+	defer over.Stop()
+	select {
+	case <-over.C:
+	case <-skip:
+	}
+}
+
+// goodbyeTimeout bounds how long a stop waits for the admin.
+const goodbyeTimeout = 2 * time.Second
+
+// sayGoodbye tells the admin that the gateway serves no longer, unless the admin is in
+// this process and stops as well.
+func (n *node) sayGoodbye() {
+	if n.live.admin == nil || n.inUp {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTimeout)
+	defer cancel()
+	if err := n.live.admin.Goodbye(ctx); err != nil {
+		n.log.Warn("the admin was not told of the stop and counts this gateway until it is silent for a while", "err", err)
 	}
 }

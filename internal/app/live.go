@@ -21,6 +21,16 @@ type live struct {
 	stopping atomic.Bool // no new requests are accepted
 }
 
+// refusal returns the record of a refused request, or nil.
+func (l *live) refusal(id string) any {
+	if g := l.gateway.Load(); g != nil {
+		if found, ok := g.Refusal(id); ok {
+			return found
+		}
+	}
+	return nil
+}
+
 func (l *live) snapshot() *snapshot.Snapshot {
 	if g := l.gateway.Load(); g != nil {
 		return g.Current()

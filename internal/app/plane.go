@@ -64,6 +64,7 @@ type planeParts struct {
 	common
 	stores  *stores
 	control fasthttp.RequestHandler // nil: not on the traffic port
+	health  fasthttp.RequestHandler // nil: not on the traffic port
 	origin  func() string           // where the configuration in force came from
 	usage   *usage.Operations       // GraphQL operations
 	shipped *shippedUsage           // counts of calls for the admin; nil: there is no admin
@@ -108,7 +109,7 @@ func newPlane(p planeParts) (*plane, error) {
 	}
 	pl.observer = observe.New(watching)
 	deps := gateway.Deps{
-		Config: gatewayConfig(p.cfg), Stages: pl.stages(p), Handshakes: p.secure.handshakes(), Observe: pl.observer, Control: p.control, Log: p.log,
+		Config: gatewayConfig(p.cfg), Stages: pl.stages(p), Handshakes: p.secure.handshakes(), Observe: pl.observer, Control: p.control, Health: p.health, Log: p.log,
 	}
 	if pl.traces != nil { // a nil *traces.Recorder in the interface would not be nil
 		deps.Tracer = pl.traces
@@ -186,13 +187,14 @@ func graphqlOptions(p planeParts) graphql.Options {
 
 func gatewayConfig(cfg *config.Config) gateway.Config {
 	g := cfg.Gateway
-	return gateway.Config{
+	conf := gateway.Config{
 		Wire: wire.Config{
 			MaxHeader: int(g.MaxHeader), MaxURL: int(g.MaxURL), MaxHeaders: g.MaxHeaderCount, MaxBody: int64(g.MaxRequestBody),
 			ReadTimeout: g.ReadTimeout, WriteTimeout: g.WriteTimeout, IdleTimeout: g.IdleTimeout,
 			MaxConns: maxConnections(g.MaxConnections), MaxConnsPerIP: g.MaxConnectionsPerIP,
 		},
 		Trusted:       g.TrustedProxies,
+		KeepIDs:       g.KeepRequestID,
 		CustomDomains: g.CustomDomains,
 		ReloadCPU:     g.ReloadCPU,
 		HideGenerator: g.HideGenerator,
@@ -200,6 +202,10 @@ func gatewayConfig(cfg *config.Config) gateway.Config {
 		ShowReason:    g.ErrorDetail == "reason",
 		Refusals:      g.RefusalsKept,
 	}
+	if g.ProxyProtocol {
+		conf.Wire.Proxies = g.TrustedProxies
+	}
+	return conf
 }
 
 // wordingOf returns the texts that replace the gateway's own.

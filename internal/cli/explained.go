@@ -77,7 +77,9 @@ type refusal struct {
 		Remaining int64      `json:"remaining"`
 		ResetAt   *time.Time `json:"reset_at"`
 	} `json:"limits"`
-	Errors string `json:"errors"`
+	Errors   string `json:"errors"`
+	Upstream string `json:"upstream"`
+	Cause    string `json:"cause"`
 }
 
 // results are the marks of a step's result.
@@ -196,6 +198,9 @@ func (r *refusal) text() string {
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "%s FAIL  %s\n → %d %s    reason=%s\n", r.Stage, r.Message, r.Status, http.StatusText(r.Status), r.Reason)
+	if r.Cause != "" {
+		fmt.Fprintf(&b, " upstream %s: %s\n", r.Upstream, oneLine(r.Cause))
+	}
 	if r.Errors != "" {
 		b.WriteString(" " + oneLine(r.Errors) + "\n")
 	}

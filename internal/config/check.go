@@ -153,6 +153,7 @@ type rule struct {
 var rules = []rule{
 	{[]string{"gateway.max_url", "gateway.max_header"}, checkMaxURL},
 	{[]string{"gateway.apps_dir", "gateway.admin_url", "gateway.policies_file"}, checkBundleSource},
+	{[]string{"gateway.proxy_protocol", "gateway.trusted_proxies"}, checkProxyProtocol},
 	{[]string{"gateway.listen", "gateway.control_listen", "gateway.tls.listen"}, checkListeners},
 	{[]string{"gateway.tls.listen", "gateway.tls.cert", "gateway.tls.key", "gateway.tls.certificates", "gateway.tls.client_ca"}, checkTLS},
 	{[]string{"gateway.token", "gateway.former_token"}, checkFormerToken},
@@ -183,6 +184,13 @@ func checkBundleSource(c *Config) (key, message string) {
 		return "gateway.policies_file", "is read beside gateway.apps_dir only, which is empty"
 	}
 	return "", ""
+}
+
+func checkProxyProtocol(c *Config) (key, message string) {
+	if !c.Gateway.ProxyProtocol || len(c.Gateway.TrustedProxies) > 0 {
+		return "", ""
+	}
+	return "gateway.proxy_protocol", "is read from gateway.trusted_proxies only, which is empty; list the networks of the proxies"
 }
 
 func checkListeners(c *Config) (key, message string) {

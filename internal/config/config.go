@@ -51,6 +51,9 @@ func Load(src Sources) (*Config, Origins, error) {
 	}
 	cfg := Default()
 	cfg.DataDir = dataDir(os.Geteuid(), lookup)
+	if src.Role == UpRole {
+		cfg.Gateway.DrainDelay = 0
+	}
 	l := newLoader(cfg, lookup)
 	for _, path := range src.Files {
 		l.readFile(path)

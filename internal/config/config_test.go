@@ -164,6 +164,7 @@ func sample(f field) string {
 var company = map[string]string{
 	"gateway.policies_file":  "SLUICE_GATEWAY_APPS_DIR=apps",
 	"gateway.max_header":     "SLUICE_GATEWAY_MAX_URL=1KiB",
+	"gateway.proxy_protocol": "SLUICE_GATEWAY_TRUSTED_PROXIES=10.0.0.0/8",
 	"valkey.cluster":         "SLUICE_VALKEY_URL=redis://a:1",
 	"valkey.sentinel_master": "SLUICE_VALKEY_URL=redis://a:1",
 
@@ -321,6 +322,24 @@ func TestTrustedProxiesAreNetworks(t *testing.T) {
 	want := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 	if !slices.Equal(cfg.Gateway.TrustedProxies, want) || !slices.Equal(cfg.Keys.LegacyHashes, []string{"murmur32", "murmur128"}) {
 		t.Errorf("%v, %v", cfg.Gateway.TrustedProxies, cfg.Keys.LegacyHashes)
+	}
+}
+
+// A gateway lets balancers notice its stop; up has no second gateway and stops at once.
+func TestTheDelayOfAStopIsThatOfGateways(t *testing.T) {
+	for _, c := range []struct {
+		role Role
+		text string
+		want time.Duration
+	}{{GatewayRole, "", 5 * time.Second}, {UpRole, "", 0}, {UpRole, "gateway: {drain_delay: 3s}", 3 * time.Second}} {
+		text := c.text
+		if c.role == GatewayRole {
+			text = "gateway: {apps_dir: /x}"
+		}
+		cfg, _, err := load(t, Sources{Role: c.role}, text)
+		if err != nil || cfg.Gateway.DrainDelay != c.want {
+			t.Errorf("%+v: %v, %v", c, cfg, err)
+		}
 	}
 }
 

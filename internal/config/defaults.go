@@ -39,6 +39,7 @@ func defaultGateway() Gateway {
 		TLS:            TLS{AskClients: "auto", MinVersion: "1.2", HandshakeTimeout: 10 * time.Second, MaxHandshakes: 1000},
 		Group:          "default",
 		ReloadCPU:      0.2,
+		DrainDelay:     5 * time.Second,
 		DrainTimeout:   15 * time.Second,
 		ReadTimeout:    15 * time.Second,
 		WriteTimeout:   60 * time.Second,

@@ -202,6 +202,7 @@ valkey: {cluster: true}
 	{name: "valkey user twice", files: []string{"valkey: {url: 'redis://u:hunter2@a', username: v}\n"}},
 	{name: "valkey password twice", files: []string{"valkey: {url: 'redis://u:hunter2@a', password: hunter2}\n"}},
 	{name: "valkey url", files: []string{"valkey: {url: 'http://a'}", "valkey: {url: 'redis://a/x'}", "valkey: {url: 'redis://'}", "valkey: {url: 'redis://%zz@a'}", "valkey: {url: 'redis://u:%zz@a'}", "valkey: {url: 'redis://a:b'}", "valkey: {url: 'unix://run'}"}},
+	{name: "PROXY protocol of nobody", files: []string{"gateway: {proxy_protocol: true}"}},
 	{name: "gateway without a source", role: GatewayRole},
 	{name: "gateway without a token", role: GatewayRole, files: []string{"gateway: {admin_url: 'https://admin:8081'}"}},
 	{name: "admin without a database", role: AdminRole},

@@ -88,7 +88,11 @@ type Gateway struct {
 	// is served, such as 0.2 for a fifth. 0: no limit, as for the first load at the
 	// start.
 	ReloadCPU float64 `yaml:"reload_cpu" range:"0..1"`
-	// How long a stop waits for requests in flight.
+	// How long a gateway that stops accepts connections while /ready responds with 503, so
+	// that load balancers send requests elsewhere; longer than a balancer takes to notice. A
+	// second signal ends it. `up`, which nothing can replace meanwhile, has 0s by default.
+	DrainDelay time.Duration `yaml:"drain_delay" range:"0s..10m"`
+	// How long a stop waits for requests in flight, after gateway.drain_delay.
 	DrainTimeout time.Duration `yaml:"drain_timeout" range:"0s..10m"`
 	// Time for a client to send the head of a request, and then the body, plus a second
 	// for each KiB received; 408 when it passes.
@@ -113,8 +117,16 @@ type Gateway struct {
 	// Open connections of one client address; further ones get 503. 0: no limit, because
 	// many clients may share the address of a proxy.
 	MaxConnectionsPerIP int `yaml:"max_connections_per_ip" range:"0..10000000"`
-	// Networks, as CIDRs, whose X-Forwarded-* headers are trusted.
+	// Networks, as CIDRs, whose X-Forwarded-* and X-Request-Id headers are trusted.
 	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
+	// Use the X-Request-Id of every caller as the id of its request, not only that of
+	// gateway.trusted_proxies. It has 1 to 64 letters, digits and -_.:=+/@; others are
+	// replaced.
+	KeepRequestID bool `yaml:"keep_request_id"`
+	// Read the header of the PROXY protocol, version 1 or 2, at the beginning of each
+	// connection from gateway.trusted_proxies, which then must send it: it names the
+	// client. Connections from elsewhere have none.
+	ProxyProtocol bool `yaml:"proxy_protocol"`
 	// Match the domain of API definitions. Off: every API is served on every host.
 	CustomDomains bool `yaml:"custom_domains"`
 	// How entries of path lists (ignored, white and black lists, replies, size limits)

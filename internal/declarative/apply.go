@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -121,6 +122,8 @@ func Wait(ctx context.Context, on Server, revision int64, within time.Duration) 
 		Revision int64 `json:"revision"`
 		Gateways int   `json:"gateways"`
 		UpToDate int   `json:"up_to_date"`
+
+		Behind []string `json:"behind"`
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -134,8 +137,20 @@ func Wait(ctx context.Context, on Server, revision int64, within time.Duration) 
 		}
 		select {
 		case <-ctx.Done():
-			return state.Gateways, fmt.Errorf("%w: %d of %d gateways have revision %d after %s", ErrLate, state.UpToDate, state.Gateways, revision, within)
+			return state.Gateways, fmt.Errorf("%w: %d of %d gateways have revision %d after %s%s", ErrLate, state.UpToDate, state.Gateways, revision, within, missing(state.Behind))
 		case <-tick.C:
 		}
 	}
+}
+
+// missing names the first of the gateways that do not serve a revision.
+func missing(names []string) string {
+	const most = 5
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n > most:
+		return fmt.Sprintf("; missing: %s and %d more", strings.Join(names[:most], ", "), n-most)
+	}
+	return "; missing: " + strings.Join(names, ", ")
 }

@@ -162,7 +162,7 @@ func (a *admin) Call(_ context.Context, method, path string, body any) ([]byte, 
 	case "GET /api/keys/detailed":
 		return []byte(`{"pages":1,"keys":[{"key_hash":"` + keyHash + `","data":{"successor_of":"x"}}]}`), nil
 	case "GET /api/config":
-		return fmt.Appendf(nil, `{"revision":%d,"gateways":2,"up_to_date":%d}`, a.revision, min(a.keys, 2)), nil
+		return fmt.Appendf(nil, `{"revision":%d,"gateways":2,"up_to_date":%d,"behind":["b:8080"]}`, a.revision, min(a.keys, 2)), nil
 	case "POST /api/config/apply":
 		if a.stale > 0 {
 			a.stale--
@@ -234,7 +234,7 @@ func TestGatewaysAreWaitedFor(t *testing.T) {
 	if n, err := Wait(t.Context(), a, 3, time.Minute); err != nil || n != 2 {
 		t.Errorf("%d, %v", n, err)
 	}
-	if _, err := Wait(t.Context(), a, 4, 300*time.Millisecond); !errors.Is(err, ErrLate) || !strings.Contains(err.Error(), "2 of 2") {
+	if _, err := Wait(t.Context(), a, 4, 300*time.Millisecond); !errors.Is(err, ErrLate) || !strings.HasSuffix(err.Error(), "2 of 2 gateways have revision 4 after 300ms; missing: b:8080") {
 		t.Errorf("%v", err)
 	}
 }

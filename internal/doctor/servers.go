@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -47,7 +48,7 @@ func (d *Doctor) admin(ctx context.Context) {
 	d.answers["admin"] = true
 	d.add(OK, "admin", base+" is ready, and so is its database", "")
 	d.skew("clock of the admin", ahead)
-	for _, look := range []func(context.Context) error{d.gateways, d.stored, d.schemas} {
+	for _, look := range []func(context.Context) error{d.gateways, d.stored, d.schemas, d.calls} {
 		if err := look(ctx); err != nil {
 			d.add(Fail, "admin", err.Error(), "use the access key of a user of this admin: SLUICE_TOKEN")
 			return
@@ -160,6 +161,68 @@ func (d *Doctor) schemas(ctx context.Context) error {
 		case status.Interval > 0:
 			d.add(OK, check, fmt.Sprintf("fetched every %s", time.Duration(status.Interval)*time.Second), "")
 		}
+	}
+	return nil
+}
+
+// Calls of an API are failing when there are at least someCalls of them within
+// recently, and at least a twentieth got a status from 500 on; they fail when half did.
+const (
+	recently  = 15 * time.Minute
+	someCalls = 5
+)
+
+// outcomes are the calls of one API.
+type outcomes struct {
+	all, failed int64
+	most        int64  // of the failed ones, with one status and reason
+	as          string // that status and reason
+}
+
+// calls checks that the calls of APIs do not fail.
+func (d *Doctor) calls(ctx context.Context) error {
+	var view struct {
+		Data []struct {
+			API    string `json:"api_id"`
+			Status int    `json:"status"`
+			Reason string `json:"reason"`
+			Hits   int64  `json:"hits"`
+		}
+	}
+	since := d.Now().Add(-recently).UTC().Format(time.RFC3339)
+	if err := d.ask(ctx, "/api/usage?group_by=api,status,reason&p=1&page_size=500&from="+url.QueryEscape(since), &view); err != nil {
+		return err
+	}
+	byAPI := make(map[string]*outcomes)
+	for _, row := range view.Data {
+		o := byAPI[row.API]
+		if o == nil {
+			o = new(outcomes)
+			byAPI[row.API] = o
+		}
+		if o.all += row.Hits; row.Status < http.StatusInternalServerError {
+			continue
+		}
+		if o.failed += row.Hits; row.Hits > o.most {
+			o.most, o.as = row.Hits, strings.TrimSpace(fmt.Sprint(row.Status, " ", row.Reason))
+		}
+	}
+	for _, id := range sorted(byAPI) {
+		o := byAPI[id]
+		check, state := "calls of "+id, OK
+		switch {
+		case o.all < someCalls:
+			continue
+		case 2*o.failed >= o.all:
+			state = Fail
+		case 20*o.failed >= o.all:
+			state = Warn
+		}
+		detail := fmt.Sprintf("%d of %d failed in the last %.0f minutes", o.failed, o.all, recently.Minutes())
+		if o.failed > 0 {
+			detail += ", most with " + o.as
+		}
+		d.add(state, check, detail, "look at its upstream: sluice explain --id ID, with the X-Request-Id of a failed call, names its address and the cause")
 	}
 	return nil
 }

@@ -29,3 +29,11 @@ SELECT * FROM gateways WHERE seen_at > now() - interval '1 day' ORDER BY name LI
 -- DropGateways forgets gateways that have been silent for a day.
 -- name: DropGateways :exec
 DELETE FROM gateways WHERE seen_at < now() - interval '1 day';
+
+-- DropGateway forgets one gateway.
+-- name: DropGateway :execrows
+DELETE FROM gateways WHERE name = $1;
+
+-- AnnounceRefusals tells every admin of a question about refused requests, or of an answer.
+-- name: AnnounceRefusals :exec
+SELECT pg_notify('sluice_refusals', @message);

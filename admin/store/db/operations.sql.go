@@ -9,6 +9,16 @@ import (
 	"context"
 )
 
+const announceRefusals = `-- name: AnnounceRefusals :exec
+SELECT pg_notify('sluice_refusals', $1)
+`
+
+// AnnounceRefusals tells every admin of a question about refused requests, or of an answer.
+func (q *Queries) AnnounceRefusals(ctx context.Context, message string) error {
+	_, err := q.db.Exec(ctx, announceRefusals, message)
+	return err
+}
+
 const countAudit = `-- name: CountAudit :one
 SELECT count(*) FROM audit_log
 WHERE org_id = $1
@@ -34,6 +44,19 @@ func (q *Queries) CountAudit(ctx context.Context, arg CountAuditParams) (int64, 
 	var count int64
 	err := row.Scan(&count)
 	return count, err
+}
+
+const dropGateway = `-- name: DropGateway :execrows
+DELETE FROM gateways WHERE name = $1
+`
+
+// DropGateway forgets one gateway.
+func (q *Queries) DropGateway(ctx context.Context, name string) (int64, error) {
+	result, err := q.db.Exec(ctx, dropGateway, name)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const dropGateways = `-- name: DropGateways :exec

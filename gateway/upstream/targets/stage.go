@@ -72,9 +72,10 @@ func (c *Registry) timed(s *shared, def *definition.API, limits []definition.Tim
 func (c *Registry) reach(s *shared, def *definition.API, timeout time.Duration) (pipeline.Stage, error) {
 	stages := make([]pipeline.Stage, len(s.urls))
 	for i, t := range s.urls {
-		own := *def
+		own, conf := *def, c.opts.Upstream
 		own.Proxy.TargetURL = t.url
 		if timeout > 0 {
+			conf.TimeoutSetting = "extended_paths.hard_timeouts"
 			var transport definition.Transport
 			if def.Proxy.Transport != nil {
 				transport = *def.Proxy.Transport
@@ -82,7 +83,7 @@ func (c *Registry) reach(s *shared, def *definition.API, timeout time.Duration) 
 			transport.ResponseTimeout = timeout.Seconds()
 			own.Proxy.Transport = &transport
 		}
-		stage, err := upstream.Compile(&own, c.opts.Pools, c.opts.Upstream)
+		stage, err := upstream.Compile(&own, c.opts.Pools, conf)
 		switch {
 		case err != nil && t.at == ownTarget:
 			return nil, err // which says so

@@ -43,10 +43,11 @@ func NewAdmin(t testing.TB, with Settings) *Server {
 }
 
 // NewGateway describes `sluice gateway`; with contains the source of its configuration.
+// It stops without gateway.drain_delay unless with says otherwise.
 func NewGateway(t testing.TB, with Settings) *Server {
 	t.Helper()
 	s := &Server{Traffic: FreeAddress(t), Telemetry: FreeAddress(t)}
-	all := Merge(Settings{"data_dir": DataDir(t)}, with, Settings{"gateway.listen": s.Traffic, "telemetry.listen": s.Telemetry})
+	all := Merge(Settings{"data_dir": DataDir(t), "gateway.drain_delay": "0s"}, with, Settings{"gateway.listen": s.Traffic, "telemetry.listen": s.Telemetry})
 	s.Process = NewProcess(t, all, "gateway")
 	s.Traffic, s.Telemetry = "http://"+s.Traffic, "http://"+s.Telemetry
 	s.Control = s.Traffic

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -155,4 +156,41 @@ func TestThePrivateDatabaseIsStartedAgain(t *testing.T) {
 	if code := s.Stop(); code != 0 {
 		t.Errorf("ended with code %d, want 0", code)
 	}
+}
+
+// A gateway that stops is not waited for any more, and the admin explains what another
+// one refused.
+func TestTheAdminKnowsWhichGatewaysServe(t *testing.T) {
+	t.Parallel()
+	s := newSplit(t, 2, testenv.Postgres(t))
+	s.rest.Do("POST", "/api/apis", rig.APIDef("dead", "http://"+rig.FreeAddress(t), true))
+	s.everywhere("the API", "/dead/x", "", status(502))
+	for i, g := range s.gateways {
+		failed := rig.Call(t, "GET", g.Traffic+"/dead/x", nil)
+		got := s.admin.CLI("explain", "--id", failed.Header.Get("X-Request-Id"))
+		got.Wants(t, 5, "reason=upstream_connect", "connection refused")
+		if t.Failed() {
+			t.Fatalf("a request that gateway %d refused", i+1)
+		}
+	}
+	listed := func() string { return s.rest.Do("GET", "/api/gateways", nil).Body }
+	rig.Eventually(t, "two gateways to be known", func() error {
+		if n := strings.Count(listed(), `"name":`); n != 2 {
+			return fmt.Errorf("%d are", n)
+		}
+		return nil
+	})
+	if code := s.gateways[1].Stop(); code != 0 {
+		t.Errorf("ended with code %d", code)
+	}
+	if got := listed(); strings.Count(got, `"name":`) != 1 {
+		t.Errorf("a gateway that has stopped is known: %s", got)
+	}
+	file := filepath.Join(t.TempDir(), "more.json")
+	rig.SaveJSON(t, file, object{"kind": "API", "metadata": object{"name": "more"}, "spec": rig.APIDef("more", s.origin, true)})
+	s.admin.CLI("apply", "-f", file, "--wait").Wants(t, 0, "1 gateway serves it")
+	s.gateways[0].Signal(syscall.SIGSTOP)
+	defer s.gateways[0].Signal(syscall.SIGCONT)
+	rig.SaveJSON(t, file, object{"kind": "API", "metadata": object{"name": "again"}, "spec": rig.APIDef("again", s.origin, true)})
+	s.admin.CLI("apply", "-f", file, "--wait=2s").Wants(t, 1, "missing: ", strings.TrimPrefix(s.gateways[0].Traffic, "http://"))
 }
