@@ -198,7 +198,7 @@ func TestNoSealedColumnIsForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var known []string
+	known := []string{"master_key_check sealed"} // see TestARotationChangesTheMasterKeyOfTheDatabase
 	for _, table := range store.SealedTables() {
 		for _, column := range table.Columns {
 			known = append(known, table.Name+" "+column)

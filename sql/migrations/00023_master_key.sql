@@ -6,5 +6,9 @@ CREATE TABLE master_key_check (
     sealed   bytea   NOT NULL
 );
 
+-- The gateways that have an access key of their own, among all users.
+CREATE INDEX users_gateways ON users (id) WHERE role = 'gateway' AND active;
+
 -- +goose Down
+DROP INDEX users_gateways;
 DROP TABLE master_key_check;
