@@ -25,6 +25,8 @@ type keyView struct {
 		QuotaMax       int64           `json:"quota_max"`
 		QuotaRemaining int64           `json:"quota_remaining"`
 	} `json:"data"`
+
+	Warnings []string `json:"warnings"`
 }
 
 // wantedKey holds the flags of key create.
@@ -152,7 +154,10 @@ func (s *session) createKey(cmd *cobra.Command, t *shell.Target, wanted *wantedK
 	if err != nil {
 		return err
 	}
-	return s.Show(answer, func() error { return s.printNewKey(&made) })
+	return s.Show(answer, func() error {
+		s.warn(made.Warnings)
+		return s.printNewKey(&made)
+	})
 }
 
 // printNewKey prints only the key if the output is read by a program.

@@ -89,6 +89,9 @@ func TestUnknownMembersOfFilesAreNamed(t *testing.T) {
 	s.CLI("apply", "-f", file, "-o", "json").Wants(t, 0, `"warnings"`, "did you mean quota_max?")
 	s.CLI("validate", file).Wants(t, 0, "warning: "+api, "no problem, 2 warnings")
 	s.CLI("validate", file, "--strict").Wants(t, 5, policy)
+
+	rig.SaveText(t, file, `{"apply_policies": ["gold"], "expirs": 5}`)
+	s.CLI("key", "create", "-f", file).Wants(t, 0, "sluice: warning: expirs: is not known to this release and has no effect; did you mean expires?", "shown once")
 }
 
 func TestWhatIsExportedIsAppliedElsewhere(t *testing.T) {
