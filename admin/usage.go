@@ -38,8 +38,8 @@ func (s *Server) identity(ctx context.Context, c *rest.Call) (string, error) {
 }
 
 // ReceiveUsage adds what a gateway in this process counted, once however often it
-// comes, until the store is closed. It returns nil when the batch counts, and a
-// *rest.Fault when it never will.
-func (s *Server) ReceiveUsage(ctx context.Context, b *counts.Batch) error {
+// comes, until the store is closed. It returns what of the batch cannot be counted, and a
+// *rest.Fault when nothing of it ever will.
+func (s *Server) ReceiveUsage(ctx context.Context, b *counts.Batch) (counts.Receipt, error) {
 	return s.usage.Receive(ctx, b)
 }

@@ -134,37 +134,62 @@ func TestWrongQuestionsAboutUsageAreAnsweredWithWhatWouldBeRight(t *testing.T) {
 
 func TestWrongBatchesAreRefusedWhole(t *testing.T) {
 	b := start(t)
-	row := func(change string) string {
-		return fmt.Sprintf(`{"gateway":"g","boot":"b","sequence":1,"rows":[{"minute":60,"org":"o","api":"a","status":200,"hits":1},{%s}]}`, change)
-	}
 	for body, says := range map[string]string{
 		`{`:                          "Request body malformed",
 		`[]`:                         "Request body malformed",
 		`{}`:                         "gateway and boot must not be empty",
 		`{"gateway":"g","boot":"b"}`: "sequence must be 1 or more",
-		`{"gateway":"g\u0000","boot":"b","sequence":1}`:                                               "gateway must be UTF-8 without",
-		row(`"minute":61,"api":"a","hits":1`):                                                         "rows[1].minute is 61",
-		row(`"minute":60,"hits":1`):                                                                   "rows[1].api must not be empty",
-		row(`"minute":60,"api":"a"`):                                                                  "rows[1].hits must be 1 or more",
-		row(`"minute":60,"api":"a","hits":-1`):                                                        "rows[1].hits is -1",
-		row(`"minute":60,"api":"a","hits":1,"total_us":1e300`):                                        "Request body malformed",
-		row(`"minute":60,"api":"a","hits":1,"status":-200`):                                           "rows[1].status is -200",
-		row(`"minute":60,"api":"a","hits":1,"key":"\u0000"`):                                          "rows[1].key must be UTF-8 without",
-		row(`"minute":9999999999999960,"api":"a","hits":1`):                                           "rows[1].minute is",
-		row(`"minute":60,"api":"` + strings.Repeat("x", 600) + `"`):                                   "hits must be 1 or more",
-		row(`"minute":60,"hits":1,"api":"` + strings.Repeat("x", 600) + `"`):                          "rows[1].api has 600 bytes",
-		`{"gateway":"g","boot":"b","sequence":1,"latencies":[{"minute":60,"api":"a","counts":[-1]}]}`: "latencies[0].counts[0] is -1",
+		`{"gateway":"g\u0000","boot":"b","sequence":1}`:                                                                             "gateway must be UTF-8 without",
+		batchWith(`"minute":60,"api":"a","hits":1,"total_us":1e300`):                                                                "Request body malformed",
 		`{"gateway":"g","boot":"b","sequence":1,"rows":[` + strings.TrimSuffix(strings.Repeat(`{},`, counts.MaxRows+1), ",") + `]}`: "rows has 4001 elements",
 	} {
 		b.Call("POST", "/api/gateway/usage", gatewayToken, body).Want(400).Says(says)
 	}
-	b.Call("POST", "/api/gateway/usage", gatewayToken, row(`"minute":60,"api":"a","hits":1,"a member of":"the future"`)).Want(200)
+	b.Call("POST", "/api/gateway/usage", gatewayToken, batchWith(`"minute":60,"api":"a","hits":1,"a member of":"the future"`)).Want(200)
 	for _, who := range []string{b.admin, b.editor, b.viewer} {
 		b.Call("POST", "/api/gateway/usage", who, `{}`).Want(403)
 	}
 	b.Call("POST", "/api/gateway/usage", "", `{}`).Want(401)
 	if got := b.hitsOf("/api/usage?from=0&to=86400", b.admin); got != 0 {
 		t.Errorf("%d hits", got)
+	}
+}
+
+// batchWith returns a batch with a good row, and a second one.
+func batchWith(row string) string {
+	return fmt.Sprintf(`{"gateway":"g","boot":"b","sequence":1,"rows":[{"minute":60,"org":"o","api":"a","status":200,"hits":1},{%s}]}`, row)
+}
+
+// TestARowThatCannotBeCountedIsNamedAndTheOthersCount hands over a good row beside a bad
+// one, as of a request that no API served.
+func TestARowThatCannotBeCountedIsNamedAndTheOthersCount(t *testing.T) {
+	b := start(t)
+	sequence := 0
+	for row, says := range map[string]string{
+		`"minute":61,"api":"a","hits":1`:                                "rows[1].minute is 61",
+		`"minute":60,"hits":5`:                                          "rows[1].api must not be empty",
+		`"minute":60,"api":"a"`:                                         "rows[1].hits must be 1 or more",
+		`"minute":60,"api":"a","hits":-1`:                               "rows[1].hits is -1",
+		`"minute":60,"api":"a","hits":1,"status":-200`:                  "rows[1].status is -200",
+		`"minute":60,"api":"a","hits":1,"key":"\u0000"`:                 "rows[1].key must be UTF-8 without",
+		`"minute":9999999999999960,"api":"a","hits":1`:                  "rows[1].minute is",
+		`"minute":60,"api":"` + strings.Repeat("x", 600) + `"`:          "rows[1].hits must be 1 or more",
+		`"minute":60,"hits":1,"api":"` + strings.Repeat("x", 600) + `"`: "rows[1].api has 600 bytes",
+	} {
+		sequence++
+		body := strings.NewReplacer(`"sequence":1`, fmt.Sprintf(`"sequence":%d`, sequence), `"org":"o"`, fmt.Sprintf(`"org":%q`, b.orgOf())).Replace(batchWith(row))
+		for range 2 { // a repetition gets the same answer
+			b.Call("POST", "/api/gateway/usage", gatewayToken, body).Want(200).Says(`"refused":1`, says)
+		}
+	}
+	b.Call("POST", "/api/gateway/usage", gatewayToken, batchWith(`"minute":60,"hits":5`)).Want(200).Says(`"refused_calls":5`)
+	b.Call("POST", "/api/gateway/usage", gatewayToken,
+		`{"gateway":"h","boot":"b","sequence":1,"latencies":[{"minute":60,"api":"a","counts":[-1]}]}`).Want(200).Says("latencies[0].counts[0] is -1")
+	if got := b.hitsOf("/api/usage?from=0&to=86400", b.admin); got != int64(sequence) {
+		t.Errorf("%d hits, want %d", got, sequence)
+	}
+	if log := b.log.String(); strings.Count(log, "usage that cannot be counted") != sequence+1 {
+		t.Errorf("want %d warnings: %s", sequence+1, log)
 	}
 }
 

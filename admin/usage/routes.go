@@ -95,7 +95,8 @@ func (s *Service) showOwn(ctx context.Context, c *rest.Call) (any, error) {
 // maxDays bounds the range for developers.
 const maxDays = 92
 
-// take adds a batch. Unknown members are ignored, so that batches of newer gateways
+// take adds a batch. Meta of the answer is a usage.Receipt if something of the batch
+// cannot be counted. Unknown members are ignored, so that batches of newer gateways
 // count.
 func (s *Service) take(ctx context.Context, c *rest.Call) (any, error) {
 	body, err := c.Body()
@@ -106,8 +107,12 @@ func (s *Service) take(ctx context.Context, c *rest.Call) (any, error) {
 	if err := json.Unmarshal(body, &b); err != nil {
 		return nil, rest.BadRequest("Request body malformed: " + err.Error())
 	}
-	if err := s.Receive(ctx, &b); err != nil {
+	refused, err := s.Receive(ctx, &b)
+	if err != nil {
 		return nil, err
+	}
+	if refused.Refused > 0 {
+		return rest.Done("Usage counted, except for what Meta names", refused), nil
 	}
 	return rest.Done("Usage counted", nil), nil
 }

@@ -64,23 +64,29 @@ func New(d Deps) (*Service, error) {
 	return s, nil
 }
 
-// Receive adds a batch, which counts once however often it is sent. It returns nil if
-// the batch counts, and a *rest.Fault if it never will.
-func (s *Service) Receive(ctx context.Context, b *usage.Batch) error {
-	if err := b.Check(); err != nil {
+// Receive adds a batch, which counts once however often it is sent. It returns what of
+// the batch cannot be counted, and a *rest.Fault if nothing of it ever will.
+func (s *Service) Receive(ctx context.Context, b *usage.Batch) (usage.Receipt, error) {
+	good, refused, err := b.Sift()
+	if err != nil {
 		s.batches.WithLabelValues("invalid").Inc()
-		return rest.BadRequest("Usage cannot be counted: " + err.Error())
+		return refused, rest.BadRequest("Usage cannot be counted: " + err.Error())
 	}
-	added, err := rows.Add(ctx, s.deps.Store, b, s.deps.Now())
+	added, err := rows.Add(ctx, s.deps.Store, good, s.deps.Now())
 	switch {
 	case err != nil:
 		s.batches.WithLabelValues("failed").Inc()
-	case added:
-		s.batches.WithLabelValues("added").Inc()
-	default:
+		return refused, err
+	case !added:
 		s.batches.WithLabelValues("repeated").Inc()
+	case refused.Refused > 0:
+		s.batches.WithLabelValues("partly").Inc()
+		s.deps.Log.Warn("a gateway handed over usage that cannot be counted; the rest of the batch counts",
+			"gateway", b.Gateway, "refused", refused.Refused, "calls", refused.Calls, "fault", refused.Faults[0])
+	default:
+		s.batches.WithLabelValues("added").Inc()
 	}
-	return err
+	return refused, nil
 }
 
 // How often work is done.

@@ -35,7 +35,7 @@ func (m *meter) Done(ex *pipeline.Exchange) {
 		s = m.open()
 	}
 	s.count(&o)
-	if m.observer.calls != nil && ex.API != nil {
+	if m.observer.calls != nil && ex.API != nil && m.api != "" {
 		m.call(&o)
 	}
 	m.countReportOnly(ex)

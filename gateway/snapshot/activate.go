@@ -87,8 +87,12 @@ func (bl *builder) refuse(def *definition.API, why error) {
 	if def.Internal {
 		return
 	}
-	if err := bl.routes.Add(bl.entry(standIn(def, why))); err == nil {
-		bl.next.refused = append(bl.next.refused, bl.placeOf(def))
+	api := standIn(def, why)
+	if bl.meter != nil {
+		api.Meter = bl.meter(def.ID)
+	}
+	if err := bl.routes.Add(bl.entry(api)); err == nil {
+		bl.next.refused = append(bl.next.refused, refusedAPI{def.ID, bl.placeOf(def)})
 	}
 }
 
@@ -114,7 +118,7 @@ func (bl *builder) skip(skipped definition.Skipped) {
 	if served, _ := bl.apis.Get(skipped.APIID); served != nil || skipped.ListenPath == "" {
 		return // its last good form, or another definition of the name
 	}
-	def := &definition.API{ID: name, Domain: skipped.Domain, Proxy: definition.Proxy{ListenPath: skipped.ListenPath}}
+	def := &definition.API{ID: name, OrgID: skipped.OrgID, Domain: skipped.Domain, Proxy: definition.Proxy{ListenPath: skipped.ListenPath}}
 	if skipped.LacksSchema {
 		def.GraphQL = &definition.GraphQL{Enabled: true}
 	}

@@ -35,7 +35,7 @@ type Change struct {
 // first. The error is ctx's.
 func (c *Compiler) Build(ctx context.Context, prev *Snapshot, b *definition.Bundle, o Options) (*Snapshot, Change, error) {
 	shared := newSharedStages()
-	bl := builder{customDomains: o.CustomDomains, prev: prev, compile: func(def *definition.API) (*pipeline.API, error) {
+	bl := builder{customDomains: o.CustomDomains, prev: prev, meter: c.Meter, compile: func(def *definition.API) (*pipeline.API, error) {
 		return c.compile(def, shared)
 	}}
 	if prev != nil {
@@ -59,8 +59,9 @@ func Uncompiled(ctx context.Context, b *definition.Bundle, o Options) (*Snapshot
 type builder struct {
 	customDomains bool
 	compile       func(*definition.API) (*pipeline.API, error)
-	pace          *pace.Pacer  // nil: compile on all processors, without pauses
-	step          func() error // pauses if it is time to; its error is that of build's ctx
+	meter         func(api string) pipeline.Meter // of APIs that cannot be compiled; nil: they are not measured
+	pace          *pace.Pacer                     // nil: compile on all processors, without pauses
+	step          func() error                    // pauses if it is time to; its error is that of build's ctx
 
 	prev, next *Snapshot // prev is never nil
 	apis       *frozen.Edit[*pipeline.API]
@@ -258,6 +259,7 @@ func (bl *builder) leave(gone []string, candidates []*candidate, skipped []defin
 	}
 	for _, at := range bl.prev.refused {
 		bl.routes.Remove(at.domain, at.listenPath)
+		bl.touched[at.id] = true
 	}
 	if err := frozen.InSteps(gone, bl.step, func(id string) {
 		bl.touched[id] = true
@@ -298,6 +300,10 @@ func (bl *builder) placeOf(def *definition.API) place {
 // change lists the APIs that differ from the last snapshot.
 func (bl *builder) change() (c Change, err error) {
 	graphs, renamed := bl.prev.graphs.Edit(), make(renames)
+	refused := make(map[string]bool, len(bl.next.refused)) // they have no compiled form, and are called
+	for _, api := range bl.next.refused {
+		refused[api.id] = true
+	}
 	for id := range bl.touched {
 		if err := bl.step(); err != nil {
 			return Change{}, err
@@ -315,7 +321,7 @@ func (bl *builder) change() (c Change, err error) {
 			graphs.Set(id, now)
 		}
 		c.Graphs = c.Graphs || old != now && (was && old.Schema != nil || is && now.Schema != nil)
-		if !is {
+		if !is && !refused[id] {
 			c.Left = append(c.Left, id)
 		}
 		renamed.add(definitionOf(old), definitionOf(now))

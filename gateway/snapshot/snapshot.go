@@ -32,13 +32,19 @@ type Snapshot struct {
 	given     []*definition.API // the bundle's, in its order
 	unsettled []int             // indices in given that are not served as written: they are tried again
 	kept      []string          // ids of APIs that are served although given lacks them: they could not be read
-	refused   []place           // where calls are refused because the API never compiled
+	refused   []refusedAPI      // whose calls are refused because it never compiled
 	doubled   bool              // given holds two definitions of one id
 	caches    map[string]int64  // the bundle's
 }
 
 // A place is where an API listens.
 type place struct{ domain, listenPath string }
+
+// A refusedAPI is one whose calls a stand-in refuses.
+type refusedAPI struct {
+	id string
+	place
+}
 
 var (
 	noRoute    = plainText(pipeline.NewRejection(pipeline.ReasonRouteNotFound, 404, "Not Found"))

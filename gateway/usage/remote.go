@@ -36,29 +36,44 @@ func NewRemote(url string, token secret.Value) *Remote {
 	}
 }
 
+// maxAnswer bounds an answer of the admin, in bytes.
+const maxAnswer = 16 << 10
+
 // Receive implements Receiver.
-func (r *Remote) Receive(ctx context.Context, b *usage.Batch) error {
+func (r *Remote) Receive(ctx context.Context, b *usage.Batch) (refused usage.Receipt, err error) {
 	body, err := json.Marshal(b)
 	if err != nil {
-		return &RefusedError{fmt.Errorf("writing a batch: %w", err)}
+		return refused, &RefusedError{fmt.Errorf("writing a batch: %w", err)}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.address, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("sending usage: %w", err)
+		return refused, fmt.Errorf("sending usage: %w", err)
 	}
 	req.Header.Set("Authorization", "Bearer "+r.token.Reveal())
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := r.client.Do(req)
 	if err != nil {
-		return fmt.Errorf("sending usage: %w", err)
+		return refused, fmt.Errorf("sending usage: %w", err)
 	}
 	defer resp.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // for the error, and so that the connection can be used again
-	switch resp.StatusCode {
-	case http.StatusOK:
-		return nil
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
-		return &RefusedError{fmt.Errorf("the admin answered %s: %s", resp.Status, said)}
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // for the error, and so that the connection can be used again
+	if resp.StatusCode == http.StatusOK {
+		return receiptIn(said), nil
 	}
-	return fmt.Errorf("sending usage: the admin answered %s: %s", resp.Status, said)
+	said = said[:min(len(said), 512)]
+	switch resp.StatusCode {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		return refused, &RefusedError{fmt.Errorf("the admin answered %s: %s", resp.Status, said)}
+	}
+	return refused, fmt.Errorf("sending usage: the admin answered %s: %s", resp.Status, said)
+}
+
+// receiptIn returns the receipt in an answer; an answer without one, as of an older
+// admin, means that all counts.
+func receiptIn(answer []byte) usage.Receipt {
+	var said struct{ Meta usage.Receipt }
+	if json.Unmarshal(answer, &said) != nil {
+		return usage.Receipt{}
+	}
+	return said.Meta
 }

@@ -18,13 +18,15 @@ import (
 
 // A Receiver takes batches.
 type Receiver interface {
-	// Receive returns nil once a batch is counted, now or before. A *RefusedError is
-	// final; after any other error the batch is to be sent again. Receive does not
-	// keep the batch.
-	Receive(ctx context.Context, b *usage.Batch) error
+	// Receive returns no error once a batch is counted, now or before, except for what
+	// the receipt names. After a *RefusedError nothing of it is counted, and its parts
+	// may be sent; after any other error the batch is to be sent again. Receive does
+	// neither keep nor change the batch.
+	Receive(ctx context.Context, b *usage.Batch) (usage.Receipt, error)
 }
 
-// RefusedError means that a batch will not be accepted, however often it is sent.
+// RefusedError means that a batch will not be accepted as it is, however often it is
+// sent.
 type RefusedError struct{ Cause error }
 
 // Error returns the cause.
@@ -50,6 +52,8 @@ type Sender struct {
 	boot    string
 	waiting *pending
 	sent    *usage.Batch // not acknowledged yet; nil: none
+	parts   []part       // of batches that were refused as a whole; they are sent from the end
+	refused int          // batches in a row that were refused as a whole
 	number  int64        // of the last batch
 	taken   time.Time    // when counts were last taken
 	away    bool
@@ -61,7 +65,7 @@ type Sender struct {
 // SenderStats is what a Sender has done, and what it still has to do.
 type SenderStats struct {
 	Delivered uint64        // calls that the admin has
-	Refused   uint64        // calls that it refused
+	Refused   uint64        // calls that cannot be counted
 	Waiting   int           // rows that it does not have yet
 	Merged    uint64        // rows that lost detail for want of memory
 	Lag       time.Duration // since it last had everything
@@ -138,9 +142,14 @@ func (s *Sender) collect() {
 	s.update(func(*SenderStats) {})
 }
 
+// maxRefused is how many batches in a row may be refused before a pause: parts of a
+// batch are sent without one.
+const maxRefused = 32
+
 // sendAll sends everything that waits, and reports whether the admin has it.
 func (s *Sender) sendAll(ctx context.Context) bool {
-	for {
+	s.refused = 0
+	for s.refused < maxRefused {
 		if s.sent == nil {
 			s.sent = s.batch()
 		}
@@ -152,47 +161,98 @@ func (s *Sender) sendAll(ctx context.Context) bool {
 			return false
 		}
 	}
+	return false
+}
+
+// A part is what is left of a refused batch.
+type part struct {
+	rows      []usage.Row
+	latencies []usage.Latency
+}
+
+func (p part) len() int { return len(p.rows) + len(p.latencies) }
+
+// halves returns a part as two.
+func (p part) halves() (first, second part) {
+	rows, latencies := len(p.rows)/2, (len(p.latencies)+1)/2
+	return part{p.rows[:rows], p.latencies[:latencies]}, part{p.rows[rows:], p.latencies[latencies:]}
 }
 
 // batch returns the next batch, or nil when nothing waits.
 func (s *Sender) batch() *usage.Batch {
-	rows, latencies := s.waiting.take()
-	if len(rows)+len(latencies) == 0 {
+	var next part
+	if last := len(s.parts) - 1; last >= 0 {
+		next, s.parts = s.parts[last], s.parts[:last]
+	} else {
+		next.rows, next.latencies = s.waiting.take()
+	}
+	if next.len() == 0 {
 		return nil
 	}
 	s.number++
-	return &usage.Batch{Gateway: s.opts.Gateway, Boot: s.boot, Sequence: s.number, Rows: rows, Latencies: latencies}
+	return &usage.Batch{Gateway: s.opts.Gateway, Boot: s.boot, Sequence: s.number, Rows: next.rows, Latencies: next.latencies}
 }
 
 // send tries to deliver s.sent, and reports whether that is done with.
 func (s *Sender) send(ctx context.Context) bool {
 	trying, cancel := context.WithTimeout(ctx, receiveTimeout)
 	defer cancel()
-	err := s.opts.To.Receive(trying, s.sent)
-	refused, final := errors.AsType[*RefusedError](err)
-	if err != nil && !final {
+	receipt, err := s.opts.To.Receive(trying, s.sent)
+	if refusal, whole := errors.AsType[*RefusedError](err); whole {
+		s.split(refusal)
+		return true
+	}
+	if err != nil {
 		if !s.away && ctx.Err() == nil {
 			s.opts.Log.Warn("the admin does not accept counts of calls; they are kept", "err", err)
 			s.away = true
 		}
 		return false
 	}
-	calls := uint64(0)
-	for i := range s.sent.Rows {
-		calls += uint64(s.sent.Rows[i].Hits)
-	}
-	s.sent = nil
-	if final {
-		s.opts.Log.Error("counts of calls are lost: the admin refused them", "calls", calls, "err", refused.Cause)
-		s.update(func(st *SenderStats) { st.Refused += calls })
-		return true
-	}
 	if s.away {
 		s.opts.Log.Info("the admin accepts counts of calls again")
 	}
-	s.away = false
-	s.update(func(st *SenderStats) { st.Delivered += calls })
+	if receipt.Refused > 0 {
+		s.opts.Log.Error("some counts of calls are lost: the admin cannot count them",
+			"rows", receipt.Refused, "calls", receipt.Calls, "faults", receipt.Faults)
+	}
+	calls := callsOf(s.sent)
+	lost := min(calls, uint64(max(receipt.Calls, 0)))
+	s.sent, s.away, s.refused = nil, false, 0
+	s.update(func(st *SenderStats) { st.Delivered, st.Refused = st.Delivered+calls-lost, st.Refused+lost })
 	return true
+}
+
+// callsOf returns the number of calls in a batch.
+func callsOf(b *usage.Batch) (calls uint64) {
+	for i := range b.Rows {
+		calls += uint64(max(b.Rows[i].Hits, 0))
+	}
+	return calls
+}
+
+// split puts the halves of the refused s.sent in its place, so that one row cannot take
+// others with it. A row that is refused alone is lost.
+func (s *Sender) split(refusal *RefusedError) {
+	s.refused++
+	whole := part{s.sent.Rows, s.sent.Latencies}
+	calls := callsOf(s.sent)
+	s.sent = nil
+	if whole.len() > 1 {
+		first, second := whole.halves()
+		s.parts = append(s.parts, second, first)
+		s.update(func(*SenderStats) {})
+		return
+	}
+	var row usage.Row
+	if len(whole.rows) > 0 {
+		row = whole.rows[0]
+	} else {
+		row.API, row.Minute = whole.latencies[0].API, whole.latencies[0].Minute
+	}
+	s.opts.Log.Error("counts of calls are lost: the admin refused them",
+		"calls", calls, "api", row.API, "status", row.Status, "reason", row.Reason, "minute", row.Minute, "err", refusal.Cause)
+	s.update(func(st *SenderStats) { st.Refused += calls })
 }
 
 // update changes the stats.
@@ -202,6 +262,9 @@ func (s *Sender) update(change func(*SenderStats)) {
 	s.stats.Waiting, s.stats.Merged = s.waiting.len(), s.waiting.merged
 	if s.sent != nil {
 		s.stats.Waiting += len(s.sent.Rows)
+	}
+	for _, p := range s.parts {
+		s.stats.Waiting += len(p.rows)
 	}
 	change(&s.stats)
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,24 +29,28 @@ type ledger struct {
 	away    bool  // no batch arrives
 	deaf    bool  // batches are counted, but the answers are lost
 	refuses error // every batch is refused
+	picky   bool  // batches with a row of the key "bad" are refused whole, as an older admin does
 	slow    time.Duration
 }
 
-func (l *ledger) Receive(ctx context.Context, b *usage.Batch) error {
+func (l *ledger) Receive(ctx context.Context, b *usage.Batch) (usage.Receipt, error) {
 	if l.slow > 0 && sleep.For(ctx, l.slow) != nil {
-		return ctx.Err()
+		return usage.Receipt{}, ctx.Err()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tries++
 	switch {
 	case l.away:
-		return errors.New("connection refused")
+		return usage.Receipt{}, errors.New("connection refused")
 	case l.refuses != nil:
-		return &RefusedError{l.refuses}
+		return usage.Receipt{}, &RefusedError{l.refuses}
+	case l.picky && slices.ContainsFunc(b.Rows, func(r usage.Row) bool { return r.Key == "bad" }):
+		return usage.Receipt{}, &RefusedError{errors.New("a row is bad")}
 	}
-	if err := b.Check(); err != nil {
-		return &RefusedError{err}
+	b, refused, err := b.Sift()
+	if err != nil {
+		return refused, &RefusedError{err}
 	}
 	if l.last == nil {
 		l.last = make(map[string]int64)
@@ -57,9 +62,9 @@ func (l *ledger) Receive(ctx context.Context, b *usage.Batch) error {
 		}
 	}
 	if l.deaf {
-		return errors.New("the answer was lost")
+		return usage.Receipt{}, errors.New("the answer was lost")
 	}
-	return nil
+	return refused, nil
 }
 
 func (l *ledger) set(change func(*ledger)) {
@@ -195,6 +200,52 @@ func TestARefusedBatchIsNotKept(t *testing.T) {
 	})
 }
 
+// TestARowThatIsRefusedTakesNoOthersWithIt has an admin that refuses whole batches for
+// one row, as an older one does, or names the row.
+func TestARowThatIsRefusedTakesNoOthersWithIt(t *testing.T) {
+	long := strings.Repeat("x", usage.MaxText+1)
+	for _, bad := range []string{"bad", long} {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, 10*time.Second)
+			defer s.stop()
+			s.admin.set(func(l *ledger) { l.picky = true })
+			s.call(bad, 7)
+			for i := range 2 * usage.MaxRows {
+				s.call(fmt.Sprint("key", i), 1)
+			}
+			time.Sleep(20 * time.Second)
+			if st := s.sender.Stats(); st.Refused != 7 || st.Delivered != 2*usage.MaxRows || st.Waiting != 0 || s.admin.counted() != 2*usage.MaxRows {
+				t.Errorf("%+v, %d counted", st, s.admin.counted())
+			}
+		})
+	}
+}
+
+// TestAnAdminThatRefusesEverythingIsNotStormed has an admin that takes no batch at all,
+// whatever it holds: nearly everything waits until it does.
+func TestAnAdminThatRefusesEverythingIsNotStormed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, 10*time.Second)
+		defer s.stop()
+		s.admin.set(func(l *ledger) { l.refuses = errors.New("no") })
+		for i := range usage.MaxRows {
+			s.call(fmt.Sprint("key", i), 1)
+		}
+		time.Sleep(time.Minute)
+		s.admin.set(func(l *ledger) {
+			if l.tries > 15*maxRefused {
+				t.Errorf("%d batches in a minute", l.tries)
+			}
+			l.refuses = nil
+		})
+		time.Sleep(20 * time.Second)
+		st := s.sender.Stats()
+		if st.Refused+st.Delivered != usage.MaxRows || st.Waiting != 0 || st.Delivered < usage.MaxRows*9/10 || uint64(s.admin.counted()) != st.Delivered {
+			t.Errorf("%+v, %d counted", st, s.admin.counted())
+		}
+	})
+}
+
 func TestManyRowsAreShippedInSeveralBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, 10*time.Second)
@@ -246,7 +297,7 @@ func TestWaitingRowsBecomeCoarserAndNoCallIsLost(t *testing.T) {
 }
 
 func TestARemoteAdminIsSentJSONAndItsStatusDecides(t *testing.T) {
-	status := http.StatusOK
+	status, answer := http.StatusOK, "so it is"
 	var got usage.Batch
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.URL.Path != "/api/gateway/usage" || r.Header.Get("Authorization") != "Bearer token" {
@@ -256,20 +307,25 @@ func TestARemoteAdminIsSentJSONAndItsStatusDecides(t *testing.T) {
 			t.Error(err)
 		}
 		w.WriteHeader(status)
-		_, _ = w.Write([]byte("so it is")) // the client's side checks it
+		_, _ = w.Write([]byte(answer)) // the client's side checks it
 	}))
 	defer server.Close()
 	remote := NewRemote(server.URL+"/", secret.New("token"))
 	b := &usage.Batch{Gateway: "gw", Boot: "b", Sequence: 3, Rows: []usage.Row{{Minute: 60, API: "a", Status: 200, Hits: 2}}}
-	if err := remote.Receive(t.Context(), b); err != nil || got.Sequence != 3 || len(got.Rows) != 1 || got.Rows[0] != b.Rows[0] {
+	if _, err := remote.Receive(t.Context(), b); err != nil || got.Sequence != 3 || len(got.Rows) != 1 || got.Rows[0] != b.Rows[0] {
 		t.Errorf("%v, %+v", err, got)
 	}
+	answer = `{"Status":"OK","Meta":{"refused":2,"refused_calls":9,"faults":["rows[0].api must not be empty"]}}`
+	if refused, err := remote.Receive(t.Context(), b); err != nil || refused.Refused != 2 || refused.Calls != 9 || len(refused.Faults) != 1 {
+		t.Errorf("%v, %+v", err, refused)
+	}
+	answer = "so it is"
 	for _, c := range []struct {
 		status  int
 		forever bool
 	}{{400, true}, {413, true}, {401, false}, {403, false}, {404, false}, {503, false}, {302, false}} {
 		status = c.status
-		err := remote.Receive(t.Context(), b)
+		_, err := remote.Receive(t.Context(), b)
 		if _, refused := errors.AsType[*RefusedError](err); err == nil || refused != c.forever || !strings.Contains(err.Error(), "so it is") {
 			t.Errorf("%d: %v", c.status, err)
 		}

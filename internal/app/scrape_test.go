@@ -257,7 +257,7 @@ func TestTheScrapeOfAnAdminIsAsDashboardsExpectIt(t *testing.T) {
 	resp.Body.Close()
 	now := time.Now().Unix() / 60 * 60
 	batch := &counted.Batch{Gateway: "gw", Boot: "b", Sequence: 1, Rows: []counted.Row{{Minute: now, Org: "one", API: "a", Status: 200, Hits: 1}}}
-	if err := m.server.ReceiveUsage(t.Context(), batch); err != nil {
+	if _, err := m.server.ReceiveUsage(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "scrape-admin.txt", shape(scrapeOf(t, scrape)))

@@ -63,14 +63,14 @@ type localAdmin struct{ server atomic.Pointer[admin.Server] }
 var errNoAdminYet = errors.New("the admin has not started yet")
 
 // Receive implements usage.Receiver without HTTP.
-func (l *localAdmin) Receive(ctx context.Context, batch *contract.Batch) error {
+func (l *localAdmin) Receive(ctx context.Context, batch *contract.Batch) (contract.Receipt, error) {
 	server := l.server.Load()
 	if server == nil {
-		return errNoAdminYet
+		return contract.Receipt{}, errNoAdminYet
 	}
-	err := server.ReceiveUsage(ctx, batch)
+	refused, err := server.ReceiveUsage(ctx, batch)
 	if fault, ok := errors.AsType[*rest.Fault](err); ok {
-		return &usage.RefusedError{Cause: fault}
+		return refused, &usage.RefusedError{Cause: fault}
 	}
-	return err
+	return refused, err
 }

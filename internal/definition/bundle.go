@@ -27,6 +27,7 @@ type Bundle struct {
 type Skipped struct {
 	Source string `json:"source"`           // file or row
 	APIID  string `json:"api_id,omitempty"` // where it is known
+	OrgID  string `json:"org_id,omitempty"` // where it is known
 	Reason string `json:"reason"`
 
 	// ListenPath and Domain, where they are known and requests would come that
@@ -41,7 +42,7 @@ type Skipped struct {
 
 // SkippedAPI says that a definition, as far as it could be read, is left out.
 func SkippedAPI(source string, a *API, reason error) Skipped {
-	s := Skipped{Source: source, APIID: a.ID, Reason: reason.Error(), LacksSchema: a.LacksSchema()}
+	s := Skipped{Source: source, APIID: a.ID, OrgID: a.OrgID, Reason: reason.Error(), LacksSchema: a.LacksSchema()}
 	if a.IsActive() && !a.Internal {
 		s.ListenPath, s.Domain = a.Proxy.ListenPath, a.Domain
 	}

@@ -6,32 +6,60 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns the first fault of a batch with the name of the member, or nil.
-func (b *Batch) Check() error {
+// A Receipt reports what of a batch does not count. The zero Receipt: all of it counts.
+type Receipt struct {
+	Refused int      `json:"refused" doc:"rows and latencies that cannot be counted; the others count"`
+	Calls   int64    `json:"refused_calls" doc:"calls of the refused rows"`
+	Faults  []string `json:"faults,omitempty" doc:"what is wrong with them, each with its place; at most 20"`
+}
+
+// maxFaults bounds the faults that a receipt names.
+const maxFaults = 20
+
+// refuse adds an element of a batch.
+func (r *Receipt) refuse(place string, at int, fault error) {
+	if r.Refused++; len(r.Faults) < maxFaults {
+		r.Faults = append(r.Faults, fmt.Sprintf("%s[%d].%v", place, at, fault))
+	}
+}
+
+// Sift returns the batch without the rows and latencies that cannot be counted, which
+// the receipt names with the member that is wrong. b stays as it is. The error is a fault
+// of the batch as a whole: nothing of it can be counted.
+func (b *Batch) Sift() (good *Batch, refused Receipt, err error) {
 	switch {
 	case b.Gateway == "" || b.Boot == "":
-		return fmt.Errorf("gateway and boot must not be empty")
+		return nil, refused, fmt.Errorf("gateway and boot must not be empty")
 	case b.Sequence < 1:
-		return fmt.Errorf("sequence must be 1 or more, not %d", b.Sequence)
+		return nil, refused, fmt.Errorf("sequence must be 1 or more, not %d", b.Sequence)
 	case len(b.Rows) > MaxRows:
-		return fmt.Errorf("rows has %d elements; at most %d are taken at a time", len(b.Rows), MaxRows)
+		return nil, refused, fmt.Errorf("rows has %d elements; at most %d are taken at a time", len(b.Rows), MaxRows)
 	case len(b.Latencies) > MaxLatencies:
-		return fmt.Errorf("latencies has %d elements; at most %d are taken at a time", len(b.Latencies), MaxLatencies)
+		return nil, refused, fmt.Errorf("latencies has %d elements; at most %d are taken at a time", len(b.Latencies), MaxLatencies)
 	}
 	if err := checkTexts([]string{"gateway", "boot"}, b.Gateway, b.Boot); err != nil {
-		return err
+		return nil, refused, err
 	}
+	sifted := *b
+	sifted.Rows = make([]Row, 0, len(b.Rows))
 	for i := range b.Rows {
-		if err := b.Rows[i].check(); err != nil {
-			return fmt.Errorf("rows[%d].%w", i, err)
+		r := &b.Rows[i]
+		if err := r.check(); err != nil {
+			refused.refuse("rows", i, err)
+			refused.Calls += min(max(r.Hits, 0), maxSum)
+			continue
 		}
+		sifted.Rows = append(sifted.Rows, *r)
 	}
+	sifted.Latencies = make([]Latency, 0, len(b.Latencies))
 	for i := range b.Latencies {
 		if err := b.Latencies[i].check(); err != nil {
-			return fmt.Errorf("latencies[%d].%w", i, err)
+			refused.refuse("latencies", i, err)
+			continue
 		}
+		sifted.Latencies = append(sifted.Latencies, b.Latencies[i])
 	}
-	return b.checkSums()
+	return &sifted, refused, sifted.checkSums()
 }
 
 // checkSums refuses a batch whose rows, if all count for the same calls, add up to more

@@ -67,16 +67,40 @@ func TestABatchWithNumbersBeyondTheLimitsIsRefused(t *testing.T) {
 		{rows: many(MaxRows, Row{Hits: 1, Total: 1 << 53}), says: "total_us"},
 		{rows: many(MaxRows, Row{Hits: 1, Upstream: 1 << 53}), says: "upstream_us"},
 		{latencies: []Latency{{API: "a", Counts: Latencies{1 << 40}}, {API: "a", Counts: Latencies{1}}}, says: "latencies[1]: up to here"},
-		{latencies: []Latency{{API: "a", Counts: Latencies{1<<40 + 1}}}, says: "latencies[0].counts[0]"},
 	} {
 		b := Batch{Gateway: "g", Boot: "b", Sequence: 1, Rows: c.rows, Latencies: c.latencies}
-		if err := b.Check(); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+		if _, _, err := b.Sift(); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v, want %q", err, c.says)
 		}
 	}
 }
 
-// FuzzBatch reads batches as the admin does: what Check lets pass can be stored.
+func TestRowsThatCannotBeCountedAreNamedAndTheOthersKept(t *testing.T) {
+	row := Row{Minute: 60, API: "a", Status: 200, Hits: 3}
+	bad := row
+	bad.API = ""
+	b := Batch{
+		Gateway: "g", Boot: "b", Sequence: 1, Rows: []Row{row, bad, row},
+		Latencies: []Latency{{API: "a", Counts: Latencies{1<<40 + 1}}, {API: "a"}, {}},
+	}
+	good, refused, err := b.Sift()
+	if err != nil || len(good.Rows) != 2 || len(good.Latencies) != 1 || len(b.Rows) != 3 || len(b.Latencies) != 3 {
+		t.Fatalf("%v, %+v of %+v", err, good, b)
+	}
+	want := "rows[1].api must not be empty|latencies[0].counts[0] is 1099511627777; it must be between 0 and 1099511627776|latencies[2].api must not be empty"
+	if refused.Refused != 3 || refused.Calls != 3 || strings.Join(refused.Faults, "|") != want {
+		t.Errorf("%+v", refused)
+	}
+	b.Rows = nil
+	for range MaxRows {
+		b.Rows = append(b.Rows, bad)
+	}
+	if _, refused, err = b.Sift(); err != nil || refused.Refused != MaxRows+2 || len(refused.Faults) != maxFaults {
+		t.Errorf("%v, %d refused, %d named", err, refused.Refused, len(refused.Faults))
+	}
+}
+
+// FuzzBatch reads batches as the admin does: what Sift lets pass can be stored.
 func FuzzBatch(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"gateway":"g","boot":"b","sequence":1}`, `{"gateway":"g","boot":"\u0000","sequence":9223372036854775807}`,
@@ -88,16 +112,23 @@ func FuzzBatch(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var b Batch
-		if json.Unmarshal(data, &b) != nil || b.Check() != nil {
+		if json.Unmarshal(data, &b) != nil {
 			return
 		}
-		for _, r := range b.Rows {
+		good, refused, err := b.Sift()
+		if err != nil {
+			return
+		}
+		if len(good.Rows)+len(good.Latencies)+refused.Refused != len(b.Rows)+len(b.Latencies) || len(refused.Faults) > maxFaults || refused.Calls < 0 {
+			t.Errorf("%d rows and %d latencies of %+v, refused: %+v", len(good.Rows), len(good.Latencies), b, refused)
+		}
+		for _, r := range good.Rows {
 			if r.Minute%60 != 0 || r.Minute < 0 || r.Hits < 1 || r.Total < 0 || r.Status < 0 || r.Status > 999 || r.API == "" ||
 				strings.ContainsRune(r.Org+r.API+r.Key+r.Reason, 0) || len(r.Key) > MaxText {
 				t.Errorf("%+v was let pass", r)
 			}
 		}
-		for _, l := range b.Latencies {
+		for _, l := range good.Latencies {
 			for _, n := range l.Counts {
 				if n < 0 {
 					t.Errorf("%+v was let pass", l)
