@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/redact"
 )
 
 func (s *Server) apiRoutes() []rest.Route {
@@ -136,7 +137,7 @@ func (s *Server) updateAPI(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	api := given.API
-	if given.from == schemas.Kept && have == 0 {
+	if have == 0 && (given.from == schemas.Kept || redact.HasMask(c.HTTP.Request.Body())) {
 		have = stored.Version // what was taken over must still be what is stored
 	}
 	if api.ID == "" {
@@ -180,7 +181,7 @@ func (s *Server) validateAPI(_ context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	api, unknown, unread := parseAPI(c, body)
+	api, unknown, unread := parseAPI(c, body, nil)
 	warnings, err := schemas.Validate(api, unread)
 	if err != nil {
 		return nil, err
@@ -198,31 +199,45 @@ type givenAPI struct {
 }
 
 // readAPI reads a definition from the body, bare or in the member api_definition.
-// Stored is the definition that it replaces, or nil. If the body has no GraphQL schema,
-// the stored one is kept, or else the schema is fetched from the upstream.
+// Stored is the definition that it replaces, or nil. Masked secrets stay as they are
+// stored. If the body has no GraphQL schema, the stored one is kept, or else the schema is
+// fetched from the upstream.
 func (s *Server) readAPI(ctx context.Context, c *rest.Call, stored *store.API) (*givenAPI, error) {
 	body, err := c.Body()
 	if err != nil {
 		return nil, err
 	}
 	var before *definition.API
+	var was []byte
 	if stored != nil {
-		before = new(definition.API)
-		if err := json.Unmarshal(stored.Definition, before); err != nil {
+		before, was = new(definition.API), stored.Definition
+		if err := json.Unmarshal(was, before); err != nil {
 			return nil, fmt.Errorf("reading API %s: %w", stored.ID, err)
 		}
 	}
-	api, warnings, unread := parseAPI(c, body)
+	api, warnings, unread := parseAPI(c, body, was)
 	from, err := s.schemas.Complete(ctx, api, unread, before)
 	return &givenAPI{api, from, warnings}, err
 }
 
+// restored returns an object to be saved with the stored secrets in place of their masks.
+// stored is nil for a new object. The problems name masks that stand for nothing.
+func restored(body, stored []byte) (complete []byte, problems definition.Problems) {
+	complete, unrestorable := redact.Restore(body, stored)
+	for _, path := range unrestorable {
+		problems = append(problems, definition.Problem{Path: path, Message: redact.Unrestorable})
+	}
+	return complete, problems
+}
+
 // parseAPI parses a definition to be saved. What gateways would serve, but probably not
 // as intended, is an error here, where the author can correct it.
-func parseAPI(c *rest.Call, body []byte) (api *definition.API, unknown []string, err error) {
+// stored is the definition that it replaces, or nil.
+func parseAPI(c *rest.Call, body, stored []byte) (api *definition.API, unknown []string, err error) {
 	inner := unwrap(body, "api_definition")
-	api, err = definition.ParseAPI(inner)
-	problems := definition.Problems(api.Warnings())
+	complete, problems := restored(inner, stored)
+	api, err = definition.ParseAPI(complete)
+	problems = append(problems, api.Warnings()...)
 	unknown, refused := unknownMembers(c, api, len(inner) < len(body) && isStrict(body))
 	problems = append(problems, refused...)
 	if wrong, ok := errors.AsType[*definition.Problems](err); ok {

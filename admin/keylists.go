@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -44,7 +45,7 @@ func (s *Server) listKeys(ctx context.Context, c *rest.Call) (any, error) {
 	}
 	list := keyList{Data: keyHashes{Keys: make([]string, 0, len(rows))}, Pages: pages}
 	for _, row := range rows {
-		list.Data.Keys = append(list.Data.Keys, row.KeyHash)
+		list.Data.Keys = append(list.Data.Keys, s.hashFor(c, row.KeyHash))
 	}
 	return list, nil
 }
@@ -62,7 +63,8 @@ func (s *Server) listDetailedKeys(ctx context.Context, c *rest.Call) (any, error
 		if err != nil {
 			return nil, err
 		}
-		list.Keys = append(list.Keys, keyDetail{ID: row.KeyHash, Hash: row.KeyHash, Session: newKeySession(session)})
+		hash := s.hashFor(c, row.KeyHash)
+		list.Keys = append(list.Keys, keyDetail{ID: hash, Hash: hash, Session: s.sessionFor(c, session)})
 	}
 	return list, nil
 }
@@ -73,6 +75,9 @@ func (s *Server) keyPage(ctx context.Context, c *rest.Call) ([]store.Key, int64,
 		return nil, 0, err
 	}
 	filter := store.KeyFilter{Prefix: c.Query("q"), API: c.Query("api_id")}
+	if filter.Prefix != "" && c.Who.Role.BelowEditor() && s.deps.KeyOptions.Hasher.Algorithm == credential.None {
+		return nil, 0, rest.BadRequest("q: must be left out: keys are stored in clear (keys.hash: none), and only editors may search by their beginning")
+	}
 	if api := c.Param("id"); api != "" {
 		filter.API = api
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -15,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keys"
+	"github.com/sluicegate/sluice/internal/redact"
 )
 
 func (s *Server) keyRoutes() []rest.Route {
@@ -246,7 +248,7 @@ func (s *Server) key(ctx context.Context, c *rest.Call) (*namedKey, error) {
 }
 
 func (s *Server) createKey(ctx context.Context, c *rest.Call) (any, error) {
-	session, warnings, err := readSession(c)
+	session, warnings, err := readSession(c, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -294,11 +296,21 @@ func (s *Server) showKey(ctx context.Context, c *rest.Call, found *namedKey) (*k
 	case err != nil:
 		return nil, keyFault(err)
 	}
-	return &keyDetail{ID: c.Param("key"), Hash: found.hash, Session: newKeySession(session)}, nil
+	return &keyDetail{ID: c.Param("key"), Hash: s.hashFor(c, found.hash), Session: s.sessionFor(c, session)}, nil
 }
 
 func (s *Server) updateKey(ctx context.Context, c *rest.Call) (any, error) {
-	session, warnings, err := readSession(c)
+	var stored []byte
+	if redact.HasMask(c.HTTP.Request.Body()) {
+		found, err := s.key(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if stored, err = rest.Encode(found.session); err != nil {
+			return nil, err
+		}
+	}
+	session, warnings, err := readSession(c, stored)
 	if err != nil {
 		return nil, err
 	}
@@ -384,7 +396,7 @@ func (s *Server) changeKey(ctx context.Context, c *rest.Call, with *definition.S
 
 // previewKey answers with a session as it would be with its policies applied.
 func (s *Server) previewKey(ctx context.Context, c *rest.Call) (any, error) {
-	session, _, err := readSession(c)
+	session, _, err := readSession(c, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -396,15 +408,20 @@ func (s *Server) previewKey(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, keyFault(err)
 	}
-	return newKeySession(applied), nil
+	return s.sessionFor(c, applied), nil
 }
 
 // readSession reads a session from the body. Its organisation is the caller's, and its
-// access rights may be an array. The warnings are about its unknown members.
-func readSession(c *rest.Call) (session *definition.Session, warnings []string, err error) {
+// access rights may be an array. Masked secrets stay as they are stored; stored is nil
+// for a new session. The warnings are about unknown members.
+func readSession(c *rest.Call, stored []byte) (session *definition.Session, warnings []string, err error) {
 	body, err := c.Body()
 	if err != nil {
 		return nil, nil, err
+	}
+	body, masks := restored(body, stored)
+	if len(masks) > 0 {
+		return nil, nil, &masks
 	}
 	body, list := cutMember(body, "access_rights_array")
 	if session, err = definition.ParseSession(body); err != nil {
@@ -428,6 +445,31 @@ func readSession(c *rest.Call) (session *definition.Session, warnings []string, 
 		return nil, nil, &refused
 	}
 	return session, warnings, nil
+}
+
+// hashFor returns the identity of a key as the caller may see it: below editor, a hash
+// even if keys are stored in clear.
+func (s *Server) hashFor(c *rest.Call, identity string) string {
+	if c.Who.Role.BelowEditor() {
+		return s.deps.KeyOptions.Hasher.Shown(identity)
+	}
+	return identity
+}
+
+// sessionFor returns a session as the caller may see it.
+func (s *Server) sessionFor(c *rest.Call, session *definition.Session) *keySession {
+	shown := newKeySession(session)
+	if shown.Extra == nil || !c.Who.Role.BelowEditor() {
+		return shown
+	}
+	extra := *shown.Extra
+	extra.SuccessorOf = s.hashFor(c, extra.SuccessorOf)
+	extra.Keys = slices.Clone(extra.Keys)
+	for i := range extra.Keys {
+		extra.Keys[i].Hash = s.hashFor(c, extra.Keys[i].Hash)
+	}
+	shown.Extra = &extra
+	return shown
 }
 
 // short returns the part of a key's hash that logs show.

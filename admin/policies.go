@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/redact"
 )
 
 func (s *Server) policyRoutes() []rest.Route {
@@ -97,7 +98,7 @@ func (s *Server) getPolicy(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Server) createPolicy(ctx context.Context, c *rest.Call) (any, error) {
-	p, warnings, err := readPolicy(c)
+	p, warnings, err := readPolicy(c, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -119,11 +120,19 @@ func (s *Server) updatePolicy(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, warnings, err := readPolicy(c)
+	id := c.Param("id")
+	stored, err := s.deps.Store.PolicyByID(ctx, c.Who.Org, id)
+	if err != nil {
+		return nil, rest.Missing(err, "Could not retrieve portal object.")
+	}
+	p, warnings, err := readPolicy(c, stored.Body)
 	if err != nil {
 		return nil, err
 	}
-	if id := c.Param("id"); p.ID == "" {
+	if have == 0 && redact.HasMask(c.HTTP.Request.Body()) {
+		have = stored.Version // what was taken over must still be what is stored
+	}
+	if p.ID == "" {
 		p.ID = id
 	} else if p.ID != id {
 		return nil, rest.BadRequest("id: must be " + id + ", as in the path, or be left out")
@@ -165,11 +174,16 @@ func nameTaken(err error) error {
 }
 
 // readPolicy reads a policy from the body. Its id, under either name, is in ID, and its
-// access rights are in AccessRights alone. The warnings are about its unknown members.
-func readPolicy(c *rest.Call) (p *definition.Policy, warnings []string, err error) {
+// access rights are in AccessRights alone. Masked secrets stay as they are stored; stored
+// is nil for a new policy. The warnings are about unknown members.
+func readPolicy(c *rest.Call, stored []byte) (p *definition.Policy, warnings []string, err error) {
 	body, err := c.Body()
 	if err != nil {
 		return nil, nil, err
+	}
+	body, masks := restored(body, stored)
+	if len(masks) > 0 {
+		return nil, nil, &masks
 	}
 	if p, err = definition.ParsePolicy(body); err != nil {
 		return nil, nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/diff"
+	"github.com/sluicegate/sluice/internal/redact"
 )
 
 func (s *Server) configRoutes() []rest.Route {
@@ -94,8 +95,8 @@ type difference struct {
 	Changes []diff.Member `json:"changes"`
 }
 
-// showDifferences returns what differs between two revisions as it is shown.
-func showDifferences(rows []store.Difference) ([]difference, error) {
+// showDifferences returns what differs between two revisions as a role may see it.
+func showDifferences(rows []store.Difference, to rest.Role) ([]difference, error) {
 	all := make([]difference, 0, len(rows))
 	for _, d := range rows {
 		one := difference{Kind: d.Kind, ID: d.ID, Action: "updated"}
@@ -108,6 +109,11 @@ func showDifferences(rows []store.Difference) ([]difference, error) {
 		var err error
 		if one.Changes, err = diff.JSON(d.Before, d.After); err != nil {
 			return nil, fmt.Errorf("comparing %s %s: %w", d.Kind, d.ID, err)
+		}
+		for i := range one.Changes {
+			if m := &one.Changes[i]; to.BelowEditor() {
+				m.Before, m.After = redact.At(m.Names, m.Before), redact.At(m.Names, m.After)
+			}
 		}
 		all = append(all, one)
 	}
@@ -206,7 +212,7 @@ func (s *Server) diffRevision(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects, err := showDifferences(differences)
+	objects, err := showDifferences(differences, c.Who.Role)
 	return revisionDiff{From: from, To: row.Revision, Objects: objects}, err
 }
 

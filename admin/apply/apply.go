@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keys"
+	"github.com/sluicegate/sluice/internal/redact"
 )
 
 // A Batch is the body of a call that changes many objects. Objects that it does not name
@@ -129,7 +130,9 @@ func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (*reading
 		}
 	}
 	for i, raw := range b.Policies {
-		r.policy(i, raw)
+		if err := r.policy(ctx, i, raw); err != nil {
+			return nil, err
+		}
 	}
 	for i := range b.Keys {
 		if err := r.key(ctx, i, &b.Keys[i]); err != nil {
@@ -233,6 +236,13 @@ func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 	if api != nil && api.ID != "" {
 		place = fmt.Sprintf("apis[%q]", api.ID)
 	}
+	if api != nil && redact.HasMask(raw) {
+		was, err := r.definitionOf(ctx, api.ID)
+		if err != nil {
+			return err
+		}
+		api, unread = definition.ParseAPI(r.restored(place, raw, was))
+	}
 	stored, err := r.stored(ctx, api)
 	if err != nil {
 		return err
@@ -279,17 +289,33 @@ func (r *reading) storedAPI(ctx context.Context, id string) (*definition.API, er
 	return api, nil
 }
 
-func (r *reading) policy(i int, raw []byte) {
+// restored returns an object with the stored secrets in place of their masks.
+func (r *reading) restored(place string, raw, stored []byte) []byte {
+	complete, unrestorable := redact.Restore(raw, stored)
+	for _, path := range unrestorable {
+		r.add(place+"."+path, "%s", redact.Unrestorable)
+	}
+	return complete
+}
+
+func (r *reading) policy(ctx context.Context, i int, raw []byte) error {
 	place := fmt.Sprintf("policies[%d]", i)
 	p, err := definition.ParsePolicy(raw)
 	if p != nil && p.Key() != "" {
 		place = fmt.Sprintf("policies[%q]", p.Key())
 	}
+	if p != nil && redact.HasMask(raw) {
+		was, missing := r.applier.Store.PolicyByID(ctx, r.by.Org, p.Key())
+		if missing != nil && !errors.Is(missing, store.ErrNotFound) {
+			return missing
+		}
+		p, err = definition.ParsePolicy(r.restored(place, raw, was.Body))
+	}
 	if err != nil {
 		if other := r.problem(place, err); other != nil {
 			r.add(place, "%v", other)
 		}
-		return
+		return nil
 	}
 	r.unknown(place, p)
 	p.ID, p.StoreID = p.Key(), ""
@@ -307,6 +333,7 @@ func (r *reading) policy(i int, raw []byte) {
 		r.policies[p.ID] = p
 		r.batch.Policies = append(r.batch.Policies, p)
 	}
+	return nil
 }
 
 // explained turns an error of the database into an answer that names the object.

@@ -20,7 +20,8 @@ func (r *reading) key(ctx context.Context, i int, wanted *Key) error {
 		r.add(fmt.Sprintf("keys[%d]", i), "has either key_hash, or generate: true")
 		return nil
 	}
-	session, err := definition.ParseSession(wanted.Session)
+	// The mask of a secret stands for nothing here: sessions are sent whole.
+	session, err := definition.ParseSession(r.restored(place, wanted.Session, nil))
 	if err != nil {
 		if other := r.problem(place, err); other != nil {
 			r.add(place, "%v", other)

@@ -39,6 +39,9 @@ func (r Role) rank() int {
 	return 0
 }
 
+// BelowEditor reports whether users of the role see configuration without its secrets.
+func (r Role) BelowEditor() bool { return r.rank() > 0 && r.rank() < Editor.rank() }
+
 // Known reports whether a user can have the role.
 func (r Role) Known() bool { return r.rank() > 0 || r == Gateway }
 

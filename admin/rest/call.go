@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/redact"
 )
 
 // Limits on what a caller can send.
@@ -46,8 +47,17 @@ func (c *Call) Write(answer any) error {
 			return err
 		}
 	}
+	if c.masks() {
+		body = redact.JSON(body)
+	}
 	WriteJSON(c.HTTP, fasthttp.StatusOK, body)
 	return nil
+}
+
+// masks reports whether secrets in the answer are masked: for users below editor, unless
+// the answer is there to show a credential.
+func (c *Call) masks() bool {
+	return c.Who.Role.BelowEditor() && !c.Route.Secret && !c.Route.Open
 }
 
 // SetVersion sets the ETag of the answer to the version of an object.

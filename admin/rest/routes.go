@@ -23,6 +23,7 @@ type Route struct {
 	Reply  any      // zero value of the answer
 	Plain  bool     // the answer is text
 	Secret bool     // the answer holds a credential, and is not stored for repetitions of the call
+	Open   bool     // the handler itself leaves out what a caller may not see: nothing is masked for users below editor
 	Wrong  []int    // statuses of failures, beside those of every route
 
 	Handle Handler

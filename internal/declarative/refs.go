@@ -169,7 +169,8 @@ func (c *concealing) members(place string, object map[string]any, all bool) {
 		if strings.HasPrefix(name, "x-") && !redact.IsSecret(name) {
 			continue
 		}
-		object[name] = c.value(place+"_"+name, object[name], all || redact.IsSecret(name))
+		text, _ := object[name].(string)
+		object[name] = c.value(place+"_"+name, object[name], all || redact.IsSecret(name) && !redact.IsPublic(name, text))
 	}
 }
 

@@ -14,6 +14,8 @@ type Member struct {
 	Path   string `json:"path" doc:"such as proxy.listen_path; empty is the whole object"`
 	Before any    `json:"before,omitempty" doc:"absent: was not there"`
 	After  any    `json:"after,omitempty" doc:"absent: is no longer there"`
+
+	Names []string `json:"-"` // the path's members, from the whole object on
 }
 
 // JSON compares two values part by part; nil is an absent one. Arrays are
@@ -28,7 +30,7 @@ func JSON(before, after []byte) ([]Member, error) {
 		return nil, err
 	}
 	changes := []Member{}
-	compare("", b, a, &changes)
+	compare(nil, b, a, &changes)
 	return changes, nil
 }
 
@@ -42,19 +44,19 @@ func decodeAny(text []byte) (value any, err error) {
 	return value, err
 }
 
-func compare(path string, before, after any, changes *[]Member) {
+func compare(names []string, before, after any, changes *[]Member) {
 	was, isObject := before.(map[string]any)
 	is, stillObject := after.(map[string]any)
 	if !isObject || !stillObject {
 		if !same(before, after) {
-			*changes = append(*changes, Member{Path: path, Before: before, After: after})
+			*changes = append(*changes, Member{Path: pathOf(names), Before: before, After: after, Names: slices.Clone(names)})
 		}
 		return
 	}
-	names := maps.Clone(was)
-	maps.Copy(names, is)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		compare(member(path, name), was[name], is[name], changes)
+	members := maps.Clone(was)
+	maps.Copy(members, is)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		compare(append(names, name), was[name], is[name], changes)
 	}
 }
 
@@ -63,6 +65,14 @@ func same(a, b any) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// pathOf is the path of a member by the names that lead to it.
+func pathOf(names []string) (path string) {
+	for _, name := range names {
+		path = member(path, name)
+	}
+	return path
 }
 
 // member is the path of a member; names that would be misread are quoted.

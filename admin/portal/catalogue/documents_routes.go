@@ -8,7 +8,7 @@ func (s *Documents) Routes() []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Summary: "List documents without their texts, the oldest first; q is the beginning of a name", Tag: "Documentation", Role: rest.Viewer,
-			Query: []string{"p", "page_size", "q", "api_id", "doc_type"}, Reply: documentList{}, Wrong: []int{400}, Handle: s.list,
+			Query: []string{"p", "page_size", "q", "api_id", "doc_type"}, Reply: documentList{}, Open: true, Wrong: []int{400}, Handle: s.list,
 		},
 		{
 			Method: "POST", Path: path, Summary: "Add a document", Tag: "Documentation", Role: rest.Editor,
@@ -16,11 +16,11 @@ func (s *Documents) Routes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: path + "/{id}", Summary: "Get a document as it was sent", Tag: "Documentation", Role: rest.Viewer,
-			Reply: Document{}, Wrong: []int{404}, Handle: s.get,
+			Reply: Document{}, Open: true, Wrong: []int{404}, Handle: s.get,
 		},
 		{
 			Method: "GET", Path: path + "/{id}/preview", Summary: "Get a document as developers see it", Tag: "Documentation", Role: rest.Viewer,
-			Query: []string{"api_id"}, Reply: Documentation{}, Wrong: []int{404}, Handle: s.preview,
+			Query: []string{"api_id"}, Reply: Documentation{}, Open: true, Wrong: []int{404}, Handle: s.preview,
 		},
 		{
 			Method: "PUT", Path: path + "/{id}", Summary: "Replace a document", Tag: "Documentation", Role: rest.Editor,

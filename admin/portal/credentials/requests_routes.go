@@ -34,7 +34,7 @@ func (s *Requests) operatorRoutes() []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Summary: "List key requests, newest first; q is the beginning of the developer's address, or a whole id", Tag: requestsTag, Role: rest.Viewer,
-			Query: append([]string{"approved", "state", "by_user", "for_plan", "q"}, rest.Paging...), Reply: requestList{}, Wrong: []int{400}, Handle: s.list,
+			Query: append([]string{"approved", "state", "by_user", "for_plan", "q"}, rest.Paging...), Reply: requestList{}, Open: true, Wrong: []int{400}, Handle: s.list,
 		},
 		{
 			Method: "POST", Path: path, Summary: "Ask for a credential; where nobody has to approve, a developer is answered with it, this once", Tag: requestsTag,
@@ -43,7 +43,7 @@ func (s *Requests) operatorRoutes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: one, Summary: "Get a key request", Tag: requestsTag, Role: rest.Viewer,
-			Reply: model.KeyRequest{}, Wrong: []int{404}, Handle: s.get,
+			Reply: model.KeyRequest{}, Open: true, Wrong: []int{404}, Handle: s.get,
 		},
 		update, labelled,
 		{
@@ -66,7 +66,7 @@ func (s *Requests) ownRoutes() []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Summary: "List one's own key requests, newest first", Tag: requestsTag, Role: rest.Developer,
-			Query: append([]string{"state"}, rest.Paging...), Reply: requestList{}, Wrong: []int{400}, Handle: s.list,
+			Query: append([]string{"state"}, rest.Paging...), Reply: requestList{}, Open: true, Wrong: []int{400}, Handle: s.list,
 		},
 		{
 			Method: "POST", Path: path, Summary: "Ask for a credential, or for other policies of a key; where nobody has to approve, the answer shows it this once", Tag: requestsTag, Role: rest.Developer,
