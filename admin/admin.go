@@ -4,6 +4,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -56,6 +58,8 @@ type Deps struct {
 
 	Retention usage.Retention // how long usage is kept; zero members: 8 days of minutes, 400 days of hours
 
+	AuditRetention time.Duration // how long entries of the audit log are kept; 0: 730 days
+
 	PageSize  int // default number of objects on a page of a list, in 1…500; 0: 10
 	LoginRate int // failed authentications a minute from one address before 429; 0: 5
 
@@ -83,6 +87,8 @@ type Server struct {
 
 	formerUsers names // gateways that used the former token
 
+	warnedOfProxy atomic.Bool // see warnOfProxy
+
 	explaining chan struct{} // holds an element for each request that is being explained
 
 	lifetime context.Context // ends with Shutdown
@@ -105,6 +111,7 @@ func New(d Deps) (*Server, error) {
 	if d.LoginRate <= 0 {
 		d.LoginRate = 5
 	}
+	d.AuditRetention = cmp.Or(d.AuditRetention, keptAudit)
 	s := &Server{deps: d, log: d.Log, throttle: rest.NewThrottle(d.LoginRate, time.Now)}
 	s.explaining = make(chan struct{}, maxExplained)
 	var err error
@@ -139,6 +146,7 @@ func New(d Deps) (*Server, error) {
 	s.work.Go(func() { s.usage.Run(s.lifetime) })
 	s.work.Go(func() { s.deleteOldCalls(s.lifetime) })
 	s.work.Go(func() { s.remember(s.lifetime) })
+	s.work.Go(func() { s.deleteOldAudit(s.lifetime) })
 	return s, nil
 }
 

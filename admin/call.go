@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/fasthttp/router"
@@ -41,9 +40,9 @@ func (s *Server) handler(routes []rest.Route) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		defer s.recover(ctx)
 		s.setCaller(ctx)
-		if ambiguous(ctx) {
+		if fault := headFault(ctx); fault != "" {
 			ctx.SetConnectionClose()
-			rest.BadRequest("The request has both a length and a transfer encoding").Write(ctx)
+			rest.BadRequest(fault).Write(ctx)
 			return
 		}
 		dropFinalSlash(ctx.URI())
@@ -57,23 +56,6 @@ func dropFinalSlash(uri *fasthttp.URI) {
 	if path := uri.PathOriginal(); len(path) > 1 && path[len(path)-1] == '/' {
 		uri.SetPathBytes(bytes.Clone(path[:len(path)-1]))
 	}
-}
-
-// ambiguous reports whether a request has both a length and a transfer coding, so that
-// its end could be read in two ways (RFC 9112, section 6.1). The library uses one of
-// them and drops the other from its parsed headers; the raw headers still have both.
-func ambiguous(ctx *fasthttp.RequestCtx) bool {
-	length, encoding := false, false
-	for line := range bytes.SplitSeq(ctx.Request.Header.RawHeaders(), []byte{'\n'}) {
-		name, _, _ := bytes.Cut(line, []byte{':'})
-		switch name = bytes.TrimSpace(name); {
-		case strings.EqualFold(string(name), fasthttp.HeaderContentLength):
-			length = true
-		case strings.EqualFold(string(name), fasthttp.HeaderTransferEncoding):
-			encoding = true
-		}
-	}
-	return length && encoding
 }
 
 // recover answers a call whose handler panicked, so that the process goes on.

@@ -55,6 +55,20 @@ func TestWhatOthersThanTrustedProxiesForwardIsIgnored(t *testing.T) {
 	}
 }
 
+func TestAProxyThatIsNotTrustedIsWarnedOfOnce(t *testing.T) {
+	b := start(t)
+	b.Call("GET", "/api/apis", b.viewer, "").Want(200)
+	if log := b.log.String(); strings.Contains(log, "trusted_proxies") {
+		t.Errorf("warned of a proxy without one: %s", log)
+	}
+	for range 3 {
+		b.guess("192.0.2.1")
+	}
+	if log := b.log.String(); strings.Count(log, "name its network in admin.trusted_proxies") != 1 {
+		t.Errorf("want one warning: %s", log)
+	}
+}
+
 func TestTheAuditLogNamesTheClientBehindAProxy(t *testing.T) {
 	b := start(t, func(d *Deps) { d.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/api/portal/policies", strings.NewReader(`{"id":"p","name":"p"}`))

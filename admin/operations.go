@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/redact"
 )
 
 func (s *Server) openRoutes() []rest.Route {
@@ -66,7 +67,7 @@ func auditEntries(rows []store.AuditRow) []auditEntry {
 		all = append(all, auditEntry{
 			ID: row.ID, At: row.At, Actor: row.Actor, ActorKind: row.ActorKind, IP: row.IP, Action: row.Action,
 			ObjectKind: row.ObjectKind, ObjectID: row.ObjectID, Revision: row.Revision,
-			Before: row.Before, After: row.After,
+			Before: redact.JSON(row.Before), After: redact.JSON(row.After), // what is secret may be more than when it was written
 		})
 	}
 	return all
@@ -104,4 +105,27 @@ func (s *Server) getReady(ctx context.Context, c *rest.Call) (any, error) {
 // getDescription answers with the OpenAPI document.
 func (s *Server) getDescription(context.Context, *rest.Call) (any, error) {
 	return json.RawMessage(s.openapi), nil
+}
+
+// How long entries of the audit log are kept by default, and how often old ones are
+// deleted.
+const (
+	keptAudit   = 730 * 24 * time.Hour
+	forgetAudit = time.Hour
+)
+
+// deleteOldAudit deletes entries of the audit log that are too old, until ctx ends.
+func (s *Server) deleteOldAudit(ctx context.Context) {
+	tick := time.NewTicker(forgetAudit)
+	defer tick.Stop()
+	for {
+		if err := s.deps.Store.ForgetAudit(ctx, time.Now().Add(-s.deps.AuditRetention)); err != nil && ctx.Err() == nil {
+			s.log.Warn("old entries of the audit log could not be deleted", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }

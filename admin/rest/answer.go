@@ -103,6 +103,10 @@ func FaultOf(err error) (f *Fault, expected bool) {
 		return NotFound("Not found"), true
 	case errors.Is(err, store.ErrUnstorable):
 		return BadRequest("Text must not hold the character U+0000"), true
+	case errors.Is(err, store.ErrAuditSpent):
+		f := Refuse(fasthttp.StatusTooManyRequests, "Too many changes in a day; try again tomorrow")
+		f.Header = map[string]string{fasthttp.HeaderRetryAfter: "3600"}
+		return f, true
 	case errors.Is(err, store.ErrUnavailable):
 		return DatabaseAway("The database is not available; try again"), false
 	}

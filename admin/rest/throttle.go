@@ -35,13 +35,13 @@ func NewThrottle(perMinute int, now func() time.Time) *Throttle {
 
 // Failed counts a failure. It returns 0, or how long until the next failure would be
 // accepted.
-func (g *Throttle) Failed(from net.IP) time.Duration { return g.count(networkOf(from)) }
+func (g *Throttle) Failed(from net.IP) time.Duration { return g.count(NetworkOf(from)) }
 
 // Pardon takes back a failure that was counted before the result was known.
 func (g *Throttle) Pardon(from net.IP) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if f := g.fails[networkOf(from)]; f != nil {
+	if f := g.fails[NetworkOf(from)]; f != nil {
 		f.level = max(0, f.level-1)
 	}
 }
@@ -81,9 +81,9 @@ func (g *Throttle) evict(now time.Time) {
 	}
 }
 
-// networkOf returns the address, or in IPv6 the /64 network, which is what one customer
+// NetworkOf returns the address, or in IPv6 the /64 network, which is what one customer
 // gets.
-func networkOf(ip net.IP) netip.Prefix {
+func NetworkOf(ip net.IP) netip.Prefix {
 	address, _ := netip.AddrFromSlice(ip)
 	bits := 32
 	if address = address.Unmap(); address.Is6() {

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/sluicegate/sluice/admin/store/db"
 )
@@ -20,8 +22,25 @@ type AuditRow = db.AuditLog
 // AuditFilter filters a list of entries. Empty members do not filter.
 type AuditFilter struct{ Kind, ID, Actor string }
 
-// audit adds an entry. Entries are never changed or deleted.
+// maxDeveloperEntries is how many entries a developer may cause in a day, so that nobody
+// without rights of their own can fill the database.
+const maxDeveloperEntries = 1000
+
+// ErrAuditSpent reports that a developer caused too many entries of the audit log in a
+// day. The change was not made.
+var ErrAuditSpent = errors.New("too many changes in a day")
+
+// audit adds an entry. Entries are never changed, and are deleted by ForgetAudit only.
 func audit(ctx context.Context, q *db.Queries, by Author, d AuditEntry) error {
+	if by.Kind == kindDeveloper {
+		spent, err := q.SpentAudit(ctx, db.SpentAuditParams{OrgID: by.Org, Actor: by.Name, Budget: maxDeveloperEntries})
+		if err != nil {
+			return err
+		}
+		if spent {
+			return ErrAuditSpent
+		}
+	}
 	row := db.InsertAuditParams{
 		OrgID: by.Org, Actor: by.Name, ActorKind: by.Kind, IP: by.IP,
 		Action: d.Action, ObjectKind: d.Kind, ObjectID: d.ID,
@@ -31,6 +50,19 @@ func audit(ctx context.Context, q *db.Queries, by Author, d AuditEntry) error {
 		row.Revision = &d.Revision
 	}
 	return q.InsertAudit(ctx, row)
+}
+
+// forgotAtOnce bounds the entries that one statement deletes.
+const forgotAtOnce = 10_000
+
+// ForgetAudit deletes the entries of all organisations from before a moment.
+func (s *Store) ForgetAudit(ctx context.Context, before time.Time) error {
+	for {
+		deleted, err := s.queries.ForgetAudit(ctx, db.ForgetAuditParams{Before: before, Most: forgotAtOnce})
+		if err != nil || deleted < forgotAtOnce {
+			return translate(err)
+		}
+	}
 }
 
 // ListAudit returns one page of an organisation's audit log, newest first, and the total

@@ -395,6 +395,57 @@ func TestAuditLogIsOnlyAddedTo(t *testing.T) {
 	}
 }
 
+func TestOldEntriesOfTheAuditLogAreForgotten(t *testing.T) {
+	s, url := fresh(t)
+	const insert = "insert into audit_log (org_id, at, actor, actor_kind, action, object_kind, object_id) select 'one', now() - interval '%d days', 'ann', 'user', 'updated', 'api', 'a' from generate_series(1, %d)"
+	for _, rows := range [][2]int{{100, forgotAtOnce + 10}, {10, 3}} {
+		if err := tryExec(t, url, fmt.Sprintf(insert, rows[0], rows[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := s.ForgetAudit(t.Context(), time.Now().AddDate(0, 0, -30)); err != nil {
+			t.Fatal(err)
+		}
+		if _, total, err := s.ListAudit(t.Context(), "one", AuditFilter{}, Page{}); err != nil || total != 3 {
+			t.Errorf("%d entries are left: %v", total, err)
+		}
+	}
+	if err := tryExec(t, url, "delete from audit_log"); err == nil {
+		t.Error("entries can be deleted")
+	}
+}
+
+func TestDevelopersHaveABudgetInTheAuditLog(t *testing.T) {
+	s, url := fresh(t)
+	entry := func(kind, name string) error {
+		return s.InTx(t.Context(), func(tx *Tx) error {
+			return tx.Audit(t.Context(), Author{Org: "one", Name: name, Kind: kind}, AuditEntry{Action: "updated", Kind: "developer", ID: "d"})
+		})
+	}
+	const insert = "insert into audit_log (org_id, at, actor, actor_kind, action, object_kind, object_id) select 'one', now() - interval '%d hours', '%s', 'developer', 'updated', 'developer', 'd' from generate_series(1, %d)"
+	for _, rows := range []struct {
+		hours int
+		actor string
+		count int
+	}{{25, "dev", 5000}, {1, "dev", maxDeveloperEntries - 1}, {25, "other", 5000}} {
+		if err := tryExec(t, url, fmt.Sprintf(insert, rows.hours, rows.actor, rows.count)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := entry("developer", "dev"); err != nil {
+		t.Errorf("the last entry of the budget: %v", err)
+	}
+	if err := entry("developer", "dev"); !errors.Is(err, ErrAuditSpent) {
+		t.Errorf("one entry more: %v", err)
+	}
+	for kind, name := range map[string]string{"developer": "other", "user": "dev"} {
+		if err := entry(kind, name); err != nil {
+			t.Errorf("%s %s: %v", kind, name, err)
+		}
+	}
+}
+
 func TestRollbackRestoresExactlyThatRevision(t *testing.T) {
 	s, _ := fresh(t)
 	ctx := t.Context()

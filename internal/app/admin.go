@@ -124,6 +124,9 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 	if _, err := store.Migrate(ctx, p.database.Reveal()); err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}
+	if p.cfg.Admin.Insecure && len(p.cfg.Admin.TrustedProxies) == 0 {
+		p.log.Warn("admin.insecure is for an admin behind a proxy, and admin.trusted_proxies names none: all callers share the proxy's address in admin.login_rate and in the audit log")
+	}
 	m = &management{keyFile: filepath.Join(p.cfg.DataDir, "admin.key"), log: p.log}
 	m.store, err = store.Open(ctx, store.Options{
 		URL: p.database.Reveal(), MaxConns: p.cfg.Database.MaxConns, StatementTimeout: p.cfg.Database.StatementTimeout, Log: p.log,
@@ -135,7 +138,8 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		Store: m.store, Keys: p.stores.keys, Counters: p.stores.counters, Naming: p.stores.naming, GatewayToken: p.token, FormerGatewayToken: p.cfg.Gateway.FormerToken,
 		Schemas: p.schemaOptions(), PageSize: p.cfg.Admin.PageSize, LoginRate: p.cfg.Admin.LoginRate, Trusted: p.cfg.Admin.TrustedProxies, Version: Version(),
 		Metrics: p.metrics, Scrape: p.scrape, Log: p.log,
-		Retention: usage.Retention{Minutes: p.cfg.Usage.RetentionMinute, Hours: p.cfg.Usage.RetentionHour},
+		AuditRetention: p.cfg.Admin.AuditRetention,
+		Retention:      usage.Retention{Minutes: p.cfg.Usage.RetentionMinute, Hours: p.cfg.Usage.RetentionHour},
 	}
 	deps.AccessKeyChanged = m.followKey
 	explainer, err := m.newExplainer(p)

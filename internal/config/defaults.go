@@ -24,7 +24,7 @@ func Default() *Config {
 		Valkey:           Valkey{Timeout: 200 * time.Millisecond},
 		JWT:              defaultJWT(),
 		Events:           defaultEvents(),
-		Admin:            Admin{Listen: "127.0.0.1:8081", LoginRate: 5, PageSize: 10, PrivateUpstreams: "auto"},
+		Admin:            Admin{Listen: "127.0.0.1:8081", LoginRate: 5, AuditRetention: 730 * 24 * time.Hour, PageSize: 10, PrivateUpstreams: "auto"},
 		Portal:           defaultPortal(),
 		Telemetry:        Telemetry{Metrics: true, Listen: "127.0.0.1:8082", OTLP: OTLP{Sample: 0.01}},
 		OverrideMessages: ownMessages(),

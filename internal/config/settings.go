@@ -439,6 +439,9 @@ type Admin struct {
 	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
 	// Failed authentications per minute from one address; further ones get 429.
 	LoginRate int `yaml:"login_rate" range:"1..10000"`
+	// How long entries of the audit log are kept. Developers of the portal may cause at
+	// most 1000 entries a day each.
+	AuditRetention time.Duration `yaml:"audit_retention" range:"30d..3650d"`
 	// Default number of objects on one page of a list.
 	PageSize int `yaml:"page_size" range:"1..500"`
 	// Whether the admin may call upstreams with private or loopback addresses, as

@@ -18,6 +18,18 @@ WHERE org_id = @org_id
 ORDER BY id DESC
 LIMIT @max OFFSET @skip;
 
+-- ForgetAudit deletes the oldest entries that are from before a moment, at most so many,
+-- and returns how many.
+-- name: ForgetAudit :one
+SELECT audit_forget(@before::timestamptz, @most::int);
+
+-- SpentAudit reports whether an actor's newest entries, as many as the budget allows, are
+-- all of the last day.
+-- name: SpentAudit :one
+SELECT (count(*) >= @budget::bigint)::boolean AS spent FROM (
+    SELECT at FROM audit_log WHERE org_id = @org_id AND actor = @actor ORDER BY id DESC LIMIT @budget::bigint
+) AS newest WHERE at > now() - interval '1 day';
+
 -- name: PutGateway :exec
 INSERT INTO gateways (name, group_name, build, revision, error, ip) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (name) DO UPDATE SET group_name = excluded.group_name, build = excluded.build,

@@ -59,6 +59,7 @@ type Service struct {
 	letters   *rest.Throttle // calls that send letters, by address of the client
 	accounts  *rest.Backoff  // guesses at passwords, by account, whether it exists or not
 	mailboxes *rest.Backoff  // letters, by address of the receiver
+	recent    *recentLogins  // which the limit by address spares
 }
 
 // accountBackoff slows guesses at the password of an account: about ten tries in 15
@@ -90,6 +91,7 @@ func New(d Deps) *Service {
 		letters:   rest.NewThrottle(d.LoginRate, d.Now),
 		accounts:  rest.NewBackoff(accountBackoff, d.Now),
 		mailboxes: rest.NewBackoff(mailboxBackoff, d.Now),
+		recent:    newRecentLogins(d.Now),
 	}
 }
 

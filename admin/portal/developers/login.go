@@ -62,19 +62,25 @@ func (s *Service) login(ctx context.Context, c *rest.Call) (any, error) {
 // authenticate returns the developer whose password is right and, if verified is set,
 // whose address is verified. All refusals have the same answer and take the same time.
 func (s *Service) authenticate(ctx context.Context, c *rest.Call, org string, sent *developerLogin, verified bool) (*store.Developer, error) {
+	began := time.Now()
 	g, err := s.newGuess(c, org, sent.Email, true)
 	if err != nil {
+		delayAnswer(ctx, began)
 		return nil, err
 	}
 	d, ok, err := s.lookUp(ctx, g, org, sent)
-	if err != nil {
-		return nil, err
-	}
-	if ok && (d.VerifiedAt != nil || !verified) {
+	if ok && err == nil && (d.VerifiedAt != nil || !verified) {
 		g.succeeded(nil)
 		return d, nil
 	}
-	began := time.Now()
+	if g.limited != nil {
+		delayAnswer(ctx, began)
+		return nil, g.limited
+	}
+	if err != nil {
+		return nil, err
+	}
+	began = time.Now()
 	s.Log.Info("a developer's log-in was refused", "org", org, "ip", c.Address())
 	if ok {
 		s.resendVerification(ctx, c, d)

@@ -106,6 +106,12 @@ type guess struct {
 	call    *rest.Call
 	account string
 	remote  bool // the address counts as well
+
+	// limited is the refusal of the address, which had too many failures. The guess is
+	// made nevertheless, because the account logged in from there lately; unless it is
+	// right, it gets the same answer as guesses at other accounts. nil: the address may
+	// go on.
+	limited error
 }
 
 // accountOf returns the key under which guesses and letters are counted, in any case of
@@ -118,15 +124,22 @@ func (s *Service) mayWrite(org, email string) bool {
 	return s.mailboxes.Try(accountOf(org, email)) == 0
 }
 
-// newGuess counts a guess, or returns the refusal of it.
+// newGuess counts a guess, or returns the refusal of it. An address with too many
+// failures may go on with the accounts that logged in from there lately.
 func (s *Service) newGuess(c *rest.Call, org, email string, remote bool) (*guess, error) {
 	g := &guess{service: s, call: c, account: accountOf(org, email), remote: remote}
 	if remote {
 		if wait := s.addresses.Failed(c.HTTP.RemoteIP()); wait > 0 {
-			return nil, tooMany("Too many attempts from this address; try again later", wait)
+			g.limited = tooMany(tooManyGuesses, wait)
+		}
+		if g.limited != nil && !s.recent.has(g.account, c.HTTP.RemoteIP()) {
+			return nil, g.limited
 		}
 	}
 	if wait := s.accounts.Try(g.account); wait > 0 {
+		if g.limited != nil {
+			return nil, g.limited
+		}
 		return nil, tooMany("Too many attempts at this account; try again later", wait)
 	}
 	return g, nil
@@ -140,8 +153,11 @@ func (g *guess) succeeded(err error) {
 	} else {
 		g.service.accounts.Pardon(g.account)
 	}
-	if g.remote {
+	if g.remote && g.limited == nil {
 		g.service.addresses.Pardon(g.call.HTTP.RemoteIP())
+	}
+	if g.remote && err == nil {
+		g.service.recent.add(g.account, g.call.HTTP.RemoteIP())
 	}
 }
 
@@ -154,6 +170,9 @@ func (g *guess) check(ctx context.Context, d *store.Developer, plain string) (bo
 	}
 	return ok, err
 }
+
+// tooManyGuesses is the message to an address with too many failures.
+const tooManyGuesses = "Too many attempts from this address; try again later"
 
 // tooMany answers 429 with Retry-After.
 func tooMany(message string, wait time.Duration) error {

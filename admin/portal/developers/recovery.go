@@ -2,6 +2,7 @@ package developers
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/portal/model"
@@ -66,18 +67,14 @@ type passwordReset struct {
 // reset sets the password of a developer who has the token of a letter, which proves
 // that the mailbox is theirs. All sessions end.
 func (s *Service) reset(ctx context.Context, c *rest.Call) (any, error) {
-	if wait := s.addresses.Failed(c.HTTP.RemoteIP()); wait > 0 {
-		return nil, tooMany("Too many attempts from this address; try again later", wait)
-	}
 	var sent passwordReset
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
 	d, token, err := s.byToken(ctx, sent.Token, store.ResetToken)
 	if err != nil {
-		return nil, err
+		return nil, s.wrongToken(c, err)
 	}
-	s.addresses.Pardon(c.HTTP.RemoteIP())
 	wanted, err := s.accept(ctx, &d, "password", sent.Password)
 	if err != nil {
 		return nil, err
@@ -104,6 +101,18 @@ func (s *Service) reset(ctx context.Context, c *rest.Call) (any, error) {
 	s.accounts.Forget(accountOf(d.OrgID, d.Email))
 	s.Log.Info("a developer chose another password", "developer", d.ID)
 	return rest.Done("Password changed; log in", nil), nil
+}
+
+// wrongToken counts a guess at a token and returns the answer to it. The right token is
+// never refused, as others may share the address.
+func (s *Service) wrongToken(c *rest.Call, err error) error {
+	if _, expected := errors.AsType[*rest.Fault](err); !expected {
+		return err
+	}
+	if wait := s.addresses.Failed(c.HTTP.RemoteIP()); wait > 0 {
+		return tooMany(tooManyGuesses, wait)
+	}
+	return err
 }
 
 // confirmed completes a sign-up without its own letter.

@@ -7,6 +7,7 @@ package db
 
 import (
 	"context"
+	"time"
 )
 
 const announceRefusals = `-- name: AnnounceRefusals :exec
@@ -67,6 +68,24 @@ DELETE FROM gateways WHERE seen_at < now() - interval '1 day'
 func (q *Queries) DropGateways(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, dropGateways)
 	return err
+}
+
+const forgetAudit = `-- name: ForgetAudit :one
+SELECT audit_forget($1::timestamptz, $2::int)
+`
+
+type ForgetAuditParams struct {
+	Before time.Time
+	Most   int32
+}
+
+// ForgetAudit deletes the oldest entries that are from before a moment, at most so many,
+// and returns how many.
+func (q *Queries) ForgetAudit(ctx context.Context, arg ForgetAuditParams) (int64, error) {
+	row := q.db.QueryRow(ctx, forgetAudit, arg.Before, arg.Most)
+	var audit_forget int64
+	err := row.Scan(&audit_forget)
+	return audit_forget, err
 }
 
 const insertAudit = `-- name: InsertAudit :exec
@@ -219,4 +238,25 @@ func (q *Queries) PutGateway(ctx context.Context, arg PutGatewayParams) error {
 		arg.IP,
 	)
 	return err
+}
+
+const spentAudit = `-- name: SpentAudit :one
+SELECT (count(*) >= $1::bigint)::boolean AS spent FROM (
+    SELECT at FROM audit_log WHERE org_id = $2 AND actor = $3 ORDER BY id DESC LIMIT $1::bigint
+) AS newest WHERE at > now() - interval '1 day'
+`
+
+type SpentAuditParams struct {
+	Budget int64
+	OrgID  string
+	Actor  string
+}
+
+// SpentAudit reports whether an actor's newest entries, as many as the budget allows, are
+// all of the last day.
+func (q *Queries) SpentAudit(ctx context.Context, arg SpentAuditParams) (bool, error) {
+	row := q.db.QueryRow(ctx, spentAudit, arg.Budget, arg.OrgID, arg.Actor)
+	var spent bool
+	err := row.Scan(&spent)
+	return spent, err
 }
