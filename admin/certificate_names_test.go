@@ -25,7 +25,7 @@ func TestANameIsOfTheOrganisationThatComesFirst(t *testing.T) {
 	}
 	first := add(b.editor, a.Server("www.one.example", "one.example"), true).Want(200).Text("ID")
 	for _, names := range [][]string{{"www.one.example"}, {"new.example", "one.example"}, {"*.one.example"}} {
-		refused := add(b.other, a.Server(names...), true).Want(409).Says("which a certificate of another organisation is shown for")
+		refused := add(b.other, a.Server(names...), true).Want(409).Says("which a certificate of another organisation already serves")
 		if text := string(refused.Body); !strings.Contains(text, names[len(names)-1]) || strings.Contains(text, first) || strings.Contains(text, "second") {
 			t.Errorf("%v: %s", names, text)
 		}

@@ -23,7 +23,7 @@ func TestDevelopersChangeTheirProfile(t *testing.T) {
 	for body, says := range map[string]string{
 		`{"fields":{"Name":"Ann","Tier":"platinum"}}`: "is not asked for",
 		`{"fields":{}}`: "is needed",
-		`{"email":"eve@example.com","fields":{"Name":"Ann"}}`: "whoever looks after the portal",
+		`{"email":"eve@example.com","fields":{"Name":"Ann"}}`: "can only be changed by an administrator",
 		`{"fields":{"Name":7}}`:                               "fields",
 		`[`:                                                   "",
 		`{"fields":{"Name":"` + strings.Repeat("x", 5000) + `"}}`: "4096",

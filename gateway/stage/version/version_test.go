@@ -203,7 +203,7 @@ func TestDecisionsAreExplained(t *testing.T) {
 		{versions, "GET /api/b\nV: v1", "not on it", "white_list no entry for the call", "white_list"},
 		{versions, "GET /api/admin;x\nV: v1", "black list", "paths.black_list[0] /admin", "black_list"},
 		{versions, "GET /api/open\nV: v1", "no key is asked for", "paths.ignored[0] /open", ""},
-		{`"version_data": {"not_versioned": true, "versions": {"a": {}, "b": {}}}`, "GET /api/", "cannot be told", "version_data.not_versioned true", "Default"},
+		{`"version_data": {"not_versioned": true, "versions": {"a": {}, "b": {}}}`, "GET /api/", "which of its versions applies is not clear", "version_data.not_versioned true", "Default"},
 	} {
 		api, stage := compiled(t, define(t, c.members), Options{})
 		ex := request(t, api, c.head)
