@@ -19,9 +19,9 @@ func Waiting(version string, scrape fasthttp.RequestHandler) fasthttp.RequestHan
 		switch path := string(ctx.Path()); {
 		case path == "/metrics" && scrape != nil:
 			scrape(ctx)
-		case path == "/healthz" || path == "/health" || path == "/live" || path == "/livez":
+		case path == "/healthz" || path == "/live":
 			writeHealth(ctx, fasthttp.StatusOK, alive)
-		case path == "/readyz" || path == "/ready":
+		case path == "/readyz" || path == "/ready" || path == "/health":
 			writeHealth(ctx, fasthttp.StatusServiceUnavailable, ready)
 		default:
 			rest.DatabaseAway("The admin waits for its database, which does not answer; try again").Write(ctx)

@@ -59,6 +59,8 @@ func TestAnAdminWaitsForItsDatabase(t *testing.T) {
 	s.admin.Start()
 	s.admin.AwaitLog("the database does not answer; the admin waits for it")
 	answers(s.admin.Process, s.admin.Admin+"/readyz", 503, "the admin waits for it")
+	answers(s.admin.Process, s.admin.Admin+"/ready", 503, "the admin waits for it")
+	answers(s.admin.Process, s.admin.Admin+"/live", 200, `"status":"pass"`)
 	answers(s.admin.Process, s.admin.Admin+"/healthz", 200, `"status":"pass"`)
 	answers(s.admin.Process, s.admin.Admin+"/api/apis", 503, "The admin waits for its database")
 	answers(s.gateways[0].Process, s.gateways[0].Telemetry+"/readyz", 200, "the admin answers, but its database is away")

@@ -58,7 +58,7 @@ func TestAGatewayHasAKeyOfItsOwn(t *testing.T) {
 	s := newSplit(t, 1, testenv.Postgres(t))
 	s.rest.Do("POST", "/api/apis", rig.APIDef("calm", s.origin, true))
 	s.admin.CLI("gateway", "key", "create", "edge 2").Wants(t, 2, "want one NAME of a gateway")
-	key := rig.Plant(s.admin.CLI("gateway", "key", "create", "edge-2").Wants(t, 0, "edge-2", "sla_").LastWord())
+	key := s.admin.CLI("gateway", "key", "create", "edge-2").Wants(t, 0, "edge-2", "sla_").LastWord()
 	s.admin.CLI("gateway", "key", "create", "edge-2").Wants(t, 6, "email_address")
 	s.admin.CLI("gateway", "key", "ls").Wants(t, 0, "edge-2")
 	own := s.freshGateway()
