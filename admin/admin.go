@@ -39,6 +39,7 @@ type Deps struct {
 	Naming   counter.Naming      // of Counters
 
 	KeyOptions keys.Options // how keys are made and found; its Hasher is required
+	OrgLimits  bool         // gateways enforce the limits of organisations (enforce_org_quotas)
 
 	Schemas schemas.Options // how schemas are fetched from upstreams
 

@@ -92,6 +92,9 @@ func (s *Server) listAPIs(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Server) getAPI(ctx context.Context, c *rest.Call) (any, error) {
+	if err := s.locate(ctx, c, store.APIObject, c.Param("id")); err != nil {
+		return nil, err
+	}
 	row, err := s.deps.Store.APIByID(ctx, c.Who.Org, c.Param("id"))
 	if err != nil {
 		return nil, rest.Missing(err, "Could not retrieve API detail")
@@ -101,6 +104,9 @@ func (s *Server) getAPI(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Server) createAPI(ctx context.Context, c *rest.Call) (any, error) {
+	if err := s.claimBody(ctx, c, "api_definition"); err != nil {
+		return nil, err
+	}
 	given, err := s.readAPI(ctx, c, nil)
 	if err != nil {
 		return nil, err
@@ -128,6 +134,12 @@ func (s *Server) updateAPI(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	id := c.Param("id")
+	if err := s.claimBody(ctx, c, "api_definition"); err != nil {
+		return nil, err
+	}
+	if err := s.locate(ctx, c, store.APIObject, id); err != nil {
+		return nil, err
+	}
 	stored, err := s.deps.Store.APIByID(ctx, c.Who.Org, id)
 	if err != nil {
 		return nil, rest.Missing(err, "API definition does not exist")
@@ -165,6 +177,9 @@ func (s *Server) deleteAPI(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.locate(ctx, c, store.APIObject, c.Param("id")); err != nil {
+		return nil, err
+	}
 	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
 		return change.DeleteAPI(ctx, c.Param("id"), have, c.Flag("force"))
 	})
@@ -176,7 +191,10 @@ func (s *Server) deleteAPI(ctx context.Context, c *rest.Call) (any, error) {
 
 // validateAPI reports the problems that saving a definition would report, but for
 // conflicts with other APIs.
-func (s *Server) validateAPI(_ context.Context, c *rest.Call) (any, error) {
+func (s *Server) validateAPI(ctx context.Context, c *rest.Call) (any, error) {
+	if err := s.claimBody(ctx, c, "api_definition"); err != nil {
+		return nil, err
+	}
 	body, err := c.Body()
 	if err != nil {
 		return nil, err

@@ -35,14 +35,16 @@ func (s *Server) authorise(ctx context.Context, c *rest.Call) (rest.Principal, e
 		path := rest.Truncate(string(c.HTTP.Path()), rest.MaxText)
 		return rest.Principal{}, rest.Refuse(fasthttp.StatusForbidden, "access denied: You do not have permission to access  "+path)
 	}
-	return who, nil
+	c.Who = who
+	err = s.actFor(ctx, c)
+	return c.Who, err
 }
 
 // identify returns the principal of a credential, or store.ErrNotFound.
 func (s *Server) identify(ctx context.Context, credential []byte) (rest.Principal, error) {
 	if s.isGatewayToken(credential) {
 		org, err := s.gatewayOrg(ctx)
-		return rest.Principal{Org: org, Name: "gateway", Kind: "gateway", Role: rest.Gateway}, err
+		return rest.Principal{Org: org, Home: org, Name: "gateway", Kind: "gateway", Role: rest.Gateway}, err
 	}
 	if bytes.HasPrefix(credential, []byte(portal.SessionPrefix)) {
 		return s.portal.Identify(ctx, credential)

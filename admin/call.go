@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -25,6 +26,9 @@ func (s *Server) handler(routes []rest.Route) fasthttp.RequestHandler {
 	r.RedirectTrailingSlash, r.RedirectFixedPath, r.HandleOPTIONS = false, false, false
 	r.NotFound = func(ctx *fasthttp.RequestCtx) { rest.NotFound("Not found").Write(ctx) }
 	r.MethodNotAllowed = func(ctx *fasthttp.RequestCtx) {
+		// The router adds OPTIONS, which nothing here answers.
+		allowed := strings.TrimSuffix(strings.ReplaceAll(string(ctx.Response.Header.Peek(fasthttp.HeaderAllow)), "OPTIONS, ", ""), ", OPTIONS")
+		ctx.Response.Header.Set(fasthttp.HeaderAllow, allowed)
 		rest.Refuse(fasthttp.StatusMethodNotAllowed, "Method not allowed; see the header Allow").Write(ctx)
 	}
 	for _, route := range routes {
@@ -35,7 +39,7 @@ func (s *Server) handler(routes []rest.Route) fasthttp.RequestHandler {
 		}
 	}
 	if s.deps.Scrape != nil {
-		r.GET("/metrics", s.deps.Scrape)
+		r.GET("/metrics", s.scrape)
 	}
 	return func(ctx *fasthttp.RequestCtx) {
 		defer s.recover(ctx)
@@ -48,6 +52,20 @@ func (s *Server) handler(routes []rest.Route) fasthttp.RequestHandler {
 		dropFinalSlash(ctx.URI())
 		r.Handler(ctx)
 	}
+}
+
+// scrape serves metrics. Its refusals have the shape of all others on this port.
+func (s *Server) scrape(ctx *fasthttp.RequestCtx) {
+	s.deps.Scrape(ctx)
+	status := ctx.Response.StatusCode()
+	if status < 400 {
+		return
+	}
+	var said struct {
+		Status string `json:"status"`
+	}
+	_ = json.Unmarshal(ctx.Response.Body(), &said) // without a text it has that of its status
+	rest.Refuse(status, cmp.Or(said.Status, fasthttp.StatusMessage(status))).Write(ctx)
 }
 
 // dropFinalSlash removes a final slash from the path, so that both spellings reach the

@@ -23,19 +23,19 @@ func TestANameIsOfTheOrganisationThatComesFirst(t *testing.T) {
 		}
 		return b.Call("POST", "/api/certs", who, uploadOf(t, text...))
 	}
-	first := add(b.editor, a.Server("www.one.example", "one.example"), true).Want(200).Text("ID")
+	first := add(b.editor, a.Server("www.one.example", "one.example"), true).Want(201).Text("ID")
 	for _, names := range [][]string{{"www.one.example"}, {"new.example", "one.example"}, {"*.one.example"}} {
 		refused := add(b.other, a.Server(names...), true).Want(409).Says("which a certificate of another organisation already serves")
 		if text := string(refused.Body); !strings.Contains(text, names[len(names)-1]) || strings.Contains(text, first) || strings.Contains(text, "second") {
 			t.Errorf("%v: %s", names, text)
 		}
 	}
-	add(b.editor, a.Server("www.one.example"), true).Want(200) // its next one
+	add(b.editor, a.Server("www.one.example"), true).Want(201) // its next one
 	theirs := a.Server("www.one.example")
-	add(b.other, theirs, false).Want(200) // to know a client or an upstream by
+	add(b.other, theirs, false).Want(201) // to know a client or an upstream by
 	add(b.other, theirs, true).Want(409)
-	add(b.other, a.Client("www.one.example"), true).Want(200)
-	add(b.other, a.Server("mail.one.example"), true).Want(200)
+	add(b.other, a.Client("www.one.example"), true).Want(201)
+	add(b.other, a.Server("mail.one.example"), true).Want(201)
 
 	// Those that an older release has added are looked at then.
 	b.Exec("update certificates set claims = null")
@@ -87,7 +87,7 @@ func TestOfTwoWhoWantANameAtOnceOneHasIt(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if counts[200] != 1 || counts[409] != 1 {
+		if counts[201] != 1 || counts[409] != 1 {
 			t.Errorf("round %d: %v", round, counts)
 		}
 	}
@@ -100,9 +100,9 @@ func TestAnOrganisationHasOnlySoManyCertificates(t *testing.T) {
 	const fill = "insert into certificates (org_id, sum, pem, sealed_key, claims) select 'second', lpad(n::text, 64, '0'), repeat('x', $1), '', '{}' from generate_series(1, $2) n"
 	b.Exec(fill, 1, 5000)
 	b.Call("POST", "/api/certs", b.other, again).Want(409).Says("at most 5000 certificates")
-	b.Call("POST", "/api/certs", b.editor, again).Want(200) // others are not concerned
+	b.Call("POST", "/api/certs", b.editor, again).Want(201) // others are not concerned
 	b.Exec("delete from certificates where org_id = 'second' and sum = lpad('1', 64, '0')")
-	b.Call("POST", "/api/certs", b.other, again).Want(200)
+	b.Call("POST", "/api/certs", b.other, again).Want(201)
 	b.Call("POST", "/api/certs", b.other, again).Want(200) // it is there
 	b.Exec("delete from certificates where org_id = 'second'")
 	b.Exec(fill, 1<<20, 32)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/valyala/fasthttp"
@@ -24,7 +25,7 @@ func (s *Server) certificateRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/api/certs", Summary: "Add a certificate, with or without its private key", Tag: "Certificates", Role: rest.Editor, Gateway: true,
-			Body: certificateUpload{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.addCertificate,
+			Body: certificateUpload{}, Reply: rest.Envelope{}, Status: 201, Wrong: []int{400, 409, 413, 415}, Handle: s.addCertificate,
 		},
 		{
 			Method: "GET", Path: "/api/certs/{id}", Summary: "Tell of a certificate", Tag: "Certificates", Role: rest.Viewer, Gateway: true,
@@ -68,7 +69,7 @@ func (s *Server) listCertificates(ctx context.Context, c *rest.Call) (any, error
 }
 
 func (s *Server) getCertificate(ctx context.Context, c *rest.Call) (any, error) {
-	sum, err := certificateSum(c)
+	sum, err := s.certificateSum(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -89,13 +90,20 @@ func certificateInfo(row *store.Certificate) (certs.Info, error) {
 	return info, nil
 }
 
-// certificateSum returns the SHA-256 in the id that the path of a call holds. An id of
-// another organisation does not exist for the caller.
-func certificateSum(c *rest.Call) (string, error) {
+// certificateSum returns the SHA-256 in the id that the path of a call holds. The call is
+// about the organisation in the id, unless the caller may not act for that.
+func (s *Server) certificateSum(ctx context.Context, c *rest.Call) (string, error) {
 	org, sum, ok := certs.SplitID(c.Param("id"))
-	if !ok || org != c.Who.Org {
+	if ok && org != c.Who.Org {
+		var err error
+		if ok, err = s.mayActFor(ctx, c, org); err != nil {
+			return "", err
+		}
+	}
+	if !ok {
 		return "", rest.NotFound(noCertificate)
 	}
+	c.Who.Org = org
 	return sum, nil
 }
 
@@ -121,6 +129,11 @@ func (s *Server) addCertificate(ctx context.Context, c *rest.Call) (any, error) 
 		return nil, err
 	}
 	n := store.NewCertificate{Sum: cert.Sum, PEM: string(cert.PublicPEM()), SealedKey: sealed, Claims: cert.Claims(cert.Key != nil), Entry: entry}
+	_, err = s.deps.Store.CertificateBySum(ctx, c.Who.Org, cert.Sum)
+	known := err == nil
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
 	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {
 		if err := checkCertificate(ctx, change, cert, len(n.PEM)+len(sealed)); err != nil {
 			return err
@@ -129,6 +142,9 @@ func (s *Server) addCertificate(ctx context.Context, c *rest.Call) (any, error) 
 	})
 	if err != nil {
 		return nil, err
+	}
+	if known {
+		c.AnswerWith(fasthttp.StatusOK)
 	}
 	answer := rest.Done("Certificate added", info)
 	answer.ID = info.ID
@@ -198,7 +214,7 @@ func certificatePlace(org, sum string) []byte {
 }
 
 func (s *Server) deleteCertificate(ctx context.Context, c *rest.Call) (any, error) {
-	sum, err := certificateSum(c)
+	sum, err := s.certificateSum(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -24,13 +24,13 @@ func TestCertificatesLiveTheirLifeWithTheirKeysSealed(t *testing.T) {
 	b := start(t, func(d *Deps) { d.MasterKey = key })
 	authority := testenv.NewAuthority(t, "a")
 	one, ca := authority.Server("one.example"), authority.PEM()
-	id := b.Call("POST", "/api/certs", b.editor, uploadOf(t, one.CertPEM)).Want(200).Says(`"Message":"Certificate added"`, `"has_private":false`).Text("ID")
+	id := b.Call("POST", "/api/certs", b.editor, uploadOf(t, one.CertPEM)).Want(201).Says(`"Message":"Certificate added"`, `"has_private":false`).Text("ID")
 	again := b.Call("POST", "/api/certs", b.editor, uploadOf(t, one.CertPEM, one.KeyPEM)).Want(200).Says(`"has_private":true`)
 	if again.Text("ID") != id || strings.Contains(string(again.Body), "PRIVATE KEY") {
 		t.Errorf("added with its key: %s", again.Body)
 	}
 	b.Call("POST", "/api/certs", b.editor, uploadOf(t, one.CertPEM)).Want(200) // the key stays
-	caID := b.Call("POST", "/api/certs", b.editor, uploadOf(t, ca)).Want(200).Text("ID")
+	caID := b.Call("POST", "/api/certs", b.editor, uploadOf(t, ca)).Want(201).Text("ID")
 	list := b.Call("GET", "/api/certs", b.viewer, "").Want(200).Says(id, caID, `"dns_names":["one.example"]`, `"is_ca":true`)
 	if strings.Contains(string(list.Body), "BEGIN") {
 		t.Errorf("the list shows %s", list.Body)
@@ -68,7 +68,7 @@ func TestAChangeOfCertificatesIsANewBundleForGateways(t *testing.T) {
 	b := start(t, func(d *Deps) { d.MasterKey = secret.NewKey() })
 	b.createAPI(b.editor, "one", "/one")
 	first := b.Call("GET", "/api/gateway/bundle?wait=5s", gatewayToken, "").Want(200).Header.Get("ETag")
-	b.Call("POST", "/api/certs", b.editor, uploadOf(t, testenv.NewAuthority(t, "a").PEM())).Want(200)
+	b.Call("POST", "/api/certs", b.editor, uploadOf(t, testenv.NewAuthority(t, "a").PEM())).Want(201)
 	next := b.Call("GET", "/api/gateway/bundle?wait=30s", gatewayToken, "", "If-None-Match", first).Want(200).Header.Get("ETag")
 	if next == first {
 		t.Error("the bundle is the one that it was")
@@ -89,7 +89,7 @@ func TestAnotherMasterKeyIsSaidAndNothingIsDelivered(t *testing.T) {
 	key := secret.NewKey()
 	b := start(t, func(d *Deps) { d.MasterKey = key })
 	one := testenv.NewAuthority(t, "a").Server("one.example")
-	b.Call("POST", "/api/certs", b.editor, uploadOf(t, one.CertPEM, one.KeyPEM)).Want(200)
+	b.Call("POST", "/api/certs", b.editor, uploadOf(t, one.CertPEM, one.KeyPEM)).Want(201)
 	b.server.deps.MasterKey = secret.NewKey()
 	b.Call("GET", "/api/gateway/certs?keys=true", gatewayToken, "").Want(500)
 	if !strings.Contains(b.log.String(), "admin.master_key") || strings.Contains(b.log.String(), key.Text().Reveal()) {

@@ -140,7 +140,7 @@ func (s *Server) userByKey(ctx context.Context, hash []byte) (rest.Principal, er
 
 // principalOf returns a user as a caller.
 func principalOf(u *store.User) rest.Principal {
-	who := rest.Principal{Org: u.OrgID, ID: u.ID, Name: u.Email, Kind: "user", Role: rest.Role(u.Role)}
+	who := rest.Principal{Org: u.OrgID, Home: u.OrgID, ID: u.ID, Name: u.Email, Kind: "user", Role: rest.Role(u.Role)}
 	if who.Role == rest.Gateway {
 		who.Kind = "gateway"
 	}

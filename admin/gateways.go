@@ -213,6 +213,9 @@ func (s *Server) reload(ctx context.Context, c *rest.Call) (any, error) {
 
 // forgetAnswers makes every gateway delete its cached answers of an API.
 func (s *Server) forgetAnswers(ctx context.Context, c *rest.Call) (any, error) {
+	if err := s.locate(ctx, c, store.APIObject, c.Param("id")); err != nil {
+		return nil, err
+	}
 	if err := s.deps.Store.ForgetAnswers(ctx, c.Author(c.Source()), c.Param("id")); err != nil {
 		return nil, rest.Missing(err, "API definition does not exist")
 	}

@@ -224,9 +224,9 @@ type namedKey struct {
 func (s *Server) key(ctx context.Context, c *rest.Call) (*namedKey, error) {
 	id := c.Param("key")
 	hasher := s.deps.KeyOptions.Hasher
-	tries := []string{id}
-	if !c.Flag("hashed") && credential.Check(hasher.Prefix, []byte(id)) {
-		tries = append(tries, hasher.Candidates([]byte(id), c.Who.Org)...)
+	tries, err := s.identities(ctx, c, id)
+	if err != nil {
+		return nil, err
 	}
 	for _, hash := range tries {
 		row, err := s.deps.Store.KeyByHash(ctx, c.Who.Org, hash)
@@ -247,8 +247,57 @@ func (s *Server) key(ctx context.Context, c *rest.Call) (*namedKey, error) {
 	return nil, rest.NotFound(keyMissing)
 }
 
+// identities returns the identities under which the key may be stored that a path names.
+// A gateway's callers do not know its organisation: the call is about that of the key
+// which is found.
+func (s *Server) identities(ctx context.Context, c *rest.Call, id string) ([]string, error) {
+	hasher := s.deps.KeyOptions.Hasher
+	named := !c.Flag("hashed") && credential.Check(hasher.Prefix, []byte(id))
+	orgs := []string{c.Who.Org}
+	anywhere := c.Who.Role == rest.Gateway && !c.OrgNamed
+	if anywhere && named {
+		rows, _, err := s.deps.Store.ListOrgs(ctx, "", store.Page{})
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			orgs = append(orgs, row.ID)
+		}
+	}
+	tries := []string{id}
+	for _, org := range orgs {
+		if named {
+			tries = append(tries, hasher.Candidates([]byte(id), org)...)
+		}
+	}
+	if !anywhere {
+		return tries, nil
+	}
+	org, err := s.deps.Store.OrgOfKey(ctx, tries)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	c.Who.Org = org
+	return tries, nil
+}
+
+// guardOrgLimits refuses to change the limits of an organisation as those of a key, for
+// callers who may not change them otherwise.
+func (s *Server) guardOrgLimits(ctx context.Context, c *rest.Call) error {
+	if !credential.IsOrg(c.Param("key")) {
+		return nil
+	}
+	return s.mustManageOrgs(ctx, c)
+}
+
 func (s *Server) createKey(ctx context.Context, c *rest.Call) (any, error) {
-	session, warnings, err := readSession(c, nil)
+	if err := s.guardOrgLimits(ctx, c); err != nil {
+		return nil, err
+	}
+	session, warnings, err := s.readSession(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -300,6 +349,9 @@ func (s *Server) showKey(ctx context.Context, c *rest.Call, found *namedKey) (*k
 }
 
 func (s *Server) updateKey(ctx context.Context, c *rest.Call) (any, error) {
+	if err := s.claimBody(ctx, c, ""); err != nil {
+		return nil, err
+	}
 	var stored []byte
 	if redact.HasMask(c.HTTP.Request.Body()) {
 		found, err := s.key(ctx, c)
@@ -310,11 +362,12 @@ func (s *Server) updateKey(ctx context.Context, c *rest.Call) (any, error) {
 			return nil, err
 		}
 	}
-	session, warnings, err := readSession(c, stored)
+	session, warnings, err := s.readSession(ctx, c, stored)
 	if err != nil {
 		return nil, err
 	}
 	shown, err := s.changeKey(ctx, c, session, func(service *keys.Service, ref keys.Ref) error {
+		session.OrgID = ref.Org // of the key that was found
 		_, err := service.Update(ctx, ref, session, c.Flag("suppress_reset"))
 		return err
 	})
@@ -358,6 +411,9 @@ func (s *Server) resetKeyQuota(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Server) deleteKey(ctx context.Context, c *rest.Call) (any, error) {
+	if err := s.guardOrgLimits(ctx, c); err != nil {
+		return nil, err
+	}
 	found, err := s.key(ctx, c)
 	if err != nil {
 		return nil, err
@@ -376,6 +432,9 @@ func (s *Server) deleteKey(ctx context.Context, c *rest.Call) (any, error) {
 // changeKey changes the key that the path names and answers with the changed key. The
 // rules have the policies of the key and of the session with.
 func (s *Server) changeKey(ctx context.Context, c *rest.Call, with *definition.Session, change func(*keys.Service, keys.Ref) error) (*keyDetail, error) {
+	if err := s.guardOrgLimits(ctx, c); err != nil {
+		return nil, err
+	}
 	found, err := s.key(ctx, c)
 	if err != nil {
 		return nil, err
@@ -396,7 +455,7 @@ func (s *Server) changeKey(ctx context.Context, c *rest.Call, with *definition.S
 
 // previewKey answers with a session as it would be with its policies applied.
 func (s *Server) previewKey(ctx context.Context, c *rest.Call) (any, error) {
-	session, _, err := readSession(c, nil)
+	session, _, err := s.readSession(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -411,10 +470,13 @@ func (s *Server) previewKey(ctx context.Context, c *rest.Call) (any, error) {
 	return s.sessionFor(c, applied), nil
 }
 
-// readSession reads a session from the body. Its organisation is the caller's, and its
-// access rights may be an array. Masked secrets stay as they are stored; stored is nil
-// for a new session. The warnings are about unknown members.
-func readSession(c *rest.Call, stored []byte) (session *definition.Session, warnings []string, err error) {
+// readSession reads a session from the body. Its organisation is the one that the call is
+// about, and its access rights may be an array. Masked secrets stay as they are stored;
+// stored is nil for a new session. The warnings are about unknown members.
+func (s *Server) readSession(ctx context.Context, c *rest.Call, stored []byte) (session *definition.Session, warnings []string, err error) {
+	if err := s.claimBody(ctx, c, ""); err != nil {
+		return nil, nil, err
+	}
 	body, err := c.Body()
 	if err != nil {
 		return nil, nil, err

@@ -79,7 +79,12 @@ func ends(r *rest.Route) bool {
 // beginning of the paths that name it.
 func (b *bench) estate() map[string]string {
 	b.t.Helper()
-	message := func(r *admintest.Answer) string { return r.Want(200).Text("Message") }
+	message := func(r *admintest.Answer) string {
+		if r.Status != 201 {
+			r.Want(200)
+		}
+		return r.Text("Message")
+	}
 	b.createAPI(b.admin, "ours", "/ours")
 	policy := message(b.Call("POST", "/api/portal/policies", b.editor, `{"id":"op","name":"ours","access_rights":{"ours":{"api_id":"ours","versions":["Default"]}}}`))
 	key := b.Call("POST", "/api/keys", b.editor, `{"apply_policies":["op"]}`).Want(200).Text("key_hash")
@@ -87,14 +92,14 @@ func (b *bench) estate() map[string]string {
 	entry := message(b.Call("POST", "/api/portal/catalogue/entries", b.editor, `{"name":"ours","show":true,"api_id":"ours","policy_id":"op"}`))
 	request := message(b.Call("POST", "/api/portal/requests", b.editor, fmt.Sprintf(`{"by_user":%q,"for_plan":"op","version":"v2"}`, developer)))
 	document := message(b.Call("POST", "/api/portal/documentation", b.editor, `{"api_id":"ours","doc_type":"markdown","documentation":"IyBIZWxsbw=="}`))
-	hook := b.Call("POST", "/api/portal/webhooks", b.editor, `{"name":"ours","url":"https://hooks.example/","events":["*"]}`).Want(200).Text("Message")
-	client := b.Call("POST", "/api/portal/developers/"+developer+"/oauth-clients", b.editor, `{"policy_id":"op"}`).Want(200).Text("client_id")
+	hook := b.Call("POST", "/api/portal/webhooks", b.editor, `{"name":"ours","url":"https://hooks.example/","events":["*"]}`).Want(201).Text("Message")
+	client := b.Call("POST", "/api/portal/developers/"+developer+"/oauth-clients", b.editor, `{"policy_id":"op"}`).Want(201).Text("client_id")
 	b.Call("POST", "/api/portal/webhooks/"+hook+"/ping", b.editor, "").Want(200)
 	owned := b.Call("POST", "/api/portal/developers/"+developer+"/keys", b.editor, `{"apply_policies":["op"]}`).Want(200).Text("key_id")
 	return map[string]string{
 		"/api/apis/": "ours", "/api/portal/policies/": policy, "/api/keys/": key, "/api/portal/developers/": developer, "/api/portal/catalogue/entries/": entry,
 		"/api/portal/requests/": request, "/api/portal/documentation/": document, "/api/portal/webhooks/": hook, "client": client, "/api/portal/deliveries/": b.Text("select id from deliveries limit 1"),
-		"/api/portal/public/catalogue/": entry, "key": owned, "/api/portal/me/": owned, "/api/users/": b.Text("select id from users where org_id <> 'second' limit 1"), "/api/certs/": "none", "/api/portal/mailbox/": "none", "/api/config/": "1",
+		"/api/portal/public/catalogue/": entry, "key": owned, "/api/portal/me/": owned, "/api/users/": b.Text("select id from users where org_id <> 'second' limit 1"), "/api/certs/": "none", "/api/policies/": policy, "/api/orgs/": b.Text("select org_id from users where email = 'admin@localhost'"), "/api/portal/mailbox/": "none", "/api/config/": "1",
 	}
 }
 

@@ -19,7 +19,7 @@ func TestNoDeveloperReachesAnother(t *testing.T) {
 	if session.Status != 200 {
 		t.Fatalf("ada logs in: %d %s", session.Status, session.Body)
 	}
-	hook := b.Call("POST", "/api/portal/me/webhooks", session.Text("access_key"), `{"name":"hers","url":"https://hooks.example/","events":["*"]}`).Want(200).Text("Message")
+	hook := b.Call("POST", "/api/portal/me/webhooks", session.Text("access_key"), `{"name":"hers","url":"https://hooks.example/","events":["*"]}`).Want(201).Text("Message")
 	b.Call("POST", "/api/portal/me/webhooks/"+hook+"/ping", session.Text("access_key"), "").Want(200)
 	hers := map[string]string{
 		"/api/portal/me/webhooks/": hook, "/api/portal/me/keys/": ids["key"], "/api/portal/me/oauth-clients/": ids["client"],

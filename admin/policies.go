@@ -16,30 +16,38 @@ import (
 	"github.com/sluicegate/sluice/internal/redact"
 )
 
-func (s *Server) policyRoutes() []rest.Route {
+// policyRoutes are the routes of policies, which have two paths.
+func (s *Server) policyRoutes() (all []rest.Route) {
+	for _, path := range []string{"/api/portal/policies", "/api/policies"} {
+		all = append(all, s.policyRoutesAt(path)...)
+	}
+	return all
+}
+
+func (s *Server) policyRoutesAt(path string) []rest.Route {
 	return []rest.Route{
 		{
-			Method: "GET", Path: "/api/portal/policies", Summary: "List policies", Tag: "Policies", Role: rest.Viewer, Gateway: true,
+			Method: "GET", Path: path, Summary: "List policies", Tag: "Policies", Role: rest.Viewer, Gateway: true,
 			Query: append([]string{"active"}, rest.Searching...), Reply: policyList{}, Handle: s.listPolicies,
 		},
 		{
-			Method: "GET", Path: "/api/portal/policies/search", Summary: "Search policies", Tag: "Policies", Role: rest.Viewer, Gateway: true,
+			Method: "GET", Path: path + "/search", Summary: "Search policies", Tag: "Policies", Role: rest.Viewer, Gateway: true,
 			Query: append([]string{"policy_ids", "state", "api_id"}, rest.Searching...), Reply: policyList{}, Handle: s.listPolicies,
 		},
 		{
-			Method: "POST", Path: "/api/portal/policies", Summary: "Create a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
+			Method: "POST", Path: path, Summary: "Create a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
 			Query: strictly, Body: definition.Policy{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createPolicy,
 		},
 		{
-			Method: "GET", Path: "/api/portal/policies/{id}", Summary: "Get a policy", Tag: "Policies", Role: rest.Viewer, Gateway: true,
+			Method: "GET", Path: path + "/{id}", Summary: "Get a policy", Tag: "Policies", Role: rest.Viewer, Gateway: true,
 			Reply: definition.Policy{}, Wrong: []int{404}, Handle: s.getPolicy,
 		},
 		{
-			Method: "PUT", Path: "/api/portal/policies/{id}", Summary: "Replace a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
+			Method: "PUT", Path: path + "/{id}", Summary: "Replace a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
 			Query: strictly, Body: definition.Policy{}, Reply: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updatePolicy,
 		},
 		{
-			Method: "DELETE", Path: "/api/portal/policies/{id}", Summary: "Delete a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
+			Method: "DELETE", Path: path + "/{id}", Summary: "Delete a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
 			Reply: rest.Envelope{}, Wrong: []int{404, 409}, Match: true, Handle: s.deletePolicy,
 		},
 	}
@@ -89,6 +97,9 @@ func (s *Server) listPolicies(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Server) getPolicy(ctx context.Context, c *rest.Call) (any, error) {
+	if err := s.locate(ctx, c, store.PolicyObject, c.Param("id")); err != nil {
+		return nil, err
+	}
 	row, err := s.deps.Store.PolicyByID(ctx, c.Who.Org, c.Param("id"))
 	if err != nil {
 		return nil, rest.Missing(err, "Could not retrieve portal object.")
@@ -98,6 +109,9 @@ func (s *Server) getPolicy(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Server) createPolicy(ctx context.Context, c *rest.Call) (any, error) {
+	if err := s.claimBody(ctx, c, ""); err != nil {
+		return nil, err
+	}
 	p, warnings, err := readPolicy(c, nil)
 	if err != nil {
 		return nil, err
@@ -118,6 +132,12 @@ func (s *Server) createPolicy(ctx context.Context, c *rest.Call) (any, error) {
 func (s *Server) updatePolicy(ctx context.Context, c *rest.Call) (any, error) {
 	have, err := c.IfMatch()
 	if err != nil {
+		return nil, err
+	}
+	if err := s.claimBody(ctx, c, ""); err != nil {
+		return nil, err
+	}
+	if err := s.locate(ctx, c, store.PolicyObject, c.Param("id")); err != nil {
 		return nil, err
 	}
 	id := c.Param("id")
@@ -154,6 +174,9 @@ func (s *Server) updatePolicy(ctx context.Context, c *rest.Call) (any, error) {
 func (s *Server) deletePolicy(ctx context.Context, c *rest.Call) (any, error) {
 	have, err := c.IfMatch()
 	if err != nil {
+		return nil, err
+	}
+	if err := s.locate(ctx, c, store.PolicyObject, c.Param("id")); err != nil {
 		return nil, err
 	}
 	err = s.publish(ctx, c, func(ctx context.Context, change *store.Change) error {

@@ -10,7 +10,7 @@ import (
 
 func TestAnOrganisationIsToldOfItsAPIs(t *testing.T) {
 	b := start(t, func(d *Deps) { d.MasterKey = secret.NewKey() })
-	b.Call("POST", "/api/portal/webhooks", b.editor, `{"name":"apis","url":"https://hooks.example/x","events":["api_event.created","api_event.deleted"]}`).Want(200)
+	b.Call("POST", "/api/portal/webhooks", b.editor, `{"name":"apis","url":"https://hooks.example/x","events":["api_event.created","api_event.deleted"]}`).Want(201)
 	b.Call("POST", "/api/portal/configuration", b.editor, `{"event_options":{"api_event":{"webhook":"https://hooks.example/y","email":"apis@example.com"}}}`).Want(200)
 	api := func(id string) string {
 		return fmt.Sprintf(`{"api_id":%q,"name":"API %s","proxy":{"listen_path":"/%s/","target_url":"http://secret.example"}}`, id, id, id)

@@ -88,6 +88,7 @@ func (s *Server) getUser(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Server) getMe(ctx context.Context, c *rest.Call) (any, error) {
+	c.Who.Org = c.Who.Home
 	return s.answerUser(ctx, c, c.Who.ID)
 }
 
@@ -204,7 +205,15 @@ func readUser(c *rest.Call, fallback string) (*store.User, error) {
 	if u.Role == "" {
 		u.Role = fallback
 	}
-	var problems []string
+	row, problems := checkUser(&u)
+	if problems != nil {
+		return nil, rest.BadRequest("Validation failed", problems...)
+	}
+	return row, nil
+}
+
+// checkUser returns a user to be stored, or what is wrong with it.
+func checkUser(u *user) (row *store.User, problems []string) {
 	if address, err := mail.ParseAddress(u.Email); err != nil || address.Address != u.Email || len(u.Email) > 254 {
 		problems = append(problems, "email_address: must be an address such as ann@example.com")
 	}
@@ -217,7 +226,7 @@ func readUser(c *rest.Call, fallback string) (*store.User, error) {
 		}
 	}
 	if problems != nil {
-		return nil, rest.BadRequest("Validation failed", problems...)
+		return nil, problems
 	}
 	return &store.User{
 		Email: u.Email, FirstName: u.FirstName, LastName: u.LastName,

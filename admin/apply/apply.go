@@ -257,6 +257,7 @@ func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 		r.add(place+"."+definition.SchemaPath, "is not there; say expect_revision, so that it is known which one stays, or give it")
 	case api.ID == "":
 		r.add(place, "api_id: is required here")
+	case r.foreign(place, api.OrgID):
 	case r.apis[api.ID] != nil:
 		r.add(place, "is there twice")
 	default:
@@ -264,6 +265,16 @@ func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 		r.batch.APIs = append(r.batch.APIs, api)
 	}
 	return nil
+}
+
+// foreign reports whether an object names another organisation than the one that the
+// batch is for, which is a problem.
+func (r *reading) foreign(place, org string) bool {
+	if org == "" || org == r.by.Org {
+		return false
+	}
+	r.add(place+".org_id", "must be %s, the organisation that the call is about (see the query parameter org_id), or be left out", r.by.Org)
+	return true
 }
 
 // stored returns an API as it is stored, or nil.
@@ -327,6 +338,7 @@ func (r *reading) policy(ctx context.Context, i int, raw []byte) error {
 	switch {
 	case p.ID == "":
 		r.add(place, "id: is required here")
+	case r.foreign(place, p.OrgID):
 	case r.policies[p.ID] != nil:
 		r.add(place, "is there twice")
 	default:

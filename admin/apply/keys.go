@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keys"
 )
@@ -18,6 +19,10 @@ func (r *reading) key(ctx context.Context, i int, wanted *Key) error {
 	}
 	if wanted.Generate == (wanted.Hash != "") {
 		r.add(fmt.Sprintf("keys[%d]", i), "has either key_hash, or generate: true")
+		return nil
+	}
+	if credential.IsOrg(wanted.Hash) {
+		r.add(fmt.Sprintf("keys[%d].key_hash", i), "is that of the limits of an organisation, which are no key; PUT /api/orgs/{id} changes them")
 		return nil
 	}
 	// The mask of a secret stands for nothing here: sessions are sent whole.
@@ -34,6 +39,9 @@ func (r *reading) key(ctx context.Context, i int, wanted *Key) error {
 		return nil
 	}
 	r.hashes[wanted.Hash] = true
+	if r.foreign(place, session.OrgID) {
+		return nil
+	}
 	session.OrgID = r.by.Org
 	policies, err := r.policySet(ctx, session)
 	if err != nil {

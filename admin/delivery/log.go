@@ -88,7 +88,7 @@ func (q *Queue) List(ctx context.Context, c *rest.Call, f store.MessageFilter) (
 	}
 	log := &Log{Data: make([]Entry, 0, len(rows)), Pages: rest.Pages(total, page)}
 	for i := range rows {
-		log.Data = append(log.Data, entryOf(&rows[i]))
+		log.Data = append(log.Data, entryFor(c, &rows[i]))
 	}
 	return log, nil
 }
@@ -101,8 +101,10 @@ func (q *Queue) get(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, rest.Missing(err, noDelivery)
 	}
-	e := entryOf(&row)
-	e.Tries = row.Tries
+	e := entryFor(c, &row)
+	if e.Tries, err = triesFor(c, &row); err != nil {
+		return nil, err
+	}
 	if may(c) && !row.Sealed {
 		payload := string(row.Payload)
 		e.Payload = &payload
@@ -159,6 +161,38 @@ func replayable(r *store.Message) error {
 
 // isLeased reports whether a message was being sent when it was read.
 func isLeased(r *store.Message) bool { return r.LeasedUntil.After(time.Now()) }
+
+// Failed is what developers are told of an attempt that failed, whatever the cause:
+// causes and times would show which names and addresses there are in the operator's
+// network. The status is shown, as it is that of an answer.
+const Failed = "the message was not accepted"
+
+// entryFor is entryOf for the caller.
+func entryFor(c *rest.Call, r *store.Message) Entry {
+	e := entryOf(r)
+	if c.Who.Role == rest.Developer && e.Error != "" {
+		e.Error = Failed
+	}
+	return e
+}
+
+// triesFor returns the attempts to send a message, for the caller.
+func triesFor(c *rest.Call, r *store.Message) (json.RawMessage, error) {
+	if c.Who.Role != rest.Developer {
+		return r.Tries, nil
+	}
+	var tries []map[string]any
+	if err := json.Unmarshal(r.Tries, &tries); err != nil {
+		return nil, fmt.Errorf("reading the attempts of delivery %s: %w", r.ID, err)
+	}
+	for _, one := range tries {
+		if one["error"] != "" {
+			one["error"] = Failed
+			delete(one, "milliseconds")
+		}
+	}
+	return rest.Encode(tries)
+}
 
 func entryOf(r *store.Message) Entry {
 	e := Entry{

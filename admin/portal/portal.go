@@ -46,7 +46,8 @@ type Deps struct {
 
 // Settings are what an operator may choose.
 type Settings struct {
-	Outbound  dialguard.Policy     // where messages to webhooks may go, whose URLs developers choose
+	Outbound  dialguard.Policy     // where messages to webhooks of organisations may go
+	Developer dialguard.Policy     // where messages to webhooks of developers may go
 	PublicURL string               // under which developers reach the portal, for the links in letters
 	Server    *delivery.MailServer // sends letters; nil: they are kept in a mailbox
 	Mailbox   int                  // letters of one organisation in it; 0: 1,000
@@ -71,10 +72,10 @@ func New(d Deps) (*Portal, error) {
 		return nil, err
 	}
 	documents := catalogue.NewDocuments(d.Store)
-	entries := catalogue.New(d.Store, p.Identify, documents)
+	entries := catalogue.New(d.Store, p.Identify, documents).StoresKeysInClear(d.KeyOptions.Hasher.KeepsKeys())
 	letters := p.openMail(d, queue, entries)
 	hooks := webhooks.New(webhooks.Deps{
-		Store: d.Store, Queue: queue, Letters: letters, MasterKey: d.MasterKey, Outbound: d.Outbound, Now: d.Now, Log: d.Log,
+		Store: d.Store, Queue: queue, Letters: letters, MasterKey: d.MasterKey, Outbound: d.Outbound, Developer: d.Developer, Now: d.Now, Log: d.Log,
 	})
 	d.Store.OnPublish(raiseAPIEvents(hooks))
 	p.keys = credentials.NewKeys(credentials.KeyDeps{

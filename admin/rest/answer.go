@@ -26,7 +26,7 @@ type Envelope struct {
 	ID      string   `json:"ID,omitempty"`
 	Errors  []string `json:"Errors,omitempty" doc:"every problem, each with the place where it is"`
 
-	Warnings []string `json:"Warnings,omitempty" doc:"members that are kept and have no effect, each with the place where it is"`
+	Warnings []string `json:"Warnings,omitempty" doc:"what was accepted and has no effect, each with the place where it is"`
 
 	AccessKey string `json:"access_key,omitempty" doc:"shown this once"`
 }
@@ -158,6 +158,11 @@ func conflictFault(c *store.ConflictError) *Fault {
 		f.Errors = c.With
 	case store.LastAdmin:
 		f.Message = "The last active admin of an organisation can neither be removed nor lose the role"
+	case store.NotEmpty:
+		f.Message = "The organisation still has " + with + "; delete them or add ?force=true"
+		f.Errors = c.With
+	case store.FirstOrg:
+		f.Message = "The first organisation cannot end: its admins manage all others"
 	}
 	return f
 }

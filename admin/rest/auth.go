@@ -47,7 +47,8 @@ func (r Role) Known() bool { return r.rank() > 0 || r == Gateway }
 
 // A Principal is the caller of a route.
 type Principal struct {
-	Org  string
+	Org  string // that the call is about
+	Home string // that the caller belongs to; another one than Org where they act for that
 	ID   string // of the user or developer; "" for the gateways' common token
 	Name string
 	Kind string // user, gateway or developer

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,7 +32,8 @@ type Call struct {
 	HTTP     *fasthttp.RequestCtx
 	Route    *Route
 	Who      Principal
-	PageSize int // default number of objects on a page
+	OrgNamed bool // the call names the organisation that it is about, Who.Org
+	PageSize int  // default number of objects on a page
 }
 
 // A Handler answers a call. Its result is sent as JSON, json.RawMessage as it is; nil
@@ -50,7 +52,7 @@ func (c *Call) Write(answer any) error {
 	if c.masks() {
 		body = redact.JSON(body)
 	}
-	WriteJSON(c.HTTP, fasthttp.StatusOK, body)
+	WriteJSON(c.HTTP, cmp.Or(c.Route.Status, fasthttp.StatusOK), body)
 	return nil
 }
 
@@ -171,6 +173,13 @@ func (c *Call) Author(source string) store.Author {
 		Org: c.Who.Org, Name: c.Who.Name, Kind: c.Who.Kind, IP: c.Address(), Source: source,
 		Reason: Truncate(c.Query("reason"), MaxText),
 	}
+}
+
+// AnswerWith sets the status of an answer that differs from that of the route.
+func (c *Call) AnswerWith(status int) {
+	route := *c.Route
+	route.Status = status
+	c.Route = &route
 }
 
 // NoSecret marks an answer without a credential on a route whose other answers have

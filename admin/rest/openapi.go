@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -34,11 +35,12 @@ var parameters = map[string]*huma.Param{
 	"show":        {Description: "true: only what developers may see; false: only what they may not", Schema: &huma.Schema{Type: "boolean"}},
 	"doc_type":    {Description: "only documents of this kind", Schema: &huma.Schema{Type: "string", Enum: []any{"openapi", "graphql", "markdown"}}},
 	"keys":        {Description: "with the private keys; only over connections that nobody reads along", Schema: &huma.Schema{Type: "boolean"}},
+	"reset_quota": {Description: "begin the organisation's quota anew", Schema: &huma.Schema{Type: "boolean"}},
 	"force":       {Description: "go on although other objects depend on what is changed or deleted", Schema: &huma.Schema{Type: "boolean"}},
 	"strict":      {Description: "refuse an object with members that are kept and have no effect; the member strict of the body does the same", Schema: &huma.Schema{Type: "boolean"}},
 	"against":     {Description: "revision to compare with; default: the one before", Schema: &huma.Schema{Type: "integer"}},
 	"inactive":    {Description: "true: only those who may not log in; false: only the others", Schema: &huma.Schema{Type: "boolean"}},
-	"org_id":      {Description: "organisation that the call is about; default: the first", Schema: textSchema()},
+	"org_id":      {Description: "organisation that the call is about; default: that of the caller, or the first", Schema: textSchema()},
 	"object_kind": {Description: "only what was done to objects of this kind", Schema: textSchema()},
 	"object_id":   {Description: "only what was done to this object", Schema: textSchema()},
 	"actor":       {Description: "only what this actor did", Schema: textSchema()},
@@ -199,10 +201,12 @@ func place(item *huma.PathItem, method string, op *huma.Operation) error {
 func operation(r *Route, registry huma.Registry) (*huma.Operation, error) {
 	op := &huma.Operation{
 		Method: r.Method, Path: r.Path, OperationID: operationID(r), Summary: r.Summary, Tags: []string{r.Tag},
-		Responses: map[string]*huma.Response{"200": response("", r.Reply, registry)},
+		Responses: make(map[string]*huma.Response),
 	}
+	done := response(http.StatusText(cmp.Or(r.Status, http.StatusOK)), r.Reply, registry)
+	op.Responses[strconv.Itoa(cmp.Or(r.Status, http.StatusOK))] = done
 	if r.Plain {
-		op.Responses["200"].Content = map[string]*huma.MediaType{"text/plain": {Schema: textSchema()}}
+		done.Content = map[string]*huma.MediaType{"text/plain": {Schema: textSchema()}}
 	}
 	for _, name := range pathParameters.FindAllStringSubmatch(r.Path, -1) {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: name[1], In: "path", Required: true, Schema: textSchema()})
@@ -270,9 +274,6 @@ func failure(status int, registry huma.Registry) *huma.Response {
 }
 
 func response(description string, reply any, registry huma.Registry) *huma.Response {
-	if description == "" {
-		description = http.StatusText(http.StatusOK)
-	}
 	return &huma.Response{Description: description, Content: content(reply, registry)}
 }
 

@@ -21,6 +21,7 @@ type Route struct {
 	Empty  bool     // the body may be left out
 	Match  bool     // If-Match is honoured
 	Reply  any      // zero value of the answer
+	Status int      // of the answer; 0: 200
 	Plain  bool     // the answer is text
 	Secret bool     // the answer holds a credential, and is not stored for repetitions of the call
 	Open   bool     // the handler itself leaves out what a caller may not see: nothing is masked for users below editor

@@ -39,6 +39,8 @@ const (
 	InUse      ConflictKind = "in use"      // others name the object
 	LastAdmin  ConflictKind = "last admin"  // the organisation would have no active admin
 	Repeated   ConflictKind = "repeated"    // the call was carried out before
+	NotEmpty   ConflictKind = "not empty"   // the organisation still has objects
+	FirstOrg   ConflictKind = "first org"   // the organisation is the first one
 
 	StaleRevision ConflictKind = "stale revision" // the configuration is not at the revision that the caller saw
 )

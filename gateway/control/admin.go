@@ -66,8 +66,37 @@ type reply struct {
 	Errors  []string
 }
 
+// orgs returns the organisation itself, or with "" all that there are.
+func (a *Admin) orgs(ctx context.Context, one string) ([]string, error) {
+	if one != "" {
+		return []string{one}, nil
+	}
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		}
+	}
+	if err := a.do(ctx, http.MethodGet, "/api/orgs?p=-1", nil, &list); err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, org := range list.Data {
+		all = append(all, org.ID)
+	}
+	return all, nil
+}
+
+// ofOrg returns the query parameter that makes a call one about an organisation, behind
+// "?" or "&"; "" for none.
+func ofOrg(behind, org string) string {
+	if org == "" {
+		return ""
+	}
+	return behind + "org_id=" + url.QueryEscape(org)
+}
+
 // do makes one call. path consists of escaped segments. The response is decoded into
-// into unless that is nil; a status other than 200 is returned as *Error with the
+// into unless that is nil; a status other than 200 and 201 is returned as *Error with the
 // admin's status.
 func (a *Admin) do(ctx context.Context, method, path string, body, into any) error {
 	req, err := a.request(ctx, method, path, body)
@@ -86,7 +115,7 @@ func (a *Admin) do(ctx context.Context, method, path string, body, into any) err
 	if err != nil {
 		return away(method, err)
 	}
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
 		return refused(resp, data)
 	}
 	if into == nil {

@@ -83,7 +83,15 @@ func (b *bench) startAdmin() (url string) {
 			b.t.Error(err)
 		}
 	})
-	return "http://" + ln.Addr().String()
+	url = "http://" + ln.Addr().String()
+	first, err := NewAdmin(AdminOptions{URL: url, Token: secret.New("first-admin"), Live: b.live})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := first.do(b.t.Context(), "POST", "/api/orgs", map[string]string{"id": "acme", "name": "Acme"}, nil); err != nil {
+		b.t.Fatal(err)
+	}
+	return url
 }
 
 // through starts the gateway API in front of an admin.
@@ -98,6 +106,36 @@ func (b *bench) through(url string, transport http.RoundTripper) *Admin {
 		Reloader: backend, Group: backend, Events: b.events, Log: slog.New(slog.NewTextHandler(b.log, nil)),
 	})
 	return backend
+}
+
+// A gateway serves all organisations, and its callers say which one they mean.
+func TestObjectsOfEveryOrganisationAreChangedThroughAnAdmin(t *testing.T) {
+	b := onAdmin(t)
+	b.want("POST", "/svc/apis", definitionOf("nobodys", `"org_id":"nobody",`), 400, `{"status":"error","message":"Validation of API Definition failed. Reason: org_id: names no organisation.","errors":[{"path":"org_id","message":"names no organisation"}]}`)
+	b.want("POST", "/svc/apis", definitionOf("weather", `"org_id":"acme",`), 200, done("weather", "added"))
+	b.want("POST", "/svc/policies", `{"id":"gold","org_id":"acme","name":"Gold","rate":1,"per":1,"access_rights":{"weather":{}}}`, 200, done("gold", "added"))
+	b.reload()
+	if api := b.live.API("weather"); api.OrgID != "acme" || b.live.Policies().Get("gold").OrgID != "acme" {
+		t.Errorf("organisation %q", api.OrgID)
+	}
+	made := decoded[change](t, b.call("POST", "/svc/keys", `{"org_id":"acme","apply_policies":["gold"]}`))
+	for _, query := range []string{"?hashed=true", "?hashed=true&org_id=acme"} {
+		if got := b.call("GET", "/svc/keys/"+made.KeyHash+query, ""); got.status != 200 || !strings.Contains(got.body, `"org_id":"acme"`) {
+			t.Errorf("%s: %d %s", query, got.status, got.body)
+		}
+	}
+	b.want("GET", "/svc/keys", "", 200, `{"keys":["`+made.KeyHash+`"]}`)
+	b.want("GET", "/svc/keys?org_id=acme", "", 200, `{"keys":["`+made.KeyHash+`"]}`)
+	b.want("DELETE", "/svc/keys/"+made.KeyHash+"?hashed=true", "", 200, done(made.KeyHash, "deleted"))
+
+	b.want("POST", "/svc/org/keys/acme", orgLimits, 200, done("acme", "added"))
+	b.want("GET", "/svc/org/keys", "", 200, `{"keys":["acme"]}`)
+	if got := decoded[definition.Session](t, b.call("GET", "/svc/org/keys/acme", "")); got.OrgID != "acme" || got.QuotaMax != 10 {
+		t.Errorf("limits %+v", got)
+	}
+	b.want("DELETE", "/svc/org/keys/acme", "", 200, done("acme", "deleted"))
+	b.want("PUT", "/svc/apis/weather", definitionOf("weather", `"tags":["new"],`), 200, done("weather", "modified"))
+	b.want("DELETE", "/svc/apis/weather", "", 200, done("weather", "deleted"))
 }
 
 func TestDefinitionsOfAnAdminAreChangedThroughIt(t *testing.T) {
@@ -157,11 +195,14 @@ func TestFaultsOfADefinitionFoundByTheAdmin(t *testing.T) {
 	}
 }
 
+// anOwnKey is aKey of the organisation of the gateways.
+var anOwnKey = strings.Replace(aKey, `"org_id":"acme",`, "", 1)
+
 func TestKeysOfAnAdminAreChangedThroughIt(t *testing.T) {
 	b := onAdmin(t)
 	b.want("POST", "/svc/apis", definitionOf("weather", ""), 200, done("weather", "added"))
 	b.want("GET", "/svc/keys", "", 200, `{"keys":[]}`)
-	made := b.create("/svc/keys/create", aKey)
+	made := b.create("/svc/keys/create", anOwnKey)
 	b.happened(made.KeyHash, event.TokenCreated)
 	if _, err := b.keys.Get(t.Context(), made.KeyHash); err != nil {
 		t.Errorf("the key store: %v", err)
@@ -174,11 +215,11 @@ func TestKeysOfAnAdminAreChangedThroughIt(t *testing.T) {
 		t.Errorf("got %d %s", got.status, got.body)
 	}
 	modifiedNow := `{"key":"` + made.Key + `","status":"ok","action":"modified","key_hash":"` + made.KeyHash + `"}`
-	b.want("PUT", "/svc/keys/"+made.Key+"?suppress_reset=1", aKey, 200, modifiedNow)
+	b.want("PUT", "/svc/keys/"+made.Key+"?suppress_reset=1", anOwnKey, 200, modifiedNow)
 	if left := b.left(made.Key); left != 6 {
 		t.Errorf("%d left", left)
 	}
-	b.want("PUT", "/svc/keys/"+made.KeyHash+"?hashed=1", aKey, 200, done(made.KeyHash, "modified"))
+	b.want("PUT", "/svc/keys/"+made.KeyHash+"?hashed=1", anOwnKey, 200, done(made.KeyHash, "modified"))
 	if left := b.left(made.Key); left != 10 {
 		t.Errorf("%d left", left)
 	}
@@ -192,7 +233,7 @@ func TestKeysOfAnAdminAreChangedThroughIt(t *testing.T) {
 	b.want("GET", "/svc/keys?filter=zz", "", 200, `{"keys":[]}`)
 	b.want("DELETE", "/svc/keys/"+made.Key, "", 200, done(made.Key, "deleted"))
 	b.happened(made.KeyHash, event.TokenDeleted)
-	named := b.create("/svc/keys/my-key", aKey)
+	named := b.create("/svc/keys/my-key", anOwnKey)
 	if !strings.HasSuffix(named.Key, "my-key") || b.left("my-key") != 10 || b.left(named.Key) != 10 {
 		t.Errorf("named %+v", named)
 	}
@@ -365,10 +406,13 @@ func TestAnIDIsOneSegmentOfAPath(t *testing.T) {
 
 func TestAllPagesOfKeysAreListed(t *testing.T) {
 	b, admin := onScript(t, func(r *http.Request) (int, string) {
+		if r.URL.Path == "/api/orgs" {
+			return 200, `{"Data":[{"id":"o"}],"Pages":1}`
+		}
 		return 200, fmt.Sprintf(`{"data":{"keys":["a%s","b"]},"pages":3}`, r.URL.Query().Get("p"))
 	})
 	b.want("GET", "/svc/keys?filter=a&api_id=x", "", 200, `{"keys":["a1","a2","a3"]}`)
-	if len(admin.asked) != 3 || admin.asked[2] != "GET /api/apis/keys?api_id=x&p=3&page_size=500&q=a" {
+	if len(admin.asked) != 4 || admin.asked[3] != "GET /api/apis/keys?api_id=x&org_id=o&p=3&page_size=500&q=a" {
 		t.Errorf("asked %q", admin.asked)
 	}
 }

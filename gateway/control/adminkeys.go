@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,9 +48,9 @@ func keyPath(ref keys.Ref, more string) (string, error) {
 		return "", keys.ErrNotFound
 	}
 	if ref.Hashed {
-		return path + more + "?hashed=true", nil
+		return path + more + "?hashed=true" + ofOrg("&", ref.Org), nil
 	}
-	return path + more + "?hashed=false", nil
+	return path + more + "?hashed=false" + ofOrg("&", ref.Org), nil
 }
 
 func suppress(keepQuota bool) string {
@@ -191,7 +192,25 @@ func (a *Admin) Find(ctx context.Context, f keys.Filter) ([]string, error) {
 	if f.API != "" {
 		query.Set("api_id", f.API)
 	}
-	var all []string
+	orgs, err := a.orgs(ctx, f.Org)
+	if err != nil {
+		return nil, err
+	}
+	all := []string{}
+	for _, org := range orgs {
+		query.Set("org_id", org)
+		found, err := a.findIn(ctx, query, f.Prefix)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// findIn is Find for the organisation in the query.
+func (a *Admin) findIn(ctx context.Context, query url.Values, prefix string) (all []string, err error) {
 	for page := int64(1); ; page++ {
 		query.Set("p", strconv.FormatInt(page, 10))
 		var list struct {
@@ -202,7 +221,7 @@ func (a *Admin) Find(ctx context.Context, f keys.Filter) ([]string, error) {
 			return nil, err
 		}
 		for _, hash := range list.Data.Keys {
-			if strings.HasPrefix(hash, f.Prefix) { // the admin searches aliases as well
+			if strings.HasPrefix(hash, prefix) { // the admin searches aliases as well
 				all = append(all, hash)
 			}
 		}

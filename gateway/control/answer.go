@@ -58,7 +58,7 @@ type change struct {
 	Action  string `json:"action"`
 	KeyHash string `json:"key_hash,omitempty"`
 
-	Warnings []definition.Problem `json:"warnings,omitempty"` // members of the body that are kept and have no effect
+	Warnings []definition.Problem `json:"warnings,omitempty"` // what was accepted and has no effect
 }
 
 // The actions of a change.

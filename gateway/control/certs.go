@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/certs"
@@ -103,25 +104,29 @@ func (a *Admin) Certificates() Certificates { return adminCertificates{a} }
 
 // List implements Certificates.
 func (c adminCertificates) List(ctx context.Context, org string) ([]certs.Info, error) {
-	var list struct {
-		Certificates []certs.Info `json:"certificates"`
-	}
-	if err := c.do(ctx, fasthttp.MethodGet, certsPath, nil, &list); err != nil {
+	orgs, err := c.orgs(ctx, org)
+	if err != nil {
 		return nil, err
 	}
-	kept := list.Certificates[:0]
-	for _, info := range list.Certificates {
-		if strings.TrimSuffix(info.ID, info.Fingerprint) == org || org == "" {
-			kept = append(kept, info)
+	all := []certs.Info{}
+	for _, one := range orgs {
+		var list struct {
+			Certificates []certs.Info `json:"certificates"`
 		}
+		if err := c.do(ctx, fasthttp.MethodGet, certsPath+ofOrg("?", one), nil, &list); err != nil {
+			return nil, err
+		}
+		all = append(all, list.Certificates...)
 	}
-	return kept, nil
+	slices.SortFunc(all, func(a, b certs.Info) int { return strings.Compare(a.ID, b.ID) })
+	return all, nil
 }
 
-// Add implements Certificates. The admin uses the organisation of its gateways.
-func (c adminCertificates) Add(ctx context.Context, _ string, text []byte) (id string, err error) {
+// Add implements Certificates. Without an organisation the admin uses that of its
+// gateways.
+func (c adminCertificates) Add(ctx context.Context, org string, text []byte) (id string, err error) {
 	var made reply
-	err = c.do(ctx, fasthttp.MethodPost, certsPath, map[string]string{"pem": string(text)}, &made)
+	err = c.do(ctx, fasthttp.MethodPost, certsPath+ofOrg("?", org), map[string]string{"pem": string(text)}, &made)
 	return made.ID, err
 }
 

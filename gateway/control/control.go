@@ -114,6 +114,7 @@ type Deps struct {
 	Live         Live          // required
 	Definitions  Definitions   // required
 	Keys         Keys          // required
+	OrgLimits    bool          // the limits of organisations are enforced (enforce_org_quotas)
 	ListKeys     bool          // GET /svc/keys lists hashes, or keys where they are stored in clear
 	Reloader     Reloader      // required
 	Group        GroupReloader // nil: the group has no other gateways

@@ -221,6 +221,7 @@ func (b *bench) localKeys() LocalKeys {
 
 func (b *bench) start(deps Deps) {
 	b.t.Helper()
+	deps.OrgLimits = true
 	var err error
 	if b.api, err = New(deps); err != nil {
 		b.t.Fatal(err)

@@ -207,7 +207,7 @@ func (a *API) listKeys(ctx context.Context, c *call) (any, error) {
 	if _, err := c.ref(); err != nil {
 		return nil, err
 	}
-	found, err := a.deps.Keys.Find(ctx, keys.Filter{Prefix: c.query["filter"], API: c.query["api_id"]})
+	found, err := a.deps.Keys.Find(ctx, keys.Filter{Prefix: c.query["filter"], API: c.query["api_id"], Org: c.query["org_id"]})
 	if err != nil {
 		return nil, looking.fault(err)
 	}

@@ -51,7 +51,7 @@ func (a *API) addOrg(ctx context.Context, c *call) (any, error) {
 		return nil, orgWords.fault(err)
 	}
 	a.log.Info("limits of an organisation saved through the gateway API", "org", c.id, "action", added)
-	return changed(c.id, added).warn(c.warnings), nil
+	return a.limited(c, added), nil
 }
 
 // updateOrg creates the session if there is none yet.
@@ -68,7 +68,7 @@ func (a *API) updateOrg(ctx context.Context, c *call) (any, error) {
 		return nil, orgWords.fault(err)
 	}
 	a.log.Info("limits of an organisation saved through the gateway API", "org", c.id, "action", modified)
-	return changed(c.id, modified).warn(c.warnings), nil
+	return a.limited(c, modified), nil
 }
 
 func (a *API) deleteOrg(ctx context.Context, c *call) (any, error) {
@@ -77,6 +77,17 @@ func (a *API) deleteOrg(ctx context.Context, c *call) (any, error) {
 	}
 	a.log.Info("limits of an organisation deleted through the gateway API", "org", c.id)
 	return changed(c.id, deleted), nil
+}
+
+// limited is the response to a change of an organisation's limits.
+func (a *API) limited(c *call, action string) *change {
+	answer := changed(c.id, action).warn(c.warnings)
+	if !a.deps.OrgLimits {
+		answer.Warnings = append(answer.Warnings, definition.Problem{
+			Message: "the limits are stored but not enforced: enforce_org_quotas is off in the configuration of this gateway",
+		})
+	}
+	return answer
 }
 
 // orgSession parses the session of the organisation in the path, and whether its used

@@ -48,6 +48,18 @@ func TestTheLifeOfAnOrganisationsSession(t *testing.T) {
 	}
 }
 
+func TestLimitsThatAreNotEnforcedAreWarnedOf(t *testing.T) {
+	b := onFiles(t)
+	b.api.deps.OrgLimits = false
+	b.write("weather.json", definitionOf("weather", `"org_id":"acme",`))
+	b.reload()
+	for _, method := range []string{"POST", "PUT"} {
+		if got := b.call(method, "/svc/org/keys/acme", orgLimits); got.status != 200 || !strings.Contains(got.body, `"warnings":[`) || !strings.Contains(got.body, "enforce_org_quotas is off") {
+			t.Errorf("%s: %d %s", method, got.status, got.body)
+		}
+	}
+}
+
 // An organisation is none of the keys, and no key can pass for one.
 func TestOrganisationsAreNotAmongTheKeys(t *testing.T) {
 	b := onFiles(t)

@@ -158,7 +158,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 	if err != nil {
 		return nil, err
 	}
-	deps.KeyOptions = keyOptions(p.cfg, hasher)
+	deps.KeyOptions, deps.OrgLimits = keyOptions(p.cfg, hasher), p.cfg.EnforceOrgQuotas
 	if p.stores.sharedKeys != nil {
 		deps.Shared = p.stores.sharedKeys
 	}

@@ -195,7 +195,7 @@ func (n *node) components() []control.Component {
 
 func (n *node) newControl(b backend) (*control.API, error) {
 	return control.New(control.Deps{
-		Secret: n.secret, Live: n.live, Definitions: b.definitions, Keys: b.keys, Reloader: b.reloader, Group: b.group,
+		Secret: n.secret, Live: n.live, Definitions: b.definitions, Keys: b.keys, Reloader: b.reloader, Group: b.group, OrgLimits: n.cfg.EnforceOrgQuotas,
 		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Certificates: n.secure.manage, Usage: n.usage, Answers: responseCache{n}, Explain: liveExplainer{n.live}, Events: n.events, Health: n.components(), Stopping: n.live.stopping.Load, Version: Version(), Log: n.log,
 	})
 }
@@ -297,7 +297,7 @@ func (n *node) run(ctx context.Context, skipDrain <-chan struct{}, closeStores f
 
 func (n *node) startWork(ctx context.Context, t *tasks) {
 	n.secure.run(ctx, t)
-	n.plane.run(ctx, t, n.secure.before(n.source))
+	n.plane.run(ctx, t, n.secure.before(source.OfOrgs(n.source, n.cfg.Gateway.Organisations)))
 	t.start("events", func() error { n.deliverEvents(ctx); return nil })
 	if n.control != nil {
 		t.start("gateway API", func() error { n.control.Run(ctx); return nil })

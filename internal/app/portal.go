@@ -10,12 +10,13 @@ import (
 	"github.com/sluicegate/sluice/admin/delivery"
 	"github.com/sluicegate/sluice/admin/portal"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/dialguard"
 )
 
 // portalSettings returns the settings of the portal. inUp: admin and gateway are in one
 // process.
 func portalSettings(cfg *config.Config, inUp bool) (portal.Settings, error) {
-	settings := portal.Settings{Outbound: webhookTargets(&cfg.Events, inUp), PublicURL: cfg.Portal.PublicURL, Mailbox: cfg.Portal.Email.MailboxSize, TokenTTL: cfg.Portal.TokenTTL}
+	settings := portal.Settings{Outbound: webhookTargets(&cfg.Events, inUp), Developer: dialguard.Policy{Private: cfg.Portal.PrivateWebhooks == "allow"}, PublicURL: cfg.Portal.PublicURL, Mailbox: cfg.Portal.Email.MailboxSize, TokenTTL: cfg.Portal.TokenTTL}
 	if settings.PublicURL == "" {
 		settings.PublicURL = "http://" + cfg.Admin.Listen + "/portal"
 	}

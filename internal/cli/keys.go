@@ -35,7 +35,6 @@ type wantedKey struct {
 	policies []string
 	alias    string
 	expires  time.Duration
-	org      string
 }
 
 func (s *session) keyCommand() *cobra.Command {
@@ -57,7 +56,6 @@ this once: only its hash is kept.
 	f.StringArrayVar(&wanted.policies, "policy", nil, "`ID` of a policy that the key carries; may be repeated")
 	f.StringVar(&wanted.alias, "alias", "", "`NAME` of the key for display")
 	f.DurationVar(&wanted.expires, "expires", 0, "`TIME` from now until the key ends, such as 720h (default: never)")
-	f.StringVar(&wanted.org, "org", "", "`ID` of the key's organisation")
 	cmds := []*cobra.Command{create, s.listKeysCommand(t)}
 	cmds = append(cmds, s.oneKeyCommands(t)...)
 	t.AdminFlags(cmds...)
@@ -185,9 +183,6 @@ func (s *session) sessionFor(wanted *wantedKey) (map[string]any, error) {
 	}
 	if wanted.alias != "" {
 		session["alias"] = wanted.alias
-	}
-	if wanted.org != "" {
-		session["org_id"] = wanted.org
 	}
 	if wanted.expires > 0 {
 		session["expires"] = time.Now().Add(wanted.expires).Unix()

@@ -51,7 +51,7 @@ echo; without a terminal it is the first line of standard input.`,
 			return r.login(cmd.Context(), &t)
 		},
 	}
-	t.AdminFlags(cmd)
+	t.ServerFlags(cmd)
 	return cmd
 }
 
@@ -171,7 +171,7 @@ func (r *logins) logoutCommand() *cobra.Command {
 		Use:   "logout",
 		Short: "Delete the stored access key of a login",
 		Long: `Deletes the stored access key of --profile, or of the last login. The admin still
-accepts the key; to revoke it, reset it (PUT /api/users/ID/actions/key/reset).`,
+accepts the key; to revoke it, reset it (sluice user reset-key ID).`,
 		Args: shell.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return r.logout(all) },
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -49,11 +48,8 @@ func (s *session) objectCommand(kind *objectKind) *cobra.Command {
 				path += "?force=true"
 			}
 			answer, err := s.Ask(cmd, t, shell.Request{Method: "DELETE", Path: path}, nil)
-			if refused, ok := errors.AsType[*shell.ExitError](err); ok {
-				refused.Message = strings.ReplaceAll(refused.Message, "add ?force=true", "say --force")
-			}
 			if err != nil {
-				return err
+				return sayForce(err)
 			}
 			return s.Show(answer, func() error { return s.Remark("%s %s is deleted", kind.name, args[0]) })
 		},

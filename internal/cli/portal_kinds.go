@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// portal are the commands on the developer portal: key requests, developers, the
-// catalogue, webhooks and letters.
+// portal are the commands on what the admin lists in pages: key requests, developers, the
+// catalogue, webhooks and letters of the portal, and organisations, users and certificates.
 type portal struct {
 	*shell.Shell
 	target shell.Target
@@ -71,15 +72,17 @@ func (r *portal) listCommand(k *portalKind) *cobra.Command {
 
 func (r *portal) list(cmd *cobra.Command, k *portalKind, page int, query url.Values) error {
 	var view struct {
-		Data  []map[string]any `json:"Data"`
-		Pages int64            `json:"Pages"`
+		Data         []map[string]any `json:"Data"`
+		Users        []map[string]any `json:"users"`
+		Certificates []map[string]any `json:"certificates"`
+		Pages        int64            `json:"Pages"`
 	}
 	answer, err := r.Ask(cmd, &r.target, shell.Request{Method: "GET", Path: k.path + "?" + query.Encode()}, &view)
 	if err != nil {
 		return err
 	}
 	return r.Show(answer, func() error {
-		if err := r.Print(k.rows(view.Data)); err != nil || view.Pages <= int64(page) {
+		if err := r.Print(k.rows(slices.Concat(view.Data, view.Users, view.Certificates))); err != nil || view.Pages <= int64(page) {
 			return err
 		}
 		return r.Remark("page %d of %d", page, view.Pages)

@@ -49,6 +49,7 @@ API definitions.`,
 	root.AddCommand(secretsCommand(s.Shell, s.process.Commands.RotateSecrets, databaseURL))
 	root.AddCommand(s.backupCommand(), s.restoreCommand())
 	root.AddCommand(portalCommands(s.Shell)...)
+	root.AddCommand(accountCommands(s.Shell)...)
 	root.AddCommand(loginCommands(s.Shell)...)
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {

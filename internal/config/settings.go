@@ -78,6 +78,9 @@ type Gateway struct {
 	FormerToken secret.Value `yaml:"former_token"`
 	// Group of this gateway. A reload of a group reaches all its gateways.
 	Group string `yaml:"group" form:"name" required:"true"`
+	// Ids of the organisations whose APIs this gateway serves. Empty: all. APIs without an
+	// organisation are always served.
+	Organisations []string `yaml:"organisations" form:"name"`
 	// Folder of API definitions (*.json), for a gateway without an admin.
 	AppsDir string `yaml:"apps_dir"`
 	// JSON file with an object from policy id to policy, used with gateway.apps_dir.

@@ -14,6 +14,10 @@ type Portal struct {
 	// https://developers.example.com/portal; links in mails begin with it. Empty:
 	// http://, admin.listen and /portal.
 	PublicURL string `yaml:"public_url" form:"url"`
+	// Whether webhooks of developers may call private and loopback addresses: refuse, or
+	// allow, as developers choose the URLs. For webhooks of the organisation
+	// events.private_targets decides. Link-local and metadata addresses are never called.
+	PrivateWebhooks string `yaml:"private_webhooks" oneof:"refuse allow" required:"true"`
 	// Lifetime of an access token of an OAuth client.
 	TokenTTL time.Duration `yaml:"token_ttl" range:"100ms..24h"`
 	// Mails to developers.
@@ -48,7 +52,7 @@ type Email struct {
 }
 
 func defaultPortal() Portal {
-	return Portal{TokenTTL: time.Hour, Email: Email{
+	return Portal{PrivateWebhooks: "refuse", TokenTTL: time.Hour, Email: Email{
 		TLS: "starttls", From: "portal@localhost", Timeout: 30 * time.Second, MailboxSize: 1000,
 	}}
 }

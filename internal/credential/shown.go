@@ -15,3 +15,6 @@ func (h *Hasher) Shown(identity string) string {
 	sum := sha256.Sum256([]byte(identity))
 	return hex.EncodeToString(sum[:])
 }
+
+// KeepsKeys reports whether keys are stored in clear.
+func (h *Hasher) KeepsKeys() bool { return h.Algorithm == None }

@@ -24,7 +24,6 @@ func (o *Object) set(members map[string]json.RawMessage, refs references) []stri
 	if _, ok := members[id]; !ok && o.Name != o.Hash { // a key without a name is named by its hash
 		members[id], _ = json.Marshal(o.Name) // a text
 	}
-	delete(members, "org_id") // the user who applies it decides the owner
 	if len(o.Labels) > 0 {
 		members[labelsMember], _ = json.Marshal(o.Labels) // texts
 	}
@@ -171,6 +170,7 @@ func normalSession(s *definition.Session) *definition.Session {
 	s.OrgID, s.DateCreated, s.LastUpdated = "", "", ""
 	s.QuotaRenews, s.QuotaRemaining = 0, 0
 	s.SetCredentials(nil)
+	s.SetQuotas(nil)
 	s.BasicAuth = nil // servers do not return passwords and secrets, so they cannot be compared
 	if s.Extra != nil {
 		s.Extra.JWT = nil

@@ -86,6 +86,40 @@ type Extra struct {
 	Keys []Credential `json:"rotated_keys,omitempty"`
 	// Identity of the session whose further key this is; filled in, and nothing else is set.
 	SuccessorOf string `json:"successor_of,omitempty"`
+	// The quotas of the key, if there is another one than that of the key as a whole;
+	// filled in.
+	Quotas []QuotaState `json:"quotas,omitempty"`
+}
+
+// QuotaState is one of the quotas of a key, with what is left of it.
+type QuotaState struct {
+	// What the calls are counted for: the id of a policy or an API, or empty for the key
+	// as a whole.
+	Scope string `json:"scope"`
+	// Ids of the APIs whose calls are counted.
+	APIs []string `json:"apis"`
+	// Calls in each period.
+	QuotaMax int64 `json:"quota_max"`
+	// Calls that are left.
+	QuotaRemaining int64 `json:"quota_remaining"`
+	// Unix seconds at which the quota renews; 0 is never.
+	QuotaRenews int64 `json:"quota_renews"`
+	// Seconds of a period; 0 is no end.
+	QuotaRenewalRate int64     `json:"quota_renewal_rate"`
+	Renewal          *Calendar `json:",inline"` // nil if none of its members is set
+	Unknown          Unknown   `json:"-"`
+}
+
+// SetQuotas sets the quotas that a session is shown with. The session must be the
+// caller's own.
+func (s *Session) SetQuotas(all []QuotaState) {
+	if s.Extra == nil && all == nil {
+		return
+	}
+	if s.Extra == nil {
+		s.Extra = new(Extra)
+	}
+	s.Extra.Quotas = all
 }
 
 // Monitor sets a key's own quota thresholds.

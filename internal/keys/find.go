@@ -72,6 +72,7 @@ func (k *Service) List(ctx context.Context, cursor string, count int) (hashes []
 type Filter struct {
 	Prefix string // of the hash; organisations are found by that of their identities only
 	API    string // that the key may call
+	Org    string // that the key belongs to
 }
 
 const findPage = 1000
@@ -106,7 +107,7 @@ func (k *Service) fits(ctx context.Context, hash string, f Filter) (bool, error)
 	if !strings.HasPrefix(hash, f.Prefix) || credential.IsOrg(hash) != credential.IsOrg(f.Prefix) {
 		return false, nil
 	}
-	if f.API == "" {
+	if f.API == "" && f.Org == "" {
 		return true, nil
 	}
 	session, err := k.Store.Get(ctx, hash)
@@ -115,6 +116,12 @@ func (k *Service) fits(ctx context.Context, hash string, f Filter) (bool, error)
 			err = nil // it was deleted after it was listed
 		}
 		return false, err
+	}
+	if f.Org != "" && session.OrgID != f.Org {
+		return false, nil
+	}
+	if f.API == "" {
+		return true, nil
 	}
 	may, err := rights.Effective(session, k.Policies())
 	if err != nil {

@@ -181,6 +181,7 @@ func (k *Service) accept(s *definition.Session) (*definition.Session, *rights.Ri
 		return nil, nil, err
 	}
 	session := s.Clone()
+	session.SetQuotas(nil) // they are shown, not taken
 	may, err := rights.Effective(session, k.Policies())
 	switch {
 	case err != nil:

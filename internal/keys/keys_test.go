@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -421,6 +422,27 @@ func TestGetShowsTheNumbersOfPolicies(t *testing.T) {
 	two := d.create("", `{"org_id": "o", "apply_policies": ["p", "q"]}`)
 	if got := d.get(two.Key); got.Rate != 0 || got.QuotaMax != 0 || got.QuotaRemaining != 0 {
 		t.Errorf("numbers that hold for some APIs only are shown for the key: %+v", got)
+	}
+	d.use(two.Hash, "b", 3)
+	d.use(two.Hash, "c", 4)
+	d.now = begin.Add(10 * time.Second)
+	got := d.get(two.Key)
+	want := []definition.QuotaState{
+		{Scope: "p", APIs: []string{"a", "b"}, QuotaMax: 10, QuotaRemaining: 7, QuotaRenews: begin.Unix() + 60, QuotaRenewalRate: 60},
+		{Scope: "q", APIs: []string{"c"}, QuotaMax: 70, QuotaRemaining: 66},
+	}
+	if !reflect.DeepEqual(got.Extra.Quotas, want) {
+		t.Errorf("quotas %+v\nwant   %+v", got.Extra.Quotas, want)
+	}
+	// What is shown can be sent back, and is not stored.
+	if _, err := d.Update(t.Context(), keys.Ref{ID: two.Key}, got, true); err != nil {
+		t.Fatal(err)
+	}
+	if stored, _ := d.store.Get(t.Context(), two.Hash); stored.Extra != nil && stored.Extra.Quotas != nil {
+		t.Errorf("stored %+v", stored.Extra)
+	}
+	if d.get(one.Key).Extra != nil {
+		t.Error("a key with one quota has a list of them")
 	}
 	d.policies = nil
 	if got := d.get(one.Key); got.Rate != 99 || !slices.Equal(got.ApplyPolicies, []string{"p"}) {

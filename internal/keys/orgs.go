@@ -38,6 +38,12 @@ func (k *Service) createOrg(ctx context.Context, identity string, s *definition.
 	return k.issued(identity, identity), nil
 }
 
+// CheckOrg reports what is wrong with the limits of an organisation.
+func (k *Service) CheckOrg(org string, s *definition.Session) error {
+	_, _, err := k.acceptOrg(credential.OrgIdentity(org), s)
+	return err
+}
+
 // acceptAs is accept for a session that is stored under a known identity.
 func (k *Service) acceptAs(identity string, s *definition.Session) (*definition.Session, *rights.Rights, error) {
 	if credential.IsOrg(identity) {
@@ -46,7 +52,7 @@ func (k *Service) acceptAs(identity string, s *definition.Session) (*definition.
 	return k.accept(s)
 }
 
-// checkOrg checks the session of an organisation that a caller sends.
+// acceptOrg is accept for the session of an organisation.
 func (k *Service) acceptOrg(identity string, s *definition.Session) (*definition.Session, *rights.Rights, error) {
 	org := credential.OrgOf(identity)
 	if !definition.ValidID(org) || s.OrgID != org {
@@ -72,6 +78,7 @@ func (k *Service) acceptOrg(identity string, s *definition.Session) (*definition
 		return nil, nil, &wrong
 	}
 	session := s.Clone()
+	session.SetQuotas(nil)
 	may, err := rights.Effective(session, nil)
 	if err != nil {
 		return nil, nil, &PolicyError{Cause: err}

@@ -182,12 +182,44 @@ func (k *Service) fill(ctx context.Context, session *definition.Session, may *ri
 			all.add(limit, reading{&e.Limit.QuotaRemaining, &e.Limit.QuotaRenews})
 		}
 	}
+	states := k.quotas(may)
+	for i := range states {
+		a, _ := may.For(states[i].APIs[0])
+		limit, _ := a.QuotaLimit(k.Naming, hash)
+		all.add(limit, reading{&states[i].QuotaRemaining, &states[i].QuotaRenews})
+	}
+	session.SetQuotas(states)
 	for some := range slices.Chunk(all, counter.MaxLimits) {
 		if err := k.read(ctx, some); err != nil {
 			return fmt.Errorf("reading the quotas of a key: %w", err)
 		}
 	}
 	return nil
+}
+
+// quotas returns the quotas of a key by what they are counted for, as if nothing of them
+// was used; none if all calls are counted together.
+func (k *Service) quotas(may *rights.Rights) (states []definition.QuotaState) {
+	for _, id := range may.APIs() {
+		a, ok := may.For(id)
+		if !ok || a.Quota.Max <= 0 {
+			continue
+		}
+		at := slices.IndexFunc(states, func(s definition.QuotaState) bool { return s.Scope == a.Quota.Scope })
+		if at < 0 {
+			at = len(states)
+			l := limitsOf(a)
+			states = append(states, definition.QuotaState{
+				Scope: a.Quota.Scope, QuotaMax: l.QuotaMax, QuotaRenewalRate: l.QuotaRenewalRate, Renewal: l.Renewal,
+				QuotaRemaining: l.QuotaMax, QuotaRenews: renewalOf(&l, k.Now()),
+			})
+		}
+		states[at].APIs = append(states[at].APIs, id)
+	}
+	if len(states) == 1 && states[0].Scope == "" {
+		return nil
+	}
+	return states
 }
 
 // read reads counters. A period that has not begun renews as the session says.

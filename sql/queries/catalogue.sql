@@ -1,6 +1,6 @@
--- OrgExists reports whether there is an organisation.
+-- OrgExists reports whether there is an organisation that has not ended.
 -- name: OrgExists :one
-SELECT EXISTS (SELECT 1 FROM orgs WHERE id = $1);
+SELECT EXISTS (SELECT 1 FROM orgs WHERE id = $1 AND ended_at IS NULL);
 
 -- PortalObject returns an organisation's catalogue, without its entries, or the
 -- configuration of its portal.

@@ -18,6 +18,7 @@ type Service struct {
 	store     *store.Store
 	identify  Identify
 	documents *Documents
+	clear     bool // keys are stored in clear
 }
 
 // Identify returns the developer of a credential, or store.ErrNotFound.
@@ -28,17 +29,30 @@ func New(st *store.Store, identify Identify, docs *Documents) *Service {
 	return &Service{store: st, identify: identify, documents: docs}
 }
 
+// StoresKeysInClear returns the service for an admin whose keys are not hashed, which
+// HashKeys of its configurations says.
+func (s *Service) StoresKeysInClear(clear bool) *Service {
+	s.clear = clear
+	return s
+}
+
 // Configuration returns the configuration of an organisation's portal, or the defaults
 // if none is stored. The caller may change it.
 func (s *Service) Configuration(ctx context.Context, org string) (*model.Configuration, error) {
 	row, err := s.store.PortalObject(ctx, org, store.PortalConfiguration)
 	if errors.Is(err, store.ErrNotFound) {
-		return Defaults(org), nil
+		return s.defaults(org), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return configurationOf(&row)
+	return s.configurationOf(&row)
+}
+
+func (s *Service) defaults(org string) *model.Configuration {
+	c := Defaults(org)
+	c.HashKeys = !s.clear
+	return c
 }
 
 // ConfigurationFor returns the configuration for requests for an entry.
@@ -95,12 +109,12 @@ func entryOf(row *store.CatalogueEntry) (*model.Entry, error) {
 	return e, nil
 }
 
-func configurationOf(row *store.PortalObject) (*model.Configuration, error) {
+func (s *Service) configurationOf(row *store.PortalObject) (*model.Configuration, error) {
 	c, err := model.Parse[model.Configuration](row.Body)
 	if err != nil {
 		return nil, fmt.Errorf("reading the stored configuration of the portal: %w", corrupt(err))
 	}
-	c.ID, c.OrgID = row.ID, row.OrgID
+	c.ID, c.OrgID, c.HashKeys = row.ID, row.OrgID, !s.clear
 	return c, nil
 }
 

@@ -97,7 +97,7 @@ func TestEntriesKeepTheirIDsWhenTheCatalogueIsReplaced(t *testing.T) {
 
 func TestAnEntryLivesItsLife(t *testing.T) {
 	b := start(t)
-	r := b.Call("POST", entryPath, "editor", `{"name":"Gold","show":true,"api_id":"orders","policy_id":"gold","own":1.0}`).Want(200)
+	r := b.Call("POST", entryPath, "editor", `{"name":"Gold","show":true,"api_id":"orders","policy_id":"gold","own":1.0}`).Want(201)
 	id := r.Text("Message")
 	if r.ETag != `"1"` {
 		t.Errorf("ETag %s", r.ETag)
@@ -124,9 +124,9 @@ func TestAnEntryLivesItsLife(t *testing.T) {
 func TestEntriesAreListed(t *testing.T) {
 	b := start(t)
 	for i := range 25 {
-		b.Call("POST", entryPath, "editor", fmt.Sprintf(`{"name":"Entry %02d%%_","show":%v,"policy_id":"gold","api_id":%q}`, i, i%2 == 0, []string{"orders", "stock"}[i%2])).Want(200)
+		b.Call("POST", entryPath, "editor", fmt.Sprintf(`{"name":"Entry %02d%%_","show":%v,"policy_id":"gold","api_id":%q}`, i, i%2 == 0, []string{"orders", "stock"}[i%2])).Want(201)
 	}
-	b.Call("POST", entryPath, "editor", `{"name":"not yet","show":true,"policy_id":"draft"}`).Want(200)
+	b.Call("POST", entryPath, "editor", `{"name":"not yet","show":true,"policy_id":"draft"}`).Want(201)
 	names := func(query string) (got []string, pages float64) {
 		t.Helper()
 		var list struct {
@@ -206,7 +206,7 @@ func TestTextComesBackAsText(t *testing.T) {
 	const text = `'; drop table catalogue_entries; -- "\" % _ $1 $$ \' <script>alert(1)</script> ☃`
 	quoted, _ := json.Marshal(text)
 	q := string(quoted)
-	id := b.Call("POST", entryPath, "editor", `{"name":`+q+`,"show":true,"short_description":`+q+`,"long_description":`+q+`,"version":`+q+`,"policy_id":"gold","fields":{`+q+`:`+q+`},`+q+`:`+q+`}`).Want(200).Text("Message")
+	id := b.Call("POST", entryPath, "editor", `{"name":`+q+`,"show":true,"short_description":`+q+`,"long_description":`+q+`,"version":`+q+`,"policy_id":"gold","fields":{`+q+`:`+q+`},`+q+`:`+q+`}`).Want(201).Text("Message")
 	for path, who := range map[string]string{entryPath + "/" + id: "viewer", publicPath + "/" + id: ""} {
 		e := b.Call("GET", path, who, "").Want(200).Object()
 		for _, member := range []string{"name", "short_description", "long_description", "version"} {
@@ -223,12 +223,12 @@ func TestTextComesBackAsText(t *testing.T) {
 		b.Call("GET", path, who, "").Want(404)
 	}
 	b.Call("POST", entryPath, "editor", `{"name":"a","long_description":"\u0000","policy_id":"gold"}`).Want(400).Says("long_description: must be text without the character U+0000")
-	b.Call("POST", entryPath, "editor", `{"name":"a","own":"\u0000","policy_id":"gold"}`).Want(200) // JSON that is kept as it is
+	b.Call("POST", entryPath, "editor", `{"name":"a","own":"\u0000","policy_id":"gold"}`).Want(201) // JSON that is kept as it is
 }
 
 func TestOrganisationsDoNotSeeEachOthersCatalogues(t *testing.T) {
 	b := start(t)
-	id := b.Call("POST", entryPath, "editor", `{"name":"A","show":true,"policy_id":"gold"}`).Want(200).Text("Message")
+	id := b.Call("POST", entryPath, "editor", `{"name":"A","show":true,"policy_id":"gold"}`).Want(201).Text("Message")
 	doc := b.document("markdown", "# hello", "")
 	b.Call("POST", configPath, "editor", `{"email":"a@example.com"}`).Want(200)
 	for _, c := range []struct{ method, path, body string }{
@@ -285,7 +285,7 @@ func TestOfTwoWritersOneWins(t *testing.T) {
 		done.Wait()
 		for _, status := range statuses {
 			switch status {
-			case 200:
+			case 200, 201:
 				won++
 			case 409:
 			default:

@@ -19,12 +19,12 @@ const noObject = "Could not retrieve portal object."
 func (s *Service) getConfiguration(ctx context.Context, c *rest.Call) (any, error) {
 	row, err := s.store.PortalObject(ctx, c.Who.Org, store.PortalConfiguration)
 	if errors.Is(err, store.ErrNotFound) {
-		return model.Write(Defaults(c.Who.Org))
+		return model.Write(s.defaults(c.Who.Org))
 	}
 	if err != nil {
 		return nil, err
 	}
-	found, err := configurationOf(&row)
+	found, err := s.configurationOf(&row)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (s *Service) getConfiguration(ctx context.Context, c *rest.Call) (any, erro
 }
 
 func (s *Service) createConfiguration(ctx context.Context, c *rest.Call) (any, error) {
-	sent, err := readConfiguration(c)
+	sent, err := s.readConfiguration(c)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (s *Service) updateConfiguration(ctx context.Context, c *rest.Call) (any, e
 	if err != nil {
 		return nil, err
 	}
-	sent, err := readConfiguration(c)
+	sent, err := s.readConfiguration(c)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func wrongID(right string, none bool) error {
 }
 
 // readConfiguration reads a configuration from the body and completes it.
-func readConfiguration(c *rest.Call) (*model.Configuration, error) {
+func (s *Service) readConfiguration(c *rest.Call) (*model.Configuration, error) {
 	body, err := c.Body()
 	if err != nil {
 		return nil, err
@@ -144,7 +144,21 @@ func readConfiguration(c *rest.Call) (*model.Configuration, error) {
 	var f object.Faults
 	checkID(&f, "id", sent.ID)
 	checkConfiguration(&f, "", sent)
+	f.Add("HashKeys", s.hashProblem(body, sent))
+	sent.HashKeys = !s.clear
 	return sent, problemsOf(f)
+}
+
+// hashProblem returns the problem of HashKeys, or "": how keys are stored is decided for all
+// organisations at once.
+func (s *Service) hashProblem(body []byte, sent *model.Configuration) string {
+	switch {
+	case membersOf(body)["HashKeys"] == nil || sent.HashKeys == !s.clear:
+		return ""
+	case s.clear:
+		return "must be false, or be left out: keys are stored in clear (keys.hash: none)"
+	}
+	return "must be true, or be left out: keys are stored as hashes alone, which no record can show them from (keys.hash)"
 }
 
 // complete sets defaults of members that were left out, so that a missing member never
@@ -157,9 +171,6 @@ func complete(c *model.Configuration, sent []byte) {
 	}
 	if said["oauth_usage_limit"] == nil {
 		c.OAuthUsageLimit = wanted.OAuthUsageLimit
-	}
-	if said["HashKeys"] == nil {
-		c.HashKeys = wanted.HashKeys
 	}
 	letters := membersOf(membersOf(said["mail_options"])["email_copy"])
 	have, want := &c.MailOptions.Copy, &wanted.MailOptions.Copy

@@ -43,7 +43,7 @@ func TestADocumentLivesItsLife(t *testing.T) {
 	b.Call("GET", docPath, "viewer", "").Want(200).Says(`"Pages":1`, id).Hides("documentation")
 	b.Call("PUT", docPath+"/"+id, "editor", `{"id":"other","doc_type":"md","documentation":"YQ=="}`).Want(400).Says("id: must be " + id)
 	b.Call("PUT", docPath+"/nothing", "editor", `{"doc_type":"md","documentation":"YQ=="}`).Want(404)
-	entry := b.Call("POST", entryPath, "editor", `{"name":"Gold","show":true,"policy_id":"gold","documentation":"`+id+`"}`).Want(200).Text("Message")
+	entry := b.Call("POST", entryPath, "editor", `{"name":"Gold","show":true,"policy_id":"gold","documentation":"`+id+`"}`).Want(201).Text("Message")
 	b.Call("DELETE", docPath+"/"+id, "editor", "").Want(409).Says("?force=true", entry+": Gold")
 	b.Call("DELETE", docPath+"/"+id, "editor", "", "If-Match", `"1"`).Want(409).Says("version 2")
 	b.Call("DELETE", docPath+"/"+id+"?force=true", "editor", "").Want(200).Says("Data deleted")
@@ -94,7 +94,7 @@ func TestWhatIsWrongWithADocumentIsNamed(t *testing.T) {
 func (b *bench) shown(kind, text, api string) *admintest.Answer {
 	b.t.Helper()
 	doc := b.document(kind, text, "")
-	entry := b.Call("POST", entryPath, "editor", fmt.Sprintf(`{"name":"A","show":true,"policy_id":"gold","api_id":%q,"documentation":%q}`, api, doc)).Want(200).Text("Message")
+	entry := b.Call("POST", entryPath, "editor", fmt.Sprintf(`{"name":"A","show":true,"policy_id":"gold","api_id":%q,"documentation":%q}`, api, doc)).Want(201).Text("Message")
 	preview := b.Call("GET", docPath+"/"+doc+"/preview?api_id="+api, "viewer", "").Want(200)
 	public := b.Call("GET", publicPath+"/"+entry+"/documentation", "", "").Want(200)
 	if string(preview.Body) != string(public.Body) {
@@ -130,7 +130,7 @@ func TestDevelopersSeeSchemasAndMarkdownWithoutUpstreams(t *testing.T) {
 func TestDocumentsOfOlderRulesAreCleanedAnew(t *testing.T) {
 	b := start(t)
 	doc := b.document("markdown", "*new*", "")
-	entry := b.Call("POST", entryPath, "editor", `{"name":"A","show":true,"policy_id":"gold","documentation":"`+doc+`"}`).Want(200).Text("Message")
+	entry := b.Call("POST", entryPath, "editor", `{"name":"A","show":true,"policy_id":"gold","documentation":"`+doc+`"}`).Want(201).Text("Message")
 	b.Exec("update documents set clean = '<script>old</script>', edition = 0")
 	for range 2 {
 		b.Call("GET", publicPath+"/"+entry+"/documentation", "", "").Want(200).Says("new").Hides("old", "script")

@@ -79,7 +79,7 @@ func TestDevelopersSeeWhatIsShownAndInUse(t *testing.T) {
 
 func TestACatalogueCanBeForDevelopersAlone(t *testing.T) {
 	b := start(t)
-	id := b.Call("POST", entryPath, "editor", `{"name":"Gold","show":true,"policy_id":"gold","documentation":"`+b.document("markdown", "# hi", "")+`"}`).Want(200).Text("Message")
+	id := b.Call("POST", entryPath, "editor", `{"name":"Gold","show":true,"policy_id":"gold","documentation":"`+b.document("markdown", "# hi", "")+`"}`).Want(201).Text("Message")
 	b.Call("POST", configPath, "editor", `{"catalogue_login_only":true}`).Want(200)
 	for _, path := range []string{publicPath, publicPath + "/" + id, publicPath + "/" + id + "/documentation"} {
 		for _, who := range []string{"", "slp_unknown", "slp_two", "editor"} {
@@ -125,6 +125,16 @@ func TestAnEntryCanSayOtherwise(t *testing.T) {
 	}
 }
 
+func TestHashKeysSaysHowKeysAreStored(t *testing.T) {
+	b := start(t)
+	b.Call("PUT", configPath, "editor", `{"HashKeys":true}`).Want(200)
+	b.service.StoresKeysInClear(true)
+	b.Call("GET", configPath, "viewer", "").Want(200).Says(`"HashKeys":false`)
+	b.Call("PUT", configPath, "editor", `{"HashKeys":true}`).Want(400).Says("HashKeys: must be false")
+	b.Call("PUT", configPath, "editor", `{"HashKeys":false}`).Want(200)
+	b.Call("GET", configPath, "two:viewer", "").Want(200).Says(`"HashKeys":false`)
+}
+
 func TestAConfigurationLivesItsLife(t *testing.T) {
 	b := start(t)
 	b.Call("GET", configPath, "viewer", "").Want(200).Says(`"id":""`, `"require_key_approval":true`, `"disable_signup":false`, `"disable_login":false`, `"oauth_usage_limit":-1`, `"HashKeys":true`, `"enabled":true`)
@@ -167,36 +177,37 @@ func TestAConfigurationLivesItsLife(t *testing.T) {
 func TestWhatIsWrongWithAConfigurationIsNamed(t *testing.T) {
 	b := start(t)
 	for body, says := range map[string]string{
-		`{"signup_fields":["Name","Name"]}`:                                                    `signup_fields[1]: \"Name\" is there already`,
-		`{"signup_fields":["Email"]}`:                                                          `signup_fields[0]: must not be \"Email\"`,
-		`{"signup_fields":[""]}`:                                                               "signup_fields[0]: must be the name of a field",
-		`{"key_request_fields":[" a"]}`:                                                        "key_request_fields[0]: must be the name of a field",
-		`{"key_request_fields":"a"}`:                                                           "key_request_fields: must be an array",
-		`{"redirect_on_key_request":true}`:                                                     "redirect_to: must be set",
-		`{"redirect_to":"//evil.example"}`:                                                     "redirect_to: must be a path",
-		`{"redirect_to":"/\\evil.example"}`:                                                    "redirect_to: must be a path",
-		`{"redirect_to":"/a\tb"}`:                                                              "redirect_to: must be a path",
-		`{"redirect_to":"javascript:alert(1)"}`:                                                "redirect_to: must be a path",
-		`{"redirect_to":"https:evil.example"}`:                                                 "redirect_to: must be a path",
-		`{"redirect_to":"ask"}`:                                                                "redirect_to: must be a path",
-		`{"redirect_to":"https://evil.example/"}`:                                              "redirect_to: names the host evil.example, which redirect_hosts does not list",
-		`{"redirect_to":"https://a@example.com/","redirect_hosts":["example.com"]}`:            "without user information",
-		`{"redirect_to":"https://example.com:1/","redirect_hosts":["example.com"]}`:            "names the host example.com:1",
-		`{"redirect_to":"https://example.com.evil.example/","redirect_hosts":["example.com"]}`: "which redirect_hosts does not list",
-		`{"redirect_hosts":["https://example.com"]}`:                                           "redirect_hosts[0]: must be a host",
-		`{"oauth_usage_limit":-2}`:                                                             "oauth_usage_limit: must be -1",
-		`{"oauth_usage_limit":1.5}`:                                                            "oauth_usage_limit: must be",
-		`{"email":"nobody"}`:                                                                   "email: must be an address",
-		`{"email":"Ann <ann@example.com>"}`:                                                    "email: must be an address",
-		`{"mail_options":{"mail_from_name":"a\r\nBcc: b"}}`:                                    "mail_options.mail_from_name: must be one line",
-		`{"mail_options":{"email_copy":{"key_email":{"body":"your {{kee}}"}}}}`:                "mail_options.email_copy.key_email.body: {{kee}} is no placeholder",
-		`{"mail_options":{"mail_from_email":"x"}}`:                                             "mail_options.mail_from_email: must be an address",
-		`{"mail_options":{"email_copy":{"key_email":{"subject":"a\nb"}}}}`:                     "mail_options.email_copy.key_email.subject: must be one line",
+		`{"signup_fields":["Name","Name"]}`:                                         `signup_fields[1]: \"Name\" is there already`,
+		`{"signup_fields":["Email"]}`:                                               `signup_fields[0]: must not be \"Email\"`,
+		`{"signup_fields":[""]}`:                                                    "signup_fields[0]: must be the name of a field",
+		`{"key_request_fields":[" a"]}`:                                             "key_request_fields[0]: must be the name of a field",
+		`{"key_request_fields":"a"}`:                                                "key_request_fields: must be an array",
+		`{"HashKeys":false}`:                                                        "HashKeys: must be true",
+		`{"redirect_on_key_request":true}`:                                          "redirect_to: must be set",
+		`{"redirect_to":"//evil.example"}`:                                          "redirect_to: must be a path",
+		`{"redirect_to":"/\\evil.example"}`:                                         "redirect_to: must be a path",
+		`{"redirect_to":"/a\tb"}`:                                                   "redirect_to: must be a path",
+		`{"redirect_to":"javascript:alert(1)"}`:                                     "redirect_to: must be a path",
+		`{"redirect_to":"https:evil.example"}`:                                      "redirect_to: must be a path",
+		`{"redirect_to":"ask"}`:                                                     "redirect_to: must be a path",
+		`{"redirect_to":"https://evil.example/"}`:                                   "redirect_to: names the host evil.example, which redirect_hosts does not list",
+		`{"redirect_to":"https://a@example.com/","redirect_hosts":["example.com"]}`: "without user information",
+		`{"redirect_to":"https://example.com:1/","redirect_hosts":["example.com"]}`: "names the host example.com:1",
+		`{"redirect_to":"https://example.com.evil.example/","redirect_hosts":["example.com"]}`:             "which redirect_hosts does not list",
+		`{"redirect_hosts":["https://example.com"]}`:                                                       "redirect_hosts[0]: must be a host",
+		`{"oauth_usage_limit":-2}`:                                                                         "oauth_usage_limit: must be -1",
+		`{"oauth_usage_limit":1.5}`:                                                                        "oauth_usage_limit: must be",
+		`{"email":"nobody"}`:                                                                               "email: must be an address",
+		`{"email":"Ann <ann@example.com>"}`:                                                                "email: must be an address",
+		`{"mail_options":{"mail_from_name":"a\r\nBcc: b"}}`:                                                "mail_options.mail_from_name: must be one line",
+		`{"mail_options":{"email_copy":{"key_email":{"body":"your {{kee}}"}}}}`:                            "mail_options.email_copy.key_email.body: {{kee}} is no placeholder",
+		`{"mail_options":{"mail_from_email":"x"}}`:                                                         "mail_options.mail_from_email: must be an address",
+		`{"mail_options":{"email_copy":{"key_email":{"subject":"a\nb"}}}}`:                                 "mail_options.email_copy.key_email.subject: must be one line",
 		`{"mail_options":{"email_copy":{"welcome_email":{"body":"` + strings.Repeat("x", 33<<10) + `"}}}}`: "mail_options.email_copy.welcome_email.body: is 33792 bytes",
 		`{"mail_options":{"email_copy":{"reset_password_email":{"enabled":1}}}}`:                           "mail_options.email_copy.reset_password_email.enabled: must be true or false",
 		`{"event_options":{"key_event":{"webhook":"ftp://x"}}}`:                                            "event_options.key_event.webhook: must be an http",
 		`{"event_options":{"api_event":{"email":"x"}}}`:                                                    "event_options.api_event.email: must be an address",
-		`{"disable_login":"no"}`: "disable_login: must be true or false", `{"id":"a b"}`: "id: must be 1 to 128", `[]`: "", ``: "", `{`: "",
+		`{"disable_login":"no"}`:                                                                           "disable_login: must be true or false", `{"id":"a b"}`: "id: must be 1 to 128", `[]`: "", ``: "", `{`: "",
 	} {
 		for _, method := range []string{"POST", "PUT"} {
 			b.Call(method, configPath, "editor", body).Want(400).Says(says)

@@ -38,7 +38,7 @@ func (s *Service) entryRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: path, Summary: "Add an entry at the end of the catalogue", Tag: "Catalogue", Role: rest.Editor,
-			Body: model.Entry{}, Reply: rest.Envelope{}, Wrong: []int{400, 409, 413, 415}, Handle: s.createEntry,
+			Body: model.Entry{}, Reply: rest.Envelope{}, Status: 201, Wrong: []int{400, 409, 413, 415}, Handle: s.createEntry,
 		},
 		{
 			Method: "GET", Path: path + "/{id}", Summary: "Get an entry", Tag: "Catalogue", Role: rest.Viewer,

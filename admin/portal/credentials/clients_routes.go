@@ -24,7 +24,7 @@ func (s *Clients) Routes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: of, Summary: "Make an OAuth client for a developer; the answer shows its secret this once", Tag: clientsTag, Role: rest.Approver,
-			Body: newClient{}, Reply: model.Client{}, Wrong: []int{400, 404, 409, 413, 415}, Secret: true, Handle: s.create,
+			Body: newClient{}, Status: 201, Reply: model.Client{}, Wrong: []int{400, 404, 409, 413, 415}, Secret: true, Handle: s.create,
 		},
 		{
 			Method: "POST", Path: of + "/{client}/secret", Summary: "Give an OAuth client another secret, shown this once; its tokens stay", Tag: clientsTag, Role: rest.Approver,

@@ -150,7 +150,7 @@ func TestTheLimitOfClientsHoldsHoweverManyComeAtOnce(t *testing.T) {
 	for s := range statuses {
 		got[s]++
 	}
-	if got[200] != 3 || got[409] != 9 || b.Count("select count(*) from oauth_clients") != 3 {
+	if got[201] != 3 || got[409] != 9 || b.Count("select count(*) from oauth_clients") != 3 {
 		t.Errorf("answers %v", got)
 	}
 	b.Call("POST", "/api/portal/developers/"+dev+"/oauth-clients", b.viewer, `{"policy_id":"gold"}`).Want(403)
@@ -181,8 +181,8 @@ func TestAnEntryCanSayHowManyClientsItsPolicyComesTo(t *testing.T) {
 	b.configure(`"oauth_usage_limit":1`)
 	b.entry("gold", `"show":true,"auth_type":"oauth","config":{"override":true,"oauth_usage_limit":2}`)
 	silver := b.entry("silver", `"show":true,"auth_type":"oauth","config":{"override":false,"oauth_usage_limit":5}`)
-	client(dev, "silver").Want(200)
-	client(dev, "gold").Want(200) // one of another policy does not count
+	client(dev, "silver").Want(201)
+	client(dev, "gold").Want(201) // one of another policy does not count
 	request := b.Call("POST", "/api/portal/requests", b.approver, fmt.Sprintf(`{"by_user":%q,"for_plan":"gold","version":"v2"}`, dev)).Want(200).Text("Message")
 	b.Call("PUT", "/api/portal/requests/approve/"+request, b.approver, "").Want(200)
 	client(dev, "gold").Want(409).Says(`2 OAuth clients for policy \"gold\"`, "oauth_usage_limit")
@@ -190,11 +190,11 @@ func TestAnEntryCanSayHowManyClientsItsPolicyComesTo(t *testing.T) {
 	b.Call("PUT", "/api/portal/requests/approve/"+request, b.approver, "").Want(409).Says("oauth_usage_limit")
 
 	// An entry that overrides nothing is as all others, and one without a limit has none.
-	client(other, "silver").Want(200)
+	client(other, "silver").Want(201)
 	client(other, "silver").Want(409).Says("1 OAuth clients, which is the most")
 	b.Call("PUT", "/api/portal/catalogue/entries/"+silver, b.editor,
 		`{"name":"Silver","api_id":"orders","policy_id":"silver","show":true,"auth_type":"oauth","config":{"override":true,"oauth_usage_limit":-1}}`).Want(200)
 	for range 3 {
-		client(other, "silver").Want(200)
+		client(other, "silver").Want(201)
 	}
 }

@@ -2,6 +2,7 @@ package credentials_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -89,9 +90,15 @@ func TestRequestsAreMadeElsewhereWhereTheConfigurationSaysSo(t *testing.T) {
 	b.developer("ada")
 	b.entry("gold", "")
 	b.configure(`"require_key_approval":true,"redirect_on_key_request":true,"redirect_to":"/contact"`)
-	r := b.Call("POST", "/api/portal/requests", b.login("ada"), `{"for_plan":"gold","version":"v2"}`).Want(403).Says("/contact")
+	session := b.login("ada")
+	r := b.Call("POST", "/api/portal/requests", session, `{"for_plan":"gold","version":"v2"}`).Want(403).Says("/contact")
 	if r.Header.Get("Location") != "/contact" || b.Count("select count(*) from key_requests") != 0 {
 		t.Errorf("Location %q", r.Header.Get("Location"))
+	}
+	b.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	browser := b.Call("POST", "/api/portal/requests", session, `{"for_plan":"gold","version":"v2"}`, "Accept", "text/html,application/xhtml+xml").Want(303)
+	if browser.Header.Get("Location") != "/contact" || b.Count("select count(*) from key_requests") != 0 {
+		t.Errorf("a browser: Location %q", browser.Header.Get("Location"))
 	}
 }
 
@@ -394,7 +401,7 @@ func TestWebhooksAreToldOfRequestsAndKeysWithoutSecrets(t *testing.T) {
 	b := start(t)
 	dev := b.developer("ada")
 	session := b.login("ada")
-	b.Call("POST", "/api/portal/webhooks", b.editor, `{"name":"all","url":"https://hooks.example/x","events":["*"]}`).Want(200)
+	b.Call("POST", "/api/portal/webhooks", b.editor, `{"name":"all","url":"https://hooks.example/x","events":["*"]}`).Want(201)
 	id := b.request(dev, "gold")
 	b.Call("PUT", "/api/portal/requests/"+id, b.approver, `{"for_plan":"gold","version":"v2"}`).Want(200)
 	key := b.approve(id)

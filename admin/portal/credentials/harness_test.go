@@ -112,7 +112,7 @@ func (b *bench) entry(policy, more string) string {
 		more = `"show":true`
 	}
 	r := b.Call("POST", "/api/portal/catalogue/entries", b.editor, fmt.Sprintf(
-		`{"name":"Entry of %s","api_id":"orders","policy_id":%q,%s}`, policy, policy, more)).Want(200)
+		`{"name":"Entry of %s","api_id":"orders","policy_id":%q,%s}`, policy, policy, more)).Want(201)
 	return r.Text("Message")
 }
 

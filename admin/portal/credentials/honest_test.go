@@ -97,7 +97,7 @@ func TestDevelopersAreNotToldWhoDecided(t *testing.T) {
 	b.entry("gold", "")
 	dev := b.developer("ada")
 	session := b.login("ada")
-	hook := b.Call("POST", "/api/portal/me/webhooks", session, `{"name":"mine","url":"https://hooks.example/","events":["*"]}`).Want(200).Text("ID")
+	hook := b.Call("POST", "/api/portal/me/webhooks", session, `{"name":"mine","url":"https://hooks.example/","events":["*"]}`).Want(201).Text("ID")
 	b.approve(b.request(dev, "gold"))
 	seen := 0
 	for _, one := range b.Call("GET", "/api/portal/me/webhooks/"+hook+"/deliveries", session, "").Want(200).Data() {

@@ -31,6 +31,24 @@ func TestRecordsKeepWhatTheySaidWhateverItIs(t *testing.T) {
 	b.Call("GET", "/api/portal/requests?q="+"%27%25_", b.viewer, "").Want(200).Says(`"Data":[]`, `"Pages":0`)
 }
 
+func TestRecordsHaveTheirDeveloperAndEntry(t *testing.T) {
+	b := start(t)
+	dev := b.developer("ada")
+	session := b.login("ada")
+	entry := b.entry("gold", "")
+	hash := hashOf(b.approve(b.request(dev, "gold")))
+	id := b.request(dev, "silver") // which nothing offers
+	b.Call("GET", "/api/portal/requests/"+id, b.viewer, "").Want(200).Says(
+		`"portal_developer":{"id":"`+dev+`"`, `"ada@`, `"keys":{"`+hash+`":["gold"]}`, `"subscriptions":{"gold":"`+hash+`"}`, `"catalogue_entry":null`,
+	).Hides("last_login_date", "password_updated", "0001-01-01", "decided_at")
+	offered := `"catalogue_entry":{"id":"` + entry + `","name":"Entry of gold"`
+	b.Call("GET", "/api/portal/requests?for_plan=gold", b.viewer, "").Want(200).Says(offered, `"decided_at":"2`)
+	b.Call("GET", "/api/portal/me/requests", session, "").Want(200).Says(offered, `"portal_developer":{"id":"`+dev+`"`)
+	b.Call("PUT", "/api/portal/catalogue/entries/"+entry, b.editor, `{"name":"Hidden","show":false,"api_id":"orders","policy_id":"gold"}`).Want(200)
+	b.Call("GET", "/api/portal/me/requests", session, "").Want(200).Hides("Hidden")
+	b.Call("GET", "/api/portal/requests?for_plan=gold", b.viewer, "").Want(200).Says("Hidden")
+}
+
 func TestListsThatWereLeftOutComeBackEmpty(t *testing.T) {
 	b := start(t)
 	id := b.request(b.developer("ada"), "gold")

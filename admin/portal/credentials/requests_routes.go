@@ -93,7 +93,7 @@ func (s *Requests) list(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	answer := requestList{Data: []json.RawMessage{}}
-	size, step := 0, page
+	size, step, named := 0, page, s.namedBy(c)
 	if page.Max == 0 {
 		step.Max = wholeStep
 	}
@@ -105,12 +105,11 @@ func (s *Requests) list(ctx context.Context, c *rest.Call) (any, error) {
 		if page.Max == 0 && total > maxWhole {
 			return nil, tooMany(total)
 		}
-		people, err := s.developersOf(ctx, c, rows)
-		if err != nil {
+		if err := named.developers(ctx, rows); err != nil {
 			return nil, err
 		}
 		for i := range rows {
-			shown, err := s.show(c, &rows[i], people)
+			shown, err := s.show(ctx, &rows[i], named)
 			if err != nil {
 				return nil, err
 			}
@@ -166,22 +165,6 @@ func filterOf(c *rest.Call) (*store.KeyRequestFilter, error) {
 	return f, nil
 }
 
-// developersOf returns the developers of requests, by id.
-func (s *Requests) developersOf(ctx context.Context, c *rest.Call, rows []store.KeyRequest) (map[string]store.Requester, error) {
-	if len(rows) == 0 || c.Who.Role == rest.Developer {
-		return nil, nil
-	}
-	seen := make(map[string]bool, len(rows))
-	var ids []string
-	for i := range rows {
-		if id := rows[i].DeveloperID; !seen[id] {
-			seen[id] = true
-			ids = append(ids, id)
-		}
-	}
-	return s.d.Store.Requesters(ctx, c.Who.Org, ids)
-}
-
 func (s *Requests) get(ctx context.Context, c *rest.Call) (any, error) {
 	row, err := s.d.Store.KeyRequestByID(ctx, c.Who.Org, c.Param("id"))
 	if err != nil {
@@ -190,25 +173,28 @@ func (s *Requests) get(ctx context.Context, c *rest.Call) (any, error) {
 	if c.Who.Role == rest.Developer && row.DeveloperID != c.Who.ID {
 		return nil, rest.NotFound(noRequest)
 	}
-	people, err := s.developersOf(ctx, c, []store.KeyRequest{row})
-	if err != nil {
+	named := s.namedBy(c)
+	if err := named.developers(ctx, []store.KeyRequest{row}); err != nil {
 		return nil, err
 	}
 	c.SetVersion(row.Version)
-	return s.show(c, &row, people)
+	return s.show(ctx, &row, named)
 }
 
 // show returns a request as the caller may see it: developers do not see who decided.
-func (s *Requests) show(c *rest.Call, row *store.KeyRequest, people map[string]store.Requester) (json.RawMessage, error) {
+func (s *Requests) show(ctx context.Context, row *store.KeyRequest, n *named) (json.RawMessage, error) {
 	r, err := s.recordOf(row)
 	if err != nil {
 		return nil, err
 	}
-	if c.Who.Role == rest.Developer {
+	if n.call.Who.Role == rest.Developer {
 		r.DecidedBy = ""
 	}
-	if d, ok := people[row.DeveloperID]; ok {
-		r.Developer = requesterModel(c.Who.Org, &d)
+	r.Developer = n.people[row.DeveloperID]
+	if r.Entry == nil && len(row.Policies) > 0 {
+		if r.Entry, err = n.entry(ctx, row.Policies[0]); err != nil {
+			return nil, err
+		}
 	}
 	return model.Write(r)
 }

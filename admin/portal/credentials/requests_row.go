@@ -84,20 +84,6 @@ func (s *Requests) recordOf(row *store.KeyRequest) (*model.KeyRequest, error) {
 	return r, nil
 }
 
-// requesterModel returns the developer of a request as it is shown.
-func requesterModel(org string, d *store.Requester) *model.Developer {
-	shown := &model.Developer{
-		ID: d.ID, Email: d.Email, OrgID: org, Inactive: d.Inactive, DateCreated: d.CreatedAt.UTC().Format(time.RFC3339),
-		Keys: map[string][]string{}, Subscriptions: map[string]string{}, OAuthClients: map[string][]model.Client{},
-		Fields: map[string]string{}, PasswordHistory: []string{},
-	}
-	var fields map[string]string
-	if json.Unmarshal(d.Fields, &fields) == nil && fields != nil {
-		shown.Fields = fields
-	}
-	return shown
-}
-
 // merged returns the policies that a key has after a change.
 func merged(have, more, fewer []string) []string {
 	left := slices.DeleteFunc(have, func(id string) bool { return slices.Contains(fewer, id) })

@@ -115,6 +115,9 @@ func (s *Requests) createOwn(ctx context.Context, c *rest.Call, r *model.KeyRequ
 	if err != nil {
 		return nil, err
 	}
+	if terms.redirect != "" {
+		return nil, elsewhere(c, terms.redirect)
+	}
 	if err := terms.check(a); err != nil {
 		return nil, err
 	}
@@ -160,20 +163,17 @@ func (a *resolved) normalise() error {
 	if r.ForPlan != "" && len(r.ApplyPolicies) > 0 && !slices.Contains(a.policies, r.ForPlan) && !slices.Contains(r.ApplyPolicies, r.ForPlan) {
 		return rest.BadRequest("for_plan: must be one of apply_policies, or be left out")
 	}
-	offered := make([]model.Entry, 0, len(a.entries))
+	offers := make([]model.Entry, 0, len(a.entries))
 	for _, e := range a.entries {
-		offered = append(offered, model.Entry{
-			ID: e.ID, Name: e.Name, ShortDescription: e.ShortDescription, Show: e.Show, APIID: e.APIID, PolicyID: e.PolicyID,
-			Documentation: e.Documentation, Version: e.Version, Fields: e.Fields, AuthType: e.AuthType,
-		})
+		offers = append(offers, *offered(e))
 	}
 	if r.Entry != nil {
-		if r.Entry = nil; len(offered) > 0 {
-			r.Entry = &offered[0]
+		if r.Entry = nil; len(offers) > 0 {
+			r.Entry = &offers[0]
 		}
 	}
 	if r.Entries != nil {
-		r.Entries = offered
+		r.Entries = offers
 	}
 	return nil
 }
@@ -223,13 +223,20 @@ func (s *Requests) terms(ctx context.Context, org string, a *resolved) (*terms, 
 	return t, nil
 }
 
+// elsewhere refuses a request that is to be made on another page, to which browsers are
+// sent. Programs, which would follow the redirect and take the page for the answer, get 403.
+func elsewhere(c *rest.Call, page string) error {
+	status := fasthttp.StatusForbidden
+	if strings.Contains(string(c.HTTP.Request.Header.Peek(fasthttp.HeaderAccept)), "text/html") {
+		status = fasthttp.StatusSeeOther
+	}
+	fault := rest.Refuse(status, "Keys are not requested here, but at "+page)
+	fault.Header = map[string]string{fasthttp.HeaderLocation: page}
+	return fault
+}
+
 // check refuses requests that developers cannot make.
 func (t *terms) check(a *resolved) error {
-	if t.redirect != "" {
-		fault := rest.Refuse(fasthttp.StatusForbidden, "Keys are not requested here, but at "+t.redirect)
-		fault.Header = map[string]string{fasthttp.HeaderLocation: t.redirect}
-		return fault
-	}
 	if len(a.policies) > 1 && !t.multiple {
 		return rest.BadRequest("apply_policies: one policy at a time can be asked for")
 	}

@@ -77,7 +77,7 @@ func (s *storm) key() string {
 
 func (s *storm) app() {
 	r := s.do("POST", "/api/portal/developers/"+s.developer+"/oauth-clients", s.approver, `{"policy_id":"gold"}`)
-	if r.Status == 200 {
+	if r.Status == 201 {
 		s.mu.Lock()
 		s.apps = append(s.apps, [2]string{r.Text("client_id"), r.Text("secret")})
 		s.mu.Unlock()

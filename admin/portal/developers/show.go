@@ -11,12 +11,10 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 )
 
-// never is a time that did not come yet, in JSON.
-const never = "0001-01-01T00:00:00Z"
-
+// stamp returns a time in JSON; "", which is left out, for one that never was.
 func stamp(at *time.Time) string {
 	if at == nil {
-		return never
+		return ""
 	}
 	return at.UTC().Format(time.RFC3339)
 }
@@ -34,7 +32,7 @@ func (s *Service) recordOf(d *store.Developer, has *store.Holdings) (*model.Deve
 	verified := d.VerifiedAt != nil
 	r.ID, r.OrgID, r.Email, r.Inactive, r.Verified = d.ID, d.OrgID, d.Email, d.Inactive, &verified
 	r.Fields, r.Nonce, r.SSOKey = fields, d.Nonce, d.SsoKey
-	r.DateCreated, r.LastLogin, r.PasswordUpdated = stamp(&d.CreatedAt), stamp(d.LastLoginAt), never
+	r.DateCreated, r.LastLogin, r.PasswordUpdated = stamp(&d.CreatedAt), stamp(d.LastLoginAt), ""
 	if d.PasswordHash != "" {
 		r.PasswordUpdated = stamp(&d.PasswordUpdated)
 	}

@@ -60,7 +60,7 @@ func (s *Service) Identify(ctx context.Context, credential []byte) (rest.Princip
 			return rest.Principal{}, err
 		}
 	}
-	return rest.Principal{Org: who.Org, ID: who.ID, Name: who.Email, Kind: "developer", Role: rest.Developer}, nil
+	return rest.Principal{Org: who.Org, Home: who.Org, ID: who.ID, Name: who.Email, Kind: "developer", Role: rest.Developer}, nil
 }
 
 // sessionHash returns the hash of the credential of a developer's call.

@@ -28,10 +28,10 @@ type Developer struct {
 	SSOKey          string              `json:"sso_key"`
 	OAuthClients    map[string][]Client `json:"oauth_clients"` // by policy
 	PasswordMaxDays int64               `json:"password_max_days"`
-	PasswordUpdated string              `json:"password_updated"`
-	PasswordHistory []string            `json:"PWHistory"` // always empty: hashes are not shown
-	LastLogin       string              `json:"last_login_date"`
-	Verified        *bool               `json:"verified,omitempty"` // the address is verified; nil in a body: unchanged
+	PasswordUpdated string              `json:"password_updated,omitempty"` // "": there is no password
+	PasswordHistory []string            `json:"PWHistory"`                  // always empty: hashes are not shown
+	LastLogin       string              `json:"last_login_date,omitempty"`  // "": never
+	Verified        *bool               `json:"verified,omitempty"`         // the address is verified; nil in a body: unchanged
 	Unknown         object.Unknown      `json:"-"`
 }
 

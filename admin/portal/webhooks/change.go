@@ -34,17 +34,17 @@ func (s *Service) create(ctx context.Context, c *rest.Call) (any, error) {
 	if err := ownedBy(c, &w); err != nil {
 		return nil, err
 	}
-	problems := s.check(w.Name, w.URL, w.Events, types(w.Developer != ""))
+	n := store.NewWebhook{ID: rest.NewID(), OrgID: c.Who.Org, Name: w.Name, URL: w.URL, Events: w.Events}
+	if w.Developer != "" {
+		n.DeveloperID = &w.Developer
+	}
+	problems := append(check(w.Name, w.Events, types(w.Developer != "")), s.reachOf(n.DeveloperID).urlProblems(w.URL)...)
 	secret, err := secretOf(w.Secret)
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
 	if len(problems) > 0 {
 		return nil, invalid(problems)
-	}
-	n := store.NewWebhook{ID: rest.NewID(), OrgID: c.Who.Org, Name: w.Name, URL: w.URL, Events: w.Events}
-	if w.Developer != "" {
-		n.DeveloperID = &w.Developer
 	}
 	if n.SealedSecret, err = s.seal(secret, n.ID, secretColumn); err != nil {
 		return nil, err
@@ -163,10 +163,11 @@ func (s *Service) update(ctx context.Context, c *rest.Call) (any, error) {
 	if err := c.Decode(&w); err != nil {
 		return nil, err
 	}
-	if problems := s.check(w.Name, w.URL, w.Events, types(isDeveloper(c))); len(problems) > 0 {
-		return nil, invalid(problems)
-	}
+	problems := check(w.Name, w.Events, types(isDeveloper(c)))
 	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *store.Webhook) error {
+		if all := append(problems, s.reachOf(row.DeveloperID).urlProblems(w.URL)...); len(all) > 0 {
+			return invalid(all)
+		}
 		now, err := tx.UpdateWebhook(ctx, store.WebhookChange{ID: row.ID, Name: w.Name, URL: w.URL, Events: w.Events})
 		if err != nil {
 			return err

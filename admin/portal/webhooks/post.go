@@ -18,11 +18,18 @@ import (
 	"github.com/sluicegate/sluice/internal/dialguard"
 )
 
-// post makes one attempt to send a message, signed by each of the secrets.
-func (s *Service) post(ctx context.Context, url string, d delivery.Delivery, secrets [][]byte) delivery.Outcome {
+// A posting is a message to be sent to a URL, signed by each of the secrets.
+type posting struct {
+	url string
+	delivery.Delivery
+	secrets [][]byte
+}
+
+// post makes one attempt to send a message.
+func (s *Service) post(ctx context.Context, to *reach, d posting) delivery.Outcome {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(d.Payload))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url, bytes.NewReader(d.Payload))
 	if err != nil {
 		return delivery.Outcome{Result: delivery.Never, Error: "its URL cannot be read"}
 	}
@@ -31,10 +38,10 @@ func (s *Service) post(ctx context.Context, url string, d delivery.Delivery, sec
 	req.Header.Set("User-Agent", "sluice-webhooks")
 	req.Header.Set("webhook-id", d.ID)
 	req.Header.Set("webhook-timestamp", timestamp)
-	if len(secrets) > 0 {
-		req.Header.Set("webhook-signature", sign(secrets, d.ID, timestamp, d.Payload))
+	if len(d.secrets) > 0 {
+		req.Header.Set("webhook-signature", sign(d.secrets, d.ID, timestamp, d.Payload))
 	}
-	resp, err := s.client.Do(req)
+	resp, err := to.client.Do(req)
 	if err != nil {
 		return delivery.Outcome{Error: reason(err)}
 	}

@@ -38,7 +38,7 @@ func (s *Service) routes(d routeSet) []rest.Route {
 		},
 		{
 			Method: "POST", Path: d.path, Summary: "Add a webhook; the secret that its messages are signed with is shown once", Tag: d.tag, Role: d.write,
-			Body: Wanted{}, Reply: rest.Envelope{}, Secret: true, Wrong: []int{400, 409, 413, 415}, Handle: s.create,
+			Body: Wanted{}, Status: 201, Reply: rest.Envelope{}, Secret: true, Wrong: []int{400, 409, 413, 415}, Handle: s.create,
 		},
 		{
 			Method: "GET", Path: one, Summary: "Get a webhook", Tag: d.tag, Role: d.read,
@@ -92,7 +92,7 @@ func (s *Service) list(ctx context.Context, c *rest.Call) (any, error) {
 	}
 	list := &List{Data: make([]Webhook, 0, len(rows)), Pages: rest.Pages(total, page)}
 	for i := range rows {
-		list.Data = append(list.Data, webhookOf(&rows[i]))
+		list.Data = append(list.Data, webhookFor(c, &rows[i]))
 	}
 	return list, nil
 }
@@ -117,7 +117,7 @@ func (s *Service) get(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	c.SetVersion(row.Version)
-	return webhookOf(&row), nil
+	return webhookFor(c, &row), nil
 }
 
 func (s *Service) deliveries(ctx context.Context, c *rest.Call) (any, error) {

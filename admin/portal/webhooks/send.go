@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/delivery"
@@ -15,7 +16,7 @@ type hookSender struct{ *Service }
 
 // Send makes one attempt.
 func (s hookSender) Send(ctx context.Context, d delivery.Delivery) delivery.Outcome {
-	return s.post(ctx, d.Target, d, nil)
+	return s.post(ctx, s.operators, posting{d.Target, d, nil})
 }
 
 // webhookSender sends to webhooks.
@@ -23,6 +24,16 @@ type webhookSender struct{ *Service }
 
 // maxFailing is the time of failing after which a webhook is disabled.
 const maxFailing = 5 * 24 * time.Hour
+
+// lastTime leads to the last cause, which developers do not learn.
+const lastTime = "; the last time "
+
+// forDeveloper returns why a webhook was disabled, as its developer may see it: causes
+// would show which names and addresses there are in the operator's network.
+func forDeveloper(why string) string {
+	why, _, _ = strings.Cut(why, lastTime)
+	return why
+}
 
 // Why messages to a webhook are dropped.
 const (
@@ -46,7 +57,7 @@ func (s webhookSender) Send(ctx context.Context, d delivery.Delivery) delivery.O
 		s.deps.Log.Error("the secret of a webhook cannot be opened; admin.master_key is not what it was sealed with", "webhook", hook.ID, "err", err)
 		return delivery.Outcome{Error: "its secret cannot be opened; the log of the admin has the cause"}
 	}
-	out := s.post(ctx, hook.URL, d, secrets)
+	out := s.post(ctx, s.reachOf(hook.DeveloperID), posting{hook.URL, d, secrets})
 	out.Note = func(ctx context.Context, tx *store.Tx, final bool) error {
 		return s.recordOutcome(ctx, tx, &hook, out, final)
 	}
@@ -65,7 +76,7 @@ func (s *Service) recordOutcome(ctx context.Context, tx *store.Tx, hook *store.W
 	// A message that used up all its attempts was tried for a day: an endpoint that
 	// stumbles once after a quiet week is not dead.
 	case final && hook.FailingSince != nil && s.deps.Now().Sub(*hook.FailingSince) > maxFailing:
-		return s.disableFailing(ctx, tx, hook, "nothing could be delivered for five days; the last time "+out.Error)
+		return s.disableFailing(ctx, tx, hook, "nothing could be delivered for five days"+lastTime+out.Error)
 	}
 	return tx.NoteWebhookFails(ctx, hook.ID)
 }
@@ -107,7 +118,7 @@ func (s *Service) notifyOwner(ctx context.Context, tx *store.Tx, hook *store.Web
 		if err != nil {
 			return err
 		}
-		l.Developer, l.To = *hook.DeveloperID, email
+		l.Developer, l.To, l.Reason = *hook.DeveloperID, email, hook.URL+": "+forDeveloper(why)
 		return s.queueLetter(ctx, tx, l)
 	}
 	c, err := s.configuration(ctx, tx, hook.OrgID)

@@ -271,6 +271,61 @@ func TestNoMessageGoesToAPrivateAddress(t *testing.T) {
 	}
 }
 
+// Operators may let their own webhooks call private addresses, and those of developers go
+// on calling public ones alone.
+func TestWebhooksOfDevelopersReachNoPrivateAddress(t *testing.T) {
+	b := start(t, options{private: true, public: true})
+	var r receiver
+	server := httptest.NewServer(&r)
+	defer server.Close()
+	plain := fmt.Sprintf(`{"url":%q,"events":["*"]}`, server.URL)
+	own := b.add(editor, "/api/portal/webhooks", plain)
+	named := fmt.Sprintf(`{"url":"https://localhost:%s/","events":["*"],"developer_id":"d1"}`, strings.TrimPrefix(server.URL, "http://127.0.0.1:"))
+	for _, id := range []string{b.mine("https://localhost:" + strings.TrimPrefix(server.URL, "http://127.0.0.1:")).ID, b.add(editor, "/api/portal/webhooks", named).ID} {
+		b.Call("PUT", "/api/portal/webhooks/"+id, editor, plain).Want(400).Says("url: must begin with https://")
+		b.Call("PUT", "/api/portal/webhooks/"+id, editor, `{"url":"https://127.0.0.1/","events":["*"]}`).Want(400).Says("url: leads to an address")
+	}
+	b.Call("POST", "/api/portal/me/webhooks", dev, plain).Want(400).Says("url: must begin with https://")
+	b.Call("POST", "/api/portal/webhooks", editor, strings.Replace(plain, "{", `{"developer_id":"d1",`, 1)).Want(400).Says("url: ")
+	b.emit(created())
+	wait.Until(t, "everything is done", func() bool { return b.Count("select count(*) from deliveries where state = 'pending'") == 0 })
+	if n := len(r.messages()); n != 1 || b.deliveries(own.ID)[0].State != "done" {
+		t.Errorf("%d messages arrived, want the organisation's alone", n)
+	}
+}
+
+// A developer who could tell failures apart could find out what there is in a network.
+func TestFailuresReadAlikeToDevelopers(t *testing.T) {
+	b := start(t, options{private: true})
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := closed.Addr().String()
+	closed.Close()
+	plain := httptest.NewServer(&receiver{})
+	defer plain.Close()
+	for _, url := range []string{"http://" + address, "https://name.invalid/", strings.Replace(plain.URL, "http", "https", 1)} {
+		hook := b.mine(url)
+		b.Call("POST", "/api/portal/me/webhooks/"+hook.ID+"/ping", dev, "").Want(200)
+		wait.Until(t, url+" is given up", func() bool { return b.deliveries(hook.ID)[0].State == "failed" })
+		var list delivery.Log
+		b.Call("GET", "/api/portal/me/webhooks/"+hook.ID+"/deliveries", dev, "").Want(200).Into(&list)
+		seen := list.Data[0]
+		var one delivery.Entry
+		b.Call("GET", "/api/portal/me/deliveries/"+seen.ID, dev, "").Want(200).Into(&one)
+		if seen.Error != delivery.Failed || one.Error != delivery.Failed || seen.Status != 0 {
+			t.Errorf("%s: %+v, %+v", url, seen, one)
+		}
+		if text := string(one.Tries); strings.Count(text, delivery.Failed) != 3 || strings.Contains(text, "milliseconds") {
+			t.Errorf("%s: attempts %s", url, text)
+		}
+	}
+	b.Exec(`update webhooks set disabled_at = now(), disabled_for = 'nothing could be delivered for five days; the last time it refuses connections'`)
+	b.Call("GET", "/api/portal/me/webhooks", dev, "").Want(200).Says(`for five days"`).Hides("refuses")
+	b.Call("GET", "/api/portal/webhooks", viewer, "").Want(200).Says("the last time it refuses connections")
+}
+
 func TestErrorsSayWhatIsWrongAndNothingOfTheNetwork(t *testing.T) {
 	b := start(t, options{private: true})
 	closed, err := net.Listen("tcp", "127.0.0.1:0")

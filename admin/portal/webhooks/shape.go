@@ -102,13 +102,11 @@ const (
 	maxURL  = 2048
 )
 
-// check returns the problems of a webhook that may subscribe to the known types.
-func (s *Service) check(name, target string, events []string, known []EventType) (problems []string) {
+// check returns the problems of a webhook that may subscribe to the known types, and whose
+// URL is checked on its own.
+func check(name string, events []string, known []EventType) (problems []string) {
 	if len(name) > maxName || !rest.Printable(name) {
 		problems = append(problems, fmt.Sprintf("name: must be printable text of at most %d bytes", maxName))
-	}
-	if err := s.checkURL(target); err != nil {
-		problems = append(problems, "url: "+err.Error())
 	}
 	if len(events) == 0 {
 		problems = append(problems, `events: must name at least one type, or "*" for every one`)
@@ -127,8 +125,16 @@ func (s *Service) check(name, target string, events []string, known []EventType)
 	return problems
 }
 
+// urlProblems lists what is wrong with a URL, if anything is.
+func (to *reach) urlProblems(text string) []string {
+	if err := to.checkURL(text); err != nil {
+		return []string{"url: " + err.Error()}
+	}
+	return nil
+}
+
 // checkURL checks a URL. The addresses of a host name are checked when a message is sent.
-func (s *Service) checkURL(text string) error {
+func (to *reach) checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
@@ -137,7 +143,7 @@ func (s *Service) checkURL(text string) error {
 		return fmt.Errorf("must have at most %d bytes", maxURL)
 	case err != nil || !rest.Printable(text) || strings.ContainsRune(text, ' '):
 		return fmt.Errorf("is no URL, such as https://example.com/hooks")
-	case u.Scheme != "https" && (u.Scheme != "http" || !s.deps.Outbound.Private):
+	case u.Scheme != "https" && (u.Scheme != "http" || !to.policy.Private):
 		return fmt.Errorf("must begin with https://")
 	case u.Opaque != "" || u.Hostname() == "":
 		return fmt.Errorf("names no host")
@@ -153,10 +159,19 @@ func (s *Service) checkURL(text string) error {
 	if port == "" {
 		port = "443"
 	}
-	if err := s.deps.Outbound.Check(net.JoinHostPort(u.Hostname(), port)); err != nil {
+	if err := to.policy.Check(net.JoinHostPort(u.Hostname(), port)); err != nil {
 		return fmt.Errorf("leads to an address that messages are not sent to: %w", err)
 	}
 	return nil
+}
+
+// webhookFor is webhookOf for the caller.
+func webhookFor(c *rest.Call, r *store.Webhook) Webhook {
+	w := webhookOf(r)
+	if isDeveloper(c) {
+		w.DisabledFor = forDeveloper(w.DisabledFor)
+	}
+	return w
 }
 
 func webhookOf(r *store.Webhook) Webhook {

@@ -28,15 +28,40 @@ type Deps struct {
 	Queue     *delivery.Queue
 	Letters   Letters
 	MasterKey secret.Key       // seals the secrets of webhooks
-	Outbound  dialguard.Policy // where messages may go
+	Outbound  dialguard.Policy // where messages of organisations may go
+	Developer dialguard.Policy // where those of developers may go, who choose the URLs
 	Now       func() time.Time
 	Log       *slog.Logger
 }
 
 // Service manages webhooks and raises events. Make one with New.
 type Service struct {
-	deps   Deps
+	deps       Deps
+	operators  *reach
+	developers *reach
+}
+
+// reach is where messages may go.
+type reach struct {
+	policy dialguard.Policy
 	client *http.Client
+}
+
+func newReach(policy dialguard.Policy) *reach {
+	return &reach{policy, &http.Client{
+		Transport: policy.Transport(connectWithin),
+		// A redirect could lead to where the URL was not permitted to.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// reachOf returns where messages to the webhooks of a developer may go, nil for those
+// of the organisation.
+func (s *Service) reachOf(developer *string) *reach {
+	if developer == nil {
+		return s.operators
+	}
+	return s.developers
 }
 
 // connectWithin bounds connecting to a receiver and, again, its TLS handshake.
@@ -44,11 +69,7 @@ const connectWithin = 10 * time.Second
 
 // New returns a Service and registers it as the sender of its kinds of messages.
 func New(d Deps) *Service {
-	s := &Service{deps: d, client: &http.Client{
-		Transport: d.Outbound.Transport(connectWithin),
-		// A redirect could lead to where the URL was not permitted to.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	s := &Service{deps: d, operators: newReach(d.Outbound), developers: newReach(d.Developer)}
 	d.Queue.Handle(delivery.Webhook, webhookSender{s})
 	d.Queue.Handle(delivery.Hook, hookSender{s})
 	return s

@@ -589,10 +589,10 @@ func (q *Queries) OfferedPolicies(ctx context.Context, arg OfferedPoliciesParams
 }
 
 const orgExists = `-- name: OrgExists :one
-SELECT EXISTS (SELECT 1 FROM orgs WHERE id = $1)
+SELECT EXISTS (SELECT 1 FROM orgs WHERE id = $1 AND ended_at IS NULL)
 `
 
-// OrgExists reports whether there is an organisation.
+// OrgExists reports whether there is an organisation that has not ended.
 func (q *Queries) OrgExists(ctx context.Context, id string) (bool, error) {
 	row := q.db.QueryRow(ctx, orgExists, id)
 	var exists bool

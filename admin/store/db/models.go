@@ -294,6 +294,8 @@ type Org struct {
 	Name      string
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	Version   int64
+	EndedAt   *time.Time
 }
 
 type Outbox struct {

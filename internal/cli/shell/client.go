@@ -18,6 +18,7 @@ type Client struct {
 	base   string
 	header string // with the credential
 	value  string
+	org    string // that all calls are about; "": that of the user
 	http   *http.Client
 
 	keyFile string // that the credential was read from; "": elsewhere
@@ -114,7 +115,7 @@ func (e *RefusedError) Error() string {
 }
 
 // Call makes one call and returns the response body. body is sent as JSON, unless it is
-// nil. The error is an *UnreachableError, or a *RefusedError for any status but 200.
+// nil. The error is an *UnreachableError, or a *RefusedError for any status but 200 and 201.
 func (c *Client) Call(ctx context.Context, method, path string, body any) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeoutFor(path))
 	defer cancel()
@@ -133,7 +134,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body any) ([]byt
 		return nil, &UnreachableError{c.base, err}
 	case len(answer) > maxResponse:
 		return nil, &UnreachableError{c.base, errors.New("the answer is too large")}
-	case resp.StatusCode != http.StatusOK:
+	case resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated:
 		refused := refusedError(resp.StatusCode, answer)
 		if refused.Status == http.StatusUnauthorized && c.keyFile != "" {
 			refused.Errors = append(refused.Errors, c.keyFile+": no user of "+c.base+" has this key: it was reset, its user was deleted, or it belongs to another server; use another one with sluice login or SLUICE_TOKEN")
@@ -155,7 +156,7 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 		}
 		sent = bytes.NewReader(data)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, sent)
+	req, err := http.NewRequestWithContext(ctx, method, c.base+c.inOrg(path), sent)
 	if err != nil {
 		return nil, fmt.Errorf("calling %s: %w", c.base, err)
 	}
@@ -164,6 +165,18 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 		req.Header.Set("Content-Type", "application/json")
 	}
 	return req, nil
+}
+
+// inOrg returns a path with the query parameter that names the organisation.
+func (c *Client) inOrg(path string) string {
+	if c.org == "" {
+		return path
+	}
+	behind := "?"
+	if strings.Contains(path, "?") {
+		behind = "&"
+	}
+	return path + behind + "org_id=" + url.QueryEscape(c.org)
 }
 
 // urlCause drops the URL from an error: the message has it already.

@@ -18,6 +18,7 @@ type Target struct {
 	Server  string // URL of an admin
 	Gateway string // URL of a gateway API
 	Token   string // access key of a user of the admin
+	Org     string // id of the organisation that calls of the admin are about; "": the user's
 }
 
 // dataDir is the directory where servers of this machine keep their secrets.
@@ -30,8 +31,16 @@ func (t *Target) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.Gateway, "gateway", "", "`URL` of a gateway's own API, in place of the admin; its secret is SLUICE_SECRET or that of the configuration")
 }
 
-// AdminFlags adds the flags that choose an admin.
+// AdminFlags adds the flags that choose an admin and an organisation.
 func (t *Target) AdminFlags(cmds ...*cobra.Command) {
+	t.ServerFlags(cmds...)
+	for _, cmd := range cmds {
+		cmd.Flags().StringVar(&t.Org, "org", "", "`ID` of the organisation to act for; admins of the first one may act for all")
+	}
+}
+
+// ServerFlags adds the flags that choose an admin.
+func (t *Target) ServerFlags(cmds ...*cobra.Command) {
 	for _, cmd := range cmds {
 		cmd.Flags().StringVar(&t.Server, "server", "", "`URL` of the admin (SLUICE_SERVER)")
 		cmd.Flags().StringVar(&t.Token, "token", "", "access `KEY` of a user of the admin; SLUICE_TOKEN or a login is safer, because other users can see arguments")
@@ -70,8 +79,8 @@ func (s *Shell) Client(cmd *cobra.Command, t *Target) (c *Client, admin bool, er
 		}
 	}
 	if t.Server != "" && t.Token != "" {
-		c, err = NewAdmin(t.Server, t.Token)
-		return c, true, InFlag("--server", err)
+		c, err = t.admin()
+		return c, true, err
 	}
 	cfg, _, err := s.Load(cmd, config.AnyRole, dataDir)
 	if err != nil {
@@ -132,10 +141,13 @@ func (t *Target) local(cfg *config.Config) (c *Client, admin bool, err error) {
 		if t.Server == "" {
 			t.Server = URLOf(cfg.Admin.Listen)
 		}
-		if c, err = NewAdmin(t.Server, t.Token); err == nil {
+		if c, err = t.admin(); err == nil {
 			c.keyFile = file
 		}
-		return c, true, InFlag("--server", err)
+		return c, true, err
+	}
+	if t.Org != "" {
+		return nil, false, Exit(ExitUsage, "--org: a gateway acts for no single organisation; name an admin with --server")
 	}
 	if t.Server != "" {
 		return nil, false, Exit(ExitUsage, "no access key for "+t.Server+": set SLUICE_TOKEN, or run sluice login "+t.Server)
@@ -156,6 +168,16 @@ func (t *Target) local(cfg *config.Config) (c *Client, admin bool, err error) {
 	}
 	c, err = NewGateway(t.Gateway, secret)
 	return c, false, InFlag("--gateway", err)
+}
+
+// admin returns a client of the admin.
+func (t *Target) admin() (*Client, error) {
+	c, err := NewAdmin(t.Server, t.Token)
+	if err != nil {
+		return nil, InFlag("--server", err)
+	}
+	c.org = t.Org
+	return c, nil
 }
 
 // adminKeyFile is the file in data_dir with the access key of the first admin.

@@ -111,7 +111,7 @@ func (r *Rest) Try(method, path string, body any) (Answer, error) {
 func (r *Rest) Do(method, path string, body any) Answer {
 	r.T.Helper()
 	got, err := r.Try(method, path, body)
-	if err != nil || got.Status != http.StatusOK {
+	if err != nil || got.Status != http.StatusOK && got.Status != http.StatusCreated {
 		r.T.Fatalf("%s %s: %v %s", method, path, err, got)
 	}
 	return got

@@ -85,7 +85,7 @@ func (p *portalStory) setUp() {
 	}
 	p.policy("other-plan", storyQuota, "shop")
 	for id, kind := range map[string]string{"shop": "authToken", "users": "basic", "apps": "oauth"} {
-		p.Expect(200, "POST", "/api/portal/catalogue/entries", object{
+		p.Expect(201, "POST", "/api/portal/catalogue/entries", object{
 			"name": "Offer of " + id, "api_id": id, "policy_id": id + "-plan", "show": true, "auth_type": kind,
 		}, `"Status":"OK"`)
 	}
