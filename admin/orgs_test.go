@@ -204,8 +204,13 @@ func TestUsersOfAnOrganisationAreManagedFromTheFirst(t *testing.T) {
 func TestOneShapeOfErrorsAndOneNameForEach(t *testing.T) {
 	b := start(t)
 	for _, c := range [][3]string{
-		{"GET", "/nowhere", ""}, {"PATCH", "/api/apis", "{}"}, {"POST", "/api/apis", "{"}, {"GET", "/api/apis/none", ""},
-		{"POST", "/api/apis", strings.Repeat("x", 5<<20)}, {"OPTIONS", "/api/apis", ""}, {"GET", "/api/orgs/none", ""},
+		{"GET", "/nowhere", ""},
+		{"PATCH", "/api/apis", "{}"},
+		{"POST", "/api/apis", "{"},
+		{"GET", "/api/apis/none", ""},
+		{"POST", "/api/apis", strings.Repeat("x", 5<<20)},
+		{"OPTIONS", "/api/apis", ""},
+		{"GET", "/api/orgs/none", ""},
 	} {
 		got := b.Call(c[0], c[1], b.admin, c[2])
 		var said struct {
