@@ -15,8 +15,7 @@ func (s *Stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 		f.Said = "the path stands for no stored operation"
 		return
 	case found == nil:
-		f.Said = fmt.Sprintf("a stored operation has the path, but with %s rather than %s", here.wrongMethod.Allow, ex.Call.Method)
-		f.Fix = "call it with " + here.wrongMethod.Allow
+		f.Said = fmt.Sprintf("a stored operation has the path with %s; with %s the call is proxied as usual", here.methods, ex.Call.Method)
 		return
 	case found.refusal != nil:
 		f.Said, f.Fix = "the stored operation cannot be run: "+found.why, "correct extended_paths.persist_graphql"

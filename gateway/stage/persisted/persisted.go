@@ -14,8 +14,8 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
-// A Stage turns calls of one API into stored operations. Calls of other paths pass
-// unchanged.
+// A Stage turns calls of one API into stored operations. Calls of other paths, and of
+// other methods on their paths, pass unchanged (behaviour I).
 type Stage struct {
 	log      *slog.Logger
 	def      *definition.API
@@ -64,12 +64,10 @@ var broken = pipeline.NewRejection(pipeline.ReasonNotServed, 500, "there was a p
 // Handle turns the call into its operation, if it has one.
 func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	var p parts
-	found, here := s.find(ex, &p)
+	found, _ := s.find(ex, &p)
 	switch {
-	case here == nil:
-		return pipeline.Next
 	case found == nil:
-		return s.refuse(ex, here.wrongMethod)
+		return pipeline.Next
 	case found.refusal != nil:
 		return s.refuse(ex, found.refusal)
 	}

@@ -28,10 +28,10 @@ type route struct {
 
 // A node is a prefix of paths.
 type node struct {
-	fixed       map[string]*node
-	any         *node    // for segments without a node
-	routes      []*route // of paths that end here
-	wrongMethod *pipeline.Rejection
+	fixed   map[string]*node
+	any     *node    // for segments without a node
+	routes  []*route // of paths that end here
+	methods string   // of routes, for people
 }
 
 // segmentsOf cuts the path of a stored operation. A parameter is "".
@@ -77,7 +77,7 @@ func (n *node) add(segments []string, r *route) {
 	n.routes = append(n.routes, r)
 }
 
-// finish builds the refusals of methods without a route.
+// finish lists the methods of the routes.
 func (n *node) finish() {
 	for _, next := range n.fixed {
 		next.finish()
@@ -96,8 +96,7 @@ func (n *node) finish() {
 		}
 	}
 	slices.Sort(methods)
-	n.wrongMethod = pipeline.NewRejection(pipeline.ReasonMethodNotAllowed, 405, "Method Not Allowed")
-	n.wrongMethod.Allow = strings.Join(methods, ", ")
+	n.methods = strings.Join(methods, ", ")
 }
 
 // find follows the segments from an index on. Fixed text takes precedence over
