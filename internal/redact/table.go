@@ -48,7 +48,6 @@ var secretPlaces = []struct {
 	// The path of a webhook is often its credential.
 	{"handler_meta.target_path", hostOnly},
 	{"event_options.*.webhook", hostOnly},
-	{"target", hostOnly}, // of deliveries
 	// URLs with a user or a query.
 	{"target_url", address},
 	{"target_list.[]", address},
