@@ -209,6 +209,9 @@ func (l *loader) unknown(group, name string) string {
 	if now := cmp.Or(renamed[join(group, name)], renamed[group]); now != "" {
 		return unknown + "it is " + now + " here"
 	}
+	if why := cmp.Or(dropped[join(group, name)], dropped[group]); why != "" {
+		return unknown + "leave it out: " + why
+	}
 	if near := l.elsewhere(name); near != "" {
 		return unknown + "did you mean " + near + "?"
 	}
@@ -227,7 +230,11 @@ var renamed = map[string]string{
 	"control_api_hostname":          "gateway.control_listen",
 	"control_api_port":              "gateway.control_listen",
 	"app_path":                      "gateway.apps_dir",
-	"policies":                      "gateway.policies_file",
+	"policies":                      "gateway.policies_file, a JSON object from policy id to policy (of a folder: jq -s 'map({(.id // ._id): .}) | add' policies/*.json > policies.json)",
+	"template_path":                 "events.templates",
+	"monitor.configuration":         "events.quota_webhook, with url, method, template, authorization and cooldown,",
+	"use_db_app_configs":            "gateway.admin_url",
+	"db_app_conf_options":           "gateway.admin_url and gateway.token",
 	"enable_custom_domains":         "gateway.custom_domains",
 	"enable_websockets":             "gateway.websockets",
 	"hide_generator_header":         "gateway.hide_generator",
@@ -242,6 +249,22 @@ var renamed = map[string]string{
 	"proxy_default_timeout":         "upstream.response_timeout",
 	"max_idle_connections_per_host": "upstream.max_conns_per_host",
 	"storage":                       "valkey.url",
+}
+
+// dropped holds why settings of other gateways that read the same definitions do not
+// exist here.
+var dropped = map[string]string{
+	"streaming":                       "event streams are not supported",
+	"enable_redis_rolling_limiter":    "rates are counted exactly, for all gateways with valkey.url",
+	"enable_sentinel_rate_limiter":    "rates are counted exactly, for all gateways with valkey.url",
+	"drl_threshold":                   "rates are counted exactly, for all gateways with valkey.url",
+	"global_session_lifetime":         "keys expire as they say themselves, or as their policies do by key_expires_in",
+	"force_global_session_lifetime":   "keys expire as they say themselves, or as their policies do by key_expires_in",
+	"health_check_endpoint_name":      "it is always /hello",
+	"readiness_check_endpoint_name":   "it is always /ready",
+	"event_handlers":                  "events.webhook receives what belongs to no API, and the rest is set in event_handlers of each API",
+	"close_connections":               "connections stay open while they are of use; upstream.idle_conn_timeout ends idle ones",
+	"enforce_org_data_detail_logging": "bodies of requests are never logged",
 }
 
 // elsewhere returns the key of the whole configuration that is nearest to name, or ends

@@ -183,9 +183,14 @@ func (w walker) entry(group string, entry *ast.MappingValueNode, seen map[string
 	seen[name] = w.place(entry.Key, true).origin.Line
 	nested := !strings.Contains(name, ".") // a dotted name would hide duplicates
 	if f, ok := w.byKey[key]; ok && nested {
-		w.setNode(f, entry.Value)
+		if strings.HasPrefix(key, dotted) {
+			w.setOnce(key, f, entry)
+		} else {
+			w.setNode(f, entry.Value)
+		}
 		return
 	}
+	nested = nested || group == dotted
 	if other := alsoCalled[key]; other != "" {
 		w.setOther(other, entry)
 		return
@@ -199,13 +204,22 @@ func (w walker) entry(group string, entry *ast.MappingValueNode, seen map[string
 	}
 }
 
+// dotted is the group whose names may be written with dots, as in other gateways that
+// have the same ids: auth.key_not_found.
+const dotted = "override_messages"
+
 // setOther sets a setting by an alias.
 func (w walker) setOther(key string, entry *ast.MappingValueNode) {
+	w.setOnce(key, w.byKey[key], entry)
+}
+
+// setOnce sets a setting that may have been set by another of its names.
+func (w walker) setOnce(key string, f field, entry *ast.MappingValueNode) {
 	if before, ok := w.places[key]; ok && before.origin.Name == w.src.name {
 		w.problem(w.place(entry.Key, true), key, fmt.Sprintf("given twice; first on line %d", before.origin.Line))
 		return
 	}
-	w.setNode(w.byKey[key], entry.Value)
+	w.setNode(f, entry.Value)
 }
 
 func firstNames(names []string) string {
