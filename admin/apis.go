@@ -255,7 +255,7 @@ func parseAPI(c *rest.Call, body, stored []byte) (api *definition.API, unknown [
 	inner := unwrap(body, "api_definition")
 	complete, problems := restored(inner, stored)
 	api, err = definition.ParseAPI(complete)
-	problems = append(problems, api.Warnings()...)
+	problems = append(append(problems, api.Warnings()...), api.GatewayFiles()...)
 	unknown, refused := unknownMembers(c, api, len(inner) < len(body) && isStrict(body))
 	problems = append(problems, refused...)
 	if wrong, ok := errors.AsType[*definition.Problems](err); ok {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -99,4 +100,18 @@ func TestAnotherMasterKeyIsSaidAndNothingIsDelivered(t *testing.T) {
 	b.Call("GET", "/api/gateway/certs?keys=true", gatewayToken, "").Want(500)
 	b.Call("POST", "/api/certs", b.editor, uploadOf(t, one.CertPEM, one.KeyPEM)).Want(200)
 	b.Call("GET", "/api/gateway/certs?keys=true", gatewayToken, "").Want(200).Says("PRIVATE KEY")
+}
+
+func TestDefinitionsNameNoFilesOfGateways(t *testing.T) {
+	b := start(t)
+	mutual := func(entry string) string {
+		return fmt.Sprintf(`{"api_id":"m","name":"m","use_keyless":true,"use_mutual_tls_auth":true,"client_certificates":[%q],"proxy":{"listen_path":"/m/","target_url":"http://up.example"}}`, entry)
+	}
+	for _, file := range []string{"/etc/passwd", "./ca.pem", "ca.pem"} {
+		for _, path := range []string{"/api/apis", "/api/apis/validate"} {
+			b.Call("POST", path, b.editor, mutual(file)).Want(400).Says("client_certificates[0]: names a file of the gateway", "POST /api/certs")
+		}
+		b.Call("POST", "/api/config/apply", b.editor, `{"apis":[`+mutual(file)+`]}`).Want(400).Says("client_certificates[0]: names a file of the gateway")
+	}
+	b.Call("POST", "/api/apis", b.editor, mutual("default"+strings.Repeat("0a", 32))).Want(200)
 }

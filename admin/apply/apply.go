@@ -158,7 +158,8 @@ type reading struct {
 	wrong    []string
 	warnings []string
 
-	known map[string][]byte // stored definitions, if they were all read at once
+	known  map[string][]byte // stored definitions, if they were all read at once
+	legacy []string          // stored legacy hashes; nil: not read yet
 }
 
 // many is the number of APIs in a batch from which on reading all stored ones at once is
@@ -251,6 +252,9 @@ func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 	from, err := r.applier.Schemas.Complete(ctx, api, unread, stored)
 	if err != nil {
 		return r.problem(place, err)
+	}
+	for _, p := range api.GatewayFiles() {
+		r.add(place+"."+p.Path, "%s", p.Message)
 	}
 	switch {
 	case from == schemas.Kept && r.batch.Expect < 0:

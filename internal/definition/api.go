@@ -75,7 +75,7 @@ type API struct {
 
 	// Client certificates for upstreams: id or PEM file, by "host", "host:port" or "*".
 	UpstreamCertificates map[string]string `json:"upstream_certificates,omitempty"`
-	// Certificates of clients that are accepted with use_mutual_tls_auth: ids or PEM files.
+	// Certificates of clients that are accepted with use_mutual_tls_auth: ids or, on gateways without an admin, PEM files.
 	ClientCertificates []string `json:"client_certificates,omitempty"`
 	// Rate that all clients of the API share.
 	GlobalRateLimit *RateLimit `json:"global_rate_limit,omitempty"`

@@ -3,6 +3,8 @@ package definition
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
 )
 
 // A certificate is named by an id, which is the organisation followed by the SHA-256
@@ -34,6 +36,18 @@ func CheckCertificateID(id string) string {
 		return fmt.Sprintf("is %.100q; want the id of a certificate: organisation, then the 64 lower-case hexadecimal digits of its SHA-256", id)
 	}
 	return ""
+}
+
+// GatewayFiles lists the client certificates that are files of gateways. Those who
+// change definitions through an admin may not be allowed to know its gateways' files.
+func (a *API) GatewayFiles() []Problem {
+	var p Problems
+	for i, entry := range a.ClientCertificates {
+		if _, _, ok := SplitCertificateID(entry); !ok {
+			p.addf(object.Item("client_certificates", i), "names a file of the gateway, which is allowed on gateways without an admin only; store the certificate (POST /api/certs) and give its id")
+		}
+	}
+	return p
 }
 
 // checkCertificate returns what is wrong with the id of a certificate or the path of
