@@ -90,6 +90,29 @@ func (s *Server) keyPage(ctx context.Context, c *rest.Call) ([]store.Key, int64,
 	return rows, rest.Pages(total, page), err
 }
 
+// legacyKeys counts keys by their legacy hash.
+type legacyKeys struct {
+	Keys    int64            `json:"keys" doc:"all of them"`
+	ByHash  map[string]int64 `json:"by_hash" doc:"by the name of the hash, such as murmur64"`
+	Allowed []string         `json:"legacy_hashes" doc:"those that this admin looks keys up by: keys.legacy_hashes"`
+}
+
+// countLegacyKeys counts the keys that a token with the same legacy hash opens.
+func (s *Server) countLegacyKeys(ctx context.Context, c *rest.Call) (any, error) {
+	counts, err := s.deps.Store.CountLegacyKeys(ctx, c.Who.Org)
+	if err != nil {
+		return nil, err
+	}
+	answer := legacyKeys{ByHash: counts, Allowed: []string{}}
+	for _, n := range counts {
+		answer.Keys += n
+	}
+	for _, a := range s.deps.KeyOptions.Hasher.Legacy {
+		answer.Allowed = append(answer.Allowed, a.String())
+	}
+	return answer, nil
+}
+
 // keyLookup asks for the session of a key of any organisation.
 type keyLookup struct {
 	Hash string `json:"key_hash"`

@@ -39,8 +39,16 @@ func (s *Server) keyRoutes() []rest.Route {
 			Query: lists, Reply: detailedKeys{}, Handle: s.listDetailedKeys,
 		},
 		{
+			Method: "GET", Path: "/api/keys/legacy_hashes", Summary: "Count the keys that are still valid under legacy hashes", Tag: "Keys", Role: rest.Viewer, Gateway: true,
+			Reply: legacyKeys{}, Handle: s.countLegacyKeys,
+		},
+		{
 			Method: "POST", Path: "/api/gateway/keys/lookup", Summary: "Find a key's session for a gateway whose key store may have lost it", Tag: "Gateways", Role: rest.Gateway,
 			Body: keyLookup{}, Reply: foundKey{}, Wrong: []int{400, 404, 413, 415}, Handle: s.lookupKey,
+		},
+		{
+			Method: "POST", Path: "/api/gateway/keys/strengthen", Summary: "Replace the legacy hash of a key that was used by SHA-256", Tag: "Gateways", Role: rest.Gateway,
+			Body: strengthening{}, Reply: strengthenedKey{}, Wrong: []int{400, 404, 409, 413, 415}, Handle: s.strengthenKey,
 		},
 		{
 			Method: "POST", Path: "/api/keys", Summary: "Create a key; the answer shows it this once", Tag: "Keys", Role: rest.Editor, Gateway: true,
@@ -121,6 +129,7 @@ func (s *Server) service(ctx context.Context, c *rest.Call, sessions ...*definit
 		Store: work, Counter: s.deps.Counters, Naming: s.deps.Naming, Options: s.deps.KeyOptions, Now: time.Now,
 		Policies: func() *definition.PolicySet { return policies },
 		API:      func(id string) *definition.API { return work.api(ctx, id) },
+		Legacy:   func(ctx context.Context) ([]string, error) { return s.deps.Store.LegacyHashes(ctx, c.Who.Org) },
 	}, nil
 }
 
@@ -228,23 +237,29 @@ func (s *Server) key(ctx context.Context, c *rest.Call) (*namedKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, hash := range tries {
-		row, err := s.deps.Store.KeyByHash(ctx, c.Who.Org, hash)
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		session, hash, err := s.owner(ctx, row)
-		if err != nil {
-			return nil, err
-		}
-		// A key that is stored in clear is its own identity.
-		ref := keys.Ref{ID: hash, Hashed: hasher.Algorithm != credential.None, Org: c.Who.Org}
-		return &namedKey{ref: ref, hash: hash, session: session}, nil
+	row, err := s.firstKey(ctx, c.Who.Org, tries)
+	if err != nil {
+		return nil, rest.Missing(err, keyMissing)
 	}
-	return nil, rest.NotFound(keyMissing)
+	session, hash, err := s.owner(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	// A key that is stored in clear is its own identity.
+	ref := keys.Ref{ID: hash, Hashed: hasher.Algorithm != credential.None, Org: c.Who.Org}
+	return &namedKey{ref: ref, hash: hash, session: session}, nil
+}
+
+// firstKey returns the first key of an organisation that one of some hashes names. The
+// first of them may be what is shown in place of a legacy hash.
+func (s *Server) firstKey(ctx context.Context, org string, hashes []string) (store.Key, error) {
+	for _, hash := range hashes {
+		row, err := s.deps.Store.KeyByHash(ctx, org, hash)
+		if !errors.Is(err, store.ErrNotFound) {
+			return row, err
+		}
+	}
+	return s.deps.Store.MaskedKey(ctx, org, hashes[0])
 }
 
 // identities returns the identities under which the key may be stored that a path names.
@@ -510,12 +525,12 @@ func (s *Server) readSession(ctx context.Context, c *rest.Call, stored []byte) (
 }
 
 // hashFor returns the identity of a key as the caller may see it: below editor, a hash
-// even if keys are stored in clear.
+// even if keys are stored in clear. Nobody sees a legacy hash.
 func (s *Server) hashFor(c *rest.Call, identity string) string {
 	if c.Who.Role.BelowEditor() {
 		return s.deps.KeyOptions.Hasher.Shown(identity)
 	}
-	return identity
+	return s.deps.KeyOptions.Hasher.Listed(identity)
 }
 
 // sessionFor returns a session as the caller may see it.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keys"
 )
 
 // cutMember takes a member out of an object. What is not an object, or has no
@@ -40,7 +41,7 @@ type keySession struct {
 // is.
 func newKeySession(session *definition.Session) *keySession {
 	shown := &keySession{Session: session.Clone(), Array: []*definition.Access{}}
-	shown.Hide()
+	keys.Hide(shown.Session)
 	for _, id := range slices.Sorted(maps.Keys(shown.AccessRights)) {
 		access := shown.AccessRights[id].Clone()
 		if access.APIID == "" {

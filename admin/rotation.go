@@ -3,10 +3,13 @@ package admin
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keys"
 )
@@ -44,6 +47,52 @@ func (s *Server) endGrace(ctx context.Context, c *rest.Call) (any, error) {
 		_, err := service.Retire(ctx, ref)
 		return err
 	})
+}
+
+// strengthening names a key by its legacy hash, and the hashes that replace it.
+type strengthening struct {
+	Hash   string   `json:"key_hash"`
+	Hashes []string `json:"sha256" doc:"one or two"`
+}
+
+// strengthenedKey says what became of the legacy hash of a key.
+type strengthenedKey struct {
+	Changed bool `json:"changed" doc:"false: it was replaced before"`
+}
+
+// strengthenKey replaces the legacy hash of a key that a gateway was shown.
+func (s *Server) strengthenKey(ctx context.Context, c *rest.Call) (any, error) {
+	var wanted strengthening
+	if err := c.Decode(&wanted); err != nil {
+		return nil, err
+	}
+	if !credential.IsLegacy(wanted.Hash) {
+		return nil, rest.BadRequest("key_hash: must be a legacy hash: 8, 16 or 32 hexadecimal digits in lower case")
+	}
+	if len(wanted.Hashes) == 0 || len(wanted.Hashes) > 2 || slices.ContainsFunc(wanted.Hashes, func(hash string) bool { return !isSHA256(hash) }) {
+		return nil, rest.BadRequest("sha256: must be one or two hashes of 64 hexadecimal digits in lower case")
+	}
+	session, err := s.deps.Store.SessionAnywhere(ctx, wanted.Hash)
+	if err != nil {
+		return nil, rest.Missing(err, keyMissing)
+	}
+	c.Who.Org = session.OrgID
+	service, err := s.service(ctx, c, session)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := service.Strengthen(ctx, wanted.Hash, wanted.Hashes)
+	if err != nil {
+		return nil, keyFault(err)
+	}
+	if changed {
+		s.log.Info("a key is now stored under SHA-256 instead of a legacy hash", "key", s.short(wanted.Hash), "by", c.Who.Name)
+	}
+	return strengthenedKey{Changed: changed}, nil
+}
+
+func isSHA256(hash string) bool {
+	return len(hash) == len(credential.Masked("")) && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
 // owner returns the session of a stored key and the hash that it is stored under, which

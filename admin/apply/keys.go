@@ -52,6 +52,7 @@ func (r *reading) key(ctx context.Context, i int, wanted *Key) error {
 	service.Store = gather
 	service.Policies = func() *definition.PolicySet { return policies }
 	service.API = func(id string) *definition.API { return gather.api(ctx, id) }
+	service.Legacy = r.legacyHashes
 	if wanted.Generate {
 		err = r.make(ctx, i, &service, session)
 	} else {
@@ -61,6 +62,16 @@ func (r *reading) key(ctx context.Context, i int, wanted *Key) error {
 		return gather.failed
 	}
 	return r.keyProblem(place, err)
+}
+
+// legacyHashes returns the stored legacy hashes, which are read once.
+func (r *reading) legacyHashes(ctx context.Context) (all []string, err error) {
+	if r.legacy == nil {
+		if all, err = r.applier.Store.LegacyHashes(ctx, r.by.Org); err == nil {
+			r.legacy = append([]string{}, all...)
+		}
+	}
+	return r.legacy, err
 }
 
 // make generates the key at index i of the batch.

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluicegate/sluice/admin/store/db"
+	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keys"
 )
@@ -177,6 +178,42 @@ func (s *Store) KeyHashes(ctx context.Context, org, after string, count int) ([]
 		OrgID: org, After: after, Max: Page{Max: count}.bounded(),
 	})
 	return hashes, translate(err)
+}
+
+// LegacyHashes returns the identities of an organisation's keys that are legacy hashes.
+func (s *Store) LegacyHashes(ctx context.Context, org string) ([]string, error) {
+	hashes, err := s.queries.LegacyHashes(ctx, org)
+	return slices.DeleteFunc(hashes, func(hash string) bool { return !credential.IsLegacy(hash) }), translate(err)
+}
+
+// CountLegacyKeys returns how many of an organisation's keys are valid under legacy
+// hashes, by the name of the hash.
+func (s *Store) CountLegacyKeys(ctx context.Context, org string) (map[string]int64, error) {
+	rows, err := s.queries.CountLegacyKeys(ctx, org)
+	counts := make(map[string]int64)
+	for _, row := range rows {
+		if a, ok := credential.LegacyOf(strings.Repeat("0", int(row.Digits))); ok {
+			counts[a.String()] = row.Keys
+		}
+	}
+	return counts, translate(err)
+}
+
+// MaskedKey returns the key whose legacy hash has the masked form shown.
+func (s *Store) MaskedKey(ctx context.Context, org, shown string) (Key, error) {
+	if len(shown) != len(credential.Masked("")) {
+		return Key{}, ErrNotFound
+	}
+	hashes, err := s.LegacyHashes(ctx, org)
+	if err != nil {
+		return Key{}, err
+	}
+	for _, hash := range hashes {
+		if credential.Masked(hash) == shown {
+			return s.KeyByHash(ctx, org, hash)
+		}
+	}
+	return Key{}, ErrNotFound
 }
 
 // CommitKey changes one key: the row, the audit log and the outbox of the key store in

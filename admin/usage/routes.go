@@ -67,7 +67,7 @@ func (s *Service) showKey(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := usage.KeyOf(identity, s.deps.Clear)
+	key := s.keyOf(identity)
 	r.key = &key
 	return s.report(ctx, c.Who.Org, r)
 }

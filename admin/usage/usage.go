@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	rows "github.com/sluicegate/sluice/admin/store/usage"
+	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/usage"
 )
 
@@ -165,10 +166,15 @@ type KeyRange struct {
 	By       []string // groupings: some of api, status and reason
 }
 
+// keyOf returns what the rows of a key have in place of its identity.
+func (s *Service) keyOf(identity string) string {
+	return usage.KeyOf(identity, s.deps.Clear || credential.IsLegacy(identity))
+}
+
 // OfKey reports the usage of a key.
 func (s *Service) OfKey(ctx context.Context, k KeyRange) (*Report, error) {
 	now := s.deps.Now()
-	key := usage.KeyOf(k.Identity, s.deps.Clear)
+	key := s.keyOf(k.Identity)
 	r := &request{from: now.AddDate(0, 0, -k.Days), to: now, step: k.Step, key: &key, status: -1, page: store.Page{Max: rest.MaxPageSize}}
 	if err := r.checkRange(); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -129,9 +130,14 @@ func (e *adminExplainer) Explain(ctx context.Context, org string, description []
 		return e.refusal(ctx, org, q.ID)
 	}
 	if q.KeyHash != "" { // keys of other organisations must look absent
-		if _, err := e.store.KeyByHash(ctx, org, q.KeyHash); err != nil {
+		row, err := e.store.KeyByHash(ctx, org, q.KeyHash)
+		if errors.Is(err, store.ErrNotFound) {
+			row, err = e.store.MaskedKey(ctx, org, q.KeyHash)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("the key that key_hash names: %w", err)
 		}
+		q.KeyHash = row.KeyHash
 	}
 	report, err := e.report(ctx, org, q)
 	if err != nil {

@@ -70,6 +70,7 @@ type planeParts struct {
 	shipped *shippedUsage           // counts of calls for the admin; nil: there is no admin
 	secure  *secure                 // nil: there are no certificates
 	sender  *webhook.Sender
+	legacy  *legacyKeys // nil: no legacy hashes are allowed
 }
 
 func newPlane(p planeParts) (*plane, error) {
@@ -89,7 +90,7 @@ func newPlane(p planeParts) (*plane, error) {
 		Store: p.stores.keys, Hasher: hasher, Log: p.log,
 		Size: p.cfg.Keys.CacheSize, TTL: p.cfg.Keys.CacheTTL, StaleTTL: p.cfg.Keys.StaleTTL,
 		UnknownSize: p.cfg.Keys.NegativeSize, UnknownTTL: p.cfg.Keys.NegativeTTL,
-		Timeout: storeTimeout, Changed: pl.tunnels.Wake,
+		Timeout: storeTimeout, Changed: pl.tunnels.Wake, Legacy: p.legacy.noter(),
 	})
 	pl.keySets = jwks.New(jwks.Options{
 		Addresses: dialguard.Policy{Private: true}, Timeout: p.cfg.JWT.KeysTimeout, // as for upstreams, which the same users configure

@@ -252,7 +252,7 @@ func (e *Entry) asKey(s *definition.Session) {
 	}
 	if len(e.Name) != 64 {
 		kind := map[int]string{8: "murmur32", 16: "murmur64", 32: "murmur128"}[len(e.Name)]
-		e.note("its hash is a %s: keys.legacy_hashes must name that unless the key names it itself", kind)
+		e.note("its hash is a %s, which can be inverted: it opens something only where keys.legacy_hashes lists %s, and then any token with the same hash does; replace the key (sluice key rotate) and empty that list as soon as you can", kind, kind)
 	}
 }
 

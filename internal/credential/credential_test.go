@@ -105,10 +105,9 @@ func TestHashes(t *testing.T) {
 		{"murmur32", "hello", "248bfa47", Murmur32},
 		{"murmur64", "hello", "cbd8a7b341bd9b02", Murmur64},
 		{"murmur128", "hello", "cbd8a7b341bd9b025b1e906a48ae1d19", Murmur128},
-		{"base64 form names its own", form("murmur128"), sum(Murmur128, form("murmur128")), SHA256},
-		{"base64 form with sha256", form("sha256"), sum(SHA256, form("sha256")), Murmur32},
-		{"base64 form without a name", form(""), sum(Murmur32, form("")), SHA256},
-		{"base64 form with an unknown name", form("md5"), sum(Murmur64, form("md5")), SHA256},
+		{"base64 form that names a legacy hash", form("murmur128"), sum(SHA256, form("murmur128")), SHA256},
+		{"base64 form without a name", form(""), sum(SHA256, form("")), SHA256},
+		{"base64 form with an unknown name", form("md5"), sum(SHA256, form("md5")), SHA256},
 		{"base64 form in clear", form("murmur64"), form("murmur64"), None},
 		{"base64 of something else", "eyJhIjoiYiJ9", sum(SHA256, "eyJhIjoiYiJ9"), SHA256},
 	} {
@@ -142,7 +141,10 @@ func TestMurmurVectors(t *testing.T) {
 
 func TestCandidates(t *testing.T) {
 	key := Generate(DefaultPrefix)
-	form := base64.StdEncoding.EncodeToString([]byte(`{"org":"o","id":"me","h":"murmur64"}`))
+	naming := func(h string) string {
+		return base64.StdEncoding.EncodeToString([]byte(`{"org":"o","id":"me","h":"` + h + `"}`))
+	}
+	form := naming("murmur64")
 	sum := func(a Algorithm, key string) string { return string(appendHash(nil, a, []byte(key))) }
 	plain := Hasher{Prefix: DefaultPrefix}
 	clear := Hasher{Algorithm: None, Prefix: DefaultPrefix}
@@ -154,7 +156,12 @@ func TestCandidates(t *testing.T) {
 		want       []string
 	}{
 		{"a generated key has one", older, key, "o", []string{sum(SHA256, key)}},
-		{"the base64 form has one", older, form, "o", []string{sum(Murmur64, form)}},
+		{"the base64 form is tried under the listed hash that it names", older, form, "o", []string{sum(SHA256, form), sum(Murmur64, form)}},
+		{"the base64 form without a name means murmur32", older, naming(""), "o", []string{sum(SHA256, naming("")), sum(Murmur32, naming(""))}},
+		{"the base64 form with sha256", older, naming("sha256"), "o", []string{sum(SHA256, naming("sha256"))}},
+		{"a hash that is not listed does not count", older, naming("murmur128"), "o", []string{sum(SHA256, naming("murmur128"))}},
+		{"an unknown hash does not count", older, naming("md5"), "o", []string{sum(SHA256, naming("md5"))}},
+		{"no hash but SHA-256 counts where none is listed", plain, form, "o", []string{sum(SHA256, form)}},
 		{"a custom id is bare or behind its organisation", plain, "me", "o", []string{sum(SHA256, "me"), sum(SHA256, "ome")}},
 		{"in clear", clear, "me", "o", []string{"me", "ome"}},
 		{"without an organisation", plain, "me", "", []string{sum(SHA256, "me")}},
@@ -167,6 +174,37 @@ func TestCandidates(t *testing.T) {
 	} {
 		if got := c.h.Candidates([]byte(c.token), c.org); !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Whatever form of a key with a custom id found its legacy hash, all of its forms find one
+// of the hashes that replace it.
+func TestStrongHashesAreFoundByTheFormsOfAKey(t *testing.T) {
+	h := Hasher{Prefix: DefaultPrefix, Legacy: []Algorithm{Murmur32, Murmur64}}
+	form := base64.StdEncoding.EncodeToString([]byte(`{"org":"o","id":"me","h":"murmur64"}`))
+	for _, c := range []struct {
+		stored, token, org string
+		others             []string // forms that must find it as well
+	}{
+		{"me", "me", "o", nil},
+		{"ome", "me", "o", []string{"ome"}},
+		{"ome", "ome", "o", []string{"me"}},
+		{"me", "me", "", nil},
+		{form, form, "o", nil},
+		{form, "me", "o", []string{"ome", form}},
+	} {
+		identity := string(appendHash(nil, Murmur64, []byte(c.stored)))
+		i := slices.Index(h.Candidates([]byte(c.token), c.org), identity)
+		if i < 1 {
+			t.Fatalf("%s does not find %s", c.token, c.stored)
+		}
+		strong := h.Strong([]byte(c.token), c.org, i)
+		for _, token := range append(c.others, c.token) {
+			found := (&Hasher{Prefix: DefaultPrefix}).Candidates([]byte(token), c.org)
+			if !slices.ContainsFunc(found, func(one string) bool { return slices.Contains(strong, one) }) {
+				t.Errorf("%s stored, %s sent: %s does not find %q", c.stored, c.token, token, strong)
+			}
 		}
 	}
 }
@@ -226,11 +264,11 @@ func FuzzBase64Form(f *testing.F) {
 	f.Add("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln")
 	f.Fuzz(func(t *testing.T, token string) {
 		h := Hasher{Legacy: []Algorithm{Murmur32}}
-		if own, ok := ownAlgorithm([]byte(token)); ok {
+		if _, ok := Named([]byte(token)); ok {
 			sameAsJSON(t, token)
-			if got := h.Hash(token); got != string(appendHash(nil, own, []byte(token))) {
-				t.Fatalf("hash of %q is %s", token, got)
-			}
+		}
+		if got := h.Hash(token); got != string(appendHash(nil, SHA256, []byte(token))) {
+			t.Fatalf("hash of %q is %s", token, got)
 		}
 		if all := h.Candidates([]byte(token), "o"); all[0] != h.Hash(token) {
 			t.Fatalf("the first candidate of %q is %s", token, all[0])

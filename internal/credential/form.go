@@ -8,11 +8,11 @@ import (
 // maxForm is the longest token that may have the base64 form, in bytes.
 const maxForm = 512
 
-// ownAlgorithm reports whether token is the base64 of {"org":…,"id":…,"h":…}, the form
-// of keys made under an older setting, and which algorithm it names: such keys keep
-// their algorithm when the setting changes. A missing name means murmur32 and an
-// unknown one murmur64, as they did when such keys were made. It does not allocate.
-func ownAlgorithm(token []byte) (Algorithm, bool) {
+// Named returns the hash that a token asks for, if it is the base64 of
+// {"org":…,"id":…,"h":…}: the form of keys that were made under other hashes. A missing
+// name means murmur32. What a token asks for is the caller's word: it decides nothing
+// unless the operator allows that hash. Named does not allocate.
+func Named(token []byte) (name Name, ok bool) {
 	if len(token) < 4 || len(token) > maxForm || token[0] != 'e' { // '{' begins with e
 		return 0, false
 	}
@@ -29,13 +29,28 @@ func ownAlgorithm(token []byte) (Algorithm, bool) {
 	}
 	switch string(f.hash) {
 	case "", "murmur32":
-		return Murmur32, true
+		return Name(Murmur32), true
+	case "murmur64":
+		return Name(Murmur64), true
 	case "murmur128":
-		return Murmur128, true
+		return Name(Murmur128), true
 	case "sha256":
-		return SHA256, true
+		return Name(SHA256), true
 	}
-	return Murmur64, true
+	return unknownName, true
+}
+
+// A Name is the hash that a token asks for: an Algorithm, or an unknown one.
+type Name uint8
+
+const unknownName Name = 255
+
+// String returns the name of the hash.
+func (n Name) String() string {
+	if n == unknownName {
+		return "an unknown hash"
+	}
+	return Algorithm(n).String()
 }
 
 // A form is the content of a key in base64 form; it aliases the parsed text.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,7 +17,7 @@ type Algorithm uint8
 const (
 	SHA256    Algorithm = iota // SHA256 gives 64 hex digits.
 	None                       // None keeps the key in clear: for a migration only.
-	Murmur32                   // Murmur32 gives 8 hex digits, which collide; imported keys only.
+	Murmur32                   // Murmur32 gives 8 hex digits; imported keys only.
 	Murmur64                   // Murmur64 gives 16 hex digits; imported keys only.
 	Murmur128                  // Murmur128 gives 32 hex digits; imported keys only.
 )
@@ -41,8 +42,11 @@ func (a Algorithm) String() string {
 	return fmt.Sprintf("Algorithm(%d)", uint8(a))
 }
 
-// A Hasher derives identities from keys. Its zero value uses SHA-256 and has no older
+// A Hasher derives identities from keys. Its zero value uses SHA-256 and has no legacy
 // algorithms. It must not change while it is in use and is safe for concurrent use.
+//
+// The murmur hashes can be inverted: a token with a wanted hash is found in no time. So
+// they are used only where the operator lists them, whatever a token says of itself.
 type Hasher struct {
 	Algorithm Algorithm   // for new keys
 	Prefix    string      // what generated keys begin with; "" if they have no prefix
@@ -50,11 +54,9 @@ type Hasher struct {
 }
 
 // Hash returns the identity of a key in its full form: as returned by Generate or
-// Custom, or as imported. A key in the base64 form has its own algorithm, unless keys
-// are stored in clear.
+// Custom, or as imported. What a key says of its hash does not matter.
 func (h *Hasher) Hash(key string) string {
-	token := []byte(key)
-	return string(appendHash(nil, h.algorithmOf(token), token))
+	return string(appendHash(nil, h.Algorithm, []byte(key)))
 }
 
 // Custom returns the full form of a key with a custom id: the organisation followed by
@@ -62,7 +64,7 @@ func (h *Hasher) Hash(key string) string {
 // unchanged: one that begins with the organisation, a key made by Generate, and one in
 // the base64 form.
 func (h *Hasher) Custom(org, id string) string {
-	_, based := ownAlgorithm([]byte(id))
+	_, based := Named([]byte(id))
 	if based || strings.HasPrefix(id, org) || HasPrefix(h.Prefix, []byte(id)) {
 		return id
 	}
@@ -88,17 +90,21 @@ func (h *Hasher) Candidates(token []byte, org string) []string {
 // capacity for the token, org and 64 bytes.
 //
 // A token is tried alone and after the organisation, since a key with a custom id may
-// be sent either way; then both, and the base64 form of the second, under each older
-// algorithm. A key that names its own algorithm, or was generated here, has one
-// identity only.
+// be sent either way; then both, and the base64 form of the second, under each legacy
+// algorithm. A key that names its own algorithm is tried under that, if it is a legacy
+// one. A key that was generated here has one identity only.
 func (h *Hasher) Candidate(dst, token []byte, org string, i int) ([]byte, bool) {
-	own := h.algorithmOf(token)
-	_, single := ownAlgorithm(token)
 	if i == 0 {
-		return appendHash(dst[:0], own, token), true
+		return appendHash(dst[:0], h.Algorithm, token), true
 	}
-	if single || HasPrefix(h.Prefix, token) {
+	if HasPrefix(h.Prefix, token) {
 		return dst, false
+	}
+	if own, based := Named(token); based {
+		if i > 1 || !h.allows(own) {
+			return dst, false
+		}
+		return appendHash(dst[:0], Algorithm(own), token), true
 	}
 	if org == "" {
 		if i > len(h.Legacy) {
@@ -107,7 +113,7 @@ func (h *Hasher) Candidate(dst, token []byte, org string, i int) ([]byte, bool) 
 		return appendHash(dst[:0], h.Legacy[i-1], token), true
 	}
 	if i == 1 {
-		return behind(dst, own, org, token), true
+		return behind(dst, h.Algorithm, org, token), true
 	}
 	legacy, form := (i-2)/3, (i-2)%3
 	if legacy >= len(h.Legacy) {
@@ -123,12 +129,35 @@ func (h *Hasher) Candidate(dst, token []byte, org string, i int) ([]byte, bool) 
 	return based(dst, a, org, token), true
 }
 
+// allows reports whether a hash that a token names is one of the legacy algorithms.
+func (h *Hasher) allows(n Name) bool {
+	return n != unknownName && slices.Contains(h.Legacy, Algorithm(n))
+}
+
+// Strong returns the SHA-256 identities that are to take the place of the i-th Candidate
+// of a token, a legacy hash: every form of the key finds one of them.
+func (h *Hasher) Strong(token []byte, org string, i int) []string {
+	strong := Hasher{Prefix: h.Prefix}
+	if _, based := Named(token); based || org == "" {
+		return []string{strong.Hash(string(token))}
+	}
+	full := org + string(token)
+	switch legacy, form := (i-2)/3, (i-2)%3; form {
+	case 0: // it holds the organisation already, or none was put before it
+		return []string{strong.Hash(string(token))}
+	case 2:
+		based := appendBased(nil, h.Legacy[legacy], org, token)
+		return []string{strong.Hash(full), strong.Hash(string(based))}
+	}
+	return []string{strong.Hash(full)}
+}
+
 // UserCandidate is Candidate for the name of a user: names are always stored after
 // their organisation, so that a user is never taken for one of another organisation.
 func (h *Hasher) UserCandidate(dst, name []byte, org string, i int) ([]byte, bool) {
 	if i == 0 {
 		full := append(append(dst[:0], org...), name...)
-		return hashInPlace(full, h.algorithmOf(full), 0), true
+		return hashInPlace(full, h.Algorithm, 0), true
 	}
 	legacy, form := (i-1)/2, (i-1)%2
 	if legacy >= len(h.Legacy) {
@@ -140,17 +169,6 @@ func (h *Hasher) UserCandidate(dst, name []byte, org string, i int) ([]byte, boo
 	return based(dst, h.Legacy[legacy], org, name), true
 }
 
-// algorithmOf returns the algorithm for a full key.
-func (h *Hasher) algorithmOf(token []byte) Algorithm {
-	if h.Algorithm == None {
-		return None
-	}
-	if a, ok := ownAlgorithm(token); ok {
-		return a
-	}
-	return h.Algorithm
-}
-
 // behind returns the identity of org followed by token.
 func behind(dst []byte, a Algorithm, org string, token []byte) []byte {
 	full := append(append(dst[:0], org...), token...)
@@ -159,16 +177,23 @@ func behind(dst []byte, a Algorithm, org string, token []byte) []byte {
 
 // based returns the identity of the base64 form of a key with a custom id.
 func based(dst []byte, a Algorithm, org string, token []byte) []byte {
-	form := append(dst[:0], `{"org":"`...)
-	form = append(form, org...)
-	form = append(form, `","id":"`...)
-	form = append(form, token...)
-	form = append(form, `","h":"`...)
-	form = append(form, a.String()...)
-	form = append(form, `"}`...)
-	n := len(form)
-	form = base64.StdEncoding.AppendEncode(form, form)
-	return hashInPlace(form, a, n)
+	form := appendBased(dst[:0], a, org, token)
+	return hashInPlace(form, a, 0)
+}
+
+// appendBased appends the base64 form of a key with a custom id.
+func appendBased(dst []byte, a Algorithm, org string, token []byte) []byte {
+	start := len(dst)
+	dst = append(dst, `{"org":"`...)
+	dst = append(dst, org...)
+	dst = append(dst, `","id":"`...)
+	dst = append(dst, token...)
+	dst = append(dst, `","h":"`...)
+	dst = append(dst, a.String()...)
+	dst = append(dst, `"}`...)
+	plain := len(dst)
+	dst = base64.StdEncoding.AppendEncode(dst, dst[start:])
+	return append(dst[:start], dst[plain:]...)
 }
 
 // hashInPlace replaces full by the identity of full[from:].

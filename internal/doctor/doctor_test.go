@@ -87,6 +87,7 @@ func TestServersAreLookedAt(t *testing.T) {
 		"/api/usage": `{"Data":[{"api_id":"good","status":200,"hits":99},{"api_id":"good","status":404,"hits":50},{"api_id":"good","status":503,"reason":"overloaded","hits":1},` +
 			`{"api_id":"bad","status":200,"hits":10},{"api_id":"bad","status":502,"reason":"upstream_connect","hits":80},{"api_id":"bad","status":500,"hits":10},` +
 			`{"api_id":"some","status":200,"hits":90},{"api_id":"some","status":504,"reason":"upstream_timeout","hits":10},{"api_id":"few","status":502,"hits":4}]}`,
+		"/api/keys/legacy_hashes":   `{"keys":3,"by_hash":{"murmur64":2,"murmur32":1},"legacy_hashes":["murmur32","murmur64"]}`,
 		"/api/apis/q/schema/status": `{"last_sync_error":"upstream answers 500"}`,
 	})
 	gateway := newServer(t, map[string]string{"/hello": `{"details":{"keys":{"status":"pass"},"counters":{"status":"fail","output":"unreachable"}}}`})
@@ -97,6 +98,7 @@ func TestServersAreLookedAt(t *testing.T) {
 		"fail certificate: CN=old", "ok certificate: CN=new", "warn schema of q: could not be fetched: upstream answers 500",
 		"ok calls of good: 1 of 150 failed in the last 15 minutes, most with 503 overloaded\n", "fail calls of bad: 90 of 100 failed in the last 15 minutes, most with 502 upstream_connect\n",
 		"warn calls of some: 10 of 100 failed in the last 15 minutes, most with 504 upstream_timeout\n",
+		"warn legacy hashes: 1 under murmur32, 2 under murmur64; a token with the same hash",
 		"ok gateway: keys", "fail gateway: counters: unreachable", "fail clock of the gateway: ")
 	delete(admin.answers, "/readyz")
 	d.found = nil

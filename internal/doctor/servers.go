@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,7 +50,7 @@ func (d *Doctor) admin(ctx context.Context) {
 	d.answers["admin"] = true
 	d.add(OK, "admin", base+" is ready, and so is its database", "")
 	d.skew("clock of the admin", ahead)
-	for _, look := range []func(context.Context) error{d.gateways, d.stored, d.schemas, d.calls} {
+	for _, look := range []func(context.Context) error{d.gateways, d.stored, d.schemas, d.calls, d.legacyKeys} {
 		if err := look(ctx); err != nil {
 			d.add(Fail, "admin", err.Error(), "use the access key of a user of this admin: SLUICE_TOKEN")
 			return
@@ -123,6 +125,35 @@ func (d *Doctor) stored(ctx context.Context) error {
 	}
 	for _, c := range view.Certificates {
 		d.expiry("certificate", fmt.Sprintf("%s (%.12s)", c.Subject, c.Fingerprint), c.NotBefore, c.NotAfter)
+	}
+	return nil
+}
+
+// legacyKeys checks for keys that are stored under hashes that can be inverted.
+func (d *Doctor) legacyKeys(ctx context.Context) error {
+	var view struct {
+		Keys    int64            `json:"keys"`
+		ByHash  map[string]int64 `json:"by_hash"`
+		Allowed []string         `json:"legacy_hashes"`
+	}
+	if err := d.ask(ctx, "/api/keys/legacy_hashes", &view); err != nil {
+		return err
+	}
+	const check = "legacy hashes"
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(view.ByHash)) {
+		names = append(names, fmt.Sprintf("%d under %s", view.ByHash[name], name))
+	}
+	listed := strings.Join(view.Allowed, ", ")
+	switch {
+	case view.Keys == 0 && listed == "":
+		d.add(OK, check, "no key is under one", "")
+	case view.Keys == 0:
+		d.add(Warn, check, "no key is under one, but keys.legacy_hashes lists "+listed, "empty keys.legacy_hashes of the admin and of all gateways: each hash costs a look-up for every unknown key")
+	case listed == "":
+		d.add(Warn, check, fmt.Sprintf("%s; they open nothing, as keys.legacy_hashes is empty", strings.Join(names, ", ")), "delete them, or list their hash while their owners change to new keys")
+	default:
+		d.add(Warn, check, fmt.Sprintf("%s; a token with the same hash as one of these is easily found", strings.Join(names, ", ")), "replace them (sluice key rotate), then empty keys.legacy_hashes")
 	}
 	return nil
 }

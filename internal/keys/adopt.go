@@ -2,8 +2,11 @@ package keys
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -14,12 +17,19 @@ func (k *Service) Adopt(ctx context.Context, hash string, s *definition.Session)
 	if err := checkHash(hash); err != nil {
 		return Issued{}, err
 	}
-	_, err := k.Store.Get(ctx, hash)
+	hash, err := k.Identity(ctx, hash)
+	if err != nil {
+		return Issued{}, err
+	}
+	_, err = k.Store.Get(ctx, hash)
 	if err == nil {
 		return k.Update(ctx, Ref{ID: hash, Hashed: true, Org: s.OrgID}, s, true)
 	}
 	if !isAbsent(err) {
 		return Issued{}, err
+	}
+	if a, legacy := credential.LegacyOf(hash); legacy && !slices.Contains(k.Options.Hasher.Legacy, a) {
+		return Issued{}, &CustomError{Reason: fmt.Sprintf("is a %s hash, which opens nothing here: list %s in keys.legacy_hashes for as long as such keys are in use, or make the key anew", a, a)}
 	}
 	session, _, err := k.accept(s)
 	if err == nil {

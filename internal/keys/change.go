@@ -128,7 +128,7 @@ func (k *Service) ResetQuota(ctx context.Context, ref Ref) (Issued, error) {
 // named returns the key as the caller named it.
 func (k *Service) named(ref Ref, hash string) Issued {
 	if ref.Hashed {
-		return Issued{Hash: hash}
+		return Issued{Hash: k.Options.Hasher.Listed(hash)}
 	}
 	return k.issued(ref.ID, hash)
 }

@@ -2,6 +2,7 @@ package keys
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 	"strings"
 
@@ -17,8 +18,12 @@ func (k *Service) find(ctx context.Context, ref Ref) (*definition.Session, strin
 		if h.Algorithm == credential.None {
 			return nil, "", ErrNotHashed
 		}
-		found, err := k.Store.Get(ctx, ref.ID)
-		return k.owner(ctx, found, ref.ID, err)
+		hash, err := k.Identity(ctx, ref.ID)
+		if err != nil {
+			return nil, "", err
+		}
+		found, err := k.Store.Get(ctx, hash)
+		return k.owner(ctx, found, hash, err)
 	}
 	if credential.IsOrg(ref.ID) {
 		found, err := k.Store.Get(ctx, ref.ID)
@@ -45,6 +50,44 @@ func (k *Service) find(ctx context.Context, ref Ref) (*definition.Session, strin
 		}
 	}
 	return nil, "", ErrNotFound
+}
+
+// Identity returns the identity of a key that is named by a hash: the hash itself or, if
+// no key has it, the legacy hash that it stands for where that may not be shown.
+func (k *Service) Identity(ctx context.Context, hash string) (string, error) {
+	if len(hash) != 2*sha256.Size {
+		return hash, nil
+	}
+	if _, err := k.Store.Get(ctx, hash); !isAbsent(err) {
+		return hash, err
+	}
+	legacy, err := k.legacy(ctx)
+	if i := slices.IndexFunc(legacy, func(one string) bool { return credential.Masked(one) == hash }); i >= 0 {
+		return legacy[i], nil
+	}
+	return hash, err
+}
+
+// legacy returns the identities in the store that are legacy hashes.
+func (k *Service) legacy(ctx context.Context) (all []string, err error) {
+	if k.Legacy != nil {
+		return k.Legacy(ctx)
+	}
+	for cursor := ""; ; {
+		page, next, err := k.Store.List(ctx, cursor, findPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, hash := range page {
+			if credential.IsLegacy(hash) {
+				all = append(all, hash)
+			}
+		}
+		if next == "" {
+			return all, nil
+		}
+		cursor = next
+	}
 }
 
 // candidates returns the identities under which a key may be stored that is not named
@@ -92,7 +135,7 @@ func (k *Service) Find(ctx context.Context, f Filter) ([]string, error) {
 				return nil, err
 			}
 			if fits {
-				found = append(found, hash)
+				found = append(found, k.Options.Hasher.Listed(hash))
 			}
 		}
 		if next == "" {
@@ -104,7 +147,7 @@ func (k *Service) Find(ctx context.Context, f Filter) ([]string, error) {
 }
 
 func (k *Service) fits(ctx context.Context, hash string, f Filter) (bool, error) {
-	if !strings.HasPrefix(hash, f.Prefix) || credential.IsOrg(hash) != credential.IsOrg(f.Prefix) {
+	if !strings.HasPrefix(k.Options.Hasher.Listed(hash), f.Prefix) || credential.IsOrg(hash) != credential.IsOrg(f.Prefix) {
 		return false, nil
 	}
 	if f.API == "" && f.Org == "" {

@@ -63,8 +63,9 @@ type Service struct {
 	Counter  counter.Counter // read only; Store resets counters
 	Naming   counter.Naming
 	Policies func() *definition.PolicySet
-	API      func(id string) *definition.API // nil for an unknown one
-	Orgs     func() []string                 // organisations to try for a custom id without one; nil: none
+	API      func(id string) *definition.API         // nil for an unknown one
+	Orgs     func() []string                         // organisations to try for a custom id without one; nil: none
+	Legacy   func(context.Context) ([]string, error) // identities in Store that are legacy hashes; nil: Store is listed for them
 	Options  Options
 	Now      func() time.Time
 }
@@ -80,7 +81,7 @@ type Ref struct {
 // Issued is a key that was created or changed.
 type Issued struct {
 	Key  string // in its full form if that is known, otherwise as it was named
-	Hash string // identity under which it is stored; "" if keys are stored in clear
+	Hash string // identity under which it is stored, masked if it is a legacy hash; "" if keys are stored in clear
 }
 
 // Create creates a key from s, which it does not change: a random one, or with a
@@ -201,6 +202,7 @@ func (k *Service) checkCustom(id string) error {
 	}
 	const most = 512
 	generated := credential.HasPrefix(k.Options.Hasher.Prefix, []byte(id))
+	name, based := credential.Named([]byte(id))
 	switch {
 	case len(id) < least:
 		return &CustomError{Reason: fmt.Sprintf("must have %d characters at least", least)}
@@ -208,6 +210,8 @@ func (k *Service) checkCustom(id string) error {
 		return &CustomError{Reason: fmt.Sprintf("must have %d characters at most", most)}
 	case generated && !credential.Check(k.Options.Hasher.Prefix, []byte(id)):
 		return &CustomError{Reason: fmt.Sprintf("must not begin with %s, as generated keys do", k.Options.Hasher.Prefix)}
+	case based && name != credential.Name(credential.SHA256):
+		return &CustomError{Reason: fmt.Sprintf("names %s as its hash (h); new keys are stored under sha256 only: name that, or choose a plain id", name)}
 	case strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"\/?#%`, r) }):
 		return &CustomError{Reason: `must consist of visible ASCII characters other than " \ / ? # %`}
 	}
@@ -218,7 +222,7 @@ func (k *Service) issued(key, hash string) Issued {
 	if k.Options.Hasher.Algorithm == credential.None {
 		return Issued{Key: key}
 	}
-	return Issued{Key: key, Hash: hash}
+	return Issued{Key: key, Hash: k.Options.Hasher.Listed(hash)}
 }
 
 // expire sets the expiry of a new key if a policy limits the lifetime of keys; of

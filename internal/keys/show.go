@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sluicegate/sluice/internal/counter"
+	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/rights"
 )
@@ -21,12 +22,32 @@ func (k *Service) Get(ctx context.Context, ref Ref) (*definition.Session, string
 		return nil, "", err
 	}
 	session := found.Clone()
-	session.Hide()
+	Hide(session)
 	may, err := rights.Effective(found, k.Policies())
 	if err != nil {
-		return session, hash, nil // a key that cannot be used has no used quota
+		return session, k.Options.Hasher.Listed(hash), nil // a key that cannot be used has no used quota
 	}
-	return session, hash, k.fill(ctx, session, may, hash)
+	return session, k.Options.Hasher.Listed(hash), k.fill(ctx, session, may, hash)
+}
+
+// Hide removes from a session what nobody may see: passwords, secrets and legacy hashes.
+// The session must be the caller's own.
+func Hide(s *definition.Session) {
+	s.Hide()
+	if s.Extra == nil {
+		return
+	}
+	s.Extra.SuccessorOf = maskLegacy(s.Extra.SuccessorOf)
+	for i := range s.Extra.Keys {
+		s.Extra.Keys[i].Hash = maskLegacy(s.Extra.Keys[i].Hash)
+	}
+}
+
+func maskLegacy(hash string) string {
+	if credential.IsLegacy(hash) {
+		return credential.Masked(hash)
+	}
+	return hash
 }
 
 // Preview returns a session with its policies applied. It stores nothing, and does not

@@ -83,10 +83,10 @@ func Quantile(counts []int64, q float64) time.Duration {
 	return 0
 }
 
-// KeyOf returns the identity of a key in rows: a hash if identity is the key itself
-// (clear).
-func KeyOf(identity string, clear bool) string {
-	if !clear || identity == "" {
+// KeyOf returns the identity of a key in rows: a hash if identity must not be shown, as
+// it is the key itself or a legacy hash.
+func KeyOf(identity string, secret bool) string {
+	if !secret || identity == "" {
 		return identity
 	}
 	sum := sha256.Sum256([]byte(identity))

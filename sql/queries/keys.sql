@@ -26,6 +26,19 @@ DELETE FROM keys WHERE org_id = $1 AND key_hash = $2;
 -- name: KeyHashes :many
 SELECT key_hash FROM keys WHERE org_id = @org_id AND key_hash > @after AND successor_of = '' ORDER BY key_hash LIMIT @max;
 
+-- LegacyHashes returns the hashes of an organisation's keys that are shorter than SHA-256.
+-- name: LegacyHashes :many
+SELECT key_hash FROM keys WHERE org_id = @org_id AND length(key_hash) IN (8, 16, 32) AND NOT starts_with(key_hash, 'org:')
+ORDER BY key_hash;
+
+-- CountLegacyKeys counts an organisation's keys that are still valid under a legacy hash,
+-- by the length of the hash.
+-- name: CountLegacyKeys :many
+SELECT length(key_hash)::int AS digits, count(*) AS keys FROM keys
+WHERE org_id = @org_id AND length(key_hash) IN (8, 16, 32) AND NOT starts_with(key_hash, 'org:') AND successor_of = ''
+    AND coalesce((body #>> '{rotated_keys,0,retires}')::bigint, 9223372036854775807) > extract(epoch FROM now())
+GROUP BY 1 ORDER BY 1;
+
 -- CountKeys counts an organisation's keys; keys of organisations, and those that
 -- followed another, are none.
 -- name: CountKeys :one

@@ -33,6 +33,40 @@ func (q *Queries) CountKeys(ctx context.Context, orgID string) (int64, error) {
 	return count, err
 }
 
+const countLegacyKeys = `-- name: CountLegacyKeys :many
+SELECT length(key_hash)::int AS digits, count(*) AS keys FROM keys
+WHERE org_id = $1 AND length(key_hash) IN (8, 16, 32) AND NOT starts_with(key_hash, 'org:') AND successor_of = ''
+    AND coalesce((body #>> '{rotated_keys,0,retires}')::bigint, 9223372036854775807) > extract(epoch FROM now())
+GROUP BY 1 ORDER BY 1
+`
+
+type CountLegacyKeysRow struct {
+	Digits int32
+	Keys   int64
+}
+
+// CountLegacyKeys counts an organisation's keys that are still valid under a legacy hash,
+// by the length of the hash.
+func (q *Queries) CountLegacyKeys(ctx context.Context, orgID string) ([]CountLegacyKeysRow, error) {
+	rows, err := q.db.Query(ctx, countLegacyKeys, orgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CountLegacyKeysRow{}
+	for rows.Next() {
+		var i CountLegacyKeysRow
+		if err := rows.Scan(&i.Digits, &i.Keys); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const delayOutbox = `-- name: DelayOutbox :exec
 UPDATE outbox SET attempts = attempts + 1,
     next_at = now() + least(interval '1 minute', interval '100 milliseconds' * power(2, least(attempts, 12)))
@@ -246,6 +280,32 @@ type KeyHashesParams struct {
 // that followed another.
 func (q *Queries) KeyHashes(ctx context.Context, arg KeyHashesParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, keyHashes, arg.OrgID, arg.After, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var key_hash string
+		if err := rows.Scan(&key_hash); err != nil {
+			return nil, err
+		}
+		items = append(items, key_hash)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const legacyHashes = `-- name: LegacyHashes :many
+SELECT key_hash FROM keys WHERE org_id = $1 AND length(key_hash) IN (8, 16, 32) AND NOT starts_with(key_hash, 'org:')
+ORDER BY key_hash
+`
+
+// LegacyHashes returns the hashes of an organisation's keys that are shorter than SHA-256.
+func (q *Queries) LegacyHashes(ctx context.Context, orgID string) ([]string, error) {
+	rows, err := q.db.Query(ctx, legacyHashes, orgID)
 	if err != nil {
 		return nil, err
 	}

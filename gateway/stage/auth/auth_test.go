@@ -207,3 +207,58 @@ func BenchmarkAuth(b *testing.B) {
 		})
 	}
 }
+
+// murmur32 of the token below, so that a key with this hash exists.
+const legacyToken, legacyHash = "eyJpZCI6ImZvcmdlZCIsImgiOiJtdXJtdXIzMiJ9", "02137b43"
+
+func TestATokenDoesNotChooseTheHashThatFindsIt(t *testing.T) {
+	st := newStore()
+	if err := st.Put(t.Context(), legacyHash, &definition.Session{Alias: "old"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		legacy []credential.Algorithm
+		want   *pipeline.Rejection
+	}{
+		{"by default", nil, unknown},
+		{"where another hash is listed", []credential.Algorithm{credential.Murmur64}, unknown},
+		{"where its hash is listed", []credential.Algorithm{credential.Murmur32}, nil},
+	} {
+		o := options(st)
+		o.Hasher = &credential.Hasher{Prefix: hasher.Prefix, Legacy: c.legacy}
+		ex := exchange("Authorization", legacyToken)
+		compiled(t, New(NewSessions(o), 3), &definition.API{}).Handle(ex)
+		if ex.Rejection != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, ex.Rejection, c.want)
+		}
+		if c.want == nil && (ex.KeyHash != legacyHash || ex.KeyName != credential.Masked(legacyHash)[:12]) {
+			t.Errorf("%s: counted as %s, and logs name it %s", c.name, ex.KeyHash, ex.KeyName)
+		}
+	}
+}
+
+func TestAKeyUnderALegacyHashIsReportedAtItsUse(t *testing.T) {
+	st := newStore()
+	if err := st.Put(t.Context(), "248bfa47", &definition.Session{}); err != nil { // murmur32 of hello
+		t.Fatal(err)
+	}
+	o := options(st)
+	var found []string
+	o.Hasher = &credential.Hasher{Prefix: hasher.Prefix, Legacy: []credential.Algorithm{credential.Murmur32}}
+	o.Legacy = func(identity string, hashes []string) { found = append(append(found, identity), hashes...) }
+	s := compiled(t, New(NewSessions(o), 3), &definition.API{OrgID: "org1"})
+	for range 2 {
+		if ex := exchange("Authorization", "hello"); s.Handle(ex) != pipeline.Next {
+			t.Fatalf("%+v", ex.Rejection)
+		}
+	}
+	if want := []string{"248bfa47", hasher.Hash("hello")}; !slices.Equal(found, want) {
+		t.Errorf("reported %q, want %q", found, want)
+	}
+	found = nil
+	s.Handle(exchange("Authorization", issue(t, st, &definition.Session{})))
+	if found != nil {
+		t.Errorf("a key under SHA-256 is reported: %q", found)
+	}
+}

@@ -14,7 +14,7 @@ import (
 // entry is a cached session. It does not change once it is cached, except that
 // grants are added.
 type entry struct {
-	text    string // the identity of the session in the store, a name for logs if the identity is not a hash, and the credential
+	text    string // the identity of the session in the store, a name for logs if the identity must not be shown, and the credential
 	scope   *scope // in which it was looked up
 	grants  pipeline.Grants
 	loaded  time.Duration // since Sessions.base
@@ -28,7 +28,7 @@ type entry struct {
 // Flags of an entry.
 const (
 	isOff     = 1 << iota // the session is inactive
-	isClear               // the identity is the key itself
+	isSecret              // the identity must not be shown: it is the key itself, or a legacy hash
 	isInGrace             // the key has a successor
 )
 
@@ -56,7 +56,7 @@ func (e *entry) token() string { return e.text[len(e.text)-int(e.length):] }
 // identity returns the name of the session in the store.
 func (e *entry) identity() string {
 	end := len(e.text) - int(e.length)
-	if e.is(isClear) {
+	if e.is(isSecret) {
 		end -= nameLength
 	}
 	return e.text[:end]
@@ -65,7 +65,7 @@ func (e *entry) identity() string {
 // name returns the key's name in logs: the first digits of a hash.
 func (e *entry) name() string {
 	end := len(e.text) - int(e.length)
-	if e.is(isClear) {
+	if e.is(isSecret) {
 		return e.text[end-nameLength : end]
 	}
 	return e.text[:min(end, nameLength)]

@@ -2,8 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -152,12 +150,23 @@ func (s *Sessions) query(ctx context.Context, w *wanted) (*entry, trail, error) 
 		case err == nil && session.SuccessorOf() == "" && w.kind != session.CredentialKind():
 			// A name alone is no credential, and a key is no name.
 		case err == nil:
-			return s.owned(ctx, w, found{identity, session, at}, seen)
+			e, seen, err := s.owned(ctx, w, found{identity, session, at}, seen)
+			if err == nil && i > 0 {
+				s.noteLegacy(w, identity, i)
+			}
+			return e, seen, err
 		case !errors.Is(err, keystore.ErrNotFound):
 			return nil, seen, fmt.Errorf("looking up a key: %w", err)
 		}
 	}
 	return nil, seen, keystore.ErrNotFound
+}
+
+// noteLegacy reports a key that was found under a legacy hash.
+func (s *Sessions) noteLegacy(w *wanted, identity string, i int) {
+	if s.opts.Legacy != nil && w.kind == definition.KeyCredential && s.opts.Hasher.Algorithm != credential.None && credential.IsLegacy(identity) {
+		s.opts.Legacy(identity, s.opts.Hasher.Strong(w.token, w.org, i))
+	}
 }
 
 // candidate returns the i-th identity under which a session may be stored.
@@ -175,18 +184,12 @@ func (s *Sessions) newEntry(w *wanted, identity string, session *definition.Sess
 	}
 	e.setSession(session)
 	name := ""
-	if s.opts.Hasher.Algorithm == credential.None {
-		e.flags |= isClear
-		name = nameOfClear(identity)
+	if shown := s.opts.Hasher.Shown(identity); shown != identity {
+		e.flags |= isSecret
+		name = shown[:nameLength]
 	}
 	e.text = identity + name + string(w.token)
 	return e
-}
-
-// nameOfClear returns the name in logs of a key that is stored in clear.
-func nameOfClear(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:nameLength/2])
 }
 
 // found is what the store has under the hash of a credential, and the stamp from

@@ -33,6 +33,10 @@ type SessionOptions struct {
 	Timeout time.Duration // for one look-up in the store, and for the wait before it
 
 	Changed func() // called when sessions may have changed; must not block; may be nil
+
+	// Legacy is called when a key was found under a legacy hash, with the SHA-256 hashes
+	// that can take its place. It must not block; nil: nothing is done.
+	Legacy func(identity string, hashes []string)
 }
 
 // Sessions finds the sessions of credentials, for all APIs: in a cache, or in the
