@@ -28,6 +28,7 @@ import (
 	"github.com/sluicegate/sluice/internal/keys"
 	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/throttle"
 )
 
 // Deps are the dependencies of a Server. The caller closes them after Shutdown.
@@ -81,7 +82,7 @@ type Server struct {
 	schemas  *schemas.Keeper
 	portal   *portal.Portal
 	usage    *usage.Service
-	throttle *rest.Throttle
+	throttle *throttle.Throttle
 	memory   gatewayMemory
 	metrics  *callMetrics
 	openapi  []byte
@@ -113,7 +114,7 @@ func New(d Deps) (*Server, error) {
 		d.LoginRate = 5
 	}
 	d.AuditRetention = cmp.Or(d.AuditRetention, keptAudit)
-	s := &Server{deps: d, log: d.Log, throttle: rest.NewThrottle(d.LoginRate, time.Now)}
+	s := &Server{deps: d, log: d.Log, throttle: throttle.New(d.LoginRate, time.Now)}
 	s.explaining = make(chan struct{}, maxExplained)
 	var err error
 	s.gateways, err = distribution.New(distribution.Deps{

@@ -24,6 +24,7 @@ import (
 	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/keys"
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/throttle"
 )
 
 // SessionPrefix begins every credential of a signed-in developer.
@@ -86,7 +87,7 @@ func New(d Deps) (*Portal, error) {
 		Passwords: d.KeyOptions.Passwords, Deliver: d.Deliver, LoginRate: d.LoginRate, Now: d.Now, Log: d.Log,
 	})
 	clients := credentials.NewClients(credentials.ClientDeps{
-		Store: d.Store, Keys: p.keys, Catalogue: entries, Attempts: rest.NewThrottle(max(d.LoginRate, 1), d.Now), Hasher: d.KeyOptions.Hasher,
+		Store: d.Store, Keys: p.keys, Catalogue: entries, Attempts: throttle.New(max(d.LoginRate, 1), d.Now), Hasher: d.KeyOptions.Hasher,
 		TokenTTL: cmp.Or(d.TokenTTL, time.Hour), Deliver: d.Deliver, Now: d.Now, Log: d.Log,
 	})
 	requests := credentials.NewRequests(credentials.RequestDeps{

@@ -9,12 +9,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/event"
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/throttle"
 	"github.com/valyala/fasthttp"
 )
 
@@ -111,6 +113,7 @@ var ErrNotFound = errors.New("not found")
 // Deps are the parts that the gateway API works with.
 type Deps struct {
 	Secret       secret.Value  // that callers send in X-Svc-Authorization; required
+	LoginRate    int           // calls without it a minute from one address before 429; 0: 5
 	Live         Live          // required
 	Definitions  Definitions   // required
 	Keys         Keys          // required
@@ -137,6 +140,9 @@ type API struct {
 	reloads *reloads
 	health  *health
 
+	throttle *throttle.Throttle
+	refused  atomic.Uint64 // calls without the secret
+
 	explaining chan struct{} // has one element for each request that is being explained
 }
 
@@ -156,7 +162,10 @@ func New(deps Deps) (*API, error) {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &API{deps: deps, log: deps.Log, reloads: newReloads(deps.Reloader.Reload, reloadEvery), explaining: make(chan struct{}, maxExplained)}
+	if deps.LoginRate <= 0 {
+		deps.LoginRate = 5
+	}
+	a := &API{deps: deps, log: deps.Log, throttle: throttle.New(deps.LoginRate, time.Now), reloads: newReloads(deps.Reloader.Reload, reloadEvery), explaining: make(chan struct{}, maxExplained)}
 	a.health = newHealth(append([]Component{a.configuration()}, deps.Health...))
 	a.handler = a.routed(a.routes())
 	return a, nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/secret"
 	"github.com/valyala/fasthttp"
@@ -57,6 +58,38 @@ func TestOnlyTheSecretLetsIn(t *testing.T) {
 	}
 	if got := b.send("GET", "/svc/apis", "", http.Header{"X-Svc-Authorization": {testSecret}}); got.status != 200 {
 		t.Errorf("right secret: %d %s", got.status, got.body)
+	}
+}
+
+func TestGuessesAtTheSecretAreCountedAndSlowedDown(t *testing.T) {
+	b := onFiles(t, func(d *Deps) { d.LoginRate = 3 })
+	wrong := http.Header{"X-Svc-Authorization": {"guess-at-the-secret"}}
+	for i := range 3 {
+		if got := b.send("GET", "/svc/keys", "", wrong); got.status != 403 {
+			t.Errorf("guess %d: %d %s", i, got.status, got.body)
+		}
+	}
+	for range 2 {
+		got := b.send("GET", "/svc/keys", "", wrong)
+		if got.status != 429 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "Too many failed attempts from this address") {
+			t.Errorf("after 3 guesses: %d %s, Retry-After %q", got.status, got.body, got.header.Get("Retry-After"))
+		}
+	}
+	if got := b.call("GET", "/svc/apis", ""); got.status != 200 {
+		t.Errorf("the right secret from the same address: %d %s", got.status, got.body)
+	}
+	if got := b.send("GET", "/hello", "", nil); got.status != 200 {
+		t.Errorf("a health path: %d", got.status)
+	}
+	text := b.log.String()
+	if n := strings.Count(text, "a call without the right secret was refused"); n != 3 || !strings.Contains(text, "address=0.0.0.0") || strings.Contains(text, "guess-at") {
+		t.Errorf("%d lines in the log:\n%s", n, text)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(b.api.Metrics())
+	found, err := registry.Gather()
+	if err != nil || len(found) != 1 || found[0].GetName() != "sluice_control_refused_total" || found[0].Metric[0].GetCounter().GetValue() != 5 {
+		t.Errorf("measured %v: %v", found, err)
 	}
 }
 

@@ -198,7 +198,7 @@ func onFiles(t *testing.T, adjust ...func(*Deps)) *bench {
 		t.Fatal(err)
 	}
 	deps := Deps{
-		Secret: secret.New(testSecret), Live: b.live, Definitions: files, Keys: b.localKeys(), ListKeys: true,
+		Secret: secret.New(testSecret), LoginRate: 10_000, Live: b.live, Definitions: files, Keys: b.localKeys(), ListKeys: true,
 		Reloader: stepped{src, steps}, Events: b.events, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(b.log, nil)),
 	}
 	for _, change := range adjust {

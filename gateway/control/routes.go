@@ -136,10 +136,24 @@ func newRouter(a *API) *router.Router {
 // Handle answers all calls: those below /svc/, which need the secret, and the health paths.
 func (a *API) Handle(rc *fasthttp.RequestCtx) {
 	if !a.deps.Secret.Empty() && isBelow(prefix, rc.URI().PathOriginal()) && !a.authorised(rc) {
-		a.fail(rc, refuse(fasthttp.StatusForbidden, "Attempted administrative access with invalid or missing key!"))
+		a.fail(rc, a.notAuthorised(rc))
 		return
 	}
 	a.handler(rc)
+}
+
+// notAuthorised counts a call without the secret, and returns the answer to it. Calls with
+// the secret are never refused: they may come from the same address.
+func (a *API) notAuthorised(rc *fasthttp.RequestCtx) *Error {
+	a.refused.Add(1)
+	wait := a.throttle.Failed(rc.RemoteIP())
+	if wait == 0 {
+		a.log.Warn("gateway API: a call without the right secret was refused", "address", rc.RemoteIP().String(), "method", string(rc.Method()), "path", fmt.Sprintf("%.100q", rc.URI().PathOriginal()))
+		return refuse(fasthttp.StatusForbidden, "Attempted administrative access with invalid or missing key!")
+	}
+	e := refuse(fasthttp.StatusTooManyRequests, "Too many failed attempts from this address; try again later")
+	e.RetryAfter = int(wait.Seconds()) + 1
+	return e
 }
 
 // authorised reports whether the request has the secret. Two headers are refused.

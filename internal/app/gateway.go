@@ -79,6 +79,7 @@ type node struct {
 	shipped *shippedUsage // nil: there is no admin
 	source  source.Source
 	live    *live
+	legacy  *legacyKeys  // nil: no legacy hashes are allowed
 	control *control.API // nil: no secret
 	sender  *webhook.Sender
 	secure  *secure
@@ -95,6 +96,9 @@ func newNode(p nodeParts) (*node, error) {
 	if n.secure, err = newSecure(p); err != nil {
 		return nil, err
 	}
+	if len(p.cfg.Keys.LegacyHashes) > 0 {
+		n.legacy = newLegacyKeys(p.log)
+	}
 	backend, err := n.connect()
 	if err != nil {
 		return nil, err
@@ -110,18 +114,21 @@ func newNode(p nodeParts) (*node, error) {
 	} else if n.control, err = n.newControl(backend); err != nil {
 		return nil, err
 	}
-	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source, usage: n.usage, shipped: n.shipped, sender: n.sender, secure: n.secure}
+	parts := planeParts{common: p.common, stores: p.stores, origin: n.live.source, usage: n.usage, shipped: n.shipped, sender: n.sender, secure: n.secure, legacy: n.legacy}
 	health := control.NewHealth(control.Deps{Live: n.live, Health: n.components(), Stopping: n.live.stopping.Load, Version: Version(), Log: n.log})
 	parts.health = health.Handle
 	switch {
 	case n.control == nil:
-	case p.cfg.Gateway.ControlListen == "":
+	case p.cfg.Gateway.ControlAddress(p.inUp) == "":
 		parts.control = n.control.Handle
 	default:
 		parts.control = health.Handle
 	}
 	if n.plane, err = newPlane(parts); err != nil {
 		return nil, err
+	}
+	if n.control != nil {
+		n.plane.observer.Registry().MustRegister(n.control.Metrics())
 	}
 	n.live.gateway.Store(n.plane.gateway)
 	return n, nil
@@ -154,6 +161,9 @@ func (n *node) connect() (b backend, err error) {
 		return b, err
 	}
 	n.secure.manage = a.Certificates()
+	if n.legacy != nil {
+		n.legacy.strengthen = a.Strengthen
+	}
 	return backend{a, a, a, a}, nil
 }
 
@@ -172,6 +182,9 @@ func (n *node) connectFiles() (b backend, err error) {
 	service := &keys.Service{
 		Store: keys.Direct{Keys: n.stores.keys, Counters: n.stores.counters}, Counter: n.stores.counters, Naming: n.stores.naming,
 		Policies: n.live.Policies, API: n.live.API, Orgs: n.live.orgs, Options: keyOptions(n.cfg, hasher), Now: time.Now,
+	}
+	if n.legacy != nil {
+		n.legacy.strengthen = service.Strengthen
 	}
 	b = backend{definitions: files, keys: control.LocalKeys{Service: service}, reloader: src}
 	if n.stores.sharedKeys != nil {
@@ -195,7 +208,7 @@ func (n *node) components() []control.Component {
 
 func (n *node) newControl(b backend) (*control.API, error) {
 	return control.New(control.Deps{
-		Secret: n.secret, Live: n.live, Definitions: b.definitions, Keys: b.keys, Reloader: b.reloader, Group: b.group, OrgLimits: n.cfg.EnforceOrgQuotas,
+		Secret: n.secret, LoginRate: n.cfg.Gateway.ControlLoginRate, Live: n.live, Definitions: b.definitions, Keys: b.keys, Reloader: b.reloader, Group: b.group, OrgLimits: n.cfg.EnforceOrgQuotas,
 		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Certificates: n.secure.manage, Usage: n.usage, Answers: responseCache{n}, Explain: liveExplainer{n.live}, Events: n.events, Health: n.components(), Stopping: n.live.stopping.Load, Version: Version(), Log: n.log,
 	})
 }
@@ -223,8 +236,8 @@ func (n *node) listen() (err error) {
 	if err = n.secure.listen(); err != nil {
 		return err
 	}
-	if n.control != nil && n.cfg.Gateway.ControlListen != "" {
-		if n.controlLn, err = listen("gateway.control_listen", n.cfg.Gateway.ControlListen); err != nil {
+	if address := n.cfg.Gateway.ControlAddress(n.inUp); n.control != nil && address != "" {
+		if n.controlLn, err = listen("gateway.control_listen", address); err != nil {
 			return err
 		}
 	}
@@ -307,6 +320,9 @@ func (n *node) startWork(ctx context.Context, t *tasks) {
 	}
 	if n.shipped != nil {
 		t.start("usage", func() error { n.shipped.sender.Run(ctx); return nil })
+	}
+	if n.legacy != nil {
+		t.start("legacy hashes", func() error { n.legacy.run(ctx); return nil })
 	}
 	t.start("signals", func() error { n.onHangup(ctx); return nil })
 }

@@ -25,6 +25,9 @@ func (n *node) banner(w io.Writer, counters string) {
 	if n.secure.ln != nil && n.traffic != nil {
 		say(w, "gateway, TLS   %s\n", n.secure.url())
 	}
+	if n.controlLn != nil {
+		say(w, "gateway API    %s/svc\n", urlOf(n.controlLn))
+	}
 	if n.telemetryLn != nil {
 		say(w, "telemetry      %s/metrics\n", urlOf(n.telemetryLn))
 	}

@@ -96,7 +96,7 @@ func TestCommandLines(t *testing.T) {
 		{line: "up", err: fmt.Errorf("starting: %w", codedError{shell.ExitMissing})},
 		{line: "up", err: fmt.Errorf("starting: %w", codedError{shell.ExitRunning})},
 		{line: "gateway --apps a --policies p.json --group g --listen :1"},
-		{line: "gateway --admin-url https://admin:8081", env: []string{"SLUICE_GATEWAY_TOKEN=hunter2"}},
+		{line: "gateway --admin-url https://admin:8081", env: []string{"SLUICE_GATEWAY_TOKEN=hunter2-hunter2-hunter2"}},
 		{line: "gateway --admin-url https://admin:8081"},
 		{line: "gateway"},
 		{line: "admin --listen 127.0.0.1:5 --database-url postgres://h/d"},
@@ -143,7 +143,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestConfigIsPrintedInEveryForm(t *testing.T) {
-	env := []string{"SLUICE_SECRET=hunter2", "SLUICE_GATEWAY_LISTEN=:9"}
+	env := []string{"SLUICE_SECRET=hunter2-hunter2-hunter2", "SLUICE_GATEWAY_LISTEN=:9"}
 	var all strings.Builder
 	for _, form := range shell.Outputs {
 		text := run("config print --log-level warn --config testdata/sluice.yaml -o "+form, env, nil)

@@ -75,7 +75,7 @@ func TestExplanationsAreAskedForAndPrinted(t *testing.T) {
 		{"explain GET /o/allowed -o json", admin},
 		{"explain GET /o/allowed -o yaml", admin},
 		{"explain POST /o/refused -d @" + body, admin},
-		{"explain POST /o/refused -d text --gateway " + a.url, []string{"SLUICE_SECRET=hunter2"}},
+		{"explain POST /o/refused -d text --gateway " + a.url, []string{"SLUICE_SECRET=hunter2-hunter2-hunter2"}},
 		{"explain --id 0123456789abcdef0123456789abcdef", admin},
 		{"explain GET /o/wrong", admin},
 		{"explain", admin},

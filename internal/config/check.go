@@ -154,7 +154,7 @@ var rules = []rule{
 	{[]string{"gateway.max_url", "gateway.max_header"}, checkMaxURL},
 	{[]string{"gateway.apps_dir", "gateway.admin_url", "gateway.policies_file"}, checkBundleSource},
 	{[]string{"gateway.proxy_protocol", "gateway.trusted_proxies"}, checkProxyProtocol},
-	{[]string{"gateway.listen", "gateway.control_listen", "gateway.tls.listen"}, checkListeners},
+	{[]string{"gateway.listen", "gateway.control_listen", "gateway.control_on_traffic", "gateway.tls.listen"}, checkListeners},
 	{[]string{"gateway.tls.listen", "gateway.tls.cert", "gateway.tls.key", "gateway.tls.certificates", "gateway.tls.client_ca"}, checkTLS},
 	{[]string{"gateway.token", "gateway.former_token"}, checkFormerToken},
 	{[]string{"admin.master_key"}, checkMasterKey},
@@ -198,9 +198,11 @@ func checkListeners(c *Config) (key, message string) {
 	case g.Listen == "" && g.TLS.Listen == "":
 		return "gateway.listen", "is empty, and so is gateway.tls.listen; want an address such as :8080"
 	case sameAddress(g.Listen, g.ControlListen):
-		return "gateway.control_listen", "is the same as gateway.listen; leave it empty to serve both there"
+		return "gateway.control_listen", "is the same as gateway.listen; to serve both there, leave it empty and set gateway.control_on_traffic"
 	case sameAddress(g.TLS.Listen, g.ControlListen):
-		return "gateway.control_listen", "is the same as gateway.tls.listen; leave it empty to serve both there"
+		return "gateway.control_listen", "is the same as gateway.tls.listen; to serve both there, leave it empty and set gateway.control_on_traffic"
+	case g.ControlOnTraffic && g.ControlListen != "":
+		return "gateway.control_on_traffic", "excludes gateway.control_listen: the gateway API is served at one of them; remove the other"
 	case sameAddress(g.Listen, g.TLS.Listen):
 		return "gateway.tls.listen", "is the same as gateway.listen; leave that empty to serve TLS alone"
 	}

@@ -52,7 +52,7 @@ func TestARangeIsCheckedOnTheValueThatWins(t *testing.T) {
 }
 
 func TestSecretsComeFromTextsReferencesAndFiles(t *testing.T) {
-	file := "secret: plain\ngateway: {token: {file: token.txt}}\ntelemetry: {token: {env: ELSEWHERE}}\n"
+	file := "secret: plain-in-the-text\ngateway: {token: {file: token.txt}}\ntelemetry: {token: {env: ELSEWHERE}}\n"
 	cfg, origins, err := load(t, Sources{Env: []string{"ELSEWHERE=from-env", "SLUICE_VALKEY_PASSWORD_FILE=token.txt", "SLUICE_VALKEY_SENTINEL_PASSWORD=verbatim"}}, file)
 	if err != nil {
 		t.Fatal(err)
@@ -61,10 +61,10 @@ func TestSecretsComeFromTextsReferencesAndFiles(t *testing.T) {
 		got               secret.Value
 		want, key, origin string
 	}{
-		{cfg.Secret, "plain", "secret", "a.yaml:1"},
-		{cfg.Gateway.Token, "from-a-file", "gateway.token", "a.yaml:2"},
+		{cfg.Secret, "plain-in-the-text", "secret", "a.yaml:1"},
+		{cfg.Gateway.Token, "from-a-file-on-disk", "gateway.token", "a.yaml:2"},
 		{cfg.Telemetry.Token, "from-env", "telemetry.token", "a.yaml:3"},
-		{cfg.Valkey.Password, "from-a-file", "valkey.password", "env SLUICE_VALKEY_PASSWORD_FILE"},
+		{cfg.Valkey.Password, "from-a-file-on-disk", "valkey.password", "env SLUICE_VALKEY_PASSWORD_FILE"},
 		{cfg.Valkey.SentinelPassword, "verbatim", "valkey.sentinel_password", "env SLUICE_VALKEY_SENTINEL_PASSWORD"},
 	} {
 		if c.got.Reveal() != c.want || origins[c.key].String() != c.origin {
@@ -153,6 +153,7 @@ func sample(f field) string {
 	}
 	forms := map[string]string{
 		"address": "127.0.0.1:0", "url": "https://a", "pairs": "x=y", "postgres": "postgres://a/b", "valkey": "redis://a:1",
+		"guarded": "sixteen-letters!",
 	}
 	if text := forms[f.tag.Get("form")]; text != "" {
 		return text
@@ -172,7 +173,7 @@ var company = map[string]string{
 	"gateway.tls.key":          "SLUICE_GATEWAY_TLS_LISTEN=:1 SLUICE_GATEWAY_TLS_CERT=x",
 	"gateway.tls.certificates": "SLUICE_GATEWAY_TLS_LISTEN=:1",
 	"gateway.tls.client_ca":    "SLUICE_GATEWAY_TLS_LISTEN=:1",
-	"gateway.former_token":     "SLUICE_GATEWAY_TOKEN=y",
+	"gateway.former_token":     "SLUICE_GATEWAY_TOKEN=sixteen-letters?",
 	"admin.former_master_key":  "SLUICE_ADMIN_MASTER_KEY=" + strings.Repeat("0b", 32),
 }
 
@@ -381,7 +382,7 @@ func TestTheReferenceListsEverything(t *testing.T) {
 }
 
 func TestSettingsShowValueAndOrigin(t *testing.T) {
-	cfg, origins, err := load(t, Sources{Env: []string{"SLUICE_SECRET=x"}}, "gateway: {trusted_proxies: [10.0.0.0/8]}\nlog: {sample_ok: 0.5}\n")
+	cfg, origins, err := load(t, Sources{Env: []string{"SLUICE_SECRET=known-to-nobody-else"}}, "gateway: {trusted_proxies: [10.0.0.0/8]}\nlog: {sample_ok: 0.5}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -402,5 +403,23 @@ func TestTheStateDirectoryOfLoadIsTheUsersOwn(t *testing.T) {
 	want := map[bool]string{true: rootDataDir, false: "/home/x/.local/state/sluice"}[os.Geteuid() == 0]
 	if cfg.DataDir != want {
 		t.Errorf("data_dir %s, want %s", cfg.DataDir, want)
+	}
+}
+
+func TestWhereTheGatewayAPIIs(t *testing.T) {
+	for _, c := range []struct {
+		gateway Gateway
+		up      bool
+		want    string
+	}{
+		{Gateway{}, false, "127.0.0.1:8083"},
+		{Gateway{}, true, ""},
+		{Gateway{ControlOnTraffic: true}, false, ""},
+		{Gateway{ControlListen: ":9"}, false, ":9"},
+		{Gateway{ControlListen: ":9"}, true, ":9"},
+	} {
+		if got := c.gateway.ControlAddress(c.up); got != c.want {
+			t.Errorf("%+v, up %t: %q, want %q", c.gateway, c.up, got, c.want)
+		}
 	}
 }

@@ -49,6 +49,7 @@ func defaultGateway() Gateway {
 		MaxHeaderCount: 100,
 		MaxURL:         8 << 10,
 
+		ControlLoginRate:     5,
 		PathLists:            "anchored",
 		WebsocketIdleTimeout: 10 * time.Minute,
 		TunnelRecheck:        time.Second,

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // A form is a format of text, named in the form tag.
@@ -17,7 +18,7 @@ type form struct {
 	check   func(text string) error
 }
 
-// forms holds every form by name. The checks of pairs, postgres and valkey handle secrets
+// forms holds every form by name. The checks of guarded, pairs, postgres and valkey handle secrets
 // and never quote them.
 var forms = map[string]form{
 	"address":  {"an address such as :8080 or 127.0.0.1:8080", checkAddress},
@@ -26,6 +27,7 @@ var forms = map[string]form{
 	"name":     {"a name of letters, digits, ., _ and -", checkName},
 	"token":    {"up to 32 letters, digits, _ and -", checkToken},
 	"postgres": {"an address such as postgres://sluice@127.0.0.1/sluice", checkPostgres},
+	"guarded":  {"at least 16 characters, such as openssl rand -hex 24 prints", checkGuarded},
 	"pairs":    {"name=value, with commas between", checkPairs},
 	"valkey":   {"an address such as redis://127.0.0.1:6379", checkValkeyURL},
 }
@@ -105,6 +107,18 @@ func checkName(text string) error {
 func checkToken(text string) error {
 	if !tokenForm.MatchString(text) {
 		return fmt.Errorf("%s has other characters or is too long; want up to 32 letters, digits, _ and -", quote(text))
+	}
+	return nil
+}
+
+// leastSecret is how many characters a secret has at least that is compared with what
+// callers send.
+const leastSecret = 16
+
+// checkGuarded checks a secret that callers could guess.
+func checkGuarded(text string) error {
+	if utf8.RuneCountInString(text) < leastSecret {
+		return fmt.Errorf("is too short, as it could be guessed; want at least %d characters, such as openssl rand -hex 24 prints", leastSecret)
 	}
 	return nil
 }

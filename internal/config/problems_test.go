@@ -32,7 +32,7 @@ func load(t *testing.T, src Sources, texts ...string) (*Config, Origins, error) 
 		}
 		src.Files = append(src.Files, name)
 	}
-	if err := os.WriteFile("token.txt", []byte("from-a-file\n"), 0o600); err != nil {
+	if err := os.WriteFile("token.txt", []byte("from-a-file-on-disk\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile("empty.txt", nil, 0o600); err != nil {
@@ -158,6 +158,7 @@ secrett: hunter2
 `, "gateway: {token: {value: hunter2}, listn: hunter2}\nvalkey: {password: {env: UNSET}}\ntelemetry: {token: {file: missing.txt}}\nsecret: {file: empty.txt}\n"},
 		env: []string{"SLUICE_DATABASE_URL=hunter2", "SLUICE_VALKEY_URL=hunter2"}, flags: []Flag{{"--token", "gateway.tken", "hunter2"}},
 	},
+	{name: "secrets that can be guessed", files: []string{"secret: fifteen-letters\ngateway: {token: short}\n"}},
 	{name: "syntax around a secret", files: []string{"gateway:\n  token: \"hunter2\n"}},
 	{name: "syntax inside a secret", files: []string{"telemetry:\n  token:\n    hunter2\n   hunter2: [\n"}},
 	{name: "syntax", files: []string{"gateway:\n  listen: [\n", "gateway:\n\tlisten: x\n", "a: b: c\n", "gateway: {listen: \":1\"\n", "- a\n- b\n", "just text", "\x00\x01"}},

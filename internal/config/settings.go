@@ -20,10 +20,10 @@ import (
 // Config is the configuration of one process, checked and complete. It does not
 // change after Load.
 type Config struct {
-	// Secret of the gateway API, sent by its callers in X-Svc-Authorization.
-	// Without one the gateway API is not served; `up` generates one and keeps it
-	// in data_dir.
-	Secret secret.Value `yaml:"secret"`
+	// Secret of the gateway API, sent by its callers in X-Svc-Authorization: at least 16
+	// characters. Without one the gateway API is not served; `up` generates one and keeps
+	// it in data_dir.
+	Secret secret.Value `yaml:"secret" form:"guarded"`
 	// Directory for data that must survive a restart: the private database, counters,
 	// generated keys, the last good configuration. The default is root's; for other users
 	// it is $XDG_STATE_HOME/sluice or ~/.local/state/sluice.
@@ -62,16 +62,24 @@ type Gateway struct {
 	Listen string `yaml:"listen" form:"address"`
 	// TLS for traffic.
 	TLS TLS `yaml:"tls"`
-	// Separate address for the gateway API (/svc/). Empty: the gateway API is on
-	// gateway.listen. With an address, gateway.listen responds to /svc/ with 404.
+	// Address of the gateway API (/svc/), apart from traffic: gateway.listen responds to
+	// /svc/ with 404. Empty: 127.0.0.1:8083, or with `up` or gateway.control_on_traffic
+	// the addresses of traffic.
 	ControlListen string `yaml:"control_listen" form:"address"`
+	// Serve the gateway API on the addresses of traffic, where all clients can try
+	// secrets. Without effect with `up`, which does so unless gateway.control_listen is
+	// set.
+	ControlOnTraffic bool `yaml:"control_on_traffic"`
+	// Calls of the gateway API without the right secret per minute from one address;
+	// further ones get 429. Calls with the secret are not affected.
+	ControlLoginRate int `yaml:"control_login_rate" range:"1..10000"`
 	// Address of the admin that supplies the configuration, such as
 	// https://admin.internal:8081. Excludes gateway.apps_dir.
 	AdminURL string `yaml:"admin_url" form:"url"`
 	// Token by which gateways authenticate to the admin: the admin's gateway.token, or
-	// better an access key of this gateway alone (`sluice gateway key create`). It also
-	// encrypts the last good configuration on disk.
-	Token secret.Value `yaml:"token"`
+	// better an access key of this gateway alone (`sluice gateway key create`). At least 16
+	// characters. It also encrypts the last good configuration on disk.
+	Token secret.Value `yaml:"token" form:"guarded"`
 	// Former value of gateway.token, while it is changed: an admin accepts both, and a
 	// gateway still reads what the former one encrypted on disk. Set it on the admins
 	// first, then on the gateways, each with the new gateway.token; then remove it.
@@ -297,8 +305,10 @@ type Overload struct {
 type Keys struct {
 	// How keys are stored: sha256, or none (in clear; for a migration only).
 	Hash string `yaml:"hash" oneof:"sha256 none" required:"true"`
-	// Further hashes under which imported keys may be stored; each costs another look-up
-	// for a key that is not found.
+	// Further hashes under which imported keys may be stored, until they are used: a
+	// gateway then stores the key under SHA-256. These hashes can be inverted, so that any
+	// token with the hash of such a key opens it; sluice doctor counts what is left. Each
+	// costs another look-up for a key that is not found.
 	LegacyHashes []string `yaml:"legacy_hashes" oneof:"murmur32 murmur64 murmur128"`
 	// Sessions that are cached in memory, about 1 KiB each.
 	CacheSize int `yaml:"cache_size" range:"1..10000000"`

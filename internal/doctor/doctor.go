@@ -197,7 +197,7 @@ func (d *Doctor) ports() {
 		{"admin.listen", d.Config.Admin.Listen, "admin"},
 		{"gateway.listen", d.Config.Gateway.Listen, "gateway"},
 		{"gateway.tls.listen", d.Config.Gateway.TLS.Listen, "gateway"},
-		{"gateway.control_listen", d.Config.Gateway.ControlListen, "gateway"},
+		{"gateway.control_listen", d.controlAddress(), "gateway"},
 	} {
 		if one.address == "" || d.answers[one.server] {
 			continue
@@ -210,6 +210,14 @@ func (d *Doctor) ports() {
 		_ = ln.Close() // nothing was done with it
 		d.add(OK, one.key, one.address+" is free", "")
 	}
+}
+
+// controlAddress returns the address of the gateway API apart from traffic, or "".
+func (d *Doctor) controlAddress() string {
+	if d.Config.Secret.Empty() {
+		return d.Config.Gateway.ControlListen
+	}
+	return d.Config.Gateway.ControlAddress(!d.Config.Gateway.Alone())
 }
 
 // aged is the age at which the last good configuration is reported.

@@ -219,6 +219,7 @@ const mostImports = 12
 var manyImports = map[string]string{
 	"internal/app":          "the composition root puts everything together",
 	"admin":                 "puts the admin's parts together and has the resources of the management server",
+	"admin/portal":          "puts the portal's parts together",
 	"gateway/snapshot":      "the stage table names every stage",
 	"gateway/stage/auth":    "every auth mode has its own source of credentials",
 	"gateway/stage/graphql": "connects the GraphQL front end, of seven packages, with requests",

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/password"
+	"github.com/sluicegate/sluice/internal/throttle"
 )
 
 // Configurations returns the configuration of an organisation's portal.
@@ -55,20 +56,20 @@ type Deps struct {
 type Service struct {
 	Deps
 
-	addresses *rest.Throttle // log-ins, by address of the client
-	letters   *rest.Throttle // calls that send letters, by address of the client
-	accounts  *rest.Backoff  // guesses at passwords, by account, whether it exists or not
-	mailboxes *rest.Backoff  // letters, by address of the receiver
-	recent    *recentLogins  // which the limit by address spares
+	addresses *throttle.Throttle // log-ins, by address of the client
+	letters   *throttle.Throttle // calls that send letters, by address of the client
+	accounts  *throttle.Backoff  // guesses at passwords, by account, whether it exists or not
+	mailboxes *throttle.Backoff  // letters, by address of the receiver
+	recent    *recentLogins      // which the limit by address spares
 }
 
 // accountBackoff slows guesses at the password of an account: about ten tries in 15
 // minutes, and one every five minutes after that, for all clients together. The owner of
 // the account has to wait with them.
-var accountBackoff = rest.Pace{Free: 3, First: 2 * time.Second, Longest: 5 * time.Minute, Quiet: 15 * time.Minute}
+var accountBackoff = throttle.Pace{Free: 3, First: 2 * time.Second, Longest: 5 * time.Minute, Quiet: 15 * time.Minute}
 
 // mailboxBackoff bounds the letters to a mailbox whose owner may not have asked for them.
-var mailboxBackoff = rest.Pace{Free: 5, First: 5 * time.Minute, Longest: time.Hour, Quiet: 24 * time.Hour}
+var mailboxBackoff = throttle.Pace{Free: 5, First: 5 * time.Minute, Longest: time.Hour, Quiet: 24 * time.Hour}
 
 // Defaults for hashing passwords: how many at once, how many may wait, and how long.
 const (
@@ -87,10 +88,10 @@ func New(d Deps) *Service {
 	}
 	return &Service{
 		Deps:      d,
-		addresses: rest.NewThrottle(d.LoginRate, d.Now),
-		letters:   rest.NewThrottle(d.LoginRate, d.Now),
-		accounts:  rest.NewBackoff(accountBackoff, d.Now),
-		mailboxes: rest.NewBackoff(mailboxBackoff, d.Now),
+		addresses: throttle.New(d.LoginRate, d.Now),
+		letters:   throttle.New(d.LoginRate, d.Now),
+		accounts:  throttle.NewBackoff(accountBackoff, d.Now),
+		mailboxes: throttle.NewBackoff(mailboxBackoff, d.Now),
 		recent:    newRecentLogins(d.Now),
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/internal/throttle"
 )
 
 // recentLogins remembers which accounts logged in from which networks lately. The limit
@@ -30,7 +30,7 @@ func newRecentLogins(now func() time.Time) *recentLogins {
 }
 
 func loginKey(account string, from net.IP) [sha256.Size]byte {
-	return sha256.Sum256([]byte(account + "\x00" + rest.NetworkOf(from).String()))
+	return sha256.Sum256([]byte(account + "\x00" + throttle.NetworkOf(from).String()))
 }
 
 // add records a log-in.

@@ -152,17 +152,19 @@ func (t *Target) local(cfg *config.Config) (c *Client, admin bool, err error) {
 	if t.Server != "" {
 		return nil, false, Exit(ExitUsage, "no access key for "+t.Server+": set SLUICE_TOKEN, or run sluice login "+t.Server)
 	}
-	secret := cfg.Secret.Reveal()
+	secret, up := cfg.Secret.Reveal(), !cfg.Gateway.Alone()
 	if secret == "" {
 		secret = secretFile(cfg.DataDir, "gateway.secret")
+		up = up || secret != "" // which only up keeps
 	}
+	control := cfg.Gateway.ControlAddress(up)
 	switch {
 	case secret == "" && t.Gateway == "":
 		return nil, false, Exit(ExitUsage, errNoServer.Error())
 	case secret == "":
 		return nil, false, Exit(ExitUsage, "no secret for "+t.Gateway+": set SLUICE_SECRET to the gateway's")
-	case t.Gateway == "" && cfg.Gateway.ControlListen != "":
-		t.Gateway = URLOf(cfg.Gateway.ControlListen)
+	case t.Gateway == "" && control != "":
+		t.Gateway = URLOf(control)
 	case t.Gateway == "":
 		t.Gateway = URLOf(cfg.Gateway.Listen)
 	}

@@ -48,6 +48,12 @@ func NewGateway(t testing.TB, with Settings) *Server {
 	t.Helper()
 	s := &Server{Traffic: FreeAddress(t), Telemetry: FreeAddress(t)}
 	all := Merge(Settings{"data_dir": DataDir(t), "gateway.drain_delay": "0s"}, with, Settings{"gateway.listen": s.Traffic, "telemetry.listen": s.Telemetry})
+	if all["gateway.control_login_rate"] == "" { // tests call without the secret as often as they like
+		all["gateway.control_login_rate"] = "10000"
+	}
+	if all["gateway.control_listen"] == "" { // the default is one address for all gateways of this machine
+		all["gateway.control_on_traffic"] = "true"
+	}
 	s.Process = NewProcess(t, all, "gateway")
 	s.Traffic, s.Telemetry = "http://"+s.Traffic, "http://"+s.Telemetry
 	s.Control = s.Traffic

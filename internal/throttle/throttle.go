@@ -1,4 +1,7 @@
-package rest
+// Package throttle slows down those who guess: at credentials, by the address that they
+// guess from (Throttle), or at one subject, such as the password of an account, wherever
+// they come from (Backoff).
+package throttle
 
 import (
 	"net"
@@ -27,9 +30,9 @@ type failures struct {
 // maxAddresses bounds the memory that an attacker with many addresses can take.
 const maxAddresses = 10_000
 
-// NewThrottle returns a Throttle that accepts a number of failures a minute from one
+// New returns a Throttle that accepts a number of failures a minute from one
 // address.
-func NewThrottle(perMinute int, now func() time.Time) *Throttle {
+func New(perMinute int, now func() time.Time) *Throttle {
 	return &Throttle{perMinute: float64(perMinute), now: now, fails: make(map[netip.Prefix]*failures)}
 }
 

@@ -1,4 +1,4 @@
-package rest
+package throttle
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 func TestGuardForgetsWithTimeAndKeepsABound(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	g := NewThrottle(2, func() time.Time { return now })
+	g := New(2, func() time.Time { return now })
 	status := func(ip string) int {
 		if g.Failed(net.ParseIP(ip)) > 0 {
 			return 429

@@ -1,4 +1,4 @@
-package rest
+package throttle
 
 import (
 	"fmt"
@@ -100,7 +100,7 @@ func TestWhoTriesManyThingsDoesNotMakeABrakeForgetOne(t *testing.T) {
 
 func TestAFailureThatWasNoneIsTakenBack(t *testing.T) {
 	c := &clock{at: time.Unix(1_800_000_000, 0)}
-	g := NewThrottle(1, c.now)
+	g := New(1, c.now)
 	ip := net.ParseIP("192.0.2.1")
 	g.Pardon(ip)
 	for range 5 {

@@ -1,4 +1,4 @@
-package rest
+package throttle
 
 import (
 	"crypto/sha256"
@@ -36,7 +36,7 @@ type tries struct {
 // maxSubjects bounds the memory that tries at many subjects can take.
 const maxSubjects = 50_000
 
-// NewBackoff returns a Brake with a pace.
+// NewBackoff returns a Backoff with a pace.
 func NewBackoff(p Pace, now func() time.Time) *Backoff {
 	return &Backoff{pace: p, now: now, tries: make(map[[sha256.Size]byte]tries)}
 }
