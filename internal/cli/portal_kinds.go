@@ -134,7 +134,7 @@ func cell(value any) any {
 		if at, err := time.Parse(time.RFC3339, v); err == nil {
 			return at.Local().Format(time.DateTime)
 		}
-		if line := []rune(strings.Join(strings.Fields(v), " ")); len(line) > most {
+		if line := []rune(strings.Join(strings.Fields(v), " ")); len(line) > most && slices.Contains(line, ' ') { // ids stay whole, to be copied
 			return string(line[:most]) + "..."
 		}
 		return v
