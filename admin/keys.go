@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,6 +131,7 @@ func (s *Server) service(ctx context.Context, c *rest.Call, sessions ...*definit
 		Policies: func() *definition.PolicySet { return policies },
 		API:      func(id string) *definition.API { return work.api(ctx, id) },
 		Legacy:   func(ctx context.Context) ([]string, error) { return s.deps.Store.LegacyHashes(ctx, c.Who.Org) },
+		Failed:   func() error { return work.failed },
 	}, nil
 }
 
@@ -312,7 +314,7 @@ func (s *Server) createKey(ctx context.Context, c *rest.Call) (any, error) {
 	if err := s.guardOrgLimits(ctx, c); err != nil {
 		return nil, err
 	}
-	session, warnings, err := s.readSession(ctx, c, nil)
+	session, id, warnings, err := s.readSession(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +322,7 @@ func (s *Server) createKey(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	issued, err := service.Create(ctx, c.Param("key"), session, c.Flag("suppress_reset"))
+	issued, err := service.Create(ctx, id, session, c.Flag("suppress_reset"))
 	if err != nil {
 		return nil, keyFault(err)
 	}
@@ -335,6 +337,17 @@ func (s *Server) createKey(ctx context.Context, c *rest.Call) (any, error) {
 	}
 	s.log.Info("key created", "key", s.short(hash), "by", c.Who.Name)
 	return keyDetail{ID: issued.Key, Key: issued.Key, Hash: hash, Session: newKeySession(made), Warnings: warnings}, nil
+}
+
+// chosenID returns the key that the caller has chosen, in the path or as the member key of
+// the body; "" if one is to be generated. The member is no part of the session.
+func chosenID(c *rest.Call, session *definition.Session) (string, error) {
+	given, err := keys.TakeID(session)
+	inPath := c.Param("key")
+	if err == nil && given != "" && inPath != "" && given != inPath {
+		return "", rest.BadRequest("Validation failed", "key: must be "+inPath+", as in the path, or be left out")
+	}
+	return cmp.Or(given, inPath), err
 }
 
 func (s *Server) getKey(ctx context.Context, c *rest.Call) (any, error) {
@@ -377,7 +390,7 @@ func (s *Server) updateKey(ctx context.Context, c *rest.Call) (any, error) {
 			return nil, err
 		}
 	}
-	session, warnings, err := s.readSession(ctx, c, stored)
+	session, _, warnings, err := s.readSession(ctx, c, stored)
 	if err != nil {
 		return nil, err
 	}
@@ -470,7 +483,7 @@ func (s *Server) changeKey(ctx context.Context, c *rest.Call, with *definition.S
 
 // previewKey answers with a session as it would be with its policies applied.
 func (s *Server) previewKey(ctx context.Context, c *rest.Call) (any, error) {
-	session, _, err := s.readSession(ctx, c, nil)
+	session, _, _, err := s.readSession(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -485,43 +498,47 @@ func (s *Server) previewKey(ctx context.Context, c *rest.Call) (any, error) {
 	return s.sessionFor(c, applied), nil
 }
 
-// readSession reads a session from the body. Its organisation is the one that the call is
-// about, and its access rights may be an array. Masked secrets stay as they are stored;
-// stored is nil for a new session. The warnings are about unknown members.
-func (s *Server) readSession(ctx context.Context, c *rest.Call, stored []byte) (session *definition.Session, warnings []string, err error) {
+// readSession reads a session from the body, and the key that the caller has chosen, if
+// any. Its organisation is the one that the call is about, and its access rights may be an
+// array. Masked secrets stay as they are stored; stored is nil for a new session. The
+// warnings are about unknown members.
+func (s *Server) readSession(ctx context.Context, c *rest.Call, stored []byte) (session *definition.Session, id string, warnings []string, err error) {
 	if err := s.claimBody(ctx, c, ""); err != nil {
-		return nil, nil, err
+		return nil, "", nil, err
 	}
 	body, err := c.Body()
 	if err != nil {
-		return nil, nil, err
+		return nil, "", nil, err
 	}
 	body, masks := restored(body, stored)
 	if len(masks) > 0 {
-		return nil, nil, &masks
+		return nil, "", nil, &masks
 	}
 	body, list := cutMember(body, "access_rights_array")
 	if session, err = definition.ParseSession(body); err != nil {
-		return nil, nil, err
+		return nil, "", nil, err
 	}
 	session.OrgID = c.Who.Org
 	if list != nil {
 		var array []*definition.Access
 		if err := json.Unmarshal(list, &array); err != nil {
-			return nil, nil, rest.BadRequest("Validation failed", "access_rights_array: "+err.Error())
+			return nil, "", nil, rest.BadRequest("Validation failed", "access_rights_array: "+err.Error())
 		}
 		if session.AccessRights, err = rightsOf(session.AccessRights, array); err != nil {
-			return nil, nil, err
+			return nil, "", nil, err
 		}
 		if err := session.Validate(); err != nil {
-			return nil, nil, err
+			return nil, "", nil, err
 		}
+	}
+	if id, err = chosenID(c, session); err != nil {
+		return nil, "", nil, err
 	}
 	warnings, refused := unknownMembers(c, session, false)
 	if len(refused) > 0 {
-		return nil, nil, &refused
+		return nil, "", nil, &refused
 	}
-	return session, warnings, nil
+	return session, id, warnings, nil
 }
 
 // hashFor returns the identity of a key as the caller may see it: below editor, a hash

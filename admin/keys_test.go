@@ -162,7 +162,8 @@ func TestKeysThatAreRefused(t *testing.T) {
 	}
 	b.Call("POST", "/api/keys/ab", b.editor, aKey).Want(400).Says("3 characters")
 	b.Call("POST", "/api/keys/slk_abc", b.editor, aKey).Want(400)
-	m := keyOf(b.Call("POST", "/api/keys", b.other, `{"access_rights":{"a":{"api_id":"a"}}}`))
+	b.createAPI(b.other, "theirs", "/theirs")
+	m := keyOf(b.Call("POST", "/api/keys", b.other, `{"access_rights":{"theirs":{"api_id":"theirs"}}}`))
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "", ""}, {"PUT", "", aKey}, {"DELETE", "", ""}, {"POST", "/reset_quota", ""}, {"PUT", "/policies", `{"policy":"p"}`},
 	} {

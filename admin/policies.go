@@ -208,7 +208,7 @@ func readPolicy(c *rest.Call, stored []byte) (p *definition.Policy, warnings []s
 	if len(masks) > 0 {
 		return nil, nil, &masks
 	}
-	if p, err = definition.ParsePolicy(body); err != nil {
+	if p, err = definition.ParseNewPolicy(body); err != nil {
 		return nil, nil, err
 	}
 	warnings, refused := unknownMembers(c, p, false)

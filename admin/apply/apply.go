@@ -315,7 +315,7 @@ func (r *reading) restored(place string, raw, stored []byte) []byte {
 
 func (r *reading) policy(ctx context.Context, i int, raw []byte) error {
 	place := fmt.Sprintf("policies[%d]", i)
-	p, err := definition.ParsePolicy(raw)
+	p, err := definition.ParseNewPolicy(raw)
 	if p != nil && p.Key() != "" {
 		place = fmt.Sprintf("policies[%q]", p.Key())
 	}
@@ -356,6 +356,9 @@ func (r *reading) policy(ctx context.Context, i int, raw []byte) error {
 func explained(err error) error {
 	conflict := func(format string, args ...any) error {
 		return &schemas.Refusal{Status: http.StatusConflict, Message: fmt.Sprintf(format, args...)}
+	}
+	if wrong, ok := errors.AsType[*store.NamesError](err); ok {
+		return &schemas.Refusal{Status: http.StatusBadRequest, Message: "Validation failed", Errors: wrong.Texts()}
 	}
 	if unknown, ok := errors.AsType[*store.UnknownAPIsError](err); ok {
 		refusal := &schemas.Refusal{Status: http.StatusBadRequest, Message: "Validation failed"}

@@ -33,6 +33,10 @@ func (r *reading) key(ctx context.Context, i int, wanted *Key) error {
 		}
 		return nil
 	}
+	if given, err := keys.TakeID(session); given != "" || err != nil {
+		r.add(place, "key: cannot be given in a batch; create that key by POST /api/keys first, and name its hash here")
+		return nil
+	}
 	r.unknown(place, session)
 	if wanted.Hash != "" && r.hashes[wanted.Hash] {
 		r.add(fmt.Sprintf("keys[%d]", i), "the hash %q is there twice", wanted.Hash)

@@ -40,6 +40,9 @@ func (c *Change) CreateAPI(ctx context.Context, api *definition.API) error {
 	if err := c.checkTaken(ctx, row, true); err != nil {
 		return err
 	}
+	if err := c.checkPolicies(ctx, api, nil); err != nil {
+		return err
+	}
 	err = c.q.InsertAPI(ctx, db.InsertAPIParams{
 		ID: row.ID, OrgID: row.OrgID, Name: row.Name, Domain: row.Domain,
 		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds,
@@ -68,6 +71,9 @@ func (c *Change) UpdateAPI(ctx context.Context, api *definition.API, have int64)
 		return 0, err
 	}
 	if err := c.checkTaken(ctx, row, false); err != nil {
+		return 0, err
+	}
+	if err := c.checkPolicies(ctx, api, old.Definition); err != nil {
 		return 0, err
 	}
 	version, err = c.q.UpdateAPI(ctx, db.UpdateAPIParams{

@@ -38,6 +38,11 @@ func (c *Change) Apply(ctx context.Context, b *Batch) error {
 	if err := c.applyPolicies(ctx, b); err != nil {
 		return err
 	}
+	for _, api := range b.APIs {
+		if err := c.checkPolicies(ctx, api, nil); err != nil {
+			return err
+		}
+	}
 	for _, id := range b.DeleteAPIs {
 		if err := c.checkUnused(ctx, id); err != nil {
 			return err

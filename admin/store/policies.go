@@ -140,7 +140,7 @@ func (c *Change) policyRow(ctx context.Context, p *definition.Policy) (db.Policy
 		return db.Policy{}, err
 	}
 	if len(known) == len(row.APIs) {
-		return row, nil
+		return row, c.checkRights(ctx, p)
 	}
 	missing := slices.DeleteFunc(slices.Clone(row.APIs), func(id string) bool { return slices.Contains(known, id) })
 	return db.Policy{}, &UnknownAPIsError{IDs: missing}

@@ -27,6 +27,8 @@ type Change struct {
 	revision int64
 	made     []ObjectChange
 	fetched  bool // see Fetched
+
+	names
 }
 
 // A PublishHook is called at the end of every Publish, in its transaction, with what

@@ -23,9 +23,10 @@ const (
 
 // A call is one request on its way through its handler.
 type call struct {
-	rc    *fasthttp.RequestCtx
-	id    string // in the path; "" if the route has none
-	query map[string]string
+	rc     *fasthttp.RequestCtx
+	id     string // in the path; "" if the route has none
+	query  map[string]string
+	chosen string // the key that the body names; "" if none
 
 	warnings []definition.Problem // about the object in the body
 }

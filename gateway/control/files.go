@@ -69,6 +69,26 @@ func (f *Files) SaveAPI(_ context.Context, api *definition.API, update bool) (st
 	return api.ID, nil
 }
 
+// Saved returns an API as its file defines it, also before it is in force; nil if there is
+// none that can be read.
+func (f *Files) Saved(id string) *definition.API {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	file, there, err := f.fileOf(id)
+	if err != nil || !there {
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	api, err := definition.ParseAPI(data)
+	if err != nil {
+		return nil
+	}
+	return api
+}
+
 // DeleteAPI implements Definitions.
 func (f *Files) DeleteAPI(_ context.Context, id string) error {
 	f.mu.Lock()

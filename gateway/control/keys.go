@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,8 +94,16 @@ func (c *call) change(k kind[*definition.Session]) (ref keys.Ref, s *definition.
 	if keepQuota, err = c.flag("suppress_reset"); err != nil {
 		return ref, nil, false, err
 	}
-	s, err = read(c, k)
-	return ref, s, keepQuota, err
+	if s, err = read(c, k); err != nil {
+		return ref, nil, false, err
+	}
+	if c.chosen, err = keys.TakeID(s); err != nil {
+		return ref, nil, false, invalid(k.name, problemsOf(err))
+	}
+	if c.chosen != "" && c.id != "" && c.chosen != c.id {
+		return ref, nil, false, refuse(fasthttp.StatusBadRequest, "key in the session does not match that in the path")
+	}
+	return ref, s, keepQuota, nil
 }
 
 func (a *API) createKey(ctx context.Context, c *call) (any, error) {
@@ -120,7 +129,7 @@ func (a *API) create(ctx context.Context, c *call, k kind[*definition.Session], 
 	} else if ref.Org != "" && ref.Org != session.OrgID {
 		return nil, refuse(fasthttp.StatusBadRequest, "org_id in the query does not match that in the session")
 	}
-	issued, err := a.deps.Keys.Create(ctx, c.id, session, keep)
+	issued, err := a.deps.Keys.Create(ctx, cmp.Or(c.chosen, c.id), session, keep)
 	if err != nil {
 		return nil, words.fault(err)
 	}

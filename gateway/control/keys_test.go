@@ -68,8 +68,16 @@ func (b *bench) happened(hash string, names ...event.Name) {
 	}
 }
 
+// withWeather is onFiles with the API that keys name.
+func withWeather(t *testing.T, adjust ...func(*Deps)) *bench {
+	b := onFiles(t, adjust...)
+	b.write("weather.json", definitionOf("weather", ""))
+	b.reload()
+	return b
+}
+
 func TestTheLifeOfAKey(t *testing.T) {
-	b := onFiles(t)
+	b := withWeather(t)
 	for _, path := range []string{"/svc/keys/create", "/svc/keys"} {
 		made := b.create(path, aKey)
 		if !credential.Check(credential.DefaultPrefix, []byte(made.Key)) || !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(made.KeyHash) {
@@ -96,7 +104,7 @@ func TestTheLifeOfAKey(t *testing.T) {
 }
 
 func TestChangingAKeyResetsItsQuotaUnlessSuppressed(t *testing.T) {
-	b := onFiles(t)
+	b := withWeather(t)
 	made := b.create("/svc/keys", aKey)
 	b.use(made.KeyHash, 4)
 	for path, want := range map[string]int64{"?suppress_reset=1": 6, "?suppress_reset=true&hashed=0": 6, "?suppress_reset=0": 10, "": 10} {
@@ -108,7 +116,7 @@ func TestChangingAKeyResetsItsQuotaUnlessSuppressed(t *testing.T) {
 }
 
 func TestAQuotaIsReset(t *testing.T) {
-	b := onFiles(t)
+	b := withWeather(t)
 	made := b.create("/svc/keys", aKey)
 	b.events.take()
 	b.use(made.KeyHash, 10)
@@ -129,7 +137,7 @@ func TestAQuotaIsReset(t *testing.T) {
 }
 
 func TestAKeyOfAChosenName(t *testing.T) {
-	b := onFiles(t)
+	b := withWeather(t)
 	made := b.create("/svc/keys/my-key", aKey)
 	if made.Key != "acmemy-key" || made.KeyHash == "" {
 		t.Errorf("made %+v", made)
@@ -155,7 +163,7 @@ func TestAKeyOfAChosenName(t *testing.T) {
 }
 
 func TestInvalidKeysAreRefused(t *testing.T) {
-	b := onFiles(t)
+	b := withWeather(t)
 	made := b.create("/svc/keys", aKey)
 	for _, c := range []struct {
 		method, path, body string
@@ -201,7 +209,7 @@ func TestInvalidKeysAreRefused(t *testing.T) {
 }
 
 func TestThePoliciesOfAKeyAreSwapped(t *testing.T) {
-	b := onFiles(t)
+	b := withWeather(t)
 	for _, id := range []string{"gold", "silver"} {
 		b.want("POST", "/svc/policies", `{"id":"`+id+`","org_id":"acme","quota_max":`+fmt.Sprint(len(id))+`,"quota_renewal_rate":60,"access_rights":{"weather":{}}}`, 200, done(id, "added"))
 	}
@@ -221,7 +229,7 @@ func TestThePoliciesOfAKeyAreSwapped(t *testing.T) {
 }
 
 func TestAPreviewShowsAKeyWithItsPoliciesAndStoresNothing(t *testing.T) {
-	b := onFiles(t)
+	b := withWeather(t)
 	b.want("POST", "/svc/policies", `{"id":"gold","org_id":"acme","quota_max":7,"quota_renewal_rate":60,"access_rights":{"weather":{}}}`, 200, done("gold", "added"))
 	b.reload()
 	got := b.call("POST", "/svc/keys/preview", `{"org_id":"acme","apply_policies":["gold"]}`)
@@ -233,7 +241,9 @@ func TestAPreviewShowsAKeyWithItsPoliciesAndStoresNothing(t *testing.T) {
 }
 
 func TestKeysAreListedWhereThatIsAllowed(t *testing.T) {
-	b := onFiles(t)
+	b := withWeather(t)
+	b.write("pets.json", strings.Replace(definitionOf("pets", ""), "weather", "pets", -1))
+	b.reload()
 	b.want("GET", "/svc/keys", "", 200, `{"keys":[]}`)
 	one := b.create("/svc/keys", aKey)
 	two := b.create("/svc/keys", `{"access_rights":{"pets":{}}}`)
@@ -243,12 +253,12 @@ func TestKeysAreListedWhereThatIsAllowed(t *testing.T) {
 	b.want("GET", "/svc/keys?api_id=weather", "", 200, `{"keys":["`+one.KeyHash+`"]}`)
 	b.want("GET", "/svc/keys?filter="+two.KeyHash[:20], "", 200, `{"keys":["`+two.KeyHash+`"]}`)
 	b.want("GET", "/svc/keys?filter="+two.KeyHash[:20]+"&api_id=weather", "", 200, `{"keys":[]}`)
-	refusing := onFiles(t, func(d *Deps) { d.ListKeys = false })
+	refusing := withWeather(t, func(d *Deps) { d.ListKeys = false })
 	refusing.want("GET", "/svc/keys", "", 404, failed("Hashed key listing is disabled in config (enable_hashed_keys_listing)"))
 }
 
 func TestKeysInClearHaveNoHash(t *testing.T) {
-	b := onFiles(t, func(d *Deps) {
+	b := withWeather(t, func(d *Deps) {
 		d.Keys.(LocalKeys).Options.Hasher = &credential.Hasher{Algorithm: credential.None, Prefix: credential.DefaultPrefix}
 	})
 	got := b.call("POST", "/svc/keys/create", aKey)
@@ -293,7 +303,7 @@ func TestStoresThatAreAway(t *testing.T) {
 		{fmt.Errorf("dial 10.0.0.1: %w", counter.ErrUnavailable), 503, 503, "The counter store is not available; try again", "The counter store is not available; try again"},
 		{errors.New("dial 10.0.0.1: odd"), 500, 400, "Internal error; the gateway's log has the cause", "Failed to remove the key"},
 	} {
-		b := onFiles(t, func(d *Deps) { d.Keys = awayKeys{err: c.err} })
+		b := withWeather(t, func(d *Deps) { d.Keys = awayKeys{err: c.err} })
 		got := b.want("GET", "/svc/keys/x", "", c.status, failed(c.message))
 		if (got.header.Get("Retry-After") == "1") != (c.status == 503) {
 			t.Errorf("%v: Retry-After %q", c.err, got.header.Get("Retry-After"))
@@ -307,12 +317,29 @@ func TestStoresThatAreAway(t *testing.T) {
 }
 
 func TestNoLogHoldsAKeyOrTheSecret(t *testing.T) {
-	b := onFiles(t)
+	b := withWeather(t)
 	made := b.create("/svc/keys", aKey)
 	b.call("PUT", "/svc/keys/"+made.Key, aKey)
 	b.call("DELETE", "/svc/keys/"+made.Key, "")
 	b.call("POST", "/svc/keys/reset/"+made.Key, "")
 	if strings.Contains(b.log.String(), made.Key) || strings.Contains(b.log.String(), testSecret) {
 		t.Errorf("log %s", b.log)
+	}
+}
+
+func TestAKeyInTheBodyIsUsedOrRefused(t *testing.T) {
+	b := withWeather(t)
+	own := func(key string) string { return strings.Replace(aKey, "{", `{"key":`+key+`,`, 1) }
+	for _, path := range []string{"/svc/keys/create", "/svc/keys", "/svc/keys/my-key"} {
+		if made := b.create(path, own(`"my-key"`)); made.Key != "acmemy-key" {
+			t.Errorf("%s made %+v", path, made)
+		}
+	}
+	if got := b.call("GET", "/svc/keys/my-key", ""); strings.Contains(got.body, `"key":`) {
+		t.Errorf("the key is a member of the session: %s", got.body)
+	}
+	b.want("POST", "/svc/keys/other", own(`"my-key"`), 400, failed("key in the session does not match that in the path"))
+	if got := b.call("POST", "/svc/keys", own("7")); got.status != 400 || !strings.Contains(got.body, "key: must be a text") {
+		t.Errorf("a number: %d %s", got.status, got.body)
 	}
 }

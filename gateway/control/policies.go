@@ -9,7 +9,7 @@ import (
 )
 
 var policyKind = kind[*definition.Policy]{
-	parse: definition.ParsePolicy, name: "Policy",
+	parse: definition.ParseNewPolicy, name: "Policy",
 	malformed: refuse(fasthttp.StatusBadRequest, "Request malformed"),
 }
 

@@ -189,6 +189,11 @@ func (v *fileChecks) policies(path string, data []byte) {
 	policies, err := definition.ParsePolicies(data)
 	v.problems(path, err)
 	for _, p := range policies {
+		for _, warning := range p.Warnings() {
+			v.add(path, fmt.Sprintf("[%q].%s", p.ID, warning.Path), "%s", warning.Message)
+		}
+	}
+	for _, p := range policies {
 		v.unknownBelow(path, fmt.Sprintf("[%q]", p.ID), p.UnknownMembers())
 	}
 }

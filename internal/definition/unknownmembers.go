@@ -187,6 +187,7 @@ var classicPolicy = map[string]classicMember{
 var classicSession = map[string]classicMember{
 	"enable_http_signature_validation": {}, "access_rights.*.limit.smoothing": {},
 	"rsa_certificate_id": {idle: true},
+	"key":                {}, // that the caller has chosen: callers take it out
 }
 
 // switches are the members that say whether an object of settings is on.

@@ -60,10 +60,11 @@ func (v *Version) Expiry() (at time.Time, ends bool) {
 // Warnings lists what is served, but probably not as intended. A definition with
 // warnings is used.
 func (a *API) Warnings() []Problem {
-	if a.VersionData == nil {
-		return nil
-	}
 	var p Problems
+	p.warnOfRates(a)
+	if a.VersionData == nil {
+		return p
+	}
 	for _, name := range object.SortedKeys(a.VersionData.Versions) {
 		v := a.VersionData.Versions[name]
 		if at, ends := v.Expiry(); ends && at.IsZero() {

@@ -31,7 +31,7 @@ func (k *Service) Adopt(ctx context.Context, hash string, s *definition.Session)
 	if a, legacy := credential.LegacyOf(hash); legacy && !slices.Contains(k.Options.Hasher.Legacy, a) {
 		return Issued{}, &CustomError{Reason: fmt.Sprintf("is a %s hash, which opens nothing here: list %s in keys.legacy_hashes for as long as such keys are in use, or make the key anew", a, a)}
 	}
-	session, _, err := k.accept(s)
+	session, _, err := k.accept(s, nil)
 	if err == nil {
 		err = checkClient(session, new(definition.Session))
 	}

@@ -19,7 +19,7 @@ func (k *Service) Update(ctx context.Context, ref Ref, s *definition.Session, su
 	if err != nil {
 		return Issued{}, err
 	}
-	session, may, err := k.acceptAs(hash, s)
+	session, may, err := k.acceptAs(hash, s, old)
 	if err != nil {
 		return Issued{}, err
 	}
@@ -88,7 +88,7 @@ func (k *Service) SetPolicies(ctx context.Context, ref Ref, policies []string) (
 	}
 	wanted := old.Clone()
 	wanted.ApplyPolicies, wanted.ApplyPolicyID = slices.Clone(policies), ""
-	session, _, err := k.acceptAs(hash, wanted)
+	session, _, err := k.acceptAs(hash, wanted, old)
 	if err != nil {
 		return Issued{}, err
 	}

@@ -49,7 +49,7 @@ type Store interface {
 // Options are settings of the operator.
 type Options struct {
 	Hasher      *credential.Hasher // required
-	MinLength   int                // shortest custom id; 0 means 3
+	MinLength   int                // shortest custom id, except of users and signers; 0 means 3
 	AllowMaster bool               // keys without access rights, which may call every API, may be created
 	Passwords   *password.Hasher   // of users; nil: no users can be created
 }
@@ -64,7 +64,8 @@ type Service struct {
 	Naming   counter.Naming
 	Policies func() *definition.PolicySet
 	API      func(id string) *definition.API         // nil for an unknown one
-	Orgs     func() []string                         // organisations to try for a custom id without one; nil: none
+	Failed   func() error                            // why API could not return one that may exist; nil: it always can
+	Orgs     func() []string                         // the organisations that exist, which a custom id without one is tried with; nil: unknown
 	Legacy   func(context.Context) ([]string, error) // identities in Store that are legacy hashes; nil: Store is listed for them
 	Options  Options
 	Now      func() time.Time
@@ -98,7 +99,7 @@ func (k *Service) Create(ctx context.Context, customID string, s *definition.Ses
 }
 
 func (k *Service) create(ctx context.Context, customID string, s *definition.Session, suppressReset bool) (Issued, error) {
-	session, may, err := k.accept(s)
+	session, may, err := k.accept(s, nil)
 	if err != nil {
 		return Issued{}, err
 	}
@@ -131,7 +132,7 @@ func (k *Service) create(ctx context.Context, customID string, s *definition.Ses
 // createCustom stores a session under a custom id. It owns the session. There may be
 // counters of that id even if there is no key.
 func (k *Service) createCustom(ctx context.Context, id string, session *definition.Session, may *rights.Rights, suppressReset bool) (Issued, error) {
-	if err := k.checkCustom(id); err != nil {
+	if err := k.checkCustom(id, session.HasPassword() || session.TokenSecret() != ""); err != nil {
 		return Issued{}, err
 	}
 	key := k.Options.Hasher.Custom(session.OrgID, id)
@@ -175,9 +176,9 @@ func (k *Service) stamp(hash string, session, old *definition.Session, suppressR
 	return k.counters(hash, old, session)
 }
 
-// accept checks the session that a caller sends, and returns a copy of it and its
-// access rights.
-func (k *Service) accept(s *definition.Session) (*definition.Session, *rights.Rights, error) {
+// accept checks the session that a caller sends in place of old, nil for a new one, and
+// returns a copy of it and its access rights.
+func (k *Service) accept(s, old *definition.Session) (*definition.Session, *rights.Rights, error) {
 	if err := s.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -190,15 +191,19 @@ func (k *Service) accept(s *definition.Session) (*definition.Session, *rights.Ri
 	case may.Master && !k.Options.AllowMaster:
 		return nil, nil, ErrMaster
 	}
+	if err := k.checkNames(session, old, may); err != nil {
+		return nil, nil, err
+	}
 	return session, may, nil
 }
 
-// checkCustom refuses ids that look like generated keys, and those that cannot be
-// written where keys are sent.
-func (k *Service) checkCustom(id string) error {
+// checkCustom refuses ids that can be guessed, that look like generated keys, and that
+// cannot be written where keys are sent. The id of a user, or of a key that signs tokens,
+// is a name: the password or the secret is what cannot be guessed.
+func (k *Service) checkCustom(id string, name bool) error {
 	least := k.Options.MinLength
-	if least == 0 {
-		least = 3
+	if name || least == 0 {
+		least = minName
 	}
 	const most = 512
 	generated := credential.HasPrefix(k.Options.Hasher.Prefix, []byte(id))
@@ -217,6 +222,9 @@ func (k *Service) checkCustom(id string) error {
 	}
 	return nil
 }
+
+// minName is the shortest id that is a name and no secret.
+const minName = 3
 
 func (k *Service) issued(key, hash string) Issued {
 	if k.Options.Hasher.Algorithm == credential.None {

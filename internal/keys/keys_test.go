@@ -30,18 +30,23 @@ type desk struct {
 	counts   *counter.Memory
 	now      time.Time
 	policies []*definition.Policy
-	apis     map[string]*definition.API
+	apis     map[string]*definition.API // nil: every one exists
 }
 
 func open(t *testing.T) *desk {
-	d := &desk{t: t, store: keystore.NewMemory(), now: begin, apis: make(map[string]*definition.API)}
+	d := &desk{t: t, store: keystore.NewMemory(), now: begin}
 	d.counts = counter.NewMemory(func() time.Time { return d.now })
 	d.Service = &keys.Service{
 		Store: keys.Direct{Keys: d.store, Counters: d.counts}, Counter: d.counts,
 		Policies: func() *definition.PolicySet { return definition.NewPolicySet(d.policies) },
-		API:      func(id string) *definition.API { return d.apis[id] },
-		Options:  keys.Options{Hasher: &credential.Hasher{Prefix: credential.DefaultPrefix}},
-		Now:      func() time.Time { return d.now },
+		API: func(id string) *definition.API {
+			if d.apis == nil {
+				return new(definition.API)
+			}
+			return d.apis[id]
+		},
+		Options: keys.Options{Hasher: &credential.Hasher{Prefix: credential.DefaultPrefix}},
+		Now:     func() time.Time { return d.now },
 	}
 	return d
 }

@@ -45,11 +45,11 @@ func (k *Service) CheckOrg(org string, s *definition.Session) error {
 }
 
 // acceptAs is accept for a session that is stored under a known identity.
-func (k *Service) acceptAs(identity string, s *definition.Session) (*definition.Session, *rights.Rights, error) {
+func (k *Service) acceptAs(identity string, s, old *definition.Session) (*definition.Session, *rights.Rights, error) {
 	if credential.IsOrg(identity) {
 		return k.acceptOrg(identity, s)
 	}
-	return k.accept(s)
+	return k.accept(s, old)
 }
 
 // acceptOrg is accept for the session of an organisation.

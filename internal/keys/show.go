@@ -53,7 +53,7 @@ func maskLegacy(hash string) string {
 // Preview returns a session with its policies applied. It stores nothing, and does not
 // change s.
 func (k *Service) Preview(s *definition.Session) (*definition.Session, error) {
-	session, may, err := k.accept(s)
+	session, may, err := k.accept(s, nil)
 	if err != nil {
 		return nil, err
 	}

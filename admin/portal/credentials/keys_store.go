@@ -82,6 +82,7 @@ func (k *Keys) service(ctx context.Context, txKeys *keyStore, policies map[strin
 		Store: txKeys, Counter: k.d.Counters, Naming: k.d.Naming, Options: k.d.Options, Now: k.d.Now,
 		Policies: func() *definition.PolicySet { return set },
 		API:      func(id string) *definition.API { return txKeys.api(ctx, id) },
+		Failed:   func() error { return txKeys.failed },
 	}, nil
 }
 
