@@ -207,5 +207,5 @@ func (s *Server) Refill(ctx context.Context) error { return s.gateways.Refill(ct
 // NextBundle waits for a bundle whose entity tag is not have, and returns it. When ctx
 // ends or the server shuts down it returns the current bundle, or nil if there is none.
 func (s *Server) NextBundle(ctx context.Context, have string) *distribution.Bundle {
-	return s.gateways.Next(ctx, have)
+	return s.gateways.Next(ctx, have, nil)
 }

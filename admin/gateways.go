@@ -56,6 +56,7 @@ type gatewayStatus struct {
 	Revision string    `json:"revision" doc:"that it serves"`
 	Error    string    `json:"error" doc:"why it does not serve the newest as written"`
 	IP       string    `json:"ip"`
+	Tags     []string  `json:"tags" doc:"of the gateway, which serves the APIs without tags and those with one of these"`
 	SeenAt   time.Time `json:"seen_at"`
 	UpToDate bool      `json:"up_to_date"`
 }
@@ -79,7 +80,7 @@ func (s *Server) listGateways(ctx context.Context, _ *rest.Call) (any, error) {
 	for _, row := range rows {
 		list.Gateways = append(list.Gateways, gatewayStatus{
 			Name: row.Name, Group: row.GroupName, Version: row.Build, Revision: row.Revision, Error: row.Error,
-			IP: row.IP, SeenAt: row.SeenAt,
+			IP: row.IP, SeenAt: row.SeenAt, Tags: definition.SplitTags(row.Tags),
 			UpToDate: row.Revision == list.Revision && row.Error == "" && time.Since(row.SeenAt) < silentAfter,
 		})
 	}
@@ -109,7 +110,7 @@ func (s *Server) getBundle(_ context.Context, c *rest.Call) (any, error) {
 	ctx, cancel := context.WithTimeout(s.lifetime, wait)
 	seen := strings.Split(string(c.HTTP.Request.Header.Peek("X-Sluice-Asked")), ",")
 	stop := s.gateways.Interrupt(seen, cancel)
-	b := s.gateways.Next(ctx, have)
+	b := s.gateways.Next(ctx, have, tagsOf(c))
 	stop()
 	cancel()
 	c.HTTP.Response.Header.Set("X-Sluice-Gateways", strconv.Itoa(s.gateways.Gateways()))
@@ -190,6 +191,19 @@ func (s *Server) Refusal(ctx context.Context, id string) (json.RawMessage, error
 	return s.gateways.Refusal(ctx, id)
 }
 
+// tagsHeader has the tags of a gateway, as definition.JoinTags writes them.
+const tagsHeader = "X-Sluice-Tags"
+
+// tagsOf returns the tags of a gateway that polls, nil if it knows nothing of tags: then
+// it gets every API.
+func tagsOf(c *rest.Call) []string {
+	values := c.HTTP.Request.Header.PeekAll(tagsHeader)
+	if len(values) == 0 {
+		return nil
+	}
+	return definition.SplitTags(string(values[0]))
+}
+
 // parseWait returns how long a gateway is ready to wait.
 func parseWait(c *rest.Call) (time.Duration, error) {
 	text := c.Query("wait")
@@ -234,6 +248,7 @@ func statusOf(c *rest.Call) store.Gateway {
 	g := store.Gateway{
 		Name: header("X-Sluice-Gateway", 128), GroupName: header("X-Sluice-Group", 128), Build: header("X-Sluice-Version", 128),
 		Revision: header("X-Sluice-Revision", 64), Error: header("X-Sluice-Error", rest.MaxText), IP: c.Address(),
+		Tags: header(tagsHeader, rest.MaxText),
 	}
 	if failed := header("X-Sluice-Failed", 16); failed != "" && failed != "0" {
 		g.Error = rest.Truncate(failed+" not served as written: "+g.Error, rest.MaxText)

@@ -166,11 +166,31 @@ func (d *dryRun) unreached(ex *pipeline.Exchange) {
 	case pipeline.ReasonRouteNotFound:
 		f.Said = fmt.Sprintf("no API listens on the path for host %q", ex.Call.Host)
 		f.Fix = "give an API a proxy.listen_path that the path begins with, or see that the one meant is active and served"
+		d.elsewhere(ex, f)
 	case pipeline.ReasonBadRequest:
 		f.Fix = "leave out dot segments, and percent-encode only what has to be"
 	}
 	d.report.Outcome.Fix = f.Fix
 	d.refused(ex)
+}
+
+// elsewhere reports an API at the path that other gateways serve. Paths with parameters
+// are not compared.
+func (d *dryRun) elsewhere(ex *pipeline.Exchange, f *pipeline.Finding) {
+	if d.Snapshot == nil {
+		return
+	}
+	for _, def := range d.Elsewhere {
+		under := strings.TrimRight(def.Proxy.ListenPath, "/")
+		rest, ok := strings.CutPrefix(string(ex.Call.Path), under)
+		if !ok || rest != "" && rest[0] != '/' {
+			continue
+		}
+		f.Said = fmt.Sprintf("API %q listens on the path, but its tags are those of other gateways", def.ID)
+		f.Fact("tags", strings.Join(def.Tags, ", "), strings.Join(d.conf.Tags, ", "), "definition")
+		f.Fix = "call a gateway that has one of the tags in gateway.tags, or give this one such a tag"
+		return
+	}
 }
 
 // reached reports which API a request reaches, and compiles it if needed.
@@ -180,6 +200,9 @@ func (d *dryRun) reached(ex *pipeline.Exchange) {
 	f.Said = fmt.Sprintf("API %q by listen path %s", def.ID, def.Proxy.ListenPath)
 	if def.Proxy.StripListenPath {
 		f.Said += ", stripped"
+	}
+	if len(def.Tags) > 0 {
+		f.Said += "; served by gateways with one of its tags alone: " + strings.Join(def.Tags, ", ")
 	}
 	d.compile(ex)
 }
@@ -268,7 +291,7 @@ func (d *dryRun) add(stage string, v pipeline.Verdict) *pipeline.Finding {
 // describe reports the API that is called.
 func (d *dryRun) describe(ex *pipeline.Exchange) {
 	def := ex.API.Definition
-	d.report.API = &explain.API{ID: def.ID, Org: def.OrgID, Name: def.Name}
+	d.report.API = &explain.API{ID: def.ID, Org: def.OrgID, Name: def.Name, Tags: def.Tags}
 }
 
 // identify reports the key of the caller: that of the first API with a session,

@@ -25,6 +25,7 @@ type Config struct {
 	Wire          wire.Config
 	Trusted       []netip.Prefix    // proxies whose X-Forwarded-For and X-Request-Id are used
 	KeepIDs       bool              // X-Request-Id of any caller is used
+	Tags          []string          // of the gateway, for explanations
 	CustomDomains bool              // domains of definitions are compared with the request's host
 	HideGenerator bool              // error answers have no X-Generator
 	Wording       *pipeline.Wording // replaces texts of error answers; nil: none

@@ -108,12 +108,16 @@ func (s *Service) Changed() <-chan struct{} {
 }
 
 // Next waits for a bundle whose entity tag is not have, and returns it. When ctx ends,
-// and after Release, it returns the current bundle, or nil if there is none.
-func (s *Service) Next(ctx context.Context, have string) *Bundle {
+// and after Release, it returns the current bundle, or nil if there is none. The bundle
+// is that for gateways with tags, or with nil for all gateways.
+func (s *Service) Next(ctx context.Context, have string, tags []string) *Bundle {
 	s.meters.waiting.Inc()
 	defer s.meters.waiting.Dec()
 	for {
 		b, changed := s.latestBundle.get()
+		if b != nil && tags != nil {
+			b = s.segments.of(b, tags)
+		}
 		if b != nil && b.ETag != have || ctx.Err() != nil || s.latestBundle.isClosed() {
 			return b
 		}

@@ -45,6 +45,7 @@ type Service struct {
 	deps         Deps
 	log          *slog.Logger
 	latestBundle *latestBundle
+	segments     *segments
 	held         *snapshot // the snapshot of the latest bundle; used by follow alone
 	statuses     *statuses
 	questions    *questions
@@ -65,7 +66,7 @@ const workWithin = 10 * time.Second
 // background begins with Start.
 func New(d Deps) (*Service, error) {
 	s := &Service{
-		deps: d, log: d.Log, latestBundle: newLatestBundle(), statuses: newStatuses(), questions: newQuestions(),
+		deps: d, log: d.Log, latestBundle: newLatestBundle(), segments: newSegments(), statuses: newStatuses(), questions: newQuestions(),
 		dirty: make(chan struct{}, 1), late: make(chan struct{}, 1),
 	}
 	var err error

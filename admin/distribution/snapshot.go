@@ -27,6 +27,7 @@ type object struct {
 	id   string
 	json []byte
 	sum  definition.Sum
+	tags []string // of an API
 }
 
 // A step is the difference between two consecutive configurations.
@@ -95,7 +96,11 @@ func byID(a, b object) int { return strings.Compare(a.id, b.id) }
 
 func newObject(kind definition.Kind, id string, json []byte) object {
 	json = bytes.TrimSpace(json)
-	return object{id: id, json: json, sum: definition.SumOf(kind, json)}
+	o := object{id: id, json: json, sum: definition.SumOf(kind, json)}
+	if kind == definition.KindAPI {
+		o.tags = tagsOf(json)
+	}
+	return o
 }
 
 // interleave merges two sorted lists.

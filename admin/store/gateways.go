@@ -12,7 +12,7 @@ type Gateway = db.Gateway
 // PutGateway stores the status of a gateway with the current time. SeenAt is ignored.
 func (s *Store) PutGateway(ctx context.Context, g Gateway) error {
 	return translate(s.queries.PutGateway(ctx, db.PutGatewayParams{
-		Name: g.Name, GroupName: g.GroupName, Build: g.Build, Revision: g.Revision, Error: g.Error, IP: g.IP,
+		Name: g.Name, GroupName: g.GroupName, Build: g.Build, Revision: g.Revision, Error: g.Error, IP: g.IP, Tags: g.Tags,
 	}))
 }
 

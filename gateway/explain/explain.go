@@ -30,6 +30,9 @@ type API struct {
 	Org     string `json:"org_id,omitempty"`
 	Name    string `json:"name,omitempty"`
 	Version string `json:"version,omitempty"` // "" when there is no choice
+
+	Tags     []string `json:"tags,omitempty"`     // the API is served by gateways with one of these; none: by all
+	Gateways []string `json:"gateways,omitempty"` // that have one of the tags, as far as an admin knows
 }
 
 // Key is the key of a request.

@@ -103,7 +103,7 @@ func (bl *builder) build(ctx context.Context, b *definition.Bundle) (*Snapshot, 
 	}
 	bl.next = &Snapshot{
 		Revision: b.Revision, Since: time.Now(), Failed: make(map[string]error), policies: policies,
-		given: slices.Clone(b.APIs), doubled: twice, caches: b.Caches,
+		given: slices.Clone(b.APIs), doubled: twice, caches: b.Caches, Elsewhere: b.Elsewhere,
 	}
 	bl.apis, bl.routes, bl.touched = bl.prev.apis.Edit(), bl.prev.routes.Edit(), make(map[string]bool)
 	if err := bl.leave(gone, candidates, b.Skipped); err != nil {

@@ -22,6 +22,8 @@ type Snapshot struct {
 	Since    time.Time
 	Failed   map[string]error // by API id: why it is not served as its definition says
 
+	Elsewhere []*definition.API // that other gateways serve
+
 	routes   *match.Tree[*pipeline.API]
 	apis     *frozen.Map[*pipeline.API] // by id, those that are served
 	graphs   *frozen.Map[*pipeline.API] // the GraphQL APIs among them

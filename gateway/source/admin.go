@@ -33,8 +33,9 @@ type AdminOptions struct {
 	Gateway   string            // name of this gateway, for the admin's list
 	Group     string
 	Version   string
-	StateDir  string  // of the last good copy; "": none is kept
-	CPU       float64 // share of one CPU that reading changes may take; 0: no limit
+	Tags      []string // the gateway serves APIs with one of these, and those without any; nil: all APIs
+	StateDir  string   // of the last good copy; "": none is kept
+	CPU       float64  // share of one CPU that reading changes may take; 0: no limit
 	Log       *slog.Logger
 
 	// Refusal returns the record of a refused request of this gateway by its id, as JSON
@@ -241,7 +242,7 @@ func (a *Admin) fromDisk(ctx context.Context) *definition.Bundle {
 	a.held = h
 	a.origin.Store(FromDisk)
 	a.opts.Log.Warn("serving the last good configuration from disk", "revision", h.revision)
-	return h.bundle()
+	return a.served(h)
 }
 
 // poll sends one request. It returns nil if nothing has changed.
@@ -375,7 +376,15 @@ func (a *Admin) take(ctx context.Context, pacer *pace.Pacer, resp *http.Response
 		return nil, err
 	}
 	a.held, a.etag, a.arrived = next, resp.Header.Get("ETag"), arrival{data, whole}
-	return next.bundle(), nil
+	return a.served(next), nil
+}
+
+// served returns the bundle of a configuration. That on disk may be from before the tags
+// of the gateway were changed, and admins of earlier releases send every API.
+func (a *Admin) served(h *held) *definition.Bundle {
+	b := h.bundle()
+	b.KeepServed(a.opts.Tags)
+	return b
 }
 
 // readPaced reads to the end, with pauses, since decompression takes long.
@@ -403,6 +412,9 @@ func (a *Admin) report(h http.Header) {
 	h.Set("X-Sluice-Gateway", a.opts.Gateway)
 	h.Set("X-Sluice-Group", a.opts.Group)
 	h.Set("X-Sluice-Version", a.opts.Version)
+	if a.opts.Tags != nil {
+		h.Set("X-Sluice-Tags", definition.JoinTags(a.opts.Tags))
+	}
 	h.Set("X-Sluice-Revision", a.status.revision)
 	if a.status.failed > 0 {
 		h.Set("X-Sluice-Failed", strconv.Itoa(a.status.failed))

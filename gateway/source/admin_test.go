@@ -230,3 +230,17 @@ func TestTroubleNamesWhatIsAway(t *testing.T) {
 		}
 	}
 }
+
+// TestTheAdminHearsTheTags: and APIs of other segments are left out even if it sends them.
+func TestTheAdminHearsTheTags(t *testing.T) {
+	admin, url := startAdmin(t)
+	a := fromAdmin(t, url, "")
+	a.opts.Tags = []string{"eu", "a,b"}
+	admin.set("1", goodAPI, strings.Replace(goodAPI, `"api_id":"a",`, `"api_id":"us","tags":["us"],`, 1))
+	if b := next(t, a, ""); len(b.APIs) != 1 || b.APIs[0].ID != "a" || len(b.Elsewhere) != 1 {
+		t.Errorf("%+v", b)
+	}
+	if got := (<-admin.heard).Get("X-Sluice-Tags"); got != "a%2Cb,eu" {
+		t.Errorf("the admin heard %q", got)
+	}
+}

@@ -22,10 +22,11 @@ import (
 
 // FilesOptions names the files that a gateway serves.
 type FilesOptions struct {
-	AppsDir      string  // folder of *.json, one API definition each
-	PoliciesFile string  // JSON object from policy id to policy; "" for no policies
-	Watch        bool    // read files again when they change
-	CPU          float64 // share of one CPU that reading changes may take; 0: no limit
+	AppsDir      string   // folder of *.json, one API definition each
+	PoliciesFile string   // JSON object from policy id to policy; "" for no policies
+	Tags         []string // APIs with one of these are served, and those without any; nil: all
+	Watch        bool     // read files again when they change
+	CPU          float64  // share of one CPU that reading changes may take; 0: no limit
 	Log          *slog.Logger
 }
 
@@ -275,6 +276,7 @@ func (f *Files) read(ctx context.Context) (*definition.Bundle, error) {
 		return nil, err
 	}
 	b.Revision = hex.EncodeToString(sum.Sum(nil)[:6])
+	b.KeepServed(f.opts.Tags)
 	return b, nil
 }
 

@@ -250,3 +250,18 @@ func TestMembersWithoutAnEffectAreLoggedOnce(t *testing.T) {
 		t.Errorf("%v, logged again:\n%s", err, &log)
 	}
 }
+
+// TestAFolderServesTheSegmentsOfItsGateway: APIs without tags, and those with one of the
+// gateway's.
+func TestAFolderServesTheSegmentsOfItsGateway(t *testing.T) {
+	f := newFolder(t, false)
+	f.src.opts.Tags = []string{"eu"}
+	f.write("a.json", goodAPI)
+	for _, tag := range []string{"eu", "us"} {
+		f.write(tag+".json", strings.Replace(goodAPI, `"api_id":"a",`, `"api_id":"`+tag+`","tags":["`+tag+`"],`, 1))
+	}
+	b := f.next("")
+	if len(b.APIs) != 2 || b.APIs[0].ID != "a" || b.APIs[1].ID != "eu" || len(b.Elsewhere) != 1 || b.Elsewhere[0].ID != "us" || len(b.Skipped) > 0 {
+		t.Errorf("APIs %v, elsewhere %v, skipped %v", b.APIs, b.Elsewhere, b.Skipped)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/certs"
 	"github.com/sluicegate/sluice/gateway/control"
 	"github.com/sluicegate/sluice/gateway/explain"
+	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -146,7 +148,29 @@ func (e *adminExplainer) Explain(ctx context.Context, org string, description []
 	if report.API != nil && report.API.Org != org {
 		return nil, fmt.Errorf("the API that the request reaches is another organisation's: %w", store.ErrNotFound)
 	}
-	return report, nil
+	return report, e.place(ctx, report)
+}
+
+// place reports which gateways serve an API with tags.
+func (e *adminExplainer) place(ctx context.Context, report *explain.Report) error {
+	if report.API == nil || len(report.API.Tags) == 0 {
+		return nil
+	}
+	rows, err := e.store.ListGateways(ctx)
+	if err != nil {
+		return fmt.Errorf("looking for the gateways that serve the API: %w", err)
+	}
+	for i := range rows {
+		if definition.AnyTag(report.API.Tags, definition.SplitTags(rows[i].Tags)) {
+			report.API.Gateways = append(report.API.Gateways, rows[i].Name)
+		}
+	}
+	which := "; these have one: " + strings.Join(report.API.Gateways, ", ")
+	if len(report.API.Gateways) == 0 {
+		which = "; no gateway that reported within a day has one"
+	}
+	report.Steps[0].Said += which
+	return nil
 }
 
 // refusal returns the record of a refused request, of the gateway in this process or of
@@ -182,8 +206,12 @@ func (e *adminExplainer) report(ctx context.Context, org string, q *explain.Requ
 	if err := e.then(ctx, org, q); err != nil {
 		return nil, err
 	}
+	var served *explain.Report // by the gateway in this process
 	if q.Revision == 0 && e.serves {
-		return e.gateway.Explain(q), nil
+		served = e.gateway.Explain(q)
+		if served.API != nil || served.Outcome.Reason != pipeline.ReasonRouteNotFound.String() {
+			return served, nil
+		}
 	}
 	make := func() (*definition.Bundle, error) { return e.revision(ctx, org, q.Revision) }
 	tag := org + "@" + strconv.FormatInt(q.Revision, 10)
@@ -198,7 +226,11 @@ func (e *adminExplainer) report(ctx context.Context, org string, q *explain.Requ
 	if err != nil {
 		return nil, err
 	}
-	return aside.Explain(q), nil
+	report := aside.Explain(q)
+	if served != nil && (report.API == nil || len(report.API.Tags) == 0) {
+		return served, nil // no other gateway serves more
+	}
+	return report, nil
 }
 
 // pageOfRevisions is how many revisions are read at once.

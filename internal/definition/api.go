@@ -101,7 +101,7 @@ type API struct {
 	// Event streams. Not supported: streams must be empty.
 	Streaming json.RawMessage `json:"x-svc-streaming,omitempty" members:"streams"`
 
-	// Groups of gateways that serve the API. Default: all gateways.
+	// Segments of gateways: those that have one of these in gateway.tags serve the API. Default: all gateways.
 	Tags    []string `json:"tags,omitempty"`
 	Unknown Unknown  `json:"-"`
 }

@@ -11,6 +11,10 @@ type Bundle struct {
 	// last good form of the APIs named here.
 	Skipped []Skipped `json:"skipped,omitempty"`
 
+	// Elsewhere holds the APIs that other gateways serve, as far as the source knows
+	// them.
+	Elsewhere []*API `json:"-"`
+
 	// Digest is that of all APIs and policies, as they are written in the bundle;
 	// "" from a source that sends no deltas.
 	Digest string `json:"digest,omitempty"`

@@ -31,9 +31,9 @@ SELECT (count(*) >= @budget::bigint)::boolean AS spent FROM (
 ) AS newest WHERE at > now() - interval '1 day';
 
 -- name: PutGateway :exec
-INSERT INTO gateways (name, group_name, build, revision, error, ip) VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO gateways (name, group_name, build, revision, error, ip, tags) VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (name) DO UPDATE SET group_name = excluded.group_name, build = excluded.build,
-    revision = excluded.revision, error = excluded.error, ip = excluded.ip, seen_at = now();
+    revision = excluded.revision, error = excluded.error, ip = excluded.ip, tags = excluded.tags, seen_at = now();
 
 -- name: ListGateways :many
 SELECT * FROM gateways WHERE seen_at > now() - interval '1 day' ORDER BY name LIMIT 1000;

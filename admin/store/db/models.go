@@ -203,6 +203,7 @@ type Gateway struct {
 	Error     string
 	IP        string
 	SeenAt    time.Time
+	Tags      string
 }
 
 type Key struct {

@@ -182,7 +182,7 @@ func (q *Queries) ListAudit(ctx context.Context, arg ListAuditParams) ([]AuditLo
 }
 
 const listGateways = `-- name: ListGateways :many
-SELECT name, group_name, build, revision, error, ip, seen_at FROM gateways WHERE seen_at > now() - interval '1 day' ORDER BY name LIMIT 1000
+SELECT name, group_name, build, revision, error, ip, seen_at, tags FROM gateways WHERE seen_at > now() - interval '1 day' ORDER BY name LIMIT 1000
 `
 
 func (q *Queries) ListGateways(ctx context.Context) ([]Gateway, error) {
@@ -202,6 +202,7 @@ func (q *Queries) ListGateways(ctx context.Context) ([]Gateway, error) {
 			&i.Error,
 			&i.IP,
 			&i.SeenAt,
+			&i.Tags,
 		); err != nil {
 			return nil, err
 		}
@@ -214,9 +215,9 @@ func (q *Queries) ListGateways(ctx context.Context) ([]Gateway, error) {
 }
 
 const putGateway = `-- name: PutGateway :exec
-INSERT INTO gateways (name, group_name, build, revision, error, ip) VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO gateways (name, group_name, build, revision, error, ip, tags) VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (name) DO UPDATE SET group_name = excluded.group_name, build = excluded.build,
-    revision = excluded.revision, error = excluded.error, ip = excluded.ip, seen_at = now()
+    revision = excluded.revision, error = excluded.error, ip = excluded.ip, tags = excluded.tags, seen_at = now()
 `
 
 type PutGatewayParams struct {
@@ -226,6 +227,7 @@ type PutGatewayParams struct {
 	Revision  string
 	Error     string
 	IP        string
+	Tags      string
 }
 
 func (q *Queries) PutGateway(ctx context.Context, arg PutGatewayParams) error {
@@ -236,6 +238,7 @@ func (q *Queries) PutGateway(ctx context.Context, arg PutGatewayParams) error {
 		arg.Revision,
 		arg.Error,
 		arg.IP,
+		arg.Tags,
 	)
 	return err
 }

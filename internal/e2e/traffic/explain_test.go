@@ -154,3 +154,29 @@ func TestAGatewayAloneTellsOfThePastOnlyWhatItServed(t *testing.T) {
 		t.Errorf("in an hour: %s", got)
 	}
 }
+
+// TestAnAPIOfAnotherSegmentIsNotServedAndExplained: a gateway serves the APIs without
+// tags, and those with one of its own.
+func TestAnAPIOfAnotherSegmentIsNotServedAndExplained(t *testing.T) {
+	t.Parallel()
+	_, target := newRecorder(t)
+	var apis []object
+	for id, tags := range map[string][]string{"all": nil, "eu": {"eu", "west"}, "us": {"us"}} {
+		api := rig.APIDef(id, target, true)
+		api["tags"] = tags
+		apis = append(apis, api)
+	}
+	g := newTraffic(t, settings{"gateway.tags": "eu,north"}, nil, apis...)
+	for id, want := range map[string]int{"all": 200, "eu": 200, "us": 404} {
+		if got := rig.Call(t, "GET", g.Traffic+"/"+id+"/x", nil); got.Status != want {
+			t.Errorf("%s: %s", id, got)
+		}
+	}
+	if e := g.explained(object{"method": "GET", "path": "/us/x"}); e.Said("route") != `API "us" listens on the path, but its tags are those of other gateways` ||
+		len(e.Steps) != 1 || len(e.Steps[0].Facts) != 1 || e.Steps[0].Facts[0].Value != "us" || e.Steps[0].Facts[0].Seen != "eu, north" {
+		t.Errorf("%+v", e)
+	}
+	if e := g.explained(object{"method": "GET", "path": "/eu/x"}); !strings.HasSuffix(e.Said("route"), "; served by gateways with one of its tags alone: eu, west") {
+		t.Errorf("%+v", e)
+	}
+}
