@@ -51,7 +51,7 @@ func newGovernor(b *testing.B, w *world, calls *usage.Calls) *governor {
 	}
 	return &governor{
 		keyed:    []pipeline.CompiledStage{{Stage: known}, {Stage: access.New(access.Options{Log: log}).Compile(def)}, {Stage: limits}},
-		headers:  limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}).Answer(),
+		headers:  limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}, false).Answer(),
 		meter:    observe.New(observe.Options{Access: lines, Calls: calls, Log: log}).NewMeter("plain"),
 		policies: w.Current().Policies(), api: &pipeline.API{Definition: def},
 	}

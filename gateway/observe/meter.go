@@ -50,17 +50,40 @@ func (m *meter) Done(ex *pipeline.Exchange) {
 	}
 }
 
-// eventOf returns the event of a refusal. The path is copied only for an API with event
-// handlers: a flood of refusals must cost nothing.
+// eventOf returns the event of a refusal. The path is copied and the credential looked for
+// only for an API with event handlers: a flood of refusals must cost nothing.
 func (m *meter) eventOf(ex *pipeline.Exchange) event.Event {
 	e := event.Event{Name: ex.Rejection.Event, At: ex.Started, API: m.api, Key: ex.KeyName, Detail: ex.Rejection.Message}
 	if ex.API != nil && ex.API.Definition != nil {
 		e.Org = ex.API.Definition.OrgID
 		if ex.API.Definition.EventHandlers != nil {
 			e.Path, e.Origin = string(ex.Call.Path), ex.Client
+			m.setKey(&e, ex)
 		}
 	}
 	return e
+}
+
+// setKey names the key of an event if the call was refused before it was known, and adds
+// the key itself if that is wanted.
+func (m *meter) setKey(e *event.Event, ex *pipeline.Exchange) {
+	credential := ex.Token
+	if credential == nil && ex.API.Version != nil {
+		for _, s := range ex.API.Version.Request {
+			p, ok := s.Stage.(pipeline.Presenter)
+			if !ok {
+				continue
+			}
+			var name string
+			if credential, name = p.Presented(ex); e.Key == "" {
+				e.Key = name
+			}
+			break
+		}
+	}
+	if m.observer.rawKeys {
+		e.RawKey = string(credential)
+	}
 }
 
 // open creates the series of an API at its first request.

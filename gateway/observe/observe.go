@@ -26,6 +26,7 @@ type Options struct {
 	Calls      *usage.Calls      // counts calls for the admin; nil: they are not counted
 	Access     *AccessLog        // nil: there is no access log
 	Events     Events            // nil: no events are raised
+	RawKeys    bool              // events hold keys as clients sent them
 	Log        *slog.Logger
 }
 
@@ -38,6 +39,7 @@ type Observer struct {
 	calls      *usage.Calls
 	access     *AccessLog
 	events     Events
+	rawKeys    bool
 	unmatched  *meter
 }
 
@@ -45,7 +47,7 @@ type Observer struct {
 func New(o Options) *Observer {
 	obs := &Observer{
 		registry: prometheus.NewRegistry(), apis: meters{byID: make(map[string]*meter)}, config: configState{source: o.Source},
-		operations: o.Operations, calls: o.Calls, access: o.Access, events: o.Events,
+		operations: o.Operations, calls: o.Calls, access: o.Access, events: o.Events, rawKeys: o.RawKeys,
 	}
 	obs.registerOwn(o.Version)
 	obs.unmatched = obs.apis.meter("", obs.meter)

@@ -8,6 +8,14 @@ package pipeline
 // no reference to ex nor to bytes reached through it.
 type Stage interface{ Handle(ex *Exchange) Verdict }
 
+// A Presenter is a stage that finds the credential of a request without checking it.
+type Presenter interface {
+	// Presented returns the credential as the client sent it, of a user the name alone,
+	// and the name that logs have for a key that is sent so; nil without a credential.
+	// It allocates.
+	Presented(ex *Exchange) (credential []byte, name string)
+}
+
 // A StageKind is what the gateway's stage table says about a stage.
 type StageKind struct {
 	Name            string // in explanations, traces and refusals

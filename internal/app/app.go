@@ -64,7 +64,7 @@ func newHasher(conf config.Keys) (*credential.Hasher, error) {
 // keyOptions returns how keys are created.
 func keyOptions(conf *config.Config, hasher *credential.Hasher) keys.Options {
 	return keys.Options{
-		Hasher: hasher, MinLength: conf.Keys.MinLength, AllowMaster: conf.Keys.AllowMasterKeys,
+		Hasher: hasher, MinLength: conf.Keys.MinOwnLength, AllowMaster: conf.Keys.AllowMasterKeys,
 		Passwords: password.NewHasher(conf.Passwords.HashesAtOnce, hashesWaiting, hashWait),
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/usage"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/event/webhook"
 	"github.com/sluicegate/sluice/internal/keys"
 	"github.com/sluicegate/sluice/internal/secret"
@@ -149,7 +150,7 @@ func (n *node) connect() (b backend, err error) {
 	}
 	src, err := source.NewAdmin(source.AdminOptions{
 		URL: n.adminURL, Token: n.token, Former: n.cfg.Gateway.FormerToken, Transport: n.admin, Gateway: gatewayName(&n.nodeParts),
-		Group: n.cfg.Gateway.Group, Version: Version(), StateDir: n.cfg.DataDir, CPU: n.cfg.Gateway.ReloadCPU, Log: n.log,
+		Group: n.cfg.Gateway.Group, Version: Version(), Tags: segments(n.cfg), StateDir: n.cfg.DataDir, CPU: n.cfg.Gateway.ReloadCPU, Log: n.log,
 		Refusal: n.live.refusal,
 	})
 	if err != nil {
@@ -167,9 +168,13 @@ func (n *node) connect() (b backend, err error) {
 	return backend{a, a, a, a}, nil
 }
 
+// segments returns the tags of the gateway, not nil without any: then it serves the APIs
+// without tags alone.
+func segments(cfg *config.Config) []string { return append([]string{}, cfg.Gateway.Tags...) }
+
 func (n *node) connectFiles() (b backend, err error) {
 	g := n.cfg.Gateway
-	src := source.NewFiles(source.FilesOptions{AppsDir: g.AppsDir, PoliciesFile: g.PoliciesFile, Watch: g.Watch, CPU: g.ReloadCPU, Log: n.log})
+	src := source.NewFiles(source.FilesOptions{AppsDir: g.AppsDir, PoliciesFile: g.PoliciesFile, Tags: segments(n.cfg), Watch: g.Watch, CPU: g.ReloadCPU, Log: n.log})
 	n.source = src
 	files, err := control.NewFiles(control.FilesOptions{AppsDir: g.AppsDir, PoliciesFile: g.PoliciesFile, Live: n.live})
 	if err != nil {
@@ -181,7 +186,13 @@ func (n *node) connectFiles() (b backend, err error) {
 	}
 	service := &keys.Service{
 		Store: keys.Direct{Keys: n.stores.keys, Counters: n.stores.counters}, Counter: n.stores.counters, Naming: n.stores.naming,
-		Policies: n.live.Policies, API: n.live.API, Orgs: n.live.orgs, Options: keyOptions(n.cfg, hasher), Now: time.Now,
+		Policies: n.live.Policies, Orgs: n.live.orgs, Options: keyOptions(n.cfg, hasher), Now: time.Now,
+		API: func(id string) *definition.API { // keys may be made before the reload
+			if api := n.live.API(id); api != nil {
+				return api
+			}
+			return files.Saved(id)
+		},
 	}
 	if n.legacy != nil {
 		n.legacy.strengthen = service.Strengthen
@@ -312,6 +323,7 @@ func (n *node) startWork(ctx context.Context, t *tasks) {
 	n.secure.run(ctx, t)
 	n.plane.run(ctx, t, n.secure.before(source.OfOrgs(n.source, n.cfg.Gateway.Organisations)))
 	t.start("events", func() error { n.deliverEvents(ctx); return nil })
+	t.start("expiring certificates", func() error { n.secure.watch(ctx, n.live.APIs, n.events.Raise); return nil })
 	if n.control != nil {
 		t.start("gateway API", func() error { n.control.Run(ctx); return nil })
 	}

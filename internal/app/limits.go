@@ -26,7 +26,7 @@ func monitorOf(p planeParts) *limit.Monitor {
 	if !m.EnableTriggerMonitors || !m.MonitorUserKeys && !m.MonitorOrgKeys {
 		return nil
 	}
-	return &limit.Monitor{Events: p.events, Global: m.GlobalTriggerLimit, Keys: m.MonitorUserKeys, Orgs: m.MonitorOrgKeys}
+	return &limit.Monitor{Events: p.events, Global: m.GlobalTriggerLimit, Keys: m.MonitorUserKeys, Orgs: m.MonitorOrgKeys, RawKeys: p.cfg.Events.RawKeys}
 }
 
 // accessOptions returns how the grants of keys are compiled.

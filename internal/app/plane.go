@@ -104,7 +104,7 @@ func newPlane(p planeParts) (*plane, error) {
 	if pl.traces, err = newTraces(p.common); err != nil {
 		return nil, err
 	}
-	watching := observe.Options{Version: Version(), Source: p.origin, Operations: p.usage, Access: pl.access, Events: p.events, Log: p.log}
+	watching := observe.Options{Version: Version(), Source: p.origin, Operations: p.usage, Access: pl.access, Events: p.events, RawKeys: p.cfg.Events.RawKeys, Log: p.log}
 	if p.shipped != nil {
 		watching.Calls = p.shipped.calls
 	}
@@ -146,7 +146,7 @@ func (pl *plane) stages(p planeParts) snapshot.Stages {
 		GraphQL:  pl.graphql,
 		Limit:    pl.limits,
 		Orgs:     pl.orgs,
-		Headers:  limit.NewHeaders(limit.Names(g.RatelimitHeaders)),
+		Headers:  limitHeaders(g.RatelimitHeaders),
 		Pools:    pl.pools,
 		Upstream: toUpstreams,
 		Calls:    pl.calls,
@@ -173,10 +173,14 @@ func upstreamConfig(p planeParts) upstream.Config {
 	return conf
 }
 
+func limitHeaders(c config.RatelimitHeaders) *limit.Headers {
+	return limit.NewHeaders(limit.Names{Limit: c.Limit, Remaining: c.Remaining, Reset: c.Reset}, c.Source == "rate_limits")
+}
+
 func graphqlOptions(p planeParts) graphql.Options {
 	c := p.cfg.GraphQL
 	return graphql.Options{
-		MaxBody: int(c.MaxBody), BatchMax: c.MaxBatch, Cache: int(c.Cache), RefusedCache: int(c.RefusedCache),
+		MaxBody: int(c.MaxBody), BatchMax: c.MaxBatch, DepthBase0: c.DepthBase == 0, Cache: int(c.Cache), RefusedCache: int(c.RefusedCache),
 		Ceilings: graphql.Ceilings{
 			Tokens: c.MaxTokens, Depth: c.MaxDepth, ValueDepth: c.MaxValueDepth, Aliases: c.MaxAliases,
 			Directives: c.MaxDirectives, Literals: c.MaxLiterals, Fragments: c.MaxFragments, Operations: c.MaxOperations,
@@ -197,6 +201,7 @@ func gatewayConfig(cfg *config.Config) gateway.Config {
 		Trusted:       g.TrustedProxies,
 		KeepIDs:       g.KeepRequestID,
 		CustomDomains: g.CustomDomains,
+		Tags:          g.Tags,
 		ReloadCPU:     g.ReloadCPU,
 		HideGenerator: g.HideGenerator,
 		Wording:       wordingOf(&cfg.OverrideMessages.Auth),

@@ -17,6 +17,8 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 	shown "github.com/sluicegate/sluice/internal/certs"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/event"
 	"github.com/valyala/fasthttp"
 )
 
@@ -113,6 +115,12 @@ func (s *secure) run(ctx context.Context, t *tasks) {
 	if s.server != nil {
 		t.start("certificates of TLS", func() error { s.server.Run(ctx); return nil })
 	}
+}
+
+// watch raises events about certificates that expire, until ctx ends.
+func (s *secure) watch(ctx context.Context, apis func() []*definition.API, raise func(event.Event)) {
+	e := certs.Expiries{Server: s.server, Store: s.store, APIs: apis, Raise: raise}
+	e.Run(ctx)
 }
 
 // reload reads certificates of files again.

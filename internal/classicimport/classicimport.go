@@ -92,6 +92,34 @@ func convert(s Source, o *Options) *Entry {
 	return e
 }
 
+// SetDepthBase sets what max_query_depth counts from, 0 or 1, in GraphQL APIs that do not
+// say so themselves.
+func (r *Report) SetDepthBase(base int) {
+	for _, e := range r.Entries {
+		if e.Kind != declarative.API || e.object == nil {
+			continue
+		}
+		tree, err := decode(e.object.Body)
+		g, _ := tree["graphql"].(map[string]any)
+		if err != nil || g["enabled"] != true || g["depth_base"] != nil {
+			continue
+		}
+		g["depth_base"] = base
+		body, err := encode(tree)
+		if err != nil {
+			continue // it was just decoded
+		}
+		e.object.Body = body
+		e.note("graphql.depth_base is set to %d: %s", base, depthCounts[base])
+	}
+}
+
+// depthCounts says what a depth base means.
+var depthCounts = [...]string{
+	"classic policies count depth from 0, so that { a { b } } has depth 2; --depth-base 1 counts the operation too",
+	"{ a { b } } has depth 3, although classic policies count it as 2",
+}
+
 func places(n int) string {
 	if n == 1 {
 		return "1 place"
@@ -228,10 +256,10 @@ func (e *Entry) decode(tree map[string]any) (body []byte, typed definition.Objec
 	case declarative.API:
 		typed, err = definition.ParseAPI(body)
 	case declarative.Policy:
-		p, wrong := definition.ParsePolicy(body)
+		p, wrong := definition.ParseNewPolicy(body)
 		typed, err, e.apis = p, wrong, named(p.AccessRights)
 	default:
-		s, wrong := definition.ParseSession(body)
+		s, wrong := definition.ParseNewSession(body)
 		typed, err, e.apis, e.needs = s, wrong, named(s.AccessRights), s.Policies()
 	}
 	return body, typed, err

@@ -178,3 +178,32 @@ func FuzzNothingThatIsFoundEndsTheProgram(f *testing.F) {
 		_ = report.Text()
 	})
 }
+
+// TestDepthIsCountedAsClassicPoliciesDo: from 0, unless a definition or the caller says
+// something else.
+func TestDepthIsCountedAsClassicPoliciesDo(t *testing.T) {
+	graph := func(member string) json.RawMessage {
+		return json.RawMessage(strings.Replace(plain, "{", `{"graphql":{"enabled":true,"execution_mode":"proxyOnly",`+member+`"schema":"type Query { a: Int }"},`, 1))
+	}
+	for _, c := range []struct {
+		body json.RawMessage
+		base int
+		want string
+		said bool
+	}{
+		{graph(""), 0, `"depth_base":0`, true},
+		{graph(""), 1, `"depth_base":1`, true},
+		{graph(`"depth_base":1,`), 0, `"depth_base":1`, false},
+		{json.RawMessage(plain), 0, "", false},
+	} {
+		report := Convert([]Source{{declarative.API, "a", "a.json", c.body}}, Options{})
+		report.SetDepthBase(c.base)
+		a := taken(t, report, declarative.API, "a")
+		if text := string(a.body()); !strings.Contains(text, c.want) || c.want == "" && strings.Contains(text, "depth_base") {
+			t.Errorf("%s with %d: %s", c.body, c.base, text)
+		}
+		if said := strings.Contains(report.Text(), "graphql.depth_base is set"); said != c.said {
+			t.Errorf("%s with %d: the report says\n%s", c.body, c.base, report.Text())
+		}
+	}
+}

@@ -77,8 +77,8 @@ func (e *Entry) without(refused map[string]bool) {
 	}
 }
 
-// Settle refuses policies that refer to unknown APIs, and keys that refer to unknown
-// policies.
+// Settle refuses policies and keys that refer to unknown APIs, and keys that refer to
+// unknown policies.
 func (r *Report) Settle(there *declarative.Set) {
 	known := make(map[string]bool)
 	for _, o := range there.Objects {
@@ -94,7 +94,7 @@ func (r *Report) Settle(there *declarative.Set) {
 			continue
 		}
 		for _, id := range e.apis {
-			if e.Kind == declarative.Policy && !known[string(declarative.API)+" "+id] {
+			if !known[string(declarative.API)+" "+id] {
 				e.refuse(fmt.Sprintf("access_rights[%q]", id), "names an API that is neither here nor on the server")
 			}
 		}

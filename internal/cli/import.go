@@ -18,6 +18,7 @@ type imported struct {
 	wanted
 	from, secret, below, header string
 	renames                     map[string]string
+	depthBase                   int
 	skip                        bool
 	drop                        []string
 }
@@ -30,6 +31,10 @@ func (s *session) importCommand() *cobra.Command {
 		Long: `Imports API definitions, policies and keys of the classic format: from a file,
 a folder with its subfolders, or a running gateway of that format. Keys are imported
 by their hashes.
+
+Policies of the classic format count the depth of GraphQL operations from 0, so
+that { a { b } } has depth 2. GraphQL APIs get graphql.depth_base: 0 for that
+reason, unless --depth-base says 1 or the definition has one.
 
 It reports which members were converted to keep their meaning, which
 are kept without an effect, and which objects are refused and why. If
@@ -55,6 +60,7 @@ has no effect here, by weight: first what decides who may call.
 	f.StringToStringVar(&i.renames, "rename", nil, "`OLD=NEW` prefix of variables ($OLD_context), headers and members (x-OLD-); may be repeated")
 	f.StringArrayVar(&i.drop, "drop", nil, "`MEMBER` to leave out of objects that are refused for it, such as custom_middleware or version_data.versions.*.extended_paths.virtual; may be repeated")
 	f.BoolVar(&i.strict, "strict", false, "refuse objects with members that have no effect, which are otherwise kept with a warning")
+	f.IntVar(&i.depthBase, "depth-base", 0, "`BASE` that depth counts from in GraphQL APIs that do not say, 0 or 1")
 	f.BoolVar(&i.skip, "skip-refused", false, "import the rest if an object is refused")
 	f.BoolVar(&i.dryRun, "dry-run", false, "only report; no server is called")
 	i.changes(cmd)
@@ -67,6 +73,9 @@ func (s *session) importFrom(cmd *cobra.Command, i *imported, args []string) err
 	if err := renames.Check(); err != nil {
 		return shell.Exit(shell.ExitUsage, err.Error())
 	}
+	if i.depthBase != 0 && i.depthBase != 1 {
+		return shell.Exit(shell.ExitUsage, "--depth-base must be 0 or 1")
+	}
 	found, err := s.found(cmd, i, args)
 	if err != nil {
 		return err
@@ -76,6 +85,7 @@ func (s *session) importFrom(cmd *cobra.Command, i *imported, args []string) err
 	if unused := drops.Unused(); len(unused) > 0 {
 		return shell.Exit(shell.ExitUsage, "--drop "+strings.Join(unused, ", ")+": no object is refused for it")
 	}
+	report.SetDepthBase(i.depthBase)
 	if i.dryRun {
 		return s.reported(report)
 	}

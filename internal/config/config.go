@@ -132,8 +132,9 @@ func newLoader(cfg *Config, lookup func(string) (string, bool)) *loader {
 		l.addToGroups(f.key)
 	}
 	for key := range alsoCalled {
-		group, name, _ := strings.Cut(key, ".")
-		l.groups[group] = append(l.groups[group], name)
+		if group, name, nested := strings.Cut(key, "."); nested {
+			l.groups[group] = append(l.groups[group], name)
+		}
 	}
 	return l
 }
@@ -220,7 +221,10 @@ func (l *loader) unknown(group, name string) string {
 
 // alsoCalled holds further names of settings, in files: those of gateways that
 // read the same definitions.
-var alsoCalled = map[string]string{"http_server_options.enable_websockets": "gateway.websockets"}
+var alsoCalled = map[string]string{
+	"http_server_options.enable_websockets": "gateway.websockets",
+	"rate_limit_response_headers":           "gateway.ratelimit_headers.source",
+}
 
 // renamed holds what settings of other gateways that read the same definitions
 // are called here.
@@ -234,11 +238,10 @@ var renamed = map[string]string{
 	"template_path":                 "events.templates",
 	"monitor.configuration":         "events.quota_webhook, with url, method, template, authorization and cooldown,",
 	"use_db_app_configs":            "gateway.admin_url",
-	"db_app_conf_options":           "gateway.admin_url and gateway.token",
+	"db_app_conf_options":           "gateway.admin_url, gateway.token and gateway.tags",
 	"enable_custom_domains":         "gateway.custom_domains",
 	"enable_websockets":             "gateway.websockets",
 	"hide_generator_header":         "gateway.hide_generator",
-	"rate_limit_response_headers":   "gateway.ratelimit_headers",
 	"http_server_options":           "gateway.tls, gateway.read_timeout and their neighbours",
 	"hash_keys":                     "keys.hash",
 	"hash_key_function":             "keys.hash",

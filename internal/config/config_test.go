@@ -139,6 +139,9 @@ func sample(f field) string {
 		if strings.HasPrefix(f.tag.Get("range"), "400") {
 			return "418"
 		}
+		if strings.HasSuffix(f.tag.Get("range"), "..1") {
+			return "0"
+		}
 		return "4"
 	case reflect.Float64:
 		return "0.25"

@@ -56,6 +56,7 @@ func defaultGateway() Gateway {
 		MaxTunnelsPerKey:     1000,
 		MaxTunnelsPerAPI:     10_000,
 		RatelimitHeaders: RatelimitHeaders{
+			Source:    "quotas",
 			Limit:     "X-RateLimit-Limit",
 			Remaining: "X-RateLimit-Remaining",
 			Reset:     "X-RateLimit-Reset",
@@ -70,6 +71,7 @@ func defaultGraphQL() GraphQL {
 		MaxBatch:      100,
 		MaxTokens:     15_000,
 		MaxDepth:      64,
+		DepthBase:     1,
 		MaxValueDepth: 32,
 		MaxAliases:    1_000,
 		MaxDirectives: 500,
@@ -106,6 +108,7 @@ func defaultKeys() Keys {
 		NegativeTTL:  2 * time.Second,
 		Prefix:       "slk_",
 		MinLength:    3,
+		MinOwnLength: 16,
 	}
 }
 

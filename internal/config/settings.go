@@ -89,6 +89,9 @@ type Gateway struct {
 	// Ids of the organisations whose APIs this gateway serves. Empty: all. APIs without an
 	// organisation are always served.
 	Organisations []string `yaml:"organisations" form:"name"`
+	// Segments of this gateway: it serves the APIs without tags, and those that have one of
+	// these in their tags. The admin sends it no others.
+	Tags []string `yaml:"tags"`
 	// Folder of API definitions (*.json), for a gateway without an admin.
 	AppsDir string `yaml:"apps_dir"`
 	// JSON file with an object from policy id to policy, used with gateway.apps_dir.
@@ -203,13 +206,19 @@ type TLS struct {
 	MaxHandshakes int `yaml:"max_handshakes" range:"1..1000000"`
 }
 
-// RatelimitHeaders names the response headers with a client's limits.
+// RatelimitHeaders names the response headers with a client's limits. A client without
+// such limits gets none.
 type RatelimitHeaders struct {
+	// What they are about: quotas (the client's quota or, if it has none, its rate; on
+	// responses of upstreams and on refusals by the quota), or rate_limits (its rate
+	// alone, on every response once that was counted, refusals included).
+	Source string `yaml:"source" oneof:"quotas rate_limits" required:"true"`
 	// Header with the limit. Empty: not sent.
 	Limit string `yaml:"limit" form:"header"`
 	// Header with the calls left. Empty: not sent.
 	Remaining string `yaml:"remaining" form:"header"`
-	// Header with the time of renewal, in Unix seconds. Empty: not sent.
+	// Header with the time of renewal, in Unix seconds; of a rate the time when it next
+	// allows a call. Empty: not sent.
 	Reset string `yaml:"reset" form:"header"`
 }
 
@@ -225,6 +234,10 @@ type GraphQL struct {
 	MaxTokens int `yaml:"max_tokens" range:"1..1000000"`
 	// Deepest nesting of selection sets in one document.
 	MaxDepth int `yaml:"max_depth" range:"1..500"`
+	// What max_query_depth counts from in definitions without graphql.depth_base: 1, so
+	// that { a { b } } has depth 3, or 0, as policies of comparable gateways expect, which
+	// makes it 2.
+	DepthBase int `yaml:"depth_base" range:"0..1"`
 	// Deepest nesting of lists and objects in a literal.
 	MaxValueDepth int `yaml:"max_value_depth" range:"1..500"`
 	// Most aliases in one document.
@@ -326,6 +339,10 @@ type Keys struct {
 	Prefix string `yaml:"prefix" form:"token"`
 	// Shortest credential that is looked up; shorter ones are refused.
 	MinLength int `yaml:"min_length" range:"1..256"`
+	// Fewest characters of a key whose text the caller of the admin or the gateway API
+	// chooses, as it could be guessed. Names of users, and of keys that sign tokens, are
+	// exempt.
+	MinOwnLength int `yaml:"min_own_length" range:"3..256"`
 	// Accept keys without access rights; they may call every API.
 	AllowMasterKeys bool `yaml:"allow_master_keys"`
 	// Allow the gateway API to list the hashes of keys.

@@ -32,6 +32,9 @@ type Events struct {
 	Timeout time.Duration `yaml:"timeout" range:"100ms..5m"`
 	// Messages that may wait for one service; further ones are dropped and counted.
 	Queue int `yaml:"queue" range:"1..100000"`
+	// Send keys to webhooks as clients sent them. Off: the beginning of their hash, as in
+	// logs.
+	RawKeys bool `yaml:"raw_keys"`
 	// Receives events of keys and of the process, which belong to no API.
 	Webhook Webhook `yaml:"webhook"`
 	// Receives TriggerExceeded events.

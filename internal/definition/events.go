@@ -24,7 +24,7 @@ const (
 
 // HandledEvents lists the events that an API can have handlers for.
 var HandledEvents = []string{
-	"AuthFailure", "BreakerReset", "BreakerTriggered", "BreakerTripped", "HostDown", "HostUp", "KeyExpired",
+	"AuthFailure", "BreakerReset", "BreakerTriggered", "BreakerTripped", "CertificateExpired", "CertificateExpiringSoon", "HostDown", "HostUp", "KeyExpired",
 	"OrgQuotaExceeded", "OrgRateLimitExceeded", "QuotaExceeded", "RatelimitExceeded", "TriggerExceeded", "VersionFailure",
 }
 

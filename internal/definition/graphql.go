@@ -37,7 +37,7 @@ type GraphQL struct {
 	// Whether the schema may be read by operations.
 	Introspection *GraphQLIntrospection `json:"introspection,omitempty"`
 
-	// Depth that is added for the operation itself: 0 or 1. Default: 1.
+	// Depth that is added for the operation itself: 0 or 1. Default: the gateway's setting graphql.depth_base, which is 1 by default.
 	DepthBase *int `json:"depth_base,omitempty"`
 	// Operations in one batched call, 0 to 100. Default: 0, batches are refused.
 	BatchMax int `json:"batch_max,omitempty"`
@@ -162,7 +162,7 @@ func (a *API) IsGraphQL() bool { return a.GraphQL != nil && a.GraphQL.Enabled }
 func (a *API) LacksSchema() bool { return a.IsGraphQL() && strings.TrimSpace(a.GraphQL.Schema) == "" }
 
 // Base returns what is added to the levels of an operation to give its depth: 0
-// or 1.
+// or 1, which is the default of gateways.
 func (g *GraphQL) Base() int {
 	if g.DepthBase == nil {
 		return 1

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Event is one thing that happened. It holds no secret: a key is named by the
+// Event is one thing that happened. It holds no secret but RawKey: a key is named by the
 // beginning of its hash.
 type Event struct {
 	Name   Name
@@ -16,6 +16,7 @@ type Event struct {
 	Org    string // id of the organisation; may be empty
 	Key    string // what logs call the key; "" when it concerns none
 	Detail string // in words, for people; may be empty
+	RawKey string // the key as the client sent it, for webhooks alone; "" unless the operator wants it there
 
 	// Where a request was refused. They are left out where no handler is set for an
 	// API's events one by one.
@@ -24,6 +25,8 @@ type Event struct {
 
 	Upstream *Upstream // of events about targets and breakers; else nil
 	Trigger  Trigger   // of TriggerExceeded
+
+	Certificate *Certificate // of events about certificates; else nil
 }
 
 // Trigger is a share of a quota that was reached.

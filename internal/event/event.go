@@ -13,16 +13,18 @@ const (
 	RatelimitExceeded Name = "RatelimitExceeded" // rate refusal
 	OrgQuotaExceeded  Name = "OrgQuotaExceeded"  // quota refusal for an organisation's sake
 
-	OrgRateLimitExceeded Name = "OrgRateLimitExceeded" // rate refusal for an organisation's sake
-	TriggerExceeded      Name = "TriggerExceeded"      // a share of a quota is used
-	TokenCreated         Name = "TokenCreated"
-	TokenUpdated         Name = "TokenUpdated"
-	TokenDeleted         Name = "TokenDeleted"
-	HostDown             Name = "HostDown"         // a target is not called any more, because it fails or a check says so
-	HostUp               Name = "HostUp"           // a target is called again
-	BreakerTriggered     Name = "BreakerTriggered" // a circuit breaker tripped or was reset
-	BreakerTripped       Name = "BreakerTripped"   // calls are refused because too many have failed
-	BreakerReset         Name = "BreakerReset"     // calls pass again
-	CounterStoreDown     Name = "CounterStoreDown" // the outage policy is in force
-	CounterStoreUp       Name = "CounterStoreUp"   // shared counting again
+	OrgRateLimitExceeded    Name = "OrgRateLimitExceeded" // rate refusal for an organisation's sake
+	TriggerExceeded         Name = "TriggerExceeded"      // a share of a quota is used
+	TokenCreated            Name = "TokenCreated"
+	TokenUpdated            Name = "TokenUpdated"
+	TokenDeleted            Name = "TokenDeleted"
+	HostDown                Name = "HostDown"                // a target is not called any more, because it fails or a check says so
+	HostUp                  Name = "HostUp"                  // a target is called again
+	BreakerTriggered        Name = "BreakerTriggered"        // a circuit breaker tripped or was reset
+	BreakerTripped          Name = "BreakerTripped"          // calls are refused because too many have failed
+	BreakerReset            Name = "BreakerReset"            // calls pass again
+	CertificateExpiringSoon Name = "CertificateExpiringSoon" // a certificate of the gateway or of an API expires within two weeks
+	CertificateExpired      Name = "CertificateExpired"
+	CounterStoreDown        Name = "CounterStoreDown" // the outage policy is in force
+	CounterStoreUp          Name = "CounterStoreUp"   // shared counting again
 )

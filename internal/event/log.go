@@ -75,7 +75,7 @@ func (s *LogSink) Handle(e Event) {
 
 func level(name Name) slog.Level {
 	switch name {
-	case CounterStoreDown, HostDown, BreakerTripped:
+	case CounterStoreDown, HostDown, BreakerTripped, CertificateExpiringSoon, CertificateExpired:
 		return slog.LevelWarn
 	case BreakerTriggered: // one of the other two is raised beside it
 		return slog.LevelDebug

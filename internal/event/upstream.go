@@ -1,5 +1,7 @@
 package event
 
+import "time"
+
 // Upstream is what an event about a target of an API, or about calls to it, contains.
 // It never changes.
 type Upstream struct {
@@ -9,4 +11,11 @@ type Upstream struct {
 	Error  string // why there was none
 	Path   string // of a breaker: the calls that it is for; "" for all
 	Open   bool   // of a breaker: calls are refused
+}
+
+// Certificate is the certificate that an event is about. It never changes.
+type Certificate struct {
+	Sum      string   // SHA-256, 64 hexadecimal digits
+	Names    []string // the server names that it is for; none of a client
+	NotAfter time.Time
 }

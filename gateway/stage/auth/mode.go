@@ -18,6 +18,9 @@ type mode interface {
 	// identity, in ex.KeyHash. It refuses a key that the mode's credentials cannot
 	// find.
 	Named(ex *pipeline.Exchange) pipeline.Verdict
+
+	// presented returns the credential of a request, without a text if there is none.
+	presented(ex *pipeline.Exchange) presented
 }
 
 // newMode returns the mode of that name for an API whose credential is at from.

@@ -22,8 +22,9 @@ import (
 
 // Options apply to all GraphQL APIs.
 type Options struct {
-	MaxBody      int // bytes of a request body
-	BatchMax     int // operations in a batch, whatever an API allows
+	MaxBody      int  // bytes of a request body
+	BatchMax     int  // operations in a batch, whatever an API allows
+	DepthBase0   bool // depth counts from 0 in APIs that do not set graphql.depth_base; else from 1
 	Ceilings     Ceilings
 	Cache        int // bytes of the cache of valid operations
 	RefusedCache int // bytes of the cache of invalid operations
@@ -87,12 +88,21 @@ func (g *GraphQL) Compile(def *definition.API) (*Stage, error) {
 	}
 	s := &Stage{
 		GraphQL: g, model: m, api: def.ID, headers: headers,
-		rules: rules.OptionsOf(def.GraphQL), batchMax: min(def.GraphQL.BatchMax, g.opts.BatchMax),
+		rules: g.rulesFor(def.GraphQL), batchMax: min(def.GraphQL.BatchMax, g.opts.BatchMax),
 	}
 	s.open = s.rulesOf(nil)
 	s.documents = newDocuments(def.GraphQL.TrustedDocuments)
 	s.prepare()
 	return s, nil
+}
+
+// rulesFor returns what an API rules for all who call it.
+func (g *GraphQL) rulesFor(def *definition.GraphQL) rules.Options {
+	o := rules.OptionsOf(def)
+	if def.DepthBase == nil && g.opts.DepthBase0 {
+		o.DepthBase = 0
+	}
+	return o
 }
 
 // Keep drops schemas that no served API uses, with the cached operations of them.

@@ -19,6 +19,8 @@ type Monitor struct {
 	Global float64 // threshold of all quotas in percent; 0: none
 	Keys   bool    // watch quotas of keys
 	Orgs   bool    // watch quotas of organisations
+
+	RawKeys bool // events hold keys as clients sent them
 }
 
 // A use is the state of a quota after calls were counted.
@@ -74,6 +76,9 @@ func (l *Limiter) watchKey(ex *pipeline.Exchange) {
 	}
 	u := useOf(&g.Limits()[g.Quota], &ex.Charge.Counts[g.Quota], calls(ex))
 	facts := event.Event{At: ex.Started, API: ex.API.Definition.ID, Key: ex.KeyName, Org: ex.Session.OrgID}
+	if l.monitor.RawKeys {
+		facts.RawKey = string(ex.Token)
+	}
 	l.monitor.watch(u, own, &facts)
 }
 

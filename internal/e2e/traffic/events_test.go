@@ -105,3 +105,33 @@ func TestWebhooksOfPrivateAddressesAreNotCalledUnlessAllowed(t *testing.T) {
 		t.Errorf("told: %+v", <-messages)
 	}
 }
+
+// TestEventsNameTheKeyThatWasRefused: by its hash as ever, or where the operator says so
+// as the client sent it.
+func TestEventsNameTheKeyThatWasRefused(t *testing.T) {
+	t.Parallel()
+	url, messages := newWebhook(t)
+	_, up := newScripted(t, noContent)
+	api := rig.APIDef("watched", "http://"+up, false)
+	api["definition"] = object{"location": "header", "key": "X-Version"}
+	api["version_data"] = object{"versions": object{"v1": object{"name": "v1"}}}
+	handler := hook(object{"method": "POST", "target_path": url})
+	api["event_handlers"] = object{"events": object{"AuthFailure": handler, "VersionFailure": handler}}
+	for _, raw := range []string{"false", "true"} {
+		g := newTraffic(t, settings{"events.private_targets": "allow", "events.raw_keys": raw}, nil, api)
+		for event, version := range map[string]string{"AuthFailure": "v1", "VersionFailure": "v9"} {
+			rig.Call(t, http.MethodGet, g.Traffic+"/watched/", nil, "Authorization", "Bearer an-unknown-key-"+event, "X-Version", version)
+			m := next(t, messages)
+			var said map[string]string
+			if err := json.Unmarshal([]byte(m.body), &said); err != nil || said["event"] != event {
+				t.Fatalf("%v: %s", err, m.body)
+			}
+			if raw == "true" && said["key"] != "an-unknown-key-"+event {
+				t.Errorf("%s with the key: %s", event, m.body)
+			}
+			if raw == "false" && (len(said["key"]) != 12 || strings.Trim(said["key"], "0123456789abcdef") != "") {
+				t.Errorf("%s without the key: %s", event, m.body)
+			}
+		}
+	}
+}

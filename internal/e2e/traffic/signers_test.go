@@ -56,7 +56,7 @@ func TestKeysVerifyTheirOwnTokens(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, with settings) {
 		up, address := newScripted(t, noContent)
 		target := "http://" + address
-		g := newTraffic(t, with, nil, ownSecrets("shared", "hmac", target), ownSecrets("public", "ecdsa", target), rig.APIDef("plain", target, false))
+		g := newTraffic(t, rig.Merge(settings{"keys.min_own_length": "3"}, with), nil, ownSecrets("shared", "hmac", target), ownSecrets("public", "ecdsa", target), rig.APIDef("plain", target, false))
 		private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
 			t.Fatal(err)

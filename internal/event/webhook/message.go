@@ -2,9 +2,11 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/event"
 )
@@ -17,7 +19,7 @@ func membersOf(e *event.Event) []member {
 	message := []member{{"event", "", string(e.Name)}, {"message", "Message", messageOf(e)}}
 	switch e.Name {
 	case event.TriggerExceeded:
-		return append(message, member{"org", "OrgID", e.Org}, member{"key", "Key", e.Key},
+		return append(message, member{"org", "OrgID", e.Org}, member{"key", "Key", cmp.Or(e.RawKey, e.Key)},
 			member{"trigger_limit", "TriggerLimit", strconv.Itoa(e.Trigger.Limit)},
 			member{"usage_percentage", "UsagePercentage", strconv.Itoa(e.Trigger.Usage)})
 	case event.HostDown, event.HostUp:
@@ -32,12 +34,16 @@ func membersOf(e *event.Event) []member {
 		}
 		return message
 	}
+	if c := e.Certificate; c != nil {
+		return append(message, member{"api_id", "APIID", e.API}, member{"cert_id", "CertID", c.Sum},
+			member{"cert_names", "CertNames", strings.Join(c.Names, ", ")}, member{"expires_at", "ExpiresAt", c.NotAfter.UTC().Format(time.RFC3339)})
+	}
 	origin := ""
 	if e.Origin.IsValid() {
 		origin = e.Origin.String()
 	}
 	return append(message, member{"path", "Path", e.Path}, member{"origin", "Origin", origin},
-		member{"key", "Key", e.Key}, member{"reason", "Reason", e.Detail})
+		member{"key", "Key", cmp.Or(e.RawKey, e.Key)}, member{"reason", "Reason", e.Detail})
 }
 
 func upstreamOf(e *event.Event) event.Upstream {
@@ -69,6 +75,10 @@ func messageOf(e *event.Event) string {
 		return "Organisation rate limit has been exceeded"
 	case event.TriggerExceeded:
 		return "Quota trigger reached"
+	case event.CertificateExpiringSoon:
+		return "Certificate expires soon."
+	case event.CertificateExpired:
+		return "Certificate has expired."
 	case event.TokenCreated:
 		return "Key generated."
 	case event.TokenUpdated:

@@ -93,7 +93,7 @@ func Start(tb testing.TB, o Options) *Gateway {
 
 // WithLimitHeaders sends the rate limit headers by their usual names.
 func WithLimitHeaders(d *gateway.Deps) {
-	d.Stages.Headers = limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"})
+	d.Stages.Headers = limit.NewHeaders(limit.Names{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset"}, false)
 }
 
 func (o Options) withDefaults(tb testing.TB) Options {
