@@ -303,18 +303,18 @@ func (s *Server) identities(ctx context.Context, c *rest.Call, id string) ([]str
 
 // guardOrgLimits refuses to change the limits of an organisation as those of a key, for
 // callers who may not change them otherwise.
-func (s *Server) guardOrgLimits(ctx context.Context, c *rest.Call) error {
-	if !credential.IsOrg(c.Param("key")) {
+func (s *Server) guardOrgLimits(ctx context.Context, c *rest.Call, key string) error {
+	if !credential.IsOrg(key) {
 		return nil
 	}
 	return s.mustManageOrgs(ctx, c)
 }
 
 func (s *Server) createKey(ctx context.Context, c *rest.Call) (any, error) {
-	if err := s.guardOrgLimits(ctx, c); err != nil {
-		return nil, err
-	}
 	session, id, warnings, err := s.readSession(ctx, c, nil)
+	if err == nil {
+		err = s.guardOrgLimits(ctx, c, id)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -439,7 +439,7 @@ func (s *Server) resetKeyQuota(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 func (s *Server) deleteKey(ctx context.Context, c *rest.Call) (any, error) {
-	if err := s.guardOrgLimits(ctx, c); err != nil {
+	if err := s.guardOrgLimits(ctx, c, c.Param("key")); err != nil {
 		return nil, err
 	}
 	found, err := s.key(ctx, c)
@@ -460,7 +460,7 @@ func (s *Server) deleteKey(ctx context.Context, c *rest.Call) (any, error) {
 // changeKey changes the key that the path names and answers with the changed key. The
 // rules have the policies of the key and of the session with.
 func (s *Server) changeKey(ctx context.Context, c *rest.Call, with *definition.Session, change func(*keys.Service, keys.Ref) error) (*keyDetail, error) {
-	if err := s.guardOrgLimits(ctx, c); err != nil {
+	if err := s.guardOrgLimits(ctx, c, c.Param("key")); err != nil {
 		return nil, err
 	}
 	found, err := s.key(ctx, c)
