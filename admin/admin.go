@@ -36,6 +36,7 @@ type Deps struct {
 	Store    *store.Store
 	Keys     keystore.Store      // key store of the gateways; required
 	Shared   distribution.Shared // Keys if several processes share it; nil: it is in this process, and Refill fills it
+	Seal     *keystore.Seal      // of the sessions in Keys, which gateways are told; nil: they are not sealed
 	Counters counter.Counter     // of the keys' quotas; required
 	Naming   counter.Naming      // of Counters
 

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/distribution"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keystore"
 )
 
 func (s *Server) gatewayRoutes() []rest.Route {
@@ -202,6 +205,51 @@ func tagsOf(c *rest.Call) []string {
 		return nil
 	}
 	return definition.SplitTags(string(values[0]))
+}
+
+// getKeyChanges answers with the keys that changed after a position: at once if there are
+// some, or as soon as there are.
+func (s *Server) getKeyChanges(_ context.Context, c *rest.Call) (any, error) {
+	wait, err := parseWait(c)
+	if err != nil {
+		return nil, err
+	}
+	have, err := store.ParseKeyPosition(c.Query("position"))
+	if err != nil {
+		return nil, rest.BadRequest(err.Error())
+	}
+	// Not the context of the call, which bounds work: this is waiting.
+	ctx, cancel := context.WithTimeout(s.lifetime, wait)
+	defer cancel()
+	changes, err := s.gateways.KeyChanges(ctx, statusOf(c).Name, have)
+	if err != nil {
+		return nil, err
+	}
+	if s.deps.Seal != nil {
+		changes.SealKeys = s.deps.Seal.Keys()
+	}
+	c.HTTP.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+	return changes, nil
+}
+
+// syncWithin bounds a comparison of the key store with the database. A million keys take
+// about 20 s.
+const syncWithin = 50 * time.Second
+
+// syncKeys makes the key store hold what the database has.
+func (s *Server) syncKeys(ctx context.Context, c *rest.Call) (any, error) {
+	found, err := s.gateways.Sync(ctx)
+	switch {
+	case errors.Is(err, distribution.ErrNotShared):
+		return nil, rest.BadRequest("There is no key store to compare: the keys are in the admin's own process")
+	case errors.Is(err, keystore.ErrUnavailable):
+		s.log.Warn("the key store was not compared with the database", "err", err)
+		return nil, rest.Unavailable("The key store does not answer; try again")
+	case err != nil:
+		return nil, err
+	}
+	s.log.Info("key store compared with the database on request", "by", c.Who.Name)
+	return found, nil
 }
 
 // parseWait returns how long a gateway is ready to wait.

@@ -136,7 +136,7 @@ func (s *Server) lookupKey(ctx context.Context, c *rest.Call) (any, error) {
 	}
 	session, err := s.deps.Store.SessionAnywhere(ctx, asked.Hash)
 	if err != nil {
-		return nil, rest.Missing(err, "Key not found")
+		return nil, rest.Missing(err, definition.KeyNotFound)
 	}
 	return foundKey{Hash: asked.Hash, Session: session}, nil
 }

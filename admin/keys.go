@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/keys"
+	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/redact"
 )
 
@@ -50,6 +51,14 @@ func (s *Server) keyRoutes() []rest.Route {
 		{
 			Method: "POST", Path: "/api/gateway/keys/strengthen", Summary: "Replace the legacy hash of a key that was used by SHA-256", Tag: "Gateways", Role: rest.Gateway,
 			Body: strengthening{}, Reply: strengthenedKey{}, Wrong: []int{400, 404, 409, 413, 415}, Handle: s.strengthenKey,
+		},
+		{
+			Method: "GET", Path: "/api/gateway/keys/changes", Summary: "Get the hashes of keys that changed after a position, once there are some", Tag: "Gateways", Role: rest.Gateway, Waits: true,
+			Query: []string{"position", "wait"}, Reply: definition.KeyChanges{}, Wrong: []int{400}, Secret: true, Handle: s.getKeyChanges,
+		},
+		{
+			Method: "POST", Path: "/api/keys/sync", Summary: "Make the key store of the gateways hold what the database has; used quotas stay", Tag: "Keys", Role: rest.Admin,
+			Within: syncWithin, Reply: keystore.Difference{}, Wrong: []int{400}, Handle: s.syncKeys,
 		},
 		{
 			Method: "POST", Path: "/api/keys", Summary: "Create a key; the answer shows it this once", Tag: "Keys", Role: rest.Editor, Gateway: true,
@@ -454,7 +463,12 @@ func (s *Server) deleteKey(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, keyFault(err)
 	}
 	s.log.Info("key deleted", "key", s.short(found.hash), "by", c.Who.Name)
-	return rest.Done("Key deleted successfully.", nil), nil
+	reach, err := s.gateways.Reached(ctx)
+	if err != nil { // the key is deleted all the same
+		s.log.Warn("it is unknown which gateways refuse a deleted key", "key", s.short(found.hash), "err", err)
+		return rest.Done("Key deleted successfully.", nil), nil
+	}
+	return rest.Done("Key deleted successfully.", reach), nil
 }
 
 // changeKey changes the key that the path names and answers with the changed key. The

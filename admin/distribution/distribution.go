@@ -49,10 +49,16 @@ type Service struct {
 	held         *snapshot // the snapshot of the latest bundle; used by follow alone
 	statuses     *statuses
 	questions    *questions
+	keyFeed      *keyFeed
+	ledger       ledger // Shared, if it can be compared with the database; or nil
 	meters       *meters
+	checkedSeal  bool // the seals in the store were looked at; used by watchShared alone
 
-	dirty chan struct{} // a change to be rendered; capacity 1
-	late  chan struct{} // a key that was not delivered at once; capacity 1
+	dirty     chan struct{} // a change to be rendered; capacity 1
+	dirtyKeys chan struct{} // a change of a key that gateways may not have heard of; capacity 1
+	late      chan struct{} // a key that was not delivered at once; capacity 1
+	released  chan struct{} // closed by Release
+	release   sync.Once
 
 	lifetime context.Context // ends with Stop
 	end      context.CancelFunc
@@ -67,8 +73,10 @@ const workWithin = 10 * time.Second
 func New(d Deps) (*Service, error) {
 	s := &Service{
 		deps: d, log: d.Log, latestBundle: newLatestBundle(), segments: newSegments(), statuses: newStatuses(), questions: newQuestions(),
-		dirty: make(chan struct{}, 1), late: make(chan struct{}, 1),
+		keyFeed: newKeyFeed(), dirty: make(chan struct{}, 1), dirtyKeys: make(chan struct{}, 1), late: make(chan struct{}, 1),
+		released: make(chan struct{}),
 	}
+	s.ledger, _ = d.Shared.(ledger)
 	var err error
 	if s.meters, err = newMeters(d.Metrics, d.Store); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
@@ -82,13 +90,19 @@ func New(d Deps) (*Service, error) {
 func (s *Service) Start() {
 	s.workers.Go(func() { s.deps.Store.Listen(s.lifetime, func(store.State) { wake(s.dirty) }, s.heard) })
 	s.workers.Go(s.follow)
+	s.workers.Go(func() { s.deps.Store.Subscribe(s.lifetime, "sluice_keys", func() { wake(s.dirtyKeys) }) })
+	s.workers.Go(s.followKeys)
+	s.workers.Go(s.dropKeyChanges)
 	s.workers.Go(s.drain)
 	s.workers.Go(s.watchShared)
 	s.workers.Go(s.writeStatuses)
 }
 
-// Release ends all waits for a bundle, now and later.
-func (s *Service) Release() { s.latestBundle.close() }
+// Release ends all waits for a bundle or for changes of keys, now and later.
+func (s *Service) Release() {
+	s.latestBundle.close()
+	s.release.Do(func() { close(s.released) })
+}
 
 // Stop ends all waits and all work in the background.
 func (s *Service) Stop() {

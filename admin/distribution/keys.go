@@ -82,6 +82,12 @@ func (s *Service) putter(ctx context.Context) func([]store.Delivery) []error {
 		ctx, cancel := context.WithTimeout(ctx, deliverWithin)
 		defer cancel()
 		results := make([]error, len(list))
+		if err := s.mark(ctx); err != nil {
+			for i := range results {
+				results[i] = err
+			}
+			return results
+		}
 		slots := make(chan struct{}, putAtOnce)
 		var all sync.WaitGroup
 		for i, d := range list {
@@ -172,51 +178,4 @@ func (s *Service) putAll(ctx context.Context, all iter.Seq2[keystore.Entry, erro
 		count++
 	}
 	return count, nil
-}
-
-// watchShared fills a shared key store that is empty or lost its data.
-func (s *Service) watchShared() {
-	if s.deps.Shared == nil {
-		return
-	}
-	failing := false
-	for {
-		settled, err := s.checkShared()
-		if s.lifetime.Err() != nil {
-			return
-		}
-		if err != nil && !failing {
-			s.log.Warn("the key store may lack keys", "err", err)
-		}
-		failing = err != nil
-		if sleep.For(s.lifetime, untilNextLook(settled, err)) != nil {
-			return
-		}
-	}
-}
-
-// epochEvery is the interval of checking whether the key store lost its data.
-const epochEvery = 2 * time.Second
-
-// untilNextLook returns the wait after a check of the key store.
-func untilNextLook(settled bool, err error) time.Duration {
-	if !settled && err == nil {
-		return epochEvery / 20 // a delivery holds the lock, and so may the next check find it
-	}
-	return epochEvery
-}
-
-// checkShared fills the key store if it lacks keys. Settled reports whether the store is
-// complete; it is false while another process fills it or delivers keys.
-func (s *Service) checkShared() (settled bool, err error) {
-	ctx, cancel := context.WithTimeout(s.lifetime, workWithin)
-	defer cancel()
-	filled, err := s.deps.Shared.Filled(ctx)
-	if err != nil || filled {
-		return filled, err
-	}
-	return s.fill(s.lifetime, func(ctx context.Context, all iter.Seq2[keystore.Entry, error]) (int, error) {
-		s.log.Warn("the key store lacks keys; it is filled")
-		return s.deps.Shared.Fill(ctx, all)
-	})
 }

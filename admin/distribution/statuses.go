@@ -99,6 +99,7 @@ func (s *Service) writeStatuses() {
 		for _, g := range s.statuses.take() {
 			s.putGateway(g)
 		}
+		s.putHeard()
 		if n%10 == 0 {
 			s.countGateways()
 		}

@@ -45,6 +45,7 @@ var parameters = map[string]*huma.Param{
 	"object_id":   {Description: "only what was done to this object", Schema: textSchema()},
 	"actor":       {Description: "only what this actor did", Schema: textSchema()},
 	"wait":        {Description: "how long to wait for a change, at most 1m", Schema: &huma.Schema{Type: "string", Examples: []any{"30s"}}},
+	"position":    {Description: "the position of the last answer; empty at first", Schema: &huma.Schema{Type: "string"}},
 
 	"apply": {Description: "store what is found; false: only say what would change", Schema: &huma.Schema{Type: "boolean", Default: true}},
 	"hash":  {Description: "SHA-256 of one of the schemas that the API had; default: the present one", Schema: textSchema()},

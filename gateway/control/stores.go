@@ -26,6 +26,22 @@ func KeyStore(store keystore.Store, cached func() bool) Component {
 	}}
 }
 
+// SharedKeys is the component of a key store that gateways share, for its state. While the
+// store is away, cached reports whether keys can be served from memory.
+func SharedKeys(state func() keystore.BackedState, cached func() bool) Component {
+	return Component{Name: "key_store", Kind: "datastore", Check: func(context.Context) (Health, string) {
+		switch now := state(); {
+		case !now.Away:
+			return Pass, ""
+		case now.Admin:
+			return Warn, "away; keys that are in memory are served, others are asked of the admin"
+		case cached():
+			return Warn, "away; keys that are in memory are served"
+		}
+		return Fail, "away, no key is in memory, and there is no answer of an admin"
+	}}
+}
+
 // Load is the component that warns while calls are shed. It does not fail: taking the
 // gateway out of service would move its load to the others.
 func Load(shedding func() bool) Component {

@@ -37,11 +37,14 @@ func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 	if err != nil {
 		return err
 	}
+	if base.sealedWith, err = sealSecret(cfg, base.log); err != nil {
+		return err
+	}
 	ln, err := listen("admin.listen", cfg.Admin.Listen)
 	if err != nil {
 		return err
 	}
-	st, err := openStores(ctx, base, keysInValkey)
+	st, err := openStores(ctx, base, keysToValkey)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -67,6 +70,7 @@ func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 	t := &tasks{fail: fail}
 	t.start("admin", func() error { return m.server.Serve(ln) })
 	t.start("events", func() error { base.events.Run(ctx); return nil })
+	t.start("key store", func() error { st.backed.Run(ctx); return nil })
 	<-ctx.Done()
 	base.log.Info("stopping", "cause", context.Cause(ctx))
 	err = m.stop(cfg.Gateway.DrainTimeout)
@@ -81,7 +85,7 @@ func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 // watchAdmin returns the metrics of a process without a gateway.
 func watchAdmin(base common, st *stores) *observe.Observer {
 	watch := observe.New(observe.Options{Version: Version(), Log: base.log})
-	watch.Registry().MustRegister(st.sharedCounts.Metrics(), base.events.Metrics())
+	watch.Registry().MustRegister(st.metrics(), base.events.Metrics())
 	return watch
 }
 
@@ -160,7 +164,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 	}
 	deps.KeyOptions, deps.OrgLimits = keyOptions(p.cfg, hasher), p.cfg.EnforceOrgQuotas
 	if p.stores.sharedKeys != nil {
-		deps.Shared = p.stores.sharedKeys
+		deps.Shared, deps.Seal = p.stores.sharedKeys, p.stores.seal
 	}
 	if m.server, err = admin.New(deps); err != nil {
 		m.store.Close()
@@ -170,6 +174,20 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		return nil, errors.Join(err, m.stop(time.Second))
 	}
 	return m, nil
+}
+
+// sealSecret returns the secret that sessions in the shared store are sealed with:
+// gateway.token, or the master key of an admin without one. Gateways are told the key
+// that is derived from it.
+func sealSecret(cfg *config.Config, log *slog.Logger) (secret.Value, error) {
+	if !cfg.Gateway.Token.Empty() {
+		return cfg.Gateway.Token, nil
+	}
+	key, err := masterKey(cfg, log)
+	if err != nil {
+		return secret.Value{}, err
+	}
+	return key.Text(), nil
 }
 
 // masterKey returns the key that encrypts secrets in the database: the configured one,

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/internal/event"
 	"github.com/sluicegate/sluice/internal/keys"
 	"github.com/sluicegate/sluice/internal/password"
+	"github.com/sluicegate/sluice/internal/secret"
 )
 
 // common is what every command needs.
@@ -22,6 +23,8 @@ type common struct {
 	log      *slog.Logger
 	events   *event.Bus
 	gateways func() int // number of gateways that share the counters; nil: unknown
+
+	sealedWith secret.Value // what sessions in the shared store are sealed with; empty: they are not sealed
 }
 
 // eventsQueued is how many events may wait for the log.

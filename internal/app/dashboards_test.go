@@ -25,12 +25,16 @@ var (
 // them, and those of Go and of the process.
 func knownMetrics(t *testing.T) metricNames {
 	t.Helper()
-	scrape, err := os.ReadFile("testdata/scrape-gateway.txt")
-	if err != nil {
-		t.Fatal(err)
+	var scrapes []byte
+	for _, name := range []string{"testdata/scrape-gateway.txt", "testdata/scrape-admin.txt"} {
+		scrape, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scrapes = append(scrapes, scrape...)
 	}
 	all := metricNames{"up": labelSet(""), "sluice_overload_limit": labelSet("")} // the latter is there while calls are shed
-	for line := range strings.Lines(string(scrape)) {
+	for line := range strings.Lines(string(scrapes)) {
 		m := seriesForm.FindStringSubmatch(line)
 		if m == nil {
 			continue // help or type

@@ -35,6 +35,7 @@ func Gateway(ctx context.Context, cfg *config.Config, o Options) error {
 	var admin atomic.Pointer[source.Admin]
 	if cfg.Gateway.AdminURL != "" {
 		home = keysInValkey
+		base.sealedWith = cfg.Gateway.Token
 		base.gateways = func() int {
 			if a := admin.Load(); a != nil {
 				return a.Gateways()
@@ -79,6 +80,7 @@ type node struct {
 	usage   *usage.Operations
 	shipped *shippedUsage // nil: there is no admin
 	source  source.Source
+	keys    *source.Keys // nil: there is no admin
 	live    *live
 	legacy  *legacyKeys  // nil: no legacy hashes are allowed
 	control *control.API // nil: no secret
@@ -91,7 +93,7 @@ type node struct {
 }
 
 func newNode(p nodeParts) (*node, error) {
-	n := &node{nodeParts: p, live: &live{}, usage: usage.NewOperations(), shipped: newShippedUsage(&p), hangup: make(chan os.Signal, 1)}
+	n := &node{nodeParts: p, live: new(live), usage: usage.NewOperations(), shipped: newShippedUsage(&p), hangup: make(chan os.Signal, 1)}
 	signal.Notify(n.hangup, syscall.SIGHUP) // a signal during the start must neither be lost nor end the process
 	var err error
 	if n.secure, err = newSecure(p); err != nil {
@@ -131,6 +133,7 @@ func newNode(p nodeParts) (*node, error) {
 	if n.control != nil {
 		n.plane.observer.Registry().MustRegister(n.control.Metrics())
 	}
+	n.live.keys = n.keysReady
 	n.live.gateway.Store(n.plane.gateway)
 	return n, nil
 }
@@ -157,6 +160,14 @@ func (n *node) connect() (b backend, err error) {
 		return b, err
 	}
 	n.source, n.live.admin = src, src
+	n.keys, err = source.NewKeys(source.KeysOptions{
+		URL: n.adminURL, Token: n.token, Transport: n.admin, Gateway: gatewayName(&n.nodeParts),
+		StateDir: n.cfg.DataDir, Seal: n.stores.seal, Log: n.log,
+	})
+	if err != nil {
+		return b, err
+	}
+	n.stores.asked.Store(n.keys)
 	a, err := control.NewAdmin(control.AdminOptions{URL: n.adminURL, Token: n.token, Transport: n.admin, Live: n.live, ClearKeys: n.cfg.Keys.Hash == "none"})
 	if err != nil {
 		return b, err
@@ -206,8 +217,13 @@ func (n *node) connectFiles() (b backend, err error) {
 
 // components returns the parts of the gateway whose health is reported.
 func (n *node) components() []control.Component {
+	cached := func() bool { return n.plane.sessions.Stats().Entries > 0 }
+	keyStore := control.KeyStore(n.stores.keys, cached)
+	if n.stores.backed != nil {
+		keyStore = control.SharedKeys(n.stores.backed.State, cached)
+	}
 	health := []control.Component{
-		control.KeyStore(n.stores.keys, func() bool { return n.plane.sessions.Stats().Entries > 0 }),
+		keyStore,
 		control.Load(func() bool { return n.plane.overload.Stats().Shedding }),
 		n.upstreamHealth(),
 	}
@@ -324,6 +340,7 @@ func (n *node) startWork(ctx context.Context, t *tasks) {
 	n.plane.run(ctx, t, n.secure.before(source.OfOrgs(n.source, n.cfg.Gateway.Organisations)))
 	t.start("events", func() error { n.deliverEvents(ctx); return nil })
 	t.start("expiring certificates", func() error { n.secure.watch(ctx, n.live.APIs, n.events.Raise); return nil })
+	n.startKeys(ctx, t)
 	if n.control != nil {
 		t.start("gateway API", func() error { n.control.Run(ctx); return nil })
 	}
@@ -337,6 +354,37 @@ func (n *node) startWork(ctx context.Context, t *tasks) {
 		t.start("legacy hashes", func() error { n.legacy.run(ctx); return nil })
 	}
 	t.start("signals", func() error { n.onHangup(ctx); return nil })
+}
+
+// startKeys follows the state of the shared key store, and what the admin reports about
+// keys.
+func (n *node) startKeys(ctx context.Context, t *tasks) {
+	changed := func(string) {} // the admin in this process writes to the store itself
+	if n.stores.backed != nil {
+		changed = n.stores.backed.Changed
+		t.start("key store", func() error { n.stores.backed.Run(ctx); return nil })
+	}
+	if n.keys != nil {
+		t.start("changes of keys", func() error { n.keys.Follow(ctx, changed); return nil })
+	}
+}
+
+// keysReady reports whether the gateway can decide on keys, and what it does without.
+func (n *node) keysReady() (ready bool, detail string) {
+	if n.stores.backed == nil {
+		return true, ""
+	}
+	switch now := n.stores.backed.State(); {
+	case !now.Away:
+		return true, ""
+	case now.Admin:
+		return true, "the key store does not answer; keys in memory are served, others are asked of the admin"
+	case n.plane.sessions.Stats().Entries > 0:
+		return true, "the key store does not answer; keys in memory are served, others get 503"
+	case !n.live.hasKeys():
+		return true, "the key store does not answer; no API asks for keys"
+	}
+	return false, "the key store does not answer, no key is in memory, and there is no answer of an admin"
 }
 
 // deliverEvents delivers events until ctx ends, and then those that are left before the

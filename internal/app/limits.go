@@ -14,7 +14,7 @@ func (pl *plane) newLimits(p planeParts) {
 	})
 	if p.cfg.EnforceOrgQuotas {
 		pl.orgs = pl.limits.Orgs(limit.OrgOptions{
-			Store: p.stores.keys, TTL: keys.CacheTTL, StaleTTL: keys.StaleTTL, Timeout: storeTimeout,
+			Store: p.stores.keys, TTL: keys.CacheTTL, StaleTTL: staleTTL(keys), Timeout: storeTimeout,
 			Closed: p.cfg.Quota.OnStoreError == "closed",
 		})
 	}

@@ -16,7 +16,8 @@ import (
 // the gateway.
 type live struct {
 	gateway atomic.Pointer[gateway.Gateway]
-	admin   *source.Admin // nil: files
+	admin   *source.Admin                      // nil: files
+	keys    func() (ready bool, detail string) // what is served without the key store; "": it answers
 
 	stopping atomic.Bool // no new requests are accepted
 }
@@ -113,12 +114,30 @@ func (l *live) ready() (ready bool, detail string) {
 			text += ": " + l.admin.Trouble()
 		}
 		return false, text
+	}
+	if ready, without := l.withoutKeys(); without != "" {
+		return ready, without
+	}
+	switch {
 	case len(s.Failed) > 0:
 		return true, "some definitions are not served as written"
 	case l.admin != nil && l.admin.Away():
 		return true, l.admin.Trouble()
 	}
 	return true, ""
+}
+
+// withoutKeys returns what the gateway does without its key store, "" if that answers.
+func (l *live) withoutKeys() (ready bool, detail string) {
+	if l.keys == nil {
+		return true, ""
+	}
+	return l.keys()
+}
+
+// hasKeys reports whether an API in service asks for keys.
+func (l *live) hasKeys() bool {
+	return slices.ContainsFunc(l.APIs(), func(api *definition.API) bool { return !api.UseKeyless })
 }
 
 // orgs returns the organisations of the APIs in service.

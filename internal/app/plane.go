@@ -86,12 +86,16 @@ func newPlane(p planeParts) (*plane, error) {
 		return nil, err
 	}
 	pl.tunnels = newTunnels(p.common)
-	pl.sessions = auth.NewSessions(auth.SessionOptions{
+	keys := auth.SessionOptions{
 		Store: p.stores.keys, Hasher: hasher, Log: p.log,
-		Size: p.cfg.Keys.CacheSize, TTL: p.cfg.Keys.CacheTTL, StaleTTL: p.cfg.Keys.StaleTTL,
+		Size: p.cfg.Keys.CacheSize, TTL: p.cfg.Keys.CacheTTL, StaleTTL: staleTTL(p.cfg.Keys),
 		UnknownSize: p.cfg.Keys.NegativeSize, UnknownTTL: p.cfg.Keys.NegativeTTL,
 		Timeout: storeTimeout, Changed: pl.tunnels.Wake, Legacy: p.legacy.noter(),
-	})
+	}
+	if p.stores.backed != nil {
+		keys.MayServe = p.stores.backed.MayServe
+	}
+	pl.sessions = auth.NewSessions(keys)
 	pl.keySets = jwks.New(jwks.Options{
 		Addresses: dialguard.Policy{Private: true}, Timeout: p.cfg.JWT.KeysTimeout, // as for upstreams, which the same users configure
 		Refresh: p.cfg.JWT.KeysRefresh, Retry: p.cfg.JWT.KeysRetry, Stale: p.cfg.JWT.KeysStale, Log: p.log,
@@ -120,6 +124,18 @@ func newPlane(p planeParts) (*plane, error) {
 	pl.observer.Registry().MustRegister(pl.metrics(p)...)
 	return pl, nil
 }
+
+// staleTTL returns how long beyond keys.cache_ttl a session in memory is used while the
+// key store is away.
+func staleTTL(keys config.Keys) time.Duration {
+	if keys.OnStoreError == "serve" {
+		return forever
+	}
+	return keys.StaleTTL
+}
+
+// forever is longer than any process runs.
+const forever = 100 * 365 * 24 * time.Hour
 
 // newTunnels returns the registry of connections that have left HTTP. Without WebSockets
 // it has no limits.
@@ -232,7 +248,7 @@ func (pl *plane) metrics(p planeParts) []prometheus.Collector {
 	all := []prometheus.Collector{
 		pl.gateway.Metrics(), pl.pools.Metrics(), pl.calls.Metrics(), pl.tunnels.Metrics(), pl.cache.Metrics(), pl.sessions.Metrics(),
 		pl.graphql.Metrics(), pl.overload.Metrics(), pl.limits.Metrics(), pl.tokens.Metrics(), pl.passwords.Metrics(),
-		p.usage.Metrics(), p.events.Metrics(), p.stores.sharedCounts.Metrics(),
+		p.usage.Metrics(), p.events.Metrics(), p.stores.metrics(),
 	}
 	if p.sender != nil {
 		all = append(all, p.sender.Metrics())

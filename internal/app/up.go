@@ -63,11 +63,12 @@ func (u *allInOne) build(ctx context.Context) (err error) {
 	if err := waiting.until(ctx); err != nil {
 		return err
 	}
-	if u.stores, err = openStores(ctx, u.common, keysFromAdmin); err != nil {
-		return err
-	}
 	token, err := u.kept(u.cfg.Gateway.Token, "gateway.token")
 	if err != nil {
+		return err
+	}
+	u.sealedWith = token
+	if u.stores, err = openStores(ctx, u.common, keysFromAdmin); err != nil {
 		return err
 	}
 	control, err := u.kept(u.cfg.Secret, "gateway.secret")

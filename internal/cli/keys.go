@@ -56,10 +56,36 @@ this once: only its hash is kept.
 	f.StringArrayVar(&wanted.policies, "policy", nil, "`ID` of a policy that the key carries; may be repeated")
 	f.StringVar(&wanted.alias, "alias", "", "`NAME` of the key for display")
 	f.DurationVar(&wanted.expires, "expires", 0, "`TIME` from now until the key ends, such as 720h (default: never)")
-	cmds := []*cobra.Command{create, s.listKeysCommand(t)}
+	cmds := []*cobra.Command{create, s.listKeysCommand(t), s.syncKeysCommand(t)}
 	cmds = append(cmds, s.oneKeyCommands(t)...)
 	t.AdminFlags(cmds...)
-	return shell.Group("key", "Create, rotate, list and delete keys", cmds...)
+	group := shell.Group("key", "Create, rotate, list and delete keys", cmds...)
+	group.Aliases = []string{"keys"}
+	return group
+}
+
+func (s *session) syncKeysCommand(t *shell.Target) *cobra.Command {
+	return &cobra.Command{
+		Use:   "sync",
+		Short: "Make the key store of the gateways hold what the database has",
+		Long: `Compares the key store of the gateways with the database: keys that the database
+does not have are deleted, and those that the store lacks or has otherwise are written.
+Used quotas stay. The admin does this by itself when it finds that the database was
+restored from a backup.
+
+` + shell.AdminHelp,
+		Args: shell.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var found struct{ Written, Deleted, Unchanged int }
+			answer, err := s.Ask(cmd, t, shell.Request{Method: "POST", Path: "/api/keys/sync"}, &found)
+			if err != nil {
+				return err
+			}
+			return s.Show(answer, func() error {
+				return s.Remark("%s written, %d deleted, %d as they were", shell.Plural(found.Written, "key"), found.Deleted, found.Unchanged)
+			})
+		},
+	}
 }
 
 func (s *session) listKeysCommand(t *shell.Target) *cobra.Command {
@@ -100,7 +126,7 @@ func (s *session) oneKeyCommands(t *shell.Target) []*cobra.Command {
 			if err := s.Confirm(yes, "delete the key for good"); err != nil {
 				return err
 			}
-			return s.changeKey(cmd, t, shell.Request{Method: "DELETE", Path: pathOfKey(args[0], "")}, "the key is deleted")
+			return s.revokeKey(cmd, t, args[0])
 		},
 	}
 	revoke.Flags().BoolVar(&yes, "yes", false, "do not ask")
@@ -251,6 +277,33 @@ func (s *session) rotateKey(cmd *cobra.Command, t *shell.Target, key string, gra
 			return err
 		}
 		return s.Remark("the key before stays valid for %s", grace)
+	})
+}
+
+// revokeKey deletes a key, and says in which gateways that is in force.
+func (s *session) revokeKey(cmd *cobra.Command, t *shell.Target, key string) error {
+	var done struct {
+		Meta *struct {
+			InForce  int `json:"in_force"`
+			Gateways int
+			Missing  []string
+		}
+	}
+	answer, err := s.Ask(cmd, t, shell.Request{Method: "DELETE", Path: pathOfKey(key, "")}, &done)
+	if err != nil {
+		return err
+	}
+	return s.Show(answer, func() error {
+		text := "the key is deleted"
+		switch m := done.Meta; {
+		case m == nil:
+			text += "; it is unknown in which gateways that is in force"
+		case len(m.Missing) > 0:
+			text += fmt.Sprintf("; in force on %d of %s; missing: %s", m.InForce, shell.Plural(m.Gateways, "gateway"), strings.Join(m.Missing, ", "))
+		default:
+			text += fmt.Sprintf("; in force on %d of %s", m.InForce, shell.Plural(m.Gateways, "gateway"))
+		}
+		return s.Remark("%s", text)
 	})
 }
 

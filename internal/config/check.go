@@ -167,6 +167,7 @@ var rules = []rule{
 	{[]string{"telemetry.otlp.endpoint", "telemetry.otlp.insecure"}, checkCollector},
 	{[]string{"log.access", "log.access_file"}, checkAccessFile},
 	{[]string{"valkey.url", "valkey.cluster", "valkey.sentinel_master", "valkey.username", "valkey.password"}, checkValkey},
+	{[]string{"valkey.url", "valkey.cluster", "valkey.sentinel_master", "valkey.username", "valkey.password", "valkey.tls", "valkey.insecure"}, checkPlainValkey},
 }
 
 func checkMaxURL(c *Config) (key, message string) {

@@ -155,7 +155,7 @@ func sample(f field) string {
 		return strings.Repeat("0a", 32)
 	}
 	forms := map[string]string{
-		"address": "127.0.0.1:0", "url": "https://a", "pairs": "x=y", "postgres": "postgres://a/b", "valkey": "redis://a:1",
+		"address": "127.0.0.1:0", "url": "https://a", "pairs": "x=y", "postgres": "postgres://a/b", "valkey": "redis://127.0.0.1:1",
 		"guarded": "sixteen-letters!",
 	}
 	if text := forms[f.tag.Get("form")]; text != "" {
@@ -169,8 +169,8 @@ var company = map[string]string{
 	"gateway.policies_file":  "SLUICE_GATEWAY_APPS_DIR=apps",
 	"gateway.max_header":     "SLUICE_GATEWAY_MAX_URL=1KiB",
 	"gateway.proxy_protocol": "SLUICE_GATEWAY_TRUSTED_PROXIES=10.0.0.0/8",
-	"valkey.cluster":         "SLUICE_VALKEY_URL=redis://a:1",
-	"valkey.sentinel_master": "SLUICE_VALKEY_URL=redis://a:1",
+	"valkey.cluster":         "SLUICE_VALKEY_URL=redis://127.0.0.1:1",
+	"valkey.sentinel_master": "SLUICE_VALKEY_URL=redis://127.0.0.1:1",
 
 	"gateway.tls.cert":         "SLUICE_GATEWAY_TLS_LISTEN=:1",
 	"gateway.tls.key":          "SLUICE_GATEWAY_TLS_LISTEN=:1 SLUICE_GATEWAY_TLS_CERT=x",

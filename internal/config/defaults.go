@@ -103,6 +103,7 @@ func defaultKeys() Keys {
 		Hash:         "sha256",
 		CacheSize:    200_000,
 		CacheTTL:     60 * time.Second,
+		OnStoreError: "serve",
 		StaleTTL:     60 * time.Second,
 		NegativeSize: 100_000,
 		NegativeTTL:  2 * time.Second,

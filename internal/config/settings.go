@@ -327,8 +327,14 @@ type Keys struct {
 	CacheSize int `yaml:"cache_size" range:"1..10000000"`
 	// How long a session in memory is used before it is read from the store again.
 	CacheTTL time.Duration `yaml:"cache_ttl" range:"100ms..24h"`
-	// How long beyond keys.cache_ttl a session in memory is used while the store is
-	// unreachable.
+	// While the key store is unreachable, for sessions in memory: serve (use them without
+	// end; the admin reports revocations and changes) or refuse (use them for
+	// keys.stale_ttl beyond keys.cache_ttl, and then only once the admin has confirmed
+	// them). In both cases other keys are asked of the admin. What nobody can decide on
+	// gets 503.
+	OnStoreError string `yaml:"on_store_error" oneof:"serve refuse" required:"true"`
+	// With keys.on_store_error refuse: how long beyond keys.cache_ttl a session in memory
+	// is used while the store is unreachable.
 	StaleTTL time.Duration `yaml:"stale_ttl" range:"0s..24h"`
 	// Unknown keys kept in memory, to protect the store from a flood of them.
 	NegativeSize int `yaml:"negative_size" range:"1..10000000"`
@@ -439,6 +445,9 @@ type Valkey struct {
 	SentinelPassword secret.Value `yaml:"sentinel_password"`
 	// The servers form a cluster.
 	Cluster bool `yaml:"cluster"`
+	// Allow a store beyond loopback without a password or without TLS. Who reaches it can
+	// read every session, delete keys and reset quotas.
+	Insecure bool `yaml:"insecure"`
 	// Use TLS, as rediss:// does.
 	TLS bool `yaml:"tls"`
 	// PEM file with the authorities trusted for the store. Empty: the system's.

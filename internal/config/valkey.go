@@ -114,6 +114,25 @@ func withPort(server string) (string, error) {
 	return server, nil
 }
 
+// checkPlainValkey refuses a store beyond loopback that anybody in the network could
+// write to, or whose password could be read there.
+func checkPlainValkey(c *Config) (key, message string) {
+	target, err := c.Valkey.Target()
+	if err != nil || c.Valkey.Insecure || target.Unix {
+		return "", ""
+	}
+	for _, address := range target.Addresses {
+		switch {
+		case isLoopback(address):
+		case target.Password.Empty():
+			return "valkey.url", "goes beyond loopback without a password; set valkey.password, or valkey.insecure to true where only Sluice can reach the store"
+		case !target.TLS:
+			return "valkey.url", "goes beyond loopback without TLS; use rediss://, or set valkey.insecure to true where nobody else can read the network"
+		}
+	}
+	return "", ""
+}
+
 // checkValkey reports settings of the store that do not go together.
 func checkValkey(c *Config) (key, message string) {
 	v := c.Valkey

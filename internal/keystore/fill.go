@@ -3,7 +3,6 @@ package keystore
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"time"
@@ -66,12 +65,12 @@ func (v *Valkey) Fill(ctx context.Context, entries iter.Seq2[Entry, error]) (int
 		if err != nil {
 			return written, fmt.Errorf("filling the key store: %w", err)
 		}
-		text, err := json.Marshal(e.Session)
+		text, err := v.encode(e.Hash, e.Session)
 		if err != nil {
-			return written, fmt.Errorf("filling the key store: session of key %.12s: %w", e.Hash, err)
+			return written, fmt.Errorf("filling the key store: %w", err)
 		}
 		key, _ := v.names(e.Hash)
-		batch = append(batch, (*c).B().Set().Key(key).Value(valkey.BinaryString(text)).Build())
+		batch = append(batch, (*c).B().Set().Key(key).Value(text).Build())
 		if len(batch) < fillBatch {
 			continue
 		}
@@ -84,7 +83,8 @@ func (v *Valkey) Fill(ctx context.Context, entries iter.Seq2[Entry, error]) (int
 		return written, err
 	}
 	written += len(batch)
-	return written, v.doAll(ctx, *c, v.epochMarks(*c))
+	marks := append(v.epochMarks(*c), (*c).B().Set().Key(sealName).Value(v.options.Seal.name()).Build())
+	return written, v.doAll(ctx, *c, marks)
 }
 
 // doAll runs commands in one round trip.

@@ -32,6 +32,9 @@ type ValkeyOptions struct {
 
 	Timeout time.Duration // how long a call waits for the store; 0 means 200ms
 
+	// Seal authenticates the sessions in the store; nil: they are taken as they are.
+	Seal *Seal
+
 	// Fed says that an admin fills the store. After the store lost its data, and until
 	// it is filled again, an absent key is ErrRefilling and not ErrNotFound.
 	Fed bool

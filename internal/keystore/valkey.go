@@ -148,11 +148,29 @@ func (v *Valkey) Get(ctx context.Context, keyHash string) (*definition.Session, 
 	case err != nil:
 		return nil, unavailable("reading", err)
 	}
+	return v.decode(keyHash, text)
+}
+
+// decode returns the session in a text that encode returned.
+func (v *Valkey) decode(keyHash, text string) (*definition.Session, error) {
+	text, err := v.options.Seal.open(keyHash, text)
 	session := new(definition.Session)
-	if err := json.Unmarshal([]byte(text), session); err != nil {
+	if err == nil {
+		err = json.Unmarshal([]byte(text), session)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: session of key %.12s: %w", ErrUnreadable, keyHash, err)
 	}
 	return session, nil
+}
+
+// encode returns a session as the store has it.
+func (v *Valkey) encode(keyHash string, session *definition.Session) (string, error) {
+	text, err := json.Marshal(session)
+	if err != nil {
+		return "", fmt.Errorf("session of key %.12s: %w", keyHash, err)
+	}
+	return v.options.Seal.seal(keyHash, string(text)), nil
 }
 
 // withEpoch reads a key and its epoch in one command: between two commands the store
@@ -174,9 +192,9 @@ func withEpoch(ctx context.Context, c valkey.Client, key, epoch string) (string,
 
 // Put implements Store.
 func (v *Valkey) Put(ctx context.Context, keyHash string, session *definition.Session) error {
-	text, err := json.Marshal(session)
+	text, err := v.encode(keyHash, session)
 	if err != nil {
-		return fmt.Errorf("session of key %.12s: %w", keyHash, err)
+		return err
 	}
 	c, ctx, cancel, err := v.reach(ctx)
 	if err != nil {
@@ -184,7 +202,7 @@ func (v *Valkey) Put(ctx context.Context, keyHash string, session *definition.Se
 	}
 	defer cancel()
 	key, _ := v.names(keyHash)
-	if err := c.Do(ctx, c.B().Set().Key(key).Value(valkey.BinaryString(text)).Build()).Error(); err != nil {
+	if err := c.Do(ctx, c.B().Set().Key(key).Value(text).Build()).Error(); err != nil {
 		return unavailable("writing", err)
 	}
 	return nil

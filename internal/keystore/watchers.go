@@ -45,14 +45,23 @@ func (w *watchers) notify(keyHash string) {
 
 func (w *watchers) watch(ctx context.Context, changed func(keyHash string)) error {
 	one := &watcher{changed: changed}
-	w.mu.Lock()
-	w.all = append(slices.Clip(w.all), one) // notify may be reading the old slice
-	w.mu.Unlock()
+	w.add(one)
+	defer w.remove(one)
 	one.notify("")
 	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (w *watchers) add(one *watcher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(slices.Clip(w.all), one) // notify may be reading the old slice
+}
+
+// remove closes a watcher and removes it.
+func (w *watchers) remove(one *watcher) {
 	one.close()
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.all = slices.DeleteFunc(slices.Clone(w.all), func(other *watcher) bool { return other == one })
-	w.mu.Unlock()
-	return ctx.Err()
 }

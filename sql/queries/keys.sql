@@ -136,3 +136,23 @@ WITH gone AS (
 )
 INSERT INTO outbox (topic, id, payload) SELECT 'key', key_hash, '{"reset": []}' FROM gone ORDER BY key_hash
 ON CONFLICT (topic, id) DO UPDATE SET attempts = 0, next_at = now();
+
+-- LastKeyChange returns the newest change of any key.
+-- name: LastKeyChange :one
+SELECT seq, nonce FROM key_changes ORDER BY seq DESC LIMIT 1;
+
+-- KeyChangesFrom returns the changes from a number on, that one included.
+-- name: KeyChangesFrom :many
+SELECT seq, nonce, key_hash FROM key_changes WHERE seq >= @seq ORDER BY seq LIMIT @max;
+
+-- DropKeyChanges forgets changes of more than a day ago, but for the last one.
+-- name: DropKeyChanges :exec
+DELETE FROM key_changes WHERE changed_at < now() - interval '1 day' AND seq < (SELECT max(c.seq) FROM key_changes c);
+
+-- ExistingKeys returns those of the hashes that name a key of any organisation.
+-- name: ExistingKeys :many
+SELECT key_hash FROM keys WHERE key_hash = ANY(@hashes::text[]);
+
+-- HastenOutbox makes everything due that was put off.
+-- name: HastenOutbox :exec
+UPDATE outbox SET next_at = now() WHERE topic = 'key' AND next_at > now();

@@ -38,6 +38,10 @@ ON CONFLICT (name) DO UPDATE SET group_name = excluded.group_name, build = exclu
 -- name: ListGateways :many
 SELECT * FROM gateways WHERE seen_at > now() - interval '1 day' ORDER BY name LIMIT 1000;
 
+-- PutGatewayKeys records the last change of a key that a gateway has applied.
+-- name: PutGatewayKeys :exec
+UPDATE gateways SET keys_seq = @keys_seq, seen_at = now() WHERE name = @name;
+
 -- DropGateways forgets gateways that have been silent for a day.
 -- name: DropGateways :exec
 DELETE FROM gateways WHERE seen_at < now() - interval '1 day';

@@ -103,6 +103,16 @@ func (q *Queries) DeleteOutbox(ctx context.Context, ids []string) error {
 	return err
 }
 
+const dropKeyChanges = `-- name: DropKeyChanges :exec
+DELETE FROM key_changes WHERE changed_at < now() - interval '1 day' AND seq < (SELECT max(c.seq) FROM key_changes c)
+`
+
+// DropKeyChanges forgets changes of more than a day ago, but for the last one.
+func (q *Queries) DropKeyChanges(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, dropKeyChanges)
+	return err
+}
+
 const dropSuccessors = `-- name: DropSuccessors :exec
 WITH gone AS (
     DELETE FROM keys WHERE org_id = $1 AND successor_of = $2::text AND successor_of <> '' RETURNING key_hash
@@ -121,6 +131,31 @@ type DropSuccessorsParams struct {
 func (q *Queries) DropSuccessors(ctx context.Context, arg DropSuccessorsParams) error {
 	_, err := q.db.Exec(ctx, dropSuccessors, arg.OrgID, arg.Identity)
 	return err
+}
+
+const existingKeys = `-- name: ExistingKeys :many
+SELECT key_hash FROM keys WHERE key_hash = ANY($1::text[])
+`
+
+// ExistingKeys returns those of the hashes that name a key of any organisation.
+func (q *Queries) ExistingKeys(ctx context.Context, hashes []string) ([]string, error) {
+	rows, err := q.db.Query(ctx, existingKeys, hashes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var key_hash string
+		if err := rows.Scan(&key_hash); err != nil {
+			return nil, err
+		}
+		items = append(items, key_hash)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const findKeys = `-- name: FindKeys :many
@@ -191,6 +226,16 @@ func (q *Queries) FindKeys(ctx context.Context, arg FindKeysParams) ([]FindKeysR
 		return nil, err
 	}
 	return items, nil
+}
+
+const hastenOutbox = `-- name: HastenOutbox :exec
+UPDATE outbox SET next_at = now() WHERE topic = 'key' AND next_at > now()
+`
+
+// HastenOutbox makes everything due that was put off.
+func (q *Queries) HastenOutbox(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, hastenOutbox)
+	return err
 }
 
 const insertKey = `-- name: InsertKey :exec
@@ -266,6 +311,42 @@ func (q *Queries) KeyByHash(ctx context.Context, arg KeyByHashParams) (Key, erro
 	return i, err
 }
 
+const keyChangesFrom = `-- name: KeyChangesFrom :many
+SELECT seq, nonce, key_hash FROM key_changes WHERE seq >= $1 ORDER BY seq LIMIT $2
+`
+
+type KeyChangesFromParams struct {
+	Seq int64
+	Max int32
+}
+
+type KeyChangesFromRow struct {
+	Seq     int64
+	Nonce   string
+	KeyHash string
+}
+
+// KeyChangesFrom returns the changes from a number on, that one included.
+func (q *Queries) KeyChangesFrom(ctx context.Context, arg KeyChangesFromParams) ([]KeyChangesFromRow, error) {
+	rows, err := q.db.Query(ctx, keyChangesFrom, arg.Seq, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []KeyChangesFromRow{}
+	for rows.Next() {
+		var i KeyChangesFromRow
+		if err := rows.Scan(&i.Seq, &i.Nonce, &i.KeyHash); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const keyHashes = `-- name: KeyHashes :many
 SELECT key_hash FROM keys WHERE org_id = $1 AND key_hash > $2 AND successor_of = '' ORDER BY key_hash LIMIT $3
 `
@@ -296,6 +377,23 @@ func (q *Queries) KeyHashes(ctx context.Context, arg KeyHashesParams) ([]string,
 		return nil, err
 	}
 	return items, nil
+}
+
+const lastKeyChange = `-- name: LastKeyChange :one
+SELECT seq, nonce FROM key_changes ORDER BY seq DESC LIMIT 1
+`
+
+type LastKeyChangeRow struct {
+	Seq   int64
+	Nonce string
+}
+
+// LastKeyChange returns the newest change of any key.
+func (q *Queries) LastKeyChange(ctx context.Context) (LastKeyChangeRow, error) {
+	row := q.db.QueryRow(ctx, lastKeyChange)
+	var i LastKeyChangeRow
+	err := row.Scan(&i.Seq, &i.Nonce)
+	return i, err
 }
 
 const legacyHashes = `-- name: LegacyHashes :many

@@ -204,6 +204,7 @@ type Gateway struct {
 	IP        string
 	SeenAt    time.Time
 	Tags      string
+	KeysSeq   int64
 }
 
 type Key struct {
@@ -219,6 +220,13 @@ type Key struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	SuccessorOf string
+}
+
+type KeyChange struct {
+	Seq       int64
+	Nonce     string
+	KeyHash   string
+	ChangedAt time.Time
 }
 
 type KeyRequest struct {

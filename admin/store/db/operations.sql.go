@@ -182,7 +182,7 @@ func (q *Queries) ListAudit(ctx context.Context, arg ListAuditParams) ([]AuditLo
 }
 
 const listGateways = `-- name: ListGateways :many
-SELECT name, group_name, build, revision, error, ip, seen_at, tags FROM gateways WHERE seen_at > now() - interval '1 day' ORDER BY name LIMIT 1000
+SELECT name, group_name, build, revision, error, ip, seen_at, tags, keys_seq FROM gateways WHERE seen_at > now() - interval '1 day' ORDER BY name LIMIT 1000
 `
 
 func (q *Queries) ListGateways(ctx context.Context) ([]Gateway, error) {
@@ -203,6 +203,7 @@ func (q *Queries) ListGateways(ctx context.Context) ([]Gateway, error) {
 			&i.IP,
 			&i.SeenAt,
 			&i.Tags,
+			&i.KeysSeq,
 		); err != nil {
 			return nil, err
 		}
@@ -240,6 +241,21 @@ func (q *Queries) PutGateway(ctx context.Context, arg PutGatewayParams) error {
 		arg.IP,
 		arg.Tags,
 	)
+	return err
+}
+
+const putGatewayKeys = `-- name: PutGatewayKeys :exec
+UPDATE gateways SET keys_seq = $1, seen_at = now() WHERE name = $2
+`
+
+type PutGatewayKeysParams struct {
+	KeysSeq int64
+	Name    string
+}
+
+// PutGatewayKeys records the last change of a key that a gateway has applied.
+func (q *Queries) PutGatewayKeys(ctx context.Context, arg PutGatewayKeysParams) error {
+	_, err := q.db.Exec(ctx, putGatewayKeys, arg.KeysSeq, arg.Name)
 	return err
 }
 

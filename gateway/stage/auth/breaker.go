@@ -77,9 +77,10 @@ func (s *Sessions) reached() {
 }
 
 // isAbsence reports whether an error of the store concerns all keys. A store that is
-// being refilled, or has a session that cannot be read, answers for other keys.
+// being refilled, has a session that cannot be read, or is asked for too many keys,
+// answers for other keys.
 func isAbsence(err error) bool {
-	if errors.Is(err, keystore.ErrRefilling) || errors.Is(err, keystore.ErrUnreadable) {
+	if errors.Is(err, keystore.ErrRefilling) || errors.Is(err, keystore.ErrUnreadable) || errors.Is(err, keystore.ErrBusy) {
 		return false
 	}
 	return errors.Is(err, keystore.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)

@@ -32,6 +32,10 @@ type SessionOptions struct {
 
 	Timeout time.Duration // for one look-up in the store, and for the wait before it
 
+	// MayServe reports whether a session that was loaded at a time is used without a
+	// look-up after its TTL, because the store is known to be away. nil: never.
+	MayServe func(loaded time.Time) bool
+
 	Changed func() // called when sessions may have changed; must not block; may be nil
 
 	// Legacy is called when a key was found under a legacy hash, with the SHA-256 hashes
@@ -104,7 +108,7 @@ func NewSessions(o SessionOptions) *Sessions {
 // rewatch is how long Run waits before it watches the store again after an error.
 const rewatch = time.Second
 
-// sweepEvery is how often entries that are too old are removed, and sweepShare the
+// sweepEvery is how often entries that are too old or have changed are removed, and sweepShare the
 // share of a CPU that this may take.
 const (
 	sweepEvery = 30 * time.Second
@@ -132,7 +136,9 @@ func (s *Sessions) sweepUntil(ctx context.Context) {
 	for sleep.For(ctx, sweepEvery) == nil {
 		oldest := time.Since(s.base) - s.opts.TTL - s.opts.StaleTTL
 		rests.Begin()
-		s.entries.DeleteFunc(func(_ uint64, e *entry) bool { return e.loaded < oldest }, func() { _ = rests.Step(ctx) })
+		s.entries.DeleteFunc(func(_ uint64, e *entry) bool {
+			return e.loaded < oldest || e.stamp.slot != s.changes.stamp(e.slot).slot
+		}, func() { _ = rests.Step(ctx) })
 	}
 }
 
@@ -197,7 +203,7 @@ func (s *Sessions) find(sc *scope, token []byte, at time.Time) (*entry, error) {
 		return old, nil
 	}
 	usable := old != nil && s.isUsable(old, now)
-	if usable && s.away.isOpen(now) {
+	if usable && (s.away.isOpen(now) || s.opts.MayServe != nil && s.opts.MayServe(s.base.Add(old.loaded))) {
 		s.stats.stale.Add(1)
 		return old, nil
 	}

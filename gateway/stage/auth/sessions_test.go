@@ -807,3 +807,48 @@ func BenchmarkFind(b *testing.B) {
 		})
 	}
 }
+
+// While the store is known to be away, sessions in memory are used without a look-up,
+// except for those that have changed, or were loaded before changes were missed.
+func TestSessionsAreUsedOnWhileTheStoreIsKnownToBeAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore()
+		var away bool
+		missed := time.Now()
+		s := watched(t, st, func(o *SessionOptions) {
+			o.StaleTTL = 24 * time.Hour
+			o.MayServe = func(loaded time.Time) bool { return away && loaded.After(missed) }
+		})
+		time.Sleep(time.Second)
+		key, changed := issue(t, st, &definition.Session{}), issue(t, st, &definition.Session{})
+		find(s, key)
+		find(s, changed)
+		away = true
+		time.Sleep(23 * time.Hour)
+		if err := st.Delete(t.Context(), hasher.Hash(changed)); err != nil {
+			t.Fatal(err)
+		}
+		s.changed("") // as a lost connection does
+		before := st.looked()
+		for range 5 {
+			if _, err := find(s, key); err != nil || st.looked() != before {
+				t.Errorf("%v, %d look-ups, want none", err, st.looked()-before)
+			}
+			if _, err := find(s, changed); !errors.Is(err, keystore.ErrNotFound) {
+				t.Errorf("a key that was deleted: %v", err)
+			}
+			before = st.looked()
+		}
+		if s.Stats().Stale != 5 {
+			t.Errorf("%d were served stale, want 5", s.Stats().Stale)
+		}
+		time.Sleep(sweepEvery)
+		if n := s.Stats().Entries; n != 1 {
+			t.Errorf("%d entries, want that of the key that did not change", n)
+		}
+		missed = time.Now()
+		if _, err := find(s, key); err != nil || st.looked() != before+1 {
+			t.Errorf("loaded before changes were missed: %v, %d look-ups", err, st.looked()-before)
+		}
+	})
+}

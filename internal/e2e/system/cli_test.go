@@ -194,13 +194,14 @@ func TestNoSecretIsWritten(t *testing.T) {
 	if got, err := s.rest.Try("POST", "/api/apis", secretUpstream); err == nil && got.Status == http.StatusOK {
 		s.everywhere("the API", "/creds/x", "", refused("upstream_connect"))
 	}
-	unseen := s.rest.NewKey(object{"apply_policies": []string{"quiet"}})
+	unseen, another := s.rest.NewKey(object{"apply_policies": []string{"quiet"}}), s.rest.NewKey(object{"apply_policies": []string{"quiet"}})
 	s.store.Kill() // errors of clients may quote addresses with their passwords
 	rig.Call(t, "GET", g.Traffic+path, nil, "Authorization", unseen)
+	s.admin.Stop()
+	rig.Call(t, "GET", g.Traffic+path, nil, "Authorization", another)
 	s.store.Restart()
 
 	g.Stop() // writes out what waits
-	s.admin.Stop()
 	log := g.Run.Stdout.String()
 	for _, reason := range []string{"quota_exceeded", "auth_unknown", "key_store_unavailable"} {
 		if !strings.Contains(log, reason) {

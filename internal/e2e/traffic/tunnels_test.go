@@ -253,7 +253,7 @@ func TestTunnelsOutliveAStoreThatIsAway(t *testing.T) {
 	store := testenv.Valkey(t)
 	g := newTraffic(t, settings{
 		"gateway.websockets": "true", "gateway.tunnel_recheck": "50ms", "valkey.url": "redis://" + store.Addr, "valkey.timeout": "1s",
-		"keys.cache_ttl": "100ms", "keys.stale_ttl": "0s",
+		"keys.cache_ttl": "100ms", "keys.stale_ttl": "0s", "keys.on_store_error": "refuse",
 	}, nil, rig.APIDef("keyed", newEcho(t), false))
 	key := g.newKey(object{"access_rights": rig.AccessTo("keyed"), "rate": 100, "per": 1})
 	c := g.speak("/keyed/x", "Authorization", key)
