@@ -37,7 +37,7 @@ func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	if base.sealedWith, err = sealSecret(cfg, base.log); err != nil {
+	if base.sealedWith, err = sealSecret(cfg); err != nil {
 		return err
 	}
 	ln, err := listen("admin.listen", cfg.Admin.Listen)
@@ -177,17 +177,17 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 }
 
 // sealSecret returns the secret that sessions in the shared store are sealed with:
-// gateway.token, or the master key of an admin without one. Gateways are told the key
-// that is derived from it.
-func sealSecret(cfg *config.Config, log *slog.Logger) (secret.Value, error) {
-	if !cfg.Gateway.Token.Empty() {
+// gateway.token, or without one admin.master_key or a secret in data_dir. Gateways are
+// told the key that is derived from it.
+func sealSecret(cfg *config.Config) (secret.Value, error) {
+	switch {
+	case !cfg.Gateway.Token.Empty():
 		return cfg.Gateway.Token, nil
+	case !cfg.Admin.MasterKey.Empty():
+		return cfg.Admin.MasterKey, nil
 	}
-	key, err := masterKey(cfg, log)
-	if err != nil {
-		return secret.Value{}, err
-	}
-	return key.Text(), nil
+	kept, _, err := secret.KeepFile(filepath.Join(cfg.DataDir, "sessions.seal"), admin.NewAccessKey)
+	return kept, err
 }
 
 // masterKey returns the key that encrypts secrets in the database: the configured one,
