@@ -14,7 +14,7 @@ import (
 func TestAFreshGatewayIsServedWhileTheDatabaseIsAway(t *testing.T) {
 	b := start(t, func(d *Deps) { d.MasterKey = secret.NewKey() })
 	site := testenv.NewAuthority(t, "servers").Server("site.example")
-	b.Call("POST", "/api/certs", b.editor, uploadOf(t, site.CertPEM, site.KeyPEM)).Want(200)
+	b.Call("POST", "/api/certs", b.editor, uploadOf(t, site.CertPEM, site.KeyPEM)).Want(201)
 	b.createAPI(b.editor, "a", "/a")
 	b.atRevision("2")
 	wait.Until(t, "the admin has read what gateways need", func() bool {

@@ -302,7 +302,7 @@ func (s *Server) identities(ctx context.Context, c *rest.Call, id string) ([]str
 	org, err := s.deps.Store.OrgOfKey(ctx, tries)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, nil
+		return tries, nil
 	case err != nil:
 		return nil, err
 	}

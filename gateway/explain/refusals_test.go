@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"reflect"
 	"net/netip"
 	"strings"
 	"sync"
@@ -56,7 +57,7 @@ func TestRefusalsAreFoundByTheirIDs(t *testing.T) {
 	if fmt.Sprintf("%+v", *got) != want {
 		t.Errorf("got %+v\nwant %s", *got, want)
 	}
-	if *got.API != (API{ID: "orders", Org: "o", Name: "Orders", Version: "v2"}) {
+	if !reflect.DeepEqual(*got.API, API{ID: "orders", Org: "o", Name: "Orders", Version: "v2"}) {
 		t.Errorf("api %+v", *got.API)
 	}
 	if len(got.Limits) != 2 || got.Limits[0] != (Counted{Kind: "rate", Max: 5, Period: "1s", Remaining: 3}) ||

@@ -200,14 +200,14 @@ func (k *Service) accept(s, old *definition.Session) (*definition.Session, *righ
 // checkCustom refuses ids that can be guessed, that look like generated keys, and that
 // cannot be written where keys are sent. The id of a user, or of a key that signs tokens,
 // is a name: the password or the secret is what cannot be guessed.
-func (k *Service) checkCustom(id string, name bool) error {
+func (k *Service) checkCustom(id string, isName bool) error {
 	least := k.Options.MinLength
-	if name || least == 0 {
+	if isName || least == 0 {
 		least = minName
 	}
 	const most = 512
 	generated := credential.HasPrefix(k.Options.Hasher.Prefix, []byte(id))
-	name, based := credential.Named([]byte(id))
+	hash, based := credential.Named([]byte(id))
 	switch {
 	case len(id) < least:
 		return &CustomError{Reason: fmt.Sprintf("must have %d characters at least", least)}
@@ -215,8 +215,8 @@ func (k *Service) checkCustom(id string, name bool) error {
 		return &CustomError{Reason: fmt.Sprintf("must have %d characters at most", most)}
 	case generated && !credential.Check(k.Options.Hasher.Prefix, []byte(id)):
 		return &CustomError{Reason: fmt.Sprintf("must not begin with %s, as generated keys do", k.Options.Hasher.Prefix)}
-	case based && name != credential.Name(credential.SHA256):
-		return &CustomError{Reason: fmt.Sprintf("names %s as its hash (h); new keys are stored under sha256 only: name that, or choose a plain id", name)}
+	case based && hash != credential.Name(credential.SHA256):
+		return &CustomError{Reason: fmt.Sprintf("names %s as its hash (h); new keys are stored under sha256 only: name that, or choose a plain id", hash)}
 	case strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"\/?#%`, r) }):
 		return &CustomError{Reason: `must consist of visible ASCII characters other than " \ / ? # %`}
 	}

@@ -3,7 +3,6 @@ package auth
 import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/stage/auth/basic"
-	"github.com/sluicegate/sluice/internal/credential"
 )
 
 // A presented credential is what a request shows, whether or not it is valid.
@@ -20,11 +19,8 @@ func (s *stage) Presented(ex *pipeline.Exchange) (text []byte, name string) {
 			continue
 		}
 		hasher := s.sessions.opts.Hasher
-		if hasher.Algorithm == credential.None {
-			return p.text, nameOfClear(p.full)
-		}
-		identity := hasher.Hash(p.full)
-		return p.text, identity[:min(len(identity), nameLength)]
+		shown := hasher.Shown(hasher.Hash(p.full))
+		return p.text, shown[:min(len(shown), nameLength)]
 	}
 	return nil, ""
 }
