@@ -88,7 +88,8 @@ func TestADeletedKeySaysWhereItIsRefused(t *testing.T) {
 			Gateways int
 			Missing  []string
 		}
-	}) {
+	},
+	) {
 		b.Call("DELETE", "/api/keys/"+made()+"?hashed=true", b.editor, "").Want(200).Into(&reach)
 		return reach
 	}

@@ -2,8 +2,8 @@ package explain
 
 import (
 	"fmt"
-	"reflect"
 	"net/netip"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
