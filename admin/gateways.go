@@ -26,7 +26,7 @@ func (s *Server) gatewayRoutes() []rest.Route {
 			Reply: gatewayList{}, Handle: s.listGateways,
 		},
 		{
-			Method: "DELETE", Path: "/api/gateways/{name}", Summary: "Forget a gateway that serves no longer; one that does reports again", Tag: "Gateways", Role: rest.Editor, Gateway: true,
+			Method: "DELETE", Path: "/api/gateways/{name}", Summary: "Forget a gateway that serves no longer; one that does reports again", Tag: "Gateways", Role: rest.Admin, Gateway: true,
 			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.forgetGateway,
 		},
 		{
@@ -91,7 +91,15 @@ func (s *Server) listGateways(ctx context.Context, _ *rest.Call) (any, error) {
 }
 
 // forgetGateway forgets a gateway, which says so itself when it stops.
+// forgetGateway is for admins of the first organisation and for gateways: gateways serve
+// all organisations.
 func (s *Server) forgetGateway(ctx context.Context, c *rest.Call) (any, error) {
+	switch may, err := s.actsForAll(ctx, c); {
+	case err != nil:
+		return nil, err
+	case !may:
+		return nil, rest.Refuse(fasthttp.StatusForbidden, "access denied: only admins of the first organisation and gateways forget gateways")
+	}
 	if err := s.gateways.Forget(ctx, c.Param("name")); err != nil {
 		return nil, rest.Missing(err, "No gateway of this name has reported")
 	}

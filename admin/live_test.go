@@ -195,8 +195,9 @@ func TestGatewaysReportWhatTheyServe(t *testing.T) {
 		t.Error("a poll that says nothing new was written")
 	}
 	b.Call("DELETE", "/api/gateways/g2", b.viewer, "").Want(403)
+	b.Call("DELETE", "/api/gateways/g2", b.editor, "").Want(403)
 	b.Call("DELETE", "/api/gateways/g2", gatewayToken, "").Want(200)
-	b.Call("DELETE", "/api/gateways/g2", b.editor, "").Want(404)
+	b.Call("DELETE", "/api/gateways/g2", b.admin, "").Want(404)
 	b.Call("GET", "/api/config", b.viewer, "").Want(200).Says(`"gateways":2`, `"behind":[]`)
 	say("g2", "1", "", "")
 	wait.Until(t, "a gateway that was forgotten reports again", func() bool {
