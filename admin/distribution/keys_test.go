@@ -17,7 +17,7 @@ func TestALookThatADeliveryHeldBackIsRepeatedSoon(t *testing.T) {
 	}{
 		{"all keys are there", true, nil, 2 * time.Second},
 		{"a delivery was in the way", false, nil, 100 * time.Millisecond},
-		{"the store is away", false, errors.New("away"), 2 * time.Second},
+		{"the store is away", false, errors.New("away"), 250 * time.Millisecond},
 	} {
 		if got := untilNextLook(c.settled, c.err); got != c.want {
 			t.Errorf("%s: the next look comes after %s, want %s", c.name, got, c.want)

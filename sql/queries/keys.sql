@@ -139,7 +139,7 @@ ON CONFLICT (topic, id) DO UPDATE SET attempts = 0, next_at = now();
 
 -- LastKeyChange returns the newest change of any key.
 -- name: LastKeyChange :one
-SELECT seq, nonce FROM key_changes ORDER BY seq DESC LIMIT 1;
+SELECT seq, nonce FROM key_changes WHERE seq > 0 ORDER BY seq DESC LIMIT 1;
 
 -- KeyChangesFrom returns the changes from a number on, that one included.
 -- name: KeyChangesFrom :many

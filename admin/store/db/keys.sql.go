@@ -380,7 +380,7 @@ func (q *Queries) KeyHashes(ctx context.Context, arg KeyHashesParams) ([]string,
 }
 
 const lastKeyChange = `-- name: LastKeyChange :one
-SELECT seq, nonce FROM key_changes ORDER BY seq DESC LIMIT 1
+SELECT seq, nonce FROM key_changes WHERE seq > 0 ORDER BY seq DESC LIMIT 1
 `
 
 type LastKeyChangeRow struct {
