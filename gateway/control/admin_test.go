@@ -259,7 +259,7 @@ func TestPoliciesOfAnAdminsKeys(t *testing.T) {
 
 func TestFaultsOfAKeyFoundByTheAdmin(t *testing.T) {
 	b := onAdmin(t)
-	b.want("POST", "/svc/apis", definitionOf("weather", ""), 200, done("weather", "added"))
+	b.want("POST", "/svc/apis", definitionOf("weather", `"org_id":"acme",`), 200, done("weather", "added"))
 	made := b.create("/svc/keys", aKey)
 	for _, c := range []struct {
 		method, path, body string
