@@ -41,9 +41,9 @@ func TestEachGatewayServesItsSegments(t *testing.T) {
 		}
 		return err
 	})
-	s.rest.Expect(200, "POST", "/api/explain", object{"method": "GET", "path": "/orders/"}, "served by gateways with one of its tags alone: eu; these have one: ", `"tags":["eu"]`)
+	s.rest.Expect(200, "POST", "/api/explain", object{"method": "GET", "url": "/orders/"}, "served by gateways with one of its tags alone: eu; these have one: ", `"tags":["eu"]`)
 	def["tags"] = []string{"asia"}
 	s.rest.Do("PUT", "/api/apis/orders", def)
 	both("/orders/", 404, 404)
-	s.rest.Expect(200, "POST", "/api/explain", object{"method": "GET", "path": "/orders/"}, "asia; no gateway that reported within a day has one")
+	s.rest.Expect(200, "POST", "/api/explain", object{"method": "GET", "url": "/orders/"}, "asia; no gateway that reported within a day has one")
 }
