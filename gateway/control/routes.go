@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -142,13 +143,24 @@ func (a *API) Handle(rc *fasthttp.RequestCtx) {
 	a.handler(rc)
 }
 
+// resourceOf returns the kind of resource that a path names, without what follows it: that
+// may be a key.
+func resourceOf(path []byte) string {
+	below, _ := bytes.CutPrefix(path, []byte("/svc/"))
+	kind, _, _ := bytes.Cut(below, []byte("/"))
+	if len(kind) > 20 || len(bytes.Trim(kind, "abcdefghijklmnopqrstuvwxyz")) > 0 {
+		return "unknown"
+	}
+	return string(kind)
+}
+
 // notAuthorised counts a call without the secret, and returns the answer to it. Calls with
 // the secret are never refused: they may come from the same address.
 func (a *API) notAuthorised(rc *fasthttp.RequestCtx) *Error {
 	a.refused.Add(1)
 	wait := a.throttle.Failed(rc.RemoteIP())
 	if wait == 0 {
-		a.log.Warn("gateway API: a call without the right secret was refused", "address", rc.RemoteIP().String(), "method", string(rc.Method()), "path", fmt.Sprintf("%.100q", rc.URI().PathOriginal()))
+		a.log.Warn("gateway API: a call without the right secret was refused", "address", rc.RemoteIP().String(), "method", string(rc.Method()), "resource", resourceOf(rc.URI().PathOriginal()))
 		return refuse(fasthttp.StatusForbidden, "Attempted administrative access with invalid or missing key!")
 	}
 	e := refuse(fasthttp.StatusTooManyRequests, "Too many failed attempts from this address; try again later")

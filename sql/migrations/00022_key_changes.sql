@@ -3,13 +3,16 @@
 -- revocation reaches them without the key store. A row is identified by its number
 -- and a random value, because a restored database uses numbers again.
 CREATE TABLE key_changes (
-    seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    seq        bigint GENERATED ALWAYS AS IDENTITY (START WITH 2) PRIMARY KEY,
     nonce      text        NOT NULL DEFAULT substr(replace(gen_random_uuid()::text, '-', ''), 1, 16),
     key_hash   text        NOT NULL, -- empty: a new key that nobody can have tried before
     changed_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX key_changes_by_time ON key_changes (changed_at);
-INSERT INTO key_changes (key_hash) VALUES (''); -- there is always a last one
+-- There is always a last one. It does not take its number from the sequence: with
+-- wal_level minimal, PostgreSQL forgets in a crash what a sequence counted in and after
+-- the transaction that created it.
+INSERT INTO key_changes (seq, key_hash) OVERRIDING SYSTEM VALUE VALUES (1, '');
 
 -- +goose StatementBegin
 CREATE FUNCTION note_key_change() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -357,16 +357,21 @@ func TestReloadsUnderLoadFailNoRequest(t *testing.T) {
 	t.Logf("%d reloads, %d requests, none failed, slowest %s", reloads, load.Stop(), time.Duration(slowest.Load()).Round(time.Millisecond))
 }
 
-// Without a secret the gateway API does not exist; with an address of its own it
-// is not on the traffic port.
+// Without a secret the gateway API does not exist, and health is served; with an address
+// of its own it is not on the traffic port.
 func TestTheGatewayAPINeedsASecret(t *testing.T) {
 	t.Parallel()
 	without := newFiles(t, 1, settings{"secret": ""}).gateways[0]
-	for _, path := range []string{"/svc/apis", "/svc/keys", "/svc/reload", "/hello"} {
+	for _, path := range []string{"/svc/apis", "/svc/keys", "/svc/reload"} {
 		for _, shown := range []string{"", filesSecret} {
 			if got := rig.Call(t, "GET", without.Traffic+path, nil, "X-Svc-Authorization", shown); got.Status != http.StatusNotFound {
 				t.Errorf("without a secret %s answers %s, want 404", path, got)
 			}
+		}
+	}
+	for _, path := range []string{"/hello", "/live", "/ready"} {
+		if got := rig.Call(t, "GET", without.Traffic+path, nil); got.Status != http.StatusOK {
+			t.Errorf("without a secret %s answers %s, want 200", path, got)
 		}
 	}
 	without.AwaitLog("set secret to turn it on")

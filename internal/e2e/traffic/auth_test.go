@@ -171,7 +171,7 @@ func TestWhatUsersAndPasswordsMayDo(t *testing.T) {
 		}
 	}
 	key := g.newKey(object{"org_id": "acme", "access_rights": rig.AccessTo(callerAPIs...)})
-	if got := g.ask(http.MethodPost, "/svc/keys/named", object{"org_id": "acme", "access_rights": rig.AccessTo(callerAPIs...)}); got.Status != 200 {
+	if got := g.ask(http.MethodPost, "/svc/keys/named-by-hand-0001", object{"org_id": "acme", "access_rights": rig.AccessTo(callerAPIs...)}); got.Status != 200 {
 		t.Fatal(got)
 	}
 	const realm = `Basic realm="The \"users\" API"`
@@ -197,7 +197,7 @@ func TestWhatUsersAndPasswordsMayDo(t *testing.T) {
 		{"wrong password", rig.BasicHeader("bob", "wrong"), 401, textNoUser, true, "auth_unknown"},
 		{"no password", rig.BasicHeader("bob", ""), 401, textNoUser, true, "auth_unknown"},
 		{"whole name", rig.BasicHeader("acmebob", "right-bob"), 401, textNoUser, true, "auth_unknown"},
-		{"a key without a password", rig.BasicHeader("named", ""), 401, textNoUser, true, "auth_unknown"},
+		{"a key without a password", rig.BasicHeader("named-by-hand-0001", ""), 401, textNoUser, true, "auth_unknown"},
 		{"a key as a name", rig.BasicHeader(key, ""), 401, textNoUser, true, "auth_unknown"},
 		{"right", rig.BasicHeader("bob", "right-bob"), 200, "", false, ""},
 		{"right again", rig.BasicHeader("bob", "right-bob"), 200, "", false, ""},

@@ -172,11 +172,11 @@ func TestAnAPIOfAnotherSegmentIsNotServedAndExplained(t *testing.T) {
 			t.Errorf("%s: %s", id, got)
 		}
 	}
-	if e := g.explained(object{"method": "GET", "path": "/us/x"}); e.Said("route") != `API "us" listens on the path, but its tags are those of other gateways` ||
+	if e := g.explained(object{"method": "GET", "url": "/us/x"}); e.Said("route") != `API "us" listens on the path, but its tags are those of other gateways` ||
 		len(e.Steps) != 1 || len(e.Steps[0].Facts) != 1 || e.Steps[0].Facts[0].Value != "us" || e.Steps[0].Facts[0].Seen != "eu, north" {
 		t.Errorf("%+v", e)
 	}
-	if e := g.explained(object{"method": "GET", "path": "/eu/x"}); !strings.HasSuffix(e.Said("route"), "; served by gateways with one of its tags alone: eu, west") {
+	if e := g.explained(object{"method": "GET", "url": "/eu/x"}); !strings.HasSuffix(e.Said("route"), "; served by gateways with one of its tags alone: eu, west") {
 		t.Errorf("%+v", e)
 	}
 }

@@ -113,8 +113,8 @@ func badHeads() []badRequest {
 	}
 	mutation := url.QueryEscape(`mutation { rename(code: 1, name: "x") { code } }`)
 	return []badRequest{
-		{"no content type", "POST", "", secretBody, []string{}, 415, mediaReason, graphError("The request has no Content-Type; send application/json.")},
-		{"a text", "POST", "", "{ secret }", typed("application/graphql"), 415, mediaReason, graphError("The request has a Content-Type that is not understood; send application/json.")},
+		{"no content type, of a browser", "POST", "", secretBody, []string{"Sec-Fetch-Site", "cross-site"}, 415, mediaReason, graphError("The request has no Content-Type, and a browser may have sent it; send application/json.")},
+		{"a text", "POST", "", "{ secret }", typed("text/plain"), 415, mediaReason, graphError("The request has a Content-Type that is not understood; send application/json.")},
 		{"a form", "POST", "", "query={secret}", typed("application/x-www-form-urlencoded"), 415, mediaReason, ""},
 		{"a form of files", "POST", "", "--x\r\n\r\n--x--", typed("multipart/form-data; boundary=x"), 415, mediaReason, ""},
 		{"two types in a line", "POST", "", secretBody, typed("application/json, text/plain"), 415, mediaReason, ""},

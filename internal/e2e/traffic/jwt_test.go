@@ -134,7 +134,7 @@ func TestCallersShowTokensOfAnIssuer(t *testing.T) {
 	}{
 		"over":             {object{"sub": "bob", "pol": "many", "exp": time.Now().Unix() - 1}, 401, "auth_expired", "token has expired"},
 		"for another":      {object{"sub": "bob", "pol": "many", "aud": "web"}, 401, "token_claims", "audience"},
-		"nobody":           {object{"pol": "many"}, 401, "token_claims", "whom"},
+		"nobody":           {object{"pol": "many"}, 401, "token_claims", "identity"},
 		"without a policy": {object{"sub": "bob"}, 403, "token_claims", "no policy"},
 		"unknown policy":   {object{"sub": "bob", "pol": "gone"}, 403, "access_denied", "disallowed"},
 	} {

@@ -205,7 +205,7 @@ func TestKeysAreHeldToTheirVersions(t *testing.T) {
 	keys := map[string]string{
 		"one":    g.newKey(object{"access_rights": limited("v1")}),
 		"policy": g.newKey(object{"apply_policies": []string{"two"}}),
-		"both":   g.newKey(object{"access_rights": limited("v0", "v2", "v1")}),
+		"both":   g.newKey(object{"access_rights": limited("v2", "v1")}),
 		"none":   g.newKey(object{"access_rights": limited()}),
 	}
 	hold(t, g, up, []versionCase{
