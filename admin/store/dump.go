@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -361,14 +362,14 @@ func (d *dump) partitions(ctx context.Context) ([]dumpRange, error) {
 
 // columnList returns the columns for SQL.
 func (t *DumpTable) columnList() string {
-	text := ""
+	var text strings.Builder
 	for i, name := range t.Columns {
 		if i > 0 {
-			text += ", "
+			text.WriteString(", ")
 		}
-		text += pgx.Identifier{name}.Sanitize()
+		text.WriteString(pgx.Identifier{name}.Sanitize())
 	}
-	return text
+	return text.String()
 }
 
 // table copies one table.

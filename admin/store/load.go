@@ -46,7 +46,7 @@ func Load(ctx context.Context, url string, from DumpReader, ready func() error) 
 	}
 	prepareConn(config, 0) // statements take as long as they take
 	conns := stdlib.OpenDB(*config)
-	defer conns.Close() // undoes what was not committed
+	defer func() { _ = conns.Close() }() // undoes what was not committed
 	conn, err := conns.Conn(ctx)
 	if err != nil {
 		return nil, unreachable(err)

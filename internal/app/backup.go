@@ -228,7 +228,7 @@ func Restore(ctx context.Context, cfg *config.Config, how Backup) (*BackedUp, er
 	if err != nil {
 		return nil, err
 	}
-	defer a.Close()
+	defer func() { _ = a.Close() }()
 	r := &restore{cfg: cfg, parts: a, progress: how.Progress, files: map[string][]byte{}}
 	if err := r.readHead(); err != nil {
 		return nil, fmt.Errorf("%s: %w", how.File, err)

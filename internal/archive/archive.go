@@ -218,7 +218,7 @@ func Check(path string, passphrase func() (secret.Value, error)) error {
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	for err == nil {
 		_, _, err = r.Next()
 	}

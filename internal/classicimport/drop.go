@@ -170,18 +170,18 @@ func lossMessage(p definition.Problem, tree map[string]any) string {
 
 // shown returns a path as it is shown.
 func shown(path member) string {
-	text := ""
+	var text strings.Builder
 	for _, part := range path {
 		switch _, err := strconv.Atoi(part); {
 		case err == nil:
-			text += "[" + part + "]"
+			text.WriteString("[" + part + "]")
 		case strings.ContainsAny(part, `.[" `):
-			text += fmt.Sprintf("[%q]", part)
+			text.WriteString(fmt.Sprintf("[%q]", part))
 		default:
-			text += "." + part
+			text.WriteString("." + part)
 		}
 	}
-	return strings.TrimPrefix(text, ".")
+	return strings.TrimPrefix(text.String(), ".")
 }
 
 // Drops are the members to leave out of objects that are refused for them.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -107,9 +108,7 @@ func TestTheRestoreDrill(t *testing.T) {
 		}
 	}
 
-	for name, value := range into {
-		s.admin.Settings[name] = value
-	}
+	maps.Copy(s.admin.Settings, into)
 	s.admin.StartReady()
 	if now := s.admin.AdminKey(); now != adminKey {
 		t.Error("the admin's key is another one")

@@ -3,6 +3,7 @@ package system
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"syscall"
 	"testing"
@@ -83,9 +84,7 @@ func (s *split) restart(with settings) {
 	s.t.Helper()
 	for _, g := range s.gateways {
 		g.Stop()
-		for name, value := range with {
-			g.Settings[name] = value
-		}
+		maps.Copy(g.Settings, with)
 		g.StartReady()
 	}
 }

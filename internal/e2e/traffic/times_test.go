@@ -159,12 +159,13 @@ func TestRequestIDsOfTrustedProxiesAreKept(t *testing.T) {
 	} {
 		g := newTraffic(t, c.with, nil, def)
 		var headers []string
-		raw := "GET /a/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+		var raw strings.Builder
+		raw.WriteString("GET /a/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n")
 		for _, one := range c.sent {
-			raw += "X-Request-Id: " + one + "\r\n"
+			raw.WriteString("X-Request-Id: " + one + "\r\n")
 			headers = append(headers, "X-Request-Id", one)
 		}
-		conversation(t, g.addr, raw+"\r\n")
+		conversation(t, g.addr, raw.String()+"\r\n")
 		head := reached.lastHead()
 		logged := g.lineOf("/a/x").ID
 		if kept := strings.Contains(head, "X-Request-Id: "+id+"\r\n"); kept != c.kept || (logged == id) != c.kept || strings.Count(head, "X-Request-Id: ") != 1 ||
