@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -281,8 +282,8 @@ func (l *load) fillTable(ctx context.Context, conn *pgx.Conn, t *DumpTable) erro
 	}
 	rows := &tableReader{from: l, prefix: tablesPart + t.Name + "/"}
 	tag, err := conn.PgConn().CopyFrom(ctx, rows, "COPY "+name+" ("+t.columnList()+") FROM STDIN")
-	if rows.err != nil {
-		return rows.err
+	if failed := rows.failed.Load(); failed != nil {
+		return *failed
 	}
 	l.result.Rows[t.Name] = tag.RowsAffected()
 	return err
@@ -319,7 +320,7 @@ type tableReader struct {
 	from   *load
 	prefix string
 	piece  bytes.Reader
-	err    error // of the copy
+	failed atomic.Pointer[error] // of the copy; CopyFrom may return before it has read for the last time
 }
 
 // Read implements io.Reader.
@@ -329,8 +330,9 @@ func (r *tableReader) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 		r.piece.Reset(bytes.Clone(r.from.data)) // the next part replaces it
-		if r.err = r.from.next(); r.err != nil {
-			return 0, r.err
+		if err := r.from.next(); err != nil {
+			r.failed.Store(&err)
+			return 0, err
 		}
 	}
 	return r.piece.Read(p)
