@@ -65,7 +65,7 @@ func TestNoDeveloperReachesAnother(t *testing.T) {
 		{"/api/portal/me/requests", fmt.Sprintf(`{"by_user":%q,"for_plan":"op","version":"v2"}`, ada)},
 		{"/api/portal/me/requests", fmt.Sprintf(`{"for_plan":"op","version":"v2","key_id":%q}`, ids["key"])},
 	} {
-		if got := b.Call("POST", one.path, eve, one.body); got.Status != 200 && got.Status != 400 { // by_user is whoever asks
+		if got := b.Call("POST", one.path, eve, one.body); got.Status != 200 && got.Status != 400 { // by_user is the caller
 			t.Errorf("%s %s: %d %s", one.path, one.body, got.Status, got.Body)
 		}
 	}

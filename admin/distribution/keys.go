@@ -132,7 +132,7 @@ func (s *Service) Refill(ctx context.Context) error {
 		if err != nil || ran {
 			return err
 		}
-		if sleep.For(ctx, epochEvery/20) != nil { // somebody else is at it, or was a moment ago
+		if sleep.For(ctx, epochEvery/20) != nil { // another process fills the store, or just did
 			return fmt.Errorf("filling the key store: %w", ctx.Err())
 		}
 	}

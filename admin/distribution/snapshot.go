@@ -51,7 +51,7 @@ func (h *snapshot) etag() string {
 	return fmt.Sprintf(`"%d-%d-%.8s"`, h.state.Revision, h.state.Generation, h.digest)
 }
 
-// with returns the snapshot after changes, h itself if there are none.
+// with returns the snapshot after changes, or h itself without changes.
 func (h *snapshot) with(c *store.Changes) *snapshot {
 	if c.State == h.state {
 		return h

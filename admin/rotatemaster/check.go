@@ -71,7 +71,7 @@ func firstCheck(ctx context.Context, st *store.Store, key secret.Key) ([]byte, e
 	return st.AddMasterKeyCheck(ctx, sealed)
 }
 
-// opensSome refuses a key that opens none of the sealed values, unless there are none. It
+// opensSome refuses a key that opens no sealed value although there are some. It
 // looks at the first ones of each table.
 func opensSome(ctx context.Context, st *store.Store, key secret.Key) error {
 	var refused error

@@ -32,14 +32,16 @@ func SameVariable(a []byte, b string) bool {
 		return false
 	}
 	for i := range len(b) {
-		if variableByte(a[i]) != variableByte(b[i]) {
+		if VariableByte(a[i]) != VariableByte(b[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func variableByte(c byte) byte {
+// VariableByte returns a byte of a header's name in lower case, and - for _: upstreams
+// that take headers for variables do not tell these apart (RFC 3875, section 4.1.18).
+func VariableByte(c byte) byte {
 	switch {
 	case c >= 'A' && c <= 'Z':
 		return c | 0x20

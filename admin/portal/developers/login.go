@@ -92,7 +92,7 @@ func (s *Service) authenticate(ctx context.Context, c *rest.Call, org string, se
 // lookUp returns the developer of a log-in, and whether the password is right. Inactive
 // developers are treated as unknown. The caller records the result of the guess.
 func (s *Service) lookUp(ctx context.Context, g *guess, org string, sent *developerLogin) (*store.Developer, bool, error) {
-	d := new(store.Developer) // nobody
+	d := new(store.Developer) // of an unknown email: no password matches
 	if len(sent.Email) <= maxEmail {
 		found, err := s.Store.DeveloperByEmail(ctx, org, sent.Email)
 		if err != nil && !isNotFound(err) && !errors.Is(err, store.ErrUnstorable) {

@@ -280,8 +280,9 @@ func TestGuessesFromOneAddressSlowDown(t *testing.T) {
 	b.Call("POST", "/api/portal/password/reset", "", `{"token":"x","password":"open sesame"}`).Want(429)
 }
 
-// TestGuessesDoNotLockOutThoseWhoLoggedInLately has developers behind one proxy, one of
-// whom guesses. Wrong guesses are answered alike, so that nobody learns who logged in.
+// TestGuessesDoNotLockOutThoseWhoLoggedInLately has several developers behind one
+// proxy, and one of them guesses. Wrong guesses get the same answer, which does not show
+// who logged in.
 func TestGuessesDoNotLockOutThoseWhoLoggedInLately(t *testing.T) {
 	b := start(t, func(d *Deps) { d.LoginRate = 0 })
 	b.make("ann@example.com")

@@ -62,7 +62,7 @@ func (n *names) has(name []byte) bool {
 	}
 	for start := 0; start < len(name); {
 		end := start
-		for end < len(name) && fold(name[end]) != '-' {
+		for end < len(name) && http1.VariableByte(name[end]) != '-' {
 			end++
 		}
 		if word := name[start:end]; len(word) > 0 && (redirects(word) || !n.shared && authenticates(word)) {
@@ -77,7 +77,7 @@ func (n *names) has(name []byte) bool {
 // header for the method, path or host of the call. Without it in the cache key, a client
 // could choose the response that other callers get.
 func redirects(word []byte) bool {
-	switch fold(word[0]) {
+	switch http1.VariableByte(word[0]) {
 	case 'h':
 		return begins(word, "host")
 	case 'm':
@@ -99,7 +99,7 @@ func redirects(word []byte) bool {
 // authenticates reports whether a word of a header's name says that the header has a
 // credential.
 func authenticates(word []byte) bool {
-	switch fold(word[0]) {
+	switch http1.VariableByte(word[0]) {
 	case 'a':
 		if begins(word, "auth") || begins(word, "apikey") || begins(word, "assertion") {
 			return true
@@ -125,7 +125,7 @@ func authenticates(word []byte) bool {
 			return true
 		}
 	}
-	switch fold(word[len(word)-1]) { // as in X-ApiToken
+	switch http1.VariableByte(word[len(word)-1]) { // as in X-ApiToken
 	case 'd':
 		return ends(word, "password")
 	case 'h':
@@ -140,23 +140,11 @@ func authenticates(word []byte) bool {
 	return false
 }
 
-// fold returns a byte of a header's name in lower case, and - for _: upstreams that take
-// headers for variables do not tell these apart (RFC 3875, section 4.1.18).
-func fold(c byte) byte {
-	switch {
-	case c >= 'A' && c <= 'Z':
-		return c | 0x20
-	case c == '_':
-		return '-'
-	}
-	return c
-}
-
 // normal folds a name.
 func normal(name string) string {
 	b := []byte(name)
 	for i, c := range b {
-		b[i] = fold(c)
+		b[i] = http1.VariableByte(c)
 	}
 	return string(b)
 }
@@ -169,7 +157,7 @@ func begins(word []byte, folded string) bool {
 		return false
 	}
 	for i := range len(folded) {
-		if fold(word[i]) != folded[i] {
+		if http1.VariableByte(word[i]) != folded[i] {
 			return false
 		}
 	}

@@ -1,0 +1,89 @@
+package admin
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/credential"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/keys"
+)
+
+// A namedKey is the key that the path of a call names.
+type namedKey struct {
+	ref     keys.Ref
+	hash    string
+	session *definition.Session
+}
+
+// key finds the key that the path names, by its hash or by its custom id.
+func (s *Server) key(ctx context.Context, c *rest.Call) (*namedKey, error) {
+	id := c.Param("key")
+	hasher := s.deps.KeyOptions.Hasher
+	tries, err := s.identities(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	row, err := s.firstKey(ctx, c.Who.Org, tries)
+	if err != nil {
+		return nil, rest.Missing(err, keyMissing)
+	}
+	session, hash, err := s.owner(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	// A key that is stored in clear is its own identity.
+	ref := keys.Ref{ID: hash, Hashed: hasher.Algorithm != credential.None, Org: c.Who.Org}
+	return &namedKey{ref: ref, hash: hash, session: session}, nil
+}
+
+// firstKey returns the first key of an organisation that one of some hashes names. The
+// first of them may be what is shown in place of a legacy hash.
+func (s *Server) firstKey(ctx context.Context, org string, hashes []string) (store.Key, error) {
+	for _, hash := range hashes {
+		row, err := s.deps.Store.KeyByHash(ctx, org, hash)
+		if !errors.Is(err, store.ErrNotFound) {
+			return row, err
+		}
+	}
+	return s.deps.Store.MaskedKey(ctx, org, hashes[0])
+}
+
+// identities returns the identities under which the key may be stored that a path names.
+// A gateway's callers do not know its organisation: the call is about that of the key
+// which is found.
+func (s *Server) identities(ctx context.Context, c *rest.Call, id string) ([]string, error) {
+	hasher := s.deps.KeyOptions.Hasher
+	named := !c.Flag("hashed") && credential.Check(hasher.Prefix, []byte(id))
+	orgs := []string{c.Who.Org}
+	anywhere := c.Who.Role == rest.Gateway && !c.OrgNamed
+	if anywhere && named {
+		rows, _, err := s.deps.Store.ListOrgs(ctx, "", store.Page{})
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			orgs = append(orgs, row.ID)
+		}
+	}
+	tries := []string{id}
+	for _, org := range orgs {
+		if named {
+			tries = append(tries, hasher.Candidates([]byte(id), org)...)
+		}
+	}
+	if !anywhere {
+		return tries, nil
+	}
+	org, err := s.deps.Store.OrgOfKey(ctx, tries)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return tries, nil
+	case err != nil:
+		return nil, err
+	}
+	c.Who.Org = org
+	return tries, nil
+}
