@@ -109,7 +109,7 @@ func TestExplanationsOfAnotherTimeUseTheRevisionOfThen(t *testing.T) {
 	ask := func(at string, more ...string) rig.Result {
 		return s.CLI(append([]string{"explain", "GET", "/orders/", "--key", key, "--at", at}, more...)...)
 	}
-	ask("+1h").Wants(t, 0, "quota 1 of 5 per 3600 s, renews in")
+	ask("+30m").Wants(t, 0, "quota 1 of 5 per 3600 s, renews in")
 	ask("+2h").Wants(t, 0, "quota 0 of 5 per 3600 s")
 	ask("+72h").Wants(t, 5, "auth", "reason=auth_expired")
 	ask("2040-01-02T00:00:00Z", "--facts").Wants(t, 5, "FAIL", "at 2040-01-02T00:00:00Z")
