@@ -3,14 +3,12 @@ package observe
 import (
 	"net/netip"
 	"strconv"
+	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/graphql/validate"
 )
-
-// timeForm is that of RFC 3339 with milliseconds.
-const timeForm = "2006-01-02T15:04:05.000Z"
 
 // Limits of texts that clients choose, in bytes.
 const (
@@ -24,7 +22,7 @@ const (
 // may hold credentials; a key is named by the beginning of its hash.
 func appendLine(b []byte, m *meter, o *observed) []byte {
 	ex := o.ex
-	b = ex.Started.UTC().AppendFormat(append(b, `{"ts":"`...), timeForm)
+	b = appendTime(append(b, `{"ts":"`...), ex.Started)
 	b = append(b, `","id":"`...)
 	b = append(b, ex.RequestID()...)
 	b = append(b, m.partOf(ex.Revision)...)
@@ -64,6 +62,16 @@ func appendLine(b []byte, m *meter, o *observed) []byte {
 		b = appendText(append(b, `,"user_agent":"`...), head(agent, maxUserAgent))
 	}
 	return append(b, "}\n"...)
+}
+
+// appendTime appends a time as RFC 3339 has it, in UTC with milliseconds. The standard
+// library formats RFC 3339 without a fraction in a fifth of the time that it takes for a
+// form of one's own, which is a tenth of a refused request.
+func appendTime(b []byte, t time.Time) []byte {
+	b = t.UTC().AppendFormat(b, time.RFC3339)
+	ms := t.Nanosecond() / int(time.Millisecond)
+	b[len(b)-1] = '.' // in place of the Z
+	return append(b, byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z')
 }
 
 // A logPart is what the lines of an API have in common under one revision.
