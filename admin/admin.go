@@ -46,6 +46,7 @@ type Deps struct {
 	Schemas schemas.Options // how schemas are fetched from upstreams
 
 	Explain Explainer // nil: POST /api/explain answers 404
+	Play    Player    // nil: there is no playground
 
 	MasterKey secret.Key // seals private keys and other secrets; with the zero value none can be stored
 
@@ -93,6 +94,7 @@ type Server struct {
 	warnedOfProxy atomic.Bool // see warnOfProxy
 
 	explaining chan struct{} // holds an element for each request that is being explained
+	playing    chan struct{} // holds an element for each call of the playground
 
 	lifetime context.Context // ends with Shutdown
 	end      context.CancelFunc
@@ -116,7 +118,7 @@ func New(d Deps) (*Server, error) {
 	}
 	d.AuditRetention = cmp.Or(d.AuditRetention, keptAudit)
 	s := &Server{deps: d, log: d.Log, throttle: throttle.New(d.LoginRate, time.Now)}
-	s.explaining = make(chan struct{}, maxExplained)
+	s.explaining, s.playing = make(chan struct{}, maxExplained), make(chan struct{}, maxPlayed)
 	var err error
 	s.gateways, err = distribution.New(distribution.Deps{
 		Store: d.Store, Keys: d.Keys, Counters: d.Counters, Shared: d.Shared, Shown: d.KeyOptions.Hasher.Shown, Metrics: d.Metrics, Log: d.Log,

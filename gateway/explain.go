@@ -82,6 +82,9 @@ func (d *dryRun) explain(q *explain.Request) *explain.Report {
 	setID(&ex.ID)
 	ex.DryRun, ex.KeyHash = &pipeline.DryRun{At: q.Due()}, q.KeyHash
 	d.keyHash = q.KeyHash
+	if q.Policy != "" {
+		ex.Play = &pipeline.Play{Policy: q.Policy}
+	}
 	if at := ex.DryRunAt(); at != nil {
 		d.report.At = at.UTC().Format(time.RFC3339)
 	}

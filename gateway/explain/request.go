@@ -27,6 +27,7 @@ type Request struct {
 	Bytes   []byte  `json:"body_base64,omitempty"` // the body when it is no text
 	Key     string  `json:"key,omitempty"`         // sent where the API expects keys
 	KeyHash string  `json:"key_hash,omitempty"`    // identity of the key that calls, in place of a key
+	Policy  string  `json:"policy,omitempty"`      // id of the policy that calls as if a key had it alone, in place of a key
 	Client  string  `json:"client,omitempty"`      // address that the request comes from; default 127.0.0.1
 	TLS     *bool   `json:"tls,omitempty"`         // whether it comes over TLS; default: whether the URL is https
 
@@ -72,7 +73,7 @@ func malformed(err error) error {
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		return &definition.Problems{{
 			Path:    strings.Trim(name, `"`),
-			Message: "is unknown; known are id, method, url, headers, body, body_base64, key, key_hash, client, tls, revision and at",
+			Message: "is unknown; known are id, method, url, headers, body, body_base64, key, key_hash, policy, client, tls, revision and at",
 		}}
 	}
 	if path, message, ok := strings.Cut(err.Error(), ": "); ok && strings.HasPrefix(path, "headers") {
@@ -108,6 +109,9 @@ func (r *Request) check() (problems definition.Problems) {
 	}
 	if r.Key != "" && r.KeyHash != "" {
 		add("key_hash", "and key are both given; keep one")
+	}
+	if r.Policy != "" && (r.Key != "" || r.KeyHash != "") {
+		add("policy", "and a key are both given; keep one")
 	}
 	if r.Revision < 0 {
 		add("revision", "must be the number of a revision, or 0 for the one in force")
@@ -205,7 +209,7 @@ func (r *Request) split() (why string) {
 
 func (r *Request) isOnlyID() bool {
 	return r.Method == "" && r.URL == "" && len(r.Headers) == 0 && r.Body == "" && len(r.Bytes) == 0 &&
-		r.Key == "" && r.KeyHash == "" && r.Client == "" && r.TLS == nil && r.Certificate == "" && r.Revision == 0 && r.At == ""
+		r.Key == "" && r.KeyHash == "" && r.Policy == "" && r.Client == "" && r.TLS == nil && r.Certificate == "" && r.Revision == 0 && r.At == ""
 }
 
 // Peer returns the address at the other end of the connection.

@@ -40,6 +40,7 @@ type Exchange struct {
 	Charge     Charge
 	ReportOnly ReportOnlyRefusals
 	DryRun     *DryRun // nil for real requests
+	Play       *Play   // nil for requests of clients
 
 	// Open is set when the path needs no key: the version's Open stages run instead
 	// of its Request stages.
@@ -78,7 +79,7 @@ type Exchange struct {
 type Caller struct {
 	Token    []byte              // the credential as the client sent it; never logged
 	TokenBuf []byte              // holds Token when the request does not contain it verbatim
-	KeyHash  string              // identity of the key; "" when keyless or not yet known. A dry run may set it before there is a session, to name the key that calls
+	KeyHash  string              // identity of the key; "" when keyless or not yet known. A dry run or a call of the playground may set it before there is a session, to name the key that calls
 	KeyName  string              // name of the key in logs and events: the beginning of a hash, even when KeyHash is the key itself
 	Session  *definition.Session // shared between requests: read-only
 	Grant    *Grant              // what the key may do with the API

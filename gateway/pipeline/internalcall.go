@@ -49,6 +49,10 @@ func (ex *Exchange) NewChild(uri []byte) *Exchange {
 	child.Answer, child.relay, child.Parent, ex.Child = ex.Answer, relay, ex, child
 	child.Internal, child.Policies, child.Revision = ex.Internal, ex.Policies, ex.Revision
 	child.Client, child.ID, child.GivenID, child.DryRun, child.Trace = ex.Client, ex.ID, ex.GivenID, ex.DryRun, ex.Trace
+	if ex.Play != nil {
+		child.Play = ex.Play.below(ex)
+		child.KeyHash = child.Play.KeyHash
+	}
 	child.Trace.Steps = nil // the call is one step of its parent
 	return child
 }

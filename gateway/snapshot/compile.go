@@ -59,7 +59,7 @@ func NewCompiler(s Stages, log *slog.Logger) *Compiler {
 // in service is only read. Close frees it.
 func (c *Compiler) Detached() *Compiler {
 	d := *c
-	d.Pools = upstream.NewPools()
+	d.Pools = c.Pools.Apart()
 	d.GraphQL = c.GraphQL.Aside()
 	if c.Calls != nil {
 		d.Calls = c.Calls.Aside(d.Pools)

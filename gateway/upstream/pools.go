@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/pace"
 )
 
@@ -18,6 +19,7 @@ type Pools struct {
 	stop  chan struct{}
 	ended sync.WaitGroup // what runs until stop is closed
 	files Files
+	guard *dialguard.Policy // stricter than what upstreams may be; nil: none
 
 	mu      sync.Mutex
 	byKey   map[poolKey]*pool
@@ -44,6 +46,19 @@ func NewPools() *Pools {
 	return s
 }
 
+// Guard restricts the addresses of upstreams further. It is called before the first
+// upstream is compiled.
+func (s *Pools) Guard(p dialguard.Policy) { s.guard = &p }
+
+// Apart returns empty pools under the same guard. s may be nil.
+func (s *Pools) Apart() *Pools {
+	apart := NewPools()
+	if s != nil {
+		apart.guard = s.guard
+	}
+	return apart
+}
+
 // get returns the pool for key, which is made for a host when there is none yet.
 func (s *Pools) get(key poolKey, host string, conf *tls.Config) *pool {
 	s.mu.Lock()
@@ -52,6 +67,9 @@ func (s *Pools) get(key poolKey, host string, conf *tls.Config) *pool {
 		return p
 	}
 	p := newPool(key, conf, s.epoch)
+	if s.guard != nil {
+		p.dialer.ControlContext = s.guard.Control
+	}
 	p.version = withHost(host)
 	p.stopped = s.closed
 	s.byKey[key] = p

@@ -150,7 +150,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 	if err != nil {
 		return nil, err
 	}
-	deps.Explain = explainer
+	deps.Explain, deps.Play = explainer, newPlayer(explainer)
 	if deps.MasterKey, err = m.masterKey(ctx, p); err != nil {
 		m.store.Close()
 		return nil, err

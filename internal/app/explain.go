@@ -94,6 +94,7 @@ func (m *management) newExplainer(p managementParts) (*adminExplainer, error) {
 		}
 		return known.store.Take(all, silent.log)
 	}
+	pl.pools.Guard(p.schemaOptions().Addresses) // this process calls what it may fetch schemas from
 	e.gateway = pl.gateway
 	return e, nil
 }
@@ -140,6 +141,11 @@ func (e *adminExplainer) Explain(ctx context.Context, org string, description []
 			return nil, fmt.Errorf("the key that key_hash names: %w", err)
 		}
 		q.KeyHash = row.KeyHash
+	}
+	if q.Policy != "" {
+		if _, err := e.store.PolicyByID(ctx, org, q.Policy); err != nil {
+			return nil, fmt.Errorf("the policy that policy names: %w", err)
+		}
 	}
 	report, err := e.report(ctx, org, q)
 	if err != nil {

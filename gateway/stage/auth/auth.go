@@ -83,11 +83,14 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	return pipeline.Next
 }
 
-// authenticate runs the modes. A dry run may name the calling key instead: then all
-// credentials are taken to be valid, and the key has to be one that the last mode
-// would find.
+// authenticate runs the modes. A dry run and a call of the playground may name the
+// calling key instead: then all credentials are taken to be valid, and the key has to be
+// one that the last mode would find.
 func (s *stage) authenticate(ex *pipeline.Exchange) pipeline.Verdict {
-	if isNamed(ex) {
+	switch {
+	case ex.Play != nil && ex.Play.Policy != "":
+		return s.admitPolicy(ex)
+	case isNamed(ex):
 		return s.modes[len(s.modes)-1].Named(ex)
 	}
 	for _, m := range s.modes {

@@ -2,6 +2,8 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"time"
 
@@ -58,9 +60,20 @@ func (sc *scope) finds(s *definition.Session) bool {
 	return sc.kind == s.CredentialKind() && !foreign
 }
 
-// isNamed reports whether a dry-run exchange names its calling key, and no mode has
-// found a session yet.
-func isNamed(ex *pipeline.Exchange) bool { return ex.IsDry() && ex.KeyHash != "" && ex.Session == nil }
+// isNamed reports whether an exchange names its calling key, and no mode has found a
+// session yet. Requests of clients never do.
+func isNamed(ex *pipeline.Exchange) bool {
+	return ex.NamesCaller() && ex.KeyHash != "" && ex.Session == nil
+}
+
+// admitPolicy admits a caller with nothing but the policy that a call of the playground
+// names. Its identity belongs to no key, and is not that of an organisation.
+func (a *Auth) admitPolicy(ex *pipeline.Exchange) pipeline.Verdict {
+	id := sha256.Sum256([]byte("policy " + ex.Play.Policy))
+	session := &definition.Session{OrgID: ex.API.Definition.OrgID, ApplyPolicies: []string{ex.Play.Policy}}
+	w := &wanted{scope: &scope{org: ex.API.Definition.OrgID}, now: ex.Started.Sub(a.sessions.base), named: true}
+	return admit(ex, nil, a.sessions.newEntry(w, hex.EncodeToString(id[:]), session, stamp{}))
+}
 
 // fixFor returns the hint for an unknown caller: sent if a credential was sent, and
 // named if the dry run names a key.

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegate/sluice/internal/counter"
 )
 
-// foretell is count for a dry run: it returns what counting would return, with what
+// foretell is count for an exchange that is not counted: it returns what counting would return, with what
 // would be left, and counts nothing.
 func (l *Limiter) foretell(ex *pipeline.Exchange, t taking, calls int) (refused int, err error) {
 	if err := l.peek(ex, t.limits, t.counts); err != nil {

@@ -222,7 +222,7 @@ func (l *Limiter) take(ex *pipeline.Exchange, from, to, calls int) pipeline.Verd
 // milliseconds.
 func refuseRate(ex *pipeline.Exchange, why *pipeline.Rejection, reset int64, period time.Duration) pipeline.Verdict {
 	now := ex.Moment()
-	if g := ex.Grant; !ex.IsDry() && g != nil && g.Special != nil && g.Special.Throttle.Retries > 0 {
+	if g := ex.Grant; !ex.IsUncounted() && g != nil && g.Special != nil && g.Special.Throttle.Retries > 0 {
 		now = time.Now() // it may have waited
 	}
 	ex.RetryAfter = retryAfter(reset, now.UnixMilli(), period.Milliseconds())
@@ -238,10 +238,11 @@ type taking struct {
 }
 
 // count counts calls under all limits or none, and returns the index of the limit
-// that refuses them, or -1. A dry run counts nothing.
+// that refuses them, or -1. A dry run counts nothing, nor does a call of the playground unless it
+// asks for it.
 func (l *Limiter) count(ex *pipeline.Exchange, t taking, calls int) (refused int, err error) {
 	switch {
-	case ex.IsDry():
+	case ex.IsUncounted():
 		return l.foretell(ex, t, calls)
 	case l.slotted != nil && t.slots != nil:
 		return l.slotted.TakeSlots(t.limits, t.slots, calls, t.counts)

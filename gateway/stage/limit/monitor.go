@@ -64,7 +64,7 @@ func (m *Monitor) raise(u use, percent float64, facts *event.Event) {
 // watchKey raises events for thresholds of the key's quota that a request reaches.
 func (l *Limiter) watchKey(ex *pipeline.Exchange) {
 	g := ex.Grant
-	if !l.monitor.Keys || ex.IsDry() || g == nil || g.Quota < 0 {
+	if !l.monitor.Keys || ex.IsUncounted() || g == nil || g.Quota < 0 {
 		return
 	}
 	var own []float64

@@ -232,7 +232,7 @@ func (s *orgStage) takeOrg(r *round, state *orgState, ex *pipeline.Exchange) (re
 // watchOrg raises events for thresholds of the organisation's quota that a call
 // reaches.
 func (s *orgStage) watchOrg(r *round, state *orgState, ex *pipeline.Exchange) {
-	if s.monitor == nil || !s.monitor.Orgs || ex.IsDry() || state.quota < 0 {
+	if s.monitor == nil || !s.monitor.Orgs || ex.IsUncounted() || state.quota < 0 {
 		return
 	}
 	var own []float64

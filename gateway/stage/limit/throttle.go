@@ -76,9 +76,9 @@ type waiting struct {
 // again waits for one interval of the key's throttle, after which the request may be
 // counted again. It returns false when the request may not wait: it has used its
 // retries, all slots are taken, its client is gone, the gateway stops, the rate never
-// allows so many calls, or it is a dry run.
+// allows so many calls, or it is not counted.
 func (w *waiting) again(l *Limiter, ex *pipeline.Exchange, rate *counter.Limit, calls int) bool {
-	if ex.Grant == nil || ex.Grant.Special == nil || ex.IsDry() || int64(calls) > rate.Max {
+	if ex.Grant == nil || ex.Grant.Special == nil || ex.IsUncounted() || int64(calls) > rate.Max {
 		return false
 	}
 	t := ex.Grant.Special.Throttle

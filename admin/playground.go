@@ -1,0 +1,292 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/schemas"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
+)
+
+// A Player makes calls of the playground through a gateway.
+type Player interface {
+	// Play makes a call. The error is *definition.Problems for a faulty description, and
+	// ctx's if the answer did not come in time.
+	Play(ctx context.Context, call *PlayedCall) (*PlayedAnswer, error)
+}
+
+// A PlayedCall is a call of the playground. It has no credential but those that the
+// operator has put into its headers.
+type PlayedCall struct {
+	Org, API    string
+	Description []byte // of the request, as for POST /api/explain
+	Counted     bool   // under rates and quotas
+}
+
+// A PlayedAnswer is what came of a call of the playground.
+type PlayedAnswer struct {
+	Sent      bool // false: the request does not reach the API, for which the explanation has the reason
+	Status    int
+	Headers   []PlayedHeader
+	Body      []byte // at most 1 MiB
+	Cut       bool   // the body was longer, or did not end in time
+	RequestID string
+	Took      time.Duration
+	Upstream  time.Duration
+	Report    json.RawMessage // as POST /api/explain answers
+}
+
+// Bounds of the playground.
+const (
+	playedWithin = 10 * time.Second
+	maxPlayed    = 4       // calls at the same time
+	maxPlayBody  = 1 << 20 // bytes of a request
+)
+
+func (s *Server) playgroundRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "POST", Path: "/api/apis/probe", Summary: "Find out what answers at an address: GraphQL, an OpenAPI document, or anything else", Tag: "APIs", Role: rest.Editor,
+			Body: probeBody{}, Reply: schemas.Found{}, Wrong: []int{400, 413, 415}, Handle: s.probe,
+		},
+		{
+			Method: "POST", Path: "/api/apis/{id}/playground", Summary: "Call an API through a gateway, as oneself, as a key or as a policy; keys and policies need the role editor", Tag: "APIs", Role: rest.Viewer,
+			Body: playBody{}, Reply: playAnswer{}, MaxBody: 2 * maxPlayBody, Within: playedWithin + 5*time.Second, Open: true,
+			Wrong: []int{400, 404, 413, 415}, Handle: s.play,
+		},
+	}
+}
+
+// probeBody is an address to be probed.
+type probeBody struct {
+	URL     string            `json:"url" doc:"http or https"`
+	Headers map[string]string `json:"headers,omitempty" doc:"sent with each call, such as the credential of an upstream"`
+}
+
+func (s *Server) probe(ctx context.Context, c *rest.Call) (any, error) {
+	var sent probeBody
+	if err := c.Decode(&sent); err != nil {
+		return nil, err
+	}
+	found, err := s.schemas.Probe(ctx, strings.TrimSpace(sent.URL), sent.Headers)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return schemas.Found{Kind: schemas.FoundPlain, Error: "it did not answer in time"}, nil
+	}
+	return found, err
+}
+
+// playBody is a call of the playground.
+type playBody struct {
+	As      playAs            `json:"as" doc:"who calls; default: oneself, with the credentials in headers"`
+	Count   bool              `json:"count,omitempty" doc:"whether the call is counted under rates, quotas and usage"`
+	Method  string            `json:"method,omitempty" doc:"default POST for a call with a body, else GET"`
+	Path    string            `json:"path,omitempty" doc:"below the listen path, with the query; default /"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Body    string            `json:"body,omitempty" doc:"at most 1 MiB"`
+}
+
+// playAs names the caller of a call of the playground. One member is set at most.
+type playAs struct {
+	Me      bool   `json:"me,omitempty"`
+	KeyHash string `json:"key_hash,omitempty" doc:"of the key that calls"`
+	Policy  string `json:"policy,omitempty" doc:"id of the policy that calls, as a key with it alone would"`
+}
+
+// PlayedHeader is one header line of an answer.
+type PlayedHeader struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// playAnswer is the answer to a call of the playground.
+type playAnswer struct {
+	Sent        bool            `json:"sent" doc:"whether the request reached the API; if not, explanation says why"`
+	Status      int             `json:"status"`
+	Headers     []PlayedHeader  `json:"headers"`
+	Body        string          `json:"body" doc:"if it is text, at most 1 MiB"`
+	Bytes       []byte          `json:"body_base64,omitempty" doc:"if it is not text"`
+	Cut         bool            `json:"cut" doc:"whether the body was longer, or did not end in time"`
+	RequestID   string          `json:"request_id" doc:"for POST /api/explain"`
+	TookMS      float64         `json:"took_ms" doc:"in the gateway and upstream together"`
+	UpstreamMS  float64         `json:"upstream_ms" doc:"0: the upstream was not called"`
+	Counted     bool            `json:"counted"`
+	Explanation json.RawMessage `json:"explanation" doc:"steps and outcome, as POST /api/explain answers"`
+}
+
+func (s *Server) play(ctx context.Context, c *rest.Call) (any, error) {
+	var sent playBody
+	if err := c.Decode(&sent); err != nil {
+		return nil, err
+	}
+	if err := checkPlay(c, &sent); err != nil {
+		return nil, err
+	}
+	if s.deps.Play == nil {
+		return nil, rest.NotFound("This admin has no playground")
+	}
+	call, err := s.playedCall(ctx, c, &sent)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case s.playing <- struct{}{}:
+		defer func() { <-s.playing }()
+	default:
+		return nil, rest.Unavailable("Too many calls of the playground are being made; try again")
+	}
+	if err := s.auditPlay(ctx, c, call.API, &sent); err != nil {
+		return nil, err
+	}
+	within, cancel := context.WithTimeout(ctx, playedWithin)
+	defer cancel()
+	got, err := s.deps.Play.Play(within, call)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, rest.Refuse(fasthttp.StatusGatewayTimeout, fmt.Sprintf("The API did not answer within %s", playedWithin))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return showPlayed(got, sent.Count), nil
+}
+
+// showPlayed returns the answer to a caller.
+func showPlayed(got *PlayedAnswer, counted bool) playAnswer {
+	shown := playAnswer{
+		Sent: got.Sent, Status: got.Status, Headers: got.Headers, Cut: got.Cut, RequestID: got.RequestID,
+		TookMS: float64(got.Took) / float64(time.Millisecond), UpstreamMS: float64(got.Upstream) / float64(time.Millisecond),
+		Counted: counted && got.Sent, Explanation: got.Report,
+	}
+	if shown.Headers == nil {
+		shown.Headers = []PlayedHeader{}
+	}
+	body := got.Body
+	for n := 0; got.Cut && n < utf8.UTFMax && len(body) > 0 && !utf8.Valid(body); n++ {
+		body = body[:len(body)-1] // a character that was cut through
+	}
+	if utf8.Valid(body) {
+		shown.Body = string(body)
+	} else {
+		shown.Bytes = got.Body
+	}
+	return shown
+}
+
+// unplayable are headers that a call of the playground cannot have: they are about the
+// connection, which it does not have.
+var unplayable = []string{"Connection", "Upgrade", "Transfer-Encoding", "Content-Length", "Host", "Te", "Trailer", "Expect", "Keep-Alive"}
+
+// checkPlay refuses calls that cannot be made, and those that the role does not permit.
+func checkPlay(c *rest.Call, sent *playBody) error {
+	var problems definition.Problems
+	add := func(path, message string) {
+		problems = append(problems, definition.Problem{Path: path, Message: message})
+	}
+	named := 0
+	for _, is := range []bool{sent.As.Me, sent.As.KeyHash != "", sent.As.Policy != ""} {
+		if is {
+			named++
+		}
+	}
+	if named > 1 {
+		add("as", "must have one of me, key_hash and policy")
+	}
+	if len(sent.Body) > maxPlayBody {
+		add("body", fmt.Sprintf("must have at most %d bytes", maxPlayBody))
+	}
+	if sent.Path != "" && sent.Path[0] != '/' {
+		add("path", "must begin with a slash; it follows the listen path")
+	}
+	for _, name := range unplayable {
+		for given := range sent.Headers {
+			if strings.EqualFold(name, given) {
+				add("headers."+given, "is about the connection; leave it out")
+			}
+		}
+	}
+	if len(problems) > 0 {
+		return &problems
+	}
+	if (sent.As.KeyHash != "" || sent.As.Policy != "") && c.Who.Role.BelowEditor() {
+		return rest.Refuse(fasthttp.StatusForbidden, "access denied: calls as a key or as a policy need the role editor")
+	}
+	return nil
+}
+
+// playedCall describes the call to the API that the path names.
+func (s *Server) playedCall(ctx context.Context, c *rest.Call, sent *playBody) (*PlayedCall, error) {
+	row, err := s.deps.Store.APIByID(ctx, c.Who.Org, c.Param("id"))
+	if err != nil {
+		return nil, rest.Missing(err, noAPI)
+	}
+	if strings.ContainsAny(row.ListenPath, "{") {
+		return nil, rest.BadRequest("The playground does not call APIs whose listen path has parameters")
+	}
+	describe := map[string]any{"method": sent.Method, "url": strings.TrimRight(row.ListenPath, "/") + "/" + strings.TrimPrefix(sent.Path, "/"), "client": c.Address()}
+	if sent.Method == "" {
+		describe["method"] = fasthttp.MethodGet
+		if sent.Body != "" {
+			describe["method"] = fasthttp.MethodPost
+		}
+	}
+	headers := make(map[string]string, len(sent.Headers)+1)
+	typed := false
+	for name, value := range sent.Headers {
+		headers[name] = value
+		typed = typed || strings.EqualFold(name, fasthttp.HeaderContentType)
+	}
+	if sent.Body != "" && !typed {
+		headers[fasthttp.HeaderContentType] = "application/json"
+	}
+	if row.Domain != "" {
+		headers["Host"] = row.Domain
+	}
+	describe["headers"], describe["body"] = headers, sent.Body
+	switch {
+	case sent.As.KeyHash != "":
+		key, err := s.firstKey(ctx, c.Who.Org, []string{sent.As.KeyHash})
+		if err != nil {
+			return nil, rest.Missing(err, "The key that as.key_hash names does not exist")
+		}
+		describe["key_hash"] = key.KeyHash
+	case sent.As.Policy != "":
+		policy, err := s.deps.Store.PolicyByID(ctx, c.Who.Org, sent.As.Policy)
+		if err != nil {
+			return nil, rest.Missing(err, "The policy that as.policy names does not exist")
+		}
+		describe["policy"] = policy.ID
+	}
+	text, err := json.Marshal(describe)
+	return &PlayedCall{Org: c.Who.Org, API: row.ID, Description: text, Counted: sent.Count}, err
+}
+
+// auditPlay records a call in the name of a key or a policy.
+func (s *Server) auditPlay(ctx context.Context, c *rest.Call, api string, sent *playBody) error {
+	entry := store.AuditEntry{Action: "played", Kind: "key", ID: s.deps.KeyOptions.Hasher.Shown(sent.As.KeyHash)}
+	switch {
+	case sent.As.Policy != "":
+		entry.Kind, entry.ID = "policy", sent.As.Policy
+	case sent.As.KeyHash == "":
+		return nil
+	}
+	var err error
+	entry.After, err = json.Marshal(map[string]any{"api_id": api, "method": sent.Method, "path": pathOf(sent.Path), "counted": sent.Count})
+	if err != nil {
+		return err
+	}
+	return s.deps.Store.InTx(ctx, func(tx *store.Tx) error { return tx.Audit(ctx, c.Author(c.Source()), entry) })
+}
+
+// pathOf returns a path without its query, which may hold secrets.
+func pathOf(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	return rest.Truncate(path, rest.MaxText)
+}
