@@ -19,11 +19,11 @@ func (s *Server) apiRoutes() []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: "/api/apis", Summary: "List APIs", Tag: "APIs", Role: rest.Viewer, Gateway: true,
-			Query: rest.Searching, Reply: apiList{}, Handle: s.listAPIs,
+			Query: append(apiRowQuery, rest.Searching...), Reply: apiList{}, Rows: apiRows{}, Handle: s.listAPIs,
 		},
 		{
 			Method: "GET", Path: "/api/apis/search", Summary: "Search APIs by name or id", Tag: "APIs", Role: rest.Viewer, Gateway: true,
-			Query: rest.Searching, Reply: apiList{}, Handle: s.listAPIs,
+			Query: append(apiRowQuery, rest.Searching...), Reply: apiList{}, Rows: apiRows{}, Handle: s.listAPIs,
 		},
 		{
 			Method: "POST", Path: "/api/apis", Summary: "Create an API", Tag: "APIs", Role: rest.Editor, Gateway: true,
@@ -69,6 +69,9 @@ type apiList struct {
 }
 
 func (s *Server) listAPIs(ctx context.Context, c *rest.Call) (any, error) {
+	if rows, err := wantsRows(c, "kind", "auth", "active", "label"); err != nil || rows {
+		return s.answerRows(ctx, c, err, s.listAPIRows)
+	}
 	page, err := c.Page(true)
 	if err != nil {
 		return nil, err

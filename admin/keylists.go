@@ -5,7 +5,6 @@ import (
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/credential"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -39,6 +38,9 @@ type detailedKeys struct {
 
 // listKeys lists the hashes of an organisation's keys.
 func (s *Server) listKeys(ctx context.Context, c *rest.Call) (any, error) {
+	if rows, err := wantsRows(c, "active", "label", "policy_id", "sort"); err != nil || rows {
+		return s.answerRows(ctx, c, err, s.listKeyRows)
+	}
 	rows, pages, err := s.keyPage(ctx, c)
 	if err != nil {
 		return nil, err
@@ -75,8 +77,8 @@ func (s *Server) keyPage(ctx context.Context, c *rest.Call) ([]store.Key, int64,
 		return nil, 0, err
 	}
 	filter := store.KeyFilter{Prefix: c.Query("q"), API: c.Query("api_id")}
-	if filter.Prefix != "" && c.Who.Role.BelowEditor() && s.deps.KeyOptions.Hasher.Algorithm == credential.None {
-		return nil, 0, rest.BadRequest("q: must be left out: keys are stored in clear (keys.hash: none), and only editors may search by their beginning")
+	if err := s.checkKeySearch(c, filter.Prefix); err != nil {
+		return nil, 0, err
 	}
 	if api := c.Param("id"); api != "" {
 		filter.API = api

@@ -23,18 +23,19 @@ import (
 
 func (s *Server) keyRoutes() []rest.Route {
 	lists := []string{"p", "page_size", "q", "api_id"}
+	rows := append([]string{"view", "active", "label", "policy_id", "sort"}, lists...)
 	all := []rest.Route{
 		{
 			Method: "GET", Path: "/api/keys", Summary: "List keys by their hashes", Tag: "Keys", Role: rest.Viewer, Gateway: true,
-			Query: lists, Reply: keyList{}, Handle: s.listKeys,
+			Query: rows, Reply: keyList{}, Rows: keyRows{}, Handle: s.listKeys,
 		},
 		{
 			Method: "GET", Path: "/api/apis/keys", Summary: "List keys by their hashes", Tag: "Keys", Role: rest.Viewer, Gateway: true,
-			Query: lists, Reply: keyList{}, Handle: s.listKeys,
+			Query: rows, Reply: keyList{}, Rows: keyRows{}, Handle: s.listKeys,
 		},
 		{
 			Method: "GET", Path: "/api/apis/{id}/keys", Summary: "List the keys that may call an API", Tag: "Keys", Role: rest.Viewer, Gateway: true,
-			Query: []string{"p", "page_size", "q"}, Reply: keyList{}, Handle: s.listKeys,
+			Query: []string{"view", "active", "label", "policy_id", "sort", "p", "page_size", "q"}, Reply: keyList{}, Rows: keyRows{}, Handle: s.listKeys,
 		},
 		{
 			Method: "GET", Path: "/api/keys/detailed", Summary: "List keys with their sessions", Tag: "Keys", Role: rest.Viewer, Gateway: true,

@@ -43,6 +43,9 @@ var crowd = []string{
 // their own. They stand for paths too, with ids in them.
 var questions = []string{
 	"/api/apis", "/api/apis?p=50", "/api/apis?q=API+77", "/api/apis?sort=-updated_at", "/api/apis?sort=created_at&p=20", "/api/apis/search?q=a5",
+	"/api/apis?view=row", "/api/apis?view=row&p=20", "/api/apis?view=row&q=77&sort=-updated_at", "/api/apis?view=row&kind=rest&active=true&sort=created_at", "/api/apis?view=row&auth=token&label=x&sort=-listen_path",
+	"/api/policies?view=row", "/api/policies?view=row&q=9&sort=-updated_at", "/api/policies/search?view=row&api_id=a7&sort=created_at",
+	"/api/keys?view=row", "/api/keys?view=row&p=1000&sort=-name", "/api/keys?view=row&sort=-created_at", "/api/keys?view=row&q=dev77", "/api/keys?view=row&api_id=a7", "/api/keys?view=row&policy_id=p7", "/api/keys?view=row&active=true", "/api/keys?view=row&active=false", "/api/keys?view=row&label=x", "/api/apis/a7/keys?view=row",
 	"/api/portal/policies", "/api/portal/policies?p=90", "/api/portal/policies?active=true", "/api/portal/policies/search?q=Plan+9&sort=-created_at", "/api/portal/policies/search?api_id=a7",
 	"/api/keys", "/api/keys?p=5000", "/api/keys?q=dev77", "/api/keys?api_id=a7", "/api/keys/detailed?q=dev12", "/api/apis/a7/keys",
 	"/api/users", "/api/users?q=member1", "/api/users?p=100", "/api/audit", "/api/audit?p=5000", "/api/audit?object_kind=key&object_id=k7", "/api/audit?actor=user3@example.com",

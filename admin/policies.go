@@ -28,11 +28,11 @@ func (s *Server) policyRoutesAt(path string) []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Summary: "List policies", Tag: "Policies", Role: rest.Viewer, Gateway: true,
-			Query: append([]string{"active"}, rest.Searching...), Reply: policyList{}, Handle: s.listPolicies,
+			Query: append([]string{"view", "label", "active"}, rest.Searching...), Reply: policyList{}, Rows: policyRows{}, Handle: s.listPolicies,
 		},
 		{
 			Method: "GET", Path: path + "/search", Summary: "Search policies", Tag: "Policies", Role: rest.Viewer, Gateway: true,
-			Query: append([]string{"policy_ids", "state", "api_id"}, rest.Searching...), Reply: policyList{}, Handle: s.listPolicies,
+			Query: append([]string{"view", "label", "policy_ids", "state", "api_id"}, rest.Searching...), Reply: policyList{}, Rows: policyRows{}, Handle: s.listPolicies,
 		},
 		{
 			Method: "POST", Path: path, Summary: "Create a policy", Tag: "Policies", Role: rest.Editor, Gateway: true,
@@ -60,6 +60,9 @@ type policyList struct {
 }
 
 func (s *Server) listPolicies(ctx context.Context, c *rest.Call) (any, error) {
+	if rows, err := wantsRows(c, "label"); err != nil || rows {
+		return s.answerRows(ctx, c, err, s.listPolicyRows)
+	}
 	filter := store.PolicyFilter{Search: c.Query("q"), State: c.Query("state"), API: c.Query("api_id")}
 	switch c.Query("active") {
 	case "":

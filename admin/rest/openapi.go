@@ -20,10 +20,15 @@ import (
 
 // parameters documents every query parameter, by name.
 var parameters = map[string]*huma.Param{
+	"view":  {Description: "row: rows of at most 1 KB in place of whole objects", Schema: &huma.Schema{Type: "string", Enum: []any{"row"}}},
+	"kind":  {Description: "only APIs of this kind; with view=row", Schema: &huma.Schema{Type: "string", Enum: []any{"graphql", "rest"}}},
+	"auth":  {Description: "only APIs whose callers authenticate so; with view=row", Schema: &huma.Schema{Type: "string", Enum: []any{"keyless", "token", "basic", "jwt", "oauth", "mtls"}}},
+	"label": {Description: "only those with this tag; with view=row", Schema: textSchema()},
+
 	"p":           {Description: "page, from 1; negative: everything, where the list permits it", Schema: &huma.Schema{Type: "integer", Default: 1}},
 	"page_size":   {Description: "objects on a page", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0), Maximum: new(500.0)}},
-	"q":           {Description: "part of a name in any case, or a whole id; for keys the beginning of alias or hash", Schema: textSchema()},
-	"sort":        {Description: "order; - is descending", Schema: &huma.Schema{Type: "string", Enum: []any{"name", "-name", "created_at", "-created_at", "updated_at", "-updated_at"}, Default: "name"}},
+	"q":           {Description: "part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash", Schema: textSchema()},
+	"sort":        {Description: "order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at", Schema: &huma.Schema{Type: "string", Enum: []any{"name", "-name", "created_at", "-created_at", "updated_at", "-updated_at", "listen_path", "-listen_path"}, Default: "name"}},
 	"active":      {Description: "true: only active ones; false: only refused ones", Schema: &huma.Schema{Type: "boolean"}},
 	"policy_ids":  {Description: "ids, separated by commas", Schema: textSchema()},
 	"state":       {Description: "only those in this state: of policies active, draft or deny, of key requests pending, approved or rejected", Schema: &huma.Schema{Type: "string", Enum: []any{"active", "draft", "deny", "pending", "approved", "rejected"}}},
@@ -206,6 +211,10 @@ func operation(r *Route, registry huma.Registry) (*huma.Operation, error) {
 	}
 	done := response(http.StatusText(cmp.Or(r.Status, http.StatusOK)), r.Reply, registry)
 	op.Responses[strconv.Itoa(cmp.Or(r.Status, http.StatusOK))] = done
+	if r.Rows != nil {
+		either := []*huma.Schema{done.Content["application/json"].Schema, content(r.Rows, registry)["application/json"].Schema}
+		done.Content = map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{AnyOf: either}}}
+	}
 	if r.Plain {
 		done.Content = map[string]*huma.MediaType{"text/plain": {Schema: textSchema()}}
 	}

@@ -191,3 +191,22 @@ SELECT step_at, api_id, size, calls FROM (
 ) grouped
 WHERE (step_at, api_id) IN (SELECT unnest(@steps::timestamptz[]), unnest(@apis::text[]))
 ORDER BY step_at, api_id, size;
+
+-- CallsOfAPIs sums up the calls of some APIs from an hour on.
+-- name: CallsOfAPIs :many
+SELECT a.api_id, least(sum(a.hits), 9223372036854775807)::bigint AS hits, least(sum(a.errors), 9223372036854775807)::bigint AS errors
+FROM usage_api_hour a
+WHERE a.org_id = @org_id AND a.api_id = ANY (@apis::text[]) AND a.bucket >= @since
+GROUP BY a.api_id;
+
+-- CallsOfKeys sums up the calls of some keys: hours until split, minutes from there on.
+-- name: CallsOfKeys :many
+SELECT r.key_hash, least(sum(r.hits), 9223372036854775807)::bigint AS hits, least(sum(r.errors), 9223372036854775807)::bigint AS errors
+FROM (
+    SELECT h.key_hash, h.hits, h.errors FROM usage_hour h
+    WHERE h.org_id = @org_id AND h.key_hash = ANY (@keys::text[]) AND h.bucket >= @since AND h.bucket < @split
+    UNION ALL
+    SELECT m.key_hash, m.hits, m.errors FROM usage_minute m
+    WHERE m.org_id = @org_id AND m.key_hash = ANY (@keys) AND m.bucket >= @split
+) r
+GROUP BY r.key_hash;

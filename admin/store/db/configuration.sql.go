@@ -11,7 +11,7 @@ import (
 )
 
 const aPIByID = `-- name: APIByID :one
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds FROM apis WHERE org_id = $1 AND id = $2
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags FROM apis WHERE org_id = $1 AND id = $2
 `
 
 type APIByIDParams struct {
@@ -34,12 +34,17 @@ func (q *Queries) APIByID(ctx context.Context, arg APIByIDParams) (API, error) {
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.SyncSeconds,
+		&i.Kind,
+		&i.Auth,
+		&i.Active,
+		&i.Path,
+		&i.Tags,
 	)
 	return i, err
 }
 
 const aPIsOf = `-- name: APIsOf :many
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds FROM apis WHERE org_id = $1
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags FROM apis WHERE org_id = $1
 `
 
 // APIsOf returns all APIs of an organisation.
@@ -64,6 +69,11 @@ func (q *Queries) APIsOf(ctx context.Context, orgID string) ([]API, error) {
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.SyncSeconds,
+			&i.Kind,
+			&i.Auth,
+			&i.Active,
+			&i.Path,
+			&i.Tags,
 		); err != nil {
 			return nil, err
 		}
@@ -612,7 +622,7 @@ func (q *Queries) KnownAPIs(ctx context.Context, arg KnownAPIsParams) ([]string,
 }
 
 const listAPIs = `-- name: ListAPIs :many
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds FROM apis
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags FROM apis
 WHERE org_id = $1
     AND ($2::text = '' OR position(lower($2) IN lower(name)) > 0 OR id = $2)
 ORDER BY
@@ -659,6 +669,11 @@ func (q *Queries) ListAPIs(ctx context.Context, arg ListAPIsParams) ([]API, erro
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.SyncSeconds,
+			&i.Kind,
+			&i.Auth,
+			&i.Active,
+			&i.Path,
+			&i.Tags,
 		); err != nil {
 			return nil, err
 		}
@@ -695,7 +710,7 @@ func (q *Queries) ListClears(ctx context.Context) ([]CacheClear, error) {
 }
 
 const listPolicies = `-- name: ListPolicies :many
-SELECT id, org_id, name, state, apis, body, version, created_at, updated_at FROM policies
+SELECT id, org_id, name, state, apis, body, version, created_at, updated_at, tags, limits FROM policies
 WHERE org_id = $1
     AND ($2::text = '' OR position(lower($2) IN lower(name)) > 0 OR id = $2)
     AND ($3::text = '' OR state = $3)
@@ -749,6 +764,8 @@ func (q *Queries) ListPolicies(ctx context.Context, arg ListPoliciesParams) ([]P
 			&i.Version,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Tags,
+			&i.Limits,
 		); err != nil {
 			return nil, err
 		}
@@ -906,7 +923,7 @@ func (q *Queries) PoliciesNaming(ctx context.Context, arg PoliciesNamingParams) 
 }
 
 const policiesOf = `-- name: PoliciesOf :many
-SELECT id, org_id, name, state, apis, body, version, created_at, updated_at FROM policies WHERE org_id = $1
+SELECT id, org_id, name, state, apis, body, version, created_at, updated_at, tags, limits FROM policies WHERE org_id = $1
 `
 
 // PoliciesOf returns all policies of an organisation.
@@ -929,6 +946,8 @@ func (q *Queries) PoliciesOf(ctx context.Context, orgID string) ([]Policy, error
 			&i.Version,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Tags,
+			&i.Limits,
 		); err != nil {
 			return nil, err
 		}
@@ -941,7 +960,7 @@ func (q *Queries) PoliciesOf(ctx context.Context, orgID string) ([]Policy, error
 }
 
 const policyByID = `-- name: PolicyByID :one
-SELECT id, org_id, name, state, apis, body, version, created_at, updated_at FROM policies WHERE org_id = $1 AND id = $2
+SELECT id, org_id, name, state, apis, body, version, created_at, updated_at, tags, limits FROM policies WHERE org_id = $1 AND id = $2
 `
 
 type PolicyByIDParams struct {
@@ -962,6 +981,8 @@ func (q *Queries) PolicyByID(ctx context.Context, arg PolicyByIDParams) (Policy,
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Tags,
+		&i.Limits,
 	)
 	return i, err
 }

@@ -20,6 +20,11 @@ type API struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	SyncSeconds int32
+	Kind        string
+	Auth        []string
+	Active      bool
+	Path        string
+	Tags        []string
 }
 
 type APISchema struct {
@@ -326,6 +331,8 @@ type Policy struct {
 	Version   int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	Tags      []string
+	Limits    []byte
 }
 
 type PortalObject struct {

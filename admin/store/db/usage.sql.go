@@ -180,6 +180,97 @@ func (q *Queries) AddUsage(ctx context.Context, arg AddUsageParams) error {
 	return err
 }
 
+const callsOfAPIs = `-- name: CallsOfAPIs :many
+SELECT a.api_id, least(sum(a.hits), 9223372036854775807)::bigint AS hits, least(sum(a.errors), 9223372036854775807)::bigint AS errors
+FROM usage_api_hour a
+WHERE a.org_id = $1 AND a.api_id = ANY ($2::text[]) AND a.bucket >= $3
+GROUP BY a.api_id
+`
+
+type CallsOfAPIsParams struct {
+	OrgID string
+	APIs  []string
+	Since time.Time
+}
+
+type CallsOfAPIsRow struct {
+	APIID  string
+	Hits   int64
+	Errors int64
+}
+
+// CallsOfAPIs sums up the calls of some APIs from an hour on.
+func (q *Queries) CallsOfAPIs(ctx context.Context, arg CallsOfAPIsParams) ([]CallsOfAPIsRow, error) {
+	rows, err := q.db.Query(ctx, callsOfAPIs, arg.OrgID, arg.APIs, arg.Since)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CallsOfAPIsRow{}
+	for rows.Next() {
+		var i CallsOfAPIsRow
+		if err := rows.Scan(&i.APIID, &i.Hits, &i.Errors); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const callsOfKeys = `-- name: CallsOfKeys :many
+SELECT r.key_hash, least(sum(r.hits), 9223372036854775807)::bigint AS hits, least(sum(r.errors), 9223372036854775807)::bigint AS errors
+FROM (
+    SELECT h.key_hash, h.hits, h.errors FROM usage_hour h
+    WHERE h.org_id = $1 AND h.key_hash = ANY ($2::text[]) AND h.bucket >= $3 AND h.bucket < $4
+    UNION ALL
+    SELECT m.key_hash, m.hits, m.errors FROM usage_minute m
+    WHERE m.org_id = $1 AND m.key_hash = ANY ($2) AND m.bucket >= $4
+) r
+GROUP BY r.key_hash
+`
+
+type CallsOfKeysParams struct {
+	OrgID string
+	Keys  []string
+	Since time.Time
+	Split time.Time
+}
+
+type CallsOfKeysRow struct {
+	KeyHash string
+	Hits    int64
+	Errors  int64
+}
+
+// CallsOfKeys sums up the calls of some keys: hours until split, minutes from there on.
+func (q *Queries) CallsOfKeys(ctx context.Context, arg CallsOfKeysParams) ([]CallsOfKeysRow, error) {
+	rows, err := q.db.Query(ctx, callsOfKeys,
+		arg.OrgID,
+		arg.Keys,
+		arg.Since,
+		arg.Split,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CallsOfKeysRow{}
+	for rows.Next() {
+		var i CallsOfKeysRow
+		if err := rows.Scan(&i.KeyHash, &i.Hits, &i.Errors); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const claimUsage = `-- name: ClaimUsage :execrows
 INSERT INTO usage_senders (gateway, boot, sequence) VALUES ($1, $2, $3)
 ON CONFLICT (gateway, boot) DO UPDATE SET sequence = excluded.sequence, seen_at = now()

@@ -164,17 +164,8 @@ func (q *Query) params(ctx context.Context, st *store.Store) (db.ReadUsageParams
 		p.Split = q.Until
 		return p, nil
 	}
-	floor, err := Floor(ctx, st)
-	if err != nil {
-		return p, err
-	}
-	if floor.Before(q.Since) {
-		floor = q.Since
-	}
-	p.Split, err = st.Read().FirstMarkedHour(ctx, db.FirstMarkedHourParams{Since: floor, Until: q.Until})
-	if err = store.Translate(err); errors.Is(err, store.ErrNotFound) {
-		p.Split, err = q.Until, nil
-	}
+	var err error
+	p.Split, err = splitOf(ctx, st, q.Since, q.Until)
 	return p, err
 }
 
