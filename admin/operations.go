@@ -102,6 +102,9 @@ func (s *Server) getReady(ctx context.Context, c *rest.Call) (any, error) {
 	return nil, nil
 }
 
+// OpenAPI returns the OpenAPI document of the REST API, in JSON.
+func (s *Server) OpenAPI() []byte { return s.openapi }
+
 // getDescription answers with the OpenAPI document.
 func (s *Server) getDescription(context.Context, *rest.Call) (any, error) {
 	return json.RawMessage(s.openapi), nil

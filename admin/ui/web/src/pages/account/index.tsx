@@ -1,0 +1,7 @@
+import { Page } from '../../parts/Page';
+
+export const pages = { '/account': Account };
+
+function Account() {
+  return <Page title="Account" />;
+}

@@ -1,0 +1,27 @@
+// The areas of the UI, in the order of the navigation. Each has one line and one chunk:
+// its folder exports `pages`, a component for each of the paths. The navigation shows
+// what is listed here. The packer reads the paths from this file, one `paths: [...]` a
+// line, so that the server knows which addresses are pages.
+import type { ComponentType } from 'react';
+import type { Role } from '../app/session';
+
+export interface Area {
+  name: string;
+  /** In the navigation; without a label the area is not in it. */
+  label?: string;
+  group?: 'gateway' | 'portal' | 'insight' | 'system';
+  /** The letter after g that goes there. */
+  go?: string;
+  /** Lowest role that may see it; viewer if left out. */
+  role?: Role;
+  paths: string[];
+  load: () => Promise<{ pages: Record<string, ComponentType> }>;
+  /** Pages that are drawn without the frame, and without a session. */
+  bare?: boolean;
+}
+
+export const areas: Area[] = [
+  { name: 'home', label: 'Home', go: 'h', paths: ['/'], load: () => import('./home') },
+  { name: 'account', paths: ['/account'], load: () => import('./account') },
+  { name: 'about', paths: ['/about'], load: () => import('./about') },
+];

@@ -1,0 +1,30 @@
+/// <reference types="vitest/config" />
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+
+// What the development server needs: the address of a running admin, and an access key
+// to sign in with where the browser has no session.
+declare const process: { env: Record<string, string | undefined> };
+const admin = process.env.SLUICE_ADMIN ?? 'http://127.0.0.1:9000';
+const key = process.env.SLUICE_KEY;
+
+// changeOrigin leaves Origin alone; the admin compares it with Host, so both are set.
+const proxy = {
+  target: admin,
+  changeOrigin: true,
+  headers: { origin: new URL(admin).origin, ...(key ? { authorization: key } : {}) },
+};
+
+export default defineConfig({
+  base: './', // chunks find each other; the server writes the base path into the HTML
+  plugins: [react()],
+  server: { proxy: { '/api': proxy, '/portal': proxy, '/oauth': proxy, '/healthz': proxy } },
+  build: {
+    target: 'es2022',
+    assetsInlineLimit: 0, // the policy permits no data: fonts or scripts
+    modulePreload: { polyfill: false },
+    license: { fileName: 'licenses.md' },
+    reportCompressedSize: false,
+  },
+  test: { include: ['src/**/*.test.ts', 'src/**/*.test.tsx'] },
+});
