@@ -77,17 +77,19 @@ type Deps struct {
 
 // Server is the management server. Make one with New.
 type Server struct {
-	deps     Deps
-	log      *slog.Logger
-	http     *fasthttp.Server
-	gateways *distribution.Service
-	schemas  *schemas.Keeper
-	portal   *portal.Portal
-	usage    *usage.Service
-	throttle *throttle.Throttle
-	memory   gatewayMemory
-	metrics  *callMetrics
-	openapi  []byte
+	deps      Deps
+	log       *slog.Logger
+	http      *fasthttp.Server
+	gateways  *distribution.Service
+	schemas   *schemas.Keeper
+	portal    *portal.Portal
+	servePage fasthttp.RequestHandler // answers requests for pages of the portal
+	inside    fasthttp.RequestHandler // answers calls of the REST that begin in this process
+	usage     *usage.Service
+	throttle  *throttle.Throttle
+	memory    gatewayMemory
+	metrics   *callMetrics
+	openapi   []byte
 
 	formerUsers names // gateways that used the former token
 
@@ -144,6 +146,9 @@ func New(d Deps) (*Server, error) {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	s.http = s.newHTTP()
+	if err := s.openSite(); err != nil {
+		return nil, err
+	}
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	s.gateways.Start()
 	s.work.Go(func() { s.schemas.Run(s.lifetime) })

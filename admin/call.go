@@ -15,6 +15,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/portal/site"
 	"github.com/sluicegate/sluice/admin/rest"
 )
 
@@ -42,6 +43,23 @@ func (s *Server) handler(routes []rest.Route) fasthttp.RequestHandler {
 	if s.deps.Scrape != nil {
 		r.GET("/metrics", s.scrape)
 	}
+	s.inside = func(ctx *fasthttp.RequestCtx) {
+		defer s.recover(ctx)
+		r.Handler(ctx)
+	}
+	return s.received(func(ctx *fasthttp.RequestCtx) {
+		if site.Has(string(ctx.Path())) {
+			s.servePage(ctx)
+			return
+		}
+		dropFinalSlash(ctx.URI())
+		r.Handler(ctx)
+	})
+}
+
+// received answers requests from connections: what they say is checked before handle
+// sees it.
+func (s *Server) received(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		defer s.recover(ctx)
 		s.setCaller(ctx)
@@ -50,8 +68,7 @@ func (s *Server) handler(routes []rest.Route) fasthttp.RequestHandler {
 			rest.BadRequest(fault).Write(ctx)
 			return
 		}
-		dropFinalSlash(ctx.URI())
-		r.Handler(ctx)
+		handle(ctx)
 	}
 }
 

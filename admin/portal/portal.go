@@ -50,6 +50,7 @@ type Settings struct {
 	Outbound  dialguard.Policy     // where messages to webhooks of organisations may go
 	Developer dialguard.Policy     // where messages to webhooks of developers may go
 	PublicURL string               // under which developers reach the portal, for the links in letters
+	Gateway   func() string        // URL of the gateways for examples in the portal; nil or "": not known
 	Server    *delivery.MailServer // sends letters; nil: they are kept in a mailbox
 	Mailbox   int                  // letters of one organisation in it; 0: 1,000
 	TokenTTL  time.Duration        // how long access tokens of OAuth clients are valid; 0: 1 h

@@ -15,13 +15,13 @@ type OfferedPolicy = db.OfferedPoliciesRow
 // ListOffers returns one page of the entries that developers see, in the catalogue's
 // order, and how many there are in all: those that are shown, and whose API and
 // policy are there and in use.
-func (s *Store) ListOffers(ctx context.Context, org, prefix string, page Page) ([]CatalogueEntry, int64, error) {
-	prefix = namePrefix(prefix)
-	total, err := s.queries.CountOffers(ctx, db.CountOffersParams{OrgID: org, Prefix: prefix})
+func (s *Store) ListOffers(ctx context.Context, org string, f CatalogueFilter, page Page) ([]CatalogueEntry, int64, error) {
+	prefix := namePrefix(f.Prefix)
+	total, err := s.queries.CountOffers(ctx, db.CountOffersParams{OrgID: org, Prefix: prefix, API: f.API, Policy: f.Policy})
 	if err != nil {
 		return nil, 0, translate(err)
 	}
-	rows, err := s.queries.ListOffers(ctx, db.ListOffersParams{OrgID: org, Prefix: prefix, Max: page.Limit(), Skip: page.Offset()})
+	rows, err := s.queries.ListOffers(ctx, db.ListOffersParams{OrgID: org, Prefix: prefix, API: f.API, Policy: f.Policy, Max: page.Limit(), Skip: page.Offset()})
 	return rows, total, translate(err)
 }
 

@@ -64,6 +64,8 @@ LIMIT @max OFFSET @skip;
 SELECT count(*) FROM catalogue_entries e
 WHERE e.org_id = @org_id AND e.shown
     AND (@prefix::text = '' OR lower(e.name) LIKE @prefix)
+    AND (@api::text = '' OR e.api_id = @api)
+    AND (@policy::text = '' OR e.policy_id = @policy)
     AND (e.api_id = '' OR e.api_id IN (SELECT a.id FROM apis a WHERE a.org_id = @org_id))
     AND (e.policy_id = '' OR e.policy_id IN (SELECT p.id FROM policies p WHERE p.org_id = @org_id AND p.state = 'active'));
 
@@ -71,6 +73,8 @@ WHERE e.org_id = @org_id AND e.shown
 SELECT * FROM catalogue_entries e
 WHERE e.org_id = @org_id AND e.shown
     AND (@prefix::text = '' OR lower(e.name) LIKE @prefix)
+    AND (@api::text = '' OR e.api_id = @api)
+    AND (@policy::text = '' OR e.policy_id = @policy)
     AND (e.api_id = '' OR e.api_id IN (SELECT a.id FROM apis a WHERE a.org_id = @org_id))
     AND (e.policy_id = '' OR e.policy_id IN (SELECT p.id FROM policies p WHERE p.org_id = @org_id AND p.state = 'active'))
 ORDER BY e.position, e.id

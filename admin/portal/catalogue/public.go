@@ -129,7 +129,7 @@ func (s *Service) publicCatalogue(ctx context.Context, c *rest.Call) (any, error
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := s.store.ListOffers(ctx, org, c.Query("q"), page)
+	rows, total, err := s.store.ListOffers(ctx, org, store.CatalogueFilter{Prefix: c.Query("q"), API: c.Query("api_id"), Policy: c.Query("policy_id")}, page)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (s *Service) publicRoutes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: path + "/catalogue", Summary: "What the portal offers; q is the beginning of a name. Where the catalogue is for developers alone, one must be signed in", Tag: "Portal", Role: rest.Anyone,
-			Query: []string{"p", "page_size", "q", "org_id"}, Reply: offerList{}, Wrong: []int{400, 401, 404, 503}, Handle: s.publicCatalogue,
+			Query: []string{"p", "page_size", "q", "api_id", "policy_id", "org_id"}, Reply: offerList{}, Wrong: []int{400, 401, 404, 503}, Handle: s.publicCatalogue,
 		},
 		{
 			Method: "GET", Path: path + "/catalogue/{id}", Summary: "One offer of the portal", Tag: "Portal", Role: rest.Anyone,

@@ -162,6 +162,8 @@ const countOffers = `-- name: CountOffers :one
 SELECT count(*) FROM catalogue_entries e
 WHERE e.org_id = $1 AND e.shown
     AND ($2::text = '' OR lower(e.name) LIKE $2)
+    AND ($3::text = '' OR e.api_id = $3)
+    AND ($4::text = '' OR e.policy_id = $4)
     AND (e.api_id = '' OR e.api_id IN (SELECT a.id FROM apis a WHERE a.org_id = $1))
     AND (e.policy_id = '' OR e.policy_id IN (SELECT p.id FROM policies p WHERE p.org_id = $1 AND p.state = 'active'))
 `
@@ -169,12 +171,19 @@ WHERE e.org_id = $1 AND e.shown
 type CountOffersParams struct {
 	OrgID  string
 	Prefix string
+	API    string
+	Policy string
 }
 
 // CountOffers counts the entries that developers see: those that are shown, and
 // whose API and policy are there and in use.
 func (q *Queries) CountOffers(ctx context.Context, arg CountOffersParams) (int64, error) {
-	row := q.db.QueryRow(ctx, countOffers, arg.OrgID, arg.Prefix)
+	row := q.db.QueryRow(ctx, countOffers,
+		arg.OrgID,
+		arg.Prefix,
+		arg.API,
+		arg.Policy,
+	)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
@@ -377,15 +386,19 @@ const listOffers = `-- name: ListOffers :many
 SELECT id, org_id, position, name, api_id, policy_id, document, shown, body, version, created_at, updated_at FROM catalogue_entries e
 WHERE e.org_id = $1 AND e.shown
     AND ($2::text = '' OR lower(e.name) LIKE $2)
+    AND ($3::text = '' OR e.api_id = $3)
+    AND ($4::text = '' OR e.policy_id = $4)
     AND (e.api_id = '' OR e.api_id IN (SELECT a.id FROM apis a WHERE a.org_id = $1))
     AND (e.policy_id = '' OR e.policy_id IN (SELECT p.id FROM policies p WHERE p.org_id = $1 AND p.state = 'active'))
 ORDER BY e.position, e.id
-LIMIT $4 OFFSET $3
+LIMIT $6 OFFSET $5
 `
 
 type ListOffersParams struct {
 	OrgID  string
 	Prefix string
+	API    string
+	Policy string
 	Skip   int32
 	Max    int32
 }
@@ -394,6 +407,8 @@ func (q *Queries) ListOffers(ctx context.Context, arg ListOffersParams) ([]Catal
 	rows, err := q.db.Query(ctx, listOffers,
 		arg.OrgID,
 		arg.Prefix,
+		arg.API,
+		arg.Policy,
 		arg.Skip,
 		arg.Max,
 	)
