@@ -2,8 +2,10 @@ package system
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +79,13 @@ func TestExplanationsOfAnAdminAlone(t *testing.T) {
 		s.rest.Do("POST", "/api/explain", description).Into(t, e)
 		return e
 	}
-	now := explained(object{"url": "/orders/x", "key": key})
+	var now *rig.Explanation
+	rig.Eventually(t, "an explanation by the second revision", func() error {
+		if now = explained(object{"url": "/orders/x", "key": key}); now.Revision == strconv.FormatInt(was.Revision, 10) {
+			return errors.New("it is by the first")
+		}
+		return nil
+	})
 	if !now.Outcome.Allowed || now.Outcome.Upstream.Target != "/second/x" || !strings.HasPrefix(now.Said("limit"), "quota 3 of 5 per 600 s") {
 		t.Errorf("%+v", now)
 	}
