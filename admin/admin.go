@@ -60,7 +60,7 @@ type Deps struct {
 	// and the key that took its place; empty: the user was deleted. May be nil.
 	AccessKeyChanged func(former []byte, now secret.Value)
 
-	Retention usage.Retention // how long usage is kept; zero members: 8 days of minutes, 400 days of hours
+	Retention usage.Retention // how long usage is kept; zero members: 8 days of minutes, 400 days of hours, 7 days of refusals
 
 	AuditRetention time.Duration // how long entries of the audit log are kept; 0: 730 days
 

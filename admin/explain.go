@@ -29,17 +29,22 @@ func (s *Server) explain(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	answer, err := s.explained(ctx, c.Who.Org, body)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, rest.NotFound(err.Error())
+	}
+	return answer, err
+}
+
+// explained explains one request, unless too many are being explained.
+func (s *Server) explained(ctx context.Context, org string, description []byte) (any, error) {
 	select {
 	case s.explaining <- struct{}{}:
 		defer func() { <-s.explaining }()
 	default:
 		return nil, rest.Unavailable("Too many requests are being explained; try again")
 	}
-	answer, err := s.deps.Explain.Explain(ctx, c.Who.Org, body)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, rest.NotFound(err.Error())
-	}
-	return answer, err
+	return s.deps.Explain.Explain(ctx, org, description)
 }
 
 // explainRoutes are the routes of explanations.

@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/internal/password"
 	"github.com/sluicegate/sluice/internal/secret"
 	"github.com/sluicegate/sluice/internal/testenv/admintest"
+	counts "github.com/sluicegate/sluice/internal/usage"
 )
 
 // aDeveloper makes a developer of the first organisation and returns the id and a
@@ -96,8 +97,10 @@ func (b *bench) estate() map[string]string {
 	client := b.Call("POST", "/api/portal/developers/"+developer+"/oauth-clients", b.editor, `{"policy_id":"op"}`).Want(201).Text("client_id")
 	b.Call("POST", "/api/portal/webhooks/"+hook+"/ping", b.editor, "").Want(200)
 	owned := b.Call("POST", "/api/portal/developers/"+developer+"/keys", b.editor, `{"apply_policies":["op"]}`).Want(200).Text("key_id")
+	b.handRefusals(1, counts.Refusal{ID: "refused", API: "ours", Key: key, Status: 429, Reason: "rate_limit"})
 	return map[string]string{
-		"/api/apis/": "ours", "/api/portal/policies/": policy, "/api/keys/": key, "/api/portal/developers/": developer, "/api/portal/catalogue/entries/": entry,
+		"/api/refusals/": "refused",
+		"/api/apis/":     "ours", "/api/portal/policies/": policy, "/api/keys/": key, "/api/portal/developers/": developer, "/api/portal/catalogue/entries/": entry,
 		"/api/portal/requests/": request, "/api/portal/documentation/": document, "/api/portal/webhooks/": hook, "client": client, "/api/portal/deliveries/": b.Text("select id from deliveries limit 1"),
 		"/api/portal/public/catalogue/": entry, "key": owned, "/api/portal/me/": owned, "/api/users/": b.Text("select id from users where org_id <> 'second' limit 1"), "/api/certs/": "none", "/api/gateways/": "none", "/api/policies/": policy, "/api/orgs/": b.Text("select org_id from users where email = 'admin@localhost'"), "/api/portal/mailbox/": "none", "/api/config/": "1",
 	}

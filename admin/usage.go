@@ -3,11 +3,16 @@ package admin
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/credential"
+	"github.com/sluicegate/sluice/internal/definition"
 	counts "github.com/sluicegate/sluice/internal/usage"
 )
 
@@ -15,15 +20,18 @@ import (
 const (
 	keptMinutes = 8 * 24 * time.Hour
 	keptHours   = 400 * 24 * time.Hour
+
+	keptRefusals = 7 * 24 * time.Hour
 )
 
 func (s *Server) openUsage() (err error) {
 	kept := usage.Retention{
 		Minutes: cmp.Or(s.deps.Retention.Minutes, keptMinutes), Hours: cmp.Or(s.deps.Retention.Hours, keptHours),
+		Refusals: cmp.Or(s.deps.Retention.Refusals, keptRefusals),
 	}
 	s.usage, err = usage.New(usage.Deps{
 		Store: s.deps.Store, Retention: kept, Clear: s.deps.KeyOptions.Hasher.Algorithm == credential.None,
-		Key: s.identity, OwnKey: s.portal.OwnKey, Metrics: s.deps.Metrics, Now: time.Now, Log: s.log,
+		Key: s.identity, OwnKey: s.portal.OwnKey, Remembered: s.remembered, Metrics: s.deps.Metrics, Now: time.Now, Log: s.log,
 	})
 	return err
 }
@@ -35,6 +43,25 @@ func (s *Server) identity(ctx context.Context, c *rest.Call) (string, error) {
 		return "", err
 	}
 	return found.hash, nil
+}
+
+// remembered returns the explanation of a refused request that a gateway remembers.
+func (s *Server) remembered(ctx context.Context, org, id string) ([]byte, error) {
+	if s.deps.Explain == nil {
+		return nil, store.ErrNotFound
+	}
+	named, err := json.Marshal(map[string]string{"id": id})
+	if err != nil {
+		return nil, fmt.Errorf("naming a request: %w", err)
+	}
+	answer, err := s.explained(ctx, org, named)
+	if _, noID := errors.AsType[*definition.Problems](err); noID {
+		return nil, store.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(answer)
 }
 
 // ReceiveUsage adds what a gateway in this process counted, once however often it

@@ -41,6 +41,7 @@ type Deps struct {
 	Handshakes Handshakes // nil: without TLS
 	Observe    Observer
 	Tracer     Tracer                  // nil: no traces are recorded
+	Handover   *explain.Handover       // keeps refusals for the admin, unless Config.Refusals is 0; nil: they are not kept
 	Control    fasthttp.RequestHandler // serves /svc/; nil: it is not on this port
 	Health     fasthttp.RequestHandler // serves the health paths; nil: they are not on this port
 	Log        *slog.Logger
@@ -91,6 +92,7 @@ type Gateway struct {
 	server     *wire.Server
 	faults     sync.Map // *wire.Fault to *pipeline.Rejection
 	refusals   *explain.Refusals
+	handover   *explain.Handover // nil: refusals are not kept for an admin
 
 	current atomic.Pointer[serving] // nil before the first bundle
 }
@@ -101,7 +103,7 @@ func New(deps Deps) *Gateway {
 		conf: deps.Config, stages: deps.Stages, compiler: snapshot.NewCompiler(deps.Stages, deps.Log),
 		handshakes: deps.Handshakes, observe: deps.Observe, tracer: deps.Tracer,
 		unmatched: deps.Observe.Unmatched(), control: deps.Control, health: deps.Health, log: deps.Log,
-		refusals: explain.NewRefusals(deps.Config.Refusals),
+		refusals: explain.NewRefusals(deps.Config.Refusals), handover: deps.Handover,
 	}
 	g.server = wire.New(deps.Config.Wire, g, slog.NewLogLogger(deps.Log.Handler(), slog.LevelWarn))
 	return g

@@ -12,10 +12,12 @@ var (
 	forwarding = &pipeline.StageKind{Name: "upstream"} // calling the upstream
 )
 
-// remember records why a request was refused, for explanations by its id.
+// remember records why a request was refused: for explanations by its id, and for the
+// admin.
 func (g *Gateway) remember(ex *pipeline.Exchange) {
 	if g.refusals != nil {
 		g.refusals.Add(ex)
+		g.handover.Add(ex)
 	}
 }
 

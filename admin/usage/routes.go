@@ -23,7 +23,7 @@ var (
 
 // Routes lists the routes of the service.
 func (s *Service) Routes() []rest.Route {
-	return []rest.Route{
+	return append(s.refusalRoutes(), []rest.Route{
 		{
 			Method: "GET", Path: "/api/usage", Summary: "Count calls by time, API, key, status and reason", Tag: "Usage", Role: rest.Viewer,
 			Query: filtering, Reply: Report{}, Wrong: []int{400}, Handle: s.showing(preset{span: day, step: "none"}),
@@ -44,7 +44,7 @@ func (s *Service) Routes() []rest.Route {
 			Method: "POST", Path: "/api/gateway/usage", Summary: "Hand over what a gateway has counted; a batch that comes again counts once", Tag: "Gateways", Role: rest.Gateway,
 			Body: usage.Batch{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.take,
 		},
-	}
+	}...)
 }
 
 // showing returns a handler of reports with defaults.

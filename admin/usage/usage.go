@@ -31,6 +31,10 @@ type Deps struct {
 	// calling developer.
 	Key, OwnKey func(ctx context.Context, c *rest.Call) (identity string, err error)
 
+	// Remembered returns the explanation of a refused request that a gateway still
+	// remembers. The error wraps store.ErrNotFound if none does; nil: none is asked.
+	Remembered func(ctx context.Context, org, id string) (explanation []byte, err error)
+
 	Metrics prometheus.Registerer // nil: not measured
 	Now     func() time.Time
 	Log     *slog.Logger

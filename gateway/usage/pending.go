@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/usage"
@@ -32,8 +33,10 @@ type pending struct {
 	most      int
 	rows      map[pendingKey]pendingSums
 	latencies map[apiMinute]*usage.Latencies
+	refusals  []usage.Refusal // in the order in which they came
 	merged    uint64
-	level     int // index into coarseness
+	forgotten uint64 // refusals
+	level     int    // index into coarseness
 }
 
 func newPending(most int) *pending {
@@ -55,6 +58,18 @@ func (p *pending) addRow(r usage.Row) {
 		at.key = strings.Clone(at.key) // otherwise it keeps the whole session from being freed
 	}
 	p.rows[at] = pendingSums{was.hits + r.Hits, was.total + r.Total, was.upstream + r.Upstream}
+}
+
+// maxRefusals bounds the refusals that wait, in about 5 MiB. The oldest are given up for
+// new ones: their counts are in rows.
+const maxRefusals = 8 * usage.MaxRefusals
+
+func (p *pending) addRefusal(r usage.Refusal) {
+	if len(p.refusals) >= maxRefusals {
+		p.forgotten += maxRefusals / 8
+		p.refusals = append(p.refusals[:0], p.refusals[maxRefusals/8:]...)
+	}
+	p.refusals = append(p.refusals, r)
 }
 
 func (p *pending) addLatency(l usage.Latency) {
@@ -121,27 +136,32 @@ const maxBatch = 2 << 20
 const rowSize = 160
 
 // take removes and returns as much as fits into one batch.
-func (p *pending) take() (rows []usage.Row, latencies []usage.Latency) {
+func (p *pending) take() (next part) {
 	size := 0
 	for at, n := range p.rows {
-		if len(rows) == usage.MaxRows || size > maxBatch {
-			return rows, nil
+		if len(next.rows) == usage.MaxRows || size > maxBatch {
+			return next
 		}
 		size += rowSize + len(at.org) + len(at.api) + len(at.key) + len(at.reason)
 		delete(p.rows, at)
-		rows = append(rows, usage.Row{
+		next.rows = append(next.rows, usage.Row{
 			Minute: at.minute, Org: at.org, API: at.api, Key: at.key, Status: at.status, Reason: at.reason,
 			Hits: n.hits, Total: n.total, Upstream: n.upstream,
 		})
 	}
 	for at, counts := range p.latencies {
-		if len(latencies) == usage.MaxLatencies || size > maxBatch {
-			return rows, latencies
+		if len(next.latencies) == usage.MaxLatencies || size > maxBatch {
+			return next
 		}
 		size += rowSize + len(at.org) + len(at.api)
 		delete(p.latencies, at)
-		latencies = append(latencies, usage.Latency{Minute: at.minute, Org: at.org, API: at.api, Counts: *counts})
+		next.latencies = append(next.latencies, usage.Latency{Minute: at.minute, Org: at.org, API: at.api, Counts: *counts})
 	}
 	p.level = 0
-	return rows, latencies
+	if size <= maxBatch/2 {
+		n := min(len(p.refusals), usage.MaxRefusals)
+		next.refusals = slices.Clone(p.refusals[:n])
+		p.refusals = slices.Delete(p.refusals, 0, n)
+	}
+	return next
 }

@@ -37,11 +37,21 @@ func (e *RefusedError) Unwrap() error { return e.Cause }
 
 // SenderOptions are the settings of a Sender.
 type SenderOptions struct {
-	Calls   *Calls
-	To      Receiver
-	Gateway string        // name of this gateway
-	Every   time.Duration // between two batches: what a crash may lose
-	Log     *slog.Logger
+	Calls    *Calls
+	Refusals Refusals // nil: none are sent
+	To       Receiver
+	Gateway  string        // name of this gateway
+	Every    time.Duration // between two batches: what a crash may lose
+	Log      *slog.Logger
+}
+
+// Refusals keeps the newest refused requests of each key. It is safe for concurrent use.
+type Refusals interface {
+	// Take hands out what was kept since the last Take.
+	Take(each func(usage.Refusal))
+
+	// Lost returns how many were not kept for want of room.
+	Lost() uint64
 }
 
 // A Sender ships the counts of calls to the admin: every few seconds what was
@@ -68,6 +78,7 @@ type SenderStats struct {
 	Refused   uint64        // calls that cannot be counted
 	Waiting   int           // rows that it does not have yet
 	Merged    uint64        // rows that lost detail for want of memory
+	Forgotten uint64        // refused requests without a record, for want of memory
 	Lag       time.Duration // since it last had everything
 
 	complete time.Time // when it last had everything
@@ -136,6 +147,9 @@ func (s *Sender) collect() {
 	s.taken = time.Now()
 	merged := s.waiting.merged
 	s.opts.Calls.Take(s.waiting.addRow, s.waiting.addLatency)
+	if s.opts.Refusals != nil {
+		s.opts.Refusals.Take(s.waiting.addRefusal)
+	}
 	if s.waiting.merged > merged {
 		s.opts.Log.Warn("counts of calls wait for the admin and lose detail", "rows", s.waiting.len())
 	}
@@ -168,14 +182,15 @@ func (s *Sender) sendAll(ctx context.Context) bool {
 type part struct {
 	rows      []usage.Row
 	latencies []usage.Latency
+	refusals  []usage.Refusal
 }
 
-func (p part) len() int { return len(p.rows) + len(p.latencies) }
+func (p part) len() int { return len(p.rows) + len(p.latencies) + len(p.refusals) }
 
 // halves returns a part as two.
 func (p part) halves() (first, second part) {
-	rows, latencies := len(p.rows)/2, (len(p.latencies)+1)/2
-	return part{p.rows[:rows], p.latencies[:latencies]}, part{p.rows[rows:], p.latencies[latencies:]}
+	rows, latencies, refusals := len(p.rows)/2, (len(p.latencies)+1)/2, (len(p.refusals)+1)/2
+	return part{p.rows[:rows], p.latencies[:latencies], p.refusals[:refusals]}, part{p.rows[rows:], p.latencies[latencies:], p.refusals[refusals:]}
 }
 
 // batch returns the next batch, or nil when nothing waits.
@@ -184,13 +199,13 @@ func (s *Sender) batch() *usage.Batch {
 	if last := len(s.parts) - 1; last >= 0 {
 		next, s.parts = s.parts[last], s.parts[:last]
 	} else {
-		next.rows, next.latencies = s.waiting.take()
+		next = s.waiting.take()
 	}
 	if next.len() == 0 {
 		return nil
 	}
 	s.number++
-	return &usage.Batch{Gateway: s.opts.Gateway, Boot: s.boot, Sequence: s.number, Rows: next.rows, Latencies: next.latencies}
+	return &usage.Batch{Gateway: s.opts.Gateway, Boot: s.boot, Sequence: s.number, Rows: next.rows, Latencies: next.latencies, Refusals: next.refusals}
 }
 
 // send tries to deliver s.sent, and reports whether that is done with.
@@ -235,7 +250,7 @@ func callsOf(b *usage.Batch) (calls uint64) {
 // others with it. A row that is refused alone is lost.
 func (s *Sender) split(refusal *RefusedError) {
 	s.refused++
-	whole := part{s.sent.Rows, s.sent.Latencies}
+	whole := part{s.sent.Rows, s.sent.Latencies, s.sent.Refusals}
 	calls := callsOf(s.sent)
 	s.sent = nil
 	if whole.len() > 1 {
@@ -245,10 +260,13 @@ func (s *Sender) split(refusal *RefusedError) {
 		return
 	}
 	var row usage.Row
-	if len(whole.rows) > 0 {
+	switch {
+	case len(whole.rows) > 0:
 		row = whole.rows[0]
-	} else {
+	case len(whole.latencies) > 0:
 		row.API, row.Minute = whole.latencies[0].API, whole.latencies[0].Minute
+	default:
+		row.API, row.Status, row.Reason = whole.refusals[0].API, whole.refusals[0].Status, whole.refusals[0].Reason
 	}
 	s.opts.Log.Error("counts of calls are lost: the admin refused them",
 		"calls", calls, "api", row.API, "status", row.Status, "reason", row.Reason, "minute", row.Minute, "err", refusal.Cause)
@@ -259,7 +277,10 @@ func (s *Sender) split(refusal *RefusedError) {
 func (s *Sender) update(change func(*SenderStats)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Waiting, s.stats.Merged = s.waiting.len(), s.waiting.merged
+	s.stats.Waiting, s.stats.Merged, s.stats.Forgotten = s.waiting.len(), s.waiting.merged, s.waiting.forgotten
+	if s.opts.Refusals != nil {
+		s.stats.Forgotten += s.opts.Refusals.Lost()
+	}
 	if s.sent != nil {
 		s.stats.Waiting += len(s.sent.Rows)
 	}
@@ -282,6 +303,7 @@ var (
 	callsShipped = metrics.Describe("usage_calls_total", "Calls that the admin has counted.")
 	callsLost    = metrics.Describe("usage_dropped_total", "Calls that the admin will never count: there was no room for them, or it refused them.")
 	callsOther   = metrics.Describe("usage_other_keys_total", "Calls that are counted without their key, for want of room.")
+	refusalsLost = metrics.Describe("usage_refusals_dropped_total", "Refused requests that are counted and of which the admin gets no record, for want of room.")
 	rowsWaiting  = metrics.Describe("usage_waiting_rows", "Rows of counted calls that the admin does not have yet.")
 	senderLag    = metrics.Describe("usage_flush_lag_seconds", "How long ago the admin had all that was counted.")
 )
@@ -293,7 +315,8 @@ func (s *Sender) Metrics() prometheus.Collector {
 		ch <- metrics.Counter(callsShipped, now.Delivered)
 		ch <- metrics.Counter(callsLost, now.Refused+s.opts.Calls.Lost())
 		ch <- metrics.Counter(callsOther, s.opts.Calls.Others())
+		ch <- metrics.Counter(refusalsLost, now.Forgotten)
 		ch <- metrics.Gauge(rowsWaiting, float64(now.Waiting))
 		ch <- metrics.Gauge(senderLag, now.Lag.Seconds())
-	}, callsShipped, callsLost, callsOther, rowsWaiting, senderLag)
+	}, callsShipped, callsLost, callsOther, refusalsLost, rowsWaiting, senderLag)
 }

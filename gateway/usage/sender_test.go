@@ -25,6 +25,7 @@ type ledger struct {
 	mu      sync.Mutex
 	last    map[string]int64
 	hits    int64
+	records int // of refusals
 	tries   int
 	away    bool  // no batch arrives
 	deaf    bool  // batches are counted, but the answers are lost
@@ -60,6 +61,7 @@ func (l *ledger) Receive(ctx context.Context, b *usage.Batch) (usage.Receipt, er
 		for _, r := range b.Rows {
 			l.hits += r.Hits
 		}
+		l.records += len(b.Refusals)
 	}
 	if l.deaf {
 		return usage.Receipt{}, errors.New("the answer was lost")
@@ -149,6 +151,57 @@ func TestAnAdminThatWasAwayGetsEverythingOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// keeper has refusals to hand over.
+type keeper struct {
+	mu   sync.Mutex
+	kept []usage.Refusal
+}
+
+func (k *keeper) keep(n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range n {
+		k.kept = append(k.kept, usage.Refusal{ID: fmt.Sprint("id", i), At: time.Now(), Org: "org", API: "shop", Key: fmt.Sprint("key", i), Status: 429, Reason: "rate_limit", Path: "/orders"})
+	}
+}
+
+func (k *keeper) Take(each func(usage.Refusal)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range k.kept {
+		each(r)
+	}
+	k.kept = nil
+}
+
+func (k *keeper) Lost() uint64 { return 3 }
+
+func TestRefusalsAreShippedOnceAndBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, kept := open(t, 10*time.Second), new(keeper)
+		defer s.stop()
+		s.sender.opts.Refusals = kept
+		kept.keep(2*usage.MaxRefusals + 7) // and no calls beside them
+		time.Sleep(10 * time.Second)
+		s.admin.set(func(l *ledger) {
+			if l.records != 2*usage.MaxRefusals+7 || l.tries != 3 {
+				t.Errorf("%d refusals in %d batches", l.records, l.tries)
+			}
+			l.records, l.deaf = 0, true
+		})
+		kept.keep(10 * usage.MaxRefusals) // more than wait
+		time.Sleep(time.Minute)
+		s.admin.set(func(l *ledger) { l.deaf = false })
+		time.Sleep(maxPause + 10*time.Second)
+		st := s.sender.Stats()
+		s.admin.set(func(l *ledger) {
+			if l.records == 0 || uint64(l.records)+st.Forgotten != 10*usage.MaxRefusals+3 || l.records > maxRefusals {
+				t.Errorf("%d refusals arrived, %d were forgotten", l.records, st.Forgotten)
+			}
+		})
+	})
 }
 
 func TestAnAdminThatDoesNotAnswerDelaysNothing(t *testing.T) {
@@ -277,7 +330,8 @@ func TestWaitingRowsBecomeCoarserAndNoCallIsLost(t *testing.T) {
 			t.Fatalf("%d rows wait", p.len())
 		}
 	}
-	rows, latencies := p.take()
+	next := p.take()
+	rows, latencies := next.rows, next.latencies
 	var hits, total, slow int64
 	for _, r := range rows {
 		hits, total = hits+r.Hits, total+r.Total

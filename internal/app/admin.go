@@ -143,7 +143,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		Schemas: p.schemaOptions(), PageSize: p.cfg.Admin.PageSize, LoginRate: p.cfg.Admin.LoginRate, Trusted: p.cfg.Admin.TrustedProxies, Version: Version(),
 		Metrics: p.metrics, Scrape: p.scrape, Log: p.log,
 		AuditRetention: p.cfg.Admin.AuditRetention,
-		Retention:      usage.Retention{Minutes: p.cfg.Usage.RetentionMinute, Hours: p.cfg.Usage.RetentionHour},
+		Retention:      usage.Retention{Minutes: p.cfg.Usage.RetentionMinute, Hours: p.cfg.Usage.RetentionHour, Refusals: p.cfg.Usage.RetentionRefusals},
 	}
 	deps.AccessKeyChanged = m.followKey
 	explainer, err := m.newExplainer(p)

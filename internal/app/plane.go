@@ -119,6 +119,9 @@ func newPlane(p planeParts) (*plane, error) {
 	if pl.traces != nil { // a nil *traces.Recorder in the interface would not be nil
 		deps.Tracer = pl.traces
 	}
+	if p.shipped != nil {
+		deps.Handover = p.shipped.refusals
+	}
 	pl.gateway = gateway.New(deps)
 	pl.overload.AddDelay(pl.gateway.Waited)
 	pl.observer.Registry().MustRegister(pl.metrics(p)...)

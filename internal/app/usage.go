@@ -10,14 +10,16 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/gateway/explain"
 	"github.com/sluicegate/sluice/gateway/usage"
 	contract "github.com/sluicegate/sluice/internal/usage"
 )
 
 // shippedUsage is the counts of calls of a gateway that has an admin.
 type shippedUsage struct {
-	calls  *usage.Calls
-	sender *usage.Sender
+	calls    *usage.Calls
+	refusals *explain.Handover
+	sender   *usage.Sender
 }
 
 // newShippedUsage returns nil for a gateway without an admin.
@@ -29,8 +31,8 @@ func newShippedUsage(p *nodeParts) *shippedUsage {
 	if to == nil {
 		to = usage.NewRemote(p.adminURL, p.token)
 	}
-	u := &shippedUsage{calls: usage.NewCalls()}
-	u.sender = usage.NewSender(usage.SenderOptions{Calls: u.calls, To: to, Gateway: gatewayName(p), Every: p.cfg.Usage.Flush, Log: p.log})
+	u := &shippedUsage{calls: usage.NewCalls(), refusals: explain.NewHandover()}
+	u.sender = usage.NewSender(usage.SenderOptions{Calls: u.calls, Refusals: u.refusals, To: to, Gateway: gatewayName(p), Every: p.cfg.Usage.Flush, Log: p.log})
 	return u
 }
 

@@ -36,11 +36,14 @@ type OTLP struct {
 
 // Usage holds the settings of the call counts that gateways send to the admin.
 type Usage struct {
-	// Longest interval between two reports of a gateway, and so the counts that a crash
-	// may lose.
+	// Longest interval between two reports of a gateway, and so the counts and the records
+	// of refusals that a crash may lose.
 	Flush time.Duration `yaml:"flush" range:"100ms..5m"`
 	// How long counts per minute are kept.
 	RetentionMinute time.Duration `yaml:"retention_minute" range:"2d..60d"`
 	// How long counts per hour are kept.
 	RetentionHour time.Duration `yaml:"retention_hour" range:"31d..3650d"`
+	// How long the records of refused requests are kept: the newest 100 of each key, with
+	// path and address of the caller, without query, body and credentials.
+	RetentionRefusals time.Duration `yaml:"retention_refusals" range:"1h..90d"`
 }

@@ -8,7 +8,7 @@ import (
 
 // A Receipt reports what of a batch does not count. The zero Receipt: all of it counts.
 type Receipt struct {
-	Refused int      `json:"refused" doc:"rows and latencies that cannot be counted; the others count"`
+	Refused int      `json:"refused" doc:"rows, latencies and refusals that cannot be counted; the others count"`
 	Calls   int64    `json:"refused_calls" doc:"calls of the refused rows"`
 	Faults  []string `json:"faults,omitempty" doc:"what is wrong with them, each with its place; at most 20"`
 }
@@ -23,7 +23,7 @@ func (r *Receipt) refuse(place string, at int, fault error) {
 	}
 }
 
-// Sift returns the batch without the rows and latencies that cannot be counted, which
+// Sift returns the batch without the rows, latencies and refusals that cannot be counted, which
 // the receipt names with the member that is wrong. b stays as it is. The error is a fault
 // of the batch as a whole: nothing of it can be counted.
 func (b *Batch) Sift() (good *Batch, refused Receipt, err error) {
@@ -36,6 +36,8 @@ func (b *Batch) Sift() (good *Batch, refused Receipt, err error) {
 		return nil, refused, fmt.Errorf("rows has %d elements; at most %d are taken at a time", len(b.Rows), MaxRows)
 	case len(b.Latencies) > MaxLatencies:
 		return nil, refused, fmt.Errorf("latencies has %d elements; at most %d are taken at a time", len(b.Latencies), MaxLatencies)
+	case len(b.Refusals) > MaxRefusals:
+		return nil, refused, fmt.Errorf("refusals has %d elements; at most %d are taken at a time", len(b.Refusals), MaxRefusals)
 	}
 	if err := checkTexts([]string{"gateway", "boot"}, b.Gateway, b.Boot); err != nil {
 		return nil, refused, err
@@ -58,6 +60,14 @@ func (b *Batch) Sift() (good *Batch, refused Receipt, err error) {
 			continue
 		}
 		sifted.Latencies = append(sifted.Latencies, b.Latencies[i])
+	}
+	sifted.Refusals = make([]Refusal, 0, len(b.Refusals))
+	for i := range b.Refusals {
+		if err := b.Refusals[i].check(); err != nil {
+			refused.refuse("refusals", i, err)
+			continue
+		}
+		sifted.Refusals = append(sifted.Refusals, b.Refusals[i])
 	}
 	return &sifted, refused, sifted.checkSums()
 }

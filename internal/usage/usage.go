@@ -1,5 +1,6 @@
 // Package usage is the contract between gateways and the admin about usage: how many
-// calls there were in a minute by API, key, status and reason.
+// calls there were in a minute by API, key, status and reason, and the newest refusals of
+// each key.
 package usage
 
 import (
@@ -27,6 +28,7 @@ type Batch struct {
 
 	Rows      []Row     `json:"rows"`
 	Latencies []Latency `json:"latencies,omitempty"`
+	Refusals  []Refusal `json:"refusals,omitempty" doc:"the newest of each key, in no order"`
 }
 
 // A Row counts the calls of a minute that differ in their numbers only.

@@ -107,6 +107,7 @@ func FuzzBatch(f *testing.F) {
 		`{"gateway":"g","boot":"b","sequence":1,"rows":[{"minute":60,"org":"o","api":"a","key":"k","status":200,"reason":"r","hits":1,"total_us":5,"upstream_us":4}]}`,
 		`{"gateway":"g","boot":"b","sequence":1,"latencies":[{"minute":120,"api":"a","counts":[1,2,3]}]}`,
 		`{"gateway":"g","boot":"b","sequence":1,"rows":[null,{"minute":-60}]}`,
+		`{"gateway":"g","boot":"b","sequence":1,"refusals":[null,{"id":"x","at":"2026-01-01T00:00:00Z","api_id":"a","reason":"r","status":403,"limits":[{"kind":"rate"}]}]}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -119,12 +120,17 @@ func FuzzBatch(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(good.Rows)+len(good.Latencies)+refused.Refused != len(b.Rows)+len(b.Latencies) || len(refused.Faults) > maxFaults || refused.Calls < 0 {
+		if len(good.Rows)+len(good.Latencies)+len(good.Refusals)+refused.Refused != len(b.Rows)+len(b.Latencies)+len(b.Refusals) || len(refused.Faults) > maxFaults || refused.Calls < 0 {
 			t.Errorf("%d rows and %d latencies of %+v, refused: %+v", len(good.Rows), len(good.Latencies), b, refused)
 		}
 		for _, r := range good.Rows {
 			if r.Minute%60 != 0 || r.Minute < 0 || r.Hits < 1 || r.Total < 0 || r.Status < 0 || r.Status > 999 || r.API == "" ||
 				strings.ContainsRune(r.Org+r.API+r.Key+r.Reason, 0) || len(r.Key) > MaxText {
+				t.Errorf("%+v was let pass", r)
+			}
+		}
+		for _, r := range good.Refusals {
+			if r.ID == "" || r.API == "" || r.Reason == "" || strings.ContainsRune(r.Path+r.Message+r.Key, 0) || len(r.Path) > MaxText {
 				t.Errorf("%+v was let pass", r)
 			}
 		}

@@ -345,6 +345,18 @@ type PortalObject struct {
 	UpdatedAt time.Time
 }
 
+type Refusal struct {
+	ID        int64
+	OrgID     string
+	At        time.Time
+	RequestID string
+	Gateway   string
+	APIID     string
+	KeyHash   string
+	Reason    string
+	Detail    []byte
+}
+
 type RepeatableCall struct {
 	OrgID     string
 	Caller    string

@@ -37,7 +37,10 @@ func Add(ctx context.Context, st *store.Store, b *usage.Batch, now time.Time) (a
 		if err := addSums(ctx, tx, keyless(rows)); err != nil {
 			return err
 		}
-		return addLatencies(ctx, tx, b.Latencies, now)
+		if err := addLatencies(ctx, tx, b.Latencies, now); err != nil {
+			return err
+		}
+		return addRefusals(ctx, tx, b, now)
 	})
 	return added, err
 }

@@ -79,6 +79,8 @@ func sum(ctx context.Context, tx *store.Tx, m *db.NextMarkRow) error {
 type Retention struct {
 	Minutes time.Duration // whole days are dropped
 	Hours   time.Duration // whole months are dropped
+
+	Refusals time.Duration // records of refused requests
 }
 
 // Keep creates the partitions of the days and months to come, and drops what is older
@@ -87,6 +89,9 @@ type Retention struct {
 func Keep(ctx context.Context, st *store.Store, now time.Time, r Retention) (done bool, err error) {
 	err = st.InTx(ctx, func(tx *store.Tx) error {
 		if err := lock(ctx, tx); err != nil {
+			return err
+		}
+		if err := forgetRefusals(ctx, tx, now.Add(-r.Refusals)); err != nil {
 			return err
 		}
 		if err := tx.KeepRanks(ctx, db.KeepRanksParams{At: now, HourSeconds: r.Hours.Seconds()}); err != nil {

@@ -255,7 +255,7 @@ func TestSumsAreRightWhileBatchesAreAdded(t *testing.T) {
 				if _, err := Sum(t.Context(), admin, now); err != nil && !errors.Is(err, ErrBusy) {
 					t.Error(err)
 				}
-				if _, err := Keep(t.Context(), admin, now, Retention{8 * 24 * time.Hour, 400 * 24 * time.Hour}); err != nil && !errors.Is(err, ErrBusy) {
+				if _, err := Keep(t.Context(), admin, now, long); err != nil && !errors.Is(err, ErrBusy) {
 					t.Error(err)
 				}
 			}
@@ -409,7 +409,7 @@ func TestOneAdminSumsUpAtATime(t *testing.T) {
 	if _, err := Sum(t.Context(), st, time.Now()); !errors.Is(err, ErrBusy) {
 		t.Errorf("Sum: %v", err)
 	}
-	if _, err := Keep(t.Context(), st, time.Now(), Retention{time.Hour, time.Hour}); !errors.Is(err, ErrBusy) {
+	if _, err := Keep(t.Context(), st, time.Now(), Retention{Minutes: time.Hour, Hours: time.Hour}); !errors.Is(err, ErrBusy) {
 		t.Errorf("Keep: %v", err)
 	}
 }
