@@ -2,11 +2,11 @@
 import { useSyncExternalStore } from 'react';
 
 /** What the server wrote into the HTML. */
-const html = document.documentElement;
+const html = typeof document === 'undefined' ? undefined : document.documentElement; // unit tests have none
 
 /** The path below which the admin is reached, with a slash at both ends. */
-export const base = html.dataset.base || '/';
-export const version = html.dataset.version || 'dev';
+export const base = html?.dataset.base || '/';
+export const version = html?.dataset.version || 'dev';
 
 /** A value outside of React that components can follow. */
 export interface Store<T> {

@@ -1,0 +1,2 @@
+export { Chart, type ChartProps, type Series } from './Chart';
+export { Spark } from './Spark';

@@ -1,0 +1,205 @@
+import { useEffect, useState, type ReactNode } from 'react';
+import { Failure } from '../../api/failure';
+import { watchRevision } from '../../app/pulse';
+import { useShortcuts } from '../../app/shortcuts';
+import { randomID, same } from '../../lib';
+import { t } from '../../text/en';
+import { Button } from '../Button';
+import { Dialog } from '../Dialog';
+import { ErrorPanel } from '../ErrorPanel';
+import { TextField } from '../fields';
+import { Skeleton } from '../Skeleton';
+import { toast } from '../toasts';
+import { copyAt, merge, pathText, type Change, type Merged } from './merge';
+import css from './ReviewSheet.module.css';
+import type { Base, Draft } from './useDraft';
+
+export interface Publishing {
+  text: string;
+  reason: string;
+  /** For If-Match. */
+  etag: string;
+  /** For expect_revision. */
+  revision?: number;
+  /** The Idempotency-Key: the same for every try of this sheet. */
+  once: string;
+}
+
+/**
+ * The only way configuration is written: the difference in effect and in text, a reason,
+ * and Publish. A conflict is merged: what does not overlap is taken over and named, the
+ * rest asks.
+ */
+export function ReviewSheet(p: {
+  /** policy "gold" */
+  what: string;
+  draft: Draft;
+  /** What the change comes to, in words; read when the sheet opens. */
+  effect?: (text: string, signal: AbortSignal) => Promise<ReactNode>;
+  publish: (it: Publishing) => Promise<{ revision?: number } | void>;
+  /** The object as it is now; called after a conflict. */
+  reload: () => Promise<Base>;
+  onDone: (result: { revision?: number }) => void;
+  onClose: () => void;
+  /** Drawn between the differences and the reason. */
+  children?: ReactNode;
+}) {
+  const { draft } = p;
+  const [reason, setReason] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<unknown>();
+  const [merged, setMerged] = useState<{ with: Base; mine: string; result: Merged; choice: Record<string, 'mine' | 'theirs'> }>();
+  const [once, setOnce] = useState(randomID);
+  const undecided = merged?.result.conflicts.some((one) => !merged.choice[pathText(one.path)]) ?? false;
+  const ready = !busy && !undecided && draft.changes.length > 0 && !draft.broken;
+
+  const conflict = async () => {
+    const now = await p.reload();
+    setMerged({ with: now, mine: draft.text, result: merge(draft.base.text, draft.text, now.text), choice: {} });
+    setFailure(undefined);
+    setOnce(randomID());
+  };
+  const publish = async () => {
+    if (!ready) return;
+    setBusy(true);
+    setFailure(undefined);
+    let { text } = draft;
+    let { base } = draft;
+    if (merged) {
+      text = merged.result.conflicts.reduce((now, one) => (merged.choice[pathText(one.path)] === 'mine' ? copyAt(now, merged.mine, one.path) : now), merged.result.text);
+      base = merged.with;
+      draft.rebase(base, text);
+      setMerged(undefined);
+    }
+    try {
+      const result = (await p.publish({ text, reason: reason.trim(), etag: base.etag, revision: base.revision, once })) ?? {};
+      draft.rebase({ ...base, text });
+      toast({ kind: 'ok', name: 'published', text: result.revision ? t.review.done(result.revision) : t.review.saved });
+      if (result.revision) watchRevision(result.revision);
+      p.onDone(result);
+    } catch (cause) {
+      setBusy(false);
+      if (cause instanceof Failure && cause.status === 409) await conflict().catch(setFailure);
+      else setFailure(cause);
+    }
+  };
+  useShortcuts([{ keys: 'Mod+Enter', label: t.review.publish, run: () => void publish() }]);
+
+  return (
+    <Dialog
+      wide
+      title={t.review.title(p.what)}
+      onClose={p.onClose}
+      actions={
+        <>
+          <Button onClick={p.onClose}>{t.back}</Button>
+          <Button kind="primary" busy={busy} disabled={!ready} onClick={() => void publish()}>
+            {busy ? t.review.publishing : t.review.publish}
+          </Button>
+        </>
+      }
+    >
+      {merged && <Conflicts merged={merged.result} choice={merged.choice} onChoice={(path, side) => setMerged({ ...merged, choice: { ...merged.choice, [path]: side } })} />}
+      {p.effect && <Effect text={draft.text} effect={p.effect} />}
+      <section className={css.section}>
+        <h3>{t.review.text}</h3>
+        <Differences changes={draft.changes} />
+      </section>
+      {p.children}
+      <TextField label={t.review.reason} help={t.review.reasonHelp} value={reason} onChange={setReason} maxLength={500} />
+      {failure !== undefined && <ErrorPanel failure={failure} onProblem={() => p.onClose()} />}
+    </Dialog>
+  );
+}
+
+function Effect({ text, effect }: { text: string; effect: (text: string, signal: AbortSignal) => Promise<ReactNode> }) {
+  const [shown, setShown] = useState<{ node?: ReactNode; failure?: unknown }>();
+  useEffect(() => {
+    const stop = new AbortController();
+    setShown(undefined);
+    effect(text, stop.signal)
+      .then((node) => setShown({ node }))
+      .catch((failure: unknown) => !stop.signal.aborted && setShown({ failure }));
+    return () => stop.abort();
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [text]);
+  return (
+    <section className={css.section} aria-busy={!shown}>
+      <h3>{t.review.effect}</h3>
+      {!shown && <Skeleton lines={2} />}
+      {shown?.node}
+      {shown?.failure !== undefined && (
+        <p className="muted">
+          {t.review.effectFailed} {shown.failure instanceof Error ? shown.failure.message : String(shown.failure)}
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** A value in the table: short ones whole, long ones cut. */
+function show(value: unknown): ReactNode {
+  if (value === undefined) return <span className="muted">{t.review.absent}</span>;
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return <code>{text.length > 400 ? `${text.slice(0, 400)}…` : text || '""'}</code>;
+}
+
+/** Differences as a table: member, before, after. */
+export function Differences({ changes }: { changes: Change[] }) {
+  if (changes.length === 0) return <p className="muted">{t.review.none}</p>;
+  return (
+    <div className={css.scroll}>
+      <table className={css.table} aria-label={t.review.text}>
+        <thead>
+          <tr>
+            <th scope="col">Member</th>
+            <th scope="col">Before</th>
+            <th scope="col">After</th>
+          </tr>
+        </thead>
+        <tbody>
+          {changes.slice(0, 200).map((change) => (
+            <tr key={pathText(change.path)}>
+              <td>
+                <code>{pathText(change.path) || '(all)'}</code>
+              </td>
+              <td className={css.before}>{show(change.before)}</td>
+              <td className={css.after}>{show(change.after)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Conflicts({ merged, choice, onChoice }: { merged: Merged; choice: Record<string, 'mine' | 'theirs'>; onChoice: (path: string, side: 'mine' | 'theirs') => void }) {
+  return (
+    <section className={css.section} role="alert">
+      <h3>{t.review.conflict}</h3>
+      {merged.taken.length > 0 && (
+        <>
+          <p>{t.review.merged}</p>
+          <Differences changes={merged.taken} />
+        </>
+      )}
+      {merged.conflicts.length > 0 && <p>{t.review.ask}</p>}
+      {merged.conflicts.map((one) => {
+        const path = pathText(one.path);
+        return (
+          <fieldset key={path} className={css.choice}>
+            <legend>
+              <code>{path}</code>, {t.review.before} {show(one.base)}
+            </legend>
+            {(['mine', 'theirs'] as const).map((side) => (
+              <label key={side}>
+                <input type="radio" name={path} checked={same(choice[path], side)} onChange={() => onChoice(path, side)} />
+                {t.review[side]}: {show(one[side])}
+              </label>
+            ))}
+          </fieldset>
+        );
+      })}
+    </section>
+  );
+}

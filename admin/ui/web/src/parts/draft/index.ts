@@ -1,0 +1,4 @@
+export { DraftBar, DraftOffer } from './DraftBar';
+export { changes, merge, parse, pathOf, pathText, pretty, setAt, type Change, type Path } from './merge';
+export { Differences, ReviewSheet, type Publishing } from './ReviewSheet';
+export { useDraft, type Base, type Draft } from './useDraft';
