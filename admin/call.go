@@ -177,5 +177,6 @@ func (s *Server) fail(c *rest.Call, err error) {
 		s.log.Error("a call failed", "route", c.Route.Name(), "err", err)
 	}
 	c.HTTP.Response.Reset()
+	f.Locate(c.HTTP.Request.Body())
 	f.Write(c.HTTP)
 }

@@ -26,6 +26,8 @@ type Envelope struct {
 	ID      string   `json:"ID,omitempty"`
 	Errors  []string `json:"Errors,omitempty" doc:"every problem, each with the place where it is"`
 
+	Problems []Problem `json:"Problems,omitempty" doc:"the same, with the places apart"`
+
 	Warnings []string `json:"Warnings,omitempty" doc:"what was accepted and has no effect, each with the place where it is"`
 
 	AccessKey string `json:"access_key,omitempty" doc:"shown this once"`
@@ -41,8 +43,11 @@ type Fault struct {
 	Status  int
 	Message string
 	Errors  []string
-	ETag    string            // of the object as it is now; "" without one
-	Header  map[string]string // further headers
+
+	Problems []Problem // what Errors says, with places; nil: it is taken from there
+
+	ETag   string            // of the object as it is now; "" without one
+	Header map[string]string // further headers
 }
 
 // Error returns the message.
@@ -90,7 +95,11 @@ func FaultOf(err error) (f *Fault, expected bool) {
 	}
 	if refusal, ok := errors.AsType[Refusal](err); ok {
 		status, message, problems := refusal.Refused()
-		return Refuse(status, message, problems...), true
+		f := Refuse(status, message, problems...)
+		if about, ok := refusal.(interface{ About() string }); ok {
+			f.Problems = aboutOne(problemsOf(problems), about.About())
+		}
+		return f, true
 	}
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
 		return conflictFault(conflict), true
@@ -131,6 +140,7 @@ func DatabaseAway(message string) *Fault {
 // invalid returns the fault for an object with problems.
 func invalid(problems *definition.Problems) *Fault {
 	f := BadRequest("Validation failed", problems.Texts()...)
+	f.Problems = placed(*problems)
 	if len(f.Errors) == 1 {
 		f.Message += ": " + f.Errors[0]
 	}
@@ -178,6 +188,14 @@ func unknownAPIs(u *store.UnknownAPIsError) *Fault {
 // ETagOf returns the entity tag of an object at a version.
 func ETagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
+// Locate adds where in the body of the call its problems are.
+func (f *Fault) Locate(body []byte) {
+	if f.Problems == nil && f.Status == fasthttp.StatusBadRequest {
+		f.Problems = problemsOf(f.Errors)
+	}
+	locate(f.Problems, body)
+}
+
 // Write answers with the fault.
 func (f *Fault) Write(ctx *fasthttp.RequestCtx) {
 	for name, value := range f.Header {
@@ -186,7 +204,7 @@ func (f *Fault) Write(ctx *fasthttp.RequestCtx) {
 	if f.ETag != "" {
 		ctx.Response.Header.Set(fasthttp.HeaderETag, f.ETag)
 	}
-	body, _ := Encode(&Envelope{Status: "Error", Message: f.Message, Errors: f.Errors}) // holds nothing but text
+	body, _ := Encode(&Envelope{Status: "Error", Message: f.Message, Errors: f.Errors, Problems: f.Problems}) // holds nothing but text
 	WriteJSON(ctx, f.Status, body)
 }
 

@@ -49,6 +49,7 @@ type Refusal struct {
 	Status  int // of HTTP
 	Message string
 	Errors  []string // every problem, each with its place
+	Path    string   // of what problems without a place are about; "": not one thing
 }
 
 // Error returns the message.
@@ -58,6 +59,9 @@ func (r *Refusal) Error() string { return r.Message }
 func (r *Refusal) Refused() (status int, message string, problems []string) {
 	return r.Status, r.Message, r.Errors
 }
+
+// About returns the path of what problems without a place are about.
+func (r *Refusal) About() string { return r.Path }
 
 // InvalidSchema is the message of every answer that refuses a schema.
 const InvalidSchema = "Invalid GraphQL schema"
@@ -98,7 +102,7 @@ func load(text string, status int, message string) (*schema.Schema, error) {
 	if err == nil {
 		return s, nil
 	}
-	r := &Refusal{Status: status, Message: message, Errors: []string{err.Error()}}
+	r := &Refusal{Status: status, Message: message, Errors: []string{err.Error()}, Path: definition.SchemaPath}
 	if wrong, ok := errors.AsType[*sdl.Errors](err); ok {
 		r.Errors = wrong.Texts()
 	}
