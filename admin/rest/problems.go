@@ -118,7 +118,7 @@ func segments(path string) (all []segment) {
 			path = path[1:]
 		case path[0] == '[':
 			end := bracketEnd(path)
-			if end < 0 {
+			if end == 0 {
 				return all
 			}
 			inner := path[1 : end-1]
@@ -140,14 +140,14 @@ func segments(path string) (all []segment) {
 	return all
 }
 
-// bracketEnd returns the index behind the bracket that path begins with, or -1.
+// bracketEnd returns the index behind the bracket that path begins with, 0 if it is open.
 func bracketEnd(path string) int {
 	if len(path) > 1 && path[1] == '"' {
 		quoted, err := strconv.QuotedPrefix(path[1:])
 		if end := 1 + len(quoted); err == nil && end < len(path) && path[end] == ']' {
 			return end + 1
 		}
-		return -1
+		return 0
 	}
 	return strings.IndexByte(path, ']') + 1
 }
@@ -159,7 +159,7 @@ func pathEnd(text string) int {
 		switch c := text[end]; {
 		case c == '[':
 			n := bracketEnd(text[end:])
-			if n <= 0 {
+			if n == 0 {
 				return 0
 			}
 			end += n

@@ -30,7 +30,10 @@ func TestProblemsAreLocatedInWrappedObjectsAndBatches(t *testing.T) {
 		{"{\"strict\":true,\n\"api_definition\":{\n\"name\":1}}", "name", "3:1"},
 		{"{\"apis\":[{\"api_id\":\"a\"},\n{\"api_id\":\"b\",\n\"proxy\":{}}]}", `apis["b"].proxy.listen_path`, "3:1"},
 		{"{\"keys\":[\n{\"key_hash\":\"h\",\n\"session\":{\n\"rate\":1}}]}", `keys["h"].session.rate`, "4:1"},
-		{"[1]", "name", "1:1"}, {"{", "name", "0:0"}, {"", "name", "0:0"}, {`{"a":}`, "a", "0:0"},
+		{"[1]", "name", "1:1"},
+		{"{", "name", "0:0"},
+		{"", "name", "0:0"},
+		{`{"a":}`, "a", "0:0"},
 	} {
 		found := []Problem{{Path: c.path}}
 		locate(found, []byte(c.body))
