@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/schemas"
+	"github.com/sluicegate/sluice/internal/definition"
 )
 
 func (s *Server) schemaRoutes() []rest.Route {
@@ -12,6 +13,10 @@ func (s *Server) schemaRoutes() []rest.Route {
 		{
 			Method: "GET", Path: "/api/apis/{id}/schema", Summary: "Get a GraphQL API's schema as text, in SDL", Tag: "Schemas", Role: rest.Viewer, Gateway: true,
 			Query: []string{"hash"}, Plain: true, Reply: "", Wrong: []int{400, 404}, Handle: s.getSchema,
+		},
+		{
+			Method: "GET", Path: "/api/apis/{id}/schema/visible", Summary: "Get what a key or a policy may use of a GraphQL API's schema; without either, what the API itself permits", Tag: "Schemas", Role: rest.Viewer,
+			Query: []string{"policy", "key_hash"}, Reply: schemas.Visible{}, Wrong: []int{400, 404}, Handle: s.visibleSchema,
 		},
 		{
 			Method: "GET", Path: "/api/apis/{id}/schema/history", Summary: "List the schemas that a GraphQL API had", Tag: "Schemas", Role: rest.Viewer,
@@ -61,6 +66,38 @@ func (s *Server) getSchema(ctx context.Context, c *rest.Call) (any, error) {
 	c.HTTP.Response.Header.SetContentType("text/plain; charset=utf-8")
 	c.SetVersion(version)
 	return nil, nil
+}
+
+// visibleSchema answers with what a key or a policy may use of a schema.
+func (s *Server) visibleSchema(ctx context.Context, c *rest.Call) (any, error) {
+	hash, policy := c.Query("key_hash"), c.Query("policy")
+	var session *definition.Session
+	switch {
+	case hash != "" && policy != "":
+		return nil, rest.BadRequest("Give key_hash or policy, not both")
+	case hash != "":
+		row, err := s.firstKey(ctx, c.Who.Org, []string{hash})
+		if err == nil {
+			session, _, err = s.owner(ctx, row)
+		}
+		if err != nil {
+			return nil, rest.Missing(err, keyMissing)
+		}
+	case policy != "":
+		if _, err := s.deps.Store.PolicyByID(ctx, c.Who.Org, policy); err != nil {
+			return nil, rest.Missing(err, "Could not retrieve portal object.")
+		}
+		session = &definition.Session{OrgID: c.Who.Org, ApplyPolicies: []string{policy}}
+	}
+	var policies *definition.PolicySet
+	if session != nil {
+		var err error
+		if policies, err = s.policySet(ctx, c.Who.Org, session.Policies()); err != nil {
+			return nil, err
+		}
+	}
+	seen, err := s.schemas.Visible(ctx, c.Who.Org, c.Param("id"), session, policies)
+	return seen, rest.Missing(err, noAPI)
 }
 
 func (s *Server) schemaHistory(ctx context.Context, c *rest.Call) (any, error) {

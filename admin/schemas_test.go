@@ -213,3 +213,30 @@ func TestSchemasAreFetchedOnScheduleByOneAdmin(t *testing.T) {
 	wait.Until(t, "what would break is noted", func() bool { return strings.Contains(status(), "GET /capital") })
 	b.Call("GET", "/api/apis/g/schema", b.viewer, "").Want(200).Says("capital: String")
 }
+
+func TestSchemasAreShownAsKeysAndPoliciesMayUseThem(t *testing.T) {
+	b := start(t)
+	api := graphAPI("g", "http://up.example", `,"schema":"type Query { me: User } \"People.\" type User { name: String email: Email } scalar Email","limits":{"max_depth":9,"max_cost":50}`)
+	b.Call("POST", "/api/apis", b.editor, strings.NewReplacer(`"use_keyless":true,`, "", `country(code: \"CH\") { capital }`, `me { name }`).Replace(api)).Want(200)
+	b.Call("POST", "/api/portal/policies", b.editor, `{"id":"p","name":"p","max_query_depth":4,"access_rights":{"g":{"api_id":"g","disable_introspection":true,
+		"restricted_types":[{"name":"User","fields":["email"]}],"field_access_rights":[{"type_name":"Query","field_name":"me","limits":{"max_query_depth":2}}]}}}`).Want(200)
+	b.Call("POST", "/api/portal/policies", b.editor, `{"id":"none","name":"none","access_rights":{"g":{"api_id":"g","restricted_types":[{"name":"Query","fields":["*"]}]}}}`).Want(200)
+	key := b.Call("POST", "/api/keys", b.editor, `{"apply_policies":["p"]}`).Want(200).Text("key_hash")
+	for _, who := range []string{"policy=p", "key_hash=" + key} {
+		r := b.Call("GET", "/api/apis/g/schema/visible?"+who, b.viewer, "").Want(200)
+		r.Says(`"allowed":true`, "People.", `"introspection":false`, `"max_depth":4`, `"depth_base":1`, `"max_cost":50`, `"type_name":"Query","field_name":"me","max_query_depth":2`)
+		if text := r.Text("schema"); strings.Contains(text, "mail") || !strings.Contains(text, "name: String") {
+			t.Errorf("%s: %s", who, text)
+		}
+	}
+	b.Call("GET", "/api/apis/g/schema/visible", b.viewer, "").Want(200).Says("email: Email", `"introspection":true`, `"max_depth":9`)
+	b.Call("GET", "/api/apis/g/schema/visible?policy=none", b.viewer, "").Want(200).Says(`"allowed":true`, `"schema":""`)
+	b.createAPI(b.editor, "rest", "/rest/")
+	b.Call("GET", "/api/apis/rest/schema/visible?policy=p", b.viewer, "").Want(400).Says("no GraphQL schema")
+	b.Call("POST", "/api/portal/policies", b.editor, `{"id":"q","name":"q","access_rights":{"rest":{"api_id":"rest"}}}`).Want(200)
+	b.Call("GET", "/api/apis/g/schema/visible?policy=q", b.viewer, "").Want(200).Says(`"allowed":false`, `"schema":""`)
+	for path, status := range map[string]int{"?policy=absent": 404, "?key_hash=absent": 404, "?policy=p&key_hash=x": 400} {
+		b.Call("GET", "/api/apis/g/schema/visible"+path, b.viewer, "").Want(status)
+	}
+	b.Call("GET", "/api/apis/g/schema/visible?policy=p", b.other, "").Want(404)
+}

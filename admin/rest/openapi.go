@@ -55,6 +55,9 @@ var parameters = map[string]*huma.Param{
 	"apply": {Description: "store what is found; false: only say what would change", Schema: &huma.Schema{Type: "boolean", Default: true}},
 	"hash":  {Description: "SHA-256 of one of the schemas that the API had; default: the present one", Schema: textSchema()},
 
+	"policy":   {Description: "id of the policy, as a key with it alone would have it", Schema: textSchema()},
+	"key_hash": {Description: "hash of the key", Schema: textSchema()},
+
 	"developer":      {Description: "only those of the developer with this id", Schema: textSchema()},
 	"webhook":        {Description: "only those to the webhook with this id", Schema: textSchema()},
 	"delivery_state": {Description: "only those in this state", Schema: &huma.Schema{Type: "string", Enum: []any{"pending", "done", "failed", "kept"}}},

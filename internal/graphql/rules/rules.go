@@ -136,3 +136,16 @@ func exceeds(n, limit int) bool { return limit > 0 && n > limit }
 func over(kind Kind, found, limit int) Verdict {
 	return Verdict{Kind: kind, Field: schema.NoField, Found: int64(found), Max: int64(limit)}
 }
+
+// HidesFields reports whether lists rule which fields may be selected.
+func (t *Table) HidesFields() bool { return t.fields != nil }
+
+// Passes reports whether a field may be selected where all objects of its type can come.
+func (t *Table) Passes(f schema.FieldID) bool { return t.fields == nil || t.fields.passes.has(f) }
+
+// Limits returns the limits on operations, the stricter of key and API each.
+func (t *Table) Limits() Limits {
+	l := t.limits
+	l.Depth = stricter(l.Depth, t.most)
+	return l
+}
