@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/sluicegate/sluice/admin/portal"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/schemas"
+	"github.com/sluicegate/sluice/admin/signin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/counter"
@@ -67,6 +69,9 @@ type Deps struct {
 	PageSize  int // default number of objects on a page of a list, in 1…500; 0: 10
 	LoginRate int // failed authentications a minute from one address before 429; 0: 5
 
+	PublicURL string           // under which users reach the admin, for links; "": as they call it
+	Now       func() time.Time // for sessions of users; nil: time.Now
+
 	Trusted []netip.Prefix // proxies whose X-Forwarded-For is trusted
 
 	Version string                  // of this program, for the OpenAPI document
@@ -83,6 +88,7 @@ type Server struct {
 	gateways  *distribution.Service
 	schemas   *schemas.Keeper
 	portal    *portal.Portal
+	signin    *signin.Service
 	servePage fasthttp.RequestHandler // answers requests for pages of the portal
 	inside    fasthttp.RequestHandler // answers calls of the REST that begin in this process
 	usage     *usage.Service
@@ -118,6 +124,9 @@ func New(d Deps) (*Server, error) {
 	if d.LoginRate <= 0 {
 		d.LoginRate = 5
 	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
 	d.AuditRetention = cmp.Or(d.AuditRetention, keptAudit)
 	s := &Server{deps: d, log: d.Log, throttle: throttle.New(d.LoginRate, time.Now)}
 	s.explaining, s.playing = make(chan struct{}, maxExplained), make(chan struct{}, maxPlayed)
@@ -135,6 +144,9 @@ func New(d Deps) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the portal: %w", err)
 	}
+	s.signin = signin.New(signin.Deps{
+		Store: d.Store, Passwords: d.KeyOptions.Passwords, PublicURL: strings.TrimSuffix(d.PublicURL, "/"), LoginRate: d.LoginRate, Now: d.Now, Log: d.Log,
+	})
 	s.schemas = schemas.New(d.Store, d.Schemas, d.Log)
 	if err := s.openUsage(); err != nil {
 		return nil, err
@@ -153,6 +165,7 @@ func New(d Deps) (*Server, error) {
 	s.gateways.Start()
 	s.work.Go(func() { s.schemas.Run(s.lifetime) })
 	s.work.Go(func() { s.portal.Run(s.lifetime) })
+	s.work.Go(func() { s.signin.Run(s.lifetime) })
 	s.work.Go(func() { s.usage.Run(s.lifetime) })
 	s.work.Go(func() { s.deleteOldCalls(s.lifetime) })
 	s.work.Go(func() { s.remember(s.lifetime) })

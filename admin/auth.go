@@ -24,11 +24,18 @@ func (s *Server) authorise(ctx context.Context, c *rest.Call) (rest.Principal, e
 	if len(credential) == 0 {
 		return rest.Principal{}, rest.Refuse(fasthttp.StatusUnauthorized, "Not authorised")
 	}
+	byCookie := rest.ByCookie(c.HTTP)
 	who, err := s.identify(ctx, credential)
-	if errors.Is(err, store.ErrNotFound) {
+	switch {
+	case errors.Is(err, store.ErrNotFound) && byCookie:
+		// Not counted: open tabs go on asking after their session has ended.
+		return rest.Principal{}, rest.Refuse(fasthttp.StatusUnauthorized, "Not authorised: the session has ended")
+	case errors.Is(err, store.ErrNotFound), err == nil && !byCookie && isSession(credential):
 		return rest.Principal{}, s.notAuthorised(c)
+	case err != nil:
+		return rest.Principal{}, err
 	}
-	if err != nil {
+	if err := rest.CheckCSRF(c.HTTP); err != nil {
 		return rest.Principal{}, err
 	}
 	if !c.Route.Allows(who.Role) {
@@ -49,7 +56,16 @@ func (s *Server) identify(ctx context.Context, credential []byte) (rest.Principa
 	if bytes.HasPrefix(credential, []byte(portal.SessionPrefix)) {
 		return s.portal.Identify(ctx, credential)
 	}
+	if isSession(credential) {
+		return s.signin.Identify(ctx, credential)
+	}
 	return s.userByKey(ctx, rest.HashOf(credential))
+}
+
+// isSession reports whether a credential is the session of a user, which only a cookie
+// shows.
+func isSession(credential []byte) bool {
+	return bytes.HasPrefix(credential, []byte(rest.SessionPrefix))
 }
 
 // isGatewayToken reports whether a credential is the token of the gateways, or the former

@@ -97,8 +97,10 @@ func (b *bench) estate() map[string]string {
 	client := b.Call("POST", "/api/portal/developers/"+developer+"/oauth-clients", b.editor, `{"policy_id":"op"}`).Want(201).Text("client_id")
 	b.Call("POST", "/api/portal/webhooks/"+hook+"/ping", b.editor, "").Want(200)
 	owned := b.Call("POST", "/api/portal/developers/"+developer+"/keys", b.editor, `{"apply_policies":["op"]}`).Want(200).Text("key_id")
+	b.Call("POST", "/api/session", "", fmt.Sprintf(`{"access_key":%q}`, b.viewer)).Want(200)
 	b.handRefusals(1, counts.Refusal{ID: "refused", API: "ours", Key: key, Status: 429, Reason: "rate_limit"})
 	return map[string]string{
+		"/api/session/":  b.Text("select encode(substring(token_hash from 1 for 16), 'hex') from user_tokens limit 1"),
 		"/api/refusals/": "refused",
 		"/api/apis/":     "ours", "/api/portal/policies/": policy, "/api/keys/": key, "/api/portal/developers/": developer, "/api/portal/catalogue/entries/": entry,
 		"/api/portal/requests/": request, "/api/portal/documentation/": document, "/api/portal/webhooks/": hook, "client": client, "/api/portal/deliveries/": b.Text("select id from deliveries limit 1"),
@@ -160,6 +162,8 @@ func bodyFor(r *rest.Route) string {
 		return anAPI("ours", "/theirs")
 	case strings.HasSuffix(r.Path, "/password/{id}"):
 		return `{"password":"another password"}`
+	case strings.HasSuffix(r.Path, "/actions/reset"):
+		return `{"new_password":"another password"}`
 	case strings.Contains(r.Path, "/oauth-clients"):
 		return `{"policy_id":"op"}`
 	case strings.Contains(r.Path, "/keys"):
@@ -180,11 +184,14 @@ func (b *bench) content() string {
 	b.t.Helper()
 	var all strings.Builder
 	for _, table := range []string{
-		"apis", "policies", "keys", "developers", "developer_keys", "developer_tokens", "catalogue_entries", "key_requests", "documents", "webhooks", "oauth_clients", "portal_objects", "users",
+		"apis", "policies", "keys", "developers", "developer_keys", "developer_tokens", "catalogue_entries", "key_requests", "documents", "webhooks", "oauth_clients", "portal_objects", "users", "user_tokens",
 	} {
 		key := "org_id"
-		if table == "developer_tokens" {
+		switch table {
+		case "developer_tokens":
 			key = "developer_id"
+		case "user_tokens":
+			key = "user_id"
 		}
 		fmt.Fprintln(&all, table, b.Text(fmt.Sprintf("select count(*) || ' ' || coalesce(md5(string_agg((to_jsonb(t) - 'failing_since')::text, '|' order by t::text)), '') from %s t where %s <> 'second'", table, key)))
 	}

@@ -224,6 +224,9 @@ func (s *Server) checkNewOrg(ctx context.Context, c *rest.Call, wanted *newOrg) 
 		for _, one := range wrong {
 			problems = append(problems, "admin."+one)
 		}
+		if wanted.Admin.Invite != "" {
+			problems = append(problems, "admin.invite: must be left out; POST /api/users/{id}/actions/invite?org_id= invites the user")
+		}
 	}
 	if problems != nil {
 		return nil, rest.BadRequest("Validation failed", problems...)

@@ -53,9 +53,10 @@ type user struct {
 	FirstName   string            `json:"first_name"`
 	LastName    string            `json:"last_name"`
 	Email       string            `json:"email_address"`
-	Role        string            `json:"role" enum:"viewer,editor,admin,gateway"`
+	Role        string            `json:"role" enum:"viewer,approver,editor,admin,gateway"`
 	Active      *bool             `json:"active,omitempty" doc:"default true"`
 	OrgID       string            `json:"org_id,omitempty"`
+	Invite      string            `json:"invite,omitempty" enum:"link" doc:"only when a user is created: the answer has a link that signs the user in once, within 72 hours"`
 	Permissions map[string]string `json:"user_permissions,omitempty" doc:"follows from role; ignored in a request"`
 	CreatedAt   *time.Time        `json:"created_at,omitempty"`
 	UpdatedAt   *time.Time        `json:"updated_at,omitempty"`
@@ -102,7 +103,7 @@ func (s *Server) answerUser(ctx context.Context, c *rest.Call, id string) (any, 
 }
 
 func (s *Server) createUser(ctx context.Context, c *rest.Call) (any, error) {
-	row, err := readUser(c, string(rest.Viewer))
+	row, invite, err := readUser(c, string(rest.Viewer))
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +118,13 @@ func (s *Server) createUser(ctx context.Context, c *rest.Call) (any, error) {
 	c.SetVersion(row.Version)
 	answer := rest.Done("User and session have been created", row.ID)
 	answer.AccessKey = key
+	if invite != "" {
+		link, err := s.signin.Invite(ctx, c, c.Author(c.Source()), row)
+		if err != nil {
+			return nil, err
+		}
+		answer.Invitation = link.Link
+	}
 	return answer, nil
 }
 
@@ -125,7 +133,10 @@ func (s *Server) updateUser(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	row, err := readUser(c, "")
+	row, invite, err := readUser(c, "")
+	if err == nil && invite != "" {
+		err = rest.BadRequest("Validation failed", "invite: is for new users; POST /api/users/{id}/actions/invite invites another one again")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -188,6 +199,21 @@ func (s *Server) checkGatewayRole(ctx context.Context, c *rest.Call, wanted stri
 	return err
 }
 
+// EnterLink returns a link that signs a user in once, within ten minutes: the one with an
+// access key or, if nobody has it, the first admin. The admin is reached at a base URL.
+func (s *Server) EnterLink(ctx context.Context, key secret.Value, base string) (link string, err error) {
+	u, err := s.deps.Store.UserByKey(ctx, rest.HashOf([]byte(key.Reveal())))
+	if errors.Is(err, store.ErrNotFound) {
+		u, err = s.deps.Store.FirstAdmin(ctx)
+	}
+	if err != nil {
+		return "", fmt.Errorf("finding the user of a link: %w", err)
+	}
+	by := store.Author{Org: u.OrgID, Name: "start", Kind: "system", Source: "api"}
+	made, err := s.signin.Enter(ctx, by, &u, base)
+	return made.Link, err
+}
+
 // addressTaken answers 403 for an e-mail address that another user has.
 func addressTaken(err error) error {
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok && conflict.Kind == store.TakenName {
@@ -196,26 +222,30 @@ func addressTaken(err error) error {
 	return err
 }
 
-// readUser reads a user from the body. Fallback is the role if the body has none.
-func readUser(c *rest.Call, fallback string) (*store.User, error) {
+// readUser reads a user from the body, and how to invite the user. Fallback is the role if
+// the body has none.
+func readUser(c *rest.Call, fallback string) (row *store.User, invite string, err error) {
 	var u user
 	if err := c.Decode(&u); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if u.Role == "" {
 		u.Role = fallback
 	}
 	row, problems := checkUser(&u)
 	if problems != nil {
-		return nil, rest.BadRequest("Validation failed", problems...)
+		return nil, "", rest.BadRequest("Validation failed", problems...)
 	}
-	return row, nil
+	return row, u.Invite, nil
 }
 
 // checkUser returns a user to be stored, or what is wrong with it.
 func checkUser(u *user) (row *store.User, problems []string) {
 	if address, err := mail.ParseAddress(u.Email); err != nil || address.Address != u.Email || len(u.Email) > 254 {
 		problems = append(problems, "email_address: must be an address such as ann@example.com")
+	}
+	if u.Invite != "" && (u.Invite != "link" || u.Role == string(rest.Gateway)) {
+		problems = append(problems, "invite: must be link, and gateways are not invited")
 	}
 	if !rest.Role(u.Role).Known() {
 		problems = append(problems, fmt.Sprintf("role: must be viewer, approver, editor, admin or gateway, not %.40q", u.Role))

@@ -30,7 +30,8 @@ type Envelope struct {
 
 	Warnings []string `json:"Warnings,omitempty" doc:"what was accepted and has no effect, each with the place where it is"`
 
-	AccessKey string `json:"access_key,omitempty" doc:"shown this once"`
+	AccessKey  string `json:"access_key,omitempty" doc:"shown this once"`
+	Invitation string `json:"invitation,omitempty" doc:"link that signs a new user in once; shown this once"`
 }
 
 // Done returns the answer to a change that was made.

@@ -55,12 +55,17 @@ type Principal struct {
 	Role Role
 }
 
-// CredentialOf returns the credential in Authorization, bare or as a bearer token.
+// CredentialOf returns the credential in Authorization, bare or as a bearer token; or,
+// without that header, the session in the cookie of a call of our own pages.
 func CredentialOf(ctx *fasthttp.RequestCtx) []byte { return CredentialIn(&ctx.Request.Header) }
 
 // CredentialIn is CredentialOf for the head of a request.
 func CredentialIn(head *fasthttp.RequestHeader) []byte {
-	shown := strings.TrimSpace(string(head.Peek(fasthttp.HeaderAuthorization)))
+	header := head.Peek(fasthttp.HeaderAuthorization)
+	if len(header) == 0 {
+		return cookieIn(head)
+	}
+	shown := strings.TrimSpace(string(header))
 	if scheme, rest, found := strings.Cut(shown, " "); found && strings.EqualFold(scheme, "Bearer") {
 		shown = strings.TrimSpace(rest)
 	}

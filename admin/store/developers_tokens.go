@@ -16,6 +16,8 @@ const (
 	SessionToken TokenPurpose = "session" // sent with every call
 	VerifyToken  TokenPurpose = "verify"  // sent to an address, to verify it
 	ResetToken   TokenPurpose = "reset"   // sent to an address, to set a password
+	EnterToken   TokenPurpose = "enter"   // in a link that signs a user in once
+	InviteToken  TokenPurpose = "invite"  // the same, for a user who was invited
 )
 
 // A DeveloperToken is a credential of a developer. Only its hash is stored.

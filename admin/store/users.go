@@ -95,7 +95,8 @@ func insertUser(ctx context.Context, q *db.Queries, by Author, u *User) error {
 }
 
 // UpdateUser replaces a user's names, address, role and state, at version have
-// or at any when have is 0. The last active admin stays one.
+// or at any when have is 0. The last active admin stays one. Sessions and links of a user
+// whose address, role or state changes end.
 func (s *Store) UpdateUser(ctx context.Context, by Author, u *User, have int64) error {
 	return s.inTx(ctx, func(q *db.Queries) error {
 		old, err := lockUser(ctx, q, by.Org, u.ID, isAdmin(u))
@@ -113,11 +114,17 @@ func (s *Store) UpdateUser(ctx context.Context, by Author, u *User, have int64) 
 			return err
 		}
 		*u = row
+		if u.Email != old.Email || u.Role != old.Role || u.Active != old.Active {
+			if err := q.DeleteUserTokens(ctx, u.ID); err != nil {
+				return err
+			}
+		}
 		return auditUser(ctx, q, by, &old, u)
 	})
 }
 
-// ResetUserKey gives a user another access key; the old one ends at once.
+// ResetUserKey gives a user another access key; the old one ends at once, and with it
+// sessions and links, which it may have begun.
 func (s *Store) ResetUserKey(ctx context.Context, by Author, id string, keyHash []byte) error {
 	return s.inTx(ctx, func(q *db.Queries) error {
 		if _, err := q.LockUser(ctx, db.LockUserParams{OrgID: by.Org, ID: id}); err != nil {
@@ -126,7 +133,10 @@ func (s *Store) ResetUserKey(ctx context.Context, by Author, id string, keyHash 
 		if err := q.UpdateUserKey(ctx, db.UpdateUserKeyParams{OrgID: by.Org, ID: id, AccessKeyHash: keyHash}); err != nil {
 			return err
 		}
-		return audit(ctx, q, by, AuditEntry{Action: "key reset", Kind: "user", ID: id})
+		if err := q.DeleteUserTokens(ctx, id); err != nil {
+			return err
+		}
+		return audit(ctx, q, by, AuditEntry{Action: "key reset", Kind: kindUser, ID: id})
 	})
 }
 
@@ -164,7 +174,7 @@ func lockUser(ctx context.Context, q *db.Queries, org, id string, staysAdmin boo
 // auditUser writes what people may see of a user into the audit log. Nil is a
 // user that is not there.
 func auditUser(ctx context.Context, q *db.Queries, by Author, before, after *User) error {
-	entry := AuditEntry{Action: updated, Kind: "user"}
+	entry := AuditEntry{Action: updated, Kind: kindUser}
 	switch {
 	case before == nil:
 		entry.Action = created

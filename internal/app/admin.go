@@ -312,6 +312,16 @@ func (m *management) printKey(w io.Writer) {
 	}
 }
 
+// printLink prints a link that signs the first admin user in, at the admin's URL.
+func (m *management) printLink(ctx context.Context, w io.Writer, url string) {
+	link, err := m.server.EnterLink(ctx, m.key, url)
+	if err != nil {
+		m.log.Warn("no link to sign in could be made; sluice user enter makes one", "err", err)
+		return
+	}
+	say(w, "sign in        %s\n               (works once, within 10 minutes; sluice user enter prints another)\n", link)
+}
+
 func (m *management) stop(within time.Duration) error {
 	err := m.shutDown(within)
 	m.store.Close()

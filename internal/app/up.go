@@ -194,7 +194,7 @@ func (u *allInOne) announce(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
-	u.banner(u.options.Stdout)
+	u.banner(ctx, u.options.Stdout)
 }
 
 // isServing reports whether the gateway serves the admin's configuration.
@@ -204,7 +204,7 @@ func (u *allInOne) isServing() bool {
 		live.API(demoKeyed) != nil && live.API(demoGraph) != nil && live.Policies().Get(demoPolicy) != nil && live.Policies().Get(demoFull) != nil)
 }
 
-func (u *allInOne) banner(w io.Writer) {
+func (u *allInOne) banner(ctx context.Context, w io.Writer) {
 	database := "external"
 	if u.database != nil {
 		database = "embedded PostgreSQL " + u.database.Version() + ", " + filepath.Join(u.cfg.DataDir, "pg") + " (unix socket, no TCP port)"
@@ -215,6 +215,7 @@ func (u *allInOne) banner(w io.Writer) {
 		say(w, "gateway, TLS   %s\n", u.node.secure.url())
 	}
 	u.management.printKey(w)
+	u.management.printLink(ctx, w, urlOf(u.adminLn))
 	if u.stores.saver != nil {
 		say(w, "limits         one process; counters are kept in memory and saved every second (a crash forgets\n"+
 			"               at most that second); a second gateway would count separately: set valkey.url to share them\n")

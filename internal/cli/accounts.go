@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/cli/shell"
@@ -256,9 +257,68 @@ func (r *portal) userCommand() *cobra.Command {
 	}
 	r.target.AdminFlags(create, role, reset)
 	return shell.Group("user", "List users of the admin, create, change and delete them",
-		r.listCommand(&userKind), r.showCommand(&userKind), create, role, reset,
+		r.listCommand(&userKind), r.showCommand(&userKind), create, r.enterCommand(), role, reset,
 		r.activeCommand("deactivate", "End that a user can call the admin", false), r.activeCommand("activate", "Let a user call the admin again", true),
 		r.removeCommand(&userKind))
+}
+
+// enterCommand prints links that sign in.
+func (r *portal) enterCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "enter [ADDRESS]", Short: "Print a link that signs a user in once, within ten minutes",
+		Long: `Prints a link to the management UI that signs a user in once, within ten minutes:
+the one with the address, or without one the user whose access key calls. Links for
+others need the role admin.
+
+` + shell.AdminHelp,
+		Example: "  sluice user enter\n  sluice user enter ann@example.com",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("want at most one ADDRESS of a user")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := userKind.path + "/me"
+			if len(args) == 1 {
+				id, err := r.userID(cmd, args[0])
+				if err != nil {
+					return err
+				}
+				path = userKind.of(id)
+			}
+			var made struct {
+				Link string `json:"link"`
+			}
+			answer, err := r.Ask(cmd, &r.target, shell.Request{Method: "POST", Path: path + "/actions/enter"}, &made)
+			if err != nil {
+				return err
+			}
+			return r.Show(answer, func() error { return r.Write(made.Link + "\n") })
+		},
+	}
+	r.target.AdminFlags(cmd)
+	return cmd
+}
+
+// userID returns the id of the user with an address.
+func (r *portal) userID(cmd *cobra.Command, address string) (string, error) {
+	var list struct {
+		Users []struct {
+			ID    string `json:"id"`
+			Email string `json:"email_address"`
+		} `json:"users"`
+	}
+	path := userKind.path + "?page_size=500&q=" + url.QueryEscape(address)
+	if _, err := r.Ask(cmd, &r.target, shell.Request{Method: "GET", Path: path}, &list); err != nil {
+		return "", err
+	}
+	for _, u := range list.Users {
+		if strings.EqualFold(u.Email, address) {
+			return u.ID, nil
+		}
+	}
+	return "", shell.Exit(shell.ExitFailed, "no user has the address "+address)
 }
 
 func (r *portal) resetUserKey(cmd *cobra.Command, id string) error {

@@ -65,7 +65,7 @@ func (q *Queries) FirstOrg(ctx context.Context) (string, error) {
 }
 
 const gatewayUsers = `-- name: GatewayUsers :many
-SELECT id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at FROM users WHERE role = 'gateway' AND active ORDER BY id
+SELECT id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at, password_hash FROM users WHERE role = 'gateway' AND active ORDER BY id
 `
 
 // GatewayUsers are the gateways that have an access key of their own.
@@ -90,6 +90,7 @@ func (q *Queries) GatewayUsers(ctx context.Context) ([]User, error) {
 			&i.Version,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.PasswordHash,
 		); err != nil {
 			return nil, err
 		}
@@ -118,7 +119,7 @@ func (q *Queries) InsertOrg(ctx context.Context, arg InsertOrgParams) error {
 const insertUser = `-- name: InsertUser :one
 INSERT INTO users (id, org_id, email, first_name, last_name, role, active, access_key_hash)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-RETURNING id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at
+RETURNING id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at, password_hash
 `
 
 type InsertUserParams struct {
@@ -156,12 +157,13 @@ func (q *Queries) InsertUser(ctx context.Context, arg InsertUserParams) (User, e
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.PasswordHash,
 	)
 	return i, err
 }
 
 const listUsers = `-- name: ListUsers :many
-SELECT id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at FROM users
+SELECT id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at, password_hash FROM users
 WHERE org_id = $1 AND ($2::text = '' OR position(lower($2) IN lower(email)) > 0)
 ORDER BY email, id
 LIMIT $4 OFFSET $3
@@ -200,6 +202,7 @@ func (q *Queries) ListUsers(ctx context.Context, arg ListUsersParams) ([]User, e
 			&i.Version,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.PasswordHash,
 		); err != nil {
 			return nil, err
 		}
@@ -248,7 +251,7 @@ func (q *Queries) LockBootstrap(ctx context.Context) error {
 }
 
 const lockUser = `-- name: LockUser :one
-SELECT id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at FROM users WHERE org_id = $1 AND id = $2 FOR UPDATE
+SELECT id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at, password_hash FROM users WHERE org_id = $1 AND id = $2 FOR UPDATE
 `
 
 type LockUserParams struct {
@@ -273,6 +276,7 @@ func (q *Queries) LockUser(ctx context.Context, arg LockUserParams) (User, error
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.PasswordHash,
 	)
 	return i, err
 }
@@ -281,7 +285,7 @@ const updateUser = `-- name: UpdateUser :one
 UPDATE users SET email = $3, first_name = $4, last_name = $5, role = $6, active = $7,
     version = version + 1, updated_at = now()
 WHERE org_id = $1 AND id = $2
-RETURNING id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at
+RETURNING id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at, password_hash
 `
 
 type UpdateUserParams struct {
@@ -317,6 +321,7 @@ func (q *Queries) UpdateUser(ctx context.Context, arg UpdateUserParams) (User, e
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.PasswordHash,
 	)
 	return i, err
 }
@@ -338,7 +343,7 @@ func (q *Queries) UpdateUserKey(ctx context.Context, arg UpdateUserKeyParams) er
 }
 
 const userByID = `-- name: UserByID :one
-SELECT id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at FROM users WHERE org_id = $1 AND id = $2
+SELECT id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at, password_hash FROM users WHERE org_id = $1 AND id = $2
 `
 
 type UserByIDParams struct {
@@ -361,12 +366,13 @@ func (q *Queries) UserByID(ctx context.Context, arg UserByIDParams) (User, error
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.PasswordHash,
 	)
 	return i, err
 }
 
 const userByKey = `-- name: UserByKey :one
-SELECT id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at FROM users WHERE access_key_hash = $1 AND active
+SELECT id, org_id, email, first_name, last_name, role, active, access_key_hash, version, created_at, updated_at, password_hash FROM users WHERE access_key_hash = $1 AND active
 `
 
 func (q *Queries) UserByKey(ctx context.Context, accessKeyHash []byte) (User, error) {
@@ -384,6 +390,7 @@ func (q *Queries) UserByKey(ctx context.Context, accessKeyHash []byte) (User, er
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.PasswordHash,
 	)
 	return i, err
 }

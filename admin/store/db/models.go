@@ -572,6 +572,19 @@ type User struct {
 	Version       int64
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
+	PasswordHash  string
+}
+
+type UserToken struct {
+	TokenHash []byte
+	UserID    string
+	Purpose   string
+	Proof     string
+	IP        string
+	UserAgent string
+	UsedAt    time.Time
+	ExpiresAt time.Time
+	CreatedAt time.Time
 }
 
 type Webhook struct {

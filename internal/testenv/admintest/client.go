@@ -87,13 +87,27 @@ func (c *Client) Try(method, path, key, body string, headers ...string) (*Answer
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
+	return c.send(req)
+}
+
+// Do makes a call that the test wrote itself.
+func (c *Client) Do(req *http.Request) *Answer {
+	c.t.Helper()
+	answer, err := c.send(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return answer
+}
+
+func (c *Client) send(req *http.Request) (*Answer, error) {
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
 	read, err := io.ReadAll(resp.Body)
-	return &Answer{Status: resp.StatusCode, ETag: resp.Header.Get("ETag"), Header: resp.Header, Body: read, t: c.t, What: method + " " + path}, err
+	return &Answer{Status: resp.StatusCode, ETag: resp.Header.Get("ETag"), Header: resp.Header, Body: read, t: c.t, What: req.Method + " " + req.URL.RequestURI()}, err
 }
 
 // Answer is the answer to a call.

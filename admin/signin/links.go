@@ -1,0 +1,96 @@
+package signin
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/store"
+)
+
+// How long links sign in, and how many of a kind a user may have; one more ends the
+// oldest.
+const (
+	enterFor  = 10 * time.Minute
+	inviteFor = 72 * time.Hour
+	maxLinks  = 3
+)
+
+// Link is a link that signs its user in once.
+type Link struct {
+	Link      string    `json:"link" doc:"signs in once; the part after # is the secret"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// Enter returns a link that signs a user in within ten minutes. The link leads to the
+// admin at a base URL.
+func (s *Service) Enter(ctx context.Context, by store.Author, u *store.User, base string) (Link, error) {
+	return s.link(ctx, by, u, linkOptions{purpose: store.EnterToken, lasts: enterFor, base: base})
+}
+
+// Invite returns a link that signs a new user in within 72 hours, as part of a call.
+func (s *Service) Invite(ctx context.Context, c *rest.Call, by store.Author, u *store.User) (Link, error) {
+	return s.link(ctx, by, u, linkOptions{purpose: store.InviteToken, lasts: inviteFor, base: s.base(c)})
+}
+
+// linkOptions are what a link is.
+type linkOptions struct {
+	purpose store.TokenPurpose
+	lasts   time.Duration
+	base    string // URL of the admin
+}
+
+func (s *Service) link(ctx context.Context, by store.Author, u *store.User, o linkOptions) (Link, error) {
+	if !signsIn(u) {
+		return Link{}, rest.BadRequest("Validation failed", "id: names a gateway or an inactive user, who cannot sign in")
+	}
+	token := rest.RandomText(rest.Alphanumeric, rest.KeyDigits)
+	now := s.Now()
+	until := now.Add(o.lasts)
+	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
+		return tx.PutLink(ctx, by, u, store.UserToken{Hash: rest.HashOf([]byte(token)), Purpose: o.purpose, At: now, Until: until}, maxLinks)
+	})
+	// In the fragment, which browsers send to no server and no log has.
+	return Link{Link: cmp.Or(s.PublicURL, o.base) + "/enter#" + token, ExpiresAt: until.UTC().Truncate(time.Second)}, err
+}
+
+// base returns the URL of the admin as a caller reaches it.
+func (s *Service) base(c *rest.Call) string {
+	origin := string(c.HTTP.Request.Header.Peek(fasthttp.HeaderOrigin))
+	if origin != "" && !rest.FromOtherPage(c.HTTP) {
+		return origin
+	}
+	return "http://" + string(c.HTTP.Host())
+}
+
+// enterMe answers with a link for the caller.
+func (s *Service) enterMe(ctx context.Context, c *rest.Call) (any, error) {
+	by := c.Author(c.Source())
+	by.Org = c.Who.Home
+	return s.enterUser(ctx, c, by, c.Who.ID)
+}
+
+// enter answers with a link for a user.
+func (s *Service) enter(ctx context.Context, c *rest.Call) (any, error) {
+	return s.enterUser(ctx, c, c.Author(c.Source()), c.Param("id"))
+}
+
+func (s *Service) enterUser(ctx context.Context, c *rest.Call, by store.Author, id string) (any, error) {
+	u, err := s.Store.UserByID(ctx, by.Org, id)
+	if err != nil {
+		return nil, rest.Missing(err, "User not found")
+	}
+	return s.Enter(ctx, by, &u, s.base(c))
+}
+
+// invite answers with a link for a user who was invited.
+func (s *Service) invite(ctx context.Context, c *rest.Call) (any, error) {
+	u, err := s.Store.UserByID(ctx, c.Who.Org, c.Param("id"))
+	if err != nil {
+		return nil, rest.Missing(err, "User not found")
+	}
+	return s.Invite(ctx, c, c.Author(c.Source()), &u)
+}
