@@ -85,6 +85,7 @@ type Server struct {
 	deps      Deps
 	log       *slog.Logger
 	http      *fasthttp.Server
+	apart     *fasthttp.Server // of the portal's own listener
 	gateways  *distribution.Service
 	schemas   *schemas.Keeper
 	portal    *portal.Portal
@@ -157,10 +158,16 @@ func New(d Deps) (*Server, error) {
 	if s.metrics, err = newCallMetrics(d.Metrics); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
-	s.http = s.newHTTP()
+	routes := s.routes()
+	var scrape fasthttp.RequestHandler
+	if d.Scrape != nil {
+		scrape = s.scrape
+	}
+	s.inside = s.router(routes, scrape)
 	if err := s.openSite(); err != nil {
 		return nil, err
 	}
+	s.http, s.apart = s.newHTTP(routes, s.handler()), s.newPortalHTTP(routes)
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	s.gateways.Start()
 	s.work.Go(func() { s.schemas.Run(s.lifetime) })
@@ -174,10 +181,9 @@ func New(d Deps) (*Server, error) {
 }
 
 // newHTTP sets all limits that protect the server from its clients.
-func (s *Server) newHTTP() *fasthttp.Server {
-	routes := s.routes()
+func (s *Server) newHTTP(routes []rest.Route, handler fasthttp.RequestHandler) *fasthttp.Server {
 	return &fasthttp.Server{
-		Handler:               s.handler(routes),
+		Handler:               handler,
 		HeaderReceived:        s.bodies(routes),
 		ErrorHandler:          s.refuseUnreadable,
 		Concurrency:           20_000,
@@ -211,7 +217,7 @@ func (s *Server) Serve(ln net.Listener) error {
 // work in the background.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.gateways.Release()
-	err := s.http.ShutdownWithContext(ctx)
+	err := errors.Join(s.apart.ShutdownWithContext(ctx), s.http.ShutdownWithContext(ctx))
 	s.end()
 	s.work.Wait()
 	s.gateways.Stop()

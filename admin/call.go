@@ -22,8 +22,8 @@ import (
 // answerWithin bounds the work on one call; the wait of a long-poll is not included.
 const answerWithin = 10 * time.Second
 
-// handler routes all requests.
-func (s *Server) handler(routes []rest.Route) fasthttp.RequestHandler {
+// router returns what answers the calls of some routes, and with scrape GET /metrics.
+func (s *Server) router(routes []rest.Route, scrape fasthttp.RequestHandler) fasthttp.RequestHandler {
 	r := router.New()
 	r.RedirectTrailingSlash, r.RedirectFixedPath, r.HandleOPTIONS = false, false, false
 	r.NotFound = func(ctx *fasthttp.RequestCtx) { rest.NotFound("Not found").Write(ctx) }
@@ -40,20 +40,24 @@ func (s *Server) handler(routes []rest.Route) fasthttp.RequestHandler {
 			r.Handle(fasthttp.MethodHead, route.Path, serve)
 		}
 	}
-	if s.deps.Scrape != nil {
-		r.GET("/metrics", s.scrape)
+	if scrape != nil {
+		r.GET("/metrics", scrape)
 	}
-	s.inside = func(ctx *fasthttp.RequestCtx) {
+	return func(ctx *fasthttp.RequestCtx) {
 		defer s.recover(ctx)
-		r.Handler(ctx)
-	}
-	return s.received(func(ctx *fasthttp.RequestCtx) {
-		if site.Has(string(ctx.Path())) {
-			s.servePage(ctx)
-			return
-		}
 		dropFinalSlash(ctx.URI())
 		r.Handler(ctx)
+	}
+}
+
+// handler answers all requests to the admin.
+func (s *Server) handler() fasthttp.RequestHandler {
+	return s.received(func(ctx *fasthttp.RequestCtx) {
+		if site.Has(string(ctx.Path())) {
+			s.servePortal(ctx)
+			return
+		}
+		s.inside(ctx)
 	})
 }
 

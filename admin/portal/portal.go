@@ -51,6 +51,7 @@ type Settings struct {
 	Developer dialguard.Policy     // where messages to webhooks of developers may go
 	PublicURL string               // under which developers reach the portal, for the links in letters
 	Gateway   func() string        // URL of the gateways for examples in the portal; nil or "": not known
+	Apart     bool                 // the pages are served on a listener of their own
 	Server    *delivery.MailServer // sends letters; nil: they are kept in a mailbox
 	Mailbox   int                  // letters of one organisation in it; 0: 1,000
 	TokenTTL  time.Duration        // how long access tokens of OAuth clients are valid; 0: 1 h

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,12 +64,14 @@ func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 	}
 	if !o.Quiet {
 		say(o.Stdout, "counters       %s\nadmin          %s\n", st.describe(cfg), urlOf(ln))
+		m.printPortal(o.Stdout, cfg, ln)
 		m.printKey(o.Stdout)
 	}
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	t := &tasks{fail: fail}
 	t.start("admin", func() error { return m.server.Serve(ln) })
+	m.servePortal(t)
 	t.start("events", func() error { base.events.Run(ctx); return nil })
 	t.start("key store", func() error { st.backed.Run(ctx); return nil })
 	<-ctx.Done()
@@ -101,6 +104,7 @@ type managementParts struct {
 	inUp     bool // the gateway is in this process
 	events   *event.Bus
 	gateway  *gateway.Gateway // in this process; nil: there is none
+	traffic  string           // URL of that gateway
 }
 
 // schemaOptions returns which upstreams may be introspected.
@@ -116,6 +120,8 @@ func (p *managementParts) schemaOptions() schemas.Options {
 type management struct {
 	server *admin.Server
 	store  *store.Store
+
+	portalLn net.Listener // of the portal alone; nil: it is served with the admin
 
 	key     secret.Value // of the first admin
 	keyFile string
@@ -158,6 +164,9 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 	if deps.Portal, err = portalSettings(p.cfg, p.inUp); err != nil {
 		return nil, err
 	}
+	if p.cfg.Portal.GatewayURL == "" && p.traffic != "" {
+		deps.Portal.Gateway = func() string { return p.traffic }
+	}
 	hasher, err := newHasher(p.cfg.Keys)
 	if err != nil {
 		return nil, err
@@ -170,7 +179,10 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		m.store.Close()
 		return nil, err
 	}
-	if err := m.bootstrap(ctx); err != nil {
+	if err = m.bootstrap(ctx); err == nil && deps.Portal.Apart {
+		m.portalLn, err = listen("portal.listen", p.cfg.Portal.Listen)
+	}
+	if err != nil {
 		return nil, errors.Join(err, m.stop(time.Second))
 	}
 	return m, nil
@@ -333,6 +345,23 @@ func (m *management) shutDown(within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	return m.server.Shutdown(ctx)
+}
+
+// servePortal serves the portal on its own listener, if it has one.
+func (m *management) servePortal(t *tasks) {
+	if m.portalLn != nil {
+		t.start("portal", func() error { return m.server.ServePortal(m.portalLn) })
+	}
+}
+
+// printPortal prints where the portal is. adminLn has it unless it has a listener of its
+// own.
+func (m *management) printPortal(w io.Writer, cfg *config.Config, adminLn net.Listener) {
+	at := adminLn
+	if m.portalLn != nil {
+		at = m.portalLn
+	}
+	say(w, "portal         %s\n", cmp.Or(cfg.Portal.PublicURL, urlOf(at)+"/portal")+"/")
 }
 
 // serveBeside also serves the admin on connections in memory.

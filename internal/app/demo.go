@@ -62,6 +62,11 @@ func (u *allInOne) seed(ctx context.Context) error {
 			return err
 		}
 	}
+	for _, o := range demoOffers() {
+		if err := s.offer(ctx, o); err != nil {
+			return err
+		}
+	}
 	for _, k := range []struct {
 		into         *secret.Value
 		file, policy string
@@ -164,7 +169,7 @@ func (s *seeder) call(ctx context.Context, method, path string, body, into any) 
 		return err
 	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest && method == http.MethodGet:
 		return errAbsent
-	case resp.StatusCode != http.StatusOK:
+	case resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated:
 		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, answer)
 	case into == nil:
 		return nil

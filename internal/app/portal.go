@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"crypto/x509"
 	"fmt"
 	"net"
@@ -18,8 +19,10 @@ import (
 func portalSettings(cfg *config.Config, inUp bool) (portal.Settings, error) {
 	settings := portal.Settings{Outbound: webhookTargets(&cfg.Events, inUp), Developer: dialguard.Policy{Private: cfg.Portal.PrivateWebhooks == "allow"}, PublicURL: cfg.Portal.PublicURL, Mailbox: cfg.Portal.Email.MailboxSize, TokenTTL: cfg.Portal.TokenTTL}
 	if settings.PublicURL == "" {
-		settings.PublicURL = "http://" + cfg.Admin.Listen + "/portal"
+		settings.PublicURL = "http://" + cmp.Or(cfg.Portal.Listen, cfg.Admin.Listen) + "/portal"
 	}
+	settings.Apart = cfg.Portal.Listen != ""
+	settings.Gateway = func() string { return cfg.Portal.GatewayURL }
 	if cfg.Portal.Email.Server == "" {
 		return settings, nil
 	}

@@ -88,7 +88,7 @@ func (u *allInOne) build(ctx context.Context) (err error) {
 	}
 	u.management, err = newManagement(ctx, managementParts{
 		cfg: u.cfg, database: url, stores: u.stores, token: token, log: u.log, events: u.events, gateway: u.node.plane.gateway,
-		metrics: u.node.plane.observer.Registry(), scrape: u.node.telemetry(), inUp: true,
+		metrics: u.node.plane.observer.Registry(), scrape: u.node.telemetry(), inUp: true, traffic: u.node.url(),
 	})
 	if err != nil {
 		return err
@@ -148,6 +148,7 @@ func (u *allInOne) run(ctx context.Context) error {
 	defer fail(nil)
 	t := &tasks{fail: fail}
 	t.start("admin", func() error { return u.management.server.Serve(u.adminLn) })
+	u.management.servePortal(t)
 	u.management.serveBeside(t, u.memory)
 	if u.options.Demo {
 		if err := u.seed(ctx); err != nil {
@@ -211,6 +212,7 @@ func (u *allInOne) banner(ctx context.Context, w io.Writer) {
 	}
 	say(w, "database       %s\ncounters       %s\n", database, u.stores.describe(u.cfg))
 	say(w, "gateway        %s\nadmin          %s\n", u.node.url(), urlOf(u.adminLn))
+	u.management.printPortal(w, u.cfg, u.adminLn)
 	if u.node.secure.ln != nil && u.node.traffic != nil {
 		say(w, "gateway, TLS   %s\n", u.node.secure.url())
 	}

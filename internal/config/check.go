@@ -162,6 +162,7 @@ var rules = []rule{
 	{[]string{"gateway.ratelimit_headers.limit", "gateway.ratelimit_headers.remaining", "gateway.ratelimit_headers.reset"}, checkHeaderNames},
 	{[]string{"overload.target_delay"}, checkTargetDelay},
 	{[]string{"admin.listen", "admin.insecure"}, checkPlainHTTP},
+	{[]string{"portal.listen", "admin.listen", "gateway.listen", "admin.insecure"}, checkPortalListen},
 	{[]string{"portal.email.server", "portal.email.tls", "portal.email.insecure"}, checkPlainSMTP},
 	{[]string{"portal.email.server", "portal.email.from", "portal.email.user", "portal.email.password"}, checkSender},
 	{[]string{"telemetry.otlp.endpoint", "telemetry.otlp.insecure"}, checkCollector},

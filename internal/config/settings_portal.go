@@ -10,10 +10,18 @@ import (
 
 // Portal holds the settings of the developers' portal.
 type Portal struct {
+	// Address that serves the portal's pages, the REST calls of developers and /oauth, and
+	// nothing else of the admin, which then need not be public. Addresses other than
+	// loopback require admin.insecure. Empty: they are on admin.listen.
+	Listen string `yaml:"listen" form:"address"`
 	// URL at which developers reach the portal, such as
-	// https://developers.example.com/portal; links in mails begin with it. Empty:
-	// http://, admin.listen and /portal.
+	// https://developers.example.com/portal; links in mails and pages begin with it. Empty:
+	// http://, portal.listen or else admin.listen, and /portal.
 	PublicURL string `yaml:"public_url" form:"url"`
+	// URL at which developers reach the gateways, such as https://api.example.com; examples
+	// in the portal show it. Empty: the gateway's own address in `up`, a placeholder
+	// elsewhere.
+	GatewayURL string `yaml:"gateway_url" form:"url"`
 	// Whether webhooks of developers may call private and loopback addresses: refuse, or
 	// allow, as developers choose the URLs. For webhooks of the organisation
 	// events.private_targets decides. Link-local and metadata addresses are never called.
@@ -55,6 +63,20 @@ func defaultPortal() Portal {
 	return Portal{PrivateWebhooks: "refuse", TokenTTL: time.Hour, Email: Email{
 		TLS: "starttls", From: "portal@localhost", Timeout: 30 * time.Second, MailboxSize: 1000,
 	}}
+}
+
+// checkPortalListen checks the address of the portal's own listener.
+func checkPortalListen(c *Config) (key, message string) {
+	switch at := c.Portal.Listen; {
+	case at == "":
+	case sameAddress(at, c.Admin.Listen):
+		return "portal.listen", "is the same as admin.listen; leave it empty to serve the portal there"
+	case sameAddress(at, c.Gateway.Listen):
+		return "portal.listen", "is the same as gateway.listen; choose another port"
+	case !c.Admin.Insecure && !isLoopback(at):
+		return "portal.listen", "goes beyond loopback with plain HTTP; use 127.0.0.1 or, when something in front terminates TLS, set admin.insecure to true"
+	}
+	return "", ""
 }
 
 // checkPlainSMTP prevents mails, which hold keys, from being sent in clear text over a

@@ -5,6 +5,28 @@ import (
 	"testing"
 )
 
+func TestThePortalsListenerIsItsOwn(t *testing.T) {
+	for _, c := range []struct {
+		at       string
+		insecure bool
+		says     string
+	}{
+		{"", false, ""},
+		{"127.0.0.1:8082", false, ""},
+		{":8082", true, ""},
+		{":8082", false, "goes beyond loopback"},
+		{"127.0.0.1:8081", false, "the same as admin.listen"},
+		{":8080", true, "the same as gateway.listen"},
+	} {
+		config := Default()
+		config.Admin.Listen, config.Gateway.Listen, config.Admin.Insecure, config.Portal.Listen = "127.0.0.1:8081", ":8080", c.insecure, c.at
+		key, message := checkPortalListen(config)
+		if (key == "") != (c.says == "") || !strings.Contains(message, c.says) {
+			t.Errorf("%q: %s %s, want %q", c.at, key, message, c.says)
+		}
+	}
+}
+
 func TestLettersLeaveByAServerThatCanBeTrusted(t *testing.T) {
 	for _, c := range []struct {
 		change func(*Email)

@@ -75,6 +75,7 @@ func (d *Doctor) Examine(ctx context.Context) []Finding {
 	d.admin(ctx)
 	d.gateway(ctx)
 	d.ports()
+	d.portal()
 	d.lastGood()
 	return d.found
 }
@@ -195,6 +196,7 @@ func (d *Doctor) expiry(check, what string, from, until time.Time) {
 func (d *Doctor) ports() {
 	for _, one := range []struct{ key, address, server string }{
 		{"admin.listen", d.Config.Admin.Listen, "admin"},
+		{"portal.listen", d.Config.Portal.Listen, "admin"},
 		{"gateway.listen", d.Config.Gateway.Listen, "gateway"},
 		{"gateway.tls.listen", d.Config.Gateway.TLS.Listen, "gateway"},
 		{"gateway.control_listen", d.controlAddress(), "gateway"},
@@ -210,6 +212,19 @@ func (d *Doctor) ports() {
 		_ = ln.Close() // nothing was done with it
 		d.add(OK, one.key, one.address+" is free", "")
 	}
+}
+
+// portal warns of an admin that others can reach for the sake of the portal.
+func (d *Doctor) portal() {
+	host, _, err := net.SplitHostPort(d.Config.Admin.Listen)
+	if err != nil || d.Config.Portal.Listen != "" {
+		return
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return
+	}
+	d.add(Warn, "portal.listen", "the portal is served on "+d.Config.Admin.Listen+" with the admin, which others can reach",
+		"set portal.listen, publish that address alone, and keep admin.listen from the public")
 }
 
 // controlAddress returns the address of the gateway API apart from traffic, or "".

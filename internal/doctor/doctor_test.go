@@ -76,6 +76,21 @@ func newDoctor(t *testing.T) *Doctor {
 	return &Doctor{Config: &config.Config{DataDir: t.TempDir()}, Now: time.Now}
 }
 
+func TestAPortalBesideAPublicAdminIsWarnedOf(t *testing.T) {
+	for listen, warned := range map[string]bool{"127.0.0.1:0": false, "localhost:0": false, "[::1]:0": false, ":0": true, "192.0.2.1:0": true} {
+		d := newDoctor(t)
+		d.Config.Admin.Listen = listen
+		d.portal()
+		if got := len(d.found) == 1 && d.found[0].Check == "portal.listen" && d.found[0].State == Warn; got != warned {
+			t.Errorf("admin.listen %s: %v", listen, d.found)
+		}
+		d.Config.Portal.Listen, d.found = "127.0.0.1:0", nil
+		if d.portal(); len(d.found) > 0 {
+			t.Errorf("apart: %v", d.found)
+		}
+	}
+}
+
 func TestServersAreLookedAt(t *testing.T) {
 	long := time.Now().Add(time.Hour * 24 * 365).Format(time.RFC3339)
 	past, now := time.Now().Add(-time.Hour).Format(time.RFC3339), time.Now().Format(time.RFC3339)
