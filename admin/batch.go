@@ -28,10 +28,7 @@ func (s *Server) apply(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	by := c.Author(c.Source())
-	applier := apply.Applier{Store: s.deps.Store, Schemas: s.schemas, Keys: keys.Service{
-		Counter: s.deps.Counters, Naming: s.deps.Naming, Options: s.deps.KeyOptions, Now: time.Now,
-	}}
-	outcome, err := applier.Apply(ctx, by, &batch)
+	outcome, err := s.applier().Apply(ctx, by, &batch)
 	if err != nil || outcome.DryRun {
 		return outcome, err
 	}
@@ -42,11 +39,31 @@ func (s *Server) apply(ctx context.Context, c *rest.Call) (any, error) {
 	return outcome, nil
 }
 
+func (s *Server) applier() *apply.Applier {
+	return &apply.Applier{Store: s.deps.Store, Schemas: s.schemas, Keys: keys.Service{
+		Counter: s.deps.Counters, Naming: s.deps.Naming, Options: s.deps.KeyOptions, Now: time.Now,
+	}}
+}
+
+// effect returns what a change of many objects would do, and to whom.
+func (s *Server) effect(ctx context.Context, c *rest.Call) (any, error) {
+	var batch apply.Batch
+	if err := c.Decode(&batch); err != nil {
+		return nil, err
+	}
+	e, _, err := s.applier().Effect(ctx, c.Author(c.Source()), &batch)
+	return e, err
+}
+
 // applyRoutes are the routes of changes of many objects.
 func (s *Server) applyRoutes() []rest.Route {
 	return []rest.Route{{
 		Method: "POST", Path: "/api/config/apply", Summary: "Change many objects in one transaction, or try to", Tag: "Configuration", Role: rest.Editor,
 		Body: apply.Batch{}, Reply: apply.Outcome{}, Wrong: []int{400, 404, 409, 413, 415}, Secret: true, Handle: s.apply,
+		MaxBody: maxBatch, Within: applyWithin,
+	}, {
+		Method: "POST", Path: "/api/config/effect", Summary: "Show what a change of many objects would do, and to whom; nothing is stored", Tag: "Configuration", Role: rest.Editor,
+		Body: apply.Batch{}, Reply: apply.Effect{}, Wrong: []int{400, 404, 409, 413, 415}, Secret: true, Handle: s.effect,
 		MaxBody: maxBatch, Within: applyWithin,
 	}}
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -120,3 +121,22 @@ func (*Change) without(wanted map[string][]byte, gone []string, then func() erro
 
 // Made returns what the change did so far.
 func (c *Change) Made() []ObjectChange { return slices.Clone(c.made) }
+
+// Differences returns the author's revision before the change, and the objects that the
+// change has made different from it so far.
+func (c *Change) Differences(ctx context.Context) (base int64, all []Difference, err error) {
+	base, err = c.q.RevisionBefore(ctx, db.RevisionBeforeParams{OrgID: c.by.Org, Revision: c.revision})
+	if err != nil {
+		return 0, nil, err
+	}
+	rows, err := c.q.ChangedBetween(ctx, db.ChangedBetweenParams{OrgID: c.by.Org, First: base, Last: c.revision})
+	if err != nil {
+		return 0, nil, err
+	}
+	return base, slices.DeleteFunc(rows, func(d Difference) bool { return bytes.Equal(d.Before, d.After) }), nil
+}
+
+// Objects returns the author's configuration with the change as it is so far.
+func (c *Change) Objects(ctx context.Context) ([]Object, error) {
+	return c.q.ObjectsAt(ctx, db.ObjectsAtParams{OrgID: c.by.Org, Revision: c.revision})
+}

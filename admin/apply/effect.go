@@ -1,0 +1,150 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/db"
+	"github.com/sluicegate/sluice/internal/diff"
+)
+
+// An Effect is what a batch would change, and for whom. Nothing is stored.
+type Effect struct {
+	Outcome
+	Base    int64    `json:"base_revision" doc:"that is in force; 0: none was made yet"`
+	Objects []Object `json:"objects" doc:"that would differ"`
+	Rights  []Right  `json:"rights" doc:"that callers would lose or gain; what differs beside them is in the objects"`
+	Whom    Whom     `json:"concerned" doc:"keys that name a changed API, or have a policy that differs or names one"`
+}
+
+// An Object is an API or a policy that would differ.
+type Object struct {
+	Kind    string        `json:"kind" enum:"api,policy"`
+	ID      string        `json:"id"`
+	Action  string        `json:"action" enum:"created,updated,deleted"`
+	Changes []diff.Member `json:"changes"`
+}
+
+// Whom are the keys that an effect concerns. At most 10,000 are counted.
+type Whom struct {
+	Keys   int            `json:"keys" doc:"10000 stands for more"`
+	Called int            `json:"called" doc:"of them, those that were called in the last 24 hours"`
+	Some   []ConcernedKey `json:"some" doc:"the first 20, those first that were called"`
+}
+
+// A ConcernedKey is one of them.
+type ConcernedKey struct {
+	Hash   string `json:"key_hash"`
+	Alias  string `json:"alias,omitempty"`
+	Called bool   `json:"called" doc:"in the last 24 hours"`
+}
+
+// Bounds of the keys of an effect.
+const (
+	mostConcerned  = 10_000
+	shownConcerned = 20
+)
+
+// Effect returns what a batch would change. The errors are those of Apply. after is the
+// organisation's whole configuration with the changes.
+func (a *Applier) Effect(ctx context.Context, by store.Author, b *Batch) (e *Effect, after []store.Object, err error) {
+	r, err := a.read(ctx, by, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	e = &Effect{Outcome: Outcome{DryRun: true, Keys: len(r.batch.Keys), Warnings: r.warnings}, Objects: []Object{}, Rights: []Right{}}
+	var differing []store.Difference
+	_, err = a.Store.Publish(ctx, by, func(ctx context.Context, change *store.Change) error {
+		if err := change.Apply(ctx, &r.batch); err != nil {
+			return err
+		}
+		e.Changes, e.Revision = change.Made(), change.Revision()
+		if e.Base, differing, err = change.Differences(ctx); err != nil {
+			return err
+		}
+		if after, err = change.Objects(ctx); err != nil {
+			return err
+		}
+		return errDryRun
+	})
+	if !errors.Is(err, errDryRun) {
+		return nil, nil, explained(err)
+	}
+	for i := range differing {
+		if err := e.add(&differing[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	e.Whom, err = a.concerned(ctx, by.Org, differing)
+	return e, after, err
+}
+
+// add adds an object that would differ.
+func (e *Effect) add(d *store.Difference) error {
+	one := Object{Kind: d.Kind, ID: d.ID, Action: "updated"}
+	switch {
+	case d.Before == nil:
+		one.Action = "created"
+	case d.After == nil:
+		one.Action = "deleted"
+	}
+	changes, err := diff.JSON(d.Before, d.After)
+	if err != nil {
+		return fmt.Errorf("comparing %s %s: %w", d.Kind, d.ID, err)
+	}
+	one.Changes = changes
+	e.Objects = append(e.Objects, one)
+	rights, err := rightsOf(d)
+	if err != nil {
+		return fmt.Errorf("comparing the rights of %s %s: %w", d.Kind, d.ID, err)
+	}
+	e.Rights = append(e.Rights, rights...)
+	return nil
+}
+
+// concerned returns the keys that differing objects concern.
+func (a *Applier) concerned(ctx context.Context, org string, differing []store.Difference) (w Whom, err error) {
+	p := db.ConcernedKeysParams{OrgID: org, Since: time.Now().Add(-24 * time.Hour), APIs: []string{}, Policies: []string{}, Max: mostConcerned}
+	for i := range differing {
+		d := &differing[i]
+		if d.Kind == "policy" {
+			p.Policies = append(p.Policies, d.ID)
+			continue
+		}
+		p.APIs = append(p.APIs, d.ID)
+		naming, err := a.Store.Read().PoliciesNaming(ctx, db.PoliciesNamingParams{OrgID: org, API: d.ID})
+		if err != nil {
+			return w, store.Translate(err)
+		}
+		for _, one := range naming {
+			p.Policies = append(p.Policies, one.ID)
+		}
+	}
+	rows, err := a.Store.Read().ConcernedKeys(ctx, p)
+	if err != nil {
+		return w, store.Translate(err)
+	}
+	w.Keys, w.Some = len(rows), []ConcernedKey{}
+	slices.SortStableFunc(rows, func(x, y db.ConcernedKeysRow) int {
+		switch {
+		case x.Called == y.Called:
+			return 0
+		case x.Called:
+			return -1
+		}
+		return 1
+	})
+	for i := range rows {
+		if rows[i].Called {
+			w.Called++
+		}
+		if i < shownConcerned {
+			w.Some = append(w.Some, ConcernedKey{rows[i].KeyHash, rows[i].Alias, rows[i].Called})
+		}
+	}
+	return w, nil
+}

@@ -1,0 +1,97 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/admin/apply"
+	counts "github.com/sluicegate/sluice/internal/usage"
+)
+
+// effectOf returns what a batch would do.
+func (b *bench) effectOf(batch string) (e apply.Effect) {
+	b.t.Helper()
+	if err := json.Unmarshal(b.Call("POST", "/api/config/effect", b.editor, batch).Want(200).Body, &e); err != nil {
+		b.t.Fatal(err)
+	}
+	return e
+}
+
+// said returns the rights of an effect, one on a line.
+func said(e *apply.Effect) string {
+	var all []string
+	for _, r := range e.Rights {
+		all = append(all, strings.Join([]string{r.Direction, r.Policy, r.API, r.Text}, "|"))
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestAnEffectNamesWhatDiffersAndWhomItConcerns(t *testing.T) {
+	b := start(t)
+	b.Call("POST", "/api/apis", b.editor, `{"api_id":"a","name":"a","graphql":{"enabled":true,"execution_mode":"proxyOnly",
+		"schema":"type Query { me: User } type User { id: ID email: String phone: String }"},"proxy":{"listen_path":"/a/","target_url":"http://up.example"}}`).Want(200)
+	b.createAPI(b.editor, "c", "/c/")
+	gold := func(rest string) string { return `{"id":"gold","name":"gold",` + rest + `}` }
+	b.Call("POST", "/api/portal/policies", b.editor, gold(`"rate":100,"per":60,"access_rights":{"a":{"api_id":"a","versions":["Default"],"restricted_types":[{"name":"User","fields":["phone"]}]}}`)).Want(200)
+	hash := b.Call("POST", "/api/keys", b.editor, `{"alias":"acme","apply_policies":["gold"]}`).Want(200).Text("key_hash")
+	b.Call("POST", "/api/keys", b.editor, `{"access_rights":{"c":{"api_id":"c","versions":["Default"]}}}`).Want(200)
+	b.hand(1, counts.Row{API: "a", Key: hash, Status: 200, Hits: 3}).Want(200)
+	before := b.content()
+
+	e := b.effectOf(`{"policies":[` + gold(`"rate":20,"per":60,"max_query_depth":3,"access_rights":{
+		"a":{"api_id":"a","versions":["Default"],"restricted_types":[{"name":"User","fields":["email"]}],"limit":{"rate":5,"per":60}},
+		"c":{"api_id":"c","versions":["Default"],"allowed_urls":[{"url":"/x","methods":["GET"]}]}}`) + `]}`)
+	want := `lost|gold||rate: 20 calls in 60 s, now 100 calls in 60 s
+lost|gold||GraphQL depth: 3 levels, now unlimited
+lost|gold|a|may no longer select User.email
+gained|gold|a|may select User.phone
+lost|gold|a|rate: 5 calls in 60 s, now 100 calls in 60 s
+gained|gold|c|may call the API`
+	if got := said(&e); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if len(e.Objects) != 1 || e.Objects[0].Kind != "policy" || e.Objects[0].Action != "updated" || e.Base == 0 || e.Revision <= e.Base || !e.DryRun {
+		t.Errorf("%+v", e)
+	}
+	if text := fmt.Sprint(e.Objects[0].Changes); !strings.Contains(text, "{rate 100 20") || !strings.Contains(text, "max_query_depth") {
+		t.Errorf("%s", text)
+	}
+	if e.Whom.Keys != 1 || e.Whom.Called != 1 || len(e.Whom.Some) != 1 || e.Whom.Some[0] != (apply.ConcernedKey{Hash: hash, Alias: "acme", Called: true}) {
+		t.Errorf("%+v", e.Whom)
+	}
+	if b.content() != before {
+		t.Error("something was stored")
+	}
+}
+
+func TestAnEffectOfAPIs(t *testing.T) {
+	b := start(t)
+	b.createAPI(b.editor, "a", "/a/")
+	b.Call("POST", "/api/portal/policies", b.editor, `{"id":"p","name":"p","access_rights":{"a":{"api_id":"a","versions":["Default"]}}}`).Want(200)
+	for range 3 {
+		b.Call("POST", "/api/keys", b.editor, `{"apply_policies":["p"]}`).Want(200)
+	}
+	moved := strings.Replace(anAPI("a", "/b/"), `{`, `{"active":false,`, 1)
+	e := b.effectOf(`{"apis":[` + moved + `,` + anAPI("new", "/new/") + `]}`)
+	for _, part := range []string{"lost||a|the API is switched off", "lost||a|calls to /a/ no longer reach the API", "gained||a|the API is served at /b/", "gained||new|the API is served at /new/"} {
+		if !strings.Contains(said(&e), part) {
+			t.Errorf("%q is not in\n%s", part, said(&e))
+		}
+	}
+	if e.Whom.Keys != 3 || e.Whom.Called != 0 {
+		t.Errorf("%+v", e.Whom)
+	}
+	if e := b.effectOf(`{}`); len(e.Objects) != 0 || len(e.Rights) != 0 || e.Whom.Keys != 0 {
+		t.Errorf("of nothing: %+v", e)
+	}
+	e = b.effectOf(`{"delete":{"apis":["a"],"policies":["p"]}}`)
+	if !strings.Contains(said(&e), "no longer served") || !strings.Contains(said(&e), "keys that have no other policy are refused") {
+		t.Errorf("%s", said(&e))
+	}
+	b.Call("POST", "/api/config/effect", b.editor, `{"expect_revision":1}`).Want(409)
+	b.Call("POST", "/api/config/effect", b.editor, `{"delete":{"apis":["none"]}}`).Want(404)
+	b.Call("POST", "/api/config/effect", b.editor, `{"policies":[{"id":"x","access_rights":{"none":{}}}]}`).Want(400)
+	b.Call("POST", "/api/config/effect", b.viewer, `{}`).Want(403)
+}
