@@ -50,7 +50,7 @@ type auditEntry struct {
 	ID         int64           `json:"id"`
 	At         time.Time       `json:"at"`
 	Actor      string          `json:"actor"`
-	ActorKind  string          `json:"actor_kind" enum:"user,gateway,system"`
+	ActorKind  string          `json:"actor_kind" enum:"user,gateway,developer,system"`
 	IP         string          `json:"ip"`
 	Action     string          `json:"action"`
 	ObjectKind string          `json:"object_kind"`

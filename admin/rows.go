@@ -17,21 +17,21 @@ import (
 // Lists answer view=row with rows of at most a kilobyte, however large what they stand
 // for is.
 
-// rowCounts is what every list of rows says beside them.
-type rowCounts struct {
+// RowCounts is what every list of rows says beside them.
+type RowCounts struct {
 	Total  int64 `json:"total" doc:"on all pages, at most 10000"`
 	Capped bool  `json:"total_capped" doc:"there are more than total"`
 	Pages  int64 `json:"pages" doc:"of total; later ones can be asked for as well"`
 }
 
 // rowCountsOf returns the counts of a list.
-func rowCountsOf(total int64, page store.Page) rowCounts {
+func rowCountsOf(total int64, page store.Page) RowCounts {
 	most := min(total, store.MostCounted)
-	return rowCounts{Total: most, Capped: total > most, Pages: rest.Pages(most, page)}
+	return RowCounts{Total: most, Capped: total > most, Pages: rest.Pages(most, page)}
 }
 
-// rowCalls are the calls of a row.
-type rowCalls struct {
+// RowCalls are the calls of a row.
+type RowCalls struct {
 	Calls  int64 `json:"calls_24h" doc:"in the last 24 hours and the begun hour before them"`
 	Errors int64 `json:"errors_24h" doc:"of these, refused, failed, or answered with a status from 400 on"`
 }
@@ -43,20 +43,20 @@ type apiRow struct {
 	Domain    string    `json:"domain" doc:"empty: every host"`
 	Path      string    `json:"listen_path" doc:"cut after 160 bytes"`
 	Kind      string    `json:"kind" enum:"graphql,rest"`
-	Auth      []string  `json:"auth" doc:"some of keyless, token, basic, jwt, oauth and mtls"`
+	Auth      []string  `json:"auth" nullable:"false" doc:"some of keyless, token, basic, jwt, oauth and mtls"`
 	Active    bool      `json:"active"`
-	Labels    []string  `json:"labels" doc:"the first four tags"`
+	Labels    []string  `json:"labels" nullable:"false" doc:"the first four tags"`
 	Version   int64     `json:"version" doc:"for If-Match"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 	ChangedBy string    `json:"changed_by" doc:"who changed it last; empty: not known"`
-	rowCalls
+	RowCalls
 }
 
 // apiRows is one page of rows of APIs.
 type apiRows struct {
-	Rows []apiRow `json:"rows"`
-	rowCounts
+	Rows []apiRow `json:"rows" nullable:"false"`
+	RowCounts
 }
 
 // policyRow is a policy in a list of rows.
@@ -66,7 +66,7 @@ type policyRow struct {
 	State     string          `json:"state" enum:"active,draft,deny"`
 	Limits    policyRowLimits `json:"limits"`
 	APIs      int             `json:"apis" doc:"how many it names"`
-	Labels    []string        `json:"labels" doc:"the first four tags"`
+	Labels    []string        `json:"labels" nullable:"false" doc:"the first four tags"`
 	Version   int64           `json:"version" doc:"for If-Match"`
 	CreatedAt time.Time       `json:"created_at"`
 	UpdatedAt time.Time       `json:"updated_at"`
@@ -85,8 +85,8 @@ type policyRowLimits struct {
 
 // policyRows is one page of rows of policies.
 type policyRows struct {
-	Rows []policyRow `json:"rows"`
-	rowCounts
+	Rows []policyRow `json:"rows" nullable:"false"`
+	RowCounts
 }
 
 // keyRow is a key in a list of rows.
@@ -96,22 +96,22 @@ type keyRow struct {
 	Active      bool       `json:"active" doc:"neither inactive nor expired"`
 	ExpiresAt   *time.Time `json:"expires_at" doc:"null: never"`
 	APIs        int        `json:"apis" doc:"how many it names itself"`
-	Policies    []string   `json:"policies" doc:"the first three"`
+	Policies    []string   `json:"policies" nullable:"false" doc:"the first three"`
 	PolicyCount int        `json:"policy_count"`
-	Labels      []string   `json:"labels" doc:"the first four tags"`
+	Labels      []string   `json:"labels" nullable:"false" doc:"the first four tags"`
 	Developer   string     `json:"developer_id" doc:"empty: of no developer"`
 	Mail        string     `json:"developer_email"`
 	Version     int64      `json:"version"`
 	CreatedAt   time.Time  `json:"created_at"`
 	UpdatedAt   time.Time  `json:"updated_at"`
 	ChangedBy   string     `json:"changed_by" doc:"who changed it last; empty: not known"`
-	rowCalls
+	RowCalls
 }
 
 // keyRows is one page of rows of keys.
 type keyRows struct {
-	Rows []keyRow `json:"rows"`
-	rowCounts
+	Rows []keyRow `json:"rows" nullable:"false"`
+	RowCounts
 }
 
 // apiRowQuery are the query parameters of rows of APIs, beside those of lists.
@@ -219,12 +219,12 @@ func (s *Server) listAPIRows(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := apiRows{Rows: make([]apiRow, 0, len(found)), rowCounts: rowCountsOf(total, page)}
+	list := apiRows{Rows: make([]apiRow, 0, len(found)), RowCounts: rowCountsOf(total, page)}
 	for _, r := range found {
 		list.Rows = append(list.Rows, apiRow{
 			ID: r.ID, Name: rest.Truncate(r.Name, 128), Domain: rest.Truncate(r.Domain, 128), Path: rest.Truncate(r.Path, 160),
 			Kind: r.Kind, Auth: r.Auth, Active: r.Active, Labels: labels(r.Tags), Version: r.Version,
-			CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ChangedBy: rest.Truncate(r.ChangedBy, 64), rowCalls: rowCallsOf(calls[r.ID]),
+			CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ChangedBy: rest.Truncate(r.ChangedBy, 64), RowCalls: rowCallsOf(calls[r.ID]),
 		})
 	}
 	return list, nil
@@ -251,7 +251,7 @@ func (s *Server) listPolicyRows(ctx context.Context, c *rest.Call) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	list := policyRows{Rows: make([]policyRow, 0, len(found)), rowCounts: rowCountsOf(total, page)}
+	list := policyRows{Rows: make([]policyRow, 0, len(found)), RowCounts: rowCountsOf(total, page)}
 	for _, r := range found {
 		row := policyRow{
 			ID: r.ID, Name: rest.Truncate(r.Name, 128), State: r.State, APIs: r.APIs, Labels: labels(r.Tags), Version: r.Version,
@@ -293,12 +293,12 @@ func (s *Server) listKeyRows(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := keyRows{Rows: make([]keyRow, 0, len(found)), rowCounts: rowCountsOf(total, page)}
+	list := keyRows{Rows: make([]keyRow, 0, len(found)), RowCounts: rowCountsOf(total, page)}
 	for _, r := range found {
 		list.Rows = append(list.Rows, keyRow{
 			Hash: s.hashFor(c, r.Hash), Alias: rest.Truncate(r.Alias, 128), Active: r.Active, ExpiresAt: r.ExpiresAt, APIs: r.APIs,
 			Policies: r.Policies, PolicyCount: r.PolicyCount, Labels: labels(r.Tags), Developer: r.Developer, Mail: rest.Truncate(r.DeveloperMail, 96),
-			Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ChangedBy: rest.Truncate(r.ChangedBy, 64), rowCalls: rowCallsOf(calls[r.Hash]),
+			Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ChangedBy: rest.Truncate(r.ChangedBy, 64), RowCalls: rowCallsOf(calls[r.Hash]),
 		})
 	}
 	return list, nil
@@ -312,7 +312,7 @@ func (s *Server) checkKeySearch(c *rest.Call, prefix string) error {
 	return nil
 }
 
-func rowCallsOf(c usage.Calls) rowCalls { return rowCalls{Calls: c.Hits, Errors: c.Errors} }
+func rowCallsOf(c usage.Calls) RowCalls { return RowCalls{Calls: c.Hits, Errors: c.Errors} }
 
 // labels returns the tags that a row shows, each cut after 32 bytes.
 func labels(tags []string) []string {

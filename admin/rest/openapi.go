@@ -138,8 +138,9 @@ func Describe(routes []Route, version string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	sent := sentTypes(doc)
 	for name, schema := range schemas {
-		loosen(schema)
+		shape(schema, registry.TypeFromRef(schemaPrefix+name), sent[name])
 		if t := registry.TypeFromRef(schemaPrefix + name); t != nil && t.Kind() == reflect.Struct {
 			describe(schema, t, descriptions)
 		}
@@ -183,12 +184,69 @@ func describe(s *huma.Schema, t reflect.Type, descriptions *definition.Descripti
 	}
 }
 
-// loosen permits unknown members and requires none: members that are left out have
-// their zero value.
-func loosen(s *huma.Schema) {
-	if s.Type == huma.TypeObject && s.Properties != nil {
-		s.AdditionalProperties, s.Required = true, nil
+// shape says which members an object has. What is answered has all that are not marked to
+// be left out, and no others; what is sent requires none, as members that are left out have
+// their zero value; and definitions keep members that they do not know.
+func shape(s *huma.Schema, t reflect.Type, sent bool) {
+	if s.Type != huma.TypeObject || s.Properties == nil {
+		return
 	}
+	open := keepsUnknown(t)
+	s.AdditionalProperties = open
+	if open || sent {
+		s.Required = nil
+	}
+}
+
+// keepsUnknown reports whether an object has members beyond the fields of its struct.
+func keepsUnknown(t reflect.Type) bool {
+	if t == nil || t.Kind() != reflect.Struct {
+		return true
+	}
+	if t.Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
+		return true
+	}
+	for f := range t.Fields() {
+		if f.Type == reflect.TypeFor[definition.Unknown]() {
+			return true
+		}
+	}
+	return false
+}
+
+// sentTypes returns the names of the types that bodies of calls consist of.
+func sentTypes(doc *huma.OpenAPI) map[string]bool {
+	sent := make(map[string]bool)
+	var walk func(s *huma.Schema)
+	walk = func(s *huma.Schema) {
+		if s == nil {
+			return
+		}
+		if name, ok := strings.CutPrefix(s.Ref, schemaPrefix); ok && !sent[name] {
+			sent[name] = true
+			walk(doc.Components.Schemas.Map()[name])
+		}
+		for _, property := range s.Properties {
+			walk(property)
+		}
+		walk(s.Items)
+		if values, ok := s.AdditionalProperties.(*huma.Schema); ok {
+			walk(values)
+		}
+		for _, one := range slices.Concat(s.OneOf, s.AnyOf, s.AllOf) {
+			walk(one)
+		}
+	}
+	for _, item := range doc.Paths {
+		for _, op := range []*huma.Operation{item.Post, item.Put, item.Delete} {
+			if op != nil && op.RequestBody != nil {
+				for _, media := range op.RequestBody.Content {
+					walk(media.Schema)
+				}
+			}
+		}
+	}
+	return sent
 }
 
 func place(item *huma.PathItem, method string, op *huma.Operation) error {

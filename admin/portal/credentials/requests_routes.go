@@ -16,6 +16,12 @@ type requestList struct {
 	Pages int64             `json:"Pages"`
 }
 
+// requestPage is what a requestList is described as.
+type requestPage struct {
+	Data  []model.KeyRequest `json:"Data"`
+	Pages int64              `json:"Pages"`
+}
+
 const requestsTag = "Key requests"
 
 // Routes lists the routes of key requests.
@@ -34,7 +40,7 @@ func (s *Requests) operatorRoutes() []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Summary: "List key requests, newest first; q is the beginning of the developer's address, or a whole id", Tag: requestsTag, Role: rest.Viewer,
-			Query: append([]string{"approved", "state", "by_user", "for_plan", "q"}, rest.Paging...), Reply: requestList{}, Open: true, Wrong: []int{400}, Handle: s.list,
+			Query: append([]string{"approved", "state", "by_user", "for_plan", "q"}, rest.Paging...), Reply: requestPage{}, Open: true, Wrong: []int{400}, Handle: s.list,
 		},
 		{
 			Method: "POST", Path: path, Summary: "Ask for a credential; where nobody has to approve, a developer is answered with it, this once", Tag: requestsTag,
@@ -66,7 +72,7 @@ func (s *Requests) ownRoutes() []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Summary: "List one's own key requests, newest first", Tag: requestsTag, Role: rest.Developer,
-			Query: append([]string{"state"}, rest.Paging...), Reply: requestList{}, Open: true, Wrong: []int{400}, Handle: s.list,
+			Query: append([]string{"state"}, rest.Paging...), Reply: requestPage{}, Open: true, Wrong: []int{400}, Handle: s.list,
 		},
 		{
 			Method: "POST", Path: path, Summary: "Ask for a credential, or for other policies of a key; where nobody has to approve, the answer shows it this once", Tag: requestsTag, Role: rest.Developer,
