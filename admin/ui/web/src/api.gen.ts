@@ -48,6 +48,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/apis/probe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find out what answers at an address: GraphQL, an OpenAPI document, or anything else
+         * @description Needs the role editor.
+         */
+        post: operations["post-api-apis-probe"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/apis/search": {
         parameters: {
             query?: never;
@@ -184,6 +204,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/apis/{id}/playground": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Call an API through a gateway, as oneself, as a key or as a policy; keys and policies need the role editor
+         * @description Needs the role viewer.
+         */
+        post: operations["post-api-apis-id-playground"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/apis/{id}/schema": {
         parameters: {
             query?: never;
@@ -258,6 +298,26 @@ export interface paths {
          * @description Needs the role editor.
          */
         post: operations["post-api-apis-id-schema-sync"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/apis/{id}/schema/visible": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what a key or a policy may use of a GraphQL API's schema; without either, what the API itself permits
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-apis-id-schema-visible"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1706,6 +1766,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/portal/me/keys/{key}/refusals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the newest refused requests of one's own key, of the last week unless asked otherwise
+         * @description Needs the role developer.
+         */
+        get: operations["get-api-portal-me-keys-key-refusals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/portal/me/keys/{key}/rotate": {
         parameters: {
             query?: never;
@@ -2542,6 +2622,111 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/refusals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the newest refused requests, of the last day unless asked otherwise
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-refusals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/refusals/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a refused request by its X-Request-Id
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-refusals-id"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the session of the call
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-session"];
+        put?: never;
+        /** Sign in with email and password, an access key, or the token of a link; the answer sets the session's cookie */
+        post: operations["post-api-session"];
+        /**
+         * Sign out: end the session of the call
+         * @description Needs the role viewer.
+         */
+        delete: operations["delete-api-session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/all": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the caller's sessions, newest first
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-session-all"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End one of the caller's sessions
+         * @description Needs the role viewer.
+         */
+        delete: operations["delete-api-session-id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/usage": {
         parameters: {
             query?: never;
@@ -2606,6 +2791,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/users/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sign in with address and password, as POST /api/session */
+        post: operations["post-api-users-login"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/users/me": {
         parameters: {
             query?: never;
@@ -2620,6 +2822,46 @@ export interface paths {
         get: operations["get-api-users-me"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/users/me/actions/enter": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a link that signs the caller in once, within ten minutes
+         * @description Needs the role viewer.
+         */
+        post: operations["post-api-users-me-actions-enter"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/users/me/actions/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change the caller's password; all other sessions end, and that of the call gets another cookie and X-CSRF-Token
+         * @description Needs the role viewer.
+         */
+        post: operations["post-api-users-me-actions-reset"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2654,6 +2896,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/users/{id}/actions/enter": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a link that signs a user in once, within ten minutes
+         * @description Needs the role admin.
+         */
+        post: operations["post-api-users-id-actions-enter"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/users/{id}/actions/invite": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make another invitation: a link that signs a user in once, within 72 hours
+         * @description Needs the role admin.
+         */
+        post: operations["post-api-users-id-actions-invite"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/users/{id}/actions/key/reset": {
         parameters: {
             query?: never;
@@ -2668,6 +2950,26 @@ export interface paths {
          */
         put: operations["put-api-users-id-actions-key-reset"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/users/{id}/actions/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a user another password; all their sessions end
+         * @description Needs the role admin.
+         */
+        post: operations["post-api-users-id-actions-reset"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3069,48 +3371,44 @@ export interface components {
         };
         AdminDifference: {
             /** @enum {string} */
-            action?: "created" | "updated" | "deleted";
-            changes?: components["schemas"]["Member"][] | null;
-            id?: string;
+            action: "created" | "updated" | "deleted";
+            changes: components["schemas"]["Member"][] | null;
+            id: string;
             /** @enum {string} */
-            kind?: "api" | "policy";
-        } & {
-            [key: string]: unknown;
+            kind: "api" | "policy";
         };
         Allowance: {
-            api_id?: string;
+            api_id: string;
             /** Format: int64 */
-            max_query_depth?: number;
+            max_query_depth: number;
             /**
              * Format: double
              * @description seconds
              */
-            per?: number;
+            per: number;
             /** Format: int64 */
-            quota_max?: number;
+            quota_max: number;
             /**
              * Format: int64
              * @description likewise
              */
-            quota_remaining?: number | null;
+            quota_remaining: number | null;
             /** @description in place of seconds */
             quota_renewal_calendar?: string;
             /**
              * Format: int64
              * @description seconds
              */
-            quota_renewal_rate?: number;
+            quota_renewal_rate: number;
             /** @description empty: no period is open */
-            quota_renews?: string;
+            quota_renews: string;
             /**
              * Format: int64
              * @description null: not known at the moment, or no quota
              */
-            quota_used?: number | null;
+            quota_used: number | null;
             /** Format: double */
-            rate?: number;
-        } & {
-            [key: string]: unknown;
+            rate: number;
         };
         AllowedURL: {
             /** @description Methods that may be called. */
@@ -3121,50 +3419,94 @@ export interface components {
             [key: string]: unknown;
         };
         ApiList: {
-            apis?: components["schemas"]["ListedAPI"][] | null;
+            apis: components["schemas"]["ListedAPI"][] | null;
             /** Format: int64 */
-            pages?: number;
-        } & {
-            [key: string]: unknown;
+            pages: number;
+        };
+        ApiRow: {
+            active: boolean;
+            api_id: string;
+            /** @description some of keyless, token, basic, jwt, oauth and mtls */
+            auth: string[];
+            /**
+             * Format: int64
+             * @description in the last 24 hours and the begun hour before them
+             */
+            calls_24h: number;
+            /** @description who changed it last; empty: not known */
+            changed_by: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @description empty: every host */
+            domain: string;
+            /**
+             * Format: int64
+             * @description of these, refused, failed, or answered with a status from 400 on
+             */
+            errors_24h: number;
+            /** @enum {string} */
+            kind: "graphql" | "rest";
+            /** @description the first four tags */
+            labels: string[];
+            /** @description cut after 160 bytes */
+            listen_path: string;
+            /** @description cut after 128 bytes */
+            name: string;
+            /** Format: date-time */
+            updated_at: string;
+            /**
+             * Format: int64
+             * @description for If-Match
+             */
+            version: number;
+        };
+        ApiRows: {
+            /**
+             * Format: int64
+             * @description of total; later ones can be asked for as well
+             */
+            pages: number;
+            rows: components["schemas"]["ApiRow"][];
+            /**
+             * Format: int64
+             * @description on all pages, at most 10000
+             */
+            total: number;
+            /** @description there are more than total */
+            total_capped: boolean;
         };
         ApplyKey: {
             /** @description in place of key_hash: a key is made, and answered this once */
             generate?: boolean;
             key_hash?: string;
             session?: unknown;
-        } & {
-            [key: string]: unknown;
         };
         AuditEntry: {
-            action?: string;
-            actor?: string;
+            action: string;
+            actor: string;
             /** @enum {string} */
-            actor_kind?: "user" | "gateway" | "system";
+            actor_kind: "user" | "gateway" | "developer" | "system";
             /** @description secrets are masked */
-            after?: unknown;
+            after: unknown;
             /** Format: date-time */
-            at?: string;
+            at: string;
             /** @description secrets are masked */
-            before?: unknown;
+            before: unknown;
             /** Format: int64 */
-            id?: number;
-            ip?: string;
-            object_id?: string;
-            object_kind?: string;
+            id: number;
+            ip: string;
+            object_id: string;
+            object_kind: string;
             /**
              * Format: int64
              * @description of the configuration, when it changed
              */
-            revision?: number | null;
-        } & {
-            [key: string]: unknown;
+            revision: number | null;
         };
         AuditList: {
-            audit?: components["schemas"]["AuditEntry"][] | null;
+            audit: components["schemas"]["AuditEntry"][] | null;
             /** Format: int64 */
-            pages?: number;
-        } & {
-            [key: string]: unknown;
+            pages: number;
         };
         Auth: {
             /** @description Name of the header. Default: Authorization. */
@@ -3225,31 +3567,25 @@ export interface components {
             reason?: string;
             /** @description refuse objects with members that are kept and have no effect */
             strict?: boolean;
-        } & {
-            [key: string]: unknown;
         };
         Break: {
             key?: string;
-            kind?: string;
-            message?: string;
-            path?: string;
+            kind: string;
+            message: string;
+            path: string;
             policy?: string;
-        } & {
-            [key: string]: unknown;
         };
         Bundle: {
-            apis?: components["schemas"]["API"][] | null;
+            apis: components["schemas"]["API"][] | null;
             caches?: {
                 [key: string]: number;
             };
             confirmed_empty?: boolean;
             digest?: string;
             org?: string;
-            policies?: components["schemas"]["Policy"][] | null;
-            revision?: string;
+            policies: components["schemas"]["Policy"][] | null;
+            revision: string;
             skipped?: components["schemas"]["Skipped"][] | null;
-        } & {
-            [key: string]: unknown;
         };
         CORS: {
             /** @description Whether pages may send cookies and other credentials. Needs allowed_origins that name hosts. */
@@ -3321,8 +3657,6 @@ export interface components {
             quota_renewal_calendar?: string;
             /** @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC. */
             quota_renewal_zone?: string;
-        } & {
-            [key: string]: unknown;
         };
         Catalogue: {
             /** @description in the order in which developers see them; at most 5,000 */
@@ -3330,34 +3664,24 @@ export interface components {
             /** @description required to replace a catalogue */
             id?: string;
             org_id?: string;
-        } & {
-            [key: string]: unknown;
         };
         CertificateList: {
-            certificates?: components["schemas"]["Info"][] | null;
-        } & {
-            [key: string]: unknown;
+            certificates: components["schemas"]["Info"][] | null;
         };
         CertificateUpload: {
             /** @description certificate, those that lead to its authority, and perhaps its private key */
             pem?: string;
-        } & {
-            [key: string]: unknown;
         };
         Change: {
-            kind?: string;
-            level?: string;
-            message?: string;
-            place?: string;
-        } & {
-            [key: string]: unknown;
+            kind: string;
+            level: string;
+            message: string;
+            place: string;
         };
         ChangedOrg: {
             /** @description as of a key: rate, per, quota_max, quota_renewal_rate, is_inactive; null: none */
             limits?: unknown;
             name?: string;
-        } & {
-            [key: string]: unknown;
         };
         Client: {
             app_description?: string;
@@ -3370,47 +3694,41 @@ export interface components {
             [key: string]: unknown;
         };
         ClientEntry: {
-            app_description?: string;
-            client_id?: string;
-            date_created?: string;
+            app_description: string;
+            client_id: string;
+            date_created: string;
             /** @description names the session that all tokens of the client stand for */
-            key_id?: string;
-            policy_id?: string;
-            redirect_uri?: string;
-            secret?: string;
-            use_case?: string;
-        } & {
-            [key: string]: unknown;
+            key_id: string;
+            policy_id: string;
+            redirect_uri: string;
+            secret: string;
+            use_case: string;
         };
         ClientList: {
-            Data?: components["schemas"]["ClientEntry"][] | null;
+            Data: components["schemas"]["ClientEntry"][] | null;
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
         };
         ConfigState: {
             /** @description names of the others */
-            behind?: string[] | null;
+            behind: string[] | null;
             /**
              * Format: int64
              * @description heard of within two minutes
              */
-            gateways?: number;
+            gateways: number;
             /**
              * Format: int64
              * @description reloads asked for without a change
              */
-            generation?: number;
+            generation: number;
             /** Format: int64 */
-            revision?: number;
+            revision: number;
             /**
              * Format: int64
              * @description of these, serving the revision without an error
              */
-            up_to_date?: number;
-        } & {
-            [key: string]: unknown;
+            up_to_date: number;
         };
         Configuration: {
             HashKeys?: boolean;
@@ -3437,6 +3755,18 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        Counted: {
+            /** @description rate or quota */
+            kind?: string;
+            /** Format: int64 */
+            max?: number;
+            /** @description empty when it never renews */
+            period?: string;
+            /** Format: int64 */
+            remaining?: number;
+            /** Format: date-time */
+            reset_at?: string;
+        };
         Credential: {
             /** @description Hash of the key. */
             key_hash?: string;
@@ -3448,73 +3778,78 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        Credentials: {
+            access_key?: string;
+            /** @description with password */
+            email?: string;
+            /** @description the token of a link that signs in once */
+            enter?: string;
+            password?: string;
+        };
         CredentialsRotation: {
             /** @description how long the key stays valid beside its successor, such as 24h; 0s ends it at once */
             grace?: string;
-        } & {
-            [key: string]: unknown;
         };
         Deletion: {
             apis?: string[] | null;
             policies?: string[] | null;
-        } & {
-            [key: string]: unknown;
         };
         Delivered: {
-            id?: string;
+            id: string;
             key?: string;
-            pem?: string;
-        } & {
-            [key: string]: unknown;
+            pem: string;
         };
         Delivery: {
-            certificates?: components["schemas"]["Delivered"][] | null;
+            certificates: components["schemas"]["Delivered"][] | null;
             /** Format: int64 */
             keys_held?: number;
-        } & {
-            [key: string]: unknown;
         };
         DeliveryEntry: {
             /**
              * Format: int64
              * @description since it was last put into the queue
              */
-            attempts?: number;
-            date_created?: string;
+            attempts: number;
+            date_created: string;
             date_finished?: string;
-            developer_id?: string;
+            developer_id: string;
             /** @description of the last attempt */
-            error?: string;
+            error: string;
             /** @description type of the event, or which letter */
-            event?: string;
+            event: string;
             /** @description also the header webhook-id */
-            id?: string;
+            id: string;
             /** @enum {string} */
-            kind?: "webhook" | "hook" | "letter";
+            kind: "webhook" | "hook" | "letter";
             last_attempt?: string;
             next_attempt?: string;
             /** @description as it is sent, where one message is shown to who may see it */
             payload?: string;
             /** @enum {string} */
-            state?: "pending" | "sending" | "done" | "failed" | "kept";
+            state: "pending" | "sending" | "done" | "failed" | "kept";
             /**
              * Format: int64
              * @description of the last answer; 0: there was none
              */
-            status?: number;
+            status: number;
             /** @description id of the webhook, the URL of the portal's configuration, or the address of a letter */
-            target?: string;
+            target: string;
             /** @description the last attempts, oldest first, where one message is shown */
             tries?: unknown;
-        } & {
-            [key: string]: unknown;
+        };
+        Depth: {
+            field_name: string;
+            /**
+             * Format: int64
+             * @description -1: none, in place of the limit on operations
+             */
+            max_query_depth: number;
+            type_name: string;
         };
         DetailedKeys: {
-            keys?: components["schemas"]["KeyDetail"][] | null;
+            keys: components["schemas"]["KeyDetail"][] | null;
             /** Format: int64 */
-            pages?: number;
-        } & {
-            [key: string]: unknown;
+            pages: number;
         };
         Developer: {
             PWHistory?: string[] | null;
@@ -3549,22 +3884,16 @@ export interface components {
             password?: string;
             /** @description the address */
             username?: string;
-        } & {
-            [key: string]: unknown;
         };
         DeveloperKeyList: {
-            Data?: components["schemas"]["View"][] | null;
+            Data: components["schemas"]["View"][] | null;
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
         };
         DeveloperList: {
-            Data?: components["schemas"]["Developer"][] | null;
+            Data: components["schemas"]["Developer"][] | null;
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
         };
         DeveloperLogin: {
             email?: string;
@@ -3573,50 +3902,45 @@ export interface components {
             /** @description default: the first organisation */
             org_id?: string;
             password?: string;
-        } & {
-            [key: string]: unknown;
         };
         DeveloperPassword: {
             /** @description 6…1024 bytes; none of the last 5 */
             password?: string;
-        } & {
-            [key: string]: unknown;
         };
         DeveloperSession: {
-            began?: string;
+            began: string;
             /** @description the one that this call shows */
-            current?: boolean;
-            expires?: string;
-            id?: string;
-            ip?: string;
+            current: boolean;
+            expires: string;
+            id: string;
+            ip: string;
             /** @description to the minute */
-            used_at?: string;
-            user_agent?: string;
-        } & {
-            [key: string]: unknown;
+            used_at: string;
+            user_agent: string;
         };
         DeveloperSessions: {
-            Data?: components["schemas"]["DeveloperSession"][] | null;
+            Data: components["schemas"]["DeveloperSession"][] | null;
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
+        };
+        DevelopersPasswordChange: {
+            current_password?: string;
+            /** @description 6…1024 bytes; none of the last 5 */
+            password?: string;
         };
         Difference: {
             /**
              * Format: int64
              * @description keys that the database does not have
              */
-            deleted?: number;
+            deleted: number;
             /** Format: int64 */
-            unchanged?: number;
+            unchanged: number;
             /**
              * Format: int64
              * @description keys that the store lacked or had otherwise
              */
-            written?: number;
-        } & {
-            [key: string]: unknown;
+            written: number;
         };
         Document: {
             /** @description the API that it is about; empty: none in particular */
@@ -3639,29 +3963,23 @@ export interface components {
             size?: number;
             /** Format: date-time */
             updated_at?: string;
-        } & {
-            [key: string]: unknown;
         };
         DocumentList: {
-            Data?: components["schemas"]["Document"][] | null;
+            Data: components["schemas"]["Document"][] | null;
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
         };
         Documentation: {
             /** @enum {string} */
-            doc_type?: "openapi" | "graphql" | "markdown";
+            doc_type: "openapi" | "graphql" | "markdown";
             /** @description of markdown */
             html?: string;
-            id?: string;
-            name?: string;
+            id: string;
+            name: string;
             /** @description of openapi: the description; every description in it is HTML */
             openapi?: unknown;
             /** @description of graphql: the schema definition language */
             schema?: string;
-        } & {
-            [key: string]: unknown;
         };
         Ejection: {
             /** @description Whether targets that fail go on being called. */
@@ -3720,30 +4038,30 @@ export interface components {
             [key: string]: unknown;
         };
         EntryList: {
-            Data?: unknown[] | null;
+            Data: unknown[] | null;
             /** @description why developers do not see an entry, by its id */
-            Hidden?: {
+            Hidden: {
                 [key: string]: string[] | null;
             };
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
         };
         Envelope: {
             /** @description every problem, each with the place where it is */
             Errors?: string[] | null;
             ID?: string;
-            Message?: string;
-            Meta?: unknown;
+            Message: string;
+            Meta: unknown;
+            /** @description the same, with the places apart */
+            Problems?: components["schemas"]["Problem"][] | null;
             /** @enum {string} */
-            Status?: "OK" | "Error";
+            Status: "OK" | "Error";
             /** @description what was accepted and has no effect, each with the place where it is */
             Warnings?: string[] | null;
             /** @description shown this once */
             access_key?: string;
-        } & {
-            [key: string]: unknown;
+            /** @description link that signs a new user in once; shown this once */
+            invitation?: string;
         };
         EventHandler: {
             /** @description Settings of the handler. */
@@ -3804,10 +4122,8 @@ export interface components {
             [key: string]: unknown;
         };
         EventType: {
-            type?: string;
-            when?: string;
-        } & {
-            [key: string]: unknown;
+            type: string;
+            when: string;
         };
         ExtendedPaths: {
             /** @description Paths whose responses are cached, with settings of their own. */
@@ -3888,8 +4204,6 @@ export interface components {
             smoothing?: unknown;
             /** @description Identity of the session whose further key this is; filled in, and nothing else is set. */
             successor_of?: string;
-        } & {
-            [key: string]: unknown;
         };
         FieldAccess: {
             /** @description Name of the field. */
@@ -3914,57 +4228,62 @@ export interface components {
             email?: string;
             /** @description default: the first organisation */
             org_id?: string;
-        } & {
-            [key: string]: unknown;
+        };
+        Found: {
+            /** @description the OpenAPI document as it was sent */
+            document?: string;
+            /** @description why nothing answered, or why no more is known */
+            error?: string;
+            /** @enum {string} */
+            kind: "graphql" | "openapi" | "plain";
+            /** @description that the document has for the API */
+            name?: string;
+            /** @description of a GraphQL server, in SDL */
+            schema?: string;
+            /**
+             * Format: int64
+             * @description of the answer to GET, or to the introspection query; 0: nothing answered
+             */
+            status: number;
         };
         FoundKey: {
-            key_hash?: string;
-            session?: components["schemas"]["Session"];
-        } & {
-            [key: string]: unknown;
+            key_hash: string;
+            session: components["schemas"]["Session"];
         };
         FoundRefusal: {
             /** @description of the request */
             id?: string;
             /** @description as POST /api/explain returns it */
             refusal?: unknown;
-        } & {
-            [key: string]: unknown;
         };
         GatewayList: {
-            gateways?: components["schemas"]["GatewayStatus"][] | null;
+            gateways: components["schemas"]["GatewayStatus"][] | null;
             /** @description that they should serve */
-            revision?: string;
-        } & {
-            [key: string]: unknown;
+            revision: string;
         };
         GatewayStatus: {
             /** @description why it does not serve the newest as written */
-            error?: string;
-            group?: string;
-            ip?: string;
-            name?: string;
+            error: string;
+            group: string;
+            ip: string;
+            name: string;
             /** @description that it serves */
-            revision?: string;
+            revision: string;
             /** Format: date-time */
-            seen_at?: string;
+            seen_at: string;
             /** @description of the gateway, which serves the APIs without tags and those with one of these */
-            tags?: string[] | null;
-            up_to_date?: boolean;
-            version?: string;
-        } & {
-            [key: string]: unknown;
+            tags: string[] | null;
+            up_to_date: boolean;
+            version: string;
         };
         Granted: {
-            access_token?: string;
+            access_token: string;
             /**
              * Format: int64
              * @description seconds
              */
-            expires_in?: number;
-            token_type?: string;
-        } & {
-            [key: string]: unknown;
+            expires_in: number;
+            token_type: string;
         };
         GraphQL: {
             /**
@@ -4156,10 +4475,8 @@ export interface components {
                 [key: string]: string;
             };
             /** @enum {string} */
-            status?: "pass" | "fail";
-            version?: string;
-        } & {
-            [key: string]: unknown;
+            status: "pass" | "fail";
+            version: string;
         };
         HealthCheck: {
             /** @description Whether no checks are made. */
@@ -4199,27 +4516,23 @@ export interface components {
         };
         History: {
             /** @description newest first; 20 are kept */
-            schemas?: components["schemas"]["Past"][] | null;
-        } & {
-            [key: string]: unknown;
+            schemas: components["schemas"]["Past"][] | null;
         };
         Info: {
-            dns_names?: string[] | null;
+            dns_names: string[] | null;
             /** @description SHA-256 of the certificate */
-            fingerprint?: string;
+            fingerprint: string;
             /** @description the private key is stored too */
-            has_private?: boolean;
+            has_private: boolean;
             /** @description organisation, then the SHA-256 of the certificate */
-            id?: string;
-            is_ca?: boolean;
-            issuer?: string;
+            id: string;
+            is_ca: boolean;
+            issuer: string;
             /** Format: date-time */
-            not_after?: string;
+            not_after: string;
             /** Format: date-time */
-            not_before?: string;
-            subject?: string;
-        } & {
-            [key: string]: unknown;
+            not_before: string;
+            subject: string;
         };
         Key: {
             /** @description Secret of at least 32 bytes that is shared with the client, or the client's public key in PEM; never returned. */
@@ -4228,62 +4541,46 @@ export interface components {
             [key: string]: unknown;
         };
         KeyChanges: {
-            changed?: string[] | null;
-            position?: string;
+            changed: string[] | null;
+            position: string;
             reset?: boolean;
             seal_keys?: string[] | null;
-        } & {
-            [key: string]: unknown;
         };
         KeyDetail: {
-            api_model?: components["schemas"]["KeyDetailModelStruct"];
-            data?: components["schemas"]["KeySession"];
+            api_model: components["schemas"]["KeyDetailModelStruct"];
+            data: components["schemas"]["KeySession"];
             /** @description shown this once */
             key?: string;
-            key_hash?: string;
+            key_hash: string;
             /** @description the key when it was made with this call, else its hash */
-            key_id?: string;
+            key_id: string;
             /** @description members of the body that are kept and have no effect, each with the place where it is */
             warnings?: string[] | null;
-        } & {
-            [key: string]: unknown;
         };
-        KeyDetailModelStruct: {
-            [key: string]: unknown;
-        };
+        KeyDetailModelStruct: Record<string, never>;
         KeyFields: {
             apply_policies?: string[] | null;
             /** @description goes into the meta data of a new key */
             fields?: {
                 [key: string]: unknown;
             };
-        } & {
-            [key: string]: unknown;
         };
         KeyHashes: {
             /** @description hashes; the keys themselves are kept nowhere */
-            keys?: string[] | null;
-        } & {
-            [key: string]: unknown;
+            keys: string[] | null;
         };
         KeyList: {
-            data?: components["schemas"]["KeyHashes"];
+            data: components["schemas"]["KeyHashes"];
             /** Format: int64 */
-            pages?: number;
-        } & {
-            [key: string]: unknown;
+            pages: number;
         };
         KeyLookup: {
             key_hash?: string;
-        } & {
-            [key: string]: unknown;
         };
         KeyPolicies: {
             apply_policies?: string[] | null;
             /** @description a single one */
             policy?: string;
-        } & {
-            [key: string]: unknown;
         };
         KeyRequest: {
             apply_policies?: string[] | null;
@@ -4313,6 +4610,65 @@ export interface components {
             version?: string;
         } & {
             [key: string]: unknown;
+        };
+        KeyRow: {
+            /** @description neither inactive nor expired */
+            active: boolean;
+            /** @description cut after 128 bytes */
+            alias: string;
+            /**
+             * Format: int64
+             * @description how many it names itself
+             */
+            apis: number;
+            /**
+             * Format: int64
+             * @description in the last 24 hours and the begun hour before them
+             */
+            calls_24h: number;
+            /** @description who changed it last; empty: not known */
+            changed_by: string;
+            /** Format: date-time */
+            created_at: string;
+            developer_email: string;
+            /** @description empty: of no developer */
+            developer_id: string;
+            /**
+             * Format: int64
+             * @description of these, refused, failed, or answered with a status from 400 on
+             */
+            errors_24h: number;
+            /**
+             * Format: date-time
+             * @description null: never
+             */
+            expires_at: string | null;
+            key_hash: string;
+            /** @description the first four tags */
+            labels: string[];
+            /** @description the first three */
+            policies: string[];
+            /** Format: int64 */
+            policy_count: number;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: int64 */
+            version: number;
+        };
+        KeyRows: {
+            /**
+             * Format: int64
+             * @description of total; later ones can be asked for as well
+             */
+            pages: number;
+            rows: components["schemas"]["KeyRow"][];
+            /**
+             * Format: int64
+             * @description on all pages, at most 10000
+             */
+            total: number;
+            /** @description there are more than total */
+            total_capped: boolean;
         };
         KeySession: {
             access_rights?: {
@@ -4428,108 +4784,100 @@ export interface components {
             minute?: number;
             /** @description of the API */
             org?: string;
-        } & {
-            [key: string]: unknown;
         };
         LegacyKeys: {
             /** @description by the name of the hash, such as murmur64 */
-            by_hash?: {
+            by_hash: {
                 [key: string]: number;
             };
             /**
              * Format: int64
              * @description all of them
              */
-            keys?: number;
+            keys: number;
             /** @description those that this admin looks keys up by: keys.legacy_hashes */
-            legacy_hashes?: string[] | null;
-        } & {
-            [key: string]: unknown;
+            legacy_hashes: string[] | null;
         };
         LetterHead: {
             /** Format: date-time */
-            created_at?: string;
-            developer_id?: string;
-            id?: string;
+            created_at: string;
+            developer_id: string;
+            id: string;
             /** @description which letter it is, such as key_email */
-            kind?: string;
-            to?: string;
-        } & {
-            [key: string]: unknown;
+            kind: string;
+            to: string;
         };
         LetterList: {
-            Data?: components["schemas"]["LetterHead"][] | null;
+            Data: components["schemas"]["LetterHead"][] | null;
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
         };
         LetterShown: {
-            from?: string;
-            html?: string;
-            subject?: string;
-            text?: string;
-        } & {
-            [key: string]: unknown;
+            from: string;
+            html: string;
+            subject: string;
+            text: string;
         };
         Limits: {
-            in_words?: string[] | null;
+            in_words: string[] | null;
             /** Format: int64 */
-            max_query_depth?: number;
+            max_query_depth: number;
             /**
              * Format: double
              * @description seconds
              */
-            per?: number;
+            per: number;
             /**
              * Format: int64
              * @description calls in quota_renewal_rate seconds, or in a period of the calendar
              */
-            quota_max?: number;
+            quota_max: number;
             /** @description hour, day, week or month */
             quota_renewal_calendar?: string;
             /**
              * Format: int64
              * @description seconds; 0: the quota does not renew, or by the calendar
              */
-            quota_renewal_rate?: number;
+            quota_renewal_rate: number;
             /**
              * Format: double
              * @description calls in per seconds
              */
-            rate?: number;
-        } & {
-            [key: string]: unknown;
+            rate: number;
+        };
+        Link: {
+            /** Format: date-time */
+            expires_at: string;
+            /** @description signs in once; the part after # is the secret */
+            link: string;
         };
         List: {
-            Data?: components["schemas"]["Webhook"][] | null;
+            Data: components["schemas"]["Webhook"][] | null;
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
         };
         ListedAPI: {
-            api_definition?: unknown;
-            api_id?: string;
+            api_definition: unknown;
+            api_id: string;
             /** Format: date-time */
-            created_at?: string;
-            name?: string;
+            created_at: string;
+            name: string;
             /** Format: date-time */
-            updated_at?: string;
+            updated_at: string;
             /**
              * Format: int64
              * @description for If-Match
              */
-            version?: number;
-        } & {
-            [key: string]: unknown;
+            version: number;
         };
         Log: {
-            Data?: components["schemas"]["DeliveryEntry"][] | null;
+            Data: components["schemas"]["DeliveryEntry"][] | null;
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
+        };
+        Login: {
+            email_address?: string;
+            password?: string;
         };
         MailCopies: {
             key_email?: components["schemas"]["MailCopy"];
@@ -4560,9 +4908,7 @@ export interface components {
             /** @description absent: was not there */
             before?: unknown;
             /** @description such as proxy.listen_path; empty is the whole object */
-            path?: string;
-        } & {
-            [key: string]: unknown;
+            path: string;
         };
         MockEntry: {
             /** @description Body of the response. */
@@ -4588,10 +4934,8 @@ export interface components {
             [key: string]: unknown;
         };
         ModelCredential: {
-            Password?: string;
-            RawKey?: string;
-        } & {
-            [key: string]: unknown;
+            Password: string;
+            RawKey: string;
         };
         Monitor: {
             /** @description Percentages of the quota at which an event is raised, above 0 and up to 100; at most 100 of them. */
@@ -4600,18 +4944,14 @@ export interface components {
             [key: string]: unknown;
         };
         Named: {
-            id?: string;
-            name?: string;
-        } & {
-            [key: string]: unknown;
+            id: string;
+            name: string;
         };
         NewClient: {
             app_description?: string;
             policy_id?: string;
             redirect_uri?: string;
             use_case?: string;
-        } & {
-            [key: string]: unknown;
         };
         NewDeveloper: {
             PWHistory?: string[] | null;
@@ -4641,21 +4981,17 @@ export interface components {
                 [key: string]: string;
             };
             verified?: boolean;
-        } & {
-            [key: string]: unknown;
         };
         NewKey: {
             /**
              * Format: int64
              * @description its place among the keys of the batch, from 0
              */
-            at?: number;
-            key?: string;
-            key_hash?: string;
+            at: number;
+            key: string;
+            key_hash: string;
             /** @description its alias */
-            name?: string;
-        } & {
-            [key: string]: unknown;
+            name: string;
         };
         NewOrg: {
             /** @description first user; its role is admin */
@@ -4664,22 +5000,20 @@ export interface components {
             id?: string;
             limits?: components["schemas"]["Session"];
             name?: string;
-        } & {
-            [key: string]: unknown;
         };
         Numbers: {
             /**
              * Format: int64
              * @description refused, failed, or answered with a status from 400 on
              */
-            errors?: number;
+            errors: number;
             /** Format: int64 */
-            hits?: number;
+            hits: number;
             /**
              * Format: double
              * @description from arrival to answer
              */
-            mean_ms?: number;
+            mean_ms: number;
             /**
              * Format: double
              * @description half of the calls took at most so long, as far as buckets tell; left out unless grouped by nothing but api, without filters but api
@@ -4693,9 +5027,7 @@ export interface components {
              * Format: double
              * @description of that, the upstream's part
              */
-            upstream_mean_ms?: number;
-        } & {
-            [key: string]: unknown;
+            upstream_mean_ms: number;
         };
         OAuthInfo: {
             redirect_uri?: string;
@@ -4703,99 +5035,120 @@ export interface components {
             [key: string]: unknown;
         };
         ObjectChange: {
-            action?: string;
-            id?: string;
-            kind?: string;
-            name?: string;
-        } & {
-            [key: string]: unknown;
+            action: string;
+            id: string;
+            kind: string;
+            name: string;
         };
         Offer: {
-            api_id?: string;
-            api_name?: string;
+            api_id: string;
+            api_name: string;
             /** @description authToken, basic or oauth */
-            auth_type?: string;
+            auth_type: string;
             /** @description true: there is documentation */
-            documented?: boolean;
+            documented: boolean;
             /** @description of the API; empty: every one of the gateway */
-            domain?: string;
-            enable_multi_selection?: boolean;
-            fields?: {
+            domain: string;
+            enable_multi_selection: boolean;
+            fields: {
                 [key: string]: string;
             };
-            id?: string;
+            id: string;
             /** @description true: the API asks for no key, and there is nothing to request */
-            is_keyless?: boolean;
-            key_request_fields?: string[] | null;
+            is_keyless: boolean;
+            key_request_fields: string[] | null;
             /** @description null where there is no policy */
-            limits?: components["schemas"]["Limits"];
+            limits: components["schemas"]["Limits"];
             /** @description where the gateway serves the API */
-            listen_path?: string;
+            listen_path: string;
             /** @description text, not HTML */
-            long_description?: string;
-            name?: string;
+            long_description: string;
+            name: string;
             /** @description what a key request names */
-            policy_id?: string;
-            policy_name?: string;
-            redirect_on_key_request?: boolean;
-            redirect_to?: string;
-            require_key_approval?: boolean;
+            policy_id: string;
+            policy_name: string;
+            redirect_on_key_request: boolean;
+            redirect_to: string;
+            require_key_approval: boolean;
             /** @description text, not HTML */
-            short_description?: string;
-            version?: string;
-        } & {
-            [key: string]: unknown;
+            short_description: string;
+            version: string;
         };
         OfferList: {
-            Data?: components["schemas"]["Offer"][] | null;
+            Data: components["schemas"]["Offer"][] | null;
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
         };
         Org: {
             /** Format: date-time */
-            created_at?: string;
-            id?: string;
+            created_at: string;
+            id: string;
             /** @description that all calls of the organisation share; none: there are no limits */
             limits?: components["schemas"]["Session"];
-            name?: string;
+            name: string;
             /** Format: date-time */
-            updated_at?: string;
-        } & {
-            [key: string]: unknown;
+            updated_at: string;
         };
         OrgList: {
-            Data?: components["schemas"]["Org"][] | null;
+            Data: components["schemas"]["Org"][] | null;
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
         };
         Outcome: {
-            changes?: components["schemas"]["ObjectChange"][] | null;
-            dry_run?: boolean;
+            changes: components["schemas"]["ObjectChange"][] | null;
+            dry_run: boolean;
             /**
              * Format: int64
              * @description created or replaced
              */
-            keys?: number;
+            keys: number;
             /** @description that were made; none with dry_run */
             new_keys?: components["schemas"]["NewKey"][] | null;
             /**
              * Format: int64
              * @description that was made; with dry_run the one that would be
              */
-            revision?: number;
+            revision: number;
             /** @description members that are kept and have no effect, each with the place where it is */
             warnings?: string[] | null;
-        } & {
-            [key: string]: unknown;
         };
         OwnPassword: {
             password?: string;
-        } & {
-            [key: string]: unknown;
+        };
+        OwnRefusal: {
+            api_id: string;
+            api_name?: string;
+            /** Format: date-time */
+            at: string;
+            /** @description the GraphQL answer, or its beginning */
+            errors?: string;
+            /** @description X-Request-Id of the answer */
+            id: string;
+            /** @description their state at that time */
+            limits?: components["schemas"]["Counted"][] | null;
+            message?: string;
+            method?: string;
+            /** @description as it was sent, without the query */
+            path?: string;
+            reason: string;
+            /** @description that refused the request */
+            stage: string;
+            /** Format: int64 */
+            status: number;
+            /** @description the API's service could not be reached; the request itself was in order */
+            upstream?: boolean;
+            /** @description of the API; empty when there is no choice */
+            version?: string;
+        };
+        OwnRefusals: {
+            /** @description the newest first; at most the newest 100 are kept */
+            Data: components["schemas"]["OwnRefusal"][] | null;
+            /** Format: int64 */
+            Pages: number;
+            /** @description of all refused and failed calls of the range, those without a record included, the most frequent reason first */
+            counts: components["schemas"]["ReasonCount"][] | null;
+            /** Format: int64 */
+            total: number;
         };
         Partitions: {
             /** @description Access rights. */
@@ -4812,40 +5165,35 @@ export interface components {
             [key: string]: unknown;
         };
         PasswordChange: {
-            current_password?: string;
-            /** @description 6…1024 bytes; none of the last 5 */
+            /** @description 10…1024 bytes */
+            new_password?: string;
+            /** @description the one in force; not needed without one, or in the first 15 minutes of a session that began with an access key or a link */
             password?: string;
-        } & {
-            [key: string]: unknown;
         };
         PasswordReset: {
             /** @description 6…1024 bytes; none of the last 5 */
             password?: string;
             /** @description of the letter */
             token?: string;
-        } & {
-            [key: string]: unknown;
         };
         Past: {
             /** Format: date-time */
-            at?: string;
-            author?: string;
+            at: string;
+            author: string;
             /** @description SHA-256 of the schema; GET …/schema?hash= has its text */
-            hash?: string;
+            hash: string;
             /**
              * Format: int64
              * @description of the configuration
              */
-            revision?: number;
+            revision: number;
             /**
              * Format: int32
              * @description bytes
              */
-            size?: number;
+            size: number;
             /** @enum {string} */
-            source?: "upload" | "introspection" | "rollback";
-        } & {
-            [key: string]: unknown;
+            source: "upload" | "introspection" | "rollback";
         };
         PathAction: {
             /** @description no_action, or reply to send a response. Default: no_action. */
@@ -4974,6 +5322,60 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        PlayAnswer: {
+            /** @description if it is text, at most 1 MiB */
+            body: string;
+            /** @description if it is not text */
+            body_base64?: string;
+            counted: boolean;
+            /** @description whether the body was longer, or did not end in time */
+            cut: boolean;
+            /** @description steps and outcome, as POST /api/explain answers */
+            explanation: unknown;
+            headers: components["schemas"]["PlayedHeader"][] | null;
+            /** @description for POST /api/explain */
+            request_id: string;
+            /** @description whether the request reached the API; if not, explanation says why */
+            sent: boolean;
+            /** Format: int64 */
+            status: number;
+            /**
+             * Format: double
+             * @description in the gateway and upstream together
+             */
+            took_ms: number;
+            /**
+             * Format: double
+             * @description 0: the upstream was not called
+             */
+            upstream_ms: number;
+        };
+        PlayAs: {
+            /** @description of the key that calls */
+            key_hash?: string;
+            me?: boolean;
+            /** @description id of the policy that calls, as a key with it alone would */
+            policy?: string;
+        };
+        PlayBody: {
+            /** @description who calls; default: oneself, with the credentials in headers */
+            as?: components["schemas"]["PlayAs"];
+            /** @description at most 1 MiB */
+            body?: string;
+            /** @description whether the call is counted under rates, quotas and usage */
+            count?: boolean;
+            headers?: {
+                [key: string]: string;
+            };
+            /** @description default POST for a call with a body, else GET */
+            method?: string;
+            /** @description below the listen path, with the query; default / */
+            path?: string;
+        };
+        PlayedHeader: {
+            name: string;
+            value: string;
+        };
         Policy: {
             /** @description Older name of id, used if that is empty. */
             _id?: string;
@@ -5095,11 +5497,72 @@ export interface components {
             [key: string]: unknown;
         };
         PolicyList: {
-            Data?: unknown[] | null;
+            Data: unknown[] | null;
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
+        };
+        PolicyRow: {
+            /**
+             * Format: int64
+             * @description how many it names
+             */
+            apis: number;
+            /** @description who changed it last; empty: not known */
+            changed_by: string;
+            /** Format: date-time */
+            created_at: string;
+            id: string;
+            /** @description the first four tags */
+            labels: string[];
+            limits: components["schemas"]["PolicyRowLimits"];
+            /** @description cut after 128 bytes */
+            name: string;
+            /** @enum {string} */
+            state: "active" | "draft" | "deny";
+            /** Format: date-time */
+            updated_at: string;
+            /**
+             * Format: int64
+             * @description for If-Match
+             */
+            version: number;
+        };
+        PolicyRowLimits: {
+            /** @description measure: refusals are counted only */
+            enforcement?: string;
+            /** Format: int64 */
+            max_query_depth: number;
+            /** Format: double */
+            per: number;
+            /** Format: int64 */
+            quota_max: number;
+            /** Format: int64 */
+            quota_renewal_rate: number;
+            /** Format: double */
+            rate: number;
+        };
+        PolicyRows: {
+            /**
+             * Format: int64
+             * @description of total; later ones can be asked for as well
+             */
+            pages: number;
+            rows: components["schemas"]["PolicyRow"][];
+            /**
+             * Format: int64
+             * @description on all pages, at most 10000
+             */
+            total: number;
+            /** @description there are more than total */
+            total_capped: boolean;
+        };
+        ProbeBody: {
+            /** @description sent with each call, such as the credential of an upstream */
+            headers?: {
+                [key: string]: string;
+            };
+            /** @description http or https */
+            url?: string;
         };
         Problem: {
             /**
@@ -5109,12 +5572,12 @@ export interface components {
             column?: number;
             /**
              * Format: int64
-             * @description from 1
+             * @description in the body, from 1: of the member, or of the closest one around it that is there; left out where it is not known
              */
             line?: number;
-            message?: string;
-        } & {
-            [key: string]: unknown;
+            message: string;
+            /** @description such as proxy.listen_path; empty: the whole body */
+            path: string;
         };
         Proxy: {
             /** @description When all calls are refused because too many fail. */
@@ -5143,22 +5606,20 @@ export interface components {
             [key: string]: unknown;
         };
         PublicConfiguration: {
-            catalogue_login_only?: boolean;
-            disable_auto_login?: boolean;
-            disable_login?: boolean;
-            disable_signup?: boolean;
-            disable_verification?: boolean;
-            enable_multi_selection?: boolean;
-            key_request_fields?: string[] | null;
+            catalogue_login_only: boolean;
+            disable_auto_login: boolean;
+            disable_login: boolean;
+            disable_signup: boolean;
+            disable_verification: boolean;
+            enable_multi_selection: boolean;
+            key_request_fields: string[] | null;
             /** Format: int64 */
-            oauth_usage_limit?: number;
-            org_id?: string;
-            redirect_on_key_request?: boolean;
-            redirect_to?: string;
-            require_key_approval?: boolean;
-            signup_fields?: string[] | null;
-        } & {
-            [key: string]: unknown;
+            oauth_usage_limit: number;
+            org_id: string;
+            redirect_on_key_request: boolean;
+            redirect_to: string;
+            require_key_approval: boolean;
+            signup_fields: string[] | null;
         };
         QuotaState: {
             /** @description Ids of the APIs whose calls are counted. */
@@ -5208,80 +5669,133 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        ReasonCount: {
+            /** Format: int64 */
+            calls: number;
+            reason: string;
+        };
+        Refusal: {
+            api_id: string;
+            api_name?: string;
+            /** Format: date-time */
+            at: string;
+            /** @description why that call failed */
+            cause?: string;
+            /** @description address of the caller */
+            client?: string;
+            /** @description the GraphQL answer, or its beginning */
+            errors?: string;
+            /** @description that refused the request */
+            gateway?: string;
+            /** @description X-Request-Id of the answer */
+            id: string;
+            /** @description what logs call the key */
+            key?: string;
+            /** @description identity of the key; empty without a known one */
+            key_hash?: string;
+            /** @description their state at that time */
+            limits?: components["schemas"]["Counted"][] | null;
+            message?: string;
+            method?: string;
+            /** @description of the API */
+            org_id?: string;
+            /** @description as it was sent, without the query */
+            path?: string;
+            policy?: string;
+            reason: string;
+            /** @description of the configuration that was in force */
+            revision?: string;
+            /** @description that refused the request */
+            stage: string;
+            /** Format: int64 */
+            status: number;
+            /** @description address of the target that was called without success */
+            upstream?: string;
+            /** @description of the API; empty when there is no choice */
+            version?: string;
+        };
+        Refusals: {
+            /** @description the newest first; of each key, and of each API without a known key, at most the newest 100 are kept */
+            Data: components["schemas"]["Refusal"][] | null;
+            /** Format: int64 */
+            Pages: number;
+            /**
+             * Format: date-time
+             * @description their beginning: at a full minute, or a full hour in ranges of more than 3 hours
+             */
+            counted_since: string;
+            /**
+             * Format: date-time
+             * @description end of the minutes or hours that counts are of
+             */
+            counted_until: string;
+            /** @description of all refused and failed calls of the range, those without a record included, the most frequent reason first */
+            counts: components["schemas"]["ReasonCount"][] | null;
+            /**
+             * Format: int64
+             * @description of records on all pages; 10000 stands for more
+             */
+            total: number;
+        };
         Rejection: {
             /** @description for the developer; at most 2,000 bytes */
             reason?: string;
-        } & {
-            [key: string]: unknown;
         };
         Report: {
             /** @description the schema was stored and goes to the gateways */
-            applied?: boolean;
+            applied: boolean;
             /**
              * Format: int64
              * @description how many changes are
              */
-            breaking?: number;
+            breaking: number;
             /** @description field rules, persisted queries and trusted documents that the new schema breaks; at most 1,000 */
-            broken?: components["schemas"]["Break"][] | null;
+            broken: components["schemas"]["Break"][] | null;
             /** Format: int64 */
-            broken_total?: number;
+            broken_total: number;
             /** @description breaking ones first; at most 1,000 */
-            changes?: components["schemas"]["Change"][] | null;
+            changes: components["schemas"]["Change"][] | null;
             /** Format: int64 */
-            changes_total?: number;
+            changes_total: number;
             /** @description SHA-256 of the schema that was stored */
-            previous_hash?: string;
+            previous_hash: string;
             /** @description SHA-256 of the upstream's schema */
-            schema_hash?: string;
-        } & {
-            [key: string]: unknown;
+            schema_hash: string;
         };
-        RequestList: {
-            /** @description key requests */
-            Data?: unknown[] | null;
+        RequestPage: {
+            Data: components["schemas"]["KeyRequest"][] | null;
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
         };
         Revision: {
             /** @description all as of this revision; only for a single one */
             apis?: unknown[] | null;
             /** Format: date-time */
-            at?: string;
-            author?: string;
+            at: string;
+            author: string;
             /** @description all as of this revision; only for a single one */
             policies?: unknown[] | null;
-            reason?: string;
+            reason: string;
             /** Format: int64 */
-            revision?: number;
+            revision: number;
             /** @enum {string} */
-            source?: "api" | "gateway" | "seed" | "rollback";
+            source: "api" | "gateway" | "seed" | "rollback";
             /** @description what changed: kind, id, name and action of each object */
-            summary?: unknown;
-        } & {
-            [key: string]: unknown;
+            summary: unknown;
         };
         RevisionDiff: {
             /** Format: int64 */
-            from?: number;
-            objects?: components["schemas"]["AdminDifference"][] | null;
+            from: number;
+            objects: components["schemas"]["AdminDifference"][] | null;
             /** Format: int64 */
-            to?: number;
-        } & {
-            [key: string]: unknown;
+            to: number;
         };
         RevisionList: {
             /** Format: int64 */
-            pages?: number;
-            revisions?: components["schemas"]["Revision"][] | null;
-        } & {
-            [key: string]: unknown;
+            pages: number;
+            revisions: components["schemas"]["Revision"][] | null;
         };
-        Revoked: {
-            [key: string]: unknown;
-        };
+        Revoked: Record<string, never>;
         RewriteCondition: {
             /** @description Regular expression that the value must match. */
             match_rx?: string;
@@ -5346,14 +5860,10 @@ export interface components {
         };
         RollbackReason: {
             reason?: string;
-        } & {
-            [key: string]: unknown;
         };
         Rotation: {
             /** @description how long the key stays valid beside its successor, such as 24h; 0s ends it at once */
             grace?: string;
-        } & {
-            [key: string]: unknown;
         };
         Row: {
             api_id?: string;
@@ -5366,16 +5876,16 @@ export interface components {
              * Format: int64
              * @description refused, failed, or answered with a status from 400 on
              */
-            errors?: number;
+            errors: number;
             /** Format: int64 */
-            hits?: number;
+            hits: number;
             /** @description hash of the key; empty: without a known key; other: keys that there was no room for */
             key?: string;
             /**
              * Format: double
              * @description from arrival to answer
              */
-            mean_ms?: number;
+            mean_ms: number;
             /**
              * Format: double
              * @description half of the calls took at most so long, as far as buckets tell; left out unless grouped by nothing but api, without filters but api
@@ -5396,21 +5906,28 @@ export interface components {
              * Format: double
              * @description of that, the upstream's part
              */
-            upstream_mean_ms?: number;
-        } & {
-            [key: string]: unknown;
+            upstream_mean_ms: number;
         };
         SchemaProblems: {
-            problems?: components["schemas"]["Problem"][] | null;
-            valid?: boolean;
-        } & {
-            [key: string]: unknown;
+            problems: components["schemas"]["SchemasProblem"][] | null;
+            valid: boolean;
         };
         SchemaText: {
             /** @description in SDL */
             schema?: string;
-        } & {
-            [key: string]: unknown;
+        };
+        SchemasProblem: {
+            /**
+             * Format: int64
+             * @description from 1, in UTF-16 code units
+             */
+            column: number;
+            /**
+             * Format: int64
+             * @description from 1
+             */
+            line: number;
+            message: string;
         };
         ServiceDiscovery: {
             /** @description Whether targets are looked up in a registry. Not supported: must be false. */
@@ -5580,6 +6097,41 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        SessionList: {
+            sessions: components["schemas"]["SessionRow"][] | null;
+        };
+        SessionRow: {
+            address: string;
+            /** @description User-Agent of the browser */
+            agent: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @description it is the session of this call */
+            current: boolean;
+            /** Format: date-time */
+            expires_at: string;
+            id: string;
+            /**
+             * Format: date-time
+             * @description to the minute
+             */
+            last_used_at: string;
+            /**
+             * @description what it began with
+             * @enum {string}
+             */
+            proof: "password" | "access_key" | "link";
+        };
+        SessionUser: {
+            email_address: string;
+            first_name: string;
+            has_password: boolean;
+            id: string;
+            last_name: string;
+            org_id: string;
+            /** @enum {string} */
+            role: "viewer" | "approver" | "editor" | "admin";
+        };
         Set: {
             /** @description Issuer whose tokens the keys verify, as in iss; others are refused. Needed with several key sets. */
             issuer?: string;
@@ -5636,18 +6188,14 @@ export interface components {
             jwt_skip_kid?: boolean;
             /** @description Base64 of a PEM public key, of a secret of at least 32 bytes, or of the URL of a key set; a PEM key or a URL may be given as it is. Default: keys have secrets of their own (jwt_data.secret). */
             jwt_source?: string;
-        } & {
-            [key: string]: unknown;
         };
         Shown: {
             /** @description the user's; shown this once */
-            Password?: string;
+            Password: string;
             /** @description the key, or the user's name; shown this once */
-            RawKey?: string;
+            RawKey: string;
             /** @description names the key in later calls */
-            key_id?: string;
-        } & {
-            [key: string]: unknown;
+            key_id: string;
         };
         SignUp: {
             email?: string;
@@ -5659,16 +6207,24 @@ export interface components {
             org_id?: string;
             /** @description 6…1024 bytes */
             password?: string;
-        } & {
-            [key: string]: unknown;
         };
         SignUpVerification: {
             /** @description that was chosen at sign-up: the letter alone proves no more than whose the mailbox is */
             password?: string;
             /** @description of the letter */
             token?: string;
-        } & {
-            [key: string]: unknown;
+        };
+        SigninSession: {
+            /** @description sent as X-CSRF-Token with calls that change something */
+            csrf_token: string;
+            /**
+             * Format: date-time
+             * @description when it ends, whatever happens; it also ends after an hour without a call
+             */
+            expires_at: string;
+            /** @description to change the password, the one in force must be shown */
+            needs_password: boolean;
+            user: components["schemas"]["SessionUser"];
         };
         SizeEntry: {
             /** @description Whether the entry is off. */
@@ -5693,13 +6249,11 @@ export interface components {
             lacks_schema?: boolean;
             listen_path?: string;
             org_id?: string;
-            reason?: string;
-            source?: string;
-        } & {
-            [key: string]: unknown;
+            reason: string;
+            source: string;
         };
         Status: {
-            api_id?: string;
+            api_id: string;
             /**
              * Format: date-time
              * @description last try to fetch the schema
@@ -5716,41 +6270,33 @@ export interface components {
              * Format: int64
              * @description seconds between fetches; 0: on demand only
              */
-            interval?: number;
+            interval: number;
             /** @description when the schema was last taken from the upstream */
             last_schema_update?: string;
             /** @description why the last try did not work, empty when it did */
-            last_sync_error?: string;
+            last_sync_error: string;
             /**
              * Format: date-time
              * @description when the schema is fetched next
              */
             next_at?: string;
             /** @description SHA-256 of the stored schema */
-            schema_hash?: string;
-        } & {
-            [key: string]: unknown;
+            schema_hash: string;
         };
         StrengthenedKey: {
             /** @description false: it was replaced before */
-            changed?: boolean;
-        } & {
-            [key: string]: unknown;
+            changed: boolean;
         };
         Strengthening: {
             key_hash?: string;
             /** @description one or two */
             sha256?: string[] | null;
-        } & {
-            [key: string]: unknown;
         };
         SyncAnswer: {
-            Message?: string;
-            Meta?: components["schemas"]["Report"];
+            Message: string;
+            Meta: components["schemas"]["Report"];
             /** @enum {string} */
-            Status?: "OK";
-        } & {
-            [key: string]: unknown;
+            Status: "OK";
         };
         Target: string | ({
             /** @description URL of the upstream, http or https. */
@@ -5805,11 +6351,9 @@ export interface components {
             [key: string]: unknown;
         };
         Types: {
-            Data?: components["schemas"]["EventType"][] | null;
+            Data: components["schemas"]["EventType"][] | null;
             /** Format: int64 */
-            Pages?: number;
-        } & {
-            [key: string]: unknown;
+            Pages: number;
         };
         UptimeCheck: string | ({
             /** @description Body of the request, in Base64. */
@@ -5872,34 +6416,70 @@ export interface components {
             /** @description its name */
             gateway?: string;
             latencies?: components["schemas"]["Latency"][] | null;
+            /** @description the newest of each key, in no order */
+            refusals?: components["schemas"]["UsageRefusal"][] | null;
             rows?: components["schemas"]["UsageRow"][] | null;
             /**
              * Format: int64
              * @description of the batch, from 1 at each start; a batch is handed over again under the same one
              */
             sequence?: number;
-        } & {
-            [key: string]: unknown;
+        };
+        UsageRefusal: {
+            api_id?: string;
+            api_name?: string;
+            /** Format: date-time */
+            at?: string;
+            /** @description why that call failed */
+            cause?: string;
+            /** @description address of the caller */
+            client?: string;
+            /** @description the GraphQL answer, or its beginning */
+            errors?: string;
+            /** @description X-Request-Id of the answer */
+            id?: string;
+            /** @description what logs call the key */
+            key?: string;
+            /** @description identity of the key; empty without a known one */
+            key_hash?: string;
+            /** @description their state at that time */
+            limits?: components["schemas"]["Counted"][] | null;
+            message?: string;
+            method?: string;
+            /** @description of the API */
+            org_id?: string;
+            /** @description as it was sent, without the query */
+            path?: string;
+            policy?: string;
+            reason?: string;
+            /** @description of the configuration that was in force */
+            revision?: string;
+            /** @description that refused the request */
+            stage?: string;
+            /** Format: int64 */
+            status?: number;
+            /** @description address of the target that was called without success */
+            upstream?: string;
+            /** @description of the API; empty when there is no choice */
+            version?: string;
         };
         UsageReport: {
-            Data?: components["schemas"]["Row"][] | null;
+            Data: components["schemas"]["Row"][] | null;
             /** Format: int64 */
-            Pages?: number;
+            Pages: number;
             /**
              * Format: date-time
              * @description beginning of the range, at a full minute or hour
              */
-            from?: string;
-            step?: string;
+            from: string;
+            step: string;
             /**
              * Format: date-time
              * @description its end, which is not part of it; the end of the last hour that is summed up where keys are ranked and too much has come since
              */
-            to?: string;
+            to: string;
             /** @description of all pages */
-            totals?: components["schemas"]["Numbers"];
-        } & {
-            [key: string]: unknown;
+            totals: components["schemas"]["Numbers"];
         };
         UsageRow: {
             api?: string;
@@ -5931,8 +6511,6 @@ export interface components {
              * @description of them, those of the upstream
              */
             upstream_us?: number;
-        } & {
-            [key: string]: unknown;
         };
         User: {
             /** @description default true */
@@ -5942,25 +6520,26 @@ export interface components {
             email_address?: string;
             first_name?: string;
             id?: string;
+            /**
+             * @description only when a user is created: the answer has a link that signs the user in once, within 72 hours
+             * @enum {string}
+             */
+            invite?: "link";
             last_name?: string;
             org_id?: string;
             /** @enum {string} */
-            role?: "viewer" | "editor" | "admin" | "gateway";
+            role?: "viewer" | "approver" | "editor" | "admin" | "gateway";
             /** Format: date-time */
             updated_at?: string;
             /** @description follows from role; ignored in a request */
             user_permissions?: {
                 [key: string]: string;
             };
-        } & {
-            [key: string]: unknown;
         };
         UserList: {
             /** Format: int64 */
-            pages?: number;
-            users?: components["schemas"]["User"][] | null;
-        } & {
-            [key: string]: unknown;
+            pages: number;
+            users: components["schemas"]["User"][] | null;
         };
         Version: {
             /** @description End of the version in UTC, "YYYY-MM-DD HH:MM". Default, and "-1": never. */
@@ -6041,25 +6620,57 @@ export interface components {
         };
         View: {
             /** @description of a user, the name */
-            alias?: string;
+            alias: string;
             /** @description what the key may call, and how often */
-            apis?: components["schemas"]["Allowance"][] | null;
+            apis: components["schemas"]["Allowance"][] | null;
             /** @enum {string} */
-            auth_type?: "authToken" | "basic" | "oauth";
-            date_created?: string;
+            auth_type: "authToken" | "basic" | "oauth";
+            date_created: string;
             /** @description empty: never */
-            expires?: string;
+            expires: string;
             /** @description when the key before the newest ends; empty: there is none */
-            grace_until?: string;
+            grace_until: string;
             /** @description names the key in calls; nobody can call an API with it */
-            key_id?: string;
-            policies?: components["schemas"]["Named"][] | null;
+            key_id: string;
+            policies: components["schemas"]["Named"][] | null;
             /** @description of the key request that it came from */
-            request_id?: string;
+            request_id: string;
             /** @enum {string} */
-            state?: "active" | "inactive" | "expired" | "unusable";
-        } & {
-            [key: string]: unknown;
+            state: "active" | "inactive" | "expired" | "unusable";
+        };
+        Visible: {
+            /** @description whether the API may be called at all */
+            allowed: boolean;
+            /**
+             * Format: int64
+             * @description added to the levels of an operation to give its depth
+             */
+            depth_base: number;
+            field_depths: components["schemas"]["Depth"][] | null;
+            /** @description whether the caller may introspect */
+            introspection: boolean;
+            /**
+             * Format: int64
+             * @description that costs assume of a list whose size is not known; 0: the default of gateways
+             */
+            list_size: number;
+            /** Format: int64 */
+            max_aliases: number;
+            /** Format: int64 */
+            max_cost: number;
+            /**
+             * Format: int64
+             * @description 0: no limit, as for all limits
+             */
+            max_depth: number;
+            /** Format: int64 */
+            max_root_fields: number;
+            /** @description in SDL, without what the caller's field rules refuse; empty if no query is left */
+            schema: string;
+            /** @description that give the size of a list */
+            size_arguments: string[] | null;
+            /** @description whether only stored operations may be run */
+            trusted_only: boolean;
         };
         Wanted: {
             /** @description whose it is to be; left out: the organisation's */
@@ -6069,8 +6680,6 @@ export interface components {
             /** @description whsec_ and 24 to 64 bytes in base64; left out: one is made and shown this once */
             secret?: string;
             url?: string;
-        } & {
-            [key: string]: unknown;
         };
         Webhook: {
             date_created?: string;
@@ -6092,8 +6701,6 @@ export interface components {
             org_id?: string;
             /** @description where messages are posted to; https */
             url?: string;
-        } & {
-            [key: string]: unknown;
         };
         WebhooksRotation: {
             /**
@@ -6103,8 +6710,6 @@ export interface components {
             grace: string;
             /** @description as when a webhook is made */
             secret?: string;
-        } & {
-            [key: string]: unknown;
         };
     };
     responses: never;
@@ -6118,14 +6723,24 @@ export interface operations {
     "get-api-apis": {
         parameters: {
             query?: {
+                /** @description row: rows of at most 1 KB in place of whole objects */
+                view?: "row";
+                /** @description only APIs of this kind; with view=row */
+                kind?: "graphql" | "rest";
+                /** @description only APIs whose callers authenticate so; with view=row */
+                auth?: "keyless" | "token" | "basic" | "jwt" | "oauth" | "mtls";
+                /** @description true: only active ones; false: only refused ones */
+                active?: boolean;
+                /** @description only those with this tag; with view=row */
+                label?: string;
                 /** @description page, from 1; negative: everything, where the list permits it */
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
-                /** @description order; - is descending */
-                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at";
+                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
             path?: never;
@@ -6139,7 +6754,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiList"];
+                    "application/json": components["schemas"]["ApiList"] | components["schemas"]["ApiRows"];
                 };
             };
             /** @description Unauthorized */
@@ -6285,11 +6900,21 @@ export interface operations {
     "get-api-apis-keys": {
         parameters: {
             query?: {
+                /** @description row: rows of at most 1 KB in place of whole objects */
+                view?: "row";
+                /** @description true: only active ones; false: only refused ones */
+                active?: boolean;
+                /** @description only those with this tag; with view=row */
+                label?: string;
+                /** @description only those that name this policy */
+                policy_id?: string;
+                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
                 /** @description page, from 1; negative: everything, where the list permits it */
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
                 /** @description only those that name this API */
                 api_id?: string;
@@ -6306,7 +6931,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["KeyList"];
+                    "application/json": components["schemas"]["KeyList"] | components["schemas"]["KeyRows"];
                 };
             };
             /** @description Unauthorized */
@@ -6347,17 +6972,117 @@ export interface operations {
             };
         };
     };
+    "post-api-apis-probe": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProbeBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Found"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
     "get-api-apis-search": {
         parameters: {
             query?: {
+                /** @description row: rows of at most 1 KB in place of whole objects */
+                view?: "row";
+                /** @description only APIs of this kind; with view=row */
+                kind?: "graphql" | "rest";
+                /** @description only APIs whose callers authenticate so; with view=row */
+                auth?: "keyless" | "token" | "basic" | "jwt" | "oauth" | "mtls";
+                /** @description true: only active ones; false: only refused ones */
+                active?: boolean;
+                /** @description only those with this tag; with view=row */
+                label?: string;
                 /** @description page, from 1; negative: everything, where the list permits it */
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
-                /** @description order; - is descending */
-                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at";
+                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
             path?: never;
@@ -6371,7 +7096,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiList"];
+                    "application/json": components["schemas"]["ApiList"] | components["schemas"]["ApiRows"];
                 };
             };
             /** @description Unauthorized */
@@ -6837,11 +7562,21 @@ export interface operations {
     "get-api-apis-id-keys": {
         parameters: {
             query?: {
+                /** @description row: rows of at most 1 KB in place of whole objects */
+                view?: "row";
+                /** @description true: only active ones; false: only refused ones */
+                active?: boolean;
+                /** @description only those with this tag; with view=row */
+                label?: string;
+                /** @description only those that name this policy */
+                policy_id?: string;
+                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
                 /** @description page, from 1; negative: everything, where the list permits it */
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
             };
             header?: never;
@@ -6858,7 +7593,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["KeyList"];
+                    "application/json": components["schemas"]["KeyList"] | components["schemas"]["KeyRows"];
                 };
             };
             /** @description Unauthorized */
@@ -7120,6 +7855,107 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "post-api-apis-id-playground": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlayBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlayAnswer"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7464,6 +8300,87 @@ export interface operations {
             };
             /** @description Bad Gateway */
             502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-apis-id-schema-visible": {
+        parameters: {
+            query?: {
+                /** @description id of the policy, as a key with it alone would have it */
+                policy?: string;
+                /** @description hash of the key */
+                key_hash?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Visible"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9284,11 +10201,21 @@ export interface operations {
     "get-api-keys": {
         parameters: {
             query?: {
+                /** @description row: rows of at most 1 KB in place of whole objects */
+                view?: "row";
+                /** @description true: only active ones; false: only refused ones */
+                active?: boolean;
+                /** @description only those with this tag; with view=row */
+                label?: string;
+                /** @description only those that name this policy */
+                policy_id?: string;
+                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
                 /** @description page, from 1; negative: everything, where the list permits it */
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
                 /** @description only those that name this API */
                 api_id?: string;
@@ -9305,7 +10232,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["KeyList"];
+                    "application/json": components["schemas"]["KeyList"] | components["schemas"]["KeyRows"];
                 };
             };
             /** @description Unauthorized */
@@ -9457,7 +10384,7 @@ export interface operations {
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
                 /** @description only those that name this API */
                 api_id?: string;
@@ -10564,7 +11491,7 @@ export interface operations {
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
             };
             header?: never;
@@ -10981,16 +11908,20 @@ export interface operations {
     "get-api-policies": {
         parameters: {
             query?: {
+                /** @description row: rows of at most 1 KB in place of whole objects */
+                view?: "row";
+                /** @description only those with this tag; with view=row */
+                label?: string;
                 /** @description true: only active ones; false: only refused ones */
                 active?: boolean;
                 /** @description page, from 1; negative: everything, where the list permits it */
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
-                /** @description order; - is descending */
-                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at";
+                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
             path?: never;
@@ -11004,7 +11935,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PolicyList"];
+                    "application/json": components["schemas"]["PolicyList"] | components["schemas"]["PolicyRows"];
                 };
             };
             /** @description Unauthorized */
@@ -11150,6 +12081,10 @@ export interface operations {
     "get-api-policies-search": {
         parameters: {
             query?: {
+                /** @description row: rows of at most 1 KB in place of whole objects */
+                view?: "row";
+                /** @description only those with this tag; with view=row */
+                label?: string;
                 /** @description ids, separated by commas */
                 policy_ids?: string;
                 /** @description only those in this state: of policies active, draft or deny, of key requests pending, approved or rejected */
@@ -11160,10 +12095,10 @@ export interface operations {
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
-                /** @description order; - is descending */
-                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at";
+                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
             path?: never;
@@ -11177,7 +12112,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PolicyList"];
+                    "application/json": components["schemas"]["PolicyList"] | components["schemas"]["PolicyRows"];
                 };
             };
             /** @description Unauthorized */
@@ -11747,7 +12682,7 @@ export interface operations {
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
                 /** @description only those that name this API */
                 api_id?: string;
@@ -12667,10 +13602,10 @@ export interface operations {
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
-                /** @description order; - is descending */
-                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at";
+                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
             path?: never;
@@ -14043,7 +14978,7 @@ export interface operations {
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
                 /** @description only those that name this API */
                 api_id?: string;
@@ -14701,7 +15636,7 @@ export interface operations {
     "get-api-portal-mailbox": {
         parameters: {
             query?: {
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
                 /** @description page, from 1; negative: everything, where the list permits it */
                 p?: number;
@@ -15429,6 +16364,95 @@ export interface operations {
             };
         };
     };
+    "get-api-portal-me-keys-key-refusals": {
+        parameters: {
+            query?: {
+                /** @description only calls to the API with this id */
+                api?: string;
+                /** @description only calls that were refused or failed for this reason */
+                reason?: string;
+                /** @description beginning of the range, as in RFC 3339 or in unix seconds */
+                from?: string;
+                /** @description end of the range; default: now */
+                to?: string;
+                /** @description page, from 1; negative: everything, where the list permits it */
+                p?: number;
+                /** @description objects on a page */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnRefusals"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
     "post-api-portal-me-keys-key-rotate": {
         parameters: {
             query?: never;
@@ -15841,7 +16865,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["PasswordChange"];
+                "application/json": components["schemas"]["DevelopersPasswordChange"];
             };
         };
         responses: {
@@ -15950,7 +16974,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RequestList"];
+                    "application/json": components["schemas"]["RequestPage"];
                 };
             };
             /** @description Bad Request */
@@ -17405,16 +18429,20 @@ export interface operations {
     "get-api-portal-policies": {
         parameters: {
             query?: {
+                /** @description row: rows of at most 1 KB in place of whole objects */
+                view?: "row";
+                /** @description only those with this tag; with view=row */
+                label?: string;
                 /** @description true: only active ones; false: only refused ones */
                 active?: boolean;
                 /** @description page, from 1; negative: everything, where the list permits it */
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
-                /** @description order; - is descending */
-                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at";
+                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
             path?: never;
@@ -17428,7 +18456,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PolicyList"];
+                    "application/json": components["schemas"]["PolicyList"] | components["schemas"]["PolicyRows"];
                 };
             };
             /** @description Unauthorized */
@@ -17574,6 +18602,10 @@ export interface operations {
     "get-api-portal-policies-search": {
         parameters: {
             query?: {
+                /** @description row: rows of at most 1 KB in place of whole objects */
+                view?: "row";
+                /** @description only those with this tag; with view=row */
+                label?: string;
                 /** @description ids, separated by commas */
                 policy_ids?: string;
                 /** @description only those in this state: of policies active, draft or deny, of key requests pending, approved or rejected */
@@ -17584,10 +18616,10 @@ export interface operations {
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
-                /** @description order; - is descending */
-                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at";
+                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
             path?: never;
@@ -17601,7 +18633,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PolicyList"];
+                    "application/json": components["schemas"]["PolicyList"] | components["schemas"]["PolicyRows"];
                 };
             };
             /** @description Unauthorized */
@@ -17908,8 +18940,12 @@ export interface operations {
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
+                /** @description only those that name this API */
+                api_id?: string;
+                /** @description only those that name this policy */
+                policy_id?: string;
                 /** @description organisation that the call is about; default: that of the caller, or the first */
                 org_id?: string;
             };
@@ -18122,7 +19158,7 @@ export interface operations {
                 by_user?: string;
                 /** @description only those whose for_plan is this */
                 for_plan?: string;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
                 /** @description page, from 1; negative: everything, where the list permits it */
                 p?: number;
@@ -18141,7 +19177,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RequestList"];
+                    "application/json": components["schemas"]["RequestPage"];
                 };
             };
             /** @description Bad Request */
@@ -18940,7 +19976,7 @@ export interface operations {
     "get-api-portal-webhooks": {
         parameters: {
             query?: {
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
                 /** @description only those of the developer with this id */
                 developer?: string;
@@ -19825,6 +20861,493 @@ export interface operations {
             };
         };
     };
+    "get-api-refusals": {
+        parameters: {
+            query?: {
+                /** @description only calls to the API with this id */
+                api?: string;
+                /** @description only calls of the key with this hash; empty: only those without a known key */
+                key?: string;
+                /** @description only calls that were refused or failed for this reason */
+                reason?: string;
+                /** @description beginning of the range, as in RFC 3339 or in unix seconds */
+                from?: string;
+                /** @description end of the range; default: now */
+                to?: string;
+                /** @description page, from 1; negative: everything, where the list permits it */
+                p?: number;
+                /** @description objects on a page */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusals"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-refusals-id": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SigninSession"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "post-api-session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Credentials"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SigninSession"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "delete-api-session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-session-all": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "delete-api-session-id": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
     "get-api-usage": {
         parameters: {
             query?: {
@@ -20004,7 +21527,7 @@ export interface operations {
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; for keys the beginning of alias or hash */
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
             };
             header?: never;
@@ -20150,6 +21673,93 @@ export interface operations {
             };
         };
     };
+    "post-api-users-login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Login"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SigninSession"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
     "get-api-users-me": {
         parameters: {
             query?: never;
@@ -20179,6 +21789,191 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "post-api-users-me-actions-enter": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Link"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "post-api-users-me-actions-reset": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordChange"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -20459,6 +22254,164 @@ export interface operations {
             };
         };
     };
+    "post-api-users-id-actions-enter": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Link"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "post-api-users-id-actions-invite": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Link"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
     "put-api-users-id-actions-key-reset": {
         parameters: {
             query?: never;
@@ -20499,6 +22452,116 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "post-api-users-id-actions-reset": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordChange"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
