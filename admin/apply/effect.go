@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/store/db"
 	"github.com/sluicegate/sluice/internal/diff"
 )
 
@@ -108,28 +107,12 @@ func (e *Effect) add(d *store.Difference) error {
 
 // concerned returns the keys that differing objects concern.
 func (a *Applier) concerned(ctx context.Context, org string, differing []store.Difference) (w Whom, err error) {
-	p := db.ConcernedKeysParams{OrgID: org, Since: time.Now().Add(-24 * time.Hour), APIs: []string{}, Policies: []string{}, Max: mostConcerned}
-	for i := range differing {
-		d := &differing[i]
-		if d.Kind == "policy" {
-			p.Policies = append(p.Policies, d.ID)
-			continue
-		}
-		p.APIs = append(p.APIs, d.ID)
-		naming, err := a.Store.Read().PoliciesNaming(ctx, db.PoliciesNamingParams{OrgID: org, API: d.ID})
-		if err != nil {
-			return w, store.Translate(err)
-		}
-		for _, one := range naming {
-			p.Policies = append(p.Policies, one.ID)
-		}
-	}
-	rows, err := a.Store.Read().ConcernedKeys(ctx, p)
+	rows, err := a.Store.ConcernedKeys(ctx, org, differing, time.Now().Add(-24*time.Hour), mostConcerned)
 	if err != nil {
-		return w, store.Translate(err)
+		return w, err
 	}
 	w.Keys, w.Some = len(rows), []ConcernedKey{}
-	slices.SortStableFunc(rows, func(x, y db.ConcernedKeysRow) int {
+	slices.SortStableFunc(rows, func(x, y store.ConcernedKey) int {
 		switch {
 		case x.Called == y.Called:
 			return 0

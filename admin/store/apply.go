@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/sluicegate/sluice/admin/store/db"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -139,4 +140,30 @@ func (c *Change) Differences(ctx context.Context) (base int64, all []Difference,
 // Objects returns the author's configuration with the change as it is so far.
 func (c *Change) Objects(ctx context.Context) ([]Object, error) {
 	return c.q.ObjectsAt(ctx, db.ObjectsAtParams{OrgID: c.by.Org, Revision: c.revision})
+}
+
+// ConcernedKey is a key that a change concerns, and whether it was called of late.
+type ConcernedKey = db.ConcernedKeysRow
+
+// ConcernedKeys returns at most max of an organisation's keys that name one of some APIs,
+// have one of some policies, or have a policy that names one of the APIs.
+func (s *Store) ConcernedKeys(ctx context.Context, org string, of []Difference, since time.Time, max int32) ([]ConcernedKey, error) {
+	p := db.ConcernedKeysParams{OrgID: org, Since: since, APIs: []string{}, Policies: []string{}, Max: max}
+	for i := range of {
+		d := &of[i]
+		if d.Kind == kindPolicy {
+			p.Policies = append(p.Policies, d.ID)
+			continue
+		}
+		p.APIs = append(p.APIs, d.ID)
+		naming, err := s.queries.PoliciesNaming(ctx, db.PoliciesNamingParams{OrgID: org, API: d.ID})
+		if err != nil {
+			return nil, translate(err)
+		}
+		for _, one := range naming {
+			p.Policies = append(p.Policies, one.ID)
+		}
+	}
+	rows, err := s.queries.ConcernedKeys(ctx, p)
+	return rows, translate(err)
 }
