@@ -32,6 +32,17 @@ up: go ## install missing programs, build, and run everything in one process wit
 build: go ## build ./sluice, one static binary
 	CGO_ENABLED=0 go build -trimpath -o sluice .
 
+.PHONY: ui
+ui: go ## build the management UI into admin/ui/ui.zip (needs Node.js 20.19 or later)
+	cd admin/ui/web && npm ci --ignore-scripts --no-audit --no-fund && npm test && npm run build
+	go run ./admin/ui/pack
+
+.PHONY: ui-check
+ui-check: go ## fail when admin/ui/ui.zip is not what its sources build; without a suitable Node.js, say so
+	@if ! node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null; then \
+	echo "ui-check: Node.js 20.19 or 22.12 or later is needed to build the UI again; go test ./admin/ui compares the hash of its sources"; exit 0; fi; \
+	(cd admin/ui/web && npm ci --ignore-scripts --no-audit --no-fund && npm test && npm run build) && go run ./admin/ui/pack -check
+
 .PHONY: install-deps
 install-deps: ## install missing servers for the product and its tests
 	@internal/tools/install-deps.sh postgres store node

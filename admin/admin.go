@@ -72,12 +72,23 @@ type Deps struct {
 	PublicURL string           // under which users reach the admin, for links; "": as they call it
 	Now       func() time.Time // for sessions of users; nil: time.Now
 
+	UI UI // pages for browsers; nil: there are none
+
 	Trusted []netip.Prefix // proxies whose X-Forwarded-For is trusted
 
 	Version string                  // of this program, for the OpenAPI document
 	Metrics prometheus.Registerer   // nil: not measured
 	Scrape  fasthttp.RequestHandler // answers GET /metrics and authenticates its callers; nil: 404
 	Log     *slog.Logger            // nil: discarded
+}
+
+// UI is what answers requests of browsers for pages.
+type UI interface {
+	// Strip removes the base path from the path of a request.
+	Strip(ctx *fasthttp.RequestCtx)
+	// Answer answers a request for a page or a part of one, and reports whether it did:
+	// never for a path of the REST or of the portal.
+	Answer(ctx *fasthttp.RequestCtx) bool
 }
 
 // Server is the management server. Make one with New.

@@ -53,6 +53,11 @@ func (s *Server) router(routes []rest.Route, scrape fasthttp.RequestHandler) fas
 // handler answers all requests to the admin.
 func (s *Server) handler() fasthttp.RequestHandler {
 	return s.received(func(ctx *fasthttp.RequestCtx) {
+		if s.deps.UI != nil {
+			if s.deps.UI.Strip(ctx); s.deps.UI.Answer(ctx) {
+				return
+			}
+		}
 		if site.Has(string(ctx.Path())) {
 			s.servePortal(ctx)
 			return

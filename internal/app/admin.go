@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/admin/rotatemaster"
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/ui"
 	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/observe"
@@ -151,7 +152,10 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		AuditRetention: p.cfg.Admin.AuditRetention,
 		Retention:      usage.Retention{Minutes: p.cfg.Usage.RetentionMinute, Hours: p.cfg.Usage.RetentionHour, Refusals: p.cfg.Usage.RetentionRefusals},
 	}
-	deps.AccessKeyChanged = m.followKey
+	deps.AccessKeyChanged, deps.PublicURL = m.followKey, p.cfg.Admin.PublicURL
+	if deps.UI, err = ui.New(ui.Options{Base: ui.BasePath(p.cfg.Admin.PublicURL), Version: Version()}); err != nil {
+		return nil, err
+	}
 	explainer, err := m.newExplainer(p)
 	if err != nil {
 		return nil, err

@@ -461,6 +461,11 @@ type Admin struct {
 	// Address of the admin's REST API. Addresses other than loopback require
 	// admin.insecure.
 	Listen string `yaml:"listen" form:"address" required:"true"`
+	// URL at which users reach the admin in their browsers, such as
+	// https://sluice.example.com/admin; a path in it is that of a proxy in front of the
+	// admin, and may be removed by the proxy or not. Empty: the admin is reached at
+	// admin.listen, or at the root of a proxy.
+	PublicURL string `yaml:"public_url" form:"url"`
 	// Key that encrypts secrets in the database, 64 hexadecimal digits (openssl rand -hex
 	// 32). Every admin of a database needs the same. Empty: a key is generated and kept
 	// in data_dir.

@@ -25,6 +25,21 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     license: { fileName: 'licenses.md' },
     reportCompressedSize: false,
+    rolldownOptions: {
+      output: {
+        // What nearly every page needs comes in one piece, not in a dozen.
+        codeSplitting: {
+          groups: [
+            {
+              name: 'base',
+              test: (id: string) =>
+                /node_modules\/(react|react-dom|scheduler|@tanstack\/(?!.*virtual)[^/]+|openapi-fetch|lucide-react)\//.test(id) ||
+                /src\/(lib|text\/|api\/|styles\/|pages\/home\/|parts\/(?!Dialog|Confirm|SecretSheet)[^/]+$|app\/(?!Palette|Help|pasted)[^/]+$)/.test(id),
+            },
+          ],
+        },
+      },
+    },
   },
   test: { include: ['src/**/*.test.ts', 'src/**/*.test.tsx'] },
 });

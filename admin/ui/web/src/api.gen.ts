@@ -432,6 +432,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/config/effect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Show what a change of many objects would do, and to whom; nothing is stored
+         * @description Needs the role editor.
+         */
+        post: operations["post-api-config-effect"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/config/revisions": {
         parameters: {
             query?: never;
@@ -3709,6 +3729,12 @@ export interface components {
             /** Format: int64 */
             Pages: number;
         };
+        ConcernedKey: {
+            alias?: string;
+            /** @description in the last 24 hours */
+            called: boolean;
+            key_hash: string;
+        };
         ConfigState: {
             /** @description names of the others */
             behind: string[] | null;
@@ -3980,6 +4006,35 @@ export interface components {
             openapi?: unknown;
             /** @description of graphql: the schema definition language */
             schema?: string;
+        };
+        Effect: {
+            /**
+             * Format: int64
+             * @description that is in force; 0: none was made yet
+             */
+            base_revision: number;
+            changes: components["schemas"]["ObjectChange"][] | null;
+            /** @description keys that name a changed API, or have a policy that differs or names one */
+            concerned: components["schemas"]["Whom"];
+            dry_run: boolean;
+            /**
+             * Format: int64
+             * @description created or replaced
+             */
+            keys: number;
+            /** @description that were made; none with dry_run */
+            new_keys?: components["schemas"]["NewKey"][] | null;
+            /** @description that would differ */
+            objects: components["schemas"]["Object"][] | null;
+            /**
+             * Format: int64
+             * @description that was made; with dry_run the one that would be
+             */
+            revision: number;
+            /** @description that callers would lose or gain; what differs beside them is in the objects */
+            rights: components["schemas"]["Right"][] | null;
+            /** @description members that are kept and have no effect, each with the place where it is */
+            warnings?: string[] | null;
         };
         Ejection: {
             /** @description Whether targets that fail go on being called. */
@@ -5034,6 +5089,14 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        Object: {
+            /** @enum {string} */
+            action: "created" | "updated" | "deleted";
+            changes: components["schemas"]["Member"][] | null;
+            id: string;
+            /** @enum {string} */
+            kind: "api" | "policy";
+        };
         ObjectChange: {
             action: string;
             id: string;
@@ -5857,6 +5920,18 @@ export interface components {
             rewrite_to?: string;
         } & {
             [key: string]: unknown;
+        };
+        Right: {
+            /** @description empty: all APIs of the policy */
+            api_id?: string;
+            /**
+             * @description lost: calls that pass now may be refused
+             * @enum {string}
+             */
+            direction: "lost" | "gained";
+            /** @description whose keys are meant; empty: all callers of the API */
+            policy_id?: string;
+            text: string;
         };
         RollbackReason: {
             reason?: string;
@@ -6710,6 +6785,20 @@ export interface components {
             grace: string;
             /** @description as when a webhook is made */
             secret?: string;
+        };
+        Whom: {
+            /**
+             * Format: int64
+             * @description of them, those that were called in the last 24 hours
+             */
+            called: number;
+            /**
+             * Format: int64
+             * @description 10000 stands for more
+             */
+            keys: number;
+            /** @description the first 20, those first that were called */
+            some: components["schemas"]["ConcernedKey"][] | null;
         };
     };
     responses: never;
@@ -8834,6 +8923,114 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Outcome"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "post-api-config-effect": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Batch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Effect"];
                 };
             };
             /** @description Bad Request */

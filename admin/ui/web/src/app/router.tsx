@@ -1,6 +1,6 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Navigate } from '@tanstack/react-router';
 import { base } from '../lib';
-import { areas } from '../pages';
+import { areas, bare } from '../pages';
 import { Missing, PageFailure } from './fallbacks';
 import { Root } from './Root';
 
@@ -35,8 +35,12 @@ const routes = areas.flatMap((area) =>
   ),
 );
 
+// Those who are signed in have no business there; the root draws sign-in for others.
+const home = () => <Navigate to={'/' as never} replace />;
+const bareRoutes = bare.paths.map((path) => createRoute({ getParentRoute: () => root, path, component: home }));
+
 export const router = createRouter({
-  routeTree: root.addChildren(routes),
+  routeTree: root.addChildren([...routes, ...bareRoutes]),
   basepath: base,
   parseSearch,
   stringifySearch,

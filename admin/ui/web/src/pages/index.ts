@@ -16,9 +16,10 @@ export interface Area {
   role?: Role;
   paths: string[];
   load: () => Promise<{ pages: Record<string, ComponentType> }>;
-  /** Pages that are drawn without the frame, and without a session. */
-  bare?: boolean;
 }
+
+/** Drawn by the root without the frame. */
+export const bare = { paths: ['/enter', '/sign-in'] };
 
 export const areas: Area[] = [
   { name: 'home', label: 'Home', go: 'h', paths: ['/'], load: () => import('./home') },
