@@ -90,6 +90,8 @@ export function respond(method: string, path: string, o: Options = {}): Promise<
     if (value !== undefined && value !== '') url.searchParams.set(name, String(value));
   }
   const headers = new Headers(o.headers);
+  // A Request gives text a type of its own, which is not that of the admin's calls.
+  if (o.body !== undefined && !headers.has('Content-Type')) headers.set('Content-Type', 'application/json');
   if (o.once) headers.set('Idempotency-Key', o.once === true ? randomID() : o.once);
   const body = o.body === undefined ? undefined : typeof o.body === 'string' ? o.body : JSON.stringify(o.body);
   return send(new Request(url, { method, headers, body, signal: o.signal, credentials: 'same-origin' }));

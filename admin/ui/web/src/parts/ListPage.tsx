@@ -15,7 +15,7 @@ import { Page } from './Page';
 import { Skeleton } from './Skeleton';
 import { ago } from './Time';
 import { toast } from './toasts';
-import { useURLState } from './urlState';
+import { useURLState, type Search } from './urlState';
 
 /** What the address asks for, as the server understands it. */
 export interface ListQuery {
@@ -52,6 +52,8 @@ export interface Filter {
   name: string;
   label: string;
   options: { value: string; label: string }[];
+  /** In force where the address does not say; "any" is then written as such. */
+  initial?: string;
 }
 
 export interface BulkAction<R> {
@@ -75,6 +77,12 @@ export interface ListProps<R> {
   rowName: (row: R) => string;
   /** Where a row leads; the first column is the link. */
   rowTo?: (row: R) => string;
+  /** Instead of rowTo: the row opens beside the list, by what it changes in the address; j and k open it too. */
+  rowOpens?: (row: R) => Search;
+  /** With rowOpens: the key of the row that is open. */
+  openKey?: string;
+  /** Called with the rows in sight, whenever they change. */
+  onRows?: (rows: R[]) => void;
   /** Label of the search field; without it there is none. */
   search?: string;
   filters?: Filter[];
@@ -98,9 +106,9 @@ export function ListPage<R>({ title, note, actions, ...list }: ListProps<R> & { 
 /** A list with search, filters, order and pages, all of them in the address. */
 export function List<R>(p: ListProps<R>) {
   const [url, setURL] = useURLState();
-  const filters = Object.fromEntries((p.filters ?? []).map((one) => [one.name, url[one.name] ?? '']));
+  const filters = Object.fromEntries((p.filters ?? []).map((one) => [one.name, valueOf(one, url)]));
   const asked: ListQuery = { q: url.q ?? '', page: Math.max(1, Number(url.p) || 1), sort: url.sort ?? '', filters };
-  const narrowed = asked.q !== '' || Object.values(filters).some(Boolean);
+  const narrowed = asked.q !== '' || (p.filters ?? []).some((one) => filters[one.name] !== (one.initial ?? ''));
   const query = useQuery<Rows<R>>({
     queryKey: [...p.queryKey, asked],
     queryFn: ({ signal }) => p.load(asked, signal),
@@ -108,6 +116,11 @@ export function List<R>(p: ListProps<R>) {
     meta: { on: p.on ?? [] },
   });
   const { data } = query;
+  const { onRows } = p;
+  useEffect(() => {
+    if (data) onRows?.(data.rows);
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [data]);
   const selection = useSelection(p, data?.rows ?? []);
   const clear = () => setURL({ q: '', p: '', ...Object.fromEntries(Object.keys(filters).map((name) => [name, ''])) });
 
@@ -129,7 +142,7 @@ export function List<R>(p: ListProps<R>) {
           {p.filters?.map((one) => (
             <div key={one.name}>
               <label htmlFor={`filter-${one.name}`}>{one.label}</label>
-              <select id={`filter-${one.name}`} value={filters[one.name]} onChange={(event) => setURL({ [one.name]: event.target.value, p: '' })}>
+              <select id={`filter-${one.name}`} value={filters[one.name]} onChange={(event) => setURL({ [one.name]: addressOf(one, event.target.value), p: '' })}>
                 <option value="">{t.list.any}</option>
                 {one.options.map((option) => (
                   <option key={option.value} value={option.value}>
@@ -151,6 +164,17 @@ export function List<R>(p: ListProps<R>) {
       {selection.rows.length > 0 && <Bulk actions={p.bulk ?? []} selection={selection} name={p.rowName} done={() => void query.refetch()} />}
     </>
   );
+}
+
+/** The value of a filter; '' is any. */
+function valueOf(filter: Filter, url: Search): string {
+  const said = url[filter.name];
+  return said === 'any' ? '' : (said ?? filter.initial ?? '');
+}
+
+/** What the address says for a value of a filter. */
+function addressOf(filter: Filter, value: string): string {
+  return value === (filter.initial ?? '') ? '' : value || 'any';
 }
 
 /** The address changes 250 ms after the last letter. */
@@ -205,6 +229,8 @@ function Table<R>(p: ListProps<R> & { rows: R[]; old: boolean; selection: Select
   const [at, setAt] = useState(-1); // the row that j and k moved to
   const body = useRef<HTMLTableSectionElement>(null);
   const navigate = useNavigate();
+  const [url, setURL] = useURLState();
+  const open = p.openKey === undefined ? -1 : rows.findIndex((row) => p.rowKey(row) === p.openKey);
   const selectable = (p.bulk?.length ?? 0) > 0;
   const move = (to: number) => {
     const next = Math.max(0, Math.min(rows.length - 1, to));
@@ -212,11 +238,12 @@ function Table<R>(p: ListProps<R> & { rows: R[]; old: boolean; selection: Select
     const row = body.current?.rows[next];
     (row?.querySelector<HTMLElement>('a') ?? row)?.focus();
     row?.scrollIntoView({ block: 'nearest' });
+    if (p.rowOpens && rows[next]) setURL(p.rowOpens(rows[next]));
   };
   const current = rows[at];
   useShortcuts([
-    { keys: 'j', label: t.list.keys.down, run: () => move(at + 1) },
-    { keys: 'k', label: t.list.keys.up, run: () => move(at - 1) },
+    { keys: 'j', label: t.list.keys.down, run: () => move((open >= 0 ? open : at) + 1) },
+    { keys: 'k', label: t.list.keys.up, run: () => move((open >= 0 ? open : at) - 1) },
     p.rowTo && { keys: 'Enter', label: t.list.keys.open, run: () => current && void navigate({ to: p.rowTo!(current) }) },
     selectable && { keys: 'x', label: t.list.keys.select, run: () => current && selection.toggle(current) },
   ]);
@@ -237,7 +264,7 @@ function Table<R>(p: ListProps<R> & { rows: R[]; old: boolean; selection: Select
         </thead>
         <tbody ref={body}>
           {rows.map((row, index) => (
-            <tr key={p.rowKey(row)} data-current={index === at || undefined} aria-selected={selectable ? selection.has(row) : undefined} onFocus={() => setAt(index)} tabIndex={p.rowTo ? undefined : -1}>
+            <tr key={p.rowKey(row)} data-current={index === at || undefined} aria-current={index === open || undefined} aria-selected={selectable ? selection.has(row) : undefined} onFocus={() => setAt(index)} tabIndex={p.rowTo ? undefined : -1}>
               {selectable && (
                 <td className={css.tick}>
                   <input type="checkbox" aria-label={t.list.select(p.rowName(row))} checked={selection.has(row)} onChange={() => selection.toggle(row)} />
@@ -247,6 +274,10 @@ function Table<R>(p: ListProps<R> & { rows: R[]; old: boolean; selection: Select
                 <td key={column.id} className={cx(column.end && css.end, column.wide && css.wide)}>
                   {first === 0 && p.rowTo ? (
                     <Link className={css.name} to={p.rowTo(row)}>
+                      {column.cell(row)}
+                    </Link>
+                  ) : first === 0 && p.rowOpens ? (
+                    <Link className={css.name} to="." search={{ ...url, ...p.rowOpens(row) }}>
                       {column.cell(row)}
                     </Link>
                   ) : (

@@ -22,7 +22,7 @@ export function useProblemsAt(path: string | undefined, below = false): Problem[
   return all.filter((one) => one.path === path || (below && (one.path.startsWith(`${path}.`) || one.path.startsWith(`${path}[`))));
 }
 
-interface Common {
+export interface Common {
   label: string;
   help?: ReactNode;
   /** Where the value stands in what is sent: "proxy.target_url". */
@@ -31,7 +31,7 @@ interface Common {
   disabled?: boolean;
 }
 
-interface Control {
+export interface Control {
   id: string;
   'aria-describedby'?: string;
   'aria-invalid'?: true;
@@ -40,7 +40,8 @@ interface Control {
   required?: boolean;
 }
 
-function Field(p: Common & { unit?: string; below?: boolean; as?: 'group'; children: (control: Control) => ReactNode }) {
+/** The frame of a field, for controls that are not below. */
+export function Field(p: Common & { unit?: string; below?: boolean; as?: 'group'; children: (control: Control) => ReactNode }) {
   const id = useId();
   const problems = useProblemsAt(p.path, p.below);
   const described = [p.help ? `${id}-help` : '', problems.length > 0 ? `${id}-problem` : ''].filter(Boolean).join(' ');

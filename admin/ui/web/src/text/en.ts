@@ -120,6 +120,8 @@ export const en = {
     entry: (label: string, at: number) => `${label}, entry ${at}`,
   },
 
+  pick: { search: 'Search by name' },
+
   draft: {
     restored: (age: string) => `Your changes from ${age} were kept.`,
     discard: 'Discard them',
