@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
@@ -20,7 +21,11 @@ type namedKey struct {
 
 // key finds the key that the path names, by its hash or by its custom id.
 func (s *Server) key(ctx context.Context, c *rest.Call) (*namedKey, error) {
-	id := c.Param("key")
+	return s.keyNamed(ctx, c, c.Param("key"))
+}
+
+// keyNamed finds the key that an id names: the key itself, its hash or its custom id.
+func (s *Server) keyNamed(ctx context.Context, c *rest.Call, id string) (*namedKey, error) {
 	hasher := s.deps.KeyOptions.Hasher
 	tries, err := s.identities(ctx, c, id)
 	if err != nil {
@@ -86,4 +91,32 @@ func (s *Server) identities(ctx context.Context, c *rest.Call, id string) ([]str
 	}
 	c.Who.Org = org
 	return tries, nil
+}
+
+// keyNamed names a key in a body.
+type keyNamed struct {
+	Key string `json:"key" doc:"the key itself, its hash or its custom id"`
+}
+
+// keyFound is the key that a body named.
+type keyFound struct {
+	Hash   string `json:"key_hash" doc:"the first one, if the key was rotated"`
+	Alias  string `json:"alias"`
+	Active bool   `json:"active" doc:"not switched off; it may have expired"`
+}
+
+// findKey answers which key a body names. What was sent is not logged.
+func (s *Server) findKey(ctx context.Context, c *rest.Call) (any, error) {
+	var sent keyNamed
+	if err := c.Decode(&sent); err != nil {
+		return nil, err
+	}
+	if sent.Key == "" || len(sent.Key) > 4*rest.MaxText {
+		return nil, rest.BadRequest(fmt.Sprintf("key: must be a key, a hash or a custom id of at most %d bytes", 4*rest.MaxText))
+	}
+	found, err := s.keyNamed(ctx, c, sent.Key)
+	if err != nil {
+		return nil, err
+	}
+	return keyFound{Hash: s.hashFor(c, found.hash), Alias: found.session.Alias, Active: !found.session.IsInactive}, nil
 }

@@ -66,6 +66,10 @@ func (s *Server) keyRoutes() []rest.Route {
 			Query: []string{"suppress_reset", "strict"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 409, 413, 415}, Secret: true, Handle: s.createKey,
 		},
 		{
+			Method: "POST", Path: "/api/keys/find", Summary: "Find a key without writing it into an address: by the key itself, its hash or its custom id", Tag: "Keys", Role: rest.Viewer,
+			Body: keyNamed{}, Reply: keyFound{}, Wrong: []int{400, 404, 413, 415}, Handle: s.findKey,
+		},
+		{
 			Method: "POST", Path: "/api/keys/preview", Summary: "Show a session with its policies applied; nothing is stored", Tag: "Keys", Role: rest.Viewer, Gateway: true,
 			Query: strictly, Body: definition.Session{}, Reply: definition.Session{}, Wrong: []int{400, 413, 415}, Handle: s.previewKey,
 		},
