@@ -76,7 +76,10 @@ type Deps struct {
 
 	Trusted []netip.Prefix // proxies whose X-Forwarded-For is trusted
 
-	Version string                  // of this program, for the OpenAPI document
+	Version  string                               // of this program, for the OpenAPI document
+	Settings func() []Setting                     // of this process; nil: none are shown
+	Examine  func(context.Context, Ask) []Finding // checks the installation; nil: nothing is checked
+
 	Metrics prometheus.Registerer   // nil: not measured
 	Scrape  fasthttp.RequestHandler // answers GET /metrics and authenticates its callers; nil: 404
 	Log     *slog.Logger            // nil: discarded
@@ -109,6 +112,8 @@ type Server struct {
 	metrics   *callMetrics
 	openapi   []byte
 
+	pulses      pulses
+	examining   sync.Mutex
 	formerUsers names // gateways that used the former token
 
 	warnedOfProxy atomic.Bool // see warnOfProxy

@@ -70,6 +70,8 @@ func (s *Server) handler() fasthttp.RequestHandler {
 // sees it.
 func (s *Server) received(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
+		rest.Identify(ctx)
+		defer rest.ShowRequestID(ctx)
 		defer s.recover(ctx)
 		s.setCaller(ctx)
 		if fault := headFault(ctx); fault != "" {
@@ -110,7 +112,7 @@ func (s *Server) recover(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	// The path is not logged: it may hold a key. The stack names the handler.
-	s.log.Error("a handler panicked", "method", string(ctx.Method()), "err", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	s.log.Error("a handler panicked", "request_id", rest.RequestID(ctx), "method", string(ctx.Method()), "err", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	ctx.Response.Reset()
 	rest.Refuse(fasthttp.StatusInternalServerError, "Internal error; the log of the admin has the cause").Write(ctx)
 }
@@ -131,6 +133,8 @@ func (s *Server) refuseUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	ctx.SetConnectionClose()
 	lingerAfter(ctx)
 	f.Write(ctx)
+	rest.Identify(ctx)
+	rest.ShowRequestID(ctx)
 }
 
 // serve answers one call of a known route.
@@ -181,9 +185,9 @@ func (s *Server) fail(c *rest.Call, err error) {
 	switch {
 	case expected:
 	case f.Status == fasthttp.StatusServiceUnavailable:
-		s.log.Warn("a call could not be answered", "route", c.Route.Name(), "err", err)
+		s.log.Warn("a call could not be answered", "request_id", rest.RequestID(c.HTTP), "route", c.Route.Name(), "err", err)
 	default:
-		s.log.Error("a call failed", "route", c.Route.Name(), "err", err)
+		s.log.Error("a call failed", "request_id", rest.RequestID(c.HTTP), "route", c.Route.Name(), "err", err)
 	}
 	c.HTTP.Response.Reset()
 	f.Locate(c.HTTP.Request.Body())

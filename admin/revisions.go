@@ -120,14 +120,17 @@ func showDifferences(rows []store.Difference, to rest.Role) ([]difference, error
 	return all, nil
 }
 
-func (s *Server) getConfig(ctx context.Context, _ *rest.Call) (any, error) {
+func (s *Server) getConfig(ctx context.Context, _ *rest.Call) (any, error) { return s.configState(ctx) }
+
+// configState returns the revision in force and how many gateways serve it.
+func (s *Server) configState(ctx context.Context) (configState, error) {
 	state, err := s.deps.Store.State(ctx)
 	if err != nil {
-		return nil, err
+		return configState{}, err
 	}
 	gateways, err := s.deps.Store.ListGateways(ctx)
 	if err != nil {
-		return nil, err
+		return configState{}, err
 	}
 	told := configState{Revision: state.Revision, Generation: state.Generation, Behind: []string{}}
 	for _, g := range gateways {

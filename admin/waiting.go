@@ -15,6 +15,8 @@ func Waiting(version string, scrape fasthttp.RequestHandler) fasthttp.RequestHan
 		"database": "unavailable; the admin waits for it", "bundle": "no configuration was read yet",
 	}}
 	return func(ctx *fasthttp.RequestCtx) {
+		rest.Identify(ctx)
+		defer rest.ShowRequestID(ctx)
 		ctx.SetConnectionClose() // the next call may be answered by the admin itself
 		switch path := string(ctx.Path()); {
 		case path == "/metrics" && scrape != nil:

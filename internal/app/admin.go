@@ -57,7 +57,7 @@ func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 		return errors.Join(err, ln.Close(), st.close())
 	}
 	m, err := newManagement(ctx, managementParts{
-		cfg: cfg, database: cfg.Database.URL, stores: st, token: cfg.Gateway.Token, log: base.log, events: base.events,
+		cfg: cfg, origins: o.Origins, url: urlOf(ln), database: cfg.Database.URL, stores: st, token: cfg.Gateway.Token, log: base.log, events: base.events,
 		metrics: watch.Registry(), scrape: scrape,
 	})
 	if err != nil {
@@ -96,6 +96,8 @@ func watchAdmin(base common, st *stores) *observe.Observer {
 // managementParts are the parts of the admin.
 type managementParts struct {
 	cfg      *config.Config
+	origins  config.Origins
+	url      string // of the admin, on this machine
 	database secret.Value
 	stores   *stores
 	token    secret.Value // of the gateways
@@ -153,6 +155,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		Retention:      usage.Retention{Minutes: p.cfg.Usage.RetentionMinute, Hours: p.cfg.Usage.RetentionHour, Refusals: p.cfg.Usage.RetentionRefusals},
 	}
 	deps.AccessKeyChanged, deps.PublicURL = m.followKey, p.cfg.Admin.PublicURL
+	deps.Settings, deps.Examine = p.settings, p.examine
 	if deps.UI, err = ui.New(ui.Options{Base: ui.BasePath(p.cfg.Admin.PublicURL), Version: Version()}); err != nil {
 		return nil, err
 	}

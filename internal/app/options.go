@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+
+	"github.com/sluicegate/sluice/internal/config"
 )
 
 // Options are the options of a command besides its configuration.
@@ -13,6 +15,7 @@ type Options struct {
 	Stdout    io.Writer       // banner
 	Stderr    io.Writer       // log
 	SkipDrain <-chan struct{} // closed to stop without waiting for requests in flight
+	Origins   config.Origins  // of the settings; nil: they are shown as defaults
 }
 
 // banner prints the addresses.

@@ -87,7 +87,7 @@ func (u *allInOne) build(ctx context.Context) (err error) {
 		return err
 	}
 	u.management, err = newManagement(ctx, managementParts{
-		cfg: u.cfg, database: url, stores: u.stores, token: token, log: u.log, events: u.events, gateway: u.node.plane.gateway,
+		cfg: u.cfg, origins: u.options.Origins, url: urlOf(u.adminLn), database: url, stores: u.stores, token: token, log: u.log, events: u.events, gateway: u.node.plane.gateway,
 		metrics: u.node.plane.observer.Registry(), scrape: u.node.telemetry(), inUp: true, traffic: u.node.url(),
 	})
 	if err != nil {

@@ -49,6 +49,7 @@ type Options struct {
 	Stdout    io.Writer       // banner and access log
 	Stderr    io.Writer       // log
 	SkipDrain <-chan struct{} // closed when the stop shall no longer wait for requests in flight
+	Origins   config.Origins  // of the settings
 }
 
 // Migration is one step of the database's schema.

@@ -96,9 +96,10 @@ type serving struct {
 }
 
 func (s *session) serve(cmd *cobra.Command, what serving) error {
-	cfg, _, err := s.Load(cmd, what.role, what.settings...)
+	cfg, origins, err := s.Load(cmd, what.role, what.settings...)
 	if err != nil {
 		return err
 	}
+	what.options.Origins = origins
 	return what.run(cmd.Context(), cfg, what.options)
 }

@@ -49,6 +49,7 @@ type Doctor struct {
 	Config  *config.Config // required
 	Admin   Admin          // nil: none
 	Gateway string         // URL of the gateway; "": none
+	Within  bool           // it runs in one of the servers, whose ports are taken by itself
 	Now     func() time.Time
 
 	found   []Finding
@@ -74,7 +75,9 @@ func (d *Doctor) Examine(ctx context.Context) []Finding {
 	d.store(ctx)
 	d.admin(ctx)
 	d.gateway(ctx)
-	d.ports()
+	if !d.Within {
+		d.ports()
+	}
 	d.portal()
 	d.lastGood()
 	return d.found
