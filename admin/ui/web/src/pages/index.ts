@@ -24,6 +24,7 @@ export const bare = { paths: ['/enter', '/sign-in'] };
 export const areas: Area[] = [
   { name: 'home', label: 'Home', go: 'h', paths: ['/'], load: () => import('./home') },
   { name: 'requests', label: 'Key requests', group: 'portal', go: 'r', paths: ['/requests'], load: () => import('./requests') },
+  { name: 'developers', label: 'Developers', group: 'portal', go: 'd', paths: ['/developers', '/developers/$id'], load: () => import('./developers') },
   { name: 'account', paths: ['/account'], load: () => import('./account') },
   { name: 'about', paths: ['/about'], load: () => import('./about') },
 ];

@@ -31,7 +31,9 @@ export function KeysTable({ keys, label, verbs }: { keys: KeyView[]; label: stri
             <th scope="col">{text.policies}</th>
             <th scope="col">{text.used}</th>
             <th scope="col">{text.state}</th>
-            <th scope="col">{text.made}</th>
+            <th scope="col" className={css.wide}>
+              {text.made}
+            </th>
             {verbs && (
               <th scope="col">
                 <span className="sr-only">{text.verbs}</span>
@@ -42,7 +44,7 @@ export function KeysTable({ keys, label, verbs }: { keys: KeyView[]; label: stri
         <tbody>
           {keys.map((key) => (
             <tr key={key.key_id}>
-              <td>
+              <td className={css.key}>
                 <Link to={`/keys/${encodeURIComponent(key.key_id)}`} className="mono">
                   …{key.key_id.slice(-6)}
                 </Link>{' '}
@@ -53,7 +55,7 @@ export function KeysTable({ keys, label, verbs }: { keys: KeyView[]; label: stri
               <td>
                 <Badge kind={key.state === 'active' ? 'ok' : 'warn'}>{text.states[key.state] ?? key.state}</Badge>
               </td>
-              <td>
+              <td className={css.wide}>
                 <Time at={key.date_created} as="day" />
               </td>
               {verbs && <td>{verbs(key)}</td>}

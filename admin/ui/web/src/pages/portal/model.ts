@@ -1,7 +1,8 @@
 // What the pages of the portal's management share: the objects of /api/portal as they
 // come, and the calls that several pages make.
 import { useState } from 'react';
-import { Failure, request, useRead } from '../../api';
+import { Failure, request, respond, useRead } from '../../api';
+import { pretty, type Base } from '../../parts/draft';
 import type { Choice } from '../../parts/Picker';
 
 export interface List<T> {
@@ -175,6 +176,15 @@ export async function readList<T>(path: string, query: Record<string, string | n
   const list = await request<List<T>>('GET', `${portal}/${path}`, { query: { page_size: 50, ...query }, signal });
   return { rows: list.Data ?? [], pages: list.Pages };
 }
+
+/** An object as it was sent, with its version, for an editing page. */
+export async function readBase(path: string, signal?: AbortSignal): Promise<Base> {
+  const answer = await respond('GET', path, { signal });
+  return { text: pretty(await answer.text()), etag: answer.headers.get('ETag') ?? '' };
+}
+
+/** Replaces an object by the text of a draft. */
+export const replace = (path: string) => ({ text, etag }: { text: string; etag: string }) => request<Done>('PUT', path, { body: text, headers: { 'If-Match': etag } });
 
 /** Names of policies by their ids; an id that is not there stands for itself. */
 export function usePolicyNames(ids: string[]): (id: string) => string {

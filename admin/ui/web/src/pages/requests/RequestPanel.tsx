@@ -18,8 +18,9 @@ import { toast } from '../../parts/toasts';
 import { t } from '../../text/en';
 import { KeysTable } from '../portal/KeysTable';
 import { one, policiesOf, readList, usePolicyNames, useSecretCall, wasLost, type Credential, type Done, type KeyRequest, type KeyView } from '../portal/model';
-import { StateBadge, whoOf, type Decided } from '.';
+import { whoOf, type Decided } from '.';
 import css from './requests.module.css';
+import { StateBadge } from './StateBadge';
 import { text } from './text';
 
 /** One request beside the list: what is asked for, by whom, and the verbs. */

@@ -1,6 +1,5 @@
 import { useRef, useState } from 'react';
 import { queryClient } from '../../api';
-import { Badge } from '../../parts/Badge';
 import { LinkButton } from '../../parts/Button';
 import { List, type BulkAction, type Column } from '../../parts/ListPage';
 import { Page } from '../../parts/Page';
@@ -8,11 +7,12 @@ import { Time } from '../../parts/Time';
 import { toast } from '../../parts/toasts';
 import { useURLState } from '../../parts/urlState';
 import { useCan } from '../../app/session';
-import { policiesOf, readList, usePolicyNames, type Credential, type KeyRequest, type RequestState } from '../portal/model';
+import { policiesOf, readList, usePolicyNames, type Credential, type KeyRequest } from '../portal/model';
 import { Bulk } from './Bulk';
 import { Issued } from './Issued';
 import css from './requests.module.css';
 import { RequestPanel } from './RequestPanel';
+import { StateBadge } from './StateBadge';
 import { text } from './text';
 
 export const pages = { '/requests': Requests };
@@ -122,7 +122,3 @@ function Requests() {
 }
 
 export const whoOf = (row: KeyRequest): string => row.portal_developer?.email ?? text.gone;
-
-export function StateBadge({ state }: { state: RequestState }) {
-  return <Badge kind={state === 'approved' ? 'ok' : state === 'rejected' ? 'danger' : 'info'}>{text.filters.states[state] ?? state}</Badge>;
-}

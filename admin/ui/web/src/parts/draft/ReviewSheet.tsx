@@ -173,7 +173,8 @@ export function Differences({ changes }: { changes: Change[] }) {
   );
 }
 
-function Conflicts({ merged, choice, onChoice }: { merged: Merged; choice: Record<string, 'mine' | 'theirs'>; onChoice: (path: string, side: 'mine' | 'theirs') => void }) {
+/** What both have changed, with a choice for each. */
+export function Conflicts({ merged, choice, onChoice }: { merged: Merged; choice: Record<string, 'mine' | 'theirs'>; onChoice: (path: string, side: 'mine' | 'theirs') => void }) {
   return (
     <section className={css.section} role="alert">
       <h3>{t.review.conflict}</h3>

@@ -1,4 +1,5 @@
 export { DraftBar, DraftOffer } from './DraftBar';
 export { changes, merge, parse, pathOf, pathText, pretty, setAt, type Change, type Path } from './merge';
 export { Differences, ReviewSheet, type Publishing } from './ReviewSheet';
+export { SaveBar, useSave, type Save } from './SaveBar';
 export { useDraft, type Base, type Draft } from './useDraft';
