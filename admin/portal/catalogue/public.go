@@ -169,6 +169,9 @@ func (s *Service) publicDocumentation(ctx context.Context, c *rest.Call) (any, e
 	if err != nil {
 		return nil, rest.Missing(err, "The entry has no documentation")
 	}
+	if err := s.cut(ctx, org, &row, shown); err != nil {
+		return nil, err
+	}
 	return writeDocumentation(shown)
 }
 

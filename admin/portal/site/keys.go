@@ -2,8 +2,10 @@ package site
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -112,18 +114,54 @@ type keyView struct {
 // refusal is a call that a gateway refused.
 type refusal struct {
 	At      string `json:"at"`
-	API     string `json:"api_id"`
+	API     string `json:"api_name"`
 	Method  string `json:"method"`
 	Path    string `json:"path"`
 	Status  int    `json:"status"`
 	Reason  string `json:"reason"`
-	Rule    string `json:"rule"`
 	Message string `json:"message"`
-	Count   int64  `json:"count"`
+	Limits  []struct {
+		Kind      string `json:"kind"`
+		Max       int64  `json:"max"`
+		Period    string `json:"period"`
+		Remaining int64  `json:"remaining"`
+		ResetAt   string `json:"reset_at"`
+	} `json:"limits"`
 }
 
 // Text says why the call was refused.
 func (r *refusal) Text() string { return reasonText(r.Reason) }
+
+// Rule says which rule refused the call: the limit that was used up, or what the caller
+// was told.
+func (r *refusal) Rule() string {
+	for _, l := range r.Limits {
+		if l.Remaining > 0 || !strings.HasPrefix(r.Reason, l.Kind) {
+			continue
+		}
+		if period, err := time.ParseDuration(l.Period); err == nil && period > 0 {
+			return fmt.Sprintf("%s calls in %s", number(l.Max), words(period))
+		}
+		return number(l.Max) + " calls"
+	}
+	return r.Message
+}
+
+// words writes a period as people do.
+func words(d time.Duration) string {
+	for _, unit := range []struct {
+		of   time.Duration
+		name string
+	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
+		if n := d / unit.of; d%unit.of == 0 && n > 0 {
+			if n == 1 {
+				return "a " + unit.name
+			}
+			return fmt.Sprintf("%d %ss", n, unit.name)
+		}
+	}
+	return d.String()
+}
 
 func showKey(v *visit) error {
 	view, err := v.keyView()

@@ -88,17 +88,17 @@ func (s *Site) functions() template.FuncMap {
 		"short":   short,
 		"safe":    safe,
 		"field":   func(f *form, name string) *field { return f.Fields[name] },
-		"with":    with,
+		"dict":    dict,
 	}
 }
 
-// with returns a map of names and values, for templates that take several.
-func with(pairs ...any) (map[string]any, error) {
+// dict returns a map of names and values, for templates that take several.
+func dict(pairs ...any) (map[string]any, error) {
 	m := make(map[string]any)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		name, ok := pairs[i].(string)
 		if !ok {
-			return nil, fmt.Errorf("with: %v is no name", pairs[i])
+			return nil, fmt.Errorf("dict: %v is no name", pairs[i])
 		}
 		m[name] = pairs[i+1]
 	}
@@ -109,9 +109,18 @@ func with(pairs ...any) (map[string]any, error) {
 // what; their texts stay.
 var images = regexp.MustCompile(`<img\b[^>]*?(?:\balt="([^"]*)"[^>]*)?>`)
 
-// safe returns HTML that the package clean made, without images.
+// headings are those of documents, which go below the heading of the page.
+var headings = regexp.MustCompile(`<(/?)h([1-5])>`)
+
+// safe returns HTML that the package clean made, without images, and with headings one
+// level down.
 func safe(clean string) template.HTML {
-	return template.HTML(images.ReplaceAllString(clean, "$1")) //nolint:gosec // the REST delivers it sanitised
+	text := images.ReplaceAllString(clean, "$1")
+	text = headings.ReplaceAllStringFunc(text, func(tag string) string {
+		level := tag[len(tag)-2]
+		return tag[:len(tag)-2] + string(level+1) + ">"
+	})
+	return template.HTML(text) //nolint:gosec // the REST delivers it sanitised
 }
 
 // date returns a time of the REST for people: the day and time in UTC.

@@ -22,3 +22,27 @@ for (const place of document.querySelectorAll("[data-copy]")) {
     box.append(place, button);
   }
 }
+
+// Filters the list of operations and types.
+for (const tree of document.querySelectorAll("[data-filter]")) {
+  const links = [...tree.querySelectorAll("li a")];
+  if (links.length < 8) continue;
+  const input = document.createElement("input");
+  input.type = "search";
+  input.placeholder = "Filter";
+  input.setAttribute("aria-label", "Filter operations and types");
+  const box = document.createElement("div");
+  box.className = "filter";
+  box.append(input);
+  tree.prepend(box);
+  input.addEventListener("input", () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const link of links) {
+      const text = link.textContent.toLowerCase();
+      link.parentElement.hidden = !words.every((word) => text.includes(word));
+    }
+    for (const group of tree.querySelectorAll(".group")) {
+      group.parentElement.hidden = !group.parentElement.querySelector("ul > li:not([hidden])");
+    }
+  });
+}
