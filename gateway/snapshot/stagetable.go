@@ -6,6 +6,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/stage/cors"
 	"github.com/sluicegate/sluice/gateway/stage/ipfilter"
 	"github.com/sluicegate/sluice/gateway/stage/persisted"
+	"github.com/sluicegate/sluice/gateway/stage/playground"
 	"github.com/sluicegate/sluice/gateway/stage/transform"
 	"github.com/sluicegate/sluice/gateway/stage/version"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -82,6 +83,10 @@ var stageTable = [...]stageSpec{
 	}),
 	spec(requestPhase, "access", checksRights, perCaller, func(c *compilation) (pipeline.Stage, error) {
 		return c.Access.Compile(c.def), nil
+	}),
+	// Behind the checks of the caller: the page is for those who may call the API.
+	spec(requestPhase, "playground", noRights, perCaller, func(c *compilation) (pipeline.Stage, error) {
+		return playground.Compile(c.def), nil
 	}),
 	spec(requestPhase, "persisted", noRights, perCaller, func(c *compilation) (pipeline.Stage, error) {
 		c.persisted = persisted.New(c.def, c.version, c.log)

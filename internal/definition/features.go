@@ -41,7 +41,6 @@ var missing = []feature[*API]{
 	{"graphql.execution_mode", "GraphQL data graphs", RouteWeight, func(a *API) bool { return a.hasMode("executionEngine") }},
 	{"graphql.execution_mode", "GraphQL subgraphs", RouteWeight, func(a *API) bool { return a.hasMode("subgraph") }},
 	{"graphql.execution_mode", "GraphQL supergraphs", RouteWeight, func(a *API) bool { return a.hasMode("supergraph") }},
-	{"graphql.playground.enabled", "GraphQL playground", MinorWeight, func(a *API) bool { return a.IsGraphQL() && isOn(a.GraphQL.Playground, "enabled") }},
 	{"x-svc-streaming.streams", "event streams", RouteWeight, func(a *API) bool { return says(part(a.Streaming, "streams")) }},
 }
 

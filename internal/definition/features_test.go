@@ -23,7 +23,6 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 		{"api", graph(`"subgraph"`, ``), "graphql.execution_mode", "GraphQL subgraphs"},
 		{"api", graph(`"supergraph"`, ``), "graphql.execution_mode", "GraphQL supergraphs"},
 		{"api", graph(`"proxyOnly"`, `, "engine": {"data_sources": [{"kind": "REST"}]}`), "graphql.engine.data_sources", "GraphQL data sources beside proxyOnly"},
-		{"api", graph(`"proxyOnly"`, `, "playground": {"enabled": true, "path": "/play"}`), "graphql.playground.enabled", "GraphQL playground"},
 		{"api", `"cache_options": {"enable_cache": true}, ` + graph(`"proxyOnly"`, ``), "cache_options.enable_cache", "response cache of GraphQL APIs"},
 		{"api", `"x-svc-streaming": {"streams": {"a": {}}}`, "x-svc-streaming.streams", "event streams"},
 		{"api", `"auth": {"validate_signature": true}`, "auth.validate_signature", "request signatures"},

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 )
 
@@ -24,7 +25,7 @@ type GraphQL struct {
 
 	// Data sources of fields. Not supported: without effect.
 	TypeFieldConfigurations json.RawMessage `json:"type_field_configurations,omitempty"`
-	// Page for trying operations. Not supported: must be off.
+	// Page for trying operations, served below the listen path if enabled is true: path begins with a slash. Default: /playground. Callers need the credential of the API to open it.
 	Playground json.RawMessage `json:"playground,omitempty" members:"enabled,path"`
 	// Data sources. Not supported: without effect.
 	Engine json.RawMessage `json:"engine,omitempty" members:"field_configs,data_sources,global_headers"`
@@ -172,3 +173,26 @@ func (g *GraphQL) Base() int {
 
 // HidesSchema reports whether introspection is off for all keys.
 func (g *GraphQL) HidesSchema() bool { return g.Introspection != nil && g.Introspection.Disabled }
+
+// DefaultPlayground is the path of a playground below the listen path by default.
+const DefaultPlayground = "/playground"
+
+// playgroundPath matches the paths that a playground may have.
+var playgroundPath = regexp.MustCompile(`^(/[A-Za-z0-9_-]+){1,16}$`)
+
+// PlaygroundPath returns the path of the API's playground below the listen path; "" if it
+// has none. A slash at the beginning is added, as older definitions have none.
+func (g *GraphQL) PlaygroundPath() string {
+	if !isOn(g.Playground, "enabled") {
+		return ""
+	}
+	var path string
+	given := part(g.Playground, "path")
+	if says(given) && json.Unmarshal(given, &path) != nil {
+		return string(given) // no path, which is reported
+	}
+	if path = strings.TrimRight(path, "/"); path == "" {
+		return DefaultPlayground
+	}
+	return "/" + strings.TrimLeft(path, "/")
+}

@@ -30,6 +30,9 @@ func (p *Problems) checkGraphQL(g *GraphQL) {
 		return
 	}
 	p.checkSwitch("graphql.playground", g.Playground, "enabled")
+	if path := g.PlaygroundPath(); isOn(g.Playground, "enabled") && !playgroundPath.MatchString(path) {
+		p.addf("graphql.playground.path", "must be a path of letters, digits, - and _, such as /playground, of at most 256 bytes")
+	}
 	if g.Enabled {
 		p.checkMode(g.ExecutionMode)
 		if strings.TrimSpace(g.Schema) == "" {
