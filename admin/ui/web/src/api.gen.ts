@@ -324,6 +324,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/apis/{id}/uses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Say what depends on an API: policies, keys, entries of the catalogue, calls
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-apis-id-uses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/audit": {
         parameters: {
             query?: never;
@@ -816,6 +836,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/keys/find": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find a key without writing it into an address: by the key itself, its hash or its custom id
+         * @description Needs the role viewer.
+         */
+        post: operations["post-api-keys-find"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/keys/legacy_hashes": {
         parameters: {
             query?: never;
@@ -1128,6 +1168,26 @@ export interface paths {
          * @description Needs the role editor. Gateways may call it.
          */
         delete: operations["delete-api-policies-id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/policies/{id}/uses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Say what depends on a policy: keys, entries of the catalogue, key requests, calls
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-policies-id-uses"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2271,6 +2331,26 @@ export interface paths {
          * @description Needs the role editor. Gateways may call it.
          */
         delete: operations["delete-api-portal-policies-id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/portal/policies/{id}/uses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Say what depends on a policy: keys, entries of the catalogue, key requests, calls
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-portal-policies-id-uses"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -3495,6 +3575,33 @@ export interface components {
             /** @description there are more than total */
             total_capped: boolean;
         };
+        ApiUses: {
+            /** Format: int64 */
+            calls_30d: number;
+            /** @description entries that offer it, the first 100 */
+            catalogue: components["schemas"]["UsedBy"][];
+            /** Format: int64 */
+            catalogue_count: number;
+            /**
+             * Format: int64
+             * @description of these, refused, failed, or answered with a status from 400 on
+             */
+            errors_30d: number;
+            /**
+             * Format: int64
+             * @description that may call it, by a policy or by themselves; at most 10000
+             */
+            keys: number;
+            /** @description there are more than keys */
+            keys_capped: boolean;
+            /** @description that name it, the first 100 */
+            policies: components["schemas"]["UsedBy"][];
+            /**
+             * Format: int64
+             * @description at most 10000
+             */
+            policy_count: number;
+        };
         ApplyKey: {
             /** @description in place of key_hash: a key is made, and answered this once */
             generate?: boolean;
@@ -4620,6 +4727,13 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        KeyFound: {
+            /** @description not switched off; it may have expired */
+            active: boolean;
+            alias: string;
+            /** @description the first one, if the key was rotated */
+            key_hash: string;
+        };
         KeyHashes: {
             /** @description hashes; the keys themselves are kept nowhere */
             keys: string[] | null;
@@ -4631,6 +4745,10 @@ export interface components {
         };
         KeyLookup: {
             key_hash?: string;
+        };
+        KeyNamed: {
+            /** @description the key itself, its hash or its custom id */
+            key?: string;
         };
         KeyPolicies: {
             apply_policies?: string[] | null;
@@ -5619,6 +5737,39 @@ export interface components {
             /** @description there are more than total */
             total_capped: boolean;
         };
+        PolicyUses: {
+            /**
+             * Format: int64
+             * @description of its keys; left out if there are more than 100
+             */
+            calls_30d?: number;
+            /** @description entries that offer it, the first 100 */
+            catalogue: components["schemas"]["UsedBy"][];
+            /** Format: int64 */
+            catalogue_count: number;
+            /**
+             * Format: int64
+             * @description of these, refused, failed, or answered with a status from 400 on
+             */
+            errors_30d?: number;
+            /**
+             * Format: int64
+             * @description that carry it, at most 10000
+             */
+            keys: number;
+            /**
+             * Format: int64
+             * @description of the first 100 keys
+             */
+            keys_called_24h: number;
+            /** @description there are more than keys */
+            keys_capped: boolean;
+            /**
+             * Format: int64
+             * @description key requests for it that nobody has decided on
+             */
+            pending_requests: number;
+        };
         ProbeBody: {
             /** @description sent with each call, such as the credential of an upstream */
             headers?: {
@@ -6586,6 +6737,14 @@ export interface components {
              * @description of them, those of the upstream
              */
             upstream_us?: number;
+        };
+        UsedBy: {
+            id: string;
+            name: string;
+            /** @description of entries: whether developers see it */
+            shown?: boolean;
+            /** @description of policies */
+            state?: string;
         };
         User: {
             /** @description default true */
@@ -8439,6 +8598,73 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-apis-id-uses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiUses"];
                 };
             };
             /** @description Unauthorized */
@@ -10639,6 +10865,105 @@ export interface operations {
             };
         };
     };
+    "post-api-keys-find": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KeyNamed"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyFound"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
     "get-api-keys-legacy_hashes": {
         parameters: {
             query?: never;
@@ -12582,6 +12907,73 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-policies-id-uses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyUses"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19103,6 +19495,73 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-portal-policies-id-uses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyUses"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

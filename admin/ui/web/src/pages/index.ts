@@ -23,6 +23,7 @@ export const bare = { paths: ['/enter', '/sign-in'] };
 
 export const areas: Area[] = [
   { name: 'home', label: 'Home', go: 'h', paths: ['/'], load: () => import('./home') },
+  { name: 'apis', label: 'APIs', group: 'gateway', go: 'a', paths: ['/apis', '/apis/new', '/apis/$id', '/apis/$id/$tab'], load: () => import('./apis') },
   { name: 'requests', label: 'Key requests', group: 'portal', go: 'r', paths: ['/requests'], load: () => import('./requests') },
   { name: 'developers', label: 'Developers', group: 'portal', go: 'd', paths: ['/developers', '/developers/$id'], load: () => import('./developers') },
   { name: 'account', paths: ['/account'], load: () => import('./account') },

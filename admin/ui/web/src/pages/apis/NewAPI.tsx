@@ -1,0 +1,193 @@
+// A new API: by probing a URL, from an OpenAPI document, or from text.
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { queryClient, useWrite } from '../../api/query';
+import { Failure } from '../../api/failure';
+import { randomID } from '../../lib';
+import { Button } from '../../parts/Button';
+import { Card } from '../../parts/Card';
+import { CodeEditor } from '../../parts/code';
+import { DraftBar, DraftOffer, ReviewSheet, setAt, useDraft, type Publishing } from '../../parts/draft';
+import { ErrorPanel } from '../../parts/ErrorPanel';
+import { FieldProblems, SelectField, TextAreaField, TextField } from '../../parts/fields';
+import { Needs } from '../../parts/Needs';
+import { Page } from '../../parts/Page';
+import { useURLState } from '../../parts/urlState';
+import { baseOf, readDocument, slugOf, withAuth } from './begin';
+import { create, probe, validate } from './read';
+import { text as t } from './text';
+import css from './apis.module.css';
+
+const empty = `{
+  "name": "",
+  "proxy": {
+    "listen_path": "",
+    "target_url": "",
+    "strip_listen_path": true
+  }
+}
+`;
+
+export function NewAPI() {
+  return (
+    <Page title={t.wizard.title}>
+      <Needs role="editor" say>
+        <Wizard />
+      </Needs>
+    </Page>
+  );
+}
+
+function Wizard() {
+  const [url, setURL] = useURLState();
+  const way = url.from ?? 'url';
+  const draft = useDraft({ id: 'api:new', base: { text: empty, etag: '' }, validate: (text, signal) => (text === empty ? Promise.resolve([]) : validate(text, signal)) });
+  const [reviewing, setReviewing] = useState(false);
+  const [once] = useState(randomID);
+  const navigate = useNavigate();
+  const name = draft.get<string>('name') || t.create;
+  const take = (found: Record<string, unknown>) => draft.setText(Object.entries(found).reduce((text, [path, value]) => (value === undefined ? text : setAt(text, path.split('.'), value)), draft.broken ? empty : draft.text));
+  return (
+    <FieldProblems problems={draft.problems}>
+      <div className={css.stack}>
+        <DraftOffer draft={draft} />
+        <Card title={t.wizard.from}>
+          <div className="row" role="group" aria-label={t.wizard.from}>
+            {Object.entries(t.wizard.ways).map(([id, label]) => (
+              <Button key={id} aria-pressed={way === id} kind={way === id ? 'primary' : 'plain'} onClick={() => setURL({ from: id === 'url' ? '' : id })}>
+                {label}
+              </Button>
+            ))}
+          </div>
+          {way === 'url' && <FromURL take={take} />}
+          {way === 'openapi' && <FromDocument take={take} />}
+          {way === 'text' && (
+            <>
+              <p className="muted">{t.wizard.paste}</p>
+              <CodeEditor label={t.wizard.definition} language="json" value={draft.text} onChange={draft.setText} problems={draft.problems} lines={20} />
+            </>
+          )}
+        </Card>
+        {draft.problems.length > 0 && draft.changed && (
+          <ul>
+            {draft.problems.slice(0, 20).map((one, n) => (
+              <li key={n}>
+                {one.line ? `Line ${one.line}: ` : ''}
+                {one.path && <code>{one.path}</code>} {one.message}
+              </li>
+            ))}
+          </ul>
+        )}
+        {way !== 'text' && (
+          <Card title={t.wizard.definition}>
+            <div className={css.fields}>
+              <TextField label={t.wizard.name} path="name" required value={draft.get<string>('name') ?? ''} onChange={(next) => draft.set('name', next)} />
+              <TextField label={t.wizard.path} path="proxy.listen_path" required code value={draft.get<string>('proxy.listen_path') ?? ''} onChange={(next) => draft.set('proxy.listen_path', next)} />
+              <TextField label={t.fact.upstream} path="proxy.target_url" required code value={draft.get<string>('proxy.target_url') ?? ''} onChange={(next) => draft.set('proxy.target_url', next)} />
+              <SelectField
+                label={t.wizard.auth}
+                path="use_keyless"
+                value={draft.get('use_keyless') ? 'keyless' : draft.get('use_basic_auth') ? 'basic' : 'token'}
+                options={[
+                  { value: 'token', label: t.auths.token! },
+                  { value: 'basic', label: t.auths.basic! },
+                  { value: 'keyless', label: t.auths.keyless! },
+                ]}
+                onChange={(next) => draft.setText(withAuth(draft.text, next))}
+              />
+            </div>
+          </Card>
+        )}
+        <DraftBar draft={draft} onReview={() => setReviewing(true)} within="/apis/new" />
+        {reviewing && (
+          <ReviewSheet
+            what={t.what(name)}
+            draft={draft}
+            publish={async (it: Publishing) => {
+              const id = await create(it.text, once);
+              await queryClient.invalidateQueries({ queryKey: ['apis'] });
+              draft.discard();
+              setTimeout(() => void navigate({ to: `/apis/${encodeURIComponent(id)}` }));
+            }}
+            reload={() => Promise.reject(new Failure(409, 'Another API has this path or id: change it.', 'POST', '/api/apis'))}
+            onDone={() => setReviewing(false)}
+            onClose={() => setReviewing(false)}
+          />
+        )}
+      </div>
+    </FieldProblems>
+  );
+}
+
+/** Asks what answers at a URL, and takes over what is known of it. */
+function FromURL({ take }: { take: (found: Record<string, unknown>) => void }) {
+  const [url, setURL] = useState('');
+  const [said, setSaid] = useState('');
+  const asking = useWrite(probe, {
+    done: (found, asked) => {
+      const document = found.document ? readDocument(found.document, asked) : undefined;
+      const target = document?.target ?? asked;
+      const name = found.name || document?.name || slugOf(target);
+      take({
+        name,
+        'proxy.target_url': target,
+        'proxy.listen_path': `/${slugOf(found.name || document?.name || target)}/`,
+        graphql: found.kind === 'graphql' ? { enabled: true, execution_mode: 'proxyOnly', schema: found.schema ?? '' } : undefined,
+      });
+      setSaid([found.kind === 'plain' ? t.wizard.found.plain(found.status) : t.wizard.found[found.kind], found.error].filter(Boolean).join(' '));
+    },
+  });
+  const valid = baseOf(url) !== undefined;
+  return (
+    <form
+      className={css.narrow}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (valid) asking.mutate(url.trim());
+      }}
+    >
+      <div className={css.entry}>
+        <TextField label={t.wizard.url} help={t.wizard.urlHelp} type="url" code autoFocus placeholder="https://orders.example.com/" value={url} onChange={setURL} />
+        <Button type="submit" kind="primary" busy={asking.isPending} disabled={!valid}>
+          {asking.isPending ? t.wizard.probing : t.wizard.probe}
+        </Button>
+      </div>
+      <p role="status">{said}</p>
+      {asking.error && <ErrorPanel failure={asking.error} />}
+    </form>
+  );
+}
+
+/** Takes over the title and the server of an OpenAPI document. */
+function FromDocument({ take }: { take: (found: Record<string, unknown>) => void }) {
+  const [document, setDocument] = useState('');
+  const [said, setSaid] = useState('');
+  const read = (text: string) => {
+    setDocument(text);
+    setSaid('');
+  };
+  const run = () => {
+    const found = readDocument(document);
+    if (!found) {
+      setSaid('This is no OpenAPI document in JSON or YAML: it has no line with "openapi" or "swagger".');
+      return;
+    }
+    take({ name: found.name || undefined, 'proxy.target_url': found.target, 'proxy.listen_path': `/${slugOf(found.name || found.target || 'api')}/` });
+    setSaid(found.target ? '' : t.wizard.noServer);
+  };
+  return (
+    <div className={css.narrow}>
+      <TextAreaField label={t.wizard.document} help={t.wizard.documentHelp} code rows={12} value={document} onChange={read} />
+      <div className="row">
+        <Button kind="primary" disabled={!document.trim()} onClick={run}>
+          {t.wizard.take}
+        </Button>
+        <label>
+          {t.wizard.file}{' '}
+          <input type="file" accept=".json,.yaml,.yml" onChange={(event) => void event.target.files?.[0]?.text().then(read)} />
+        </label>
+      </div>
+      <p role="status">{said}</p>
+    </div>
+  );
+}

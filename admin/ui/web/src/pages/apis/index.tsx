@@ -1,0 +1,77 @@
+import { setAt } from '../../parts/draft';
+import { LinkButton } from '../../parts/Button';
+import { Badge } from '../../parts/Badge';
+import { ListPage } from '../../parts/ListPage';
+import { Needs } from '../../parts/Needs';
+import { Time } from '../../parts/Time';
+import { useCan } from '../../app/session';
+import { short, percent } from '../../text/en';
+import { NewAPI } from './NewAPI';
+import { OneAPI } from './OneAPI';
+import { loadRows, setActive, type APIRow } from './read';
+import { text as t } from './text';
+import css from './apis.module.css';
+
+const options = (names: Record<string, string>) => Object.entries(names).map(([value, label]) => ({ value, label }));
+
+function APIs() {
+  const may = useCan('editor');
+  const create = (
+    <Needs role="editor">
+      <LinkButton kind="primary" to="/apis/new">
+        {t.create}
+      </LinkButton>
+    </Needs>
+  );
+  return (
+    <ListPage<APIRow>
+      title={t.title}
+      actions={create}
+      label={t.label}
+      queryKey={['apis']}
+      load={loadRows}
+      on={['revision']}
+      search={t.search}
+      filters={[
+        { name: 'kind', label: t.filters.kind, options: options(t.kinds) },
+        { name: 'auth', label: t.filters.auth, options: options(t.auths) },
+        { name: 'active', label: t.filters.active, options: options(t.states) },
+      ]}
+      columns={[
+        { id: 'name', label: t.columns.name, sort: 'name', cell: (row) => row.name || row.api_id },
+        { id: 'path', label: t.columns.path, sort: 'listen_path', cell: (row) => <span className={css.path}>{row.domain + row.listen_path}</span> },
+        { id: 'kind', label: t.columns.kind, wide: true, cell: (row) => t.kinds[row.kind] },
+        { id: 'auth', label: t.columns.auth, wide: true, cell: (row) => row.auth.map((one) => t.auths[one] ?? one).join(', ') },
+        { id: 'state', label: t.filters.active, cell: (row) => (row.active ? <Badge kind="ok">{t.states.true}</Badge> : <Badge>{t.states.false}</Badge>) },
+        { id: 'calls', label: t.columns.calls, end: true, wide: true, cell: (row) => short(row.calls_24h) },
+        { id: 'errors', label: t.columns.errors, end: true, wide: true, cell: (row) => (row.calls_24h > 0 ? percent(row.errors_24h / row.calls_24h) : '–') },
+        {
+          id: 'changed',
+          label: t.columns.changed,
+          sort: 'updated_at',
+          wide: true,
+          cell: (row) => (
+            <>
+              {t.by(row.changed_by)}
+              <Time at={row.updated_at} />
+            </>
+          ),
+        },
+      ]}
+      rowKey={(row) => row.api_id}
+      rowName={(row) => row.name || row.api_id}
+      rowTo={(row) => `/apis/${encodeURIComponent(row.api_id)}`}
+      bulk={
+        may
+          ? [
+              { label: t.enable, run: (row) => setActive(row.api_id, true, setAt) },
+              { label: t.disable, danger: true, run: (row) => setActive(row.api_id, false, setAt) },
+            ]
+          : []
+      }
+      empty={{ ...t.none, action: create, command: `sluice import openapi orders.yaml` }}
+    />
+  );
+}
+
+export const pages = { '/apis': APIs, '/apis/new': NewAPI, '/apis/$id': OneAPI, '/apis/$id/$tab': OneAPI };
