@@ -18,7 +18,7 @@ const proxy = {
 export default defineConfig({
   base: './', // chunks find each other; the server writes the base path into the HTML
   plugins: [react()],
-  server: { proxy: { '/api': proxy, '/portal': proxy, '/oauth': proxy, '/healthz': proxy } },
+  server: { proxy: { '^/(api|portal|oauth|healthz)(/|$)': proxy } },
   build: {
     target: 'es2022',
     assetsInlineLimit: 0, // the policy permits no data: fonts or scripts

@@ -10,5 +10,5 @@ export interface LinkProps extends Omit<AnchorHTMLAttributes<HTMLAnchorElement>,
 
 /** A link to a page of this UI. It loads the page's code when it is pointed at. */
 export function Link({ to, search, ...rest }: LinkProps) {
-  return <RouterLink to={to as never} search={(search ?? {}) as never} activeProps={{}} {...(rest as object)} />;
+  return <RouterLink to={to as never} search={(search ?? {}) as never} activeProps={{}} activeOptions={{ exact: true, includeSearch: false }} {...(rest as object)} />;
 }

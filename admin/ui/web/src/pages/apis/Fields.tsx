@@ -37,7 +37,7 @@ export function tabOf(path: string): string {
 export function TabFields({ draft, tab, disabled }: { draft: Draft; tab: string; disabled: boolean }) {
   const groups = (table.tabs[tab as Tab] ?? []) as { title: string; fields: Row[] }[];
   return groups.map((group) => (
-    <Card key={group.title} title={group.title || t.tabs[tab]}>
+    <Card key={group.title} title={group.title}>
       <div className={css.fields}>
         {group.fields.map((field) => (
           <Field key={field.path} row={field} draft={draft} disabled={disabled} />

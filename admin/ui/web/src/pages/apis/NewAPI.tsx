@@ -147,12 +147,14 @@ function FromURL({ take }: { take: (found: Record<string, unknown>) => void }) {
       }}
     >
       <div className={css.entry}>
-        <TextField label={t.wizard.url} help={t.wizard.urlHelp} type="url" code autoFocus placeholder="https://orders.example.com/" value={url} onChange={setURL} />
+        <TextField label={t.wizard.url} type="url" code autoFocus placeholder="https://orders.example.com/" value={url} onChange={setURL} />
         <Button type="submit" kind="primary" busy={asking.isPending} disabled={!valid}>
           {asking.isPending ? t.wizard.probing : t.wizard.probe}
         </Button>
       </div>
-      <p role="status">{said}</p>
+      <p role="status" className={said ? undefined : 'muted'}>
+        {said || t.wizard.urlHelp}
+      </p>
       {asking.error && <ErrorPanel failure={asking.error} />}
     </form>
   );

@@ -14,6 +14,13 @@ import css from './apis.module.css';
 
 const options = (names: Record<string, string>) => Object.entries(names).map(([value, label]) => ({ value, label }));
 
+/** The share of calls that failed; from 5 % on it is marked. */
+function Errors({ row }: { row: APIRow }) {
+  if (row.calls_24h === 0) return '–';
+  const share = row.errors_24h / row.calls_24h;
+  return share >= 0.05 ? <Badge kind="warn">{percent(share)}</Badge> : percent(share);
+}
+
 function APIs() {
   const may = useCan('editor');
   const create = (
@@ -44,7 +51,7 @@ function APIs() {
         { id: 'auth', label: t.columns.auth, wide: true, cell: (row) => row.auth.map((one) => t.auths[one] ?? one).join(', ') },
         { id: 'state', label: t.filters.active, cell: (row) => (row.active ? <Badge kind="ok">{t.states.true}</Badge> : <Badge>{t.states.false}</Badge>) },
         { id: 'calls', label: t.columns.calls, end: true, wide: true, cell: (row) => short(row.calls_24h) },
-        { id: 'errors', label: t.columns.errors, end: true, wide: true, cell: (row) => (row.calls_24h > 0 ? percent(row.errors_24h / row.calls_24h) : '–') },
+        { id: 'errors', label: t.columns.errors, end: true, wide: true, cell: (row) => <Errors row={row} /> },
         {
           id: 'changed',
           label: t.columns.changed,
@@ -69,7 +76,7 @@ function APIs() {
             ]
           : []
       }
-      empty={{ ...t.none, action: create, command: `sluice import openapi orders.yaml` }}
+      empty={{ ...t.none, action: create, command: `curl -X POST ${location.origin}/api/apis -H "Authorization: $KEY" -d '{"name":"orders","proxy":{"listen_path":"/orders/","target_url":"https://orders.example.com/"}}'` }}
     />
   );
 }
