@@ -45,7 +45,7 @@ ui-check: go ## fail when admin/ui/ui.zip is not what its sources build; without
 
 .PHONY: install-deps
 install-deps: ## install missing servers for the product and its tests
-	@internal/tools/install-deps.sh postgres store node
+	@internal/tools/install-deps.sh postgres store node browser
 
 .PHONY: test
 test: go install-deps ## run all tests, against real servers

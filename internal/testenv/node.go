@@ -47,6 +47,39 @@ var nodeModules = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
+// Packages installs the Node.js packages of a directory, relative to the root of the
+// repository, as NodeModules does.
+func Packages(t testing.TB, dir string) {
+	t.Helper()
+	_, err := exec.LookPath("node")
+	if err != nil {
+		err = errors.New("node is not installed: try apt-get install nodejs npm")
+	}
+	root := ""
+	if err == nil {
+		root, err = findRoot()
+	}
+	if err == nil {
+		err = install(filepath.Join(root, filepath.FromSlash(dir)))
+	}
+	if err != nil {
+		unavailable(t, err)
+	}
+}
+
+// Chromium returns the path of a Chromium that tests may drive. Without one t is skipped,
+// or fails under SLUICE_TEST_REQUIRE_SERVERS=1.
+func Chromium(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	unavailable(t, errors.New("chromium is not installed: try apt-get install chromium"))
+	return ""
+}
+
 // stamp is a copy of the lock file whose packages are installed.
 const stamp = "node_modules/.installed"
 
@@ -70,7 +103,7 @@ func install(dir string) error {
 	fmt.Fprintf(os.Stderr, "installing the packages of %s (npm ci)\n", dir)
 	ctx, cancel := context.WithTimeout(context.Background(), installWithin)
 	defer cancel()
-	npm := exec.CommandContext(ctx, "npm", "ci")
+	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts")
 	npm.Dir = dir
 	if out, err := npm.CombinedOutput(); err != nil {
 		return fmt.Errorf("npm ci: %w\n%s", err, out)

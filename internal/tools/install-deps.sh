@@ -4,6 +4,7 @@
 #   install-deps.sh postgres   the PostgreSQL server, for "sluice up"
 #   install-deps.sh store      a Redis or Valkey server, for the tests
 #   install-deps.sh node       Node.js and npm, for the tests against graphql-js
+#   install-deps.sh browser    Chromium, for the tests of the pages
 #   install-deps.sh compiler   a C compiler, for the race detector
 set -euo pipefail
 
@@ -33,6 +34,8 @@ have_node() {
 	major=$(node --version | sed 's/^v\([0-9]*\).*/\1/')
 	[ "${major:-0}" -ge 18 ]
 }
+
+have_browser() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null; }
 
 have_compiler() { command -v "${CC:-gcc}" >/dev/null || command -v clang >/dev/null; }
 
@@ -87,11 +90,14 @@ for what in "$@"; do
 	node)
 		need node "Node.js, 18 or later, with npm," nodejs npm
 		;;
+	browser)
+		need browser "Chromium, for the tests of the pages," chromium
+		;;
 	compiler)
 		need compiler "a C compiler, for the race detector," gcc libc6-dev
 		;;
 	*)
-		echo "install-deps.sh: unknown item \"$what\": use postgres, store, node or compiler" >&2
+		echo "install-deps.sh: unknown item \"$what\": use postgres, store, node, browser or compiler" >&2
 		exit 2
 		;;
 	esac

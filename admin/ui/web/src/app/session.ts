@@ -14,12 +14,14 @@ export interface User {
   last_name: string;
   role: Role;
   org_id: string;
+  has_password?: boolean;
 }
 
 interface Answer {
   user: User;
   csrf_token: string;
   expires_at?: string;
+  needs_password?: boolean;
 }
 
 export type Credentials = { email: string; password: string } | { access_key: string } | { enter: string };
@@ -27,6 +29,8 @@ export type Credentials = { email: string; password: string } | { access_key: st
 interface State {
   state: 'loading' | 'in' | 'out' | 'failed';
   user?: User;
+  /** To change the password, the one in force must be shown. */
+  needsPassword?: boolean;
   /** The session ended while the page was open: sign-in lies over it. */
   ended: boolean;
   failure?: Error;
@@ -59,7 +63,7 @@ function accept(answer: Answer): void {
   csrf.token = answer.csrf_token ?? '';
   const before = session.get().user;
   const other = before !== undefined && before.id !== answer.user.id;
-  session.set({ state: 'in', user: answer.user, ended: false });
+  session.set({ state: 'in', user: answer.user, needsPassword: answer.needs_password, ended: false });
   if (other) {
     // Somebody else: nothing of the former user's is repeated or shown.
     waiting?.reject(new Failure(401, 'Another user has signed in.', '', ''));
@@ -87,6 +91,11 @@ export async function openSession(): Promise<void> {
     const out = cause instanceof Failure && cause.status === 401;
     session.set({ state: out ? 'out' : 'failed', ended: false, failure: cause as Error });
   }
+}
+
+/** Takes over what has changed about the session. */
+export async function refreshSession(): Promise<void> {
+  accept(await request<Answer>('GET', '/api/session'));
 }
 
 export async function signIn(with_: Credentials): Promise<void> {

@@ -12,5 +12,5 @@ export const text = {
   byKey: 'Sign in with an access key',
   byPassword: 'Sign in with a password',
   wait: (seconds: number) => `Too many attempts. Try again in ${plural(seconds, 'second', 'seconds')}.`,
-  lost: 'No password yet, or lost? An admin can send you a link. On the server, "sluice ui" prints one.',
+  lost: 'No password yet, or lost? An admin can send you a link. On the server, "sluice user enter" prints one.',
 };
