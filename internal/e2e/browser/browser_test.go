@@ -4,6 +4,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,11 +61,13 @@ func runStory(t *testing.T, file, chromium string) {
 		with[string(found[1])] = string(found[2])
 	}
 	s := rig.NewUp(t, rig.DataDir(t), with, arguments...).StartReady()
-	link := linkLine.FindString(s.Run.Stdout.String())
-	if link == "" {
-		t.Fatalf("the banner has no link to sign in:\n%s", s.Run.Stdout.String())
-	}
-	rig.Plant(link[strings.IndexByte(link, '#')+1:])
+	var link string
+	s.Await("the link to sign in", func() error {
+		if link = linkLine.FindString(s.Run.Stdout.String()); link == "" {
+			return errors.New("the banner has none")
+		}
+		return nil
+	})
 
 	ctx, cancel := context.WithTimeout(t.Context(), storyWithin)
 	defer cancel()

@@ -35,9 +35,10 @@ const routes = areas.flatMap((area) =>
   ),
 );
 
-// Those who are signed in have no business there; the root draws sign-in for others.
+// The root draws sign-in at these. Those who are signed in have no business at /sign-in; at
+// /enter the page itself says where to go next.
 const home = () => <Navigate to={'/' as never} replace />;
-const bareRoutes = bare.paths.map((path) => createRoute({ getParentRoute: () => root, path, component: home }));
+const bareRoutes = bare.paths.map((path) => createRoute({ getParentRoute: () => root, path, component: path === '/enter' ? () => null : home }));
 
 export const router = createRouter({
   routeTree: root.addChildren([...routes, ...bareRoutes]),

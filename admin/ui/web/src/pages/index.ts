@@ -26,6 +26,7 @@ export const areas: Area[] = [
   { name: 'apis', label: 'APIs', group: 'gateway', go: 'a', paths: ['/apis', '/apis/new', '/apis/$id', '/apis/$id/$tab'], load: () => import('./apis') },
   { name: 'requests', label: 'Key requests', group: 'portal', go: 'r', paths: ['/requests'], load: () => import('./requests') },
   { name: 'developers', label: 'Developers', group: 'portal', go: 'd', paths: ['/developers', '/developers/$id'], load: () => import('./developers') },
+  { name: 'users', label: 'Users', group: 'system', role: 'admin', paths: ['/users'], load: () => import('./users') },
   { name: 'account', paths: ['/account'], load: () => import('./account') },
   { name: 'about', paths: ['/about'], load: () => import('./about') },
 ];
