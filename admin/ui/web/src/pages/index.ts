@@ -27,6 +27,11 @@ export const areas: Area[] = [
   { name: 'requests', label: 'Key requests', group: 'portal', go: 'r', paths: ['/requests'], load: () => import('./requests') },
   { name: 'developers', label: 'Developers', group: 'portal', go: 'd', paths: ['/developers', '/developers/$id'], load: () => import('./developers') },
   { name: 'users', label: 'Users', group: 'system', role: 'admin', paths: ['/users'], load: () => import('./users') },
+  { name: 'changes', label: 'Changes', group: 'system', go: 'c', paths: ['/changes', '/changes/$n'], load: () => import('./changes') },
+  { name: 'gateways', label: 'Gateways', group: 'system', paths: ['/gateways'], load: () => import('./gateways') },
+  { name: 'certificates', label: 'Certificates', group: 'system', paths: ['/certificates'], load: () => import('./certificates') },
+  { name: 'audit', label: 'Audit log', group: 'system', role: 'admin', paths: ['/audit'], load: () => import('./audit') },
+  { name: 'settings', label: 'Settings', group: 'system', role: 'admin', paths: ['/settings', '/settings/checks'], load: () => import('./settings') },
   { name: 'account', paths: ['/account'], load: () => import('./account') },
   { name: 'about', paths: ['/about'], load: () => import('./about') },
 ];
