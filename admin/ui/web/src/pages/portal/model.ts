@@ -222,6 +222,28 @@ export async function searchDevelopers(q: string, signal: AbortSignal): Promise<
   return found.rows.map((row) => ({ value: row.id, label: row.email }));
 }
 
+/** A document about an API; its text is base64 on the wire. */
+export interface Document {
+  id: string;
+  api_id: string;
+  name: string;
+  doc_type: 'openapi' | 'graphql' | 'markdown';
+  documentation: string;
+  size: number;
+  created_at: string;
+  updated_at: string;
+}
+
+/** Finds documents for a picker, by the beginning of their name; a whole id is found too. */
+export async function searchDocuments(q: string, signal: AbortSignal): Promise<Choice[]> {
+  if (/^[0-9a-f]{32}$/.test(q)) {
+    const found = await request<Document>('GET', one('documentation', q), { signal });
+    return [{ value: found.id, label: found.name, note: found.doc_type }];
+  }
+  const found = await readList<Document>('documentation', { q, page_size: 10 }, signal);
+  return found.rows.map((row) => ({ value: row.id, label: row.name, note: row.doc_type }));
+}
+
 /**
  * A call whose answer holds a secret: the answer goes to `done` and is kept nowhere else,
  * not in the cache of mutations either.

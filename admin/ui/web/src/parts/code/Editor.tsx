@@ -78,6 +78,9 @@ export default function Editor(p: CodeEditorProps) {
   useEffect(() => {
     props.current = p;
   });
+  // What was reported and has not come back as the value yet. A page that is drawn late
+  // brings an older text, which is not put over what was typed since.
+  const typed = useRef(new Set<string>());
   const parts = useRef({ language: new Compartment(), readOnly: new Compartment(), compare: new Compartment() });
 
   useEffect(() => {
@@ -121,7 +124,10 @@ export default function Editor(p: CodeEditorProps) {
           compare.of([]),
           readOnly.of([]),
           EditorView.updateListener.of((update) => {
-            if (update.docChanged) props.current.onChange?.(update.state.doc.toString());
+            if (!update.docChanged) return;
+            const text = update.state.doc.toString();
+            typed.current.add(text);
+            props.current.onChange?.(text);
           }),
         ],
       }),
@@ -149,8 +155,11 @@ export default function Editor(p: CodeEditorProps) {
   }, [p.readOnly]);
   useEffect(() => {
     const editor = view.current;
-    if (!editor || editor.state.doc.toString() === p.value) return;
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: p.value } });
+    if (!editor) return;
+    const same = editor.state.doc.toString() === p.value;
+    if (!same && typed.current.has(p.value)) return;
+    if (!same) editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: p.value } });
+    typed.current.clear();
   }, [p.value]);
   useEffect(() => {
     const editor = view.current;
