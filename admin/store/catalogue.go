@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegate/sluice/admin/store/db"
 )
 
-// PortalObject is an organisation's catalogue, without its entries, or the configuration
-// of its portal: JSON, and what is kept beside it.
+// PortalObject is an organisation's catalogue, without its entries, or the configuration,
+// the brand or the logo of its portal: JSON, and what is kept beside it.
 type PortalObject = db.PortalObject
 
 // PortalObjectKind is the kind of an object.
@@ -17,6 +17,8 @@ type PortalObjectKind string
 const (
 	PortalCatalogue     PortalObjectKind = "catalogue"
 	PortalConfiguration PortalObjectKind = "configuration"
+	PortalBrand         PortalObjectKind = "brand"
+	PortalLogo          PortalObjectKind = "logo"
 )
 
 // CatalogueEntry is one of a catalogue: its JSON, and what is kept beside it.

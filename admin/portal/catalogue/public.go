@@ -90,6 +90,13 @@ func (s *Service) visitor(ctx context.Context, c *rest.Call) (org string, develo
 	return org, false, err
 }
 
+// VisitorOrg returns the organisation of a call that needs no credential: the one that it
+// names, that of the caller, or the first.
+func (s *Service) VisitorOrg(ctx context.Context, c *rest.Call) (string, error) {
+	org, _, err := s.visitor(ctx, c)
+	return org, err
+}
+
 // admit is visitor for routes that a portal may restrict to its developers.
 func (s *Service) admit(ctx context.Context, c *rest.Call) (org string, config *model.Configuration, err error) {
 	org, developer, err := s.visitor(ctx, c)

@@ -1,33 +1,49 @@
 package site
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+
 	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/portal/brand"
 )
 
-// brand is how an organisation's portal looks.
-type brand struct {
-	Name    string      `json:"name"`
-	Welcome string      `json:"welcome_html"`
-	Footer  string      `json:"footer_html"`
-	Links   []brandLink `json:"links"`
-	Style   string      `json:"-"` // version of the colours; "" for those of the site
-	Logo    string      `json:"-"` // version of the logo; "" for none
+// look is how the portal of an organisation looks.
+type look struct {
+	brand.Shown
+	StyleID string // changes with the accents; "" for those of the site
 }
 
-type brandLink struct {
-	Text string `json:"text"`
-	URL  string `json:"url"`
-}
-
+// loadBrand finds out how the portal looks.
 func (v *visit) loadBrand() error {
-	v.brand = brand{Name: "Developer portal"}
+	if err := v.get("/api/portal/public/brand", &v.brand.Shown); err != nil {
+		return err
+	}
+	if v.brand.Name == "" {
+		v.brand.Name = "Developer portal"
+	}
+	if v.brand.Style != "" {
+		sum := sha256.Sum256([]byte(v.brand.Style))
+		v.brand.StyleID = hex.EncodeToString(sum[:6])
+	}
 	return nil
 }
 
 func serveBrandStyle(v *visit) error {
-	return &fault{Status: fasthttp.StatusNotFound, Message: "There is no such page."}
+	v.http.Response.Header.SetContentType("text/css; charset=utf-8")
+	v.http.Response.Header.Set(fasthttp.HeaderCacheControl, "public, max-age=3600")
+	v.http.SetBodyString(v.brand.Style)
+	return nil
 }
 
 func serveLogo(v *visit) error {
-	return &fault{Status: fasthttp.StatusNotFound, Message: "There is no such page."}
+	answer, err := v.raw("/api/portal/public/brand/logo")
+	if err != nil {
+		return err
+	}
+	v.http.Response.Header.SetContentType("image/png")
+	v.http.Response.Header.Set(fasthttp.HeaderCacheControl, "public, max-age=3600")
+	v.http.SetBody(answer)
+	return nil
 }

@@ -37,7 +37,7 @@ type page struct {
 	Here     string // path of the page, for a form that leads back
 	Me       *model.Developer
 	Config   catalogue.PublicConfiguration
-	Brand    brand
+	Brand    look
 	Done     string // what was done before the page was opened; "" for nothing
 	Token    string // of every form on the page
 	SignedIn bool

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -23,7 +24,7 @@ type visit struct {
 	session string           // credential of the session in the cookie; "" for none
 	me      *model.Developer // who is signed in; nil: nobody
 	config  catalogue.PublicConfiguration
-	brand   brand
+	brand   look
 	visitor string // the value that tokens of forms before sign-in are bound to
 }
 
@@ -67,6 +68,12 @@ func (v *visit) get(path string, into any) error {
 	return err
 }
 
+// raw makes a GET of the REST and returns the body of its answer.
+func (v *visit) raw(path string) (body []byte, err error) {
+	_, err = v.call(call{method: fasthttp.MethodGet, path: path, raw: &body})
+	return body, err
+}
+
 // post makes a POST of the REST with the key of the form, so that sending a form twice
 // does its work once.
 func (v *visit) post(path string, body, into any) error {
@@ -77,10 +84,11 @@ func (v *visit) post(path string, body, into any) error {
 // A call is one of the REST.
 type call struct {
 	method, path string
-	body         any    // sent as JSON; nil: none
-	into         any    // what the answer is decoded into; nil: nothing
-	once         string // Idempotency-Key
-	match        string // If-Match
+	body         any     // sent as JSON; nil: none
+	into         any     // what the answer is decoded into; nil: nothing
+	once         string  // Idempotency-Key
+	match        string  // If-Match
+	raw          *[]byte // set to the body of an answer that is no JSON
 }
 
 // call makes a call with the visitor's session and address. A refusal is a *fault.
@@ -113,6 +121,10 @@ func (v *visit) call(c call) (tag string, err error) {
 	answer := &inside.Response
 	if answer.StatusCode() >= 300 {
 		return "", faultOf(answer)
+	}
+	if c.raw != nil {
+		*c.raw = bytes.Clone(answer.Body())
+		return "", nil
 	}
 	if c.into != nil {
 		if err := json.Unmarshal(answer.Body(), c.into); err != nil {
