@@ -3,7 +3,6 @@ import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { queryClient, useWrite } from '../../api/query';
 import { Failure } from '../../api/failure';
-import { randomID } from '../../lib';
 import { Button } from '../../parts/Button';
 import { Card } from '../../parts/Card';
 import { CodeEditor } from '../../parts/code';
@@ -43,7 +42,6 @@ function Wizard() {
   const way = url.from ?? 'url';
   const draft = useDraft({ id: 'api:new', base: { text: empty, etag: '' }, validate: (text, signal) => (text === empty ? Promise.resolve([]) : validate(text, signal)) });
   const [reviewing, setReviewing] = useState(false);
-  const [once] = useState(randomID);
   const navigate = useNavigate();
   const name = draft.get<string>('name') || t.create;
   const take = (found: Record<string, unknown>) => draft.setText(Object.entries(found).reduce((text, [path, value]) => (value === undefined ? text : setAt(text, path.split('.'), value)), draft.broken ? empty : draft.text));
@@ -104,10 +102,11 @@ function Wizard() {
             what={t.what(name)}
             draft={draft}
             publish={async (it: Publishing) => {
-              const id = await create(it.text, once);
+              const made = await create(it);
               await queryClient.invalidateQueries({ queryKey: ['apis'] });
               draft.discard();
-              setTimeout(() => void navigate({ to: `/apis/${encodeURIComponent(id)}` }));
+              setTimeout(() => void navigate({ to: `/apis/${encodeURIComponent(made.id)}` }));
+              return made;
             }}
             reload={() => Promise.reject(new Failure(409, 'Another API has this path or id: change it.', 'POST', '/api/apis'))}
             onDone={() => setReviewing(false)}

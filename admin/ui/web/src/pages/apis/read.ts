@@ -46,10 +46,10 @@ export async function save(id: string, it: Publishing): Promise<{ revision?: num
   return { revision: await revision().catch(() => undefined) };
 }
 
-/** Creates an API and returns its id. */
-export async function create(text: string, once: string): Promise<string> {
-  const answer = await request<{ ID: string }>('POST', '/api/apis', { body: text, once });
-  return answer.ID;
+/** Creates an API. */
+export async function create(it: Publishing): Promise<{ id: string; revision?: number }> {
+  const answer = await request<{ ID: string }>('POST', '/api/apis', { body: it.text, query: { reason: it.reason }, once: it.once });
+  return { id: answer.ID, revision: await revision().catch(() => undefined) };
 }
 
 export const remove = (id: string) => request('DELETE', at(id), { query: { force: true } });

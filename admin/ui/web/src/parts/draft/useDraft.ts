@@ -49,6 +49,9 @@ interface Stored {
   at: number;
 }
 
+/** Drafts of this page load, with their secrets: a page that moves to another tab of its object is drawn anew. */
+const live = new Map<string, Stored>();
+
 const secretName = /secret|password|private|token|credential|api_?key|authorization/i;
 
 /** The text without changed secrets: they are not kept in the tab's storage. */
@@ -68,10 +71,10 @@ export function useDraft(p: {
   validate?: (text: string, signal: AbortSignal) => Promise<Problem[] | void>;
 }): Draft {
   const name = `draft:${p.id}`;
-  const [stored] = useState(() => readStored(name, p.base));
+  const [stored] = useState(() => live.get(name) ?? readStored(name, p.base));
   const [base, setBase] = useState<Base>(stored?.base ?? p.base);
   const [text, setText] = useState(stored?.text ?? p.base.text);
-  const [restored, setRestored] = useState(stored?.at);
+  const [restored, setRestored] = useState(live.has(name) ? undefined : stored?.at);
   const [found, setFound] = useState<Problem[]>([]);
   const [checking, setChecking] = useState(false);
 
@@ -95,6 +98,8 @@ export function useDraft(p: {
   }, [p.base.text, p.base.etag]);
 
   useEffect(() => {
+    if (changed && !broken) live.set(name, { text, base, at: Date.now() });
+    else live.delete(name);
     if (!changed) kept.set('session', name, null);
     else kept.set('session', name, JSON.stringify({ text: broken ? goodText : withoutSecrets(differences, text), base, at: Date.now() } satisfies Stored));
   }, [name, text, base, changed, broken, goodText, differences]);
