@@ -114,3 +114,15 @@ func TestEveryAnswerHasARequestID(t *testing.T) {
 	}
 	b.Exec("alter table away rename to apis")
 }
+
+func TestEventHandlersOfAllAPIsAreListed(t *testing.T) {
+	b := start(t)
+	b.createAPI(b.editor, "plain", "/plain")
+	b.Call("POST", "/api/apis", b.editor, `{"api_id":"a","name":"A","use_keyless":true,"proxy":{"listen_path":"/a","target_url":"http://up.example"},"event_handlers":{"events":{
+		"QuotaExceeded":[{"handler_name":"eh_web_hook_handler","handler_meta":{"target_path":"https://me:pw@hooks.example:8443/T0/secret?x=1","event_timeout":60,"header_map":{"X-A":"b"}}}],
+		"AuthFailure":[{"handler_name":"eh_log_handler","handler_meta":{"prefix":"refused","disabled":true}}]}}}`).Want(200)
+	b.Call("GET", "/api/events", b.viewer, "").Want(200).Hides("secret", "pw", "X-A", "plain").Says(
+		`{"handlers":[{"api_id":"a","api_name":"A","event":"AuthFailure","handler":"eh_log_handler","target":"refused","event_timeout":0,"disabled":true},` +
+			`{"api_id":"a","api_name":"A","event":"QuotaExceeded","handler":"eh_web_hook_handler","target":"https://hooks.example:8443","event_timeout":60,"disabled":false}]}`)
+	b.Call("GET", "/api/events", b.other, "").Want(200).Says(`{"handlers":[]}`)
+}

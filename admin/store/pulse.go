@@ -29,3 +29,13 @@ func (s *Store) Search(ctx context.Context, org, text string, users bool) ([]Fou
 	rows, err := s.queries.Search(ctx, db.SearchParams{OrgID: org, Text: lower, Sent: text, Prefix: LikePrefix(lower), Users: users})
 	return rows, translate(err)
 }
+
+// APIEvents is the definition of an API that names handlers of events.
+type APIEvents = db.EventHandlersRow
+
+// EventHandlers returns the definitions of an organisation's APIs that name handlers of
+// events, by name; at most 1,000.
+func (s *Store) EventHandlers(ctx context.Context, org string) ([]APIEvents, error) {
+	rows, err := s.queries.EventHandlers(ctx, org)
+	return rows, translate(err)
+}

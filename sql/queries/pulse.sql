@@ -36,3 +36,11 @@ UNION ALL
 (SELECT 'user', u.id, u.email, u.role FROM users u
 WHERE @users::boolean AND u.org_id = @org_id AND position(@text IN lower(u.email)) > 0
 ORDER BY u.email, u.id LIMIT 5);
+
+-- EventHandlers returns the definitions of an organisation's APIs that name handlers of
+-- events. It looks for the name in the text: operators of json fail for a whole
+-- definition that holds U+0000 anywhere.
+-- name: EventHandlers :many
+SELECT a.id, a.name, a.definition FROM apis a
+WHERE a.org_id = @org_id AND position('"event_handlers"' IN a.definition::text) > 0
+ORDER BY a.name, a.id LIMIT 1000;

@@ -10,6 +10,41 @@ import (
 	"time"
 )
 
+const eventHandlers = `-- name: EventHandlers :many
+SELECT a.id, a.name, a.definition FROM apis a
+WHERE a.org_id = $1 AND position('"event_handlers"' IN a.definition::text) > 0
+ORDER BY a.name, a.id LIMIT 1000
+`
+
+type EventHandlersRow struct {
+	ID         string
+	Name       string
+	Definition []byte
+}
+
+// EventHandlers returns the definitions of an organisation's APIs that name handlers of
+// events. It looks for the name in the text: operators of json fail for a whole
+// definition that holds U+0000 anywhere.
+func (q *Queries) EventHandlers(ctx context.Context, orgID string) ([]EventHandlersRow, error) {
+	rows, err := q.db.Query(ctx, eventHandlers, orgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []EventHandlersRow{}
+	for rows.Next() {
+		var i EventHandlersRow
+		if err := rows.Scan(&i.ID, &i.Name, &i.Definition); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pulse = `-- name: Pulse :one
 SELECT
     (SELECT count(*) FROM (SELECT 1 FROM key_requests r WHERE r.org_id = $1 AND r.state = 'pending' LIMIT 1000) pending)::bigint AS pending_requests,
