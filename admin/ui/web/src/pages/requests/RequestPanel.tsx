@@ -1,4 +1,3 @@
-import { ArrowLeft } from 'lucide-react';
 import { useState } from 'react';
 import { request, useRead, useWrite } from '../../api';
 import { useShortcuts } from '../../app/shortcuts';
@@ -27,14 +26,9 @@ import { text } from './text';
 export function RequestPanel(p: { id: string; onDecided: (decided: Decided, verb: 'approved' | 'declined') => void; onClose: () => void }) {
   const query = useRead(['requests', 'one', p.id], (signal) => request<KeyRequest>('GET', one('requests', p.id), { signal }), { on: ['pending_requests'] });
   return (
-    <section className={css.panel} aria-label={text.title}>
-      <Button dense kind="quiet" className={css.back} onClick={p.onClose}>
-        <ArrowLeft size={14} aria-hidden /> {text.back}
-      </Button>
-      <Loaded query={query} what={text.title}>
-        {(found) => <Shown {...p} request={found} again={() => void query.refetch()} />}
-      </Loaded>
-    </section>
+    <Loaded query={query} what={text.title}>
+      {(found) => <Shown {...p} request={found} again={() => void query.refetch()} />}
+    </Loaded>
   );
 }
 

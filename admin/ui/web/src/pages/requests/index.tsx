@@ -8,9 +8,9 @@ import { toast } from '../../parts/toasts';
 import { useURLState } from '../../parts/urlState';
 import { useCan } from '../../app/session';
 import { policiesOf, readList, usePolicyNames, type Credential, type KeyRequest } from '../portal/model';
+import { Split } from '../portal/Split';
 import { Bulk } from './Bulk';
 import { Issued } from './Issued';
-import css from './requests.module.css';
 import { RequestPanel } from './RequestPanel';
 import { StateBadge } from './StateBadge';
 import { text } from './text';
@@ -65,8 +65,13 @@ function Requests() {
     : [];
   return (
     <Page title={text.title}>
-      <div className={css.split} data-open={url.open ? '' : undefined}>
-        <div className={css.list}>
+      <Split
+        label={text.title}
+        back={text.back}
+        pick={rows.length > 0 ? text.pick : undefined}
+        open={Boolean(url.open)}
+        onClose={() => setURL({ open: '' })}
+        list={
           <List<KeyRequest>
             label={text.label}
             queryKey={['requests', 'list']}
@@ -90,13 +95,9 @@ function Requests() {
             bulk={actions}
             empty={{ ...text.empty, action: <LinkButton to="/portal-settings">{text.empty.settings}</LinkButton> }}
           />
-        </div>
-        {url.open ? (
-          <RequestPanel key={url.open} id={url.open} onDecided={onDecided} onClose={() => setURL({ open: '' })} />
-        ) : (
-          rows.length > 0 && <p className={css.pick}>{text.pick}</p>
-        )}
-      </div>
+        }
+        panel={<RequestPanel key={url.open} id={url.open ?? ''} onDecided={onDecided} onClose={() => setURL({ open: '' })} />}
+      />
       {issued && (
         <Issued
           {...issued}

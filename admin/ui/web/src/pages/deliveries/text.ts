@@ -1,0 +1,27 @@
+import type { Delivery } from '../portal/model';
+
+export const text = {
+  title: 'Deliveries',
+  note: 'Messages to webhooks, and letters. What was not accepted is sent again for 24 hours.',
+  label: 'Deliveries',
+  filters: { state: 'State', states: { failed: 'Failed', pending: 'Waiting', done: 'Delivered', kept: 'In the mailbox' } },
+  states: { failed: 'failed', pending: 'waiting', sending: 'being sent', done: 'delivered', kept: 'in the mailbox' } as Record<Delivery['state'], string>,
+  kinds: { webhook: 'webhook', hook: 'address of the settings', letter: 'letter' } as Record<Delivery['kind'], string>,
+  columns: { event: 'Event', target: 'To', state: 'State', tries: 'Attempts', created: 'Made' },
+  ofWebhook: 'Of one webhook.',
+  ofDeveloper: 'To one developer.',
+  all: 'Show all',
+  empty: { title: 'Nothing has failed', text: 'Messages that a receiver did not accept are listed here. “any” shows every message.' },
+  back: 'Back to the list',
+  what: 'Delivery',
+  facts: { id: 'Message', kind: 'Kind', target: 'To', made: 'Made', last: 'Last attempt', next: 'Next attempt', status: 'Last answer', none: 'none', error: 'Error', attempts: 'Attempts' },
+  tries: 'Attempts',
+  tryColumns: { at: 'At', status: 'Answer', took: 'Took', error: 'Error' },
+  payload: 'Message as it is sent',
+  noPayload: 'Letters and messages with secrets are not shown.',
+  resend: 'Send again',
+  resent: (count: number) => (count === 1 ? 'The message is sent again.' : `${count} messages are sent again.`),
+  resending: 'Sending again',
+  mailbox: 'Open the mailbox',
+  milliseconds: (ms: number) => `${ms} ms`,
+};
