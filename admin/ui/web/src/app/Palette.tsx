@@ -48,7 +48,9 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const user = useUser();
   const verbs = useStore(shortcuts);
   const found = useSearch(text.trim());
+  const gone = useRef(false);
   const go = (to: string) => {
+    gone.current = true;
     onClose();
     const [path, search] = to.split('?') as [string, string?];
     void navigate({ to: path, search: Object.fromEntries(new URLSearchParams(search)) as never });
@@ -80,7 +82,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   };
   const current = Math.min(at, entries.length - 1);
   return (
-    <Dialog title={t.palette.title} onClose={onClose} focus={input} plain>
+    <Dialog title={t.palette.title} onClose={onClose} focus={input} back={() => (gone.current ? document.querySelector<HTMLElement>('main h1') : undefined)} plain>
       <input
         ref={input}
         className={css.input}

@@ -20,6 +20,8 @@ export function Dialog(p: {
   wide?: boolean;
   /** What has the focus first. */
   focus?: RefObject<HTMLElement | null>;
+  /** What has the focus after it has closed; without it, what had it before. */
+  back?: () => HTMLElement | null | undefined;
   /** Hides the title from sight. */
   plain?: boolean;
 }) {
@@ -35,7 +37,7 @@ export function Dialog(p: {
     >
       <Base.Portal>
         <Base.Backdrop className={css.backdrop} />
-        <Base.Popup className={cx(css.popup, p.wide && css.wide)} initialFocus={p.focus} data-modal>
+        <Base.Popup className={cx(css.popup, p.wide && css.wide)} initialFocus={p.focus} finalFocus={p.back && (() => p.back?.() ?? true)} data-modal>
           <div className={p.plain ? 'sr-only' : css.head}>
             <Base.Title className={css.title}>{p.title}</Base.Title>
             {!p.firm && !p.plain && (

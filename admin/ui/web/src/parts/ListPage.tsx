@@ -297,6 +297,7 @@ function Heading<R>({ column, sort, onSort }: { column: Column<R>; sort: string;
   const name = column.sort;
   const up = name !== undefined && sort === name;
   const down = name !== undefined && sort === `-${name}`;
+  if (!column.label) return <td className={cx(column.wide && css.wide)} />; // of buttons
   return (
     <th scope="col" className={cx(column.end && css.end, column.wide && css.wide)} aria-sort={up ? 'ascending' : down ? 'descending' : undefined}>
       {name ? (
