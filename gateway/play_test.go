@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/explain"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/testenv"
 	"github.com/sluicegate/sluice/internal/testenv/gatewaytest"
 	"github.com/valyala/fasthttp"
@@ -32,8 +33,13 @@ const playedAPIs = `[
 	{"api_id":"gql","org_id":"o","proxy":{"listen_path":"/gql/","target_url":"TARGET"},
 		"graphql":{"enabled":true,"execution_mode":"proxyOnly","schema":"type Query { me: User } type User { name: String me: User }"}}]`
 
-func playing(t *testing.T) *playground {
-	p := &playground{t: t, Gateway: gatewaytest.Start(t, gatewaytest.Options{Deps: func(d *gateway.Deps) { d.Config.Refusals = 10 }})}
+func playing(t *testing.T, change ...func(*gateway.Deps)) *playground {
+	p := &playground{t: t, Gateway: gatewaytest.Start(t, gatewaytest.Options{Deps: func(d *gateway.Deps) {
+		d.Config.Refusals = 10
+		for _, c := range change {
+			c(d)
+		}
+	}})}
 	origin := "http://" + testenv.Origin(t, func(ctx *fasthttp.RequestCtx) {
 		p.asked.Add(1)
 		if strings.HasPrefix(string(ctx.Path()), "/long") {
@@ -184,5 +190,24 @@ func TestCallsArePlayedUnderAConfigurationThatIsNotInForce(t *testing.T) {
 		if got.Status != 200 || !strings.Contains(string(got.Body), "authorization") || got.Report.Revision != "8" {
 			t.Errorf("%s: %+v", api, got)
 		}
+	}
+}
+
+// A gateway that serves no traffic calls upstreams from the admin's process: what that may
+// not call, it does not either.
+func TestPlayedCallsKeepToTheAddressesThatAreAllowed(t *testing.T) {
+	p := playing(t, func(d *gateway.Deps) { d.Stages.Pools.Guard(dialguard.Policy{}) })
+	aside, err := p.Aside(t.Context(), &definition.Bundle{Revision: "8", APIs: p.Current().APIs()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := describe(t, fmt.Sprintf(`{"url":"/keyed/"%s}`, p.hashOf("metered")))
+	got := aside.Play(&gateway.Playing{Request: q, API: "keyed", Within: time.Minute})
+	if got.Status != 502 || p.asked.Load() != 0 {
+		t.Errorf("%d %s, and the upstream was asked %d times", got.Status, got.Body, p.asked.Load())
+	}
+	found, ok := p.Refusal(got.RequestID)
+	if !ok || !strings.Contains(found.Cause, "private") {
+		t.Errorf("recorded as %+v", found)
 	}
 }

@@ -16,6 +16,10 @@ func (s *stage) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	for _, m := range s.modes {
 		m.Explain(ex, f)
 	}
+	if ex.Rejection == nil && ex.Play != nil && ex.Play.Policy != "" {
+		f.Said = "the policy " + ex.Play.Policy + " calls, as a key with it alone would"
+		return
+	}
 	if ex.Rejection == nil {
 		f.Said = "the key " + ex.KeyName + " is known and in force"
 		if ex.InGrace {

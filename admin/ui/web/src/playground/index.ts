@@ -299,8 +299,8 @@ class View implements Playground {
   private show(answer: Answer) {
     this.answer.value = pretty(answer.body);
     const facts: (Node | string)[] = [h('strong', { class: answer.status < 400 ? 'good' : 'bad' }, String(answer.status))];
-    if (answer.tookMS !== undefined) facts.push(h('span', {}, `${Math.round(answer.tookMS)} ms`));
-    if (answer.upstreamMS) facts.push(h('span', { class: 'muted' }, `${Math.round(answer.upstreamMS)} ms upstream`));
+    if (answer.tookMS !== undefined) facts.push(h('span', {}, duration(answer.tookMS)));
+    if (answer.upstreamMS) facts.push(h('span', { class: 'muted' }, `${duration(answer.upstreamMS)} upstream`));
     if (answer.counted !== undefined) facts.push(h('span', { class: 'muted' }, answer.counted ? 'counted' : 'not counted'));
     if (answer.cut) facts.push(h('span', { class: 'near' }, 'only the beginning is shown'));
     if (answer.requestID) facts.push(h('span', { class: 'muted mono' }, answer.requestID));
@@ -319,7 +319,7 @@ class View implements Playground {
     fill(
       this.refusal,
       h('p', {}, h('strong', {}, outcome?.reason ?? failed.stage), failed.said ? `: ${failed.said}` : '', ' ', link),
-      (failed.facts ?? []).length > 0 ? h('p', {}, ...(failed.facts ?? []).map((one) => h('span', { class: 'mono' }, `${one.rule} ${one.value}${one.seen ? `, seen ${one.seen}` : ''}${one.from ? ` (${one.from})` : ''} `))) : '',
+      h('ul', {}, ...(failed.facts ?? []).filter((one) => one.seen).map((one) => h('li', {}, h('code', {}, `${one.rule} ${one.value}`), `, and the call has ${one.seen}`, one.from ? `; set by ${one.from}` : ''))),
       outcome?.fix ? h('p', {}, `To let it pass: ${outcome.fix}`) : '',
       h('ol', {}, ...steps.map((one: Step) => h('li', { class: one.result === 'fail' ? 'bad' : '' }, `${marks[one.result] ?? '·'} ${one.stage}${one.said ? ` — ${one.said}` : ''}`))),
     );
@@ -352,6 +352,10 @@ const marks: Record<string, string> = { ok: '✓', fail: '✗', answered: '✓',
 function figure(what: string, seen: number, most: number): HTMLElement {
   const kind = most > 0 && seen > most ? 'bad' : most > 0 && seen >= most * 0.8 ? 'near' : '';
   return h('span', { class: kind }, most > 0 ? `${what} ${seen} of ${most}` : `${what} ${seen}`, most > 0 && seen > most ? ' – too much' : '');
+}
+
+function duration(ms: number): string {
+  return ms < 1 ? 'under 1 ms' : `${Math.round(ms)} ms`;
 }
 
 function titleOf(tab: Tab, i: number): string {

@@ -3,6 +3,7 @@ export const style = `
 :host { display: block; min-height: 28rem; height: 100%; container-type: inline-size; color: var(--text); font: 0.875rem/1.25rem var(--sans) }
 * { box-sizing: border-box }
 button, input, select { font: inherit; color: inherit }
+a { color: var(--accent) }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px }
 .all { display: grid; grid-template-rows: auto auto minmax(0, 1fr); height: 100%; border: 1px solid var(--border); border-radius: 6px; overflow: hidden; background: var(--bg) }
 .bar { display: flex; flex-wrap: wrap; align-items: center; gap: 8px; padding: 8px; border-bottom: 1px solid var(--border); background: var(--sunken) }
@@ -29,7 +30,7 @@ select, input { min-height: 2rem; border: 1px solid var(--control-border); borde
 .status { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; padding: 8px; border-bottom: 1px solid var(--border); min-height: 2.75rem }
 .good { color: var(--ok) } .bad { color: var(--danger) } .near { color: var(--warn) } .muted { color: var(--muted) }
 .refusal { padding: 8px; border-bottom: 1px solid var(--border); background: var(--danger-bg); max-height: 16rem; overflow: auto }
-.refusal p { margin: 0 0 4px } .refusal ol { margin: 4px 0 0; padding-inline-start: 20px }
+.refusal p { margin: 0 0 4px } .refusal ol, .refusal ul { margin: 4px 0 0; padding-inline-start: 20px }
 .refusal[hidden] { display: none }
 .docs { display: grid; grid-template-rows: auto minmax(0, 1fr); min-height: 0; border-inline-start: 1px solid var(--border) }
 .docs[hidden] { display: none }
