@@ -13,6 +13,7 @@ import { FieldProblems } from '../../parts/fields';
 import { Loaded } from '../../parts/Loaded';
 import { Page } from '../../parts/Page';
 import { Tabs } from '../../parts/Tabs';
+import { APIPlayground } from '../../playground/APIPlayground';
 import { toast } from '../../parts/toasts';
 import { queryClient } from '../../api/query';
 import { Effect } from './Effect';
@@ -137,6 +138,8 @@ function Tab({ id, tab, draft, may }: { id: string; tab: string; draft: Draft; m
       return <SchemaTab id={id} draft={draft} may={may} fields={fields} />;
     case 'operations':
       return <OperationsTab draft={draft} fields={fields} />;
+    case 'playground':
+      return <APIPlayground id={id} />;
     case 'traffic':
       return <TrafficTab id={id} />;
     case 'uses':
