@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/internal/config"
@@ -195,7 +196,9 @@ func (u *allInOne) announce(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
-	u.banner(ctx, u.options.Stdout)
+	var all strings.Builder // printed at once: its end needs the database, and readers wait for its beginning
+	u.banner(ctx, &all)
+	say(u.options.Stdout, "%s", all.String())
 }
 
 // isServing reports whether the gateway serves the admin's configuration.
