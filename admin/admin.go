@@ -149,7 +149,7 @@ func New(d Deps) (*Server, error) {
 	s.explaining, s.playing = make(chan struct{}, maxExplained), make(chan struct{}, maxPlayed)
 	var err error
 	s.gateways, err = distribution.New(distribution.Deps{
-		Store: d.Store, Keys: d.Keys, Counters: d.Counters, Shared: d.Shared, Shown: d.KeyOptions.Hasher.Shown, Metrics: d.Metrics, Log: d.Log,
+		Store: d.Store, Keys: d.Keys, Counters: d.Counters, Shared: d.Shared, Shown: d.KeyOptions.Hasher.Shown, Secret: s.openSecret, Metrics: d.Metrics, Log: d.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -164,6 +164,7 @@ func New(d Deps) (*Server, error) {
 	s.signin = signin.New(signin.Deps{
 		Store: d.Store, Passwords: d.KeyOptions.Passwords, PublicURL: strings.TrimSuffix(d.PublicURL, "/"), LoginRate: d.LoginRate, Now: d.Now, Log: d.Log,
 	})
+	d.Schemas.Secret = s.Secret
 	s.schemas = schemas.New(d.Store, d.Schemas, d.Log)
 	if err := s.openUsage(); err != nil {
 		return nil, err

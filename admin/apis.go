@@ -237,7 +237,7 @@ func (s *Server) readAPI(ctx context.Context, c *rest.Call, stored *store.API) (
 		}
 	}
 	api, warnings, unread := parseAPI(c, body, was)
-	from, err := s.schemas.Complete(ctx, api, unread, before)
+	from, err := s.schemas.Complete(ctx, c.Who.Org, api, unread, before)
 	return &givenAPI{api, from, warnings}, err
 }
 

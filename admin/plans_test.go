@@ -66,7 +66,7 @@ var questions = []string{
 // wholeTables are those that are small whatever an organisation has, or of which a
 // question is about every row.
 var wholeTables = map[string]bool{
-	"orgs": true, "config_state": true, "gateways": true, "portal_objects": true, "outbox": true, "certificates": true, "goose_db_version": true,
+	"orgs": true, "config_state": true, "gateways": true, "portal_objects": true, "outbox": true, "certificates": true, "secrets": true, "goose_db_version": true,
 }
 
 // statements notes every statement of a store with the arguments of its first use.

@@ -100,6 +100,9 @@ func (d *dryRun) explain(q *explain.Request) *explain.Report {
 	}
 	for at := ex; at != nil; at = at.Child {
 		secrets = append(secrets, string(at.Token))
+		if at.API != nil {
+			secrets = append(secrets, at.API.Definition.Secrets()...)
+		}
 	}
 	d.report.Mask(secrets...)
 	return d.report

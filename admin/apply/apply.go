@@ -249,7 +249,7 @@ func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 		return err
 	}
 	r.unknown(place, api)
-	from, err := r.applier.Schemas.Complete(ctx, api, unread, stored)
+	from, err := r.applier.Schemas.Complete(ctx, r.by.Org, api, unread, stored)
 	if err != nil {
 		return r.problem(place, err)
 	}

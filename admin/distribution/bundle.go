@@ -171,17 +171,23 @@ func (s *Service) refresh() bool {
 // repairs whatever may be wrong.
 func (s *Service) load(ctx context.Context) (*snapshot, error) {
 	if s.held != nil {
-		changes, err := s.deps.Store.ChangesSince(ctx, s.held.state.Revision)
+		changes, err := s.deps.Store.ChangesSince(ctx, s.held.state)
 		if err != nil {
 			return nil, err
 		}
 		if changes != nil && changes.Generation == s.held.state.Generation {
-			return s.held.with(changes), nil
+			next := s.held.with(changes)
+			if changes.Secrets != nil {
+				next.secrets = s.openAll(changes.Secrets)
+			}
+			return next, nil
 		}
 	}
 	configuration, err := s.deps.Store.Configuration(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.held.replacedBy(configuration), nil
+	next := s.held.replacedBy(configuration)
+	next.secrets = s.openAll(configuration.Secrets)
+	return next, nil
 }

@@ -17,6 +17,9 @@ import (
 	"github.com/sluicegate/sluice/internal/keystore"
 )
 
+// Open decrypts a secret that definitions refer to.
+type Open func(of store.SecretName, sealed []byte) (string, error)
+
 // Deps are the dependencies of a Service. All but Counters, Shared, Shown and Metrics
 // are required.
 type Deps struct {
@@ -25,6 +28,7 @@ type Deps struct {
 	Counters counter.Counter          // reset when a key changes; nil: none
 	Shared   Shared                   // Keys if several processes share it; nil: it is in this process, and Refill fills it
 	Shown    func(hash string) string // what logs show in place of a hash; nil: the hash
+	Secret   Open                     // decrypts secrets of definitions
 	Metrics  prometheus.Registerer    // nil: not measured
 	Log      *slog.Logger
 }

@@ -63,7 +63,7 @@ func (h *snapshot) tagged() bool {
 // only returns the snapshot for gateways with tags. Its difference from before, the last
 // such one or nil, is a step like any other.
 func (h *snapshot) only(tags []string, before *snapshot) *snapshot {
-	next := &snapshot{state: h.state, cleared: h.cleared, caches: h.caches, policies: h.policies}
+	next := &snapshot{state: h.state, cleared: h.cleared, caches: h.caches, policies: h.policies, secrets: h.secrets}
 	for _, o := range h.apis {
 		if definition.AnyTag(o.tags, tags) {
 			next.apis = append(next.apis, o)

@@ -20,6 +20,7 @@ type snapshot struct {
 	caches   map[string]int64 // see definition.Bundle
 	digest   definition.Digest
 	steps    []step // the last ones, earliest first
+	secrets  *secrets
 }
 
 // An object is an API or a policy as gateways load it.
@@ -28,6 +29,8 @@ type object struct {
 	json []byte
 	sum  definition.Sum
 	tags []string // of an API
+
+	refers []store.SecretName // secrets that an API refers to
 }
 
 // A step is the difference between two consecutive configurations.
@@ -45,6 +48,9 @@ const (
 
 // etag returns the entity tag. The digest in it distinguishes two databases.
 func (h *snapshot) etag() string {
+	if used := h.secrets.digest(h.apis); used != "" {
+		return fmt.Sprintf(`"%d-%d-%d-%.8s-%.8s"`, h.state.Revision, h.state.Generation, h.state.Clears, h.digest, used)
+	}
 	if h.state.Clears > 0 {
 		return fmt.Sprintf(`"%d-%d-%d-%.8s"`, h.state.Revision, h.state.Generation, h.state.Clears, h.digest)
 	}
@@ -56,7 +62,7 @@ func (h *snapshot) with(c *store.Changes) *snapshot {
 	if c.State == h.state {
 		return h
 	}
-	next := &snapshot{state: c.State, digest: h.digest, caches: c.Caches}
+	next := &snapshot{state: c.State, digest: h.digest, caches: c.Caches, secrets: h.secrets}
 	did := step{from: h.etag()}
 	next.apis, did.apis = merge(h.apis, c.APIs, definition.KindAPI, &next.digest)
 	next.policies, did.policies = merge(h.policies, c.Policies, definition.KindPolicy, &next.digest)
@@ -98,7 +104,7 @@ func newObject(kind definition.Kind, id string, json []byte) object {
 	json = bytes.TrimSpace(json)
 	o := object{id: id, json: json, sum: definition.SumOf(kind, json)}
 	if kind == definition.KindAPI {
-		o.tags = tagsOf(json)
+		o.tags, o.refers = tagsOf(json), secretsOf(json)
 	}
 	return o
 }
@@ -192,6 +198,10 @@ func (h *snapshot) ending() string {
 	if len(h.caches) > 0 {
 		caches, _ := json.Marshal(h.caches) // strings and numbers can always be encoded
 		end = `,"caches":` + string(caches)
+	}
+	if used := h.secrets.usedBy(h.apis); len(used) > 0 {
+		secrets, _ := json.Marshal(used)
+		end += `,"secrets":` + string(secrets)
 	}
 	if h.cleared {
 		end += `,"confirmed_empty":true`

@@ -174,6 +174,8 @@ func conflictFault(c *store.ConflictError) *Fault {
 		f.Errors = c.With
 	case store.FirstOrg:
 		f.Message = "The first organisation cannot end: its admins manage all others"
+	case store.TooMany:
+		f.Message = "The organisation has as many as it may have: " + with
 	}
 	return f
 }

@@ -6,6 +6,7 @@ package schemas
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -24,6 +25,10 @@ type Options struct {
 	Addresses dialguard.Policy // that upstreams may have
 	CAFile    string           // PEM authorities for APIs that name none; "": the system's
 	Every     time.Duration    // between checks for schemas that are due; 0: 5 s
+
+	// Secret returns a secret of an organisation that a definition refers to; nil: none is
+	// known.
+	Secret func(ctx context.Context, org string, ref definition.SecretRef) (string, error)
 }
 
 // fetchWithin bounds fetching a schema while a caller waits.
@@ -119,10 +124,10 @@ const (
 	Fetched               // it was fetched from the upstream
 )
 
-// Complete completes and checks an API to be saved. Unread is the error of parsing it.
+// Complete completes and checks an API of an organisation to be saved. Unread is the error of parsing it.
 // A GraphQL API without a schema keeps that of stored, which is nil for a new API, or
 // gets that of its upstream. The operations in the definition are checked as well.
-func (k *Keeper) Complete(ctx context.Context, api *definition.API, unread error, stored *definition.API) (from Origin, err error) {
+func (k *Keeper) Complete(ctx context.Context, org string, api *definition.API, unread error, stored *definition.API) (from Origin, err error) {
 	lacking, rest := onlySchemaLacks(api, unread)
 	if rest != nil || !api.IsGraphQL() {
 		return Given, rest
@@ -134,7 +139,7 @@ func (k *Keeper) Complete(ctx context.Context, api *definition.API, unread error
 			api.GraphQL.LastSchemaUpdate = stored.GraphQL.LastSchemaUpdate
 		}
 	case lacking:
-		if err := k.fill(ctx, api); err != nil {
+		if err := k.fill(ctx, org, api); err != nil {
 			return Given, err
 		}
 		from = Fetched
@@ -200,8 +205,8 @@ func hasSchema(api *definition.API) bool {
 }
 
 // fill fetches the schema of an API that came without one.
-func (k *Keeper) fill(ctx context.Context, api *definition.API) error {
-	text, err := k.fetch(ctx, api, fetchWithin)
+func (k *Keeper) fill(ctx context.Context, org string, api *definition.API) error {
+	text, err := k.fetch(ctx, org, api, fetchWithin)
 	if refused, ok := errors.AsType[*introspect.Error](err); ok {
 		return &Refusal{
 			Status: badRequest, Message: "The schema is missing, and it could not be fetched from the upstream",
@@ -224,12 +229,34 @@ func setSchema(api *definition.API, text string) {
 	api.GraphQL.LastSchemaUpdate = time.Now().UTC().Format(time.RFC3339)
 }
 
-// fetch fetches the schema from the upstream of an API.
-func (k *Keeper) fetch(ctx context.Context, api *definition.API, within time.Duration) (string, error) {
+// fetch fetches the schema from the upstream of an API of an organisation.
+func (k *Keeper) fetch(ctx context.Context, org string, api *definition.API, within time.Duration) (string, error) {
 	from, err := introspect.SourceOf(api, k.options.CAFile)
 	if err != nil {
 		return "", err
 	}
+	if from.Headers, err = k.withSecrets(ctx, org, api, from.Headers); err != nil {
+		return "", err
+	}
 	from.Addresses, from.Timeout = k.options.Addresses, within
 	return introspect.Fetch(ctx, from)
+}
+
+// withSecrets returns the headers for introspection with secrets in place of references.
+func (k *Keeper) withSecrets(ctx context.Context, org string, api *definition.API, headers map[string]string) (map[string]string, error) {
+	if api.LiteralSecrets || k.options.Secret == nil {
+		return headers, nil
+	}
+	with := make(map[string]string, len(headers))
+	for name, value := range headers {
+		text, err := definition.ReplaceSecrets(value, func(ref definition.SecretRef) (string, error) { return k.options.Secret(ctx, org, ref) })
+		if errors.Is(err, store.ErrUnavailable) {
+			return nil, err
+		}
+		if err != nil {
+			return nil, &introspect.Error{Cause: introspect.Unusable, Message: fmt.Sprintf("graphql.proxy.auth_headers[%q]: %s", name, err)}
+		}
+		with[name] = text
+	}
+	return with, nil
 }

@@ -96,7 +96,7 @@ func (k *Keeper) find(ctx context.Context, org, id string, have int64, within ti
 	if err := syncable(f.api); err != nil {
 		return nil, err
 	}
-	now, err := k.fetchAndCheck(ctx, f, within)
+	now, err := k.fetchAndCheck(ctx, org, f, within)
 	if refused, ok := errors.AsType[*Refusal](err); ok {
 		return nil, errors.Join(err, k.store.NoteSchemaSync(ctx, org, id, refused.text()))
 	}
@@ -124,8 +124,8 @@ func syncable(api *definition.API) error {
 }
 
 // fetchAndCheck fetches the schema and checks it.
-func (k *Keeper) fetchAndCheck(ctx context.Context, f *finding, within time.Duration) (*schema.Schema, error) {
-	text, err := k.fetch(ctx, f.api, within)
+func (k *Keeper) fetchAndCheck(ctx context.Context, org string, f *finding, within time.Duration) (*schema.Schema, error) {
+	text, err := k.fetch(ctx, org, f.api, within)
 	if refused, ok := errors.AsType[*introspect.Error](err); ok {
 		r := &Refusal{Status: badGateway, Message: "The schema could not be fetched; the stored one stays", Errors: []string{refused.Message + "; " + refused.Remedy()}}
 		if refused.Cause == introspect.Unusable || refused.Cause == introspect.Forbidden {

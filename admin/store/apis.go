@@ -45,7 +45,7 @@ func (c *Change) CreateAPI(ctx context.Context, api *definition.API) error {
 	}
 	err = c.q.InsertAPI(ctx, db.InsertAPIParams{
 		ID: row.ID, OrgID: row.OrgID, Name: row.Name, Domain: row.Domain,
-		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds,
+		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds, Secrets: row.Secrets,
 	})
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (c *Change) UpdateAPI(ctx context.Context, api *definition.API, have int64)
 	}
 	version, err = c.q.UpdateAPI(ctx, db.UpdateAPIParams{
 		OrgID: row.OrgID, ID: row.ID, Name: row.Name, Domain: row.Domain,
-		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds,
+		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds, Secrets: row.Secrets,
 	})
 	if err != nil {
 		return 0, err
@@ -104,6 +104,7 @@ func (c *Change) DeleteAPI(ctx context.Context, id string, have int64, force boo
 			return err
 		}
 	}
+	delete(c.refer, id)
 	if err := c.q.DeleteAPI(ctx, db.DeleteAPIParams{OrgID: c.by.Org, ID: id}); err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (c *Change) apiRow(api *definition.API) (db.API, error) {
 	return db.API{
 		ID: api.ID, OrgID: c.by.Org, Name: api.Name,
 		Domain: strings.ToLower(api.Domain), ListenPath: routePath(api.Proxy.ListenPath),
-		Routed: api.IsActive() && !api.Internal, Definition: body, SyncSeconds: syncSeconds(api),
+		Routed: api.IsActive() && !api.Internal, Definition: body, SyncSeconds: syncSeconds(api), Secrets: c.refers(api),
 	}, nil
 }
 

@@ -53,6 +53,9 @@ func (c *Change) Apply(ctx context.Context, b *Batch) error {
 			return err
 		}
 	}
+	if err := c.checkSecrets(ctx); err != nil { // before conclude, which a dry run does without
+		return err
+	}
 	for i := range b.Keys {
 		if err := commitKey(ctx, c.q, c.by, &b.Keys[i]); err != nil {
 			return err

@@ -41,6 +41,7 @@ const (
 	Repeated   ConflictKind = "repeated"    // the call was carried out before
 	NotEmpty   ConflictKind = "not empty"   // the organisation still has objects
 	FirstOrg   ConflictKind = "first org"   // the organisation is the first one
+	TooMany    ConflictKind = "too many"    // the organisation has as many as it may have
 
 	StaleRevision ConflictKind = "stale revision" // the configuration is not at the revision that the caller saw
 )

@@ -145,6 +145,7 @@ func (c *Change) checkEmpty(ctx context.Context) error {
 		{has.Keys, "key", "keys"},
 		{has.Developers, "developer", "developers"},
 		{has.Certificates, "certificate", "certificates"},
+		{has.Secrets, "secret", "secrets"},
 	} {
 		switch {
 		case one.count == 1:
@@ -165,7 +166,7 @@ func (c *Change) empty(ctx context.Context) error {
 	for _, statement := range []func(context.Context, string) error{
 		c.q.PutOutboxOfOrg, c.q.DeleteDeliveriesOfOrg, c.q.DeleteWebhooksOfOrg, c.q.DeleteRequestsOfOrg, c.q.DeleteClientsOfOrg,
 		c.q.DeleteDeveloperKeysOfOrg, c.q.DeleteKeysOfOrg, c.q.DeleteDevelopersOfOrg, c.q.DeleteEntriesOfOrg, c.q.DeleteDocumentsOfOrg,
-		c.q.DeletePortalObjectsOfOrg, c.q.DeleteCertificatesOfOrg, c.q.DeleteSchemasOfOrg, c.q.DeleteSyncsOfOrg, c.q.DeleteCallsOfOrg, c.q.DeleteUsersOfOrg,
+		c.q.DeletePortalObjectsOfOrg, c.q.DeleteCertificatesOfOrg, c.q.DeleteSecretsOfOrg, c.q.DeleteSchemasOfOrg, c.q.DeleteSyncsOfOrg, c.q.DeleteCallsOfOrg, c.q.DeleteUsersOfOrg,
 	} {
 		if err := statement(ctx, c.by.Org); err != nil {
 			return err

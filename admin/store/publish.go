@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sluicegate/sluice/admin/store/db"
+	"github.com/sluicegate/sluice/internal/definition"
 )
 
 // Author is the author of a change, and the organisation.
@@ -26,7 +27,8 @@ type Change struct {
 	by       Author
 	revision int64
 	made     []ObjectChange
-	fetched  bool // see Fetched
+	fetched  bool                              // see Fetched
+	refer    map[string][]definition.SecretUse // by API that was stored, references to sealed secrets
 
 	names
 }
@@ -86,6 +88,9 @@ func (s *Store) Publish(ctx context.Context, by Author, change func(context.Cont
 
 // conclude writes the row of the revision.
 func (c *Change) conclude(ctx context.Context) error {
+	if err := c.checkSecrets(ctx); err != nil {
+		return err
+	}
 	if c.made == nil {
 		c.made = []ObjectChange{}
 	}

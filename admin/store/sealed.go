@@ -39,6 +39,7 @@ func SealedTables() []SealedTable {
 		{"key_requests", []string{"sealed_secret"}, sealedRequests, replaceRequest},
 		{"webhooks", []string{"sealed_secret", "sealed_former"}, sealedWebhooks, replaceWebhook},
 		{"deliveries", []string{"payload"}, sealedMessages, replaceMessage},
+		{"secrets", []string{"sealed_value"}, sealedSecrets, replaceSecret},
 	}
 }
 
@@ -148,4 +149,19 @@ func sealedMessages(ctx context.Context, q *db.Queries, after string, most int32
 
 func replaceMessage(ctx context.Context, q *db.Queries, v *SealedValue, fresh []byte) (int64, error) {
 	return q.ReplaceSealedDelivery(ctx, db.ReplaceSealedDeliveryParams{ID: v.ID, Former: v.Sealed, Fresh: fresh})
+}
+
+func sealedSecrets(ctx context.Context, q *db.Queries, after string, most int32) (found []SealedValue, last string, err error) {
+	org, name, _ := strings.Cut(after, " ")
+	rows, err := q.SealedSecrets(ctx, db.SealedSecretsParams{OrgID: org, Name: name, Max: most})
+	for _, row := range rows {
+		last = row.OrgID + " " + row.Name
+		found = append(found, SealedValue{ID: last, Column: "sealed_value", Sealed: row.SealedValue})
+	}
+	return found, last, err
+}
+
+func replaceSecret(ctx context.Context, q *db.Queries, v *SealedValue, fresh []byte) (int64, error) {
+	org, name, _ := strings.Cut(v.ID, " ")
+	return q.ReplaceSealedSecret(ctx, db.ReplaceSealedSecretParams{OrgID: org, Name: name, Former: v.Sealed, Fresh: fresh})
 }

@@ -14,6 +14,7 @@ type State struct {
 	Revision   int64 // counts changes; 0 before the first
 	Generation int64 // counts reloads that were asked for without a change
 	Clears     int64 // counts times that kept answers were to be forgotten
+	Secrets    int64 // counts changes of secrets that definitions refer to
 }
 
 // State returns the current state.
@@ -21,7 +22,7 @@ func (s *Store) State(ctx context.Context) (State, error) { return stateOf(ctx, 
 
 func stateOf(ctx context.Context, q *db.Queries) (State, error) {
 	row, err := q.ConfigState(ctx)
-	return State{Revision: row.Revision, Generation: row.Generation, Clears: row.Clears}, translate(err)
+	return State{Revision: row.Revision, Generation: row.Generation, Clears: row.Clears, Secrets: row.Secrets}, translate(err)
 }
 
 // An Entry is an API or a policy as it is stored.
@@ -33,9 +34,10 @@ type Entry struct {
 // Configuration is everything that gateways serve.
 type Configuration struct {
 	State
-	APIs     []Entry          // by the bytes of their ids
-	Policies []Entry          // likewise
-	Caches   map[string]int64 // by API: which of State.Clears was its last
+	APIs     []Entry               // by the bytes of their ids
+	Policies []Entry               // likewise
+	Caches   map[string]int64      // by API: which of State.Clears was its last
+	Secrets  map[SecretName][]byte // sealed
 
 	// Cleared reports that there are no APIs because they were deleted, and not
 	// because the database is new.
@@ -68,6 +70,9 @@ func (s *Store) Configuration(ctx context.Context) (*Configuration, error) {
 				return err
 			}
 		}
+		if c.Secrets, err = allSecrets(ctx, q); err != nil {
+			return err
+		}
 		c.Caches, err = clearsOf(ctx, q, c.State)
 		return err
 	})
@@ -80,12 +85,17 @@ type Changes struct {
 	APIs     map[string][]byte // by id; nil: it is gone
 	Policies map[string][]byte // likewise
 	Caches   map[string]int64  // as in Configuration, all of them
+
+	// Secrets are as in Configuration, all of them; nil: they are those of the earlier
+	// configuration.
+	Secrets map[SecretName][]byte
 }
 
-// ChangesSince returns what happened to the configuration since a revision, at
-// one moment, and nil when that is not known: where the revision lies ahead, the
-// database is not the one that it was.
-func (s *Store) ChangesSince(ctx context.Context, revision int64) (*Changes, error) {
+// ChangesSince returns what happened to the configuration since a state, at one moment,
+// and nil when that is not known: where its revision lies ahead, the database is not the
+// one that it was.
+func (s *Store) ChangesSince(ctx context.Context, state State) (*Changes, error) {
+	revision := state.Revision
 	c := &Changes{APIs: make(map[string][]byte), Policies: make(map[string][]byte)}
 	err := s.atOneMoment(ctx, func(q *db.Queries) (err error) {
 		if c.State, err = stateOf(ctx, q); err != nil {
@@ -93,6 +103,11 @@ func (s *Store) ChangesSince(ctx context.Context, revision int64) (*Changes, err
 		}
 		if c.Caches, err = clearsOf(ctx, q, c.State); err != nil || c.Revision <= revision {
 			return err
+		}
+		if c.State.Secrets != state.Secrets {
+			if c.Secrets, err = allSecrets(ctx, q); err != nil {
+				return err
+			}
 		}
 		return c.read(ctx, q, revision)
 	})

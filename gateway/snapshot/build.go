@@ -241,7 +241,7 @@ func (bl *builder) compileOne(c *candidate) {
 	if c.err != nil {
 		return
 	}
-	if c.old != nil && c.old.Definition.ContentHash() == c.def.ContentHash() {
+	if c.old != nil && c.old.Definition.InForce().ContentHash() == c.def.InForce().ContentHash() {
 		c.api = c.old
 		return
 	}

@@ -121,7 +121,7 @@ func (o *object) nextVersion() *pipeline.Version {
 func (c *Compiler) compile(def *definition.API, shared *sharedStages) (*pipeline.API, error) {
 	o := &object{API: pipeline.API{Definition: def, Meter: c.Meter(def.ID)}}
 	o.Versions = o.versions[:0]
-	one := &compilation{Compiler: c, shared: shared, def: def, shed: c.Overload.Compile(&o.shed, def), slots: o.slots[:0]}
+	one := &compilation{Compiler: c, shared: shared, def: def.InForce(), shed: c.Overload.Compile(&o.shed, def), slots: o.slots[:0]}
 	if err := one.api(o); err != nil {
 		return nil, fmt.Errorf("api %s: %w", def.ID, err)
 	}

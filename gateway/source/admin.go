@@ -424,13 +424,7 @@ func (a *Admin) report(h http.Header) {
 
 // Applied stores the status, and the bundle if all of it is in force.
 func (a *Admin) Applied(b *definition.Bundle, failed map[string]error) {
-	a.mu.Lock()
-	a.status = status{revision: b.Revision, failed: len(failed)}
-	for id, err := range failed {
-		a.status.err = headerText(id + ": " + err.Error())
-		break
-	}
-	a.mu.Unlock()
+	a.Report(b.Revision, failed)
 	arrived := a.arrived
 	a.arrived = arrival{}
 	if a.copy == nil || a.origin.Load() == FromDisk {
@@ -438,6 +432,18 @@ func (a *Admin) Applied(b *definition.Bundle, failed map[string]error) {
 	}
 	if err := a.keep(arrived, len(failed) == 0); err != nil {
 		a.opts.Log.Error("keeping the last good configuration", "err", err)
+	}
+}
+
+// Report stores the status, which the next poll tells the admin. It may be called at any
+// time.
+func (a *Admin) Report(revision string, failed map[string]error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.status = status{revision: revision, failed: len(failed)}
+	for id, err := range failed {
+		a.status.err = headerText(id + ": " + err.Error())
+		break
 	}
 }
 

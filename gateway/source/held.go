@@ -19,6 +19,7 @@ type held struct {
 	revision       string
 	confirmedEmpty bool
 	caches         map[string]int64
+	secrets        definition.Secrets
 	apis           []item[definition.API]
 	policies       []item[definition.Policy]
 	digest         definition.Digest
@@ -77,7 +78,7 @@ func parsePolicy(where string, raw []byte) item[definition.Policy] {
 // bundle returns the configuration as a gateway serves it.
 func (h *held) bundle() *definition.Bundle {
 	b := &definition.Bundle{
-		Revision: h.revision, ConfirmedEmpty: h.confirmedEmpty, Caches: h.caches,
+		Revision: h.revision, ConfirmedEmpty: h.confirmedEmpty, Caches: h.caches, Secrets: h.secrets,
 		APIs: make([]*definition.API, 0, len(h.apis)), Policies: make([]*definition.Policy, 0, len(h.policies)),
 	}
 	b.APIs, b.Skipped = usable(b.APIs, b.Skipped, h.apis)
@@ -106,7 +107,7 @@ func (h *held) replacedBy(ctx context.Context, p *pace.Pacer, data []byte) (*hel
 	if h == nil {
 		h = &held{}
 	}
-	next := &held{revision: raw.revision, confirmedEmpty: raw.confirmedEmpty, caches: raw.caches}
+	next := &held{revision: raw.revision, confirmedEmpty: raw.confirmedEmpty, caches: raw.caches, secrets: raw.secrets}
 	if next.apis, err = apiReader(p).all(ctx, h.apis, raw.apis); err != nil {
 		return nil, err
 	}
@@ -156,7 +157,7 @@ func (h *held) with(ctx context.Context, p *pace.Pacer, data []byte) (*held, err
 	if err != nil {
 		return nil, err
 	}
-	next := &held{revision: d.Revision, confirmedEmpty: d.ConfirmedEmpty, caches: d.Caches, digest: h.digest}
+	next := &held{revision: d.Revision, confirmedEmpty: d.ConfirmedEmpty, caches: d.Caches, secrets: d.Secrets, digest: h.digest}
 	if next.apis, err = apiReader(p).changed(ctx, h.apis, d.APIs, &next.digest); err != nil {
 		return nil, err
 	}

@@ -35,4 +35,11 @@ func (o *ofOrgs) Next(ctx context.Context, have string) (*definition.Bundle, err
 	return &own, nil
 }
 
+// Report implements reporter.
+func (o *ofOrgs) Report(revision string, failed map[string]error) {
+	if r, ok := o.Source.(reporter); ok {
+		r.Report(revision, failed)
+	}
+}
+
 func (o *ofOrgs) excludes(org string) bool { return org != "" && !slices.Contains(o.orgs, org) }

@@ -15,6 +15,7 @@ type parts struct {
 	revision, digest string
 	confirmedEmpty   bool
 	caches           map[string]int64
+	secrets          definition.Secrets
 	apis, policies   []json.RawMessage
 }
 
@@ -32,6 +33,8 @@ func split(ctx context.Context, p *pace.Pacer, data []byte) (*parts, error) {
 			err = s.dec.Decode(&b.confirmedEmpty)
 		case "caches":
 			err = s.dec.Decode(&b.caches)
+		case "secrets":
+			err = s.dec.Decode(&b.secrets)
 		case "apis":
 			b.apis, err = s.list()
 		case "policies":
@@ -60,6 +63,8 @@ func splitDelta(ctx context.Context, p *pace.Pacer, data []byte) (*definition.De
 			err = s.dec.Decode(&d.ConfirmedEmpty)
 		case "caches":
 			err = s.dec.Decode(&d.Caches)
+		case "secrets":
+			err = s.dec.Decode(&d.Secrets)
 		case "apis":
 			d.APIs, err = s.members()
 		case "policies":

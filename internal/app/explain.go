@@ -71,13 +71,15 @@ type adminExplainer struct {
 	ask     func(ctx context.Context, id string) (json.RawMessage, error) // all gateways, for the record of a refused request
 	learn   func(context.Context) error                                   // of certificates that definitions name; nil: the gateway knows them
 
+	secret func(ctx context.Context, org string, ref definition.SecretRef) (string, error)
+
 	mu     sync.Mutex
 	asides map[string]*gateway.Aside // by what they were made of; at most maxAsides
 }
 
 // newExplainer returns the explainer of the admin.
 func (m *management) newExplainer(p managementParts) (*adminExplainer, error) {
-	e := &adminExplainer{gateway: p.gateway, serves: p.gateway != nil, store: m.store, current: m.currentBundle, ask: m.askGateways}
+	e := &adminExplainer{gateway: p.gateway, serves: p.gateway != nil, store: m.store, current: m.currentBundle, ask: m.askGateways, secret: m.secret}
 	if e.serves {
 		return e, nil
 	}
@@ -203,6 +205,11 @@ func (e *adminExplainer) refusal(ctx context.Context, org, id string) (any, erro
 	return refusalAnswer{found}, nil
 }
 
+// secret returns a sealed secret.
+func (m *management) secret(ctx context.Context, org string, ref definition.SecretRef) (string, error) {
+	return m.server.Secret(ctx, org, ref)
+}
+
 // askGateways asks the gateways of all admins.
 func (m *management) askGateways(ctx context.Context, id string) (json.RawMessage, error) {
 	return m.server.Refusal(ctx, id)
@@ -275,6 +282,9 @@ func (e *adminExplainer) aside(ctx context.Context, tag string, make func() (*de
 		return ready, nil
 	}
 	bundle, err := make()
+	if err == nil {
+		err = e.withSecrets(ctx, bundle)
+	}
 	if err == nil && e.learn != nil {
 		err = e.learn(ctx)
 	}
@@ -290,6 +300,34 @@ func (e *adminExplainer) aside(ctx context.Context, tag string, make func() (*de
 	}
 	e.asides[tag] = ready
 	return ready, nil
+}
+
+// withSecrets replaces references to secrets in a bundle. The admin cannot read those of
+// gateways, and takes any text for them.
+func (e *adminExplainer) withSecrets(ctx context.Context, b *definition.Bundle) error {
+	for i, api := range b.APIs {
+		if !api.MayReferToSecrets() {
+			continue
+		}
+		var away error
+		with, err := api.WithSecrets(func(ref definition.SecretRef) (string, error) {
+			if ref.Kind != definition.SealedSecret {
+				return "********", nil
+			}
+			secret, err := e.secret(ctx, api.OrgID, ref)
+			if errors.Is(err, store.ErrUnavailable) {
+				away = err
+			}
+			return secret, err
+		})
+		switch {
+		case away != nil:
+			return away
+		case err == nil:
+			b.APIs[i] = with
+		}
+	}
+	return nil
 }
 
 // revision returns an organisation's configuration at a revision.

@@ -337,7 +337,7 @@ func (n *node) run(ctx context.Context, skipDrain <-chan struct{}, closeStores f
 
 func (n *node) startWork(ctx context.Context, t *tasks) {
 	n.secure.run(ctx, t)
-	n.plane.run(ctx, t, n.secure.before(source.OfOrgs(n.source, n.cfg.Gateway.Organisations)))
+	n.plane.run(ctx, t, n.secure.before(n.withSecrets(source.OfOrgs(n.source, n.cfg.Gateway.Organisations))))
 	t.start("events", func() error { n.deliverEvents(ctx); return nil })
 	t.start("expiring certificates", func() error { n.secure.watch(ctx, n.live.APIs, n.events.Raise); return nil })
 	n.startKeys(ctx, t)
@@ -367,6 +367,11 @@ func (n *node) startKeys(ctx context.Context, t *tasks) {
 	if n.keys != nil {
 		t.start("changes of keys", func() error { n.keys.Follow(ctx, changed); return nil })
 	}
+}
+
+// withSecrets returns a source that replaces references to secrets.
+func (n *node) withSecrets(src source.Source) source.Source {
+	return source.NewSecrets(src, source.SecretsOptions{Folders: n.cfg.Gateway.SecretFiles, Env: os.LookupEnv})
 }
 
 // keysReady reports whether the gateway can decide on keys, and what it does without.

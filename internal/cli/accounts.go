@@ -29,10 +29,10 @@ var certificateKind = portalKind{
 	gone:    "APIs that name it refuse its clients.",
 }
 
-// accountCommands returns the commands org, user and cert.
+// accountCommands returns the commands org, user, cert and secret.
 func accountCommands(s *shell.Shell) []*cobra.Command {
 	r := &portal{Shell: s}
-	return []*cobra.Command{r.orgCommand(), r.userCommand(), r.certificateCommand()}
+	return []*cobra.Command{r.orgCommand(), r.userCommand(), r.certificateCommand(), r.secretCommand()}
 }
 
 // wantedOrg is what the flags of org create set.

@@ -75,6 +75,7 @@ func (r *portal) list(cmd *cobra.Command, k *portalKind, page int, query url.Val
 		Data         []map[string]any `json:"Data"`
 		Users        []map[string]any `json:"users"`
 		Certificates []map[string]any `json:"certificates"`
+		Secrets      []map[string]any `json:"secrets"`
 		Pages        int64            `json:"Pages"`
 	}
 	answer, err := r.Ask(cmd, &r.target, shell.Request{Method: "GET", Path: k.path + "?" + query.Encode()}, &view)
@@ -82,7 +83,7 @@ func (r *portal) list(cmd *cobra.Command, k *portalKind, page int, query url.Val
 		return err
 	}
 	return r.Show(answer, func() error {
-		if err := r.Print(k.rows(slices.Concat(view.Data, view.Users, view.Certificates))); err != nil || view.Pages <= int64(page) {
+		if err := r.Print(k.rows(slices.Concat(view.Data, view.Users, view.Certificates, view.Secrets))); err != nil || view.Pages <= int64(page) {
 			return err
 		}
 		return r.Remark("page %d of %d", page, view.Pages)
@@ -115,7 +116,7 @@ func member(object map[string]any, path string) any {
 	return member(within, rest)
 }
 
-// cell formats a value for a table: lists as their items, objects as their number of
+// cell formats a value for a table: lists as their items, those of APIs as their ids, objects as their number of
 // members, times in the local zone.
 func cell(value any) any {
 	const most = 60
@@ -126,6 +127,9 @@ func cell(value any) any {
 		texts := make([]string, len(v))
 		for i := range v {
 			texts[i] = fmt.Sprint(v[i])
+			if api, ok := v[i].(map[string]any); ok {
+				texts[i] = fmt.Sprint(api["api_id"])
+			}
 		}
 		return strings.Join(texts, ",")
 	case map[string]any:

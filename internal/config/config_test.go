@@ -156,7 +156,7 @@ func sample(f field) string {
 	}
 	forms := map[string]string{
 		"address": "127.0.0.1:0", "url": "https://a", "pairs": "x=y", "postgres": "postgres://a/b", "valkey": "redis://127.0.0.1:1",
-		"guarded": "sixteen-letters!",
+		"guarded": "sixteen-letters!", "folder": "/run/a",
 	}
 	if text := forms[f.tag.Get("form")]; text != "" {
 		return text

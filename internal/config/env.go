@@ -22,6 +22,11 @@ func ofCommands(name string) bool {
 	return name == "SLUICE_SERVER" || name == "SLUICE_TOKEN" || name == "SLUICE_PROFILE"
 }
 
+// ofDefinitions reports variables that definitions can refer to as secrets.
+func ofDefinitions(name string) bool {
+	return strings.HasPrefix(name, "SLUICE_SECRET_") && name != "SLUICE_SECRET"+fileSuffix
+}
+
 // readEnv applies the environment, in the order of names.
 func (l *loader) readEnv(env map[string]string) {
 	byEnv := make(map[string]field, len(l.fields))
@@ -29,7 +34,7 @@ func (l *loader) readEnv(env map[string]string) {
 		byEnv[f.env()] = f
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if strings.HasPrefix(name, envPrefix) && !isServiceLink(name, env[name]) && !ofCommands(name) {
+		if strings.HasPrefix(name, envPrefix) && !isServiceLink(name, env[name]) && !ofCommands(name) && !ofDefinitions(name) {
 			l.setEnv(byEnv, env, name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,6 +26,7 @@ var forms = map[string]form{
 	"url":      {"an address such as https://admin.internal:8081", checkURL},
 	"header":   {"a header name such as X-RateLimit-Limit", checkHeader},
 	"name":     {"a name of letters, digits, ., _ and -", checkName},
+	"folder":   {"an absolute path such as /run/secrets", checkFolder},
 	"token":    {"up to 32 letters, digits, _ and -", checkToken},
 	"postgres": {"an address such as postgres://sluice@127.0.0.1/sluice", checkPostgres},
 	"guarded":  {"at least 16 characters, such as openssl rand -hex 24 prints", checkGuarded},
@@ -100,6 +102,13 @@ func checkHeader(text string) error {
 func checkName(text string) error {
 	if !nameForm.MatchString(text) {
 		return fmt.Errorf("%s is not a name; want up to 128 letters, digits, ., _ and -", quote(text))
+	}
+	return nil
+}
+
+func checkFolder(text string) error {
+	if !filepath.IsAbs(text) || filepath.Clean(text) == "/" {
+		return fmt.Errorf("%s is not an absolute path, or is that of everything; want one such as /run/secrets", quote(text))
 	}
 	return nil
 }

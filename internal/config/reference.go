@@ -91,6 +91,8 @@ func (f field) allowedForm() string {
 		return "http or https address"
 	case "header":
 		return "header name"
+	case "folder":
+		return "absolute path"
 	case "name", "token":
 		return "letters, digits, `_`, `-`"
 	}

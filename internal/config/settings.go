@@ -92,6 +92,9 @@ type Gateway struct {
 	// Segments of this gateway: it serves the APIs without tags, and those that have one of
 	// these in their tags. The admin sends it no others.
 	Tags []string `yaml:"tags"`
+	// Folders whose files definitions can refer to as secrets, {file:/run/secrets/orders};
+	// absolute paths. Changed files are noticed within 10 seconds. Empty: none.
+	SecretFiles []string `yaml:"secret_files" form:"folder"`
 	// Folder of API definitions (*.json), for a gateway without an admin.
 	AppsDir string `yaml:"apps_dir"`
 	// JSON file with an object from policy id to policy, used with gateway.apps_dir.

@@ -102,8 +102,13 @@ type API struct {
 	Streaming json.RawMessage `json:"x-svc-streaming,omitempty" members:"streams"`
 
 	// Segments of gateways: those that have one of these in gateway.tags serve the API. Default: all gateways.
-	Tags    []string `json:"tags,omitempty"`
-	Unknown Unknown  `json:"-"`
+	Tags []string `json:"tags,omitempty"`
+	// Whether {secret:…}, {env:…} and {file:…} are literal text and no references to secrets.
+	LiteralSecrets bool    `json:"disable_secret_references,omitempty"`
+	Unknown        Unknown `json:"-"`
+
+	mayRefer bool        `json:"-"` // see MayReferToSecrets
+	resolved *resolution `json:"-"` // nil: there is none
 }
 
 // Auth says where one kind of credential is found in a request.

@@ -23,6 +23,9 @@ type Bundle struct {
 	// kept for the API are to be forgotten.
 	Caches map[string]int64 `json:"caches,omitempty"`
 
+	// Secrets are the sealed secrets that the APIs refer to.
+	Secrets Secrets `json:"secrets,omitempty"`
+
 	// ConfirmedEmpty allows the bundle to replace APIs by none at all.
 	ConfirmedEmpty bool `json:"confirmed_empty,omitempty"`
 }
@@ -52,3 +55,12 @@ func SkippedAPI(source string, a *API, reason error) Skipped {
 	}
 	return s
 }
+
+// Secrets are secrets in clear text, by organisation and name. They must not be shown.
+type Secrets map[string]map[string]string
+
+// String hides the secrets.
+func (Secrets) String() string { return "***" }
+
+// GoString hides the secrets.
+func (Secrets) GoString() string { return "***" }

@@ -27,7 +27,8 @@ type Delta struct {
 
 	Caches         map[string]int64 `json:"caches,omitempty"` // all of them, as in Bundle
 	ConfirmedEmpty bool             `json:"confirmed_empty,omitempty"`
-	Digest         string           `json:"digest"` // of all objects that come of it
+	Secrets        Secrets          `json:"secrets,omitempty"` // likewise
+	Digest         string           `json:"digest"`            // of all objects that come of it
 }
 
 // IsGone reports whether an object of a Delta stands for one that is gone.

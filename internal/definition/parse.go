@@ -30,6 +30,7 @@ const (
 func ParseAPI(data []byte) (*API, error) {
 	a := new(API)
 	err := parse(data, maxObject, a, a.Validate)
+	a.mayRefer = MayReferToSecrets(data)
 	if err == nil && len(data) > maxWithout {
 		err = checkRest(data)
 	}

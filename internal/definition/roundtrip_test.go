@@ -119,7 +119,9 @@ func objectTypes() []reflect.Type {
 			seen[t] = true
 			all = append(all, t)
 			for field := range t.Fields() {
-				walk(field.Type)
+				if field.IsExported() { // others are no members
+					walk(field.Type)
+				}
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 type Object interface {
 	// UnknownMembers lists the members that are kept and have no effect, each with its
 	// path and the nearest known name: at most 100, and one problem more if there are
-	// others.
+	// others. Texts that look like references to secrets and are none are listed as well.
 	UnknownMembers() Problems
 
 	// TakeSwitch removes an unknown member that is true or false, and reports whether it
@@ -22,7 +22,9 @@ type Object interface {
 }
 
 // UnknownMembers implements Object.
-func (a *API) UnknownMembers() Problems { return unknownMembers(a, harmlessAPI, classicAPI) }
+func (a *API) UnknownMembers() Problems {
+	return append(unknownMembers(a, harmlessAPI, classicAPI), a.literalRefs()...)
+}
 
 // UnknownMembers implements Object.
 func (p *Policy) UnknownMembers() Problems { return unknownMembers(p, harmlessPolicy, classicPolicy) }

@@ -42,7 +42,7 @@ func (a *API) Validate() error {
 		p.checkWith(object.Item("client_certificates", i), checkCertificate(entry))
 	}
 	if a.EnableJWT {
-		p.join("", asProblems(a.JWT.Check()...))
+		p.join("", a.checkJWT())
 	}
 	p.join("basic_auth", asProblems(a.BasicAuth.check()...))
 	p.join("CORS", asProblems(a.CORS.check()...))

@@ -1,5 +1,5 @@
 -- name: ConfigState :one
-SELECT revision, generation, clears FROM config_state;
+SELECT revision, generation, clears, secrets FROM config_state;
 
 -- BumpRevision numbers a change of configuration and announces it on commit. It
 -- comes first in a transaction: writers wait for one another here.
@@ -109,11 +109,11 @@ SELECT id, org_id, name FROM apis
 WHERE id = @id OR (@routed::boolean AND routed AND domain = @domain AND listen_path = @listen_path);
 
 -- name: InsertAPI :exec
-INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
+INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds, secrets)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: UpdateAPI :one
-UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8,
+UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8, secrets = $9,
     version = version + 1, updated_at = now()
 WHERE org_id = $1 AND id = $2
 RETURNING version;

@@ -29,7 +29,8 @@ SELECT (SELECT count(*) FROM apis a WHERE a.org_id = @org_id)::bigint AS apis,
     (SELECT count(*) FROM policies p WHERE p.org_id = @org_id)::bigint AS policies,
     (SELECT count(*) FROM keys k WHERE k.org_id = @org_id AND NOT starts_with(k.key_hash, 'org:'))::bigint AS keys,
     (SELECT count(*) FROM developers d WHERE d.org_id = @org_id)::bigint AS developers,
-    (SELECT count(*) FROM certificates c WHERE c.org_id = @org_id)::bigint AS certificates;
+    (SELECT count(*) FROM certificates c WHERE c.org_id = @org_id)::bigint AS certificates,
+    (SELECT count(*) FROM secrets s WHERE s.org_id = @org_id)::bigint AS secrets;
 
 -- OrgOf returns the organisation of an object, whose id is unique among all
 -- organisations.
@@ -79,6 +80,9 @@ DELETE FROM documents WHERE org_id = $1;
 
 -- name: DeletePortalObjectsOfOrg :exec
 DELETE FROM portal_objects WHERE org_id = $1;
+
+-- name: DeleteSecretsOfOrg :exec
+WITH gone AS (DELETE FROM secrets WHERE org_id = $1) UPDATE config_state SET secrets = secrets + 1;
 
 -- name: DeleteCertificatesOfOrg :exec
 DELETE FROM certificates WHERE org_id = $1;

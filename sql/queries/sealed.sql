@@ -42,3 +42,10 @@ INSERT INTO master_key_check (sealed) VALUES (@sealed) ON CONFLICT DO NOTHING;
 
 -- name: ReplaceMasterKeyCheck :execrows
 UPDATE master_key_check SET sealed = @fresh WHERE sealed = @former;
+
+-- name: SealedSecrets :many
+SELECT org_id, name, sealed_value FROM secrets WHERE (org_id, name) > (@org_id::text, @name::text)
+ORDER BY org_id, name LIMIT @max;
+
+-- name: ReplaceSealedSecret :execrows
+UPDATE secrets SET sealed_value = @fresh WHERE org_id = @org_id AND name = @name AND sealed_value = @former;

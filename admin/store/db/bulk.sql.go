@@ -21,6 +21,7 @@ type CopyAPIsParams struct {
 	Version     int64
 	CreatedAt   time.Time
 	SyncSeconds int32
+	Secrets     []string
 }
 
 type CopyAuditParams struct {

@@ -11,7 +11,7 @@ import (
 )
 
 const aPIByID = `-- name: APIByID :one
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags FROM apis WHERE org_id = $1 AND id = $2
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets FROM apis WHERE org_id = $1 AND id = $2
 `
 
 type APIByIDParams struct {
@@ -39,12 +39,13 @@ func (q *Queries) APIByID(ctx context.Context, arg APIByIDParams) (API, error) {
 		&i.Active,
 		&i.Path,
 		&i.Tags,
+		&i.Secrets,
 	)
 	return i, err
 }
 
 const aPIsOf = `-- name: APIsOf :many
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags FROM apis WHERE org_id = $1
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets FROM apis WHERE org_id = $1
 `
 
 // APIsOf returns all APIs of an organisation.
@@ -74,6 +75,7 @@ func (q *Queries) APIsOf(ctx context.Context, orgID string) ([]API, error) {
 			&i.Active,
 			&i.Path,
 			&i.Tags,
+			&i.Secrets,
 		); err != nil {
 			return nil, err
 		}
@@ -383,19 +385,25 @@ func (q *Queries) ChangedSince(ctx context.Context, revision int64) ([]ChangedSi
 }
 
 const configState = `-- name: ConfigState :one
-SELECT revision, generation, clears FROM config_state
+SELECT revision, generation, clears, secrets FROM config_state
 `
 
 type ConfigStateRow struct {
 	Revision   int64
 	Generation int64
 	Clears     int64
+	Secrets    int64
 }
 
 func (q *Queries) ConfigState(ctx context.Context) (ConfigStateRow, error) {
 	row := q.db.QueryRow(ctx, configState)
 	var i ConfigStateRow
-	err := row.Scan(&i.Revision, &i.Generation, &i.Clears)
+	err := row.Scan(
+		&i.Revision,
+		&i.Generation,
+		&i.Clears,
+		&i.Secrets,
+	)
 	return i, err
 }
 
@@ -487,8 +495,8 @@ func (q *Queries) DeletePolicy(ctx context.Context, arg DeletePolicyParams) erro
 }
 
 const insertAPI = `-- name: InsertAPI :exec
-INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds, secrets)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 `
 
 type InsertAPIParams struct {
@@ -500,6 +508,7 @@ type InsertAPIParams struct {
 	Routed      bool
 	Definition  []byte
 	SyncSeconds int32
+	Secrets     []string
 }
 
 func (q *Queries) InsertAPI(ctx context.Context, arg InsertAPIParams) error {
@@ -512,6 +521,7 @@ func (q *Queries) InsertAPI(ctx context.Context, arg InsertAPIParams) error {
 		arg.Routed,
 		arg.Definition,
 		arg.SyncSeconds,
+		arg.Secrets,
 	)
 	return err
 }
@@ -622,7 +632,7 @@ func (q *Queries) KnownAPIs(ctx context.Context, arg KnownAPIsParams) ([]string,
 }
 
 const listAPIs = `-- name: ListAPIs :many
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags FROM apis
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets FROM apis
 WHERE org_id = $1
     AND ($2::text = '' OR position(lower($2) IN lower(name)) > 0 OR id = $2)
 ORDER BY
@@ -674,6 +684,7 @@ func (q *Queries) ListAPIs(ctx context.Context, arg ListAPIsParams) ([]API, erro
 			&i.Active,
 			&i.Path,
 			&i.Tags,
+			&i.Secrets,
 		); err != nil {
 			return nil, err
 		}
@@ -1111,7 +1122,7 @@ func (q *Queries) RevisionByNumber(ctx context.Context, arg RevisionByNumberPara
 }
 
 const updateAPI = `-- name: UpdateAPI :one
-UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8,
+UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8, secrets = $9,
     version = version + 1, updated_at = now()
 WHERE org_id = $1 AND id = $2
 RETURNING version
@@ -1126,6 +1137,7 @@ type UpdateAPIParams struct {
 	Routed      bool
 	Definition  []byte
 	SyncSeconds int32
+	Secrets     []string
 }
 
 func (q *Queries) UpdateAPI(ctx context.Context, arg UpdateAPIParams) (int64, error) {
@@ -1138,6 +1150,7 @@ func (q *Queries) UpdateAPI(ctx context.Context, arg UpdateAPIParams) (int64, er
 		arg.Routed,
 		arg.Definition,
 		arg.SyncSeconds,
+		arg.Secrets,
 	)
 	var version int64
 	err := row.Scan(&version)

@@ -39,6 +39,7 @@ func (r iteratorForCopyAPIs) Values() ([]interface{}, error) {
 		r.rows[0].Version,
 		r.rows[0].CreatedAt,
 		r.rows[0].SyncSeconds,
+		r.rows[0].Secrets,
 	}, nil
 }
 
@@ -47,7 +48,7 @@ func (r iteratorForCopyAPIs) Err() error {
 }
 
 func (q *Queries) CopyAPIs(ctx context.Context, arg []CopyAPIsParams) (int64, error) {
-	return q.db.CopyFrom(ctx, []string{"apis"}, []string{"id", "org_id", "name", "domain", "listen_path", "routed", "definition", "version", "created_at", "sync_seconds"}, &iteratorForCopyAPIs{rows: arg})
+	return q.db.CopyFrom(ctx, []string{"apis"}, []string{"id", "org_id", "name", "domain", "listen_path", "routed", "definition", "version", "created_at", "sync_seconds", "secrets"}, &iteratorForCopyAPIs{rows: arg})
 }
 
 // iteratorForCopyAudit implements pgx.CopyFromSource.

@@ -25,6 +25,7 @@ type API struct {
 	Active      bool
 	Path        string
 	Tags        []string
+	Secrets     []string
 }
 
 type APISchema struct {
@@ -117,6 +118,7 @@ type ConfigState struct {
 	Generation int64
 	UpdatedAt  time.Time
 	Clears     int64
+	Secrets    int64
 }
 
 type Delivery struct {
@@ -366,6 +368,15 @@ type RepeatableCall struct {
 	Status    int32
 	Answer    []byte
 	CreatedAt time.Time
+}
+
+type Secret struct {
+	OrgID       string
+	Name        string
+	SealedValue []byte
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	UpdatedBy   string
 }
 
 type UsageAPIHour struct {

@@ -131,6 +131,15 @@ func (q *Queries) DeleteSchemasOfOrg(ctx context.Context, orgID string) error {
 	return err
 }
 
+const deleteSecretsOfOrg = `-- name: DeleteSecretsOfOrg :exec
+WITH gone AS (DELETE FROM secrets WHERE org_id = $1) UPDATE config_state SET secrets = secrets + 1
+`
+
+func (q *Queries) DeleteSecretsOfOrg(ctx context.Context, orgID string) error {
+	_, err := q.db.Exec(ctx, deleteSecretsOfOrg, orgID)
+	return err
+}
+
 const deleteSyncsOfOrg = `-- name: DeleteSyncsOfOrg :exec
 DELETE FROM api_schema_syncs WHERE org_id = $1
 `
@@ -250,7 +259,8 @@ SELECT (SELECT count(*) FROM apis a WHERE a.org_id = $1)::bigint AS apis,
     (SELECT count(*) FROM policies p WHERE p.org_id = $1)::bigint AS policies,
     (SELECT count(*) FROM keys k WHERE k.org_id = $1 AND NOT starts_with(k.key_hash, 'org:'))::bigint AS keys,
     (SELECT count(*) FROM developers d WHERE d.org_id = $1)::bigint AS developers,
-    (SELECT count(*) FROM certificates c WHERE c.org_id = $1)::bigint AS certificates
+    (SELECT count(*) FROM certificates c WHERE c.org_id = $1)::bigint AS certificates,
+    (SELECT count(*) FROM secrets s WHERE s.org_id = $1)::bigint AS secrets
 `
 
 type OrgHoldingsRow struct {
@@ -259,6 +269,7 @@ type OrgHoldingsRow struct {
 	Keys         int64
 	Developers   int64
 	Certificates int64
+	Secrets      int64
 }
 
 // OrgHoldings counts what is lost if an organisation ends.
@@ -271,6 +282,7 @@ func (q *Queries) OrgHoldings(ctx context.Context, orgID string) (OrgHoldingsRow
 		&i.Keys,
 		&i.Developers,
 		&i.Certificates,
+		&i.Secrets,
 	)
 	return i, err
 }

@@ -108,6 +108,30 @@ func (q *Queries) ReplaceSealedRequest(ctx context.Context, arg ReplaceSealedReq
 	return result.RowsAffected(), nil
 }
 
+const replaceSealedSecret = `-- name: ReplaceSealedSecret :execrows
+UPDATE secrets SET sealed_value = $1 WHERE org_id = $2 AND name = $3 AND sealed_value = $4
+`
+
+type ReplaceSealedSecretParams struct {
+	Fresh  []byte
+	OrgID  string
+	Name   string
+	Former []byte
+}
+
+func (q *Queries) ReplaceSealedSecret(ctx context.Context, arg ReplaceSealedSecretParams) (int64, error) {
+	result, err := q.db.Exec(ctx, replaceSealedSecret,
+		arg.Fresh,
+		arg.OrgID,
+		arg.Name,
+		arg.Former,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const replaceSealedWebhook = `-- name: ReplaceSealedWebhook :execrows
 UPDATE webhooks SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3
 `
@@ -245,6 +269,43 @@ func (q *Queries) SealedRequests(ctx context.Context, arg SealedRequestsParams) 
 	for rows.Next() {
 		var i SealedRequestsRow
 		if err := rows.Scan(&i.ID, &i.SealedSecret); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const sealedSecrets = `-- name: SealedSecrets :many
+SELECT org_id, name, sealed_value FROM secrets WHERE (org_id, name) > ($1::text, $2::text)
+ORDER BY org_id, name LIMIT $3
+`
+
+type SealedSecretsParams struct {
+	OrgID string
+	Name  string
+	Max   int32
+}
+
+type SealedSecretsRow struct {
+	OrgID       string
+	Name        string
+	SealedValue []byte
+}
+
+func (q *Queries) SealedSecrets(ctx context.Context, arg SealedSecretsParams) ([]SealedSecretsRow, error) {
+	rows, err := q.db.Query(ctx, sealedSecrets, arg.OrgID, arg.Name, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SealedSecretsRow{}
+	for rows.Next() {
+		var i SealedSecretsRow
+		if err := rows.Scan(&i.OrgID, &i.Name, &i.SealedValue); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

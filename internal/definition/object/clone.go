@@ -26,7 +26,9 @@ func copyInto(to, from reflect.Value) {
 			return // its members are never written to once they are read
 		}
 		for i := range from.NumField() {
-			copyInto(to.Field(i), from.Field(i))
+			if field := to.Field(i); field.CanSet() { // others are no members
+				copyInto(field, from.Field(i))
+			}
 		}
 	case reflect.Slice:
 		if from.IsNil() {

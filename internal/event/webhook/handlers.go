@@ -99,6 +99,7 @@ func (s *Sink) handlersOf(id string) map[event.Name][]handler {
 		delete(s.apis, id)
 		return nil
 	}
+	def = def.InForce()
 	known, there := s.apis[id]
 	if there && known.from == def.EventHandlers {
 		return known.byEvent
