@@ -93,10 +93,10 @@ function Status() {
   const now = useStore(pulse);
   if (!now) return null;
   const good = now.gateways > 0 && now.up_to_date >= now.gateways;
-  const label = `${t.top.revision(now.revision)}. ${t.top.gatewaysLong(now.up_to_date, now.gateways)}`;
+  const label = `${t.top.revision(now.revision)} ${t.top.gatewaysLong(now.up_to_date, now.gateways)}`;
   const content = (
     <>
-      <span className="muted">{t.top.revision(now.revision)}</span>
+      <span className="muted">{t.top.revision(now.revision)}</span>{' '}
       <span>{t.top.gateways(now.up_to_date, now.gateways)}</span>
       <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
         {good ? <circle cx="6" cy="6" r="4" fill="var(--ok)" /> : <path d="M6 1l5.5 10H.5z" fill="var(--warn)" />}

@@ -235,8 +235,9 @@ function Verbs({ shown, name }: { shown: Key; name: string }) {
           onConfirm={async () => {
             await revokeKey(hash);
             toast({ text: text.revoked(name), kind: 'ok' });
-            void navigate({ to: '/keys' });
-            await queryClient.invalidateQueries({ queryKey: ['keys'] });
+            await navigate({ to: '/keys' });
+            queryClient.removeQueries({ queryKey: ['keys', hash] }); // it would be read again, and is gone
+            await queryClient.invalidateQueries({ queryKey: ['keys', 'list'] });
           }}
         >
           <p>{text.revokeText}</p>
