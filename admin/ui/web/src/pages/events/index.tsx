@@ -27,7 +27,7 @@ const columns: Column<Handler>[] = [
   { id: 'api', label: text.columns.api, cell: (row) => row.api_name || row.api_id },
   { id: 'event', label: text.columns.event, cell: eventOf },
   { id: 'handler', label: text.columns.handler, cell: (row) => text.kinds[row.handler] ?? row.handler, wide: true },
-  { id: 'target', label: text.columns.target, cell: (row) => row.target },
+  { id: 'target', label: text.columns.target, cell: (row) => row.target, wide: true },
   { id: 'cooldown', label: text.columns.cooldown, cell: (row) => (row.event_timeout ? seconds(row.event_timeout) : t.nothing), wide: true },
   { id: 'state', label: text.columns.state, cell: (row) => (row.disabled ? <Badge>{text.off}</Badge> : <Badge kind="ok">{text.on}</Badge>) },
 ];
