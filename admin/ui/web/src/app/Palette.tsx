@@ -53,7 +53,8 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     gone.current = true;
     onClose();
     const [path, search] = to.split('?') as [string, string?];
-    void navigate({ to: path, search: Object.fromEntries(new URLSearchParams(search)) as never });
+    // Once the dialog is gone, the heading of the page can take the focus.
+    setTimeout(() => void navigate({ to: path, search: Object.fromEntries(new URLSearchParams(search)) as never }), 0);
   };
 
   const entries = useMemo<Entry[]>(() => {
@@ -82,7 +83,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   };
   const current = Math.min(at, entries.length - 1);
   return (
-    <Dialog title={t.palette.title} onClose={onClose} focus={input} back={() => (gone.current ? document.querySelector<HTMLElement>('main h1') : undefined)} plain>
+    <Dialog title={t.palette.title} onClose={onClose} focus={input} back={() => (gone.current ? false : undefined)} plain>
       <input
         ref={input}
         className={css.input}

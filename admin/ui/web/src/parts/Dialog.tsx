@@ -20,8 +20,8 @@ export function Dialog(p: {
   wide?: boolean;
   /** What has the focus first. */
   focus?: RefObject<HTMLElement | null>;
-  /** What has the focus after it has closed; without it, what had it before. */
-  back?: () => HTMLElement | null | undefined;
+  /** What has the focus after it has closed: false, nothing new; undefined, what had it before. */
+  back?: () => HTMLElement | false | undefined;
   /** Hides the title from sight. */
   plain?: boolean;
 }) {
