@@ -102,7 +102,7 @@ function tools(t, page, watched, name) {
   /** Signs in by a one-time link: the first admin, or a user of newUser. */
   const signIn = async (user, on = page) => {
     await on.goto(await enterLink(user?.id));
-    await on.getByRole('navigation', { name: 'Main' }).waitFor({ state: 'attached' });
+    await on.locator('#nav').waitFor({ state: 'attached' }); // hidden on a phone
   };
   return { step, shot, open, signIn, settled };
 }
