@@ -10,6 +10,7 @@ import { Page } from '../../parts/Page';
 import { portal, readBase, type Done, type EventName, type LetterName } from '../portal/model';
 import portalCSS from '../portal/portal.module.css';
 import { RequestSettings } from '../portal/RequestSettings';
+import { Brand } from './Brand';
 import { text } from './text';
 
 export const pages = { '/portal-settings': PortalSettings };
@@ -30,6 +31,7 @@ function PortalSettings() {
       <Loaded query={query} what={text.what} lines={10}>
         {(base) => <Form base={base} />}
       </Loaded>
+      <Brand />
     </Page>
   );
 }

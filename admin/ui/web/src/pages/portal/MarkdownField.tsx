@@ -8,7 +8,7 @@ export function MarkdownField(p: Common & { value: string; onChange: (value: str
   return (
     <div className={css.markdown}>
       <TextAreaField {...field} rows={p.rows ?? 10} />
-      <section className={css.preview} aria-label={preview}>
+      <section className={css.preview} aria-label={`${p.label}: ${preview}`}>
         <h3 className="muted">{preview}</h3>
         {p.value.trim() ? <Markdown text={p.value} /> : <p className="muted">{empty}</p>}
       </section>

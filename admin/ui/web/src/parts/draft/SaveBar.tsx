@@ -86,7 +86,7 @@ export function useSave(p: { draft: Draft; send: (it: { text: string; etag: stri
 /** Appears when values differ: Save (⌘S) and what went wrong. Leaving the page asks first. */
 export function SaveBar({ draft, saving, verb = t.save, always }: { draft: Draft; saving: Save; verb?: string; /** Something new can be saved as it is. */ always?: boolean }) {
   useBlocker({ shouldBlockFn: () => draft.changed && !saving.busy && !confirm(t.draft.leave), enableBeforeUnload: false });
-  useShortcuts([{ keys: 'Mod+s', label: verb, run: () => (draft.changed || always) && void saving.save() }]);
+  useShortcuts([(draft.changed || always) && { keys: 'Mod+s', label: verb, run: () => void saving.save() }]);
   const { conflict } = saving;
   const undecided = conflict?.result.conflicts.some((one) => !conflict.choice[pathText(one.path)]);
   return (
