@@ -142,7 +142,7 @@ func (s *Store) KeyRows(ctx context.Context, org string, f *RowFilter, sort stri
 		where = append(where, "(apis @> ARRAY[@api::text] OR policies && @naming::text[])")
 	}
 	where = given(where, f.Policy != "", "policies @> ARRAY[@policy::text]")
-	where = given(where, f.Label != "", "body -> 'tags' IS NOT NULL AND json_texts(body -> 'tags') @> ARRAY[@label::text]")
+	where = given(where, f.Label != "", "legible(body) -> 'tags' IS NOT NULL AND json_texts(legible(body) -> 'tags') @> ARRAY[@label::text]")
 	if f.Active != nil {
 		where = given(where, *f.Active, "active AND (expires_at IS NULL OR expires_at > now())")
 		where = given(where, !*f.Active, "(NOT active OR active AND expires_at IS NOT NULL AND expires_at <= now())")
@@ -150,7 +150,7 @@ func (s *Store) KeyRows(ctx context.Context, org string, f *RowFilter, sort stri
 	list := rowList{
 		table: "keys", where: where, order: keySorts[sort],
 		show: `SELECT o.key_hash, o.alias, o.active AND (o.expires_at IS NULL OR o.expires_at > now()), o.expires_at, cardinality(o.apis), o.policies[1:@few], cardinality(o.policies),
-    json_texts(o.body -> 'tags'), o.version, o.created_at, o.updated_at, coalesce(d.id, ''), coalesce(d.email, ''), coalesce(c.actor, '')
+    json_texts(legible(o.body) -> 'tags'), o.version, o.created_at, o.updated_at, coalesce(d.id, ''), coalesce(d.email, ''), coalesce(c.actor, '')
 FROM (%s) f JOIN keys o ON o.key_hash = f.key_hash
 LEFT JOIN developer_keys k ON k.key_hash = o.key_hash
 LEFT JOIN developers d ON d.id = k.developer_id

@@ -10,6 +10,14 @@ $$;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- legible returns a definition for the operators of json, which refuse any text with the
+-- character U+0000, anywhere in it. Members that are not known may hold that.
+CREATE FUNCTION legible(definition json) RETURNS json LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT replace(definition::text, '\u0000', '\u0020')::json
+$$;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- api_auth returns how callers of an API authenticate: keyless, or the auth modes that
 -- are on, and mtls where a client certificate is needed as well.
 CREATE FUNCTION api_auth(definition json) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -41,20 +49,20 @@ $$;
 -- +goose StatementEnd
 
 ALTER TABLE apis
-    ADD COLUMN kind text NOT NULL GENERATED ALWAYS AS (CASE WHEN definition #>> '{graphql,enabled}' = 'true' THEN 'graphql' ELSE 'rest' END) STORED,
-    ADD COLUMN auth text[] NOT NULL GENERATED ALWAYS AS (api_auth(definition)) STORED,
-    ADD COLUMN active boolean NOT NULL GENERATED ALWAYS AS (coalesce(definition ->> 'active', 'true') <> 'false') STORED,
-    ADD COLUMN path text NOT NULL GENERATED ALWAYS AS (coalesce(definition #>> '{proxy,listen_path}', '')) STORED, -- as it was written
-    ADD COLUMN tags text[] NOT NULL GENERATED ALWAYS AS (json_texts(definition -> 'tags')) STORED;
+    ADD COLUMN kind text NOT NULL GENERATED ALWAYS AS (CASE WHEN legible(definition) #>> '{graphql,enabled}' = 'true' THEN 'graphql' ELSE 'rest' END) STORED,
+    ADD COLUMN auth text[] NOT NULL GENERATED ALWAYS AS (api_auth(legible(definition))) STORED,
+    ADD COLUMN active boolean NOT NULL GENERATED ALWAYS AS (coalesce(legible(definition) ->> 'active', 'true') <> 'false') STORED,
+    ADD COLUMN path text NOT NULL GENERATED ALWAYS AS (coalesce(legible(definition) #>> '{proxy,listen_path}', '')) STORED, -- as it was written
+    ADD COLUMN tags text[] NOT NULL GENERATED ALWAYS AS (json_texts(legible(definition) -> 'tags')) STORED;
 
 ALTER TABLE policies
-    ADD COLUMN tags text[] NOT NULL GENERATED ALWAYS AS (json_texts(body -> 'tags')) STORED,
-    ADD COLUMN limits json NOT NULL GENERATED ALWAYS AS (policy_limits(body)) STORED;
+    ADD COLUMN tags text[] NOT NULL GENERATED ALWAYS AS (json_texts(legible(body) -> 'tags')) STORED,
+    ADD COLUMN limits json NOT NULL GENERATED ALWAYS AS (policy_limits(legible(body))) STORED;
 
 CREATE INDEX keys_by_name ON keys (org_id, alias, key_hash) WHERE successor_of = '' AND NOT starts_with(key_hash, 'org:');
 CREATE INDEX keys_by_creation ON keys (org_id, created_at, key_hash) WHERE successor_of = '' AND NOT starts_with(key_hash, 'org:');
 CREATE INDEX keys_inactive ON keys (org_id, key_hash) WHERE NOT active;
-CREATE INDEX keys_by_tag ON keys USING gin (json_texts(body -> 'tags')) WHERE body -> 'tags' IS NOT NULL;
+CREATE INDEX keys_by_tag ON keys USING gin (json_texts(legible(body) -> 'tags')) WHERE legible(body) -> 'tags' IS NOT NULL;
 
 -- +goose Down
 DROP INDEX keys_by_tag;
@@ -65,4 +73,5 @@ ALTER TABLE policies DROP COLUMN limits, DROP COLUMN tags;
 ALTER TABLE apis DROP COLUMN tags, DROP COLUMN path, DROP COLUMN active, DROP COLUMN auth, DROP COLUMN kind;
 DROP FUNCTION policy_limits(json);
 DROP FUNCTION api_auth(json);
+DROP FUNCTION legible(json);
 DROP FUNCTION json_texts(json);

@@ -552,6 +552,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/doctor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check the installation, as sluice doctor does; takes some seconds
+         * @description Needs the role admin.
+         */
+        get: operations["get-api-doctor"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the handlers of events of all APIs; of addresses the host alone
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/explain": {
         parameters: {
             query?: never;
@@ -1186,6 +1226,30 @@ export interface paths {
          */
         get: operations["get-api-policies-id-uses"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/portal/brand": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get how the portal looks
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-portal-brand"];
+        /**
+         * Replace how the portal looks; accents that cannot be read are refused with the nearest that can
+         * @description Needs the role editor.
+         */
+        put: operations["put-api-portal-brand"];
         post?: never;
         delete?: never;
         options?: never;
@@ -2356,6 +2420,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/portal/public/brand": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How the portal looks, for its pages */
+        get: operations["get-api-portal-public-brand"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/portal/public/brand/logo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The portal's logo, a PNG */
+        get: operations["get-api-portal-public-brand-logo"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/portal/public/catalogue": {
         parameters: {
             query?: never;
@@ -2722,6 +2820,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/pulse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the few numbers after whose change pages are read again
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-pulse"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/refusals": {
         parameters: {
             query?: never;
@@ -2757,6 +2875,70 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find objects of all kinds, at most five of each
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the secrets that definitions can refer to; values are never shown
+         * @description Needs the role editor.
+         */
+        get: operations["get-api-secrets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/secrets/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set a secret, which gateways then use at once
+         * @description Needs the role editor.
+         */
+        put: operations["put-api-secrets-name"];
+        post?: never;
+        /**
+         * Delete a secret that no API refers to
+         * @description Needs the role editor.
+         */
+        delete: operations["delete-api-secrets-name"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2822,6 +3004,26 @@ export interface paths {
          * @description Needs the role viewer.
          */
         delete: operations["delete-api-session-id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the effective settings of the admin with their origin
+         * @description Needs the role admin.
+         */
+        get: operations["get-api-settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -3232,6 +3434,8 @@ export interface components {
             disable_quota?: boolean;
             /** @description Whether no rate limits apply. */
             disable_rate_limit?: boolean;
+            /** @description Whether {secret:…}, {env:…} and {file:…} are literal text and no references to secrets. */
+            disable_secret_references?: boolean;
             /** @description Host name that requests must have in Host, without a port and in any case. Default: every host. */
             domain?: string;
             /** @description Older name of skipQuotaReset. */
@@ -3695,6 +3899,41 @@ export interface components {
             /** @description refuse objects with members that are kept and have no effect */
             strict?: boolean;
         };
+        Brand: {
+            /** @description colour of links and buttons on light surfaces, such as #0a5bd0; its contrast is at least 4.5 */
+            accent?: string;
+            /** @description likewise on dark surfaces */
+            accent_dark?: string;
+            /** @description Markdown below every page */
+            footer?: string;
+            /** @description below every page, at most 12 */
+            links?: components["schemas"]["BrandLink"][] | null;
+            /** @description PNG or JPEG in base64, at most 200 KB and 1024 pixels a side, written anew; empty: none. Left out: it stays. Answers leave it out */
+            logo?: string;
+            /** @description changes with the logo; empty: there is none */
+            logo_id?: string;
+            /** @description of the portal, at most 80 bytes */
+            name?: string;
+            /** @description Markdown above the catalogue */
+            welcome?: string;
+        };
+        BrandLink: {
+            text?: string;
+            /** @description https, http or mailto, or a path */
+            url?: string;
+        };
+        BrandShown: {
+            /** @description sanitised */
+            footer_html: string;
+            links: components["schemas"]["BrandLink"][] | null;
+            /** @description empty: there is no logo */
+            logo_id: string;
+            name: string;
+            /** @description CSS with the accents; empty: those of the site */
+            style: string;
+            /** @description sanitised */
+            welcome_html: string;
+        };
         Break: {
             key?: string;
             kind: string;
@@ -3712,6 +3951,11 @@ export interface components {
             org?: string;
             policies: components["schemas"]["Policy"][] | null;
             revision: string;
+            secrets?: {
+                [key: string]: {
+                    [key: string]: string;
+                };
+            };
             skipped?: components["schemas"]["Skipped"][] | null;
         };
         CORS: {
@@ -4386,6 +4630,17 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        Finding: {
+            check: string;
+            detail: string;
+            /** @description what to do, unless ok */
+            remedy?: string;
+            /** @enum {string} */
+            state: "ok" | "warn" | "fail";
+        };
+        FindingList: {
+            findings: components["schemas"]["Finding"][] | null;
+        };
         ForgottenPassword: {
             email?: string;
             /** @description default: the first organisation */
@@ -4474,7 +4729,7 @@ export interface components {
             legacy_json_200?: boolean;
             /** @description Limits on operations of all clients. */
             limits?: components["schemas"]["GraphQLLimits"];
-            /** @description Page for trying operations. Not supported: must be off. */
+            /** @description Page for trying operations, served below the listen path if enabled is true: path begins with a slash. Default: /playground. Callers need the credential of the API to open it. */
             playground?: unknown;
             /** @description How operations go to the upstream. */
             proxy?: components["schemas"]["GraphQLProxy"];
@@ -4612,6 +4867,24 @@ export interface components {
             required?: boolean;
         } & {
             [key: string]: unknown;
+        };
+        HandlerList: {
+            handlers: components["schemas"]["HandlerRow"][] | null;
+        };
+        HandlerRow: {
+            api_id: string;
+            api_name: string;
+            disabled: boolean;
+            event: string;
+            /**
+             * Format: int64
+             * @description seconds in which the same message is not sent again
+             */
+            event_timeout: number;
+            /** @enum {string} */
+            handler: "eh_log_handler" | "eh_web_hook_handler";
+            /** @description host of a webhook, or the text in front of a line of the log */
+            target: string;
         };
         HeaderRule: {
             /** @description Headers that are set, at most 1000; values of at most 8192 bytes may hold $svc_context and $svc_meta variables. */
@@ -5042,6 +5315,16 @@ export interface components {
              * @description for If-Match
              */
             version: number;
+        };
+        ListedSecret: {
+            /** Format: date-time */
+            created_at: string;
+            name: string;
+            /** Format: date-time */
+            updated_at: string;
+            updated_by: string;
+            /** @description APIs that refer to it */
+            used_by: components["schemas"]["SecretUser"][] | null;
         };
         Log: {
             Data: components["schemas"]["DeliveryEntry"][] | null;
@@ -5835,6 +6118,38 @@ export interface components {
             require_key_approval: boolean;
             signup_fields: string[] | null;
         };
+        Pulse: {
+            /**
+             * Format: int64
+             * @description messages that were given up; at most 1000
+             */
+            failed_deliveries: number;
+            /**
+             * Format: int64
+             * @description heard of within two minutes
+             */
+            gateways: number;
+            /**
+             * Format: int64
+             * @description reloads asked for without a change
+             */
+            generation: number;
+            /**
+             * Format: int64
+             * @description key requests to be decided on; at most 1000
+             */
+            pending_requests: number;
+            /** Format: int64 */
+            revision: number;
+            /**
+             * Format: int64
+             * @description of these, serving the revision without an error
+             */
+            up_to_date: number;
+            /** @description when calls were last counted, RFC 3339; empty: never */
+            usage_until: string;
+            version: string;
+        };
         QuotaState: {
             /** @description Ids of the APIs whose calls are counted. */
             apis?: string[] | null;
@@ -6155,6 +6470,28 @@ export interface components {
             line: number;
             message: string;
         };
+        SearchResult: {
+            /** @description listen path of an API, state or role of others */
+            detail: string;
+            id: string;
+            /** @enum {string} */
+            kind: "api" | "policy" | "key" | "developer" | "catalogue" | "document" | "user";
+            name: string;
+        };
+        SearchResults: {
+            results: components["schemas"]["SearchResult"][] | null;
+        };
+        SecretList: {
+            secrets: components["schemas"]["ListedSecret"][] | null;
+        };
+        SecretUser: {
+            api_id: string;
+            name: string;
+        };
+        SecretValue: {
+            /** @description 4 to 8192 bytes; definitions refer to it by {secret:NAME} */
+            value?: string;
+        };
         ServiceDiscovery: {
             /** @description Whether targets are looked up in a registry. Not supported: must be false. */
             use_discovery_service?: boolean;
@@ -6365,6 +6702,16 @@ export interface components {
             url?: string;
         } & {
             [key: string]: unknown;
+        };
+        Setting: {
+            key: string;
+            /** @description file and line, env NAME, flag --name, or default */
+            origin: string;
+            /** @description *** for a secret that is set */
+            value: string;
+        };
+        SettingList: {
+            settings: components["schemas"]["Setting"][] | null;
         };
         Settings: {
             /** @description Audiences of which aud must have one, at most 1000. Default: any. */
@@ -9632,6 +9979,118 @@ export interface operations {
             };
             /** @description Unsupported Media Type */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-doctor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FindingList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HandlerList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12974,6 +13433,161 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-portal-brand": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Brand"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "put-api-portal-brand": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Brand"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19589,6 +20203,88 @@ export interface operations {
             };
         };
     };
+    "get-api-portal-public-brand": {
+        parameters: {
+            query?: {
+                /** @description organisation that the call is about; default: that of the caller, or the first */
+                org_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrandShown"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-portal-public-brand-logo": {
+        parameters: {
+            query?: {
+                /** @description organisation that the call is about; default: that of the caller, or the first */
+                org_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
     "get-api-portal-public-catalogue": {
         parameters: {
             query?: {
@@ -21517,6 +22213,69 @@ export interface operations {
             };
         };
     };
+    "get-api-pulse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pulse"];
+                };
+            };
+            /** @description Not Modified */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
     "get-api-refusals": {
         parameters: {
             query?: {
@@ -21637,6 +22396,304 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-search": {
+        parameters: {
+            query?: {
+                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchResults"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecretList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "put-api-secrets-name": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecretValue"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "delete-api-secrets-name": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -21977,6 +23034,62 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
