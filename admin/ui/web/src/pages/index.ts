@@ -24,6 +24,7 @@ export const bare = { paths: ['/enter', '/sign-in'] };
 export const areas: Area[] = [
   { name: 'home', label: 'Home', go: 'h', paths: ['/'], load: () => import('./home') },
   { name: 'apis', label: 'APIs', group: 'gateway', go: 'a', paths: ['/apis', '/apis/new', '/apis/$id', '/apis/$id/$tab'], load: () => import('./apis') },
+  { name: 'policies', label: 'Policies', group: 'gateway', go: 'p', paths: ['/policies', '/policies/new', '/policies/$id', '/policies/$id/$tab'], load: () => import('./policies') },
   { name: 'keys', label: 'Keys', group: 'gateway', go: 'k', paths: ['/keys', '/keys/new', '/keys/$hash', '/keys/$hash/usage', '/keys/$hash/refusals'], load: () => import('./keys') },
   { name: 'requests', label: 'Key requests', group: 'portal', go: 'r', paths: ['/requests'], load: () => import('./requests') },
   { name: 'developers', label: 'Developers', group: 'portal', go: 'd', paths: ['/developers', '/developers/$id'], load: () => import('./developers') },

@@ -91,7 +91,7 @@ function Problems(p: { problems: Problem[]; onProblem?: (problem: Problem) => vo
 
 /** Puts the focus into the field of a problem, or of the nearest member around it. */
 export function goToField(problem: Problem): void {
-  for (let path = problem.path; path; path = path.replace(/(\.[^.]*|\[\d+\]|^[^.[]*)$/, '')) {
+  for (let path = problem.path; path; path = around(path)) {
     const field = document.querySelector<HTMLElement>(`[data-path="${CSS.escape(path)}"]`);
     if (field) {
       field.focus();
@@ -99,6 +99,12 @@ export function goToField(problem: Problem): void {
       return;
     }
   }
+}
+
+/** The path of the member around one: `a["b"].c[2]`, `a["b"].c`, `a["b"]`, `a`, none. */
+function around(path: string): string {
+  const shorter = path.replace(/(\.[^.[\]"]*|\[\d+\]|\["(?:[^"\\]|\\.)*"\]|^[^.[]*)$/, '');
+  return shorter === path ? '' : shorter;
 }
 
 function Countdown({ failure, done }: { failure: Failure; done: () => void }) {

@@ -1,0 +1,206 @@
+// One policy: its tabs are views of one draft, which only the review sheet writes.
+import { useNavigate, useParams } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { queryClient, useRead } from '../../api/query';
+import type { components } from '../../api.gen';
+import { useCan } from '../../app/session';
+import { Badge } from '../../parts/Badge';
+import { Button } from '../../parts/Button';
+import { Card } from '../../parts/Card';
+import { CodeEditor } from '../../parts/code';
+import { Confirm } from '../../parts/Confirm';
+import { ID } from '../../parts/Copy';
+import { DraftBar, DraftOffer, ReviewSheet, useDraft, type Base, type Draft } from '../../parts/draft';
+import { ErrorPanel } from '../../parts/ErrorPanel';
+import { FieldProblems } from '../../parts/fields';
+import { Loaded } from '../../parts/Loaded';
+import { Page } from '../../parts/Page';
+import { Skeleton } from '../../parts/Skeleton';
+import { Tabs } from '../../parts/Tabs';
+import { toast } from '../../parts/toasts';
+import { AccessTab } from './Access';
+import { PolicyFields } from './Form';
+import { HistoryTab, KeysTab, Uses } from './Looks';
+import { apiOf, tabOf } from './paths';
+import css from './policies.module.css';
+import { loadEffect, loadText, loadUses, remove, save, validate } from './read';
+import { text as t } from './text';
+
+const FieldsTab = lazy(() => import('./Fields'));
+
+export function OnePolicy() {
+  const { id = '' } = useParams({ strict: false }) as { id?: string };
+  const base = useRead(['policy', id, 'text'], (signal) => loadText(id, signal), { on: ['revision'] });
+  return base.data ? (
+    <Editing key={id} id={id} base={base.data} />
+  ) : (
+    <Page title={id}>
+      <Loaded query={base} what={t.what(id)}>
+        {() => null}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Notes({ draft, id }: { draft: Draft; id: string }) {
+  const state = draft.get<string>('state') || 'active';
+  const used = state === 'active' && draft.get('active') !== false && draft.get('is_inactive') !== true;
+  return (
+    <>
+      {used ? <Badge kind="ok">{t.states.active}</Badge> : <Badge kind="danger">{state === 'active' ? t.keysTab.refused : (t.states[state] ?? state)}</Badge>} {draft.get('enforcement') === 'measure' && <Badge kind="warn">{t.reportOnly}</Badge>} <ID value={id} />
+    </>
+  );
+}
+
+function Editing({ id, base }: { id: string; base: Base }) {
+  const { tab = 'overview' } = useParams({ strict: false }) as { tab?: string };
+  const may = useCan('editor');
+  const draft = useDraft({ id: `policy:${id}`, base, validate: may ? validate : undefined });
+  const [reviewing, setReviewing] = useState(false);
+  const [deleting, setDeleting] = useState(false);
+  const navigate = useNavigate();
+  const name = draft.get<string>('name') || id;
+  const at = `/policies/${encodeURIComponent(id)}`;
+  const on = (one: string) => draft.problems.filter((problem) => problem.path !== '' && tabOf(problem.path) === one).length;
+  return (
+    <Page title={name} note={<Notes draft={draft} id={id} />} actions={may && <Button kind="danger" onClick={() => setDeleting(true)}>{t.remove.verb} …</Button>}>
+      <Tabs label={t.tabsLabel(name)} tabs={Object.entries(t.tabs).map(([one, label]) => ({ to: one === 'overview' ? at : `${at}/${one}`, label, problems: on(one) }))} />
+      <DraftOffer draft={draft} />
+      <FieldProblems problems={draft.problems}>
+        <div className={css.stack}>
+          {draft.problems.length > 0 && draft.changed && <ProblemList draft={draft} at={at} />}
+          <Tab id={id} tab={tab} draft={draft} may={may} at={at} />
+        </div>
+      </FieldProblems>
+      {may && <DraftBar draft={draft} onReview={() => setReviewing(true)} within={at} />}
+      {reviewing && (
+        <ReviewSheet
+          what={t.what(name)}
+          draft={draft}
+          effect={async (text, signal) => <Effect effect={await loadEffect(text, signal)} />}
+          publish={(it) => save(id, it)}
+          reload={() => loadText(id)}
+          onDone={() => {
+            setReviewing(false);
+            void queryClient.invalidateQueries({ queryKey: ['policy', id] });
+            void queryClient.invalidateQueries({ queryKey: ['policies'] });
+          }}
+          onClose={() => setReviewing(false)}
+        />
+      )}
+      {deleting && (
+        <Confirm
+          title={t.remove.title(name)}
+          name={name}
+          verb={t.remove.verb}
+          onClose={() => setDeleting(false)}
+          onConfirm={async () => {
+            await remove(id);
+            draft.discard();
+            await queryClient.invalidateQueries({ queryKey: ['policies'] });
+            toast({ kind: 'ok', text: `${t.remove.verb}: ${name}` });
+            setTimeout(() => void navigate({ to: '/policies' }));
+          }}
+        >
+          <GoesWith id={id} />
+        </Confirm>
+      )}
+    </Page>
+  );
+}
+
+/** Problems as links to the tabs that have their fields. */
+export function ProblemList({ draft, at }: { draft: Draft; at?: string }) {
+  const navigate = useNavigate();
+  return (
+    <ul>
+      {draft.problems.slice(0, 20).map((problem, n) => {
+        const tab = problem.path ? tabOf(problem.path) : 'raw';
+        const to = tab === 'overview' ? at : `${at}/${tab}`;
+        return (
+          <li key={n}>
+            {at ? (
+              <Button kind="quiet" dense onClick={() => void navigate({ to: to!, search: (tab === 'fields' ? { api: apiOf(problem.path) } : {}) as never })}>
+                {problem.path || t.tabs.raw}
+              </Button>
+            ) : (
+              problem.path && <code>{problem.path}</code>
+            )}{' '}
+            {problem.message}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function Tab({ id, tab, draft, may, at }: { id: string; tab: string; draft: Draft; may: boolean; at: string }) {
+  switch (tab) {
+    case 'overview':
+      return (
+        <>
+          <Uses id={id} />
+          <PolicyFields draft={draft} disabled={!may} />
+        </>
+      );
+    case 'apis':
+      return <AccessTab draft={draft} may={may} at={at} />;
+    case 'fields':
+      return (
+        <Suspense fallback={<Skeleton lines={8} />}>
+          <FieldsTab draft={draft} may={may} at={at} />
+        </Suspense>
+      );
+    case 'keys':
+      return <KeysTab id={id} />;
+    case 'history':
+      return <HistoryTab id={id} />;
+    case 'raw':
+      return (
+        <Card title={t.tabs.raw}>
+          <p className="muted">{t.raw.help}</p>
+          <CodeEditor label={t.raw.label} language="json" value={draft.text} onChange={may ? draft.setText : undefined} readOnly={!may} problems={draft.problems} lines={32} />
+        </Card>
+      );
+  }
+  return <ErrorPanel failure={new Error(t.noTab(tab))} />;
+}
+
+function Effect({ effect }: { effect: components['schemas']['Effect'] }) {
+  const { concerned } = effect;
+  const rights = effect.rights ?? [];
+  return (
+    <>
+      <p>{concerned.keys === 0 ? t.effect.none : t.effect.keys(t.keys(concerned.keys, concerned.keys >= 10_000), concerned.called)}</p>
+      {rights.length > 0 && (
+        <ul>
+          {rights.slice(0, 20).map((right, n) => (
+            <li key={n}>
+              {right.direction === 'lost' ? t.effect.lost : t.effect.gained}: {right.text}
+            </li>
+          ))}
+          {rights.length > 20 && <li>{t.effect.more(rights.length - 20)}</li>}
+        </ul>
+      )}
+      {(effect.warnings ?? []).map((warning) => (
+        <p key={warning} className="muted">
+          {warning}
+        </p>
+      ))}
+    </>
+  );
+}
+
+function GoesWith({ id }: { id: string }) {
+  const uses = useRead(['policy', id, 'uses'], (signal) => loadUses(id, signal));
+  return (
+    <Loaded query={uses} lines={2}>
+      {(all) => (
+        <>
+          <p>{t.remove.goes(t.keys(all.keys, all.keys_capped), all.catalogue_count, all.pending_requests)}</p>
+          <p>{t.remove.refused}</p>
+        </>
+      )}
+    </Loaded>
+  );
+}
