@@ -49,7 +49,7 @@ install-deps: ## install missing servers for the product and its tests
 
 .PHONY: test
 test: go install-deps ## run all tests, against real servers
-	SLUICE_TEST_REQUIRE_SERVERS=1 go test ./...
+	SLUICE_TEST_REQUIRE_SERVERS=1 go test -timeout 30m ./...
 	go -C loadtest test ./...
 
 .PHONY: race
@@ -57,7 +57,7 @@ race: go install-deps ## run the tests under the race detector (RACE=./gateway/.
 	@internal/tools/install-deps.sh compiler
 	@# End-to-end tests run other processes, and allocation budgets do not hold with the detector.
 	packages="$(or $(RACE),$$(go list ./... | grep -vE '/(internal/e2e|bench)(/|$$)'))" && \
-	SLUICE_TEST_REQUIRE_SERVERS=1 CGO_ENABLED=1 go test -race $$packages
+	SLUICE_TEST_REQUIRE_SERVERS=1 CGO_ENABLED=1 go test -race -timeout 30m $$packages
 
 .PHONY: lint
 lint: go ## vet, staticcheck, errcheck and go fix -diff

@@ -60,7 +60,7 @@ func (s *Service) byPassword(ctx context.Context, c *rest.Call, sent *credential
 			s.Log.Warn("a refused sign-in was not written to the audit log", "err", err)
 		}
 	}
-	sleep.For(ctx, time.Until(compared.Add(minAnswerTime)))
+	_ = sleep.For(ctx, time.Until(compared.Add(minAnswerTime)))
 	return nil, store.ErrNotFound
 }
 

@@ -15,6 +15,7 @@ import (
 	"html"
 	"io/fs"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -222,12 +223,7 @@ var Prefixes = []string{"api", "oauth", "portal", "assets", "health", "healthz",
 // reserved reports whether a path belongs to the server, and never to a page.
 func reserved(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	for _, prefix := range Prefixes {
-		if first == prefix {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(Prefixes, first)
 }
 
 // isPage reports whether a path is that of a page.

@@ -43,6 +43,7 @@ func start(t testing.TB) *bench {
 	b.api("two", `{"api_id":"theirs","name":"Theirs","proxy":{"listen_path":"/theirs","target_url":"http://up.internal"}}`)
 	b.policy("one", `{"id":"gold","name":"Gold","rate":10,"per":60,"quota_max":100000,"quota_renewal_rate":86400,"max_query_depth":3,"access_rights":{"orders":{"limit":{"rate":5,"per":1}}}}`)
 	b.policy("one", `{"id":"silver","name":"Silver"}`)
+	b.policy("one", `{"id":"depot","name":"Depot","access_rights":{"stock":{}}}`)
 	b.policy("one", `{"id":"draft","name":"Draft","state":"draft"}`)
 	b.policy("two", `{"id":"foreign","name":"Foreign"}`)
 	return b

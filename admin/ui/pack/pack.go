@@ -57,7 +57,7 @@ func check() error {
 	if err != nil {
 		return err
 	}
-	defer archive.Close()
+	defer func() { _ = archive.Close() }() // it was only read
 	packed := make(map[string][]byte)
 	for _, entry := range archive.File {
 		if packed[entry.Name], err = fs.ReadFile(archive, entry.Name); err != nil {

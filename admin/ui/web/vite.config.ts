@@ -21,6 +21,9 @@ export default defineConfig({
   server: { proxy: { '^/(api|portal|oauth|healthz)(/|$)': proxy } },
   build: {
     target: 'es2022',
+    // These have light-dark(). What it is lowered to for others is resolved at the root, so
+    // that a part of a page could not have the other theme, as the preview of a brand has.
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     assetsInlineLimit: 0, // the policy permits no data: fonts or scripts
     modulePreload: { polyfill: false },
     license: { fileName: 'licenses.md' },

@@ -54,7 +54,7 @@ export async function enterLink(id = 'me') {
  * expressions of console lines that a story causes on purpose, such as /status of 401/.
  */
 export function story(name, run, o = {}) {
-  test(name, { timeout: o.timeout ?? 120_000 }, async (t) => {
+  test(name, { timeout: o.timeout ?? 300_000 }, async (t) => {
     const browser = await chromium.launch({
       executablePath: env.SLUICE_CHROMIUM,
       args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
@@ -65,7 +65,7 @@ export function story(name, run, o = {}) {
     try {
       const watched = new Watched(context, o);
       const page = await context.newPage();
-      page.setDefaultTimeout(15_000);
+      page.setDefaultTimeout(45_000);
       await run({ t, page, context, browser, allow: (...lines) => watched.allowed.push(...lines), ...tools(t, page, watched, name) });
       failed = false;
     } finally {

@@ -20,6 +20,7 @@ package visible
 import (
 	"iter"
 	"math/bits"
+	"slices"
 
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 )
@@ -184,12 +185,7 @@ func (p *Part) isOne(t, of schema.TypeID) bool {
 	if p.Types[of].Kind == schema.Union || p.unions[of] {
 		return p.Possible(of).Has(t) && p.Types[t].Kind == schema.Object
 	}
-	for _, i := range p.implements[t] {
-		if i == of {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.implements[t], of)
 }
 
 // members yields the objects of an interface or union.

@@ -50,6 +50,6 @@ func sourceHash(web fs.FS) (string, error) {
 		}
 	}
 	slices.Sort(used)
-	fmt.Fprintln(sum, used, packages.DevDependencies["vite"])
+	_, _ = fmt.Fprintln(sum, used, packages.DevDependencies["vite"])
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
