@@ -1,6 +1,6 @@
 // The field rules of a policy for one GraphQL API. It is loaded when the tab is opened,
 // since it has the GraphQL parser.
-import { useMemo, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { useRead } from '../../api/query';
 import { same } from '../../lib';
 import { Badge } from '../../parts/Badge';
@@ -88,8 +88,11 @@ function FieldRules({ draft, may, api, schema }: { draft: Draft; may: boolean; a
   const [current, setCurrent] = useState('');
   const [said, setSaid] = useState('');
   const depth = useRef<HTMLDivElement>(null);
+  const later = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(later.current), []);
   const rows = useMemo(() => rowsOf(schema, open, filter), [schema, open, filter]);
-  const row = rows.find((one) => rowName(one) === current) ?? rows[0];
+  // The first field that matches is what was looked for.
+  const row = rows.find((one) => rowName(one) === current) ?? (filter.trim() ? rows.find((one) => one.field) : undefined) ?? rows[0];
 
   const put = (next: Rules) => {
     for (const member of members) {
@@ -112,11 +115,9 @@ function FieldRules({ draft, may, api, schema }: { draft: Draft; may: boolean; a
   };
   const find = (text: string) => {
     setFilter(text);
-    setURL({ f: text });
-    // The first field that matches is what was looked for.
-    const found = rowsOf(schema, open, text);
-    const first = text.trim() ? (found.find((one) => one.field) ?? found[0]) : undefined;
-    if (first) setCurrent(rowName(first));
+    clearTimeout(later.current);
+    later.current = setTimeout(() => setURL({ f: text }), 250);
+    setCurrent('');
   };
   return (
     <>
@@ -187,6 +188,7 @@ function ModeField({ mode, may, onChange, path }: { mode: Mode; may: boolean; on
 /** What a call of a key gets that selects the field. */
 function Verdict({ draft, entry, row, states, schema }: { draft: Draft; entry: Access; row: Row; states: States; schema: Schema }) {
   const { type, field } = row;
+  const sample = useMemo(() => field && sampleOf(schema, type.name, field.name), [schema, type, field]);
   if (!field) {
     const allowed = type.fields.filter((one) => states.allowed(type.name, one.name)).length;
     return (
@@ -198,7 +200,6 @@ function Verdict({ draft, entry, row, states, schema }: { draft: Draft; entry: A
       </>
     );
   }
-  const sample = sampleOf(schema, type.name, field.name);
   const passes = states.allowed(type.name, field.name);
   const own = states.depth(type.name, field.name);
   const levels = (entry.limit?.max_query_depth as number | undefined) || draft.get<number>('max_query_depth') || 0;

@@ -7,9 +7,10 @@ function nameOf(type: TypeNode): string {
   return type.kind === Kind.NAMED_TYPE ? type.name.value : nameOf(type.type);
 }
 
-function fieldOf(node: FieldDefinitionNode): Field {
+function fieldOf(type: string, node: FieldDefinitionNode): Field {
   const asks = (node.arguments ?? []).some((one) => one.type.kind === Kind.NON_NULL_TYPE && !one.defaultValue);
-  return { name: node.name.value, of: nameOf(node.type), asks };
+  const name = node.name.value;
+  return { name, path: `${type}.${name}`, lower: name.toLowerCase(), of: nameOf(node.type), asks };
 }
 
 /** The object and interface types of a schema, with those of its extensions. Throws where the text is no schema. */
@@ -27,10 +28,10 @@ export function readSchema(text: string): Schema {
       case Kind.INTERFACE_TYPE_DEFINITION:
       case Kind.INTERFACE_TYPE_EXTENSION: {
         const kind = node.kind === Kind.OBJECT_TYPE_DEFINITION || node.kind === Kind.OBJECT_TYPE_EXTENSION ? 'object' : 'interface';
-        const type = byName.get(node.name.value) ?? { name: node.name.value, kind, interfaces: [], fields: [] };
+        const type = byName.get(node.name.value) ?? { name: node.name.value, lower: node.name.value.toLowerCase(), kind, interfaces: [], fields: [] };
         byName.set(type.name, type);
         type.interfaces.push(...(node.interfaces ?? []).map((one) => one.name.value));
-        type.fields.push(...(node.fields ?? []).map(fieldOf));
+        type.fields.push(...(node.fields ?? []).map((one) => fieldOf(type.name, one)));
       }
     }
   }

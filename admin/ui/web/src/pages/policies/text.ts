@@ -188,13 +188,13 @@ export const text = {
     verb: 'Delete',
     title: (name: string) => `Delete ${name}?`,
     goes: (keys: string, catalogue: number, requests: number) =>
-      `${keys} have it, ${plural(catalogue, 'entry of the catalogue offers', 'entries of the catalogue offer')} it, ${plural(requests, 'key request asks', 'key requests ask')} for it.`,
+      `It is named by ${keys}, ${plural(catalogue, 'entry of the catalogue', 'entries of the catalogue')} and ${plural(requests, 'undecided key request', 'undecided key requests')}.`,
     refused: 'Keys with this policy are refused from then on, until it is taken from them.',
   },
 
   effect: {
     none: 'No key has this policy.',
-    keys: (keys: string, called: number) => `${keys} have this policy; ${number(called)} of them called in the last 24 hours.`,
+    keys: (keys: string, called: number) => `The policy has ${keys}, of which ${number(called)} called in the last 24 hours.`,
     lost: 'Lost',
     gained: 'Gained',
     more: (count: number) => `and ${number(count)} more`,

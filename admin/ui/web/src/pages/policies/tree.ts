@@ -21,6 +21,10 @@ export interface Rules {
 
 export interface Field {
   name: string;
+  /** "User.email" */
+  path: string;
+  /** The name in lower case, for the filter. */
+  lower: string;
   /** Named type of the field. */
   of: string;
   /** It has arguments that must be given. */
@@ -29,6 +33,7 @@ export interface Field {
 
 export interface Type {
   name: string;
+  lower: string;
   kind: 'object' | 'interface';
   interfaces: string[];
   fields: Field[];
@@ -220,21 +225,21 @@ export interface Row {
   open: boolean;
 }
 
-export const rowName = (row: Row) => (row.field ? key(row.type.name, row.field.name) : row.type.name);
+export const rowName = (row: Row) => row.field?.path ?? row.type.name;
 
 /** The rows in sight: with a filter, the types whose name has it and the fields that have it. */
 export function rowsOf(schema: Schema, open: ReadonlySet<string>, filter: string): Row[] {
   const wanted = filter.trim().toLowerCase();
   const [ofType = '', ofField] = wanted.includes('.') ? wanted.split('.', 2) : [wanted];
-  const has = (name: string, part: string) => name.toLowerCase().includes(part);
+  const has = (one: { lower: string }, part: string) => one.lower.includes(part);
   const groups: { type: Type; fields: Field[]; open: boolean }[] = [];
   for (const type of schema.types) {
     if (!wanted) {
       groups.push({ type, fields: open.has(type.name) ? type.fields : [], open: open.has(type.name) });
       continue;
     }
-    const named = has(type.name, ofType);
-    const fields = ofField === undefined ? type.fields.filter((field) => has(field.name, wanted)) : named ? type.fields.filter((field) => has(field.name, ofField)) : [];
+    const named = has(type, ofType);
+    const fields = ofField === undefined ? type.fields.filter((field) => has(field, wanted)) : named ? type.fields.filter((field) => has(field, ofField)) : [];
     const unfolded = open.has(type.name) && named && ofField === undefined;
     if (fields.length > 0 || (named && ofField === undefined)) groups.push({ type, fields: unfolded ? type.fields : fields, open: unfolded || fields.length > 0 });
   }

@@ -19,6 +19,16 @@ test('a change touches one member only', () => {
   expect(pretty('{"a":12345678901234567890,"b":[1]}')).toBe('{\n  "a": 12345678901234567890,\n  "b": [\n    1\n  ]\n}');
 });
 
+test('a large value is laid out as a small one', () => {
+  const list = Array.from({ length: 400 }, (_, n) => ({ name: `T${n}`, fields: ['a', 'b'] }));
+  const small = setAt(base, ['access', 'countries', 'limit'], list.slice(0, 2));
+  const large = setAt(base, ['access', 'countries', 'limit'], list);
+  expect(large.slice(0, 100)).toBe(small.slice(0, 100));
+  expect(JSON.parse(large).access.countries.limit).toEqual(list);
+  expect(large).toContain('12345678901234567890');
+  expect(JSON.parse(setAt('{"a":1}', ['b'], list))).toEqual({ a: 1, b: list });
+});
+
 test('differences are at the deepest member', () => {
   const value = (text: string) => valueOf(parse(text).tree, text);
   expect(changes(value(base), value(setAt(base, ['access', 'countries', 'limit'], 5)))).toEqual([{ path: ['access', 'countries', 'limit'], before: null, after: 5 }]);

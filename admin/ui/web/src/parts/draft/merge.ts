@@ -67,8 +67,19 @@ export function pretty(text: string): string {
 
 /** The text with the value at a path set; undefined removes the member. */
 export function setAt(text: string, path: Path, value: unknown): string {
+  if (value !== null && typeof value === 'object' && JSON.stringify(value).length > 4096) return setLarge(text, path, value);
   const oneLine = !text.includes('\n') && text.length > 2;
   return applyEdits(text, modify(text, path as JSONPath, value, { formattingOptions: oneLine ? undefined : layout(text) }));
+}
+
+/** setAt for a large value, which modify would lay out in time that grows with the square of its length. */
+function setLarge(text: string, path: Path, value: object): string {
+  const small = setAt(text, path, 0);
+  const node = findNodeAtLocation(parse(small).tree!, path as JSONPath)!;
+  const { insertSpaces, tabSize } = layout(text);
+  const margin = /[ \t]*/.exec(small.slice(small.lastIndexOf('\n', node.offset) + 1))![0];
+  const written = text.includes('\n') ? JSON.stringify(value, null, insertSpaces ? tabSize : '\t').replaceAll('\n', `\n${margin}`) : JSON.stringify(value);
+  return small.slice(0, node.offset) + written + small.slice(node.offset + node.length);
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
