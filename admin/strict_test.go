@@ -83,3 +83,12 @@ func TestFeaturesThatDoNotExistAreRefusedByName(t *testing.T) {
 		t.Errorf("stored: %s", r.Body)
 	}
 }
+
+func TestABatchWarnsOfEntriesThatNeverCount(t *testing.T) {
+	b := start(t)
+	dead := strings.Replace(plainAPI("a", "/a/"), "{", `{"version_data":{"not_versioned":true,"versions":{"Default":{"name":"Default","use_extended_paths":true,`+
+		`"extended_paths":{"ignored":[{"path":"/open"}],"black_list":[{"path":"/open/admin"}]}}}},`, 1)
+	const never = `never counts: `
+	b.Call("POST", "/api/config/apply", b.editor, `{"strict":true,"apis":[`+dead+`]}`).Want(400).Says(`black_list[0]`, never)
+	b.Call("POST", "/api/config/apply", b.editor, `{"apis":[`+dead+`]}`).Want(200).Says(`"warnings":["apis[\"a\"].version_data`, never)
+}

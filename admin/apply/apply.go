@@ -58,7 +58,7 @@ type Outcome struct {
 	Changes  []store.ObjectChange `json:"changes"`
 	Keys     int                  `json:"keys" doc:"created or replaced"`
 	Made     []NewKey             `json:"new_keys,omitempty" doc:"that were made; none with dry_run"`
-	Warnings []string             `json:"warnings,omitempty" doc:"members that are kept and have no effect, each with the place where it is"`
+	Warnings []string             `json:"warnings,omitempty" doc:"what is accepted and has no effect, or probably not the intended one, each with the place where it is"`
 
 	hashes []string
 }
@@ -203,7 +203,12 @@ func (r *reading) add(place, format string, args ...any) {
 // unknown collects the unknown members of an object: warnings, or problems if the batch is
 // strict.
 func (r *reading) unknown(place string, of definition.Object) {
-	for _, p := range of.UnknownMembers() {
+	r.warn(place, of.UnknownMembers())
+}
+
+// warn collects what is accepted, unless the batch is strict.
+func (r *reading) warn(place string, all []definition.Problem) {
+	for _, p := range all {
 		switch {
 		case r.strict:
 			r.add(place+"."+p.Path, "%s", p.Message)
@@ -256,6 +261,7 @@ func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 	for _, p := range api.GatewayFiles() {
 		r.add(place+"."+p.Path, "%s", p.Message)
 	}
+	r.warn(place, api.Warnings())
 	switch {
 	case from == schemas.Kept && r.batch.Expect < 0:
 		r.add(place+"."+definition.SchemaPath, "is not there; say expect_revision, so that it is known which one stays, or give it")
