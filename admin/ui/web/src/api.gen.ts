@@ -4384,7 +4384,7 @@ export interface components {
             revision: number;
             /** @description that callers would lose or gain; what differs beside them is in the objects */
             rights: components["schemas"]["Right"][] | null;
-            /** @description members that are kept and have no effect, each with the place where it is */
+            /** @description what is accepted and has no effect, or probably not the intended one, each with the place where it is */
             warnings?: string[] | null;
         };
         Ejection: {
@@ -5573,7 +5573,7 @@ export interface components {
              * @description that was made; with dry_run the one that would be
              */
             revision: number;
-            /** @description members that are kept and have no effect, each with the place where it is */
+            /** @description what is accepted and has no effect, or probably not the intended one, each with the place where it is */
             warnings?: string[] | null;
         };
         OwnPassword: {

@@ -51,6 +51,7 @@ story('The palette and keys go to pages', async ({ page, step, signIn, open }) =
     await page.getByRole('option', { name: /About/ }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'About' }).waitFor();
+    await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
     assert.match(await page.title(), /About/);
   });
   await step('g h goes home', async () => {

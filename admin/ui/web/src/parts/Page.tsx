@@ -1,4 +1,4 @@
-import { useLocation } from '@tanstack/react-router';
+import { useMatch } from '@tanstack/react-router';
 import { useEffect, useRef, type ReactNode } from 'react';
 import { t } from '../text/en';
 import css from './Page.module.css';
@@ -11,11 +11,13 @@ let last = ''; // path of the page that was drawn before
  */
 export function Page(p: { title: string; /** Beside the name: a badge, an id. */ note?: ReactNode; actions?: ReactNode; children?: ReactNode }) {
   const head = useRef<HTMLHeadingElement>(null);
-  const path = useLocation({ select: (location) => location.pathname });
+  // Of this page, not of the address: that changes while the page before is still there.
+  const path = useMatch({ strict: false, shouldThrow: false, select: (match) => match.pathname });
   useEffect(() => {
     document.title = `${p.title} · ${t.product}`;
   }, [p.title]);
   useEffect(() => {
+    if (path === undefined) return;
     const moved = last !== '' && last !== path;
     last = path;
     if (!moved || document.activeElement?.closest('[data-tabs]')) return;
