@@ -1,6 +1,8 @@
 package system
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -97,12 +99,20 @@ func TestUpstreamsGetTheSecretsThatDefinitionsReferTo(t *testing.T) {
 	sends("file-two-0123456789")
 
 	// A restart without the admin serves what was last good, from an encrypted copy.
+	copied := filepath.Join(state, "last-good.sealed")
+	before, err := os.ReadFile(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
 	set("{secret:orders}")
 	sends("sealed-two-0123456789")
-	rig.Eventually(t, "the copy on disk", func() error {
-		text, err := os.ReadFile(filepath.Join(state, "last-good.sealed"))
-		if err == nil && strings.Contains(string(text), "sealed-two") {
+	rig.Eventually(t, "the copy on disk", func() error { // is written after the change is in force
+		text, err := os.ReadFile(copied)
+		switch {
+		case err == nil && strings.Contains(string(text), "sealed-two"):
 			t.Fatal("the copy is not encrypted")
+		case err == nil && bytes.Equal(text, before):
+			err = errors.New("it is the one before")
 		}
 		return err
 	})
