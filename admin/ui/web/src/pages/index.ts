@@ -40,6 +40,7 @@ export const areas: Area[] = [
   { name: 'changes', label: 'Changes', group: 'system', go: 'c', paths: ['/changes', '/changes/$n'], load: () => import('./changes') },
   { name: 'gateways', label: 'Gateways', group: 'system', paths: ['/gateways'], load: () => import('./gateways') },
   { name: 'certificates', label: 'Certificates', group: 'system', paths: ['/certificates'], load: () => import('./certificates') },
+  { name: 'secrets', label: 'Secrets', group: 'system', role: 'editor', paths: ['/secrets'], load: () => import('./secrets') },
   { name: 'events', label: 'Events', group: 'system', paths: ['/events'], load: () => import('./events') },
   { name: 'audit', label: 'Audit log', group: 'system', role: 'admin', paths: ['/audit'], load: () => import('./audit') },
   { name: 'settings', label: 'Settings', group: 'system', role: 'admin', paths: ['/settings', '/settings/checks'], load: () => import('./settings') },
