@@ -90,9 +90,13 @@ type scene struct {
 	stop   func()
 }
 
-func open(t *testing.T, every time.Duration) *scene {
+func open(t *testing.T, every time.Duration, change ...func(*SenderOptions)) *scene {
 	s := &scene{calls: NewCalls(), api: NewAPICalls("shop", "org", new(histogram).read), admin: &ledger{}}
-	s.sender = NewSender(SenderOptions{Calls: s.calls, To: s.admin, Gateway: "gw", Every: every, Log: slog.New(slog.DiscardHandler)})
+	o := SenderOptions{Calls: s.calls, To: s.admin, Gateway: "gw", Every: every, Log: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&o)
+	}
+	s.sender = NewSender(o)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { s.sender.Run(ctx); close(done) }()
@@ -180,9 +184,9 @@ func (k *keeper) Lost() uint64 { return 3 }
 
 func TestRefusalsAreShippedOnceAndBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, kept := open(t, 10*time.Second), new(keeper)
+		kept := new(keeper)
+		s := open(t, 10*time.Second, func(o *SenderOptions) { o.Refusals = kept })
 		defer s.stop()
-		s.sender.opts.Refusals = kept
 		kept.keep(2*usage.MaxRefusals + 7) // and no calls beside them
 		time.Sleep(10 * time.Second)
 		s.admin.set(func(l *ledger) {
