@@ -142,8 +142,13 @@ func (p *Process) end(s syscall.Signal) error {
 	case <-p.Run.Ended:
 		return nil
 	case <-time.After(Patience):
-		_ = p.Run.cmd.Process.Kill()
-		<-p.Run.Ended
+		_ = p.Run.cmd.Process.Signal(syscall.SIGQUIT) // prints where every goroutine is
+		select {
+		case <-p.Run.Ended:
+		case <-time.After(5 * time.Second):
+			_ = p.Run.cmd.Process.Kill()
+			<-p.Run.Ended
+		}
 		return fmt.Errorf("%s did not end within %s of %s", p, Patience, s)
 	}
 }
