@@ -212,6 +212,7 @@ func (s *Server) newHTTP(routes []rest.Route, handler fasthttp.RequestHandler) *
 		NoDefaultServerHeader: true,
 		NoDefaultDate:         false,
 		CloseOnShutdown:       true,
+		ReduceMemoryUsage:     true, // without it, a connection without a request yet counts as busy, and Shutdown waits for it
 		Logger:                quiet{},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -164,6 +165,29 @@ func TestShutdownReleasesWaitingGateways(t *testing.T) {
 	}
 	if r := <-released; r.Status != 304 {
 		t.Errorf("%d", r.Status)
+	}
+}
+
+// Browsers and clients open connections before they have a request for them.
+func TestShutdownDoesNotWaitForConnectionsWithoutARequest(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	server, url := b.serve(b.Open(store.Options{MaxConns: 10}))
+	for range 3 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	here := b.URL
+	b.URL = url
+	b.Call("GET", "/api/apis", b.viewer, "").Want(200) // all three are accepted now
+	b.URL = here
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // less than the server waits for a request
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		t.Errorf("shut down: %v", err)
 	}
 }
 

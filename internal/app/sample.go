@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -53,8 +54,10 @@ func startSample() (*sample, error) {
 // url returns the address of the sample.
 func (s *sample) url() string { return "http://" + s.ln.Addr().String() }
 
-// stop ends the sample and waits for it.
-func (s *sample) stop(ctx context.Context) {
+// stop ends the sample. Clients that keep it busy get a second.
+func (s *sample) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
 	_ = s.server.ShutdownWithContext(ctx) // nothing depends on it
 	<-s.done
 }

@@ -168,7 +168,7 @@ func (u *allInOne) run(ctx context.Context) error {
 	u.management.store.Close()
 	t.wait()
 	if u.demo != nil {
-		u.demo.upstream.stop(context.Background())
+		u.demo.upstream.stop()
 	}
 	return err
 }
