@@ -24,7 +24,7 @@ func (b *bench) aDeveloper(name string) (id, session string) {
 }
 
 // nowhere fills a path with ids that name nothing.
-var nowhere = strings.NewReplacer("{id}", "none", "{n}", "1", "{key}", "none", "{api}", "none", "{client}", "none")
+var nowhere = strings.NewReplacer("{id}", "none", "{n}", "1", "{key}", "none", "{api}", "none", "{client}", "none", "{path}", "none")
 
 // TestEveryRouteAsksForItsRole goes through the routes as they are registered,
 // so that a new one is covered from the start.
@@ -96,6 +96,7 @@ func (b *bench) estate() map[string]string {
 	hook := b.Call("POST", "/api/portal/webhooks", b.editor, `{"name":"ours","url":"https://hooks.example/","events":["*"]}`).Want(201).Text("Message")
 	client := b.Call("POST", "/api/portal/developers/"+developer+"/oauth-clients", b.editor, `{"policy_id":"op"}`).Want(201).Text("client_id")
 	b.Call("POST", "/api/portal/webhooks/"+hook+"/ping", b.editor, "").Want(200)
+	b.Call("PUT", "/api/portal/pages", b.editor, `{"pages":[{"path":"ours","title":"Ours","body":"ours"}]}`).Want(200)
 	b.Call("PUT", "/api/secrets/ours", b.editor, `{"value":"a sealed value"}`).Want(201)
 	owned := b.Call("POST", "/api/portal/developers/"+developer+"/keys", b.editor, `{"apply_policies":["op"]}`).Want(200).Text("key_id")
 	b.Call("POST", "/api/session", "", fmt.Sprintf(`{"access_key":%q}`, b.viewer)).Want(200)
@@ -106,7 +107,7 @@ func (b *bench) estate() map[string]string {
 		"/api/secrets/":  "ours",
 		"/api/apis/":     "ours", "/api/portal/policies/": policy, "/api/keys/": key, "/api/portal/developers/": developer, "/api/portal/catalogue/entries/": entry,
 		"/api/portal/requests/": request, "/api/portal/documentation/": document, "/api/portal/webhooks/": hook, "client": client, "/api/portal/deliveries/": b.Text("select id from deliveries limit 1"),
-		"/api/portal/public/catalogue/": entry, "key": owned, "/api/portal/me/": owned, "/api/users/": b.Text("select id from users where org_id <> 'second' limit 1"), "/api/certs/": "none", "/api/gateways/": "none", "/api/policies/": policy, "/api/orgs/": b.Text("select org_id from users where email = 'admin@localhost'"), "/api/portal/mailbox/": "none", "/api/config/": "1",
+		"/api/portal/public/catalogue/": entry, "/api/portal/public/pages/": "ours", "key": owned, "/api/portal/me/": owned, "/api/users/": b.Text("select id from users where org_id <> 'second' limit 1"), "/api/certs/": "none", "/api/gateways/": "none", "/api/policies/": policy, "/api/orgs/": b.Text("select org_id from users where email = 'admin@localhost'"), "/api/portal/mailbox/": "none", "/api/config/": "1",
 	}
 }
 
@@ -138,7 +139,7 @@ func TestNoRouteReachesAnotherOrganisation(t *testing.T) {
 		if strings.HasPrefix(r.Path, "/api/portal/developers/") {
 			key = ids["key"]
 		}
-		path := strings.NewReplacer("{id}", id, "{name}", id, "{n}", "1", "{key}", key, "{client}", ids["client"]).Replace(r.Path)
+		path := strings.NewReplacer("{id}", id, "{name}", id, "{n}", "1", "{key}", key, "{path}", id, "{client}", ids["client"]).Replace(r.Path)
 		query := "?hashed=true&force=true"
 		if r.Role == rest.Anyone {
 			query += "&org_id=second"

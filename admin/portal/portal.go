@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin/delivery"
 	"github.com/sluicegate/sluice/admin/portal/brand"
 	"github.com/sluicegate/sluice/admin/portal/catalogue"
+	"github.com/sluicegate/sluice/admin/portal/content"
 	"github.com/sluicegate/sluice/admin/portal/credentials"
 	"github.com/sluicegate/sluice/admin/portal/developers"
 	"github.com/sluicegate/sluice/admin/portal/webhooks"
@@ -96,7 +97,7 @@ func New(d Deps) (*Portal, error) {
 	requests := credentials.NewRequests(credentials.RequestDeps{
 		Store: d.Store, Keys: p.keys, Catalogue: entries, Letters: letters, Events: hooks, Clients: clients, MasterKey: d.MasterKey, Log: d.Log,
 	})
-	p.routes = append(p.routes, slices.Concat(entries.Routes(), documents.Routes(), p.keys.Routes(), requests.Routes(), queue.Routes(), hooks.Routes(), brand.New(d.Store, entries.VisitorOrg).Routes(), clients.Routes(), p.developers.Routes())...)
+	p.routes = append(p.routes, slices.Concat(entries.Routes(), documents.Routes(), p.keys.Routes(), requests.Routes(), queue.Routes(), hooks.Routes(), brand.New(d.Store, entries.VisitorOrg).Routes(), content.New(d.Store, entries.VisitorOrg).Routes(), clients.Routes(), p.developers.Routes())...)
 	p.workers = append(p.workers, queue.Run, clients.Run, p.developers.Run)
 	return p, nil
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // PortalObject is an organisation's catalogue, without its entries, or the configuration,
-// the brand or the logo of its portal: JSON, and what is kept beside it.
+// the brand, the logo, the pages or the menu of its portal, or its webhooks for events of
+// APIs: JSON, and what is kept beside it.
 type PortalObject = db.PortalObject
 
 // PortalObjectKind is the kind of an object.
@@ -19,6 +20,8 @@ const (
 	PortalConfiguration PortalObjectKind = "configuration"
 	PortalBrand         PortalObjectKind = "brand"
 	PortalLogo          PortalObjectKind = "logo"
+	PortalPages         PortalObjectKind = "pages"
+	PortalMenus         PortalObjectKind = "menus"
 )
 
 // CatalogueEntry is one of a catalogue: its JSON, and what is kept beside it.

@@ -306,7 +306,7 @@ func (b *Brand) check() (picture []byte, problems []string) {
 		add("links", fmt.Sprintf("are %d; at most %d are allowed", len(b.Links), maxLinks))
 	}
 	for i, l := range b.Links {
-		add(fmt.Sprintf("links[%d]", i), l.problem())
+		add(fmt.Sprintf("links[%d]", i), l.Problem())
 	}
 	if b.Logo == nil || *b.Logo == "" {
 		return nil, problems
@@ -316,7 +316,8 @@ func (b *Brand) check() (picture []byte, problems []string) {
 	return picture, problems
 }
 
-func (l *Link) problem() string {
+// Problem returns what is wrong with a link, or "".
+func (l *Link) Problem() string {
 	u, err := url.Parse(l.URL)
 	switch {
 	case l.Text == "" || len(l.Text) > maxName || !rest.Printable(l.Text):

@@ -95,7 +95,7 @@ func TestLinksLeadSomewhereSafe(t *testing.T) {
 		"": false, "javascript:alert(1)": false, "data:text/html,x": false, "//evil.example": false, `/\evil`: false, "https:evil": false, "terms": false, "https://a b": false,
 	} {
 		l := Link{Text: "Terms", URL: to}
-		if why := l.problem(); (why == "") != fine {
+		if why := l.Problem(); (why == "") != fine {
 			t.Errorf("%q: %q", to, why)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/portal/brand"
+	"github.com/sluicegate/sluice/admin/portal/content"
 )
 
 // look is how the portal of an organisation looks.
@@ -28,6 +29,15 @@ func (v *visit) loadBrand() error {
 		v.brand.StyleID = hex.EncodeToString(sum[:6])
 	}
 	return nil
+}
+
+// showPage shows a page that the organisation wrote.
+func showPage(v *visit) error {
+	var found content.ShownPage
+	if err := v.get("/api/portal/public/pages/"+escape(v.params["page"]), &found); err != nil {
+		return err
+	}
+	return v.show(fasthttp.StatusOK, "page", found.Title, &found)
 }
 
 func serveBrandStyle(v *visit) error {

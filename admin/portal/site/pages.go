@@ -17,6 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/portal/catalogue"
+	"github.com/sluicegate/sluice/admin/portal/content"
 	"github.com/sluicegate/sluice/admin/portal/model"
 )
 
@@ -38,14 +39,18 @@ type page struct {
 	Me       *model.Developer
 	Config   catalogue.PublicConfiguration
 	Brand    look
-	Done     string // what was done before the page was opened; "" for nothing
-	Token    string // of every form on the page
+	Menu     []content.Item // what the organisation added to the menu
+	Done     string         // what was done before the page was opened; "" for nothing
+	Token    string         // of every form on the page
 	SignedIn bool
 	Data     any
 }
 
 // Once returns a name for one form on the page, so that the form is carried out once.
 func (p *page) Once() string { return random() }
+
+// At reports whether the page is at a path of the site.
+func (p *page) At(path string) bool { return p.Here == path || strings.HasPrefix(p.Here, path+"?") }
 
 // loadPages compiles the templates.
 func (s *Site) loadPages() (*pages, error) {
@@ -206,7 +211,7 @@ func (v *visit) show(status int, name, title string, data any) error {
 		here += "?" + q
 	}
 	p := &page{
-		Title: title, Name: name, Theme: v.theme(), Here: here, Me: v.me, Config: v.config, Brand: v.brand,
+		Title: title, Name: name, Theme: v.theme(), Here: here, Me: v.me, Config: v.config, Brand: v.brand, Menu: v.menu,
 		Done: doneTexts[v.query("done")], SignedIn: v.me != nil, Data: data,
 	}
 	if v.me != nil || withForms[name] {

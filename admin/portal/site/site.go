@@ -72,6 +72,7 @@ func (s *Site) table() []route {
 	all := []route{
 		{"GET", "/", false, showCatalogue},
 		{"GET", "/apis/{api}", false, showAPI},
+		{"GET", "/pages/{page}", false, showPage},
 		{"GET", "/brand.css", false, serveBrandStyle},
 		{"GET", "/brand/logo", false, serveLogo},
 		{"POST", "/theme", false, chooseTheme},

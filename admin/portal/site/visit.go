@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/portal/catalogue"
+	"github.com/sluicegate/sluice/admin/portal/content"
 	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 )
@@ -25,6 +26,7 @@ type visit struct {
 	me      *model.Developer // who is signed in; nil: nobody
 	config  catalogue.PublicConfiguration
 	brand   look
+	menu    []content.Item
 	visitor string // the value that tokens of forms before sign-in are bound to
 }
 
@@ -59,6 +61,11 @@ func (v *visit) begin() error {
 	if err := v.get("/api/portal/public/configuration", &v.config); err != nil {
 		return err
 	}
+	var menu content.ShownMenu
+	if err := v.get("/api/portal/public/menu", &menu); err != nil {
+		return err
+	}
+	v.menu = menu.Items
 	return v.loadBrand()
 }
 

@@ -11,6 +11,7 @@ import { portal, readBase, type Done, type EventName, type LetterName } from '..
 import portalCSS from '../portal/portal.module.css';
 import { RequestSettings } from '../portal/RequestSettings';
 import { Brand } from './Brand';
+import { Content } from './Content';
 import { text } from './text';
 
 export const pages = { '/portal-settings': PortalSettings };
@@ -32,6 +33,7 @@ function PortalSettings() {
         {(base) => <Form base={base} />}
       </Loaded>
       <Brand />
+      <Content />
     </Page>
   );
 }

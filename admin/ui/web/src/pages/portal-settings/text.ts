@@ -66,3 +66,25 @@ export const brand = {
   linkURL: (at: number) => `Address of link ${at}`,
   sample: { keys: 'My keys', request: 'Request access' },
 };
+
+export const content = {
+  pages: 'Pages',
+  pagesHelp: 'Pages of your own, such as terms of use. They are at /portal/pages/ and their path, and everybody may read them.',
+  savePages: 'Save the pages',
+  page: (at: number) => `Page ${at}`,
+  addPage: 'Add a page',
+  title: 'Heading',
+  path: 'Path',
+  pathHelp: 'Small letters, digits and hyphens, such as terms-of-use.',
+  body: 'Text (Markdown)',
+  hidden: 'A draft, which the portal does not show',
+  preview: 'As developers see it',
+  none: 'Nothing.',
+  menu: 'Menu',
+  menuHelp: 'Links in the head of every page. A link to a page that does not exist, or is a draft, is left out.',
+  saveMenu: 'Save the menu',
+  item: (at: number) => `Link ${at} of the menu`,
+  addItem: 'Add a link',
+  itemText: (at: number) => `Text of menu link ${at}`,
+  itemTo: (at: number) => `Path of a page, or address, of menu link ${at}`,
+};

@@ -1,0 +1,79 @@
+package site_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestPagesAndTheMenuOfThePortal(t *testing.T) {
+	b := start(t)
+	if got := b.Call("GET", "/api/portal/pages", b.admin, "").Want(200); !strings.Contains(string(got.Body), `"pages":[]`) {
+		t.Errorf("%s", got.Body)
+	}
+	b.browser().open("/portal/pages/terms").want(404, "/portal/pages/terms").says("There is no such page")
+	b.Call("POST", "/api/portal/pages", b.admin, `{"pages":[{"path":"terms","title":"Terms of use","body":"Be **kind**.\n\n# Details"},{"path":"soon","title":"Soon","body":"","hidden":true}]}`).Want(200)
+	b.Call("POST", "/api/portal/pages", b.admin, `{"pages":[]}`).Want(409).Says("PUT replaces them")
+	b.Call("POST", "/api/portal/menus", b.admin, `{"items":[{"text":"Terms","page":"terms"},{"text":"Soon","page":"soon"},{"text":"Gone","page":"gone"},{"text":"Status","url":"https://status.example.com/"}]}`).Want(200)
+
+	w := b.browser()
+	w.open("/portal/").want(200, "/portal/").says("Terms Status").hides("Soon", "Gone")
+	w.follow("Terms").want(200, "/portal/pages/terms").says("Terms of use", "Be kind.")
+	if current := all(w.page, "a"); len(current) > 0 {
+		marked := ""
+		for _, a := range current {
+			if attr(a, "aria-current") == "page" {
+				marked += strings.TrimSpace(textOf(a)) + " "
+			}
+		}
+		if marked != "Terms " {
+			t.Errorf("the menu marks %q", marked)
+		}
+	}
+	b.browser().open("/portal/pages/soon").want(404, "/portal/pages/soon")
+	b.signUp("ada@example.com").open("/portal/pages/terms").want(200, "/portal/pages/terms").says("Terms of use")
+
+	tag := b.Call("GET", "/api/portal/pages", b.admin, "").Want(200).Header.Get("ETag")
+	b.Call("PUT", "/api/portal/pages", b.admin, `{"pages":[{"path":"terms","title":"New terms","body":"x"}]}`, "If-Match", tag).Want(200)
+	b.Call("PUT", "/api/portal/pages", b.admin, `{"pages":[]}`, "If-Match", tag).Want(409)
+	b.Call("PUT", "/api/portal/pages", b.admin, `{"id":"other","pages":[]}`).Want(400).Says("id: must be")
+	w.open("/portal/pages/terms").says("New terms")
+	if n := b.Count("select count(*) from audit_log where object_kind in ('portal_pages', 'portal_menus')"); n != 3 {
+		t.Errorf("%d entries in the audit log", n)
+	}
+}
+
+func TestFaultyPagesAndMenus(t *testing.T) {
+	b := start(t)
+	for body, says := range map[string]string{
+		`{"pages":[{"path":"A b","title":"x"}]}`:                                                   "pages[0].path: must be 1 to 64 small letters",
+		`{"pages":[{"path":"../x","title":"x"}]}`:                                                  "pages[0].path: must be",
+		`{"pages":[{"path":"a","title":"x"},{"path":"a","title":"x"}]}`:                            "is there already",
+		`{"pages":[{"path":"a","title":" "}]}`:                                                     "pages[0].title: must be printable text",
+		fmt.Sprintf(`{"pages":[{"path":"a","title":"x","body":%q}]}`, strings.Repeat("x", 65<<10)): "pages[0].body: has 66560 bytes; at most 65536",
+		`{"pages":[` + strings.Repeat(`{},`, 100) + `{}]}`:                                         "pages: are 101; at most 100",
+		`{"page":[]}`: "unknown member",
+	} {
+		b.Call("PUT", "/api/portal/pages", b.admin, body).Want(400).Says(says)
+	}
+	for body, says := range map[string]string{
+		`{"items":[{"text":"x"}]}`:                                            "items[0]: must have either page or url",
+		`{"items":[{"text":"x","page":"a","url":"/b"}]}`:                      "items[0]: must have either page or url",
+		`{"items":[{"text":"x","url":"javascript:alert(1)"}]}`:                "items[0]: url must begin with",
+		`{"items":[{"text":"","page":"a"}]}`:                                  "items[0]: text must be",
+		`{"items":[{"text":"x","page":"../a"}]}`:                              "items[0].page: must be the path of a page",
+		`{"items":[` + strings.Repeat(`{"text":"x","url":"/"},`, 12) + `{}]}`: "items: are 13; at most 12",
+	} {
+		b.Call("PUT", "/api/portal/menus", b.admin, body).Want(400).Says(says)
+	}
+}
+
+// Style sheets and scripts of an organisation's own are refused by name, with the reason.
+func TestThePortalTakesNoStyleSheetsAndScripts(t *testing.T) {
+	b := start(t)
+	for _, path := range []string{"/api/portal/css", "/api/portal/js"} {
+		for _, method := range []string{"GET", "POST", "PUT"} {
+			b.Call(method, path, b.admin, "").Want(410).Says("in the origin where developers sign in", "PUT /api/portal/brand")
+		}
+	}
+}
