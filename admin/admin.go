@@ -72,7 +72,7 @@ type Deps struct {
 	PublicURL string           // under which users reach the admin, for links; "": as they call it
 	Now       func() time.Time // for sessions of users; nil: time.Now
 
-	UI UI // pages for browsers; nil: there are none
+	UI UI // pages for browsers; nil: no pages are served
 
 	Trusted []netip.Prefix // proxies whose X-Forwarded-For is trusted
 

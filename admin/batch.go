@@ -45,7 +45,7 @@ func (s *Server) applier() *apply.Applier {
 	}}
 }
 
-// effect returns what a change of many objects would do, and to whom.
+// effect returns what a batch would change, and which keys the change concerns.
 func (s *Server) effect(ctx context.Context, c *rest.Call) (any, error) {
 	var batch apply.Batch
 	if err := c.Decode(&batch); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/sluicegate/sluice/internal/diff"
 )
 
-// An Effect is what a batch would change, and for whom. Nothing is stored.
+// An Effect is what a batch would change, and which keys the change concerns. Nothing
+// is stored.
 type Effect struct {
 	Outcome
 	Base    int64    `json:"base_revision" doc:"that is in force; 0: none was made yet"`

@@ -64,7 +64,7 @@ func (s *secrets) usedBy(apis []object) definition.Secrets {
 }
 
 // digest returns 8 hexadecimal digits that change with the secrets that APIs refer to, and
-// "" without any. They are of what is stored, from which nobody learns a secret.
+// "" without any. They are computed from the encrypted form and reveal no secret.
 func (s *secrets) digest(apis []object) string {
 	names := s.names(apis)
 	if len(names) == 0 {

@@ -1,9 +1,9 @@
 package brand
 
 import (
+	"encoding/hex"
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // A colour is one of sRGB.
@@ -14,14 +14,8 @@ func parseColour(text string) (c colour, ok bool) {
 	if len(text) != 7 || text[0] != '#' {
 		return c, false
 	}
-	for i := range c {
-		n, err := strconv.ParseUint(text[1+2*i:3+2*i], 16, 8)
-		if err != nil {
-			return c, false
-		}
-		c[i] = uint8(n) //nolint:gosec // of 8 bits
-	}
-	return c, true
+	_, err := hex.Decode(c[:], []byte(text[1:]))
+	return c, err == nil
 }
 
 // String returns the colour as style sheets have it.

@@ -40,7 +40,8 @@ func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 	}
 	w.post(to.String(), sent, "Origin", b.URL).want(200, "/portal/request/free").says("shown this once")
 
-	// Before sign-in as well: nobody is signed in to an account of an attacker.
+	// Before sign-in as well: otherwise an attacker could sign a visitor in to the
+	// attacker's account.
 	stranger := b.browser()
 	stranger.open("/portal/login")
 	to, sent = stranger.form("/portal/login")

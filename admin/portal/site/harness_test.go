@@ -355,7 +355,7 @@ func (w *browser) byID(id string) string {
 	return text
 }
 
-// signUp signs somebody up and confirms the address.
+// signUp registers a developer and confirms the address.
 func (b *bench) signUp(email string) *browser {
 	b.t.Helper()
 	w := b.browser()

@@ -23,7 +23,7 @@ type visit struct {
 	params map[string]string // of the path
 
 	session string           // credential of the session in the cookie; "" for none
-	me      *model.Developer // who is signed in; nil: nobody
+	me      *model.Developer // the signed-in developer; nil for a visitor
 	config  catalogue.PublicConfiguration
 	brand   look
 	menu    []content.Item

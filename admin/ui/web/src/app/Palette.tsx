@@ -73,7 +73,6 @@ export default function Palette({ onClose }: { onClose: () => void }) {
           .map((one): Entry => ({ group: t.palette.verbs, label: one.label, detail: one.keys, run: () => (onClose(), one.run(new KeyboardEvent('keydown'))) }))
       : [];
     return [...pasted(text.trim(), go), ...objects, ...places, ...actions];
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [text, found, user.role, verbs]);
 
   useEffect(() => setAt(0), [text]);

@@ -13,7 +13,6 @@ export function Root() {
   const path = useLocation({ select: (location) => location.pathname });
   useEffect(() => {
     if (path !== '/enter') void openSession(); // a one-time link makes a session of its own
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, []);
   if (path === '/enter' || now.state === 'out') {
     return (

@@ -118,7 +118,6 @@ function Countdown({ failure, done }: { failure: Failure; done: () => void }) {
       done();
     }, 500);
     return () => clearInterval(tick);
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [until]);
   return <p>{t.failure.wait(Math.max(0, Math.ceil((until - now) / 1000)))}</p>;
 }

@@ -119,7 +119,6 @@ export function List<R>(p: ListProps<R>) {
   const { onRows } = p;
   useEffect(() => {
     if (data) onRows?.(data.rows);
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [data]);
   const selection = useSelection(p, data?.rows ?? []);
   const clear = () => setURL({ q: '', p: '', ...Object.fromEntries(Object.keys(filters).map((name) => [name, ''])) });
@@ -192,7 +191,6 @@ function SearchField({ label, value, onChange }: { label: string; value: string;
       onChange(text);
     }, 250);
     return () => clearTimeout(wait);
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [text]);
   return (
     <div className={css.search}>

@@ -79,9 +79,7 @@ function FieldRules({ draft, may, api, schema }: { draft: Draft; may: boolean; a
   const entry = accessOf(draft)[api] ?? {};
   const rules: Rules = { restricted_types: entry.restricted_types, allowed_types: entry.allowed_types, field_access_rights: entry.field_access_rights };
   const ruled = JSON.stringify(rules);
-  // eslint-disable-next-line react-hooks/exhaustive-deps
   const states = useMemo(() => statesOf(rules, schema), [ruled, schema]);
-  // eslint-disable-next-line react-hooks/exhaustive-deps
   const unknown = useMemo(() => unknownNames(rules, schema), [ruled, schema]);
   const [filter, setFilter] = useState(url.f ?? '');
   const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set(schema.roots.map(([, name]) => name).slice(0, 1)));

@@ -50,7 +50,6 @@ export default function SignIn({ over }: { over?: boolean }) {
     const token = takeToken();
     if (token) void start({ enter: token });
     else void openSession().then(() => session.get().state === 'in' && void navigate({ to: '/', replace: true }));
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, []);
 
   return (

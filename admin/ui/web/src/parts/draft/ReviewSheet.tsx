@@ -121,7 +121,6 @@ function Effect({ text, effect }: { text: string; effect: (text: string, signal:
       .then((node) => setShown({ node }))
       .catch((failure: unknown) => !stop.signal.aborted && setShown({ failure }));
     return () => stop.abort();
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [text]);
   return (
     <section className={css.section} aria-busy={!shown}>

@@ -94,7 +94,6 @@ export function useDraft(p: {
       setBase(p.base);
       setText(p.base.text);
     }
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [p.base.text, p.base.etag]);
 
   useEffect(() => {
