@@ -28,6 +28,18 @@ export async function rest(method, path, body, { key = product.key, status = 200
   return text ? JSON.parse(text) : undefined;
 }
 
+/** Repeats fn until it does not throw, and returns what it returns; for what a page does not show. */
+export async function eventually(what, fn, within = 60_000) {
+  for (const began = Date.now(); ; ) {
+    try {
+      return await fn();
+    } catch (cause) {
+      if (Date.now() - began > within) throw new Error(`waited for ${what}`, { cause });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
 let users = 0;
 
 /** Makes a user with a role and a password. */

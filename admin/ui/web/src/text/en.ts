@@ -144,6 +144,7 @@ export const en = {
     publishing: 'Publishing…',
     done: (revision: number) => `Published as revision ${revision}.`,
     saved: 'Saved.',
+    there: 'It is published: this is what the server has now.',
     arrived: (ready: number, all: number) => `${ready} of ${all} gateways have it.`,
     conflict: 'Somebody else has changed it in the meantime.',
     merged: 'These of their changes were taken over:',

@@ -10,7 +10,7 @@ import { ErrorPanel } from '../ErrorPanel';
 import { TextField } from '../fields';
 import { Skeleton } from '../Skeleton';
 import { toast } from '../toasts';
-import { copyAt, merge, pathText, type Change, type Merged } from './merge';
+import { changes, copyAt, merge, parse, pathText, valueOf, type Change, type Merged } from './merge';
 import css from './ReviewSheet.module.css';
 import type { Base, Draft } from './useDraft';
 
@@ -51,36 +51,41 @@ export function ReviewSheet(p: {
   const [merged, setMerged] = useState<{ with: Base; mine: string; result: Merged; choice: Record<string, 'mine' | 'theirs'> }>();
   const [once, setOnce] = useState(randomID);
   const undecided = merged?.result.conflicts.some((one) => !merged.choice[pathText(one.path)]) ?? false;
-  const ready = !busy && !undecided && draft.changes.length > 0 && !draft.broken;
+  // What is published, and what it replaces: after a conflict, theirs with what is mine.
+  const base = merged?.with ?? draft.base;
+  const text = merged
+    ? merged.result.conflicts.reduce((now, one) => (merged.choice[pathText(one.path)] === 'mine' ? copyAt(now, merged.mine, one.path) : now), merged.result.text)
+    : draft.text;
+  const differences = merged ? differencesOf(base.text, text) : draft.changes;
+  const ready = !busy && !undecided && (differences.length > 0 || merged !== undefined) && !draft.broken;
 
-  const conflict = async () => {
+  const done = (now: Base, said: string, result: { revision?: number }) => {
+    draft.rebase(now);
+    toast({ kind: 'ok', name: 'published', text: said });
+    p.onDone(result);
+  };
+  /** Merges what is on the server now; throws the cause where nobody else has changed the object. */
+  const conflict = async (cause: unknown) => {
     const now = await p.reload();
-    setMerged({ with: now, mine: draft.text, result: merge(draft.base.text, draft.text, now.text), choice: {} });
-    setFailure(undefined);
+    if (now.etag === base.etag) throw cause; // of another kind: a name or a path that is taken
+    if (differencesOf(now.text, text).length === 0) return done(now, t.review.there, {}); // an answer was lost
+    setMerged({ with: now, mine: text, result: merge(base.text, text, now.text), choice: {} });
     setOnce(randomID());
   };
   const publish = async () => {
     if (!ready) return;
+    if (differences.length === 0) return done(base, t.review.there, {});
     setBusy(true);
     setFailure(undefined);
-    let { text } = draft;
-    let { base } = draft;
-    if (merged) {
-      text = merged.result.conflicts.reduce((now, one) => (merged.choice[pathText(one.path)] === 'mine' ? copyAt(now, merged.mine, one.path) : now), merged.result.text);
-      base = merged.with;
-      draft.rebase(base, text);
-      setMerged(undefined);
-    }
     try {
       const result = (await p.publish({ text, reason: reason.trim(), etag: base.etag, revision: base.revision, once })) ?? {};
-      draft.rebase({ ...base, text });
-      toast({ kind: 'ok', name: 'published', text: result.revision ? t.review.done(result.revision) : t.review.saved });
       if (result.revision) watchRevision(result.revision);
-      p.onDone(result);
+      // The next change is one of what was published: with its version, and as the server writes it.
+      done(await p.reload().catch(() => ({ ...base, text })), result.revision ? t.review.done(result.revision) : t.review.saved, result);
     } catch (cause) {
-      setBusy(false);
-      if (cause instanceof Failure && cause.status === 409) await conflict().catch(setFailure);
+      if (cause instanceof Failure && cause.status === 409) await conflict(cause).catch(setFailure);
       else setFailure(cause);
+      setBusy(false);
     }
   };
   useShortcuts([{ keys: 'Mod+Enter', label: t.review.publish, run: () => void publish() }]);
@@ -100,10 +105,10 @@ export function ReviewSheet(p: {
       }
     >
       {merged && <Conflicts merged={merged.result} choice={merged.choice} onChoice={(path, side) => setMerged({ ...merged, choice: { ...merged.choice, [path]: side } })} />}
-      {p.effect && <Effect text={draft.text} effect={p.effect} />}
+      {p.effect && <Effect text={text} effect={p.effect} />}
       <section className={css.section}>
         <h3>{t.review.text}</h3>
-        <Differences changes={draft.changes} />
+        <Differences changes={differences} />
       </section>
       {p.children}
       <TextField label={t.review.reason} help={t.review.reasonHelp} value={reason} onChange={setReason} maxLength={500} />
@@ -111,6 +116,8 @@ export function ReviewSheet(p: {
     </Dialog>
   );
 }
+
+const differencesOf = (before: string, after: string) => changes(valueOf(parse(before).tree, before) ?? {}, valueOf(parse(after).tree, after) ?? {});
 
 function Effect({ text, effect }: { text: string; effect: (text: string, signal: AbortSignal) => Promise<ReactNode> }) {
   const [shown, setShown] = useState<{ node?: ReactNode; failure?: unknown }>();
