@@ -162,7 +162,7 @@ func New(d Deps) (*Server, error) {
 		return nil, fmt.Errorf("opening the portal: %w", err)
 	}
 	s.signin = signin.New(signin.Deps{
-		Store: d.Store, Passwords: d.KeyOptions.Passwords, PublicURL: strings.TrimSuffix(d.PublicURL, "/"), LoginRate: d.LoginRate, Now: d.Now, Log: d.Log,
+		Store: d.Store, Passwords: d.KeyOptions.Passwords, Letters: s.portal.Letters(), PublicURL: strings.TrimSuffix(d.PublicURL, "/"), LoginRate: d.LoginRate, Now: d.Now, Log: d.Log,
 	})
 	d.Schemas.Secret = s.Secret
 	s.schemas = schemas.New(d.Store, d.Schemas, d.Log)

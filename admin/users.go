@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/signin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secret"
 )
@@ -56,7 +57,7 @@ type user struct {
 	Role        string            `json:"role" enum:"viewer,approver,editor,admin,gateway"`
 	Active      *bool             `json:"active,omitempty" doc:"default true"`
 	OrgID       string            `json:"org_id,omitempty"`
-	Invite      string            `json:"invite,omitempty" enum:"link" doc:"only when a user is created: the answer has a link that signs the user in once, within 72 hours"`
+	Invite      string            `json:"invite,omitempty" enum:"link,letter" doc:"only when a user is created. link: the answer has a link that signs the user in once, within 72 hours; letter: the user gets a letter with it"`
 	Permissions map[string]string `json:"user_permissions,omitempty" doc:"follows from role; ignored in a request"`
 	CreatedAt   *time.Time        `json:"created_at,omitempty"`
 	UpdatedAt   *time.Time        `json:"updated_at,omitempty"`
@@ -110,6 +111,9 @@ func (s *Server) createUser(ctx context.Context, c *rest.Call) (any, error) {
 	if err := s.checkGatewayRole(ctx, c, row.Role); err != nil {
 		return nil, err
 	}
+	if err := s.signin.CanInvite(invite); err != nil {
+		return nil, err
+	}
 	key := NewAccessKey()
 	row.ID, row.AccessKeyHash = rest.NewID(), rest.HashOf([]byte(key))
 	if err := s.deps.Store.CreateUser(ctx, c.Author(c.Source()), row); err != nil {
@@ -119,7 +123,7 @@ func (s *Server) createUser(ctx context.Context, c *rest.Call) (any, error) {
 	answer := rest.Done("User and session have been created", row.ID)
 	answer.AccessKey = key
 	if invite != "" {
-		link, err := s.signin.Invite(ctx, c, c.Author(c.Source()), row)
+		link, err := s.signin.Invite(ctx, c, row, invite)
 		if err != nil {
 			return nil, err
 		}
@@ -244,8 +248,8 @@ func checkUser(u *user) (row *store.User, problems []string) {
 	if address, err := mail.ParseAddress(u.Email); err != nil || address.Address != u.Email || len(u.Email) > 254 {
 		problems = append(problems, "email_address: must be an address such as ann@example.com")
 	}
-	if u.Invite != "" && (u.Invite != "link" || u.Role == string(rest.Gateway)) {
-		problems = append(problems, "invite: must be link, and gateways are not invited")
+	if u.Invite != "" && (u.Invite != signin.ByLink && u.Invite != signin.ByLetter || u.Role == string(rest.Gateway)) {
+		problems = append(problems, "invite: must be link or letter, and gateways are not invited")
 	}
 	if !rest.Role(u.Role).Known() {
 		problems = append(problems, fmt.Sprintf("role: must be viewer, approver, editor, admin or gateway, not %.40q", u.Role))

@@ -75,7 +75,7 @@ func (l *Letters) Put(ctx context.Context, tx *store.Tx, letter model.Letter) er
 	}
 	_, err = l.queue.Put(ctx, tx, Message{
 		Org: letter.Org, Kind: Letter, Target: m.To, Developer: letter.Developer, Event: string(letter.Kind),
-		Payload: payload, Secret: letter.Token != "" || letter.Credential != nil && !text.HideTokenData,
+		Payload: payload, Secret: letter.Token != "" || letter.Link != "" || letter.Credential != nil && !text.HideTokenData,
 	})
 	return err
 }
@@ -138,7 +138,7 @@ func (l *Letters) write(letter model.Letter, text model.MailCopy, options *model
 func (l *Letters) values(letter model.Letter, hide bool) map[string]string {
 	values := map[string]string{
 		model.HoldEmail: letter.To, model.HoldPortal: l.portal + "/", model.HoldPolicies: strings.Join(letter.Policies, ", "),
-		model.HoldReason: letter.Reason, model.HoldEvent: letter.Event,
+		model.HoldReason: letter.Reason, model.HoldEvent: letter.Event, model.HoldLink: letter.Link,
 	}
 	if page := letterPages[letter.Kind]; page != "" && letter.Token != "" {
 		values[model.HoldLink] = l.portal + page + url.QueryEscape(letter.Token)

@@ -64,6 +64,7 @@ type Portal struct {
 	store      *store.Store
 	developers *developers.Service
 	keys       *credentials.Keys
+	letters    *delivery.Letters
 	routes     []rest.Route
 	workers    []func(context.Context) // in the background, until their context ends
 }
@@ -79,6 +80,7 @@ func New(d Deps) (*Portal, error) {
 	documents := catalogue.NewDocuments(d.Store)
 	entries := catalogue.New(d.Store, p.Identify, documents).StoresKeysInClear(d.KeyOptions.Hasher.KeepsKeys())
 	letters := p.openMail(d, queue, entries)
+	p.letters = letters
 	hooks := webhooks.New(webhooks.Deps{
 		Store: d.Store, Queue: queue, Letters: letters, MasterKey: d.MasterKey, Outbound: d.Outbound, Developer: d.Developer, Now: d.Now, Log: d.Log,
 	})
@@ -116,6 +118,9 @@ func (p *Portal) openMail(d Deps, queue *delivery.Queue, config delivery.Configu
 
 // Routes lists the routes of the portal.
 func (p *Portal) Routes() []rest.Route { return p.routes }
+
+// Letters writes letters of the installation, by the portal's mail server or into its mailbox.
+func (p *Portal) Letters() *delivery.Letters { return p.letters }
 
 // Identify returns the developer whose session a credential is, or store.ErrNotFound.
 func (p *Portal) Identify(ctx context.Context, credential []byte) (rest.Principal, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 )
@@ -21,9 +22,16 @@ const (
 
 // Link is a link that signs its user in once.
 type Link struct {
-	Link      string    `json:"link" doc:"signs in once; the part after # is the secret"`
+	Link      string    `json:"link" doc:"signs in once; the part after # is the secret. Empty: it is in a letter"`
 	ExpiresAt time.Time `json:"expires_at"`
+	SentTo    string    `json:"sent_to,omitempty" doc:"the address that a letter with the link goes to"`
 }
+
+// Ways to invite a user.
+const (
+	ByLink   = "link"   // the answer has the link
+	ByLetter = "letter" // the user gets a letter with it
+)
 
 // Enter returns a link that signs a user in within ten minutes. The link leads to the
 // admin at a base URL.
@@ -31,9 +39,22 @@ func (s *Service) Enter(ctx context.Context, by store.Author, u *store.User, bas
 	return s.link(ctx, by, u, linkOptions{purpose: store.EnterToken, lasts: enterFor, base: base})
 }
 
-// Invite returns a link that signs a new user in within 72 hours, as part of a call.
-func (s *Service) Invite(ctx context.Context, c *rest.Call, by store.Author, u *store.User) (Link, error) {
-	return s.link(ctx, by, u, linkOptions{purpose: store.InviteToken, lasts: inviteFor, base: s.base(c)})
+// Invite returns a link that signs a new user in within 72 hours, as part of a call, or
+// sends it: how is ByLink or ByLetter.
+func (s *Service) Invite(ctx context.Context, c *rest.Call, u *store.User, how string) (Link, error) {
+	o := linkOptions{purpose: store.InviteToken, lasts: inviteFor, base: s.base(c)}
+	if how == ByLetter {
+		o.letter = model.InvitationLetter
+	}
+	return s.link(ctx, c.Author(c.Source()), u, o)
+}
+
+// CanInvite returns the error for every invitation of a kind, or nil.
+func (s *Service) CanInvite(how string) error {
+	if how != ByLetter {
+		return nil
+	}
+	return s.Letters.CanHoldTokens()
 }
 
 // linkOptions are what a link is.
@@ -41,6 +62,9 @@ type linkOptions struct {
 	purpose store.TokenPurpose
 	lasts   time.Duration
 	base    string // URL of the admin
+	keep    int    // links of the purpose that the user may have; 0: maxLinks
+
+	letter model.LetterKind // the letter that has the link; "": it is returned
 }
 
 func (s *Service) link(ctx context.Context, by store.Author, u *store.User, o linkOptions) (Link, error) {
@@ -50,11 +74,19 @@ func (s *Service) link(ctx context.Context, by store.Author, u *store.User, o li
 	token := rest.RandomText(rest.Alphanumeric, rest.KeyDigits)
 	now := s.Now()
 	until := now.Add(o.lasts)
-	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
-		return tx.PutLink(ctx, by, u, store.UserToken{Hash: rest.HashOf([]byte(token)), Purpose: o.purpose, At: now, Until: until}, maxLinks)
-	})
 	// In the fragment, which browsers send to no server and no log has.
-	return Link{Link: cmp.Or(s.PublicURL, o.base) + "/enter#" + token, ExpiresAt: until.UTC().Truncate(time.Second)}, err
+	made := Link{Link: cmp.Or(s.PublicURL, o.base) + "/enter#" + token, ExpiresAt: until.UTC().Truncate(time.Second)}
+	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
+		err := tx.PutLink(ctx, by, u, store.UserToken{Hash: rest.HashOf([]byte(token)), Purpose: o.purpose, At: now, Until: until}, cmp.Or(o.keep, maxLinks))
+		if err != nil || o.letter == "" {
+			return err
+		}
+		return s.Letters.Put(ctx, tx, model.Letter{Org: u.OrgID, Kind: o.letter, To: u.Email, Link: made.Link})
+	})
+	if o.letter != "" {
+		made.Link, made.SentTo = "", u.Email
+	}
+	return made, err
 }
 
 // base returns the URL of the admin as a caller reaches it.
@@ -86,11 +118,28 @@ func (s *Service) enterUser(ctx context.Context, c *rest.Call, by store.Author, 
 	return s.Enter(ctx, by, &u, s.base(c))
 }
 
-// invite answers with a link for a user who was invited.
+// invitation is the body of a call that invites a user again.
+type invitation struct {
+	By string `json:"by,omitempty" enum:"link,letter" doc:"letter: the user gets a letter with the link, and the answer has none; default: link"`
+}
+
+// invite makes another link for a user who was invited.
 func (s *Service) invite(ctx context.Context, c *rest.Call) (any, error) {
+	var sent invitation
+	if len(c.HTTP.Request.Body()) > 0 {
+		if err := c.Decode(&sent); err != nil {
+			return nil, err
+		}
+	}
+	if sent.By != "" && sent.By != ByLink && sent.By != ByLetter {
+		return nil, rest.BadRequest("Validation failed", "by: must be link or letter")
+	}
+	if err := s.CanInvite(sent.By); err != nil {
+		return nil, err
+	}
 	u, err := s.Store.UserByID(ctx, c.Who.Org, c.Param("id"))
 	if err != nil {
 		return nil, rest.Missing(err, "User not found")
 	}
-	return s.Invite(ctx, c, c.Author(c.Source()), &u)
+	return s.Invite(ctx, c, &u, sent.By)
 }

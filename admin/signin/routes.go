@@ -31,6 +31,10 @@ func (s *Service) Routes() []rest.Route {
 			Body: login{}, Reply: session{}, Secret: true, Wrong: []int{400, 401, 403, 413, 415, 429, 503}, Handle: s.login,
 		},
 		{
+			Method: "POST", Path: "/api/users/forgot", Summary: "Ask for a letter with a link that signs in once, within an hour; the answer is the same whether the address is a user's or not", Tag: tag, Role: rest.Anyone,
+			Body: forgotten{}, Reply: rest.Envelope{}, Wrong: []int{400, 403, 409, 413, 415, 429, 503}, Handle: s.forgot,
+		},
+		{
 			Method: "POST", Path: "/api/users/me/actions/reset", Summary: "Change the caller's password; all other sessions end, and that of the call gets another cookie and X-CSRF-Token", Tag: tag, Role: rest.Viewer,
 			Body: passwordChange{}, Reply: rest.Envelope{}, Secret: true, Wrong: []int{400, 404, 409, 413, 415}, Handle: s.changePassword,
 		},
@@ -48,7 +52,7 @@ func (s *Service) Routes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/api/users/{id}/actions/invite", Summary: "Make another invitation: a link that signs a user in once, within 72 hours", Tag: tag, Role: rest.Admin,
-			Reply: Link{}, Secret: true, Wrong: []int{400, 404}, Handle: s.invite,
+			Body: invitation{}, Empty: true, Reply: Link{}, Secret: true, Wrong: []int{400, 404, 413, 415, 503}, Handle: s.invite,
 		},
 	}
 }

@@ -12,18 +12,28 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/password"
 	"github.com/sluicegate/sluice/internal/throttle"
 )
 
+// Letters queues letters to users in the transaction of their cause.
+type Letters interface {
+	Put(ctx context.Context, tx *store.Tx, l model.Letter) error
+
+	// CanHoldTokens returns the error for every letter with a link, or nil.
+	CanHoldTokens() error
+}
+
 // Deps are the dependencies of a Service. All are required unless they say otherwise.
 type Deps struct {
 	Store     *store.Store
 	Passwords *password.Hasher // nil: the service has its own
-	PublicURL string           // under which users reach the admin, without a final slash; "": as they call it
-	LoginRate int              // failed attempts a minute from one address before 429; 0: 5
+	Letters   Letters
+	PublicURL string // under which users reach the admin, without a final slash; "": as they call it
+	LoginRate int    // failed attempts a minute from one address before 429; 0: 5
 	Now       func() time.Time
 	Log       *slog.Logger
 }
@@ -34,11 +44,16 @@ type Service struct {
 
 	addresses *throttle.Throttle // attempts, by address of the client
 	accounts  *throttle.Backoff  // guesses at passwords, by account, whether it exists or not
+	letters   *throttle.Throttle // calls that send letters, by address of the client
+	mailboxes *throttle.Backoff  // letters, by address of the receiver, whether it is a user's or not
 }
 
 // accountBackoff slows guesses at the password of an account: about ten tries in 15
 // minutes, and one every five minutes after that, for all clients together.
 var accountBackoff = throttle.Pace{Free: 3, First: 2 * time.Second, Longest: 5 * time.Minute, Quiet: 15 * time.Minute}
+
+// mailboxBackoff bounds the letters to a mailbox whose owner may not have asked for them.
+var mailboxBackoff = throttle.Pace{Free: 5, First: 5 * time.Minute, Longest: time.Hour, Quiet: 24 * time.Hour}
 
 // Defaults for hashing passwords: how many at once, how many may wait, and how long.
 const (
@@ -55,7 +70,10 @@ func New(d Deps) *Service {
 	if d.LoginRate <= 0 {
 		d.LoginRate = 5
 	}
-	return &Service{Deps: d, addresses: throttle.New(d.LoginRate, d.Now), accounts: throttle.NewBackoff(accountBackoff, d.Now)}
+	return &Service{
+		Deps: d, addresses: throttle.New(d.LoginRate, d.Now), accounts: throttle.NewBackoff(accountBackoff, d.Now),
+		letters: throttle.New(d.LoginRate, d.Now), mailboxes: throttle.NewBackoff(mailboxBackoff, d.Now),
+	}
 }
 
 const sweepInterval = 10 * time.Minute

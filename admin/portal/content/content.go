@@ -111,21 +111,23 @@ type sending struct {
 	id    string // as it was sent; "": that of the stored object, or a new one
 	value any    // what is stored, beside its id
 	fresh bool   // there must be none yet
+
+	body []byte // value as JSON
+	have int64  // version that the caller saw; 0: any
 }
 
 // save stores an object in place of the one that the organisation has.
 func (s *Service) save(ctx context.Context, c *rest.Call, sent sending) (any, error) {
-	have, err := c.IfMatch()
-	if err != nil {
+	var err error
+	if sent.have, err = c.IfMatch(); err != nil {
 		return nil, err
 	}
-	body, err := rest.Encode(sent.value)
-	if err != nil {
+	if sent.body, err = rest.Encode(sent.value); err != nil {
 		return nil, err
 	}
 	var row store.PortalObject
 	err = s.store.InTx(ctx, func(tx *store.Tx) error {
-		row, err = saveIn(ctx, tx, c, &sent, body, have)
+		row, err = saveIn(ctx, tx, c, &sent)
 		return err
 	})
 	if err != nil {
@@ -138,7 +140,7 @@ func (s *Service) save(ctx context.Context, c *rest.Call, sent sending) (any, er
 	return rest.Done("Data updated", nil), nil
 }
 
-func saveIn(ctx context.Context, tx *store.Tx, c *rest.Call, sent *sending, body []byte, have int64) (store.PortalObject, error) {
+func saveIn(ctx context.Context, tx *store.Tx, c *rest.Call, sent *sending) (store.PortalObject, error) {
 	row, err := tx.LockPortalObject(ctx, c.Who.Org, sent.kind)
 	none := errors.Is(err, store.ErrNotFound)
 	if err != nil && !none {
@@ -153,14 +155,14 @@ func saveIn(ctx context.Context, tx *store.Tx, c *rest.Call, sent *sending, body
 	case !none && sent.id != "" && sent.id != row.ID:
 		return row, rest.BadRequest("id: must be " + row.ID + ", or be left out")
 	}
-	if err := store.CheckVersion(have, row.Version); err != nil {
+	if err := store.CheckVersion(sent.have, row.Version); err != nil {
 		return row, err
 	}
 	if none {
-		row = store.PortalObject{Kind: string(sent.kind), ID: rest.NewID(), Body: body, Version: 1}
+		row = store.PortalObject{Kind: string(sent.kind), ID: rest.NewID(), Body: sent.body, Version: 1}
 		return row, tx.CreatePortalObject(ctx, by, &row)
 	}
-	row.Version, err = tx.ReplacePortalObject(ctx, by, &row, body)
+	row.Version, err = tx.ReplacePortalObject(ctx, by, &row, sent.body)
 	return row, err
 }
 

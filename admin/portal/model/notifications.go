@@ -1,6 +1,6 @@
 package model
 
-// A Letter is a letter to a developer or to an operator of the portal.
+// A Letter is a letter to a developer, or to a user of the admin.
 type Letter struct {
 	Org       string
 	Kind      LetterKind
@@ -8,6 +8,7 @@ type Letter struct {
 	Developer string // id; "" for nobody
 
 	Token      string      // of the link in it, for letters about addresses and passwords; a secret
+	Link       string      // in place of Token, for letters to users: the whole link; a secret
 	Credential *Credential // for KeyLetter; a secret
 	Policies   []string    // names, for KeyLetter
 	Reason     string      // for RejectionLetter
@@ -25,6 +26,9 @@ const (
 	VerifyLetter    LetterKind = "verify_email"
 	RejectionLetter LetterKind = "key_rejected_email"
 	EventLetter     LetterKind = "event_email"
+
+	InvitationLetter   LetterKind = "user_invitation_email" // to users, as the next
+	LostPasswordLetter LetterKind = "user_password_email"
 )
 
 // A Credential is the result of a key request. It is shown once.

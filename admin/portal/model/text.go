@@ -63,6 +63,14 @@ var usual = map[LetterKind]MailCopy{
 		Subject: "Your request was not approved",
 		Body:    "Hello,\n\nyour request for access was not approved.\n\n{{reason}}",
 	},
+	InvitationLetter: {
+		Subject: "You are invited to the API management",
+		Body:    "Hello,\n\nyou are invited to the management of APIs as {{email}}. This link signs you in once, within 72 hours; then choose a password:\n\n{{link}}",
+	},
+	LostPasswordLetter: {
+		Subject: "Set a new password",
+		Body:    "Hello,\n\nsomebody asked for a new password for {{email}} in the management of APIs. If it was you, this link signs you in once, within an hour; then choose another password:\n\n{{link}}\n\nIf it was not, leave this letter alone: your password stays as it is.",
+	},
 	EventLetter: {
 		Subject: "{{event}}",
 		Body:    "Hello,\n\nthis happened in the developer portal: {{event}}.\n\n{{reason}}",

@@ -3239,6 +3239,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/users/forgot": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ask for a letter with a link that signs in once, within an hour; the answer is the same whether the address is a user's or not */
+        post: operations["post-api-users-forgot"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/users/login": {
         parameters: {
             query?: never;
@@ -4795,6 +4812,9 @@ export interface components {
         FindingList: {
             findings: components["schemas"]["Finding"][] | null;
         };
+        Forgotten: {
+            email_address?: string;
+        };
         ForgottenPassword: {
             email?: string;
             /** @description default: the first organisation */
@@ -5123,6 +5143,13 @@ export interface components {
             not_before: string;
             subject: string;
         };
+        Invitation: {
+            /**
+             * @description letter: the user gets a letter with the link, and the answer has none; default: link
+             * @enum {string}
+             */
+            by?: "link" | "letter";
+        };
         Key: {
             /** @description Secret of at least 32 bytes that is shared with the client, or the client's public key in PEM; never returned. */
             secret?: string;
@@ -5448,8 +5475,10 @@ export interface components {
         Link: {
             /** Format: date-time */
             expires_at: string;
-            /** @description signs in once; the part after # is the secret */
+            /** @description signs in once; the part after # is the secret. Empty: it is in a letter */
             link: string;
+            /** @description the address that a letter with the link goes to */
+            sent_to?: string;
         };
         List: {
             Data: components["schemas"]["Webhook"][] | null;
@@ -7291,10 +7320,10 @@ export interface components {
             first_name?: string;
             id?: string;
             /**
-             * @description only when a user is created: the answer has a link that signs the user in once, within 72 hours
+             * @description only when a user is created. link: the answer has a link that signs the user in once, within 72 hours; letter: the user gets a letter with it
              * @enum {string}
              */
-            invite?: "link";
+            invite?: "link" | "letter";
             last_name?: string;
             org_id?: string;
             /** @enum {string} */
@@ -24619,6 +24648,93 @@ export interface operations {
             };
         };
     };
+    "post-api-users-forgot": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Forgotten"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
     "post-api-users-login": {
         parameters: {
             query?: never;
@@ -25291,7 +25407,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Invitation"];
+            };
+        };
         responses: {
             /** @description OK */
             200: {
@@ -25331,6 +25451,24 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

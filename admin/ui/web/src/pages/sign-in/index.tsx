@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
+import { request } from '../../api';
 import { Failure } from '../../api/failure';
 import { openSession, session, signIn, type Credentials } from '../../app/session';
 import { useStore } from '../../lib';
@@ -23,6 +24,7 @@ export default function SignIn({ over }: { over?: boolean }) {
   const [email, setEmail] = useState(over ? (user?.email_address ?? '') : '');
   const [secret, setSecret] = useState('');
   const [busy, setBusy] = useState(false);
+  const [forgot, setForgot] = useState(false);
   const [failure, setFailure] = useState<Failure>();
   const wait = useCountdown(failure);
   const entered = useRef(false);
@@ -52,6 +54,7 @@ export default function SignIn({ over }: { over?: boolean }) {
     else void openSession().then(() => session.get().state === 'in' && void navigate({ to: '/', replace: true }));
   }, []);
 
+  if (forgot) return <Forgot email={email} onBack={() => setForgot(false)} />;
   return (
     <main id={over ? undefined : 'main'} className={over ? css.over : css.page} role={over ? 'dialog' : undefined} aria-modal={over} aria-label={over ? text.again : undefined} data-modal={over || undefined}>
       <form
@@ -84,7 +87,59 @@ export default function SignIn({ over }: { over?: boolean }) {
         <Button kind="quiet" onClick={() => (setBy(by === 'password' ? 'key' : 'password'), setSecret(''), setFailure(undefined))}>
           {by === 'password' ? text.byKey : text.byPassword}
         </Button>
+        {!over && (
+          <Button kind="quiet" onClick={() => setForgot(true)}>
+            {text.forgot}
+          </Button>
+        )}
         <p className="muted">{text.lost}</p>
+      </form>
+    </main>
+  );
+}
+
+/** Asks for a letter with a link that signs in once. */
+function Forgot({ email: known, onBack }: { email: string; onBack: () => void }) {
+  const [email, setEmail] = useState(known);
+  const [busy, setBusy] = useState(false);
+  const [sent, setSent] = useState('');
+  const [failure, setFailure] = useState<Failure>();
+  const wait = useCountdown(failure);
+  const send = async () => {
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      const answer = await request<{ Message: string }>('POST', '/api/users/forgot', { body: { email_address: email } });
+      setSent(answer.Message);
+    } catch (cause) {
+      setFailure(cause instanceof Failure ? cause : new Failure(0, String(cause), 'POST', '/api/users/forgot'));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <main id="main" className={css.page}>
+      <form
+        className={css.card}
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!busy && wait === 0) void send();
+        }}
+      >
+        <h1>{text.forgotTitle}</h1>
+        <p className="muted">{text.forgotHelp}</p>
+        <TextField label={text.email} type="email" name="email" autoComplete="username" value={email} onChange={setEmail} required autoFocus />
+        <div role="alert" className={css.alert}>
+          {failure && <p>{failure.message}</p>}
+          {wait > 0 && <p>{text.wait(wait)}</p>}
+        </div>
+        <p role="status">{sent && `${sent}.`}</p>
+        <Button kind="primary" type="submit" busy={busy} disabled={wait > 0}>
+          {busy ? text.sending : text.send}
+        </Button>
+        <Button kind="quiet" onClick={onBack}>
+          {text.back}
+        </Button>
       </form>
     </main>
   );

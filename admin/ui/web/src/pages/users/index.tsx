@@ -124,10 +124,14 @@ function Users() {
 }
 
 const people = ['viewer', 'approver', 'editor', 'admin'] as const;
+const inviteOptions = [
+  { value: 'link', label: text.byLink },
+  { value: 'letter', label: text.byLetter },
+];
 const roleOptions = people.map((value) => ({ value, label: text.roles[value] }));
 
-function Invite({ onClose, onMade }: { onClose: () => void; onMade: (shown: Shown) => void }) {
-  const [row, setRow] = useState({ email_address: '', first_name: '', last_name: '', role: 'viewer' });
+function Invite({ onClose, onMade }: { onClose: () => void; onMade: (shown?: Shown) => void }) {
+  const [row, setRow] = useState({ email_address: '', first_name: '', last_name: '', role: 'viewer', invite: 'link' });
   const [failure, setFailure] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const make = async () => {
@@ -135,7 +139,12 @@ function Invite({ onClose, onMade }: { onClose: () => void; onMade: (shown: Show
     setBusy(true);
     setFailure(undefined);
     try {
-      const answer = await request<{ invitation?: string; access_key?: string }>('POST', '/api/users', { body: { ...row, invite: 'link' } });
+      const answer = await request<{ invitation?: string; access_key?: string }>('POST', '/api/users', { body: row });
+      if (row.invite === 'letter') {
+        toast({ kind: 'ok', text: text.lettered(row.email_address) });
+        onMade();
+        return;
+      }
       onMade({ title: text.invitation(row.email_address), help: text.invitationHelp, secret: answer.invitation ?? answer.access_key ?? '' });
     } catch (cause) {
       setFailure(cause);
@@ -161,6 +170,7 @@ function Invite({ onClose, onMade }: { onClose: () => void; onMade: (shown: Show
           <TextField label={text.first} path="first_name" value={row.first_name} onChange={(first_name) => setRow({ ...row, first_name })} autoComplete="off" />
           <TextField label={text.last} path="last_name" value={row.last_name} onChange={(last_name) => setRow({ ...row, last_name })} autoComplete="off" />
           <SelectField label={text.role} path="role" value={row.role} onChange={(role) => setRow({ ...row, role })} options={roleOptions} help={text.inviting} />
+          <SelectField label={text.by} path="invite" value={row.invite} onChange={(how) => setRow({ ...row, invite: how })} options={inviteOptions} />
         </form>
       </FieldProblems>
       {failure !== undefined && <ErrorPanel failure={failure} />}
@@ -198,6 +208,12 @@ function Edit(p: { row: Row; self: boolean; onClose: () => void; onShown: (shown
       const { link } = await request<{ link: string }>('POST', `/api/users/${row.id}/actions/invite`);
       p.onShown({ title: text.invitation(row.email_address), help: text.invitationHelp, secret: link });
     });
+  const letter = () =>
+    attempt(async () => {
+      await request('POST', `/api/users/${row.id}/actions/invite`, { body: { by: 'letter' } });
+      toast({ kind: 'ok', text: text.lettered(row.email_address) });
+      p.onClose();
+    });
   const machine = p.row.role === 'gateway';
   return (
     <Dialog
@@ -226,6 +242,11 @@ function Edit(p: { row: Row; self: boolean; onClose: () => void; onShown: (shown
         {!machine && (
           <Button disabled={busy} onClick={() => void invite()}>
             {text.again}
+          </Button>
+        )}
+        {!machine && (
+          <Button disabled={busy} onClick={() => void letter()}>
+            {text.againLetter}
           </Button>
         )}
         <Button disabled={busy} onClick={p.onKey}>
