@@ -49,6 +49,7 @@ type Deps struct {
 
 	Explain Explainer // nil: POST /api/explain answers 404
 	Play    Player    // nil: there is no playground
+	Try     Player    // makes the calls of developers, apart from those of operators; nil: they make none
 
 	MasterKey secret.Key // seals private keys and other secrets; with the zero value none can be stored
 
@@ -120,6 +121,7 @@ type Server struct {
 
 	explaining chan struct{} // holds an element for each request that is being explained
 	playing    chan struct{} // holds an element for each call of the playground
+	tries      *tries        // of developers
 
 	lifetime context.Context // ends with Shutdown
 	end      context.CancelFunc
@@ -146,7 +148,7 @@ func New(d Deps) (*Server, error) {
 	}
 	d.AuditRetention = cmp.Or(d.AuditRetention, keptAudit)
 	s := &Server{deps: d, log: d.Log, throttle: throttle.New(d.LoginRate, time.Now)}
-	s.explaining, s.playing = make(chan struct{}, maxExplained), make(chan struct{}, maxPlayed)
+	s.explaining, s.playing, s.tries = make(chan struct{}, maxExplained), make(chan struct{}, maxPlayed), newTries(time.Now)
 	var err error
 	s.gateways, err = distribution.New(distribution.Deps{
 		Store: d.Store, Keys: d.Keys, Counters: d.Counters, Shared: d.Shared, Shown: d.KeyOptions.Hasher.Shown, Secret: s.openSecret, Metrics: d.Metrics, Log: d.Log,

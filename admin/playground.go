@@ -146,16 +146,22 @@ func (s *Server) play(ctx context.Context, c *rest.Call) (any, error) {
 	if err := s.auditPlay(ctx, c, call.API, &sent); err != nil {
 		return nil, err
 	}
-	within, cancel := context.WithTimeout(ctx, playedWithin)
-	defer cancel()
-	got, err := s.deps.Play.Play(within, call)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, rest.Refuse(fasthttp.StatusGatewayTimeout, fmt.Sprintf("The API did not answer within %s", playedWithin))
-	}
+	got, err := playWith(ctx, s.deps.Play, call)
 	if err != nil {
 		return nil, err
 	}
 	return showPlayed(got, sent.Count), nil
+}
+
+// playWith makes a call within its time.
+func playWith(ctx context.Context, p Player, call *PlayedCall) (*PlayedAnswer, error) {
+	within, cancel := context.WithTimeout(ctx, playedWithin)
+	defer cancel()
+	got, err := p.Play(within, call)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, rest.Refuse(fasthttp.StatusGatewayTimeout, fmt.Sprintf("The API did not answer within %s", playedWithin))
+	}
+	return got, err
 }
 
 // showPlayed returns the answer to a caller.
@@ -186,7 +192,17 @@ var unplayable = []string{"Connection", "Upgrade", "Transfer-Encoding", "Content
 
 // checkPlay refuses calls that cannot be made, and those that the role does not permit.
 func checkPlay(c *rest.Call, sent *playBody) error {
-	var problems definition.Problems
+	if problems := problemsOf(sent); len(problems) > 0 {
+		return &problems
+	}
+	if (sent.As.KeyHash != "" || sent.As.Policy != "") && c.Who.Role.BelowEditor() {
+		return rest.Refuse(fasthttp.StatusForbidden, "access denied: calls as a key or as a policy need the role editor")
+	}
+	return nil
+}
+
+// problemsOf returns why a call cannot be made.
+func problemsOf(sent *playBody) (problems definition.Problems) {
 	add := func(path, message string) {
 		problems = append(problems, definition.Problem{Path: path, Message: message})
 	}
@@ -212,13 +228,7 @@ func checkPlay(c *rest.Call, sent *playBody) error {
 			}
 		}
 	}
-	if len(problems) > 0 {
-		return &problems
-	}
-	if (sent.As.KeyHash != "" || sent.As.Policy != "") && c.Who.Role.BelowEditor() {
-		return rest.Refuse(fasthttp.StatusForbidden, "access denied: calls as a key or as a policy need the role editor")
-	}
-	return nil
+	return problems
 }
 
 // playedCall describes the call to the API that the path names.
@@ -227,10 +237,34 @@ func (s *Server) playedCall(ctx context.Context, c *rest.Call, sent *playBody) (
 	if err != nil {
 		return nil, rest.Missing(err, noAPI)
 	}
+	describe, err := describeCall(&row, c.Address(), sent)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case sent.As.KeyHash != "":
+		key, err := s.firstKey(ctx, c.Who.Org, []string{sent.As.KeyHash})
+		if err != nil {
+			return nil, rest.Missing(err, "The key that as.key_hash names does not exist")
+		}
+		describe["key_hash"] = key.KeyHash
+	case sent.As.Policy != "":
+		policy, err := s.deps.Store.PolicyByID(ctx, c.Who.Org, sent.As.Policy)
+		if err != nil {
+			return nil, rest.Missing(err, "The policy that as.policy names does not exist")
+		}
+		describe["policy"] = policy.ID
+	}
+	text, err := json.Marshal(describe)
+	return &PlayedCall{Org: c.Who.Org, API: row.ID, Description: text, Counted: sent.Count}, err
+}
+
+// describeCall describes a call to an API, but for its caller.
+func describeCall(row *store.API, client string, sent *playBody) (map[string]any, error) {
 	if strings.ContainsAny(row.ListenPath, "{") {
 		return nil, rest.BadRequest("The playground does not call APIs whose listen path has parameters")
 	}
-	describe := map[string]any{"method": sent.Method, "url": strings.TrimRight(row.ListenPath, "/") + "/" + strings.TrimPrefix(sent.Path, "/"), "client": c.Address()}
+	describe := map[string]any{"method": sent.Method, "url": strings.TrimRight(row.ListenPath, "/") + "/" + strings.TrimPrefix(sent.Path, "/"), "client": client}
 	if sent.Method == "" {
 		describe["method"] = fasthttp.MethodGet
 		if sent.Body != "" {
@@ -250,22 +284,7 @@ func (s *Server) playedCall(ctx context.Context, c *rest.Call, sent *playBody) (
 		headers["Host"] = row.Domain
 	}
 	describe["headers"], describe["body"] = headers, sent.Body
-	switch {
-	case sent.As.KeyHash != "":
-		key, err := s.firstKey(ctx, c.Who.Org, []string{sent.As.KeyHash})
-		if err != nil {
-			return nil, rest.Missing(err, "The key that as.key_hash names does not exist")
-		}
-		describe["key_hash"] = key.KeyHash
-	case sent.As.Policy != "":
-		policy, err := s.deps.Store.PolicyByID(ctx, c.Who.Org, sent.As.Policy)
-		if err != nil {
-			return nil, rest.Missing(err, "The policy that as.policy names does not exist")
-		}
-		describe["policy"] = policy.ID
-	}
-	text, err := json.Marshal(describe)
-	return &PlayedCall{Org: c.Who.Org, API: row.ID, Description: text, Counted: sent.Count}, err
+	return describe, nil
 }
 
 // auditPlay records a call in the name of a key or a policy.

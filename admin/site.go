@@ -17,7 +17,7 @@ import (
 func (s *Server) openSite() error {
 	pages, err := site.New(site.Deps{
 		Call: s.inside, PublicURL: cmp.Or(s.deps.Portal.PublicURL, "http://127.0.0.1"+site.Root),
-		Gateway: s.deps.Portal.Gateway, Now: time.Now, Log: s.log,
+		Gateway: s.deps.Portal.Gateway, Now: time.Now, Log: s.log, Playground: s.deps.Portal.Playground,
 	})
 	if err != nil {
 		return fmt.Errorf("opening the portal's pages: %w", err)

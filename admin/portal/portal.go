@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/admin/portal/content"
 	"github.com/sluicegate/sluice/admin/portal/credentials"
 	"github.com/sluicegate/sluice/admin/portal/developers"
+	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/portal/webhooks"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
@@ -49,19 +50,22 @@ type Deps struct {
 
 // Settings are what an operator may choose.
 type Settings struct {
-	Outbound  dialguard.Policy     // where messages to webhooks of organisations may go
-	Developer dialguard.Policy     // where messages to webhooks of developers may go
-	PublicURL string               // under which developers reach the portal, for the links in letters
-	Gateway   func() string        // URL of the gateways for examples in the portal; nil or "": not known
-	Apart     bool                 // the pages are served on a listener of their own
-	Server    *delivery.MailServer // sends letters; nil: they are kept in a mailbox
-	Mailbox   int                  // letters of one organisation in it; 0: 1,000
-	TokenTTL  time.Duration        // how long access tokens of OAuth clients are valid; 0: 1 h
+	Outbound     dialguard.Policy     // where messages to webhooks of organisations may go
+	Developer    dialguard.Policy     // where messages to webhooks of developers may go
+	PublicURL    string               // under which developers reach the portal, for the links in letters
+	Organisation string               // whose portal visitors see, by id; "": the first
+	Gateway      func() string        // URL of the gateways for examples in the portal; nil or "": not known
+	Playground   []byte               // script of the playground, compressed with gzip; nil: there is none
+	Apart        bool                 // the pages are served on a listener of their own
+	Server       *delivery.MailServer // sends letters; nil: they are kept in a mailbox
+	Mailbox      int                  // letters of one organisation in it; 0: 1,000
+	TokenTTL     time.Duration        // how long access tokens of OAuth clients are valid; 0: 1 h
 }
 
 // Portal is the portal of all organisations. Make one with New.
 type Portal struct {
 	store      *store.Store
+	entries    *catalogue.Service
 	developers *developers.Service
 	keys       *credentials.Keys
 	letters    *delivery.Letters
@@ -78,7 +82,8 @@ func New(d Deps) (*Portal, error) {
 		return nil, err
 	}
 	documents := catalogue.NewDocuments(d.Store)
-	entries := catalogue.New(d.Store, p.Identify, documents).StoresKeysInClear(d.KeyOptions.Hasher.KeepsKeys())
+	entries := catalogue.New(d.Store, p.Identify, documents).StoresKeysInClear(d.KeyOptions.Hasher.KeepsKeys()).ShowsVisitors(d.Organisation)
+	p.entries = entries
 	letters := p.openMail(d, queue, entries)
 	p.letters = letters
 	hooks := webhooks.New(webhooks.Deps{
@@ -138,6 +143,17 @@ func (p *Portal) OwnKey(ctx context.Context, c *rest.Call) (hash string, err err
 		return "", rest.Missing(err, "Could not retrieve portal object.")
 	}
 	return hash, nil
+}
+
+// OwnCaller returns a developer's own key that may call an API, by the id that names it
+// in calls.
+func (p *Portal) OwnCaller(ctx context.Context, who rest.Principal, key, api string) (*credentials.Caller, error) {
+	return p.keys.Caller(ctx, credentials.Owner{Org: who.Org, Developer: who.ID}, key, api)
+}
+
+// Offered returns an entry of an organisation's catalogue that developers see.
+func (p *Portal) Offered(ctx context.Context, org, id string) (*model.Entry, error) {
+	return p.entries.Offered(ctx, org, id)
 }
 
 // Run does the portal's work in the background until ctx ends.

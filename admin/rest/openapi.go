@@ -45,7 +45,7 @@ var parameters = map[string]*huma.Param{
 	"strict":      {Description: "refuse an object with members that are kept and have no effect; the member strict of the body does the same", Schema: &huma.Schema{Type: "boolean"}},
 	"against":     {Description: "revision to compare with; default: the one before", Schema: &huma.Schema{Type: "integer"}},
 	"inactive":    {Description: "true: only those who may not log in; false: only the others", Schema: &huma.Schema{Type: "boolean"}},
-	"org_id":      {Description: "organisation that the call is about; default: that of the caller, or the first", Schema: textSchema()},
+	"org_id":      {Description: "organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation)", Schema: textSchema()},
 	"object_kind": {Description: "only what was done to objects of this kind", Schema: textSchema()},
 	"object_id":   {Description: "only what was done to this object", Schema: textSchema()},
 	"actor":       {Description: "only what this actor did", Schema: textSchema()},
@@ -57,6 +57,7 @@ var parameters = map[string]*huma.Param{
 
 	"policy":   {Description: "id of the policy, as a key with it alone would have it", Schema: textSchema()},
 	"key_hash": {Description: "hash of the key", Schema: textSchema()},
+	"key_id":   {Description: "id of one's own key; left out for an API that asks for none", Schema: textSchema()},
 
 	"developer":      {Description: "only those of the developer with this id", Schema: textSchema()},
 	"webhook":        {Description: "only those to the webhook with this id", Schema: textSchema()},

@@ -163,7 +163,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 	if err != nil {
 		return nil, err
 	}
-	deps.Explain, deps.Play = explainer, newPlayer(explainer)
+	deps.Explain, deps.Play, deps.Try = explainer, newPlayer(explainer), newPlayer(explainer)
 	if deps.MasterKey, err = m.masterKey(ctx, p); err != nil {
 		m.store.Close()
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/delivery"
 	"github.com/sluicegate/sluice/admin/portal"
+	"github.com/sluicegate/sluice/gateway/stage/playground"
 	"github.com/sluicegate/sluice/internal/config"
 	"github.com/sluicegate/sluice/internal/dialguard"
 )
@@ -17,11 +18,12 @@ import (
 // portalSettings returns the settings of the portal. inUp: admin and gateway are in one
 // process.
 func portalSettings(cfg *config.Config, inUp bool) (portal.Settings, error) {
-	settings := portal.Settings{Outbound: webhookTargets(&cfg.Events, inUp), Developer: dialguard.Policy{Private: cfg.Portal.PrivateWebhooks == "allow"}, PublicURL: cfg.Portal.PublicURL, Mailbox: cfg.Portal.Email.MailboxSize, TokenTTL: cfg.Portal.TokenTTL}
+	settings := portal.Settings{Outbound: webhookTargets(&cfg.Events, inUp), Developer: dialguard.Policy{Private: cfg.Portal.PrivateWebhooks == "allow"}, PublicURL: cfg.Portal.PublicURL, Organisation: cfg.Portal.Organisation, Mailbox: cfg.Portal.Email.MailboxSize, TokenTTL: cfg.Portal.TokenTTL}
 	if settings.PublicURL == "" {
 		settings.PublicURL = "http://" + cmp.Or(cfg.Portal.Listen, cfg.Admin.Listen) + "/portal"
 	}
 	settings.Apart = cfg.Portal.Listen != ""
+	settings.Playground = playground.Script()
 	settings.Gateway = func() string { return cfg.Portal.GatewayURL }
 	if cfg.Portal.Email.Server == "" {
 		return settings, nil

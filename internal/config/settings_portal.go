@@ -18,6 +18,10 @@ type Portal struct {
 	// https://developers.example.com/portal; links in mails and pages begin with it. Empty:
 	// http://, portal.listen or else admin.listen, and /portal.
 	PublicURL string `yaml:"public_url" form:"url"`
+	// Id of the organisation whose portal visitors see, and sign up to, unless a call names
+	// another (org_id). Developers who are signed in see that of their own. Empty: the first
+	// organisation.
+	Organisation string `yaml:"organisation"`
 	// URL at which developers reach the gateways, such as https://api.example.com; examples
 	// in the portal show it. Empty: the gateway's own address in `up`, a placeholder
 	// elsewhere.

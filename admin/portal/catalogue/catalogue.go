@@ -18,7 +18,8 @@ type Service struct {
 	store     *store.Store
 	identify  Identify
 	documents *Documents
-	clear     bool // keys are stored in clear
+	clear     bool   // keys are stored in clear
+	home      string // organisation whose portal visitors see; "": the first
 }
 
 // Identify returns the developer of a credential, or store.ErrNotFound.
@@ -34,6 +35,24 @@ func New(st *store.Store, identify Identify, docs *Documents) *Service {
 func (s *Service) StoresKeysInClear(clear bool) *Service {
 	s.clear = clear
 	return s
+}
+
+// ShowsVisitors returns the service for a portal of one organisation; "": the first.
+func (s *Service) ShowsVisitors(org string) *Service {
+	s.home = org
+	return s
+}
+
+// Home returns the organisation whose portal visitors see who name none.
+func (s *Service) Home(ctx context.Context) (string, error) {
+	if s.home == "" {
+		return s.store.FirstOrg(ctx)
+	}
+	exists, err := s.store.OrgExists(ctx, s.home)
+	if err == nil && !exists {
+		err = rest.NotFound("The setting portal.organisation names " + s.home + ", and there is no such organisation")
+	}
+	return s.home, err
 }
 
 // Configuration returns the configuration of an organisation's portal, or the defaults

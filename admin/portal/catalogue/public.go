@@ -28,6 +28,7 @@ type Offer struct {
 	APIName    string `json:"api_name"`
 	Domain     string `json:"domain" doc:"of the API; empty: every one of the gateway"`
 	ListenPath string `json:"listen_path" doc:"where the gateway serves the API"`
+	IsGraphQL  bool   `json:"is_graphql" doc:"true: the API has a schema and can be tried in the playground"`
 
 	PolicyID   string  `json:"policy_id" doc:"what a key request names"`
 	PolicyName string  `json:"policy_name"`
@@ -77,7 +78,7 @@ func (s *Service) visitor(ctx context.Context, c *rest.Call) (org string, develo
 	}
 	org = cmp.Or(c.Query("org_id"), who.Org)
 	if org == "" {
-		org, err = s.store.FirstOrg(ctx)
+		org, err = s.Home(ctx)
 		return org, false, err
 	}
 	if org == who.Org {
@@ -91,7 +92,7 @@ func (s *Service) visitor(ctx context.Context, c *rest.Call) (org string, develo
 }
 
 // VisitorOrg returns the organisation of a call that needs no credential: the one that it
-// names, that of the caller, or the first.
+// names, that of the caller, or that of the portal.
 func (s *Service) VisitorOrg(ctx context.Context, c *rest.Call) (string, error) {
 	org, _, err := s.visitor(ctx, c)
 	return org, err
@@ -182,6 +183,15 @@ func (s *Service) publicDocumentation(ctx context.Context, c *rest.Call) (any, e
 	return writeDocumentation(shown)
 }
 
+// Offered returns an entry that developers see.
+func (s *Service) Offered(ctx context.Context, org, id string) (*model.Entry, error) {
+	row, err := s.store.Offer(ctx, org, id)
+	if err != nil {
+		return nil, rest.Missing(err, noObject)
+	}
+	return entryOf(&row)
+}
+
 // offers returns entries as developers see them.
 func (s *Service) offers(ctx context.Context, org string, config *model.Configuration, rows []store.CatalogueEntry) ([]*Offer, error) {
 	apis, policies, err := s.store.OfferTargets(ctx, org, rows)
@@ -196,7 +206,7 @@ func (s *Service) offers(ctx context.Context, org string, config *model.Configur
 		}
 		o := offerOf(e, Override(config, e))
 		if api := apis[e.APIID]; api != nil {
-			o.APIName, o.Domain, o.ListenPath = api.Name, api.Domain, api.ListenPath
+			o.APIName, o.Domain, o.ListenPath, o.IsGraphQL = api.Name, api.Domain, api.ListenPath, api.Kind == "graphql"
 		}
 		if policy := policies[e.PolicyID]; policy != nil {
 			o.PolicyName = policy.Name

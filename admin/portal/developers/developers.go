@@ -17,9 +17,13 @@ import (
 	"github.com/sluicegate/sluice/internal/throttle"
 )
 
-// Configurations returns the configuration of an organisation's portal.
+// Configurations returns the configurations of portals.
 type Configurations interface {
+	// Configuration returns that of an organisation's portal.
 	Configuration(ctx context.Context, org string) (*model.Configuration, error)
+
+	// Home returns the organisation that those belong to who sign up and name none.
+	Home(ctx context.Context) (string, error)
 }
 
 // Letters queues letters to developers in the transaction of their cause.
@@ -132,14 +136,14 @@ func (s *Service) sweep(ctx context.Context) {
 const missing = "Developer not found"
 
 // orgOf returns the organisation of a call without a credential: the one that it names,
-// or the first.
+// or that of the portal.
 func (s *Service) orgOf(ctx context.Context, c *rest.Call, named string) (string, error) {
 	if named == "" {
 		named = c.Query("org_id")
 	}
 	if named == "" {
-		first, err := s.Store.FirstOrg(ctx)
-		return first, rest.Missing(err, "There is no organisation yet")
+		home, err := s.Configurations.Home(ctx)
+		return home, rest.Missing(err, "There is no organisation yet")
 	}
 	there, err := s.Store.OrgExists(ctx, named)
 	if err == nil && !there {

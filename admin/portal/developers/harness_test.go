@@ -40,6 +40,7 @@ func start(t testing.TB, change ...func(*Deps)) *bench {
 		clock: &clock{at: time.Now().UTC().Truncate(time.Second)}, log: new(admintest.Log),
 	}
 	b.store = b.Open(store.Options{MaxConns: 12})
+	b.conf.store = b.store
 	b.Exec("insert into orgs (id, name, created_at) values ('one', 'one', 'epoch'), ('two', 'two', now())")
 	b.keys = &revoker{store: b.store}
 	d := Deps{
@@ -67,6 +68,8 @@ func (b *bench) identify(ctx context.Context, session string) (rest.Principal, e
 type settings struct {
 	mu   sync.Mutex
 	conf model.Configuration
+
+	store *store.Store
 }
 
 func (s *settings) Configuration(context.Context, string) (*model.Configuration, error) {
@@ -75,6 +78,8 @@ func (s *settings) Configuration(context.Context, string) (*model.Configuration,
 	conf := s.conf
 	return &conf, nil
 }
+
+func (s *settings) Home(ctx context.Context) (string, error) { return s.store.FirstOrg(ctx) }
 
 func (s *settings) set(change func(*model.Configuration)) {
 	s.mu.Lock()

@@ -82,6 +82,7 @@ type apiView struct {
 	Keys    []ownKey           // of the visitor, that may call the API
 	Address string             // where the gateway serves the API
 	Samples []sample
+	Play    bool // there is a playground
 }
 
 // ownKey is a key of the visitor with what is left of it on one API.
@@ -95,7 +96,7 @@ func showAPI(v *visit) error {
 	if err := v.get("/api/portal/public/catalogue/"+escape(v.params["api"]), offer); err != nil {
 		return err
 	}
-	view := apiView{Offer: offer, Address: v.addressOf(offer)}
+	view := apiView{Offer: offer, Address: v.addressOf(offer), Play: offer.IsGraphQL && v.site.deps.Playground != nil}
 	var err error
 	if offer.APIID != "" {
 		if view.Plans, err = v.offersOf(url.Values{"api_id": {offer.APIID}}); err != nil {

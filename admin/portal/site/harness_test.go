@@ -333,6 +333,28 @@ func (w *browser) hides(texts ...string) *browser {
 	return w
 }
 
+// element returns the element with an id.
+func (w *browser) element(id string) *html.Node {
+	w.b.t.Helper()
+	var walk func(n *html.Node) *html.Node
+	walk = func(n *html.Node) *html.Node {
+		if attr(n, "id") == id {
+			return n
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			if found := walk(c); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	found := walk(w.page)
+	if found == nil {
+		w.b.t.Fatalf("%s has no element %q: %s", w.at, id, w.body)
+	}
+	return found
+}
+
 // byID returns the text of the element with an id.
 func (w *browser) byID(id string) string {
 	w.b.t.Helper()

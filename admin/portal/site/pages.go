@@ -2,11 +2,13 @@ package site
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"fmt"
 	"html/template"
+	"io"
 	"io/fs"
 	"path"
 	"regexp"
@@ -17,6 +19,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/admin/portal/catalogue"
+	"github.com/sluicegate/sluice/admin/portal/clean"
 	"github.com/sluicegate/sluice/admin/portal/content"
 	"github.com/sluicegate/sluice/admin/portal/model"
 )
@@ -92,6 +95,7 @@ func (s *Site) functions() template.FuncMap {
 		"percent": percent,
 		"short":   short,
 		"safe":    safe,
+		"prose":   prose,
 		"field":   func(f *form, name string) *field { return f.Fields[name] },
 		"dict":    dict,
 	}
@@ -126,6 +130,16 @@ func safe(clean string) template.HTML {
 		return tag[:len(tag)-2] + string(level+1) + ">"
 	})
 	return template.HTML(text) //nolint:gosec // the REST delivers it sanitised
+}
+
+// prose returns the HTML of a text in Markdown, "" for one that is too complicated: pages
+// show that as it is.
+func prose(text string) template.HTML {
+	html, err := clean.Clean(clean.Markdown, text)
+	if err != nil {
+		return ""
+	}
+	return safe(html)
 }
 
 // date returns a time of the REST for people: the day and time in UTC.
@@ -257,9 +271,10 @@ var doneTexts = map[string]string{
 
 // An asset is a file that browsers may keep for ever: its name has a hash of what it holds.
 type asset struct {
-	kind string
-	body []byte
-	name string // with the hash
+	kind   string
+	body   []byte
+	packed []byte // body, compressed with gzip; nil: it is compressed when it is sent
+	name   string // with the hash
 }
 
 func loadAssets() (map[string]*asset, error) {
@@ -282,6 +297,25 @@ func loadAssets() (map[string]*asset, error) {
 	return all, nil
 }
 
+// addPlayground adds the script of the playground, which comes compressed.
+func (s *Site) addPlayground(packed []byte) error {
+	if packed == nil {
+		return nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return fmt.Errorf("reading the script of the playground: %w", err)
+	}
+	body, err := io.ReadAll(r)
+	if err != nil {
+		return fmt.Errorf("reading the script of the playground: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	one := &asset{kind: "text/javascript; charset=utf-8", body: body, packed: packed, name: "playground-" + hex.EncodeToString(sum[:6]) + ".js"}
+	s.assets[one.name], s.assets["playground.js"] = one, one
+	return nil
+}
+
 // assetLink returns the address of a file of the site.
 func (s *Site) assetLink(name string) (string, error) {
 	one := s.assets[name]
@@ -299,6 +333,16 @@ func (s *Site) serveAsset(ctx *fasthttp.RequestCtx, name string) {
 	}
 	ctx.Response.Header.SetContentType(one.kind)
 	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "public, max-age=31536000, immutable")
+	if one.packed == nil {
+		ctx.SetBody(one.body)
+		return
+	}
+	ctx.Response.Header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
+	if ctx.Request.Header.HasAcceptEncoding("gzip") {
+		ctx.Response.Header.SetContentEncoding("gzip")
+		ctx.SetBody(one.packed)
+		return
+	}
 	ctx.SetBody(one.body)
 }
 

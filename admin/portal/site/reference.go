@@ -15,6 +15,10 @@ func referenceRoutes() []route {
 	return []route{
 		{"GET", "/apis/{api}/docs", false, showDocs},
 		{"GET", "/apis/{api}/docs/{entry}", false, showEntry},
+		{"POST", "/try", true, tryOperation},
+		{"GET", "/apis/{api}/play", true, showPlay},
+		{"POST", "/apis/{api}/play", true, play},
+		{"GET", "/apis/{api}/play/schema", true, playSchema},
 	}
 }
 
@@ -26,6 +30,8 @@ type docsView struct {
 	Entry   *reference.Entry     // nil: the beginning of the reference
 	Address string               // of the API
 	Samples []sample
+	Try     *tryView // nil: the entry cannot be tried with a form
+	Play    bool     // the entry can be tried in the playground
 }
 
 // docs returns the reference that the path names, cut by the REST to what the plan of the
@@ -62,22 +68,38 @@ func showDocs(v *visit) error {
 }
 
 func showEntry(v *visit) error {
-	view, err := v.docs()
+	view, err := v.operation()
 	if err != nil {
 		return err
+	}
+	return v.showOperation(fasthttp.StatusOK, view)
+}
+
+// operation returns the entry of a reference that the path names.
+func (v *visit) operation() (*docsView, error) {
+	view, err := v.docs()
+	if err != nil {
+		return nil, err
 	}
 	if view.Ref != nil {
 		view.Entry = view.Ref.Entry(v.params["entry"])
 	}
 	if view.Entry == nil {
-		return &fault{Status: fasthttp.StatusNotFound, Message: "The documentation of this API has no such page."}
+		return nil, &fault{Status: fasthttp.StatusNotFound, Message: "The documentation of this API has no such page."}
 	}
 	view.Samples = view.samples(authOf(view.Offer))
+	view.Play = view.Entry.Query != "" && view.Offer.IsGraphQL && v.site.deps.Playground != nil
+	view.Try, err = v.try(view)
+	return view, err
+}
+
+// showOperation answers with the page of an entry.
+func (v *visit) showOperation(status int, view *docsView) error {
 	title := view.Entry.Name
 	if view.Entry.Title != "" {
 		title = view.Entry.Title
 	}
-	return v.show(fasthttp.StatusOK, "docs", title, view)
+	return v.show(status, "docs", title, view)
 }
 
 // samples returns the call of an operation in several languages.

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -102,15 +103,26 @@ func isToken(text string, token []byte) bool {
 	return hmac.Equal(plain, token)
 }
 
-// maxForm bounds the body of a form, in bytes.
-const maxForm = 64 << 10
+// Bounds of the body of a form, in bytes: of one with a call of an API, and of any other.
+const (
+	maxCall = 2 << 20
+	maxForm = 64 << 10
+)
+
+// roomFor returns the bound of the forms that a route takes.
+func roomFor(r *route) int {
+	if r.path == "/try" || strings.HasSuffix(r.path, "/play") {
+		return maxCall
+	}
+	return maxForm
+}
 
 // checkForm refuses forms that a page of another site may have sent.
 func (v *visit) checkForm(r *route) error {
 	kind, _, _ := strings.Cut(string(v.http.Request.Header.ContentType()), ";")
 	switch {
-	case len(v.http.Request.Body()) > maxForm:
-		return &fault{Status: fasthttp.StatusRequestEntityTooLarge, Message: "The form is larger than 64 KiB."}
+	case len(v.http.Request.Body()) > roomFor(r):
+		return &fault{Status: fasthttp.StatusRequestEntityTooLarge, Message: fmt.Sprintf("The form is larger than %d KiB.", roomFor(r)>>10)}
 	case !v.fromHere():
 		return &fault{Status: fasthttp.StatusForbidden, Message: "The form was sent by a page of another site. Please open the page here and try again."}
 	case r.path == "/theme": // changes nothing but the colours

@@ -24,6 +24,8 @@ type Deps struct {
 	Gateway   func() string              // URL of the gateways for examples; nil or "": not known
 	Now       func() time.Time
 	Log       *slog.Logger
+
+	Playground []byte // its script, compressed with gzip; nil: there is none
 }
 
 // Site serves the pages. Make one with New. It is safe for concurrent use.
@@ -51,6 +53,9 @@ func New(d Deps) (*Site, error) {
 	}
 	s := &Site{deps: d, base: strings.TrimRight(public.EscapedPath(), "/"), secure: public.Scheme == "https"}
 	if s.assets, err = loadAssets(); err != nil {
+		return nil, err
+	}
+	if err := s.addPlayground(d.Playground); err != nil {
 		return nil, err
 	}
 	if s.pages, err = s.loadPages(); err != nil {

@@ -520,7 +520,7 @@ func (q *Queries) Offer(ctx context.Context, arg OfferParams) (CatalogueEntry, e
 }
 
 const offeredAPIs = `-- name: OfferedAPIs :many
-SELECT id, name, domain, listen_path FROM apis WHERE org_id = $1 AND id = ANY($2::text[])
+SELECT id, name, domain, listen_path, kind FROM apis WHERE org_id = $1 AND id = ANY($2::text[])
 `
 
 type OfferedAPIsParams struct {
@@ -533,6 +533,7 @@ type OfferedAPIsRow struct {
 	Name       string
 	Domain     string
 	ListenPath string
+	Kind       string
 }
 
 // OfferedAPIs returns what developers may know of some APIs.
@@ -550,6 +551,7 @@ func (q *Queries) OfferedAPIs(ctx context.Context, arg OfferedAPIsParams) ([]Off
 			&i.Name,
 			&i.Domain,
 			&i.ListenPath,
+			&i.Kind,
 		); err != nil {
 			return nil, err
 		}

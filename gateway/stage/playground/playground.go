@@ -1,5 +1,6 @@
 // Package playground serves a page for trying the operations of a GraphQL API below its
 // listen path. The page and its script are all that it is; its calls go to the API.
+// The portal serves the same script.
 //
 // The script is built from admin/ui/web/src/playground; see that folder's README.
 package playground
@@ -26,6 +27,9 @@ import (
 
 //go:embed playground.js.gz
 var packed []byte
+
+// Script returns the script, compressed with gzip. The portal has it on pages of its own.
+func Script() []byte { return packed }
 
 // unpacked is the script for clients that do not take gzip.
 var unpacked = sync.OnceValue(func() []byte {

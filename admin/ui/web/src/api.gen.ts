@@ -1886,6 +1886,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/portal/me/apis/{id}/schema": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what one's own key may use of the schema of a catalogue entry's API
+         * @description Needs the role developer.
+         */
+        get: operations["get-api-portal-me-apis-id-schema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/portal/me/apis/{id}/try": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Call the API of a catalogue entry through a gateway, as one's own key; the call counts under its limits
+         * @description Needs the role developer.
+         */
+        post: operations["post-api-portal-me-apis-id-try"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/portal/me/deliveries/{id}": {
         parameters: {
             query?: never;
@@ -5709,6 +5749,8 @@ export interface components {
                 [key: string]: string;
             };
             id: string;
+            /** @description true: the API has a schema and can be tried in the playground */
+            is_graphql: boolean;
             /** @description true: the API asks for no key, and there is nothing to request */
             is_keyless: boolean;
             key_request_fields: string[] | null;
@@ -7132,6 +7174,68 @@ export interface components {
             ssl_server_name?: string;
         } & {
             [key: string]: unknown;
+        };
+        TriedFact: {
+            /** @description the policy or key that has the rule */
+            from?: string;
+            rule: string;
+            /** @description the value of the call */
+            seen?: string;
+            value: string;
+        };
+        TriedOutcome: {
+            allowed: boolean;
+            /** @description of a refusal */
+            reason?: string;
+            /** @description that refused */
+            stage?: string;
+        };
+        TriedReport: {
+            outcome: components["schemas"]["TriedOutcome"];
+            /** @description the stages of the gateway, up to the one that refused */
+            steps: components["schemas"]["TriedStep"][] | null;
+        };
+        TriedStep: {
+            /** @description the rules that it refused by */
+            facts?: components["schemas"]["TriedFact"][] | null;
+            /** @enum {string} */
+            result: "ok" | "answered" | "fail" | "untold";
+            /** @description of the stage that refused */
+            said?: string;
+            stage: string;
+        };
+        TryAnswer: {
+            /** @description if it is text, at most 1 MiB */
+            body: string;
+            /** @description if it is not text */
+            body_base64?: string;
+            /** @description whether the body was longer, or did not end in time */
+            cut: boolean;
+            explanation: components["schemas"]["TriedReport"];
+            headers: components["schemas"]["PlayedHeader"][] | null;
+            request_id: string;
+            /** @description whether the request reached the API; if not, explanation says why */
+            sent: boolean;
+            /** Format: int64 */
+            status: number;
+            /**
+             * Format: double
+             * @description in the gateway and behind it together
+             */
+            took_ms: number;
+        };
+        TryBody: {
+            /** @description at most 1 MiB */
+            body?: string;
+            headers?: {
+                [key: string]: string;
+            };
+            /** @description id of one's own key that calls; left out for an API that asks for none */
+            key_id?: string;
+            /** @description default POST for a call with a body, else GET */
+            method?: string;
+            /** @description below the listen path, with the query; default / */
+            path?: string;
         };
         TypeFields: {
             /** @description Names of its fields; "*" is all of them. */
@@ -17295,7 +17399,7 @@ export interface operations {
     "post-api-portal-login": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or the first */
+                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
                 org_id?: string;
             };
             header?: never;
@@ -17889,6 +17993,213 @@ export interface operations {
             };
             /** @description Service Unavailable */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-portal-me-apis-id-schema": {
+        parameters: {
+            query?: {
+                /** @description id of one's own key; left out for an API that asks for none */
+                key_id?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Visible"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "post-api-portal-me-apis-id-try": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TryBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TryAnswer"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Gateway Timeout */
+            504: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -20604,7 +20915,7 @@ export interface operations {
     "post-api-portal-password-forgot": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or the first */
+                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
                 org_id?: string;
             };
             header?: never;
@@ -21328,7 +21639,7 @@ export interface operations {
     "get-api-portal-public-brand": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or the first */
+                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
                 org_id?: string;
             };
             header?: never;
@@ -21369,7 +21680,7 @@ export interface operations {
     "get-api-portal-public-brand-logo": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or the first */
+                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
                 org_id?: string;
             };
             header?: never;
@@ -21420,7 +21731,7 @@ export interface operations {
                 api_id?: string;
                 /** @description only those that name this policy */
                 policy_id?: string;
-                /** @description organisation that the call is about; default: that of the caller, or the first */
+                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
                 org_id?: string;
             };
             header?: never;
@@ -21479,7 +21790,7 @@ export interface operations {
     "get-api-portal-public-catalogue-id": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or the first */
+                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
                 org_id?: string;
             };
             header?: never;
@@ -21531,7 +21842,7 @@ export interface operations {
     "get-api-portal-public-catalogue-id-documentation": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or the first */
+                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
                 org_id?: string;
             };
             header?: never;
@@ -21583,7 +21894,7 @@ export interface operations {
     "get-api-portal-public-configuration": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or the first */
+                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
                 org_id?: string;
             };
             header?: never;
@@ -21624,7 +21935,7 @@ export interface operations {
     "get-api-portal-public-menu": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or the first */
+                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
                 org_id?: string;
             };
             header?: never;
@@ -21665,7 +21976,7 @@ export interface operations {
     "get-api-portal-public-pages-path": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or the first */
+                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
                 org_id?: string;
             };
             header?: never;
@@ -22357,7 +22668,7 @@ export interface operations {
     "post-api-portal-signup": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or the first */
+                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
                 org_id?: string;
             };
             header?: never;

@@ -7,7 +7,8 @@ import { base } from '../lib';
 import { SelectField, SwitchField, TextField } from '../parts/fields';
 import { useURLState } from '../parts/urlState';
 import css from './APIPlayground.module.css';
-import type { Answer, Explanation, Limits, Playground, Transport, Visible } from './index';
+import type { Playground, Transport, Visible } from './index';
+import { answerOf, type Seen, type Sent, visibleOf } from './relay';
 
 const words = {
   as: 'Call as',
@@ -24,32 +25,6 @@ const words = {
   count: 'Count the call',
   countHelp: 'Under the rate, the quota and the usage of the key. Otherwise these are only checked.',
 };
-
-interface Sent {
-  status: number;
-  headers: { name: string; value: string }[];
-  body: string;
-  body_base64?: string;
-  cut: boolean;
-  sent: boolean;
-  request_id: string;
-  took_ms: number;
-  upstream_ms: number;
-  counted: boolean;
-  explanation?: Explanation;
-}
-
-interface Seen {
-  allowed: boolean;
-  schema: string;
-  introspection: boolean;
-  depth_base: number;
-  max_depth: number;
-  max_cost: number;
-  list_size: number;
-  size_arguments: string[];
-  field_depths: Limits['fieldDepths'];
-}
 
 type As = { me: true } | { key_hash: string } | { policy: string };
 
@@ -136,31 +111,8 @@ function relayed(id: string, how: () => { as: As; count: boolean }): Transport {
   };
 }
 
-function answerOf(got: Sent): Answer {
-  return {
-    status: got.status,
-    headers: got.headers.map((one) => [one.name, one.value]),
-    body: got.sent ? got.body || (got.body_base64 ?? '') : '',
-    cut: got.cut,
-    requestID: got.request_id || undefined,
-    tookMS: got.took_ms,
-    upstreamMS: got.upstream_ms,
-    counted: got.counted,
-    explanation: got.explanation,
-  };
-}
-
 async function visible(id: string, as: As, signal: AbortSignal): Promise<Visible> {
   if (('key_hash' in as && !as.key_hash) || ('policy' in as && !as.policy)) return { why: 'Say first who calls.' };
   const seen = await request<Seen>('GET', `/api/apis/${encodeURIComponent(id)}/schema/visible`, { query: 'me' in as ? {} : { ...as }, signal });
-  const limits: Limits = {
-    depthBase: seen.depth_base,
-    maxDepth: seen.max_depth,
-    maxCost: seen.max_cost,
-    listSize: seen.list_size,
-    sizeArguments: seen.size_arguments,
-    fieldDepths: seen.field_depths,
-  };
-  if (!seen.allowed) return { why: 'This caller may not call the API.', limits };
-  return { schema: seen.schema || undefined, why: 'The field rules leave nothing that could be queried.', limits };
+  return visibleOf(seen);
 }

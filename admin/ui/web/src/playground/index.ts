@@ -30,6 +30,8 @@ export interface Options {
   visible: (signal: AbortSignal) => Promise<Visible>;
   /** The first headers, as text of a JSON object. */
   headers?: string;
+  /** An operation that is opened in a tab of its own. */
+  query?: string;
   /** Where an explanation of a refusal is found by its request id. */
   whyLink?: (requestID: string) => string;
 }
@@ -79,6 +81,8 @@ class View implements Playground {
   ) {
     this.kept = new Kept(o.name);
     this.tabs = this.kept.tabs();
+    const opened = o.query && !this.tabs.some((one) => one.query === o.query) ? o.query : '';
+    if (opened) this.tabs.push({ query: opened, variables: '' });
     if (this.tabs.length === 0) this.tabs = [{ query: welcome, variables: '' }];
     this.root = host.shadowRoot ?? host.attachShadow({ mode: 'open' });
     const sheet = new CSSStyleSheet();
@@ -139,7 +143,7 @@ class View implements Playground {
     this.variables = editor(variablesBox, 'Variables', { hint: '{ "name": "value" }', onChange: () => this.changed() });
     this.head = editor(headersBox, 'Headers', { hint: '{ "Authorization": "…" }', value: o.headers ?? '' });
     this.answer = editor(answerBox, 'Answer', { readOnly: true });
-    this.open(0);
+    this.open(Math.max(0, this.tabs.findIndex((one) => one.query === o.query)));
     this.refresh();
   }
 
