@@ -75,7 +75,7 @@ func runStory(t *testing.T, file, chromium string) {
 	node.SysProcAttr = testenv.ChildAttr(syscall.SIGTERM)
 	node.Env = append(os.Environ(),
 		"SLUICE_URL="+s.Admin, "SLUICE_GATEWAY="+s.Traffic, "SLUICE_KEY="+s.AdminKey(), "SLUICE_LINK="+link,
-		"SLUICE_UPSTREAM=http://"+testenv.Origin(t, rig.Echo), "SLUICE_CHROMIUM="+chromium,
+		"SLUICE_UPSTREAM=http://"+testenv.Origin(t, rig.Echo), "SLUICE_CHROMIUM="+chromium, "SLUICE_DATA="+s.Settings["data_dir"],
 	)
 	if out, err := node.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

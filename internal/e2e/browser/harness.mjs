@@ -2,7 +2,8 @@
 //
 // Environment, set by browser_test.go: SLUICE_URL and SLUICE_GATEWAY (addresses),
 // SLUICE_KEY (access key of the first admin), SLUICE_LINK (one-time link of the banner),
-// SLUICE_UPSTREAM (an upstream that echoes), SLUICE_CHROMIUM, SLUICE_SHOTS (a directory:
+// SLUICE_UPSTREAM (an upstream that echoes), SLUICE_DATA (the data directory),
+// SLUICE_CHROMIUM, SLUICE_SHOTS (a directory:
 // take screenshots), SLUICE_TRACES (a directory for the traces of what fails).
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -14,7 +15,7 @@ const env = process.env;
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** The product under test. */
-export const product = { url: env.SLUICE_URL, gateway: env.SLUICE_GATEWAY, key: env.SLUICE_KEY, link: env.SLUICE_LINK, upstream: env.SLUICE_UPSTREAM };
+export const product = { url: env.SLUICE_URL, gateway: env.SLUICE_GATEWAY, key: env.SLUICE_KEY, link: env.SLUICE_LINK, upstream: env.SLUICE_UPSTREAM, data: env.SLUICE_DATA };
 
 /** Calls the REST with an access key: by default that of the first admin. */
 export async function rest(method, path, body, { key = product.key, status = 200 } = {}) {

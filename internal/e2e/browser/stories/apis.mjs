@@ -49,7 +49,7 @@ async function publish(page, reason) {
   await sheet.waitFor({ state: 'detached' });
 }
 
-story('An API is made of the URL of a GraphQL server, called, and seen in the traffic', async ({ t, page, step, signIn, open }) => {
+story('An API of a GraphQL URL', async ({ t, page, step, signIn, open }) => {
   const server = await upstream(t);
   await signIn();
   await step('the probe finds the schema', async () => {
@@ -80,7 +80,7 @@ story('An API is made of the URL of a GraphQL server, called, and seen in the tr
   });
 });
 
-story('An API is made of an OpenAPI file', async ({ t, page, step, signIn, open }) => {
+story('An API of an OpenAPI file', async ({ t, page, step, signIn, open }) => {
   const server = await upstream(t);
   const document = { openapi: '3.1.0', info: { title: 'Order service', version: '1' }, servers: [{ url: `${server}/v2/` }], paths: { '/orders': { get: { responses: { 200: { description: 'ok' } } } } } };
   await signIn();
@@ -101,7 +101,7 @@ story('An API is made of an OpenAPI file', async ({ t, page, step, signIn, open 
   assert.deepEqual(JSON.parse(await answered('/order-service/orders', 200)), { path: '/v2/orders' });
 });
 
-story('Text with two errors marks line, field and tab, and is published when it is put right', async ({ page, step, signIn, open, allow }) => {
+story('An API of text with errors', async ({ page, step, signIn, open, allow }) => {
   allow(/status of 400 .*\/api\/apis\/validate/);
   await signIn();
   const editor = page.locator('.cm-content');
@@ -153,7 +153,7 @@ story('Text with two errors marks line, field and tab, and is published when it 
   });
 });
 
-story('A definition with members of others, edited in a form, differs in one member only', async ({ page, step, signIn, open }) => {
+story('Members of others stay', async ({ page, step, signIn, open }) => {
   const text = `{
    "x-owner": {"team": "blue", "pager": 12345678901234567890},
    "name": "Foreign",

@@ -22,7 +22,7 @@ const visible = 5_000;
 const hidden = 30_000;
 const quick = 500;
 
-let watching: { revision: number; until: number } | undefined;
+let watching: { revision: number; until: number; done?: (ready: number, all: number) => void } | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 let leader = false;
 const channel = typeof BroadcastChannel === 'undefined' ? undefined : new BroadcastChannel('sluice-pulse');
@@ -60,7 +60,12 @@ function arrived(): boolean {
 
 function next(): void {
   clearTimeout(timer);
-  if (arrived()) watching = undefined;
+  if (watching && arrived()) {
+    const { done } = watching;
+    const now = pulse.get();
+    watching = undefined;
+    if (now && now.gateways > 0) done?.(now.up_to_date, now.gateways);
+  }
   const wait = watching ? quick : document.hidden ? hidden : visible;
   timer = setTimeout(() => void round(), wait);
 }
@@ -98,9 +103,12 @@ export function startPulse(): void {
   }
 }
 
-/** Asks every 500 ms until all gateways have a revision, at most 30 s. */
-export function watchRevision(revision: number): void {
-  watching = { revision, until: Date.now() + 30_000 };
+/**
+ * Asks every 500 ms until all gateways have a revision, at most 30 s. `done` gets how many
+ * are up to date then, unless another revision was published meanwhile.
+ */
+export function watchRevision(revision: number, done?: (ready: number, all: number) => void): void {
+  watching = { revision, until: Date.now() + 30_000, done };
   clearTimeout(timer);
   void round();
 }

@@ -1,4 +1,5 @@
 import type { components } from '../../api.gen';
+import { Concerned } from '../../parts/Concerned';
 import { plural, number } from '../../text/en';
 
 /** What a change comes to, in words. */
@@ -12,6 +13,7 @@ export function Effect({ effect }: { effect: components['schemas']['Effect'] }) 
           ? 'No key is concerned.'
           : `${concerned.keys >= 10_000 ? '10,000+ keys' : plural(concerned.keys, 'key', 'keys')} may call this API or have a policy that names it; ${number(concerned.called)} of them called in the last 24 hours.`}
       </p>
+      <Concerned whom={concerned} />
       {rights.length > 0 && (
         <ul>
           {rights.slice(0, 20).map((right, n) => (

@@ -8,6 +8,7 @@ import { Badge } from '../../parts/Badge';
 import { Button } from '../../parts/Button';
 import { Card } from '../../parts/Card';
 import { CodeEditor } from '../../parts/code';
+import { Concerned } from '../../parts/Concerned';
 import { Confirm } from '../../parts/Confirm';
 import { ID } from '../../parts/Copy';
 import { DraftBar, DraftOffer, ReviewSheet, useDraft, type Base, type Draft } from '../../parts/draft';
@@ -172,6 +173,7 @@ function Effect({ effect }: { effect: components['schemas']['Effect'] }) {
   return (
     <>
       <p>{concerned.keys === 0 ? t.effect.none : t.effect.keys(t.keys(concerned.keys, concerned.keys >= 10_000), concerned.called)}</p>
+      <Concerned whom={concerned} />
       {rights.length > 0 && (
         <ul>
           {rights.slice(0, 20).map((right, n) => (

@@ -55,8 +55,9 @@ export default function SignIn({ over }: { over?: boolean }) {
   }, []);
 
   if (forgot) return <Forgot email={email} onBack={() => setForgot(false)} />;
+  const Box = over ? 'div' : 'main';
   return (
-    <main id={over ? undefined : 'main'} className={over ? css.over : css.page} role={over ? 'dialog' : undefined} aria-modal={over} aria-label={over ? text.again : undefined} data-modal={over || undefined}>
+    <Box id={over ? undefined : 'main'} className={over ? css.over : css.page} role={over ? 'dialog' : undefined} aria-modal={over} aria-label={over ? text.again : undefined} data-modal={over || undefined}>
       <form
         className={css.card}
         onSubmit={(event) => {
@@ -94,7 +95,7 @@ export default function SignIn({ over }: { over?: boolean }) {
         )}
         <p className="muted">{text.lost}</p>
       </form>
-    </main>
+    </Box>
   );
 }
 

@@ -79,9 +79,10 @@ export function ReviewSheet(p: {
     setFailure(undefined);
     try {
       const result = (await p.publish({ text, reason: reason.trim(), etag: base.etag, revision: base.revision, once })) ?? {};
-      if (result.revision) watchRevision(result.revision);
+      const { revision } = result;
       // The next change is one of what was published: with its version, and as the server writes it.
-      done(await p.reload().catch(() => ({ ...base, text })), result.revision ? t.review.done(result.revision) : t.review.saved, result);
+      done(await p.reload().catch(() => ({ ...base, text })), revision ? t.review.done(revision) : t.review.saved, result);
+      if (revision) watchRevision(revision, (ready, all) => toast({ kind: ready < all ? 'warn' : 'ok', name: 'published', text: `${t.review.done(revision)} ${t.review.arrived(ready, all)}` }));
     } catch (cause) {
       if (cause instanceof Failure && cause.status === 409) await conflict(cause).catch(setFailure);
       else setFailure(cause);
