@@ -69,7 +69,7 @@ type apiList struct {
 }
 
 func (s *Server) listAPIs(ctx context.Context, c *rest.Call) (any, error) {
-	if rows, err := wantsRows(c, "kind", "auth", "active", "label"); err != nil || rows {
+	if rows, err := rest.WantsRows(c, "kind", "auth", "active", "label"); err != nil || rows {
 		return s.answerRows(ctx, c, err, s.listAPIRows)
 	}
 	page, err := c.Page(true)

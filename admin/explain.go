@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/sluicegate/sluice/admin/rest"
@@ -51,6 +50,6 @@ func (s *Server) explained(ctx context.Context, org string, description []byte) 
 func (s *Server) explainRoutes() []rest.Route {
 	return []rest.Route{{
 		Method: "POST", Path: "/api/explain", Summary: "Tell what would become of a request, or why one was refused; nothing is sent or counted", Tag: "Configuration",
-		Role: rest.Viewer, Body: json.RawMessage{}, Reply: json.RawMessage{}, Wrong: []int{400, 404, 413, 415}, Handle: s.explain,
+		Role: rest.Viewer, Body: ExplainQuestion{}, Reply: ExplainReport{}, Or: ExplainRefused{}, Wrong: []int{400, 404, 413, 415}, Handle: s.explain,
 	}}
 }

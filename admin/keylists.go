@@ -38,7 +38,7 @@ type detailedKeys struct {
 
 // listKeys lists the hashes of an organisation's keys.
 func (s *Server) listKeys(ctx context.Context, c *rest.Call) (any, error) {
-	if rows, err := wantsRows(c, "active", "label", "policy_id", "sort"); err != nil || rows {
+	if rows, err := rest.WantsRows(c, "active", "label", "policy_id", "sort"); err != nil || rows {
 		return s.answerRows(ctx, c, err, s.listKeyRows)
 	}
 	rows, pages, err := s.keyPage(ctx, c)

@@ -60,7 +60,7 @@ type policyList struct {
 }
 
 func (s *Server) listPolicies(ctx context.Context, c *rest.Call) (any, error) {
-	if rows, err := wantsRows(c, "label"); err != nil || rows {
+	if rows, err := rest.WantsRows(c, "label"); err != nil || rows {
 		return s.answerRows(ctx, c, err, s.listPolicyRows)
 	}
 	filter := store.PolicyFilter{Search: c.Query("q"), State: c.Query("state"), API: c.Query("api_id")}

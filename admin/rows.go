@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/rest"
@@ -16,19 +16,6 @@ import (
 
 // Lists answer view=row with rows of at most a kilobyte, however large what they stand
 // for is.
-
-// RowCounts is what every list of rows says beside them.
-type RowCounts struct {
-	Total  int64 `json:"total" doc:"on all pages, at most 10000"`
-	Capped bool  `json:"total_capped" doc:"there are more than total"`
-	Pages  int64 `json:"pages" doc:"of total; later ones can be asked for as well"`
-}
-
-// rowCountsOf returns the counts of a list.
-func rowCountsOf(total int64, page store.Page) RowCounts {
-	most := min(total, store.MostCounted)
-	return RowCounts{Total: most, Capped: total > most, Pages: rest.Pages(most, page)}
-}
 
 // RowCalls are the calls of a row.
 type RowCalls struct {
@@ -56,7 +43,7 @@ type apiRow struct {
 // apiRows is one page of rows of APIs.
 type apiRows struct {
 	Rows []apiRow `json:"rows" nullable:"false"`
-	RowCounts
+	rest.RowCounts
 }
 
 // policyRow is a policy in a list of rows.
@@ -86,7 +73,7 @@ type policyRowLimits struct {
 // policyRows is one page of rows of policies.
 type policyRows struct {
 	Rows []policyRow `json:"rows" nullable:"false"`
-	RowCounts
+	rest.RowCounts
 }
 
 // keyRow is a key in a list of rows.
@@ -111,7 +98,7 @@ type keyRow struct {
 // keyRows is one page of rows of keys.
 type keyRows struct {
 	Rows []keyRow `json:"rows" nullable:"false"`
-	RowCounts
+	rest.RowCounts
 }
 
 // apiRowQuery are the query parameters of rows of APIs, beside those of lists.
@@ -122,24 +109,6 @@ var (
 	rowKinds = []string{"graphql", "rest"}
 	rowAuths = []string{"keyless", "token", "basic", "jwt", "oauth", "mtls"}
 )
-
-// wantsRows reports whether a call asks a list for rows. Parameters that filter rows alone
-// are refused otherwise, not ignored.
-func wantsRows(c *rest.Call, only ...string) (bool, error) {
-	switch view := c.Query("view"); view {
-	case "row":
-		return true, nil
-	case "":
-	default:
-		return false, rest.BadRequest(fmt.Sprintf("view must be row, or be left out, not %.40q", view))
-	}
-	for _, name := range only {
-		if c.Query(name) != "" {
-			return false, rest.BadRequest(name + " needs view=row")
-		}
-	}
-	return false, nil
-}
 
 // answerRows answers with rows unless what a call asks for is faulty.
 func (s *Server) answerRows(ctx context.Context, c *rest.Call, faulty error, list rest.Handler) (any, error) {
@@ -153,46 +122,20 @@ func (s *Server) answerRows(ctx context.Context, c *rest.Call, faulty error, lis
 func rowFilter(c *rest.Call) (*store.RowFilter, error) {
 	f := &store.RowFilter{Search: c.Query("q"), Label: c.Query("label"), API: c.Query("api_id"), Policy: c.Query("policy_id")}
 	var err error
-	if f.Kind, err = oneOf(c, "kind", rowKinds...); err != nil {
+	if f.Kind, err = rest.OneOf(c, "kind", rowKinds...); err != nil {
 		return nil, err
 	}
-	if f.Auth, err = oneOf(c, "auth", rowAuths...); err != nil {
+	if f.Auth, err = rest.OneOf(c, "auth", rowAuths...); err != nil {
 		return nil, err
 	}
-	if f.State, err = oneOf(c, "state", "active", "draft", "deny"); err != nil {
+	if f.State, err = rest.OneOf(c, "state", "active", "draft", "deny"); err != nil {
 		return nil, err
 	}
-	active, err := oneOf(c, "active", "true", "false")
+	active, err := rest.OneOf(c, "active", "true", "false")
 	if err == nil && active != "" {
 		f.Active = new(active == "true")
 	}
 	return f, err
-}
-
-// oneOf returns a query parameter that is one of some texts, or "" if it is left out.
-func oneOf(c *rest.Call, name string, texts ...string) (string, error) {
-	text := c.Query(name)
-	if text == "" || slices.Contains(texts, text) {
-		return text, nil
-	}
-	return "", rest.BadRequest(fmt.Sprintf("%s must be one of %v, not %.40q", name, texts, text))
-}
-
-// rowOrder returns the order of a list of rows that a call asks for.
-func rowOrder(c *rest.Call, names ...string) (string, error) {
-	all := slices.Clone(names)
-	for _, name := range names {
-		all = append(all, "-"+name)
-	}
-	return oneOf(c, "sort", all...)
-}
-
-// rowPage reads the page and the order of a list of rows.
-func rowPage(c *rest.Call, names ...string) (page store.Page, order string, err error) {
-	if page, err = c.Page(false); err == nil {
-		order, err = rowOrder(c, names...)
-	}
-	return page, order, err
 }
 
 const day = 24 * time.Hour
@@ -203,7 +146,7 @@ func (s *Server) listAPIRows(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, order, err := rowPage(c, "name", "listen_path", "created_at", "updated_at")
+	page, order, err := rest.RowPage(c, "name", "listen_path", "created_at", "updated_at")
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +162,7 @@ func (s *Server) listAPIRows(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := apiRows{Rows: make([]apiRow, 0, len(found)), RowCounts: rowCountsOf(total, page)}
+	list := apiRows{Rows: make([]apiRow, 0, len(found)), RowCounts: rest.RowCountsOf(total, page)}
 	for _, r := range found {
 		list.Rows = append(list.Rows, apiRow{
 			ID: r.ID, Name: rest.Truncate(r.Name, 128), Domain: rest.Truncate(r.Domain, 128), Path: rest.Truncate(r.Path, 160),
@@ -232,7 +175,7 @@ func (s *Server) listAPIRows(ctx context.Context, c *rest.Call) (any, error) {
 
 // listPolicyRows answers a list of policies with rows.
 func (s *Server) listPolicyRows(ctx context.Context, c *rest.Call) (any, error) {
-	active, err := oneOf(c, "active", "true", "false")
+	active, err := rest.OneOf(c, "active", "true", "false")
 	if err != nil {
 		return nil, err
 	}
@@ -240,10 +183,13 @@ func (s *Server) listPolicyRows(ctx context.Context, c *rest.Call) (any, error) 
 	if err != nil {
 		return nil, err
 	}
+	for _, ids := range c.HTTP.QueryArgs().PeekMulti("policy_ids") {
+		f.IDs = append(f.IDs, strings.Split(string(ids), ",")...)
+	}
 	if active != "" {
 		f.State = map[string]string{"true": "active", "false": "deny"}[active]
 	}
-	page, order, err := rowPage(c, "name", "created_at", "updated_at")
+	page, order, err := rest.RowPage(c, "name", "created_at", "updated_at")
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +197,7 @@ func (s *Server) listPolicyRows(ctx context.Context, c *rest.Call) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	list := policyRows{Rows: make([]policyRow, 0, len(found)), RowCounts: rowCountsOf(total, page)}
+	list := policyRows{Rows: make([]policyRow, 0, len(found)), RowCounts: rest.RowCountsOf(total, page)}
 	for _, r := range found {
 		row := policyRow{
 			ID: r.ID, Name: rest.Truncate(r.Name, 128), State: r.State, APIs: r.APIs, Labels: labels(r.Tags), Version: r.Version,
@@ -277,7 +223,7 @@ func (s *Server) listKeyRows(ctx context.Context, c *rest.Call) (any, error) {
 	if api := c.Param("id"); api != "" {
 		f.API = api
 	}
-	page, order, err := rowPage(c, "name", "created_at")
+	page, order, err := rest.RowPage(c, "name", "created_at")
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +239,7 @@ func (s *Server) listKeyRows(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := keyRows{Rows: make([]keyRow, 0, len(found)), RowCounts: rowCountsOf(total, page)}
+	list := keyRows{Rows: make([]keyRow, 0, len(found)), RowCounts: rest.RowCountsOf(total, page)}
 	for _, r := range found {
 		list.Rows = append(list.Rows, keyRow{
 			Hash: s.hashFor(c, r.Hash), Alias: rest.Truncate(r.Alias, 128), Active: r.Active, ExpiresAt: r.ExpiresAt, APIs: r.APIs,

@@ -181,3 +181,50 @@ func TestRowsRefuseWhatTheyDoNotKnow(t *testing.T) {
 		b.Call("GET", path, b.viewer, "").Want(400).Says(says)
 	}
 }
+
+func TestRowsOfUsersAndDevelopers(t *testing.T) {
+	b := start(t, func(d *Deps) { d.KeyOptions.Passwords = passwords() })
+	b.Call("POST", "/api/users", b.admin, `{"email_address":"Zoe@example.com","first_name":"Zoë","last_name":"Ann","role":"editor","active":false}`).Want(200)
+	users := func(query, member string) string {
+		t.Helper()
+		rows, _, _ := rowsOf(t, b.Call("GET", "/api/users?view=row&"+query, b.admin, "").Want(200))
+		return named(rows, member)
+	}
+	for query, want := range map[string]string{"q=zOE": "Zoe@example.com", "q=%C3%AB+ann": "Zoe@example.com", "active=false": "Zoe@example.com", "q=%25": "", "page_size=1&sort=-created_at": "Zoe@example.com"} {
+		if got := users(query, "email_address"); got != want {
+			t.Errorf("%s finds %q instead of %q", query, got, want)
+		}
+	}
+	all := b.Call("GET", "/api/users?view=row", b.admin, "").Want(200).Says(`"has_password":false`).Hides("access_key", "user_permissions")
+	if rows, total, capped := rowsOf(t, all); total != len(rows) || total != 5 || capped {
+		t.Errorf("%d of %d users", len(rows), total)
+	}
+	b.Call("GET", "/api/users?sort=name", b.admin, "").Want(400).Says("sort needs view=row")
+	b.Call("GET", "/api/users?view=row&sort=listen_path", b.admin, "").Want(400).Says("sort must be one of")
+
+	ada, _ := b.aDeveloper("ada")
+	b.aDeveloper("Bob")
+	b.createAPI(b.admin, "ours", "/ours")
+	b.Call("POST", "/api/portal/policies", b.editor, `{"id":"op","name":"ours","access_rights":{"ours":{"api_id":"ours","versions":["Default"]}}}`).Want(200)
+	b.Call("POST", "/api/portal/policies", b.editor, `{"id":"other","name":"other"}`).Want(200)
+	b.Call("POST", "/api/portal/developers/"+ada+"/keys", b.editor, `{"apply_policies":["op"]}`).Want(200)
+	for query, want := range map[string]string{"": "ada@dev.example Bob@dev.example", "q=BO": "Bob@dev.example", "sort=-name": "Bob@dev.example ada@dev.example", "q=dev": "", "inactive=true": "", "inactive=false&sort=-created_at": "Bob@dev.example ada@dev.example", "page_size=1&p=2": "Bob@dev.example"} {
+		if got := b.found("/api/portal/developers?view=row&"+query, "email"); got != want {
+			t.Errorf("%s finds %q instead of %q", query, got, want)
+		}
+	}
+	if got := b.found("/api/portal/developers?view=row", "key_count"); got != "1 0" {
+		t.Errorf("keys: %s", got)
+	}
+	b.Call("GET", "/api/portal/developers?view=row", b.viewer, "").Want(200).Hides("password", "nonce")
+	b.Call("GET", "/api/portal/developers?view=table", b.viewer, "").Want(400)
+	if rows, total, _ := rowsOf(t, b.Call("GET", "/api/portal/developers?view=row", b.other, "").Want(200)); len(rows) != 0 || total != 0 {
+		t.Errorf("another organisation sees %v", rows)
+	}
+
+	for query, want := range map[string]string{"policy_ids=other": "other", "policy_ids=op,other": "other ours", "policy_ids=none": "", "policy_ids=op&q=oth": ""} {
+		if got := b.found("/api/portal/policies?view=row&"+query, "name"); got != want {
+			t.Errorf("%s finds %q instead of %q", query, got, want)
+		}
+	}
+}

@@ -19,7 +19,7 @@ func (s *Server) userRoutes() []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: "/api/users", Summary: "List users", Tag: "Users", Role: rest.Admin,
-			Query: []string{"p", "page_size", "q"}, Reply: userList{}, Handle: s.listUsers,
+			Query: append([]string{"view", "active"}, rest.Searching...), Reply: userList{}, Rows: userRows{}, Wrong: []int{400}, Handle: s.listUsers,
 		},
 		{
 			Method: "GET", Path: "/api/users/me", Summary: "Get the user who calls", Tag: "Users", Role: rest.Viewer,
@@ -70,6 +70,9 @@ type userList struct {
 }
 
 func (s *Server) listUsers(ctx context.Context, c *rest.Call) (any, error) {
+	if rows, err := rest.WantsRows(c, "sort", "active"); err != nil || rows {
+		return s.answerRows(ctx, c, err, s.listUserRows)
+	}
 	page, err := c.Page(true)
 	if err != nil {
 		return nil, err

@@ -273,8 +273,8 @@ func operation(r *Route, registry huma.Registry) (*huma.Operation, error) {
 	}
 	done := response(http.StatusText(cmp.Or(r.Status, http.StatusOK)), r.Reply, registry)
 	op.Responses[strconv.Itoa(cmp.Or(r.Status, http.StatusOK))] = done
-	if r.Rows != nil {
-		either := []*huma.Schema{done.Content["application/json"].Schema, content(r.Rows, registry)["application/json"].Schema}
+	if other := cmp.Or(r.Rows, r.Or); other != nil {
+		either := []*huma.Schema{done.Content["application/json"].Schema, content(other, registry)["application/json"].Schema}
 		done.Content = map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{AnyOf: either}}}
 	}
 	if r.Plain {

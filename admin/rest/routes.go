@@ -22,6 +22,7 @@ type Route struct {
 	Match  bool     // If-Match is honoured
 	Reply  any      // zero value of the answer
 	Rows   any      // zero value of the answer with view=row; nil: there is none
+	Or     any      // zero value of another answer that it may have; nil: there is none
 	Status int      // of the answer; 0: 200
 	Plain  bool     // the answer is text
 	Secret bool     // the answer holds a credential, and is not stored for repetitions of the call

@@ -15,14 +15,15 @@ const MostCounted = 10_000
 
 // A RowFilter filters a list of rows. Empty members do not filter.
 type RowFilter struct {
-	Search string // part of a name, path, host or id in any case; of keys the beginning of alias or hash
-	Label  string // one of tags
-	Kind   string // of APIs: graphql or rest
-	Auth   string // of APIs: one of those that APIRow.Auth may have
-	Active *bool  // of APIs and keys
-	State  string // of policies
-	API    string // of policies and keys: that may call this API
-	Policy string // of keys: that carry this policy
+	Search string   // part of a name, path, host or id in any case; of keys the beginning of alias or hash
+	Label  string   // one of tags
+	Kind   string   // of APIs: graphql or rest
+	Auth   string   // of APIs: one of those that APIRow.Auth may have
+	Active *bool    // of APIs and keys
+	State  string   // of policies
+	API    string   // of policies and keys: that may call this API
+	Policy string   // of keys: that carry this policy
+	IDs    []string // of policies: these
 }
 
 // An APIRow is what a list shows of an API.
@@ -115,6 +116,7 @@ func (s *Store) PolicyRows(ctx context.Context, org string, f *RowFilter, sort s
 	where = given(where, f.Search != "", "(position(@search IN lower(name)) > 0 OR position(@search IN lower(id)) > 0)")
 	where = given(where, f.State != "", "state = @state")
 	where = given(where, f.API != "", "apis @> ARRAY[@api::text]")
+	where = given(where, len(f.IDs) > 0, "id = ANY (@ids::text[])")
 	where = given(where, f.Label != "", "@label = ANY (tags)")
 	list := rowList{
 		table: "policies", where: where, order: policySorts[sort],
@@ -174,7 +176,7 @@ func given(where []string, wanted bool, condition string) []string {
 func (f *RowFilter) args(org, kind string, page Page) pgx.NamedArgs {
 	return pgx.NamedArgs{
 		"org": org, "kind_of_object": kind, "search": strings.ToLower(f.Search), "kind": f.Kind, "auth": f.Auth, "active": f.Active,
-		"label": f.Label, "state": f.State, "api": f.API, "policy": f.Policy, "few": fewPolicies,
+		"label": f.Label, "state": f.State, "api": f.API, "policy": f.Policy, "few": fewPolicies, "ids": f.IDs,
 		"skip": page.offset(), "max": page.bounded(), "most": MostCounted + 1,
 	}
 }
@@ -182,6 +184,7 @@ func (f *RowFilter) args(org, kind string, page Page) pgx.NamedArgs {
 // A rowList is the statement of a list: it holds no text of a caller.
 type rowList struct {
 	table, show, order string
+	again              string // order of what show joins; "": that of order
 	where              []string
 }
 
@@ -203,7 +206,10 @@ func rowsOf[T any](ctx context.Context, s *Store, l *rowList, args pgx.NamedArgs
 	// The page is found by narrow columns and an index, and joined afterwards: the rest
 	// is read of its own rows only.
 	first := l.found(id) + " ORDER BY " + l.order + " LIMIT @max OFFSET @skip"
-	order := "o." + strings.ReplaceAll(l.order, ", ", ", o.")
+	order := l.again
+	if order == "" {
+		order = "o." + strings.ReplaceAll(l.order, ", ", ", o.")
+	}
 	rows, err := s.pool.Query(ctx, fmt.Sprintf(l.show, first)+"\nORDER BY "+order, args)
 	if err != nil {
 		return nil, 0, translate(fmt.Errorf("listing %s: %w", l.table, err))

@@ -30,6 +30,11 @@ const (
 )
 
 func (s *Service) list(ctx context.Context, c *rest.Call) (any, error) {
+	if rows, err := rest.WantsRows(c); err != nil {
+		return nil, err
+	} else if rows {
+		return s.listRows(ctx, c)
+	}
 	wanted, err := c.Page(true)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ func (s *Service) operatorRoutes() []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: "/api/portal/developers", Summary: "List developers by email or created_at; q is the beginning of an address", Tag: tag, Role: rest.Viewer,
-			Query: append([]string{"inactive"}, rest.Searching...), Reply: developerList{}, Open: true, Wrong: []int{400}, Handle: s.list,
+			Query: append([]string{"view", "inactive"}, rest.Searching...), Reply: developerList{}, Rows: developerRows{}, Open: true, Wrong: []int{400}, Handle: s.list,
 		},
 		{
 			Method: "POST", Path: "/api/portal/developers", Summary: "Create a developer whose address needs no verification", Tag: tag, Role: rest.Approver,

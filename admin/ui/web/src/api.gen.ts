@@ -4495,6 +4495,43 @@ export interface components {
             /** @description 6…1024 bytes; none of the last 5 */
             password?: string;
         };
+        DeveloperRow: {
+            /** Format: date-time */
+            date_created: string;
+            /** Format: date-time */
+            date_updated: string;
+            email: string;
+            id: string;
+            inactive: boolean;
+            /** Format: int64 */
+            key_count: number;
+            /**
+             * Format: date-time
+             * @description null: never
+             */
+            last_login_date: string | null;
+            verified: boolean;
+            /**
+             * Format: int64
+             * @description for If-Match
+             */
+            version: number;
+        };
+        DeveloperRows: {
+            /**
+             * Format: int64
+             * @description of total; later ones can be asked for as well
+             */
+            pages: number;
+            rows: components["schemas"]["DeveloperRow"][];
+            /**
+             * Format: int64
+             * @description on all pages, at most 10000
+             */
+            total: number;
+            /** @description there are more than total */
+            total_capped: boolean;
+        };
         DeveloperSession: {
             began: string;
             /** @description the one that this call shows */
@@ -4741,6 +4778,176 @@ export interface components {
         EventType: {
             type: string;
             when: string;
+        };
+        ExplainAPI: {
+            /** @description that have one of the tags */
+            gateways?: string[];
+            id: string;
+            name?: string;
+            org_id?: string;
+            /** @description the API is served by gateways with one of these; left out: by all */
+            tags?: string[];
+            /** @description left out when there is no choice */
+            version?: string;
+        };
+        ExplainCounted: {
+            /** @enum {string} */
+            kind: "rate" | "quota";
+            /** Format: int64 */
+            max: number;
+            /** @description left out when it never renews */
+            period?: string;
+            /** Format: int64 */
+            remaining: number;
+            /** Format: date-time */
+            reset_at?: string;
+        };
+        ExplainFact: {
+            /** @description where the value comes from: definition, policy, key, setting */
+            from?: string;
+            /** @description the field or limit, as definitions, policies and keys call it */
+            rule: string;
+            /** @description the value of the request */
+            seen?: string;
+            /** @description what it is set to */
+            value: string;
+        };
+        ExplainKey: {
+            alias?: string;
+            /** @description what logs call it */
+            name: string;
+            policies?: string[];
+        };
+        ExplainOutcome: {
+            /** @description no stage refuses the request */
+            allowed: boolean;
+            /** @description of that answer */
+            body?: string;
+            /** @description that the refusal would raise */
+            event?: string;
+            /** @description what would let the request pass */
+            fix?: string;
+            /** @description lines of the gateway's own answer */
+            headers?: string[];
+            /** @description of a refusal */
+            reason?: string;
+            /** @description that refuses */
+            stage?: string;
+            /**
+             * Format: int64
+             * @description of the gateway's own answer; left out: the upstream would answer
+             */
+            status?: number;
+            /** @description stages whose decision at that moment is unknown */
+            untold?: string[];
+            /** @description the request that the upstream would get */
+            upstream?: components["schemas"]["ExplainPlan"];
+        };
+        ExplainPlan: {
+            /** @description header lines that the client did not send */
+            added?: string[];
+            /** @description host:port */
+            address: string;
+            /** @description what would be sent as body */
+            body?: string;
+            method: string;
+            /** @description names of header lines of the client that are not forwarded */
+            removed?: string[];
+            /** @description path and query */
+            target: string;
+        };
+        ExplainQuestion: {
+            /** @description the moment to explain for, as in RFC 3339; default: now */
+            at?: string;
+            body?: string;
+            /** @description the body when it is no text */
+            body_base64?: string;
+            /** @description PEM certificate of the client; it implies TLS */
+            certificate?: string;
+            /** @description address that the request comes from; default 127.0.0.1 */
+            client?: string;
+            /** @description lines such as Name: value; an object from names to a value or a list of values is read, too */
+            headers?: string[] | null;
+            /** @description X-Request-Id of a refused request; all other members are left out then */
+            id?: string;
+            /** @description sent where the API expects keys */
+            key?: string;
+            /** @description hash of the key that calls, in place of key */
+            key_hash?: string;
+            /** @description default GET */
+            method?: string;
+            /** @description id of the policy that calls as if a key had it alone, in place of key */
+            policy?: string;
+            /**
+             * Format: int64
+             * @description of the configuration to explain by; default: the one in force
+             */
+            revision?: number;
+            /** @description whether it comes over TLS; default: whether the URL is https */
+            tls?: boolean;
+            /** @description http://host/path?query, or a path */
+            url?: string;
+        };
+        ExplainRefusal: {
+            api?: components["schemas"]["ExplainAPI"];
+            /** Format: date-time */
+            at: string;
+            /** @description why that call failed */
+            cause?: string;
+            client?: string;
+            /** @description the GraphQL answer, or its beginning */
+            errors?: string;
+            /** @description X-Request-Id of the answer */
+            id: string;
+            /** @description what logs call it */
+            key?: string;
+            /** @description at that time */
+            limits?: components["schemas"]["ExplainCounted"][];
+            message: string;
+            method?: string;
+            /** @description as it was sent, without the query */
+            path?: string;
+            policy?: string;
+            reason: string;
+            revision?: string;
+            stage: string;
+            /** Format: int64 */
+            status: number;
+            /** @description address of the target that was called without success */
+            upstream?: string;
+        };
+        ExplainRefused: {
+            refusal: components["schemas"]["ExplainRefusal"];
+        };
+        ExplainReport: {
+            /** @description left out when no API is reached */
+            api?: components["schemas"]["ExplainAPI"];
+            /** @description RFC 3339, when the request asks about another moment than now */
+            at?: string;
+            /** @description left out when no key was found or needed */
+            key?: components["schemas"]["ExplainKey"];
+            method: string;
+            outcome: components["schemas"]["ExplainOutcome"];
+            /** @description as it was sent, without the query */
+            path: string;
+            revision: string;
+            steps: components["schemas"]["ExplainStep"][];
+        };
+        ExplainStep: {
+            /** @description id of the API of the stage, for an internal call */
+            api?: string;
+            /** @description the rules of the decision, the most important first */
+            facts?: components["schemas"]["ExplainFact"][];
+            /** @description of a refusal: what would let the request pass */
+            fix?: string;
+            /**
+             * @description ok: the request goes on; answered: the stage itself answers; fail: the request is refused; untold: the decision at that moment is unknown, and the request goes on
+             * @enum {string}
+             */
+            result: "ok" | "answered" | "fail" | "untold";
+            /** @description in one line */
+            said?: string;
+            stage: string;
         };
         ExtendedPaths: {
             /** @description Paths whose responses are cached, with settings of their own. */
@@ -7443,6 +7650,42 @@ export interface components {
             /** Format: int64 */
             pages: number;
             users: components["schemas"]["User"][] | null;
+        };
+        UserRow: {
+            active: boolean;
+            /** Format: date-time */
+            created_at: string;
+            email_address: string;
+            /** @description cut after 128 bytes */
+            first_name: string;
+            has_password: boolean;
+            id: string;
+            /** @description cut after 128 bytes */
+            last_name: string;
+            /** @enum {string} */
+            role: "viewer" | "approver" | "editor" | "admin" | "gateway";
+            /** Format: date-time */
+            updated_at: string;
+            /**
+             * Format: int64
+             * @description for If-Match
+             */
+            version: number;
+        };
+        UserRows: {
+            /**
+             * Format: int64
+             * @description of total; later ones can be asked for as well
+             */
+            pages: number;
+            rows: components["schemas"]["UserRow"][];
+            /**
+             * Format: int64
+             * @description on all pages, at most 10000
+             */
+            total: number;
+            /** @description there are more than total */
+            total_capped: boolean;
         };
         Version: {
             /** @description End of the version in UTC, "YYYY-MM-DD HH:MM". Default, and "-1": never. */
@@ -10452,7 +10695,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": unknown;
+                "application/json": components["schemas"]["ExplainQuestion"];
             };
         };
         responses: {
@@ -10462,7 +10705,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["ExplainReport"] | components["schemas"]["ExplainRefused"];
                 };
             };
             /** @description Bad Request */
@@ -15319,6 +15562,8 @@ export interface operations {
     "get-api-portal-developers": {
         parameters: {
             query?: {
+                /** @description row: rows of at most 1 KB in place of whole objects */
+                view?: "row";
                 /** @description true: only those who may not log in; false: only the others */
                 inactive?: boolean;
                 /** @description page, from 1; negative: everything, where the list permits it */
@@ -15342,7 +15587,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DeveloperList"];
+                    "application/json": components["schemas"]["DeveloperList"] | components["schemas"]["DeveloperRows"];
                 };
             };
             /** @description Bad Request */
@@ -24809,12 +25054,18 @@ export interface operations {
     "get-api-users": {
         parameters: {
             query?: {
+                /** @description row: rows of at most 1 KB in place of whole objects */
+                view?: "row";
+                /** @description true: only active ones; false: only refused ones */
+                active?: boolean;
                 /** @description page, from 1; negative: everything, where the list permits it */
                 p?: number;
                 /** @description objects on a page */
                 page_size?: number;
                 /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
                 q?: string;
+                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
             path?: never;
@@ -24828,7 +25079,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["UserList"];
+                    "application/json": components["schemas"]["UserList"] | components["schemas"]["UserRows"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
                 };
             };
             /** @description Unauthorized */

@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import type { components } from '../../api.gen';
 import { Failure, queryClient, request, useRead } from '../../api';
 import { useCan } from '../../app/session';
 import { randomID } from '../../lib';
@@ -13,14 +14,16 @@ import { Time } from '../../parts/Time';
 import { toast } from '../../parts/toasts';
 import { number, t } from '../../text/en';
 import { FieldsField } from '../portal/FieldsField';
-import { portal, readList, type Configuration, type Developer, type Done } from '../portal/model';
+import { portal, type Configuration, type Done } from '../portal/model';
 import portalCSS from '../portal/portal.module.css';
 import { DeveloperPage } from './Developer';
 import { text } from './text';
 
 export const pages = { '/developers': Developers, '/developers/$id': DeveloperPage };
 
-export function DeveloperState({ developer: d }: { developer: Developer }) {
+type Row = components['schemas']['DeveloperRow'];
+
+export function DeveloperState({ developer: d }: { developer: { inactive: boolean; verified?: boolean } }) {
   return (
     <span className="row">
       {d.inactive ? <Badge kind="warn">{text.states.inactive}</Badge> : <Badge kind="ok">{text.states.active}</Badge>}
@@ -32,11 +35,11 @@ export function DeveloperState({ developer: d }: { developer: Developer }) {
 function Developers() {
   const [creating, setCreating] = useState(false);
   const may = useCan('approver');
-  const columns: Column<Developer>[] = [
-    { id: 'email', label: text.columns.email, cell: (row) => row.email, sort: 'email' },
+  const columns: Column<Row>[] = [
+    { id: 'email', label: text.columns.email, cell: (row) => row.email, sort: 'name' },
     { id: 'state', label: text.columns.state, cell: (row) => <DeveloperState developer={row} /> },
-    { id: 'keys', label: text.columns.keys, cell: (row) => number(Object.keys(row.keys).length), end: true },
-    { id: 'login', label: text.columns.login, cell: (row) => <Time at={row.last_login_date} />, wide: true },
+    { id: 'keys', label: text.columns.keys, cell: (row) => number(row.key_count), end: true },
+    { id: 'login', label: text.columns.login, cell: (row) => <Time at={row.last_login_date ?? undefined} />, wide: true },
     { id: 'created', label: text.columns.created, cell: (row) => <Time at={row.date_created} as="day" />, sort: 'created_at', wide: true },
   ];
   const create = may && (
@@ -46,12 +49,18 @@ function Developers() {
   );
   return (
     <>
-      <ListPage<Developer>
+      <ListPage<Row>
         title={text.title}
         label={text.title}
         actions={create}
         queryKey={['developers', 'list']}
-        load={(query, signal) => readList<Developer>('developers', { q: query.q, p: query.page, sort: query.sort, inactive: query.filters.inactive }, signal)}
+        load={async (query, signal) => {
+          const found = await request<components['schemas']['DeveloperRows']>('GET', `${portal}/developers`, {
+            query: { view: 'row', page_size: 50, q: query.q, p: query.page, sort: query.sort, inactive: query.filters.inactive },
+            signal,
+          });
+          return { rows: found.rows, pages: found.pages, total: found.total, capped: found.total_capped };
+        }}
         columns={columns}
         rowKey={(row) => row.id}
         rowName={(row) => row.email}

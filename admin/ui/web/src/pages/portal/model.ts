@@ -192,8 +192,8 @@ export function usePolicyNames(ids: string[]): (id: string) => string {
   const query = useRead(
     ['policies', 'names', wanted],
     async (signal) => {
-      const list = await request<List<{ id: string; name: string }>>('GET', `${portal}/policies`, { query: { policy_ids: wanted.join(','), page_size: 100 }, signal });
-      return Object.fromEntries(list.Data.map((policy) => [policy.id, policy.name]));
+      const list = await request<{ rows: { id: string; name: string }[] }>('GET', `${portal}/policies`, { query: { view: 'row', policy_ids: wanted.join(','), page_size: 100 }, signal });
+      return Object.fromEntries(list.rows.map((policy) => [policy.id, policy.name]));
     },
     { enabled: wanted.length > 0, on: ['revision'], keep: true },
   );
@@ -218,7 +218,7 @@ export async function searchAPIs(q: string, signal: AbortSignal): Promise<Choice
 
 /** Finds developers for a picker, by the beginning of their address. */
 export async function searchDevelopers(q: string, signal: AbortSignal): Promise<Choice[]> {
-  const found = await readList<Developer>('developers', { q, page_size: 10 }, signal);
+  const found = await request<{ rows: { id: string; email: string }[] }>('GET', `${portal}/developers`, { query: { view: 'row', q, page_size: 10 }, signal });
   return found.rows.map((row) => ({ value: row.id, label: row.email }));
 }
 

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import type { components } from '../../api.gen';
 import { api, data, Failure, queryClient, request, versioned } from '../../api';
 import { nameOf, useUser } from '../../app/session';
 import { Badge } from '../../parts/Badge';
@@ -50,9 +51,9 @@ function Users() {
             {text.invite}
           </Button>
         }
-        load={async ({ q, page }, signal) => {
-          const found = await data(api.GET('/api/users', { params: { query: { q: q || undefined, p: page, page_size: 50 } }, signal }));
-          return { rows: (found.users ?? []) as Row[], pages: found.pages };
+        load={async ({ q, page, sort }, signal) => {
+          const found = (await data(api.GET('/api/users', { params: { query: { view: 'row', q: q || undefined, p: page, page_size: 50, sort: sort as 'name' | undefined } }, signal }))) as components['schemas']['UserRows'];
+          return { rows: found.rows, pages: found.pages, total: found.total, capped: found.total_capped };
         }}
         rowKey={(row) => row.id}
         rowName={(row) => row.email_address}
@@ -66,10 +67,10 @@ function Users() {
               </>
             ),
           },
-          { id: 'email', label: text.email, cell: (row) => row.email_address, wide: true },
+          { id: 'email', label: text.email, cell: (row) => row.email_address, wide: true, sort: 'name' },
           { id: 'role', label: text.role, cell: (row) => t.role.names[row.role] ?? row.role },
           { id: 'state', label: text.state, wide: true, cell: (row) => (row.active === false ? <Badge kind="warn">{text.inactive}</Badge> : <Badge kind="ok">{text.active}</Badge>) },
-          { id: 'created', label: text.created, wide: true, cell: (row) => <Time at={row.created_at} as="day" /> },
+          { id: 'created', label: text.created, wide: true, cell: (row) => <Time at={row.created_at} as="day" />, sort: 'created_at' },
           {
             id: 'edit',
             label: '',
