@@ -21,6 +21,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/distribution"
 	"github.com/sluicegate/sluice/admin/portal"
+	"github.com/sluicegate/sluice/admin/replay"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/signin"
@@ -51,6 +52,8 @@ type Deps struct {
 	Play    Player    // nil: there is no playground
 	Try     Player    // makes the calls of developers, apart from those of operators; nil: they make none
 
+	Compare replay.Comparer // nil: recorded requests cannot be run
+
 	MasterKey secret.Key // seals private keys and other secrets; with the zero value none can be stored
 
 	Portal portal.Settings
@@ -63,7 +66,7 @@ type Deps struct {
 	// and the key that took its place; empty: the user was deleted. May be nil.
 	AccessKeyChanged func(former []byte, now secret.Value)
 
-	Retention usage.Retention // how long usage is kept; zero members: 8 days of minutes, 400 days of hours, 7 days of refusals
+	Retention usage.Retention // how long usage is kept; zero members: 8 days of minutes, 400 days of hours, 7 days of refusals and of recorded requests, 10,000 of the latter
 
 	AuditRetention time.Duration // how long entries of the audit log are kept; 0: 730 days
 
@@ -108,6 +111,7 @@ type Server struct {
 	servePage fasthttp.RequestHandler // answers requests for pages of the portal
 	inside    fasthttp.RequestHandler // answers calls of the REST that begin in this process
 	usage     *usage.Service
+	replay    *replay.Service
 	throttle  *throttle.Throttle
 	memory    gatewayMemory
 	metrics   *callMetrics
@@ -193,6 +197,7 @@ func New(d Deps) (*Server, error) {
 	s.work.Go(func() { s.portal.Run(s.lifetime) })
 	s.work.Go(func() { s.signin.Run(s.lifetime) })
 	s.work.Go(func() { s.usage.Run(s.lifetime) })
+	s.work.Go(func() { s.replay.Run(s.lifetime) })
 	s.work.Go(func() { s.deleteOldCalls(s.lifetime) })
 	s.work.Go(func() { s.remember(s.lifetime) })
 	s.work.Go(func() { s.deleteOldAudit(s.lifetime) })

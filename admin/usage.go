@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/apply"
+	"github.com/sluicegate/sluice/admin/replay"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/usage"
@@ -22,18 +24,37 @@ const (
 	keptHours   = 400 * 24 * time.Hour
 
 	keptRefusals = 7 * 24 * time.Hour
+	keptSamples  = 7 * 24 * time.Hour
+	mostSamples  = 10_000
 )
 
 func (s *Server) openUsage() (err error) {
 	kept := usage.Retention{
 		Minutes: cmp.Or(s.deps.Retention.Minutes, keptMinutes), Hours: cmp.Or(s.deps.Retention.Hours, keptHours),
 		Refusals: cmp.Or(s.deps.Retention.Refusals, keptRefusals),
+		Samples:  cmp.Or(s.deps.Retention.Samples, keptSamples), MostSamples: cmp.Or(s.deps.Retention.MostSamples, mostSamples),
 	}
 	s.usage, err = usage.New(usage.Deps{
 		Store: s.deps.Store, Retention: kept, Clear: s.deps.KeyOptions.Hasher.Algorithm == credential.None,
 		Key: s.identity, OwnKey: s.portal.OwnKey, Remembered: s.remembered, Metrics: s.deps.Metrics, Now: time.Now, Log: s.log,
 	})
+	if err != nil {
+		return err
+	}
+	s.replay, err = replay.New(replay.Deps{
+		Store: s.deps.Store, Effect: s.changed, Compare: s.deps.Compare, Kept: kept.MostSamples, For: kept.Samples, Metrics: s.deps.Metrics, Log: s.log,
+	})
 	return err
+}
+
+// changed returns an organisation's whole configuration with the changes of a batch, and
+// the revision that they are made to.
+func (s *Server) changed(ctx context.Context, by store.Author, b *apply.Batch) (base int64, after []store.Object, err error) {
+	e, after, err := s.applier().Effect(ctx, by, b)
+	if err != nil {
+		return 0, nil, err
+	}
+	return e.Base, after, nil
 }
 
 // identity returns what the key that a call's path names is counted as.

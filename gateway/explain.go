@@ -62,6 +62,8 @@ type dryRun struct {
 	*Gateway
 	*snapshot.Snapshot
 	compiler *snapshot.Compiler // nil: the snapshot's APIs are compiled
+	compiled compiledAPIs       // of compiler; nil: they are not kept
+	brief    bool               // only the stage that refuses the request is reported
 	report   *explain.Report
 	keyHash  string         // of the key that the request names in place of a credential; "" once an API has stripped it
 	at       string         // id of the API of the internal call that runs; "" for none
@@ -80,7 +82,10 @@ func (d *dryRun) explain(q *explain.Request) *explain.Report {
 	ex := pipeline.For(call)
 	defer ex.Release()
 	setID(&ex.ID)
-	ex.DryRun, ex.KeyHash = &pipeline.DryRun{At: q.Due()}, q.KeyHash
+	ex.DryRun, ex.KeyHash = &pipeline.DryRun{At: q.Due(), Recorded: q.IsRecorded(), Policies: q.Policies}, q.KeyHash
+	if q.Length != 0 && fault == nil {
+		call.Length = q.Length
+	}
 	d.keyHash = q.KeyHash
 	if q.Policy != "" {
 		ex.Play = &pipeline.Play{Policy: q.Policy}
@@ -218,8 +223,16 @@ func (d *dryRun) compile(ex *pipeline.Exchange) {
 	if d.compiler == nil || len(ex.API.Entry) > 0 { // a stand-in is not compiled again
 		return
 	}
-	ex.API = d.compiler.CompileOrRefuse(ex.API.Definition)
+	def := ex.API.Definition
+	if known := d.compiled[def]; known != nil {
+		ex.API, ex.Version = known, known.Version
+		return
+	}
+	ex.API = d.compiler.CompileOrRefuse(def)
 	ex.Version = ex.API.Version
+	if d.compiled != nil {
+		d.compiled[def] = ex.API
+	}
 }
 
 // Call implements pipeline.InternalCalls.
@@ -250,6 +263,9 @@ func (d *dryRun) pass(ex *pipeline.Exchange, stages []pipeline.CompiledStage) pi
 // forward reports the upstream call that would be made.
 func (d *dryRun) forward(ex *pipeline.Exchange) pipeline.Verdict {
 	v := ex.Version.Forward.Handle(ex)
+	if d.brief && v == pipeline.Answered {
+		return pipeline.Next
+	}
 	if v != pipeline.Answered || ex.Answer.Status != 0 || ex.Child != nil {
 		d.step(ex, forwarding, ex.Version.Upstream, v)
 		return v
@@ -263,6 +279,10 @@ func (d *dryRun) forward(ex *pipeline.Exchange) pipeline.Verdict {
 
 // step adds the decision of a stage, which may be nil.
 func (d *dryRun) step(ex *pipeline.Exchange, kind *pipeline.StageKind, s pipeline.Stage, v pipeline.Verdict) *pipeline.Finding {
+	if d.brief && v != pipeline.Rejected {
+		d.child = nil
+		return new(pipeline.Finding)
+	}
 	f := d.add(kind.Name, v)
 	if e, ok := s.(pipeline.Explainer); ok {
 		e.Explain(ex, f)

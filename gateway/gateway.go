@@ -42,6 +42,7 @@ type Deps struct {
 	Observe    Observer
 	Tracer     Tracer                  // nil: no traces are recorded
 	Handover   *explain.Handover       // keeps refusals for the admin, unless Config.Refusals is 0; nil: they are not kept
+	Samples    *explain.Samples        // records requests; nil: none
 	Control    fasthttp.RequestHandler // serves /svc/; nil: it is not on this port
 	Health     fasthttp.RequestHandler // serves the health paths; nil: they are not on this port
 	Log        *slog.Logger
@@ -93,6 +94,7 @@ type Gateway struct {
 	faults     sync.Map // *wire.Fault to *pipeline.Rejection
 	refusals   *explain.Refusals
 	handover   *explain.Handover // nil: refusals are not kept for an admin
+	samples    *explain.Samples  // nil: requests are not recorded
 
 	current atomic.Pointer[serving] // nil before the first bundle
 }
@@ -103,7 +105,7 @@ func New(deps Deps) *Gateway {
 		conf: deps.Config, stages: deps.Stages, compiler: snapshot.NewCompiler(deps.Stages, deps.Log),
 		handshakes: deps.Handshakes, observe: deps.Observe, tracer: deps.Tracer,
 		unmatched: deps.Observe.Unmatched(), control: deps.Control, health: deps.Health, log: deps.Log,
-		refusals: explain.NewRefusals(deps.Config.Refusals), handover: deps.Handover,
+		refusals: explain.NewRefusals(deps.Config.Refusals), handover: deps.Handover, samples: deps.Samples,
 	}
 	g.server = wire.New(deps.Config.Wire, g, slog.NewLogLogger(deps.Log.Handler(), slog.LevelWarn))
 	return g

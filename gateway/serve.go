@@ -46,9 +46,12 @@ func (g *Gateway) Handle(call *wire.Call) {
 	g.finish(ex, meter)
 }
 
-// finish measures an exchange and releases it.
+// finish measures an exchange, records it if it is a sample, and releases it.
 func (g *Gateway) finish(ex *pipeline.Exchange, meter pipeline.Meter) {
 	meter.Done(ex)
+	if g.samples != nil {
+		g.samples.Add(ex)
+	}
 	if ex.Trace.Steps != nil {
 		g.tracer.Done(ex)
 	}

@@ -66,6 +66,8 @@ var parameters = map[string]*huma.Param{
 	"from":     {Description: "beginning of the range, as in RFC 3339 or in unix seconds", Schema: textSchema()},
 	"to":       {Description: "end of the range; default: now", Schema: textSchema()},
 	"days":     {Description: "how many days back", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0), Maximum: new(92.0), Default: 7}},
+	"since":    {Description: "only what came at this time or later, as in RFC 3339", Schema: textSchema()},
+	"limit":    {Description: "how many of the newest", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0)}},
 	"step":     {Description: "what a row is of; minutes are kept for days, hours for a year", Schema: &huma.Schema{Type: "string", Enum: []any{"minute", "hour", "day", "none"}}},
 	"group_by": {Description: "what calls are told apart by: some of api, key, status and reason, separated by commas", Schema: textSchema()},
 	"api":      {Description: "only calls to the API with this id", Schema: textSchema()},

@@ -78,6 +78,11 @@ func (s *Service) Receive(ctx context.Context, b *usage.Batch) (usage.Receipt, e
 		return refused, rest.BadRequest("Usage cannot be counted: " + err.Error())
 	}
 	added, err := rows.Add(ctx, s.deps.Store, good, s.deps.Now())
+	if err == nil && added {
+		if err := rows.TrimSamples(ctx, s.deps.Store, good, s.deps.Retention.MostSamples); err != nil {
+			s.deps.Log.Warn("recorded requests that are too many stay until the next batch", "err", err)
+		}
+	}
 	switch {
 	case err != nil:
 		s.batches.WithLabelValues("failed").Inc()

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/usage"
 )
 
 // A Request describes the request to explain, or names by ID one that was refused.
@@ -38,6 +39,11 @@ type Request struct {
 
 	// At is the moment to explain for, RFC 3339; "" is now.
 	At string `json:"at,omitempty"`
+
+	// Of a recorded request, see Recorded.
+	Policies []string `json:"-"` // of a caller whom no key stands for
+	Length   int64    `json:"-"` // of the body that was not recorded; -1: it came in chunks; 0: there was none, or it is there
+	recorded bool
 
 	due    *time.Time
 	host   string // that the URL names
@@ -148,6 +154,43 @@ func (r *Request) checkAt(add func(path, message string)) {
 	}
 	r.due = &at
 }
+
+// Recorded returns the description of a recorded request: at its time, with the key that
+// called, or with its policies.
+func Recorded(s *usage.Sample) (*Request, error) {
+	r := &Request{
+		Method: s.Method, URL: s.URL, Body: s.Body, KeyHash: s.Key, Client: s.Client, TLS: &s.TLS, At: s.At.UTC().Format(time.RFC3339),
+		Policies: s.Policies, recorded: true,
+	}
+	if s.Host != "" {
+		r.Headers = append(r.Headers, Header{"Host", s.Host})
+	}
+	for _, line := range s.Headers {
+		name, value, _ := strings.Cut(line, ": ")
+		if strings.EqualFold(name, "Content-Length") {
+			continue
+		}
+		r.Headers = append(r.Headers, Header{name, value})
+	}
+	if problems := r.check(); len(problems) > 0 {
+		return nil, &problems
+	}
+	if len(s.Policies) > 0 {
+		r.KeyHash = ""
+	}
+	if s.Body == "" {
+		r.Length = s.Length
+	}
+	for _, line := range s.Headers {
+		if line == "Content-Length: 0" {
+			r.Headers = append(r.Headers, Header{"Content-Length", "0"})
+		}
+	}
+	return r, nil
+}
+
+// IsRecorded reports whether the request was recorded.
+func (r *Request) IsRecorded() bool { return r.recorded }
 
 // Due returns the moment of the explanation, nil for now.
 func (r *Request) Due() *time.Time { return r.due }

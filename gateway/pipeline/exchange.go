@@ -91,7 +91,9 @@ type Caller struct {
 // A DryRun makes an exchange an explanation: it passes the stages that a real
 // request would pass, but nothing is counted, cached, logged, sent or waited for.
 type DryRun struct {
-	At *time.Time // the moment to explain; nil: now
+	At       *time.Time // the moment to explain; nil: now
+	Recorded bool       // the request was recorded, without what authenticates: its client certificate is taken for the one that is needed
+	Policies []string   // ids of the policies of the caller of a recorded request, whom the claims of a token gave them; nil: KeyHash names the caller
 }
 
 // RequestID returns the caller's request id if it is kept, and otherwise the gateway's.
@@ -124,6 +126,9 @@ func IsRequestID[T string | []byte](id T) bool {
 
 // IsDry reports whether the exchange is a dry run.
 func (ex *Exchange) IsDry() bool { return ex.DryRun != nil }
+
+// IsRecorded reports whether the exchange is a dry run of a recorded request.
+func (ex *Exchange) IsRecorded() bool { return ex.DryRun != nil && ex.DryRun.Recorded }
 
 // DryRunAt returns the moment that a dry run asks about; nil for the present, and
 // for real requests. Decisions that depend on it use Moment; Started is the time of

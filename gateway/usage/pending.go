@@ -34,8 +34,11 @@ type pending struct {
 	rows      map[pendingKey]pendingSums
 	latencies map[apiMinute]*usage.Latencies
 	refusals  []usage.Refusal // in the order in which they came
+	samples   []usage.Sample  // the same
+	sampled   int             // bytes of the texts of samples
 	merged    uint64
 	forgotten uint64 // refusals
+	unsampled uint64 // samples
 	level     int    // index into coarseness
 }
 
@@ -70,6 +73,33 @@ func (p *pending) addRefusal(r usage.Refusal) {
 		p.refusals = append(p.refusals[:0], p.refusals[maxRefusals/8:]...)
 	}
 	p.refusals = append(p.refusals, r)
+}
+
+// maxSampled bounds the texts of the samples that wait, in bytes. The oldest are given up
+// for new ones.
+const maxSampled = 8 << 20
+
+func (p *pending) addSample(s usage.Sample) {
+	p.samples = append(p.samples, s)
+	p.sampled += s.Size()
+	gone := 0
+	for p.sampled > maxSampled {
+		p.sampled -= p.samples[gone].Size()
+		gone++
+	}
+	p.unsampled += uint64(gone)
+	p.samples = slices.Delete(p.samples, 0, gone)
+}
+
+// takeSamples removes and returns as many samples as fit into one batch.
+func (p *pending) takeSamples() []usage.Sample {
+	n := usage.Fits(p.samples)
+	some := slices.Clone(p.samples[:n])
+	for i := range some {
+		p.sampled -= some[i].Size()
+	}
+	p.samples = slices.Delete(p.samples, 0, n)
+	return some
 }
 
 func (p *pending) addLatency(l usage.Latency) {
@@ -162,6 +192,9 @@ func (p *pending) take() (next part) {
 		n := min(len(p.refusals), usage.MaxRefusals)
 		next.refusals = slices.Clone(p.refusals[:n])
 		p.refusals = slices.Delete(p.refusals, 0, n)
+	}
+	if len(next.refusals) == 0 && size <= maxBatch/2 {
+		next.samples = p.takeSamples()
 	}
 	return next
 }

@@ -39,6 +39,7 @@ func (e *RefusedError) Unwrap() error { return e.Cause }
 type SenderOptions struct {
 	Calls    *Calls
 	Refusals Refusals // nil: none are sent
+	Samples  Samples  // nil: none are sent
 	To       Receiver
 	Gateway  string        // name of this gateway
 	Every    time.Duration // between two batches: what a crash may lose
@@ -51,6 +52,15 @@ type Refusals interface {
 	Take(each func(usage.Refusal))
 
 	// Lost returns how many were not kept for want of room.
+	Lost() uint64
+}
+
+// Samples keeps recorded requests. It is safe for concurrent use.
+type Samples interface {
+	// Take hands out what was kept since the last Take, the oldest first.
+	Take(each func(usage.Sample))
+
+	// Lost returns how many requests were due and not kept, for want of room.
 	Lost() uint64
 }
 
@@ -79,6 +89,7 @@ type SenderStats struct {
 	Waiting   int           // rows that it does not have yet
 	Merged    uint64        // rows that lost detail for want of memory
 	Forgotten uint64        // refused requests without a record, for want of memory
+	Unsampled uint64        // requests that were due to be recorded and were not, for want of memory
 	Lag       time.Duration // since it last had everything
 
 	complete time.Time // when it last had everything
@@ -150,6 +161,9 @@ func (s *Sender) collect() {
 	if s.opts.Refusals != nil {
 		s.opts.Refusals.Take(s.waiting.addRefusal)
 	}
+	if s.opts.Samples != nil {
+		s.opts.Samples.Take(s.waiting.addSample)
+	}
 	if s.waiting.merged > merged {
 		s.opts.Log.Warn("counts of calls wait for the admin and lose detail", "rows", s.waiting.len())
 	}
@@ -183,14 +197,22 @@ type part struct {
 	rows      []usage.Row
 	latencies []usage.Latency
 	refusals  []usage.Refusal
+	samples   []usage.Sample
 }
 
-func (p part) len() int { return len(p.rows) + len(p.latencies) + len(p.refusals) }
+func (p part) len() int { return len(p.rows) + len(p.latencies) + len(p.refusals) + len(p.samples) }
 
-// halves returns a part as two.
+// halves returns a part of more than one element as two that are not empty.
 func (p part) halves() (first, second part) {
-	rows, latencies, refusals := len(p.rows)/2, (len(p.latencies)+1)/2, (len(p.refusals)+1)/2
-	return part{p.rows[:rows], p.latencies[:latencies], p.refusals[:refusals]}, part{p.rows[rows:], p.latencies[latencies:], p.refusals[refusals:]}
+	left := p.len() / 2
+	of := func(n int) int {
+		n = min(n, left)
+		left -= n
+		return n
+	}
+	rows, latencies, refusals, samples := of(len(p.rows)), of(len(p.latencies)), of(len(p.refusals)), of(len(p.samples))
+	return part{p.rows[:rows], p.latencies[:latencies], p.refusals[:refusals], p.samples[:samples]},
+		part{p.rows[rows:], p.latencies[latencies:], p.refusals[refusals:], p.samples[samples:]}
 }
 
 // batch returns the next batch, or nil when nothing waits.
@@ -205,7 +227,7 @@ func (s *Sender) batch() *usage.Batch {
 		return nil
 	}
 	s.number++
-	return &usage.Batch{Gateway: s.opts.Gateway, Boot: s.boot, Sequence: s.number, Rows: next.rows, Latencies: next.latencies, Refusals: next.refusals}
+	return &usage.Batch{Gateway: s.opts.Gateway, Boot: s.boot, Sequence: s.number, Rows: next.rows, Latencies: next.latencies, Refusals: next.refusals, Samples: next.samples}
 }
 
 // send tries to deliver s.sent, and reports whether that is done with.
@@ -250,7 +272,7 @@ func callsOf(b *usage.Batch) (calls uint64) {
 // others with it. A row that is refused alone is lost.
 func (s *Sender) split(refusal *RefusedError) {
 	s.refused++
-	whole := part{s.sent.Rows, s.sent.Latencies, s.sent.Refusals}
+	whole := part{s.sent.Rows, s.sent.Latencies, s.sent.Refusals, s.sent.Samples}
 	calls := callsOf(s.sent)
 	s.sent = nil
 	if whole.len() > 1 {
@@ -265,6 +287,8 @@ func (s *Sender) split(refusal *RefusedError) {
 		row = whole.rows[0]
 	case len(whole.latencies) > 0:
 		row.API, row.Minute = whole.latencies[0].API, whole.latencies[0].Minute
+	case len(whole.samples) > 0:
+		row.API, row.Status, row.Reason = whole.samples[0].API, whole.samples[0].Status, whole.samples[0].Reason
 	default:
 		row.API, row.Status, row.Reason = whole.refusals[0].API, whole.refusals[0].Status, whole.refusals[0].Reason
 	}
@@ -280,6 +304,10 @@ func (s *Sender) update(change func(*SenderStats)) {
 	s.stats.Waiting, s.stats.Merged, s.stats.Forgotten = s.waiting.len(), s.waiting.merged, s.waiting.forgotten
 	if s.opts.Refusals != nil {
 		s.stats.Forgotten += s.opts.Refusals.Lost()
+	}
+	s.stats.Unsampled = s.waiting.unsampled
+	if s.opts.Samples != nil {
+		s.stats.Unsampled += s.opts.Samples.Lost()
 	}
 	if s.sent != nil {
 		s.stats.Waiting += len(s.sent.Rows)
@@ -304,6 +332,7 @@ var (
 	callsLost    = metrics.Describe("usage_dropped_total", "Calls that the admin will never count: there was no room for them, or it refused them.")
 	callsOther   = metrics.Describe("usage_other_keys_total", "Calls that are counted without their key, for want of room.")
 	refusalsLost = metrics.Describe("usage_refusals_dropped_total", "Refused requests that are counted and of which the admin gets no record, for want of room.")
+	samplesLost  = metrics.Describe("usage_samples_dropped_total", "Requests that were due to be recorded and were not, for want of room.")
 	rowsWaiting  = metrics.Describe("usage_waiting_rows", "Rows of counted calls that the admin does not have yet.")
 	senderLag    = metrics.Describe("usage_flush_lag_seconds", "How long ago the admin had all that was counted.")
 )
@@ -316,7 +345,8 @@ func (s *Sender) Metrics() prometheus.Collector {
 		ch <- metrics.Counter(callsLost, now.Refused+s.opts.Calls.Lost())
 		ch <- metrics.Counter(callsOther, s.opts.Calls.Others())
 		ch <- metrics.Counter(refusalsLost, now.Forgotten)
+		ch <- metrics.Counter(samplesLost, now.Unsampled)
 		ch <- metrics.Gauge(rowsWaiting, float64(now.Waiting))
 		ch <- metrics.Gauge(senderLag, now.Lag.Seconds())
-	}, callsShipped, callsLost, callsOther, refusalsLost, rowsWaiting, senderLag)
+	}, callsShipped, callsLost, callsOther, refusalsLost, samplesLost, rowsWaiting, senderLag)
 }

@@ -152,7 +152,10 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		Schemas: p.schemaOptions(), PageSize: p.cfg.Admin.PageSize, LoginRate: p.cfg.Admin.LoginRate, Trusted: p.cfg.Admin.TrustedProxies, Version: Version(),
 		Metrics: p.metrics, Scrape: p.scrape, Log: p.log,
 		AuditRetention: p.cfg.Admin.AuditRetention,
-		Retention:      usage.Retention{Minutes: p.cfg.Usage.RetentionMinute, Hours: p.cfg.Usage.RetentionHour, Refusals: p.cfg.Usage.RetentionRefusals},
+		Retention: usage.Retention{
+			Minutes: p.cfg.Usage.RetentionMinute, Hours: p.cfg.Usage.RetentionHour, Refusals: p.cfg.Usage.RetentionRefusals,
+			Samples: p.cfg.Usage.RetentionSamples, MostSamples: p.cfg.Usage.SamplesKept,
+		},
 	}
 	deps.AccessKeyChanged, deps.PublicURL = m.followKey, p.cfg.Admin.PublicURL
 	deps.Settings, deps.Examine = p.settings, p.examine
@@ -164,6 +167,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		return nil, err
 	}
 	deps.Explain, deps.Play, deps.Try = explainer, newPlayer(explainer), newPlayer(explainer)
+	deps.Compare = replayer{explainer}
 	if deps.MasterKey, err = m.masterKey(ctx, p); err != nil {
 		m.store.Close()
 		return nil, err

@@ -339,11 +339,20 @@ func (e *adminExplainer) revision(ctx context.Context, org string, number int64)
 	if err != nil {
 		return nil, fmt.Errorf("revision %d: %w", number, err)
 	}
+	bundle, err := bundleOf(strconv.FormatInt(number, 10), objects)
+	if err != nil {
+		return nil, fmt.Errorf("revision %d: %w", number, err)
+	}
+	return bundle, nil
+}
+
+// bundleOf returns the bundle of some objects.
+func bundleOf(revision string, objects []store.Object) (*definition.Bundle, error) {
 	whole := struct {
 		Revision string            `json:"revision"`
 		APIs     []json.RawMessage `json:"apis"`
 		Policies []json.RawMessage `json:"policies"`
-	}{Revision: strconv.FormatInt(number, 10)}
+	}{Revision: revision}
 	for _, o := range objects {
 		if o.Kind == "api" {
 			whole.APIs = append(whole.APIs, o.Body)
@@ -353,7 +362,7 @@ func (e *adminExplainer) revision(ctx context.Context, org string, number int64)
 	}
 	text, err := json.Marshal(whole)
 	if err != nil {
-		return nil, fmt.Errorf("revision %d: %w", number, err)
+		return nil, fmt.Errorf("writing a bundle: %w", err)
 	}
 	return definition.ParseBundle(text)
 }

@@ -120,7 +120,7 @@ func newPlane(p planeParts) (*plane, error) {
 		deps.Tracer = pl.traces
 	}
 	if p.shipped != nil {
-		deps.Handover = p.shipped.refusals
+		deps.Handover, deps.Samples = p.shipped.refusals, p.shipped.samples
 	}
 	pl.gateway = gateway.New(deps)
 	pl.overload.AddDelay(pl.gateway.Waited)

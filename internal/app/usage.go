@@ -19,6 +19,7 @@ import (
 type shippedUsage struct {
 	calls    *usage.Calls
 	refusals *explain.Handover
+	samples  *explain.Samples // nil: requests are not recorded
 	sender   *usage.Sender
 }
 
@@ -32,7 +33,10 @@ func newShippedUsage(p *nodeParts) *shippedUsage {
 		to = usage.NewRemote(p.adminURL, p.token)
 	}
 	u := &shippedUsage{calls: usage.NewCalls(), refusals: explain.NewHandover()}
-	u.sender = usage.NewSender(usage.SenderOptions{Calls: u.calls, Refusals: u.refusals, To: to, Gateway: gatewayName(p), Every: p.cfg.Usage.Flush, Log: p.log})
+	u.samples = explain.NewSamples(explain.SampleOptions{Rate: p.cfg.Gateway.SamplesPerSecond, Headers: p.cfg.Gateway.SampleHeaders})
+	u.sender = usage.NewSender(usage.SenderOptions{
+		Calls: u.calls, Refusals: u.refusals, Samples: u.samples, To: to, Gateway: gatewayName(p), Every: p.cfg.Usage.Flush, Log: p.log,
+	})
 	return u
 }
 

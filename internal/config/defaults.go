@@ -28,7 +28,7 @@ func Default() *Config {
 		Portal:           defaultPortal(),
 		Telemetry:        Telemetry{Metrics: true, Listen: "127.0.0.1:8082", OTLP: OTLP{Sample: 0.01}},
 		OverrideMessages: ownMessages(),
-		Usage:            Usage{Flush: 10 * time.Second, RetentionMinute: 8 * 24 * time.Hour, RetentionHour: 400 * 24 * time.Hour, RetentionRefusals: 7 * 24 * time.Hour},
+		Usage:            Usage{Flush: 10 * time.Second, RetentionMinute: 8 * 24 * time.Hour, RetentionHour: 400 * 24 * time.Hour, RetentionRefusals: 7 * 24 * time.Hour, RetentionSamples: 7 * 24 * time.Hour, SamplesKept: 10_000},
 		Log:              Log{Level: "info", Format: "auto", Access: "stdout", SampleOK: 1},
 	}
 }

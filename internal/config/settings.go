@@ -177,6 +177,14 @@ type Gateway struct {
 	// Refused requests that are kept in memory, about a kilobyte each, so that they can
 	// be explained by their X-Request-Id. 0: none.
 	RefusalsKept int `yaml:"refusals_kept" range:"0..1000000"`
+	// Requests per second and API that are recorded for the admin, which can evaluate them
+	// again under a changed configuration (sluice replay): method, path, query, headers
+	// that rules look at, GraphQL operations with variables, the caller's address, and the
+	// hash of the key. Credentials are left out; bodies of other requests as well. 0: none.
+	SamplesPerSecond int `yaml:"samples_per_second" range:"0..1000"`
+	// Further request headers that are recorded with samples. Those that may authenticate
+	// never are.
+	SampleHeaders []string `yaml:"sample_headers"`
 }
 
 // TLS holds the settings of traffic over TLS. Files are read again when they change, and

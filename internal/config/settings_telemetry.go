@@ -46,4 +46,9 @@ type Usage struct {
 	// How long the records of refused requests are kept: the newest 100 of each key, with
 	// path and address of the caller, without query, body and credentials.
 	RetentionRefusals time.Duration `yaml:"retention_refusals" range:"1h..90d"`
+	// How long recorded requests are kept; see gateway.samples_per_second. Those of a key
+	// are deleted with it.
+	RetentionSamples time.Duration `yaml:"retention_samples" range:"1h..90d"`
+	// Recorded requests that are kept of each organisation, the newest.
+	SamplesKept int `yaml:"samples_kept" range:"1..100000"`
 }

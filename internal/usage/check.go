@@ -8,7 +8,7 @@ import (
 
 // A Receipt reports what of a batch does not count. The zero Receipt: all of it counts.
 type Receipt struct {
-	Refused int      `json:"refused" doc:"rows, latencies and refusals that cannot be counted; the others count"`
+	Refused int      `json:"refused" doc:"rows, latencies, refusals and samples that cannot be counted; the others count"`
 	Calls   int64    `json:"refused_calls" doc:"calls of the refused rows"`
 	Faults  []string `json:"faults,omitempty" doc:"what is wrong with them, each with its place; at most 20"`
 }
@@ -23,8 +23,8 @@ func (r *Receipt) refuse(place string, at int, fault error) {
 	}
 }
 
-// Sift returns the batch without the rows, latencies and refusals that cannot be counted, which
-// the receipt names with the member that is wrong. b stays as it is. The error is a fault
+// Sift returns the batch without the rows, latencies, refusals and samples that cannot be
+// counted, which the receipt names with the member that is wrong. b stays as it is. The error is a fault
 // of the batch as a whole: nothing of it can be counted.
 func (b *Batch) Sift() (good *Batch, refused Receipt, err error) {
 	switch {
@@ -38,6 +38,8 @@ func (b *Batch) Sift() (good *Batch, refused Receipt, err error) {
 		return nil, refused, fmt.Errorf("latencies has %d elements; at most %d are taken at a time", len(b.Latencies), MaxLatencies)
 	case len(b.Refusals) > MaxRefusals:
 		return nil, refused, fmt.Errorf("refusals has %d elements; at most %d are taken at a time", len(b.Refusals), MaxRefusals)
+	case len(b.Samples) > MaxSamples:
+		return nil, refused, fmt.Errorf("samples has %d elements; at most %d are taken at a time", len(b.Samples), MaxSamples)
 	}
 	if err := checkTexts([]string{"gateway", "boot"}, b.Gateway, b.Boot); err != nil {
 		return nil, refused, err
@@ -68,6 +70,14 @@ func (b *Batch) Sift() (good *Batch, refused Receipt, err error) {
 			continue
 		}
 		sifted.Refusals = append(sifted.Refusals, b.Refusals[i])
+	}
+	sifted.Samples = make([]Sample, 0, len(b.Samples))
+	for i := range b.Samples {
+		if err := b.Samples[i].check(); err != nil {
+			refused.refuse("samples", i, err)
+			continue
+		}
+		sifted.Samples = append(sifted.Samples, b.Samples[i])
 	}
 	return &sifted, refused, sifted.checkSums()
 }

@@ -1,6 +1,6 @@
 // Package usage is the contract between gateways and the admin about usage: how many
-// calls there were in a minute by API, key, status and reason, and the newest refusals of
-// each key.
+// calls there were in a minute by API, key, status and reason, the newest refusals of each
+// key, and samples of requests.
 package usage
 
 import (
@@ -29,6 +29,7 @@ type Batch struct {
 	Rows      []Row     `json:"rows"`
 	Latencies []Latency `json:"latencies,omitempty"`
 	Refusals  []Refusal `json:"refusals,omitempty" doc:"the newest of each key, in no order"`
+	Samples   []Sample  `json:"samples,omitempty" doc:"requests that were recorded, if that is turned on, the oldest first"`
 }
 
 // A Row counts the calls of a minute that differ in their numbers only.

@@ -370,6 +370,29 @@ type RepeatableCall struct {
 	CreatedAt time.Time
 }
 
+type Replay struct {
+	ID        string
+	OrgID     string
+	StartedAt time.Time
+	SeenAt    time.Time
+	State     string
+	Done      int32
+	Total     int32
+	Fault     string
+	Result    []byte
+}
+
+type Sample struct {
+	ID      int64
+	OrgID   string
+	At      time.Time
+	APIID   string
+	KeyHash string
+	Gateway string
+	Size    int32
+	Detail  []byte
+}
+
 type Secret struct {
 	OrgID       string
 	Name        string

@@ -40,6 +40,9 @@ func Add(ctx context.Context, st *store.Store, b *usage.Batch, now time.Time) (a
 		if err := addLatencies(ctx, tx, b.Latencies, now); err != nil {
 			return err
 		}
+		if err := addSamples(ctx, tx, b, now); err != nil {
+			return err
+		}
 		return addRefusals(ctx, tx, b, now)
 	})
 	return added, err

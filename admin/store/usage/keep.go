@@ -81,6 +81,9 @@ type Retention struct {
 	Hours   time.Duration // whole months are dropped
 
 	Refusals time.Duration // records of refused requests
+	Samples  time.Duration // recorded requests
+
+	MostSamples int // the newest recorded requests of each organisation that are kept
 }
 
 // Keep creates the partitions of the days and months to come, and drops what is older
@@ -92,6 +95,9 @@ func Keep(ctx context.Context, st *store.Store, now time.Time, r Retention) (don
 			return err
 		}
 		if err := forgetRefusals(ctx, tx, now.Add(-r.Refusals)); err != nil {
+			return err
+		}
+		if err := forgetSamples(ctx, tx, now, r.Samples); err != nil {
 			return err
 		}
 		if err := tx.KeepRanks(ctx, db.KeepRanksParams{At: now, HourSeconds: r.Hours.Seconds()}); err != nil {

@@ -89,7 +89,9 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 func (s *stage) authenticate(ex *pipeline.Exchange) pipeline.Verdict {
 	switch {
 	case ex.Play != nil && ex.Play.Policy != "":
-		return s.admitPolicy(ex)
+		return s.admitPolicies(ex, ex.Play.Policy)
+	case ex.IsRecorded() && ex.Session == nil && len(ex.DryRun.Policies) > 0:
+		return s.admitPolicies(ex, ex.DryRun.Policies...)
 	case isNamed(ex):
 		return s.modes[len(s.modes)-1].Named(ex)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
@@ -66,11 +67,11 @@ func isNamed(ex *pipeline.Exchange) bool {
 	return ex.NamesCaller() && ex.KeyHash != "" && ex.Session == nil
 }
 
-// admitPolicy admits a caller with nothing but the policy that a call of the playground
-// names. Its identity belongs to no key, and is not that of an organisation.
-func (a *Auth) admitPolicy(ex *pipeline.Exchange) pipeline.Verdict {
-	id := sha256.Sum256([]byte("policy " + ex.Play.Policy))
-	session := &definition.Session{OrgID: ex.API.Definition.OrgID, ApplyPolicies: []string{ex.Play.Policy}}
+// admitPolicies admits a caller with nothing but some policies. Its identity belongs to no
+// key, and is not that of an organisation.
+func (a *Auth) admitPolicies(ex *pipeline.Exchange, ids ...string) pipeline.Verdict {
+	id := sha256.Sum256([]byte("policy " + strings.Join(ids, " ")))
+	session := &definition.Session{OrgID: ex.API.Definition.OrgID, ApplyPolicies: ids}
 	w := &wanted{scope: &scope{org: ex.API.Definition.OrgID}, now: ex.Started.Sub(a.sessions.base), named: true}
 	return admit(ex, nil, a.sessions.newEntry(w, hex.EncodeToString(id[:]), session, stamp{}))
 }
@@ -121,6 +122,9 @@ func (m *jwtMode) Named(ex *pipeline.Exchange) pipeline.Verdict { return m.Handl
 // Named implements mode. A key that is not bound to a certificate is found by its own
 // certificate only.
 func (m *certificateMode) Named(ex *pipeline.Exchange) pipeline.Verdict {
+	if ex.IsRecorded() {
+		return m.admitNamed(ex, &m.scope, unknownCertificate)
+	}
 	if r := certified(ex); r != nil {
 		return ex.Reject(r)
 	}

@@ -133,6 +133,8 @@ func (s *stage) refusal(ex *pipeline.Exchange) *pipeline.Rejection {
 	switch {
 	case !ex.Call.TLS:
 		return plain
+	case ex.IsRecorded():
+		return nil
 	case cert == nil:
 		// This connection cannot present a certificate any more.
 		ex.Answer.Close = true

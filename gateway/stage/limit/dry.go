@@ -28,6 +28,12 @@ func (l *Limiter) foretell(ex *pipeline.Exchange, t taking, calls int) (refused 
 // until then. Past counts are not recorded: limits of the past are taken as unused.
 func (l *Limiter) peek(ex *pipeline.Exchange, limits []counter.Limit, counts []counter.Count) error {
 	at := ex.DryRunAt()
+	if at != nil && at.Before(ex.Started) {
+		for i := range limits {
+			counts[i] = counter.Count{Remaining: limits[i].Max}
+		}
+		return nil
+	}
 	if err := l.counter.Peek(context.Background(), limits, counts); err != nil || at == nil {
 		return err
 	}
@@ -37,7 +43,7 @@ func (l *Limiter) peek(ex *pipeline.Exchange, limits []counter.Limit, counts []c
 		if limits[i].Kind == counter.Quota {
 			renewed = counts[i].ResetAt != 0 && counts[i].ResetAt <= at.UnixMilli()
 		}
-		if ahead < 0 || renewed {
+		if renewed {
 			counts[i] = counter.Count{Remaining: limits[i].Max}
 		}
 	}

@@ -1,0 +1,186 @@
+package system
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/e2e/rig"
+	"github.com/sluicegate/sluice/internal/testenv"
+)
+
+// replayed is the report on a run.
+type replayed struct {
+	ID, State, Fault string
+	Done, Total      int
+	Result           struct {
+		Samples int
+		Summary string
+		Refused turned                 `json:"newly_refused"`
+		Allowed turned                 `json:"newly_allowed"`
+		Skipped []struct{ Why string } `json:"not_compared"`
+		Both    int                    `json:"refused_by_both"`
+		Changed int                    `json:"refused_since"`
+	}
+}
+
+type turned struct {
+	Samples int
+	Rules   []struct {
+		Reason, Stage, Rule, Value, From string
+		Samples                          int
+		Examples                         []struct{ ID, URL, Operation, Seen string }
+	}
+	Keys []struct {
+		Alias   string
+		Hash    string `json:"key_hash"`
+		Samples int
+	}
+	APIs []struct {
+		API     string `json:"api_id"`
+		Samples int
+	}
+}
+
+// recording is an installation that records every request.
+type recording struct {
+	*rig.Server
+	t    *testing.T
+	rest *rig.Rest
+}
+
+func newRecording(t *testing.T, dir string, with settings) *recording {
+	t.Helper()
+	s := rig.NewUp(t, dir, rig.Merge(settings{"gateway.samples_per_second": "1000", "usage.flush": "200ms"}, with)).StartReady()
+	return &recording{s, t, s.Rest()}
+}
+
+// recorded waits until some samples of an API are there.
+func (r *recording) recorded(api string, n int) {
+	r.t.Helper()
+	r.Await(fmt.Sprintf("%d recorded requests of %s", n, api), func() error {
+		var all struct {
+			APIs []struct {
+				API     string `json:"api_id"`
+				Samples int
+			}
+		}
+		r.rest.Do("GET", "/api/samples", nil).Into(r.t, &all)
+		for _, a := range all.APIs {
+			if a.API == api && a.Samples == n {
+				return nil
+			}
+		}
+		return fmt.Errorf("%+v", all.APIs)
+	})
+}
+
+// replay runs the samples under a change, and returns the report when it is done.
+func (r *recording) replay(query string, batch object) (report replayed) {
+	r.t.Helper()
+	r.rest.Expect(201, "POST", "/api/config/replay"+query, batch).Into(r.t, &report)
+	id := report.ID
+	r.Await("the run to end", func() error {
+		report = replayed{}
+		r.rest.Do("GET", "/api/config/replay/"+id, nil).Into(r.t, &report)
+		if report.State != "done" {
+			return fmt.Errorf("%s, %d of %d: %s", report.State, report.Done, report.Total, report.Fault)
+		}
+		return nil
+	})
+	return report
+}
+
+// A lowered depth limit would refuse exactly the deep operations, and the keys that sent
+// them are named. Nothing is counted by that, and nothing changes.
+func TestRecordedRequestsShowWhatAChangeWouldRefuse(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t, rig.DataDir(t), nil)
+	origin := "http://" + testenv.Origin(t, rig.Echo)
+	r.rest.Do("POST", "/api/apis", rig.GraphDef("graph", origin, false, nil))
+	r.rest.Do("POST", "/api/apis", rig.APIDef("plain", origin, false))
+	policy := func(depth int) object {
+		rights := rig.AccessTo("graph", "plain")
+		return object{"id": "gold", "name": "Gold", "active": true, "rate": 1000, "per": 60, "quota_max": -1, "max_query_depth": depth, "access_rights": rights}
+	}
+	r.rest.Do("POST", "/api/policies", policy(6))
+	keys := make(map[string]string)
+	for _, alias := range []string{"deep one", "deep two", "flat"} {
+		keys[alias] = r.rest.NewKey(object{"alias": alias, "apply_policies": []string{"gold"}})
+	}
+	const flat, deep = `query Flat { country(code: "x") { name } }`, `query Deep { country(code: "x") { continent { countries { continent { code } } } } }`
+	ask := func(alias, query string, want int) {
+		t.Helper()
+		got := rig.Call(t, "POST", r.Traffic+"/graph/", rig.QueryBody(query), "Authorization", keys[alias], "Content-Type", rig.JSONMedia)
+		if got.Status != want {
+			t.Fatalf("%s: %s", alias, got)
+		}
+	}
+	probes := 0
+	r.Await("the policy", func() error {
+		probes++
+		got, err := rig.Send("POST", r.Traffic+"/graph/", rig.QueryBody(flat), "Authorization", keys["flat"], "Content-Type", rig.JSONMedia)
+		if err == nil && got.Status != 200 {
+			err = fmt.Errorf("%s", got)
+		}
+		return err
+	})
+	r.recorded("graph", probes)
+	r.rest.Do("DELETE", "/api/samples", nil)
+	for range 3 {
+		ask("deep one", deep, 200)
+		ask("flat", flat, 200)
+	}
+	ask("deep two", deep, 200)
+	ask("deep two", flat, 200)
+	rig.Call(t, "GET", r.Traffic+"/plain/x", nil, "Authorization", keys["flat"])
+	rig.Call(t, "GET", r.Traffic+"/plain/x", nil)
+	r.recorded("graph", 8)
+	r.recorded("plain", 2)
+
+	same := r.replay("", object{"policies": []object{policy(6)}}).Result
+	if same.Samples != 10 || same.Refused.Samples+same.Allowed.Samples+same.Changed+len(same.Skipped) != 0 || same.Both != 1 {
+		t.Errorf("without a change: %+v", same)
+	}
+	got := r.replay("", object{"policies": []object{policy(3)}}).Result
+	if got.Samples != 10 || got.Refused.Samples != 4 || got.Allowed.Samples != 0 || !strings.Contains(got.Summary, "refuse 4 of 10 recorded requests, from 2 keys") {
+		t.Fatalf("with a depth of 3: %+v", got)
+	}
+	rule := got.Refused.Rules[0]
+	if len(got.Refused.Rules) != 1 || rule.Reason != "depth_limit" || rule.Rule != "max_query_depth" || rule.Value != "3" || !strings.Contains(rule.From, "gold") ||
+		len(rule.Examples) != 4 || rule.Examples[0].Operation != "Deep" || !strings.HasPrefix(rule.Examples[0].Seen, "6") {
+		t.Errorf("rules %+v", got.Refused.Rules)
+	}
+	if k := got.Refused.Keys; len(k) != 2 || k[0].Alias != "deep one" || k[0].Samples != 3 || k[1].Alias != "deep two" || k[1].Samples != 1 {
+		t.Errorf("keys %+v", k)
+	}
+	if a := got.Refused.APIs; len(a) != 1 || a[0].API != "graph" || a[0].Samples != 4 {
+		t.Errorf("APIs %+v", a)
+	}
+	if only := r.replay("?api=plain", object{"policies": []object{policy(3)}}).Result; only.Samples != 2 || only.Refused.Samples != 0 {
+		t.Errorf("of the other API: %+v", only)
+	}
+	if newest := r.replay("?limit=3", object{}).Result; newest.Samples != 3 {
+		t.Errorf("of the newest three: %+v", newest)
+	}
+	open := r.replay("", object{"apis": []object{rig.APIDef("plain", origin, true)}}).Result
+	if open.Allowed.Samples != 1 || len(open.Allowed.Rules) != 1 || open.Allowed.Rules[0].Reason != "auth_missing" {
+		t.Errorf("without keys: %+v", open.Allowed)
+	}
+	moved := rig.APIDef("plain", origin, false)
+	moved["proxy"].(object)["listen_path"] = "/elsewhere/"
+	if gone := r.replay("", object{"apis": []object{moved}}).Result; gone.Refused.Samples != 1 || gone.Refused.Rules[0].Reason != "route_not_found" {
+		t.Errorf("with the API elsewhere: %+v", gone.Refused)
+	}
+	r.rest.Expect(409, "POST", "/api/config/replay?api=none", object{}, "gateway.samples_per_second")
+	r.rest.Expect(400, "POST", "/api/config/replay?limit=0", object{}, "limit")
+	r.rest.Expect(400, "POST", "/api/config/replay?since=yesterday", object{}, "since")
+	r.rest.Expect(400, "POST", "/api/config/replay", object{"policies": []object{{"id": "gold", "rate": "x"}}}, "gold")
+	r.rest.Expect(404, "GET", "/api/config/replay/none", nil)
+
+	// The samples of a key go with it.
+	r.rest.Do("DELETE", "/api/keys/"+url.PathEscape(keys["deep one"]), nil)
+	r.recorded("graph", 5)
+	ask("flat", flat, 200)
+}
