@@ -66,6 +66,31 @@ gained|gold|c|may call the API`
 	}
 }
 
+func TestARevisionNamesTheKeysThatItConcerns(t *testing.T) {
+	b := start(t)
+	b.createAPI(b.editor, "a", "/a/")
+	b.createAPI(b.editor, "other", "/other/")
+	b.Call("POST", "/api/portal/policies", b.editor, `{"id":"p","name":"p","access_rights":{"a":{"api_id":"a","versions":["Default"]}}}`).Want(200)
+	hash := b.Call("POST", "/api/keys", b.editor, `{"alias":"acme","apply_policies":["p"]}`).Want(200).Text("key_hash")
+	concerned := func(revision string) (w apply.Whom) {
+		t.Helper()
+		if err := json.Unmarshal(b.Call("GET", "/api/config/revisions/"+revision, b.viewer, "").Want(200).Body, &w); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	for _, revision := range []string{"1/concerned", "3/concerned", "3/concerned?against=1", "2/concerned?against=3"} { // its API, its policy
+		if w := concerned(revision); w.Keys != 1 || len(w.Some) != 1 || w.Some[0] != (apply.ConcernedKey{Hash: hash, Alias: "acme"}) {
+			t.Errorf("revision %s: %+v", revision, w)
+		}
+	}
+	if w := concerned("2/concerned"); w.Keys != 0 || w.Some == nil {
+		t.Errorf("of another API: %+v", w)
+	}
+	b.Call("GET", "/api/config/revisions/9/concerned", b.viewer, "").Want(404)
+	b.Call("GET", "/api/config/revisions/3/concerned?against=x", b.viewer, "").Want(400)
+}
+
 func TestAnEffectOfAPIs(t *testing.T) {
 	b := start(t)
 	b.createAPI(b.editor, "a", "/a/")

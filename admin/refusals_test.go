@@ -90,13 +90,13 @@ func reversed(list []string) (all []string) {
 }
 
 // rememberer is a gateway that remembers one refused request.
-type rememberer struct{ org string }
+type rememberer struct{ org, key string }
 
 func (r rememberer) Explain(_ context.Context, org string, description []byte) (any, error) {
 	if org != r.org || string(description) != `{"id":"fresh"}` {
 		return nil, store.ErrNotFound
 	}
-	return json.RawMessage(`{"refusal":{"id":"fresh","at":"2026-01-02T03:04:05Z","stage":"access","status":403,"reason":"access_denied","api":{"id":"a","org_id":"` + org + `","name":"Orders"}}}`), nil
+	return json.RawMessage(`{"refusal":{"id":"fresh","at":"2026-01-02T03:04:05Z","stage":"access","status":403,"reason":"access_denied","key":"` + r.key + `","api":{"id":"a","org_id":"` + org + `","name":"Orders"}}}`), nil
 }
 
 func TestARefusalThatWasNotHandedOverIsAskedOfTheGateways(t *testing.T) {
@@ -104,6 +104,18 @@ func TestARefusalThatWasNotHandedOverIsAskedOfTheGateways(t *testing.T) {
 	b := start(t, func(d *Deps) { d.Explain = gateway })
 	gateway.org = b.orgOf()
 	b.Call("GET", "/api/refusals/fresh", b.viewer, "").Want(200).Says(`"api_id":"a"`, `"api_name":"Orders"`, `"reason":"access_denied"`)
+
+	// Gateways remember the beginning of the hash.
+	b.createAPI(b.editor, "a", "/a/")
+	hash := b.Call("POST", "/api/keys", b.editor, aKey).Want(200).Text("key_hash")
+	gateway.key = hash[:12]
+	b.Call("GET", "/api/refusals/fresh", b.viewer, "").Want(200).Says(`"key_hash":"` + hash + `"`)
+	for _, name := range []string{"%", "___________%", strings.Repeat("0", 12), hash[:4]} {
+		gateway.key = name
+		if got := b.Call("GET", "/api/refusals/fresh", b.viewer, "").Want(200); strings.Contains(string(got.Body), "key_hash") {
+			t.Errorf("key %q: %s", name, got.Body)
+		}
+	}
 	b.Call("GET", "/api/refusals/fresh", b.other, "").Want(404)
 	b.Call("GET", "/api/refusals/stale", b.viewer, "").Want(404)
 }

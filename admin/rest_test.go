@@ -201,6 +201,7 @@ func TestOtherOrganisationsActAsUnknown(t *testing.T) {
 		{"PUT", "/api/users/u2/actions/key/reset", ""},
 		{"GET", "/api/config/revisions/1", ""},
 		{"GET", "/api/config/revisions/1/diff", ""},
+		{"GET", "/api/config/revisions/1/concerned", ""},
 		{"POST", "/api/config/revisions/1/rollback", ""},
 	} {
 		b.Call(c.method, c.path, b.admin, c.body).Want(404)

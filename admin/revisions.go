@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/apply"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/diff"
@@ -31,6 +32,10 @@ func (s *Server) configRoutes() []rest.Route {
 		{
 			Method: "GET", Path: "/api/config/revisions/{n}/diff", Summary: "Compare a revision with the one before, or another", Tag: "Configuration", Role: rest.Viewer,
 			Query: []string{"against"}, Reply: revisionDiff{}, Wrong: []int{400, 404}, Handle: s.diffRevision,
+		},
+		{
+			Method: "GET", Path: "/api/config/revisions/{n}/concerned", Summary: "Name the keys that the difference between a revision and the one before, or another, concerns today", Tag: "Configuration", Role: rest.Viewer,
+			Query: []string{"against"}, Reply: apply.Whom{}, Wrong: []int{400, 404}, Handle: s.concernedByRevision,
 		},
 		{
 			Method: "POST", Path: "/api/config/revisions/{n}/rollback", Summary: "Make the configuration what it was at a revision", Tag: "Configuration", Role: rest.Admin,
@@ -203,20 +208,34 @@ func revisionNumber(text string) (int64, error) {
 
 // diffRevision compares a revision with another, by default the one before.
 func (s *Server) diffRevision(ctx context.Context, c *rest.Call) (any, error) {
-	row, err := s.revision(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	from, err := s.against(ctx, c, row.Revision)
-	if err != nil {
-		return nil, err
-	}
-	differences, err := s.deps.Store.Differences(ctx, c.Who.Org, from, row.Revision)
+	from, to, differences, err := s.differences(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	objects, err := showDifferences(differences, c.Who.Role)
-	return revisionDiff{From: from, To: row.Revision, Objects: objects}, err
+	return revisionDiff{From: from, To: to, Objects: objects}, err
+}
+
+// concernedByRevision returns the keys that a revision concerns, as they are now.
+func (s *Server) concernedByRevision(ctx context.Context, c *rest.Call) (any, error) {
+	_, _, differences, err := s.differences(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return s.applier().Concerned(ctx, c.Who.Org, differences)
+}
+
+// differences returns what differs between the two revisions that a call names.
+func (s *Server) differences(ctx context.Context, c *rest.Call) (from, to int64, all []store.Difference, err error) {
+	row, err := s.revision(ctx, c)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	if from, err = s.against(ctx, c, row.Revision); err != nil {
+		return 0, 0, nil, err
+	}
+	all, err = s.deps.Store.Differences(ctx, c.Who.Org, from, row.Revision)
+	return from, row.Revision, all, err
 }
 
 func (s *Server) against(ctx context.Context, c *rest.Call, revision int64) (int64, error) {

@@ -79,7 +79,7 @@ func (a *Applier) Effect(ctx context.Context, by store.Author, b *Batch) (e *Eff
 			return nil, nil, err
 		}
 	}
-	e.Whom, err = a.concerned(ctx, by.Org, differing)
+	e.Whom, err = a.Concerned(ctx, by.Org, differing)
 	return e, after, err
 }
 
@@ -106,8 +106,9 @@ func (e *Effect) add(d *store.Difference) error {
 	return nil
 }
 
-// concerned returns the keys that differing objects concern.
-func (a *Applier) concerned(ctx context.Context, org string, differing []store.Difference) (w Whom, err error) {
+// Concerned returns the keys of an organisation that differing objects concern, as they
+// are now.
+func (a *Applier) Concerned(ctx context.Context, org string, differing []store.Difference) (w Whom, err error) {
 	rows, err := a.Store.ConcernedKeys(ctx, org, differing, time.Now().Add(-24*time.Hour), mostConcerned)
 	if err != nil {
 		return w, err

@@ -138,7 +138,7 @@ func (s *Service) refusal(ctx context.Context, c *rest.Call) (any, error) {
 	if errors.Is(err, store.ErrNotFound) && s.deps.Remembered != nil {
 		var answer []byte
 		if answer, err = s.deps.Remembered(ctx, c.Who.Org, id); err == nil {
-			found, err = remembered(answer)
+			found, err = s.remembered(ctx, c.Who.Org, answer)
 		}
 	}
 	if err != nil {
@@ -149,8 +149,18 @@ func (s *Service) refusal(ctx context.Context, c *rest.Call) (any, error) {
 
 const unknownRefusal = "No refused request with this id is known: it was not refused, or more than 100 of its key have been since, or it is older than usage.retention_refusals"
 
-// remembered returns the record in the explanation of a refused request.
-func remembered(explanation []byte) (*rows.Refusal, error) {
+// remembered returns the record in the explanation of a refused request. Gateways remember
+// the name of the key alone, which leads to its identity.
+func (s *Service) remembered(ctx context.Context, org string, explanation []byte) (found *rows.Refusal, err error) {
+	if found, err = recordIn(explanation); err != nil || found.Key != "" {
+		return found, err
+	}
+	found.Key, err = rows.KeyNamed(ctx, s.deps.Store, org, found.KeyName)
+	return found, err
+}
+
+// recordIn returns the record in an explanation.
+func recordIn(explanation []byte) (*rows.Refusal, error) {
 	var said struct {
 		Refusal struct {
 			usage.Refusal

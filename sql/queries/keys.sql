@@ -156,3 +156,7 @@ SELECT key_hash FROM keys WHERE key_hash = ANY(@hashes::text[]);
 -- HastenOutbox makes everything due that was put off.
 -- name: HastenOutbox :exec
 UPDATE outbox SET next_at = now() WHERE topic = 'key' AND next_at > now();
+
+-- KeysBeginning returns up to two keys of an organisation whose hash begins like this.
+-- name: KeysBeginning :many
+SELECT key_hash FROM keys WHERE org_id = @org_id AND key_hash LIKE @prefix::text ORDER BY key_hash LIMIT 2;

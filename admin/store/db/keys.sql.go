@@ -379,6 +379,36 @@ func (q *Queries) KeyHashes(ctx context.Context, arg KeyHashesParams) ([]string,
 	return items, nil
 }
 
+const keysBeginning = `-- name: KeysBeginning :many
+SELECT key_hash FROM keys WHERE org_id = $1 AND key_hash LIKE $2::text ORDER BY key_hash LIMIT 2
+`
+
+type KeysBeginningParams struct {
+	OrgID  string
+	Prefix string
+}
+
+// KeysBeginning returns up to two keys of an organisation whose hash begins like this.
+func (q *Queries) KeysBeginning(ctx context.Context, arg KeysBeginningParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, keysBeginning, arg.OrgID, arg.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var key_hash string
+		if err := rows.Scan(&key_hash); err != nil {
+			return nil, err
+		}
+		items = append(items, key_hash)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lastKeyChange = `-- name: LastKeyChange :one
 SELECT seq, nonce FROM key_changes WHERE seq > 0 ORDER BY seq DESC LIMIT 1
 `

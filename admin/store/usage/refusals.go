@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -126,6 +127,21 @@ func RefusalByID(ctx context.Context, st *store.Store, org, id string) (*Refusal
 	}
 	return refusalOf(row.Gateway, row.Detail)
 }
+
+// KeyNamed returns the identity of an organisation's key by the beginning of its hash, as
+// logs name keys; "" if no key, or more than one, has it.
+func KeyNamed(ctx context.Context, st *store.Store, org, name string) (string, error) {
+	if !hexadecimal.MatchString(name) {
+		return "", nil
+	}
+	found, err := st.Read().KeysBeginning(ctx, db.KeysBeginningParams{OrgID: org, Prefix: name + "%"})
+	if err != nil || len(found) != 1 {
+		return "", store.Translate(err)
+	}
+	return found[0], nil
+}
+
+var hexadecimal = regexp.MustCompile(`^[0-9a-f]{12,}$`)
 
 func refusalOf(gateway string, detail []byte) (*Refusal, error) {
 	r := &Refusal{Gateway: gateway}

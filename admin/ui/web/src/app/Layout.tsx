@@ -12,7 +12,7 @@ import { Toasts } from '../parts/toasts';
 import { t } from '../text/en';
 import css from './Layout.module.css';
 import { pulse } from './pulse';
-import { nameOf, roleAllows, signOut, useUser } from './session';
+import { nameOf, roleAllows, signOut, useCan, useUser } from './session';
 import { modKey, useShortcuts } from './shortcuts';
 import { setTheme, theme, type Theme } from './theme';
 
@@ -27,12 +27,14 @@ export function Layout({ ready }: { ready: boolean }) {
   const up = useStore(online);
   const main = useRef<HTMLElement>(null);
   const navigate = useNavigate();
+  const may = useCan('editor');
   useEffect(() => setMenu(false), [path]);
   useShortcuts([
     { keys: 'Mod+k', label: t.help.keys.palette, run: () => setOpen('palette') },
     { keys: '?', label: t.help.keys.help, run: () => setOpen('help') },
     { keys: '/', label: t.help.keys.search, run: () => (document.querySelector<HTMLElement>('main [type=search]') ?? main.current)?.focus() },
     ...areas.map((area) => (area.go && area.label ? { keys: `g ${area.go}`, label: t.help.keys.go(area.label), run: () => void navigate({ to: area.paths[0]! }) } : undefined)),
+    ...areas.map((area) => (area.create && may ? { keys: `c ${area.create.key}`, label: area.create.label, run: () => void navigate({ to: `${area.paths[0]}/new` }) } : undefined)),
   ]);
   return (
     <div className={css.frame}>

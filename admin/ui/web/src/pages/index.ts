@@ -12,6 +12,8 @@ export interface Area {
   group?: 'gateway' | 'portal' | 'insight' | 'system';
   /** The letter after g that goes there. */
   go?: string;
+  /** The letter after c that begins a new one, at the first path with /new; for editors. */
+  create?: { key: string; label: string };
   /** Lowest role that may see it; viewer if left out. */
   role?: Role;
   paths: string[];
@@ -23,9 +25,9 @@ export const bare = { paths: ['/enter', '/sign-in'] };
 
 export const areas: Area[] = [
   { name: 'home', label: 'Home', go: 'h', paths: ['/'], load: () => import('./home') },
-  { name: 'apis', label: 'APIs', group: 'gateway', go: 'a', paths: ['/apis', '/apis/new', '/apis/$id', '/apis/$id/$tab'], load: () => import('./apis') },
-  { name: 'policies', label: 'Policies', group: 'gateway', go: 'p', paths: ['/policies', '/policies/new', '/policies/$id', '/policies/$id/$tab'], load: () => import('./policies') },
-  { name: 'keys', label: 'Keys', group: 'gateway', go: 'k', paths: ['/keys', '/keys/new', '/keys/$hash', '/keys/$hash/usage', '/keys/$hash/refusals'], load: () => import('./keys') },
+  { name: 'apis', label: 'APIs', group: 'gateway', go: 'a', create: { key: 'a', label: 'New API' }, paths: ['/apis', '/apis/new', '/apis/$id', '/apis/$id/$tab'], load: () => import('./apis') },
+  { name: 'policies', label: 'Policies', group: 'gateway', go: 'p', create: { key: 'p', label: 'New policy' }, paths: ['/policies', '/policies/new', '/policies/$id', '/policies/$id/$tab'], load: () => import('./policies') },
+  { name: 'keys', label: 'Keys', group: 'gateway', go: 'k', create: { key: 'k', label: 'New key' }, paths: ['/keys', '/keys/new', '/keys/$hash', '/keys/$hash/usage', '/keys/$hash/refusals'], load: () => import('./keys') },
   { name: 'requests', label: 'Key requests', group: 'portal', go: 'r', paths: ['/requests'], load: () => import('./requests') },
   { name: 'developers', label: 'Developers', group: 'portal', go: 'd', paths: ['/developers', '/developers/$id'], load: () => import('./developers') },
   { name: 'catalogue', label: 'Catalogue', group: 'portal', paths: ['/catalogue', '/catalogue/new', '/catalogue/$id'], load: () => import('./catalogue') },

@@ -92,13 +92,19 @@ function Problems(p: { problems: Problem[]; onProblem?: (problem: Problem) => vo
 /** Puts the focus into the field of a problem, or of the nearest member around it. */
 export function goToField(problem: Problem): void {
   for (let path = problem.path; path; path = around(path)) {
-    const field = document.querySelector<HTMLElement>(`[data-path="${CSS.escape(path)}"]`);
-    if (field) {
-      field.focus();
-      field.scrollIntoView({ block: 'center' });
-      return;
-    }
+    const field = fieldAt(path);
+    if (field) return focusField(field);
   }
+}
+
+/** The field of a path, if it is drawn. */
+export const fieldAt = (path: string) => document.querySelector<HTMLElement>(`[data-path="${CSS.escape(path)}"]`);
+
+/** Puts the focus into a field, and unfolds what it is in. */
+export function focusField(field: HTMLElement): void {
+  for (let fold = field.closest('details'); fold; fold = fold.parentElement?.closest('details') ?? null) fold.open = true;
+  field.focus();
+  field.scrollIntoView({ block: 'center' });
 }
 
 /** The path of the member around one: `a["b"].c[2]`, `a["b"].c`, `a["b"]`, `a`, none. */

@@ -108,6 +108,20 @@ export const en = {
     bulkFailed: (name: string, why: string) => `${name}: ${why}`,
   },
 
+  bulk: {
+    enable: 'Enable',
+    disable: 'Disable',
+    labels: 'Labels…',
+    export: 'Export',
+    delete: 'Delete…',
+    deleteWord: 'delete',
+    labelsTitle: 'Labels to add',
+    apis: (count: number) => plural(count, 'API', 'APIs'),
+    policies: (count: number) => plural(count, 'policy', 'policies'),
+    more: (count: number) => `and ${number(count)} more`,
+    same: 'All of them are like this: nothing would change.',
+  },
+
   form: {
     required: 'required',
     add: 'Add',

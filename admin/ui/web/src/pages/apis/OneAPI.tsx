@@ -15,6 +15,7 @@ import { Page } from '../../parts/Page';
 import { Tabs } from '../../parts/Tabs';
 import { APIPlayground } from '../../playground/APIPlayground';
 import { toast } from '../../parts/toasts';
+import { useFieldInAddress } from '../../parts/fieldInAddress';
 import { queryClient } from '../../api/query';
 import { Effect } from './Effect';
 import { TabFields, tabOf } from './Fields';
@@ -43,7 +44,8 @@ export function OneAPI() {
 }
 
 function Editing({ id, base }: { id: string; base: Base }) {
-  const { tab = 'overview' } = useParams({ strict: false }) as { tab?: string };
+  const { tab: open } = useParams({ strict: false }) as { tab?: string };
+  const tab = open ?? 'overview';
   const may = useCan('editor');
   const draft = useDraft({ id: `api:${id}`, base, validate: may ? validate : undefined });
   const [reviewing, setReviewing] = useState(false);
@@ -51,6 +53,7 @@ function Editing({ id, base }: { id: string; base: Base }) {
   const navigate = useNavigate();
   const name = draft.get<string>('name') || id;
   const at = `/apis/${encodeURIComponent(id)}`;
+  useFieldInAddress({ home: at, open, of: tabOf });
   const graphql = draft.get('graphql.enabled') === true;
   const on = (one: string) => draft.problems.filter((problem) => problem.path !== '' && tabOf(problem.path) === one).length;
   const names = Object.keys(t.tabs).filter((one) => graphql || !['operations', 'playground'].includes(one));

@@ -1,14 +1,14 @@
-import { setAt } from '../../parts/draft';
 import { LinkButton } from '../../parts/Button';
 import { Badge } from '../../parts/Badge';
+import { useBulkVerbs } from '../../parts/bulkVerbs';
 import { ListPage } from '../../parts/ListPage';
 import { Needs } from '../../parts/Needs';
 import { Time } from '../../parts/Time';
-import { useCan } from '../../app/session';
 import { short, percent } from '../../text/en';
+import { Effect } from './Effect';
 import { NewAPI } from './NewAPI';
 import { OneAPI } from './OneAPI';
-import { loadRows, setActive, type APIRow } from './read';
+import { loadRows, loadText, type APIRow } from './read';
 import { text as t } from './text';
 import css from './apis.module.css';
 
@@ -22,7 +22,13 @@ function Errors({ row }: { row: APIRow }) {
 }
 
 function APIs() {
-  const may = useCan('editor');
+  const { bulk, dialog } = useBulkVerbs<APIRow>({
+    kind: 'apis',
+    chosen: (row) => ({ id: row.api_id, name: row.name || row.api_id }),
+    load: async (id, signal) => (await loadText(id, signal)).text,
+    effect: (effect) => <Effect effect={effect} />,
+    labelsNote: t.labelsNote,
+  });
   const create = (
     <Needs role="editor">
       <LinkButton kind="primary" to="/apis/new">
@@ -31,6 +37,7 @@ function APIs() {
     </Needs>
   );
   return (
+    <>
     <ListPage<APIRow>
       title={t.title}
       actions={create}
@@ -68,16 +75,11 @@ function APIs() {
       rowKey={(row) => row.api_id}
       rowName={(row) => row.name || row.api_id}
       rowTo={(row) => `/apis/${encodeURIComponent(row.api_id)}`}
-      bulk={
-        may
-          ? [
-              { label: t.enable, run: (row) => setActive(row.api_id, true, setAt) },
-              { label: t.disable, danger: true, run: (row) => setActive(row.api_id, false, setAt) },
-            ]
-          : []
-      }
+      bulk={bulk}
       empty={{ ...t.none, action: create, command: `curl -X POST ${location.origin}/api/apis -H "Authorization: $KEY" -d '{"name":"orders","proxy":{"listen_path":"/orders/","target_url":"https://orders.example.com/"}}'` }}
     />
+    {dialog}
+    </>
   );
 }
 

@@ -54,12 +54,6 @@ export async function create(it: Publishing): Promise<{ id: string; revision?: n
 
 export const remove = (id: string) => request('DELETE', at(id), { query: { force: true } });
 
-/** Switches an API on or off, and leaves all its other members as they are. */
-export async function setActive(id: string, active: boolean, edit: (text: string, path: string[], value: unknown) => string): Promise<void> {
-  const base = await loadText(id);
-  await request('PUT', at(id), { body: edit(base.text, ['active'], active ? undefined : false), headers: { 'If-Match': base.etag } });
-}
-
 export const loadUses = (id: string, signal: AbortSignal) => data(api.GET('/api/apis/{id}/uses', { params: { path: { id } }, signal }));
 
 /** Counted calls of an API. */

@@ -13,8 +13,7 @@ export const text = {
   filters: { kind: 'Kind', auth: 'Auth', active: 'State' },
   states: { true: 'in service', false: 'off' },
   off: 'off',
-  enable: 'Enable',
-  disable: 'Disable',
+  labelsNote: 'An API with labels is served only by gateways that have one of them in gateway.tags.',
   by: (who: string) => (who ? `${who}, ` : ''),
   tabs: {
     overview: 'Overview',

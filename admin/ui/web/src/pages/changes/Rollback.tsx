@@ -8,6 +8,7 @@ import { ErrorPanel } from '../../parts/ErrorPanel';
 import { TextField } from '../../parts/fields';
 import { Loaded } from '../../parts/Loaded';
 import { toast } from '../../parts/toasts';
+import { ConcernedKeys } from './Concerned';
 import { Differences } from './Differences';
 import { readDiff } from './model';
 import { text } from './text';
@@ -50,6 +51,7 @@ export function Rollback({ to, from, onClose }: { to: number; /** The revision i
       >
         <TextField label={text.rollback.reason} value={reason} onChange={setReason} help={text.rollback.hint} autoComplete="off" />
         <p>{text.rollback.text}</p>
+        <ConcernedKeys revision={to} against={from} />
         <Loaded query={diff}>{(data) => <Differences diff={data} />}</Loaded>
         {write.isError && <ErrorPanel failure={write.error} />}
       </div>

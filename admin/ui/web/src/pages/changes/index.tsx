@@ -16,6 +16,7 @@ import { Page } from '../../parts/Page';
 import { Time } from '../../parts/Time';
 import { useURLState } from '../../parts/urlState';
 import css from './changes.module.css';
+import { ConcernedKeys } from './Concerned';
 import { Differences } from './Differences';
 import { readDiff, readGateways, whatOf, type Gateway, type Revision } from './model';
 import { Rollback } from './Rollback';
@@ -114,6 +115,9 @@ function Change() {
             }
           >
             <Loaded query={diff}>{(data) => <Differences diff={data} />}</Loaded>
+          </Card>
+          <Card title={text.concerned.title}>
+            <ConcernedKeys revision={own} against={url.against} />
           </Card>
         </>
       )}

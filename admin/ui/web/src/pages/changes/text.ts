@@ -1,4 +1,4 @@
-import { plural } from '../../text/en';
+import { number, plural } from '../../text/en';
 
 export const text = {
   title: 'Changes',
@@ -26,6 +26,13 @@ export const text = {
   set: (path: string, after: string) => `${path} is now ${after}`,
   was: (path: string, before: string, after: string) => `${path} went from ${before} to ${after}`,
   gone: (path: string) => `${path} is no longer there`,
+  concerned: {
+    title: 'Keys concerned',
+    count: (keys: number, called: number) => (keys === 0 ? 'No key has to do with what differs.' : `${keys >= 10_000 ? '10,000+ keys' : plural(keys, 'key', 'keys')} may call a changed API or have a changed policy; ${number(called)} of them called in the last 24 hours.`),
+    called: 'called',
+    unnamed: (hash: string) => `…${hash.slice(-6)}`,
+    more: (count: number, capped: boolean) => `and ${number(count)}${capped ? '+' : ''} more`,
+  },
   same: 'Both revisions hold the same.',
   compare: 'Compare with revision',
   arrival: 'Arrival at the gateways',

@@ -15,6 +15,7 @@ import { SelectField } from '../../parts/fields';
 import { Link } from '../../parts/Link';
 import { Loaded } from '../../parts/Loaded';
 import { useCan } from '../../app/session';
+import { useFieldInAddress } from '../../parts/fieldInAddress';
 import { Needs } from '../../parts/Needs';
 import { Page } from '../../parts/Page';
 import { SecretSheet } from '../../parts/SecretSheet';
@@ -82,7 +83,17 @@ function State({ session }: { session: Session }) {
   return <Badge kind={off ? 'danger' : 'ok'}>{off ? text.inactive : text.active}</Badge>;
 }
 
+/** A fact that a link can lead to, by the member of the session that it shows. */
+function At({ path, children }: { path: string; children: ReactNode }) {
+  return (
+    <span data-path={path} tabIndex={-1}>
+      {children}
+    </span>
+  );
+}
+
 function Shown({ shown }: { shown: Key }) {
+  useFieldInAddress();
   const session = shown.data;
   const scopes = scopesOf(session);
   const own = Object.entries(session.access_rights ?? {});
@@ -93,7 +104,7 @@ function Shown({ shown }: { shown: Key }) {
         <Card title={text.limits}>
           {scopes.length === 0 && <p className="muted">{text.unlimited}</p>}
           {scopes.map((scope) => (
-            <div key={scope.api ?? ''} className={css.quota}>
+            <div key={scope.api ?? ''} className={css.quota} data-path={scope.api ? `access_rights[${JSON.stringify(scope.api)}].limit.quota_max` : 'quota_max'} tabIndex={-1}>
               <label htmlFor={`quota-${scope.api ?? ''}`}>{text.quotaOf(scope.api ? scope.name : text.allAPIs)}</label>
               <meter id={`quota-${scope.api ?? ''}`} min={0} max={scope.max} value={scope.used} high={scope.max * 0.9} />
               <span>
@@ -108,8 +119,18 @@ function Shown({ shown }: { shown: Key }) {
           ))}
           <Facts
             of={[
-              [text.rate, session.rate && session.per ? text.rateOf(session.rate, session.per) : text.noRate],
-              [text.depth, session.max_query_depth && session.max_query_depth > 0 ? String(session.max_query_depth) : t.nothing],
+              [
+                text.rate,
+                <At key="r" path="rate">
+                  {session.rate && session.per ? text.rateOf(session.rate, session.per) : text.noRate}
+                </At>,
+              ],
+              [
+                text.depth,
+                <At key="d" path="max_query_depth">
+                  {session.max_query_depth && session.max_query_depth > 0 ? String(session.max_query_depth) : t.nothing}
+                </At>,
+              ],
             ]}
           />
           <p className="muted">{text.byPolicies}</p>
@@ -120,7 +141,7 @@ function Shown({ shown }: { shown: Key }) {
               [
                 text.policies,
                 session.apply_policies?.length ? (
-                  <span className="row">
+                  <span className="row" data-path="apply_policies" tabIndex={-1}>
                     {session.apply_policies.map((id) => (
                       <Link key={id} to={`/policies/${encodeURIComponent(id)}`}>
                         {id}
@@ -136,12 +157,17 @@ function Shown({ shown }: { shown: Key }) {
                 own.length === 0
                   ? text.none
                   : own.map(([id, access]) => (
-                      <div key={id}>
+                      <div key={id} data-path={`access_rights[${JSON.stringify(id)}]`} tabIndex={-1}>
                         <Link to={`/apis/${encodeURIComponent(id)}`}>{access.api_name || id}</Link>
                       </div>
                     )),
               ],
-              [text.ends, session.expires && session.expires > 0 ? <Time at={session.expires * 1000} as="full" /> : text.never],
+              [
+                text.ends,
+                <At key="e" path="expires">
+                  {session.expires && session.expires > 0 ? <Time at={session.expires * 1000} as="full" /> : text.never}
+                </At>,
+              ],
               [text.created, <Time key="c" at={session.date_created} as="full" />],
               [text.labels, session.tags?.join(', ') || text.none],
             ]}

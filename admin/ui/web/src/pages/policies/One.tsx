@@ -19,6 +19,7 @@ import { Page } from '../../parts/Page';
 import { Skeleton } from '../../parts/Skeleton';
 import { Tabs } from '../../parts/Tabs';
 import { toast } from '../../parts/toasts';
+import { useFieldInAddress, useOffsetInAddress } from '../../parts/fieldInAddress';
 import { AccessTab } from './Access';
 import { PolicyFields } from './Form';
 import { HistoryTab, KeysTab, Uses } from './Looks';
@@ -54,7 +55,8 @@ function Notes({ draft, id }: { draft: Draft; id: string }) {
 }
 
 function Editing({ id, base }: { id: string; base: Base }) {
-  const { tab = 'overview' } = useParams({ strict: false }) as { tab?: string };
+  const { tab: open } = useParams({ strict: false }) as { tab?: string };
+  const tab = open ?? 'overview';
   const may = useCan('editor');
   const draft = useDraft({ id: `policy:${id}`, base, validate: may ? validate : undefined });
   const [reviewing, setReviewing] = useState(false);
@@ -62,6 +64,7 @@ function Editing({ id, base }: { id: string; base: Base }) {
   const navigate = useNavigate();
   const name = draft.get<string>('name') || id;
   const at = `/policies/${encodeURIComponent(id)}`;
+  useFieldInAddress({ home: at, open, of: tabOf });
   const on = (one: string) => draft.problems.filter((problem) => problem.path !== '' && tabOf(problem.path) === one).length;
   return (
     <Page title={name} note={<Notes draft={draft} id={id} />} actions={may && <Button kind="danger" onClick={() => setDeleting(true)}>{t.remove.verb} …</Button>}>
@@ -157,17 +160,22 @@ function Tab({ id, tab, draft, may, at }: { id: string; tab: string; draft: Draf
     case 'history':
       return <HistoryTab id={id} />;
     case 'raw':
-      return (
-        <Card title={t.tabs.raw}>
-          <p className="muted">{t.raw.help}</p>
-          <CodeEditor label={t.raw.label} language="json" value={draft.text} onChange={may ? draft.setText : undefined} readOnly={!may} problems={draft.problems} lines={32} />
-        </Card>
-      );
+      return <RawTab draft={draft} may={may} />;
   }
   return <ErrorPanel failure={new Error(t.noTab(tab))} />;
 }
 
-function Effect({ effect }: { effect: components['schemas']['Effect'] }) {
+function RawTab({ draft, may }: { draft: Draft; may: boolean }) {
+  const goTo = useOffsetInAddress(draft.text);
+  return (
+    <Card title={t.tabs.raw}>
+      <p className="muted">{t.raw.help}</p>
+      <CodeEditor label={t.raw.label} language="json" value={draft.text} goTo={goTo} onChange={may ? draft.setText : undefined} readOnly={!may} problems={draft.problems} lines={32} />
+    </Card>
+  );
+}
+
+export function Effect({ effect }: { effect: components['schemas']['Effect'] }) {
   const { concerned } = effect;
   const rights = effect.rights ?? [];
   return (

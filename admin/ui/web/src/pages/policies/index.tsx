@@ -1,12 +1,13 @@
 import { Badge } from '../../parts/Badge';
 import { LinkButton } from '../../parts/Button';
+import { useBulkVerbs } from '../../parts/bulkVerbs';
 import { ListPage } from '../../parts/ListPage';
 import { Needs } from '../../parts/Needs';
 import { Time } from '../../parts/Time';
 import { number } from '../../text/en';
 import { NewPolicy } from './New';
-import { OnePolicy } from './One';
-import { loadRows, type PolicyRow } from './read';
+import { Effect, OnePolicy } from './One';
+import { loadRows, loadText, type PolicyRow } from './read';
 import { text as t } from './text';
 
 /** A limit: 0 sets nothing, -1 is unlimited. */
@@ -16,6 +17,12 @@ function limit(value: number, shown: string) {
 }
 
 function Policies() {
+  const { bulk, dialog } = useBulkVerbs<PolicyRow>({
+    kind: 'policies',
+    chosen: (row) => ({ id: row.id, name: row.name || row.id }),
+    load: async (id, signal) => (await loadText(id, signal)).text,
+    effect: (effect) => <Effect effect={effect} />,
+  });
   const create = (
     <Needs role="editor">
       <LinkButton kind="primary" to="/policies/new">
@@ -24,6 +31,7 @@ function Policies() {
     </Needs>
   );
   return (
+    <>
     <ListPage<PolicyRow>
       title={t.title}
       label={t.title}
@@ -65,8 +73,11 @@ function Policies() {
       rowKey={(row) => row.id}
       rowName={(row) => row.name || row.id}
       rowTo={(row) => `/policies/${encodeURIComponent(row.id)}`}
+      bulk={bulk}
       empty={{ ...t.none, action: create, command: `curl -X POST ${location.origin}/api/portal/policies -H "Authorization: $KEY" -d '{"id":"gold","name":"Gold","rate":100,"per":60,"access_rights":{"orders":{"api_id":"orders"}}}'` }}
     />
+    {dialog}
+    </>
   );
 }
 

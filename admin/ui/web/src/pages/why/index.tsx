@@ -14,17 +14,11 @@ import { Time } from '../../parts/Time';
 import { useURLState } from '../../parts/urlState';
 import { reasons, reasonText } from '../../reasons';
 import type { Refusal } from '../traffic/data';
+import { bodyDecides, decidedBy, placeOfRefusal, placesOf, type Fact, type Place } from './places';
 import { text } from './text';
 import css from './why.module.css';
 
 export const pages = { '/why': Ask, '/why/$id': Why };
-
-interface Fact {
-  rule: string;
-  value: string;
-  seen?: string;
-  from?: string;
-}
 
 interface Report {
   method: string;
@@ -114,21 +108,26 @@ function Ask() {
         </Card>
       </Cards>
       {ask.error && <ErrorPanel failure={ask.error} />}
-      {ask.data && <Explained report={ask.data} />}
+      {ask.data && <Explained report={ask.data} keyHash={key.trim()} />}
     </Page>
   );
 }
 
 /** The report of a gateway: the outcome first, then each stage. */
-function Explained({ report }: { report: Report }) {
+function Explained({ report, keyHash, still }: { report: Report; keyHash?: string; /** It was not asked for: the page does not move to it. */ still?: boolean }) {
   const head = useRef<HTMLDivElement>(null);
-  useEffect(() => head.current?.scrollIntoView({ block: 'nearest' }), [report]);
+  useEffect(() => {
+    if (!still) head.current?.scrollIntoView({ block: 'nearest' });
+  }, [report, still]);
   const { outcome } = report;
   const passed = outcome.allowed;
+  const failed = report.steps.find((step) => step.result === 'fail');
+  const due = failed && decidedBy(failed.facts, outcome.reason);
   return (
     <div ref={head} role="status">
       <Card title={passed ? (outcome.status ? text.wouldAnswer : text.allowed) : text.refused(outcome.status, outcome.reason ?? '')}>
         {!passed && <p className={css.lead}>{reasonText(outcome.reason ?? '')}</p>}
+        {due && <Due fact={due} api={failed.api ?? report.api?.id} keyHash={keyHash} />}
         {outcome.fix && (
           <p>
             {text.fix}: {outcome.fix}
@@ -161,7 +160,7 @@ function Explained({ report }: { report: Report }) {
                         <th scope="col">{text.rule}</th>
                         <th scope="col">{text.value}</th>
                         <th scope="col">{text.seen}</th>
-                        <th scope="col">{text.from}</th>
+                        <th scope="col">{text.setBy}</th>
                       </tr>
                     </thead>
                     <tbody>
@@ -173,7 +172,7 @@ function Explained({ report }: { report: Report }) {
                           <td>{fact.value}</td>
                           <td>{fact.seen}</td>
                           <td>
-                            <Origin of={fact.from ?? ''} api={step.api ?? report.api?.id} />
+                            <SetBy fact={fact} api={step.api ?? report.api?.id} keyHash={keyHash} />
                           </td>
                         </tr>
                       ))}
@@ -189,12 +188,46 @@ function Explained({ report }: { report: Report }) {
   );
 }
 
-/** Where a value comes from, as a link: policy "gold", definition. */
-function Origin({ of, api }: { of: string; api?: string }) {
-  const policy = /^policy "?([^"]+)"?$/.exec(of);
-  if (policy) return <Link to={`/policies/${encodeURIComponent(policy[1]!)}`}>{of}</Link>;
-  if (of === 'definition' && api) return <Link to={`/apis/${encodeURIComponent(api)}`}>{of}</Link>;
-  return <>{of}</>;
+/** The value that decided, who set it, and the way to its field. */
+function Due({ fact, api, keyHash }: { fact: Fact; api?: string; keyHash?: string }) {
+  const places = placesOf(fact, { api, key: keyHash });
+  return (
+    <p className={css.due}>
+      <span>
+        <code>{fact.rule}</code> {text.is} <strong>{fact.value}</strong>
+        {fact.seen && `, ${text.has(fact.seen)}`}
+        {fact.from && `; ${text.setBy.toLowerCase()} ${fact.from}`}
+      </span>
+      {places.map((place) => (
+        <OpenAt key={place.name} place={place} of={places.length > 1 ? place.name : undefined} />
+      ))}
+    </p>
+  );
+}
+
+function OpenAt({ place, of }: { place: Place; of?: string }) {
+  if (!place.to) return null;
+  return (
+    <LinkButton dense to={place.to} search={place.search}>
+      {of ? `${text.openAt}: ${of}` : text.openAt}
+    </LinkButton>
+  );
+}
+
+/** Who set a value, as links to its field: policy gold, definition. */
+function SetBy({ fact, api, keyHash }: { fact: Fact; api?: string; keyHash?: string }) {
+  return placesOf(fact, { api, key: keyHash }).map((place, at) => (
+    <span key={place.name}>
+      {at > 0 && ', '}
+      {place.to ? (
+        <Link to={place.to} search={place.search}>
+          {place.name}
+        </Link>
+      ) : (
+        place.name
+      )}
+    </span>
+  ));
 }
 
 function Why() {
@@ -215,16 +248,21 @@ function Why() {
 }
 
 function Record({ refusal }: { refusal: Refusal }) {
-  const again = useWrite(explain);
   const described: Described = { method: refusal.method || 'GET', url: refusal.path || '/', key_hash: refusal.key_hash, client: refusal.client };
+  // The body is not recorded: where it decided, asking again says nothing.
+  const repeatable = !bodyDecides(refusal.reason);
+  const again = useRead(['explain', described], (signal) => request<Report>('POST', '/api/explain', { body: described, signal }), { enabled: repeatable, on: ['revision', 'up_to_date'], keep: true });
+  const place = placeOfRefusal(refusal);
   return (
     <>
       <Card
         title={text.refused(refusal.status, refusal.reason)}
         actions={
-          <Button busy={again.isPending} onClick={() => again.mutate(described)}>
-            {text.again}
-          </Button>
+          repeatable && (
+            <Button busy={again.isFetching} onClick={() => void again.refetch()}>
+              {text.again}
+            </Button>
+          )
         }
       >
         <p className={css.lead}>{reasonText(refusal.reason)}</p>
@@ -234,6 +272,7 @@ function Record({ refusal }: { refusal: Refusal }) {
           </p>
         )}
         <div className="row">
+          {place && <OpenAt place={place} of={place.name} />}
           {refusal.policy && <LinkButton to={`/policies/${encodeURIComponent(refusal.policy)}`}>{text.openPolicy}</LinkButton>}
           <LinkButton to={`/apis/${encodeURIComponent(refusal.api_id)}`}>{text.openAPI}</LinkButton>
           {refusal.revision && <LinkButton to={`/changes/${encodeURIComponent(refusal.revision)}`}>{text.openRevision}</LinkButton>}
@@ -290,10 +329,15 @@ function Record({ refusal }: { refusal: Refusal }) {
           </Card>
         )}
       </Cards>
-      {again.error && <ErrorPanel failure={again.error} />}
-      {again.data && <Explained report={again.data} />}
+      {again.error && <ErrorPanel failure={again.error} what={text.now} retry={() => void again.refetch()} />}
+      {again.data && (
+        <>
+          <h2 className={css.now}>{text.now}</h2>
+          <Explained report={again.data} keyHash={refusal.key_hash} still />
+        </>
+      )}
       <p className="muted">
-        {text.againNote}{' '}
+        {repeatable ? text.againNote : text.bodyNote}{' '}
         <Link to="/why" search={{ method: described.method, url: described.url, key_hash: described.key_hash, client: described.client }}>
           {text.describe}
         </Link>

@@ -17,6 +17,8 @@ export interface CodeEditorProps {
   schema?: import('graphql').GraphQLSchema;
   /** Shows the differences from this text. */
   original?: string;
+  /** Where the cursor is put, and with it the focus. */
+  goTo?: number;
   /** ⌘Enter. */
   onSubmit?: () => void;
 }

@@ -166,5 +166,13 @@ export default function Editor(p: CodeEditorProps) {
     if (editor) editor.dispatch(setDiagnostics(editor.state, diagnostics(editor.state, p.problems)));
   }, [p.problems, p.value]);
 
+  useEffect(() => {
+    const editor = view.current;
+    if (!editor || p.goTo === undefined) return;
+    const anchor = Math.min(p.goTo, editor.state.doc.length);
+    editor.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: 'center' }) });
+    editor.focus();
+  }, [p.goTo]);
+
   return <div ref={host} className={css.editor} role="group" aria-label={p.label} tabIndex={-1} style={p.lines ? { blockSize: `calc(${p.lines} * 1.25rem + 18px)` } : undefined} data-editor />;
 }

@@ -16,9 +16,9 @@ export function pathText(path: Path): string {
   return path.map((part, at) => (typeof part === 'number' ? `[${part}]` : at === 0 ? part : `.${part}`)).join('');
 }
 
-/** The path of a text such as "proxy.tags[2]". */
+/** The path of a text such as `proxy.tags[2]` or `access_rights["orders"].limit`. */
 export function pathOf(text: string): Path {
-  return [...text.matchAll(/([^.[\]]+)|\[(\d+)\]/g)].map((part) => (part[2] !== undefined ? Number(part[2]) : part[1]!));
+  return [...text.matchAll(/\[("(?:[^"\\]|\\.)*")\]|([^.[\]]+)|\[(\d+)\]/g)].map(([, quoted, name, index]) => (quoted ? (JSON.parse(quoted) as string) : (name ?? Number(index))));
 }
 
 const strict = { allowTrailingComma: false, disallowComments: true };
@@ -40,6 +40,16 @@ export function parse(text: string): { tree?: Node; problem?: SyntaxProblem } {
   const before = text.slice(0, offset).split('\n');
   const words = first ? printParseErrorCode(first.error).replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase() : 'a JSON object is expected';
   return { problem: { message: words, offset, line: before.length, column: before.at(-1)!.length + 1 } };
+}
+
+/** Where the member at a path stands in a text, or the nearest one around it. */
+export function offsetOf(text: string, path: string): number {
+  const { tree } = parse(text);
+  for (let at = pathOf(path); tree && at.length > 0; at = at.slice(0, -1)) {
+    const node = findNodeAtLocation(tree, at as JSONPath);
+    if (node) return node.parent?.type === 'property' ? node.parent.offset : node.offset;
+  }
+  return 0;
 }
 
 /** The value of a tree. Numbers that a double cannot hold are kept as their text, so that they compare. */
