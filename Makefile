@@ -43,6 +43,11 @@ ui-check: go ## fail when admin/ui/ui.zip is not what its sources build; without
 	echo "ui-check: Node.js 20.19 or 22.12 or later is needed to build the UI again; go test ./admin/ui compares the hash of its sources"; exit 0; fi; \
 	(cd admin/ui/web && npm ci --ignore-scripts --no-audit --no-fund && npm test && npm run build) && go run ./admin/ui/pack -check
 
+.PHONY: screenshots
+screenshots: go install-deps ## take the pictures of the README anew, in .github/screenshots
+	mkdir -p .github/screenshots
+	SLUICE_README_SHOTS=$(CURDIR)/.github/screenshots go test ./internal/e2e/browser -run 'TestStories/readme' -count=1
+
 .PHONY: install-deps
 install-deps: ## install missing servers for the product and its tests
 	@internal/tools/install-deps.sh postgres store node browser

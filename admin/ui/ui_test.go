@@ -6,6 +6,8 @@ import (
 	"compress/gzip"
 	"io"
 	"os"
+	"path"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -202,6 +204,66 @@ func TestTheZipIsOfItsSources(t *testing.T) {
 	}
 	if strings.TrimSpace(string(have)) != want {
 		t.Error("admin/ui/web has changed since admin/ui/ui.zip was built: run make ui")
+	}
+}
+
+// What the first page may load, compressed.
+const (
+	mostScripts = 160 << 10
+	mostStyles  = 16 << 10
+	mostFiles   = 8 // with the HTML
+)
+
+func TestTheFirstPageIsSmall(t *testing.T) {
+	packed, err := embedded.ReadFile(zipName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := make(map[string]*zip.File)
+	for _, entry := range archive.File {
+		entries[entry.Name] = entry
+	}
+	// The page names files, and scripts name those that they import at once: import(…) is
+	// for later. A chunk of the page home would be loaded as well.
+	first := map[string]bool{indexName: true}
+	named := regexp.MustCompile(`(?:(?:src|href)="\./assets/|(?:from|import)"\./)([\w.-]+)"`)
+	waiting := []string{indexName}
+	for name := range entries {
+		if strings.HasPrefix(name, assetsDir+"home-") {
+			waiting, first[name] = append(waiting, name), true
+		}
+	}
+	for len(waiting) > 0 {
+		entry := entries[waiting[0]]
+		if entry == nil {
+			t.Fatalf("%s is not in the zip", waiting[0])
+		}
+		waiting = waiting[1:]
+		text, err := readEntry(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range named.FindAllSubmatch(text, -1) {
+			if name := assetsDir + string(found[1]); !first[name] {
+				waiting, first[name] = append(waiting, name), true
+			}
+		}
+	}
+	sizes := make(map[string]uint64)
+	for name := range first {
+		sizes[path.Ext(name)] += entries[name].CompressedSize64
+	}
+	t.Logf("%d files, compressed: %v", len(first), sizes)
+	if sizes[".js"] < 50<<10 || sizes[".css"] == 0 {
+		t.Fatalf("of the first page are %v: %v", first, sizes)
+	}
+	if sizes[".js"] > mostScripts || sizes[".css"] > mostStyles || len(first) > mostFiles {
+		t.Errorf("the first page loads %d bytes of scripts (at most %d), %d of styles (at most %d) and %d files (at most %d): %v",
+			sizes[".js"], mostScripts, sizes[".css"], mostStyles, len(first), mostFiles, first)
 	}
 }
 

@@ -3,10 +3,11 @@
 // Environment, set by browser_test.go: SLUICE_URL and SLUICE_GATEWAY (addresses),
 // SLUICE_KEY (access key of the first admin), SLUICE_LINK (one-time link of the banner),
 // SLUICE_UPSTREAM (an upstream that echoes), SLUICE_DATA (the data directory),
-// SLUICE_CHROMIUM, SLUICE_SHOTS (a directory:
-// take screenshots), SLUICE_TRACES (a directory for the traces of what fails).
+// SLUICE_FRONT (a free address), SLUICE_SECRETS (a file, see neverLogged), SLUICE_CHROMIUM,
+// SLUICE_SHOTS (a directory: take screenshots), SLUICE_TRACES (a directory for the traces
+// of what fails).
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -15,7 +16,13 @@ const env = process.env;
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** The product under test. */
-export const product = { url: env.SLUICE_URL, gateway: env.SLUICE_GATEWAY, key: env.SLUICE_KEY, link: env.SLUICE_LINK, upstream: env.SLUICE_UPSTREAM, data: env.SLUICE_DATA };
+export const product = { url: env.SLUICE_URL, gateway: env.SLUICE_GATEWAY, key: env.SLUICE_KEY, link: env.SLUICE_LINK, upstream: env.SLUICE_UPSTREAM, data: env.SLUICE_DATA, front: env.SLUICE_FRONT };
+
+/** Fails the test if the product has written a secret to its log. Returns the secret. */
+export function neverLogged(secret) {
+  appendFileSync(env.SLUICE_SECRETS, secret + '\n');
+  return secret;
+}
 
 /** Calls the REST with an access key: by default that of the first admin. */
 export async function rest(method, path, body, { key = product.key, status = 200 } = {}) {

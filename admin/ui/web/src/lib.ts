@@ -73,3 +73,13 @@ export const kept = {
     }
   },
 };
+
+let reloading = false;
+
+/** Loads the page again, without a question about drafts, which are kept. A secret that is shown once still asks. */
+export function reload(): void {
+  reloading = true;
+  location.reload();
+}
+
+export const isReloading = () => reloading;

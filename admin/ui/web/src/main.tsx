@@ -6,7 +6,7 @@ import { queryClient } from './api/query';
 import { startPulse } from './app/pulse';
 import { router } from './app/router';
 import { startShortcuts } from './app/shortcuts';
-import { kept } from './lib';
+import { kept, reload } from './lib';
 import './styles/tokens.css';
 import './styles/base.css';
 
@@ -17,7 +17,7 @@ addEventListener('vite:preloadError', (event) => {
   if (Date.now() - last < 60_000) return; // the error panel says so
   event.preventDefault();
   kept.set('session', 'reloaded', String(Date.now()));
-  location.reload();
+  reload();
 });
 
 startShortcuts();

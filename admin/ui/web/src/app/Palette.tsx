@@ -134,11 +134,11 @@ export default function Palette({ onClose }: { onClose: () => void }) {
 function pasted(text: string, go: (to: string) => void): Entry[] {
   const kind = kindOf(text);
   const entries: Entry[] = [];
+  if (kind.key && has('keys')) {
+    entries.push({ group: t.palette.go, label: t.palette.key, run: () => findKey(kind.key, go) });
+  }
   if (kind.request && has('why')) {
     entries.push({ group: t.palette.go, label: t.palette.why(text), run: () => go(`/why/${encodeURIComponent(text)}`) });
-  }
-  if (kind.key && has('keys')) {
-    entries.push({ group: t.palette.go, label: t.palette.key, run: () => findKey(text, go) });
   }
   return entries;
 }
@@ -147,8 +147,8 @@ async function findKey(text: string, go: (to: string) => void): Promise<void> {
   const hash = await hashOf(text);
   try {
     // Only the hash is sent, and in a body: paths are logged.
-    const answer = await request<{ key_hash?: string; hash?: string }>('POST', '/api/keys/find', { body: { key_hash: hash } });
-    go(`/keys/${encodeURIComponent(answer.key_hash ?? answer.hash ?? hash)}`);
+    const answer = await request<{ key_hash: string }>('POST', '/api/keys/find', { body: { key: hash } });
+    go(`/keys/${encodeURIComponent(answer.key_hash)}`);
   } catch (cause) {
     if (!(cause instanceof Failure && cause.status === 404)) throw cause;
     toast({ kind: 'warn', text: t.palette.noKey });

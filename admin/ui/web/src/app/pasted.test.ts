@@ -10,9 +10,14 @@ test('the plain SHA-256 computes what the browser does', async () => {
 });
 
 test('what is pasted is recognised', () => {
-  expect(kindOf('7c0e4b1f-0000-4000-8000-0123456789ab')).toEqual({ request: true, key: false });
-  expect(kindOf('slk_4mQxYz0123456789abcdefgh').key).toBe(true);
-  expect(kindOf('gold').key).toBe(false);
-  expect(kindOf('countries and more').key).toBe(false);
-  expect(kindOf('/countries/something/long').key).toBe(false);
+  expect(kindOf('7c0e4b1f-0000-4000-8000-0123456789ab')).toEqual({ request: true, key: '' });
+  const key = 'slk_4mQxYz0123456789abcdefgh';
+  for (const text of [key, `Bearer ${key}`, `curl -H 'Authorization: ${key}' https://api.example.com/orders`, `https://api.example.com/orders?key=${key}&page=1`]) {
+    expect(kindOf(text)).toEqual({ request: false, key });
+  }
+  expect(kindOf('Basic YWRhOmEvbG9uZy9wYXNzd29yZA/+8=').key).toBe('YWRhOmEvbG9uZy9wYXNzd29yZA/+8=');
+  expect(kindOf('0123456789abcdef0123456789').key).toBe('0123456789abcdef0123456789');
+  for (const text of ['gold', 'countries and more', '/countries/something/long', '/Orders/v2/a-long-one', 'https://api.example.com/Orders/v2', 'acme-production-orders']) {
+    expect(kindOf(text).key).toBe('');
+  }
 });

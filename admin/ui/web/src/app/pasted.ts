@@ -2,14 +2,25 @@
 
 export interface Pasted {
   request: boolean;
-  key: boolean;
+  /** What in the text may be a key, which is never sent; '' if nothing. */
+  key: string;
 }
 
-/** A UUID or 32 hexadecimal digits name a request; a long text without spaces may be a key. */
+const uuid = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
+
+/** Long, in one piece, and neither a name, nor a path, nor an address. */
+function opaque(word: string): boolean {
+  if (!/^[\x21-\x7e]{20,}$/.test(word) || uuid.test(word)) return false;
+  if (!word.includes('/')) return /[0-9A-Z_]/.test(word);
+  return !word.startsWith('/') && !word.includes('://') && [/[0-9]/, /[A-Z]/, /[a-z]/].every((one) => one.test(word)); // Base64
+}
+
+/** A UUID or 32 hexadecimal digits name a request; a key may stand in a header or a command that was copied whole. */
 export function kindOf(text: string): Pasted {
-  const uuid = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(text);
-  const opaque = /^[\x21-\x7e]{20,}$/.test(text) && !text.includes('/') && /[0-9A-Z_]/.test(text);
-  return { request: uuid || /^[\w-]{8,64}$/.test(text), key: !uuid && opaque };
+  const own = /slk_\w{8,}/.exec(text)?.[0];
+  const words = text.split(/[\s'"]+/);
+  // The id of a request is written into an address, which a key never is.
+  return { request: !own && (uuid.test(text) || /^[\w-]{8,64}$/.test(text)), key: own ?? words.findLast(opaque) ?? '' };
 }
 
 /** SHA-256 in hexadecimal digits. crypto.subtle wants a secure context; elsewhere a plain one computes it. */

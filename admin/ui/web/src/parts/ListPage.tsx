@@ -92,6 +92,8 @@ export interface ListProps<R> {
   empty: { title: string; text: ReactNode; action?: ReactNode; command?: string };
   /** Name of the list for screen readers. */
   label: string;
+  /** What is counted below the list: ['API', 'APIs']. */
+  things?: readonly [one: string, other: string];
 }
 
 /** A page that is a list. */
@@ -159,7 +161,7 @@ export function List<R>(p: ListProps<R>) {
       <p className="sr-only" role="status">
         {data && !query.isPlaceholderData && t.list.results(data.rows.length)}
       </p>
-      {data && <Foot rows={data} page={asked.page} onPage={(page) => setURL({ p: page > 1 ? String(page) : '' }, { push: true })} />}
+      {data && <Foot rows={data} things={p.things ?? t.list.rows} page={asked.page} onPage={(page) => setURL({ p: page > 1 ? String(page) : '' }, { push: true })} />}
       {selection.rows.length > 0 && <Bulk actions={p.bulk ?? []} selection={selection} name={p.rowName} done={() => void query.refetch()} />}
     </>
   );
@@ -311,12 +313,12 @@ function Heading<R>({ column, sort, onSort }: { column: Column<R>; sort: string;
   );
 }
 
-function Foot<R>({ rows, page, onPage }: { rows: Rows<R>; page: number; onPage: (page: number) => void }) {
+function Foot<R>({ rows, things, page, onPage }: { rows: Rows<R>; things: readonly [string, string]; page: number; onPage: (page: number) => void }) {
   const pages = rows.pages ?? 1;
   if (pages <= 1 && rows.total === undefined) return null;
   return (
     <div className={css.foot}>
-      <span className="muted">{rows.total !== undefined && t.list.total(rows.total, rows.capped ?? false)}</span>
+      <span className="muted">{rows.total !== undefined && t.list.total(rows.total, rows.capped ?? false, things)}</span>
       {(pages > 1 || page > 1) && (
         <nav className="row" aria-label={t.list.pages}>
           <Button dense aria-label={t.list.previous} disabled={page <= 1} onClick={() => onPage(page - 1)}>

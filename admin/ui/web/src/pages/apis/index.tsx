@@ -42,6 +42,7 @@ function APIs() {
       title={t.title}
       actions={create}
       label={t.label}
+      things={t.things}
       queryKey={['apis']}
       load={loadRows}
       on={['revision']}

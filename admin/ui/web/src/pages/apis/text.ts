@@ -3,6 +3,7 @@ import { number, plural } from '../../text/en';
 
 export const text = {
   title: 'APIs',
+  things: ['API', 'APIs'] as const,
   label: 'APIs',
   search: 'Part of name, path, host or id',
   create: 'New API',

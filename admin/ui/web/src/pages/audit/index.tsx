@@ -47,6 +47,7 @@ function Audit() {
       <ListPage<Entry>
         title={text.title}
         label={text.label}
+        things={text.things}
         queryKey={['audit', url.object ?? '']}
         on={['revision']}
         load={async (query, signal) => {

@@ -1,5 +1,6 @@
 export const text = {
   title: 'Audit log',
+  things: ['entry', 'entries'] as const,
   label: 'Audit log',
   search: 'Whole address of who did it',
   empty: {

@@ -100,6 +100,7 @@ function Catalogue() {
       title={text.title}
       note={text.note}
       label={text.label}
+      things={text.things}
       actions={create}
       queryKey={['catalogue', 'list']}
       on={['revision']}

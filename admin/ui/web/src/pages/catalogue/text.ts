@@ -1,5 +1,6 @@
 export const text = {
   title: 'Catalogue',
+  things: ['entry', 'entries'] as const,
   note: 'What the portal offers to developers, in this order.',
   label: 'Entries of the catalogue',
   search: 'Beginning of the name',

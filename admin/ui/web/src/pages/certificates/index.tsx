@@ -54,6 +54,7 @@ function Certificates() {
       <ListPage<Certificate>
         title={text.title}
         label={text.label}
+        things={text.things}
         actions={
           <Needs role="editor" say>
             <Button kind="primary" onClick={() => setAdding(true)}>

@@ -1,5 +1,6 @@
 export const text = {
   title: 'Certificates',
+  things: ['certificate', 'certificates'] as const,
   label: 'Certificates',
   add: 'Add a certificate',
   empty: {

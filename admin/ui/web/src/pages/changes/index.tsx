@@ -42,6 +42,7 @@ function Changes() {
       title={text.title}
       note={now && now.gateways > 0 && text.all(now.up_to_date, now.gateways)}
       label={text.label}
+      things={text.things}
       queryKey={['changes', 'list']}
       on={['revision']}
       load={async (query, signal) => {

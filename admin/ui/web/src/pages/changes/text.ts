@@ -2,6 +2,7 @@ import { number, plural } from '../../text/en';
 
 export const text = {
   title: 'Changes',
+  things: ['change', 'changes'] as const,
   label: 'Changes of the configuration',
   empty: {
     title: 'Nothing has changed yet',

@@ -51,6 +51,7 @@ function Deliveries() {
         list={
           <List<Delivery>
             label={text.label}
+            things={text.things}
             queryKey={['deliveries', 'list', url.webhook ?? '', url.developer ?? '']}
             on={['failed_deliveries']}
             load={(query, signal) => readList<Delivery>('deliveries', { p: query.page, delivery_state: query.filters.state, webhook: url.webhook, developer: url.developer }, signal)}

@@ -2,6 +2,7 @@ import type { Delivery } from '../portal/model';
 
 export const text = {
   title: 'Deliveries',
+  things: ['delivery', 'deliveries'] as const,
   note: 'Messages to webhooks, and letters. What was not accepted is sent again for 24 hours.',
   label: 'Deliveries',
   filters: { state: 'State', states: { failed: 'Failed', pending: 'Waiting', done: 'Delivered', kept: 'In the mailbox' } },

@@ -52,6 +52,7 @@ function Developers() {
       <ListPage<Row>
         title={text.title}
         label={text.title}
+        things={text.things}
         actions={create}
         queryKey={['developers', 'list']}
         load={async (query, signal) => {

@@ -1,5 +1,6 @@
 export const text = {
   title: 'Developers',
+  things: ['developer', 'developers'] as const,
   search: 'Beginning of the address',
   filters: { inactive: 'State', states: { false: 'Active', true: 'Inactive' } },
   columns: { email: 'Address', state: 'State', keys: 'Keys', login: 'Last sign-in', created: 'Since' },

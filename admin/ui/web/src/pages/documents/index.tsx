@@ -27,6 +27,7 @@ function Documents() {
       title={text.title}
       note={text.note}
       label={text.title}
+      things={text.things}
       actions={create}
       queryKey={['documents', 'list']}
       load={(query, signal) => readList<Document>('documentation', { q: query.q, p: query.page, doc_type: query.filters.doc_type }, signal)}

@@ -1,5 +1,6 @@
 export const text = {
   title: 'Documents',
+  things: ['document', 'documents'] as const,
   note: 'What developers read about APIs. Scripts, addresses of upstreams and extensions are left out of what they get.',
   search: 'Beginning of the name',
   filters: { doc_type: 'Kind', kinds: { openapi: 'OpenAPI', graphql: 'GraphQL', markdown: 'Markdown' } },

@@ -2,7 +2,7 @@ import { Check, Circle } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { request, useRead } from '../../api';
 import { pulse } from '../../app/pulse';
-import { useStore } from '../../lib';
+import { cx, useStore } from '../../lib';
 import { Badge } from '../../parts/Badge';
 import { LinkButton } from '../../parts/Button';
 import { Card, Cards } from '../../parts/Card';
@@ -98,7 +98,7 @@ function Tiles() {
           );
         }}
       </Loaded>
-      <p className="muted">{until ? <>{text.tiles.until} <Time at={until} as="clock" /></> : text.tiles.never}</p>
+      <p className={cx('muted', css.until)}>{until ? <>{text.tiles.until} <Time at={until} as="clock" /></> : text.tiles.never}</p>
     </section>
   );
 }

@@ -5,7 +5,7 @@ export const text = {
   hour: 'The last hour',
   tiles: {
     requests: 'Requests',
-    perMinute: (count: number) => `${short(count)} a minute`,
+    perMinute: (count: number) => `${short(count < 10 ? Math.round(count * 10) / 10 : Math.round(count))} a minute`,
     refused: 'Refused or failed',
     p99: 'p99',
     p99Note: '99 of 100 calls took at most so long',

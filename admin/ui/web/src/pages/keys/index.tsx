@@ -24,7 +24,7 @@ interface Answer {
 }
 
 const columns: Column<KeyRow>[] = [
-  { id: 'name', label: text.key, cell: (row) => row.alias || <span className="mono">{text.unnamed(row.key_hash)}</span> },
+  { id: 'name', label: text.key, sort: 'name', cell: (row) => row.alias || <span className="mono">{text.unnamed(row.key_hash)}</span> },
   { id: 'hash', label: text.hash, wide: true, cell: (row) => <span className="mono muted">{row.key_hash.slice(0, 12)}</span> },
   { id: 'state', label: text.state, cell: (row) => <Badge kind={row.active ? 'ok' : 'danger'}>{row.active ? text.active : text.inactive}</Badge> },
   {
@@ -62,6 +62,7 @@ function Keys() {
     <ListPage<KeyRow>
       title={text.title}
       label={text.title}
+      things={text.things}
       actions={
         <Needs role="editor">
           <LinkButton kind="primary" to="/keys/new">
@@ -78,8 +79,8 @@ function Keys() {
       rowName={(row) => row.alias || row.key_hash.slice(0, 12)}
       rowTo={(row) => `/keys/${encodeURIComponent(row.key_hash)}`}
       bulk={can ? [{ label: text.revoke, danger: true, run: (row) => revokeKey(row.key_hash), open: setRevoking }] : undefined}
-      load={async ({ q, page, filters }, signal) => {
-        const found = await request<Answer>('GET', '/api/keys', { query: { view: 'row', page_size: 50, p: page, q, active: filters.active }, signal });
+      load={async ({ q, page, sort, filters }, signal) => {
+        const found = await request<Answer>('GET', '/api/keys', { query: { view: 'row', page_size: 50, p: page, q, sort, active: filters.active }, signal });
         return { rows: found.rows, pages: found.pages, total: found.total, capped: found.total_capped };
       }}
       empty={{ title: text.emptyTitle, text: text.emptyText, command: text.command, action: can ? <LinkButton to="/keys/new">{text.create}</LinkButton> : undefined }}

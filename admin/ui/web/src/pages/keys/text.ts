@@ -2,6 +2,7 @@ import { number, plural, seconds } from '../../text/en';
 
 export const text = {
   title: 'Keys',
+  things: ['key', 'keys'] as const,
   search: 'Alias or hash, from its beginning',
   state: 'State',
   active: 'active',

@@ -50,6 +50,7 @@ function Mailbox() {
         list={
           <List<Head>
             label={text.label}
+            things={text.things}
             queryKey={['mailbox']}
             load={(query, signal) => readList<Head>('mailbox', { q: query.q, p: query.page }, signal)}
             columns={columns}

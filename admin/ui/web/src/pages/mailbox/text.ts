@@ -1,5 +1,6 @@
 export const text = {
   title: 'Mailbox',
+  things: ['letter', 'letters'] as const,
   note: 'Letters that were not sent, because no mail server is set (portal.email). Hand over what is in them yourself.',
   label: 'Letters',
   search: 'Whole address that it went to',

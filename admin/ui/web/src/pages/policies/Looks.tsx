@@ -41,6 +41,7 @@ export function KeysTab({ id }: { id: string }) {
   return (
     <List<KeyRow>
       label={t.tabs.keys!}
+      things={t.keyThings}
       queryKey={['keys', 'of', id]}
       on={['generation', 'usage_until']}
       load={(asked, signal) => loadKeys(id, asked, signal)}

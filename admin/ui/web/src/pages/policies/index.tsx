@@ -35,6 +35,7 @@ function Policies() {
     <ListPage<PolicyRow>
       title={t.title}
       label={t.title}
+      things={t.things}
       actions={create}
       queryKey={['policies']}
       on={['revision']}

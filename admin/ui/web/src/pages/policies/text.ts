@@ -5,6 +5,8 @@ const unset = 'Empty or 0 sets nothing, -1 is unlimited.';
 
 export const text = {
   title: 'Policies',
+  things: ['policy', 'policies'] as const,
+  keyThings: ['key', 'keys'] as const,
   search: 'Part of name or id',
   create: 'New policy',
   none: { title: 'No policies yet', text: 'A policy is what many keys share: the APIs that they may call, with limits and rules. A change of it reaches all of its keys at once.' },

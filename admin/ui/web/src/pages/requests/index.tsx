@@ -74,6 +74,7 @@ function Requests() {
         list={
           <List<KeyRequest>
             label={text.label}
+            things={text.things}
             queryKey={['requests', 'list']}
             on={['pending_requests']}
             load={(query, signal) => readList<KeyRequest>('requests', { q: query.q, p: query.page, state: query.filters.state }, signal)}

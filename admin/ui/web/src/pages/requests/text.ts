@@ -2,6 +2,7 @@ import { plural } from '../../text/en';
 
 export const text = {
   title: 'Key requests',
+  things: ['request', 'requests'] as const,
   label: 'Key requests',
   search: 'Developer’s address, or the id of a request',
   filters: { state: 'State', states: { pending: 'Waiting', approved: 'Approved', rejected: 'Declined' } },

@@ -59,6 +59,7 @@ function Secrets() {
       <ListPage<Secret>
         title={text.title}
         label={text.title}
+        things={text.things}
         actions={verb}
         queryKey={['secrets']}
         on={['revision']}

@@ -1,5 +1,6 @@
 export const text = {
   title: 'Secrets',
+  things: ['secret', 'secrets'] as const,
   set: 'Set a secret',
   empty: {
     title: 'No secret is stored',

@@ -44,6 +44,7 @@ function Users() {
       <ListPage<Row>
         title={text.title}
         label={text.title}
+        things={text.things}
         queryKey={['users']}
         search={text.search}
         actions={

@@ -1,5 +1,6 @@
 export const text = {
   title: 'Users',
+  things: ['user', 'users'] as const,
   search: 'Name or address',
   name: 'Name',
   email: 'Email address',

@@ -78,6 +78,7 @@ function Webhooks() {
         list={
           <List<Webhook>
             label={text.label}
+            things={text.things}
             queryKey={['webhooks', 'list', url.developer ?? '']}
             load={(query, signal) => readList<Webhook>('webhooks', { q: query.q, p: query.page, developer: url.developer }, signal)}
             columns={url.open ? columns.filter((column) => column.id === 'name' || column.id === 'state') : columns}

@@ -1,5 +1,6 @@
 export const text = {
   title: 'Webhooks',
+  things: ['webhook', 'webhooks'] as const,
   note: 'Addresses that get a signed message for each event that they subscribe to.',
   label: 'Webhooks',
   search: 'Beginning of the name',

@@ -1,7 +1,7 @@
 import { findNodeAtLocation, type JSONPath } from 'jsonc-parser';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Failure, type Problem } from '../../api/failure';
-import { kept, same } from '../../lib';
+import { isReloading, kept, same } from '../../lib';
 import { t } from '../../text/en';
 import { changes, parse, pathOf, pathText, setAt, valueOf, type Change, type Path } from './merge';
 
@@ -127,7 +127,7 @@ export function useDraft(p: {
   // Leaving the tab asks only when values differ.
   useEffect(() => {
     if (!changed) return;
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
+    const ask = (event: BeforeUnloadEvent) => isReloading() || event.preventDefault();
     addEventListener('beforeunload', ask);
     return () => removeEventListener('beforeunload', ask);
   }, [changed]);
