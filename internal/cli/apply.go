@@ -64,7 +64,8 @@ file are kept, unless --prune is given.
 }
 
 func (s *session) diffCommand() *cobra.Command {
-	w := new(wanted)
+	r := new(replaying)
+	w, withReplay := &r.wanted, false
 	cmd := &cobra.Command{
 		Use:   "diff -f PATH",
 		Short: "Show what apply would change",
@@ -73,11 +74,25 @@ were written, and the order of sets is ignored. Exit code 5 means that
 they differ.
 
 ` + filesHelp + "\n\n" + shell.AdminHelp,
-		Example: "  sluice diff -f ./config\n  sluice diff -f ./config --prune -o json",
+		Example: "  sluice diff -f ./config\n  sluice diff -f ./config --prune -o json\n  sluice diff -f ./config --replay",
 		Args:    shell.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return s.diff(cmd, w) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if withReplay && s.Output != "table" {
+				return shell.Exit(shell.ExitUsage, "--replay prints text; sluice replay prints data")
+			}
+			differs := s.diff(cmd, w)
+			if exit, ok := errors.AsType[*shell.ExitError](differs); !withReplay || !ok || exit.Code != shell.ExitDifferences {
+				return differs
+			}
+			r.most = "100%"
+			if err := s.replay(cmd, r); err != nil {
+				return err
+			}
+			return differs
+		},
 	}
 	w.describe(cmd)
+	cmd.Flags().BoolVar(&withReplay, "replay", false, "also run recorded requests against the changes, as sluice replay does")
 	return cmd
 }
 

@@ -1,8 +1,11 @@
 package system
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -179,8 +182,33 @@ func TestRecordedRequestsShowWhatAChangeWouldRefuse(t *testing.T) {
 	r.rest.Expect(400, "POST", "/api/config/replay", object{"policies": []object{{"id": "gold", "rate": "x"}}}, "gold")
 	r.rest.Expect(404, "GET", "/api/config/replay/none", nil)
 
+	r.saysTheSame(policy(3))
+
 	// The samples of a key go with it.
 	r.rest.Do("DELETE", "/api/keys/"+url.PathEscape(keys["deep one"]), nil)
 	r.recorded("graph", 5)
 	ask("flat", flat, 200)
+}
+
+// saysTheSame runs the samples with the command line.
+func (r *recording) saysTheSame(policy object) {
+	r.t.Helper()
+	id := policy["id"].(string)
+	delete(policy, "id")
+	text, err := json.Marshal(object{"kind": "Policy", "metadata": object{"name": id}, "spec": policy})
+	file := filepath.Join(r.t.TempDir(), "policy.json")
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.CLI("replay", file).Wants(r.t, 5, "would refuse 4 of 10 recorded requests, from 2 keys", "4  depth_limit, max_query_depth 3 of policy gold", "3  ", "deep one", "4 requests would be refused in addition")
+	r.CLI("replay", "--max-refused", "4", file).Wants(r.t, 0, "would refuse 4 of 10")
+	r.CLI("replay", "--max-refused", "39.9%", "-o", "json", file).Wants(r.t, 5, `"newly_refused"`)
+	r.CLI("replay", "--max-refused", "40%", file).Wants(r.t, 0)
+	r.CLI("replay", "--max-refused", "few", file).Wants(r.t, 2, "--max-refused must be a number")
+	r.CLI("replay", "--api", "plain", file).Wants(r.t, 0, "would refuse none of 2")
+	r.CLI("replay", "--api", "none", file).Wants(r.t, 6, "gateway.samples_per_second")
+	r.CLI("diff", "-f", file, "--replay").Wants(r.t, 5, "max_query_depth", "would refuse 4 of 10")
 }

@@ -472,6 +472,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/config/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run recorded requests under the present configuration and a changed one; nothing is stored or sent
+         * @description Needs the role editor.
+         */
+        post: operations["post-api-config-replay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/config/replay/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show how far a run of recorded requests is, and its result
+         * @description Needs the role editor.
+         */
+        get: operations["get-api-config-replay-id"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/config/revisions": {
         parameters: {
             query?: never;
@@ -3086,6 +3126,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the requests that gateways recorded, by API
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-samples"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete the requests that gateways recorded, or only those of an API or a key
+         * @description Needs the role editor.
+         */
+        delete: operations["delete-api-samples"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/search": {
         parameters: {
             query?: never;
@@ -4181,6 +4245,34 @@ export interface components {
             };
             skipped?: components["schemas"]["Skipped"][] | null;
         };
+        ByAPI: {
+            api_id: string;
+            /** Format: int64 */
+            samples: number;
+        };
+        ByKey: {
+            alias?: string;
+            /** @description what logs call the key */
+            key?: string;
+            /** @description empty: without a known key */
+            key_hash: string;
+            /** Format: int64 */
+            samples: number;
+        };
+        ByRule: {
+            /** @description at most 5, the newest */
+            examples: components["schemas"]["Example"][] | null;
+            /** @description what has the rule: definition, policy or key */
+            from?: string;
+            reason: string;
+            /** @description the field or limit, as definitions and policies call it */
+            rule?: string;
+            /** Format: int64 */
+            samples: number;
+            stage?: string;
+            /** @description of the rule */
+            value?: string;
+        };
         CORS: {
             /** @description Whether pages may send cookies and other credentials. Needs allowed_origins that name hosts. */
             allow_credentials?: boolean;
@@ -4798,6 +4890,22 @@ export interface components {
         EventType: {
             type: string;
             when: string;
+        };
+        Example: {
+            alias?: string;
+            api_id: string;
+            /** Format: date-time */
+            at: string;
+            /** @description X-Request-Id of the answer */
+            id: string;
+            key_hash?: string;
+            method: string;
+            operation?: string;
+            /** @description why it is refused */
+            said?: string;
+            /** @description the value of the request */
+            seen?: string;
+            url: string;
         };
         ExplainAPI: {
             /** @description that have one of the tags */
@@ -6748,6 +6856,32 @@ export interface components {
             /** @description for the developer; at most 2,000 bytes */
             reason?: string;
         };
+        ReplayReport: {
+            /**
+             * Format: int64
+             * @description samples that were evaluated
+             */
+            done: number;
+            /** @description why the run failed */
+            fault?: string;
+            id: string;
+            /** @description of a run that is done */
+            result?: components["schemas"]["Result"];
+            /** Format: date-time */
+            started_at: string;
+            /** @enum {string} */
+            state: "running" | "done" | "failed";
+            /**
+             * Format: int64
+             * @description samples to be evaluated
+             */
+            total: number;
+        };
+        ReplaySkipped: {
+            /** Format: int64 */
+            samples: number;
+            why: string;
+        };
         Report: {
             /** @description the schema was stored and goes to the gateways */
             applied: boolean;
@@ -6773,6 +6907,45 @@ export interface components {
             Data: components["schemas"]["KeyRequest"][] | null;
             /** Format: int64 */
             Pages: number;
+        };
+        Result: {
+            /**
+             * Format: date-time
+             * @description time of the oldest
+             */
+            from?: string;
+            /** @description that are refused now, and would pass */
+            newly_allowed: components["schemas"]["Turned"];
+            /** @description that pass now, and would be refused */
+            newly_refused: components["schemas"]["Turned"];
+            /** @description samples that say nothing about the change, by why */
+            not_compared: components["schemas"]["ReplaySkipped"][] | null;
+            /** @description what the comparison leaves out of all samples */
+            not_part: string[] | null;
+            /** Format: int64 */
+            refused_by_both: number;
+            /**
+             * Format: int64
+             * @description of refused_by_both, those with another reason than now
+             */
+            refused_otherwise: number;
+            /**
+             * Format: int64
+             * @description that passed when they were recorded and are refused now: the configuration or the key has changed, or the refusal depends on what is not recorded
+             */
+            refused_since: number;
+            /**
+             * Format: int64
+             * @description recorded requests that were looked at
+             */
+            samples: number;
+            /** @description in one sentence */
+            summary: string;
+            /**
+             * Format: date-time
+             * @description time of the newest
+             */
+            to?: string;
         };
         Revision: {
             /** @description all as of this revision; only for a single one */
@@ -6926,6 +7099,89 @@ export interface components {
              * @description of that, the upstream's part
              */
             upstream_mean_ms: number;
+        };
+        Sample: {
+            api_id?: string;
+            /** Format: date-time */
+            at?: string;
+            /** @description of a GraphQL request; strings whose names suggest a secret are masked */
+            body?: string;
+            /** @description the request is GraphQL, and its body was too large or could not be read */
+            body_left_out?: boolean;
+            /** @description address of the caller */
+            client?: string;
+            /** @description lines of the headers that rules look at; none that may authenticate */
+            headers?: string[] | null;
+            host?: string;
+            /** @description X-Request-Id of the answer */
+            id?: string;
+            /** @description what logs call the key */
+            key?: string;
+            /** @description identity of the key; empty without a known one */
+            key_hash?: string;
+            /**
+             * Format: int64
+             * @description of the body in bytes, as announced; -1: it came in chunks
+             */
+            length?: number;
+            method?: string;
+            /** @description name of the GraphQL operation */
+            operation?: string;
+            /** @description of the API */
+            org_id?: string;
+            /** @description of a caller who has them by a token's claims */
+            policies?: string[] | null;
+            /** @description why the gateway refused the request; empty when it did not */
+            reason?: string;
+            /**
+             * Format: int64
+             * @description that was answered; 0 when nothing was
+             */
+            status?: number;
+            tls?: boolean;
+            /** @description path and query, as sent; values of parameters that may authenticate are masked */
+            url?: string;
+            /** @description of the API; empty when there is no choice */
+            version?: string;
+        };
+        SampledAPI: {
+            api_id: string;
+            /**
+             * Format: int64
+             * @description of their texts
+             */
+            bytes: number;
+            /** Format: date-time */
+            first_at: string;
+            /** Format: date-time */
+            last_at: string;
+            /** Format: int64 */
+            samples: number;
+        };
+        Samples: {
+            /** @description at most 500, those with the most samples first */
+            apis: components["schemas"]["SampledAPI"][] | null;
+            /**
+             * Format: int64
+             * @description of their texts
+             */
+            bytes: number;
+            /** Format: date-time */
+            first_at?: string;
+            /**
+             * Format: int64
+             * @description seconds (usage.retention_samples)
+             */
+            kept_for: number;
+            /** Format: date-time */
+            last_at?: string;
+            /**
+             * Format: int64
+             * @description that are kept, the newest (usage.samples_kept)
+             */
+            most: number;
+            /** Format: int64 */
+            samples: number;
         };
         SchemaProblems: {
             problems: components["schemas"]["SchemasProblem"][] | null;
@@ -7464,6 +7720,21 @@ export interface components {
             /** @description below the listen path, with the query; default / */
             path?: string;
         };
+        Turned: {
+            /**
+             * Format: int64
+             * @description number of the keys, also of those that are not listed
+             */
+            all_keys: number;
+            /** @description at most 50, the most frequent first */
+            apis: components["schemas"]["ByAPI"][] | null;
+            /** @description whose samples they are; at most 50, the most frequent first */
+            keys: components["schemas"]["ByKey"][] | null;
+            /** @description what refuses them; at most 50, the most frequent first */
+            rules: components["schemas"]["ByRule"][] | null;
+            /** Format: int64 */
+            samples: number;
+        };
         TypeFields: {
             /** @description Names of its fields; "*" is all of them. */
             fields?: string[] | null;
@@ -7541,6 +7812,8 @@ export interface components {
             /** @description the newest of each key, in no order */
             refusals?: components["schemas"]["UsageRefusal"][] | null;
             rows?: components["schemas"]["UsageRow"][] | null;
+            /** @description requests that were recorded, if that is turned on, the oldest first */
+            samples?: components["schemas"]["Sample"][] | null;
             /**
              * Format: int64
              * @description of the batch, from 1 at each start; a batch is handed over again under the same one
@@ -10247,6 +10520,188 @@ export interface operations {
             };
             /** @description Unsupported Media Type */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "post-api-config-replay": {
+        parameters: {
+            query?: {
+                /** @description only calls to the API with this id */
+                api?: string;
+                /** @description only what came at this time or later, as in RFC 3339 */
+                since?: string;
+                /** @description how many of the newest */
+                limit?: number;
+            };
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Batch"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplayReport"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-config-replay-id": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplayReport"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -24257,6 +24712,123 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Samples"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "delete-api-samples": {
+        parameters: {
+            query?: {
+                /** @description only calls to the API with this id */
+                api?: string;
+                /** @description only calls of the key with this hash; empty: only those without a known key */
+                key?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -78,6 +78,7 @@ function Editing({ id, base }: { id: string; base: Base }) {
           what={t.what(name)}
           draft={draft}
           effect={async (text, signal) => <Effect effect={await loadEffect(text, signal)} />}
+          batch={(text) => `{"apis":[${text}]}`}
           publish={(it) => save(id, it)}
           reload={reload}
           onDone={() => {

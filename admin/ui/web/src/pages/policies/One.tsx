@@ -25,7 +25,7 @@ import { PolicyFields } from './Form';
 import { HistoryTab, KeysTab, Uses } from './Looks';
 import { apiOf, tabOf } from './paths';
 import css from './policies.module.css';
-import { loadEffect, loadText, loadUses, remove, save, validate } from './read';
+import { batchOf, loadEffect, loadText, loadUses, remove, save, validate } from './read';
 import { text as t } from './text';
 
 const FieldsTab = lazy(() => import('./Fields'));
@@ -82,6 +82,7 @@ function Editing({ id, base }: { id: string; base: Base }) {
           what={t.what(name)}
           draft={draft}
           effect={async (text, signal) => <Effect effect={await loadEffect(text, signal)} />}
+          batch={batchOf}
           publish={(it) => save(id, it)}
           reload={() => loadText(id)}
           onDone={() => {

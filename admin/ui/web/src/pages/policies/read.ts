@@ -43,8 +43,11 @@ function withID(text: string): string {
   return one.replace('{', Object.keys(value).some((name) => name !== 'id') ? '{"id":"new-policy",' : '{"id":"new-policy"');
 }
 
+/** A change as a batch. */
+export const batchOf = (text: string) => `{"policies":[${withID(text)}]}`;
+
 /** What a change comes to. */
-export const loadEffect = (text: string, signal: AbortSignal) => request<Schemas['Effect']>('POST', '/api/config/effect', { body: `{"policies":[${withID(text)}]}`, signal });
+export const loadEffect = (text: string, signal: AbortSignal) => request<Schemas['Effect']>('POST', '/api/config/effect', { body: batchOf(text), signal });
 
 /** What is wrong with a policy. */
 export async function validate(text: string, signal: AbortSignal): Promise<Problem[]> {

@@ -11,6 +11,7 @@ import { TextField } from '../fields';
 import { Skeleton } from '../Skeleton';
 import { toast } from '../toasts';
 import { changes, copyAt, merge, parse, pathText, valueOf, type Change, type Merged } from './merge';
+import { Replay } from './Replay';
 import css from './ReviewSheet.module.css';
 import type { Base, Draft } from './useDraft';
 
@@ -36,6 +37,8 @@ export function ReviewSheet(p: {
   draft: Draft;
   /** What the change comes to, in words; read when the sheet opens. */
   effect?: (text: string, signal: AbortSignal) => Promise<ReactNode>;
+  /** The change as POST /api/config/replay takes it, to be run against recorded requests. */
+  batch?: (text: string) => string;
   publish: (it: Publishing) => Promise<{ revision?: number } | void>;
   /** The object as it is now; called after a conflict. */
   reload: () => Promise<Base>;
@@ -111,6 +114,7 @@ export function ReviewSheet(p: {
         <h3>{t.review.text}</h3>
         <Differences changes={differences} />
       </section>
+      {p.batch && differences.length > 0 && <Replay batch={p.batch(text)} />}
       {p.children}
       <TextField label={t.review.reason} help={t.review.reasonHelp} value={reason} onChange={setReason} maxLength={500} />
       {failure !== undefined && <ErrorPanel failure={failure} onProblem={() => p.onClose()} />}
