@@ -150,14 +150,14 @@ func (r *refusal) Rule() string {
 // words writes a period as people do.
 func words(d time.Duration) string {
 	for _, unit := range []struct {
-		of   time.Duration
-		name string
-	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
+		of        time.Duration
+		one, many string
+	}{{24 * time.Hour, "a day", "days"}, {time.Hour, "an hour", "hours"}, {time.Minute, "a minute", "minutes"}, {time.Second, "a second", "seconds"}} {
 		if n := d / unit.of; d%unit.of == 0 && n > 0 {
 			if n == 1 {
-				return "a " + unit.name
+				return unit.one
 			}
-			return fmt.Sprintf("%d %ss", n, unit.name)
+			return fmt.Sprintf("%d %s", n, unit.many)
 		}
 	}
 	return d.String()

@@ -118,16 +118,22 @@ func dict(pairs ...any) (map[string]any, error) {
 // what; their texts stay.
 var images = regexp.MustCompile(`<img\b[^>]*?(?:\balt="([^"]*)"[^>]*)?>`)
 
-// headings are those of documents, which go below the heading of the page.
-var headings = regexp.MustCompile(`<(/?)h([1-5])>`)
+// headings are those of documents.
+var headings = regexp.MustCompile(`<h[1-6]>|</h[1-6]>`)
 
-// safe returns HTML that the package clean made, without images, and with headings one
-// level down.
+// safe returns HTML that the package clean made, without images, and with headings below
+// that of the page, of which none skips a level.
 func safe(clean string) template.HTML {
 	text := images.ReplaceAllString(clean, "$1")
+	var above []byte // levels of the headings that the present one is below, and its own
 	text = headings.ReplaceAllStringFunc(text, func(tag string) string {
-		level := tag[len(tag)-2]
-		return tag[:len(tag)-2] + string(level+1) + ">"
+		if level := tag[len(tag)-2]; tag[1] != '/' {
+			for len(above) > 0 && above[len(above)-1] >= level {
+				above = above[:len(above)-1]
+			}
+			above = append(above, level)
+		}
+		return fmt.Sprintf("%s%d>", tag[:len(tag)-2], min(len(above)+1, 6))
 	})
 	return template.HTML(text) //nolint:gosec // the REST delivers it sanitised
 }

@@ -200,9 +200,9 @@ func (b *bench) fetch(path, encoding string) string {
 func TestADescriptionIsMarkdown(t *testing.T) {
 	b := start(t)
 	b.Call("PUT", "/api/portal/catalogue/entries/gold", b.admin, fmt.Sprintf(`{"name":"Gold","show":true,"api_id":"orders","policy_id":"gold","long_description":%q}`,
-		"# About\n\nAll **orders**, [more](https://docs.example/).\n\n- one\n- two\n\n<script>alert(1)</script>\n\n[x](javascript:alert(1)) ![tracked](https://evil.example/p.png) "+attack)).Want(200)
+		"### About\n\n##### Deeper\n\n## Beside\n\nAll **orders**, [more](https://docs.example/).\n\n- one\n- two\n\n<script>alert(1)</script>\n\n[x](javascript:alert(1)) ![tracked](https://evil.example/p.png) "+attack)).Want(200)
 	w := b.browser().open("/portal/apis/gold").want(200, "/portal/apis/gold").says("About", "tracked").hides("**orders**", "evil.example", "<script>alert", "javascript:")
-	for name, text := range map[string]string{"strong": "orders", "li": "one", "h2": "About"} {
+	for name, text := range map[string]string{"strong": "orders", "li": "one", "h2": "About", "h3": "Deeper"} {
 		found := false
 		for _, n := range all(w.page, name) {
 			found = found || textOf(n) == text

@@ -86,7 +86,7 @@ export function story(name, run, o = {}) {
       const watched = new Watched(context, o);
       const page = await context.newPage();
       page.setDefaultTimeout(45_000);
-      await run({ t, page, context, browser, allow: (...lines) => watched.allowed.push(...lines), ...tools(t, page, watched, name) });
+      await run({ t, page, context, browser, allow: (...lines) => watched.allowed.push(...lines), ...tools(t, page, watched, name, o.context?.javaScriptEnabled !== false) });
       failed = false;
     } finally {
       if (env.SLUICE_TRACES) await context.tracing.stop({ path: failed ? `${env.SLUICE_TRACES}/${fileName(name)}.zip` : undefined });
@@ -97,10 +97,11 @@ export function story(name, run, o = {}) {
 
 const fileName = (name) => name.toLowerCase().replace(/[^a-z0-9]+/g, '-').slice(0, 60);
 
-function tools(t, page, watched, name) {
+function tools(t, page, watched, name, scripts) {
   const shot = async (what) => env.SLUICE_SHOTS && page.screenshot({ path: `${env.SLUICE_SHOTS}/${fileName(`${name} ${what}`)}.png` });
   const settled = async () => {
     await page.waitForLoadState('domcontentloaded');
+    if (!scripts) return;
     await page.locator('[data-loading]').first().waitFor({ state: 'detached' });
     // Colours that are on their way to others have no contrast of their own.
     await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished.catch(() => {}))));
@@ -112,7 +113,7 @@ function tools(t, page, watched, name) {
       await settled();
       await shot(what);
       watched.check();
-      await accessible(page);
+      await (scripts ? accessible(page) : accessibleCopy(page));
       watched.failed = '';
     }).then(() => assert.equal(watched.failed, '', 'a step failed'));
   const open = async (path) => {
@@ -161,6 +162,21 @@ export async function accessible(page) {
     return violations.map((one) => `${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map((node) => `${node.target.join(' ')} ${node.html.slice(0, 160)} ${node.failureSummary}`).join(' | ')}`);
   });
   assert.deepEqual(findings, [], `axe on ${page.url()}`);
+}
+
+/** The same for a page on which scripts are switched off, those of axe too. */
+async function accessibleCopy(page) {
+  const html = (await page.content()).replace(/<script\b[^>]*>.*?<\/script>|<\/?noscript>/gs, '');
+  const context = await page.context().browser().newContext({ viewport: page.viewportSize() });
+  try {
+    const copy = await context.newPage();
+    const url = page.url().replace(/#.*/s, '');
+    await copy.route(url, (route) => route.fulfill({ contentType: 'text/html', body: html }));
+    await copy.goto(url);
+    await accessible(copy);
+  } finally {
+    await context.close();
+  }
 }
 
 export { assert };

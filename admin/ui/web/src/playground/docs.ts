@@ -26,7 +26,7 @@ export class Docs {
     this.search.value = '';
     this.trail.push(type);
     this.draw();
-    this.body.querySelector<HTMLElement>('h3')?.focus();
+    this.body.querySelector<HTMLElement>('h2')?.focus();
   }
 
   draw() {
@@ -43,10 +43,10 @@ export class Docs {
     const others = Object.values(schema.getTypeMap()).filter((one) => !one.name.startsWith('__') && !roots.includes(one as never));
     fill(
       this.body,
-      h('h3', { tabindex: '-1' }, 'Schema'),
+      h('h2', { tabindex: '-1' }, 'Schema'),
       schema.description ? h('p', {}, schema.description) : '',
       h('ul', {}, ...['query', 'mutation', 'subscription'].map((kind, i) => (roots[i] ? h('li', {}, `${kind}: `, this.link(roots[i].name)) : ''))),
-      h('h4', {}, 'Types'),
+      h('h3', {}, 'Types'),
       h('ul', {}, ...others.map((one) => h('li', {}, this.link(one.name)))),
     );
   }
@@ -54,7 +54,7 @@ export class Docs {
   private type(schema: GraphQLSchema, type: GraphQLNamedType) {
     const parts: (Node | string)[] = [
       h('button', { type: 'button', class: 'plain', onclick: () => (this.trail.pop(), this.draw()) }, `← ${this.trail.at(-2) ?? 'Schema'}`),
-      h('h3', { tabindex: '-1' }, type.name),
+      h('h2', { tabindex: '-1' }, type.name),
       type.description ? h('p', {}, type.description) : '',
     ];
     if (isObjectType(type) || isInterfaceType(type)) {
@@ -63,7 +63,7 @@ export class Docs {
       parts.push(...Object.values(type.getFields()).map((one) => this.field(one)));
     }
     if (isInputObjectType(type)) parts.push(...Object.values(type.getFields()).map((one) => this.field({ ...one, args: [] })));
-    if (isUnionType(type) || isInterfaceType(type)) parts.push(h('h4', {}, 'One of'), h('ul', {}, ...schema.getPossibleTypes(type).map((one) => h('li', {}, this.link(one.name)))));
+    if (isUnionType(type) || isInterfaceType(type)) parts.push(h('h3', {}, 'One of'), h('ul', {}, ...schema.getPossibleTypes(type).map((one) => h('li', {}, this.link(one.name)))));
     if (isEnumType(type))
       parts.push(h('ul', {}, ...type.getValues().map((one) => h('li', {}, h('code', {}, one.name), one.description ? ` ${one.description}` : '', deprecated(one.deprecationReason)))));
     fill(this.body, ...parts);
@@ -100,7 +100,7 @@ export class Docs {
       for (const field of Object.keys(type.getFields()))
         if (field.toLowerCase().includes(wanted) && found.length < mostFound) found.push(h('li', {}, this.link(type.name), `.${field}`));
     }
-    fill(this.body, h('h3', { tabindex: '-1' }, 'Found'), found.length > 0 ? h('ul', {}, ...found) : h('p', { class: 'muted' }, 'Nothing has this name.'));
+    fill(this.body, h('h2', { tabindex: '-1' }, 'Found'), found.length > 0 ? h('ul', {}, ...found) : h('p', { class: 'muted' }, 'Nothing has this name.'));
   }
 }
 

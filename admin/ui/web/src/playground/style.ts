@@ -36,7 +36,7 @@ select, input { min-height: 2rem; border: 1px solid var(--control-border); borde
 .docs[hidden] { display: none }
 .docs-head { padding: 8px; border-bottom: 1px solid var(--border) } .docs-head input { width: 100% }
 .docs-body { padding: 8px 12px; overflow: auto }
-.docs h3 { margin: 8px 0 4px; font-size: 1rem } .docs h4 { margin: 12px 0 4px } .docs ul { margin: 4px 0; padding-inline-start: 18px } .docs p { margin: 4px 0 }
+.docs h2 { margin: 8px 0 4px; font-size: 1rem } .docs h3 { font-size: .875rem; margin: 12px 0 4px } .docs ul { margin: 4px 0; padding-inline-start: 18px } .docs p { margin: 4px 0 }
 .field { padding-block: 6px; border-bottom: 1px solid var(--border) }
 code, .mono { font: 0.8125rem/1.25rem var(--mono) }
 .past { position: absolute; inset: 0; overflow: auto; background: var(--bg); padding: 8px; z-index: 1 }
