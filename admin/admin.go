@@ -108,6 +108,7 @@ type Server struct {
 	schemas   *schemas.Keeper
 	portal    *portal.Portal
 	signin    *signin.Service
+	handlers  handlerMemo
 	servePage fasthttp.RequestHandler // answers requests for pages of the portal
 	inside    fasthttp.RequestHandler // answers calls of the REST that begin in this process
 	usage     *usage.Service

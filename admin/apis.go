@@ -31,7 +31,7 @@ func (s *Server) apiRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/api/apis/validate", Summary: "Check a definition without saving it", Tag: "APIs", Role: rest.Viewer, Gateway: true,
-			Query: strictly, Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: s.validateAPI,
+			Query: append([]string{"report"}, strictly...), Body: definition.API{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, Handle: rest.Reported(s.validateAPI),
 		},
 		{
 			Method: "GET", Path: "/api/apis/{id}", Summary: "Get an API's definition", Tag: "APIs", Role: rest.Viewer, Gateway: true,

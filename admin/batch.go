@@ -63,7 +63,7 @@ func (s *Server) applyRoutes() []rest.Route {
 		MaxBody: maxBatch, Within: applyWithin,
 	}, {
 		Method: "POST", Path: "/api/config/effect", Summary: "Show what a change of many objects would do, and to whom; nothing is stored", Tag: "Configuration", Role: rest.Editor,
-		Body: apply.Batch{}, Reply: apply.Effect{}, Wrong: []int{400, 404, 409, 413, 415}, Secret: true, Handle: s.effect,
+		Query: []string{"report"}, Body: apply.Batch{}, Reply: apply.Effect{}, Or: rest.Envelope{}, Wrong: []int{400, 404, 409, 413, 415}, Secret: true, Handle: rest.Reported(s.effect),
 		MaxBody: maxBatch, Within: applyWithin,
 	}}
 }

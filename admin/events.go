@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"sync"
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -35,12 +36,58 @@ type handlerRow struct {
 	Disabled bool   `json:"disabled"`
 }
 
+// A handlerMemo keeps the lists of handlers of one revision, by organisation: finding them
+// reads every definition.
+type handlerMemo struct {
+	mu    sync.Mutex
+	at    int64 // revision
+	lists map[string]handlerList
+}
+
+// get returns the list of an organisation, if it is that of a revision.
+func (m *handlerMemo) get(org string, revision int64) (handlerList, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list, found := m.lists[org]
+	return list, found && m.at == revision
+}
+
+// mostMemo bounds the organisations whose lists are kept.
+const mostMemo = 100
+
+func (m *handlerMemo) put(org string, revision int64, list handlerList) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lists == nil || revision != m.at || len(m.lists) >= mostMemo {
+		m.at, m.lists = revision, make(map[string]handlerList)
+	}
+	m.lists[org] = list
+}
+
 func (s *Server) listHandlers(ctx context.Context, c *rest.Call) (any, error) {
-	rows, err := s.deps.Store.EventHandlers(ctx, c.Who.Org)
+	// Read before the definitions: a change meanwhile makes what is kept outdated, never
+	// the other way round.
+	state, err := s.deps.Store.State(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list := handlerList{Handlers: []handlerRow{}}
+	if list, found := s.handlers.get(c.Who.Org, state.Revision); found {
+		return list, nil
+	}
+	list, err := s.findHandlers(ctx, c.Who.Org)
+	if err == nil {
+		s.handlers.put(c.Who.Org, state.Revision, list)
+	}
+	return list, err
+}
+
+// findHandlers returns the handlers of an organisation's APIs.
+func (s *Server) findHandlers(ctx context.Context, org string) (list handlerList, err error) {
+	rows, err := s.deps.Store.EventHandlers(ctx, org)
+	if err != nil {
+		return list, err
+	}
+	list = handlerList{Handlers: []handlerRow{}}
 	for _, row := range rows {
 		var api struct {
 			Handlers struct {
@@ -48,7 +95,7 @@ func (s *Server) listHandlers(ctx context.Context, c *rest.Call) (any, error) {
 			} `json:"event_handlers"`
 		}
 		if err := json.Unmarshal(row.Definition, &api); err != nil {
-			return nil, fmt.Errorf("reading the event handlers of API %s: %w", row.ID, err)
+			return list, fmt.Errorf("reading the event handlers of API %s: %w", row.ID, err)
 		}
 		events := api.Handlers.Events
 		for _, event := range slices.Sorted(maps.Keys(events)) {

@@ -70,6 +70,21 @@ func (s *Store) Differences(ctx context.Context, org string, from, to int64) ([]
 	return differing, nil
 }
 
+// ObjectChangeRow is a revision that touched an object, with what the object was before and
+// after it; nil is absent.
+type ObjectChangeRow = db.ObjectHistoryRow
+
+// ObjectHistory returns one page of the revisions that touched an API or a policy, newest
+// first, and how many there are in all.
+func (s *Store) ObjectHistory(ctx context.Context, org, kind, id string, page Page) ([]ObjectChangeRow, int64, error) {
+	total, err := s.queries.CountObjectHistory(ctx, db.CountObjectHistoryParams{OrgID: org, Kind: kind, ID: id})
+	if err != nil {
+		return nil, 0, translate(err)
+	}
+	rows, err := s.queries.ObjectHistory(ctx, db.ObjectHistoryParams{OrgID: org, Kind: kind, ID: id, Skip: page.offset(), Max: page.bounded()})
+	return rows, total, translate(err)
+}
+
 // Rollback makes the author's organisation's configuration what it was at one
 // of its revisions. Keys are not part of it.
 func (c *Change) Rollback(ctx context.Context, to int64) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -40,13 +41,22 @@ func newShippedUsage(p *nodeParts) *shippedUsage {
 	return u
 }
 
-// gatewayName returns the name by which the admin lists the gateway.
+// gatewayName returns the name by which the admin lists the gateway: that of the host, and
+// where the gateway listens, such as vm:8080 or vm@127.0.0.1:8080.
 func gatewayName(p *nodeParts) string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "gateway"
 	}
-	return host + cmp.Or(p.cfg.Gateway.Listen, p.cfg.Gateway.TLS.Listen)
+	return nameOf(host, cmp.Or(p.cfg.Gateway.Listen, p.cfg.Gateway.TLS.Listen))
+}
+
+// nameOf joins a host and where a gateway listens on it.
+func nameOf(host, listen string) string {
+	if listen == "" || strings.HasPrefix(listen, ":") {
+		return host + listen
+	}
+	return host + "@" + listen
 }
 
 // finishTimeout bounds how long a stop waits until the last counts are sent.

@@ -193,3 +193,17 @@ ORDER BY
     CASE WHEN @sort = '-created_at' THEN created_at WHEN @sort = '-updated_at' THEN updated_at END DESC,
     id
 LIMIT sqlc.narg('max') OFFSET @skip;
+
+-- CountObjectHistory counts the revisions that touched an object.
+-- name: CountObjectHistory :one
+SELECT count(*) FROM config_history WHERE org_id = @org_id AND kind = @kind AND id = @id;
+
+-- ObjectHistory returns the revisions that touched an object, newest first, with what it
+-- was before and after each; null is absent.
+-- name: ObjectHistory :many
+SELECT h.revision, r.author, r.source, r.reason, r.created_at, h.body AS after,
+    (SELECT b.body FROM config_history b WHERE b.org_id = h.org_id AND b.kind = h.kind AND b.id = h.id
+        AND b.revision < h.revision ORDER BY b.revision DESC LIMIT 1) AS before
+FROM config_history h JOIN config_revisions r ON r.revision = h.revision
+WHERE h.org_id = @org_id AND h.kind = @kind AND h.id = @id
+ORDER BY h.revision DESC LIMIT @max OFFSET @skip;

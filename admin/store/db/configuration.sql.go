@@ -425,6 +425,24 @@ func (q *Queries) CountAPIs(ctx context.Context, arg CountAPIsParams) (int64, er
 	return count, err
 }
 
+const countObjectHistory = `-- name: CountObjectHistory :one
+SELECT count(*) FROM config_history WHERE org_id = $1 AND kind = $2 AND id = $3
+`
+
+type CountObjectHistoryParams struct {
+	OrgID string
+	Kind  string
+	ID    string
+}
+
+// CountObjectHistory counts the revisions that touched an object.
+func (q *Queries) CountObjectHistory(ctx context.Context, arg CountObjectHistoryParams) (int64, error) {
+	row := q.db.QueryRow(ctx, countObjectHistory, arg.OrgID, arg.Kind, arg.ID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const countPolicies = `-- name: CountPolicies :one
 SELECT count(*) FROM policies
 WHERE org_id = $1
@@ -815,6 +833,69 @@ func (q *Queries) ListRevisions(ctx context.Context, arg ListRevisionsParams) ([
 			&i.Reason,
 			&i.Summary,
 			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const objectHistory = `-- name: ObjectHistory :many
+SELECT h.revision, r.author, r.source, r.reason, r.created_at, h.body AS after,
+    (SELECT b.body FROM config_history b WHERE b.org_id = h.org_id AND b.kind = h.kind AND b.id = h.id
+        AND b.revision < h.revision ORDER BY b.revision DESC LIMIT 1) AS before
+FROM config_history h JOIN config_revisions r ON r.revision = h.revision
+WHERE h.org_id = $1 AND h.kind = $2 AND h.id = $3
+ORDER BY h.revision DESC LIMIT $5 OFFSET $4
+`
+
+type ObjectHistoryParams struct {
+	OrgID string
+	Kind  string
+	ID    string
+	Skip  int32
+	Max   int32
+}
+
+type ObjectHistoryRow struct {
+	Revision  int64
+	Author    string
+	Source    string
+	Reason    string
+	CreatedAt time.Time
+	After     []byte
+	Before    []byte
+}
+
+// ObjectHistory returns the revisions that touched an object, newest first, with what it
+// was before and after each; null is absent.
+func (q *Queries) ObjectHistory(ctx context.Context, arg ObjectHistoryParams) ([]ObjectHistoryRow, error) {
+	rows, err := q.db.Query(ctx, objectHistory,
+		arg.OrgID,
+		arg.Kind,
+		arg.ID,
+		arg.Skip,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ObjectHistoryRow{}
+	for rows.Next() {
+		var i ObjectHistoryRow
+		if err := rows.Scan(
+			&i.Revision,
+			&i.Author,
+			&i.Source,
+			&i.Reason,
+			&i.CreatedAt,
+			&i.After,
+			&i.Before,
 		); err != nil {
 			return nil, err
 		}

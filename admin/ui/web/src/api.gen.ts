@@ -156,6 +156,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/apis/{id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the revisions that changed an API, newest first, at most 20 on a page
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-apis-id-history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/apis/{id}/keys": {
         parameters: {
             query?: never;
@@ -1268,6 +1288,26 @@ export interface paths {
          * @description Needs the role editor. Gateways may call it.
          */
         delete: operations["delete-api-policies-id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/policies/{id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the revisions that changed a policy, newest first, at most 20 on a page
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-policies-id-history"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2607,6 +2647,26 @@ export interface paths {
          * @description Needs the role editor. Gateways may call it.
          */
         delete: operations["delete-api-portal-policies-id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/portal/policies/{id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the revisions that changed a policy, newest first, at most 20 on a page
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-portal-policies-id-history"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -4724,7 +4784,7 @@ export interface components {
              * @description that is in force; 0: none was made yet
              */
             base_revision: number;
-            changes: components["schemas"]["ObjectChange"][] | null;
+            changes: components["schemas"]["StoreObjectChange"][] | null;
             /** @description keys that name a changed API, or have a policy that differs or names one */
             concerned: components["schemas"]["Whom"];
             dry_run: boolean;
@@ -6065,10 +6125,23 @@ export interface components {
             kind: "api" | "policy";
         };
         ObjectChange: {
-            action: string;
-            id: string;
-            kind: string;
-            name: string;
+            /** @enum {string} */
+            action: "created" | "updated" | "deleted";
+            /** Format: date-time */
+            at: string;
+            author: string;
+            /** @description that were changed; empty when the object was created or deleted */
+            members: components["schemas"]["Member"][];
+            reason: string;
+            /** Format: int64 */
+            revision: number;
+            /** @enum {string} */
+            source: "api" | "gateway" | "seed" | "rollback";
+        };
+        ObjectHistory: {
+            changes: components["schemas"]["ObjectChange"][];
+            /** Format: int64 */
+            pages: number;
         };
         Offer: {
             api_id: string;
@@ -6127,7 +6200,7 @@ export interface components {
             Pages: number;
         };
         Outcome: {
-            changes: components["schemas"]["ObjectChange"][] | null;
+            changes: components["schemas"]["StoreObjectChange"][] | null;
             dry_run: boolean;
             /**
              * Format: int64
@@ -7599,6 +7672,12 @@ export interface components {
             /** @description SHA-256 of the stored schema */
             schema_hash: string;
         };
+        StoreObjectChange: {
+            action: string;
+            id: string;
+            kind: string;
+            name: string;
+        };
         StrengthenedKey: {
             /** @description false: it was replaced before */
             changed: boolean;
@@ -8593,6 +8672,8 @@ export interface operations {
     "post-api-apis-validate": {
         parameters: {
             query?: {
+                /** @description true: what is wrong is answered with 200, Status Error and the problems, in place of 400 */
+                report?: boolean;
                 /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
                 strict?: boolean;
             };
@@ -8958,6 +9039,87 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-apis-id-history": {
+        parameters: {
+            query?: {
+                /** @description page, from 1; negative: everything, where the list permits it */
+                p?: number;
+                /** @description objects on a page */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ObjectHistory"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10441,7 +10603,10 @@ export interface operations {
     };
     "post-api-config-effect": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description true: what is wrong is answered with 200, Status Error and the problems, in place of 400 */
+                report?: boolean;
+            };
             header?: {
                 /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
                 "Idempotency-Key"?: string;
@@ -10461,7 +10626,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Effect"];
+                    "application/json": components["schemas"]["Effect"] | components["schemas"]["Envelope"];
                 };
             };
             /** @description Bad Request */
@@ -14485,6 +14650,87 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-policies-id-history": {
+        parameters: {
+            query?: {
+                /** @description page, from 1; negative: everything, where the list permits it */
+                p?: number;
+                /** @description objects on a page */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ObjectHistory"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -22341,6 +22587,87 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-portal-policies-id-history": {
+        parameters: {
+            query?: {
+                /** @description page, from 1; negative: everything, where the list permits it */
+                p?: number;
+                /** @description objects on a page */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ObjectHistory"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -86,6 +86,13 @@ export const en = {
     reload: 'Load the page again',
   },
 
+  history: {
+    actions: { created: 'Created', updated: 'Changed', deleted: 'Deleted' } as Record<string, string>,
+    nobody: 'nobody in particular',
+    revision: (number: number) => `Revision ${number}`,
+    newer: 'Newer changes',
+    older: 'Older changes',
+  },
   list: {
     search: 'Search',
     clear: 'Clear the filters',

@@ -1,15 +1,12 @@
 // Tabs that only show: what depends on an API, and what was changed.
 import { useRead } from '../../api/query';
 import { Badge } from '../../parts/Badge';
-import { Button } from '../../parts/Button';
 import { Card, Cards, Facts } from '../../parts/Card';
-import { changes, Differences } from '../../parts/draft';
+import { History } from '../../parts/History';
 import { Link } from '../../parts/Link';
 import { Loaded } from '../../parts/Loaded';
-import { Time } from '../../parts/Time';
-import { useURLState } from '../../parts/urlState';
 import { number } from '../../text/en';
-import { loadAudit, loadUses } from './read';
+import { loadHistory, loadUses } from './read';
 import { text as t } from './text';
 
 
@@ -56,40 +53,5 @@ export function UsesTab({ id }: { id: string }) {
 }
 
 export function HistoryTab({ id }: { id: string }) {
-  const [url, setURL] = useURLState();
-  const page = Math.max(1, Number(url.p) || 1);
-  const audit = useRead(['api', id, 'audit', page], (signal) => loadAudit(id, page, signal), { on: ['revision'], keep: true });
-  return (
-    <Loaded query={audit} what={t.tabs.history}>
-      {(list) => (
-        <>
-          {(list.audit ?? []).length === 0 && <p className="muted">{t.history.none}</p>}
-          {(list.audit ?? []).map((entry) => (
-            <Card
-              key={entry.id}
-              title={
-                <>
-                  {entry.action}, {entry.actor}, <Time at={entry.at} />
-                </>
-              }
-              actions={entry.revision ? <Link to={`/changes/${entry.revision}`}>{`${t.history.revision} ${entry.revision}`}</Link> : undefined}
-            >
-              {entry.before !== null && entry.after !== null ? <Differences changes={changes(entry.before, entry.after)} /> : null}
-            </Card>
-          ))}
-          {list.pages > 1 && (
-            <div className="row">
-              <Button disabled={page <= 1} onClick={() => setURL({ p: String(page - 1) }, { push: true })}>
-                ‹
-              </Button>
-              <span>{`${page} / ${list.pages}`}</span>
-              <Button disabled={page >= list.pages} onClick={() => setURL({ p: String(page + 1) }, { push: true })}>
-                ›
-              </Button>
-            </div>
-          )}
-        </>
-      )}
-    </Loaded>
-  );
+  return <History of={['api', id]} what={t.tabs.history} load={(page, signal) => loadHistory(id, page, signal)} />;
 }

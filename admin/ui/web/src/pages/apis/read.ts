@@ -1,7 +1,7 @@
 // What the pages of APIs read and write.
 import type { components } from '../../api.gen';
 import { api, data, request, respond } from '../../api/client';
-import { Failure, type Problem } from '../../api/failure';
+import type { Problem } from '../../api/failure';
 import type { Base, Publishing } from '../../parts/draft';
 import { pretty } from '../../parts/draft';
 import type { ListQuery, Rows } from '../../parts/ListPage';
@@ -28,13 +28,8 @@ export async function loadText(id: string, signal?: AbortSignal): Promise<Base> 
 
 /** What is wrong with a definition. */
 export async function validate(text: string, signal: AbortSignal): Promise<Problem[]> {
-  try {
-    await request('POST', '/api/apis/validate', { body: text, signal });
-    return [];
-  } catch (cause) {
-    if (cause instanceof Failure && cause.status === 400 && cause.problems.length > 0) return cause.problems;
-    throw cause;
-  }
+  const answer = await request<Schemas['Envelope']>('POST', '/api/apis/validate', { body: text, query: { report: true }, signal });
+  return answer.Problems ?? [];
 }
 
 /** The number of the revision that is in force. */
@@ -65,9 +60,7 @@ export function loadRefused(id: string, signal: AbortSignal): Promise<Schemas['U
   return request('GET', '/api/usage/rejections', { query: { api: id }, signal });
 }
 
-export function loadAudit(id: string, page: number, signal: AbortSignal): Promise<Schemas['AuditList']> {
-  return request('GET', '/api/audit', { query: { object_kind: 'api', object_id: id, p: page, page_size: 20 }, signal });
-}
+export const loadHistory = (id: string, page: number, signal: AbortSignal) => request<Schemas['ObjectHistory']>('GET', `${at(id)}/history`, { query: { p: page }, signal });
 
 export const schemaStatus = (id: string, signal: AbortSignal) => data(api.GET('/api/apis/{id}/schema/status', { params: { path: { id } }, signal }));
 export const schemaHistory = (id: string, signal: AbortSignal) => data(api.GET('/api/apis/{id}/schema/history', { params: { path: { id } }, signal }));

@@ -1,17 +1,16 @@
 // Tabs that only show: the keys of a policy, and what was changed.
 import { useRead } from '../../api/query';
 import { Badge } from '../../parts/Badge';
-import { Button, LinkButton } from '../../parts/Button';
+import { LinkButton } from '../../parts/Button';
 import { Card, Facts } from '../../parts/Card';
-import { changes, Differences } from '../../parts/draft';
+import { History } from '../../parts/History';
 import { Link } from '../../parts/Link';
 import { List } from '../../parts/ListPage';
 import { Loaded } from '../../parts/Loaded';
 import { Needs } from '../../parts/Needs';
 import { Time } from '../../parts/Time';
-import { useURLState } from '../../parts/urlState';
 import { number, short } from '../../text/en';
-import { loadAudit, loadKeys, loadUses, type KeyRow } from './read';
+import { loadHistory, loadKeys, loadUses, type KeyRow } from './read';
 import { text as t } from './text';
 
 /** How many keys, entries and requests have the policy. */
@@ -70,48 +69,5 @@ export function KeysTab({ id }: { id: string }) {
 }
 
 export function HistoryTab({ id }: { id: string }) {
-  return (
-    <Needs role="admin" say>
-      <History id={id} />
-    </Needs>
-  );
-}
-
-function History({ id }: { id: string }) {
-  const [url, setURL] = useURLState();
-  const page = Math.max(1, Number(url.p) || 1);
-  const audit = useRead(['policy', id, 'audit', page], (signal) => loadAudit(id, page, signal), { on: ['revision'], keep: true });
-  return (
-    <Loaded query={audit} what={t.tabs.history}>
-      {(list) => (
-        <>
-          {(list.audit ?? []).length === 0 && <p className="muted">{t.history.none}</p>}
-          {(list.audit ?? []).map((entry) => (
-            <Card
-              key={entry.id}
-              title={
-                <>
-                  {entry.action}, {entry.actor}, <Time at={entry.at} />
-                </>
-              }
-              actions={entry.revision ? <Link to={`/changes/${entry.revision}`}>{`${t.history.revision} ${entry.revision}`}</Link> : undefined}
-            >
-              {entry.before !== null && entry.after !== null ? <Differences changes={changes(entry.before, entry.after)} /> : null}
-            </Card>
-          ))}
-          {list.pages > 1 && (
-            <div className="row">
-              <Button aria-label="Previous page" disabled={page <= 1} onClick={() => setURL({ p: String(page - 1) }, { push: true })}>
-                ‹
-              </Button>
-              <span>{`${page} / ${list.pages}`}</span>
-              <Button aria-label="Next page" disabled={page >= list.pages} onClick={() => setURL({ p: String(page + 1) }, { push: true })}>
-                ›
-              </Button>
-            </div>
-          )}
-        </>
-      )}
-    </Loaded>
-  );
+  return <History of={['policy', id]} what={t.tabs.history} load={(page, signal) => loadHistory(id, page, signal)} />;
 }

@@ -1,7 +1,7 @@
 // What the pages of policies read and write.
 import type { components } from '../../api.gen';
 import { api, data, request, respond } from '../../api/client';
-import { Failure, type Problem } from '../../api/failure';
+import type { Problem } from '../../api/failure';
 import { parse, pretty, setAt, type Base, type Publishing } from '../../parts/draft';
 import type { ListQuery, Rows } from '../../parts/ListPage';
 import type { Choice } from '../../parts/Picker';
@@ -51,13 +51,8 @@ export const loadEffect = (text: string, signal: AbortSignal) => request<Schemas
 
 /** What is wrong with a policy. */
 export async function validate(text: string, signal: AbortSignal): Promise<Problem[]> {
-  try {
-    await loadEffect(text, signal);
-    return [];
-  } catch (cause) {
-    if (cause instanceof Failure && cause.status === 400 && cause.problems.length > 0) return cause.problems.map((one) => ({ ...one, path: ownPath(one.path) }));
-    throw cause;
-  }
+  const answer = await request<Schemas['Envelope']>('POST', '/api/config/effect', { body: batchOf(text), query: { report: true }, signal });
+  return (answer.Problems ?? []).map((one) => ({ ...one, path: ownPath(one.path) }));
 }
 
 const revision = async () => (await request<{ revision: number }>('GET', '/api/config')).revision;
@@ -78,9 +73,7 @@ export const remove = (id: string) => request('DELETE', at(id));
 
 export const loadUses = (id: string, signal: AbortSignal) => data(api.GET('/api/portal/policies/{id}/uses', { params: { path: { id } }, signal }));
 
-export function loadAudit(id: string, page: number, signal: AbortSignal): Promise<Schemas['AuditList']> {
-  return request('GET', '/api/audit', { query: { object_kind: 'policy', object_id: id, p: page, page_size: 20 }, signal });
-}
+export const loadHistory = (id: string, page: number, signal: AbortSignal) => request<Schemas['ObjectHistory']>('GET', `${at(id)}/history`, { query: { p: page }, signal });
 
 const apiRows = (query: Record<string, string | number>, signal: AbortSignal) => request<Schemas['ApiRows']>('GET', '/api/apis', { query: { view: 'row', ...query }, signal });
 

@@ -183,7 +183,6 @@ export const text = {
     unnamed: (hash: string) => `…${hash.slice(-6)}`,
   },
 
-  history: { none: 'Nothing was changed since the audit log began.', revision: 'Revision' },
   raw: { label: 'Policy as JSON', help: 'The form and this text are views of one draft. Members that the forms do not have are edited here. access_rights_array, which says the same as access_rights, is left out.' },
 
   remove: {
