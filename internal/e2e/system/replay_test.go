@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/e2e/rig"
 	"github.com/sluicegate/sluice/internal/testenv"
@@ -211,4 +212,64 @@ func (r *recording) saysTheSame(policy object) {
 	r.CLI("replay", "--api", "plain", file).Wants(r.t, 0, "would refuse none of 2")
 	r.CLI("replay", "--api", "none", file).Wants(r.t, 6, "gateway.samples_per_second")
 	r.CLI("diff", "-f", file, "--replay").Wants(r.t, 5, "max_query_depth", "would refuse 4 of 10")
+}
+
+// Callers whom a token gave their policies, keys that are gone, and bodies that were too
+// large: each sample is compared as far as it can be. Ten thousand of them are one run.
+func TestSamplesThatHaveNoStoredKey(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t, rig.DataDir(t), settings{"gateway.token": splitToken})
+	origin := "http://" + testenv.Origin(t, rig.Echo)
+	signed := rig.GraphDef("signed", origin, false, nil)
+	signed["enable_jwt"], signed["jwt_signing_method"], signed["jwt_source"], signed["jwt_identity_base_field"] = true, "hmac", "c2VjcmV0LW9mLXRoZS1pc3N1ZXItMDEyMzQ1Njc4OS0wMTIzNDU2Nzg5", "sub"
+	signed["jwt_policy_field_name"] = "pol"
+	signed["auth"] = object{"auth_header_name": "Authorization"}
+	r.rest.Do("POST", "/api/apis", signed)
+	policy := func(depth int) object {
+		return object{"id": "gold", "name": "Gold", "active": true, "rate": 1, "per": 3600, "quota_max": 1, "quota_renewal_rate": 3600, "max_query_depth": depth, "access_rights": rig.AccessTo("signed")}
+	}
+	r.rest.Do("POST", "/api/policies", policy(6))
+	var me struct {
+		Org string `json:"org_id"`
+	}
+	r.rest.Do("GET", "/api/apis/signed", nil).Into(t, &me)
+	const deep = `{ country(code: "x") { continent { countries { code } } } }`
+	sample := func(n int, more object) object {
+		one := object{
+			"id": fmt.Sprint("s", n), "at": time.Now().Add(-time.Hour).UTC(), "org_id": me.Org, "api_id": "signed", "method": "POST", "host": "h", "url": "/signed/",
+			"headers": []string{"Content-Type: application/json"}, "body": rig.QueryBody(deep), "status": 200, "client": "203.0.113.9",
+		}
+		for name, value := range more {
+			one[name] = value
+		}
+		return one
+	}
+	const batches, each = 50, 200
+	for b := range batches {
+		var all []object
+		for n := range each {
+			all = append(all, sample(b*each+n, object{"key_hash": "token-of-anna", "key": "token", "policies": []string{"gold"}}))
+		}
+		if b == 0 {
+			all[0] = sample(0, object{"key_hash": strings.Repeat("ab", 32)})
+			all[1] = sample(1, object{"policies": []string{"gold"}, "key_hash": "token-of-bob", "body": "", "length": 70000, "body_left_out": true})
+			all[2] = sample(2, object{"status": 401, "reason": "auth_missing"})
+		}
+		got, err := rig.Send("POST", r.Admin+"/api/gateway/usage", object{"gateway": "gw", "boot": "b", "sequence": b + 1, "rows": []object{}, "samples": all},
+			"Authorization", "Bearer "+splitToken, "Content-Type", "application/json")
+		if err != nil || got.Status != 200 || strings.Contains(string(got.Body), "refused") {
+			t.Fatalf("%v: %s", err, got)
+		}
+	}
+	began := time.Now()
+	got := r.replay("", object{"policies": []object{policy(3)}}).Result
+	t.Logf("%d requests took %s", got.Samples, time.Since(began))
+	const turned = batches*each - 3
+	if got.Samples != batches*each || got.Refused.Samples != turned || got.Both != 1 || len(got.Skipped) != 2 || got.Changed != 0 ||
+		len(got.Refused.Rules) != 1 || got.Refused.Rules[0].Reason != "depth_limit" || len(got.Refused.Keys) != 1 || got.Refused.Keys[0].Hash != "token-of-anna" {
+		t.Errorf("%+v", got)
+	}
+	if same := r.replay("?limit=100", object{}).Result; same.Samples != 100 || same.Refused.Samples+same.Both != 0 {
+		t.Errorf("without a change, rate and quota of 1 do not count: %+v", same)
+	}
 }
