@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { after } from 'node:test';
 import { assert, product, rest, story } from '../harness.mjs';
@@ -197,5 +198,76 @@ story('The playground calls as oneself, as a key and as a policy', async ({ page
     await run();
     await page.getByText('counted', { exact: true }).waitFor();
     assert.equal(await left(), before - 1);
+  });
+});
+
+story('Several APIs and policies are changed at once', async ({ page, step, signIn, open, allow }) => {
+  for (const id of ['many-a', 'many-b']) await graphqlAPI(id, `plan-${id}`, { more: { x_kept: 1.5 } });
+  const { key } = await newKey('plan-many-a');
+  await until('the key may call', async () => (await ask('many-a', key, '{ me { id } }')).status === 200);
+  const selected = async (path, names) => {
+    await open(path);
+    for (const name of names) await page.getByRole('checkbox', { name: `Select ${name}`, exact: true }).check();
+    return page.getByRole('group', { name: `${names.length} selected` });
+  };
+  const before = (await rest('GET', '/api/config')).revision;
+  await signIn();
+  await step('disabling says whom it hits, and makes one revision', async () => {
+    const bar = await selected('/apis?q=many-', ['many-a', 'many-b']);
+    await bar.getByRole('button', { name: 'Disable' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Disable: 2 APIs' });
+    await dialog.getByText(/1 key may call/).waitFor();
+    await dialog.getByText(/Lost: .*switched off/).first().waitFor();
+    await dialog.getByLabel('Reason').fill('Maintenance');
+    await dialog.getByRole('button', { name: 'Disable' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('row', { name: /many-a.*off/ }).waitFor();
+    await page.getByRole('row', { name: /many-b.*off/ }).waitFor();
+  });
+  assert.equal((await rest('GET', '/api/config')).revision, before + 1);
+  assert.equal((await rest('GET', `/api/config/revisions/${before + 1}`)).reason, 'Maintenance');
+  await until('the API is gone', async () => (await ask('many-a', key, '{ me { id } }')).status === 404);
+  await step('labels are added to policies, and the rest stays', async () => {
+    const bar = await selected('/policies?q=Plan plan-many', ['Plan plan-many-a', 'Plan plan-many-b']);
+    await bar.getByRole('button', { name: 'Labels…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Labels: 2 policies' });
+    await dialog.getByRole('textbox', { name: 'Labels to add, entry 1' }).fill('team=a');
+    await dialog.getByRole('button', { name: 'Labels', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('row', { name: /plan-many-b.*team=a/ }).waitFor();
+    assert.deepEqual((await rest('GET', '/api/portal/policies/plan-many-a')).tags, ['team=a']);
+  });
+  await step('the export is a batch that can be applied', async () => {
+    const bar = await selected('/apis?q=many-', ['many-a', 'many-b']);
+    const [download] = await Promise.all([page.waitForEvent('download'), bar.getByRole('button', { name: 'Export' }).click()]);
+    const batch = JSON.parse(readFileSync(await download.path(), 'utf8'));
+    assert.deepEqual(batch.apis.map((one) => one.api_id), ['many-a', 'many-b']);
+    assert.deepEqual((await rest('POST', '/api/config/apply', { ...batch, dry_run: true })).changes ?? [], []);
+  });
+  allow(/status of 409/);
+  await step('an API that a policy names is not deleted', async () => {
+    const bar = await selected('/apis?q=many-', ['many-b']);
+    await bar.getByRole('button', { name: 'Delete…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Delete: 1 API' });
+    await dialog.getByText(/Policies name an API that is to be deleted.*plan-many-b/).waitFor();
+    await dialog.getByLabel('Type delete to confirm.').fill('delete');
+    assert.ok(await dialog.getByRole('button', { name: 'Delete', exact: true }).isDisabled());
+  });
+  await step('deleting wants a word typed', async () => {
+    const bar = await selected('/policies?q=Plan plan-many', ['Plan plan-many-b']);
+    await bar.getByRole('button', { name: 'Delete…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Delete: 1 policy' });
+    await dialog.getByText('No key has this policy.').waitFor();
+    assert.ok(await dialog.getByRole('button', { name: 'Delete', exact: true }).isDisabled());
+    await dialog.getByLabel('Type delete to confirm.').fill('delete');
+    await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Plan plan-many-b' }).waitFor({ state: 'detached' });
+    await rest('GET', '/api/portal/policies/plan-many-b', undefined, { status: 404 });
+  });
+  await step('c p begins a policy', async () => {
+    await page.keyboard.press('c');
+    await page.keyboard.press('p');
+    await page.getByRole('heading', { level: 1, name: 'New policy' }).waitFor();
   });
 });

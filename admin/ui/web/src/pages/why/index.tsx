@@ -199,16 +199,16 @@ function Due({ fact, api, keyHash }: { fact: Fact; api?: string; keyHash?: strin
         {fact.from && `; ${text.setBy.toLowerCase()} ${fact.from}`}
       </span>
       {places.map((place) => (
-        <OpenAt key={place.name} place={place} of={places.length > 1 ? place.name : undefined} />
+        <OpenAt key={place.name} dense place={place} of={places.length > 1 ? place.name : undefined} />
       ))}
     </p>
   );
 }
 
-function OpenAt({ place, of }: { place: Place; of?: string }) {
+function OpenAt({ place, of, dense }: { place: Place; of?: string; dense?: boolean }) {
   if (!place.to) return null;
   return (
-    <LinkButton dense to={place.to} search={place.search}>
+    <LinkButton dense={dense} to={place.to} search={place.search}>
       {of ? `${text.openAt}: ${of}` : text.openAt}
     </LinkButton>
   );
