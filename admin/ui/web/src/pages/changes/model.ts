@@ -51,16 +51,6 @@ export interface Gateway {
 export const readDiff = (revision: number | string, against: string | number | undefined, signal: AbortSignal) =>
   request<Diff>('GET', `/api/config/revisions/${revision}/diff`, { query: { against }, signal });
 
-/** The keys that a change concerns, of which the first 20 are named. */
-export interface Concerned {
-  keys: number;
-  called: number;
-  some: { key_hash: string; alias?: string; called: boolean }[];
-}
-
-export const readConcerned = (revision: number | string, against: string | number | undefined, signal: AbortSignal) =>
-  request<Concerned>('GET', `/api/config/revisions/${revision}/concerned`, { query: { against }, signal });
-
 export const readGateways = (signal: AbortSignal) => request<{ gateways: Gateway[] | null; revision: string }>('GET', '/api/gateways', { signal });
 
 /** What a revision did, in a few words. */

@@ -30,9 +30,6 @@ export const text = {
   concerned: {
     title: 'Keys concerned',
     count: (keys: number, called: number) => (keys === 0 ? 'No key has to do with what differs.' : `${keys >= 10_000 ? '10,000+ keys' : plural(keys, 'key', 'keys')} may call a changed API or have a changed policy; ${number(called)} of them called in the last 24 hours.`),
-    called: 'called',
-    unnamed: (hash: string) => `…${hash.slice(-6)}`,
-    more: (count: number, capped: boolean) => `and ${number(count)}${capped ? '+' : ''} more`,
   },
   same: 'Both revisions hold the same.',
   compare: 'Compare with revision',
