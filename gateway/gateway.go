@@ -32,6 +32,7 @@ type Config struct {
 	ShowReason    bool              // error answers have X-Sluice-Reason
 	Refusals      int               // how many refused requests are recorded, for explanations by their ids; 0: none
 	ReloadCPU     float64           // share of one processor that loading may take beside traffic; 0: all there are
+	Sockets       Sockets           // of GraphQL connections
 }
 
 // Deps are the dependencies of a gateway.
@@ -97,6 +98,7 @@ type Gateway struct {
 	samples    *explain.Samples  // nil: requests are not recorded
 
 	current atomic.Pointer[serving] // nil before the first bundle
+	sockets openSockets
 }
 
 // New returns a gateway that answers 503 until its first bundle is applied.
@@ -122,8 +124,12 @@ func (g *Gateway) ServeTLS(ln net.Listener, secure *wire.Secure) error {
 // Leave makes clients open new connections, elsewhere if they can; see [wire.Server].
 func (g *Gateway) Leave() { g.server.Leave() }
 
-// Shutdown waits for open calls to finish, until ctx ends.
-func (g *Gateway) Shutdown(ctx context.Context) error { return g.server.Shutdown(ctx) }
+// Shutdown waits for open calls to finish, until ctx ends. Clients of GraphQL connections
+// are asked to connect again.
+func (g *Gateway) Shutdown(ctx context.Context) error {
+	g.sockets.leave()
+	return g.server.Shutdown(ctx)
+}
 
 // Connections returns the state of client connections.
 func (g *Gateway) Connections() wire.Stats { return g.server.Stats() }

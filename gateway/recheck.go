@@ -26,6 +26,9 @@ func (g *Gateway) hold(ex *pipeline.Exchange) bool {
 	a, about := ex.Answer, tunnels.AboutOf(ex)
 	// The texts of a key may be part of a large buffer, which a tunnel would retain.
 	about.Key, about.Identity = strings.Clone(about.Key), strings.Clone(about.Identity)
+	if ex.Opening != nil {
+		about.Cut = ex.Opening.Cut
+	}
 	held, full := g.stages.Tunnels.Hold(a.Takeover, about, r)
 	if full != tunnels.Free {
 		a.Takeover(nil, nil)

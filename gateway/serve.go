@@ -79,6 +79,9 @@ func (g *Gateway) run(ex *pipeline.Exchange) {
 		ex.Stopped = forwarding
 		verdict = g.forward(ex)
 	}
+	if ex.Opening != nil && verdict == pipeline.Answered && !ex.IsDry() {
+		g.openSocket(ex)
+	}
 	if verdict != pipeline.Rejected && ex.Answer.Takeover != nil && !g.hold(ex) {
 		verdict = pipeline.Rejected
 	}

@@ -39,8 +39,10 @@ type Exchange struct {
 	Caller
 	Charge     Charge
 	ReportOnly ReportOnlyRefusals
-	DryRun     *DryRun // nil for real requests
-	Play       *Play   // nil for requests of clients
+	DryRun     *DryRun  // nil for real requests
+	Play       *Play    // nil for requests of clients
+	Opening    *Opening // nil unless the exchange opens a GraphQL connection
+	Live       *Live    // nil unless it is an operation of one
 
 	// Open is set when the path needs no key: the version's Open stages run instead
 	// of its Request stages.

@@ -3,16 +3,19 @@ package upstream
 import (
 	"bytes"
 	"net"
+	"sync"
+	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/http1"
 )
 
-// upgrades reports whether the client's Upgrade is forwarded. It must be one line on a
+// upgrades reports whether an Upgrade is forwarded: the client's, or that of a
+// subscription on a GraphQL connection. It must be one line on a
 // GET without a body, and not name a version of HTTP: requests in that would bypass
 // every rule.
 func (f *forward) upgrades(s *forwarded, ex *pipeline.Exchange) bool {
-	if s.upgrade == nil || !f.upgrade {
+	if s.upgrade == nil || !f.upgrade && ex.Live == nil {
 		return false
 	}
 	call, out := ex.Call, &ex.Outgoing
@@ -40,11 +43,39 @@ func (t *try) switchProtocols(c *conn) error {
 	a.Lines = appendUpgrade(a.Lines, t.head.upgrade)
 	first := bytes.Clone(c.buf[c.r:c.w])
 	c.releaseBuffer()
+	if live := t.ex.Live; live != nil {
+		live.Upstream = &taken{Conn: c.sock, conn: c, first: first}
+		return c.sock.SetDeadline(time.Time{})
+	}
 	a.Takeover = func(client net.Conn, received []byte) {
 		defer c.drop()
 		if client != nil {
 			http1.Tunnel(client, c.sock, [2][]byte{first, received}, idle)
 		}
 	}
+	return nil
+}
+
+// taken is a connection that speaks another protocol than HTTP.
+type taken struct {
+	net.Conn
+	conn  *conn
+	first []byte // read already
+	once  sync.Once
+}
+
+// Read implements net.Conn.
+func (t *taken) Read(p []byte) (int, error) {
+	if len(t.first) == 0 {
+		return t.Conn.Read(p)
+	}
+	n := copy(p, t.first)
+	t.first = t.first[n:]
+	return n, nil
+}
+
+// Close implements net.Conn.
+func (t *taken) Close() error {
+	t.once.Do(t.conn.drop)
 	return nil
 }

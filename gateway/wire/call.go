@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -98,10 +99,13 @@ func (call *Call) ReadLimited() error {
 
 // A Client is the connection that a call came over. It is valid until the call is
 // answered, also if it is that of a Relay which has been freed.
-type Client struct{ conn *conn }
+type Client struct {
+	conn *conn
+	left *atomic.Bool
+}
 
 // Client returns the connection that the call came over.
-func (call *Call) Client() Client { return Client{call.conn} }
+func (call *Call) Client() Client { return Client{call.conn, call.left} }
 
 // Interrupt makes a read of Stream that waits, or the next one that would, fail
 // at once. It may be called while another goroutine reads.
@@ -115,7 +119,10 @@ func (c Client) Interrupt() {
 // sending side, whatever it sent before that. No further request is served then.
 // Only the goroutine that handles the call may use it.
 func (c Client) Gone() bool {
-	if c.conn == nil || !c.conn.sock.ended() {
+	if c.conn == nil {
+		return c.left != nil && c.left.Load()
+	}
+	if !c.conn.sock.ended() {
 		return false
 	}
 	c.conn.gone = true

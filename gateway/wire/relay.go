@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // A Relay is the call that another one goes on as within the gateway: of the same
@@ -29,8 +30,12 @@ func (call *Call) Relay(uri []byte) *Relay {
 	r.Lines, r.Fields, r.names = call.Lines, slices.Clip(call.Fields), call.names
 	r.Length, r.Body, r.Stream = call.Length, call.Body, call.Stream
 	r.Peer, r.TLS, r.Cert, r.HTTP10, r.Started, r.conn = call.Peer, call.TLS, call.Cert, call.HTTP10, call.Started, call.conn
+	r.left = call.left
 	return r
 }
+
+// UntilLeft makes the call one over no connection, whose client has left once left is set.
+func (r *Relay) UntilLeft(left *atomic.Bool) { r.conn, r.left = nil, left }
 
 // OwnLines returns room for header lines that are passed to UseLines.
 func (r *Relay) OwnLines() []byte { return r.lines[:0] }

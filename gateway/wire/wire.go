@@ -16,6 +16,7 @@ package wire
 import (
 	"io"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -75,10 +76,11 @@ type Call struct {
 	Started time.Time
 	Answer  Answer
 
-	used   bool      // there is something to forget
-	names  uint32    // bits of the names in Fields
-	ended  time.Time // zero: End has not been called
-	target []byte    // as the client wrote it
-	conn   *conn     // nil: it came over none
+	used   bool         // there is something to forget
+	names  uint32       // bits of the names in Fields
+	ended  time.Time    // zero: End has not been called
+	target []byte       // as the client wrote it
+	conn   *conn        // nil: it came over none
+	left   *atomic.Bool // set when the client of a call that came over no connection has left; nil: it cannot
 	ctx    *fasthttp.RequestCtx
 }

@@ -205,7 +205,7 @@ func graphqlOptions(p planeParts) graphql.Options {
 			Directives: c.MaxDirectives, Literals: c.MaxLiterals, Fragments: c.MaxFragments, Operations: c.MaxOperations,
 			RootFields: c.MaxRootFields, Fields: c.MaxFields,
 		},
-		Log: p.log,
+		WebSockets: p.cfg.Gateway.Websockets, Log: p.log,
 	}
 }
 

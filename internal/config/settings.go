@@ -153,7 +153,8 @@ type Gateway struct {
 	PathLists string `yaml:"path_lists" oneof:"anchored unanchored" required:"true"`
 	// Allow connections to be upgraded to WebSocket or another protocol that is not HTTP.
 	// Off: the Upgrade header is removed from the request. After an upgrade bytes are
-	// passed on unchanged in both directions. GraphQL APIs never allow it.
+	// passed on unchanged in both directions. Connections to GraphQL APIs speak
+	// graphql-transport-ws or graphql-ws, and their operations are governed one by one.
 	Websockets bool `yaml:"websockets"`
 	// Longest time without data in either direction on an upgraded connection; it is
 	// closed when it passes.

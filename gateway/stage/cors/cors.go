@@ -70,6 +70,9 @@ func lines(conf *definition.CORS) (behind, preflight string) {
 	return behind, preflight
 }
 
+// Allows reports whether pages of an origin may call the API.
+func (c *Rules) Allows(origin []byte) bool { return c.origins.has(origin) }
+
 // Preflight returns the stage that answers preflights. It runs before authentication,
 // as preflights carry no key.
 func (c *Rules) Preflight() pipeline.Stage { return preflights{c} }

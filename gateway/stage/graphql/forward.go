@@ -9,11 +9,14 @@ import (
 
 // Forward returns the stage that answers admitted requests: itself if the response
 // follows from the schema, otherwise by upstream.
-func (s *Stage) Forward(upstream pipeline.Stage) pipeline.Stage { return forward{upstream, s.headers} }
+func (s *Stage) Forward(upstream pipeline.Stage) pipeline.Stage {
+	return forward{upstream, s.headers, s.streams}
+}
 
 type forward struct {
 	upstream pipeline.Stage
 	headers  *vars.Headers // nil: headers are not changed
+	streams  streams
 }
 
 // Handle answers a request.
@@ -22,6 +25,9 @@ func (f forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	if !ok || w.local == nil {
 		if f.headers != nil && len(ex.Operations) > 0 {
 			f.headers.Apply(ex)
+		}
+		if ok && w.asked != nil {
+			f.streams.subscribe(ex, w.asked)
 		}
 		return f.upstream.Handle(ex)
 	}
@@ -58,14 +64,7 @@ func (w *work) expand(ex *pipeline.Exchange, r *request.Request) {
 		return
 	}
 	q := w.decoder.AppendOthers(ex.Outgoing.Query[:0], ex.Query())
-	q = request.AppendParameter(q, "query", r.Query)
-	if len(r.Operation) > 0 {
-		q = request.AppendParameter(q, "operationName", r.Operation)
-	}
-	if r.Variables != nil {
-		q = request.AppendParameter(q, "variables", r.Variables)
-	}
-	ex.Outgoing.Query, ex.Outgoing.HasQuery = q, true
+	ex.Outgoing.Query, ex.Outgoing.HasQuery = r.AppendParameters(q), true
 }
 
 // expandAll is expand for a batch. The result has at most most bytes, because a

@@ -26,8 +26,9 @@ type Options struct {
 	BatchMax     int  // operations in a batch, whatever an API allows
 	DepthBase0   bool // depth counts from 0 in APIs that do not set graphql.depth_base; else from 1
 	Ceilings     Ceilings
-	Cache        int // bytes of the cache of valid operations
-	RefusedCache int // bytes of the cache of invalid operations
+	Cache        int  // bytes of the cache of valid operations
+	RefusedCache int  // bytes of the cache of invalid operations
+	WebSockets   bool // GraphQL connections are served
 	Log          *slog.Logger
 }
 
@@ -91,6 +92,8 @@ func (g *GraphQL) Compile(def *definition.API) (*Stage, error) {
 		rules: g.rulesFor(def.GraphQL), batchMax: min(def.GraphQL.BatchMax, g.opts.BatchMax),
 	}
 	s.open = s.rulesOf(nil)
+	s.socket = newSocket(def, g.opts.WebSockets)
+	s.streams = streamsOf(def.GraphQL.Proxy)
 	s.documents = newDocuments(def.GraphQL.TrustedDocuments)
 	s.prepare()
 	return s, nil

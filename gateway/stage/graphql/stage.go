@@ -18,6 +18,8 @@ type Stage struct {
 	open      *pipeline.OperationRules // of calls without a key
 	batchMax  int                      // 0: batches are refused
 	documents documents
+	socket    socket
+	streams   streams
 	headers   *vars.Headers // nil: headers stay as they are
 }
 
@@ -45,6 +47,9 @@ func (s *Stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	w := begin(ex)
 	w.head.Read(ex.Call)
 	ex.MediaType = string(w.head.Media)
+	if w.head.Upgrade {
+		return s.handshake(ex)
+	}
 	if refused := w.head.Answerable(); refused != nil {
 		return s.refuse(ex, refused)
 	}
@@ -182,6 +187,8 @@ func (s *Stage) judge(ex *pipeline.Exchange, w *work, r *request.Request, may *p
 	switch {
 	case w.get && found.facts.Kind == syntax.Mutation:
 		return nil, stored, mutationByGet
+	case found.facts.Kind == syntax.Subscription && ex.Live != nil:
+		w.asked = r
 	case found.facts.Kind == syntax.Subscription && !w.head.Stream:
 		return nil, stored, notStreamed
 	}

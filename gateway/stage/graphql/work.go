@@ -23,6 +23,7 @@ type work struct {
 	get        bool              // the operation is in the URL
 	dry        bool              // of a dry run: results are not cached
 	judged     request.Request   // the last request of a dry run
+	asked      *request.Request  // the subscription of a GraphQL connection, or nil
 	effort     int               // spent on unknown operations, in units of validate
 }
 
@@ -42,7 +43,7 @@ func begin(ex *pipeline.Exchange) *work {
 func (w *work) Release() {
 	w.decoder.Reset()
 	clear(w.operations)
-	w.judged = request.Request{}
+	w.judged, w.asked = request.Request{}, nil
 	w.head, w.local, w.get, w.dry, w.effort = request.Head{}, nil, false, false, 0
 	w.body, w.out, w.operations, w.sizes = w.body[:0], w.out[:0], w.operations[:0], w.sizes[:0]
 	if cap(w.body) > maxKept || cap(w.out) > maxKept || cap(w.sizes) > maxKept/8 {

@@ -58,6 +58,10 @@ type About struct {
 	Key      string // what logs call it; "" for none
 	Identity string // what its tunnels are counted under; "" for none
 	Again    bool   // the API counts the tunnel already, as an earlier part of the chain of internal calls
+
+	// Cut ends a tunnel that is not allowed any more, as its protocol has it. It does not
+	// wait. nil: the client's connection is closed.
+	Cut func(why error)
 }
 
 // A Bound is a limit that keeps a tunnel from being opened.
@@ -268,6 +272,10 @@ func (r *Registry) check(t *tunnel) {
 	t.gone.Store(true)
 	r.cut.Add(1)
 	r.opts.Log.Info("a tunnel was cut: it is not allowed any more", "api", t.about.API, "key", t.about.Key, "why", why)
+	if t.about.Cut != nil {
+		t.about.Cut(why)
+		return
+	}
 	client := t.client
 	if secure, ok := client.(interface{ NetConn() net.Conn }); ok {
 		client = secure.NetConn() // close_notify of TLS could block on a client that reads nothing

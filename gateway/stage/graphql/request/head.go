@@ -14,11 +14,11 @@ type Head struct {
 	Refused bool  // the client accepts no media type of ours
 	Text    bool  // the body is the text of a document, not JSON; set by Readable
 	Untyped bool  // the body has no media type and is read as JSON; set by Readable
+	Upgrade bool  // the client asks for a WebSocket connection
 
 	types, encodings      int
 	contentType, encoding []byte
 	accept                acceptance
-	upgrade               bool
 	browser               bool // a browser may have sent the request
 }
 
@@ -30,7 +30,7 @@ func (h *Head) Read(call *wire.Call) {
 		case wire.NameAccept:
 			h.accept.add(call.ValueOf(f))
 		case wire.NameUpgrade:
-			h.upgrade = h.upgrade || is(call.ValueOf(f), "websocket")
+			h.Upgrade = h.Upgrade || is(call.ValueOf(f), "websocket")
 		case wire.NameOrigin, wire.NameCookie:
 			h.browser = true
 		case wire.NameContentType:
@@ -68,15 +68,11 @@ var (
 	wrongType  = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has a Content-Type that is not understood; send application/json.")
 	wrongText  = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has a Content-Type with a charset that is not understood; send UTF-8.")
 	compressed = Refusal(pipeline.ReasonGraphQLMedia, 415, "The request has a Content-Encoding that is not understood; send it uncompressed.")
-	webSocket  = Refusal(pipeline.ReasonGraphQLMedia, 400, "WebSocket connections are not served here; send operations as HTTP requests.")
 )
 
 // Answerable refuses requests whose client accepts no media type of ours.
 func (h *Head) Answerable() *pipeline.Rejection {
-	switch {
-	case h.upgrade:
-		return webSocket
-	case h.Refused:
+	if h.Refused {
 		return unreadable
 	}
 	return nil

@@ -21,7 +21,7 @@ func TestWeights(t *testing.T) {
 
 func TestParametersAreEscapedForEveryReader(t *testing.T) {
 	text := "{ a(b: \"é &=+%;\\u0000\") }\n#~-._"
-	q := AppendParameter(AppendParameter(nil, "query", []byte(text)), "operationName", []byte("A b"))
+	q := (&Request{Query: []byte(text), Operation: []byte("A b")}).AppendParameters(nil)
 	read, err := url.ParseQuery(string(q))
 	if err != nil || read.Get("query") != text || read.Get("operationName") != "A b" || len(read) != 2 {
 		t.Errorf("%s is read as %v, %v", q, read, err)

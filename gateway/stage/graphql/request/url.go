@@ -240,8 +240,20 @@ func (d *Decoder) AppendOthers(dst, params []byte) []byte {
 	return dst
 }
 
-// AppendParameter appends a parameter to a query string, which may be empty.
-func AppendParameter(dst []byte, name string, value []byte) []byte {
+// AppendParameters appends the request to a query string, which may be empty.
+func (r *Request) AppendParameters(dst []byte) []byte {
+	dst = appendParameter(dst, "query", r.Query)
+	if len(r.Operation) > 0 {
+		dst = appendParameter(dst, "operationName", r.Operation)
+	}
+	if r.Variables != nil {
+		dst = appendParameter(dst, "variables", r.Variables)
+	}
+	return dst
+}
+
+// appendParameter appends a parameter to a query string, which may be empty.
+func appendParameter(dst []byte, name string, value []byte) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, '&')
 	}

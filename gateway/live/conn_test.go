@@ -1,0 +1,266 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fasthttp/websocket"
+)
+
+// peer is the client of a connection that is served. Its end is reported by served.
+type peer struct {
+	*websocket.Conn
+	raw    net.Conn
+	served chan struct{}
+	t      *testing.T
+}
+
+func serve(t *testing.T, change func(*Options)) *peer {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	o := &Options{
+		Operations: 2, MaxMessage: 1000, MaxQueued: 1 << 20, InitTimeout: time.Hour, Heartbeat: time.Hour, WriteWithin: 20 * time.Second,
+		Run: func(ctx context.Context, op *Operation) { <-ctx.Done() },
+	}
+	change(o)
+	p := &peer{t: t, served: make(chan struct{})}
+	accepted := make(chan net.Conn, 1)
+	go func() { conn, _ := ln.Accept(); accepted <- conn }()
+	if p.raw, err = net.Dial("tcp", ln.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	client := <-accepted
+	c, err := Take(client, nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { c.Serve(); _ = client.Close(); close(p.served) }()
+	if p.Conn, err = upstreamFrames(p.raw); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.raw.Close(); <-p.served })
+	return p
+}
+
+func (p *peer) say(text string) {
+	p.t.Helper()
+	if err := p.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// ends reads until the connection ends, and returns how.
+func (p *peer) ends() string {
+	p.t.Helper()
+	_ = p.SetReadDeadline(time.Now().Add(30 * time.Second))
+	for {
+		if _, _, err := p.ReadMessage(); err != nil {
+			return err.Error()
+		}
+	}
+}
+
+func TestFaultsOfClients(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Options)
+		send   func(*peer)
+		want   string
+	}{
+		{"nothing", func(o *Options) { o.InitTimeout = time.Millisecond }, func(*peer) {}, "close 4408: Connection initialisation timeout"},
+		{"a binary message", nil, func(p *peer) { _ = p.WriteMessage(websocket.BinaryMessage, []byte(hello)) }, "close 4400: Only text messages are accepted"},
+		{"garbage", nil, func(p *peer) { p.say("\x00\x01") }, "close 4400: JSON syntax error"},
+		{"a long message", nil, func(p *peer) { p.say(strings.Repeat(" ", 2000)) }, "close 1009"},
+		{"a frame without a mask", nil, func(p *peer) { _, _ = p.raw.Write([]byte{0x81, 2, '{', '}'}) }, "close 1002"},
+		{"reserved bits", nil, func(p *peer) { _, _ = p.raw.Write([]byte{0xf1, 0x80, 0, 0, 0, 0}) }, "close 1002"},
+		{"a ping in fragments", nil, func(p *peer) { _, _ = p.raw.Write([]byte{0x09, 0x80, 0, 0, 0, 0}) }, "close 1002"},
+		{"an unknown opcode", nil, func(p *peer) { _, _ = p.raw.Write([]byte{0x83, 0x80, 0, 0, 0, 0}) }, "close 1002"},
+		{"a close frame", nil, func(p *peer) {
+			_ = p.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(time.Minute))
+		}, "close 1000"},
+		{"an empty close frame", nil, func(p *peer) { _ = p.WriteControl(websocket.CloseMessage, nil, time.Now().Add(time.Minute)) }, "close 1000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := serve(t, func(o *Options) {
+				if c.change != nil {
+					c.change(o)
+				}
+			})
+			c.send(p)
+			if got := p.ends(); !strings.Contains(got, c.want) {
+				t.Errorf("ended with %q, want %q", got, c.want)
+			}
+			<-p.served
+		})
+	}
+}
+
+// A client that answers no ping is gone, and its operations end.
+func TestASilentClientIsGone(t *testing.T) {
+	ended := make(chan struct{})
+	p := serve(t, func(o *Options) {
+		o.Heartbeat = 20 * time.Millisecond
+		o.Run = func(ctx context.Context, _ *Operation) { <-ctx.Done(); close(ended) }
+	})
+	p.say(hello)
+	p.say(sub1) // and then the client reads nothing, so that it answers no ping
+	<-ended
+	<-p.served
+}
+
+// A client that reads slower than events come is cut, and holds up nobody.
+func TestASlowClientIsCut(t *testing.T) {
+	stopped := make(chan struct{})
+	p := serve(t, func(o *Options) {
+		o.Run = func(ctx context.Context, op *Operation) {
+			defer close(stopped)
+			event := []byte(`{"data":"` + strings.Repeat("x", 64<<10) + `"}`)
+			for ctx.Err() == nil {
+				op.Next(event)
+			}
+		}
+	})
+	p.say(hello)
+	p.say(sub1)
+	<-stopped
+	if got := p.ends(); !strings.Contains(got, "close 4500: Messages are not read fast enough") {
+		t.Errorf("ended with %q", got)
+	}
+}
+
+func TestMessagesOfAnEndedOperationAreDropped(t *testing.T) {
+	kept := make(chan *Operation, 1)
+	p := serve(t, func(o *Options) { o.Run = func(ctx context.Context, op *Operation) { <-ctx.Done(); kept <- op } })
+	p.say(hello)
+	p.say(sub1)
+	p.say(`{"id":"1","type":"complete"}`)
+	op := <-kept
+	op.Next([]byte("{}"))
+	op.Fail([]byte("[]"))
+	op.Complete()
+	p.say(`{"type":"ping"}`)
+	for _, want := range []string{`{"type":"connection_ack"}`, `{"type":"pong"}`} {
+		if _, got, err := p.ReadMessage(); err != nil || string(got) != want {
+			t.Fatalf("%s %v, want %s", got, err, want)
+		}
+	}
+}
+
+// heard is a Sink that writes down what it takes.
+type heard struct{ said []string }
+
+func (h *heard) Next(result []byte) { h.said = append(h.said, string(result)) }
+func (h *heard) Fail(errs []byte)   { h.said = append(h.said, "failed "+string(errs)) }
+func (h *heard) Complete()          { h.said = append(h.said, "complete") }
+
+func TestEvents(t *testing.T) {
+	for text, want := range map[string]string{
+		"data: {}\n\n": "{} complete",
+		"event: next\ndata:{\"a\":\ndata: 1}\n\nevent: complete\ndata:\n\nnothing": "{\"a\":\n1} complete",
+		"event: complete\n\n": "complete",
+		"\r\ndata: {}\r\n\r\n: a comment\r\nid: 1\r\nretry: 5\r\n": "{} complete",
+		"data: {}\r\rdata: {\"b\":1}\r\r":                          "{} {\"b\":1} complete",
+		"event: other\ndata: 1\n\n":                                "complete",
+		"data: {}":                                                 "complete",
+		"":                                                         "complete",
+		"data: [1]\n\n":                                            "the upstream has sent a message that is not understood",
+		"data: " + strings.Repeat("x", maxEvent+1):                    "the upstream has sent an event that is too large",
+		strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 1100): "the upstream has sent an event that is too large",
+	} {
+		h := &heard{}
+		got := ""
+		if err := Events(strings.NewReader(text), h); err != nil {
+			got = err.Error()
+		}
+		if got = strings.TrimSpace(strings.Join(h.said, " ") + " " + got); got != want {
+			t.Errorf("%.60q: %q, want %q", text, got, want)
+		}
+	}
+	broken := io.MultiReader(strings.NewReader("data: {}\n\n"), &failing{})
+	if h := (&heard{}); Events(broken, h) == nil || fmt.Sprint(h.said) != "[{}]" {
+		t.Errorf("a stream that was cut off: %v", h.said)
+	}
+}
+
+type failing struct{}
+
+func (*failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// Faults of upstreams end a subscription with an error.
+func TestFaultsOfUpstreams(t *testing.T) {
+	ack := `{"type":"connection_ack"}`
+	for _, c := range []struct {
+		name  string
+		says  []string
+		want  string
+		fault string
+	}{
+		{"events", []string{ack, `{"type":"next","id":"1","payload":{"a":1}}`, `{"type":"complete","id":"1"}`}, `{"a":1} complete`, ""},
+		{"pings", []string{`{"type":"ping"}`, ack, `{"type":"ping"}`, `{"type":"complete","id":"1"}`}, "complete", ""},
+		{"errors", []string{ack, `{"type":"error","id":"1","payload":[{"message":"no"}]}`}, `failed [{"message":"no"}]`, ""},
+		{"one error", []string{ack, `{"type":"error","id":"1","payload":{"message":"no"}}`}, `failed [{"message":"no"}]`, ""},
+		{"error without payload", []string{ack, `{"type":"error","id":"1"}`}, `failed [{"message":"The upstream has refused the subscription."}]`, ""},
+		{"another id", []string{ack, `{"type":"next","id":"2","payload":{}}`}, "", "not understood"},
+		{"a result that is none", []string{ack, `{"type":"next","id":"1","payload":[]}`}, "", "not understood"},
+		{"garbage", []string{ack, `{`}, "", "not understood"},
+		{"no acknowledgement", []string{`{"type":"next","id":"1","payload":{}}`}, "", "not understood"},
+		{"a refusal", []string{`{"type":"connection_error"}`}, "", "refuses"},
+		{"a large message", []string{ack, `{"type":"next","id":"1","payload":{"a":"` + strings.Repeat("x", maxEvent) + `"}}`}, "", "read limit"},
+		{"the end", []string{ack}, "", "1000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ours, theirs := net.Pipe()
+			go func() {
+				ws, err := frames(theirs, nil)
+				if err != nil {
+					return
+				}
+				go func() { // it reads what comes
+					for {
+						if _, _, err := ws.ReadMessage(); err != nil {
+							return
+						}
+					}
+				}()
+				for _, text := range c.says {
+					_ = ws.WriteMessage(websocket.TextMessage, []byte(text))
+				}
+				_ = ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(time.Minute))
+			}()
+			h := &heard{}
+			err := Follow(t.Context(), ours, TransportWS, []byte(query), h)
+			if got := strings.Join(h.said, " "); got != c.want || (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+				t.Errorf("%q, %v; want %q, %q", got, err, c.want, c.fault)
+			}
+		})
+	}
+}
+
+func FuzzEvents(f *testing.F) {
+	f.Add([]byte("event: next\r\ndata: {}\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		h := &heard{}
+		if err := Events(bytes.NewReader(text), h); err != nil && !errors.Is(err, errNotUnderstood) && !errors.Is(err, errLongEvent) {
+			t.Fatal(err)
+		}
+		for _, said := range h.said {
+			if said != "complete" && !json.Valid([]byte(said)) {
+				t.Fatalf("passes on %q", said)
+			}
+		}
+	})
+}

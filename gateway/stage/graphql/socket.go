@@ -1,0 +1,117 @@
+package graphql
+
+import (
+	"bytes"
+
+	"github.com/sluicegate/sluice/gateway/live"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/stage/cors"
+	"github.com/sluicegate/sluice/gateway/stage/graphql/request"
+	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/http1"
+)
+
+var (
+	socketsOff    = pipeline.NewRejection(pipeline.ReasonGraphQLMedia, 422, "websockets are not allowed")
+	noSubprotocol = pipeline.NewRejection(pipeline.ReasonGraphQLMedia, 400, "invalid websocket protocol for upgrading to a graphql websocket connection")
+	noHandshake   = pipeline.NewRejection(pipeline.ReasonGraphQLMedia, 400, "The request is not a WebSocket handshake: it needs GET, Connection: Upgrade, Sec-WebSocket-Version: 13 and Sec-WebSocket-Key, and no body.")
+	foreignOrigin = pipeline.NewRejection(pipeline.ReasonGraphQLMedia, 403, "Pages of this origin may not open connections to the API; list the origin in CORS.allowed_origins.")
+)
+
+// socket answers the handshakes of GraphQL connections of one API (RFC 6455 section 4.2).
+type socket struct {
+	on      bool
+	ambient bool        // browsers send the credential by themselves, whatever page asks them to
+	pages   *cors.Rules // nil: the API says nothing about pages
+}
+
+func newSocket(def *definition.API, on bool) socket {
+	return socket{on: on, ambient: def.UseBasicAuth || def.UseMutualTLS || def.Token().UseCookie || def.Token().UseCertificate, pages: cors.Compile(def)}
+}
+
+// handshake answers the handshake of a GraphQL connection. It is not charged: the
+// operations are.
+func (s *Stage) handshake(ex *pipeline.Exchange) pipeline.Verdict {
+	call := ex.Call
+	protocol, known := live.Choose(call.Header("Sec-WebSocket-Protocol"))
+	key := call.Header("Sec-WebSocket-Key")
+	switch {
+	case !s.socket.on:
+		return s.refuse(ex, socketsOff)
+	case string(call.Method) != "GET" || call.HTTP10 || call.HasBody(),
+		!http1.Lists(call.Get(wire.NameConnection), upgrade) || string(call.Header("Sec-WebSocket-Version")) != "13" || !live.IsKey(key):
+		return s.refuse(ex, noHandshake)
+	case !known:
+		return s.refuse(ex, noSubprotocol)
+	case !s.socket.admits(call):
+		return s.refuse(ex, foreignOrigin)
+	}
+	ex.Opening = &pipeline.Opening{Protocol: protocol.String()}
+	a := ex.Answer
+	a.Status, a.NoBody, a.Length = 101, true, -1
+	a.Lines = append(a.Lines, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "...)
+	a.Lines = live.AppendAccept(a.Lines, key)
+	a.Lines = append(a.Lines, "\r\nSec-WebSocket-Protocol: "...)
+	a.Lines = append(a.Lines, ex.Opening.Protocol...)
+	a.Lines = append(a.Lines, "\r\n"...)
+	return pipeline.Answered
+}
+
+var upgrade = []byte("upgrade")
+
+// admits reports whether the page that asks may open a connection. Browsers ask nobody
+// before they open one, and send cookies along.
+func (s *socket) admits(call *wire.Call) bool {
+	origin := call.Get(wire.NameOrigin)
+	if len(origin) == 0 {
+		return true
+	}
+	if _, host, ok := bytes.Cut(origin, []byte("://")); ok && bytes.EqualFold(host, call.Host) {
+		return true
+	}
+	if s.pages != nil {
+		return s.pages.Allows(origin)
+	}
+	return !s.ambient
+}
+
+// streams says how an upstream streams the results of subscriptions.
+type streams struct {
+	protocol live.Protocol // over WebSocket
+	events   bool          // as text/event-stream instead
+	post     bool          // which is asked for with POST
+}
+
+func streamsOf(proxy *definition.GraphQLProxy) streams {
+	switch {
+	case proxy == nil || proxy.SubscriptionType == "" || proxy.SubscriptionType == live.Legacy.String():
+		return streams{protocol: live.Legacy}
+	case proxy.SubscriptionType == live.TransportWS.String():
+		return streams{protocol: live.TransportWS}
+	}
+	return streams{events: true, post: proxy.SSEUsePost}
+}
+
+// subscribe makes the forwarded request of a GraphQL connection one for a subscription.
+func (s *streams) subscribe(ex *pipeline.Exchange, r *request.Request) {
+	call := ex.Call
+	if s.events {
+		if !s.post {
+			call.Method = methodGet
+			call.SetBody(nil)
+			ex.Outgoing.Query, ex.Outgoing.HasQuery = r.AppendParameters(append(ex.Outgoing.Query[:0], ex.Query()...)), true
+		}
+		return
+	}
+	call.Method = methodGet
+	call.SetBody(nil)
+	lines := http1.RemoveLines(call.Lines, "Content-Type", "Accept")
+	lines = append(lines, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "...)
+	lines = append(lines, live.NewKey()...)
+	lines = append(lines, "\r\nSec-WebSocket-Protocol: "...)
+	lines = append(lines, s.protocol.String()...)
+	call.SetLines(append(lines, "\r\n"...))
+}
+
+var methodGet = []byte("GET")
