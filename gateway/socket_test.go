@@ -374,8 +374,11 @@ func TestPagesOfOtherSitesOpenNoConnection(t *testing.T) {
 		path, origin string
 		status       int
 	}{
-		{"/ws/", "https://evil.example", 403}, {"/ws/", "null", 403}, {"/ws/", "http://" + s.Addr, 101},
-		{"/old/", "https://friend.example", 101}, {"/old/", "https://evil.example", 403},
+		{"/ws/", "https://evil.example", 403},
+		{"/ws/", "null", 403},
+		{"/ws/", "http://" + s.Addr, 101},
+		{"/old/", "https://friend.example", 101},
+		{"/old/", "https://evil.example", 403},
 		{"/events/", "https://evil.example", 101}, // its key is not sent by browsers on their own
 	} {
 		_, resp, err := s.tryDial(c.path, "graphql-ws", "key", "Cookie: c=key", "Origin: "+c.origin)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/gateway/match"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -15,7 +16,7 @@ import (
 // Rules are the CORS settings of an API, compiled. They bind browsers only: other
 // clients are kept out by keys.
 type Rules struct {
-	origins originSet
+	origins match.Origins
 	headers map[string]bool // that pages may send, in lower case
 	methods map[string]bool
 	every   bool // headers are allowed whatever their names
@@ -35,7 +36,7 @@ func Compile(def *definition.API) *Rules {
 		return nil
 	}
 	c := &Rules{
-		origins: newOriginSet(conf.Origins()), pass: conf.OptionsPassthrough, keys: !def.UseKeyless,
+		origins: match.CompileOrigins(conf.Origins()), pass: conf.OptionsPassthrough, keys: !def.UseKeyless,
 		headers: make(map[string]bool), methods: make(map[string]bool),
 		allow: "Access-Control-Allow-Origin: ", names: strings.Join(conf.Headers(), ", "),
 	}
@@ -69,9 +70,6 @@ func lines(conf *definition.CORS) (behind, preflight string) {
 	}
 	return behind, preflight
 }
-
-// Allows reports whether pages of an origin may call the API.
-func (c *Rules) Allows(origin []byte) bool { return c.origins.has(origin) }
 
 // Preflight returns the stage that answers preflights. It runs before authentication,
 // as preflights carry no key.
@@ -127,7 +125,7 @@ func (c preflights) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 // fault says which part of a preflight is not allowed, "" for none.
 func (c *Rules) fault(call *wire.Call) string {
 	switch {
-	case !c.origins.has(call.Get(wire.NameOrigin)):
+	case !c.origins.Has(call.Get(wire.NameOrigin)):
 		return "allowed_origins"
 	case !c.methods[string(call.Header(askedMethod))]:
 		return "allowed_methods"
@@ -143,14 +141,14 @@ func (c preflights) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	if !isPreflight(call) {
 		f.Said = "the call is no preflight of a browser"
 		if from := call.Get(wire.NameOrigin); from != nil {
-			f.Fact("CORS.allowed_origins", strings.Join(c.origins.written, ", "), string(from), "definition")
-			if f.Said = "pages of " + string(from) + " may read the answer"; !c.origins.has(from) {
+			f.Fact("CORS.allowed_origins", strings.Join(c.origins.Written, ", "), string(from), "definition")
+			if f.Said = "pages of " + string(from) + " may read the answer"; !c.origins.Has(from) {
 				f.Said = "pages of " + string(from) + " may not read the answer; the call itself goes on"
 			}
 		}
 		return
 	}
-	f.Fact("CORS.allowed_origins", strings.Join(c.origins.written, ", "), string(call.Get(wire.NameOrigin)), "definition")
+	f.Fact("CORS.allowed_origins", strings.Join(c.origins.Written, ", "), string(call.Get(wire.NameOrigin)), "definition")
 	switch fault := c.fault(call); {
 	case c.pass:
 		f.Fact("CORS.options_passthrough", "true", "", "definition")
@@ -171,10 +169,10 @@ func (c answers) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	}
 	a := ex.Answer
 	a.Lines = http1.RemoveLinesFunc(a.Lines, isCORS)
-	if !c.origins.all {
+	if !c.origins.All {
 		a.Lines = append(a.Lines, "Vary: Origin\r\n"...)
 	}
-	if sender := ex.Call.Get(wire.NameOrigin); c.origins.all || c.origins.has(sender) {
+	if sender := ex.Call.Get(wire.NameOrigin); c.origins.All || c.origins.Has(sender) {
 		a.Lines = c.appendAllowed(a.Lines, sender)
 		a.Lines = append(a.Lines, c.behind...)
 	}
@@ -184,7 +182,7 @@ func (c answers) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 // appendAllowed appends the line that names the origin.
 func (c *Rules) appendAllowed(dst, sender []byte) []byte {
 	dst = append(dst, c.allow...)
-	if c.origins.all {
+	if c.origins.All {
 		return append(dst, "*\r\n"...)
 	}
 	return append(append(dst, sender...), "\r\n"...)

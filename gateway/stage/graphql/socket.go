@@ -4,8 +4,8 @@ import (
 	"bytes"
 
 	"github.com/sluicegate/sluice/gateway/live"
+	"github.com/sluicegate/sluice/gateway/match"
 	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/gateway/stage/cors"
 	"github.com/sluicegate/sluice/gateway/stage/graphql/request"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -22,12 +22,17 @@ var (
 // socket answers the handshakes of GraphQL connections of one API (RFC 6455 section 4.2).
 type socket struct {
 	on      bool
-	ambient bool        // browsers send the credential by themselves, whatever page asks them to
-	pages   *cors.Rules // nil: the API says nothing about pages
+	ambient bool           // browsers send the credential by themselves, whatever page asks them to
+	pages   *match.Origins // of pages that may call the API; nil: it says nothing about them
 }
 
 func newSocket(def *definition.API, on bool) socket {
-	return socket{on: on, ambient: def.UseBasicAuth || def.UseMutualTLS || def.Token().UseCookie || def.Token().UseCertificate, pages: cors.Compile(def)}
+	s := socket{on: on, ambient: def.UseBasicAuth || def.UseMutualTLS || def.Token().UseCookie || def.Token().UseCertificate}
+	if def.CORS.On() {
+		pages := match.CompileOrigins(def.CORS.Origins())
+		s.pages = &pages
+	}
+	return s
 }
 
 // handshake answers the handshake of a GraphQL connection. It is not charged: the
@@ -71,7 +76,7 @@ func (s *socket) admits(call *wire.Call) bool {
 		return true
 	}
 	if s.pages != nil {
-		return s.pages.Allows(origin)
+		return s.pages.Has(origin)
 	}
 	return !s.ambient
 }

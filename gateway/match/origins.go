@@ -1,17 +1,14 @@
-package cors
+package match
 
-import (
-	"strings"
+import "strings"
 
-	"github.com/sluicegate/sluice/internal/http1"
-)
-
-// An originSet holds web origins.
-type originSet struct {
-	written []string // as the definition has them
+// Origins is a set of web origins, such as https://app.example. A * stands for part of a
+// name or for a port.
+type Origins struct {
+	Written []string // as the definition has them
 	exact   map[string]bool
 	open    []openOrigin
-	all     bool
+	All     bool // every origin is in it
 }
 
 // An openOrigin is an origin with a part left open.
@@ -21,13 +18,14 @@ type openOrigin struct{ before, behind string }
 // have at most 253.
 const maxOrigin = 300
 
-func newOriginSet(list []string) originSet {
-	s := originSet{written: list, exact: make(map[string]bool)}
+// CompileOrigins returns the set of a list; "*" is every origin.
+func CompileOrigins(list []string) Origins {
+	s := Origins{Written: list, exact: make(map[string]bool)}
 	for _, text := range list {
 		before, behind, open := strings.Cut(strings.ToLower(text), "*")
 		switch {
 		case text == "*":
-			s.all = true
+			s.All = true
 		case open:
 			s.open = append(s.open, openOrigin{before, behind})
 		default:
@@ -37,12 +35,12 @@ func newOriginSet(list []string) originSet {
 	return s
 }
 
-// has reports whether an origin is in the set. It does not allocate.
-func (s *originSet) has(sender []byte) bool {
+// Has reports whether an origin is in the set. It does not allocate.
+func (s *Origins) Has(sender []byte) bool {
 	if len(sender) == 0 || len(sender) > maxOrigin {
 		return false
 	}
-	if s.all {
+	if s.All {
 		return true
 	}
 	if s.exact[string(sender)] { // as browsers write it
@@ -81,39 +79,3 @@ func (o *openOrigin) takes(sender []byte) bool {
 	}
 	return true
 }
-
-// allowsHeaders reports whether pages may send all headers of a list. It checks the
-// syntax of the list too, as the answer may repeat it.
-func (c *Rules) allowsHeaders(list []byte) bool {
-	for len(list) > 0 {
-		var name []byte
-		name, list = http1.CutElement(list)
-		if len(name) == 0 {
-			continue
-		}
-		if len(name) > maxHeader {
-			return false
-		}
-		var room [maxHeader]byte
-		lowered := room[:len(name)]
-		for i, c := range name {
-			if c-'A' < 26 {
-				c |= 0x20
-			}
-			if !http1.IsTokenByte(c) {
-				return false
-			}
-			lowered[i] = c
-		}
-		if !c.every && !c.headers[string(lowered)] {
-			return false
-		}
-	}
-	return true
-}
-
-// maxHeader is the longest name of a header in a preflight, in bytes.
-const maxHeader = 128
-
-// isCORS reports whether a header line belongs to the CORS protocol.
-func isCORS(line []byte) bool { return http1.HasPrefix(line, "access-control-") }
