@@ -77,3 +77,25 @@ func TestThePortalTakesNoStyleSheetsAndScripts(t *testing.T) {
 		}
 	}
 }
+
+// Scripts in the texts of pages, menus and the brand come out as text: the browser of the
+// tests refuses every page with something that would run.
+func TestScriptsInPagesMenusAndTheBrandAreShownAsText(t *testing.T) {
+	b := start(t)
+	body := "# " + attack + "\n\n" + attack + "\n\n[link](javascript:alert(1)) [data](data:text/html,x) ![picture](https://evil.example/p.png) <svg onload=alert(1)> <a href=javascript:alert(1)>a</a>\n\n```\n" + attack + "\n```\n| a |\n|---|\n| " + attack + " |"
+	b.Call("PUT", "/api/portal/pages", b.admin, fmt.Sprintf(`{"pages":[{"path":"terms","title":%q,"body":%q}]}`, attack[:60], body)).Want(200)
+	b.Call("PUT", "/api/portal/menus", b.admin, fmt.Sprintf(`{"items":[{"text":%q,"page":"terms"},{"text":%q,"url":"https://example.com/?q=%%22%%3E%%3Cscript%%3E"}]}`, attack[:60], attack[:60])).Want(200)
+	b.Call("PUT", "/api/portal/brand", b.admin, fmt.Sprintf(`{"name":%q,"welcome":%q,"footer":%q,"links":[{"text":%q,"url":"/x?%%22"}]}`, attack[:60], body, body, attack[:60])).Want(200)
+	ada := b.signUp("ada@example.com")
+	for _, page := range []string{"/portal/", "/portal/pages/terms", "/portal/pages/terms?x=%22%3E%3Cscript%3E", "/portal/account", "/portal/keys", "/portal/nothing-%3Cscript%3E"} {
+		for _, w := range []*browser{b.browser(), ada} {
+			w.open(page).hides("evil.example", `href="javascript:`, `href="data:`)
+			if strings.HasPrefix(page, "/portal/pages/") {
+				w.want(200, "/portal/pages/terms").says("<script>alert(1)</script>")
+			}
+		}
+	}
+	for _, to := range []string{"javascript:alert(1)", "JavaScript:alert(1)", " javascript:alert(1)", "data:text/html,x", "//evil.example", `/\\evil.example`} {
+		b.Call("PUT", "/api/portal/menus", b.admin, fmt.Sprintf(`{"items":[{"text":"x","url":%q}]}`, to)).Want(400).Says("items[0]: url must")
+	}
+}

@@ -160,6 +160,11 @@ func (w *browser) inspect() {
 	if policy := w.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self'") || !strings.Contains(policy, "require-trusted-types-for 'script'") {
 		w.b.t.Errorf("%s: policy %q", w.at, policy)
 	}
+	for name, want := range map[string]string{"Content-Security-Policy": "frame-ancestors 'none'", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"} {
+		if !strings.Contains(w.header.Get(name), want) {
+			w.b.t.Errorf("%s: %s is %q", w.at, name, w.header.Get(name))
+		}
+	}
 	w.harmless(w.page)
 	if n := len(all(w.page, "h1")); n != 1 {
 		w.b.t.Errorf("%s: %d headings of the first level", w.at, n)
