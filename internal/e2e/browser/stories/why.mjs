@@ -40,6 +40,13 @@ story('From a request id to the field, and the call passes', async ({ page, step
     const rule = page.getByRole('table', { name: 'limit' }).getByRole('row', { name: /^quota 1/ });
     await rule.getByRole('link', { name: 'policy metered' }).waitFor();
   });
+  await step('a phone shows it too', async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole('link', { name: 'Open at this field', exact: true }).scrollIntoViewIfNeeded();
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.ok(wide <= 1, `the page is ${wide} px wider than the window`);
+  });
+  await page.setViewportSize({ width: 1280, height: 800 });
   await step('the way to the field puts the focus there', async () => {
     await page.getByRole('link', { name: 'Open at this field', exact: true }).click();
     await page.getByRole('heading', { level: 1, name: 'Plan metered' }).waitFor();

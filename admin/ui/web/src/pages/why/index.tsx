@@ -153,7 +153,7 @@ function Explained({ report, keyHash, still }: { report: Report; keyHash?: strin
                 <span>{step.said}</span>
               </div>
               {!!step.facts?.length && (
-                <div className={css.scroll}>
+                <div className={css.scroll} tabIndex={0} role="region" aria-label={`${text.rules}: ${step.stage}`}>
                   <table className={css.table} aria-label={step.stage}>
                     <thead>
                       <tr>

@@ -28,6 +28,7 @@ export const text = {
   step: 'Stage',
   said: 'What it decided',
   results: { ok: 'passed', fail: 'refused', answered: 'answered', untold: 'not known' } as Record<string, string>,
+  rules: 'Rules',
   rule: 'Rule',
   value: 'Value',
   seen: 'In the request',
