@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluicegate/sluice/bench/answer"
 	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/explain"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/stage/auth"
 	"github.com/sluicegate/sluice/gateway/stage/auth/basic"
@@ -62,6 +63,8 @@ type settings struct {
 
 	uncounted bool          // calls are not counted for an admin
 	taking    time.Duration // how often the admin takes counts; 0: every second
+
+	samples *explain.Samples // nil: requests are not recorded
 }
 
 // newWorld starts a gateway without definitions. It ends with the test.
@@ -99,6 +102,7 @@ func newWorld(tb testing.TB, s settings) *world {
 			d.Stages.Upstream = upstreamConfig(trusted)
 			d.Stages.Calls = targets.New(targets.Options{Pools: d.Stages.Pools, Upstream: d.Stages.Upstream, Raise: bus.Raise})
 			d.Stages.Cache = cache.New(cache.Options{MaxBytes: 64 << 20, MaxBody: 64 << 10, Patience: time.Second})
+			d.Samples = s.samples
 			gatewaytest.WithLimitHeaders(d)
 		},
 	})
