@@ -85,8 +85,9 @@ story('The whole story over both sites, with eight tabs open', async ({ page, co
     for (let n = 1; n < quota; n++) assert.equal(await called(key), 200);
     await ada.reload();
     await ada.getByText(`0 of ${quota} left`).waitFor();
-    await tabs[5].bringToFront();
-    await tabs[5].getByRole('link', { name: 'parcels' }).first().waitFor();
+    while (!(await rest('GET', '/api/usage?step=none&group_by=api')).Data.some((row) => row.api_id === 'parcels'));
+    await page.goto(`${product.url}/traffic`);
+    await page.getByRole('link', { name: 'parcels' }).first().waitFor();
   });
 
   await step('the quota ends, and the portal says which rule', async () => {

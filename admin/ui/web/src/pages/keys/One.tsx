@@ -26,7 +26,7 @@ import { useURLState } from '../../parts/urlState';
 import { reasonText } from '../../reasons';
 import { t } from '../../text/en';
 import { refusals, usage } from '../traffic/data';
-import { rangeOf } from '../traffic/range';
+import { rangeOf, spanOf } from '../traffic/range';
 import { Outcomes, RangePicker, Ranks, RefusalTable } from '../traffic/parts';
 import { endFormer, getKey, resetQuota, revokeKey, rotateKey, setPolicies } from './data';
 import { scopesOf, type Key, type Session } from './session';
@@ -354,7 +354,7 @@ function Policies({ hash, have, onClose }: { hash: string; have: string[]; onClo
 function UsageOf({ hash, otherwise, picker }: { hash: string; otherwise: string; picker?: boolean }) {
   const [url] = useURLState();
   const range = rangeOf(picker ? url : {}, otherwise);
-  const query = useRead(['usage', 'key', hash, range.value, url.from, url.to, otherwise], (signal) => usage({ key: hash, from: range.from, to: range.to, step: range.step, group_by: 'reason' }, signal), {
+  const query = useRead(['usage', 'key', hash, range.value, url.from, url.to, otherwise], (signal) => usage({ key: hash, ...spanOf(picker ? url : {}, otherwise), step: range.step, group_by: 'reason' }, signal), {
     on: ['usage_until'],
     keep: true,
   });
@@ -369,7 +369,7 @@ function UsageOf({ hash, otherwise, picker }: { hash: string; otherwise: string;
 function RefusalsOf({ hash, few }: { hash: string; few?: boolean }) {
   const [url] = useURLState();
   const range = rangeOf(few ? {} : url, '7d');
-  const query = useRead(['refusals', 'key', hash, range.value, few], (signal) => refusals({ key: hash, from: range.from, to: range.to, page_size: few ? 5 : 100 }, signal), { on: ['usage_until'], keep: true });
+  const query = useRead(['refusals', 'key', hash, range.value, url.from, url.to, few], (signal) => refusals({ key: hash, ...spanOf(few ? {} : url, '7d'), page_size: few ? 5 : 100 }, signal), { on: ['usage_until'], keep: true });
   let counts: ReactNode = null;
   if (!few && query.data && query.data.counts.length > 0) {
     counts = <Ranks label={text.counts} rows={query.data.counts.map((one) => ({ key: one.reason, calls: one.calls, name: one.reason, note: reasonText(one.reason) }))} />;

@@ -16,7 +16,7 @@ import { useURLState } from '../../parts/urlState';
 import { reasonText } from '../../reasons';
 import { duration, number, percent } from '../../text/en';
 import { refusals, usage, type Usage } from './data';
-import { momentsOf, rangeOf, valuesOf, type Range } from './range';
+import { momentsOf, rangeOf, spanOf, valuesOf, type Range } from './range';
 import { Outcomes, RangePicker, Ranks, RefusalTable } from './parts';
 import { text } from './text';
 import css from './traffic.module.css';
@@ -31,12 +31,12 @@ const tabs = [
 function Traffic() {
   const [url] = useURLState();
   const range = rangeOf(url);
-  const about = { from: range.from, to: range.to, api: url.api };
+  const about = () => ({ ...spanOf(url), api: url.api });
   const key = [range.value, url.from, url.to, url.api];
-  const over = useRead(['usage', 'over', ...key], (signal) => usage({ ...about, step: range.step, group_by: 'reason' }, signal), { on: ['usage_until'], keep: true });
-  const apis = useRead(['usage', 'apis', ...key], (signal) => usage({ ...about, group_by: 'api', page_size: 10 }, signal), { on: ['usage_until'], keep: true });
-  const keys = useRead(['usage', 'keys', ...key], (signal) => usage({ ...about, group_by: 'key', page_size: 10 }, signal), { on: ['usage_until'], keep: true });
-  const why = useRead(['usage', 'reasons', ...key], (signal) => usage({ ...about, group_by: 'reason', page_size: 20 }, signal), { on: ['usage_until'], keep: true });
+  const over = useRead(['usage', 'over', ...key], (signal) => usage({ ...about(), step: range.step, group_by: 'reason' }, signal), { on: ['usage_until'], keep: true });
+  const apis = useRead(['usage', 'apis', ...key], (signal) => usage({ ...about(), group_by: 'api', page_size: 10 }, signal), { on: ['usage_until'], keep: true });
+  const keys = useRead(['usage', 'keys', ...key], (signal) => usage({ ...about(), group_by: 'key', page_size: 10 }, signal), { on: ['usage_until'], keep: true });
+  const why = useRead(['usage', 'reasons', ...key], (signal) => usage({ ...about(), group_by: 'reason', page_size: 20 }, signal), { on: ['usage_until'], keep: true });
   return (
     <Page title={text.title} note={url.api} actions={<RangePicker range={range} />}>
       <Tabs label={text.tabs} tabs={tabs} />
@@ -145,7 +145,7 @@ function Refused() {
   const [key, setKey] = useState(url.key ?? '');
   const query = useRead(
     ['refusals', range.value, url.from, url.to, url.api, url.key, url.reason, page],
-    (signal) => refusals({ from: range.from, to: range.to, api: url.api, key: url.key, reason: url.reason, p: page, page_size: 50 }, signal),
+    (signal) => refusals({ ...spanOf(url, '24h'), api: url.api, key: url.key, reason: url.reason, p: page, page_size: 50 }, signal),
     { on: ['usage_until'], keep: true },
   );
   const narrowed = !!(url.api || url.key || url.reason);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { momentsOf, most, rangeOf, valuesOf, type UsageRow } from './range';
+import { momentsOf, most, rangeOf, spanOf, valuesOf, type UsageRow } from './range';
 
 const row = (at: string, hits: number, reason = ''): UsageRow => ({ at, hits, errors: 0, mean_ms: 1, upstream_mean_ms: 0, reason });
 
@@ -9,6 +9,9 @@ describe('ranges', () => {
     expect(rangeOf({}, '1h', now)).toEqual({ from: Date.parse('2026-01-02T02:05:00Z') / 1000, to: Date.parse('2026-01-02T03:05:00Z') / 1000, step: 'minute', value: '1h' });
     expect(rangeOf({ from: '2026-01-01T00:00:00Z', to: '2026-01-03T00:00:00Z' }, '1h', now).step).toBe('hour');
     expect(rangeOf({ from: 'x', to: 'y', range: 'none' }, '7d', now).value).toBe('7d');
+  });
+  it('end now, however long the page has been open', () => {
+    expect(spanOf({}, '1h', now + 60_000).to).toBe(Date.parse('2026-01-02T03:06:00Z') / 1000);
   });
   it('have a value for each moment', () => {
     const range = rangeOf({ from: '2026-01-01T00:00:30Z', to: '2026-01-01T00:03:00Z' });

@@ -39,6 +39,12 @@ export function rangeOf(url: Record<string, string | undefined>, otherwise = '1h
   return { from: end - range.seconds, to: end, step: range.step, value: range.value };
 }
 
+/** The ends of a range as they are now: what a page asks for that stays open. */
+export function spanOf(url: Record<string, string | undefined>, otherwise = '1h', now = Date.now()): { from: number; to: number } {
+  const { from, to } = rangeOf(url, otherwise, now);
+  return { from, to };
+}
+
 const sizes = { minute: 60, hour: 3600, day: 86_400 };
 
 /** The moments of a range, in unix seconds. */
