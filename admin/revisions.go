@@ -56,6 +56,8 @@ type configState struct {
 	UpToDate   int   `json:"up_to_date" doc:"of these, serving the revision without an error"`
 
 	Behind []string `json:"behind" doc:"names of the others"`
+
+	Address string `json:"gateway_url,omitempty" doc:"where callers reach the gateways: portal.gateway_url, or the address of the gateway in the same process"`
 }
 
 // revisionList is one page of revisions, newest first.
@@ -138,6 +140,9 @@ func (s *Server) configState(ctx context.Context) (configState, error) {
 		return configState{}, err
 	}
 	told := configState{Revision: state.Revision, Generation: state.Generation, Behind: []string{}}
+	if address := s.deps.Portal.Gateway; address != nil {
+		told.Address = address()
+	}
 	for _, g := range gateways {
 		if time.Since(g.SeenAt) > silentAfter {
 			continue

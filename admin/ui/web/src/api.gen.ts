@@ -4464,6 +4464,8 @@ export interface components {
         ConfigState: {
             /** @description names of the others */
             behind: string[] | null;
+            /** @description where callers reach the gateways: portal.gateway_url, or the address of the gateway in the same process */
+            gateway_url?: string;
             /**
              * Format: int64
              * @description heard of within two minutes

@@ -1,4 +1,4 @@
-import { assert, enterLink, newUser, product, rest, story } from '../harness.mjs';
+import { assert, enterLink, eventually, newUser, product, rest, story } from '../harness.mjs';
 
 story('The link of the terminal signs in once', async ({ page, context, step, allow }) => {
   await step('the link opens the account page and leaves the address', async () => {
@@ -108,3 +108,66 @@ story('A page of another origin changes and reads nothing', async ({ page, conte
     await page.getByRole('heading', { level: 1 }).waitFor();
   });
 }, { origins: ['http://localhost:1'] });
+
+story('First steps', async ({ t, page, context, step, open, allow }) => {
+  allow(/status of 401 .*\/api\/session/);
+  const effort = { clicks: 0, fields: 0 };
+  await context.exposeFunction('counted', (what) => void effort[what]++);
+  await context.addInitScript(() => {
+    const typed = new WeakSet();
+    addEventListener('click', (event) => event.isTrusted && globalThis.counted('clicks'), true);
+    addEventListener('input', (event) => {
+      if (!event.isTrusted || typed.has(event.target)) return;
+      typed.add(event.target);
+      globalThis.counted('fields');
+    }, true);
+  });
+  const home = await context.newPage(); // stays open beside the page that is worked on
+  const shows = (name, state) => home.getByRole('listitem').filter({ hasText: name }).filter({ has: home.getByLabel(state, { exact: true }) }).waitFor();
+  await step('the link of the terminal leads to the account, and home to the checklist', async () => {
+    await page.goto(await enterLink());
+    await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor();
+    await home.goto(product.url + '/');
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Home' }).click();
+    for (const name of ['Put an API', 'Make a key', 'Make a first call']) await shows(name, 'to do');
+  });
+  await step('an upstream becomes an API', async () => {
+    await page.getByRole('link', { name: 'New API' }).click();
+    await page.getByLabel('URL of the upstream').fill(product.upstream);
+    await page.getByRole('button', { name: 'Probe' }).click();
+    await page.getByText(/It answered with status 200/).waitFor();
+    await page.getByRole('button', { name: 'Review' }).click();
+    await page.getByRole('dialog', { name: /^Review/ }).getByRole('button', { name: 'Publish' }).click();
+    await page.getByRole('heading', { level: 1, name: 'api' }).waitFor();
+  });
+  await shows('Put an API', 'done');
+  await shows('Make a key', 'to do');
+  let address;
+  await step('and a key for it is made', async () => {
+    await page.getByRole('link', { name: 'New key' }).click();
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    const sheet = page.getByRole('dialog', { name: /^Key for/ });
+    address = /curl (\S+) -H "Authorization: \$KEY"/.exec(await sheet.locator('pre').innerText())[1];
+  });
+  await shows('Make a key', 'done');
+  await shows('Make a first call', 'to do');
+  const key = (await page.locator('[data-secret]').innerText()).trim();
+  await eventually('the API to answer', async () => {
+    const answer = await fetch(address, { headers: { Authorization: key } });
+    assert.equal(answer.status, 200, await answer.text());
+  });
+  assert.equal((await fetch(address)).status, 401, 'without the key it is refused');
+  t.diagnostic(`from the link to an API that answers with a key: ${effort.clicks} clicks, ${effort.fields} typed field`);
+  assert.ok(effort.clicks <= 8 && effort.fields <= 1, `${effort.clicks} clicks and ${effort.fields} fields are more than there were`);
+  await home.getByRole('heading', { name: 'First steps' }).waitFor({ state: 'detached' });
+  await step('the sheet of the key is closed when it is stored', async () => {
+    await page.getByLabel('It is stored').check();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('heading', { level: 2, name: /Quota and rate/ }).waitFor();
+  });
+  await step('and the checklist is gone', async () => {
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Home' }).click();
+    await page.getByRole('heading', { name: 'Changes' }).waitFor();
+    assert.equal(await page.getByRole('heading', { name: 'First steps' }).count(), 0);
+  });
+});

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { useRead } from '../../api/query';
 import { useCan } from '../../app/session';
 import { Badge } from '../../parts/Badge';
-import { Button } from '../../parts/Button';
+import { Button, LinkButton } from '../../parts/Button';
 import { Confirm } from '../../parts/Confirm';
 import { ID } from '../../parts/Copy';
 import { DraftBar, DraftOffer, ReviewSheet, useDraft, type Base, type Draft } from '../../parts/draft';
@@ -21,7 +21,7 @@ import { Effect } from './Effect';
 import { TabFields, tabOf } from './Fields';
 import { HistoryTab, UsesTab } from './Looks';
 import { OperationsTab } from './Operations';
-import { Overview } from './Overview';
+import { authsOf, Overview } from './Overview';
 import { RawTab } from './Raw';
 import { loadEffect, loadText, loadUses, remove, save, validate } from './read';
 import { SchemaTab } from './Schema';
@@ -55,6 +55,7 @@ function Editing({ id, base }: { id: string; base: Base }) {
   const at = `/apis/${encodeURIComponent(id)}`;
   useFieldInAddress({ home: at, open, of: tabOf });
   const graphql = draft.get('graphql.enabled') === true;
+  const keyed = authsOf(draft).includes(t.auths.token!);
   const on = (one: string) => draft.problems.filter((problem) => problem.path !== '' && tabOf(problem.path) === one).length;
   const names = Object.keys(t.tabs).filter((one) => graphql || !['operations', 'playground'].includes(one));
   const reload = () => loadText(id);
@@ -62,7 +63,18 @@ function Editing({ id, base }: { id: string; base: Base }) {
     <Page
       title={name}
       note={<>{draft.get('active') === false ? <Badge>{t.states.false}</Badge> : <Badge kind="ok">{t.states.true}</Badge>} <ID value={id} /></>}
-      actions={may && <Button kind="danger" onClick={() => setDeleting(true)}>{t.remove.verb} …</Button>}
+      actions={
+        may && (
+          <>
+            {keyed && (
+              <LinkButton to="/keys/new" search={{ api: id }}>
+                {t.newKey}
+              </LinkButton>
+            )}
+            <Button kind="danger" onClick={() => setDeleting(true)}>{t.remove.verb} …</Button>
+          </>
+        )
+      }
     >
       <Tabs label={t.tabsLabel(name)} tabs={names.map((one) => ({ to: one === 'overview' ? at : `${at}/${one}`, label: t.tabs[one]!, problems: on(one) }))} />
       <DraftOffer draft={draft} />

@@ -1,6 +1,8 @@
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/query';
+import { addressOf, useGatewayURL } from '../../app/gateway';
 import { Card, Cards, Facts } from '../../parts/Card';
+import { Copy } from '../../parts/Copy';
 import type { Draft } from '../../parts/draft';
 import { Link } from '../../parts/Link';
 import { Loaded } from '../../parts/Loaded';
@@ -27,13 +29,14 @@ export function Overview({ id, draft, fields }: { id: string; draft: Draft; fiel
   const usage = useRead(['api', id, 'usage', 'day'], (signal) => loadUsage(id, { group_by: 'api' }, signal), { on: ['usage_until'] });
   const uses = useRead(['api', id, 'uses'], (signal) => loadUses(id, signal), { on: ['revision'] });
   const at = `/apis/${encodeURIComponent(id)}`;
+  const address = addressOf(useGatewayURL(), draft.get<string>('domain') ?? '', draft.get<string>('proxy.listen_path') ?? '');
   return (
     <>
       <Cards>
         <Card title={t.tabs.routing}>
           <Facts
             of={[
-              [t.fact.address, <span className={css.path}>{`${draft.get<string>('domain') ?? ''}${draft.get<string>('proxy.listen_path') ?? ''}`}</span>],
+              [t.fact.address, <><span className={css.path}>{address}</span> <Copy text={address} label={t.fact.address} /></>],
               [t.fact.upstream, <span className={css.path}>{draft.get<string>('proxy.target_url') ?? '–'}</span>],
               [t.fact.kind, draft.get('graphql.enabled') ? t.kinds.graphql : t.kinds.rest],
               [t.fact.auth, authsOf(draft).join(', ')],

@@ -5,6 +5,8 @@ test('a name becomes a part of a path', () => {
   expect(slugOf('Order Service v2')).toBe('order-service-v2');
   expect(slugOf('https://orders.example.com/graphql')).toBe('orders');
   expect(slugOf('–')).toBe('api');
+  expect(slugOf('http://127.0.0.1:4000/graphql')).toBe('graphql');
+  expect(slugOf('http://localhost:4000/')).toBe('api');
 });
 
 test('title and server are read from JSON and YAML', () => {

@@ -11,10 +11,13 @@ export function baseOf(text: string): URL | undefined {
   }
 }
 
+/** A host that says nothing about what it serves: an address, or this machine. */
+const nameless = /^(localhost|[\d.]+|\[.*\])$/;
+
 /** A part of a path that stands for a name or a URL: "Order service" is order-service. */
 export function slugOf(text: string): string {
   const url = baseOf(text);
-  const words = url ? url.hostname.split('.')[0]! : text;
+  const words = url ? (nameless.test(url.hostname) ? url.pathname.split('/').filter(Boolean).at(-1) ?? '' : url.hostname.split('.')[0]!) : text;
   const slug = words
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

@@ -7,6 +7,7 @@ export const text = {
   label: 'APIs',
   search: 'Part of name, path, host or id',
   create: 'New API',
+  newKey: 'New key',
   none: { title: 'No APIs yet', text: 'An API is a path of the gateway with an upstream behind it, and rules for the calls between them.' },
   columns: { name: 'Name', path: 'Path', kind: 'Kind', auth: 'Auth', calls: '24 h', errors: 'Errors', changed: 'Changed' },
   kinds: { graphql: 'GraphQL', rest: 'REST' } as Record<string, string>,

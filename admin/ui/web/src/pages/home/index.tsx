@@ -289,11 +289,11 @@ function Checklist() {
     ['home', 'first'],
     async (signal) => {
       const [apis, keys, calls] = await Promise.all([
-        request<{ apis: unknown[] }>('GET', '/api/apis', { query: { page_size: 1, view: 'row' }, signal }),
-        request<{ data: { keys: unknown[] } }>('GET', '/api/keys', { query: { page_size: 1 }, signal }),
+        request<{ rows: { api_id: string }[] }>('GET', '/api/apis', { query: { page_size: 2, view: 'row' }, signal }),
+        request<{ rows: unknown[] }>('GET', '/api/keys', { query: { page_size: 1, view: 'row' }, signal }),
         request<Report>('GET', '/api/usage', { query: { from: Math.floor(Date.now() / 1000) - 7 * 86_400 }, signal }),
       ]);
-      return { api: apis.apis.length > 0, key: keys.data.keys.length > 0, call: calls.totals.hits > 0 };
+      return { api: apis.rows.length > 0, only: apis.rows.length === 1 ? apis.rows[0]!.api_id : undefined, key: keys.rows.length > 0, call: calls.totals.hits > 0 };
     },
     { on: ['revision', 'usage_until'], every: 10_000 },
   );
@@ -301,7 +301,7 @@ function Checklist() {
   if (!done || (done.api && done.key && done.call)) return null;
   const steps = [
     { name: 'api', done: done.api, label: text.checklist.api, help: text.checklist.apiHelp, area: 'apis', to: '/apis/new', verb: text.checklist.newAPI },
-    { name: 'key', done: done.key, label: text.checklist.key, help: text.checklist.keyHelp, area: 'keys', to: '/keys/new', verb: text.checklist.newKey },
+    { name: 'key', done: done.key, label: text.checklist.key, help: text.checklist.keyHelp, area: 'keys', to: '/keys/new', search: { api: done.only }, verb: text.checklist.newKey },
     { name: 'call', done: done.call, label: text.checklist.call, help: text.checklist.callHelp, area: '', to: '', verb: '' },
   ];
   return (
@@ -316,7 +316,7 @@ function Checklist() {
             </div>
             {!one.done && has(one.area) && (
               <Needs role="editor">
-                <LinkButton dense to={one.to}>
+                <LinkButton dense to={one.to} search={one.search}>
                   {one.verb}
                 </LinkButton>
               </Needs>

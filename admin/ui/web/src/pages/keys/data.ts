@@ -29,6 +29,16 @@ export const resetQuota = (hash: string) => request('POST', path(hash, '/reset_q
 export const revokeKey = (hash: string) => request('DELETE', path(hash), { query });
 export const setPolicies = (hash: string, policies: string[]) => request('PUT', path(hash, '/policies'), { query, body: { apply_policies: policies } });
 
+export interface APIRow {
+  api_id: string;
+  name: string;
+  domain: string;
+  listen_path: string;
+  kind: string;
+}
+
+export const findAPIs = async (q: string, signal?: AbortSignal) => (await request<{ rows: APIRow[] }>('GET', '/api/apis', { query: { view: 'row', page_size: 20, q }, signal })).rows;
+
 export interface PolicyRow {
   id: string;
   name: string;
