@@ -214,6 +214,20 @@ func TestKeysInClearAreShownByAHash(t *testing.T) {
 	}
 }
 
+func TestUsageNamesAPIsAndKeys(t *testing.T) {
+	b := start(t)
+	b.Call("POST", "/api/apis", b.editor, `{"api_id":"a","name":"Orders","proxy":{"listen_path":"/a/","target_url":"http://127.0.0.1:1/"}}`).Want(200)
+	hash := b.Call("POST", "/api/keys", b.editor, `{"alias":"acme-prod","access_rights":{"a":{"api_id":"a","versions":["Default"]}}}`).Want(200).Text("key_hash")
+	b.hand(1, counts.Row{API: "a", Key: hash, Status: 200, Hits: 3}, counts.Row{API: "gone", Key: "gone", Status: 200, Hits: 2}).Want(200)
+	b.Call("GET", "/api/usage?group_by=api", b.viewer, "").Want(200).Says(`{"api_id":"a","api_name":"Orders",`, `{"api_id":"gone","hits":2`)
+	b.Call("GET", "/api/usage?group_by=key", b.viewer, "").Want(200).Says(`"key":"`+hash+`","key_alias":"acme-prod"`, `"key":"gone","hits":2`)
+	b.Call("GET", "/api/keys/"+hash+"/usage?group_by=api", b.viewer, "").Want(200).Says(`"api_name":"Orders"`)
+	b.hand(2, counts.Row{API: "a", Key: hash, Status: 200, Hits: 1, Org: "second"}).Want(200)
+	if shown := b.Call("GET", "/api/usage?group_by=api,key", b.other, "").Want(200); strings.Contains(string(shown.Body), "Orders") || strings.Contains(string(shown.Body), "acme-prod") {
+		t.Errorf("another organisation reads names: %s", shown.Body)
+	}
+}
+
 func TestDevelopersSeeHowTheirOwnKeysAreUsed(t *testing.T) {
 	for _, algorithm := range []credential.Algorithm{credential.SHA256, credential.None} {
 		b := start(t, func(d *Deps) {
@@ -230,6 +244,7 @@ func TestDevelopersSeeHowTheirOwnKeysAreUsed(t *testing.T) {
 		path := "/api/portal/me/keys/" + id + "/usage"
 		b.Call("GET", path, session, "").Want(200).Says(`"step":"day"`, `"totals":{"hits":5,"errors":2`)
 		b.Call("GET", path+"?days=1&step=hour&group_by=reason", session, "").Want(200).Says(`"reason":"rate_limit","hits":2`)
+		b.Call("GET", path+"?group_by=api", session, "").Want(200).Says(`"api_id":"a","hits":5`)
 		b.Call("GET", path, other, "").Want(404)
 		b.Call("GET", "/api/portal/me/keys/none/usage", session, "").Want(404)
 		for query, says := range map[string]string{

@@ -27,7 +27,9 @@ type Report struct {
 type Row struct {
 	At     *time.Time `json:"at,omitempty" doc:"beginning of the step"`
 	API    *string    `json:"api_id,omitempty"`
+	Name   string     `json:"api_name,omitempty" doc:"left out for an API that is gone, and for developers"`
 	Key    *string    `json:"key,omitempty" doc:"hash of the key; empty: without a known key; other: keys that there was no room for"`
+	Alias  string     `json:"key_alias,omitempty" doc:"left out for a key that is gone or has none, and for developers"`
 	Status *int       `json:"status,omitempty" doc:"0: nothing was answered"`
 	Reason *string    `json:"reason,omitempty" doc:"why the gateway refused or failed the calls; empty: it did not"`
 	Numbers
@@ -68,6 +70,37 @@ func (s *Service) report(ctx context.Context, org string, r *request) (*Report, 
 	}
 	for i := range a.Groups {
 		report.Data = append(report.Data, r.row(&a.Groups[i]))
+	}
+	return report, nil
+}
+
+// named is report with the names of APIs and the aliases of keys.
+func (s *Service) named(ctx context.Context, org string, r *request) (*Report, error) {
+	report, err := s.report(ctx, org, r)
+	if err != nil {
+		return nil, err
+	}
+	var apis, keys []string
+	for i := range report.Data {
+		if id := report.Data[i].API; id != nil {
+			apis = append(apis, *id)
+		}
+		if hash := report.Data[i].Key; hash != nil {
+			keys = append(keys, *hash)
+		}
+	}
+	names, aliases, err := rows.Names(ctx, s.deps.Store, org, apis, keys)
+	if err != nil {
+		return nil, err
+	}
+	for i := range report.Data {
+		row := &report.Data[i]
+		if row.API != nil {
+			row.Name = names[*row.API]
+		}
+		if row.Key != nil {
+			row.Alias = aliases[*row.Key]
+		}
 	}
 	return report, nil
 }

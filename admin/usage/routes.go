@@ -54,7 +54,7 @@ func (s *Service) showing(p preset) rest.Handler {
 		if err != nil {
 			return nil, err
 		}
-		return s.report(ctx, c.Who.Org, r)
+		return s.named(ctx, c.Who.Org, r)
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *Service) showKey(ctx context.Context, c *rest.Call) (any, error) {
 	}
 	key := s.keyOf(identity)
 	r.key = &key
-	return s.report(ctx, c.Who.Org, r)
+	return s.named(ctx, c.Who.Org, r)
 }
 
 // showOwn answers a developer with all groups on one page.

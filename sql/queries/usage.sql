@@ -210,3 +210,11 @@ FROM (
     WHERE m.org_id = @org_id AND m.key_hash = ANY (@keys) AND m.bucket >= @split
 ) r
 GROUP BY r.key_hash;
+
+-- UsageAPINames returns the names of APIs.
+-- name: UsageAPINames :many
+SELECT id, name FROM apis WHERE org_id = @org_id AND id = ANY (@ids::text[]);
+
+-- UsageKeyAliases returns the aliases of keys that have one.
+-- name: UsageKeyAliases :many
+SELECT key_hash, alias FROM keys WHERE org_id = @org_id AND key_hash = ANY (@hashes::text[]) AND alias <> '';

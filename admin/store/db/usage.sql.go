@@ -702,6 +702,41 @@ func (q *Queries) Unmark(ctx context.Context, arg UnmarkParams) error {
 	return err
 }
 
+const usageAPINames = `-- name: UsageAPINames :many
+SELECT id, name FROM apis WHERE org_id = $1 AND id = ANY ($2::text[])
+`
+
+type UsageAPINamesParams struct {
+	OrgID string
+	IDs   []string
+}
+
+type UsageAPINamesRow struct {
+	ID   string
+	Name string
+}
+
+// UsageAPINames returns the names of APIs.
+func (q *Queries) UsageAPINames(ctx context.Context, arg UsageAPINamesParams) ([]UsageAPINamesRow, error) {
+	rows, err := q.db.Query(ctx, usageAPINames, arg.OrgID, arg.IDs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []UsageAPINamesRow{}
+	for rows.Next() {
+		var i UsageAPINamesRow
+		if err := rows.Scan(&i.ID, &i.Name); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const usageFloor = `-- name: UsageFloor :one
 SELECT minutes FROM usage_floor
 `
@@ -712,4 +747,39 @@ func (q *Queries) UsageFloor(ctx context.Context) (time.Time, error) {
 	var minutes time.Time
 	err := row.Scan(&minutes)
 	return minutes, err
+}
+
+const usageKeyAliases = `-- name: UsageKeyAliases :many
+SELECT key_hash, alias FROM keys WHERE org_id = $1 AND key_hash = ANY ($2::text[]) AND alias <> ''
+`
+
+type UsageKeyAliasesParams struct {
+	OrgID  string
+	Hashes []string
+}
+
+type UsageKeyAliasesRow struct {
+	KeyHash string
+	Alias   string
+}
+
+// UsageKeyAliases returns the aliases of keys that have one.
+func (q *Queries) UsageKeyAliases(ctx context.Context, arg UsageKeyAliasesParams) ([]UsageKeyAliasesRow, error) {
+	rows, err := q.db.Query(ctx, usageKeyAliases, arg.OrgID, arg.Hashes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []UsageKeyAliasesRow{}
+	for rows.Next() {
+		var i UsageKeyAliasesRow
+		if err := rows.Scan(&i.KeyHash, &i.Alias); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -86,6 +86,31 @@ func Floor(ctx context.Context, st *store.Store) (time.Time, error) {
 	return floor.UTC(), store.Translate(err)
 }
 
+// Names returns the names of APIs and the aliases of keys of an organisation, as far as
+// they are there and have one.
+func Names(ctx context.Context, st *store.Store, org string, apis, keys []string) (names, aliases map[string]string, err error) {
+	names, aliases = make(map[string]string, len(apis)), make(map[string]string, len(keys))
+	if len(apis) > 0 {
+		rows, err := st.Read().UsageAPINames(ctx, db.UsageAPINamesParams{OrgID: org, IDs: apis})
+		if err != nil {
+			return nil, nil, store.Translate(err)
+		}
+		for _, r := range rows {
+			names[r.ID] = r.Name
+		}
+	}
+	if len(keys) > 0 {
+		rows, err := st.Read().UsageKeyAliases(ctx, db.UsageKeyAliasesParams{OrgID: org, Hashes: keys})
+		if err != nil {
+			return nil, nil, store.Translate(err)
+		}
+		for _, r := range rows {
+			aliases[r.KeyHash] = r.Alias
+		}
+	}
+	return names, aliases, nil
+}
+
 // Read sums up calls. What was added before is in the answer, with one exception: if the
 // keys that called most are asked for and very many rows have come since hours were
 // summed up, the answer ends before those, and has full hours though minutes were asked

@@ -76,7 +76,7 @@ story('An API of a GraphQL URL', async ({ t, page, step, signIn, open }) => {
   });
   await step('and on the page of all traffic', async () => {
     await open('/traffic');
-    await page.locator(`main a[href="${at}"]`).first().waitFor();
+    await page.getByRole('table', { name: 'APIs called most' }).getByRole('link', { name: 'Greetings' }).waitFor();
   });
 });
 

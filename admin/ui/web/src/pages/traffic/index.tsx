@@ -62,7 +62,7 @@ function Traffic() {
         </Card>
         <Card title={text.topAPIs}>
           <Loaded query={apis}>
-            {(data) => <Ranks label={text.topAPIs} rows={data.Data.map((row) => ({ key: row.api_id!, calls: row.hits, name: <Link to={`/apis/${encodeURIComponent(row.api_id!)}`}>{row.api_id}</Link>, note: row.p99_ms === undefined ? '' : `p99 ${duration(row.p99_ms)}` }))} />}
+            {(data) => <Ranks label={text.topAPIs} rows={data.Data.map((row) => ({ key: row.api_id!, calls: row.hits, name: <Link to={`/apis/${encodeURIComponent(row.api_id!)}`}>{row.api_name || row.api_id}</Link>, note: row.p99_ms === undefined ? '' : `p99 ${duration(row.p99_ms)}` }))} />}
           </Loaded>
         </Card>
         <Card title={text.topKeys}>
@@ -73,7 +73,7 @@ function Traffic() {
                 rows={data.Data.map((row) => ({
                   key: row.key!,
                   calls: row.hits,
-                  name: !row.key ? text.noKey : row.key === 'other' ? text.otherKeys : <Link to={`/keys/${encodeURIComponent(row.key)}`} className="mono">{row.key.slice(0, 12)}</Link>,
+                  name: !row.key ? text.noKey : row.key === 'other' ? text.otherKeys : <Link to={`/keys/${encodeURIComponent(row.key)}`} className={row.key_alias ? undefined : 'mono'}>{row.key_alias || row.key.slice(0, 12)}</Link>,
                 }))}
               />
             )}

@@ -3,7 +3,9 @@
 export interface UsageRow {
   at?: string;
   api_id?: string;
+  api_name?: string;
   key?: string;
+  key_alias?: string;
   status?: number;
   reason?: string;
   hits: number;
