@@ -13,17 +13,25 @@ async function plan(id, limits) {
   await rest('POST', '/api/portal/policies', { id, name: id, access_rights: { [id]: { api_id: id, api_name: id, versions: ['Default'] } }, ...limits });
 }
 
-/** Ends all sessions of a user. */
-async function endSessions(user) {
-  await rest('POST', `/api/users/${user.id}/actions/reset`, { new_password: user.password });
+/** Ends all sessions of a user when the page makes a call: not earlier, so that what leads to it is done. */
+async function endSessionsAt(page, method, url, user) {
+  let ended = false;
+  await page.route(url, async (route) => {
+    if (route.request().method() === method && !ended) {
+      ended = true;
+      await rest('POST', `/api/users/${user.id}/actions/reset`, { new_password: user.password });
+    }
+    await route.continue();
+  });
 }
 
 async function signInAgain(page, user) {
   const over = page.getByRole('dialog', { name: 'Your session has ended' });
   await over.waitFor();
   assert.equal(await over.getByLabel('Email address').inputValue(), user.email);
-  await over.getByLabel(/^Password/).fill(user.password);
-  await page.keyboard.press('Enter');
+  await over.locator('input[type=password]:focus').waitFor();
+  await page.keyboard.type(user.password);
+  await over.getByRole('button', { name: 'Sign in', exact: true }).click(); // which nothing covers
   await over.waitFor({ state: 'detached' });
 }
 
@@ -34,8 +42,7 @@ story('A session ends during an edit', async ({ page, step, signIn, open, allow 
   await signIn(ann);
   await step('sign-in lies over the form', async () => {
     await open('/policies/lasting');
-    await fieldOf(page, 'rate').fill('80');
-    await endSessions(ann);
+    await endSessionsAt(page, 'POST', '**/api/config/effect', ann); // which checks what is typed
     await fieldOf(page, 'rate').fill('70');
     await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor();
   });
@@ -48,15 +55,20 @@ story('A session ends during an edit', async ({ page, step, signIn, open, allow 
     await page.keyboard.press('Control+s');
     await sheetOf(page).getByText('70', { exact: true }).waitFor();
     await sheetOf(page).getByLabel('Reason').fill('fewer calls');
-    await endSessions(ann);
+    await endSessionsAt(page, 'PUT', '**/api/portal/policies/lasting*', ann);
     await sheetOf(page).getByRole('button', { name: 'Publish' }).click();
     await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor();
+    const reached = await page.locator('button', { hasText: 'Publishing' }).evaluate((button) => {
+      const { x, y, width, height } = button.getBoundingClientRect();
+      return button.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+    });
+    assert.equal(reached, false, 'the sheet is covered');
   });
   await step('the publication goes on by itself', async () => {
     await signInAgain(page, ann);
     await sheetOf(page).waitFor({ state: 'detached' });
   });
-  assert.equal((await policyOf('lasting')).rate, 70);
+  await eventually('the publication', async () => assert.equal((await policyOf('lasting')).rate, 70));
 });
 
 story('A draft after a reload', async ({ page, step, signIn, open }) => {

@@ -5,6 +5,7 @@ import { Failure } from '../../api/failure';
 import { openSession, session, signIn, type Credentials } from '../../app/session';
 import { useStore } from '../../lib';
 import { Button } from '../../parts/Button';
+import { Dialog } from '../../parts/Dialog';
 import { SecretField, TextField } from '../../parts/fields';
 import css from './sign-in.module.css';
 import { text } from './text';
@@ -55,47 +56,56 @@ export default function SignIn({ over }: { over?: boolean }) {
   }, []);
 
   if (forgot) return <Forgot email={email} onBack={() => setForgot(false)} />;
-  const Box = over ? 'div' : 'main';
+  const form = (
+    <form
+      className={over ? css.form : css.card}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!busy && wait === 0) void start(by === 'password' ? { email, password: secret } : { access_key: secret });
+      }}
+    >
+      {over ? <p className="muted">{text.againHelp}</p> : <h1>{text.title}</h1>}
+      {by === 'password' && <TextField label={text.email} type="email" name="email" autoComplete="username" value={email} onChange={setEmail} required autoFocus={email === ''} />}
+      <SecretField
+        key={by}
+        label={by === 'password' ? text.password : text.key}
+        name="password"
+        autoComplete={by === 'password' ? 'current-password' : 'off'}
+        value={secret}
+        onChange={setSecret}
+        required
+        autoFocus={by === 'key' || email !== ''}
+      />
+      <div role="alert" className={css.alert}>
+        {failure && <p>{failure.message}</p>}
+        {wait > 0 && <p>{text.wait(wait)}</p>}
+      </div>
+      <Button kind="primary" type="submit" busy={busy} disabled={wait > 0}>
+        {busy ? text.busy : text.submit}
+      </Button>
+      <Button kind="quiet" onClick={() => (setBy(by === 'password' ? 'key' : 'password'), setSecret(''), setFailure(undefined))}>
+        {by === 'password' ? text.byKey : text.byPassword}
+      </Button>
+      {!over && (
+        <Button kind="quiet" onClick={() => setForgot(true)}>
+          {text.forgot}
+        </Button>
+      )}
+      <p className="muted">{text.lost}</p>
+    </form>
+  );
+  // A dialog of the page may be open: this one lies over it, and takes the focus from it.
+  if (over) {
+    return (
+      <Dialog firm title={text.again} onClose={() => {}}>
+        {form}
+      </Dialog>
+    );
+  }
   return (
-    <Box id={over ? undefined : 'main'} className={over ? css.over : css.page} role={over ? 'dialog' : undefined} aria-modal={over} aria-label={over ? text.again : undefined} data-modal={over || undefined}>
-      <form
-        className={css.card}
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (!busy && wait === 0) void start(by === 'password' ? { email, password: secret } : { access_key: secret });
-        }}
-      >
-        {over ? <h2>{text.again}</h2> : <h1>{text.title}</h1>}
-        {over && <p className="muted">{text.againHelp}</p>}
-        {by === 'password' && <TextField label={text.email} type="email" name="email" autoComplete="username" value={email} onChange={setEmail} required autoFocus={email === ''} />}
-        <SecretField
-          key={by}
-          label={by === 'password' ? text.password : text.key}
-          name="password"
-          autoComplete={by === 'password' ? 'current-password' : 'off'}
-          value={secret}
-          onChange={setSecret}
-          required
-          autoFocus={by === 'key' || email !== ''}
-        />
-        <div role="alert" className={css.alert}>
-          {failure && <p>{failure.message}</p>}
-          {wait > 0 && <p>{text.wait(wait)}</p>}
-        </div>
-        <Button kind="primary" type="submit" busy={busy} disabled={wait > 0}>
-          {busy ? text.busy : text.submit}
-        </Button>
-        <Button kind="quiet" onClick={() => (setBy(by === 'password' ? 'key' : 'password'), setSecret(''), setFailure(undefined))}>
-          {by === 'password' ? text.byKey : text.byPassword}
-        </Button>
-        {!over && (
-          <Button kind="quiet" onClick={() => setForgot(true)}>
-            {text.forgot}
-          </Button>
-        )}
-        <p className="muted">{text.lost}</p>
-      </form>
-    </Box>
+    <main id="main" className={css.page}>
+      {form}
+    </main>
   );
 }
 
