@@ -79,7 +79,7 @@ export function story(name, run, o = {}) {
       executablePath: env.SLUICE_CHROMIUM,
       args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
     });
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, permissions: o.permissions ?? [], ...o.context });
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', permissions: o.permissions ?? [], ...o.context });
     if (env.SLUICE_TRACES) await context.tracing.start({ screenshots: true, snapshots: true });
     let failed = true;
     try {

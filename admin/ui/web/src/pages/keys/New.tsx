@@ -48,17 +48,17 @@ function Form() {
     setBusy(true);
     setFailure(undefined);
     const own = policies.length > 0 ? [] : apis;
-    const rows = (await Promise.all(own.map((id) => findAPIs(id).catch(() => [])))).flatMap((found, at) => found.filter((row) => row.api_id === own[at]));
-    const session = {
-      alias: alias.trim() || undefined,
-      apply_policies: policies.length > 0 ? policies : undefined,
-      access_rights: own.length > 0 ? Object.fromEntries(own.map((id) => [id, { api_id: id, api_name: rows.find((row) => row.api_id === id)?.name }])) : undefined,
-      expires: expires ? Math.floor(Date.parse(`${expires}T23:59:59Z`) / 1000) : undefined,
-      tags: tags.filter(Boolean).length > 0 ? tags.filter(Boolean) : undefined,
-    };
-    const of = JSON.stringify(session);
-    if (once.current.of !== of) once.current = { id: randomID(), of };
     try {
+      const rows = (await Promise.all(own.map((id) => findAPIs(id)))).flatMap((found, at) => found.filter((row) => row.api_id === own[at]));
+      const session = {
+        alias: alias.trim() || undefined,
+        apply_policies: policies.length > 0 ? policies : undefined,
+        access_rights: own.length > 0 ? Object.fromEntries(own.map((id) => [id, { api_id: id, api_name: rows.find((row) => row.api_id === id)?.name }])) : undefined,
+        expires: expires ? Math.floor(Date.parse(`${expires}T23:59:59Z`) / 1000) : undefined,
+        tags: tags.filter(Boolean).length > 0 ? tags.filter(Boolean) : undefined,
+      };
+      const of = JSON.stringify(session);
+      if (once.current.of !== of) once.current = { id: randomID(), of };
       const answer = await makeKey(session, once.current.id);
       once.current = { id: '', of: '' };
       void queryClient.invalidateQueries({ queryKey: ['keys'] });
