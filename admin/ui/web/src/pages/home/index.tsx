@@ -295,7 +295,7 @@ function Checklist() {
       ]);
       return { api: apis.rows.length > 0, only: apis.rows.length === 1 ? apis.rows[0]!.api_id : undefined, key: keys.rows.length > 0, call: calls.totals.hits > 0 };
     },
-    { on: ['revision', 'usage_until'], every: 10_000 },
+    { on: ['revision', 'usage_until'], every: 5_000 },
   );
   const done = state.data;
   if (!done || (done.api && done.key && done.call)) return null;
