@@ -7,8 +7,8 @@ import (
 )
 
 // PortalObject is an organisation's catalogue, without its entries, or the configuration,
-// the brand, the logo, the pages or the menu of its portal, or its webhooks for events of
-// APIs: JSON, and what is kept beside it.
+// the brand, the logo, the pages or the menu of its portal: JSON, and what is kept beside
+// it.
 type PortalObject = db.PortalObject
 
 // PortalObjectKind is the kind of an object.
