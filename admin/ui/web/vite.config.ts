@@ -31,14 +31,14 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         // What nearly every page needs comes in one piece, not in a dozen. Parts that load
-        // dialogs or drafts are left out of it: the first page has neither.
+        // dialogs or drafts are not among it: the first page has neither.
         codeSplitting: {
           groups: [
             {
               name: 'base',
               test: (id: string) =>
                 /node_modules\/(react|react-dom|scheduler|@tanstack\/(?!.*virtual)[^/]+|openapi-fetch|lucide-react)\//.test(id) ||
-                /src\/(lib|text\/|api\/|styles\/|pages\/home\/|parts\/(?!Dialog|Confirm|SecretSheet|BulkChange|bulkVerbs|fieldInAddress|Concerned)[^/]+$|app\/(?!Palette|Help|pasted)[^/]+$)/.test(id),
+                /src\/(lib|text\/|api\/|styles\/|pages\/home\/|parts\/(Badge|Button|Card|Copy|Disclosure|EmptyState|ErrorPanel|fields|Link|ListPage|Loaded|Needs|Page|Picker|Skeleton|Tabs|Time|toasts|urlState)\.[^/]+$|app\/(?!Palette|Help|pasted)[^/]+$)/.test(id),
             },
           ],
         },
