@@ -1,22 +1,16 @@
 // One API: its tabs are views of one draft, which only the review sheet writes.
 import { useNavigate, useParams } from '@tanstack/react-router';
-import { useState } from 'react';
 import { useRead } from '../../api/query';
 import { useCan } from '../../app/session';
 import { Badge } from '../../parts/Badge';
-import { Button, LinkButton } from '../../parts/Button';
-import { Confirm } from '../../parts/Confirm';
+import { LinkButton, Button } from '../../parts/Button';
 import { ID } from '../../parts/Copy';
-import { DraftBar, DraftOffer, ReviewSheet, useDraft, type Base, type Draft } from '../../parts/draft';
+import { TabbedDraft, useDraft, type Base, type Draft } from '../../parts/draft';
 import { ErrorPanel } from '../../parts/ErrorPanel';
-import { FieldProblems } from '../../parts/fields';
 import { Loaded } from '../../parts/Loaded';
-import { Page } from '../../parts/Page';
-import { Tabs } from '../../parts/Tabs';
+import { Opened } from '../../parts/Opened';
 import { APIPlayground } from '../../playground/APIPlayground';
-import { toast } from '../../parts/toasts';
 import { useFieldInAddress } from '../../parts/fieldInAddress';
-import { queryClient } from '../../api/query';
 import { Effect } from './Effect';
 import { TabFields, tabOf } from './Fields';
 import { HistoryTab, UsesTab } from './Looks';
@@ -27,98 +21,57 @@ import { loadEffect, loadText, loadUses, remove, save, validate } from './read';
 import { SchemaTab } from './Schema';
 import { text as t } from './text';
 import { TrafficTab } from './Traffic';
-import css from './apis.module.css';
 
 export function OneAPI() {
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   const base = useRead(['api', id, 'text'], (signal) => loadText(id, signal), { on: ['revision'] });
-  return base.data ? (
-    <Editing key={id} id={id} base={base.data} />
-  ) : (
-    <Page title={id}>
-      <Loaded query={base} what={t.what(id)}>
-        {() => null}
-      </Loaded>
-    </Page>
+  return (
+    <Opened query={base} title={id} what={t.what(id)}>
+      {(text) => <Editing key={id} id={id} base={text} />}
+    </Opened>
   );
 }
 
 function Editing({ id, base }: { id: string; base: Base }) {
   const { tab: open } = useParams({ strict: false }) as { tab?: string };
-  const tab = open ?? 'overview';
   const may = useCan('editor');
   const draft = useDraft({ id: `api:${id}`, base, validate: may ? validate : undefined });
-  const [reviewing, setReviewing] = useState(false);
-  const [deleting, setDeleting] = useState(false);
-  const navigate = useNavigate();
   const name = draft.get<string>('name') || id;
   const at = `/apis/${encodeURIComponent(id)}`;
   useFieldInAddress({ home: at, open, of: tabOf });
   const graphql = draft.get('graphql.enabled') === true;
   const keyed = authsOf(draft).includes(t.auths.token!);
-  const on = (one: string) => draft.problems.filter((problem) => problem.path !== '' && tabOf(problem.path) === one).length;
-  const names = Object.keys(t.tabs).filter((one) => graphql || !['operations', 'playground'].includes(one));
-  const reload = () => loadText(id);
   return (
-    <Page
-      title={name}
+    <TabbedDraft
+      draft={draft}
+      may={may}
+      name={name}
       note={<>{draft.get('active') === false ? <Badge>{t.states.false}</Badge> : <Badge kind="ok">{t.states.true}</Badge>} <ID value={id} /></>}
       actions={
-        may && (
-          <>
-            {keyed && (
-              <LinkButton to="/keys/new" search={{ api: id }}>
-                {t.newKey}
-              </LinkButton>
-            )}
-            <Button kind="danger" onClick={() => setDeleting(true)}>{t.remove.verb} …</Button>
-          </>
+        keyed && (
+          <LinkButton to="/keys/new" search={{ api: id }}>
+            {t.newKey}
+          </LinkButton>
         )
       }
+      list="/apis"
+      at={at}
+      tabs={Object.entries(t.tabs).filter(([one]) => graphql || !['operations', 'playground'].includes(one)).map(([one, label]) => ({ name: one, label }))}
+      tabsLabel={t.tabsLabel(name)}
+      tabOf={tabOf}
+      problems={<ProblemList draft={draft} at={at} />}
+      queries={{ object: ['api', id], list: ['apis'] }}
+      review={{
+        what: t.what(name),
+        effect: async (text, signal) => <Effect effect={await loadEffect(text, signal)} />,
+        batch: (text) => `{"apis":[${text}]}`,
+        publish: (it) => save(id, it),
+        reload: () => loadText(id),
+      }}
+      removal={{ verb: t.remove.verb, title: t.remove.title(name), run: () => remove(id), goesWith: <GoesWith id={id} /> }}
     >
-      <Tabs label={t.tabsLabel(name)} tabs={names.map((one) => ({ to: one === 'overview' ? at : `${at}/${one}`, label: t.tabs[one]!, problems: on(one) }))} />
-      <DraftOffer draft={draft} />
-      <FieldProblems problems={draft.problems}>
-        <div className={css.stack}>
-          {draft.problems.length > 0 && draft.changed && <ProblemList draft={draft} at={at} />}
-          <Tab id={id} tab={tab} draft={draft} may={may} />
-        </div>
-      </FieldProblems>
-      {may && <DraftBar draft={draft} onReview={() => setReviewing(true)} within={at} />}
-      {reviewing && (
-        <ReviewSheet
-          what={t.what(name)}
-          draft={draft}
-          effect={async (text, signal) => <Effect effect={await loadEffect(text, signal)} />}
-          batch={(text) => `{"apis":[${text}]}`}
-          publish={(it) => save(id, it)}
-          reload={reload}
-          onDone={() => {
-            setReviewing(false);
-            void queryClient.invalidateQueries({ queryKey: ['api', id] });
-            void queryClient.invalidateQueries({ queryKey: ['apis'] });
-          }}
-          onClose={() => setReviewing(false)}
-        />
-      )}
-      {deleting && (
-        <Confirm
-          title={t.remove.title(name)}
-          name={name}
-          verb={t.remove.verb}
-          onClose={() => setDeleting(false)}
-          onConfirm={async () => {
-            draft.discard();
-            await remove(id);
-            await queryClient.invalidateQueries({ queryKey: ['apis'] });
-            toast({ kind: 'ok', text: `${t.remove.verb}: ${name}` });
-            void navigate({ to: '/apis' });
-          }}
-        >
-          <GoesWith id={id} />
-        </Confirm>
-      )}
-    </Page>
+      <Tab id={id} tab={open ?? 'overview'} draft={draft} may={may} />
+    </TabbedDraft>
   );
 }
 

@@ -10,8 +10,8 @@ import { Confirm } from '../../parts/Confirm';
 import { DraftOffer, SaveBar, useDraft, useSave, type Base, type Draft } from '../../parts/draft';
 import { FieldProblems, SelectField, SwitchField, TextAreaField, TextField } from '../../parts/fields';
 import { Link } from '../../parts/Link';
-import { Loaded } from '../../parts/Loaded';
 import { Needs } from '../../parts/Needs';
+import { Opened } from '../../parts/Opened';
 import { Page } from '../../parts/Page';
 import { PickerField } from '../../parts/Picker';
 import { toast } from '../../parts/toasts';
@@ -33,13 +33,10 @@ export function NewEntry() {
 export function EntryPage() {
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   const query = useRead(['catalogue', 'one', id], (signal) => readBase(one('catalogue/entries', id), signal), { keep: true });
-  if (query.data) return <Editing key={id} id={id} base={query.data} />;
   return (
-    <Page title={text.what}>
-      <Loaded query={query} what={text.what}>
-        {() => null}
-      </Loaded>
-    </Page>
+    <Opened query={query} title={text.what}>
+      {(base) => <Editing key={id} id={id} base={base} />}
+    </Opened>
   );
 }
 

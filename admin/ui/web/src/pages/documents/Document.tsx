@@ -11,6 +11,7 @@ import { FieldProblems, SelectField, TextField } from '../../parts/fields';
 import { Loaded } from '../../parts/Loaded';
 import { Markdown } from '../../parts/Markdown';
 import { Needs } from '../../parts/Needs';
+import { Opened } from '../../parts/Opened';
 import { Page } from '../../parts/Page';
 import { PickerField } from '../../parts/Picker';
 import { toast } from '../../parts/toasts';
@@ -49,13 +50,10 @@ export function NewDocument() {
 export function DocumentPage() {
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   const query = useRead(['documents', 'one', id], (signal) => read(id, signal), { keep: true });
-  if (query.data) return <Editing key={id} id={id} base={query.data} />;
   return (
-    <Page title={text.what}>
-      <Loaded query={query} what={text.what}>
-        {() => null}
-      </Loaded>
-    </Page>
+    <Opened query={query} title={text.what}>
+      {(base) => <Editing key={id} id={id} base={base} />}
+    </Opened>
   );
 }
 

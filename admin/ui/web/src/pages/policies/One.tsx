@@ -1,7 +1,7 @@
 // One policy: its tabs are views of one draft, which only the review sheet writes.
 import { useNavigate, useParams } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
-import { queryClient, useRead } from '../../api/query';
+import { lazy, Suspense } from 'react';
+import { useRead } from '../../api/query';
 import type { components } from '../../api.gen';
 import { useCan } from '../../app/session';
 import { Badge } from '../../parts/Badge';
@@ -9,22 +9,17 @@ import { Button } from '../../parts/Button';
 import { Card } from '../../parts/Card';
 import { CodeEditor } from '../../parts/code';
 import { Concerned } from '../../parts/Concerned';
-import { Confirm } from '../../parts/Confirm';
 import { ID } from '../../parts/Copy';
-import { DraftBar, DraftOffer, ReviewSheet, useDraft, type Base, type Draft } from '../../parts/draft';
+import { TabbedDraft, useDraft, type Base, type Draft } from '../../parts/draft';
 import { ErrorPanel } from '../../parts/ErrorPanel';
-import { FieldProblems } from '../../parts/fields';
 import { Loaded } from '../../parts/Loaded';
-import { Page } from '../../parts/Page';
+import { Opened } from '../../parts/Opened';
 import { Skeleton } from '../../parts/Skeleton';
-import { Tabs } from '../../parts/Tabs';
-import { toast } from '../../parts/toasts';
 import { useFieldInAddress, useOffsetInAddress } from '../../parts/fieldInAddress';
 import { AccessTab } from './Access';
 import { PolicyFields } from './Form';
 import { HistoryTab, KeysTab, Uses } from './Looks';
 import { apiOf, tabOf } from './paths';
-import css from './policies.module.css';
 import { batchOf, loadEffect, loadText, loadUses, remove, save, validate } from './read';
 import { text as t } from './text';
 
@@ -33,14 +28,10 @@ const FieldsTab = lazy(() => import('./Fields'));
 export function OnePolicy() {
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   const base = useRead(['policy', id, 'text'], (signal) => loadText(id, signal), { on: ['revision'] });
-  return base.data ? (
-    <Editing key={id} id={id} base={base.data} />
-  ) : (
-    <Page title={id}>
-      <Loaded query={base} what={t.what(id)}>
-        {() => null}
-      </Loaded>
-    </Page>
+  return (
+    <Opened query={base} title={id} what={t.what(id)}>
+      {(text) => <Editing key={id} id={id} base={text} />}
+    </Opened>
   );
 }
 
@@ -56,61 +47,35 @@ function Notes({ draft, id }: { draft: Draft; id: string }) {
 
 function Editing({ id, base }: { id: string; base: Base }) {
   const { tab: open } = useParams({ strict: false }) as { tab?: string };
-  const tab = open ?? 'overview';
   const may = useCan('editor');
   const draft = useDraft({ id: `policy:${id}`, base, validate: may ? validate : undefined });
-  const [reviewing, setReviewing] = useState(false);
-  const [deleting, setDeleting] = useState(false);
-  const navigate = useNavigate();
   const name = draft.get<string>('name') || id;
   const at = `/policies/${encodeURIComponent(id)}`;
   useFieldInAddress({ home: at, open, of: tabOf });
-  const on = (one: string) => draft.problems.filter((problem) => problem.path !== '' && tabOf(problem.path) === one).length;
   return (
-    <Page title={name} note={<Notes draft={draft} id={id} />} actions={may && <Button kind="danger" onClick={() => setDeleting(true)}>{t.remove.verb} …</Button>}>
-      <Tabs label={t.tabsLabel(name)} tabs={Object.entries(t.tabs).map(([one, label]) => ({ to: one === 'overview' ? at : `${at}/${one}`, label, problems: on(one) }))} />
-      <DraftOffer draft={draft} />
-      <FieldProblems problems={draft.problems}>
-        <div className={css.stack}>
-          {draft.problems.length > 0 && draft.changed && <ProblemList draft={draft} at={at} />}
-          <Tab id={id} tab={tab} draft={draft} may={may} at={at} />
-        </div>
-      </FieldProblems>
-      {may && <DraftBar draft={draft} onReview={() => setReviewing(true)} within={at} />}
-      {reviewing && (
-        <ReviewSheet
-          what={t.what(name)}
-          draft={draft}
-          effect={async (text, signal) => <Effect effect={await loadEffect(text, signal)} />}
-          batch={batchOf}
-          publish={(it) => save(id, it)}
-          reload={() => loadText(id)}
-          onDone={() => {
-            setReviewing(false);
-            void queryClient.invalidateQueries({ queryKey: ['policy', id] });
-            void queryClient.invalidateQueries({ queryKey: ['policies'] });
-          }}
-          onClose={() => setReviewing(false)}
-        />
-      )}
-      {deleting && (
-        <Confirm
-          title={t.remove.title(name)}
-          name={name}
-          verb={t.remove.verb}
-          onClose={() => setDeleting(false)}
-          onConfirm={async () => {
-            await remove(id);
-            draft.discard();
-            await queryClient.invalidateQueries({ queryKey: ['policies'] });
-            toast({ kind: 'ok', text: `${t.remove.verb}: ${name}` });
-            setTimeout(() => void navigate({ to: '/policies' }));
-          }}
-        >
-          <GoesWith id={id} />
-        </Confirm>
-      )}
-    </Page>
+    <TabbedDraft
+      draft={draft}
+      may={may}
+      name={name}
+      note={<Notes draft={draft} id={id} />}
+      list="/policies"
+      at={at}
+      tabs={Object.entries(t.tabs).map(([one, label]) => ({ name: one, label }))}
+      tabsLabel={t.tabsLabel(name)}
+      tabOf={tabOf}
+      problems={<ProblemList draft={draft} at={at} />}
+      queries={{ object: ['policy', id], list: ['policies'] }}
+      review={{
+        what: t.what(name),
+        effect: async (text, signal) => <Effect effect={await loadEffect(text, signal)} />,
+        batch: batchOf,
+        publish: (it) => save(id, it),
+        reload: () => loadText(id),
+      }}
+      removal={{ verb: t.remove.verb, title: t.remove.title(name), run: () => remove(id), goesWith: <GoesWith id={id} /> }}
+    >
+      <Tab id={id} tab={open ?? 'overview'} draft={draft} may={may} at={at} />
+    </TabbedDraft>
   );
 }
 
