@@ -7134,6 +7134,8 @@ export interface components {
         };
         Row: {
             api_id?: string;
+            /** @description left out for an API that is gone, and for developers */
+            api_name?: string;
             /**
              * Format: date-time
              * @description beginning of the step
@@ -7148,6 +7150,8 @@ export interface components {
             hits: number;
             /** @description hash of the key; empty: without a known key; other: keys that there was no room for */
             key?: string;
+            /** @description left out for a key that is gone or has none, and for developers */
+            key_alias?: string;
             /**
              * Format: double
              * @description from arrival to answer
