@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -284,10 +285,8 @@ func read(text []byte) (got message, ok bool) {
 
 // unescape returns the text of a string, without a copy where it has no escapes.
 func unescape(raw []byte) ([]byte, error) {
-	for _, c := range raw {
-		if c == '\\' {
-			return jsonscan.Unescape(nil, raw)
-		}
+	if slices.Contains(raw, '\\') {
+		return jsonscan.Unescape(nil, raw)
 	}
 	return raw, nil
 }

@@ -20,14 +20,14 @@ func TestPagesAndTheMenuOfThePortal(t *testing.T) {
 	w.open("/portal/").want(200, "/portal/").says("Terms Status").hides("Soon", "Gone")
 	w.follow("Terms").want(200, "/portal/pages/terms").says("Terms of use", "Be kind.")
 	if current := all(w.page, "a"); len(current) > 0 {
-		marked := ""
+		var marked strings.Builder
 		for _, a := range current {
 			if attr(a, "aria-current") == "page" {
-				marked += strings.TrimSpace(textOf(a)) + " "
+				marked.WriteString(strings.TrimSpace(textOf(a)) + " ")
 			}
 		}
-		if marked != "Terms " {
-			t.Errorf("the menu marks %q", marked)
+		if marked.String() != "Terms " {
+			t.Errorf("the menu marks %q", marked.String())
 		}
 	}
 	b.browser().open("/portal/pages/soon").want(404, "/portal/pages/soon")

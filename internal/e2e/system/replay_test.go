@@ -3,6 +3,7 @@ package system
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -239,9 +240,7 @@ func TestSamplesThatHaveNoStoredKey(t *testing.T) {
 			"id": fmt.Sprint("s", n), "at": time.Now().Add(-time.Hour).UTC(), "org_id": me.Org, "api_id": "signed", "method": "POST", "host": "h", "url": "/signed/",
 			"headers": []string{"Content-Type: application/json"}, "body": rig.QueryBody(deep), "status": 200, "client": "203.0.113.9",
 		}
-		for name, value := range more {
-			one[name] = value
-		}
+		maps.Copy(one, more)
 		return one
 	}
 	const batches, each = 50, 200
