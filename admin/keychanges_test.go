@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -133,10 +134,14 @@ func newLedgered(keys *keyStore) ledgered {
 	return ledgered{shared{keys}, new(sync.Mutex), new(string), new(error)}
 }
 
-func (l ledgered) Mark(_ context.Context, _ int64, position string) error {
+// Mark raises the position, as that of the real store does.
+func (l ledgered) Mark(_ context.Context, seq int64, position string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	*l.position = position
+	before, _, _ := strings.Cut(*l.position, ".")
+	if at, _ := strconv.ParseInt(before, 10, 64); at <= seq {
+		*l.position = position
+	}
 	return *l.broken
 }
 
@@ -176,7 +181,10 @@ func (l ledgered) Reconcile(ctx context.Context, truth keystore.Truth) (did keys
 			err = errors.Join(err, l.keys.Delete(ctx, hash))
 		}
 	}
-	return did, errors.Join(err, l.Mark(ctx, 0, truth.Position))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*l.position = truth.Position
+	return did, errors.Join(err, *l.broken)
 }
 
 func TestTheKeyStoreOfARestoredDatabaseIsReconciled(t *testing.T) {

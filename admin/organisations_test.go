@@ -24,6 +24,7 @@ func TestNoDeveloperReachesAnother(t *testing.T) {
 	hers := map[string]string{
 		"/api/portal/me/webhooks/": hook, "/api/portal/me/keys/": ids["key"], "/api/portal/me/oauth-clients/": ids["client"],
 		"/api/portal/me/requests/":   ids["/api/portal/requests/"],
+		"/api/portal/me/apis/":       ids["/api/portal/catalogue/entries/"], // called as ada's key
 		"/api/portal/me/deliveries/": b.Text("select id from deliveries where developer_id = $1 limit 1", ada),
 		"/api/portal/me/sessions/":   b.Text("select encode(substring(token_hash from 1 for 16), 'hex') from developer_tokens where developer_id = $1 limit 1", ada),
 	}
@@ -49,10 +50,17 @@ func TestNoDeveloperReachesAnother(t *testing.T) {
 		for _, who := range []string{eve, stranger} {
 			tried++
 			body := bodyFor(&r)
-			if strings.HasSuffix(r.Path, "/rotate") {
+			switch {
+			case strings.HasSuffix(r.Path, "/rotate"):
 				body = `{"grace":"0s"}`
+			case strings.HasSuffix(r.Path, "/try"):
+				body = fmt.Sprintf(`{"key_id":%q}`, ids["key"])
 			}
-			if got := b.Call(r.Method, path+"?developer="+ada+"&org_id=second", who, body); got.Status < 400 || got.Status >= 500 {
+			query := "?developer=" + ada + "&org_id=second"
+			if strings.HasPrefix(r.Path, "/api/portal/me/apis/") {
+				query = "?key_id=" + ids["key"]
+			}
+			if got := b.Call(r.Method, path+query, who, body); got.Status < 400 || got.Status >= 500 {
 				t.Errorf("%s: %d %s", r.Name(), got.Status, got.Body)
 			}
 		}

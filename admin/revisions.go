@@ -227,7 +227,11 @@ func (s *Server) concernedByRevision(ctx context.Context, c *rest.Call) (any, er
 	if err != nil {
 		return nil, err
 	}
-	return s.applier().Concerned(ctx, c.Who.Org, differences)
+	whom, err := s.applier().Concerned(ctx, c.Who.Org, differences)
+	for i := range whom.Some {
+		whom.Some[i].Hash = s.hashFor(c, whom.Some[i].Hash)
+	}
+	return whom, err
 }
 
 // differences returns what differs between the two revisions that a call names.
