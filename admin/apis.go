@@ -207,6 +207,9 @@ func (s *Server) validateAPI(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.deps.Store.CheckHooks(ctx, c.Who.Org, api); err != nil {
+		return nil, err
+	}
 	answer := rest.Done("API definition is valid", map[string]any{"warnings": append([]string{}, warnings...)})
 	answer.Warnings = unknown
 	return answer, nil

@@ -87,17 +87,32 @@ func (s *Server) findHandlers(ctx context.Context, org string) (list handlerList
 	if err != nil {
 		return list, err
 	}
+	hooks, err := s.deps.Store.Hooks(ctx, org)
+	if err != nil {
+		return list, err
+	}
+	stored := func(id string) *definition.Webhook {
+		for i := range hooks {
+			if hooks[i].Webhook.ID == id {
+				return &hooks[i].Webhook
+			}
+		}
+		return nil
+	}
 	list = handlerList{Handlers: []handlerRow{}}
 	for _, row := range rows {
-		var api struct {
-			Handlers struct {
-				Events map[string][]definition.EventHandler `json:"events"`
-			} `json:"event_handlers"`
+		var some struct {
+			Handlers *definition.EventHandlers `json:"event_handlers"`
 		}
-		if err := json.Unmarshal(row.Definition, &api); err != nil {
+		if err := json.Unmarshal(row.Definition, &some); err != nil {
 			return list, fmt.Errorf("reading the event handlers of API %s: %w", row.ID, err)
 		}
-		events := api.Handlers.Events
+		if some.Handlers == nil {
+			continue
+		}
+		api := definition.API{EventHandlers: some.Handlers}
+		api.TakeWebhooks(stored)
+		events := api.EventHandlers.Events
 		for _, event := range slices.Sorted(maps.Keys(events)) {
 			for _, h := range events[event] {
 				one := handlerRow{API: row.ID, Name: row.Name, Event: event, Handler: h.Name, Target: h.Meta.Prefix, Cooldown: h.Meta.Cooldown, Disabled: h.Meta.Disabled}

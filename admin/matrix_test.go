@@ -97,6 +97,7 @@ func (b *bench) estate() map[string]string {
 	client := b.Call("POST", "/api/portal/developers/"+developer+"/oauth-clients", b.editor, `{"policy_id":"op"}`).Want(201).Text("client_id")
 	b.Call("POST", "/api/portal/webhooks/"+hook+"/ping", b.editor, "").Want(200)
 	b.Call("PUT", "/api/portal/pages", b.editor, `{"pages":[{"path":"ours","title":"Ours","body":"ours"}]}`).Want(200)
+	b.Call("POST", "/api/hooks", b.editor, `{"id":"ours","name":"ours","target_path":"https://hooks.example/"}`).Want(200)
 	b.Call("PUT", "/api/secrets/ours", b.editor, `{"value":"a sealed value"}`).Want(201)
 	owned := b.Call("POST", "/api/portal/developers/"+developer+"/keys", b.editor, `{"apply_policies":["op"]}`).Want(200).Text("key_id")
 	b.Call("POST", "/api/session", "", fmt.Sprintf(`{"access_key":%q}`, b.viewer)).Want(200)
@@ -105,6 +106,7 @@ func (b *bench) estate() map[string]string {
 		"/api/session/":  b.Text("select encode(substring(token_hash from 1 for 16), 'hex') from user_tokens limit 1"),
 		"/api/refusals/": "refused",
 		"/api/secrets/":  "ours",
+		"/api/hooks/":    "ours",
 		"/api/apis/":     "ours", "/api/portal/policies/": policy, "/api/keys/": key, "/api/portal/developers/": developer, "/api/portal/catalogue/entries/": entry,
 		"/api/portal/requests/": request, "/api/portal/documentation/": document, "/api/portal/webhooks/": hook, "client": client, "/api/portal/deliveries/": b.Text("select id from deliveries limit 1"),
 		"/api/portal/public/catalogue/": entry, "/api/portal/public/pages/": "ours", "key": owned, "/api/portal/me/": owned, "/api/users/": b.Text("select id from users where org_id <> 'second' limit 1"), "/api/certs/": "none", "/api/gateways/": "none", "/api/policies/": policy, "/api/orgs/": b.Text("select org_id from users where email = 'admin@localhost'"), "/api/portal/mailbox/": "none", "/api/config/": "1",

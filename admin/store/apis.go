@@ -105,6 +105,7 @@ func (c *Change) DeleteAPI(ctx context.Context, id string, have int64, force boo
 		}
 	}
 	delete(c.refer, id)
+	delete(c.hooked, id)
 	if err := c.q.DeleteAPI(ctx, db.DeleteAPIParams{OrgID: c.by.Org, ID: id}); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (c *Change) Apply(ctx context.Context, b *Batch) error {
 			return err
 		}
 	}
-	if err := c.checkSecrets(ctx); err != nil { // before conclude, which a dry run does without
+	if err := c.checkReferences(ctx); err != nil { // before conclude, which a dry run does without
 		return err
 	}
 	for i := range b.Keys {

@@ -22,6 +22,8 @@ const (
 	PortalLogo          PortalObjectKind = "logo"
 	PortalPages         PortalObjectKind = "pages"
 	PortalMenus         PortalObjectKind = "menus"
+
+	webhookObjects PortalObjectKind = "hooks" // those that definitions refer to; see Webhooks
 )
 
 // CatalogueEntry is one of a catalogue: its JSON, and what is kept beside it.

@@ -30,6 +30,8 @@ type Change struct {
 	fetched  bool                              // see Fetched
 	refer    map[string][]definition.SecretUse // by API that was stored, references to sealed secrets
 
+	hooked map[string][]definition.WebhookUse // likewise, references to webhooks
+
 	names
 }
 
@@ -88,7 +90,7 @@ func (s *Store) Publish(ctx context.Context, by Author, change func(context.Cont
 
 // conclude writes the row of the revision.
 func (c *Change) conclude(ctx context.Context) error {
-	if err := c.checkSecrets(ctx); err != nil {
+	if err := c.checkReferences(ctx); err != nil {
 		return err
 	}
 	if c.made == nil {
@@ -102,6 +104,14 @@ func (c *Change) conclude(ctx context.Context) error {
 		Revision: c.revision, OrgID: c.by.Org, Author: c.by.Name,
 		Source: c.by.Source, Reason: c.by.Reason, Summary: summary,
 	})
+}
+
+// checkReferences refuses APIs that refer to secrets or webhooks that do not exist.
+func (c *Change) checkReferences(ctx context.Context) error {
+	if err := c.checkSecrets(ctx); err != nil {
+		return err
+	}
+	return checkHooks(ctx, c.q, c.by.Org, c.hooked)
 }
 
 // note adds a change of one object to the history, the audit log and the summary. A nil

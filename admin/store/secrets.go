@@ -83,7 +83,11 @@ func (c *Change) DeleteSecret(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if len(users) > 0 {
+	hooks, err := c.hooksWithSecret(ctx, name)
+	if err != nil {
+		return err
+	}
+	if users = append(users, hooks...); len(users) > 0 {
 		return &ConflictError{Kind: InUse, With: users}
 	}
 	return c.noteSecret(ctx, deleted, name)
@@ -131,11 +135,18 @@ func (c *Change) checkSecrets(ctx context.Context) error {
 	return wrong
 }
 
-// refers notes the sealed secrets that an API refers to, which checkSecrets looks for, and
-// returns their names.
+// refers notes the sealed secrets and the webhooks that an API refers to, which are looked
+// for in the end, and returns the names of the secrets.
 func (c *Change) refers(api *definition.API) []string {
 	names := api.SealedSecrets()
 	delete(c.refer, api.ID)
+	delete(c.hooked, api.ID)
+	if uses := api.WebhookUses(); len(uses) > 0 {
+		if c.hooked == nil {
+			c.hooked = make(map[string][]definition.WebhookUse)
+		}
+		c.hooked[api.ID] = uses
+	}
 	if len(names) == 0 {
 		return names
 	}

@@ -25,7 +25,7 @@ func stateOf(ctx context.Context, q *db.Queries) (State, error) {
 	return State{Revision: row.Revision, Generation: row.Generation, Clears: row.Clears, Secrets: row.Secrets}, translate(err)
 }
 
-// An Entry is an API or a policy as it is stored.
+// An Entry is an API or a policy as gateways get it.
 type Entry struct {
 	ID   string
 	JSON []byte
@@ -59,8 +59,12 @@ func (s *Store) Configuration(ctx context.Context) (*Configuration, error) {
 		if err != nil {
 			return err
 		}
+		hooks, err := readHooks(ctx, q)
+		if err != nil {
+			return err
+		}
 		for _, row := range apis {
-			c.APIs = append(c.APIs, Entry{row.ID, row.Definition})
+			c.APIs = append(c.APIs, Entry{row.ID, hooks.filled(row.Definition)})
 		}
 		for _, row := range policies {
 			c.Policies = append(c.Policies, Entry{row.ID, row.Body})
@@ -138,8 +142,12 @@ func (c *Changes) read(ctx context.Context, q *db.Queries, revision int64) error
 	if err != nil {
 		return err
 	}
+	hooks, err := readHooks(ctx, q)
+	if err != nil {
+		return err
+	}
 	for _, row := range apis {
-		c.APIs[row.ID] = row.Definition
+		c.APIs[row.ID] = hooks.filled(row.Definition)
 	}
 	for _, row := range policies {
 		c.Policies[row.ID] = row.Body

@@ -40,7 +40,7 @@ func readFile(folder, name string, old *file, now time.Time) file {
 		return one
 	}
 	if err == nil {
-		one.api, one.err = definition.ParseAPI(data)
+		one.api, one.err = definition.ParseFileAPI(data)
 	}
 	if one.err == nil && one.api.ID == "" {
 		one.api.ID = strings.TrimSuffix(name, ".json")

@@ -46,7 +46,8 @@ type EventHandler struct {
 
 // EventHandlerMeta holds the settings of a handler. A log handler reads Prefix only.
 type EventHandlerMeta struct {
-	// Id of the handler, without effect.
+	// Id of a stored webhook (/api/hooks), of which a webhook without a target_path takes the
+	// members that it does not have itself; otherwise without effect.
 	ID string `json:"id,omitempty"`
 	// Name of the handler, without effect.
 	Name string `json:"name,omitempty"`
@@ -56,7 +57,7 @@ type EventHandlerMeta struct {
 	Prefix string `json:"prefix,omitempty"`
 	// Method of the webhook: GET, POST, PUT, PATCH or DELETE. Default, and for any other: GET.
 	Method string `json:"method,omitempty"`
-	// URL of the webhook, http or https.
+	// URL of the webhook, http or https. It may be left out beside the id of a stored webhook.
 	Target string `json:"target_path,omitempty"`
 	// Name of a template in the gateway's folder of templates. Default: a JSON object with the event.
 	TemplateFile string `json:"template_path,omitempty"`
@@ -100,7 +101,9 @@ func (h *EventHandler) check() (f object.Faults) {
 }
 
 func (m *EventHandlerMeta) check() (f object.Faults) {
-	f.Add("target_path", CheckWebhook(m.Target))
+	if m.Target != "" || m.ID == "" {
+		f.Add("target_path", CheckWebhook(m.Target))
+	}
 	f.Count("header_map", len(m.Headers), maxWebhookHeaders)
 	for _, name := range object.SortedKeys(m.Headers) {
 		f.Add(object.Entry("header_map", name), webhookHeaderFault(name, m.Headers[name]))

@@ -46,7 +46,7 @@ var secretPlaces = []struct {
 	{"check_list.[].headers.*", whole},
 	{"check_list.[].body", whole},
 	// The path of a webhook is often its credential.
-	{"handler_meta.target_path", hostOnly},
+	{"target_path", hostOnly},
 	{"event_options.*.webhook", hostOnly},
 	// URLs with a user or a query.
 	{"target_url", address},

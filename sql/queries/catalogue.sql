@@ -22,6 +22,16 @@ INSERT INTO portal_objects AS o (org_id, kind, id, body) VALUES ($1, $2, $3, $4)
 ON CONFLICT (org_id, kind) DO UPDATE SET version = o.version + 1, updated_at = now()
 RETURNING *;
 
+-- AllHooks returns the webhooks that definitions refer to, of every organisation that has
+-- any.
+-- name: AllHooks :many
+SELECT org_id, body FROM portal_objects WHERE kind = 'hooks';
+
+-- APIsWithText returns the APIs of an organisation whose definition has a text.
+-- name: APIsWithText :many
+SELECT id, definition FROM apis
+WHERE org_id = @org_id AND position(@text::text IN definition::text) > 0 ORDER BY id COLLATE "C";
+
 -- name: UpdatePortalObject :one
 UPDATE portal_objects SET body = $3, version = version + 1, updated_at = now()
 WHERE org_id = $1 AND kind = $2

@@ -9,6 +9,73 @@ import (
 	"context"
 )
 
+const aPIsWithText = `-- name: APIsWithText :many
+SELECT id, definition FROM apis
+WHERE org_id = $1 AND position($2::text IN definition::text) > 0 ORDER BY id COLLATE "C"
+`
+
+type APIsWithTextParams struct {
+	OrgID string
+	Text  string
+}
+
+type APIsWithTextRow struct {
+	ID         string
+	Definition []byte
+}
+
+// APIsWithText returns the APIs of an organisation whose definition has a text.
+func (q *Queries) APIsWithText(ctx context.Context, arg APIsWithTextParams) ([]APIsWithTextRow, error) {
+	rows, err := q.db.Query(ctx, aPIsWithText, arg.OrgID, arg.Text)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []APIsWithTextRow{}
+	for rows.Next() {
+		var i APIsWithTextRow
+		if err := rows.Scan(&i.ID, &i.Definition); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const allHooks = `-- name: AllHooks :many
+SELECT org_id, body FROM portal_objects WHERE kind = 'hooks'
+`
+
+type AllHooksRow struct {
+	OrgID string
+	Body  []byte
+}
+
+// AllHooks returns the webhooks that definitions refer to, of every organisation that has
+// any.
+func (q *Queries) AllHooks(ctx context.Context) ([]AllHooksRow, error) {
+	rows, err := q.db.Query(ctx, allHooks)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AllHooksRow{}
+	for rows.Next() {
+		var i AllHooksRow
+		if err := rows.Scan(&i.OrgID, &i.Body); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const catalogueEntries = `-- name: CatalogueEntries :many
 SELECT id, org_id, position, name, api_id, policy_id, document, shown, body, version, created_at, updated_at FROM catalogue_entries WHERE org_id = $1 ORDER BY position, id
 `

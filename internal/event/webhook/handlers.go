@@ -122,6 +122,10 @@ func (s *Sink) compile(id string, handlers *definition.EventHandlers) map[event.
 			if list[i].Meta.Disabled {
 				continue
 			}
+			if list[i].Name == definition.WebhookHandler && list[i].Meta.Target == "" {
+				s.opts.Log.Error("an event handler has no address to call: its stored webhook is not known", "api", id, "event", name, "webhook", list[i].Meta.ID)
+				continue
+			}
 			h, err := s.make(&list[i])
 			if err != nil {
 				s.opts.Log.Error("an event handler is not as its definition says", "api", id, "event", name, "err", err)
