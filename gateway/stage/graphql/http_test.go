@@ -77,7 +77,7 @@ func TestRequestsThatAreNotUnderstood(t *testing.T) {
 		{"semicolons", "GET", "?a=1;query={secret}", "", nil, 400, "graphql_invalid", errorBody("The URL separates parameters by a semicolon; use an ampersand.")},
 		{"variables that are no JSON", "GET", "?query={secret}&variables={", "", nil, 400, "graphql_invalid", errorBody("variables must be an object or null.")},
 		{"a subscription without a stream", "POST", "", `{"query":"subscription { renamed { code } }"}`, []string{jsonType}, 406, "graphql_media", errorBody("Subscriptions are answered as text/event-stream only; ask for it with the Accept header.")},
-		{"a WebSocket", "GET", "?query={secret}", "", []string{"Connection: Upgrade", "Upgrade: websocket"}, 422, "graphql_media", "{\n    \"error\": \"websockets are not allowed\"\n}"},
+		{"a WebSocket", "GET", "?query={secret}", "", []string{"Connection: Upgrade", "Upgrade: websocket"}, 422, "graphql_media", errorBody("websockets are not allowed")},
 		{"too large", "POST", "", `{"query":"` + strings.Repeat(" ", 193<<10) + `{ secret }"}`, []string{jsonType}, 413, "body_too_large", errorBody("The request body is too large.")},
 		{"a hash alone", "POST", "", `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + strings.Repeat("0", 64) + `"}}}`, []string{jsonType}, 200, "graphql_invalid", `{"errors":[{"message":"PersistedQueryNotSupported","extensions":{"code":"PERSISTED_QUERY_NOT_SUPPORTED"}}]}`},
 		{"a hash of another text", "POST", "", `{"query":"{ secret }","extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + strings.Repeat("0", 64) + `"}}}`, []string{jsonType}, 400, "graphql_invalid", errorBody("provided sha does not match query")},

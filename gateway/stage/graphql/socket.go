@@ -13,10 +13,10 @@ import (
 )
 
 var (
-	socketsOff    = pipeline.NewRejection(pipeline.ReasonGraphQLMedia, 422, "websockets are not allowed")
-	noSubprotocol = pipeline.NewRejection(pipeline.ReasonGraphQLMedia, 400, "invalid websocket protocol for upgrading to a graphql websocket connection")
-	noHandshake   = pipeline.NewRejection(pipeline.ReasonGraphQLMedia, 400, "The request is not a WebSocket handshake: it needs GET, Connection: Upgrade, Sec-WebSocket-Version: 13 and Sec-WebSocket-Key, and no body.")
-	foreignOrigin = pipeline.NewRejection(pipeline.ReasonGraphQLMedia, 403, "Pages of this origin may not open connections to the API; list the origin in CORS.allowed_origins.")
+	socketsOff    = request.Refusal(pipeline.ReasonGraphQLMedia, 422, "websockets are not allowed")
+	noSubprotocol = request.Refusal(pipeline.ReasonGraphQLMedia, 400, "invalid websocket protocol for upgrading to a graphql websocket connection")
+	noHandshake   = request.Refusal(pipeline.ReasonGraphQLMedia, 400, "The request is not a WebSocket handshake: it needs GET, Connection: Upgrade, Sec-WebSocket-Version: 13 and Sec-WebSocket-Key, and no body.")
+	foreignOrigin = request.Refusal(pipeline.ReasonGraphQLMedia, 403, "Pages of this origin may not open connections to the API; list the origin in CORS.allowed_origins.")
 )
 
 // socket answers the handshakes of GraphQL connections of one API (RFC 6455 section 4.2).

@@ -134,7 +134,7 @@ func badHeads() []badRequest {
 		{"not UTF-8 in the URL", "GET", "?query={secret}%23%ff", "", nil, 400, invalidReason, graphError("The URL has a parameter that is not percent-encoded UTF-8.")},
 		{"half an escape", "GET", "?query={secret}%2", "", nil, 400, invalidReason, ""},
 		{"variables in the URL that are no JSON", "GET", "?query={secret}&variables=x", "", nil, 400, invalidReason, graphError("variables must be an object or null.")},
-		{"an upgrade", "GET", "?query={secret}", "", []string{"Connection", "Upgrade", "Upgrade", "websocket"}, 400, mediaReason, ""},
+		{"an upgrade", "GET", "?query={secret}", "", []string{"Connection", "Upgrade", "Upgrade", "websocket"}, 422, mediaReason, graphError("websockets are not allowed")},
 	}
 }
 
