@@ -41,7 +41,7 @@ type Numbers struct {
 	Errors   int64    `json:"errors" doc:"refused, failed, or answered with a status from 400 on"`
 	Mean     float64  `json:"mean_ms" doc:"from arrival to answer"`
 	Upstream float64  `json:"upstream_mean_ms" doc:"of that, the upstream's part"`
-	P50      *float64 `json:"p50_ms,omitempty" doc:"half of the calls took at most so long, as far as buckets tell; left out unless grouped by nothing but api, without filters but api"`
+	P50      *float64 `json:"p50_ms,omitempty" doc:"median, estimated from buckets; left out unless grouped by nothing but api, without filters but api"`
 	P95      *float64 `json:"p95_ms,omitempty"`
 	P99      *float64 `json:"p99_ms,omitempty"`
 }

@@ -6183,7 +6183,7 @@ export interface components {
             mean_ms: number;
             /**
              * Format: double
-             * @description half of the calls took at most so long, as far as buckets tell; left out unless grouped by nothing but api, without filters but api
+             * @description median, estimated from buckets; left out unless grouped by nothing but api, without filters but api
              */
             p50_ms?: number;
             /** Format: double */
@@ -7242,7 +7242,7 @@ export interface components {
             mean_ms: number;
             /**
              * Format: double
-             * @description half of the calls took at most so long, as far as buckets tell; left out unless grouped by nothing but api, without filters but api
+             * @description median, estimated from buckets; left out unless grouped by nothing but api, without filters but api
              */
             p50_ms?: number;
             /** Format: double */

@@ -8,7 +8,7 @@ export const text = {
     perMinute: (count: number) => `${short(count < 10 ? Math.round(count * 10) / 10 : Math.round(count))} a minute`,
     refused: 'Refused or failed',
     p99: 'p99',
-    p99Note: '99 of 100 calls took at most so long',
+    p99Note: '99 % of calls took no longer',
     upstream: 'Upstream, mean',
     gateway: (ms: number) => `gateway ${duration(ms)}`,
     sparkRequests: (most: number) => `Requests by minute in the last hour, at most ${number(most)}`,
