@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,15 +111,18 @@ func TestFaultsOfClients(t *testing.T) {
 
 // A client that answers no ping is gone, and its operations end.
 func TestASilentClientIsGone(t *testing.T) {
-	ended := make(chan struct{})
+	t.Parallel()
+	var began, ended atomic.Bool
 	p := serve(t, func(o *Options) {
-		o.Heartbeat = 20 * time.Millisecond
-		o.Run = func(ctx context.Context, _ *Operation) { <-ctx.Done(); close(ended) }
+		o.Heartbeat = 2 * time.Second
+		o.Run = func(ctx context.Context, _ *Operation) { began.Store(true); <-ctx.Done(); ended.Store(true) }
 	})
 	p.say(hello)
 	p.say(sub1) // and then the client reads nothing, so that it answers no ping
-	<-ended
 	<-p.served
+	if !began.Load() || !ended.Load() {
+		t.Errorf("the operation began: %t, and ended: %t", began.Load(), ended.Load())
+	}
 }
 
 // A client that reads slower than events come is cut, and holds up nobody.
