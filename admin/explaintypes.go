@@ -24,7 +24,7 @@ type ExplainQuestion struct {
 	At          string   `json:"at,omitempty" doc:"the moment to explain for, as in RFC 3339; default: now"`
 }
 
-// An ExplainReport tells what would become of a request.
+// An ExplainReport says what the gateway would do with a request.
 type ExplainReport struct {
 	Method   string         `json:"method"`
 	Path     string         `json:"path" doc:"as it was sent, without the query"`

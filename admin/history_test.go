@@ -63,7 +63,7 @@ func TestEverybodySeesTheHistoryOfAnObject(t *testing.T) {
 	}
 }
 
-// A page that checks while somebody types gets problems as an answer, not as a failure.
+// A page that checks a draft on each keystroke gets problems as an answer, not as a failure.
 func TestProblemsAsAReport(t *testing.T) {
 	b := start(t)
 	faulty := `{"name":"x",

@@ -32,7 +32,6 @@ type Config struct {
 	ShowReason    bool              // error answers have X-Sluice-Reason
 	Refusals      int               // how many refused requests are recorded, for explanations by their ids; 0: none
 	ReloadCPU     float64           // share of one processor that loading may take beside traffic; 0: all there are
-	Sockets       Sockets           // of GraphQL connections
 }
 
 // Deps are the dependencies of a gateway.

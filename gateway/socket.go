@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -21,31 +20,16 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
-// Sockets are the bounds of GraphQL connections. Zero members have the defaults of
-// socketDefaults.
-type Sockets struct {
-	Operations  int           // active at once on a connection
-	MaxMessage  int64         // of a client, bytes
-	MaxQueued   int           // bytes that wait for a client that reads slowly
-	MaxAnswer   int64         // of an answer to a query or mutation, bytes
-	InitTimeout time.Duration // for connection_init
-	Heartbeat   time.Duration // between two messages that keep a connection alive
-}
-
-var socketDefaults = Sockets{
-	Operations: 100, MaxMessage: 1 << 20, MaxQueued: 4 << 20, MaxAnswer: 4 << 20, InitTimeout: 15 * time.Second, Heartbeat: 15 * time.Second,
-}
-
-func (s *Sockets) orDefaults() Sockets {
-	d := &socketDefaults
-	return Sockets{
-		Operations: cmp.Or(s.Operations, d.Operations), MaxMessage: cmp.Or(s.MaxMessage, d.MaxMessage), MaxQueued: cmp.Or(s.MaxQueued, d.MaxQueued),
-		MaxAnswer: cmp.Or(s.MaxAnswer, d.MaxAnswer), InitTimeout: cmp.Or(s.InitTimeout, d.InitTimeout), Heartbeat: cmp.Or(s.Heartbeat, d.Heartbeat),
-	}
-}
-
-// writeSocketWithin bounds one write to the client of a GraphQL connection.
-const writeSocketWithin = 10 * time.Second
+// Bounds of GraphQL connections.
+const (
+	maxSocketOperations = 100     // active at once on a connection
+	maxSocketMessage    = 1 << 20 // of a client, bytes
+	maxSocketQueue      = 4 << 20 // bytes that wait for a client that reads slowly
+	maxSocketAnswer     = 4 << 20 // to a query or mutation, bytes
+	initSocketWithin    = 15 * time.Second
+	socketHeartbeat     = 15 * time.Second
+	writeSocketWithin   = 10 * time.Second // one write to the client
+)
 
 // openSocket has the client's connection served as a GraphQL connection once the answer to
 // its handshake has been sent.
@@ -53,13 +37,11 @@ func (g *Gateway) openSocket(ex *pipeline.Exchange) {
 	s := &socket{gateway: g, call: ex.Call.Keep(), client: ex.Client, api: strings.Clone(ex.API.Definition.ID)}
 	s.lines = http1.RemoveLinesFunc(bytes.Clone(s.call.Lines), isOfHandshake)
 	s.lines = append(s.lines, "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"...)
-	limits := g.conf.Sockets.orDefaults()
 	o := &live.Options{
-		Operations: limits.Operations, MaxMessage: limits.MaxMessage, MaxQueued: limits.MaxQueued,
-		InitTimeout: limits.InitTimeout, Heartbeat: limits.Heartbeat, WriteWithin: writeSocketWithin, Run: s.run,
+		Operations: maxSocketOperations, MaxMessage: maxSocketMessage, MaxQueued: maxSocketQueue,
+		InitTimeout: initSocketWithin, Heartbeat: socketHeartbeat, WriteWithin: writeSocketWithin, Run: s.run,
 	}
 	o.Protocol, _ = live.Choose([]byte(ex.Opening.Protocol))
-	s.maxAnswer = limits.MaxAnswer
 	ex.Opening.Cut = s.cut
 	ex.Answer.Takeover = func(client net.Conn, received []byte) {
 		if client != nil {
@@ -76,15 +58,22 @@ func (s *socket) serve(client net.Conn, received []byte, o *live.Options) {
 		return
 	}
 	s.conn.Store(c)
+	s.endBarred()
 	s.gateway.sockets.add(c)
 	defer s.gateway.sockets.remove(c)
 	c.Serve()
 }
 
-// cut ends a connection that is not allowed any more.
+// cut ends a connection that is not allowed any more, if need be as soon as it is served.
 func (s *socket) cut(why error) {
-	if c := s.conn.Load(); c != nil {
-		c.Close(live.CloseForbidden, why.Error())
+	text := why.Error()
+	s.barred.Store(&text)
+	s.endBarred()
+}
+
+func (s *socket) endBarred() {
+	if c, why := s.conn.Load(), s.barred.Load(); c != nil && why != nil {
+		c.Close(live.CloseForbidden, *why)
 	}
 }
 
@@ -139,13 +128,13 @@ func isOfHandshake(line []byte) bool {
 // A socket is a GraphQL connection. Each of its operations is a request with the header
 // of the handshake, which passes the stages in force when it comes.
 type socket struct {
-	gateway   *Gateway
-	call      *wire.Call
-	lines     []byte // header of the operations
-	client    netip.Addr
-	api       string
-	maxAnswer int64
-	conn      atomic.Pointer[live.Conn] // nil until it is served
+	gateway *Gateway
+	call    *wire.Call
+	lines   []byte // header of the operations
+	client  netip.Addr
+	api     string
+	conn    atomic.Pointer[live.Conn] // nil until it is served
+	barred  atomic.Pointer[string]    // why the connection is not allowed any more; nil: it is
 }
 
 var (
@@ -240,11 +229,11 @@ func (s *socket) result(a *wire.Answer, op *live.Operation) error {
 	body := a.Body
 	if a.Stream != nil {
 		var err error
-		if body, err = io.ReadAll(io.LimitReader(a.Stream, s.maxAnswer+1)); err != nil {
+		if body, err = io.ReadAll(io.LimitReader(a.Stream, maxSocketAnswer+1)); err != nil {
 			return err
 		}
-		if int64(len(body)) > s.maxAnswer {
-			op.Fail(failure("The answer is larger than " + strconv.FormatInt(s.maxAnswer, 10) + " bytes; send the operation over HTTP."))
+		if len(body) > maxSocketAnswer {
+			op.Fail(failure("The answer is larger than " + strconv.Itoa(maxSocketAnswer) + " bytes; send the operation over HTTP."))
 			return nil
 		}
 	}

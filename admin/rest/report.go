@@ -7,8 +7,8 @@ import (
 )
 
 // Reported returns a handler that answers a check of what was sent with 200 and the
-// problems, in place of 400, if the call asks for that with report=true: to a page that
-// checks while somebody types, a problem is no failure.
+// problems, in place of 400, if the call asks for that with report=true: a page that checks
+// a draft on each keystroke expects problems.
 func Reported(check Handler) Handler {
 	return func(ctx context.Context, c *Call) (any, error) {
 		answer, err := check(ctx, c)

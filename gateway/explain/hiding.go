@@ -124,10 +124,11 @@ func (h *hiding) body(ex *pipeline.Exchange) (text string, cut bool) {
 	if call.Stream != nil || len(call.Body) == 0 || len(call.Body) > usage.MaxSampleBody || ex.API.Definition.BasicAuth.InBody() {
 		return "", true
 	}
+	understood := false
 	kind, _, _ := bytes.Cut(call.Get(wire.NameContentType), []byte{';'})
 	if strings.EqualFold(string(bytes.TrimSpace(kind)), "application/graphql") {
 		text = usage.Clean(h.document(string(call.Body)))
-	} else if text, _ = h.json(call.Body); text == "" {
+	} else if text, understood = h.json(call.Body); !understood {
 		return "", true
 	}
 	return text, len(text) > usage.MaxSampleBody

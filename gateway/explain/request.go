@@ -41,7 +41,7 @@ type Request struct {
 	At string `json:"at,omitempty"`
 
 	// Of a recorded request, see Recorded.
-	Policies []string `json:"-"` // of a caller whom no key stands for
+	Policies []string `json:"-"` // ids, of a caller without a stored key
 	Length   int64    `json:"-"` // of the body that was not recorded; -1: it came in chunks; 0: there was none, or it is there
 	recorded bool
 

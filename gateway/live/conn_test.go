@@ -125,7 +125,7 @@ func TestASilentClientIsGone(t *testing.T) {
 	}
 }
 
-// A client that reads slower than events come is cut, and holds up nobody.
+// A client that reads more slowly than events arrive is cut off and delays no other client.
 func TestASlowClientIsCut(t *testing.T) {
 	stopped := make(chan struct{})
 	p := serve(t, func(o *Options) {

@@ -95,7 +95,7 @@ type Caller struct {
 type DryRun struct {
 	At       *time.Time // the moment to explain; nil: now
 	Recorded bool       // the request was recorded, without what authenticates: its client certificate is taken for the one that is needed
-	Policies []string   // ids of the policies of the caller of a recorded request, whom the claims of a token gave them; nil: KeyHash names the caller
+	Policies []string   // ids of the policies that a token gave the caller of a recorded request; nil: KeyHash names the caller
 }
 
 // RequestID returns the caller's request id if it is kept, and otherwise the gateway's.

@@ -68,8 +68,8 @@ func (s *Service) Routes() []rest.Route {
 	return append(all, refusedRoutes()...)
 }
 
-// refusedRoutes are those of style sheets and scripts of an organisation's own, which other
-// products have. They say why there are none here.
+// refusedRoutes are the routes for an organisation's own style sheets and scripts. They
+// answer why the portal does not take any.
 func refusedRoutes() (all []rest.Route) {
 	for _, kind := range []struct{ path, what string }{{"/api/portal/css", "style sheets"}, {"/api/portal/js", "scripts"}} {
 		message := "The portal takes no " + kind.what + " of an organisation's own: they would run in the origin where developers sign in. " +

@@ -35,11 +35,10 @@ export function useFieldInAddress(tabs?: { home: string; open: string | undefine
       removeEventListener('pointerdown', stop, true);
     };
     watch.observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter: ['data-path'] });
-    // The focus is not taken from somebody who has gone on.
+    // Once the user has typed or clicked, the focus stays where it is.
     addEventListener('keydown', stop, true);
     addEventListener('pointerdown', stop, true);
     return stop;
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [at, open, wanted]);
 }
 

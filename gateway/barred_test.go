@@ -1,0 +1,34 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/live"
+)
+
+// A key can be revoked between the answer to a handshake and the first look at the
+// connection.
+func TestAConnectionThatIsCutBeforeItIsServedEnds(t *testing.T) {
+	client, ours := net.Pipe()
+	defer client.Close()
+	s := &socket{gateway: &Gateway{}}
+	s.cut(errors.New("revoked"))
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		s.serve(ours, nil, &live.Options{Operations: 1, MaxMessage: 1, MaxQueued: 1, InitTimeout: time.Hour, Heartbeat: time.Hour, WriteWithin: time.Minute})
+		_ = ours.Close()
+	}()
+	_ = client.SetReadDeadline(time.Now().Add(30 * time.Second))
+	frame := make([]byte, 2+2+len("revoked"))
+	if _, err := io.ReadFull(client, frame); err != nil || !bytes.Equal(frame, append([]byte{0x88, 9, 0x11, 0x33}, "revoked"...)) {
+		t.Errorf("the connection ends with %q, %v; want a close frame with 4403", frame, err)
+	}
+	_ = client.Close()
+	<-served
+}
