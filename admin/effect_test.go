@@ -43,11 +43,11 @@ func TestAnEffectNamesWhatDiffersAndWhomItConcerns(t *testing.T) {
 	e := b.effectOf(`{"policies":[` + gold(`"rate":20,"per":60,"max_query_depth":3,"access_rights":{
 		"a":{"api_id":"a","versions":["Default"],"restricted_types":[{"name":"User","fields":["email"]}],"limit":{"rate":5,"per":60}},
 		"c":{"api_id":"c","versions":["Default"],"allowed_urls":[{"url":"/x","methods":["GET"]}]}}`) + `]}`)
-	want := `lost|gold||rate: 20 calls in 60 s, now 100 calls in 60 s
-lost|gold||GraphQL depth: 3 levels, now unlimited
+	want := `lost|gold||rate limit lowered from 100 to 20 calls in 60 s
+lost|gold||GraphQL depth limit added: 3 levels
 lost|gold|a|may no longer select User.email
 gained|gold|a|may select User.phone
-lost|gold|a|rate: 5 calls in 60 s, now 100 calls in 60 s
+lost|gold|a|rate limit lowered from 100 to 5 calls in 60 s
 gained|gold|c|may call the API`
 	if got := said(&e); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -63,6 +63,48 @@ gained|gold|c|may call the API`
 	}
 	if b.content() != before {
 		t.Error("something was stored")
+	}
+}
+
+// A limit that is raised, lowered, added or removed reads as that.
+func TestAnEffectSaysHowLimitsDiffer(t *testing.T) {
+	b := start(t)
+	b.createAPI(b.editor, "a", "/a/")
+	policy := func(limits, access string) string {
+		return `{"id":"p","name":"p",` + limits + `"access_rights":{"a":{"api_id":"a"` + access + `}}}`
+	}
+	for _, c := range []struct{ before, after, want string }{
+		{`"rate":100,"per":60,`, `"rate":200,"per":60,`, "gained|p||rate limit raised from 100 to 200 calls in 60 s"},
+		{`"rate":200,"per":60,`, `"rate":1,"per":60,`, "lost|p||rate limit lowered from 200 to 1 call in 60 s"},
+		{``, `"rate":5,"per":1,`, "lost|p||rate limit added: 5 calls in 1 s"},
+		{`"rate":5,"per":1,`, `"rate":-1,`, "gained|p||rate limit removed: it was 5 calls in 1 s"},
+		{`"rate":100,"per":60,`, `"rate":200,"per":120,`, "gained|p||rate limit changed from 100 calls in 60 s to 200 calls in 120 s"},
+		{`"rate":100,"per":60,`, `"rate":2,"per":1,`, "lost|p||rate limit changed from 100 calls in 60 s to 2 calls in 1 s"},
+		{`"quota_max":1000000,"quota_renewal_rate":3600,`, `"quota_max":2000000,"quota_renewal_rate":3600,`, "gained|p||quota raised from 1000000 to 2000000 calls in 3600 s"},
+		{`"quota_max":10,"quota_renewal_rate":3600,`, `"quota_max":10,"quota_renewal_rate":60,`, "gained|p||quota changed from 10 calls in 3600 s to 10 calls in 60 s"},
+		{`"quota_max":10,`, `"quota_max":10,"quota_renewal_calendar":"day",`, "lost|p||quota changed from 10 calls in all to 10 calls per calendar day"},
+		{`"max_query_depth":5,`, `"max_query_depth":3,`, "lost|p||GraphQL depth limit lowered from 5 to 3 levels"},
+		{`"max_query_depth":3,`, `"max_query_depth":-1,`, "gained|p||GraphQL depth limit removed: it was 3 levels"},
+		{`"rate":7,"per":1,`, `"rate":7,"per":1,`, ""},
+	} {
+		b.Call("POST", "/api/config/apply", b.editor, `{"policies":[`+policy(c.before, "")+`]}`).Want(200)
+		e := b.effectOf(`{"policies":[` + policy(c.after, "") + `]}`)
+		if got := said(&e); got != c.want {
+			t.Errorf("from %s to %s: %q, want %q", c.before, c.after, got, c.want)
+		}
+	}
+	for _, c := range []struct{ before, after, want string }{
+		{``, `,"versions":["v1"]`, "lost|p|a|may call only version v1, no longer any version"},
+		{`,"versions":["v1"]`, ``, "gained|p|a|may call any version, no longer only version v1"},
+		{`,"versions":["v1"]`, `,"versions":["v2"]`, "lost|p|a|may no longer call version v1\ngained|p|a|may call version v2"},
+		{``, `,"allowed_urls":[{"url":"/x","methods":["GET"]}]`, "lost|p|a|may call only GET /x, no longer any path"},
+		{`,"allowed_urls":[{"url":"/x","methods":["GET"]}]`, ``, "gained|p|a|may call any path, no longer only GET /x"},
+	} {
+		b.Call("POST", "/api/config/apply", b.editor, `{"policies":[`+policy("", c.before)+`]}`).Want(200)
+		e := b.effectOf(`{"policies":[` + policy("", c.after) + `]}`)
+		if got := said(&e); got != c.want {
+			t.Errorf("from %s to %s: %q, want %q", c.before, c.after, got, c.want)
+		}
 	}
 }
 

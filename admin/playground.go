@@ -86,8 +86,14 @@ func (s *Server) probe(ctx context.Context, c *rest.Call) (any, error) {
 
 // playBody is a call of the playground.
 type playBody struct {
-	As      playAs            `json:"as" doc:"who calls; default: oneself, with the credentials in headers"`
-	Count   bool              `json:"count,omitempty" doc:"whether the call is counted under rates, quotas and usage"`
+	As    playAs `json:"as" doc:"who calls; default: oneself, with the credentials in headers"`
+	Count bool   `json:"count,omitempty" doc:"whether the call is counted under rates, quotas and usage"`
+	AskedCall
+}
+
+// An AskedCall is a call to an API that an operator or a developer asks for, but for who
+// calls.
+type AskedCall struct {
 	Method  string            `json:"method,omitempty" doc:"default POST for a call with a body, else GET"`
 	Path    string            `json:"path,omitempty" doc:"below the listen path, with the query; default /"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -109,17 +115,22 @@ type PlayedHeader struct {
 
 // playAnswer is the answer to a call of the playground.
 type playAnswer struct {
-	Sent        bool            `json:"sent" doc:"whether the request reached the API; if not, explanation says why"`
-	Status      int             `json:"status"`
-	Headers     []PlayedHeader  `json:"headers"`
-	Body        string          `json:"body" doc:"if it is text, at most 1 MiB"`
-	Bytes       []byte          `json:"body_base64,omitempty" doc:"if it is not text"`
-	Cut         bool            `json:"cut" doc:"whether the body was longer, or did not end in time"`
-	RequestID   string          `json:"request_id" doc:"for POST /api/explain"`
-	TookMS      float64         `json:"took_ms" doc:"in the gateway and upstream together"`
+	AskedAnswer
 	UpstreamMS  float64         `json:"upstream_ms" doc:"0: the upstream was not called"`
 	Counted     bool            `json:"counted"`
 	Explanation json.RawMessage `json:"explanation" doc:"steps and outcome, as POST /api/explain answers"`
+}
+
+// An AskedAnswer is the answer to an AskedCall, but for its explanation.
+type AskedAnswer struct {
+	Sent      bool           `json:"sent" doc:"whether the request reached the API; if not, explanation says why"`
+	Status    int            `json:"status"`
+	Headers   []PlayedHeader `json:"headers"`
+	Body      string         `json:"body" doc:"if it is text, at most 1 MiB"`
+	Bytes     []byte         `json:"body_base64,omitempty" doc:"if it is not text"`
+	Cut       bool           `json:"cut" doc:"whether the body was longer, or did not end in time"`
+	RequestID string         `json:"request_id" doc:"X-Request-Id of the answer"`
+	TookMS    float64        `json:"took_ms" doc:"in the gateway and behind it together"`
 }
 
 func (s *Server) play(ctx context.Context, c *rest.Call) (any, error) {
@@ -164,12 +175,19 @@ func playWith(ctx context.Context, p Player, call *PlayedCall) (*PlayedAnswer, e
 	return got, err
 }
 
-// showPlayed returns the answer to a caller.
+// showPlayed returns the answer to an operator.
 func showPlayed(got *PlayedAnswer, counted bool) playAnswer {
-	shown := playAnswer{
-		Sent: got.Sent, Status: got.Status, Headers: got.Headers, Cut: got.Cut, RequestID: got.RequestID,
-		TookMS: float64(got.Took) / float64(time.Millisecond), UpstreamMS: float64(got.Upstream) / float64(time.Millisecond),
+	return playAnswer{
+		AskedAnswer: showAnswer(got), UpstreamMS: float64(got.Upstream) / float64(time.Millisecond),
 		Counted: counted && got.Sent, Explanation: got.Report,
+	}
+}
+
+// showAnswer returns the part of an answer that everybody sees.
+func showAnswer(got *PlayedAnswer) AskedAnswer {
+	shown := AskedAnswer{
+		Sent: got.Sent, Status: got.Status, Headers: got.Headers, Cut: got.Cut, RequestID: got.RequestID,
+		TookMS: float64(got.Took) / float64(time.Millisecond),
 	}
 	if shown.Headers == nil {
 		shown.Headers = []PlayedHeader{}
@@ -192,7 +210,17 @@ var unplayable = []string{"Connection", "Upgrade", "Transfer-Encoding", "Content
 
 // checkPlay refuses calls that cannot be made, and those that the role does not permit.
 func checkPlay(c *rest.Call, sent *playBody) error {
-	if problems := problemsOf(sent); len(problems) > 0 {
+	problems := problemsOf(&sent.AskedCall)
+	named := 0
+	for _, is := range []bool{sent.As.Me, sent.As.KeyHash != "", sent.As.Policy != ""} {
+		if is {
+			named++
+		}
+	}
+	if named > 1 {
+		problems = append(problems, definition.Problem{Path: "as", Message: "must have one of me, key_hash and policy"})
+	}
+	if len(problems) > 0 {
 		return &problems
 	}
 	if (sent.As.KeyHash != "" || sent.As.Policy != "") && c.Who.Role.BelowEditor() {
@@ -202,18 +230,9 @@ func checkPlay(c *rest.Call, sent *playBody) error {
 }
 
 // problemsOf returns why a call cannot be made.
-func problemsOf(sent *playBody) (problems definition.Problems) {
+func problemsOf(sent *AskedCall) (problems definition.Problems) {
 	add := func(path, message string) {
 		problems = append(problems, definition.Problem{Path: path, Message: message})
-	}
-	named := 0
-	for _, is := range []bool{sent.As.Me, sent.As.KeyHash != "", sent.As.Policy != ""} {
-		if is {
-			named++
-		}
-	}
-	if named > 1 {
-		add("as", "must have one of me, key_hash and policy")
 	}
 	if len(sent.Body) > maxPlayBody {
 		add("body", fmt.Sprintf("must have at most %d bytes", maxPlayBody))
@@ -237,7 +256,7 @@ func (s *Server) playedCall(ctx context.Context, c *rest.Call, sent *playBody) (
 	if err != nil {
 		return nil, rest.Missing(err, noAPI)
 	}
-	describe, err := describeCall(&row, c.Address(), sent)
+	describe, err := describeCall(&row, c.Address(), &sent.AskedCall)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +279,7 @@ func (s *Server) playedCall(ctx context.Context, c *rest.Call, sent *playBody) (
 }
 
 // describeCall describes a call to an API, but for its caller.
-func describeCall(row *store.API, client string, sent *playBody) (map[string]any, error) {
+func describeCall(row *store.API, client string, sent *AskedCall) (map[string]any, error) {
 	if strings.ContainsAny(row.ListenPath, "{") {
 		return nil, rest.BadRequest("The playground does not call APIs whose listen path has parameters")
 	}

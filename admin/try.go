@@ -86,24 +86,13 @@ func (s *Server) tryRoutes() []rest.Route {
 
 // tryBody is a call that a developer makes.
 type tryBody struct {
-	Key     string            `json:"key_id,omitempty" doc:"id of one's own key that calls; left out for an API that asks for none"`
-	Method  string            `json:"method,omitempty" doc:"default POST for a call with a body, else GET"`
-	Path    string            `json:"path,omitempty" doc:"below the listen path, with the query; default /"`
-	Headers map[string]string `json:"headers,omitempty"`
-	Body    string            `json:"body,omitempty" doc:"at most 1 MiB"`
+	Key string `json:"key_id,omitempty" doc:"id of one's own key that calls; left out for an API that asks for none"`
+	AskedCall
 }
 
 // tryAnswer is the answer to a developer's call.
 type tryAnswer struct {
-	Sent      bool           `json:"sent" doc:"whether the request reached the API; if not, explanation says why"`
-	Status    int            `json:"status"`
-	Headers   []PlayedHeader `json:"headers"`
-	Body      string         `json:"body" doc:"if it is text, at most 1 MiB"`
-	Bytes     []byte         `json:"body_base64,omitempty" doc:"if it is not text"`
-	Cut       bool           `json:"cut" doc:"whether the body was longer, or did not end in time"`
-	RequestID string         `json:"request_id"`
-	TookMS    float64        `json:"took_ms" doc:"in the gateway and behind it together"`
-
+	AskedAnswer
 	Explanation triedReport `json:"explanation"`
 }
 
@@ -139,8 +128,7 @@ func (s *Server) try(ctx context.Context, c *rest.Call) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	sent := playBody{Count: true, Method: in.Method, Path: in.Path, Headers: in.Headers, Body: in.Body}
-	if problems := append(problemsOf(&sent), forwardedProblems(&sent)...); len(problems) > 0 {
+	if problems := append(problemsOf(&in.AskedCall), forwardedProblems(&in.AskedCall)...); len(problems) > 0 {
 		return nil, &problems
 	}
 	if s.deps.Try == nil {
@@ -154,7 +142,7 @@ func (s *Server) try(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, rest.Missing(err, noAPI)
 	}
-	describe, err := describeCall(&row, c.Address(), &sent)
+	describe, err := describeCall(&row, c.Address(), &in.AskedCall)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +168,7 @@ func (s *Server) try(ctx context.Context, c *rest.Call) (any, error) {
 // forwarded are header fields in which proxies say who calls.
 var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "X-Request-Id"}
 
-func forwardedProblems(sent *playBody) (problems definition.Problems) {
+func forwardedProblems(sent *AskedCall) (problems definition.Problems) {
 	for given := range sent.Headers {
 		if slices.ContainsFunc(forwarded, func(name string) bool { return strings.EqualFold(name, given) }) {
 			problems = append(problems, definition.Problem{Path: "headers." + given, Message: "is set by the gateway; leave it out"})
@@ -210,12 +198,8 @@ func (s *Server) triedBy(ctx context.Context, c *rest.Call, key string) (*model.
 
 // showTried returns the answer to a developer.
 func showTried(got *PlayedAnswer) (*tryAnswer, error) {
-	shown := showPlayed(got, true)
 	report, err := triedReportOf(got.Report)
-	return &tryAnswer{
-		Sent: shown.Sent, Status: shown.Status, Headers: shown.Headers, Body: shown.Body, Bytes: shown.Bytes, Cut: shown.Cut,
-		RequestID: shown.RequestID, TookMS: shown.TookMS, Explanation: report,
-	}, err
+	return &tryAnswer{showAnswer(got), report}, err
 }
 
 // openReasons are those of refusals whose rule belongs to the caller's plan, or to the

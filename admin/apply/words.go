@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/store"
@@ -151,65 +152,88 @@ func inUse(p *definition.Policy) bool {
 
 // limits compares limits.
 func (w *wording) limits(before, after *definition.Limits) {
-	if was, is := perSecond(before), perSecond(after); was != is || rateText(before) != rateText(after) {
-		w.say(direction(was, is), "rate: %s, now %s", rateText(after), rateText(before))
-	}
-	if was, is := quotaText(before), quotaText(after); was != is {
-		w.say(direction(boundless(float64(before.QuotaMax)), boundless(float64(after.QuotaMax))), "quota: %s, now %s", is, was)
-	}
-	if was, is := before.MaxQueryDepth, after.MaxQueryDepth; was != is {
-		w.say(direction(boundless(float64(was)), boundless(float64(is))), "GraphQL depth: %s, now %s", levels(is), levels(was))
+	w.limit("rate limit", rateOf(before), rateOf(after))
+	w.limit("quota", quotaOf(before), quotaOf(after))
+	w.limit("GraphQL depth limit", depthOf(before.MaxQueryDepth), depthOf(after.MaxQueryDepth))
+}
+
+// An amount is a limit in words.
+type amount struct {
+	max    float64 // 0: unlimited
+	per    float64 // the period in seconds; 0: there is none
+	unit   string  // calls, levels
+	within string  // the period in words, such as " in 60 s"
+}
+
+// limit says how a limit differs.
+func (w *wording) limit(name string, was, is amount) {
+	switch {
+	case was == is:
+	case was.max == 0:
+		w.say(lost, "%s added: %s", name, is)
+	case is.max == 0:
+		w.say(gained, "%s removed: it was %s", name, was)
+	case was.within != is.within:
+		w.say(was.direction(is), "%s changed from %s to %s", name, was, is)
+	case was.max < is.max:
+		w.say(gained, "%s raised from %s to %s", name, plain(was.max), is)
+	default:
+		w.say(lost, "%s lowered from %s to %s", name, plain(was.max), is)
 	}
 }
 
-// direction of a limit that rises or falls. A limit that stays and differs in its period
-// is lost: calls may be refused that pass now.
-func direction(before, after float64) string {
-	if after > before {
+// String returns the amount with its unit and period.
+func (a amount) String() string {
+	unit := a.unit
+	if a.max == 1 {
+		unit = strings.TrimSuffix(unit, "s")
+	}
+	return plain(a.max) + " " + unit + a.within
+}
+
+// plain writes a number without an exponent.
+func plain(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// direction of a limit that gets another period. It is gained only when each call that
+// passes under the former passes under the new one, too.
+func (a amount) direction(to amount) string {
+	if a.per > 0 && to.per > 0 && to.max >= a.max && to.max/to.per >= a.max/a.per {
 		return gained
 	}
 	return lost
 }
 
-// boundless returns a limit as a number to compare.
-func boundless(limit float64) float64 {
-	if limit <= 0 {
-		return 1 << 62
-	}
-	return limit
-}
-
-func perSecond(l *definition.Limits) float64 {
+func rateOf(l *definition.Limits) amount {
 	if l.Rate <= 0 || l.Per <= 0 {
-		return 1 << 62
+		return amount{}
 	}
-	return l.Rate / l.Per
+	return amount{l.Rate, l.Per, "calls", " in " + plain(l.Per) + " s"}
 }
 
-func rateText(l *definition.Limits) string {
-	if l.Rate <= 0 || l.Per <= 0 {
-		return "unlimited"
-	}
-	return fmt.Sprintf("%v calls in %v s", l.Rate, l.Per)
-}
-
-func quotaText(l *definition.Limits) string {
+func quotaOf(l *definition.Limits) amount {
+	a := amount{max: float64(l.QuotaMax), unit: "calls"}
 	switch {
 	case l.QuotaMax <= 0:
-		return "unlimited"
+		return amount{}
 	case l.Renewal != nil:
-		return fmt.Sprintf("%d calls by the calendar", l.QuotaMax)
+		a.within = " per calendar " + l.Renewal.Every
+		if l.Renewal.Zone != "" {
+			a.within += " (" + l.Renewal.Zone + ")"
+		}
 	case l.QuotaRenewalRate <= 0:
-		return fmt.Sprintf("%d calls in all", l.QuotaMax)
+		a.within = " in all"
+	default:
+		a.per, a.within = float64(l.QuotaRenewalRate), fmt.Sprintf(" in %d s", l.QuotaRenewalRate)
 	}
-	return fmt.Sprintf("%d calls in %d s", l.QuotaMax, l.QuotaRenewalRate)
+	return a
 }
 
-func levels(depth int) string {
-	if depth <= 0 {
-		return "unlimited"
+// depthOf is a depth as an amount.
+func depthOf(levels int) amount {
+	if levels <= 0 {
+		return amount{}
 	}
-	return fmt.Sprintf("%d levels", depth)
+	return amount{max: float64(levels), unit: "levels"}
 }
 
 // access compares what a policy permits with one API.
@@ -222,9 +246,9 @@ func (w *wording) access(before, after *definition.Access) {
 		w.say(lost, "may no longer call the API")
 		return
 	}
-	w.list("may call version %s", "may no longer call version %s", before.Versions, after.Versions)
-	w.list("may call %s", "may no longer call %s", urlsOf(before), urlsOf(after))
-	w.list("may select %s alone", "may no longer select %s", fieldsOf(before.AllowedTypes), fieldsOf(after.AllowedTypes))
+	w.list("call", "version", versionsOf(before), versionsOf(after))
+	w.list("call", "path", urlsOf(before), urlsOf(after))
+	w.list("select", "field", fieldsOf(before.AllowedTypes), fieldsOf(after.AllowedTypes))
 	for _, field := range beyond(fieldsOf(before.RestrictedTypes), fieldsOf(after.RestrictedTypes)) {
 		w.say(lost, "may no longer select %s", field)
 	}
@@ -235,28 +259,29 @@ func (w *wording) access(before, after *definition.Access) {
 		w.sayIf(!after.DisableIntrospection, "may read the schema by introspection", "may no longer read the schema by introspection")
 	}
 	if before.TrustedDocumentsOnly != after.TrustedDocumentsOnly {
-		w.sayIf(!after.TrustedDocumentsOnly, "may run any operation", "may run stored operations alone")
+		w.sayIf(!after.TrustedDocumentsOnly, "may run any operation", "may run only stored operations")
 	}
 	w.fieldDepths(before, after)
 }
 
-// list compares lists of what is permitted alone; an empty one permits everything.
-func (w *wording) list(gain, loss string, before, after []string) {
+// list compares lists of what alone callers may call or select; an empty one permits
+// everything.
+func (w *wording) list(verb, things string, before, after []string) {
 	switch {
 	case len(before) == 0 && len(after) == 0:
 		return
 	case len(before) == 0:
-		w.say(lost, strings.Replace(loss, "%s", "anything but %s", 1), strings.Join(after, ", "))
+		w.say(lost, "may %s only %s, no longer any %s", verb, strings.Join(after, ", "), things)
 		return
 	case len(after) == 0:
-		w.say(gained, strings.TrimSuffix(gain, " alone"), "anything, not "+strings.Join(before, ", ")+" alone")
+		w.say(gained, "may %s any %s, no longer only %s", verb, things, strings.Join(before, ", "))
 		return
 	}
 	for _, one := range beyond(after, before) {
-		w.say(lost, loss, one)
+		w.say(lost, "may no longer %s %s", verb, one)
 	}
 	for _, one := range beyond(before, after) {
-		w.say(gained, strings.TrimSuffix(gain, " alone"), one)
+		w.say(gained, "may %s %s", verb, one)
 	}
 }
 
@@ -270,9 +295,7 @@ func (w *wording) fieldDepths(before, after *definition.Access) {
 		}
 	}
 	for _, name := range names {
-		if was[name] != is[name] {
-			w.say(direction(boundless(float64(was[name])), boundless(float64(is[name]))), "GraphQL depth below %s: %s, now %s", name, levels(is[name]), levels(was[name]))
-		}
+		w.limit("GraphQL depth limit below "+name, depthOf(was[name]), depthOf(is[name]))
 	}
 }
 
@@ -298,6 +321,13 @@ func fieldsOf(types []definition.TypeFields) (all []string) {
 		for _, field := range t.Fields {
 			all = append(all, t.Name+"."+field)
 		}
+	}
+	return all
+}
+
+func versionsOf(a *definition.Access) (all []string) {
+	for _, name := range a.Versions {
+		all = append(all, "version "+name)
 	}
 	return all
 }

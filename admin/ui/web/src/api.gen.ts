@@ -6541,7 +6541,7 @@ export interface components {
             /** @description steps and outcome, as POST /api/explain answers */
             explanation: unknown;
             headers: components["schemas"]["PlayedHeader"][] | null;
-            /** @description for POST /api/explain */
+            /** @description X-Request-Id of the answer */
             request_id: string;
             /** @description whether the request reached the API; if not, explanation says why */
             sent: boolean;
@@ -6549,7 +6549,7 @@ export interface components {
             status: number;
             /**
              * Format: double
-             * @description in the gateway and upstream together
+             * @description in the gateway and behind it together
              */
             took_ms: number;
             /**
@@ -7864,6 +7864,7 @@ export interface components {
             cut: boolean;
             explanation: components["schemas"]["TriedReport"];
             headers: components["schemas"]["PlayedHeader"][] | null;
+            /** @description X-Request-Id of the answer */
             request_id: string;
             /** @description whether the request reached the API; if not, explanation says why */
             sent: boolean;

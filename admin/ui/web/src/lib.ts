@@ -1,5 +1,5 @@
 // Small things that have no better place.
-import { useSyncExternalStore } from 'react';
+import { useEffect, useState, useSyncExternalStore } from 'react';
 
 /** What the server wrote into the HTML. */
 const html = typeof document === 'undefined' ? undefined : document.documentElement; // unit tests have none
@@ -34,6 +34,16 @@ export function createStore<T>(initial: T): Store<T> {
 
 export function useStore<T>(store: Store<T>): T {
   return useSyncExternalStore(store.subscribe, store.get);
+}
+
+/** A value once it has stayed the same for some milliseconds: what is typed asks the server when it pauses. */
+export function useSettled<T>(value: T, pause: number): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), pause);
+    return () => clearTimeout(timer);
+  }, [value, pause]);
+  return settled;
 }
 
 /** Joins class names, leaving out what is false. */

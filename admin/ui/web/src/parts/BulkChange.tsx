@@ -2,7 +2,7 @@ import { useState, type ReactNode } from 'react';
 import type { components } from '../api.gen';
 import { Failure, request, useRead } from '../api';
 import { watchRevision } from '../app/pulse';
-import { randomID } from '../lib';
+import { randomID, useSettled } from '../lib';
 import { t } from '../text/en';
 import { Button } from './Button';
 import { Dialog } from './Dialog';
@@ -10,6 +10,8 @@ import { ErrorPanel } from './ErrorPanel';
 import { TextField } from './fields';
 import { Loaded } from './Loaded';
 import { toast } from './toasts';
+
+const pause = 400; // milliseconds without a key before the server is asked for the effect
 
 type Effect = components['schemas']['Effect'];
 
@@ -53,8 +55,9 @@ export function BulkChange(p: BulkChangeProps) {
   const [once, setOnce] = useState(randomID);
   const texts = useRead(['bulk', p.kind, ids], (signal) => (p.edit ? readAll(ids, p.load, signal) : Promise.resolve([])), { staleTime: 0, on: ['revision'] });
   const batch = texts.data && (p.ready ?? true) ? members(p, ids, texts.data) : undefined;
-  const effect = useRead(['bulk', 'effect', batch], (signal) => request<Effect>('POST', '/api/config/effect', { body: `{${batch}}`, signal }), { enabled: batch !== undefined, staleTime: 0 });
-  const ready = !busy && effect.data !== undefined && (!p.name || typed.trim() === p.name);
+  const asked = useSettled(batch, pause);
+  const effect = useRead(['bulk', 'effect', asked], (signal) => request<Effect>('POST', '/api/config/effect', { body: `{${asked}}`, signal }), { enabled: asked !== undefined, staleTime: 0 });
+  const ready = !busy && batch !== undefined && asked === batch && effect.data !== undefined && (!p.name || typed.trim() === p.name);
   const change = async () => {
     if (!ready || !effect.data) return;
     setBusy(true);
@@ -94,9 +97,9 @@ export function BulkChange(p: BulkChangeProps) {
         {p.rows.length > 10 && <li className="muted">{t.bulk.more(p.rows.length - 10)}</li>}
       </ul>
       {p.children}
-      <section aria-busy={!effect.data}>
+      <section aria-busy={batch !== undefined && (asked !== batch || !effect.data)}>
         <h3>{t.review.effect}</h3>
-        {texts.isError ? <ErrorPanel failure={texts.error} retry={() => void texts.refetch()} /> : batch !== undefined && <Loaded query={effect} lines={2}>{(found) => ((found.objects ?? []).length === 0 ? <p>{t.bulk.same}</p> : p.effect(found))}</Loaded>}
+        {texts.isError ? <ErrorPanel failure={texts.error} retry={() => void texts.refetch()} /> : batch !== undefined && asked !== undefined && <Loaded query={effect} lines={2}>{(found) => ((found.objects ?? []).length === 0 ? <p>{t.bulk.same}</p> : p.effect(found))}</Loaded>}
       </section>
       <TextField label={t.review.reason} help={t.review.reasonHelp} value={reason} onChange={setReason} maxLength={500} />
       {p.name && <TextField label={t.confirm.type(p.name)} value={typed} onChange={setTyped} autoComplete="off" />}

@@ -152,7 +152,7 @@ export function Effect({ effect }: { effect: components['schemas']['Effect'] }) 
         <ul>
           {rights.slice(0, 20).map((right, n) => (
             <li key={n}>
-              {right.direction === 'lost' ? t.effect.lost : t.effect.gained}: {right.text}
+              {t.effect[right.direction](right.api_id)}: {right.text}
             </li>
           ))}
           {rights.length > 20 && <li>{t.effect.more(rights.length - 20)}</li>}

@@ -196,8 +196,8 @@ export const text = {
   effect: {
     none: 'No key has this policy.',
     keys: (keys: string, called: number) => `The policy has ${keys}, of which ${number(called)} called in the last 24 hours.`,
-    lost: 'Lost',
-    gained: 'Gained',
+    lost: (api?: string) => (api ? `Lost on API ${api}` : 'Lost'),
+    gained: (api?: string) => (api ? `Gained on API ${api}` : 'Gained'),
     more: (count: number) => `and ${number(count)} more`,
   },
 };
