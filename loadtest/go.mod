@@ -3,6 +3,7 @@ module github.com/sluicegate/sluice/loadtest
 go 1.26.4
 
 require (
+	github.com/fasthttp/websocket v1.5.12
 	github.com/sluicegate/sluice v0.0.0
 	github.com/valyala/fasthttp v1.74.0
 )
@@ -18,9 +19,11 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.66.1 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
+	github.com/savsgio/gotils v0.0.0-20240704082632-aef3928b8a38 // indirect
 	github.com/valkey-io/valkey-go v1.0.79 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.2 // indirect
+	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )

@@ -22,18 +22,19 @@ type contender struct {
 
 // running is a contender that has been started.
 type running struct {
-	name    string
-	process *rig.Process
-	store   *rig.Process // nil without a shared store
-	addr    string
-	shared  string                                                // address of the shared store, "" without one
-	keys    []string                                              // that it knows
-	ask     func(*running)                                        // gives a twin requests like this one's own; nil: they are what it has
-	unshed  func(ctx context.Context, b *bench) (*running, error) // starts one that sheds nothing; nil: this one sheds nothing
-	request func(dst []byte, n uint64) []byte                     // nil: a plain GET
-	anew    bool                                                  // it closes idle connections while others take turns
-	dir     string                                                // of a gateway's files
-	took    time.Duration                                         // from the start of a gateway until it served
+	name     string
+	process  *rig.Process
+	store    *rig.Process // nil without a shared store
+	addr     string
+	shared   string                                                // address of the shared store, "" without one
+	keys     []string                                              // that it knows
+	ask      func(*running)                                        // gives a twin requests like this one's own; nil: they are what it has
+	unshed   func(ctx context.Context, b *bench) (*running, error) // starts one that sheds nothing; nil: this one sheds nothing
+	request  func(dst []byte, n uint64) []byte                     // nil: a plain GET
+	anew     bool                                                  // it closes idle connections while others take turns
+	profiles string                                                // address of the gateway's profiles, "": it has none
+	dir      string                                                // of a gateway's files
+	took     time.Duration                                         // from the start of a gateway until it served
 }
 
 // errAbsent says that a contender's program is not installed.

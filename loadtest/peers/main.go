@@ -40,6 +40,9 @@ type options struct {
 	many   int
 	procs  int
 
+	sockets  int    // of -what live
+	profiles string // folder for the gateway's profiles; "": they are not read
+
 	reloads int // of -what reloads
 
 	pinned     bool
@@ -63,6 +66,8 @@ func main() {
 	flag.DurationVar(&o.round, "round", 700*time.Millisecond, "length of one round")
 	flag.StringVar(&o.body, "body", "1k", "size of the answer: 1k, 16k or 64k")
 	flag.IntVar(&o.idle, "idle", 5000, "idle connections whose memory is measured")
+	flag.IntVar(&o.sockets, "sockets", 10_000, "GraphQL connections of -what live and fanout")
+	flag.StringVar(&o.profiles, "profiles", "", "`folder` that -what live writes the gateway's profiles to")
 	flag.StringVar(&rates, "rates", "8000", "requests per second of the open loop, the same for all")
 	flag.StringVar(&shares, "shares", "30,50,70,90", "percent of each contender's own capacity that the open loop asks for")
 	flag.IntVar(&o.openRounds, "open-rounds", 5, "rounds of each contender at each rate of the open loop")
@@ -118,6 +123,7 @@ func numbers(flag, list string) (all []int, err error) {
 var measurements = map[string]func(context.Context, *bench) error{
 	"cpu":       measureCPU,
 	"idle":      measureIdle,
+	"live":      measureLive,
 	"loaded":    measureLoaded,
 	"memory":    measureMemory,
 	"openloop":  measureOpenLoop,

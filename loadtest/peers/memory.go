@@ -65,7 +65,7 @@ const settle = 3 * time.Second
 // measureIdle reads what kept connections cost in memory that each had one
 // answer and now wait.
 func measureIdle(ctx context.Context, b *bench) error {
-	if err := b.enoughFiles(); err != nil {
+	if err := b.enoughFiles(b.idle); err != nil {
 		return err
 	}
 	b.printf("### Memory, resident and shared fairly (PSS)\n\n| | at rest MiB | with %d idle connections MiB | KiB per connection |\n|---|---|---|---|\n", b.idle)
@@ -122,12 +122,12 @@ func pssOf(ctx context.Context, r *running) (int64, error) {
 }
 
 // enoughFiles checks that this process may open enough connections.
-func (b *bench) enoughFiles() error {
+func (b *bench) enoughFiles(conns int) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return fmt.Errorf("reading the limit of open files: %w", err)
 	}
-	if need := uint64(b.idle + 256); limit.Cur < need {
+	if need := uint64(conns + 256); limit.Cur < need {
 		return fmt.Errorf("%d open files are allowed, %d are needed: raise it with ulimit -n, or have fewer with -idle", limit.Cur, need)
 	}
 	return nil

@@ -31,6 +31,10 @@ type setup struct {
 
 	graphql bool // the API is a GraphQL API
 
+	live     bool // the API is one of subscriptions
+	share    bool // equal ones share an upstream's
+	profiled bool // the program is the one with profiles
+
 	patient bool // however long calls wait, none is shed
 
 	settings string // more of the configuration, as YAML
@@ -65,6 +69,13 @@ func startSluice(s setup) func(context.Context, *bench) (*running, error) {
 			s.build = b.bin + "/sluice"
 		}
 		r := &running{addr: addr, dir: dir}
+		env := append(b.goEnv(), "GODEBUG=gctrace=1") // a line for each collection
+		if s.profiled {
+			if r.profiles, err = rig.FreeAddress(); err != nil {
+				return nil, err
+			}
+			s.build, env = b.bin+"/profiled", append(env, "PROFILES_LISTEN="+r.profiles)
+		}
 		if !s.patient {
 			twin := s
 			twin.patient = true
@@ -76,7 +87,7 @@ func startSluice(s setup) func(context.Context, *bench) (*running, error) {
 		began := time.Now()
 		r.process, err = b.rig.Start(ctx, rig.Command{
 			Name: "sluice", Path: s.build, Args: []string{"gateway", "--config", filepath.Join(dir, "sluice.yaml")}, Ready: addr,
-			Env: append(b.goEnv(), "GODEBUG=gctrace=1"), // a line for each collection
+			Env: env,
 		})
 		if err != nil {
 			return nil, err
@@ -168,6 +179,9 @@ log:
 		conf = strings.Replace(conf, "cache_size", "cache_ttl: 24h\n  cache_size", 1)
 	}
 	conf += s.settings
+	if s.live {
+		conf += "http_server_options:\n  enable_websockets: true\n"
+	}
 	if s.patient {
 		conf += "overload:\n  target_delay: 0s\n"
 	}
@@ -223,6 +237,9 @@ func (b *bench) writeAPIs(s setup, apps string) error {
 				return err
 			}
 			api["graphql"] = map[string]any{"enabled": true, "execution_mode": "proxyOnly", "schema": string(sdl)}
+		}
+		if s.live && i == 0 {
+			api["graphql"] = streaming(s.share)
 		}
 		if err := writeAPI(apps, id, api); err != nil {
 			return err
