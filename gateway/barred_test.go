@@ -21,7 +21,7 @@ func TestAConnectionThatIsCutBeforeItIsServedEnds(t *testing.T) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		s.serve(ours, nil, &live.Options{Operations: 1, MaxMessage: 1, MaxQueued: 1, InitTimeout: time.Hour, Heartbeat: time.Hour, WriteWithin: time.Minute})
+		s.serve(ours, nil, &live.Options{Limits: live.Limits{Operations: 1, MaxMessage: 1, MaxQueued: 1, InitTimeout: time.Hour, Heartbeat: time.Hour, WriteWithin: time.Minute}})
 		_ = ours.Close()
 	}()
 	_ = client.SetReadDeadline(time.Now().Add(30 * time.Second))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sluicegate/sluice/gateway/explain"
+	"github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/wire"
@@ -32,6 +33,7 @@ type Config struct {
 	ShowReason    bool              // error answers have X-Sluice-Reason
 	Refusals      int               // how many refused requests are recorded, for explanations by their ids; 0: none
 	ReloadCPU     float64           // share of one processor that loading may take beside traffic; 0: all there are
+	Sockets       live.Limits       // bounds of each GraphQL connection
 }
 
 // Deps are the dependencies of a gateway.

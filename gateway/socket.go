@@ -20,27 +20,13 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
-// Bounds of GraphQL connections.
-const (
-	maxSocketOperations = 100     // active at once on a connection
-	maxSocketMessage    = 1 << 20 // of a client, bytes
-	maxSocketQueue      = 4 << 20 // bytes that wait for a client that reads slowly
-	maxSocketAnswer     = 4 << 20 // to a query or mutation, bytes
-	initSocketWithin    = 15 * time.Second
-	socketHeartbeat     = 15 * time.Second
-	writeSocketWithin   = 10 * time.Second // one write to the client
-)
-
 // openSocket has the client's connection served as a GraphQL connection once the answer to
 // its handshake has been sent.
 func (g *Gateway) openSocket(ex *pipeline.Exchange) {
 	s := &socket{gateway: g, call: ex.Call.Keep(), client: ex.Client, api: strings.Clone(ex.API.Definition.ID)}
 	s.lines = http1.RemoveLinesFunc(bytes.Clone(s.call.Lines), isOfHandshake)
 	s.lines = append(s.lines, "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"...)
-	o := &live.Options{
-		Operations: maxSocketOperations, MaxMessage: maxSocketMessage, MaxQueued: maxSocketQueue,
-		InitTimeout: initSocketWithin, Heartbeat: socketHeartbeat, WriteWithin: writeSocketWithin, Run: s.run,
-	}
+	o := &live.Options{Limits: g.conf.Sockets, Run: s.run}
 	o.Protocol, _ = live.Choose([]byte(ex.Opening.Protocol))
 	ex.Opening.Cut = s.cut
 	ex.Answer.Takeover = func(client net.Conn, received []byte) {
@@ -226,16 +212,16 @@ func (s *socket) follow(ctx context.Context, ex *pipeline.Exchange, conn net.Con
 
 // result sends the answer to a query or mutation.
 func (s *socket) result(a *wire.Answer, op *live.Operation) error {
-	body := a.Body
+	body, most := a.Body, s.gateway.conf.Sockets.MaxResponse
 	if a.Stream != nil {
 		var err error
-		if body, err = io.ReadAll(io.LimitReader(a.Stream, maxSocketAnswer+1)); err != nil {
+		if body, err = io.ReadAll(io.LimitReader(a.Stream, int64(most)+1)); err != nil {
 			return err
 		}
-		if len(body) > maxSocketAnswer {
-			op.Fail(failure("The answer is larger than " + strconv.Itoa(maxSocketAnswer) + " bytes; send the operation over HTTP."))
-			return nil
-		}
+	}
+	if len(body) > most {
+		op.Fail(failure("The response is larger than " + strconv.Itoa(most) + " bytes; send the operation over HTTP."))
+		return nil
 	}
 	if !live.IsResult(body) {
 		op.Fail(failure("The upstream has sent no GraphQL answer: status " + strconv.Itoa(a.Status) + "."))

@@ -10,15 +10,10 @@ import (
 	"github.com/fasthttp/websocket"
 )
 
-// Options are the bounds of a connection. All are required.
+// Options say how a connection is served. All are required.
 type Options struct {
-	Protocol    Protocol
-	Operations  int           // active at once
-	MaxMessage  int64         // of a client, bytes
-	MaxQueued   int           // bytes of messages that wait for a slow client; more end the connection
-	InitTimeout time.Duration // for connection_init
-	Heartbeat   time.Duration // between two of them; a client that answers no ping for two and a half is gone
-	WriteWithin time.Duration // for one write to the client
+	Limits
+	Protocol Protocol
 
 	// Run carries out an operation. It returns when the operation has ended, and soon
 	// after ctx has.
@@ -32,19 +27,20 @@ const closeWithin = time.Second
 type Conn struct {
 	ws   *websocket.Conn
 	o    *Options
-	init *time.Timer
+	init *time.Timer // for connection_init, and then for operations
 	beat *time.Timer
 
-	mu      sync.Mutex
-	machine Machine
-	active  map[string]*Operation
-	queue   [][]byte
-	queued  int    // bytes that wait to be written
-	last    []byte // the payload of the close frame behind the queue; nil: none, or written
-	closing bool   // nothing is queued any more
-	writing bool   // a goroutine writes
-	written sync.Cond
-	running sync.WaitGroup
+	mu       sync.Mutex
+	machine  Machine
+	active   map[string]*Operation
+	idleFrom time.Time // when the last operation ended
+	queue    [][]byte
+	queued   int    // bytes that wait to be written
+	last     []byte // the payload of the close frame behind the queue; nil: none, or written
+	closing  bool   // nothing is queued any more
+	writing  bool   // a goroutine writes
+	written  sync.Cond
+	running  sync.WaitGroup
 }
 
 // Take takes over a client's connection whose handshake has been answered. received was
@@ -139,11 +135,14 @@ func (c *Conn) follow(s Step) {
 	case Init:
 		c.init.Stop()
 		c.follow(c.machine.Accept())
+		c.idleFrom = time.Now()
+		c.watchIdle()
 	case Start:
 		c.start(s)
 	case Stop:
 		if op := c.active[string(s.ID)]; op != nil {
 			delete(c.active, string(s.ID))
+			c.idleFrom = time.Now()
 			op.cancel()
 		}
 	case Close:
@@ -177,6 +176,10 @@ func (c *Conn) cancelAll() {
 func (c *Conn) initTimeout() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.machine.init {
+		c.watchIdle()
+		return
+	}
 	c.follow(c.machine.InitTimeout())
 }
 

@@ -21,6 +21,7 @@ type peer struct {
 	*websocket.Conn
 	raw    net.Conn
 	served chan struct{}
+	ours   *Conn
 	t      *testing.T
 }
 
@@ -32,8 +33,8 @@ func serve(t *testing.T, change func(*Options)) *peer {
 	}
 	defer ln.Close()
 	o := &Options{
-		Operations: 2, MaxMessage: 1000, MaxQueued: 1 << 20, InitTimeout: time.Hour, Heartbeat: time.Hour, WriteWithin: 20 * time.Second,
-		Run: func(ctx context.Context, op *Operation) { <-ctx.Done() },
+		Limits: Limits{Operations: 2, MaxMessage: 1000, MaxQueued: 1 << 20, InitTimeout: time.Hour, Heartbeat: time.Hour, WriteWithin: 20 * time.Second},
+		Run:    func(ctx context.Context, op *Operation) { <-ctx.Done() },
 	}
 	change(o)
 	p := &peer{t: t, served: make(chan struct{})}
@@ -47,6 +48,7 @@ func serve(t *testing.T, change func(*Options)) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.ours = c
 	go func() { c.Serve(); _ = client.Close(); close(p.served) }()
 	if p.Conn, err = upstreamFrames(p.raw); err != nil {
 		t.Fatal(err)
@@ -88,6 +90,7 @@ func TestFaultsOfClients(t *testing.T) {
 		{"reserved bits", nil, func(p *peer) { _, _ = p.raw.Write([]byte{0xf1, 0x80, 0, 0, 0, 0}) }, "close 1002"},
 		{"a ping in fragments", nil, func(p *peer) { _, _ = p.raw.Write([]byte{0x09, 0x80, 0, 0, 0, 0}) }, "close 1002"},
 		{"an unknown opcode", nil, func(p *peer) { _, _ = p.raw.Write([]byte{0x83, 0x80, 0, 0, 0, 0}) }, "close 1002"},
+		{"no operation for long", func(o *Options) { o.Idle = time.Millisecond }, func(p *peer) { p.say(hello) }, "close 1000 (normal): The connection was idle for too long"},
 		{"a close frame", nil, func(p *peer) {
 			_ = p.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(time.Minute))
 		}, "close 1000"},
@@ -123,6 +126,42 @@ func TestASilentClientIsGone(t *testing.T) {
 	if !began.Load() || !ended.Load() {
 		t.Errorf("the operation began: %t, and ended: %t", began.Load(), ended.Load())
 	}
+}
+
+// Only the time without operations counts as idle.
+func TestAConnectionWithOperationsIsNotIdle(t *testing.T) {
+	began, finish := make(chan struct{}), make(chan struct{})
+	p := serve(t, func(o *Options) {
+		o.Idle = time.Hour
+		o.Run = func(context.Context, *Operation) { close(began); <-finish }
+	})
+	p.say(hello)
+	p.say(sub1)
+	<-began
+	p.ours.idleSince(time.Now().Add(-2 * time.Hour))
+	close(finish)
+	for _, want := range []string{`{"type":"connection_ack"}`, `{"id":"1","type":"complete"}`} {
+		if _, got, err := p.ReadMessage(); err != nil || string(got) != want {
+			t.Fatalf("%s %v, want %s", got, err, want)
+		}
+	}
+	p.ours.idleSince(time.Now().Add(-30 * time.Minute))
+	p.say(`{"type":"ping"}`)
+	if _, got, err := p.ReadMessage(); err != nil || string(got) != `{"type":"pong"}` {
+		t.Fatalf("%s %v", got, err)
+	}
+	p.ours.idleSince(time.Now().Add(-2 * time.Hour))
+	if got := p.ends(); !strings.Contains(got, "close 1000") {
+		t.Errorf("ended with %q", got)
+	}
+}
+
+// idleSince acts as if the last operation had ended at a time.
+func (c *Conn) idleSince(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idleFrom = at
+	c.watchIdle()
 }
 
 // A client that reads more slowly than events arrive is cut off and delays no other client.

@@ -1,6 +1,9 @@
 package live
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // An Operation is one request of a connection. Its methods may be called by any
 // goroutine, and after its end: they do nothing then.
@@ -38,6 +41,7 @@ func (o *Operation) finish(appendLast func(m *Machine, b, id, payload []byte) []
 		return
 	}
 	delete(c.active, string(o.id))
+	c.idleFrom = time.Now()
 	c.machine.End(o.id)
 	c.send(appendLast(&c.machine, nil, o.id, payload))
 }

@@ -68,6 +68,7 @@ const (
 	maxReason            = 123 // bytes, RFC 6455 section 5.5
 	maxID                = 256 // bytes of an operation's id
 	maxNesting           = 64  // of a message outside its payload's variables
+	reasonIdle           = "The connection was idle for too long"
 	reasonInitTimeout    = "Connection initialisation timeout"
 	reasonSecondInit     = "Too many initialisation requests"
 	reasonUnauthorized   = "Unauthorized"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sluicegate/sluice/gateway"
+	connections "github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/snapshot"
@@ -226,11 +227,19 @@ func gatewayConfig(cfg *config.Config) gateway.Config {
 		Wording:       wordingOf(&cfg.OverrideMessages.Auth),
 		ShowReason:    g.ErrorDetail == "reason",
 		Refusals:      g.RefusalsKept,
+		Sockets:       socketLimits(&g.GraphQLConnections),
 	}
 	if g.ProxyProtocol {
 		conf.Wire.Proxies = g.TrustedProxies
 	}
 	return conf
+}
+
+func socketLimits(c *config.GraphQLConnections) connections.Limits {
+	return connections.Limits{
+		Operations: c.MaxOperations, MaxMessage: int64(c.MaxMessage), MaxQueued: int(c.MaxQueue), MaxResponse: int(c.MaxResponse),
+		InitTimeout: c.InitTimeout, Heartbeat: c.Heartbeat, WriteWithin: c.WriteTimeout, Idle: c.IdleTimeout,
+	}
 }
 
 // wordingOf returns the texts that replace the gateway's own.

@@ -105,6 +105,27 @@ func TestASettingMayHaveAnotherName(t *testing.T) {
 	}
 }
 
+func TestWebSocketsAreTurnedOnByThreeNames(t *testing.T) {
+	for _, c := range []struct {
+		file, variable string
+		want           bool
+	}{
+		{"", "", false},
+		{"gateway:\n  websockets: true\n", "", true},
+		{"http_server_options:\n  enable_websockets: true\n", "", true},
+		{"", "SLUICE_GATEWAY_WEBSOCKETS=true", true},
+		{"http_server_options:\n  enable_websockets: true\n", "SLUICE_GATEWAY_WEBSOCKETS=false", false},
+	} {
+		var s Sources
+		if c.variable != "" {
+			s.Env = []string{c.variable}
+		}
+		if cfg, _, err := load(t, s, c.file); err != nil || cfg.Gateway.Websockets != c.want {
+			t.Errorf("%q %q: %v, want on: %t", c.file, c.variable, err, c.want)
+		}
+	}
+}
+
 func TestVariablesOfContainerLinksAreNotSettings(t *testing.T) {
 	_, origins, err := load(t, Sources{Env: []string{
 		"SLUICE_SERVICE_HOST=10.0.0.1", "SLUICE_SERVICE_PORT=80", "SLUICE_SERVICE_PORT_HTTP=80", "SLUICE_PORT=tcp://10.0.0.1:80",

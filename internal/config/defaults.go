@@ -55,6 +55,15 @@ func defaultGateway() Gateway {
 		TunnelRecheck:        time.Second,
 		MaxTunnelsPerKey:     1000,
 		MaxTunnelsPerAPI:     10_000,
+		GraphQLConnections: GraphQLConnections{
+			MaxOperations: 100,
+			MaxMessage:    1 << 20,
+			MaxQueue:      4 << 20,
+			MaxResponse:   4 << 20,
+			InitTimeout:   15 * time.Second,
+			Heartbeat:     15 * time.Second,
+			WriteTimeout:  10 * time.Second,
+		},
 		RatelimitHeaders: RatelimitHeaders{
 			Source:    "quotas",
 			Limit:     "X-RateLimit-Limit",

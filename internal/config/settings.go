@@ -155,7 +155,10 @@ type Gateway struct {
 	// Off: the Upgrade header is removed from the request. After an upgrade bytes are
 	// passed on unchanged in both directions. Connections to GraphQL APIs speak
 	// graphql-transport-ws or graphql-ws, and their operations are governed one by one.
+	// Also read as http_server_options.enable_websockets.
 	Websockets bool `yaml:"websockets"`
+	// Bounds of each connection to a GraphQL API.
+	GraphQLConnections GraphQLConnections `yaml:"graphql_connections"`
 	// Longest time without data in either direction on an upgraded connection; it is
 	// closed when it passes.
 	WebsocketIdleTimeout time.Duration `yaml:"websocket_idle_timeout" range:"100ms..24h"`
@@ -216,6 +219,33 @@ type TLS struct {
 	HandshakeTimeout time.Duration `yaml:"handshake_timeout" range:"100ms..5m"`
 	// Concurrent handshakes. For a further one, the oldest is ended.
 	MaxHandshakes int `yaml:"max_handshakes" range:"1..1000000"`
+}
+
+// GraphQLConnections holds the bounds of each connection to a GraphQL API.
+type GraphQLConnections struct {
+	// Operations that may be active on one connection at the same time; further ones end
+	// with an error.
+	MaxOperations int `yaml:"max_operations" range:"1..100000"`
+	// Largest message of a client; a larger one closes the connection with code 1009. No
+	// messages are compressed: permessage-deflate is not negotiated.
+	MaxMessage Bytes `yaml:"max_message" range:"1KiB..64MiB"`
+	// Memory for messages that wait for a client that reads slowly; more close its
+	// connection with code 4500. No single response may be larger.
+	MaxQueue Bytes `yaml:"max_queue" range:"1KiB..1GiB"`
+	// Largest response of an upstream to a query or mutation; in place of a larger one, the
+	// operation ends with an error.
+	MaxResponse Bytes `yaml:"max_response" range:"1KiB..1GiB"`
+	// Time from the handshake to the client's connection_init; the connection is closed with
+	// code 4408 when it passes.
+	InitTimeout time.Duration `yaml:"init_timeout" range:"100ms..5m"`
+	// Time between two heartbeats to the client. The connection of a client that has
+	// answered none for two and a half times as long is closed.
+	Heartbeat time.Duration `yaml:"heartbeat" range:"1s..10m"`
+	// Time for a client to receive one message; the connection is closed when it passes.
+	WriteTimeout time.Duration `yaml:"write_timeout" range:"100ms..1h"`
+	// Longest time without an operation; the connection is closed with code 1000 when it
+	// passes. 0s: it is not.
+	IdleTimeout time.Duration `yaml:"idle_timeout" range:"0s..24h"`
 }
 
 // RatelimitHeaders names the response headers with a client's limits. A client without

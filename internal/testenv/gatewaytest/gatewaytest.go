@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/stage/access"
@@ -77,6 +78,9 @@ func Start(tb testing.TB, o Options) *Gateway {
 		Config: gateway.Config{Wire: wire.Config{
 			MaxHeader: 16 << 10, MaxURL: 8 << 10, MaxHeaders: 100, MaxBody: 1 << 20,
 			ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
+		}, Sockets: live.Limits{
+			Operations: 100, MaxMessage: 1 << 20, MaxQueued: 4 << 20, MaxResponse: 4 << 20,
+			InitTimeout: 15 * time.Second, Heartbeat: 15 * time.Second, WriteWithin: 10 * time.Second,
 		}},
 		Stages: snapshot.Stages{
 			Auth: auth.New(g.Sessions, 3), Access: access.New(access.Options{Log: o.Log}), Limit: limiter,
