@@ -23,6 +23,9 @@ const (
 	subscribe  = `{"id":"1","type":"subscribe","payload":{"query":"subscription { event { n text } }"}}`
 )
 
+// manyUpstreams lets each subscription have a connection to the upstream.
+const manyUpstreams = "upstream:\n  max_conns_per_host: 100000\n"
+
 // streaming is the definition's part by which the API serves GraphQL connections.
 func streaming(share bool) map[string]any {
 	proxy := map[string]any{"subscription_type": "graphql-transport-ws"}
@@ -43,8 +46,7 @@ func measureLive(ctx context.Context, b *bench) error {
 		return err
 	}
 	b = b.withOrigin(upstream.addr)
-	// Each subscription may have a connection to the upstream, and none is shed.
-	r, err := startSluice(setup{keys: someKeys, apis: 1, live: true, profiled: true, patient: true, settings: "upstream:\n  max_conns_per_host: 100000\n"})(ctx, b)
+	r, err := startSluice(setup{keys: someKeys, apis: 1, live: true, profiled: true, patient: true, settings: manyUpstreams})(ctx, b)
 	if err != nil {
 		return err
 	}

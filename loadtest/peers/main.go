@@ -40,7 +40,7 @@ type options struct {
 	many   int
 	procs  int
 
-	sockets  int    // of -what live
+	sockets  int    // of -what live and fanout
 	profiles string // folder for the gateway's profiles; "": they are not read
 
 	reloads int // of -what reloads
@@ -124,6 +124,7 @@ var measurements = map[string]func(context.Context, *bench) error{
 	"cpu":       measureCPU,
 	"idle":      measureIdle,
 	"live":      measureLive,
+	"fanout":    measureFanout,
 	"loaded":    measureLoaded,
 	"memory":    measureMemory,
 	"openloop":  measureOpenLoop,
