@@ -45,6 +45,8 @@ var parameters = map[string]*huma.Param{
 	"strict":      {Description: "refuse an object with members that are kept and have no effect; the member strict of the body does the same", Schema: &huma.Schema{Type: "boolean"}},
 	"report":      {Description: "true: what is wrong is answered with 200, Status Error and the problems, in place of 400", Schema: &huma.Schema{Type: "boolean"}},
 	"against":     {Description: "revision to compare with; default: the one before", Schema: &huma.Schema{Type: "integer"}},
+	"path":        {Description: "of a member, such as proxy.listen_path or access_rights[\"orders\"].versions; default: the whole object", Schema: textSchema()},
+	"revision":    {Description: "as of this revision; default: the newest", Schema: &huma.Schema{Type: "integer"}},
 	"inactive":    {Description: "true: only those who may not log in; false: only the others", Schema: &huma.Schema{Type: "boolean"}},
 	"org_id":      {Description: "organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation)", Schema: textSchema()},
 	"object_kind": {Description: "only what was done to objects of this kind", Schema: textSchema()},

@@ -4,9 +4,13 @@ package diff
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // Member is a part of a value that differs.
@@ -73,6 +77,59 @@ func pathOf(names []string) (path string) {
 		path = member(path, name)
 	}
 	return path
+}
+
+// Names returns the names that a path consists of, as Member.Path has them; elements of arrays
+// are named by their index: versions[0].name.
+func Names(path string) ([]string, error) {
+	var names []string
+	for rest := path; rest != ""; {
+		var name string
+		var err error
+		if name, rest, err = cutName(rest, len(names) == 0); err != nil {
+			return nil, err
+		}
+		if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
+			return nil, fmt.Errorf("%.40q is not the name of a member", name)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// cutName cuts the first name off a path.
+func cutName(path string, first bool) (name, rest string, err error) {
+	switch {
+	case strings.HasPrefix(path, `["`):
+		quoted, err := strconv.QuotedPrefix(path[1:])
+		if err == nil {
+			name, err = strconv.Unquote(quoted)
+		}
+		after, closed := strings.CutPrefix(path[1+len(quoted):], "]")
+		if err != nil || !closed {
+			return "", "", fmt.Errorf(`%.40q must begin with a name in quotes and brackets, such as ["a b"]`, path)
+		}
+		return name, after, nil
+	case strings.HasPrefix(path, "["):
+		index, after, closed := strings.Cut(path[1:], "]")
+		if _, err := strconv.ParseUint(index, 10, 31); err != nil || !closed {
+			return "", "", fmt.Errorf("%.40q must begin with an index in brackets, such as [0]", path)
+		}
+		return index, after, nil
+	}
+	if !first {
+		if path, first = strings.CutPrefix(path, "."); !first {
+			return "", "", fmt.Errorf("a dot is missing before %.40q", path)
+		}
+	}
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		end = len(path)
+	}
+	if end == 0 {
+		return "", "", errors.New("a name is missing: names are separated by one dot each")
+	}
+	return path[:end], path[end:], nil
 }
 
 // member is the path of a member; names that would be misread are quoted.

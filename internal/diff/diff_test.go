@@ -2,6 +2,7 @@ package diff
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 )
 
@@ -26,6 +27,30 @@ func TestJSONNamesWhatDiffers(t *testing.T) {
 	}
 	if _, err := JSON([]byte(`{`), nil); err == nil {
 		t.Error("broken JSON is compared")
+	}
+}
+
+func TestNamesOfAPath(t *testing.T) {
+	for path, want := range map[string][]string{
+		"":                                 nil,
+		"rate":                             {"rate"},
+		"proxy.listen_path":                {"proxy", "listen_path"},
+		`access_rights["a.b \"c\""].limit`: {"access_rights", `a.b "c"`, "limit"},
+		`["/x"][2].y`:                      {"/x", "2", "y"},
+	} {
+		if got, err := Names(path); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v", path, got, err)
+		}
+	}
+	for _, path := range []string{".", "a.", "a..b", ".a", "a[", "a[x]", `a["x`, `a["x"`, `a["x"]b`, "a[-1]", `a["\x00"]`, `a["\xff"]`} {
+		if got, err := Names(path); err == nil {
+			t.Errorf("%s is taken as %q", path, got)
+		}
+	}
+	for _, names := range [][]string{{"a", "b c", "d"}, {"x y", "[0]", `"`}, {"ä", "."}} {
+		if got, err := Names(pathOf(names)); err != nil || !slices.Equal(got, names) {
+			t.Errorf("%s: %q, %v", pathOf(names), got, err)
+		}
 	}
 }
 

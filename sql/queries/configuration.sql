@@ -207,3 +207,12 @@ SELECT h.revision, r.author, r.source, r.reason, r.created_at, h.body AS after,
 FROM config_history h JOIN config_revisions r ON r.revision = h.revision
 WHERE h.org_id = @org_id AND h.kind = @kind AND h.id = @id
 ORDER BY h.revision DESC LIMIT @max OFFSET @skip;
+
+-- ValueHistory returns the newest revisions up to one that touched an object, each with the
+-- digest of a part of the object after it; '' is an absent part.
+-- name: ValueHistory :many
+SELECT h.revision, r.author, r.source, r.reason, r.created_at,
+    coalesce(md5((h.body #> @path::text[])::text), '')::text AS value
+FROM config_history h JOIN config_revisions r ON r.revision = h.revision
+WHERE h.org_id = @org_id AND h.kind = @kind AND h.id = @id AND h.revision <= @until
+ORDER BY h.revision DESC LIMIT @max;

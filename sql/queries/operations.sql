@@ -18,6 +18,15 @@ WHERE org_id = @org_id
 ORDER BY id DESC
 LIMIT @max OFFSET @skip;
 
+-- KeyValueHistory returns the newest changes of a key before an entry, each with the digest
+-- of a part of the key after it; '' is an absent part.
+-- name: KeyValueHistory :many
+SELECT id, at, actor, action, coalesce(md5((after #> @path::text[])::text), '')::text AS value
+FROM audit_log
+WHERE org_id = @org_id AND object_kind = 'key' AND object_id = @key_hash AND action IN ('created', 'updated')
+    AND id < @before
+ORDER BY id DESC LIMIT @max;
+
 -- ForgetAudit deletes the oldest entries that are from before a moment, at most so many,
 -- and returns how many.
 -- name: ForgetAudit :one

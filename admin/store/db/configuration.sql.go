@@ -1266,3 +1266,65 @@ func (q *Queries) UpdatePolicy(ctx context.Context, arg UpdatePolicyParams) (int
 	err := row.Scan(&version)
 	return version, err
 }
+
+const valueHistory = `-- name: ValueHistory :many
+SELECT h.revision, r.author, r.source, r.reason, r.created_at,
+    coalesce(md5((h.body #> $1::text[])::text), '')::text AS value
+FROM config_history h JOIN config_revisions r ON r.revision = h.revision
+WHERE h.org_id = $2 AND h.kind = $3 AND h.id = $4 AND h.revision <= $5
+ORDER BY h.revision DESC LIMIT $6
+`
+
+type ValueHistoryParams struct {
+	Path  []string
+	OrgID string
+	Kind  string
+	ID    string
+	Until int64
+	Max   int32
+}
+
+type ValueHistoryRow struct {
+	Revision  int64
+	Author    string
+	Source    string
+	Reason    string
+	CreatedAt time.Time
+	Value     string
+}
+
+// ValueHistory returns the newest revisions up to one that touched an object, each with the
+// digest of a part of the object after it; ” is an absent part.
+func (q *Queries) ValueHistory(ctx context.Context, arg ValueHistoryParams) ([]ValueHistoryRow, error) {
+	rows, err := q.db.Query(ctx, valueHistory,
+		arg.Path,
+		arg.OrgID,
+		arg.Kind,
+		arg.ID,
+		arg.Until,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ValueHistoryRow{}
+	for rows.Next() {
+		var i ValueHistoryRow
+		if err := rows.Scan(
+			&i.Revision,
+			&i.Author,
+			&i.Source,
+			&i.Reason,
+			&i.CreatedAt,
+			&i.Value,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

@@ -122,6 +122,64 @@ func (q *Queries) InsertAudit(ctx context.Context, arg InsertAuditParams) error 
 	return err
 }
 
+const keyValueHistory = `-- name: KeyValueHistory :many
+SELECT id, at, actor, action, coalesce(md5((after #> $1::text[])::text), '')::text AS value
+FROM audit_log
+WHERE org_id = $2 AND object_kind = 'key' AND object_id = $3 AND action IN ('created', 'updated')
+    AND id < $4
+ORDER BY id DESC LIMIT $5
+`
+
+type KeyValueHistoryParams struct {
+	Path    []string
+	OrgID   string
+	KeyHash string
+	Before  int64
+	Max     int32
+}
+
+type KeyValueHistoryRow struct {
+	ID     int64
+	At     time.Time
+	Actor  string
+	Action string
+	Value  string
+}
+
+// KeyValueHistory returns the newest changes of a key before an entry, each with the digest
+// of a part of the key after it; ” is an absent part.
+func (q *Queries) KeyValueHistory(ctx context.Context, arg KeyValueHistoryParams) ([]KeyValueHistoryRow, error) {
+	rows, err := q.db.Query(ctx, keyValueHistory,
+		arg.Path,
+		arg.OrgID,
+		arg.KeyHash,
+		arg.Before,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []KeyValueHistoryRow{}
+	for rows.Next() {
+		var i KeyValueHistoryRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.At,
+			&i.Actor,
+			&i.Action,
+			&i.Value,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listAudit = `-- name: ListAudit :many
 SELECT id, org_id, at, actor, actor_kind, ip, action, object_kind, object_id, before, after, revision FROM audit_log
 WHERE org_id = $1

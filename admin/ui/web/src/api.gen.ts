@@ -224,6 +224,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/apis/{id}/origin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Name the revision that gave a member of an API the value that it has, or had as of a revision
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-apis-id-origin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/apis/{id}/playground": {
         parameters: {
             query?: never;
@@ -1120,6 +1140,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/keys/{key}/origin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Name the change that gave a member of a key the value that it has
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-keys-key-origin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/keys/{key}/policies": {
         parameters: {
             query?: never;
@@ -1357,6 +1397,26 @@ export interface paths {
          * @description Needs the role viewer.
          */
         get: operations["get-api-policies-id-history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/policies/{id}/origin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Name the revision that gave a member of a policy the value that it has, or had as of a revision
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-policies-id-origin"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2716,6 +2776,26 @@ export interface paths {
          * @description Needs the role viewer.
          */
         get: operations["get-api-portal-policies-id-history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/portal/policies/{id}/origin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Name the revision that gave a member of a policy the value that it has, or had as of a revision
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-portal-policies-id-origin"];
         put?: never;
         post?: never;
         delete?: never;
@@ -6068,6 +6148,32 @@ export interface components {
             before?: unknown;
             /** @description such as proxy.listen_path; empty is the whole object */
             path: string;
+        };
+        MemberChange: {
+            /**
+             * @description what became of the member
+             * @enum {string}
+             */
+            action: "created" | "updated" | "deleted";
+            /** Format: date-time */
+            at: string;
+            author: string;
+            reason: string;
+            /**
+             * Format: int64
+             * @description left out for keys, which are changed without one
+             */
+            revision?: number;
+            /** @description of the revision: api, gateway, seed or rollback */
+            source?: string;
+        };
+        MemberOrigin: {
+            /** @description the newest that set, changed or removed the member; left out: none of the newest 200 changes of the object did */
+            change?: components["schemas"]["MemberChange"];
+            /** @description as it was asked for; empty is the whole object */
+            path: string;
+            /** @description the object has the member */
+            set: boolean;
         };
         Menu: {
             /** @description empty: there is none yet */
@@ -9533,6 +9639,87 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-apis-id-origin": {
+        parameters: {
+            query?: {
+                /** @description of a member, such as proxy.listen_path or access_rights["orders"].versions; default: the whole object */
+                path?: string;
+                /** @description as of this revision; default: the newest */
+                revision?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberOrigin"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13781,6 +13968,87 @@ export interface operations {
             };
         };
     };
+    "get-api-keys-key-origin": {
+        parameters: {
+            query?: {
+                /** @description of a member, such as proxy.listen_path or access_rights["orders"].versions; default: the whole object */
+                path?: string;
+                /** @description the path holds the hash and nothing else */
+                hashed?: boolean;
+            };
+            header?: never;
+            path: {
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberOrigin"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
     "put-api-keys-key-policies": {
         parameters: {
             query?: {
@@ -15206,6 +15474,87 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ObjectHistory"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-policies-id-origin": {
+        parameters: {
+            query?: {
+                /** @description of a member, such as proxy.listen_path or access_rights["orders"].versions; default: the whole object */
+                path?: string;
+                /** @description as of this revision; default: the newest */
+                revision?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberOrigin"];
                 };
             };
             /** @description Bad Request */
@@ -23143,6 +23492,87 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ObjectHistory"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-portal-policies-id-origin": {
+        parameters: {
+            query?: {
+                /** @description of a member, such as proxy.listen_path or access_rights["orders"].versions; default: the whole object */
+                path?: string;
+                /** @description as of this revision; default: the newest */
+                revision?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberOrigin"];
                 };
             };
             /** @description Bad Request */

@@ -36,9 +36,19 @@ story('From a request id to the field, and the call passes', async ({ page, step
     await page.getByRole('option', { name: /Why/ }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 2, name: '403 quota_exceeded' }).first().waitFor();
-    await page.getByText(/quota is 1.*the request has 1 used.*set by policy metered/).waitFor();
+    await page.getByText(/quota is 1.*in policy metered.*the request has 1 used/).waitFor();
     const rule = page.getByRole('table', { name: 'limit' }).getByRole('row', { name: /^quota 1/ });
     await rule.getByRole('link', { name: 'policy metered' }).waitFor();
+    await rule.getByText(/set by admin@localhost in revision/).waitFor();
+  });
+  await step('who set the value leads to the difference of that revision', async () => {
+    const set = page.getByText(/^set by admin@localhost in revision/).first();
+    const [, revision] = /revision (\d+)/.exec(await set.textContent());
+    await set.getByRole('link', { name: `revision ${revision}` }).click();
+    await page.getByRole('heading', { level: 1, name: `Revision ${revision}` }).waitFor();
+    await page.getByText('Plan metered').first().waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { level: 2, name: '403 quota_exceeded' }).first().waitFor();
   });
   await step('a phone shows it too', async () => {
     await page.setViewportSize({ width: 390, height: 844 });

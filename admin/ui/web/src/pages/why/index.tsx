@@ -14,6 +14,7 @@ import { Time } from '../../parts/Time';
 import { useURLState } from '../../parts/urlState';
 import { reasons, reasonText } from '../../reasons';
 import type { Refusal } from '../traffic/data';
+import { Origin } from './Origin';
 import { bodyDecides, decidedBy, placeOfRefusal, placesOf, type Fact, type Place } from './places';
 import { text } from './text';
 import css from './why.module.css';
@@ -124,10 +125,10 @@ function Explained({ report, keyHash, still }: { report: Report; keyHash?: strin
   const failed = report.steps.find((step) => step.result === 'fail');
   const due = failed && decidedBy(failed.facts, outcome.reason);
   return (
-    <div ref={head} role="status">
+    <div ref={head} role="status" className="stack">
       <Card title={passed ? (outcome.status ? text.wouldAnswer : text.allowed) : text.refused(outcome.status, outcome.reason ?? '')}>
         {!passed && <p className={css.lead}>{reasonText(outcome.reason ?? '')}</p>}
-        {due && <Due fact={due} api={failed.api ?? report.api?.id} keyHash={keyHash} />}
+        {due && <Due fact={due} api={failed.api ?? report.api?.id} keyHash={keyHash} revision={report.revision} />}
         {outcome.fix && (
           <p>
             {text.fix}: {outcome.fix}
@@ -160,7 +161,7 @@ function Explained({ report, keyHash, still }: { report: Report; keyHash?: strin
                         <th scope="col">{text.rule}</th>
                         <th scope="col">{text.value}</th>
                         <th scope="col">{text.seen}</th>
-                        <th scope="col">{text.setBy}</th>
+                        <th scope="col">{text.from}</th>
                       </tr>
                     </thead>
                     <tbody>
@@ -172,7 +173,7 @@ function Explained({ report, keyHash, still }: { report: Report; keyHash?: strin
                           <td>{fact.value}</td>
                           <td>{fact.seen}</td>
                           <td>
-                            <SetBy fact={fact} api={step.api ?? report.api?.id} keyHash={keyHash} />
+                            <From fact={fact} api={step.api ?? report.api?.id} keyHash={keyHash} origins={step === failed ? report.revision : undefined} />
                           </td>
                         </tr>
                       ))}
@@ -189,45 +190,66 @@ function Explained({ report, keyHash, still }: { report: Report; keyHash?: strin
 }
 
 /** The value that decided, who set it, and the way to its field. */
-function Due({ fact, api, keyHash }: { fact: Fact; api?: string; keyHash?: string }) {
+function Due({ fact, api, keyHash, revision }: { fact: Fact; api?: string; keyHash?: string; revision: string }) {
   const places = placesOf(fact, { api, key: keyHash });
   return (
-    <p className={css.due}>
-      <span>
+    <>
+      <p>
         <code>{fact.rule}</code> {text.is} <strong>{fact.value}</strong>
-        {fact.seen && `, ${text.has(fact.seen)}`}
-        {fact.from && `; ${text.setBy.toLowerCase()} ${fact.from}`}
-      </span>
+        {fact.from && ` ${text.inPlace(fact.from)}`}
+        {fact.seen && `; ${text.has(fact.seen)}`}
+      </p>
       {places.map((place) => (
-        <OpenAt key={place.name} dense place={place} of={places.length > 1 ? place.name : undefined} />
+        <Opening key={place.name} place={place} of={places.length > 1 ? place.name : undefined} revision={revision} />
       ))}
-    </p>
+    </>
   );
 }
 
-function OpenAt({ place, of, dense }: { place: Place; of?: string; dense?: boolean }) {
+/** The way to a field, and who set it. */
+function Opening({ place, of, revision }: { place: Place; of?: string; revision?: string }) {
+  return (
+    <div className={css.due}>
+      <OpenAt place={place} of={of} />
+      <Origin place={place} revision={revision} />
+    </div>
+  );
+}
+
+function OpenAt({ place, of }: { place: Place; of?: string }) {
   if (!place.to) return null;
   return (
-    <LinkButton dense={dense} to={place.to} search={place.search}>
+    <LinkButton to={place.to} search={place.search}>
       {of ? `${text.openAt}: ${of}` : text.openAt}
     </LinkButton>
   );
 }
 
-/** Who set a value, as links to its field: policy gold, definition. */
-function SetBy({ fact, api, keyHash }: { fact: Fact; api?: string; keyHash?: string }) {
-  return placesOf(fact, { api, key: keyHash }).map((place, at) => (
-    <span key={place.name}>
-      {at > 0 && ', '}
-      {place.to ? (
-        <Link to={place.to} search={place.search}>
-          {place.name}
-        </Link>
-      ) : (
-        place.name
-      )}
-    </span>
-  ));
+/** What has a value, as links to its field: policy gold, definition. With `origins` also who set it there, as of that revision. */
+function From({ fact, api, keyHash, origins }: { fact: Fact; api?: string; keyHash?: string; origins?: string }) {
+  const places = placesOf(fact, { api, key: keyHash });
+  return (
+    <>
+      {places.map((place, at) => (
+        <span key={place.name}>
+          {at > 0 && ', '}
+          {place.to ? (
+            <Link to={place.to} search={place.search}>
+              {place.name}
+            </Link>
+          ) : (
+            place.name
+          )}
+        </span>
+      ))}
+      {origins !== undefined &&
+        places.map((place) => (
+          <div key={place.name} className="muted">
+            <Origin place={place} revision={origins} named={places.length > 1} />
+          </div>
+        ))}
+    </>
+  );
 }
 
 function Why() {
@@ -271,8 +293,8 @@ function Record({ refusal }: { refusal: Refusal }) {
             {text.fix}: {reasons[refusal.reason]!.fix}
           </p>
         )}
+        {place && <Opening place={place} of={place.name} revision={refusal.revision} />}
         <div className="row">
-          {place && <OpenAt place={place} of={place.name} />}
           {refusal.policy && <LinkButton to={`/policies/${encodeURIComponent(refusal.policy)}`}>{text.openPolicy}</LinkButton>}
           <LinkButton to={`/apis/${encodeURIComponent(refusal.api_id)}`}>{text.openAPI}</LinkButton>
           {refusal.revision && <LinkButton to={`/changes/${encodeURIComponent(refusal.revision)}`}>{text.openRevision}</LinkButton>}

@@ -15,7 +15,20 @@ test('a value is found where it is set', () => {
     ['graphql.limits.max_depth', '3', 'the definition', '/apis/orders', { at: 'graphql.limits.max_depth' }],
     ['rate', '1 per 1 s', 'the key', '/keys/abc', { at: 'rate' }],
   ] as const) {
-    expect(placesOf({ rule, value, from }, of)).toEqual([{ name: from, to, search }]);
+    expect(placesOf({ rule, value, from }, of)).toMatchObject([{ name: from, to, search }]);
+  }
+});
+
+test('a value has a member in REST, whose changes can be asked for', () => {
+  for (const [rule, value, from, object, path] of [
+    ['quota', '10 per 60 s', 'policy gold', '/api/policies/gold', 'quota_max'],
+    ['rate', '1 per 1 s', 'the entry for the API in policy gold', '/api/policies/gold', 'access_rights["orders"].limit.rate'],
+    ['restricted_types', 'User.email', 'policy gold', '/api/policies/gold', 'access_rights["orders"].restricted_types'],
+    ['allowed_types User', 'id', 'policy gold', '/api/policies/gold', 'access_rights["orders"].allowed_types'],
+    ['graphql.limits.max_depth', '3', 'the definition', '/api/apis/orders', 'graphql.limits.max_depth'],
+    ['rate', '1 per 1 s', 'the key', '/api/keys/abc', 'rate'],
+  ] as const) {
+    expect(placesOf({ rule, value, from }, of)[0]!.member).toEqual({ of: object, path });
   }
 });
 
@@ -36,7 +49,12 @@ test('the fact that decided is that of the reason, or the first', () => {
 test('a record leads to the field of its policy', () => {
   const record = { api_id: 'orders', policy: 'gold' };
   expect(placeOfRefusal({ ...record, reason: 'depth_limit' })?.search).toEqual({ at: 'max_query_depth' });
-  expect(placeOfRefusal({ ...record, reason: 'field_restricted', errors: '{"errors":[{"message":"field: email is restricted on type: User"}]}' })).toEqual({ name: 'policy gold', to: '/policies/gold/fields', search: { api: 'orders', f: 'User.email', at: 'fields' } });
+  expect(placeOfRefusal({ ...record, reason: 'field_restricted', errors: '{"errors":[{"message":"field: email is restricted on type: User"}]}' })).toEqual({
+    name: 'policy gold',
+    to: '/policies/gold/fields',
+    search: { api: 'orders', f: 'User.email', at: 'fields' },
+    member: { of: '/api/policies/gold', path: 'access_rights["orders"].restricted_types' },
+  });
   expect(placeOfRefusal({ ...record, reason: 'auth_missing' })).toBeUndefined();
   expect(placeOfRefusal({ api_id: 'orders', reason: 'depth_limit' })).toBeUndefined();
 });

@@ -12,6 +12,8 @@ export interface Place {
   name: string;
   to?: string;
   search?: Record<string, string>;
+  /** Its address and the member in REST, for GET …/origin. */
+  member?: { of: string; path: string };
 }
 
 const fieldRules = /^(restricted_types|allowed_types|field_access_rights) (\S+)$/;
@@ -21,9 +23,13 @@ export function placesOf(fact: Fact, of: { api?: string; key?: string }): Place[
   const from = fact.from ?? '';
   const policies = from.split(/, (?:or )?/).map((one) => /^(the entry for the API in )?policy (\S+)$/.exec(one));
   if (from && policies.every((one) => one !== null)) return policies.map(([name, entry, id]) => ({ name: name!, ...inPolicy(fact, id!, entry !== undefined, of.api) }));
-  if (/^(the )?definition$/.test(from) && of.api) return [{ name: from, to: `/apis/${encodeURIComponent(of.api)}`, search: { at: pathIn(fact.rule) } }];
+  if (/^(the )?definition$/.test(from) && of.api) {
+    const path = pathIn(fact.rule);
+    return [{ name: from, to: `/apis/${encodeURIComponent(of.api)}`, search: { at: path }, member: { of: `/api/apis/${encodeURIComponent(of.api)}`, path } }];
+  }
   if (/^(the )?key$|^the key's entry for the API$|^the access rights of the key$/.test(from) && of.key) {
-    return [{ name: from, to: `/keys/${encodeURIComponent(of.key)}`, search: { at: member(fact.rule, from.includes('entry') ? of.api : undefined, of.api) } }];
+    const path = member(fact.rule, from.includes('entry') ? of.api : undefined, of.api);
+    return [{ name: from, to: `/keys/${encodeURIComponent(of.key)}`, search: { at: path }, member: { of: `/api/keys/${encodeURIComponent(of.key)}`, path } }];
   }
   return [{ name: from }];
 }
@@ -34,8 +40,10 @@ const pathIn = (rule: string) => rule.split(' ')[0]!;
 function inPolicy(fact: Fact, id: string, entry: boolean, api: string | undefined): Omit<Place, 'name'> {
   const to = `/policies/${encodeURIComponent(id)}`;
   const list = fieldRules.exec(fact.rule) ?? fieldRules.exec(`${fact.rule} ${fact.value}`);
-  if (list && api) return { to: `${to}/fields`, search: { api, f: fieldOf(list[2]!, fact), at: 'fields' } };
-  return { to, search: { at: member(fact.rule, entry ? api : undefined, api) } };
+  const of = `/api/policies/${encodeURIComponent(id)}`;
+  if (list && api) return { to: `${to}/fields`, search: { api, f: fieldOf(list[2]!, fact), at: 'fields' }, member: { of, path: `access_rights[${JSON.stringify(api)}].${list[1]}` } };
+  const path = member(fact.rule, entry ? api : undefined, api);
+  return { to, search: { at: path }, member: { of, path } };
 }
 
 /** Type.field, as far as a fact names one. */
@@ -71,10 +79,11 @@ export function placeOfRefusal(refusal: { reason: string; api_id: string; policy
   if (!policy) return undefined;
   const name = `policy ${policy}`;
   const to = `/policies/${encodeURIComponent(policy)}`;
+  const of = `/api/policies/${encodeURIComponent(policy)}`;
   if (reason === 'field_restricted') {
     const found = /field: (\w+) is restricted on type: (\w+)/.exec(`${refusal.message ?? ''} ${refusal.errors ?? ''}`);
-    return { name, to: `${to}/fields`, search: { api, ...(found && { f: `${found[2]}.${found[1]}` }), at: 'fields' } };
+    return { name, to: `${to}/fields`, search: { api, ...(found && { f: `${found[2]}.${found[1]}` }), at: 'fields' }, member: { of, path: `access_rights[${JSON.stringify(api)}].restricted_types` } };
   }
   const at = { depth_limit: 'max_query_depth', rate_limit: 'rate', quota_exceeded: 'quota_max', introspection_disabled: `access_rights[${JSON.stringify(api)}].disable_introspection`, url_denied: `access_rights[${JSON.stringify(api)}].allowed_urls` }[reason];
-  return at === undefined ? undefined : { name, to, search: { at } };
+  return at === undefined ? undefined : { name, to, search: { at }, member: { of, path: at } };
 }
