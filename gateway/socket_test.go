@@ -113,13 +113,18 @@ type sockets struct {
 	t        *testing.T
 }
 
-func withSockets(t *testing.T) *sockets {
+func withSockets(t *testing.T, change ...func(*gateway.Deps)) *sockets {
 	s := &sockets{t: t, upstream: newCounting(t)}
 	open := tunnels.New(tunnels.Options{Interval: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	s.Gateway = gatewaytest.Start(t, gatewaytest.Options{
 		GraphQL:  func(o *graphql.Options) { o.WebSockets = true },
 		Sessions: func(o *auth.SessionOptions) { o.Changed = open.Wake },
-		Deps:     func(d *gateway.Deps) { d.Stages.Tunnels = open },
+		Deps: func(d *gateway.Deps) {
+			d.Stages.Tunnels = open
+			for _, one := range change {
+				one(d)
+			}
+		},
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
