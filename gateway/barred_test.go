@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/live"
+	"github.com/sluicegate/sluice/gateway/observe"
 )
 
 // A key can be revoked between the answer to a handshake and the first look at the
@@ -16,7 +17,7 @@ import (
 func TestAConnectionThatIsCutBeforeItIsServedEnds(t *testing.T) {
 	client, ours := net.Pipe()
 	defer client.Close()
-	s := &socket{gateway: &Gateway{}}
+	s := &socket{gateway: &Gateway{observe: observe.New(observe.Options{})}, shown: new(live.Member)}
 	s.cut(errors.New("revoked"))
 	served := make(chan struct{})
 	go func() {

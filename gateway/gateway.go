@@ -55,6 +55,12 @@ type Observer interface {
 	// Unmatched returns the meter of requests that reach no API.
 	Unmatched() pipeline.Meter
 
+	// ConnectionEnded records a GraphQL connection that has ended.
+	ConnectionEnded(m *live.Member)
+
+	// OperationEnded records an operation of one that has ended. It does not wait.
+	OperationEnded(m *live.Member, e *live.OperationEnd)
+
 	// Applied records a bundle that is in force, and how many of its APIs are not
 	// served as written.
 	Applied(revision string, took time.Duration, failed int)
@@ -99,7 +105,7 @@ type Gateway struct {
 	samples    *explain.Samples  // nil: requests are not recorded
 
 	current atomic.Pointer[serving] // nil before the first bundle
-	sockets openSockets
+	sockets live.Registry
 }
 
 // New returns a gateway that answers 503 until its first bundle is applied.
@@ -128,7 +134,7 @@ func (g *Gateway) Leave() { g.server.Leave() }
 // Shutdown waits for open calls to finish, until ctx ends. Clients of GraphQL connections
 // are asked to connect again.
 func (g *Gateway) Shutdown(ctx context.Context) error {
-	g.sockets.leave()
+	g.sockets.Leave(goodbye)
 	return g.server.Shutdown(ctx)
 }
 

@@ -89,6 +89,7 @@ func (g *Gateway) release(next *snapshot.Snapshot, c snapshot.Change) {
 	}
 	g.stages.Pools.Swapped()
 	g.observe.Drop(c.Left)
+	g.sockets.Forget(c.Left)
 	if c.Graphs {
 		graphs := next.GraphQLAPIs()
 		g.stages.GraphQL.Keep(graphs)

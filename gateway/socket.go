@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,10 +22,11 @@ import (
 // openSocket has the client's connection served as a GraphQL connection once the answer to
 // its handshake has been sent.
 func (g *Gateway) openSocket(ex *pipeline.Exchange) {
-	s := &socket{gateway: g, call: ex.Call.Keep(), client: ex.Client, api: strings.Clone(ex.API.Definition.ID)}
+	s := &socket{gateway: g, call: ex.Call.Keep(), client: ex.Client, api: strings.Clone(ex.API.Definition.ID), org: strings.Clone(ex.API.Definition.OrgID)}
+	s.shown = shownOf(ex)
 	s.lines = http1.RemoveLinesFunc(bytes.Clone(s.call.Lines), isOfHandshake)
 	s.lines = append(s.lines, "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"...)
-	o := &live.Options{Limits: g.conf.Sockets, Run: s.run}
+	o := &live.Options{Limits: g.conf.Sockets, Run: s.run, Ended: s.ended}
 	o.Protocol, _ = live.Choose([]byte(ex.Opening.Protocol))
 	ex.Opening.Cut = s.cut
 	ex.Answer.Takeover = func(client net.Conn, received []byte) {
@@ -45,9 +45,7 @@ func (s *socket) serve(client net.Conn, received []byte, o *live.Options) {
 	}
 	s.conn.Store(c)
 	s.endBarred()
-	s.gateway.sockets.add(c)
-	defer s.gateway.sockets.remove(c)
-	c.Serve()
+	s.watch(c)
 }
 
 // cut ends a connection that is not allowed any more, if need be as soon as it is served.
@@ -60,41 +58,6 @@ func (s *socket) cut(why error) {
 func (s *socket) endBarred() {
 	if c, why := s.conn.Load(), s.barred.Load(); c != nil && why != nil {
 		c.Close(live.CloseForbidden, *why)
-	}
-}
-
-// openSockets are the GraphQL connections that are served.
-type openSockets struct {
-	mu      sync.Mutex
-	all     map[*live.Conn]struct{}
-	leaving bool
-}
-
-func (o *openSockets) add(c *live.Conn) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.leaving {
-		c.Close(live.CloseRestart, goodbye)
-	}
-	if o.all == nil {
-		o.all = make(map[*live.Conn]struct{})
-	}
-	o.all[c] = struct{}{}
-}
-
-func (o *openSockets) remove(c *live.Conn) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.all, c)
-}
-
-// leave has all clients connect again, elsewhere if they can.
-func (o *openSockets) leave() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.leaving = true
-	for c := range o.all {
-		c.Close(live.CloseRestart, goodbye)
 	}
 }
 
@@ -119,6 +82,8 @@ type socket struct {
 	lines   []byte // header of the operations
 	client  netip.Addr
 	api     string
+	org     string
+	shown   *live.Member              // as operators see it
 	conn    atomic.Pointer[live.Conn] // nil until it is served
 	barred  atomic.Pointer[string]    // why the connection is not allowed any more; nil: it is
 }
@@ -153,6 +118,7 @@ func (s *socket) run(ctx context.Context, op *live.Operation) {
 			meter = ex.API.Meter
 		}
 		g.run(ex)
+		describe(ex, op)
 		s.answer(ctx, ex, op)
 	default:
 		ex.Stopped = routing

@@ -125,6 +125,7 @@ type Deps struct {
 	Usage        Usage         // nil: the call answers 404
 	Answers      Answers       // nil: no responses are cached
 	Explain      Explainer     // nil: the call answers 404
+	Connections  Connections   // nil: the calls answer 404
 	Events       Events        // nil: no events are raised
 	Health       []Component   // in /hello, besides the configuration
 	Stopping     func() bool   // reports whether the gateway stops: it is not ready then; nil: never

@@ -32,6 +32,7 @@ const prefix = "/svc"
 // routes lists every route below prefix.
 func (a *API) routes() []route {
 	block, reset, strict := []string{"block"}, []string{"reset_quota", "strict"}, []string{"strict"}
+	ending := []string{"code", "reason"}
 	key := []string{"hashed", "api_id", "org_id", "username", "suppress_reset"}
 	given := append(strict, key...)
 	list := append([]string{"filter"}, key...)
@@ -46,6 +47,11 @@ func (a *API) routes() []route {
 		{"GET", "/svc/graphql/usage/{id}", []string{"type", "field", "key", "keys", "p", "page_size"}, a.fieldUsage},
 
 		{"POST", "/svc/explain", nil, a.explain},
+
+		{"GET", "/svc/connections", []string{"api_id", "org_id", "key_hash", "after", "page_size"}, a.listConnections},
+		{"DELETE", "/svc/connections", append([]string{"api_id", "org_id", "key_hash"}, ending...), a.endConnections},
+		{"GET", "/svc/connections/{id}", nil, a.getConnection},
+		{"DELETE", "/svc/connections/{id}", ending, a.endConnection},
 
 		{"GET", "/svc/policies", nil, a.listPolicies},
 		{"POST", "/svc/policies", strict, a.createPolicy},

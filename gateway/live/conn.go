@@ -10,7 +10,7 @@ import (
 	"github.com/fasthttp/websocket"
 )
 
-// Options say how a connection is served. All are required.
+// Options say how a connection is served. All are required but Ended.
 type Options struct {
 	Limits
 	Protocol Protocol
@@ -18,6 +18,10 @@ type Options struct {
 	// Run carries out an operation. It returns when the operation has ended, and soon
 	// after ctx has.
 	Run func(ctx context.Context, op *Operation)
+
+	// Ended is called when an operation has ended. It must neither wait nor call methods
+	// of the connection. It may be nil.
+	Ended func(OperationEnd)
 }
 
 // closeWithin is how long a client may take to answer a close frame.
@@ -30,6 +34,8 @@ type Conn struct {
 	init *time.Timer // for connection_init, and then for operations
 	beat *time.Timer
 
+	tally tally
+
 	mu       sync.Mutex
 	machine  Machine
 	active   map[string]*Operation
@@ -41,6 +47,7 @@ type Conn struct {
 	writing  bool   // a goroutine writes
 	written  sync.Cond
 	running  sync.WaitGroup
+	ending   Ending // how the connection ends; the zero Ending: it has not, or without a close frame
 }
 
 // Take takes over a client's connection whose handshake has been answered. received was
@@ -80,10 +87,15 @@ func (c *Conn) Serve() {
 }
 
 // Close ends the connection with a close frame behind what is queued. It does not wait.
-func (c *Conn) Close(code int, reason string) {
+func (c *Conn) Close(code int, reason string) { c.close(Ending{Code: code, Reason: cut(reason)}) }
+
+func (c *Conn) close(e Ending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.end(code, cut(reason))
+	if !c.closing {
+		c.end(e.Code, e.Reason)
+		c.ending = e
+	}
 }
 
 // heard puts off the end of a connection whose client is silent.
@@ -104,6 +116,7 @@ func (c *Conn) read() {
 			c.lost(err)
 			return
 		}
+		c.tally.came()
 		c.mu.Lock()
 		if !c.closing { // what comes behind the last message is not for us
 			step := c.machine.Binary()
@@ -124,7 +137,13 @@ func (c *Conn) lost(err error) {
 		if code == websocket.CloseNoStatusReceived {
 			code = websocket.CloseNormalClosure
 		}
-		c.Close(code, "")
+		c.close(Ending{code, "", true})
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closing {
+		c.ending = broken(err)
 	}
 }
 
@@ -144,6 +163,7 @@ func (c *Conn) follow(s Step) {
 			delete(c.active, string(s.ID))
 			c.idleFrom = time.Now()
 			op.cancel()
+			c.over(op, EndClient)
 		}
 	case Close:
 		c.end(s.Code, s.Reason)
@@ -158,6 +178,7 @@ func (c *Conn) start(s Step) {
 		c.active = make(map[string]*Operation)
 	}
 	c.active[string(s.ID)] = op
+	c.began(op)
 	c.running.Go(func() {
 		defer cancel()
 		c.o.Run(ctx, op)
@@ -170,6 +191,7 @@ func (c *Conn) cancelAll() {
 	for id, op := range c.active {
 		delete(c.active, id)
 		op.cancel()
+		c.over(op, EndClosed)
 	}
 }
 
@@ -206,6 +228,7 @@ func (c *Conn) send(message []byte) {
 		c.end(CloseSlowConsumer, "Messages are not read fast enough")
 		return
 	}
+	c.tally.went()
 	c.queue = append(c.queue, message)
 	c.queued += len(message)
 	c.wakeWriter()
@@ -216,6 +239,7 @@ func (c *Conn) end(code int, reason string) {
 	if c.closing {
 		return
 	}
+	c.ending = Ending{Code: code, Reason: reason}
 	c.closing, c.last = true, websocket.FormatCloseMessage(code, reason)
 	c.cancelAll()
 	c.wakeWriter()

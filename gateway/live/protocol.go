@@ -56,6 +56,9 @@ const (
 const (
 	CloseNormal          = 1000
 	CloseGoingAway       = 1001
+	CloseProtocol        = 1002
+	CloseAbnormal        = 1006 // no close frame came or went
+	CloseTooBig          = 1009
 	CloseInternal        = 1011
 	CloseRestart         = 1012 // clients connect again
 	CloseBadMessage      = 4400

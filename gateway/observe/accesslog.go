@@ -170,6 +170,11 @@ func (l *AccessLog) add(m *meter, o *observed) {
 	}
 	line := appendLine(o.ex.Buf[:0], m, o)
 	o.ex.Buf = line
+	l.put(line)
+}
+
+// put adds a line, or drops it when too many wait to be written.
+func (l *AccessLog) put(line []byte) {
 	l.mu.Lock()
 	if len(l.block)+len(line) > blockSize && !l.rotate() {
 		l.mu.Unlock()

@@ -258,7 +258,7 @@ func wordingOf(said *config.AuthMessages) *pipeline.Wording {
 // metrics returns the metrics of the parts of a plane.
 func (pl *plane) metrics(p planeParts) []prometheus.Collector {
 	all := []prometheus.Collector{
-		pl.gateway.Metrics(), pl.pools.Metrics(), pl.calls.Metrics(), pl.tunnels.Metrics(), pl.cache.Metrics(), pl.sessions.Metrics(),
+		pl.gateway.Metrics(), pl.gateway.LiveConnections().Metrics(), pl.pools.Metrics(), pl.calls.Metrics(), pl.tunnels.Metrics(), pl.cache.Metrics(), pl.sessions.Metrics(),
 		pl.graphql.Metrics(), pl.overload.Metrics(), pl.limits.Metrics(), pl.tokens.Metrics(), pl.passwords.Metrics(),
 		p.usage.Metrics(), p.events.Metrics(), p.stores.metrics(),
 	}
