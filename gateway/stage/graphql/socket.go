@@ -102,6 +102,8 @@ func streamsOf(proxy *definition.GraphQLProxy) streams {
 func (s *streams) subscribe(ex *pipeline.Exchange, r *request.Request) {
 	call := ex.Call
 	if s.events {
+		// Servers of GraphQL over SSE look for this media type alone.
+		call.SetLines(append(http1.RemoveLines(call.Lines, "Accept"), "Accept: text/event-stream\r\n"...))
 		if !s.post {
 			call.Method = methodGet
 			call.SetBody(nil)
