@@ -59,6 +59,7 @@ const (
 	CloseProtocol        = 1002
 	CloseAbnormal        = 1006 // no close frame came or went
 	CloseTooBig          = 1009
+	CloseInvalidText     = 1007
 	CloseInternal        = 1011
 	CloseRestart         = 1012 // clients connect again
 	CloseBadMessage      = 4400
@@ -75,6 +76,7 @@ const (
 	reasonInitTimeout    = "Connection initialisation timeout"
 	reasonSecondInit     = "Too many initialisation requests"
 	reasonUnauthorized   = "Unauthorized"
+	reasonNotUTF8        = "Text messages are UTF-8"
 	reasonSyntax         = "JSON syntax error"
 	reasonBinary         = "Only text messages are accepted"
 	reasonMissingID      = "Message is missing the 'id' property"
