@@ -17,6 +17,7 @@ type namedKey struct {
 	ref     keys.Ref
 	hash    string
 	session *definition.Session
+	version int64
 }
 
 // key finds the key that the path names, by its hash or by its custom id.
@@ -35,13 +36,14 @@ func (s *Server) keyNamed(ctx context.Context, c *rest.Call, id string) (*namedK
 	if err != nil {
 		return nil, rest.Missing(err, keyMissing)
 	}
-	session, hash, err := s.owner(ctx, row)
+	session, owner, err := s.owner(ctx, row)
 	if err != nil {
 		return nil, err
 	}
+	hash := owner.KeyHash
 	// A key that is stored in clear is its own identity.
 	ref := keys.Ref{ID: hash, Hashed: hasher.Algorithm != credential.None, Org: c.Who.Org}
-	return &namedKey{ref: ref, hash: hash, session: session}, nil
+	return &namedKey{ref: ref, hash: hash, session: session, version: owner.Version}, nil
 }
 
 // firstKey returns the first key of an organisation that one of some hashes names. The

@@ -91,7 +91,7 @@ func (s *Server) keyRoutes() []rest.Route {
 		},
 		{
 			Method: "PUT", Path: "/api/keys/{key}/policies", Summary: "Replace a key's policies; its used quota stays", Tag: "Keys", Role: rest.Editor, Gateway: true,
-			Query: []string{"hashed"}, Body: keyPolicies{}, Reply: keyDetail{}, Wrong: []int{400, 404, 413, 415}, Handle: s.setKeyPolicies,
+			Query: []string{"hashed"}, Body: keyPolicies{}, Reply: keyDetail{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.setKeyPolicies,
 		},
 	}
 	for _, path := range []string{"/api/keys/{key}", "/api/apis/{id}/keys/{key}"} {
@@ -105,11 +105,11 @@ func (s *Server) oneKeyRoutes(path string) []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Summary: "Get a key, with what is left of its quotas", Tag: "Keys", Role: rest.Viewer, Gateway: true,
-			Query: []string{"hashed"}, Reply: keyDetail{}, Wrong: []int{404}, Handle: s.getKey,
+			Query: []string{"hashed", "own"}, Reply: keyDetail{}, Wrong: []int{404}, Handle: s.getKey,
 		},
 		{
 			Method: "PUT", Path: path, Summary: "Replace a key's session", Tag: "Keys", Role: rest.Editor, Gateway: true,
-			Query: []string{"hashed", "suppress_reset", "strict"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 404, 413, 415}, Handle: s.updateKey,
+			Query: []string{"hashed", "suppress_reset", "strict"}, Body: definition.Session{}, Reply: keyDetail{}, Wrong: []int{400, 404, 409, 413, 415}, Match: true, Handle: s.updateKey,
 		},
 		{
 			Method: "DELETE", Path: path, Summary: "Delete a key", Tag: "Keys", Role: rest.Editor, Gateway: true,
@@ -125,6 +125,7 @@ const keyMissing = "Could not retrieve key detail."
 type keyTx struct {
 	server *Server
 	by     store.Author
+	have   int64 // version of the key that the caller saw; 0: any
 	failed error // of a read that could not return an error
 }
 
@@ -140,6 +141,11 @@ func (s *Server) service(ctx context.Context, c *rest.Call, sessions ...*definit
 		return nil, err
 	}
 	work := &keyTx{server: s, by: c.Author(c.Source())}
+	if c.Route.Match {
+		if work.have, err = c.IfMatch(); err != nil {
+			return nil, err
+		}
+	}
 	return &keys.Service{
 		Store: work, Counter: s.deps.Counters, Naming: s.deps.Naming, Options: s.deps.KeyOptions, Now: time.Now,
 		Policies: func() *definition.PolicySet { return policies },
@@ -202,6 +208,7 @@ func (w *keyTx) Commit(ctx context.Context, c keys.Change) error {
 		return w.failed
 	}
 	change := store.NewKeyChange(c, w.server.deps.KeyOptions.Hasher.Shown)
+	change.Have = w.have
 	if err := w.server.deps.Store.CommitKey(ctx, w.by, change); err != nil {
 		return store.KeyError(err)
 	}
@@ -292,6 +299,10 @@ func (s *Server) getKey(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Flag("own") {
+		c.SetVersion(found.version)
+		return &keyDetail{ID: c.Param("key"), Hash: s.hashFor(c, found.hash), Session: s.sessionFor(c, found.session)}, nil
+	}
 	return s.showKey(ctx, c, found)
 }
 
@@ -310,6 +321,7 @@ func (s *Server) showKey(ctx context.Context, c *rest.Call, found *namedKey) (*k
 	case err != nil:
 		return nil, keyFault(err)
 	}
+	c.SetVersion(found.version)
 	return &keyDetail{ID: c.Param("key"), Hash: s.hashFor(c, found.hash), Session: s.sessionFor(c, session)}, nil
 }
 

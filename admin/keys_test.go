@@ -98,6 +98,44 @@ func TestKeysLiveTheirLife(t *testing.T) {
 	}
 }
 
+// A change that names the version that its author saw is refused once there is another one,
+// and a key can be read without what its policies set.
+func TestKeysAreChangedByVersion(t *testing.T) {
+	b := withAPI(t)
+	b.Call("POST", "/api/portal/policies", b.editor, `{"id":"p","name":"gold","quota_max":7,"quota_renewal_rate":60,"access_rights":{"a":{"api_id":"a"}}}`).Want(200)
+	m := keyOf(b.Call("POST", "/api/keys", b.editor, `{"alias":"first","quota_max":3,"apply_policies":["p"]}`))
+	path := "/api/keys/" + m.Hash
+	seen := b.Call("GET", path, b.viewer, "").Want(200)
+	if shown := keyOf(seen); shown.Data.QuotaMax != 7 {
+		t.Errorf("the key is shown with a quota of %d", shown.Data.QuotaMax)
+	}
+	own := b.Call("GET", path+"?own=true", b.viewer, "").Want(200)
+	if shown := keyOf(own); shown.Data.QuotaMax != 3 || shown.Data.Alias != "first" {
+		t.Errorf("the key's own quota is %d", shown.Data.QuotaMax)
+	}
+	tag := own.Header.Get("ETag")
+	if tag == "" || tag != seen.Header.Get("ETag") {
+		t.Fatalf("entity tags %q and %q", seen.Header.Get("ETag"), tag)
+	}
+	changed := b.Call("PUT", path+"?suppress_reset=1", b.editor, `{"alias":"second","quota_max":3,"apply_policies":["p"]}`, "If-Match", tag).Want(200)
+	now := changed.Header.Get("ETag")
+	if now == tag || now == "" {
+		t.Errorf("the entity tag is %q after a change of %q", now, tag)
+	}
+	for _, call := range [][2]string{{path, `{"alias":"third","apply_policies":["p"]}`}, {path + "/policies", `{"apply_policies":["p"]}`}} {
+		stale := b.Call("PUT", call[0], b.editor, call[1], "If-Match", tag).Want(409).Says("changed in the meantime")
+		if got := stale.Header.Get("ETag"); got != now {
+			t.Errorf("PUT %s names %q as the present tag, want %q", call[0], got, now)
+		}
+		b.Call("PUT", call[0], b.editor, call[1], "If-Match", `"first"`).Want(400).Says("If-Match must be the ETag")
+	}
+	b.Call("PUT", path+"/policies", b.editor, `{"apply_policies":["p"]}`, "If-Match", now).Want(200)
+	if got := keyOf(b.Call("GET", path, b.viewer, "")); got.Data.Alias != "second" {
+		t.Errorf("refused changes were made: %+v", got.Data)
+	}
+	b.Call("PUT", path, b.editor, `{"alias":"any","apply_policies":["p"]}`).Want(200)
+}
+
 // take uses up some of a key's quota.
 func (b *bench) take(t *testing.T, hash string, n int) {
 	t.Helper()

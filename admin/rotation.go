@@ -95,26 +95,26 @@ func isSHA256(hash string) bool {
 	return len(hash) == len(credential.Masked("")) && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
-// owner returns the session of a stored key and the hash that it is stored under, which
-// is that of its first key.
-func (s *Server) owner(ctx context.Context, row store.Key) (*definition.Session, string, error) {
+// owner returns the session of a stored key and the row that holds it, which is that of
+// its first key.
+func (s *Server) owner(ctx context.Context, row store.Key) (*definition.Session, *store.Key, error) {
 	session, err := store.SessionOf(&row)
 	if err != nil || session.SuccessorOf() == "" {
-		return session, row.KeyHash, err
+		return session, &row, err
 	}
 	identity := session.SuccessorOf()
 	first, err := s.deps.Store.KeyByHash(ctx, row.OrgID, identity)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, "", rest.NotFound(keyMissing)
+		return nil, nil, rest.NotFound(keyMissing)
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	if session, err = store.SessionOf(&first); err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	if _, ok := session.Credential(identity, row.KeyHash); !ok {
-		return nil, "", rest.NotFound(keyMissing)
+		return nil, nil, rest.NotFound(keyMissing)
 	}
-	return session, identity, nil
+	return session, &first, nil
 }

@@ -78,6 +78,7 @@ var parameters = map[string]*huma.Param{
 	"status":   {Description: "only calls that were answered so; 0: those without an answer", Schema: &huma.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(999.0)}},
 	"reason":   {Description: "only calls that were refused or failed for this reason", Schema: textSchema()},
 
+	"own":            {Description: "the key's own limits, also where those of its policies take their place, and what is stored of its quotas", Schema: &huma.Schema{Type: "boolean"}},
 	"hashed":         {Description: "the path holds the hash and nothing else", Schema: &huma.Schema{Type: "boolean"}},
 	"suppress_reset": {Description: "keep the key's used quota", Schema: &huma.Schema{Type: "boolean"}},
 }

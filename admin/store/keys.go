@@ -32,6 +32,7 @@ type KeyChange struct {
 	Gone      []string // hashes of further keys, to be deleted
 
 	Found *definition.Session // session that the change was made for; other keys by now are a Stale conflict; nil: any
+	Have  int64               // version that the change was made for; another one is a Stale conflict; 0: any
 
 	Shown func(hash string) string // what the audit log shows in place of a hash, which may be the key itself; nil: the hash
 }
@@ -53,7 +54,7 @@ func KeyError(err error) error {
 		return keys.ErrNotFound
 	case ok && conflict.Kind == TakenID:
 		return keys.ErrExists
-	case ok && conflict.Kind == Stale:
+	case ok && conflict.Kind == Stale && conflict.Current == 0:
 		return keys.ErrChanged
 	}
 	return err
@@ -297,8 +298,12 @@ func (c *KeyChange) shown(body []byte) ([]byte, error) {
 	return encode(session)
 }
 
-// unchanged refuses a change if the key was rotated since it was read.
+// unchanged refuses a change if the key is at another version than the caller saw, or was
+// rotated since it was read.
 func unchanged(old *db.Key, c *KeyChange) error {
+	if c.Have != 0 && old.Version != c.Have {
+		return &ConflictError{Kind: Stale, Current: old.Version}
+	}
 	if c.Found == nil {
 		return nil
 	}

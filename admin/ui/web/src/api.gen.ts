@@ -9450,6 +9450,8 @@ export interface operations {
             query?: {
                 /** @description the path holds the hash and nothing else */
                 hashed?: boolean;
+                /** @description the key's own limits, also where those of its policies take their place, and what is stored of its quotas */
+                own?: boolean;
             };
             header?: never;
             path: {
@@ -9526,7 +9528,10 @@ export interface operations {
                 /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
                 strict?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                "If-Match"?: string;
+            };
             path: {
                 id: string;
                 key: string;
@@ -9577,6 +9582,15 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13622,6 +13636,8 @@ export interface operations {
             query?: {
                 /** @description the path holds the hash and nothing else */
                 hashed?: boolean;
+                /** @description the key's own limits, also where those of its policies take their place, and what is stored of its quotas */
+                own?: boolean;
             };
             header?: never;
             path: {
@@ -13697,7 +13713,10 @@ export interface operations {
                 /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
                 strict?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                "If-Match"?: string;
+            };
             path: {
                 key: string;
             };
@@ -13747,6 +13766,15 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14055,7 +14083,10 @@ export interface operations {
                 /** @description the path holds the hash and nothing else */
                 hashed?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                "If-Match"?: string;
+            };
             path: {
                 key: string;
             };
@@ -14105,6 +14136,15 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
