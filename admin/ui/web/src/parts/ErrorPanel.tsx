@@ -107,6 +107,13 @@ export function focusField(field: HTMLElement): void {
   field.scrollIntoView({ block: 'center' });
 }
 
+/** Puts the focus into the first field of the page that can be changed; false: there is none. */
+export function firstField(): boolean {
+  const field = [...document.querySelectorAll<HTMLElement>('main :is(input, select, textarea)[data-path]:not(:disabled, [readonly])')].find((one) => one.checkVisibility());
+  if (field) focusField(field);
+  return field !== undefined;
+}
+
 /** The path of the member around one: `a["b"].c[2]`, `a["b"].c`, `a["b"]`, `a`, none. */
 function around(path: string): string {
   const shorter = path.replace(/(\.[^.[\]"]*|\[\d+\]|\["(?:[^"\\]|\\.)*"\]|^[^.[]*)$/, '');

@@ -77,6 +77,8 @@ export interface ListProps<R> {
   rowName: (row: R) => string;
   /** Where a row leads; the first column is the link. */
   rowTo?: (row: R) => string;
+  /** The key e, for those who may edit: the field of the row's page that gets the focus, or what opens an editor. */
+  edits?: string | false | ((row: R) => void);
   /** Instead of rowTo: the row opens beside the list, by what it changes in the address; j and k open it too. */
   rowOpens?: (row: R) => Search;
   /** With rowOpens: the key of the row that is open. */
@@ -241,10 +243,15 @@ function Table<R>(p: ListProps<R> & { rows: R[]; old: boolean; selection: Select
     if (p.rowOpens && rows[next]) setURL(p.rowOpens(rows[next]));
   };
   const current = rows[at];
+  const edit = (row: R) => {
+    if (typeof p.edits === 'function') p.edits(row);
+    else if (p.rowTo) void navigate({ to: p.rowTo(row), search: { at: p.edits } as never });
+  };
   useShortcuts([
     { keys: 'j', label: t.list.keys.down, run: () => move((open >= 0 ? open : at) + 1) },
     { keys: 'k', label: t.list.keys.up, run: () => move((open >= 0 ? open : at) - 1) },
     p.rowTo && { keys: 'Enter', label: t.list.keys.open, run: () => current && void navigate({ to: p.rowTo!(current) }) },
+    !!p.edits && { keys: 'e', label: t.list.keys.edit, run: () => current && edit(current) },
     selectable && { keys: 'x', label: t.list.keys.select, run: () => current && selection.toggle(current) },
   ]);
   return (
@@ -359,7 +366,7 @@ function Bulk<R>({ actions, selection, name, done }: { actions: BulkAction<R>[];
     done();
   };
   return (
-    <div className={css.bulk} role="group" aria-label={t.list.selected(selection.rows.length)}>
+    <div className={css.bulk} data-bar role="group" aria-label={t.list.selected(selection.rows.length)}>
       <strong>{t.list.selected(selection.rows.length)}</strong>
       {actions.map((action) => (
         <Button key={action.label} dense kind={action.danger ? 'danger' : 'plain'} disabled={busy} onClick={() => void run(action)}>

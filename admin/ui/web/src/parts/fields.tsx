@@ -1,7 +1,7 @@
 // Form fields. Each shows its label, a help text and the problems that the server found
 // at `path`, which it is also found by when the link of a problem is followed.
 import { CircleX, Plus, X } from 'lucide-react';
-import { createContext, useContext, useId, useState, type InputHTMLAttributes, type ReactNode } from 'react';
+import { createContext, useContext, useEffect, useId, useRef, useState, type InputHTMLAttributes, type ReactNode } from 'react';
 import type { Problem } from '../api/failure';
 import { cx } from '../lib';
 import { t } from '../text/en';
@@ -152,6 +152,44 @@ export function NumberField(p: Common & { value: number | undefined; onChange: (
       )}
     </Field>
   );
+}
+
+/** A moment in unix seconds, typed in the reader's time zone; undefined is "not given". */
+export function MomentField(p: Common & { value: number | undefined; onChange: (value: number | undefined) => void }) {
+  const { value, onChange } = p;
+  const input = useRef<HTMLInputElement>(null);
+  const said = useRef(value);
+  useEffect(() => {
+    // What is half typed has no value: only another one from outside is written into it.
+    if (value !== said.current && input.current) input.current.value = localOf(value);
+    said.current = value;
+  }, [value]);
+  return (
+    <Field {...p} help={value === undefined ? p.help : <>{p.help} <span className="mono">{new Date(value * 1000).toISOString().replace('.000Z', 'Z')}</span></>}>
+      {(control) => (
+        <input
+          {...control}
+          ref={input}
+          className={css.control}
+          type="datetime-local"
+          step={value !== undefined && value % 60 !== 0 ? 1 : 60}
+          defaultValue={localOf(value)}
+          onChange={({ target }) => {
+            if (target.value === '' && target.validity.badInput) return;
+            said.current = target.value === '' ? undefined : Math.floor(new Date(target.value).getTime() / 1000);
+            onChange(said.current);
+          }}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** A moment as a field of type datetime-local holds it. */
+function localOf(seconds: number | undefined): string {
+  if (seconds === undefined) return '';
+  const at = new Date(seconds * 1000);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, seconds % 60 === 0 ? 16 : 19);
 }
 
 export interface Option {

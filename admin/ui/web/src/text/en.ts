@@ -110,7 +110,7 @@ export const en = {
     rows: ['row', 'rows'] as const,
     sortedUp: 'sorted, smallest first',
     sortedDown: 'sorted, largest first',
-    keys: { down: 'Next row', up: 'Previous row', open: 'Open the row', select: 'Select the row', search: 'Search' },
+    keys: { down: 'Next row', up: 'Previous row', open: 'Open the row', edit: 'Edit the row', select: 'Select the row', search: 'Search' },
     results: (count: number) => (count === 0 ? 'No results' : plural(count, 'result on this page', 'results on this page')),
     bulkDone: (count: number) => plural(count, 'done', 'done'),
     bulkFailed: (name: string, why: string) => `${name}: ${why}`,
@@ -128,6 +128,17 @@ export const en = {
     policies: (count: number) => plural(count, 'policy', 'policies'),
     more: (count: number) => `and ${number(count)} more`,
     same: 'All of them are like this: nothing would change.',
+    progress: (ended: number, all: number) => `${number(ended)} of ${number(all)} done`,
+    results: 'Results',
+    thing: 'Name',
+    result: 'Result',
+    waiting: 'waiting',
+    running: 'running',
+    good: 'done',
+    already: 'was so already',
+    skipped: 'not tried',
+    stop: 'Stop',
+    again: 'Try the others again',
   },
 
   form: {
@@ -238,7 +249,7 @@ export const en = {
   help: {
     title: 'Keyboard shortcuts',
     letters: 'Shortcuts of single letters',
-    keys: { palette: 'Search and go', help: 'This help', search: 'Search in the list', back: 'Back', go: (to: string) => `Go to ${to}`, review: 'Review the changes' },
+    keys: { palette: 'Search and go', help: 'This help', search: 'Search in the list', back: 'Back', go: (to: string) => `Go to ${to}`, review: 'Review the changes', edit: 'Edit' },
   },
 
   time: {

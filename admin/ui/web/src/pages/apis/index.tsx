@@ -1,5 +1,6 @@
 import { LinkButton } from '../../parts/Button';
 import { Badge } from '../../parts/Badge';
+import { useCan } from '../../app/session';
 import { useBulkVerbs } from '../../parts/bulkVerbs';
 import { ListPage } from '../../parts/ListPage';
 import { Needs } from '../../parts/Needs';
@@ -22,6 +23,7 @@ function Errors({ row }: { row: APIRow }) {
 }
 
 function APIs() {
+  const may = useCan('editor');
   const { bulk, dialog } = useBulkVerbs<APIRow>({
     kind: 'apis',
     chosen: (row) => ({ id: row.api_id, name: row.name || row.api_id }),
@@ -47,6 +49,7 @@ function APIs() {
       load={loadRows}
       on={['revision']}
       search={t.search}
+      edits={may && 'name'}
       filters={[
         { name: 'kind', label: t.filters.kind, options: options(t.kinds) },
         { name: 'auth', label: t.filters.auth, options: options(t.auths) },

@@ -109,6 +109,7 @@ function Catalogue() {
       rowKey={(row) => row.id}
       rowName={(row) => row.name}
       rowTo={(row) => `/catalogue/${encodeURIComponent(row.id)}`}
+      edits={may && 'name'}
       onRows={setRows}
       search={text.search}
       filters={[{ name: 'show', label: text.filters.show, options: Object.entries(text.filters.shows).map(([value, label]) => ({ value, label })) }]}

@@ -66,6 +66,7 @@ function Developers() {
         rowKey={(row) => row.id}
         rowName={(row) => row.email}
         rowTo={(row) => `/developers/${encodeURIComponent(row.id)}`}
+        edits={may && 'email'}
         search={text.search}
         filters={[{ name: 'inactive', label: text.filters.inactive, options: Object.entries(text.filters.states).map(([value, label]) => ({ value, label })) }]}
         empty={{ ...text.empty, action: create }}

@@ -17,7 +17,8 @@ const columns: Column<Document>[] = [
 ];
 
 function Documents() {
-  const create = useCan('editor') && (
+  const may = useCan('editor');
+  const create = may && (
     <LinkButton kind="primary" to="/documents/new">
       {text.create}
     </LinkButton>
@@ -35,6 +36,7 @@ function Documents() {
       rowKey={(row) => row.id}
       rowName={(row) => row.name}
       rowTo={(row) => `/documents/${encodeURIComponent(row.id)}`}
+      edits={may && 'name'}
       search={text.search}
       filters={[{ name: 'doc_type', label: text.filters.doc_type, options: Object.entries(text.filters.kinds).map(([value, label]) => ({ value, label })) }]}
       empty={{ ...text.empty, action: create }}

@@ -1,5 +1,5 @@
 import { useNavigate, useParams } from '@tanstack/react-router';
-import { useRef, useState, type ReactNode } from 'react';
+import { lazy, Suspense, useRef, useState, type ReactNode } from 'react';
 import { Failure, queryClient, useRead, type Failure as Failed } from '../../api';
 import { useShortcuts } from '../../app/shortcuts';
 import { randomID } from '../../lib';
@@ -19,6 +19,7 @@ import { useFieldInAddress } from '../../parts/fieldInAddress';
 import { Needs } from '../../parts/Needs';
 import { Page } from '../../parts/Page';
 import { SecretSheet } from '../../parts/SecretSheet';
+import { Skeleton } from '../../parts/Skeleton';
 import { Tabs } from '../../parts/Tabs';
 import { Time } from '../../parts/Time';
 import { toast } from '../../parts/toasts';
@@ -34,9 +35,12 @@ import css from './keys.module.css';
 import { PolicyPicker } from './PolicyPicker';
 import { text } from './text';
 
-type Tab = 'overview' | 'usage' | 'refusals';
+const Edit = lazy(() => import('./Edit'));
+
+type Tab = 'overview' | 'edit' | 'usage' | 'refusals';
 
 export const Overview = () => <OneKey tab="overview" />;
+export const EditPage = () => <OneKey tab="edit" />;
 export const Usage = () => <OneKey tab="usage" />;
 export const Refusals = () => <OneKey tab="refusals" />;
 
@@ -62,17 +66,25 @@ function OneKey({ tab }: { tab: Tab }) {
           {session && <State session={session} />}
         </span>
       }
-      actions={key.data && <Verbs shown={key.data} name={name} />}
+      actions={key.data && <Verbs shown={key.data} name={name} editing={tab === 'edit'} />}
     >
       <Tabs
         label={text.tabs}
         tabs={[
           { to: at, label: text.overview },
+          { to: `${at}/edit`, label: text.edit },
           { to: `${at}/usage`, label: text.usage },
           { to: `${at}/refusals`, label: text.refusals },
         ]}
       />
-      {tab === 'usage' ? <UsageOf hash={hash} otherwise="7d" picker /> : tab === 'refusals' ? <RefusalsOf hash={hash} /> : <Loaded query={key}>{(data) => <Shown shown={data} />}</Loaded>}
+      {tab === 'overview' && <Loaded query={key}>{(data) => <Shown shown={data} />}</Loaded>}
+      {tab === 'edit' && (
+        <Suspense fallback={<Skeleton lines={8} />}>
+          <Edit hash={hash} />
+        </Suspense>
+      )}
+      {tab === 'usage' && <UsageOf hash={hash} otherwise="7d" picker />}
+      {tab === 'refusals' && <RefusalsOf hash={hash} />}
     </Page>
   );
 }
@@ -229,13 +241,16 @@ async function changed(work: Promise<unknown>, hash: string, said: string) {
   await queryClient.invalidateQueries({ queryKey: ['keys', hash] });
 }
 
-function Verbs({ shown, name }: { shown: Key; name: string }) {
+function Verbs({ shown, name, editing }: { shown: Key; name: string; editing: boolean }) {
   const navigate = useNavigate();
   const can = useCan('editor');
   const [open, setOpen] = useState<'rotate' | 'reset' | 'revoke' | 'policies'>();
   const close = () => setOpen(undefined);
   const hash = shown.key_hash;
-  useShortcuts(can ? [{ keys: 'v', label: text.revoke, run: () => setOpen('revoke') }] : []);
+  useShortcuts([
+    can && { keys: 'v', label: text.revoke, run: () => setOpen('revoke') },
+    can && !editing && { keys: 'e', label: t.help.keys.edit, run: () => void navigate({ to: `/keys/${encodeURIComponent(hash)}/edit`, search: { at: 'alias' } as never }) },
+  ]);
   if (!can) return <Needs role="editor" say>{null}</Needs>;
   return (
     <>

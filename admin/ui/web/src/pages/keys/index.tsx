@@ -1,20 +1,24 @@
-import { useState } from 'react';
-import { queryClient, request } from '../../api';
+import { useNavigate } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { request } from '../../api';
 import { Badge } from '../../parts/Badge';
 import { LinkButton } from '../../parts/Button';
-import { Confirm } from '../../parts/Confirm';
 import { ListPage, type Column } from '../../parts/ListPage';
 import { Needs } from '../../parts/Needs';
 import { Time, ago } from '../../parts/Time';
-import { toast } from '../../parts/toasts';
 import { number, percent, short } from '../../text/en';
-import { revokeKey, type KeyRow } from './data';
+import type { Verb } from './Bulk';
+import type { KeyRow } from './data';
 import { NewKey } from './New';
-import { Overview, Refusals, Usage } from './One';
+import { EditPage, Overview, Refusals, Usage } from './One';
 import { text } from './text';
 import { useCan } from '../../app/session';
 
-export const pages = { '/keys': Keys, '/keys/new': NewKey, '/keys/$hash': Overview, '/keys/$hash/usage': Usage, '/keys/$hash/refusals': Refusals };
+export const pages = { '/keys': Keys, '/keys/new': NewKey, '/keys/$hash': Overview, '/keys/$hash/edit': EditPage, '/keys/$hash/usage': Usage, '/keys/$hash/refusals': Refusals };
+
+const Bulk = lazy(() => import('./Bulk'));
+
+const verbs: Verb[] = ['activate', 'deactivate', 'policies', 'extend', 'labels', 'revoke'];
 
 interface Answer {
   rows: KeyRow[];
@@ -39,63 +43,44 @@ const columns: Column<KeyRow>[] = [
   { id: 'changed', label: text.changed, wide: true, cell: (row) => `${row.changed_by ? `${row.changed_by}, ` : ''}${ago(row.updated_at)}` },
 ];
 
-/** Revokes keys one after the other, and reports those that stay. */
-async function revokeAll(rows: KeyRow[]) {
-  const failed: string[] = [];
-  for (const row of rows) {
-    try {
-      await revokeKey(row.key_hash);
-    } catch (cause) {
-      failed.push(`${row.alias || text.unnamed(row.key_hash)}: ${cause instanceof Error ? cause.message : String(cause)}`);
-    }
-  }
-  await queryClient.invalidateQueries({ queryKey: ['keys'] });
-  if (failed.length > 0) throw new Error(text.notRevoked(failed));
-  toast({ text: text.revokedMany(rows.length), kind: 'ok' });
-}
-
 function Keys() {
   const can = useCan('editor');
-  const [revoking, setRevoking] = useState<KeyRow[]>();
+  const navigate = useNavigate();
+  const [bulk, setBulk] = useState<{ verb: Verb; rows: KeyRow[] }>();
   return (
     <>
-    <ListPage<KeyRow>
-      title={text.title}
-      label={text.title}
-      things={text.things}
-      actions={
-        <Needs role="editor">
-          <LinkButton kind="primary" to="/keys/new">
-            {text.create}
-          </LinkButton>
-        </Needs>
-      }
-      queryKey={['keys', 'list']}
-      on={['generation', 'usage_until']}
-      search={text.search}
-      filters={[{ name: 'active', label: text.state, options: text.states }]}
-      columns={columns}
-      rowKey={(row) => row.key_hash}
-      rowName={(row) => row.alias || row.key_hash.slice(0, 12)}
-      rowTo={(row) => `/keys/${encodeURIComponent(row.key_hash)}`}
-      bulk={can ? [{ label: text.revoke, danger: true, run: (row) => revokeKey(row.key_hash), open: setRevoking }] : undefined}
-      load={async ({ q, page, sort, filters }, signal) => {
-        const found = await request<Answer>('GET', '/api/keys', { query: { view: 'row', page_size: 50, p: page, q, sort, active: filters.active }, signal });
-        return { rows: found.rows, pages: found.pages, total: found.total, capped: found.total_capped };
-      }}
-      empty={{ title: text.emptyTitle, text: text.emptyText, command: text.command, action: can ? <LinkButton to="/keys/new">{text.create}</LinkButton> : undefined }}
-    />
-    {revoking && (
-      <Confirm title={text.revokeMany(revoking.length)} name={text.revokeWord} verb={text.revoke} onClose={() => setRevoking(undefined)} onConfirm={() => revokeAll(revoking)}>
-        <p>{text.revokeText}</p>
-        <ul>
-          {revoking.slice(0, 10).map((row) => (
-            <li key={row.key_hash}>{row.alias || text.unnamed(row.key_hash)}</li>
-          ))}
-        </ul>
-        {revoking.length > 10 && <p>{text.morePolicies(revoking.length - 10)}</p>}
-      </Confirm>
-    )}
+      <ListPage<KeyRow>
+        title={text.title}
+        label={text.title}
+        things={text.things}
+        actions={
+          <Needs role="editor">
+            <LinkButton kind="primary" to="/keys/new">
+              {text.create}
+            </LinkButton>
+          </Needs>
+        }
+        queryKey={['keys', 'list']}
+        on={['generation', 'usage_until']}
+        search={text.search}
+        filters={[{ name: 'active', label: text.state, options: text.states }]}
+        columns={columns}
+        rowKey={(row) => row.key_hash}
+        rowName={(row) => row.alias || row.key_hash.slice(0, 12)}
+        rowTo={(row) => `/keys/${encodeURIComponent(row.key_hash)}`}
+        edits={can && ((row) => void navigate({ to: `/keys/${encodeURIComponent(row.key_hash)}/edit`, search: { at: 'alias' } as never }))}
+        bulk={can ? verbs.map((verb) => ({ label: text.bulk[verb], danger: verb === 'revoke' || verb === 'deactivate', run: () => Promise.resolve(), open: (rows) => setBulk({ verb, rows }) })) : undefined}
+        load={async ({ q, page, sort, filters }, signal) => {
+          const found = await request<Answer>('GET', '/api/keys', { query: { view: 'row', page_size: 50, p: page, q, sort, active: filters.active }, signal });
+          return { rows: found.rows, pages: found.pages, total: found.total, capped: found.total_capped };
+        }}
+        empty={{ title: text.emptyTitle, text: text.emptyText, command: text.command, action: can ? <LinkButton to="/keys/new">{text.create}</LinkButton> : undefined }}
+      />
+      {bulk && (
+        <Suspense fallback={null}>
+          <Bulk {...bulk} onClose={() => setBulk(undefined)} />
+        </Suspense>
+      )}
     </>
   );
 }

@@ -17,6 +17,7 @@ export interface Session extends Limits {
   expires?: number;
   date_created?: string;
   apply_policies?: string[];
+  apply_policy_id?: string;
   tags?: string[];
   access_rights?: Record<string, { api_id?: string; api_name?: string; limit?: Limits | null }>;
   rotated_keys?: { key_hash: string; retires?: number }[];

@@ -1,5 +1,6 @@
 import { Badge } from '../../parts/Badge';
 import { LinkButton } from '../../parts/Button';
+import { useCan } from '../../app/session';
 import { useBulkVerbs } from '../../parts/bulkVerbs';
 import { ListPage } from '../../parts/ListPage';
 import { Needs } from '../../parts/Needs';
@@ -17,6 +18,7 @@ function limit(value: number, shown: string) {
 }
 
 function Policies() {
+  const may = useCan('editor');
   const { bulk, dialog } = useBulkVerbs<PolicyRow>({
     kind: 'policies',
     chosen: (row) => ({ id: row.id, name: row.name || row.id }),
@@ -41,6 +43,7 @@ function Policies() {
       on={['revision']}
       load={loadRows}
       search={t.search}
+      edits={may && 'name'}
       filters={[{ name: 'active', label: t.filterActive, options: t.inUse }]}
       columns={[
         { id: 'name', label: t.columns.name, sort: 'name', cell: (row) => row.name || row.id },

@@ -47,6 +47,7 @@ function Users() {
         things={text.things}
         queryKey={['users']}
         search={text.search}
+        edits={(row) => setOpen({ dialog: 'edit', row })}
         actions={
           <Button kind="primary" onClick={() => setOpen({ dialog: 'invite' })}>
             {text.invite}

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { queryClient, request, respond, useRead } from '../../api';
 import { useCan } from '../../app/session';
+import { useShortcuts } from '../../app/shortcuts';
 import { Badge } from '../../parts/Badge';
 import { Button, LinkButton } from '../../parts/Button';
 import { Facts } from '../../parts/Card';
@@ -15,6 +16,7 @@ import { SecretSheet } from '../../parts/SecretSheet';
 import { Time } from '../../parts/Time';
 import { toast } from '../../parts/toasts';
 import { useURLState } from '../../parts/urlState';
+import { t } from '../../text/en';
 import { one, readList, type Done } from '../portal/model';
 import { Split } from '../portal/Split';
 import { Edit, Rotate, type Made } from './dialogs';
@@ -121,12 +123,16 @@ function Webhooks() {
 
 function Shown({ id, onMade, onClose }: { id: string; onMade: (made: Made) => void; onClose: () => void }) {
   const [dialog, setDialog] = useState<'edit' | 'secret' | 'remove'>();
+  const editor = useCan('editor');
+  const approver = useCan('approver');
   const close = () => setDialog(undefined);
   const again = () => void queryClient.invalidateQueries({ queryKey: ['webhooks'] });
   const query = useRead(['webhooks', 'one', id], async (signal) => {
     const answer = await respond('GET', one('webhooks', id), { signal });
     return { webhook: (await answer.json()) as Webhook, etag: answer.headers.get('ETag') ?? '' };
   });
+  const may = query.data?.webhook.developer_id ? approver : editor;
+  useShortcuts([may && { keys: 'e', label: t.help.keys.edit, run: () => setDialog('edit') }]);
   const call = (verb: 'ping' | 'enable' | 'disable', said: string) =>
     void request<Done>('POST', `${one('webhooks', id)}/${verb}`).then(
       () => (toast({ kind: 'ok', text: said }), again()),

@@ -1,8 +1,8 @@
-import { useBlocker } from '@tanstack/react-router';
+import { useBlocker, useNavigate } from '@tanstack/react-router';
 import { useShortcuts } from '../../app/shortcuts';
 import { t } from '../../text/en';
 import { Button } from '../Button';
-import { goToField } from '../ErrorPanel';
+import { firstField, goToField } from '../ErrorPanel';
 import { ago } from '../Time';
 import css from './DraftBar.module.css';
 import type { Draft } from './useDraft';
@@ -28,14 +28,18 @@ export function DraftOffer({ draft }: { draft: Draft }) {
  * Leaving for a page outside `within` asks first.
  */
 export function DraftBar({ draft, onReview, within }: { draft: Draft; onReview: () => void; within?: string }) {
+  const navigate = useNavigate();
   useBlocker({
     shouldBlockFn: ({ next }) => draft.changed && !(within && next.pathname.startsWith(within)) && !confirm(t.draft.leave),
     enableBeforeUnload: false,
   });
-  useShortcuts([{ keys: 'Mod+s', label: t.help.keys.review, run: () => draft.changed && onReview() }]);
+  useShortcuts([
+    { keys: 'Mod+s', label: t.help.keys.review, run: () => draft.changed && onReview() },
+    { keys: 'e', label: t.help.keys.edit, run: () => firstField() || (within && void navigate({ to: within, search: { at: 'name' } as never })) }, // from a tab without fields
+  ]);
   if (!draft.changed) return null;
   return (
-    <div className={css.bar} role="group" aria-label={t.draft.changed}>
+    <div className={css.bar} data-bar role="group" aria-label={t.draft.changed}>
       <span role="status">
         {draft.problems.length > 0 ? (
           <Button dense kind="danger" onClick={() => goToField(draft.problems[0]!)}>

@@ -5,7 +5,8 @@ import { useShortcuts } from '../../app/shortcuts';
 import { t } from '../../text/en';
 import { Button } from '../Button';
 import { Dialog } from '../Dialog';
-import { ErrorPanel, goToField } from '../ErrorPanel';
+import { ErrorPanel, firstField, goToField } from '../ErrorPanel';
+import { useFieldInAddress } from '../fieldInAddress';
 import { toast } from '../toasts';
 import css from './DraftBar.module.css';
 import { copyAt, merge, pathText, type Merged } from './merge';
@@ -86,14 +87,18 @@ export function useSave(p: { draft: Draft; send: (it: { text: string; etag: stri
 /** Appears when values differ: Save (⌘S) and what went wrong. Leaving the page asks first. */
 export function SaveBar({ draft, saving, verb = t.save, always }: { draft: Draft; saving: Save; verb?: string; /** Something new can be saved as it is. */ always?: boolean }) {
   useBlocker({ shouldBlockFn: () => draft.changed && !saving.busy && !confirm(t.draft.leave), enableBeforeUnload: false });
-  useShortcuts([(draft.changed || always) && { keys: 'Mod+s', label: verb, run: () => void saving.save() }]);
+  useFieldInAddress();
+  useShortcuts([
+    (draft.changed || always) && { keys: 'Mod+s', label: verb, run: () => void saving.save() },
+    { keys: 'e', label: t.help.keys.edit, run: firstField },
+  ]);
   const { conflict } = saving;
   const undecided = conflict?.result.conflicts.some((one) => !conflict.choice[pathText(one.path)]);
   return (
     <>
       {saving.failure !== undefined && <ErrorPanel failure={saving.failure} what={verb} />}
       {(draft.changed || always) && (
-        <div className={css.bar} role="group" aria-label={t.draft.changed}>
+        <div className={css.bar} data-bar role="group" aria-label={t.draft.changed}>
           <span role="status">{draft.changed && t.draft.changed}</span>
           <span className="row">
             {draft.changed && <Button onClick={draft.discard}>{t.draft.discard}</Button>}
