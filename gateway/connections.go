@@ -1,8 +1,12 @@
 package gateway
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
 // LiveConnections are the GraphQL connections that are open.
@@ -40,4 +44,32 @@ func describe(ex *pipeline.Exchange, op *live.Operation) {
 		n.Kind, n.Name = ex.Operations[0].Kind.String(), ex.Operations[0].Name
 	}
 	op.Describe(n)
+}
+
+// withID adds a request id to the first of some errors, a JSON array, unless that has
+// extensions. By it an explanation finds why the operation was refused.
+func withID(errors, id []byte) []byte {
+	s := jsonscan.New(errors, jsonscan.MaxDepth)
+	if !s.Array() || !s.Element() {
+		return errors
+	}
+	first := s.Value()
+	inside := jsonscan.New(first.Raw, jsonscan.MaxDepth)
+	if !inside.Object() {
+		return errors
+	}
+	members := 0
+	for inside.Member() {
+		if string(inside.Name()) == "extensions" {
+			return errors
+		}
+		_ = inside.Value()
+		members++
+	}
+	end := bytes.IndexByte(errors, '{') + len(first.Raw) - 1
+	if members == 0 || inside.Err() != nil {
+		return errors
+	}
+	more := slices.Concat([]byte(`,"extensions":{"request_id":"`), id, []byte(`"}`))
+	return slices.Concat(errors[:end], more, errors[end:])
 }

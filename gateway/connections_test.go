@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/explain"
 	"github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/internal/connections"
@@ -160,4 +162,79 @@ func lineWith(log, has string) string {
 		}
 	}
 	return ""
+}
+
+// Logs show operations as clients sent them, not the request that the upstream got.
+func TestOperationsAreLoggedAsTheyCame(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.log")
+	s, stop := withSocketLog(t, path)
+	s.key("key", keyOfAll)
+	for _, one := range []string{"/ws/", "/old/", "/events/", "/posted/"} {
+		c := s.dial(one, "graphql-transport-ws", "key").greets().say(asks("subscribe", "1", "subscription three{count(to:3)}"))
+		for c.hears() != `{"id":"1","type":"complete"}` {
+		}
+	}
+	if err := s.Shutdown(t.Context()); err != nil { // all exchanges have ended
+		t.Error(err)
+	}
+	stop()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for api, upstream := range map[string]string{"ws": "101", "old": "101", "events": "200", "posted": "200"} {
+		line := lineWith(string(text), fmt.Sprintf(`"path":"/%s/","operation":"three"`, api))
+		if !strings.Contains(line, `"method":"POST"`) || !strings.Contains(line, `"status":200,"bytes_in":43,`) || !strings.Contains(line, `"upstream_status":`+upstream) {
+			t.Errorf("%s: %s, in\n%s", api, line, text)
+		}
+	}
+}
+
+// The answer to a refused operation names it, as explanations know it.
+func TestRefusedOperationsAreExplained(t *testing.T) {
+	s := withSockets(t, func(d *gateway.Deps) { d.Config.Refusals = 100 })
+	s.key("key", `{"org_id":"o","rate":-1,"quota_max":-1,"access_rights":{"ws":{"limit":null,"restricted_types":[{"name":"Subscription","fields":["secret"]}]}}}`)
+	const query = "subscription hidden{secret}"
+	for _, protocol := range []string{"graphql-transport-ws", "graphql-ws"} {
+		c := s.dial("/ws/", protocol, "key").greets()
+		c.say(asks(map[string]string{"graphql-transport-ws": "subscribe", "graphql-ws": "start"}[protocol], "1", query))
+		_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+		_, text, err := c.ReadMessage()
+		named := idOfRefusal.FindSubmatch(text)
+		if err != nil || named == nil || !json.Valid(text) {
+			t.Fatalf("%s, %v: no request id", text, err)
+		}
+		found, ok := s.Refusal(string(named[1]))
+		if !ok || found.Method != "POST" || found.Path != "/ws/" || found.Stage != "graphql" || found.Key != s.Hasher.Hash("key")[:12] || found.API.ID != "ws" {
+			t.Errorf("%s is explained by %+v", named[1], found)
+		}
+		description, _ := json.Marshal(map[string]any{
+			"method": "POST", "url": "/ws/", "key": "key", "body": fmt.Sprintf(`{"query":%q}`, query),
+			"headers": []string{"Content-Type: application/json", "Accept: application/json, text/event-stream"},
+		})
+		asked, err := explain.Parse(description)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Explain(asked).Outcome; got.Allowed || got.Stage != found.Stage || got.Reason != found.Reason {
+			t.Errorf("the same as a request: %+v, refused as an operation: %+v", got, found)
+		}
+	}
+}
+
+// A subscription whose upstream is away is refused as it came.
+func TestSubscriptionsWithoutAnUpstreamAreRecordedAsTheyCame(t *testing.T) {
+	s := withSockets(t, func(d *gateway.Deps) { d.Config.Refusals = 100 })
+	s.key("key", keyOfAll)
+	s.upstream.Close()
+	c := s.dial("/ws/", "graphql-transport-ws", "key").greets().say(asks("subscribe", "1", "subscription{count(to:3)}"))
+	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_, text, err := c.ReadMessage()
+	named := idOfRefusal.FindSubmatch(text)
+	if err != nil || named == nil {
+		t.Fatalf("%s, %v: no request id", text, err)
+	}
+	if found, ok := s.Refusal(string(named[1])); !ok || found.Method != "POST" || found.Reason != "upstream_connect" {
+		t.Errorf("%+v", found)
+	}
 }

@@ -16,6 +16,7 @@ var (
 // admin.
 func (g *Gateway) remember(ex *pipeline.Exchange) {
 	if g.refusals != nil {
+		ex.AsAsked()
 		g.refusals.Add(ex)
 		g.handover.Add(ex)
 	}

@@ -48,6 +48,7 @@ func (g *Gateway) Handle(call *wire.Call) {
 
 // finish measures an exchange, records it if it is a sample, and releases it.
 func (g *Gateway) finish(ex *pipeline.Exchange, meter pipeline.Meter) {
+	ex.AsAsked()
 	meter.Done(ex)
 	if g.samples != nil {
 		g.samples.Add(ex)

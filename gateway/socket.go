@@ -221,9 +221,9 @@ func errorsOf(ex *pipeline.Exchange) []byte {
 		for s.Member() {
 			name, value := s.Name(), s.Value()
 			if string(name) == "errors" && value.Kind == jsonscan.Array {
-				return value.Raw
+				return withID(value.Raw, ex.RequestID())
 			}
 		}
 	}
-	return failure(ex.Rejection.Message)
+	return withID(failure(ex.Rejection.Message), ex.RequestID())
 }

@@ -14,4 +14,6 @@ type Live struct {
 	// Upstream is the connection on which the upstream speaks WebSocket; nil: it has
 	// answered over HTTP. The owner of the exchange closes it.
 	Upstream net.Conn
+
+	asked asked // unless the call is still that of the client
 }

@@ -101,6 +101,7 @@ func streamsOf(proxy *definition.GraphQLProxy) streams {
 // subscribe makes the forwarded request of a GraphQL connection one for a subscription.
 func (s *streams) subscribe(ex *pipeline.Exchange, r *request.Request) {
 	call := ex.Call
+	ex.Live.Rewrites(call)
 	if s.events {
 		// Servers of GraphQL over SSE look for this media type alone.
 		call.SetLines(append(http1.RemoveLines(call.Lines, "Accept"), "Accept: text/event-stream\r\n"...))
