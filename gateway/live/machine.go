@@ -91,10 +91,10 @@ func (m *Machine) Binary() Step { return closing(CloseBadMessage, reasonBinary) 
 
 // Text returns what follows from a text message.
 func (m *Machine) Text(message []byte) Step {
-	if !utf8.Valid(message) {
+	got, ok := read(message)
+	if !ok && !utf8.Valid(message) { // the framing leaves that to us
 		return closing(CloseInvalidText, reasonNotUTF8)
 	}
-	got, ok := parse(message)
 	if !ok {
 		return closing(CloseBadMessage, reasonSyntax)
 	}
@@ -255,16 +255,8 @@ func cut(reason string) string {
 // A message is one of a client. Its members alias the text.
 type message struct{ kind, id, payload []byte }
 
-// read returns the members of a text message, and whether it is one.
+// read returns the members of a message, and whether it is one. JSON is UTF-8.
 func read(text []byte) (got message, ok bool) {
-	if !utf8.Valid(text) { // the framing leaves that to us
-		return got, false
-	}
-	return parse(text)
-}
-
-// parse is read for a text that is UTF-8.
-func parse(text []byte) (got message, ok bool) {
 	s := jsonscan.New(text, maxNesting)
 	if !s.Object() {
 		return got, false
