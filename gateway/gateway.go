@@ -106,6 +106,7 @@ type Gateway struct {
 
 	current atomic.Pointer[serving] // nil before the first bundle
 	sockets live.Registry
+	hub     live.Hub // of connections to upstreams of subscriptions
 }
 
 // New returns a gateway that answers 503 until its first bundle is applied.

@@ -20,14 +20,16 @@ func (g *Gateway) hold(ex *pipeline.Exchange) bool {
 		return true
 	}
 	r := &recheck{
-		gateway: g, call: ex.Call.Keep(), client: ex.Client, api: ex.API.Definition.ID,
+		gateway: g, client: ex.Client, api: ex.API.Definition.ID,
 		key: strings.Clone(ex.KeyHash), internal: ex.Parent != nil,
 	}
 	a, about := ex.Answer, tunnels.AboutOf(ex)
 	// The texts of a key may be part of a large buffer, which a tunnel would retain.
 	about.Key, about.Identity = strings.Clone(about.Key), strings.Clone(about.Identity)
-	if ex.Opening != nil {
-		about.Cut = ex.Opening.Cut
+	if o := ex.Opening; o != nil {
+		about.Cut, r.call, r.operations = o.Cut, o.Call, o.Check
+	} else {
+		r.call = ex.Call.Keep()
 	}
 	held, full := g.stages.Tunnels.Hold(a.Takeover, about, r)
 	if full != tunnels.Free {
@@ -48,6 +50,8 @@ type recheck struct {
 	api      string
 	key      string // identity; "" for none
 	internal bool   // an internal call: its path is below the listen path of the API
+
+	operations func() // checks the operations of a GraphQL connection; nil: the tunnel is none
 
 	checked bool
 	seen    standing
@@ -82,17 +86,19 @@ var (
 // Check implements tunnels.Recheck. It runs the stages that decide who may call what,
 // as they are now, but no limits: those counted the request when it came.
 func (r *recheck) Check() error {
-	now := r.standing()                                       // first: a later change is left to the next check
-	r.call.Started, r.call.Answer = time.Now(), wire.Answer{} // never sent
-	ex := pipeline.For(r.call)
+	now := r.standing() // first: a later change is left to the next check
+	call := r.call.Again(nil)
+	defer call.Free()
+	call.Started = time.Now()
+	ex := pipeline.For(&call.Call)
 	defer ex.Release()
 	ex.Client = r.client
 	if err := r.find(now.snapshot, ex); err != nil {
 		return err
 	}
-	verdict := pipeline.RunRights(ex.API.Entry, ex)
+	verdict := pipeline.RunOnly(ex.API.Entry, ex, pipeline.OfRights)
 	if verdict == pipeline.Next {
-		verdict = pipeline.RunRights(requestStages(ex), ex)
+		verdict = pipeline.RunOnly(requestStages(ex), ex, pipeline.OfRights)
 	}
 	if verdict == pipeline.Rejected {
 		if ex.Rejection.Reason == pipeline.ReasonKeyStoreUnavailable {
@@ -100,7 +106,11 @@ func (r *recheck) Check() error {
 		}
 		return errors.New(ex.Rejection.Message)
 	}
+	again := r.checked && r.seen != now
 	r.passed(ex, now)
+	if again && r.operations != nil {
+		r.operations()
+	}
 	return nil
 }
 

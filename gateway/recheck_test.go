@@ -20,7 +20,7 @@ func TestTunnelsAreCheckedAgainByEveryStageThatDecidesOnRights(t *testing.T) {
 	decides := map[string]bool{}
 	for _, kind := range snapshot.StageKinds() {
 		stages := []pipeline.CompiledStage{{Stage: refuses{refused}, Kind: kind}}
-		verdict := pipeline.RunRights(stages, &pipeline.Exchange{})
+		verdict := pipeline.RunOnly(stages, &pipeline.Exchange{}, pipeline.OfRights)
 		if (verdict == pipeline.Rejected) != kind.Rights {
 			t.Errorf("%s: verdict %d, decides on rights %t", kind.Name, verdict, kind.Rights)
 		}

@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -24,11 +23,9 @@ import (
 func (g *Gateway) openSocket(ex *pipeline.Exchange) {
 	s := &socket{gateway: g, call: ex.Call.Keep(), client: ex.Client, api: strings.Clone(ex.API.Definition.ID), org: strings.Clone(ex.API.Definition.OrgID)}
 	s.shown = shownOf(ex)
-	s.lines = http1.RemoveLinesFunc(bytes.Clone(s.call.Lines), isOfHandshake)
-	s.lines = append(s.lines, "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"...)
 	o := &live.Options{Limits: g.conf.Sockets, Run: s.run, Ended: s.ended}
 	o.Protocol, _ = live.Choose([]byte(ex.Opening.Protocol))
-	ex.Opening.Cut = s.cut
+	ex.Opening.Call, ex.Opening.Cut, ex.Opening.Check = s.call, s.cut, s.check
 	ex.Answer.Takeover = func(client net.Conn, received []byte) {
 		if client != nil {
 			s.serve(client, received, o)
@@ -55,6 +52,19 @@ func (s *socket) cut(why error) {
 	s.endBarred()
 }
 
+// check ends the subscriptions that are not allowed any more.
+func (s *socket) check() {
+	c := s.conn.Load()
+	if c == nil {
+		return // there are none yet
+	}
+	for _, source := range c.Sources() {
+		if o, ok := source.(*operation); ok {
+			o.check()
+		}
+	}
+}
+
 func (s *socket) endBarred() {
 	if c, why := s.conn.Load(), s.barred.Load(); c != nil && why != nil {
 		c.Close(live.CloseForbidden, *why)
@@ -79,7 +89,6 @@ func isOfHandshake(line []byte) bool {
 type socket struct {
 	gateway *Gateway
 	call    *wire.Call
-	lines   []byte // header of the operations
 	client  netip.Addr
 	api     string
 	org     string
@@ -93,87 +102,141 @@ var (
 	movedAway  = []byte(`[{"message":"The path of this connection leads to another API now. Connect again."}]`)
 )
 
+// An operation is one of a GraphQL connection. It is the source of its own results if they
+// are those of a subscription.
+type operation struct {
+	*subscription
+	socket *socket
+	op     *live.Operation
+	gone   atomic.Bool // its client has left it
+	under  *serving    // configuration under which it was admitted
+}
+
 // run carries out an operation.
 func (s *socket) run(ctx context.Context, op *live.Operation) {
-	g := s.gateway
-	call := s.call.Relay(s.target())
-	defer call.Free()
-	call.UseLines(append(call.OwnLines(), s.lines...))
-	call.Method, call.Started = methodPost, time.Now()
-	var left atomic.Bool
-	call.UntilLeft(&left)
-	defer context.AfterFunc(ctx, func() { left.Store(true) })()
-	call.SetBody(op.Request)
+	o := &operation{subscription: s.gateway.newSubscription(op), socket: s, op: op}
+	o.begin, o.failed = o.carryOut, o.fail
+	defer context.AfterFunc(ctx, o.leave)()
+	o.carryOut()
+}
 
+// leave ends what waits for the upstream. Others may wait for a connection that is being
+// established.
+func (o *operation) leave() {
+	if !o.isOpening() {
+		o.gone.Store(true)
+	}
+}
+
+// request makes an exchange of the operation. The call is freed behind it.
+func (o *operation) request() (*pipeline.Exchange, *wire.Relay) {
+	s := o.socket
+	call := s.call.Again(&o.gone)
+	lines := http1.RemoveLinesFunc(append(call.OwnLines(), s.call.Lines...), isOfHandshake)
+	call.UseLines(append(lines, "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"...))
+	call.Method, call.Started = methodPost, time.Now()
+	call.SetBody(o.op.Request)
 	ex := pipeline.For(&call.Call)
 	setID(&ex.ID)
-	ex.Client, ex.Live = s.client, &pipeline.Live{}
+	ex.Client, ex.Live = s.client, &o.live
+	return ex, call
+}
+
+// carryOut runs the stages and sends what they answer.
+func (o *operation) carryOut() {
+	g := o.socket.gateway
+	ex, call := o.request()
+	defer call.Free()
+	o.under = g.current.Load()
 	g.join(ex)
 	meter := g.unmatched
 	switch found := g.find(ex); {
-	case found && ex.API.Definition.ID != s.api:
-		op.Fail(movedAway)
+	case found && ex.API.Definition.ID != o.socket.api:
+		o.op.Fail(movedAway)
 	case found:
 		if ex.API.Meter != nil {
 			meter = ex.API.Meter
 		}
 		g.run(ex)
-		describe(ex, op)
-		s.answer(ctx, ex, op)
+		describe(ex, o.op)
+		o.answer(ex)
 	default:
 		ex.Stopped = routing
 		g.reject(ex)
 		g.remember(ex)
-		op.Fail(errorsOf(ex))
+		o.op.Fail(errorsOf(ex))
 	}
 	g.finish(ex, meter)
 }
 
-// target returns the target of the handshake.
-func (s *socket) target() []byte {
-	uri := bytes.Clone(s.call.Path)
-	if len(s.call.Query) > 0 {
-		uri = append(append(uri, '?'), s.call.Query...)
-	}
-	return uri
-}
-
-// answer sends the outcome of an operation.
-func (s *socket) answer(ctx context.Context, ex *pipeline.Exchange, op *live.Operation) {
+// answer sends the outcome of the operation.
+func (o *operation) answer(ex *pipeline.Exchange) {
 	a := ex.Answer
 	if a.Stream != nil {
 		defer func() { _ = a.Stream.Close() }() // what it could say was said by Read
 		ex.Settle()
 	}
-	var err error
-	switch conn := ex.Live.Upstream; {
-	case conn != nil:
-		err = s.follow(ctx, ex, conn, op)
+	streams, err := o.streams(ex)
+	switch {
+	case err != nil:
+	case streams:
+		o.keep()
 	case ex.Rejection != nil:
-		op.Fail(errorsOf(ex))
+		o.op.Fail(errorsOf(ex))
 	case http1.HasPrefix(valueOf(a.Lines, "Content-Type"), "text/event-stream") && a.Stream != nil:
-		err = live.Events(a.Stream, op)
+		o.keep()
+		err = live.Events(a.Stream, o.To)
 	case http1.HasPrefix(valueOf(a.Lines, "Content-Type"), "text/event-stream"):
-		err = live.Events(bytes.NewReader(a.Body), op) // all have come at once
+		err = live.Events(bytes.NewReader(a.Body), o.To) // all have come at once
 	default:
-		err = s.result(a, op)
+		err = o.socket.result(a, o.op)
 	}
-	if err != nil && ctx.Err() == nil {
-		g := s.gateway
-		g.log.Warn("an operation of a GraphQL connection has failed", "api", s.api, "request_id", string(ex.RequestID()), "err", err)
-		op.Fail(failure("The upstream has failed."))
+	if err != nil {
+		o.lost(err)
 	}
 }
 
-// follow passes on what an upstream sends over WebSocket.
-func (s *socket) follow(ctx context.Context, ex *pipeline.Exchange, conn net.Conn, op *live.Operation) error {
-	protocol, ok := live.Choose(valueOf(ex.Answer.Lines, "Sec-WebSocket-Protocol"))
-	accept := live.AppendAccept(nil, ex.Call.Header("Sec-WebSocket-Key"))
-	if asked, _ := live.Choose(ex.Call.Header("Sec-WebSocket-Protocol")); !ok || protocol != asked || !bytes.Equal(accept, valueOf(ex.Answer.Lines, "Sec-WebSocket-Accept")) {
-		_ = conn.Close()
-		return errors.New("the upstream's answer to the WebSocket handshake is wrong")
+// keep has the operation go on as a subscription. The configuration may have changed
+// since it was admitted.
+func (o *operation) keep() {
+	o.op.Keep(o)
+	if o.under != o.socket.gateway.current.Load() {
+		o.check()
 	}
-	return live.Follow(ctx, conn, protocol, op.Request, op)
+}
+
+// Leave implements live.Source.
+func (o *operation) Leave() {
+	o.gone.Store(true)
+	o.subscription.Leave()
+}
+
+// fail ends an operation whose upstream has failed.
+func (o *operation) fail(err error) {
+	if !o.gone.Load() {
+		o.socket.gateway.log.Warn("an operation of a GraphQL connection has failed", "api", o.socket.api, "err", err)
+		o.op.Fail(failure("The upstream has failed."))
+	}
+}
+
+// check ends a subscription that is not allowed any more.
+func (o *operation) check() {
+	ex, call := o.request()
+	defer call.Free()
+	defer ex.Release()
+	g := o.socket.gateway
+	ex.Live = &pipeline.Live{Again: true}
+	if !g.find(ex) || ex.API.Definition.ID != o.socket.api {
+		return // the connection ends
+	}
+	verdict := pipeline.RunOnly(ex.API.Entry, ex, pipeline.OfOperations)
+	if verdict == pipeline.Next {
+		verdict = pipeline.RunOnly(requestStages(ex), ex, pipeline.OfOperations)
+	}
+	if verdict == pipeline.Rejected && ex.Rejection.Reason != pipeline.ReasonKeyStoreUnavailable {
+		g.reject(ex)
+		o.op.Fail(errorsOf(ex))
+	}
 }
 
 // result sends the answer to a query or mutation.

@@ -93,6 +93,11 @@ func (c *counts) sockets(w http.ResponseWriter, r *http.Request) {
 			if ws.Subprotocol() == "graphql-ws" {
 				_ = ws.WriteJSON(map[string]string{"type": "ka"})
 			}
+		case "complete", "stop":
+			if endless {
+				endless = false
+				c.left <- struct{}{}
+			}
 		case "subscribe", "start":
 			if strings.Contains(m.Payload.Query, "forever") {
 				endless = true

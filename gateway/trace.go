@@ -53,6 +53,9 @@ func setSpan(id *[16]byte) {
 
 // pass runs a list of stages, and records each when the request is traced.
 func (g *Gateway) pass(ex *pipeline.Exchange, stages []pipeline.CompiledStage) pipeline.Verdict {
+	if ex.Live != nil && ex.Live.Again {
+		return pipeline.RunOnly(stages, ex, pipeline.Uncounted)
+	}
 	if ex.Trace.Steps == nil {
 		return pipeline.Run(stages, ex)
 	}

@@ -15,8 +15,8 @@ type Options struct {
 	Limits
 	Protocol Protocol
 
-	// Run carries out an operation. It returns when the operation has ended, and soon
-	// after ctx has.
+	// Run carries out an operation. It returns soon after ctx has ended, and otherwise when
+	// the operation has ended or is kept.
 	Run func(ctx context.Context, op *Operation)
 
 	// Ended is called when an operation has ended. It must neither wait nor call methods
@@ -30,6 +30,7 @@ const closeWithin = time.Second
 // A Conn is a client's connection.
 type Conn struct {
 	ws   *websocket.Conn
+	out  *outbox
 	o    *Options
 	init *time.Timer // for connection_init, and then for operations
 	beat *time.Timer
@@ -40,12 +41,8 @@ type Conn struct {
 	machine  Machine
 	active   map[string]*Operation
 	idleFrom time.Time // when the last operation ended
-	queue    [][]byte
-	queued   int    // bytes that wait to be written
-	last     []byte // the payload of the close frame behind the queue; nil: none, or written
-	closing  bool   // nothing is queued any more
-	writing  bool   // a goroutine writes
-	written  sync.Cond
+	ended    []Source  // of operations that have ended; they are left when mu is given up
+	closing  bool      // nothing is sent any more
 	running  sync.WaitGroup
 	ending   Ending // how the connection ends; the zero Ending: it has not, or without a close frame
 }
@@ -53,16 +50,16 @@ type Conn struct {
 // Take takes over a client's connection whose handshake has been answered. received was
 // read from it already. The caller calls Serve, and then closes the connection.
 func Take(client net.Conn, received []byte, o *Options) (*Conn, error) {
-	ws, err := frames(client, received)
+	out := newOutbox(client, o.WriteWithin)
+	ws, err := frames(out, received)
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{ws: ws, o: o, machine: Machine{Protocol: o.Protocol, Most: o.Operations}}
-	c.written.L = &c.mu
+	c := &Conn{ws: ws, out: out, o: o, machine: Machine{Protocol: o.Protocol, Most: o.Operations}}
 	ws.SetReadLimit(o.MaxMessage)
 	ws.SetPongHandler(func(string) error { return c.heard() })
 	ws.SetPingHandler(func(data string) error {
-		_ = ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(o.WriteWithin)) // a lost connection shows when it is read
+		c.pong(data)
 		return c.heard()
 	})
 	ws.SetCloseHandler(func(int, string) error { return nil }) // answered by lost
@@ -77,24 +74,46 @@ func (c *Conn) Serve() {
 	c.init.Stop()
 	c.beat.Stop()
 	c.mu.Lock()
-	c.cancelAll()
+	c.endAll()
 	c.closing = true
-	for c.writing {
-		c.written.Wait()
-	}
-	c.mu.Unlock()
+	c.unlock()
+	c.out.Flushed()
 	c.running.Wait()
 }
 
-// Close ends the connection with a close frame behind what is queued. It does not wait.
+// Close ends the connection with a close frame behind what was sent. It does not wait.
 func (c *Conn) Close(code int, reason string) { c.close(Ending{Code: code, Reason: cut(reason)}) }
 
 func (c *Conn) close(e Ending) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	if !c.closing {
 		c.end(e.Code, e.Reason)
 		c.ending = e
+	}
+}
+
+// Sources returns those of the operations that are kept.
+func (c *Conn) Sources() []Source {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []Source
+	for _, op := range c.active {
+		if op.source != nil {
+			all = append(all, op.source)
+		}
+	}
+	return all
+}
+
+// unlock gives up mu and leaves the sources of operations that have ended. A source that
+// is passing on a result holds none of its locks.
+func (c *Conn) unlock() {
+	ended := c.ended
+	c.ended = nil
+	c.mu.Unlock()
+	for _, source := range ended {
+		source.Leave()
 	}
 }
 
@@ -125,7 +144,7 @@ func (c *Conn) read() {
 			}
 			c.follow(step)
 		}
-		c.mu.Unlock()
+		c.unlock()
 	}
 }
 
@@ -160,10 +179,7 @@ func (c *Conn) follow(s Step) {
 		c.start(s)
 	case Stop:
 		if op := c.active[string(s.ID)]; op != nil {
-			delete(c.active, string(s.ID))
-			c.idleFrom = time.Now()
-			op.cancel()
-			c.over(op, EndClient)
+			c.forget(op, EndClient)
 		}
 	case Close:
 		c.end(s.Code, s.Reason)
@@ -182,22 +198,31 @@ func (c *Conn) start(s Step) {
 	c.running.Go(func() {
 		defer cancel()
 		c.o.Run(ctx, op)
-		op.Complete() // unless it has ended
+		op.ran()
 	})
 }
 
-// cancelAll cancels all operations. It needs mu.
-func (c *Conn) cancelAll() {
-	for id, op := range c.active {
-		delete(c.active, id)
-		op.cancel()
-		c.over(op, EndClosed)
+// forget ends an operation, of which the machine knows already. It needs mu.
+func (c *Conn) forget(op *Operation, how string) {
+	delete(c.active, string(op.id))
+	c.idleFrom = time.Now()
+	op.cancel()
+	if op.source != nil {
+		c.ended = append(c.ended, op.source)
+	}
+	c.over(op, how)
+}
+
+// endAll ends all operations. It needs mu.
+func (c *Conn) endAll() {
+	for _, op := range c.active {
+		c.forget(op, EndClosed)
 	}
 }
 
 func (c *Conn) initTimeout() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	if c.machine.init {
 		c.watchIdle()
 		return
@@ -209,87 +234,52 @@ func (c *Conn) heartbeat() {
 	c.mu.Lock()
 	over := c.closing
 	c.send(c.machine.Heartbeat())
-	c.mu.Unlock()
+	c.unlock()
 	if over {
 		return
 	}
-	// The library allows control messages beside others.
-	if c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.o.WriteWithin)) == nil {
+	if c.ws.WriteControl(websocket.PingMessage, nil, time.Time{}) == nil { // the library allows it beside others
 		c.beat.Reset(c.o.Heartbeat)
 	}
 }
 
-// send queues a message. It needs mu.
-func (c *Conn) send(message []byte) {
-	if len(message) == 0 || c.closing {
-		return
+// pong answers a ping, unless much waits already.
+func (c *Conn) pong(data string) {
+	c.mu.Lock()
+	defer c.unlock()
+	if c.fits(len(data)) {
+		_ = c.ws.WriteControl(websocket.PongMessage, []byte(data), time.Time{}) // a lost connection shows when it is read
 	}
-	if c.queued+len(message) > c.o.MaxQueued {
-		c.end(CloseSlowConsumer, "Messages are not read fast enough")
-		return
-	}
-	c.tally.went()
-	c.queue = append(c.queue, message)
-	c.queued += len(message)
-	c.wakeWriter()
 }
 
-// end queues a close frame. It needs mu.
+// fits reports whether a message may be sent, and ends a connection whose client has left
+// too much unread. It needs mu.
+func (c *Conn) fits(size int) bool {
+	if c.closing {
+		return false
+	}
+	if c.out.Waiting()+size > c.o.MaxQueued {
+		c.end(CloseSlowConsumer, "Messages are not read fast enough")
+		return false
+	}
+	return true
+}
+
+// send sends a message, which is not used any more when it returns. It needs mu.
+func (c *Conn) send(message []byte) {
+	if len(message) > 0 && c.fits(len(message)) {
+		c.tally.went()
+		_ = c.ws.WriteMessage(websocket.TextMessage, message) // see pong
+	}
+}
+
+// end sends a close frame. It needs mu.
 func (c *Conn) end(code int, reason string) {
 	if c.closing {
 		return
 	}
-	c.ending = Ending{Code: code, Reason: reason}
-	c.closing, c.last = true, websocket.FormatCloseMessage(code, reason)
-	c.cancelAll()
-	c.wakeWriter()
-}
-
-// wakeWriter starts a writer: an idle connection has none. It needs mu.
-func (c *Conn) wakeWriter() {
-	if !c.writing {
-		c.writing = true
-		go c.write()
-	}
-}
-
-// write writes what is queued.
-func (c *Conn) write() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for len(c.queue) > 0 || c.last != nil {
-		batch, last := c.queue, c.last
-		c.queue, c.last = nil, nil
-		c.mu.Unlock()
-		n, err := c.writeAll(batch, last)
-		c.mu.Lock()
-		c.queued -= n
-		if err != nil {
-			c.queue, c.last, c.closing = nil, nil, true
-			_ = c.ws.Close() // ends read
-		}
-	}
-	c.writing = false
-	c.written.Broadcast()
-}
-
-// writeAll writes messages and, unless last is nil, a close frame. It returns how many
-// bytes of messages it has written.
-func (c *Conn) writeAll(batch [][]byte, last []byte) (n int, err error) {
-	for _, message := range batch {
-		if err = c.ws.SetWriteDeadline(time.Now().Add(c.o.WriteWithin)); err == nil {
-			err = c.ws.WriteMessage(websocket.TextMessage, message)
-		}
-		if err != nil {
-			return n, err
-		}
-		n += len(message)
-	}
-	if last == nil {
-		return n, nil
-	}
-	if err = c.ws.WriteControl(websocket.CloseMessage, last, time.Now().Add(c.o.WriteWithin)); err != nil {
-		return n, err
-	}
-	return n, c.ws.SetReadDeadline(time.Now().Add(closeWithin)) // the client answers with a close frame
+	c.closing, c.ending = true, Ending{Code: code, Reason: reason}
+	c.endAll()
+	_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Time{}) // see pong
+	c.out.Last(closeWithin)
 }

@@ -203,11 +203,21 @@ func TestMessagesOfAnEndedOperationAreDropped(t *testing.T) {
 }
 
 // heard is a Sink that writes down what it takes.
-type heard struct{ said []string }
+type heard struct {
+	said []string
+	over chan struct{} // closed at the end; nil: nobody waits for it
+}
 
 func (h *heard) Next(result []byte) { h.said = append(h.said, string(result)) }
-func (h *heard) Fail(errs []byte)   { h.said = append(h.said, "failed "+string(errs)) }
-func (h *heard) Complete()          { h.said = append(h.said, "complete") }
+func (h *heard) Fail(errs []byte)   { h.end("failed " + string(errs)) }
+func (h *heard) Complete()          { h.end("complete") }
+
+func (h *heard) end(how string) {
+	h.said = append(h.said, how)
+	if h.over != nil {
+		close(h.over)
+	}
+}
 
 func TestEvents(t *testing.T) {
 	for text, want := range map[string]string{
@@ -284,8 +294,18 @@ func TestFaultsOfUpstreams(t *testing.T) {
 				}
 				_ = ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(time.Minute))
 			}()
-			h := &heard{}
-			err := Follow(t.Context(), ours, TransportWS, []byte(query), h)
+			h, lost := &heard{over: make(chan struct{})}, make(chan error, 1)
+			sub := &Subscription{To: h, Request: []byte(query), Lost: func(err error) { lost <- err }}
+			hub := new(Hub)
+			if hub.Join([]byte("a"), sub) {
+				t.Fatal("a connection is there already")
+			}
+			hub.Open(sub, ours, TransportWS)
+			var err error
+			select {
+			case err = <-lost:
+			case <-h.over:
+			}
 			if got := strings.Join(h.said, " "); got != c.want || (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
 				t.Errorf("%q, %v; want %q, %q", got, err, c.want, c.fault)
 			}

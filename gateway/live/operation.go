@@ -2,8 +2,23 @@ package live
 
 import (
 	"context"
+	"sync"
 	"time"
 )
+
+// A Sink takes the results of a subscription. Its methods do not wait. A result is not used
+// any more when Next returns.
+type Sink interface {
+	Next(result []byte) // a JSON object
+	Fail(errors []byte) // a JSON array; the last call
+	Complete()          // the last call
+}
+
+// A Source gives the results of an operation that is kept.
+type Source interface {
+	// Leave ends the results. It may be called while one is passed on, and more than once.
+	Leave()
+}
 
 // An Operation is one request of a connection. Its methods may be called by any
 // goroutine, and after its end: they do nothing then.
@@ -13,41 +28,73 @@ type Operation struct {
 	conn   *Conn
 	id     []byte
 	cancel context.CancelFunc
+	source Source // nil: Run carries the operation out
 
 	note   Note
 	since  time.Time
-	events uint64 // results that were queued
+	events uint64 // results that were sent
 }
 
-// Next sends a result, a JSON object. It is copied.
-func (o *Operation) Next(result []byte) {
+// Keep has the operation go on when Run has returned. source is left when it has ended.
+func (o *Operation) Keep(source Source) {
 	c := o.conn
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.active[string(o.id)] == o {
-		o.events++
-		c.send(c.machine.AppendNext(make([]byte, 0, len(result)+len(o.id)+64), o.id, result))
+	if o.source = source; c.active[string(o.id)] != o {
+		c.ended = append(c.ended, source)
+	}
+	c.unlock()
+}
+
+// ran completes an operation unless it has ended or is kept.
+func (o *Operation) ran() {
+	c := o.conn
+	c.mu.Lock()
+	kept := o.source != nil
+	c.mu.Unlock()
+	if !kept {
+		o.Complete()
 	}
 }
 
-// Fail ends the operation with errors, a JSON array.
-func (o *Operation) Fail(errors []byte) { o.finish(EndError, (*Machine).AppendError, errors) }
+// messages are buffers for messages that are sent.
+var messages = sync.Pool{New: func() any { return new([]byte) }}
 
-// Complete ends the operation.
-func (o *Operation) Complete() {
-	o.finish(EndComplete, func(m *Machine, b, id, _ []byte) []byte { return m.AppendComplete(b, id) }, nil)
+// maxPooled is the size up to which buffers are used again, in bytes.
+const maxPooled = 64 << 10
+
+// Next implements Sink.
+func (o *Operation) Next(result []byte) {
+	o.say("", func(m *Machine, b []byte) []byte { return m.AppendNext(b, o.id, result) })
 }
 
-func (o *Operation) finish(how string, appendLast func(m *Machine, b, id, payload []byte) []byte, payload []byte) {
+// Fail implements Sink.
+func (o *Operation) Fail(errors []byte) {
+	o.say(EndError, func(m *Machine, b []byte) []byte { return m.AppendError(b, o.id, errors) })
+}
+
+// Complete implements Sink.
+func (o *Operation) Complete() {
+	o.say(EndComplete, func(m *Machine, b []byte) []byte { return m.AppendComplete(b, o.id) })
+}
+
+// say sends a message of the operation unless it has ended. how is "" but for the last one.
+func (o *Operation) say(how string, write func(*Machine, []byte) []byte) {
 	c := o.conn
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	if c.active[string(o.id)] != o {
 		return
 	}
-	delete(c.active, string(o.id))
-	c.idleFrom = time.Now()
-	c.machine.End(o.id)
-	c.over(o, how)
-	c.send(appendLast(&c.machine, nil, o.id, payload))
+	if how == "" {
+		o.events++
+	} else {
+		c.machine.End(o.id)
+		c.forget(o, how)
+	}
+	b := messages.Get().(*[]byte)
+	*b = write(&c.machine, (*b)[:0])
+	c.send(*b)
+	if cap(*b) <= maxPooled {
+		messages.Put(b)
+	}
 }

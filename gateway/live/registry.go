@@ -218,7 +218,7 @@ func (m *Member) show() connections.Connection {
 	shown := connections.Connection{
 		ID: m.ID(), API: m.of.api, Org: m.org, Key: owner.Hash, Alias: owner.Alias,
 		Protocol: c.o.Protocol.String(), Request: m.Request, Since: m.Since().UTC(),
-		Operations: int(c.tally.operations.Load()), Subscriptions: int(c.tally.subscriptions.Load()), QueuedBytes: c.waiting(),
+		Operations: int(c.tally.operations.Load()), Subscriptions: int(c.tally.subscriptions.Load()), QueuedBytes: c.out.Waiting(),
 	}
 	shown.MessagesIn, shown.MessagesOut = m.Counted()
 	if m.Client.IsValid() {
@@ -229,13 +229,6 @@ func (m *Member) show() connections.Connection {
 		shown.LastMessage = &last
 	}
 	return shown
-}
-
-// waiting returns how many bytes wait for the client.
-func (c *Conn) waiting() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.queued
 }
 
 // operations returns the active operations, the oldest first.

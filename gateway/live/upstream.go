@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/fasthttp/websocket"
@@ -15,58 +17,111 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
-// Bounds of a subscription at an upstream.
+// Bounds of what an upstream may do.
 const (
-	maxEvent    = 1 << 20          // bytes of a message or event of an upstream
+	maxEvent    = 1 << 20          // bytes of a message or event
+	maxUnread   = 4 << 20          // bytes that it has not taken yet
 	ackWithin   = 30 * time.Second // from connection_init to connection_ack
+	pingEvery   = 30 * time.Second // an upstream that is silent for two and a half is gone
 	writeWithin = 10 * time.Second
 )
-
-// A Sink takes the results of a subscription. Operation is one.
-type Sink interface {
-	Next(result []byte)
-	Fail(errors []byte)
-	Complete()
-}
 
 // errNotUnderstood is an upstream that breaks the protocol.
 var errNotUnderstood = errors.New("the upstream has sent a message that is not understood")
 
-// Follow runs a subscription on a connection of its own, whose handshake is done, until
-// it or ctx ends, and closes the connection. If it returns an error, the end has not been
-// passed on.
-func Follow(ctx context.Context, conn net.Conn, p Protocol, request []byte, to Sink) error {
-	ws, err := upstreamFrames(conn)
+// upstream is the protocol on a connection to an upstream.
+type upstream struct {
+	ws       *websocket.Conn
+	out      *outbox
+	protocol Protocol
+	text     []byte     // the message that was read last
+	writing  sync.Mutex // of messages
+}
+
+// serve runs the connection until it ends, and returns why.
+func (t *trunk) serve(conn net.Conn, p Protocol) error {
+	out := newOutbox(conn, writeWithin)
+	ws, err := upstreamFrames(out)
 	if err != nil {
 		_ = conn.Close()
 		return err
 	}
 	defer func() { _ = ws.Close() }() // it is over
 	ws.SetReadLimit(maxEvent)
-	u := &upstream{ws: ws, protocol: p, to: to}
-	stop := context.AfterFunc(ctx, u.leave)
-	defer stop()
-	if err = u.begin(request); err == nil {
-		err = u.follow()
+	u := &upstream{ws: ws, out: out, protocol: p}
+	if err := u.open(); err != nil {
+		return err
 	}
-	if ctx.Err() != nil {
-		return nil // the client has ended it
+	ws.SetPongHandler(func(string) error { return u.heard() })
+	defer u.keepAlive()()
+	if !t.acknowledged(u) {
+		return errUnused
 	}
-	return err
+	for {
+		if err := u.heard(); err != nil {
+			return err
+		}
+		got, err := u.read()
+		if err != nil {
+			return err
+		}
+		if err := t.deliver(u, &got); err != nil {
+			return err
+		}
+	}
 }
 
-// upstream is one subscription at an upstream.
-type upstream struct {
-	ws       *websocket.Conn
-	protocol Protocol
-	to       Sink
+// acknowledged begins the subscriptions that wait for the connection. It returns false if it
+// was given up.
+func (t *trunk) acknowledged(u *upstream) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return false
+	}
+	t.up = u
+	for _, f := range t.feeds {
+		u.start(f)
+	}
+	if len(t.feeds) == 0 {
+		t.idle = time.AfterFunc(idleTrunk, t.endIdle)
+	}
+	return true
 }
 
-// The only operation of the connection has this id.
-var onlyID = []byte("1")
+// deliver passes on what the upstream has sent.
+func (t *trunk) deliver(u *upstream, got *message) error {
+	kind := string(got.kind)
+	next := kind == "next" && u.protocol == TransportWS || kind == "data" && u.protocol == Legacy
+	if !next && kind != typeError && kind != typeComplete {
+		return u.alive(got)
+	}
+	if next && (len(got.payload) == 0 || got.payload[0] != '{') {
+		return errNotUnderstood
+	}
+	members, ok := t.of(got.id, !next)
+	if !ok {
+		return errNotUnderstood
+	}
+	var list []byte
+	if kind == typeError {
+		list = listOf(got.payload)
+	}
+	for _, s := range members {
+		switch {
+		case next:
+			s.To.Next(got.payload)
+		case list != nil:
+			s.To.Fail(list)
+		default:
+			s.To.Complete()
+		}
+	}
+	return nil
+}
 
-// begin starts the subscription once the upstream has acknowledged the connection.
-func (u *upstream) begin(request []byte) error {
+// open has the connection acknowledged.
+func (u *upstream) open() error {
 	if err := u.send(appendMessage(nil, typeInit, nil, []byte("{}"))); err != nil {
 		return err
 	}
@@ -80,14 +135,7 @@ func (u *upstream) begin(request []byte) error {
 		}
 		switch string(got.kind) {
 		case typeAck:
-			if err := u.ws.SetReadDeadline(time.Time{}); err != nil {
-				return err
-			}
-			kind := "subscribe"
-			if u.protocol == Legacy {
-				kind = "start"
-			}
-			return u.send(appendMessage(nil, kind, onlyID, request))
+			return nil
 		case "connection_error":
 			return errors.New("the upstream refuses the connection")
 		}
@@ -97,31 +145,44 @@ func (u *upstream) begin(request []byte) error {
 	}
 }
 
-// follow passes results on until the upstream ends the subscription.
-func (u *upstream) follow() error {
-	for {
-		got, err := u.read()
-		if err != nil {
-			return err
+// heard puts off the end of a connection whose upstream is silent.
+func (u *upstream) heard() error {
+	return u.ws.SetReadDeadline(time.Now().Add(5 * pingEvery / 2))
+}
+
+// keepAlive sends pings until the returned function is called.
+func (u *upstream) keepAlive() (stop func()) {
+	var timer *time.Timer
+	var mu sync.Mutex
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(pingEvery, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if u.ws.WriteControl(websocket.PingMessage, nil, time.Time{}) == nil {
+			timer.Reset(pingEvery)
 		}
-		switch kind := string(got.kind); {
-		case kind == "next" && u.protocol == TransportWS, kind == "data" && u.protocol == Legacy:
-			if !bytes.Equal(got.id, onlyID) || len(got.payload) == 0 || got.payload[0] != '{' {
-				return errNotUnderstood
-			}
-			u.to.Next(got.payload)
-		case kind == typeError:
-			u.to.Fail(listOf(got.payload))
-			return nil
-		case kind == typeComplete:
-			u.to.Complete()
-			return nil
-		default:
-			if err := u.alive(&got); err != nil {
-				return err
-			}
-		}
+	})
+	return func() { timer.Stop() }
+}
+
+// start begins a subscription.
+func (u *upstream) start(f *feed) {
+	kind := "subscribe"
+	if u.protocol == Legacy {
+		kind = "start"
 	}
+	_ = u.send(appendMessage(nil, kind, []byte(f.id), f.body)) // a lost connection shows when it is read
+	f.body = nil
+}
+
+// stop ends a subscription.
+func (u *upstream) stop(f *feed) {
+	kind := typeComplete
+	if u.protocol == Legacy {
+		kind = "stop"
+	}
+	_ = u.send(appendMessage(nil, kind, []byte(f.id), nil)) // see start
 }
 
 // alive answers messages that keep a connection alive. Others are not understood.
@@ -135,29 +196,55 @@ func (u *upstream) alive(got *message) error {
 	return errNotUnderstood
 }
 
+// read returns the next message, which is valid until it is called again.
 func (u *upstream) read() (message, error) {
-	kind, text, err := u.ws.ReadMessage()
+	kind, from, err := u.ws.NextReader()
 	if err != nil {
 		return message{}, err
 	}
-	got, ok := read(text)
+	if u.text, err = appendAll(u.text[:0], from); err != nil {
+		return message{}, err
+	}
+	got, ok := read(u.text)
 	if kind != websocket.TextMessage || !ok {
 		return message{}, errNotUnderstood
+	}
+	if cap(u.text) > maxPooled {
+		u.text = nil
 	}
 	return got, nil
 }
 
+// appendAll appends what a reader has.
+func appendAll(b []byte, from io.Reader) ([]byte, error) {
+	for {
+		b = slices.Grow(b, 512)
+		n, err := from.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return b, nil
+		case err != nil:
+			return b, err
+		}
+	}
+}
+
+// send sends a message. It may be called by any goroutine.
 func (u *upstream) send(message []byte) error {
-	if err := u.ws.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
-		return err
+	u.writing.Lock()
+	defer u.writing.Unlock()
+	if u.out.Waiting()+len(message) > maxUnread {
+		_ = u.out.Close() // ends read
+		return errors.New("the upstream does not read")
 	}
 	return u.ws.WriteMessage(websocket.TextMessage, message)
 }
 
-// leave ends the connection, which makes a read fail. Closing it ends the subscription.
+// leave ends the connection, which makes a read fail.
 func (u *upstream) leave() {
-	_ = u.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(closeWithin)) // it may be lost
-	_ = u.ws.Close()
+	_ = u.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Time{}) // it may be lost
+	u.out.Last(closeWithin)
 }
 
 // listOf returns the errors of an upstream as a list: the older protocol sends one.

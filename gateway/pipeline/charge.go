@@ -31,7 +31,7 @@ const (
 // ChargeRate charges the rate of the key before costly work, for stages that run
 // before the limits. It passes when the version has no limits.
 func (ex *Exchange) ChargeRate() Verdict {
-	if ex.Version == nil || ex.Version.Limits == nil {
+	if ex.Version == nil || ex.Version.Limits == nil || ex.Live != nil && ex.Live.Again {
 		return Next
 	}
 	return ex.Version.Limits.Charge(ex, ChargeRate)

@@ -20,6 +20,8 @@ type Presenter interface {
 type StageKind struct {
 	Name            string // in explanations, traces and refusals
 	Rights          bool   // it decides who may call what: tunnels are checked against it again while they are open
+	Operations      bool   // it decides on GraphQL operations: those that go on are checked against it again
+	Counts          bool   // it counts requests, or puts them off
 	CallerDependent bool   // its effect may depend on more than the request's method, path, query and the headers that cache keys hold
 }
 
@@ -64,10 +66,10 @@ func Walk(stages []CompiledStage, ex *Exchange, visit func(s CompiledStage, v Ve
 	return Next
 }
 
-// RunRights is Run with only the stages that decide who may call what.
-func RunRights(stages []CompiledStage, ex *Exchange) Verdict {
+// RunOnly is Run with only the stages of certain kinds.
+func RunOnly(stages []CompiledStage, ex *Exchange, which func(*StageKind) bool) Verdict {
 	for _, s := range stages {
-		if !s.Kind.Rights {
+		if !which(s.Kind) {
 			continue
 		}
 		if v := s.Handle(ex); v != Next {
@@ -76,6 +78,15 @@ func RunRights(stages []CompiledStage, ex *Exchange) Verdict {
 	}
 	return Next
 }
+
+// OfRights reports whether a stage decides who may call what.
+func OfRights(k *StageKind) bool { return k.Rights }
+
+// OfOperations reports whether a stage decides who may carry out which GraphQL operation.
+func OfOperations(k *StageKind) bool { return k.Rights || k.Operations }
+
+// Uncounted reports whether a stage counts nothing.
+func Uncounted(k *StageKind) bool { return !k.Counts }
 
 // A Composite is a stage that calls one of several others.
 type Composite interface {

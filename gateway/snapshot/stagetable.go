@@ -52,6 +52,18 @@ func spec(in phase, name string, r rights, d dependence, compile func(*compilati
 	return stageSpec{in, pipeline.StageKind{Name: name, Rights: bool(r), CallerDependent: bool(d)}, compile}
 }
 
+// onOperations marks a stage that decides on GraphQL operations.
+func onOperations(s stageSpec) stageSpec {
+	s.kind.Operations = true
+	return s
+}
+
+// counting marks a stage that counts requests, or puts them off.
+func counting(s stageSpec) stageSpec {
+	s.kind.Counts = true
+	return s
+}
+
 // stageTable lists all stages in the order in which a call meets them. The order of
 // entry and request stages decides which error a client sees when several apply.
 var stageTable = [...]stageSpec{
@@ -70,17 +82,17 @@ var stageTable = [...]stageSpec{
 		return clientcert.Compile(c.def, c.Certificates)
 	}),
 	// It counts, and so does not check rights: a tunnel's call was counted when it came.
-	spec(entryPhase, "org", noRights, sameForAll, func(c *compilation) (pipeline.Stage, error) {
+	counting(spec(entryPhase, "org", noRights, sameForAll, func(c *compilation) (pipeline.Stage, error) {
 		return c.Orgs.Compile(c.def), nil
-	}),
+	})),
 
 	spec(requestPhase, "size", noRights, sameForAll, func(c *compilation) (pipeline.Stage, error) {
 		return version.Sizes(c.version, c.Versions)
 	}),
 	spec(requestPhase, "auth", checksRights, perCaller, (*compilation).auth),
-	spec(requestPhase, "overload", noRights, sameForAll, func(c *compilation) (pipeline.Stage, error) {
+	counting(spec(requestPhase, "overload", noRights, sameForAll, func(c *compilation) (pipeline.Stage, error) {
 		return c.shed, nil
-	}),
+	})),
 	spec(requestPhase, "access", checksRights, perCaller, func(c *compilation) (pipeline.Stage, error) {
 		return c.Access.Compile(c.def), nil
 	}),
@@ -92,21 +104,21 @@ var stageTable = [...]stageSpec{
 		c.persisted = persisted.New(c.def, c.version, c.log)
 		return stageOrNil(c.persisted, nil)
 	}),
-	spec(requestPhase, "graphql", noRights, perCaller, func(c *compilation) (s pipeline.Stage, err error) {
+	onOperations(spec(requestPhase, "graphql", noRights, perCaller, func(c *compilation) (s pipeline.Stage, err error) {
 		c.graphql, err = c.GraphQL.Compile(c.def)
 		return stageOrNil(c.graphql, err)
-	}),
+	})),
 	// Before the limits: a refused tunnel does not count against them.
 	spec(requestPhase, "tunnels", noRights, sameForAll, func(c *compilation) (pipeline.Stage, error) {
 		return c.Tunnels.Compile(c.def), nil
 	}),
-	spec(requestPhase, "limit", noRights, perCaller, func(c *compilation) (s pipeline.Stage, err error) {
+	counting(spec(requestPhase, "limit", noRights, perCaller, func(c *compilation) (s pipeline.Stage, err error) {
 		c.limits, err = c.Limit.Compile(c.def, c.version)
 		return stageOrNil(c.limits, err)
-	}),
-	spec(requestPhase, "apilimit", noRights, sameForAll, func(c *compilation) (pipeline.Stage, error) {
+	})),
+	counting(spec(requestPhase, "apilimit", noRights, sameForAll, func(c *compilation) (pipeline.Stage, error) {
 		return c.Limit.CompileShared(c.def, c.version)
-	}),
+	})),
 	spec(requestPhase, "mock", noRights, perCaller, func(c *compilation) (pipeline.Stage, error) {
 		return version.Mocks(c.version, c.Versions)
 	}),

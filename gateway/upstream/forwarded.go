@@ -15,6 +15,7 @@ import (
 // said in them of where the request comes from.
 type forwarded struct {
 	trusted    bool // the peer is a proxy that is believed
+	many       bool // the request is for several clients
 	userAgent  bool // the client sent one
 	connection http1.Connection
 
@@ -44,6 +45,13 @@ const (
 // ownNames are the lines' names in the order of their bits.
 var ownNames = [...]string{
 	"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Real-IP", "X-Request-Id", "User-Agent", "Traceparent",
+}
+
+// ofMany leaves out what differs between clients: the connection to the upstream may serve
+// many of them.
+func (s *forwarded) ofMany() {
+	s.trusted, s.many = false, true
+	s.unwanted |= ownFor | ownReal | ownID | ownTrace
 }
 
 // copyLines appends the client's header lines but those that are for one
@@ -94,9 +102,9 @@ func (s *forwarded) passes(call *wire.Call, f *wire.Field) (pass bool) {
 	case wire.NameUserAgent:
 		s.userAgent = true
 	case wire.NameTraceparent:
-		return !s.trace.Own
+		return !s.trace.Own && !s.many
 	case wire.NameTracestate:
-		return !s.trace.Stateless
+		return !s.trace.Stateless && !s.many
 	case wire.NameXForwarded, wire.NameXForwardedFor, wire.NameXForwardedHost, wire.NameXForwardedPort, wire.NameXForwardedProto:
 		return s.trusted && s.record(f.Name, call.ValueOf(f))
 	}

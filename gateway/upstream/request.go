@@ -27,6 +27,9 @@ func (f *forward) appendRequest(dst []byte, ex *pipeline.Exchange) (req, upgrade
 	}
 
 	sent := forwarded{trusted: forwardedfor.Trust(ex.Call.Peer, f.trusted), trace: &ex.Trace}
+	if ex.Live != nil && ex.Live.Streamed.Upgrade {
+		sent.ofMany()
+	}
 	dst, err = sent.copyLines(dst, ex.Call, ex.Outgoing.Drop)
 	if err != nil {
 		return dst, nil, err

@@ -25,6 +25,24 @@ func (f *forward) upgrades(s *forwarded, ex *pipeline.Exchange) bool {
 	return s.connection.Holds(nameUpgrade) && http1.IsUpgradable(s.upgrade)
 }
 
+// joins reports whether a connection to the upstream that serves already takes the
+// subscription of an exchange, whose request is in ex.Buf.
+func (f *forward) joins(ex *pipeline.Exchange) bool {
+	live := ex.Live
+	if live == nil || live.Upstreams == nil {
+		return false
+	}
+	key := append([]byte(f.target.Address), 0)
+	if f.target.TLS {
+		key = append(key, f.identity[:]...)
+	}
+	key = append(key, bytes.Replace(ex.Buf, live.Streamed.Nonce, nil, 1)...)
+	if live.Joined = live.Upstreams.Join(key); live.Joined {
+		ex.Answer.Status, ex.Answer.NoBody, ex.Answer.Length = 101, true, -1
+	}
+	return live.Joined
+}
+
 var nameUpgrade = []byte("upgrade")
 
 // appendUpgrade appends the Connection and Upgrade lines of a request or an answer.

@@ -57,12 +57,13 @@ func (c *Config) Given() Given {
 
 // forward is the stage that calls one API's upstream.
 type forward struct {
-	target  match.Target
-	version string // what follows the target: the version, and the Host line
-	pool    *pool
-	trusted []netip.Prefix
-	join    match.JoinOptions
-	log     failureLog
+	target   match.Target
+	identity [32]byte // of what TLS shows and trusts
+	version  string   // what follows the target: the version, and the Host line
+	pool     *pool
+	trusted  []netip.Prefix
+	join     match.JoinOptions
+	log      failureLog
 
 	dialTimeout time.Duration
 	timeout     time.Duration // for the head of an answer
@@ -113,7 +114,7 @@ func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, er
 	key.once = !own.Reuses()
 	p := pools.get(key, target.Host, id.Config)
 	f := &forward{
-		target: *target, version: p.versionFor(target.Host), pool: p, trusted: conf.Trusted,
+		target: *target, identity: id.Sum, version: p.versionFor(target.Host), pool: p, trusted: conf.Trusted,
 		join:        match.JoinOptions{DisableStripSlash: def.Proxy.DisableStripSlash},
 		log:         failureLog{log: conf.Log, api: def.ID, address: target.Address},
 		dialTimeout: seconds(own.DialTimeout, conf.DialTimeout),
@@ -153,6 +154,7 @@ func (f *forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	case err != nil:
 	case ex.IsDry():
 		err = imagine(ex)
+	case upgrade != nil && f.joins(ex):
 	default:
 		err = f.call(ex, upgrade)
 	}

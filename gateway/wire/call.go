@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"io"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -132,12 +131,12 @@ func (c Client) Gone() bool {
 // Gone is Client.Gone of the call's client.
 func (call *Call) Gone() bool { return call.Client().Gone() }
 
-// Keep returns a copy of the request's head that outlives the call. It has neither a
-// connection nor a body.
+// Keep returns a copy of the request's head that outlives the call, for Again. It has
+// neither a connection nor a body.
 func (call *Call) Keep() *Call {
 	return &Call{
 		Method: bytes.Clone(call.Method), Host: bytes.Clone(call.Host), Path: bytes.Clone(call.Path), Query: bytes.Clone(call.Query),
-		Lines: bytes.Clone(call.Lines), Fields: slices.Clone(call.Fields), names: call.names, target: bytes.Clone(call.target),
+		Lines: bytes.Clone(call.Lines), target: bytes.Clone(call.target),
 		Peer: call.Peer, TLS: call.TLS, Cert: call.Cert, HTTP10: call.HTTP10, Started: call.Started,
 	}
 }

@@ -34,6 +34,18 @@ func (call *Call) Relay(uri []byte) *Relay {
 	return r
 }
 
+// Again returns a call that was kept, to be made once more: one over no connection, whose
+// client has left once left is set. The kept call stays as it is.
+func (call *Call) Again(left *atomic.Bool) *Relay {
+	r := call.Relay(nil)
+	r.Path, r.Query, r.target = call.Path, call.Query, call.target
+	r.Fields = r.fields[:0]
+	r.SetLines(call.Lines)
+	r.fields = r.Fields
+	r.conn, r.left = nil, left
+	return r
+}
+
 // UntilLeft makes the call one over no connection, whose client has left once left is set.
 func (r *Relay) UntilLeft(left *atomic.Bool) { r.conn, r.left = nil, left }
 

@@ -119,7 +119,7 @@ func TestAKeptCallIsNobodyElses(t *testing.T) {
 			t.Fatalf("%v, %v", resp, err)
 		}
 	}
-	got := <-kept
+	got := (<-kept).Again(nil)
 	if string(got.Method) != "GET" || string(got.Path) != "/first" || string(got.Query) != "a=1" || string(got.Host) != "one" ||
 		string(got.Get(NameAuthorization)) != "key" || string(got.Header("x-other")) != "1" || !got.Peer.IsLoopback() || got.HasBody() || got.Gone() {
 		t.Errorf("%+v", got)

@@ -71,6 +71,8 @@ type GraphQLProxy struct {
 	SubscriptionType string `json:"subscription_type,omitempty"`
 	// Whether subscriptions by sse are sent with POST.
 	SSEUsePost bool `json:"sse_use_post,omitempty"`
+	// How subscriptions go to the upstream.
+	Subscriptions *GraphQLSubscriptions `json:"subscriptions,omitempty"`
 	// Switches of proxied calls.
 	Features *GraphQLProxyFeatures `json:"features,omitempty"`
 	// What is added to errors.
@@ -86,6 +88,18 @@ type GraphQLHeaderRewrite struct {
 	// Whether the header is removed unless it has the value.
 	Remove  bool    `json:"remove"`
 	Unknown Unknown `json:"-"`
+}
+
+// GraphQLSubscriptions says how subscriptions go to an upstream. Those of clients whose
+// handshakes have the same headers share a connection to an upstream that speaks WebSocket.
+type GraphQLSubscriptions struct {
+	// Whether clients with the same operation, variables and forwarded headers share one subscription at an upstream that speaks WebSocket. Each client gets the events from when it joined.
+	Share bool `json:"share,omitempty"`
+	// How often a subscription that an upstream has lost is begun again, 0 to 20, after 1, 2, 4 and at most 30 seconds. Events in between are lost. Default: 0, the client gets an error.
+	Reconnect int `json:"reconnect,omitempty"`
+	// Headers of the client that handshakes with the upstream have, at most 1000. Default: all. Fewer let more clients share a connection.
+	ForwardHeaders []string `json:"forward_headers,omitempty"`
+	Unknown        Unknown  `json:"-"`
 }
 
 // GraphQLProxyFeatures are switches of the way to the upstream.

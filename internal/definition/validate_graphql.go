@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/definition/object"
@@ -84,6 +85,26 @@ func (p *Problems) checkGraphQLProxy(proxy *GraphQLProxy) {
 	case "", "graphql-ws", "graphql-transport-ws", "sse":
 	default:
 		p.addf(path+".subscription_type", `must be "graphql-ws", "graphql-transport-ws" or "sse"`)
+	}
+	p.checkSubscriptions(path+".subscriptions", proxy.Subscriptions)
+}
+
+// maxReconnects bounds how often a lost subscription is begun again.
+const maxReconnects = 20
+
+func (p *Problems) checkSubscriptions(path string, s *GraphQLSubscriptions) {
+	if s == nil {
+		return
+	}
+	if s.Reconnect < 0 || s.Reconnect > maxReconnects {
+		p.addf(path+".reconnect", "is %d; it must be between 0 and %d", s.Reconnect, maxReconnects)
+	}
+	at := path + ".forward_headers"
+	p.checkCount(at, len(s.ForwardHeaders), maxHeaders)
+	for i, name := range s.ForwardHeaders {
+		if !isToken(name) {
+			p.addf(at+"["+strconv.Itoa(i)+"]", "must be the name of a header, such as X-Api-Key")
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/gateway/match"
@@ -86,16 +87,32 @@ type streams struct {
 	protocol live.Protocol // over WebSocket
 	events   bool          // as text/event-stream instead
 	post     bool          // which is asked for with POST
+	share    bool
+	retries  int
+	headers  []string // of the client that the handshake has; nil: all
 }
 
 func streamsOf(proxy *definition.GraphQLProxy) streams {
-	switch {
-	case proxy == nil || proxy.SubscriptionType == "" || proxy.SubscriptionType == live.Legacy.String():
-		return streams{protocol: live.Legacy}
-	case proxy.SubscriptionType == live.TransportWS.String():
-		return streams{protocol: live.TransportWS}
+	s := streams{protocol: live.Legacy}
+	if proxy == nil {
+		return s
 	}
-	return streams{events: true, post: proxy.SSEUsePost}
+	switch proxy.SubscriptionType {
+	case live.TransportWS.String():
+		s.protocol = live.TransportWS
+	case "sse":
+		s.events, s.post = true, proxy.SSEUsePost
+	}
+	if more := proxy.Subscriptions; more != nil {
+		s.share, s.retries, s.headers = more.Share, more.Reconnect, more.ForwardHeaders
+	}
+	return s
+}
+
+// withholds reports whether a header line of the client is left out of handshakes.
+func (s *streams) withholds(line []byte) bool {
+	name, _, _ := bytes.Cut(line, []byte{':'})
+	return !slices.ContainsFunc(s.headers, func(one string) bool { return http1.EqualFold(name, one) })
 }
 
 // subscribe makes the forwarded request of a GraphQL connection one for a subscription.
@@ -103,6 +120,7 @@ func (s *streams) subscribe(ex *pipeline.Exchange, r *request.Request) {
 	call := ex.Call
 	ex.Live.Rewrites(call)
 	if s.events {
+		ex.Live.Streamed = pipeline.LiveStream{Retries: s.retries}
 		// Servers of GraphQL over SSE look for this media type alone.
 		call.SetLines(append(http1.RemoveLines(call.Lines, "Accept"), "Accept: text/event-stream\r\n"...))
 		if !s.post {
@@ -112,11 +130,16 @@ func (s *streams) subscribe(ex *pipeline.Exchange, r *request.Request) {
 		}
 		return
 	}
+	nonce := []byte(live.NewKey())
+	ex.Live.Streamed = pipeline.LiveStream{Request: bytes.Clone(call.Body), Nonce: nonce, Upgrade: true, Share: s.share, Retries: s.retries}
 	call.Method = methodGet
 	call.SetBody(nil)
 	lines := http1.RemoveLines(call.Lines, "Content-Type", "Accept")
+	if s.headers != nil {
+		lines = http1.RemoveLinesFunc(lines, s.withholds)
+	}
 	lines = append(lines, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "...)
-	lines = append(lines, live.NewKey()...)
+	lines = append(lines, nonce...)
 	lines = append(lines, "\r\nSec-WebSocket-Protocol: "...)
 	lines = append(lines, s.protocol.String()...)
 	call.SetLines(append(lines, "\r\n"...))

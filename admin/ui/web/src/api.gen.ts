@@ -5573,6 +5573,8 @@ export interface components {
             sse_use_post?: boolean;
             /** @description Protocol of subscriptions: graphql-ws (default), graphql-transport-ws or sse. */
             subscription_type?: string;
+            /** @description How subscriptions go to the upstream. */
+            subscriptions?: components["schemas"]["GraphQLSubscriptions"];
             /** @description What is added to errors. */
             use_response_extensions?: components["schemas"]["GraphQLResponseExtensions"];
         } & {
@@ -5596,6 +5598,19 @@ export interface components {
              * @description Seconds between two fetches, at least 10. Default: 0, on demand.
              */
             interval?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        GraphQLSubscriptions: {
+            /** @description Headers of the client that handshakes with the upstream have, at most 1000. Default: all. Fewer let more clients share a connection. */
+            forward_headers?: string[] | null;
+            /**
+             * Format: int64
+             * @description How often a subscription that an upstream has lost is begun again, 0 to 20, after 1, 2, 4 and at most 30 seconds. Events in between are lost. Default: 0, the client gets an error.
+             */
+            reconnect?: number;
+            /** @description Whether clients with the same operation, variables and forwarded headers share one subscription at an upstream that speaks WebSocket. Each client gets the events from when it joined. */
+            share?: boolean;
         } & {
             [key: string]: unknown;
         };
