@@ -96,7 +96,7 @@ func newWorld(tb testing.TB, s settings) *world {
 			o.Operations, o.Calls, o.Access, o.Events = usage.NewOperations(), w.calls, lines, bus
 		},
 		Deps: func(d *gateway.Deps) {
-			d.Config = gateway.Config{Wire: wireConfig(), Sockets: d.Config.Sockets, Trusted: trusted, ShowReason: true, ReloadCPU: s.reloadCPU}
+			d.Config = gateway.Config{Wire: wireConfig(), Sockets: d.Config.Sockets, LateSockets: d.Config.LateSockets, Trusted: trusted, ShowReason: true, ReloadCPU: s.reloadCPU}
 			d.Stages.Auth.WithPasswords(basic.New(basic.Options{Size: 100, TTL: time.Hour, AtOnce: 2})).WithTokens(jwt.New(nil, 100))
 			d.Stages.Overload = overload.New(overload.Options{TargetDelay: time.Second, MaxDelay: time.Second}, d.Log)
 			d.Stages.Upstream = upstreamConfig(trusted)

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/gateway/pipeline"
@@ -16,13 +17,19 @@ func (g *Gateway) LiveConnections() *live.Registry { return &g.sockets }
 func shownOf(ex *pipeline.Exchange) *live.Member {
 	m := &live.Member{Client: ex.Client, Request: string(ex.RequestID())}
 	if ex.KeyHash != "" {
-		owner := &live.Owner{Hash: ex.KeyHash, Name: ex.KeyName}
-		if ex.Session != nil {
-			owner.Alias = ex.Session.Alias
-		}
-		m.Own(owner)
+		m.Own(ownerOf(ex))
 	}
 	return m
+}
+
+// ownerOf returns the key of an exchange. Its texts may be part of a large buffer, which a
+// connection would retain.
+func ownerOf(ex *pipeline.Exchange) *live.Owner {
+	owner := &live.Owner{Hash: strings.Clone(ex.KeyHash), Name: strings.Clone(ex.KeyName)}
+	if ex.Session != nil {
+		owner.Alias = strings.Clone(ex.Session.Alias)
+	}
+	return owner
 }
 
 // watch serves a connection while operators can see it.

@@ -34,6 +34,7 @@ type Config struct {
 	Refusals      int               // how many refused requests are recorded, for explanations by their ids; 0: none
 	ReloadCPU     float64           // share of one processor that loading may take beside traffic; 0: all there are
 	Sockets       live.Limits       // bounds of each GraphQL connection
+	LateSockets   int               // GraphQL connections of one API that may wait for their credential
 }
 
 // Deps are the dependencies of a gateway.
@@ -107,6 +108,7 @@ type Gateway struct {
 	current atomic.Pointer[serving] // nil before the first bundle
 	sockets live.Registry
 	hub     live.Hub // of connections to upstreams of subscriptions
+	late    lateConnections
 }
 
 // New returns a gateway that answers 503 until its first bundle is applied.

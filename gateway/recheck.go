@@ -14,8 +14,9 @@ import (
 
 // hold registers a tunnel, so that the rights of its request are checked again while
 // it is open. It returns false when there are too many tunnels: the upstream is
-// closed then, and the exchange is refused.
-func (g *Gateway) hold(ex *pipeline.Exchange) bool {
+// closed then, and the exchange is refused. s is the GraphQL connection that the exchange
+// opens, or nil.
+func (g *Gateway) hold(ex *pipeline.Exchange, s *socket) bool {
 	if g.stages.Tunnels == nil {
 		return true
 	}
@@ -28,6 +29,9 @@ func (g *Gateway) hold(ex *pipeline.Exchange) bool {
 	about.Key, about.Identity = strings.Clone(about.Key), strings.Clone(about.Identity)
 	if o := ex.Opening; o != nil {
 		about.Cut, r.call, r.operations = o.Cut, o.Call, o.Check
+		if s.late != nil {
+			about.Owner, r.late = &s.late.owner, s.late
+		}
 	} else {
 		r.call = ex.Call.Keep()
 	}
@@ -48,8 +52,9 @@ type recheck struct {
 	call     *wire.Call
 	client   netip.Addr
 	api      string
-	key      string // identity; "" for none
-	internal bool   // an internal call: its path is below the listen path of the API
+	key      string   // identity; "" for none
+	internal bool     // an internal call: its path is below the listen path of the API
+	late     *lateKey // of which call and key are not known yet; nil: they are
 
 	operations func() // checks the operations of a GraphQL connection; nil: the tunnel is none
 
@@ -75,6 +80,11 @@ func (r *recheck) standing() standing {
 
 // Stale implements tunnels.Recheck.
 func (r *recheck) Stale() bool {
+	if r.late != nil {
+		if found := r.late.found.Load(); found != nil {
+			r.call, r.key, r.late, r.checked = found.call, found.key, nil, false
+		}
+	}
 	return !r.checked || r.always || r.expires > 0 && time.Now().Unix() >= r.expires || r.seen != r.standing()
 }
 
@@ -97,7 +107,7 @@ func (r *recheck) Check() error {
 		return err
 	}
 	verdict := pipeline.RunOnly(ex.API.Entry, ex, pipeline.OfRights)
-	if verdict == pipeline.Next {
+	if verdict == pipeline.Next && r.late == nil {
 		verdict = pipeline.RunOnly(requestStages(ex), ex, pipeline.OfRights)
 	}
 	if verdict == pipeline.Rejected {

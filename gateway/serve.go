@@ -74,16 +74,19 @@ func (g *Gateway) find(ex *pipeline.Exchange) bool {
 func (g *Gateway) run(ex *pipeline.Exchange) {
 	verdict := g.pass(ex, ex.API.Entry)
 	if verdict == pipeline.Next {
-		verdict = g.pass(ex, requestStages(ex))
+		if verdict = g.pass(ex, requestStages(ex)); verdict == pipeline.Rejected {
+			verdict = g.openLate(ex)
+		}
 	}
 	if verdict == pipeline.Next {
 		ex.Stopped = forwarding
 		verdict = g.forward(ex)
 	}
+	var opened *socket
 	if ex.Opening != nil && verdict == pipeline.Answered && !ex.IsDry() {
-		g.openSocket(ex)
+		opened, verdict = g.openSocket(ex)
 	}
-	if verdict != pipeline.Rejected && ex.Answer.Takeover != nil && !g.hold(ex) {
+	if verdict != pipeline.Rejected && ex.Answer.Takeover != nil && !g.hold(ex, opened) {
 		verdict = pipeline.Rejected
 	}
 	if verdict == pipeline.Rejected {

@@ -20,17 +20,28 @@ import (
 
 // openSocket has the client's connection served as a GraphQL connection once the answer to
 // its handshake has been sent.
-func (g *Gateway) openSocket(ex *pipeline.Exchange) {
+func (g *Gateway) openSocket(ex *pipeline.Exchange) (*socket, pipeline.Verdict) {
 	s := &socket{gateway: g, call: ex.Call.Keep(), client: ex.Client, api: strings.Clone(ex.API.Definition.ID), org: strings.Clone(ex.API.Definition.OrgID)}
 	s.shown = shownOf(ex)
 	o := &live.Options{Limits: g.conf.Sockets, Run: s.run, Ended: s.ended}
 	o.Protocol, _ = live.Choose([]byte(ex.Opening.Protocol))
 	ex.Opening.Call, ex.Opening.Cut, ex.Opening.Check = s.call, s.cut, s.check
+	if ex.Opening.Late {
+		leave := g.late.enter(s.api, g.conf.LateSockets)
+		if leave == nil {
+			return nil, g.refuseOpening(ex)
+		}
+		s.late, o.Init = &lateKey{leave: leave}, s.identify
+	}
 	ex.Answer.Takeover = func(client net.Conn, received []byte) {
 		if client != nil {
 			s.serve(client, received, o)
 		}
+		if s.late != nil {
+			s.late.leave()
+		}
 	}
+	return s, pipeline.Answered
 }
 
 // serve serves a client's connection until it ends.
@@ -94,6 +105,7 @@ type socket struct {
 	org     string
 	shown   *live.Member              // as operators see it
 	conn    atomic.Pointer[live.Conn] // nil until it is served
+	late    *lateKey                  // nil: the handshake had the credential
 	barred  atomic.Pointer[string]    // why the connection is not allowed any more; nil: it is
 }
 

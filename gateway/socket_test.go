@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ const socketSchema = `type Query { a: Int secret: Int } type Mutation { set(to: 
 type counts struct {
 	*httptest.Server
 	left chan struct{} // receives when a subscription without end is given up
+	last atomic.Pointer[http.Header]
 }
 
 var upstreamSockets = websocket.Upgrader{Subprotocols: []string{"graphql-transport-ws", "graphql-ws"}}
@@ -37,6 +39,7 @@ func newCounting(t *testing.T) *counts {
 	c := &counts{left: make(chan struct{}, 10)}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		c.last.Store(&r.Header)
 		switch {
 		case websocket.IsWebSocketUpgrade(r):
 			c.sockets(w, r)

@@ -10,10 +10,14 @@ import (
 	"github.com/fasthttp/websocket"
 )
 
-// Options say how a connection is served. All are required but Ended.
+// Options say how a connection is served. All are required but Init and Ended.
 type Options struct {
 	Limits
 	Protocol Protocol
+
+	// Init decides on the payload of connection_init; nil: every connection is
+	// acknowledged. It is called once, and may wait.
+	Init func(payload []byte) *Refusal
 
 	// Run carries out an operation. It returns soon after ctx has ended, and otherwise when
 	// the operation has ended or is kept.
@@ -171,10 +175,7 @@ func (c *Conn) follow(s Step) {
 	c.send(s.Send)
 	switch s.Do {
 	case Init:
-		c.init.Stop()
-		c.follow(c.machine.Accept())
-		c.idleFrom = time.Now()
-		c.watchIdle()
+		c.decide(s.Payload)
 	case Start:
 		c.start(s)
 	case Stop:
@@ -223,7 +224,7 @@ func (c *Conn) endAll() {
 func (c *Conn) initTimeout() {
 	c.mu.Lock()
 	defer c.unlock()
-	if c.machine.init {
+	if c.machine.acked {
 		c.watchIdle()
 		return
 	}

@@ -90,6 +90,9 @@ func TestFaultsOfClients(t *testing.T) {
 		{"reserved bits", nil, func(p *peer) { _, _ = p.raw.Write([]byte{0xf1, 0x80, 0, 0, 0, 0}) }, "close 1002"},
 		{"a ping in fragments", nil, func(p *peer) { _, _ = p.raw.Write([]byte{0x09, 0x80, 0, 0, 0, 0}) }, "close 1002"},
 		{"an unknown opcode", nil, func(p *peer) { _, _ = p.raw.Write([]byte{0x83, 0x80, 0, 0, 0, 0}) }, "close 1002"},
+		{"a payload that is refused", func(o *Options) {
+			o.Init = func(payload []byte) *Refusal { return &Refusal{CloseForbidden, "Not " + string(payload)} }
+		}, func(p *peer) { p.say(`{"type":"connection_init","payload":{}}`) }, "close 4403: Not {}"},
 		{"no operation for long", func(o *Options) { o.Idle = time.Millisecond }, func(p *peer) { p.say(hello) }, "close 1000 (normal): The connection was idle for too long"},
 		{"a close frame", nil, func(p *peer) {
 			_ = p.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(time.Minute))
@@ -125,6 +128,33 @@ func TestASilentClientIsGone(t *testing.T) {
 	<-p.served
 	if !began.Load() || !ended.Load() {
 		t.Errorf("the operation began: %t, and ended: %t", began.Load(), ended.Load())
+	}
+}
+
+// While the payload of connection_init is looked at, nothing is served, and the time for
+// it passes.
+func TestConnectionsThatAreNotAcknowledgedYet(t *testing.T) {
+	for want, c := range map[string]struct {
+		timeout time.Duration
+		more    []string
+	}{
+		"close 4401: Unauthorized":                      {time.Hour, []string{sub1}},
+		"close 4429: Too many initialisation requests":  {time.Hour, []string{hello}},
+		"close 4408: Connection initialisation timeout": {10 * time.Millisecond, nil},
+	} {
+		decided := make(chan struct{})
+		p := serve(t, func(o *Options) {
+			o.Init, o.InitTimeout = func([]byte) *Refusal { <-decided; return nil }, c.timeout
+		})
+		p.say(hello)
+		for _, text := range c.more {
+			p.say(text)
+		}
+		if got := p.ends(); !strings.Contains(got, want) {
+			t.Errorf("ended with %q, want %q", got, want)
+		}
+		close(decided)
+		<-p.served
 	}
 }
 

@@ -13,7 +13,7 @@ type Do uint8
 // What follows.
 const (
 	Nothing Do = iota
-	Init       // decide on the payload of connection_init, and call Accept
+	Init       // decide on the payload of connection_init, and call Accept or Refuse
 	Start      // begin the operation ID, whose request is Payload
 	Stop       // end the operation ID
 	Close      // close the connection with Code and Reason
@@ -50,9 +50,10 @@ func (m *Machine) IsActive(id []byte) bool {
 	return ok
 }
 
-// InitTimeout returns what follows when the time for connection_init has passed.
+// InitTimeout returns what follows when the time for connection_init and its answer has
+// passed.
 func (m *Machine) InitTimeout() Step {
-	if m.init {
+	if m.acked {
 		return Step{}
 	}
 	return closing(CloseInitTimeout, reasonInitTimeout)
@@ -74,6 +75,16 @@ func (m *Machine) Heartbeat() []byte {
 func (m *Machine) Accept() Step {
 	m.acked = true
 	return Step{Send: []byte(`{"type":"connection_ack"}`)}
+}
+
+// Refuse closes a connection whose connection_init is not accepted.
+func (m *Machine) Refuse(code int, reason string) Step {
+	s := closing(code, reason)
+	if m.Protocol == Legacy {
+		s.Send = appendMessage(nil, typeConnectionError, nil, append(append([]byte(`{"message":`), jsonscan.AppendString(nil, []byte(reason))...), '}'))
+		s.Code = CloseInternal
+	}
+	return s
 }
 
 // End frees the id of an operation. It returns false if the operation is not active,

@@ -112,11 +112,23 @@ func TestMoments(t *testing.T) {
 			t.Error(got)
 		}
 		m.Text([]byte(hello))
-		if got := told(m.InitTimeout()); got != "" {
-			t.Error(got)
+		if got := told(m.InitTimeout()); got != "close 4408 Connection initialisation timeout" {
+			t.Errorf("not acknowledged yet: %s", got)
 		}
 		if got := told(m.Accept()); got != `send {"type":"connection_ack"}` {
 			t.Error(got)
+		}
+		if got := told(m.InitTimeout()); got != "" {
+			t.Error(got)
+		}
+	}
+	for p, want := range map[Protocol]string{
+		TransportWS: "close 4403 Forbidden", Legacy: `send {"type":"connection_error","payload":{"message":"Forbidden"}}, close 1011 Forbidden`,
+	} {
+		m := Machine{Protocol: p}
+		m.Text([]byte(hello))
+		if got := told(m.Refuse(CloseForbidden, "Forbidden")); got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 	for p, want := range map[Protocol]string{TransportWS: `{"type":"pong","payload":{"type":"heartbeat"}}`, Legacy: `{"type":"ka"}`} {

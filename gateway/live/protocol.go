@@ -49,6 +49,8 @@ const (
 	typeAck      = "connection_ack"
 	typeComplete = "complete"
 	typeError    = "error"
+
+	typeConnectionError = "connection_error" // of Legacy
 )
 
 // Close codes: those of RFC 6455 section 7.4.1, and from 4400 on those of
@@ -62,6 +64,7 @@ const (
 	CloseInvalidText     = 1007
 	CloseInternal        = 1011
 	CloseRestart         = 1012 // clients connect again
+	CloseTryAgain        = 1013
 	CloseBadMessage      = 4400
 	CloseUnauthorized    = 4401
 	CloseForbidden       = 4403

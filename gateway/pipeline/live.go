@@ -10,6 +10,7 @@ import (
 type Opening struct {
 	Protocol string     // WebSocket subprotocol
 	Call     *wire.Call // the handshake, kept
+	Late     bool       // the credential is to come in connection_init
 
 	Cut   func(why error) // ends the connection when it is not allowed any more; it does not wait
 	Check func()          // ends the operations of the connection that are not allowed any more

@@ -228,6 +228,7 @@ func gatewayConfig(cfg *config.Config) gateway.Config {
 		ShowReason:    g.ErrorDetail == "reason",
 		Refusals:      g.RefusalsKept,
 		Sockets:       socketLimits(&g.GraphQLConnections),
+		LateSockets:   g.GraphQLConnections.MaxUnauthenticated,
 	}
 	if g.ProxyProtocol {
 		conf.Wire.Proxies = g.TrustedProxies

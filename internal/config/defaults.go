@@ -61,8 +61,11 @@ func defaultGateway() Gateway {
 			MaxQueue:      4 << 20,
 			MaxResponse:   4 << 20,
 			InitTimeout:   15 * time.Second,
-			Heartbeat:     15 * time.Second,
-			WriteTimeout:  10 * time.Second,
+
+			MaxUnauthenticated: 1000,
+
+			Heartbeat:    15 * time.Second,
+			WriteTimeout: 10 * time.Second,
 		},
 		RatelimitHeaders: RatelimitHeaders{
 			Source:    "quotas",

@@ -235,9 +235,12 @@ type GraphQLConnections struct {
 	// Largest response of an upstream to a query or mutation; in place of a larger one, the
 	// operation ends with an error.
 	MaxResponse Bytes `yaml:"max_response" range:"1KiB..1GiB"`
-	// Time from the handshake to the client's connection_init; the connection is closed with
-	// code 4408 when it passes.
+	// Time from the handshake until connection_init has come and is acknowledged; the
+	// connection is closed with code 4408 when it passes.
 	InitTimeout time.Duration `yaml:"init_timeout" range:"100ms..5m"`
+	// Connections to one API that may wait for the credential in connection_init, where the
+	// API takes it there; further handshakes get 503.
+	MaxUnauthenticated int `yaml:"max_unauthenticated" range:"1..1000000"`
 	// Time between two heartbeats to the client. The connection of a client that has
 	// answered none for two and a half times as long is closed.
 	Heartbeat time.Duration `yaml:"heartbeat" range:"1s..10m"`

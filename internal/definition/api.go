@@ -125,6 +125,8 @@ type Auth struct {
 	UseCookie bool `json:"use_cookie,omitempty"`
 	// Name of the cookie. Default: the header's name.
 	CookieName string `json:"cookie_name,omitempty"`
+	// Whether clients may open GraphQL connections without a credential and send it in the payload of connection_init, as a member with the name of the header.
+	UseConnectionInit bool `json:"use_connection_init,omitempty"`
 	// Whether a client certificate stands for a key.
 	UseCertificate bool `json:"use_certificate,omitempty"`
 	// Whether requests carry a signature. Not supported: must be false.

@@ -101,6 +101,18 @@ func (a *API) Place(config string) *Auth {
 // Token returns where the API's token is found. It never returns nil.
 func (a *API) Token() *Auth { return a.Place(tokenConfig) }
 
+// InitHeaders returns the names of the headers whose values clients may send in the
+// payload of connection_init.
+func (a *API) InitHeaders() (names []string) {
+	for i := range AuthModes {
+		m := &AuthModes[i]
+		if place := a.Place(m.Config); m.On(a) && place.UseConnectionInit && !a.UseKeyless {
+			names = append(names, place.Header())
+		}
+	}
+	return names
+}
+
 // HasPassword reports whether the session belongs to a user with a name and a
 // password.
 func (s *Session) HasPassword() bool { return s.BasicAuth != nil && s.BasicAuth.Password != "" }
@@ -173,6 +185,9 @@ func (p *Problems) checkPlace(path string, c *Auth) {
 		return
 	}
 	p.checkHeader(path+".auth_header_name", c.HeaderName)
+	if c.UseConnectionInit && c.DisableHeader {
+		p.addf(path+".use_connection_init", "must be false where disable_header is true: what connection_init holds stands for the header")
+	}
 	if c.ParamName != "" && !isToken(c.ParamName) {
 		p.addf(path+".param_name", "must be the name of a query parameter, such as api_key")
 	}

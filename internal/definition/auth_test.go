@@ -2,6 +2,7 @@ package definition
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -52,5 +53,25 @@ func TestTokensAreAskedForUnlessSomethingElseIs(t *testing.T) {
 		if got := c.api.UsesToken(); got != c.want {
 			t.Errorf("%+v: %v", c.api, got)
 		}
+	}
+}
+
+func TestUseConnectionInitStandsForTheHeader(t *testing.T) {
+	const rest = `"name":"a","api_id":"a","proxy":{"listen_path":"/a/","target_url":"http://a.example"}`
+	a, err := ParseAPI([]byte(`{` + rest + `,"use_basic_auth":true,"use_standard_auth":true,
+		"auth_configs":{"basic":{"use_connection_init":true},"jwt":{"use_connection_init":true},"authToken":{"auth_header_name":"X-Key","use_connection_init":true}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(a.InitHeaders(), " "); got != "Authorization X-Key" {
+		t.Errorf("headers in connection_init: %s", got)
+	}
+	a.UseKeyless, a.UseBasicAuth = true, false
+	if got := a.InitHeaders(); got != nil {
+		t.Errorf("of a keyless API: %s", got)
+	}
+	_, err = ParseAPI([]byte(`{` + rest + `,"auth_configs":{"authToken":{"disable_header":true,"use_param":true,"use_connection_init":true}}}`))
+	if err == nil || !strings.Contains(err.Error(), `auth_configs["authToken"].use_connection_init: must be false where disable_header is true`) {
+		t.Errorf("without a header: %v", err)
 	}
 }

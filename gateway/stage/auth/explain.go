@@ -55,6 +55,9 @@ func (s *source) wanted() string {
 	if s.cookie != "" {
 		places = append(places, "in the cookie "+s.cookie)
 	}
+	if s.late {
+		places = append(places, "in the payload of connection_init")
+	}
 	return strings.Join(places, " or ")
 }
 

@@ -16,10 +16,11 @@ type source struct {
 	usual  bool   // header is Authorization, which the server has indexed
 	param  string // query parameter; "": not in the query
 	cookie string // "": not in a cookie
+	late   bool   // header may also come in connection_init
 }
 
 func newSource(conf *definition.Auth) source {
-	s := source{}
+	s := source{late: conf.UseConnectionInit}
 	if !conf.DisableHeader {
 		s.header = headerOf(conf)
 		s.usual = s.header == "Authorization"

@@ -39,25 +39,56 @@ func newSocket(def *definition.API, on bool) socket {
 // handshake answers the handshake of a GraphQL connection. It is not charged: the
 // operations are.
 func (s *Stage) handshake(ex *pipeline.Exchange) pipeline.Verdict {
-	call := ex.Call
-	protocol, known := live.Choose(call.Header("Sec-WebSocket-Protocol"))
-	key := call.Header("Sec-WebSocket-Key")
-	switch {
-	case !s.socket.on:
-		return s.refuse(ex, socketsOff)
-	case string(call.Method) != "GET" || call.HTTP10 || call.HasBody(),
-		!http1.Lists(call.Get(wire.NameConnection), upgrade) || string(call.Header("Sec-WebSocket-Version")) != "13" || !live.IsKey(key):
-		return s.refuse(ex, noHandshake)
-	case !known:
-		return s.refuse(ex, noSubprotocol)
-	case !s.socket.admits(call):
-		return s.refuse(ex, foreignOrigin)
+	protocol, fault := s.socket.read(ex.Call)
+	if fault != nil {
+		return s.refuse(ex, fault)
 	}
+	return accept(ex, protocol)
+}
+
+// OpenLate answers the handshake of a GraphQL connection that the auth stage has refused
+// because it has no credential: the credential is to come in connection_init. It leaves
+// other requests refused.
+func (s *Stage) OpenLate(ex *pipeline.Exchange) pipeline.Verdict {
+	w := begin(ex)
+	if w.head.Read(ex.Call); !w.head.Upgrade {
+		return pipeline.Rejected
+	}
+	ex.MediaType = string(w.head.Media)
+	protocol, fault := s.socket.read(ex.Call)
+	if fault != nil {
+		return ex.Reject(fault)
+	}
+	ex.Rejection = nil
+	v := accept(ex, protocol)
+	ex.Opening.Late = true
+	return v
+}
+
+// read returns the subprotocol of a handshake, or why it is refused.
+func (s *socket) read(call *wire.Call) (live.Protocol, *pipeline.Rejection) {
+	protocol, known := live.Choose(call.Header("Sec-WebSocket-Protocol"))
+	switch {
+	case !s.on:
+		return 0, socketsOff
+	case string(call.Method) != "GET" || call.HTTP10 || call.HasBody(),
+		!http1.Lists(call.Get(wire.NameConnection), upgrade) || string(call.Header("Sec-WebSocket-Version")) != "13" || !live.IsKey(call.Header("Sec-WebSocket-Key")):
+		return 0, noHandshake
+	case !known:
+		return 0, noSubprotocol
+	case !s.admits(call):
+		return 0, foreignOrigin
+	}
+	return protocol, nil
+}
+
+// accept answers a handshake (RFC 6455 section 4.2.2).
+func accept(ex *pipeline.Exchange, protocol live.Protocol) pipeline.Verdict {
 	ex.Opening = &pipeline.Opening{Protocol: protocol.String()}
 	a := ex.Answer
 	a.Status, a.NoBody, a.Length = 101, true, -1
 	a.Lines = append(a.Lines, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "...)
-	a.Lines = live.AppendAccept(a.Lines, key)
+	a.Lines = live.AppendAccept(a.Lines, ex.Call.Header("Sec-WebSocket-Key"))
 	a.Lines = append(a.Lines, "\r\nSec-WebSocket-Protocol: "...)
 	a.Lines = append(a.Lines, ex.Opening.Protocol...)
 	a.Lines = append(a.Lines, "\r\n"...)

@@ -59,9 +59,44 @@ type About struct {
 	Identity string // what its tunnels are counted under; "" for none
 	Again    bool   // the API counts the tunnel already, as an earlier part of the chain of internal calls
 
+	// Owner is set if the key is not known yet, but by the time that Own is called; Key and
+	// Identity are empty then.
+	Owner *Owner
+
 	// Cut ends a tunnel that is not allowed any more, as its protocol has it. It does not
 	// wait. nil: the client's connection is closed.
 	Cut func(why error)
+}
+
+// An Owner is the key of a tunnel that was opened before the key was known. It is guarded
+// by the registry.
+type Owner struct {
+	key, identity string
+}
+
+// Own counts an open tunnel under a key from now on, unless the key has reached its limit.
+// It is called once.
+func (r *Registry) Own(o *Owner, key, identity string) Bound {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if full := r.full(About{Identity: identity, Again: true}); full != Free {
+		return full
+	}
+	o.key, o.identity = key, identity
+	if identity != "" {
+		r.ofKey[identity]++
+	}
+	return Free
+}
+
+// keyOf returns what logs call the key of a tunnel.
+func (r *Registry) keyOf(a *About) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a.Owner != nil {
+		return a.Owner.key
+	}
+	return a.Key
 }
 
 // A Bound is a limit that keeps a tunnel from being opened.
@@ -146,6 +181,9 @@ func (r *Registry) leave(about About) {
 	defer r.mu.Unlock()
 	if !about.Again {
 		drop(r.ofAPI, about.API)
+	}
+	if about.Owner != nil {
+		about.Identity = about.Owner.identity
 	}
 	if about.Identity != "" {
 		drop(r.ofKey, about.Identity)
@@ -271,7 +309,7 @@ func (r *Registry) check(t *tunnel) {
 	}
 	t.gone.Store(true)
 	r.cut.Add(1)
-	r.opts.Log.Info("a tunnel was cut: it is not allowed any more", "api", t.about.API, "key", t.about.Key, "why", why)
+	r.opts.Log.Info("a tunnel was cut: it is not allowed any more", "api", t.about.API, "key", r.keyOf(&t.about), "why", why)
 	if t.about.Cut != nil {
 		t.about.Cut(why)
 		return

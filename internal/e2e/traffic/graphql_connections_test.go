@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/fasthttp/websocket"
 
 	"github.com/sluicegate/sluice/internal/e2e/rig"
+	"github.com/sluicegate/sluice/internal/testenv"
 )
 
 // talks opens a GraphQL connection with header lines as pairs.
@@ -91,5 +93,68 @@ func TestGraphQLConnectionsAreBoundedBySettings(t *testing.T) {
 			}
 			close(answered)
 		})
+	}
+}
+
+// A client certificate authenticates a connection by itself, or besides what
+// connection_init has.
+func TestCertificatesOfGraphQLConnections(t *testing.T) {
+	t.Parallel()
+	const hello, ack = `{"type":"connection_init"}`, `{"type":"connection_ack"}`
+	authority := testenv.NewAuthority(t, "clients")
+	shown, other := authority.Client("shown"), authority.Client("other")
+	_, target := newRecorder(t)
+	late := object{"authToken": object{"auth_header_name": "X-Key", "use_connection_init": true}}
+	mutual, stands := rig.GraphDef("mutual", target, false, nil), rig.GraphDef("stands", target, false, nil)
+	mutual["use_mutual_tls_auth"], mutual["client_certificates"], mutual["use_standard_auth"], mutual["auth_configs"] = true, []string{idOf(shown)}, true, late
+	stands["org_id"] = "acme"
+	stands["auth_configs"] = object{"authToken": object{"use_certificate": true, "use_connection_init": true}}
+	g := newTLSTraffic(t, settings{"gateway.websockets": "true", "gateway.tls.ask_clients": "always"}, mutual, stands)
+	g.addCertificate(t, shown.CertPEM)
+	key := g.newKey(object{"access_rights": rig.AccessTo("mutual")})
+	g.newKey(object{"access_rights": rig.AccessTo("stands"), "org_id": "acme", "certificate": idOf(shown)})
+	open := func(path string, with *testenv.Identity) (*websocket.Conn, int) {
+		conf := &tls.Config{RootCAs: g.servers.Pool(), ServerName: "first.example"}
+		if with != nil {
+			conf.Certificates = []tls.Certificate{with.TLS}
+		}
+		d := websocket.Dialer{HandshakeTimeout: rig.Patience, Subprotocols: []string{"graphql-transport-ws"}, TLSClientConfig: conf}
+		c, resp, err := d.Dial("wss://"+g.secure+path, nil)
+		if resp == nil {
+			t.Fatal(err)
+		}
+		if err == nil {
+			t.Cleanup(func() { c.Close() })
+		}
+		return c, resp.StatusCode
+	}
+	for _, c := range []struct {
+		path   string
+		with   *testenv.Identity
+		status int
+		says   string
+		hears  string
+	}{
+		{"/mutual/", shown, 101, `{"type":"connection_init","payload":{"X-Key":"` + key + `"}}`, ack},
+		{"/mutual/", shown, 101, hello, "close 4403: Forbidden"},
+		{"/mutual/", other, 403, "", ""},
+		{"/mutual/", nil, 403, "", ""},
+		{"/stands/", shown, 101, hello, ack},
+		{"/stands/", other, 401, "", ""},
+		{"/stands/", nil, 401, "", ""},
+	} {
+		conn, status := open(c.path, c.with)
+		if status != c.status {
+			t.Errorf("%s: the handshake gets %d, want %d", c.path, status, c.status)
+		}
+		if status != 101 || c.status != 101 {
+			continue
+		}
+		if err := conn.WriteMessage(websocket.TextMessage, []byte(c.says)); err != nil {
+			t.Fatal(err)
+		}
+		if got := hear(conn); !strings.Contains(got, c.hears) {
+			t.Errorf("%s: heard %s, want %s", c.path, got, c.hears)
+		}
 	}
 }

@@ -81,7 +81,7 @@ func Start(tb testing.TB, o Options) *Gateway {
 		}, Sockets: live.Limits{
 			Operations: 100, MaxMessage: 1 << 20, MaxQueued: 4 << 20, MaxResponse: 4 << 20,
 			InitTimeout: 15 * time.Second, Heartbeat: 15 * time.Second, WriteWithin: 10 * time.Second,
-		}},
+		}, LateSockets: 100},
 		Stages: snapshot.Stages{
 			Auth: auth.New(g.Sessions, 3), Access: access.New(access.Options{Log: o.Log}), Limit: limiter,
 			GraphQL: g.GraphQL, Pools: upstream.NewPools(), Meter: observer.NewMeter,

@@ -4331,6 +4331,8 @@ export interface components {
             signature?: unknown;
             /** @description Whether a client certificate stands for a key. */
             use_certificate?: boolean;
+            /** @description Whether clients may open GraphQL connections without a credential and send it in the payload of connection_init, as a member with the name of the header. */
+            use_connection_init?: boolean;
             /** @description Whether a cookie is read. */
             use_cookie?: boolean;
             /** @description Whether a query parameter is read. */
