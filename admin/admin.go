@@ -124,6 +124,8 @@ type Server struct {
 
 	warnedOfProxy atomic.Bool // see warnOfProxy
 
+	lists      connectionLists
+	asking     chan struct{} // holds an element for each question to the gateways
 	explaining chan struct{} // holds an element for each request that is being explained
 	playing    chan struct{} // holds an element for each call of the playground
 	tries      *tries        // of developers
@@ -154,6 +156,7 @@ func New(d Deps) (*Server, error) {
 	d.AuditRetention = cmp.Or(d.AuditRetention, keptAudit)
 	s := &Server{deps: d, log: d.Log, throttle: throttle.New(d.LoginRate, time.Now)}
 	s.explaining, s.playing, s.tries = make(chan struct{}, maxExplained), make(chan struct{}, maxPlayed), newTries(time.Now)
+	s.asking = make(chan struct{}, maxAsking)
 	var err error
 	s.gateways, err = distribution.New(distribution.Deps{
 		Store: d.Store, Keys: d.Keys, Counters: d.Counters, Shared: d.Shared, Shown: d.KeyOptions.Hasher.Shown, Secret: s.openSecret, Metrics: d.Metrics, Log: d.Log,

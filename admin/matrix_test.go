@@ -109,7 +109,7 @@ func (b *bench) estate() map[string]string {
 		"/api/hooks/":    "ours",
 		"/api/apis/":     "ours", "/api/portal/policies/": policy, "/api/keys/": key, "/api/portal/developers/": developer, "/api/portal/catalogue/entries/": entry,
 		"/api/portal/requests/": request, "/api/portal/documentation/": document, "/api/portal/webhooks/": hook, "client": client, "/api/portal/deliveries/": b.Text("select id from deliveries limit 1"),
-		"/api/portal/public/catalogue/": entry, "/api/portal/public/pages/": "ours", "key": owned, "/api/portal/me/": owned, "/api/users/": b.Text("select id from users where org_id <> 'second' limit 1"), "/api/certs/": "none", "/api/gateways/": "none", "/api/policies/": policy, "/api/orgs/": b.Text("select org_id from users where email = 'admin@localhost'"), "/api/portal/mailbox/": "none", "/api/config/": "1",
+		"/api/portal/public/catalogue/": entry, "/api/portal/public/pages/": "ours", "key": owned, "/api/portal/me/": owned, "/api/users/": b.Text("select id from users where org_id <> 'second' limit 1"), "/api/certs/": "none", "/api/gateways/": "none", "/api/connections/": "none", "/api/policies/": policy, "/api/orgs/": b.Text("select org_id from users where email = 'admin@localhost'"), "/api/portal/mailbox/": "none", "/api/config/": "1",
 	}
 }
 

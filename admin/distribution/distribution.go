@@ -53,6 +53,7 @@ type Service struct {
 	held         *snapshot // the snapshot of the latest bundle; used by follow alone
 	statuses     *statuses
 	questions    *questions
+	gatherings   gatherings
 	keyFeed      *keyFeed
 	ledger       ledger // Shared, if it can be compared with the database; or nil
 	meters       *meters

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -43,11 +44,12 @@ func newQuestions() *questions {
 	return &questions{waiting: make(map[string][]chan json.RawMessage), interrupt: make(map[*func()]struct{})}
 }
 
-// A message is a question, or an answer if it has a refusal.
+// A message is a question, or an answer if it has a refusal or a piece.
 type message struct {
 	ID      string          `json:"id"`             // of the request
 	Name    string          `json:"name,omitempty"` // of the question
 	Refusal json.RawMessage `json:"refusal,omitempty"`
+	Piece   *piece          `json:"piece,omitempty"`
 }
 
 // Refusal asks all gateways for the record of a refused request. It returns nil when none
@@ -96,6 +98,10 @@ func (s *Service) heard(text string) {
 		s.log.Warn("a message about refused requests is not understood", "err", err)
 	case len(m.Refusal) > 0:
 		s.questions.answer(m.ID, m.Refusal)
+	case m.Piece != nil:
+		if err := s.gatherings.piece(m.ID, m.Piece); err != nil {
+			s.log.Warn("an answer of a gateway is not understood", "err", err)
+		}
 	default:
 		s.questions.ask(m.Name, time.Now())
 	}
@@ -139,7 +145,8 @@ func (q *questions) unseen(seen []string, now time.Time) (names []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, o := range q.open {
-		if !now.After(o.until) && !slices.Contains(seen, o.name) {
+		short, _, _ := strings.Cut(o.name, ".") // as gateways remember long ones
+		if !now.After(o.until) && !slices.Contains(seen, o.name) && !slices.Contains(seen, short) {
 			names = append(names, o.name)
 		}
 	}

@@ -62,6 +62,11 @@ var parameters = map[string]*huma.Param{
 	"key_hash": {Description: "hash of the key", Schema: textSchema()},
 	"key_id":   {Description: "id of one's own key; left out for an API that asks for none", Schema: textSchema()},
 
+	"gateway":      {Description: "only those of the gateway with this name", Schema: textSchema()},
+	"after":        {Description: "the member next of the page before", Schema: textSchema()},
+	"code":         {Description: "with which the connection is closed: 1000, after which clients do not connect again on their own; 1012, after which they do; 4403, forbidden", Schema: &huma.Schema{Type: "integer", Enum: []any{1000, 1012, 4403}, Default: 1000}},
+	"close_reason": {Description: "that the client is given, at most 123 bytes", Schema: textSchema()},
+
 	"developer":      {Description: "only those of the developer with this id", Schema: textSchema()},
 	"webhook":        {Description: "only those to the webhook with this id", Schema: textSchema()},
 	"delivery_state": {Description: "only those in this state", Schema: &huma.Schema{Type: "string", Enum: []any{"pending", "done", "failed", "kept"}}},

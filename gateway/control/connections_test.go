@@ -62,14 +62,14 @@ func TestConnectionsAreListedAndEnded(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	b.want("DELETE", "/svc/connections/00000000000000aa", "", 200, done("00000000000000aa", "deleted"))
-	b.want("DELETE", "/svc/connections/nope?code=4403&reason=Too+loud", "", 404, failed("This gateway has no open connection with this id"))
+	b.want("DELETE", "/svc/connections/nope?code=4403&close_reason=Too+loud", "", 404, failed("This gateway has no open connection with this id"))
 	b.want("DELETE", "/svc/connections?key_hash=h&code=1012", "", 200, `{"status":"ok","ended":2}`)
 	if got := strings.Join(o.ended, ", "); got != "00000000000000aa{1000 Ended by an operator}, nope{4403 Too loud}, all{1012 Ended by an operator}" || o.asked.Key != "h" {
 		t.Errorf("ended %s of %+v", got, o.asked)
 	}
 	b.want("DELETE", "/svc/connections", "", 400, failed("Query parameter key_hash or api_id must name the connections to end"))
 	b.want("DELETE", "/svc/connections/nope?code=1006", "", 400, failed(`Query parameter code must be 1000 (normal: clients do not connect again on their own), 1012 (clients connect again) or 4403 (forbidden), not \"1006\"`))
-	b.want("DELETE", "/svc/connections/nope?reason="+url.QueryEscape(strings.Repeat("é", 62)), "", 400, failed("Query parameter reason must be UTF-8 of at most 123 bytes"))
+	b.want("DELETE", "/svc/connections/nope?close_reason="+url.QueryEscape(strings.Repeat("é", 62)), "", 400, failed("Query parameter close_reason must be UTF-8 of at most 123 bytes"))
 }
 
 func TestConnectionsNeedNotBeListed(t *testing.T) {

@@ -32,7 +32,7 @@ const prefix = "/svc"
 // routes lists every route below prefix.
 func (a *API) routes() []route {
 	block, reset, strict := []string{"block"}, []string{"reset_quota", "strict"}, []string{"strict"}
-	ending := []string{"code", "reason"}
+	ending := []string{"code", "close_reason"}
 	key := []string{"hashed", "api_id", "org_id", "username", "suppress_reset"}
 	given := append(strict, key...)
 	list := append([]string{"filter"}, key...)

@@ -41,6 +41,10 @@ type AdminOptions struct {
 	// Refusal returns the record of a refused request of this gateway by its id, as JSON
 	// has it; nil when there is none. With a nil Refusal the admin gets none.
 	Refusal func(id string) any
+
+	// Answer answers another question, which has a question mark, with what JSON is made
+	// of; nil when there is nothing to say. With a nil Answer the admin gets none.
+	Answer func(question string) any
 }
 
 // Admin gets bundles from the admin by long-polling. While the admin is away the last
@@ -56,7 +60,7 @@ type Admin struct {
 	held    *held   // the configuration after the last response; nil before the first
 	arrived arrival // the last response, until it is applied
 	again   bool    // a whole bundle is requested again, for the copy on disk
-	asked   string  // the latest questions about refused requests that the admin has asked
+	asked   string  // the latest questions that the admin has asked
 
 	mu     sync.Mutex
 	status status
@@ -297,17 +301,28 @@ func (a *Admin) poll(ctx context.Context) (*definition.Bundle, error) {
 	return nil, &answerError{resp.StatusCode, resp.Header.Get(definition.AwayHeader), string(said)}
 }
 
-// answer sends the records of refused requests that the admin asks for. Questions are
-// separated by commas; each ends with a dot and the id of a request.
+// answer sends what the admin asks for: the records of refused requests, and answers to
+// other questions. Questions are separated by commas. Each begins with its name and a dot;
+// then comes the id of a request, or what Answer understands.
 func (a *Admin) answer(ctx context.Context, questions string) {
-	if questions == "" || a.opts.Refusal == nil {
+	if questions == "" {
 		return
 	}
-	a.asked = lastOf(a.asked+","+questions, maxAsked)
 	for one := range strings.SplitSeq(questions, ",") {
-		_, id, _ := strings.Cut(one, ".")
-		if found := a.opts.Refusal(id); found != nil {
-			go a.send(ctx, id, found)
+		name, asked, _ := strings.Cut(one, ".")
+		if a.opts.Answer != nil && strings.Contains(asked, "?") { // no request id
+			a.asked = lastOf(a.asked+","+name, maxAsked)
+			if answer := a.opts.Answer(asked); answer != nil {
+				go a.send(ctx, "/api/gateway/answers", map[string]any{"question": name, "answer": answer})
+			}
+			continue
+		}
+		a.asked = lastOf(a.asked+","+one, maxAsked)
+		if a.opts.Refusal == nil {
+			continue
+		}
+		if found := a.opts.Refusal(asked); found != nil {
+			go a.send(ctx, "/api/gateway/refusals", map[string]any{"id": asked, "refusal": found})
 		}
 	}
 }
@@ -321,15 +336,15 @@ func lastOf(list string, most int) string {
 	return strings.Trim(strings.Join(all[max(0, len(all)-most):], ","), ",")
 }
 
-func (a *Admin) send(ctx context.Context, id string, refusal any) {
+func (a *Admin) send(ctx context.Context, path string, answer map[string]any) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	body, err := json.Marshal(map[string]any{"id": id, "refusal": refusal})
+	body, err := json.Marshal(answer)
 	if err == nil {
-		_, err = a.call(ctx, http.MethodPost, "/api/gateway/refusals", body)
+		_, err = a.call(ctx, http.MethodPost, path, body)
 	}
 	if err != nil {
-		a.opts.Log.Warn("the admin did not get the record of a refused request", "err", err)
+		a.opts.Log.Warn("the admin did not get an answer to its question", "path", path, "err", err)
 	}
 }
 

@@ -33,3 +33,15 @@ func (o openConnections) End(id, org string, how connections.End) bool {
 func (o openConnections) EndAll(f connections.Filter, how connections.End) int {
 	return o.registry().EndAll(f, how)
 }
+
+// answers returns what answers questions of the admin about connections. The gateway has a
+// name.
+func (o openConnections) answers(name string) func(question string) any {
+	desk := connections.Desk{Source: o}
+	return func(question string) any {
+		if answer := desk.Answer(question, name); answer != nil {
+			return answer
+		}
+		return nil
+	}
+}

@@ -101,7 +101,7 @@ func ParseEnd(code, reason string) (End, error) {
 		return End{}, fmt.Errorf("code must be 1000 (normal: clients do not connect again on their own), 1012 (clients connect again) or 4403 (forbidden), not %.40q", code)
 	}
 	if len(e.Reason) > maxReason || !utf8.ValidString(e.Reason) {
-		return End{}, fmt.Errorf("reason must be UTF-8 of at most %d bytes", maxReason)
+		return End{}, fmt.Errorf("close_reason must be UTF-8 of at most %d bytes", maxReason)
 	}
 	return e, nil
 }

@@ -95,7 +95,7 @@ func (d Desk) Get(id string) (connection any, found bool) {
 
 // End ends a connection, and reports whether there is one.
 func (d Desk) End(id string, query map[string]string) (found bool, err error) {
-	how, err := ParseEnd(query["code"], query["reason"])
+	how, err := ParseEnd(query["code"], query["close_reason"])
 	if err != nil {
 		return false, err
 	}
@@ -104,7 +104,7 @@ func (d Desk) End(id string, query map[string]string) (found bool, err error) {
 
 // EndAll ends the connections of a key or an API, and returns how many there were.
 func (d Desk) EndAll(query map[string]string) (n int, err error) {
-	how, err := ParseEnd(query["code"], query["reason"])
+	how, err := ParseEnd(query["code"], query["close_reason"])
 	if err != nil {
 		return 0, err
 	}

@@ -652,6 +652,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the open GraphQL connections of all gateways, the newest first
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-connections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/connections/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an open GraphQL connection with its operations
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-connections-id"];
+        put?: never;
+        post?: never;
+        /**
+         * End a GraphQL connection
+         * @description Needs the role editor.
+         */
+        delete: operations["delete-api-connections-id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/doctor": {
         parameters: {
             query?: never;
@@ -706,6 +750,26 @@ export interface paths {
          * @description Needs the role viewer.
          */
         post: operations["post-api-explain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/gateway/answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Hand over the answer to a question that an admin has asked
+         * @description Needs the role gateway.
+         */
+        post: operations["post-api-gateway-answers"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4201,6 +4265,15 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        Answer: {
+            /** @description to get; left out: there is none of this id */
+            connection?: components["schemas"]["Connection"];
+            /** @description to end; false: there is none of this id */
+            ended?: boolean;
+            gateway?: string;
+            /** @description to list */
+            page?: components["schemas"]["Page"];
+        };
         ApiList: {
             apis: components["schemas"]["ListedAPI"][] | null;
             /** Format: int64 */
@@ -4643,6 +4716,65 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        Connection: {
+            /** Format: int64 */
+            active_operations?: number;
+            /** Format: int64 */
+            active_subscriptions?: number;
+            /** @description of the client, behind trusted proxies */
+            address?: string;
+            api_id?: string;
+            /** @description that holds the connection; empty: it has no name */
+            gateway?: string;
+            /** @description unique among all gateways */
+            id?: string;
+            key_alias?: string;
+            /** @description of the key whose connection it is; empty: none */
+            key_hash?: string;
+            /**
+             * Format: date-time
+             * @description when the last message came or went; null: there was none
+             */
+            last_message?: string | null;
+            /**
+             * Format: int64
+             * @description from the client
+             */
+            messages_in?: number;
+            /**
+             * Format: int64
+             * @description to the client
+             */
+            messages_out?: number;
+            /** @description that are active; in the answer about one connection only */
+            operations?: components["schemas"]["Operation"][] | null;
+            org_id?: string;
+            /** @enum {string} */
+            protocol?: "graphql-transport-ws" | "graphql-ws";
+            /**
+             * Format: int64
+             * @description of messages that wait for the client to read
+             */
+            queued_bytes?: number;
+            /** @description of the handshake */
+            request_id?: string;
+            /** Format: date-time */
+            since?: string;
+        };
+        ConnectionList: {
+            connections: components["schemas"]["Connection"][] | null;
+            /** @description that have answered */
+            gateways: string[] | null;
+            /** @description for the parameter after of the next page; empty: there is none */
+            next?: string;
+            /** @description gateways that did not answer in time: their connections are missing */
+            silent: string[] | null;
+            /**
+             * Format: int64
+             * @description on all pages
+             */
+            total: number;
+        };
         ContentItem: {
             /** @description path of a page; it is left out while there is no such page, or while that is hidden */
             page?: string;
@@ -4650,6 +4782,16 @@ export interface components {
             text?: string;
             /** @description in place of page: https, http or mailto, or a path */
             url?: string;
+        };
+        ContentPage: {
+            /** @description Markdown, at most 64 KiB; HTML in it is left out */
+            body?: string;
+            /** @description a draft, which the portal does not show */
+            hidden?: boolean;
+            /** @description the page is at /portal/pages/ and this: at most 64 small letters, digits and hyphens */
+            path?: string;
+            /** @description heading of the page, at most 120 bytes */
+            title?: string;
         };
         Counted: {
             /** @description rate or quota */
@@ -5417,6 +5559,11 @@ export interface components {
             id?: string;
             /** @description as POST /api/explain returns it */
             refusal?: unknown;
+        };
+        GatewayAnswer: {
+            answer?: components["schemas"]["Answer"];
+            /** @description its name */
+            question?: string;
         };
         GatewayList: {
             gateways: components["schemas"]["GatewayStatus"][] | null;
@@ -6392,6 +6539,25 @@ export interface components {
             /** Format: int64 */
             Pages: number;
         };
+        Operation: {
+            /**
+             * Format: int64
+             * @description results that were sent
+             */
+            events?: number;
+            /** @description that the client chose */
+            id?: string;
+            /**
+             * @description empty: it has not been read yet
+             * @enum {string}
+             */
+            kind?: "" | "query" | "mutation" | "subscription";
+            /** @description empty: it has none */
+            name?: string;
+            request_id?: string;
+            /** Format: date-time */
+            since?: string;
+        };
         Org: {
             /** Format: date-time */
             created_at: string;
@@ -6464,14 +6630,14 @@ export interface components {
             total: number;
         };
         Page: {
-            /** @description Markdown, at most 64 KiB; HTML in it is left out */
-            body?: string;
-            /** @description a draft, which the portal does not show */
-            hidden?: boolean;
-            /** @description the page is at /portal/pages/ and this: at most 64 small letters, digits and hyphens */
-            path?: string;
-            /** @description heading of the page, at most 120 bytes */
-            title?: string;
+            connections?: components["schemas"]["Connection"][] | null;
+            /** @description for the parameter after of the next page; empty: there is none */
+            next?: string;
+            /**
+             * Format: int64
+             * @description on all pages
+             */
+            total?: number;
         };
         Pages: {
             /** @description of the pages together; empty: there are none yet */
@@ -6479,7 +6645,7 @@ export interface components {
             /** @description ignored in a request */
             org_id?: string;
             /** @description at most 100, with 2 MiB of text together */
-            pages?: components["schemas"]["Page"][];
+            pages?: components["schemas"]["ContentPage"][];
         };
         Partitions: {
             /** @description Access rights. */
@@ -11598,6 +11764,230 @@ export interface operations {
             };
         };
     };
+    "get-api-connections": {
+        parameters: {
+            query?: {
+                /** @description only those that name this API */
+                api_id?: string;
+                /** @description hash of the key */
+                key_hash?: string;
+                /** @description only those of the gateway with this name */
+                gateway?: string;
+                /** @description the member next of the page before */
+                after?: string;
+                /** @description objects on a page */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionList"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-connections-id": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "delete-api-connections-id": {
+        parameters: {
+            query?: {
+                /** @description with which the connection is closed: 1000, after which clients do not connect again on their own; 1012, after which they do; 4403, forbidden */
+                code?: 1000 | 1012 | 4403;
+                /** @description that the client is given, at most 123 bytes */
+                close_reason?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
     "get-api-doctor": {
         parameters: {
             query?: never;
@@ -11764,6 +12154,96 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "post-api-gateway-answers": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GatewayAnswer"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

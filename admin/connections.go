@@ -1,0 +1,294 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/distribution"
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/connections"
+)
+
+func (s *Server) connectionRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/api/connections", Summary: "List the open GraphQL connections of all gateways, the newest first", Tag: "Gateways", Role: rest.Viewer,
+			Query: []string{"api_id", "key_hash", "gateway", "after", "page_size"}, Reply: connectionList{}, Wrong: []int{400}, Handle: s.listConnections,
+		},
+		{
+			Method: "GET", Path: "/api/connections/{id}", Summary: "Get an open GraphQL connection with its operations", Tag: "Gateways", Role: rest.Viewer,
+			Reply: connections.Connection{}, Wrong: []int{404}, Handle: s.getConnection,
+		},
+		{
+			Method: "DELETE", Path: "/api/connections/{id}", Summary: "End a GraphQL connection", Tag: "Gateways", Role: rest.Editor,
+			Query: []string{"code", "close_reason"}, Reply: rest.Envelope{}, Wrong: []int{400, 404}, Handle: s.endConnection,
+		},
+		{
+			Method: "POST", Path: "/api/gateway/answers", Summary: "Hand over the answer to a question that an admin has asked", Tag: "Gateways", Role: rest.Gateway,
+			Body: gatewayAnswer{}, Reply: rest.Envelope{}, Wrong: []int{400, 413, 415}, MaxBody: distribution.MaxAnswer, Handle: s.takeAnswer,
+		},
+	}
+}
+
+// gatewayAnswer is the answer of a gateway.
+type gatewayAnswer struct {
+	Question string             `json:"question" doc:"its name"`
+	Answer   connections.Answer `json:"answer"`
+}
+
+// takeAnswer passes the answer of a gateway on to the admin that asks.
+func (s *Server) takeAnswer(ctx context.Context, c *rest.Call) (any, error) {
+	var sent struct {
+		Question string          `json:"question"`
+		Answer   json.RawMessage `json:"answer"`
+	}
+	if err := c.Decode(&sent); err != nil {
+		return nil, err
+	}
+	if sent.Question == "" || len(sent.Question) > 100 || len(sent.Answer) == 0 {
+		return nil, rest.BadRequest("question and answer are required")
+	}
+	if err := s.gateways.Answered(ctx, sent.Question, sent.Answer); err != nil {
+		return nil, err
+	}
+	return rest.Done("Answer taken", nil), nil
+}
+
+// connectionList is one page of connections.
+type connectionList struct {
+	connections.Page
+	Gateways []string `json:"gateways" doc:"that have answered"`
+	Silent   []string `json:"silent" doc:"gateways that did not answer in time: their connections are missing"`
+}
+
+// maxAsking bounds the questions to gateways that are open at the same time.
+const maxAsking = 8
+
+var (
+	noConnection = rest.NotFound("No gateway has an open connection with this id")
+	asksTooMuch  = rest.Unavailable("Too many questions are being put to the gateways; try again")
+)
+
+// askGateways puts a question to the gateways that serve, and returns their answers, and
+// the names of those that did not answer. It stops at an answer that is enough.
+func (s *Server) askGateways(ctx context.Context, q *connections.Question, enough func(*connections.Answer) bool) (all []connections.Answer, silent []string, err error) {
+	select {
+	case s.asking <- struct{}{}:
+		defer func() { <-s.asking }()
+	default:
+		return nil, nil, asksTooMuch
+	}
+	rows, err := s.deps.Store.ListGateways(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range rows {
+		if time.Since(rows[i].SeenAt) < silentAfter && (q.Gateway == "" || q.Gateway == rows[i].Name) {
+			silent = append(silent, rows[i].Name)
+		}
+	}
+	if len(silent) == 0 {
+		return nil, nil, nil
+	}
+	err = s.gateways.Ask(ctx, q.String(), func(text []byte) bool {
+		var a connections.Answer
+		if err := json.Unmarshal(text, &a); err != nil {
+			s.log.Warn("the answer of a gateway is not understood", "err", err)
+			return false
+		}
+		at := slices.Index(silent, a.Gateway)
+		if at < 0 { // it has answered, or is not known yet
+			return false
+		}
+		silent = slices.Delete(silent, at, at+1)
+		all = append(all, a)
+		return len(silent) == 0 || enough(&a)
+	})
+	return all, silent, err
+}
+
+func (s *Server) listConnections(ctx context.Context, c *rest.Call) (any, error) {
+	query := map[string]string{"page_size": c.Query("page_size"), "after": c.Query("after"), "api_id": c.Query("api_id")}
+	f, err := connections.ParseFilter(query)
+	if err != nil {
+		return nil, rest.BadRequest(err.Error())
+	}
+	f.Org = c.Who.Org
+	if f.Key, err = s.identityOf(ctx, f.Org, c.Query("key_hash")); err != nil {
+		return nil, err
+	}
+	q := connections.Question{Verb: connections.VerbList, Filter: f, Gateway: c.Query("gateway")}
+	list, err := s.lists.of(q.String(), func() (*connectionList, error) { return s.connectionsOf(ctx, &q) })
+	if err != nil {
+		return nil, err
+	}
+	shown := *list
+	shown.Connections = slices.Clone(list.Connections)
+	for i := range shown.Connections {
+		shown.Connections[i].Key = s.hashFor(c, shown.Connections[i].Key)
+	}
+	return shown, nil
+}
+
+// identityOf returns the key that a hash as it is shown names. Those that are not stored,
+// such as users of JSON Web Tokens, are named by their hash.
+func (s *Server) identityOf(ctx context.Context, org, shown string) (string, error) {
+	if shown == "" {
+		return "", nil
+	}
+	row, err := s.deps.Store.KeyByHash(ctx, org, shown)
+	if errors.Is(err, store.ErrNotFound) {
+		row, err = s.deps.Store.MaskedKey(ctx, org, shown)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return shown, nil
+	}
+	return row.KeyHash, err
+}
+
+// connectionsOf returns a page of the connections of all gateways.
+func (s *Server) connectionsOf(ctx context.Context, q *connections.Question) (*connectionList, error) {
+	all, silent, err := s.askGateways(ctx, q, func(*connections.Answer) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	list := &connectionList{Gateways: make([]string, 0, len(all)), Silent: append([]string{}, silent...)}
+	var found []connections.Connection
+	more, total := false, 0
+	for _, a := range all {
+		list.Gateways = append(list.Gateways, a.Gateway)
+		if a.Page == nil {
+			continue
+		}
+		total, more = total+a.Page.Total, more || a.Page.Next != ""
+		for _, one := range a.Page.Connections {
+			if one.Gateway = a.Gateway; one.Org == q.Org {
+				found = append(found, one)
+			}
+		}
+	}
+	slices.Sort(list.Gateways)
+	slices.SortFunc(found, func(a, b connections.Connection) int { return connections.Compare(&a, &b) })
+	list.Page = connections.PageOf(found, total, q.Max)
+	if list.Connections == nil {
+		list.Connections = []connections.Connection{}
+	}
+	if more && list.Next == "" && len(list.Connections) > 0 {
+		list.Next = list.Connections[len(list.Connections)-1].Cursor()
+	}
+	return list, nil
+}
+
+// find returns a connection of the caller's organisation, with its operations.
+func (s *Server) find(ctx context.Context, c *rest.Call) (*connections.Connection, error) {
+	id := c.Param("id")
+	if !connections.IsID(id) {
+		return nil, noConnection
+	}
+	q := connections.Question{Verb: connections.VerbGet, Filter: connections.Filter{Org: c.Who.Org}, ID: id}
+	all, silent, err := s.askGateways(ctx, &q, func(a *connections.Answer) bool { return a.Connection != nil })
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range all {
+		if found := a.Connection; found != nil && found.Org == c.Who.Org {
+			found.Gateway = a.Gateway
+			return found, nil
+		}
+	}
+	if len(silent) > 0 {
+		return nil, rest.Unavailable("Not all gateways have answered in time; those that did have no open connection with this id")
+	}
+	return nil, noConnection
+}
+
+func (s *Server) getConnection(ctx context.Context, c *rest.Call) (any, error) {
+	found, err := s.find(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	found.Key = s.hashFor(c, found.Key)
+	return found, nil
+}
+
+// endConnection ends a connection and enters that into the audit log.
+func (s *Server) endConnection(ctx context.Context, c *rest.Call) (any, error) {
+	how, err := connections.ParseEnd(c.Query("code"), c.Query("close_reason"))
+	if err != nil {
+		return nil, rest.BadRequest(err.Error())
+	}
+	found, err := s.find(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	q := connections.Question{Verb: connections.VerbEnd, Filter: connections.Filter{Org: c.Who.Org}, ID: found.ID, Gateway: found.Gateway, How: how}
+	all, silent, err := s.askGateways(ctx, &q, func(*connections.Answer) bool { return true })
+	switch {
+	case err != nil:
+		return nil, err
+	case len(silent) > 0:
+		return nil, rest.Unavailable("The gateway that has the connection did not answer in time; it may have ended the connection nevertheless")
+	case len(all) == 0 || !all[0].Ended:
+		return nil, noConnection
+	}
+	entry := store.AuditEntry{Action: "ended", Kind: "connection", ID: found.ID}
+	entry.After, err = json.Marshal(map[string]any{
+		"api_id": found.API, "key": s.short(found.Key), "gateway": found.Gateway, "address": found.Address, "code": how.Code, "close_reason": how.Reason,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.deps.Store.InTx(ctx, func(tx *store.Tx) error { return tx.Audit(ctx, c.Author(c.Source()), entry) }); err != nil {
+		return nil, err
+	}
+	return rest.Done("Connection ended", nil), nil
+}
+
+// listHeld is how long a list of connections is held in memory: any number of pages that
+// stay open cost one question a second.
+const listHeld = time.Second
+
+// maxLists bounds the lists that are held.
+const maxLists = 100
+
+// connectionLists are lists of connections by their questions.
+type connectionLists struct {
+	mu   sync.Mutex
+	held map[string]*heldList
+}
+
+// heldList is one list. Who reads it holds the lock.
+type heldList struct {
+	mu   sync.Mutex
+	at   time.Time
+	list *connectionList
+}
+
+// of returns the list of a question, at most a second old.
+func (l *connectionLists) of(question string, ask func() (*connectionList, error)) (*connectionList, error) {
+	l.mu.Lock()
+	if len(l.held) >= maxLists || l.held == nil {
+		l.held = make(map[string]*heldList)
+	}
+	h := l.held[question]
+	if h == nil {
+		h = new(heldList)
+		l.held[question] = h
+	}
+	l.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.list != nil && time.Since(h.at) < listHeld {
+		return h.list, nil
+	}
+	list, err := ask()
+	if err == nil {
+		h.at, h.list = time.Now(), list
+	}
+	return list, err
+}
