@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
 	rows "github.com/sluicegate/sluice/admin/store/usage"
+	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/usage"
 )
 
@@ -31,8 +32,9 @@ type Comparer interface {
 
 // An Evaluation evaluates requests under two configurations. One goroutine uses it.
 type Evaluation interface {
-	// Evaluate returns what both do with a request. Nothing is sent or counted.
-	Evaluate(ctx context.Context, s *usage.Sample) (Pair, error)
+	// Evaluate returns what both do with a request. Nothing is sent or counted. Under the
+	// second one a caller that had a key or policies has the policy as alone; "": its own.
+	Evaluate(ctx context.Context, s *usage.Sample, as string) (Pair, error)
 	Close()
 }
 
@@ -98,6 +100,7 @@ type job struct {
 	id            string
 	query         rows.SampleQuery
 	before, after []store.Object
+	as            *stand // nil: callers have their own rights
 	total, done   int
 	noted         time.Time
 }
@@ -122,6 +125,34 @@ func (s *Service) Run(ctx context.Context) {
 		j := <-s.jobs
 		s.note(&rows.Replay{ID: j.id, State: failed, Total: j.total, Fault: "the admin stopped before the run began"})
 	}
+}
+
+// A stand is a policy that callers have in place of their own rights.
+type stand struct {
+	policy string
+	apis   map[string]bool // that it names
+}
+
+// notOfPolicy is why samples are left out of a run with a stand.
+const notOfPolicy = "the policy does not name the API"
+
+// standOf returns a policy of a configuration as a stand.
+func standOf(id string, after []store.Object) (*stand, error) {
+	for i := range after {
+		if after[i].Kind != store.PolicyObject || after[i].ID != id {
+			continue
+		}
+		var p definition.Policy
+		if err := json.Unmarshal(after[i].Body, &p); err != nil {
+			return nil, fmt.Errorf("reading policy %s: %w", id, err)
+		}
+		all := &stand{policy: id, apis: make(map[string]bool)}
+		for api := range p.AccessRights {
+			all.apis[api] = true
+		}
+		return all, nil
+	}
+	return nil, rest.BadRequest(fmt.Sprintf("as_policy must be the id of a policy that there is after the change, not %.40q", id))
 }
 
 // The states of a run.
@@ -180,12 +211,21 @@ func (s *Service) evaluate(ctx context.Context, j *job) (result *Result, err err
 	defer e.Close()
 	j.before, j.after = nil, nil // they may be large
 	sum := newTally()
+	as := ""
+	if j.as != nil {
+		as = j.as.policy
+		sum.as = as
+	}
 	err = rows.EachSample(ctx, s.deps.Store, &j.query, func(one *usage.Sample) error {
-		pair, err := e.Evaluate(ctx, one)
-		if err != nil {
-			return err
+		if j.as != nil && !j.as.apis[one.API] {
+			sum.skipped[notOfPolicy]++
+		} else {
+			pair, err := e.Evaluate(ctx, one, as)
+			if err != nil {
+				return err
+			}
+			sum.add(one, &pair)
 		}
-		sum.add(one, &pair)
 		if j.done++; time.Since(j.noted) >= noteEvery {
 			j.noted = time.Now()
 			s.note(&rows.Replay{ID: j.id, State: running, Done: j.done, Total: j.total})
@@ -213,7 +253,7 @@ type Report struct {
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{{
 		Method: "POST", Path: "/api/config/replay", Summary: "Run recorded requests under the present configuration and a changed one; nothing is stored or sent", Tag: "Configuration", Role: rest.Editor,
-		Query: []string{"api", "since", "limit"}, Body: apply.Batch{}, Reply: Report{}, Status: 201, Wrong: []int{400, 404, 409, 413, 415}, Handle: s.start, MaxBody: 64 << 20, Within: 5 * time.Minute,
+		Query: []string{"api", "since", "limit", "as_policy"}, Body: apply.Batch{}, Reply: Report{}, Status: 201, Wrong: []int{400, 404, 409, 413, 415}, Handle: s.start, MaxBody: 64 << 20, Within: 5 * time.Minute,
 	}, {
 		Method: "GET", Path: "/api/config/replay/{id}", Summary: "Show how far a run of recorded requests is, and its result", Tag: "Configuration", Role: rest.Editor,
 		Reply: Report{}, Wrong: []int{404}, Handle: s.show,
@@ -249,6 +289,11 @@ func (s *Service) start(ctx context.Context, c *rest.Call) (any, error) {
 		}
 	}
 	j.after = after
+	if id := c.Query("as_policy"); id != "" {
+		if j.as, err = standOf(id, after); err != nil {
+			return nil, err
+		}
+	}
 	if j.total, err = rows.CountSamples(ctx, s.deps.Store, &j.query); err != nil {
 		return nil, err
 	}

@@ -98,6 +98,7 @@ const (
 // A tally adds up a result.
 type tally struct {
 	Result
+	as      string // id of the policy that callers have in place of their own rights; "": none
 	skipped map[string]int
 }
 
@@ -230,6 +231,9 @@ func (t *tally) summary() string {
 		return ", from " + grouped(of.AllKeys) + " keys"
 	}
 	refused, allowed := grouped(t.Refused.Samples)+" of "+n+from(&t.Refused), grouped(t.Allowed.Samples)+" of "+n+from(&t.Allowed)
+	if t.as != "" {
+		return t.summaryAs(refused, allowed, n)
+	}
 	switch {
 	case t.Refused.Samples > 0 && t.Allowed.Samples > 0:
 		return "The change would refuse " + refused + ", and let pass " + grouped(t.Allowed.Samples) + " that are refused now" + from(&t.Allowed) + "."
@@ -239,6 +243,22 @@ func (t *tally) summary() string {
 		return "The change would let pass " + allowed + ", which are refused now."
 	}
 	return "The change would refuse none of " + n + ", and let pass no other."
+}
+
+// summaryAs is summary for callers that have one policy.
+func (t *tally) summaryAs(refused, allowed, n string) string {
+	with := "With policy " + t.as + " alone, "
+	switch {
+	case t.Samples == 0:
+		return with + "no recorded request can be compared: none is of an API that the policy names."
+	case t.Refused.Samples > 0 && t.Allowed.Samples > 0:
+		return with + "callers would be refused " + refused + ", and " + grouped(t.Allowed.Samples) + " that are refused now would pass."
+	case t.Refused.Samples > 0:
+		return with + "callers would be refused " + refused + "."
+	case t.Allowed.Samples > 0:
+		return with + allowed + " would pass that are refused now, and no other would be refused."
+	}
+	return with + "callers would be refused none of " + n + ", and no other would pass."
 }
 
 // grouped formats a number: 10,000.

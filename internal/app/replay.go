@@ -74,7 +74,7 @@ const (
 )
 
 // Evaluate implements replay.Evaluation.
-func (c *comparison) Evaluate(ctx context.Context, s *usage.Sample) (p replay.Pair, err error) {
+func (c *comparison) Evaluate(ctx context.Context, s *usage.Sample, as string) (p replay.Pair, err error) {
 	q, err := explain.Recorded(s)
 	if err != nil {
 		p.Skipped = skippedShape
@@ -92,6 +92,11 @@ func (c *comparison) Evaluate(ctx context.Context, s *usage.Sample) (p replay.Pa
 	}
 	outcomes := [2]replay.Outcome{}
 	for i, under := range c.both {
+		if i == 1 && as != "" && (q.KeyHash != "" || len(q.Policies) > 0) {
+			other := *q
+			other.KeyHash, other.Policies = "", []string{as}
+			q = &other
+		}
 		outcomes[i] = outcomeOf(under.Explain(q))
 		if o := &outcomes[i]; o.Reason == pipeline.ReasonKeyStoreUnavailable.String() || o.Reason == pipeline.ReasonCounterUnavailable.String() {
 			return p, fmt.Errorf("%s: %w", o.Reason, store.ErrUnavailable)

@@ -20,6 +20,7 @@ type replaying struct {
 	api   string
 	since time.Duration
 	limit int
+	as    string // id of a policy
 	most  string // newly refused requests that are accepted
 }
 
@@ -48,6 +49,7 @@ Exit code 5 means that more requests would be refused than --max-refused.
 	f.StringVar(&r.api, "api", "", "only requests to the API with this `ID`")
 	f.DurationVar(&r.since, "since", 0, "only requests of the last `TIME`, such as 24h")
 	f.IntVar(&r.limit, "limit", 0, "only the newest `NUMBER` of requests")
+	f.StringVar(&r.as, "as-policy", "", "with the changes, callers have the policy with this `ID` alone, which may be a new one")
 	f.StringVar(&r.most, "max-refused", "0", "`NUMBER` of requests, or share such as 0.1%, that may be refused in addition")
 	return cmd
 }
@@ -144,6 +146,9 @@ func (s *session) runReplay(ctx context.Context, c *shell.Client, plan *declarat
 	}
 	if r.limit != 0 {
 		query.Set("limit", strconv.Itoa(r.limit))
+	}
+	if r.as != "" {
+		query.Set("as_policy", r.as)
 	}
 	batch := plan.Batch()
 	batch.Keys = nil // the run takes keys as they are

@@ -178,6 +178,7 @@ func TestRecordedRequestsShowWhatAChangeWouldRefuse(t *testing.T) {
 	if gone := r.replay("", object{"apis": []object{moved}}).Result; gone.Refused.Samples != 1 || gone.Refused.Rules[0].Reason != "route_not_found" {
 		t.Errorf("with the API elsewhere: %+v", gone.Refused)
 	}
+	r.asAnotherPolicy()
 	r.rest.Expect(409, "POST", "/api/config/replay?api=none", object{}, "gateway.samples_per_second")
 	r.rest.Expect(400, "POST", "/api/config/replay?limit=0", object{}, "limit")
 	r.rest.Expect(400, "POST", "/api/config/replay?since=yesterday", object{}, "since")
@@ -190,6 +191,34 @@ func TestRecordedRequestsShowWhatAChangeWouldRefuse(t *testing.T) {
 	r.rest.Do("DELETE", "/api/keys/"+url.PathEscape(keys["deep one"]), nil)
 	r.recorded("graph", 5)
 	ask("flat", flat, 200)
+}
+
+// asAnotherPolicy runs the samples as if their callers had another policy, which need not be
+// stored.
+func (r *recording) asAnotherPolicy() {
+	r.t.Helper()
+	free := object{"id": "free", "name": "Free", "active": true, "max_query_depth": 3, "access_rights": rig.AccessTo("graph")}
+	got := r.replay("?as_policy=free", object{"policies": []object{free}}).Result
+	if got.Samples != 8 || got.Refused.Samples != 4 || len(got.Refused.Keys) != 2 || len(got.Skipped) != 1 ||
+		got.Summary != "With policy free alone, callers would be refused 4 of 8 recorded requests, from 2 keys." {
+		r.t.Errorf("as a new policy: %+v", got)
+	}
+	if rule := got.Refused.Rules[0]; rule.Reason != "depth_limit" || !strings.Contains(rule.From, "free") {
+		r.t.Errorf("as a new policy: %+v", rule)
+	}
+	delete(free, "max_query_depth")
+	if got := r.replay("?as_policy=free", object{"policies": []object{free}}).Result; got.Refused.Samples != 0 || got.Samples != 8 {
+		r.t.Errorf("without a depth: %+v", got)
+	}
+	own := r.replay("", object{"policies": []object{free}}).Result
+	if own.Samples != 10 || own.Refused.Samples+own.Allowed.Samples != 0 {
+		r.t.Errorf("callers have their own policies: %+v", own)
+	}
+	stored := r.replay("?as_policy=gold&api=plain", object{}).Result
+	if stored.Samples != 2 || stored.Both != 1 || stored.Refused.Samples != 0 {
+		r.t.Errorf("a request without a key stays one: %+v", stored)
+	}
+	r.rest.Expect(400, "POST", "/api/config/replay?as_policy=none", object{}, "as_policy must be the id of a policy")
 }
 
 // saysTheSame runs the samples with the command line.
@@ -212,6 +241,7 @@ func (r *recording) saysTheSame(policy object) {
 	r.CLI("replay", "--max-refused", "few", file).Wants(r.t, 2, "--max-refused must be a number")
 	r.CLI("replay", "--api", "plain", file).Wants(r.t, 0, "would refuse none of 2")
 	r.CLI("replay", "--api", "none", file).Wants(r.t, 6, "gateway.samples_per_second")
+	r.CLI("replay", "--as-policy", "gold", file).Wants(r.t, 5, "With policy gold alone, callers would be refused 4 of 10")
 	r.CLI("diff", "-f", file, "--replay").Wants(r.t, 5, "max_query_depth", "would refuse 4 of 10")
 }
 

@@ -11195,6 +11195,8 @@ export interface operations {
                 since?: string;
                 /** @description how many of the newest */
                 limit?: number;
+                /** @description id of a policy, also of one that the batch creates: callers with a key have it alone under the changed configuration, in place of their own rights; only requests to APIs that it names are compared */
+                as_policy?: string;
             };
             header?: {
                 /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */

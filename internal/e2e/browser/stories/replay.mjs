@@ -59,3 +59,73 @@ story('A lowered limit is run against recorded requests', async ({ page, step, s
   });
   assert.equal((await rest('GET', '/api/portal/policies/graph')).max_query_depth, 10);
 });
+
+// After the story above: requests are recorded.
+story('Replay before the review', async ({ page, step, signIn, open }) => {
+  await signIn(await newUser('editor'));
+  page.on('dialog', (asked) => void asked.accept());
+  const run = () => page.getByRole('button', { name: 'Run against recorded requests' }).click();
+  const field = (name) => page.getByRole('combobox', { name, exact: true });
+  await step('without a change, callers have the policy alone', async () => {
+    await open('/policies/graph/replay');
+    await page.getByRole('heading', { level: 2, name: 'Replay' }).waitFor();
+    await run();
+    await page.getByText(/With policy graph alone, callers would be refused none of .* recorded requests/).waitFor();
+    await field('Callers').selectOption('own');
+    await page.getByText(/The draft changes nothing yet/).waitFor();
+    assert.ok(await page.getByRole('button', { name: 'Run against recorded requests' }).isDisabled());
+  });
+  await step('a draft is run with the rights that callers have', async () => {
+    await page.getByRole('link', { name: 'Overview', exact: true }).click();
+    await fieldOf(page, 'max_query_depth').fill('3');
+    await page.getByRole('link', { name: 'Replay', exact: true }).click();
+    await field('API').selectOption('graph');
+    await field('Recorded').selectOption({ label: 'in the last hour' });
+    await run();
+    await page.getByText(/The change would refuse 2 of .* recorded requests, from one key\./).waitFor();
+    await page.getByRole('table', { name: 'Would be refused: by key' }).getByRole('row', { name: /mobile app 2/ }).waitFor();
+  });
+  await step('a phone shows the tab', async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.ok(wide <= 1, `the page is ${wide} px wider than the window`);
+  });
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.getByRole('button', { name: 'Discard' }).first().click();
+  await step('a new policy is run as if callers had it', async () => {
+    await open('/policies/new');
+    await fieldOf(page, 'name').fill('Small');
+    await fieldOf(page, 'max_query_depth').fill('3');
+    await page.getByRole('combobox', { name: 'APIs', exact: true }).fill('graph');
+    await page.getByRole('option', { name: /^graph/ }).click();
+    await page.keyboard.press('Control+s');
+    const sheet = sheetOf(page);
+    await sheet.getByText('No key has this policy yet.').waitFor();
+    await sheet.getByRole('button', { name: 'Run against recorded requests' }).click();
+    await sheet.getByText(/With policy new-policy alone, callers would be refused 2 of .* recorded requests, from one key\./).waitFor();
+    await sheet.getByRole('button', { name: 'Back' }).click();
+    await page.getByRole('button', { name: 'Discard' }).first().click();
+  });
+  await rest('POST', '/api/apis', { api_id: 'wide', name: 'wide', use_keyless: true, proxy: { listen_path: '/wide/', target_url: product.upstream } });
+  await eventually('the API is served', async () => assert.equal((await fetch(`${product.gateway}/wide/`)).status, 200));
+  assert.equal((await fetch(`${product.gateway}/wide/deep/x`)).status, 200);
+  await eventually('a request is recorded', async () => {
+    const { id } = await rest('POST', '/api/config/replay?api=wide', { apis: [{ api_id: 'deep', name: 'deep', proxy: { listen_path: '/wide/deep/', target_url: product.upstream } }] }, { status: 201 });
+    await eventually('the run ends', async () => assert.equal((await rest('GET', `/api/config/replay/${id}`)).state, 'done'));
+    assert.equal((await rest('GET', `/api/config/replay/${id}`)).result.newly_refused.samples, 1);
+  });
+  await step('a new API takes requests of another', async () => {
+    await open('/apis/new?from=text');
+    await page.locator('.cm-content').first().click();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText(JSON.stringify({ name: 'Deep', proxy: { listen_path: '/wide/deep/', target_url: product.upstream }, active: true }, undefined, 2));
+    await page.keyboard.press('Control+s');
+    const sheet = sheetOf(page);
+    await sheet.getByText('Gained: the API is served at /wide/deep/').waitFor();
+    await sheet.getByRole('button', { name: 'Run against recorded requests' }).click();
+    await sheet.getByText(/The change would refuse 1 of .* recorded requests\./).waitFor();
+    await sheet.getByRole('table', { name: 'Would be refused: by rule' }).getByText('auth_missing').waitFor();
+    await sheet.getByRole('button', { name: 'Back' }).click();
+    await page.getByRole('button', { name: 'Discard' }).first().click();
+  });
+});

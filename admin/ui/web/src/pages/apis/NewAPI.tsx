@@ -13,7 +13,8 @@ import { Needs } from '../../parts/Needs';
 import { Page } from '../../parts/Page';
 import { useURLState } from '../../parts/urlState';
 import { baseOf, readDocument, slugOf, withAuth } from './begin';
-import { create, probe, validate } from './read';
+import { Effect } from './Effect';
+import { batchOf, create, loadEffect, probe, validate } from './read';
 import { text as t } from './text';
 import css from './apis.module.css';
 
@@ -101,6 +102,8 @@ function Wizard() {
           <ReviewSheet
             what={t.what(name)}
             draft={draft}
+            effect={async (text, signal) => <Effect effect={await loadEffect(text, signal)} />}
+            batch={batchOf}
             publish={async (it: Publishing) => {
               const made = await create(it);
               await queryClient.invalidateQueries({ queryKey: ['apis'] });

@@ -17,7 +17,7 @@ import { HistoryTab, UsesTab } from './Looks';
 import { OperationsTab } from './Operations';
 import { authsOf, Overview } from './Overview';
 import { RawTab } from './Raw';
-import { loadEffect, loadText, loadUses, remove, save, validate } from './read';
+import { batchOf, loadEffect, loadText, loadUses, remove, save, validate } from './read';
 import { SchemaTab } from './Schema';
 import { text as t } from './text';
 import { TrafficTab } from './Traffic';
@@ -64,7 +64,7 @@ function Editing({ id, base }: { id: string; base: Base }) {
       review={{
         what: t.what(name),
         effect: async (text, signal) => <Effect effect={await loadEffect(text, signal)} />,
-        batch: (text) => `{"apis":[${text}]}`,
+        batch: batchOf,
         publish: (it) => save(id, it),
         reload: () => loadText(id),
       }}

@@ -3,7 +3,7 @@ import type { components } from '../../api.gen';
 import { api, data, request, respond } from '../../api/client';
 import type { Problem } from '../../api/failure';
 import type { Base, Publishing } from '../../parts/draft';
-import { pretty } from '../../parts/draft';
+import { parse, pretty, setAt } from '../../parts/draft';
 import type { ListQuery, Rows } from '../../parts/ListPage';
 
 type Schemas = components['schemas'];
@@ -74,4 +74,12 @@ export const checkSchema = (schema: string, signal: AbortSignal) => request<Sche
 export const probe = (url: string) => request<Schemas['Found']>('POST', '/api/apis/probe', { body: { url } });
 
 /** What a change comes to. */
-export const loadEffect = (text: string, signal: AbortSignal) => request<Schemas['Effect']>('POST', '/api/config/effect', { body: `{"apis":[${text}]}`, signal });
+export const loadEffect = (text: string, signal: AbortSignal) => request<Schemas['Effect']>('POST', '/api/config/effect', { body: batchOf(text), signal });
+
+/** A change as a batch. A new API gets an id for it. */
+export const batchOf = (text: string) => `{"apis":[${withID(text)}]}`;
+
+function withID(text: string): string {
+  const value = parse(text).tree && (JSON.parse(text) as { api_id?: string; id?: string });
+  return !value || value.api_id ? text : setAt(text, ['api_id'], 'new-api');
+}

@@ -11,9 +11,9 @@ import { Needs } from '../../parts/Needs';
 import { Page } from '../../parts/Page';
 import { AccessTab } from './Access';
 import { PolicyFields } from './Form';
-import { ProblemList } from './One';
+import { Effect, ProblemList } from './One';
 import css from './policies.module.css';
-import { create, validate } from './read';
+import { batchOf, create, idOf, loadEffect, validate } from './read';
 import { text as t } from './text';
 
 const empty = `{
@@ -57,6 +57,9 @@ function Making() {
         <ReviewSheet
           what={t.what(draft.get<string>('name') || t.create)}
           draft={draft}
+          effect={async (text, signal) => <Effect effect={await loadEffect(text, signal)} />}
+          batch={batchOf}
+          replayAs={draft.broken ? undefined : idOf(draft.text)}
           publish={async (it: Publishing) => {
             const made = await create(it);
             await queryClient.invalidateQueries({ queryKey: ['policies'] });

@@ -20,6 +20,7 @@ import { AccessTab } from './Access';
 import { PolicyFields } from './Form';
 import { HistoryTab, KeysTab, Uses } from './Looks';
 import { apiOf, tabOf } from './paths';
+import { ReplayTab } from './Replay';
 import { batchOf, loadEffect, loadText, loadUses, remove, save, validate } from './read';
 import { text as t } from './text';
 
@@ -123,6 +124,8 @@ function Tab({ id, tab, draft, may, at }: { id: string; tab: string; draft: Draf
       );
     case 'keys':
       return <KeysTab id={id} />;
+    case 'replay':
+      return <ReplayTab id={id} draft={draft} />;
     case 'history':
       return <HistoryTab id={id} />;
     case 'raw':

@@ -35,6 +35,12 @@ export async function loadText(id: string, signal?: AbortSignal): Promise<Base> 
   return { text: pretty(once), etag: answer.headers.get('ETag') ?? '' };
 }
 
+/** The id of a policy in a batch. */
+export function idOf(text: string): string {
+  const value = parse(text).tree && (JSON.parse(text) as { id?: string; _id?: string });
+  return (value && (value.id || value._id)) || 'new-policy';
+}
+
 /** The text with an id, which a change has to have; lines stay as they are. */
 function withID(text: string): string {
   const value = parse(text).tree && (JSON.parse(text) as { id?: string; _id?: string });

@@ -28,7 +28,7 @@ export const text = {
   notSet: '–',
   rate: (rate: number, per: number) => (per > 0 ? `${number(rate)} / ${per === 1 ? 's' : seconds(per)}` : number(rate)),
   quota: (max: number, renews: number) => (renews > 0 ? `${number(max)} / ${seconds(renews)}` : number(max)),
-  tabs: { overview: 'Overview', apis: 'APIs', fields: 'Fields', keys: 'Keys', history: 'History', raw: 'All members' } as Record<string, string>,
+  tabs: { overview: 'Overview', apis: 'APIs', fields: 'Fields', keys: 'Keys', replay: 'Replay', history: 'History', raw: 'All members' } as Record<string, string>,
   tabsLabel: (name: string) => `Parts of ${name}`,
   noTab: (tab: string) => `There is no tab ${tab}.`,
   what: (name: string) => `policy "${name}"`,
@@ -166,6 +166,28 @@ export const text = {
     now: (name: string, state: string) => `${name}: ${state}`,
     toFilter: 'Filter the fields',
     counts: (types: number, fields: number) => `${plural(types, 'type', 'types')}, ${plural(fields, 'field', 'fields')}`,
+  },
+
+  replay: {
+    help: 'Runs requests that gateways recorded under the configuration in force and under the changes of this draft. Nothing is sent, counted or stored.',
+    callers: 'Callers',
+    callersHelp: 'Under the changed configuration.',
+    own: 'with their own keys and policies',
+    all: (name: string) => `all of them with ${name} alone`,
+    api: 'API',
+    anyAPI: 'all that are recorded',
+    anyNamed: 'all that the policy names',
+    counted: (api: string, count: number) => `${api} (${number(count)})`,
+    since: 'Recorded',
+    spans: [
+      { value: '', label: 'at any time' },
+      { value: '3600', label: 'in the last hour' },
+      { value: '86400', label: 'in the last 24 hours' },
+      { value: '604800', label: 'in the last 7 days' },
+    ],
+    same: 'The draft changes nothing yet. Change the policy in the other tabs, or run the requests with this policy alone.',
+    byAPI: 'Recorded requests of its APIs',
+    noneOfIts: 'No requests to the APIs of this policy are recorded.',
   },
 
   keysTab: {

@@ -15,20 +15,43 @@ type Turned = Schemas['Turned'];
 
 const pause = 400; // milliseconds between two looks at a run
 
-/** Runs recorded requests against a change: what it would refuse or let pass. */
-export function Replay({ batch }: { batch: string }) {
-  const recorded = useRead(['samples'], (signal) => request<Schemas['Samples']>('GET', '/api/samples', { signal }));
+/** Runs recorded requests against a change: what it would refuse or let pass. `as` is a policy that callers have alone then. */
+export function Replay({ batch, as }: { batch: string; as?: string }) {
+  const recorded = useSamples();
   return (
     <section className={css.section}>
       <h3>{t.replay.title}</h3>
       <Loaded query={recorded} lines={2}>
-        {(all) => (all.samples === 0 ? <p className="muted">{t.replay.none}</p> : <Run key={batch} batch={batch} recorded={all} />)}
+        {(all) =>
+          all.samples === 0 ? (
+            <p className="muted">{t.replay.none}</p>
+          ) : (
+            <>
+              <Recorded of={all} />
+              {as !== undefined && <p>{t.replay.asNew}</p>}
+              <ReplayRun key={batch} batch={batch} query={() => ({ as_policy: as })} />
+            </>
+          )
+        }
       </Loaded>
     </section>
   );
 }
 
-function Run({ batch, recorded }: { batch: string; recorded: Schemas['Samples'] }) {
+/** What is recorded. */
+export const useSamples = () => useRead(['samples'], (signal) => request<Schemas['Samples']>('GET', '/api/samples', { signal }));
+
+/** How many requests are recorded, and when they came. */
+export function Recorded({ of }: { of: { samples: number; first_at?: string; last_at?: string } }) {
+  return (
+    <p>
+      {t.replay.recorded(plural(of.samples, 'request', 'requests'))} <Time at={of.first_at} as="full" /> – <Time at={of.last_at} as="full" />
+    </p>
+  );
+}
+
+/** The button that starts a run, and what came of it. */
+export function ReplayRun({ batch, query, disabled }: { batch: string; query: () => Record<string, string | undefined>; disabled?: boolean }) {
   const [report, setReport] = useState<Report>();
   const [failure, setFailure] = useState('');
   const stop = useRef(new AbortController());
@@ -42,7 +65,7 @@ function Run({ batch, recorded }: { batch: string; recorded: Schemas['Samples'] 
     setFailure('');
     setReport(undefined);
     try {
-      let now = await request<Report>('POST', '/api/config/replay', { body: batch, signal });
+      let now = await request<Report>('POST', '/api/config/replay', { body: batch, query: query(), signal });
       while (now.state === 'running' && !signal.aborted) {
         setReport(now);
         await new Promise((done) => setTimeout(done, pause));
@@ -59,11 +82,8 @@ function Run({ batch, recorded }: { batch: string; recorded: Schemas['Samples'] 
   const busy = report?.state === 'running';
   return (
     <>
-      <p>
-        {t.replay.recorded(plural(recorded.samples, 'request', 'requests'))} <Time at={recorded.first_at} as="full" /> – <Time at={recorded.last_at} as="full" />
-      </p>
       <div>
-        <Button busy={busy} onClick={() => void run()}>
+        <Button busy={busy} disabled={disabled} onClick={() => void run()}>
           {report?.result ? t.replay.again : t.replay.run}
         </Button>
       </div>
@@ -126,7 +146,7 @@ function Tables({ of, refused }: { of: Turned; refused?: boolean }) {
                       {rule.rule} {rule.value}
                     </code>
                   )}{' '}
-                  {rule.from}
+                  {rule.from && t.replay.in(rule.from)}
                 </td>
                 <td>{number(rule.samples)}</td>
                 <td>

@@ -39,6 +39,8 @@ export function ReviewSheet(p: {
   effect?: (text: string, signal: AbortSignal) => Promise<ReactNode>;
   /** The change as POST /api/config/replay takes it, to be run against recorded requests. */
   batch?: (text: string) => string;
+  /** Of a new policy, its id in that batch: callers have it alone in the run, as no key has it yet. */
+  replayAs?: string;
   publish: (it: Publishing) => Promise<{ revision?: number } | void>;
   /** The object as it is now; called after a conflict. */
   reload: () => Promise<Base>;
@@ -114,7 +116,7 @@ export function ReviewSheet(p: {
         <h3>{t.review.text}</h3>
         <Differences changes={differences} />
       </section>
-      {p.batch && differences.length > 0 && <Replay batch={p.batch(text)} />}
+      {p.batch && differences.length > 0 && <Replay batch={p.batch(text)} as={p.replayAs} />}
       {p.children}
       <TextField label={t.review.reason} help={t.review.reasonHelp} value={reason} onChange={setReason} maxLength={500} />
       {failure !== undefined && <ErrorPanel failure={failure} onProblem={() => p.onClose()} />}
