@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/fasthttp/websocket"
@@ -24,7 +25,10 @@ type Sockets struct {
 }
 
 // perSource is how many connections have the same source address: ports run out.
-const perSource = 20_000
+const perSource = 5000
+
+// sources is how many source addresses are in use, or were and may have ports in TIME_WAIT.
+var sources atomic.Uint32
 
 // atATime is how many connections are opened at a time.
 const atATime = 32
@@ -33,12 +37,16 @@ const atATime = 32
 // is acknowledged. The caller must Close them.
 func OpenSockets(ctx context.Context, addr, path string, n int, head func(i int) http.Header) (*Sockets, error) {
 	s := &Sockets{all: make([]*websocket.Conn, n)}
+	first := sources.Add(uint32(n/perSource)+1) - uint32(n/perSource)
 	errs := make([]error, atATime)
 	var running sync.WaitGroup
 	for d := range atATime {
 		running.Go(func() {
 			for i := d; i < n && errs[d] == nil; i += atATime {
-				s.all[i], errs[d] = dial(ctx, "ws://"+addr+path, i, head(i))
+				source := first + uint32(i/perSource)
+				if s.all[i], errs[d] = dial(ctx, "ws://"+addr+path, source, head(i)); errs[d] == nil {
+					s.gone.Go(func() { s.read(s.all[i]) }) // pings want an answer from the start
+				}
 			}
 		})
 	}
@@ -47,17 +55,14 @@ func OpenSockets(ctx context.Context, addr, path string, n int, head func(i int)
 		s.Close()
 		return nil, err
 	}
-	for _, ws := range s.all {
-		s.gone.Go(func() { s.read(ws) })
-	}
 	return s, nil
 }
 
 var frames sync.Pool
 
 // dial opens a connection and has it acknowledged.
-func dial(ctx context.Context, url string, i int, head http.Header) (*websocket.Conn, error) {
-	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i/perSource))}}
+func dial(ctx context.Context, url string, source uint32, head http.Header) (*websocket.Conn, error) {
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(source>>8), byte(source))}, Control: withoutPort}
 	d := websocket.Dialer{
 		NetDialContext: from.DialContext, HandshakeTimeout: time.Minute, Subprotocols: []string{"graphql-transport-ws"},
 		ReadBufferSize: 512, WriteBufferSize: 512, WriteBufferPool: &frames,
@@ -80,6 +85,16 @@ func dial(ctx context.Context, url string, i int, head http.Header) (*websocket.
 		return nil, err
 	}
 	return ws, nil
+}
+
+// withoutPort has the kernel choose the port when it connects: by then it knows the other
+// end, and a port is free unless it is in use to that one.
+func withoutPort(_, _ string, raw syscall.RawConn) (err error) {
+	const ipBindAddressNoPort = 24
+	if failed := raw.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_IP, ipBindAddressNoPort, 1) }); failed != nil {
+		return failed
+	}
+	return err
 }
 
 // Each sends the text to every connection.
