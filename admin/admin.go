@@ -129,6 +129,10 @@ type Server struct {
 	explaining chan struct{} // holds an element for each request that is being explained
 	playing    chan struct{} // holds an element for each call of the playground
 	tries      *tries        // of developers
+	streamed   *underWay     // subscriptions of the playground, of operators
+
+	streams    context.Context // of all subscriptions of the playground; ends with Shutdown
+	endStreams context.CancelCauseFunc
 
 	lifetime context.Context // ends with Shutdown
 	end      context.CancelFunc
@@ -157,6 +161,8 @@ func New(d Deps) (*Server, error) {
 	s := &Server{deps: d, log: d.Log, throttle: throttle.New(d.LoginRate, time.Now)}
 	s.explaining, s.playing, s.tries = make(chan struct{}, maxExplained), make(chan struct{}, maxPlayed), newTries(time.Now)
 	s.asking = make(chan struct{}, maxAsking)
+	s.streamed = newUnderWay(maxStreamed, maxStreamedBy)
+	s.streams, s.endStreams = context.WithCancelCause(context.Background())
 	var err error
 	s.gateways, err = distribution.New(distribution.Deps{
 		Store: d.Store, Keys: d.Keys, Counters: d.Counters, Shared: d.Shared, Shown: d.KeyOptions.Hasher.Shown, Secret: s.openSecret, Metrics: d.Metrics, Log: d.Log,
@@ -242,10 +248,11 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
-// Shutdown ends long-polls, waits for requests in flight until ctx ends, and stops all
+// Shutdown ends long-polls and subscriptions of the playground, waits for requests in flight until ctx ends, and stops all
 // work in the background.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.gateways.Release()
+	s.endStreams(endStop)
 	err := errors.Join(s.apart.ShutdownWithContext(ctx), s.http.ShutdownWithContext(ctx))
 	s.end()
 	s.work.Wait()

@@ -80,6 +80,7 @@ func (s *Server) received(handle fasthttp.RequestHandler) fasthttp.RequestHandle
 			return
 		}
 		handle(ctx)
+		rest.SendStream(ctx)
 	}
 }
 

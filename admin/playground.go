@@ -20,7 +20,8 @@ import (
 // A Player makes calls of the playground through a gateway.
 type Player interface {
 	// Play makes a call. The error is *definition.Problems for a faulty description, and
-	// ctx's if the answer did not come in time.
+	// ctx's if the answer did not come in time. With PlayedCall.Live it returns once the
+	// subscription has ended, soon after ctx has; the error may be a PlayedEnd then.
 	Play(ctx context.Context, call *PlayedCall) (*PlayedAnswer, error)
 }
 
@@ -30,6 +31,8 @@ type PlayedCall struct {
 	Org, API    string
 	Description []byte // of the request, as for POST /api/explain
 	Counted     bool   // under rates and quotas
+
+	Live PlayedSink // takes the results of a subscription; nil: they are part of the answer
 }
 
 // A PlayedAnswer is what came of a call of the playground.
@@ -98,6 +101,7 @@ type AskedCall struct {
 	Path    string            `json:"path,omitempty" doc:"below the listen path, with the query; default /"`
 	Headers map[string]string `json:"headers,omitempty"`
 	Body    string            `json:"body,omitempty" doc:"at most 1 MiB"`
+	Stream  bool              `json:"stream,omitempty" doc:"for a subscription: the answer is a text/event-stream of open (this answer without a body), next (a result), and at the end error, complete or closed (with a reason), unless the call is refused"`
 }
 
 // playAs names the caller of a call of the playground. One member is set at most.
@@ -148,6 +152,9 @@ func (s *Server) play(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if sent.Stream {
+		return s.playStream(ctx, c, &sent, call)
+	}
 	select {
 	case s.playing <- struct{}{}:
 		defer func() { <-s.playing }()
@@ -164,13 +171,23 @@ func (s *Server) play(ctx context.Context, c *rest.Call) (any, error) {
 	return showPlayed(got, sent.Count), nil
 }
 
+// playStream runs a subscription for an operator.
+func (s *Server) playStream(ctx context.Context, c *rest.Call, sent *playBody, call *PlayedCall) (any, error) {
+	if err := s.auditPlay(ctx, c, call.API, sent); err != nil {
+		return nil, err
+	}
+	return s.stream(ctx, c, &streaming{by: s.deps.Play, call: call, of: s.streamed, show: func(got *PlayedAnswer) (any, error) {
+		return showPlayed(got, sent.Count), nil
+	}})
+}
+
 // playWith makes a call within its time.
 func playWith(ctx context.Context, p Player, call *PlayedCall) (*PlayedAnswer, error) {
 	within, cancel := context.WithTimeout(ctx, playedWithin)
 	defer cancel()
 	got, err := p.Play(within, call)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, rest.Refuse(fasthttp.StatusGatewayTimeout, fmt.Sprintf("The API did not answer within %s", playedWithin))
+		return nil, notInTime()
 	}
 	return got, err
 }
@@ -290,14 +307,20 @@ func describeCall(row *store.API, client string, sent *AskedCall) (map[string]an
 			describe["method"] = fasthttp.MethodPost
 		}
 	}
-	headers := make(map[string]string, len(sent.Headers)+1)
+	headers := make(map[string]string, len(sent.Headers)+2)
 	typed := false
 	for name, value := range sent.Headers {
+		if sent.Stream && strings.EqualFold(name, fasthttp.HeaderAccept) {
+			continue
+		}
 		headers[name] = value
 		typed = typed || strings.EqualFold(name, fasthttp.HeaderContentType)
 	}
 	if sent.Body != "" && !typed {
 		headers[fasthttp.HeaderContentType] = "application/json"
+	}
+	if sent.Stream {
+		headers[fasthttp.HeaderAccept] = "application/json, text/event-stream"
 	}
 	if row.Domain != "" {
 		headers["Host"] = row.Domain

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -35,39 +34,28 @@ var triedPace = throttle.Pace{Free: 60, First: 2 * time.Second, Longest: 2 * tim
 
 // A tries bounds the calls of developers. It is safe for concurrent use.
 type tries struct {
-	pace *throttle.Backoff
-
-	mu    sync.Mutex
-	all   int
-	under map[string]int // calls under way, by developer
+	pace     *throttle.Backoff
+	calls    *underWay
+	streamed *underWay
 }
 
 func newTries(now func() time.Time) *tries {
-	return &tries{pace: throttle.NewBackoff(triedPace, now), under: make(map[string]int)}
+	return &tries{pace: throttle.NewBackoff(triedPace, now), calls: newUnderWay(maxTried, maxTriedBy), streamed: newUnderWay(maxStreamed, maxStreamedBy)}
 }
 
 // begin admits a call of a developer; done ends it.
 func (t *tries) begin(developer string) (done func(), err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.all >= maxTried || t.under[developer] >= maxTriedBy {
+	done, ok := t.calls.enter(developer)
+	if !ok {
 		return nil, rest.Unavailable("Too many calls are under way; try again")
 	}
 	if wait := t.pace.Try(developer); wait > 0 {
+		done()
 		f := rest.Refuse(fasthttp.StatusTooManyRequests, "Too many calls from the portal; try again in a moment")
 		f.Header = map[string]string{fasthttp.HeaderRetryAfter: strconv.Itoa(int(math.Ceil(wait.Seconds())))}
 		return nil, f
 	}
-	t.all++
-	t.under[developer]++
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.all--
-		if t.under[developer]--; t.under[developer] == 0 {
-			delete(t.under, developer)
-		}
-	}, nil
+	return done, nil
 }
 
 func (s *Server) tryRoutes() []rest.Route {
@@ -158,7 +146,11 @@ func (s *Server) try(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	defer done()
-	got, err := playWith(ctx, s.deps.Try, &PlayedCall{Org: c.Who.Org, API: row.ID, Description: text, Counted: true})
+	call := &PlayedCall{Org: c.Who.Org, API: row.ID, Description: text, Counted: true}
+	if in.Stream {
+		return s.stream(ctx, c, &streaming{by: s.deps.Try, call: call, of: s.tries.streamed, show: showTried})
+	}
+	got, err := playWith(ctx, s.deps.Try, call)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +189,7 @@ func (s *Server) triedBy(ctx context.Context, c *rest.Call, key string) (*model.
 }
 
 // showTried returns the answer to a developer.
-func showTried(got *PlayedAnswer) (*tryAnswer, error) {
+func showTried(got *PlayedAnswer) (any, error) {
 	report, err := triedReportOf(got.Report)
 	return &tryAnswer{showAnswer(got), report}, err
 }

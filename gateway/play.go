@@ -69,10 +69,23 @@ func reaches(report *explain.Report, api string) bool {
 
 // play makes a call that reaches an API of a snapshot.
 func (g *Gateway) play(p *Playing, s *snapshot.Snapshot, internal pipeline.InternalCalls) *explain.Played {
+	ex := g.playing(p, s, internal)
+	if ex == nil {
+		return &explain.Played{}
+	}
+	done := &explain.Played{Sent: true, RequestID: string(ex.RequestID())}
+	g.run(ex)
+	g.read(ex, done, p.Within)
+	played(p, ex)
+	return done
+}
+
+// playing returns the exchange of a call, or nil if it reaches no API.
+func (g *Gateway) playing(p *Playing, s *snapshot.Snapshot, internal pipeline.InternalCalls) *pipeline.Exchange {
 	q := p.Request
 	call, fault := wire.NewCall(q.Raw(), g.conf.Wire)
 	if fault != nil {
-		return &explain.Played{}
+		return nil
 	}
 	call.Peer, call.TLS, call.Cert = q.Peer(), q.Secure(), q.Shown()
 	ex := pipeline.For(call)
@@ -82,29 +95,36 @@ func (g *Gateway) play(p *Playing, s *snapshot.Snapshot, internal pipeline.Inter
 	ex.Play = &pipeline.Play{KeyHash: q.KeyHash, Policy: q.Policy, Counted: p.Counted}
 	if !s.Find(ex) {
 		ex.Release()
-		return &explain.Played{}
+		return nil
 	}
 	if a, ok := internal.(*aside); ok {
 		a.compile(ex)
 	}
-	done := &explain.Played{Sent: true, RequestID: string(ex.RequestID())}
-	g.run(ex)
-	g.read(ex, done, p.Within)
+	return ex
+}
+
+// played ends the exchange of a call.
+func played(p *Playing, ex *pipeline.Exchange) {
 	if meter := ex.API.Meter; p.Counted && meter != nil {
 		meter.Done(ex)
 	}
 	ex.Release()
-	return done
+}
+
+// readHead takes the answer of an exchange but for its body.
+func readHead(ex *pipeline.Exchange, done *explain.Played) {
+	done.Status, done.Upstream = ex.Answer.Status, ex.Upstream.Duration
+	for line := range strings.Lines(string(ex.Answer.Lines)) {
+		name, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
+		done.Headers = append(done.Headers, explain.Header{Name: name, Value: strings.TrimSpace(value)})
+	}
+	done.Took = time.Since(ex.Started)
 }
 
 // read takes the answer of an exchange.
 func (g *Gateway) read(ex *pipeline.Exchange, done *explain.Played, within time.Duration) {
 	a := ex.Answer
-	done.Status, done.Upstream = a.Status, ex.Upstream.Duration
-	for line := range strings.Lines(string(a.Lines)) {
-		name, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
-		done.Headers = append(done.Headers, explain.Header{Name: name, Value: strings.TrimSpace(value)})
-	}
+	readHead(ex, done)
 	switch {
 	case a.Takeover != nil: // nobody is there to speak another protocol with
 		a.Takeover(nil, nil)

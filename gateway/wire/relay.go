@@ -47,7 +47,7 @@ func (call *Call) Again(left *atomic.Bool) *Relay {
 }
 
 // UntilLeft makes the call one over no connection, whose client has left once left is set.
-func (r *Relay) UntilLeft(left *atomic.Bool) { r.conn, r.left = nil, left }
+func (call *Call) UntilLeft(left *atomic.Bool) { call.conn, call.left = nil, left }
 
 // OwnLines returns room for header lines that are passed to UseLines.
 func (r *Relay) OwnLines() []byte { return r.lines[:0] }

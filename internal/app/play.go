@@ -39,7 +39,10 @@ func (p *player) Play(ctx context.Context, call *admin.PlayedCall) (*admin.Playe
 	if err != nil {
 		return nil, err
 	}
-	send, err := p.through(ctx, call.API)
+	if call.Live != nil {
+		return p.playLive(ctx, call, q)
+	}
+	through, err := p.through(ctx, call.API)
 	if err != nil {
 		return nil, err
 	}
@@ -48,36 +51,35 @@ func (p *player) Play(ctx context.Context, call *admin.PlayedCall) (*admin.Playe
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	type outcome struct {
-		played *explain.Played
-		fault  any
-	}
-	done := make(chan outcome, 1)
+	done := make(chan playedOutcome, 1)
 	go func() {
-		var o outcome
+		var o playedOutcome
 		defer func() {
 			o.fault = recover()
 			<-p.busy
 			done <- o
 		}()
-		o.played = send(&gateway.Playing{Request: q, API: call.API, Counted: call.Counted, Within: readPlayed})
+		o.played = through.Play(&gateway.Playing{Request: q, API: call.API, Counted: call.Counted, Within: readPlayed})
 	}()
 	select {
 	case o := <-done:
-		if o.fault != nil {
-			return nil, fmt.Errorf("calling the API: %v", o.fault)
-		}
-		return playedAnswer(o.played)
+		return o.answer()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
+// sender sends calls to APIs.
+type sender interface {
+	Play(*gateway.Playing) *explain.Played
+	PlayLive(context.Context, *gateway.Playing, gateway.PlayedSink) *explain.Played
+}
+
 // through returns what sends calls to an API.
-func (p *player) through(ctx context.Context, api string) (func(*gateway.Playing) *explain.Played, error) {
+func (p *player) through(ctx context.Context, api string) (sender, error) {
 	if p.serves {
 		if s := p.gateway.Current(); s != nil && s.API(api) != nil {
-			return p.gateway.Play, nil
+			return p.gateway, nil
 		}
 	}
 	tag, rendered := p.current()
@@ -88,7 +90,7 @@ func (p *player) through(ctx context.Context, api string) (func(*gateway.Playing
 	if err != nil {
 		return nil, err
 	}
-	return aside.Play, nil
+	return aside, nil
 }
 
 func playedAnswer(got *explain.Played) (*admin.PlayedAnswer, error) {

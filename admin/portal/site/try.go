@@ -194,6 +194,7 @@ type triedCall struct {
 	Path    string            `json:"path"`
 	Headers map[string]string `json:"headers,omitempty"`
 	Body    string            `json:"body,omitempty"`
+	Stream  bool              `json:"stream,omitempty"`
 }
 
 // call returns the call that the visitor has filled in, or marks what is missing.
@@ -342,8 +343,12 @@ func play(v *visit) error {
 		return err
 	}
 	var answer []byte
-	made := triedCall{Key: v.value("key"), Method: fasthttp.MethodPost, Path: "/", Headers: headers, Body: string(body)}
-	_, err = v.call(call{method: fasthttp.MethodPost, path: tryPath(offer), body: made, raw: &answer})
+	var streamed bool
+	made := triedCall{Key: v.value("key"), Method: fasthttp.MethodPost, Path: "/", Headers: headers, Body: string(body), Stream: v.value("stream") != ""}
+	_, err = v.call(call{method: fasthttp.MethodPost, path: tryPath(offer), body: made, raw: &answer, streamed: &streamed})
+	if streamed {
+		return nil
+	}
 	return v.answerJSON(answer, err)
 }
 

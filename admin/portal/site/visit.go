@@ -96,6 +96,7 @@ type call struct {
 	once         string  // Idempotency-Key
 	match        string  // If-Match
 	raw          *[]byte // set to the body of an answer that is no JSON
+	streamed     *bool   // set if the answer is a stream, which the visitor gets as it is; nil: it is none
 }
 
 // call makes a call with the visitor's session and address. A refusal is a *fault.
@@ -128,6 +129,11 @@ func (v *visit) call(c call) (tag string, err error) {
 	answer := &inside.Response
 	if answer.StatusCode() >= 300 {
 		return "", faultOf(answer)
+	}
+	if events := rest.TakeStream(&inside); events != nil && c.streamed != nil {
+		*c.streamed = true
+		rest.SetStream(v.http, events)
+		return "", nil
 	}
 	if c.raw != nil {
 		*c.raw = bytes.Clone(answer.Body())

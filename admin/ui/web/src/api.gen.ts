@@ -6868,6 +6868,8 @@ export interface components {
             method?: string;
             /** @description below the listen path, with the query; default / */
             path?: string;
+            /** @description for a subscription: the answer is a text/event-stream of open (this answer without a body), next (a result), and at the end error, complete or closed (with a reason), unless the call is refused */
+            stream?: boolean;
         };
         PlayedHeader: {
             name: string;
@@ -8177,6 +8179,8 @@ export interface components {
             method?: string;
             /** @description below the listen path, with the query; default / */
             path?: string;
+            /** @description for a subscription: the answer is a text/event-stream of open (this answer without a body), next (a result), and at the end error, complete or closed (with a reason), unless the call is refused */
+            stream?: boolean;
         };
         Turned: {
             /**

@@ -1,14 +1,15 @@
 // The playground of one API in the management UI: calls go through the admin and a
 // gateway, as oneself, as a key or as a policy. No credential of theirs is needed.
 import { useEffect, useRef, useState } from 'react';
-import { request, useRead } from '../api';
+import { request, respond, useRead } from '../api';
 import { useCan } from '../app/session';
 import { base } from '../lib';
 import { SelectField, SwitchField, TextField } from '../parts/fields';
 import { useURLState } from '../parts/urlState';
 import css from './APIPlayground.module.css';
 import type { Playground, Transport, Visible } from './index';
-import { answerOf, type Seen, type Sent, visibleOf } from './relay';
+import { answerOf, relayedEvents, type Seen, type Sent, visibleOf } from './relay';
+import type { Call } from './transport';
 
 const words = {
   as: 'Call as',
@@ -99,14 +100,17 @@ async function loadPolicies(id: string, signal: AbortSignal): Promise<{ id: stri
 }
 
 function relayed(id: string, how: () => { as: As; count: boolean }): Transport {
+  const path = `/api/apis/${encodeURIComponent(id)}/playground`;
+  const options = ({ query, variables, operationName, headers, signal }: Call, stream?: true) => {
+    const { as, count } = how();
+    return { body: { as, count, stream, method: 'POST', headers, body: JSON.stringify({ query, variables, operationName }) }, signal };
+  };
   return {
-    async *send({ query, variables, operationName, headers, signal }) {
-      const { as, count } = how();
-      const got = await request<Sent>('POST', `/api/apis/${encodeURIComponent(id)}/playground`, {
-        body: { as, count, method: 'POST', headers, body: JSON.stringify({ query, variables, operationName }) },
-        signal,
-      });
-      yield answerOf(got);
+    async *send(call) {
+      yield answerOf(await request<Sent>('POST', path, options(call)));
+    },
+    async *subscribe(call) {
+      yield* relayedEvents(await respond('POST', path, options(call, true)), async (answer) => answerOf((await answer.json()) as Sent));
     },
   };
 }

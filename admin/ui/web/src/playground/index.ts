@@ -1,18 +1,18 @@
 // The playground: editors, tabs, history, documentation, a meter of the limits, and the
-// answer with the reason of a refusal. It draws itself into a shadow root, without a
+// answer, or the results of a subscription, with the reason of a refusal. It draws itself into a shadow root, without a
 // framework, so that the management UI, the portal and the public page share it.
 import { buildSchema, type GraphQLSchema, parse, print } from 'graphql';
 import { Docs } from './docs';
 import { fill, h } from './dom';
 import { Editor } from './editor';
 import { Kept, type Tab } from './kept';
-import { type Limits, measure, noLimits, operationsOf } from './meter';
+import { isSubscription, type Limits, measure, noLimits, operationsOf } from './meter';
+import { Results } from './results';
 import { style } from './style';
-import type { Answer, Step, Transport } from './transport';
+import type { Answer, Call, End, Protocol, Step, Transport } from './transport';
 
 export { noLimits } from './meter';
 export type { Limits } from './meter';
-export { direct } from './transport';
 export type { Answer, Call, Explanation, Transport } from './transport';
 
 /** What the caller may use: the schema, cut to that, and the limits on operations. */
@@ -64,6 +64,8 @@ class View implements Playground {
   private strip = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Operations' });
   private run: HTMLButtonElement;
   private operation = h('select', { 'aria-label': 'Operation', hidden: true });
+  private protocol = h('select', { 'aria-label': 'Transport', hidden: true });
+  private results = new Results((body) => (this.answer.value = pretty(body)));
   private meter = h('span', { class: 'meter', role: 'status', 'aria-live': 'polite' });
   private status = h('div', { class: 'status', role: 'status', 'aria-live': 'polite' }, h('span', { class: 'muted' }, 'The answer appears here.'));
   private refusal = h('div', { class: 'refusal', hidden: true });
@@ -99,7 +101,7 @@ class View implements Playground {
       'div',
       { class: 'panes' },
       h('div', { class: 'ask' }, queryBox, this.besides(variablesBox, headersBox), h('div', { class: 'editor' }, variablesBox, headersBox)),
-      h('div', { class: 'answer' }, h('div', {}, this.status, this.refusal), this.beside, answerBox),
+      h('div', { class: 'answer' }, h('div', {}, this.status, this.refusal), this.beside, this.results.element, answerBox),
       this.docs.element,
     );
     variablesBox.style.height = headersBox.style.height = '100%';
@@ -122,6 +124,7 @@ class View implements Playground {
           { class: 'bar' },
           this.run,
           this.operation,
+          this.protocol,
           h('button', { type: 'button', onclick: () => this.prettify() }, 'Prettify'),
           this.historyButton,
           h('span', { class: 'space' }),
@@ -137,6 +140,10 @@ class View implements Playground {
       ),
     );
     this.operation.addEventListener('change', () => this.measured());
+    const protocols = o.transport.protocols ?? [];
+    const usual = protocols.find((one) => one === this.kept.protocol()) ?? protocols[0];
+    fill(this.protocol, ...protocols.map((one) => h('option', { value: one, selected: one === usual }, protocolNames[one])));
+    this.protocol.addEventListener('change', () => this.kept.keepProtocol(this.protocol.value));
     const editor = (into: HTMLElement, label: string, more: Partial<ConstructorParameters<typeof Editor>[2]>) =>
       new Editor(this.root, into, { label, language: 'json', onRun: () => this.send(), ...more });
     this.query = editor(queryBox, 'Query', { language: 'graphql', onChange: () => this.changed(), onDocs: (type) => this.docs.open(type) });
@@ -205,6 +212,7 @@ class View implements Playground {
   destroy() {
     this.running?.abort();
     this.reading?.abort();
+    this.results.stop();
     for (const one of [this.query, this.variables, this.head, this.answer]) one.destroy();
     this.root.replaceChildren();
   }
@@ -261,6 +269,7 @@ class View implements Playground {
     const chosen = names.includes(this.operation.value) ? this.operation.value : (names[0] ?? '');
     fill(this.operation, ...names.map((name) => h('option', { value: name, selected: name === chosen }, name || '(unnamed)')));
     this.operation.hidden = names.length < 2;
+    this.protocol.hidden = this.protocol.options.length === 0 || !isSubscription(text, chosen);
     const m = measure(text, chosen, asObject(this.variables.value), this.schema, this.limits);
     if (!m) return fill(this.meter);
     fill(this.meter, figure('depth', m.depth, m.maxDepth), this.schema && m.cost > 0 ? ' · ' : '', this.schema && m.cost > 0 ? figure('cost', m.cost, m.maxCost) : '');
@@ -286,18 +295,68 @@ class View implements Playground {
     this.run.textContent = 'Stop';
     this.refusal.hidden = true;
     fill(this.beside);
-    this.say('muted', 'Waiting for the answer…');
+    const call: Call = { query, variables: given, operationName: this.operation.value || undefined, headers: this.headers(), signal: running.signal };
+    const came = (answer: Answer) => {
+      this.show(answer);
+      this.kept.add({ query, variables, at: Date.now(), status: answer.status });
+    };
     try {
-      for await (const answer of this.o.transport.send({ query, variables: given, operationName: this.operation.value || undefined, headers: this.headers(), signal: running.signal })) {
-        this.show(answer);
-        this.kept.add({ query, variables, at: Date.now(), status: answer.status });
-      }
+      if (isSubscription(query, this.operation.value)) await this.follow(call, came);
+      else await this.ask(call, came);
     } catch (problem) {
       this.say('bad', running.signal.aborted ? 'Stopped.' : `There is no answer: ${problem instanceof Error ? problem.message : String(problem)}`);
     } finally {
+      this.results.stop();
       this.running = undefined;
       this.run.textContent = 'Run';
     }
+  }
+
+  private async ask(call: Call, came: (answer: Answer) => void) {
+    this.results.hide();
+    this.say('muted', 'Waiting for the answer…');
+    for await (const answer of this.o.transport.send(call)) came(answer);
+  }
+
+  /** Runs a subscription until it ends, or is stopped. */
+  private async follow(call: Call, came: (answer: Answer) => void) {
+    this.results.start();
+    this.say('muted', 'Waiting for the subscription to begin…');
+    const protocol = (this.protocol.value || 'sse') as Protocol;
+    const by = this.protocol.options.length > 0 ? `over ${protocolNames[protocol]}` : '';
+    for await (const event of this.o.transport.subscribe(call, protocol)) {
+      if (event.kind === 'answer') {
+        this.results.hide();
+        came(event.answer);
+      } else if (event.kind === 'open') {
+        came(event.answer ?? { status: 101, headers: [], body: '' });
+        this.live(event.answer, by);
+      } else if (event.kind === 'next') this.results.add(event.body);
+      else this.ended(event.end);
+    }
+    if (call.signal.aborted) this.say('', 'Stopped.');
+  }
+
+  /** Says that a subscription runs. */
+  private live(answer: Answer | undefined, by: string) {
+    const facts = [h('strong', { class: 'good' }, 'Live'), by ? h('span', {}, by) : ''];
+    if (answer?.counted !== undefined) facts.push(h('span', { class: 'muted' }, answer.counted ? 'counted' : 'not counted'));
+    if (answer?.requestID) facts.push(h('span', { class: 'muted mono' }, answer.requestID));
+    fill(this.status, ...facts);
+    if (!answer?.headers.length) fill(this.beside);
+  }
+
+  /** Says how a subscription ended. */
+  private ended({ how, code, reason, errors }: End) {
+    if (how === 'completed') return this.say('good', 'Completed.');
+    if (how === 'closed') return fill(this.status, h('strong', { class: 'bad' }, code ? `Closed with code ${code}` : 'Closed'), reason ? h('span', {}, reason) : '');
+    fill(this.status, h('strong', { class: 'bad' }, 'Refused'), h('span', {}, this.results.count > 0 ? 'after the results below' : ''));
+    const list = errorsOf(errors);
+    this.refusal.hidden = list.length === 0;
+    fill(this.refusal, h('ul', {}, ...list.map((one) => h('li', {}, one))));
+    if (this.results.count > 0) return;
+    this.results.hide();
+    this.answer.value = pretty(errors ?? '');
   }
 
   private show(answer: Answer) {
@@ -352,6 +411,14 @@ class View implements Playground {
 }
 
 const marks: Record<string, string> = { ok: '✓', fail: '✗', answered: '✓', untold: '?' };
+
+const protocolNames: Record<Protocol, string> = { 'graphql-transport-ws': 'WebSocket', 'graphql-ws': 'WebSocket, older protocol', sse: 'SSE' };
+
+/** The messages of a list of errors. */
+function errorsOf(text: string | undefined): string[] {
+  const list = JSON.parse(text ?? '[]') as { message?: unknown }[];
+  return list.map((one) => (typeof one?.message === 'string' ? one.message : JSON.stringify(one)));
+}
 
 function figure(what: string, seen: number, most: number): HTMLElement {
   const kind = most > 0 && seen > most ? 'bad' : most > 0 && seen >= most * 0.8 ? 'near' : '';

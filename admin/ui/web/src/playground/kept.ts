@@ -39,6 +39,23 @@ export class Kept {
     this.write('past', []);
   }
 
+  /** The transport that was chosen last, on any page of this origin; "" for none. */
+  protocol(): string {
+    try {
+      return localStorage.getItem('playground:transport') ?? '';
+    } catch {
+      return '';
+    }
+  }
+
+  keepProtocol(protocol: string) {
+    try {
+      localStorage.setItem('playground:transport', protocol);
+    } catch {
+      // Storage is off or full: the first is chosen the next time.
+    }
+  }
+
   private read(what: string): unknown[] {
     try {
       const found: unknown = JSON.parse(localStorage.getItem(`playground:${this.name}:${what}`) ?? '[]');

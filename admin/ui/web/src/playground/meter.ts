@@ -13,6 +13,7 @@ import {
   Kind,
   type FieldNode,
   type OperationDefinitionNode,
+  OperationTypeNode,
   parse,
   type SelectionSetNode,
 } from 'graphql';
@@ -47,6 +48,17 @@ export function operationsOf(text: string): string[] {
     return parse(text).definitions.flatMap((one) => (one.kind === Kind.OPERATION_DEFINITION ? [one.name?.value ?? ''] : []));
   } catch {
     return [];
+  }
+}
+
+/** Whether the operation of a name, or the first, is a subscription; false while the text cannot be parsed. */
+export function isSubscription(text: string, name: string): boolean {
+  try {
+    const operations = parse(text).definitions.filter((one) => one.kind === Kind.OPERATION_DEFINITION);
+    const chosen = operations.find((one) => (one.name?.value ?? '') === name) ?? operations[0];
+    return chosen?.operation === OperationTypeNode.SUBSCRIPTION;
+  } catch {
+    return false;
   }
 }
 

@@ -1,20 +1,25 @@
 // The page of the portal: calls go to the portal, which makes them as one of the
 // developer's own keys. No key is in the page.
 import { mount, type Transport } from './index';
-import { answerOf, type Seen, type Sent, visibleOf } from './relay';
+import { answerOf, relayedEvents, type Seen, type Sent, visibleOf } from './relay';
+import type { Answer, Call } from './transport';
 
 export function mountPortal(host: HTMLElement) {
   const { relay = '', token = '', name = '', query } = host.dataset;
   const choice = document.getElementById('play-key') as HTMLSelectElement | null;
   document.getElementById('play')!.hidden = false;
   const key = () => choice?.value ?? '';
+  const make = ({ query, variables, operationName, headers, signal }: Call, more = {}) => {
+    const body = new URLSearchParams({ token, key: key(), query, operation: operationName ?? '', headers: JSON.stringify(headers), ...more });
+    if (variables !== undefined) body.set('variables', JSON.stringify(variables));
+    return fetch(relay, { method: 'POST', body, signal });
+  };
   const transport: Transport = {
-    async *send({ query, variables, operationName, headers, signal }) {
-      const body = new URLSearchParams({ token, key: key(), query, operation: operationName ?? '', headers: JSON.stringify(headers) });
-      if (variables !== undefined) body.set('variables', JSON.stringify(variables));
-      const got = await said<Sent>(await fetch(relay, { method: 'POST', body, signal }));
-      if (!got.sent) throw new Error('no gateway takes the call for this API.');
-      yield answerOf({ ...got, counted: got.explanation?.outcome.allowed || undefined });
+    async *send(call) {
+      yield answered(await said<Sent>(await make(call)));
+    },
+    async *subscribe(call) {
+      yield* relayedEvents(await make(call, { stream: '1' }), async (answer) => answered(await said<Sent>(answer)));
     },
   };
   const playground = mount(host, {
@@ -24,6 +29,11 @@ export function mountPortal(host: HTMLElement) {
     visible: async (signal) => visibleOf(await said<Seen>(await fetch(`${relay}/schema?${new URLSearchParams({ key: key() })}`, { signal }))),
   });
   choice?.addEventListener('change', () => playground.refresh());
+}
+
+function answered(got: Sent): Answer {
+  if (!got.sent) throw new Error('no gateway takes the call for this API.');
+  return answerOf({ ...got, counted: got.explanation?.outcome.allowed || undefined });
 }
 
 /** The answer of the portal; an error with its words for a refusal. */

@@ -2,7 +2,8 @@
 // page and its script are all that it loads; calls go to the API itself. The portal serves
 // the same script on a page of its own.
 import { buildClientSchema, getIntrospectionQuery, type IntrospectionQuery } from 'graphql';
-import { direct, mount, type Visible } from './index';
+import { direct } from './direct';
+import { mount, type Visible } from './index';
 import { mountPortal } from './portal';
 import { tokens } from './style';
 

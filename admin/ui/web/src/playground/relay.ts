@@ -1,6 +1,7 @@
 // What the admin answers where calls go through it: in the management UI and the portal.
 import type { Limits, Visible } from './index';
-import type { Answer, Explanation } from './transport';
+import { eventsOf, isEventStream } from './events';
+import type { Answer, Event, Explanation } from './transport';
 
 /** A call's answer. */
 export interface Sent {
@@ -42,6 +43,34 @@ export function answerOf(got: Sent): Answer {
     counted: got.counted,
     explanation: got.explanation,
   };
+}
+
+/** The events of a subscription; json reads an answer that is none. */
+export async function* relayedEvents(answer: Response, json: (answer: Response) => Promise<Answer>): AsyncGenerator<Event> {
+  if (!isEventStream(answer)) {
+    yield { kind: 'answer', answer: await json(answer) };
+    return;
+  }
+  for await (const { name, data } of eventsOf(answer.body!)) {
+    switch (name) {
+      case 'open':
+        yield { kind: 'open', answer: answerOf(JSON.parse(data) as Sent) };
+        break;
+      case 'next':
+        yield { kind: 'next', body: data };
+        break;
+      case 'error':
+        yield { kind: 'end', end: { how: 'refused', errors: data } };
+        return;
+      case 'complete':
+        yield { kind: 'end', end: { how: 'completed' } };
+        return;
+      case 'closed':
+        yield { kind: 'end', end: { how: 'closed', reason: (JSON.parse(data) as { reason: string }).reason } };
+        return;
+    }
+  }
+  yield { kind: 'end', end: { how: 'closed', reason: 'The connection to the server was lost.' } };
 }
 
 export function visibleOf(seen: Seen): Visible {

@@ -26,7 +26,19 @@ select, input { min-height: 2rem; border: 1px solid var(--control-border); borde
 .ask { display: grid; grid-template-rows: minmax(8rem, 3fr) auto minmax(6rem, 1fr); min-height: 0; border-inline-end: 1px solid var(--border) }
 .editor { min-height: 0; overflow: hidden; position: relative }
 .editor[hidden] { display: none }
-.answer { display: grid; grid-template-rows: auto auto minmax(0, 1fr); min-height: 0 }
+.answer { display: grid; grid-template-rows: auto auto auto minmax(0, 1fr); min-height: 0 }
+.answer > .editor { grid-row: 4 }
+.answer:has(> .results:not([hidden])) { grid-template-rows: auto auto minmax(8rem, 3fr) minmax(6rem, 2fr) }
+.results { display: grid; grid-template-rows: auto minmax(0, 1fr); min-height: 0; border-bottom: 1px solid var(--border) }
+.results[hidden] { display: none }
+.results .tools { display: flex; flex-wrap: wrap; align-items: center; gap: 4px 8px; padding: 8px }
+.results .figures { font-variant-numeric: tabular-nums }
+.results .list { list-style: none; margin: 0; padding: 0; overflow: auto; font: 0.8125rem/1.25rem var(--mono); border-block-start: 1px solid var(--border) }
+.results .list:focus-visible { outline-offset: -2px }
+.results li { display: grid; grid-template-columns: auto auto minmax(0, 1fr); gap: 8px; padding: 4px 8px; cursor: pointer; border-block-end: 1px solid var(--border) }
+.results li:hover { background: var(--hover) }
+.results li[aria-selected='true'] { background: var(--selected); box-shadow: inset 2px 0 var(--accent) }
+.results .preview { overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
 .status { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; padding: 8px; border-bottom: 1px solid var(--border); min-height: 2.75rem }
 .good { color: var(--ok) } .bad { color: var(--danger) } .near { color: var(--warn) } .muted { color: var(--muted) }
 .refusal { padding: 8px; border-bottom: 1px solid var(--border); background: var(--danger-bg); max-height: 16rem; overflow: auto }
@@ -49,6 +61,7 @@ dl { display: grid; grid-template-columns: auto 1fr; gap: 2px 12px; margin: 4px 
   .all { height: auto; overflow: visible }
   .panes, .panes.with-docs { grid-template-columns: minmax(0, 1fr) }
   .ask { grid-template-rows: 16rem auto 8rem; border-inline-end: 0 }
+  .answer:has(> .results:not([hidden])) { grid-template-rows: auto auto 16rem 10rem }
   .answer { min-height: 16rem; border-block-start: 1px solid var(--border) }
   .docs { border-inline-start: 0; border-block-start: 1px solid var(--border); max-height: 24rem }
 }

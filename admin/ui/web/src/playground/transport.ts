@@ -1,5 +1,5 @@
-// How calls leave the playground. A transport yields answers until it is done, so that
-// one for subscriptions yields many; those over HTTP yield one.
+// How calls leave the playground: operations over HTTP, which have one answer, and
+// subscriptions, which have events.
 
 export interface Call {
   query: string;
@@ -35,39 +35,44 @@ export interface Answer {
   explanation?: Explanation;
 }
 
+/** How a subscription ended. */
+export interface End {
+  how: 'completed' | 'refused' | 'closed';
+  /** Of a WebSocket's close frame. */
+  code?: number;
+  reason?: string;
+  /** The errors of a refusal, a JSON array. */
+  errors?: string;
+}
+
+/** What comes of a subscription, in this order: an answer alone, or open, results, and an end. */
+export type Event =
+  | { kind: 'answer'; answer: Answer }
+  | { kind: 'open'; answer?: Answer }
+  | { kind: 'next'; body: string }
+  | { kind: 'end'; end: End };
+
+/** The protocols by which a browser subscribes. */
+export type Protocol = 'graphql-transport-ws' | 'graphql-ws' | 'sse';
+
 export interface Transport {
   send(call: Call): AsyncIterable<Answer>;
+  /** Runs a subscription. It ends with the events, or with the call's signal. */
+  subscribe(call: Call, protocol: Protocol): AsyncIterable<Event>;
+  /** What can be chosen from; none where calls take one way only. */
+  protocols?: readonly Protocol[];
 }
 
 /** How much of an answer is kept. */
 const most = 1 << 20;
 
-/** Calls an endpoint from the browser itself. */
-export function direct(endpoint: string): Transport {
-  return {
-    async *send({ query, variables, operationName, headers, signal }) {
-      const began = performance.now();
-      const answer = await fetch(endpoint, {
-        method: 'POST',
-        headers: { accept: 'application/json', ...headers, 'content-type': 'application/json' },
-        body: JSON.stringify({ query, variables, operationName }),
-        credentials: 'same-origin',
-        signal,
-      });
-      const { text, cut } = await read(answer);
-      yield {
-        status: answer.status,
-        headers: [...answer.headers],
-        body: text,
-        cut,
-        requestID: answer.headers.get('x-request-id') ?? undefined,
-        tookMS: performance.now() - began,
-      };
-    },
-  };
+/** What an answer over HTTP says before its body. */
+export function headOf(answer: Response): Omit<Answer, 'body'> {
+  return { status: answer.status, headers: [...answer.headers], requestID: answer.headers.get('x-request-id') ?? undefined };
 }
 
-async function read(answer: Response): Promise<{ text: string; cut: boolean }> {
+/** Reads the body of an answer as text, as much of it as is kept. */
+export async function read(answer: Response): Promise<{ text: string; cut: boolean }> {
   const reader = answer.body?.getReader();
   if (!reader) return { text: '', cut: false };
   const decoder = new TextDecoder();
