@@ -107,6 +107,7 @@ type Gateway struct {
 
 	current atomic.Pointer[serving] // nil before the first bundle
 	sockets live.Registry
+	streams openStreams
 	hub     live.Hub // of connections to upstreams of subscriptions
 	late    lateConnections
 }
@@ -135,9 +136,10 @@ func (g *Gateway) ServeTLS(ln net.Listener, secure *wire.Secure) error {
 func (g *Gateway) Leave() { g.server.Leave() }
 
 // Shutdown waits for open calls to finish, until ctx ends. Clients of GraphQL connections
-// are asked to connect again.
+// and event streams are asked to connect again.
 func (g *Gateway) Shutdown(ctx context.Context) error {
 	g.sockets.Leave(goodbye)
+	g.streams.leave()
 	return g.server.Shutdown(ctx)
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"net/netip"
 	"strings"
@@ -20,13 +21,7 @@ func (g *Gateway) hold(ex *pipeline.Exchange, s *socket) bool {
 	if g.stages.Tunnels == nil {
 		return true
 	}
-	r := &recheck{
-		gateway: g, client: ex.Client, api: ex.API.Definition.ID,
-		key: strings.Clone(ex.KeyHash), internal: ex.Parent != nil,
-	}
-	a, about := ex.Answer, tunnels.AboutOf(ex)
-	// The texts of a key may be part of a large buffer, which a tunnel would retain.
-	about.Key, about.Identity = strings.Clone(about.Key), strings.Clone(about.Identity)
+	a, r, about := ex.Answer, g.recheckOf(ex), aboutOf(ex)
 	if o := ex.Opening; o != nil {
 		about.Cut, r.call, r.operations = o.Cut, o.Call, o.Check
 		if s.late != nil {
@@ -46,6 +41,32 @@ func (g *Gateway) hold(ex *pipeline.Exchange, s *socket) bool {
 	return true
 }
 
+// holdEvents registers the event stream of a subscription like hold. Unless a bound keeps it
+// from being opened, release is called at its end.
+func (g *Gateway) holdEvents(ex *pipeline.Exchange, cut func(why error)) (release func(), full tunnels.Bound) {
+	if g.stages.Tunnels == nil || ex.Play != nil { // a call of the playground ends soon
+		return func() {}, tunnels.Free
+	}
+	about, r := aboutOf(ex), g.recheckOf(ex)
+	about.Cut, r.call, r.subscribes, r.body = cut, ex.Call.Keep(), true, bytes.Clone(ex.Call.Body)
+	return g.stages.Tunnels.HoldOpen(about, r)
+}
+
+// aboutOf returns what a tunnel is registered with. The texts of a key may be part of a
+// large buffer, which a tunnel would retain.
+func aboutOf(ex *pipeline.Exchange) tunnels.About {
+	about := tunnels.AboutOf(ex)
+	about.Key, about.Identity = strings.Clone(about.Key), strings.Clone(about.Identity)
+	return about
+}
+
+func (g *Gateway) recheckOf(ex *pipeline.Exchange) *recheck {
+	return &recheck{
+		gateway: g, client: ex.Client, api: ex.API.Definition.ID,
+		key: strings.Clone(ex.KeyHash), internal: ex.Parent != nil,
+	}
+}
+
 // A recheck holds the request that began a tunnel against the rules in force.
 type recheck struct {
 	gateway  *Gateway
@@ -56,6 +77,8 @@ type recheck struct {
 	internal bool     // an internal call: its path is below the listen path of the API
 	late     *lateKey // of which call and key are not known yet; nil: they are
 
+	subscribes bool   // the call is a subscription over HTTP, which is checked as well
+	body       []byte // of that call
 	operations func() // checks the operations of a GraphQL connection; nil: the tunnel is none
 
 	checked bool
@@ -103,12 +126,17 @@ func (r *recheck) Check() error {
 	ex := pipeline.For(&call.Call)
 	defer ex.Release()
 	ex.Client = r.client
+	which := pipeline.OfRights
+	if r.subscribes {
+		call.SetBody(r.body)
+		which, ex.Live = pipeline.OfOperations, &pipeline.Live{Events: true, Again: true}
+	}
 	if err := r.find(now.snapshot, ex); err != nil {
 		return err
 	}
-	verdict := pipeline.RunOnly(ex.API.Entry, ex, pipeline.OfRights)
+	verdict := pipeline.RunOnly(ex.API.Entry, ex, which)
 	if verdict == pipeline.Next && r.late == nil {
-		verdict = pipeline.RunOnly(requestStages(ex), ex, pipeline.OfRights)
+		verdict = pipeline.RunOnly(requestStages(ex), ex, which)
 	}
 	if verdict == pipeline.Rejected {
 		if ex.Rejection.Reason == pipeline.ReasonKeyStoreUnavailable {

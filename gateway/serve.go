@@ -80,7 +80,11 @@ func (g *Gateway) run(ex *pipeline.Exchange) {
 	}
 	if verdict == pipeline.Next {
 		ex.Stopped = forwarding
-		verdict = g.forward(ex)
+		if ex.Live != nil && ex.Live.Events && !ex.IsDry() {
+			verdict = g.forwardEvents(ex)
+		} else {
+			verdict = g.forward(ex)
+		}
 	}
 	var opened *socket
 	if ex.Opening != nil && verdict == pipeline.Answered && !ex.IsDry() {

@@ -84,10 +84,11 @@ func (s *socket) endBarred() {
 
 const goodbye = "The gateway stops, please connect again"
 
-// isOfHandshake reports whether a header line of a handshake is for that connection only.
+// isOfHandshake reports whether a header line of a handshake is for that connection only,
+// or asks for what operations cannot use: compressed answers.
 func isOfHandshake(line []byte) bool {
 	name, _, _ := bytes.Cut(line, []byte{':'})
-	for _, one := range [...]string{"Connection", "Upgrade", "Accept", "Content-Type", "Content-Length"} {
+	for _, one := range [...]string{"Connection", "Upgrade", "Accept", "Accept-Encoding", "Content-Type", "Content-Length"} {
 		if http1.EqualFold(name, one) {
 			return true
 		}
@@ -197,7 +198,7 @@ func (o *operation) answer(ex *pipeline.Exchange) {
 		o.op.Fail(errorsOf(ex))
 	case http1.HasPrefix(valueOf(a.Lines, "Content-Type"), "text/event-stream") && a.Stream != nil:
 		o.keep()
-		err = live.Events(a.Stream, o.To)
+		err = live.Events(readUntil{&o.gone, a.Stream}, o.To)
 	case http1.HasPrefix(valueOf(a.Lines, "Content-Type"), "text/event-stream"):
 		err = live.Events(bytes.NewReader(a.Body), o.To) // all have come at once
 	default:

@@ -123,8 +123,14 @@ type sockets struct {
 }
 
 func withSockets(t *testing.T, change ...func(*gateway.Deps)) *sockets {
+	return withSocketsUnder(t, tunnels.Options{}, change...)
+}
+
+// withSocketsUnder is withSockets under bounds.
+func withSocketsUnder(t *testing.T, bounds tunnels.Options, change ...func(*gateway.Deps)) *sockets {
 	s := &sockets{t: t, upstream: newCounting(t)}
-	open := tunnels.New(tunnels.Options{Interval: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+	bounds.Interval, bounds.Log = 50*time.Millisecond, slog.New(slog.DiscardHandler)
+	open := tunnels.New(bounds)
 	s.Gateway = gatewaytest.Start(t, gatewaytest.Options{
 		GraphQL:  func(o *graphql.Options) { o.WebSockets = true },
 		Sessions: func(o *auth.SessionOptions) { o.Changed = open.Wake },

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"net"
+	"sync/atomic"
 
 	"github.com/sluicegate/sluice/gateway/wire"
 )
@@ -16,9 +17,14 @@ type Opening struct {
 	Check func()          // ends the operations of the connection that are not allowed any more
 }
 
-// A Live makes an exchange an operation of a GraphQL connection. It passes the stages as a
-// request over HTTP does. A subscription then goes on over a connection of its upstream.
+// A Live makes an exchange an operation whose results are sent one by one: on a GraphQL
+// connection, or as an event stream. It passes the stages as a request over HTTP does. A
+// subscription then goes on over a connection of its upstream.
 type Live struct {
+	Events     bool         // the answer to the client is an event stream
+	Subscribes bool         // and the operation a subscription
+	Left       *atomic.Bool // nobody reads its results any more, if not nil
+
 	// Upstreams has connections to upstreams that serve already; nil: none.
 	Upstreams LiveUpstreams
 
@@ -47,4 +53,16 @@ type LiveUpstreams interface {
 	// Join reports whether one of them takes the subscription of an exchange. key has all
 	// that the connection depends on: the upstream and the head of the request.
 	Join(key []byte) bool
+}
+
+// LiveEvents returns the Live of the exchange whose answer is an event stream: ex itself, or
+// the nearest one that it is an internal call of. Another goroutine than the one of the
+// call reads what comes for it. nil: there is none, as for a nil ex.
+func (ex *Exchange) LiveEvents() *Live {
+	for ; ex != nil; ex = ex.Parent {
+		if ex.Live != nil && ex.Live.Events {
+			return ex.Live
+		}
+	}
+	return nil
 }

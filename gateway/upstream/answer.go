@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/valyala/fasthttp"
 )
@@ -48,7 +49,7 @@ func (t *try) took(now time.Duration) { t.ex.Upstream.Duration = t.before + now 
 // run sends the request and takes the answer. Without an error the connection
 // is no longer the caller's.
 func (t *try) run(c *conn) error {
-	if err := c.begin(t.sent, t.until, t.ex.Call.Client()); err != nil {
+	if err := c.begin(t.sent, t.until, clientOf(t.ex)); err != nil {
 		return err
 	}
 	body, streamed := bodyOf(t.ex)
@@ -226,6 +227,9 @@ func (t *try) stream(c *conn, keep bool) {
 	s := &stream{c: c, keep: keep, chunked: t.head.chunked, left: t.head.length, patience: t.f.timeout}
 	if t.head.events {
 		s.patience = eventPatience
+	}
+	if live := t.ex.LiveEvents(); live != nil && t.head.events {
+		c.client = wire.ClientUntil(live.Left) // another goroutine than the one of the call reads it
 	}
 	if t.upload != nil && t.upload.beside {
 		s.upload, t.ex.Answer.Beside = t.upload, true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/http1"
 )
 
@@ -15,7 +16,7 @@ import (
 // GET without a body, and not name a version of HTTP: requests in that would bypass
 // every rule.
 func (f *forward) upgrades(s *forwarded, ex *pipeline.Exchange) bool {
-	if s.upgrade == nil || !f.upgrade && ex.Live == nil {
+	if s.upgrade == nil || !f.upgrade && (ex.Live == nil || !ex.Live.Streamed.Upgrade) {
 		return false
 	}
 	call, out := ex.Call, &ex.Outgoing
@@ -41,6 +42,15 @@ func (f *forward) joins(ex *pipeline.Exchange) bool {
 		ex.Answer.Status, ex.Answer.NoBody, ex.Answer.Length = 101, true, -1
 	}
 	return live.Joined
+}
+
+// clientOf returns whose leaving ends the wait for the head of an answer. Others may wait for
+// the connection of a subscription.
+func clientOf(ex *pipeline.Exchange) wire.Client {
+	if live := ex.Live; live != nil && live.Events && live.Streamed.Upgrade {
+		return wire.Client{}
+	}
+	return ex.Call.Client()
 }
 
 var nameUpgrade = []byte("upgrade")

@@ -49,6 +49,10 @@ func (call *Call) Again(left *atomic.Bool) *Relay {
 // UntilLeft makes the call one over no connection, whose client has left once left is set.
 func (call *Call) UntilLeft(left *atomic.Bool) { call.conn, call.left = nil, left }
 
+// ClientUntil returns a client over no connection, who has left once left is set. Any
+// goroutine may use it.
+func ClientUntil(left *atomic.Bool) Client { return Client{nil, left} }
+
 // OwnLines returns room for header lines that are passed to UseLines.
 func (r *Relay) OwnLines() []byte { return r.lines[:0] }
 

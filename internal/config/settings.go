@@ -162,14 +162,15 @@ type Gateway struct {
 	// Longest time without data in either direction on an upgraded connection; it is
 	// closed when it passes.
 	WebsocketIdleTimeout time.Duration `yaml:"websocket_idle_timeout" range:"100ms..24h"`
-	// How long an upgraded connection stays open after its key was revoked or expired,
-	// its access right was removed or its API was deleted. 0s: it is not closed.
+	// How long an upgraded connection or the event stream of a subscription stays open after
+	// its key was revoked or expired, its access right was removed or its API was deleted.
+	// 0s: it is not closed.
 	TunnelRecheck time.Duration `yaml:"tunnel_recheck" range:"0s..1h"`
-	// Upgraded connections that one key may have open at this gateway; further ones get
-	// 429. 0: no limit.
+	// Upgraded connections, and event streams of subscriptions, that one key may have open
+	// at this gateway; further ones get 429. 0: no limit.
 	MaxTunnelsPerKey int `yaml:"max_tunnels_per_key" range:"0..10000000"`
-	// Upgraded connections that one API may have open at this gateway; further ones get
-	// 503. 0: no limit.
+	// Upgraded connections, and event streams of subscriptions, that one API may have open
+	// at this gateway; further ones get 503. 0: no limit.
 	MaxTunnelsPerAPI int `yaml:"max_tunnels_per_api" range:"0..10000000"`
 	// Names of the response headers with a client's limits.
 	RatelimitHeaders RatelimitHeaders `yaml:"ratelimit_headers"`
@@ -230,10 +231,11 @@ type GraphQLConnections struct {
 	// messages are compressed: permessage-deflate is not negotiated.
 	MaxMessage Bytes `yaml:"max_message" range:"1KiB..64MiB"`
 	// Memory for messages that wait for a client that reads slowly; more close its
-	// connection with code 4500. No single response may be larger.
+	// connection with code 4500. No single response may be larger. For event streams of
+	// subscriptions as well: they end with an error.
 	MaxQueue Bytes `yaml:"max_queue" range:"1KiB..1GiB"`
 	// Largest response of an upstream to a query or mutation; in place of a larger one, the
-	// operation ends with an error.
+	// operation ends with an error. For those that are answered as event streams as well.
 	MaxResponse Bytes `yaml:"max_response" range:"1KiB..1GiB"`
 	// Time from the handshake until connection_init has come and is acknowledged; the
 	// connection is closed with code 4408 when it passes.

@@ -3,6 +3,7 @@ package graphql
 import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/stage/graphql/request"
+	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
 // notRun is the answer for the other operations of a refused batch.
@@ -29,6 +30,9 @@ func (s *Stage) batch(ex *pipeline.Exchange, w *work, list []request.Request) pi
 		if ex.Rejection != nil {
 			return pipeline.Rejected // by the rate
 		}
+		if refused == nil && found.facts.Kind == syntax.Subscription {
+			refused = notInBatch
+		}
 		if refused != nil {
 			results := make([][]byte, len(list))
 			results[i] = inAnswer(refused)
@@ -43,6 +47,8 @@ func (s *Stage) batch(ex *pipeline.Exchange, w *work, list []request.Request) pi
 	}
 	return pipeline.Next
 }
+
+var notInBatch = request.Refusal(pipeline.ReasonGraphQLMedia, 400, "A subscription cannot be part of a batch.")
 
 var batchTooLarge = request.Refusal(pipeline.ReasonGraphQLTooLarge, 400, "The operations of the batch have more tokens together than one document may have.")
 

@@ -93,7 +93,7 @@ func (g *GraphQL) Compile(def *definition.API) (*Stage, error) {
 	}
 	s.open = s.rulesOf(nil)
 	s.socket = newSocket(def, g.opts.WebSockets)
-	s.streams = streamsOf(def.GraphQL.Proxy)
+	s.streams = streamsOf(def)
 	s.documents = newDocuments(def.GraphQL.TrustedDocuments)
 	s.prepare()
 	return s, nil

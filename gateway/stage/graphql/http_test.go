@@ -220,7 +220,11 @@ func TestAnswersAreInTheMediaTypeThatIsLikedBest(t *testing.T) {
 		if got := w.send("POST", "/lenient/", `{"query":"{ nope }"}`, append(header, jsonType)...); got.status != status || got.header.Get("Content-Type") != want {
 			t.Errorf("lenient, %q: %v", accept, got)
 		}
-		if got := w.post(`{"query":"{ __typename }"}`, header...); got.status != 200 || got.header.Get("Content-Type") != want || got.body != `{"data":{"__typename":"Query"}}` || len(got.seen) != 0 {
+		body := `{"data":{"__typename":"Query"}}`
+		if accept == "text/event-stream" {
+			want, body = accept, "event: next\ndata: "+body+"\n\nevent: complete\ndata:\n\n"
+		}
+		if got := w.post(`{"query":"{ __typename }"}`, header...); got.status != 200 || got.header.Get("Content-Type") != want || got.body != body || len(got.seen) != 0 {
 			t.Errorf("%q: %v %s", accept, got, got.header.Get("Content-Type"))
 		}
 	}
@@ -230,6 +234,15 @@ func TestSubscriptionsGoUpAsStreams(t *testing.T) {
 	w := newWorld(t)
 	w.MustLoad(w.api("a", nil))
 	if got := w.post(`{"query":"subscription { renamed { code } }"}`, "Accept: text/event-stream"); got.status != 200 || len(got.seen) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestABatchHasNoSubscription(t *testing.T) {
+	w := newWorld(t)
+	w.MustLoad(w.api("a", func(a *definition.API) { a.GraphQL.BatchMax = 5 }))
+	got := w.post(`[{"query":"{ secret }"},{"query":"subscription { renamed { code } }"}]`, "Accept: text/event-stream")
+	if got.status != 400 || !strings.HasSuffix(got.body, `,{"errors":[{"message":"A subscription cannot be part of a batch."}]}]`) || len(got.seen) != 0 {
 		t.Errorf("%v", got)
 	}
 }

@@ -121,11 +121,14 @@ type streams struct {
 	share    bool
 	retries  int
 	headers  []string // of the client that the handshake has; nil: all
+	unsaid   bool     // the definition names no protocol: what comes over HTTP goes on over HTTP
+	internal bool     // the upstream is another API, which takes what any client may send
 }
 
-func streamsOf(proxy *definition.GraphQLProxy) streams {
-	s := streams{protocol: live.Legacy}
-	if proxy == nil {
+func streamsOf(def *definition.API) streams {
+	s := streams{protocol: live.Legacy, internal: definition.IsInternal(def.Proxy.TargetURL)}
+	proxy := def.GraphQL.Proxy
+	if s.unsaid = proxy == nil || proxy.SubscriptionType == ""; proxy == nil {
 		return s
 	}
 	switch proxy.SubscriptionType {
@@ -148,6 +151,9 @@ func (s *streams) withholds(line []byte) bool {
 
 // subscribe makes the forwarded request of a GraphQL connection one for a subscription.
 func (s *streams) subscribe(ex *pipeline.Exchange, r *request.Request) {
+	if s.internal {
+		return
+	}
 	call := ex.Call
 	ex.Live.Rewrites(call)
 	if s.events {
@@ -165,7 +171,11 @@ func (s *streams) subscribe(ex *pipeline.Exchange, r *request.Request) {
 	ex.Live.Streamed = pipeline.LiveStream{Request: bytes.Clone(call.Body), Nonce: nonce, Upgrade: true, Share: s.share, Retries: s.retries}
 	call.Method = methodGet
 	call.SetBody(nil)
-	lines := http1.RemoveLines(call.Lines, "Content-Type", "Accept")
+	call.SetLines(s.appendHandshake(http1.RemoveLines(call.Lines, "Content-Type", "Accept"), nonce))
+}
+
+// appendHandshake makes header lines those of a WebSocket handshake (RFC 6455 section 4.1).
+func (s *streams) appendHandshake(lines, nonce []byte) []byte {
 	if s.headers != nil {
 		lines = http1.RemoveLinesFunc(lines, s.withholds)
 	}
@@ -173,7 +183,7 @@ func (s *streams) subscribe(ex *pipeline.Exchange, r *request.Request) {
 	lines = append(lines, nonce...)
 	lines = append(lines, "\r\nSec-WebSocket-Protocol: "...)
 	lines = append(lines, s.protocol.String()...)
-	call.SetLines(append(lines, "\r\n"...))
+	return append(lines, "\r\n"...)
 }
 
 var methodGet = []byte("GET")

@@ -160,6 +160,7 @@ func (s *Stage) only(ex *pipeline.Exchange, w *work, r *request.Request) pipelin
 	if stored || w.head.Text {
 		w.expand(ex, r)
 	}
+	w.stream(ex, found.facts.Kind == syntax.Subscription, r)
 	return pipeline.Next
 }
 
@@ -187,8 +188,6 @@ func (s *Stage) judge(ex *pipeline.Exchange, w *work, r *request.Request, may *p
 	switch {
 	case w.get && found.facts.Kind == syntax.Mutation:
 		return nil, stored, mutationByGet
-	case found.facts.Kind == syntax.Subscription && ex.Live != nil:
-		w.asked = r
 	case found.facts.Kind == syntax.Subscription && !w.head.Stream:
 		return nil, stored, notStreamed
 	}

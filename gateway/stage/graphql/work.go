@@ -23,7 +23,7 @@ type work struct {
 	get        bool              // the operation is in the URL
 	dry        bool              // of a dry run: results are not cached
 	judged     request.Request   // the last request of a dry run
-	asked      *request.Request  // the subscription of a GraphQL connection, or nil
+	asked      *request.Request  // the subscription whose results are sent one by one, or nil
 	effort     int               // spent on unknown operations, in units of validate
 }
 

@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	tunnelsOpen = metrics.Describe("tunnels", "Connections that have left HTTP, such as those of WebSocket.", "api")
-	tunnelsCut  = metrics.Describe("tunnels_cut_total", "Connections that had left HTTP and were cut: what allowed them was gone.")
+	tunnelsOpen = metrics.Describe("tunnels", "Connections that have left HTTP, such as those of WebSocket, and event streams of subscriptions.", "api")
+	tunnelsCut  = metrics.Describe("tunnels_cut_total", "Connections that had left HTTP, and event streams, that were cut: what allowed them was gone.")
 )
 
 // Metrics returns the metrics of tunnels.

@@ -141,6 +141,17 @@ func (r *Registry) Hold(over Takeover, about About, recheck Recheck) (Takeover, 
 	}, Free
 }
 
+// HoldOpen registers what is kept open within HTTP, an event stream, and returns what ends
+// that, or the bound that is reached. about.Cut is required.
+func (r *Registry) HoldOpen(about About, recheck Recheck) (release func(), full Bound) {
+	if full := r.enter(about); full != Free {
+		return nil, full
+	}
+	t := &tunnel{about: about, recheck: recheck}
+	r.add(t)
+	return func() { r.remove(t); r.leave(about) }, Free
+}
+
 // Full returns the bound that keeps one more tunnel from being opened now.
 func (r *Registry) Full(about About) Bound {
 	r.mu.Lock()

@@ -133,5 +133,6 @@ func (h *Head) choose() {
 	if a.response.weight > a.json.weight {
 		h.Media = Response
 	}
-	h.Refused = a.json.weight == 0 && a.response.weight == 0 && !h.Stream
+	neither := a.json.weight == 0 && a.response.weight == 0
+	h.Only, h.Refused = neither && h.Stream, neither && !h.Stream
 }

@@ -11,6 +11,7 @@ import (
 type Head struct {
 	Media   Media // chosen for the response
 	Stream  bool  // the client accepts an event stream
+	Only    bool  // and nothing else of ours
 	Refused bool  // the client accepts no media type of ours
 	Text    bool  // the body is the text of a document, not JSON; set by Readable
 	Untyped bool  // the body has no media type and is read as JSON; set by Readable
