@@ -65,6 +65,8 @@ type settings struct {
 	taking    time.Duration // how often the admin takes counts; 0: every second
 
 	samples *explain.Samples // nil: requests are not recorded
+
+	tcp bool // clients' connections are those of the system, and not in memory
 }
 
 // newWorld starts a gateway without definitions. It ends with the test.
@@ -82,14 +84,19 @@ func newWorld(tb testing.TB, s settings) *world {
 		w.calls, w.taking = usage.NewCalls(), cmp.Or(s.taking, time.Second)
 	}
 	trusted := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	var ln net.Listener = w.ln
+	if s.tcp {
+		ln = nil
+	}
 	w.Gateway = gatewaytest.Start(tb, gatewaytest.Options{
-		Store: s.store, Counter: s.counter, Listener: w.ln,
+		Store: s.store, Counter: s.counter, Listener: ln,
 		Hasher: &credential.Hasher{Algorithm: credential.SHA256, Prefix: credential.DefaultPrefix},
 		Sessions: func(o *auth.SessionOptions) {
 			o.Size = cmp.Or(s.cache, 10_000)
 			o.TTL, o.StaleTTL, o.UnknownTTL, o.Timeout = time.Hour, time.Hour, time.Hour, time.Second
 		},
 		GraphQL: func(o *graphql.Options) {
+			o.WebSockets = true
 			o.Cache, o.RefusedCache, o.BatchMax = cmp.Or(s.operations, 32<<20), 2<<20, 100
 		},
 		Observe: func(o *observe.Options) {

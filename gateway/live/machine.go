@@ -132,7 +132,7 @@ func (m *Machine) initialise(got *message) Step {
 func (m *Machine) transport(got *message) Step {
 	switch string(got.kind) {
 	case "ping":
-		return Step{Send: appendMessage(nil, "pong", nil, got.payload)}
+		return Step{Send: appendMessage(make([]byte, 0, len(got.payload)+32), "pong", nil, got.payload)}
 	case "pong":
 		return Step{}
 	case "subscribe":

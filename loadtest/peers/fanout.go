@@ -82,6 +82,11 @@ func (b *bench) fanOut(ctx context.Context, f fan) (*fanned, error) {
 	if err := b.allHear(ctx, all, source.addr); err != nil {
 		return nil, err
 	}
+	if r.profiles != "" {
+		profiled := make(chan struct{})
+		go func() { defer close(profiled); b.saveProfile(r, "fan-out.cpu", "profile?seconds=5") }()
+		defer func() { <-profiled }()
+	}
 	out := &fanned{}
 	for range b.rounds {
 		cpu, took, err := b.publish(ctx, r, all, source.addr)
@@ -152,7 +157,7 @@ func startSharing(ctx context.Context, b *bench) (r, source *running, err error)
 	if source, err = b.startEvents(ctx); err != nil {
 		return nil, source, err
 	}
-	r, err = startSluice(setup{keys: someKeys, apis: 1, live: true, share: true, patient: true, settings: manyUpstreams})(ctx, b.withOrigin(source.addr))
+	r, err = startSluice(setup{keys: someKeys, apis: 1, live: true, share: true, profiled: b.profiles != "", patient: true, settings: manyUpstreams})(ctx, b.withOrigin(source.addr))
 	return r, source, err
 }
 

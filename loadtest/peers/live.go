@@ -134,20 +134,24 @@ func (b *bench) memoryRow(ctx context.Context, r *running, name string, rest *fo
 	return f, nil
 }
 
-// saveProfiles writes a gateway's profiles to the folder of -profiles, if there is one.
+// saveProfiles writes a gateway's profiles of memory to the folder of -profiles.
 func (b *bench) saveProfiles(r *running, name string) {
+	for _, kind := range []string{"heap", "goroutine", "allocs"} {
+		b.saveProfile(r, strings.ReplaceAll(name, " ", "-")+"."+kind, kind)
+	}
+}
+
+// saveProfile writes one of a gateway's profiles to the folder of -profiles, if there is one.
+func (b *bench) saveProfile(r *running, file, kind string) {
 	if b.profiles == "" {
 		return
 	}
-	for _, kind := range []string{"heap?gc=1", "goroutine", "allocs"} {
-		file, _, _ := strings.Cut(kind, "?")
-		text, err := fetch(context.Background(), "http://"+r.profiles+"/debug/pprof/"+kind)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(b.profiles, strings.ReplaceAll(name, " ", "-")+"."+file), text, 0o644)
-		}
-		if err != nil {
-			b.note("profile %s: %v", file, err)
-		}
+	text, err := fetch(context.Background(), "http://"+r.profiles+"/debug/pprof/"+kind)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(b.profiles, file), text, 0o644)
+	}
+	if err != nil {
+		b.note("profile %s: %v", file, err)
 	}
 }
 
