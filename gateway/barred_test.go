@@ -10,6 +10,8 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/gateway/observe"
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/wire"
 )
 
 // A key can be revoked between the answer to a handshake and the first look at the
@@ -32,4 +34,16 @@ func TestAConnectionThatIsCutBeforeItIsServedEnds(t *testing.T) {
 	}
 	_ = client.Close()
 	<-served
+}
+
+// A gateway that stops opens no connection that it would have to end at once.
+func TestAGatewayThatStopsRefusesHandshakes(t *testing.T) {
+	g := &Gateway{}
+	g.stopping.Store(true)
+	ex := pipeline.For(&wire.Call{})
+	defer ex.Release()
+	ex.Opening = &pipeline.Opening{Protocol: "graphql-ws"}
+	if s, v := g.openSocket(ex); s != nil || v != pipeline.Rejected || ex.Rejection.Status != 503 || ex.RetryAfter == 0 || !ex.Answer.Close {
+		t.Errorf("opens %v: %d, %+v", s, v, ex.Rejection)
+	}
 }

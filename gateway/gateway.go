@@ -34,6 +34,7 @@ type Config struct {
 	Refusals      int               // how many refused requests are recorded, for explanations by their ids; 0: none
 	ReloadCPU     float64           // share of one processor that loading may take beside traffic; 0: all there are
 	Sockets       live.Limits       // bounds of each GraphQL connection
+	SocketDrain   time.Duration     // over which Shutdown ends GraphQL connections
 	LateSockets   int               // GraphQL connections of one API that may wait for their credential
 }
 
@@ -110,6 +111,8 @@ type Gateway struct {
 	streams openStreams
 	hub     live.Hub // of connections to upstreams of subscriptions
 	late    lateConnections
+
+	stopping atomic.Bool // no more GraphQL connections
 }
 
 // New returns a gateway that answers 503 until its first bundle is applied.
@@ -135,12 +138,22 @@ func (g *Gateway) ServeTLS(ln net.Listener, secure *wire.Secure) error {
 // Leave makes clients open new connections, elsewhere if they can; see [wire.Server].
 func (g *Gateway) Leave() { g.server.Leave() }
 
-// Shutdown waits for open calls to finish, until ctx ends. Clients of GraphQL connections
-// and event streams are asked to connect again.
+// Shutdown waits for open calls to finish, until ctx ends. Clients of event streams are
+// asked to connect again at once, and those of GraphQL connections within
+// Config.SocketDrain and four fifths of the time that there is.
 func (g *Gateway) Shutdown(ctx context.Context) error {
-	g.sockets.Leave(goodbye)
+	g.stopping.Store(true)
+	ctx, over := context.WithCancel(ctx)
+	within := g.conf.SocketDrain
+	if end, ok := ctx.Deadline(); ok {
+		within = min(within, time.Until(end)*4/5)
+	}
+	left := g.sockets.Leave(ctx, within, goodbye)
 	g.streams.leave()
-	return g.server.Shutdown(ctx)
+	err := g.server.Shutdown(ctx)
+	over()
+	<-left
+	return err
 }
 
 // Connections returns the state of client connections.

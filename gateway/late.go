@@ -23,8 +23,8 @@ const (
 	maxInitValue   = 8 << 10 // of one credential, bytes
 )
 
-// connecting is the stage that refuses a credential in connection_init.
-var connecting = &pipeline.StageKind{Name: "connection_init"}
+// connecting is the stage that refuses connections and credentials in connection_init.
+var connecting = &pipeline.StageKind{Name: "connection"}
 
 // An opener answers handshakes of GraphQL connections without a credential.
 type opener interface {
@@ -69,10 +69,16 @@ func (l *lateConnections) enter(api string, most int) (leave func()) {
 	})
 }
 
+var (
+	tooManyLate = pipeline.NewRejection(pipeline.ReasonTunnelLimit, 503, "Too many connections to this API wait for a credential, please try again")
+	stopping    = pipeline.NewRejection(pipeline.ReasonTunnelLimit, 503, goodbye)
+)
+
 // refuseOpening refuses a handshake that has been answered.
-func (g *Gateway) refuseOpening(ex *pipeline.Exchange) pipeline.Verdict {
-	ex.Answer.NoBody, ex.Answer.Length, ex.Stopped = false, 0, connecting
-	return tunnels.Refuse(ex, tunnels.OfAPI)
+func refuseOpening(ex *pipeline.Exchange, why *pipeline.Rejection) pipeline.Verdict {
+	a := ex.Answer
+	a.NoBody, a.Length, a.Close, ex.Stopped, ex.RetryAfter = false, 0, true, connecting, 5
+	return ex.Reject(why)
 }
 
 // A lateKey is the key of a connection whose credential comes in connection_init.

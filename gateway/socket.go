@@ -21,6 +21,9 @@ import (
 // openSocket has the client's connection served as a GraphQL connection once the answer to
 // its handshake has been sent.
 func (g *Gateway) openSocket(ex *pipeline.Exchange) (*socket, pipeline.Verdict) {
+	if g.stopping.Load() {
+		return nil, refuseOpening(ex, stopping)
+	}
 	s := &socket{gateway: g, call: ex.Call.Keep(), client: ex.Client, api: strings.Clone(ex.API.Definition.ID), org: strings.Clone(ex.API.Definition.OrgID)}
 	s.shown = shownOf(ex)
 	o := &live.Options{Limits: g.conf.Sockets, Run: s.run, Ended: s.ended}
@@ -29,7 +32,7 @@ func (g *Gateway) openSocket(ex *pipeline.Exchange) (*socket, pipeline.Verdict) 
 	if ex.Opening.Late {
 		leave := g.late.enter(s.api, g.conf.LateSockets)
 		if leave == nil {
-			return nil, g.refuseOpening(ex)
+			return nil, refuseOpening(ex, tooManyLate)
 		}
 		s.late, o.Init = &lateKey{leave: leave}, s.identify
 	}

@@ -131,16 +131,6 @@ func (r *Registry) Forget(apis []string) {
 	}
 }
 
-// Leave ends all connections, and those that are added later.
-func (r *Registry) Leave(reason string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.leaving = reason
-	for _, m := range r.all {
-		m.conn.Close(CloseRestart, reason)
-	}
-}
-
 // members returns those that a filter chooses, whatever their number.
 func (r *Registry) members(f *connections.Filter) []*Member {
 	r.mu.Lock()

@@ -228,6 +228,7 @@ func gatewayConfig(cfg *config.Config) gateway.Config {
 		ShowReason:    g.ErrorDetail == "reason",
 		Refusals:      g.RefusalsKept,
 		Sockets:       socketLimits(&g.GraphQLConnections),
+		SocketDrain:   g.GraphQLConnections.DrainSpread,
 		LateSockets:   g.GraphQLConnections.MaxUnauthenticated,
 	}
 	if g.ProxyProtocol {

@@ -63,6 +63,7 @@ func defaultGateway() Gateway {
 			InitTimeout:   15 * time.Second,
 
 			MaxUnauthenticated: 1000,
+			DrainSpread:        5 * time.Second,
 
 			Heartbeat:    15 * time.Second,
 			WriteTimeout: 10 * time.Second,

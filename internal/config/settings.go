@@ -248,6 +248,10 @@ type GraphQLConnections struct {
 	Heartbeat time.Duration `yaml:"heartbeat" range:"1s..10m"`
 	// Time for a client to receive one message; the connection is closed when it passes.
 	WriteTimeout time.Duration `yaml:"write_timeout" range:"100ms..1h"`
+	// Time over which a gateway that stops closes connections one after the other, with
+	// code 1012, after which clients connect again. It begins after gateway.drain_delay and
+	// takes at most four fifths of gateway.drain_timeout. 0s: all are closed at once.
+	DrainSpread time.Duration `yaml:"drain_spread" range:"0s..10m"`
 	// Longest time without an operation; the connection is closed with code 1000 when it
 	// passes. 0s: it is not.
 	IdleTimeout time.Duration `yaml:"idle_timeout" range:"0s..24h"`
