@@ -147,7 +147,7 @@ function Links({ draft, disabled }: { draft: Draft; disabled: boolean }) {
   return (
     <FieldGroup title={text.links}>
       {links.map((link, at) => (
-        <div key={at} className={portalCSS.named}>
+        <div key={at} className={portalCSS.pair}>
           <TextField label={text.linkText(at + 1)} path={`links[${at}]`} disabled={disabled} value={link.text} onChange={(value) => put(links.with(at, { ...link, text: value }))} />
           <TextField label={text.linkURL(at + 1)} disabled={disabled} value={link.url} inputMode="url" onChange={(value) => put(links.with(at, { ...link, url: value }))} />
           {!disabled && (

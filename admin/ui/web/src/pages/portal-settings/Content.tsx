@@ -132,7 +132,7 @@ function Menu({ draft, disabled }: { draft: Draft; disabled: boolean }) {
       {items.map((item, at) => {
         const change = (to: string) => put(items.with(at, /^[a-z0-9-]+$/.test(to) ? { text: item.text, page: to } : { text: item.text, url: to }));
         return (
-          <div key={at} className={portalCSS.named}>
+          <div key={at} className={portalCSS.pair}>
             <TextField label={text.itemText(at + 1)} path={`items[${at}]`} disabled={disabled} maxLength={80} value={item.text} onChange={(value) => put(items.with(at, { ...item, text: value }))} />
             <TextField label={text.itemTo(at + 1)} path={`items[${at}].page`} disabled={disabled} value={item.page ?? item.url ?? ''} onChange={change} />
             {!disabled && (
