@@ -4,9 +4,10 @@ import { RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';
 import { queryClient } from './api/query';
 import { startPulse } from './app/pulse';
+import { openSession } from './app/session';
 import { router } from './app/router';
 import { startShortcuts } from './app/shortcuts';
-import { kept, reload } from './lib';
+import { base, kept, reload } from './lib';
 import './styles/tokens.css';
 import './styles/base.css';
 
@@ -20,6 +21,8 @@ addEventListener('vite:preloadError', (event) => {
   reload();
 });
 
+// Asked for before anything is drawn. A one-time link makes a session of its own.
+if (location.pathname !== `${base}enter`) void openSession();
 startShortcuts();
 startPulse();
 

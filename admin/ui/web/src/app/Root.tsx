@@ -1,5 +1,5 @@
 import { useLocation } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect } from 'react';
+import { lazy, Suspense } from 'react';
 import { useStore } from '../lib';
 import { ErrorPanel } from '../parts/ErrorPanel';
 import { Layout } from './Layout';
@@ -11,9 +11,6 @@ const SignIn = lazy(() => import('../pages/sign-in'));
 export function Root() {
   const now = useStore(session);
   const path = useLocation({ select: (location) => location.pathname });
-  useEffect(() => {
-    if (path !== '/enter') void openSession(); // a one-time link makes a session of its own
-  }, []);
   if (path === '/enter' || now.state === 'out') {
     return (
       <Suspense fallback={null}>
