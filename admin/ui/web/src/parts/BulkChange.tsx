@@ -8,6 +8,7 @@ import { Button } from './Button';
 import { Dialog } from './Dialog';
 import { ErrorPanel } from './ErrorPanel';
 import { TextField } from './fields';
+import css from './draft/ReviewSheet.module.css';
 import { Loaded } from './Loaded';
 import { toast } from './toasts';
 
@@ -97,7 +98,7 @@ export function BulkChange(p: BulkChangeProps) {
         {p.rows.length > 10 && <li className="muted">{t.bulk.more(p.rows.length - 10)}</li>}
       </ul>
       {p.children}
-      <section aria-busy={batch !== undefined && (asked !== batch || !effect.data)}>
+      <section className={css.section} aria-busy={batch !== undefined && (asked !== batch || !effect.data)}>
         <h3>{t.review.effect}</h3>
         {texts.isError ? <ErrorPanel failure={texts.error} retry={() => void texts.refetch()} /> : batch !== undefined && asked !== undefined && <Loaded query={effect} lines={2}>{(found) => ((found.objects ?? []).length === 0 ? <p>{t.bulk.same}</p> : p.effect(found))}</Loaded>}
       </section>

@@ -188,6 +188,7 @@ export const en = {
     absent: 'not there',
     added: 'added',
     removed: 'removed',
+    unchanged: 'Nothing would change.',
     effectFailed: 'The effect could not be computed:',
   },
 

@@ -1,11 +1,12 @@
 import type { components } from '../../api.gen';
 import { Concerned } from '../../parts/Concerned';
-import { plural, number } from '../../text/en';
+import { plural, number, t } from '../../text/en';
 
 /** What a change comes to, in words. */
 export function Effect({ effect }: { effect: components['schemas']['Effect'] }) {
   const { concerned } = effect;
   const rights = effect.rights ?? [];
+  if ((effect.objects ?? []).length === 0) return <p>{t.review.unchanged}</p>;
   return (
     <>
       <p>

@@ -22,6 +22,7 @@ import { HistoryTab, KeysTab, Uses } from './Looks';
 import { apiOf, tabOf } from './paths';
 import { ReplayTab } from './Replay';
 import { batchOf, loadEffect, loadText, loadUses, remove, save, validate } from './read';
+import { t as common } from '../../text/en';
 import { text as t } from './text';
 
 const FieldsTab = lazy(() => import('./Fields'));
@@ -147,6 +148,7 @@ function RawTab({ draft, may }: { draft: Draft; may: boolean }) {
 export function Effect({ effect }: { effect: components['schemas']['Effect'] }) {
   const { concerned } = effect;
   const rights = effect.rights ?? [];
+  if ((effect.objects ?? []).length === 0) return <p>{common.review.unchanged}</p>;
   return (
     <>
       <p>{concerned.keys === 0 ? t.effect.none : t.effect.keys(t.keys(concerned.keys, concerned.keys >= 10_000), concerned.called)}</p>

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import { request } from '../../api/client';
 import { useRead } from '../../api/query';
 import type { components } from '../../api.gen';
+import { cx } from '../../lib';
 import { number, plural, t } from '../../text/en';
 import { Button } from '../Button';
 import { Link } from '../Link';
@@ -124,7 +125,7 @@ function Tables({ of, refused }: { of: Turned; refused?: boolean }) {
   return (
     <>
       <div className={css.scroll} tabIndex={0} role="group" aria-label={`${what}: ${t.replay.byRule}`}>
-        <table className={css.table}>
+        <table className={cx(css.table, css.wide)}>
           <caption>{`${what}: ${t.replay.byRule}`}</caption>
           <thead>
             <tr>

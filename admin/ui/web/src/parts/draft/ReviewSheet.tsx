@@ -111,12 +111,14 @@ export function ReviewSheet(p: {
       }
     >
       {merged && <Conflicts merged={merged.result} choice={merged.choice} onChoice={(path, side) => setMerged({ ...merged, choice: { ...merged.choice, [path]: side } })} />}
-      {p.effect && <Effect text={text} effect={p.effect} />}
-      <section className={css.section}>
-        <h3>{t.review.text}</h3>
-        <Differences changes={differences} />
-      </section>
-      {p.batch && differences.length > 0 && <Replay batch={p.batch(text)} as={p.replayAs} />}
+      {p.effect && !undecided && <Effect text={text} effect={p.effect} />}
+      {(!undecided || differences.length > 0) && (
+        <section className={css.section}>
+          <h3>{t.review.text}</h3>
+          <Differences changes={differences} />
+        </section>
+      )}
+      {p.batch && !undecided && differences.length > 0 && <Replay batch={p.batch(text)} as={p.replayAs} />}
       {p.children}
       <TextField label={t.review.reason} help={t.review.reasonHelp} value={reason} onChange={setReason} maxLength={500} />
       {failure !== undefined && <ErrorPanel failure={failure} onProblem={() => p.onClose()} />}
