@@ -61,11 +61,10 @@ func (g *Gateway) forwardEvents(ex *pipeline.Exchange) pipeline.Verdict {
 func (g *Gateway) eventsOf(ex *pipeline.Exchange, s *eventStream) pipeline.Verdict {
 	a := ex.Answer
 	ofEvents := http1.HasPrefix(valueOf(a.Lines, "Content-Type"), "text/event-stream")
-	encoding := valueOf(a.Lines, "Content-Encoding")
 	switch {
 	case a.Status/100 != 2 || a.NoBody:
 		return pipeline.Answered
-	case len(encoding) > 0 && !http1.EqualFold(encoding, "identity"):
+	case isEncoded(a.Lines):
 		return g.withoutEvents(ex, noResult)
 	case ofEvents && a.Stream != nil && s != nil:
 		from := a.Stream
@@ -77,6 +76,12 @@ func (g *Gateway) eventsOf(ex *pipeline.Exchange, s *eventStream) pipeline.Verdi
 		return verdict
 	}
 	return g.eventsAtOnce(ex, ofEvents)
+}
+
+// isEncoded reports whether a body is compressed. Some servers of GraphQL over SSE say none.
+func isEncoded(lines []byte) bool {
+	encoding := valueOf(lines, "Content-Encoding")
+	return len(encoding) > 0 && !http1.EqualFold(encoding, "identity") && !http1.EqualFold(encoding, "none")
 }
 
 // withoutEvents refuses an exchange because of the upstream's answer.

@@ -317,6 +317,10 @@ func TestUpstreamsThatFailEventStreams(t *testing.T) {
 			w.Header().Set("Content-Encoding", "gzip")
 			events("data: x\n\n")(w, r)
 		}, 502, "The upstream has sent no GraphQL answer"},
+		"encoding none": {"/events/", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "none")
+			events("data: "+first+"\n\n")(w, r)
+		}, 200, nexts(first)},
 		"no handshake": {"/ws/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 404) }, 502, "The upstream has not accepted the subscription"},
 		"another protocol": {"/ws/", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Sec-WebSocket-Protocol", "soap")
