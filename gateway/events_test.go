@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -177,12 +178,15 @@ func (r *reader) ends(want string) {
 func TestEventStreamsThatClientsLeaveEndUpstream(t *testing.T) {
 	s := withEvents(t)
 	s.key("key", keyOfEvents)
+	before := runtime.NumGoroutine()
 	for _, path := range streamPaths {
 		s.tunesIn("POST", path).Close()
 	}
 	for range streamPaths {
 		<-s.upstream.left
 	}
+	s.upstream.CloseClientConnections() // some are kept for further subscriptions
+	noMoreGoroutines(t, before)
 }
 
 func TestEventStreamsOfARevokedKeyEnd(t *testing.T) {
