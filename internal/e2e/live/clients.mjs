@@ -1,5 +1,6 @@
 // Runs a query, a mutation and a subscription with each client against each API, and prints
 // a line of JSON for each: what the client got.
+import { createClient as createEvents } from 'graphql-sse';
 import { createClient } from 'graphql-ws';
 import { SubscriptionClient } from 'subscriptions-transport-ws';
 import WebSocket from 'ws';
@@ -41,6 +42,10 @@ function failed(error) {
 const clients = {
   'graphql-ws': (path) => {
     const client = createClient({ url: `ws://${gateway}${path}`, webSocketImpl: Keyed, retryAttempts: 0, lazy: true });
+    return { run: (operation) => collect((sink) => client.subscribe(operation, sink)), close: () => client.dispose() };
+  },
+  'graphql-sse': (path) => {
+    const client = createEvents({ url: `http://${gateway}${path}`, headers: { Authorization: key }, retryAttempts: 0 });
     return { run: (operation) => collect((sink) => client.subscribe(operation, sink)), close: () => client.dispose() };
   },
   'subscriptions-transport-ws': (path) => {

@@ -25,10 +25,16 @@ const rootValue = {
 async function answer(request, response) {
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);
-  const { query, variables, operationName } = JSON.parse(Buffer.concat(chunks));
-  const result = await graphql({ schema, rootValue, source: query, variableValues: variables, operationName });
+  const asked = request.method === 'POST' ? JSON.parse(Buffer.concat(chunks)) : inQuery(request.url);
+  const result = await graphql({ schema, rootValue, source: asked.query, variableValues: asked.variables, operationName: asked.operationName });
   response.setHeader('Content-Type', 'application/json');
   response.end(JSON.stringify(result));
+}
+
+/** The parameters of a GET. */
+function inQuery(url) {
+  const { query, variables, operationName } = Object.fromEntries(new URL(url, 'http://a').searchParams);
+  return { query, operationName, variables: variables && JSON.parse(variables) };
 }
 
 const transports = {
@@ -50,6 +56,7 @@ const transports = {
 };
 
 
+process.on('unhandledRejection', (reason) => console.error(reason)); // of a client that left
 const addresses = {};
 for (const [name, make] of Object.entries(transports)) {
   const server = make();
