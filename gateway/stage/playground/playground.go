@@ -111,6 +111,7 @@ func (s *stage) html(key string) []byte {
 <title>%[1]s playground</title>
 </head>
 <body>
+<header><h1>%[1]s playground</h1></header>
 <main id="playground" data-name="%[1]s" data-endpoint="%[2]s" data-param="%[3]s"></main>
 <noscript>The playground needs JavaScript.</noscript>
 <script src="%[4]s" defer></script>

@@ -19,7 +19,9 @@ export function mountPortal(host: HTMLElement) {
       yield answered(await said<Sent>(await make(call)));
     },
     async *subscribe(call) {
-      yield* relayedEvents(await make(call, { stream: '1' }), async (answer) => answered(await said<Sent>(answer)));
+      for await (const event of relayedEvents(await make(call, { stream: '1' }), async (answer) => answered(await said<Sent>(answer)))) {
+        yield event.kind === 'open' && event.answer ? { ...event, answer: { ...event.answer, counted: true } } : event;
+      }
     },
   };
   const playground = mount(host, {

@@ -146,6 +146,7 @@ export class Results {
     this.backlog.clear();
     this.chosen = 0;
     this.draw();
+    this.marked();
     this.show('');
   }
 
@@ -184,7 +185,7 @@ export class Results {
     const { shown } = this.backlog;
     const result = shown.find((one) => one.n === this.chosen) ?? shown.at(-1);
     for (const row of this.list.querySelectorAll('[aria-selected=true]')) row.setAttribute('aria-selected', 'false');
-    if (!result) return;
+    if (!result) return this.list.removeAttribute('aria-activedescendant');
     const row = this.rows.get(result.n)!;
     row.setAttribute('aria-selected', 'true');
     this.list.setAttribute('aria-activedescendant', row.id);

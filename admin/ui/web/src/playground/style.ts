@@ -82,5 +82,7 @@ export const tokens = `
   --mono: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace;
 }
 html, body { height: 100%; margin: 0; background: var(--bg); color: var(--text) }
-main { padding: 8px; box-sizing: border-box }
+body { display: grid; grid-template-rows: auto minmax(0, 1fr) }
+h1 { margin: 8px 8px 0; font: 600 1rem/1.5rem var(--sans) }
+main { padding: 8px; box-sizing: border-box; min-width: 0 }
 `;
