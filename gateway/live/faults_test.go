@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
+	"net"
 	"runtime"
 	"runtime/pprof"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"weak"
 
@@ -192,4 +195,33 @@ func TestTooManyOperations(t *testing.T) {
 	_ = p.raw.Close()
 	<-p.served
 	nothingLeft(t, before, conn)
+}
+
+// An upstream that never acknowledges is given up after a while, which is not waited for here.
+func TestUpstreamsThatNeverAcknowledge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		left := make(chan struct{})
+		go func() {
+			_, _ = io.Copy(io.Discard, theirs) // it takes what comes until the gateway leaves
+			close(left)
+		}()
+		lost := make(chan error, 1)
+		sub := &Subscription{To: &heard{}, Request: []byte(query), Lost: func(err error) { lost <- err }}
+		hub, began := new(Hub), time.Now()
+		if hub.Join([]byte("a"), sub) {
+			t.Fatal("a connection is there already")
+		}
+		hub.Open(sub, ours, TransportWS)
+		if err := <-lost; err == nil || !strings.Contains(err.Error(), "waiting for the upstream's connection_ack") {
+			t.Errorf("lost with %v", err)
+		}
+		if took := time.Since(began); took != ackWithin {
+			t.Errorf("given up after %v, want %v", took, ackWithin)
+		}
+		<-left
+		if hub.Size() != 0 {
+			t.Error("the connection is kept")
+		}
+	})
 }
