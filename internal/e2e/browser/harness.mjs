@@ -9,7 +9,7 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
 
 const env = process.env;
@@ -65,8 +65,17 @@ export async function enterLink(id = 'me') {
   return product.url + '/enter' + new URL(link).hash;
 }
 
+let started; // the browser of a file
+
+const start = () =>
+  chromium.launch({
+    executablePath: env.SLUICE_CHROMIUM,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
+  });
+after(async () => (await started)?.close());
+
 /**
- * One story: a test with a browser of its own. `run` gets { page, context, step, allow,
+ * One story: a test with a context of its own, which shares nothing with others. `run` gets { page, context, step, allow,
  * signIn, shot, open }.
  *
  * step(name, fn) carries fn out and then checks: no violation of the policy, console line,
@@ -75,10 +84,7 @@ export async function enterLink(id = 'me') {
  */
 export function story(name, run, o = {}) {
   test(name, { timeout: o.timeout ?? 300_000 }, async (t) => {
-    const browser = await chromium.launch({
-      executablePath: env.SLUICE_CHROMIUM,
-      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
-    });
+    const browser = await (started ??= start());
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', permissions: o.permissions ?? [], ...o.context });
     if (env.SLUICE_TRACES) await context.tracing.start({ screenshots: true, snapshots: true });
     let failed = true;
@@ -90,7 +96,7 @@ export function story(name, run, o = {}) {
       failed = false;
     } finally {
       if (env.SLUICE_TRACES) await context.tracing.stop({ path: failed ? `${env.SLUICE_TRACES}/${fileName(name)}.zip` : undefined });
-      await browser.close();
+      await Promise.all(browser.contexts().map((one) => one.close())); // those that the story has opened too
     }
   });
 }

@@ -108,7 +108,6 @@ const filled = new Set();
 const elsewhere = {
   ProbeBody: 'a question', PlayBody: 'a question', ExplainQuestion: 'a question', SchemaText: 'a question', KeyNamed: 'a question',
   Batch: 'APIs and policies', Catalogue: 'entries', Policy: 'filled by another path', RollbackReason: 'the reason of a change', CertificateUpload: 'PEM; its names are tested in Go',
-  KeyLookup: 'of gateways', Strengthening: 'of gateways', FoundRefusal: 'of gateways', UsageBatch: 'of gateways',
   KeyPolicies: 'ids', Rotation: 'a duration', CredentialsRotation: 'a duration', WebhooksRotation: 'a duration and a secret', TryBody: 'a question',
   DeveloperPassword: 'a password', DeveloperCredentials: 'a password', DevelopersPasswordChange: 'a password', PasswordChange: 'a password', PasswordReset: 'a password', OwnPassword: 'a password', SignUpVerification: 'a password',
   DeveloperLogin: 'sign-in', ForgottenPassword: 'sign-in', Forgotten: 'sign-in', Login: 'sign-in', Credentials: 'sign-in', Invitation: 'no text',
@@ -233,11 +232,12 @@ story('A script that is stored in any text runs on no page', async ({ t, page, c
   const ids = await store(t);
   t.diagnostic(`${total.kept} of ${total.tried} fields hold a script`);
   assert.ok(total.kept >= 300, `${total.kept} fields hold a script`);
-  // Every body of the REST that has texts is filled, or named above with the reason.
+  // Every body of the REST that has texts is filled, or named above with the reason. Gateways
+  // hand over what callers send, which store() does too.
   const missing = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).flatMap((method) => {
       const name = bodyOf(method, path)?.$ref?.split('/').at(-1);
-      return name && !filled.has(`#/components/schemas/${name}`) && !elsewhere[name] ? [`${method} ${path}: ${name}`] : [];
+      return name && !path.startsWith('/api/gateway/') && !filled.has(`#/components/schemas/${name}`) && !elsewhere[name] ? [`${method} ${path}: ${name}`] : [];
     }));
   assert.deepEqual(missing, []);
   await signIn();
