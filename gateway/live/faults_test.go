@@ -225,3 +225,26 @@ func TestUpstreamsThatNeverAcknowledge(t *testing.T) {
 		}
 	})
 }
+
+// A client that reads nothing while events come is cut off, and leaves nothing behind.
+func TestSlowClientsLeaveNothing(t *testing.T) {
+	before := runtime.NumGoroutine()
+	stopped := make(chan struct{})
+	p := serve(t, func(o *Options) {
+		o.Run = func(ctx context.Context, op *Operation) {
+			defer close(stopped)
+			event := []byte(`{"data":"` + strings.Repeat("x", 64<<10) + `"}`)
+			for ctx.Err() == nil {
+				op.Next(event)
+			}
+		}
+	})
+	conn := weak.Make(p.ours)
+	p.ours = nil
+	p.say(hello)
+	p.say(sub1)
+	<-stopped
+	_ = p.raw.Close()
+	<-p.served
+	nothingLeft(t, before, conn)
+}
