@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
@@ -27,9 +28,6 @@ type Sockets struct {
 // perSource is how many connections have the same source address: ports run out.
 const perSource = 5000
 
-// sources is how many source addresses are in use, or were and may have ports in TIME_WAIT.
-var sources atomic.Uint32
-
 // atATime is how many connections are opened at a time.
 const atATime = 32
 
@@ -37,7 +35,7 @@ const atATime = 32
 // is acknowledged. The caller must Close them.
 func OpenSockets(ctx context.Context, addr, path string, n int, head func(i int) http.Header) (*Sockets, error) {
 	s := &Sockets{all: make([]*websocket.Conn, n)}
-	first := sources.Add(uint32(n/perSource)+1) - uint32(n/perSource)
+	first := rand.Uint32N(1 << 15) // ports of addresses used before may be in TIME_WAIT
 	errs := make([]error, atATime)
 	var running sync.WaitGroup
 	for d := range atATime {
