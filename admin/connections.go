@@ -37,16 +37,13 @@ func (s *Server) connectionRoutes() []rest.Route {
 
 // gatewayAnswer is the answer of a gateway.
 type gatewayAnswer struct {
-	Question string             `json:"question" doc:"its name"`
-	Answer   connections.Answer `json:"answer"`
+	Question string          `json:"question" doc:"its name"`
+	Answer   json.RawMessage `json:"answer" doc:"what the question asks for"`
 }
 
 // takeAnswer passes the answer of a gateway on to the admin that asks.
 func (s *Server) takeAnswer(ctx context.Context, c *rest.Call) (any, error) {
-	var sent struct {
-		Question string          `json:"question"`
-		Answer   json.RawMessage `json:"answer"`
-	}
+	var sent gatewayAnswer
 	if err := c.Decode(&sent); err != nil {
 		return nil, err
 	}
@@ -236,6 +233,7 @@ func (s *Server) endConnection(ctx context.Context, c *rest.Call) (any, error) {
 	case len(all) == 0 || !all[0].Ended:
 		return nil, noConnection
 	}
+	s.lists.forget()
 	entry := store.AuditEntry{Action: "ended", Kind: "connection", ID: found.ID}
 	entry.After, err = json.Marshal(map[string]any{
 		"api_id": found.API, "key": s.short(found.Key), "gateway": found.Gateway, "address": found.Address, "code": how.Code, "close_reason": how.Reason,
@@ -267,6 +265,13 @@ type heldList struct {
 	mu   sync.Mutex
 	at   time.Time
 	list *connectionList
+}
+
+// forget drops all lists: what they show has changed.
+func (l *connectionLists) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = nil
 }
 
 // of returns the list of a question, at most a second old.

@@ -251,6 +251,7 @@ func (o *operation) check() {
 	}
 	if verdict == pipeline.Rejected && ex.Rejection.Reason != pipeline.ReasonKeyStoreUnavailable {
 		g.reject(ex)
+		g.remember(ex)
 		o.op.Fail(errorsOf(ex))
 	}
 }

@@ -30,6 +30,8 @@ import (
 	"github.com/sluicegate/sluice/internal/testenv/wait"
 	counted "github.com/sluicegate/sluice/internal/usage"
 	"github.com/valyala/fasthttp"
+
+	"github.com/fasthttp/websocket"
 )
 
 var update = flag.Bool("update", false, "write the scrapes that are expected")
@@ -174,6 +176,27 @@ func meterEverything(t *testing.T, o *observe.Observer) {
 	m.Done(graph)
 }
 
+// openAndClose opens a GraphQL connection, on which nothing is said, and closes it.
+func openAndClose(t *testing.T, n *node) {
+	t.Helper()
+	wait.Until(t, "the GraphQL API is served", func() bool { return n.live.API("graph") != nil })
+	dialer := websocket.Dialer{Subprotocols: []string{"graphql-transport-ws"}}
+	client, _, err := dialer.Dial("ws://"+n.traffic.Addr().String()+"/graph/", nil) //nolint:bodyclose // the connection has it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if err := client.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := client.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the connection has ended", func() bool {
+		return strings.Contains(scrapeOf(t, n.telemetry()), "sluice_ws_closed_total{")
+	})
+}
+
 func TestTheScrapeOfAGatewayIsAsDashboardsExpectIt(t *testing.T) {
 	pair := testenv.NewAuthority(t, "authority").Server("gateway.example")
 	cfg := testConfig(t)
@@ -187,6 +210,8 @@ func TestTheScrapeOfAGatewayIsAsDashboardsExpectIt(t *testing.T) {
 		filepath.Join(cfg.Gateway.AppsDir, "sample.json"): `{"api_id": "sample", "name": "Sample", "use_keyless": true, "proxy": {
 			"listen_path": "/sample/", "target_url": "` + upstream + `", "enable_load_balancing": true, "target_list": ["` + upstream + `", "` + second + `"],
 			"ejection": {"failures": 1}, "circuit_breaker": {"threshold_percent": 1, "samples": 4}}}`,
+		filepath.Join(cfg.Gateway.AppsDir, "graph.json"): `{"api_id": "graph", "name": "Graph", "use_keyless": true, "proxy": {"listen_path": "/graph/", "target_url": "` + upstream + `"},
+			"graphql": {"enabled": true, "execution_mode": "proxyOnly", "schema": "type Query { a: Int }"}}`,
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -211,6 +236,7 @@ func TestTheScrapeOfAGatewayIsAsDashboardsExpectIt(t *testing.T) {
 	}
 	wait.Until(t, "the tunnel is known", func() bool { return n.plane.tunnels.Stats().Open["sample"] == 1 })
 	meterEverything(t, n.plane.observer)
+	openAndClose(t, n)
 
 	withAdmin := testConfig(t)
 	m := startNode(t, withAdmin, "http://127.0.0.1:1")

@@ -4265,15 +4265,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        Answer: {
-            /** @description to get; left out: there is none of this id */
-            connection?: components["schemas"]["Connection"];
-            /** @description to end; false: there is none of this id */
-            ended?: boolean;
-            gateway?: string;
-            /** @description to list */
-            page?: components["schemas"]["Page"];
-        };
         ApiList: {
             apis: components["schemas"]["ListedAPI"][] | null;
             /** Format: int64 */
@@ -4718,48 +4709,48 @@ export interface components {
         };
         Connection: {
             /** Format: int64 */
-            active_operations?: number;
+            active_operations: number;
             /** Format: int64 */
-            active_subscriptions?: number;
+            active_subscriptions: number;
             /** @description of the client, behind trusted proxies */
-            address?: string;
-            api_id?: string;
+            address: string;
+            api_id: string;
             /** @description that holds the connection; empty: it has no name */
-            gateway?: string;
+            gateway: string;
             /** @description unique among all gateways */
-            id?: string;
-            key_alias?: string;
+            id: string;
+            key_alias: string;
             /** @description of the key whose connection it is; empty: none */
-            key_hash?: string;
+            key_hash: string;
             /**
              * Format: date-time
              * @description when the last message came or went; null: there was none
              */
-            last_message?: string | null;
+            last_message: string | null;
             /**
              * Format: int64
              * @description from the client
              */
-            messages_in?: number;
+            messages_in: number;
             /**
              * Format: int64
              * @description to the client
              */
-            messages_out?: number;
+            messages_out: number;
             /** @description that are active; in the answer about one connection only */
             operations?: components["schemas"]["Operation"][] | null;
-            org_id?: string;
+            org_id: string;
             /** @enum {string} */
-            protocol?: "graphql-transport-ws" | "graphql-ws";
+            protocol: "graphql-transport-ws" | "graphql-ws";
             /**
              * Format: int64
              * @description of messages that wait for the client to read
              */
-            queued_bytes?: number;
+            queued_bytes: number;
             /** @description of the handshake */
-            request_id?: string;
+            request_id: string;
             /** Format: date-time */
-            since?: string;
+            since: string;
         };
         ConnectionList: {
             connections: components["schemas"]["Connection"][] | null;
@@ -4782,16 +4773,6 @@ export interface components {
             text?: string;
             /** @description in place of page: https, http or mailto, or a path */
             url?: string;
-        };
-        ContentPage: {
-            /** @description Markdown, at most 64 KiB; HTML in it is left out */
-            body?: string;
-            /** @description a draft, which the portal does not show */
-            hidden?: boolean;
-            /** @description the page is at /portal/pages/ and this: at most 64 small letters, digits and hyphens */
-            path?: string;
-            /** @description heading of the page, at most 120 bytes */
-            title?: string;
         };
         Counted: {
             /** @description rate or quota */
@@ -5561,7 +5542,8 @@ export interface components {
             refusal?: unknown;
         };
         GatewayAnswer: {
-            answer?: components["schemas"]["Answer"];
+            /** @description what the question asks for */
+            answer?: unknown;
             /** @description its name */
             question?: string;
         };
@@ -6544,19 +6526,19 @@ export interface components {
              * Format: int64
              * @description results that were sent
              */
-            events?: number;
+            events: number;
             /** @description that the client chose */
-            id?: string;
+            id: string;
             /**
              * @description empty: it has not been read yet
              * @enum {string}
              */
-            kind?: "" | "query" | "mutation" | "subscription";
+            kind: "" | "query" | "mutation" | "subscription";
             /** @description empty: it has none */
-            name?: string;
-            request_id?: string;
+            name: string;
+            request_id: string;
             /** Format: date-time */
-            since?: string;
+            since: string;
         };
         Org: {
             /** Format: date-time */
@@ -6630,14 +6612,14 @@ export interface components {
             total: number;
         };
         Page: {
-            connections?: components["schemas"]["Connection"][] | null;
-            /** @description for the parameter after of the next page; empty: there is none */
-            next?: string;
-            /**
-             * Format: int64
-             * @description on all pages
-             */
-            total?: number;
+            /** @description Markdown, at most 64 KiB; HTML in it is left out */
+            body?: string;
+            /** @description a draft, which the portal does not show */
+            hidden?: boolean;
+            /** @description the page is at /portal/pages/ and this: at most 64 small letters, digits and hyphens */
+            path?: string;
+            /** @description heading of the page, at most 120 bytes */
+            title?: string;
         };
         Pages: {
             /** @description of the pages together; empty: there are none yet */
@@ -6645,7 +6627,7 @@ export interface components {
             /** @description ignored in a request */
             org_id?: string;
             /** @description at most 100, with 2 MiB of text together */
-            pages?: components["schemas"]["ContentPage"][];
+            pages?: components["schemas"]["Page"][];
         };
         Partitions: {
             /** @description Access rights. */
