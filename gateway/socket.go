@@ -203,6 +203,7 @@ func (o *operation) answer(ex *pipeline.Exchange) {
 		o.keep()
 		err = live.Events(readUntil{&o.gone, a.Stream}, o.To)
 	case http1.HasPrefix(valueOf(a.Lines, "Content-Type"), "text/event-stream"):
+		o.keep()
 		err = live.Events(bytes.NewReader(a.Body), o.To) // all have come at once
 	default:
 		err = o.socket.result(a, o.op)

@@ -19,6 +19,8 @@ type subscription struct {
 	hub  *live.Hub
 	live pipeline.Live
 
+	metered metered // what its results go through
+
 	// begin begins the subscription again, when an upstream has lost it and it may be
 	// begun again. failed is called when it has failed for good.
 	begin  func()
@@ -34,7 +36,8 @@ type subscription struct {
 // newSubscription returns one whose results go to a sink.
 func (g *Gateway) newSubscription(to live.Sink) *subscription {
 	s := &subscription{hub: &g.hub}
-	s.To, s.Lost = to, s.lost
+	s.metered = metered{to: to, limits: func() *pipeline.EventLimits { return s.live.Limits }, gone: make(chan struct{})}
+	s.To, s.Lost = &s.metered, s.lost
 	s.live.Upstreams = s
 	return s
 }
@@ -159,6 +162,7 @@ func (s *subscription) again() {
 func (s *subscription) Leave() {
 	s.mu.Lock()
 	s.left = true
+	s.metered.left()
 	if s.timer != nil {
 		s.timer.Stop()
 	}

@@ -28,9 +28,10 @@ type Live struct {
 	// Upstreams has connections to upstreams that serve already; nil: none.
 	Upstreams LiveUpstreams
 
-	Again    bool       // the operation was counted before
-	Streamed LiveStream // set by the stage that makes the request that goes upstream
-	Joined   bool       // a connection that serves already takes the subscription: nothing was sent
+	Again    bool         // the operation was counted before
+	Limits   *EventLimits // of the subscription's events; nil: they are not counted. Set before the upstream is called
+	Streamed LiveStream   // set by the stage that makes the request that goes upstream
+	Joined   bool         // a connection that serves already takes the subscription: nothing was sent
 
 	// Upstream is the connection on which the upstream speaks WebSocket; nil: it has
 	// answered over HTTP. The owner of the exchange closes it.

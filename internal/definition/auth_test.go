@@ -75,3 +75,13 @@ func TestUseConnectionInitStandsForTheHeader(t *testing.T) {
 		t.Errorf("without a header: %v", err)
 	}
 }
+
+func TestAtLimitIsChecked(t *testing.T) {
+	const api = `{"name":"a","api_id":"a","proxy":{"listen_path":"/a/","target_url":"http://a.example"},"graphql":{"enabled":true,"execution_mode":"proxyOnly","schema":"type Query { a: Int }","proxy":{"subscriptions":{"count_events":true,"at_limit":"AT"}}}}`
+	for at, ok := range map[string]bool{"": true, "drop": true, "delay": true, "end": true, "wait": false} {
+		_, err := ParseAPI([]byte(strings.Replace(api, "AT", at, 1)))
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), `graphql.proxy.subscriptions.at_limit: must be "drop", "delay" or "end"`) {
+			t.Errorf("%q: %v", at, err)
+		}
+	}
+}

@@ -99,7 +99,11 @@ type GraphQLSubscriptions struct {
 	Reconnect int `json:"reconnect,omitempty"`
 	// Headers of the client that handshakes with the upstream have, at most 1000. Default: all. Fewer let more clients share a connection.
 	ForwardHeaders []string `json:"forward_headers,omitempty"`
-	Unknown        Unknown  `json:"-"`
+	// Whether each event counts as a call under the rate and the quota that the key has when the subscription begins.
+	CountEvents bool `json:"count_events,omitempty"`
+	// What happens to an event over a limit: drop, delay (until the rate allows it; over the quota the subscription ends) or end (the subscription ends with an error). Default: end.
+	AtLimit string  `json:"at_limit,omitempty"`
+	Unknown Unknown `json:"-"`
 }
 
 // GraphQLProxyFeatures are switches of the way to the upstream.

@@ -99,6 +99,11 @@ func (p *Problems) checkSubscriptions(path string, s *GraphQLSubscriptions) {
 	if s.Reconnect < 0 || s.Reconnect > maxReconnects {
 		p.addf(path+".reconnect", "is %d; it must be between 0 and %d", s.Reconnect, maxReconnects)
 	}
+	switch s.AtLimit {
+	case "", "drop", "delay", "end":
+	default:
+		p.addf(path+".at_limit", `must be "drop", "delay" or "end"`)
+	}
 	at := path + ".forward_headers"
 	p.checkCount(at, len(s.ForwardHeaders), maxHeaders)
 	for i, name := range s.ForwardHeaders {

@@ -26,6 +26,9 @@ func (f forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		if f.headers != nil && len(ex.Operations) > 0 {
 			f.headers.Apply(ex)
 		}
+		if ok && ex.Live != nil && w.asked != nil {
+			ex.Live.Limits = f.streams.limits(ex)
+		}
 		if ok && ex.Live != nil && ex.Live.Events {
 			return f.events(ex, w)
 		}

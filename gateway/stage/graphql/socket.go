@@ -119,6 +119,8 @@ type streams struct {
 	events   bool          // as text/event-stream instead
 	post     bool          // which is asked for with POST
 	share    bool
+	counts   bool   // events count under the limits of the key
+	atLimit  string // what happens to an event then
 	retries  int
 	headers  []string // of the client that the handshake has; nil: all
 	unsaid   bool     // the definition names no protocol: what comes over HTTP goes on over HTTP
@@ -139,6 +141,7 @@ func streamsOf(def *definition.API) streams {
 	}
 	if more := proxy.Subscriptions; more != nil {
 		s.share, s.retries, s.headers = more.Share, more.Reconnect, more.ForwardHeaders
+		s.counts, s.atLimit = more.CountEvents, more.AtLimit
 	}
 	return s
 }
@@ -147,6 +150,14 @@ func streamsOf(def *definition.API) streams {
 func (s *streams) withholds(line []byte) bool {
 	name, _, _ := bytes.Cut(line, []byte{':'})
 	return !slices.ContainsFunc(s.headers, func(one string) bool { return http1.EqualFold(name, one) })
+}
+
+// limits returns the limits of the events of a subscription, nil if they are not counted.
+func (s *streams) limits(ex *pipeline.Exchange) *pipeline.EventLimits {
+	if meter, ok := ex.Version.Limits.(pipeline.EventMeter); ok && s.counts {
+		return meter.Events(ex, s.atLimit)
+	}
+	return nil
 }
 
 // subscribe makes the forwarded request of a GraphQL connection one for a subscription.

@@ -46,6 +46,7 @@ type Limiter struct {
 	monitor *Monitor
 	log     *slog.Logger
 	lastLog atomic.Int64 // unix seconds of the last line about an error of the counter
+	events  [pipeline.EventOutcomes]atomic.Uint64
 
 	plain, unrated *Stage // of APIs without limits of their own: with and without rates of keys
 }

@@ -5733,6 +5733,10 @@ export interface components {
             [key: string]: unknown;
         };
         GraphQLSubscriptions: {
+            /** @description What happens to an event over a limit: drop, delay (until the rate allows it; over the quota the subscription ends) or end (the subscription ends with an error). Default: end. */
+            at_limit?: string;
+            /** @description Whether each event counts as a call under the rate and the quota that the key has when the subscription begins. */
+            count_events?: boolean;
             /** @description Headers of the client that handshakes with the upstream have, at most 1000. Default: all. Fewer let more clients share a connection. */
             forward_headers?: string[] | null;
             /**
