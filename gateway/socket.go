@@ -131,7 +131,7 @@ type operation struct {
 // run carries out an operation.
 func (s *socket) run(ctx context.Context, op *live.Operation) {
 	o := &operation{subscription: s.gateway.newSubscription(op), socket: s, op: op}
-	o.begin, o.failed = o.carryOut, o.fail
+	o.begin, o.failed, o.sharing = o.carryOut, o.fail, true
 	defer context.AfterFunc(ctx, o.leave)()
 	o.carryOut()
 }
@@ -139,7 +139,7 @@ func (s *socket) run(ctx context.Context, op *live.Operation) {
 // leave ends what waits for the upstream. Others may wait for a connection that is being
 // established.
 func (o *operation) leave() {
-	if !o.isOpening() {
+	if !o.isOpening() && !o.shared.Load() {
 		o.gone.Store(true)
 	}
 }
@@ -162,10 +162,9 @@ func (o *operation) request() (*pipeline.Exchange, *wire.Relay) {
 func (o *operation) carryOut() {
 	g := o.socket.gateway
 	ex, call := o.request()
-	defer call.Free()
 	o.under = g.current.Load()
 	g.join(ex)
-	meter := g.unmatched
+	meter, shares := g.unmatched, false
 	switch found := g.find(ex); {
 	case found && ex.API.Definition.ID != o.socket.api:
 		o.op.Fail(movedAway)
@@ -175,22 +174,41 @@ func (o *operation) carryOut() {
 		}
 		g.run(ex)
 		describe(ex, o.op)
-		o.answer(ex)
+		shares = o.answer(ex)
 	default:
 		ex.Stopped = routing
 		g.reject(ex)
 		g.remember(ex)
 		o.op.Fail(errorsOf(ex))
 	}
-	g.finish(ex, meter)
+	end := func() {
+		if ex.Answer.Stream != nil {
+			_ = ex.Answer.Stream.Close() // what it could say was said by Read
+		}
+		g.finish(ex, meter)
+		call.Free()
+	}
+	if !shares {
+		end()
+		return
+	}
+	o.keep()
+	go func() { // others may follow the events when the client has left
+		defer end()
+		o.hub.Events(&o.Subscription, readUntil{&o.gone, ex.Answer.Stream}, func() { o.gone.Store(true) })
+	}()
 }
 
-// answer sends the outcome of the operation.
-func (o *operation) answer(ex *pipeline.Exchange) {
+// answer sends the outcome of the operation. It returns true if the events of the answer
+// are to be shared.
+func (o *operation) answer(ex *pipeline.Exchange) (shares bool) {
 	a := ex.Answer
 	if a.Stream != nil {
-		defer func() { _ = a.Stream.Close() }() // what it could say was said by Read
 		ex.Settle()
+	}
+	events := ex.Rejection == nil && http1.HasPrefix(valueOf(a.Lines, "Content-Type"), "text/event-stream")
+	if events && a.Stream != nil && o.opensEvents() {
+		return true
 	}
 	streams, err := o.streams(ex)
 	switch {
@@ -199,10 +217,10 @@ func (o *operation) answer(ex *pipeline.Exchange) {
 		o.keep()
 	case ex.Rejection != nil:
 		o.op.Fail(errorsOf(ex))
-	case http1.HasPrefix(valueOf(a.Lines, "Content-Type"), "text/event-stream") && a.Stream != nil:
+	case events && a.Stream != nil:
 		o.keep()
 		err = live.Events(readUntil{&o.gone, a.Stream}, o.To)
-	case http1.HasPrefix(valueOf(a.Lines, "Content-Type"), "text/event-stream"):
+	case events:
 		o.keep()
 		err = live.Events(bytes.NewReader(a.Body), o.To) // all have come at once
 	default:
@@ -211,6 +229,7 @@ func (o *operation) answer(ex *pipeline.Exchange) {
 	if err != nil {
 		o.lost(err)
 	}
+	return false
 }
 
 // keep has the operation go on as a subscription. The configuration may have changed
@@ -224,7 +243,9 @@ func (o *operation) keep() {
 
 // Leave implements live.Source.
 func (o *operation) Leave() {
-	o.gone.Store(true)
+	if !o.shared.Load() {
+		o.gone.Store(true)
+	}
 	o.subscription.Leave()
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/live"
@@ -19,7 +20,9 @@ type subscription struct {
 	hub  *live.Hub
 	live pipeline.Live
 
-	metered metered // what its results go through
+	metered metered     // what its results go through
+	sharing bool        // the owner calls opensEvents
+	shared  atomic.Bool // the exchange serves others as well: its client's leaving does not end it
 
 	// begin begins the subscription again, when an upstream has lost it and it may be
 	// begun again. failed is called when it has failed for good.
@@ -44,6 +47,9 @@ func (g *Gateway) newSubscription(to live.Sink) *subscription {
 
 // Join implements pipeline.LiveUpstreams.
 func (s *subscription) Join(key []byte) bool {
+	if !s.sharing && !s.live.Streamed.Upgrade {
+		return false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.opening { // another upstream is tried
@@ -89,6 +95,15 @@ func (s *subscription) open(conn net.Conn, p live.Protocol) {
 	defer s.mu.Unlock()
 	s.opening = false
 	s.hub.Open(&s.Subscription, conn, p)
+}
+
+// opensEvents reports whether others may follow the events that the exchange has asked for.
+func (s *subscription) opensEvents() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shared.Store(s.opening)
+	s.opening = false
+	return s.shared.Load()
 }
 
 // isOpening reports whether others may wait for the connection that the exchange
@@ -154,6 +169,7 @@ func (s *subscription) again() {
 	if left {
 		return
 	}
+	s.shared.Store(false)
 	s.live = pipeline.Live{Upstreams: s, Again: true}
 	s.begin()
 }

@@ -17,6 +17,7 @@ import (
 type ticking struct {
 	*httptest.Server
 	stop chan struct{}
+	gone chan struct{} // receives when a stream of events was given up
 
 	mu            sync.Mutex
 	open          map[*websocket.Conn]map[string]int // number of the last event, by id
@@ -27,7 +28,7 @@ type ticking struct {
 }
 
 func newTicking(t *testing.T) *ticking {
-	u := &ticking{open: make(map[*websocket.Conn]map[string]int), stop: make(chan struct{})}
+	u := &ticking{open: make(map[*websocket.Conn]map[string]int), stop: make(chan struct{}), gone: make(chan struct{}, 10)}
 	u.Server = httptest.NewServer(http.HandlerFunc(u.serve))
 	go u.tick()
 	t.Cleanup(func() { close(u.stop); u.cut(); u.Close() })
@@ -41,6 +42,10 @@ func (u *ticking) serve(w http.ResponseWriter, r *http.Request) {
 	u.mu.Unlock()
 	if refuses {
 		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	if !websocket.IsWebSocketUpgrade(r) {
+		u.events(w, r)
 		return
 	}
 	ws, err := upstreamSockets.Upgrade(w, r, nil)
@@ -71,6 +76,25 @@ func (u *ticking) serve(w http.ResponseWriter, r *http.Request) {
 			delete(u.open[ws], m.ID)
 		}
 		u.mu.Unlock()
+	}
+}
+
+// events is serve for a client that asks for events.
+func (u *ticking) events(w http.ResponseWriter, r *http.Request) {
+	u.mu.Lock()
+	u.connections++
+	u.subscriptions++
+	u.mu.Unlock()
+	w.Header().Set("Content-Type", "text/event-stream")
+	for n := 1; ; n++ {
+		fmt.Fprintf(w, "event: next\ndata: {\"data\":{\"count\":%d}}\n\n", n)
+		w.(http.Flusher).Flush()
+		select {
+		case <-r.Context().Done():
+			u.gone <- struct{}{}
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
 }
 
@@ -111,8 +135,12 @@ func (u *ticking) counted() (connections, subscriptions int) {
 
 // withTicking is a gateway whose API "ws" has a ticking upstream.
 func withTicking(t *testing.T, more string) (*sockets, *ticking, *definition.API) {
+	return withTickingBy(t, "graphql-transport-ws", more)
+}
+
+func withTickingBy(t *testing.T, kind, more string) (*sockets, *ticking, *definition.API) {
 	s, u := withSockets(t), newTicking(t)
-	def := s.api("ws", "graphql-transport-ws", more)
+	def := s.api("ws", kind, more)
 	def.Proxy.TargetURL = u.URL
 	s.MustLoad(def)
 	for _, key := range []string{"ann", "bob"} {
@@ -170,6 +198,38 @@ func TestSubscriptionsShareConnections(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The stream of events that several clients share ends with the last of them, whoever
+// asked for it.
+func TestSharedEvents(t *testing.T) {
+	for _, kind := range []string{"", `,"sse_use_post":true`} {
+		s, u, _ := withTickingBy(t, "sse", `,"subscriptions":{"share":true,"forward_headers":[]}`+kind)
+		var all []*client
+		for range 3 {
+			c := s.dial("/ws/", "graphql-transport-ws", "ann").greets().say(asks("subscribe", "1", ticks))
+			c.ticked()
+			all = append(all, c)
+		}
+		all[0].Close()
+		for _, c := range all[1:] {
+			for n := c.ticked(); n < 40; n++ {
+				if next := c.ticked(); next != n+1 {
+					t.Fatalf("%d follows on %d", next, n)
+				}
+			}
+		}
+		if connections, _ := u.counted(); connections != 1 {
+			t.Errorf("%d connections", connections)
+		}
+		all[1].Close()
+		all[2].Close()
+		<-u.gone
+		c := s.dial("/ws/", "graphql-transport-ws", "ann").greets().say(asks("subscribe", "1", ticks))
+		if c.ticked() != 1 {
+			t.Error("a stream that had ended goes on")
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package live
 
 import (
 	"errors"
+	"io"
 	"net"
 	"strconv"
 	"sync"
@@ -54,6 +55,7 @@ type trunk struct {
 	shared  map[string]*feed // by request
 	issued  uint64           // ids so far
 	idle    *time.Timer
+	leave   func()          // ends a stream of events; nil: the upstream speaks WebSocket
 	members []*Subscription // of deliver
 }
 
@@ -83,6 +85,45 @@ func (h *Hub) Open(s *Subscription, conn net.Conn, p Protocol) {
 		t.end(t.serve(conn, p))
 	}()
 }
+
+// Events is Open for an upstream that sends a text/event-stream. It returns when that has
+// ended; leave ends it, when no client is left.
+func (h *Hub) Events(s *Subscription, from io.Reader, leave func()) {
+	t, to := s.trunk, &fan{t: s.trunk}
+	t.mu.Lock()
+	t.leave = leave
+	for id := range t.feeds { // there is one
+		to.id = []byte(id)
+	}
+	if to.id == nil {
+		t.ended = true
+		leave()
+	}
+	t.mu.Unlock()
+	t.end(Events(from, to))
+}
+
+// A fan is a Sink that passes results on to all who share a subscription.
+type fan struct {
+	t  *trunk
+	id []byte
+}
+
+func (f *fan) each(over bool, do func(Sink)) {
+	members, _ := f.t.of(f.id, over)
+	for _, s := range members {
+		do(s.To)
+	}
+}
+
+// Next implements Sink.
+func (f *fan) Next(result []byte) { f.each(false, func(to Sink) { to.Next(result) }) }
+
+// Fail implements Sink.
+func (f *fan) Fail(errors []byte) { f.each(true, func(to Sink) { to.Fail(errors) }) }
+
+// Complete implements Sink.
+func (f *fan) Complete() { f.each(true, Sink.Complete) }
 
 // Abandon reports that the connection could not be established.
 func (h *Hub) Abandon(s *Subscription, why error) { s.trunk.end(why) }
@@ -170,7 +211,12 @@ func (t *trunk) drop(f *feed) {
 	if t.shared[f.request] == f {
 		delete(t.shared, f.request)
 	}
-	if len(t.feeds) == 0 && t.up != nil && t.idle == nil {
+	switch {
+	case len(t.feeds) > 0:
+	case t.leave != nil:
+		t.ended = true
+		t.leave()
+	case t.up != nil && t.idle == nil:
 		t.idle = time.AfterFunc(idleTrunk, t.endIdle)
 	}
 }

@@ -49,6 +49,9 @@ type LiveStream struct {
 	Retries int    // how often a lost subscription is begun anew
 }
 
+// Many reports whether what goes upstream may be for several clients.
+func (s *LiveStream) Many() bool { return s.Upgrade || s.Share }
+
 // LiveUpstreams has connections to upstreams that serve already.
 type LiveUpstreams interface {
 	// Join reports whether one of them takes the subscription of an exchange. key has all

@@ -27,7 +27,7 @@ func (f *forward) appendRequest(dst []byte, ex *pipeline.Exchange) (req, upgrade
 	}
 
 	sent := forwarded{trusted: forwardedfor.Trust(ex.Call.Peer, f.trusted), trace: &ex.Trace}
-	if ex.Live != nil && ex.Live.Streamed.Upgrade {
+	if ex.Live != nil && ex.Live.Streamed.Many() {
 		sent.ofMany()
 	}
 	dst, err = sent.copyLines(dst, ex.Call, ex.Outgoing.Drop)

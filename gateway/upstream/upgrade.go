@@ -30,8 +30,11 @@ func (f *forward) upgrades(s *forwarded, ex *pipeline.Exchange) bool {
 // subscription of an exchange, whose request is in ex.Buf.
 func (f *forward) joins(ex *pipeline.Exchange) bool {
 	live := ex.Live
-	if live == nil || live.Upstreams == nil {
+	if live == nil || live.Upstreams == nil || !live.Streamed.Many() {
 		return false
+	}
+	if body, streamed := bodyOf(ex); streamed || len(body) > maxGather {
+		return false // it is not in ex.Buf
 	}
 	key := append([]byte(f.target.Address), 0)
 	if f.target.TLS {
@@ -39,7 +42,11 @@ func (f *forward) joins(ex *pipeline.Exchange) bool {
 	}
 	key = append(key, bytes.Replace(ex.Buf, live.Streamed.Nonce, nil, 1)...)
 	if live.Joined = live.Upstreams.Join(key); live.Joined {
-		ex.Answer.Status, ex.Answer.NoBody, ex.Answer.Length = 101, true, -1
+		a := ex.Answer
+		a.Status, a.NoBody, a.Length = 200, true, -1
+		if live.Streamed.Upgrade {
+			a.Status = 101
+		}
 	}
 	return live.Joined
 }

@@ -154,7 +154,7 @@ func (f *forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	case err != nil:
 	case ex.IsDry():
 		err = imagine(ex)
-	case upgrade != nil && f.joins(ex):
+	case f.joins(ex):
 	default:
 		err = f.call(ex, upgrade)
 	}

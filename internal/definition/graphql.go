@@ -93,7 +93,7 @@ type GraphQLHeaderRewrite struct {
 // GraphQLSubscriptions says how subscriptions go to an upstream. Those of clients whose
 // handshakes have the same headers share a connection to an upstream that speaks WebSocket.
 type GraphQLSubscriptions struct {
-	// Whether clients with the same operation, variables and forwarded headers share one subscription at an upstream that speaks WebSocket. Each client gets the events from when it joined.
+	// Whether clients with the same operation, variables and forwarded headers share one subscription at the upstream; where that streams by sse, clients with GraphQL connections only. Each client gets the events from when it joined.
 	Share bool `json:"share,omitempty"`
 	// How often a subscription that an upstream has lost is begun again, 0 to 20, after 1, 2, 4 and at most 30 seconds. Events in between are lost. Default: 0, the client gets an error.
 	Reconnect int `json:"reconnect,omitempty"`

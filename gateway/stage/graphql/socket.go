@@ -168,7 +168,7 @@ func (s *streams) subscribe(ex *pipeline.Exchange, r *request.Request) {
 	call := ex.Call
 	ex.Live.Rewrites(call)
 	if s.events {
-		ex.Live.Streamed = pipeline.LiveStream{Retries: s.retries}
+		ex.Live.Streamed = pipeline.LiveStream{Share: s.share, Retries: s.retries}
 		// Servers of GraphQL over SSE look for this media type alone.
 		call.SetLines(append(http1.RemoveLines(call.Lines, "Accept"), "Accept: text/event-stream\r\n"...))
 		if !s.post {
