@@ -66,11 +66,11 @@ func (s *sockets) ask(method, path, accept, query string) *http.Response {
 }
 
 func nexts(results ...string) string {
-	text := ""
+	var text strings.Builder
 	for _, one := range results {
-		text += "event: next\ndata: " + one + "\n\n"
+		text.WriteString("event: next\ndata: " + one + "\n\n")
 	}
-	return text + "event: complete\ndata:\n\n"
+	return text.String() + "event: complete\ndata:\n\n"
 }
 
 func errorsSaying(message string) string { return `{"errors":[{"message":"` + message + `"}]}` }
@@ -315,7 +315,7 @@ func TestUpstreamsThatFailEventStreams(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, failed)
 		}, 200, nexts(failed)},
-		"a refusal": {"/events/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 418) }, 418, "no\n"},
+		"a refusal": {"/events/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) }, 418, "no\n"},
 		"a page":    {"/events/", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }, 502, "The upstream has sent no GraphQL answer"},
 		"compression": {"/events/", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -164,10 +165,8 @@ func (g *gathering) join(p *piece) (string, error) {
 		return "", errors.New("the pieces of an answer do not fit together")
 	}
 	parts[p.At] = p.Text
-	for _, part := range parts {
-		if part == "" {
-			return "", nil
-		}
+	if slices.Contains(parts, "") {
+		return "", nil
 	}
 	delete(g.partial, p.Of)
 	return strings.Join(parts, ""), nil
