@@ -35,7 +35,7 @@ var layers = []layer{
 	{of: []string{everything}, except: append([]string{".", "internal/cli"}, ground...), not: []string{"internal/cli"}, reason: "only main imports the command line"},
 	{of: []string{everything}, except: ground, not: ground, reason: "only tests and measurements may import it"},
 
-	{of: []string{"internal/definition"}, not: []string{everything}, but: []string{"internal/definition", "internal/frozen", "internal/http1", "internal/didyoumean"}, reason: "the contract imports nothing above it"},
+	{of: []string{"internal/definition"}, not: []string{everything}, but: []string{"internal/definition", "internal/frozen", "internal/http1", "internal/didyoumean", "internal/mapping"}, reason: "the contract imports nothing above it"},
 	{
 		of: []string{"internal/graphql"}, except: []string{"internal/graphql/rules", "internal/graphql/change"},
 		not: []string{everything}, but: []string{"internal/graphql", "internal/jsonscan"}, reason: "the GraphQL front end stands alone",
@@ -51,6 +51,8 @@ var layers = []layer{
 	{of: []string{"gateway/match"}, not: []string{"gateway"}, but: []string{"gateway/match"}, reason: "matching knows paths, not requests"},
 	{of: []string{"gateway/stage"}, not: []string{"gateway/snapshot", "gateway/source", "gateway/control", "gateway/observe"}, reason: "stages are compiled and called; they call nothing above them"},
 	{of: []string{"gateway/upstream"}, not: []string{"gateway/stage", "gateway/snapshot", "gateway/source", "gateway/control", "gateway/observe"}, reason: "the upstream side knows no stage"},
+	{of: []string{"gateway/stream"}, not: []string{"gateway/stage", "gateway/snapshot", "gateway/source", "gateway/control", "gateway/observe", "gateway/upstream"}, reason: "streams know what a request is, and no stage"},
+	{of: []string{"internal/mapping"}, not: []string{everything}, but: []string{"internal/mapping"}, reason: "the mapping language stands alone"},
 	{of: []string{"gateway/control"}, not: []string{"gateway/stage", "gateway/snapshot"}, reason: "the gateway API reaches requests through interfaces only"},
 
 	{of: []string{"admin/store"}, not: []string{"admin"}, but: []string{"admin/store"}, reason: "the store knows rows and definitions, not who asks for them"},
@@ -76,7 +78,7 @@ var owners = map[string][]string{
 	"github.com/wundergraph/graphql-go-tools": {"internal/federation"},
 	"github.com/rabbitmq/amqp091-go":          {"gateway/stream"},
 	"github.com/twmb/franz-go":                {"gateway/stream"},
-	"github.com/redpanda-data/benthos/v4":     {"gateway/stream"},
+	"github.com/redpanda-data/benthos/v4":     {"internal/mapping"},
 	"go.opentelemetry.io/otel":                {"gateway/traces", "gateway/observe"},
 }
 
