@@ -28,7 +28,7 @@ func (g *Gateway) hold(ex *pipeline.Exchange, s *socket) bool {
 			about.Owner, r.late = &s.late.owner, s.late
 		}
 	} else {
-		r.call = ex.Call.Keep()
+		about.Cut, r.call = ex.Cut, ex.Call.Keep()
 	}
 	held, full := g.stages.Tunnels.Hold(a.Takeover, about, r)
 	if full != tunnels.Free {

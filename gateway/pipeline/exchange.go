@@ -73,6 +73,11 @@ type Exchange struct {
 	// measured when that ends.
 	Streams bool
 
+	// Cut is set by a stage that keeps the answer open, as a stream or on a connection that
+	// has left HTTP: it ends that as its protocol has it, once the request is not allowed any
+	// more. It does not wait.
+	Cut func(why error)
+
 	relay *wire.Relay // the one that owns Call; nil for a client's request
 }
 

@@ -21,6 +21,8 @@ const (
 )
 
 // State is what operators see of a connector. Its methods may be called by any goroutine.
+// The connector keeps it, but for the errors that an output settles messages with: these
+// the engine records.
 type State struct {
 	Messages atomic.Uint64 // that it took in or gave out
 	Bytes    atomic.Uint64
