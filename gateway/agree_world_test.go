@@ -166,7 +166,7 @@ func (a *agreement) fill(t *testing.T) {
 	target := "http://" + testenv.Origin(t, func(ctx *fasthttp.RequestCtx) {
 		a.asked.Add(1)
 		ctx.Response.Header.Set("X-Reached", fmt.Sprintf("%s %s", ctx.Method(), ctx.Request.Header.RequestURI()))
-		ctx.WriteString("reached")
+		ctx.WriteString(`{"data":"reached"}`)
 	})
 	stored, err := password.NewHasher(1, 1, time.Second).Hash(context.Background(), "right")
 	if err != nil {

@@ -267,6 +267,9 @@ func (d *dryRun) forward(ex *pipeline.Exchange) pipeline.Verdict {
 		return pipeline.Next
 	}
 	if v != pipeline.Answered || ex.Answer.Status != 0 || ex.Child != nil {
+		if v == pipeline.Answered && ex.Live != nil && ex.Live.Events {
+			v = d.eventsOf(ex, nil)
+		}
 		d.step(ex, forwarding, ex.Version.Upstream, v)
 		return v
 	}
