@@ -7,6 +7,8 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -39,7 +41,8 @@ func (r *Reply) Set(m *Message) { r.message.Store(m) }
 // Message returns the answer, or nil if there is none.
 func (r *Reply) Message() *Message { return r.message.Load() }
 
-// Doc returns the message as a document of the mapping language. It must not be changed.
+// Doc returns the message as a document of the mapping language, decoded at most once. It
+// must not be changed.
 func (m *Message) Doc() *mapping.Doc {
 	if d := m.doc.Load(); d != nil {
 		return d
@@ -48,8 +51,26 @@ func (m *Message) Doc() *mapping.Doc {
 	for _, one := range m.Meta {
 		d.SetMeta(one.Name, one.Value)
 	}
-	m.doc.Store(d)
+	if !m.doc.CompareAndSwap(nil, d) {
+		return m.doc.Load()
+	}
 	return d
+}
+
+// With returns the message with the body and the metadata of a document, which is not
+// changed any more. It fails if the document cannot be encoded.
+func (m *Message) With(d *mapping.Doc) (*Message, error) {
+	body, err := d.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	with := &Message{ID: m.ID, Body: body, Key: m.Key, At: m.At, Attempt: m.Attempt, Reply: m.Reply}
+	d.EachMeta(func(name, value string) {
+		with.Meta = append(with.Meta, Meta{strings.ToLower(name), value})
+	})
+	slices.SortFunc(with.Meta, func(a, b Meta) int { return strings.Compare(a.Name, b.Name) })
+	with.doc.Store(d)
+	return with, nil
 }
 
 // Value returns a value of metadata, "" for none.

@@ -5,75 +5,97 @@ package mapping
 import (
 	"errors"
 	"fmt"
-	"sync"
+	"runtime/debug"
 
 	"github.com/redpanda-data/benthos/v4/public/bloblang"
-	_ "github.com/redpanda-data/benthos/v4/public/components/pure" // times, typed numbers
 	"github.com/redpanda-data/benthos/v4/public/service"
 )
 
-var language = sync.OnceValue(func() *bloblang.Environment {
-	return bloblang.NewEnvironment().OnlyPure().WithDisabledImports()
-})
-
-// A Problem is what is wrong with a script. Line and Column begin with 1; they are 0 when
-// the place is not known.
-type Problem struct {
-	Line, Column int
-	Message      string
-}
-
-// Error implements error.
-func (p *Problem) Error() string { return fmt.Sprintf("%d:%d: %s", p.Line, p.Column, p.Message) }
-
-// A Doc is a body with metadata. A pipeline decodes the body at the first step that needs
-// it, and encodes it when Bytes is called.
-type Doc struct{ message *service.Message }
-
-// NewDoc returns a doc of a body, which is not written to, without metadata.
-func NewDoc(body []byte) *Doc { return &Doc{service.NewMessage(body)} }
-
-// Bytes returns the body.
-func (d *Doc) Bytes() ([]byte, error) { return d.message.AsBytes() }
-
-// SetMeta sets a metadata value.
-func (d *Doc) SetMeta(name, value string) { d.message.MetaSet(name, value) }
-
-// Meta returns a metadata value, "" for none.
-func (d *Doc) Meta(name string) string {
-	value, _ := d.message.MetaGet(name)
-	return value
-}
-
-// EachMeta calls do for the metadata, in no order.
-func (d *Doc) EachMeta(do func(name, value string)) {
-	_ = d.message.MetaWalk(func(name, value string) error { do(name, value); return nil })
-}
-
-// Copy returns a doc that can be changed without changing d.
-func (d *Doc) Copy() *Doc { return &Doc{d.message.Copy()} }
-
 // A Script is a compiled mapping. Goroutines may share it.
-type Script struct{ executor *bloblang.Executor }
-
-// Compile compiles a script. Its error is a *Problem.
-func Compile(text string) (*Script, error) {
-	executor, err := language().Parse(text)
-	if err != nil {
-		problem := &Problem{Message: err.Error()}
-		if at, ok := errors.AsType[*bloblang.ParseError](err); ok {
-			problem.Line, problem.Column, problem.Message = at.Line, at.Column, at.ErrorMultiline()
-		}
-		return nil, problem
-	}
-	return &Script{executor}, nil
+type Script struct {
+	executor *bloblang.Executor
+	name     key
 }
+
+// Compile returns the script of a text; all that use the same text share it. Its error is
+// a *Problem.
+func Compile(text string) (*Script, error) { return language().script(key{text: text}) }
 
 // Run returns the mapped doc, or nil if the script filters it. d stays as it is.
 func (s *Script) Run(d *Doc) (*Doc, error) {
-	mapped, err := d.message.BloblangQuery(s.executor)
+	mapped, err := s.run(nil, d)
 	if err != nil || mapped == nil {
 		return nil, err
 	}
-	return &Doc{mapped}, nil
+	return &Doc{message: mapped}, nil
+}
+
+// Check returns what a script says about a doc. Anything but true and false is an error.
+func (s *Script) Check(d *Doc) (bool, error) {
+	answer, err := s.run(d.Empty().message, d)
+	if err != nil {
+		return false, err
+	}
+	if answer == nil {
+		return false, errors.New("the check deletes the message; it must be true or false")
+	}
+	value, err := answer.AsStructured()
+	if err != nil {
+		return false, errors.New("the check is not true or false")
+	}
+	yes, ok := value.(bool)
+	if !ok {
+		return false, fmt.Errorf("the check is %s; it must be true or false", typeOf(value))
+	}
+	return yes, nil
+}
+
+// Overlay returns a copy of onto on which the script has made its assignments, or nil if
+// it deletes the whole of it. In the script, root is the copy and this is from; @name is
+// metadata of onto, and metadata("name") is that of from.
+func (s *Script) Overlay(onto, from *Doc) (*Doc, error) {
+	mapped, err := s.run(onto.Copy().message, from)
+	if err != nil || mapped == nil {
+		return nil, err
+	}
+	return &Doc{message: mapped}, nil
+}
+
+// run returns the result of the script for a doc: a message of its own if onto is nil,
+// else onto, which it changes.
+func (s *Script) run(onto *service.Message, from *Doc) (mapped *service.Message, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			mapped, err = nil, &PanicError{Value: r, Stack: debug.Stack()}
+		}
+	}()
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	if onto == nil {
+		return from.message.BloblangQuery(s.executor)
+	}
+	return onto.BloblangMutateFrom(s.executor, from.message)
+}
+
+// A PanicError is a panic of a script, which is a bug in the language, with the stack.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error implements error. It does not show the value, which may be of the message.
+func (e *PanicError) Error() string { return "the script has panicked" }
+
+func typeOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case string, []byte:
+		return "a string"
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "an array"
+	}
+	return "a number"
 }
