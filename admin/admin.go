@@ -56,6 +56,8 @@ type Deps struct {
 
 	MasterKey secret.Key // seals private keys and other secrets; with the zero value none can be stored
 
+	Streaming bool // streaming.enabled: streams can be managed
+
 	Portal portal.Settings
 
 	GatewayToken secret.Value // credential of the gateways; empty: only users with the role gateway are accepted

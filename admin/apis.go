@@ -259,10 +259,15 @@ func restored(body, stored []byte) (complete []byte, problems definition.Problem
 // stored is the definition that it replaces, or nil.
 func parseAPI(c *rest.Call, body, stored []byte) (api *definition.API, unknown []string, err error) {
 	inner := unwrap(body, "api_definition")
+	return parseInner(c, inner, stored, len(inner) < len(body) && isStrict(body))
+}
+
+// parseInner is parseAPI for a bare definition.
+func parseInner(c *rest.Call, inner, stored []byte, strict bool) (api *definition.API, unknown []string, err error) {
 	complete, problems := restored(inner, stored)
 	api, err = definition.ParseAPI(complete)
 	problems = append(append(problems, api.Warnings()...), api.GatewayFiles()...)
-	unknown, refused := unknownMembers(c, api, len(inner) < len(body) && isStrict(body))
+	unknown, refused := unknownMembers(c, api, strict)
 	problems = append(problems, refused...)
 	if wrong, ok := errors.AsType[*definition.Problems](err); ok {
 		problems = append(problems, *wrong...)

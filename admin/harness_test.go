@@ -68,7 +68,7 @@ func (b *bench) serve(st *store.Store, change ...func(*Deps)) (*Server, string) 
 	b.t.Helper()
 	deps := Deps{
 		Store: st, Keys: b.keys, Counters: b.counters, KeyOptions: keyOptions(), GatewayToken: secret.New(gatewayToken), Version: "test",
-		LoginRate: 1000, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(b.log, nil)),
+		LoginRate: 1000, Streaming: true, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(b.log, nil)),
 	}
 	for _, c := range change {
 		c(&deps)

@@ -85,7 +85,8 @@ func (c *Call) CheckSizes() error {
 	return nil
 }
 
-// CheckType refuses bodies that are not JSON. A body without a content type, or with
+// CheckType refuses bodies of another content type than that of the route. By default they
+// are JSON. A body without a content type, or with
 // the one that curl -d sends, counts as JSON.
 func (c *Call) CheckType() error {
 	if c.Route.Body == nil || len(c.HTTP.Request.Body()) == 0 {
@@ -93,6 +94,10 @@ func (c *Call) CheckType() error {
 	}
 	kind, _, _ := strings.Cut(string(c.HTTP.Request.Header.ContentType()), ";")
 	switch kind = strings.ToLower(strings.TrimSpace(kind)); {
+	case c.Route.Media != "" && kind == c.Route.Media:
+		return nil
+	case c.Route.Media != "":
+		return BadRequest(fmt.Sprintf("The header Content-Type must be %s, not %q", c.Route.Media, kind))
 	case kind == "", kind == "application/json", kind == "application/x-www-form-urlencoded", strings.HasSuffix(kind, "+json"):
 		return nil
 	}

@@ -102,7 +102,8 @@ func CheckCSRF(ctx *fasthttp.RequestCtx) error {
 		return Refuse(fasthttp.StatusForbidden, "access denied: calls with a session's cookie need its X-CSRF-Token, which GET /api/session returns")
 	}
 	kind, _, _ := strings.Cut(string(head.ContentType()), ";")
-	if len(ctx.Request.Body()) > 0 && !strings.EqualFold(strings.TrimSpace(kind), "application/json") {
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	if len(ctx.Request.Body()) > 0 && kind != "application/json" && !strings.HasPrefix(kind, "application/vnd.svc.") {
 		return Refuse(fasthttp.StatusUnsupportedMediaType, "The body of a call with a session's cookie must be application/json")
 	}
 	return nil

@@ -317,6 +317,9 @@ func operation(r *Route, registry huma.Registry) (*huma.Operation, error) {
 	if r.Body != nil {
 		op.RequestBody = &huma.RequestBody{Content: content(r.Body, registry), Required: !r.Empty}
 	}
+	if sent := op.RequestBody; r.Media != "" && sent != nil {
+		sent.Content = map[string]*huma.MediaType{r.Media: sent.Content["application/json"]}
+	}
 	failures := r.Wrong
 	if r.Role != Anyone {
 		op.Security = []map[string][]string{{"key": {}}}

@@ -25,6 +25,7 @@ type Route struct {
 	Or     any      // zero value of another answer that it may have; nil: there is none
 	Status int      // of the answer; 0: 200
 	Plain  bool     // the answer is text
+	Media  string   // content type that the body must have; "": that of JSON
 	Secret bool     // the answer holds a credential, and is not stored for repetitions of the call
 	Open   bool     // the handler itself leaves out what a caller may not see: nothing is masked for users below editor
 	Wrong  []int    // statuses of failures, beside those of every route

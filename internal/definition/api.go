@@ -202,6 +202,14 @@ type RateLimit struct {
 	Unknown  Unknown `json:"-"`
 }
 
+// documentMember is the member that OpenAPIDocument returns. Few definitions have it, so
+// that it is no field.
+const documentMember = "x-svc-openapi"
+
+// OpenAPIDocument returns the OpenAPI document of an API of event streams, without what the
+// definition says itself, or nil.
+func (a *API) OpenAPIDocument() json.RawMessage { return a.Unknown.Get(documentMember) }
+
 // IsActive reports whether the API is in service.
 func (a *API) IsActive() bool { return a.Active == nil || *a.Active }
 

@@ -123,6 +123,7 @@ var harmlessAPI = map[string]bool{
 	// How calls are recorded.
 	"do_not_track": true, "enable_detailed_recording": true, "tag_headers": true, "expire_analytics_after": true,
 	"analytics_plugin": true, "detailed_tracing": true,
+	documentMember:                   true, // read by OpenAPIDocument
 	extendedForm + "track_endpoints": true, extendedForm + "do_not_track_endpoints": true,
 
 	// Names and times of other databases.

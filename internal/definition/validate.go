@@ -51,6 +51,7 @@ func (a *API) Validate() error {
 	p.join("", asProblems(addresses...))
 	p.join("event_handlers", asProblems(a.EventHandlers.check()...))
 	p.checkObject("x-svc-streaming", a.Streaming)
+	p.checkObject(documentMember, a.OpenAPIDocument())
 	p.checkGraphQL(a.GraphQL)
 	p.checkFeatures(a)
 	return p.err()
