@@ -37,6 +37,7 @@ var private = [...]netip.Prefix{
 	netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("240.0.0.0/4"),
 	netip.MustParsePrefix("fec0::/10"),
+	netip.MustParsePrefix("2001::/32"),      // Teredo: leads to an address of IPv4 behind a relay (RFC 4380)
 	netip.MustParsePrefix("64:ff9b:1::/48"), // NAT64 of one network (RFC 8215)
 }
 

@@ -44,6 +44,7 @@ func TestAddressesAreJudged(t *testing.T) {
 		"255.255.255.255:80":                  ErrPrivate,
 		"[::ffff:192.168.0.1]:80":             ErrPrivate,
 		"198.18.0.1:80":                       ErrPrivate,
+		"[2001:0:5ef5::a00:1]:80":             ErrPrivate,
 		"172.32.0.1:80":                       nil,
 		"[64:ff9b::93.184.216.34]:80":         nil,
 		"[::ffff:93.184.216.34]:80":           nil,

@@ -2,7 +2,6 @@ package inproc
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -41,8 +40,8 @@ func (b *Broker) NewOutput(c *streams.BrokerOutput, site *stream.Site) (stream.O
 		return nil, err
 	}
 	o.demand = stream.NewDemand(true)
-	if !strings.Contains(string(c.Topic), "${") {
-		if o.always, err = b.topic(site.Org, string(c.Topic)); err != nil {
+	if fixed, ok := o.topic.Static(); ok {
+		if o.always, err = b.topic(site.Org, fixed); err != nil {
 			return nil, err
 		}
 		o.always.publisher(1)
