@@ -157,6 +157,12 @@ func (d *Doc) Items(path string, most int) ([]*Doc, error) {
 	return docs, nil
 }
 
+// Decode fails if the body is not a JSON document.
+func (d *Doc) Decode() error {
+	_, err := d.value()
+	return err
+}
+
 // value returns the decoded body, which is not to be changed.
 func (d *Doc) value() (any, error) {
 	d.mu.Lock()
