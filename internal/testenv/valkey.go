@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -205,14 +206,21 @@ func (s *Store) await(what string, try func() (bool, string, error)) {
 // none of them takes it while a server restarts.
 func freePort(t testing.TB) int {
 	t.Helper()
+	port, err := anyFreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func anyFreePort() (int, error) {
 	for range 1000 {
 		port := 10_000 + rand.IntN(20_000)
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err == nil {
 			_ = l.Close()
-			return port
+			return port, nil
 		}
 	}
-	t.Fatal("no free port in 10000..29999")
-	return 0
+	return 0, errors.New("no free port in 10000..29999")
 }

@@ -3,6 +3,7 @@
 #
 #   install-deps.sh postgres   the PostgreSQL server, for "sluice up"
 #   install-deps.sh store      a Redis or Valkey server, for the tests
+#   install-deps.sh rabbitmq   the RabbitMQ server, for the tests
 #   install-deps.sh node       Node.js and npm, for the tests against graphql-js
 #   install-deps.sh browser    Chromium, for the tests of the pages
 #   install-deps.sh compiler   a C compiler, for the race detector
@@ -26,6 +27,23 @@ have_postgres() {
 }
 
 have_store() { command -v redis-server >/dev/null || command -v valkey-server >/dev/null; }
+
+# have_rabbitmq searches where the tests do: scripts that do not change the user.
+have_rabbitmq() { [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] && command -v epmd >/dev/null; }
+
+# need_rabbitmq installs it, and ends the service that the package starts: it listens on all
+# addresses with a well-known password.
+need_rabbitmq() {
+	if have_rabbitmq; then
+		return
+	fi
+	need rabbitmq "the RabbitMQ server" rabbitmq-server
+	if [ -d /run/systemd/system ]; then
+		as_root systemctl disable --now rabbitmq-server
+	else
+		as_root service rabbitmq-server stop || true
+	fi
+}
 
 # have_node requires 18 or later: the programs are modules with top-level await.
 have_node() {
@@ -87,6 +105,9 @@ for what in "$@"; do
 		# The service that the package starts on loopback is not used.
 		need store "a Redis or Valkey server" redis-server
 		;;
+	rabbitmq)
+		need_rabbitmq
+		;;
 	node)
 		need node "Node.js, 18 or later, with npm," nodejs npm
 		;;
@@ -97,7 +118,7 @@ for what in "$@"; do
 		need compiler "a C compiler, for the race detector," gcc libc6-dev
 		;;
 	*)
-		echo "install-deps.sh: unknown item \"$what\": use postgres, store, node, browser or compiler" >&2
+		echo "install-deps.sh: unknown item \"$what\": use postgres, store, rabbitmq, node, browser or compiler" >&2
 		exit 2
 		;;
 	esac
