@@ -63,50 +63,11 @@ type connectionList struct {
 	Silent   []string `json:"silent" doc:"gateways that did not answer in time: their connections are missing"`
 }
 
-// maxAsking bounds the questions to gateways that are open at the same time.
-const maxAsking = 8
+var noConnection = rest.NotFound("No gateway has an open connection with this id")
 
-var (
-	noConnection = rest.NotFound("No gateway has an open connection with this id")
-	asksTooMuch  = rest.Unavailable("Too many questions are being put to the gateways; try again")
-)
-
-// askGateways puts a question to the gateways that serve, and returns their answers, and
-// the names of those that did not answer. It stops at an answer that is enough.
+// askGateways puts a question about connections to the gateways that serve.
 func (s *Server) askGateways(ctx context.Context, q *connections.Question, enough func(*connections.Answer) bool) (all []connections.Answer, silent []string, err error) {
-	select {
-	case s.asking <- struct{}{}:
-		defer func() { <-s.asking }()
-	default:
-		return nil, nil, asksTooMuch
-	}
-	rows, err := s.deps.Store.ListGateways(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i := range rows {
-		if time.Since(rows[i].SeenAt) < silentAfter && (q.Gateway == "" || q.Gateway == rows[i].Name) {
-			silent = append(silent, rows[i].Name)
-		}
-	}
-	if len(silent) == 0 {
-		return nil, nil, nil
-	}
-	err = s.gateways.Ask(ctx, q.String(), func(text []byte) bool {
-		var a connections.Answer
-		if err := json.Unmarshal(text, &a); err != nil {
-			s.log.Warn("the answer of a gateway is not understood", "err", err)
-			return false
-		}
-		at := slices.Index(silent, a.Gateway)
-		if at < 0 { // it has answered, or is not known yet
-			return false
-		}
-		silent = slices.Delete(silent, at, at+1)
-		all = append(all, a)
-		return len(silent) == 0 || enough(&a)
-	})
-	return all, silent, err
+	return ask(ctx, s, question{q.String(), q.Gateway}, enough)
 }
 
 func (s *Server) listConnections(ctx context.Context, c *rest.Call) (any, error) {

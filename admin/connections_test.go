@@ -20,6 +20,7 @@ type fakeGateway struct {
 	b    *bench
 	name string
 	desk connections.Desk
+	more func(question string) any // answers other questions; nil: none does
 
 	mu   sync.Mutex
 	open []connections.Connection
@@ -86,7 +87,7 @@ func (g *fakeGateway) run(at *admintest.Client) {
 			tag = r.Header.Get("ETag")
 			for one := range strings.SplitSeq(r.Header.Get("X-Sluice-Asked"), ",") {
 				name, question, _ := strings.Cut(one, ".")
-				answer := g.desk.Answer(question, g.name)
+				answer := g.answer(question)
 				if name == "" || answer == nil {
 					continue
 				}
@@ -99,6 +100,16 @@ func (g *fakeGateway) run(at *admintest.Client) {
 		}
 	}()
 	g.b.t.Cleanup(func() { <-ended })
+}
+
+func (g *fakeGateway) answer(question string) any {
+	if answer := g.desk.Answer(question, g.name); answer != nil {
+		return answer
+	}
+	if g.more == nil {
+		return nil
+	}
+	return g.more(question)
 }
 
 // connectionAt returns an open connection that began some minutes after a moment.

@@ -60,6 +60,7 @@ var parameters = map[string]*huma.Param{
 
 	"policy":   {Description: "id of the policy, as a key with it alone would have it", Schema: textSchema()},
 	"key_hash": {Description: "hash of the key", Schema: textSchema()},
+	"type":     {Description: "name of a type of the schema; default: all types", Schema: textSchema()},
 	"key_id":   {Description: "id of one's own key; left out for an API that asks for none", Schema: textSchema()},
 
 	"gateway":      {Description: "only those of the gateway with this name", Schema: textSchema()},

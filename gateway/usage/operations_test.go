@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 	"github.com/sluicegate/sluice/internal/graphql/validate"
 	"github.com/sluicegate/sluice/internal/testenv/race"
+	"github.com/sluicegate/sluice/internal/usage"
 )
 
 const shopText = `
@@ -464,4 +465,31 @@ func BenchmarkOperations(b *testing.B) {
 			a.Count(o, OK)
 		}
 	})
+}
+
+// A gateway answers questions about the use of GraphQL APIs, and no others.
+func TestQuestionsAboutUseAreAnswered(t *testing.T) {
+	u := NewOperations()
+	s := newShop(t, shopText)
+	a := u.Open("shop")
+	a.Count(s.run("query Me { me { name } }", "k", 1), OK)
+	a.Count(s.run("query Me { me { name } }", "k", 2), Failed)
+	a.Count(s.run("mutation { rename { id } }", "", 3), Refused)
+	got := u.Answer((&usage.GraphQLQuestion{API: "shop"}).String(), "g")
+	all := usage.MergeOperations([]usage.GraphQLAnswer{*got})
+	if len(all) != 2 || all[0] != (usage.OperationUse{Kind: "query", Name: "Me", OK: 1, Failed: 1}) || all[1] != (usage.OperationUse{Kind: "mutation", Refused: 1}) || got.From() != "g" || got.Since.IsZero() || got.Fields != nil {
+		t.Errorf("%+v", got)
+	}
+	got = u.Answer((&usage.GraphQLQuestion{API: "shop", Type: "User", Fields: 10}).String(), "g")
+	if f := got.Fields; f == nil || f.Total != 1 || f.Fields[0].Name != "name" || f.Fields[0].Count != 2 || got.Operations != nil {
+		t.Errorf("%+v", got)
+	}
+	for _, question := range []string{"connections?verb=list", "graphql?api_id=shop", "graphql?fields=2001", "graphql?fields=%", "x"} {
+		if got := u.Answer(question, "g"); got != nil {
+			t.Errorf("%s: %+v", question, got)
+		}
+	}
+	if got := u.Answer("graphql?api_id=quiet&fields=0", "g"); got == nil || !got.Since.IsZero() || len(got.Operations) > 0 {
+		t.Errorf("%+v", got)
+	}
 }

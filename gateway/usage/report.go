@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/usage"
 )
 
 // FieldFilter selects the fields of a report.
@@ -15,55 +17,13 @@ type FieldFilter struct {
 	Keys        int     // limit of the keys of each field: those that read it most
 }
 
-// FieldReport lists which fields of an API were read by which keys.
-type FieldReport struct {
-	API   string    `json:"api_id"`
-	Since time.Time `json:"since"` // when this gateway began to count
-
-	// Fields are those that were read, ordered by type and name.
-	Fields []FieldUse `json:"fields"`
-
-	// Total is the number of fields on all pages.
-	Total int `json:"total"`
-
-	// Dropped is how many reads of fields were not counted for want of memory.
-	Dropped uint64 `json:"dropped"`
-}
-
-// FieldUse counts the reads of a field. An operation counts once, however often it
-// has the field.
-type FieldUse struct {
-	Type     string    `json:"type"`
-	Name     string    `json:"field"`
-	Count    uint64    `json:"count"`
-	LastUsed time.Time `json:"last_used"`
-
-	// Keys are those that read the field most often, in descending order. KeysTotal
-	// is the number of all keys that did.
-	Keys      []KeyUse `json:"keys"`
-	KeysTotal int      `json:"keys_total"`
-
-	// Others counts the reads by keys without a row; nil: none.
-	Others *OtherUse `json:"others,omitempty"`
-}
-
-// KeyUse counts the reads of a field by one key.
-type KeyUse struct {
-	Key      string    `json:"key"` // name in logs; "" without a key
-	Count    uint64    `json:"count"`
-	LastUsed time.Time `json:"last_used"`
-}
-
-// OtherUse counts the reads of a field by keys that are not told apart.
-type OtherUse struct {
-	Count    uint64    `json:"count"`
-	LastUsed time.Time `json:"last_used"`
-}
+// FieldReport is what a gateway and the admin report alike.
+type FieldReport = usage.FieldReport
 
 // Fields reports on an API. What was counted before the call is in the report. The
 // report of an API without GraphQL traffic is empty, and its Since is zero.
 func (u *Operations) Fields(api string, f FieldFilter) *FieldReport {
-	r := &FieldReport{API: api, Fields: []FieldUse{}}
+	r := &FieldReport{API: api, Fields: []usage.FieldUse{}}
 	a := u.find(api)
 	if a == nil {
 		return r
@@ -74,9 +34,9 @@ func (u *Operations) Fields(api string, f FieldFilter) *FieldReport {
 	r.Total = len(chosen)
 	chosen = chosen[min(max(f.Skip, 0), len(chosen)):]
 	chosen = chosen[:min(max(f.Max, 0), len(chosen))]
-	r.Dropped = a.totals.report(chosen, &f, func(one FieldUse) { r.Fields = append(r.Fields, one) })
+	r.Dropped = a.totals.report(chosen, &f, func(one usage.FieldUse) { r.Fields = append(r.Fields, one) })
 	for i := range r.Fields {
-		r.Fields[i].rank(f.Keys)
+		r.Fields[i].RankKeys(f.Keys)
 	}
 	return r
 }
@@ -116,7 +76,7 @@ func (t *totals) readBy(f *field, key string) bool {
 
 // report hands out fields with their keys in no order, and returns how many reads were
 // dropped. Keys are sorted later, since requests wait for the lock.
-func (t *totals) report(chosen []coordinate, f *FieldFilter, out func(FieldUse)) (dropped uint64) {
+func (t *totals) report(chosen []coordinate, f *FieldFilter, out func(usage.FieldUse)) (dropped uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, at := range chosen {
@@ -124,27 +84,19 @@ func (t *totals) report(chosen []coordinate, f *FieldFilter, out func(FieldUse))
 		if one == nil {
 			continue // the API was dropped meanwhile
 		}
-		shown := FieldUse{Type: at.owner, Name: at.name, Count: one.all.count, LastUsed: moment(one.all.last), KeysTotal: len(one.keys)}
-		shown.Keys = make([]KeyUse, 0, len(one.keys))
+		shown := usage.FieldUse{Type: at.owner, Name: at.name, Count: one.all.count, LastUsed: moment(one.all.last), KeysTotal: len(one.keys)}
+		shown.Keys = make([]usage.KeyUse, 0, len(one.keys))
 		for number, by := range one.keys {
 			if key := t.keys[number]; f.Key == nil || *f.Key == key {
-				shown.Keys = append(shown.Keys, KeyUse{Key: key, Count: by.count, LastUsed: moment(by.last)})
+				shown.Keys = append(shown.Keys, usage.KeyUse{Key: key, Count: by.count, LastUsed: moment(by.last)})
 			}
 		}
 		if one.others.count > 0 {
-			shown.Others = &OtherUse{Count: one.others.count, LastUsed: moment(one.others.last)}
+			shown.Others = &usage.OtherUse{Count: one.others.count, LastUsed: moment(one.others.last)}
 		}
 		out(shown)
 	}
 	return t.dropped
-}
-
-// rank keeps the keys that read the field most.
-func (f *FieldUse) rank(most int) {
-	slices.SortFunc(f.Keys, func(x, y KeyUse) int {
-		return cmp.Or(cmp.Compare(y.Count, x.Count), strings.Compare(x.Key, y.Key))
-	})
-	f.Keys = slices.Clip(f.Keys[:min(max(most, 0), len(f.Keys))])
 }
 
 func moment(unix int64) time.Time { return time.Unix(unix, 0).UTC() }
@@ -155,4 +107,43 @@ func (a *APIOperations) droppedReads() uint64 {
 	a.totals.mu.Lock()
 	defer a.totals.mu.Unlock()
 	return a.totals.dropped
+}
+
+// Names returns how often the operations of an API ran since this gateway began to count.
+// The time is zero for an API without GraphQL traffic.
+func (u *Operations) Names(api string) (all []usage.OperationUse, since time.Time) {
+	a := u.find(api)
+	if a == nil {
+		return nil, since
+	}
+	sums := make(map[operationID]*usage.OperationUse)
+	a.names.each(func(id operationID, r Result, count uint64) {
+		sum := sums[id]
+		if sum == nil {
+			sum = &usage.OperationUse{Kind: id.kind.String(), Name: id.name}
+			sums[id] = sum
+		}
+		*[results]*uint64{&sum.OK, &sum.Failed, &sum.Refused}[r] = count
+	})
+	for _, one := range sums {
+		all = append(all, *one)
+	}
+	return all, a.since.UTC().Truncate(time.Second)
+}
+
+// Answer answers a question of the admin as a gateway of a name, nil if it is not about
+// GraphQL APIs.
+func (u *Operations) Answer(question, gateway string) *usage.GraphQLAnswer {
+	q, ok := usage.ParseGraphQLQuestion(question)
+	if !ok {
+		return nil
+	}
+	a := &usage.GraphQLAnswer{Gateway: gateway}
+	if q.Fields > 0 {
+		a.Fields = u.Fields(q.API, FieldFilter{Type: q.Type, Max: q.Fields, Keys: usage.MaxFieldKeys})
+		a.Since = a.Fields.Since
+		return a
+	}
+	a.Operations, a.Since = u.Names(q.API)
+	return a
 }

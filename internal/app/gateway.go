@@ -155,7 +155,7 @@ func (n *node) connect() (b backend, err error) {
 	src, err := source.NewAdmin(source.AdminOptions{
 		URL: n.adminURL, Token: n.token, Former: n.cfg.Gateway.FormerToken, Transport: n.admin, Gateway: gatewayName(&n.nodeParts),
 		Group: n.cfg.Gateway.Group, Version: Version(), Tags: segments(n.cfg), StateDir: n.cfg.DataDir, CPU: n.cfg.Gateway.ReloadCPU, Log: n.log,
-		Refusal: n.live.refusal, Answer: openConnections{n.live}.answers(gatewayName(&n.nodeParts)),
+		Refusal: n.live.refusal, Answer: n.answers(gatewayName(&n.nodeParts)),
 	})
 	if err != nil {
 		return b, err

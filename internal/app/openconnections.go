@@ -34,12 +34,14 @@ func (o openConnections) EndAll(f connections.Filter, how connections.End) int {
 	return o.registry().EndAll(f, how)
 }
 
-// answers returns what answers questions of the admin about connections. The gateway has a
-// name.
-func (o openConnections) answers(name string) func(question string) any {
-	desk := connections.Desk{Source: o}
+// answers returns what answers questions of the admin. The gateway has a name.
+func (n *node) answers(name string) func(question string) any {
+	desk := connections.Desk{Source: openConnections{n.live}}
 	return func(question string) any {
 		if answer := desk.Answer(question, name); answer != nil {
+			return answer
+		}
+		if answer := n.usage.Answer(question, name); answer != nil {
 			return answer
 		}
 		return nil

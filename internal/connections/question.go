@@ -60,6 +60,9 @@ type Answer struct {
 	Ended      bool        `json:"ended,omitempty" doc:"to end; false: there is none of this id"`
 }
 
+// From returns the name of the gateway.
+func (a *Answer) From() string { return a.Gateway }
+
 // Answer answers a question as a gateway of a name, nil if there is nothing to say: the
 // question is another gateway's, or is not understood.
 func (d Desk) Answer(question, gateway string) *Answer {

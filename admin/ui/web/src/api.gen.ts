@@ -412,6 +412,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/apis/{id}/usage/fields": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count which GraphQL fields of an API are read, and by which keys, since its gateways were started
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-apis-id-usage-fields"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/apis/{id}/usage/operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the GraphQL operations of an API by name and result, since its gateways were started
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-apis-id-usage-operations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/apis/{id}/uses": {
         parameters: {
             query?: never;
@@ -5543,6 +5583,44 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        FieldUse: {
+            /**
+             * Format: int64
+             * @description operations that read the field
+             */
+            count: number;
+            field: string;
+            /** @description that read the field most often, in descending order */
+            keys: components["schemas"]["KeyUse"][];
+            /**
+             * Format: int64
+             * @description all keys that read the field
+             */
+            keys_total: number;
+            /** Format: date-time */
+            last_used: string;
+            /** @description reads by keys that there was no memory for; left out: none */
+            others?: components["schemas"]["OtherUse"];
+            type: string;
+        };
+        FieldsUse: {
+            /** @description by type and name, at most 2000 */
+            fields: components["schemas"]["FieldUse"][];
+            /** @description that have answered */
+            gateways: string[];
+            /** @description gateways that did not answer in time: their counts are missing */
+            silent: string[];
+            /**
+             * Format: date-time
+             * @description when the first of the gateways began to count; null: none has counted anything
+             */
+            since: string | null;
+            /**
+             * Format: int64
+             * @description fields that were read; if more than are listed, ask by type
+             */
+            total: number;
+        };
         Finding: {
             check: string;
             detail: string;
@@ -6198,6 +6276,14 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        KeyUse: {
+            /** Format: int64 */
+            count: number;
+            /** @description its name in logs; empty without a key */
+            key: string;
+            /** Format: date-time */
+            last_used: string;
+        };
         Latency: {
             api?: string;
             /** @description calls that took up to 100 us, up to twice that, and so on; the last has the rest */
@@ -6592,6 +6678,37 @@ export interface components {
             /** Format: date-time */
             since: string;
         };
+        OperationUse: {
+            /**
+             * Format: int64
+             * @description at the upstream
+             */
+            failed: number;
+            /** @enum {string} */
+            kind: "query" | "mutation" | "subscription";
+            /** @description empty: operations without a name; other: those beyond the 200 names that a gateway counts */
+            name: string;
+            /** Format: int64 */
+            ok: number;
+            /**
+             * Format: int64
+             * @description by the gateway
+             */
+            refused: number;
+        };
+        OperationsUse: {
+            /** @description that have answered */
+            gateways: string[];
+            /** @description those that ran most first */
+            operations: components["schemas"]["OperationUse"][];
+            /** @description gateways that did not answer in time: their counts are missing */
+            silent: string[];
+            /**
+             * Format: date-time
+             * @description when the first of the gateways began to count; null: none has counted anything
+             */
+            since: string | null;
+        };
         Org: {
             /** Format: date-time */
             created_at: string;
@@ -6606,6 +6723,12 @@ export interface components {
             Data: components["schemas"]["Org"][] | null;
             /** Format: int64 */
             Pages: number;
+        };
+        OtherUse: {
+            /** Format: int64 */
+            count: number;
+            /** Format: date-time */
+            last_used: string;
         };
         Outcome: {
             changes: components["schemas"]["StoreObjectChange"][] | null;
@@ -10849,6 +10972,152 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-apis-id-usage-fields": {
+        parameters: {
+            query?: {
+                /** @description name of a type of the schema; default: all types */
+                type?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FieldsUse"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-apis-id-usage-operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationsUse"];
                 };
             };
             /** @description Unauthorized */

@@ -74,6 +74,11 @@ story('An API of a GraphQL URL', async ({ t, page, step, signIn, open }) => {
     await open(`${at}/traffic`);
     await page.getByText(/\d+ calls?, of which 1 failed or were refused/).first().waitFor();
   });
+  await step('with the operations that ran', async () => {
+    const table = page.getByRole('table', { name: 'GraphQL operations' });
+    await table.getByRole('row', { name: 'without a name query 1 0 0', exact: true }).waitFor();
+    await page.getByText(/^Counted since .+, when the gateways were started\.$/).waitFor();
+  });
   await step('and on the page of all traffic', async () => {
     await open('/traffic');
     await page.getByRole('table', { name: 'APIs called most' }).getByRole('link', { name: 'Greetings' }).waitFor();

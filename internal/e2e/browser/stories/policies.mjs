@@ -92,6 +92,10 @@ story('A field among 3,000 types is restricted by keyboard, and Why names the po
     await page.getByRole('status').filter({ hasText: 'User.email: restricted' }).waitFor();
     assert.equal(await page.getByRole('treeitem', { name: /^email/ }).getAttribute('aria-checked'), 'false');
   });
+  await step('beside it stands how often it was read, and by whom', async () => {
+    await page.getByText(/^Read \d+ times? by 1 key since .+, last at /).waitFor();
+    await page.getByRole('list', { name: 'Keys that read it most' }).getByRole('listitem').filter({ hasText: /\d+ times?$/ }).waitFor();
+  });
   await step('the review names the key, and publishes', async () => {
     await page.keyboard.press('Control+s');
     const review = page.getByRole('dialog', { name: /Review/ });

@@ -110,7 +110,7 @@ function Tab({ id, tab, draft, may }: { id: string; tab: string; draft: Draft; m
     case 'playground':
       return <APIPlayground id={id} />;
     case 'traffic':
-      return <TrafficTab id={id} />;
+      return <TrafficTab id={id} graphql={draft.get('graphql.enabled') === true} />;
     case 'uses':
       return <UsesTab id={id} />;
     case 'history':

@@ -4,12 +4,12 @@ import { Chart } from '../../parts/chart';
 import { Link } from '../../parts/Link';
 import { Loaded } from '../../parts/Loaded';
 import { number, short } from '../../text/en';
-import { loadRefused, loadUsage } from './read';
+import { loadOperations, loadRefused, loadUsage } from './read';
 import { text as t } from './text';
 import css from './apis.module.css';
 
 /** Calls of the last day by the hour, and why calls were refused. */
-export function TrafficTab({ id }: { id: string }) {
+export function TrafficTab({ id, graphql }: { id: string; graphql: boolean }) {
   const usage = useRead(['api', id, 'usage', 'hours'], (signal) => loadUsage(id, { step: 'hour', page_size: '100' }, signal), { on: ['usage_until'] });
   const refused = useRead(['api', id, 'refused'], (signal) => loadRefused(id, signal), { on: ['usage_until'] });
   return (
@@ -69,6 +69,52 @@ export function TrafficTab({ id }: { id: string }) {
           }
         </Loaded>
       </Card>
+      {graphql && <OperationsRun id={id} />}
     </>
+  );
+}
+
+function OperationsRun({ id }: { id: string }) {
+  const run = useRead(['api', id, 'operations run'], (signal) => loadOperations(id, signal), { on: ['usage_until'] });
+  return (
+    <Card title={t.operationsRun}>
+      <Loaded query={run}>
+        {({ operations, since, silent }) =>
+          !since || operations.length === 0 ? (
+            <p className="muted">{t.noOperations}</p>
+          ) : (
+            <>
+              <div className={css.scroll}>
+                <table className={css.table} aria-label={t.operationsRun}>
+                  <thead>
+                    <tr>
+                      <th scope="col">{t.operationColumns.name}</th>
+                      <th scope="col">{t.operationColumns.kind}</th>
+                      {[t.operationColumns.runs, t.operationColumns.failed, t.operationColumns.refused].map((label) => (
+                        <th key={label} scope="col" className={css.end}>
+                          {label}
+                        </th>
+                      ))}
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {operations.map((one) => (
+                      <tr key={`${one.kind} ${one.name}`}>
+                        <td>{one.name ? <code>{one.name}</code> : <span className="muted">{t.unnamed}</span>}</td>
+                        <td>{one.kind}</td>
+                        <td className={css.end}>{number(one.ok + one.failed + one.refused)}</td>
+                        <td className={css.end}>{number(one.failed)}</td>
+                        <td className={css.end}>{number(one.refused)}</td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+              <p className="muted">{t.operationsSince(new Date(since).toLocaleString(), silent)}</p>
+            </>
+          )
+        }
+      </Loaded>
+    </Card>
   );
 }

@@ -60,6 +60,9 @@ export function loadRefused(id: string, signal: AbortSignal): Promise<Schemas['U
   return request('GET', '/api/usage/rejections', { query: { api: id }, signal });
 }
 
+/** How often the GraphQL operations of an API ran, since its gateways were started. */
+export const loadOperations = (id: string, signal: AbortSignal) => data(api.GET('/api/apis/{id}/usage/operations', { params: { path: { id } }, signal }));
+
 export const loadHistory = (id: string, page: number, signal: AbortSignal) => request<Schemas['ObjectHistory']>('GET', `${at(id)}/history`, { query: { p: page }, signal });
 
 export const schemaStatus = (id: string, signal: AbortSignal) => data(api.GET('/api/apis/{id}/schema/status', { params: { path: { id } }, signal }));

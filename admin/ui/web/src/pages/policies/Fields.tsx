@@ -14,7 +14,7 @@ import { useURLState } from '../../parts/urlState';
 import { accessOf, type Access } from './Access';
 import { accessPath } from './paths';
 import css from './policies.module.css';
-import { graphqlAPIs, loadSchema } from './read';
+import { graphqlAPIs, loadReads, loadSchema } from './read';
 import { readSchema } from './schema';
 import { text as t } from './text';
 import { Tree } from './Tree';
@@ -141,6 +141,7 @@ function FieldRules({ draft, may, api, schema }: { draft: Draft; may: boolean; a
           {row && (
             <div className={css.stack} ref={depth}>
               <Verdict draft={draft} entry={entry} row={row} states={states} schema={schema} />
+              {row.field && <Reads api={api} type={row.type.name} field={row.field.name} />}
               {may && (
                 <div className="row">
                   <Button onClick={() => toggle(row)}>{row.field ? (allowAll(row, states) ? t.fields.restrict : t.fields.allow) : allowAll(row, states) ? t.fields.restrictAll : t.fields.allowAll}</Button>
@@ -214,3 +215,33 @@ function Verdict({ draft, entry, row, states, schema }: { draft: Draft; entry: A
     </>
   );
 }
+
+/** How often the field was read, and by whom, whatever their policies. */
+function Reads({ api, type, field }: { api: string; type: string; field: string }) {
+  const reads = useRead(['api', api, 'reads', type], (signal) => loadReads(api, type, signal), { staleTime: 60_000 });
+  return (
+    <Loaded query={reads} lines={1}>
+      {({ since, silent, fields }) => {
+        if (!since) return <p className="muted">{t.fields.notCounted}</p>;
+        const read = fields.find((one) => one.type === type && one.field === field);
+        return (
+          <>
+            <p>{read ? t.fields.reads(read.count, read.keys_total, when(since), when(read.last_used)) : t.fields.notRead(when(since))}</p>
+            {read && (
+              <ul className={css.readers} aria-label={t.fields.readers}>
+                {read.keys.map((one) => (
+                  <li key={one.key}>
+                    {one.key ? <code>{one.key}</code> : t.fields.noKey} {t.fields.times(one.count)}
+                  </li>
+                ))}
+              </ul>
+            )}
+            {silent.length > 0 && <p className="muted">{t.fields.silent(silent)}</p>}
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+const when = (time: string) => new Date(time).toLocaleString();

@@ -100,3 +100,7 @@ export async function loadSchema(id: string, signal: AbortSignal): Promise<strin
   const definition = await request<{ graphql?: { enabled?: boolean; schema?: string } }>('GET', `/api/apis/${encodeURIComponent(id)}`, { signal });
   return (definition.graphql?.enabled && definition.graphql.schema) || '';
 }
+
+/** How often the fields of a type were read, since the gateways were started. */
+export const loadReads = (id: string, type: string, signal: AbortSignal) =>
+  data(api.GET('/api/apis/{id}/usage/fields', { params: { path: { id }, query: { type } }, signal }));

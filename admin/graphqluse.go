@@ -1,0 +1,97 @@
+package admin
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/internal/usage"
+)
+
+// graphQLUseRoutes are the routes that say how GraphQL APIs are used. Gateways count that
+// in memory, from their start.
+func (s *Server) graphQLUseRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/api/apis/{id}/usage/operations", Summary: "Count the GraphQL operations of an API by name and result, since its gateways were started", Tag: "APIs", Role: rest.Viewer,
+			Reply: operationsUse{}, Wrong: []int{404}, Handle: s.operationsUsed,
+		},
+		{
+			Method: "GET", Path: "/api/apis/{id}/usage/fields", Summary: "Count which GraphQL fields of an API are read, and by which keys, since its gateways were started", Tag: "APIs", Role: rest.Viewer,
+			Query: []string{"type"}, Reply: fieldsUse{}, Wrong: []int{400, 404}, Handle: s.fieldsUsed,
+		},
+	}
+}
+
+// CountedBy says what counts cover.
+type CountedBy struct {
+	Since    *time.Time `json:"since" doc:"when the first of the gateways began to count; null: none has counted anything"`
+	Gateways []string   `json:"gateways" nullable:"false" doc:"that have answered"`
+	Silent   []string   `json:"silent" nullable:"false" doc:"gateways that did not answer in time: their counts are missing"`
+}
+
+// operationsUse is how often the operations of an API ran.
+type operationsUse struct {
+	CountedBy
+	Operations []usage.OperationUse `json:"operations" nullable:"false" doc:"those that ran most first"`
+}
+
+// fieldsUse is which fields of an API were read.
+type fieldsUse struct {
+	CountedBy
+	Fields []usage.FieldUse `json:"fields" nullable:"false" doc:"by type and name, at most 2000"`
+	Total  int              `json:"total" doc:"fields that were read; if more than are listed, ask by type"`
+}
+
+func (s *Server) operationsUsed(ctx context.Context, c *rest.Call) (any, error) {
+	answers, by, err := s.askUse(ctx, c, &usage.GraphQLQuestion{})
+	if err != nil {
+		return nil, err
+	}
+	return operationsUse{by, usage.MergeOperations(answers)}, nil
+}
+
+// maxTypeName bounds the names of types that are asked for, in bytes.
+const maxTypeName = 200
+
+func (s *Server) fieldsUsed(ctx context.Context, c *rest.Call) (any, error) {
+	q := usage.GraphQLQuestion{Type: c.Query("type"), Fields: usage.MaxFields}
+	if len(q.Type) > maxTypeName {
+		return nil, rest.BadRequest("type must be the name of a type of the schema, of at most 200 bytes")
+	}
+	answers, by, err := s.askUse(ctx, c, &q)
+	if err != nil {
+		return nil, err
+	}
+	use := fieldsUse{CountedBy: by, Fields: usage.MergeFields(answers)}
+	for _, a := range answers {
+		use.Total = max(use.Total, a.Fields.Total)
+	}
+	use.Total = max(use.Total, len(use.Fields))
+	use.Fields = use.Fields[:min(len(use.Fields), usage.MaxFields)]
+	return use, nil
+}
+
+// askUse asks the gateways how the API of a call was used.
+func (s *Server) askUse(ctx context.Context, c *rest.Call, q *usage.GraphQLQuestion) (answers []usage.GraphQLAnswer, by CountedBy, err error) {
+	if _, err := s.deps.Store.APIByID(ctx, c.Who.Org, c.Param("id")); err != nil {
+		return nil, by, rest.Missing(err, noAPI)
+	}
+	q.API = c.Param("id")
+	answers, silent, err := ask(ctx, s, question{text: q.String()}, everyAnswer[usage.GraphQLAnswer])
+	if err != nil {
+		return nil, by, err
+	}
+	answers = slices.DeleteFunc(answers, func(a usage.GraphQLAnswer) bool { return q.Fields > 0 && a.Fields == nil })
+	by = CountedBy{Gateways: make([]string, 0, len(answers)), Silent: append([]string{}, silent...)}
+	for i := range answers {
+		a := &answers[i]
+		by.Gateways = append(by.Gateways, a.Gateway)
+		if !a.Since.IsZero() && (by.Since == nil || a.Since.Before(*by.Since)) {
+			by.Since = &a.Since
+		}
+	}
+	slices.Sort(by.Gateways)
+	return answers, by, nil
+}
