@@ -477,7 +477,7 @@ func TestQuestionsAboutUseAreAnswered(t *testing.T) {
 	a.Count(s.run("mutation { rename { id } }", "", 3), Refused)
 	got := u.Answer((&usage.GraphQLQuestion{API: "shop"}).String(), "g")
 	all := usage.MergeOperations([]usage.GraphQLAnswer{*got})
-	if len(all) != 2 || all[0] != (usage.OperationUse{Kind: "query", Name: "Me", OK: 1, Failed: 1}) || all[1] != (usage.OperationUse{Kind: "mutation", Refused: 1}) || got.From() != "g" || got.Since.IsZero() || got.Fields != nil {
+	if len(all) != 2 || all[0] != (usage.OperationUse{Kind: "query", Name: "Me", OK: 1, Failed: 1}) || all[1] != (usage.OperationUse{Kind: "mutation", Name: "other", Refused: 1}) || got.From() != "g" || got.Since.IsZero() || got.Fields != nil {
 		t.Errorf("%+v", got)
 	}
 	got = u.Answer((&usage.GraphQLQuestion{API: "shop", Type: "User", Fields: 10}).String(), "g")

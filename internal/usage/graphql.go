@@ -57,7 +57,7 @@ type OtherUse struct {
 // OperationUse counts the runs of the operations of one kind and name.
 type OperationUse struct {
 	Kind    string `json:"kind" enum:"query,mutation,subscription"`
-	Name    string `json:"name" doc:"empty: operations without a name; other: those beyond the 200 names that a gateway counts"`
+	Name    string `json:"name" doc:"empty: operations without a name; other: those beyond the 200 names that a gateway counts, and refused ones whose name never ran"`
 	OK      uint64 `json:"ok"`
 	Failed  uint64 `json:"failed" doc:"at the upstream"`
 	Refused uint64 `json:"refused" doc:"by the gateway"`

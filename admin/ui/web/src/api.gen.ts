@@ -6686,7 +6686,7 @@ export interface components {
             failed: number;
             /** @enum {string} */
             kind: "query" | "mutation" | "subscription";
-            /** @description empty: operations without a name; other: those beyond the 200 names that a gateway counts */
+            /** @description empty: operations without a name; other: those beyond the 200 names that a gateway counts, and refused ones whose name never ran */
             name: string;
             /** Format: int64 */
             ok: number;
