@@ -64,9 +64,9 @@ func (s *State) Phase() (Phase, time.Time) {
 	return s.phase, s.since
 }
 
-// Last returns the last error and when it was, nil for none.
-func (s *State) Last() (error, time.Time) {
+// Last returns the last error, nil for none, and when it was.
+func (s *State) Last() (at time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.last, s.lastAt
+	return s.lastAt, s.last
 }

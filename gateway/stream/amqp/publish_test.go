@@ -133,7 +133,7 @@ func TestWithoutABrokerMessagesWaitAndCloseSettlesThem(t *testing.T) {
 	if o.Demand().On() {
 		t.Error("there is demand without a connection")
 	}
-	if err, _ := s.State.Last(); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
+	if _, err := s.State.Last(); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("last error: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -154,7 +154,7 @@ func TestWrongCredentialsFailWithoutSayingThem(t *testing.T) {
 	c.User, c.Password = "nobody", "hunter2secret"
 	o := outputAway(t, testPool(t), c, s)
 	wait.Until(t, "the output fails", phase(s, stream.Failing))
-	err, _ := s.State.Last()
+	_, err := s.State.Last()
 	if err == nil || !strings.Contains(err.Error(), "username or password not allowed") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("last error: %v", err)
 	}
@@ -172,7 +172,7 @@ func TestAnExchangeOfAnotherTypeFails(t *testing.T) {
 	s := site(t)
 	outputAway(t, testPool(t), &streams.BrokerOutput{Servers: servers(b.Addr, name("x")), Topic: "a"}, s)
 	wait.Until(t, "the output fails", phase(s, stream.Failing))
-	if err, _ := s.State.Last(); !strings.Contains(errorText(err), "PRECONDITION_FAILED - inequivalent arg 'type'") {
+	if _, err := s.State.Last(); !strings.Contains(errorText(err), "PRECONDITION_FAILED - inequivalent arg 'type'") {
 		t.Errorf("last error: %v", err)
 	}
 }

@@ -247,7 +247,7 @@ func TestAMessageThatIsRefusedStopsItsPartition(t *testing.T) {
 	}
 	wait.Until(t, "the input fails", func() bool { p, _ := s.State.Phase(); return p == stream.Failing })
 	wait.Until(t, "what is before it is committed", func() bool { return committed(t, c, "g") == 1 })
-	if err, _ := s.State.Last(); err == nil || !strings.Contains(err.Error(), "stops at offset 1; give the stream a dead_letter") {
+	if _, err := s.State.Last(); err == nil || !strings.Contains(err.Error(), "stops at offset 1; give the stream a dead_letter") {
 		t.Errorf("%v", err)
 	}
 }
@@ -363,7 +363,9 @@ func TestAnOutputWithoutItsBrokerHasNoDemand(t *testing.T) {
 	}
 	defer ln.Close()
 	s := site(t)
-	s.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused by the guard") }
+	s.Dial = func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("refused by the guard")
+	}
 	o, err := NewOutput(&streams.BrokerOutput{Servers: streams.Servers{Addresses: []string{ln.Addr().String()}}, Topic: "orders", MaxInFlight: 1}, s)
 	if err != nil {
 		t.Fatal(err)
@@ -373,7 +375,7 @@ func TestAnOutputWithoutItsBrokerHasNoDemand(t *testing.T) {
 	if o.Demand().On() {
 		t.Error("it has demand")
 	}
-	if last, _ := s.State.Last(); last == nil || !strings.Contains(last.Error(), "refused by the guard") {
+	if _, last := s.State.Last(); last == nil || !strings.Contains(last.Error(), "refused by the guard") {
 		t.Errorf("%v", last)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
