@@ -98,7 +98,7 @@ type API struct {
 	EventHandlers *EventHandlers `json:"event_handlers,omitempty"`
 	// Settings that make the API a GraphQL API.
 	GraphQL *GraphQL `json:"graphql,omitempty"`
-	// Event streams. Not supported: streams must be empty.
+	// Event streams: the object {"streams": {name: stream}}. An API with streams serves their paths alone, and its proxy.target_url may be empty.
 	Streaming json.RawMessage `json:"x-svc-streaming,omitempty" members:"streams"`
 
 	// Segments of gateways: those that have one of these in gateway.tags serve the API. Default: all gateways.
@@ -140,7 +140,7 @@ type Auth struct {
 type Proxy struct {
 	// Path that requests begin with, such as /orders/. "{name}" and "{name:regex}" match one segment. At most 4096 bytes.
 	ListenPath string `json:"listen_path"`
-	// URL of the upstream (http or https), or of another API (svc://name).
+	// URL of the upstream (http or https), or of another API (svc://name). An API with event streams has none.
 	TargetURL string `json:"target_url"`
 	// Whether listen_path is removed from the path that goes to the upstream.
 	StripListenPath bool `json:"strip_listen_path,omitempty"`

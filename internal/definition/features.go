@@ -34,6 +34,7 @@ var missing = []feature[*API]{
 		return a.UseBasicAuth && (place.DisableHeader || place.UseParam || place.UseCookie)
 	}},
 	{"cache_options.enable_cache", "response cache of GraphQL APIs", MinorWeight, func(a *API) bool { return a.IsGraphQL() && a.CacheOptions.On() }},
+	{"cache_options.enable_cache", "response cache of event streams", MinorWeight, func(a *API) bool { return a.HasStreams() && a.CacheOptions.On() }},
 	{"enable_signature_checking", "HMAC request signatures", AccessWeight, func(a *API) bool { return a.SignatureChecking }},
 	{"graphql.engine.data_sources", "GraphQL data sources beside proxyOnly", RouteWeight, func(a *API) bool {
 		return a.hasMode(ModeProxy) && means(part(a.GraphQL.Engine, "data_sources"))
@@ -41,7 +42,6 @@ var missing = []feature[*API]{
 	{"graphql.execution_mode", "GraphQL data graphs", RouteWeight, func(a *API) bool { return a.hasMode("executionEngine") }},
 	{"graphql.execution_mode", "GraphQL subgraphs", RouteWeight, func(a *API) bool { return a.hasMode("subgraph") }},
 	{"graphql.execution_mode", "GraphQL supergraphs", RouteWeight, func(a *API) bool { return a.hasMode("supergraph") }},
-	{"x-svc-streaming.streams", "event streams", RouteWeight, func(a *API) bool { return says(part(a.Streaming, "streams")) }},
 }
 
 // A missingMember is a feature that a member without a field asks for.

@@ -24,7 +24,7 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 		{"api", graph(`"supergraph"`, ``), "graphql.execution_mode", "GraphQL supergraphs"},
 		{"api", graph(`"proxyOnly"`, `, "engine": {"data_sources": [{"kind": "REST"}]}`), "graphql.engine.data_sources", "GraphQL data sources beside proxyOnly"},
 		{"api", `"cache_options": {"enable_cache": true}, ` + graph(`"proxyOnly"`, ``), "cache_options.enable_cache", "response cache of GraphQL APIs"},
-		{"api", `"x-svc-streaming": {"streams": {"a": {}}}`, "x-svc-streaming.streams", "event streams"},
+		{"api", `"cache_options": {"enable_cache": true}, "x-svc-streaming": {"streams": {"a": {"input": {"http_server": {}}, "output": {"http_server": {}}}}}`, "cache_options.enable_cache", "response cache of event streams"},
 		{"api", `"auth": {"validate_signature": true}`, "auth.validate_signature", "request signatures"},
 		{"api", version(`"extended_paths": {"virtual": [{"path": "/a"}]}`), at + "extended_paths.virtual", "path rules (virtual)"},
 		{"api", version(`"extended_paths": {"new": {"a": 1}}`), at + "extended_paths.new", "path rules (new)"},

@@ -100,6 +100,9 @@ type secretPlace struct {
 	path string
 	text string
 	set  func(text string)
+
+	escape func(secret string) string // as a secret is written in the text; nil: as it is
+	done   func()                     // called after set; nil: nothing
 }
 
 // refPlaces returns the texts with references that count, in no order.
@@ -117,14 +120,15 @@ func (a *API) refPlaces() (all []secretPlace) {
 
 // eachPlace calls do with every text in which references count: jwt_source, the values of
 // headers of calls that gateways and admins make (to upstreams, for introspection, health
-// checks and webhooks), and the URLs of webhooks. Elsewhere they are literal text.
+// checks and webhooks), the URLs of webhooks, and what streams call others with. Elsewhere
+// they are literal text.
 func (a *API) eachPlace(do func(secretPlace)) {
 	one := func(path string, text *string) {
-		do(secretPlace{path, *text, func(with string) { *text = with }})
+		do(secretPlace{path: path, text: *text, set: func(with string) { *text = with }})
 	}
 	each := func(path string, headers map[string]string) {
 		for name, value := range headers {
-			do(secretPlace{object.Entry(path, name), value, func(with string) { headers[name] = with }})
+			do(secretPlace{path: object.Entry(path, name), text: value, set: func(with string) { headers[name] = with }})
 		}
 	}
 	if a.JWT != nil {
@@ -139,6 +143,7 @@ func (a *API) eachPlace(do func(secretPlace)) {
 	}
 	a.versionSecrets(each)
 	a.eventSecrets(one, each)
+	a.streamSecrets(do)
 	if a.UptimeTests != nil {
 		for i := range a.UptimeTests.List {
 			each(object.Item("uptime_tests.check_list", i)+".headers", a.UptimeTests.List[i].Headers)
@@ -223,7 +228,7 @@ func (p *Problems) addMisplaced(path string, value any, except map[string]bool) 
 		}
 	case string:
 		if !except[path] && hasRef(v) {
-			p.addf(path, "refers to a secret, which is literal text here: references count in jwt_source, in headers of calls that are made, and in URLs of webhooks")
+			p.addf(path, "refers to a secret, which is literal text here: references count in jwt_source, in headers of calls that are made, in URLs of webhooks, and in addresses and credentials of streams")
 		}
 	}
 }
@@ -310,8 +315,9 @@ func (a *API) Secrets() []string {
 func (a *API) replaceRefs(r *resolution, lookup func(SecretRef) (string, error)) error {
 	with := a.Clone()
 	var p Problems
-	for _, place := range with.refPlaces() {
-		text, err := ReplaceSecrets(place.text, func(ref SecretRef) (string, error) {
+	places := with.refPlaces()
+	for _, place := range places {
+		text, err := replaceSecrets(place.text, place.escape, func(ref SecretRef) (string, error) {
 			secret, err := lookup(ref)
 			r.secrets = append(r.secrets, secret)
 			return secret, err
@@ -320,6 +326,11 @@ func (a *API) replaceRefs(r *resolution, lookup func(SecretRef) (string, error))
 			p.addf(place.path, "%s", err)
 		}
 		place.set(text)
+	}
+	for _, place := range places {
+		if place.done != nil {
+			place.done()
+		}
 	}
 	if len(p) > 0 {
 		slices.SortStableFunc(p, func(x, y Problem) int { return strings.Compare(x.Path, y.Path) })
@@ -335,6 +346,11 @@ func (a *API) replaceRefs(r *resolution, lookup func(SecretRef) (string, error))
 // ReplaceSecrets returns a text with secrets in place of references to them. The error names
 // a reference, and holds no secret.
 func ReplaceSecrets(text string, lookup func(SecretRef) (string, error)) (string, error) {
+	return replaceSecrets(text, nil, lookup)
+}
+
+// replaceSecrets is ReplaceSecrets for a text in which secrets are written in their own way.
+func replaceSecrets(text string, escape func(string) string, lookup func(SecretRef) (string, error)) (string, error) {
 	var to strings.Builder
 	var wrong error
 	rest := eachRef(text, func(before string, ref SecretRef) {
@@ -344,6 +360,9 @@ func ReplaceSecrets(text string, lookup func(SecretRef) (string, error)) (string
 		}
 		if err != nil && wrong == nil {
 			wrong = fmt.Errorf("%s: %w", ref, err)
+		}
+		if escape != nil {
+			secret = escape(secret)
 		}
 		to.WriteString(before)
 		to.WriteString(secret)

@@ -25,7 +25,9 @@ func (a *API) Validate() error {
 	p.checkTexts("tags", a.Tags)
 	p.checkAuth(a)
 	p.checkListen(a)
-	p.checkWith("proxy.target_url", checkTarget(a.Proxy.TargetURL))
+	if a.Proxy.TargetURL != "" || !a.HasStreams() {
+		p.checkWith("proxy.target_url", checkTarget(a.Proxy.TargetURL))
+	}
 	p.checkUpstreams(a)
 	p.join("cache_options", asProblems(a.CacheOptions.check()...))
 	p.checkTransport(a.Proxy.Transport)
@@ -50,7 +52,7 @@ func (a *API) Validate() error {
 	a.readAddresses(&addresses)
 	p.join("", asProblems(addresses...))
 	p.join("event_handlers", asProblems(a.EventHandlers.check()...))
-	p.checkObject("x-svc-streaming", a.Streaming)
+	p.checkStreams(a)
 	p.checkObject(documentMember, a.OpenAPIDocument())
 	p.checkGraphQL(a.GraphQL)
 	p.checkFeatures(a)

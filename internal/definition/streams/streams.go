@@ -1,9 +1,12 @@
 // Package streams reads the event streams of an API definition: the object
-// x-svc-streaming. It checks everything that can be checked without a connection, except
-// scripts, which need the mapping language (internal/mapping).
+// x-svc-streaming. It checks everything that can be checked without a connection, scripts
+// and templates included. The README beside it is the reference of the object.
 package streams
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // A Stream takes messages in on one side and gives them out on another. All defaults are
 // filled in.
@@ -50,9 +53,31 @@ type Connector struct {
 	PortalWebhook    *PortalWebhook
 }
 
+// kind names the connector that is set, "" for none.
+func (c *Connector) kind() string {
+	switch {
+	case c.HTTPServerInput != nil, c.HTTPServerOutput != nil:
+		return "http_server"
+	case c.WebSocket != nil:
+		return "websocket_server"
+	case c.HTTPPoll != nil, c.HTTPSend != nil:
+		return "http_client"
+	case c.BrokerInput != nil, c.BrokerOutput != nil:
+		return "msgbroker"
+	case c.Inputs != nil, c.Outputs != nil:
+		return "broker"
+	case c.PortalWebhook != nil:
+		return "portal_webhook"
+	}
+	return ""
+}
+
 // A Template is text with ${! expression } parts of the mapping language; ${ itself is
 // written $${.
 type Template string
+
+// HasExpressions reports whether the text depends on the message.
+func (t Template) HasExpressions() bool { return strings.Contains(string(t), "${!") }
 
 // A Secret is sent to others and never shown.
 type Secret string
@@ -153,14 +178,15 @@ const (
 
 // Servers says which message broker is used.
 type Servers struct {
-	Scheme    Scheme
-	TLS       bool
-	Addresses []string // host:port; empty if the scheme is InProcess
-	VHost     string   // of AMQP; default "/"
-	User      string
-	Password  Secret
-	ClientID  string
-	Exchange  string // of AMQP
+	Scheme     Scheme
+	TLS        bool
+	SkipVerify bool     // the certificate of the server is not checked
+	Addresses  []string // host:port; empty if the scheme is InProcess
+	VHost      string   // of AMQP; default "/"
+	User       string
+	Password   Secret
+	ClientID   string
+	Exchange   string // of AMQP
 }
 
 // BrokerInput takes messages from a message broker.
