@@ -95,8 +95,8 @@ func (f *fields) skipVerify() bool {
 // urlFault returns what is wrong with the URL of calls, which it never repeats, or "".
 func urlFault(text string) string {
 	fixed := text // up to the first expression
-	if at := strings.Index(text, "${!"); at >= 0 {
-		fixed = text[:at]
+	if before, _, ok := strings.Cut(text, "${!"); ok {
+		fixed = before
 	}
 	rest, ok := strings.CutPrefix(fixed, "http://")
 	if !ok {

@@ -58,7 +58,7 @@ func pathFault(path string) string {
 		return `must not hold spaces, control characters, "%", "*" or "\"; it is compared with the decoded path`
 	}
 	var names []string
-	for _, segment := range strings.Split(path[1:], "/") {
+	for segment := range strings.SplitSeq(path[1:], "/") {
 		inner, opens := strings.CutPrefix(segment, "{")
 		inner, closes := strings.CutSuffix(inner, "}")
 		switch {
