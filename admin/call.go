@@ -40,6 +40,12 @@ func (s *Server) router(routes []rest.Route, scrape fasthttp.RequestHandler) fas
 			r.Handle(fasthttp.MethodHead, route.Path, serve)
 		}
 	}
+	for _, missed := range missedPaths(routes) {
+		r.Handle(missed.route.Method, missed.path, s.serveMissed(&missed))
+		if missed.route.Method == fasthttp.MethodGet {
+			r.Handle(fasthttp.MethodHead, missed.path, s.serveMissed(&missed))
+		}
+	}
 	if scrape != nil {
 		r.GET("/metrics", scrape)
 	}
